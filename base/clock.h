@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// The clocks, told apart by name, behind a seam for tests.
+//   mono_ns  CLOCK_MONOTONIC: durations; does not run while the machine sleeps
+//   wall_ms  CLOCK_REALTIME: when it was, for people; may jump
+#pragma once
+
+#include <cstdint>
+
+namespace lagwatch::base {
+
+inline constexpr int64_t kNsPerMs = 1'000'000;
+inline constexpr int64_t kNsPerSecond = 1'000'000'000;
+
+// Thread safety: all methods may be called from any thread. Context: watchdog.
+class Clock {
+ public:
+  virtual ~Clock() = default;
+  virtual int64_t MonoNs() const = 0;
+  virtual int64_t WallMs() const = 0;
+};
+
+// The machine's own clocks; lives for ever.
+const Clock& SystemClock();
+
+// CPU time used so far by thread `tid` of this process, or by the whole process; -1 when it is gone.
+// Context: watchdog (one system call).
+int64_t ThreadCpuNs(int tid);
+int64_t ProcessCpuNs();
+
+}  // namespace lagwatch::base

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <ctime>
+
+#include "base/clock.h"
+
+namespace lagwatch::base {
+namespace {
+
+int64_t ReadNs(clockid_t clock) {
+  timespec now{};
+  if (clock_gettime(clock, &now) != 0) return -1;
+  return now.tv_sec * kNsPerSecond + now.tv_nsec;
+}
+
+class LinuxClock final : public Clock {
+ public:
+  int64_t MonoNs() const override { return ReadNs(CLOCK_MONOTONIC); }
+  int64_t WallMs() const override { return ReadNs(CLOCK_REALTIME) / kNsPerMs; }
+};
+
+}  // namespace
+
+const Clock& SystemClock() {
+  static const LinuxClock clock;
+  return clock;
+}
+
+int64_t ThreadCpuNs(int tid) {
+  // The kernel's encoding of a thread's CPU clock, which pthread_getcpuclockid also yields, but for a bare tid.
+  constexpr clockid_t kPerThreadSchedulerClock = 6;
+  return ReadNs(static_cast<clockid_t>((~static_cast<unsigned>(tid) << 3) | kPerThreadSchedulerClock));
+}
+
+int64_t ProcessCpuNs() { return ReadNs(CLOCK_PROCESS_CPUTIME_ID); }
+
+}  // namespace lagwatch::base

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+
+#include "base/env.h"
+
+namespace lagwatch::base {
+namespace {
+
+class LinuxEnv final : public Env {
+ public:
+  int CreateLocked(const char* path, int* fd) override {
+    int opened = open(path, O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (opened < 0) return errno;
+    // Nobody else can hold a new file's lock, so this does not wait; a file system without flock still works.
+    flock(opened, LOCK_EX | LOCK_NB);
+    *fd = opened;
+    return 0;
+  }
+
+  int Append(int fd, const void* data, size_t size_bytes) override {
+    ssize_t written;
+    do {
+      written = write(fd, data, size_bytes);
+    } while (written < 0 && errno == EINTR);
+    if (written < 0) return errno;
+    return static_cast<size_t>(written) == size_bytes ? 0 : EIO;
+  }
+
+  int Truncate(int fd, uint64_t size_bytes) override {
+    return ftruncate(fd, static_cast<off_t>(size_bytes)) == 0 ? 0 : errno;
+  }
+
+  void Close(int fd) override { close(fd); }
+
+  int Rename(const char* from, const char* to) override { return rename(from, to) == 0 ? 0 : errno; }
+
+  int Remove(const char* path) override { return unlink(path) == 0 ? 0 : errno; }
+
+  bool IsLocked(const char* path) override {
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0) return false;
+    bool is_locked = flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    close(fd);
+    return is_locked;
+  }
+
+  int CreateDirectories(const std::string& path) override {
+    for (size_t end = path.find('/', 1);; end = path.find('/', end + 1)) {
+      if (mkdir(path.substr(0, end).c_str(), 0700) != 0 && errno != EEXIST) return errno;
+      if (end == std::string::npos) break;
+    }
+    struct stat status {};
+    if (stat(path.c_str(), &status) != 0) return errno;
+    return S_ISDIR(status.st_mode) ? 0 : ENOTDIR;
+  }
+
+  int List(const std::string& path, std::vector<std::string>* names) override {
+    names->clear();
+    std::error_code error;
+    for (std::filesystem::directory_iterator at(path, error), end; !error && at != end; at.increment(error)) {
+      names->push_back(at->path().filename().string());
+    }
+    std::sort(names->begin(), names->end());
+    return error.value();
+  }
+
+  int ReadAll(const std::string& path, std::string* content) override {
+    content->clear();
+    int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0) return errno;
+    char piece[65536];
+    ssize_t got;
+    while ((got = read(fd, piece, sizeof piece)) > 0) content->append(piece, static_cast<size_t>(got));
+    int error = got < 0 ? errno : 0;
+    close(fd);
+    return error;
+  }
+};
+
+}  // namespace
+
+Env& SystemEnv() {
+  static LinuxEnv env;
+  return env;
+}
+
+}  // namespace lagwatch::base

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads of this process's own memory that fail instead of faulting, for addresses that another thread
+// may unmap at any moment.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace lagwatch::base {
+
+// Copies up to `size_bytes` from `address`; returns how many bytes could be read before the first unreadable
+// page (0 when none). One system call, process_vm_readv(2). Context: watchdog, signal.
+size_t ReadOwnMemory(uint64_t address, void* destination, size_t size_bytes);
+
+// Reads one value; false when it is not readable. Context: watchdog.
+template <typename T>
+bool ReadOwnValue(uint64_t address, T* value) {
+  return ReadOwnMemory(address, value, sizeof *value) == sizeof *value;
+}
+
+// Copies the NUL-terminated string at `address`, cut at `size_bytes - 1` characters, always terminated;
+// empty when it cannot be read. Context: watchdog.
+void ReadOwnString(uint64_t address, char* destination, size_t size_bytes);
+
+}  // namespace lagwatch::base

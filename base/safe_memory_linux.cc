@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/safe_memory.h"
+
+namespace lagwatch::base {
+
+size_t ReadOwnMemory(uint64_t address, void* destination, size_t size_bytes) {
+  constexpr uint64_t kPageSize = 4096;
+  // A read that spans pages is all or nothing for each remote segment, so every page is one of its own.
+  constexpr int kMaxPages = 64;
+  auto* out = static_cast<char*>(destination);
+  size_t done = 0;
+  while (done < size_bytes) {
+    iovec local{out + done, size_bytes - done};
+    iovec remote[kMaxPages];
+    int pages = 0;
+    uint64_t at = address + done;
+    size_t asked = 0;
+    while (pages < kMaxPages && done + asked < size_bytes) {
+      size_t piece = std::min<size_t>(kPageSize - (at & (kPageSize - 1)), size_bytes - done - asked);
+      remote[pages++] = {reinterpret_cast<void*>(at), piece};
+      at += piece;
+      asked += piece;
+    }
+    ssize_t got = process_vm_readv(getpid(), &local, 1, remote, pages, 0);
+    if (got <= 0) break;
+    done += static_cast<size_t>(got);
+    if (static_cast<size_t>(got) < asked) break;
+  }
+  return done;
+}
+
+void ReadOwnString(uint64_t address, char* destination, size_t size_bytes) {
+  destination[0] = '\0';
+  if (address == 0 || size_bytes == 0) return;
+  size_t got = ReadOwnMemory(address, destination, size_bytes - 1);
+  destination[got] = '\0';
+  destination[strnlen(destination, got)] = '\0';
+}
+
+}  // namespace lagwatch::base

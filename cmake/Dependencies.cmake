@@ -1,0 +1,23 @@
+# Debian's packages, as imported targets. scripts/bootstrap installs them.
+find_package(Threads REQUIRED)
+find_package(PkgConfig REQUIRED)
+find_package(ZLIB REQUIRED)
+find_package(OpenSSL REQUIRED)
+find_package(CURL REQUIRED)
+find_path(PROTOZERO_INCLUDE_DIR protozero/pbf_writer.hpp REQUIRED)
+
+# libunwind's remote variant, for stacks that were copied. Its name holds the processor's.
+set(LAGWATCH_UNWIND_LIBRARY unwind-${CMAKE_SYSTEM_PROCESSOR})
+find_library(LIBUNWIND_REMOTE ${LAGWATCH_UNWIND_LIBRARY} REQUIRED)
+
+if(LAGWATCH_BUILD_COLLECTOR)
+  find_package(Boost 1.74 REQUIRED)
+  find_package(SQLite3 REQUIRED)
+  find_package(spdlog REQUIRED)
+  find_package(nlohmann_json REQUIRED)
+  find_package(CLI11 REQUIRED)
+endif()
+if(LAGWATCH_DEVELOPER_MODE)
+  find_package(GTest REQUIRED)
+  find_package(benchmark REQUIRED)
+endif()

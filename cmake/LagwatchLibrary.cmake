@@ -1,0 +1,25 @@
+# lagwatch_library(NAME SRCS file… [DEPS target…] [PRIVATE_DEPS target…] [CAPTURE])
+#
+# One module as a static, position-independent library `lagwatch_NAME` with the alias `lagwatch::NAME`.
+# Its sources are named from the repository's root ("base/status.h"), which is every module's include directory.
+#   SRCS          sources, relative to the calling folder
+#   DEPS          what its headers include; PRIVATE_DEPS what only its sources include
+#   CAPTURE       the module runs in signal, hot or watchdog context: no exceptions, no RTTI
+function(lagwatch_library NAME)
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "CAPTURE" "" "SRCS;DEPS;PRIVATE_DEPS")
+  set(target lagwatch_${NAME})
+  add_library(${target} STATIC ${ARG_SRCS})
+  add_library(lagwatch::${NAME} ALIAS ${target})
+  target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)
+  target_link_libraries(${target} PUBLIC ${ARG_DEPS} PRIVATE ${ARG_PRIVATE_DEPS})
+  lagwatch_compile_options(${target})
+  if(ARG_CAPTURE)
+    target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions -fno-rtti>)
+  endif()
+endfunction()
+
+# The warnings that all of lagwatch's own code is built with.
+function(lagwatch_compile_options TARGET)
+  separate_arguments(warnings UNIX_COMMAND "${LAGWATCH_WARNINGS}")
+  target_compile_options(${TARGET} PRIVATE ${warnings})
+endfunction()

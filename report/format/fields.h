@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// The field numbers of lagwatch.proto, shared by encoder and decoder. A test compares them with the schema by
+// letting protoc read what the encoder writes. Part of the on-disk and wire format: do not renumber.
+#pragma once
+
+#include <cstdint>
+
+namespace lagwatch::report {
+
+using pbf_tag_type = uint32_t;  // as protozero spells it
+
+// A record's type in the spool and its field number in a Batch.
+enum class RecordType : pbf_tag_type { kReport = 1, kLagEnd = 2 };
+
+enum class ReportField : pbf_tag_type {
+  kId = 1,
+  kSessionId = 2,
+  kLagId = 3,
+  kOrdinal = 4,
+  kApp = 5,
+  kAppVersion = 6,
+  kUser = 7,
+  kOs = 8,
+  kMachine = 9,
+  kPid = 10,
+  kTid = 11,
+  kLoop = 12,
+  kTag = 13,
+  kKind = 14,
+  kThresholdMs = 15,
+  kStartWallMs = 16,
+  kElapsedNs = 17,
+  kCpu = 18,
+  kModules = 19,
+  kStacks = 20,
+  kSamples = 21,
+  kExpensiveStack = 22,
+  kThreads = 23,
+  kSymbols = 24,
+  kThreadsDropped = 25,
+};
+enum class ModuleField : pbf_tag_type { kPath = 1, kBuildId = 2, kLoadBias = 3 };
+enum class StackField : pbf_tag_type { kModule = 1, kOffset = 2, kFunctionOffset = 3, kCompleteness = 4 };
+enum class SampleField : pbf_tag_type { kAgeNs = 1, kStack = 2 };
+enum class ThreadField : pbf_tag_type { kTid = 1, kName = 2, kState = 3, kStack = 4, kCpuNs = 5 };
+enum class CpuField : pbf_tag_type { kWindowNs = 1, kThreadNs = 2, kProcessNs = 3 };
+enum class SymbolField : pbf_tag_type { kModule = 1, kFunctionOffset = 2, kName = 3 };
+enum class LagEndField : pbf_tag_type { kReportId = 1, kDurationNs = 2 };
+
+template <typename Field>
+constexpr pbf_tag_type Number(Field field) {
+  return static_cast<pbf_tag_type>(field);
+}
+
+// Values persisted in reports.
+enum class Kind : int32_t { kUnknown = 0, kLag = 1 };
+enum class Completeness : int32_t { kComplete = 0, kCut = 1, kIncomplete = 2, kNone = 3 };
+
+}  // namespace lagwatch::report

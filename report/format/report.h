@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// A report as background code handles it, and how it is read back from bytes.
+// Context: background.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "base/uuid.h"
+#include "report/format/fields.h"
+
+namespace lagwatch::report {
+
+struct Module {
+  std::string path;
+  std::string build_id;  // raw bytes
+  uint64_t load_bias = 0;
+};
+
+struct Frame {
+  uint32_t module = 0;  // index into Report::modules plus 1; 0 when the address is in no module
+  uint64_t offset = 0;
+  uint64_t function_offset = 0;  // 0 when not known
+
+  // What a Symbol names: the function where the unwind table knows it, else the very place.
+  uint64_t symbol_offset() const { return function_offset != 0 ? function_offset : offset; }
+};
+
+struct Stack {
+  std::vector<Frame> frames;  // innermost first
+  Completeness completeness = Completeness::kComplete;
+};
+
+struct Sample {
+  uint64_t age_ns = 0;
+  uint32_t stack = 0;  // index into Report::stacks
+};
+
+struct Thread {
+  uint32_t tid = 0;
+  std::string name;
+  std::string state;
+  uint32_t stack = 0;  // index into Report::stacks plus 1; 0 when there is none
+  uint64_t cpu_ns = 0;
+};
+
+struct Symbol {
+  uint32_t module = 0;
+  uint64_t function_offset = 0;
+  std::string name;
+};
+
+// Every index in a decoded report is within its array: DecodeReport refuses others.
+struct Report {
+  base::Uuid id;
+  base::Uuid session_id;
+  base::Uuid lag_id;
+  uint32_t ordinal = 0;
+  std::string app;
+  std::string app_version;
+  std::string user;
+  std::string os;
+  std::string machine;
+  uint32_t pid = 0;
+  uint32_t tid = 0;
+  std::string loop;
+  std::string tag;
+  Kind kind = Kind::kUnknown;
+  uint32_t threshold_ms = 0;
+  uint64_t start_wall_ms = 0;
+  uint64_t elapsed_ns = 0;
+  uint64_t cpu_window_ns = 0;
+  uint64_t cpu_thread_ns = 0;
+  uint64_t cpu_process_ns = 0;
+  std::vector<Module> modules;
+  std::vector<Stack> stacks;
+  std::vector<Sample> samples;
+  uint32_t expensive_stack = 0;
+  std::vector<Thread> threads;
+  std::vector<Symbol> symbols;
+  uint32_t threads_dropped = 0;
+};
+
+struct LagEnd {
+  base::Uuid report_id;
+  uint64_t duration_ns = 0;
+};
+
+// One record of a batch, still encoded; borrows the batch's bytes.
+struct Record {
+  RecordType type;
+  std::string_view payload;
+};
+
+// Errors: kInvalid, with what is wrong in words. Unknown fields are skipped, so newer clients are welcome.
+base::Result<Report> DecodeReport(std::string_view bytes);
+base::Result<LagEnd> DecodeLagEnd(std::string_view bytes);
+base::Result<std::vector<Record>> SplitBatch(std::string_view bytes);
+
+// Adds a record to a batch under construction.
+void AppendToBatch(const Record& record, std::string* batch);
+// Adds a name to an encoded report: in Protocol Buffers, appended fields are part of the message.
+void AppendSymbol(const Symbol& symbol, std::string* encoded_report);
+
+// "lag", as in the JSON that people and programs read.
+std::string_view KindName(Kind kind);
+
+}  // namespace lagwatch::report

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/format/protozero_checked.h"
+
+#include <protozero/pbf_message.hpp>
+#include <protozero/pbf_writer.hpp>
+
+#include "report/format/report.h"
+
+namespace lagwatch::report {
+namespace {
+
+using base::Result;
+using base::Status;
+using base::StatusCode;
+using protozero::pbf_message;
+
+Status Invalid(std::string what) { return {StatusCode::kInvalid, std::move(what)}; }
+
+template <typename Field>
+base::Uuid ReadUuid(pbf_message<Field>* message) {
+  auto view = message->get_view();
+  auto uuid = base::TryUuidFromBytes({view.data(), view.size()});
+  if (!uuid) throw SchemaError{"an id is not 16 bytes"};
+  return *uuid;
+}
+
+Module ReadModule(pbf_message<ModuleField> message) {
+  Module module;
+  while (message.next()) {
+    switch (message.tag()) {
+      case ModuleField::kPath: module.path = message.get_string(); break;
+      case ModuleField::kBuildId: module.build_id = message.get_bytes(); break;
+      case ModuleField::kLoadBias: module.load_bias = message.get_uint64(); break;
+      default: message.skip();
+    }
+  }
+  return module;
+}
+
+template <typename Assign>
+void ReadPacked(pbf_message<StackField>* message, std::vector<Frame>* frames, Assign assign) {
+  size_t index = 0;
+  for (uint64_t value : message->get_packed_uint64()) {
+    if (index == frames->size()) frames->emplace_back();
+    assign(&(*frames)[index++], value);
+  }
+}
+
+Stack ReadStack(pbf_message<StackField> message) {
+  Stack stack;
+  while (message.next()) {
+    switch (message.tag()) {
+      case StackField::kModule:
+        ReadPacked(&message, &stack.frames,
+                   [](Frame* frame, uint64_t value) { frame->module = static_cast<uint32_t>(value); });
+        break;
+      case StackField::kOffset:
+        ReadPacked(&message, &stack.frames, [](Frame* frame, uint64_t value) { frame->offset = value; });
+        break;
+      case StackField::kFunctionOffset:
+        ReadPacked(&message, &stack.frames,
+                   [](Frame* frame, uint64_t value) { frame->function_offset = value; });
+        break;
+      case StackField::kCompleteness:
+        stack.completeness = static_cast<Completeness>(message.get_enum());
+        break;
+      default: message.skip();
+    }
+  }
+  return stack;
+}
+
+Sample ReadSample(pbf_message<SampleField> message) {
+  Sample sample;
+  while (message.next()) {
+    switch (message.tag()) {
+      case SampleField::kAgeNs: sample.age_ns = message.get_uint64(); break;
+      case SampleField::kStack: sample.stack = message.get_uint32(); break;
+      default: message.skip();
+    }
+  }
+  return sample;
+}
+
+Thread ReadThread(pbf_message<ThreadField> message) {
+  Thread thread;
+  while (message.next()) {
+    switch (message.tag()) {
+      case ThreadField::kTid: thread.tid = message.get_uint32(); break;
+      case ThreadField::kName: thread.name = message.get_string(); break;
+      case ThreadField::kState: thread.state = message.get_string(); break;
+      case ThreadField::kStack: thread.stack = message.get_uint32(); break;
+      case ThreadField::kCpuNs: thread.cpu_ns = message.get_uint64(); break;
+      default: message.skip();
+    }
+  }
+  return thread;
+}
+
+Symbol ReadSymbol(pbf_message<SymbolField> message) {
+  Symbol symbol;
+  while (message.next()) {
+    switch (message.tag()) {
+      case SymbolField::kModule: symbol.module = message.get_uint32(); break;
+      case SymbolField::kFunctionOffset: symbol.function_offset = message.get_uint64(); break;
+      case SymbolField::kName: symbol.name = message.get_string(); break;
+      default: message.skip();
+    }
+  }
+  return symbol;
+}
+
+void ReadCpu(pbf_message<CpuField> message, Report* report) {
+  while (message.next()) {
+    switch (message.tag()) {
+      case CpuField::kWindowNs: report->cpu_window_ns = message.get_uint64(); break;
+      case CpuField::kThreadNs: report->cpu_thread_ns = message.get_uint64(); break;
+      case CpuField::kProcessNs: report->cpu_process_ns = message.get_uint64(); break;
+      default: message.skip();
+    }
+  }
+}
+
+Report ReadReport(pbf_message<ReportField> message) {
+  Report report;
+  while (message.next()) {
+    switch (message.tag()) {
+      case ReportField::kId: report.id = ReadUuid(&message); break;
+      case ReportField::kSessionId: report.session_id = ReadUuid(&message); break;
+      case ReportField::kLagId: report.lag_id = ReadUuid(&message); break;
+      case ReportField::kOrdinal: report.ordinal = message.get_uint32(); break;
+      case ReportField::kApp: report.app = message.get_string(); break;
+      case ReportField::kAppVersion: report.app_version = message.get_string(); break;
+      case ReportField::kUser: report.user = message.get_string(); break;
+      case ReportField::kOs: report.os = message.get_string(); break;
+      case ReportField::kMachine: report.machine = message.get_string(); break;
+      case ReportField::kPid: report.pid = message.get_uint32(); break;
+      case ReportField::kTid: report.tid = message.get_uint32(); break;
+      case ReportField::kLoop: report.loop = message.get_string(); break;
+      case ReportField::kTag: report.tag = message.get_string(); break;
+      case ReportField::kKind: report.kind = static_cast<Kind>(message.get_enum()); break;
+      case ReportField::kThresholdMs: report.threshold_ms = message.get_uint32(); break;
+      case ReportField::kStartWallMs: report.start_wall_ms = message.get_uint64(); break;
+      case ReportField::kElapsedNs: report.elapsed_ns = message.get_uint64(); break;
+      case ReportField::kCpu: ReadCpu(message.get_message(), &report); break;
+      case ReportField::kModules: report.modules.push_back(ReadModule(message.get_message())); break;
+      case ReportField::kStacks: report.stacks.push_back(ReadStack(message.get_message())); break;
+      case ReportField::kSamples: report.samples.push_back(ReadSample(message.get_message())); break;
+      case ReportField::kExpensiveStack: report.expensive_stack = message.get_uint32(); break;
+      case ReportField::kThreads: report.threads.push_back(ReadThread(message.get_message())); break;
+      case ReportField::kSymbols: report.symbols.push_back(ReadSymbol(message.get_message())); break;
+      case ReportField::kThreadsDropped: report.threads_dropped = message.get_uint32(); break;
+      default: message.skip();
+    }
+  }
+  return report;
+}
+
+void CheckReferences(const Report& report) {
+  if (report.id == base::Uuid{}) throw SchemaError{"it has no id"};
+  for (const Stack& stack : report.stacks) {
+    for (const Frame& frame : stack.frames) {
+      if (frame.module > report.modules.size()) throw SchemaError{"a frame names a module that is not there"};
+    }
+  }
+  for (const Sample& sample : report.samples) {
+    if (sample.stack >= report.stacks.size()) throw SchemaError{"a sample names a stack that is not there"};
+  }
+  for (const Thread& thread : report.threads) {
+    if (thread.stack > report.stacks.size()) throw SchemaError{"a thread names a stack that is not there"};
+  }
+  if (report.expensive_stack >= report.stacks.size()) throw SchemaError{"it has no expensive stack"};
+}
+
+template <typename Read>
+auto Guarded(const char* subject, Read read) -> Result<decltype(read())> {
+  try {
+    return read();
+  } catch (const SchemaError& error) {
+    return Invalid(std::string(subject) + " is malformed: " + error.what);
+  } catch (const protozero::exception& error) {
+    return Invalid(std::string(subject) + " is not a valid protocol buffer: " + error.what());
+  }
+}
+
+}  // namespace
+
+Result<Report> DecodeReport(std::string_view bytes) {
+  return Guarded("the report", [&] {
+    Report report = ReadReport(pbf_message<ReportField>(bytes.data(), bytes.size()));
+    CheckReferences(report);
+    return report;
+  });
+}
+
+Result<LagEnd> DecodeLagEnd(std::string_view bytes) {
+  return Guarded("the lag's end", [&] {
+    LagEnd end;
+    pbf_message<LagEndField> message(bytes.data(), bytes.size());
+    while (message.next()) {
+      switch (message.tag()) {
+        case LagEndField::kReportId: end.report_id = ReadUuid(&message); break;
+        case LagEndField::kDurationNs: end.duration_ns = message.get_uint64(); break;
+        default: message.skip();
+      }
+    }
+    if (end.report_id == base::Uuid{}) throw SchemaError{"it names no report"};
+    return end;
+  });
+}
+
+Result<std::vector<Record>> SplitBatch(std::string_view bytes) {
+  return Guarded("the batch", [&] {
+    std::vector<Record> records;
+    pbf_message<RecordType> message(bytes.data(), bytes.size());
+    while (message.next()) {
+      switch (message.tag()) {
+        case RecordType::kReport:
+        case RecordType::kLagEnd: {
+          RecordType type = message.tag();
+          auto view = message.get_view();
+          records.push_back({type, {view.data(), view.size()}});
+          break;
+        }
+        default: message.skip();
+      }
+    }
+    return records;
+  });
+}
+
+void AppendToBatch(const Record& record, std::string* batch) {
+  protozero::pbf_writer(*batch).add_bytes(Number(record.type), record.payload.data(), record.payload.size());
+}
+
+void AppendSymbol(const Symbol& symbol, std::string* encoded_report) {
+  protozero::pbf_writer report(*encoded_report);
+  protozero::pbf_writer writer(report, Number(ReportField::kSymbols));
+  writer.add_uint32(Number(SymbolField::kModule), symbol.module);
+  writer.add_uint64(Number(SymbolField::kFunctionOffset), symbol.function_offset);
+  writer.add_string(Number(SymbolField::kName), symbol.name);
+}
+
+std::string_view KindName(Kind kind) {
+  switch (kind) {
+    case Kind::kLag: return "lag";
+    case Kind::kUnknown: break;
+  }
+  return "unknown";
+}
+
+}  // namespace lagwatch::report

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writes a report into a fixed buffer, front to back, without allocation. Stacks are stored once: a stack equal to
+// an earlier one of the report yields the earlier one's index.
+//
+//   ReportEncoder encoder(buffer);
+//   encoder.SetHeader(header);
+//   uint32_t stack = encoder.AddStack(frames, completeness);
+//   encoder.AddSample(age_ns, stack);
+//   if (encoder.ok()) spool.Append(RecordType::kReport, buffer.content());
+//
+// Context: watchdog. Not thread-safe. Built with exceptions because protozero's headers hold `throw`s; none can
+// happen on the path of a writer over a FixedBuffer.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "base/uuid.h"
+#include "report/format/fields.h"
+#include "report/format/fixed_buffer.h"
+
+namespace lagwatch::report {
+
+// All that is known of a lag besides its stacks. Views are borrowed for the call.
+struct ReportHeader {
+  base::Uuid id;
+  base::Uuid session_id;
+  base::Uuid lag_id;
+  uint32_t ordinal = 0;
+  std::string_view app;
+  std::string_view app_version;
+  std::string_view user;
+  std::string_view os;
+  std::string_view machine;
+  uint32_t pid = 0;
+  uint32_t tid = 0;
+  std::string_view loop;
+  std::string_view tag;
+  Kind kind = Kind::kLag;
+  uint32_t threshold_ms = 0;
+  int64_t start_wall_ms = 0;
+  int64_t elapsed_ns = 0;
+  int64_t cpu_window_ns = 0;
+  int64_t cpu_thread_ns = 0;
+  int64_t cpu_process_ns = 0;
+};
+
+// A frame as the encoder wants it: `module` is an index as AddModule returned it, or kNoModule.
+struct EncodedFrame {
+  uint32_t module;
+  uint64_t offset;
+  uint64_t function_offset;
+};
+inline constexpr uint32_t kNoModule = UINT32_MAX;
+inline constexpr uint32_t kNoStack = UINT32_MAX;
+
+struct ThreadFields {
+  uint32_t tid = 0;
+  std::string_view name;
+  char state = '?';
+  uint32_t stack = kNoStack;
+  int64_t cpu_ns = 0;
+};
+
+class ReportEncoder {
+ public:
+  // Clears `buffer` and borrows it.
+  explicit ReportEncoder(FixedBuffer* buffer);
+  ReportEncoder(const ReportEncoder&) = delete;
+  ReportEncoder& operator=(const ReportEncoder&) = delete;
+
+  void SetHeader(const ReportHeader& header);
+  // Returns the module's index. The caller adds each module once.
+  uint32_t AddModule(std::string_view path, std::string_view build_id, uint64_t load_bias);
+  // Returns the stack's index, or kNoStack when a report can hold no more distinct stacks.
+  uint32_t AddStack(std::span<const EncodedFrame> frames, Completeness completeness);
+  void AddSample(int64_t age_ns, uint32_t stack);
+  void SetExpensiveStack(uint32_t stack);
+  void AddThread(const ThreadFields& thread);
+  void SetThreadsDropped(uint32_t count);
+
+  // False once anything did not fit.
+  bool ok() const { return !buffer_->overflowed(); }
+
+  // A state to come back to when what was added since does not fit.
+  struct Mark {
+    size_t size_bytes;
+    uint32_t module_count;
+    uint32_t stack_count;
+  };
+  Mark mark() const { return {buffer_->size(), module_count_, stack_count_}; }
+  void RewindTo(const Mark& mark);
+
+ private:
+  static constexpr uint32_t kMaxStacks = 1024;
+
+  FixedBuffer* buffer_;
+  FixedWriter writer_;
+  uint32_t module_count_ = 0;
+  uint32_t stack_count_ = 0;
+  std::array<uint64_t, kMaxStacks> stack_hashes_;  // equal hashes are taken as equal stacks
+};
+
+// Writes a LagEnd record. False when it does not fit.
+bool EncodeLagEnd(const base::Uuid& report_id, int64_t duration_ns, FixedBuffer* buffer);
+
+}  // namespace lagwatch::report
