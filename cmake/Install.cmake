@@ -1,0 +1,20 @@
+# What `cmake --install` puts where, and how find_package(lagwatch) and pkg-config find it.
+include(CMakePackageConfigHelpers)
+
+install(TARGETS lagwatch EXPORT lagwatch LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS lagwatch_preload LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/lagwatch)
+install(DIRECTORY sdk/include/lagwatch DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(EXPORT lagwatch NAMESPACE lagwatch:: FILE lagwatchTargets.cmake
+        DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/lagwatch)
+if(LAGWATCH_BUILD_COLLECTOR)
+  install(TARGETS lagwatch-cli lagwatch-collector RUNTIME)
+endif()
+
+configure_package_config_file(cmake/lagwatchConfig.cmake.in lagwatchConfig.cmake
+  INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/lagwatch)
+write_basic_package_version_file(lagwatchConfigVersion.cmake COMPATIBILITY SameMajorVersion)
+configure_file(cmake/lagwatch.pc.in lagwatch.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/lagwatchConfig.cmake ${PROJECT_BINARY_DIR}/lagwatchConfigVersion.cmake
+        DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/lagwatch)
+install(FILES ${PROJECT_BINARY_DIR}/lagwatch.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gzip from outside, opened with a hard limit. Context: background.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+
+namespace lagwatch::collector {
+
+// The content of one gzip member (RFC 1952). The result never holds more than `limit_bytes`, whatever the
+// body claims. Errors: kTooLarge over the limit; kInvalid when the body is not gzip, is cut short or goes on
+// after its end.
+base::Result<std::string> InflateGzip(std::string_view compressed, size_t limit_bytes);
+
+}  // namespace lagwatch::collector

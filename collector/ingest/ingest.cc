@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/ingest/ingest.h"
+
+#include "collector/ingest/report_limits.h"
+
+namespace lagwatch::collector {
+namespace {
+
+base::Result<report::Report> ReadReport(std::string_view payload) {
+  auto report = report::DecodeReport(payload);
+  if (!report.ok()) return report;
+  if (base::Status limits = CheckLimits(*report); !limits.ok()) return limits;
+  return report;
+}
+
+}  // namespace
+
+base::Result<IngestResult> Ingest::Submit(std::string_view batch) {
+  auto records = report::SplitBatch(batch);
+  if (!records.ok()) return records.status();
+
+  IngestResult result;
+  std::vector<NewReport> reports;
+  std::vector<report::LagEnd> ends;
+  for (const report::Record& record : *records) {
+    if (record.type == report::RecordType::kReport) {
+      auto report = ReadReport(record.payload);
+      if (report.ok()) {
+        ClusterPath clusters = clusterer_.Assign(*report);
+        reports.push_back({std::move(*report), std::move(clusters), record.payload});
+      } else {
+        result.rejections.push_back(report.status().message());
+      }
+    } else {
+      auto end = report::DecodeLagEnd(record.payload);
+      if (end.ok()) {
+        ends.push_back(*end);
+      } else {
+        result.rejections.push_back(end.status().message());
+      }
+    }
+  }
+  if (reports.empty() && ends.empty() && !result.rejections.empty()) {
+    return base::Status(base::StatusCode::kInvalid,
+                        "no record of the batch is valid; the first: " + result.rejections.front());
+  }
+  auto counts = store_->Commit(reports, ends);
+  if (!counts.ok()) return counts.status();
+  result.accepted = counts->accepted;
+  result.duplicates = counts->duplicates;
+  return result;
+}
+
+}  // namespace lagwatch::collector

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Takes batches of reports into the store. Context: background. Thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "collector/cluster/clusterer.h"
+#include "collector/store/store.h"
+
+namespace lagwatch::collector {
+
+struct IngestResult {
+  int64_t accepted = 0;
+  int64_t duplicates = 0;
+  std::vector<std::string> rejections;  // why, for each record that was refused
+};
+
+class Ingest {
+ public:
+  // Borrows `store`, which must outlive this.
+  Ingest(Store* store, Clusterer clusterer) : store_(store), clusterer_(std::move(clusterer)) {}
+
+  // `batch` is an encoded lagwatch.Batch. Returns after the commit. A malformed record is refused alone.
+  // Errors: kInvalid when the batch is unreadable or holds nothing but malformed records; kUnavailable, and
+  // nothing is stored, when the database refuses.
+  base::Result<IngestResult> Submit(std::string_view batch);
+
+ private:
+  Store* store_;
+  Clusterer clusterer_;
+};
+
+}  // namespace lagwatch::collector

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/ingest/report_limits.h"
+
+#include <string>
+
+namespace lagwatch::collector {
+namespace {
+
+using base::Status;
+using base::StatusCode;
+
+size_t ShownFrames(const report::Report& report) {
+  size_t frames = report.stacks[report.expensive_stack].frames.size();
+  for (const report::Sample& sample : report.samples) frames += report.stacks[sample.stack].frames.size();
+  for (const report::Thread& thread : report.threads) {
+    if (thread.stack != 0) frames += report.stacks[thread.stack - 1].frames.size();
+  }
+  return frames + report.samples.size() + report.threads.size();
+}
+
+}  // namespace
+
+Status CheckLimits(const report::Report& report) {
+  for (const std::string* text : {&report.app, &report.app_version, &report.user, &report.os, &report.machine,
+                                  &report.loop, &report.tag}) {
+    if (text->size() > kMaxTextBytes) {
+      return {StatusCode::kInvalid,
+              "the report has a header text of more than " + std::to_string(kMaxTextBytes) + " bytes"};
+    }
+  }
+  if (ShownFrames(report) > kMaxShownFrames) {
+    return {StatusCode::kInvalid,
+            "the report's stacks have more than " + std::to_string(kMaxShownFrames) + " frames"};
+  }
+  return {};
+}
+
+}  // namespace lagwatch::collector

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// How large a report may be once it is shown. Stacks are stored once and named often, so a small hostile
+// report could otherwise unfold into gigabytes of JSON. Context: background; pure.
+#pragma once
+
+#include <cstddef>
+
+#include "base/status.h"
+#include "report/format/report.h"
+
+namespace lagwatch::collector {
+
+inline constexpr size_t kMaxShownFrames = 100'000;  // of all samples' and threads' stacks together
+inline constexpr size_t kMaxTextBytes = 1024;       // of each text of the header
+
+// Errors: kInvalid, with the limit that the report is over.
+base::Status CheckLimits(const report::Report& report);
+
+}  // namespace lagwatch::collector

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sums up reports by cluster: the few causes that matter, worst first. Context: background. Not thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/uuid.h"
+#include "collector/cluster/clusterer.h"
+#include "collector/store/store.h"
+
+namespace lagwatch::collector {
+
+// How long a lag was: measured, or when its end is not known, how old it was when it was last reported.
+int64_t LagDurationNs(const ReportRow& report);
+
+struct ClusterSummary {
+  Cluster cluster;
+  int64_t reports = 0;
+  std::vector<int64_t> lag_durations_ns;  // sorted; a lag with several reports counts once
+  std::set<std::string> users;            // those that clients named
+  std::set<std::string> apps;
+  std::set<std::string> versions;
+  int64_t first_seen_ms = 0;
+  int64_t last_seen_ms = 0;
+  std::vector<ClusterSummary> children;  // level 2 of a level-1 cluster
+
+  double hang_ns() const;
+  // The nearest-rank percentile, 0 < percent <= 100.
+  int64_t DurationPercentileNs(int percent) const;
+};
+
+class ClusterSummaries {
+ public:
+  void Add(const ReportRow& report);
+
+  // The clusters of `level` by the time they cost, the worst first. `clusters` has all keys that were added.
+  std::vector<ClusterSummary> Take(int level, const std::map<std::string, Cluster>& clusters) &&;
+
+ private:
+  struct Sum {
+    ClusterSummary summary;
+    std::map<std::array<uint8_t, 16>, int64_t> lags_ns;
+  };
+
+  void AddTo(Sum* sum, const ReportRow& report);
+
+  std::map<std::string, Sum> sums_;  // by cluster key
+};
+
+}  // namespace lagwatch::collector

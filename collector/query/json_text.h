@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the API writes JSON. Context: background; pure.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace lagwatch::collector {
+
+using Json = nlohmann::ordered_json;
+
+// Texts from clients may be no UTF-8: what is not is replaced by U+FFFD.
+std::string JsonText(const Json& value);
+
+// A duration in milliseconds with three decimals at most.
+double ToMs(double ns);
+
+}  // namespace lagwatch::collector

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// The reading half of the API, without HTTP: the collector serves it, and the command line asks it directly
+// about a spool. The answers' shapes are in docs/collector_api.md. Context: background. Thread-safe.
+#pragma once
+
+#include <string_view>
+
+#include "base/status.h"
+#include "collector/query/json_text.h"
+#include "collector/query/query_string.h"
+#include "collector/query/response.h"
+#include "collector/store/store.h"
+
+namespace lagwatch::collector {
+
+class QueryApi {
+ public:
+  // Borrows `store`, which must outlive this.
+  explicit QueryApi(Store* store) : store_(store) {}
+
+  // Whether `path` is one that Get answers.
+  static bool Serves(std::string_view path);
+
+  //   /v1/clusters         level=1|2 app= version= limit=
+  //   /v1/clusters/{key}
+  //   /v1/reports          cluster= app= version= limit=
+  //   /v1/reports/{id}     also the beginning of an id, when only one report has it
+  Response Get(std::string_view path, std::string_view query) const;
+
+ private:
+  using Answer = base::Result<Json>;
+
+  Answer Dispatch(std::string_view path, std::string_view query) const;
+  Answer Clusters(const QueryString& query) const;
+  Answer OneCluster(std::string_view key) const;
+  Answer Reports(const QueryString& query) const;
+  Answer OneReport(std::string_view id) const;
+  base::Result<base::Uuid> ResolveId(std::string_view id) const;
+
+  Store* store_;
+};
+
+}  // namespace lagwatch::collector

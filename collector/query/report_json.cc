@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/query/report_json.h"
+
+#include "collector/symbols/frame_names.h"
+
+namespace lagwatch::collector {
+namespace {
+
+std::string_view CompletenessName(report::Completeness completeness) {
+  switch (completeness) {
+    case report::Completeness::kComplete:
+      return "complete";
+    case report::Completeness::kCut:
+      return "cut";
+    case report::Completeness::kIncomplete:
+      return "incomplete";
+    case report::Completeness::kNone:
+      break;
+  }
+  return "none";
+}
+
+std::string HexBytes(const std::string& bytes) {
+  constexpr char kDigits[] = "0123456789abcdef";
+  std::string text;
+  for (unsigned char byte : bytes) {
+    text += kDigits[byte >> 4];
+    text += kDigits[byte & 15];
+  }
+  return text;
+}
+
+class StackWriter {
+ public:
+  explicit StackWriter(const report::Report& report) : report_(report), names_(report) {}
+
+  Json Frames(const report::Stack& stack) {
+    Json frames = Json::array();
+    for (const report::Frame& frame : stack.frames) {
+      static const report::Module kNoModule;
+      const report::Module& module = frame.module == 0 ? kNoModule : report_.modules[frame.module - 1];
+      frames.push_back({{"module", module.path},
+                        {"build_id", HexBytes(module.build_id)},
+                        {"offset", HexNumber(frame.offset)},
+                        {"function", names_.NameOf(frame).text}});
+    }
+    return frames;
+  }
+
+  Json Samples() {
+    Json samples = Json::array();
+    for (const report::Sample& sample : report_.samples) {
+      samples.push_back({{"age_ms", ToMs(sample.age_ns)}, {"stack", Frames(report_.stacks[sample.stack])}});
+    }
+    return samples;
+  }
+
+  Json Threads() {
+    static const report::Stack kNoStack{{}, report::Completeness::kNone};
+    Json threads = Json::array();
+    for (const report::Thread& thread : report_.threads) {
+      const report::Stack& stack = thread.stack == 0 ? kNoStack : report_.stacks[thread.stack - 1];
+      threads.push_back({{"tid", thread.tid},
+                         {"name", thread.name},
+                         {"state", thread.state},
+                         {"cpu_ms", ToMs(thread.cpu_ns)},
+                         {"completeness", CompletenessName(stack.completeness)},
+                         {"stack", Frames(stack)}});
+    }
+    return threads;
+  }
+
+ private:
+  const report::Report& report_;
+  FrameNames names_;
+};
+
+}  // namespace
+
+Json ClusterJson(const ClusterSummary& summary) {
+  const Cluster& cluster = summary.cluster;
+  Json children = Json::array();
+  for (const ClusterSummary& child : summary.children) children.push_back(ClusterJson(child));
+  return {{"key", cluster.key},
+          {"level", cluster.level},
+          {"parent", cluster.parent_key.empty() ? Json() : Json(cluster.parent_key)},
+          {"frames", cluster.frames},
+          {"via", cluster.via.empty() ? Json() : Json(cluster.via)},
+          {"reports", summary.reports},
+          {"lags", summary.lag_durations_ns.size()},
+          {"users", summary.users.size()},
+          {"hang_ms", ToMs(summary.hang_ns())},
+          {"duration_ms",
+           {{"p50", ToMs(summary.DurationPercentileNs(50))},
+            {"p95", ToMs(summary.DurationPercentileNs(95))},
+            {"max", ToMs(summary.DurationPercentileNs(100))}}},
+          {"apps", summary.apps},
+          {"versions", summary.versions},
+          {"first_seen_ms", summary.first_seen_ms},
+          {"last_seen_ms", summary.last_seen_ms},
+          {"children", std::move(children)}};
+}
+
+Json ReportHeaderJson(const ReportRow& row, const std::vector<std::string>& cause) {
+  return {{"id", base::ToString(row.id)},
+          {"app", row.app},
+          {"version", row.version},
+          {"user", row.user},
+          {"kind", row.kind},
+          {"loop", row.loop},
+          {"tag", row.tag},
+          {"session_id", base::ToString(row.session_id)},
+          {"lag_id", base::ToString(row.lag_id)},
+          {"ordinal", row.ordinal},
+          {"os", row.os},
+          {"machine", row.machine},
+          {"pid", row.pid},
+          {"tid", row.tid},
+          {"start_wall_ms", row.start_wall_ms},
+          {"threshold_ms", row.threshold_ms},
+          {"elapsed_ms", ToMs(row.elapsed_ns)},
+          {"duration_ms", ToMs(LagDurationNs(row))},
+          {"ended", row.duration_ns.has_value()},
+          {"cpu",
+           {{"window_ms", ToMs(row.cpu_window_ns)},
+            {"thread_ms", ToMs(row.cpu_thread_ns)},
+            {"process_ms", ToMs(row.cpu_process_ns)}}},
+          {"cluster", {{"level1", row.level1_key}, {"level2", row.level2_key}}},
+          {"cause", cause}};
+}
+
+void AddStacks(const report::Report& report, Json* json) {
+  StackWriter writer(report);
+  const report::Stack& expensive = report.stacks[report.expensive_stack];
+  (*json)["expensive_stack"] = writer.Frames(expensive);
+  (*json)["expensive_completeness"] = CompletenessName(expensive.completeness);
+  (*json)["samples"] = writer.Samples();
+  (*json)["threads"] = writer.Threads();
+  (*json)["threads_dropped"] = report.threads_dropped;
+}
+
+Json ExpensiveStackJson(const report::Report& report) {
+  return StackWriter(report).Frames(report.stacks[report.expensive_stack]);
+}
+
+}  // namespace lagwatch::collector

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reports and clusters as the JSON that people's programs read: part of the API, so keys keep their meaning.
+// Context: background; pure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "collector/query/cluster_summary.h"
+#include "collector/query/json_text.h"
+#include "collector/store/store.h"
+#include "report/format/report.h"
+
+namespace lagwatch::collector {
+
+Json ClusterJson(const ClusterSummary& summary);
+// Without stacks; `cause` are the frames of its level-1 cluster.
+Json ReportHeaderJson(const ReportRow& row, const std::vector<std::string>& cause);
+// Adds the stacks to a report's header.
+void AddStacks(const report::Report& report, Json* json);
+// The expensive stack alone.
+Json ExpensiveStackJson(const report::Report& report);
+
+}  // namespace lagwatch::collector

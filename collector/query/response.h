@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// An answer of the collector's API: an HTTP status and a JSON text. Context: background; pure.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+
+namespace lagwatch::collector {
+
+struct Response {
+  int status = 200;
+  std::string json;
+  std::string_view allow = {};  // the Allow header of a 405, a literal
+};
+
+// {"error":{"code":…,"message":…}}. The message says what to do.
+Response ErrorResponse(int http_status, std::string_view code, std::string_view message);
+// The same for a Status that is not ok.
+Response ErrorResponse(const base::Status& status);
+
+}  // namespace lagwatch::collector

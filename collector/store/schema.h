@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// The database's tables. Part of the on-disk format: a change needs a new version and a migration from the
+// old one.
+#pragma once
+
+namespace lagwatch::collector {
+
+inline constexpr int kSchemaVersion = 1;
+
+inline constexpr char kSchema[] = R"sql(
+CREATE TABLE clusters (
+  key TEXT PRIMARY KEY,
+  level INTEGER NOT NULL,
+  parent TEXT REFERENCES clusters (key),
+  frames TEXT NOT NULL,  -- a JSON array, innermost first
+  via TEXT NOT NULL
+) WITHOUT ROWID;
+
+CREATE TABLE reports (
+  id BLOB PRIMARY KEY,
+  lag_id BLOB NOT NULL,
+  session_id BLOB NOT NULL,
+  ordinal INTEGER NOT NULL,
+  app TEXT NOT NULL,
+  version TEXT NOT NULL,
+  user TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  loop TEXT NOT NULL,
+  tag TEXT NOT NULL,
+  os TEXT NOT NULL,
+  machine TEXT NOT NULL,
+  pid INTEGER NOT NULL,
+  tid INTEGER NOT NULL,
+  threshold_ms INTEGER NOT NULL,
+  start_wall_ms INTEGER NOT NULL,
+  elapsed_ns INTEGER NOT NULL,  -- age of the dispatch when the report was made
+  cpu_window_ns INTEGER NOT NULL,
+  cpu_thread_ns INTEGER NOT NULL,
+  cpu_process_ns INTEGER NOT NULL,
+  level1 TEXT NOT NULL REFERENCES clusters (key),
+  level2 TEXT NOT NULL REFERENCES clusters (key),
+  duration_ns INTEGER,          -- of the whole lag; NULL until its end is known
+  payload BLOB NOT NULL         -- the report as its client encoded it
+);
+CREATE INDEX reports_by_lag ON reports (lag_id);
+CREATE INDEX reports_by_level1 ON reports (level1);
+CREATE INDEX reports_by_level2 ON reports (level2);
+
+-- Kept for ever: an end may come before its report.
+CREATE TABLE lag_ends (
+  report_id BLOB PRIMARY KEY,
+  duration_ns INTEGER NOT NULL
+) WITHOUT ROWID;
+)sql";
+
+}  // namespace lagwatch::collector

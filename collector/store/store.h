@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the collector keeps: reports, the clusters they belong to, and how long lags were. One SQLite
+// database. Thread safety: all methods may be called from any thread; one lock, one writer. Context:
+// background. Errors of all methods: kUnavailable when the database refuses; the message holds its reason.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "base/uuid.h"
+#include "collector/cluster/clusterer.h"
+#include "collector/store/sqlite.h"
+#include "report/format/report.h"
+
+namespace lagwatch::collector {
+
+// What lists show of a report. Numbers from clients are cut to int64_t.
+struct ReportRow {
+  base::Uuid id;
+  base::Uuid lag_id;
+  base::Uuid session_id;
+  int64_t ordinal = 0;
+  std::string app;
+  std::string version;
+  std::string user;
+  std::string kind;
+  std::string loop;
+  std::string tag;
+  std::string os;
+  std::string machine;
+  int64_t pid = 0;
+  int64_t tid = 0;
+  int64_t threshold_ms = 0;
+  int64_t start_wall_ms = 0;
+  int64_t elapsed_ns = 0;
+  int64_t cpu_window_ns = 0;
+  int64_t cpu_thread_ns = 0;
+  int64_t cpu_process_ns = 0;
+  std::string level1_key;
+  std::string level2_key;
+  std::optional<int64_t> duration_ns;  // of the whole lag; absent until its end is known
+};
+
+// A report on its way into the store.
+struct NewReport {
+  report::Report report;
+  ClusterPath clusters;
+  std::string_view payload;  // as it was encoded; borrowed
+};
+
+struct StoredReport {
+  ReportRow row;
+  std::string payload;
+};
+
+// Empty fields match all reports.
+struct ReportFilter {
+  std::string app = {};
+  std::string version = {};
+  std::string cluster_key = {};  // of either level
+};
+
+struct CommitCounts {
+  int64_t accepted = 0;
+  int64_t duplicates = 0;
+};
+
+class Store {
+ public:
+  // `path` is a file, created when it is not there, or ":memory:".
+  // Errors: kIo when it cannot be opened; kInvalid when a newer lagwatch wrote it.
+  static base::Result<std::unique_ptr<Store>> Open(const std::string& path);
+
+  // All or nothing. Reports and ends that are known already count as duplicates and change nothing. A lag's
+  // end may come before its report; it then waits for it.
+  base::Result<CommitCounts> Commit(std::span<const NewReport> reports, std::span<const report::LagEnd> ends);
+
+  // The newest reports, newest first.
+  base::Result<std::vector<ReportRow>> Reports(const ReportFilter& filter, int64_t limit);
+  // Calls `visit` for every report, in no particular order, with the store locked.
+  base::Status ForEachReport(const ReportFilter& filter, const std::function<void(const ReportRow&)>& visit);
+  base::Result<std::optional<StoredReport>> FindReport(const base::Uuid& id);
+  // Up to `limit` ids from `first` to `last`, both included.
+  base::Result<std::vector<base::Uuid>> FindIds(const base::Uuid& first, const base::Uuid& last,
+                                                int64_t limit);
+  base::Result<std::map<std::string, Cluster>> Clusters();
+
+ private:
+  explicit Store(const std::string& path) : database_(path) {}
+
+  base::Status Migrate();
+  int64_t SchemaVersion();
+  bool InsertReport(const NewReport& report);
+  bool InsertEnd(const report::LagEnd& end);
+  void InsertCluster(const Cluster& cluster);
+  void JoinEnds(const base::Uuid& lag_id);
+
+  std::mutex mutex_;
+  Database database_;  // guarded by mutex_
+};
+
+}  // namespace lagwatch::collector

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Names for the frames of one report. Context: background. Not thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "report/format/report.h"
+
+namespace lagwatch::collector {
+
+struct FrameName {
+  std::string text;
+  bool is_symbol = false;  // false when it is only a place: `module+0xoffset`
+};
+
+class FrameNames {
+ public:
+  // Borrows `report`, which must outlive this.
+  explicit FrameNames(const report::Report& report);
+
+  // The function's readable name where the client knew it; else `module+0xoffset` with the function's start
+  // when that is known, so that two places in one function are one frame; `0xaddress` outside all modules.
+  // The reference lives as long as this.
+  const FrameName& NameOf(const report::Frame& frame);
+
+ private:
+  using Place = std::pair<uint32_t, uint64_t>;  // a frame's module and symbol_offset()
+
+  FrameName CreateName(const Place& place) const;
+
+  const report::Report& report_;
+  std::map<Place, const std::string*> symbols_;
+  std::map<Place, FrameName> names_;
+};
+
+// "0x1f", as addresses are written everywhere in the JSON.
+std::string HexNumber(uint64_t number);
+
+// The part of a path after its last slash.
+std::string BaseName(const std::string& path);
+
+}  // namespace lagwatch::collector

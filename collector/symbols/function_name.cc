@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/symbols/function_name.h"
+
+#include <cxxabi.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <memory>
+
+namespace lagwatch::collector {
+namespace {
+
+constexpr size_t kMaxMangledBytes = 4096;
+
+bool IsIdentifierByte(char byte) {
+  return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || (byte >= '0' && byte <= '9') ||
+         byte == '_' || byte == '$';
+}
+
+// ".part.0" and the like, as often as they were added.
+std::string_view WithoutCloneSuffixes(std::string_view symbol) {
+  constexpr std::array<std::string_view, 6> kSuffixes = {".constprop", ".isra",     ".part",
+                                                         ".cold",      ".lto_priv", ".llvm"};
+  size_t end = symbol.size();
+  for (std::string_view suffix : kSuffixes) end = std::min(end, symbol.find(suffix));
+  return end == 0 ? symbol : symbol.substr(0, end);
+}
+
+std::string Demangle(std::string_view symbol) {
+  std::string mangled(symbol);
+  if (!symbol.starts_with("_Z") || symbol.size() > kMaxMangledBytes) return mangled;
+  int status = 0;
+  std::unique_ptr<char, decltype(&std::free)> text(
+      abi::__cxa_demangle(mangled.c_str(), nullptr, nullptr, &status), &std::free);
+  return text ? std::string(text.get()) : mangled;
+}
+
+// Walks over a demangled function once, keeping what belongs to its name.
+class NameShortener {
+ public:
+  explicit NameShortener(std::string_view text) : text_(text) {}
+
+  std::string Shorten() {
+    while (at_ < text_.size()) {
+      switch (text_[at_]) {
+        case '<':
+        case '{':
+          Keep(EndOfGroup(at_));
+          break;
+        case '[':
+          at_ = EndOfGroup(at_);
+          break;  // [abi:cxx11]
+        case '(':
+          if (Follows("(anonymous namespace)")) {
+            Keep(EndOfGroup(at_));
+          } else if (!SkipParameters()) {
+            at_ = text_.size();
+          }
+          break;
+        case ' ':  // what stood before was the return type
+          ++at_;
+          name_.clear();
+          break;
+        default:
+          IsOperator(at_) ? KeepOperator() : Keep(at_ + 1);
+      }
+    }
+    return name_.empty() ? std::string(text_) : name_;
+  }
+
+ private:
+  bool Follows(std::string_view expected) const { return text_.substr(at_).starts_with(expected); }
+
+  void Keep(size_t end) {
+    name_ += text_.substr(at_, end - at_);
+    at_ = end;
+  }
+
+  bool IsOperator(size_t at) const {
+    constexpr std::string_view kWord = "operator";
+    return text_.substr(at).starts_with(kWord) && (at == 0 || !IsIdentifierByte(text_[at - 1])) &&
+           (at + kWord.size() == text_.size() || !IsIdentifierByte(text_[at + kWord.size()]));
+  }
+
+  // Where the operator at `at` ends: `operator<<`, but also `operator new[]` and `operator std::vector<int>`.
+  size_t EndOfOperator(size_t at) const {
+    constexpr std::array<std::string_view, 14> kLong = {"<=>", "<<=", ">>=", "->*", "()", "[]", "<<",
+                                                        ">>",  "<=",  ">=",  "->",  "++", "--", "&&"};
+    at += std::string_view("operator").size();
+    std::string_view rest = text_.substr(at);
+    if (rest.starts_with(' ') || rest.starts_with('"')) {
+      size_t end = at;
+      while (end < text_.size() && text_[end] != '(') end = text_[end] == '<' ? EndOfGroup(end) : end + 1;
+      return end;
+    }
+    auto token = std::find_if(kLong.begin(), kLong.end(), [&](auto each) { return rest.starts_with(each); });
+    if (token != kLong.end()) return at + token->size();
+    size_t length = rest.starts_with("||") || (rest.size() > 1 && rest[1] == '=') ? 2 : 1;
+    return at + std::min(length, rest.size());
+  }
+
+  void KeepOperator() {
+    Keep(EndOfOperator(at_));
+    if (Follows(" <")) Keep(at_ + 1);
+  }
+
+  // Past the bracket that closes the one at `at`. An angle bracket that closes nothing is a comparison or an
+  // arrow.
+  size_t EndOfGroup(size_t at) const {
+    std::string open;
+    while (at < text_.size()) {
+      if (IsOperator(at)) {
+        at = EndOfOperator(at);
+        continue;
+      }
+      char byte = text_[at++];
+      if (byte == '<' || byte == '(' || byte == '{' || byte == '[') {
+        open += byte;
+      } else if (byte == '>' && text_[at - 2] != '-' && open.ends_with('<')) {
+        open.pop_back();
+      } else if (byte == ')' || byte == '}' || byte == ']') {
+        char opening = byte == ')' ? '(' : byte == '}' ? '{' : '[';
+        open.resize(std::min(open.rfind(opening), open.size() - 1));
+      }
+      if (open.empty()) return at;
+    }
+    return at;
+  }
+
+  // False when the name ends here. It goes on after the parameters of an enclosing function, or when the
+  // parentheses belonged to a return type such as `decltype (…)`.
+  bool SkipParameters() {
+    at_ = EndOfGroup(at_);
+    for (bool found = true; found;) {
+      found = false;
+      for (std::string_view qualifier : {" const", " volatile", " &&", " &"}) {
+        if (!Follows(qualifier)) continue;
+        at_ += qualifier.size();
+        found = true;
+      }
+    }
+    return Follows("::") || (Follows(" ") && !Follows(" ["));
+  }
+
+  std::string_view text_;
+  size_t at_ = 0;
+  std::string name_;
+};
+
+}  // namespace
+
+std::string ReadableFunctionName(std::string_view symbol) {
+  std::string_view plain = WithoutCloneSuffixes(symbol);
+  std::string name = Demangle(plain);
+  if (name != plain) name = NameShortener(name).Shorten();
+  if (name.size() > kMaxFunctionNameBytes) name.resize(kMaxFunctionNameBytes);
+  return name;
+}
+
+}  // namespace lagwatch::collector

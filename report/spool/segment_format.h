@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bytes and the file names of a spool, drawn in docs/design/spool.md. Part of the on-disk format: what is here
+// never changes its meaning. Context: watchdog; pure.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+#include "base/crc32c.h"
+#include "report/format/fields.h"
+
+namespace lagwatch::report {
+
+static_assert(std::endian::native == std::endian::little, "segments are little-endian");
+
+// Stands before each record's payload.
+struct RecordHeader {
+  uint32_t magic;
+  uint32_t type;  // a RecordType; other types from 1 to kMaxRecordType are newer versions'
+  uint32_t length_bytes;
+  uint32_t crc32c;  // of type, length_bytes and payload
+};
+static_assert(sizeof(RecordHeader) == 16);
+
+inline constexpr uint32_t kRecordMagic = 0x3153574c;  // "LWS1"
+inline constexpr uint32_t kMaxRecordType = 999;
+
+inline uint32_t RecordCrc32c(const RecordHeader& header, const char* payload) {
+  uint32_t seed = base::Crc32c(&header.type, sizeof header.type + sizeof header.length_bytes);
+  return base::Crc32c(payload, header.length_bytes, seed);
+}
+
+// Writes the header that belongs before the `payload_bytes` at `record + sizeof(RecordHeader)`.
+inline void FrameRecord(RecordType type, size_t payload_bytes, char* record) {
+  RecordHeader header{kRecordMagic, Number(type), static_cast<uint32_t>(payload_bytes), 0};
+  header.crc32c = RecordCrc32c(header, record + sizeof header);
+  std::memcpy(record, &header, sizeof header);
+}
+
+// How a segment's file name ends.
+inline constexpr std::string_view kNewSuffix = ".new";            // not yet locked; empty
+inline constexpr std::string_view kOpenSuffix = ".open";          // being written by who holds its lock
+inline constexpr std::string_view kSealedSuffix = ".seg";         // complete
+inline constexpr std::string_view kRejectedSuffix = ".rejected";  // records that a collector refused, kept for people
+
+}  // namespace lagwatch::report

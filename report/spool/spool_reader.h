@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads what SpoolWriters, of this process or of dead ones, left on disk. Changes nothing but by Remove().
+// Other files in the directory, and symbolic links, are left alone. Context: background.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/env.h"
+#include "base/status.h"
+#include "report/format/fields.h"
+
+namespace lagwatch::report {
+
+struct SpoolRecord {
+  RecordType type;
+  std::string payload;
+};
+
+struct Segment {
+  std::vector<SpoolRecord> records;
+  size_t skipped_bytes = 0;  // damaged, or of a record that was not written to its end
+};
+
+// Finds the whole records in a segment's bytes; damage costs the records that it touches and no others.
+Segment ParseSegment(std::string_view bytes);
+
+class SpoolReader {
+ public:
+  enum class Include {
+    kFinished,  // sealed segments, and open ones whose process has died
+    kLiveToo,   // those of running programs as well
+  };
+
+  // `env` is borrowed.
+  SpoolReader(base::Env* env, std::string directory) : env_(env), directory_(std::move(directory)) {}
+
+  // File names of segments, oldest first. Errors: kNotFound when there is no such directory, kIo.
+  base::Result<std::vector<std::string>> List(Include include) const;
+  // Errors: kNotFound when the segment was sealed or taken since it was listed (list again), kIo.
+  base::Result<Segment> Read(const std::string& name) const;
+  // Errors: kIo. No error when it is gone already.
+  base::Status Remove(const std::string& name) const;
+
+ private:
+  std::string PathOf(std::string_view name) const;
+
+  base::Env* env_;
+  std::string directory_;
+};
+
+}  // namespace lagwatch::report

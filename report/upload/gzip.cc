@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/upload/gzip.h"
+
+#include <zlib.h>
+
+#include <new>
+
+namespace lagwatch::report {
+
+std::string Gzip(std::string_view bytes) {
+  constexpr int kGzipWindowBits = MAX_WBITS + 16;
+  constexpr int kDefaultMemoryLevel = 8;
+  z_stream stream{};
+  if (deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, kGzipWindowBits, kDefaultMemoryLevel,
+                   Z_DEFAULT_STRATEGY) != Z_OK) {
+    throw std::bad_alloc();
+  }
+  std::string compressed(deflateBound(&stream, bytes.size()), '\0');
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
+  stream.avail_in = static_cast<uInt>(bytes.size());
+  stream.next_out = reinterpret_cast<Bytef*>(compressed.data());
+  stream.avail_out = static_cast<uInt>(compressed.size());
+  // The output is as large as it can become, so one call does it all.
+  deflate(&stream, Z_FINISH);
+  compressed.resize(stream.total_out);
+  deflateEnd(&stream);
+  return compressed;
+}
+
+}  // namespace lagwatch::report

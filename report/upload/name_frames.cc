@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/upload/name_frames.h"
+
+#include <set>
+#include <utility>
+
+#include "report/format/report.h"
+
+namespace lagwatch::report {
+
+std::string NameFrames(std::string_view encoded_report, FrameNamer* namer) {
+  std::string named(encoded_report);
+  auto report = DecodeReport(encoded_report);
+  if (!report.ok()) return named;
+
+  std::set<std::pair<uint32_t, uint64_t>> settled;
+  for (const Symbol& symbol : report->symbols) settled.emplace(symbol.module, symbol.function_offset);
+  for (const Stack& stack : report->stacks) {
+    for (const Frame& frame : stack.frames) {
+      if (frame.module == 0 || !settled.emplace(frame.module, frame.symbol_offset()).second) continue;
+      const Module& module = report->modules[frame.module - 1];
+      if (auto name = namer->NameOf(module.path, module.build_id, frame.symbol_offset())) {
+        AppendSymbol({frame.module, frame.symbol_offset(), *std::move(name)}, &named);
+      }
+    }
+  }
+  return named;
+}
+
+}  // namespace lagwatch::report

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sends the spool while the program runs, from a thread of its own, and what is left when it ends.
+// Context: background.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <future>
+#include <thread>
+
+#include "base/sleeper.h"
+#include "base/status.h"
+#include "report/upload/spool_sender.h"
+#include "report/upload/transport.h"
+#include "report/upload/upload_pacing.h"
+
+namespace lagwatch::report {
+
+// Sends all that is finished in the spool, trying again after failures, until the deadline (CLOCK_MONOTONIC).
+// Returns how many segments are left. For programs that do nothing else: `lagwatch upload`.
+size_t DrainSpool(SpoolSender* sender, int64_t deadline_mono_ns);
+
+// Thread safety: Start and Stop from one thread, Wake from any.
+class Uploader {
+ public:
+  // `sender` and `transport`, the one that it sends by, are borrowed. `request_seal` asks the writer, in whatever
+  // thread it lives, to seal its segment; it is called before each look at the spool.
+  Uploader(SpoolSender* sender, Transport* transport, std::function<void()> request_seal);
+  ~Uploader();  // stops at once
+  Uploader(const Uploader&) = delete;
+  Uploader& operator=(const Uploader&) = delete;
+
+  // Starts the thread "lagwatch-upload", with all signals blocked. At most once. Errors: kUnavailable when the
+  // system has no thread to give.
+  base::Status Start();
+  // Looks at the spool now rather than at the next second; a wait after a failure is not cut short.
+  void Wake() { sleeper_.Wake(); }
+  // Sends what is sealed by now, for at most `flush_deadline_ms`, and ends the thread. A collector that asked to wait
+  // longer is left alone. The transport is aborted: neither can be used again.
+  void Stop(int64_t flush_deadline_ms);
+
+ private:
+  void Run();
+  // One look at the spool, and the wait after it. Returns until when the collector is to be left alone.
+  int64_t RunRound(UploadPacing* pacing);
+
+  SpoolSender* sender_;
+  Transport* transport_;
+  std::function<void()> request_seal_;
+  base::Sleeper sleeper_;
+  std::atomic<bool> is_stopping_{false};
+  std::atomic<int64_t> stop_deadline_mono_ns_{0};
+  std::promise<void> done_;
+  std::thread thread_;
+};
+
+}  // namespace lagwatch::report

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "editor.h"
+
+#include <cmath>
+#include <cstdio>
+
+#include "document.h"
+
+namespace {
+
+using std::chrono::duration;
+using std::chrono::steady_clock;
+
+// How large a job must be to take `target`: doubles it until it takes long enough to extrapolate from, `exponent`
+// being how its time grows with its size.
+template <typename Run>
+size_t SizeFor(duration<double> target, double exponent, Run run) {
+  const duration<double> kLongEnough = target / 50;
+  for (size_t size = 16;; size *= 2) {
+    steady_clock::time_point begin = steady_clock::now();
+    run(size);
+    duration<double> taken = steady_clock::now() - begin;
+    if (taken < kLongEnough) continue;
+    return static_cast<size_t>(static_cast<double>(size) * std::pow(target / taken, 1 / exponent)) + 1;
+  }
+}
+
+}  // namespace
+
+Editor::Editor(std::string save_path, std::chrono::milliseconds freeze)
+    : save_path_(std::move(save_path)), text_(MakeText(1000)) {
+  index_passes_ = SizeFor(freeze, 1, [&](size_t passes) { index_.Rebuild(text_, passes); });
+  lines_to_save_ = SplitLines(MakeText(
+      SizeFor(freeze, 1, [&](size_t lines) { SaveFile(save_path_, SplitLines(MakeText(lines))); })));
+  lines_to_paste_ = SplitLines(MakeText(SizeFor(freeze, 2, [lines = std::vector<std::string>()](size_t size) mutable {
+    lines = SplitLines(MakeText(size));
+    ParseOutline(lines);
+  })));
+}
+
+bool Editor::Handle(const std::string& command) {
+  if (command == "key") return OnKey(), true;
+  if (command == "reindex") return OnReindex(), true;
+  if (command == "find") return OnFind(), true;
+  if (command == "save") return OnSave(), true;
+  if (command == "paste") return OnPaste(), true;
+  return false;
+}
+
+void Editor::OnKey() { text_ += 'x'; }
+
+void Editor::OnReindex() { index_.StartRebuild(text_, index_passes_); }
+
+[[gnu::noinline]] void Editor::OnFind() { std::printf("found %zu times\n", index_.Lookup("wait")); }
+
+[[gnu::noinline]] void Editor::OnSave() {
+  bool is_saved = SaveFile(save_path_, lines_to_save_);
+  std::printf(is_saved ? "saved %zu lines\n" : "cannot save %zu lines\n", lines_to_save_.size());
+}
+
+[[gnu::noinline]] void Editor::OnPaste() {
+  std::printf("pasted %zu lines\n", ParseOutline(lines_to_paste_).size());
+}

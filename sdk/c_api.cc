@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// The C ABI over ProcessMonitor: translates, and lets no exception out.
+#include <lagwatch/c.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <exception>
+#include <type_traits>
+
+#include "sdk/process_monitor.h"
+#include "sdk/upload_service.h"
+
+namespace {
+
+using lagwatch::sdk::MonitorOptions;
+using lagwatch::sdk::ProcessMonitor;
+using lagwatch::watchdog::WatchedLoop;
+
+// A loop's handle points to its words.
+using lagwatch::watchdog::LoopWords;
+static_assert(std::is_standard_layout_v<WatchedLoop> && offsetof(WatchedLoop, probe) == 0);
+static_assert(offsetof(LoopWords, begun) == offsetof(lw_loop, begun) &&
+              offsetof(LoopWords, ended) == offsetof(lw_loop, ended) &&
+              offsetof(LoopWords, begin_ticks) == offsetof(lw_loop, begin_ticks) &&
+              offsetof(LoopWords, tag) == offsetof(lw_loop, tag) &&
+              offsetof(LoopWords, nested) == offsetof(lw_loop, nested));
+
+WatchedLoop* ToLoop(lw_loop* loop) { return reinterpret_cast<WatchedLoop*>(loop); }
+
+std::string ToString(const char* text) { return text == nullptr ? std::string() : std::string(text); }
+
+// A caller built against an older header has a shorter struct; what it lacks keeps its default.
+lw_options WithDefaults(const lw_options* given) {
+  lw_options options;
+  lw_options_init(&options);
+  if (given != nullptr) std::memcpy(&options, given, std::min(given->struct_size_bytes, sizeof options));
+  return options;
+}
+
+MonitorOptions ToMonitorOptions(const lw_options& given) {
+  using lagwatch::base::kNsPerMs;
+  MonitorOptions options;
+  options.app = ToString(given.app);
+  options.app_version = ToString(given.app_version);
+  options.user = ToString(given.user);
+  options.spool_directory = ToString(given.spool_directory);
+  options.watch.threshold_ns = given.threshold_ms * kNsPerMs;
+  options.watch.check_period_ns = given.check_period_ms * kNsPerMs;
+  options.watch.sample_interval_ns = given.sample_interval_ms * kNsPerMs;
+  options.watch.ring_size = static_cast<int32_t>(std::min<uint32_t>(given.ring_size, INT32_MAX));
+  options.capture.signal_number = given.capture_signal;
+  return options;
+}
+
+lagwatch::sdk::CreateUpload UploadTo(const lw_options& given) {
+  lagwatch::report::HttpTransportOptions http{ToString(given.endpoint), ToString(given.key)};
+  if (http.endpoint.empty()) return {};
+  using lagwatch::sdk::BackgroundUpload;
+  return [http](const std::string& spool_directory) -> lagwatch::base::Result<std::unique_ptr<BackgroundUpload>> {
+    auto service = lagwatch::sdk::UploadService::Create(spool_directory, http);
+    if (!service.ok()) return service.status();
+    return std::unique_ptr<BackgroundUpload>(std::move(service).value());
+  };
+}
+
+}  // namespace
+
+extern "C" {
+
+void lw_options_init(lw_options* options) noexcept {
+  std::memset(options, 0, sizeof *options);
+  options->struct_size_bytes = sizeof *options;
+  options->threshold_ms = 2000;
+  options->check_period_ms = 1000;
+  options->sample_interval_ms = 50;
+  options->ring_size = 20;
+}
+
+void lw_stats_init(lw_stats* stats) noexcept {
+  std::memset(stats, 0, sizeof *stats);
+  stats->struct_size_bytes = sizeof *stats;
+}
+
+lw_status lw_start(const lw_options* options) noexcept {
+  try {
+    const lw_options given = WithDefaults(options);
+    switch (ProcessMonitor::Instance().Start(ToMonitorOptions(given), UploadTo(given))) {
+      case ProcessMonitor::StartResult::kStarted: return LW_OK;
+      case ProcessMonitor::StartResult::kAlreadyStarted: return LW_ALREADY_STARTED;
+      case ProcessMonitor::StartResult::kOff: break;
+    }
+  } catch (const std::exception&) {  // no memory: stay off
+  }
+  return LW_OFF;
+}
+
+void lw_stop(uint32_t flush_timeout_ms) noexcept {
+  try {
+    ProcessMonitor::Instance().Stop(flush_timeout_ms);
+  } catch (const std::exception&) {  // no memory to flush with: the next start sends what is left
+  }
+}
+
+const char* lw_why_off(void) noexcept {
+  try {
+    static thread_local std::string text;
+    text = ProcessMonitor::Instance().why_off();
+    return text.c_str();
+  } catch (const std::exception&) {
+    return "there is no memory";
+  }
+}
+
+void lw_get_stats(lw_stats* stats) noexcept {
+  const lagwatch::sdk::MonitorStats current = ProcessMonitor::Instance().stats();
+  const lw_stats all{
+      .struct_size_bytes = std::min(stats->struct_size_bytes, sizeof(lw_stats)),
+      .lags = current.lags,
+      .reports_written = current.reports_written,
+      .reports_dropped = current.reports_dropped,
+      .reports_uploaded = current.reports_uploaded,
+      .unchanged_checks = current.unchanged_checks,
+      .stack_samples = current.stack_samples,
+      .capture_signals_sent = current.capture_signals_sent,
+      .capture_timeouts = current.capture_timeouts,
+      .stacks_incomplete = current.stacks_incomplete,
+      .loops_refused = ProcessMonitor::Instance().loops_refused(),
+  };
+  std::memcpy(stats, &all, all.struct_size_bytes);
+}
+
+const char* lw_version(void) noexcept { return LAGWATCH_VERSION; }
+
+lw_loop* lw_watch_loop(const char* name) noexcept {
+  return reinterpret_cast<lw_loop*>(ProcessMonitor::Instance().WatchLoop(name == nullptr ? "" : name));
+}
+
+void lw_unwatch_loop(lw_loop* loop) noexcept {
+  if (loop != nullptr) ProcessMonitor::Instance().UnwatchLoop(ToLoop(loop));
+}
+
+void lw_dispatch_begin(lw_loop* loop, const char* tag) noexcept {
+  if (loop != nullptr) ToLoop(loop)->probe.Begin(tag);
+}
+
+void lw_dispatch_end(lw_loop* loop) noexcept {
+  if (loop != nullptr) ToLoop(loop)->probe.End();
+}
+
+}  // extern "C"

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sdk/default_paths.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+
+namespace lagwatch::sdk {
+
+std::string DefaultSpoolDirectory() {
+  const char* state = std::getenv("XDG_STATE_HOME");
+  if (state != nullptr && state[0] == '/') return std::string(state) + "/lagwatch/spool";
+  const char* home = std::getenv("HOME");
+  if (home != nullptr && home[0] == '/') return std::string(home) + "/.local/state/lagwatch/spool";
+  return "/tmp/lagwatch-" + std::to_string(getuid()) + "/spool";
+}
+
+std::string ProgramName() {
+  char path[4096];
+  ssize_t size = readlink("/proc/self/exe", path, sizeof path);
+  if (size <= 0) return "unknown";
+  std::string name(path, static_cast<size_t>(size));
+  return name.substr(name.rfind('/') + 1);
+}
+
+}  // namespace lagwatch::sdk

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lagwatch's C interface: the library's whole ABI.
+ *
+ * Rules that hold for every function:
+ * - Nothing here ever fails the program: what cannot work is off, and lw_why_off() says why.
+ * - Strings are UTF-8 and are copied, unless a function says otherwise. NULL stands for an empty string.
+ * - Structs begin with their size, so that they can grow: fill them with their _init function.
+ * - "hot" functions are wait-free, allocate nothing and make no system call.
+ */
+#ifndef LAGWATCH_C_H_
+#define LAGWATCH_C_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(_WIN32)
+#error "lagwatch runs on Linux"
+#endif
+#define LW_API __attribute__((visibility("default")))
+
+#ifdef __cplusplus
+#define LW_NOEXCEPT noexcept
+extern "C" {
+#else
+#define LW_NOEXCEPT
+#endif
+
+/* A watched loop. Belongs to the library and stays valid until the thread that watches it ends, whether or not the
+ * monitor is on. The members are for the inline functions below and nobody else; their places are part of the ABI. */
+typedef struct lw_loop {
+  uint64_t begun;
+  uint64_t ended;
+  uint64_t begin_ticks;
+  const char* tag;
+  uint64_t nested;
+} lw_loop;
+
+typedef enum lw_status {
+  LW_OK = 0,
+  LW_ALREADY_STARTED = 1, /* the first start's options stay in force */
+  LW_OFF = 2              /* could not start: see lw_why_off() */
+} lw_status;
+
+typedef struct lw_options {
+  size_t struct_size_bytes;
+  const char* app;             /* default: the program's file name */
+  const char* app_version;     /* default: empty */
+  const char* user;            /* who is affected, as a pseudonym; default: empty */
+  const char* endpoint;        /* the collector, "https://host:port"; default: empty, reports stay on disk */
+  const char* key;             /* the collector's key for this project */
+  const char* spool_directory; /* default: $XDG_STATE_HOME or ~/.local/state, then lagwatch/spool */
+  uint32_t threshold_ms;       /* a dispatch longer than this is a lag: 16 to 3600000, default 2000 */
+  uint32_t check_period_ms;    /* between two checks of one lag, before they become rarer: default 1000 */
+  uint32_t sample_interval_ms; /* between two stack samples of a busy loop: default 50 */
+  uint32_t ring_size;          /* samples that a check looks at: 1 to 100, default 20 */
+  int32_t capture_signal;      /* a signal number, or 0 to choose an unused real-time signal */
+} lw_options;
+
+typedef struct lw_stats {
+  size_t struct_size_bytes;
+  uint64_t lags;
+  uint64_t reports_written;
+  uint64_t reports_dropped;   /* did not reach the disk */
+  uint64_t reports_uploaded;
+  uint64_t unchanged_checks;  /* checks of a lag that found the stack unchanged */
+  uint64_t stack_samples;
+  uint64_t capture_signals_sent;
+  uint64_t capture_timeouts;
+  uint64_t stacks_incomplete;
+  uint64_t loops_refused;     /* more loops than can be watched at once (64) */
+} lw_stats;
+
+/* Fills in sizes and defaults. */
+LW_API void lw_options_init(lw_options* options) LW_NOEXCEPT;
+LW_API void lw_stats_init(lw_stats* stats) LW_NOEXCEPT;
+
+/* Starts the monitor: a watchdog thread and, with an endpoint, an upload thread. Values out of their range are
+ * brought into it. After fork() the child's monitor is off until the child starts one. May block (it creates the
+ * spool directory); not for signal handlers. */
+LW_API lw_status lw_start(const lw_options* options) LW_NOEXCEPT;
+/* Stops it, giving the upload of what is on disk up to `flush_timeout_ms`. A loop in a dispatch goes on undisturbed.
+ * Harmless when the monitor is off. */
+LW_API void lw_stop(uint32_t flush_timeout_ms) LW_NOEXCEPT;
+/* Why the monitor is off, for a log line; empty when it is on. Valid until this thread's next call. */
+LW_API const char* lw_why_off(void) LW_NOEXCEPT;
+/* Cumulative since the process began to use the library; readable at any time, from any thread. */
+LW_API void lw_get_stats(lw_stats* stats) LW_NOEXCEPT;
+/* "0.1.0". Static. */
+LW_API const char* lw_version(void) LW_NOEXCEPT;
+
+/* Watches a loop of the calling thread. NULL when 64 loops are watched already; every other function accepts that.
+ * The loop is no longer watched once the thread ends. Short lock; not for signal handlers. */
+LW_API lw_loop* lw_watch_loop(const char* name) LW_NOEXCEPT;
+/* Ends that earlier; `loop` must not be used afterwards. From the loop's thread. */
+LW_API void lw_unwatch_loop(lw_loop* loop) LW_NOEXCEPT;
+
+/* Around each dispatch, on the loop's thread. `tag` names it in reports; not copied: it must stay readable until the
+ * dispatch ends. May be nested; only the outermost pair counts. Hot: two reads of the tick counter a pair. */
+LW_API void lw_dispatch_begin(lw_loop* loop, const char* tag) LW_NOEXCEPT;
+LW_API void lw_dispatch_end(lw_loop* loop) LW_NOEXCEPT;
+/* The same without reading the clock, for loops of millions of dispatches a second: a lag's start and duration are
+ * then known to about the check period. Inline, because the call would cost more than the work. Hot. */
+static inline void lw_dispatch_begin_counted(lw_loop* loop, const char* tag) LW_NOEXCEPT {
+  uint64_t begun;
+  if (loop == NULL) return;
+  begun = loop->begun;
+  if (begun != loop->ended) {
+    ++loop->nested;
+    return;
+  }
+  /* Release, each: a reader of a new value must also see that the last dispatch has ended. */
+  __atomic_store_n(&loop->begin_ticks, 0, __ATOMIC_RELEASE);
+  __atomic_store_n(&loop->tag, tag, __ATOMIC_RELEASE);
+  __atomic_store_n(&loop->begun, begun + 1, __ATOMIC_RELEASE);
+}
+
+static inline void lw_dispatch_end_counted(lw_loop* loop) LW_NOEXCEPT {
+  if (loop == NULL) return;
+  if (loop->nested != 0) {
+    --loop->nested;
+  } else if (loop->begun != loop->ended) {
+    __atomic_store_n(&loop->ended, loop->ended + 1, __ATOMIC_RELEASE);
+  }
+}
+
+#ifdef __cplusplus
+} /* extern "C" */
+#endif
+
+#endif /* LAGWATCH_C_H_ */

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// lagwatch for C++: a header-only face over c.h, which describes every function and option in full.
+//
+//   lagwatch::Options options{.app = "editor", .app_version = "2.3.1", .endpoint = "https://lag.example.com",
+//                             .key = "k_…", .user = "u-71"};
+//   auto monitor = lagwatch::Monitor::Start(options);
+//   auto loop = monitor.WatchLoop("ui");
+//   while (Event event = NextEvent()) {
+//     lagwatch::ScopedDispatch dispatch(loop, event.name);
+//     Handle(event);
+//   }
+#pragma once
+
+#include <lagwatch/c.h>
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+namespace lagwatch {
+
+// See lw_options for meanings and ranges. An empty string takes the default.
+struct Options {
+  std::string app = {};
+  std::string app_version = {};
+  std::string endpoint = {};
+  std::string key = {};
+  std::string user = {};
+  std::string spool_directory = {};
+  uint32_t threshold_ms = 2000;
+  uint32_t check_period_ms = 1000;
+  uint32_t sample_interval_ms = 50;
+  uint32_t ring_size = 20;
+  int32_t capture_signal = 0;
+};
+
+// A watched loop of the thread that called WatchLoop. A plain handle: copying it copies the handle.
+class Loop {
+ public:
+  explicit Loop(lw_loop* handle = nullptr) noexcept : handle_(handle) {}
+  lw_loop* handle() const noexcept { return handle_; }
+  // False when there were too many loops; dispatches of such a loop are simply not timed.
+  bool is_watched() const noexcept { return handle_ != nullptr; }
+
+ private:
+  lw_loop* handle_;
+};
+
+// One turn of a loop, from construction to destruction. On the loop's thread. Hot.
+class ScopedDispatch {
+ public:
+  // `tag` must stay readable until the dispatch ends.
+  explicit ScopedDispatch(Loop loop, const char* tag = nullptr) noexcept : loop_(loop.handle()) {
+    lw_dispatch_begin(loop_, tag);
+  }
+  ~ScopedDispatch() { lw_dispatch_end(loop_); }
+  ScopedDispatch(const ScopedDispatch&) = delete;
+  ScopedDispatch& operator=(const ScopedDispatch&) = delete;
+
+ private:
+  lw_loop* loop_;
+};
+
+// Keeps the process's monitor running for as long as it lives. There is one monitor in a process.
+class Monitor {
+ public:
+  // Never fails the program: see is_on() and why_off().
+  static Monitor Start(const Options& options) noexcept {
+    lw_options raw;
+    lw_options_init(&raw);
+    raw.app = options.app.c_str();
+    raw.app_version = options.app_version.c_str();
+    raw.endpoint = options.endpoint.c_str();
+    raw.key = options.key.c_str();
+    raw.user = options.user.c_str();
+    raw.spool_directory = options.spool_directory.c_str();
+    raw.threshold_ms = options.threshold_ms;
+    raw.check_period_ms = options.check_period_ms;
+    raw.sample_interval_ms = options.sample_interval_ms;
+    raw.ring_size = options.ring_size;
+    raw.capture_signal = options.capture_signal;
+    return Monitor(lw_start(&raw));
+  }
+  Monitor(Monitor&& other) noexcept : status_(std::exchange(other.status_, LW_OFF)) {}
+  Monitor& operator=(Monitor&& other) noexcept {
+    if (this != &other) {
+      Stop();
+      status_ = std::exchange(other.status_, LW_OFF);
+    }
+    return *this;
+  }
+  ~Monitor() { Stop(); }
+
+  // Watches a loop of the calling thread.
+  Loop WatchLoop(const char* name) const noexcept { return Loop(lw_watch_loop(name)); }
+  // Stops the monitor if this object started it, giving uploads up to `flush_timeout_ms`.
+  void Stop(uint32_t flush_timeout_ms = 2000) noexcept {
+    if (std::exchange(status_, LW_OFF) == LW_OK) lw_stop(flush_timeout_ms);
+  }
+  bool is_on() const noexcept { return status_ != LW_OFF; }
+  // Why the monitor is off; empty when it is on.
+  std::string why_off() const { return lw_why_off(); }
+  lw_stats stats() const noexcept {
+    lw_stats stats;
+    lw_stats_init(&stats);
+    lw_get_stats(&stats);
+    return stats;
+  }
+
+ private:
+  explicit Monitor(lw_status status) noexcept : status_(status) {}
+
+  lw_status status_;
+};
+
+}  // namespace lagwatch

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sdk/monitor.h"
+
+#include <algorithm>
+
+#include "base/env.h"
+#include "sdk/default_paths.h"
+#include "stack/libunwind_unwinder.h"
+
+namespace lagwatch::sdk {
+
+MonitorOptions MonitorOptions::Normalized() const {
+  constexpr int64_t kShortestNs = 1 * base::kNsPerMs;
+  constexpr int64_t kLongestNs = 3600 * base::kNsPerSecond;
+  MonitorOptions normal = *this;
+  watchdog::WatchOptions& in = normal.watch;
+  in.threshold_ns = std::clamp(in.threshold_ns, 16 * base::kNsPerMs, kLongestNs);
+  in.check_period_ns = std::clamp(in.check_period_ns, kShortestNs, kLongestNs);
+  in.annealing_cap_ns = std::clamp(in.annealing_cap_ns, in.check_period_ns, std::max(kLongestNs, in.check_period_ns));
+  in.sample_interval_ns = std::clamp(in.sample_interval_ns, kShortestNs, kLongestNs);
+  in.ring_size = std::clamp(in.ring_size, 1, watchdog::WatchOptions::kMaxRingSize);
+  in.max_threads = std::clamp(in.max_threads, 1, 512);
+  if (normal.app.empty()) normal.app = ProgramName();
+  if (normal.spool_directory.empty()) normal.spool_directory = DefaultSpoolDirectory();
+  return normal;
+}
+
+base::Result<std::unique_ptr<Monitor>> Monitor::Start(const MonitorOptions& options,
+                                                      watchdog::LoopRegistry* registry) {
+  const MonitorOptions normal = options.Normalized();
+  std::unique_ptr<Monitor> monitor(new Monitor);
+  monitor->spool_directory_ = normal.spool_directory;
+
+  ProgramFacts facts = SystemFacts();
+  facts.app = normal.app;
+  facts.app_version = normal.app_version;
+  facts.user = normal.user;
+  auto spool = report::SpoolWriter::Create(&base::SystemEnv(), normal.spool_directory, facts.session_id, {});
+  if (!spool.ok()) return spool.status();
+  monitor->spool_ = std::move(spool).value();
+
+  auto unwinder = stack::CreateLibunwindUnwinder();
+  if (unwinder == nullptr) return base::Status(base::StatusCode::kInternal, "libunwind could not be set up");
+  auto capturer = stack::StackCapturer::Create(normal.capture, std::move(unwinder));
+  if (!capturer.ok()) return capturer.status();
+  monitor->capturer_ = std::move(capturer).value();
+
+  monitor->sink_ = std::make_unique<ReportSink>(std::move(facts), monitor->spool_.get());
+  monitor->watchdog_ = std::make_unique<watchdog::Watchdog>(normal.watch, registry, monitor->capturer_.get(),
+                                                            monitor->sink_.get());
+  if (base::Status status = monitor->watchdog_->Start(); !status.ok()) return status;
+  return monitor;
+}
+
+Monitor::~Monitor() {
+  if (watchdog_ != nullptr) watchdog_->Stop();
+}
+
+void Monitor::AbandonInForkedChild(std::unique_ptr<Monitor> monitor) {
+  monitor->spool_->AbandonInForkedChild();
+  monitor->capturer_->AbandonInForkedChild();
+  // The threads and locks of the rest belong to the parent.
+  static_cast<void>(monitor.release());
+}
+
+}  // namespace lagwatch::sdk

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// The capturing half of the SDK, put together: registry, watchdog, capturer, spool. It writes reports to disk and
+// does no more; uploading is another part, or another process.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/status.h"
+#include "report/spool/spool_writer.h"
+#include "sdk/report_sink.h"
+#include "stack/stack_capturer.h"
+#include "watchdog/loop_registry.h"
+#include "watchdog/watch_options.h"
+#include "watchdog/watchdog.h"
+
+namespace lagwatch::sdk {
+
+struct MonitorOptions {
+  std::string app;          // empty: the program's file name
+  std::string app_version;
+  std::string user;
+  std::string spool_directory;  // empty: DefaultSpoolDirectory()
+  watchdog::WatchOptions watch;
+  stack::CaptureOptions capture;
+
+  // Every number brought into its range, every empty string that has a default replaced by it.
+  MonitorOptions Normalized() const;
+};
+
+// At most one in a process at a time: it owns the capture signal. Context: background.
+class Monitor {
+ public:
+  // `registry` is borrowed and outlives all monitors. Errors: kIo (spool directory), kUnavailable (no signal or
+  // thread to be had).
+  static base::Result<std::unique_ptr<Monitor>> Start(const MonitorOptions& options,
+                                                      watchdog::LoopRegistry* registry);
+  // Stops watching and seals what was written.
+  ~Monitor();
+
+  // For the child of a fork(): gives up signal and files and leaks the rest, whose threads are not there.
+  static void AbandonInForkedChild(std::unique_ptr<Monitor> monitor);
+
+  const watchdog::WatchCounters& watch_counters() const { return watchdog_->counters(); }
+  const stack::CaptureCounters& capture_counters() const { return capturer_->counters(); }
+  report::SpoolCounters spool_counters() const { return spool_->counters(); }
+  const std::string& spool_directory() const { return spool_directory_; }
+
+ private:
+  Monitor() = default;
+
+  std::string spool_directory_;
+  std::unique_ptr<stack::StackCapturer> capturer_;
+  std::unique_ptr<report::SpoolWriter> spool_;
+  std::unique_ptr<ReportSink> sink_;
+  std::unique_ptr<watchdog::Watchdog> watchdog_;
+};
+
+}  // namespace lagwatch::sdk

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sdk/preload/wait_tracker.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+#include <mutex>
+
+#include "sdk/preload/preload_config.h"
+#include "sdk/process_monitor.h"
+#include "stack/thread_state.h"
+
+namespace lagwatch::sdk {
+namespace {
+
+// A thread may take its name only after its first waits.
+constexpr int kNameLooks = 100;
+
+struct ThreadWaits {
+  watchdog::WatchedLoop* loop;
+  int looks_left;  // at a thread that is not watched (yet)
+  bool is_known;   // the members above are set
+  bool is_inside;  // a wait of this thread
+};
+// Initial-exec: no call and no allocation at the first access.
+thread_local ThreadWaits t_waits __attribute__((tls_model("initial-exec")));
+
+// Whether this process has tried to start its monitor.
+std::atomic<bool> g_start_tried{false};
+
+class Preload {
+ public:
+  static Preload& Instance() {
+    static Preload* instance = new Preload;
+    return *instance;
+  }
+
+  bool is_wanted() const { return is_wanted_; }
+
+  bool ShouldWatch(const char* thread_name) const {
+    if (config_.threads == "all") return true;
+    if (config_.threads == "main") return gettid() == getpid();
+    return config_.threads == thread_name;
+  }
+
+  void StartMonitor() {
+    MonitorOptions options;
+    options.app = config_.app;
+    options.app_version = config_.app_version;
+    options.user = config_.user;
+    options.spool_directory = config_.spool_directory;
+    options.watch.threshold_ns = config_.threshold_ms * base::kNsPerMs;
+    ProcessMonitor::Instance().Start(options, {});
+  }
+
+ private:
+  Preload() {
+    const char* text = std::getenv(kPreloadConfigVariable);
+    is_wanted_ = text != nullptr;
+    if (!is_wanted_) return;
+    config_ = PreloadConfig::Parse(text);
+    unsetenv(kPreloadConfigVariable);
+    if (config_.had_preload) {
+      setenv("LD_PRELOAD", config_.previous_preload.c_str(), 1);
+    } else {
+      unsetenv("LD_PRELOAD");
+    }
+    pthread_atfork(nullptr, nullptr, [] {
+      g_start_tried.store(false);
+      // The only thread that is left is the main one now.
+      if (t_waits.loop == nullptr) t_waits.is_known = false;
+    });
+  }
+
+  bool is_wanted_ = false;
+  PreloadConfig config_;
+};
+
+// Before main(), while the program has seen nothing of its environment yet.
+__attribute__((constructor)) void TakeConfig() { Preload::Instance(); }
+
+void LookAtThread() {
+  ThreadWaits& waits = t_waits;
+  if (!waits.is_known) {
+    waits.is_known = true;
+    waits.looks_left = kNameLooks;
+  }
+  if (waits.looks_left == 0) return;
+  --waits.looks_left;
+  Preload& preload = Preload::Instance();
+  char name[watchdog::WatchedLoop::kMaxNameBytes];
+  stack::ReadThreadName(gettid(), name, sizeof name);
+  if (!preload.is_wanted() || !preload.ShouldWatch(name)) return;
+  if (!g_start_tried.exchange(true)) preload.StartMonitor();
+  waits.loop = ProcessMonitor::Instance().WatchLoop(name);
+  waits.looks_left = 0;
+}
+
+}  // namespace
+
+ScopedWait::ScopedWait(const char* name) : name_(name), is_outermost_(!t_waits.is_inside) {
+  if (!is_outermost_) return;
+  t_waits.is_inside = true;
+  if (t_waits.loop != nullptr) t_waits.loop->probe.End();
+}
+
+ScopedWait::~ScopedWait() {
+  if (!is_outermost_) return;
+  int error = errno;
+  if (t_waits.loop == nullptr) {
+    if (!t_waits.is_known || t_waits.looks_left > 0) LookAtThread();
+  } else if (!g_start_tried.load(std::memory_order_relaxed)) {  // only ever true again after this thread forked
+    if (!g_start_tried.exchange(true)) Preload::Instance().StartMonitor();
+  }
+  if (t_waits.loop != nullptr) t_waits.loop->probe.Begin(name_);
+  t_waits.is_inside = false;
+  errno = error;
+}
+
+}  // namespace lagwatch::sdk

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// The wait functions that the preloaded library puts in front of the C library's own.
+#include <dlfcn.h>
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
+
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+
+#include "sdk/preload/wait_tracker.h"
+
+namespace {
+
+using lagwatch::sdk::ScopedWait;
+
+// The next definition of a function after ours, looked up at its first call. The arguments must be passed as the
+// types that the function takes.
+class Next {
+ public:
+  explicit constexpr Next(const char* name) : name_(name) {}
+
+  template <typename... Arguments>
+  int operator()(Arguments... arguments) {
+    void* function = function_.load(std::memory_order_relaxed);  // the same value for every thread
+    if (function == nullptr) {
+      function = dlsym(RTLD_NEXT, name_);
+      function_.store(function, std::memory_order_relaxed);
+    }
+    if (function == nullptr) {  // an older C library
+      errno = ENOSYS;
+      return -1;
+    }
+    ScopedWait wait(name_);
+    return reinterpret_cast<int (*)(Arguments...)>(function)(arguments...);
+  }
+
+ private:
+  const char* name_;
+  std::atomic<void*> function_{nullptr};
+};
+
+}  // namespace
+
+#define LAGWATCH_WAIT __attribute__((visibility("default")))
+
+extern "C" {
+
+LAGWATCH_WAIT int epoll_wait(int fd, epoll_event* events, int max_events, int timeout_ms) {
+  static constinit Next next("epoll_wait");
+  return next(fd, events, max_events, timeout_ms);
+}
+
+LAGWATCH_WAIT int epoll_pwait(int fd, epoll_event* events, int max_events, int timeout_ms, const sigset_t* mask) {
+  static constinit Next next("epoll_pwait");
+  return next(fd, events, max_events, timeout_ms, mask);
+}
+
+LAGWATCH_WAIT int epoll_pwait2(int fd, epoll_event* events, int max_events, const timespec* timeout,
+                               const sigset_t* mask) {
+  static constinit Next next("epoll_pwait2");
+  return next(fd, events, max_events, timeout, mask);
+}
+
+LAGWATCH_WAIT int poll(pollfd* fds, nfds_t count, int timeout_ms) {
+  static constinit Next next("poll");
+  return next(fds, count, timeout_ms);
+}
+
+LAGWATCH_WAIT int ppoll(pollfd* fds, nfds_t count, const timespec* timeout, const sigset_t* mask) {
+  static constinit Next next("ppoll");
+  return next(fds, count, timeout, mask);
+}
+
+LAGWATCH_WAIT int select(int count, fd_set* reads, fd_set* writes, fd_set* exceptions, timeval* timeout) {
+  static constinit Next next("select");
+  return next(count, reads, writes, exceptions, timeout);
+}
+
+LAGWATCH_WAIT int pselect(int count, fd_set* reads, fd_set* writes, fd_set* exceptions, const timespec* timeout,
+                          const sigset_t* mask) {
+  static constinit Next next("pselect");
+  return next(count, reads, writes, exceptions, timeout, mask);
+}
+
+// What poll and ppoll become in programs built with _FORTIFY_SOURCE.
+LAGWATCH_WAIT int __poll_chk(pollfd* fds, nfds_t count, int timeout_ms, size_t fds_bytes) {
+  static constinit Next next("__poll_chk");
+  return next(fds, count, timeout_ms, fds_bytes);
+}
+
+LAGWATCH_WAIT int __ppoll_chk(pollfd* fds, nfds_t count, const timespec* timeout, const sigset_t* mask,
+                              size_t fds_bytes) {
+  static constinit Next next("__ppoll_chk");
+  return next(fds, count, timeout, mask, fds_bytes);
+}
+
+}  // extern "C"

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sdk/process_monitor.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <new>
+
+namespace lagwatch::sdk {
+
+MonitorStats& MonitorStats::operator+=(const MonitorStats& other) {
+  lags += other.lags;
+  reports_written += other.reports_written;
+  reports_dropped += other.reports_dropped;
+  reports_uploaded += other.reports_uploaded;
+  unchanged_checks += other.unchanged_checks;
+  stack_samples += other.stack_samples;
+  capture_signals_sent += other.capture_signals_sent;
+  capture_timeouts += other.capture_timeouts;
+  stacks_incomplete += other.stacks_incomplete;
+  return *this;
+}
+
+ProcessMonitor& ProcessMonitor::Instance() {
+  static ProcessMonitor* instance = new ProcessMonitor;
+  return *instance;
+}
+
+ProcessMonitor::ProcessMonitor() {
+  pthread_key_create(&thread_end_key_, [](void* self) {
+    static_cast<ProcessMonitor*>(self)->registry_.RemoveThread(gettid());
+  });
+  pthread_atfork(&PrepareFork, &FinishForkInParent, &FinishForkInChild);
+}
+
+ProcessMonitor::StartResult ProcessMonitor::Start(const MonitorOptions& options, const CreateUpload& create_upload) {
+  std::lock_guard lock(mutex_);
+  if (monitor_ != nullptr) return StartResult::kAlreadyStarted;
+  auto monitor = Monitor::Start(options, &registry_);
+  if (!monitor.ok()) {
+    why_off_ = monitor.status().message();
+    return StartResult::kOff;
+  }
+  monitor_ = std::move(monitor).value();
+  why_off_.clear();
+  if (create_upload) {
+    auto upload = create_upload(monitor_->spool_directory());
+    if (upload.ok() && (*upload)->Start().ok()) upload_ = std::move(upload).value();
+  }
+  return StartResult::kStarted;
+}
+
+void ProcessMonitor::Stop(int64_t flush_timeout_ms) {
+  std::lock_guard lock(mutex_);
+  if (monitor_ == nullptr) return;
+  MonitorStats stats = CurrentStats();
+  stats.reports_uploaded = 0;
+  monitor_.reset();
+  if (upload_ != nullptr) {
+    upload_->Stop(flush_timeout_ms);
+    stats.reports_uploaded = upload_->records_delivered();
+    upload_.reset();
+  }
+  ended_stats_ += stats;
+  why_off_ = "it was stopped";
+}
+
+std::string ProcessMonitor::why_off() {
+  std::lock_guard lock(mutex_);
+  return why_off_;
+}
+
+watchdog::WatchedLoop* ProcessMonitor::WatchLoop(const char* name) {
+  pthread_setspecific(thread_end_key_, this);
+  return registry_.Add(name, gettid());
+}
+
+MonitorStats ProcessMonitor::stats() {
+  std::lock_guard lock(mutex_);
+  MonitorStats stats = CurrentStats();
+  return stats += ended_stats_;
+}
+
+MonitorStats ProcessMonitor::CurrentStats() const {
+  MonitorStats stats;
+  if (monitor_ == nullptr) return stats;
+  const watchdog::WatchCounters& watch = monitor_->watch_counters();
+  const stack::CaptureCounters& capture = monitor_->capture_counters();
+  const report::SpoolCounters spool = monitor_->spool_counters();
+  stats.lags = watch.lags.value();
+  stats.reports_written = watch.reports.value();
+  stats.reports_dropped = spool.records_dropped;
+  stats.reports_uploaded = upload_ == nullptr ? 0 : upload_->records_delivered();
+  stats.unchanged_checks = watch.unchanged_checks.value();
+  stats.stack_samples = watch.samples.value();
+  stats.capture_signals_sent = capture.signals_sent.value();
+  stats.capture_timeouts = capture.signal_timeouts.value();
+  stats.stacks_incomplete = capture.incomplete_stacks.value();
+  return stats;
+}
+
+void ProcessMonitor::PrepareFork() {
+  Instance().mutex_.lock();
+  Instance().forking_tid_ = gettid();
+}
+
+void ProcessMonitor::FinishForkInParent() { Instance().mutex_.unlock(); }
+
+void ProcessMonitor::FinishForkInChild() {
+  ProcessMonitor& self = Instance();
+  new (&self.mutex_) std::mutex;  // its owner's id is the parent's
+  self.registry_.KeepOnlyThread(self.forking_tid_, gettid());
+  if (self.monitor_ == nullptr) return;
+  self.ended_stats_ += self.CurrentStats();
+  Monitor::AbandonInForkedChild(std::move(self.monitor_));
+  static_cast<void>(self.upload_.release());  // its thread stayed in the parent
+  self.why_off_ = "the process was forked: start it again in the child";
+}
+
+}  // namespace lagwatch::sdk

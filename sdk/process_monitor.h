@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// The process's one monitor, whoever started it: the C ABI or the preloaded library. Survives stops, restarts, threads
+// that end and forks.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "sdk/monitor.h"
+#include "watchdog/loop_registry.h"
+
+namespace lagwatch::sdk {
+
+// What sends the spool from inside the process, if anything does.
+class BackgroundUpload {
+ public:
+  virtual ~BackgroundUpload() = default;
+  virtual base::Status Start() = 0;
+  virtual void Stop(int64_t flush_timeout_ms) = 0;
+  virtual uint64_t records_delivered() const = 0;
+};
+using CreateUpload = std::function<base::Result<std::unique_ptr<BackgroundUpload>>(const std::string& spool_directory)>;
+
+struct MonitorStats {
+  uint64_t lags = 0;
+  uint64_t reports_written = 0;
+  uint64_t reports_dropped = 0;
+  uint64_t reports_uploaded = 0;
+  uint64_t unchanged_checks = 0;
+  uint64_t stack_samples = 0;
+  uint64_t capture_signals_sent = 0;
+  uint64_t capture_timeouts = 0;
+  uint64_t stacks_incomplete = 0;
+
+  MonitorStats& operator+=(const MonitorStats& other);
+};
+
+// Thread safety: all methods from any thread. Context: background.
+class ProcessMonitor {
+ public:
+  // The one that the C ABI needs. Made at the first call, never destroyed: threads may use it while the process ends.
+  static ProcessMonitor& Instance();
+
+  // `create_upload` may be empty. An upload that cannot start leaves the monitor on: reports stay on disk.
+  // Errors: as Monitor::Start. Does nothing but say so when it is on already.
+  enum class StartResult { kStarted, kAlreadyStarted, kOff };
+  StartResult Start(const MonitorOptions& options, const CreateUpload& create_upload);
+  void Stop(int64_t flush_timeout_ms);
+  // Empty when the monitor is on.
+  std::string why_off();
+
+  // For the calling thread; its loops are forgotten when it ends.
+  watchdog::WatchedLoop* WatchLoop(const char* name);
+  void UnwatchLoop(watchdog::WatchedLoop* loop) { registry_.Remove(loop); }
+
+  // Sums over all monitors of this process.
+  MonitorStats stats();
+  uint64_t loops_refused() const { return registry_.refused_count(); }
+
+ private:
+  ProcessMonitor();
+
+  static void PrepareFork();
+  static void FinishForkInParent();
+  static void FinishForkInChild();
+  MonitorStats CurrentStats() const;
+
+  watchdog::LoopRegistry registry_;
+  pthread_key_t thread_end_key_{};
+  std::mutex mutex_;  // guards what follows
+  std::unique_ptr<Monitor> monitor_;
+  std::unique_ptr<BackgroundUpload> upload_;
+  std::string why_off_ = "it was not started";
+  MonitorStats ended_stats_;  // of monitors that were stopped
+  int forking_tid_ = 0;
+};
+
+}  // namespace lagwatch::sdk

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sdk/report_sink.h"
+
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/clock.h"
+
+namespace lagwatch::sdk {
+namespace {
+
+report::Completeness ToReport(stack::Completeness completeness) {
+  switch (completeness) {
+    case stack::Completeness::kComplete: return report::Completeness::kComplete;
+    case stack::Completeness::kCut: return report::Completeness::kCut;
+    case stack::Completeness::kIncomplete: return report::Completeness::kIncomplete;
+    case stack::Completeness::kNone: break;
+  }
+  return report::Completeness::kNone;
+}
+
+}  // namespace
+
+ProgramFacts SystemFacts() {
+  ProgramFacts facts;
+  utsname system{};
+  if (uname(&system) == 0) {
+    facts.os = std::string(system.sysname) + " " + system.release;
+    facts.machine = system.machine;
+  }
+  facts.pid = static_cast<uint32_t>(getpid());
+  facts.session_id = base::CreateUuidV7(base::SystemClock().WallMs());
+  return facts;
+}
+
+ReportSink::ReportSink(ProgramFacts facts, report::SpoolWriter* spool)
+    : facts_(std::move(facts)),
+      spool_(spool),
+      bytes_(new char[kBufferBytes]),
+      buffer_(bytes_.get(), kBufferBytes),
+      encoded_modules_(new uint32_t[stack::ModuleMap::kMaxModules]()) {}
+
+void ReportSink::OnLag(const watchdog::LagEvent& event) {
+  if (Encode(event)) Write(report::RecordType::kReport);
+}
+
+void ReportSink::OnLagEnd(const base::Uuid& event_id, int64_t duration_ns) {
+  if (report::EncodeLagEnd(event_id, duration_ns, &buffer_)) Write(report::RecordType::kLagEnd);
+}
+
+void ReportSink::OnRoundDone() {
+  if (unsealed_since_mono_ns_ == 0) return;
+  if (base::SystemClock().MonoNs() - unsealed_since_mono_ns_ < base::kNsPerSecond) return;
+  spool_->Seal();
+  unsealed_since_mono_ns_ = 0;
+}
+
+void ReportSink::Write(report::RecordType type) {
+  spool_->Append(type, buffer_.content());
+  if (unsealed_since_mono_ns_ == 0) unsealed_since_mono_ns_ = base::SystemClock().MonoNs();
+}
+
+bool ReportSink::Encode(const watchdog::LagEvent& event) {
+  ForgetModulesFrom(0);
+  report::ReportEncoder encoder(&buffer_);
+  encoder.SetHeader({
+      .id = event.id,
+      .session_id = facts_.session_id,
+      .lag_id = event.lag_id,
+      .ordinal = event.ordinal,
+      .app = facts_.app,
+      .app_version = facts_.app_version,
+      .user = facts_.user,
+      .os = facts_.os,
+      .machine = facts_.machine,
+      .pid = facts_.pid,
+      .tid = static_cast<uint32_t>(event.tid),
+      .loop = event.loop_name,
+      .tag = event.tag,
+      .kind = report::Kind::kLag,
+      .threshold_ms = static_cast<uint32_t>(event.threshold_ns / base::kNsPerMs),
+      .start_wall_ms = event.start_wall_ms,
+      .elapsed_ns = event.elapsed_ns,
+      .cpu_window_ns = event.cpu_window_ns,
+      .cpu_thread_ns = event.cpu_thread_ns,
+      .cpu_process_ns = event.cpu_process_ns,
+  });
+  encoder.SetExpensiveStack(EncodeStack(*event.expensive_stack, *event.modules, &encoder));
+  for (const watchdog::LoopSample* sample : event.samples) {
+    uint32_t stack = EncodeStack(sample->stack, *event.modules, &encoder);
+    encoder.AddSample(event.detected_mono_ns - sample->mono_ns, stack);
+  }
+  if (!encoder.ok()) return false;
+  EncodeThreads(event, &encoder);
+  return encoder.ok();
+}
+
+void ReportSink::EncodeThreads(const watchdog::LagEvent& event, report::ReportEncoder* encoder) {
+  uint32_t dropped = event.threads_dropped;
+  for (const watchdog::ThreadSnapshot& thread : event.threads) {
+    report::ReportEncoder::Mark before = encoder->mark();
+    uint32_t stack = thread.stack.frame_count == 0 ? report::kNoStack
+                                                   : EncodeStack(thread.stack, *event.modules, encoder);
+    encoder->AddThread({.tid = static_cast<uint32_t>(thread.tid),
+                        .name = thread.name,
+                        .state = thread.state,
+                        .stack = stack,
+                        .cpu_ns = thread.cpu_ns});
+    if (encoder->ok()) continue;
+    // Later threads may have shorter stacks.
+    encoder->RewindTo(before);
+    ForgetModulesFrom(before.module_count);
+    ++dropped;
+  }
+  encoder->SetThreadsDropped(dropped);
+}
+
+uint32_t ReportSink::EncodeStack(const stack::Stack& stack, const stack::ModuleMap& modules,
+                                 report::ReportEncoder* encoder) {
+  std::array<report::EncodedFrame, stack::kMaxFrames> frames;
+  for (uint32_t i = 0; i < stack.frame_count; ++i) {
+    const stack::Frame& frame = stack.frames[i];
+    frames[i] = {EncodedModule(frame.module, modules, encoder), frame.offset, frame.function_offset};
+  }
+  return encoder->AddStack({frames.data(), stack.frame_count}, ToReport(stack.completeness));
+}
+
+uint32_t ReportSink::EncodedModule(uint32_t module, const stack::ModuleMap& modules,
+                                   report::ReportEncoder* encoder) {
+  if (module == stack::kNoModule) return report::kNoModule;
+  uint32_t& encoded = encoded_modules_[module];
+  if (encoded == 0) {
+    const stack::Module& loaded = modules.module(module);
+    encoded = encoder->AddModule(loaded.path_view(), loaded.build_id_view(), loaded.load_bias) + 1;
+  }
+  return encoded - 1;
+}
+
+void ReportSink::ForgetModulesFrom(uint32_t first_encoded_index) {
+  for (uint32_t i = 0; i < stack::ModuleMap::kMaxModules; ++i) {
+    if (encoded_modules_[i] > first_encoded_index) encoded_modules_[i] = 0;
+  }
+}
+
+}  // namespace lagwatch::sdk

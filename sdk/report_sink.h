@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Joins watchdog and report: turns lag events into records of the spool.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "base/uuid.h"
+#include "report/format/report_encoder.h"
+#include "report/spool/spool_writer.h"
+#include "watchdog/hang_sink.h"
+
+namespace lagwatch::sdk {
+
+// What every report of this run says of the program.
+struct ProgramFacts {
+  std::string app;
+  std::string app_version;
+  std::string user;
+  std::string os;
+  std::string machine;
+  uint32_t pid = 0;
+  base::Uuid session_id;
+};
+
+// The facts that the system knows: os, machine, pid, a new session id. Context: background.
+ProgramFacts SystemFacts();
+
+// Context: watchdog, but for the construction (background; allocates all that will be needed).
+class ReportSink final : public watchdog::HangSink {
+ public:
+  // `spool` is borrowed.
+  ReportSink(ProgramFacts facts, report::SpoolWriter* spool);
+
+  void OnLag(const watchdog::LagEvent& event) override;
+  void OnLagEnd(const base::Uuid& event_id, int64_t duration_ns) override;
+  // Seals what was written about a second ago, so that a report and the end of its lag tend to travel together.
+  void OnRoundDone() override;
+
+ private:
+  static constexpr size_t kBufferBytes = 1 << 20;
+
+  bool Encode(const watchdog::LagEvent& event);
+  void EncodeThreads(const watchdog::LagEvent& event, report::ReportEncoder* encoder);
+  uint32_t EncodeStack(const stack::Stack& stack, const stack::ModuleMap& modules, report::ReportEncoder* encoder);
+  uint32_t EncodedModule(uint32_t module, const stack::ModuleMap& modules, report::ReportEncoder* encoder);
+  void ForgetModulesFrom(uint32_t first_encoded_index);
+  void Write(report::RecordType type);
+
+  ProgramFacts facts_;
+  report::SpoolWriter* spool_;
+  std::unique_ptr<char[]> bytes_;
+  report::FixedBuffer buffer_;
+  std::unique_ptr<uint32_t[]> encoded_modules_;  // by index in the ModuleMap: the report's index plus 1, or 0
+  int64_t unsealed_since_mono_ns_ = 0;           // 0: everything is sealed
+};
+
+}  // namespace lagwatch::sdk

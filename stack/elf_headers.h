@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a loaded module says of itself in its ELF headers, read from memory without trusting a byte of it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace lagwatch::stack {
+
+struct ElfHeaders {
+  uint64_t load_bias = 0;
+  uint64_t eh_frame_hdr = 0;  // address, 0 when there is none
+  uint64_t eh_frame_hdr_size_bytes = 0;
+  uint64_t build_id = 0;  // address, 0 when there is none
+  size_t build_id_size_bytes = 0;
+};
+
+// Reads the headers of the module whose ELF header is at `base`; false when there is none. Context: watchdog.
+bool ReadElfHeaders(uint64_t base, ElfHeaders* headers);
+
+}  // namespace lagwatch::stack

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is loaded where in this process: from /proc/self/maps and the modules' own headers in memory, so that
+// neither the loader's lock nor the files are needed.
+// Not thread-safe: the watchdog thread's own.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "stack/raw_stack.h"
+
+namespace lagwatch::stack {
+
+struct Module {
+  static constexpr size_t kMaxPathBytes = 512;
+  static constexpr size_t kMaxBuildIdBytes = 32;
+
+  uint64_t base;  // where its ELF header is; identifies it together with inode and path
+  uint64_t inode;
+  uint64_t load_bias;  // address = load_bias + offset
+  uint64_t eh_frame_hdr;  // address of the unwind table's index; 0 when it has none
+  uint64_t eh_frame_hdr_size_bytes;
+  uint64_t end;  // one past its last mapped byte
+  uint16_t path_size;
+  uint16_t build_id_size;
+  char path[kMaxPathBytes];
+  unsigned char build_id[kMaxBuildIdBytes];
+
+  std::string_view path_view() const { return {path, path_size}; }
+  std::string_view build_id_view() const { return {reinterpret_cast<const char*>(build_id), build_id_size}; }
+};
+
+class ModuleMap {
+ public:
+  static constexpr uint32_t kMaxModules = 2048;
+  static constexpr size_t kMaxRanges = 8192;
+
+  // Context: background; allocates all that it will ever need.
+  ModuleMap();
+
+  // Reads the map again. A module keeps its index for the map's lifetime, also after it was unloaded, so stacks
+  // unwound earlier stay meaningful. Returns whether anything that is executable changed. Context: watchdog.
+  bool Refresh();
+
+  // The index of the module whose code is at `address`, or kNoModule. Context: watchdog.
+  uint32_t FindCode(uint64_t address) const;
+  const Module& module(uint32_t index) const { return modules_[index]; }
+  uint32_t module_count() const { return module_count_; }
+  // Where stacks may lie, ascending: private writable mappings. Valid until the next Refresh().
+  std::span<const MemoryRegion> writable() const { return {writable_.get(), writable_count_}; }
+  // Modules and ranges that did not fit.
+  uint64_t dropped_count() const { return dropped_count_; }
+
+ private:
+  struct CodeRange {
+    uint64_t begin;
+    uint64_t end;
+    uint32_t module;
+  };
+  struct Line;
+  struct Image;
+
+  static bool ParseLine(std::string_view text, Line* line);
+  void AddLine(const Line& line, Image* image);
+  uint32_t FindOrAddModule(const Image& image);
+
+  std::unique_ptr<Module[]> modules_;
+  uint32_t module_count_ = 0;
+  uint32_t module_hint_ = 0;  // modules tend to come in the order of the last time
+  std::unique_ptr<CodeRange[]> code_;
+  size_t code_count_ = 0;
+  std::unique_ptr<MemoryRegion[]> writable_;
+  size_t writable_count_ = 0;
+  uint64_t code_hash_ = 0;
+  uint64_t dropped_count_ = 0;
+  std::unique_ptr<char[]> text_;
+};
+
+}  // namespace lagwatch::stack

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "base/hash.h"
+#include "base/proc_file.h"
+#include "base/safe_memory.h"
+#include "stack/elf_headers.h"
+#include "stack/module_map.h"
+#include "stack/stack.h"
+
+namespace lagwatch::stack {
+namespace {
+
+constexpr size_t kTextBytes = 64 * 1024;
+// The main thread's stack may grow down between two looks at the map.
+constexpr uint64_t kMaxStackGrowthBytes = 8 << 20;
+
+}  // namespace
+
+// One line of the maps file.
+struct ModuleMap::Line {
+  uint64_t begin;
+  uint64_t end;
+  uint64_t file_offset;
+  uint64_t inode;
+  bool is_writable;
+  bool is_executable;
+  bool is_private;
+  std::string_view path;
+};
+
+// The mapped file that the lines being read belong to.
+struct ModuleMap::Image {
+  uint64_t base = 0;  // 0: its first page is not mapped
+  uint64_t inode = 0;
+  std::string_view path;
+  uint32_t module = kNoModule;
+};
+
+// "7f12…-7f13… r-xp 00001000 fd:01 1234   /usr/lib/x.so"
+bool ModuleMap::ParseLine(std::string_view text, Line* line) {
+  if (!base::ConsumeHex(&text, &line->begin) || text.empty()) return false;
+  text.remove_prefix(1);  // '-'
+  if (!base::ConsumeHex(&text, &line->end) || text.size() < 6) return false;
+  std::string_view permissions = text.substr(1, 4);
+  line->is_writable = permissions[1] == 'w';
+  line->is_executable = permissions[2] == 'x';
+  line->is_private = permissions[3] == 'p';
+  text.remove_prefix(5);
+  if (!base::ConsumeHex(&text, &line->file_offset)) return false;
+  uint64_t device_major;
+  uint64_t device_minor;
+  if (!base::ConsumeHex(&text, &device_major) || text.empty()) return false;
+  text.remove_prefix(1);  // ':'
+  if (!base::ConsumeHex(&text, &device_minor) || !base::ConsumeDecimal(&text, &line->inode)) return false;
+  size_t path = text.find_first_not_of(' ');
+  line->path = path == std::string_view::npos ? std::string_view() : text.substr(path);
+  constexpr std::string_view kDeleted = " (deleted)";
+  if (line->path.ends_with(kDeleted)) line->path.remove_suffix(kDeleted.size());
+  return true;
+}
+
+ModuleMap::ModuleMap()
+    : modules_(new Module[kMaxModules]),
+      code_(new CodeRange[kMaxRanges]),
+      writable_(new MemoryRegion[kMaxRanges]),
+      text_(new char[kTextBytes]) {}
+
+bool ModuleMap::Refresh() {
+  int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return false;
+  code_count_ = 0;
+  writable_count_ = 0;
+  module_hint_ = 0;
+  Image image;
+  char image_path[Module::kMaxPathBytes];
+  size_t filled = 0;
+  for (;;) {
+    ssize_t got = read(fd, text_.get() + filled, kTextBytes - filled);
+    if (got <= 0) break;
+    filled += static_cast<size_t>(got);
+    std::string_view text(text_.get(), filled);
+    for (size_t end; (end = text.find('\n')) != std::string_view::npos; text.remove_prefix(end + 1)) {
+      Line line;
+      if (!ParseLine(text.substr(0, end), &line)) continue;
+      AddLine(line, &image);
+      // The text is about to be overwritten, and the image may go on in the next piece.
+      size_t size = std::min(image.path.size(), sizeof image_path);
+      std::memmove(image_path, image.path.data(), size);
+      image.path = {image_path, size};
+    }
+    if (text.size() == kTextBytes) break;  // one line longer than the buffer: not a maps file
+    std::memmove(text_.get(), text.data(), text.size());
+    filled = text.size();
+  }
+  close(fd);
+
+  uint64_t hash = base::kFnvOffsetBasis;
+  for (size_t i = 0; i < code_count_; ++i) {
+    hash = base::HashWord(code_[i].begin, base::HashWord(code_[i].module, hash));
+  }
+  return std::exchange(code_hash_, hash) != hash;
+}
+
+void ModuleMap::AddLine(const Line& line, Image* image) {
+  if (line.is_writable && line.is_private) {
+    if (writable_count_ == kMaxRanges) {
+      ++dropped_count_;
+    } else {
+      uint64_t growth = line.path == "[stack]" ? kMaxStackGrowthBytes : 0;
+      writable_[writable_count_++] = {line.begin - growth, line.end};
+    }
+  }
+  bool is_vdso = line.path == "[vdso]";
+  bool is_file = !line.path.empty() && line.path.front() == '/';
+  if (!is_vdso && !is_file) return;
+  if (is_vdso || line.file_offset == 0) {
+    *image = {line.begin, line.inode, line.path, kNoModule};
+  } else if (image->inode != line.inode || image->path != line.path) {
+    *image = {};
+  }
+  if (!line.is_executable || image->base == 0) return;
+  if (code_count_ == kMaxRanges) {
+    ++dropped_count_;
+    return;
+  }
+  if (image->module == kNoModule) image->module = FindOrAddModule(*image);
+  if (image->module == kNoModule) return;
+  Module& module = modules_[image->module];
+  module.end = std::max(module.end, line.end);
+  code_[code_count_++] = {line.begin, line.end, image->module};
+}
+
+uint32_t ModuleMap::FindOrAddModule(const Image& image) {
+  std::string_view path = image.path.substr(0, Module::kMaxPathBytes);
+  for (uint32_t i = 0; i < module_count_; ++i) {
+    uint32_t candidate = (module_hint_ + i) % module_count_;
+    const Module& known = modules_[candidate];
+    if (known.base != image.base || known.inode != image.inode || known.path_view() != path) continue;
+    module_hint_ = candidate + 1;
+    return candidate;
+  }
+  ElfHeaders headers;
+  if (!ReadElfHeaders(image.base, &headers)) return kNoModule;
+  if (module_count_ == kMaxModules) {
+    ++dropped_count_;
+    return kNoModule;
+  }
+  Module& module = modules_[module_count_];
+  module.base = image.base;
+  module.inode = image.inode;
+  module.load_bias = headers.load_bias;
+  module.eh_frame_hdr = headers.eh_frame_hdr;
+  module.eh_frame_hdr_size_bytes = headers.eh_frame_hdr_size_bytes;
+  module.end = 0;
+  module.path_size = static_cast<uint16_t>(path.size());
+  std::memcpy(module.path, path.data(), path.size());
+  module.build_id_size = static_cast<uint16_t>(std::min(headers.build_id_size_bytes, Module::kMaxBuildIdBytes));
+  module.build_id_size =
+      static_cast<uint16_t>(base::ReadOwnMemory(headers.build_id, module.build_id, module.build_id_size));
+  return module_count_++;
+}
+
+uint32_t ModuleMap::FindCode(uint64_t address) const {
+  const CodeRange* begin = code_.get();
+  const CodeRange* end = begin + code_count_;
+  const CodeRange* range = std::upper_bound(begin, end, address,
+                                            [](uint64_t at, const CodeRange& item) { return at < item.end; });
+  return range != end && range->begin <= address ? range->module : kNoModule;
+}
+
+}  // namespace lagwatch::stack

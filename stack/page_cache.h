@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fault-proof word reads of memory that seldom changes (unwind tables), at the price of one system call a page.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+namespace lagwatch::stack {
+
+// Context: watchdog (construction: background); not thread-safe.
+class PageCache {
+ public:
+  PageCache();
+
+  // False when the address is not readable. Words that cross a page are read uncached.
+  bool ReadWord(uint64_t address, uint64_t* word);
+  // Forgets everything.
+  void Clear();
+
+ private:
+  static constexpr uint64_t kPageSize = 4096;
+  static constexpr uint64_t kPageCount = 128;  // direct-mapped by page number
+
+  struct Page {
+    uint64_t address;  // 0: empty
+    alignas(8) char bytes[kPageSize];
+  };
+
+  std::unique_ptr<Page[]> pages_;
+};
+
+}  // namespace lagwatch::stack

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// A thread's stack as frames that mean the same in every run of the same binaries. Context: any.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "base/hash.h"
+
+namespace lagwatch::stack {
+
+inline constexpr uint32_t kNoModule = UINT32_MAX;
+inline constexpr size_t kMaxFrames = 256;
+
+// Frame and Stack are plain data without initializers: large arrays of them are made and must not be touched.
+struct Frame {
+  uint32_t module;  // kNoModule, or an index into the ModuleMap that unwound it, valid for its lifetime
+  // In the module's own address space, as in its symbol table; the address itself without a module. For a caller
+  // this is the byte before the return address, which is inside the call.
+  uint64_t offset;
+  uint64_t function_offset;  // where the function starts; 0 when the unwind table does not say
+
+  // Equal for two places in the same function.
+  uint64_t FunctionHash(uint64_t seed = base::kFnvOffsetBasis) const {
+    return base::HashWord(function_offset != 0 ? function_offset : offset, base::HashWord(module, seed));
+  }
+};
+
+enum class Completeness : uint8_t {
+  kComplete,    // ends where the thread began
+  kCut,         // the outermost frames did not fit
+  kIncomplete,  // unwinding could not go on: the outermost frames are missing
+  kNone,        // the thread could not be captured
+};
+
+struct Stack {
+  uint32_t frame_count;
+  Completeness completeness;
+  Frame frames[kMaxFrames];  // innermost first
+
+  std::span<const Frame> view() const { return {frames, frame_count}; }
+
+  void Clear() {
+    frame_count = 0;
+    completeness = Completeness::kNone;
+  }
+  void CopyFrom(const Stack& other) {
+    frame_count = other.frame_count;
+    completeness = other.completeness;
+    for (uint32_t i = 0; i < frame_count; ++i) frames[i] = other.frames[i];
+  }
+  // Equal for stacks that went through the same functions, wherever in them they were.
+  uint64_t FunctionHash() const {
+    uint64_t hash = base::kFnvOffsetBasis;
+    for (const Frame& frame : view()) hash = frame.FunctionHash(hash);
+    return hash;
+  }
+  uint64_t InnermostFunctionHash() const { return frame_count == 0 ? 0 : frames[0].FunctionHash(); }
+};
+
+}  // namespace lagwatch::stack

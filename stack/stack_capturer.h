@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// Captures the stack of any thread of this process, disturbing it as little as its state allows:
+//   blocked   its stack is read where it lies; no signal
+//   running   a real-time signal, whose handler copies registers and stack and returns
+//   neither   (uninterruptible, signal blocked, gone) whatever could be read, and the stack says what is missing
+// A blocked thread gets the signal only when its stack could not be unwound without its registers and the system
+// call restarts by itself, so the application never sees EINTR.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "base/counter.h"
+#include "base/status.h"
+#include "stack/module_map.h"
+#include "stack/signal/capture_signal.h"
+#include "stack/stack.h"
+#include "stack/thread_state.h"
+#include "stack/unwinder.h"
+
+namespace lagwatch::stack {
+
+struct CaptureOptions {
+  int signal_number = 0;                   // 0: a real-time signal that nobody uses is chosen
+  int64_t signal_timeout_ns = 20'000'000;  // how long a running thread may take to answer
+};
+
+struct CaptureCounters {
+  base::Counter captures;
+  base::Counter signals_sent;
+  base::Counter signal_timeouts;
+  base::Counter signals_withheld;  // the thread blocks the signal, or somebody else took the handler
+  base::Counter incomplete_stacks;
+};
+
+// Thread safety: Create and Shutdown from any thread; the rest from the watchdog thread only.
+class StackCapturer {
+ public:
+  // Installs the signal's handler. At most one capturer may exist in a process at a time. Errors: kUnavailable when
+  // every real-time signal has a handler, or the wanted one has. Context: background.
+  static base::Result<std::unique_ptr<StackCapturer>> Create(const CaptureOptions& options,
+                                                             std::unique_ptr<Unwinder> unwinder);
+  // Gives the signal back, unless somebody else took it. Context: background.
+  ~StackCapturer();
+  StackCapturer(const StackCapturer&) = delete;
+  StackCapturer& operator=(const StackCapturer&) = delete;
+
+  // For the child of a fork(): gives the signal back without touching anything that needs a lock. The capturer must
+  // then be leaked. Context: background.
+  void AbandonInForkedChild();
+
+  // Looks at what is loaded and where stacks may lie. To be called before captures, at least once a second while
+  // they go on. Context: watchdog.
+  void RefreshModules();
+
+  // The stack of thread `tid`, which must not be the caller; always leaves `stack` valid. Waits for at most the
+  // signal's timeout. Context: watchdog.
+  void Capture(int tid, Stack* stack);
+
+  const ModuleMap& modules() const { return modules_; }
+  const CaptureCounters& counters() const { return counters_; }
+  int signal_number() const { return signal_number_; }
+
+ private:
+  StackCapturer(const CaptureOptions& options, std::unique_ptr<Unwinder> unwinder, int signal_number);
+
+  bool TryReadBlocked(int tid, const BlockedThread& blocked);
+  bool TrySignal(int tid);
+  bool AwaitAnswer();
+  bool OwnsSignal() const;
+  void ReleaseSignal();
+
+  int64_t signal_timeout_ns_;
+  std::unique_ptr<Unwinder> unwinder_;
+  int signal_number_;
+  ModuleMap modules_;
+  CaptureCounters counters_;
+  std::unique_ptr<RawStack> blocked_stack_;
+};
+
+}  // namespace lagwatch::stack

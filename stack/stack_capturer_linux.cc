@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stack/stack_capturer.h"
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstring>
+#include <ctime>
+
+#include "base/clock.h"
+#include "base/safe_memory.h"
+
+// glibc's own sigaction: sanitizers and preloaded libraries that wrap the public name delay handlers or record
+// them as the application's.
+extern "C" int __sigaction(int signal_number, const struct sigaction* action, struct sigaction* previous) noexcept;
+
+namespace lagwatch::stack {
+namespace {
+
+// Never freed, because a signal may arrive late; shared by a process's capturers, of which there is one at a time.
+CaptureSlot* SharedSlot() {
+  static CaptureSlot* slot = new CaptureSlot;
+  return slot;
+}
+
+bool IsUnused(int signal_number) {
+  struct sigaction current {};
+  return __sigaction(signal_number, nullptr, &current) == 0 && !(current.sa_flags & SA_SIGINFO) &&
+         current.sa_handler == SIG_DFL;
+}
+
+// From the upper end, because applications take SIGRTMIN and up.
+int ChooseSignal(int wanted) {
+  if (wanted != 0) return IsUnused(wanted) ? wanted : 0;
+  for (int candidate = SIGRTMAX - 1; candidate >= SIGRTMIN; --candidate) {
+    if (IsUnused(candidate)) return candidate;
+  }
+  return 0;
+}
+
+void SleepNs(int64_t ns) {
+  timespec duration{.tv_sec = ns / base::kNsPerSecond, .tv_nsec = ns % base::kNsPerSecond};
+  clock_nanosleep(CLOCK_MONOTONIC, 0, &duration, nullptr);
+}
+
+}  // namespace
+
+base::Result<std::unique_ptr<StackCapturer>> StackCapturer::Create(const CaptureOptions& options,
+                                                                   std::unique_ptr<Unwinder> unwinder) {
+  int signal_number = ChooseSignal(options.signal_number);
+  if (signal_number == 0) {
+    return base::Status(base::StatusCode::kUnavailable,
+                        options.signal_number != 0 ? "the chosen capture signal already has a handler"
+                                                   : "every real-time signal already has a handler");
+  }
+  g_capture_slot.store(SharedSlot());
+  struct sigaction action {};
+  action.sa_sigaction = HandleCaptureSignal;
+  action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
+  sigemptyset(&action.sa_mask);
+  if (__sigaction(signal_number, &action, nullptr) != 0) {
+    return base::IoError("cannot install the capture signal's handler", errno);
+  }
+  return std::unique_ptr<StackCapturer>(new StackCapturer(options, std::move(unwinder), signal_number));
+}
+
+StackCapturer::StackCapturer(const CaptureOptions& options, std::unique_ptr<Unwinder> unwinder, int signal_number)
+    : signal_timeout_ns_(options.signal_timeout_ns),
+      unwinder_(std::move(unwinder)),
+      signal_number_(signal_number),
+      blocked_stack_(new RawStack) {}
+
+StackCapturer::~StackCapturer() { ReleaseSignal(); }
+
+void StackCapturer::AbandonInForkedChild() {
+  ReleaseSignal();
+  // The parent may have been in the middle of a capture.
+  SharedSlot()->state.store(CaptureSlot::kIdle);
+}
+
+void StackCapturer::ReleaseSignal() {
+  if (!OwnsSignal()) return;
+  // Ignoring a signal discards those under way to any thread (POSIX, sigaction); only then is the default safe,
+  // which would end the process.
+  struct sigaction action {};
+  action.sa_handler = SIG_IGN;
+  __sigaction(signal_number_, &action, nullptr);
+  action.sa_handler = SIG_DFL;
+  __sigaction(signal_number_, &action, nullptr);
+}
+
+void StackCapturer::RefreshModules() {
+  CaptureSlot* slot = SharedSlot();
+  // A handler that is still copying may be looking at the regions.
+  if (slot->state.load(std::memory_order_acquire) == CaptureSlot::kCopying) return;  // pairs with its kDone
+  if (modules_.Refresh()) unwinder_->OnModulesChanged();
+  slot->regions = modules_.writable().data();
+  slot->region_count = modules_.writable().size();
+}
+
+void StackCapturer::Capture(int tid, Stack* stack) {
+  counters_.captures.Add();
+  stack->Clear();
+  BlockedThread blocked;
+  ThreadActivity activity = ReadThreadActivity(tid, &blocked);
+  if (activity == ThreadActivity::kGone) return;
+  if (activity == ThreadActivity::kBlocked && TryReadBlocked(tid, blocked)) {
+    unwinder_->Unwind(*blocked_stack_, modules_, stack);
+    if (stack->completeness != Completeness::kIncomplete || !blocked.RestartsAfterSignal()) {
+      counters_.incomplete_stacks.Add(stack->completeness == Completeness::kIncomplete);
+      return;
+    }
+  }
+  if (TrySignal(tid)) {
+    unwinder_->Unwind(SharedSlot()->stack, modules_, stack);
+    SharedSlot()->state.store(CaptureSlot::kIdle, std::memory_order_relaxed);  // only this thread leaves kDone
+  }
+  counters_.incomplete_stacks.Add(stack->completeness >= Completeness::kIncomplete);
+}
+
+bool StackCapturer::TryReadBlocked(int tid, const BlockedThread& blocked) {
+  RawStack& raw = *blocked_stack_;
+  raw.registers.known_mask =
+      uint64_t{1} << Registers::kStackPointer | uint64_t{1} << Registers::kProgramCounter;
+  raw.registers.value[Registers::kStackPointer] = blocked.stack_pointer;
+  raw.registers.value[Registers::kProgramCounter] = blocked.program_counter;
+  uint64_t end = FindStackEnd(blocked.stack_pointer, modules_.writable().data(), modules_.writable().size());
+  raw.address = blocked.stack_pointer - kRedZoneBytes;
+  raw.is_cut = end - raw.address > kMaxRawStackBytes;
+  uint64_t wanted = std::min<uint64_t>(end - raw.address, kMaxRawStackBytes);
+  raw.size_bytes = base::ReadOwnMemory(raw.address, raw.bytes, wanted);
+  // Still in the very same call: then nothing moved while the stack was read.
+  BlockedThread after;
+  return raw.size_bytes > kRedZoneBytes && ReadThreadActivity(tid, &after) == ThreadActivity::kBlocked &&
+         after == blocked;
+}
+
+bool StackCapturer::TrySignal(int tid) {
+  CaptureSlot* slot = SharedSlot();
+  if (slot->state.load(std::memory_order_acquire) == CaptureSlot::kCopying) {  // pairs with the handler's kDone
+    counters_.signal_timeouts.Add();  // an earlier handler was put off in the middle of its copy
+    return false;
+  }
+  if (!OwnsSignal() || IsSignalBlocked(tid, signal_number_)) {
+    counters_.signals_withheld.Add();
+    return false;
+  }
+  uint32_t ticket = slot->ticket.load(std::memory_order_relaxed) + 1;  // only this thread writes it
+  slot->ticket.store(ticket, std::memory_order_relaxed);               // ordered by the next store
+  slot->state.store(CaptureSlot::kRequested);
+  siginfo_t info;
+  std::memset(&info, 0, sizeof info);
+  info.si_signo = signal_number_;
+  info.si_code = SI_QUEUE;
+  info.si_pid = getpid();
+  info.si_uid = getuid();
+  info.si_value.sival_int = static_cast<int>(ticket);
+  if (syscall(SYS_rt_tgsigqueueinfo, getpid(), tid, signal_number_, &info) != 0) {
+    slot->state.store(CaptureSlot::kIdle);
+    return false;
+  }
+  counters_.signals_sent.Add();
+  if (AwaitAnswer()) return true;
+  counters_.signal_timeouts.Add();
+  return false;
+}
+
+bool StackCapturer::AwaitAnswer() {
+  CaptureSlot* slot = SharedSlot();
+  // Polled, so that the handler needs no system call to wake us; the pauses grow as the answer gets less likely.
+  constexpr int64_t kFirstPauseNs = 10'000;
+  constexpr int64_t kLongestPauseNs = 1'000'000;
+  int64_t waited_ns = 0;
+  for (int64_t pause_ns = kFirstPauseNs; waited_ns < signal_timeout_ns_; waited_ns += pause_ns) {
+    if (slot->state.load(std::memory_order_acquire) == CaptureSlot::kDone) return true;  // pairs with the handler
+    SleepNs(pause_ns);
+    pause_ns = std::min(pause_ns * 2, kLongestPauseNs);
+  }
+  uint32_t expected = CaptureSlot::kRequested;
+  if (slot->state.compare_exchange_strong(expected, CaptureSlot::kIdle)) return false;
+  return expected == CaptureSlot::kDone;
+}
+
+bool StackCapturer::OwnsSignal() const {
+  struct sigaction current {};
+  return __sigaction(signal_number_, nullptr, &current) == 0 && (current.sa_flags & SA_SIGINFO) &&
+         current.sa_sigaction == HandleCaptureSignal;
+}
+
+}  // namespace lagwatch::stack

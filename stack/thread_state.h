@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the kernel says of a thread of this process without disturbing it.
+#pragma once
+
+#include <cstdint>
+
+namespace lagwatch::stack {
+
+// /proc/self/task/TID/syscall: where a thread sleeps in the kernel.
+struct BlockedThread {
+  int64_t syscall_number;  // -1 when it is blocked without a system call, as in a page fault
+  uint64_t arguments[6];
+  uint64_t stack_pointer;
+  uint64_t program_counter;
+
+  bool operator==(const BlockedThread&) const = default;
+
+  // Whether a handler installed with SA_RESTART can interrupt that call without the program noticing: only calls
+  // that signal(7) lists as restarted, and only where no timeout makes them an exception.
+  bool RestartsAfterSignal() const;
+};
+
+enum class ThreadActivity { kRunning, kBlocked, kGone };
+
+// Fills `blocked` when the answer is kBlocked. Context: watchdog.
+ThreadActivity ReadThreadActivity(int tid, BlockedThread* blocked);
+
+// Whether thread `tid` has `signal_number` blocked; true when that cannot be found out. Context: watchdog.
+bool IsSignalBlocked(int tid, int signal_number);
+
+// The kernel's letter for the thread's state (R, S, D, T, Z …), '?' when it is gone. Context: watchdog.
+char ReadThreadStateLetter(int tid);
+
+// The thread's name without its line end, always terminated. Context: watchdog.
+void ReadThreadName(int tid, char* name, uint64_t size_bytes);
+
+}  // namespace lagwatch::stack

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stack/thread_state.h"
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+
+#include <cstring>
+#include <string_view>
+
+#include "base/proc_file.h"
+
+namespace lagwatch::stack {
+
+bool BlockedThread::RestartsAfterSignal() const {
+  switch (syscall_number) {
+    case SYS_futex: {
+      constexpr uint64_t kOperationMask = ~uint64_t{FUTEX_PRIVATE_FLAG | FUTEX_CLOCK_REALTIME};
+      uint64_t operation = arguments[1] & kOperationMask;
+      uint64_t timeout = arguments[3];
+      bool is_wait = operation == FUTEX_WAIT || operation == FUTEX_WAIT_BITSET || operation == FUTEX_LOCK_PI;
+      return is_wait && timeout == 0;
+    }
+    case SYS_wait4:
+    case SYS_waitid:
+    case SYS_flock:
+      return true;
+    default:
+      return false;
+  }
+}
+
+ThreadActivity ReadThreadActivity(int tid, BlockedThread* blocked) {
+  char buffer[256];
+  std::string_view text = base::ReadSmallFile(base::TaskPath(tid, "syscall").c_str(), buffer, sizeof buffer);
+  if (text.empty()) return ThreadActivity::kGone;
+  if (text.starts_with("running")) return ThreadActivity::kRunning;
+  *blocked = {};
+  uint64_t number = 0;
+  if (text.starts_with("-1")) {
+    blocked->syscall_number = -1;
+    text.remove_prefix(2);
+  } else {
+    if (!base::ConsumeDecimal(&text, &number)) return ThreadActivity::kRunning;
+    blocked->syscall_number = static_cast<int64_t>(number);
+    for (uint64_t& argument : blocked->arguments) base::ConsumeHex(&text, &argument);
+  }
+  if (!base::ConsumeHex(&text, &blocked->stack_pointer) || !base::ConsumeHex(&text, &blocked->program_counter)) {
+    return ThreadActivity::kRunning;
+  }
+  return ThreadActivity::kBlocked;
+}
+
+bool IsSignalBlocked(int tid, int signal_number) {
+  char buffer[4096];
+  std::string_view text = base::ReadSmallFile(base::TaskPath(tid, "status").c_str(), buffer, sizeof buffer);
+  constexpr std::string_view kField = "\nSigBlk:\t";
+  size_t at = text.find(kField);
+  if (at == std::string_view::npos) return true;
+  text.remove_prefix(at + kField.size());
+  uint64_t mask;
+  return !base::ConsumeHex(&text, &mask) || (mask >> (signal_number - 1) & 1) != 0;
+}
+
+char ReadThreadStateLetter(int tid) {
+  char buffer[512];
+  std::string_view text = base::ReadSmallFile(base::TaskPath(tid, "stat").c_str(), buffer, sizeof buffer);
+  size_t name_end = text.rfind(')');  // the name itself may hold anything
+  return name_end == std::string_view::npos || name_end + 2 >= text.size() ? '?' : text[name_end + 2];
+}
+
+void ReadThreadName(int tid, char* name, uint64_t size_bytes) {
+  std::string_view text = base::ReadSmallFile(base::TaskPath(tid, "comm").c_str(), name, size_bytes - 1);
+  name[text.size()] = '\0';
+  if (char* line_end = std::strchr(name, '\n')) *line_end = '\0';
+}
+
+}  // namespace lagwatch::stack

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/ingest/ingest.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "collector/ingest/report_limits.h"
+#include "tests/collector/memory_collector.h"
+
+namespace lagwatch::collector {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::EncodeBatch;
+using testing::EncodeEnd;
+using ::testing::HasSubstr;
+using testing::MemoryCollector;
+using testing::SampleReport;
+
+TEST(Ingest, CountsAReportOnceHoweverOftenItComes) {
+  MemoryCollector collector;
+  SampleReport report;
+  EXPECT_EQ(collector.Submit({report}).accepted, 1);
+  IngestResult again = collector.Submit({report, report});
+  EXPECT_EQ(again.accepted, 0);
+  EXPECT_EQ(again.duplicates, 2);
+  EXPECT_EQ(collector.Get("/v1/reports").size(), 1u);
+}
+
+TEST(Ingest, RefusesAMalformedRecordAlone) {
+  MemoryCollector collector;
+  auto result = collector.ingest.Submit(EncodeBatch({SampleReport().Encode(), "no report"}, {"no end"}));
+  ASSERT_TRUE(result.ok());
+  EXPECT_EQ(result->accepted, 1);
+  EXPECT_EQ(result->rejections.size(), 2u);
+}
+
+TEST(Ingest, RefusesABatchOfNothingButMalformedRecords) {
+  MemoryCollector collector;
+  EXPECT_EQ(collector.ingest.Submit(EncodeBatch({"no report"})).status().code(), base::StatusCode::kInvalid);
+  EXPECT_EQ(collector.ingest.Submit("no batch").status().code(), base::StatusCode::kInvalid);
+}
+
+TEST(Ingest, AcceptsAnEmptyBatch) {
+  MemoryCollector collector;
+  EXPECT_EQ(collector.Submit({}).accepted, 0);
+}
+
+TEST(Ingest, ClustersByTheInnermostFramesAfterTheWaits) {
+  MemoryCollector collector;
+  collector.Submit(
+      {{.stack = {"__lll_lock_wait", "pthread_mutex_lock", "_ZN5Index6LookupEi", "OnKey", "Loop", "main"}}});
+  Json clusters = collector.Get("/v1/clusters");
+  ASSERT_EQ(clusters.size(), 1u);
+  EXPECT_THAT(clusters[0]["frames"], ElementsAre("Index::Lookup", "OnKey"));
+  EXPECT_THAT(clusters[0]["children"][0]["frames"], ElementsAre("Index::Lookup", "OnKey", "Loop", "main"));
+}
+
+TEST(Ingest, TwoPlacesInOneUnnamedFunctionAreOneFrame) {
+  MemoryCollector collector;
+  collector.Submit({{.stack = {"@0x4000", "@0x5000", "Run"}}});
+  Json clusters = collector.Get("/v1/clusters");
+  EXPECT_THAT(clusters[0]["frames"], ElementsAre("editor+0x4000", "editor+0x5000"));
+  EXPECT_EQ(clusters[0]["via"], "Run");
+}
+
+TEST(Ingest, NamesTheCallerOnlyWhenTheClusterHasNoNameOfItsOwn) {
+  MemoryCollector collector;
+  collector.Submit({{.stack = {"@0x4000", "Named", "Run"}}});
+  EXPECT_TRUE(collector.Get("/v1/clusters")[0]["via"].is_null());
+}
+
+TEST(Ingest, AReportWithoutFramesHasAClusterToo) {
+  MemoryCollector collector;
+  EXPECT_EQ(collector.Submit({{.stack = {}}}).accepted, 1);
+  EXPECT_EQ(collector.Get("/v1/clusters")[0]["frames"], Json::array());
+}
+
+TEST(Ingest, RefusesAReportThatUnfoldsIntoTooManyFrames) {
+  MemoryCollector collector;
+  std::vector<std::string> deep(500, "@0x4000");
+  auto refused = collector.ingest.Submit(EncodeBatch({SampleReport{.samples = {300, deep}}.Encode()}));
+  ASSERT_FALSE(refused.ok());
+  EXPECT_THAT(refused.status().message(), HasSubstr(std::to_string(kMaxShownFrames)));
+}
+
+TEST(Ingest, RefusesEndlessHeaderTexts) {
+  MemoryCollector collector;
+  std::string text(kMaxTextBytes + 1, 'x');
+  SampleReport report;
+  report.header.app = text;
+  EXPECT_FALSE(collector.ingest.Submit(EncodeBatch({report.Encode()})).ok());
+}
+
+// Whatever comes, the collector lives on and can show what it took.
+TEST(Ingest, SurvivesMutatedBatches) {
+  MemoryCollector collector;
+  SampleReport report{.samples = {{"A", "B"}, {"_ZN5Index6LookupEi"}}, .threads = {{"worker", {"C"}}}};
+  std::string valid = EncodeBatch({report.Encode()}, {EncodeEnd(report.header.id, 4'000'000'000)});
+  std::mt19937 random(1);
+  int survivors = 0;
+  for (int round = 0; round < 5000; ++round) {
+    std::string batch = valid;
+    for (unsigned i = random() % 8; i < 8; ++i) batch[random() % batch.size()] = static_cast<char>(random());
+    if (random() % 4 == 0) batch.resize(random() % batch.size());
+    survivors += collector.ingest.Submit(batch).ok();
+  }
+  EXPECT_GT(survivors, 0);
+  for (const Json& shown : collector.Get("/v1/reports", "limit=50")) {
+    EXPECT_EQ(collector.Get("/v1/reports/" + shown["id"].get<std::string>())["id"], shown["id"]);
+  }
+}
+
+}  // namespace
+}  // namespace lagwatch::collector

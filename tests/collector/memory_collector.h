@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// A whole collector without sockets and disk.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "collector/ingest/ingest.h"
+#include "collector/query/query_api.h"
+#include "tests/testing/sample_report.h"
+
+namespace lagwatch::testing {
+
+class MemoryCollector {
+ public:
+  // What a batch of `reports` and `ends` came to.
+  collector::IngestResult Submit(const std::vector<SampleReport>& reports,
+                                 const std::vector<std::string>& ends = {}) {
+    std::vector<std::string> encoded;
+    for (const SampleReport& report : reports) encoded.push_back(report.Encode());
+    return ingest.Submit(EncodeBatch(encoded, ends)).value();
+  }
+
+  collector::Json Get(const std::string& path, const std::string& query = "") const {
+    return collector::Json::parse(query_api.Get(path, query).json);
+  }
+
+  std::unique_ptr<collector::Store> store = std::move(collector::Store::Open(":memory:").value());
+  collector::Ingest ingest{store.get(), collector::Clusterer::Create("").value()};
+  collector::QueryApi query_api{store.get()};
+};
+
+}  // namespace lagwatch::testing

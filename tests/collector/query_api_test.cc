@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/query/query_api.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/collector/memory_collector.h"
+
+namespace lagwatch::collector {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::EncodeEnd;
+using ::testing::IsEmpty;
+using testing::MemoryCollector;
+using testing::SampleReport;
+using ::testing::SizeIs;
+
+std::vector<std::string> KeysOf(const Json& object) {
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : object.items()) keys.push_back(key);
+  return keys;
+}
+
+SampleReport ReportOf(std::vector<std::string> stack, int64_t elapsed_ms, std::string_view version = "2.3.1",
+                      std::string_view user = "u-1") {
+  SampleReport report{.stack = std::move(stack)};
+  report.header.elapsed_ns = elapsed_ms * 1'000'000;
+  report.header.app_version = version;
+  report.header.user = user;
+  return report;
+}
+
+TEST(QueryApi, ListsTheCostliestClusterFirst) {
+  MemoryCollector collector;
+  collector.Submit({ReportOf({"Save", "OnSave"}, 3000), ReportOf({"Lookup", "OnKey", "Loop"}, 2000, "2.3.0"),
+                    ReportOf({"Lookup", "OnKey", "Paste"}, 2500, "2.3.1", "u-2")});
+  Json clusters = collector.Get("/v1/clusters");
+  ASSERT_THAT(clusters, SizeIs(2));
+  const Json& lookup = clusters[0];
+  EXPECT_THAT(KeysOf(lookup),
+              ElementsAre("key", "level", "parent", "frames", "via", "reports", "lags", "users", "hang_ms",
+                          "duration_ms", "apps", "versions", "first_seen_ms", "last_seen_ms", "children"));
+  EXPECT_THAT(lookup["frames"], ElementsAre("Lookup", "OnKey"));
+  EXPECT_EQ(lookup["hang_ms"], 4500);
+  EXPECT_EQ(lookup["reports"], 2);
+  EXPECT_EQ(lookup["users"], 2);
+  EXPECT_EQ(lookup["duration_ms"], Json::parse(R"({"p50": 2000, "p95": 2500, "max": 2500})"));
+  EXPECT_THAT(lookup["versions"], ElementsAre("2.3.0", "2.3.1"));
+  ASSERT_THAT(lookup["children"], SizeIs(2));
+  EXPECT_THAT(lookup["children"][0]["frames"], ElementsAre("Lookup", "OnKey", "Paste"));
+  EXPECT_EQ(lookup["children"][0]["parent"], lookup["key"]);
+}
+
+TEST(QueryApi, ListsLevel2OnItsOwn) {
+  MemoryCollector collector;
+  collector.Submit({ReportOf({"A", "B", "C", "D", "E"}, 2000), ReportOf({"A", "B", "C", "D", "F"}, 2000)});
+  Json clusters = collector.Get("/v1/clusters", "level=2");
+  ASSERT_THAT(clusters, SizeIs(1));
+  EXPECT_EQ(clusters[0]["level"], 2);
+  EXPECT_THAT(clusters[0]["frames"], ElementsAre("A", "B", "C", "D"));
+  EXPECT_THAT(clusters[0]["children"], IsEmpty());
+}
+
+TEST(QueryApi, CountsALagOnceWithinACluster) {
+  MemoryCollector collector;
+  SampleReport first = ReportOf({"A", "B"}, 2000);
+  SampleReport second = ReportOf({"A", "B"}, 4000);
+  second.header.lag_id = first.header.id;
+  second.header.ordinal = 1;
+  collector.Submit({first, second});
+  EXPECT_EQ(collector.Get("/v1/clusters")[0]["hang_ms"], 4000);
+  collector.Submit({}, {EncodeEnd(first.header.id, 7'123'456'789)});
+  Json cluster = collector.Get("/v1/clusters")[0];
+  EXPECT_EQ(cluster["hang_ms"], 7123.457);
+  EXPECT_EQ(cluster["lags"], 1);
+  EXPECT_EQ(cluster["reports"], 2);
+}
+
+TEST(QueryApi, FiltersClustersAndReports) {
+  MemoryCollector collector;
+  SampleReport other = ReportOf({"X", "Y"}, 9000, "9.9");
+  other.header.app = "player & co";
+  collector.Submit({ReportOf({"A", "B"}, 2000), ReportOf({"A", "B"}, 3000, "2.4"), other});
+  EXPECT_EQ(collector.Get("/v1/clusters", "app=editor")[0]["hang_ms"], 5000);
+  EXPECT_EQ(collector.Get("/v1/clusters", "app=editor&version=2.4")[0]["hang_ms"], 3000);
+  EXPECT_THAT(collector.Get("/v1/clusters", "limit=1"), SizeIs(1));
+  EXPECT_THAT(collector.Get("/v1/reports", "app=player%20%26%20co"), SizeIs(1));
+  std::string key = collector.Get("/v1/clusters", "app=editor")[0]["key"];
+  EXPECT_THAT(collector.Get("/v1/reports", "cluster=" + key), SizeIs(2));
+}
+
+TEST(QueryApi, ShowsAClusterWithItsNewestStackAndReports) {
+  MemoryCollector collector;
+  SampleReport old_report = ReportOf({"A", "B", "C"}, 2000);
+  collector.Submit({old_report});
+  SampleReport new_report = ReportOf({"A", "B", "D"}, 2000);
+  new_report.header.id = new_report.header.lag_id = base::CreateUuidV7(1'800'000'000'000);
+  collector.Submit({new_report});
+  std::string key = collector.Get("/v1/clusters")[0]["key"];
+  Json cluster = collector.Get("/v1/clusters/" + key);
+  EXPECT_EQ(cluster["key"], key);
+  EXPECT_THAT(cluster["children"], SizeIs(2));
+  EXPECT_EQ(cluster["stack"][2]["function"], "D");
+  EXPECT_THAT(cluster["report_ids"],
+              ElementsAre(base::ToString(new_report.header.id), base::ToString(old_report.header.id)));
+  std::string child_key = cluster["children"][0]["key"];
+  EXPECT_EQ(collector.Get("/v1/clusters/" + child_key)["level"], 2);
+}
+
+TEST(QueryApi, ShowsAWholeReport) {
+  MemoryCollector collector;
+  SampleReport report{.samples = {{"Leaf", "main"}, {"Leaf", "main"}}, .threads = {{"worker", {"Work"}}}};
+  collector.Submit({report}, {EncodeEnd(report.header.id, 4'100'000'000)});
+  Json shown = collector.Get("/v1/reports/" + base::ToString(report.header.id));
+  EXPECT_EQ(shown["duration_ms"], 4100);
+  EXPECT_EQ(shown["ended"], true);
+  EXPECT_EQ(shown["kind"], "lag");
+  EXPECT_EQ(shown["elapsed_ms"], 2000);
+  EXPECT_EQ(shown["cpu"], Json::parse(R"({"window_ms": 1000, "thread_ms": 950, "process_ms": 990})"));
+  ASSERT_THAT(shown["expensive_stack"], SizeIs(4));
+  EXPECT_EQ(
+      shown["expensive_stack"][0],
+      Json::parse(
+          R"({"module": "/usr/bin/editor", "build_id": "01abff", "offset": "0x1010", "function": "Leaf"})"));
+  EXPECT_EQ(shown["expensive_completeness"], "complete");
+  ASSERT_THAT(shown["samples"], SizeIs(2));
+  EXPECT_EQ(shown["samples"][0]["age_ms"], 100);
+  ASSERT_THAT(shown["threads"], SizeIs(2));
+  EXPECT_EQ(shown["threads"][1]["name"], "worker");
+  EXPECT_EQ(shown["threads"][1]["stack"][0]["function"], "Work");
+}
+
+TEST(QueryApi, ListsReportsNewestFirstWithoutStacks) {
+  MemoryCollector collector;
+  SampleReport first, second;
+  first.header.id = base::CreateUuidV7(1'000);
+  second.header.id = base::CreateUuidV7(2'000);
+  collector.Submit({second, first});
+  Json reports = collector.Get("/v1/reports");
+  ASSERT_THAT(reports, SizeIs(2));
+  EXPECT_EQ(reports[0]["id"], base::ToString(second.header.id));
+  EXPECT_THAT(reports[0]["cause"], ElementsAre("Leaf", "Caller"));
+  EXPECT_EQ(reports[0]["ended"], false);
+  EXPECT_EQ(reports[0]["duration_ms"], 2000);
+  for (const char* stacks : {"expensive_stack", "samples", "threads"})
+    EXPECT_FALSE(reports[0].contains(stacks));
+}
+
+TEST(QueryApi, FindsAReportByTheBeginningOfItsId) {
+  MemoryCollector collector;
+  SampleReport first, second;
+  first.header.id = *base::TryParseUuid("018bcfe5-6800-7000-8000-000000000001");
+  second.header.id = *base::TryParseUuid("018bcfe5-6801-7000-8000-000000000002");
+  collector.Submit({first, second});
+  EXPECT_EQ(collector.Get("/v1/reports/018bcfe5-6801")["id"], "018bcfe5-6801-7000-8000-000000000002");
+  EXPECT_EQ(collector.query_api.Get("/v1/reports/018b", "").status, 400);
+  EXPECT_EQ(collector.query_api.Get("/v1/reports/018c", "").status, 404);
+  EXPECT_EQ(collector.query_api.Get("/v1/reports/no-id", "").status, 400);
+}
+
+TEST(QueryApi, SaysWhatIsWrong) {
+  MemoryCollector collector;
+  EXPECT_EQ(collector.query_api.Get("/v1/clusters", "level=3").status, 400);
+  EXPECT_EQ(collector.query_api.Get("/v1/clusters", "limit=many").status, 400);
+  EXPECT_EQ(collector.query_api.Get("/v1/clusters", "app=%").status, 400);
+  EXPECT_EQ(collector.query_api.Get("/v1/clusters/0123", "").status, 404);
+  EXPECT_EQ(collector.query_api.Get("/v1/nothing", "").status, 404);
+  Json error = collector.Get("/v1/clusters", "level=3")["error"];
+  EXPECT_EQ(error["code"], "invalid");
+  EXPECT_EQ(error["message"], "level must be a number from 1 to 2");
+}
+
+TEST(QueryApi, ShowsTextsThatAreNoUtf8) {
+  MemoryCollector collector;
+  SampleReport report;
+  report.header.tag = "\xff<tag>";
+  collector.Submit({report});
+  EXPECT_EQ(collector.Get("/v1/reports")[0]["tag"], "\uFFFD<tag>");
+}
+
+}  // namespace
+}  // namespace lagwatch::collector

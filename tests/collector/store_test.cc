@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/store/store.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sqlite3.h>
+
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "collector/store/schema.h"
+#include "tests/collector/memory_collector.h"
+
+namespace lagwatch::collector {
+namespace {
+
+using testing::EncodeEnd;
+using ::testing::HasSubstr;
+using testing::MemoryCollector;
+using testing::SampleReport;
+
+// A database file of its own for each test.
+class StoreFile : public ::testing::Test {
+ protected:
+  StoreFile() { std::filesystem::remove_all(directory_), std::filesystem::create_directories(directory_); }
+  ~StoreFile() override { std::filesystem::remove_all(directory_); }
+
+  std::string path() const { return directory_ / "collector.db"; }
+  std::filesystem::path directory_ =
+      std::filesystem::path(::testing::TempDir()) /
+      (std::string("store.") + ::testing::UnitTest::GetInstance()->current_test_info()->name() + "." +
+       std::to_string(getpid()));
+};
+
+std::optional<int64_t> DurationOf(Store* store, const base::Uuid& id) {
+  return store->FindReport(id)->value().row.duration_ns;
+}
+
+TEST(Store, JoinsALagsEndThatComesAfterItsReport) {
+  MemoryCollector collector;
+  SampleReport report;
+  collector.Submit({report});
+  EXPECT_EQ(DurationOf(collector.store.get(), report.header.id), std::nullopt);
+  collector.Submit({}, {EncodeEnd(report.header.id, 4'100'000'000)});
+  EXPECT_EQ(DurationOf(collector.store.get(), report.header.id), 4'100'000'000);
+}
+
+TEST(Store, JoinsALagsEndThatComesBeforeItsReport) {
+  MemoryCollector collector;
+  SampleReport report;
+  collector.Submit({}, {EncodeEnd(report.header.id, 4'100'000'000)});
+  collector.Submit({report});
+  EXPECT_EQ(DurationOf(collector.store.get(), report.header.id), 4'100'000'000);
+}
+
+TEST(Store, TheEndOfOneReportEndsAllReportsOfItsLag) {
+  MemoryCollector collector;
+  SampleReport first, second, third;
+  second.header.lag_id = third.header.lag_id = first.header.id;
+  collector.Submit({first, second});
+  collector.Submit({}, {EncodeEnd(second.header.id, 5'000'000'000)});
+  collector.Submit({third});
+  for (const SampleReport& report : {first, second, third}) {
+    EXPECT_EQ(DurationOf(collector.store.get(), report.header.id), 5'000'000'000);
+  }
+}
+
+TEST(Store, KeepsTheFirstEndOfAReport) {
+  MemoryCollector collector;
+  SampleReport report;
+  collector.Submit({report}, {EncodeEnd(report.header.id, 1'000)});
+  EXPECT_EQ(collector.Submit({}, {EncodeEnd(report.header.id, 2'000)}).duplicates, 1);
+  EXPECT_EQ(DurationOf(collector.store.get(), report.header.id), 1'000);
+}
+
+TEST_F(StoreFile, KeepsReportsAcrossRestarts) {
+  SampleReport report;
+  std::string payload = report.Encode();
+  report::Report decoded = report::DecodeReport(payload).value();
+  ClusterPath clusters = Clusterer::Create("")->Assign(decoded);
+  std::vector<NewReport> reports = {{decoded, clusters, payload}};
+  EXPECT_EQ(Store::Open(path()).value()->Commit(reports, {})->accepted, 1);
+
+  auto store = Store::Open(path());
+  ASSERT_TRUE(store.ok());
+  EXPECT_EQ(store.value()->Commit(reports, {})->duplicates, 1);
+  auto found = store.value()->FindReport(report.header.id);
+  ASSERT_TRUE(found->has_value());
+  EXPECT_EQ(found->value().payload, payload);
+  EXPECT_EQ(found->value().row.app, "editor");
+  EXPECT_EQ(store.value()->Clusters()->at(clusters[1].key).parent_key, clusters[0].key);
+}
+
+TEST_F(StoreFile, RefusesADatabaseOfANewerLagwatch) {
+  ASSERT_TRUE(Store::Open(path()).ok());
+  sqlite3* connection = nullptr;
+  ASSERT_EQ(sqlite3_open(path().c_str(), &connection), SQLITE_OK);
+  std::string newer = "PRAGMA user_version = " + std::to_string(kSchemaVersion + 1);
+  EXPECT_EQ(sqlite3_exec(connection, newer.c_str(), nullptr, nullptr, nullptr), SQLITE_OK);
+  sqlite3_close(connection);
+
+  auto refused = Store::Open(path());
+  ASSERT_FALSE(refused.ok());
+  EXPECT_THAT(refused.status().message(), HasSubstr("newer lagwatch"));
+}
+
+TEST_F(StoreFile, RefusesAFileThatIsNoDatabase) {
+  std::ofstream(path()) << std::string(4096, 'x');
+  EXPECT_EQ(Store::Open(path()).status().code(), base::StatusCode::kIo);
+}
+
+TEST_F(StoreFile, SaysThatADirectoryIsMissing) {
+  auto refused = Store::Open(directory_ / "missing" / "collector.db");
+  EXPECT_EQ(refused.status().code(), base::StatusCode::kIo);
+}
+
+// Another process that holds the database's lock makes a commit fail as a whole, to be tried again.
+TEST_F(StoreFile, StoresNothingOfABatchWhenTheDatabaseRefuses) {
+  auto store = Store::Open(path());
+  SampleReport report;
+  std::string payload = report.Encode();
+  report::Report decoded = report::DecodeReport(payload).value();
+  std::vector<NewReport> reports = {{decoded, Clusterer::Create("")->Assign(decoded), payload}};
+
+  sqlite3* other = nullptr;
+  ASSERT_EQ(sqlite3_open(path().c_str(), &other), SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(
+                other, "CREATE TRIGGER refuse AFTER INSERT ON lag_ends BEGIN SELECT RAISE(ABORT, 'no'); END",
+                nullptr, nullptr, nullptr),
+            SQLITE_OK);
+  std::vector<report::LagEnd> ends = {{report.header.id, 5}};
+  EXPECT_EQ(store.value()->Commit(reports, ends).status().code(), base::StatusCode::kUnavailable);
+  EXPECT_FALSE(store.value()->FindReport(report.header.id)->has_value());
+  ASSERT_EQ(sqlite3_exec(other, "DROP TRIGGER refuse", nullptr, nullptr, nullptr), SQLITE_OK);
+  sqlite3_close(other);
+  EXPECT_EQ(store.value()->Commit(reports, ends)->accepted, 2);
+}
+
+TEST(Store, TakesReportsFromSeveralThreads) {
+  MemoryCollector collector;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      for (int round = 0; round < 25; ++round) {
+        collector.Submit({SampleReport()});
+        collector.Get("/v1/clusters");
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(collector.Get("/v1/clusters")[0]["reports"], 100);
+}
+
+}  // namespace
+}  // namespace lagwatch::collector

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+// Against a real socket: a server that reads one request a connection and answers what the test says.
+#include "report/upload/http_transport.h"
+
+#include <arpa/inet.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <future>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "report/upload/gzip.h"
+#include "tests/report/scripted_transport.h"
+
+namespace lagwatch::report {
+namespace {
+
+using ::testing::HasSubstr;
+using Kind = UploadAnswer::Kind;
+
+class OneAnswerServer {
+ public:
+  // An empty answer means none at all: the connection hangs.
+  explicit OneAnswerServer(std::string answer) : answer_(std::move(answer)) {
+    sockaddr_in address{.sin_family = AF_INET, .sin_port = 0, .sin_addr = {htonl(INADDR_LOOPBACK)}, .sin_zero = {}};
+    socklen_t size = sizeof address;
+    listener_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    bool is_up = bind(listener_, reinterpret_cast<sockaddr*>(&address), size) == 0 && listen(listener_, 8) == 0 &&
+                 getsockname(listener_, reinterpret_cast<sockaddr*>(&address), &size) == 0;
+    if (!is_up) throw std::runtime_error("cannot listen on the loopback interface");
+    endpoint_ = "http://127.0.0.1:" + std::to_string(ntohs(address.sin_port));
+    thread_ = std::thread(&OneAnswerServer::Serve, this);
+  }
+  ~OneAnswerServer() {
+    shutdown(listener_, SHUT_RDWR);
+    thread_.join();
+    close(listener_);
+  }
+
+  const std::string& endpoint() const { return endpoint_; }
+  // The first request, with its body; waits for it.
+  std::string Request() { return request_.get_future().get(); }
+
+ private:
+  void Serve() {
+    std::vector<int> connections;
+    for (int connection; (connection = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC)) >= 0;) {
+      connections.push_back(connection);
+      std::string request = ReadRequest(connection);
+      if (connections.size() == 1) request_.set_value(request);
+      if (answer_.empty()) continue;
+      send(connection, answer_.data(), answer_.size(), MSG_NOSIGNAL);
+      shutdown(connection, SHUT_WR);
+    }
+    for (int connection : connections) close(connection);
+  }
+
+  static std::string ReadRequest(int connection) {
+    std::string request;
+    char piece[4096];
+    for (ssize_t got; !IsWhole(request) && (got = recv(connection, piece, sizeof piece, 0)) > 0;) {
+      request.append(piece, static_cast<size_t>(got));
+    }
+    return request;
+  }
+
+  static bool IsWhole(const std::string& request) {
+    size_t head_end = request.find("\r\n\r\n");
+    size_t length_at = request.find("Content-Length: ");
+    return head_end != std::string::npos && length_at < head_end &&
+           request.size() >= head_end + 4 + std::stoul(request.substr(length_at + 16));
+  }
+
+  std::string answer_;
+  std::string endpoint_;
+  int listener_;
+  std::promise<std::string> request_;
+  std::thread thread_;
+};
+
+std::string HttpAnswer(const std::string& status, const std::string& headers = "", const std::string& body = "{}") {
+  return "HTTP/1.1 " + status + "\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: " +
+         std::to_string(body.size()) + "\r\n" + headers + "\r\n" + body;
+}
+
+std::unique_ptr<Transport> NewTransport(const std::string& endpoint, const std::string& key = "") {
+  auto transport = CreateHttpTransport({.endpoint = endpoint, .key = key});
+  EXPECT_TRUE(transport.ok()) << transport.status().message();
+  return std::move(transport).value();
+}
+
+UploadAnswer AnswerTo(const std::string& http_answer) {
+  OneAnswerServer server(http_answer);
+  return NewTransport(server.endpoint())->Post(Gzip("body"));
+}
+
+TEST(HttpTransport, PostsTheBodyWithItsHeaders) {
+  OneAnswerServer server(HttpAnswer("200 OK"));
+  std::string body(100'000, 'b');
+  UploadAnswer answer = NewTransport(server.endpoint() + "/", "k_secret")->Post(Gzip(body));
+  EXPECT_EQ(answer.kind, Kind::kDelivered) << answer.message;
+  EXPECT_EQ(answer.http_status, 200);
+  std::string request = server.Request();
+  EXPECT_THAT(request, ::testing::StartsWith("POST /v1/reports HTTP/1.1\r\n"));
+  EXPECT_THAT(request, HasSubstr("\r\nAuthorization: Bearer k_secret\r\n"));
+  EXPECT_THAT(request, HasSubstr("\r\nContent-Type: application/x-protobuf\r\n"));
+  EXPECT_THAT(request, HasSubstr("\r\nContent-Encoding: gzip\r\n"));
+  EXPECT_THAT(request, ::testing::Not(HasSubstr("Expect:")));
+  EXPECT_EQ(lagwatch::testing::Gunzip(request.substr(request.find("\r\n\r\n") + 4)), body);
+}
+
+TEST(HttpTransport, SendsNoAuthorizationWithoutAKey) {
+  OneAnswerServer server(HttpAnswer("200 OK"));
+  NewTransport(server.endpoint())->Post(Gzip("body"));
+  EXPECT_THAT(server.Request(), ::testing::Not(HasSubstr("Authorization")));
+}
+
+TEST(HttpTransport, EachStatusHasItsMeaning) {
+  EXPECT_EQ(AnswerTo(HttpAnswer("202 Accepted")).kind, Kind::kDelivered);
+  for (const char* status : {"400 Bad Request", "413 Too Large", "415 Unsupported"}) {
+    EXPECT_EQ(AnswerTo(HttpAnswer(status)).kind, Kind::kRejected) << status;
+  }
+  for (const char* status : {"401 Unauthorized", "403 Forbidden"}) {
+    EXPECT_EQ(AnswerTo(HttpAnswer(status)).kind, Kind::kUnauthorized) << status;
+  }
+  for (const char* status : {"404 Not Found", "429 Too Many", "500 Oops", "503 Unavailable"}) {
+    EXPECT_EQ(AnswerTo(HttpAnswer(status)).kind, Kind::kTryLater) << status;
+  }
+}
+
+TEST(HttpTransport, HandsOnRetryAfterAndTheReasonOnOneLine) {
+  UploadAnswer answer = AnswerTo(HttpAnswer("503 Unavailable", "Retry-After: 120\r\n", "{\"error\":\n\x1b[1m\"full\"}"));
+  EXPECT_EQ(answer.retry_after_s, 120);
+  EXPECT_EQ(answer.http_status, 503);
+  EXPECT_EQ(answer.message, "the collector answered 503 {\"error\":  [1m\"full\"}");
+}
+
+TEST(HttpTransport, FollowsNoRedirect) {
+  OneAnswerServer elsewhere(HttpAnswer("200 OK"));
+  UploadAnswer answer = AnswerTo(HttpAnswer("307 Temporary Redirect", "Location: " + elsewhere.endpoint() + "/\r\n"));
+  EXPECT_EQ(answer.kind, Kind::kTryLater);
+  EXPECT_EQ(answer.http_status, 307);
+}
+
+TEST(HttpTransport, ALoginPageIsNoCollector) {
+  UploadAnswer answer = AnswerTo("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 5\r\n\r\nlogin");
+  EXPECT_EQ(answer.kind, Kind::kTryLater);
+  EXPECT_THAT(answer.message, HasSubstr("not a lagwatch collector"));
+}
+
+TEST(HttpTransport, AnAnswerWithoutEndIsCutOff) {
+  UploadAnswer answer = AnswerTo(HttpAnswer("200 OK", "", std::string(70'000, 'x')));
+  EXPECT_EQ(answer.kind, Kind::kTryLater);
+}
+
+TEST(HttpTransport, NobodyThereIsForLater) {
+  std::string endpoint;
+  {
+    OneAnswerServer server(HttpAnswer("200 OK"));
+    endpoint = server.endpoint();
+  }
+  UploadAnswer answer = NewTransport(endpoint)->Post(Gzip("body"));
+  EXPECT_EQ(answer.kind, Kind::kTryLater);
+  EXPECT_EQ(answer.http_status, 0);
+  EXPECT_THAT(answer.message, HasSubstr("onnect"));
+}
+
+TEST(HttpTransport, OneTransportPostsManyTimes) {
+  OneAnswerServer server(HttpAnswer("200 OK"));
+  auto transport = NewTransport(server.endpoint());
+  EXPECT_EQ(transport->Post(Gzip("one")).kind, Kind::kDelivered);
+  EXPECT_EQ(transport->Post(Gzip("two")).kind, Kind::kDelivered);
+}
+
+TEST(HttpTransport, AbortEndsAPostThatHangs) {
+  OneAnswerServer server("");
+  auto transport = NewTransport(server.endpoint());
+  auto answer = std::async(std::launch::async, [&] { return transport->Post(Gzip("body")); });
+  server.Request();
+  transport->Abort();
+  EXPECT_EQ(answer.get().kind, Kind::kTryLater);
+  EXPECT_EQ(transport->Post(Gzip("body")).kind, Kind::kTryLater);
+}
+
+TEST(HttpTransport, UnusableOptionsAreRefusedInWords) {
+  for (const char* endpoint : {"", "lag.example.com", "ftp://lag.example.com", "https://lag.example.com/a b"}) {
+    auto transport = CreateHttpTransport({.endpoint = endpoint, .key = ""});
+    ASSERT_FALSE(transport.ok()) << endpoint;
+    EXPECT_EQ(transport.status().code(), base::StatusCode::kInvalid);
+  }
+  EXPECT_FALSE(CreateHttpTransport({.endpoint = "http://x", .key = "k\r\nHost: evil"}).ok());
+}
+
+}  // namespace
+}  // namespace lagwatch::report

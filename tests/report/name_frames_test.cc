@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/upload/name_frames.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "report/format/report.h"
+#include "tests/report/report_testing.h"
+
+namespace lagwatch::report {
+namespace {
+
+using Asked = std::tuple<std::string, std::string, uint64_t>;
+
+class KnownNames final : public FrameNamer {
+ public:
+  explicit KnownNames(std::map<Asked, std::string> names) : names_(std::move(names)) {}
+
+  std::optional<std::string> NameOf(const std::string& path, std::string_view build_id, uint64_t offset) override {
+    asked.emplace_back(path, build_id, offset);
+    auto known = names_.find(asked.back());
+    return known == names_.end() ? std::nullopt : std::optional(known->second);
+  }
+
+  std::vector<Asked> asked;
+
+ private:
+  std::map<Asked, std::string> names_;
+};
+
+TEST(NameFrames, NamesEachFunctionOnceAndLeavesNamedOnesAlone) {
+  const std::string encoded = lagwatch::testing::FullReport();
+  KnownNames namer({{{"/opt/editor", "build-one", 0x90}, "_ZN6Editor5OnKeyEv"}});
+  std::string named = NameFrames(encoded, &namer);
+  // Not futex_wait at 0x1200, which the report names, nor the frame in no module.
+  EXPECT_THAT(namer.asked, ::testing::ElementsAre(Asked{"/opt/editor", "build-one", 0x42},
+                                                  Asked{"/opt/editor", "build-one", 0x90}));
+  auto report = DecodeReport(named);
+  ASSERT_TRUE(report.ok());
+  ASSERT_EQ(report->symbols.size(), 2u);
+  EXPECT_EQ(report->symbols[1].module, 1u);
+  EXPECT_EQ(report->symbols[1].function_offset, 0x90u);
+  EXPECT_EQ(report->symbols[1].name, "_ZN6Editor5OnKeyEv");
+  EXPECT_TRUE(named.starts_with(encoded));
+}
+
+TEST(NameFrames, AMalformedReportStaysAsItIs) {
+  KnownNames namer({});
+  EXPECT_EQ(NameFrames("not a report", &namer), "not a report");
+  EXPECT_THAT(namer.asked, ::testing::IsEmpty());
+}
+
+}  // namespace
+}  // namespace lagwatch::report

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "tests/report/report_testing.h"
+
+namespace lagwatch::report {
+namespace {
+
+using lagwatch::testing::EncodedLagEnd;
+using lagwatch::testing::EncodeFullReport;
+using lagwatch::testing::FullReport;
+using lagwatch::testing::IdOf;
+
+// A buffer of exactly the given size on the heap, so that the address sanitizer sees a byte too many.
+struct ExactBuffer {
+  explicit ExactBuffer(size_t size_bytes) : bytes(new char[size_bytes]), buffer(bytes.get(), size_bytes) {}
+  std::unique_ptr<char[]> bytes;
+  FixedBuffer buffer;
+};
+
+ReportHeader MinimalHeader() {
+  ReportHeader header;
+  header.id = IdOf("0123456789abcdef");
+  return header;
+}
+
+TEST(ReportFormat, DecodingYieldsWhatWasEncoded) {
+  auto report = DecodeReport(FullReport());
+  ASSERT_TRUE(report.ok()) << report.status().message();
+  EXPECT_EQ(report->id, IdOf("id-0123456789abc"));
+  EXPECT_EQ(report->session_id, IdOf("session-01234567"));
+  EXPECT_EQ(report->lag_id, IdOf("lag-0123456789ab"));
+  EXPECT_EQ(report->ordinal, 4u);
+  EXPECT_EQ(report->app + report->app_version + report->user, "editor2.3.1u-71");
+  EXPECT_EQ(report->os + report->machine, "Linux 6.1x86_64");
+  EXPECT_EQ(report->pid, 10u);
+  EXPECT_EQ(report->tid, 11u);
+  EXPECT_EQ(report->loop + report->tag, "uikey-press");
+  EXPECT_EQ(report->kind, Kind::kLag);
+  EXPECT_EQ(report->threshold_ms, 2000u);
+  EXPECT_EQ(report->start_wall_ms, 1'700'000'000'000u);
+  EXPECT_EQ(report->elapsed_ns, 2'500'000'000u);
+  EXPECT_EQ(report->cpu_window_ns, 1'000'000'000u);
+  EXPECT_EQ(report->cpu_thread_ns, 900'000'000u);
+  EXPECT_EQ(report->cpu_process_ns, 1'900'000'000u);
+  EXPECT_EQ(report->threads_dropped, 7u);
+}
+
+TEST(ReportFormat, StacksKeepTheirFramesAndReferences) {
+  auto report = DecodeReport(FullReport());
+  ASSERT_TRUE(report.ok()) << report.status().message();
+  ASSERT_EQ(report->modules.size(), 2u);
+  EXPECT_EQ(report->modules[1].path, "/lib/libc.so.6");
+  EXPECT_EQ(report->modules[1].build_id, "build-two");
+  EXPECT_EQ(report->modules[1].load_bias, 0x7f0000000000u);
+  ASSERT_EQ(report->stacks.size(), 2u);
+  const Stack& waiting = report->stacks[0];
+  EXPECT_EQ(waiting.completeness, Completeness::kIncomplete);
+  ASSERT_EQ(waiting.frames.size(), 3u);
+  EXPECT_EQ(waiting.frames[0].module, 2u);
+  EXPECT_EQ(waiting.frames[0].symbol_offset(), 0x1200u);
+  EXPECT_EQ(waiting.frames[1].symbol_offset(), 0x42u);
+  EXPECT_EQ(waiting.frames[2].module, 0u);
+  EXPECT_EQ(waiting.frames[2].offset, 0xdeadu);
+  ASSERT_EQ(report->samples.size(), 2u);
+  EXPECT_EQ(report->samples[0].stack, 1u);
+  EXPECT_EQ(report->samples[1].age_ns, 1'000u);
+  EXPECT_EQ(report->expensive_stack, 1u);
+  ASSERT_EQ(report->threads.size(), 2u);
+  EXPECT_EQ(report->threads[0].stack, 2u);
+  EXPECT_EQ(report->threads[1].stack, 0u);
+  EXPECT_EQ(report->threads[1].name + report->threads[1].state, "indexerD");
+  ASSERT_EQ(report->symbols.size(), 1u);
+  EXPECT_EQ(report->symbols[0].name, "futex_wait");
+}
+
+TEST(ReportFormat, EqualStacksAreStoredOnce) {
+  ExactBuffer exact(4096);
+  ReportEncoder encoder(&exact.buffer);
+  const EncodedFrame frames[] = {{kNoModule, 1, 0}, {kNoModule, 2, 0}};
+  uint32_t first = encoder.AddStack(frames, Completeness::kComplete);
+  size_t size_bytes = exact.buffer.size();
+  EXPECT_EQ(encoder.AddStack(frames, Completeness::kComplete), first);
+  EXPECT_EQ(exact.buffer.size(), size_bytes);
+  EXPECT_NE(encoder.AddStack(frames, Completeness::kCut), first);
+}
+
+TEST(ReportFormat, ABufferOfAnySizeOverflowsWithoutHarm) {
+  std::string full;
+  {
+    ExactBuffer exact(1 << 16);
+    ReportEncoder encoder(&exact.buffer);
+    EncodeFullReport(&encoder);
+    full = exact.buffer.content();
+  }
+  constexpr size_t kSlackBytes = 16;
+  constexpr size_t kLengthGuessBytes = 5;  // protozero's room for a nested length that it does not know yet
+  for (size_t size_bytes = kSlackBytes + 1; size_bytes < full.size() + 2 * kSlackBytes; ++size_bytes) {
+    ExactBuffer exact(size_bytes);
+    ReportEncoder encoder(&exact.buffer);
+    EncodeFullReport(&encoder);
+    EXPECT_FALSE(encoder.ok() && size_bytes < full.size() + kSlackBytes) << size_bytes;
+    EXPECT_TRUE(encoder.ok() || size_bytes < full.size() + kSlackBytes + kLengthGuessBytes) << size_bytes;
+    EXPECT_TRUE(!encoder.ok() || exact.buffer.content() == full) << size_bytes;
+  }
+}
+
+TEST(ReportFormat, RewindingForgetsWhatWasAddedSinceTheMark) {
+  const EncodedFrame kept[] = {{kNoModule, 1, 0}};
+  const EncodedFrame forgotten[] = {{kNoModule, 2, 0}};
+  const EncodedFrame later[] = {{kNoModule, 3, 0}};
+  auto encode = [&](bool with_detour, ExactBuffer* exact) {
+    ReportEncoder encoder(&exact->buffer);
+    encoder.SetHeader(MinimalHeader());
+    encoder.AddStack(kept, Completeness::kComplete);
+    if (with_detour) {
+      ReportEncoder::Mark mark = encoder.mark();
+      std::string long_name(exact->buffer.size() + 4096, 'x');
+      encoder.AddStack(forgotten, Completeness::kComplete);
+      encoder.AddModule(long_name, "", 0);
+      EXPECT_FALSE(encoder.ok());
+      encoder.RewindTo(mark);
+      EXPECT_TRUE(encoder.ok());
+    }
+    EXPECT_EQ(encoder.AddModule("/opt/editor", "", 0), 0u);
+    EXPECT_EQ(encoder.AddStack(later, Completeness::kComplete), 1u);
+    return std::string(exact->buffer.content());
+  };
+  ExactBuffer straight(1024);
+  ExactBuffer detour(1024);
+  EXPECT_EQ(encode(true, &detour), encode(false, &straight));
+}
+
+TEST(ReportFormat, ALagEndNamesItsReport) {
+  auto end = DecodeLagEnd(EncodedLagEnd(IdOf("0123456789abcdef"), 42));
+  ASSERT_TRUE(end.ok());
+  EXPECT_EQ(end->report_id, IdOf("0123456789abcdef"));
+  EXPECT_EQ(end->duration_ns, 42u);
+  EXPECT_FALSE(DecodeLagEnd("").ok());
+}
+
+TEST(ReportFormat, ABatchSplitsIntoItsRecordsAndSkipsUnknownOnes) {
+  std::string report = FullReport();
+  std::string end = EncodedLagEnd(IdOf("0123456789abcdef"));
+  std::string batch;
+  AppendToBatch({RecordType::kReport, report}, &batch);
+  AppendToBatch({static_cast<RecordType>(77), "from a newer version"}, &batch);
+  AppendToBatch({RecordType::kLagEnd, end}, &batch);
+  auto records = SplitBatch(batch);
+  ASSERT_TRUE(records.ok());
+  ASSERT_EQ(records->size(), 2u);
+  EXPECT_EQ((*records)[0].type, RecordType::kReport);
+  EXPECT_EQ((*records)[0].payload, report);
+  EXPECT_EQ((*records)[1].type, RecordType::kLagEnd);
+  EXPECT_EQ((*records)[1].payload, end);
+}
+
+void ExpectReferencesInRange(const Report& report) {
+  for (const Stack& stack : report.stacks) {
+    for (const Frame& frame : stack.frames) EXPECT_LE(frame.module, report.modules.size());
+  }
+  for (const Sample& sample : report.samples) EXPECT_LT(sample.stack, report.stacks.size());
+  for (const Thread& thread : report.threads) EXPECT_LE(thread.stack, report.stacks.size());
+  EXPECT_LT(report.expensive_stack, report.stacks.size());
+}
+
+TEST(ReportFormat, HostileBytesAreRefusedOrHarmless) {
+  const std::string good = FullReport();
+  std::mt19937 random(20240607);
+  int accepted = 0;
+  int refused = 0;
+  for (int round = 0; round < 20'000; ++round) {
+    std::string bytes = good;
+    for (size_t flips = 1 + random() % 4; flips > 0; --flips) {
+      bytes[random() % bytes.size()] = static_cast<char>(random());
+    }
+    if (random() % 4 == 0) bytes.resize(random() % bytes.size());
+    auto report = DecodeReport(bytes);
+    (report.ok() ? accepted : refused)++;
+    if (report.ok()) {
+      ExpectReferencesInRange(*report);
+    } else {
+      EXPECT_EQ(report.status().code(), base::StatusCode::kInvalid);
+    }
+    (void)SplitBatch(bytes);
+    (void)DecodeLagEnd(bytes);
+  }
+  EXPECT_GT(accepted, 100);
+  EXPECT_GT(refused, 100);
+}
+
+TEST(ReportFormat, ReferencesOutOfRangeAreRefused) {
+  auto refuse = [](auto add) {
+    ExactBuffer exact(1024);
+    ReportEncoder encoder(&exact.buffer);
+    encoder.SetHeader(MinimalHeader());
+    encoder.AddStack({}, Completeness::kNone);
+    EXPECT_TRUE(DecodeReport(exact.buffer.content()).ok());
+    add(&encoder);
+    EXPECT_FALSE(DecodeReport(exact.buffer.content()).ok());
+  };
+  refuse([](ReportEncoder* encoder) { encoder->AddSample(0, 1); });
+  refuse([](ReportEncoder* encoder) { encoder->SetExpensiveStack(1); });
+  refuse([](ReportEncoder* encoder) { encoder->AddThread({.tid = 1, .name = "t", .stack = 1}); });
+  refuse([](ReportEncoder* encoder) {
+    const EncodedFrame frame[] = {{0, 1, 1}};
+    encoder->AddStack(frame, Completeness::kComplete);
+  });
+}
+
+}  // namespace
+}  // namespace lagwatch::report

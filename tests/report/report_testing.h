@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// What several tests of report/ need.
+#pragma once
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/uuid.h"
+#include "report/format/report.h"
+#include "report/format/report_encoder.h"
+
+namespace lagwatch::testing {
+
+// An empty directory that is removed with all it holds.
+class ScopedTempDirectory {
+ public:
+  ScopedTempDirectory() {
+    std::string path = (std::filesystem::temp_directory_path() / "lagwatch-test-XXXXXX").string();
+    if (mkdtemp(path.data()) == nullptr) throw std::runtime_error("cannot make a temporary directory");
+    path_ = path;
+  }
+  ~ScopedTempDirectory() { std::filesystem::remove_all(path_); }
+  ScopedTempDirectory(const ScopedTempDirectory&) = delete;
+  ScopedTempDirectory& operator=(const ScopedTempDirectory&) = delete;
+
+  const std::string& path() const { return path_; }
+  std::string operator/(std::string_view name) const { return path_ + "/" + std::string(name); }
+  std::vector<std::string> Files() const {
+    std::vector<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator(path_)) {
+      names.push_back(entry.path().filename().string());
+    }
+    return names;
+  }
+
+ private:
+  std::string path_;
+};
+
+inline std::string ReadFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+inline void WriteFile(const std::string& path, std::string_view content) {
+  std::ofstream(path, std::ios::binary).write(content.data(), static_cast<std::streamsize>(content.size()));
+}
+
+// What `command` printed; throws when it failed.
+inline std::string OutputOf(const std::string& command) {
+  FILE* pipe = popen(command.c_str(), "r");
+  std::string output;
+  char piece[4096];
+  while (size_t got = fread(piece, 1, sizeof piece, pipe)) output.append(piece, got);
+  if (pclose(pipe) != 0) throw std::runtime_error("failed: " + command);
+  return output;
+}
+
+// An id of 16 printable characters.
+inline base::Uuid IdOf(std::string_view text) { return *base::TryUuidFromBytes(text); }
+
+inline std::string EncodedLagEnd(const base::Uuid& report_id, int64_t duration_ns = 1) {
+  char bytes[128];
+  report::FixedBuffer buffer(bytes, sizeof bytes);
+  if (!report::EncodeLagEnd(report_id, duration_ns, &buffer)) throw std::runtime_error("the buffer is too small");
+  return std::string(buffer.content());
+}
+
+// Sets every field there is, so that none can be forgotten by a test.
+inline void EncodeFullReport(report::ReportEncoder* encoder) {
+  encoder->SetHeader({.id = IdOf("id-0123456789abc"),
+                      .session_id = IdOf("session-01234567"),
+                      .lag_id = IdOf("lag-0123456789ab"),
+                      .ordinal = 4,
+                      .app = "editor",
+                      .app_version = "2.3.1",
+                      .user = "u-71",
+                      .os = "Linux 6.1",
+                      .machine = "x86_64",
+                      .pid = 10,
+                      .tid = 11,
+                      .loop = "ui",
+                      .tag = "key-press",
+                      .kind = report::Kind::kLag,
+                      .threshold_ms = 2000,
+                      .start_wall_ms = 1'700'000'000'000,
+                      .elapsed_ns = 2'500'000'000,
+                      .cpu_window_ns = 1'000'000'000,
+                      .cpu_thread_ns = 900'000'000,
+                      .cpu_process_ns = 1'900'000'000});
+  uint32_t program = encoder->AddModule("/opt/editor", "build-one", 0x400000);
+  uint32_t library = encoder->AddModule("/lib/libc.so.6", "build-two", 0x7f0000000000);
+  const report::EncodedFrame waiting[] = {{library, 0x1234, 0x1200}, {program, 0x42, 0}, {report::kNoModule, 0xdead, 0}};
+  const report::EncodedFrame running[] = {{program, 0x99, 0x90}};
+  uint32_t wait_stack = encoder->AddStack(waiting, report::Completeness::kIncomplete);
+  uint32_t run_stack = encoder->AddStack(running, report::Completeness::kComplete);
+  encoder->AddSample(50'000'000, run_stack);
+  encoder->AddSample(1'000, wait_stack);
+  encoder->SetExpensiveStack(run_stack);
+  encoder->AddThread({.tid = 11, .name = "main", .state = 'R', .stack = run_stack, .cpu_ns = 5'000});
+  encoder->AddThread({.tid = 12, .name = "indexer", .state = 'D'});
+  encoder->SetThreadsDropped(7);
+}
+
+inline std::string FullReport() {
+  std::vector<char> bytes(1 << 16);
+  report::FixedBuffer buffer(bytes.data(), bytes.size());
+  report::ReportEncoder encoder(&buffer);
+  EncodeFullReport(&encoder);
+  if (!encoder.ok()) throw std::runtime_error("the buffer is too small");
+  std::string encoded(buffer.content());
+  report::AppendSymbol({.module = 2, .function_offset = 0x1200, .name = "futex_wait"}, &encoded);
+  return encoded;
+}
+
+}  // namespace lagwatch::testing

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// protoc, which knows the schema and nothing of our code, reads what our encoder wrote.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <set>
+#include <sstream>
+#include <string>
+
+#include "tests/report/report_testing.h"
+
+namespace lagwatch::report {
+namespace {
+
+using lagwatch::testing::EncodedLagEnd;
+using lagwatch::testing::FullReport;
+using lagwatch::testing::IdOf;
+
+constexpr char kSchemaDirectory[] = LAGWATCH_SCHEMA_DIR;
+
+constexpr char kExpectedBatch[] = R"(reports {
+  id: "id-0123456789abc"
+  session_id: "session-01234567"
+  lag_id: "lag-0123456789ab"
+  ordinal: 4
+  app: "editor"
+  app_version: "2.3.1"
+  user: "u-71"
+  os: "Linux 6.1"
+  machine: "x86_64"
+  pid: 10
+  tid: 11
+  loop: "ui"
+  tag: "key-press"
+  kind: KIND_LAG
+  threshold_ms: 2000
+  start_wall_ms: 1700000000000
+  elapsed_ns: 2500000000
+  cpu {
+    window_ns: 1000000000
+    thread_ns: 900000000
+    process_ns: 1900000000
+  }
+  modules {
+    path: "/opt/editor"
+    build_id: "build-one"
+    load_bias: 4194304
+  }
+  modules {
+    path: "/lib/libc.so.6"
+    build_id: "build-two"
+    load_bias: 139637976727552
+  }
+  stacks {
+    module: 2
+    module: 1
+    module: 0
+    offset: 4660
+    offset: 66
+    offset: 57005
+    function_offset: 4608
+    function_offset: 0
+    function_offset: 0
+    completeness: INCOMPLETE
+  }
+  stacks {
+    module: 1
+    offset: 153
+    function_offset: 144
+  }
+  samples {
+    age_ns: 50000000
+    stack: 1
+  }
+  samples {
+    age_ns: 1000
+  }
+  expensive_stack: 1
+  threads {
+    tid: 11
+    name: "main"
+    state: "R"
+    stack: 2
+    cpu_ns: 5000
+  }
+  threads {
+    tid: 12
+    name: "indexer"
+    state: "D"
+  }
+  symbols {
+    module: 2
+    function_offset: 4608
+    name: "futex_wait"
+  }
+  threads_dropped: 7
+}
+ends {
+  report_id: "id-0123456789abc"
+  duration_ns: 3000000000
+}
+)";
+
+std::string DecodedByProtoc(const std::string& bytes) {
+  lagwatch::testing::ScopedTempDirectory directory;
+  std::string file = directory / "batch";
+  lagwatch::testing::WriteFile(file, bytes);
+  return lagwatch::testing::OutputOf(std::string("protoc --decode=lagwatch.Batch -I '") + kSchemaDirectory +
+                                     "' lagwatch.proto < '" + file + "'");
+}
+
+// From lines like "  repeated Module modules = 19;".
+std::set<std::string> FieldsOfSchema() {
+  std::ifstream schema(std::string(kSchemaDirectory) + "/lagwatch.proto");
+  std::set<std::string> names;
+  for (std::string line; std::getline(schema, line);) {
+    std::istringstream words(line);
+    std::string type, name, equals;
+    words >> type;
+    if (type == "repeated") words >> type;
+    if (words >> name >> equals && equals == "=") names.insert(name);
+  }
+  return names;
+}
+
+TEST(Schema, ProtocShowsEveryFieldByItsName) {
+  std::string batch;
+  AppendToBatch({RecordType::kReport, FullReport()}, &batch);
+  AppendToBatch({RecordType::kLagEnd, EncodedLagEnd(IdOf("id-0123456789abc"), 3'000'000'000)}, &batch);
+  EXPECT_EQ(DecodedByProtoc(batch), kExpectedBatch);
+}
+
+// So that a field added to the schema is added to the test above.
+TEST(Schema, TheFullReportHasEveryField) {
+  std::set<std::string> fields = FieldsOfSchema();
+  ASSERT_GT(fields.size(), 30u);
+  for (const std::string& field : fields) {
+    EXPECT_THAT(kExpectedBatch, ::testing::ContainsRegex("(^| |\n)" + field + "(:| \\{)")) << field;
+  }
+}
+
+TEST(Schema, EveryCompletenessHasItsName) {
+  const char* names[] = {"COMPLETE", "CUT", "INCOMPLETE", "NONE"};
+  for (int32_t value = 0; value < 4; ++value) {
+    char bytes[256];
+    FixedBuffer buffer(bytes, sizeof bytes);
+    ReportEncoder encoder(&buffer);
+    encoder.AddStack({}, static_cast<Completeness>(value));
+    std::string batch;
+    AppendToBatch({RecordType::kReport, buffer.content()}, &batch);
+    // proto3 does not print the default, COMPLETE.
+    std::string shown = value == 0 ? "stacks {\n  }" : std::string("completeness: ") + names[value] + "\n";
+    EXPECT_THAT(DecodedByProtoc(batch), ::testing::HasSubstr(shown));
+  }
+}
+
+}  // namespace
+}  // namespace lagwatch::report

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "report/spool/segment_format.h"
+#include "report/spool/spool_reader.h"
+#include "report/spool/spool_writer.h"
+#include "tests/report/report_testing.h"
+
+namespace lagwatch::report {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+using Include = SpoolReader::Include;
+
+class Spool : public ::testing::Test {
+ protected:
+  std::unique_ptr<SpoolWriter> NewWriter(const SpoolLimits& limits = {}) {
+    auto writer = SpoolWriter::Create(&base::SystemEnv(), spool_.path(), base::CreateUuidV7(1), limits);
+    EXPECT_TRUE(writer.ok()) << writer.status().message();
+    return std::move(writer).value();
+  }
+  std::vector<std::string> List(Include include) {
+    auto names = reader_.List(include);
+    EXPECT_TRUE(names.ok()) << names.status().message();
+    return std::move(names).value();
+  }
+  Segment Read(const std::string& name) {
+    auto segment = reader_.Read(name);
+    EXPECT_TRUE(segment.ok()) << segment.status().message();
+    return std::move(segment).value();
+  }
+  std::vector<std::string> AllPayloads() {
+    std::vector<std::string> payloads;
+    for (const std::string& name : List(Include::kLiveToo)) {
+      for (SpoolRecord& record : Read(name).records) payloads.push_back(std::move(record.payload));
+    }
+    return payloads;
+  }
+
+  lagwatch::testing::ScopedTempDirectory spool_;
+  SpoolReader reader_{&base::SystemEnv(), spool_.path()};
+};
+
+std::string RecordBytes(std::string_view payload, RecordType type = RecordType::kReport) {
+  std::string bytes(sizeof(RecordHeader), '\0');
+  bytes.append(payload);
+  FrameRecord(type, payload.size(), bytes.data());
+  return bytes;
+}
+
+TEST_F(Spool, SealedRecordsAreReadBackInOrderWithTheirTypes) {
+  auto writer = NewWriter();
+  EXPECT_TRUE(writer->Append(RecordType::kReport, "first"));
+  EXPECT_TRUE(writer->Append(RecordType::kLagEnd, std::string_view("\0second", 7)));
+  EXPECT_TRUE(writer->Append(RecordType::kReport, ""));
+  writer->Seal();
+  auto names = List(Include::kFinished);
+  ASSERT_THAT(names, SizeIs(1));
+  Segment segment = Read(names[0]);
+  ASSERT_THAT(segment.records, SizeIs(3));
+  EXPECT_EQ(segment.records[0].payload, "first");
+  EXPECT_EQ(segment.records[1].type, RecordType::kLagEnd);
+  EXPECT_EQ(segment.records[1].payload, std::string_view("\0second", 7));
+  EXPECT_EQ(segment.records[2].payload, "");
+  EXPECT_EQ(segment.skipped_bytes, 0u);
+  EXPECT_EQ(writer->counters().records_written, 3u);
+  EXPECT_EQ(writer->counters().segments_sealed, 1u);
+}
+
+// The example of docs/design/spool.md, byte for byte: other versions' segments must stay readable.
+TEST_F(Spool, ARecordHasTheDocumentedBytes) {
+  const unsigned char documented[] = {0x4c, 0x57, 0x53, 0x31, 0x02, 0x00, 0x00, 0x00, 0x03, 0x00,
+                                      0x00, 0x00, 0x39, 0xf1, 0x47, 0x9f, 'l',  'a',  'g'};
+  std::string_view expected(reinterpret_cast<const char*>(documented), sizeof documented);
+  EXPECT_EQ(RecordBytes("lag", RecordType::kLagEnd), expected);
+}
+
+TEST_F(Spool, ALiveSegmentIsListedOnlyOnRequest) {
+  auto writer = NewWriter();
+  writer->Append(RecordType::kReport, "still being written");
+  EXPECT_THAT(List(Include::kFinished), IsEmpty());
+  EXPECT_THAT(AllPayloads(), ElementsAre("still being written"));
+}
+
+// Else a record would be read under both names of its segment.
+TEST_F(Spool, ASegmentSealedAfterItWasListedIsNotFoundUnderItsOldName) {
+  auto writer = NewWriter();
+  writer->Append(RecordType::kReport, "a");
+  auto names = List(Include::kLiveToo);
+  writer->Seal();
+  EXPECT_EQ(reader_.Read(names.at(0)).status().code(), base::StatusCode::kNotFound);
+}
+
+TEST_F(Spool, SegmentsAreSealedBeforeTheyOutgrowTheirLimit) {
+  auto writer = NewWriter({.segment_bytes = 3 * (sizeof(RecordHeader) + 100), .record_bytes = 1000});
+  for (int i = 0; i < 7; ++i) EXPECT_TRUE(writer->Append(RecordType::kReport, std::string(100, 'a' + i)));
+  EXPECT_THAT(List(Include::kFinished), SizeIs(2));
+  writer->Seal();
+  auto names = List(Include::kFinished);
+  ASSERT_THAT(names, SizeIs(3));
+  EXPECT_THAT(Read(names[0]).records, SizeIs(3));
+  EXPECT_EQ(Read(names[2]).records.at(0).payload, std::string(100, 'g'));
+}
+
+TEST_F(Spool, ARecordLongerThanASegmentHasOneOfItsOwn) {
+  auto writer = NewWriter({.segment_bytes = 64, .record_bytes = 1000});
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(writer->Append(RecordType::kReport, std::string(900, 'a' + i)));
+  EXPECT_THAT(AllPayloads(), ElementsAre(std::string(900, 'a'), std::string(900, 'b'), std::string(900, 'c')));
+}
+
+TEST_F(Spool, ATooLongRecordIsDroppedAndCounted) {
+  auto writer = NewWriter({.record_bytes = 10});
+  EXPECT_FALSE(writer->Append(RecordType::kReport, "eleven char"));
+  EXPECT_TRUE(writer->Append(RecordType::kReport, "ten charac"));
+  EXPECT_EQ(writer->counters().records_dropped, 1u);
+  EXPECT_THAT(AllPayloads(), ElementsAre("ten charac"));
+}
+
+TEST_F(Spool, AWriterWithoutRecordsLeavesNoFile) {
+  NewWriter()->Seal();
+  EXPECT_THAT(spool_.Files(), IsEmpty());
+}
+
+TEST_F(Spool, TheDirectoryIsMadeAndKeptPrivate) {
+  std::string nested = spool_ / "a/b/c";
+  auto writer = SpoolWriter::Create(&base::SystemEnv(), nested, base::CreateUuidV7(1), {});
+  ASSERT_TRUE(writer.ok());
+  EXPECT_EQ(std::filesystem::status(nested).permissions(), std::filesystem::perms::owner_all);
+  auto refused = SpoolWriter::Create(&base::SystemEnv(), std::string(5000, 'x'), base::CreateUuidV7(1), {});
+  EXPECT_EQ(refused.status().code(), base::StatusCode::kInvalid);
+}
+
+TEST_F(Spool, AForkedChildLeavesTheSegmentToItsParent) {
+  auto writer = NewWriter();
+  writer->Append(RecordType::kReport, "before");
+  pid_t child = fork();
+  if (child == 0) {
+    writer->AbandonInForkedChild();
+    writer->Seal();
+    _exit(0);
+  }
+  waitpid(child, nullptr, 0);
+  EXPECT_TRUE(writer->Append(RecordType::kReport, "after"));
+  EXPECT_THAT(List(Include::kFinished), IsEmpty());
+  EXPECT_THAT(AllPayloads(), ElementsAre("before", "after"));
+}
+
+TEST_F(Spool, ForeignFilesAndLinksAreIgnored) {
+  lagwatch::testing::ScopedTempDirectory elsewhere;
+  std::string segment_name = base::ToString(base::CreateUuidV7(1)) + "-000000.seg";
+  lagwatch::testing::WriteFile(elsewhere / segment_name, RecordBytes("not ours"));
+  std::filesystem::create_symlink(elsewhere / segment_name, spool_ / segment_name);
+  for (const char* name : {"README", "-000000.seg", "x.seg", "00000000-0000-7000-8000-000000000000-.seg",
+                           "00000000-0000-7000-8000-000000000000-000000.rejected",
+                           "00000000-0000-7000-8000-000000000000-000000.new",
+                           "00000000-0000-7000-8000-000000000000-000000.seg.bak"}) {
+    lagwatch::testing::WriteFile(spool_ / name, RecordBytes("foreign"));
+  }
+  EXPECT_THAT(List(Include::kLiveToo), ElementsAre(segment_name));
+  EXPECT_FALSE(reader_.Read(segment_name).ok());
+}
+
+TEST_F(Spool, AMissingDirectoryOrSegmentIsNotFound) {
+  SpoolReader nowhere(&base::SystemEnv(), spool_ / "nowhere");
+  EXPECT_EQ(nowhere.List(Include::kFinished).status().code(), base::StatusCode::kNotFound);
+  EXPECT_EQ(reader_.Read("gone.seg").status().code(), base::StatusCode::kNotFound);
+  EXPECT_TRUE(reader_.Remove("gone.seg").ok());
+}
+
+TEST(SpoolDamage, ATruncatedTailCostsOnlyTheLastRecord) {
+  std::string bytes = RecordBytes("one") + RecordBytes("two") + RecordBytes("six");
+  size_t record_bytes = RecordBytes("one").size();
+  for (size_t cut = 0; cut < bytes.size(); ++cut) {
+    Segment segment = ParseSegment(std::string_view(bytes).substr(0, cut));
+    size_t whole = cut / record_bytes;
+    ASSERT_EQ(segment.records.size(), whole) << cut;
+    EXPECT_EQ(segment.skipped_bytes, cut - whole * record_bytes) << cut;
+  }
+}
+
+TEST(SpoolDamage, AFlippedBitCostsOnlyTheRecordThatHoldsIt) {
+  const std::vector<std::string> payloads = {"the first", "the second", "the third"};
+  std::string bytes;
+  for (const std::string& payload : payloads) bytes += RecordBytes(payload);
+  for (size_t bit = 0; bit < bytes.size() * 8; ++bit) {
+    std::string damaged = bytes;
+    damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ (1 << bit % 8));
+    Segment segment = ParseSegment(damaged);
+    ASSERT_EQ(segment.records.size(), 2u) << bit;
+    for (const SpoolRecord& record : segment.records) EXPECT_THAT(payloads, ::testing::Contains(record.payload));
+    EXPECT_GT(segment.skipped_bytes, 0u);
+  }
+}
+
+TEST(SpoolDamage, AFileOfNothingButDamagedRecordsIsGivenUpSoon) {
+  std::string damaged = RecordBytes(std::string(48, 'x'));
+  damaged.back() = 'y';
+  std::string bytes;
+  for (int i = 0; i < 1000; ++i) bytes += damaged;
+  Segment segment = ParseSegment(bytes + RecordBytes("too late"));
+  EXPECT_THAT(segment.records, IsEmpty());
+  EXPECT_EQ(segment.skipped_bytes, bytes.size() + RecordBytes("too late").size());
+}
+
+std::string NumberedPayload(int number) {
+  return std::to_string(number) + ":" + std::string(static_cast<size_t>(number) * 37 % 5000, 'p');
+}
+
+// Appends until it is killed, telling the parent of each record after it is on disk.
+[[noreturn]] void AppendForEver(SpoolWriter* writer, int acknowledge_fd) {
+  for (int number = 0;; ++number) {
+    if (number % 100 == 99) writer->Seal();
+    if (!writer->Append(RecordType::kReport, NumberedPayload(number))) _exit(1);
+    if (write(acknowledge_fd, &number, sizeof number) != sizeof number) _exit(1);
+  }
+}
+
+TEST_F(Spool, EveryAcknowledgedRecordOutlivesAKill) {
+  auto writer = NewWriter();
+  int acknowledgements[2];
+  ASSERT_EQ(pipe(acknowledgements), 0);
+  pid_t child = fork();
+  if (child == 0) AppendForEver(writer.get(), acknowledgements[1]);
+  close(acknowledgements[1]);
+  int last = -1;
+  while (last < 250) ASSERT_EQ(read(acknowledgements[0], &last, sizeof last), static_cast<ssize_t>(sizeof last));
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  while (read(acknowledgements[0], &last, sizeof last) == sizeof last) {
+  }
+  close(acknowledgements[0]);
+
+  auto names = List(Include::kFinished);
+  EXPECT_THAT(names, ::testing::Contains(::testing::EndsWith(".open")));
+  std::vector<std::string> payloads = AllPayloads();
+  ASSERT_GT(payloads.size(), static_cast<size_t>(last));
+  ASSERT_LE(payloads.size(), static_cast<size_t>(last) + 2);
+  for (size_t i = 0; i < payloads.size(); ++i) ASSERT_EQ(payloads[i], NumberedPayload(static_cast<int>(i)));
+}
+
+}  // namespace
+}  // namespace lagwatch::report

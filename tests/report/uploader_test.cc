@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/upload/uploader.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <pthread.h>
+#include <signal.h>
+
+#include <condition_variable>
+#include <mutex>
+#include <string>
+
+#include "base/clock.h"
+#include "report/spool/spool_writer.h"
+#include "tests/report/report_testing.h"
+#include "tests/report/scripted_transport.h"
+
+namespace lagwatch::report {
+namespace {
+
+using lagwatch::testing::ScriptedTransport;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using Kind = UploadAnswer::Kind;
+using Payloads = ScriptedTransport::Payloads;
+
+constexpr int64_t kPlentyMs = 60'000;
+
+int64_t NowNs() { return base::SystemClock().MonoNs(); }
+
+class UploaderTest : public ::testing::Test {
+ protected:
+  void Spool(const std::string& payload) {
+    ASSERT_TRUE(writer_->Append(RecordType::kReport, payload));
+    writer_->Seal();
+  }
+
+  lagwatch::testing::ScopedTempDirectory spool_;
+  std::unique_ptr<SpoolWriter> writer_ =
+      SpoolWriter::Create(&base::SystemEnv(), spool_.path(), base::CreateUuidV7(1), SpoolLimits{}).value();
+  lagwatch::testing::NoNames namer_;
+};
+
+class UploaderOverAScript : public UploaderTest {
+ protected:
+  ScriptedTransport transport_;
+  SpoolSender sender_{&base::SystemEnv(), spool_.path(), &transport_, &namer_};
+};
+
+// Waits for another thread without guessing how long that takes.
+class Flag {
+ public:
+  void Set() {
+    std::lock_guard lock(mutex_);
+    is_set_ = true;
+    changed_.notify_all();
+  }
+  void Wait() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return is_set_; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool is_set_ = false;
+};
+
+TEST_F(UploaderOverAScript, SendsWhatIsSpooledWhileItRuns) {
+  Flag delivered;
+  transport_.script = [&](const Payloads&) {
+    delivered.Set();
+    return UploadAnswer{.kind = Kind::kDelivered};
+  };
+  Uploader uploader(&sender_, &transport_, [] {});
+  ASSERT_TRUE(uploader.Start().ok());
+  Spool("a");
+  uploader.Wake();
+  delivered.Wait();
+  uploader.Stop(kPlentyMs);
+  EXPECT_THAT(transport_.stored, ElementsAre("a"));
+  EXPECT_THAT(spool_.Files(), IsEmpty());
+}
+
+TEST_F(UploaderOverAScript, AsksForTheSealBeforeItLooks) {
+  Flag delivered;
+  transport_.script = [&](const Payloads&) {
+    delivered.Set();
+    return UploadAnswer{.kind = Kind::kDelivered};
+  };
+  ASSERT_TRUE(writer_->Append(RecordType::kReport, "not sealed"));
+  Uploader uploader(&sender_, &transport_, [&] { writer_->Seal(); });
+  ASSERT_TRUE(uploader.Start().ok());
+  delivered.Wait();
+  uploader.Stop(kPlentyMs);
+  EXPECT_THAT(transport_.stored, ElementsAre("not sealed"));
+}
+
+TEST_F(UploaderOverAScript, StoppingSendsWhatIsSealed) {
+  Uploader uploader(&sender_, &transport_, [] {});
+  ASSERT_TRUE(uploader.Start().ok());
+  for (const char* payload : {"a", "b", "c"}) Spool(payload);
+  uploader.Stop(kPlentyMs);
+  EXPECT_THAT(transport_.stored, ElementsAre("a", "b", "c"));
+}
+
+TEST_F(UploaderOverAScript, StoppingLeavesACollectorAloneThatAskedToWait) {
+  Flag refused;
+  transport_.script = [&](const Payloads&) {
+    refused.Set();
+    return UploadAnswer{.kind = Kind::kTryLater, .retry_after_s = 3'600};
+  };
+  Spool("a");
+  Uploader uploader(&sender_, &transport_, [] {});
+  ASSERT_TRUE(uploader.Start().ok());
+  refused.Wait();
+  uploader.Wake();
+  int64_t stop_began_ns = NowNs();
+  uploader.Stop(kPlentyMs);
+  EXPECT_LT(NowNs() - stop_began_ns, kPlentyMs * base::kNsPerMs / 2);
+  EXPECT_EQ(transport_.posts.size(), 1u);
+  EXPECT_EQ(sender_.CountSegmentsLeft(), 1u);
+}
+
+TEST_F(UploaderOverAScript, TheThreadHasItsNameAndTakesNoSignals) {
+  std::string name;
+  bool takes_signals = true;
+  transport_.script = [&](const Payloads&) {
+    char text[16];
+    pthread_getname_np(pthread_self(), text, sizeof text);
+    name = text;
+    sigset_t mask;
+    pthread_sigmask(SIG_SETMASK, nullptr, &mask);
+    takes_signals = !sigismember(&mask, SIGTERM) || !sigismember(&mask, SIGPIPE) || !sigismember(&mask, SIGCHLD);
+    return UploadAnswer{.kind = Kind::kDelivered};
+  };
+  Spool("a");
+  Uploader uploader(&sender_, &transport_, [] {});
+  ASSERT_TRUE(uploader.Start().ok());
+  uploader.Stop(kPlentyMs);
+  EXPECT_EQ(name, "lagwatch-upload");
+  EXPECT_FALSE(takes_signals);
+  sigset_t mask;
+  pthread_sigmask(SIG_SETMASK, nullptr, &mask);
+  EXPECT_FALSE(sigismember(&mask, SIGTERM));
+}
+
+TEST_F(UploaderOverAScript, StoppingWithoutAStartDoesNothing) {
+  Uploader uploader(&sender_, &transport_, [] {});
+  uploader.Stop(kPlentyMs);
+  EXPECT_THAT(transport_.posts, IsEmpty());
+}
+
+// A collector that never answers.
+class HangingTransport final : public Transport {
+ public:
+  UploadAnswer Post(std::string_view) override {
+    posted.Set();
+    aborted_.Wait();
+    return {.message = "aborted"};
+  }
+  void Abort() override { aborted_.Set(); }
+
+  Flag posted;
+
+ private:
+  Flag aborted_;
+};
+
+TEST_F(UploaderTest, StoppingEndsAtItsDeadlineWhenTheCollectorHangs) {
+  HangingTransport transport;
+  SpoolSender sender(&base::SystemEnv(), spool_.path(), &transport, &namer_);
+  Spool("a");
+  Uploader uploader(&sender, &transport, [] {});
+  ASSERT_TRUE(uploader.Start().ok());
+  transport.posted.Wait();
+  uploader.Stop(20);
+  EXPECT_EQ(sender.CountSegmentsLeft(), 1u);
+}
+
+TEST_F(UploaderOverAScript, DrainingTriesAgainUntilAllIsSent) {
+  int failures_left = 1;
+  transport_.script = [&](const Payloads&) {
+    return UploadAnswer{.kind = failures_left-- > 0 ? Kind::kTryLater : Kind::kDelivered};
+  };
+  Spool("a");
+  EXPECT_EQ(DrainSpool(&sender_, NowNs() + kPlentyMs * base::kNsPerMs), 0u);
+  EXPECT_THAT(transport_.stored, ElementsAre("a"));
+}
+
+TEST_F(UploaderOverAScript, DrainingGivesUpWhenTheNextTryIsPastTheDeadline) {
+  transport_.script = ScriptedTransport::Always(Kind::kUnauthorized);
+  Spool("a");
+  Spool("b");
+  EXPECT_EQ(DrainSpool(&sender_, NowNs() + kPlentyMs * base::kNsPerMs), 2u);
+  EXPECT_EQ(transport_.posts.size(), 1u);
+}
+
+}  // namespace
+}  // namespace lagwatch::report

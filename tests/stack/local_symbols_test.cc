@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+// nm is the oracle: what it lists at an address is what may be named there.
+#include "stack/local_symbols.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <link.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <random>
+#include <sstream>
+#include <string>
+#include <vector>
+
+extern "C" {
+int LwGlobalOfThree() { return 3; }
+int LwWeakOfThree() __attribute__((weak, alias("LwGlobalOfThree")));
+static int LwLocalOfTwo() { return 2; }
+int LwWeakOfTwo() __attribute__((weak, alias("LwLocalOfTwo")));
+}
+
+namespace lagwatch::stack {
+namespace {
+
+// A module as the loader sees it, which shares no code with the reader of files.
+struct LoadedModule {
+  std::string path;
+  std::string build_id;
+  uint64_t load_bias = 0;
+};
+
+std::string BuildIdInMemory(const dl_phdr_info& info) {
+  for (int i = 0; i < info.dlpi_phnum; ++i) {
+    const ElfW(Phdr)& segment = info.dlpi_phdr[i];
+    if (segment.p_type != PT_NOTE) continue;
+    const char* at = reinterpret_cast<const char*>(info.dlpi_addr + segment.p_vaddr);
+    for (const char* end = at + segment.p_memsz; at < end;) {
+      ElfW(Nhdr) note;
+      std::memcpy(&note, at, sizeof note);
+      const char* description = at + sizeof note + (note.n_namesz + 3) / 4 * 4;
+      if (note.n_type == NT_GNU_BUILD_ID) return {description, note.n_descsz};
+      at = description + (note.n_descsz + 3) / 4 * 4;
+    }
+  }
+  return {};
+}
+
+LoadedModule ModuleOf(const void* address) {
+  struct Search {
+    uint64_t address;
+    LoadedModule module;
+  } search{reinterpret_cast<uint64_t>(address), {}};
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, size_t, void* context) {
+        auto* wanted = static_cast<Search*>(context);
+        for (int i = 0; i < info->dlpi_phnum; ++i) {
+          uint64_t begin = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
+          if (info->dlpi_phdr[i].p_type != PT_LOAD || wanted->address < begin ||
+              wanted->address >= begin + info->dlpi_phdr[i].p_memsz) {
+            continue;
+          }
+          std::string path = *info->dlpi_name != '\0' ? info->dlpi_name : "/proc/self/exe";
+          wanted->module = {std::filesystem::canonical(path), BuildIdInMemory(*info), info->dlpi_addr};
+          return 1;
+        }
+        return 0;
+      },
+      &search);
+  return search.module;
+}
+
+struct ListedSymbol {
+  uint64_t begin;
+  uint64_t end;
+  std::string name;
+};
+
+// What nm lists as functions of known size.
+std::vector<ListedSymbol> FunctionsByNm(const std::string& options, const std::string& path) {
+  FILE* pipe = popen(("nm --defined-only -S " + options + " '" + path + "' 2>/dev/null").c_str(), "r");
+  std::string output;
+  char piece[65536];
+  while (size_t got = fread(piece, 1, sizeof piece, pipe)) output.append(piece, got);
+  pclose(pipe);
+  std::vector<ListedSymbol> symbols;
+  std::istringstream lines(output);
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream fields(line);
+    uint64_t begin;
+    uint64_t size;
+    char type;
+    std::string name;
+    if (!(fields >> std::hex >> begin >> size >> type >> name) || std::strchr("tTwWi", type) == nullptr) continue;
+    symbols.push_back({begin, begin + size, name.substr(0, name.find('@', 1))});
+  }
+  return symbols;
+}
+
+bool IsListed(const std::vector<ListedSymbol>& symbols, uint64_t offset, const std::string& name) {
+  for (const ListedSymbol& symbol : symbols) {
+    if (symbol.name == name && offset >= symbol.begin && offset < symbol.end) return true;
+  }
+  return false;
+}
+
+void ExpectNamesAgree(const LoadedModule& module, const std::vector<ListedSymbol>& symbols) {
+  LocalSymbols local;
+  std::multimap<uint64_t, std::string> names_at;
+  uint64_t last = 0;
+  for (const ListedSymbol& symbol : symbols) {
+    names_at.emplace(symbol.begin, symbol.name);
+    last = std::max(last, symbol.end);
+  }
+  size_t step = std::max<size_t>(1, symbols.size() / 2'000);
+  for (size_t i = 0; i < symbols.size(); i += step) {
+    const ListedSymbol& symbol = symbols[i];
+    auto first_byte = local.NameOf(module.path, module.build_id, symbol.begin);
+    ASSERT_TRUE(first_byte.has_value()) << symbol.name;
+    auto [from, to] = names_at.equal_range(symbol.begin);
+    EXPECT_TRUE(std::any_of(from, to, [&](const auto& entry) { return entry.second == *first_byte; }))
+        << symbol.name << " was named " << *first_byte;
+    auto last_byte = local.NameOf(module.path, module.build_id, symbol.end - 1);
+    ASSERT_TRUE(last_byte.has_value()) << symbol.name;
+    EXPECT_TRUE(IsListed(symbols, symbol.end - 1, *last_byte)) << symbol.name << " was named " << *last_byte;
+  }
+  EXPECT_FALSE(local.NameOf(module.path, module.build_id, 0).has_value());
+  EXPECT_FALSE(local.NameOf(module.path, module.build_id, last).has_value());
+}
+
+template <typename Function>
+uint64_t OffsetOf(Function* function, const LoadedModule& module) {
+  return reinterpret_cast<uint64_t>(function) - module.load_bias;
+}
+
+const LoadedModule& Self() {
+  static const LoadedModule self = ModuleOf(reinterpret_cast<const void*>(&LwGlobalOfThree));
+  return self;
+}
+
+const LoadedModule& LibC() {
+  static const LoadedModule libc = ModuleOf(dlsym(RTLD_DEFAULT, "getpid"));
+  return libc;
+}
+
+std::string DebugFileOf(const LoadedModule& module) {
+  std::ostringstream path;
+  path << "/usr/lib/debug/.build-id/" << std::hex;
+  for (size_t i = 0; i < module.build_id.size(); ++i) {
+    int byte = static_cast<unsigned char>(module.build_id[i]);
+    path << (i == 1 ? "/" : "") << (byte < 16 ? "0" : "") << byte;
+  }
+  return path.str() + ".debug";
+}
+
+TEST(LocalSymbols, AgreesWithNmOnThisProgram) {
+  auto symbols = FunctionsByNm("", Self().path);
+  ASSERT_GT(symbols.size(), 100u);
+  ASSERT_FALSE(Self().build_id.empty());
+  ExpectNamesAgree(Self(), symbols);
+}
+
+TEST(LocalSymbols, AgreesWithNmOnLibC) {
+  auto symbols = FunctionsByNm("-D", LibC().path);
+  ASSERT_GT(symbols.size(), 1000u);
+  auto more = FunctionsByNm("", std::filesystem::exists(DebugFileOf(LibC())) ? DebugFileOf(LibC()) : LibC().path);
+  symbols.insert(symbols.end(), more.begin(), more.end());
+  ExpectNamesAgree(LibC(), symbols);
+}
+
+TEST(LocalSymbols, TheSeparateDebugFileNamesWhatTheModuleDoesNot) {
+  if (!std::filesystem::exists(DebugFileOf(LibC()))) GTEST_SKIP() << "libc6-dbg is not installed";
+  std::map<uint64_t, std::string> exported;
+  for (const ListedSymbol& symbol : FunctionsByNm("-D", LibC().path)) exported[symbol.begin] = symbol.name;
+  LocalSymbols local;
+  size_t named = 0;
+  for (const ListedSymbol& symbol : FunctionsByNm("", DebugFileOf(LibC()))) {
+    if (!exported.contains(symbol.begin)) named += local.NameOf(LibC().path, LibC().build_id, symbol.begin).has_value();
+  }
+  EXPECT_GT(named, 1000u);
+}
+
+TEST(LocalSymbols, PrefersGlobalToLocalToWeakNames) {
+  EXPECT_EQ(LwWeakOfThree() + LwLocalOfTwo() + LwWeakOfTwo(), 7);
+  LocalSymbols local;
+  auto name_of = [&](auto* function) {
+    return local.NameOf(Self().path, Self().build_id, OffsetOf(function, Self())).value_or("");
+  };
+  EXPECT_EQ(name_of(&LwGlobalOfThree), "LwGlobalOfThree");
+  EXPECT_EQ(name_of(&LwLocalOfTwo), "LwLocalOfTwo");
+}
+
+TEST(LocalSymbols, AnotherBuildIsNotNamed) {
+  LocalSymbols local;
+  uint64_t offset = OffsetOf(&LwGlobalOfThree, Self());
+  std::string other = Self().build_id;
+  other.back() = static_cast<char>(other.back() + 1);
+  EXPECT_FALSE(local.NameOf(Self().path, other, offset).has_value());
+  EXPECT_FALSE(local.NameOf(Self().path, "", offset).has_value());
+  EXPECT_TRUE(local.NameOf(Self().path, Self().build_id, offset).has_value());
+}
+
+class LocalSymbolsOfFiles : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string path = (std::filesystem::temp_directory_path() / "lagwatch-test-XXXXXX").string();
+    ASSERT_NE(mkdtemp(path.data()), nullptr);
+    directory_ = path;
+  }
+  void TearDown() override { std::filesystem::remove_all(directory_); }
+
+  std::filesystem::path directory_;
+};
+
+TEST_F(LocalSymbolsOfFiles, WhatIsNoModuleIsNotNamed) {
+  std::ofstream(directory_ / "empty").flush();
+  std::ofstream(directory_ / "text") << std::string(1000, 'x');
+  ASSERT_EQ(mkfifo((directory_ / "pipe").c_str(), 0600), 0);
+  LocalSymbols local;
+  for (const char* name : {"", "empty", "text", "pipe", "missing"}) {
+    EXPECT_FALSE(local.NameOf(directory_ / name, "", 0x1000).has_value()) << name;
+  }
+  EXPECT_FALSE(local.NameOf("[vdso]", "", 0x1000).has_value());
+}
+
+TEST_F(LocalSymbolsOfFiles, MoreModulesThanAreKeptAreStillNamed) {
+  LocalSymbols local;
+  uint64_t offset = OffsetOf(&LwGlobalOfThree, Self());
+  for (int round = 0; round < 2; ++round) {
+    for (int i = 0; i < 70; ++i) {
+      std::filesystem::path link = directory_ / std::to_string(i);
+      if (round == 0) std::filesystem::create_symlink(Self().path, link);
+      EXPECT_EQ(local.NameOf(link, Self().build_id, offset), "LwGlobalOfThree");
+    }
+  }
+}
+
+TEST_F(LocalSymbolsOfFiles, DamagedFilesYieldNamesOrNone) {
+  LoadedModule victim = ModuleOf(dlsym(RTLD_DEFAULT, "_Unwind_Resume"));
+  std::ifstream file(victim.path, std::ios::binary);
+  const std::string good(std::istreambuf_iterator<char>(file), {});
+  const auto symbols = FunctionsByNm("-D", victim.path);
+  ASSERT_FALSE(symbols.empty());
+  ElfW(Ehdr) header;
+  std::memcpy(&header, good.data(), sizeof header);
+  std::mt19937 random(7);
+  int named = 0;
+  for (int round = 0; round < 400; ++round) {
+    std::string bytes = good;
+    // The headers and the section table decide what is read: half of the damage is done there.
+    auto place = [&]() -> size_t {
+      switch (random() % 4) {
+        case 0: return random() % sizeof header;
+        case 1: return header.e_shoff + random() % (header.e_shnum * sizeof(ElfW(Shdr)));
+        default: return random() % bytes.size();
+      }
+    };
+    for (size_t flips = 1 + random() % 20; flips > 0; --flips) bytes[place()] = static_cast<char>(random());
+    if (round % 8 == 0) bytes.resize(random() % bytes.size());
+    std::filesystem::path damaged = directory_ / "damaged.so";
+    std::ofstream(damaged, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    LocalSymbols local;
+    for (const ListedSymbol& symbol : symbols) {
+      named += local.NameOf(damaged, victim.build_id, symbol.begin).has_value();
+    }
+  }
+  EXPECT_GT(named, 0);
+}
+
+}  // namespace
+}  // namespace lagwatch::stack

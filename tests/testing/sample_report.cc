@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/testing/sample_report.h"
+
+#include <map>
+
+#include "report/format/fixed_buffer.h"
+
+namespace lagwatch::testing {
+namespace {
+
+constexpr size_t kBufferBytes = 1 << 20;
+constexpr int64_t kStartWallMs = 1'700'000'000'000;
+constexpr int64_t kSampleIntervalNs = 50'000'000;
+
+// Gives functions their places, and remembers their names.
+class Places {
+ public:
+  std::vector<report::EncodedFrame> FramesOf(const std::vector<std::string>& functions) {
+    std::vector<report::EncodedFrame> frames;
+    for (const std::string& function : functions) {
+      uint64_t start = StartOf(function);
+      frames.push_back({0, start + 0x10, start});
+    }
+    return frames;
+  }
+
+  void AppendSymbols(std::string* encoded_report) const {
+    for (const auto& [function, start] : starts_) {
+      if (!function.starts_with('@')) report::AppendSymbol({1, start, function}, encoded_report);
+    }
+  }
+
+ private:
+  uint64_t StartOf(const std::string& function) {
+    if (function.starts_with('@')) return std::stoull(function.substr(1), nullptr, 16);
+    return starts_.emplace(function, 0x1000 * (starts_.size() + 1)).first->second;
+  }
+
+  std::map<std::string, uint64_t> starts_;
+};
+
+}  // namespace
+
+report::ReportHeader SampleReport::DefaultHeader() {
+  report::ReportHeader header;
+  header.id = base::CreateUuidV7(kStartWallMs);
+  header.session_id = base::CreateUuidV7(kStartWallMs);
+  header.lag_id = header.id;
+  header.app = "editor";
+  header.app_version = "2.3.1";
+  header.user = "u-71";
+  header.os = "Linux 6.1.0";
+  header.machine = "x86_64";
+  header.pid = 4711;
+  header.tid = 4712;
+  header.loop = "ui";
+  header.tag = "key";
+  header.threshold_ms = 2000;
+  header.start_wall_ms = kStartWallMs;
+  header.elapsed_ns = 2'000'000'000;
+  header.cpu_window_ns = 1'000'000'000;
+  header.cpu_thread_ns = 950'000'000;
+  header.cpu_process_ns = 990'000'000;
+  return header;
+}
+
+std::string SampleReport::Encode() const {
+  std::string memory(kBufferBytes, '\0');
+  report::FixedBuffer buffer(memory.data(), memory.size());
+  report::ReportEncoder encoder(&buffer);
+  Places places;
+  encoder.SetHeader(header);
+  encoder.AddModule(module_path, "\x01\xab\xff", 0x5555'0000);
+  auto add_stack = [&](const std::vector<std::string>& functions) {
+    return encoder.AddStack(places.FramesOf(functions), report::Completeness::kComplete);
+  };
+  encoder.SetExpensiveStack(add_stack(stack));
+  auto shown = samples;
+  if (shown.empty()) shown.push_back(stack);
+  for (size_t i = 0; i < shown.size(); ++i) {
+    encoder.AddSample(kSampleIntervalNs * static_cast<int64_t>(shown.size() - i), add_stack(shown[i]));
+  }
+  report::ThreadFields watched{
+      .tid = header.tid, .name = "main", .state = 'R', .stack = add_stack(stack), .cpu_ns = 5'000'000'000};
+  encoder.AddThread(watched);
+  uint32_t tid = header.tid;
+  for (const auto& [name, functions] : threads) {
+    encoder.AddThread({.tid = ++tid, .name = name, .state = 'S', .stack = add_stack(functions), .cpu_ns = 0});
+  }
+  std::string encoded(buffer.content());
+  places.AppendSymbols(&encoded);
+  return encoded;
+}
+
+std::string EncodeEnd(const base::Uuid& report_id, int64_t duration_ns) {
+  char memory[128];
+  report::FixedBuffer buffer(memory, sizeof memory);
+  report::EncodeLagEnd(report_id, duration_ns, &buffer);
+  return std::string(buffer.content());
+}
+
+std::string EncodeBatch(const std::vector<std::string>& reports, const std::vector<std::string>& ends) {
+  std::string batch;
+  for (const std::string& report : reports)
+    report::AppendToBatch({report::RecordType::kReport, report}, &batch);
+  for (const std::string& end : ends) report::AppendToBatch({report::RecordType::kLagEnd, end}, &batch);
+  return batch;
+}
+
+}  // namespace lagwatch::testing

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Valid reports for tests, encoded the way clients encode them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/uuid.h"
+#include "report/format/report.h"
+#include "report/format/report_encoder.h"
+
+namespace lagwatch::testing {
+
+// Describes a report in a few words. Every function of a stack gets a place of its own in one module, and its
+// name as a symbol unless it is of the form "@0x1f", which is a place without a name.
+struct SampleReport {
+  // As a client fills it; the id and the lag's id are new ones unless set.
+  report::ReportHeader header = DefaultHeader();
+  std::string module_path = "/usr/bin/editor";
+  std::vector<std::string> stack = {"Leaf", "Caller", "Loop", "main"};  // of the lag; innermost first
+  std::vector<std::vector<std::string>> samples = {};  // oldest first; `stack` once when empty
+  std::vector<std::pair<std::string, std::vector<std::string>>> threads =
+      {};  // name and stack, after the watched one
+
+  // An encoded lagwatch.Report.
+  std::string Encode() const;
+
+  static report::ReportHeader DefaultHeader();
+};
+
+// An encoded lagwatch.LagEnd.
+std::string EncodeEnd(const base::Uuid& report_id, int64_t duration_ns);
+
+// An encoded lagwatch.Batch of reports and ends.
+std::string EncodeBatch(const std::vector<std::string>& reports, const std::vector<std::string>& ends = {});
+
+}  // namespace lagwatch::testing

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// The `lagwatch` command line.
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+
+#include "tools/read/read_commands.h"
+#include "tools/run/run_command.h"
+#include "tools/spool_records.h"
+#include "tools/upload/upload_command.h"
+
+int main(int argc, char** argv) {
+  constexpr int kUsageError = 2;
+  CLI::App app("Finds the line that froze a program: runs programs watched, and shows what froze them.", "lagwatch");
+  app.set_version_flag("--version", "lagwatch " LAGWATCH_VERSION);
+  app.require_subcommand(1);
+  int exit_code = 0;
+  lagwatch::tools::AddRunCommand(&app, &exit_code);
+  lagwatch::tools::AddReadCommands(&app, lagwatch::tools::LoadSpoolRecords, &exit_code);
+  lagwatch::tools::AddUploadCommand(&app, &exit_code);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : kUsageError;
+  }
+  return exit_code;
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <curl/curl.h>
+
+#include "tools/read/report_source.h"
+
+namespace lagwatch::tools {
+namespace {
+
+using base::Status;
+using base::StatusCode;
+
+constexpr long kConnectTimeoutS = 10;
+constexpr long kTimeoutS = 60;
+constexpr size_t kMaxAnswerBytes = 256 << 20;
+
+size_t AppendAnswer(char* data, size_t size, size_t count, void* context) {
+  auto* answer = static_cast<std::string*>(context);
+  if (answer->size() + size * count > kMaxAnswerBytes) return 0;
+  answer->append(data, size * count);
+  return size * count;
+}
+
+class EndpointSource final : public ReportSource {
+ public:
+  EndpointSource(std::string endpoint, const std::string& key) : endpoint_(std::move(endpoint)) {
+    while (endpoint_.ends_with('/')) endpoint_.pop_back();
+    headers_.reset(curl_slist_append(nullptr, ("Authorization: Bearer " + key).c_str()));
+  }
+
+  base::Result<Json> Get(const std::string& path, const collector::QueryString& query) override {
+    std::string url = endpoint_ + path + "?" + query.ToText();
+    std::string answer;
+    CURL* curl = curl_.get();
+    curl_easy_setopt(curl, CURLOPT_URL, url.c_str());
+    curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
+    curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers_.get());
+    curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, kConnectTimeoutS);
+    curl_easy_setopt(curl, CURLOPT_TIMEOUT, kTimeoutS);
+    curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, &AppendAnswer);
+    curl_easy_setopt(curl, CURLOPT_WRITEDATA, &answer);
+    if (CURLcode code = curl_easy_perform(curl); code != CURLE_OK) {
+      return Status(StatusCode::kUnavailable, "cannot ask the collector at " + endpoint_ + ": " +
+                                                  curl_easy_strerror(code) + "; check --endpoint");
+    }
+    long http_status = 0;
+    curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &http_status);
+    return ReadAnswer(static_cast<int>(http_status), answer);
+  }
+
+ private:
+  std::string endpoint_;
+  std::unique_ptr<CURL, decltype(&curl_easy_cleanup)> curl_{curl_easy_init(), &curl_easy_cleanup};
+  std::unique_ptr<curl_slist, decltype(&curl_slist_free_all)> headers_{nullptr, &curl_slist_free_all};
+};
+
+}  // namespace
+
+std::unique_ptr<ReportSource> OpenEndpoint(const std::string& endpoint, const std::string& key) {
+  return std::make_unique<EndpointSource>(endpoint, key);
+}
+
+}  // namespace lagwatch::tools

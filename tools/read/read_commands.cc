@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/read/read_commands.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+
+#include "tools/read/report_text.h"
+
+namespace lagwatch::tools {
+namespace {
+
+using collector::QueryString;
+
+// What all reading commands can be told.
+struct Flags {
+  std::string endpoint;
+  std::string key;
+  std::string spool;
+  bool json = false;
+  int level = 1;
+  int limit = 100;
+  std::string app;
+  std::string cluster;
+  std::string id;
+  LoadRecords load_records;
+};
+
+std::string Environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+std::string DefaultSpool() {
+  std::string state = Environment("XDG_STATE_HOME");
+  if (state.empty()) state = Environment("HOME") + "/.local/state";
+  return state + "/lagwatch/spool";
+}
+
+// Flags before the environment, a collector before a spool.
+base::Result<std::unique_ptr<ReportSource>> OpenSource(const Flags& flags) {
+  std::string endpoint = flags.endpoint;
+  if (endpoint.empty() && flags.spool.empty()) endpoint = Environment("LAGWATCH_ENDPOINT");
+  if (!endpoint.empty()) return OpenEndpoint(endpoint, flags.key);
+  std::string spool = flags.spool.empty() ? Environment("LAGWATCH_SPOOL") : flags.spool;
+  return OpenSpool(spool.empty() ? DefaultSpool() : spool, flags.load_records);
+}
+
+// Characters in a line of the terminal; 0 when stdout is none.
+size_t TerminalWidth() {
+  winsize size{};
+  return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+int Fail(const std::string& message) {
+  std::fprintf(stderr, "lagwatch: %s\n", message.c_str());
+  return 1;
+}
+
+// Asks, then prints: JSON as it came, a table or text otherwise. `none` is said of an empty list.
+template <typename ToText>
+int Show(const Flags& flags, const std::string& path, const QueryString& query, const char* none,
+         ToText to_text) {
+  auto source = OpenSource(flags);
+  if (!source.ok()) return Fail(source.status().message());
+  auto answer = (*source)->Get(path, query);
+  if (!answer.ok()) return Fail(answer.status().message());
+  try {
+    if (answer->empty()) std::fprintf(stderr, "lagwatch: %s\n", none);
+    std::string text = flags.json ? answer->dump(2) + "\n" : answer->empty() ? "" : to_text(*answer);
+    std::fputs(text.c_str(), stdout);
+    return std::fflush(stdout) == 0 ? 0 : Fail("cannot write to stdout");
+  } catch (const nlohmann::json::exception& error) {
+    return Fail(
+        std::string("the collector's answer has another shape than this lagwatch knows; update it: ") +
+        error.what());
+  }
+}
+
+int ShowClusters(const Flags& flags) {
+  QueryString query;
+  query.Set("level", std::to_string(flags.level));
+  query.Set("limit", std::to_string(flags.limit));
+  query.Set("app", flags.app);
+  return Show(flags, "/v1/clusters", query, "no lags were reported",
+              [&](const Json& clusters) { return ClusterTable(clusters, flags.level, TerminalWidth()); });
+}
+
+int ShowReports(const Flags& flags) {
+  QueryString query;
+  query.Set("limit", std::to_string(flags.limit));
+  query.Set("app", flags.app);
+  query.Set("cluster", flags.cluster);
+  return Show(flags, "/v1/reports", query, "there are no such reports",
+              [](const Json& reports) { return ReportTable(reports, TerminalWidth()); });
+}
+
+int ShowReport(const Flags& flags) {
+  return Show(flags, "/v1/reports/" + flags.id, {}, "the report is empty",
+              [](const Json& report) { return ReportText(report); });
+}
+
+// CLI11's way: what is wrong, or nothing.
+std::string CheckId(const std::string& id) {
+  bool is_good = id.find_first_not_of("0123456789abcdefABCDEF-") == std::string::npos;
+  return is_good ? "" : "'" + id + "' is not a report's id; `lagwatch reports` lists them";
+}
+
+using Run = int (*)(const Flags&);
+
+CLI::App* AddCommand(CLI::App* app, const char* name, const char* description, Run run,
+                     const std::shared_ptr<Flags>& flags, int* exit_code) {
+  CLI::App* command = app->add_subcommand(name, description);
+  auto* endpoint = command->add_option("--endpoint", flags->endpoint,
+                                       "The collector's URL (env:LAGWATCH_ENDPOINT), http://127.0.0.1:8790");
+  command->add_option("--key", flags->key, "The collector's key")->envname("LAGWATCH_KEY");
+  command
+      ->add_option(
+          "--spool", flags->spool,
+          "Read this directory of reports that were not sent yet, with no collector (env:LAGWATCH_SPOOL); "
+          "without --endpoint the default, ~/.local/state/lagwatch/spool")
+      ->excludes(endpoint);
+  command->add_flag("--json", flags->json, "Print JSON");
+  command->callback([run, flags, exit_code] { *exit_code = run(*flags); });
+  return command;
+}
+
+void AddListFlags(CLI::App* command, Flags* flags) {
+  command->add_option("--app", flags->app, "Only this program's");
+  command->add_option("--limit", flags->limit, "At most so many")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+}
+
+}  // namespace
+
+void AddReadCommands(CLI::App* app, LoadRecords load_records, int* exit_code) {
+  auto flags = std::make_shared<Flags>();
+  flags->load_records = std::move(load_records);
+
+  CLI::App* clusters = AddCommand(app, "clusters", "Show what froze, the costliest cause first",
+                                  &ShowClusters, flags, exit_code);
+  AddListFlags(clusters, flags.get());
+  clusters->add_option("--level", flags->level, "1: causes by their innermost 2 frames; 2: by 4")
+      ->check(CLI::IsMember({1, 2}))
+      ->capture_default_str();
+
+  CLI::App* reports =
+      AddCommand(app, "reports", "List reports, the newest first", &ShowReports, flags, exit_code);
+  AddListFlags(reports, flags.get());
+  reports->add_option("--cluster", flags->cluster, "Only those of the cluster with this key");
+
+  CLI::App* report = AddCommand(app, "report", "Show one report in full", &ShowReport, flags, exit_code);
+  report->add_option("ID", flags->id, "The report's id, or its beginning")->required()->check(&CheckId);
+}
+
+}  // namespace lagwatch::tools

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/read/report_source.h"
+
+namespace lagwatch::tools {
+namespace {
+
+using base::Status;
+using base::StatusCode;
+
+StatusCode CodeOf(int http_status) {
+  switch (http_status) {
+    case 400:
+      return StatusCode::kInvalid;
+    case 401:
+      return StatusCode::kUnauthorized;
+    case 404:
+      return StatusCode::kNotFound;
+    case 503:
+      return StatusCode::kUnavailable;
+    default:
+      return StatusCode::kInternal;
+  }
+}
+
+}  // namespace
+
+base::Result<Json> ReadAnswer(int http_status, const std::string& text) {
+  Json answer = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (http_status == 200 && !answer.is_discarded()) return answer;
+  static const Json::json_pointer kMessage("/error/message");
+  if (answer.is_object() && answer.contains(kMessage) && answer[kMessage].is_string()) {
+    return Status(CodeOf(http_status), answer[kMessage].get<std::string>());
+  }
+  return Status(StatusCode::kInternal, "the answer (HTTP status " + std::to_string(http_status) +
+                                           ") is not a lagwatch collector's; check the endpoint");
+}
+
+}  // namespace lagwatch::tools

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/read/report_text.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "policies/cluster_key.h"
+#include "tools/read/table.h"
+
+namespace lagwatch::tools {
+namespace {
+
+constexpr auto kRight = Table::Align::kRight;
+constexpr size_t kTimelineFrames = 4;
+
+std::string Text(const Json& object, const char* key) { return object.at(key).get<std::string>(); }
+
+template <typename... Values>
+std::string Format(const char* format, Values... values) {
+  char text[64];
+  std::snprintf(text, sizeof text, format, values...);
+  return text;
+}
+
+std::string Cause(const Json& frames) {
+  auto names = frames.get<std::vector<std::string>>();
+  return names.empty() ? "(no stack)" : Join(names, " < ");
+}
+
+// A lag whose end is not known lasted at least as long as it was seen.
+std::string Duration(const Json& report) {
+  std::string duration = ShortDuration(report.at("duration_ms").get<double>());
+  return report.at("ended").get<bool>() ? duration : "> " + duration;
+}
+
+std::vector<std::string> Functions(const Json& stack) {
+  std::vector<std::string> functions;
+  for (const Json& frame : stack) functions.push_back(Text(frame, "function"));
+  return functions;
+}
+
+// The part of a path after its last slash.
+std::string FileName(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+std::string StackLines(const Json& stack, const std::string& completeness, const std::string& indent) {
+  std::string lines;
+  for (const Json& frame : stack) {
+    std::string function = Text(frame, "function");
+    std::string place = FileName(Text(frame, "module")) + "+" + Text(frame, "offset");
+    lines +=
+        indent + function + (function.find("+0x") == std::string::npos ? "  (" + place + ")" : "") + "\n";
+  }
+  if (completeness == "none") lines += indent + "(could not be captured)\n";
+  if (completeness == "cut" || completeness == "incomplete")
+    lines += indent + "… (the outer callers are missing)\n";
+  return lines;
+}
+
+std::string HeaderLines(const Json& report) {
+  const Json& cpu = report.at("cpu");
+  double window_ms = std::max(cpu.at("window_ms").get<double>(), 0.001);
+  auto percent = [&](const char* key) {
+    return Format("%.0f %%", 100 * cpu.at(key).get<double>() / window_ms);
+  };
+  std::string user = Text(report, "user");
+  std::string tag = Text(report, "tag");
+  const Json& cluster = report.at("cluster");
+  return "Report " + Text(report, "id") + "\n" +  //
+         "  app      " + Text(report, "app") + " " + Text(report, "version") +
+         (user.empty() ? "" : ", user " + user) + "\n" +  //
+         "  loop     " + Text(report, "loop") + (tag.empty() ? "" : ", dispatch " + tag) + ", thread " +
+         report.at("tid").dump() + " of process " + report.at("pid").dump() + "\n" +  //
+         "  started  " + UtcTime(report.at("start_wall_ms").get<int64_t>()) + " UTC\n" + "  lasted   " +
+         Duration(report) + " (threshold " + ShortDuration(report.at("threshold_ms").get<double>()) +
+         ")\n" +  //
+         "  CPU      thread " + percent("thread_ms") + ", process " + percent("process_ms") +
+         " over the last " + ShortDuration(cpu.at("window_ms").get<double>()) + "\n" +  //
+         "  machine  " + Text(report, "os") + " " + Text(report, "machine") + "\n" + "  cluster  " +
+         Text(cluster, "level1") + " > " + Text(cluster, "level2") + "\n";
+}
+
+// Neighbouring samples with the same functions make one line.
+std::string TimelineLines(const Json& samples) {
+  std::string lines;
+  for (size_t first = 0, next = 0; first < samples.size(); first = next) {
+    std::vector<std::string> functions = Functions(samples[first].at("stack"));
+    while (next < samples.size() && Functions(samples[next].at("stack")) == functions) ++next;
+    double from_ms = samples[first].at("age_ms").get<double>();
+    double to_ms = samples[next - 1].at("age_ms").get<double>();
+    functions.resize(std::min(functions.size(), kTimelineFrames));
+    lines += Format("  %8.2f s to %6.2f s  %3zu x  ", -from_ms / 1000, -to_ms / 1000, next - first) +
+             (functions.empty() ? "(no stack)" : Join(functions, " < ")) + "\n";
+  }
+  return lines;
+}
+
+std::string ThreadLines(const Json& threads) {
+  std::string lines;
+  for (const Json& thread : threads) {
+    lines += "  " + thread.at("tid").dump() + " " + Text(thread, "name") + "  " + Text(thread, "state") +
+             Format("  %.1f s CPU", thread.at("cpu_ms").get<double>() / 1000) + "\n" +
+             StackLines(thread.at("stack"), Text(thread, "completeness"), "    ");
+  }
+  return lines;
+}
+
+// Control characters that are no ends of lines come from the report.
+std::string PrintableLines(const std::string& lines) {
+  std::string printable;
+  for (size_t begin = 0, end = 0; begin < lines.size(); begin = end + 1) {
+    end = std::min(lines.find('\n', begin), lines.size());
+    printable += Printable(std::string_view(lines).substr(begin, end - begin)) + "\n";
+  }
+  return printable;
+}
+
+}  // namespace
+
+std::string ClusterTable(const Json& clusters, int level, size_t max_width) {
+  std::string cause_title = "CAUSE (innermost " + std::to_string(policies::FramesOfLevel(level)) + ")";
+  Table table({{"HANG-S", kRight},
+               {"LAGS", kRight},
+               {"USERS", kRight},
+               {"P95", kRight},
+               {cause_title, Table::Align::kLeft, /*is_elastic=*/true},
+               {"VERSIONS"},
+               {"KEY"}});
+  for (const Json& cluster : clusters) {
+    const Json& via = cluster.at("via");
+    table.AddRow({Format("%.1f", cluster.at("hang_ms").get<double>() / 1000), cluster.at("lags").dump(),
+                  cluster.at("users").dump(),
+                  ShortDuration(cluster.at("duration_ms").at("p95").get<double>()),
+                  Cause(cluster.at("frames")) + (via.is_null() ? "" : " via " + via.get<std::string>()),
+                  Join(cluster.at("versions").get<std::vector<std::string>>(), " "), Text(cluster, "key")});
+  }
+  return table.ToText(max_width);
+}
+
+std::string ReportTable(const Json& reports, size_t max_width) {
+  Table table({{"STARTED (UTC)"},
+               {"LASTED", kRight},
+               {"APP"},
+               {"LOOP"},
+               {"DISPATCH"},
+               {"CAUSE (innermost 2)", Table::Align::kLeft, /*is_elastic=*/true},
+               {"ID"}});
+  for (const Json& report : reports) {
+    table.AddRow({UtcTime(report.at("start_wall_ms").get<int64_t>()), Duration(report),
+                  Text(report, "app") + " " + Text(report, "version"), Text(report, "loop"),
+                  Text(report, "tag"), Cause(report.at("cause")), Text(report, "id")});
+  }
+  return table.ToText(max_width);
+}
+
+std::string ReportText(const Json& report) {
+  const Json& samples = report.at("samples");
+  int64_t dropped = report.at("threads_dropped").get<int64_t>();
+  return PrintableLines(
+      HeaderLines(report) + "\nMost expensive stack\n" +
+      StackLines(report.at("expensive_stack"), Text(report, "expensive_completeness"), "  ") +
+      "\nTimeline (" + std::to_string(samples.size()) + " samples, before the report)\n" +
+      TimelineLines(samples) + "\nThreads\n" + ThreadLines(report.at("threads")) +
+      (dropped == 0 ? "" : "  and " + std::to_string(dropped) + " more that did not fit\n"));
+}
+
+}  // namespace lagwatch::tools

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// The collector's answers as text for people. Answers of the API's shape are taken for granted: what is
+// missing throws nlohmann::json::exception. Context: background; pure.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "tools/read/report_source.h"
+
+namespace lagwatch::tools {
+
+// `max_width` as in Table.
+std::string ClusterTable(const Json& clusters, int level, size_t max_width);
+std::string ReportTable(const Json& reports, size_t max_width);
+// One report in full: header, most expensive stack, timeline, threads.
+std::string ReportText(const Json& report);
+
+}  // namespace lagwatch::tools

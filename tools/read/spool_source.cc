@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstdio>
+
+#include "collector/ingest/ingest.h"
+#include "collector/query/query_api.h"
+#include "tools/read/report_source.h"
+
+namespace lagwatch::tools {
+namespace {
+
+// A collector without server and disk.
+class SpoolSource final : public ReportSource {
+ public:
+  SpoolSource(std::unique_ptr<collector::Store> store, collector::Clusterer clusterer)
+      : store_(std::move(store)), ingest_(store_.get(), std::move(clusterer)), query_api_(store_.get()) {}
+
+  base::Status Load(const std::string& batch) {
+    auto loaded = ingest_.Submit(batch);
+    if (!loaded.ok()) return loaded.status();
+    if (!loaded->rejections.empty()) {
+      std::fprintf(stderr, "lagwatch: left out %zu damaged records, the first because %s\n",
+                   loaded->rejections.size(), loaded->rejections.front().c_str());
+    }
+    return {};
+  }
+
+  base::Result<Json> Get(const std::string& path, const collector::QueryString& query) override {
+    collector::Response response = query_api_.Get(path, query.ToText());
+    return ReadAnswer(response.status, response.json);
+  }
+
+ private:
+  std::unique_ptr<collector::Store> store_;
+  collector::Ingest ingest_;
+  collector::QueryApi query_api_;
+};
+
+}  // namespace
+
+base::Result<std::unique_ptr<ReportSource>> OpenSpool(const std::string& directory,
+                                                      const LoadRecords& load_records) {
+  auto batch = load_records(directory);
+  if (!batch.ok()) return batch.status();
+  auto clusterer = collector::Clusterer::Create("");
+  if (!clusterer.ok()) return clusterer.status();
+  auto store = collector::Store::Open(":memory:");
+  if (!store.ok()) return store.status();
+  auto source = std::make_unique<SpoolSource>(std::move(*store), std::move(*clusterer));
+  if (base::Status loaded = source->Load(*batch); !loaded.ok()) return loaded;
+  return std::unique_ptr<ReportSource>(std::move(source));
+}
+
+}  // namespace lagwatch::tools

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Text for people: aligned tables and short forms of numbers. Context: background; pure.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lagwatch::tools {
+
+// Reports come from other machines: control characters in them would steer the reader's terminal, so they
+// become '?'. `text` is UTF-8.
+std::string Printable(std::string_view text);
+
+std::string Join(const std::vector<std::string>& parts, std::string_view separator);
+
+// "312 ms", "4.1 s".
+std::string ShortDuration(double ms);
+// "2026-11-21 03:19:19", in UTC.
+std::string UtcTime(int64_t wall_ms);
+
+class Table {
+ public:
+  enum class Align { kLeft, kRight };
+  struct Column {
+    std::string title;
+    Align align = Align::kLeft;
+    bool is_elastic = false;  // gives way when lines get too long; at most one column does
+  };
+
+  explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
+
+  // A cell for every column. Cells are made printable.
+  void AddRow(const std::vector<std::string>& cells);
+  // All lines, each with its end. Lines are not over `max_width` characters as far as the elastic column can
+  // shrink; 0 means any width.
+  std::string ToText(size_t max_width) const;
+
+ private:
+  std::vector<size_t> Widths(size_t max_width) const;
+  std::string Line(const std::vector<std::string>& cells, const std::vector<size_t>& widths) const;
+
+  std::vector<Column> columns_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+}  // namespace lagwatch::tools

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/run/run_command.h"
+
+#include <unistd.h>
+
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sdk/default_paths.h"
+#include "sdk/preload/preload_config.h"
+#include "tools/run/sidecar.h"
+#include "tools/run/target_check.h"
+
+namespace lagwatch::tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct RunOptions {
+  sdk::PreloadConfig config;
+  std::string endpoint;
+  std::string key;
+  std::vector<std::string> command;
+};
+
+int Fail(const std::string& message) {
+  std::cerr << "lagwatch: " << message << "\n";
+  return 2;
+}
+
+fs::path OwnProgram() { return fs::read_symlink("/proc/self/exe"); }
+
+// Beside this program, as built or as installed; empty when it is in neither place.
+fs::path FindPreloadLibrary() {
+  fs::path prefix = OwnProgram().parent_path().parent_path();
+  for (const char* place : {"lib/liblagwatch-preload.so", LAGWATCH_INSTALL_LIBDIR "/lagwatch/liblagwatch-preload.so"}) {
+    if (fs::exists(prefix / place)) return prefix / place;
+  }
+  return {};
+}
+
+bool HasLineEnd(const sdk::PreloadConfig& config) {
+  for (const std::string* text : {&config.app, &config.app_version, &config.user, &config.spool_directory,
+                                  &config.threads, &config.previous_preload}) {
+    if (text->find('\n') != std::string::npos) return true;
+  }
+  return false;
+}
+
+void SetEnvironment(const sdk::PreloadConfig& config, const fs::path& library) {
+  std::string preload = library.string();
+  if (config.had_preload && !config.previous_preload.empty()) preload += ":" + config.previous_preload;
+  setenv("LD_PRELOAD", preload.c_str(), 1);
+  setenv(sdk::kPreloadConfigVariable, config.ToText().c_str(), 1);
+}
+
+int Run(RunOptions options) {
+  if (options.command.empty()) return Fail("run: no program given; try: lagwatch run -- PROGRAM ARGUMENTS");
+  auto program = FindProgram(options.command.front());
+  if (!program.ok()) {
+    std::cerr << "lagwatch: " << program.status().message() << "\n";
+    return 127;  // as a shell says it
+  }
+  if (base::Status status = CheckCanPreload(*program); !status.ok()) return Fail(status.message());
+  fs::path library = FindPreloadLibrary();
+  if (library.empty()) return Fail("liblagwatch-preload.so is not beside this program: install lagwatch again");
+
+  sdk::PreloadConfig& config = options.config;
+  if (config.app.empty()) config.app = fs::path(options.command.front()).filename();
+  if (config.spool_directory.empty()) config.spool_directory = sdk::DefaultSpoolDirectory();
+  config.spool_directory = fs::absolute(config.spool_directory);
+  if (const char* previous = std::getenv("LD_PRELOAD")) {
+    config.had_preload = true;
+    config.previous_preload = previous;
+  }
+  if (HasLineEnd(config)) return Fail("run: no option may hold a line end");
+
+  if (!options.endpoint.empty()) {
+    base::Status status = StartSidecar(OwnProgram(), config.spool_directory, options.endpoint, options.key);
+    if (!status.ok()) std::cerr << "lagwatch: reports stay in " << config.spool_directory << ": " << status.message() << "\n";
+  }
+  SetEnvironment(config, library);
+  std::vector<char*> arguments;
+  for (std::string& argument : options.command) arguments.push_back(argument.data());
+  arguments.push_back(nullptr);
+  execv(program->c_str(), arguments.data());
+  std::cerr << "lagwatch: cannot run " << *program << ": " << std::strerror(errno) << "\n";
+  return 126;  // as a shell says it
+}
+
+}  // namespace
+
+void AddRunCommand(CLI::App* app, int* exit_code) {
+  auto options = std::make_shared<RunOptions>();
+  CLI::App* run = app->add_subcommand("run", "Run a program, watched, without changing it");
+  run->footer(
+      "From one wait's return (epoll_wait, poll, select and their like) to the next wait's entry is one dispatch;\n"
+      "one that takes longer than the threshold is reported. Reports are in the spool directory at once; with an\n"
+      "endpoint, a helper process sends them to the collector.\n\n"
+      "  lagwatch run -- redis-server --port 6380\n"
+      "  lagwatch clusters");
+  sdk::PreloadConfig& config = options->config;
+  run->add_option("--endpoint", options->endpoint, "The collector's URL")->envname("LAGWATCH_ENDPOINT");
+  run->add_option("--key", options->key, "The collector's key")->envname("LAGWATCH_KEY");
+  run->add_option("--app", config.app, "The program's name in reports (default: its file name)")->envname("LAGWATCH_APP");
+  run->add_option("--app-version", config.app_version, "Its version")->envname("LAGWATCH_APP_VERSION");
+  run->add_option("--user", config.user, "Who is affected, as a pseudonym")->envname("LAGWATCH_USER");
+  run->add_option("--threshold-ms", config.threshold_ms, "A dispatch longer than this is a lag")
+      ->envname("LAGWATCH_THRESHOLD_MS")
+      ->check(CLI::Range(16, 3600000))
+      ->capture_default_str();
+  run->add_option("--spool", config.spool_directory, "Where reports wait (default: " + sdk::DefaultSpoolDirectory() + ")")
+      ->envname("LAGWATCH_SPOOL");
+  run->add_option("--threads", config.threads, "Whose loops to watch: main, all, or a thread's name")
+      ->envname("LAGWATCH_THREADS")
+      ->capture_default_str();
+  run->add_option("command", options->command, "The program and its arguments, after --")->required();
+  run->positionals_at_end();
+  run->callback([options, exit_code] { *exit_code = Run(*options); });
+}
+
+}  // namespace lagwatch::tools

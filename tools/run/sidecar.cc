@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/run/sidecar.h"
+
+#include <fcntl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+
+namespace lagwatch::tools {
+namespace {
+
+// The number that the followed process's descriptor has in the sidecar.
+constexpr int kFollowedFd = 3;
+
+[[noreturn]] void BecomeSidecar(const std::filesystem::path& own_program, int followed_fd,
+                                const std::string& spool_directory, const std::string& endpoint,
+                                const std::string& key) {
+  int null = open("/dev/null", O_RDWR);
+  for (int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) dup2(null, fd);
+  if (followed_fd == kFollowedFd) {
+    fcntl(followed_fd, F_SETFD, 0);
+  } else {
+    dup2(followed_fd, kFollowedFd);
+  }
+  close_range(kFollowedFd + 1, ~0U, 0);
+  setenv("LAGWATCH_KEY", key.c_str(), 1);  // not among the arguments, which everybody can read
+  std::string followed = std::to_string(kFollowedFd);
+  execl(own_program.c_str(), "lagwatch", "upload", "--spool", spool_directory.c_str(), "--endpoint", endpoint.c_str(),
+        "--follow-fd", followed.c_str(), static_cast<char*>(nullptr));
+  _exit(127);
+}
+
+}  // namespace
+
+base::Status StartSidecar(const std::filesystem::path& own_program, const std::string& spool_directory,
+                          const std::string& endpoint, const std::string& key) {
+  int followed_fd = static_cast<int>(syscall(SYS_pidfd_open, getpid(), 0));
+  if (followed_fd < 0) return base::IoError("cannot follow the program (Linux 5.3 is needed)", errno);
+  pid_t child = fork();
+  if (child < 0) return base::IoError("cannot start the uploading process", errno);
+  if (child == 0) {
+    // A grandchild, so that the program will never meet a child that it did not start.
+    setsid();
+    if (fork() == 0) BecomeSidecar(own_program, followed_fd, spool_directory, endpoint, key);
+    _exit(0);
+  }
+  waitpid(child, nullptr, 0);
+  close(followed_fd);
+  return {};
+}
+
+}  // namespace lagwatch::tools

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/upload/upload_command.h"
+
+#include <poll.h>
+
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <csignal>
+#include <iostream>
+#include <memory>
+#include <string>
+
+#include "base/clock.h"
+#include "sdk/default_paths.h"
+#include "sdk/upload_service.h"
+
+namespace lagwatch::tools {
+namespace {
+
+struct UploadOptions {
+  std::string spool_directory = sdk::DefaultSpoolDirectory();
+  report::HttpTransportOptions http;
+  int timeout_s = 30;
+  int followed_fd = -1;
+};
+
+// Sends while another process runs, until its descriptor says that it has ended.
+void SendWhileRunning(sdk::UploadService* service, int followed_fd) {
+  if (!service->Start().ok()) return;
+  pollfd followed{.fd = followed_fd, .events = POLLIN, .revents = 0};
+  while (poll(&followed, 1, -1) < 0) {
+  }
+}
+
+int Upload(const UploadOptions& options) {
+  signal(SIGPIPE, SIG_IGN);
+  auto service = sdk::UploadService::Create(options.spool_directory, options.http);
+  if (!service.ok()) {
+    std::cerr << "lagwatch: " << service.status().message() << "\n";
+    return 2;
+  }
+  const int64_t timeout_ns = options.timeout_s * base::kNsPerSecond;
+  if (options.followed_fd >= 0) {
+    SendWhileRunning(service->get(), options.followed_fd);
+    (*service)->Stop(timeout_ns / base::kNsPerMs);
+    return 0;
+  }
+  report::SpoolSender* sender = (*service)->sender();
+  size_t left = report::DrainSpool(sender, base::SystemClock().MonoNs() + timeout_ns);
+  const report::UploadStats stats = sender->stats();
+  std::cout << "sent " << stats.records_delivered << " records from " << options.spool_directory << "\n";
+  if (stats.records_rejected > 0) {
+    std::cerr << "lagwatch: the collector refused " << stats.records_rejected << " records (" << stats.last_problem
+              << "); they are kept as .rejected files\n";
+  }
+  if (left > 0) {
+    std::cerr << "lagwatch: " << left << " files are left to send: " << stats.last_problem << "\n";
+  }
+  return left > 0 || stats.records_rejected > 0 ? 1 : 0;
+}
+
+}  // namespace
+
+void AddUploadCommand(CLI::App* app, int* exit_code) {
+  auto options = std::make_shared<UploadOptions>();
+  CLI::App* upload = app->add_subcommand("upload", "Send the reports that wait in a spool directory");
+  upload->add_option("--spool", options->spool_directory, "The spool directory")
+      ->envname("LAGWATCH_SPOOL")
+      ->capture_default_str();
+  upload->add_option("--endpoint", options->http.endpoint, "The collector's URL")->envname("LAGWATCH_ENDPOINT")->required();
+  upload->add_option("--key", options->http.key, "The collector's key")->envname("LAGWATCH_KEY");
+  upload->add_option("--timeout-s", options->timeout_s, "Give up after so many seconds; what is left stays")
+      ->capture_default_str();
+  // How `lagwatch run` starts it: the descriptor becomes readable when the watched program ends.
+  upload->add_option("--follow-fd", options->followed_fd)->group("");
+  upload->callback([options, exit_code] { *exit_code = Upload(*options); });
+}
+
+}  // namespace lagwatch::tools

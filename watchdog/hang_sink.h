@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the watchdog puts what it finds. It knows nothing of reports, files or networks.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "base/uuid.h"
+#include "stack/module_map.h"
+#include "stack/stack.h"
+
+namespace lagwatch::watchdog {
+
+struct LoopSample {
+  int64_t mono_ns;
+  stack::Stack stack;
+};
+
+struct ThreadSnapshot {
+  static constexpr size_t kMaxNameBytes = 16;
+
+  int32_t tid;
+  char name[kMaxNameBytes];
+  char state;      // the kernel's letter
+  int64_t cpu_ns;  // since the thread started
+  stack::Stack stack;
+};
+
+// A lag at the moment of a check that found it with a new stack. Everything is borrowed for the call.
+struct LagEvent {
+  base::Uuid id;
+  base::Uuid lag_id;  // the same for all events of one lag
+  uint32_t ordinal;   // 0, 1 … within the lag
+  const char* loop_name;
+  const char* tag;  // may be empty
+  int32_t tid;
+  int64_t threshold_ns;
+  int64_t start_wall_ms;
+  int64_t detected_mono_ns;
+  int64_t elapsed_ns;
+  int64_t cpu_window_ns;
+  int64_t cpu_thread_ns;
+  int64_t cpu_process_ns;
+  std::span<const LoopSample* const> samples;  // oldest first, at least one
+  const stack::Stack* expensive_stack;         // the stack of one of `samples`
+  std::span<const ThreadSnapshot> threads;
+  uint32_t threads_dropped;
+  const stack::ModuleMap* modules;
+};
+
+// Context: watchdog, all of it.
+class HangSink {
+ public:
+  virtual ~HangSink() = default;
+  virtual void OnLag(const LagEvent& event) = 0;
+  // The lag that `event_id` told of is over.
+  virtual void OnLagEnd(const base::Uuid& event_id, int64_t duration_ns) = 0;
+  // After each of the watchdog's rounds: the place for small deferred work.
+  virtual void OnRoundDone() = 0;
+};
+
+}  // namespace lagwatch::watchdog

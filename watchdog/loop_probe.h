@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a watched loop tells the watchdog: a few words that the loop's thread writes and the watchdog reads.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "base/ticks.h"
+
+namespace lagwatch::watchdog {
+
+// What both ends of a dispatch write.
+// Part of the ABI: the C header's inline functions write these words too, for dispatches without a time stamp.
+struct LoopWords {
+  std::atomic<uint64_t> begun{0};
+  std::atomic<uint64_t> ended{0};
+  std::atomic<uint64_t> begin_ticks{0};
+  std::atomic<const char*> tag{nullptr};
+  uint64_t nested = 0;
+};
+static_assert(std::atomic<uint64_t>::is_always_lock_free && std::atomic<const char*>::is_always_lock_free);
+
+// Thread safety: Begin and End from the loop's own thread only; the rest from the watchdog thread only.
+// Invariants:
+// - Dispatches are numbered from 1. `begun` is the number of the last one that began, `ended` of the last one that
+//   ended; they differ, by one, while a dispatch is under way (what that costs: docs/design/dispatch.md).
+// - `begin_ticks` and `tag` belong to dispatch `begun`: a reader that finds the same `begun` before and after
+//   reading them has a consistent pair.
+// - Only the outermost dispatch counts: nested ones change only `nested`.
+class alignas(64) LoopProbe {
+ public:
+  // A dispatch begins now. `tag` must stay readable until it ends; may be null.
+  // Context: hot. One tick read and three stores.
+  void Begin(const char* tag) {
+    // Relaxed loads of `begun` and `ended`, here and in End: only this thread writes them.
+    uint64_t begun = words_.begun.load(std::memory_order_relaxed);
+    if (begun != words_.ended.load(std::memory_order_relaxed)) [[unlikely]] {
+      ++words_.nested;
+      return;
+    }
+    // Release, each: a reader that gets a new value here must also see that the last dispatch has ended.
+    words_.begin_ticks.store(base::ReadTicks(), std::memory_order_release);
+    words_.tag.store(tag, std::memory_order_release);
+    words_.begun.store(begun + 1, std::memory_order_release);
+  }
+
+  // Ends what Begin began; a stray end is ignored. Context: hot. One tick read, three compares, one store.
+  void End() {
+    if (words_.nested != 0) [[unlikely]] {
+      --words_.nested;
+      return;
+    }
+    uint64_t ended = words_.ended.load(std::memory_order_relaxed);
+    if (words_.begun.load(std::memory_order_relaxed) == ended) return;
+    uint64_t duration_ticks = base::ReadTicks() - words_.begin_ticks.load(std::memory_order_relaxed);  // own thread's
+    // Relaxed: a threshold that is one dispatch old is as good.
+    if (duration_ticks > slow_ticks_.load(std::memory_order_relaxed)) [[unlikely]] RecordSlow(duration_ticks);
+    words_.ended.store(ended + 1, std::memory_order_release);  // publishes a slow record
+  }
+
+  struct Dispatch {
+    uint64_t number;       // 0 when the loop is idle
+    uint64_t begin_ticks;  // kUntimed when the loop only counts
+    const char* tag;       // readable as long as the dispatch goes on, and no longer
+  };
+  // The dispatch under way. A loop too busy to be read consistently is as good as idle: it moves. Context: watchdog.
+  Dispatch Read() const;
+  // Context: watchdog.
+  bool IsStillIn(uint64_t number) const {
+    return words_.ended.load(std::memory_order_acquire) < number;  // pairs with the ends' stores
+  }
+  // How long the slow dispatch `number` took, in ticks; 0 when that is not on record. Context: watchdog.
+  uint64_t SlowDurationTicks(uint64_t number) const;
+  // Dispatches longer than this keep their exact duration. Context: watchdog.
+  void SetSlowTicks(uint64_t ticks) { slow_ticks_.store(ticks, std::memory_order_relaxed); }  // see End
+
+  // Idle again, for the next loop that takes this place. Not while the loop's thread uses it.
+  void Reset();
+
+  static constexpr uint64_t kUntimed = 0;
+
+ private:
+  void RecordSlow(uint64_t duration_ticks);
+
+  LoopWords words_;  // first: a pointer to the probe is a pointer to them
+  std::atomic<uint64_t> slow_ticks_{UINT64_MAX};
+  std::atomic<uint64_t> slow_number_{0};
+  std::atomic<uint64_t> slow_duration_ticks_{0};
+};
+
+}  // namespace lagwatch::watchdog

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "watchdog/loop_registry.h"
+
+#include <cstring>
+#include <iterator>
+#include <new>
+
+namespace lagwatch::watchdog {
+
+void WatchedLoop::SetName(const char* text) {
+  char padded[kMaxNameBytes] = {};
+  strncpy(padded, text, kMaxNameBytes - 1);
+  for (size_t i = 0; i < std::size(name); ++i) {
+    uint64_t word;
+    std::memcpy(&word, padded + i * sizeof word, sizeof word);
+    name[i].store(word, std::memory_order_relaxed);  // published by the generation
+  }
+}
+
+void WatchedLoop::CopyName(char (&text)[kMaxNameBytes]) const {
+  for (size_t i = 0; i < std::size(name); ++i) {
+    uint64_t word = name[i].load(std::memory_order_relaxed);  // published by the generation
+    std::memcpy(text + i * sizeof word, &word, sizeof word);
+  }
+  text[kMaxNameBytes - 1] = '\0';
+}
+
+WatchedLoop* LoopRegistry::Add(const char* name, int tid) {
+  std::lock_guard lock(mutex_);
+  for (WatchedLoop& loop : loops_) {
+    uint32_t generation = loop.generation.load(std::memory_order_relaxed);  // written under the lock
+    if (generation % 2 != 0) continue;
+    loop.tid.store(tid, std::memory_order_relaxed);  // published by the generation
+    loop.SetName(name);
+    loop.generation.store(generation + 1, std::memory_order_release);
+    return &loop;
+  }
+  refused_count_.Add();
+  return nullptr;
+}
+
+void LoopRegistry::Remove(WatchedLoop* loop) {
+  std::lock_guard lock(mutex_);
+  FreePlace(loop);
+}
+
+void LoopRegistry::RemoveThread(int tid) {
+  std::lock_guard lock(mutex_);
+  for (WatchedLoop& loop : loops_) {
+    if (loop.tid.load() == tid) FreePlace(&loop);
+  }
+}
+
+void LoopRegistry::KeepOnlyThread(int parent_tid, int child_tid) {
+  // In the child another thread may have held the lock for ever; nobody else is here, so a new one will do.
+  new (&mutex_) std::mutex;
+  for (WatchedLoop& loop : loops_) {
+    if (loop.tid.load() == parent_tid) {
+      loop.tid.store(child_tid);
+    } else {
+      FreePlace(&loop);
+    }
+  }
+}
+
+void LoopRegistry::FreePlace(WatchedLoop* loop) {
+  uint32_t generation = loop->generation.load();
+  if (generation % 2 == 0) return;
+  loop->probe.Reset();
+  loop->tid.store(0);
+  loop->generation.store(generation + 1);
+}
+
+}  // namespace lagwatch::watchdog

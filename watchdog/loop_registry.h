@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// The loops that are watched. It outlives every monitor, so a loop's handle stays valid whatever the monitor does:
+// before it starts, after it stops, in a forked child.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+
+#include "base/counter.h"
+#include "watchdog/loop_probe.h"
+
+namespace lagwatch::watchdog {
+
+// One watched loop. The probe comes first: it is what the hot path touches.
+struct WatchedLoop {
+  static constexpr size_t kMaxNameBytes = 32;
+
+  LoopProbe probe;
+  std::atomic<uint32_t> generation{0};  // odd: in use; changes when the place is taken or left
+  std::atomic<int32_t> tid{0};
+  std::atomic<uint64_t> name[kMaxNameBytes / sizeof(uint64_t)]{};
+
+  void SetName(const char* text);
+  void CopyName(char (&text)[kMaxNameBytes]) const;
+};
+
+// Thread safety: all methods may be called from any thread.
+class LoopRegistry {
+ public:
+  static constexpr size_t kMaxLoops = 64;
+
+  // Watches a loop of thread `tid`, the caller. Null when there is no place. The loop stays the registry's.
+  // Context: background (a short lock among application threads; the watchdog never takes it).
+  WatchedLoop* Add(const char* name, int tid);
+  // Frees the loop's place. Context: background.
+  void Remove(WatchedLoop* loop);
+  // The same for all loops of a thread that ends. Context: background.
+  void RemoveThread(int tid);
+  // To be called in a forked child by its only thread: keeps that thread's loops, under its new `child_tid`.
+  // Context: background.
+  void KeepOnlyThread(int parent_tid, int child_tid);
+
+  // The places; those in use have an odd generation. Context: watchdog.
+  std::array<WatchedLoop, kMaxLoops>& loops() { return loops_; }
+  // Loops that found no place.
+  uint64_t refused_count() const { return refused_count_.value(); }
+
+ private:
+  void FreePlace(WatchedLoop* loop);
+
+  std::mutex mutex_;
+  std::array<WatchedLoop, kMaxLoops> loops_;
+  base::Counter refused_count_;
+};
+
+}  // namespace lagwatch::watchdog

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "watchdog/loop_watch.h"
+
+#include <algorithm>
+
+#include "base/safe_memory.h"
+#include "policies/expensive_stack.h"
+
+namespace lagwatch::watchdog {
+namespace {
+
+policies::CheckSchedule ScheduleOf(const WatchOptions& options) {
+  return {options.threshold_ns, options.sample_interval_ns, options.ring_size};
+}
+
+// A little under the threshold, because ticks and nanoseconds are converted with a small error and the duration of
+// a dispatch that was called a lag must be on record.
+uint64_t SlowTicks(const WatchTools& tools) {
+  constexpr int64_t kPercent = 98;
+  return tools.tick_scale->ToTicks(tools.options->threshold_ns / 100 * kPercent);
+}
+
+}  // namespace
+
+int64_t LoopWatch::Look(WatchedLoop* loop, const WatchTools& tools) {
+  uint32_t generation = loop->generation.load(std::memory_order_acquire);  // pairs with the registry's stores
+  if (generation != generation_) {
+    Forget(tools);
+    generation_ = generation;
+  }
+  loop->probe.SetSlowTicks(SlowTicks(tools));
+
+  const policies::CheckSchedule schedule = ScheduleOf(*tools.options);
+  int64_t now_ns = tools.clock->MonoNs();
+  const LoopProbe::Dispatch dispatch = loop->probe.Read();
+  if (number_ != 0 && dispatch.number != number_) FinishDispatch(&loop->probe, tools);
+  if (dispatch.number == 0) return now_ns + schedule.idle_sleep_ns();
+  if (number_ == 0) StartDispatch(dispatch, now_ns, tools);
+
+  if (now_ns >= schedule.WindowStartNs(next_check_ns_)) {
+    if (!is_window_open_) OpenWindow(*loop, dispatch.tag, now_ns, tools);
+    if (now_ns >= next_sample_ns_ || now_ns >= next_check_ns_) TakeSample(*loop, now_ns, tools);
+  }
+  if (now_ns >= next_check_ns_) Check(*loop, now_ns, tools);
+
+  int64_t next_ns = is_window_open_ ? std::min(next_sample_ns_, next_check_ns_)
+                                    : schedule.WindowStartNs(next_check_ns_);
+  // The end of a lag is to be on record soon, whatever the next check's date.
+  return is_lagging_ ? std::min(next_ns, now_ns + tools.options->sample_interval_ns) : next_ns;
+}
+
+void LoopWatch::Forget(const WatchTools& tools) {
+  if (number_ != 0) FinishDispatch(nullptr, tools);
+  generation_ = 0;
+}
+
+void LoopWatch::StartDispatch(const LoopProbe::Dispatch& dispatch, int64_t now_ns, const WatchTools& tools) {
+  number_ = dispatch.number;
+  begin_ns_ = now_ns;
+  uint64_t now_ticks = base::ReadTicks();
+  // Another processor's counter may be a little behind.
+  if (dispatch.begin_ticks != LoopProbe::kUntimed && now_ticks > dispatch.begin_ticks) {
+    begin_ns_ -= tools.tick_scale->ToNs(now_ticks - dispatch.begin_ticks);
+  }
+  next_check_ns_ = begin_ns_ + tools.options->threshold_ns;
+  is_window_open_ = false;
+  is_lagging_ = false;
+  report_count_ = 0;
+  annealing_ = policies::Annealing(tools.options->check_period_ns, tools.options->annealing_cap_ns);
+}
+
+void LoopWatch::FinishDispatch(const LoopProbe* probe, const WatchTools& tools) {
+  if (is_lagging_) {
+    uint64_t ticks = probe == nullptr ? 0 : probe->SlowDurationTicks(number_);
+    int64_t duration_ns = ticks != 0 ? tools.tick_scale->ToNs(ticks) : tools.clock->MonoNs() - begin_ns_;
+    for (uint32_t i = 0; i < report_count_; ++i) tools.sink->OnLagEnd(report_ids_[i], duration_ns);
+  }
+  number_ = 0;
+  is_lagging_ = false;
+  is_window_open_ = false;
+}
+
+void LoopWatch::OpenWindow(const WatchedLoop& loop, const char* tag, int64_t now_ns, const WatchTools& tools) {
+  is_window_open_ = true;
+  sample_count_ = 0;
+  next_sample_ns_ = now_ns;
+  base::ReadOwnString(reinterpret_cast<uint64_t>(tag), tag_, sizeof tag_);
+  if (!loop.probe.IsStillIn(number_)) tag_[0] = '\0';  // the string may have been another by then
+  if (!is_lagging_) {  // CPU use is told from the dispatch's first window on
+    window_begin_ns_ = now_ns;
+    thread_cpu_begin_ns_ = base::ThreadCpuNs(loop.tid.load());
+    process_cpu_begin_ns_ = base::ProcessCpuNs();
+  }
+  tools.capturer->RefreshModules();
+}
+
+void LoopWatch::TakeSample(const WatchedLoop& loop, int64_t now_ns, const WatchTools& tools) {
+  LoopSample& sample = ring_[sample_count_ % static_cast<size_t>(tools.options->ring_size)];
+  next_sample_ns_ = now_ns + tools.options->sample_interval_ns;
+  sample.mono_ns = now_ns;
+  tools.capturer->Capture(loop.tid.load(), &sample.stack);
+  // A stack of what came after the dispatch must not be blamed for it.
+  if (!loop.probe.IsStillIn(number_)) return tools.counters->samples_discarded.Add();
+  tools.counters->samples.Add();
+  ++sample_count_;
+}
+
+void LoopWatch::Check(const WatchedLoop& loop, int64_t now_ns, const WatchTools& tools) {
+  if (sample_count_ == 0 || !loop.probe.IsStillIn(number_)) return;  // over: the next look finishes it
+  size_t ring_size = static_cast<size_t>(tools.options->ring_size);
+  size_t count = std::min(sample_count_, ring_size);
+  const LoopSample* samples[WatchOptions::kMaxRingSize];
+  uint64_t innermost[WatchOptions::kMaxRingSize];
+  for (size_t i = 0; i < count; ++i) {
+    samples[i] = &ring_[(sample_count_ - count + i) % ring_size];
+    innermost[i] = samples[i]->stack.InnermostFunctionHash();
+  }
+  const stack::Stack& expensive = samples[policies::PickExpensiveStack({innermost, count})]->stack;
+
+  if (!is_lagging_) tools.counters->lags.Add();
+  uint64_t hash = expensive.FunctionHash();
+  bool is_new = !is_lagging_ || hash != reported_hash_;
+  is_lagging_ = true;
+  reported_hash_ = hash;
+  is_window_open_ = false;
+  if (!is_new) {
+    tools.counters->unchanged_checks.Add();
+    next_check_ns_ = now_ns + annealing_.NextIntervalNs();
+    return;
+  }
+  annealing_.Reset();
+  next_check_ns_ = now_ns + tools.options->check_period_ns;
+  if (report_count_ == kMaxReportsPerLag) return tools.counters->reports_over_lag_limit.Add();
+  Report(loop, {samples, count}, expensive, now_ns, tools);
+}
+
+void LoopWatch::Report(const WatchedLoop& loop, std::span<const LoopSample* const> samples,
+                       const stack::Stack& expensive, int64_t now_ns, const WatchTools& tools) {
+  int32_t tid = loop.tid.load();
+  int64_t wall_ms = tools.clock->WallMs();
+  char name[WatchedLoop::kMaxNameBytes];
+  loop.CopyName(name);
+  report_ids_[report_count_] = base::CreateUuidV7(wall_ms);
+  LagEvent event{};
+  event.id = report_ids_[report_count_];
+  event.lag_id = report_ids_[0];
+  event.ordinal = report_count_;
+  event.loop_name = name;
+  event.tag = tag_;
+  event.tid = tid;
+  event.threshold_ns = tools.options->threshold_ns;
+  event.start_wall_ms = wall_ms - (now_ns - begin_ns_) / base::kNsPerMs;
+  event.detected_mono_ns = now_ns;
+  event.elapsed_ns = now_ns - begin_ns_;
+  event.cpu_window_ns = now_ns - window_begin_ns_;
+  event.cpu_thread_ns = base::ThreadCpuNs(tid) - thread_cpu_begin_ns_;
+  event.cpu_process_ns = base::ProcessCpuNs() - process_cpu_begin_ns_;
+  tools.threads->Capture(tid, samples.back()->stack, tools.capturer);
+  event.samples = samples;
+  event.expensive_stack = &expensive;
+  event.threads = tools.threads->threads();
+  event.threads_dropped = tools.threads->dropped_count();
+  event.modules = &tools.capturer->modules();
+  tools.sink->OnLag(event);
+  ++report_count_;
+  tools.counters->reports.Add();
+}
+
+}  // namespace lagwatch::watchdog

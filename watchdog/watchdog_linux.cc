@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <csignal>
+
+#include "watchdog/watchdog.h"
+
+namespace lagwatch::watchdog {
+namespace {
+
+constexpr size_t kStackBytes = 512 * 1024;
+constexpr int64_t kFirstCalibrationNs = 10 * base::kNsPerMs;
+
+}  // namespace
+
+Watchdog::Watchdog(const WatchOptions& options, LoopRegistry* registry, stack::StackCapturer* capturer,
+                   HangSink* sink)
+    : options_(options),
+      registry_(registry),
+      sink_(sink),
+      threads_(options.max_threads),
+      samples_(new LoopSample[LoopRegistry::kMaxLoops * static_cast<size_t>(options.ring_size)]),
+      watches_(new LoopWatch[LoopRegistry::kMaxLoops]),
+      tools_{&options_, &tick_scale_, &base::SystemClock(), capturer, &threads_, sink, &counters_} {
+  for (size_t i = 0; i < LoopRegistry::kMaxLoops; ++i) {
+    watches_[i].SetRing(samples_.get() + i * static_cast<size_t>(options_.ring_size));
+  }
+}
+
+Watchdog::~Watchdog() { Stop(); }
+
+base::Status Watchdog::Start() {
+  // The thread inherits a full mask, so no signal meant for the application ever lands on it.
+  sigset_t all;
+  sigset_t previous;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &previous);
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, kStackBytes);
+  int error = pthread_create(&thread_, &attributes, &Watchdog::Run, this);
+  pthread_attr_destroy(&attributes);
+  pthread_sigmask(SIG_SETMASK, &previous, nullptr);
+  if (error != 0) return base::IoError("cannot start the watchdog thread", error);
+  is_running_ = true;
+  return {};
+}
+
+void Watchdog::Stop() {
+  if (!is_running_) return;
+  stopping_.store(true);
+  sleeper_.Wake();
+  pthread_join(thread_, nullptr);
+  is_running_ = false;
+}
+
+void* Watchdog::Run(void* self) {
+  pthread_setname_np(pthread_self(), "lagwatch");
+  static_cast<Watchdog*>(self)->RunRounds();
+  return nullptr;
+}
+
+void Watchdog::RunRounds() {
+  const base::Clock& clock = base::SystemClock();
+  tick_scale_.Anchor(base::ReadTicks(), clock.MonoNs());
+  int64_t next_ns = clock.MonoNs() + kFirstCalibrationNs;
+  while (!stopping_.load()) {
+    sleeper_.SleepUntil(next_ns);
+    tick_scale_.Update(base::ReadTicks(), clock.MonoNs());
+    next_ns = tick_scale_.is_known() ? RunRound() : next_ns + kFirstCalibrationNs;
+  }
+}
+
+int64_t Watchdog::RunRound() {
+  int64_t next_ns = base::SystemClock().MonoNs() + options_.check_period_ns;
+  for (size_t i = 0; i < LoopRegistry::kMaxLoops; ++i) {
+    WatchedLoop& loop = registry_->loops()[i];
+    bool is_in_use = loop.generation.load(std::memory_order_acquire) % 2 != 0;  // pairs with the registry's stores
+    if (is_in_use) {
+      next_ns = std::min(next_ns, watches_[i].Look(&loop, tools_));
+    } else {
+      watches_[i].Forget(tools_);
+    }
+  }
+  sink_->OnRoundDone();
+  return next_ns;
+}
+
+}  // namespace lagwatch::watchdog
