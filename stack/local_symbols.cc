@@ -20,7 +20,8 @@ constexpr size_t kMaxNameBytes = 4096;
 constexpr size_t kMaxTables = 64;
 constexpr size_t kMaxTableBytes = 64 << 20;
 
-constexpr unsigned char kHostByteOrder = std::endian::native == std::endian::little ? ELFDATA2LSB : ELFDATA2MSB;
+constexpr unsigned char kHostByteOrder =
+    std::endian::native == std::endian::little ? ELFDATA2LSB : ELFDATA2MSB;
 
 // "/usr/lib/debug/.build-id/ab/cdef….debug"
 std::string DebugFilePath(std::string_view build_id) {
@@ -38,9 +39,12 @@ uint8_t RankOf(const Elf64_Sym& symbol) {
   constexpr uint8_t kSizeUnknown = 3;  // any with a size comes first
   uint8_t rank = symbol.st_size == 0 ? kSizeUnknown : 0;
   switch (ELF64_ST_BIND(symbol.st_info)) {
-    case STB_GLOBAL: return rank;
-    case STB_LOCAL: return rank + 1;
-    default: return rank + 2;
+    case STB_GLOBAL:
+      return rank;
+    case STB_LOCAL:
+      return rank + 1;
+    default:
+      return rank + 2;
   }
 }
 
@@ -65,7 +69,9 @@ class ElfFile {
     return file;
   }
   ElfFile(ElfFile&& other) noexcept
-      : fd_(std::exchange(other.fd_, -1)), size_bytes_(other.size_bytes_), sections_(std::move(other.sections_)) {}
+      : fd_(std::exchange(other.fd_, -1)),
+        size_bytes_(other.size_bytes_),
+        sections_(std::move(other.sections_)) {}
   ElfFile& operator=(ElfFile&&) = delete;
   ~ElfFile() {
     if (fd_ >= 0) close(fd_);
@@ -86,7 +92,8 @@ class ElfFile {
     for (const Elf64_Shdr& section : sections_) {
       std::string symbols;
       if (section.sh_type != section_type || section.sh_link >= sections_.size()) continue;
-      if (!ReadSection(section, &symbols) || !ReadSection(sections_[section.sh_link], &table->names_)) continue;
+      const Elf64_Shdr& names = sections_[section.sh_link];
+      if (!ReadSection(section, &symbols) || !ReadSection(names, &table->names_)) continue;
       for (size_t at = 0; at + sizeof(Elf64_Sym) <= symbols.size(); at += sizeof(Elf64_Sym)) {
         Elf64_Sym symbol;
         std::memcpy(&symbol, symbols.data() + at, sizeof symbol);
@@ -107,15 +114,17 @@ class ElfFile {
   bool ReadSections() {
     Elf64_Ehdr header;
     if (!ReadAt(0, &header, sizeof header)) return false;
-    bool is_native = std::memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 && header.e_ident[EI_CLASS] == ELFCLASS64 &&
-                     header.e_ident[EI_DATA] == kHostByteOrder && header.e_shentsize == sizeof(Elf64_Shdr);
+    bool is_native = std::memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 &&
+                     header.e_ident[EI_CLASS] == ELFCLASS64 && header.e_ident[EI_DATA] == kHostByteOrder &&
+                     header.e_shentsize == sizeof(Elf64_Shdr);
     if (!is_native) return false;
     sections_.resize(header.e_shnum);
     return ReadAt(header.e_shoff, sections_.data(), sections_.size() * sizeof sections_[0]);
   }
 
   bool ReadSection(const Elf64_Shdr& section, std::string* content) const {
-    if (section.sh_type == SHT_NOBITS || section.sh_size > std::min(size_bytes_, kMaxSectionBytes)) return false;
+    uint64_t limit_bytes = std::min(size_bytes_, kMaxSectionBytes);
+    if (section.sh_type == SHT_NOBITS || section.sh_size > limit_bytes) return false;
     content->resize(section.sh_size);
     return ReadAt(section.sh_offset, content->data(), content->size());
   }
@@ -134,7 +143,8 @@ class ElfFile {
       notes.remove_prefix(sizeof note);
       uint64_t description = padded(note.n_namesz);
       if (description + note.n_descsz > notes.size()) break;
-      bool is_build_id = note.n_type == NT_GNU_BUILD_ID && notes.substr(0, note.n_namesz) == std::string_view("GNU", 4);
+      bool is_build_id =
+          note.n_type == NT_GNU_BUILD_ID && notes.substr(0, note.n_namesz) == std::string_view("GNU", 4);
       if (is_build_id) return std::string(notes.substr(description, note.n_descsz));
       notes.remove_prefix(std::min<uint64_t>(description + padded(note.n_descsz), notes.size()));
     }
@@ -166,7 +176,9 @@ std::string_view FunctionTable::NameOf(const Function& function) const {
 }
 
 void FunctionTable::Sort() {
-  auto key = [](const Function& function) { return std::tuple(function.begin, function.rank, ~function.end); };
+  auto key = [](const Function& function) {
+    return std::tuple(function.begin, function.rank, ~function.end);
+  };
   std::sort(functions_.begin(), functions_.end(), [&](const Function& a, const Function& b) {
     return key(a) == key(b) ? NameOf(a) < NameOf(b) : key(a) < key(b);
   });
@@ -178,8 +190,9 @@ void FunctionTable::Sort() {
 }
 
 std::optional<std::string> FunctionTable::NameAt(uint64_t offset) const {
-  auto after = std::upper_bound(functions_.begin(), functions_.end(), offset,
-                                [](uint64_t place, const Function& function) { return place < function.begin; });
+  auto after =
+      std::upper_bound(functions_.begin(), functions_.end(), offset,
+                       [](uint64_t place, const Function& function) { return place < function.begin; });
   while (after != functions_.begin()) {
     const Function& function = *--after;
     if (offset < function.end || offset == function.begin) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of functions from the symbol tables of the files on this machine: .symtab of the module, of its separate
-// debug file under /usr/lib/debug/.build-id, else .dynsym. The files are read, not mapped, and not a byte of them is
-// trusted: one that shrinks or is damaged yields no name, never a fault.
+// Names of functions from the symbol tables of the files on this machine: .symtab of the module, of its
+// separate debug file under /usr/lib/debug/.build-id, else .dynsym. The files are read, not mapped, and not a
+// byte of them is trusted: one that shrinks or is damaged yields no name, never a fault.
 // Context: background. Not thread-safe.
 #pragma once
 
@@ -18,11 +18,11 @@ namespace lagwatch::stack {
 // The functions of one module, for looking up by offset.
 class FunctionTable {
  public:
-  // `module_path`'s functions, or none (an empty table) when the file is gone or its build id is not `build_id`.
+  // `module_path`'s functions; an empty table when the file is gone or its build id is not `build_id`.
   static FunctionTable Load(const std::string& module_path, std::string_view build_id);
 
-  // The function that covers `offset`, the innermost where several do. Of several names at one address, a global
-  // one is taken before a local before a weak one.
+  // The function that covers `offset`, the innermost where several do. Of several names at one address, a
+  // global one is taken before a local before a weak one.
   std::optional<std::string> NameAt(uint64_t offset) const;
   size_t size_bytes() const { return functions_.size() * sizeof functions_[0] + names_.size(); }
 
@@ -45,9 +45,9 @@ class FunctionTable {
 
 class LocalSymbols {
  public:
-  // The name, as in the symbol table (mangled), of the function at `offset` (in the module's own address space) of
-  // the file `path`. None when the file is not there any more, has another build id (raw bytes), or names nothing
-  // there. Tables are kept, the last used ones, up to some 64 MiB.
+  // The name, as in the symbol table (mangled), of the function at `offset` (in the module's own address
+  // space) of the file `path`. None when the file is not there any more, has another build id (raw bytes), or
+  // names nothing there. Tables are kept, the last used ones, up to some 64 MiB.
   std::optional<std::string> NameOf(const std::string& path, std::string_view build_id, uint64_t offset);
 
  private:

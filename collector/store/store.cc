@@ -148,12 +148,14 @@ bool Store::InsertEnd(const report::LagEnd& end) {
 }
 
 void Store::InsertCluster(const Cluster& cluster) {
+  // Names come from clients and may be no UTF-8.
+  auto replace = nlohmann::json::error_handler_t::replace;
+  std::string frames = nlohmann::json(cluster.frames).dump(-1, ' ', /*ensure_ascii=*/false, replace);
   database_
       .Use(
           "INSERT INTO clusters (key, level, parent, frames, via) VALUES (?, ?, NULLIF(?, ''), ?, ?)"
           " ON CONFLICT (key) DO UPDATE SET via = excluded.via WHERE via = '' AND excluded.via != ''")
-      .Bind(cluster.key, int64_t{cluster.level}, cluster.parent_key, nlohmann::json(cluster.frames).dump(),
-            cluster.via)
+      .Bind(cluster.key, int64_t{cluster.level}, cluster.parent_key, frames, cluster.via)
       .Run();
 }
 

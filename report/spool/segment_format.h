@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bytes and the file names of a spool, drawn in docs/design/spool.md. Part of the on-disk format: what is here
-// never changes its meaning. Context: watchdog; pure.
+// The bytes and the file names of a spool, drawn in docs/design/spool.md. Part of the on-disk format: what is
+// here never changes its meaning.
+// Context: watchdog; pure.
 #pragma once
 
 #include <bit>
@@ -41,9 +42,9 @@ inline void FrameRecord(RecordType type, size_t payload_bytes, char* record) {
 }
 
 // How a segment's file name ends.
-inline constexpr std::string_view kNewSuffix = ".new";            // not yet locked; empty
-inline constexpr std::string_view kOpenSuffix = ".open";          // being written by who holds its lock
-inline constexpr std::string_view kSealedSuffix = ".seg";         // complete
-inline constexpr std::string_view kRejectedSuffix = ".rejected";  // records that a collector refused, kept for people
+inline constexpr std::string_view kNewSuffix = ".new";     // not yet locked; empty
+inline constexpr std::string_view kOpenSuffix = ".open";   // being written by who holds its lock
+inline constexpr std::string_view kSealedSuffix = ".seg";  // complete
+inline constexpr std::string_view kRejectedSuffix = ".rejected";  // what a collector refused, for people
 
 }  // namespace lagwatch::report

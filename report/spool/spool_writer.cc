@@ -12,7 +12,7 @@ using base::Result;
 using base::Status;
 using base::StatusCode;
 
-constexpr size_t kSequenceDigits = 6;     // at least: names sort by age for the first million segments
+constexpr size_t kSequenceDigits = 6;      // at least: names sort by age for the first million segments
 constexpr size_t kMaxSequenceDigits = 10;  // of a uint32_t
 
 char* Put(std::string_view text, char* at) { return std::copy(text.begin(), text.end(), at); }
@@ -29,7 +29,8 @@ char* PutSequence(uint32_t sequence, char* at) {
 }  // namespace
 
 Result<std::unique_ptr<SpoolWriter>> SpoolWriter::Create(base::Env* env, const std::string& directory,
-                                                         const base::Uuid& session, const SpoolLimits& limits) {
+                                                         const base::Uuid& session,
+                                                         const SpoolLimits& limits) {
   std::string path_prefix = directory + "/" + base::ToString(session) + "-";
   if (path_prefix.size() + kMaxSequenceDigits + kOpenSuffix.size() >= Path::kMaxBytes) {
     return Status(StatusCode::kInvalid, "the spool directory's path is too long: choose a shorter one");
@@ -77,8 +78,8 @@ bool SpoolWriter::TryAppend(RecordType type, std::string_view payload) {
 }
 
 bool SpoolWriter::OpenSegment() {
-  // Under its own name a segment is always locked: else a reader that looks between the two system calls would
-  // take it for a dead process's.
+  // Under its own name a segment is always locked: else a reader that looks between the two system calls
+  // would take it for a dead process's.
   Path unlocked = SegmentPath(kNewSuffix);
   if (env_->CreateLocked(unlocked.text, &fd_) != 0) {
     fd_ = -1;
@@ -115,7 +116,8 @@ SpoolWriter::Path SpoolWriter::SegmentPath(std::string_view suffix) const {
 }
 
 SpoolCounters SpoolWriter::counters() const {
-  return {.records_written = records_written_, .records_dropped = records_dropped_,
+  return {.records_written = records_written_,
+          .records_dropped = records_dropped_,
           .segments_sealed = segments_sealed_};
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Puts records on disk so that they survive the program being killed. Format: docs/design/spool.md.
-// A record is in the page cache when Append() returns: a crash or SIGKILL of the program loses nothing, a crash of the
-// machine may lose the last seconds (nothing is fsynced: the disk may be what the program hangs on).
+// A record is in the page cache when Append() returns: a crash or SIGKILL of the program loses nothing, a
+// crash of the machine may lose the last seconds: nothing is fsynced, for the disk may be what the program
+// hangs on.
 #pragma once
 
 #include <atomic>
@@ -36,14 +37,15 @@ class SpoolWriter {
   // Makes the directory and allocates all that will ever be needed; writes no file yet. `env` is borrowed.
   // Errors: kIo, kInvalid for a path that is too long. Context: background.
   static base::Result<std::unique_ptr<SpoolWriter>> Create(base::Env* env, const std::string& directory,
-                                                           const base::Uuid& session, const SpoolLimits& limits);
+                                                           const base::Uuid& session,
+                                                           const SpoolLimits& limits);
   // Seals what was written. Context: background.
   ~SpoolWriter();
   SpoolWriter(const SpoolWriter&) = delete;
   SpoolWriter& operator=(const SpoolWriter&) = delete;
 
-  // Writes one record with one write(2). False when it was dropped (and counted): the disk is full, the payload is
-  // too long. What was written before stays readable. Context: watchdog.
+  // Writes one record with one write(2). False when it was dropped (and counted): the disk is full, the
+  // payload is too long. What was written before stays readable. Context: watchdog.
   bool Append(RecordType type, std::string_view payload);
   // Hands the records written so far to the uploader; the next Append starts a new segment. Does nothing when
   // there are none, so it may be called at every tick. Context: watchdog.

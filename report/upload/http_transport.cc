@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cctype>
 
 namespace lagwatch::report {
 namespace {
@@ -22,7 +23,9 @@ constexpr size_t kMaxMessageBytes = 300;
 template <auto Free>
 struct FreeWith {
   template <typename T>
-  void operator()(T* handle) const { Free(handle); }
+  void operator()(T* handle) const {
+    Free(handle);
+  }
 };
 using EasyHandle = std::unique_ptr<CURL, FreeWith<curl_easy_cleanup>>;
 using MultiHandle = std::unique_ptr<CURLM, FreeWith<curl_multi_cleanup>>;
@@ -38,7 +41,9 @@ size_t TakeAnswer(char* bytes, size_t /*one*/, size_t count, void* context) {
 // What the server said may end in a log: one line, no control characters.
 std::string OneLine(std::string text) {
   text.resize(std::min(text.size(), kMaxMessageBytes));
-  std::replace_if(text.begin(), text.end(), [](unsigned char byte) { return byte < ' ' || byte == 0x7f; }, ' ');
+  for (char& byte : text) {
+    if (std::iscntrl(static_cast<unsigned char>(byte))) byte = ' ';
+  }
   return text;
 }
 
@@ -47,10 +52,13 @@ UploadAnswer::Kind KindOf(long http_status) {
   switch (http_status) {
     case 400:
     case 413:
-    case 415: return UploadAnswer::Kind::kRejected;
+    case 415:
+      return UploadAnswer::Kind::kRejected;
     case 401:
-    case 403: return UploadAnswer::Kind::kUnauthorized;
-    default: return UploadAnswer::Kind::kTryLater;
+    case 403:
+      return UploadAnswer::Kind::kUnauthorized;
+    default:
+      return UploadAnswer::Kind::kTryLater;
   }
 }
 
@@ -151,7 +159,8 @@ CURLcode HttpTransport::Perform() {
   int running = 1;
   while (state == CURLM_OK && running != 0 && !is_aborted_) {
     state = curl_multi_perform(multi_.get(), &running);
-    if (state == CURLM_OK && running != 0) state = curl_multi_poll(multi_.get(), nullptr, 0, kPollMs, nullptr);
+    bool has_to_wait = state == CURLM_OK && running != 0;
+    if (has_to_wait) state = curl_multi_poll(multi_.get(), nullptr, 0, kPollMs, nullptr);
   }
   int messages_left;
   CURLMsg* message = curl_multi_info_read(multi_.get(), &messages_left);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transport over HTTP(S), by libcurl: POST {endpoint}/v1/reports. Connections are kept, redirects are not followed,
-// proxies are taken from the environment, nothing is printed and no signal is used.
+// Transport over HTTP(S), by libcurl: POST {endpoint}/v1/reports. Connections are kept, redirects are not
+// followed, proxies are taken from the environment, nothing is printed and no signal is used.
 // Context: background. The thread that posts should have SIGPIPE blocked or ignored: OpenSSL may raise it.
 #pragma once
 
@@ -17,7 +17,7 @@ struct HttpTransportOptions {
   std::string key;       // sent as a bearer token; none when empty
 };
 
-// Errors: kInvalid when the endpoint is no URL or the key could not stand in a header; kInternal without memory.
+// Errors: kInvalid when the endpoint or the key cannot be one; kInternal when libcurl cannot be set up.
 base::Result<std::unique_ptr<Transport>> CreateHttpTransport(const HttpTransportOptions& options);
 
 }  // namespace lagwatch::report

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sends a spool's segments, oldest first, and removes them once the collector has answered. Several processes may
-// send one spool: reports have ids, so what is sent twice is stored once, and a segment that vanishes was sent.
+// Sends a spool's segments, oldest first, and removes them once the collector has answered. Several processes
+// may send one spool: reports have ids, so what is sent twice is stored once; a vanished segment was sent.
 // Context: background. Not thread-safe but for stats().
 #pragma once
 
@@ -34,7 +34,7 @@ class SpoolSender {
   SpoolSender(base::Env* env, const std::string& spool_directory, Transport* transport, FrameNamer* namer);
 
   // Sends as many whole segments as one request takes, at least one. None when there is nothing to send.
-  // kDelivered: those segments are done with, what the collector refused of them is set aside. Else all are kept.
+  // kDelivered: those segments are done with, what the collector refused is set aside. Else all are kept.
   std::optional<UploadAnswer> UploadOnce();
   // How many segments wait to be sent.
   size_t CountSegmentsLeft() const;

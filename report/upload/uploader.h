@@ -25,20 +25,20 @@ size_t DrainSpool(SpoolSender* sender, int64_t deadline_mono_ns);
 // Thread safety: Start and Stop from one thread, Wake from any.
 class Uploader {
  public:
-  // `sender` and `transport`, the one that it sends by, are borrowed. `request_seal` asks the writer, in whatever
-  // thread it lives, to seal its segment; it is called before each look at the spool.
+  // `sender` and `transport`, the one that it sends by, are borrowed. `request_seal` asks the writer, in
+  // whatever thread it lives, to seal its segment; it is called before each look at the spool.
   Uploader(SpoolSender* sender, Transport* transport, std::function<void()> request_seal);
   ~Uploader();  // stops at once
   Uploader(const Uploader&) = delete;
   Uploader& operator=(const Uploader&) = delete;
 
-  // Starts the thread "lagwatch-upload", with all signals blocked. At most once. Errors: kUnavailable when the
-  // system has no thread to give.
+  // Starts the thread "lagwatch-upload", with all signals blocked. At most once. Errors: kUnavailable when
+  // the system has no thread to give.
   base::Status Start();
   // Looks at the spool now rather than at the next second; a wait after a failure is not cut short.
   void Wake() { sleeper_.Wake(); }
-  // Sends what is sealed by now, for at most `flush_deadline_ms`, and ends the thread. A collector that asked to wait
-  // longer is left alone. The transport is aborted: neither can be used again.
+  // Sends what is sealed by now, for at most `flush_deadline_ms`, and ends the thread. A collector that asked
+  // to wait longer is left alone. The transport is aborted: neither can be used again.
   void Stop(int64_t flush_deadline_ms);
 
  private:

@@ -27,10 +27,12 @@ class OneAnswerServer {
  public:
   // An empty answer means none at all: the connection hangs.
   explicit OneAnswerServer(std::string answer) : answer_(std::move(answer)) {
-    sockaddr_in address{.sin_family = AF_INET, .sin_port = 0, .sin_addr = {htonl(INADDR_LOOPBACK)}, .sin_zero = {}};
+    sockaddr_in address{
+        .sin_family = AF_INET, .sin_port = 0, .sin_addr = {htonl(INADDR_LOOPBACK)}, .sin_zero = {}};
     socklen_t size = sizeof address;
     listener_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    bool is_up = bind(listener_, reinterpret_cast<sockaddr*>(&address), size) == 0 && listen(listener_, 8) == 0 &&
+    bool is_up = bind(listener_, reinterpret_cast<sockaddr*>(&address), size) == 0 &&
+                 listen(listener_, 8) == 0 &&
                  getsockname(listener_, reinterpret_cast<sockaddr*>(&address), &size) == 0;
     if (!is_up) throw std::runtime_error("cannot listen on the loopback interface");
     endpoint_ = "http://127.0.0.1:" + std::to_string(ntohs(address.sin_port));
@@ -83,8 +85,10 @@ class OneAnswerServer {
   std::thread thread_;
 };
 
-std::string HttpAnswer(const std::string& status, const std::string& headers = "", const std::string& body = "{}") {
-  return "HTTP/1.1 " + status + "\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: " +
+std::string HttpAnswer(const std::string& status, const std::string& headers = "",
+                       const std::string& body = "{}") {
+  return "HTTP/1.1 " + status +
+         "\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: " +
          std::to_string(body.size()) + "\r\n" + headers + "\r\n" + body;
 }
 
@@ -134,7 +138,8 @@ TEST(HttpTransport, EachStatusHasItsMeaning) {
 }
 
 TEST(HttpTransport, HandsOnRetryAfterAndTheReasonOnOneLine) {
-  UploadAnswer answer = AnswerTo(HttpAnswer("503 Unavailable", "Retry-After: 120\r\n", "{\"error\":\n\x1b[1m\"full\"}"));
+  UploadAnswer answer =
+      AnswerTo(HttpAnswer("503 Unavailable", "Retry-After: 120\r\n", "{\"error\":\n\x1b[1m\"full\"}"));
   EXPECT_EQ(answer.retry_after_s, 120);
   EXPECT_EQ(answer.http_status, 503);
   EXPECT_EQ(answer.message, "the collector answered 503 {\"error\":  [1m\"full\"}");
@@ -142,13 +147,15 @@ TEST(HttpTransport, HandsOnRetryAfterAndTheReasonOnOneLine) {
 
 TEST(HttpTransport, FollowsNoRedirect) {
   OneAnswerServer elsewhere(HttpAnswer("200 OK"));
-  UploadAnswer answer = AnswerTo(HttpAnswer("307 Temporary Redirect", "Location: " + elsewhere.endpoint() + "/\r\n"));
+  UploadAnswer answer =
+      AnswerTo(HttpAnswer("307 Temporary Redirect", "Location: " + elsewhere.endpoint() + "/\r\n"));
   EXPECT_EQ(answer.kind, Kind::kTryLater);
   EXPECT_EQ(answer.http_status, 307);
 }
 
 TEST(HttpTransport, ALoginPageIsNoCollector) {
-  UploadAnswer answer = AnswerTo("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 5\r\n\r\nlogin");
+  UploadAnswer answer =
+      AnswerTo("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 5\r\n\r\nlogin");
   EXPECT_EQ(answer.kind, Kind::kTryLater);
   EXPECT_THAT(answer.message, HasSubstr("not a lagwatch collector"));
 }
@@ -188,7 +195,8 @@ TEST(HttpTransport, AbortEndsAPostThatHangs) {
 }
 
 TEST(HttpTransport, UnusableOptionsAreRefusedInWords) {
-  for (const char* endpoint : {"", "lag.example.com", "ftp://lag.example.com", "https://lag.example.com/a b"}) {
+  for (const char* endpoint :
+       {"", "lag.example.com", "ftp://lag.example.com", "https://lag.example.com/a b"}) {
     auto transport = CreateHttpTransport({.endpoint = endpoint, .key = ""});
     ASSERT_FALSE(transport.ok()) << endpoint;
     EXPECT_EQ(transport.status().code(), base::StatusCode::kInvalid);

@@ -21,7 +21,8 @@ class KnownNames final : public FrameNamer {
  public:
   explicit KnownNames(std::map<Asked, std::string> names) : names_(std::move(names)) {}
 
-  std::optional<std::string> NameOf(const std::string& path, std::string_view build_id, uint64_t offset) override {
+  std::optional<std::string> NameOf(const std::string& path, std::string_view build_id,
+                                    uint64_t offset) override {
     asked.emplace_back(path, build_id, offset);
     auto known = names_.find(asked.back());
     return known == names_.end() ? std::nullopt : std::optional(known->second);

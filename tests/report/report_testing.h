@@ -69,7 +69,8 @@ inline base::Uuid IdOf(std::string_view text) { return *base::TryUuidFromBytes(t
 inline std::string EncodedLagEnd(const base::Uuid& report_id, int64_t duration_ns = 1) {
   char bytes[128];
   report::FixedBuffer buffer(bytes, sizeof bytes);
-  if (!report::EncodeLagEnd(report_id, duration_ns, &buffer)) throw std::runtime_error("the buffer is too small");
+  if (!report::EncodeLagEnd(report_id, duration_ns, &buffer))
+    throw std::runtime_error("the buffer is too small");
   return std::string(buffer.content());
 }
 
@@ -97,7 +98,8 @@ inline void EncodeFullReport(report::ReportEncoder* encoder) {
                       .cpu_process_ns = 1'900'000'000});
   uint32_t program = encoder->AddModule("/opt/editor", "build-one", 0x400000);
   uint32_t library = encoder->AddModule("/lib/libc.so.6", "build-two", 0x7f0000000000);
-  const report::EncodedFrame waiting[] = {{library, 0x1234, 0x1200}, {program, 0x42, 0}, {report::kNoModule, 0xdead, 0}};
+  const report::EncodedFrame waiting[] = {
+      {library, 0x1234, 0x1200}, {program, 0x42, 0}, {report::kNoModule, 0xdead, 0}};
   const report::EncodedFrame running[] = {{program, 0x99, 0x90}};
   uint32_t wait_stack = encoder->AddStack(waiting, report::Completeness::kIncomplete);
   uint32_t run_stack = encoder->AddStack(running, report::Completeness::kComplete);

@@ -41,7 +41,7 @@ class ScriptedTransport final : public report::Transport {
   using Payloads = std::vector<std::string>;
   using Script = std::function<report::UploadAnswer(const Payloads& payloads)>;
 
-    static Script Always(report::UploadAnswer::Kind kind) {
+  static Script Always(report::UploadAnswer::Kind kind) {
     return [kind](const Payloads&) { return report::UploadAnswer{.kind = kind, .message = "as scripted"}; };
   }
 
@@ -69,7 +69,9 @@ class ScriptedTransport final : public report::Transport {
 // Knows no name.
 class NoNames final : public report::FrameNamer {
  public:
-  std::optional<std::string> NameOf(const std::string&, std::string_view, uint64_t) override { return std::nullopt; }
+  std::optional<std::string> NameOf(const std::string&, std::string_view, uint64_t) override {
+    return std::nullopt;
+  }
 };
 
 }  // namespace lagwatch::testing

@@ -136,8 +136,10 @@ int ExitStatusOfChild(const std::function<int()>& body) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-// Appends records of `payload_bytes` until one is dropped, lets `make_room`, appends one more; checks the content.
-bool SurvivesAFullDisk(const std::string& directory, size_t payload_bytes, const std::function<bool()>& make_room) {
+// Appends records of `payload_bytes` until one is dropped, lets `make_room`, appends one more; checks the
+// content.
+bool SurvivesAFullDisk(const std::string& directory, size_t payload_bytes,
+                       const std::function<bool()>& make_room) {
   auto writer = SpoolWriter::Create(&base::SystemEnv(), directory, base::CreateUuidV7(1), SpoolLimits{});
   if (!writer.ok()) return false;
   std::string payload(payload_bytes, 'p');
@@ -161,8 +163,9 @@ TEST(SpoolOnARealDisk, AFileSizeLimitCutsAWriteShortAndNothingIsLost) {
                 rlimit wanted{bytes, limit.rlim_max};
                 return setrlimit(RLIMIT_FSIZE, &wanted) == 0;
               };
-              bool is_fine = set_limit(10'000) &&
-                             SurvivesAFullDisk(spool.path(), 3'000, [&] { return set_limit(limit.rlim_max); });
+              bool is_fine = set_limit(10'000) && SurvivesAFullDisk(spool.path(), 3'000, [&] {
+                               return set_limit(limit.rlim_max);
+                             });
               return is_fine ? 0 : 1;
             }),
             0);
@@ -178,8 +181,8 @@ TEST(SpoolOnARealDisk, AFullFileSystemDropsRecordsAndNothingIsLost) {
     }
     std::string ballast = mount_point / "ballast";
     lagwatch::testing::WriteFile(ballast, std::string(20'000, 'b'));
-    bool is_fine = SurvivesAFullDisk(mount_point / "spool", 3'000,
-                                     [&] { return std::filesystem::remove(ballast); });
+    bool is_fine =
+        SurvivesAFullDisk(mount_point / "spool", 3'000, [&] { return std::filesystem::remove(ballast); });
     return is_fine ? 0 : 1;
   });
   if (status == kSkipped) GTEST_SKIP() << "this system lets us mount nothing";

@@ -44,7 +44,9 @@ class SpoolSenderTest : public ::testing::Test {
   lagwatch::testing::ScopedTempDirectory spool_;
   lagwatch::testing::FaultEnv env_;
   std::unique_ptr<SpoolWriter> writer_ =
-      SpoolWriter::Create(&base::SystemEnv(), spool_.path(), base::CreateUuidV7(1), {.segment_bytes = 64 << 20}).value();
+      SpoolWriter::Create(&base::SystemEnv(), spool_.path(), base::CreateUuidV7(1),
+                          {.segment_bytes = 64 << 20})
+          .value();
   ScriptedTransport transport_;
   lagwatch::testing::NoNames namer_;
   SpoolSender sender_{&env_, spool_.path(), &transport_, &namer_};

@@ -115,7 +115,8 @@ TEST_F(Spool, SegmentsAreSealedBeforeTheyOutgrowTheirLimit) {
 TEST_F(Spool, ARecordLongerThanASegmentHasOneOfItsOwn) {
   auto writer = NewWriter({.segment_bytes = 64, .record_bytes = 1000});
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(writer->Append(RecordType::kReport, std::string(900, 'a' + i)));
-  EXPECT_THAT(AllPayloads(), ElementsAre(std::string(900, 'a'), std::string(900, 'b'), std::string(900, 'c')));
+  EXPECT_THAT(AllPayloads(),
+              ElementsAre(std::string(900, 'a'), std::string(900, 'b'), std::string(900, 'c')));
 }
 
 TEST_F(Spool, ATooLongRecordIsDroppedAndCounted) {
@@ -197,7 +198,8 @@ TEST(SpoolDamage, AFlippedBitCostsOnlyTheRecordThatHoldsIt) {
     damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ (1 << bit % 8));
     Segment segment = ParseSegment(damaged);
     ASSERT_EQ(segment.records.size(), 2u) << bit;
-    for (const SpoolRecord& record : segment.records) EXPECT_THAT(payloads, ::testing::Contains(record.payload));
+    for (const SpoolRecord& record : segment.records)
+      EXPECT_THAT(payloads, ::testing::Contains(record.payload));
     EXPECT_GT(segment.skipped_bytes, 0u);
   }
 }
@@ -233,7 +235,8 @@ TEST_F(Spool, EveryAcknowledgedRecordOutlivesAKill) {
   if (child == 0) AppendForEver(writer.get(), acknowledgements[1]);
   close(acknowledgements[1]);
   int last = -1;
-  while (last < 250) ASSERT_EQ(read(acknowledgements[0], &last, sizeof last), static_cast<ssize_t>(sizeof last));
+  while (last < 250)
+    ASSERT_EQ(read(acknowledgements[0], &last, sizeof last), static_cast<ssize_t>(sizeof last));
   kill(child, SIGKILL);
   waitpid(child, nullptr, 0);
   while (read(acknowledgements[0], &last, sizeof last) == sizeof last) {

@@ -11,7 +11,9 @@ using Kind = UploadAnswer::Kind;
 constexpr uint64_t kLeastRandom = 0;
 constexpr int64_t kCapMs = 300'000;
 
-UploadAnswer Answer(Kind kind, int64_t retry_after_s = 0) { return {.kind = kind, .retry_after_s = retry_after_s}; }
+UploadAnswer Answer(Kind kind, int64_t retry_after_s = 0) {
+  return {.kind = kind, .retry_after_s = retry_after_s};
+}
 
 TEST(UploadPacing, GoesOnAtOnceAfterASuccessAndPollsWhenIdle) {
   UploadPacing pacing;

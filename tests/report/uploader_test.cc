@@ -131,7 +131,8 @@ TEST_F(UploaderOverAScript, TheThreadHasItsNameAndTakesNoSignals) {
     name = text;
     sigset_t mask;
     pthread_sigmask(SIG_SETMASK, nullptr, &mask);
-    takes_signals = !sigismember(&mask, SIGTERM) || !sigismember(&mask, SIGPIPE) || !sigismember(&mask, SIGCHLD);
+    takes_signals =
+        !sigismember(&mask, SIGTERM) || !sigismember(&mask, SIGPIPE) || !sigismember(&mask, SIGCHLD);
     return UploadAnswer{.kind = Kind::kDelivered};
   };
   Spool("a");

@@ -101,7 +101,8 @@ std::vector<ListedSymbol> FunctionsByNm(const std::string& options, const std::s
     uint64_t size;
     char type;
     std::string name;
-    if (!(fields >> std::hex >> begin >> size >> type >> name) || std::strchr("tTwWi", type) == nullptr) continue;
+    if (!(fields >> std::hex >> begin >> size >> type >> name) || std::strchr("tTwWi", type) == nullptr)
+      continue;
     symbols.push_back({begin, begin + size, name.substr(0, name.find('@', 1))});
   }
   return symbols;
@@ -173,7 +174,8 @@ TEST(LocalSymbols, AgreesWithNmOnThisProgram) {
 TEST(LocalSymbols, AgreesWithNmOnLibC) {
   auto symbols = FunctionsByNm("-D", LibC().path);
   ASSERT_GT(symbols.size(), 1000u);
-  auto more = FunctionsByNm("", std::filesystem::exists(DebugFileOf(LibC())) ? DebugFileOf(LibC()) : LibC().path);
+  auto more =
+      FunctionsByNm("", std::filesystem::exists(DebugFileOf(LibC())) ? DebugFileOf(LibC()) : LibC().path);
   symbols.insert(symbols.end(), more.begin(), more.end());
   ExpectNamesAgree(LibC(), symbols);
 }
@@ -185,7 +187,8 @@ TEST(LocalSymbols, TheSeparateDebugFileNamesWhatTheModuleDoesNot) {
   LocalSymbols local;
   size_t named = 0;
   for (const ListedSymbol& symbol : FunctionsByNm("", DebugFileOf(LibC()))) {
-    if (!exported.contains(symbol.begin)) named += local.NameOf(LibC().path, LibC().build_id, symbol.begin).has_value();
+    if (!exported.contains(symbol.begin))
+      named += local.NameOf(LibC().path, LibC().build_id, symbol.begin).has_value();
   }
   EXPECT_GT(named, 1000u);
 }
@@ -260,9 +263,12 @@ TEST_F(LocalSymbolsOfFiles, DamagedFilesYieldNamesOrNone) {
     // The headers and the section table decide what is read: half of the damage is done there.
     auto place = [&]() -> size_t {
       switch (random() % 4) {
-        case 0: return random() % sizeof header;
-        case 1: return header.e_shoff + random() % (header.e_shnum * sizeof(ElfW(Shdr)));
-        default: return random() % bytes.size();
+        case 0:
+          return random() % sizeof header;
+        case 1:
+          return header.e_shoff + random() % (header.e_shnum * sizeof(ElfW(Shdr)));
+        default:
+          return random() % bytes.size();
       }
     };
     for (size_t flips = 1 + random() % 20; flips > 0; --flips) bytes[place()] = static_cast<char>(random());

@@ -11,7 +11,16 @@
 
 namespace lagwatch::testing {
 
-enum class EnvCall { kCreateLocked, kAppend, kTruncate, kRename, kRemove, kCreateDirectories, kList, kReadAll };
+enum class EnvCall {
+  kCreateLocked,
+  kAppend,
+  kTruncate,
+  kRename,
+  kRemove,
+  kCreateDirectories,
+  kList,
+  kReadAll
+};
 
 class FaultEnv final : public base::Env {
  public:

@@ -112,8 +112,16 @@ std::string CheckId(const std::string& id) {
 
 using Run = int (*)(const Flags&);
 
-CLI::App* AddCommand(CLI::App* app, const char* name, const char* description, Run run,
-                     const std::shared_ptr<Flags>& flags, int* exit_code) {
+struct Command {
+  CLI::App* app;
+  Flags* flags;  // as long as `app`
+};
+
+// Flags are each command's own: CLI11 would let one command's environment change another's.
+Command AddCommand(CLI::App* app, const char* name, const char* description, Run run,
+                   const LoadRecords& load_records, int* exit_code) {
+  auto flags = std::make_shared<Flags>();
+  flags->load_records = load_records;
   CLI::App* command = app->add_subcommand(name, description);
   auto* endpoint = command->add_option("--endpoint", flags->endpoint,
                                        "The collector's URL (env:LAGWATCH_ENDPOINT), http://127.0.0.1:8790");
@@ -126,36 +134,35 @@ CLI::App* AddCommand(CLI::App* app, const char* name, const char* description, R
       ->excludes(endpoint);
   command->add_flag("--json", flags->json, "Print JSON");
   command->callback([run, flags, exit_code] { *exit_code = run(*flags); });
-  return command;
+  return {command, flags.get()};
 }
 
-void AddListFlags(CLI::App* command, Flags* flags) {
-  command->add_option("--app", flags->app, "Only this program's");
-  command->add_option("--limit", flags->limit, "At most so many")
+void AddListFlags(const Command& command) {
+  command.app->add_option("--app", command.flags->app, "Only this program's");
+  command.app->add_option("--limit", command.flags->limit, "At most so many")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
 }
 
 }  // namespace
 
-void AddReadCommands(CLI::App* app, LoadRecords load_records, int* exit_code) {
-  auto flags = std::make_shared<Flags>();
-  flags->load_records = std::move(load_records);
-
-  CLI::App* clusters = AddCommand(app, "clusters", "Show what froze, the costliest cause first",
-                                  &ShowClusters, flags, exit_code);
-  AddListFlags(clusters, flags.get());
-  clusters->add_option("--level", flags->level, "1: causes by their innermost 2 frames; 2: by 4")
+void AddReadCommands(CLI::App* app, const LoadRecords& load_records, int* exit_code) {
+  Command clusters = AddCommand(app, "clusters", "Show what froze, the costliest cause first", &ShowClusters,
+                                load_records, exit_code);
+  AddListFlags(clusters);
+  clusters.app->add_option("--level", clusters.flags->level, "1: causes by their innermost 2 frames; 2: by 4")
       ->check(CLI::IsMember({1, 2}))
       ->capture_default_str();
 
-  CLI::App* reports =
-      AddCommand(app, "reports", "List reports, the newest first", &ShowReports, flags, exit_code);
-  AddListFlags(reports, flags.get());
-  reports->add_option("--cluster", flags->cluster, "Only those of the cluster with this key");
+  Command reports =
+      AddCommand(app, "reports", "List reports, the newest first", &ShowReports, load_records, exit_code);
+  AddListFlags(reports);
+  reports.app->add_option("--cluster", reports.flags->cluster, "Only those of the cluster with this key");
 
-  CLI::App* report = AddCommand(app, "report", "Show one report in full", &ShowReport, flags, exit_code);
-  report->add_option("ID", flags->id, "The report's id, or its beginning")->required()->check(&CheckId);
+  Command report = AddCommand(app, "report", "Show one report in full", &ShowReport, load_records, exit_code);
+  report.app->add_option("ID", report.flags->id, "The report's id, or its beginning")
+      ->required()
+      ->check(&CheckId);
 }
 
 }  // namespace lagwatch::tools

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// The commands as people type them, against a real collector and a spool.
+#include "tools/read/read_commands.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdlib>
+
+#include "collector/http/http_server.h"
+#include "tests/testing/sample_report.h"
+
+namespace lagwatch::tools {
+namespace {
+
+using testing::EncodeBatch;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using testing::SampleReport;
+
+constexpr int kUsage = 2;
+
+struct Outcome {
+  int exit_code = 0;
+  std::string out;
+  std::string err;
+};
+
+class ReadCommands : public ::testing::Test {
+ protected:
+  ReadCommands() {
+    for (const char* name : {"LAGWATCH_ENDPOINT", "LAGWATCH_KEY", "LAGWATCH_SPOOL"}) unsetenv(name);
+  }
+
+  // `lagwatch` with these arguments.
+  Outcome Run(const std::string& arguments) {
+    CLI::App app("test", "lagwatch");
+    Outcome outcome;
+    auto load = [this](const std::string& directory) -> base::Result<std::string> {
+      spool_asked_for_ = directory;
+      return spool_;
+    };
+    AddReadCommands(&app, load, &outcome.exit_code);
+    ::testing::internal::CaptureStdout();
+    ::testing::internal::CaptureStderr();
+    try {
+      app.parse(arguments);
+    } catch (const CLI::ParseError& error) {
+      outcome.exit_code = kUsage;
+    }
+    outcome.out = ::testing::internal::GetCapturedStdout();
+    outcome.err = ::testing::internal::GetCapturedStderr();
+    return outcome;
+  }
+
+  std::string spool_;  // what the spool holds, as a batch
+  std::string spool_asked_for_;
+};
+
+TEST_F(ReadCommands, ReadASpoolWithoutAServer) {
+  spool_ = EncodeBatch({SampleReport().Encode()});
+  Outcome clusters = Run("clusters --spool /some/where");
+  EXPECT_EQ(clusters.exit_code, 0);
+  EXPECT_THAT(clusters.out, HasSubstr("Leaf < Caller"));
+  EXPECT_EQ(spool_asked_for_, "/some/where");
+  EXPECT_THAT(Run("clusters --level 2").out, HasSubstr("Leaf < Caller < Loop < main"));
+}
+
+TEST_F(ReadCommands, FindTheSpoolInTheEnvironmentOrItsUsualPlace) {
+  setenv("XDG_STATE_HOME", "/state", 1);
+  Run("reports");
+  EXPECT_EQ(spool_asked_for_, "/state/lagwatch/spool");
+  setenv("LAGWATCH_SPOOL", "/named", 1);
+  Run("reports");
+  EXPECT_EQ(spool_asked_for_, "/named");
+  Run("reports --spool /flag");
+  EXPECT_EQ(spool_asked_for_, "/flag");
+}
+
+TEST_F(ReadCommands, SayThatThereIsNothing) {
+  for (const char* command : {"clusters", "reports"}) {
+    Outcome people = Run(command);
+    EXPECT_EQ(people.exit_code, 0);
+    EXPECT_THAT(people.out, IsEmpty());
+    EXPECT_THAT(people.err, HasSubstr("no "));
+    EXPECT_EQ(Run(std::string(command) + " --json").out, "[]\n");
+  }
+}
+
+TEST_F(ReadCommands, ShowOneReport) {
+  SampleReport report;
+  std::string id = base::ToString(report.header.id);
+  spool_ = EncodeBatch({report.Encode()});
+  EXPECT_THAT(Run("report " + id).out, HasSubstr("Most expensive stack\n  Leaf"));
+  EXPECT_EQ(Json::parse(Run("report --json " + id.substr(0, 10)).out)["id"], id);
+  Outcome missing = Run("report ffff");
+  EXPECT_EQ(missing.exit_code, 1);
+  EXPECT_THAT(missing.err, HasSubstr("no such report"));
+}
+
+TEST_F(ReadCommands, FilterReportsByCluster) {
+  spool_ = EncodeBatch({SampleReport().Encode(), SampleReport{.stack = {"Other"}}.Encode()});
+  std::string key = Json::parse(Run("clusters --json").out)[0]["key"];
+  EXPECT_EQ(Json::parse(Run("reports --json --cluster " + key).out).size(), 1u);
+  EXPECT_EQ(Json::parse(Run("reports --json --limit 1").out).size(), 1u);
+  EXPECT_EQ(Run("reports --json --app nobody").out, "[]\n");
+}
+
+TEST_F(ReadCommands, RefuseWrongUsage) {
+  for (const char* arguments : {"clusters --level 3", "reports --limit 0", "report", "report no_id",
+                                "reports extra", "clusters --spool /x --endpoint http://x"}) {
+    EXPECT_EQ(Run(arguments).exit_code, kUsage) << arguments;
+  }
+}
+
+TEST_F(ReadCommands, AskACollector) {
+  auto store = collector::Store::Open(":memory:");
+  collector::Ingest ingest(store->get(), collector::Clusterer::Create("").value());
+  collector::QueryApi query_api(store->get());
+  collector::Router router(collector::ApiKeys(std::vector<std::string>{"k_test"}), {}, &ingest, &query_api);
+  auto server = collector::HttpServer::Start({.listen = {"127.0.0.1", 0}, .threads = 1}, &router);
+  SampleReport report;
+  report.header.app = "a & b";
+  ASSERT_TRUE(ingest.Submit(EncodeBatch({report.Encode()})).ok());
+  std::string endpoint = "http://127.0.0.1:" + std::to_string(server.value()->port());
+
+  EXPECT_THAT(Run("clusters --key k_test --app 'a & b' --endpoint " + endpoint + "/").out,
+              HasSubstr("Leaf < Caller"));
+  setenv("LAGWATCH_ENDPOINT", endpoint.c_str(), 1);
+  setenv("LAGWATCH_KEY", "k_test", 1);
+  EXPECT_THAT(Run("reports").out, HasSubstr("Leaf < Caller"));
+  EXPECT_EQ(Run("report " + base::ToString(report.header.id)).exit_code, 0);
+
+  Outcome wrong_key = Run("clusters --key k_wrong");
+  EXPECT_EQ(wrong_key.exit_code, 1);
+  EXPECT_THAT(wrong_key.err, HasSubstr("Authorization"));
+  server.value()->Stop();
+  Outcome nobody = Run("clusters");
+  EXPECT_EQ(nobody.exit_code, 1);
+  EXPECT_THAT(nobody.err, HasSubstr("check --endpoint"));
+}
+
+TEST(ReadAnswer, DoubtsWhatIsNoCollectors) {
+  EXPECT_FALSE(ReadAnswer(200, "<html>").ok());
+  EXPECT_FALSE(ReadAnswer(404, "[]").ok());
+  EXPECT_EQ(ReadAnswer(404, R"({"error": {"message": "gone"}})").status().code(),
+            base::StatusCode::kNotFound);
+}
+
+}  // namespace
+}  // namespace lagwatch::tools

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/read/report_text.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/testing/sample_report.h"
+
+namespace lagwatch::tools {
+namespace {
+
+using testing::EncodeBatch;
+using testing::EncodeEnd;
+using ::testing::HasSubstr;
+using testing::SampleReport;
+
+// A spool that holds `batch`.
+std::unique_ptr<ReportSource> SourceOf(const std::string& batch) {
+  auto load = [&](const std::string&) -> base::Result<std::string> { return batch; };
+  return std::move(OpenSpool("/no/such/directory", load).value());
+}
+
+TEST(ReportText, ClustersAreATable) {
+  SampleReport report{.stack = {"@0x4000", "@0x5000", "Run"}};
+  auto source = SourceOf(EncodeBatch({report.Encode()}, {EncodeEnd(report.header.id, 4'100'000'000)}));
+  Json clusters = source->Get("/v1/clusters", {}).value();
+  std::string key = clusters[0]["key"];
+  EXPECT_EQ(ClusterTable(clusters, 1, 0),
+            "HANG-S  LAGS  USERS    P95  CAUSE (innermost 2)                    VERSIONS  KEY\n"
+            "   4.1     1      1  4.1 s  editor+0x4000 < editor+0x5000 via Run  2.3.1     " +
+                key + "\n");
+}
+
+TEST(ReportText, ReportsAreATable) {
+  SampleReport report;
+  report.header.id = report.header.lag_id = *base::TryParseUuid("018bcfe5-6800-7000-8000-000000000001");
+  auto source = SourceOf(EncodeBatch({report.Encode()}));
+  EXPECT_EQ(ReportTable(source->Get("/v1/reports", {}).value(), 0),
+            "STARTED (UTC)         LASTED  APP           LOOP  DISPATCH  CAUSE (innermost 2)  ID\n"
+            "2023-11-14 22:13:20  > 2.0 s  editor 2.3.1  ui    key       Leaf < Caller        "
+            "018bcfe5-6800-7000-8000-000000000001\n");
+}
+
+TEST(ReportText, AReportHasHeaderStackTimelineAndThreads) {
+  SampleReport report{.samples = {{"Leaf", "main"}, {"Leaf", "main"}, {"Other", "main"}},
+                      .threads = {{"worker\x1b", {"Work"}}}};
+  report.header.id = report.header.lag_id = *base::TryParseUuid("018bcfe5-6800-7000-8000-000000000001");
+  auto source = SourceOf(EncodeBatch({report.Encode()}, {EncodeEnd(report.header.id, 4'100'000'000)}));
+  Json json = source->Get("/v1/reports/018b", {}).value();
+  std::string cluster =
+      json["cluster"]["level1"].get<std::string>() + " > " + json["cluster"]["level2"].get<std::string>();
+  EXPECT_EQ(ReportText(json),
+            "Report 018bcfe5-6800-7000-8000-000000000001\n"
+            "  app      editor 2.3.1, user u-71\n"
+            "  loop     ui, dispatch key, thread 4712 of process 4711\n"
+            "  started  2023-11-14 22:13:20 UTC\n"
+            "  lasted   4.1 s (threshold 2.0 s)\n"
+            "  CPU      thread 95 %, process 99 % over the last 1.0 s\n"
+            "  machine  Linux 6.1.0 x86_64\n"
+            "  cluster  " +
+                cluster +
+                "\n"
+                "\n"
+                "Most expensive stack\n"
+                "  Leaf  (editor+0x1010)\n"
+                "  Caller  (editor+0x2010)\n"
+                "  Loop  (editor+0x3010)\n"
+                "  main  (editor+0x4010)\n"
+                "\n"
+                "Timeline (3 samples, before the report)\n"
+                "     -0.15 s to  -0.10 s    2 x  Leaf < main\n"
+                "     -0.05 s to  -0.05 s    1 x  Other < main\n"
+                "\n"
+                "Threads\n"
+                "  4712 main  R  5.0 s CPU\n"
+                "    Leaf  (editor+0x1010)\n"
+                "    Caller  (editor+0x2010)\n"
+                "    Loop  (editor+0x3010)\n"
+                "    main  (editor+0x4010)\n"
+                "  4713 worker?  S  0.0 s CPU\n"
+                "    Work  (editor+0x6010)\n");
+}
+
+TEST(ReportText, DamagedSpoolsAreRefusedOnlyWhenNothingIsLeft) {
+  auto load = [](const std::string&) -> base::Result<std::string> { return EncodeBatch({"no report"}); };
+  EXPECT_FALSE(OpenSpool("/no/such/directory", load).ok());
+  EXPECT_EQ(SourceOf(EncodeBatch({"no report", SampleReport().Encode()}))->Get("/v1/reports", {})->size(),
+            1u);
+}
+
+}  // namespace
+}  // namespace lagwatch::tools

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/read/table.h"
+
+#include <gtest/gtest.h>
+
+namespace lagwatch::tools {
+namespace {
+
+constexpr auto kRight = Table::Align::kRight;
+constexpr auto kLeft = Table::Align::kLeft;
+
+TEST(Table, AlignsItsColumns) {
+  Table table({{"N", kRight}, {"NAME"}, {"LAST"}});
+  table.AddRow({"1", "long name", "x"});
+  table.AddRow({"100", "é", ""});
+  EXPECT_EQ(table.ToText(0),
+            "  N  NAME       LAST\n"
+            "  1  long name  x\n"
+            "100  é\n");
+}
+
+TEST(Table, CutsTheElasticColumnToTheWidth) {
+  Table table({{"CAUSE", kLeft, true}, {"KEY"}});
+  table.AddRow({"Index::Lookup < Editor::OnKey", "k1"});
+  table.AddRow({"ééééééééééééééééééééé", "k2"});
+  EXPECT_EQ(table.ToText(20),
+            "CAUSE            KEY\n"
+            "Index::Lookup …  k1\n"
+            "éééééééééééééé…  k2\n");
+}
+
+TEST(Table, ShowsNoControlCharacters) {
+  EXPECT_EQ(Printable("a\x1b[31mb\n\x7f\u009b\u00e9"), "a?[31mb???\u00e9");
+}
+
+TEST(ShortForms, AreShort) {
+  EXPECT_EQ(ShortDuration(312.4), "312 ms");
+  EXPECT_EQ(ShortDuration(4123.4), "4.1 s");
+  EXPECT_EQ(UtcTime(1'700'000'000'000), "2023-11-14 22:13:20");
+  EXPECT_EQ(Join({"a", "b", "a"}, " < "), "a < b < a");
+}
+
+}  // namespace
+}  // namespace lagwatch::tools
