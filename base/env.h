@@ -24,13 +24,14 @@ class Env {
   virtual int Rename(const char* from, const char* to) = 0;        // Context: watchdog. Replaces `to`.
   virtual int Remove(const char* path) = 0;                        // Context: watchdog.
 
-  // Whether a living process holds the lock of `path`; false too when there is no such file. Context: background.
+  // Whether a living process holds the lock of `path`, or may hold it: true where locks are not supported, false
+  // when there is no such file. Context: background.
   virtual bool IsLocked(const char* path) = 0;
   // Creates the directory and its parents (mode 0700). Context: background; allocates.
   virtual int CreateDirectories(const std::string& path) = 0;
   // Names of the directory's entries, sorted. Context: background; allocates.
   virtual int List(const std::string& path, std::vector<std::string>* names) = 0;
-  // The whole file. Context: background; allocates.
+  // The whole file; EFBIG past 64 MiB. Context: background; allocates.
   virtual int ReadAll(const std::string& path, std::string* content) = 0;
 };
 

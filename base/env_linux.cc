@@ -14,6 +14,8 @@
 namespace lagwatch::base {
 namespace {
 
+constexpr size_t kMaxFileBytes = 64 << 20;
+
 class LinuxEnv final : public Env {
  public:
   int CreateLocked(const char* path, int* fd) override {
@@ -45,9 +47,10 @@ class LinuxEnv final : public Env {
   int Remove(const char* path) override { return unlink(path) == 0 ? 0 : errno; }
 
   bool IsLocked(const char* path) override {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0) return false;
-    bool is_locked = flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    // Where there are no locks to ask, nothing may be taken for abandoned.
+    bool is_locked = flock(fd, LOCK_SH | LOCK_NB) != 0;
     close(fd);
     return is_locked;
   }
@@ -74,12 +77,15 @@ class LinuxEnv final : public Env {
 
   int ReadAll(const std::string& path, std::string* content) override {
     content->clear();
-    int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    // Not blocking, so that a FIFO put in a file's place cannot hang the reader.
+    int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0) return errno;
     char piece[65536];
-    ssize_t got;
-    while ((got = read(fd, piece, sizeof piece)) > 0) content->append(piece, static_cast<size_t>(got));
-    int error = got < 0 ? errno : 0;
+    ssize_t got = 0;
+    while (content->size() <= kMaxFileBytes && (got = read(fd, piece, sizeof piece)) > 0) {
+      content->append(piece, static_cast<size_t>(got));
+    }
+    int error = got < 0 ? errno : content->size() > kMaxFileBytes ? EFBIG : 0;
     close(fd);
     return error;
   }

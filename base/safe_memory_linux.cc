@@ -36,8 +36,7 @@ size_t ReadOwnMemory(uint64_t address, void* destination, size_t size_bytes) {
 }
 
 void ReadOwnString(uint64_t address, char* destination, size_t size_bytes) {
-  destination[0] = '\0';
-  if (address == 0 || size_bytes == 0) return;
+  if (size_bytes == 0) return;
   size_t got = ReadOwnMemory(address, destination, size_bytes - 1);
   destination[got] = '\0';
   destination[strnlen(destination, got)] = '\0';

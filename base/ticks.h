@@ -3,11 +3,12 @@
 // Ticks are converted to nanoseconds only on the watchdog thread, by a TickScale measured there.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #if defined(__x86_64__)
 #include <x86intrin.h>
 #endif
+
+#include "base/clock.h"
 
 namespace lagwatch::base {
 
@@ -24,33 +25,35 @@ inline uint64_t ReadTicks() {
 #endif
 }
 
-// How long a tick is. The longer ago the anchor, the more exact: after one second, better than 1 in 10^6.
-// Thread safety: written by one thread (the watchdog's); not shared.
+// The same moment on both clocks.
+struct TickPair {
+  uint64_t ticks;
+  int64_t mono_ns;
+};
+
+// Reads both clocks as closely together as a preemptible thread can: the closest of a few tries. Context: watchdog.
+TickPair ReadTickPair(const Clock& clock);
+
+// How long a tick is. The longer ago the anchor, the more exact: after one second, better than 1 in 10^5.
+// Thread safety: one thread's own (the watchdog's).
 class TickScale {
  public:
-  // Sets the anchor: `ticks` were read at `mono_ns`.
-  void Anchor(uint64_t ticks, int64_t mono_ns) {
-    anchor_ticks_ = ticks;
-    anchor_mono_ns_ = mono_ns;
-  }
-  // Measures again with a later pair of readings.
-  void Update(uint64_t ticks, int64_t mono_ns) {
-    if (ticks > anchor_ticks_ && mono_ns > anchor_mono_ns_) {
+  void Anchor(TickPair pair) { anchor_ = pair; }
+  // Measures again with a later pair.
+  void Update(TickPair pair) {
+    if (pair.ticks > anchor_.ticks && pair.mono_ns > anchor_.mono_ns) {
       ns_per_tick_ =
-          static_cast<double>(mono_ns - anchor_mono_ns_) / static_cast<double>(ticks - anchor_ticks_);
+          static_cast<double>(pair.mono_ns - anchor_.mono_ns) / static_cast<double>(pair.ticks - anchor_.ticks);
     }
   }
   bool is_known() const { return ns_per_tick_ > 0; }
   int64_t ToNs(uint64_t tick_count) const {
     return static_cast<int64_t>(static_cast<double>(tick_count) * ns_per_tick_);
   }
-  uint64_t ToTicks(int64_t ns) const {
-    return static_cast<uint64_t>(static_cast<double>(ns) / ns_per_tick_);
-  }
+  uint64_t ToTicks(int64_t ns) const { return static_cast<uint64_t>(static_cast<double>(ns) / ns_per_tick_); }
 
  private:
-  uint64_t anchor_ticks_ = 0;
-  int64_t anchor_mono_ns_ = 0;
+  TickPair anchor_{};
   double ns_per_tick_ = 0;
 };
 

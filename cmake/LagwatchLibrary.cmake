@@ -21,5 +21,5 @@ endfunction()
 # The warnings that all of lagwatch's own code is built with.
 function(lagwatch_compile_options TARGET)
   separate_arguments(warnings UNIX_COMMAND "${LAGWATCH_WARNINGS}")
-  target_compile_options(${TARGET} PRIVATE ${warnings})
+  target_compile_options(${TARGET} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:${warnings}>)
 endfunction()

@@ -30,7 +30,7 @@ base::Result<std::unique_ptr<UploadService>> UploadService::Create(const std::st
   service->transport_ = std::move(transport).value();
   service->sender_ = std::make_unique<report::SpoolSender>(&base::SystemEnv(), spool_directory,
                                                            service->transport_.get(), service->namer_.get());
-  service->uploader_ = std::make_unique<report::Uploader>(service->sender_.get(), service->transport_.get(), [] {});
+  service->uploader_ = std::make_unique<report::Uploader>(service->sender_.get(), service->transport_.get());
   return service;
 }
 

@@ -57,10 +57,11 @@ void LoopWatch::Forget(const WatchTools& tools) {
 void LoopWatch::StartDispatch(const LoopProbe::Dispatch& dispatch, int64_t now_ns, const WatchTools& tools) {
   number_ = dispatch.number;
   begin_ns_ = now_ns;
-  uint64_t now_ticks = base::ReadTicks();
-  // Another processor's counter may be a little behind.
-  if (dispatch.begin_ticks != LoopProbe::kUntimed && now_ticks > dispatch.begin_ticks) {
-    begin_ns_ -= tools.tick_scale->ToNs(now_ticks - dispatch.begin_ticks);
+  if (dispatch.begin_ticks != LoopProbe::kUntimed) {
+    base::TickPair now = base::ReadTickPair(*tools.clock);
+    // Another processor's counter may be a little behind.
+    uint64_t age_ticks = now.ticks > dispatch.begin_ticks ? now.ticks - dispatch.begin_ticks : 0;
+    begin_ns_ = now.mono_ns - tools.tick_scale->ToNs(age_ticks);
   }
   next_check_ns_ = begin_ns_ + tools.options->threshold_ns;
   is_window_open_ = false;

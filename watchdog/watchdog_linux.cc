@@ -61,11 +61,11 @@ void* Watchdog::Run(void* self) {
 
 void Watchdog::RunRounds() {
   const base::Clock& clock = base::SystemClock();
-  tick_scale_.Anchor(base::ReadTicks(), clock.MonoNs());
+  tick_scale_.Anchor(base::ReadTickPair(clock));
   int64_t next_ns = clock.MonoNs() + kFirstCalibrationNs;
   while (!stopping_.load()) {
     sleeper_.SleepUntil(next_ns);
-    tick_scale_.Update(base::ReadTicks(), clock.MonoNs());
+    tick_scale_.Update(base::ReadTickPair(clock));
     next_ns = tick_scale_.is_known() ? RunRound() : next_ns + kFirstCalibrationNs;
   }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The reading half of the API, without HTTP: the collector serves it, and the command line asks it directly
-// about a spool. The answers' shapes are in docs/collector_api.md. Context: background. Thread-safe.
+// about a spool. The answers' shapes are in collector/API.md. Context: background. Thread-safe.
 #pragma once
 
 #include <string_view>

@@ -42,9 +42,9 @@ inline void FrameRecord(RecordType type, size_t payload_bytes, char* record) {
 }
 
 // How a segment's file name ends.
-inline constexpr std::string_view kNewSuffix = ".new";     // not yet locked; empty
-inline constexpr std::string_view kOpenSuffix = ".open";   // being written by who holds its lock
-inline constexpr std::string_view kSealedSuffix = ".seg";  // complete
+inline constexpr std::string_view kNewSuffix = ".new";            // not yet locked; empty
+inline constexpr std::string_view kOpenSuffix = ".open";          // being written by who holds its lock
+inline constexpr std::string_view kSealedSuffix = ".seg";         // complete
 inline constexpr std::string_view kRejectedSuffix = ".rejected";  // what a collector refused, for people
 
 }  // namespace lagwatch::report

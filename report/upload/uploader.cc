@@ -35,8 +35,7 @@ size_t DrainSpool(SpoolSender* sender, int64_t deadline_mono_ns) {
   return sender->CountSegmentsLeft();
 }
 
-Uploader::Uploader(SpoolSender* sender, Transport* transport, std::function<void()> request_seal)
-    : sender_(sender), transport_(transport), request_seal_(std::move(request_seal)) {}
+Uploader::Uploader(SpoolSender* sender, Transport* transport) : sender_(sender), transport_(transport) {}
 
 Uploader::~Uploader() { Stop(0); }
 
@@ -76,7 +75,6 @@ void Uploader::Run() {
 }
 
 int64_t Uploader::RunRound(UploadPacing* pacing) {
-  request_seal_();
   int64_t delay_ms = pacing->DelayMs(sender_->UploadOnce(), RandomBits());
   int64_t next_mono_ns = NowNs() + delay_ms * base::kNsPerMs;
   do {

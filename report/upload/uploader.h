@@ -6,7 +6,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <future>
 #include <thread>
 
@@ -25,9 +24,8 @@ size_t DrainSpool(SpoolSender* sender, int64_t deadline_mono_ns);
 // Thread safety: Start and Stop from one thread, Wake from any.
 class Uploader {
  public:
-  // `sender` and `transport`, the one that it sends by, are borrowed. `request_seal` asks the writer, in
-  // whatever thread it lives, to seal its segment; it is called before each look at the spool.
-  Uploader(SpoolSender* sender, Transport* transport, std::function<void()> request_seal);
+  // `sender` and `transport`, the one that it sends by, are borrowed.
+  Uploader(SpoolSender* sender, Transport* transport);
   ~Uploader();  // stops at once
   Uploader(const Uploader&) = delete;
   Uploader& operator=(const Uploader&) = delete;
@@ -48,7 +46,6 @@ class Uploader {
 
   SpoolSender* sender_;
   Transport* transport_;
-  std::function<void()> request_seal_;
   base::Sleeper sleeper_;
   std::atomic<bool> is_stopping_{false};
   std::atomic<int64_t> stop_deadline_mono_ns_{0};

@@ -5,12 +5,12 @@
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 
-#include <filesystem>
 #include <fstream>
 #include <thread>
 
 #include "collector/store/schema.h"
 #include "tests/collector/memory_collector.h"
+#include "tests/testing/temp_directory.h"
 
 namespace lagwatch::collector {
 namespace {
@@ -20,17 +20,10 @@ using ::testing::HasSubstr;
 using testing::MemoryCollector;
 using testing::SampleReport;
 
-// A database file of its own for each test.
 class StoreFile : public ::testing::Test {
  protected:
-  StoreFile() { std::filesystem::remove_all(directory_), std::filesystem::create_directories(directory_); }
-  ~StoreFile() override { std::filesystem::remove_all(directory_); }
-
-  std::string path() const { return directory_ / "collector.db"; }
-  std::filesystem::path directory_ =
-      std::filesystem::path(::testing::TempDir()) /
-      (std::string("store.") + ::testing::UnitTest::GetInstance()->current_test_info()->name() + "." +
-       std::to_string(getpid()));
+  testing::ScopedTempDirectory directory_;
+  std::string path_ = directory_ / "collector.db";
 };
 
 std::optional<int64_t> DurationOf(Store* store, const base::Uuid& id) {
@@ -80,9 +73,9 @@ TEST_F(StoreFile, KeepsReportsAcrossRestarts) {
   report::Report decoded = report::DecodeReport(payload).value();
   ClusterPath clusters = Clusterer::Create("")->Assign(decoded);
   std::vector<NewReport> reports = {{decoded, clusters, payload}};
-  EXPECT_EQ(Store::Open(path()).value()->Commit(reports, {})->accepted, 1);
+  EXPECT_EQ(Store::Open(path_).value()->Commit(reports, {})->accepted, 1);
 
-  auto store = Store::Open(path());
+  auto store = Store::Open(path_);
   ASSERT_TRUE(store.ok());
   EXPECT_EQ(store.value()->Commit(reports, {})->duplicates, 1);
   auto found = store.value()->FindReport(report.header.id);
@@ -93,38 +86,37 @@ TEST_F(StoreFile, KeepsReportsAcrossRestarts) {
 }
 
 TEST_F(StoreFile, RefusesADatabaseOfANewerLagwatch) {
-  ASSERT_TRUE(Store::Open(path()).ok());
+  ASSERT_TRUE(Store::Open(path_).ok());
   sqlite3* connection = nullptr;
-  ASSERT_EQ(sqlite3_open(path().c_str(), &connection), SQLITE_OK);
+  ASSERT_EQ(sqlite3_open(path_.c_str(), &connection), SQLITE_OK);
   std::string newer = "PRAGMA user_version = " + std::to_string(kSchemaVersion + 1);
   EXPECT_EQ(sqlite3_exec(connection, newer.c_str(), nullptr, nullptr, nullptr), SQLITE_OK);
   sqlite3_close(connection);
 
-  auto refused = Store::Open(path());
+  auto refused = Store::Open(path_);
   ASSERT_FALSE(refused.ok());
   EXPECT_THAT(refused.status().message(), HasSubstr("newer lagwatch"));
 }
 
 TEST_F(StoreFile, RefusesAFileThatIsNoDatabase) {
-  std::ofstream(path()) << std::string(4096, 'x');
-  EXPECT_EQ(Store::Open(path()).status().code(), base::StatusCode::kIo);
+  std::ofstream(path_) << std::string(4096, 'x');
+  EXPECT_EQ(Store::Open(path_).status().code(), base::StatusCode::kIo);
 }
 
 TEST_F(StoreFile, SaysThatADirectoryIsMissing) {
-  auto refused = Store::Open(directory_ / "missing" / "collector.db");
+  auto refused = Store::Open(directory_ / "missing/collector.db");
   EXPECT_EQ(refused.status().code(), base::StatusCode::kIo);
 }
 
-// Another process that holds the database's lock makes a commit fail as a whole, to be tried again.
 TEST_F(StoreFile, StoresNothingOfABatchWhenTheDatabaseRefuses) {
-  auto store = Store::Open(path());
+  auto store = Store::Open(path_);
   SampleReport report;
   std::string payload = report.Encode();
   report::Report decoded = report::DecodeReport(payload).value();
   std::vector<NewReport> reports = {{decoded, Clusterer::Create("")->Assign(decoded), payload}};
 
   sqlite3* other = nullptr;
-  ASSERT_EQ(sqlite3_open(path().c_str(), &other), SQLITE_OK);
+  ASSERT_EQ(sqlite3_open(path_.c_str(), &other), SQLITE_OK);
   ASSERT_EQ(sqlite3_exec(
                 other, "CREATE TRIGGER refuse AFTER INSERT ON lag_ends BEGIN SELECT RAISE(ABORT, 'no'); END",
                 nullptr, nullptr, nullptr),

@@ -8,11 +8,12 @@
 #include <vector>
 
 #include "tests/report/report_testing.h"
+#include "tests/testing/sample_report.h"
 
 namespace lagwatch::report {
 namespace {
 
-using lagwatch::testing::EncodedLagEnd;
+using lagwatch::testing::EncodeEnd;
 using lagwatch::testing::EncodeFullReport;
 using lagwatch::testing::FullReport;
 using lagwatch::testing::IdOf;
@@ -138,7 +139,7 @@ TEST(ReportFormat, RewindingForgetsWhatWasAddedSinceTheMark) {
 }
 
 TEST(ReportFormat, ALagEndNamesItsReport) {
-  auto end = DecodeLagEnd(EncodedLagEnd(IdOf("0123456789abcdef"), 42));
+  auto end = DecodeLagEnd(EncodeEnd(IdOf("0123456789abcdef"), 42));
   ASSERT_TRUE(end.ok());
   EXPECT_EQ(end->report_id, IdOf("0123456789abcdef"));
   EXPECT_EQ(end->duration_ns, 42u);
@@ -147,7 +148,7 @@ TEST(ReportFormat, ALagEndNamesItsReport) {
 
 TEST(ReportFormat, ABatchSplitsIntoItsRecordsAndSkipsUnknownOnes) {
   std::string report = FullReport();
-  std::string end = EncodedLagEnd(IdOf("0123456789abcdef"));
+  std::string end = EncodeEnd(IdOf("0123456789abcdef"), 1);
   std::string batch;
   AppendToBatch({RecordType::kReport, report}, &batch);
   AppendToBatch({static_cast<RecordType>(77), "from a newer version"}, &batch);

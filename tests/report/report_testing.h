@@ -3,8 +3,6 @@
 #pragma once
 
 #include <cstdio>
-#include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <stdexcept>
@@ -15,34 +13,9 @@
 #include "base/uuid.h"
 #include "report/format/report.h"
 #include "report/format/report_encoder.h"
+#include "tests/testing/temp_directory.h"
 
 namespace lagwatch::testing {
-
-// An empty directory that is removed with all it holds.
-class ScopedTempDirectory {
- public:
-  ScopedTempDirectory() {
-    std::string path = (std::filesystem::temp_directory_path() / "lagwatch-test-XXXXXX").string();
-    if (mkdtemp(path.data()) == nullptr) throw std::runtime_error("cannot make a temporary directory");
-    path_ = path;
-  }
-  ~ScopedTempDirectory() { std::filesystem::remove_all(path_); }
-  ScopedTempDirectory(const ScopedTempDirectory&) = delete;
-  ScopedTempDirectory& operator=(const ScopedTempDirectory&) = delete;
-
-  const std::string& path() const { return path_; }
-  std::string operator/(std::string_view name) const { return path_ + "/" + std::string(name); }
-  std::vector<std::string> Files() const {
-    std::vector<std::string> names;
-    for (const auto& entry : std::filesystem::directory_iterator(path_)) {
-      names.push_back(entry.path().filename().string());
-    }
-    return names;
-  }
-
- private:
-  std::string path_;
-};
 
 inline std::string ReadFile(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -65,14 +38,6 @@ inline std::string OutputOf(const std::string& command) {
 
 // An id of 16 printable characters.
 inline base::Uuid IdOf(std::string_view text) { return *base::TryUuidFromBytes(text); }
-
-inline std::string EncodedLagEnd(const base::Uuid& report_id, int64_t duration_ns = 1) {
-  char bytes[128];
-  report::FixedBuffer buffer(bytes, sizeof bytes);
-  if (!report::EncodeLagEnd(report_id, duration_ns, &buffer))
-    throw std::runtime_error("the buffer is too small");
-  return std::string(buffer.content());
-}
 
 // Sets every field there is, so that none can be forgotten by a test.
 inline void EncodeFullReport(report::ReportEncoder* encoder) {

@@ -9,11 +9,12 @@
 #include <string>
 
 #include "tests/report/report_testing.h"
+#include "tests/testing/sample_report.h"
 
 namespace lagwatch::report {
 namespace {
 
-using lagwatch::testing::EncodedLagEnd;
+using lagwatch::testing::EncodeEnd;
 using lagwatch::testing::FullReport;
 using lagwatch::testing::IdOf;
 
@@ -127,7 +128,7 @@ std::set<std::string> FieldsOfSchema() {
 TEST(Schema, ProtocShowsEveryFieldByItsName) {
   std::string batch;
   AppendToBatch({RecordType::kReport, FullReport()}, &batch);
-  AppendToBatch({RecordType::kLagEnd, EncodedLagEnd(IdOf("id-0123456789abc"), 3'000'000'000)}, &batch);
+  AppendToBatch({RecordType::kLagEnd, EncodeEnd(IdOf("id-0123456789abc"), 3'000'000'000)}, &batch);
   EXPECT_EQ(DecodedByProtoc(batch), kExpectedBatch);
 }
 

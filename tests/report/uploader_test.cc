@@ -72,7 +72,7 @@ TEST_F(UploaderOverAScript, SendsWhatIsSpooledWhileItRuns) {
     delivered.Set();
     return UploadAnswer{.kind = Kind::kDelivered};
   };
-  Uploader uploader(&sender_, &transport_, [] {});
+  Uploader uploader(&sender_, &transport_);
   ASSERT_TRUE(uploader.Start().ok());
   Spool("a");
   uploader.Wake();
@@ -82,22 +82,8 @@ TEST_F(UploaderOverAScript, SendsWhatIsSpooledWhileItRuns) {
   EXPECT_THAT(spool_.Files(), IsEmpty());
 }
 
-TEST_F(UploaderOverAScript, AsksForTheSealBeforeItLooks) {
-  Flag delivered;
-  transport_.script = [&](const Payloads&) {
-    delivered.Set();
-    return UploadAnswer{.kind = Kind::kDelivered};
-  };
-  ASSERT_TRUE(writer_->Append(RecordType::kReport, "not sealed"));
-  Uploader uploader(&sender_, &transport_, [&] { writer_->Seal(); });
-  ASSERT_TRUE(uploader.Start().ok());
-  delivered.Wait();
-  uploader.Stop(kPlentyMs);
-  EXPECT_THAT(transport_.stored, ElementsAre("not sealed"));
-}
-
 TEST_F(UploaderOverAScript, StoppingSendsWhatIsSealed) {
-  Uploader uploader(&sender_, &transport_, [] {});
+  Uploader uploader(&sender_, &transport_);
   ASSERT_TRUE(uploader.Start().ok());
   for (const char* payload : {"a", "b", "c"}) Spool(payload);
   uploader.Stop(kPlentyMs);
@@ -111,7 +97,7 @@ TEST_F(UploaderOverAScript, StoppingLeavesACollectorAloneThatAskedToWait) {
     return UploadAnswer{.kind = Kind::kTryLater, .retry_after_s = 3'600};
   };
   Spool("a");
-  Uploader uploader(&sender_, &transport_, [] {});
+  Uploader uploader(&sender_, &transport_);
   ASSERT_TRUE(uploader.Start().ok());
   refused.Wait();
   uploader.Wake();
@@ -136,7 +122,7 @@ TEST_F(UploaderOverAScript, TheThreadHasItsNameAndTakesNoSignals) {
     return UploadAnswer{.kind = Kind::kDelivered};
   };
   Spool("a");
-  Uploader uploader(&sender_, &transport_, [] {});
+  Uploader uploader(&sender_, &transport_);
   ASSERT_TRUE(uploader.Start().ok());
   uploader.Stop(kPlentyMs);
   EXPECT_EQ(name, "lagwatch-upload");
@@ -147,7 +133,7 @@ TEST_F(UploaderOverAScript, TheThreadHasItsNameAndTakesNoSignals) {
 }
 
 TEST_F(UploaderOverAScript, StoppingWithoutAStartDoesNothing) {
-  Uploader uploader(&sender_, &transport_, [] {});
+  Uploader uploader(&sender_, &transport_);
   uploader.Stop(kPlentyMs);
   EXPECT_THAT(transport_.posts, IsEmpty());
 }
@@ -172,7 +158,7 @@ TEST_F(UploaderTest, StoppingEndsAtItsDeadlineWhenTheCollectorHangs) {
   HangingTransport transport;
   SpoolSender sender(&base::SystemEnv(), spool_.path(), &transport, &namer_);
   Spool("a");
-  Uploader uploader(&sender, &transport, [] {});
+  Uploader uploader(&sender, &transport);
   ASSERT_TRUE(uploader.Start().ok());
   transport.posted.Wait();
   uploader.Stop(20);

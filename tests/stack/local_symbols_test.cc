@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// nm is the oracle: what it lists at an address is what may be named there.
 #include "stack/local_symbols.h"
 
 #include <dlfcn.h>
 #include <elf.h>
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <link.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -23,90 +18,41 @@
 #include <string>
 #include <vector>
 
+#include "tests/stack/symbol_oracle.h"
+#include "tests/testing/temp_directory.h"
+
 extern "C" {
 int LwGlobalOfThree() { return 3; }
-int LwWeakOfThree() __attribute__((weak, alias("LwGlobalOfThree")));
+int LwAliasOfThree() __attribute__((weak, visibility("default"), alias("LwGlobalOfThree")));
 static int LwLocalOfTwo() { return 2; }
-int LwWeakOfTwo() __attribute__((weak, alias("LwLocalOfTwo")));
+int LwAliasOfTwo() __attribute__((weak, visibility("default"), alias("LwLocalOfTwo")));
+
+extern const char LwOuter[], LwInner[], LwAfterInner[];
 }
+
+// A function inside another one.
+asm(R"(
+.text
+.type LwOuter, %function
+LwOuter:
+  nop
+.type LwInner, %function
+LwInner:
+  nop
+.size LwInner, . - LwInner
+LwAfterInner:
+  nop
+.size LwOuter, . - LwOuter
+)");
 
 namespace lagwatch::stack {
 namespace {
 
-// A module as the loader sees it, which shares no code with the reader of files.
-struct LoadedModule {
-  std::string path;
-  std::string build_id;
-  uint64_t load_bias = 0;
-};
-
-std::string BuildIdInMemory(const dl_phdr_info& info) {
-  for (int i = 0; i < info.dlpi_phnum; ++i) {
-    const ElfW(Phdr)& segment = info.dlpi_phdr[i];
-    if (segment.p_type != PT_NOTE) continue;
-    const char* at = reinterpret_cast<const char*>(info.dlpi_addr + segment.p_vaddr);
-    for (const char* end = at + segment.p_memsz; at < end;) {
-      ElfW(Nhdr) note;
-      std::memcpy(&note, at, sizeof note);
-      const char* description = at + sizeof note + (note.n_namesz + 3) / 4 * 4;
-      if (note.n_type == NT_GNU_BUILD_ID) return {description, note.n_descsz};
-      at = description + (note.n_descsz + 3) / 4 * 4;
-    }
-  }
-  return {};
-}
-
-LoadedModule ModuleOf(const void* address) {
-  struct Search {
-    uint64_t address;
-    LoadedModule module;
-  } search{reinterpret_cast<uint64_t>(address), {}};
-  dl_iterate_phdr(
-      [](dl_phdr_info* info, size_t, void* context) {
-        auto* wanted = static_cast<Search*>(context);
-        for (int i = 0; i < info->dlpi_phnum; ++i) {
-          uint64_t begin = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
-          if (info->dlpi_phdr[i].p_type != PT_LOAD || wanted->address < begin ||
-              wanted->address >= begin + info->dlpi_phdr[i].p_memsz) {
-            continue;
-          }
-          std::string path = *info->dlpi_name != '\0' ? info->dlpi_name : "/proc/self/exe";
-          wanted->module = {std::filesystem::canonical(path), BuildIdInMemory(*info), info->dlpi_addr};
-          return 1;
-        }
-        return 0;
-      },
-      &search);
-  return search.module;
-}
-
-struct ListedSymbol {
-  uint64_t begin;
-  uint64_t end;
-  std::string name;
-};
-
-// What nm lists as functions of known size.
-std::vector<ListedSymbol> FunctionsByNm(const std::string& options, const std::string& path) {
-  FILE* pipe = popen(("nm --defined-only -S " + options + " '" + path + "' 2>/dev/null").c_str(), "r");
-  std::string output;
-  char piece[65536];
-  while (size_t got = fread(piece, 1, sizeof piece, pipe)) output.append(piece, got);
-  pclose(pipe);
-  std::vector<ListedSymbol> symbols;
-  std::istringstream lines(output);
-  for (std::string line; std::getline(lines, line);) {
-    std::istringstream fields(line);
-    uint64_t begin;
-    uint64_t size;
-    char type;
-    std::string name;
-    if (!(fields >> std::hex >> begin >> size >> type >> name) || std::strchr("tTwWi", type) == nullptr)
-      continue;
-    symbols.push_back({begin, begin + size, name.substr(0, name.find('@', 1))});
-  }
-  return symbols;
-}
+using lagwatch::testing::FunctionsByNm;
+using lagwatch::testing::ListedSymbol;
+using lagwatch::testing::LoadedModule;
+using lagwatch::testing::ModuleOf;
+using lagwatch::testing::ScopedTempDirectory;
 
 bool IsListed(const std::vector<ListedSymbol>& symbols, uint64_t offset, const std::string& name) {
   for (const ListedSymbol& symbol : symbols) {
@@ -139,9 +85,9 @@ void ExpectNamesAgree(const LoadedModule& module, const std::vector<ListedSymbol
   EXPECT_FALSE(local.NameOf(module.path, module.build_id, last).has_value());
 }
 
-template <typename Function>
-uint64_t OffsetOf(Function* function, const LoadedModule& module) {
-  return reinterpret_cast<uint64_t>(function) - module.load_bias;
+template <typename Code>
+uint64_t OffsetOf(Code* code, const LoadedModule& module) {
+  return reinterpret_cast<uint64_t>(code) - module.load_bias;
 }
 
 const LoadedModule& Self() {
@@ -194,13 +140,23 @@ TEST(LocalSymbols, TheSeparateDebugFileNamesWhatTheModuleDoesNot) {
 }
 
 TEST(LocalSymbols, PrefersGlobalToLocalToWeakNames) {
-  EXPECT_EQ(LwWeakOfThree() + LwLocalOfTwo() + LwWeakOfTwo(), 7);
+  EXPECT_EQ(LwAliasOfThree() + LwLocalOfTwo() + LwAliasOfTwo(), 7);
   LocalSymbols local;
   auto name_of = [&](auto* function) {
     return local.NameOf(Self().path, Self().build_id, OffsetOf(function, Self())).value_or("");
   };
   EXPECT_EQ(name_of(&LwGlobalOfThree), "LwGlobalOfThree");
   EXPECT_EQ(name_of(&LwLocalOfTwo), "LwLocalOfTwo");
+}
+
+TEST(LocalSymbols, TheInnermostFunctionIsNamed) {
+  LocalSymbols local;
+  auto name_of = [&](const char* place) {
+    return local.NameOf(Self().path, Self().build_id, OffsetOf(place, Self())).value_or("");
+  };
+  EXPECT_EQ(name_of(LwOuter), "LwOuter");
+  EXPECT_EQ(name_of(LwInner), "LwInner");
+  EXPECT_EQ(name_of(LwAfterInner), "LwOuter");
 }
 
 TEST(LocalSymbols, AnotherBuildIsNotNamed) {
@@ -213,42 +169,33 @@ TEST(LocalSymbols, AnotherBuildIsNotNamed) {
   EXPECT_TRUE(local.NameOf(Self().path, Self().build_id, offset).has_value());
 }
 
-class LocalSymbolsOfFiles : public ::testing::Test {
- protected:
-  void SetUp() override {
-    std::string path = (std::filesystem::temp_directory_path() / "lagwatch-test-XXXXXX").string();
-    ASSERT_NE(mkdtemp(path.data()), nullptr);
-    directory_ = path;
-  }
-  void TearDown() override { std::filesystem::remove_all(directory_); }
-
-  std::filesystem::path directory_;
-};
-
-TEST_F(LocalSymbolsOfFiles, WhatIsNoModuleIsNotNamed) {
-  std::ofstream(directory_ / "empty").flush();
-  std::ofstream(directory_ / "text") << std::string(1000, 'x');
-  ASSERT_EQ(mkfifo((directory_ / "pipe").c_str(), 0600), 0);
+TEST(LocalSymbols, WhatIsNoModuleIsNotNamed) {
+  ScopedTempDirectory directory;
+  std::ofstream(directory / "empty").flush();
+  std::ofstream(directory / "text") << std::string(1000, 'x');
+  ASSERT_EQ(mkfifo((directory / "pipe").c_str(), 0600), 0);
   LocalSymbols local;
   for (const char* name : {"", "empty", "text", "pipe", "missing"}) {
-    EXPECT_FALSE(local.NameOf(directory_ / name, "", 0x1000).has_value()) << name;
+    EXPECT_FALSE(local.NameOf(directory / name, "", 0x1000).has_value()) << name;
   }
   EXPECT_FALSE(local.NameOf("[vdso]", "", 0x1000).has_value());
 }
 
-TEST_F(LocalSymbolsOfFiles, MoreModulesThanAreKeptAreStillNamed) {
+TEST(LocalSymbols, MoreModulesThanAreKeptAreStillNamed) {
+  ScopedTempDirectory directory;
   LocalSymbols local;
   uint64_t offset = OffsetOf(&LwGlobalOfThree, Self());
   for (int round = 0; round < 2; ++round) {
     for (int i = 0; i < 70; ++i) {
-      std::filesystem::path link = directory_ / std::to_string(i);
+      std::string link = directory / std::to_string(i);
       if (round == 0) std::filesystem::create_symlink(Self().path, link);
       EXPECT_EQ(local.NameOf(link, Self().build_id, offset), "LwGlobalOfThree");
     }
   }
 }
 
-TEST_F(LocalSymbolsOfFiles, DamagedFilesYieldNamesOrNone) {
+TEST(LocalSymbols, DamagedFilesYieldNamesOrNone) {
+  ScopedTempDirectory directory;
   LoadedModule victim = ModuleOf(dlsym(RTLD_DEFAULT, "_Unwind_Resume"));
   std::ifstream file(victim.path, std::ios::binary);
   const std::string good(std::istreambuf_iterator<char>(file), {});
@@ -273,7 +220,7 @@ TEST_F(LocalSymbolsOfFiles, DamagedFilesYieldNamesOrNone) {
     };
     for (size_t flips = 1 + random() % 20; flips > 0; --flips) bytes[place()] = static_cast<char>(random());
     if (round % 8 == 0) bytes.resize(random() % bytes.size());
-    std::filesystem::path damaged = directory_ / "damaged.so";
+    std::string damaged = directory / "damaged.so";
     std::ofstream(damaged, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
     LocalSymbols local;
     for (const ListedSymbol& symbol : symbols) {

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/safe_memory.h"
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstring>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace lagwatch::base {
+namespace {
+
+// Readable pages, each byte of which holds its page's number; any of them can be taken away.
+class Pages {
+ public:
+  explicit Pages(size_t count) : size_bytes_(count * kPageBytes) {
+    void* mapped = mmap(nullptr, size_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    begin_ = static_cast<char*>(mapped);
+    for (size_t page = 0; page < count; ++page) std::memset(at(page), static_cast<int>(page), kPageBytes);
+  }
+  ~Pages() { munmap(begin_, size_bytes_); }
+  Pages(const Pages&) = delete;
+  Pages& operator=(const Pages&) = delete;
+
+  char* at(size_t page) const { return begin_ + page * kPageBytes; }
+  uint64_t address(size_t page) const { return reinterpret_cast<uint64_t>(at(page)); }
+  void Forbid(size_t page) const { mprotect(at(page), kPageBytes, PROT_NONE); }
+
+  static inline const size_t kPageBytes = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+
+ private:
+  size_t size_bytes_;
+  char* begin_;
+};
+
+TEST(ReadOwnMemory, CopiesAcrossPagesAndFromTheMiddleOfOne) {
+  Pages pages(3);
+  std::vector<char> copy(Pages::kPageBytes + 20);
+  ASSERT_EQ(ReadOwnMemory(pages.address(1) - 10, copy.data(), copy.size()), copy.size());
+  EXPECT_EQ(std::memcmp(copy.data(), pages.at(1) - 10, copy.size()), 0);
+}
+
+TEST(ReadOwnMemory, CopiesMorePagesThanOneSystemCallDoes) {
+  Pages pages(150);
+  std::vector<char> copy(150 * Pages::kPageBytes - 7);
+  ASSERT_EQ(ReadOwnMemory(pages.address(0) + 7, copy.data(), copy.size()), copy.size());
+  EXPECT_EQ(std::memcmp(copy.data(), pages.at(0) + 7, copy.size()), 0);
+}
+
+TEST(ReadOwnMemory, StopsAtTheFirstUnreadablePage) {
+  Pages pages(150);
+  for (size_t gap : {1, 63, 64, 65, 128, 149}) {
+    pages.Forbid(gap);
+    std::vector<char> copy(150 * Pages::kPageBytes, 'x');
+    uint64_t begin = pages.address(0) + 100;
+    size_t readable_bytes = gap * Pages::kPageBytes - 100;
+    EXPECT_EQ(ReadOwnMemory(begin, copy.data(), copy.size() - 100), readable_bytes) << "gap at page " << gap;
+    EXPECT_EQ(copy[readable_bytes - 1], static_cast<char>(gap - 1));
+    EXPECT_EQ(copy[readable_bytes], 'x') << "nothing is written beyond what was read";
+    mprotect(pages.at(gap), Pages::kPageBytes, PROT_READ | PROT_WRITE);
+  }
+}
+
+TEST(ReadOwnMemory, ReadsNothingWhereNothingIs) {
+  char copy[16];
+  EXPECT_EQ(ReadOwnMemory(0, copy, sizeof copy), 0u);
+  EXPECT_EQ(ReadOwnMemory(UINT64_MAX - 7, copy, sizeof copy), 0u) << "the range wraps around";
+  EXPECT_EQ(ReadOwnMemory(uint64_t{1} << 63, copy, sizeof copy), 0u) << "no user address";
+}
+
+TEST(ReadOwnMemory, ReadsNoBytesFromAnywhere) {
+  char untouched = 'x';
+  EXPECT_EQ(ReadOwnMemory(0, &untouched, 0), 0u);
+  EXPECT_EQ(untouched, 'x');
+}
+
+TEST(ReadOwnValue, NeedsAllOfTheValuesBytes) {
+  Pages pages(2);
+  pages.Forbid(1);
+  uint64_t value = 0;
+  EXPECT_TRUE(ReadOwnValue(pages.address(1) - sizeof value, &value));
+  EXPECT_FALSE(ReadOwnValue(pages.address(1) - sizeof value + 1, &value));
+}
+
+TEST(ReadOwnMemory, NeverFaultsWhileAnotherThreadUnmaps) {
+  constexpr size_t kPages = 8;
+  Pages pages(kPages);
+  std::atomic<bool> is_over = false;
+  std::thread unmapper([&] {
+    for (int round = 0; round < 2'000; ++round) {
+      pages.Forbid(3);
+      mprotect(pages.at(3), Pages::kPageBytes, PROT_READ);
+    }
+    is_over = true;
+  });
+  std::vector<char> copy(kPages * Pages::kPageBytes);
+  while (!is_over) {
+    size_t got = ReadOwnMemory(pages.address(0), copy.data(), copy.size());
+    ASSERT_TRUE(got == 3 * Pages::kPageBytes || got == copy.size()) << got;
+    ASSERT_EQ(copy[got - 1], static_cast<char>(got / Pages::kPageBytes - 1));
+  }
+  unmapper.join();
+}
+
+TEST(ReadOwnString, CopiesUpToTheTerminator) {
+  char copy[16];
+  ReadOwnString(reinterpret_cast<uint64_t>("key-press"), copy, sizeof copy);
+  EXPECT_STREQ(copy, "key-press");
+}
+
+TEST(ReadOwnString, CutsWhatDoesNotFit) {
+  char copy[6] = "?????";
+  const char* text = "key-press";
+  ReadOwnString(reinterpret_cast<uint64_t>(text), copy, 4);
+  EXPECT_STREQ(copy, "key");
+  EXPECT_EQ(copy[4], '?');
+  ReadOwnString(reinterpret_cast<uint64_t>(text), copy, 1);
+  EXPECT_STREQ(copy, "");
+  copy[0] = '?';
+  ReadOwnString(reinterpret_cast<uint64_t>(text), copy, 0);
+  EXPECT_EQ(copy[0], '?') << "there is no room for a terminator";
+}
+
+TEST(ReadOwnString, ReadsAStringThatEndsWithItsPage) {
+  Pages pages(2);
+  pages.Forbid(1);
+  char* text = pages.at(1) - sizeof "save";
+  std::memcpy(text, "save", sizeof "save");
+  char copy[64];
+  ReadOwnString(reinterpret_cast<uint64_t>(text), copy, sizeof copy);
+  EXPECT_STREQ(copy, "save");
+}
+
+TEST(ReadOwnString, EndsAStringWithoutATerminatorWhereItsPageEnds) {
+  Pages pages(2);
+  pages.Forbid(1);
+  std::memcpy(pages.at(1) - 4, "save", 4);
+  char copy[64];
+  ReadOwnString(pages.address(1) - 4, copy, sizeof copy);
+  EXPECT_STREQ(copy, "save");
+}
+
+TEST(ReadOwnString, IsEmptyWhereNothingCanBeRead) {
+  Pages pages(1);
+  pages.Forbid(0);
+  for (uint64_t address : {uint64_t{0}, uint64_t{8}, pages.address(0)}) {
+    char copy[16] = "before";
+    ReadOwnString(address, copy, sizeof copy);
+    EXPECT_STREQ(copy, "");
+  }
+}
+
+}  // namespace
+}  // namespace lagwatch::base

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a frozen program to the collector's answer, with everything real, while things are killed.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <csignal>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "tests/testing/process.h"
+#include "tests/testing/temp_directory.h"
+
+namespace lagwatch {
+namespace {
+
+using nlohmann::json;
+using testing::Process;
+using testing::WaitUntil;
+
+constexpr char kKey[] = "k_test";
+
+class DeliveryTest : public ::testing::Test {
+ protected:
+  // Starts a collector on the data of the ones before it; at the first start on any free port, then on the same.
+  void StartCollector() {
+    collector_ = std::make_unique<Process>(std::vector<std::string>{
+        LAGWATCH_COLLECTOR_PROGRAM, "--listen", address_, "--data", directory_ / "data", "--key", kKey});
+    const std::string announcement = "listening on http://";
+    ASSERT_TRUE(WaitUntil([&] { return collector_->Output().find(announcement) != std::string::npos; }))
+        << collector_->Errors();
+    std::string output = collector_->Output();
+    size_t at = output.find(announcement) + announcement.size();
+    address_ = output.substr(at, output.find('\n', at) - at);
+  }
+  std::string endpoint() const { return "http://" + address_; }
+
+  std::unique_ptr<Process> StartFreezer(const std::string& key = kKey) const {
+    auto freezer = std::make_unique<Process>(
+        std::vector<std::string>{LAGWATCH_FREEZER, spool_, endpoint(), key});
+    EXPECT_TRUE(WaitUntil([&] { return freezer->Output() == "ready\n"; })) << freezer->Errors();
+    return freezer;
+  }
+  // What the command line answers, from the collector or from the spool.
+  json Ask(std::vector<std::string> question) const {
+    question.insert(question.begin(), LAGWATCH_PROGRAM);
+    question.push_back("--json");
+    Process process(question);
+    if (process.Wait() != 0) return json::array();
+    return json::parse(process.Output());
+  }
+  json CollectedReports() const {
+    return Ask({"reports", "--limit", "10000", "--endpoint", endpoint(), "--key", kKey});
+  }
+  json SpooledReports() const { return Ask({"reports", "--limit", "10000", "--spool", spool_}); }
+  size_t SegmentsLeft() const {
+    size_t count = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(spool_)) {
+      count += entry.path().extension() == ".seg" || entry.path().extension() == ".open";
+    }
+    return count;
+  }
+
+  testing::ScopedTempDirectory directory_;
+  std::string spool_ = directory_ / "spool";
+  std::string address_ = "127.0.0.1:0";
+  std::unique_ptr<Process> collector_;
+};
+
+TEST_F(DeliveryTest, ALagArrivesWithItsNameAndItsDuration) {
+  StartCollector();
+  auto freezer = StartFreezer();
+  freezer->WriteInput("freeze 500\nquit\n");
+  EXPECT_EQ(freezer->Wait(), 0);
+  json reports = CollectedReports();
+  ASSERT_GE(reports.size(), 1u);
+  EXPECT_EQ(reports[0]["ended"], true);
+  EXPECT_GE(reports[0]["duration_ms"], 500);
+  json clusters = Ask({"clusters", "--endpoint", endpoint(), "--key", kKey});
+  ASSERT_GE(clusters.size(), 1u);
+  bool names_the_culprit = std::any_of(clusters.begin(), clusters.end(), [](const json& cluster) {
+    return cluster["frames"].dump().find("FreezeHere") != std::string::npos;
+  });
+  EXPECT_TRUE(names_the_culprit) << clusters;
+  EXPECT_EQ(SegmentsLeft(), 0u);
+}
+
+TEST_F(DeliveryTest, AProgramKilledInAHangLosesNothing) {
+  StartCollector();
+  collector_->Signal(SIGKILL);
+  collector_->Wait();
+  auto freezer = StartFreezer();
+  freezer->WriteInput("hang\n");
+  ASSERT_TRUE(WaitUntil([&] { return !SpooledReports().empty(); }));
+  freezer->Signal(SIGKILL);
+  EXPECT_EQ(freezer->Wait(), -SIGKILL);
+  json spooled = SpooledReports();
+
+  StartCollector();
+  EXPECT_TRUE(CollectedReports().empty());
+  auto next_start = StartFreezer();
+  ASSERT_TRUE(WaitUntil([&] { return CollectedReports().size() == spooled.size(); }));
+  next_start->WriteInput("quit\n");
+  EXPECT_EQ(next_start->Wait(), 0);
+  json collected = CollectedReports();
+  EXPECT_EQ(collected[0]["id"], spooled[0]["id"]);
+  EXPECT_EQ(collected[0]["ended"], false);
+  EXPECT_EQ(SegmentsLeft(), 0u);
+}
+
+TEST_F(DeliveryTest, ACollectorThatIsKilledAgainAndAgainLosesNothing) {
+  StartCollector();
+  auto freezer = StartFreezer();
+  for (int kills = 0; kills < 3; ++kills) {
+    freezer->WriteInput("freeze 150\nfreeze 150\nfreeze 150\n");
+    ASSERT_TRUE(WaitUntil([&] {
+      std::string output = freezer->Output();
+      return std::count(output.begin(), output.end(), 't') >= 3 * (kills + 1);  // "thawed"
+    }));
+    collector_->Signal(SIGKILL);
+    collector_->Wait();
+    StartCollector();
+  }
+  freezer->WriteInput("quit\n");
+  EXPECT_EQ(freezer->Wait(), 0);
+  std::string output = freezer->Output();
+  size_t written = std::stoul(output.substr(output.rfind(' ') + 1));
+  EXPECT_GE(written, 9u);
+
+  Process upload({LAGWATCH_PROGRAM, "upload", "--spool", spool_, "--endpoint", endpoint(), "--key", kKey});
+  EXPECT_EQ(upload.Wait(), 0) << upload.Errors();
+  json collected = CollectedReports();
+  EXPECT_EQ(collected.size(), written);
+  EXPECT_TRUE(std::all_of(collected.begin(), collected.end(), [](const json& report) { return report["ended"]; }));
+  EXPECT_EQ(SegmentsLeft(), 0u);
+}
+
+TEST_F(DeliveryTest, SendingTwiceStoresOnce) {
+  StartCollector();
+  Process offline({LAGWATCH_FREEZER, spool_});
+  offline.WriteInput("freeze 300\nquit\n");
+  EXPECT_EQ(offline.Wait(), 0);
+  std::filesystem::copy(spool_, directory_ / "copy");
+  for (const std::string& spool : {spool_, directory_ / "copy"}) {
+    Process upload({LAGWATCH_PROGRAM, "upload", "--spool", spool, "--endpoint", endpoint(), "--key", kKey});
+    EXPECT_EQ(upload.Wait(), 0) << upload.Errors();
+  }
+  json reports = CollectedReports();
+  std::vector<std::string> ids;
+  for (const json& report : reports) ids.push_back(report["id"]);
+  std::sort(ids.begin(), ids.end());
+  EXPECT_EQ(std::unique(ids.begin(), ids.end()), ids.end());
+  EXPECT_GE(ids.size(), 1u);
+}
+
+TEST_F(DeliveryTest, AWrongKeyKeepsTheReportsForARightOne) {
+  StartCollector();
+  auto freezer = StartFreezer("k_wrong");
+  freezer->WriteInput("freeze 300\nquit\n");
+  EXPECT_EQ(freezer->Wait(), 0);
+  EXPECT_TRUE(CollectedReports().empty());
+  size_t waiting = SegmentsLeft();
+  EXPECT_GE(waiting, 1u);
+
+  Process wrong({LAGWATCH_PROGRAM, "upload", "--timeout-s", "1", "--spool", spool_, "--endpoint", endpoint(), "--key",
+                 "k_wrong"});
+  EXPECT_EQ(wrong.Wait(), 1);
+  EXPECT_THAT(wrong.Errors(), ::testing::HasSubstr("key"));
+  EXPECT_EQ(SegmentsLeft(), waiting);
+
+  Process right({LAGWATCH_PROGRAM, "upload", "--spool", spool_, "--endpoint", endpoint(), "--key", kKey});
+  EXPECT_EQ(right.Wait(), 0) << right.Errors();
+  EXPECT_GE(CollectedReports().size(), 1u);
+  EXPECT_EQ(SegmentsLeft(), 0u);
+}
+
+#if defined(LAGWATCH_WAIT_LOOP)
+TEST_F(DeliveryTest, AWatchedProgramKilledInAHangIsReportedAtOnce) {
+  StartCollector();
+  Process watched({LAGWATCH_PROGRAM, "run", "--threshold-ms", "200", "--spool", spool_, "--endpoint", endpoint(),
+                   "--key", kKey, "--", LAGWATCH_WAIT_LOOP, "poll", "3600000"});
+  ASSERT_TRUE(WaitUntil([&] { return !SpooledReports().empty() || !CollectedReports().empty(); }));
+  watched.Signal(SIGKILL);
+  EXPECT_EQ(watched.Wait(), -SIGKILL);
+  EXPECT_TRUE(WaitUntil([&] { return CollectedReports().size() == 1 && SegmentsLeft() == 0; }));
+}
+#endif
+
+}  // namespace
+}  // namespace lagwatch

@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""tools/check_layers.py finds what it is there to find, in small trees made for it."""
+
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "tools/check_layers.py"
+
+
+def check(files):
+    """Runs the script over a tree of {path: content}."""
+    with tempfile.TemporaryDirectory() as root:
+        for path, content in files.items():
+            file = pathlib.Path(root, path)
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(content, encoding="utf-8")
+        return subprocess.run([sys.executable, SCRIPT, "--root", root], capture_output=True, encoding="utf-8")
+
+
+class CheckLayersTest(unittest.TestCase):
+    def assert_keeps(self, path, line):
+        result = check({path: line + "\n"})
+        self.assertEqual(result.returncode, 0, f"{path}: {line}\n{result.stdout}{result.stderr}")
+
+    def assert_breaks(self, path, line, saying):
+        result = check({path: "// comment\n" + line + "\n"})
+        self.assertEqual(result.returncode, 1, f"{path}: {line}\n{result.stdout}{result.stderr}")
+        self.assertTrue(result.stdout.startswith(f"{path}:2: "), result.stdout)
+        self.assertIn(saying, result.stdout)
+
+    def test_layers_may_include_what_lies_below(self):
+        self.assert_keeps("base/env.h", '#include "base/status.h"')
+        self.assert_keeps("watchdog/watchdog.h", '#include "stack/stack.h"')
+        self.assert_keeps("report/spool/spool_reader.cc", '#include "report/format/fields.h"')
+        self.assert_keeps("sdk/monitor.cc", "#include <lagwatch/c.h>")
+        self.assert_keeps("tools/main.cc", '#include "collector/query/query_api.h"')
+
+    def test_layers_may_not_include_what_lies_above_or_beside(self):
+        self.assert_breaks("base/env.h", '#include "policies/backoff.h"', "base may not include")
+        self.assert_breaks("policies/backoff.h", '  #  include "stack/stack.h"', "may include base")
+        self.assert_breaks("watchdog/watchdog.h", '#include "report/format/report.h"', "watchdog may not")
+        self.assert_breaks("report/format/report.h", '#include "report/spool/spool_reader.h"', "may not")
+        self.assert_breaks("report/upload/uploader.cc", '#include "watchdog/hang_sink.h"', "upload may not")
+        self.assert_breaks("collector/main.cc", '#include "report/spool/spool_reader.h"', "collector may not")
+        self.assert_breaks("tools/main.cc", '#include "collector/http/router.h"', "tools may not")
+        self.assert_breaks("tools/main.cc", '#include "watchdog/watchdog.h"', "tools may not")
+
+    def test_signal_code_sees_less_than_the_folder_around_it(self):
+        self.assert_keeps("stack/signal/capture_signal.h", '#include "stack/raw_stack.h"')
+        self.assert_breaks("stack/signal/context.h", '#include "stack/stack.h"', "stack/signal may not")
+
+    def test_names_begin_at_the_root(self):
+        self.assert_breaks("sdk/monitor.cc", '#include "monitor.h"', "sdk may not include monitor.h")
+        self.assert_breaks("sdk/monitor.cc", '#include "../base/env.h"', "sdk may not include ../base/env.h")
+
+    def test_public_headers_include_public_headers_only(self):
+        self.assert_keeps("sdk/include/lagwatch/lagwatch.h", "#include <lagwatch/c.h>")
+        self.assert_breaks("sdk/include/lagwatch/lagwatch.h", '#include "c.h"', "<lagwatch/")
+        self.assert_breaks("sdk/include/lagwatch/lagwatch.h", '#include "base/status.h"', "<lagwatch/")
+        self.assert_breaks("sdk/include/lagwatch/c.h", "#include <nlohmann/json.hpp>", "only collector/query")
+        self.assert_breaks("base/env.h", "#include <lagwatch/c.h>", "base may not")
+
+    def test_samples_see_the_installed_package_only(self):
+        self.assert_keeps("samples/editor/main.cc", '#include "editor.h"')
+        self.assert_keeps("samples/editor/main.cc", "#include <lagwatch/lagwatch.h>")
+        self.assert_breaks("samples/editor/main.cc", '#include "base/env.h"', "a sample may")
+        self.assert_breaks("samples/editor/main.cc", '#include "../server/server.h"', "a sample may")
+
+    def test_libraries_have_owners(self):
+        self.assert_keeps("collector/http/http_server.cc", "#include <boost/asio/io_context.hpp>")
+        self.assert_keeps("base/env_linux.cc", "#include <sys/stat.h>")
+        self.assert_breaks("collector/main.cc", "#include <boost/asio/io_context.hpp>", "only collector/http")
+        self.assert_breaks("stack/unwinder.h", "#include <libunwind.h>", "only stack/libunwind_unwinder.cc")
+        self.assert_breaks("base/env.h", "#include <zlib.h>", "only collector/ingest, report/upload")
+        self.assert_breaks("base/env.h", "#include <fmt/format.h>", "no known library")
+
+    def test_files_belong_to_a_layer(self):
+        result = check({"report/orphan.h": ""})
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("report/orphan.h:1: belongs to no layer", result.stdout)
+
+    def test_systems_are_told_apart_by_file_names(self):
+        for condition in ("#ifdef __linux__", "#if defined(__x86_64__)", "#  elif defined(__aarch64__) && 1",
+                          "#ifndef _WIN32"):
+            self.assert_breaks("base/env.cc", condition, "asks for ")
+            self.assert_keeps("base/env_linux.cc", condition)
+            self.assert_keeps("base/ticks.h", condition)
+        self.assert_keeps("base/env.cc", "#ifdef __cplusplus")
+        self.assert_keeps("base/env.cc", "// #ifdef __linux__")
+
+    def test_every_violation_is_listed(self):
+        result = check({"base/a.h": '#include "sdk/b.h"\n\n#include "tools/c.h"\n',
+                        "sdk/b.h": '#include "tools/c.h"\n'})
+        places = [line.split(": ")[0] for line in result.stdout.splitlines()]
+        self.assertEqual(places, ["base/a.h:1", "base/a.h:3", "sdk/b.h:1"])
+
+    def test_a_tree_without_sources_is_a_mistake(self):
+        result = check({"README.md": ""})
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("--root", result.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "policies/check_schedule.h"
+
+#include <gtest/gtest.h>
+
+namespace lagwatch::policies {
+namespace {
+
+constexpr int64_t kMs = 1'000'000;
+
+TEST(CheckSchedule, TakesASampleForEachPlaceOfTheRing) {
+  CheckSchedule schedule{.threshold_ns = 3'000 * kMs, .sample_interval_ns = 50 * kMs, .ring_size = 20};
+  EXPECT_EQ(schedule.window_ns(), 1'000 * kMs);
+  EXPECT_EQ(schedule.idle_sleep_ns(), 2'000 * kMs);
+  EXPECT_EQ(schedule.WindowStartNs(10'000 * kMs), 9'000 * kMs);
+}
+
+TEST(CheckSchedule, LeavesHalfOfAShortThresholdUndisturbed) {
+  CheckSchedule schedule{.threshold_ns = 100 * kMs, .sample_interval_ns = 50 * kMs, .ring_size = 20};
+  EXPECT_EQ(schedule.window_ns(), 50 * kMs);
+  EXPECT_EQ(schedule.idle_sleep_ns(), 50 * kMs);
+  EXPECT_EQ(schedule.WindowStartNs(100 * kMs), 50 * kMs);
+}
+
+TEST(CheckSchedule, ADispatchThatStartsDuringTheIdleSleepIsSampledInTime) {
+  for (int64_t threshold_ms : {16, 17, 2'000, 3'600'000}) {
+    for (int32_t ring_size : {1, 20, 100}) {
+      CheckSchedule schedule{
+          .threshold_ns = threshold_ms * kMs, .sample_interval_ns = 50 * kMs, .ring_size = ring_size};
+      EXPECT_GT(schedule.window_ns(), 0);
+      EXPECT_LE(schedule.window_ns(), schedule.threshold_ns / 2);
+      // It may start the moment the sleep does; its first check is when it is as old as the threshold.
+      EXPECT_LE(schedule.idle_sleep_ns(), schedule.WindowStartNs(schedule.threshold_ns));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace lagwatch::policies

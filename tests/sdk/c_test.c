@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The C header from C: compiles, links, and does what it says. Called by sdk_test.cc. */
+#include <lagwatch/c.h>
+#include <string.h>
+
+/* Returns 0, or the number of the check that failed. */
+int RunCTest(const char* spool_directory) {
+  lw_options options;
+  lw_stats stats;
+  lw_loop* loop;
+
+  lw_options_init(&options);
+  if (options.struct_size_bytes != sizeof options || options.threshold_ms != 2000) return 1;
+  options.app = "c-test";
+  options.spool_directory = spool_directory;
+  if (lw_start(&options) != LW_OK) return 2;
+  if (strlen(lw_why_off()) != 0) return 3;
+  if (lw_start(&options) != LW_ALREADY_STARTED) return 4;
+  loop = lw_watch_loop("c");
+  if (loop == NULL) return 5;
+  lw_dispatch_begin(loop, "timed");
+  lw_dispatch_end(loop);
+  lw_dispatch_begin_counted(loop, "counted");
+  lw_dispatch_begin_counted(loop, "nested");
+  lw_dispatch_end_counted(loop);
+  if (loop->begun != 2 || loop->ended != 1) return 6;
+  lw_dispatch_end_counted(loop);
+  if (loop->begun != 2 || loop->ended != 2) return 7;
+  lw_dispatch_begin(NULL, "no loop");
+  lw_dispatch_end(NULL);
+  lw_dispatch_begin_counted(NULL, "no loop");
+  lw_dispatch_end_counted(NULL);
+  lw_stats_init(&stats);
+  lw_get_stats(&stats);
+  if (stats.lags != 0) return 8;
+  lw_unwatch_loop(loop);
+  lw_unwatch_loop(NULL);
+  lw_stop(0);
+  lw_stop(0);
+  if (strlen(lw_why_off()) == 0) return 9;
+  if (strlen(lw_version()) == 0) return 10;
+  return 0;
+}

@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: Apache-2.0
+// The public interface of the shared library, as a program uses it. Each test runs in a process of its own (ctest
+// starts one for each), because there is one monitor in a process.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <lagwatch/lagwatch.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <csignal>
+#include <functional>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/env.h"
+#include "report/format/report.h"
+#include "report/spool/spool_reader.h"
+#include "tests/testing/process.h"
+#include "tests/testing/stalls.h"
+#include "tests/testing/temp_directory.h"
+
+extern "C" int RunCTest(const char* spool_directory);
+
+namespace lagwatch {
+namespace {
+
+using report::RecordType;
+using testing::ScopedTempDirectory;
+using testing::WaitUntil;
+
+class SdkTest : public ::testing::Test {
+ protected:
+  Options TestOptions() const {
+    return {.app = "sdk-test",
+            .app_version = "1.2.3",
+            .user = "u-1",
+            .spool_directory = directory_ / "spool",
+            .threshold_ms = 100,
+            .check_period_ms = 50,
+            .sample_interval_ms = 10};
+  }
+
+  std::vector<report::SpoolRecord> ReadSpool() const {
+    report::SpoolReader reader(&base::SystemEnv(), directory_ / "spool");
+    std::vector<report::SpoolRecord> records;
+    auto names = reader.List(report::SpoolReader::Include::kLiveToo);
+    if (!names.ok()) return records;
+    for (const std::string& name : *names) {
+      auto segment = reader.Read(name);
+      if (!segment.ok()) continue;
+      EXPECT_EQ(segment->skipped_bytes, 0u);
+      for (report::SpoolRecord& record : segment->records) records.push_back(std::move(record));
+    }
+    return records;
+  }
+  std::vector<report::Report> Reports() const {
+    std::vector<report::Report> reports;
+    for (const report::SpoolRecord& record : ReadSpool()) {
+      if (record.type != RecordType::kReport) continue;
+      auto decoded = report::DecodeReport(record.payload);
+      EXPECT_TRUE(decoded.ok()) << decoded.status().message();
+      if (decoded.ok()) reports.push_back(std::move(decoded).value());
+    }
+    return reports;
+  }
+  std::vector<report::LagEnd> Ends() const {
+    std::vector<report::LagEnd> ends;
+    for (const report::SpoolRecord& record : ReadSpool()) {
+      if (record.type == RecordType::kLagEnd) ends.push_back(report::DecodeLagEnd(record.payload).value());
+    }
+    return ends;
+  }
+  // One dispatch that spins until its report is on disk.
+  void FreezeUntilReported(Loop loop, const char* tag) {
+    size_t before = Reports().size();
+    ScopedDispatch dispatch(loop, tag);
+    testing::StopFlag stop{false};
+    std::thread judge([&] {
+      EXPECT_TRUE(WaitUntil([&] { return Reports().size() > before; }));
+      stop = true;
+    });
+    testing::Spin(stop);
+    judge.join();
+  }
+
+  ScopedTempDirectory directory_;
+};
+
+TEST_F(SdkTest, WorksFromC) { EXPECT_EQ(RunCTest((directory_ / "spool").c_str()), 0); }
+
+TEST_F(SdkTest, PutsALagOnDiskWhileItLastsAndItsEndAfterwards) {
+  auto monitor = Monitor::Start(TestOptions());
+  ASSERT_TRUE(monitor.is_on()) << monitor.why_off();
+  auto loop = monitor.WatchLoop("ui");
+  FreezeUntilReported(loop, "freeze");
+  ASSERT_TRUE(WaitUntil([&] { return Ends().size() >= Reports().size(); }));
+
+  report::Report lag = Reports()[0];
+  EXPECT_EQ(lag.app, "sdk-test");
+  EXPECT_EQ(lag.app_version, "1.2.3");
+  EXPECT_EQ(lag.user, "u-1");
+  EXPECT_EQ(lag.loop, "ui");
+  EXPECT_EQ(lag.tag, "freeze");
+  EXPECT_EQ(lag.kind, report::Kind::kLag);
+  EXPECT_EQ(lag.threshold_ms, 100u);
+  EXPECT_EQ(lag.pid, static_cast<uint32_t>(getpid()));
+  EXPECT_EQ(lag.tid, static_cast<uint32_t>(gettid()));
+  EXPECT_FALSE(lag.os.empty());
+  EXPECT_FALSE(lag.machine.empty());
+  EXPECT_GE(lag.elapsed_ns, 100u * 1'000'000);
+  EXPECT_GE(lag.samples.size(), 1u);
+  EXPECT_GE(lag.threads.size(), 2u);
+  EXPECT_GE(lag.modules.size(), 1u);
+  EXPECT_FALSE(lag.modules[0].build_id.empty());
+  EXPECT_GE(lag.stacks[lag.expensive_stack].frames.size(), 3u);
+  EXPECT_LE(lag.stacks.size(), lag.samples.size() + lag.threads.size() + 1);
+  EXPECT_EQ(Ends()[0].report_id, lag.id);
+  EXPECT_GE(Ends()[0].duration_ns, lag.elapsed_ns);
+
+  lw_stats stats = monitor.stats();
+  EXPECT_GE(stats.lags, 1u);
+  EXPECT_GE(stats.reports_written, 1u);
+  EXPECT_EQ(stats.reports_dropped, 0u);
+  EXPECT_GE(stats.stack_samples, lag.samples.size());
+}
+
+TEST_F(SdkTest, TimesDispatchesWithoutAClockToo) {
+  auto monitor = Monitor::Start(TestOptions());
+  auto loop = monitor.WatchLoop("ui");
+  lw_dispatch_begin_counted(loop.handle(), "counted");
+  EXPECT_TRUE(WaitUntil([&] { return !Reports().empty(); }));
+  lw_dispatch_end_counted(loop.handle());
+  EXPECT_EQ(Reports()[0].tag, "counted");
+  EXPECT_TRUE(WaitUntil([&] { return !Ends().empty(); }));
+}
+
+TEST_F(SdkTest, StaysOffAndSaysWhyWhenTheSpoolCannotBeMade) {
+  Options options = TestOptions();
+  options.spool_directory = "/proc/no/such/place";
+  auto monitor = Monitor::Start(options);
+  EXPECT_FALSE(monitor.is_on());
+  EXPECT_NE(monitor.why_off().find("/proc/no"), std::string::npos) << monitor.why_off();
+  auto loop = monitor.WatchLoop("ui");
+  EXPECT_TRUE(loop.is_watched());
+  ScopedDispatch dispatch(loop, "goes on all the same");
+}
+
+TEST_F(SdkTest, BringsOptionsIntoTheirRanges) {
+  Options options = TestOptions();
+  options.threshold_ms = 0;
+  options.check_period_ms = 0;
+  options.sample_interval_ms = UINT32_MAX;
+  options.ring_size = UINT32_MAX;
+  auto monitor = Monitor::Start(options);
+  ASSERT_TRUE(monitor.is_on());
+  auto loop = monitor.WatchLoop("ui");
+  FreezeUntilReported(loop, "short");
+  EXPECT_EQ(Reports()[0].threshold_ms, 16u);
+}
+
+TEST_F(SdkTest, StopsWhileALoopIsInADispatchAndStartsAgain) {
+  auto first = Monitor::Start(TestOptions());
+  auto loop = first.WatchLoop("ui");
+  lw_dispatch_begin(loop.handle(), "goes on");
+  first.Stop(0);
+  EXPECT_FALSE(first.is_on());
+  lw_dispatch_end(loop.handle());
+  auto second = Monitor::Start(TestOptions());
+  ASSERT_TRUE(second.is_on()) << second.why_off();
+  FreezeUntilReported(loop, "watched again");
+  EXPECT_EQ(Reports()[0].tag, "watched again");
+}
+
+TEST_F(SdkTest, LeavesTheFirstMonitorRunningWhenStartedTwice) {
+  auto first = Monitor::Start(TestOptions());
+  {
+    Options others = TestOptions();
+    others.app = "second";
+    auto second = Monitor::Start(others);
+    EXPECT_TRUE(second.is_on());
+  }
+  EXPECT_TRUE(first.is_on());
+  EXPECT_EQ(first.why_off(), "");
+  auto loop = first.WatchLoop("ui");
+  FreezeUntilReported(loop, "still watched");
+  EXPECT_EQ(Reports()[0].app, "sdk-test");
+}
+
+TEST_F(SdkTest, FreesThePlacesOfThreadsThatEnd) {
+  auto monitor = Monitor::Start(TestOptions());
+  for (int i = 0; i < 200; ++i) {
+    std::thread([&] {
+      Loop loop = monitor.WatchLoop("short-lived");
+      EXPECT_TRUE(loop.is_watched()) << i;
+      if (i % 2 == 0) lw_dispatch_begin(loop.handle(), "never ended");
+    }).join();
+  }
+  EXPECT_EQ(monitor.stats().loops_refused, 0u);
+}
+
+TEST_F(SdkTest, RefusesMoreLoopsThanItCanWatchAndCountsThem) {
+  auto monitor = Monitor::Start(TestOptions());
+  for (int i = 0; i < 64; ++i) EXPECT_TRUE(monitor.WatchLoop("loop").is_watched());
+  Loop refused = monitor.WatchLoop("one too many");
+  EXPECT_FALSE(refused.is_watched());
+  ScopedDispatch dispatch(refused, "harmless");
+  EXPECT_EQ(monitor.stats().loops_refused, 1u);
+}
+
+// Runs `body` in a forked child; its result is the child's exit code.
+int InForkedChild(const std::function<int()>& body) {
+  pid_t child = fork();
+  if (child == 0) _exit(body());
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+std::set<int> OpenFiles() {
+  std::set<int> fds;
+  for (int fd = 0; fd < 1024; ++fd) {
+    if (fcntl(fd, F_GETFD) >= 0) fds.insert(fd);
+  }
+  return fds;
+}
+
+#if !defined(__SANITIZE_THREAD__)  // which does not support threads in a child of a process with threads
+TEST_F(SdkTest, IsOffInAForkedChildUntilStartedThere) {
+  Monitor::Start(TestOptions()).Stop();  // libunwind opens a pipe of its own once
+  std::set<int> files_before = OpenFiles();
+  auto monitor = Monitor::Start(TestOptions());
+  auto loop = monitor.WatchLoop("ui");
+  FreezeUntilReported(loop, "in the parent");
+  size_t reports = Reports().size();
+  int result = InForkedChild([&] {
+    if (std::string(lw_why_off()).empty()) return 1;
+    if (OpenFiles() != files_before) return 2;
+    for (int signal_number = SIGRTMIN; signal_number <= SIGRTMAX; ++signal_number) {
+      struct sigaction action {};
+      sigaction(signal_number, nullptr, &action);
+      if (action.sa_handler != SIG_DFL) return 3;
+    }
+    auto child_monitor = Monitor::Start(TestOptions());
+    if (!child_monitor.is_on()) return 4;
+    FreezeUntilReported(loop, "in the child");
+    return child_monitor.stats().lags >= 1 ? 0 : 5;
+  });
+  EXPECT_EQ(result, 0);
+  EXPECT_GT(Reports().size(), reports);
+  EXPECT_EQ(Reports().back().tag, "in the child");
+  EXPECT_TRUE(monitor.is_on());
+  FreezeUntilReported(loop, "in the parent again");
+}
+
+TEST_F(SdkTest, SurvivesForksWhileItCaptures) {
+  Options options = TestOptions();
+  options.threshold_ms = 16;
+  options.sample_interval_ms = 1;
+  auto monitor = Monitor::Start(options);
+  auto loop = monitor.WatchLoop("ui");
+  ScopedDispatch dispatch(loop, "forks all the time");
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(InForkedChild([] { return 7; }), 7);
+}
+#endif
+
+TEST_F(SdkTest, LeavesNothingToAProgramThatIsExecuted) {
+  const std::vector<std::string> count_files = {"/bin/sh", "-c", "ls /proc/self/fd | wc -l"};
+  testing::Process before(count_files);
+  EXPECT_EQ(before.Wait(), 0);
+  auto monitor = Monitor::Start(TestOptions());
+  auto loop = monitor.WatchLoop("ui");
+  FreezeUntilReported(loop, "before exec");
+  testing::Process child(count_files);
+  EXPECT_EQ(child.Wait(), 0);
+  EXPECT_EQ(child.Output(), before.Output());
+}
+
+TEST_F(SdkTest, LeaksNoFileNorThreadOverManyStarts) {
+  auto start_and_stop = [&] {
+    auto monitor = Monitor::Start(TestOptions());
+    EXPECT_TRUE(monitor.is_on());
+  };
+  start_and_stop();
+  std::set<int> files = OpenFiles();
+  for (int i = 0; i < 20; ++i) start_and_stop();
+  EXPECT_EQ(OpenFiles(), files);
+}
+
+TEST_F(SdkTest, KeepsReportsWhenTheEndpointIsNoUrl) {
+  Options options = TestOptions();
+  options.endpoint = "not a url";
+  auto monitor = Monitor::Start(options);
+  EXPECT_TRUE(monitor.is_on());
+  auto loop = monitor.WatchLoop("ui");
+  FreezeUntilReported(loop, "kept");
+}
+
+}  // namespace
+}  // namespace lagwatch

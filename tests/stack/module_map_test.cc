@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stack/module_map.h"
+
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+#include <link.h>
+#include <sys/mman.h>
+
+#include <filesystem>
+#include <map>
+#include <string>
+
+#include "stack/stack.h"
+#include "tests/testing/temp_directory.h"
+
+namespace lagwatch::stack {
+namespace {
+
+// What the dynamic loader says: path -> load bias.
+std::map<std::string, uint64_t> LoadedByTheLoader() {
+  std::map<std::string, uint64_t> modules;
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, size_t, void* context) {
+        std::string path = info->dlpi_name;
+        if (path.empty()) path = std::filesystem::read_symlink("/proc/self/exe");
+        if (path.front() == '/') path = std::filesystem::canonical(path);
+        (*static_cast<std::map<std::string, uint64_t>*>(context))[path] = info->dlpi_addr;
+        return 0;
+      },
+      &modules);
+  return modules;
+}
+
+TEST(ModuleMap, AgreesWithTheDynamicLoader) {
+  ModuleMap map;
+  map.Refresh();
+  std::map<std::string, uint64_t> expected = LoadedByTheLoader();
+  size_t found = 0;
+  for (uint32_t i = 0; i < map.module_count(); ++i) {
+    auto known = expected.find(std::string(map.module(i).path_view()));
+    if (known == expected.end()) continue;
+    EXPECT_EQ(map.module(i).load_bias, known->second) << known->first;
+    ++found;
+  }
+  expected.erase("linux-vdso.so.1");
+  EXPECT_EQ(found, expected.size());
+  EXPECT_EQ(map.dropped_count(), 0u);
+}
+
+TEST(ModuleMap, FindsTheModuleOfACodeAddressAndNoneForData) {
+  ModuleMap map;
+  map.Refresh();
+  uint32_t own = map.FindCode(reinterpret_cast<uint64_t>(&LoadedByTheLoader));
+  ASSERT_NE(own, kNoModule);
+  EXPECT_EQ(map.module(own).path_view(), std::filesystem::read_symlink("/proc/self/exe").string());
+  uint32_t libc = map.FindCode(reinterpret_cast<uint64_t>(&dl_iterate_phdr));
+  ASSERT_NE(libc, kNoModule);
+  EXPECT_TRUE(map.module(libc).path_view().find("libc.so") != std::string_view::npos ||
+              map.module(libc).path_view().find("san") != std::string_view::npos);
+  int on_the_stack = 0;
+  EXPECT_EQ(map.FindCode(reinterpret_cast<uint64_t>(&on_the_stack)), kNoModule);
+  EXPECT_EQ(map.FindCode(0), kNoModule);
+  EXPECT_EQ(map.FindCode(UINT64_MAX), kNoModule);
+}
+
+TEST(ModuleMap, KnowsTheStackAsWritable) {
+  ModuleMap map;
+  map.Refresh();
+  auto address = reinterpret_cast<uint64_t>(__builtin_frame_address(0));
+  uint64_t end = FindStackEnd(address, map.writable().data(), map.writable().size());
+  EXPECT_GT(end, address + 4096);
+}
+
+TEST(ModuleMap, ReadsBuildIdsAndUnwindTables) {
+  ModuleMap map;
+  map.Refresh();
+  const Module& libc = map.module(map.FindCode(reinterpret_cast<uint64_t>(&dlsym)));
+  EXPECT_EQ(libc.build_id_view().size(), 20u);
+  EXPECT_NE(libc.eh_frame_hdr, 0u);
+}
+
+TEST(ModuleMap, KeepsAModulesIndexWhileOthersComeAndGo) {
+  ModuleMap map;
+  map.Refresh();
+  uint32_t own = map.FindCode(reinterpret_cast<uint64_t>(&LoadedByTheLoader));
+  EXPECT_FALSE(map.Refresh());
+
+  testing::ScopedTempDirectory directory;
+  std::string library = directory / "copy.so";
+  std::filesystem::copy_file("/lib/x86_64-linux-gnu/libBrokenLocale.so.1", library);
+  void* handle = dlopen(library.c_str(), RTLD_NOW);
+  ASSERT_NE(handle, nullptr) << dlerror();
+  EXPECT_TRUE(map.Refresh());
+  uint32_t added = map.module_count() - 1;
+  EXPECT_EQ(map.module(added).path_view(), library);
+
+  // Still known by its index, and by its path although the file is gone.
+  std::filesystem::remove(library);
+  map.Refresh();
+  EXPECT_EQ(map.module(added).path_view(), library);
+  EXPECT_EQ(map.module_count(), added + 1);
+  dlclose(handle);
+  EXPECT_TRUE(map.Refresh());
+  EXPECT_EQ(map.module(added).path_view(), library);
+  EXPECT_EQ(map.FindCode(reinterpret_cast<uint64_t>(&LoadedByTheLoader)), own);
+}
+
+}  // namespace
+}  // namespace lagwatch::stack

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stack/stack_capturer.h"
+
+#include <execinfo.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <memory>
+#include <semaphore>
+#include <vector>
+
+#include "stack/libunwind_unwinder.h"
+#include "tests/testing/process.h"
+#include "tests/testing/stalls.h"
+#include "tests/testing/temp_directory.h"
+
+namespace lagwatch::stack {
+namespace {
+
+using testing::StalledThread;
+using testing::StopFlag;
+
+class StackCapturerTest : public ::testing::Test {
+ protected:
+  StackCapturerTest() {
+    auto capturer = StackCapturer::Create({}, CreateLibunwindUnwinder());
+    EXPECT_TRUE(capturer.ok()) << capturer.status().message();
+    capturer_ = std::move(capturer).value();
+  }
+
+  void Capture(int tid) {
+    capturer_->RefreshModules();
+    capturer_->Capture(tid, stack_.get());
+  }
+  // Where `function` stands in the stack, from the inside; -1 when it does not.
+  int IndexOf(const void* function) const {
+    for (uint32_t i = 0; i < stack_->frame_count; ++i) {
+      const Frame& frame = stack_->frames[i];
+      if (frame.module == kNoModule || frame.function_offset == 0) continue;
+      uint64_t start = capturer_->modules().module(frame.module).load_bias + frame.function_offset;
+      if (start == reinterpret_cast<uint64_t>(function)) return static_cast<int>(i);
+    }
+    return -1;
+  }
+  void ExpectShowsTheStall(const void* stall) {
+    int inner = IndexOf(reinterpret_cast<void*>(&testing::StallInner));
+    EXPECT_GE(IndexOf(stall), 0);
+    EXPECT_GT(inner, IndexOf(stall));
+    EXPECT_EQ(IndexOf(reinterpret_cast<void*>(&testing::StallOuter)), inner + 1);
+    EXPECT_EQ(stack_->completeness, Completeness::kComplete);
+  }
+
+  std::unique_ptr<StackCapturer> capturer_;
+  std::unique_ptr<Stack> stack_{new Stack};
+};
+
+TEST_F(StackCapturerTest, ShowsARunningThreadByOneSignal) {
+  StalledThread thread(testing::Spin);
+  Capture(thread.tid());
+  ExpectShowsTheStall(reinterpret_cast<void*>(&testing::Spin));
+  EXPECT_EQ(IndexOf(reinterpret_cast<void*>(&testing::Spin)), 0);
+  EXPECT_EQ(capturer_->counters().signals_sent.value(), 1u);
+  EXPECT_EQ(capturer_->counters().signal_timeouts.value(), 0u);
+}
+
+TEST_F(StackCapturerTest, ShowsAThreadThatWaitsForALock) {
+  StalledThread thread(testing::WaitForLock);
+  Capture(thread.tid());
+  ExpectShowsTheStall(reinterpret_cast<void*>(&testing::WaitForLock));
+}
+
+TEST_F(StackCapturerTest, ShowsAThreadThatFaultsPages) {
+  StalledThread thread(testing::FaultPages);
+  Capture(thread.tid());
+  ExpectShowsTheStall(reinterpret_cast<void*>(&testing::FaultPages));
+}
+
+TEST_F(StackCapturerTest, ShowsAThreadInFsync) {
+  testing::ScopedTempDirectory directory;
+  StalledThread thread([&](const StopFlag& stop) { testing::SyncFile(stop, directory / "file"); });
+  for (int i = 0; i < 20; ++i) {
+    Capture(thread.tid());
+    EXPECT_GE(stack_->frame_count, 1u);
+  }
+  EXPECT_EQ(capturer_->counters().signal_timeouts.value(), 0u);
+}
+
+// The program must not notice: no call that does not restart is ever interrupted.
+TEST_F(StackCapturerTest, NeverInterruptsASleepOrAPoll) {
+  std::atomic<bool> interrupted{false};
+  {
+    StalledThread sleeping(
+        [&](const StopFlag& stop) { testing::SleepInOneCall(stop, 500, &interrupted); });
+    StalledThread polling([&](const StopFlag& stop) { testing::PollInOneCall(stop, 500, &interrupted); });
+    for (int i = 0; i < 100; ++i) {
+      Capture(sleeping.tid());
+      EXPECT_GE(stack_->frame_count, 1u);
+      Capture(polling.tid());
+      EXPECT_GE(stack_->frame_count, 1u);
+    }
+    EXPECT_EQ(capturer_->counters().signals_sent.value(), 0u);
+  }
+  EXPECT_FALSE(interrupted);
+}
+
+TEST_F(StackCapturerTest, LeavesAThreadAloneThatBlocksTheSignal) {
+  StalledThread thread([&](const StopFlag& stop) {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, nullptr);
+    testing::Spin(stop);
+  });
+  Capture(thread.tid());
+  EXPECT_EQ(stack_->completeness, Completeness::kNone);
+  EXPECT_EQ(stack_->frame_count, 0u);
+  EXPECT_EQ(capturer_->counters().signals_sent.value(), 0u);
+  EXPECT_EQ(capturer_->counters().signals_withheld.value(), 1u);
+}
+
+TEST_F(StackCapturerTest, SaysSoWhenTheThreadIsGone) {
+  Capture(1 << 30);
+  EXPECT_EQ(stack_->completeness, Completeness::kNone);
+}
+
+TEST_F(StackCapturerTest, SendsNothingOnceSomebodyElseTookTheSignal) {
+  StalledThread thread(testing::Spin);
+  signal(capturer_->signal_number(), SIG_DFL);
+  Capture(thread.tid());
+  EXPECT_EQ(stack_->completeness, Completeness::kNone);
+  EXPECT_EQ(capturer_->counters().signals_withheld.value(), 1u);
+}
+
+TEST_F(StackCapturerTest, IgnoresStrayAndLateSignals) {
+  StalledThread thread(testing::Spin);
+  Capture(thread.tid());
+  uint32_t frames = stack_->frame_count;
+  for (int value : {0, 1, 2, -1}) sigqueue(getpid(), capturer_->signal_number(), {.sival_int = value});
+  kill(getpid(), capturer_->signal_number());
+  Capture(thread.tid());
+  EXPECT_EQ(stack_->frame_count, frames);
+}
+
+TEST_F(StackCapturerTest, KeepsErrno) {
+  std::atomic<int> changes{0};
+  StalledThread thread([&](const StopFlag& stop) {
+    while (!stop.load()) {
+      errno = 4711;
+      for (int i = 0; i < 1000; ++i) asm volatile("");
+      changes += errno != 4711;
+    }
+  });
+  for (int i = 0; i < 200; ++i) Capture(thread.tid());
+  EXPECT_EQ(changes, 0);
+}
+
+struct Oracle {
+  std::vector<void*> return_addresses = std::vector<void*>(64);
+  std::binary_semaphore is_ready{0};
+  std::binary_semaphore may_go{0};
+};
+
+[[gnu::noinline]] void AskOracleThenWait(Oracle* oracle) {
+  int size = backtrace(oracle->return_addresses.data(), static_cast<int>(oracle->return_addresses.size()));
+  oracle->return_addresses.resize(static_cast<size_t>(size));
+  oracle->is_ready.release();
+  oracle->may_go.acquire();
+  asm volatile("");
+}
+
+// The oracle is glibc's own unwinder, called by the thread itself.
+TEST_F(StackCapturerTest, AgreesWithBacktraceOnAllCallers) {
+  Oracle oracle;
+  StalledThread thread([&](const StopFlag&) {
+    AskOracleThenWait(&oracle);
+    asm volatile("");
+  });
+  oracle.is_ready.acquire();
+  EXPECT_TRUE(testing::WaitUntil([&] {
+    BlockedThread blocked;
+    return ReadThreadActivity(thread.tid(), &blocked) == ThreadActivity::kBlocked;
+  }));
+  Capture(thread.tid());
+  oracle.may_go.release();
+
+  int asking = IndexOf(reinterpret_cast<void*>(&AskOracleThenWait));
+  ASSERT_GE(asking, 0);
+  std::vector<uint64_t> ours;
+  for (uint32_t i = static_cast<uint32_t>(asking) + 1; i < stack_->frame_count; ++i) {
+    const Frame& frame = stack_->frames[i];
+    ours.push_back(capturer_->modules().module(frame.module).load_bias + frame.offset + 1);
+  }
+  std::vector<uint64_t> theirs;
+  for (size_t i = 1; i < oracle.return_addresses.size(); ++i) {
+    theirs.push_back(reinterpret_cast<uint64_t>(oracle.return_addresses[i]));
+  }
+  EXPECT_GE(ours.size(), 4u);
+  EXPECT_EQ(ours, theirs);
+}
+
+TEST(StackCapturer, TakesAFreeSignalAndGivesItBack) {
+  int taken = SIGRTMAX - 1;
+  struct sigaction ignore {};
+  ignore.sa_handler = SIG_IGN;
+  sigaction(taken, &ignore, nullptr);
+  auto capturer = StackCapturer::Create({}, CreateLibunwindUnwinder());
+  ASSERT_TRUE(capturer.ok());
+  int used = (*capturer)->signal_number();
+  EXPECT_NE(used, taken);
+  *capturer = nullptr;
+  struct sigaction after {};
+  sigaction(used, nullptr, &after);
+  EXPECT_EQ(after.sa_handler, SIG_DFL);
+
+  EXPECT_FALSE(StackCapturer::Create({.signal_number = taken}, CreateLibunwindUnwinder()).ok());
+  signal(taken, SIG_DFL);
+}
+
+}  // namespace
+}  // namespace lagwatch::stack

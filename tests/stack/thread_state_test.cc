@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stack/thread_state.h"
+
+#include <gtest/gtest.h>
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <string>
+
+#include "tests/testing/process.h"
+#include "tests/testing/stalls.h"
+
+namespace lagwatch::stack {
+namespace {
+
+using testing::StalledThread;
+using testing::StopFlag;
+
+TEST(ThreadActivity, TellsRunningFromBlocked) {
+  StalledThread spinning(testing::Spin);
+  StalledThread waiting(testing::WaitForLock);
+  BlockedThread blocked;
+  EXPECT_EQ(ReadThreadActivity(spinning.tid(), &blocked), ThreadActivity::kRunning);
+  EXPECT_TRUE(testing::WaitUntil([&] {
+    return ReadThreadActivity(waiting.tid(), &blocked) == ThreadActivity::kBlocked &&
+           blocked.syscall_number == SYS_futex;
+  }));
+  EXPECT_NE(blocked.stack_pointer, 0u);
+  EXPECT_NE(blocked.program_counter, 0u);
+  EXPECT_TRUE(blocked.RestartsAfterSignal());
+  EXPECT_EQ(ReadThreadActivity(1 << 30, &blocked), ThreadActivity::kGone);
+}
+
+TEST(BlockedThread, RestartsOnlyWhereTheManualSaysSo) {
+  auto futex = [](uint64_t operation, uint64_t timeout) {
+    return BlockedThread{SYS_futex, {0, operation, 0, timeout, 0, 0}, 0, 0}.RestartsAfterSignal();
+  };
+  EXPECT_TRUE(futex(FUTEX_WAIT | FUTEX_PRIVATE_FLAG, 0));
+  EXPECT_TRUE(futex(FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG | FUTEX_CLOCK_REALTIME, 0));
+  EXPECT_FALSE(futex(FUTEX_WAIT, 0x1000));
+  EXPECT_FALSE(futex(FUTEX_WAKE, 0));
+  for (int64_t number : {SYS_poll, SYS_epoll_wait, SYS_nanosleep, SYS_clock_nanosleep, SYS_read, SYS_select}) {
+    EXPECT_FALSE((BlockedThread{number, {}, 0, 0}.RestartsAfterSignal())) << number;
+  }
+}
+
+TEST(IsSignalBlocked, ReadsTheThreadsMask) {
+  int signal_number = SIGRTMAX - 3;
+  StalledThread open(testing::Spin);
+  StalledThread shut([&](const StopFlag& stop) {
+    sigset_t mask;
+    sigemptyset(&mask);
+    sigaddset(&mask, signal_number);
+    pthread_sigmask(SIG_BLOCK, &mask, nullptr);
+    testing::Spin(stop);
+  });
+  EXPECT_FALSE(IsSignalBlocked(open.tid(), signal_number));
+  EXPECT_TRUE(IsSignalBlocked(shut.tid(), signal_number));
+  EXPECT_FALSE(IsSignalBlocked(shut.tid(), signal_number - 1));
+  EXPECT_TRUE(IsSignalBlocked(1 << 30, signal_number));
+}
+
+TEST(ThreadNames, SurviveParenthesesAndSpaces) {
+  StalledThread odd([](const StopFlag& stop) {
+    pthread_setname_np(pthread_self(), "a) S (b");
+    testing::Spin(stop);
+  });
+  char name[16];
+  ReadThreadName(odd.tid(), name, sizeof name);
+  EXPECT_STREQ(name, "a) S (b");
+  EXPECT_EQ(ReadThreadStateLetter(odd.tid()), 'R');
+  ReadThreadName(1 << 30, name, sizeof name);
+  EXPECT_STREQ(name, "");
+  EXPECT_EQ(ReadThreadStateLetter(1 << 30), '?');
+}
+
+}  // namespace
+}  // namespace lagwatch::stack

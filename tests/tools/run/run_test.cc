@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// `lagwatch run` on programs that nobody prepared: what it finds, and that they do not notice.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "tests/testing/process.h"
+#include "tests/testing/temp_directory.h"
+
+namespace lagwatch::tools {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+using testing::Process;
+using testing::ScopedTempDirectory;
+
+class RunTest : public ::testing::Test {
+ protected:
+  std::vector<std::string> Watched(std::vector<std::string> command, std::vector<std::string> flags = {}) const {
+    std::vector<std::string> all = {LAGWATCH_PROGRAM, "run", "--threshold-ms", "200", "--spool", spool_};
+    all.insert(all.end(), flags.begin(), flags.end());
+    all.push_back("--");
+    all.insert(all.end(), command.begin(), command.end());
+    return all;
+  }
+  json Ask(std::vector<std::string> question) const {
+    question.insert(question.begin(), LAGWATCH_PROGRAM);
+    question.insert(question.end(), {"--spool", spool_, "--json"});
+    Process process(question);
+    EXPECT_EQ(process.Wait(), 0) << process.Errors();
+    return json::parse(process.Output());
+  }
+
+  ScopedTempDirectory directory_;
+  std::string spool_ = directory_ / "spool";
+};
+
+class RunWaitTest : public RunTest, public ::testing::WithParamInterface<const char*> {};
+
+TEST_P(RunWaitTest, FindsAFreezeBetweenTwoWaits) {
+  Process process(Watched({LAGWATCH_WAIT_LOOP, GetParam(), "600"}, {"--app-version", "9"}));
+  EXPECT_EQ(process.Wait(), 0);
+  EXPECT_EQ(process.Output(), "good\n");
+  EXPECT_EQ(process.Errors(), "");
+
+  json reports = Ask({"reports"});
+  ASSERT_EQ(reports.size(), 1u) << reports;
+  EXPECT_EQ(reports[0]["app"], "wait_loop");
+  EXPECT_EQ(reports[0]["version"], "9");
+  EXPECT_EQ(reports[0]["loop"], "wait_loop");
+  EXPECT_EQ(reports[0]["tag"], GetParam());
+  EXPECT_EQ(reports[0]["ended"], true);
+  EXPECT_GE(reports[0]["duration_ms"], 600);
+  json report = Ask({"report", reports[0]["id"]});
+  std::vector<std::string> functions;
+  for (const json& frame : report["expensive_stack"]) functions.push_back(frame["function"]);
+  EXPECT_THAT(functions, ::testing::Contains(HasSubstr("FreezeHere")));
+  EXPECT_THAT(functions, ::testing::Contains("main"));
+}
+
+INSTANTIATE_TEST_SUITE_P(EveryWait, RunWaitTest,
+                         ::testing::Values("epoll_wait", "epoll_pwait", "epoll_pwait2", "poll", "ppoll", "select",
+                                           "pselect", "__poll_chk", "__ppoll_chk"),
+                         [](const auto& wait) { return std::string(wait.param); });
+
+TEST_F(RunTest, WatchesTheMainThreadOnlyUnlessTold) {
+  EXPECT_EQ(Process(Watched({LAGWATCH_WAIT_LOOP, "poll", "600", "thread"})).Wait(), 0);
+  EXPECT_FALSE(std::filesystem::exists(spool_));
+  EXPECT_EQ(Process(Watched({LAGWATCH_WAIT_LOOP, "poll", "600", "thread"}, {"--threads", "other"})).Wait(), 0);
+  EXPECT_FALSE(std::filesystem::exists(spool_));
+  EXPECT_EQ(Process(Watched({LAGWATCH_WAIT_LOOP, "poll", "600", "thread"}, {"--threads", "worker"})).Wait(), 0);
+  EXPECT_EQ(Ask({"reports"}).size(), 1u);
+  EXPECT_EQ(Process(Watched({LAGWATCH_WAIT_LOOP, "poll", "600", "thread"}, {"--threads", "all"})).Wait(), 0);
+  json reports = Ask({"reports"});
+  ASSERT_EQ(reports.size(), 2u);
+  EXPECT_EQ(reports[0]["loop"], "worker");
+}
+
+TEST_F(RunTest, GoesOnWatchingAChildThatRunsTheLoop) {
+  Process process(Watched({LAGWATCH_WAIT_LOOP, "epoll_wait", "600", "fork"}));
+  EXPECT_EQ(process.Wait(), 0);
+  EXPECT_EQ(Ask({"reports"}).size(), 1u);
+}
+
+TEST_F(RunTest, YieldsNothingForAProgramWithoutALoop) {
+  EXPECT_EQ(Process(Watched({"/bin/sh", "-c", "exit 0"})).Wait(), 0);
+  EXPECT_FALSE(std::filesystem::exists(spool_));
+}
+
+TEST_F(RunTest, PassesOnExitCodeAndSignal) {
+  EXPECT_EQ(Process(Watched({"/bin/sh", "-c", "exit 7"})).Wait(), 7);
+  EXPECT_EQ(Process(Watched({"/bin/sh", "-c", "kill -TERM $$"})).Wait(), -SIGTERM);
+}
+
+TEST_F(RunTest, LeavesInputOutputEnvironmentAndSignalsAsTheyAre) {
+  const std::string script =
+      "env; cat; echo oops >&2; grep -E 'Sig|Shd' /proc/self/status; ls /proc/self/fd; ulimit -a; pwd; echo $0 $*";
+  const std::vector<std::string> command = {"/bin/sh", "-c", script, "zero", "one two", "--help"};
+  for (std::vector<std::string> environment :
+       {std::vector<std::string>{}, {"LD_PRELOAD="}, {"LD_PRELOAD=libm.so.6"}, {"LAGWATCH_APP=kept"}}) {
+    Process plain(command, environment);
+    Process watched(Watched(command), environment);
+    for (Process* process : {&plain, &watched}) {
+      process->WriteInput("some input\n");
+      process->CloseInput();
+      EXPECT_EQ(process->Wait(), 0);
+    }
+    EXPECT_EQ(watched.Output(), plain.Output());
+    EXPECT_EQ(watched.Errors(), plain.Errors());
+  }
+}
+
+TEST_F(RunTest, TakesEachFlagFromTheEnvironmentToo) {
+  Process process({LAGWATCH_PROGRAM, "run", "--", LAGWATCH_WAIT_LOOP, "poll", "600", "thread"},
+                  {"LAGWATCH_SPOOL=" + spool_, "LAGWATCH_THRESHOLD_MS=200", "LAGWATCH_THREADS=worker",
+                   "LAGWATCH_APP=named", "LAGWATCH_APP_VERSION=3", "LAGWATCH_USER=u-9"});
+  EXPECT_EQ(process.Wait(), 0) << process.Errors();
+  json reports = Ask({"reports"});
+  ASSERT_EQ(reports.size(), 1u);
+  EXPECT_EQ(reports[0]["app"], "named");
+  EXPECT_EQ(reports[0]["version"], "3");
+  EXPECT_EQ(reports[0]["user"], "u-9");
+}
+
+TEST_F(RunTest, RunsScripts) {
+  std::string script = directory_ / "script";
+  std::ofstream(script) << "#!/usr/bin/env sh\necho script \"$1\"\nexit 3\n";
+  chmod(script.c_str(), 0755);
+  Process process(Watched({script, "argument"}));
+  EXPECT_EQ(process.Wait(), 3);
+  EXPECT_EQ(process.Output(), "script argument\n");
+}
+
+TEST_F(RunTest, RefusesWhatCannotBeWatchedAndSaysWhy) {
+  Process no_loader(Watched({LAGWATCH_STATIC_PROGRAM}));
+  EXPECT_EQ(no_loader.Wait(), 2);
+  EXPECT_THAT(no_loader.Errors(), HasSubstr("statically linked; link its code with liblagwatch instead"));
+
+  std::string text = directory_ / "text";
+  std::ofstream(text) << "not a program\n";
+  chmod(text.c_str(), 0755);
+  Process no_program(Watched({text}));
+  EXPECT_EQ(no_program.Wait(), 2);
+  EXPECT_THAT(no_program.Errors(), HasSubstr("neither an ELF program nor a script"));
+
+  if (getuid() != 0) return;  // only root can give a file to somebody else
+  std::string privileged = directory_ / "privileged";
+  std::filesystem::copy_file("/bin/true", privileged);
+  constexpr uid_t kNobody = 65534;
+  ASSERT_EQ(chown(privileged.c_str(), kNobody, kNobody), 0);
+  ASSERT_EQ(chmod(privileged.c_str(), 04755), 0);
+  Process setuid(Watched({privileged}));
+  EXPECT_EQ(setuid.Wait(), 2);
+  EXPECT_THAT(setuid.Errors(), HasSubstr("setuid"));
+}
+
+TEST_F(RunTest, AnswersWrongUseWithWhatToDo) {
+  Process missing(Watched({"no-such-program-anywhere"}));
+  EXPECT_EQ(missing.Wait(), 127);
+  EXPECT_THAT(missing.Errors(), HasSubstr("no-such-program-anywhere: no such program in PATH"));
+  Process nothing({LAGWATCH_PROGRAM, "run"});
+  EXPECT_EQ(nothing.Wait(), 2);
+  Process out_of_range({LAGWATCH_PROGRAM, "run", "--threshold-ms", "1", "--", "true"});
+  EXPECT_EQ(out_of_range.Wait(), 2);
+  EXPECT_THAT(out_of_range.Errors(), HasSubstr("--threshold-ms"));
+  Process help({LAGWATCH_PROGRAM, "run", "--help"});
+  EXPECT_EQ(help.Wait(), 0);
+  for (const char* flag : {"--endpoint", "--key", "--app", "--app-version", "--threshold-ms", "--spool", "--threads",
+                           "LAGWATCH_SPOOL"}) {
+    EXPECT_THAT(help.Output(), HasSubstr(flag));
+  }
+}
+
+}  // namespace
+}  // namespace lagwatch::tools

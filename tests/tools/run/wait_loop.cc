@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// A program that nobody prepared: it waits by the function it is told, freezes once, and waits again.
+//
+//   wait_loop FUNCTION [FREEZE_MS [thread|fork]]
+//
+// `thread` does it on a second thread named "worker", `fork` in a forked child.
+#include <poll.h>
+#include <pthread.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <thread>
+
+namespace {
+
+// Keeps the compiler from knowing how many descriptors there are, so that it calls the checked variants.
+volatile nfds_t g_count = 1;
+
+bool Wait(const std::string& function, int epoll) {
+  pollfd fds[2] = {{.fd = -1, .events = 0, .revents = 0}, {.fd = -1, .events = 0, .revents = 0}};
+  epoll_event events[1];
+  timespec soon{.tv_sec = 0, .tv_nsec = 20'000'000};
+  timeval soon_too{.tv_sec = 0, .tv_usec = 20'000};
+  if (function == "epoll_wait") return epoll_wait(epoll, events, 1, 20) == 0;
+  if (function == "epoll_pwait") return epoll_pwait(epoll, events, 1, 20, nullptr) == 0;
+  if (function == "epoll_pwait2") return epoll_pwait2(epoll, events, 1, &soon, nullptr) == 0;
+  if (function == "poll") return poll(nullptr, 0, 20) == 0;
+  if (function == "ppoll") return ppoll(nullptr, 0, &soon, nullptr) == 0;
+  if (function == "__poll_chk") return poll(fds, g_count, 20) == 0;
+  if (function == "__ppoll_chk") return ppoll(fds, g_count, &soon, nullptr) == 0;
+  if (function == "select") return select(0, nullptr, nullptr, nullptr, &soon_too) == 0;
+  if (function == "pselect") return pselect(0, nullptr, nullptr, nullptr, &soon, nullptr) == 0;
+  return false;
+}
+
+[[gnu::noinline]] void FreezeHere(std::chrono::milliseconds duration) {
+  auto end = std::chrono::steady_clock::now() + duration;
+  while (std::chrono::steady_clock::now() < end) {
+  }
+  asm volatile("");
+}
+
+[[gnu::noinline]] bool RunLoop(const std::string& function, std::chrono::milliseconds freeze) {
+  int epoll = epoll_create1(EPOLL_CLOEXEC);
+  bool all_timed_out = true;
+  for (int turn = 0; turn < 4; ++turn) {
+    all_timed_out = Wait(function, epoll) && all_timed_out;
+    if (turn == 1) FreezeHere(freeze);
+  }
+  close(epoll);
+  return all_timed_out;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 2) return 2;
+  std::string function = argv[1];
+  std::chrono::milliseconds freeze(argc > 2 ? std::atoi(argv[2]) : 0);
+  std::string where = argc > 3 ? argv[3] : "";
+  bool is_good = false;
+  if (where == "thread") {
+    std::thread worker([&] {
+      pthread_setname_np(pthread_self(), "worker");
+      is_good = RunLoop(function, freeze);
+    });
+    worker.join();
+  } else if (where == "fork") {
+    pid_t child = fork();
+    if (child == 0) return RunLoop(function, freeze) ? 0 : 1;
+    int status = 0;
+    is_good = waitpid(child, &status, 0) == child && status == 0;
+  } else {
+    is_good = RunLoop(function, freeze);
+  }
+  std::puts(is_good ? "good" : "a wait failed");
+  return is_good ? 0 : 1;
+}

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+// The watch's schedule, on a clock that the test turns: real captures of a real thread, no waiting.
+#include "watchdog/loop_watch.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <vector>
+
+#include "stack/libunwind_unwinder.h"
+#include "tests/testing/stalls.h"
+#include "tests/watchdog/recording_sink.h"
+
+namespace lagwatch::watchdog {
+namespace {
+
+using base::kNsPerMs;
+using base::kNsPerSecond;
+
+class FakeClock final : public base::Clock {
+ public:
+  int64_t MonoNs() const override { return now_ns; }
+  int64_t WallMs() const override { return 1'700'000'000'000 + now_ns / kNsPerMs; }
+  int64_t now_ns = 1000 * kNsPerSecond;
+};
+
+class LoopWatchTest : public ::testing::Test {
+ protected:
+  LoopWatchTest() {
+    capturer_ = stack::StackCapturer::Create({}, stack::CreateLibunwindUnwinder()).value().release();
+    owned_capturer_.reset(capturer_);
+    tick_scale_.Anchor({0, 0});
+    tick_scale_.Update({1000, 1000});
+    ring_.reset(new LoopSample[static_cast<size_t>(options_.ring_size)]);
+    watch_.SetRing(ring_.get());
+    loop_ = registry_->Add("ui", stalled_.tid());
+  }
+
+  WatchTools tools() { return {&options_, &tick_scale_, &clock_, capturer_, &threads_, &sink_, &counters_}; }
+  // Begins a dispatch without a time stamp, so that only the fake clock counts.
+  void BeginDispatch(const char* tag) {
+    auto* words = reinterpret_cast<LoopWords*>(&loop_->probe);
+    words->begin_ticks = LoopProbe::kUntimed;
+    words->tag = tag;
+    ++words->begun;
+  }
+  void EndDispatch() { ++reinterpret_cast<LoopWords*>(&loop_->probe)->ended; }
+  // Turns the clock from look to look, as the watchdog does, up to `until_ns` from the start.
+  void RunUntil(int64_t until_ns) {
+    while (next_ns_ <= start_ns_ + until_ns) {
+      clock_.now_ns = std::max(clock_.now_ns, next_ns_);
+      uint64_t unchanged = counters_.unchanged_checks.value();
+      uint64_t samples = counters_.samples.value();
+      next_ns_ = watch_.Look(loop_, tools());
+      int64_t at_ms = (clock_.now_ns - start_ns_) / kNsPerMs;
+      if (counters_.unchanged_checks.value() != unchanged) unchanged_at_ms_.push_back(at_ms);
+      if (counters_.samples.value() != samples) samples_at_ms_.push_back(at_ms);
+    }
+    clock_.now_ns = start_ns_ + until_ns;
+  }
+
+  WatchOptions options_;
+  testing::StalledThread stalled_{testing::Spin};
+  std::unique_ptr<LoopRegistry> registry_ = std::make_unique<LoopRegistry>();
+  stack::StackCapturer* capturer_;
+  std::unique_ptr<stack::StackCapturer> owned_capturer_;
+  base::TickScale tick_scale_;
+  FakeClock clock_;
+  ThreadLister threads_{8};
+  testing::RecordingSink sink_;
+  WatchCounters counters_;
+  std::unique_ptr<LoopSample[]> ring_;
+  LoopWatch watch_;
+  WatchedLoop* loop_;
+  int64_t start_ns_ = clock_.now_ns;
+  int64_t next_ns_ = clock_.now_ns;
+  std::vector<int64_t> unchanged_at_ms_;
+  std::vector<int64_t> samples_at_ms_;
+};
+
+TEST_F(LoopWatchTest, DoesNotDisturbADispatchThatEndsBeforeItsWindow) {
+  BeginDispatch("short");
+  RunUntil(999 * kNsPerMs);
+  EndDispatch();
+  RunUntil(5 * kNsPerSecond);
+  EXPECT_EQ(capturer_->counters().captures.value(), 0u);
+  EXPECT_TRUE(sink_.lags().empty());
+}
+
+TEST_F(LoopWatchTest, TakesTheRingsSamplesBeforeTheThreshold) {
+  BeginDispatch("long");
+  RunUntil(2 * kNsPerSecond);
+  ASSERT_EQ(sink_.lags().size(), 1u);
+  testing::RecordedLag lag = sink_.lags()[0];
+  EXPECT_EQ(lag.samples, 20u);
+  EXPECT_EQ(samples_at_ms_.front(), 1000);
+  EXPECT_EQ(samples_at_ms_.back(), 2000);
+  EXPECT_EQ(lag.elapsed_ns, 2 * kNsPerSecond);
+  EXPECT_EQ(lag.tag, "long");
+  EXPECT_EQ(lag.loop, "ui");
+  EXPECT_EQ(lag.innermost_function, reinterpret_cast<uint64_t>(&testing::Spin));
+  EXPECT_EQ(lag.ordinal, 0u);
+  EXPECT_EQ(lag.id, lag.lag_id);
+  EXPECT_GE(lag.threads, 1u);
+}
+
+TEST_F(LoopWatchTest, LooksAtAnUnchangedStackInFibonacciIntervals) {
+  BeginDispatch("long");
+  RunUntil(200 * kNsPerSecond);
+  EXPECT_EQ(sink_.lags().size(), 1u);
+  // Reported at 2 s; then after 1 s, then 1, 2, 3, 5, 8, 13, 21, 34, 55 s, then the cap of 60 s.
+  std::vector<int64_t> expected_s = {3, 4, 5, 7, 10, 15, 23, 36, 57, 91, 146};
+  std::vector<int64_t> expected_ms;
+  for (int64_t s : expected_s) expected_ms.push_back(s * 1000);
+  EXPECT_EQ(unchanged_at_ms_, expected_ms);
+}
+
+TEST_F(LoopWatchTest, CapsTheInterval) {
+  options_.annealing_cap_ns = 4 * kNsPerSecond;
+  BeginDispatch("long");
+  RunUntil(22 * kNsPerSecond);
+  EXPECT_EQ(unchanged_at_ms_, (std::vector<int64_t>{3000, 4000, 5000, 7000, 10000, 14000, 18000, 22000}));
+}
+
+TEST_F(LoopWatchTest, TellsOfTheEndOfALagOnce) {
+  BeginDispatch("long");
+  RunUntil(4321 * kNsPerMs);
+  EndDispatch();
+  RunUntil(10 * kNsPerSecond);
+  ASSERT_EQ(sink_.ends().size(), 1u);
+  EXPECT_EQ(sink_.ends()[0].first, sink_.lags()[0].id);
+  // A dispatch without time stamps is dated by when it was seen to be over: at most one look late.
+  EXPECT_GE(sink_.ends()[0].second, 4321 * kNsPerMs);
+  EXPECT_LE(sink_.ends()[0].second, (4321 + 50) * kNsPerMs);
+}
+
+TEST_F(LoopWatchTest, ReportsTheNextLagAnewAlthoughItsStackIsTheSame) {
+  BeginDispatch("first");
+  RunUntil(3 * kNsPerSecond);
+  EndDispatch();
+  BeginDispatch("second");
+  RunUntil(9 * kNsPerSecond);
+  ASSERT_EQ(sink_.lags().size(), 2u);
+  EXPECT_EQ(sink_.lags()[1].tag, "second");
+  EXPECT_NE(sink_.lags()[0].lag_id, sink_.lags()[1].lag_id);
+  EXPECT_EQ(sink_.ends().size(), 1u);
+}
+
+TEST_F(LoopWatchTest, EndsALagWhoseLoopIsGone) {
+  BeginDispatch("long");
+  RunUntil(3 * kNsPerSecond);
+  registry_->Remove(loop_);
+  watch_.Forget(tools());
+  EXPECT_EQ(sink_.ends().size(), 1u);
+}
+
+TEST_F(LoopWatchTest, SurvivesATagThatCannotBeRead) {
+  BeginDispatch(reinterpret_cast<const char*>(16));
+  RunUntil(2 * kNsPerSecond);
+  ASSERT_EQ(sink_.lags().size(), 1u);
+  EXPECT_EQ(sink_.lags()[0].tag, "");
+}
+
+TEST_F(LoopWatchTest, KeepsToTheSmallestThreshold) {
+  options_.threshold_ns = 16 * kNsPerMs;
+  BeginDispatch("short");
+  RunUntil(16 * kNsPerMs);
+  ASSERT_EQ(sink_.lags().size(), 1u);
+  EXPECT_EQ(samples_at_ms_.front(), 8);
+}
+
+}  // namespace
+}  // namespace lagwatch::watchdog

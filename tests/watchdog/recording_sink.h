@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// A sink that keeps what it is told.
+#pragma once
+
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "watchdog/hang_sink.h"
+
+namespace lagwatch::testing {
+
+struct RecordedLag {
+  base::Uuid id;
+  base::Uuid lag_id;
+  uint32_t ordinal;
+  std::string loop;
+  std::string tag;
+  int64_t elapsed_ns;
+  int64_t cpu_window_ns;
+  int64_t cpu_thread_ns;
+  size_t samples;
+  size_t threads;
+  uint64_t innermost_function;  // its address; 0 when unknown
+};
+
+// Thread safety: any thread may ask.
+class RecordingSink final : public watchdog::HangSink {
+ public:
+  void OnLag(const watchdog::LagEvent& event) override {
+    std::lock_guard lock(mutex_);
+    lags_.push_back({event.id, event.lag_id, event.ordinal, event.loop_name, event.tag, event.elapsed_ns,
+                     event.cpu_window_ns, event.cpu_thread_ns, event.samples.size(), event.threads.size(),
+                     InnermostFunction(event)});
+  }
+  void OnLagEnd(const base::Uuid& event_id, int64_t duration_ns) override {
+    std::lock_guard lock(mutex_);
+    ends_.emplace_back(event_id, duration_ns);
+  }
+  void OnRoundDone() override {
+    std::lock_guard lock(mutex_);
+    ++rounds_;
+  }
+
+  std::vector<RecordedLag> lags() const {
+    std::lock_guard lock(mutex_);
+    return lags_;
+  }
+  std::vector<std::pair<base::Uuid, int64_t>> ends() const {
+    std::lock_guard lock(mutex_);
+    return ends_;
+  }
+  int rounds() const {
+    std::lock_guard lock(mutex_);
+    return rounds_;
+  }
+
+ private:
+  static uint64_t InnermostFunction(const watchdog::LagEvent& event) {
+    const stack::Stack& stack = *event.expensive_stack;
+    if (stack.frame_count == 0 || stack.frames[0].module == stack::kNoModule) return 0;
+    return event.modules->module(stack.frames[0].module).load_bias + stack.frames[0].function_offset;
+  }
+
+  mutable std::mutex mutex_;
+  std::vector<RecordedLag> lags_;
+  std::vector<std::pair<base::Uuid, int64_t>> ends_;
+  int rounds_ = 0;
+};
+
+}  // namespace lagwatch::testing

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// The watchdog as it is, on the real clock. Durations are compared with each other, never with a machine's promises.
+#include "watchdog/watchdog.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "base/proc_file.h"
+#include "stack/libunwind_unwinder.h"
+#include "tests/testing/process.h"
+#include "tests/testing/stalls.h"
+#include "tests/watchdog/recording_sink.h"
+
+namespace lagwatch::watchdog {
+namespace {
+
+using base::kNsPerMs;
+using testing::StalledThread;
+using testing::StopFlag;
+
+class WatchdogTest : public ::testing::Test {
+ protected:
+  WatchdogTest() {
+    options_.threshold_ns = 200 * kNsPerMs;
+    options_.check_period_ns = 100 * kNsPerMs;
+    options_.sample_interval_ns = 10 * kNsPerMs;
+  }
+  void Start() {
+    capturer_ = stack::StackCapturer::Create({}, stack::CreateLibunwindUnwinder()).value();
+    watchdog_ = std::make_unique<Watchdog>(options_, registry_.get(), capturer_.get(), &sink_);
+    ASSERT_TRUE(watchdog_->Start().ok());
+  }
+  // A thread whose one dispatch is `stall`.
+  std::function<void(const StopFlag&)> Dispatch(std::function<void(const StopFlag&)> stall) {
+    return [this, stall](const StopFlag& stop) {
+      WatchedLoop* loop = registry_->Add("loop", gettid());
+      loop->probe.Begin("stall");
+      stall(stop);
+      loop->probe.End();
+      while (!stop.load()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      registry_->Remove(loop);
+    };
+  }
+  bool WaitForLags(size_t count) {
+    return testing::WaitUntil([&] { return sink_.lags().size() >= count; });
+  }
+
+  WatchOptions options_;
+  std::unique_ptr<LoopRegistry> registry_ = std::make_unique<LoopRegistry>();
+  std::unique_ptr<stack::StackCapturer> capturer_;
+  testing::RecordingSink sink_;
+  std::unique_ptr<Watchdog> watchdog_;
+};
+
+TEST_F(WatchdogTest, ReportsASpinWithItsFunctionItsCpuAndItsDuration) {
+  Start();
+  base::TickScale scale;
+  auto begin = std::chrono::steady_clock::now();
+  int64_t took_ns = 0;
+  {
+    StalledThread thread(Dispatch(testing::Spin));
+    ASSERT_TRUE(WaitForLags(1));
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  }
+  took_ns = std::chrono::nanoseconds(std::chrono::steady_clock::now() - begin).count();
+  ASSERT_TRUE(testing::WaitUntil([&] { return !sink_.ends().empty(); }));
+  testing::RecordedLag lag = sink_.lags()[0];
+  EXPECT_EQ(lag.innermost_function, reinterpret_cast<uint64_t>(&testing::Spin));
+  EXPECT_GE(lag.elapsed_ns, options_.threshold_ns);
+  EXPECT_GT(lag.cpu_thread_ns, 0);
+  int64_t duration_ns = sink_.ends()[0].second;
+  EXPECT_GT(duration_ns, lag.elapsed_ns);
+  EXPECT_LE(duration_ns, took_ns);
+}
+
+TEST_F(WatchdogTest, ReportsALockWithoutCpu) {
+  Start();
+  StalledThread thread(Dispatch(testing::WaitForLock));
+  ASSERT_TRUE(WaitForLags(1));
+  testing::RecordedLag lag = sink_.lags()[0];
+  EXPECT_LT(lag.cpu_thread_ns, lag.cpu_window_ns / 2);
+}
+
+TEST_F(WatchdogTest, ReportsAChangedStackAsTheSameLag) {
+  Start();
+  StalledThread thread(Dispatch([&](const StopFlag& stop) {
+    StopFlag first_is_over{false};
+    std::thread timer([&] {
+      WaitForLags(1);
+      first_is_over = true;
+    });
+    testing::Spin(first_is_over);
+    timer.join();
+    testing::FaultPages(stop);
+  }));
+  ASSERT_TRUE(WaitForLags(2));
+  testing::RecordedLag second = sink_.lags()[1];
+  EXPECT_EQ(second.lag_id, sink_.lags()[0].lag_id);
+  EXPECT_NE(second.id, second.lag_id);
+  EXPECT_EQ(second.ordinal, 1u);
+}
+
+TEST_F(WatchdogTest, SaysNothingOfManyShortDispatches) {
+  Start();
+  WatchedLoop* loop = registry_->Add("busy", gettid());
+  auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(800);
+  while (std::chrono::steady_clock::now() < end) {
+    loop->probe.Begin("short");
+    loop->probe.End();
+  }
+  EXPECT_TRUE(sink_.lags().empty());
+  EXPECT_GT(sink_.rounds(), 0);
+  watchdog_->Stop();
+}
+
+TEST_F(WatchdogTest, EndsTheLagOfAThreadThatExits) {
+  Start();
+  std::thread thread([&] {
+    WatchedLoop* loop = registry_->Add("short-lived", gettid());
+    loop->probe.Begin("its last");
+    WaitForLags(1);
+    registry_->RemoveThread(gettid());
+  });
+  thread.join();
+  EXPECT_TRUE(testing::WaitUntil([&] { return sink_.ends().size() == 1; }));
+}
+
+TEST_F(WatchdogTest, StopsAtOnceWhileALoopIsInADispatch) {
+  options_.threshold_ns = 3600 * base::kNsPerSecond;
+  Start();
+  StalledThread thread(Dispatch(testing::Spin));
+  EXPECT_TRUE(testing::WaitUntil([&] { return sink_.rounds() > 0; }));
+  auto begin = std::chrono::steady_clock::now();
+  watchdog_->Stop();
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
+}
+
+TEST_F(WatchdogTest, RunsOnAThreadOfItsOwnWithEverySignalBlocked) {
+  Start();
+  ASSERT_TRUE(testing::WaitUntil([&] { return sink_.rounds() > 0; }));
+  int found = 0;
+  base::ForEachThread([&](int tid) {
+    char name[16];
+    stack::ReadThreadName(tid, name, sizeof name);
+    if (std::string(name) != "lagwatch") return true;
+    ++found;
+    for (int signal_number : {SIGTERM, SIGINT, SIGALRM, SIGPROF, SIGUSR1, SIGRTMIN}) {
+      EXPECT_TRUE(stack::IsSignalBlocked(tid, signal_number)) << signal_number;
+    }
+    return true;
+  });
+  EXPECT_EQ(found, 1);
+}
+
+}  // namespace
+}  // namespace lagwatch::watchdog

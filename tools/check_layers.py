@@ -1,0 +1,156 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Checks that each source file keeps to its layer: what it includes, and whether it asks for the system it runs on.
+
+Prints a line "file:line: what is wrong: the rule" for each violation and exits 1; exits 0 when there is none.
+"""
+
+import argparse
+import pathlib
+import posixpath
+import re
+import sys
+
+# What a folder may include besides itself. Files belong to the deepest folder named here.
+LAYERS = {
+    "base": [],
+    "policies": ["base"],
+    "stack": ["base"],
+    "stack/signal": ["stack/raw_stack.h", "base"],
+    "trace": ["stack", "base"],
+    "watchdog": ["stack", "trace", "policies", "base"],
+    "report/format": ["base"],
+    "report/spool": ["report/format", "base"],
+    "report/upload": ["report/format", "report/spool", "policies", "base"],
+    "sdk": ["watchdog", "stack", "trace", "policies", "report", "base"],
+    "sdk/include": [],
+    "collector": ["report/format", "policies", "base"],
+    "tools": ["sdk", "report", "collector", "trace", "policies", "base"],
+    "samples": ["sdk/include"],
+}
+# Parts of the above that a folder may not include all the same.
+EXCEPT = {
+    "tools": ["collector/http"],
+}
+
+# Who may include a library's headers.
+LIBRARIES = {
+    "CLI/": ["collector/main.cc", "tools"],
+    "boost/": ["collector/http"],
+    "curl/": ["report/upload", "tools/read"],
+    "libunwind.h": ["stack/libunwind_unwinder.cc"],
+    "nlohmann/": ["collector/query", "collector/store", "tools/read"],
+    "openssl/": ["collector/http"],
+    "protozero/": ["report/format"],
+    "spdlog/": ["collector/http", "collector/main.cc"],
+    "sqlite3.h": ["collector/store"],
+    "zlib.h": ["collector/ingest", "report/upload"],
+}
+# The system's own headers that lie in folders.
+SYSTEM_FOLDERS = ("arpa/", "asm/", "linux/", "net/", "netinet/", "sys/")
+
+# Files that may ask for the system or the processor; elsewhere CMake chooses files by these names.
+SYSTEM_SPECIFIC_NAME = re.compile(r"_(linux|darwin|none|x86_64|aarch64)\.(h|cc)$")
+SYSTEM_SPECIFIC_FILES = [
+    "base/ticks.h",
+    "sdk/include/lagwatch/c.h",
+    "stack/raw_stack.h",
+    "tools/run/target_check.cc",
+]
+
+INCLUDE = re.compile(r'\s*#\s*include\s*(["<])([^">]+)[">]')
+CONDITION = re.compile(r"\s*#\s*(?:if|ifdef|ifndef|elif)\b(.*)")
+SYSTEM_MACRO = re.compile(
+    r"\b(?:__linux(?:__)?|__gnu_linux__|linux|__unix(?:__)?|__APPLE__|__MACH__|__ANDROID__|__FreeBSD__"
+    r"|_?WIN(?:32|64)|__x86_64(?:__)?|__amd64(?:__)?|__i386(?:__)?|__aarch64__|__arm(?:64)?__|__riscv)\b")
+SUFFIXES = (".h", ".cc", ".cc.in")
+
+
+def is_in(path, place):
+    return path == place or path.startswith(place.rstrip("/") + "/")
+
+
+def layer_of(path):
+    return max((layer for layer in LAYERS if is_in(path, layer)), key=len, default=None)
+
+
+def check_own_include(path, included):
+    layer = layer_of(path)
+    if any(is_in(included, part) for part in EXCEPT.get(layer, [])):
+        return f"{layer} may not include {included}"
+    if not any(is_in(included, place) for place in [layer, *LAYERS[layer]]):
+        allowed = ", ".join(LAYERS[layer]) or "nothing"
+        return f"{layer} may not include {included}: besides itself it may include {allowed}"
+    return None
+
+
+# A sample is a program of its own, which names its files from where they are.
+def check_sample_include(path, included):
+    folder = posixpath.dirname(path)
+    is_own = layer_of(included) is None and is_in(posixpath.normpath(posixpath.join(folder, included)), folder)
+    return None if is_own else f'a sample may include its own files and <lagwatch/…>, not "{included}"'
+
+
+def check_library_include(path, included):
+    library = next((name for name in LIBRARIES if included.startswith(name)), None)
+    if library is None:
+        if "/" in included and not included.startswith(SYSTEM_FOLDERS):
+            return f"<{included}> belongs to no known library: name its owner in LIBRARIES"
+        return None
+    if not any(is_in(path, owner) for owner in LIBRARIES[library]):
+        return f"only {', '.join(LIBRARIES[library])} may include <{included}>"
+    return None
+
+
+def check_include(path, quote, included):
+    if quote == "<":
+        if included.startswith("lagwatch/"):
+            return check_own_include(path, "sdk/include/" + included)
+        return check_library_include(path, included)
+    if is_in(path, "sdk/include"):
+        return f'public headers name each other as <lagwatch/…>, not "{included}"'
+    if is_in(path, "samples"):
+        return check_sample_include(path, included)
+    return check_own_include(path, included)
+
+
+def check_condition(path, condition):
+    macro = SYSTEM_MACRO.search(condition)
+    if macro is None or SYSTEM_SPECIFIC_NAME.search(path) or path in SYSTEM_SPECIFIC_FILES:
+        return None
+    return (f"asks for {macro.group()}: put what depends on it into a file named _linux, _x86_64, … "
+            "that CMake chooses")
+
+
+def check_file(root, path):
+    if layer_of(path) is None:
+        yield 1, "belongs to no layer: name its folder in LAYERS"
+        return
+    for number, line in enumerate((root / path).read_text(encoding="utf-8").splitlines(), start=1):
+        if include := INCLUDE.match(line):
+            problem = check_include(path, *include.groups())
+        elif condition := CONDITION.match(line):
+            problem = check_condition(path, condition.group(1))
+        else:
+            continue
+        if problem:
+            yield number, problem
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--root", type=pathlib.Path, default=pathlib.Path(__file__).resolve().parent.parent,
+                        help="the repository (default: the one this script is in)")
+    root = parser.parse_args().root
+    folders = sorted({layer.split("/")[0] for layer in LAYERS})
+    files = sorted(file.relative_to(root).as_posix()
+                   for folder in folders for file in (root / folder).rglob("*") if file.name.endswith(SUFFIXES))
+    if not files:
+        parser.error(f"there are no sources under {root}: give the repository with --root")
+    problems = [f"{path}:{line}: {problem}" for path in files for line, problem in check_file(root, path)]
+    print("\n".join(problems) or f"{len(files)} files keep to their layers")
+    sys.exit(1 if problems else 0)
+
+
+if __name__ == "__main__":
+    main()
