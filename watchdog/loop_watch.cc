@@ -25,7 +25,7 @@ uint64_t SlowTicks(const WatchTools& tools) {
 int64_t LoopWatch::Look(WatchedLoop* loop, const WatchTools& tools) {
   uint32_t generation = loop->generation.load(std::memory_order_acquire);  // pairs with the registry's stores
   if (generation != generation_) {
-    Forget(tools);
+    Forget(*loop, tools);
     generation_ = generation;
   }
   loop->probe.SetSlowTicks(SlowTicks(tools));
@@ -33,7 +33,7 @@ int64_t LoopWatch::Look(WatchedLoop* loop, const WatchTools& tools) {
   const policies::CheckSchedule schedule = ScheduleOf(*tools.options);
   int64_t now_ns = tools.clock->MonoNs();
   const LoopProbe::Dispatch dispatch = loop->probe.Read();
-  if (number_ != 0 && dispatch.number != number_) FinishDispatch(&loop->probe, tools);
+  if (number_ != 0 && dispatch.number != number_) FinishDispatch(loop->probe, tools);
   if (dispatch.number == 0) return now_ns + schedule.idle_sleep_ns();
   if (number_ == 0) StartDispatch(dispatch, now_ns, tools);
 
@@ -49,8 +49,9 @@ int64_t LoopWatch::Look(WatchedLoop* loop, const WatchTools& tools) {
   return is_lagging_ ? std::min(next_ns, now_ns + tools.options->sample_interval_ns) : next_ns;
 }
 
-void LoopWatch::Forget(const WatchTools& tools) {
-  if (number_ != 0) FinishDispatch(nullptr, tools);
+void LoopWatch::Forget(const WatchedLoop& loop, const WatchTools& tools) {
+  // The probe goes on numbering whoever has the place, so its record of this dispatch is still found.
+  if (number_ != 0) FinishDispatch(loop.probe, tools);
   generation_ = 0;
 }
 
@@ -70,9 +71,9 @@ void LoopWatch::StartDispatch(const LoopProbe::Dispatch& dispatch, int64_t now_n
   annealing_ = policies::Annealing(tools.options->check_period_ns, tools.options->annealing_cap_ns);
 }
 
-void LoopWatch::FinishDispatch(const LoopProbe* probe, const WatchTools& tools) {
+void LoopWatch::FinishDispatch(const LoopProbe& probe, const WatchTools& tools) {
   if (is_lagging_) {
-    uint64_t ticks = probe == nullptr ? 0 : probe->SlowDurationTicks(number_);
+    uint64_t ticks = probe.SlowDurationTicks(number_);
     int64_t duration_ns = ticks != 0 ? tools.tick_scale->ToNs(ticks) : tools.clock->MonoNs() - begin_ns_;
     for (uint32_t i = 0; i < report_count_; ++i) tools.sink->OnLagEnd(report_ids_[i], duration_ns);
   }

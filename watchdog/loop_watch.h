@@ -40,7 +40,7 @@ class LoopWatch {
   // Looks at the loop, which is in use. Returns when to look again (CLOCK_MONOTONIC).
   int64_t Look(WatchedLoop* loop, const WatchTools& tools);
   // The loop's place is empty, or was taken by another loop.
-  void Forget(const WatchTools& tools);
+  void Forget(const WatchedLoop& loop, const WatchTools& tools);
 
  private:
   static constexpr uint32_t kMaxReportsPerLag = 16;
@@ -48,7 +48,7 @@ class LoopWatch {
 
   // The first look at a dispatch, and the last.
   void StartDispatch(const LoopProbe::Dispatch& dispatch, int64_t now_ns, const WatchTools& tools);
-  void FinishDispatch(const LoopProbe* probe, const WatchTools& tools);
+  void FinishDispatch(const LoopProbe& probe, const WatchTools& tools);
   void OpenWindow(const WatchedLoop& loop, const char* tag, int64_t now_ns, const WatchTools& tools);
   void TakeSample(const WatchedLoop& loop, int64_t now_ns, const WatchTools& tools);
   void Check(const WatchedLoop& loop, int64_t now_ns, const WatchTools& tools);

@@ -78,7 +78,7 @@ int64_t Watchdog::RunRound() {
     if (is_in_use) {
       next_ns = std::min(next_ns, watches_[i].Look(&loop, tools_));
     } else {
-      watches_[i].Forget(tools_);
+      watches_[i].Forget(loop, tools_);
     }
   }
   sink_->OnRoundDone();

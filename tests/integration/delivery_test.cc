@@ -53,9 +53,9 @@ class DeliveryTest : public ::testing::Test {
     return json::parse(process.Output());
   }
   json CollectedReports() const {
-    return Ask({"reports", "--limit", "10000", "--endpoint", endpoint(), "--key", kKey});
+    return Ask({"reports", "--limit", "1000", "--endpoint", endpoint(), "--key", kKey});
   }
-  json SpooledReports() const { return Ask({"reports", "--limit", "10000", "--spool", spool_}); }
+  json SpooledReports() const { return Ask({"reports", "--limit", "1000", "--spool", spool_}); }
   size_t SegmentsLeft() const {
     size_t count = 0;
     for (const auto& entry : std::filesystem::directory_iterator(spool_)) {

@@ -150,7 +150,7 @@ TEST_F(LoopWatchTest, EndsALagWhoseLoopIsGone) {
   BeginDispatch("long");
   RunUntil(3 * kNsPerSecond);
   registry_->Remove(loop_);
-  watch_.Forget(tools());
+  watch_.Forget(*loop_, tools());
   EXPECT_EQ(sink_.ends().size(), 1u);
 }
 
