@@ -14,6 +14,8 @@ endif()
 configure_package_config_file(cmake/lagwatchConfig.cmake.in lagwatchConfig.cmake
   INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/lagwatch)
 write_basic_package_version_file(lagwatchConfigVersion.cmake COMPATIBILITY SameMajorVersion)
+# Relative, so that an installed tree can be moved.
+file(RELATIVE_PATH LAGWATCH_PKGCONFIG_TO_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 configure_file(cmake/lagwatch.pc.in lagwatch.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/lagwatchConfig.cmake ${PROJECT_BINARY_DIR}/lagwatchConfigVersion.cmake
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/lagwatch)

@@ -12,8 +12,8 @@ struct Backoff {
   int64_t first_ms = 1'000;
   int64_t cap_ms = 300'000;
 
-  // The wait after `failures` >= 1 failures in a row, at most `cap_ms`. `random` is any 64 random bits: the caller's,
-  // so that this stays pure. Never zero: a collector that answers at once is still given time.
+  // The wait after `failures` >= 1 failures in a row, at most `cap_ms`. `random` is any 64 random bits: the
+  // caller's, so that this stays pure. Never zero: a collector that answers at once is still given time.
   int64_t DelayMs(int failures, uint64_t random) const {
     int doublings = std::clamp(failures - 1, 0, 30);
     int64_t ceiling_ms = std::min(cap_ms, first_ms << doublings);

@@ -197,6 +197,23 @@ TEST_F(EnvTest, ReadsAFileLongerThanItsBuffer) {
   EXPECT_EQ(ContentOf(path_), content);
 }
 
+TEST_F(EnvTest, ReadsSixtyFourMebibytesAndNoMore) {
+  constexpr off_t kMaxBytes = 64 << 20;
+  Write(path_, "");
+  std::string content;
+  ASSERT_EQ(truncate(path_.c_str(), kMaxBytes), 0);
+  EXPECT_EQ(env_.ReadAll(path_, &content), 0);
+  EXPECT_EQ(content.size(), static_cast<size_t>(kMaxBytes));
+  ASSERT_EQ(truncate(path_.c_str(), kMaxBytes + 1), 0);
+  EXPECT_EQ(env_.ReadAll(path_, &content), EFBIG);
+}
+
+TEST_F(EnvTest, DoesNotWaitForAFifosWriter) {
+  ASSERT_EQ(mkfifo(path_.c_str(), 0600), 0);
+  EXPECT_FALSE(env_.IsLocked(path_.c_str()));
+  EXPECT_EQ(ContentOf(path_), "");
+}
+
 TEST_F(EnvTest, ReadsNothingWhereNoFileIs) {
   std::string content = "from before";
   EXPECT_EQ(env_.ReadAll(path_, &content), ENOENT);

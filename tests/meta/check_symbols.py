@@ -11,8 +11,9 @@ import sys
 
 def symbols(nm, files, *options):
     """Names that `nm` lists, but not the names of versions (type A)."""
-    listed = subprocess.run([nm, "--format=posix", *options, *files], check=True, stdout=subprocess.PIPE,
-                            encoding="utf-8")
+    listed = subprocess.run([nm, "--format=posix", *options, *files], stdout=subprocess.PIPE, encoding="utf-8")
+    if listed.returncode != 0:
+        sys.exit(f"{nm} cannot read all of {' '.join(files)}: build them first")
     fields = [line.split() for line in listed.stdout.splitlines() if line and not line.endswith(":")]
     return {name.split("@")[0] for name, kind, *_ in fields if kind != "A"}
 

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// One dispatch of 200 ms with a threshold of 50 ms: exits 0 when that is one lag, reported once. Usage:
+// one_lag SPOOL
+#include <lagwatch/lagwatch.h>
+
+#include <chrono>
+#include <cstdio>
+#include <thread>
+
+int main(int, char** argv) {
+  auto monitor = lagwatch::Monitor::Start({.app = "one-lag", .spool_directory = argv[1], .threshold_ms = 50});
+  if (!monitor.is_on()) {
+    std::fprintf(stderr, "lagwatch is off: %s\n", monitor.why_off().c_str());
+    return 1;
+  }
+  {
+    lagwatch::ScopedDispatch dispatch(monitor.WatchLoop("ui"), "sleep");
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  }
+  monitor.Stop();
+  lw_stats stats = monitor.stats();
+  std::printf("lags: %d, reports: %d\n", static_cast<int>(stats.lags),
+              static_cast<int>(stats.reports_written));
+  return stats.lags == 1 && stats.reports_written == 1 ? 0 : 1;
+}
