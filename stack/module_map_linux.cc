@@ -91,7 +91,7 @@ bool ModuleMap::Refresh() {
       AddLine(line, &image);
       // The text is about to be overwritten, and the image may go on in the next piece.
       size_t size = std::min(image.path.size(), sizeof image_path);
-      std::memmove(image_path, image.path.data(), size);
+      std::copy_n(image.path.data(), size, image_path);
       image.path = {image_path, size};
     }
     if (text.size() == kTextBytes) break;  // one line longer than the buffer: not a maps file

@@ -38,6 +38,7 @@ LIBRARIES = {
     "CLI/": ["collector/main.cc", "tools"],
     "boost/": ["collector/http"],
     "curl/": ["report/upload", "tools/read"],
+    "libiberty/": ["collector/symbols"],
     "libunwind.h": ["stack/libunwind_unwinder.cc"],
     "nlohmann/": ["collector/query", "collector/store", "tools/read"],
     "openssl/": ["collector/http"],

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/symbols/function_name.h"
 
-#include <cxxabi.h>
+#include <libiberty/demangle.h>
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
-#include <memory>
+#include <csetjmp>
 
 namespace lagwatch::collector {
 namespace {
 
 constexpr size_t kMaxMangledBytes = 4096;
+constexpr size_t kMaxDemangledBytes = 64 * 1024;
 
 bool IsIdentifierByte(char byte) {
   return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || (byte >= '0' && byte <= '9') ||
@@ -27,13 +27,25 @@ std::string_view WithoutCloneSuffixes(std::string_view symbol) {
   return end == 0 ? symbol : symbol.substr(0, end);
 }
 
-std::string Demangle(std::string_view symbol) {
-  std::string mangled(symbol);
-  if (!symbol.starts_with("_Z") || symbol.size() > kMaxMangledBytes) return mangled;
-  int status = 0;
-  std::unique_ptr<char, decltype(&std::free)> text(
-      abi::__cxa_demangle(mangled.c_str(), nullptr, nullptr, &status), &std::free);
-  return text ? std::string(text.get()) : mangled;
+// A short mangled name may stand for gigabytes of text, so it is taken piece by piece and given up past a limit.
+struct DemangledText {
+  std::string text;
+  std::jmp_buf too_long;
+};
+
+void AddPiece(const char* piece, size_t size_bytes, void* opaque) {
+  auto* demangled = static_cast<DemangledText*>(opaque);
+  if (demangled->text.size() + size_bytes > kMaxDemangledBytes) std::longjmp(demangled->too_long, 1);
+  demangled->text.append(piece, size_bytes);
+}
+
+std::string Demangle(const std::string& symbol) {
+  if (!symbol.starts_with("_Z") || symbol.size() > kMaxMangledBytes) return symbol;
+  DemangledText demangled;
+  // Leaving a callback is the only way to stop libiberty, which is C and holds nothing while it prints.
+  if (setjmp(demangled.too_long) != 0) return symbol;
+  bool is_good = cplus_demangle_v3_callback(symbol.c_str(), DMGL_PARAMS | DMGL_TYPES, AddPiece, &demangled) != 0;
+  return is_good ? demangled.text : symbol;
 }
 
 // Walks over a demangled function once, keeping what belongs to its name.
@@ -152,7 +164,7 @@ class NameShortener {
 
 std::string ReadableFunctionName(std::string_view symbol) {
   std::string_view plain = WithoutCloneSuffixes(symbol);
-  std::string name = Demangle(plain);
+  std::string name = Demangle(std::string(plain));
   if (name != plain) name = NameShortener(name).Shorten();
   if (name.size() > kMaxFunctionNameBytes) name.resize(kMaxFunctionNameBytes);
   return name;

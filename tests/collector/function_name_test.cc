@@ -78,5 +78,15 @@ TEST(FunctionName, IsCutWhenItIsTooLong) {
   EXPECT_EQ(ReadableFunctionName(long_name).size(), kMaxFunctionNameBytes);
 }
 
+// f(pair<int, int>, pair<the last, the last>, …): each parameter is twice as long as the one before.
+TEST(FunctionName, SurvivesANameThatStandsForTerabytes) {
+  std::string bomb = "_Z1fSt4pairIiiE";
+  for (char last : std::string("0123456789ABCDEFGHIJKLMNOPQRSTUVWXY")) {
+    bomb += std::string("S_IS") + last + "_S" + last + "_E";
+  }
+  EXPECT_EQ(ReadableFunctionName(bomb), bomb);
+  EXPECT_EQ(ReadableFunctionName(bomb.substr(0, bomb.find("S_IS2_"))), "f");
+}
+
 }  // namespace
 }  // namespace lagwatch::collector

@@ -103,7 +103,7 @@ TEST_F(RunTest, PassesOnExitCodeAndSignal) {
 
 TEST_F(RunTest, LeavesInputOutputEnvironmentAndSignalsAsTheyAre) {
   const std::string script =
-      "env; cat; echo oops >&2; grep -E 'Sig|Shd' /proc/self/status; ls /proc/self/fd; ulimit -a; pwd; echo $0 $*";
+      "env; cat; echo oops >&2; grep -E 'Sig[PBIC]|Shd' /proc/self/status; ls /proc/self/fd; ulimit -a; pwd; echo $0 $*";
   const std::vector<std::string> command = {"/bin/sh", "-c", script, "zero", "one two", "--help"};
   for (std::vector<std::string> environment :
        {std::vector<std::string>{}, {"LD_PRELOAD="}, {"LD_PRELOAD=libm.so.6"}, {"LAGWATCH_APP=kept"}}) {
