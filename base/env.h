@@ -14,18 +14,18 @@ class Env {
  public:
   virtual ~Env() = default;
 
-  // Creates `path` for appending (mode 0600) and takes an exclusive flock on it, which lasts until Close or the
-  // end of the process. EEXIST when it exists. Context: watchdog.
+  // Creates `path` for appending (mode 0600) and takes an exclusive flock on it, which lasts until Close or
+  // the end of the process. EEXIST when it exists. Context: watchdog.
   virtual int CreateLocked(const char* path, int* fd) = 0;
   // One write(2); EIO when it was cut short. Context: watchdog.
   virtual int Append(int fd, const void* data, size_t size_bytes) = 0;
-  virtual int Truncate(int fd, uint64_t size_bytes) = 0;           // Context: watchdog.
-  virtual void Close(int fd) = 0;                                  // Context: watchdog.
-  virtual int Rename(const char* from, const char* to) = 0;        // Context: watchdog. Replaces `to`.
-  virtual int Remove(const char* path) = 0;                        // Context: watchdog.
+  virtual int Truncate(int fd, uint64_t size_bytes) = 0;     // Context: watchdog.
+  virtual void Close(int fd) = 0;                            // Context: watchdog.
+  virtual int Rename(const char* from, const char* to) = 0;  // Context: watchdog. Replaces `to`.
+  virtual int Remove(const char* path) = 0;                  // Context: watchdog.
 
-  // Whether a living process holds the lock of `path`, or may hold it: true where locks are not supported, false
-  // when there is no such file. Context: background.
+  // Whether a living process holds the lock of `path`, or may hold it: true where locks are not supported,
+  // false when there is no such file. Context: background.
   virtual bool IsLocked(const char* path) = 0;
   // Creates the directory and its parents (mode 0700). Context: background; allocates.
   virtual int CreateDirectories(const std::string& path) = 0;

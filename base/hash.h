@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// FNV-1a, 64 bits (http://www.isthe.com/chongo/tech/comp/fnv/): small, allocation-free, stable across versions,
-// so its values may be persisted. Not for hostile keys. Context: any.
+// FNV-1a, 64 bits (http://www.isthe.com/chongo/tech/comp/fnv/): small, allocation-free, stable across
+// versions, so its values may be persisted. Not for hostile keys. Context: any.
 #pragma once
 
 #include <cstddef>

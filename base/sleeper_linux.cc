@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/sleeper.h"
-
 #include <linux/futex.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -8,6 +6,7 @@
 #include <ctime>
 
 #include "base/clock.h"
+#include "base/sleeper.h"
 
 namespace lagwatch::base {
 

@@ -31,7 +31,8 @@ struct TickPair {
   int64_t mono_ns;
 };
 
-// Reads both clocks as closely together as a preemptible thread can: the closest of a few tries. Context: watchdog.
+// Reads both clocks as closely together as a preemptible thread can: the closest of a few tries. Context:
+// watchdog.
 TickPair ReadTickPair(const Clock& clock);
 
 // How long a tick is. The longer ago the anchor, the more exact: after one second, better than 1 in 10^5.
@@ -42,8 +43,8 @@ class TickScale {
   // Measures again with a later pair.
   void Update(TickPair pair) {
     if (pair.ticks > anchor_.ticks && pair.mono_ns > anchor_.mono_ns) {
-      ns_per_tick_ =
-          static_cast<double>(pair.mono_ns - anchor_.mono_ns) / static_cast<double>(pair.ticks - anchor_.ticks);
+      ns_per_tick_ = static_cast<double>(pair.mono_ns - anchor_.mono_ns) /
+                     static_cast<double>(pair.ticks - anchor_.ticks);
     }
   }
   bool is_known() const { return ns_per_tick_ > 0; }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a dispatch costs the application: begin and end through the C ABI of the shared library, as a program calls
-// them, against two raw reads of the tick counter, which a timed pair cannot do without.
+// What a dispatch costs the application: begin and end through the C ABI of the shared library, as a program
+// calls them, against two raw reads of the tick counter, which a timed pair cannot do without.
 //
-// The four loops are interleaved and each figure is the least of many rounds: on a shared machine, noise only adds.
+// The four loops are interleaved and each figure is the least of many rounds: on a shared machine, noise only
+// adds.
 #include <lagwatch/c.h>
 #include <unistd.h>
 
@@ -85,9 +86,12 @@ int main() {
   double counter_pair_ns = counted.ns() - empty.ns();
   double tick_pair_ns = ticks.ns() - empty.ns();
   double timed_pair_ns = timed.ns() - empty.ns();
-  std::printf("over an empty loop of %.2f ns a turn: timed pair %.2f ns, counter pair %.2f ns, two tick reads %.2f ns\n",
-              empty.ns(), timed_pair_ns, counter_pair_ns, tick_pair_ns);
   std::printf(
-      "{\"timed_pair_ns\":%.2f,\"counter_pair_ns\":%.2f,\"tick_pair_ns\":%.2f,\"ratio_timed_to_ticks\":%.3f}\n",
+      "over an empty loop of %.2f ns a turn: timed pair %.2f ns, counter pair %.2f ns, two tick reads %.2f "
+      "ns\n",
+      empty.ns(), timed_pair_ns, counter_pair_ns, tick_pair_ns);
+  std::printf(
+      "{\"timed_pair_ns\":%.2f,\"counter_pair_ns\":%.2f,\"tick_pair_ns\":%.2f,\"ratio_timed_to_ticks\":%.3f}"
+      "\n",
       timed_pair_ns, counter_pair_ns, tick_pair_ns, timed_pair_ns / tick_pair_ns);
 }

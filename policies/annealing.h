@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Annealing: while a lag goes on with an unchanged stack, look again less and less often.
-// The interval grows as Fibonacci numbers times the check period (1, 1, 2, 3, 5, 8 …), as Matrix's iOS monitor
-// does, but with a cap. Context: watchdog; pure.
+// The interval grows as Fibonacci numbers times the check period (1, 1, 2, 3, 5, 8 …), as Matrix's iOS
+// monitor does, but with a cap. Context: watchdog; pure.
 #pragma once
 
 #include <algorithm>

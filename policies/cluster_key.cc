@@ -26,8 +26,8 @@ base::Result<WaitFrames> WaitFrames::Parse(std::string_view text) {
     } else if (star == line.size() - 1 && star > 0) {
       frames.prefixes_.emplace_back(line.substr(0, star));
     } else {
-      return base::Status(base::StatusCode::kInvalid,
-                          "line " + std::to_string(line_number) + ": '*' may stand only at the end of a name");
+      return base::Status(base::StatusCode::kInvalid, "line " + std::to_string(line_number) +
+                                                          ": '*' may stand only at the end of a name");
     }
   }
   std::sort(frames.names_.begin(), frames.names_.end());

@@ -8,9 +8,9 @@
 
 namespace lagwatch::policies {
 
-// `innermost_functions` are the samples' innermost functions, oldest first (at most a ring's length: the cost is
-// quadratic). The function seen most often wins, of equals the one seen last; the answer is the index of its
-// newest sample. `innermost_functions` must not be empty.
+// `innermost_functions` are the samples' innermost functions, oldest first (at most a ring's length: the cost
+// is quadratic). The function seen most often wins, of equals the one seen last; the answer is the index of
+// its newest sample. `innermost_functions` must not be empty.
 inline size_t PickExpensiveStack(std::span<const uint64_t> innermost_functions) {
   size_t best = 0;
   size_t best_repeats = 0;

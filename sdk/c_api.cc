@@ -57,11 +57,13 @@ lagwatch::sdk::CreateUpload UploadTo(const lw_options& given) {
   lagwatch::report::HttpTransportOptions http{ToString(given.endpoint), ToString(given.key)};
   if (http.endpoint.empty()) return {};
   using lagwatch::sdk::BackgroundUpload;
-  return [http](const std::string& spool_directory) -> lagwatch::base::Result<std::unique_ptr<BackgroundUpload>> {
-    auto service = lagwatch::sdk::UploadService::Create(spool_directory, http);
-    if (!service.ok()) return service.status();
-    return std::unique_ptr<BackgroundUpload>(std::move(service).value());
-  };
+  return
+      [http](
+          const std::string& spool_directory) -> lagwatch::base::Result<std::unique_ptr<BackgroundUpload>> {
+        auto service = lagwatch::sdk::UploadService::Create(spool_directory, http);
+        if (!service.ok()) return service.status();
+        return std::unique_ptr<BackgroundUpload>(std::move(service).value());
+      };
 }
 
 }  // namespace
@@ -86,9 +88,12 @@ lw_status lw_start(const lw_options* options) noexcept {
   try {
     const lw_options given = WithDefaults(options);
     switch (ProcessMonitor::Instance().Start(ToMonitorOptions(given), UploadTo(given))) {
-      case ProcessMonitor::StartResult::kStarted: return LW_OK;
-      case ProcessMonitor::StartResult::kAlreadyStarted: return LW_ALREADY_STARTED;
-      case ProcessMonitor::StartResult::kOff: break;
+      case ProcessMonitor::StartResult::kStarted:
+        return LW_OK;
+      case ProcessMonitor::StartResult::kAlreadyStarted:
+        return LW_ALREADY_STARTED;
+      case ProcessMonitor::StartResult::kOff:
+        break;
     }
   } catch (const std::exception&) {  // no memory: stay off
   }

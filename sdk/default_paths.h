@@ -5,8 +5,8 @@
 
 namespace lagwatch::sdk {
 
-// Where reports wait when nobody says otherwise: $XDG_STATE_HOME or ~/.local/state, then lagwatch/spool; in the
-// system's temporary directory, by user id, for a process without a home. Context: background.
+// Where reports wait when nobody says otherwise: $XDG_STATE_HOME or ~/.local/state, then lagwatch/spool; in
+// the system's temporary directory, by user id, for a process without a home. Context: background.
 std::string DefaultSpoolDirectory();
 
 // The file name of the running program. Context: background.

@@ -16,7 +16,8 @@ MonitorOptions MonitorOptions::Normalized() const {
   watchdog::WatchOptions& in = normal.watch;
   in.threshold_ns = std::clamp(in.threshold_ns, 16 * base::kNsPerMs, kLongestNs);
   in.check_period_ns = std::clamp(in.check_period_ns, kShortestNs, kLongestNs);
-  in.annealing_cap_ns = std::clamp(in.annealing_cap_ns, in.check_period_ns, std::max(kLongestNs, in.check_period_ns));
+  in.annealing_cap_ns =
+      std::clamp(in.annealing_cap_ns, in.check_period_ns, std::max(kLongestNs, in.check_period_ns));
   in.sample_interval_ns = std::clamp(in.sample_interval_ns, kShortestNs, kLongestNs);
   in.ring_size = std::clamp(in.ring_size, 1, watchdog::WatchOptions::kMaxRingSize);
   in.max_threads = std::clamp(in.max_threads, 1, 512);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The capturing half of the SDK, put together: registry, watchdog, capturer, spool. It writes reports to disk and
-// does no more; uploading is another part, or another process.
+// The capturing half of the SDK, put together: registry, watchdog, capturer, spool. It writes reports to disk
+// and does no more; uploading is another part, or another process.
 #pragma once
 
 #include <memory>
@@ -17,7 +17,7 @@
 namespace lagwatch::sdk {
 
 struct MonitorOptions {
-  std::string app;          // empty: the program's file name
+  std::string app;  // empty: the program's file name
   std::string app_version;
   std::string user;
   std::string spool_directory;  // empty: DefaultSpoolDirectory()
@@ -31,8 +31,8 @@ struct MonitorOptions {
 // At most one in a process at a time: it owns the capture signal. Context: background.
 class Monitor {
  public:
-  // `registry` is borrowed and outlives all monitors. Errors: kIo (spool directory), kUnavailable (no signal or
-  // thread to be had).
+  // `registry` is borrowed and outlives all monitors. Errors: kIo (spool directory), kUnavailable (no signal
+  // or thread to be had).
   static base::Result<std::unique_ptr<Monitor>> Start(const MonitorOptions& options,
                                                       watchdog::LoopRegistry* registry);
   // Stops watching and seals what was written.

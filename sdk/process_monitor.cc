@@ -33,7 +33,8 @@ ProcessMonitor::ProcessMonitor() {
   pthread_atfork(&PrepareFork, &FinishForkInParent, &FinishForkInChild);
 }
 
-ProcessMonitor::StartResult ProcessMonitor::Start(const MonitorOptions& options, const CreateUpload& create_upload) {
+ProcessMonitor::StartResult ProcessMonitor::Start(const MonitorOptions& options,
+                                                  const CreateUpload& create_upload) {
   std::lock_guard lock(mutex_);
   if (monitor_ != nullptr) return StartResult::kAlreadyStarted;
   auto monitor = Monitor::Start(options, &registry_);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The process's one monitor, whoever started it: the C ABI or the preloaded library. Survives stops, restarts, threads
-// that end and forks.
+// The process's one monitor, whoever started it: the C ABI or the preloaded library. Survives stops,
+// restarts, threads that end and forks.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,8 @@ class BackgroundUpload {
   virtual void Stop(int64_t flush_timeout_ms) = 0;
   virtual uint64_t records_delivered() const = 0;
 };
-using CreateUpload = std::function<base::Result<std::unique_ptr<BackgroundUpload>>(const std::string& spool_directory)>;
+using CreateUpload =
+    std::function<base::Result<std::unique_ptr<BackgroundUpload>>(const std::string& spool_directory)>;
 
 struct MonitorStats {
   uint64_t lags = 0;
@@ -41,7 +42,8 @@ struct MonitorStats {
 // Thread safety: all methods from any thread. Context: background.
 class ProcessMonitor {
  public:
-  // The one that the C ABI needs. Made at the first call, never destroyed: threads may use it while the process ends.
+  // The one that the C ABI needs. Made at the first call, never destroyed: threads may use it while the
+  // process ends.
   static ProcessMonitor& Instance();
 
   // `create_upload` may be empty. An upload that cannot start leaves the monitor on: reports stay on disk.

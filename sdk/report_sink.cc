@@ -14,10 +14,14 @@ namespace {
 
 report::Completeness ToReport(stack::Completeness completeness) {
   switch (completeness) {
-    case stack::Completeness::kComplete: return report::Completeness::kComplete;
-    case stack::Completeness::kCut: return report::Completeness::kCut;
-    case stack::Completeness::kIncomplete: return report::Completeness::kIncomplete;
-    case stack::Completeness::kNone: break;
+    case stack::Completeness::kComplete:
+      return report::Completeness::kComplete;
+    case stack::Completeness::kCut:
+      return report::Completeness::kCut;
+    case stack::Completeness::kIncomplete:
+      return report::Completeness::kIncomplete;
+    case stack::Completeness::kNone:
+      break;
   }
   return report::Completeness::kNone;
 }
@@ -102,8 +106,8 @@ void ReportSink::EncodeThreads(const watchdog::LagEvent& event, report::ReportEn
   uint32_t dropped = event.threads_dropped;
   for (const watchdog::ThreadSnapshot& thread : event.threads) {
     report::ReportEncoder::Mark before = encoder->mark();
-    uint32_t stack = thread.stack.frame_count == 0 ? report::kNoStack
-                                                   : EncodeStack(thread.stack, *event.modules, encoder);
+    uint32_t stack =
+        thread.stack.frame_count == 0 ? report::kNoStack : EncodeStack(thread.stack, *event.modules, encoder);
     encoder->AddThread({.tid = static_cast<uint32_t>(thread.tid),
                         .name = thread.name,
                         .state = thread.state,

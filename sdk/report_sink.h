@@ -35,7 +35,8 @@ class ReportSink final : public watchdog::HangSink {
 
   void OnLag(const watchdog::LagEvent& event) override;
   void OnLagEnd(const base::Uuid& event_id, int64_t duration_ns) override;
-  // Seals what was written about a second ago, so that a report and the end of its lag tend to travel together.
+  // Seals what was written about a second ago, so that a report and the end of its lag tend to travel
+  // together.
   void OnRoundDone() override;
 
  private:
@@ -43,7 +44,8 @@ class ReportSink final : public watchdog::HangSink {
 
   bool Encode(const watchdog::LagEvent& event);
   void EncodeThreads(const watchdog::LagEvent& event, report::ReportEncoder* encoder);
-  uint32_t EncodeStack(const stack::Stack& stack, const stack::ModuleMap& modules, report::ReportEncoder* encoder);
+  uint32_t EncodeStack(const stack::Stack& stack, const stack::ModuleMap& modules,
+                       report::ReportEncoder* encoder);
   uint32_t EncodedModule(uint32_t module, const stack::ModuleMap& modules, report::ReportEncoder* encoder);
   void ForgetModulesFrom(uint32_t first_encoded_index);
   void Write(report::RecordType type);

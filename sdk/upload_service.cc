@@ -9,7 +9,8 @@ namespace {
 
 class LocalFrameNamer final : public report::FrameNamer {
  public:
-  std::optional<std::string> NameOf(const std::string& path, std::string_view build_id, uint64_t offset) override {
+  std::optional<std::string> NameOf(const std::string& path, std::string_view build_id,
+                                    uint64_t offset) override {
     return symbols_.NameOf(path, build_id, offset);
   }
 
@@ -21,8 +22,8 @@ class LocalFrameNamer final : public report::FrameNamer {
 
 std::unique_ptr<report::FrameNamer> CreateLocalFrameNamer() { return std::make_unique<LocalFrameNamer>(); }
 
-base::Result<std::unique_ptr<UploadService>> UploadService::Create(const std::string& spool_directory,
-                                                                   const report::HttpTransportOptions& options) {
+base::Result<std::unique_ptr<UploadService>> UploadService::Create(
+    const std::string& spool_directory, const report::HttpTransportOptions& options) {
   auto transport = report::CreateHttpTransport(options);
   if (!transport.ok()) return transport.status();
   std::unique_ptr<UploadService> service(new UploadService);

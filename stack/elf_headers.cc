@@ -43,7 +43,8 @@ bool ReadElfHeaders(uint64_t base, ElfHeaders* headers) {
   if (elf.e_phentsize != sizeof(ElfW(Phdr))) return false;
   ElfW(Phdr) segments[kMaxProgramHeaders];
   size_t count = std::min<size_t>(elf.e_phnum, kMaxProgramHeaders);
-  if (base::ReadOwnMemory(base + elf.e_phoff, segments, count * sizeof segments[0]) != count * sizeof segments[0]) {
+  if (base::ReadOwnMemory(base + elf.e_phoff, segments, count * sizeof segments[0]) !=
+      count * sizeof segments[0]) {
     return false;
   }
   const auto* first_load =

@@ -7,10 +7,11 @@
 
 #include "stack/page_cache.h"
 
-// libunwind's search of a binary search table in another address space: exported, used by debuggers, and in no
-// header.
+// libunwind's search of a binary search table in another address space: exported, used by debuggers, and in
+// no header.
 extern "C" int UNW_OBJ(dwarf_search_unwind_table)(unw_addr_space_t space, unw_word_t ip, unw_dyn_info_t* info,
-                                                  unw_proc_info_t* procedure, int need_unwind_info, void* argument);
+                                                  unw_proc_info_t* procedure, int need_unwind_info,
+                                                  void* argument);
 
 namespace lagwatch::stack {
 namespace {
@@ -35,6 +36,7 @@ class LibunwindUnwinder final : public Unwinder {
   void Unwind(const RawStack& raw, const ModuleMap& modules, Stack* stack) override {
     raw_ = &raw;
     modules_ = &modules;
+    has_left_copy_ = false;
     stack->Clear();
     unw_cursor_t cursor;
     uint64_t pc = raw.registers.program_counter();
@@ -45,9 +47,9 @@ class LibunwindUnwinder final : public Unwinder {
       int step = can_step ? unw_step(&cursor) : -UNW_EUNSPEC;
       AddFrame(pc, stack);
       if (step <= 0) {
-        stack->completeness = step == 0 ? Completeness::kComplete
-                              : raw.is_cut ? Completeness::kCut
-                                           : Completeness::kIncomplete;
+        stack->completeness = step == 0        ? Completeness::kComplete
+                              : has_left_copy_ ? Completeness::kCut
+                                               : Completeness::kIncomplete;
         return;
       }
       unw_word_t caller = 0;
@@ -60,8 +62,8 @@ class LibunwindUnwinder final : public Unwinder {
         stack->completeness = Completeness::kCut;
         return;
       }
-      // Into the call: a return address may be the first byte of the next function. A signal frame's is exact, but
-      // one byte less is still inside the interrupted instruction or the one before.
+      // Into the call: a return address may be the first byte of the next function. A signal frame's is
+      // exact, but one byte less is still inside the interrupted instruction or the one before.
       pc = caller - 1;
     }
   }
@@ -70,23 +72,27 @@ class LibunwindUnwinder final : public Unwinder {
 
   static unw_accessors_t Accessors() {
     unw_accessors_t accessors{};
-    accessors.find_proc_info = [](unw_addr_space_t, unw_word_t ip, unw_proc_info_t* procedure, int need_unwind_info,
-                                  void* self) {
+    accessors.find_proc_info = [](unw_addr_space_t, unw_word_t ip, unw_proc_info_t* procedure,
+                                  int need_unwind_info, void* self) {
       return static_cast<LibunwindUnwinder*>(self)->FindProcedure(ip, procedure, need_unwind_info);
     };
     accessors.put_unwind_info = [](unw_addr_space_t, unw_proc_info_t*, void*) {};
     accessors.get_dyn_info_list_addr = [](unw_addr_space_t, unw_word_t*, void*) { return -UNW_ENOINFO; };
-    accessors.access_mem = [](unw_addr_space_t, unw_word_t address, unw_word_t* word, int is_write, void* self) {
+    accessors.access_mem = [](unw_addr_space_t, unw_word_t address, unw_word_t* word, int is_write,
+                              void* self) {
       if (is_write) return -UNW_EINVAL;
       return static_cast<LibunwindUnwinder*>(self)->ReadWord(address, word) ? 0 : -UNW_EINVAL;
     };
-    accessors.access_reg = [](unw_addr_space_t, unw_regnum_t number, unw_word_t* value, int is_write, void* self) {
+    accessors.access_reg = [](unw_addr_space_t, unw_regnum_t number, unw_word_t* value, int is_write,
+                              void* self) {
       const Registers& registers = static_cast<LibunwindUnwinder*>(self)->raw_->registers;
       if (is_write || !registers.is_known(number)) return -UNW_EBADREG;
       *value = registers.value[number];
       return 0;
     };
-    accessors.access_fpreg = [](unw_addr_space_t, unw_regnum_t, unw_fpreg_t*, int, void*) { return -UNW_EBADREG; };
+    accessors.access_fpreg = [](unw_addr_space_t, unw_regnum_t, unw_fpreg_t*, int, void*) {
+      return -UNW_EBADREG;
+    };
     accessors.resume = [](unw_addr_space_t, unw_cursor_t*, void*) { return -UNW_EINVAL; };
     accessors.get_proc_name = [](unw_addr_space_t, unw_word_t, char*, size_t, unw_word_t*, void*) {
       return -UNW_ENOINFO;
@@ -113,6 +119,10 @@ class LibunwindUnwinder final : public Unwinder {
     if (at < raw_->size_bytes && raw_->size_bytes - at >= sizeof *word) {
       std::memcpy(word, raw_->bytes + at, sizeof *word);
       return true;
+    }
+    if (address >= raw_->address && address < raw_->end) {
+      has_left_copy_ = true;
+      return false;
     }
     return pages_.ReadWord(address, word);
   }
@@ -151,6 +161,7 @@ class LibunwindUnwinder final : public Unwinder {
   const RawStack* raw_ = nullptr;
   const ModuleMap* modules_ = nullptr;
   uint64_t function_start_ = 0;
+  bool has_left_copy_ = false;  // a word of the live stack was asked for that did not fit into the copy
 };
 
 }  // namespace

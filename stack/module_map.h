@@ -21,7 +21,7 @@ struct Module {
 
   uint64_t base;  // where its ELF header is; identifies it together with inode and path
   uint64_t inode;
-  uint64_t load_bias;  // address = load_bias + offset
+  uint64_t load_bias;     // address = load_bias + offset
   uint64_t eh_frame_hdr;  // address of the unwind table's index; 0 when it has none
   uint64_t eh_frame_hdr_size_bytes;
   uint64_t end;  // one past its last mapped byte
@@ -42,8 +42,9 @@ class ModuleMap {
   // Context: background; allocates all that it will ever need.
   ModuleMap();
 
-  // Reads the map again. A module keeps its index for the map's lifetime, also after it was unloaded, so stacks
-  // unwound earlier stay meaningful. Returns whether anything that is executable changed. Context: watchdog.
+  // Reads the map again. A module keeps its index for the map's lifetime, also after it was unloaded, so
+  // stacks unwound earlier stay meaningful. Returns whether anything that is executable changed. Context:
+  // watchdog.
   bool Refresh();
 
   // The index of the module whose code is at `address`, or kNoModule. Context: watchdog.

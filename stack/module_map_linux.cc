@@ -160,7 +160,8 @@ uint32_t ModuleMap::FindOrAddModule(const Image& image) {
   module.end = 0;
   module.path_size = static_cast<uint16_t>(path.size());
   std::memcpy(module.path, path.data(), path.size());
-  module.build_id_size = static_cast<uint16_t>(std::min(headers.build_id_size_bytes, Module::kMaxBuildIdBytes));
+  module.build_id_size =
+      static_cast<uint16_t>(std::min(headers.build_id_size_bytes, Module::kMaxBuildIdBytes));
   module.build_id_size =
       static_cast<uint16_t>(base::ReadOwnMemory(headers.build_id, module.build_id, module.build_id_size));
   return module_count_++;
@@ -169,8 +170,8 @@ uint32_t ModuleMap::FindOrAddModule(const Image& image) {
 uint32_t ModuleMap::FindCode(uint64_t address) const {
   const CodeRange* begin = code_.get();
   const CodeRange* end = begin + code_count_;
-  const CodeRange* range = std::upper_bound(begin, end, address,
-                                            [](uint64_t at, const CodeRange& item) { return at < item.end; });
+  const CodeRange* range =
+      std::upper_bound(begin, end, address, [](uint64_t at, const CodeRange& item) { return at < item.end; });
   return range != end && range->begin <= address ? range->module : kNoModule;
 }
 

@@ -28,14 +28,16 @@ struct Registers {
 
   uint64_t stack_pointer() const { return value[kStackPointer]; }
   uint64_t program_counter() const { return value[kProgramCounter]; }
-  bool is_known(int number) const { return number >= 0 && number < kCount && (known_mask >> number & 1) != 0; }
+  bool is_known(int number) const {
+    return number >= 0 && number < kCount && (known_mask >> number & 1) != 0;
+  }
 };
 
 struct RawStack {
   Registers registers;
   uint64_t address;     // where bytes[0] was
   uint64_t size_bytes;  // how much of `bytes` is filled
-  bool is_cut;          // the live stack was larger than `bytes`
+  uint64_t end;         // of the live stack; past address + size_bytes when that did not fit
   alignas(16) char bytes[kMaxRawStackBytes];
 };
 
@@ -52,8 +54,8 @@ inline constexpr uint64_t kRedZoneBytes = 128;
 inline constexpr uint64_t kRedZoneBytes = 0;
 #endif
 
-// The end of the live stack that `stack_pointer` points into: the end of its mapping in `regions` (ascending), or,
-// without one, the end of its page, which is mapped in any case.
+// The end of the live stack that `stack_pointer` points into: the end of its mapping in `regions`
+// (ascending), or, without one, the end of its page, which is mapped in any case.
 inline uint64_t FindStackEnd(uint64_t stack_pointer, const MemoryRegion* regions, size_t region_count) {
   constexpr uint64_t kPageSize = 4096;
   size_t low = 0;

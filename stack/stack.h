@@ -16,8 +16,8 @@ inline constexpr size_t kMaxFrames = 256;
 // Frame and Stack are plain data without initializers: large arrays of them are made and must not be touched.
 struct Frame {
   uint32_t module;  // kNoModule, or an index into the ModuleMap that unwound it, valid for its lifetime
-  // In the module's own address space, as in its symbol table; the address itself without a module. For a caller
-  // this is the byte before the return address, which is inside the call.
+  // In the module's own address space, as in its symbol table; the address itself without a module. For a
+  // caller this is the byte before the return address, which is inside the call.
   uint64_t offset;
   uint64_t function_offset;  // where the function starts; 0 when the unwind table does not say
 

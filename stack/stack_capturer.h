@@ -2,9 +2,10 @@
 // Captures the stack of any thread of this process, disturbing it as little as its state allows:
 //   blocked   its stack is read where it lies; no signal
 //   running   a real-time signal, whose handler copies registers and stack and returns
-//   neither   (uninterruptible, signal blocked, gone) whatever could be read, and the stack says what is missing
-// A blocked thread gets the signal only when its stack could not be unwound without its registers and the system
-// call restarts by itself, so the application never sees EINTR.
+//   neither   (uninterruptible, signal blocked, gone) whatever could be read, and the stack says what is
+//   missing
+// A blocked thread gets the signal only when its stack could not be unwound without its registers and the
+// system call restarts by itself, so the application never sees EINTR.
 #pragma once
 
 #include <cstdint>
@@ -36,8 +37,8 @@ struct CaptureCounters {
 // Thread safety: Create and Shutdown from any thread; the rest from the watchdog thread only.
 class StackCapturer {
  public:
-  // Installs the signal's handler. At most one capturer may exist in a process at a time. Errors: kUnavailable when
-  // every real-time signal has a handler, or the wanted one has. Context: background.
+  // Installs the signal's handler. At most one capturer may exist in a process at a time. Errors:
+  // kUnavailable when every real-time signal has a handler, or the wanted one has. Context: background.
   static base::Result<std::unique_ptr<StackCapturer>> Create(const CaptureOptions& options,
                                                              std::unique_ptr<Unwinder> unwinder);
   // Gives the signal back, unless somebody else took it. Context: background.
@@ -45,16 +46,16 @@ class StackCapturer {
   StackCapturer(const StackCapturer&) = delete;
   StackCapturer& operator=(const StackCapturer&) = delete;
 
-  // For the child of a fork(): gives the signal back without touching anything that needs a lock. The capturer must
-  // then be leaked. Context: background.
+  // For the child of a fork(): gives the signal back without touching anything that needs a lock. The
+  // capturer must then be leaked. Context: background.
   void AbandonInForkedChild();
 
-  // Looks at what is loaded and where stacks may lie. To be called before captures, at least once a second while
-  // they go on. Context: watchdog.
+  // Looks at what is loaded and where stacks may lie. To be called before captures, at least once a second
+  // while they go on. Context: watchdog.
   void RefreshModules();
 
-  // The stack of thread `tid`, which must not be the caller; always leaves `stack` valid. Waits for at most the
-  // signal's timeout. Context: watchdog.
+  // The stack of thread `tid`, which must not be the caller; always leaves `stack` valid. Waits for at most
+  // the signal's timeout. Context: watchdog.
   void Capture(int tid, Stack* stack);
 
   const ModuleMap& modules() const { return modules_; }

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "stack/stack_capturer.h"
-
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -11,15 +9,18 @@
 
 #include "base/clock.h"
 #include "base/safe_memory.h"
+#include "stack/stack_capturer.h"
 
-// glibc's own sigaction: sanitizers and preloaded libraries that wrap the public name delay handlers or record
-// them as the application's.
-extern "C" int __sigaction(int signal_number, const struct sigaction* action, struct sigaction* previous) noexcept;
+// glibc's own sigaction: sanitizers and preloaded libraries that wrap the public name delay handlers or
+// record them as the application's.
+extern "C" int __sigaction(int signal_number, const struct sigaction* action,
+                           struct sigaction* previous) noexcept;
 
 namespace lagwatch::stack {
 namespace {
 
-// Never freed, because a signal may arrive late; shared by a process's capturers, of which there is one at a time.
+// Never freed, because a signal may arrive late; shared by a process's capturers, of which there is one at a
+// time.
 CaptureSlot* SharedSlot() {
   static CaptureSlot* slot = new CaptureSlot;
   return slot;
@@ -66,7 +67,8 @@ base::Result<std::unique_ptr<StackCapturer>> StackCapturer::Create(const Capture
   return std::unique_ptr<StackCapturer>(new StackCapturer(options, std::move(unwinder), signal_number));
 }
 
-StackCapturer::StackCapturer(const CaptureOptions& options, std::unique_ptr<Unwinder> unwinder, int signal_number)
+StackCapturer::StackCapturer(const CaptureOptions& options, std::unique_ptr<Unwinder> unwinder,
+                             int signal_number)
     : signal_timeout_ns_(options.signal_timeout_ns),
       unwinder_(std::move(unwinder)),
       signal_number_(signal_number),
@@ -82,8 +84,8 @@ void StackCapturer::AbandonInForkedChild() {
 
 void StackCapturer::ReleaseSignal() {
   if (!OwnsSignal()) return;
-  // Ignoring a signal discards those under way to any thread (POSIX, sigaction); only then is the default safe,
-  // which would end the process.
+  // Ignoring a signal discards those under way to any thread (POSIX, sigaction); only then is the default
+  // safe, which would end the process.
   struct sigaction action {};
   action.sa_handler = SIG_IGN;
   __sigaction(signal_number_, &action, nullptr);
@@ -115,22 +117,22 @@ void StackCapturer::Capture(int tid, Stack* stack) {
   }
   if (TrySignal(tid)) {
     unwinder_->Unwind(SharedSlot()->stack, modules_, stack);
-    SharedSlot()->state.store(CaptureSlot::kIdle, std::memory_order_relaxed);  // only this thread leaves kDone
+    SharedSlot()->state.store(CaptureSlot::kIdle,
+                              std::memory_order_relaxed);  // only this thread leaves kDone
   }
   counters_.incomplete_stacks.Add(stack->completeness >= Completeness::kIncomplete);
 }
 
 bool StackCapturer::TryReadBlocked(int tid, const BlockedThread& blocked) {
   RawStack& raw = *blocked_stack_;
-  raw.registers.known_mask =
-      uint64_t{1} << Registers::kStackPointer | uint64_t{1} << Registers::kProgramCounter;
+  raw.registers.known_mask = uint64_t{1} << Registers::kStackPointer | uint64_t{1}
+                                                                           << Registers::kProgramCounter;
   raw.registers.value[Registers::kStackPointer] = blocked.stack_pointer;
   raw.registers.value[Registers::kProgramCounter] = blocked.program_counter;
-  uint64_t end = FindStackEnd(blocked.stack_pointer, modules_.writable().data(), modules_.writable().size());
   raw.address = blocked.stack_pointer - kRedZoneBytes;
-  raw.is_cut = end - raw.address > kMaxRawStackBytes;
-  uint64_t wanted = std::min<uint64_t>(end - raw.address, kMaxRawStackBytes);
-  raw.size_bytes = base::ReadOwnMemory(raw.address, raw.bytes, wanted);
+  raw.end = FindStackEnd(blocked.stack_pointer, modules_.writable().data(), modules_.writable().size());
+  raw.size_bytes = base::ReadOwnMemory(raw.address, raw.bytes,
+                                       std::min<uint64_t>(raw.end - raw.address, kMaxRawStackBytes));
   // Still in the very same call: then nothing moved while the stack was read.
   BlockedThread after;
   return raw.size_bytes > kRedZoneBytes && ReadThreadActivity(tid, &after) == ThreadActivity::kBlocked &&
@@ -139,7 +141,8 @@ bool StackCapturer::TryReadBlocked(int tid, const BlockedThread& blocked) {
 
 bool StackCapturer::TrySignal(int tid) {
   CaptureSlot* slot = SharedSlot();
-  if (slot->state.load(std::memory_order_acquire) == CaptureSlot::kCopying) {  // pairs with the handler's kDone
+  if (slot->state.load(std::memory_order_acquire) ==
+      CaptureSlot::kCopying) {        // pairs with the handler's kDone
     counters_.signal_timeouts.Add();  // an earlier handler was put off in the middle of its copy
     return false;
   }
@@ -169,12 +172,14 @@ bool StackCapturer::TrySignal(int tid) {
 
 bool StackCapturer::AwaitAnswer() {
   CaptureSlot* slot = SharedSlot();
-  // Polled, so that the handler needs no system call to wake us; the pauses grow as the answer gets less likely.
+  // Polled, so that the handler needs no system call to wake us; the pauses grow as the answer gets less
+  // likely.
   constexpr int64_t kFirstPauseNs = 10'000;
   constexpr int64_t kLongestPauseNs = 1'000'000;
   int64_t waited_ns = 0;
   for (int64_t pause_ns = kFirstPauseNs; waited_ns < signal_timeout_ns_; waited_ns += pause_ns) {
-    if (slot->state.load(std::memory_order_acquire) == CaptureSlot::kDone) return true;  // pairs with the handler
+    if (slot->state.load(std::memory_order_acquire) == CaptureSlot::kDone)
+      return true;  // pairs with the handler
     SleepNs(pause_ns);
     pause_ns = std::min(pause_ns * 2, kLongestPauseNs);
   }

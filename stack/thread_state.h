@@ -15,8 +15,8 @@ struct BlockedThread {
 
   bool operator==(const BlockedThread&) const = default;
 
-  // Whether a handler installed with SA_RESTART can interrupt that call without the program noticing: only calls
-  // that signal(7) lists as restarted, and only where no timeout makes them an exception.
+  // Whether a handler installed with SA_RESTART can interrupt that call without the program noticing: only
+  // calls that signal(7) lists as restarted, and only where no timeout makes them an exception.
   bool RestartsAfterSignal() const;
 };
 

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "stack/thread_state.h"
-
 #include <linux/futex.h>
 #include <sys/syscall.h>
 
@@ -8,6 +6,7 @@
 #include <string_view>
 
 #include "base/proc_file.h"
+#include "stack/thread_state.h"
 
 namespace lagwatch::stack {
 
@@ -44,7 +43,8 @@ ThreadActivity ReadThreadActivity(int tid, BlockedThread* blocked) {
     blocked->syscall_number = static_cast<int64_t>(number);
     for (uint64_t& argument : blocked->arguments) base::ConsumeHex(&text, &argument);
   }
-  if (!base::ConsumeHex(&text, &blocked->stack_pointer) || !base::ConsumeHex(&text, &blocked->program_counter)) {
+  if (!base::ConsumeHex(&text, &blocked->stack_pointer) ||
+      !base::ConsumeHex(&text, &blocked->program_counter)) {
     return ThreadActivity::kRunning;
   }
   return ThreadActivity::kBlocked;

@@ -7,9 +7,8 @@
 
 namespace lagwatch::stack {
 
-// Turns a caught thread into frames. An unknown register is never guessed: where it is needed, the stack ends as
-// kIncomplete.
-// Context: watchdog; not thread-safe.
+// Turns a caught thread into frames. An unknown register is never guessed: where it is needed, the stack ends
+// as kIncomplete. Context: watchdog; not thread-safe.
 class Unwinder {
  public:
   virtual ~Unwinder() = default;

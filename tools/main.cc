@@ -11,7 +11,8 @@
 
 int main(int argc, char** argv) {
   constexpr int kUsageError = 2;
-  CLI::App app("Finds the line that froze a program: runs programs watched, and shows what froze them.", "lagwatch");
+  CLI::App app("Finds the line that froze a program: runs programs watched, and shows what froze them.",
+               "lagwatch");
   app.set_version_flag("--version", "lagwatch " LAGWATCH_VERSION);
   app.require_subcommand(1);
   int exit_code = 0;

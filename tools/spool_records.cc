@@ -11,7 +11,8 @@ namespace lagwatch::tools {
 
 namespace {
 
-// One look at the directory. kNotFound with an empty message: a segment changed its name or was sent meanwhile.
+// One look at the directory. kNotFound with an empty message: a segment changed its name or was sent
+// meanwhile.
 base::Result<std::string> TryLoad(const report::SpoolReader& reader) {
   auto names = reader.List(report::SpoolReader::Include::kLiveToo);
   if (!names.ok()) return names.status();
@@ -19,7 +20,8 @@ base::Result<std::string> TryLoad(const report::SpoolReader& reader) {
   std::string batch;
   for (const std::string& name : *names) {
     auto segment = reader.Read(name);
-    if (segment.status().code() == base::StatusCode::kNotFound) return base::Status(base::StatusCode::kNotFound, "");
+    if (segment.status().code() == base::StatusCode::kNotFound)
+      return base::Status(base::StatusCode::kNotFound, "");
     if (!segment.ok()) return segment.status();
     for (const report::SpoolRecord& record : segment->records) {
       bool is_report = record.type == report::RecordType::kReport;
@@ -37,7 +39,8 @@ base::Result<std::string> LoadSpoolRecords(const std::string& spool_directory) {
   report::SpoolReader reader(&base::SystemEnv(), spool_directory);
   for (int i = 0; i < kTries; ++i) {
     auto batch = TryLoad(reader);
-    bool has_changed = batch.status().code() == base::StatusCode::kNotFound && batch.status().message().empty();
+    bool has_changed =
+        batch.status().code() == base::StatusCode::kNotFound && batch.status().message().empty();
     if (!has_changed) return batch;
   }
   return base::Status(base::StatusCode::kUnavailable, spool_directory + " changes all the time: try again");

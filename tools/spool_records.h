@@ -7,8 +7,8 @@
 
 namespace lagwatch::tools {
 
-// All that is in a spool directory, also of programs still running, as one encoded Batch with frames named from this
-// machine's files. Errors: kNotFound when there is no such directory, kIo. Context: background.
+// All that is in a spool directory, also of programs still running, as one encoded Batch with frames named
+// from this machine's files. Errors: kNotFound when there is no such directory, kIo. Context: background.
 base::Result<std::string> LoadSpoolRecords(const std::string& spool_directory);
 
 }  // namespace lagwatch::tools

@@ -19,8 +19,8 @@ LoopProbe::Dispatch LoopProbe::Read() const {
 }
 
 uint64_t LoopProbe::SlowDurationTicks(uint64_t number) const {
-  // Acquire, each: it keeps the loads in this order. The number is zero while RecordSlow is between its stores, so a
-  // duration never goes with another dispatch's number.
+  // Acquire, each: it keeps the loads in this order. The number is zero while RecordSlow is between its
+  // stores, so a duration never goes with another dispatch's number.
   if (slow_number_.load(std::memory_order_acquire) != number) return 0;
   uint64_t duration_ticks = slow_duration_ticks_.load(std::memory_order_acquire);
   return slow_number_.load(std::memory_order_acquire) == number ? duration_ticks : 0;

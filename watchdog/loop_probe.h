@@ -10,7 +10,8 @@
 namespace lagwatch::watchdog {
 
 // What both ends of a dispatch write.
-// Part of the ABI: the C header's inline functions write these words too, for dispatches without a time stamp.
+// Part of the ABI: the C header's inline functions write these words too, for dispatches without a time
+// stamp.
 struct LoopWords {
   std::atomic<uint64_t> begun{0};
   std::atomic<uint64_t> ended{0};
@@ -22,7 +23,8 @@ static_assert(std::atomic<uint64_t>::is_always_lock_free && std::atomic<const ch
 
 // Thread safety: Begin and End from the loop's own thread only; the rest from the watchdog thread only.
 // Invariants:
-// - Dispatches are numbered from 1. `begun` is the number of the last one that began, `ended` of the last one that
+// - Dispatches are numbered from 1. `begun` is the number of the last one that began, `ended` of the last one
+// that
 //   ended; they differ, by one, while a dispatch is under way (what that costs: docs/design/dispatch.md).
 // - `begin_ticks` and `tag` belong to dispatch `begun`: a reader that finds the same `begun` before and after
 //   reading them has a consistent pair.
@@ -52,9 +54,11 @@ class alignas(64) LoopProbe {
     }
     uint64_t ended = words_.ended.load(std::memory_order_relaxed);
     if (words_.begun.load(std::memory_order_relaxed) == ended) return;
-    uint64_t duration_ticks = base::ReadTicks() - words_.begin_ticks.load(std::memory_order_relaxed);  // own thread's
+    uint64_t duration_ticks =
+        base::ReadTicks() - words_.begin_ticks.load(std::memory_order_relaxed);  // own thread's
     // Relaxed: a threshold that is one dispatch old is as good.
-    if (duration_ticks > slow_ticks_.load(std::memory_order_relaxed)) [[unlikely]] RecordSlow(duration_ticks);
+    if (duration_ticks > slow_ticks_.load(std::memory_order_relaxed)) [[unlikely]]
+      RecordSlow(duration_ticks);
     words_.ended.store(ended + 1, std::memory_order_release);  // publishes a slow record
   }
 
@@ -63,7 +67,8 @@ class alignas(64) LoopProbe {
     uint64_t begin_ticks;  // kUntimed when the loop only counts
     const char* tag;       // readable as long as the dispatch goes on, and no longer
   };
-  // The dispatch under way. A loop too busy to be read consistently is as good as idle: it moves. Context: watchdog.
+  // The dispatch under way. A loop too busy to be read consistently is as good as idle: it moves. Context:
+  // watchdog.
   Dispatch Read() const;
   // Context: watchdog.
   bool IsStillIn(uint64_t number) const {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loops that are watched. It outlives every monitor, so a loop's handle stays valid whatever the monitor does:
-// before it starts, after it stops, in a forked child.
+// The loops that are watched. It outlives every monitor, so a loop's handle stays valid whatever the monitor
+// does: before it starts, after it stops, in a forked child.
 #pragma once
 
 #include <array>

@@ -13,8 +13,8 @@ policies::CheckSchedule ScheduleOf(const WatchOptions& options) {
   return {options.threshold_ns, options.sample_interval_ns, options.ring_size};
 }
 
-// A little under the threshold, because ticks and nanoseconds are converted with a small error and the duration of
-// a dispatch that was called a lag must be on record.
+// A little under the threshold, because ticks and nanoseconds are converted with a small error and the
+// duration of a dispatch that was called a lag must be on record.
 uint64_t SlowTicks(const WatchTools& tools) {
   constexpr int64_t kPercent = 98;
   return tools.tick_scale->ToTicks(tools.options->threshold_ns / 100 * kPercent);
@@ -43,8 +43,8 @@ int64_t LoopWatch::Look(WatchedLoop* loop, const WatchTools& tools) {
   }
   if (now_ns >= next_check_ns_) Check(*loop, now_ns, tools);
 
-  int64_t next_ns = is_window_open_ ? std::min(next_sample_ns_, next_check_ns_)
-                                    : schedule.WindowStartNs(next_check_ns_);
+  int64_t next_ns =
+      is_window_open_ ? std::min(next_sample_ns_, next_check_ns_) : schedule.WindowStartNs(next_check_ns_);
   // The end of a lag is to be on record soon, whatever the next check's date.
   return is_lagging_ ? std::min(next_ns, now_ns + tools.options->sample_interval_ns) : next_ns;
 }
@@ -82,13 +82,14 @@ void LoopWatch::FinishDispatch(const LoopProbe& probe, const WatchTools& tools) 
   is_window_open_ = false;
 }
 
-void LoopWatch::OpenWindow(const WatchedLoop& loop, const char* tag, int64_t now_ns, const WatchTools& tools) {
+void LoopWatch::OpenWindow(const WatchedLoop& loop, const char* tag, int64_t now_ns,
+                           const WatchTools& tools) {
   is_window_open_ = true;
   sample_count_ = 0;
   next_sample_ns_ = now_ns;
   base::ReadOwnString(reinterpret_cast<uint64_t>(tag), tag_, sizeof tag_);
   if (!loop.probe.IsStillIn(number_)) tag_[0] = '\0';  // the string may have been another by then
-  if (!is_lagging_) {  // CPU use is told from the dispatch's first window on
+  if (!is_lagging_) {                                  // CPU use is told from the dispatch's first window on
     window_begin_ns_ = now_ns;
     thread_cpu_begin_ns_ = base::ThreadCpuNs(loop.tid.load());
     process_cpu_begin_ns_ = base::ProcessCpuNs();

@@ -3,7 +3,8 @@
 //
 //   idle ──dispatch seen──▶ watching ──still in it at the threshold──▶ lagging ──dispatch over──▶ idle
 //
-// Samples are taken only in the ring's window before a check, so a dispatch that is over by then is never disturbed.
+// Samples are taken only in the ring's window before a check, so a dispatch that is over by then is never
+// disturbed.
 #pragma once
 
 #include <cstdint>
@@ -52,8 +53,8 @@ class LoopWatch {
   void OpenWindow(const WatchedLoop& loop, const char* tag, int64_t now_ns, const WatchTools& tools);
   void TakeSample(const WatchedLoop& loop, int64_t now_ns, const WatchTools& tools);
   void Check(const WatchedLoop& loop, int64_t now_ns, const WatchTools& tools);
-  void Report(const WatchedLoop& loop, std::span<const LoopSample* const> samples, const stack::Stack& expensive,
-              int64_t now_ns, const WatchTools& tools);
+  void Report(const WatchedLoop& loop, std::span<const LoopSample* const> samples,
+              const stack::Stack& expensive, int64_t now_ns, const WatchTools& tools);
 
   LoopSample* ring_ = nullptr;
   uint32_t generation_ = 0;  // of the loop, to notice that its place has a new one

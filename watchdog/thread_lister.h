@@ -16,7 +16,8 @@ class ThreadLister {
   // Context: background; allocates the room for `max_threads`.
   explicit ThreadLister(int32_t max_threads);
 
-  // Captures all threads but the caller. The watched one comes first, with the stack that is already known of it.
+  // Captures all threads but the caller. The watched one comes first, with the stack that is already known of
+  // it.
   void Capture(int32_t watched_tid, const stack::Stack& watched_stack, stack::StackCapturer* capturer);
   std::span<const ThreadSnapshot> threads() const { return {threads_.get(), count_}; }
   // Threads that found no room in the last Capture().

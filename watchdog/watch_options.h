@@ -11,12 +11,12 @@ namespace lagwatch::watchdog {
 struct WatchOptions {
   static constexpr int32_t kMaxRingSize = 100;
 
-  int64_t threshold_ns = 2 * base::kNsPerSecond;      // a dispatch longer than this is a lag
-  int64_t check_period_ns = 1 * base::kNsPerSecond;   // between two checks of a lag, before annealing
+  int64_t threshold_ns = 2 * base::kNsPerSecond;     // a dispatch longer than this is a lag
+  int64_t check_period_ns = 1 * base::kNsPerSecond;  // between two checks of a lag, before annealing
   int64_t annealing_cap_ns = 60 * base::kNsPerSecond;
   int64_t sample_interval_ns = 50 * base::kNsPerMs;
-  int32_t ring_size = 20;                             // samples that a check looks at; at most kMaxRingSize
-  int32_t max_threads = 64;                           // whose stacks go into a report
+  int32_t ring_size = 20;    // samples that a check looks at; at most kMaxRingSize
+  int32_t max_threads = 64;  // whose stacks go into a report
 };
 
 struct WatchCounters {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The thread that watches: it looks at every loop when that can matter, samples a loop that is stuck, and tells the
-// sink of each lag once per different stack.
+// The thread that watches: it looks at every loop when that can matter, samples a loop that is stuck, and
+// tells the sink of each lag once per different stack.
 #pragma once
 
 #include <pthread.h>
@@ -24,8 +24,10 @@ namespace lagwatch::watchdog {
 // Thread safety: Start, Stop, Wake and counters from any thread, Start and Stop not at once.
 class Watchdog {
  public:
-  // Borrows all but the options; they must outlive Stop(). Context: background; allocates all that will be needed.
-  Watchdog(const WatchOptions& options, LoopRegistry* registry, stack::StackCapturer* capturer, HangSink* sink);
+  // Borrows all but the options; they must outlive Stop(). Context: background; allocates all that will be
+  // needed.
+  Watchdog(const WatchOptions& options, LoopRegistry* registry, stack::StackCapturer* capturer,
+           HangSink* sink);
   ~Watchdog();
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;

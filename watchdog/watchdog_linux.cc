@@ -74,7 +74,8 @@ int64_t Watchdog::RunRound() {
   int64_t next_ns = base::SystemClock().MonoNs() + options_.check_period_ns;
   for (size_t i = 0; i < LoopRegistry::kMaxLoops; ++i) {
     WatchedLoop& loop = registry_->loops()[i];
-    bool is_in_use = loop.generation.load(std::memory_order_acquire) % 2 != 0;  // pairs with the registry's stores
+    bool is_in_use =
+        loop.generation.load(std::memory_order_acquire) % 2 != 0;  // pairs with the registry's stores
     if (is_in_use) {
       next_ns = std::min(next_ns, watches_[i].Look(&loop, tools_));
     } else {

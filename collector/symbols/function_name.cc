@@ -27,7 +27,8 @@ std::string_view WithoutCloneSuffixes(std::string_view symbol) {
   return end == 0 ? symbol : symbol.substr(0, end);
 }
 
-// A short mangled name may stand for gigabytes of text, so it is taken piece by piece and given up past a limit.
+// A short mangled name may stand for gigabytes of text, so it is taken piece by piece and given up past a
+// limit.
 struct DemangledText {
   std::string text;
   std::jmp_buf too_long;
@@ -44,7 +45,8 @@ std::string Demangle(const std::string& symbol) {
   DemangledText demangled;
   // Leaving a callback is the only way to stop libiberty, which is C and holds nothing while it prints.
   if (setjmp(demangled.too_long) != 0) return symbol;
-  bool is_good = cplus_demangle_v3_callback(symbol.c_str(), DMGL_PARAMS | DMGL_TYPES, AddPiece, &demangled) != 0;
+  bool is_good =
+      cplus_demangle_v3_callback(symbol.c_str(), DMGL_PARAMS | DMGL_TYPES, AddPiece, &demangled) != 0;
   return is_good ? demangled.text : symbol;
 }
 

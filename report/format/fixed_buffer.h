@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// A byte buffer of fixed size that protozero writers can write to. It never allocates and never throws: what does
-// not fit is dropped and `overflowed()` says so; the content is then meaningless until Rewind() or Clear().
-// Context: watchdog.
+// A byte buffer of fixed size that protozero writers can write to. It never allocates and never throws: what
+// does not fit is dropped and `overflowed()` says so; the content is then meaningless until Rewind() or
+// Clear(). Context: watchdog.
 #pragma once
-
-#include "report/format/protozero_checked.h"
 
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
-#include <protozero/basic_pbf_writer.hpp>
 #include <string_view>
+
+#include "report/format/protozero_checked.h"
 
 namespace lagwatch::report {
 
@@ -42,8 +41,8 @@ class FixedBuffer {
     std::memmove(data_ + from, data_ + to, size_bytes_ - to);
     size_bytes_ -= to - from;
   }
-  // A writer closing a nested message after an overflow may ask for a place past the end and write a length there:
-  // that is what the slack is for.
+  // A writer closing a nested message after an overflow may ask for a place past the end and write a length
+  // there: that is what the slack is for.
   char* At(size_t position) { return data_ + std::min(position, limit_bytes_); }
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// To be included before any protozero header. protozero only asserts that a field has the wire type asked for;
-// bytes from outside must be refused instead, in every build.
+// To be included before any protozero header. protozero only asserts that a field has the wire type asked
+// for; bytes from outside must be refused instead, in every build.
 #pragma once
 
 namespace lagwatch::report {
@@ -17,3 +17,7 @@ inline void RequireSchema(bool holds) {
 }  // namespace lagwatch::report
 
 #define protozero_assert(condition) ::lagwatch::report::RequireSchema(condition)
+
+#include <protozero/basic_pbf_writer.hpp>
+#include <protozero/pbf_message.hpp>
+#include <protozero/pbf_writer.hpp>

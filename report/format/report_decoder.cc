@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+
 #include "report/format/protozero_checked.h"
-
-#include <protozero/pbf_message.hpp>
-#include <protozero/pbf_writer.hpp>
-
 #include "report/format/report.h"
 
 namespace lagwatch::report {
@@ -28,10 +25,17 @@ Module ReadModule(pbf_message<ModuleField> message) {
   Module module;
   while (message.next()) {
     switch (message.tag()) {
-      case ModuleField::kPath: module.path = message.get_string(); break;
-      case ModuleField::kBuildId: module.build_id = message.get_bytes(); break;
-      case ModuleField::kLoadBias: module.load_bias = message.get_uint64(); break;
-      default: message.skip();
+      case ModuleField::kPath:
+        module.path = message.get_string();
+        break;
+      case ModuleField::kBuildId:
+        module.build_id = message.get_bytes();
+        break;
+      case ModuleField::kLoadBias:
+        module.load_bias = message.get_uint64();
+        break;
+      default:
+        message.skip();
     }
   }
   return module;
@@ -64,7 +68,8 @@ Stack ReadStack(pbf_message<StackField> message) {
       case StackField::kCompleteness:
         stack.completeness = static_cast<Completeness>(message.get_enum());
         break;
-      default: message.skip();
+      default:
+        message.skip();
     }
   }
   return stack;
@@ -74,9 +79,14 @@ Sample ReadSample(pbf_message<SampleField> message) {
   Sample sample;
   while (message.next()) {
     switch (message.tag()) {
-      case SampleField::kAgeNs: sample.age_ns = message.get_uint64(); break;
-      case SampleField::kStack: sample.stack = message.get_uint32(); break;
-      default: message.skip();
+      case SampleField::kAgeNs:
+        sample.age_ns = message.get_uint64();
+        break;
+      case SampleField::kStack:
+        sample.stack = message.get_uint32();
+        break;
+      default:
+        message.skip();
     }
   }
   return sample;
@@ -86,12 +96,23 @@ Thread ReadThread(pbf_message<ThreadField> message) {
   Thread thread;
   while (message.next()) {
     switch (message.tag()) {
-      case ThreadField::kTid: thread.tid = message.get_uint32(); break;
-      case ThreadField::kName: thread.name = message.get_string(); break;
-      case ThreadField::kState: thread.state = message.get_string(); break;
-      case ThreadField::kStack: thread.stack = message.get_uint32(); break;
-      case ThreadField::kCpuNs: thread.cpu_ns = message.get_uint64(); break;
-      default: message.skip();
+      case ThreadField::kTid:
+        thread.tid = message.get_uint32();
+        break;
+      case ThreadField::kName:
+        thread.name = message.get_string();
+        break;
+      case ThreadField::kState:
+        thread.state = message.get_string();
+        break;
+      case ThreadField::kStack:
+        thread.stack = message.get_uint32();
+        break;
+      case ThreadField::kCpuNs:
+        thread.cpu_ns = message.get_uint64();
+        break;
+      default:
+        message.skip();
     }
   }
   return thread;
@@ -101,10 +122,17 @@ Symbol ReadSymbol(pbf_message<SymbolField> message) {
   Symbol symbol;
   while (message.next()) {
     switch (message.tag()) {
-      case SymbolField::kModule: symbol.module = message.get_uint32(); break;
-      case SymbolField::kFunctionOffset: symbol.function_offset = message.get_uint64(); break;
-      case SymbolField::kName: symbol.name = message.get_string(); break;
-      default: message.skip();
+      case SymbolField::kModule:
+        symbol.module = message.get_uint32();
+        break;
+      case SymbolField::kFunctionOffset:
+        symbol.function_offset = message.get_uint64();
+        break;
+      case SymbolField::kName:
+        symbol.name = message.get_string();
+        break;
+      default:
+        message.skip();
     }
   }
   return symbol;
@@ -113,10 +141,17 @@ Symbol ReadSymbol(pbf_message<SymbolField> message) {
 void ReadCpu(pbf_message<CpuField> message, Report* report) {
   while (message.next()) {
     switch (message.tag()) {
-      case CpuField::kWindowNs: report->cpu_window_ns = message.get_uint64(); break;
-      case CpuField::kThreadNs: report->cpu_thread_ns = message.get_uint64(); break;
-      case CpuField::kProcessNs: report->cpu_process_ns = message.get_uint64(); break;
-      default: message.skip();
+      case CpuField::kWindowNs:
+        report->cpu_window_ns = message.get_uint64();
+        break;
+      case CpuField::kThreadNs:
+        report->cpu_thread_ns = message.get_uint64();
+        break;
+      case CpuField::kProcessNs:
+        report->cpu_process_ns = message.get_uint64();
+        break;
+      default:
+        message.skip();
     }
   }
 }
@@ -125,32 +160,83 @@ Report ReadReport(pbf_message<ReportField> message) {
   Report report;
   while (message.next()) {
     switch (message.tag()) {
-      case ReportField::kId: report.id = ReadUuid(&message); break;
-      case ReportField::kSessionId: report.session_id = ReadUuid(&message); break;
-      case ReportField::kLagId: report.lag_id = ReadUuid(&message); break;
-      case ReportField::kOrdinal: report.ordinal = message.get_uint32(); break;
-      case ReportField::kApp: report.app = message.get_string(); break;
-      case ReportField::kAppVersion: report.app_version = message.get_string(); break;
-      case ReportField::kUser: report.user = message.get_string(); break;
-      case ReportField::kOs: report.os = message.get_string(); break;
-      case ReportField::kMachine: report.machine = message.get_string(); break;
-      case ReportField::kPid: report.pid = message.get_uint32(); break;
-      case ReportField::kTid: report.tid = message.get_uint32(); break;
-      case ReportField::kLoop: report.loop = message.get_string(); break;
-      case ReportField::kTag: report.tag = message.get_string(); break;
-      case ReportField::kKind: report.kind = static_cast<Kind>(message.get_enum()); break;
-      case ReportField::kThresholdMs: report.threshold_ms = message.get_uint32(); break;
-      case ReportField::kStartWallMs: report.start_wall_ms = message.get_uint64(); break;
-      case ReportField::kElapsedNs: report.elapsed_ns = message.get_uint64(); break;
-      case ReportField::kCpu: ReadCpu(message.get_message(), &report); break;
-      case ReportField::kModules: report.modules.push_back(ReadModule(message.get_message())); break;
-      case ReportField::kStacks: report.stacks.push_back(ReadStack(message.get_message())); break;
-      case ReportField::kSamples: report.samples.push_back(ReadSample(message.get_message())); break;
-      case ReportField::kExpensiveStack: report.expensive_stack = message.get_uint32(); break;
-      case ReportField::kThreads: report.threads.push_back(ReadThread(message.get_message())); break;
-      case ReportField::kSymbols: report.symbols.push_back(ReadSymbol(message.get_message())); break;
-      case ReportField::kThreadsDropped: report.threads_dropped = message.get_uint32(); break;
-      default: message.skip();
+      case ReportField::kId:
+        report.id = ReadUuid(&message);
+        break;
+      case ReportField::kSessionId:
+        report.session_id = ReadUuid(&message);
+        break;
+      case ReportField::kLagId:
+        report.lag_id = ReadUuid(&message);
+        break;
+      case ReportField::kOrdinal:
+        report.ordinal = message.get_uint32();
+        break;
+      case ReportField::kApp:
+        report.app = message.get_string();
+        break;
+      case ReportField::kAppVersion:
+        report.app_version = message.get_string();
+        break;
+      case ReportField::kUser:
+        report.user = message.get_string();
+        break;
+      case ReportField::kOs:
+        report.os = message.get_string();
+        break;
+      case ReportField::kMachine:
+        report.machine = message.get_string();
+        break;
+      case ReportField::kPid:
+        report.pid = message.get_uint32();
+        break;
+      case ReportField::kTid:
+        report.tid = message.get_uint32();
+        break;
+      case ReportField::kLoop:
+        report.loop = message.get_string();
+        break;
+      case ReportField::kTag:
+        report.tag = message.get_string();
+        break;
+      case ReportField::kKind:
+        report.kind = static_cast<Kind>(message.get_enum());
+        break;
+      case ReportField::kThresholdMs:
+        report.threshold_ms = message.get_uint32();
+        break;
+      case ReportField::kStartWallMs:
+        report.start_wall_ms = message.get_uint64();
+        break;
+      case ReportField::kElapsedNs:
+        report.elapsed_ns = message.get_uint64();
+        break;
+      case ReportField::kCpu:
+        ReadCpu(message.get_message(), &report);
+        break;
+      case ReportField::kModules:
+        report.modules.push_back(ReadModule(message.get_message()));
+        break;
+      case ReportField::kStacks:
+        report.stacks.push_back(ReadStack(message.get_message()));
+        break;
+      case ReportField::kSamples:
+        report.samples.push_back(ReadSample(message.get_message()));
+        break;
+      case ReportField::kExpensiveStack:
+        report.expensive_stack = message.get_uint32();
+        break;
+      case ReportField::kThreads:
+        report.threads.push_back(ReadThread(message.get_message()));
+        break;
+      case ReportField::kSymbols:
+        report.symbols.push_back(ReadSymbol(message.get_message()));
+        break;
+      case ReportField::kThreadsDropped:
+        report.threads_dropped = message.get_uint32();
+        break;
+      default:
+        message.skip();
     }
   }
   return report;
@@ -199,9 +285,14 @@ Result<LagEnd> DecodeLagEnd(std::string_view bytes) {
     pbf_message<LagEndField> message(bytes.data(), bytes.size());
     while (message.next()) {
       switch (message.tag()) {
-        case LagEndField::kReportId: end.report_id = ReadUuid(&message); break;
-        case LagEndField::kDurationNs: end.duration_ns = message.get_uint64(); break;
-        default: message.skip();
+        case LagEndField::kReportId:
+          end.report_id = ReadUuid(&message);
+          break;
+        case LagEndField::kDurationNs:
+          end.duration_ns = message.get_uint64();
+          break;
+        default:
+          message.skip();
       }
     }
     if (end.report_id == base::Uuid{}) throw SchemaError{"it names no report"};
@@ -222,7 +313,8 @@ Result<std::vector<Record>> SplitBatch(std::string_view bytes) {
           records.push_back({type, {view.data(), view.size()}});
           break;
         }
-        default: message.skip();
+        default:
+          message.skip();
       }
     }
     return records;
@@ -243,8 +335,10 @@ void AppendSymbol(const Symbol& symbol, std::string* encoded_report) {
 
 std::string_view KindName(Kind kind) {
   switch (kind) {
-    case Kind::kLag: return "lag";
-    case Kind::kUnknown: break;
+    case Kind::kLag:
+      return "lag";
+    case Kind::kUnknown:
+      break;
   }
   return "unknown";
 }

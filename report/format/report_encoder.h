@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes a report into a fixed buffer, front to back, without allocation. Stacks are stored once: a stack equal to
-// an earlier one of the report yields the earlier one's index.
+// Writes a report into a fixed buffer, front to back, without allocation. Stacks are stored once: a stack
+// equal to an earlier one of the report yields the earlier one's index.
 //
 //   ReportEncoder encoder(buffer);
 //   encoder.SetHeader(header);
@@ -8,8 +8,8 @@
 //   encoder.AddSample(age_ns, stack);
 //   if (encoder.ok()) spool.Append(RecordType::kReport, buffer.content());
 //
-// Context: watchdog. Not thread-safe. Built with exceptions because protozero's headers hold `throw`s; none can
-// happen on the path of a writer over a FixedBuffer.
+// Context: watchdog. Not thread-safe. Built with exceptions because protozero's headers hold `throw`s; none
+// can happen on the path of a writer over a FixedBuffer.
 #pragma once
 
 #include <array>

@@ -19,7 +19,8 @@ std::string MakeText(size_t line_count) {
   if (fd < 0) return false;
   bool is_saved = true;
   for (const std::string& line : lines) {
-    is_saved = is_saved && write(fd, line.data(), line.size()) == static_cast<ssize_t>(line.size()) && fsync(fd) == 0;
+    is_saved = is_saved && write(fd, line.data(), line.size()) == static_cast<ssize_t>(line.size()) &&
+               fsync(fd) == 0;
   }
   close(fd);
   return is_saved;

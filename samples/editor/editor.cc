@@ -11,8 +11,8 @@ namespace {
 using std::chrono::duration;
 using std::chrono::steady_clock;
 
-// How large a job must be to take `target`: doubles it until it takes long enough to extrapolate from, `exponent`
-// being how its time grows with its size.
+// How large a job must be to take `target`: doubles it until it takes long enough to extrapolate from,
+// `exponent` being how its time grows with its size.
 template <typename Run>
 size_t SizeFor(duration<double> target, double exponent, Run run) {
   const duration<double> kLongEnough = target / 50;
@@ -30,12 +30,13 @@ size_t SizeFor(duration<double> target, double exponent, Run run) {
 Editor::Editor(std::string save_path, std::chrono::milliseconds freeze)
     : save_path_(std::move(save_path)), text_(MakeText(1000)) {
   index_passes_ = SizeFor(freeze, 1, [&](size_t passes) { index_.Rebuild(text_, passes); });
-  lines_to_save_ = SplitLines(MakeText(
-      SizeFor(freeze, 1, [&](size_t lines) { SaveFile(save_path_, SplitLines(MakeText(lines))); })));
-  lines_to_paste_ = SplitLines(MakeText(SizeFor(freeze, 2, [lines = std::vector<std::string>()](size_t size) mutable {
-    lines = SplitLines(MakeText(size));
-    ParseOutline(lines);
-  })));
+  lines_to_save_ = SplitLines(
+      MakeText(SizeFor(freeze, 1, [&](size_t lines) { SaveFile(save_path_, SplitLines(MakeText(lines))); })));
+  lines_to_paste_ =
+      SplitLines(MakeText(SizeFor(freeze, 2, [lines = std::vector<std::string>()](size_t size) mutable {
+        lines = SplitLines(MakeText(size));
+        ParseOutline(lines);
+      })));
 }
 
 bool Editor::Handle(const std::string& command) {

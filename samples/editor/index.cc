@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <utility>
 
-Index::Index() : indexer_([this] { RunIndexer(); }) { pthread_setname_np(indexer_.native_handle(), "indexer"); }
+Index::Index() : indexer_([this] { RunIndexer(); }) {
+  pthread_setname_np(indexer_.native_handle(), "indexer");
+}
 
 Index::~Index() {
   {

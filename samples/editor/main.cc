@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A small editor without a screen: an epoll loop that takes commands, one a line, on standard input.
 //
-//   printf 'key\nreindex\nfind\nsave\npaste\nquit\n' | editor --save /tmp/text --endpoint http://127.0.0.1:8790 --key K
+//   printf 'key\nreindex\nfind\nsave\npaste\nquit\n' | editor --save /tmp/text --endpoint
+//   http://127.0.0.1:8790 --key K
 #include <getopt.h>
 #include <lagwatch/lagwatch.h>
 #include <sys/epoll.h>
@@ -16,7 +17,8 @@
 namespace {
 
 constexpr char kUsage[] =
-    "Usage: editor --save FILE [--freeze-ms N] [--threshold-ms N] [--endpoint URL] [--key KEY] [--spool DIR]\n"
+    "Usage: editor --save FILE [--freeze-ms N] [--threshold-ms N] [--endpoint URL] [--key KEY] [--spool "
+    "DIR]\n"
     "              [--user NAME]\n"
     "\n"
     "Commands on standard input: key, reindex, find, save, paste, quit.\n"
@@ -39,14 +41,29 @@ bool ParseArguments(int argc, char** argv, Settings* settings) {
   };
   for (int name; (name = getopt_long(argc, argv, "", kOptions, nullptr)) != -1;) {
     switch (name) {
-      case 's': settings->save_path = optarg; break;
-      case 'f': settings->freeze = std::chrono::milliseconds(std::strtoul(optarg, nullptr, 10)); break;
-      case 'e': settings->lagwatch.endpoint = optarg; break;
-      case 't': settings->lagwatch.threshold_ms = static_cast<uint32_t>(std::strtoul(optarg, nullptr, 10)); break;
-      case 'k': settings->lagwatch.key = optarg; break;
-      case 'd': settings->lagwatch.spool_directory = optarg; break;
-      case 'u': settings->lagwatch.user = optarg; break;
-      default: return false;
+      case 's':
+        settings->save_path = optarg;
+        break;
+      case 'f':
+        settings->freeze = std::chrono::milliseconds(std::strtoul(optarg, nullptr, 10));
+        break;
+      case 'e':
+        settings->lagwatch.endpoint = optarg;
+        break;
+      case 't':
+        settings->lagwatch.threshold_ms = static_cast<uint32_t>(std::strtoul(optarg, nullptr, 10));
+        break;
+      case 'k':
+        settings->lagwatch.key = optarg;
+        break;
+      case 'd':
+        settings->lagwatch.spool_directory = optarg;
+        break;
+      case 'u':
+        settings->lagwatch.user = optarg;
+        break;
+      default:
+        return false;
     }
   }
   return optind == argc && !settings->save_path.empty();

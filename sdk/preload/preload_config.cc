@@ -35,7 +35,8 @@ PreloadConfig PreloadConfig::Parse(std::string_view text) {
     if (name == "user") config.user = value;
     if (name == "spool") config.spool_directory = value;
     if (name == "threads") config.threads = value;
-    if (name == "threshold_ms") config.threshold_ms = static_cast<uint32_t>(std::strtoul(value.c_str(), nullptr, 10));
+    if (name == "threshold_ms")
+      config.threshold_ms = static_cast<uint32_t>(std::strtoul(value.c_str(), nullptr, 10));
     if (name == "preload") {
       config.had_preload = true;
       config.previous_preload = value;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `lagwatch run` tells the preloaded library, in one environment variable that the library removes before the
-// program's main() runs.
+// What `lagwatch run` tells the preloaded library, in one environment variable that the library removes
+// before the program's main() runs.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct PreloadConfig {
   std::string spool_directory;
   std::string threads = "main";  // "main", "all", or the name of the threads to watch
   uint32_t threshold_ms = 2000;
-  bool had_preload = false;      // whether LD_PRELOAD was set before, and to what
+  bool had_preload = false;  // whether LD_PRELOAD was set before, and to what
   std::string previous_preload;
 
   // One "name=value" a line. Names that Parse does not know are skipped.

@@ -112,7 +112,8 @@ ScopedWait::~ScopedWait() {
   int error = errno;
   if (t_waits.loop == nullptr) {
     if (!t_waits.is_known || t_waits.looks_left > 0) LookAtThread();
-  } else if (!g_start_tried.load(std::memory_order_relaxed)) {  // only ever true again after this thread forked
+  } else if (!g_start_tried.load(
+                 std::memory_order_relaxed)) {  // only ever true again after this thread forked
     if (!g_start_tried.exchange(true)) Preload::Instance().StartMonitor();
   }
   if (t_waits.loop != nullptr) t_waits.loop->probe.Begin(name_);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times a program's loops by their waits: from one wait's return to the next wait's entry is one dispatch. The
-// monitor starts at a process's first wait, so a program without a loop gets no thread and no file, and a child that
-// goes on after fork() gets a monitor of its own once it waits.
+// Times a program's loops by their waits: from one wait's return to the next wait's entry is one dispatch.
+// The monitor starts at a process's first wait, so a program without a loop gets no thread and no file, and a
+// child that goes on after fork() gets a monitor of its own once it waits.
 #pragma once
 
 namespace lagwatch::sdk {

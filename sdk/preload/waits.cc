@@ -15,8 +15,8 @@ namespace {
 
 using lagwatch::sdk::ScopedWait;
 
-// The next definition of a function after ours, looked up at its first call. The arguments must be passed as the
-// types that the function takes.
+// The next definition of a function after ours, looked up at its first call. The arguments must be passed as
+// the types that the function takes.
 class Next {
  public:
   explicit constexpr Next(const char* name) : name_(name) {}
@@ -52,7 +52,8 @@ LAGWATCH_WAIT int epoll_wait(int fd, epoll_event* events, int max_events, int ti
   return next(fd, events, max_events, timeout_ms);
 }
 
-LAGWATCH_WAIT int epoll_pwait(int fd, epoll_event* events, int max_events, int timeout_ms, const sigset_t* mask) {
+LAGWATCH_WAIT int epoll_pwait(int fd, epoll_event* events, int max_events, int timeout_ms,
+                              const sigset_t* mask) {
   static constinit Next next("epoll_pwait");
   return next(fd, events, max_events, timeout_ms, mask);
 }
@@ -78,8 +79,8 @@ LAGWATCH_WAIT int select(int count, fd_set* reads, fd_set* writes, fd_set* excep
   return next(count, reads, writes, exceptions, timeout);
 }
 
-LAGWATCH_WAIT int pselect(int count, fd_set* reads, fd_set* writes, fd_set* exceptions, const timespec* timeout,
-                          const sigset_t* mask) {
+LAGWATCH_WAIT int pselect(int count, fd_set* reads, fd_set* writes, fd_set* exceptions,
+                          const timespec* timeout, const sigset_t* mask) {
   static constinit Next next("pselect");
   return next(count, reads, writes, exceptions, timeout, mask);
 }

@@ -17,12 +17,11 @@ void HandleCaptureSignal(int, siginfo_t* info, void* user_context) noexcept {
 
   RawStack& stack = slot->stack;
   ReadContext(user_context, &stack.registers);
-  uint64_t begin = stack.registers.stack_pointer() - kRedZoneBytes;
-  uint64_t end = FindStackEnd(stack.registers.stack_pointer(), slot->regions, slot->region_count);
-  stack.is_cut = end - begin > kMaxRawStackBytes;
-  stack.address = begin;
-  stack.size_bytes = stack.is_cut ? kMaxRawStackBytes : end - begin;
-  CopyBytes(stack.bytes, begin, stack.size_bytes);
+  stack.address = stack.registers.stack_pointer() - kRedZoneBytes;
+  stack.end = FindStackEnd(stack.registers.stack_pointer(), slot->regions, slot->region_count);
+  uint64_t live_bytes = stack.end - stack.address;
+  stack.size_bytes = live_bytes < kMaxRawStackBytes ? live_bytes : kMaxRawStackBytes;
+  CopyBytes(stack.bytes, stack.address, stack.size_bytes);
   slot->state.store(CaptureSlot::kDone, std::memory_order_release);  // publishes the copy
 }
 

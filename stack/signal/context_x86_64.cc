@@ -12,7 +12,8 @@ void ReadContext(const void* user_context, Registers* registers) noexcept {
       REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15, REG_RIP,
   };
   const auto& saved = static_cast<const ucontext_t*>(user_context)->uc_mcontext.gregs;
-  for (int i = 0; i < Registers::kCount; ++i) registers->value[i] = static_cast<uint64_t>(saved[kDwarfOrder[i]]);
+  for (int i = 0; i < Registers::kCount; ++i)
+    registers->value[i] = static_cast<uint64_t>(saved[kDwarfOrder[i]]);
   registers->known_mask = Registers::kAllKnown;
 }
 

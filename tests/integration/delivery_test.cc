@@ -25,7 +25,8 @@ constexpr char kKey[] = "k_test";
 
 class DeliveryTest : public ::testing::Test {
  protected:
-  // Starts a collector on the data of the ones before it; at the first start on any free port, then on the same.
+  // Starts a collector on the data of the ones before it; at the first start on any free port, then on the
+  // same.
   void StartCollector() {
     collector_ = std::make_unique<Process>(std::vector<std::string>{
         LAGWATCH_COLLECTOR_PROGRAM, "--listen", address_, "--data", directory_ / "data", "--key", kKey});
@@ -39,8 +40,8 @@ class DeliveryTest : public ::testing::Test {
   std::string endpoint() const { return "http://" + address_; }
 
   std::unique_ptr<Process> StartFreezer(const std::string& key = kKey) const {
-    auto freezer = std::make_unique<Process>(
-        std::vector<std::string>{LAGWATCH_FREEZER, spool_, endpoint(), key});
+    auto freezer =
+        std::make_unique<Process>(std::vector<std::string>{LAGWATCH_FREEZER, spool_, endpoint(), key});
     EXPECT_TRUE(WaitUntil([&] { return freezer->Output() == "ready\n"; })) << freezer->Errors();
     return freezer;
   }
@@ -134,7 +135,8 @@ TEST_F(DeliveryTest, ACollectorThatIsKilledAgainAndAgainLosesNothing) {
   EXPECT_EQ(upload.Wait(), 0) << upload.Errors();
   json collected = CollectedReports();
   EXPECT_EQ(collected.size(), written);
-  EXPECT_TRUE(std::all_of(collected.begin(), collected.end(), [](const json& report) { return report["ended"]; }));
+  EXPECT_TRUE(
+      std::all_of(collected.begin(), collected.end(), [](const json& report) { return report["ended"]; }));
   EXPECT_EQ(SegmentsLeft(), 0u);
 }
 
@@ -165,8 +167,8 @@ TEST_F(DeliveryTest, AWrongKeyKeepsTheReportsForARightOne) {
   size_t waiting = SegmentsLeft();
   EXPECT_GE(waiting, 1u);
 
-  Process wrong({LAGWATCH_PROGRAM, "upload", "--timeout-s", "1", "--spool", spool_, "--endpoint", endpoint(), "--key",
-                 "k_wrong"});
+  Process wrong({LAGWATCH_PROGRAM, "upload", "--timeout-s", "1", "--spool", spool_, "--endpoint", endpoint(),
+                 "--key", "k_wrong"});
   EXPECT_EQ(wrong.Wait(), 1);
   EXPECT_THAT(wrong.Errors(), ::testing::HasSubstr("key"));
   EXPECT_EQ(SegmentsLeft(), waiting);
@@ -180,8 +182,8 @@ TEST_F(DeliveryTest, AWrongKeyKeepsTheReportsForARightOne) {
 #if defined(LAGWATCH_WAIT_LOOP)
 TEST_F(DeliveryTest, AWatchedProgramKilledInAHangIsReportedAtOnce) {
   StartCollector();
-  Process watched({LAGWATCH_PROGRAM, "run", "--threshold-ms", "200", "--spool", spool_, "--endpoint", endpoint(),
-                   "--key", kKey, "--", LAGWATCH_WAIT_LOOP, "poll", "3600000"});
+  Process watched({LAGWATCH_PROGRAM, "run", "--threshold-ms", "200", "--spool", spool_, "--endpoint",
+                   endpoint(), "--key", kKey, "--", LAGWATCH_WAIT_LOOP, "poll", "3600000"});
   ASSERT_TRUE(WaitUntil([&] { return !SpooledReports().empty() || !CollectedReports().empty(); }));
   watched.Signal(SIGKILL);
   EXPECT_EQ(watched.Wait(), -SIGKILL);

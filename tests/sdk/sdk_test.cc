@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The public interface of the shared library, as a program uses it. Each test runs in a process of its own (ctest
-// starts one for each), because there is one monitor in a process.
+// The public interface of the shared library, as a program uses it. Each test runs in a process of its own
+// (ctest starts one for each), because there is one monitor in a process.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <lagwatch/lagwatch.h>
@@ -211,7 +211,7 @@ TEST_F(SdkTest, RefusesMoreLoopsThanItCanWatchAndCountsThem) {
 }
 
 // Runs `body` in a forked child; its result is the child's exit code.
-int InForkedChild(const std::function<int()>& body) {
+[[maybe_unused]] int InForkedChild(const std::function<int()>& body) {
   pid_t child = fork();
   if (child == 0) _exit(body());
   int status = 0;

@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <csignal>
+#include <functional>
 #include <memory>
 #include <semaphore>
 #include <vector>
@@ -91,8 +92,7 @@ TEST_F(StackCapturerTest, ShowsAThreadInFsync) {
 TEST_F(StackCapturerTest, NeverInterruptsASleepOrAPoll) {
   std::atomic<bool> interrupted{false};
   {
-    StalledThread sleeping(
-        [&](const StopFlag& stop) { testing::SleepInOneCall(stop, 500, &interrupted); });
+    StalledThread sleeping([&](const StopFlag& stop) { testing::SleepInOneCall(stop, 500, &interrupted); });
     StalledThread polling([&](const StopFlag& stop) { testing::PollInOneCall(stop, 500, &interrupted); });
     for (int i = 0; i < 100; ++i) {
       Capture(sleeping.tid());
@@ -201,6 +201,38 @@ TEST_F(StackCapturerTest, AgreesWithBacktraceOnAllCallers) {
   EXPECT_GE(ours.size(), 4u);
   EXPECT_LE(oracle.return_addresses.size(), ours.size() + 2);
   EXPECT_EQ(ours, theirs);
+}
+
+[[gnu::noinline]] void Recurse(int depth, const std::function<void()>& at_the_end) {
+  if (depth == 0) {
+    at_the_end();
+  } else {
+    Recurse(depth - 1, at_the_end);
+  }
+  asm volatile("");
+}
+
+TEST_F(StackCapturerTest, CutsADeepStackAtItsOuterEnd) {
+  StalledThread thread([&](const StopFlag& stop) { Recurse(10'000, [&] { testing::Spin(stop); }); });
+  Capture(thread.tid());
+  EXPECT_EQ(stack_->completeness, Completeness::kCut);
+  EXPECT_EQ(stack_->frame_count, kMaxFrames);
+  EXPECT_EQ(IndexOf(reinterpret_cast<void*>(&testing::Spin)), 0);
+  EXPECT_GT(IndexOf(reinterpret_cast<void*>(&Recurse)), 0);
+}
+
+[[gnu::noinline]] void HoldALargeArray(const StopFlag& stop) {
+  volatile char bytes[kMaxRawStackBytes + 4096];
+  bytes[0] = 1;
+  testing::Spin(stop);
+  bytes[1] = bytes[0];
+}
+
+TEST_F(StackCapturerTest, SaysSoWhenAFrameIsLargerThanTheCopy) {
+  StalledThread thread(HoldALargeArray);
+  Capture(thread.tid());
+  EXPECT_EQ(stack_->completeness, Completeness::kCut);
+  EXPECT_EQ(IndexOf(reinterpret_cast<void*>(&HoldALargeArray)), 1);
 }
 
 TEST(StackCapturer, TakesAFreeSignalAndGivesItBack) {

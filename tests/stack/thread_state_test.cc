@@ -41,7 +41,8 @@ TEST(BlockedThread, RestartsOnlyWhereTheManualSaysSo) {
   EXPECT_TRUE(futex(FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG | FUTEX_CLOCK_REALTIME, 0));
   EXPECT_FALSE(futex(FUTEX_WAIT, 0x1000));
   EXPECT_FALSE(futex(FUTEX_WAKE, 0));
-  for (int64_t number : {SYS_poll, SYS_epoll_wait, SYS_nanosleep, SYS_clock_nanosleep, SYS_read, SYS_select}) {
+  for (int64_t number :
+       {SYS_poll, SYS_epoll_wait, SYS_nanosleep, SYS_clock_nanosleep, SYS_read, SYS_select}) {
     EXPECT_FALSE((BlockedThread{number, {}, 0, 0}.RestartsAfterSignal())) << number;
   }
 }

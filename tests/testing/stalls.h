@@ -18,8 +18,8 @@ using StopFlag = std::atomic<bool>;
 void Spin(const StopFlag& stop);
 // Waits for a mutex that another thread holds until `stop`.
 void WaitForLock(const StopFlag& stop);
-// Sleeps in one long nanosleep, which a signal handler would cut short; returns early only then, and on `stop` ends
-// after the sleep. `interrupted` says whether it was cut short.
+// Sleeps in one long nanosleep, which a signal handler would cut short; returns early only then, and on
+// `stop` ends after the sleep. `interrupted` says whether it was cut short.
 void SleepInOneCall(const StopFlag& stop, int64_t duration_ms, std::atomic<bool>* interrupted);
 // Waits in one long poll of nothing, likewise.
 void PollInOneCall(const StopFlag& stop, int64_t duration_ms, std::atomic<bool>* interrupted);

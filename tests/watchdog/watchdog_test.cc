@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The watchdog as it is, on the real clock. Durations are compared with each other, never with a machine's promises.
+// The watchdog as it is, on the real clock. Durations are compared with each other, never with a machine's
+// promises.
 #include "watchdog/watchdog.h"
 
 #include <gtest/gtest.h>

@@ -41,7 +41,8 @@ fs::path OwnProgram() { return fs::read_symlink("/proc/self/exe"); }
 // Beside this program, as built or as installed; empty when it is in neither place.
 fs::path FindPreloadLibrary() {
   fs::path prefix = OwnProgram().parent_path().parent_path();
-  for (const char* place : {"lib/liblagwatch-preload.so", LAGWATCH_INSTALL_LIBDIR "/lagwatch/liblagwatch-preload.so"}) {
+  for (const char* place :
+       {"lib/liblagwatch-preload.so", LAGWATCH_INSTALL_LIBDIR "/lagwatch/liblagwatch-preload.so"}) {
     if (fs::exists(prefix / place)) return prefix / place;
   }
   return {};
@@ -71,7 +72,8 @@ int Run(RunOptions options) {
   }
   if (base::Status status = CheckCanPreload(*program); !status.ok()) return Fail(status.message());
   fs::path library = FindPreloadLibrary();
-  if (library.empty()) return Fail("liblagwatch-preload.so is not beside this program: install lagwatch again");
+  if (library.empty())
+    return Fail("liblagwatch-preload.so is not beside this program: install lagwatch again");
 
   sdk::PreloadConfig& config = options.config;
   if (config.app.empty()) config.app = fs::path(options.command.front()).filename();
@@ -85,7 +87,8 @@ int Run(RunOptions options) {
 
   if (!options.endpoint.empty()) {
     base::Status status = StartSidecar(OwnProgram(), config.spool_directory, options.endpoint, options.key);
-    if (!status.ok()) std::cerr << "lagwatch: reports stay in " << config.spool_directory << ": " << status.message() << "\n";
+    if (!status.ok())
+      std::cerr << "lagwatch: reports stay in " << config.spool_directory << ": " << status.message() << "\n";
   }
   SetEnvironment(config, library);
   std::vector<char*> arguments;
@@ -102,22 +105,26 @@ void AddRunCommand(CLI::App* app, int* exit_code) {
   auto options = std::make_shared<RunOptions>();
   CLI::App* run = app->add_subcommand("run", "Run a program, watched, without changing it");
   run->footer(
-      "From one wait's return (epoll_wait, poll, select and their like) to the next wait's entry is one dispatch;\n"
-      "one that takes longer than the threshold is reported. Reports are in the spool directory at once; with an\n"
+      "From one wait's return (epoll_wait, poll, select and their like) to the next wait's entry is one "
+      "dispatch;\n"
+      "one that takes longer than the threshold is reported. Reports are in the spool directory at once; "
+      "with an\n"
       "endpoint, a helper process sends them to the collector.\n\n"
       "  lagwatch run -- redis-server --port 6380\n"
       "  lagwatch clusters");
   sdk::PreloadConfig& config = options->config;
   run->add_option("--endpoint", options->endpoint, "The collector's URL")->envname("LAGWATCH_ENDPOINT");
   run->add_option("--key", options->key, "The collector's key")->envname("LAGWATCH_KEY");
-  run->add_option("--app", config.app, "The program's name in reports (default: its file name)")->envname("LAGWATCH_APP");
+  run->add_option("--app", config.app, "The program's name in reports (default: its file name)")
+      ->envname("LAGWATCH_APP");
   run->add_option("--app-version", config.app_version, "Its version")->envname("LAGWATCH_APP_VERSION");
   run->add_option("--user", config.user, "Who is affected, as a pseudonym")->envname("LAGWATCH_USER");
   run->add_option("--threshold-ms", config.threshold_ms, "A dispatch longer than this is a lag")
       ->envname("LAGWATCH_THRESHOLD_MS")
       ->check(CLI::Range(16, 3600000))
       ->capture_default_str();
-  run->add_option("--spool", config.spool_directory, "Where reports wait (default: " + sdk::DefaultSpoolDirectory() + ")")
+  run->add_option("--spool", config.spool_directory,
+                  "Where reports wait (default: " + sdk::DefaultSpoolDirectory() + ")")
       ->envname("LAGWATCH_SPOOL");
   run->add_option("--threads", config.threads, "Whose loops to watch: main, all, or a thread's name")
       ->envname("LAGWATCH_THREADS")

@@ -29,8 +29,8 @@ constexpr int kFollowedFd = 3;
   close_range(kFollowedFd + 1, ~0U, 0);
   setenv("LAGWATCH_KEY", key.c_str(), 1);  // not among the arguments, which everybody can read
   std::string followed = std::to_string(kFollowedFd);
-  execl(own_program.c_str(), "lagwatch", "upload", "--spool", spool_directory.c_str(), "--endpoint", endpoint.c_str(),
-        "--follow-fd", followed.c_str(), static_cast<char*>(nullptr));
+  execl(own_program.c_str(), "lagwatch", "upload", "--spool", spool_directory.c_str(), "--endpoint",
+        endpoint.c_str(), "--follow-fd", followed.c_str(), static_cast<char*>(nullptr));
   _exit(127);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The process that sends a watched program's reports, beside it: the program itself carries no HTTP client, and what it
-// wrote is sent even when it was killed.
+// The process that sends a watched program's reports, beside it: the program itself carries no HTTP client,
+// and what it wrote is sent even when it was killed.
 #pragma once
 
 #include <filesystem>
@@ -10,9 +10,9 @@
 
 namespace lagwatch::tools {
 
-// Starts `own_program upload …` as a process that is no child of the caller and shares neither its terminal nor its
-// files. It lives until the caller's process, whatever program that becomes, has ended and the spool is sent (or a
-// while has passed). Context: background; the caller has no other threads.
+// Starts `own_program upload …` as a process that is no child of the caller and shares neither its terminal
+// nor its files. It lives until the caller's process, whatever program that becomes, has ended and the spool
+// is sent (or a while has passed). Context: background; the caller has no other threads.
 base::Status StartSidecar(const std::filesystem::path& own_program, const std::string& spool_directory,
                           const std::string& endpoint, const std::string& key);
 

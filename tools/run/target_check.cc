@@ -100,7 +100,8 @@ base::Result<std::string> FindProgram(const std::string& command) {
   for (std::string directory; std::getline(directories, directory, ':');) {
     std::string candidate = (directory.empty() ? "." : directory) + "/" + command;
     struct stat status {};
-    if (stat(candidate.c_str(), &status) == 0 && S_ISREG(status.st_mode) && access(candidate.c_str(), X_OK) == 0) {
+    if (stat(candidate.c_str(), &status) == 0 && S_ISREG(status.st_mode) &&
+        access(candidate.c_str(), X_OK) == 0) {
       return candidate;
     }
   }

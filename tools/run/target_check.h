@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a library can be preloaded into a program: the dynamic loader does it, and only for programs that are
-// dynamically linked, of this machine's kind, and not privileged. Context: background.
+// Whether a library can be preloaded into a program: the dynamic loader does it, and only for programs that
+// are dynamically linked, of this machine's kind, and not privileged. Context: background.
 #pragma once
 
 #include <string>
@@ -12,8 +12,8 @@ namespace lagwatch::tools {
 // The file that execvp would run for `command`. Errors: kNotFound.
 base::Result<std::string> FindProgram(const std::string& command);
 
-// Ok when `path` can be watched. For a script, its interpreter is looked at. Errors: kInvalid, saying why not and
-// what to do instead.
+// Ok when `path` can be watched. For a script, its interpreter is looked at. Errors: kInvalid, saying why not
+// and what to do instead.
 base::Status CheckCanPreload(const std::string& path);
 
 }  // namespace lagwatch::tools

@@ -50,8 +50,8 @@ int Upload(const UploadOptions& options) {
   const report::UploadStats stats = sender->stats();
   std::cout << "sent " << stats.records_delivered << " records from " << options.spool_directory << "\n";
   if (stats.records_rejected > 0) {
-    std::cerr << "lagwatch: the collector refused " << stats.records_rejected << " records (" << stats.last_problem
-              << "); they are kept as .rejected files\n";
+    std::cerr << "lagwatch: the collector refused " << stats.records_rejected << " records ("
+              << stats.last_problem << "); they are kept as .rejected files\n";
   }
   if (left > 0) {
     std::cerr << "lagwatch: " << left << " files are left to send: " << stats.last_problem << "\n";
@@ -67,7 +67,9 @@ void AddUploadCommand(CLI::App* app, int* exit_code) {
   upload->add_option("--spool", options->spool_directory, "The spool directory")
       ->envname("LAGWATCH_SPOOL")
       ->capture_default_str();
-  upload->add_option("--endpoint", options->http.endpoint, "The collector's URL")->envname("LAGWATCH_ENDPOINT")->required();
+  upload->add_option("--endpoint", options->http.endpoint, "The collector's URL")
+      ->envname("LAGWATCH_ENDPOINT")
+      ->required();
   upload->add_option("--key", options->http.key, "The collector's key")->envname("LAGWATCH_KEY");
   upload->add_option("--timeout-s", options->timeout_s, "Give up after so many seconds; what is left stays")
       ->capture_default_str();

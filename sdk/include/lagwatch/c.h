@@ -25,8 +25,9 @@ extern "C" {
 #define LW_NOEXCEPT
 #endif
 
-/* A watched loop. Belongs to the library and stays valid until the thread that watches it ends, whether or not the
- * monitor is on. The members are for the inline functions below and nobody else; their places are part of the ABI. */
+/* A watched loop. Belongs to the library and stays valid until the thread that watches it ends, whether or
+ * not the monitor is on. The members are for the inline functions below and nobody else; their places are
+ * part of the ABI. */
 typedef struct lw_loop {
   uint64_t begun;
   uint64_t ended;
@@ -60,26 +61,26 @@ typedef struct lw_stats {
   size_t struct_size_bytes;
   uint64_t lags;
   uint64_t reports_written;
-  uint64_t reports_dropped;   /* did not reach the disk */
+  uint64_t reports_dropped; /* did not reach the disk */
   uint64_t reports_uploaded;
-  uint64_t unchanged_checks;  /* checks of a lag that found the stack unchanged */
+  uint64_t unchanged_checks; /* checks of a lag that found the stack unchanged */
   uint64_t stack_samples;
   uint64_t capture_signals_sent;
   uint64_t capture_timeouts;
   uint64_t stacks_incomplete;
-  uint64_t loops_refused;     /* more loops than can be watched at once (64) */
+  uint64_t loops_refused; /* more loops than can be watched at once (64) */
 } lw_stats;
 
 /* Fills in sizes and defaults. */
 LW_API void lw_options_init(lw_options* options) LW_NOEXCEPT;
 LW_API void lw_stats_init(lw_stats* stats) LW_NOEXCEPT;
 
-/* Starts the monitor: a watchdog thread and, with an endpoint, an upload thread. Values out of their range are
- * brought into it. After fork() the child's monitor is off until the child starts one. May block (it creates the
- * spool directory); not for signal handlers. */
+/* Starts the monitor: a watchdog thread and, with an endpoint, an upload thread. Values out of their range
+ * are brought into it. After fork() the child's monitor is off until the child starts one. May block (it
+ * creates the spool directory); not for signal handlers. */
 LW_API lw_status lw_start(const lw_options* options) LW_NOEXCEPT;
-/* Stops it, giving the upload of what is on disk up to `flush_timeout_ms`. A loop in a dispatch goes on undisturbed.
- * Harmless when the monitor is off. */
+/* Stops it, giving the upload of what is on disk up to `flush_timeout_ms`. A loop in a dispatch goes on
+ * undisturbed. Harmless when the monitor is off. */
 LW_API void lw_stop(uint32_t flush_timeout_ms) LW_NOEXCEPT;
 /* Why the monitor is off, for a log line; empty when it is on. Valid until this thread's next call. */
 LW_API const char* lw_why_off(void) LW_NOEXCEPT;
@@ -88,18 +89,20 @@ LW_API void lw_get_stats(lw_stats* stats) LW_NOEXCEPT;
 /* "0.1.0". Static. */
 LW_API const char* lw_version(void) LW_NOEXCEPT;
 
-/* Watches a loop of the calling thread. NULL when 64 loops are watched already; every other function accepts that.
- * The loop is no longer watched once the thread ends. Short lock; not for signal handlers. */
+/* Watches a loop of the calling thread. NULL when 64 loops are watched already; every other function accepts
+ * that. The loop is no longer watched once the thread ends. Short lock; not for signal handlers. */
 LW_API lw_loop* lw_watch_loop(const char* name) LW_NOEXCEPT;
 /* Ends that earlier; `loop` must not be used afterwards. From the loop's thread. */
 LW_API void lw_unwatch_loop(lw_loop* loop) LW_NOEXCEPT;
 
-/* Around each dispatch, on the loop's thread. `tag` names it in reports; not copied: it must stay readable until the
- * dispatch ends. May be nested; only the outermost pair counts. Hot: two reads of the tick counter a pair. */
+/* Around each dispatch, on the loop's thread. `tag` names it in reports; not copied: it must stay readable
+ * until the dispatch ends. May be nested; only the outermost pair counts. Hot: two reads of the tick counter
+ * a pair. */
 LW_API void lw_dispatch_begin(lw_loop* loop, const char* tag) LW_NOEXCEPT;
 LW_API void lw_dispatch_end(lw_loop* loop) LW_NOEXCEPT;
-/* The same without reading the clock, for loops of millions of dispatches a second: a lag's start and duration are
- * then known to about the check period. Inline, because the call would cost more than the work. Hot. */
+/* The same without reading the clock, for loops of millions of dispatches a second: a lag's start and
+ * duration are then known to about the check period. Inline, because the call would cost more than the work.
+ * Hot. */
 static inline void lw_dispatch_begin_counted(lw_loop* loop, const char* tag) LW_NOEXCEPT {
   uint64_t begun;
   if (loop == NULL) return;

@@ -25,7 +25,8 @@ using testing::ScopedTempDirectory;
 
 class RunTest : public ::testing::Test {
  protected:
-  std::vector<std::string> Watched(std::vector<std::string> command, std::vector<std::string> flags = {}) const {
+  std::vector<std::string> Watched(std::vector<std::string> command,
+                                   std::vector<std::string> flags = {}) const {
     std::vector<std::string> all = {LAGWATCH_PROGRAM, "run", "--threshold-ms", "200", "--spool", spool_};
     all.insert(all.end(), flags.begin(), flags.end());
     all.push_back("--");
@@ -68,16 +69,18 @@ TEST_P(RunWaitTest, FindsAFreezeBetweenTwoWaits) {
 }
 
 INSTANTIATE_TEST_SUITE_P(EveryWait, RunWaitTest,
-                         ::testing::Values("epoll_wait", "epoll_pwait", "epoll_pwait2", "poll", "ppoll", "select",
-                                           "pselect", "__poll_chk", "__ppoll_chk"),
+                         ::testing::Values("epoll_wait", "epoll_pwait", "epoll_pwait2", "poll", "ppoll",
+                                           "select", "pselect", "__poll_chk", "__ppoll_chk"),
                          [](const auto& wait) { return std::string(wait.param); });
 
 TEST_F(RunTest, WatchesTheMainThreadOnlyUnlessTold) {
   EXPECT_EQ(Process(Watched({LAGWATCH_WAIT_LOOP, "poll", "600", "thread"})).Wait(), 0);
   EXPECT_FALSE(std::filesystem::exists(spool_));
-  EXPECT_EQ(Process(Watched({LAGWATCH_WAIT_LOOP, "poll", "600", "thread"}, {"--threads", "other"})).Wait(), 0);
+  EXPECT_EQ(Process(Watched({LAGWATCH_WAIT_LOOP, "poll", "600", "thread"}, {"--threads", "other"})).Wait(),
+            0);
   EXPECT_FALSE(std::filesystem::exists(spool_));
-  EXPECT_EQ(Process(Watched({LAGWATCH_WAIT_LOOP, "poll", "600", "thread"}, {"--threads", "worker"})).Wait(), 0);
+  EXPECT_EQ(Process(Watched({LAGWATCH_WAIT_LOOP, "poll", "600", "thread"}, {"--threads", "worker"})).Wait(),
+            0);
   EXPECT_EQ(Ask({"reports"}).size(), 1u);
   EXPECT_EQ(Process(Watched({LAGWATCH_WAIT_LOOP, "poll", "600", "thread"}, {"--threads", "all"})).Wait(), 0);
   json reports = Ask({"reports"});
@@ -103,7 +106,8 @@ TEST_F(RunTest, PassesOnExitCodeAndSignal) {
 
 TEST_F(RunTest, LeavesInputOutputEnvironmentAndSignalsAsTheyAre) {
   const std::string script =
-      "env; cat; echo oops >&2; grep -E 'Sig[PBIC]|Shd' /proc/self/status; ls /proc/self/fd; ulimit -a; pwd; echo $0 $*";
+      "env; cat; echo oops >&2; grep -E 'Sig[PBIC]|Shd' /proc/self/status; ls /proc/self/fd; ulimit -a; pwd; "
+      "echo $0 $*";
   const std::vector<std::string> command = {"/bin/sh", "-c", script, "zero", "one two", "--help"};
   for (std::vector<std::string> environment :
        {std::vector<std::string>{}, {"LD_PRELOAD="}, {"LD_PRELOAD=libm.so.6"}, {"LAGWATCH_APP=kept"}}) {
@@ -174,8 +178,8 @@ TEST_F(RunTest, AnswersWrongUseWithWhatToDo) {
   EXPECT_THAT(out_of_range.Errors(), HasSubstr("--threshold-ms"));
   Process help({LAGWATCH_PROGRAM, "run", "--help"});
   EXPECT_EQ(help.Wait(), 0);
-  for (const char* flag : {"--endpoint", "--key", "--app", "--app-version", "--threshold-ms", "--spool", "--threads",
-                           "LAGWATCH_SPOOL"}) {
+  for (const char* flag : {"--endpoint", "--key", "--app", "--app-version", "--threshold-ms", "--spool",
+                           "--threads", "LAGWATCH_SPOOL"}) {
     EXPECT_THAT(help.Output(), HasSubstr(flag));
   }
 }
