@@ -21,7 +21,8 @@ class LinuxClock final : public Clock {
 }  // namespace
 
 const Clock& SystemClock() {
-  static const LinuxClock clock;
+  // Never destroyed: the watchdog may still run while the process ends.
+  static const LinuxClock& clock = *new LinuxClock;
   return clock;
 }
 

@@ -94,7 +94,8 @@ class LinuxEnv final : public Env {
 }  // namespace
 
 Env& SystemEnv() {
-  static LinuxEnv env;
+  // Never destroyed: the watchdog may still run while the process ends.
+  static LinuxEnv& env = *new LinuxEnv;
   return env;
 }
 

@@ -38,6 +38,9 @@ class Monitor {
   // Stops watching and seals what was written.
   ~Monitor();
 
+  // Around a fork(), in the parent.
+  void PauseForFork() { watchdog_->PauseForFork(); }
+  void ResumeAfterFork() { watchdog_->ResumeAfterFork(); }
   // For the child of a fork(): gives up signal and files and leaks the rest, whose threads are not there.
   static void AbandonInForkedChild(std::unique_ptr<Monitor> monitor);
 

@@ -101,11 +101,17 @@ MonitorStats ProcessMonitor::CurrentStats() const {
 }
 
 void ProcessMonitor::PrepareFork() {
-  Instance().mutex_.lock();
-  Instance().forking_tid_ = gettid();
+  ProcessMonitor& self = Instance();
+  self.mutex_.lock();
+  self.forking_tid_ = gettid();
+  if (self.monitor_ != nullptr) self.monitor_->PauseForFork();
 }
 
-void ProcessMonitor::FinishForkInParent() { Instance().mutex_.unlock(); }
+void ProcessMonitor::FinishForkInParent() {
+  ProcessMonitor& self = Instance();
+  if (self.monitor_ != nullptr) self.monitor_->ResumeAfterFork();
+  self.mutex_.unlock();
+}
 
 void ProcessMonitor::FinishForkInChild() {
   ProcessMonitor& self = Instance();

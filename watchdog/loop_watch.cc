@@ -32,8 +32,8 @@ int64_t LoopWatch::Look(WatchedLoop* loop, const WatchTools& tools) {
 
   const policies::CheckSchedule schedule = ScheduleOf(*tools.options);
   int64_t now_ns = tools.clock->MonoNs();
+  FinishIfOver(*loop, tools);
   const LoopProbe::Dispatch dispatch = loop->probe.Read();
-  if (number_ != 0 && dispatch.number != number_) FinishDispatch(loop->probe, tools);
   if (dispatch.number == 0) return now_ns + schedule.idle_sleep_ns();
   if (number_ == 0) StartDispatch(dispatch, now_ns, tools);
 
@@ -47,6 +47,10 @@ int64_t LoopWatch::Look(WatchedLoop* loop, const WatchTools& tools) {
       is_window_open_ ? std::min(next_sample_ns_, next_check_ns_) : schedule.WindowStartNs(next_check_ns_);
   // The end of a lag is to be on record soon, whatever the next check's date.
   return is_lagging_ ? std::min(next_ns, now_ns + tools.options->sample_interval_ns) : next_ns;
+}
+
+void LoopWatch::FinishIfOver(const WatchedLoop& loop, const WatchTools& tools) {
+  if (number_ != 0 && !loop.probe.IsStillIn(number_)) FinishDispatch(loop.probe, tools);
 }
 
 void LoopWatch::Forget(const WatchedLoop& loop, const WatchTools& tools) {

@@ -40,6 +40,8 @@ class LoopWatch {
   void SetRing(LoopSample* ring) { ring_ = ring; }
   // Looks at the loop, which is in use. Returns when to look again (CLOCK_MONOTONIC).
   int64_t Look(WatchedLoop* loop, const WatchTools& tools);
+  // Finishes the dispatch being watched if it is over by now. Captures nothing.
+  void FinishIfOver(const WatchedLoop& loop, const WatchTools& tools);
   // The loop's place is empty, or was taken by another loop.
   void Forget(const WatchedLoop& loop, const WatchTools& tools);
 

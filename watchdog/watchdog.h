@@ -6,8 +6,10 @@
 #include <pthread.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 
 #include "base/clock.h"
 #include "base/sleeper.h"
@@ -21,7 +23,7 @@
 
 namespace lagwatch::watchdog {
 
-// Thread safety: Start, Stop, Wake and counters from any thread, Start and Stop not at once.
+// Thread safety: all from any thread, but for counters() one at a time.
 class Watchdog {
  public:
   // Borrows all but the options; they must outlive Stop(). Context: background; allocates all that will be
@@ -34,14 +36,22 @@ class Watchdog {
 
   // Starts the thread: named "lagwatch", with every signal blocked. Context: background.
   base::Status Start();
-  // Ends it within one capture; a lag under way keeps its report, without an end. Context: background.
+  // Ends it within one capture. A lag that is over by now gets its end; one under way keeps its report
+  // without one. Context: background.
   void Stop();
-  // Makes the next round happen now. Context: background.
-  void Wake() { sleeper_.Wake(); }
+  // Around a fork(), in the parent: lets no round go on meanwhile, so that the child inherits no file that
+  // one had open. Waits for a round under way, but not for ever: a child with a stray descriptor is better
+  // than no child. Context: background.
+  void PauseForFork() { is_paused_ = round_mutex_.try_lock_for(kLongestPause); }
+  void ResumeAfterFork() {
+    if (is_paused_) round_mutex_.unlock();
+  }
 
   const WatchCounters& counters() const { return counters_; }
 
  private:
+  static constexpr std::chrono::milliseconds kLongestPause{100};
+
   static void* Run(void* self);
   void RunRounds();
   // Looks at every loop; returns when the next round is due (CLOCK_MONOTONIC).
@@ -56,6 +66,8 @@ class Watchdog {
   std::unique_ptr<LoopSample[]> samples_;  // the rings of all watches
   std::unique_ptr<LoopWatch[]> watches_;   // one per place of the registry
   WatchTools tools_;
+  std::timed_mutex round_mutex_;  // held during a round; by nobody else but a fork
+  bool is_paused_ = false;        // the fork's
   base::Sleeper sleeper_;
   std::atomic<bool> stopping_{false};
   bool is_running_ = false;

@@ -65,9 +65,12 @@ void Watchdog::RunRounds() {
   int64_t next_ns = clock.MonoNs() + kFirstCalibrationNs;
   while (!stopping_.load()) {
     sleeper_.SleepUntil(next_ns);
+    std::lock_guard round(round_mutex_);
     tick_scale_.Update(base::ReadTickPair(clock));
     next_ns = tick_scale_.is_known() ? RunRound() : next_ns + kFirstCalibrationNs;
   }
+  for (size_t i = 0; i < LoopRegistry::kMaxLoops; ++i)
+    watches_[i].FinishIfOver(registry_->loops()[i], tools_);
 }
 
 int64_t Watchdog::RunRound() {

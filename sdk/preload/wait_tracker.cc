@@ -82,6 +82,12 @@ class Preload {
 // Before main(), while the program has seen nothing of its environment yet.
 __attribute__((constructor)) void TakeConfig() { Preload::Instance(); }
 
+// When the program ends by exit() or by returning from main(): a lag that was over by then keeps its
+// duration.
+__attribute__((destructor)) void StopMonitor() {
+  if (g_start_tried.load()) ProcessMonitor::Instance().Stop(0);
+}
+
 void LookAtThread() {
   ThreadWaits& waits = t_waits;
   if (!waits.is_known) {

@@ -89,6 +89,15 @@ TEST_F(DeliveryTest, ALagArrivesWithItsNameAndItsDuration) {
   EXPECT_EQ(SegmentsLeft(), 0u);
 }
 
+TEST_F(DeliveryTest, AProgramMayEndAtAnyMoment) {
+  for (int i = 0; i < 10; ++i) {
+    Process freezer({LAGWATCH_FREEZER, spool_});
+    freezer.WriteInput("freeze " + std::to_string(80 + 10 * i) + "\nexit\n");
+    EXPECT_EQ(freezer.Wait(), 0) << freezer.Errors();
+    EXPECT_EQ(freezer.Errors(), "");
+  }
+}
+
 TEST_F(DeliveryTest, AProgramKilledInAHangLosesNothing) {
   StartCollector();
   collector_->Signal(SIGKILL);

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program with lagwatch in it that does as it is told on standard input, one command a line:
-//   freeze MS   one dispatch of that length      hang   one that never ends      quit   stop and flush
+//   freeze MS   one dispatch of that length      hang   one that never ends
+//   exit        ends the process in a dispatch   quit   stops the monitor and flushes
 //
 //   freezer SPOOL [ENDPOINT KEY]
 #include <lagwatch/lagwatch.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <iostream>
 #include <string>
 
@@ -43,6 +45,7 @@ int main(int argc, char** argv) {
     if (command == "freeze") std::cin >> ms;
     {
       lagwatch::ScopedDispatch dispatch(loop, "freeze");
+      if (command == "exit") std::exit(0);
       FreezeHere(std::chrono::milliseconds(ms));
     }
     std::cout << "thawed" << std::endl;
