@@ -1,0 +1,48 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Holds the README to its word: its C++ is a sample that is built, its sh blocks are run, its links lead somewhere.
+
+Usage: readme_test.py REPOSITORY DIRECTORY_OF_PROGRAMS
+"""
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+
+def blocks(text: str, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+
+
+def run(script: str, programs: str, home: str) -> str:
+    environment = dict(os.environ, PATH=f"{programs}:{os.environ['PATH']}", HOME=home)
+    for name in ("XDG_STATE_HOME", "LAGWATCH_ENDPOINT", "LAGWATCH_SPOOL", "LAGWATCH_KEY"):
+        environment.pop(name, None)
+    result = subprocess.run(["bash", "-euo", "pipefail", "-c", script], cwd=home, env=environment, text=True,
+                            stdin=subprocess.DEVNULL, capture_output=True)
+    assert result.returncode == 0, f"{script}\nexited with {result.returncode}\n{result.stdout}{result.stderr}"
+    return result.stdout
+
+
+def main() -> None:
+    repository, programs = pathlib.Path(sys.argv[1]), sys.argv[2]
+    readme = (repository / "README.md").read_text()
+
+    [example] = blocks(readme, "cpp")
+    sample = (repository / "samples/hello/main.cc").read_text()
+    assert sample.split("\n", 1)[1] == example, "the README's C++ is not samples/hello/main.cc"
+
+    with tempfile.TemporaryDirectory() as home:
+        output = [run(script, programs, home) for script in blocks(readme, "sh")]
+    assert len(output) == 2, "the README's sh blocks are not the two that this test knows"
+    assert output[0] == "as before\n", output[0]
+    assert "main" in output[1] and "hello 1.0" in output[1] and '"level": 2' in output[1], output[1]
+
+    for link in re.findall(r"\]\(([^)#]+)\)", readme):
+        assert (repository / link).exists(), f"the README links to {link}, which is not there"
+
+
+if __name__ == "__main__":
+    main()
