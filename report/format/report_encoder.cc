@@ -2,7 +2,6 @@
 #include "report/format/report_encoder.h"
 
 #include <algorithm>
-#include <ranges>
 
 #include "base/hash.h"
 
@@ -24,8 +23,8 @@ void AddDuration(FixedWriter* writer, pbf_tag_type field, int64_t ns) {
 
 template <typename Select>
 void AddPacked(FixedWriter* stack, StackField field, std::span<const EncodedFrame> frames, Select select) {
-  auto values = frames | std::views::transform(select);
-  stack->add_packed_uint64(Number(field), values.begin(), values.end());
+  protozero::detail::packed_field_varint<FixedBuffer, uint64_t> packed(*stack, Number(field));
+  for (const EncodedFrame& frame : frames) packed.add_element(select(frame));
 }
 
 uint64_t HashOf(std::span<const EncodedFrame> frames, Completeness completeness) {
