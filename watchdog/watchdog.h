@@ -6,7 +6,6 @@
 #include <pthread.h>
 
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -42,7 +41,7 @@ class Watchdog {
   // Around a fork(), in the parent: lets no round go on meanwhile, so that the child inherits no file that
   // one had open. Waits for a round under way, but not for ever: a child with a stray descriptor is better
   // than no child. Context: background.
-  void PauseForFork() { is_paused_ = round_mutex_.try_lock_for(kLongestPause); }
+  void PauseForFork();
   void ResumeAfterFork() {
     if (is_paused_) round_mutex_.unlock();
   }
@@ -50,8 +49,6 @@ class Watchdog {
   const WatchCounters& counters() const { return counters_; }
 
  private:
-  static constexpr std::chrono::milliseconds kLongestPause{100};
-
   static void* Run(void* self);
   void RunRounds();
   // Looks at every loop; returns when the next round is due (CLOCK_MONOTONIC).
@@ -66,8 +63,8 @@ class Watchdog {
   std::unique_ptr<LoopSample[]> samples_;  // the rings of all watches
   std::unique_ptr<LoopWatch[]> watches_;   // one per place of the registry
   WatchTools tools_;
-  std::timed_mutex round_mutex_;  // held during a round; by nobody else but a fork
-  bool is_paused_ = false;        // the fork's
+  std::mutex round_mutex_;  // held during a round; by nobody else but a fork
+  bool is_paused_ = false;  // the fork's
   base::Sleeper sleeper_;
   std::atomic<bool> stopping_{false};
   bool is_running_ = false;

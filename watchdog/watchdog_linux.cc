@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <csignal>
+#include <ctime>
 
 #include "watchdog/watchdog.h"
 
@@ -51,6 +52,16 @@ void Watchdog::Stop() {
   sleeper_.Wake();
   pthread_join(thread_, nullptr);
   is_running_ = false;
+}
+
+void Watchdog::PauseForFork() {
+  constexpr int kTries = 100;
+  constexpr timespec kPause{.tv_sec = 0, .tv_nsec = base::kNsPerMs};
+  is_paused_ = round_mutex_.try_lock();
+  for (int i = 0; i < kTries && !is_paused_; ++i) {
+    nanosleep(&kPause, nullptr);
+    is_paused_ = round_mutex_.try_lock();
+  }
 }
 
 void* Watchdog::Run(void* self) {
