@@ -35,18 +35,14 @@ struct TickPair {
 // watchdog.
 TickPair ReadTickPair(const Clock& clock);
 
-// How long a tick is. The longer ago the anchor, the more exact: after one second, better than 1 in 10^5.
+// How long a tick is, measured over the last seconds: after one second, better than 1 in 10^5.
 // Thread safety: one thread's own (the watchdog's).
 class TickScale {
  public:
   void Anchor(TickPair pair) { anchor_ = pair; }
-  // Measures again with a later pair.
-  void Update(TickPair pair) {
-    if (pair.ticks > anchor_.ticks && pair.mono_ns > anchor_.mono_ns) {
-      ns_per_tick_ = static_cast<double>(pair.mono_ns - anchor_.mono_ns) /
-                     static_cast<double>(pair.ticks - anchor_.ticks);
-    }
-  }
+  // Measures again with a later pair. An interval in which one clock ran without the other (the machine
+  // slept) is left out.
+  void Update(TickPair pair);
   bool is_known() const { return ns_per_tick_ > 0; }
   int64_t ToNs(uint64_t tick_count) const {
     return static_cast<int64_t>(static_cast<double>(tick_count) * ns_per_tick_);

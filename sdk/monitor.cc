@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sdk/monitor.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 
 #include "base/env.h"
@@ -30,6 +32,7 @@ base::Result<std::unique_ptr<Monitor>> Monitor::Start(const MonitorOptions& opti
                                                       watchdog::LoopRegistry* registry) {
   const MonitorOptions normal = options.Normalized();
   std::unique_ptr<Monitor> monitor(new Monitor);
+  monitor->process_id_ = getpid();
   monitor->spool_directory_ = normal.spool_directory;
 
   ProgramFacts facts = SystemFacts();
@@ -53,8 +56,9 @@ base::Result<std::unique_ptr<Monitor>> Monitor::Start(const MonitorOptions& opti
   return monitor;
 }
 
-Monitor::~Monitor() {
-  if (watchdog_ != nullptr) watchdog_->Stop();
+void Monitor::Stop(std::unique_ptr<Monitor> monitor) {
+  bool is_own = monitor->process_id_ == getpid();
+  if (!is_own || !monitor->watchdog_->TryStop()) static_cast<void>(monitor.release());
 }
 
 void Monitor::AbandonInForkedChild(std::unique_ptr<Monitor> monitor) {

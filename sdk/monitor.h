@@ -35,9 +35,9 @@ class Monitor {
   // or thread to be had).
   static base::Result<std::unique_ptr<Monitor>> Start(const MonitorOptions& options,
                                                       watchdog::LoopRegistry* registry);
-  // Stops watching and seals what was written.
-  ~Monitor();
-
+  // Stops watching, then frees the monitor; leaks it when its thread does not end in time or is in another
+  // process.
+  static void Stop(std::unique_ptr<Monitor> monitor);
   // Around a fork(), in the parent.
   void PauseForFork() { watchdog_->PauseForFork(); }
   void ResumeAfterFork() { watchdog_->ResumeAfterFork(); }
@@ -46,12 +46,12 @@ class Monitor {
 
   const watchdog::WatchCounters& watch_counters() const { return watchdog_->counters(); }
   const stack::CaptureCounters& capture_counters() const { return capturer_->counters(); }
-  report::SpoolCounters spool_counters() const { return spool_->counters(); }
   const std::string& spool_directory() const { return spool_directory_; }
 
  private:
   Monitor() = default;
 
+  int process_id_ = 0;  // whose thread the watchdog's is
   std::string spool_directory_;
   std::unique_ptr<stack::StackCapturer> capturer_;
   std::unique_ptr<report::SpoolWriter> spool_;

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <new>
+#include <utility>
 
 namespace lagwatch::sdk {
 
@@ -27,9 +28,9 @@ ProcessMonitor& ProcessMonitor::Instance() {
 }
 
 ProcessMonitor::ProcessMonitor() {
-  pthread_key_create(&thread_end_key_, [](void* self) {
-    static_cast<ProcessMonitor*>(self)->registry_.RemoveThread(gettid());
-  });
+  has_thread_end_key_ = 0 == pthread_key_create(&thread_end_key_, [](void* self) {
+                          static_cast<ProcessMonitor*>(self)->registry_.RemoveThread(gettid());
+                        });
   pthread_atfork(&PrepareFork, &FinishForkInParent, &FinishForkInChild);
 }
 
@@ -56,7 +57,7 @@ void ProcessMonitor::Stop(int64_t flush_timeout_ms) {
   if (monitor_ == nullptr) return;
   MonitorStats stats = CurrentStats();
   stats.reports_uploaded = 0;
-  monitor_.reset();
+  Monitor::Stop(std::move(monitor_));
   if (upload_ != nullptr) {
     upload_->Stop(flush_timeout_ms);
     stats.reports_uploaded = upload_->records_delivered();
@@ -72,6 +73,7 @@ std::string ProcessMonitor::why_off() {
 }
 
 watchdog::WatchedLoop* ProcessMonitor::WatchLoop(const char* name) {
+  if (!has_thread_end_key_) return nullptr;  // its thread's end would go unnoticed
   pthread_setspecific(thread_end_key_, this);
   return registry_.Add(name, gettid());
 }
@@ -87,10 +89,9 @@ MonitorStats ProcessMonitor::CurrentStats() const {
   if (monitor_ == nullptr) return stats;
   const watchdog::WatchCounters& watch = monitor_->watch_counters();
   const stack::CaptureCounters& capture = monitor_->capture_counters();
-  const report::SpoolCounters spool = monitor_->spool_counters();
   stats.lags = watch.lags.value();
   stats.reports_written = watch.reports.value();
-  stats.reports_dropped = spool.records_dropped;
+  stats.reports_dropped = watch.reports_lost.value();
   stats.reports_uploaded = upload_ == nullptr ? 0 : upload_->records_delivered();
   stats.unchanged_checks = watch.unchanged_checks.value();
   stats.stack_samples = watch.samples.value();

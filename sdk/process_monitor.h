@@ -72,7 +72,8 @@ class ProcessMonitor {
 
   watchdog::LoopRegistry registry_;
   pthread_key_t thread_end_key_{};
-  std::mutex mutex_;  // guards what follows
+  bool has_thread_end_key_ = false;  // a process has only so many
+  std::mutex mutex_;                 // guards what follows
   std::unique_ptr<Monitor> monitor_;
   std::unique_ptr<BackgroundUpload> upload_;
   std::string why_off_ = "it was not started";

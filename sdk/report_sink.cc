@@ -47,25 +47,16 @@ ReportSink::ReportSink(ProgramFacts facts, report::SpoolWriter* spool)
       buffer_(bytes_.get(), kBufferBytes),
       encoded_modules_(new uint32_t[stack::ModuleMap::kMaxModules]()) {}
 
-void ReportSink::OnLag(const watchdog::LagEvent& event) {
-  if (Encode(event)) Write(report::RecordType::kReport);
+bool ReportSink::OnLag(const watchdog::LagEvent& event) {
+  return Encode(event) && spool_->Append(report::RecordType::kReport, buffer_.content());
 }
 
 void ReportSink::OnLagEnd(const base::Uuid& event_id, int64_t duration_ns) {
-  if (report::EncodeLagEnd(event_id, duration_ns, &buffer_)) Write(report::RecordType::kLagEnd);
+  if (!report::EncodeLagEnd(event_id, duration_ns, &buffer_)) return;
+  spool_->Append(report::RecordType::kLagEnd, buffer_.content());
 }
 
-void ReportSink::OnRoundDone() {
-  if (unsealed_since_mono_ns_ == 0) return;
-  if (base::SystemClock().MonoNs() - unsealed_since_mono_ns_ < base::kNsPerSecond) return;
-  spool_->Seal();
-  unsealed_since_mono_ns_ = 0;
-}
-
-void ReportSink::Write(report::RecordType type) {
-  spool_->Append(type, buffer_.content());
-  if (unsealed_since_mono_ns_ == 0) unsealed_since_mono_ns_ = base::SystemClock().MonoNs();
-}
+void ReportSink::OnRoundDone() { spool_->Seal(); }
 
 bool ReportSink::Encode(const watchdog::LagEvent& event) {
   ForgetModulesFrom(0);

@@ -33,10 +33,10 @@ class ReportSink final : public watchdog::HangSink {
   // `spool` is borrowed.
   ReportSink(ProgramFacts facts, report::SpoolWriter* spool);
 
-  void OnLag(const watchdog::LagEvent& event) override;
+  bool OnLag(const watchdog::LagEvent& event) override;
   void OnLagEnd(const base::Uuid& event_id, int64_t duration_ns) override;
-  // Seals what was written about a second ago, so that a report and the end of its lag tend to travel
-  // together.
+  // Seals what the round has written: no file of ours is open between two rounds, so a program that closes
+  // descriptors it does not know cannot make us write into its own.
   void OnRoundDone() override;
 
  private:
@@ -48,14 +48,12 @@ class ReportSink final : public watchdog::HangSink {
                        report::ReportEncoder* encoder);
   uint32_t EncodedModule(uint32_t module, const stack::ModuleMap& modules, report::ReportEncoder* encoder);
   void ForgetModulesFrom(uint32_t first_encoded_index);
-  void Write(report::RecordType type);
 
   ProgramFacts facts_;
   report::SpoolWriter* spool_;
   std::unique_ptr<char[]> bytes_;
   report::FixedBuffer buffer_;
   std::unique_ptr<uint32_t[]> encoded_modules_;  // by index in the ModuleMap: the report's index plus 1, or 0
-  int64_t unsealed_since_mono_ns_ = 0;           // 0: everything is sealed
 };
 
 }  // namespace lagwatch::sdk

@@ -5,6 +5,7 @@
 
 #include <cstring>
 
+#include "base/safe_memory.h"
 #include "stack/page_cache.h"
 
 // libunwind's search of a binary search table in another address space: exported, used by debuggers, and in
@@ -124,6 +125,9 @@ class LibunwindUnwinder final : public Unwinder {
       has_left_copy_ = true;
       return false;
     }
+    // A stack changes all the time, also one whose end was not known: the cache is for unwind tables.
+    constexpr uint64_t kStackReachBytes = 8 << 20;
+    if (at < kStackReachBytes) return base::ReadOwnValue(address, word);
     return pages_.ReadWord(address, word);
   }
 

@@ -68,12 +68,15 @@ class StackCapturer {
   bool TryReadBlocked(int tid, const BlockedThread& blocked);
   bool TrySignal(int tid);
   bool AwaitAnswer();
+  bool IsHandlerCopying() const;
+  static bool MayBeInterrupted(int tid);
   bool OwnsSignal() const;
   void ReleaseSignal();
 
   int64_t signal_timeout_ns_;
   std::unique_ptr<Unwinder> unwinder_;
   int signal_number_;
+  uint32_t ticket_;  // of the last request
   ModuleMap modules_;
   CaptureCounters counters_;
   std::unique_ptr<RawStack> blocked_stack_;

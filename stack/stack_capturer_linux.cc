@@ -72,6 +72,8 @@ StackCapturer::StackCapturer(const CaptureOptions& options, std::unique_ptr<Unwi
     : signal_timeout_ns_(options.signal_timeout_ns),
       unwinder_(std::move(unwinder)),
       signal_number_(signal_number),
+      // Goes on where an earlier capturer of this process left off, so that no ticket is used twice.
+      ticket_(static_cast<uint32_t>(SharedSlot()->request.load() >> 2)),
       blocked_stack_(new RawStack) {}
 
 StackCapturer::~StackCapturer() { ReleaseSignal(); }
@@ -79,7 +81,7 @@ StackCapturer::~StackCapturer() { ReleaseSignal(); }
 void StackCapturer::AbandonInForkedChild() {
   ReleaseSignal();
   // The parent may have been in the middle of a capture.
-  SharedSlot()->state.store(CaptureSlot::kIdle);
+  SharedSlot()->request.store(CaptureSlot::Request(ticket_, CaptureSlot::kIdle));
 }
 
 void StackCapturer::ReleaseSignal() {
@@ -95,8 +97,7 @@ void StackCapturer::ReleaseSignal() {
 
 void StackCapturer::RefreshModules() {
   CaptureSlot* slot = SharedSlot();
-  // A handler that is still copying may be looking at the regions.
-  if (slot->state.load(std::memory_order_acquire) == CaptureSlot::kCopying) return;  // pairs with its kDone
+  if (IsHandlerCopying()) return;  // it may be looking at the regions
   if (modules_.Refresh()) unwinder_->OnModulesChanged();
   slot->regions = modules_.writable().data();
   slot->region_count = modules_.writable().size();
@@ -117,8 +118,7 @@ void StackCapturer::Capture(int tid, Stack* stack) {
   }
   if (TrySignal(tid)) {
     unwinder_->Unwind(SharedSlot()->stack, modules_, stack);
-    SharedSlot()->state.store(CaptureSlot::kIdle,
-                              std::memory_order_relaxed);  // only this thread leaves kDone
+    SharedSlot()->request.store(CaptureSlot::Request(ticket_, CaptureSlot::kIdle));
   }
   counters_.incomplete_stacks.Add(stack->completeness >= Completeness::kIncomplete);
 }
@@ -141,27 +141,27 @@ bool StackCapturer::TryReadBlocked(int tid, const BlockedThread& blocked) {
 
 bool StackCapturer::TrySignal(int tid) {
   CaptureSlot* slot = SharedSlot();
-  if (slot->state.load(std::memory_order_acquire) ==
-      CaptureSlot::kCopying) {        // pairs with the handler's kDone
-    counters_.signal_timeouts.Add();  // an earlier handler was put off in the middle of its copy
+  if (IsHandlerCopying()) {  // an earlier one, which was put off in the middle
+    counters_.signal_timeouts.Add();
     return false;
   }
-  if (!OwnsSignal() || IsSignalBlocked(tid, signal_number_)) {
-    counters_.signals_withheld.Add();
-    return false;
-  }
-  uint32_t ticket = slot->ticket.load(std::memory_order_relaxed) + 1;  // only this thread writes it
-  slot->ticket.store(ticket, std::memory_order_relaxed);               // ordered by the next store
-  slot->state.store(CaptureSlot::kRequested);
   siginfo_t info;
   std::memset(&info, 0, sizeof info);
   info.si_signo = signal_number_;
   info.si_code = SI_QUEUE;
   info.si_pid = getpid();
   info.si_uid = getuid();
-  info.si_value.sival_int = static_cast<int>(ticket);
-  if (syscall(SYS_rt_tgsigqueueinfo, getpid(), tid, signal_number_, &info) != 0) {
-    slot->state.store(CaptureSlot::kIdle);
+  info.si_value.sival_int = static_cast<int>(++ticket_);
+  slot->process_id = info.si_pid;
+  slot->request.store(CaptureSlot::Request(ticket_, CaptureSlot::kRequested));
+  // The last question before the signal: the thread may have gone to sleep where a signal would be noticed.
+  if (!OwnsSignal() || IsSignalBlocked(tid, signal_number_) || !MayBeInterrupted(tid)) {
+    slot->request.store(CaptureSlot::Request(ticket_, CaptureSlot::kIdle));
+    counters_.signals_withheld.Add();
+    return false;
+  }
+  if (syscall(SYS_rt_tgsigqueueinfo, info.si_pid, tid, signal_number_, &info) != 0) {
+    slot->request.store(CaptureSlot::Request(ticket_, CaptureSlot::kIdle));
     return false;
   }
   counters_.signals_sent.Add();
@@ -172,20 +172,39 @@ bool StackCapturer::TrySignal(int tid) {
 
 bool StackCapturer::AwaitAnswer() {
   CaptureSlot* slot = SharedSlot();
+  const uint64_t done = CaptureSlot::Request(ticket_, CaptureSlot::kDone);
   // Polled, so that the handler needs no system call to wake us; the pauses grow as the answer gets less
   // likely.
   constexpr int64_t kFirstPauseNs = 10'000;
   constexpr int64_t kLongestPauseNs = 1'000'000;
   int64_t waited_ns = 0;
   for (int64_t pause_ns = kFirstPauseNs; waited_ns < signal_timeout_ns_; waited_ns += pause_ns) {
-    if (slot->state.load(std::memory_order_acquire) == CaptureSlot::kDone)
-      return true;  // pairs with the handler
+    if (slot->request.load(std::memory_order_acquire) == done) return true;  // pairs with the handler
     SleepNs(pause_ns);
     pause_ns = std::min(pause_ns * 2, kLongestPauseNs);
   }
-  uint32_t expected = CaptureSlot::kRequested;
-  if (slot->state.compare_exchange_strong(expected, CaptureSlot::kIdle)) return false;
-  return expected == CaptureSlot::kDone;
+  uint64_t expected = CaptureSlot::Request(ticket_, CaptureSlot::kRequested);
+  if (slot->request.compare_exchange_strong(expected, CaptureSlot::Request(ticket_, CaptureSlot::kIdle)))
+    return false;
+  return expected == done;
+}
+
+bool StackCapturer::IsHandlerCopying() const {
+  uint64_t request = SharedSlot()->request.load(std::memory_order_acquire);  // pairs with the handler's kDone
+  return CaptureSlot::StateOf(request) == CaptureSlot::kCopying;
+}
+
+bool StackCapturer::MayBeInterrupted(int tid) {
+  BlockedThread blocked;
+  switch (ReadThreadActivity(tid, &blocked)) {
+    case ThreadActivity::kRunning:
+      return true;
+    case ThreadActivity::kBlocked:
+      return blocked.RestartsAfterSignal();
+    case ThreadActivity::kGone:
+      break;
+  }
+  return false;
 }
 
 bool StackCapturer::OwnsSignal() const {

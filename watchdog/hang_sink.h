@@ -52,7 +52,8 @@ struct LagEvent {
 class HangSink {
  public:
   virtual ~HangSink() = default;
-  virtual void OnLag(const LagEvent& event) = 0;
+  // False when the event was lost; its end is then not told.
+  virtual bool OnLag(const LagEvent& event) = 0;
   // The lag that `event_id` told of is over.
   virtual void OnLagEnd(const base::Uuid& event_id, int64_t duration_ns) = 0;
   // After each of the watchdog's rounds: the place for small deferred work.

@@ -77,8 +77,10 @@ void LoopWatch::StartDispatch(const LoopProbe::Dispatch& dispatch, int64_t now_n
 
 void LoopWatch::FinishDispatch(const LoopProbe& probe, const WatchTools& tools) {
   if (is_lagging_) {
+    // By the clock it is over by now at the latest; exact is what the loop's own thread measured.
+    int64_t duration_ns = tools.clock->MonoNs() - begin_ns_;
     uint64_t ticks = probe.SlowDurationTicks(number_);
-    int64_t duration_ns = ticks != 0 ? tools.tick_scale->ToNs(ticks) : tools.clock->MonoNs() - begin_ns_;
+    if (ticks != 0) duration_ns = std::min(duration_ns, tools.tick_scale->ToNs(ticks));
     for (uint32_t i = 0; i < report_count_; ++i) tools.sink->OnLagEnd(report_ids_[i], duration_ns);
   }
   number_ = 0;
@@ -117,12 +119,20 @@ void LoopWatch::Check(const WatchedLoop& loop, int64_t now_ns, const WatchTools&
   size_t ring_size = static_cast<size_t>(tools.options->ring_size);
   size_t count = std::min(sample_count_, ring_size);
   const LoopSample* samples[WatchOptions::kMaxRingSize];
+  const LoopSample*
+      captured[WatchOptions::kMaxRingSize];  // those with a stack: a failure must not win by repeating
   uint64_t innermost[WatchOptions::kMaxRingSize];
+  size_t captured_count = 0;
   for (size_t i = 0; i < count; ++i) {
     samples[i] = &ring_[(sample_count_ - count + i) % ring_size];
-    innermost[i] = samples[i]->stack.InnermostFunctionHash();
+    if (samples[i]->stack.frame_count == 0) continue;
+    innermost[captured_count] = samples[i]->stack.InnermostFunctionHash();
+    captured[captured_count++] = samples[i];
   }
-  const stack::Stack& expensive = samples[policies::PickExpensiveStack({innermost, count})]->stack;
+  const LoopSample* expensive_sample =
+      captured_count == 0 ? samples[count - 1]
+                          : captured[policies::PickExpensiveStack({innermost, captured_count})];
+  const stack::Stack& expensive = expensive_sample->stack;
 
   if (!is_lagging_) tools.counters->lags.Add();
   uint64_t hash = expensive.FunctionHash();
@@ -162,13 +172,13 @@ void LoopWatch::Report(const WatchedLoop& loop, std::span<const LoopSample* cons
   event.cpu_window_ns = now_ns - window_begin_ns_;
   event.cpu_thread_ns = base::ThreadCpuNs(tid) - thread_cpu_begin_ns_;
   event.cpu_process_ns = base::ProcessCpuNs() - process_cpu_begin_ns_;
-  tools.threads->Capture(tid, samples.back()->stack, tools.capturer);
+  tools.threads->Capture(tid, expensive, tools.capturer);
   event.samples = samples;
   event.expensive_stack = &expensive;
   event.threads = tools.threads->threads();
   event.threads_dropped = tools.threads->dropped_count();
   event.modules = &tools.capturer->modules();
-  tools.sink->OnLag(event);
+  if (!tools.sink->OnLag(event)) return tools.counters->reports_lost.Add();
   ++report_count_;
   tools.counters->reports.Add();
 }

@@ -18,9 +18,16 @@ void ThreadLister::Capture(int32_t watched_tid, const stack::Stack& watched_stac
   dropped_count_ = 0;
   if (ThreadSnapshot* watched = Add(watched_tid)) watched->stack.CopyFrom(watched_stack);
   int32_t own_tid = gettid();
+  // Other loops are not looked at meanwhile, so this must not take long, however many threads do not answer.
+  constexpr int64_t kBudgetNs = 200 * base::kNsPerMs;
+  const int64_t deadline_ns = base::SystemClock().MonoNs() + kBudgetNs;
   base::ForEachThread([&](int tid) {
     if (tid == watched_tid || tid == own_tid) return true;
-    if (ThreadSnapshot* thread = Add(tid)) capturer->Capture(tid, &thread->stack);
+    if (base::SystemClock().MonoNs() > deadline_ns) {
+      ++dropped_count_;
+    } else if (ThreadSnapshot* thread = Add(tid)) {
+      capturer->Capture(tid, &thread->stack);
+    }
     return true;
   });
 }

@@ -20,7 +20,7 @@ class ThreadLister {
   // it.
   void Capture(int32_t watched_tid, const stack::Stack& watched_stack, stack::StackCapturer* capturer);
   std::span<const ThreadSnapshot> threads() const { return {threads_.get(), count_}; }
-  // Threads that found no room in the last Capture().
+  // Threads that found no room, or for which there was no time, in the last Capture().
   uint32_t dropped_count() const { return dropped_count_; }
 
  private:

@@ -22,6 +22,7 @@ struct WatchOptions {
 struct WatchCounters {
   base::Counter lags;
   base::Counter reports;
+  base::Counter reports_lost;            // the sink could not keep them
   base::Counter unchanged_checks;        // checks of a lag that found the stack unchanged
   base::Counter reports_over_lag_limit;  // changed stacks of a lag that had its share of reports
   base::Counter samples;

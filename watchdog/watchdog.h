@@ -29,15 +29,15 @@ class Watchdog {
   // needed.
   Watchdog(const WatchOptions& options, LoopRegistry* registry, stack::StackCapturer* capturer,
            HangSink* sink);
-  ~Watchdog();
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
 
   // Starts the thread: named "lagwatch", with every signal blocked. Context: background.
   base::Status Start();
-  // Ends it within one capture. A lag that is over by now gets its end; one under way keeps its report
-  // without one. Context: background.
-  void Stop();
+  // Ends it. A lag that is over by now gets its end; one under way keeps its report without one. False when
+  // the thread does not end in time, because a disk that it writes to hangs: then this object, and all that
+  // it borrows, must be leaked. Context: background.
+  [[nodiscard]] bool TryStop();
   // Around a fork(), in the parent: lets no round go on meanwhile, so that the child inherits no file that
   // one had open. Waits for a round under way, but not for ever: a child with a stray descriptor is better
   // than no child. Context: background.
@@ -67,6 +67,7 @@ class Watchdog {
   bool is_paused_ = false;  // the fork's
   base::Sleeper sleeper_;
   std::atomic<bool> stopping_{false};
+  std::atomic<bool> has_ended_{false};
   bool is_running_ = false;
   pthread_t thread_{};
 };

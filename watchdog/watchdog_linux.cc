@@ -10,6 +10,9 @@ namespace {
 
 constexpr size_t kStackBytes = 512 * 1024;
 constexpr int64_t kFirstCalibrationNs = 10 * base::kNsPerMs;
+constexpr timespec kShortPause{.tv_sec = 0, .tv_nsec = base::kNsPerMs};
+constexpr int kPauseTries = 100;
+constexpr int kStopTries = 3000;
 
 }  // namespace
 
@@ -26,8 +29,6 @@ Watchdog::Watchdog(const WatchOptions& options, LoopRegistry* registry, stack::S
     watches_[i].SetRing(samples_.get() + i * static_cast<size_t>(options_.ring_size));
   }
 }
-
-Watchdog::~Watchdog() { Stop(); }
 
 base::Status Watchdog::Start() {
   // The thread inherits a full mask, so no signal meant for the application ever lands on it.
@@ -46,20 +47,21 @@ base::Status Watchdog::Start() {
   return {};
 }
 
-void Watchdog::Stop() {
-  if (!is_running_) return;
+bool Watchdog::TryStop() {
+  if (!is_running_) return true;
   stopping_.store(true);
   sleeper_.Wake();
+  for (int i = 0; i < kStopTries && !has_ended_.load(); ++i) nanosleep(&kShortPause, nullptr);
+  if (!has_ended_.load()) return false;
   pthread_join(thread_, nullptr);
   is_running_ = false;
+  return true;
 }
 
 void Watchdog::PauseForFork() {
-  constexpr int kTries = 100;
-  constexpr timespec kPause{.tv_sec = 0, .tv_nsec = base::kNsPerMs};
   is_paused_ = round_mutex_.try_lock();
-  for (int i = 0; i < kTries && !is_paused_; ++i) {
-    nanosleep(&kPause, nullptr);
+  for (int i = 0; i < kPauseTries && !is_paused_; ++i) {
+    nanosleep(&kShortPause, nullptr);
     is_paused_ = round_mutex_.try_lock();
   }
 }
@@ -67,6 +69,7 @@ void Watchdog::PauseForFork() {
 void* Watchdog::Run(void* self) {
   pthread_setname_np(pthread_self(), "lagwatch");
   static_cast<Watchdog*>(self)->RunRounds();
+  static_cast<Watchdog*>(self)->has_ended_.store(true);
   return nullptr;
 }
 
@@ -82,6 +85,7 @@ void Watchdog::RunRounds() {
   }
   for (size_t i = 0; i < LoopRegistry::kMaxLoops; ++i)
     watches_[i].FinishIfOver(registry_->loops()[i], tools_);
+  sink_->OnRoundDone();
 }
 
 int64_t Watchdog::RunRound() {

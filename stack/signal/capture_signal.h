@@ -15,23 +15,26 @@ namespace lagwatch::stack {
 
 // One capture at a time is asked for through a slot.
 //
-// Thread safety: the watchdog asks, the handler answers; `state` hands the other members over.
+// Thread safety: the watchdog asks, the handler answers; `request` hands the other members over.
 // Invariants:
-// - kRequested is set only by the watchdog, with a ticket never used before; only the handler whose signal
-// carries
-//   that ticket may go on to kCopying, so a late or stray signal does nothing.
+// - A request is a ticket never used before and its state, in one word: only the handler whose signal carries
+// that
+//   ticket can take it to kCopying, so a late, stray or foreign signal does nothing.
 // - While kCopying, the handler alone writes `stack`. It ends with kDone and never touches the slot again.
 struct CaptureSlot {
-  enum State : uint32_t { kIdle, kRequested, kCopying, kDone };
+  enum State : uint64_t { kIdle, kRequested, kCopying, kDone };
 
-  std::atomic<uint32_t> state{kIdle};
-  std::atomic<uint32_t> ticket{0};
-  const MemoryRegion* regions =
-      nullptr;  // where stacks may lie, ascending; unchanged while kRequested or kCopying
+  static constexpr uint64_t Request(uint32_t ticket, State state) { return uint64_t{ticket} << 2 | state; }
+  static constexpr State StateOf(uint64_t request) { return static_cast<State>(request & 3); }
+
+  std::atomic<uint64_t> request{Request(0, kIdle)};
+  int process_id = 0;
+  // Where stacks may lie, ascending; unchanged while kRequested or kCopying.
+  const MemoryRegion* regions = nullptr;
   size_t region_count = 0;
   RawStack stack;
 };
-static_assert(std::atomic<uint32_t>::is_always_lock_free, "not signal-safe");
+static_assert(std::atomic<uint64_t>::is_always_lock_free, "not signal-safe");
 
 // The slot that the handler answers through, null when there is none. A slot that was once set is never
 // freed: a late signal may still look at it.

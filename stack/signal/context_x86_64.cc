@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <sys/syscall.h>
+#include <sys/uio.h>
 #include <ucontext.h>
 
 #include "stack/signal/context.h"
@@ -17,8 +19,20 @@ void ReadContext(const void* user_context, Registers* registers) noexcept {
   registers->known_mask = Registers::kAllKnown;
 }
 
-void CopyBytes(char* destination, uint64_t source_address, uint64_t size_bytes) noexcept {
-  asm volatile("rep movsb" : "+D"(destination), "+S"(source_address), "+c"(size_bytes) : : "memory");
+uint64_t CopyReadable(int process_id, uint64_t source_address, char* destination,
+                      uint64_t size_bytes) noexcept {
+  iovec local{destination, size_bytes};
+  iovec remote{reinterpret_cast<void*>(source_address), size_bytes};
+  int64_t result = SYS_process_vm_readv;
+  register uint64_t remote_count asm("r8") = 1;
+  register uint64_t remote_vectors asm("r10") = reinterpret_cast<uint64_t>(&remote);
+  register uint64_t flags asm("r9") = 0;
+  asm volatile("syscall"
+               : "+a"(result)
+               : "D"(static_cast<int64_t>(process_id)), "S"(&local), "d"(uint64_t{1}), "r"(remote_vectors),
+                 "r"(remote_count), "r"(flags)
+               : "rcx", "r11", "memory");
+  return result < 0 ? 0 : static_cast<uint64_t>(result);
 }
 
 }  // namespace lagwatch::stack

@@ -57,12 +57,31 @@ TEST(TickScale, IgnoresReadingsThatAreNotLaterThanItsAnchor) {
   EXPECT_FALSE(scale.is_known());
 }
 
-TEST(TickScale, MeasuresFromItsAnchorEachTime) {
+TEST(TickScale, LeavesOutAnIntervalInWhichTheMachineSlept) {
+  constexpr int64_t kSecond = 1'000'000'000;
   TickScale scale;
   scale.Anchor({0, 0});
-  scale.Update({100, 200});
-  scale.Update({1'000, 1'000});
-  EXPECT_EQ(scale.ToNs(7'000), 7'000);
+  scale.Update({2'000'000'000, kSecond});  // two ticks a nanosecond
+  EXPECT_EQ(scale.ToNs(7'000), 3'500);
+  scale.Update({60'000'000'000, 2 * kSecond});  // 28 s of sleep, which the clock does not count
+  EXPECT_EQ(scale.ToNs(7'000), 3'500);
+  scale.Update({62'000'000'000, 3 * kSecond});
+  EXPECT_EQ(scale.ToNs(7'000), 3'500);
+  scale.Update({1'000, 4 * kSecond});  // the counter began anew
+  scale.Update({2'000'001'000, 5 * kSecond});
+  EXPECT_EQ(scale.ToNs(7'000), 3'500);
+}
+
+TEST(TickScale, FollowsASlowDrift) {
+  constexpr int64_t kSecond = 1'000'000'000;
+  TickScale scale;
+  scale.Anchor({0, 0});
+  TickPair now{0, 0};
+  for (int i = 0; i < 100; ++i) {
+    now = {now.ticks + 1'010'000'000, now.mono_ns + kSecond};
+    scale.Update(now);
+  }
+  EXPECT_EQ(scale.ToNs(1'010), 1'000);
 }
 
 }  // namespace

@@ -28,11 +28,12 @@ struct RecordedLag {
 // Thread safety: any thread may ask.
 class RecordingSink final : public watchdog::HangSink {
  public:
-  void OnLag(const watchdog::LagEvent& event) override {
+  bool OnLag(const watchdog::LagEvent& event) override {
     std::lock_guard lock(mutex_);
     lags_.push_back({event.id, event.lag_id, event.ordinal, event.loop_name, event.tag, event.elapsed_ns,
                      event.cpu_window_ns, event.cpu_thread_ns, event.samples.size(), event.threads.size(),
                      InnermostFunction(event)});
+    return true;
   }
   void OnLagEnd(const base::Uuid& event_id, int64_t duration_ns) override {
     std::lock_guard lock(mutex_);

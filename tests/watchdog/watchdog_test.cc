@@ -25,6 +25,11 @@ using testing::StopFlag;
 
 class WatchdogTest : public ::testing::Test {
  protected:
+  ~WatchdogTest() override {
+    if (watchdog_ != nullptr) {
+      EXPECT_TRUE(watchdog_->TryStop());
+    }
+  }
   WatchdogTest() {
     options_.threshold_ns = 200 * kNsPerMs;
     options_.check_period_ns = 100 * kNsPerMs;
@@ -115,7 +120,7 @@ TEST_F(WatchdogTest, SaysNothingOfManyShortDispatches) {
   }
   EXPECT_TRUE(sink_.lags().empty());
   EXPECT_GT(sink_.rounds(), 0);
-  watchdog_->Stop();
+  EXPECT_TRUE(watchdog_->TryStop());
 }
 
 TEST_F(WatchdogTest, EndsTheLagOfAThreadThatExits) {
@@ -136,7 +141,7 @@ TEST_F(WatchdogTest, StopsAtOnceWhileALoopIsInADispatch) {
   StalledThread thread(Dispatch(testing::Spin));
   EXPECT_TRUE(testing::WaitUntil([&] { return sink_.rounds() > 0; }));
   auto begin = std::chrono::steady_clock::now();
-  watchdog_->Stop();
+  EXPECT_TRUE(watchdog_->TryStop());
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
 }
 
