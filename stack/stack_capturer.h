@@ -65,8 +65,11 @@ class StackCapturer {
  private:
   StackCapturer(const CaptureOptions& options, std::unique_ptr<Unwinder> unwinder, int signal_number);
 
+  // False when the thread changed between running and sleeping meanwhile: then it is worth another try.
+  bool TryCapture(int tid, Stack* stack);
   bool TryReadBlocked(int tid, const BlockedThread& blocked);
-  bool TrySignal(int tid);
+  enum class SignalOutcome { kAnswered, kNoAnswer, kAsleep };
+  SignalOutcome TrySignal(int tid);
   bool AwaitAnswer();
   bool IsHandlerCopying() const;
   static bool MayBeInterrupted(int tid);

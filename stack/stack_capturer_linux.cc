@@ -106,21 +106,34 @@ void StackCapturer::RefreshModules() {
 void StackCapturer::Capture(int tid, Stack* stack) {
   counters_.captures.Add();
   stack->Clear();
-  BlockedThread blocked;
-  ThreadActivity activity = ReadThreadActivity(tid, &blocked);
-  if (activity == ThreadActivity::kGone) return;
-  if (activity == ThreadActivity::kBlocked && TryReadBlocked(tid, blocked)) {
-    unwinder_->Unwind(*blocked_stack_, modules_, stack);
-    if (stack->completeness != Completeness::kIncomplete || !blocked.RestartsAfterSignal()) {
-      counters_.incomplete_stacks.Add(stack->completeness == Completeness::kIncomplete);
-      return;
-    }
-  }
-  if (TrySignal(tid)) {
-    unwinder_->Unwind(SharedSlot()->stack, modules_, stack);
-    SharedSlot()->request.store(CaptureSlot::Request(ticket_, CaptureSlot::kIdle));
+  // A thread that goes to sleep and wakes all the time is looked at again, rather than signalled in its
+  // sleep.
+  constexpr int kTries = 8;
+  for (int i = 0; i < kTries && !TryCapture(tid, stack); ++i) {
   }
   counters_.incomplete_stacks.Add(stack->completeness >= Completeness::kIncomplete);
+}
+
+bool StackCapturer::TryCapture(int tid, Stack* stack) {
+  BlockedThread blocked;
+  ThreadActivity activity = ReadThreadActivity(tid, &blocked);
+  if (activity == ThreadActivity::kGone) return true;
+  if (activity == ThreadActivity::kBlocked) {
+    if (!TryReadBlocked(tid, blocked)) return false;
+    unwinder_->Unwind(*blocked_stack_, modules_, stack);
+    if (stack->completeness != Completeness::kIncomplete || !blocked.RestartsAfterSignal()) return true;
+  }
+  switch (TrySignal(tid)) {
+    case SignalOutcome::kAsleep:
+      return false;
+    case SignalOutcome::kNoAnswer:
+      return true;
+    case SignalOutcome::kAnswered:
+      break;
+  }
+  unwinder_->Unwind(SharedSlot()->stack, modules_, stack);
+  SharedSlot()->request.store(CaptureSlot::Request(ticket_, CaptureSlot::kIdle));
+  return true;
 }
 
 bool StackCapturer::TryReadBlocked(int tid, const BlockedThread& blocked) {
@@ -139,11 +152,15 @@ bool StackCapturer::TryReadBlocked(int tid, const BlockedThread& blocked) {
          after == blocked;
 }
 
-bool StackCapturer::TrySignal(int tid) {
+StackCapturer::SignalOutcome StackCapturer::TrySignal(int tid) {
   CaptureSlot* slot = SharedSlot();
   if (IsHandlerCopying()) {  // an earlier one, which was put off in the middle
     counters_.signal_timeouts.Add();
-    return false;
+    return SignalOutcome::kNoAnswer;
+  }
+  if (!OwnsSignal() || IsSignalBlocked(tid, signal_number_)) {
+    counters_.signals_withheld.Add();
+    return SignalOutcome::kNoAnswer;
   }
   siginfo_t info;
   std::memset(&info, 0, sizeof info);
@@ -153,21 +170,17 @@ bool StackCapturer::TrySignal(int tid) {
   info.si_uid = getuid();
   info.si_value.sival_int = static_cast<int>(++ticket_);
   slot->process_id = info.si_pid;
-  slot->request.store(CaptureSlot::Request(ticket_, CaptureSlot::kRequested));
   // The last question before the signal: the thread may have gone to sleep where a signal would be noticed.
-  if (!OwnsSignal() || IsSignalBlocked(tid, signal_number_) || !MayBeInterrupted(tid)) {
-    slot->request.store(CaptureSlot::Request(ticket_, CaptureSlot::kIdle));
-    counters_.signals_withheld.Add();
-    return false;
-  }
+  if (!MayBeInterrupted(tid)) return SignalOutcome::kAsleep;
+  slot->request.store(CaptureSlot::Request(ticket_, CaptureSlot::kRequested));
   if (syscall(SYS_rt_tgsigqueueinfo, info.si_pid, tid, signal_number_, &info) != 0) {
     slot->request.store(CaptureSlot::Request(ticket_, CaptureSlot::kIdle));
-    return false;
+    return SignalOutcome::kNoAnswer;
   }
   counters_.signals_sent.Add();
-  if (AwaitAnswer()) return true;
+  if (AwaitAnswer()) return SignalOutcome::kAnswered;
   counters_.signal_timeouts.Add();
-  return false;
+  return SignalOutcome::kNoAnswer;
 }
 
 bool StackCapturer::AwaitAnswer() {
