@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <functional>
 #include <memory>
@@ -93,11 +94,14 @@ TEST_F(StackCapturerTest, ShowsAThreadInFsync) {
 
 // The program must not notice: no call that does not restart is ever interrupted.
 TEST_F(StackCapturerTest, NeverInterruptsASleepOrAPoll) {
+  constexpr int64_t kSleepMs = 3000;
   std::atomic<bool> interrupted{false};
   {
-    StalledThread sleeping([&](const StopFlag& stop) { testing::SleepInOneCall(stop, 500, &interrupted); });
-    StalledThread polling([&](const StopFlag& stop) { testing::PollInOneCall(stop, 500, &interrupted); });
-    for (int i = 0; i < 100; ++i) {
+    StalledThread sleeping(
+        [&](const StopFlag& stop) { testing::SleepInOneCall(stop, kSleepMs, &interrupted); });
+    StalledThread polling([&](const StopFlag& stop) { testing::PollInOneCall(stop, kSleepMs, &interrupted); });
+    auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(kSleepMs / 4);
+    for (int i = 0; i < 100 && std::chrono::steady_clock::now() < end; ++i) {
       Capture(sleeping.tid());
       EXPECT_GE(stack_->frame_count, 1u);
       Capture(polling.tid());
