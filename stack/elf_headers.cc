@@ -56,7 +56,6 @@ bool ReadElfHeaders(uint64_t base, ElfHeaders* headers) {
     uint64_t address = headers->load_bias + segments[i].p_vaddr;
     if (segments[i].p_type == PT_GNU_EH_FRAME) {
       headers->eh_frame_hdr = address;
-      headers->eh_frame_hdr_size_bytes = segments[i].p_memsz;
     } else if (segments[i].p_type == PT_NOTE && headers->build_id == 0) {
       FindBuildId(address, segments[i].p_memsz, headers);
     }

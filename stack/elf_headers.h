@@ -11,8 +11,7 @@ namespace lagwatch::stack {
 struct ElfHeaders {
   uint64_t load_bias = 0;
   uint64_t eh_frame_hdr = 0;  // address, 0 when there is none
-  uint64_t eh_frame_hdr_size_bytes = 0;
-  uint64_t build_id = 0;  // address, 0 when there is none
+  uint64_t build_id = 0;      // address, 0 when there is none
   size_t build_id_size_bytes = 0;
 };
 

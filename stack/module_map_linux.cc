@@ -156,7 +156,6 @@ uint32_t ModuleMap::FindOrAddModule(const Image& image) {
   module.inode = image.inode;
   module.load_bias = headers.load_bias;
   module.eh_frame_hdr = headers.eh_frame_hdr;
-  module.eh_frame_hdr_size_bytes = headers.eh_frame_hdr_size_bytes;
   module.end = 0;
   module.path_size = static_cast<uint16_t>(path.size());
   std::memcpy(module.path, path.data(), path.size());

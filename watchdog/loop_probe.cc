@@ -7,7 +7,7 @@ LoopProbe::Dispatch LoopProbe::Read() const {
   constexpr int kTries = 8;
   for (int i = 0; i < kTries; ++i) {
     Dispatch dispatch;
-    // Acquire, each: it pairs with BeginAt's stores and keeps the loads in this order.
+    // Acquire, each: it pairs with Begin's stores and keeps the loads in this order.
     dispatch.number = words_.begun.load(std::memory_order_acquire);
     dispatch.begin_ticks = words_.begin_ticks.load(std::memory_order_acquire);
     dispatch.tag = words_.tag.load(std::memory_order_acquire);

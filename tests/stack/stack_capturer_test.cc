@@ -99,7 +99,8 @@ TEST_F(StackCapturerTest, NeverInterruptsASleepOrAPoll) {
   {
     StalledThread sleeping(
         [&](const StopFlag& stop) { testing::SleepInOneCall(stop, kSleepMs, &interrupted); });
-    StalledThread polling([&](const StopFlag& stop) { testing::PollInOneCall(stop, kSleepMs, &interrupted); });
+    StalledThread polling(
+        [&](const StopFlag& stop) { testing::PollInOneCall(stop, kSleepMs, &interrupted); });
     auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(kSleepMs / 4);
     for (int i = 0; i < 100 && std::chrono::steady_clock::now() < end; ++i) {
       Capture(sleeping.tid());
