@@ -7,7 +7,7 @@
 
 #include "base/env.h"
 #include "sdk/default_paths.h"
-#include "stack/libunwind_unwinder.h"
+#include "stack/unwind/table_unwinder.h"
 
 namespace lagwatch::sdk {
 
@@ -43,9 +43,9 @@ base::Result<std::unique_ptr<Monitor>> Monitor::Start(const MonitorOptions& opti
   if (!spool.ok()) return spool.status();
   monitor->spool_ = std::move(spool).value();
 
-  auto unwinder = stack::CreateLibunwindUnwinder();
-  if (unwinder == nullptr) return base::Status(base::StatusCode::kInternal, "libunwind could not be set up");
-  auto capturer = stack::StackCapturer::Create(normal.capture, std::move(unwinder));
+  auto unwinder = stack::CreateTableUnwinder();
+  if (!unwinder.ok()) return unwinder.status();
+  auto capturer = stack::StackCapturer::Create(normal.capture, std::move(unwinder).value());
   if (!capturer.ok()) return capturer.status();
   monitor->capturer_ = std::move(capturer).value();
 

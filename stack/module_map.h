@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "stack/raw_stack.h"
+#include "stack/stack.h"
 
 namespace lagwatch::stack {
 
@@ -47,9 +48,16 @@ class ModuleMap {
   bool Refresh();
 
   // The index of the module whose code is at `address`, or kNoModule. Context: watchdog.
-  uint32_t FindCode(uint64_t address) const;
+  uint32_t FindCode(uint64_t address) const {
+    const CodeRange* range = FindRange(address);
+    return range == nullptr ? kNoModule : range->module;
+  }
+  // Whether there is code at `address`, in a module or made at run time. Context: watchdog.
+  bool IsCode(uint64_t address) const { return FindRange(address) != nullptr; }
   const Module& module(uint32_t index) const { return modules_[index]; }
   uint32_t module_count() const { return module_count_; }
+  // How much of it is code. Context: watchdog.
+  uint64_t CodeBytes(uint32_t index) const;
   // Where stacks may lie, ascending: private writable mappings. Valid until the next Refresh().
   std::span<const MemoryRegion> writable() const { return {writable_.get(), writable_count_}; }
   // Modules and ranges that did not fit.
@@ -59,7 +67,7 @@ class ModuleMap {
   struct CodeRange {
     uint64_t begin;
     uint64_t end;
-    uint32_t module;
+    uint32_t module;  // kNoModule: made at run time
   };
   struct Line;
   struct Image;
@@ -67,6 +75,7 @@ class ModuleMap {
   static bool ParseLine(std::string_view text, Line* line);
   void AddLine(const Line& line, Image* image);
   uint32_t FindOrAddModule(const Image& image);
+  const CodeRange* FindRange(uint64_t address) const;
 
   std::unique_ptr<Module[]> modules_;
   uint32_t module_count_ = 0;

@@ -118,22 +118,21 @@ void ModuleMap::AddLine(const Line& line, Image* image) {
   }
   bool is_vdso = line.path == "[vdso]";
   bool is_file = !line.path.empty() && line.path.front() == '/';
-  if (!is_vdso && !is_file) return;
-  if (is_vdso || line.file_offset == 0) {
+  if (is_vdso || (is_file && line.file_offset == 0)) {
     *image = {line.begin, line.inode, line.path, kNoModule};
-  } else if (image->inode != line.inode || image->path != line.path) {
+  } else if (is_file && (image->inode != line.inode || image->path != line.path)) {
     *image = {};
   }
-  if (!line.is_executable || image->base == 0) return;
+  if (!line.is_executable) return;
   if (code_count_ == kMaxRanges) {
     ++dropped_count_;
     return;
   }
-  if (image->module == kNoModule) image->module = FindOrAddModule(*image);
-  if (image->module == kNoModule) return;
-  Module& module = modules_[image->module];
-  module.end = std::max(module.end, line.end);
-  code_[code_count_++] = {line.begin, line.end, image->module};
+  bool is_module = (is_vdso || is_file) && image->base != 0;
+  if (is_module && image->module == kNoModule) image->module = FindOrAddModule(*image);
+  uint32_t index = is_module ? image->module : kNoModule;
+  code_[code_count_++] = {line.begin, line.end, index};
+  if (index != kNoModule) modules_[index].end = std::max(modules_[index].end, line.end);
 }
 
 uint32_t ModuleMap::FindOrAddModule(const Image& image) {
@@ -166,12 +165,20 @@ uint32_t ModuleMap::FindOrAddModule(const Image& image) {
   return module_count_++;
 }
 
-uint32_t ModuleMap::FindCode(uint64_t address) const {
+uint64_t ModuleMap::CodeBytes(uint32_t index) const {
+  uint64_t bytes = 0;
+  for (size_t i = 0; i < code_count_; ++i) {
+    if (code_[i].module == index) bytes += code_[i].end - code_[i].begin;
+  }
+  return bytes;
+}
+
+const ModuleMap::CodeRange* ModuleMap::FindRange(uint64_t address) const {
   const CodeRange* begin = code_.get();
   const CodeRange* end = begin + code_count_;
   const CodeRange* range =
       std::upper_bound(begin, end, address, [](uint64_t at, const CodeRange& item) { return at < item.end; });
-  return range != end && range->begin <= address ? range->module : kNoModule;
+  return range != end && range->begin <= address ? range : nullptr;
 }
 
 }  // namespace lagwatch::stack

@@ -14,12 +14,16 @@ inline constexpr size_t kMaxRawStackBytes = 256 * 1024;
 struct Registers {
 #if defined(__x86_64__)
   static constexpr int kCount = 17;
+  static constexpr int kFramePointer = 6;
   static constexpr int kStackPointer = 7;
   static constexpr int kProgramCounter = 16;
+  static constexpr int kReturnAddress = 16;  // unwind tables know it by this number
 #elif defined(__aarch64__)
   static constexpr int kCount = 33;
+  static constexpr int kFramePointer = 29;
   static constexpr int kStackPointer = 31;
   static constexpr int kProgramCounter = 32;
+  static constexpr int kReturnAddress = 30;
 #endif
   static constexpr uint64_t kAllKnown = (uint64_t{1} << kCount) - 1;
 

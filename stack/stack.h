@@ -29,7 +29,7 @@ struct Frame {
 
 enum class Completeness : uint8_t {
   kComplete,    // ends where the thread began
-  kCut,         // the outermost frames did not fit
+  kCut,         // the outermost part of the stack was not copied
   kIncomplete,  // unwinding could not go on: the outermost frames are missing
   kNone,        // the thread could not be captured
 };
@@ -37,6 +37,9 @@ enum class Completeness : uint8_t {
 struct Stack {
   uint32_t frame_count;
   Completeness completeness;
+  // Of a stack too deep to be kept whole, so many frames are left out before frames[gap_at]; 0 and 0 else.
+  uint32_t gap_at;
+  uint64_t gap_frame_count;
   Frame frames[kMaxFrames];  // innermost first
 
   std::span<const Frame> view() const { return {frames, frame_count}; }
@@ -44,10 +47,14 @@ struct Stack {
   void Clear() {
     frame_count = 0;
     completeness = Completeness::kNone;
+    gap_at = 0;
+    gap_frame_count = 0;
   }
   void CopyFrom(const Stack& other) {
     frame_count = other.frame_count;
     completeness = other.completeness;
+    gap_at = other.gap_at;
+    gap_frame_count = other.gap_frame_count;
     for (uint32_t i = 0; i < frame_count; ++i) frames[i] = other.frames[i];
   }
   // Equal for stacks that went through the same functions, wherever in them they were.

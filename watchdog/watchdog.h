@@ -3,14 +3,13 @@
 // tells the sink of each lag once per different stack.
 #pragma once
 
-#include <pthread.h>
-
 #include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
 
 #include "base/clock.h"
+#include "base/quiet_thread.h"
 #include "base/sleeper.h"
 #include "base/status.h"
 #include "base/ticks.h"
@@ -32,7 +31,7 @@ class Watchdog {
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
 
-  // Starts the thread: named "lagwatch", with every signal blocked. Context: background.
+  // Starts the thread, named "lagwatch". Context: background.
   base::Status Start();
   // Ends it. A lag that is over by now gets its end; one under way keeps its report without one. False when
   // the thread does not end in time, because a disk that it writes to hangs: then this object, and all that
@@ -49,7 +48,6 @@ class Watchdog {
   const WatchCounters& counters() const { return counters_; }
 
  private:
-  static void* Run(void* self);
   void RunRounds();
   // Looks at every loop; returns when the next round is due (CLOCK_MONOTONIC).
   int64_t RunRound();
@@ -67,9 +65,7 @@ class Watchdog {
   bool is_paused_ = false;  // the fork's
   base::Sleeper sleeper_;
   std::atomic<bool> stopping_{false};
-  std::atomic<bool> has_ended_{false};
-  bool is_running_ = false;
-  pthread_t thread_{};
+  base::QuietThread thread_;
 };
 
 }  // namespace lagwatch::watchdog

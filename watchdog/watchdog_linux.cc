@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <csignal>
 #include <ctime>
 
 #include "watchdog/watchdog.h"
@@ -12,7 +11,7 @@ constexpr size_t kStackBytes = 512 * 1024;
 constexpr int64_t kFirstCalibrationNs = 10 * base::kNsPerMs;
 constexpr timespec kShortPause{.tv_sec = 0, .tv_nsec = base::kNsPerMs};
 constexpr int kPauseTries = 100;
-constexpr int kStopTries = 3000;
+constexpr int64_t kStopTimeoutNs = 3 * base::kNsPerSecond;
 
 }  // namespace
 
@@ -31,31 +30,14 @@ Watchdog::Watchdog(const WatchOptions& options, LoopRegistry* registry, stack::S
 }
 
 base::Status Watchdog::Start() {
-  // The thread inherits a full mask, so no signal meant for the application ever lands on it.
-  sigset_t all;
-  sigset_t previous;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &previous);
-  pthread_attr_t attributes;
-  pthread_attr_init(&attributes);
-  pthread_attr_setstacksize(&attributes, kStackBytes);
-  int error = pthread_create(&thread_, &attributes, &Watchdog::Run, this);
-  pthread_attr_destroy(&attributes);
-  pthread_sigmask(SIG_SETMASK, &previous, nullptr);
-  if (error != 0) return base::IoError("cannot start the watchdog thread", error);
-  is_running_ = true;
-  return {};
+  return thread_.Start(
+      "lagwatch", kStackBytes, [](void* self) { static_cast<Watchdog*>(self)->RunRounds(); }, this);
 }
 
 bool Watchdog::TryStop() {
-  if (!is_running_) return true;
   stopping_.store(true);
   sleeper_.Wake();
-  for (int i = 0; i < kStopTries && !has_ended_.load(); ++i) nanosleep(&kShortPause, nullptr);
-  if (!has_ended_.load()) return false;
-  pthread_join(thread_, nullptr);
-  is_running_ = false;
-  return true;
+  return thread_.TryJoin(kStopTimeoutNs);
 }
 
 void Watchdog::PauseForFork() {
@@ -64,13 +46,6 @@ void Watchdog::PauseForFork() {
     nanosleep(&kShortPause, nullptr);
     is_paused_ = round_mutex_.try_lock();
   }
-}
-
-void* Watchdog::Run(void* self) {
-  pthread_setname_np(pthread_self(), "lagwatch");
-  static_cast<Watchdog*>(self)->RunRounds();
-  static_cast<Watchdog*>(self)->has_ended_.store(true);
-  return nullptr;
 }
 
 void Watchdog::RunRounds() {

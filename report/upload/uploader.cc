@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/upload/uploader.h"
 
-#include <pthread.h>
-#include <signal.h>
-
-#include <chrono>
 #include <random>
-#include <system_error>
 #include <utility>
 
 #include "base/clock.h"
@@ -40,38 +35,26 @@ Uploader::Uploader(SpoolSender* sender, Transport* transport) : sender_(sender),
 Uploader::~Uploader() { Stop(0); }
 
 base::Status Uploader::Start() {
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  // The new thread inherits the mask, so there is no moment at which it could take the program's signals.
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  base::Status status;
-  try {
-    thread_ = std::thread(&Uploader::Run, this);
-  } catch (const std::system_error& error) {
-    status = {base::StatusCode::kUnavailable, std::string("cannot start the upload thread: ") + error.what()};
-  }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return status;
+  constexpr size_t kStackBytes = 1 << 20;
+  return thread_.Start(
+      "lagwatch-upload", kStackBytes, [](void* self) { static_cast<Uploader*>(self)->Run(); }, this);
 }
 
 void Uploader::Stop(int64_t flush_deadline_ms) {
-  if (!thread_.joinable()) return;
+  if (!thread_.is_running()) return;
   stop_deadline_mono_ns_ = NowNs() + flush_deadline_ms * base::kNsPerMs;
   is_stopping_ = true;
   sleeper_.Wake();
-  done_.get_future().wait_for(std::chrono::milliseconds(flush_deadline_ms));
+  bool has_ended = thread_.TryJoin(flush_deadline_ms * base::kNsPerMs);
   transport_->Abort();
-  thread_.join();
+  while (!has_ended) has_ended = thread_.TryJoin(base::kNsPerSecond);
 }
 
 void Uploader::Run() {
-  pthread_setname_np(pthread_self(), "lagwatch-upload");
   UploadPacing pacing;
   int64_t not_before_mono_ns = 0;
   while (!is_stopping_) not_before_mono_ns = RunRound(&pacing);
   if (not_before_mono_ns <= stop_deadline_mono_ns_) DrainSpool(sender_, stop_deadline_mono_ns_);
-  done_.set_value();
 }
 
 int64_t Uploader::RunRound(UploadPacing* pacing) {

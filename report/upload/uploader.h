@@ -6,9 +6,8 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <future>
-#include <thread>
 
+#include "base/quiet_thread.h"
 #include "base/sleeper.h"
 #include "base/status.h"
 #include "report/upload/spool_sender.h"
@@ -30,8 +29,7 @@ class Uploader {
   Uploader(const Uploader&) = delete;
   Uploader& operator=(const Uploader&) = delete;
 
-  // Starts the thread "lagwatch-upload", with all signals blocked. At most once. Errors: kUnavailable when
-  // the system has no thread to give.
+  // Starts the thread "lagwatch-upload". At most once.
   base::Status Start();
   // Looks at the spool now rather than at the next second; a wait after a failure is not cut short.
   void Wake() { sleeper_.Wake(); }
@@ -49,8 +47,7 @@ class Uploader {
   base::Sleeper sleeper_;
   std::atomic<bool> is_stopping_{false};
   std::atomic<int64_t> stop_deadline_mono_ns_{0};
-  std::promise<void> done_;
-  std::thread thread_;
+  base::QuietThread thread_;
 };
 
 }  // namespace lagwatch::report

@@ -13,7 +13,7 @@
 #include <semaphore>
 #include <vector>
 
-#include "stack/libunwind_unwinder.h"
+#include "stack/unwind/table_unwinder.h"
 #include "tests/testing/process.h"
 #include "tests/testing/stalls.h"
 #include "tests/testing/temp_directory.h"
@@ -27,7 +27,7 @@ using testing::StopFlag;
 class StackCapturerTest : public ::testing::Test {
  protected:
   StackCapturerTest() {
-    auto capturer = StackCapturer::Create({}, CreateLibunwindUnwinder());
+    auto capturer = StackCapturer::Create({}, CreateTableUnwinder().value());
     EXPECT_TRUE(capturer.ok()) << capturer.status().message();
     capturer_ = std::move(capturer).value();
   }
@@ -248,7 +248,7 @@ TEST(StackCapturer, TakesAFreeSignalAndGivesItBack) {
   struct sigaction ignore {};
   ignore.sa_handler = SIG_IGN;
   sigaction(taken, &ignore, nullptr);
-  auto capturer = StackCapturer::Create({}, CreateLibunwindUnwinder());
+  auto capturer = StackCapturer::Create({}, CreateTableUnwinder().value());
   ASSERT_TRUE(capturer.ok());
   int used = (*capturer)->signal_number();
   EXPECT_NE(used, taken);
@@ -257,7 +257,7 @@ TEST(StackCapturer, TakesAFreeSignalAndGivesItBack) {
   sigaction(used, nullptr, &after);
   EXPECT_EQ(after.sa_handler, SIG_DFL);
 
-  EXPECT_FALSE(StackCapturer::Create({.signal_number = taken}, CreateLibunwindUnwinder()).ok());
+  EXPECT_FALSE(StackCapturer::Create({.signal_number = taken}, CreateTableUnwinder().value()).ok());
   signal(taken, SIG_DFL);
 }
 

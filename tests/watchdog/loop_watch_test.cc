@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "stack/libunwind_unwinder.h"
+#include "stack/unwind/table_unwinder.h"
 #include "tests/testing/stalls.h"
 #include "tests/watchdog/recording_sink.h"
 
@@ -27,7 +27,7 @@ class FakeClock final : public base::Clock {
 class LoopWatchTest : public ::testing::Test {
  protected:
   LoopWatchTest() {
-    capturer_ = stack::StackCapturer::Create({}, stack::CreateLibunwindUnwinder()).value().release();
+    capturer_ = stack::StackCapturer::Create({}, stack::CreateTableUnwinder().value()).value().release();
     owned_capturer_.reset(capturer_);
     tick_scale_.Anchor({0, 0});
     tick_scale_.Update({1000, 1000});

@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "base/proc_file.h"
-#include "stack/libunwind_unwinder.h"
+#include "stack/unwind/table_unwinder.h"
 #include "tests/testing/process.h"
 #include "tests/testing/stalls.h"
 #include "tests/watchdog/recording_sink.h"
@@ -36,7 +36,7 @@ class WatchdogTest : public ::testing::Test {
     options_.sample_interval_ns = 10 * kNsPerMs;
   }
   void Start() {
-    capturer_ = stack::StackCapturer::Create({}, stack::CreateLibunwindUnwinder()).value();
+    capturer_ = stack::StackCapturer::Create({}, stack::CreateTableUnwinder().value()).value();
     watchdog_ = std::make_unique<Watchdog>(options_, registry_.get(), capturer_.get(), &sink_);
     ASSERT_TRUE(watchdog_->Start().ok());
   }

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// A thread of lagwatch's own inside somebody else's program: it has a name, takes none of the program's
+// signals, and can be given up on when it hangs.
+#pragma once
+
+#include <pthread.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/status.h"
+
+namespace lagwatch::base {
+
+// Thread safety: one thread starts and joins.
+class QuietThread {
+ public:
+  QuietThread() = default;
+  QuietThread(const QuietThread&) = delete;
+  QuietThread& operator=(const QuietThread&) = delete;
+
+  // Runs `run(context)` on a new thread, named at most 15 characters. Context: background.
+  Status Start(const char* name, size_t stack_bytes, void (*run)(void*), void* context);
+  bool is_running() const { return is_running_; }
+  // Joins the thread, which must have been told to end. False when it did not end in time: then this object
+  // and all that the thread uses must be leaked. True when none was started. Context: background.
+  [[nodiscard]] bool TryJoin(int64_t timeout_ns);
+
+ private:
+  static void* Run(void* self);
+
+  const char* name_ = nullptr;
+  void (*run_)(void*) = nullptr;
+  void* context_ = nullptr;
+  std::atomic<bool> has_ended_{false};
+  bool is_running_ = false;
+  pthread_t thread_{};
+};
+
+}  // namespace lagwatch::base

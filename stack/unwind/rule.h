@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a frame's caller is found: the part of DWARF's call frame information (DWARF 5, section 6.4) that a
+// walk needs, which is where the frame begins (CFA), the caller's program counter and its frame pointer.
+// Context: any (plain data).
+#pragma once
+
+#include <cstdint>
+
+namespace lagwatch::stack {
+
+struct UnwindRule {
+  enum class Cfa : uint8_t {
+    kNone,          // nothing is known of this code
+    kStackPointer,  // the register's value plus cfa_offset
+    kFramePointer,
+    kRegister,    // `cfa_register`
+    kExpression,  // a DWARF expression, at cfa_offset in the module
+  };
+  // Where the caller's value of a register is.
+  enum class Saved : uint8_t {
+    kSame,        // still in the register
+    kAtCfa,       // in memory, at the CFA plus the offset
+    kExpression,  // in memory, where the DWARF expression at the offset in the module says
+    kUndefined,   // lost; for the return address: there is no caller
+  };
+
+  Cfa cfa = Cfa::kNone;
+  uint8_t cfa_register = 0;
+  Saved frame_pointer = Saved::kSame;
+  Saved return_address : 6 = Saved::kSame;
+  uint8_t is_signal_frame : 1 = 0;
+  uint8_t is_return_address_signed : 1 = 0;  // arm64 pointer authentication
+  int32_t cfa_offset = 0;
+  int32_t frame_pointer_offset = 0;
+  int32_t return_address_offset = 0;
+
+  bool operator==(const UnwindRule&) const = default;
+};
+static_assert(sizeof(UnwindRule) == 16);
+
+}  // namespace lagwatch::stack

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// The words of a caught thread's stack: out of the copy where they are in it, else, fault-proof, out of
+// memory as it is now (a signal handler's frames may lie on another stack). Context: watchdog; not
+// thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+#include "base/safe_memory.h"
+#include "stack/raw_stack.h"
+
+namespace lagwatch::stack {
+
+class StackMemory {
+ public:
+  // Borrows `raw`.
+  explicit StackMemory(const RawStack& raw)
+      : bytes_(raw.bytes), address_(raw.address), word_room_(raw.size_bytes), end_(raw.end) {
+    word_room_ = word_room_ < sizeof(uint64_t) ? 0 : word_room_ - sizeof(uint64_t) + 1;
+  }
+
+  bool ReadWord(uint64_t address, uint64_t* word) {
+    uint64_t at = address - address_;
+    if (at < word_room_) [[likely]] {
+      std::memcpy(word, bytes_ + at, sizeof *word);
+      return true;
+    }
+    return ReadElsewhere(address, word);
+  }
+  // A word of the live stack was asked for that did not fit into the copy.
+  bool has_left_copy() const { return has_left_copy_; }
+  // The end of the live stack.
+  uint64_t end() const { return end_; }
+
+ private:
+  [[gnu::noinline]] bool ReadElsewhere(uint64_t address, uint64_t* word) {
+    if (address >= address_ && address < end_) {
+      has_left_copy_ = true;
+      return false;
+    }
+    return base::ReadOwnValue(address, word);
+  }
+
+  const char* bytes_;
+  uint64_t address_;
+  uint64_t word_room_;  // words can begin at so many of the copy's bytes
+  uint64_t end_;
+  bool has_left_copy_ = false;
+};
+
+}  // namespace lagwatch::stack

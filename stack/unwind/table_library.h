@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// The compiled unwind tables of the modules that showed up in stacks. A thread of its own compiles them, so
+// that neither the application nor the watchdog waits for it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+#include "base/quiet_thread.h"
+#include "base/sleeper.h"
+#include "base/status.h"
+#include "stack/module_map.h"
+#include "stack/unwind/unwind_table.h"
+
+namespace lagwatch::stack {
+
+// Thread safety: Find and Request from the watchdog's thread; the rest from one thread at a time.
+// Invariant: a table is complete before its pointer is published, and lives as long as the library.
+class TableLibrary {
+ public:
+  TableLibrary();
+  // Context: background. TryStop() must have succeeded, or never have been needed.
+  ~TableLibrary();
+
+  base::Status Start();
+  // Ends the thread. False when it hangs: then the library must be leaked.
+  [[nodiscard]] bool TryStop();
+
+  // The table of the module with that index in the module map; null when it is not compiled (yet). Context:
+  // watchdog.
+  const UnwindTable* Find(uint32_t module_index) const {
+    return tables_[module_index].load(std::memory_order_acquire);  // pairs with the publishing store
+  }
+  // Has it compiled, once. Context: watchdog.
+  void Request(uint32_t module_index, const Module& module);
+
+  // Waits until all that was requested is compiled. Context: background.
+  void AwaitForTest() const;
+
+ private:
+  enum class State : uint8_t { kUnknown, kRequested, kDone };
+
+  static void Run(void* self);
+  void CompileRequested();
+  // The table of the same build, loaded somewhere else before; null when there is none.
+  const UnwindTable* FindSameBuild(uint32_t module_index) const;
+
+  std::unique_ptr<std::atomic<const UnwindTable*>[]> tables_;  // by index of the module
+  std::unique_ptr<std::atomic<State>[]> states_;
+  std::unique_ptr<Module[]> modules_;  // copies of those requested
+  std::atomic<bool> stopping_{false};
+  base::Sleeper sleeper_;
+  base::QuietThread thread_;
+};
+
+}  // namespace lagwatch::stack

@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stack/unwind/table_unwinder.h"
+
+#include "stack/page_cache.h"
+#include "stack/unwind/code_reader.h"
+#include "stack/unwind/eh_frame_search.h"
+#include "stack/unwind/expression.h"
+#include "stack/unwind/frame_list.h"
+#include "stack/unwind/frame_pointer_search.h"
+#include "stack/unwind/stack_memory.h"
+
+namespace lagwatch::stack {
+namespace {
+
+using Cfa = UnwindRule::Cfa;
+using Saved = UnwindRule::Saved;
+
+uint64_t Offset(int32_t offset) { return static_cast<uint64_t>(int64_t{offset}); }
+
+// A frame during the walk.
+struct Cursor {
+  uint64_t program_counter;
+  uint64_t stack_pointer;
+  uint64_t frame_pointer;
+  bool is_frame_pointer_known;
+  const Registers*
+      registers;  // of the innermost frame, and of one that a signal interrupted; null for callers
+
+  // A return address may be the first byte of the next function: a caller's rule is that of its call.
+  uint64_t lookup_address() const { return registers != nullptr ? program_counter : program_counter - 1; }
+
+  static Cursor At(const Registers& registers) {
+    return {registers.program_counter(), registers.stack_pointer(), registers.value[Registers::kFramePointer],
+            registers.is_known(Registers::kFramePointer), &registers};
+  }
+};
+
+enum class Step : uint8_t {
+  kToCaller,
+  kComplete,           // there is no caller: the thread began here
+  kIncomplete,         // the caller cannot be found
+  kNeedsFramePointer,  // it could, if the frame pointer were known
+};
+
+// Everything about one address of code that a walk asks for.
+struct alignas(64) CachedRule {
+  uint64_t address;  // 0: empty
+  uint64_t offset;
+  FoundRule found;
+  uint32_t module;
+};
+
+class TableUnwinder final : public Unwinder {
+ public:
+  explicit TableUnwinder(TableLibrary* tables) : tables_(tables), rules_(new CachedRule[kCachedRules]()) {}
+
+  void Unwind(const RawStack& raw, const ModuleMap& modules, Stack* stack) override {
+    modules_ = &modules;
+    StackMemory memory(raw);
+    CodeReader code(&pages_, modules_);
+    memory_ = &memory;
+    code_ = &code;
+    frames_.Begin(stack);
+    Cursor cursor = Cursor::At(raw.registers);
+    Step end = Walk(&cursor);
+    if (end == Step::kNeedsFramePointer) end = WalkByFramePointerSearch(cursor);
+    frames_.Finish();
+    stack->completeness = end == Step::kComplete   ? Completeness::kComplete
+                          : memory.has_left_copy() ? Completeness::kCut
+                                                   : Completeness::kIncomplete;
+  }
+
+  void OnModulesChanged() override {
+    pages_.Clear();
+    for (size_t i = 0; i < kCachedRules; ++i) rules_[i].address = 0;
+  }
+
+ private:
+  static constexpr size_t kCachedRules = 4096;
+  static constexpr uint64_t kMaxSteps = 1 << 20;  // more than the largest copy has room for
+
+  // Adds the frame of `cursor` and those of its callers, as far as they can be found. `cursor` is left at the
+  // outermost of them.
+  Step Walk(Cursor* cursor) {
+    for (uint64_t i = 0; i < kMaxSteps; ++i) {
+      const CachedRule& cached = Lookup(cursor->lookup_address());
+      if (!AddFrame(cached, *cursor)) return Step::kIncomplete;
+      Step step = StepFrom(cached, cursor);
+      if (step != Step::kToCaller) return step;
+    }
+    return Step::kIncomplete;
+  }
+
+  // `cursor` is at a frame that was added already.
+  Step WalkByFramePointerSearch(const Cursor& cursor) {
+    const CachedRule& cached = Lookup(cursor.lookup_address());
+    const uint64_t frame_count = frames_.count();
+    if (frame_count > FrameList::kInnermost || cached.module == kNoModule) return Step::kIncomplete;
+    const CachedRule own = cached;  // the walk may replace what is cached
+    uint64_t function_start = modules_->module(own.module).load_bias + own.found.function_offset;
+    FramePointerSearch search(cursor.stack_pointer, function_start, own.found.rule, memory_, code_);
+    auto walk_from = [&](uint64_t frame_pointer) {
+      frames_.RewindTo(frame_count);
+      Cursor trial = cursor;
+      trial.frame_pointer = frame_pointer;
+      trial.is_frame_pointer_known = true;
+      Step step = StepFrom(own, &trial);
+      return step == Step::kToCaller ? Walk(&trial) : step;
+    };
+    uint64_t by_prologue = 0;
+    uint64_t candidate;
+    while (search.Next(&candidate)) {
+      Step end = walk_from(candidate);
+      if (end == Step::kComplete || memory_->has_left_copy()) return end;
+      if (search.proof() == FramePointerSearch::Proof::kPrologue) by_prologue = candidate;
+    }
+    // Right in any case, even if something further out is in the way of a proof.
+    if (by_prologue != 0) return walk_from(by_prologue);
+    frames_.RewindTo(frame_count);
+    return Step::kIncomplete;
+  }
+
+  const CachedRule& Lookup(uint64_t address) {
+    CachedRule& cached = rules_[address * 0x9e3779b97f4a7c15 >> 52];
+    static_assert(kCachedRules == 1 << (64 - 52));
+    if (cached.address != address) [[unlikely]]
+      Fill(address, &cached);
+    return cached;
+  }
+
+  [[gnu::noinline]] void Fill(uint64_t address, CachedRule* cached) {
+    *cached = CachedRule{address, address, FoundRule{}, modules_->FindCode(address)};
+    if (cached->module == kNoModule) return;
+    const Module& module = modules_->module(cached->module);
+    cached->offset = address - module.load_bias;
+    const UnwindTable* table = tables_->Find(cached->module);
+    bool is_found = table != nullptr ? table->Find(cached->offset, &cached->found)
+                                     : search_.Find(module, cached->offset, &pages_, &cached->found);
+    if (table == nullptr) tables_->Request(cached->module, module);
+    if (!is_found) cached->found = FoundRule{};
+  }
+
+  // False when there is no code, where only a damaged stack can lead. Code of no module is told as one frame,
+  // however many there are of it.
+  bool AddFrame(const CachedRule& cached, const Cursor& cursor) {
+    if (cached.module == kNoModule) [[unlikely]] {
+      if (cursor.registers == nullptr && !modules_->IsCode(cached.address)) return false;
+      if (frames_.count() != 0 && frames_.last().module == kNoModule) return true;
+    }
+    *frames_.Add() = {cached.module, cached.offset, cached.found.function_offset};
+    return true;
+  }
+
+  Step StepFrom(const CachedRule& cached, Cursor* cursor) {
+    const UnwindRule& rule = cached.found.rule;
+    uint64_t cfa;
+    if (rule.cfa == Cfa::kStackPointer) [[likely]] {
+      cfa = cursor->stack_pointer + Offset(rule.cfa_offset);
+    } else if (rule.cfa == Cfa::kFramePointer) {
+      if (!cursor->is_frame_pointer_known) return Step::kNeedsFramePointer;
+      cfa = cursor->frame_pointer + Offset(rule.cfa_offset);
+    } else if (rule.cfa == Cfa::kNone) {
+      return StepWithoutRule(cached, cursor);
+    } else if (rule.is_signal_frame || !FindCfa(cached, *cursor, &cfa)) {
+      return rule.is_signal_frame ? StepOverSignal(cursor) : Step::kIncomplete;
+    }
+    if (rule.is_signal_frame) [[unlikely]]
+      return StepOverSignal(cursor);
+
+    uint64_t return_address;
+    if (rule.return_address == Saved::kAtCfa) [[likely]] {
+      if (!memory_->ReadWord(cfa + Offset(rule.return_address_offset), &return_address))
+        return Step::kIncomplete;
+    } else if (rule.return_address == Saved::kUndefined) {
+      return Step::kComplete;
+    } else if (!FindReturnAddress(cached, *cursor, cfa, &return_address)) {
+      return Step::kIncomplete;
+    }
+    if (rule.frame_pointer != Saved::kSame) FindFramePointer(cached, cfa, cursor);
+    return GoToCaller(return_address, cfa, rule.cfa == Cfa::kExpression, cursor);
+  }
+
+  Step GoToCaller(uint64_t return_address, uint64_t cfa, bool may_change_stack, Cursor* cursor) {
+    bool is_outward = cfa > cursor->stack_pointer ||
+                      (kHasLinkRegister && cursor->registers != nullptr && cfa == cursor->stack_pointer);
+    cursor->program_counter = StripSignature(return_address);
+    if (cursor->program_counter == 0) return Step::kComplete;
+    if (!is_outward && !may_change_stack) return Step::kIncomplete;
+    cursor->stack_pointer = cfa;
+    cursor->registers = nullptr;
+    return Step::kToCaller;
+  }
+
+  bool FindReturnAddress(const CachedRule& cached, const Cursor& cursor, uint64_t cfa,
+                         uint64_t* return_address) {
+    const UnwindRule& rule = cached.found.rule;
+    if (rule.return_address == Saved::kSame) return ReadLinkRegister(cursor, return_address);
+    uint64_t address;
+    return Evaluate(cached, rule.return_address_offset, &cfa, cursor, &address) &&
+           memory_->ReadWord(address, return_address);
+  }
+
+  static bool ReadLinkRegister(const Cursor& cursor, uint64_t* return_address) {
+    if (!kHasLinkRegister || cursor.registers == nullptr ||
+        !cursor.registers->is_known(Registers::kReturnAddress)) {
+      return false;
+    }
+    *return_address = cursor.registers->value[Registers::kReturnAddress];
+    return true;
+  }
+
+  void FindFramePointer(const CachedRule& cached, uint64_t cfa, Cursor* cursor) {
+    const UnwindRule& rule = cached.found.rule;
+    uint64_t address = cfa + Offset(rule.frame_pointer_offset);
+    bool is_saved = rule.frame_pointer == Saved::kAtCfa ||
+                    (rule.frame_pointer == Saved::kExpression &&
+                     Evaluate(cached, rule.frame_pointer_offset, &cfa, *cursor, &address));
+    cursor->is_frame_pointer_known = is_saved && memory_->ReadWord(address, &cursor->frame_pointer);
+  }
+
+  [[gnu::noinline]] bool FindCfa(const CachedRule& cached, const Cursor& cursor, uint64_t* cfa) {
+    const UnwindRule& rule = cached.found.rule;
+    if (rule.cfa == Cfa::kExpression) return Evaluate(cached, rule.cfa_offset, nullptr, cursor, cfa);
+    if (cursor.registers == nullptr || !cursor.registers->is_known(rule.cfa_register)) return false;
+    *cfa = cursor.registers->value[rule.cfa_register] + Offset(rule.cfa_offset);
+    return true;
+  }
+
+  // The expression lies in the module's memory, after its length.
+  [[gnu::noinline]] bool Evaluate(const CachedRule& cached, int32_t expression_offset,
+                                  const uint64_t* initial, const Cursor& cursor, uint64_t* result) {
+    struct Input final : ExpressionInput {
+      Input(const Cursor& at, StackMemory* stack) : cursor(at), memory(stack) {}
+      bool ReadRegister(uint64_t number, uint64_t* value) override {
+        if (number == Registers::kStackPointer) {
+          *value = cursor.stack_pointer;
+        } else if (number == Registers::kProgramCounter) {
+          *value = cursor.program_counter;
+        } else if (number == Registers::kFramePointer) {
+          *value = cursor.frame_pointer;
+          return cursor.is_frame_pointer_known;
+        } else if (cursor.registers != nullptr && cursor.registers->is_known(static_cast<int>(number))) {
+          *value = cursor.registers->value[number];
+        } else {
+          return false;
+        }
+        return true;
+      }
+      bool ReadWord(uint64_t address, uint64_t* word) override { return memory->ReadWord(address, word); }
+
+      const Cursor& cursor;
+      StackMemory* memory;
+    };
+    char bytes[256];
+    uint64_t address = modules_->module(cached.module).load_bias + Offset(expression_offset);
+    ByteCursor block({bytes, base::ReadOwnMemory(address, bytes, sizeof bytes), address});
+    ByteView expression = block.Take(block.Uleb());
+    Input input(cursor, memory_);
+    return block.ok() && EvaluateExpression(expression, initial, &input, result);
+  }
+
+  [[gnu::noinline]] Step StepOverSignal(Cursor* cursor) {
+    unsigned char code[kMaxCodeBytes];
+    if (!code_->Read(cursor->program_counter, code) || !IsSignalReturn(code)) return Step::kIncomplete;
+    interrupted_.known_mask = Registers::kAllKnown;
+    for (int i = 0; i < Registers::kCount; ++i) {
+      if (!memory_->ReadWord(cursor->stack_pointer + SignalFrameOffset(i), &interrupted_.value[i])) {
+        return Step::kIncomplete;
+      }
+    }
+    *cursor = Cursor::At(interrupted_);
+    return modules_->IsCode(cursor->program_counter) ? Step::kToCaller : Step::kIncomplete;
+  }
+
+  // Hand-written assembly, just-in-time compiled code, or a jump into nowhere.
+  [[gnu::noinline]] Step StepWithoutRule(const CachedRule& cached, Cursor* cursor) {
+    unsigned char code[kMaxCodeBytes];
+    bool is_code = code_->Read(cursor->program_counter, code);
+    if (is_code && IsSignalReturn(code)) return StepOverSignal(cursor);
+    if (cursor->registers != nullptr) {
+      FrameProgress progress = is_code ? ProgressAt(code) : FrameProgress::kNothingSaved;
+      if (progress == FrameProgress::kReturnSavedBelow)
+        return StepByFrameRecord(cursor->stack_pointer, cursor);
+      bool may_be_leaf = progress == FrameProgress::kNothingSaved || cached.module != kNoModule;
+      if (may_be_leaf && StepFromLeaf(cursor)) return Step::kToCaller;
+    }
+    if (!cursor->is_frame_pointer_known) return Step::kIncomplete;
+    if (cursor->frame_pointer == 0) return Step::kComplete;
+    return StepByFrameRecord(cursor->frame_pointer, cursor);
+  }
+
+  // Out of a function that saved nothing yet, or never does.
+  bool StepFromLeaf(Cursor* cursor) {
+    uint64_t return_address;
+    uint64_t cfa = cursor->stack_pointer;
+    if (!kHasLinkRegister) {
+      if (!memory_->ReadWord(cfa, &return_address)) return false;
+      cfa += sizeof return_address;
+    } else if (!ReadLinkRegister(*cursor, &return_address)) {
+      return false;
+    }
+    return code_->IsReturnAddress(StripSignature(return_address)) &&
+           GoToCaller(return_address, cfa, false, cursor) == Step::kToCaller;
+  }
+
+  // A frame record is {the caller's frame pointer, return address}.
+  Step StepByFrameRecord(uint64_t record, Cursor* cursor) {
+    uint64_t saved;
+    uint64_t return_address;
+    if (record < cursor->stack_pointer || record % sizeof saved != 0 || !memory_->ReadWord(record, &saved) ||
+        !memory_->ReadWord(record + sizeof saved, &return_address)) {
+      return Step::kIncomplete;
+    }
+    if (return_address != 0 && !code_->IsReturnAddress(StripSignature(return_address)))
+      return Step::kIncomplete;
+    cursor->frame_pointer = saved;
+    cursor->is_frame_pointer_known = true;
+    return GoToCaller(return_address, record + 2 * sizeof saved, false, cursor);
+  }
+
+  TableLibrary* tables_;
+  PageCache pages_;
+  EhFrameSearch search_;
+  std::unique_ptr<CachedRule[]> rules_;  // direct-mapped by address
+  FrameList frames_;
+  Registers interrupted_{};  // by the signal whose frame was stepped over last
+  // Of the stack being unwound.
+  const ModuleMap* modules_ = nullptr;
+  StackMemory* memory_ = nullptr;
+  const CodeReader* code_ = nullptr;
+};
+
+class SelfContainedUnwinder final : public Unwinder {
+ public:
+  static base::Result<std::unique_ptr<Unwinder>> Create() {
+    std::unique_ptr<SelfContainedUnwinder> unwinder(new SelfContainedUnwinder);
+    if (base::Status status = unwinder->tables_->Start(); !status.ok()) return status;
+    return std::unique_ptr<Unwinder>(std::move(unwinder));
+  }
+  ~SelfContainedUnwinder() override {
+    if (!tables_->TryStop()) static_cast<void>(tables_.release());
+  }
+  void Unwind(const RawStack& raw, const ModuleMap& modules, Stack* stack) override {
+    unwinder_.Unwind(raw, modules, stack);
+  }
+  void OnModulesChanged() override { unwinder_.OnModulesChanged(); }
+
+ private:
+  SelfContainedUnwinder() = default;
+
+  std::unique_ptr<TableLibrary> tables_{new TableLibrary};
+  TableUnwinder unwinder_{tables_.get()};
+};
+
+}  // namespace
+
+base::Result<std::unique_ptr<Unwinder>> CreateTableUnwinder() { return SelfContainedUnwinder::Create(); }
+
+std::unique_ptr<Unwinder> CreateTableUnwinder(TableLibrary* tables) {
+  return std::make_unique<TableUnwinder>(tables);
+}
+
+}  // namespace lagwatch::stack

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// lagwatch's own unwinder: rules from compiled tables, or from .eh_frame in memory until these are ready,
+// through a cache; then frame pointers. See docs/design/unwinding.md.
+#pragma once
+
+#include <memory>
+
+#include "base/status.h"
+#include "stack/unwind/table_library.h"
+#include "stack/unwinder.h"
+
+namespace lagwatch::stack {
+
+// Starts a background thread that compiles the tables of the modules that appear. Errors: kUnavailable when
+// there is no such thread to be had. Context: background.
+base::Result<std::unique_ptr<Unwinder>> CreateTableUnwinder();
+
+// Without tables of its own making: `tables` is borrowed. For tests and benchmarks. Context: background.
+std::unique_ptr<Unwinder> CreateTableUnwinder(TableLibrary* tables);
+
+}  // namespace lagwatch::stack
