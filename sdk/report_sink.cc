@@ -120,7 +120,8 @@ uint32_t ReportSink::EncodeStack(const stack::Stack& stack, const stack::ModuleM
     const stack::Frame& frame = stack.frames[i];
     frames[i] = {EncodedModule(frame.module, modules, encoder), frame.offset, frame.function_offset};
   }
-  return encoder->AddStack({frames.data(), stack.frame_count}, ToReport(stack.completeness));
+  return encoder->AddStack({frames.data(), stack.frame_count}, ToReport(stack.completeness),
+                           {stack.gap_at, stack.gap_frame_count});
 }
 
 uint32_t ReportSink::EncodedModule(uint32_t module, const stack::ModuleMap& modules,

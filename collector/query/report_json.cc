@@ -37,12 +37,14 @@ class StackWriter {
   Json Frames(const report::Stack& stack) {
     Json frames = Json::array();
     for (const report::Frame& frame : stack.frames) {
+      bool is_after_gap = stack.gap_frames != 0 && frames.size() == stack.gap_at;
       static const report::Module kNoModule;
       const report::Module& module = frame.module == 0 ? kNoModule : report_.modules[frame.module - 1];
       frames.push_back({{"module", module.path},
                         {"build_id", HexBytes(module.build_id)},
                         {"offset", HexNumber(frame.offset)},
                         {"function", names_.NameOf(frame).text}});
+      if (is_after_gap) frames.back()["left_out_before"] = stack.gap_frames;
     }
     return frames;
   }

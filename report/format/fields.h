@@ -40,7 +40,14 @@ enum class ReportField : pbf_tag_type {
   kThreadsDropped = 25,
 };
 enum class ModuleField : pbf_tag_type { kPath = 1, kBuildId = 2, kLoadBias = 3 };
-enum class StackField : pbf_tag_type { kModule = 1, kOffset = 2, kFunctionOffset = 3, kCompleteness = 4 };
+enum class StackField : pbf_tag_type {
+  kModule = 1,
+  kOffset = 2,
+  kFunctionOffset = 3,
+  kCompleteness = 4,
+  kGapAt = 5,
+  kGapFrames = 6,
+};
 enum class SampleField : pbf_tag_type { kAgeNs = 1, kStack = 2 };
 enum class ThreadField : pbf_tag_type { kTid = 1, kName = 2, kState = 3, kStack = 4, kCpuNs = 5 };
 enum class CpuField : pbf_tag_type { kWindowNs = 1, kThreadNs = 2, kProcessNs = 3 };

@@ -32,6 +32,9 @@ struct Frame {
 struct Stack {
   std::vector<Frame> frames;  // innermost first
   Completeness completeness = Completeness::kComplete;
+  // So many frames are left out before frames[gap_at]; none when 0.
+  uint32_t gap_at = 0;
+  uint64_t gap_frames = 0;
 };
 
 struct Sample {

@@ -68,6 +68,12 @@ Stack ReadStack(pbf_message<StackField> message) {
       case StackField::kCompleteness:
         stack.completeness = static_cast<Completeness>(message.get_enum());
         break;
+      case StackField::kGapAt:
+        stack.gap_at = message.get_uint32();
+        break;
+      case StackField::kGapFrames:
+        stack.gap_frames = message.get_uint64();
+        break;
       default:
         message.skip();
     }
@@ -248,6 +254,7 @@ void CheckReferences(const Report& report) {
     for (const Frame& frame : stack.frames) {
       if (frame.module > report.modules.size()) throw SchemaError{"a frame names a module that is not there"};
     }
+    if (stack.gap_at > stack.frames.size()) throw SchemaError{"a stack's gap is outside of it"};
   }
   for (const Sample& sample : report.samples) {
     if (sample.stack >= report.stacks.size()) throw SchemaError{"a sample names a stack that is not there"};

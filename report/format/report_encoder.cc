@@ -27,8 +27,9 @@ void AddPacked(FixedWriter* stack, StackField field, std::span<const EncodedFram
   for (const EncodedFrame& frame : frames) packed.add_element(select(frame));
 }
 
-uint64_t HashOf(std::span<const EncodedFrame> frames, Completeness completeness) {
+uint64_t HashOf(std::span<const EncodedFrame> frames, Completeness completeness, StackGap gap) {
   uint64_t hash = base::HashWord(static_cast<uint64_t>(completeness), base::kFnvOffsetBasis);
+  hash = base::HashWord(gap.frame_count, hash);
   for (const EncodedFrame& frame : frames) {
     hash = base::HashWord(frame.offset, base::HashWord(frame.module, hash));
   }
@@ -72,8 +73,9 @@ uint32_t ReportEncoder::AddModule(std::string_view path, std::string_view build_
   return module_count_++;
 }
 
-uint32_t ReportEncoder::AddStack(std::span<const EncodedFrame> frames, Completeness completeness) {
-  uint64_t hash = HashOf(frames, completeness);
+uint32_t ReportEncoder::AddStack(std::span<const EncodedFrame> frames, Completeness completeness,
+                                 StackGap gap) {
+  uint64_t hash = HashOf(frames, completeness, gap);
   auto known_end = stack_hashes_.begin() + stack_count_;
   if (auto known = std::find(stack_hashes_.begin(), known_end, hash); known != known_end) {
     return static_cast<uint32_t>(known - stack_hashes_.begin());
@@ -88,6 +90,10 @@ uint32_t ReportEncoder::AddStack(std::span<const EncodedFrame> frames, Completen
   AddPacked(&stack, StackField::kFunctionOffset, frames,
             [](const EncodedFrame& frame) { return frame.function_offset; });
   stack.add_enum(Number(StackField::kCompleteness), static_cast<int32_t>(completeness));
+  if (gap.frame_count != 0) {
+    stack.add_uint32(Number(StackField::kGapAt), gap.at);
+    stack.add_uint64(Number(StackField::kGapFrames), gap.frame_count);
+  }
   stack_hashes_[stack_count_] = hash;
   return stack_count_++;
 }

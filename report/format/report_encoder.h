@@ -53,6 +53,11 @@ struct EncodedFrame {
   uint64_t offset;
   uint64_t function_offset;
 };
+// So many frames are left out before the one with index `at`.
+struct StackGap {
+  uint32_t at = 0;
+  uint64_t frame_count = 0;
+};
 inline constexpr uint32_t kNoModule = UINT32_MAX;
 inline constexpr uint32_t kNoStack = UINT32_MAX;
 
@@ -75,7 +80,7 @@ class ReportEncoder {
   // Returns the module's index. The caller adds each module once.
   uint32_t AddModule(std::string_view path, std::string_view build_id, uint64_t load_bias);
   // Returns the stack's index, or kNoStack when a report can hold no more distinct stacks.
-  uint32_t AddStack(std::span<const EncodedFrame> frames, Completeness completeness);
+  uint32_t AddStack(std::span<const EncodedFrame> frames, Completeness completeness, StackGap gap = {});
   void AddSample(int64_t age_ns, uint32_t stack);
   void SetExpensiveStack(uint32_t stack);
   void AddThread(const ThreadFields& thread);

@@ -69,6 +69,8 @@ TEST(ReportFormat, StacksKeepTheirFramesAndReferences) {
   EXPECT_EQ(waiting.frames[1].symbol_offset(), 0x42u);
   EXPECT_EQ(waiting.frames[2].module, 0u);
   EXPECT_EQ(waiting.frames[2].offset, 0xdeadu);
+  EXPECT_EQ(waiting.gap_at, 2u);
+  EXPECT_EQ(waiting.gap_frames, 9744u);
   ASSERT_EQ(report->samples.size(), 2u);
   EXPECT_EQ(report->samples[0].stack, 1u);
   EXPECT_EQ(report->samples[1].age_ns, 1'000u);

@@ -66,7 +66,7 @@ inline void EncodeFullReport(report::ReportEncoder* encoder) {
   const report::EncodedFrame waiting[] = {
       {library, 0x1234, 0x1200}, {program, 0x42, 0}, {report::kNoModule, 0xdead, 0}};
   const report::EncodedFrame running[] = {{program, 0x99, 0x90}};
-  uint32_t wait_stack = encoder->AddStack(waiting, report::Completeness::kIncomplete);
+  uint32_t wait_stack = encoder->AddStack(waiting, report::Completeness::kIncomplete, {2, 9744});
   uint32_t run_stack = encoder->AddStack(running, report::Completeness::kComplete);
   encoder->AddSample(50'000'000, run_stack);
   encoder->AddSample(1'000, wait_stack);

@@ -64,6 +64,8 @@ constexpr char kExpectedBatch[] = R"(reports {
     function_offset: 0
     function_offset: 0
     completeness: INCOMPLETE
+    gap_at: 2
+    gap_frames: 9744
   }
   stacks {
     module: 1

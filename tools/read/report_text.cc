@@ -45,6 +45,8 @@ std::string FileName(const std::string& path) { return path.substr(path.rfind('/
 std::string StackLines(const Json& stack, const std::string& completeness, const std::string& indent) {
   std::string lines;
   for (const Json& frame : stack) {
+    if (auto gap = frame.find("left_out_before"); gap != frame.end())
+      lines += indent + "… (" + gap->dump() + " frames left out)\n";
     std::string function = Text(frame, "function");
     std::string place = FileName(Text(frame, "module")) + "+" + Text(frame, "offset");
     lines +=

@@ -81,6 +81,16 @@ TEST(ReportText, AReportHasHeaderStackTimelineAndThreads) {
                 "    Work  (editor+0x6010)\n");
 }
 
+TEST(ReportText, FramesLeftOutOfADeepStackAreCounted) {
+  SampleReport report;
+  auto source = SourceOf(EncodeBatch({report.Encode()}));
+  Json json = source->Get("/v1/reports/" + base::ToString(report.header.id), {}).value();
+  json["expensive_stack"][2]["left_out_before"] = 9744;
+  EXPECT_THAT(ReportText(json), HasSubstr("  Caller  (editor+0x2010)\n"
+                                          "  … (9744 frames left out)\n"
+                                          "  Loop  (editor+0x3010)\n"));
+}
+
 TEST(ReportText, DamagedSpoolsAreRefusedOnlyWhenNothingIsLeft) {
   auto load = [](const std::string&) -> base::Result<std::string> { return EncodeBatch({"no report"}); };
   EXPECT_FALSE(OpenSpool("/no/such/directory", load).ok());

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stack/unwind/unwind_table.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "stack/module_map.h"
+#include "stack/raw_stack.h"
+#include "stack/unwind/eh_frame_search.h"
+
+namespace lagwatch::stack {
+namespace {
+
+using Cfa = UnwindRule::Cfa;
+using Saved = UnwindRule::Saved;
+
+const std::atomic<bool> g_never_stop{false};
+
+class UnwindTableTest : public ::testing::Test {
+ protected:
+  UnwindTableTest() { modules_.Refresh(); }
+
+  // The index of the loaded module whose path holds `part`.
+  uint32_t Find(std::string_view part) const {
+    for (uint32_t i = 0; i < modules_.module_count(); ++i) {
+      if (modules_.module(i).path_view().find(part) != std::string_view::npos) return i;
+    }
+    return kNoModule;
+  }
+
+  ModuleMap modules_;
+};
+
+// A row of `readelf --debug-dump=frames-interp`, in the columns that a walk needs.
+struct ReadelfRow {
+  uint64_t offset = 0;
+  std::string cfa;
+  std::string frame_pointer = "u";
+  std::string return_address = "u";
+};
+
+std::vector<ReadelfRow> AskReadelf(const std::string& path) {
+  std::vector<ReadelfRow> rows;
+  FILE* pipe = popen(("readelf --wide --debug-dump=frames-interp '" + path + "' 2>/dev/null").c_str(), "r");
+  char line[4096];
+  std::vector<std::string> columns;
+  bool is_in_function = false;
+  while (pipe != nullptr && fgets(line, sizeof line, pipe) != nullptr) {
+    std::istringstream words(line);
+    std::vector<std::string> cells{std::istream_iterator<std::string>(words), {}};
+    if (cells.size() > 3 && (cells[3] == "FDE" || cells[3] == "CIE")) is_in_function = cells[3] == "FDE";
+    if (cells.size() < 2 || !is_in_function) continue;
+    if (cells[0] == "LOC") {
+      columns = cells;
+    } else if (cells.size() == columns.size() && cells[0].size() == 16) {
+      ReadelfRow row{std::stoull(cells[0], nullptr, 16), cells[1]};
+      for (size_t i = 2; i < cells.size(); ++i) {
+        if (columns[i] == "rbp" || columns[i] == "x29") row.frame_pointer = cells[i];
+        if (columns[i] == "ra") row.return_address = cells[i];
+      }
+      rows.push_back(row);
+    }
+  }
+  if (pipe != nullptr) pclose(pipe);
+  return rows;
+}
+
+// As readelf writes it.
+std::string CfaText(const UnwindRule& rule) {
+  static const char* const kNames[] = {"rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp", "r8",
+                                       "r9",  "r10", "r11", "r12", "r13", "r14", "r15", "rip"};
+  std::string offset = "+" + std::to_string(rule.cfa_offset);
+  switch (rule.cfa) {
+    case Cfa::kStackPointer:
+      return "rsp" + offset;
+    case Cfa::kFramePointer:
+      return "rbp" + offset;
+    case Cfa::kRegister:
+      return kNames[rule.cfa_register] + offset;
+    case Cfa::kExpression:
+      return "exp";
+    default:
+      return "none";
+  }
+}
+
+std::string SavedText(Saved where, int32_t offset) {
+  switch (where) {
+    case Saved::kAtCfa:
+      return "c" + std::string(offset < 0 ? "" : "+") + std::to_string(offset);
+    case Saved::kExpression:
+      return "exp";
+    default:
+      return "u";
+  }
+}
+
+#if defined(__x86_64__)
+// The oracle is binutils' reading of the same table, row by row.
+TEST_F(UnwindTableTest, AgreesWithReadelfOnEveryRow) {
+  for (const char* library : {"/libc.so.6", "/libstdc++.so.6"}) {
+    uint32_t index = Find(library);
+    if (index == kNoModule) continue;  // linked statically
+    const Module& module = modules_.module(index);
+    UnwindTable table;
+    ASSERT_TRUE(table.Compile(module, {}, g_never_stop)) << library;
+    auto rows = AskReadelf(std::string(module.path_view()));
+    ASSERT_GT(rows.size(), 10'000u) << library;
+    int differences = 0;
+    for (const ReadelfRow& row : rows) {
+      FoundRule found;
+      table.Find(row.offset, &found);
+      std::string ours = CfaText(found.rule) + " " +
+                         SavedText(found.rule.frame_pointer, found.rule.frame_pointer_offset) + " " +
+                         SavedText(found.rule.return_address, found.rule.return_address_offset);
+      std::string theirs = row.cfa + " " + row.frame_pointer + " " + row.return_address;
+      if (ours == theirs || ++differences > 10) continue;
+      ADD_FAILURE() << library << "+0x" << std::hex << row.offset << ": " << ours << ", readelf: " << theirs;
+    }
+    EXPECT_EQ(differences, 0) << "of " << rows.size();
+    EXPECT_EQ(table.dropped_count(), 0u);
+  }
+}
+#endif
+
+// The two ways to a rule are one: the table, and the search in memory that is used until there is one.
+TEST_F(UnwindTableTest, AgreesWithTheSearchInMemory) {
+  EhFrameSearch search;
+  PageCache pages;
+  size_t compared = 0;
+  for (uint32_t i = 0; i < modules_.module_count(); ++i) {
+    const Module& module = modules_.module(i);
+    UnwindTable table;
+    if (!table.Compile(module, {}, g_never_stop)) continue;
+    uint64_t step = std::max<uint64_t>(modules_.CodeBytes(i) / 2000, 1);
+    for (uint64_t offset = 1; offset < module.end - module.load_bias; offset += step) {
+      FoundRule by_table;
+      FoundRule by_search;
+      bool has_rule = table.Find(offset, &by_table);
+      ASSERT_EQ(search.Find(module, offset, &pages, &by_search), has_rule) << module.path << " " << offset;
+      if (!has_rule) continue;
+      ASSERT_EQ(by_table.rule, by_search.rule) << module.path << " " << offset;
+      ASSERT_EQ(by_table.function_offset, by_search.function_offset) << module.path << " " << offset;
+      ++compared;
+    }
+  }
+  EXPECT_GT(compared, 1'000u);
+}
+
+TEST_F(UnwindTableTest, SaysNothingOfAPlaceBetweenFunctionsOrOutside) {
+  UnwindTable table;
+  ASSERT_TRUE(table.Compile(modules_.module(0), {}, g_never_stop));
+  FoundRule found;
+  EXPECT_FALSE(table.Find(0, &found));
+  EXPECT_FALSE(table.Find(UINT32_MAX, &found));
+  EXPECT_FALSE(table.Find(UINT64_MAX, &found));
+}
+
+TEST_F(UnwindTableTest, StopsWhenToldTo) {
+  std::atomic<bool> stop{true};
+  UnwindTable table;
+  EXPECT_FALSE(table.Compile(modules_.module(0), {}, stop));
+}
+
+TEST(UnwindTable, AModuleWithoutTablesOrWithDamagedOnesHasNone) {
+  Module module{};
+  UnwindTable table;
+  EXPECT_FALSE(table.Compile(module, {}, g_never_stop));
+  // Headers that lead nowhere, and into rubbish.
+  alignas(8) unsigned char header[64] = {1, 0x1b, 0x03, 0x3b, 0x10, 0, 0, 0, 1, 0, 0, 0};
+  std::memset(header + 16, 0xa5, sizeof header - 16);
+  module.eh_frame_hdr = reinterpret_cast<uint64_t>(header);
+  EXPECT_FALSE(table.Compile(module, {}, g_never_stop));
+  module.eh_frame_hdr = 4096;
+  EXPECT_FALSE(table.Compile(module, {}, g_never_stop));
+  EhFrameSearch search;
+  PageCache pages;
+  FoundRule found;
+  EXPECT_FALSE(search.Find(module, 100, &pages, &found));
+}
+
+}  // namespace
+}  // namespace lagwatch::stack
