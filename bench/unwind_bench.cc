@@ -31,11 +31,11 @@
 #include "base/clock.h"
 #include "base/safe_memory.h"
 #include "bench/libunwind_local.h"
-#include "stack/libunwind_unwinder.h"
 #include "stack/local_symbols.h"
 #include "stack/signal/context.h"
 #include "stack/unwind/table_unwinder.h"
 #include "stack/unwind/unwind_table.h"
+#include "tests/testing/libunwind_unwinder.h"
 
 namespace {
 

@@ -1,14 +1,18 @@
 # Debian's packages, as imported targets. scripts/bootstrap installs them.
 find_package(Threads REQUIRED)
+
+if(LAGWATCH_CAPTURE_ONLY)
+  # Cross-built: GoogleTest comes as Debian's sources.
+  set(INSTALL_GTEST OFF)
+  add_subdirectory(/usr/src/googletest ${PROJECT_BINARY_DIR}/googletest EXCLUDE_FROM_ALL SYSTEM)
+  return()
+endif()
+
 find_package(PkgConfig REQUIRED)
 find_package(ZLIB REQUIRED)
 find_package(OpenSSL REQUIRED)
 find_package(CURL REQUIRED)
 find_path(PROTOZERO_INCLUDE_DIR protozero/pbf_writer.hpp REQUIRED)
-
-# libunwind's remote variant, for stacks that were copied. Its name holds the processor's.
-set(LAGWATCH_UNWIND_LIBRARY unwind-${CMAKE_SYSTEM_PROCESSOR})
-find_library(LIBUNWIND_REMOTE ${LAGWATCH_UNWIND_LIBRARY} REQUIRED)
 
 if(LAGWATCH_BUILD_COLLECTOR)
   find_package(Boost 1.74 REQUIRED)
@@ -20,4 +24,6 @@ if(LAGWATCH_BUILD_COLLECTOR)
 endif()
 if(LAGWATCH_DEVELOPER_MODE)
   find_package(GTest REQUIRED)
+  # What our unwinder is compared with: its remote variant, for stacks that were copied. Its name holds the processor's.
+  find_library(LIBUNWIND_REMOTE unwind-${CMAKE_SYSTEM_PROCESSOR} REQUIRED)
 endif()

@@ -39,7 +39,7 @@ LIBRARIES = {
     "boost/": ["collector/http"],
     "curl/": ["report/upload", "tools/read"],
     "libiberty/": ["collector/symbols"],
-    "libunwind.h": ["stack/libunwind_unwinder.cc"],
+    "libunwind.h": ["bench", "tests"],
     "nlohmann/": ["collector/query", "collector/store", "tools/read"],
     "openssl/": ["collector/http"],
     "protozero/": ["report/format"],

@@ -42,7 +42,7 @@ TEST(BlockedThread, RestartsOnlyWhereTheManualSaysSo) {
   EXPECT_FALSE(futex(FUTEX_WAIT, 0x1000));
   EXPECT_FALSE(futex(FUTEX_WAKE, 0));
   for (int64_t number :
-       {SYS_poll, SYS_epoll_wait, SYS_nanosleep, SYS_clock_nanosleep, SYS_read, SYS_select}) {
+       {SYS_ppoll, SYS_epoll_pwait, SYS_nanosleep, SYS_clock_nanosleep, SYS_read, SYS_pselect6}) {
     EXPECT_FALSE((BlockedThread{number, {}, 0, 0}.RestartsAfterSignal())) << number;
   }
 }

@@ -5,7 +5,9 @@
 
 #include <cstdio>
 #include <cstring>
+#include <iterator>
 #include <memory>
+#include <set>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -37,6 +39,14 @@ class UnwindTableTest : public ::testing::Test {
   ModuleMap modules_;
 };
 
+std::string RegisterName(int number) {
+  static const char* const kNames[] = {"rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp", "r8",
+                                       "r9",  "r10", "r11", "r12", "r13", "r14", "r15", "rip"};
+  constexpr bool kIsX86 = Registers::kCount == std::size(kNames);
+  if (kIsX86) return kNames[number];
+  return number == Registers::kStackPointer ? "sp" : "x" + std::to_string(number);
+}
+
 // A row of `readelf --debug-dump=frames-interp`, in the columns that a walk needs.
 struct ReadelfRow {
   uint64_t offset = 0;
@@ -51,17 +61,23 @@ std::vector<ReadelfRow> AskReadelf(const std::string& path) {
   char line[4096];
   std::vector<std::string> columns;
   bool is_in_function = false;
+  std::set<std::string> foreign;  // common entries whose functions return by another register: glibc has one
   while (pipe != nullptr && fgets(line, sizeof line, pipe) != nullptr) {
     std::istringstream words(line);
     std::vector<std::string> cells{std::istream_iterator<std::string>(words), {}};
-    if (cells.size() > 3 && (cells[3] == "FDE" || cells[3] == "CIE")) is_in_function = cells[3] == "FDE";
+    if (cells.size() > 4 && (cells[3] == "FDE" || cells[3] == "CIE")) {
+      bool is_foreign =
+          cells[3] == "CIE" && cells.back() != "ra=" + std::to_string(Registers::kReturnAddress);
+      if (is_foreign) foreign.insert("cie=" + cells[0]);
+      is_in_function = cells[3] == "FDE" && foreign.count(cells[4]) == 0;
+    }
     if (cells.size() < 2 || !is_in_function) continue;
     if (cells[0] == "LOC") {
       columns = cells;
     } else if (cells.size() == columns.size() && cells[0].size() == 16) {
       ReadelfRow row{std::stoull(cells[0], nullptr, 16), cells[1]};
       for (size_t i = 2; i < cells.size(); ++i) {
-        if (columns[i] == "rbp" || columns[i] == "x29") row.frame_pointer = cells[i];
+        if (columns[i] == RegisterName(Registers::kFramePointer)) row.frame_pointer = cells[i];
         if (columns[i] == "ra") row.return_address = cells[i];
       }
       rows.push_back(row);
@@ -73,16 +89,14 @@ std::vector<ReadelfRow> AskReadelf(const std::string& path) {
 
 // As readelf writes it.
 std::string CfaText(const UnwindRule& rule) {
-  static const char* const kNames[] = {"rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp", "r8",
-                                       "r9",  "r10", "r11", "r12", "r13", "r14", "r15", "rip"};
   std::string offset = "+" + std::to_string(rule.cfa_offset);
   switch (rule.cfa) {
     case Cfa::kStackPointer:
-      return "rsp" + offset;
+      return RegisterName(Registers::kStackPointer) + offset;
     case Cfa::kFramePointer:
-      return "rbp" + offset;
+      return RegisterName(Registers::kFramePointer) + offset;
     case Cfa::kRegister:
-      return kNames[rule.cfa_register] + offset;
+      return RegisterName(rule.cfa_register) + offset;
     case Cfa::kExpression:
       return "exp";
     default:
@@ -101,7 +115,6 @@ std::string SavedText(Saved where, int32_t offset) {
   }
 }
 
-#if defined(__x86_64__)
 // The oracle is binutils' reading of the same table, row by row.
 TEST_F(UnwindTableTest, AgreesWithReadelfOnEveryRow) {
   for (const char* library : {"/libc.so.6", "/libstdc++.so.6"}) {
@@ -119,7 +132,10 @@ TEST_F(UnwindTableTest, AgreesWithReadelfOnEveryRow) {
       std::string ours = CfaText(found.rule) + " " +
                          SavedText(found.rule.frame_pointer, found.rule.frame_pointer_offset) + " " +
                          SavedText(found.rule.return_address, found.rule.return_address_offset);
-      std::string theirs = row.cfa + " " + row.frame_pointer + " " + row.return_address;
+      auto said = [](const std::string& cell) {
+        return cell == "s" ? "u" : cell;
+      };  // the same value: not saved
+      std::string theirs = row.cfa + " " + said(row.frame_pointer) + " " + said(row.return_address);
       if (ours == theirs || ++differences > 10) continue;
       ADD_FAILURE() << library << "+0x" << std::hex << row.offset << ": " << ours << ", readelf: " << theirs;
     }
@@ -127,7 +143,6 @@ TEST_F(UnwindTableTest, AgreesWithReadelfOnEveryRow) {
     EXPECT_EQ(table.dropped_count(), 0u);
   }
 }
-#endif
 
 // The two ways to a rule are one: the table, and the search in memory that is used until there is one.
 TEST_F(UnwindTableTest, AgreesWithTheSearchInMemory) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "stack/libunwind_unwinder.h"
+#include "tests/testing/libunwind_unwinder.h"
 
 #include <libunwind.h>
 
