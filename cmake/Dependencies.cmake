@@ -10,6 +10,10 @@ find_path(PROTOZERO_INCLUDE_DIR protozero/pbf_writer.hpp REQUIRED)
 set(LAGWATCH_UNWIND_LIBRARY unwind-${CMAKE_SYSTEM_PROCESSOR})
 find_library(LIBUNWIND_REMOTE ${LAGWATCH_UNWIND_LIBRARY} REQUIRED)
 
+# Decompression of ELF sections. Static, because they come along into programs that may not have the shared ones.
+find_library(LIBLZMA_STATIC liblzma.a REQUIRED)
+find_library(ZLIB_STATIC libz.a REQUIRED)
+
 if(LAGWATCH_BUILD_COLLECTOR)
   find_package(Boost 1.74 REQUIRED)
   find_package(SQLite3 REQUIRED)
