@@ -19,17 +19,16 @@ enum class Step { kMore, kDone, kFailed };
 template <typename Decode>
 std::optional<std::string> CollectPieces(Decode decode) {
   std::string text;
-  for (Step step = Step::kMore; step == Step::kMore;) {
+  while (text.size() < kMaxDecompressedBytes) {
     size_t filled = text.size();
-    size_t piece_bytes = std::min(kPieceBytes, kMaxDecompressedBytes - filled);
-    if (piece_bytes == 0) return std::nullopt;
-    text.resize(filled + piece_bytes);
+    text.resize(filled + kPieceBytes);
     size_t unused_bytes = 0;
-    step = decode(text.data() + filled, piece_bytes, &unused_bytes);
+    Step step = decode(text.data() + filled, kPieceBytes, &unused_bytes);
     text.resize(text.size() - unused_bytes);
-    if (step == Step::kFailed) return std::nullopt;
+    if (step == Step::kFailed) break;
+    if (step == Step::kDone && text.size() < kMaxDecompressedBytes) return text;
   }
-  return text;
+  return std::nullopt;
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compressed parts of ELF files. The input may be hostile: what is damaged, cut, or would be larger than
+// Compressed parts of ELF files. The input may be hostile: what is damaged, cut, or would reach
 // kMaxDecompressedBytes is refused, and memory grows with what comes out, not with what the input promises.
 // Context: background. Thread-safe.
 #pragma once
