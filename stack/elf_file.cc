@@ -118,9 +118,11 @@ std::string ElfFile::BuildId() const {
 std::optional<ElfSection> ElfFile::ReadSection(std::string_view name) const {
   auto names = ReadSectionAt(names_section_);
   if (!names) return std::nullopt;
+  std::string wanted(name);
+  wanted.push_back('\0');
   auto found = std::find_if(sections_.begin(), sections_.end(), [&](const Elf64_Shdr& section) {
-    // The string's own NUL ends the last name, if nothing else does.
-    return section.sh_name < names->bytes.size() && names->bytes.c_str() + section.sh_name == name;
+    return section.sh_name < names->bytes.size() &&
+           names->bytes.compare(section.sh_name, wanted.size(), wanted) == 0;
   });
   return ReadSectionAt(found - sections_.begin());
 }
