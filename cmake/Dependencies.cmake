@@ -14,6 +14,10 @@ find_package(OpenSSL REQUIRED)
 find_package(CURL REQUIRED)
 find_path(PROTOZERO_INCLUDE_DIR protozero/pbf_writer.hpp REQUIRED)
 
+# Decompression of ELF sections. Static, because they come along into programs that may not have the shared ones.
+find_library(LIBLZMA_STATIC liblzma.a REQUIRED)
+find_library(ZLIB_STATIC libz.a REQUIRED)
+
 if(LAGWATCH_BUILD_COLLECTOR)
   find_package(Boost 1.74 REQUIRED)
   find_package(SQLite3 REQUIRED)

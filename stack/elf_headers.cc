@@ -8,30 +8,15 @@
 #include <cstring>
 
 #include "base/safe_memory.h"
+#include "stack/build_id_note.h"
 
 namespace lagwatch::stack {
 namespace {
 
 constexpr size_t kMaxProgramHeaders = 64;
 
-void FindBuildId(uint64_t notes, uint64_t size_bytes, ElfHeaders* headers) {
-  uint64_t end = notes + size_bytes;
-  auto aligned = [](uint64_t size) { return (size + 3) & ~uint64_t{3}; };
-  while (notes + sizeof(ElfW(Nhdr)) <= end) {
-    ElfW(Nhdr) note;
-    char name[4];
-    if (!base::ReadOwnValue(notes, &note)) return;
-    uint64_t name_address = notes + sizeof note;
-    uint64_t description = name_address + aligned(note.n_namesz);
-    if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == sizeof name &&
-        base::ReadOwnValue(name_address, &name) && std::memcmp(name, "GNU", sizeof name) == 0 &&
-        description + note.n_descsz <= end) {
-      headers->build_id = description;
-      headers->build_id_size_bytes = note.n_descsz;
-      return;
-    }
-    notes = description + aligned(note.n_descsz);
-  }
+bool ReadMemory(uint64_t address, void* destination, size_t size_bytes) {
+  return base::ReadOwnMemory(address, destination, size_bytes) == size_bytes;
 }
 
 }  // namespace
@@ -43,10 +28,7 @@ bool ReadElfHeaders(uint64_t base, ElfHeaders* headers) {
   if (elf.e_phentsize != sizeof(ElfW(Phdr))) return false;
   ElfW(Phdr) segments[kMaxProgramHeaders];
   size_t count = std::min<size_t>(elf.e_phnum, kMaxProgramHeaders);
-  if (base::ReadOwnMemory(base + elf.e_phoff, segments, count * sizeof segments[0]) !=
-      count * sizeof segments[0]) {
-    return false;
-  }
+  if (!ReadMemory(base + elf.e_phoff, segments, count * sizeof segments[0])) return false;
   const auto* first_load =
       std::find_if(segments, segments + count, [](const auto& segment) { return segment.p_type == PT_LOAD; });
   if (first_load == segments + count) return false;
@@ -57,7 +39,10 @@ bool ReadElfHeaders(uint64_t base, ElfHeaders* headers) {
     if (segments[i].p_type == PT_GNU_EH_FRAME) {
       headers->eh_frame_hdr = address;
     } else if (segments[i].p_type == PT_NOTE && headers->build_id == 0) {
-      FindBuildId(address, segments[i].p_memsz, headers);
+      auto note = FindBuildIdNote(address, segments[i].p_memsz, ReadMemory);
+      if (!note) continue;
+      headers->build_id = note->place;
+      headers->build_id_size_bytes = note->size_bytes;
     }
   }
   return true;

@@ -2,38 +2,19 @@
 #include "stack/local_symbols.h"
 
 #include <elf.h>
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 #include <tuple>
-#include <utility>
+
+#include "stack/elf_file.h"
 
 namespace lagwatch::stack {
 namespace {
 
-constexpr uint64_t kMaxSectionBytes = 256 << 20;
 constexpr size_t kMaxNameBytes = 4096;
 constexpr size_t kMaxTables = 64;
 constexpr size_t kMaxTableBytes = 64 << 20;
-
-constexpr unsigned char kHostByteOrder =
-    std::endian::native == std::endian::little ? ELFDATA2LSB : ELFDATA2MSB;
-
-// "/usr/lib/debug/.build-id/ab/cdef….debug"
-std::string DebugFilePath(std::string_view build_id) {
-  constexpr char kHexDigits[] = "0123456789abcdef";
-  std::string path = "/usr/lib/debug/.build-id/";
-  for (size_t i = 0; i < build_id.size(); ++i) {
-    if (i == 1) path += '/';
-    path += kHexDigits[static_cast<unsigned char>(build_id[i]) >> 4];
-    path += kHexDigits[build_id[i] & 0x0f];
-  }
-  return path + ".debug";
-}
 
 uint8_t RankOf(const Elf64_Sym& symbol) {
   constexpr uint8_t kSizeUnknown = 3;  // any with a size comes first
@@ -55,119 +36,34 @@ bool IsDefinedFunction(const Elf64_Sym& symbol) {
 
 }  // namespace
 
-// An ELF file with a section table, of this machine's word size and byte order.
-class ElfFile {
- public:
-  static std::optional<ElfFile> Open(const std::string& path) {
-    ElfFile file;
-    // O_NONBLOCK, because a path in a spool of another program's may name a pipe.
-    file.fd_ = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    struct stat status {};
-    if (file.fd_ < 0 || fstat(file.fd_, &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
-    file.size_bytes_ = static_cast<uint64_t>(status.st_size);
-    if (!file.ReadSections()) return std::nullopt;
-    return file;
-  }
-  ElfFile(ElfFile&& other) noexcept
-      : fd_(std::exchange(other.fd_, -1)),
-        size_bytes_(other.size_bytes_),
-        sections_(std::move(other.sections_)) {}
-  ElfFile& operator=(ElfFile&&) = delete;
-  ~ElfFile() {
-    if (fd_ >= 0) close(fd_);
-  }
-
-  // Raw bytes; empty when it has none.
-  std::string BuildId() const {
-    for (const Elf64_Shdr& section : sections_) {
-      std::string notes;
-      if (section.sh_type != SHT_NOTE || !ReadSection(section, &notes)) continue;
-      if (std::string id = BuildIdIn(notes); !id.empty()) return id;
-    }
-    return {};
-  }
-
-  // Fills `table` from the section of `section_type`; false when there is none that can be read.
-  bool ReadFunctions(uint32_t section_type, FunctionTable* table) const {
-    for (const Elf64_Shdr& section : sections_) {
-      std::string symbols;
-      if (section.sh_type != section_type || section.sh_link >= sections_.size()) continue;
-      const Elf64_Shdr& names = sections_[section.sh_link];
-      if (!ReadSection(section, &symbols) || !ReadSection(names, &table->names_)) continue;
-      for (size_t at = 0; at + sizeof(Elf64_Sym) <= symbols.size(); at += sizeof(Elf64_Sym)) {
-        Elf64_Sym symbol;
-        std::memcpy(&symbol, symbols.data() + at, sizeof symbol);
-        bool has_name = symbol.st_name != 0 && symbol.st_name < table->names_.size();
-        if (!has_name || !IsDefinedFunction(symbol)) continue;
-        uint64_t end = symbol.st_value + std::min(symbol.st_size, UINT64_MAX - symbol.st_value);
-        table->functions_.push_back({symbol.st_value, end, end, symbol.st_name, RankOf(symbol)});
-      }
-      table->Sort();
-      return true;
-    }
-    return false;
-  }
-
- private:
-  ElfFile() = default;
-
-  bool ReadSections() {
-    Elf64_Ehdr header;
-    if (!ReadAt(0, &header, sizeof header)) return false;
-    bool is_native = std::memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 &&
-                     header.e_ident[EI_CLASS] == ELFCLASS64 && header.e_ident[EI_DATA] == kHostByteOrder &&
-                     header.e_shentsize == sizeof(Elf64_Shdr);
-    if (!is_native) return false;
-    sections_.resize(header.e_shnum);
-    return ReadAt(header.e_shoff, sections_.data(), sections_.size() * sizeof sections_[0]);
-  }
-
-  bool ReadSection(const Elf64_Shdr& section, std::string* content) const {
-    uint64_t limit_bytes = std::min(size_bytes_, kMaxSectionBytes);
-    if (section.sh_type == SHT_NOBITS || section.sh_size > limit_bytes) return false;
-    content->resize(section.sh_size);
-    return ReadAt(section.sh_offset, content->data(), content->size());
-  }
-
-  bool ReadAt(uint64_t offset, void* destination, size_t size_bytes) const {
-    if (offset > size_bytes_ || size_bytes > size_bytes_ - offset) return false;
-    ssize_t got = pread(fd_, destination, size_bytes, static_cast<off_t>(offset));
-    return got >= 0 && static_cast<size_t>(got) == size_bytes;
-  }
-
-  static std::string BuildIdIn(std::string_view notes) {
-    auto padded = [](uint64_t size) { return (size + 3) & ~uint64_t{3}; };
-    Elf64_Nhdr note;
-    while (notes.size() >= sizeof note) {
-      std::memcpy(&note, notes.data(), sizeof note);
-      notes.remove_prefix(sizeof note);
-      uint64_t description = padded(note.n_namesz);
-      if (description + note.n_descsz > notes.size()) break;
-      bool is_build_id =
-          note.n_type == NT_GNU_BUILD_ID && notes.substr(0, note.n_namesz) == std::string_view("GNU", 4);
-      if (is_build_id) return std::string(notes.substr(description, note.n_descsz));
-      notes.remove_prefix(std::min<uint64_t>(description + padded(note.n_descsz), notes.size()));
-    }
-    return {};
-  }
-
-  int fd_ = -1;
-  uint64_t size_bytes_ = 0;
-  std::vector<Elf64_Shdr> sections_;
-};
-
 FunctionTable FunctionTable::Load(const std::string& module_path, std::string_view build_id) {
   FunctionTable table;
-  auto module = ElfFile::Open(module_path);
-  if (!module || module->BuildId() != build_id) return table;
-  if (module->ReadFunctions(SHT_SYMTAB, &table)) return table;
-  if (!build_id.empty()) {
-    auto debug_file = ElfFile::Open(DebugFilePath(build_id));
-    bool is_its_own = debug_file && debug_file->BuildId() == build_id;
-    if (is_its_own && debug_file->ReadFunctions(SHT_SYMTAB, &table)) return table;
+  auto module = ElfFile::OpenBuild(module_path, build_id);
+  bool is_complete = table.Add(module, SHT_SYMTAB) || table.Add(ElfFile::OpenDebugFile(build_id), SHT_SYMTAB);
+  if (module && !is_complete) {
+    table.Add(module, SHT_DYNSYM);
+    table.Add(module->OpenMiniDebugInfo(), SHT_SYMTAB);
   }
-  module->ReadFunctions(SHT_DYNSYM, &table);
+  table.Sort();
   return table;
+}
+
+bool FunctionTable::Add(const std::optional<ElfFile>& file, uint32_t section_type) {
+  auto symbols = file ? file->ReadSection(section_type) : std::nullopt;
+  auto names = symbols ? file->ReadSectionAt(symbols->link) : std::nullopt;
+  if (!names) return false;
+  auto first_name = static_cast<uint32_t>(names_.size());
+  for (size_t at = 0; at + sizeof(Elf64_Sym) <= symbols->bytes.size(); at += sizeof(Elf64_Sym)) {
+    Elf64_Sym symbol;
+    std::memcpy(&symbol, symbols->bytes.data() + at, sizeof symbol);
+    bool has_name = symbol.st_name != 0 && symbol.st_name < names->bytes.size();
+    if (!has_name || !IsDefinedFunction(symbol)) continue;
+    uint64_t end = symbol.st_value + std::min(symbol.st_size, UINT64_MAX - symbol.st_value);
+    functions_.push_back({symbol.st_value, end, end, first_name + symbol.st_name, RankOf(symbol)});
+  }
+  // The last name ends here, even if the file forgot to say so.
+  names_.append(names->bytes).push_back('\0');
+  return true;
 }
 
 std::string_view FunctionTable::NameOf(const Function& function) const {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of functions from the symbol tables of the files on this machine: .symtab of the module, of its
-// separate debug file under /usr/lib/debug/.build-id, else .dynsym. The files are read, not mapped, and not a
-// byte of them is trusted: one that shrinks or is damaged yields no name, never a fault.
+// Names of functions from the symbol tables of the files on this machine: .symtab of the module, or of its
+// separate debug file under /usr/lib/debug/.build-id, else .dynsym and the mini debug information together.
+// A file that shrinks or is damaged yields no name, never a fault.
 // Context: background. Not thread-safe.
 #pragma once
 
@@ -15,6 +15,8 @@
 
 namespace lagwatch::stack {
 
+class ElfFile;
+
 // The functions of one module, for looking up by offset.
 class FunctionTable {
  public:
@@ -27,7 +29,6 @@ class FunctionTable {
   size_t size_bytes() const { return functions_.size() * sizeof functions_[0] + names_.size(); }
 
  private:
-  friend class ElfFile;
   struct Function {
     uint64_t begin;
     uint64_t end;    // equal to begin when the size is not known
@@ -36,11 +37,13 @@ class FunctionTable {
     uint8_t rank;    // of equals the lowest is taken
   };
 
-  std::string_view NameOf(const Function& function) const;
+  // Appends the functions of the symbol table of `section_type`; false when it cannot be read.
+  bool Add(const std::optional<ElfFile>& file, uint32_t section_type);
   void Sort();
+  std::string_view NameOf(const Function& function) const;
 
   std::vector<Function> functions_;  // ascending
-  std::string names_;                // the string table: names end with NUL
+  std::string names_;                // the string tables: names end with NUL
 };
 
 class LocalSymbols {

@@ -40,12 +40,13 @@ LIBRARIES = {
     "curl/": ["report/upload", "tools/read"],
     "libiberty/": ["collector/symbols"],
     "libunwind.h": ["bench", "tests"],
+    "lzma.h": ["stack/decompress.cc"],
     "nlohmann/": ["collector/query", "collector/store", "tools/read"],
     "openssl/": ["collector/http"],
     "protozero/": ["report/format"],
     "spdlog/": ["collector/http", "collector/main.cc"],
     "sqlite3.h": ["collector/store"],
-    "zlib.h": ["collector/ingest", "report/upload"],
+    "zlib.h": ["collector/ingest", "report/upload", "stack/decompress.cc"],
 }
 # The system's own headers that lie in folders.
 SYSTEM_FOLDERS = ("arpa/", "asm/", "linux/", "net/", "netinet/", "sys/")

@@ -18,13 +18,22 @@ bool IsIdentifierByte(char byte) {
          byte == '_' || byte == '$';
 }
 
-// ".part.0" and the like, as often as they were added.
+// What compilers add to a function's name for a copy or a part of it; most of them number it besides.
+constexpr std::array<std::string_view, 10> kCloneSuffixes = {".constprop", ".isra",       ".part", ".cold",
+                                                             ".lto_priv",  ".localalias", ".llvm", ".clone",
+                                                             ".simdclone", ".__uniq"};
+
+// Suffixes are taken off the end, so that a name which only begins like one of them, "a.partition", keeps it.
 std::string_view WithoutCloneSuffixes(std::string_view symbol) {
-  constexpr std::array<std::string_view, 6> kSuffixes = {".constprop", ".isra",     ".part",
-                                                         ".cold",      ".lto_priv", ".llvm"};
-  size_t end = symbol.size();
-  for (std::string_view suffix : kSuffixes) end = std::min(end, symbol.find(suffix));
-  return end == 0 ? symbol : symbol.substr(0, end);
+  for (;;) {
+    size_t end = symbol.find_last_not_of("0123456789");
+    bool is_numbered = end != std::string_view::npos && end + 1 < symbol.size() && symbol[end] == '.';
+    std::string_view word = is_numbered ? symbol.substr(0, end) : symbol;
+    auto suffix = std::find_if(kCloneSuffixes.begin(), kCloneSuffixes.end(),
+                               [&](std::string_view each) { return word.ends_with(each); });
+    if (suffix == kCloneSuffixes.end() || suffix->size() == word.size()) return symbol;
+    symbol = word.substr(0, word.size() - suffix->size());
+  }
 }
 
 // A short mangled name may stand for gigabytes of text, so it is taken piece by piece and given up past a
@@ -50,6 +59,15 @@ std::string Demangle(const std::string& symbol) {
   return is_good ? demangled.text : symbol;
 }
 
+// Tags stand wherever a tagged function or type is named, in template arguments too.
+std::string WithoutAbiTags(std::string text) {
+  constexpr std::string_view kTag = "[abi:";
+  for (size_t tag = 0; (tag = text.find(kTag, tag)) != std::string::npos;) {
+    text.erase(tag, std::min(text.find(']', tag), text.size() - 1) + 1 - tag);
+  }
+  return text;
+}
+
 // Walks over a demangled function once, keeping what belongs to its name.
 class NameShortener {
  public:
@@ -62,9 +80,6 @@ class NameShortener {
         case '{':
           Keep(EndOfGroup(at_));
           break;
-        case '[':
-          at_ = EndOfGroup(at_);
-          break;  // [abi:cxx11]
         case '(':
           if (Follows("(anonymous namespace)")) {
             Keep(EndOfGroup(at_));
@@ -167,7 +182,7 @@ class NameShortener {
 std::string ReadableFunctionName(std::string_view symbol) {
   std::string_view plain = WithoutCloneSuffixes(symbol);
   std::string name = Demangle(std::string(plain));
-  if (name != plain) name = NameShortener(name).Shorten();
+  if (name != plain) name = NameShortener(WithoutAbiTags(std::move(name))).Shorten();
   if (name.size() > kMaxFunctionNameBytes) name.resize(kMaxFunctionNameBytes);
   return name;
 }

@@ -8,8 +8,9 @@
 namespace lagwatch::collector {
 
 // Demangles a name of a symbol table and leaves out what does not tell functions apart for a reader: the
-// compiler's clone suffixes (.constprop.0, .cold), the parameter list, the qualifiers after it, ABI tags and
-// the return type of a template function. Template arguments, `(anonymous namespace)::`, `operator()` and
+// compiler's clone suffixes (.constprop.0, .cold, .llvm.77), the parameter list, the qualifiers after it, ABI
+// tags and the return type of a template function. Template arguments, `(anonymous namespace)::`,
+// `operator()` and
 // `{lambda(int)#1}` stay. A name that is not mangled, or not well, comes back as it is. At most
 // kMaxFunctionNameBytes long.
 std::string ReadableFunctionName(std::string_view symbol);

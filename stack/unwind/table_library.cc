@@ -14,8 +14,9 @@ constexpr int64_t kNeverNs = 365 * 86400 * base::kNsPerSecond;
 
 }  // namespace
 
-TableLibrary::TableLibrary()
-    : tables_(new std::atomic<const UnwindTable*>[ModuleMap::kMaxModules]()),
+TableLibrary::TableLibrary(DebugFrameLoader load_debug_frame)
+    : load_debug_frame_(load_debug_frame),
+      tables_(new std::atomic<const UnwindTable*>[ModuleMap::kMaxModules]()),
       states_(new std::atomic<State>[ModuleMap::kMaxModules]()),
       modules_(new Module[ModuleMap::kMaxModules]) {}
 
@@ -66,13 +67,20 @@ void TableLibrary::CompileRequested() {
   for (uint32_t i = 0; i < ModuleMap::kMaxModules && !stopping_.load(); ++i) {
     if (states_[i].load(std::memory_order_acquire) != State::kRequested) continue;  // pairs with Request()
     const UnwindTable* table = FindSameBuild(i);
-    if (table == nullptr) {
-      auto compiled = std::make_unique<UnwindTable>();
-      if (compiled->Compile(modules_[i], {}, stopping_)) table = compiled.release();
-    }
+    if (table == nullptr) table = Compile(modules_[i]);
     tables_[i].store(table, std::memory_order_release);  // publishes the table
     states_[i].store(State::kDone);
   }
+}
+
+const UnwindTable* TableLibrary::Compile(const Module& module) const {
+  std::optional<DebugFrame> section;
+  if (load_debug_frame_ != nullptr)
+    section = load_debug_frame_(std::string(module.path_view()), module.build_id_view());
+  ByteView debug_frame;
+  if (section) debug_frame = {section->bytes.data(), section->bytes.size(), section->address};
+  auto table = std::make_unique<UnwindTable>();
+  return table->Compile(module, debug_frame, stopping_) ? table.release() : nullptr;
 }
 
 const UnwindTable* TableLibrary::FindSameBuild(uint32_t module_index) const {

@@ -332,8 +332,8 @@ class TableUnwinder final : public Unwinder {
 
 class SelfContainedUnwinder final : public Unwinder {
  public:
-  static base::Result<std::unique_ptr<Unwinder>> Create() {
-    std::unique_ptr<SelfContainedUnwinder> unwinder(new SelfContainedUnwinder);
+  static base::Result<std::unique_ptr<Unwinder>> Create(DebugFrameLoader load_debug_frame) {
+    std::unique_ptr<SelfContainedUnwinder> unwinder(new SelfContainedUnwinder(load_debug_frame));
     if (base::Status status = unwinder->tables_->Start(); !status.ok()) return status;
     return std::unique_ptr<Unwinder>(std::move(unwinder));
   }
@@ -346,15 +346,18 @@ class SelfContainedUnwinder final : public Unwinder {
   void OnModulesChanged() override { unwinder_.OnModulesChanged(); }
 
  private:
-  SelfContainedUnwinder() = default;
+  explicit SelfContainedUnwinder(DebugFrameLoader load_debug_frame)
+      : tables_(new TableLibrary(load_debug_frame)) {}
 
-  std::unique_ptr<TableLibrary> tables_{new TableLibrary};
+  std::unique_ptr<TableLibrary> tables_;
   TableUnwinder unwinder_{tables_.get()};
 };
 
 }  // namespace
 
-base::Result<std::unique_ptr<Unwinder>> CreateTableUnwinder() { return SelfContainedUnwinder::Create(); }
+base::Result<std::unique_ptr<Unwinder>> CreateTableUnwinder(DebugFrameLoader load_debug_frame) {
+  return SelfContainedUnwinder::Create(load_debug_frame);
+}
 
 std::unique_ptr<Unwinder> CreateTableUnwinder(TableLibrary* tables) {
   return std::make_unique<TableUnwinder>(tables);

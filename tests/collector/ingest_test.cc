@@ -58,6 +58,21 @@ TEST(Ingest, ClustersByTheInnermostFramesAfterTheWaits) {
   EXPECT_THAT(clusters[0]["children"][0]["frames"], ElementsAre("Index::Lookup", "OnKey", "Loop", "main"));
 }
 
+// One source, as three compilers and versions of them name it.
+TEST(Ingest, ClonesOfAFunctionAreOneCause) {
+  MemoryCollector collector;
+  collector.Submit(
+      {{.stack = {"_ZL4scanPKc", "parse", "_ZN6editor4OpenEv", "main"}},
+       {.stack = {"_ZL4scanPKc.isra.0", "parse.constprop.0.cold", "_ZN6editor4OpenB2v1Ev", "main"}},
+       {.stack = {"_ZL4scanPKc.__uniq.2012480205", "parse.llvm.77", "_ZN6editor4OpenB2v2Ev.cold.1",
+                  "main.localalias"}}});
+  Json clusters = collector.Get("/v1/clusters");
+  ASSERT_EQ(clusters.size(), 1u);
+  EXPECT_THAT(clusters[0]["frames"], ElementsAre("scan", "parse"));
+  ASSERT_EQ(clusters[0]["children"].size(), 1u);
+  EXPECT_THAT(clusters[0]["children"][0]["frames"], ElementsAre("scan", "parse", "editor::Open", "main"));
+}
+
 TEST(Ingest, TwoPlacesInOneUnnamedFunctionAreOneFrame) {
   MemoryCollector collector;
   collector.Submit({{.stack = {"@0x4000", "@0x5000", "Run"}}});

@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/stack/elf_subject.h"
 #include "tests/stack/symbol_oracle.h"
 #include "tests/testing/temp_directory.h"
 
@@ -49,10 +50,14 @@ namespace lagwatch::stack {
 namespace {
 
 using lagwatch::testing::FunctionsByNm;
+using lagwatch::testing::HiddenFunctions;
+using lagwatch::testing::kElfSubject;
+using lagwatch::testing::kElfSubjectBuildId;
 using lagwatch::testing::ListedSymbol;
 using lagwatch::testing::LoadedModule;
 using lagwatch::testing::ModuleOf;
 using lagwatch::testing::ScopedTempDirectory;
+using lagwatch::testing::StripToMiniDebugInfo;
 
 bool IsListed(const std::vector<ListedSymbol>& symbols, uint64_t offset, const std::string& name) {
   for (const ListedSymbol& symbol : symbols) {
@@ -137,6 +142,26 @@ TEST(LocalSymbols, TheSeparateDebugFileNamesWhatTheModuleDoesNot) {
       named += local.NameOf(LibC().path, LibC().build_id, symbol.begin).has_value();
   }
   EXPECT_GT(named, 1000u);
+}
+
+TEST(LocalSymbols, MiniDebugInfoNamesWhatAStrippedModuleDoesNot) {
+  ScopedTempDirectory directory;
+  LoadedModule stripped{directory / "stripped", kElfSubjectBuildId};
+  StripToMiniDebugInfo(kElfSubject, stripped.path);
+  ASSERT_EQ(FunctionsByNm("", stripped.path).size(), 0u);
+  auto functions = FunctionsByNm("", kElfSubject);
+  EXPECT_LT(HiddenFunctions(kElfSubject).size(), functions.size());
+  EXPECT_GE(HiddenFunctions(kElfSubject).size(), 3u);
+  ExpectNamesAgree(stripped, functions);
+}
+
+TEST(LocalSymbols, MiniDebugInfoNamesThisProgram) {
+  ScopedTempDirectory directory;
+  LoadedModule stripped{directory / "stripped", Self().build_id};
+  StripToMiniDebugInfo(Self().path, stripped.path);
+  auto functions = FunctionsByNm("", Self().path);
+  ASSERT_GT(functions.size(), 100u);
+  ExpectNamesAgree(stripped, functions);
 }
 
 TEST(LocalSymbols, PrefersGlobalToLocalToWeakNames) {
