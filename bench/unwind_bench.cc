@@ -52,7 +52,7 @@ void CatchOwnStack(const stack::ModuleMap& modules, stack::RawStack* raw) {
   ucontext_t context;
   getcontext(&context);
   stack::ReadContext(&context, &raw->registers);
-  raw->address = raw->registers.stack_pointer() - stack::kRedZoneBytes;
+  raw->address = raw->registers.stack_pointer();
   raw->end = stack::FindStackEnd(raw->registers.stack_pointer(), modules.writable().data(),
                                  modules.writable().size());
   raw->size_bytes = base::ReadOwnMemory(
@@ -157,7 +157,7 @@ void CatchHandler(int, siginfo_t*, void* user_context) {
   stack::ReadContext(user_context, &raw.registers);
   uint64_t stack_pointer = raw.registers.stack_pointer();
   auto regions = g_catch->modules.writable();
-  raw.address = stack_pointer - stack::kRedZoneBytes;
+  raw.address = stack_pointer;
   raw.end = stack::FindStackEnd(stack_pointer, regions.data(), regions.size());
   raw.size_bytes = stack::CopyReadable(getpid(), raw.address, raw.bytes,
                                        std::min<uint64_t>(raw.end - raw.address, stack::kMaxRawStackBytes));

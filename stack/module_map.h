@@ -60,6 +60,8 @@ class ModuleMap {
   uint64_t CodeBytes(uint32_t index) const;
   // Where stacks may lie, ascending: private writable mappings. Valid until the next Refresh().
   std::span<const MemoryRegion> writable() const { return {writable_.get(), writable_count_}; }
+  // The main thread's stack, with the room that it may still grow into; empty when it has no name.
+  MemoryRegion main_stack() const { return main_stack_; }
   // Modules and ranges that did not fit.
   uint64_t dropped_count() const { return dropped_count_; }
 
@@ -84,6 +86,7 @@ class ModuleMap {
   size_t code_count_ = 0;
   std::unique_ptr<MemoryRegion[]> writable_;
   size_t writable_count_ = 0;
+  MemoryRegion main_stack_{};
   uint64_t code_hash_ = 0;
   uint64_t dropped_count_ = 0;
   std::unique_ptr<char[]> text_;

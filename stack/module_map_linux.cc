@@ -108,12 +108,13 @@ bool ModuleMap::Refresh() {
 }
 
 void ModuleMap::AddLine(const Line& line, Image* image) {
-  if (line.is_writable && line.is_private) {
+  if (line.path == "[stack]") {
+    main_stack_ = {line.begin - kMaxStackGrowthBytes, line.end};
+  } else if (line.is_writable && line.is_private) {
     if (writable_count_ == kMaxRanges) {
       ++dropped_count_;
     } else {
-      uint64_t growth = line.path == "[stack]" ? kMaxStackGrowthBytes : 0;
-      writable_[writable_count_++] = {line.begin - growth, line.end};
+      writable_[writable_count_++] = {line.begin, line.end};
     }
   }
   bool is_vdso = line.path == "[vdso]";

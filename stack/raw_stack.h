@@ -8,7 +8,10 @@
 
 namespace lagwatch::stack {
 
-inline constexpr size_t kMaxRawStackBytes = 256 * 1024;
+// Room for some 10,000 frames. Memory is taken only for what is used of it.
+inline constexpr size_t kMaxRawStackBytes = 2 << 20;
+// Stacks up to here are copied without a page fault.
+inline constexpr size_t kUsualRawStackBytes = 256 << 10;
 
 // Registers in DWARF numbering (System V ABI for x86-64, AADWARF64 for arm64), which is libunwind's too.
 struct Registers {
@@ -39,7 +42,7 @@ struct Registers {
 
 struct RawStack {
   Registers registers;
-  uint64_t address;     // where bytes[0] was
+  uint64_t address;     // where bytes[0] was: the stack pointer
   uint64_t size_bytes;  // how much of `bytes` is filled
   uint64_t end;         // of the live stack; past address + size_bytes when that did not fit
   alignas(16) char bytes[kMaxRawStackBytes];
@@ -49,31 +52,31 @@ struct RawStack {
 struct MemoryRegion {
   uint64_t begin;
   uint64_t end;
+
+  bool Holds(uint64_t address) const { return begin <= address && address < end; }
 };
 
-// Code below the stack pointer that the ABI lets a leaf function use.
-#if defined(__x86_64__)
-inline constexpr uint64_t kRedZoneBytes = 128;
-#else
-inline constexpr uint64_t kRedZoneBytes = 0;
-#endif
-
-// The end of the live stack that `stack_pointer` points into: the end of its mapping in `regions`
-// (ascending), or, without one, the end of its page, which is mapped in any case.
-inline uint64_t FindStackEnd(uint64_t stack_pointer, const MemoryRegion* regions, size_t region_count) {
-  constexpr uint64_t kPageSize = 4096;
+// The one of `regions` (ascending) that holds `address`; null when none does.
+inline const MemoryRegion* FindRegion(uint64_t address, const MemoryRegion* regions, size_t region_count) {
   size_t low = 0;
   size_t high = region_count;
   while (low < high) {
     size_t middle = low + (high - low) / 2;
-    if (regions[middle].end <= stack_pointer) {
+    if (regions[middle].end <= address) {
       low = middle + 1;
     } else {
       high = middle;
     }
   }
-  if (low < region_count && regions[low].begin <= stack_pointer) return regions[low].end;
-  return (stack_pointer | (kPageSize - 1)) + 1;
+  return low < region_count && regions[low].Holds(address) ? &regions[low] : nullptr;
+}
+
+// The end of the live stack that `stack_pointer` points into: the end of its mapping in `regions`
+// (ascending), or, without one, the end of its page, which is mapped in any case.
+inline uint64_t FindStackEnd(uint64_t stack_pointer, const MemoryRegion* regions, size_t region_count) {
+  constexpr uint64_t kPageSize = 4096;
+  const MemoryRegion* region = FindRegion(stack_pointer, regions, region_count);
+  return region != nullptr ? region->end : (stack_pointer | (kPageSize - 1)) + 1;
 }
 
 }  // namespace lagwatch::stack

@@ -37,8 +37,9 @@ struct CaptureCounters {
 // Thread safety: Create and Shutdown from any thread; the rest from the watchdog thread only.
 class StackCapturer {
  public:
-  // Installs the signal's handler. At most one capturer may exist in a process at a time. Errors:
-  // kUnavailable when every real-time signal has a handler, or the wanted one has. Context: background.
+  // Installs the signal's handler. At most one capturer may exist in a process at a time. A handler that a
+  // wanted signal already has goes on getting what is not ours. Errors: kUnavailable when every real-time
+  // signal has a handler, kInvalid when there is no such signal. Context: background.
   static base::Result<std::unique_ptr<StackCapturer>> Create(const CaptureOptions& options,
                                                              std::unique_ptr<Unwinder> unwinder);
   // Gives the signal back, unless somebody else took it. Context: background.

@@ -6,6 +6,7 @@
 #include <csignal>
 #include <cstring>
 #include <ctime>
+#include <string>
 
 #include "base/clock.h"
 #include "base/safe_memory.h"
@@ -22,7 +23,11 @@ namespace {
 // Never freed, because a signal may arrive late; shared by a process's capturers, of which there is one at a
 // time.
 CaptureSlot* SharedSlot() {
-  static CaptureSlot* slot = new CaptureSlot;
+  static CaptureSlot* slot = [] {
+    auto* fresh = new CaptureSlot;
+    std::memset(fresh->stack.bytes, 0, kUsualRawStackBytes);
+    return fresh;
+  }();
   return slot;
 }
 
@@ -32,9 +37,13 @@ bool IsUnused(int signal_number) {
          current.sa_handler == SIG_DFL;
 }
 
+bool IsOurs(const struct sigaction& action) {
+  return (action.sa_flags & SA_SIGINFO) != 0 && action.sa_sigaction == HandleCaptureSignal;
+}
+
 // From the upper end, because applications take SIGRTMIN and up.
 int ChooseSignal(int wanted) {
-  if (wanted != 0) return IsUnused(wanted) ? wanted : 0;
+  if (wanted != 0) return wanted;
   for (int candidate = SIGRTMAX - 1; candidate >= SIGRTMIN; --candidate) {
     if (IsUnused(candidate)) return candidate;
   }
@@ -52,10 +61,14 @@ base::Result<std::unique_ptr<StackCapturer>> StackCapturer::Create(const Capture
                                                                    std::unique_ptr<Unwinder> unwinder) {
   int signal_number = ChooseSignal(options.signal_number);
   if (signal_number == 0) {
-    return base::Status(base::StatusCode::kUnavailable,
-                        options.signal_number != 0 ? "the chosen capture signal already has a handler"
-                                                   : "every real-time signal already has a handler");
+    return base::Status(base::StatusCode::kUnavailable, "every real-time signal already has a handler");
   }
+  struct sigaction& previous = SharedSlot()->previous_action;
+  if (__sigaction(signal_number, nullptr, &previous) != 0) {
+    return base::Status(base::StatusCode::kInvalid,
+                        "there is no signal " + std::to_string(signal_number) + " to capture with");
+  }
+  if (IsOurs(previous)) return base::Status(base::StatusCode::kUnavailable, "there is a capturer already");
   g_capture_slot.store(SharedSlot());
   struct sigaction action {};
   action.sa_sigaction = HandleCaptureSignal;
@@ -91,16 +104,17 @@ void StackCapturer::ReleaseSignal() {
   struct sigaction action {};
   action.sa_handler = SIG_IGN;
   __sigaction(signal_number_, &action, nullptr);
-  action.sa_handler = SIG_DFL;
-  __sigaction(signal_number_, &action, nullptr);
+  __sigaction(signal_number_, &SharedSlot()->previous_action, nullptr);
 }
 
 void StackCapturer::RefreshModules() {
   CaptureSlot* slot = SharedSlot();
   if (IsHandlerCopying()) return;  // it may be looking at the regions
   if (modules_.Refresh()) unwinder_->OnModulesChanged();
-  slot->regions = modules_.writable().data();
+  static_assert(CaptureSlot::kMaxRegions >= ModuleMap::kMaxRanges);
+  std::copy(modules_.writable().begin(), modules_.writable().end(), slot->regions);
   slot->region_count = modules_.writable().size();
+  slot->main_stack = modules_.main_stack();
 }
 
 void StackCapturer::Capture(int tid, Stack* stack) {
@@ -142,13 +156,15 @@ bool StackCapturer::TryReadBlocked(int tid, const BlockedThread& blocked) {
                                                                            << Registers::kProgramCounter;
   raw.registers.value[Registers::kStackPointer] = blocked.stack_pointer;
   raw.registers.value[Registers::kProgramCounter] = blocked.program_counter;
-  raw.address = blocked.stack_pointer - kRedZoneBytes;
-  raw.end = FindStackEnd(blocked.stack_pointer, modules_.writable().data(), modules_.writable().size());
+  raw.address = blocked.stack_pointer;
+  raw.end = modules_.main_stack().Holds(raw.address)
+                ? modules_.main_stack().end
+                : FindStackEnd(raw.address, modules_.writable().data(), modules_.writable().size());
   raw.size_bytes = base::ReadOwnMemory(raw.address, raw.bytes,
                                        std::min<uint64_t>(raw.end - raw.address, kMaxRawStackBytes));
   // Still in the very same call: then nothing moved while the stack was read.
   BlockedThread after;
-  return raw.size_bytes > kRedZoneBytes && ReadThreadActivity(tid, &after) == ThreadActivity::kBlocked &&
+  return raw.size_bytes != 0 && ReadThreadActivity(tid, &after) == ThreadActivity::kBlocked &&
          after == blocked;
 }
 
@@ -222,8 +238,7 @@ bool StackCapturer::MayBeInterrupted(int tid) {
 
 bool StackCapturer::OwnsSignal() const {
   struct sigaction current {};
-  return __sigaction(signal_number_, nullptr, &current) == 0 && (current.sa_flags & SA_SIGINFO) &&
-         current.sa_sigaction == HandleCaptureSignal;
+  return __sigaction(signal_number_, nullptr, &current) == 0 && IsOurs(current);
 }
 
 }  // namespace lagwatch::stack

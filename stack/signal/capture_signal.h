@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The part of a capture that runs in a signal handler on the application's thread: copy the registers and the
-// live stack into a slot, and return. Nothing else: no system call, no lock, no allocation, no library
-// function.
+// live stack into a slot, and return. Nothing else: no lock, no allocation, no library function, and no
+// system call where it is certain that all of the stack is there. See docs/design/capture.md.
 #pragma once
 
 #include <atomic>
@@ -27,11 +27,16 @@ struct CaptureSlot {
   static constexpr uint64_t Request(uint32_t ticket, State state) { return uint64_t{ticket} << 2 | state; }
   static constexpr State StateOf(uint64_t request) { return static_cast<State>(request & 3); }
 
+  static constexpr size_t kMaxRegions = 8192;
+
   std::atomic<uint64_t> request{Request(0, kIdle)};
   int process_id = 0;
-  // Where stacks may lie, ascending; unchanged while kRequested or kCopying.
-  const MemoryRegion* regions = nullptr;
+  // Whose handler was there before, and gets the signals that are not ours.
+  struct sigaction previous_action {};
+  // Where stacks may lie, ascending, and the main thread's; unchanged while kRequested or kCopying.
   size_t region_count = 0;
+  MemoryRegion main_stack{};
+  MemoryRegion regions[kMaxRegions];
   RawStack stack;
 };
 static_assert(std::atomic<uint64_t>::is_always_lock_free, "not signal-safe");

@@ -15,6 +15,21 @@ void ReadContext(const void* user_context, Registers* registers) noexcept {
   registers->known_mask = Registers::kAllKnown;
 }
 
+uint64_t ReadThreadPointer() noexcept {
+  uint64_t thread_pointer;
+  asm("mrs %0, tpidr_el0" : "=r"(thread_pointer));
+  return thread_pointer;
+}
+
+void CopyMapped(uint64_t source_address, char* destination, uint64_t size_bytes) noexcept {
+  const auto* from = reinterpret_cast<const uint64_t*>(source_address);
+  auto* to = reinterpret_cast<uint64_t*>(destination);  // both are aligned: a stack pointer is, by 16
+  for (uint64_t i = 0; i < size_bytes / sizeof *from; ++i) {
+    to[i] = from[i];
+    asm volatile("" ::: "memory");  // or the compiler would call memcpy
+  }
+}
+
 uint64_t CopyReadable(int process_id, uint64_t source_address, char* destination,
                       uint64_t size_bytes) noexcept {
   iovec local{destination, size_bytes};

@@ -19,6 +19,16 @@ void ReadContext(const void* user_context, Registers* registers) noexcept {
   registers->known_mask = Registers::kAllKnown;
 }
 
+uint64_t ReadThreadPointer() noexcept {
+  uint64_t thread_pointer;
+  asm("mov %%fs:0, %0" : "=r"(thread_pointer));
+  return thread_pointer;
+}
+
+void CopyMapped(uint64_t source_address, char* destination, uint64_t size_bytes) noexcept {
+  asm volatile("rep movsb" : "+S"(source_address), "+D"(destination), "+c"(size_bytes) : : "memory");
+}
+
 uint64_t CopyReadable(int process_id, uint64_t source_address, char* destination,
                       uint64_t size_bytes) noexcept {
   iovec local{destination, size_bytes};

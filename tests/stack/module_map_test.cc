@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <thread>
 
 #include "stack/stack.h"
 #include "tests/testing/temp_directory.h"
@@ -64,12 +65,23 @@ TEST(ModuleMap, FindsTheModuleOfACodeAddressAndNoneForData) {
   EXPECT_EQ(map.FindCode(UINT64_MAX), kNoModule);
 }
 
-TEST(ModuleMap, KnowsTheWholeStackAsOneWritableMapping) {
+TEST(ModuleMap, KnowsTheMainThreadsStack) {
   ModuleMap map;
   map.Refresh();
-  auto address = reinterpret_cast<uint64_t>(__builtin_frame_address(0));
-  uint64_t end = FindStackEnd(address, map.writable().data(), map.writable().size());
-  EXPECT_GT(end, getauxval(AT_EXECFN));  // the kernel puts it at the very top
+  EXPECT_TRUE(map.main_stack().Holds(reinterpret_cast<uint64_t>(__builtin_frame_address(0))));
+  EXPECT_GT(map.main_stack().end, getauxval(AT_EXECFN));  // the kernel puts it at the very top
+}
+
+TEST(ModuleMap, KnowsAnotherThreadsStackAsAWritableMapping) {
+  std::thread thread([] {
+    ModuleMap map;
+    map.Refresh();
+    auto address = reinterpret_cast<uint64_t>(__builtin_frame_address(0));
+    const MemoryRegion* region = FindRegion(address, map.writable().data(), map.writable().size());
+    ASSERT_NE(region, nullptr);
+    EXPECT_TRUE(region->Holds(pthread_self()));  // where its control block is
+  });
+  thread.join();
 }
 
 TEST(ModuleMap, ReadsBuildIdsAndUnwindTables) {

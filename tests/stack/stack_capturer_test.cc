@@ -220,13 +220,17 @@ TEST_F(StackCapturerTest, AgreesWithBacktraceOnAllCallers) {
   asm volatile("");
 }
 
-TEST_F(StackCapturerTest, CutsADeepStackAtItsOuterEnd) {
-  StalledThread thread([&](const StopFlag& stop) { Recurse(10'000, [&] { testing::Spin(stop); }); });
+TEST_F(StackCapturerTest, KeepsBothEndsOfADeepStack) {
+  constexpr uint64_t kDepth = 10'000;
+  StalledThread thread([&](const StopFlag& stop) { Recurse(kDepth, [&] { testing::Spin(stop); }); });
   Capture(thread.tid());
-  EXPECT_EQ(stack_->completeness, Completeness::kCut);
+  EXPECT_EQ(stack_->completeness, Completeness::kComplete);
   EXPECT_EQ(stack_->frame_count, kMaxFrames);
+  EXPECT_GT(stack_->gap_at, 0u);
+  EXPECT_GT(stack_->gap_frame_count, kDepth - kMaxFrames);
   EXPECT_EQ(IndexOf(reinterpret_cast<void*>(&testing::Spin)), 0);
   EXPECT_GT(IndexOf(reinterpret_cast<void*>(&Recurse)), 0);
+  EXPECT_GT(IndexOf(reinterpret_cast<void*>(&testing::StallOuter)), static_cast<int>(stack_->gap_at));
 }
 
 [[gnu::noinline]] void HoldALargeArray(const StopFlag& stop) {
@@ -257,8 +261,33 @@ TEST(StackCapturer, TakesAFreeSignalAndGivesItBack) {
   sigaction(used, nullptr, &after);
   EXPECT_EQ(after.sa_handler, SIG_DFL);
 
-  EXPECT_FALSE(StackCapturer::Create({.signal_number = taken}, CreateTableUnwinder().value()).ok());
   signal(taken, SIG_DFL);
+  EXPECT_FALSE(StackCapturer::Create({.signal_number = SIGKILL}, CreateTableUnwinder().value()).ok());
+  EXPECT_EQ(StackCapturer::Create({.signal_number = 4711}, CreateTableUnwinder().value()).status().code(),
+            base::StatusCode::kInvalid);
+}
+
+std::atomic<int> g_foreign_signals{0};
+
+// A program may tell which signal to use, even one that it uses itself.
+TEST(StackCapturer, PassesOnWhatIsNotItsOwnAndGivesTheHandlerBack) {
+  const int shared = SIGRTMIN + 3;
+  signal(shared, [](int) { ++g_foreign_signals; });
+  auto capturer = StackCapturer::Create({.signal_number = shared}, CreateTableUnwinder().value());
+  ASSERT_TRUE(capturer.ok());
+  StalledThread thread(testing::Spin);
+  auto stack = std::make_unique<Stack>();
+  (*capturer)->RefreshModules();
+  (*capturer)->Capture(thread.tid(), stack.get());
+  EXPECT_GT(stack->frame_count, 2u);
+  EXPECT_EQ(g_foreign_signals, 0);
+  raise(shared);
+  sigqueue(getpid(), shared, {.sival_int = 1});
+  EXPECT_TRUE(testing::WaitUntil([] { return g_foreign_signals == 2; }));
+  *capturer = nullptr;
+  raise(shared);
+  EXPECT_EQ(g_foreign_signals, 3);
+  signal(shared, SIG_DFL);
 }
 
 }  // namespace
