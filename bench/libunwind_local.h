@@ -11,5 +11,7 @@ namespace lagwatch::bench {
 size_t WalkWithBacktrace(void** frames, size_t capacity);
 // unw_step() to the end, with the program counter of each frame.
 size_t WalkWithSteps(void** frames, size_t capacity);
+// The same from where a signal interrupted: `context` is the ucontext_t that its handler got.
+size_t WalkContextWithSteps(void* context, void** frames, size_t capacity);
 
 }  // namespace lagwatch::bench

@@ -30,7 +30,8 @@ struct CaptureCounters {
   base::Counter captures;
   base::Counter signals_sent;
   base::Counter signal_timeouts;
-  base::Counter signals_withheld;  // the thread blocks the signal, or somebody else took the handler
+  base::Counter signals_withheld;    // the thread blocks the signal, or somebody else took the handler
+  base::Counter sleepers_signalled;  // in calls that restart, because their stacks were incomplete otherwise
   base::Counter incomplete_stacks;
 };
 
@@ -67,7 +68,8 @@ class StackCapturer {
   StackCapturer(const CaptureOptions& options, std::unique_ptr<Unwinder> unwinder, int signal_number);
 
   // False when the thread changed between running and sleeping meanwhile: then it is worth another try.
-  bool TryCapture(int tid, Stack* stack);
+  // `was_asleep` becomes true once it was seen to sleep, after which it gets no signal.
+  bool TryCapture(int tid, bool* was_asleep, Stack* stack);
   bool TryReadBlocked(int tid, const BlockedThread& blocked);
   enum class SignalOutcome { kAnswered, kNoAnswer, kAsleep };
   SignalOutcome TrySignal(int tid);

@@ -120,25 +120,30 @@ void StackCapturer::RefreshModules() {
 void StackCapturer::Capture(int tid, Stack* stack) {
   counters_.captures.Add();
   stack->Clear();
-  // A thread that goes to sleep and wakes all the time is looked at again, rather than signalled in its
-  // sleep.
+  // A thread that goes to sleep and wakes all the time is looked at again, rather than signalled: the signal
+  // might reach it in its next sleep.
   constexpr int kTries = 8;
-  for (int i = 0; i < kTries && !TryCapture(tid, stack); ++i) {
-  }
+  constexpr int64_t kPauseNs = 20'000;
+  bool was_asleep = false;
+  for (int i = 0; i < kTries && !TryCapture(tid, &was_asleep, stack); ++i) SleepNs(kPauseNs);
   counters_.incomplete_stacks.Add(stack->completeness >= Completeness::kIncomplete);
 }
 
-bool StackCapturer::TryCapture(int tid, Stack* stack) {
+bool StackCapturer::TryCapture(int tid, bool* was_asleep, Stack* stack) {
   BlockedThread blocked;
   ThreadActivity activity = ReadThreadActivity(tid, &blocked);
   if (activity == ThreadActivity::kGone) return true;
+  if (activity == ThreadActivity::kRunning && *was_asleep) return false;
   if (activity == ThreadActivity::kBlocked) {
+    *was_asleep = true;
     if (!TryReadBlocked(tid, blocked)) return false;
     unwinder_->Unwind(*blocked_stack_, modules_, stack);
     if (stack->completeness != Completeness::kIncomplete || !blocked.RestartsAfterSignal()) return true;
+    counters_.sleepers_signalled.Add();
   }
   switch (TrySignal(tid)) {
     case SignalOutcome::kAsleep:
+      *was_asleep = true;
       return false;
     case SignalOutcome::kNoAnswer:
       return true;
@@ -202,8 +207,14 @@ StackCapturer::SignalOutcome StackCapturer::TrySignal(int tid) {
 bool StackCapturer::AwaitAnswer() {
   CaptureSlot* slot = SharedSlot();
   const uint64_t done = CaptureSlot::Request(ticket_, CaptureSlot::kDone);
-  // Polled, so that the handler needs no system call to wake us; the pauses grow as the answer gets less
+  // Polled, so that the handler needs no system call to wake us; at first without a pause, because waking up
+  // from one might take the very processor that the thread runs on. The pauses grow as the answer gets less
   // likely.
+  constexpr int64_t kSpinNs = 30'000;
+  const int64_t spin_end_ns = base::SystemClock().MonoNs() + kSpinNs;
+  while (base::SystemClock().MonoNs() < spin_end_ns) {
+    if (slot->request.load(std::memory_order_acquire) == done) return true;  // pairs with the handler
+  }
   constexpr int64_t kFirstPauseNs = 10'000;
   constexpr int64_t kLongestPauseNs = 1'000'000;
   int64_t waited_ns = 0;

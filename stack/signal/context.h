@@ -14,7 +14,7 @@ void ReadContext(const void* user_context, Registers* registers) noexcept;
 // The calling thread's: it points to the C library's control block of the thread. Context: signal.
 uint64_t ReadThreadPointer() noexcept;
 
-// Copies memory that is certain to be there. Context: signal.
+// Copies memory that is certain to be there. `destination` is aligned by 16. Context: signal.
 void CopyMapped(uint64_t source_address, char* destination, uint64_t size_bytes) noexcept;
 
 // process_vm_readv(2) on the own process, made without the C library and its errno: copies up to the first
