@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/unwind/harness/comparison.h"
+
+#include <cinttypes>
+#include <cstdio>
+#include <cstring>
+#include <string>
+
+#include "stack/libunwind_unwinder.h"
+#include "stack/local_symbols.h"
+#include "tests/unwind/unwinder_under_test.h"
+
+namespace lagwatch::unwind_test {
+namespace {
+
+constexpr size_t kMaxDisagreements = 8192;
+
+uint64_t AddressOf(const stack::ModuleMap& modules, const stack::Frame& frame) {
+  return frame.module == stack::kNoModule ? frame.offset : modules.module(frame.module).load_bias + frame.offset;
+}
+
+// A caller's frame may be named by its return address or by the byte before it, which is inside the call; where a
+// signal interrupted, the first of them is the instruction itself.
+bool IsSameFrame(uint64_t truth, uint64_t got, bool is_innermost) {
+  return got == truth || (!is_innermost && got == truth - 1);
+}
+
+class Names {
+ public:
+  explicit Names(const stack::ModuleMap& modules) : modules_(modules) {}
+
+  std::string NameOf(uint64_t address) {
+    if (address == 0) return "nothing";
+    char text[64];
+    uint32_t index = modules_.FindCode(address);
+    if (index == stack::kNoModule) return "no module";
+    const stack::Module& module = modules_.module(index);
+    std::string path(module.path_view());
+    uint64_t offset = address - module.load_bias;
+    if (auto name = symbols_.NameOf(path, module.build_id_view(), offset)) return *name;
+    snprintf(text, sizeof text, "+0x%" PRIx64, offset);
+    return path.substr(path.rfind('/') + 1) + text;
+  }
+
+ private:
+  const stack::ModuleMap& modules_;
+  stack::LocalSymbols symbols_;
+};
+
+}  // namespace
+
+Comparison::Comparison()
+    : ours_(CreateUnwinderUnderTest()),
+      oracle_(stack::CreateLibunwindUnwinder()),
+      our_stack_(new stack::Stack),
+      oracle_stack_(new stack::Stack) {
+  disagreements_.reserve(kMaxDisagreements);
+}
+
+void Comparison::Compare(const char* case_name, const stack::RawStack& raw, const CallChain& truth) {
+  ++stack_count_;
+  ours_->Unwind(raw, modules_, our_stack_.get());
+  // What it read of another stack, behind a signal handler's own, is out of date by now.
+  oracle_->OnModulesChanged();
+  oracle_->Unwind(raw, modules_, oracle_stack_.get());
+  bool ours_is_right = CompareOne(Who::kOurs, case_name, *our_stack_, truth);
+  bool oracle_is_right = CompareOne(Who::kOracle, case_name, *oracle_stack_, truth);
+  if (ours_is_right && oracle_is_right) CompareFunctionStarts(case_name, truth);
+}
+
+bool Comparison::CompareOne(Who who, const char* case_name, const stack::Stack& stack,
+                            const CallChain& truth) {
+  Disagreement found{who, Kind::kCaller, case_name, truth.addresses[0], 0, 0, 0, 0, 1};
+  size_t depth = 0;
+  while (depth < truth.size && depth < stack.frame_count &&
+         IsSameFrame(truth.addresses[depth], AddressOf(modules_, stack.frames[depth]), depth == 0)) {
+    ++depth;
+  }
+  found.depth = static_cast<uint32_t>(depth);
+  found.culprit = truth.addresses[depth == 0 ? 0 : depth - 1] - (depth > 1 ? 1 : 0);
+  if (depth < truth.size) found.expected = truth.addresses[depth];
+  if (depth < stack.frame_count) found.got = AddressOf(modules_, stack.frames[depth]);
+  if (depth < truth.size && depth == stack.frame_count) {
+    found.kind = Kind::kMissing;
+  } else if (depth == truth.size && depth < stack.frame_count) {
+    found.kind = Kind::kExtra;
+  } else if (depth == truth.size) {
+    if (stack.completeness == stack::Completeness::kComplete) {
+      ++agreed_count_[static_cast<size_t>(who)];
+      return true;
+    }
+    found.kind = Kind::kCompleteness;
+  }
+  Note(found);
+  return false;
+}
+
+void Comparison::CompareFunctionStarts(const char* case_name, const CallChain& truth) {
+  for (uint32_t i = 0; i < truth.size; ++i) {
+    uint64_t ours = our_stack_->frames[i].function_offset;
+    uint64_t theirs = oracle_stack_->frames[i].function_offset;
+    if (ours == 0 || theirs == 0 || ours == theirs) continue;
+    uint64_t bias = modules_.module(our_stack_->frames[i].module).load_bias;
+    Note({Who::kOurs, Kind::kFunctionStart, case_name, truth.addresses[0], truth.addresses[i] - (i > 0 ? 1 : 0),
+          theirs + bias, ours + bias, i, 1});
+    return;
+  }
+}
+
+void Comparison::Note(const Disagreement& disagreement) {
+  for (Disagreement& known : disagreements_) {
+    if (known.who == disagreement.who && known.kind == disagreement.kind && known.pc == disagreement.pc &&
+        known.culprit == disagreement.culprit && known.case_name == disagreement.case_name) {
+      ++known.count;
+      return;
+    }
+  }
+  if (disagreements_.size() == kMaxDisagreements) {
+    ++dropped_count_;
+  } else {
+    disagreements_.push_back(disagreement);
+  }
+}
+
+bool Comparison::Report(const char* program) const {
+  static constexpr const char* kWho[] = {"ours", "libunwind"};
+  static constexpr const char* kKind[] = {"caller", "missing", "extra", "completeness", "function start"};
+  Names names(modules_);
+  uint64_t explained[kWhoCount] = {};
+  uint64_t unexplained[kWhoCount] = {dropped_count_, dropped_count_};
+  for (const Disagreement& d : disagreements_) {
+    std::string culprit = names.NameOf(d.culprit);
+    const char* reason = ReasonFor(d.who, d.kind, d.case_name, culprit);
+    (reason == nullptr ? unexplained : explained)[static_cast<size_t>(d.who)] += d.count;
+    printf("  %-11s %-9s %-14s case %s, stop in %s (0x%" PRIx64 "), at depth %u, caller of %s (0x%" PRIx64
+           "): %s (0x%" PRIx64 ") instead of %s (0x%" PRIx64 "), %u x: %s\n",
+           reason == nullptr ? "UNEXPLAINED" : "explained", kWho[static_cast<size_t>(d.who)],
+           kKind[static_cast<size_t>(d.kind)], d.case_name, names.NameOf(d.pc).c_str(), d.pc, d.depth,
+           culprit.c_str(), d.culprit, names.NameOf(d.got).c_str(), d.got, names.NameOf(d.expected).c_str(),
+           d.expected, d.count, reason == nullptr ? "?" : reason);
+  }
+  for (size_t who = 0; who < kWhoCount; ++who) {
+    printf("%s: %s agrees with the truth on %.2f %% of %" PRIu64 " stacks; %" PRIu64
+           " disagreements explained, %" PRIu64 " not\n",
+           program, kWho[who], 100.0 * static_cast<double>(agreed_count_[who]) / static_cast<double>(stack_count_),
+           stack_count_, explained[who], unexplained[who]);
+  }
+  return stack_count_ > 0 && unexplained[0] == 0 && unexplained[1] == 0;
+}
+
+}  // namespace lagwatch::unwind_test

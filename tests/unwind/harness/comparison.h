@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Compares what two unwinders say of a stop with the truth, and keeps the account.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "stack/module_map.h"
+#include "stack/raw_stack.h"
+#include "stack/stack.h"
+#include "stack/unwinder.h"
+#include "tests/unwind/harness/call_record.h"
+#include "tests/unwind/harness/known_faults.h"
+
+namespace lagwatch::unwind_test {
+
+// Where an unwinder first left the truth.
+struct Disagreement {
+  Who who;
+  Kind kind;
+  const char* case_name;
+  uint64_t pc;        // of the stop
+  uint64_t culprit;   // the address whose caller came out wrong: the true frame before the first wrong one
+  uint64_t expected;  // the first wrong frame's true address, 0 for none
+  uint64_t got;       // what stands there instead, 0 for none
+  uint32_t depth;     // of the first wrong frame
+  uint32_t count;     // how many stops were like this one
+};
+
+class Comparison {
+ public:
+  // Context: background; allocates all that it will ever need.
+  Comparison();
+
+  // Context: signal.
+  void Compare(const char* case_name, const stack::RawStack& raw, const CallChain& truth);
+
+  stack::ModuleMap* modules() { return &modules_; }
+
+  // Prints agreement in percent and each disagreement, explained or not, with names. Returns whether nothing is left
+  // unexplained. Context: background.
+  bool Report(const char* program) const;
+
+ private:
+
+  bool CompareOne(Who who, const char* case_name, const stack::Stack& stack, const CallChain& truth);
+  void CompareFunctionStarts(const char* case_name, const CallChain& truth);
+  void Note(const Disagreement& disagreement);
+
+  stack::ModuleMap modules_;
+  std::unique_ptr<stack::Unwinder> ours_;
+  std::unique_ptr<stack::Unwinder> oracle_;
+  std::unique_ptr<stack::Stack> our_stack_;
+  std::unique_ptr<stack::Stack> oracle_stack_;
+  std::vector<Disagreement> disagreements_;
+  uint64_t stack_count_ = 0;
+  uint64_t agreed_count_[kWhoCount] = {};
+  uint64_t dropped_count_ = 0;
+};
+
+}  // namespace lagwatch::unwind_test

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Functions of many shapes, each built by several compilers with several options.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+// Keeps a function as it is written: an own frame, called where the source calls it.
+#define ZOO_SHAPE [[gnu::noinline, gnu::noclone]]
+
+namespace lagwatch::unwind_test {
+
+struct ZooCase {
+  const char* name;
+  void (*body)();
+};
+
+// What the compiler makes of plain code: frames, calls, jumps.
+std::span<const ZooCase> FrameCases();
+// Code that others call: libc's and libstdc++'s callbacks, exceptions, the loader.
+std::span<const ZooCase> CallbackCases();
+// Signals, coroutines, code without unwind tables.
+std::span<const ZooCase> ContextCases();
+
+// What results end in, so that no call is a tail call unless it means to be one, or is left out.
+inline volatile uint64_t g_zoo_sink;
+inline void Consume(uint64_t value) { g_zoo_sink = g_zoo_sink + value; }
+
+}  // namespace lagwatch::unwind_test
