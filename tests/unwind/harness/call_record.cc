@@ -12,8 +12,14 @@ bool IsReturn(uint64_t pc) {
   return code[0] == 0xc3 || code[0] == 0xc2;
 }
 
-// Whether `word`, just pushed, is the return address of a call at `pc`: no other instruction pushes the address right
-// behind itself.
+bool IsIndirectJump(uint64_t pc) {
+  const auto* code = reinterpret_cast<const unsigned char*>(pc);
+  if (code[0] == 0x41) ++code;
+  return code[0] == 0xff && (code[1] >> 3 & 7) == 4;
+}
+
+// Whether `word`, just pushed, is the return address of a call at `pc`: no other instruction pushes the
+// address right behind itself.
 bool IsReturnAddressOf(uint64_t pc, uint64_t word) {
   constexpr uint64_t kShortestCall = 2;
   constexpr uint64_t kLongestCall = 9;
@@ -27,7 +33,7 @@ void CallRecord::Begin(uint64_t slot, std::span<void* const> outer,
   stack_end_ = outer_stack_end_ = stack::FindStackEnd(slot, stacks.data(), stacks.size());
   call_count_ = outer_count_ = 0;
   pc_ = stack_pointer_ = 0;
-  is_switching_ = false;
+  is_leaving_ = false;
   Push(slot, reinterpret_cast<uint64_t>(outer[0]));
   for (void* address : outer.subspan(1)) {
     if (outer_count_ < kMaxDepth) outer_[outer_count_++] = reinterpret_cast<uint64_t>(address);
@@ -36,31 +42,35 @@ void CallRecord::Begin(uint64_t slot, std::span<void* const> outer,
 
 void CallRecord::Step(uint64_t pc, uint64_t stack_pointer, std::span<const stack::MemoryRegion> stacks) {
   uint64_t stack_end = stack::FindStackEnd(stack_pointer, stacks.data(), stacks.size());
-  if (stack_end != stack_end_) is_switching_ = true;
+  bool has_returned = pc_ != 0 && IsReturn(pc_);
+  if (stack_end != stack_end_) is_leaving_ = true;
   stack_end_ = stack_end;
-  if (!is_switching_) {
-    DropReturned(stack_pointer);
-    if (stack_pointer == stack_pointer_ - 8 && IsReturnAddressOf(pc_, WordAt(stack_pointer)) && pc != pc_) {
+  if (DropReturned(stack_pointer) && !has_returned) is_leaving_ = true;
+  if (is_leaving_) {
+    is_leaving_ = !has_returned && !IsIndirectJump(pc_);
+    // A stack's first function is entered by a return and finds its own return address where a caller would
+    // push it.
+    if (!is_leaving_ && Innermost() == nullptr && stack_end_ != outer_stack_end_) {
       Push(stack_pointer, WordAt(stack_pointer));
     }
-  } else if (IsReturn(pc_)) {
-    is_switching_ = false;
-    DropReturned(stack_pointer);
-    // A stack's first function is entered by a return and finds its own return address where a caller would push it.
-    if (Innermost() == nullptr && stack_end_ != outer_stack_end_)
-      Push(stack_pointer, WordAt(stack_pointer));
+  } else if (stack_pointer == stack_pointer_ - 8 && IsReturnAddressOf(pc_, WordAt(stack_pointer))) {
+    Push(stack_pointer, WordAt(stack_pointer));
   }
   pc_ = pc;
   stack_pointer_ = stack_pointer;
 }
 
 bool CallRecord::IsClear() const {
-  const Call* innermost = Innermost();
-  return !is_switching_ && innermost != nullptr && WordAt(innermost->slot) == innermost->return_address;
+  if (is_leaving_ || Innermost() == nullptr) return false;
+  for (size_t i = 0; i < call_count_; ++i) {
+    if (calls_[i].stack_end == stack_end_ && WordAt(calls_[i].slot) != calls_[i].return_address) return false;
+  }
+  return true;
 }
 
 void CallRecord::Write(CallChain* chain) const {
   chain->size = 0;
+  chain->innermost_slot = Innermost()->slot;
   chain->Add(pc_);
   for (size_t i = call_count_; i-- > 0;) {
     if (calls_[i].stack_end == stack_end_) chain->Add(calls_[i].return_address);
@@ -69,12 +79,14 @@ void CallRecord::Write(CallChain* chain) const {
   for (size_t i = 0; i < outer_count_; ++i) chain->Add(outer_[i]);
 }
 
-void CallRecord::DropReturned(uint64_t stack_pointer) {
+bool CallRecord::DropReturned(uint64_t stack_pointer) {
   size_t kept = 0;
   for (size_t i = 0; i < call_count_; ++i) {
     if (calls_[i].stack_end != stack_end_ || calls_[i].slot >= stack_pointer) calls_[kept++] = calls_[i];
   }
+  bool has_dropped = kept != call_count_;
   call_count_ = kept;
+  return has_dropped;
 }
 
 void CallRecord::Push(uint64_t slot, uint64_t return_address) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The truth about a thread that is single-stepped: which calls it has made and not returned from. Known by watching
-// each instruction's effect on the program counter and the stack, without any unwind table.
+// The truth about a thread that is single-stepped: which calls it has made and not returned from. Known by
+// watching each instruction's effect on the program counter and the stack, without any unwind table.
 #pragma once
 
 #include <cstddef>
@@ -15,6 +15,7 @@ inline constexpr size_t kMaxDepth = 256;
 
 // A chain of addresses from the inside: the program counter, then return addresses.
 struct CallChain {
+  uint64_t innermost_slot;  // where the innermost return address lies
   uint64_t addresses[kMaxDepth];
   size_t size = 0;
 
@@ -27,15 +28,16 @@ struct CallChain {
 // Context: signal.
 class CallRecord {
  public:
-  // Begins in a function that was called from `outer[0]`, where `slot` is the address that its return address lies at;
-  // `outer[1]` and so on are its callers, which must not return before the record ends.
+  // Begins in a function that was called from `outer[0]`, where `slot` is the address that its return address
+  // lies at; `outer[1]` and so on are its callers, which must not return before the record ends.
   void Begin(uint64_t slot, std::span<void* const> outer, std::span<const stack::MemoryRegion> stacks);
 
   // The thread is about to execute the instruction at `pc`.
   void Step(uint64_t pc, uint64_t stack_pointer, std::span<const stack::MemoryRegion> stacks);
 
-  // False in the few instructions that leave one stack or frame for another without a return (a coroutine's switch, the
-  // end of an exception's way), in which there is no one right answer.
+  // False in the few instructions that leave one stack or frame for another without a return (a coroutine's
+  // switch, the end of an exception's way, which overwrites return addresses first), in which there is no one
+  // right answer.
   bool IsClear() const;
   void Write(CallChain* chain) const;
 
@@ -47,7 +49,8 @@ class CallRecord {
   };
   static constexpr size_t kMaxCalls = 512;
 
-  void DropReturned(uint64_t stack_pointer);
+  // Returns whether there were any.
+  bool DropReturned(uint64_t stack_pointer);
   void Push(uint64_t slot, uint64_t return_address);
   const Call* Innermost() const;
 
@@ -59,7 +62,7 @@ class CallRecord {
   uint64_t stack_end_ = 0;
   uint64_t pc_ = 0;
   uint64_t stack_pointer_ = 0;
-  bool is_switching_ = false;
+  bool is_leaving_ = false;  // see IsClear()
 };
 
 }  // namespace lagwatch::unwind_test

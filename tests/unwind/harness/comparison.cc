@@ -16,11 +16,12 @@ namespace {
 constexpr size_t kMaxDisagreements = 8192;
 
 uint64_t AddressOf(const stack::ModuleMap& modules, const stack::Frame& frame) {
-  return frame.module == stack::kNoModule ? frame.offset : modules.module(frame.module).load_bias + frame.offset;
+  return frame.module == stack::kNoModule ? frame.offset
+                                          : modules.module(frame.module).load_bias + frame.offset;
 }
 
-// A caller's frame may be named by its return address or by the byte before it, which is inside the call; where a
-// signal interrupted, the first of them is the instruction itself.
+// A caller's frame may be named by its return address or by the byte before it, which is inside the call;
+// where a signal interrupted, the first of them is the instruction itself.
 bool IsSameFrame(uint64_t truth, uint64_t got, bool is_innermost) {
   return got == truth || (!is_innermost && got == truth - 1);
 }
@@ -63,14 +64,29 @@ void Comparison::Compare(const char* case_name, const stack::RawStack& raw, cons
   // What it read of another stack, behind a signal handler's own, is out of date by now.
   oracle_->OnModulesChanged();
   oracle_->Unwind(raw, modules_, oracle_stack_.get());
-  bool ours_is_right = CompareOne(Who::kOurs, case_name, *our_stack_, truth);
-  bool oracle_is_right = CompareOne(Who::kOracle, case_name, *oracle_stack_, truth);
-  if (ours_is_right && oracle_is_right) CompareFunctionStarts(case_name, truth);
+  constexpr int kFramePointer = 6;
+  Disagreement stop{};
+  stop.case_name = case_name;
+  stop.pc = truth.addresses[0];
+  stop.count = 1;
+  stop.has_frame = raw.registers.value[kFramePointer] + sizeof(uint64_t) == truth.innermost_slot;
+  stop.lacks_index = LacksIndex(truth);
+  bool ours_is_right = CompareOne(stop, *our_stack_, truth);
+  stop.who = Who::kOracle;
+  bool oracle_is_right = CompareOne(stop, *oracle_stack_, truth);
+  if (ours_is_right && oracle_is_right) CompareFunctionStarts(stop, truth);
 }
 
-bool Comparison::CompareOne(Who who, const char* case_name, const stack::Stack& stack,
-                            const CallChain& truth) {
-  Disagreement found{who, Kind::kCaller, case_name, truth.addresses[0], 0, 0, 0, 0, 1};
+bool Comparison::LacksIndex(const CallChain& chain) const {
+  for (size_t i = 0; i < chain.size; ++i) {
+    uint32_t module = modules_.FindCode(chain.addresses[i]);
+    if (module != stack::kNoModule && modules_.module(module).eh_frame_hdr == 0) return true;
+  }
+  return false;
+}
+
+bool Comparison::CompareOne(const Disagreement& stop, const stack::Stack& stack, const CallChain& truth) {
+  Disagreement found = stop;
   size_t depth = 0;
   while (depth < truth.size && depth < stack.frame_count &&
          IsSameFrame(truth.addresses[depth], AddressOf(modules_, stack.frames[depth]), depth == 0)) {
@@ -86,7 +102,7 @@ bool Comparison::CompareOne(Who who, const char* case_name, const stack::Stack& 
     found.kind = Kind::kExtra;
   } else if (depth == truth.size) {
     if (stack.completeness == stack::Completeness::kComplete) {
-      ++agreed_count_[static_cast<size_t>(who)];
+      ++agreed_count_[static_cast<size_t>(stop.who)];
       return true;
     }
     found.kind = Kind::kCompleteness;
@@ -95,14 +111,20 @@ bool Comparison::CompareOne(Who who, const char* case_name, const stack::Stack& 
   return false;
 }
 
-void Comparison::CompareFunctionStarts(const char* case_name, const CallChain& truth) {
+void Comparison::CompareFunctionStarts(const Disagreement& stop, const CallChain& truth) {
   for (uint32_t i = 0; i < truth.size; ++i) {
     uint64_t ours = our_stack_->frames[i].function_offset;
     uint64_t theirs = oracle_stack_->frames[i].function_offset;
     if (ours == 0 || theirs == 0 || ours == theirs) continue;
     uint64_t bias = modules_.module(our_stack_->frames[i].module).load_bias;
-    Note({Who::kOurs, Kind::kFunctionStart, case_name, truth.addresses[0], truth.addresses[i] - (i > 0 ? 1 : 0),
-          theirs + bias, ours + bias, i, 1});
+    Disagreement found = stop;
+    found.who = Who::kOurs;
+    found.kind = Kind::kFunctionStart;
+    found.culprit = truth.addresses[i] - (i > 0 ? 1 : 0);
+    found.expected = theirs + bias;
+    found.got = ours + bias;
+    found.depth = i;
+    Note(found);
     return;
   }
 }
@@ -130,20 +152,22 @@ bool Comparison::Report(const char* program) const {
   uint64_t unexplained[kWhoCount] = {dropped_count_, dropped_count_};
   for (const Disagreement& d : disagreements_) {
     std::string culprit = names.NameOf(d.culprit);
-    const char* reason = ReasonFor(d.who, d.kind, d.case_name, culprit);
+    std::string stop = names.NameOf(d.pc);
+    const char* reason = ReasonFor(d, stop, culprit);
     (reason == nullptr ? unexplained : explained)[static_cast<size_t>(d.who)] += d.count;
     printf("  %-11s %-9s %-14s case %s, stop in %s (0x%" PRIx64 "), at depth %u, caller of %s (0x%" PRIx64
            "): %s (0x%" PRIx64 ") instead of %s (0x%" PRIx64 "), %u x: %s\n",
            reason == nullptr ? "UNEXPLAINED" : "explained", kWho[static_cast<size_t>(d.who)],
-           kKind[static_cast<size_t>(d.kind)], d.case_name, names.NameOf(d.pc).c_str(), d.pc, d.depth,
-           culprit.c_str(), d.culprit, names.NameOf(d.got).c_str(), d.got, names.NameOf(d.expected).c_str(),
-           d.expected, d.count, reason == nullptr ? "?" : reason);
+           kKind[static_cast<size_t>(d.kind)], d.case_name, stop.c_str(), d.pc, d.depth, culprit.c_str(),
+           d.culprit, names.NameOf(d.got).c_str(), d.got, names.NameOf(d.expected).c_str(), d.expected,
+           d.count, reason == nullptr ? "?" : reason);
   }
   for (size_t who = 0; who < kWhoCount; ++who) {
     printf("%s: %s agrees with the truth on %.2f %% of %" PRIu64 " stacks; %" PRIu64
            " disagreements explained, %" PRIu64 " not\n",
-           program, kWho[who], 100.0 * static_cast<double>(agreed_count_[who]) / static_cast<double>(stack_count_),
-           stack_count_, explained[who], unexplained[who]);
+           program, kWho[who],
+           100.0 * static_cast<double>(agreed_count_[who]) / static_cast<double>(stack_count_), stack_count_,
+           explained[who], unexplained[who]);
   }
   return stack_count_ > 0 && unexplained[0] == 0 && unexplained[1] == 0;
 }

@@ -16,19 +16,6 @@
 
 namespace lagwatch::unwind_test {
 
-// Where an unwinder first left the truth.
-struct Disagreement {
-  Who who;
-  Kind kind;
-  const char* case_name;
-  uint64_t pc;        // of the stop
-  uint64_t culprit;   // the address whose caller came out wrong: the true frame before the first wrong one
-  uint64_t expected;  // the first wrong frame's true address, 0 for none
-  uint64_t got;       // what stands there instead, 0 for none
-  uint32_t depth;     // of the first wrong frame
-  uint32_t count;     // how many stops were like this one
-};
-
 class Comparison {
  public:
   // Context: background; allocates all that it will ever need.
@@ -39,14 +26,14 @@ class Comparison {
 
   stack::ModuleMap* modules() { return &modules_; }
 
-  // Prints agreement in percent and each disagreement, explained or not, with names. Returns whether nothing is left
-  // unexplained. Context: background.
+  // Prints agreement in percent and each disagreement, explained or not, with names. Returns whether nothing
+  // is left unexplained. Context: background.
   bool Report(const char* program) const;
 
  private:
-
-  bool CompareOne(Who who, const char* case_name, const stack::Stack& stack, const CallChain& truth);
-  void CompareFunctionStarts(const char* case_name, const CallChain& truth);
+  bool LacksIndex(const CallChain& chain) const;
+  bool CompareOne(const Disagreement& stop, const stack::Stack& stack, const CallChain& truth);
+  void CompareFunctionStarts(const Disagreement& stop, const CallChain& truth);
   void Note(const Disagreement& disagreement);
 
   stack::ModuleMap modules_;

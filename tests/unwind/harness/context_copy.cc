@@ -13,8 +13,8 @@ void CopyContext(const void* context, const stack::ModuleMap& modules, stack::Ra
   uint64_t stack_pointer = raw->registers.stack_pointer();
   raw->address = stack_pointer - stack::kRedZoneBytes;
   raw->end = stack::FindStackEnd(stack_pointer, modules.writable().data(), modules.writable().size());
-  raw->size_bytes = base::ReadOwnMemory(raw->address, raw->bytes,
-                                        std::min<uint64_t>(raw->end - raw->address, stack::kMaxRawStackBytes));
+  raw->size_bytes = base::ReadOwnMemory(
+      raw->address, raw->bytes, std::min<uint64_t>(raw->end - raw->address, stack::kMaxRawStackBytes));
 }
 
 }  // namespace lagwatch::unwind_test

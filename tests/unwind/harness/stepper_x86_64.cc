@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/unwind/harness/stepper.h"
-
 #include <execinfo.h>
 #include <sys/mman.h>
 #include <ucontext.h>
@@ -15,6 +13,7 @@
 #include "tests/unwind/harness/call_record.h"
 #include "tests/unwind/harness/comparison.h"
 #include "tests/unwind/harness/context_copy.h"
+#include "tests/unwind/harness/stepper.h"
 
 namespace lagwatch::unwind_test {
 namespace {

@@ -42,7 +42,8 @@ void SortInCpp() {
   int numbers[40];
   for (int i = 0; i < 40; ++i) numbers[i] = kNumbers[i % 12] * (i + 3) % 17;
   std::sort(std::begin(numbers), std::end(numbers), IsLess);
-  std::stable_sort(std::begin(numbers), std::end(numbers), [](int a, int b) { return !IsLess(a, b) && a != b; });
+  std::stable_sort(std::begin(numbers), std::end(numbers),
+                   [](int a, int b) { return !IsLess(a, b) && a != b; });
 }
 
 ZOO_SHAPE void CallFunction(const std::function<void(int)>& function) {
@@ -136,8 +137,9 @@ void LazyBinding() {
 }
 
 constexpr ZooCase kCases[] = {
-    {"qsort", SortInC},       {"std::sort", SortInCpp}, {"std::function", StdFunction}, {"once", Once},
-    {"exceptions", Exceptions}, {"libc", Libc},           {"clocks", Clocks},           {"lazy binding", LazyBinding}};
+    {"qsort", SortInC}, {"std::sort", SortInCpp},     {"std::function", StdFunction},
+    {"once", Once},     {"exceptions", Exceptions},   {"libc", Libc},
+    {"clocks", Clocks}, {"lazy binding", LazyBinding}};
 
 }  // namespace
 

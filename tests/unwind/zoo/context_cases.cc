@@ -12,10 +12,10 @@
 
 // In assembly_x86_64.S.
 extern "C" {
-uint64_t ZooAssemblyLeaf(uint64_t a, uint64_t b);                           // without CFI, without a frame
-uint64_t ZooAssemblyFrame(uint64_t (*callee)(uint64_t), uint64_t a);        // without CFI, by a frame pointer
-uint64_t ZooAssemblyDescribed(uint64_t (*callee)(uint64_t), uint64_t a);    // with CFI for each push and pop
-extern const char kZooFramePointerCode[];                                    // position-independent, to be copied
+uint64_t ZooAssemblyLeaf(uint64_t a, uint64_t b);                         // without CFI, without a frame
+uint64_t ZooAssemblyFrame(uint64_t (*callee)(uint64_t), uint64_t a);      // without CFI, by a frame pointer
+uint64_t ZooAssemblyDescribed(uint64_t (*callee)(uint64_t), uint64_t a);  // with CFI for each push and pop
+extern const char kZooFramePointerCode[];  // position-independent, to be copied
 extern const uint64_t kZooFramePointerCodeSize;
 }
 
@@ -84,8 +84,8 @@ void Coroutine() {
 // The coroutine's stack is its own mapping, so that its end is known.
 char* CoroutineStack() {
   static char* memory = [] {
-    auto* mapped = static_cast<char*>(
-        mmap(nullptr, kStackBytes + 8192, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    auto* mapped =
+        static_cast<char*>(mmap(nullptr, kStackBytes + 8192, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
     mprotect(mapped + 4096, kStackBytes, PROT_READ | PROT_WRITE);
     return mapped + 4096;
   }();

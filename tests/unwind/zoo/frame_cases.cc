@@ -53,8 +53,8 @@ ZOO_SHAPE uint64_t Aligned(uint64_t a) {
 }
 
 // A realigned frame whose arguments lie on the stack and whose size is not known either.
-ZOO_SHAPE uint64_t AlignedAlloca(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e, uint64_t f, uint64_t g,
-                                 uint64_t h) {
+ZOO_SHAPE uint64_t AlignedAlloca(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e, uint64_t f,
+                                 uint64_t g, uint64_t h) {
   alignas(64) volatile uint64_t words[8];
   auto* bytes = static_cast<volatile char*>(alloca(a));
   words[b % 8] = c;
@@ -63,8 +63,8 @@ ZOO_SHAPE uint64_t AlignedAlloca(uint64_t a, uint64_t b, uint64_t c, uint64_t d,
   return sum + Leaf(g, h) + words[b % 8];
 }
 
-ZOO_SHAPE uint64_t ManyArguments(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e, uint64_t f, uint64_t g,
-                                 uint64_t h, uint64_t i, uint64_t j) {
+ZOO_SHAPE uint64_t ManyArguments(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e, uint64_t f,
+                                 uint64_t g, uint64_t h, uint64_t i, uint64_t j) {
   return Leaf(a + b + c, d + e + f) + Leaf(g + h, i + j);
 }
 

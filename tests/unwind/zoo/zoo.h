@@ -6,7 +6,11 @@
 #include <span>
 
 // Keeps a function as it is written: an own frame, called where the source calls it.
+#if defined(__clang__)
+#define ZOO_SHAPE [[gnu::noinline]]
+#else
 #define ZOO_SHAPE [[gnu::noinline, gnu::noclone]]
+#endif
 
 namespace lagwatch::unwind_test {
 
