@@ -4,7 +4,9 @@
 #include <cinttypes>
 #include <cstdio>
 #include <cstring>
+#include <map>
 #include <string>
+#include <utility>
 
 #include "stack/libunwind_unwinder.h"
 #include "stack/local_symbols.h"
@@ -13,7 +15,11 @@
 namespace lagwatch::unwind_test {
 namespace {
 
-constexpr size_t kMaxDisagreements = 8192;
+constexpr size_t kMaxDisagreements = 1 << 16;
+constexpr uint64_t kMaxPrinted = 200;
+constexpr const char* kWho[] = {"ours", "libunwind"};
+constexpr const char* kKind[] = {"wrong caller", "caller missing", "caller too many", "wrong completeness",
+                                 "wrong function start"};
 
 uint64_t AddressOf(const stack::ModuleMap& modules, const stack::Frame& frame) {
   return frame.module == stack::kNoModule ? frame.offset
@@ -26,7 +32,9 @@ bool IsSameFrame(uint64_t truth, uint64_t got, bool is_innermost) {
   return got == truth || (!is_innermost && got == truth - 1);
 }
 
-class Names {
+}  // namespace
+
+class Comparison::Names {
  public:
   explicit Names(const stack::ModuleMap& modules) : modules_(modules) {}
 
@@ -48,8 +56,6 @@ class Names {
   stack::LocalSymbols symbols_;
 };
 
-}  // namespace
-
 Comparison::Comparison()
     : ours_(CreateUnwinderUnderTest()),
       oracle_(stack::CreateLibunwindUnwinder()),
@@ -68,7 +74,6 @@ void Comparison::Compare(const char* case_name, const stack::RawStack& raw, cons
   Disagreement stop{};
   stop.case_name = case_name;
   stop.pc = truth.addresses[0];
-  stop.count = 1;
   stop.has_frame = raw.registers.value[kFramePointer] + sizeof(uint64_t) == truth.innermost_slot;
   stop.lacks_index = LacksIndex(truth);
   bool ours_is_right = CompareOne(stop, *our_stack_, truth);
@@ -130,13 +135,6 @@ void Comparison::CompareFunctionStarts(const Disagreement& stop, const CallChain
 }
 
 void Comparison::Note(const Disagreement& disagreement) {
-  for (Disagreement& known : disagreements_) {
-    if (known.who == disagreement.who && known.kind == disagreement.kind && known.pc == disagreement.pc &&
-        known.culprit == disagreement.culprit && known.case_name == disagreement.case_name) {
-      ++known.count;
-      return;
-    }
-  }
   if (disagreements_.size() == kMaxDisagreements) {
     ++dropped_count_;
   } else {
@@ -144,32 +142,36 @@ void Comparison::Note(const Disagreement& disagreement) {
   }
 }
 
+void Comparison::Print(const Disagreement& d, Names* names, const char* reason) const {
+  printf("  %s, %s, case %s, stop in %s (0x%" PRIx64 "), depth %u: caller of %s (0x%" PRIx64
+         ") is %s (0x%" PRIx64 ") instead of %s (0x%" PRIx64 "): %s\n",
+         kWho[static_cast<size_t>(d.who)], kKind[static_cast<size_t>(d.kind)], d.case_name,
+         names->NameOf(d.pc).c_str(), d.pc, d.depth, names->NameOf(d.culprit).c_str(), d.culprit,
+         names->NameOf(d.got).c_str(), d.got, names->NameOf(d.expected).c_str(), d.expected, reason);
+}
+
 bool Comparison::Report(const char* program) const {
-  static constexpr const char* kWho[] = {"ours", "libunwind"};
-  static constexpr const char* kKind[] = {"caller", "missing", "extra", "completeness", "function start"};
   Names names(modules_);
-  uint64_t explained[kWhoCount] = {};
-  uint64_t unexplained[kWhoCount] = {dropped_count_, dropped_count_};
+  std::map<std::pair<size_t, std::string>, uint64_t> explained_counts;
+  uint64_t unexplained_count = dropped_count_;
   for (const Disagreement& d : disagreements_) {
-    std::string culprit = names.NameOf(d.culprit);
-    std::string stop = names.NameOf(d.pc);
-    const char* reason = ReasonFor(d, stop, culprit);
-    (reason == nullptr ? unexplained : explained)[static_cast<size_t>(d.who)] += d.count;
-    printf("  %-11s %-9s %-14s case %s, stop in %s (0x%" PRIx64 "), at depth %u, caller of %s (0x%" PRIx64
-           "): %s (0x%" PRIx64 ") instead of %s (0x%" PRIx64 "), %u x: %s\n",
-           reason == nullptr ? "UNEXPLAINED" : "explained", kWho[static_cast<size_t>(d.who)],
-           kKind[static_cast<size_t>(d.kind)], d.case_name, stop.c_str(), d.pc, d.depth, culprit.c_str(),
-           d.culprit, names.NameOf(d.got).c_str(), d.got, names.NameOf(d.expected).c_str(), d.expected,
-           d.count, reason == nullptr ? "?" : reason);
+    const char* reason = ReasonFor(d, names.NameOf(d.pc), names.NameOf(d.culprit));
+    if (reason != nullptr) {
+      ++explained_counts[{static_cast<size_t>(d.who), reason}];
+    } else if (++unexplained_count <= kMaxPrinted) {
+      Print(d, &names, "UNEXPLAINED");
+    }
+  }
+  for (const auto& [who_and_reason, count] : explained_counts) {
+    printf("  %s, explained %" PRIu64 " x: %s\n", kWho[who_and_reason.first], count,
+           who_and_reason.second.c_str());
   }
   for (size_t who = 0; who < kWhoCount; ++who) {
-    printf("%s: %s agrees with the truth on %.2f %% of %" PRIu64 " stacks; %" PRIu64
-           " disagreements explained, %" PRIu64 " not\n",
-           program, kWho[who],
-           100.0 * static_cast<double>(agreed_count_[who]) / static_cast<double>(stack_count_), stack_count_,
-           explained[who], unexplained[who]);
+    printf("%s: %s agrees with the truth on %.2f %% of %" PRIu64 " stacks\n", program, kWho[who],
+           100.0 * static_cast<double>(agreed_count_[who]) / static_cast<double>(stack_count_), stack_count_);
   }
-  return stack_count_ > 0 && unexplained[0] == 0 && unexplained[1] == 0;
+  printf("%s: %" PRIu64 " disagreements unexplained\n", program, unexplained_count);
+  return stack_count_ > 0 && unexplained_count == 0;
 }
 
 }  // namespace lagwatch::unwind_test

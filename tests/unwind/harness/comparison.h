@@ -31,9 +31,12 @@ class Comparison {
   bool Report(const char* program) const;
 
  private:
+  class Names;
+
   bool LacksIndex(const CallChain& chain) const;
   bool CompareOne(const Disagreement& stop, const stack::Stack& stack, const CallChain& truth);
   void CompareFunctionStarts(const Disagreement& stop, const CallChain& truth);
+  void Print(const Disagreement& disagreement, Names* names, const char* reason) const;
   void Note(const Disagreement& disagreement);
 
   stack::ModuleMap modules_;

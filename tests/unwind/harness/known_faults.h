@@ -23,7 +23,6 @@ struct Disagreement {
   uint64_t expected;  // the first wrong frame's true address, 0 for none
   uint64_t got;       // what stands there instead, 0 for none
   uint32_t depth;     // of the first wrong frame
-  uint32_t count;     // how many stops were like this one
   bool has_frame;     // the stop's function has set up a frame pointer
   bool lacks_index;   // a module of the stack has no .eh_frame_hdr
 };
