@@ -9,7 +9,8 @@ namespace lagwatch::unwind_test {
 void InstallStepper();
 
 // From the return on, each instruction is a stop, until EndSteps(), which the function that called this must
-// call before it returns. A signal handler that interrupts may begin steps of its own.
+// call before it returns. A signal handler that interrupts may begin steps of its own. Without
+// InstallStepper() both do nothing.
 void BeginSteps(const char* case_name);
 void EndSteps();
 

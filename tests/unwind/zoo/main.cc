@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// zoo MODE: runs the zoo and says how the unwinder did; fails when it was wrong.
+// zoo steps: single-steps through the zoo and says how the unwinder did; fails when it was wrong.
+// zoo stops: stops in the zoo again and again, for gdb_oracle.py.
 #include <cstdio>
 #include <cstring>
 
+#include "tests/unwind/harness/debugger_stops.h"
 #include "tests/unwind/harness/stepper.h"
 #include "tests/unwind/zoo/zoo.h"
 
@@ -22,6 +24,17 @@ int StepThrough(const char* program) {
   return ReportSteps(program) ? 0 : 1;
 }
 
+int StopForDebugger() {
+  auto all = {FrameCases(), CallbackCases(), ContextCases()};
+  BeginStops();
+  while (!HasStoppedEnough()) {
+    for (auto cases : all) {
+      for (const ZooCase& zoo_case : cases) zoo_case.body();
+    }
+  }
+  return 0;
+}
+
 }  // namespace
 }  // namespace lagwatch::unwind_test
 
@@ -31,6 +44,7 @@ int main(int argument_count, char** arguments) {
   const char* program = std::strrchr(arguments[0], '/');
   program = program == nullptr ? arguments[0] : program + 1;
   if (std::strcmp(mode, "steps") == 0) return StepThrough(program);
-  fprintf(stderr, "usage: %s steps\n", program);
+  if (std::strcmp(mode, "stops") == 0) return StopForDebugger();
+  fprintf(stderr, "usage: %s steps|stops\n", program);
   return 2;
 }
