@@ -18,8 +18,6 @@ FAULTS = {
     "_Unwind_": "an exception about to land overwrites return addresses, and there is no one right answer",
     "Coroutine": "gdb goes on past a coroutine's first function",
     "__start_context": "gdb goes on past a coroutine's first function",
-    "ZooAssembly": "code without tables is guessed at",
-    "Generated": "code without tables is guessed at",
 }
 
 

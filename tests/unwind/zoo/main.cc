@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // zoo steps: single-steps through the zoo and says how the unwinder did; fails when it was wrong.
+// zoo blocked: waits in libc's calls and says what captures of that show; fails when they are wrong.
 // zoo stops: stops in the zoo again and again, for gdb_oracle.py.
 #include <cstdio>
 #include <cstring>
@@ -12,7 +13,7 @@ namespace lagwatch::unwind_test {
 namespace {
 
 int StepThrough(const char* program) {
-  auto all = {FrameCases(), CallbackCases(), ContextCases()};
+  auto all = {FrameCases(), CallbackCases(), ContextCases(), CasesWithoutTables()};
   InstallStepper();
   for (auto cases : all) {
     for (const ZooCase& zoo_case : cases) {
@@ -45,6 +46,8 @@ int main(int argument_count, char** arguments) {
   program = program == nullptr ? arguments[0] : program + 1;
   if (std::strcmp(mode, "steps") == 0) return StepThrough(program);
   if (std::strcmp(mode, "stops") == 0) return StopForDebugger();
-  fprintf(stderr, "usage: %s steps|stops\n", program);
+  if (std::strcmp(mode, "blocked") == 0)
+    return CheckBlockedThreads(program, BlockingCalls(), RunBlockingCall) ? 0 : 1;
+  fprintf(stderr, "usage: %s steps|stops|blocked\n", program);
   return 2;
 }

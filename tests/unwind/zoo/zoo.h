@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <span>
 
+#include "tests/unwind/harness/blocked_thread.h"
+
 // Keeps a function as it is written: an own frame, called where the source calls it.
 #if defined(__clang__)
 #define ZOO_SHAPE [[gnu::noinline]]
@@ -23,8 +25,14 @@ struct ZooCase {
 std::span<const ZooCase> FrameCases();
 // Code that others call: libc's and libstdc++'s callbacks, exceptions, the loader.
 std::span<const ZooCase> CallbackCases();
-// Signals, coroutines, code without unwind tables.
+// Signals and coroutines.
 std::span<const ZooCase> ContextCases();
+// Assembly and code made at run time.
+std::span<const ZooCase> CasesWithoutTables();
+
+std::span<const BlockingCall> BlockingCalls();
+// The first function of a thread that waits in the BlockingCall at `call`.
+void* RunBlockingCall(void* call);
 
 // What results end in, so that no call is a tail call unless it means to be one, or is left out.
 inline volatile uint64_t g_zoo_sink;
