@@ -15,7 +15,7 @@ void BeginSteps(const char* case_name);
 void EndSteps();
 
 // How many stops an address gets compared at most, in all; further ones are only followed.
-inline constexpr int kVisitsPerAddress = 3;
+inline constexpr int kVisitsPerAddress = 2;
 
 // Prints the account; whether everything was as it must be.
 bool ReportSteps(const char* program);
