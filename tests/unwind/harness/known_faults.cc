@@ -22,6 +22,8 @@ struct KnownFault {
 };
 
 constexpr KnownFault kKnownFaults[] = {
+    {Whose::kOracles, "", "", "", false, true,
+     "libunwind needs the index of the tables, which gcc leaves out of static programs"},
     {Whose::kEverybodys, "dynamic frames", "Aligned", "", false, false,
      "gcc's table for a realigned frame does not say that `leave` has restored the frame pointer"},
     {Whose::kEverybodys, "coroutines", "context", "__start_context", false, false,
@@ -38,8 +40,6 @@ constexpr KnownFault kKnownFaults[] = {
      "libunwind loses the frame pointer in code without tables"},
     {Whose::kOracles, "generated code", "", "", false, false,
      "libunwind loses the frame pointer in code without tables"},
-    {Whose::kOracles, "", "", "", false, true,
-     "libunwind needs the index of the tables, which gcc leaves out of static programs"},
 };
 
 bool Contains(std::string_view text, std::string_view part) { return text.find(part) != text.npos; }

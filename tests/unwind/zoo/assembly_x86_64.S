@@ -52,6 +52,26 @@ ZooAssemblyDescribed:
   .cfi_endproc
   .size ZooAssemblyDescribed, . - ZooAssemblyDescribed
 
+/* Ends with a frame that the next function does not have, and right where that begins. */
+  .type ZooAssemblyNeighbour, @function
+ZooAssemblyNeighbour:
+  .cfi_startproc
+  sub $72, %rsp
+  .cfi_def_cfa_offset 80
+  ud2
+  .cfi_endproc
+  .size ZooAssemblyNeighbour, . - ZooAssemblyNeighbour
+
+  .globl ZooAssemblyFaultsAtOnce
+  .type ZooAssemblyFaultsAtOnce, @function
+ZooAssemblyFaultsAtOnce:
+  .cfi_startproc
+  ud2
+  mov $1, %eax
+  ret
+  .cfi_endproc
+  .size ZooAssemblyFaultsAtOnce, . - ZooAssemblyFaultsAtOnce
+
   .section .rodata
   .globl kZooFramePointerCode
   .balign 8

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <pthread.h>
-#include <sys/time.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -116,18 +115,6 @@ void Libc() {
   Consume(static_cast<uint64_t>(memory[999]));
 }
 
-// Through the kernel's vDSO and through system calls.
-void Clocks() {
-  timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-  timeval day;
-  gettimeofday(&day, nullptr);
-  Consume(static_cast<uint64_t>(now.tv_nsec + day.tv_usec + time(nullptr)));
-  timespec nap{0, 1};
-  nanosleep(&nap, nullptr);
-}
-
 // Functions that nothing else here calls, so that lazy binding resolves them now.
 void LazyBinding() {
   Consume(static_cast<uint64_t>(std::abs(atoi("-3"))));
@@ -137,9 +124,8 @@ void LazyBinding() {
 }
 
 constexpr ZooCase kCases[] = {
-    {"qsort", SortInC}, {"std::sort", SortInCpp},     {"std::function", StdFunction},
-    {"once", Once},     {"exceptions", Exceptions},   {"libc", Libc},
-    {"clocks", Clocks}, {"lazy binding", LazyBinding}};
+    {"qsort", SortInC},         {"std::sort", SortInCpp}, {"std::function", StdFunction}, {"once", Once},
+    {"exceptions", Exceptions}, {"libc", Libc},           {"lazy binding", LazyBinding}};
 
 }  // namespace
 

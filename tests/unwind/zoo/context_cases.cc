@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <sys/mman.h>
+#include <sys/time.h>
 #include <ucontext.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 
 #include "tests/unwind/harness/stepper.h"
 #include "tests/unwind/zoo/zoo.h"
@@ -15,6 +17,7 @@ extern "C" {
 uint64_t ZooAssemblyLeaf(uint64_t a, uint64_t b);                         // without CFI, without a frame
 uint64_t ZooAssemblyFrame(uint64_t (*callee)(uint64_t), uint64_t a);      // without CFI, by a frame pointer
 uint64_t ZooAssemblyDescribed(uint64_t (*callee)(uint64_t), uint64_t a);  // with CFI for each push and pop
+uint64_t ZooAssemblyFaultsAtOnce();        // raises SIGILL by its first instruction, which is two bytes long
 extern const char kZooFramePointerCode[];  // position-independent, to be copied
 extern const uint64_t kZooFramePointerCodeSize;
 }
@@ -65,6 +68,35 @@ void SignalsOnAnotherStack() {
   RaiseBoth();
   alternate.ss_flags = SS_DISABLE;
   sigaltstack(&alternate, nullptr);
+}
+
+ZOO_SHAPE void StepOverFault(int, siginfo_t*, void* context) {
+  BeginSteps("signal at a function's start");
+  Consume(Called(5));
+  EndSteps();
+  constexpr greg_t kFaultBytes = 2;
+  static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_RIP] += kFaultBytes;
+}
+
+// One byte before the interrupted instruction is another function, with another frame.
+void SignalAtAFunctionsStart() {
+  struct sigaction action {};
+  action.sa_sigaction = StepOverFault;
+  action.sa_flags = SA_SIGINFO;
+  sigaction(SIGILL, &action, nullptr);
+  Consume(ZooAssemblyFaultsAtOnce());
+}
+
+// Through the kernel's vDSO and through system calls.
+void Clocks() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  timeval day;
+  gettimeofday(&day, nullptr);
+  Consume(static_cast<uint64_t>(now.tv_nsec + day.tv_usec + time(nullptr)));
+  timespec nap{0, 1};
+  nanosleep(&nap, nullptr);
 }
 
 ucontext_t g_main_context;
@@ -123,8 +155,11 @@ FramePointerCode GeneratedCode() {
 
 void Generated() { Consume(GeneratedCode()(Called, 5)); }
 
-constexpr ZooCase kContextCases[] = {
-    {"signals", Signals}, {"signals on another stack", SignalsOnAnotherStack}, {"coroutines", Coroutines}};
+constexpr ZooCase kContextCases[] = {{"signals", Signals},
+                                     {"signals on another stack", SignalsOnAnotherStack},
+                                     {"fault", SignalAtAFunctionsStart},
+                                     {"clocks", Clocks},
+                                     {"coroutines", Coroutines}};
 constexpr ZooCase kCasesWithoutTables[] = {{"assembly", Assembly}, {"generated code", Generated}};
 
 }  // namespace

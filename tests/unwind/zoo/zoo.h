@@ -25,7 +25,7 @@ struct ZooCase {
 std::span<const ZooCase> FrameCases();
 // Code that others call: libc's and libstdc++'s callbacks, exceptions, the loader.
 std::span<const ZooCase> CallbackCases();
-// Signals and coroutines.
+// What the kernel has a part in: signals, clocks, coroutines.
 std::span<const ZooCase> ContextCases();
 // Assembly and code made at run time.
 std::span<const ZooCase> CasesWithoutTables();
