@@ -67,8 +67,6 @@ Comparison::Comparison()
 void Comparison::Compare(const char* case_name, const stack::RawStack& raw, const CallChain& truth) {
   ++stack_count_;
   ours_->Unwind(raw, modules_, our_stack_.get());
-  // What it read of another stack, behind a signal handler's own, is out of date by now.
-  oracle_->OnModulesChanged();
   oracle_->Unwind(raw, modules_, oracle_stack_.get());
   constexpr int kFramePointer = 6;
   Disagreement stop{};

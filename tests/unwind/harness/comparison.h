@@ -21,6 +21,10 @@ class Comparison {
   // Context: background; allocates all that it will ever need.
   Comparison();
 
+  // To be called when the thread is on another stack than before: what the oracle read of the one behind a
+  // signal handler's own is out of date. Context: any.
+  void ForgetOtherStacks() { oracle_->OnModulesChanged(); }
+
   // Context: signal.
   void Compare(const char* case_name, const stack::RawStack& raw, const CallChain& truth);
 

@@ -107,6 +107,7 @@ void InstallStepper() {
   Session& session = g_stepper->sessions[g_stepper->depth++];
   session.case_name = case_name;
   g_stepper->comparison.modules()->Refresh();
+  g_stepper->comparison.ForgetOtherStacks();
   void* chain[kMaxDepth];
   int size = backtrace(chain, kMaxDepth);
   uint64_t slot = reinterpret_cast<uint64_t>(__builtin_dwarf_cfa()) - sizeof(void*);
@@ -121,6 +122,7 @@ void InstallStepper() {
   g_stepper->command = Command::kEnd;
   asm volatile("int3" ::: "memory");
   --g_stepper->depth;
+  g_stepper->comparison.ForgetOtherStacks();
 }
 
 bool ReportSteps(const char* program) {
