@@ -52,9 +52,9 @@ void CatchOwnStack(const stack::ModuleMap& modules, stack::RawStack* raw) {
   ucontext_t context;
   getcontext(&context);
   stack::ReadContext(&context, &raw->registers);
-  raw->address = raw->registers.stack_pointer();
-  raw->end = stack::FindStackEnd(raw->registers.stack_pointer(), modules.writable().data(),
-                                 modules.writable().size());
+  stack::MemoryRegion live = modules.stacks().LiveStack(raw->registers.stack_pointer());
+  raw->address = live.begin;
+  raw->end = live.end;
   raw->size_bytes = base::ReadOwnMemory(
       raw->address, raw->bytes, std::min<uint64_t>(raw->end - raw->address, stack::kMaxRawStackBytes));
 }
@@ -155,10 +155,9 @@ Catch* g_catch;
 void CatchHandler(int, siginfo_t*, void* user_context) {
   stack::RawStack& raw = *g_catch->raw;
   stack::ReadContext(user_context, &raw.registers);
-  uint64_t stack_pointer = raw.registers.stack_pointer();
-  auto regions = g_catch->modules.writable();
-  raw.address = stack_pointer;
-  raw.end = stack::FindStackEnd(stack_pointer, regions.data(), regions.size());
+  stack::MemoryRegion live = g_catch->modules.stacks().LiveStack(raw.registers.stack_pointer());
+  raw.address = live.begin;
+  raw.end = live.end;
   raw.size_bytes = stack::CopyReadable(getpid(), raw.address, raw.bytes,
                                        std::min<uint64_t>(raw.end - raw.address, stack::kMaxRawStackBytes));
   ++g_catch->answered;

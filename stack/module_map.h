@@ -58,10 +58,8 @@ class ModuleMap {
   uint32_t module_count() const { return module_count_; }
   // How much of it is code. Context: watchdog.
   uint64_t CodeBytes(uint32_t index) const;
-  // Where stacks may lie, ascending: private writable mappings. Valid until the next Refresh().
-  std::span<const MemoryRegion> writable() const { return {writable_.get(), writable_count_}; }
-  // The main thread's stack, with the room that it may still grow into; empty when it has no name.
-  MemoryRegion main_stack() const { return main_stack_; }
+  // Where stacks may lie. Valid until the next Refresh().
+  StackRegions stacks() const { return {writable_.get(), writable_count_, main_stack_}; }
   // Modules and ranges that did not fit.
   uint64_t dropped_count() const { return dropped_count_; }
 

@@ -17,8 +17,6 @@ namespace lagwatch::stack {
 namespace {
 
 constexpr size_t kTextBytes = 64 * 1024;
-// The main thread's stack may grow down between two looks at the map.
-constexpr uint64_t kMaxStackGrowthBytes = 8 << 20;
 
 }  // namespace
 
@@ -109,7 +107,7 @@ bool ModuleMap::Refresh() {
 
 void ModuleMap::AddLine(const Line& line, Image* image) {
   if (line.path == "[stack]") {
-    main_stack_ = {line.begin - kMaxStackGrowthBytes, line.end};
+    main_stack_ = {line.begin, line.end};
   } else if (line.is_writable && line.is_private) {
     if (writable_count_ == kMaxRanges) {
       ++dropped_count_;

@@ -42,7 +42,7 @@ struct Registers {
 
 struct RawStack {
   Registers registers;
-  uint64_t address;     // where bytes[0] was: the stack pointer
+  uint64_t address;     // where bytes[0] was: in the red zone
   uint64_t size_bytes;  // how much of `bytes` is filled
   uint64_t end;         // of the live stack; past address + size_bytes when that did not fit
   alignas(16) char bytes[kMaxRawStackBytes];
@@ -71,12 +71,41 @@ inline const MemoryRegion* FindRegion(uint64_t address, const MemoryRegion* regi
   return low < region_count && regions[low].Holds(address) ? &regions[low] : nullptr;
 }
 
-// The end of the live stack that `stack_pointer` points into: the end of its mapping in `regions`
-// (ascending), or, without one, the end of its page, which is mapped in any case.
-inline uint64_t FindStackEnd(uint64_t stack_pointer, const MemoryRegion* regions, size_t region_count) {
-  constexpr uint64_t kPageSize = 4096;
-  const MemoryRegion* region = FindRegion(stack_pointer, regions, region_count);
-  return region != nullptr ? region->end : (stack_pointer | (kPageSize - 1)) + 1;
-}
+// Memory below the stack pointer that the ABI lets a leaf function use. In the epilogue of any function the caller's
+// frame pointer may be found there.
+#if defined(__x86_64__)
+inline constexpr uint64_t kRedZoneBytes = 128;
+#else
+inline constexpr uint64_t kRedZoneBytes = 0;
+#endif
+
+// How far the main thread's stack may have grown down since its mapping was looked at.
+inline constexpr uint64_t kMainStackGrowthBytes = 8 << 20;
+
+// Where stacks may lie: private writable mappings, ascending, and the one that the kernel calls the main thread's.
+struct StackRegions {
+  const MemoryRegion* regions;
+  size_t count;
+  MemoryRegion main_stack;
+
+  bool IsOnMainStack(uint64_t stack_pointer) const {
+    return stack_pointer < main_stack.end && main_stack.end != 0 &&
+           stack_pointer >= main_stack.begin - kMainStackGrowthBytes;
+  }
+  // The live stack of a thread with that stack pointer, with what of the red zone is there as well: up to the end of its
+  // mapping, or, outside of all of them, of its page, which is there in any case.
+  MemoryRegion LiveStack(uint64_t stack_pointer) const {
+    constexpr uint64_t kPageMask = 4096 - 1;
+    MemoryRegion around{stack_pointer & ~kPageMask, (stack_pointer | kPageMask) + 1};
+    if (IsOnMainStack(stack_pointer)) {
+      around.end = main_stack.end;
+      if (main_stack.begin < around.begin) around.begin = main_stack.begin;
+    } else if (const MemoryRegion* region = FindRegion(stack_pointer, regions, count)) {
+      around = *region;
+    }
+    uint64_t red_zone = stack_pointer - kRedZoneBytes;
+    return {red_zone > around.begin ? red_zone : around.begin, around.end};
+  }
+};
 
 }  // namespace lagwatch::stack

@@ -112,9 +112,9 @@ void StackCapturer::RefreshModules() {
   if (IsHandlerCopying()) return;  // it may be looking at the regions
   if (modules_.Refresh()) unwinder_->OnModulesChanged();
   static_assert(CaptureSlot::kMaxRegions >= ModuleMap::kMaxRanges);
-  std::copy(modules_.writable().begin(), modules_.writable().end(), slot->regions);
-  slot->region_count = modules_.writable().size();
-  slot->main_stack = modules_.main_stack();
+  slot->stacks = modules_.stacks();
+  std::copy_n(slot->stacks.regions, slot->stacks.count, slot->regions);
+  slot->stacks.regions = slot->regions;  // a copy, because a late handler may outlive the capturer
 }
 
 void StackCapturer::Capture(int tid, Stack* stack) {
@@ -161,10 +161,9 @@ bool StackCapturer::TryReadBlocked(int tid, const BlockedThread& blocked) {
                                                                            << Registers::kProgramCounter;
   raw.registers.value[Registers::kStackPointer] = blocked.stack_pointer;
   raw.registers.value[Registers::kProgramCounter] = blocked.program_counter;
-  raw.address = blocked.stack_pointer;
-  raw.end = modules_.main_stack().Holds(raw.address)
-                ? modules_.main_stack().end
-                : FindStackEnd(raw.address, modules_.writable().data(), modules_.writable().size());
+  MemoryRegion live = modules_.stacks().LiveStack(blocked.stack_pointer);
+  raw.address = live.begin;
+  raw.end = live.end;
   raw.size_bytes = base::ReadOwnMemory(raw.address, raw.bytes,
                                        std::min<uint64_t>(raw.end - raw.address, kMaxRawStackBytes));
   // Still in the very same call: then nothing moved while the stack was read.

@@ -9,33 +9,31 @@ std::atomic<CaptureSlot*> g_capture_slot{nullptr};
 
 namespace {
 
-// Whether all of [stack_pointer, *end) is certain to be there: a stack that its thread runs on stays mapped.
-// The main thread's is known by its name; the C library puts a thread's control block, to which the thread
-// pointer points, at the end of that thread's own stack.
-bool FindOwnStackEnd(const CaptureSlot& slot, uint64_t stack_pointer, uint64_t* end) {
-  if (slot.main_stack.Holds(stack_pointer)) {
-    *end = slot.main_stack.end;
-    return true;
-  }
-  const MemoryRegion* region = FindRegion(stack_pointer, slot.regions, slot.region_count);
+// Cuts `live` to what is certain to be there: a stack that its thread runs on stays mapped. The main thread's is known by
+// its name; the C library puts a thread's control block, to which the thread pointer points, at the end of that thread's
+// own stack. False when the thread runs on another one.
+bool CutToOwnStack(const StackRegions& stacks, uint64_t stack_pointer, MemoryRegion* live) {
+  if (stacks.IsOnMainStack(stack_pointer)) return true;
   uint64_t thread_pointer = ReadThreadPointer();
-  if (region == nullptr || !region->Holds(thread_pointer) || thread_pointer < stack_pointer) return false;
-  *end = thread_pointer;
+  if (thread_pointer < stack_pointer || !live->Holds(thread_pointer)) return false;
+  live->end = thread_pointer;
   return true;
 }
 
 void CopyStack(const CaptureSlot& slot, RawStack* stack) {
-  stack->address = stack->registers.stack_pointer();
-  bool is_certain = FindOwnStackEnd(slot, stack->address, &stack->end);
-  if (!is_certain) stack->end = FindStackEnd(stack->address, slot.regions, slot.region_count);
-  uint64_t live_bytes = stack->end - stack->address;
+  uint64_t stack_pointer = stack->registers.stack_pointer();
+  MemoryRegion live = slot.stacks.LiveStack(stack_pointer);
+  bool is_certain = CutToOwnStack(slot.stacks, stack_pointer, &live);
+  stack->address = live.begin;
+  stack->end = live.end;
+  uint64_t live_bytes = live.end - live.begin;
   uint64_t wanted_bytes = live_bytes < kMaxRawStackBytes ? live_bytes : kMaxRawStackBytes;
   if (is_certain) {
-    CopyMapped(stack->address, stack->bytes, wanted_bytes);
+    CopyMapped(live.begin, stack->bytes, wanted_bytes);
     stack->size_bytes = wanted_bytes;
   } else {
     // The regions may be out of date, and past the stack's real end there may be nothing by now.
-    stack->size_bytes = CopyReadable(slot.process_id, stack->address, stack->bytes, wanted_bytes);
+    stack->size_bytes = CopyReadable(slot.process_id, live.begin, stack->bytes, wanted_bytes);
   }
 }
 

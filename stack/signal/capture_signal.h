@@ -33,10 +33,9 @@ struct CaptureSlot {
   int process_id = 0;
   // Whose handler was there before, and gets the signals that are not ours.
   struct sigaction previous_action {};
-  // Where stacks may lie, ascending, and the main thread's; unchanged while kRequested or kCopying.
-  size_t region_count = 0;
-  MemoryRegion main_stack{};
-  MemoryRegion regions[kMaxRegions];
+  // Unchanged while kRequested or kCopying.
+  StackRegions stacks{};
+  MemoryRegion regions[kMaxRegions];  // those of `stacks`
   RawStack stack;
 };
 static_assert(std::atomic<uint64_t>::is_always_lock_free, "not signal-safe");

@@ -68,8 +68,9 @@ TEST(ModuleMap, FindsTheModuleOfACodeAddressAndNoneForData) {
 TEST(ModuleMap, KnowsTheMainThreadsStack) {
   ModuleMap map;
   map.Refresh();
-  EXPECT_TRUE(map.main_stack().Holds(reinterpret_cast<uint64_t>(__builtin_frame_address(0))));
-  EXPECT_GT(map.main_stack().end, getauxval(AT_EXECFN));  // the kernel puts it at the very top
+  auto address = reinterpret_cast<uint64_t>(__builtin_frame_address(0));
+  EXPECT_TRUE(map.stacks().IsOnMainStack(address));
+  EXPECT_GT(map.stacks().LiveStack(address).end, getauxval(AT_EXECFN));  // the kernel puts it at the very top
 }
 
 TEST(ModuleMap, KnowsAnotherThreadsStackAsAWritableMapping) {
@@ -77,7 +78,8 @@ TEST(ModuleMap, KnowsAnotherThreadsStackAsAWritableMapping) {
     ModuleMap map;
     map.Refresh();
     auto address = reinterpret_cast<uint64_t>(__builtin_frame_address(0));
-    const MemoryRegion* region = FindRegion(address, map.writable().data(), map.writable().size());
+    EXPECT_FALSE(map.stacks().IsOnMainStack(address));
+    const MemoryRegion* region = FindRegion(address, map.stacks().regions, map.stacks().count);
     ASSERT_NE(region, nullptr);
     EXPECT_TRUE(region->Holds(pthread_self()));  // where its control block is
   });

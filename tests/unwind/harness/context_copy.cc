@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/unwind/harness/context_copy.h"
+
+#include <algorithm>
+
+#include "base/safe_memory.h"
+#include "stack/signal/context.h"
+
+namespace lagwatch::unwind_test {
+
+void CopyContext(const void* context, const stack::ModuleMap& modules, stack::RawStack* raw) {
+  stack::ReadContext(context, &raw->registers);
+  uint64_t stack_pointer = raw->registers.stack_pointer();
+  raw->address = stack_pointer - stack::kRedZoneBytes;
+  raw->end = stack::FindStackEnd(stack_pointer, modules.writable().data(), modules.writable().size());
+  raw->size_bytes = base::ReadOwnMemory(
+      raw->address, raw->bytes, std::min<uint64_t>(raw->end - raw->address, stack::kMaxRawStackBytes));
+}
+
+}  // namespace lagwatch::unwind_test
