@@ -11,9 +11,9 @@ namespace lagwatch::unwind_test {
 
 inline std::unique_ptr<stack::Unwinder> CreateUnwinderUnderTest() { return stack::CreateLibunwindUnwinder(); }
 
-// Whether the unwinder under test is the oracle itself, and so is forgiven the oracle's known faults and limits:
-// those in harness/known_faults.cc, and blocked threads with callers that keep frame pointers, whose stacks it
-// leaves incomplete.
+// Whether the unwinder under test is the oracle itself, and so is forgiven the oracle's known faults and
+// limits: those in harness/known_faults.cc, and blocked threads with callers that keep frame pointers, whose
+// stacks it leaves incomplete.
 inline constexpr bool kOracleIsUnderTest = true;
 
 }  // namespace lagwatch::unwind_test
