@@ -71,8 +71,8 @@ inline const MemoryRegion* FindRegion(uint64_t address, const MemoryRegion* regi
   return low < region_count && regions[low].Holds(address) ? &regions[low] : nullptr;
 }
 
-// Memory below the stack pointer that the ABI lets a leaf function use. In the epilogue of any function the caller's
-// frame pointer may be found there.
+// Memory below the stack pointer that the ABI lets a leaf function use. In the epilogue of any function the
+// caller's frame pointer may be found there.
 #if defined(__x86_64__)
 inline constexpr uint64_t kRedZoneBytes = 128;
 #else
@@ -82,7 +82,8 @@ inline constexpr uint64_t kRedZoneBytes = 0;
 // How far the main thread's stack may have grown down since its mapping was looked at.
 inline constexpr uint64_t kMainStackGrowthBytes = 8 << 20;
 
-// Where stacks may lie: private writable mappings, ascending, and the one that the kernel calls the main thread's.
+// Where stacks may lie: private writable mappings, ascending, and the one that the kernel calls the main
+// thread's.
 struct StackRegions {
   const MemoryRegion* regions;
   size_t count;
@@ -92,8 +93,8 @@ struct StackRegions {
     return stack_pointer < main_stack.end && main_stack.end != 0 &&
            stack_pointer >= main_stack.begin - kMainStackGrowthBytes;
   }
-  // The live stack of a thread with that stack pointer, with what of the red zone is there as well: up to the end of its
-  // mapping, or, outside of all of them, of its page, which is there in any case.
+  // The live stack of a thread with that stack pointer, with what of the red zone is there as well: up to the
+  // end of its mapping, or, outside of all of them, of its page, which is there in any case.
   MemoryRegion LiveStack(uint64_t stack_pointer) const {
     constexpr uint64_t kPageMask = 4096 - 1;
     MemoryRegion around{stack_pointer & ~kPageMask, (stack_pointer | kPageMask) + 1};

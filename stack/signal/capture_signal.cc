@@ -9,9 +9,9 @@ std::atomic<CaptureSlot*> g_capture_slot{nullptr};
 
 namespace {
 
-// Cuts `live` to what is certain to be there: a stack that its thread runs on stays mapped. The main thread's is known by
-// its name; the C library puts a thread's control block, to which the thread pointer points, at the end of that thread's
-// own stack. False when the thread runs on another one.
+// Cuts `live` to what is certain to be there: a stack that its thread runs on stays mapped. The main thread's
+// is known by its name; the C library puts a thread's control block, to which the thread pointer points, at
+// the end of that thread's own stack. False when the thread runs on another one.
 bool CutToOwnStack(const StackRegions& stacks, uint64_t stack_pointer, MemoryRegion* live) {
   if (stacks.IsOnMainStack(stack_pointer)) return true;
   uint64_t thread_pointer = ReadThreadPointer();

@@ -29,8 +29,8 @@ bool IsReturnAddressOf(uint64_t pc, uint64_t word) {
 }  // namespace
 
 void CallRecord::Begin(uint64_t slot, std::span<void* const> outer,
-                       std::span<const stack::MemoryRegion> stacks) {
-  stack_end_ = outer_stack_end_ = stack::FindStackEnd(slot, stacks.data(), stacks.size());
+                       const stack::StackRegions& stacks) {
+  stack_end_ = outer_stack_end_ = stacks.LiveStack(slot).end;
   call_count_ = outer_count_ = 0;
   pc_ = stack_pointer_ = 0;
   is_leaving_ = false;
@@ -40,8 +40,8 @@ void CallRecord::Begin(uint64_t slot, std::span<void* const> outer,
   }
 }
 
-void CallRecord::Step(uint64_t pc, uint64_t stack_pointer, std::span<const stack::MemoryRegion> stacks) {
-  uint64_t stack_end = stack::FindStackEnd(stack_pointer, stacks.data(), stacks.size());
+void CallRecord::Step(uint64_t pc, uint64_t stack_pointer, const stack::StackRegions& stacks) {
+  uint64_t stack_end = stacks.LiveStack(stack_pointer).end;
   bool has_returned = pc_ != 0 && IsReturn(pc_);
   if (stack_end != stack_end_) is_leaving_ = true;
   stack_end_ = stack_end;

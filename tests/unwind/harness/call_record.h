@@ -30,10 +30,10 @@ class CallRecord {
  public:
   // Begins in a function that was called from `outer[0]`, where `slot` is the address that its return address
   // lies at; `outer[1]` and so on are its callers, which must not return before the record ends.
-  void Begin(uint64_t slot, std::span<void* const> outer, std::span<const stack::MemoryRegion> stacks);
+  void Begin(uint64_t slot, std::span<void* const> outer, const stack::StackRegions& stacks);
 
   // The thread is about to execute the instruction at `pc`.
-  void Step(uint64_t pc, uint64_t stack_pointer, std::span<const stack::MemoryRegion> stacks);
+  void Step(uint64_t pc, uint64_t stack_pointer, const stack::StackRegions& stacks);
 
   // False in the few instructions that leave one stack or frame for another without a return (a coroutine's
   // switch, the end of an exception's way, which overwrites return addresses first), in which there is no one

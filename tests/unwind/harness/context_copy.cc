@@ -10,9 +10,9 @@ namespace lagwatch::unwind_test {
 
 void CopyContext(const void* context, const stack::ModuleMap& modules, stack::RawStack* raw) {
   stack::ReadContext(context, &raw->registers);
-  uint64_t stack_pointer = raw->registers.stack_pointer();
-  raw->address = stack_pointer - stack::kRedZoneBytes;
-  raw->end = stack::FindStackEnd(stack_pointer, modules.writable().data(), modules.writable().size());
+  stack::MemoryRegion live = modules.stacks().LiveStack(raw->registers.stack_pointer());
+  raw->address = live.begin;
+  raw->end = live.end;
   raw->size_bytes = base::ReadOwnMemory(
       raw->address, raw->bytes, std::min<uint64_t>(raw->end - raw->address, stack::kMaxRawStackBytes));
 }

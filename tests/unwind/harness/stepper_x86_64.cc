@@ -64,7 +64,7 @@ Stepper* g_stepper = nullptr;
 
 void Step(const void* context, uint64_t pc, uint64_t stack_pointer) {
   Session& session = g_stepper->sessions[g_stepper->depth - 1];
-  session.record.Step(pc, stack_pointer, g_stepper->comparison.modules()->writable());
+  session.record.Step(pc, stack_pointer, g_stepper->comparison.modules()->stacks());
   ++g_stepper->step_count;
   if (!session.record.IsClear()) {
     ++g_stepper->unclear_count;
@@ -112,7 +112,7 @@ void InstallStepper() {
   int size = backtrace(chain, kMaxDepth);
   uint64_t slot = reinterpret_cast<uint64_t>(__builtin_dwarf_cfa()) - sizeof(void*);
   session.record.Begin(slot, {chain + 1, static_cast<size_t>(size - 1)},
-                       g_stepper->comparison.modules()->writable());
+                       g_stepper->comparison.modules()->stacks());
   g_stepper->command = Command::kBegin;
   asm volatile("int3" ::: "memory");
 }
