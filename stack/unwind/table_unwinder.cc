@@ -22,16 +22,44 @@ struct Cursor {
   uint64_t program_counter;
   uint64_t stack_pointer;
   uint64_t frame_pointer;
+  uint64_t base_pointer;
   bool is_frame_pointer_known;
+  bool is_base_pointer_known;
   const Registers*
       registers;  // of the innermost frame, and of one that a signal interrupted; null for callers
+
+  bool ReadRegister(uint64_t dwarf_register, uint64_t* value) const {
+    switch (dwarf_register) {
+      case Registers::kStackPointer:
+        *value = stack_pointer;
+        return true;
+      case Registers::kProgramCounter:
+        *value = program_counter;
+        return true;
+      case Registers::kFramePointer:
+        *value = frame_pointer;
+        return is_frame_pointer_known;
+      case Registers::kBasePointer:
+        *value = base_pointer;
+        return is_base_pointer_known;
+      default:
+        if (registers == nullptr || !registers->is_known(static_cast<int>(dwarf_register))) return false;
+        *value = registers->value[dwarf_register];
+        return true;
+    }
+  }
 
   // A return address may be the first byte of the next function: a caller's rule is that of its call.
   uint64_t lookup_address() const { return registers != nullptr ? program_counter : program_counter - 1; }
 
   static Cursor At(const Registers& registers) {
-    return {registers.program_counter(), registers.stack_pointer(), registers.value[Registers::kFramePointer],
-            registers.is_known(Registers::kFramePointer), &registers};
+    return {registers.program_counter(),
+            registers.stack_pointer(),
+            registers.value[Registers::kFramePointer],
+            registers.value[Registers::kBasePointer],
+            registers.is_known(Registers::kFramePointer),
+            registers.is_known(Registers::kBasePointer),
+            &registers};
   }
 };
 
@@ -44,7 +72,8 @@ enum class Step : uint8_t {
 
 // Everything about one address of code that a walk asks for.
 struct alignas(64) CachedRule {
-  uint64_t address;  // 0: empty
+  uint64_t key;  // the address, or 0 where the answer holds for once only
+  uint64_t address;
   uint64_t offset;
   FoundRule found;
   uint32_t module;
@@ -72,7 +101,7 @@ class TableUnwinder final : public Unwinder {
 
   void OnModulesChanged() override {
     pages_.Clear();
-    for (size_t i = 0; i < kCachedRules; ++i) rules_[i].address = 0;
+    for (size_t i = 0; i < kCachedRules; ++i) rules_[i].key = 0;
   }
 
  private:
@@ -123,21 +152,22 @@ class TableUnwinder final : public Unwinder {
   const CachedRule& Lookup(uint64_t address) {
     CachedRule& cached = rules_[address * 0x9e3779b97f4a7c15 >> 52];
     static_assert(kCachedRules == 1 << (64 - 52));
-    if (cached.address != address) [[unlikely]]
+    if (cached.key != address) [[unlikely]]
       Fill(address, &cached);
     return cached;
   }
 
   [[gnu::noinline]] void Fill(uint64_t address, CachedRule* cached) {
-    *cached = CachedRule{address, address, FoundRule{}, modules_->FindCode(address)};
+    *cached = CachedRule{address, address, address, FoundRule{}, modules_->FindCode(address)};
     if (cached->module == kNoModule) return;
     const Module& module = modules_->module(cached->module);
     cached->offset = address - module.load_bias;
     const UnwindTable* table = tables_->Find(cached->module);
     bool is_found = table != nullptr ? table->Find(cached->offset, &cached->found)
                                      : search_.Find(module, cached->offset, &pages_, &cached->found);
-    if (table == nullptr) tables_->Request(cached->module, module);
     if (!is_found) cached->found = FoundRule{};
+    if (table == nullptr && !is_found) cached->key = 0;  // the table may know more than the search
+    if (table == nullptr) tables_->Request(cached->module, module);
   }
 
   // False when there is no code, where only a damaged stack can lead. Code of no module is told as one frame,
@@ -176,7 +206,15 @@ class TableUnwinder final : public Unwinder {
     } else if (!FindReturnAddress(cached, *cursor, cfa, &return_address)) {
       return Step::kIncomplete;
     }
-    if (rule.frame_pointer != Saved::kSame) FindFramePointer(cached, cfa, cursor);
+    const Cursor callee = *cursor;
+    if (rule.base_pointer != Saved::kSame) {
+      cursor->is_base_pointer_known =
+          FindSaved(cached, rule.base_pointer, rule.base_pointer_offset, cfa, callee, &cursor->base_pointer);
+    }
+    if (rule.frame_pointer != Saved::kSame) {
+      cursor->is_frame_pointer_known = FindSaved(cached, rule.frame_pointer, rule.frame_pointer_offset, cfa,
+                                                 callee, &cursor->frame_pointer);
+    }
     return GoToCaller(return_address, cfa, rule.cfa == Cfa::kExpression, cursor);
   }
 
@@ -195,9 +233,7 @@ class TableUnwinder final : public Unwinder {
                          uint64_t* return_address) {
     const UnwindRule& rule = cached.found.rule;
     if (rule.return_address == Saved::kSame) return ReadLinkRegister(cursor, return_address);
-    uint64_t address;
-    return Evaluate(cached, rule.return_address_offset, &cfa, cursor, &address) &&
-           memory_->ReadWord(address, return_address);
+    return FindSaved(cached, rule.return_address, rule.return_address_offset, cfa, cursor, return_address);
   }
 
   static bool ReadLinkRegister(const Cursor& cursor, uint64_t* return_address) {
@@ -209,20 +245,18 @@ class TableUnwinder final : public Unwinder {
     return true;
   }
 
-  void FindFramePointer(const CachedRule& cached, uint64_t cfa, Cursor* cursor) {
-    const UnwindRule& rule = cached.found.rule;
-    uint64_t address = cfa + Offset(rule.frame_pointer_offset);
-    bool is_saved = rule.frame_pointer == Saved::kAtCfa ||
-                    (rule.frame_pointer == Saved::kExpression &&
-                     Evaluate(cached, rule.frame_pointer_offset, &cfa, *cursor, &address));
-    cursor->is_frame_pointer_known = is_saved && memory_->ReadWord(address, &cursor->frame_pointer);
+  bool FindSaved(const CachedRule& cached, Saved where, int32_t offset, uint64_t cfa, const Cursor& callee,
+                 uint64_t* value) {
+    uint64_t address = cfa + Offset(offset);
+    if (where == Saved::kExpression && !Evaluate(cached, offset, &cfa, callee, &address)) return false;
+    return where != Saved::kUndefined && memory_->ReadWord(address, value);
   }
 
   [[gnu::noinline]] bool FindCfa(const CachedRule& cached, const Cursor& cursor, uint64_t* cfa) {
     const UnwindRule& rule = cached.found.rule;
     if (rule.cfa == Cfa::kExpression) return Evaluate(cached, rule.cfa_offset, nullptr, cursor, cfa);
-    if (cursor.registers == nullptr || !cursor.registers->is_known(rule.cfa_register)) return false;
-    *cfa = cursor.registers->value[rule.cfa_register] + Offset(rule.cfa_offset);
+    if (!cursor.ReadRegister(rule.cfa_register, cfa)) return false;
+    *cfa += Offset(rule.cfa_offset);
     return true;
   }
 
@@ -232,19 +266,7 @@ class TableUnwinder final : public Unwinder {
     struct Input final : ExpressionInput {
       Input(const Cursor& at, StackMemory* stack) : cursor(at), memory(stack) {}
       bool ReadRegister(uint64_t number, uint64_t* value) override {
-        if (number == Registers::kStackPointer) {
-          *value = cursor.stack_pointer;
-        } else if (number == Registers::kProgramCounter) {
-          *value = cursor.program_counter;
-        } else if (number == Registers::kFramePointer) {
-          *value = cursor.frame_pointer;
-          return cursor.is_frame_pointer_known;
-        } else if (cursor.registers != nullptr && cursor.registers->is_known(static_cast<int>(number))) {
-          *value = cursor.registers->value[number];
-        } else {
-          return false;
-        }
-        return true;
+        return cursor.ReadRegister(number, value);
       }
       bool ReadWord(uint64_t address, uint64_t* word) override { return memory->ReadWord(address, word); }
 
@@ -277,6 +299,12 @@ class TableUnwinder final : public Unwinder {
     unsigned char code[kMaxCodeBytes];
     bool is_code = code_->Read(cursor->program_counter, code);
     if (is_code && IsSignalReturn(code)) return StepOverSignal(cursor);
+    if (cursor->registers == nullptr && cached.address != cursor->program_counter) {
+      // A function that others are made to return to was called by nobody: glibc's coroutines begin so.
+      const CachedRule& entry = Lookup(cursor->program_counter);
+      bool is_at_its_begin = entry.found.function_offset == entry.offset;
+      if (entry.found.rule.cfa != Cfa::kNone && is_at_its_begin) return Step::kComplete;
+    }
     if (cursor->registers != nullptr) {
       FrameProgress progress = is_code ? ProgressAt(code) : FrameProgress::kNothingSaved;
       if (progress == FrameProgress::kReturnSavedBelow)
@@ -332,8 +360,8 @@ class TableUnwinder final : public Unwinder {
 
 class SelfContainedUnwinder final : public Unwinder {
  public:
-  static base::Result<std::unique_ptr<Unwinder>> Create(DebugFrameLoader load_debug_frame) {
-    std::unique_ptr<SelfContainedUnwinder> unwinder(new SelfContainedUnwinder(load_debug_frame));
+  static base::Result<std::unique_ptr<Unwinder>> Create(const FrameSectionLoader& files) {
+    std::unique_ptr<SelfContainedUnwinder> unwinder(new SelfContainedUnwinder(files));
     if (base::Status status = unwinder->tables_->Start(); !status.ok()) return status;
     return std::unique_ptr<Unwinder>(std::move(unwinder));
   }
@@ -346,8 +374,7 @@ class SelfContainedUnwinder final : public Unwinder {
   void OnModulesChanged() override { unwinder_.OnModulesChanged(); }
 
  private:
-  explicit SelfContainedUnwinder(DebugFrameLoader load_debug_frame)
-      : tables_(new TableLibrary(load_debug_frame)) {}
+  explicit SelfContainedUnwinder(const FrameSectionLoader& files) : tables_(new TableLibrary(files)) {}
 
   std::unique_ptr<TableLibrary> tables_;
   TableUnwinder unwinder_{tables_.get()};
@@ -355,8 +382,8 @@ class SelfContainedUnwinder final : public Unwinder {
 
 }  // namespace
 
-base::Result<std::unique_ptr<Unwinder>> CreateTableUnwinder(DebugFrameLoader load_debug_frame) {
-  return SelfContainedUnwinder::Create(load_debug_frame);
+base::Result<std::unique_ptr<Unwinder>> CreateTableUnwinder(const FrameSectionLoader& files) {
+  return SelfContainedUnwinder::Create(files);
 }
 
 std::unique_ptr<Unwinder> CreateTableUnwinder(TableLibrary* tables) {
