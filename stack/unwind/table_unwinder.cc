@@ -49,8 +49,9 @@ struct Cursor {
     }
   }
 
-  // A return address may be the first byte of the next function: a caller's rule is that of its call.
-  uint64_t lookup_address() const { return registers != nullptr ? program_counter : program_counter - 1; }
+  // By what the rule is looked up. A return address may be the first byte of the next function: a caller's
+  // rule is that of the call before it.
+  uint64_t end_of_call() const { return program_counter + (registers != nullptr ? 1 : 0); }
 
   static Cursor At(const Registers& registers) {
     return {registers.program_counter(),
@@ -72,11 +73,12 @@ enum class Step : uint8_t {
 
 // Everything about one address of code that a walk asks for.
 struct alignas(64) CachedRule {
-  uint64_t key;  // the address, or 0 where the answer holds for once only
-  uint64_t address;
+  uint64_t key;      // the byte after the address, or 0 where the answer holds for once only
+  uint64_t address;  // a byte of the instruction whose rule this is: of a caller, the last one of its call
   uint64_t offset;
   FoundRule found;
   uint32_t module;
+  bool is_usual;
 };
 
 class TableUnwinder final : public Unwinder {
@@ -111,18 +113,58 @@ class TableUnwinder final : public Unwinder {
   // Adds the frame of `cursor` and those of its callers, as far as they can be found. `cursor` is left at the
   // outermost of them.
   Step Walk(Cursor* cursor) {
+    Cursor at = *cursor;  // of its own, so that it can stay in registers
+    Step step = Step::kIncomplete;
     for (uint64_t i = 0; i < kMaxSteps; ++i) {
-      const CachedRule& cached = Lookup(cursor->lookup_address());
-      if (!AddFrame(cached, *cursor)) return Step::kIncomplete;
-      Step step = StepFrom(cached, cursor);
+      const CachedRule& cached = Lookup(at.end_of_call());
+      if (!AddFrame(cached, at)) break;
+      if (cached.is_usual && StepFromUsual(cached.found.rule, &at)) [[likely]]
+        continue;
+      *cursor = at;
+      step = StepFrom(cached, cursor);
       if (step != Step::kToCaller) return step;
+      at = *cursor;
     }
     return Step::kIncomplete;
   }
 
+  // Whether a rule is one of those that nearly all code has.
+  static bool IsUsual(const UnwindRule& rule) {
+    auto is_near = [](Saved where) { return where == Saved::kSame || where == Saved::kAtCfa; };
+    return (rule.cfa == Cfa::kStackPointer || rule.cfa == Cfa::kFramePointer) && !rule.is_signal_frame &&
+           rule.return_address == Saved::kAtCfa && is_near(rule.frame_pointer) && is_near(rule.base_pointer);
+  }
+
+  // What StepFrom() does, for a usual rule; false, and nothing changed, when something else is not usual.
+  bool StepFromUsual(const UnwindRule& rule, Cursor* cursor) const {
+    bool is_by_frame_pointer = rule.cfa == Cfa::kFramePointer;
+    if (is_by_frame_pointer && !cursor->is_frame_pointer_known) return false;
+    uint64_t cfa =
+        (is_by_frame_pointer ? cursor->frame_pointer : cursor->stack_pointer) + Offset(rule.cfa_offset);
+    uint64_t return_address;
+    uint64_t frame_pointer = cursor->frame_pointer;
+    uint64_t base_pointer = cursor->base_pointer;
+    bool saves_frame_pointer = rule.frame_pointer == Saved::kAtCfa;
+    bool saves_base_pointer = rule.base_pointer == Saved::kAtCfa;
+    bool is_read = memory_->ReadCopiedWord(cfa + Offset(rule.return_address_offset), &return_address) &&
+                   (!saves_frame_pointer ||
+                    memory_->ReadCopiedWord(cfa + Offset(rule.frame_pointer_offset), &frame_pointer)) &&
+                   (!saves_base_pointer ||
+                    memory_->ReadCopiedWord(cfa + Offset(rule.base_pointer_offset), &base_pointer));
+    if (!is_read || cfa <= cursor->stack_pointer || return_address == 0) return false;
+    cursor->program_counter = StripSignature(return_address);
+    cursor->stack_pointer = cfa;
+    cursor->frame_pointer = frame_pointer;
+    cursor->base_pointer = base_pointer;
+    cursor->is_frame_pointer_known |= saves_frame_pointer;
+    cursor->is_base_pointer_known |= saves_base_pointer;
+    cursor->registers = nullptr;
+    return true;
+  }
+
   // `cursor` is at a frame that was added already.
   Step WalkByFramePointerSearch(const Cursor& cursor) {
-    const CachedRule& cached = Lookup(cursor.lookup_address());
+    const CachedRule& cached = Lookup(cursor.end_of_call());
     const uint64_t frame_count = frames_.count();
     if (frame_count > FrameList::kInnermost || cached.module == kNoModule) return Step::kIncomplete;
     const CachedRule own = cached;  // the walk may replace what is cached
@@ -149,16 +191,17 @@ class TableUnwinder final : public Unwinder {
     return Step::kIncomplete;
   }
 
-  const CachedRule& Lookup(uint64_t address) {
-    CachedRule& cached = rules_[address * 0x9e3779b97f4a7c15 >> 52];
-    static_assert(kCachedRules == 1 << (64 - 52));
-    if (cached.key != address) [[unlikely]]
-      Fill(address, &cached);
+  // The walk waits for this at each frame: nothing but a mask is between a return address and its rule.
+  const CachedRule& Lookup(uint64_t end_of_call) {
+    CachedRule& cached = rules_[end_of_call % kCachedRules];
+    if (cached.key != end_of_call) [[unlikely]]
+      Fill(end_of_call, &cached);
     return cached;
   }
 
-  [[gnu::noinline]] void Fill(uint64_t address, CachedRule* cached) {
-    *cached = CachedRule{address, address, address, FoundRule{}, modules_->FindCode(address)};
+  [[gnu::noinline]] void Fill(uint64_t end_of_call, CachedRule* cached) {
+    const uint64_t address = end_of_call - 1;
+    *cached = CachedRule{end_of_call, address, address, FoundRule{}, modules_->FindCode(address), false};
     if (cached->module == kNoModule) return;
     const Module& module = modules_->module(cached->module);
     cached->offset = address - module.load_bias;
@@ -166,6 +209,7 @@ class TableUnwinder final : public Unwinder {
     bool is_found = table != nullptr ? table->Find(cached->offset, &cached->found)
                                      : search_.Find(module, cached->offset, &pages_, &cached->found);
     if (!is_found) cached->found = FoundRule{};
+    cached->is_usual = IsUsual(cached->found.rule);
     if (table == nullptr && !is_found) cached->key = 0;  // the table may know more than the search
     if (table == nullptr) tables_->Request(cached->module, module);
   }
@@ -301,7 +345,7 @@ class TableUnwinder final : public Unwinder {
     if (is_code && IsSignalReturn(code)) return StepOverSignal(cursor);
     if (cursor->registers == nullptr && cached.address != cursor->program_counter) {
       // A function that others are made to return to was called by nobody: glibc's coroutines begin so.
-      const CachedRule& entry = Lookup(cursor->program_counter);
+      const CachedRule& entry = Lookup(cursor->program_counter + 1);
       bool is_at_its_begin = entry.found.function_offset == entry.offset;
       if (entry.found.rule.cfa != Cfa::kNone && is_at_its_begin) return Step::kComplete;
     }
