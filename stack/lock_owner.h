@@ -53,7 +53,10 @@ class LockOwners {
   // lock_layout.h.
   int MeasureLayouts();
 
-  // What `blocked` waits for; none when it is in no futex call. `stack` is that thread's in the same call,
+  // Whether `blocked` is in a call that Find() can say more about.
+  static bool IsInLockCall(const BlockedThread& blocked);
+
+  // What `blocked` waits for; none when it is in no such call. `stack` is that thread's in the same call,
   // `modules` what it was unwound with. Reads the lock where it lies, twice. Context: watchdog.
   std::optional<LockWait> Find(const BlockedThread& blocked, const Stack& stack,
                                const ModuleMap& modules) const;

@@ -96,9 +96,11 @@ int LockOwners::MeasureLayouts() {
   return !mutex_ + !rwlock_ + !thread_;
 }
 
+bool LockOwners::IsInLockCall(const BlockedThread& blocked) { return blocked.syscall_number == SYS_futex; }
+
 std::optional<LockWait> LockOwners::Find(const BlockedThread& blocked, const Stack& stack,
                                          const ModuleMap& modules) const {
-  if (blocked.syscall_number != SYS_futex) return std::nullopt;
+  if (!IsInLockCall(blocked)) return std::nullopt;
   const uint64_t* arguments = blocked.arguments;
   const uint64_t flags = arguments[1];
   FutexCall call{.address = arguments[0],
