@@ -72,7 +72,7 @@ struct WaitFields {
   WaitsFor waits_for = WaitsFor::kUnknown;
   bool has_timeout = false;
   uint32_t owner_tid = 0;
-  std::string_view owner_name;
+  std::string_view owner_name = {};
   uint32_t owner_stack = kNoStack;
 };
 

@@ -106,15 +106,16 @@ std::string At(const Json& thread) {
 
 // What is waited for, after "waits at Function ".
 std::string WaitedFor(const Json& wait) {
-  std::string lock = Text(wait, "kind") + " " + Text(wait, "lock");
+  std::string kind = Text(wait, "kind");
+  std::string lock = (kind == "unknown" ? "futex" : kind) + " " + Text(wait, "lock");
   std::string for_whom = Text(wait, "for");
   const Json& owner = wait.at("owner");
-  if (for_whom == "owner" && Text(wait, "kind") == "thread") {
+  if (for_whom == "owner" && kind == "thread") {
     return "for " + ThreadName(owner) + At(owner) + " to end";
   }
   if (for_whom == "owner") return "for " + lock + " held by " + ThreadName(owner) + At(owner);
   if (for_whom == "readers") return "for " + lock + " held by readers";
-  if (for_whom == "signal") return "for a signal, " + lock;
+  if (for_whom == "signal") return "for a signal (" + lock + ")";
   return "for " + lock + "; who could end that is not known";
 }
 
