@@ -77,8 +77,8 @@ struct LockOwners::FutexCall {
 
 LockOwners::LockOwners() {
   static_assert(std::size(kWaitingFunctions) <= kMaxFunctions);
-  // A sanitizer's or a preloaded library's functions of these names call the C library's, which are the ones
-  // that wait; without that library by its name the program is linked statically, with the functions in it.
+  // Of the C library itself: a sanitizer or a preloaded library may have functions of these names in front of
+  // its own, which are the ones that wait.
   void* libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
   for (const NamedFunction& function : kWaitingFunctions) {
     const void* start = dlsym(libc != nullptr ? libc : RTLD_DEFAULT, function.name);
