@@ -87,6 +87,12 @@ std::string SampleReport::Encode() const {
   for (const auto& [name, functions] : threads) {
     encoder.AddThread({.tid = ++tid, .name = name, .state = 'S', .stack = add_stack(functions), .cpu_ns = 0});
   }
+  for (SampleWait wait : waits) {
+    if (!wait.stack.empty()) wait.fields.stack = add_stack(wait.stack);
+    if (!wait.owner_stack.empty()) wait.fields.owner_stack = add_stack(wait.owner_stack);
+    encoder.AddWait(wait.fields);
+  }
+  encoder.SetWaitOutcome(wait_outcome);
   std::string encoded(buffer.content());
   places.AppendSymbols(&encoded);
   return encoded;
