@@ -95,7 +95,8 @@ bool ReportSink::Encode(const watchdog::LagEvent& event) {
 
 void ReportSink::EncodeThreads(const watchdog::LagEvent& event, report::ReportEncoder* encoder) {
   uint32_t dropped = event.threads_dropped;
-  for (const watchdog::ThreadSnapshot& thread : event.threads) {
+  for (const watchdog::ThreadSnapshot* snapshot : event.threads) {
+    const watchdog::ThreadSnapshot& thread = *snapshot;
     report::ReportEncoder::Mark before = encoder->mark();
     uint32_t stack =
         thread.stack.frame_count == 0 ? report::kNoStack : EncodeStack(thread.stack, *event.modules, encoder);
@@ -103,7 +104,9 @@ void ReportSink::EncodeThreads(const watchdog::LagEvent& event, report::ReportEn
                         .name = thread.name,
                         .state = thread.state,
                         .stack = stack,
-                        .cpu_ns = thread.cpu_ns});
+                        .cpu_ns = thread.cpu_ns,
+                        .wait_channel = thread.wait_channel,
+                        .syscall_number = thread.syscall_number});
     if (encoder->ok()) continue;
     // Later threads may have shorter stacks.
     encoder->RewindTo(before);

@@ -173,6 +173,7 @@ void LoopWatch::Report(const WatchedLoop& loop, std::span<const LoopSample* cons
   event.cpu_thread_ns = base::ThreadCpuNs(tid) - thread_cpu_begin_ns_;
   event.cpu_process_ns = base::ProcessCpuNs() - process_cpu_begin_ns_;
   tools.threads->Capture(tid, expensive, tools.capturer);
+  tools.counters->thread_stacks_reused.Add(tools.threads->reused_count());
   event.samples = samples;
   event.expensive_stack = &expensive;
   event.threads = tools.threads->threads();

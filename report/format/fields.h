@@ -49,7 +49,15 @@ enum class StackField : pbf_tag_type {
   kGapFrames = 6,
 };
 enum class SampleField : pbf_tag_type { kAgeNs = 1, kStack = 2 };
-enum class ThreadField : pbf_tag_type { kTid = 1, kName = 2, kState = 3, kStack = 4, kCpuNs = 5 };
+enum class ThreadField : pbf_tag_type {
+  kTid = 1,
+  kName = 2,
+  kState = 3,
+  kStack = 4,
+  kCpuNs = 5,
+  kWaitChannel = 6,
+  kSyscall = 7,
+};
 enum class CpuField : pbf_tag_type { kWindowNs = 1, kThreadNs = 2, kProcessNs = 3 };
 enum class SymbolField : pbf_tag_type { kModule = 1, kFunctionOffset = 2, kName = 3 };
 enum class LagEndField : pbf_tag_type { kReportId = 1, kDurationNs = 2 };

@@ -115,6 +115,8 @@ void ReportEncoder::AddThread(const ThreadFields& fields) {
   AddText(&thread, Number(ThreadField::kState), {&fields.state, 1});
   AddNumber(&thread, Number(ThreadField::kStack), fields.stack == kNoStack ? 0 : uint64_t{fields.stack} + 1);
   AddDuration(&thread, Number(ThreadField::kCpuNs), fields.cpu_ns);
+  AddText(&thread, Number(ThreadField::kWaitChannel), fields.wait_channel);
+  AddNumber(&thread, Number(ThreadField::kSyscall), static_cast<uint64_t>(fields.syscall_number + 1));
 }
 
 void ReportEncoder::SetThreadsDropped(uint32_t count) {
