@@ -11,7 +11,6 @@
 namespace lagwatch::watchdog {
 namespace {
 
-constexpr int32_t kNoThread = 0;
 constexpr int64_t kBudgetNs = 200 * base::kNsPerMs;
 // Every capture of a running thread costs it a moment: the process as a whole gets to breathe in between.
 constexpr size_t kBatchSize = 16;
@@ -39,15 +38,20 @@ void ThreadLister::Capture(int32_t watched_tid, const stack::Stack& watched_stac
   running_count_ = 0;
   dropped_count_ = 0;
   reused_count_ = 0;
+  ++look_;
   const int64_t deadline_ns = NowNs() + kBudgetNs;
   if (Record* watched = List(watched_tid)) {
     watched->snapshot.stack.CopyFrom(watched_stack);
     watched->is_stack_kept = false;  // it is the lag's most expensive one, not its last
-    ReadWaitChannelOf(watched);
+    if (watched_stack.frame_count == 0) ReadWaitChannelOf(watched);
   }
   int32_t own_tid = gettid();
   base::ForEachThread([&](int tid) {
     if (tid == watched_tid || tid == own_tid) return true;
+    if (NowNs() >= deadline_ns) {
+      ++dropped_count_;
+      return true;
+    }
     Record* record = List(tid);
     if (record == nullptr) return true;
     if (record->is_stack_kept) {
@@ -57,13 +61,12 @@ void ThreadLister::Capture(int32_t watched_tid, const stack::Stack& watched_stac
     record->snapshot.stack.Clear();
     if (!record->is_asleep) {
       running_[running_count_++] = record;
-    } else if (NowNs() < deadline_ns) {
+    } else {
       CaptureOne(capturer, record);
     }
     return true;
   });
   CaptureRunning(capturer, deadline_ns);
-  ForgetUnlisted();
 }
 
 void ThreadLister::CaptureRunning(stack::StackCapturer* capturer, int64_t deadline_ns) {
@@ -93,19 +96,20 @@ ThreadLister::Record* ThreadLister::List(int32_t tid) {
     return nullptr;
   }
   ThreadSnapshot& snapshot = record->snapshot;
+  listed_[count_++] = &snapshot;
+  stack::ReadThreadName(tid, snapshot.name, sizeof snapshot.name);
   int64_t cpu_ns = base::ThreadCpuNs(tid);
   stack::BlockedThread blocked{};
   record->is_asleep = stack::ReadThreadActivity(tid, &blocked) == stack::ThreadActivity::kBlocked;
   record->is_stack_kept =
       record->is_stack_kept && record->is_asleep && cpu_ns == snapshot.cpu_ns && blocked == record->blocked;
+  if (record->is_stack_kept) return record;  // nothing else can have changed either
   record->blocked = blocked;
   snapshot.cpu_ns = cpu_ns;
   snapshot.syscall_number = record->is_asleep ? blocked.syscall_number : -1;
   snapshot.state = stack::ReadThreadStateLetter(tid);
-  stack::ReadThreadName(tid, snapshot.name, sizeof snapshot.name);
   snapshot.wait_channel[0] = '\0';
   if (snapshot.state == 'D') ReadWaitChannelOf(record);
-  listed_[count_++] = &snapshot;
   return record;
 }
 
@@ -124,24 +128,16 @@ ThreadLister::Record* ThreadLister::FindOrTakeRecord(int32_t tid) {
     record.snapshot.tid = tid;
     record.is_stack_kept = false;
   }
-  places_[index] = {tid, true};
+  places_[index] = {tid, look_};
   return &record;
 }
 
 size_t ThreadLister::FindFreePlace() const {
-  size_t unlisted = capacity_;
-  for (size_t i = 0; i < capacity_; ++i) {
-    if (places_[i].tid == kNoThread) return i;
-    if (!places_[i].is_listed) unlisted = i;
+  size_t oldest = 0;
+  for (size_t i = 1; i < capacity_; ++i) {
+    if (places_[i].last_look < places_[oldest].last_look) oldest = i;
   }
-  return unlisted;
-}
-
-void ThreadLister::ForgetUnlisted() {
-  for (size_t i = 0; i < capacity_; ++i) {
-    if (!places_[i].is_listed) places_[i].tid = kNoThread;
-    places_[i].is_listed = false;
-  }
+  return places_[oldest].last_look == look_ ? capacity_ : oldest;
 }
 
 }  // namespace lagwatch::watchdog

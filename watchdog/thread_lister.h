@@ -19,11 +19,12 @@ class ThreadLister {
   explicit ThreadLister(int32_t max_threads);
 
   // Captures all threads but the caller. The watched one comes first, with the stack that is already known of
-  // it. Takes little more than 200 ms, for other loops are not looked at meanwhile: the threads that run come
-  // last, and those that there was no time for have no stack.
+  // it. Takes little more than 200 ms at most, for other loops are not looked at meanwhile. Threads that run
+  // come last, because they may not answer: those that there is no time for are listed without a stack.
   void Capture(int32_t watched_tid, const stack::Stack& watched_stack, stack::StackCapturer* capturer);
   std::span<const ThreadSnapshot* const> threads() const { return {listed_.get(), count_}; }
-  // Of the last Capture(): threads that found no room, and threads whose stacks are those of an earlier one.
+  // Of the last Capture(): threads for which there was no room or no time, and threads whose stacks are those
+  // of an earlier one.
   uint32_t dropped_count() const { return dropped_count_; }
   uint32_t reused_count() const { return reused_count_; }
 
@@ -39,18 +40,17 @@ class ThreadLister {
   // Who has a record. Apart from the records, so that a search touches little memory.
   struct Place {
     int32_t tid;  // 0: free
-    bool is_listed;
+    uint64_t last_look;
   };
 
   // Lists the thread with all but its stack. Null when there is no room.
   Record* List(int32_t tid);
   Record* FindOrTakeRecord(int32_t tid);
-  // A free place, else one whose thread is not listed (yet); capacity_ when there is none.
+  // The one that was not used for longest; capacity_ when all are in use in this Capture().
   size_t FindFreePlace() const;
   void CaptureRunning(stack::StackCapturer* capturer, int64_t deadline_ns);
   static void CaptureOne(stack::StackCapturer* capturer, Record* record);
   static void ReadWaitChannelOf(Record* record);
-  void ForgetUnlisted();
 
   size_t capacity_;
   std::unique_ptr<Record[]> records_;
@@ -58,6 +58,7 @@ class ThreadLister {
   size_t place_hint_ = 0;            // threads come in nearly the same order every time
   std::unique_ptr<const ThreadSnapshot*[]> listed_;
   std::unique_ptr<Record*[]> running_;
+  uint64_t look_ = 0;  // the number of this Capture()
   size_t count_ = 0;
   size_t running_count_ = 0;
   uint32_t dropped_count_ = 0;
