@@ -48,15 +48,26 @@ void Watchdog::PauseForFork() {
   }
 }
 
+bool Watchdog::TryLockRound() {
+  bool is_locked = round_mutex_.try_lock();
+  for (int i = 0; i < kPauseTries && !is_locked && !is_fork_slow_; ++i) {
+    nanosleep(&kShortPause, nullptr);
+    is_locked = round_mutex_.try_lock();
+  }
+  is_fork_slow_ = !is_locked;
+  return is_locked;
+}
+
 void Watchdog::RunRounds() {
   const base::Clock& clock = base::SystemClock();
   tick_scale_.Anchor(base::ReadTickPair(clock));
   int64_t next_ns = clock.MonoNs() + kFirstCalibrationNs;
   while (!stopping_.load()) {
     sleeper_.SleepUntil(next_ns);
-    std::lock_guard round(round_mutex_);
+    bool is_locked = TryLockRound();
     tick_scale_.Update(base::ReadTickPair(clock));
     next_ns = tick_scale_.is_known() ? RunRound() : next_ns + kFirstCalibrationNs;
+    if (is_locked) round_mutex_.unlock();
   }
   for (size_t i = 0; i < LoopRegistry::kMaxLoops; ++i)
     watches_[i].FinishIfOver(registry_->loops()[i], tools_);
