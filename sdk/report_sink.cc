@@ -161,14 +161,17 @@ void ReportSink::EncodeWaits(const watchdog::LagEvent& event, report::ReportEnco
 
 void ReportSink::EncodeThreads(const watchdog::LagEvent& event, report::ReportEncoder* encoder) {
   uint32_t dropped = event.threads_dropped;
-  for (const watchdog::ThreadSnapshot& thread : event.threads) {
+  for (const watchdog::ThreadSnapshot* snapshot : event.threads) {
+    const watchdog::ThreadSnapshot& thread = *snapshot;
     report::ReportEncoder::Mark before = encoder->mark();
     uint32_t stack = EncodeOptionalStack(&thread.stack, *event.modules, encoder);
     encoder->AddThread({.tid = static_cast<uint32_t>(thread.tid),
                         .name = thread.name,
                         .state = thread.state,
                         .stack = stack,
-                        .cpu_ns = thread.cpu_ns});
+                        .cpu_ns = thread.cpu_ns,
+                        .wait_channel = thread.wait_channel,
+                        .syscall_number = thread.syscall_number});
     if (encoder->ok()) continue;
     // Later threads may have shorter stacks.
     encoder->RewindTo(before);

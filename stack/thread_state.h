@@ -31,6 +31,10 @@ bool IsSignalBlocked(int tid, int signal_number);
 // The kernel's letter for the thread's state (R, S, D, T, Z …), '?' when it is gone. Context: watchdog.
 char ReadThreadStateLetter(int tid);
 
+// The function of the kernel that the thread sleeps in, cut to fit, always terminated; empty when it does not
+// sleep or the kernel does not say. Context: watchdog.
+void ReadWaitChannel(int tid, char* channel, uint64_t size_bytes);
+
 // The thread's name without its line end, always terminated. Context: watchdog.
 void ReadThreadName(int tid, char* name, uint64_t size_bytes);
 

@@ -68,6 +68,11 @@ char ReadThreadStateLetter(int tid) {
   return name_end == std::string_view::npos || name_end + 2 >= text.size() ? '?' : text[name_end + 2];
 }
 
+void ReadWaitChannel(int tid, char* channel, uint64_t size_bytes) {
+  std::string_view text = base::ReadSmallFile(base::TaskPath(tid, "wchan").c_str(), channel, size_bytes - 1);
+  channel[text == "0" ? 0 : text.size()] = '\0';
+}
+
 void ReadThreadName(int tid, char* name, uint64_t size_bytes) {
   std::string_view text = base::ReadSmallFile(base::TaskPath(tid, "comm").c_str(), name, size_bytes - 1);
   name[text.size()] = '\0';

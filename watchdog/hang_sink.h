@@ -19,11 +19,14 @@ struct LoopSample {
 
 struct ThreadSnapshot {
   static constexpr size_t kMaxNameBytes = 16;
+  static constexpr size_t kMaxWaitChannelBytes = 48;
 
   int32_t tid;
   char name[kMaxNameBytes];
-  char state;      // the kernel's letter
-  int64_t cpu_ns;  // since the thread started
+  char state;                               // the kernel's letter
+  int64_t cpu_ns;                           // since the thread started
+  int64_t syscall_number;                   // where it sleeps; -1 when in none, or running
+  char wait_channel[kMaxWaitChannelBytes];  // for a thread without a stack or in state D; else empty
   stack::Stack stack;
 };
 
@@ -59,7 +62,7 @@ struct LagEvent {
   int64_t cpu_process_ns;
   std::span<const LoopSample* const> samples;  // oldest first, at least one
   const stack::Stack* expensive_stack;         // the stack of one of `samples`
-  std::span<const ThreadSnapshot> threads;
+  std::span<const ThreadSnapshot* const> threads;
   uint32_t threads_dropped;
   std::span<const Wait>
       waits;  // from the watched thread on, each for the owner that is the next one's thread

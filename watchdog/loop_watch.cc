@@ -175,6 +175,7 @@ void LoopWatch::Report(const WatchedLoop& loop, std::span<const LoopSample* cons
   tools.counters->waits_changed.Add(tools.waits->Follow(tid, tools.capturer));
   if (!loop.probe.IsStillIn(number_)) tools.waits->Clear();  // it waits for something else by now
   tools.threads->Capture(tid, expensive, tools.capturer);
+  tools.counters->thread_stacks_reused.Add(tools.threads->reused_count());
   event.samples = samples;
   event.expensive_stack = &expensive;
   event.threads = tools.threads->threads();

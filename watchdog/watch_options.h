@@ -15,8 +15,8 @@ struct WatchOptions {
   int64_t check_period_ns = 1 * base::kNsPerSecond;  // between two checks of a lag, before annealing
   int64_t annealing_cap_ns = 60 * base::kNsPerSecond;
   int64_t sample_interval_ns = 50 * base::kNsPerMs;
-  int32_t ring_size = 20;    // samples that a check looks at; at most kMaxRingSize
-  int32_t max_threads = 64;  // whose stacks go into a report
+  int32_t ring_size = 20;     // samples that a check looks at; at most kMaxRingSize
+  int32_t max_threads = 512;  // whose stacks go into a report
 };
 
 struct WatchCounters {
@@ -25,6 +25,7 @@ struct WatchCounters {
   base::Counter reports_lost;            // the sink could not keep them
   base::Counter unchanged_checks;        // checks of a lag that found the stack unchanged
   base::Counter reports_over_lag_limit;  // changed stacks of a lag that had its share of reports
+  base::Counter thread_stacks_reused;    // of threads that had slept since an earlier report
   base::Counter waits_changed;  // left out of a report, because they were over before they could be told
   base::Counter lock_layouts_unknown;  // kinds of locks whose owners cannot be told with this C library
   base::Counter samples;

@@ -39,8 +39,8 @@ class Watchdog {
   // it borrows, must be leaked. Context: background.
   [[nodiscard]] bool TryStop();
   // Around a fork(), in the parent: lets no round go on meanwhile, so that the child inherits no file that
-  // one had open. Waits for a round under way, but not for ever: a child with a stray descriptor is better
-  // than no child. Context: background.
+  // one had open. Neither waits for the other for more than 100 ms: a child with a stray descriptor is better
+  // than no child, and than a lag that goes unseen because another's fork handler hangs. Context: background.
   void PauseForFork();
   void ResumeAfterFork() {
     if (is_paused_) round_mutex_.unlock();
@@ -50,6 +50,8 @@ class Watchdog {
 
  private:
   void RunRounds();
+  // False when a fork takes too long: the round is then to go on without the lock.
+  bool TryLockRound();
   // Looks at every loop; returns when the next round is due (CLOCK_MONOTONIC).
   int64_t RunRound();
 
@@ -63,8 +65,9 @@ class Watchdog {
   std::unique_ptr<LoopSample[]> samples_;  // the rings of all watches
   std::unique_ptr<LoopWatch[]> watches_;   // one per place of the registry
   WatchTools tools_;
-  std::mutex round_mutex_;  // held during a round; by nobody else but a fork
-  bool is_paused_ = false;  // the fork's
+  std::mutex round_mutex_;     // held during a round; by nobody else but a fork
+  bool is_paused_ = false;     // the fork's
+  bool is_fork_slow_ = false;  // the watchdog's: it has waited for this fork already
   base::Sleeper sleeper_;
   std::atomic<bool> stopping_{false};
   base::QuietThread thread_;

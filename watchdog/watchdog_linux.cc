@@ -48,6 +48,16 @@ void Watchdog::PauseForFork() {
   }
 }
 
+bool Watchdog::TryLockRound() {
+  bool is_locked = round_mutex_.try_lock();
+  for (int i = 0; i < kPauseTries && !is_locked && !is_fork_slow_; ++i) {
+    nanosleep(&kShortPause, nullptr);
+    is_locked = round_mutex_.try_lock();
+  }
+  is_fork_slow_ = !is_locked;
+  return is_locked;
+}
+
 void Watchdog::RunRounds() {
   const base::Clock& clock = base::SystemClock();
   counters_.lock_layouts_unknown.Add(static_cast<uint64_t>(waits_.MeasureLayouts()));
@@ -55,9 +65,10 @@ void Watchdog::RunRounds() {
   int64_t next_ns = clock.MonoNs() + kFirstCalibrationNs;
   while (!stopping_.load()) {
     sleeper_.SleepUntil(next_ns);
-    std::lock_guard round(round_mutex_);
+    bool is_locked = TryLockRound();
     tick_scale_.Update(base::ReadTickPair(clock));
     next_ns = tick_scale_.is_known() ? RunRound() : next_ns + kFirstCalibrationNs;
+    if (is_locked) round_mutex_.unlock();
   }
   for (size_t i = 0; i < LoopRegistry::kMaxLoops; ++i)
     watches_[i].FinishIfOver(registry_->loops()[i], tools_);

@@ -65,6 +65,8 @@ class StackWriter {
                          {"name", thread.name},
                          {"state", thread.state},
                          {"cpu_ms", ToMs(thread.cpu_ns)},
+                         {"syscall", thread.syscall == 0 ? Json() : Json(thread.syscall - 1)},
+                         {"wait_channel", thread.wait_channel},
                          {"completeness", CompletenessName(stack.completeness)},
                          {"stack", Frames(stack)}});
     }

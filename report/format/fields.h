@@ -51,7 +51,15 @@ enum class StackField : pbf_tag_type {
   kGapFrames = 6,
 };
 enum class SampleField : pbf_tag_type { kAgeNs = 1, kStack = 2 };
-enum class ThreadField : pbf_tag_type { kTid = 1, kName = 2, kState = 3, kStack = 4, kCpuNs = 5 };
+enum class ThreadField : pbf_tag_type {
+  kTid = 1,
+  kName = 2,
+  kState = 3,
+  kStack = 4,
+  kCpuNs = 5,
+  kWaitChannel = 6,
+  kSyscall = 7,
+};
 enum class WaitField : pbf_tag_type {
   kTid = 1,
   kStack = 2,

@@ -48,6 +48,8 @@ struct Thread {
   std::string state;
   uint32_t stack = 0;  // index into Report::stacks plus 1; 0 when there is none
   uint64_t cpu_ns = 0;
+  std::string wait_channel;
+  uint64_t syscall = 0;  // the number plus 1; 0 when in none or not known
 };
 
 // Stacks as in Thread.

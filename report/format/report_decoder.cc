@@ -119,6 +119,12 @@ Thread ReadThread(pbf_message<ThreadField> message) {
       case ThreadField::kCpuNs:
         thread.cpu_ns = message.get_uint64();
         break;
+      case ThreadField::kWaitChannel:
+        thread.wait_channel = message.get_string();
+        break;
+      case ThreadField::kSyscall:
+        thread.syscall = message.get_uint64();
+        break;
       default:
         message.skip();
     }

@@ -119,6 +119,8 @@ void ReportEncoder::AddThread(const ThreadFields& fields) {
   AddText(&thread, Number(ThreadField::kState), {&fields.state, 1});
   AddStackReference(&thread, Number(ThreadField::kStack), fields.stack);
   AddDuration(&thread, Number(ThreadField::kCpuNs), fields.cpu_ns);
+  AddText(&thread, Number(ThreadField::kWaitChannel), fields.wait_channel);
+  AddNumber(&thread, Number(ThreadField::kSyscall), static_cast<uint64_t>(fields.syscall_number + 1));
 }
 
 void ReportEncoder::SetThreadsDropped(uint32_t count) {

@@ -67,6 +67,8 @@ struct ThreadFields {
   char state = '?';
   uint32_t stack = kNoStack;
   int64_t cpu_ns = 0;
+  std::string_view wait_channel = {};
+  int64_t syscall_number = -1;  // -1: in none, or not known
 };
 
 struct WaitFields {

@@ -96,7 +96,7 @@ TEST(Ingest, AReportWithoutFramesHasAClusterToo) {
 TEST(Ingest, RefusesAReportThatUnfoldsIntoTooManyFrames) {
   MemoryCollector collector;
   std::vector<std::string> deep(500, "@0x4000");
-  auto refused = collector.ingest.Submit(EncodeBatch({SampleReport{.samples = {300, deep}}.Encode()}));
+  auto refused = collector.ingest.Submit(EncodeBatch({SampleReport{.samples = {500, deep}}.Encode()}));
   ASSERT_FALSE(refused.ok());
   EXPECT_THAT(refused.status().message(), HasSubstr(std::to_string(kMaxShownFrames)));
 }

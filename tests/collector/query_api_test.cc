@@ -128,6 +128,10 @@ TEST(QueryApi, ShowsAWholeReport) {
   EXPECT_EQ(shown["samples"][0]["age_ms"], 100);
   ASSERT_THAT(shown["threads"], SizeIs(2));
   EXPECT_EQ(shown["threads"][1]["name"], "worker");
+  EXPECT_TRUE(shown["threads"][0]["syscall"].is_null());
+  EXPECT_EQ(shown["threads"][0]["wait_channel"], "");
+  EXPECT_EQ(shown["threads"][1]["syscall"], 74);
+  EXPECT_EQ(shown["threads"][1]["wait_channel"], "folio_wait_bit_common");
   EXPECT_EQ(shown["threads"][1]["stack"][0]["function"], "Work");
 }
 

@@ -79,6 +79,9 @@ TEST(ReportFormat, StacksKeepTheirFramesAndReferences) {
   EXPECT_EQ(report->threads[0].stack, 2u);
   EXPECT_EQ(report->threads[1].stack, 0u);
   EXPECT_EQ(report->threads[1].name + report->threads[1].state, "indexerD");
+  EXPECT_EQ(report->threads[0].syscall, 0u);
+  EXPECT_EQ(report->threads[1].syscall, 1u);
+  EXPECT_EQ(report->threads[1].wait_channel, "io_schedule");
   ASSERT_EQ(report->symbols.size(), 1u);
   EXPECT_EQ(report->symbols[0].name, "futex_wait");
 }

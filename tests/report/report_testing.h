@@ -72,7 +72,8 @@ inline void EncodeFullReport(report::ReportEncoder* encoder) {
   encoder->AddSample(1'000, wait_stack);
   encoder->SetExpensiveStack(run_stack);
   encoder->AddThread({.tid = 11, .name = "main", .state = 'R', .stack = run_stack, .cpu_ns = 5'000});
-  encoder->AddThread({.tid = 12, .name = "indexer", .state = 'D'});
+  encoder->AddThread(
+      {.tid = 12, .name = "indexer", .state = 'D', .wait_channel = "io_schedule", .syscall_number = 0});
   encoder->SetThreadsDropped(7);
   encoder->AddWait({.tid = 11,
                     .stack = wait_stack,

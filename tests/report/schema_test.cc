@@ -91,6 +91,8 @@ constexpr char kExpectedBatch[] = R"(reports {
     tid: 12
     name: "indexer"
     state: "D"
+    wait_channel: "io_schedule"
+    syscall: 1
   }
   symbols {
     module: 2

@@ -63,6 +63,23 @@ TEST(IsSignalBlocked, ReadsTheThreadsMask) {
   EXPECT_TRUE(IsSignalBlocked(1 << 30, signal_number));
 }
 
+TEST(WaitChannel, IsTheKernelsFunctionThatAThreadSleepsIn) {
+  StalledThread spinning(testing::Spin);
+  StalledThread waiting(testing::WaitForLock);
+  char channel[32];
+  EXPECT_TRUE(testing::WaitUntil([&] {
+    ReadWaitChannel(waiting.tid(), channel, sizeof channel);
+    return std::string(channel).find("futex") != std::string::npos;
+  })) << channel;
+  char short_channel[4];
+  ReadWaitChannel(waiting.tid(), short_channel, sizeof short_channel);
+  EXPECT_STREQ(short_channel, "fut");
+  ReadWaitChannel(spinning.tid(), channel, sizeof channel);
+  EXPECT_STREQ(channel, "");
+  ReadWaitChannel(1 << 30, channel, sizeof channel);
+  EXPECT_STREQ(channel, "");
+}
+
 TEST(ThreadNames, SurviveParenthesesAndSpaces) {
   StalledThread odd([](const StopFlag& stop) {
     pthread_setname_np(pthread_self(), "a) S (b");

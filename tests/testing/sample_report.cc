@@ -85,7 +85,13 @@ std::string SampleReport::Encode() const {
   encoder.AddThread(watched);
   uint32_t tid = header.tid;
   for (const auto& [name, functions] : threads) {
-    encoder.AddThread({.tid = ++tid, .name = name, .state = 'S', .stack = add_stack(functions), .cpu_ns = 0});
+    encoder.AddThread({.tid = ++tid,
+                       .name = name,
+                       .state = 'D',
+                       .stack = add_stack(functions),
+                       .cpu_ns = 0,
+                       .wait_channel = "folio_wait_bit_common",
+                       .syscall_number = 74});
   }
   for (SampleWait wait : waits) {
     if (!wait.stack.empty()) wait.fields.stack = add_stack(wait.stack);

@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "policies/cluster_key.h"
+#include "tools/read/syscall_name.h"
 #include "tools/read/table.h"
 
 namespace lagwatch::tools {
@@ -142,12 +143,21 @@ std::string WaitLines(const Json& report) {
   return lines;
 }
 
-std::string ThreadLines(const Json& threads) {
+// "  in fsync (folio_wait_bit_common)", or nothing for a thread that does not sleep.
+std::string Sleep(const Json& thread, const std::string& machine) {
+  const Json& number = thread.at("syscall");
+  std::string channel = Text(thread, "wait_channel");
+  if (number.is_null()) return channel.empty() ? "" : "  in " + channel;
+  return "  in " + SyscallName(number.get<uint64_t>(), machine) +
+         (channel.empty() ? "" : " (" + channel + ")");
+}
+
+std::string ThreadLines(const Json& threads, const std::string& machine) {
   std::string lines;
   for (const Json& thread : threads) {
     lines += "  " + thread.at("tid").dump() + " " + Text(thread, "name") + "  " + Text(thread, "state") +
-             Format("  %.1f s CPU", thread.at("cpu_ms").get<double>() / 1000) + "\n" +
-             StackLines(thread.at("stack"), Text(thread, "completeness"), "    ");
+             Format("  %.1f s CPU", thread.at("cpu_ms").get<double>() / 1000) + Sleep(thread, machine) +
+             "\n" + StackLines(thread.at("stack"), Text(thread, "completeness"), "    ");
   }
   return lines;
 }
@@ -207,7 +217,7 @@ std::string ReportText(const Json& report) {
       HeaderLines(report) + "\nMost expensive stack\n" +
       StackLines(report.at("expensive_stack"), Text(report, "expensive_completeness"), "  ") +
       WaitLines(report) + "\nTimeline (" + std::to_string(samples.size()) + " samples, before the report)\n" +
-      TimelineLines(samples) + "\nThreads\n" + ThreadLines(report.at("threads")) +
+      TimelineLines(samples) + "\nThreads\n" + ThreadLines(report.at("threads"), Text(report, "machine")) +
       (dropped == 0 ? "" : "  and " + std::to_string(dropped) + " more that did not fit\n"));
 }
 

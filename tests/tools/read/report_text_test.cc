@@ -77,7 +77,7 @@ TEST(ReportText, AReportHasHeaderStackTimelineAndThreads) {
                 "    Caller  (editor+0x2010)\n"
                 "    Loop  (editor+0x3010)\n"
                 "    main  (editor+0x4010)\n"
-                "  4713 worker?  S  0.0 s CPU\n"
+                "  4713 worker?  D  0.0 s CPU  in fsync (folio_wait_bit_common)\n"
                 "    Work  (editor+0x6010)\n");
 }
 

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+// A program in which the watchdog's thread cannot allocate: its malloc and free abort on that thread. Runs
+// real lags, and says how many reports they made.
+//
+//   malloc_proof lags SPOOL PLUGIN     the SDK's own monitor
+//   malloc_proof allocating-sink       a watchdog whose sink allocates, which must not survive
+#include <dlfcn.h>
+#include <malloc.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "sdk/monitor.h"
+#include "stack/unwind/table_unwinder.h"
+#include "tests/testing/stalls.h"
+#include "watchdog/watchdog.h"
+
+namespace {
+
+constinit thread_local bool is_watchdog = false;
+std::atomic<int> watchdogs{0};
+
+void CheckCaller() {
+  if (!is_watchdog) [[likely]]
+    return;
+  constexpr std::string_view kMessage = "the watchdog's thread called malloc or free\n";
+  if (write(STDERR_FILENO, kMessage.data(), kMessage.size()) > 0) std::abort();
+  _exit(1);
+}
+
+}  // namespace
+
+extern "C" {
+
+void* __libc_malloc(size_t);
+void* __libc_calloc(size_t, size_t);
+void* __libc_realloc(void*, size_t);
+void* __libc_memalign(size_t, size_t);
+void __libc_free(void*);
+
+void* malloc(size_t size) {
+  CheckCaller();
+  return __libc_malloc(size);
+}
+void* calloc(size_t count, size_t size) {
+  CheckCaller();
+  return __libc_calloc(count, size);
+}
+void* realloc(void* memory, size_t size) {
+  CheckCaller();
+  return __libc_realloc(memory, size);
+}
+void* memalign(size_t alignment, size_t size) {
+  CheckCaller();
+  return __libc_memalign(alignment, size);
+}
+void* aligned_alloc(size_t alignment, size_t size) { return memalign(alignment, size); }
+int posix_memalign(void** memory, size_t alignment, size_t size) {
+  *memory = memalign(alignment, size);
+  return *memory == nullptr ? ENOMEM : 0;
+}
+void free(void* memory) {
+  if (memory == nullptr) return;  // takes no lock; the C library does it at every thread's end
+  CheckCaller();
+  __libc_free(memory);
+}
+
+// The watchdog names its thread before it does anything else.
+int pthread_setname_np(pthread_t, const char* name) noexcept {
+  if (std::strcmp(name, "lagwatch") == 0) {
+    is_watchdog = true;
+    ++watchdogs;
+  }
+  return prctl(PR_SET_NAME, name);
+}
+
+}  // extern "C"
+
+namespace {
+
+using namespace lagwatch;
+using testing::StopFlag;
+
+watchdog::WatchOptions QuickOptions() {
+  watchdog::WatchOptions options;
+  options.threshold_ns = 100 * base::kNsPerMs;
+  options.check_period_ns = 100 * base::kNsPerMs;
+  options.sample_interval_ns = 10 * base::kNsPerMs;
+  return options;
+}
+
+void Poll(const StopFlag& stop) {
+  while (!stop.load()) poll(nullptr, 0, 100);
+}
+
+// One dispatch that ends once `is_reported()`.
+template <typename IsReported>
+void Lag(watchdog::WatchedLoop* loop, const char* tag, void (*stall)(const StopFlag&),
+         IsReported is_reported) {
+  StopFlag stop{false};
+  std::thread watcher([&] {
+    while (!is_reported()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    stop = true;
+  });
+  loop->probe.Begin(tag);
+  stall(stop);
+  loop->probe.End();
+  watcher.join();
+}
+
+int RunLags(const char* spool, const char* plugin) {
+  sdk::MonitorOptions options;
+  options.app = "malloc_proof";
+  options.spool_directory = spool;
+  options.watch = QuickOptions();
+  watchdog::LoopRegistry registry;
+  auto monitor = sdk::Monitor::Start(options, &registry);
+  if (!monitor.ok()) return 2;
+
+  StopFlag is_over{false};
+  std::vector<std::thread> others;
+  for (int i = 0; i < 60; ++i) others.emplace_back(Poll, std::cref(is_over));
+  others.emplace_back([&] {
+    while (!is_over.load()) {
+      if (void* library = dlopen(plugin, RTLD_NOW)) dlclose(library);
+    }
+  });
+  others.emplace_back([&] {
+    while (!is_over.load()) std::thread([] { free(malloc(1 << 16)); }).join();
+  });
+
+  watchdog::WatchedLoop* loop = registry.Add("main", gettid());
+  const watchdog::WatchCounters& counters = (*monitor)->watch_counters();
+  int failures = 0;
+  const std::pair<const char*, void (*)(const StopFlag&)> stalls[] = {{"spin", testing::Spin},
+                                                                      {"lock", testing::WaitForLock},
+                                                                      {"poll", Poll},
+                                                                      {"faults", testing::FaultPages}};
+  for (const auto& [tag, stall] : stalls) {
+    uint64_t before = counters.lags.value();
+    Lag(loop, tag, stall, [&] { return counters.reports.value() + counters.reports_lost.value() > before; });
+    while (counters.lags.value() == before) std::this_thread::yield();
+    failures += counters.reports_lost.value() != 0;
+  }
+  is_over = true;
+  for (std::thread& other : others) other.join();
+  uint64_t reports = counters.reports.value();
+  registry.Remove(loop);
+  sdk::Monitor::Stop(std::move(*monitor));
+  std::printf("watchdogs %d, reports %llu\n", watchdogs.load(), static_cast<unsigned long long>(reports));
+  return failures == 0 && reports >= std::size(stalls) ? 0 : 3;
+}
+
+class AllocatingSink final : public watchdog::HangSink {
+ public:
+  bool OnLag(const watchdog::LagEvent& event) override {
+    text_ = std::make_unique<char[]>(event.threads.size() + 1);
+    has_reported = true;
+    return true;
+  }
+  void OnLagEnd(const base::Uuid&, int64_t) override {}
+  void OnRoundDone() override {}
+
+  std::atomic<bool> has_reported{false};
+
+ private:
+  std::unique_ptr<char[]> text_;
+};
+
+int RunAllocatingSink() {
+  auto capturer = stack::StackCapturer::Create({}, stack::CreateTableUnwinder().value()).value();
+  watchdog::LoopRegistry registry;
+  AllocatingSink sink;
+  watchdog::Watchdog dog(QuickOptions(), &registry, capturer.get(), &sink);
+  if (!dog.Start().ok()) return 2;
+  Lag(registry.Add("main", gettid()), "spin", testing::Spin, [&] { return sink.has_reported.load(); });
+  std::puts("survived");
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::string_view what = argc > 1 ? argv[1] : "";
+  if (what == "lags" && argc == 4) return RunLags(argv[2], argv[3]);
+  if (what == "allocating-sink") return RunAllocatingSink();
+  return 2;
+}
