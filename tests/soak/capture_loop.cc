@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/soak/capture_loop.h"
+
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "tests/soak/process_footprint.h"
+#include "tests/soak/soak_worker.h"
+
+namespace lagwatch::soak {
+
+CaptureLoop::CaptureLoop(stack::StackCapturer* capturer, std::set<int> workers)
+    : capturer_(capturer), workers_(std::move(workers)), thread_(&CaptureLoop::Run, this) {}
+
+CaptureLoop::~CaptureLoop() { Stop(); }
+
+void CaptureLoop::Stop() {
+  stop_ = true;
+  if (thread_.joinable()) thread_.join();
+}
+
+void CaptureLoop::Run() {
+  constexpr int64_t kRefreshNs = 5'000'000;
+  int64_t refresh_at_ns = 0;
+  for (size_t next = 0; !stop_; ++next) {
+    int64_t now_ns = base::SystemClock().MonoNs();
+    if (now_ns >= refresh_at_ns) {
+      Refresh();
+      refresh_at_ns = now_ns + kRefreshNs;
+    }
+    int tid = targets_[next % targets_.size()];
+    capturer_->Capture(tid, stack_.get());
+    Count(tid);
+  }
+}
+
+void CaptureLoop::Refresh() {
+  capturer_->RefreshModules();
+  targets_ = ListThreads();
+  std::erase(targets_, gettid());
+}
+
+void CaptureLoop::Count(int tid) {
+  tally_.captures.Add();
+  tally_.invalid.Add(!IsValid());
+  switch (stack_->completeness) {
+    case stack::Completeness::kComplete:
+      tally_.complete.Add();
+      tally_.rootless.Add(workers_.contains(tid) && !HasRoot());
+      break;
+    case stack::Completeness::kCut:
+      tally_.cut.Add();
+      break;
+    case stack::Completeness::kIncomplete:
+      tally_.incomplete.Add();
+      break;
+    case stack::Completeness::kNone:
+      tally_.none.Add();
+      break;
+  }
+}
+
+bool CaptureLoop::IsValid() const {
+  if (stack_->frame_count > stack::kMaxFrames || stack_->gap_at > stack_->frame_count) return false;
+  if (stack_->completeness == stack::Completeness::kComplete && stack_->frame_count == 0) return false;
+  for (const stack::Frame& frame : stack_->view()) {
+    if (frame.module != stack::kNoModule && frame.module >= capturer_->modules().module_count()) return false;
+  }
+  return true;
+}
+
+bool CaptureLoop::HasRoot() const {
+  for (const stack::Frame& frame : stack_->view()) {
+    if (frame.module == stack::kNoModule) continue;
+    uint64_t function = capturer_->modules().module(frame.module).load_bias + frame.function_offset;
+    if (function == reinterpret_cast<uint64_t>(&SoakWorker::Run)) return true;
+    if (function == reinterpret_cast<uint64_t>(&RunCoroutine)) return true;
+  }
+  return false;
+}
+
+}  // namespace lagwatch::soak
