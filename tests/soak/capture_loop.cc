@@ -3,11 +3,19 @@
 
 #include <unistd.h>
 
+#include <cinttypes>
+#include <cstdio>
+
 #include "base/clock.h"
 #include "tests/soak/process_footprint.h"
 #include "tests/soak/soak_worker.h"
 
 namespace lagwatch::soak {
+namespace {
+
+constexpr uint64_t kMostPrinted = 5;
+
+}  // namespace
 
 CaptureLoop::CaptureLoop(stack::StackCapturer* capturer, std::set<int> workers)
     : capturer_(capturer), workers_(std::move(workers)), thread_(&CaptureLoop::Run, this) {}
@@ -46,7 +54,10 @@ void CaptureLoop::Count(int tid) {
   switch (stack_->completeness) {
     case stack::Completeness::kComplete:
       tally_.complete.Add();
-      tally_.rootless.Add(workers_.contains(tid) && !HasRoot());
+      if (workers_.contains(tid) && !HasRoot()) {
+        tally_.rootless.Add();
+        if (tally_.rootless.value() <= kMostPrinted) PrintStack(tid);
+      }
       break;
     case stack::Completeness::kCut:
       tally_.cut.Add();
@@ -67,6 +78,15 @@ bool CaptureLoop::IsValid() const {
     if (frame.module != stack::kNoModule && frame.module >= capturer_->modules().module_count()) return false;
   }
   return true;
+}
+
+void CaptureLoop::PrintStack(int tid) const {
+  std::fprintf(stderr, "soak: thread %d, frames as module+offset (function):\n", tid);
+  for (const stack::Frame& frame : stack_->view()) {
+    const char* module =
+        frame.module == stack::kNoModule ? "?" : capturer_->modules().module(frame.module).path;
+    std::fprintf(stderr, "  %s+%#" PRIx64 " (%#" PRIx64 ")\n", module, frame.offset, frame.function_offset);
+  }
 }
 
 bool CaptureLoop::HasRoot() const {

@@ -42,6 +42,7 @@ class CaptureLoop {
   void Count(int tid);
   bool IsValid() const;
   bool HasRoot() const;
+  void PrintStack(int tid) const;
 
   stack::StackCapturer* capturer_;
   std::set<int> workers_;

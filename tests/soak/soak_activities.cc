@@ -32,18 +32,21 @@ constexpr bool kIsThreadSanitized = true;
 constexpr bool kIsThreadSanitized = false;
 #endif
 
+constexpr uint64_t kMostPrinted = 10;
 constexpr size_t kPageBytes = 4096;
 
 void Check(bool is_good, const char* what, Place* place) {
   if (is_good) return;
-  if (place->diary->failures.fetch_add(1) < 10) std::fprintf(stderr, "soak: %s: %s\n", what, strerror(errno));
+  if (place->diary->failures.fetch_add(1) < kMostPrinted)
+    std::fprintf(stderr, "soak: %s: %s\n", what, strerror(errno));
 }
 
 // For the outcome of a call that a signal would end.
 void CheckUninterrupted(bool is_good, const char* what, Place* place) {
   if (is_good) return;
   if (errno != EINTR) return Check(false, what, place);
-  place->diary->interrupted_calls.fetch_add(1);
+  if (place->diary->interrupted_calls.fetch_add(1) < kMostPrinted)
+    std::fprintf(stderr, "soak: %s was interrupted\n", what);
 }
 
 [[gnu::noinline]] void Work(int microseconds) {
@@ -72,7 +75,7 @@ void MapAndUnmapMuch(Place* place) {
   Check(block != MAP_FAILED, "mmap", place);
   if (block == MAP_FAILED) return;
   static_cast<volatile char*>(block)[bytes / 2] = 1;
-  Work(200);
+  Work(30);
   munmap(block, bytes);
 }
 
@@ -99,7 +102,7 @@ void LoadAndUnload(Place* place) {
   auto* call_back = reinterpret_cast<CallBack*>(dlsym(plugin, "SoakCallBack"));
   Check(call_back != nullptr, "dlsym", place);
   if (call_back != nullptr) {
-    call_back([](void*) { Work(100); }, nullptr);
+    call_back([](void*) { Work(30); }, nullptr);
     try {
       call_back([](void* argument) { ThrowAfter(3, static_cast<Place*>(argument)); }, place);
     } catch (const std::runtime_error&) {
@@ -131,7 +134,7 @@ void ChangeSignalMask(Place* place) {
   sigfillset(&all);
   for (int i = 0; i < 4; ++i) {
     pthread_sigmask(SIG_BLOCK, &all, &before);
-    Work(place->Below(100));
+    Work(place->Below(40));
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
     Work(place->Below(20));
   }
@@ -140,7 +143,7 @@ void ChangeSignalMask(Place* place) {
 void RunOnAlternateStack(Place* place) {
   static const bool has_handler = [] {
     struct sigaction action {};
-    action.sa_handler = [](int) { Work(100); };
+    action.sa_handler = [](int) { Work(30); };
     action.sa_flags = SA_ONSTACK | SA_RESTART;
     return sigaction(SIGUSR1, &action, nullptr) == 0;
   }();
@@ -179,7 +182,7 @@ void RunCoroutines(Place* place) {
 }
 
 [[gnu::noinline]] void Recurse(int depth) {
-  if (depth == 0) return Work(100);
+  if (depth == 0) return Work(30);
   Recurse(depth - 1);
   LAGWATCH_NO_TAIL_CALL;
 }
@@ -187,17 +190,17 @@ void RunCoroutines(Place* place) {
 void RecurseDeeply(Place* place) { Recurse(100 << place->Below(7)); }
 
 void SleepShortly(Place* place) {
-  timespec duration{.tv_sec = 0, .tv_nsec = 1 + place->Below(10'000'000)};
+  timespec duration{.tv_sec = 0, .tv_nsec = 1 + place->Below(40'000'000)};
   CheckUninterrupted(nanosleep(&duration, nullptr) == 0, "nanosleep", place);
 }
 
 void PollShortly(Place* place) {
-  CheckUninterrupted(poll(nullptr, 0, 1 + place->Below(10)) == 0, "poll", place);
+  CheckUninterrupted(poll(nullptr, 0, 1 + place->Below(40)) == 0, "poll", place);
 }
 
 void WaitForFutexShortly(Place* place) {
   uint32_t word = 0;
-  timespec duration{.tv_sec = 0, .tv_nsec = 1 + place->Below(10'000'000)};
+  timespec duration{.tv_sec = 0, .tv_nsec = 1 + place->Below(40'000'000)};
   long result = syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 0, &duration, nullptr, 0);
   CheckUninterrupted(result == -1 && errno == ETIMEDOUT, "futex", place);
 }
@@ -209,7 +212,7 @@ void CreateAndJoinThread(Place* place) {
     Allocate(&inner);
     if (!kIsThreadSanitized) RunCoroutines(&inner);
     ThrowAndCatch(&inner);
-    Work(100);
+    Work(30);
   }).join();
 }
 
@@ -217,7 +220,7 @@ void CreateAndJoinThread(Place* place) {
 
 void RunCoroutine() {
   for (int turn = 0; turn < 2; ++turn) {
-    Work(30);
+    Work(10);
     swapcontext(&t_coroutine.self, &t_coroutine.caller);
   }
   Work(10);
