@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cinttypes>
 #include <cstdio>
 
@@ -29,12 +30,14 @@ void CaptureLoop::Stop() {
 
 void CaptureLoop::Run() {
   constexpr int64_t kRefreshNs = 5'000'000;
+  constexpr int64_t kRefreshShare = 10;  // at most so much of the time goes into it, one in ten
   int64_t refresh_at_ns = 0;
   for (size_t next = 0; !stop_; ++next) {
     int64_t now_ns = base::SystemClock().MonoNs();
     if (now_ns >= refresh_at_ns) {
       Refresh();
-      refresh_at_ns = now_ns + kRefreshNs;
+      int64_t end_ns = base::SystemClock().MonoNs();
+      refresh_at_ns = end_ns + std::max(kRefreshNs, (end_ns - now_ns) * (kRefreshShare - 1));
     }
     int tid = targets_[next % targets_.size()];
     capturer_->Capture(tid, stack_.get());

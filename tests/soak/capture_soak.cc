@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Captures the threads of a program that does what programs do, for as long as one likes:
-//   capture_soak [--captures N | --seconds S] [--threads N]
+//   capture_soak [--captures N | --seconds S] [--threads N] [--most-eintr-pct P]
 // Ends with one line of counts. Exits with 1, and says why, when captures hung, were noticed by the program,
 // left something behind, or do not add up.
 #include <unistd.h>
@@ -31,6 +31,7 @@ struct Arguments {
   uint64_t captures = UINT64_MAX;
   double seconds = 20;
   uint32_t threads = 64;
+  double most_eintr_pct = 0;  // of the signals sent
 };
 
 bool ParseArguments(int argc, char** argv, Arguments* arguments) {
@@ -44,6 +45,8 @@ bool ParseArguments(int argc, char** argv, Arguments* arguments) {
       arguments->seconds = std::strtod(argv[i + 1], nullptr);
     } else if (name == "--threads") {
       arguments->threads = static_cast<uint32_t>(std::strtoul(argv[i + 1], nullptr, 10));
+    } else if (name == "--most-eintr-pct") {
+      arguments->most_eintr_pct = std::strtod(argv[i + 1], nullptr);
     } else {
       return false;
     }
@@ -82,6 +85,7 @@ class CaptureSoak {
   // The number of reasons to fail, each of which it has printed.
   int Run() {
     files_before_ = ListOpenFiles();
+    std::thread([] {}).join();  // with the first, sanitizers start one of their own
     threads_before_ = ListThreads().size();
     auto capturer = stack::StackCapturer::Create({}, stack::CreateTableUnwinder().value());
     if (!capturer.ok()) {
@@ -185,7 +189,9 @@ class CaptureSoak {
             "a signal without an answer, yet a stack");
     Require(tally.invalid.value() == 0, "a stack with impossible numbers");
     Require(tally.rootless.value() == 0, "a complete stack without its beginning");
-    Require(diary_.interrupted_calls == 0, "a call of the program was interrupted");
+    Require(static_cast<double>(diary_.interrupted_calls) <=
+                arguments_.most_eintr_pct / 100 * static_cast<double>(counters.signals_sent.value()),
+            "calls of the program were interrupted");
     Require(diary_.failures == 0, "an activity failed");
     Require(late_peak_bytes_ - early_peak_bytes_ <= kMostGrowthBytes, "memory grows");
   }
@@ -226,10 +232,18 @@ class CaptureSoak {
 }  // namespace
 }  // namespace lagwatch::soak
 
+#if defined(__SANITIZE_ADDRESS__)
+// What is freed is kept for a while; little enough that memory stops growing soon.
+extern "C" [[gnu::visibility("default")]] const char* __asan_default_options() {
+  return "quarantine_size_mb=16";
+}
+#endif
+
 int main(int argc, char** argv) {
   lagwatch::soak::Arguments arguments;
   if (!lagwatch::soak::ParseArguments(argc, argv, &arguments)) {
-    std::fprintf(stderr, "usage: %s [--captures N | --seconds S] [--threads N]\n", argv[0]);
+    std::fprintf(stderr, "usage: %s [--captures N | --seconds S] [--threads N] [--most-eintr-pct P]\n",
+                 argv[0]);
     return 2;
   }
   return lagwatch::soak::CaptureSoak(arguments).Run() == 0 ? EXIT_SUCCESS : EXIT_FAILURE;

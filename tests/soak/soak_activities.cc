@@ -32,6 +32,11 @@ constexpr bool kIsThreadSanitized = true;
 constexpr bool kIsThreadSanitized = false;
 #endif
 
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+constexpr int kForkOneIn = 1000;  // of a sanitizer's memory, a copy takes long
+#else
+constexpr int kForkOneIn = 40;
+#endif
 constexpr uint64_t kMostPrinted = 10;
 constexpr size_t kPageBytes = 4096;
 
@@ -67,16 +72,16 @@ void Allocate(Place* place) {
   }
 }
 
-// Room that new stacks will be put into, while captures still take it for one mapping.
+// Room that new stacks will be put into, while captures still take it for one mapping. The kernel is asked
+// itself, because the thread sanitizer would go through all of the block.
 void MapAndUnmapMuch(Place* place) {
   const size_t bytes = size_t{16} << 20;
-  void* block =
-      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  Check(block != MAP_FAILED, "mmap", place);
-  if (block == MAP_FAILED) return;
-  static_cast<volatile char*>(block)[bytes / 2] = 1;
+  const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+  long block = syscall(SYS_mmap, nullptr, bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
+  Check(block != -1, "mmap", place);
+  if (block == -1) return;
   Work(30);
-  munmap(block, bytes);
+  syscall(SYS_munmap, block, bytes);
 }
 
 [[gnu::noinline]] void ThrowAfter(int depth, Place* place) {
@@ -161,24 +166,29 @@ void RunOnAlternateStack(Place* place) {
 struct Coroutine {
   ucontext_t caller;
   ucontext_t self;
+  int turns;  // left to take
 };
 thread_local Coroutine t_coroutine;
 
-// On stacks of many sizes, so that what lies past the end of one is at times mapped and at times not.
-void RunCoroutines(Place* place) {
-  for (int i = 0; i < 3; ++i) {
-    const size_t bytes = kPageBytes * static_cast<size_t>(8 + place->Below(120));
-    void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    Check(memory != MAP_FAILED, "mmap", place);
-    if (memory == MAP_FAILED) return;
-    getcontext(&t_coroutine.self);
-    t_coroutine.self.uc_stack.ss_sp = memory;
-    t_coroutine.self.uc_stack.ss_size = bytes;
-    t_coroutine.self.uc_link = &t_coroutine.caller;
-    makecontext(&t_coroutine.self, RunCoroutine, 0);
-    for (int turn = 0; turn < 3; ++turn) swapcontext(&t_coroutine.caller, &t_coroutine.self);
-    munmap(memory, bytes);
+// On a stack of any size, so that what lies past its end is at times mapped and at times not.
+void RunOneCoroutine(Place* place) {
+  const size_t bytes = kPageBytes * static_cast<size_t>(8 + place->Below(120));
+  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  Check(memory != MAP_FAILED, "mmap", place);
+  if (memory == MAP_FAILED) return;
+  getcontext(&t_coroutine.self);
+  t_coroutine.self.uc_stack.ss_sp = memory;
+  t_coroutine.self.uc_stack.ss_size = bytes;
+  t_coroutine.self.uc_link = &t_coroutine.caller;
+  makecontext(&t_coroutine.self, RunCoroutine, 0);
+  for (t_coroutine.turns = 3; t_coroutine.turns > 0; --t_coroutine.turns) {
+    swapcontext(&t_coroutine.caller, &t_coroutine.self);
   }
+  munmap(memory, bytes);
+}
+
+void RunCoroutines(Place* place) {
+  for (int i = 0; i < 3; ++i) RunOneCoroutine(place);
 }
 
 [[gnu::noinline]] void Recurse(int depth) {
@@ -219,7 +229,7 @@ void CreateAndJoinThread(Place* place) {
 }  // namespace
 
 void RunCoroutine() {
-  for (int turn = 0; turn < 2; ++turn) {
+  while (t_coroutine.turns > 1) {
     Work(10);
     swapcontext(&t_coroutine.self, &t_coroutine.caller);
   }
@@ -236,8 +246,8 @@ std::span<const Activity> Activities() {
       {"alternate stack", RunOnAlternateStack, 2},
       {"recurse", RecurseDeeply, 2},
       {"thread", CreateAndJoinThread, 2},
-      {"fork", Fork, 40},
-      {"execute", ForkAndExecute, 80},
+      {"fork", Fork, kForkOneIn},
+      {"execute", ForkAndExecute, 2 * kForkOneIn},
       {"nanosleep", SleepShortly, 1},
       {"poll", PollShortly, 1},
       {"futex", WaitForFutexShortly, 1},
@@ -248,3 +258,11 @@ std::span<const Activity> Activities() {
 }
 
 }  // namespace lagwatch::soak
+
+#if defined(__SANITIZE_THREAD__)
+// The sanitizer sees neither the loader's lock nor that what it maps is new, which exceptions then look
+// through.
+extern "C" [[gnu::visibility("default")]] const char* __tsan_default_suppressions() {
+  return "race:ld-linux\nrace:libgcc_s\nrace:libsoak_plugin\n";
+}
+#endif
