@@ -287,8 +287,10 @@ class TableUnwinder final : public Unwinder {
       if (may_be_leaf && StepFromLeaf(cursor)) return Step::kToCaller;
     }
     if (!cursor->is_frame_pointer_known) return Step::kIncomplete;
-    if (cursor->frame_pointer == 0)
-      return memory_->has_read_live_memory() ? Step::kIncomplete : Step::kComplete;
+    if (cursor->frame_pointer == 0) {
+      bool is_lost = cursor->registers == nullptr && !code_->IsReturnAddress(cursor->program_counter);
+      return is_lost || memory_->has_read_live_memory() ? Step::kIncomplete : Step::kComplete;
+    }
     return StepByFrameRecord(cursor->frame_pointer, cursor);
   }
 
