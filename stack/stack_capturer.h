@@ -73,6 +73,10 @@ class StackCapturer {
   bool TryReadBlocked(int tid, const BlockedThread& blocked);
   enum class SignalOutcome { kAnswered, kNoAnswer, kAsleep };
   SignalOutcome TrySignal(int tid);
+  // Waits until the thread really uses a processor, for the signal's timeout at most: one that only waits for
+  // one may be on its way out of a system call, which a signal would still make fail. True, too, when it
+  // sleeps by now.
+  bool AwaitProgress(int tid) const;
   bool AwaitAnswer();
   bool IsHandlerCopying() const;
   static bool MayBeInterrupted(int tid);

@@ -182,6 +182,10 @@ StackCapturer::SignalOutcome StackCapturer::TrySignal(int tid) {
     counters_.signals_withheld.Add();
     return SignalOutcome::kNoAnswer;
   }
+  if (!AwaitProgress(tid)) {
+    counters_.signals_withheld.Add();
+    return SignalOutcome::kNoAnswer;
+  }
   siginfo_t info;
   std::memset(&info, 0, sizeof info);
   info.si_signo = signal_number_;
@@ -201,6 +205,25 @@ StackCapturer::SignalOutcome StackCapturer::TrySignal(int tid) {
   if (AwaitAnswer()) return SignalOutcome::kAnswered;
   counters_.signal_timeouts.Add();
   return SignalOutcome::kNoAnswer;
+}
+
+bool StackCapturer::AwaitProgress(int tid) const {
+  constexpr int64_t kProgressNs = 5'000;
+  constexpr int64_t kSpinNs = 50'000;
+  constexpr int64_t kPauseNs = 200'000;
+  const int64_t first_cpu_ns = base::ThreadCpuNs(tid);
+  const int64_t begin_ns = base::SystemClock().MonoNs();
+  for (;;) {
+    int64_t cpu_ns = base::ThreadCpuNs(tid);
+    if (cpu_ns < 0) return false;
+    if (cpu_ns - first_cpu_ns >= kProgressNs) return true;
+    int64_t waited_ns = base::SystemClock().MonoNs() - begin_ns;
+    if (waited_ns >= signal_timeout_ns_) return false;
+    BlockedThread blocked;
+    if (waited_ns < kSpinNs) continue;
+    if (ReadThreadActivity(tid, &blocked) != ThreadActivity::kRunning) return true;
+    SleepNs(kPauseNs);
+  }
 }
 
 bool StackCapturer::AwaitAnswer() {

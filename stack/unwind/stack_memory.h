@@ -33,6 +33,8 @@ class StackMemory {
   }
   // A word of the live stack was asked for that did not fit into the copy.
   bool has_left_copy() const { return has_left_copy_; }
+  // A word was read that the thread may have overwritten since it was caught.
+  bool has_read_live_memory() const { return has_read_live_memory_; }
   // The end of the live stack.
   uint64_t end() const { return end_; }
 
@@ -42,6 +44,7 @@ class StackMemory {
       has_left_copy_ = true;
       return false;
     }
+    has_read_live_memory_ = true;
     return base::ReadOwnValue(address, word);
   }
 
@@ -50,6 +53,7 @@ class StackMemory {
   uint64_t word_room_;  // words can begin at so many of the copy's bytes
   uint64_t end_;
   bool has_left_copy_ = false;
+  bool has_read_live_memory_ = false;
 };
 
 }  // namespace lagwatch::stack

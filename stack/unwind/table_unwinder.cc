@@ -266,7 +266,9 @@ class TableUnwinder final : public Unwinder {
     bool is_outward = cfa > cursor->stack_pointer ||
                       (kHasLinkRegister && cursor->registers != nullptr && cfa == cursor->stack_pointer);
     cursor->program_counter = StripSignature(return_address);
-    if (cursor->program_counter == 0) return Step::kComplete;
+    // Words that the thread reuses are often zero, which proves nothing.
+    if (cursor->program_counter == 0)
+      return memory_->has_read_live_memory() ? Step::kIncomplete : Step::kComplete;
     if (!is_outward && !may_change_stack) return Step::kIncomplete;
     cursor->stack_pointer = cfa;
     cursor->registers = nullptr;
@@ -357,7 +359,10 @@ class TableUnwinder final : public Unwinder {
       if (may_be_leaf && StepFromLeaf(cursor)) return Step::kToCaller;
     }
     if (!cursor->is_frame_pointer_known) return Step::kIncomplete;
-    if (cursor->frame_pointer == 0) return Step::kComplete;
+    if (cursor->frame_pointer == 0) {
+      bool is_lost = cursor->registers == nullptr && !code_->IsReturnAddress(cursor->program_counter);
+      return is_lost || memory_->has_read_live_memory() ? Step::kIncomplete : Step::kComplete;
+    }
     return StepByFrameRecord(cursor->frame_pointer, cursor);
   }
 
