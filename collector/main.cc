@@ -89,8 +89,8 @@ Status Serve(const Flags& flags, const ListenAddress& listen) {
   if (!keys.ok()) return keys.status();
   auto store = Store::Open(flags.data + "/collector.db");
   if (!store.ok()) return store.status();
+  QueryApi query_api(store->get(), clusterer->wait_frames());
   Ingest ingest(store->get(), std::move(*clusterer));
-  QueryApi query_api(store->get());
   Router router(std::move(*keys), flags.limits, &ingest, &query_api);
   auto server = HttpServer::Start({.listen = listen, .threads = flags.threads}, &router);
   if (!server.ok()) return server.status();

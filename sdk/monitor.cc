@@ -7,7 +7,7 @@
 
 #include "base/env.h"
 #include "sdk/default_paths.h"
-#include "stack/debug_frame_file.h"
+#include "stack/frame_section_file.h"
 #include "stack/unwind/table_unwinder.h"
 
 namespace lagwatch::sdk {
@@ -44,9 +44,7 @@ base::Result<std::unique_ptr<Monitor>> Monitor::Start(const MonitorOptions& opti
   if (!spool.ok()) return spool.status();
   monitor->spool_ = std::move(spool).value();
 
-  auto unwinder = stack::CreateTableUnwinder([](const std::string& path, std::string_view build_id) {
-    return stack::LoadDebugFrame(path, build_id);
-  });
+  auto unwinder = stack::CreateTableUnwinder(stack::FrameSectionLoader::FromModuleFiles());
   if (!unwinder.ok()) return unwinder.status();
   auto capturer = stack::StackCapturer::Create(normal.capture, std::move(unwinder).value());
   if (!capturer.ok()) return capturer.status();

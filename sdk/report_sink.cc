@@ -26,6 +26,52 @@ report::Completeness ToReport(stack::Completeness completeness) {
   return report::Completeness::kNone;
 }
 
+report::LockKind ToReport(stack::LockKind kind) {
+  switch (kind) {
+    case stack::LockKind::kMutex:
+      return report::LockKind::kMutex;
+    case stack::LockKind::kRwLock:
+      return report::LockKind::kRwLock;
+    case stack::LockKind::kThread:
+      return report::LockKind::kThread;
+    case stack::LockKind::kCondition:
+      return report::LockKind::kCondition;
+    case stack::LockKind::kSemaphore:
+      return report::LockKind::kSemaphore;
+    case stack::LockKind::kBarrier:
+      return report::LockKind::kBarrier;
+    case stack::LockKind::kUnknown:
+      break;
+  }
+  return report::LockKind::kUnknown;
+}
+
+report::WaitsFor ToReport(stack::WaitsFor waits_for) {
+  switch (waits_for) {
+    case stack::WaitsFor::kOwner:
+      return report::WaitsFor::kOwner;
+    case stack::WaitsFor::kReaders:
+      return report::WaitsFor::kReaders;
+    case stack::WaitsFor::kSignal:
+      return report::WaitsFor::kSignal;
+    case stack::WaitsFor::kUnknown:
+      break;
+  }
+  return report::WaitsFor::kUnknown;
+}
+
+report::WaitOutcome ToReport(watchdog::WaitOutcome outcome) {
+  switch (outcome) {
+    case watchdog::WaitOutcome::kLock:
+      return report::WaitOutcome::kLock;
+    case watchdog::WaitOutcome::kDeadlock:
+      return report::WaitOutcome::kDeadlock;
+    case watchdog::WaitOutcome::kNone:
+      break;
+  }
+  return report::WaitOutcome::kNone;
+}
+
 }  // namespace
 
 ProgramFacts SystemFacts() {
@@ -89,8 +135,28 @@ bool ReportSink::Encode(const watchdog::LagEvent& event) {
     encoder.AddSample(event.detected_mono_ns - sample->mono_ns, stack);
   }
   if (!encoder.ok()) return false;
+  EncodeWaits(event, &encoder);
   EncodeThreads(event, &encoder);
   return encoder.ok();
+}
+
+void ReportSink::EncodeWaits(const watchdog::LagEvent& event, report::ReportEncoder* encoder) {
+  report::ReportEncoder::Mark before = encoder->mark();
+  for (const watchdog::Wait& wait : event.waits) {
+    encoder->AddWait({.tid = static_cast<uint32_t>(wait.tid),
+                      .stack = EncodeOptionalStack(wait.stack, *event.modules, encoder),
+                      .lock = wait.lock.address,
+                      .kind = ToReport(wait.lock.kind),
+                      .waits_for = ToReport(wait.lock.waits_for),
+                      .has_timeout = wait.lock.has_timeout,
+                      .owner_tid = static_cast<uint32_t>(wait.lock.owner_tid),
+                      .owner_name = wait.owner_name,
+                      .owner_stack = EncodeOptionalStack(wait.owner_stack, *event.modules, encoder)});
+  }
+  encoder->SetWaitOutcome(ToReport(event.wait_outcome));
+  if (encoder->ok()) return;
+  encoder->RewindTo(before);
+  ForgetModulesFrom(before.module_count);
 }
 
 void ReportSink::EncodeThreads(const watchdog::LagEvent& event, report::ReportEncoder* encoder) {
@@ -98,8 +164,7 @@ void ReportSink::EncodeThreads(const watchdog::LagEvent& event, report::ReportEn
   for (const watchdog::ThreadSnapshot* snapshot : event.threads) {
     const watchdog::ThreadSnapshot& thread = *snapshot;
     report::ReportEncoder::Mark before = encoder->mark();
-    uint32_t stack =
-        thread.stack.frame_count == 0 ? report::kNoStack : EncodeStack(thread.stack, *event.modules, encoder);
+    uint32_t stack = EncodeOptionalStack(&thread.stack, *event.modules, encoder);
     encoder->AddThread({.tid = static_cast<uint32_t>(thread.tid),
                         .name = thread.name,
                         .state = thread.state,
@@ -125,6 +190,12 @@ uint32_t ReportSink::EncodeStack(const stack::Stack& stack, const stack::ModuleM
   }
   return encoder->AddStack({frames.data(), stack.frame_count}, ToReport(stack.completeness),
                            {stack.gap_at, stack.gap_frame_count});
+}
+
+uint32_t ReportSink::EncodeOptionalStack(const stack::Stack* stack, const stack::ModuleMap& modules,
+                                         report::ReportEncoder* encoder) {
+  bool is_empty = stack == nullptr || stack->frame_count == 0;
+  return is_empty ? report::kNoStack : EncodeStack(*stack, modules, encoder);
 }
 
 uint32_t ReportSink::EncodedModule(uint32_t module, const stack::ModuleMap& modules,

@@ -43,9 +43,13 @@ class ReportSink final : public watchdog::HangSink {
   static constexpr size_t kBufferBytes = 1 << 20;
 
   bool Encode(const watchdog::LagEvent& event);
+  void EncodeWaits(const watchdog::LagEvent& event, report::ReportEncoder* encoder);
   void EncodeThreads(const watchdog::LagEvent& event, report::ReportEncoder* encoder);
   uint32_t EncodeStack(const stack::Stack& stack, const stack::ModuleMap& modules,
                        report::ReportEncoder* encoder);
+  // The same, but for a stack that may be missing or empty: report::kNoStack.
+  uint32_t EncodeOptionalStack(const stack::Stack* stack, const stack::ModuleMap& modules,
+                               report::ReportEncoder* encoder);
   uint32_t EncodedModule(uint32_t module, const stack::ModuleMap& modules, report::ReportEncoder* encoder);
   void ForgetModulesFrom(uint32_t first_encoded_index);
 

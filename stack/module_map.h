@@ -31,6 +31,10 @@ struct Module {
 
   std::string_view path_view() const { return {path, path_size}; }
   std::string_view build_id_view() const { return {reinterpret_cast<const char*>(build_id), build_id_size}; }
+
+  // Whether it is what its memory holds now: another file may have been loaded in its place. Context:
+  // watchdog, background.
+  bool IsStillLoaded() const;
 };
 
 class ModuleMap {
@@ -71,12 +75,15 @@ class ModuleMap {
   struct Line;
   struct Image;
 
+  static bool ReadModule(const Image& image, Module* module);
   static bool ParseLine(std::string_view text, Line* line);
   void AddLine(const Line& line, Image* image);
   uint32_t FindOrAddModule(const Image& image);
   const CodeRange* FindRange(uint64_t address) const;
 
   std::unique_ptr<Module[]> modules_;
+  std::unique_ptr<uint32_t[]> last_seen_;  // by which refresh, for each module
+  uint32_t refresh_count_ = 0;
   uint32_t module_count_ = 0;
   uint32_t module_hint_ = 0;  // modules tend to come in the order of the last time
   std::unique_ptr<CodeRange[]> code_;

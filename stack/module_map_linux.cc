@@ -65,6 +65,7 @@ bool ModuleMap::ParseLine(std::string_view text, Line* line) {
 
 ModuleMap::ModuleMap()
     : modules_(new Module[kMaxModules]),
+      last_seen_(new uint32_t[kMaxModules]),
       code_(new CodeRange[kMaxRanges]),
       writable_(new MemoryRegion[kMaxRanges]),
       text_(new char[kTextBytes]) {}
@@ -72,6 +73,7 @@ ModuleMap::ModuleMap()
 bool ModuleMap::Refresh() {
   int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
   if (fd < 0) return false;
+  ++refresh_count_;
   code_count_ = 0;
   writable_count_ = 0;
   module_hint_ = 0;
@@ -134,34 +136,53 @@ void ModuleMap::AddLine(const Line& line, Image* image) {
   if (index != kNoModule) modules_[index].end = std::max(modules_[index].end, line.end);
 }
 
+bool ModuleMap::ReadModule(const Image& image, Module* module) {
+  ElfHeaders headers;
+  if (!ReadElfHeaders(image.base, &headers)) return false;
+  std::string_view path = image.path.substr(0, Module::kMaxPathBytes);
+  module->base = image.base;
+  module->inode = image.inode;
+  module->load_bias = headers.load_bias;
+  module->eh_frame_hdr = headers.eh_frame_hdr;
+  module->end = 0;
+  module->path_size = static_cast<uint16_t>(path.size());
+  std::memcpy(module->path, path.data(), path.size());
+  size_t build_id_size = std::min(headers.build_id_size_bytes, Module::kMaxBuildIdBytes);
+  module->build_id_size =
+      static_cast<uint16_t>(base::ReadOwnMemory(headers.build_id, module->build_id, build_id_size));
+  return true;
+}
+
 uint32_t ModuleMap::FindOrAddModule(const Image& image) {
   std::string_view path = image.path.substr(0, Module::kMaxPathBytes);
   for (uint32_t i = 0; i < module_count_; ++i) {
     uint32_t candidate = (module_hint_ + i) % module_count_;
     const Module& known = modules_[candidate];
     if (known.base != image.base || known.inode != image.inode || known.path_view() != path) continue;
+    // One that was away may have come back as another build in the same file.
+    bool was_away = last_seen_[candidate] + 1 < refresh_count_;
+    if (was_away && !known.IsStillLoaded()) continue;
+    last_seen_[candidate] = refresh_count_;
     module_hint_ = candidate + 1;
     return candidate;
   }
-  ElfHeaders headers;
-  if (!ReadElfHeaders(image.base, &headers)) return kNoModule;
   if (module_count_ == kMaxModules) {
     ++dropped_count_;
     return kNoModule;
   }
-  Module& module = modules_[module_count_];
-  module.base = image.base;
-  module.inode = image.inode;
-  module.load_bias = headers.load_bias;
-  module.eh_frame_hdr = headers.eh_frame_hdr;
-  module.end = 0;
-  module.path_size = static_cast<uint16_t>(path.size());
-  std::memcpy(module.path, path.data(), path.size());
-  module.build_id_size =
-      static_cast<uint16_t>(std::min(headers.build_id_size_bytes, Module::kMaxBuildIdBytes));
-  module.build_id_size =
-      static_cast<uint16_t>(base::ReadOwnMemory(headers.build_id, module.build_id, module.build_id_size));
+  if (!ReadModule(image, &modules_[module_count_])) return kNoModule;
+  last_seen_[module_count_] = refresh_count_;
   return module_count_++;
+}
+
+bool Module::IsStillLoaded() const {
+  ElfHeaders headers;
+  unsigned char loaded_build_id[kMaxBuildIdBytes];
+  return ReadElfHeaders(base, &headers) && headers.load_bias == load_bias &&
+         headers.eh_frame_hdr == eh_frame_hdr &&
+         std::min(headers.build_id_size_bytes, kMaxBuildIdBytes) == build_id_size &&
+         lagwatch::base::ReadOwnMemory(headers.build_id, loaded_build_id, build_id_size) == build_id_size &&
+         std::memcmp(loaded_build_id, build_id, build_id_size) == 0;
 }
 
 uint64_t ModuleMap::CodeBytes(uint32_t index) const {

@@ -17,12 +17,14 @@ inline constexpr size_t kUsualRawStackBytes = 256 << 10;
 struct Registers {
 #if defined(__x86_64__)
   static constexpr int kCount = 17;
+  static constexpr int kBasePointer = 3;  // rbx, by which some code finds a frame whose size it does not know
   static constexpr int kFramePointer = 6;
   static constexpr int kStackPointer = 7;
   static constexpr int kProgramCounter = 16;
   static constexpr int kReturnAddress = 16;  // unwind tables know it by this number
 #elif defined(__aarch64__)
   static constexpr int kCount = 33;
+  static constexpr int kBasePointer = 19;
   static constexpr int kFramePointer = 29;
   static constexpr int kStackPointer = 31;
   static constexpr int kProgramCounter = 32;

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "base/uuid.h"
+#include "stack/lock_owner.h"
 #include "stack/module_map.h"
 #include "stack/stack.h"
 
@@ -29,6 +30,21 @@ struct ThreadSnapshot {
   stack::Stack stack;
 };
 
+// A thread that waits for a lock or for a signal.
+struct Wait {
+  int32_t tid;
+  const stack::Stack* stack;  // where it waits
+  stack::LockWait lock;
+  char owner_name[ThreadSnapshot::kMaxNameBytes];  // of the owner, if there is one
+  const stack::Stack* owner_stack;                 // null when there is none
+};
+
+enum class WaitOutcome : uint8_t {
+  kNone,      // the watched thread waits for no lock
+  kLock,      // it does
+  kDeadlock,  // and none of those it waits for can ever go on
+};
+
 // A lag at the moment of a check that found it with a new stack. Everything is borrowed for the call.
 struct LagEvent {
   base::Uuid id;
@@ -48,6 +64,9 @@ struct LagEvent {
   const stack::Stack* expensive_stack;         // the stack of one of `samples`
   std::span<const ThreadSnapshot* const> threads;
   uint32_t threads_dropped;
+  std::span<const Wait>
+      waits;  // from the watched thread on, each for the owner that is the next one's thread
+  WaitOutcome wait_outcome;
   const stack::ModuleMap* modules;
 };
 

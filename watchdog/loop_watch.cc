@@ -172,12 +172,16 @@ void LoopWatch::Report(const WatchedLoop& loop, std::span<const LoopSample* cons
   event.cpu_window_ns = now_ns - window_begin_ns_;
   event.cpu_thread_ns = base::ThreadCpuNs(tid) - thread_cpu_begin_ns_;
   event.cpu_process_ns = base::ProcessCpuNs() - process_cpu_begin_ns_;
+  tools.counters->waits_changed.Add(tools.waits->Follow(tid, tools.capturer));
+  if (!loop.probe.IsStillIn(number_)) tools.waits->Clear();  // it waits for something else by now
   tools.threads->Capture(tid, expensive, tools.capturer);
   tools.counters->thread_stacks_reused.Add(tools.threads->reused_count());
   event.samples = samples;
   event.expensive_stack = &expensive;
   event.threads = tools.threads->threads();
   event.threads_dropped = tools.threads->dropped_count();
+  event.waits = tools.waits->waits();
+  event.wait_outcome = tools.waits->outcome();
   event.modules = &tools.capturer->modules();
   if (!tools.sink->OnLag(event)) return tools.counters->reports_lost.Add();
   ++report_count_;

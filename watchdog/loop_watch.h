@@ -18,6 +18,7 @@
 #include "watchdog/hang_sink.h"
 #include "watchdog/loop_registry.h"
 #include "watchdog/thread_lister.h"
+#include "watchdog/wait_chain.h"
 #include "watchdog/watch_options.h"
 
 namespace lagwatch::watchdog {
@@ -29,6 +30,7 @@ struct WatchTools {
   const base::Clock* clock;
   stack::StackCapturer* capturer;
   ThreadLister* threads;
+  WaitChain* waits;
   HangSink* sink;
   WatchCounters* counters;
 };

@@ -26,6 +26,8 @@ struct WatchCounters {
   base::Counter unchanged_checks;        // checks of a lag that found the stack unchanged
   base::Counter reports_over_lag_limit;  // changed stacks of a lag that had its share of reports
   base::Counter thread_stacks_reused;    // of threads that had slept since an earlier report
+  base::Counter waits_changed;  // left out of a report, because they were over before they could be told
+  base::Counter lock_layouts_unknown;  // kinds of locks whose owners cannot be told with this C library
   base::Counter samples;
   base::Counter samples_discarded;  // taken too late: the dispatch was over
 };

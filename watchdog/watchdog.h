@@ -17,6 +17,7 @@
 #include "watchdog/hang_sink.h"
 #include "watchdog/loop_registry.h"
 #include "watchdog/loop_watch.h"
+#include "watchdog/wait_chain.h"
 #include "watchdog/watch_options.h"
 
 namespace lagwatch::watchdog {
@@ -60,6 +61,7 @@ class Watchdog {
   base::TickScale tick_scale_;
   WatchCounters counters_;
   ThreadLister threads_;
+  WaitChain waits_;
   std::unique_ptr<LoopSample[]> samples_;  // the rings of all watches
   std::unique_ptr<LoopWatch[]> watches_;   // one per place of the registry
   WatchTools tools_;

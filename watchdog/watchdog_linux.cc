@@ -23,7 +23,7 @@ Watchdog::Watchdog(const WatchOptions& options, LoopRegistry* registry, stack::S
       threads_(options.max_threads),
       samples_(new LoopSample[LoopRegistry::kMaxLoops * static_cast<size_t>(options.ring_size)]),
       watches_(new LoopWatch[LoopRegistry::kMaxLoops]),
-      tools_{&options_, &tick_scale_, &base::SystemClock(), capturer, &threads_, sink, &counters_} {
+      tools_{&options_, &tick_scale_, &base::SystemClock(), capturer, &threads_, &waits_, sink, &counters_} {
   for (size_t i = 0; i < LoopRegistry::kMaxLoops; ++i) {
     watches_[i].SetRing(samples_.get() + i * static_cast<size_t>(options_.ring_size));
   }
@@ -60,6 +60,7 @@ bool Watchdog::TryLockRound() {
 
 void Watchdog::RunRounds() {
   const base::Clock& clock = base::SystemClock();
+  counters_.lock_layouts_unknown.Add(static_cast<uint64_t>(waits_.MeasureLayouts()));
   tick_scale_.Anchor(base::ReadTickPair(clock));
   int64_t next_ns = clock.MonoNs() + kFirstCalibrationNs;
   while (!stopping_.load()) {

@@ -29,6 +29,8 @@ class Clusterer {
   // With the wait frames built into the program, or those of `wait_frames_file` unless it is empty.
   static base::Result<Clusterer> Create(const std::string& wait_frames_file);
 
+  const policies::WaitFrames& wait_frames() const { return wait_frames_; }
+
   ClusterPath Assign(const report::Report& report) const;
 
  private:

@@ -15,7 +15,12 @@ size_t ShownFrames(const report::Report& report) {
   for (const report::Thread& thread : report.threads) {
     if (thread.stack != 0) frames += report.stacks[thread.stack - 1].frames.size();
   }
-  return frames + report.samples.size() + report.threads.size();
+  for (const report::Wait& wait : report.waits) {
+    for (uint32_t stack : {wait.stack, wait.owner_stack}) {
+      if (stack != 0) frames += report.stacks[stack - 1].frames.size();
+    }
+  }
+  return frames + report.samples.size() + report.threads.size() + report.waits.size();
 }
 
 }  // namespace

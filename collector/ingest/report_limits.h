@@ -10,7 +10,7 @@
 
 namespace lagwatch::collector {
 
-inline constexpr size_t kMaxShownFrames = 200'000;  // of all samples' and threads' stacks together
+inline constexpr size_t kMaxShownFrames = 200'000;  // of all samples', threads' and waits' stacks together
 inline constexpr size_t kMaxTextBytes = 1024;       // of each text of the header
 
 // Errors: kInvalid, with the limit that the report is over.

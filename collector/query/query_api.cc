@@ -130,6 +130,7 @@ QueryApi::Answer QueryApi::OneReport(std::string_view id) const {
   const ReportRow& row = (*stored)->row;
   Json answer = ReportHeaderJson(row, clusters->at(row.level1_key).frames);
   AddStacks(*report, &answer);
+  AddWaits(*report, wait_frames_, &answer);
   return answer;
 }
 

@@ -4,19 +4,22 @@
 #pragma once
 
 #include <string_view>
+#include <utility>
 
 #include "base/status.h"
 #include "collector/query/json_text.h"
 #include "collector/query/query_string.h"
 #include "collector/query/response.h"
 #include "collector/store/store.h"
+#include "policies/cluster_key.h"
 
 namespace lagwatch::collector {
 
 class QueryApi {
  public:
-  // Borrows `store`, which must outlive this.
-  explicit QueryApi(Store* store) : store_(store) {}
+  // Borrows `store`, which must outlive this. `wait_frames` are those that reports are clustered with.
+  QueryApi(Store* store, policies::WaitFrames wait_frames)
+      : store_(store), wait_frames_(std::move(wait_frames)) {}
 
   // Whether `path` is one that Get answers.
   static bool Serves(std::string_view path);
@@ -38,6 +41,7 @@ class QueryApi {
   base::Result<base::Uuid> ResolveId(std::string_view id) const;
 
   Store* store_;
+  policies::WaitFrames wait_frames_;
 };
 
 }  // namespace lagwatch::collector

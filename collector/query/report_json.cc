@@ -58,10 +58,9 @@ class StackWriter {
   }
 
   Json Threads() {
-    static const report::Stack kNoStack{{}, report::Completeness::kNone};
     Json threads = Json::array();
     for (const report::Thread& thread : report_.threads) {
-      const report::Stack& stack = thread.stack == 0 ? kNoStack : report_.stacks[thread.stack - 1];
+      const report::Stack& stack = StackOf(thread.stack);
       threads.push_back({{"tid", thread.tid},
                          {"name", thread.name},
                          {"state", thread.state},
@@ -74,7 +73,51 @@ class StackWriter {
     return threads;
   }
 
+  Json Waits(const policies::WaitFrames& wait_frames) {
+    Json waits = Json::array();
+    for (const report::Wait& wait : report_.waits) {
+      Json json = ThreadAt(wait.tid, NameOfThread(wait.tid), wait.stack, wait_frames);
+      json["lock"] = HexNumber(wait.lock);
+      json["kind"] = report::LockKindName(wait.kind);
+      json["for"] = report::WaitsForName(wait.waits_for);
+      json["has_timeout"] = wait.has_timeout;
+      json["owner"] = wait.waits_for == report::WaitsFor::kOwner
+                          ? ThreadAt(wait.owner_tid, wait.owner_name, wait.owner_stack, wait_frames)
+                          : Json();
+      waits.push_back(std::move(json));
+    }
+    return waits;
+  }
+
  private:
+  // By a reference that is 0 where there is none.
+  const report::Stack& StackOf(uint32_t reference) const {
+    static const report::Stack kNoStack{{}, report::Completeness::kNone};
+    return reference == 0 ? kNoStack : report_.stacks[reference - 1];
+  }
+
+  std::string NameOfThread(uint32_t tid) const {
+    for (const report::Thread& thread : report_.threads) {
+      if (thread.tid == tid) return thread.name;
+    }
+    for (const report::Wait& wait : report_.waits) {
+      if (wait.owner_tid == tid) return wait.owner_name;
+    }
+    return "";
+  }
+
+  Json ThreadAt(uint32_t tid, const std::string& name, uint32_t stack_reference,
+                const policies::WaitFrames& wait_frames) {
+    const report::Stack& stack = StackOf(stack_reference);
+    std::vector<std::string> functions;
+    for (const report::Frame& frame : stack.frames) functions.push_back(names_.NameOf(frame).text);
+    auto at = policies::InnermostSignificant(functions, 1, wait_frames);
+    return {{"tid", tid},
+            {"name", name},
+            {"at", at.empty() ? Json() : Json(at.front())},
+            {"stack", Frames(stack)}};
+  }
+
   const report::Report& report_;
   FrameNames names_;
 };
@@ -141,6 +184,11 @@ void AddStacks(const report::Report& report, Json* json) {
   (*json)["samples"] = writer.Samples();
   (*json)["threads"] = writer.Threads();
   (*json)["threads_dropped"] = report.threads_dropped;
+}
+
+void AddWaits(const report::Report& report, const policies::WaitFrames& wait_frames, Json* json) {
+  (*json)["waits"] = StackWriter(report).Waits(wait_frames);
+  (*json)["deadlock"] = report.wait_outcome == report::WaitOutcome::kDeadlock;
 }
 
 Json ExpensiveStackJson(const report::Report& report) {

@@ -9,6 +9,7 @@
 #include "collector/query/cluster_summary.h"
 #include "collector/query/json_text.h"
 #include "collector/store/store.h"
+#include "policies/cluster_key.h"
 #include "report/format/report.h"
 
 namespace lagwatch::collector {
@@ -18,6 +19,8 @@ Json ClusterJson(const ClusterSummary& summary);
 Json ReportHeaderJson(const ReportRow& row, const std::vector<std::string>& cause);
 // Adds the stacks to a report's header.
 void AddStacks(const report::Report& report, Json* json);
+// Adds who waits for whom; `wait_frames` tells where.
+void AddWaits(const report::Report& report, const policies::WaitFrames& wait_frames, Json* json);
 // The expensive stack alone.
 Json ExpensiveStackJson(const report::Report& report);
 

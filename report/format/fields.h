@@ -38,6 +38,8 @@ enum class ReportField : pbf_tag_type {
   kThreads = 23,
   kSymbols = 24,
   kThreadsDropped = 25,
+  kWaits = 26,
+  kWaitOutcome = 27,
 };
 enum class ModuleField : pbf_tag_type { kPath = 1, kBuildId = 2, kLoadBias = 3 };
 enum class StackField : pbf_tag_type {
@@ -58,6 +60,17 @@ enum class ThreadField : pbf_tag_type {
   kWaitChannel = 6,
   kSyscall = 7,
 };
+enum class WaitField : pbf_tag_type {
+  kTid = 1,
+  kStack = 2,
+  kLock = 3,
+  kKind = 4,
+  kWaitsFor = 5,
+  kHasTimeout = 6,
+  kOwnerTid = 7,
+  kOwnerName = 8,
+  kOwnerStack = 9,
+};
 enum class CpuField : pbf_tag_type { kWindowNs = 1, kThreadNs = 2, kProcessNs = 3 };
 enum class SymbolField : pbf_tag_type { kModule = 1, kFunctionOffset = 2, kName = 3 };
 enum class LagEndField : pbf_tag_type { kReportId = 1, kDurationNs = 2 };
@@ -70,5 +83,16 @@ constexpr pbf_tag_type Number(Field field) {
 // Values persisted in reports.
 enum class Kind : int32_t { kUnknown = 0, kLag = 1 };
 enum class Completeness : int32_t { kComplete = 0, kCut = 1, kIncomplete = 2, kNone = 3 };
+enum class LockKind : int32_t {
+  kUnknown = 0,
+  kMutex = 1,
+  kRwLock = 2,
+  kThread = 3,
+  kCondition = 4,
+  kSemaphore = 5,
+  kBarrier = 6,
+};
+enum class WaitsFor : int32_t { kUnknown = 0, kOwner = 1, kReaders = 2, kSignal = 3 };
+enum class WaitOutcome : int32_t { kNone = 0, kLock = 1, kDeadlock = 2 };
 
 }  // namespace lagwatch::report

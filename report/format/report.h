@@ -52,6 +52,19 @@ struct Thread {
   uint64_t syscall = 0;  // the number plus 1; 0 when in none or not known
 };
 
+// Stacks as in Thread.
+struct Wait {
+  uint32_t tid = 0;
+  uint32_t stack = 0;
+  uint64_t lock = 0;
+  LockKind kind = LockKind::kUnknown;
+  WaitsFor waits_for = WaitsFor::kUnknown;
+  bool has_timeout = false;
+  uint32_t owner_tid = 0;  // not 0 when waits_for is kOwner
+  std::string owner_name;
+  uint32_t owner_stack = 0;
+};
+
 struct Symbol {
   uint32_t module = 0;
   uint64_t function_offset = 0;
@@ -87,6 +100,8 @@ struct Report {
   std::vector<Thread> threads;
   std::vector<Symbol> symbols;
   uint32_t threads_dropped = 0;
+  std::vector<Wait> waits;
+  WaitOutcome wait_outcome = WaitOutcome::kNone;
 };
 
 struct LagEnd {
@@ -112,5 +127,9 @@ void AppendSymbol(const Symbol& symbol, std::string* encoded_report);
 
 // "lag", as in the JSON that people and programs read.
 std::string_view KindName(Kind kind);
+// "mutex", "rwlock", "thread", "condition", "semaphore", "barrier", "unknown".
+std::string_view LockKindName(LockKind kind);
+// "owner", "readers", "signal", "unknown".
+std::string_view WaitsForName(WaitsFor waits_for);
 
 }  // namespace lagwatch::report

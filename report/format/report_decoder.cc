@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+#include <algorithm>
+
 #include "report/format/protozero_checked.h"
 #include "report/format/report.h"
 
@@ -130,6 +132,44 @@ Thread ReadThread(pbf_message<ThreadField> message) {
   return thread;
 }
 
+Wait ReadWait(pbf_message<WaitField> message) {
+  Wait wait;
+  while (message.next()) {
+    switch (message.tag()) {
+      case WaitField::kTid:
+        wait.tid = message.get_uint32();
+        break;
+      case WaitField::kStack:
+        wait.stack = message.get_uint32();
+        break;
+      case WaitField::kLock:
+        wait.lock = message.get_uint64();
+        break;
+      case WaitField::kKind:
+        wait.kind = static_cast<LockKind>(message.get_enum());
+        break;
+      case WaitField::kWaitsFor:
+        wait.waits_for = static_cast<WaitsFor>(message.get_enum());
+        break;
+      case WaitField::kHasTimeout:
+        wait.has_timeout = message.get_bool();
+        break;
+      case WaitField::kOwnerTid:
+        wait.owner_tid = message.get_uint32();
+        break;
+      case WaitField::kOwnerName:
+        wait.owner_name = message.get_string();
+        break;
+      case WaitField::kOwnerStack:
+        wait.owner_stack = message.get_uint32();
+        break;
+      default:
+        message.skip();
+    }
+  }
+  return wait;
+}
+
 Symbol ReadSymbol(pbf_message<SymbolField> message) {
   Symbol symbol;
   while (message.next()) {
@@ -247,6 +287,12 @@ Report ReadReport(pbf_message<ReportField> message) {
       case ReportField::kThreadsDropped:
         report.threads_dropped = message.get_uint32();
         break;
+      case ReportField::kWaits:
+        report.waits.push_back(ReadWait(message.get_message()));
+        break;
+      case ReportField::kWaitOutcome:
+        report.wait_outcome = static_cast<WaitOutcome>(message.get_enum());
+        break;
       default:
         message.skip();
     }
@@ -268,6 +314,17 @@ void CheckReferences(const Report& report) {
   for (const Thread& thread : report.threads) {
     if (thread.stack > report.stacks.size()) throw SchemaError{"a thread names a stack that is not there"};
   }
+  for (const Wait& wait : report.waits) {
+    if (std::max(wait.stack, wait.owner_stack) > report.stacks.size()) {
+      throw SchemaError{"a wait names a stack that is not there"};
+    }
+    if (wait.waits_for == WaitsFor::kOwner && wait.owner_tid == 0) {
+      throw SchemaError{"a wait names no owner"};
+    }
+  }
+  bool has_cycle = !report.waits.empty() && report.waits.back().waits_for == WaitsFor::kOwner;
+  if (report.wait_outcome == WaitOutcome::kDeadlock && !has_cycle)
+    throw SchemaError{"its deadlock has no cycle"};
   if (report.expensive_stack >= report.stacks.size()) throw SchemaError{"it has no expensive stack"};
 }
 
@@ -351,6 +408,40 @@ std::string_view KindName(Kind kind) {
     case Kind::kLag:
       return "lag";
     case Kind::kUnknown:
+      break;
+  }
+  return "unknown";
+}
+
+std::string_view LockKindName(LockKind kind) {
+  switch (kind) {
+    case LockKind::kMutex:
+      return "mutex";
+    case LockKind::kRwLock:
+      return "rwlock";
+    case LockKind::kThread:
+      return "thread";
+    case LockKind::kCondition:
+      return "condition";
+    case LockKind::kSemaphore:
+      return "semaphore";
+    case LockKind::kBarrier:
+      return "barrier";
+    case LockKind::kUnknown:
+      break;
+  }
+  return "unknown";
+}
+
+std::string_view WaitsForName(WaitsFor waits_for) {
+  switch (waits_for) {
+    case WaitsFor::kOwner:
+      return "owner";
+    case WaitsFor::kReaders:
+      return "readers";
+    case WaitsFor::kSignal:
+      return "signal";
+    case WaitsFor::kUnknown:
       break;
   }
   return "unknown";

@@ -21,6 +21,10 @@ void AddDuration(FixedWriter* writer, pbf_tag_type field, int64_t ns) {
   AddNumber(writer, field, static_cast<uint64_t>(std::max<int64_t>(ns, 0)));
 }
 
+void AddStackReference(FixedWriter* writer, pbf_tag_type field, uint32_t stack) {
+  AddNumber(writer, field, stack == kNoStack ? 0 : uint64_t{stack} + 1);
+}
+
 template <typename Select>
 void AddPacked(FixedWriter* stack, StackField field, std::span<const EncodedFrame> frames, Select select) {
   protozero::detail::packed_field_varint<FixedBuffer, uint64_t> packed(*stack, Number(field));
@@ -113,7 +117,7 @@ void ReportEncoder::AddThread(const ThreadFields& fields) {
   AddNumber(&thread, Number(ThreadField::kTid), fields.tid);
   AddText(&thread, Number(ThreadField::kName), fields.name);
   AddText(&thread, Number(ThreadField::kState), {&fields.state, 1});
-  AddNumber(&thread, Number(ThreadField::kStack), fields.stack == kNoStack ? 0 : uint64_t{fields.stack} + 1);
+  AddStackReference(&thread, Number(ThreadField::kStack), fields.stack);
   AddDuration(&thread, Number(ThreadField::kCpuNs), fields.cpu_ns);
   AddText(&thread, Number(ThreadField::kWaitChannel), fields.wait_channel);
   AddNumber(&thread, Number(ThreadField::kSyscall), static_cast<uint64_t>(fields.syscall_number + 1));
@@ -121,6 +125,23 @@ void ReportEncoder::AddThread(const ThreadFields& fields) {
 
 void ReportEncoder::SetThreadsDropped(uint32_t count) {
   AddNumber(&writer_, Number(ReportField::kThreadsDropped), count);
+}
+
+void ReportEncoder::AddWait(const WaitFields& fields) {
+  FixedWriter wait(writer_, Number(ReportField::kWaits));
+  AddNumber(&wait, Number(WaitField::kTid), fields.tid);
+  AddStackReference(&wait, Number(WaitField::kStack), fields.stack);
+  AddNumber(&wait, Number(WaitField::kLock), fields.lock);
+  AddNumber(&wait, Number(WaitField::kKind), static_cast<uint64_t>(fields.kind));
+  AddNumber(&wait, Number(WaitField::kWaitsFor), static_cast<uint64_t>(fields.waits_for));
+  AddNumber(&wait, Number(WaitField::kHasTimeout), fields.has_timeout);
+  AddNumber(&wait, Number(WaitField::kOwnerTid), fields.owner_tid);
+  AddText(&wait, Number(WaitField::kOwnerName), fields.owner_name);
+  AddStackReference(&wait, Number(WaitField::kOwnerStack), fields.owner_stack);
+}
+
+void ReportEncoder::SetWaitOutcome(WaitOutcome outcome) {
+  AddNumber(&writer_, Number(ReportField::kWaitOutcome), static_cast<uint64_t>(outcome));
 }
 
 void ReportEncoder::RewindTo(const Mark& mark) {

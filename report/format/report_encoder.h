@@ -71,6 +71,18 @@ struct ThreadFields {
   int64_t syscall_number = -1;  // -1: in none, or not known
 };
 
+struct WaitFields {
+  uint32_t tid = 0;
+  uint32_t stack = kNoStack;
+  uint64_t lock = 0;
+  LockKind kind = LockKind::kUnknown;
+  WaitsFor waits_for = WaitsFor::kUnknown;
+  bool has_timeout = false;
+  uint32_t owner_tid = 0;
+  std::string_view owner_name = {};
+  uint32_t owner_stack = kNoStack;
+};
+
 class ReportEncoder {
  public:
   // Clears `buffer` and borrows it.
@@ -87,6 +99,9 @@ class ReportEncoder {
   void SetExpensiveStack(uint32_t stack);
   void AddThread(const ThreadFields& thread);
   void SetThreadsDropped(uint32_t count);
+
+  void AddWait(const WaitFields& wait);
+  void SetWaitOutcome(WaitOutcome outcome);
 
   // False once anything did not fit.
   bool ok() const { return !buffer_->overflowed(); }

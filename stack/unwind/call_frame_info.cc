@@ -362,16 +362,19 @@ void RuleRows::SetSaved(uint64_t dwarf_register, Saved where, int64_t offset) {
   } else if (dwarf_register == Registers::kReturnAddress) {
     rule_.return_address = where;
     rule_.return_address_offset = static_cast<int32_t>(offset);
+  } else if (dwarf_register == Registers::kBasePointer) {
+    rule_.base_pointer = where;
+    rule_.base_pointer_offset = static_cast<int32_t>(offset);
   }
 }
 
 void RuleRows::Restore(uint64_t dwarf_register) {
   if (dwarf_register == Registers::kFramePointer) {
-    rule_.frame_pointer = initial_.frame_pointer;
-    rule_.frame_pointer_offset = initial_.frame_pointer_offset;
+    SetSaved(dwarf_register, initial_.frame_pointer, initial_.frame_pointer_offset);
   } else if (dwarf_register == Registers::kReturnAddress) {
-    rule_.return_address = initial_.return_address;
-    rule_.return_address_offset = initial_.return_address_offset;
+    SetSaved(dwarf_register, initial_.return_address, initial_.return_address_offset);
+  } else {
+    SetSaved(dwarf_register, initial_.base_pointer, initial_.base_pointer_offset);
   }
 }
 

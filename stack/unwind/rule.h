@@ -27,15 +27,16 @@ struct UnwindRule {
   Cfa cfa = Cfa::kNone;
   uint8_t cfa_register = 0;
   Saved frame_pointer = Saved::kSame;
+  Saved base_pointer = Saved::kSame;
   Saved return_address : 6 = Saved::kSame;
   uint8_t is_signal_frame : 1 = 0;
   uint8_t is_return_address_signed : 1 = 0;  // arm64 pointer authentication
   int32_t cfa_offset = 0;
   int32_t frame_pointer_offset = 0;
+  int32_t base_pointer_offset = 0;
   int32_t return_address_offset = 0;
 
   bool operator==(const UnwindRule&) const = default;
 };
-static_assert(sizeof(UnwindRule) == 16);
 
 }  // namespace lagwatch::stack

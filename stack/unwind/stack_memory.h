@@ -21,12 +21,15 @@ class StackMemory {
   }
 
   bool ReadWord(uint64_t address, uint64_t* word) {
+    return ReadCopiedWord(address, word) || ReadElsewhere(address, word);
+  }
+  // False outside of the copy.
+  bool ReadCopiedWord(uint64_t address, uint64_t* word) const {
     uint64_t at = address - address_;
-    if (at < word_room_) [[likely]] {
-      std::memcpy(word, bytes_ + at, sizeof *word);
-      return true;
-    }
-    return ReadElsewhere(address, word);
+    if (at >= word_room_) [[unlikely]]
+      return false;
+    std::memcpy(word, bytes_ + at, sizeof *word);
+    return true;
   }
   // A word of the live stack was asked for that did not fit into the copy.
   bool has_left_copy() const { return has_left_copy_; }

@@ -2,6 +2,8 @@
 #include "stack/unwind/table_library.h"
 
 #include <ctime>
+#include <optional>
+#include <string>
 
 #include "base/clock.h"
 
@@ -14,8 +16,8 @@ constexpr int64_t kNeverNs = 365 * 86400 * base::kNsPerSecond;
 
 }  // namespace
 
-TableLibrary::TableLibrary(DebugFrameLoader load_debug_frame)
-    : load_debug_frame_(load_debug_frame),
+TableLibrary::TableLibrary(const FrameSectionLoader& files)
+    : files_(files),
       tables_(new std::atomic<const UnwindTable*>[ModuleMap::kMaxModules]()),
       states_(new std::atomic<State>[ModuleMap::kMaxModules]()),
       modules_(new Module[ModuleMap::kMaxModules]) {}
@@ -67,20 +69,33 @@ void TableLibrary::CompileRequested() {
   for (uint32_t i = 0; i < ModuleMap::kMaxModules && !stopping_.load(); ++i) {
     if (states_[i].load(std::memory_order_acquire) != State::kRequested) continue;  // pairs with Request()
     const UnwindTable* table = FindSameBuild(i);
-    if (table == nullptr) table = Compile(modules_[i]);
+    if (table == nullptr) {
+      std::unique_ptr<const UnwindTable> compiled = Compile(modules_[i]);
+      // What was read may have been another module's, loaded in this one's place since the request.
+      if (!modules_[i].IsStillLoaded()) {
+        states_[i].store(State::kUnknown);
+        continue;
+      }
+      table = compiled.release();
+    }
     tables_[i].store(table, std::memory_order_release);  // publishes the table
     states_[i].store(State::kDone);
   }
 }
 
-const UnwindTable* TableLibrary::Compile(const Module& module) const {
-  std::optional<DebugFrame> section;
-  if (load_debug_frame_ != nullptr)
-    section = load_debug_frame_(std::string(module.path_view()), module.build_id_view());
-  ByteView debug_frame;
-  if (section) debug_frame = {section->bytes.data(), section->bytes.size(), section->address};
+std::unique_ptr<const UnwindTable> TableLibrary::Compile(const Module& module) const {
+  std::optional<FrameSectionBytes> eh_frame;
+  std::optional<FrameSectionBytes> debug_frame;
+  const std::string path(module.path_view());
+  bool lacks_index = module.eh_frame_hdr == 0;
+  if (lacks_index && files_.eh_frame != nullptr) eh_frame = files_.eh_frame(path, module.build_id_view());
+  if (files_.debug_frame != nullptr) debug_frame = files_.debug_frame(path, module.build_id_view());
+  auto view = [](const std::optional<FrameSectionBytes>& section) {
+    return section ? ByteView{section->bytes.data(), section->bytes.size(), section->address} : ByteView{};
+  };
   auto table = std::make_unique<UnwindTable>();
-  return table->Compile(module, debug_frame, stopping_) ? table.release() : nullptr;
+  if (!table->Compile(module, {view(eh_frame), view(debug_frame)}, stopping_)) return nullptr;
+  return table;
 }
 
 const UnwindTable* TableLibrary::FindSameBuild(uint32_t module_index) const {

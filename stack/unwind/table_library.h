@@ -6,28 +6,22 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <optional>
-#include <string>
-#include <string_view>
 
 #include "base/quiet_thread.h"
 #include "base/sleeper.h"
 #include "base/status.h"
-#include "stack/debug_frame_file.h"
+#include "stack/frame_section_file.h"
 #include "stack/module_map.h"
 #include "stack/unwind/unwind_table.h"
 
 namespace lagwatch::stack {
 
-// Reads the .debug_frame of a module's file, for functions that .eh_frame lacks (stack/debug_frame_file.h).
-using DebugFrameLoader = std::optional<DebugFrame> (*)(const std::string& path, std::string_view build_id);
-
 // Thread safety: Find and Request from the watchdog's thread; the rest from one thread at a time.
 // Invariant: a table is complete before its pointer is published, and lives as long as the library.
 class TableLibrary {
  public:
-  // `load_debug_frame` may be null. Context: background.
-  explicit TableLibrary(DebugFrameLoader load_debug_frame = nullptr);
+  // Context: background.
+  explicit TableLibrary(const FrameSectionLoader& files = {});
   // Context: background. TryStop() must have succeeded, or never have been needed.
   ~TableLibrary();
 
@@ -51,11 +45,12 @@ class TableLibrary {
 
   static void Run(void* self);
   void CompileRequested();
-  const UnwindTable* Compile(const Module& module) const;
+  // Null when there is no table.
+  std::unique_ptr<const UnwindTable> Compile(const Module& module) const;
   // The table of the same build, loaded somewhere else before; null when there is none.
   const UnwindTable* FindSameBuild(uint32_t module_index) const;
 
-  DebugFrameLoader load_debug_frame_;
+  FrameSectionLoader files_;
   std::unique_ptr<std::atomic<const UnwindTable*>[]> tables_;  // by index of the module
   std::unique_ptr<std::atomic<State>[]> states_;
   std::unique_ptr<Module[]> modules_;  // copies of those requested

@@ -22,16 +22,45 @@ struct Cursor {
   uint64_t program_counter;
   uint64_t stack_pointer;
   uint64_t frame_pointer;
+  uint64_t base_pointer;
   bool is_frame_pointer_known;
+  bool is_base_pointer_known;
   const Registers*
       registers;  // of the innermost frame, and of one that a signal interrupted; null for callers
 
-  // A return address may be the first byte of the next function: a caller's rule is that of its call.
-  uint64_t lookup_address() const { return registers != nullptr ? program_counter : program_counter - 1; }
+  bool ReadRegister(uint64_t dwarf_register, uint64_t* value) const {
+    switch (dwarf_register) {
+      case Registers::kStackPointer:
+        *value = stack_pointer;
+        return true;
+      case Registers::kProgramCounter:
+        *value = program_counter;
+        return true;
+      case Registers::kFramePointer:
+        *value = frame_pointer;
+        return is_frame_pointer_known;
+      case Registers::kBasePointer:
+        *value = base_pointer;
+        return is_base_pointer_known;
+      default:
+        if (registers == nullptr || !registers->is_known(static_cast<int>(dwarf_register))) return false;
+        *value = registers->value[dwarf_register];
+        return true;
+    }
+  }
+
+  // By what the rule is looked up. A return address may be the first byte of the next function: a caller's
+  // rule is that of the call before it.
+  uint64_t end_of_call() const { return program_counter + (registers != nullptr ? 1 : 0); }
 
   static Cursor At(const Registers& registers) {
-    return {registers.program_counter(), registers.stack_pointer(), registers.value[Registers::kFramePointer],
-            registers.is_known(Registers::kFramePointer), &registers};
+    return {registers.program_counter(),
+            registers.stack_pointer(),
+            registers.value[Registers::kFramePointer],
+            registers.value[Registers::kBasePointer],
+            registers.is_known(Registers::kFramePointer),
+            registers.is_known(Registers::kBasePointer),
+            &registers};
   }
 };
 
@@ -44,10 +73,12 @@ enum class Step : uint8_t {
 
 // Everything about one address of code that a walk asks for.
 struct alignas(64) CachedRule {
-  uint64_t address;  // 0: empty
+  uint64_t key;      // the byte after the address, or 0 where the answer holds for once only
+  uint64_t address;  // a byte of the instruction whose rule this is: of a caller, the last one of its call
   uint64_t offset;
   FoundRule found;
   uint32_t module;
+  bool is_usual;
 };
 
 class TableUnwinder final : public Unwinder {
@@ -72,7 +103,7 @@ class TableUnwinder final : public Unwinder {
 
   void OnModulesChanged() override {
     pages_.Clear();
-    for (size_t i = 0; i < kCachedRules; ++i) rules_[i].address = 0;
+    for (size_t i = 0; i < kCachedRules; ++i) rules_[i].key = 0;
   }
 
  private:
@@ -82,18 +113,58 @@ class TableUnwinder final : public Unwinder {
   // Adds the frame of `cursor` and those of its callers, as far as they can be found. `cursor` is left at the
   // outermost of them.
   Step Walk(Cursor* cursor) {
+    Cursor at = *cursor;  // of its own, so that it can stay in registers
+    Step step = Step::kIncomplete;
     for (uint64_t i = 0; i < kMaxSteps; ++i) {
-      const CachedRule& cached = Lookup(cursor->lookup_address());
-      if (!AddFrame(cached, *cursor)) return Step::kIncomplete;
-      Step step = StepFrom(cached, cursor);
+      const CachedRule& cached = Lookup(at.end_of_call());
+      if (!AddFrame(cached, at)) break;
+      if (cached.is_usual && StepFromUsual(cached.found.rule, &at)) [[likely]]
+        continue;
+      *cursor = at;
+      step = StepFrom(cached, cursor);
       if (step != Step::kToCaller) return step;
+      at = *cursor;
     }
     return Step::kIncomplete;
   }
 
+  // Whether a rule is one of those that nearly all code has.
+  static bool IsUsual(const UnwindRule& rule) {
+    auto is_near = [](Saved where) { return where == Saved::kSame || where == Saved::kAtCfa; };
+    return (rule.cfa == Cfa::kStackPointer || rule.cfa == Cfa::kFramePointer) && !rule.is_signal_frame &&
+           rule.return_address == Saved::kAtCfa && is_near(rule.frame_pointer) && is_near(rule.base_pointer);
+  }
+
+  // What StepFrom() does, for a usual rule; false, and nothing changed, when something else is not usual.
+  bool StepFromUsual(const UnwindRule& rule, Cursor* cursor) const {
+    bool is_by_frame_pointer = rule.cfa == Cfa::kFramePointer;
+    if (is_by_frame_pointer && !cursor->is_frame_pointer_known) return false;
+    uint64_t cfa =
+        (is_by_frame_pointer ? cursor->frame_pointer : cursor->stack_pointer) + Offset(rule.cfa_offset);
+    uint64_t return_address;
+    uint64_t frame_pointer = cursor->frame_pointer;
+    uint64_t base_pointer = cursor->base_pointer;
+    bool saves_frame_pointer = rule.frame_pointer == Saved::kAtCfa;
+    bool saves_base_pointer = rule.base_pointer == Saved::kAtCfa;
+    bool is_read = memory_->ReadCopiedWord(cfa + Offset(rule.return_address_offset), &return_address) &&
+                   (!saves_frame_pointer ||
+                    memory_->ReadCopiedWord(cfa + Offset(rule.frame_pointer_offset), &frame_pointer)) &&
+                   (!saves_base_pointer ||
+                    memory_->ReadCopiedWord(cfa + Offset(rule.base_pointer_offset), &base_pointer));
+    if (!is_read || cfa <= cursor->stack_pointer || return_address == 0) return false;
+    cursor->program_counter = StripSignature(return_address);
+    cursor->stack_pointer = cfa;
+    cursor->frame_pointer = frame_pointer;
+    cursor->base_pointer = base_pointer;
+    cursor->is_frame_pointer_known |= saves_frame_pointer;
+    cursor->is_base_pointer_known |= saves_base_pointer;
+    cursor->registers = nullptr;
+    return true;
+  }
+
   // `cursor` is at a frame that was added already.
   Step WalkByFramePointerSearch(const Cursor& cursor) {
-    const CachedRule& cached = Lookup(cursor.lookup_address());
+    const CachedRule& cached = Lookup(cursor.end_of_call());
     const uint64_t frame_count = frames_.count();
     if (frame_count > FrameList::kInnermost || cached.module == kNoModule) return Step::kIncomplete;
     const CachedRule own = cached;  // the walk may replace what is cached
@@ -120,24 +191,27 @@ class TableUnwinder final : public Unwinder {
     return Step::kIncomplete;
   }
 
-  const CachedRule& Lookup(uint64_t address) {
-    CachedRule& cached = rules_[address * 0x9e3779b97f4a7c15 >> 52];
-    static_assert(kCachedRules == 1 << (64 - 52));
-    if (cached.address != address) [[unlikely]]
-      Fill(address, &cached);
+  // The walk waits for this at each frame: nothing but a mask is between a return address and its rule.
+  const CachedRule& Lookup(uint64_t end_of_call) {
+    CachedRule& cached = rules_[end_of_call % kCachedRules];
+    if (cached.key != end_of_call) [[unlikely]]
+      Fill(end_of_call, &cached);
     return cached;
   }
 
-  [[gnu::noinline]] void Fill(uint64_t address, CachedRule* cached) {
-    *cached = CachedRule{address, address, FoundRule{}, modules_->FindCode(address)};
+  [[gnu::noinline]] void Fill(uint64_t end_of_call, CachedRule* cached) {
+    const uint64_t address = end_of_call - 1;
+    *cached = CachedRule{end_of_call, address, address, FoundRule{}, modules_->FindCode(address), false};
     if (cached->module == kNoModule) return;
     const Module& module = modules_->module(cached->module);
     cached->offset = address - module.load_bias;
     const UnwindTable* table = tables_->Find(cached->module);
     bool is_found = table != nullptr ? table->Find(cached->offset, &cached->found)
                                      : search_.Find(module, cached->offset, &pages_, &cached->found);
-    if (table == nullptr) tables_->Request(cached->module, module);
     if (!is_found) cached->found = FoundRule{};
+    cached->is_usual = IsUsual(cached->found.rule);
+    if (table == nullptr && !is_found) cached->key = 0;  // the table may know more than the search
+    if (table == nullptr) tables_->Request(cached->module, module);
   }
 
   // False when there is no code, where only a damaged stack can lead. Code of no module is told as one frame,
@@ -176,7 +250,15 @@ class TableUnwinder final : public Unwinder {
     } else if (!FindReturnAddress(cached, *cursor, cfa, &return_address)) {
       return Step::kIncomplete;
     }
-    if (rule.frame_pointer != Saved::kSame) FindFramePointer(cached, cfa, cursor);
+    const Cursor callee = *cursor;
+    if (rule.base_pointer != Saved::kSame) {
+      cursor->is_base_pointer_known =
+          FindSaved(cached, rule.base_pointer, rule.base_pointer_offset, cfa, callee, &cursor->base_pointer);
+    }
+    if (rule.frame_pointer != Saved::kSame) {
+      cursor->is_frame_pointer_known = FindSaved(cached, rule.frame_pointer, rule.frame_pointer_offset, cfa,
+                                                 callee, &cursor->frame_pointer);
+    }
     return GoToCaller(return_address, cfa, rule.cfa == Cfa::kExpression, cursor);
   }
 
@@ -195,9 +277,7 @@ class TableUnwinder final : public Unwinder {
                          uint64_t* return_address) {
     const UnwindRule& rule = cached.found.rule;
     if (rule.return_address == Saved::kSame) return ReadLinkRegister(cursor, return_address);
-    uint64_t address;
-    return Evaluate(cached, rule.return_address_offset, &cfa, cursor, &address) &&
-           memory_->ReadWord(address, return_address);
+    return FindSaved(cached, rule.return_address, rule.return_address_offset, cfa, cursor, return_address);
   }
 
   static bool ReadLinkRegister(const Cursor& cursor, uint64_t* return_address) {
@@ -209,20 +289,18 @@ class TableUnwinder final : public Unwinder {
     return true;
   }
 
-  void FindFramePointer(const CachedRule& cached, uint64_t cfa, Cursor* cursor) {
-    const UnwindRule& rule = cached.found.rule;
-    uint64_t address = cfa + Offset(rule.frame_pointer_offset);
-    bool is_saved = rule.frame_pointer == Saved::kAtCfa ||
-                    (rule.frame_pointer == Saved::kExpression &&
-                     Evaluate(cached, rule.frame_pointer_offset, &cfa, *cursor, &address));
-    cursor->is_frame_pointer_known = is_saved && memory_->ReadWord(address, &cursor->frame_pointer);
+  bool FindSaved(const CachedRule& cached, Saved where, int32_t offset, uint64_t cfa, const Cursor& callee,
+                 uint64_t* value) {
+    uint64_t address = cfa + Offset(offset);
+    if (where == Saved::kExpression && !Evaluate(cached, offset, &cfa, callee, &address)) return false;
+    return where != Saved::kUndefined && memory_->ReadWord(address, value);
   }
 
   [[gnu::noinline]] bool FindCfa(const CachedRule& cached, const Cursor& cursor, uint64_t* cfa) {
     const UnwindRule& rule = cached.found.rule;
     if (rule.cfa == Cfa::kExpression) return Evaluate(cached, rule.cfa_offset, nullptr, cursor, cfa);
-    if (cursor.registers == nullptr || !cursor.registers->is_known(rule.cfa_register)) return false;
-    *cfa = cursor.registers->value[rule.cfa_register] + Offset(rule.cfa_offset);
+    if (!cursor.ReadRegister(rule.cfa_register, cfa)) return false;
+    *cfa += Offset(rule.cfa_offset);
     return true;
   }
 
@@ -232,19 +310,7 @@ class TableUnwinder final : public Unwinder {
     struct Input final : ExpressionInput {
       Input(const Cursor& at, StackMemory* stack) : cursor(at), memory(stack) {}
       bool ReadRegister(uint64_t number, uint64_t* value) override {
-        if (number == Registers::kStackPointer) {
-          *value = cursor.stack_pointer;
-        } else if (number == Registers::kProgramCounter) {
-          *value = cursor.program_counter;
-        } else if (number == Registers::kFramePointer) {
-          *value = cursor.frame_pointer;
-          return cursor.is_frame_pointer_known;
-        } else if (cursor.registers != nullptr && cursor.registers->is_known(static_cast<int>(number))) {
-          *value = cursor.registers->value[number];
-        } else {
-          return false;
-        }
-        return true;
+        return cursor.ReadRegister(number, value);
       }
       bool ReadWord(uint64_t address, uint64_t* word) override { return memory->ReadWord(address, word); }
 
@@ -277,6 +343,12 @@ class TableUnwinder final : public Unwinder {
     unsigned char code[kMaxCodeBytes];
     bool is_code = code_->Read(cursor->program_counter, code);
     if (is_code && IsSignalReturn(code)) return StepOverSignal(cursor);
+    if (cursor->registers == nullptr && cached.address != cursor->program_counter) {
+      // A function that others are made to return to was called by nobody: glibc's coroutines begin so.
+      const CachedRule& entry = Lookup(cursor->program_counter + 1);
+      bool is_at_its_begin = entry.found.function_offset == entry.offset;
+      if (entry.found.rule.cfa != Cfa::kNone && is_at_its_begin) return Step::kComplete;
+    }
     if (cursor->registers != nullptr) {
       FrameProgress progress = is_code ? ProgressAt(code) : FrameProgress::kNothingSaved;
       if (progress == FrameProgress::kReturnSavedBelow)
@@ -332,8 +404,8 @@ class TableUnwinder final : public Unwinder {
 
 class SelfContainedUnwinder final : public Unwinder {
  public:
-  static base::Result<std::unique_ptr<Unwinder>> Create(DebugFrameLoader load_debug_frame) {
-    std::unique_ptr<SelfContainedUnwinder> unwinder(new SelfContainedUnwinder(load_debug_frame));
+  static base::Result<std::unique_ptr<Unwinder>> Create(const FrameSectionLoader& files) {
+    std::unique_ptr<SelfContainedUnwinder> unwinder(new SelfContainedUnwinder(files));
     if (base::Status status = unwinder->tables_->Start(); !status.ok()) return status;
     return std::unique_ptr<Unwinder>(std::move(unwinder));
   }
@@ -346,8 +418,7 @@ class SelfContainedUnwinder final : public Unwinder {
   void OnModulesChanged() override { unwinder_.OnModulesChanged(); }
 
  private:
-  explicit SelfContainedUnwinder(DebugFrameLoader load_debug_frame)
-      : tables_(new TableLibrary(load_debug_frame)) {}
+  explicit SelfContainedUnwinder(const FrameSectionLoader& files) : tables_(new TableLibrary(files)) {}
 
   std::unique_ptr<TableLibrary> tables_;
   TableUnwinder unwinder_{tables_.get()};
@@ -355,8 +426,8 @@ class SelfContainedUnwinder final : public Unwinder {
 
 }  // namespace
 
-base::Result<std::unique_ptr<Unwinder>> CreateTableUnwinder(DebugFrameLoader load_debug_frame) {
-  return SelfContainedUnwinder::Create(load_debug_frame);
+base::Result<std::unique_ptr<Unwinder>> CreateTableUnwinder(const FrameSectionLoader& files) {
+  return SelfContainedUnwinder::Create(files);
 }
 
 std::unique_ptr<Unwinder> CreateTableUnwinder(TableLibrary* tables) {

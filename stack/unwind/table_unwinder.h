@@ -13,7 +13,7 @@ namespace lagwatch::stack {
 
 // Starts a background thread that compiles the tables of the modules that appear. Errors: kUnavailable when
 // there is no such thread to be had. Context: background.
-base::Result<std::unique_ptr<Unwinder>> CreateTableUnwinder(DebugFrameLoader load_debug_frame = nullptr);
+base::Result<std::unique_ptr<Unwinder>> CreateTableUnwinder(const FrameSectionLoader& files = {});
 
 // Without tables of its own making: `tables` is borrowed. For tests and benchmarks. Context: background.
 std::unique_ptr<Unwinder> CreateTableUnwinder(TableLibrary* tables);

@@ -160,9 +160,14 @@ class TableBuilder {
   }
 
   bool NumberOf(const UnwindRule& rule, uint16_t* number) {
-    uint64_t words[2];
-    std::memcpy(words, &rule, sizeof words);
-    uint64_t hash = (words[0] ^ std::rotl(words[1], 29)) * 0x9e3779b97f4a7c15;
+    const uint64_t kinds = uint64_t{static_cast<uint8_t>(rule.cfa)} | uint64_t{rule.cfa_register} << 8 |
+                           uint64_t{static_cast<uint8_t>(rule.frame_pointer)} << 16 |
+                           uint64_t{static_cast<uint8_t>(rule.base_pointer)} << 24 |
+                           uint64_t{static_cast<uint8_t>(rule.return_address)} << 32;
+    uint64_t hash = kinds;
+    for (int32_t offset : {rule.cfa_offset, rule.frame_pointer_offset, rule.base_pointer_offset}) {
+      hash = (std::rotl(hash, 23) ^ static_cast<uint32_t>(offset)) * 0x9e3779b97f4a7c15;
+    }
     auto& rules = table_->rules_;
     for (size_t slot = hash >> 47;; slot = (slot + 1) % kRuleSlots) {
       uint32_t& known = rule_slots_[slot];  // the number plus 1
@@ -184,15 +189,16 @@ class TableBuilder {
   base::MappedArray<uint32_t> rule_slots_;
 };
 
-bool UnwindTable::Compile(const Module& module, const ByteView& debug_frame, const std::atomic<bool>& stop) {
+bool UnwindTable::Compile(const Module& module, const FileSections& file, const std::atomic<bool>& stop) {
   TableBuilder builder(this, stop);
-  Section eh_section{{}, FrameSection::kEhFrame, module.load_bias};
-  Section debug_section{debug_frame, FrameSection::kDebugFrame, 0};
+  Section sections[] = {{file.eh_frame, FrameSection::kEhFrame, 0},
+                        {file.debug_frame, FrameSection::kDebugFrame, 0}};
   if (builder.ReadEhFrame(module)) {
-    eh_section.view = builder.eh_frame(module);
-    if (!builder.AddFunctions(eh_section)) return false;
+    sections[0] = {builder.eh_frame(module), FrameSection::kEhFrame, module.load_bias};
   }
-  if (debug_frame.size != 0 && !builder.AddFunctions(debug_section)) return false;
+  for (const Section& section : sections) {
+    if (section.view.size != 0 && !builder.AddFunctions(section)) return false;
+  }
   return builder.CompileRows();
 }
 

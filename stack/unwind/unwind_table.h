@@ -19,13 +19,19 @@ struct FoundRule {
   uint64_t function_offset = 0;
 };
 
+// What a module's file has beyond its memory; views of nothing where it has none.
+struct FileSections {
+  ByteView eh_frame;  // for a module whose memory does not tell where its own is
+  ByteView debug_frame;
+};
+
 // Immutable once compiled, and the same wherever the module is loaded.
 class UnwindTable {
  public:
-  // Compiles the .eh_frame that `module` has in memory, and of `debug_frame`, a section of its file, what
-  // that lacks. False when there is nothing, when there is no memory, or when `stop` became true. Context:
+  // Compiles the .eh_frame that `module` has in memory, or else in its file, and of .debug_frame what that
+  // lacks. False when there is nothing, when there is no memory, or when `stop` became true. Context:
   // background.
-  bool Compile(const Module& module, const ByteView& debug_frame, const std::atomic<bool>& stop);
+  bool Compile(const Module& module, const FileSections& file, const std::atomic<bool>& stop);
 
   // False when nothing is known of the code at `offset`. Context: watchdog.
   bool Find(uint64_t offset, FoundRule* found) const;

@@ -28,7 +28,7 @@ class MemoryCollector {
 
   std::unique_ptr<collector::Store> store = std::move(collector::Store::Open(":memory:").value());
   collector::Ingest ingest{store.get(), collector::Clusterer::Create("").value()};
-  collector::QueryApi query_api{store.get()};
+  collector::QueryApi query_api{store.get(), collector::Clusterer::Create("")->wait_frames()};
 };
 
 }  // namespace lagwatch::testing

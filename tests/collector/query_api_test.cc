@@ -135,6 +135,46 @@ TEST(QueryApi, ShowsAWholeReport) {
   EXPECT_EQ(shown["threads"][1]["stack"][0]["function"], "Work");
 }
 
+TEST(QueryApi, ShowsWhoWaitsForWhom) {
+  MemoryCollector collector;
+  SampleReport report{
+      .threads = {{"indexer", {"Rebuild"}}},
+      .waits = {{.fields = {.tid = 4712,
+                            .lock = 0x7f10,
+                            .kind = report::LockKind::kRwLock,
+                            .waits_for = report::WaitsFor::kOwner,
+                            .has_timeout = true,
+                            .owner_tid = 4713,
+                            .owner_name = "indexer"},
+                 .stack = {"__futex_abstimed_wait64", "pthread_rwlock_wrlock", "Lookup", "OnKey"},
+                 .owner_stack = {"nanosleep", "Rebuild"}},
+                {.fields = {.tid = 4713, .waits_for = report::WaitsFor::kSignal}}},
+      .wait_outcome = report::WaitOutcome::kLock};
+  collector.Submit({report});
+  Json shown = collector.Get("/v1/reports/" + base::ToString(report.header.id));
+  EXPECT_EQ(shown["deadlock"], false);
+  ASSERT_THAT(shown["waits"], SizeIs(2));
+  const Json& wait = shown["waits"][0];
+  EXPECT_THAT(KeysOf(wait),
+              ElementsAre("tid", "name", "at", "stack", "lock", "kind", "for", "has_timeout", "owner"));
+  EXPECT_EQ(wait["name"], "main");
+  EXPECT_EQ(wait["at"], "Lookup");
+  EXPECT_EQ(wait["lock"], "0x7f10");
+  EXPECT_EQ(wait["kind"], "rwlock");
+  EXPECT_EQ(wait["for"], "owner");
+  EXPECT_EQ(wait["has_timeout"], true);
+  EXPECT_EQ(wait["owner"]["tid"], 4713);
+  EXPECT_EQ(wait["owner"]["name"], "indexer");
+  EXPECT_EQ(wait["owner"]["at"], "Rebuild");
+  EXPECT_THAT(wait["owner"]["stack"], SizeIs(2));
+  const Json& last = shown["waits"][1];
+  EXPECT_EQ(last["name"], "indexer");
+  EXPECT_TRUE(last["at"].is_null());
+  EXPECT_EQ(last["kind"], "unknown");
+  EXPECT_EQ(last["for"], "signal");
+  EXPECT_TRUE(last["owner"].is_null());
+}
+
 TEST(QueryApi, ListsReportsNewestFirstWithoutStacks) {
   MemoryCollector collector;
   SampleReport first, second;

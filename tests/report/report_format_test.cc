@@ -86,6 +86,23 @@ TEST(ReportFormat, StacksKeepTheirFramesAndReferences) {
   EXPECT_EQ(report->symbols[0].name, "futex_wait");
 }
 
+TEST(ReportFormat, WaitsKeepTheirLocksAndReferences) {
+  auto report = DecodeReport(FullReport());
+  ASSERT_TRUE(report.ok()) << report.status().message();
+  ASSERT_EQ(report->waits.size(), 1u);
+  const Wait& wait = report->waits[0];
+  EXPECT_EQ(wait.tid, 11u);
+  EXPECT_EQ(wait.stack, 1u);
+  EXPECT_EQ(wait.lock, 0x1000u);
+  EXPECT_EQ(wait.kind, LockKind::kMutex);
+  EXPECT_EQ(wait.waits_for, WaitsFor::kOwner);
+  EXPECT_TRUE(wait.has_timeout);
+  EXPECT_EQ(wait.owner_tid, 12u);
+  EXPECT_EQ(wait.owner_name, "indexer");
+  EXPECT_EQ(wait.owner_stack, 2u);
+  EXPECT_EQ(report->wait_outcome, WaitOutcome::kDeadlock);
+}
+
 TEST(ReportFormat, EqualStacksAreStoredOnce) {
   ExactBuffer exact(4096);
   ReportEncoder encoder(&exact.buffer);
@@ -173,6 +190,10 @@ void ExpectReferencesInRange(const Report& report) {
   }
   for (const Sample& sample : report.samples) EXPECT_LT(sample.stack, report.stacks.size());
   for (const Thread& thread : report.threads) EXPECT_LE(thread.stack, report.stacks.size());
+  for (const Wait& wait : report.waits) {
+    EXPECT_LE(wait.stack, report.stacks.size());
+    EXPECT_LE(wait.owner_stack, report.stacks.size());
+  }
   EXPECT_LT(report.expensive_stack, report.stacks.size());
 }
 
@@ -214,6 +235,10 @@ TEST(ReportFormat, ReferencesOutOfRangeAreRefused) {
   refuse([](ReportEncoder* encoder) { encoder->AddSample(0, 1); });
   refuse([](ReportEncoder* encoder) { encoder->SetExpensiveStack(1); });
   refuse([](ReportEncoder* encoder) { encoder->AddThread({.tid = 1, .name = "t", .stack = 1}); });
+  refuse([](ReportEncoder* encoder) { encoder->AddWait({.tid = 1, .stack = 1}); });
+  refuse([](ReportEncoder* encoder) { encoder->AddWait({.tid = 1, .owner_stack = 1}); });
+  refuse([](ReportEncoder* encoder) { encoder->AddWait({.tid = 1, .waits_for = WaitsFor::kOwner}); });
+  refuse([](ReportEncoder* encoder) { encoder->SetWaitOutcome(WaitOutcome::kDeadlock); });
   refuse([](ReportEncoder* encoder) {
     const EncodedFrame frame[] = {{0, 1, 1}};
     encoder->AddStack(frame, Completeness::kComplete);

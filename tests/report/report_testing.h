@@ -75,6 +75,16 @@ inline void EncodeFullReport(report::ReportEncoder* encoder) {
   encoder->AddThread(
       {.tid = 12, .name = "indexer", .state = 'D', .wait_channel = "io_schedule", .syscall_number = 0});
   encoder->SetThreadsDropped(7);
+  encoder->AddWait({.tid = 11,
+                    .stack = wait_stack,
+                    .lock = 0x1000,
+                    .kind = report::LockKind::kMutex,
+                    .waits_for = report::WaitsFor::kOwner,
+                    .has_timeout = true,
+                    .owner_tid = 12,
+                    .owner_name = "indexer",
+                    .owner_stack = run_stack});
+  encoder->SetWaitOutcome(report::WaitOutcome::kDeadlock);
 }
 
 inline std::string FullReport() {

@@ -100,6 +100,18 @@ constexpr char kExpectedBatch[] = R"(reports {
     name: "futex_wait"
   }
   threads_dropped: 7
+  waits {
+    tid: 11
+    stack: 1
+    lock: 4096
+    kind: MUTEX
+    waits_for: OWNER
+    has_timeout: true
+    owner_tid: 12
+    owner_name: "indexer"
+    owner_stack: 2
+  }
+  wait_outcome: DEADLOCK
 }
 ends {
   report_id: "id-0123456789abc"
@@ -157,6 +169,36 @@ TEST(Schema, EveryCompletenessHasItsName) {
     // proto3 does not print the default, COMPLETE.
     std::string shown = value == 0 ? "stacks {\n  }" : std::string("completeness: ") + names[value] + "\n";
     EXPECT_THAT(DecodedByProtoc(batch), ::testing::HasSubstr(shown));
+  }
+}
+
+// What protoc shows of a report to which `add` adds.
+template <typename Add>
+std::string Shown(Add add) {
+  char bytes[256];
+  FixedBuffer buffer(bytes, sizeof bytes);
+  ReportEncoder encoder(&buffer);
+  add(&encoder);
+  std::string batch;
+  AppendToBatch({RecordType::kReport, buffer.content()}, &batch);
+  return DecodedByProtoc(batch);
+}
+
+TEST(Schema, EveryKindOfWaitHasItsName) {
+  const char* kinds[] = {nullptr, "MUTEX", "RWLOCK", "THREAD", "CONDITION", "SEMAPHORE", "BARRIER"};
+  for (int32_t value = 1; value < 7; ++value) {
+    auto add = [&](ReportEncoder* encoder) { encoder->AddWait({.kind = static_cast<LockKind>(value)}); };
+    EXPECT_THAT(Shown(add), ::testing::HasSubstr(std::string("    kind: ") + kinds[value] + "\n"));
+  }
+  const char* targets[] = {nullptr, "OWNER", "READERS", "SIGNAL"};
+  for (int32_t value = 1; value < 4; ++value) {
+    auto add = [&](ReportEncoder* encoder) { encoder->AddWait({.waits_for = static_cast<WaitsFor>(value)}); };
+    EXPECT_THAT(Shown(add), ::testing::HasSubstr(std::string("    waits_for: ") + targets[value] + "\n"));
+  }
+  const char* outcomes[] = {nullptr, "LOCK", "DEADLOCK"};
+  for (int32_t value = 1; value < 3; ++value) {
+    auto add = [&](ReportEncoder* encoder) { encoder->SetWaitOutcome(static_cast<WaitOutcome>(value)); };
+    EXPECT_THAT(Shown(add), ::testing::HasSubstr(std::string("  wait_outcome: ") + outcomes[value] + "\n"));
   }
 }
 

@@ -93,6 +93,12 @@ std::string SampleReport::Encode() const {
                        .wait_channel = "folio_wait_bit_common",
                        .syscall_number = 74});
   }
+  for (SampleWait wait : waits) {
+    if (!wait.stack.empty()) wait.fields.stack = add_stack(wait.stack);
+    if (!wait.owner_stack.empty()) wait.fields.owner_stack = add_stack(wait.owner_stack);
+    encoder.AddWait(wait.fields);
+  }
+  encoder.SetWaitOutcome(wait_outcome);
   std::string encoded(buffer.content());
   places.AppendSymbols(&encoded);
   return encoded;

@@ -13,6 +13,13 @@
 
 namespace lagwatch::testing {
 
+// A wait and the stacks of its thread and its owner; innermost first, none when empty.
+struct SampleWait {
+  report::WaitFields fields;
+  std::vector<std::string> stack = {};
+  std::vector<std::string> owner_stack = {};
+};
+
 // Describes a report in a few words. Every function of a stack gets a place of its own in one module, and its
 // name as a symbol unless it is of the form "@0x1f", which is a place without a name.
 struct SampleReport {
@@ -23,6 +30,8 @@ struct SampleReport {
   std::vector<std::vector<std::string>> samples = {};  // oldest first; `stack` once when empty
   std::vector<std::pair<std::string, std::vector<std::string>>> threads =
       {};  // name and stack, after the watched one
+  std::vector<SampleWait> waits = {};
+  report::WaitOutcome wait_outcome = report::WaitOutcome::kNone;
 
   // An encoded lagwatch.Report.
   std::string Encode() const;

@@ -4,15 +4,18 @@
 
 #include <memory>
 
+#include "stack/frame_section_file.h"
 #include "stack/unwind/table_unwinder.h"
 
 namespace lagwatch::unwind_test {
 
-inline std::unique_ptr<stack::Unwinder> CreateUnwinderUnderTest() { return stack::CreateTableUnwinder().value(); }
+inline std::unique_ptr<stack::Unwinder> CreateUnwinderUnderTest() {
+  return stack::CreateTableUnwinder(stack::FrameSectionLoader::FromModuleFiles()).value();
+}
 
-// Whether the unwinder under test is the oracle itself, and so is forgiven the oracle's known faults and limits:
-// those in harness/known_faults.cc, and blocked threads with callers that keep frame pointers, whose stacks it
-// leaves incomplete.
+// Whether the unwinder under test is the oracle itself, and so is forgiven the oracle's known faults and
+// limits: those in harness/known_faults.cc, and blocked threads with callers that keep frame pointers, whose
+// stacks it leaves incomplete.
 inline constexpr bool kOracleIsUnderTest = false;
 
 }  // namespace lagwatch::unwind_test

@@ -36,7 +36,9 @@ class LoopWatchTest : public ::testing::Test {
     loop_ = registry_->Add("ui", stalled_.tid());
   }
 
-  WatchTools tools() { return {&options_, &tick_scale_, &clock_, capturer_, &threads_, &sink_, &counters_}; }
+  WatchTools tools() {
+    return {&options_, &tick_scale_, &clock_, capturer_, &threads_, &waits_, &sink_, &counters_};
+  }
   // Begins a dispatch without a time stamp, so that only the fake clock counts.
   void BeginDispatch(const char* tag) {
     auto* words = reinterpret_cast<LoopWords*>(&loop_->probe);
@@ -67,6 +69,7 @@ class LoopWatchTest : public ::testing::Test {
   base::TickScale tick_scale_;
   FakeClock clock_;
   ThreadLister threads_{8};
+  WaitChain waits_;
   testing::RecordingSink sink_;
   WatchCounters counters_;
   std::unique_ptr<LoopSample[]> ring_;

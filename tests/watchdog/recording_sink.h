@@ -22,6 +22,8 @@ struct RecordedLag {
   int64_t cpu_thread_ns;
   size_t samples;
   size_t threads;
+  std::vector<stack::LockWait> waits;
+  watchdog::WaitOutcome wait_outcome;
   uint64_t innermost_function;  // its address; 0 when unknown
 };
 
@@ -32,7 +34,7 @@ class RecordingSink final : public watchdog::HangSink {
     std::lock_guard lock(mutex_);
     lags_.push_back({event.id, event.lag_id, event.ordinal, event.loop_name, event.tag, event.elapsed_ns,
                      event.cpu_window_ns, event.cpu_thread_ns, event.samples.size(), event.threads.size(),
-                     InnermostFunction(event)});
+                     WaitsOf(event), event.wait_outcome, InnermostFunction(event)});
     return true;
   }
   void OnLagEnd(const base::Uuid& event_id, int64_t duration_ns) override {
@@ -58,6 +60,11 @@ class RecordingSink final : public watchdog::HangSink {
   }
 
  private:
+  static std::vector<stack::LockWait> WaitsOf(const watchdog::LagEvent& event) {
+    std::vector<stack::LockWait> waits;
+    for (const watchdog::Wait& wait : event.waits) waits.push_back(wait.lock);
+    return waits;
+  }
   static uint64_t InnermostFunction(const watchdog::LagEvent& event) {
     const stack::Stack& stack = *event.expensive_stack;
     if (stack.frame_count == 0 || stack.frames[0].module == stack::kNoModule) return 0;

@@ -7,6 +7,7 @@
 
 #include <fstream>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <thread>
 
@@ -89,6 +90,30 @@ TEST_F(WatchdogTest, ReportsALockWithoutCpu) {
   ASSERT_TRUE(WaitForLags(1));
   testing::RecordedLag lag = sink_.lags()[0];
   EXPECT_LT(lag.cpu_thread_ns, lag.cpu_window_ns / 2);
+}
+
+TEST_F(WatchdogTest, NamesTheOwnerOfALock) {
+  Start();
+  std::mutex mutex;
+  std::unique_lock held(mutex);
+  StalledThread thread(Dispatch([&](const StopFlag&) { std::lock_guard lock(mutex); }));
+  EXPECT_TRUE(WaitForLags(1));
+  held.unlock();
+  ASSERT_FALSE(sink_.lags().empty());
+  testing::RecordedLag lag = sink_.lags()[0];
+  EXPECT_EQ(lag.wait_outcome, WaitOutcome::kLock);
+  ASSERT_GE(lag.waits.size(), 1u);
+  EXPECT_EQ(lag.waits[0].address, reinterpret_cast<uint64_t>(&mutex));
+  EXPECT_EQ(lag.waits[0].owner_tid, gettid());
+  EXPECT_EQ(watchdog_->counters().lock_layouts_unknown.value(), 0u);
+}
+
+TEST_F(WatchdogTest, SaysNothingOfLocksWhenNoneIsWaitedFor) {
+  Start();
+  StalledThread thread(Dispatch(testing::Spin));
+  ASSERT_TRUE(WaitForLags(1));
+  EXPECT_TRUE(sink_.lags()[0].waits.empty());
+  EXPECT_EQ(sink_.lags()[0].wait_outcome, WaitOutcome::kNone);
 }
 
 TEST_F(WatchdogTest, ReportsAChangedStackAsTheSameLag) {

@@ -97,6 +97,52 @@ std::string TimelineLines(const Json& samples) {
   return lines;
 }
 
+// "thread 72 (indexer)"
+std::string ThreadName(const Json& thread) {
+  std::string name = Text(thread, "name");
+  return "thread " + thread.at("tid").dump() + (name.empty() ? "" : " (" + name + ")");
+}
+
+std::string At(const Json& thread) {
+  return thread.at("at").is_null() ? "" : " at " + thread.at("at").get<std::string>();
+}
+
+// What is waited for, after "waits at Function ".
+std::string WaitedFor(const Json& wait) {
+  std::string kind = Text(wait, "kind");
+  std::string lock = (kind == "unknown" ? "futex" : kind) + " " + Text(wait, "lock");
+  std::string for_whom = Text(wait, "for");
+  const Json& owner = wait.at("owner");
+  if (for_whom == "owner" && kind == "thread") {
+    return "for " + ThreadName(owner) + At(owner) + " to end";
+  }
+  if (for_whom == "owner") return "for " + lock + " held by " + ThreadName(owner) + At(owner);
+  if (for_whom == "readers") return "for " + lock + " held by readers";
+  if (for_whom == "signal") return "for a signal (" + lock + ")";
+  return "for " + lock + "; who could end that is not known";
+}
+
+// The threads that the last wait leads back to: "thread 71 waits for thread 72 waits for thread 71".
+std::string CycleOf(const Json& waits) {
+  const Json& last_owner = waits.back().at("owner").at("tid");
+  std::string cycle;
+  for (const Json& wait : waits) {
+    if (cycle.empty() && wait.at("tid") != last_owner) continue;
+    cycle += "thread " + wait.at("tid").dump() + " waits for ";
+  }
+  return cycle + "thread " + last_owner.dump();
+}
+
+std::string WaitLines(const Json& report) {
+  const Json& waits = report.at("waits");
+  if (waits.empty()) return "";
+  std::string lines = "\nWho waits for whom\n";
+  for (const Json& wait : waits)
+    lines += "  " + ThreadName(wait) + " waits" + At(wait) + " " + WaitedFor(wait) + "\n";
+  if (report.at("deadlock").get<bool>()) lines += "  deadlock: " + CycleOf(waits) + "\n";
+  return lines;
+}
+
 // "  in fsync (folio_wait_bit_common)", or nothing for a thread that does not sleep.
 std::string Sleep(const Json& thread, const std::string& machine) {
   const Json& number = thread.at("syscall");
@@ -170,7 +216,7 @@ std::string ReportText(const Json& report) {
   return PrintableLines(
       HeaderLines(report) + "\nMost expensive stack\n" +
       StackLines(report.at("expensive_stack"), Text(report, "expensive_completeness"), "  ") +
-      "\nTimeline (" + std::to_string(samples.size()) + " samples, before the report)\n" +
+      WaitLines(report) + "\nTimeline (" + std::to_string(samples.size()) + " samples, before the report)\n" +
       TimelineLines(samples) + "\nThreads\n" + ThreadLines(report.at("threads"), Text(report, "machine")) +
       (dropped == 0 ? "" : "  and " + std::to_string(dropped) + " more that did not fit\n"));
 }

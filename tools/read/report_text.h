@@ -13,7 +13,7 @@ namespace lagwatch::tools {
 // `max_width` as in Table.
 std::string ClusterTable(const Json& clusters, int level, size_t max_width);
 std::string ReportTable(const Json& reports, size_t max_width);
-// One report in full: header, most expensive stack, timeline, threads.
+// One report in full: header, most expensive stack, who waits for whom, timeline, threads.
 std::string ReportText(const Json& report);
 
 }  // namespace lagwatch::tools

@@ -12,7 +12,9 @@ namespace {
 class SpoolSource final : public ReportSource {
  public:
   SpoolSource(std::unique_ptr<collector::Store> store, collector::Clusterer clusterer)
-      : store_(std::move(store)), ingest_(store_.get(), std::move(clusterer)), query_api_(store_.get()) {}
+      : store_(std::move(store)),
+        query_api_(store_.get(), clusterer.wait_frames()),
+        ingest_(store_.get(), std::move(clusterer)) {}
 
   base::Status Load(const std::string& batch) {
     auto loaded = ingest_.Submit(batch);
@@ -31,8 +33,8 @@ class SpoolSource final : public ReportSource {
 
  private:
   std::unique_ptr<collector::Store> store_;
-  collector::Ingest ingest_;
   collector::QueryApi query_api_;
+  collector::Ingest ingest_;
 };
 
 }  // namespace

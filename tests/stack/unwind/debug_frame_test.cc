@@ -5,7 +5,7 @@
 
 #include <atomic>
 
-#include "stack/debug_frame_file.h"
+#include "stack/frame_section_file.h"
 #include "stack/module_map.h"
 #include "stack/unwind/unwind_table.h"
 #include "tests/stack/elf_subject.h"
@@ -31,8 +31,8 @@ TEST(DebugFrameTable, TellsWhatTheModulesMemoryDoesNot) {
   auto section = LoadDebugFrame(std::string(module.path_view()), module.build_id_view());
   ASSERT_TRUE(section);
   UnwindTable of_both;
-  ASSERT_TRUE(
-      of_both.Compile(module, {section->bytes.data(), section->bytes.size(), section->address}, never_stop));
+  ASSERT_TRUE(of_both.Compile(module, {{}, {section->bytes.data(), section->bytes.size(), section->address}},
+                              never_stop));
   ASSERT_TRUE(of_both.Find(offset, &found));
   EXPECT_EQ(found.function_offset, offset);
   EXPECT_EQ(found.rule.cfa, UnwindRule::Cfa::kStackPointer);

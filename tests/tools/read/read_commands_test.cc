@@ -117,7 +117,7 @@ TEST_F(ReadCommands, RefuseWrongUsage) {
 TEST_F(ReadCommands, AskACollector) {
   auto store = collector::Store::Open(":memory:");
   collector::Ingest ingest(store->get(), collector::Clusterer::Create("").value());
-  collector::QueryApi query_api(store->get());
+  collector::QueryApi query_api(store->get(), collector::Clusterer::Create("")->wait_frames());
   collector::Router router(collector::ApiKeys(std::vector<std::string>{"k_test"}), {}, &ingest, &query_api);
   auto server = collector::HttpServer::Start({.listen = {"127.0.0.1", 0}, .threads = 1}, &router);
   SampleReport report;

@@ -91,6 +91,46 @@ TEST(ReportText, FramesLeftOutOfADeepStackAreCounted) {
                                           "  Loop  (editor+0x3010)\n"));
 }
 
+TEST(ReportText, AReportSaysWhoWaitsForWhom) {
+  using report::LockKind;
+  using report::WaitsFor;
+  auto wait = [](uint32_t tid, LockKind kind, WaitsFor waits_for, uint32_t owner_tid,
+                 const char* owner_name) {
+    return testing::SampleWait{.fields = {.tid = tid,
+                                          .lock = 0x7f10,
+                                          .kind = kind,
+                                          .waits_for = waits_for,
+                                          .owner_tid = owner_tid,
+                                          .owner_name = owner_name},
+                               .stack = {"pthread_mutex_lock", "Find"},
+                               .owner_stack = {"Refill"}};
+  };
+  auto text_of = [](const SampleReport& report) {
+    auto source = SourceOf(EncodeBatch({report.Encode()}));
+    return ReportText(source->Get("/v1/reports/" + base::ToString(report.header.id), {}).value());
+  };
+  SampleReport chain{.waits = {wait(4712, LockKind::kMutex, WaitsFor::kOwner, 72, "cache"),
+                               wait(72, LockKind::kThread, WaitsFor::kOwner, 73, ""),
+                               wait(73, LockKind::kRwLock, WaitsFor::kReaders, 0, ""),
+                               wait(74, LockKind::kCondition, WaitsFor::kSignal, 0, ""),
+                               wait(75, LockKind::kUnknown, WaitsFor::kUnknown, 0, "")}};
+  EXPECT_THAT(
+      text_of(chain),
+      HasSubstr("\nWho waits for whom\n"
+                "  thread 4712 (main) waits at Find for mutex 0x7f10 held by thread 72 (cache) at Refill\n"
+                "  thread 72 (cache) waits at Find for thread 73 at Refill to end\n"
+                "  thread 73 waits at Find for rwlock 0x7f10 held by readers\n"
+                "  thread 74 waits at Find for a signal (condition 0x7f10)\n"
+                "  thread 75 waits at Find for futex 0x7f10; who could end that is not known\n"
+                "\nTimeline"));
+  SampleReport deadlock{.waits = {wait(4712, LockKind::kMutex, WaitsFor::kOwner, 72, "a"),
+                                  wait(72, LockKind::kMutex, WaitsFor::kOwner, 73, "b"),
+                                  wait(73, LockKind::kMutex, WaitsFor::kOwner, 72, "a")},
+                        .wait_outcome = report::WaitOutcome::kDeadlock};
+  EXPECT_THAT(text_of(deadlock),
+              HasSubstr("  deadlock: thread 72 waits for thread 73 waits for thread 72\n\nTimeline"));
+}
+
 TEST(ReportText, DamagedSpoolsAreRefusedOnlyWhenNothingIsLeft) {
   auto load = [](const std::string&) -> base::Result<std::string> { return EncodeBatch({"no report"}); };
   EXPECT_FALSE(OpenSpool("/no/such/directory", load).ok());

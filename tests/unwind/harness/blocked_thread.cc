@@ -95,11 +95,21 @@ bool IsOraclesFault(const std::string& fault, const stack::ModuleMap& modules, c
   t_waiter->has_recorded = true;
 }
 
+// As the function of that name in context_copy.h.
+static void AwaitTables(stack::StackCapturer& capturer, const Waiter& waiter, stack::Stack* stack) {
+  constexpr int kTries = 300;
+  for (int i = 0; i < kTries && stack->completeness != stack::Completeness::kComplete; ++i) {
+    capturer.Capture(waiter.tid, stack);
+    if (stack->completeness != stack::Completeness::kComplete) usleep(10'000);
+  }
+}
+
 bool CheckBlockedThreads(const char* program, std::span<const BlockingCall> calls, void* (*start)(void*)) {
   auto created = stack::StackCapturer::Create({}, CreateUnwinderUnderTest());
   if (!created.ok()) return false;
   auto capturer = std::move(created).value();
   auto stack = std::make_unique<stack::Stack>();
+  stack->Clear();
   std::vector<std::unique_ptr<Waiter>> waiters;
   int right = 0, wrong = 0, forgiven = 0;
   for (const BlockingCall& call : calls) {
@@ -109,6 +119,8 @@ bool CheckBlockedThreads(const char* program, std::span<const BlockingCall> call
     pthread_t thread;
     pthread_create(&thread, nullptr, RunWaiter, &waiter);
     stack::BlockedThread blocked = AwaitBlocked(waiter);
+    capturer->RefreshModules();
+    AwaitTables(*capturer, waiter, stack.get());
     uint64_t signals_before = capturer->counters().signals_sent.value();
     for (int i = 0; i < kCapturesPerCall; ++i) {
       capturer->RefreshModules();

@@ -28,8 +28,7 @@ bool IsReturnAddressOf(uint64_t pc, uint64_t word) {
 
 }  // namespace
 
-void CallRecord::Begin(uint64_t slot, std::span<void* const> outer,
-                       const stack::StackRegions& stacks) {
+void CallRecord::Begin(uint64_t slot, std::span<void* const> outer, const stack::StackRegions& stacks) {
   stack_end_ = outer_stack_end_ = stacks.LiveStack(slot).end;
   call_count_ = outer_count_ = 0;
   pc_ = stack_pointer_ = 0;

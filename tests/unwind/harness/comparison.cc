@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/testing/libunwind_unwinder.h"
 #include "tests/unwind/harness/comparison.h"
 
 #include <cinttypes>
@@ -10,6 +9,7 @@
 #include <utility>
 
 #include "stack/local_symbols.h"
+#include "tests/testing/libunwind_unwinder.h"
 #include "tests/unwind/unwinder_under_test.h"
 
 namespace lagwatch::unwind_test {

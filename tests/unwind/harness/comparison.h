@@ -12,6 +12,7 @@
 #include "stack/stack.h"
 #include "stack/unwinder.h"
 #include "tests/unwind/harness/call_record.h"
+#include "tests/unwind/harness/context_copy.h"
 #include "tests/unwind/harness/known_faults.h"
 
 namespace lagwatch::unwind_test {
@@ -29,6 +30,7 @@ class Comparison {
   void Compare(const char* case_name, const stack::RawStack& raw, const CallChain& truth);
 
   stack::ModuleMap* modules() { return &modules_; }
+  void AwaitTables() { unwind_test::AwaitTables(modules_, ours_.get()); }
 
   // Prints agreement in percent and each disagreement, explained or not, with names. Returns whether nothing
   // is left unexplained. Context: background.

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/unwind/harness/context_copy.h"
 
+#include <ucontext.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <memory>
 
 #include "base/safe_memory.h"
 #include "stack/signal/context.h"
@@ -15,6 +19,21 @@ void CopyContext(const void* context, const stack::ModuleMap& modules, stack::Ra
   raw->end = live.end;
   raw->size_bytes = base::ReadOwnMemory(
       raw->address, raw->bytes, std::min<uint64_t>(raw->end - raw->address, stack::kMaxRawStackBytes));
+}
+
+void AwaitTables(const stack::ModuleMap& modules, stack::Unwinder* unwinder) {
+  auto raw = std::make_unique<stack::RawStack>();
+  auto stack = std::make_unique<stack::Stack>();
+  ucontext_t context;
+  getcontext(&context);
+  CopyContext(&context, modules, raw.get());
+  constexpr int kTries = 300;
+  for (int i = 0; i < kTries; ++i) {
+    unwinder->Unwind(*raw, modules, stack.get());
+    if (stack->completeness == stack::Completeness::kComplete) break;
+    usleep(10'000);
+    unwinder->OnModulesChanged();
+  }
 }
 
 }  // namespace lagwatch::unwind_test

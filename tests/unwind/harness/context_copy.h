@@ -4,11 +4,16 @@
 
 #include "stack/module_map.h"
 #include "stack/raw_stack.h"
+#include "stack/unwinder.h"
 
 namespace lagwatch::unwind_test {
 
 // Copies the registers and the live stack of the context that the handler on this very thread interrupted.
 // Context: signal.
 void CopyContext(const void* context, const stack::ModuleMap& modules, stack::RawStack* raw);
+
+// Unwinds the calling thread until that is complete, for some seconds at most: the tables of a program
+// without an index to them are read from its file in the background.
+void AwaitTables(const stack::ModuleMap& modules, stack::Unwinder* unwinder);
 
 }  // namespace lagwatch::unwind_test

@@ -107,6 +107,7 @@ void InstallStepper() {
   Session& session = g_stepper->sessions[g_stepper->depth++];
   session.case_name = case_name;
   g_stepper->comparison.modules()->Refresh();
+  g_stepper->comparison.AwaitTables();
   g_stepper->comparison.ForgetOtherStacks();
   void* chain[kMaxDepth];
   int size = backtrace(chain, kMaxDepth);

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a thread that sleeps in futex(2) waits for, and which thread could end that. A wrong owner is worse
+// than none: an owner is named only where the waiting function, the lock's words and the list of this
+// process's threads agree. How the kinds are told apart: docs/design/locks.md.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "stack/lock_layout.h"
+#include "stack/module_map.h"
+#include "stack/stack.h"
+#include "stack/thread_state.h"
+
+namespace lagwatch::stack {
+
+enum class LockKind : uint8_t {
+  kUnknown,  // a futex of somebody's own, or of the C library's inner workings
+  kMutex,
+  kRwLock,
+  kThread,  // pthread_join
+  kCondition,
+  kSemaphore,
+  kBarrier,
+};
+
+enum class WaitsFor : uint8_t {
+  kUnknown,
+  kOwner,    // a thread of this process
+  kReaders,  // of a read-write lock, which keeps only their number
+  kSignal,   // any thread may give it: there is no owner
+};
+
+struct LockWait {
+  uint64_t address;  // of the lock; of the waited-for word where the kind is not known
+  LockKind kind;
+  WaitsFor waits_for;
+  bool has_timeout;
+  int32_t owner_tid;  // 0 unless waits_for is kOwner
+
+  bool operator==(const LockWait&) const = default;
+};
+
+class LockOwners {
+ public:
+  // Looks up the C library's waiting functions. Context: background.
+  LockOwners();
+
+  // Finds out where this C library keeps owners; until then, and where that fails, no owner is named. Returns
+  // how many of the three (mutexes, read-write locks, threads) are not known. Context: watchdog; see
+  // lock_layout.h.
+  int MeasureLayouts();
+
+  // Whether `blocked` is in a call that Find() can say more about.
+  static bool IsInLockCall(const BlockedThread& blocked);
+
+  // What `blocked` waits for; none when it is in no such call. `stack` is that thread's in the same call,
+  // `modules` what it was unwound with. Reads the lock where it lies, twice. Context: watchdog.
+  std::optional<LockWait> Find(const BlockedThread& blocked, const Stack& stack,
+                               const ModuleMap& modules) const;
+
+ private:
+  struct FutexCall;
+  struct Function {
+    uint64_t start;
+    LockKind kind;
+    bool is_for_writing;  // of a read-write lock
+  };
+  // The innermost waiting function of a stack; kUnknown when there is none close to the inner end.
+  struct Waiter {
+    LockKind kind;
+    bool is_for_writing;
+    uint32_t depth;
+  };
+
+  Waiter FindWaiter(const Stack& stack, const ModuleMap& modules) const;
+  LockWait Judge(const FutexCall& call, const Waiter& waiter) const;
+  LockWait JudgeMutex(const FutexCall& call, bool is_mutex_for_certain) const;
+  LockWait JudgeInheriting(const FutexCall& call) const;
+  LockWait JudgeRwLock(const FutexCall& call, bool is_for_writing) const;
+  LockWait JudgeThread(const FutexCall& call) const;
+
+  static constexpr size_t kMaxFunctions = 32;
+  std::array<Function, kMaxFunctions> functions_;
+  size_t function_count_ = 0;
+  std::optional<MutexLayout> mutex_;
+  std::optional<RwLockLayout> rwlock_;
+  std::optional<ThreadLayout> thread_;
+};
+
+}  // namespace lagwatch::stack

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who waits for whom: from a thread that waits for a lock to the lock's owner, to what that one waits for,
+// and so on, until somebody runs, waits for no lock, or the chain bites its tail. Why it can be trusted:
+// docs/design/locks.md.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "stack/lock_owner.h"
+#include "stack/stack_capturer.h"
+#include "watchdog/hang_sink.h"
+
+namespace lagwatch::watchdog {
+
+// Context: watchdog; not thread-safe.
+class WaitChain {
+ public:
+  static constexpr size_t kMaxWaits = 16;
+
+  // Context: background; allocates all that it will ever need.
+  WaitChain();
+
+  // As LockOwners::MeasureLayouts(); to be called once, before the first Follow().
+  int MeasureLayouts() { return owners_.MeasureLayouts(); }
+
+  // Follows the chain from thread `tid`, capturing the stacks of all in it; `capturer`'s modules must be
+  // fresh. What changed meanwhile is left out, with all that hangs on it, after a few tries to find it at
+  // rest. Returns how many waits were left out.
+  uint32_t Follow(int32_t tid, stack::StackCapturer* capturer);
+  void Clear();
+
+  // What Follow() found, from `tid` on; valid until the next call.
+  std::span<const Wait> waits() const { return {waits_.data(), count_}; }
+  WaitOutcome outcome() const { return outcome_; }
+
+ private:
+  // What tells that a thread did not run in between.
+  struct Rest {
+    stack::BlockedThread blocked;
+    uint64_t switches;
+  };
+  enum class Step { kAdded, kEnded, kChanged };
+
+  // Returns how many waits changed meanwhile.
+  uint32_t TryFollow(int32_t tid, stack::StackCapturer* capturer);
+  Step TryAdd(int32_t tid, stack::StackCapturer* capturer);
+  bool HasNotMoved(size_t index, const stack::ModuleMap& modules) const;
+  void NameOwners();
+  void Conclude(size_t cycle_begin);
+  // Which of the waits is `tid`'s; count_ when none is.
+  size_t IndexOf(int32_t tid) const;
+
+  stack::LockOwners owners_;
+  std::array<Wait, kMaxWaits> waits_;
+  std::array<Rest, kMaxWaits> rests_;
+  std::unique_ptr<stack::Stack[]> stacks_;  // of the waits' threads, and of the last owner
+  size_t count_ = 0;
+  WaitOutcome outcome_ = WaitOutcome::kNone;
+};
+
+}  // namespace lagwatch::watchdog
