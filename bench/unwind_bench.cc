@@ -6,6 +6,7 @@
 //
 // The variants are interleaved and each figure is the least of many rounds: on a shared machine, noise only
 // adds.
+#include <regex.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -22,7 +23,6 @@
 #include <map>
 #include <memory>
 #include <random>
-#include <regex>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -117,6 +117,8 @@ template <int kShape>
 // Keeps a thread busy in many places of the C and C++ libraries.
 void Wander(const std::atomic<bool>& stop) {
   std::mt19937 random(71);
+  regex_t pattern;
+  regcomp(&pattern, "^([0-9a-f]+)[[:space:]]([0-9.e+]+)$", REG_EXTENDED);
   while (!stop.load()) {
     std::vector<std::string> words;
     for (int i = 0; i < 200; ++i) {
@@ -126,10 +128,9 @@ void Wander(const std::atomic<bool>& stop) {
     }
     std::sort(words.begin(), words.end(), [](const auto& a, const auto& b) { return a.compare(b) < 0; });
     std::map<std::string, int> counts;
-    std::regex pattern("([0-9a-f]+)\\s([0-9.e+]+)");
     for (const std::string& word : words) {
-      std::smatch match;
-      if (std::regex_match(word, match, pattern)) ++counts[match[1].str().substr(0, 2)];
+      regmatch_t match[3];
+      if (regexec(&pattern, word.c_str(), std::size(match), match, 0) == 0) ++counts[word.substr(0, 2)];
       try {
         if (word.size() % 7 == 0) throw std::runtime_error(word);
       } catch (const std::runtime_error& error) {
@@ -143,6 +144,7 @@ void Wander(const std::atomic<bool>& stop) {
       return *static_cast<const unsigned*>(a) < *static_cast<const unsigned*>(b) ? -1 : 1;
     });
   }
+  regfree(&pattern);
 }
 
 struct Catch {
