@@ -39,8 +39,9 @@ struct CaptureCounters {
 class StackCapturer {
  public:
   // Installs the signal's handler. At most one capturer may exist in a process at a time. A handler that a
-  // wanted signal already has goes on getting what is not ours. Errors: kUnavailable when every real-time
-  // signal has a handler, kInvalid when there is no such signal. Context: background.
+  // wanted signal already has goes on getting what is not ours, and keeps its flags and its mask. Errors:
+  // kUnavailable when every real-time signal has a handler or there is no memory, kInvalid when there is no
+  // such signal. Context: background.
   static base::Result<std::unique_ptr<StackCapturer>> Create(const CaptureOptions& options,
                                                              std::unique_ptr<Unwinder> unwinder);
   // Gives the signal back, unless somebody else took it. Context: background.
@@ -79,14 +80,16 @@ class StackCapturer {
   bool AwaitProgress(int tid) const;
   bool AwaitAnswer();
   bool IsHandlerCopying() const;
-  static bool MayBeInterrupted(int tid);
+  bool MayInterrupt(const BlockedThread& blocked) const;
+  bool MayBeInterrupted(int tid) const;
   bool OwnsSignal() const;
   void ReleaseSignal();
 
   int64_t signal_timeout_ns_;
   std::unique_ptr<Unwinder> unwinder_;
   int signal_number_;
-  uint32_t ticket_;  // of the last request
+  bool restarts_calls_;  // not where the application's own handler of that signal does not
+  uint32_t ticket_;      // of the last request
   ModuleMap modules_;
   CaptureCounters counters_;
   std::unique_ptr<RawStack> blocked_stack_;

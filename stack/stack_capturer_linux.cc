@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -6,11 +7,13 @@
 #include <csignal>
 #include <cstring>
 #include <ctime>
+#include <new>
 #include <string>
 
 #include "base/clock.h"
 #include "base/safe_memory.h"
 #include "stack/stack_capturer.h"
+#include "stack/thread_block_layout.h"
 
 // glibc's own sigaction: sanitizers and preloaded libraries that wrap the public name delay handlers or
 // record them as the application's.
@@ -20,20 +23,46 @@ extern "C" int __sigaction(int signal_number, const struct sigaction* action,
 namespace lagwatch::stack {
 namespace {
 
+// On pages of its own, touched as far as stacks usually are, so that the handler takes no page fault; the
+// rest costs nothing until a stack is that deep. Null when there is no memory.
+CaptureSlot* CreateSlot() {
+  void* pages =
+      mmap(nullptr, sizeof(CaptureSlot), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (pages == MAP_FAILED) return nullptr;
+  madvise(pages, sizeof(CaptureSlot), MADV_NOHUGEPAGE);  // a huge page would make all of it resident at once
+  auto* slot = new (pages) CaptureSlot;
+  std::memset(slot->stack.bytes, 0, kUsualRawStackBytes);
+  return slot;
+}
+
 // Never freed, because a signal may arrive late; shared by a process's capturers, of which there is one at a
 // time.
 CaptureSlot* SharedSlot() {
-  static CaptureSlot* slot = [] {
-    auto* fresh = new CaptureSlot;
-    std::memset(fresh->stack.bytes, 0, kUsualRawStackBytes);
-    return fresh;
-  }();
+  static CaptureSlot* slot = CreateSlot();
   return slot;
+}
+
+bool HasHandler(const struct sigaction& action) {
+  return (action.sa_flags & SA_SIGINFO) != 0 ||
+         (action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN);
+}
+
+// The application's own signals are to work as before.
+struct sigaction ActionOnTopOf(const struct sigaction& previous) {
+  struct sigaction action {};
+  sigemptyset(&action.sa_mask);
+  action.sa_sigaction = HandleCaptureSignal;
+  action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
+  if (HasHandler(previous)) {
+    action.sa_flags = SA_SIGINFO | (previous.sa_flags & (SA_RESTART | SA_ONSTACK | SA_NODEFER));
+    action.sa_mask = previous.sa_mask;
+  }
+  return action;
 }
 
 bool IsUnused(int signal_number) {
   struct sigaction current {};
-  return __sigaction(signal_number, nullptr, &current) == 0 && !(current.sa_flags & SA_SIGINFO) &&
+  return __sigaction(signal_number, nullptr, &current) == 0 && !HasHandler(current) &&
          current.sa_handler == SIG_DFL;
 }
 
@@ -63,17 +92,17 @@ base::Result<std::unique_ptr<StackCapturer>> StackCapturer::Create(const Capture
   if (signal_number == 0) {
     return base::Status(base::StatusCode::kUnavailable, "every real-time signal already has a handler");
   }
-  struct sigaction& previous = SharedSlot()->previous_action;
+  CaptureSlot* slot = SharedSlot();
+  if (slot == nullptr) return base::Status(base::StatusCode::kUnavailable, "no memory for captured stacks");
+  struct sigaction& previous = slot->previous_action;
   if (__sigaction(signal_number, nullptr, &previous) != 0) {
     return base::Status(base::StatusCode::kInvalid,
                         "there is no signal " + std::to_string(signal_number) + " to capture with");
   }
   if (IsOurs(previous)) return base::Status(base::StatusCode::kUnavailable, "there is a capturer already");
-  g_capture_slot.store(SharedSlot());
-  struct sigaction action {};
-  action.sa_sigaction = HandleCaptureSignal;
-  action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
-  sigemptyset(&action.sa_mask);
+  slot->thread_block = FindThreadBlockLayout();
+  g_capture_slot.store(slot);
+  const struct sigaction action = ActionOnTopOf(previous);
   if (__sigaction(signal_number, &action, nullptr) != 0) {
     return base::IoError("cannot install the capture signal's handler", errno);
   }
@@ -85,6 +114,7 @@ StackCapturer::StackCapturer(const CaptureOptions& options, std::unique_ptr<Unwi
     : signal_timeout_ns_(options.signal_timeout_ns),
       unwinder_(std::move(unwinder)),
       signal_number_(signal_number),
+      restarts_calls_((ActionOnTopOf(SharedSlot()->previous_action).sa_flags & SA_RESTART) != 0),
       // Goes on where an earlier capturer of this process left off, so that no ticket is used twice.
       ticket_(static_cast<uint32_t>(SharedSlot()->request.load() >> 2)),
       blocked_stack_(new RawStack) {}
@@ -100,10 +130,10 @@ void StackCapturer::AbandonInForkedChild() {
 void StackCapturer::ReleaseSignal() {
   if (!OwnsSignal()) return;
   // Ignoring a signal discards those under way to any thread (POSIX, sigaction); only then is the default
-  // safe, which would end the process.
-  struct sigaction action {};
-  action.sa_handler = SIG_IGN;
-  __sigaction(signal_number_, &action, nullptr);
+  // safe, which would end the process, or a handler that does not expect ours.
+  struct sigaction ignore {};
+  ignore.sa_handler = SIG_IGN;
+  __sigaction(signal_number_, &ignore, nullptr);
   __sigaction(signal_number_, &SharedSlot()->previous_action, nullptr);
 }
 
@@ -138,7 +168,7 @@ bool StackCapturer::TryCapture(int tid, bool* was_asleep, Stack* stack) {
     *was_asleep = true;
     if (!TryReadBlocked(tid, blocked)) return false;
     unwinder_->Unwind(*blocked_stack_, modules_, stack);
-    if (stack->completeness != Completeness::kIncomplete || !blocked.RestartsAfterSignal()) return true;
+    if (stack->completeness != Completeness::kIncomplete || !MayInterrupt(blocked)) return true;
     counters_.sleepers_signalled.Add();
   }
   switch (TrySignal(tid)) {
@@ -192,7 +222,7 @@ StackCapturer::SignalOutcome StackCapturer::TrySignal(int tid) {
   info.si_code = SI_QUEUE;
   info.si_pid = getpid();
   info.si_uid = getuid();
-  info.si_value.sival_int = static_cast<int>(++ticket_);
+  info.si_value.sival_ptr = CaptureSlot::SignalValue(++ticket_);
   slot->process_id = info.si_pid;
   // The last question before the signal: the thread may have gone to sleep where a signal would be noticed.
   if (!MayBeInterrupted(tid)) return SignalOutcome::kAsleep;
@@ -256,13 +286,17 @@ bool StackCapturer::IsHandlerCopying() const {
   return CaptureSlot::StateOf(request) == CaptureSlot::kCopying;
 }
 
-bool StackCapturer::MayBeInterrupted(int tid) {
+bool StackCapturer::MayInterrupt(const BlockedThread& blocked) const {
+  return restarts_calls_ && blocked.RestartsAfterSignal();
+}
+
+bool StackCapturer::MayBeInterrupted(int tid) const {
   BlockedThread blocked;
   switch (ReadThreadActivity(tid, &blocked)) {
     case ThreadActivity::kRunning:
       return true;
     case ThreadActivity::kBlocked:
-      return blocked.RestartsAfterSignal();
+      return MayInterrupt(blocked);
     case ThreadActivity::kGone:
       break;
   }

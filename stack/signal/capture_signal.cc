@@ -9,21 +9,32 @@ std::atomic<CaptureSlot*> g_capture_slot{nullptr};
 
 namespace {
 
-// Cuts `live` to what is certain to be there: a stack that its thread runs on stays mapped. The main thread's
-// is known by its name; the C library puts a thread's control block, to which the thread pointer points, at
-// the end of that thread's own stack. False when the thread runs on another one.
-bool CutToOwnStack(const StackRegions& stacks, uint64_t stack_pointer, MemoryRegion* live) {
-  if (stacks.IsOnMainStack(stack_pointer)) return true;
+// Cuts `live` to what is certain to be there: the stack that belongs to the calling thread stays mapped while
+// the thread runs. The main thread's is known by its name, any other by the C library's note of it; that
+// thread's control block, to which the thread pointer points, lies at the end of it. False when the thread
+// runs on some other memory.
+bool CutToOwnStack(const CaptureSlot& slot, uint64_t stack_pointer, MemoryRegion* live) {
+  if (slot.stacks.IsOnMainStack(stack_pointer)) return true;
+  if (!slot.thread_block.is_known()) return false;
   uint64_t thread_pointer = ReadThreadPointer();
-  if (thread_pointer < stack_pointer || !live->Holds(thread_pointer)) return false;
+  uint64_t note_address = thread_pointer + static_cast<uint64_t>(slot.thread_block.stack_note_offset);
+  if (!live->Holds(thread_pointer) || !live->Holds(note_address)) return false;  // no thread of the C library
+  const auto* note = reinterpret_cast<const ThreadStackNote*>(note_address);
+  if (!note->Holds(stack_pointer) || !note->Holds(thread_pointer)) return false;
   live->end = thread_pointer;
-  return true;
+  // Of the red zone, what shares a page with the stack pointer; more when this handler runs further down.
+  constexpr uint64_t kPageMask = 4096 - 1;
+  auto handler_frame = reinterpret_cast<uint64_t>(__builtin_frame_address(0));
+  bool is_same_stack = note->Holds(handler_frame) && handler_frame < live->begin;
+  uint64_t page = stack_pointer & ~kPageMask;
+  if (!is_same_stack && live->begin < page) live->begin = page;
+  return live->begin < live->end;
 }
 
 void CopyStack(const CaptureSlot& slot, RawStack* stack) {
   uint64_t stack_pointer = stack->registers.stack_pointer();
   MemoryRegion live = slot.stacks.LiveStack(stack_pointer);
-  bool is_certain = CutToOwnStack(slot.stacks, stack_pointer, &live);
+  bool is_certain = CutToOwnStack(slot, stack_pointer, &live);
   stack->address = live.begin;
   stack->end = live.end;
   uint64_t live_bytes = live.end - live.begin;
@@ -50,12 +61,11 @@ void PassOn(const struct sigaction& action, int signal_number, siginfo_t* info, 
 void HandleCaptureSignal(int signal_number, siginfo_t* info, void* user_context) noexcept {
   CaptureSlot* slot = g_capture_slot.load(std::memory_order_acquire);  // pairs with the store of a ready slot
   if (slot == nullptr) return;
-  auto ticket = static_cast<uint32_t>(info->si_value.sival_int);
+  if (!slot->HasSent(*info)) return PassOn(slot->previous_action, signal_number, info, user_context);
+  uint32_t ticket = CaptureSlot::TicketOf(*info);
   uint64_t expected = CaptureSlot::Request(ticket, CaptureSlot::kRequested);
-  bool is_ours =
-      info->si_code == SI_QUEUE && info->si_pid == slot->process_id &&
-      slot->request.compare_exchange_strong(expected, CaptureSlot::Request(ticket, CaptureSlot::kCopying));
-  if (!is_ours) return PassOn(slot->previous_action, signal_number, info, user_context);
+  if (!slot->request.compare_exchange_strong(expected, CaptureSlot::Request(ticket, CaptureSlot::kCopying)))
+    return;
   ReadContext(user_context, &slot->stack.registers);
   CopyStack(*slot, &slot->stack);
   // Release: publishes the copy.

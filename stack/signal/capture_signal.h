@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "stack/raw_stack.h"
+#include "stack/thread_block_layout.h"
 
 namespace lagwatch::stack {
 
@@ -18,8 +19,7 @@ namespace lagwatch::stack {
 // Thread safety: the watchdog asks, the handler answers; `request` hands the other members over.
 // Invariants:
 // - A request is a ticket never used before and its state, in one word: only the handler whose signal carries
-// that
-//   ticket can take it to kCopying, so a late, stray or foreign signal does nothing.
+//   that ticket can take it to kCopying, so a late signal does nothing.
 // - While kCopying, the handler alone writes `stack`. It ends with kDone and never touches the slot again.
 struct CaptureSlot {
   enum State : uint64_t { kIdle, kRequested, kCopying, kDone };
@@ -27,11 +27,25 @@ struct CaptureSlot {
   static constexpr uint64_t Request(uint32_t ticket, State state) { return uint64_t{ticket} << 2 | state; }
   static constexpr State StateOf(uint64_t request) { return static_cast<State>(request & 3); }
 
+  // What a signal of ours carries: its ticket, marked, so that a late one is told from a foreign one.
+  static void* SignalValue(uint32_t ticket) { return reinterpret_cast<void*>(kMark | ticket); }
+  bool HasSent(const siginfo_t& info) const {
+    return info.si_code == SI_QUEUE && info.si_pid == process_id &&
+           (reinterpret_cast<uint64_t>(info.si_value.sival_ptr) & ~kTicketMask) == kMark;
+  }
+  static uint32_t TicketOf(const siginfo_t& info) {
+    return static_cast<uint32_t>(reinterpret_cast<uint64_t>(info.si_value.sival_ptr) & kTicketMask);
+  }
+
   static constexpr size_t kMaxRegions = 8192;
+  static constexpr uint64_t kTicketMask = 0xffff'ffff;
+  static constexpr uint64_t kMark = 0x6c61'6777'0000'0000;
 
   std::atomic<uint64_t> request{Request(0, kIdle)};
   int process_id = 0;
-  // Whose handler was there before, and gets the signals that are not ours.
+  // Unchanged while the handler is installed: where it finds the thread's own stack, and whose handler was
+  // there before, which gets what is not ours.
+  ThreadBlockLayout thread_block;
   struct sigaction previous_action {};
   // Unchanged while kRequested or kCopying.
   StackRegions stacks{};
@@ -45,8 +59,8 @@ static_assert(std::atomic<uint64_t>::is_always_lock_free, "not signal-safe");
 extern std::atomic<CaptureSlot*> g_capture_slot;
 static_assert(std::atomic<CaptureSlot*>::is_always_lock_free, "not signal-safe");
 
-// To be installed with SA_SIGINFO | SA_RESTART | SA_ONSTACK; the signal's integer value is the ticket.
-// Context: signal.
+// To be installed with SA_SIGINFO; the signal's value is SignalValue(ticket). Other signals go to the
+// previous handler, if there was one. Context: signal.
 void HandleCaptureSignal(int signal_number, siginfo_t* info, void* user_context) noexcept;
 
 }  // namespace lagwatch::stack

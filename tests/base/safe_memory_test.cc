@@ -2,10 +2,16 @@
 #include "base/safe_memory.h"
 
 #include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <cstddef>
 #include <cstring>
 #include <string>
 #include <thread>
@@ -104,6 +110,40 @@ TEST(ReadOwnMemory, NeverFaultsWhileAnotherThreadUnmaps) {
     ASSERT_EQ(copy[got - 1], static_cast<char>(got / Pages::kPageBytes - 1));
   }
   unmapper.join();
+}
+
+bool ForbidProcessVmReadv(unsigned error) {
+  sock_filter filter[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  sock_fprog program{.len = 4, .filter = filter};
+  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+         prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+TEST(ReadOwnMemory, ReadsAlsoWhereASandboxForbidsTheSystemCall) {
+  for (int error : {EPERM, ENOSYS}) {
+    Pages pages(3);
+    munmap(pages.at(2), Pages::kPageBytes);
+    pid_t child = fork();
+    if (child == 0) {
+      if (!ForbidProcessVmReadv(static_cast<unsigned>(error))) _exit(1);
+      static char copy[3 * 65536];
+      for (int i = 0; i < 2;
+           ++i) {  // the first is refused and goes the other way, the second goes it at once
+        if (ReadOwnMemory(pages.address(1) - 10, copy, sizeof copy) != Pages::kPageBytes + 10) _exit(2);
+        if (std::memcmp(copy, pages.at(1) - 10, Pages::kPageBytes + 10) != 0) _exit(3);
+        if (ReadOwnMemory(pages.address(2), copy, 1) != 0 || ReadOwnMemory(0, copy, 1) != 0) _exit(4);
+      }
+      _exit(0);
+    }
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0) << "with " << strerror(error);
+  }
 }
 
 TEST(ReadOwnString, CopiesUpToTheTerminator) {

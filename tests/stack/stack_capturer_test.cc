@@ -27,7 +27,8 @@ using testing::StopFlag;
 class StackCapturerTest : public ::testing::Test {
  protected:
   StackCapturerTest() {
-    auto capturer = StackCapturer::Create({}, CreateTableUnwinder().value());
+    constexpr int64_t kPatienceNs = 10'000'000'000;  // a loaded machine may be late
+    auto capturer = StackCapturer::Create({.signal_timeout_ns = kPatienceNs}, CreateTableUnwinder().value());
     EXPECT_TRUE(capturer.ok()) << capturer.status().message();
     capturer_ = std::move(capturer).value();
   }
@@ -265,29 +266,6 @@ TEST(StackCapturer, TakesAFreeSignalAndGivesItBack) {
   EXPECT_FALSE(StackCapturer::Create({.signal_number = SIGKILL}, CreateTableUnwinder().value()).ok());
   EXPECT_EQ(StackCapturer::Create({.signal_number = 4711}, CreateTableUnwinder().value()).status().code(),
             base::StatusCode::kInvalid);
-}
-
-std::atomic<int> g_foreign_signals{0};
-
-// A program may tell which signal to use, even one that it uses itself.
-TEST(StackCapturer, PassesOnWhatIsNotItsOwnAndGivesTheHandlerBack) {
-  const int shared = SIGRTMIN + 3;
-  signal(shared, [](int) { ++g_foreign_signals; });
-  auto capturer = StackCapturer::Create({.signal_number = shared}, CreateTableUnwinder().value());
-  ASSERT_TRUE(capturer.ok());
-  StalledThread thread(testing::Spin);
-  auto stack = std::make_unique<Stack>();
-  (*capturer)->RefreshModules();
-  (*capturer)->Capture(thread.tid(), stack.get());
-  EXPECT_GT(stack->frame_count, 2u);
-  EXPECT_EQ(g_foreign_signals, 0);
-  raise(shared);
-  sigqueue(getpid(), shared, {.sival_int = 1});
-  EXPECT_TRUE(testing::WaitUntil([] { return g_foreign_signals == 2; }));
-  *capturer = nullptr;
-  raise(shared);
-  EXPECT_EQ(g_foreign_signals, 3);
-  signal(shared, SIG_DFL);
 }
 
 }  // namespace
