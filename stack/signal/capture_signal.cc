@@ -38,7 +38,10 @@ void CopyStack(const CaptureSlot& slot, RawStack* stack) {
   stack->address = live.begin;
   stack->end = live.end;
   uint64_t live_bytes = live.end - live.begin;
-  uint64_t wanted_bytes = live_bytes < kMaxRawStackBytes ? live_bytes : kMaxRawStackBytes;
+  // What lies above some other stack is not known to belong to it, so no more is taken than stacks usually
+  // are.
+  uint64_t room_bytes = is_certain ? kMaxRawStackBytes : kUsualRawStackBytes;
+  uint64_t wanted_bytes = live_bytes < room_bytes ? live_bytes : room_bytes;
   if (is_certain) {
     CopyMapped(live.begin, stack->bytes, wanted_bytes);
     stack->size_bytes = wanted_bytes;

@@ -10,7 +10,7 @@
 #include <cstdint>
 
 #include "stack/raw_stack.h"
-#include "stack/thread_block_layout.h"
+#include "stack/signal/thread_block.h"
 
 namespace lagwatch::stack {
 
