@@ -43,8 +43,8 @@ bool TableLibrary::TryStop() {
 }
 
 void TableLibrary::Request(uint32_t module_index, const Module& module) {
-  if (states_[module_index].load(std::memory_order_relaxed) != State::kUnknown)
-    return;  // only we leave kUnknown
+  // Only we leave kUnknown. Acquire: pairs with the thread that gave a module up, and read it before.
+  if (states_[module_index].load(std::memory_order_acquire) != State::kUnknown) return;
   modules_[module_index] = module;
   states_[module_index].store(State::kRequested, std::memory_order_release);  // publishes the copy
   sleeper_.Wake();
