@@ -72,7 +72,8 @@ void TableLibrary::CompileRequested() {
     if (table == nullptr) {
       std::unique_ptr<const UnwindTable> compiled = Compile(modules_[i]);
       // What was read may have been another module's, loaded in this one's place since the request.
-      if (!modules_[i].IsStillLoaded()) {
+      bool is_damaged = compiled != nullptr && !compiled->WasReadFrom(modules_[i]);
+      if (is_damaged || !modules_[i].IsStillLoaded()) {
         states_[i].store(State::kUnknown);
         continue;
       }

@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstring>
 
+#include "base/crc32c.h"
 #include "base/safe_memory.h"
 #include "stack/unwind/eh_frame_search.h"
 
@@ -39,7 +40,7 @@ class TableBuilder {
   TableBuilder(UnwindTable* table, const std::atomic<bool>& stop) : table_(table), stop_(stop) {}
 
   bool ReadEhFrame(const Module& module) {
-    uint64_t address = EhFrameAddress(module);
+    const uint64_t address = eh_frame_address_ = EhFrameAddress(module);
     if (address == 0) return false;
     // Its size is nowhere to be found in memory: it ends with an empty entry.
     for (uint64_t at = address;;) {
@@ -61,9 +62,7 @@ class TableBuilder {
       eh_frame_.Resize(view.size + got);
     }
   }
-  ByteView eh_frame(const Module& module) const {
-    return {eh_frame_.data(), eh_frame_.size(), EhFrameAddress(module)};
-  }
+  ByteView eh_frame() const { return {eh_frame_.data(), eh_frame_.size(), eh_frame_address_}; }
 
   bool AddFunctions(const Section& section) {
     CommonInformation cie{};
@@ -184,6 +183,7 @@ class TableBuilder {
 
   UnwindTable* table_;
   const std::atomic<bool>& stop_;
+  uint64_t eh_frame_address_ = 0;
   base::MappedArray<char> eh_frame_;
   base::MappedArray<Function> functions_;
   base::MappedArray<uint32_t> rule_slots_;
@@ -194,12 +194,24 @@ bool UnwindTable::Compile(const Module& module, const FileSections& file, const 
   Section sections[] = {{file.eh_frame, FrameSection::kEhFrame, 0},
                         {file.debug_frame, FrameSection::kDebugFrame, 0}};
   if (builder.ReadEhFrame(module)) {
-    sections[0] = {builder.eh_frame(module), FrameSection::kEhFrame, module.load_bias};
+    const ByteView source = builder.eh_frame();
+    sections[0] = {source, FrameSection::kEhFrame, module.load_bias};
+    source_address_ = source.address;
+    source_bytes_ = source.size;
+    source_crc_ = base::Crc32c(source.bytes, source.size);
   }
   for (const Section& section : sections) {
     if (section.view.size != 0 && !builder.AddFunctions(section)) return false;
   }
   return builder.CompileRows();
+}
+
+bool UnwindTable::WasReadFrom(const Module& module) const {
+  if (source_bytes_ == 0) return EhFrameAddress(module) == 0;
+  base::MappedArray<char> now;
+  return EhFrameAddress(module) == source_address_ && now.Resize(source_bytes_) &&
+         base::ReadOwnMemory(source_address_, now.data(), now.size()) == now.size() &&
+         base::Crc32c(now.data(), now.size()) == source_crc_;
 }
 
 bool UnwindTable::Find(uint64_t offset, FoundRule* found) const {

@@ -32,6 +32,9 @@ class UnwindTable {
   // lacks. False when there is nothing, when there is no memory, or when `stop` became true. Context:
   // background.
   bool Compile(const Module& module, const FileSections& file, const std::atomic<bool>& stop);
+  // Whether the module's memory is what was compiled: another one may have come and gone in its place
+  // meanwhile. Context: background.
+  bool WasReadFrom(const Module& module) const;
 
   // False when nothing is known of the code at `offset`. Context: watchdog.
   bool Find(uint64_t offset, FoundRule* found) const;
@@ -53,6 +56,10 @@ class UnwindTable {
   base::MappedArray<uint32_t> function_offsets_;
   base::MappedArray<UnwindRule> rules_;  // distinct
   uint64_t dropped_count_ = 0;
+  // Of the .eh_frame in memory; no bytes when there was none.
+  uint64_t source_address_ = 0;
+  uint64_t source_bytes_ = 0;
+  uint32_t source_crc_ = 0;
 };
 
 }  // namespace lagwatch::stack

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "base/safe_memory.h"
 #include "stack/module_map.h"
 #include "stack/raw_stack.h"
 #include "stack/unwind/eh_frame_search.h"
@@ -181,6 +182,24 @@ TEST_F(UnwindTableTest, StopsWhenToldTo) {
   std::atomic<bool> stop{true};
   UnwindTable table;
   EXPECT_FALSE(table.Compile(modules_.module(0), {}, stop));
+}
+
+// Another module in its place, that is gone again by the time somebody asks which one is loaded.
+TEST_F(UnwindTableTest, KnowsWhetherItIsOfWhatIsInMemory) {
+  Module module = modules_.module(0);
+  std::vector<char> copy(module.end - module.eh_frame_hdr);
+  copy.resize(base::ReadOwnMemory(module.eh_frame_hdr, copy.data(), copy.size()));
+  module.load_bias += reinterpret_cast<uint64_t>(copy.data()) - module.eh_frame_hdr;
+  module.eh_frame_hdr = reinterpret_cast<uint64_t>(copy.data());
+  UnwindTable table;
+  ASSERT_TRUE(table.Compile(module, {}, g_never_stop));
+  EXPECT_TRUE(table.WasReadFrom(module));
+  EXPECT_FALSE(table.WasReadFrom(modules_.module(0)));
+  char& in_the_middle = copy[EhFrameAddress(module) - module.eh_frame_hdr + 100];
+  in_the_middle ^= 1;
+  EXPECT_FALSE(table.WasReadFrom(module));
+  in_the_middle ^= 1;
+  EXPECT_TRUE(table.WasReadFrom(module));
 }
 
 TEST(UnwindTable, AModuleWithoutTablesOrWithDamagedOnesHasNone) {
