@@ -70,21 +70,21 @@ void TableLibrary::CompileRequested() {
     if (states_[i].load(std::memory_order_acquire) != State::kRequested) continue;  // pairs with Request()
     const UnwindTable* table = FindSameBuild(i);
     if (table == nullptr) {
-      std::unique_ptr<const UnwindTable> compiled = Compile(modules_[i]);
+      auto fresh = std::make_unique<UnwindTable>();
+      bool has_rules = Compile(modules_[i], fresh.get());
       // What was read may have been another module's, loaded in this one's place since the request.
-      bool is_damaged = compiled != nullptr && !compiled->WasReadFrom(modules_[i]);
-      if (is_damaged || !modules_[i].IsStillLoaded()) {
+      if (!modules_[i].IsStillLoaded() || !fresh->WasReadFrom(modules_[i])) {
         states_[i].store(State::kUnknown);
         continue;
       }
-      table = compiled.release();
+      if (has_rules) table = fresh.release();
     }
     tables_[i].store(table, std::memory_order_release);  // publishes the table
     states_[i].store(State::kDone);
   }
 }
 
-std::unique_ptr<const UnwindTable> TableLibrary::Compile(const Module& module) const {
+bool TableLibrary::Compile(const Module& module, UnwindTable* table) const {
   std::optional<FrameSectionBytes> eh_frame;
   std::optional<FrameSectionBytes> debug_frame;
   const std::string path(module.path_view());
@@ -94,9 +94,7 @@ std::unique_ptr<const UnwindTable> TableLibrary::Compile(const Module& module) c
   auto view = [](const std::optional<FrameSectionBytes>& section) {
     return section ? ByteView{section->bytes.data(), section->bytes.size(), section->address} : ByteView{};
   };
-  auto table = std::make_unique<UnwindTable>();
-  if (!table->Compile(module, {view(eh_frame), view(debug_frame)}, stopping_)) return nullptr;
-  return table;
+  return table->Compile(module, {view(eh_frame), view(debug_frame)}, stopping_);
 }
 
 const UnwindTable* TableLibrary::FindSameBuild(uint32_t module_index) const {

@@ -45,8 +45,8 @@ class TableLibrary {
 
   static void Run(void* self);
   void CompileRequested();
-  // Null when there is no table.
-  std::unique_ptr<const UnwindTable> Compile(const Module& module) const;
+  // False when there are no rules.
+  bool Compile(const Module& module, UnwindTable* table) const;
   // The table of the same build, loaded somewhere else before; null when there is none.
   const UnwindTable* FindSameBuild(uint32_t module_index) const;
 

@@ -207,11 +207,11 @@ bool UnwindTable::Compile(const Module& module, const FileSections& file, const 
 }
 
 bool UnwindTable::WasReadFrom(const Module& module) const {
-  if (source_bytes_ == 0) return EhFrameAddress(module) == 0;
-  base::MappedArray<char> now;
-  return EhFrameAddress(module) == source_address_ && now.Resize(source_bytes_) &&
-         base::ReadOwnMemory(source_address_, now.data(), now.size()) == now.size() &&
-         base::Crc32c(now.data(), now.size()) == source_crc_;
+  const std::atomic<bool> never_stop{false};
+  TableBuilder reader(nullptr, never_stop);
+  const ByteView now = reader.ReadEhFrame(module) ? reader.eh_frame() : ByteView{};
+  return now.size == source_bytes_ && now.address == source_address_ &&
+         base::Crc32c(now.bytes, now.size) == source_crc_;
 }
 
 bool UnwindTable::Find(uint64_t offset, FoundRule* found) const {

@@ -186,8 +186,9 @@ TEST_F(UnwindTableTest, StopsWhenToldTo) {
 
 // Another module in its place, that is gone again by the time somebody asks which one is loaded.
 TEST_F(UnwindTableTest, KnowsWhetherItIsOfWhatIsInMemory) {
+  constexpr size_t kMostBytes = 1 << 20;
   Module module = modules_.module(0);
-  std::vector<char> copy(module.end - module.eh_frame_hdr);
+  std::vector<char> copy(kMostBytes);
   copy.resize(base::ReadOwnMemory(module.eh_frame_hdr, copy.data(), copy.size()));
   module.load_bias += reinterpret_cast<uint64_t>(copy.data()) - module.eh_frame_hdr;
   module.eh_frame_hdr = reinterpret_cast<uint64_t>(copy.data());
