@@ -4,7 +4,9 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cstddef>
+#include <cstring>
 #include <span>
 #include <type_traits>
 #include <utility>
@@ -48,10 +50,7 @@ class MappedArray {
   void ShrinkToFit() {
     size_t bytes = PageRound(size_ * sizeof(T));
     if (data_ == nullptr || bytes == 0 || bytes >= PageRound(capacity_ * sizeof(T))) return;
-    void* moved = mremap(data_, capacity_ * sizeof(T), bytes, MREMAP_MAYMOVE);
-    if (moved == MAP_FAILED) return;
-    data_ = static_cast<T*>(moved);
-    capacity_ = bytes / sizeof(T);
+    Move(bytes);
   }
 
   T* data() { return data_; }
@@ -72,12 +71,29 @@ class MappedArray {
 
   bool Reserve(size_t capacity) {
     size_t bytes = PageRound(capacity * sizeof(T));
-    void* memory = data_ == nullptr
-                       ? mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
-                       : mremap(data_, capacity_ * sizeof(T), bytes, MREMAP_MAYMOVE);
+    if (data_ != nullptr) return Move(bytes);
+    void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) return false;
     data_ = static_cast<T*>(memory);
     capacity_ = bytes / sizeof(T);
+    return true;
+  }
+
+  // To `bytes`, more or fewer than there are.
+  bool Move(size_t bytes) {
+#if defined(__SANITIZE_THREAD__)
+    // It does not know mremap(2), and would take whoever comes to live where this was for a racer.
+    MappedArray moved;
+    if (!moved.Reserve(bytes / sizeof(T))) return false;
+    std::memcpy(moved.data_, data_, std::min(capacity_ * sizeof(T), bytes));
+    moved.size_ = size_;
+    *this = std::move(moved);
+#else
+    void* memory = mremap(data_, capacity_ * sizeof(T), bytes, MREMAP_MAYMOVE);
+    if (memory == MAP_FAILED) return false;
+    data_ = static_cast<T*>(memory);
+    capacity_ = bytes / sizeof(T);
+#endif
     return true;
   }
 
