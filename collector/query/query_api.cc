@@ -131,6 +131,7 @@ QueryApi::Answer QueryApi::OneReport(std::string_view id) const {
   Json answer = ReportHeaderJson(row, clusters->at(row.level1_key).frames);
   AddStacks(*report, &answer);
   AddWaits(*report, wait_frames_, &answer);
+  AddCircumstances(*report, &answer);
   return answer;
 }
 

@@ -30,6 +30,31 @@ std::string HexBytes(const std::string& bytes) {
   return text;
 }
 
+Json UseJson(const policies::ThreadUse& use) {
+  return {{"cpu_ms", ToMs(use.cpu_ns)},
+          {"minor_faults", use.minor_faults},
+          {"major_faults", use.major_faults},
+          {"voluntary_switches", use.voluntary_switches},
+          {"involuntary_switches", use.involuntary_switches}};
+}
+
+Json VerdictJson(const policies::Verdict& verdict) {
+  const policies::TimeShares& shares = verdict.shares;
+  return {{"word", policies::VerdictName(verdict.word)},
+          {"wall_ms", ToMs(shares.wall_ns)},
+          {"user_ms", ToMs(shares.user_ns)},
+          {"kernel_ms", ToMs(shares.kernel_ns)},
+          {"run_queue_ms", ToMs(shares.run_queue_ns)},
+          {"throttled_ms", ToMs(shares.throttled_ns)},
+          {"lock_ms", ToMs(shares.lock_ns)},
+          {"disk_ms", ToMs(shares.disk_ns)},
+          {"memory_ms", ToMs(shares.memory_ns)},
+          {"network_ms", ToMs(shares.network_ns)},
+          {"sleep_ms", ToMs(shares.sleep_ns)},
+          {"stopped_ms", ToMs(shares.stopped_ns)},
+          {"use", UseJson(verdict.use)}};
+}
+
 class StackWriter {
  public:
   explicit StackWriter(const report::Report& report) : report_(report), names_(report) {}
@@ -52,7 +77,10 @@ class StackWriter {
   Json Samples() {
     Json samples = Json::array();
     for (const report::Sample& sample : report_.samples) {
-      samples.push_back({{"age_ms", ToMs(sample.age_ns)}, {"stack", Frames(report_.stacks[sample.stack])}});
+      Json json = UseJson(sample.use);
+      json["age_ms"] = ToMs(sample.age_ns);
+      json["stack"] = Frames(report_.stacks[sample.stack]);
+      samples.push_back(std::move(json));
     }
     return samples;
   }
@@ -189,6 +217,26 @@ void AddStacks(const report::Report& report, Json* json) {
 void AddWaits(const report::Report& report, const policies::WaitFrames& wait_frames, Json* json) {
   (*json)["waits"] = StackWriter(report).Waits(wait_frames);
   (*json)["deadlock"] = report.wait_outcome == report::WaitOutcome::kDeadlock;
+}
+
+void AddCircumstances(const report::Report& report, Json* json) {
+  (*json)["level"] = report::LevelName(report.level);
+  (*json)["verdict"] = VerdictJson(report.verdict);
+  (*json)["guard"] = {{"suspended_ms", ToMs(report.guard.suspended_ns)},
+                      {"stopped_ms", ToMs(report.guard.stopped_ns)},
+                      {"late_ms", ToMs(report.guard.late_ns)},
+                      {"debugger_pid", report.guard.debugger_pid}};
+  (*json)["history"] = Json::array();
+  for (const report::PastDispatch& dispatch : report.history) {
+    (*json)["history"].push_back({{"tag", dispatch.tag},
+                                  {"age_ms", ToMs(dispatch.age_ns)},
+                                  {"wall_ms", ToMs(dispatch.wall_ns)},
+                                  {"cpu_ms", ToMs(dispatch.cpu_ns)},
+                                  {"queue_wait_ms", ToMs(dispatch.queue_wait_ns)}});
+  }
+  (*json)["facts"] = Json::object();
+  for (const report::Fact& fact : report.facts)
+    (*json)["facts"][fact.name] = fact.text.empty() ? Json(fact.number) : Json(fact.text);
 }
 
 Json ExpensiveStackJson(const report::Report& report) {

@@ -21,6 +21,8 @@ Json ReportHeaderJson(const ReportRow& row, const std::vector<std::string>& caus
 void AddStacks(const report::Report& report, Json* json);
 // Adds who waits for whom; `wait_frames` tells where.
 void AddWaits(const report::Report& report, const policies::WaitFrames& wait_frames, Json* json);
+// Adds why and how it happened: level, verdict, what was not the program's fault, what the loop did before.
+void AddCircumstances(const report::Report& report, Json* json);
 // The expensive stack alone.
 Json ExpensiveStackJson(const report::Report& report);
 

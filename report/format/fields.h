@@ -40,6 +40,11 @@ enum class ReportField : pbf_tag_type {
   kThreadsDropped = 25,
   kWaits = 26,
   kWaitOutcome = 27,
+  kLevel = 28,
+  kVerdict = 29,
+  kGuard = 30,
+  kHistory = 31,
+  kFacts = 32,
 };
 enum class ModuleField : pbf_tag_type { kPath = 1, kBuildId = 2, kLoadBias = 3 };
 enum class StackField : pbf_tag_type {
@@ -50,7 +55,43 @@ enum class StackField : pbf_tag_type {
   kGapAt = 5,
   kGapFrames = 6,
 };
-enum class SampleField : pbf_tag_type { kAgeNs = 1, kStack = 2 };
+enum class VerdictField : pbf_tag_type {
+  kWord = 1,
+  kWallNs = 2,
+  kUserNs = 3,
+  kKernelNs = 4,
+  kRunQueueNs = 5,
+  kThrottledNs = 6,
+  kLockNs = 7,
+  kDiskNs = 8,
+  kMemoryNs = 9,
+  kNetworkNs = 10,
+  kSleepNs = 11,
+  kStoppedNs = 12,
+  kMinorFaults = 13,
+  kMajorFaults = 14,
+  kVoluntarySwitches = 15,
+  kInvoluntarySwitches = 16,
+  kCpuNs = 17,
+};
+enum class GuardField : pbf_tag_type { kSuspendedNs = 1, kStoppedNs = 2, kLateNs = 3, kDebuggerPid = 4 };
+enum class PastDispatchField : pbf_tag_type {
+  kTag = 1,
+  kAgeNs = 2,
+  kWallNs = 3,
+  kCpuNs = 4,
+  kQueueWaitNs = 5,
+};
+enum class FactField : pbf_tag_type { kName = 1, kNumber = 2, kText = 3 };
+enum class SampleField : pbf_tag_type {
+  kAgeNs = 1,
+  kStack = 2,
+  kUsedCpuNs = 3,
+  kUsedMinorFaults = 4,
+  kUsedMajorFaults = 5,
+  kUsedVoluntarySwitches = 6,
+  kUsedInvoluntarySwitches = 7,
+};
 enum class ThreadField : pbf_tag_type {
   kTid = 1,
   kName = 2,
@@ -81,7 +122,23 @@ constexpr pbf_tag_type Number(Field field) {
 }
 
 // Values persisted in reports.
-enum class Kind : int32_t { kUnknown = 0, kLag = 1 };
+enum class Kind : int32_t {
+  kUnknown = 0,
+  kLag = 1,
+  kBusyLoop = 2,
+  kWaited = 3,
+  kIdleHandler = 4,
+  kInput = 5,
+  kScope = 6,
+  kCpu = 7,
+  kCpuAverage = 8,
+  kFrames = 9,
+  kStartup = 10,
+  kStartupLag = 11,
+  kDump = 12,
+  kKilledInHang = 13,
+};
+enum class Level : int32_t { kLag = 0, kAnr = 1 };
 enum class Completeness : int32_t { kComplete = 0, kCut = 1, kIncomplete = 2, kNone = 3 };
 enum class LockKind : int32_t {
   kUnknown = 0,

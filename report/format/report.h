@@ -10,6 +10,8 @@
 
 #include "base/status.h"
 #include "base/uuid.h"
+#include "policies/guard.h"
+#include "policies/verdict.h"
 #include "report/format/fields.h"
 
 namespace lagwatch::report {
@@ -39,7 +41,8 @@ struct Stack {
 
 struct Sample {
   uint64_t age_ns = 0;
-  uint32_t stack = 0;  // index into Report::stacks
+  uint32_t stack = 0;       // index into Report::stacks
+  policies::ThreadUse use;  // since the sample before
 };
 
 struct Thread {
@@ -63,6 +66,20 @@ struct Wait {
   uint32_t owner_tid = 0;  // not 0 when waits_for is kOwner
   std::string owner_name;
   uint32_t owner_stack = 0;
+};
+
+struct PastDispatch {
+  std::string tag;
+  uint64_t age_ns = 0;
+  uint64_t wall_ns = 0;
+  uint64_t cpu_ns = 0;
+  uint64_t queue_wait_ns = 0;
+};
+
+struct Fact {
+  std::string name;
+  int64_t number = 0;
+  std::string text;  // empty when it is a number
 };
 
 struct Symbol {
@@ -102,6 +119,11 @@ struct Report {
   uint32_t threads_dropped = 0;
   std::vector<Wait> waits;
   WaitOutcome wait_outcome = WaitOutcome::kNone;
+  Level level = Level::kLag;
+  policies::Verdict verdict;
+  policies::GuardFindings guard;
+  std::vector<PastDispatch> history;  // oldest first
+  std::vector<Fact> facts;
 };
 
 struct LagEnd {
@@ -125,8 +147,11 @@ void AppendToBatch(const Record& record, std::string* batch);
 // Adds a name to an encoded report: in Protocol Buffers, appended fields are part of the message.
 void AppendSymbol(const Symbol& symbol, std::string* encoded_report);
 
-// "lag", as in the JSON that people and programs read.
+// "lag", "busy-loop", "waited", "idle-handler", "input", "scope", "cpu", "cpu-average", "frames", "startup",
+// "startup-lag", "dump", "killed-in-hang", "unknown", as in the JSON that people and programs read.
 std::string_view KindName(Kind kind);
+// "lag", "anr".
+std::string_view LevelName(Level level);
 // "mutex", "rwlock", "thread", "condition", "semaphore", "barrier", "unknown".
 std::string_view LockKindName(LockKind kind);
 // "owner", "readers", "signal", "unknown".

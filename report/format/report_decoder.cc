@@ -85,6 +85,7 @@ Stack ReadStack(pbf_message<StackField> message) {
 
 Sample ReadSample(pbf_message<SampleField> message) {
   Sample sample;
+  auto read = [&](int64_t* number) { *number = static_cast<int64_t>(message.get_uint64()); };
   while (message.next()) {
     switch (message.tag()) {
       case SampleField::kAgeNs:
@@ -92,6 +93,21 @@ Sample ReadSample(pbf_message<SampleField> message) {
         break;
       case SampleField::kStack:
         sample.stack = message.get_uint32();
+        break;
+      case SampleField::kUsedCpuNs:
+        read(&sample.use.cpu_ns);
+        break;
+      case SampleField::kUsedMinorFaults:
+        read(&sample.use.minor_faults);
+        break;
+      case SampleField::kUsedMajorFaults:
+        read(&sample.use.major_faults);
+        break;
+      case SampleField::kUsedVoluntarySwitches:
+        read(&sample.use.voluntary_switches);
+        break;
+      case SampleField::kUsedInvoluntarySwitches:
+        read(&sample.use.involuntary_switches);
         break;
       default:
         message.skip();
@@ -130,6 +146,139 @@ Thread ReadThread(pbf_message<ThreadField> message) {
     }
   }
   return thread;
+}
+
+policies::Verdict ReadVerdict(pbf_message<VerdictField> message) {
+  policies::Verdict verdict;
+  policies::TimeShares& shares = verdict.shares;
+  auto read = [&](int64_t* number) { *number = static_cast<int64_t>(message.get_uint64()); };
+  while (message.next()) {
+    switch (message.tag()) {
+      case VerdictField::kWord:
+        verdict.word = static_cast<policies::VerdictWord>(message.get_enum());
+        break;
+      case VerdictField::kWallNs:
+        read(&shares.wall_ns);
+        break;
+      case VerdictField::kUserNs:
+        read(&shares.user_ns);
+        break;
+      case VerdictField::kKernelNs:
+        read(&shares.kernel_ns);
+        break;
+      case VerdictField::kRunQueueNs:
+        read(&shares.run_queue_ns);
+        break;
+      case VerdictField::kThrottledNs:
+        read(&shares.throttled_ns);
+        break;
+      case VerdictField::kLockNs:
+        read(&shares.lock_ns);
+        break;
+      case VerdictField::kDiskNs:
+        read(&shares.disk_ns);
+        break;
+      case VerdictField::kMemoryNs:
+        read(&shares.memory_ns);
+        break;
+      case VerdictField::kNetworkNs:
+        read(&shares.network_ns);
+        break;
+      case VerdictField::kSleepNs:
+        read(&shares.sleep_ns);
+        break;
+      case VerdictField::kStoppedNs:
+        read(&shares.stopped_ns);
+        break;
+      case VerdictField::kCpuNs:
+        read(&verdict.use.cpu_ns);
+        break;
+      case VerdictField::kMinorFaults:
+        read(&verdict.use.minor_faults);
+        break;
+      case VerdictField::kMajorFaults:
+        read(&verdict.use.major_faults);
+        break;
+      case VerdictField::kVoluntarySwitches:
+        read(&verdict.use.voluntary_switches);
+        break;
+      case VerdictField::kInvoluntarySwitches:
+        read(&verdict.use.involuntary_switches);
+        break;
+      default:
+        message.skip();
+    }
+  }
+  return verdict;
+}
+
+policies::GuardFindings ReadGuard(pbf_message<GuardField> message) {
+  policies::GuardFindings findings;
+  while (message.next()) {
+    switch (message.tag()) {
+      case GuardField::kSuspendedNs:
+        findings.suspended_ns = static_cast<int64_t>(message.get_uint64());
+        break;
+      case GuardField::kStoppedNs:
+        findings.stopped_ns = static_cast<int64_t>(message.get_uint64());
+        break;
+      case GuardField::kLateNs:
+        findings.late_ns = static_cast<int64_t>(message.get_uint64());
+        break;
+      case GuardField::kDebuggerPid:
+        findings.debugger_pid = static_cast<int32_t>(message.get_uint32());
+        break;
+      default:
+        message.skip();
+    }
+  }
+  return findings;
+}
+
+PastDispatch ReadPastDispatch(pbf_message<PastDispatchField> message) {
+  PastDispatch dispatch;
+  while (message.next()) {
+    switch (message.tag()) {
+      case PastDispatchField::kTag:
+        dispatch.tag = message.get_string();
+        break;
+      case PastDispatchField::kAgeNs:
+        dispatch.age_ns = message.get_uint64();
+        break;
+      case PastDispatchField::kWallNs:
+        dispatch.wall_ns = message.get_uint64();
+        break;
+      case PastDispatchField::kCpuNs:
+        dispatch.cpu_ns = message.get_uint64();
+        break;
+      case PastDispatchField::kQueueWaitNs:
+        dispatch.queue_wait_ns = message.get_uint64();
+        break;
+      default:
+        message.skip();
+    }
+  }
+  return dispatch;
+}
+
+Fact ReadFact(pbf_message<FactField> message) {
+  Fact fact;
+  while (message.next()) {
+    switch (message.tag()) {
+      case FactField::kName:
+        fact.name = message.get_string();
+        break;
+      case FactField::kNumber:
+        fact.number = message.get_int64();
+        break;
+      case FactField::kText:
+        fact.text = message.get_string();
+        break;
+      default:
+        message.skip();
+    }
+  }
+  return fact;
 }
 
 Wait ReadWait(pbf_message<WaitField> message) {
@@ -293,6 +442,21 @@ Report ReadReport(pbf_message<ReportField> message) {
       case ReportField::kWaitOutcome:
         report.wait_outcome = static_cast<WaitOutcome>(message.get_enum());
         break;
+      case ReportField::kLevel:
+        report.level = static_cast<Level>(message.get_enum());
+        break;
+      case ReportField::kVerdict:
+        report.verdict = ReadVerdict(message.get_message());
+        break;
+      case ReportField::kGuard:
+        report.guard = ReadGuard(message.get_message());
+        break;
+      case ReportField::kHistory:
+        report.history.push_back(ReadPastDispatch(message.get_message()));
+        break;
+      case ReportField::kFacts:
+        report.facts.push_back(ReadFact(message.get_message()));
+        break;
       default:
         message.skip();
     }
@@ -407,11 +571,37 @@ std::string_view KindName(Kind kind) {
   switch (kind) {
     case Kind::kLag:
       return "lag";
+    case Kind::kBusyLoop:
+      return "busy-loop";
+    case Kind::kWaited:
+      return "waited";
+    case Kind::kIdleHandler:
+      return "idle-handler";
+    case Kind::kInput:
+      return "input";
+    case Kind::kScope:
+      return "scope";
+    case Kind::kCpu:
+      return "cpu";
+    case Kind::kCpuAverage:
+      return "cpu-average";
+    case Kind::kFrames:
+      return "frames";
+    case Kind::kStartup:
+      return "startup";
+    case Kind::kStartupLag:
+      return "startup-lag";
+    case Kind::kDump:
+      return "dump";
+    case Kind::kKilledInHang:
+      return "killed-in-hang";
     case Kind::kUnknown:
       break;
   }
   return "unknown";
 }
+
+std::string_view LevelName(Level level) { return level == Level::kAnr ? "anr" : "lag"; }
 
 std::string_view LockKindName(LockKind kind) {
   switch (kind) {

@@ -9,20 +9,21 @@ namespace lagwatch::report {
 namespace {
 
 // proto3 leaves out what is empty.
-void AddText(FixedWriter* writer, pbf_tag_type field, std::string_view text) {
+void PutText(FixedWriter* writer, pbf_tag_type field, std::string_view text) {
   if (!text.empty()) writer->add_bytes(field, text.data(), text.size());
 }
 
-void AddNumber(FixedWriter* writer, pbf_tag_type field, uint64_t number) {
+void PutNumber(FixedWriter* writer, pbf_tag_type field, uint64_t number) {
   if (number != 0) writer->add_uint64(field, number);
 }
 
-void AddDuration(FixedWriter* writer, pbf_tag_type field, int64_t ns) {
-  AddNumber(writer, field, static_cast<uint64_t>(std::max<int64_t>(ns, 0)));
+// Nothing that is measured here is less than nothing.
+void PutMeasure(FixedWriter* writer, pbf_tag_type field, int64_t measure) {
+  PutNumber(writer, field, static_cast<uint64_t>(std::max<int64_t>(measure, 0)));
 }
 
-void AddStackReference(FixedWriter* writer, pbf_tag_type field, uint32_t stack) {
-  AddNumber(writer, field, stack == kNoStack ? 0 : uint64_t{stack} + 1);
+void PutStackReference(FixedWriter* writer, pbf_tag_type field, uint32_t stack) {
+  PutNumber(writer, field, stack == kNoStack ? 0 : uint64_t{stack} + 1);
 }
 
 template <typename Select>
@@ -45,35 +46,36 @@ uint64_t HashOf(std::span<const EncodedFrame> frames, Completeness completeness,
 ReportEncoder::ReportEncoder(FixedBuffer* buffer) : buffer_(buffer), writer_(*buffer) { buffer_->Clear(); }
 
 void ReportEncoder::SetHeader(const ReportHeader& header) {
-  AddText(&writer_, Number(ReportField::kId), header.id.as_bytes());
-  AddText(&writer_, Number(ReportField::kSessionId), header.session_id.as_bytes());
-  AddText(&writer_, Number(ReportField::kLagId), header.lag_id.as_bytes());
-  AddNumber(&writer_, Number(ReportField::kOrdinal), header.ordinal);
-  AddText(&writer_, Number(ReportField::kApp), header.app);
-  AddText(&writer_, Number(ReportField::kAppVersion), header.app_version);
-  AddText(&writer_, Number(ReportField::kUser), header.user);
-  AddText(&writer_, Number(ReportField::kOs), header.os);
-  AddText(&writer_, Number(ReportField::kMachine), header.machine);
-  AddNumber(&writer_, Number(ReportField::kPid), header.pid);
-  AddNumber(&writer_, Number(ReportField::kTid), header.tid);
-  AddText(&writer_, Number(ReportField::kLoop), header.loop);
-  AddText(&writer_, Number(ReportField::kTag), header.tag);
-  AddNumber(&writer_, Number(ReportField::kKind), static_cast<uint64_t>(header.kind));
-  AddNumber(&writer_, Number(ReportField::kThresholdMs), header.threshold_ms);
-  AddDuration(&writer_, Number(ReportField::kStartWallMs), header.start_wall_ms);
-  AddDuration(&writer_, Number(ReportField::kElapsedNs), header.elapsed_ns);
+  PutText(&writer_, Number(ReportField::kId), header.id.as_bytes());
+  PutText(&writer_, Number(ReportField::kSessionId), header.session_id.as_bytes());
+  PutText(&writer_, Number(ReportField::kLagId), header.lag_id.as_bytes());
+  PutNumber(&writer_, Number(ReportField::kOrdinal), header.ordinal);
+  PutText(&writer_, Number(ReportField::kApp), header.app);
+  PutText(&writer_, Number(ReportField::kAppVersion), header.app_version);
+  PutText(&writer_, Number(ReportField::kUser), header.user);
+  PutText(&writer_, Number(ReportField::kOs), header.os);
+  PutText(&writer_, Number(ReportField::kMachine), header.machine);
+  PutNumber(&writer_, Number(ReportField::kPid), header.pid);
+  PutNumber(&writer_, Number(ReportField::kTid), header.tid);
+  PutText(&writer_, Number(ReportField::kLoop), header.loop);
+  PutText(&writer_, Number(ReportField::kTag), header.tag);
+  PutNumber(&writer_, Number(ReportField::kKind), static_cast<uint64_t>(header.kind));
+  PutNumber(&writer_, Number(ReportField::kLevel), static_cast<uint64_t>(header.level));
+  PutNumber(&writer_, Number(ReportField::kThresholdMs), header.threshold_ms);
+  PutMeasure(&writer_, Number(ReportField::kStartWallMs), header.start_wall_ms);
+  PutMeasure(&writer_, Number(ReportField::kElapsedNs), header.elapsed_ns);
 
   FixedWriter cpu(writer_, Number(ReportField::kCpu));
-  AddDuration(&cpu, Number(CpuField::kWindowNs), header.cpu_window_ns);
-  AddDuration(&cpu, Number(CpuField::kThreadNs), header.cpu_thread_ns);
-  AddDuration(&cpu, Number(CpuField::kProcessNs), header.cpu_process_ns);
+  PutMeasure(&cpu, Number(CpuField::kWindowNs), header.cpu_window_ns);
+  PutMeasure(&cpu, Number(CpuField::kThreadNs), header.cpu_thread_ns);
+  PutMeasure(&cpu, Number(CpuField::kProcessNs), header.cpu_process_ns);
 }
 
 uint32_t ReportEncoder::AddModule(std::string_view path, std::string_view build_id, uint64_t load_bias) {
   FixedWriter module(writer_, Number(ReportField::kModules));
-  AddText(&module, Number(ModuleField::kPath), path);
-  AddText(&module, Number(ModuleField::kBuildId), build_id);
-  AddNumber(&module, Number(ModuleField::kLoadBias), load_bias);
+  PutText(&module, Number(ModuleField::kPath), path);
+  PutText(&module, Number(ModuleField::kBuildId), build_id);
+  PutNumber(&module, Number(ModuleField::kLoadBias), load_bias);
   return module_count_++;
 }
 
@@ -102,10 +104,15 @@ uint32_t ReportEncoder::AddStack(std::span<const EncodedFrame> frames, Completen
   return stack_count_++;
 }
 
-void ReportEncoder::AddSample(int64_t age_ns, uint32_t stack) {
+void ReportEncoder::AddSample(int64_t age_ns, uint32_t stack, const policies::ThreadUse& use) {
   FixedWriter sample(writer_, Number(ReportField::kSamples));
   sample.add_uint64(Number(SampleField::kAgeNs), static_cast<uint64_t>(std::max<int64_t>(age_ns, 0)));
   sample.add_uint32(Number(SampleField::kStack), stack);
+  PutMeasure(&sample, Number(SampleField::kUsedCpuNs), use.cpu_ns);
+  PutMeasure(&sample, Number(SampleField::kUsedMinorFaults), use.minor_faults);
+  PutMeasure(&sample, Number(SampleField::kUsedMajorFaults), use.major_faults);
+  PutMeasure(&sample, Number(SampleField::kUsedVoluntarySwitches), use.voluntary_switches);
+  PutMeasure(&sample, Number(SampleField::kUsedInvoluntarySwitches), use.involuntary_switches);
 }
 
 void ReportEncoder::SetExpensiveStack(uint32_t stack) {
@@ -114,34 +121,85 @@ void ReportEncoder::SetExpensiveStack(uint32_t stack) {
 
 void ReportEncoder::AddThread(const ThreadFields& fields) {
   FixedWriter thread(writer_, Number(ReportField::kThreads));
-  AddNumber(&thread, Number(ThreadField::kTid), fields.tid);
-  AddText(&thread, Number(ThreadField::kName), fields.name);
-  AddText(&thread, Number(ThreadField::kState), {&fields.state, 1});
-  AddStackReference(&thread, Number(ThreadField::kStack), fields.stack);
-  AddDuration(&thread, Number(ThreadField::kCpuNs), fields.cpu_ns);
-  AddText(&thread, Number(ThreadField::kWaitChannel), fields.wait_channel);
-  AddNumber(&thread, Number(ThreadField::kSyscall), static_cast<uint64_t>(fields.syscall_number + 1));
+  PutNumber(&thread, Number(ThreadField::kTid), fields.tid);
+  PutText(&thread, Number(ThreadField::kName), fields.name);
+  PutText(&thread, Number(ThreadField::kState), {&fields.state, 1});
+  PutStackReference(&thread, Number(ThreadField::kStack), fields.stack);
+  PutMeasure(&thread, Number(ThreadField::kCpuNs), fields.cpu_ns);
+  PutText(&thread, Number(ThreadField::kWaitChannel), fields.wait_channel);
+  PutNumber(&thread, Number(ThreadField::kSyscall), static_cast<uint64_t>(fields.syscall_number + 1));
 }
 
 void ReportEncoder::SetThreadsDropped(uint32_t count) {
-  AddNumber(&writer_, Number(ReportField::kThreadsDropped), count);
+  PutNumber(&writer_, Number(ReportField::kThreadsDropped), count);
 }
 
 void ReportEncoder::AddWait(const WaitFields& fields) {
   FixedWriter wait(writer_, Number(ReportField::kWaits));
-  AddNumber(&wait, Number(WaitField::kTid), fields.tid);
-  AddStackReference(&wait, Number(WaitField::kStack), fields.stack);
-  AddNumber(&wait, Number(WaitField::kLock), fields.lock);
-  AddNumber(&wait, Number(WaitField::kKind), static_cast<uint64_t>(fields.kind));
-  AddNumber(&wait, Number(WaitField::kWaitsFor), static_cast<uint64_t>(fields.waits_for));
-  AddNumber(&wait, Number(WaitField::kHasTimeout), fields.has_timeout);
-  AddNumber(&wait, Number(WaitField::kOwnerTid), fields.owner_tid);
-  AddText(&wait, Number(WaitField::kOwnerName), fields.owner_name);
-  AddStackReference(&wait, Number(WaitField::kOwnerStack), fields.owner_stack);
+  PutNumber(&wait, Number(WaitField::kTid), fields.tid);
+  PutStackReference(&wait, Number(WaitField::kStack), fields.stack);
+  PutNumber(&wait, Number(WaitField::kLock), fields.lock);
+  PutNumber(&wait, Number(WaitField::kKind), static_cast<uint64_t>(fields.kind));
+  PutNumber(&wait, Number(WaitField::kWaitsFor), static_cast<uint64_t>(fields.waits_for));
+  PutNumber(&wait, Number(WaitField::kHasTimeout), fields.has_timeout);
+  PutNumber(&wait, Number(WaitField::kOwnerTid), fields.owner_tid);
+  PutText(&wait, Number(WaitField::kOwnerName), fields.owner_name);
+  PutStackReference(&wait, Number(WaitField::kOwnerStack), fields.owner_stack);
 }
 
 void ReportEncoder::SetWaitOutcome(WaitOutcome outcome) {
-  AddNumber(&writer_, Number(ReportField::kWaitOutcome), static_cast<uint64_t>(outcome));
+  PutNumber(&writer_, Number(ReportField::kWaitOutcome), static_cast<uint64_t>(outcome));
+}
+
+void ReportEncoder::SetVerdict(const policies::Verdict& verdict) {
+  FixedWriter writer(writer_, Number(ReportField::kVerdict));
+  const policies::TimeShares& shares = verdict.shares;
+  PutNumber(&writer, Number(VerdictField::kWord), static_cast<uint64_t>(verdict.word));
+  PutMeasure(&writer, Number(VerdictField::kWallNs), shares.wall_ns);
+  PutMeasure(&writer, Number(VerdictField::kUserNs), shares.user_ns);
+  PutMeasure(&writer, Number(VerdictField::kKernelNs), shares.kernel_ns);
+  PutMeasure(&writer, Number(VerdictField::kRunQueueNs), shares.run_queue_ns);
+  PutMeasure(&writer, Number(VerdictField::kThrottledNs), shares.throttled_ns);
+  PutMeasure(&writer, Number(VerdictField::kLockNs), shares.lock_ns);
+  PutMeasure(&writer, Number(VerdictField::kDiskNs), shares.disk_ns);
+  PutMeasure(&writer, Number(VerdictField::kMemoryNs), shares.memory_ns);
+  PutMeasure(&writer, Number(VerdictField::kNetworkNs), shares.network_ns);
+  PutMeasure(&writer, Number(VerdictField::kSleepNs), shares.sleep_ns);
+  PutMeasure(&writer, Number(VerdictField::kStoppedNs), shares.stopped_ns);
+  PutMeasure(&writer, Number(VerdictField::kCpuNs), verdict.use.cpu_ns);
+  PutMeasure(&writer, Number(VerdictField::kMinorFaults), verdict.use.minor_faults);
+  PutMeasure(&writer, Number(VerdictField::kMajorFaults), verdict.use.major_faults);
+  PutMeasure(&writer, Number(VerdictField::kVoluntarySwitches), verdict.use.voluntary_switches);
+  PutMeasure(&writer, Number(VerdictField::kInvoluntarySwitches), verdict.use.involuntary_switches);
+}
+
+void ReportEncoder::SetGuard(const policies::GuardFindings& findings) {
+  FixedWriter writer(writer_, Number(ReportField::kGuard));
+  PutMeasure(&writer, Number(GuardField::kSuspendedNs), findings.suspended_ns);
+  PutMeasure(&writer, Number(GuardField::kStoppedNs), findings.stopped_ns);
+  PutMeasure(&writer, Number(GuardField::kLateNs), findings.late_ns);
+  PutMeasure(&writer, Number(GuardField::kDebuggerPid), findings.debugger_pid);
+}
+
+void ReportEncoder::AddPastDispatch(const PastDispatchFields& dispatch) {
+  FixedWriter writer(writer_, Number(ReportField::kHistory));
+  PutText(&writer, Number(PastDispatchField::kTag), dispatch.tag);
+  PutMeasure(&writer, Number(PastDispatchField::kAgeNs), dispatch.age_ns);
+  PutMeasure(&writer, Number(PastDispatchField::kWallNs), dispatch.wall_ns);
+  PutMeasure(&writer, Number(PastDispatchField::kCpuNs), dispatch.cpu_ns);
+  PutMeasure(&writer, Number(PastDispatchField::kQueueWaitNs), dispatch.queue_wait_ns);
+}
+
+void ReportEncoder::AddNumber(std::string_view name, int64_t number) {
+  FixedWriter writer(writer_, Number(ReportField::kFacts));
+  PutText(&writer, Number(FactField::kName), name);
+  writer.add_int64(Number(FactField::kNumber), number);
+}
+
+void ReportEncoder::AddText(std::string_view name, std::string_view text) {
+  FixedWriter writer(writer_, Number(ReportField::kFacts));
+  PutText(&writer, Number(FactField::kName), name);
+  PutText(&writer, Number(FactField::kText), text);
 }
 
 void ReportEncoder::RewindTo(const Mark& mark) {
@@ -153,8 +211,8 @@ void ReportEncoder::RewindTo(const Mark& mark) {
 bool EncodeLagEnd(const base::Uuid& report_id, int64_t duration_ns, FixedBuffer* buffer) {
   buffer->Clear();
   FixedWriter writer(*buffer);
-  AddText(&writer, Number(LagEndField::kReportId), report_id.as_bytes());
-  AddDuration(&writer, Number(LagEndField::kDurationNs), duration_ns);
+  PutText(&writer, Number(LagEndField::kReportId), report_id.as_bytes());
+  PutMeasure(&writer, Number(LagEndField::kDurationNs), duration_ns);
   return !buffer->overflowed();
 }
 

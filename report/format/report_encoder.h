@@ -18,6 +18,8 @@
 #include <string_view>
 
 #include "base/uuid.h"
+#include "policies/guard.h"
+#include "policies/verdict.h"
 #include "report/format/fields.h"
 #include "report/format/fixed_buffer.h"
 
@@ -39,6 +41,7 @@ struct ReportHeader {
   std::string_view loop;
   std::string_view tag;
   Kind kind = Kind::kLag;
+  Level level = Level::kLag;
   uint32_t threshold_ms = 0;
   int64_t start_wall_ms = 0;
   int64_t elapsed_ns = 0;
@@ -83,6 +86,14 @@ struct WaitFields {
   uint32_t owner_stack = kNoStack;
 };
 
+struct PastDispatchFields {
+  std::string_view tag;
+  int64_t age_ns = 0;
+  int64_t wall_ns = 0;
+  int64_t cpu_ns = 0;
+  int64_t queue_wait_ns = 0;
+};
+
 class ReportEncoder {
  public:
   // Clears `buffer` and borrows it.
@@ -95,13 +106,20 @@ class ReportEncoder {
   uint32_t AddModule(std::string_view path, std::string_view build_id, uint64_t load_bias);
   // Returns the stack's index, or kNoStack when a report can hold no more distinct stacks.
   uint32_t AddStack(std::span<const EncodedFrame> frames, Completeness completeness, StackGap gap = {});
-  void AddSample(int64_t age_ns, uint32_t stack);
+  // `use` is since the sample before.
+  void AddSample(int64_t age_ns, uint32_t stack, const policies::ThreadUse& use = {});
   void SetExpensiveStack(uint32_t stack);
   void AddThread(const ThreadFields& thread);
   void SetThreadsDropped(uint32_t count);
 
   void AddWait(const WaitFields& wait);
   void SetWaitOutcome(WaitOutcome outcome);
+  void SetVerdict(const policies::Verdict& verdict);
+  void SetGuard(const policies::GuardFindings& findings);
+  // Oldest first.
+  void AddPastDispatch(const PastDispatchFields& dispatch);
+  void AddNumber(std::string_view name, int64_t number);
+  void AddText(std::string_view name, std::string_view text);
 
   // False once anything did not fit.
   bool ok() const { return !buffer_->overflowed(); }

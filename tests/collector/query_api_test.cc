@@ -175,6 +175,30 @@ TEST(QueryApi, ShowsWhoWaitsForWhom) {
   EXPECT_TRUE(last["owner"].is_null());
 }
 
+TEST(QueryApi, ShowsTheCircumstances) {
+  MemoryCollector collector;
+  SampleReport report;
+  report.header.level = report::Level::kAnr;
+  report.header.kind = report::Kind::kBusyLoop;
+  report.verdict = {.word = policies::VerdictWord::kDisk,
+                    .shares = {.wall_ns = 2'000'000'000, .disk_ns = 1'900'000'000},
+                    .use = {.cpu_ns = 5'000'000, .major_faults = 3}};
+  report.guard.suspended_ns = 7'000'000;
+  report.history = {{.tag = "paint", .age_ns = 9'000'000, .wall_ns = 1'000'000}};
+  collector.Submit({report});
+  Json shown = collector.Get("/v1/reports/" + base::ToString(report.header.id));
+  EXPECT_EQ(shown["kind"], "busy-loop");
+  EXPECT_EQ(shown["level"], "anr");
+  EXPECT_EQ(shown["verdict"]["word"], "disk");
+  EXPECT_EQ(shown["verdict"]["disk_ms"], 1900);
+  EXPECT_EQ(shown["verdict"]["use"]["cpu_ms"], 5);
+  EXPECT_EQ(shown["verdict"]["use"]["major_faults"], 3);
+  EXPECT_EQ(shown["guard"]["suspended_ms"], 7);
+  EXPECT_EQ(shown["history"][0], Json::parse(R"({"tag": "paint", "age_ms": 9, "wall_ms": 1, "cpu_ms": 0,
+                                                 "queue_wait_ms": 0})"));
+  EXPECT_EQ(shown["facts"], Json::parse(R"({"fds": 12, "scene": "inbox"})"));
+}
+
 TEST(QueryApi, ListsReportsNewestFirstWithoutStacks) {
   MemoryCollector collector;
   SampleReport first, second;

@@ -43,7 +43,8 @@ TEST(ReportFormat, DecodingYieldsWhatWasEncoded) {
   EXPECT_EQ(report->pid, 10u);
   EXPECT_EQ(report->tid, 11u);
   EXPECT_EQ(report->loop + report->tag, "uikey-press");
-  EXPECT_EQ(report->kind, Kind::kLag);
+  EXPECT_EQ(report->kind, Kind::kBusyLoop);
+  EXPECT_EQ(report->level, Level::kAnr);
   EXPECT_EQ(report->threshold_ms, 2000u);
   EXPECT_EQ(report->start_wall_ms, 1'700'000'000'000u);
   EXPECT_EQ(report->elapsed_ns, 2'500'000'000u);
@@ -101,6 +102,23 @@ TEST(ReportFormat, WaitsKeepTheirLocksAndReferences) {
   EXPECT_EQ(wait.owner_name, "indexer");
   EXPECT_EQ(wait.owner_stack, 2u);
   EXPECT_EQ(report->wait_outcome, WaitOutcome::kDeadlock);
+}
+
+TEST(ReportFormat, CircumstancesAreKept) {
+  auto report = DecodeReport(FullReport());
+  ASSERT_TRUE(report.ok()) << report.status().message();
+  EXPECT_EQ(report->verdict, testing::kFullVerdict);
+  EXPECT_EQ(report->guard, testing::kFullGuard);
+  EXPECT_EQ(report->samples[0].use, (policies::ThreadUse{1, 2, 3, 4, 5}));
+  ASSERT_EQ(report->history.size(), 1u);
+  const PastDispatch& past = report->history[0];
+  EXPECT_EQ(past.tag, "paint");
+  EXPECT_EQ(past.age_ns + past.wall_ns * 100 + past.cpu_ns * 10'000 + past.queue_wait_ns * 1'000'000,
+            34'333'231u);
+  ASSERT_EQ(report->facts.size(), 2u);
+  EXPECT_EQ(report->facts[0].name, "rss_kib");
+  EXPECT_EQ(report->facts[0].number, -41);
+  EXPECT_EQ(report->facts[1].text, "editor");
 }
 
 TEST(ReportFormat, EqualStacksAreStoredOnce) {

@@ -39,6 +39,13 @@ inline std::string OutputOf(const std::string& command) {
 // An id of 16 printable characters.
 inline base::Uuid IdOf(std::string_view text) { return *base::TryUuidFromBytes(text); }
 
+inline constexpr policies::Verdict kFullVerdict{
+    .word = policies::VerdictWord::kStarved,
+    .shares = {2000, 101, 102, 103, 104, 105, 106, 107, 108, 109, 110},
+    .use = {11, 12, 13, 14, 15}};
+inline constexpr policies::GuardFindings kFullGuard{
+    .suspended_ns = 21, .stopped_ns = 22, .late_ns = 23, .debugger_pid = 24};
+
 // Sets every field there is, so that none can be forgotten by a test.
 inline void EncodeFullReport(report::ReportEncoder* encoder) {
   encoder->SetHeader({.id = IdOf("id-0123456789abc"),
@@ -54,7 +61,8 @@ inline void EncodeFullReport(report::ReportEncoder* encoder) {
                       .tid = 11,
                       .loop = "ui",
                       .tag = "key-press",
-                      .kind = report::Kind::kLag,
+                      .kind = report::Kind::kBusyLoop,
+                      .level = report::Level::kAnr,
                       .threshold_ms = 2000,
                       .start_wall_ms = 1'700'000'000'000,
                       .elapsed_ns = 2'500'000'000,
@@ -68,7 +76,7 @@ inline void EncodeFullReport(report::ReportEncoder* encoder) {
   const report::EncodedFrame running[] = {{program, 0x99, 0x90}};
   uint32_t wait_stack = encoder->AddStack(waiting, report::Completeness::kIncomplete, {2, 9744});
   uint32_t run_stack = encoder->AddStack(running, report::Completeness::kComplete);
-  encoder->AddSample(50'000'000, run_stack);
+  encoder->AddSample(50'000'000, run_stack, {1, 2, 3, 4, 5});
   encoder->AddSample(1'000, wait_stack);
   encoder->SetExpensiveStack(run_stack);
   encoder->AddThread({.tid = 11, .name = "main", .state = 'R', .stack = run_stack, .cpu_ns = 5'000});
@@ -85,6 +93,11 @@ inline void EncodeFullReport(report::ReportEncoder* encoder) {
                     .owner_name = "indexer",
                     .owner_stack = run_stack});
   encoder->SetWaitOutcome(report::WaitOutcome::kDeadlock);
+  encoder->SetVerdict(kFullVerdict);
+  encoder->SetGuard(kFullGuard);
+  encoder->AddPastDispatch({.tag = "paint", .age_ns = 31, .wall_ns = 32, .cpu_ns = 33, .queue_wait_ns = 34});
+  encoder->AddNumber("rss_kib", -41);
+  encoder->AddText("scene", "editor");
 }
 
 inline std::string FullReport() {

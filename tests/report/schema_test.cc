@@ -34,7 +34,7 @@ constexpr char kExpectedBatch[] = R"(reports {
   tid: 11
   loop: "ui"
   tag: "key-press"
-  kind: KIND_LAG
+  kind: KIND_BUSY_LOOP
   threshold_ms: 2000
   start_wall_ms: 1700000000000
   elapsed_ns: 2500000000
@@ -75,6 +75,11 @@ constexpr char kExpectedBatch[] = R"(reports {
   samples {
     age_ns: 50000000
     stack: 1
+    used_cpu_ns: 1
+    used_minor_faults: 2
+    used_major_faults: 3
+    used_voluntary_switches: 4
+    used_involuntary_switches: 5
   }
   samples {
     age_ns: 1000
@@ -112,6 +117,47 @@ constexpr char kExpectedBatch[] = R"(reports {
     owner_stack: 2
   }
   wait_outcome: DEADLOCK
+  level: LEVEL_ANR
+  verdict {
+    word: STARVED
+    wall_ns: 2000
+    user_ns: 101
+    kernel_ns: 102
+    run_queue_ns: 103
+    throttled_ns: 104
+    lock_ns: 105
+    disk_ns: 106
+    memory_ns: 107
+    network_ns: 108
+    sleep_ns: 109
+    stopped_ns: 110
+    minor_faults: 12
+    major_faults: 13
+    voluntary_switches: 14
+    involuntary_switches: 15
+    cpu_ns: 11
+  }
+  guard {
+    suspended_ns: 21
+    stopped_ns: 22
+    late_ns: 23
+    debugger_pid: 24
+  }
+  history {
+    tag: "paint"
+    age_ns: 31
+    wall_ns: 32
+    cpu_ns: 33
+    queue_wait_ns: 34
+  }
+  facts {
+    name: "rss_kib"
+    number: -41
+  }
+  facts {
+    name: "scene"
+    text: "editor"
+  }
 }
 ends {
   report_id: "id-0123456789abc"

@@ -99,6 +99,11 @@ std::string SampleReport::Encode() const {
     encoder.AddWait(wait.fields);
   }
   encoder.SetWaitOutcome(wait_outcome);
+  encoder.SetVerdict(verdict);
+  encoder.SetGuard(guard);
+  for (const report::PastDispatchFields& past : history) encoder.AddPastDispatch(past);
+  encoder.AddNumber("fds", 12);
+  encoder.AddText("scene", "inbox");
   std::string encoded(buffer.content());
   places.AppendSymbols(&encoded);
   return encoded;

@@ -31,6 +31,9 @@ struct SampleReport {
   std::vector<std::pair<std::string, std::vector<std::string>>> threads =
       {};  // name and stack, after the watched one
   std::vector<SampleWait> waits = {};
+  policies::Verdict verdict = {};
+  policies::GuardFindings guard = {};
+  std::vector<report::PastDispatchFields> history = {};
   report::WaitOutcome wait_outcome = report::WaitOutcome::kNone;
 
   // An encoded lagwatch.Report.
