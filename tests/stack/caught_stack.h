@@ -17,9 +17,9 @@ class CaughtStackTest : public ::testing::Test {
  protected:
   CaughtStackTest() {
     constexpr int64_t kPatienceNs = 10'000'000'000;  // a loaded machine may be late
-    auto capturer = StackCapturer::Create(
-        {.signal_number = testing::CaptureSignal(), .signal_timeout_ns = kPatienceNs},
-        CreateTableUnwinder().value());
+    auto capturer =
+        StackCapturer::Create({.signal_number = testing::CaptureSignal(), .signal_timeout_ns = kPatienceNs},
+                              CreateTableUnwinder().value());
     EXPECT_TRUE(capturer.ok()) << capturer.status().message();
     capturer_ = std::move(capturer).value();
   }

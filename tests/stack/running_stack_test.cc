@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads caught while they run, by the real signal. The oracle is glibc's own unwinder, which each thread asks
-// right before.
+// Threads caught while they run, by the real signal. The oracle is glibc's own unwinder, which each thread
+// asks right before.
 #include <execinfo.h>
 #include <gtest/gtest.h>
 #include <ucontext.h>

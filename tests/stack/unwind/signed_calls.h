@@ -5,12 +5,15 @@
 #include <atomic>
 #include <cstdint>
 
-#define LAGWATCH_DECLARE_SIGNED_CALLS(name)                                                                  \
-  namespace name {                                                                                           \
-  void SpinSigned(const std::atomic<bool>& stop); /* saves nothing: its signature is in the link register */ \
-  void Innermost(const std::atomic<bool>& stop, std::atomic<uint64_t>* return_address);                      \
-  /* `depth` frames of its own, then Innermost, which says what is saved as its return address. */           \
-  void Descend(int depth, const std::atomic<bool>& stop, std::atomic<uint64_t>* return_address);             \
+#define LAGWATCH_DECLARE_SIGNED_CALLS(name)                                                           \
+  namespace name {                                                                                    \
+  /* Saves nothing: its caller's address is in a register, signed. */                                 \
+  void SpinSigned(const std::atomic<bool>& stop);                                                     \
+  /* Calls that. Tells what it saved as its return address; only its frame pointer tells its size. */ \
+  void Innermost(const std::atomic<bool>& stop, std::atomic<uint64_t>* return_address);               \
+  /* Calls that from below `depth` frames of its own. */                                              \
+  void Descend(int depth, const std::atomic<bool>& stop, std::atomic<uint64_t>* return_address);      \
+  void Call(void (*function)());                                                                      \
   }
 
 namespace lagwatch::stack {
