@@ -7,10 +7,10 @@
 
 #include <atomic>
 #include <csignal>
-#include <cstring>
 #include <memory>
 #include <vector>
 
+#include "base/safe_memory.h"
 #include "tests/stack/caught_stack.h"
 #include "tests/testing/process.h"
 #include "tests/testing/stalls.h"
@@ -146,9 +146,8 @@ TEST_F(CoroutineStackTest, IsCompleteAtTheCoroutinesBegin) {
   raw->registers = g_capture_slot.load()->stack.registers;
   raw->address = raw->registers.stack_pointer() - kRedZoneBytes;
   raw->end = reinterpret_cast<uint64_t>(memory_) + kStackBytes;
-  raw->size_bytes = raw->end - raw->address;
-  ASSERT_LE(raw->size_bytes, kStackBytes);
-  std::memcpy(raw->bytes, reinterpret_cast<const void*>(raw->address), raw->size_bytes);
+  ASSERT_LE(raw->end - raw->address, kStackBytes);
+  raw->size_bytes = base::ReadOwnMemory(raw->address, raw->bytes, raw->end - raw->address);
   CreateTableUnwinder().value()->Unwind(*raw, capturer_->modules(), stack_.get());
   EXPECT_TRUE(IsIn(0, &testing::Spin));
   EXPECT_TRUE(IsIn(1, &Run));

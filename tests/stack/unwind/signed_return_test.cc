@@ -5,9 +5,9 @@
 #include <ucontext.h>
 
 #include <atomic>
-#include <cstring>
 #include <memory>
 
+#include "base/safe_memory.h"
 #include "tests/stack/caught_stack.h"
 #include "tests/stack/unwind/signed_calls.h"
 #include "tests/testing/process.h"
@@ -114,9 +114,8 @@ TEST_F(SignedCoroutineTest, EndsWhereASignedZeroIsTheCaller) {
   raw->registers = g_capture_slot.load()->stack.registers;
   raw->address = raw->registers.stack_pointer();
   raw->end = reinterpret_cast<uint64_t>(memory_) + kStackBytes;
-  raw->size_bytes = raw->end - raw->address;
-  ASSERT_LE(raw->size_bytes, kStackBytes);
-  std::memcpy(raw->bytes, reinterpret_cast<const void*>(raw->address), raw->size_bytes);
+  ASSERT_LE(raw->end - raw->address, kStackBytes);
+  raw->size_bytes = base::ReadOwnMemory(raw->address, raw->bytes, raw->end - raw->address);
   CreateTableUnwinder().value()->Unwind(*raw, capturer_->modules(), stack_.get());
   EXPECT_TRUE(IsIn(stack_->frame_count - 1, &with_key_a::Call));
   EXPECT_EQ(stack_->completeness, Completeness::kComplete);
