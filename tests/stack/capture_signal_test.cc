@@ -12,7 +12,7 @@
 #include <cstring>
 #include <functional>
 #include <memory>
-#include <vector>
+#include <span>
 
 #include "stack/stack_capturer.h"
 #include "stack/thread_block_layout.h"
@@ -182,10 +182,21 @@ TEST_F(CaptureSignalTest, DoesNotTakeACoroutineBelowTheThreadsOwnStackForThatSta
   pthread_attr_destroy(&attributes);
 }
 
-// Memory for sigaltstack(2), painted, so that what was written can be told.
+// Memory for sigaltstack(2), painted, so that what was written can be told; between pages that nobody may
+// touch, so that no other mapping continues it.
 class PaintedStack {
  public:
   static constexpr size_t kBytes = 128 * 1024;
+
+  PaintedStack() {
+    void* mapped = mmap(nullptr, kMappedBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    bytes_ = {static_cast<char*>(mapped) + kPageBytes, kBytes};
+    mprotect(bytes_.data(), kBytes, PROT_READ | PROT_WRITE);
+    std::fill(bytes_.begin(), bytes_.end(), kPaint);
+  }
+  ~PaintedStack() { munmap(bytes_.data() - kPageBytes, kMappedBytes); }
+  PaintedStack(const PaintedStack&) = delete;
+  PaintedStack& operator=(const PaintedStack&) = delete;
 
   void Install() {
     stack_t stack{.ss_sp = bytes_.data(), .ss_flags = 0, .ss_size = kBytes};
@@ -204,8 +215,9 @@ class PaintedStack {
   }
 
  private:
+  static constexpr size_t kMappedBytes = kBytes + 2 * kPageBytes;
   static constexpr char kPaint = 0x5a;
-  std::vector<char> bytes_ = std::vector<char>(kBytes, kPaint);
+  std::span<char> bytes_;
 };
 
 const StopFlag* g_stop = nullptr;
