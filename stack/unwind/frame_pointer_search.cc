@@ -57,7 +57,7 @@ bool FramePointerSearch::CheckPrologue(uint64_t* frame_pointer) {
   uint64_t return_address;
   return memory_->ReadWord(cfa + static_cast<uint64_t>(int64_t{rule_.return_address_offset}),
                            &return_address) &&
-         code_->IsReturnAddress(return_address);
+         code_->IsReturnAddress(StripSignature(return_address));
 }
 
 bool FramePointerSearch::Calls(const CallSite& call) const {
@@ -78,7 +78,7 @@ bool FramePointerSearch::IsProven(uint64_t candidate) const {
       !memory_->ReadWord(cfa + static_cast<uint64_t>(int64_t{rule_.frame_pointer_offset}), &saved)) {
     return false;
   }
-  CallSite call = code_->CallBefore(return_address);
+  CallSite call = code_->CallBefore(StripSignature(return_address));
   if (proof_ == Proof::kCall) return Calls(call);
   bool is_plausible = saved == 0 || (saved > candidate && saved < memory_->end());
   return call.kind == CallSite::Kind::kIndirect && is_plausible;

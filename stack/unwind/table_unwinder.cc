@@ -151,8 +151,10 @@ class TableUnwinder final : public Unwinder {
                     memory_->ReadCopiedWord(cfa + Offset(rule.frame_pointer_offset), &frame_pointer)) &&
                    (!saves_base_pointer ||
                     memory_->ReadCopiedWord(cfa + Offset(rule.base_pointer_offset), &base_pointer));
-    if (!is_read || cfa <= cursor->stack_pointer || return_address == 0) return false;
-    cursor->program_counter = StripSignature(return_address);
+    if (!is_read || cfa <= cursor->stack_pointer) return false;
+    const uint64_t program_counter = StripSignature(return_address);
+    if (program_counter == 0) return false;
+    cursor->program_counter = program_counter;
     cursor->stack_pointer = cfa;
     cursor->frame_pointer = frame_pointer;
     cursor->base_pointer = base_pointer;
@@ -218,7 +220,9 @@ class TableUnwinder final : public Unwinder {
   // however many there are of it.
   bool AddFrame(const CachedRule& cached, const Cursor& cursor) {
     if (cached.module == kNoModule) [[unlikely]] {
-      if (cursor.registers == nullptr && !modules_->IsCode(cached.address)) return false;
+      // What a signal handler returns to was not called: it may begin its page, as qemu's does.
+      bool is_code = modules_->IsCode(cached.address) || modules_->IsCode(cursor.program_counter);
+      if (cursor.registers == nullptr && !is_code) return false;
       if (frames_.count() != 0 && frames_.last().module == kNoModule) return true;
     }
     *frames_.Add() = {cached.module, cached.offset, cached.found.function_offset};
@@ -388,8 +392,8 @@ class TableUnwinder final : public Unwinder {
         !memory_->ReadWord(record + sizeof saved, &return_address)) {
       return Step::kIncomplete;
     }
-    if (return_address != 0 && !code_->IsReturnAddress(StripSignature(return_address)))
-      return Step::kIncomplete;
+    return_address = StripSignature(return_address);
+    if (return_address != 0 && !code_->IsReturnAddress(return_address)) return Step::kIncomplete;
     cursor->frame_pointer = saved;
     cursor->is_frame_pointer_known = true;
     return GoToCaller(return_address, record + 2 * sizeof saved, false, cursor);

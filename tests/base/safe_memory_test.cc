@@ -17,6 +17,8 @@
 #include <thread>
 #include <vector>
 
+#include "tests/testing/emulation.h"
+
 namespace lagwatch::base {
 namespace {
 
@@ -58,6 +60,7 @@ TEST(ReadOwnMemory, CopiesMorePagesThanOneSystemCallDoes) {
 }
 
 TEST(ReadOwnMemory, StopsAtTheFirstUnreadablePage) {
+  LAGWATCH_SKIP_UNDER_EMULATION("/proc/self/mem reads forbidden pages, too");
   Pages pages(150);
   for (size_t gap : {1, 63, 64, 65, 128, 149}) {
     pages.Forbid(gap);
@@ -85,6 +88,7 @@ TEST(ReadOwnMemory, ReadsNoBytesFromAnywhere) {
 }
 
 TEST(ReadOwnValue, NeedsAllOfTheValuesBytes) {
+  LAGWATCH_SKIP_UNDER_EMULATION("/proc/self/mem reads forbidden pages, too");
   Pages pages(2);
   pages.Forbid(1);
   uint64_t value = 0;
@@ -125,6 +129,7 @@ bool ForbidProcessVmReadv(unsigned error) {
 }
 
 TEST(ReadOwnMemory, ReadsAlsoWhereASandboxForbidsTheSystemCall) {
+  LAGWATCH_SKIP_UNDER_EMULATION("there is no seccomp(2)");
   for (int error : {EPERM, ENOSYS}) {
     Pages pages(3);
     munmap(pages.at(2), Pages::kPageBytes);
@@ -176,6 +181,7 @@ TEST(ReadOwnString, ReadsAStringThatEndsWithItsPage) {
 }
 
 TEST(ReadOwnString, EndsAStringWithoutATerminatorWhereItsPageEnds) {
+  LAGWATCH_SKIP_UNDER_EMULATION("/proc/self/mem reads forbidden pages, too");
   Pages pages(2);
   pages.Forbid(1);
   std::memcpy(pages.at(1) - 4, "save", 4);

@@ -12,11 +12,12 @@
 #include <cstring>
 #include <functional>
 #include <memory>
-#include <vector>
+#include <span>
 
 #include "stack/stack_capturer.h"
 #include "stack/thread_block_layout.h"
 #include "stack/unwind/table_unwinder.h"
+#include "tests/testing/emulation.h"
 #include "tests/testing/process.h"
 #include "tests/testing/stalls.h"
 
@@ -29,7 +30,7 @@ using testing::StopFlag;
 constexpr size_t kPageBytes = 4096;
 constexpr int64_t kPatienceNs = 10'000'000'000;  // a loaded machine may be late
 
-std::unique_ptr<StackCapturer> CreateCapturer(int signal_number = 0) {
+std::unique_ptr<StackCapturer> CreateCapturer(int signal_number = testing::CaptureSignal()) {
   auto capturer = StackCapturer::Create({.signal_number = signal_number, .signal_timeout_ns = kPatienceNs},
                                         CreateTableUnwinder().value());
   EXPECT_TRUE(capturer.ok()) << capturer.status().message();
@@ -74,8 +75,9 @@ TEST_F(CaptureSignalTest, CopiesAThreadsOwnStackUpToItsControlBlock) {
   asm volatile("");
 }
 
-TEST_F(CaptureSignalTest, CopiesTenThousandFramesWhole) {
-  StalledThread thread([&](const StopFlag& stop) { Recurse(10'000, [&] { testing::Spin(stop); }); });
+// Even where a frame is as small as it can be, which is 16 bytes.
+TEST_F(CaptureSignalTest, CopiesTwentyThousandFramesWhole) {
+  StalledThread thread([&](const StopFlag& stop) { Recurse(20'000, [&] { testing::Spin(stop); }); });
   capturer_->RefreshModules();
   const RawStack& raw = Capture(thread.tid());
   EXPECT_GT(raw.size_bytes, kUsualRawStackBytes);
@@ -122,6 +124,7 @@ class Coroutine {
 };
 
 TEST_F(CaptureSignalTest, CopiesACoroutineWhoseSurroundingsWereUnmappedMeanwhile) {
+  LAGWATCH_SKIP_UNDER_EMULATION("there is no process_vm_readv(2)");
   Coroutine coroutine;
   capturer_->RefreshModules();  // what is above is still there
   coroutine.UnmapAbove();
@@ -134,6 +137,7 @@ TEST_F(CaptureSignalTest, CopiesACoroutineWhoseSurroundingsWereUnmappedMeanwhile
 // The same on a thread whose own stack lies in the same mapping: the map alone would take all of it for one
 // stack.
 TEST_F(CaptureSignalTest, DoesNotTakeACoroutineBelowTheThreadsOwnStackForThatStack) {
+  LAGWATCH_SKIP_UNDER_EMULATION("there is no process_vm_readv(2)");
   constexpr size_t kThreadStackBytes = 1 << 20;
   constexpr size_t kCoroutineBytes = 64 * 1024;
   constexpr size_t kAllBytes = kCoroutineBytes + kPageBytes + kThreadStackBytes;
@@ -178,10 +182,21 @@ TEST_F(CaptureSignalTest, DoesNotTakeACoroutineBelowTheThreadsOwnStackForThatSta
   pthread_attr_destroy(&attributes);
 }
 
-// Memory for sigaltstack(2), painted, so that what was written can be told.
+// Memory for sigaltstack(2), painted, so that what was written can be told; between pages that nobody may
+// touch, so that no other mapping continues it.
 class PaintedStack {
  public:
   static constexpr size_t kBytes = 128 * 1024;
+
+  PaintedStack() {
+    void* mapped = mmap(nullptr, kMappedBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    bytes_ = {static_cast<char*>(mapped) + kPageBytes, kBytes};
+    mprotect(bytes_.data(), kBytes, PROT_READ | PROT_WRITE);
+    std::fill(bytes_.begin(), bytes_.end(), kPaint);
+  }
+  ~PaintedStack() { munmap(bytes_.data() - kPageBytes, kMappedBytes); }
+  PaintedStack(const PaintedStack&) = delete;
+  PaintedStack& operator=(const PaintedStack&) = delete;
 
   void Install() {
     stack_t stack{.ss_sp = bytes_.data(), .ss_flags = 0, .ss_size = kBytes};
@@ -200,14 +215,16 @@ class PaintedStack {
   }
 
  private:
+  static constexpr size_t kMappedBytes = kBytes + 2 * kPageBytes;
   static constexpr char kPaint = 0x5a;
-  std::vector<char> bytes_ = std::vector<char>(kBytes, kPaint);
+  std::span<char> bytes_;
 };
 
 const StopFlag* g_stop = nullptr;
 void SpinInHandler(int) { testing::Spin(*g_stop); }
 
 TEST_F(CaptureSignalTest, ShowsAThreadThatRunsOnAnAlternateStack) {
+  LAGWATCH_SKIP_UNDER_EMULATION("there is no process_vm_readv(2)");
 #if defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "the thread sanitizer blocks all signals while a handler runs";
 #endif

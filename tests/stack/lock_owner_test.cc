@@ -21,6 +21,7 @@
 
 #include "stack/stack_capturer.h"
 #include "stack/unwind/table_unwinder.h"
+#include "tests/testing/emulation.h"
 #include "tests/testing/process.h"
 
 namespace lagwatch::stack {
@@ -61,7 +62,8 @@ class Waiter {
 
 class LockOwnerTest : public ::testing::Test {
  protected:
-  LockOwnerTest() {
+  void SetUp() override {
+    LAGWATCH_SKIP_UNDER_EMULATION("/proc shows the emulator's system calls");
     capturer_ = StackCapturer::Create({}, CreateTableUnwinder().value()).value();
     std::thread([&] { EXPECT_EQ(owners_.MeasureLayouts(), 0); }).join();
   }

@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "stack/stack.h"
+#include "tests/testing/emulation.h"
 #include "tests/testing/temp_directory.h"
 
 namespace lagwatch::stack {
@@ -34,6 +35,7 @@ std::map<std::string, uint64_t> LoadedByTheLoader() {
 }
 
 TEST(ModuleMap, AgreesWithTheDynamicLoader) {
+  LAGWATCH_SKIP_UNDER_EMULATION("the loader does not know the prefix of its libraries' paths");
   ModuleMap map;
   map.Refresh();
   std::map<std::string, uint64_t> expected = LoadedByTheLoader();
@@ -94,6 +96,15 @@ TEST(ModuleMap, ReadsBuildIdsAndUnwindTables) {
   EXPECT_NE(libc.eh_frame_hdr, 0u);
 }
 
+std::string PathOfLibrary(const char* name) {
+  void* handle = dlopen(name, RTLD_NOW);
+  link_map* loaded = nullptr;
+  EXPECT_TRUE(handle != nullptr && dlinfo(handle, RTLD_DI_LINKMAP, &loaded) == 0) << dlerror();
+  std::string path = loaded->l_name;
+  dlclose(handle);
+  return path;
+}
+
 TEST(ModuleMap, KeepsAModulesIndexWhileOthersComeAndGo) {
   ModuleMap map;
   map.Refresh();
@@ -102,7 +113,7 @@ TEST(ModuleMap, KeepsAModulesIndexWhileOthersComeAndGo) {
 
   testing::ScopedTempDirectory directory;
   std::string library = directory / "copy.so";
-  std::filesystem::copy_file("/lib/x86_64-linux-gnu/libBrokenLocale.so.1", library);
+  std::filesystem::copy_file(PathOfLibrary("libBrokenLocale.so.1"), library);
   void* handle = dlopen(library.c_str(), RTLD_NOW);
   ASSERT_NE(handle, nullptr) << dlerror();
   EXPECT_TRUE(map.Refresh());

@@ -34,7 +34,7 @@ TEST(LiveStack, OfTheMainThreadMayHaveGrown) {
   EXPECT_TRUE(kStacks.IsOnMainStack(kGrown));
   EXPECT_EQ(kStacks.LiveStack(kGrown).begin, kGrown);
   EXPECT_EQ(kStacks.LiveStack(kGrown).end, 0x7fff'0010'0000u);
-  EXPECT_EQ(kStacks.LiveStack(0x7fff'0000'0040).begin, 0x7fff'0000'0000u);
+  EXPECT_EQ(kStacks.LiveStack(0x7fff'0000'0000 + kRedZoneBytes / 2).begin, 0x7fff'0000'0000u);
   EXPECT_FALSE(kStacks.IsOnMainStack(0x7fff'0010'0000));
   EXPECT_FALSE(kStacks.IsOnMainStack(0x7fff'0000'0000 - kMainStackGrowthBytes - 1));
   EXPECT_FALSE(StackRegions{}.IsOnMainStack(0x1000));

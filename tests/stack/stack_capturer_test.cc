@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "stack/unwind/table_unwinder.h"
+#include "tests/testing/emulation.h"
 #include "tests/testing/process.h"
 #include "tests/testing/stalls.h"
 #include "tests/testing/temp_directory.h"
@@ -28,7 +29,9 @@ class StackCapturerTest : public ::testing::Test {
  protected:
   StackCapturerTest() {
     constexpr int64_t kPatienceNs = 10'000'000'000;  // a loaded machine may be late
-    auto capturer = StackCapturer::Create({.signal_timeout_ns = kPatienceNs}, CreateTableUnwinder().value());
+    auto capturer =
+        StackCapturer::Create({.signal_number = testing::CaptureSignal(), .signal_timeout_ns = kPatienceNs},
+                              CreateTableUnwinder().value());
     EXPECT_TRUE(capturer.ok()) << capturer.status().message();
     capturer_ = std::move(capturer).value();
   }
@@ -69,6 +72,7 @@ TEST_F(StackCapturerTest, ShowsARunningThreadByOneSignal) {
 }
 
 TEST_F(StackCapturerTest, ShowsAThreadThatWaitsForALock) {
+  LAGWATCH_SKIP_UNDER_EMULATION("/proc shows the emulator's registers");
   StalledThread thread(testing::WaitForLock);
   Capture(thread.tid());
   ExpectShowsTheStall(reinterpret_cast<void*>(&testing::WaitForLock));
@@ -180,6 +184,7 @@ struct Oracle {
 
 // The oracle is glibc's own unwinder, called by the thread itself.
 TEST_F(StackCapturerTest, AgreesWithBacktraceOnAllCallers) {
+  LAGWATCH_SKIP_UNDER_EMULATION("/proc shows the emulator's registers");
   Oracle oracle;
   StalledThread thread([&](const StopFlag&) {
     AskOracleThenWait(&oracle);

@@ -9,6 +9,7 @@
 #include <csignal>
 #include <string>
 
+#include "tests/testing/emulation.h"
 #include "tests/testing/process.h"
 #include "tests/testing/stalls.h"
 
@@ -19,6 +20,7 @@ using testing::StalledThread;
 using testing::StopFlag;
 
 TEST(ThreadActivity, TellsRunningFromBlocked) {
+  LAGWATCH_SKIP_UNDER_EMULATION("/proc shows the emulator's system calls");
   StalledThread spinning(testing::Spin);
   StalledThread waiting(testing::WaitForLock);
   BlockedThread blocked;
@@ -48,6 +50,7 @@ TEST(BlockedThread, RestartsOnlyWhereTheManualSaysSo) {
 }
 
 TEST(IsSignalBlocked, ReadsTheThreadsMask) {
+  LAGWATCH_SKIP_UNDER_EMULATION("/proc shows the emulator's signal mask");
   int signal_number = SIGRTMAX - 3;
   StalledThread open(testing::Spin);
   StalledThread shut([&](const StopFlag& stop) {
