@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why a lag took so long: how the watched thread spent the time, and the one word that sums it up.
+// Why a lag took so long: how the watched thread spent the time, and the one word that sums it up. What the
+// words mean to people: docs/detection.md.
 // Context: watchdog; pure.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 
 namespace lagwatch::policies {
@@ -86,5 +89,72 @@ struct Verdict {
 
   bool operator==(const Verdict&) const = default;
 };
+
+// What a thread is found doing at one moment.
+enum class Doing : uint8_t {
+  kUnknown,
+  kRunning,  // on a processor
+  kQueued,   // ready, without a processor
+  kLock,
+  kDisk,
+  kMemory,
+  kNetwork,
+  kSleep,
+  kStopped,
+};
+
+// What is known of a thread at one moment. All but the first two count from the thread's beginning on.
+struct ThreadLook {
+  int64_t mono_ns = 0;
+  Doing doing = Doing::kUnknown;
+  int64_t user_ns = 0;  // coarse, as kernel_ns: only their proportion counts
+  int64_t kernel_ns = 0;
+  int64_t run_queue_ns = 0;  // waits for a processor that are over
+  int64_t block_io_ns = 0;   // coarse; 0 where the kernel does not count it
+  ThreadUse use;
+};
+
+// How a thread spends its time, from a first look on:
+//   - Time on a processor and finished waits for one are the kernel's own sums.
+//   - The rest between two looks is what the thread was doing at both, half and half where they differ.
+//     `kRunning` has no part in it: all of it is what the other look says.
+//   - Where both found it running, it slept too shortly to be seen. Such time is taken to be like the waits
+//     that were seen; without any, for block I/O as far as the kernel counted that, else not known.
+//   - A wait in the queue enters the kernel's sum when it is over. Where a look has counted it before, it is
+//     not counted again.
+// The parts never add up to more than `wall_ns`.
+class TimeAccount {
+ public:
+  // Begins anew.
+  void Open(const ThreadLook& look);
+  // Returns what the thread used since the look before. A look that is not later than that changes nothing.
+  ThreadUse Add(const ThreadLook& look);
+  // `throttled_ns` is for how long the thread's control group was without quota meanwhile: so much of the
+  // time in the queue, and not more than that, is its fault.
+  TimeShares Shares(int64_t throttled_ns) const;
+  ThreadUse use() const;
+
+ private:
+  static constexpr size_t kDoingCount = static_cast<size_t>(Doing::kStopped) + 1;
+
+  int64_t& TimeOf(Doing doing) { return time_ns_[static_cast<size_t>(doing)]; }
+
+  ThreadLook first_;
+  ThreadLook last_;
+  std::array<int64_t, kDoingCount> time_ns_{};  // that of kUnknown: at least one look did not know
+  int64_t unseen_ns_ = 0;                       // both looks found it running
+  int64_t early_queue_ns_ = 0;                  // counted before the kernel did
+};
+
+// The word for `shares`; the first rule that applies:
+//   1. `is_deadlock`: kDeadlock, whatever came before it.
+//   2. More than half of the time in the queue: kStarved, or kThrottled if a quota was the cause of at least
+//   a
+//      quarter of that. (The kernel tells of a period without quota only when it is over, so a quarter is
+//      plenty.) A busy machine makes everybody wait a little: less than half says nothing of the program.
+//   3. The largest of lock, disk, memory, network, sleep, stopped, and CPU as the sum of both kinds; of equal
+//      ones the first in this order, because a wait is easier to do something about.
+//   4. kUnknown if there is none, or if more of the time is not accounted for than that.
+VerdictWord Judge(const TimeShares& shares, bool is_deadlock);
 
 }  // namespace lagwatch::policies

@@ -129,10 +129,11 @@ bool ReportSink::Encode(const watchdog::LagEvent& event) {
       .cpu_thread_ns = event.cpu_thread_ns,
       .cpu_process_ns = event.cpu_process_ns,
   });
+  encoder.SetVerdict(event.verdict);
   encoder.SetExpensiveStack(EncodeStack(*event.expensive_stack, *event.modules, &encoder));
   for (const watchdog::LoopSample* sample : event.samples) {
     uint32_t stack = EncodeStack(sample->stack, *event.modules, &encoder);
-    encoder.AddSample(event.detected_mono_ns - sample->mono_ns, stack);
+    encoder.AddSample(event.detected_mono_ns - sample->mono_ns, stack, sample->use);
   }
   if (!encoder.ok()) return false;
   EncodeWaits(event, &encoder);

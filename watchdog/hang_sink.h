@@ -6,6 +6,7 @@
 #include <span>
 
 #include "base/uuid.h"
+#include "policies/verdict.h"
 #include "stack/lock_owner.h"
 #include "stack/module_map.h"
 #include "stack/stack.h"
@@ -14,6 +15,7 @@ namespace lagwatch::watchdog {
 
 struct LoopSample {
   int64_t mono_ns;
+  policies::ThreadUse use;  // since the sample before
   stack::Stack stack;
 };
 
@@ -67,6 +69,7 @@ struct LagEvent {
   std::span<const Wait>
       waits;  // from the watched thread on, each for the owner that is the next one's thread
   WaitOutcome wait_outcome;
+  policies::Verdict verdict;  // of the time from the opening of the lag's first window on
   const stack::ModuleMap* modules;
 };
 

@@ -5,6 +5,7 @@
 
 #include "base/safe_memory.h"
 #include "policies/expensive_stack.h"
+#include "watchdog/evidence.h"
 
 namespace lagwatch::watchdog {
 namespace {
@@ -99,6 +100,7 @@ void LoopWatch::OpenWindow(const WatchedLoop& loop, const char* tag, int64_t now
     window_begin_ns_ = now_ns;
     thread_cpu_begin_ns_ = base::ThreadCpuNs(loop.tid.load());
     process_cpu_begin_ns_ = base::ProcessCpuNs();
+    is_account_open_ = false;
   }
   tools.capturer->RefreshModules();
 }
@@ -107,11 +109,33 @@ void LoopWatch::TakeSample(const WatchedLoop& loop, int64_t now_ns, const WatchT
   LoopSample& sample = ring_[sample_count_ % static_cast<size_t>(tools.options->ring_size)];
   next_sample_ns_ = now_ns + tools.options->sample_interval_ns;
   sample.mono_ns = now_ns;
-  tools.capturer->Capture(loop.tid.load(), &sample.stack);
+  const int32_t tid = loop.tid.load();
+  policies::ThreadLook look;  // before the capture, which may keep the thread busy
+  const bool has_look = LookAtThread(tid, &look);
+  tools.capturer->Capture(tid, &sample.stack);
   // A stack of what came after the dispatch must not be blamed for it.
   if (!loop.probe.IsStillIn(number_)) return tools.counters->samples_discarded.Add();
   tools.counters->samples.Add();
+  sample.use = has_look ? Account(tid, look) : policies::ThreadUse{};
   ++sample_count_;
+}
+
+policies::ThreadUse LoopWatch::Account(int32_t tid, const policies::ThreadLook& look) {
+  if (is_account_open_) return account_.Add(look);
+  is_account_open_ = true;
+  account_.Open(look);
+  throttle_begin_ = stack::ReadThrottleCounters(tid);
+  return {};
+}
+
+policies::Verdict LoopWatch::Judge(int32_t tid, WaitOutcome outcome) const {
+  if (!is_account_open_) return {};
+  policies::Verdict verdict;
+  stack::ThrottleCounters throttle = stack::ReadThrottleCounters(tid);
+  verdict.shares = account_.Shares(throttle.throttled_ns - throttle_begin_.throttled_ns);
+  verdict.use = account_.use();
+  verdict.word = policies::Judge(verdict.shares, outcome == WaitOutcome::kDeadlock);
+  return verdict;
 }
 
 void LoopWatch::Check(const WatchedLoop& loop, int64_t now_ns, const WatchTools& tools) {
@@ -182,6 +206,7 @@ void LoopWatch::Report(const WatchedLoop& loop, std::span<const LoopSample* cons
   event.threads_dropped = tools.threads->dropped_count();
   event.waits = tools.waits->waits();
   event.wait_outcome = tools.waits->outcome();
+  event.verdict = Judge(tid, event.wait_outcome);
   event.modules = &tools.capturer->modules();
   if (!tools.sink->OnLag(event)) return tools.counters->reports_lost.Add();
   ++report_count_;

@@ -14,7 +14,9 @@
 #include "base/uuid.h"
 #include "policies/annealing.h"
 #include "policies/check_schedule.h"
+#include "policies/verdict.h"
 #include "stack/stack_capturer.h"
+#include "stack/thread_counters.h"
 #include "watchdog/hang_sink.h"
 #include "watchdog/loop_registry.h"
 #include "watchdog/thread_lister.h"
@@ -56,6 +58,8 @@ class LoopWatch {
   void FinishDispatch(const LoopProbe& probe, const WatchTools& tools);
   void OpenWindow(const WatchedLoop& loop, const char* tag, int64_t now_ns, const WatchTools& tools);
   void TakeSample(const WatchedLoop& loop, int64_t now_ns, const WatchTools& tools);
+  policies::ThreadUse Account(int32_t tid, const policies::ThreadLook& look);
+  policies::Verdict Judge(int32_t tid, WaitOutcome outcome) const;
   void Check(const WatchedLoop& loop, int64_t now_ns, const WatchTools& tools);
   void Report(const WatchedLoop& loop, std::span<const LoopSample* const> samples,
               const stack::Stack& expensive, int64_t now_ns, const WatchTools& tools);
@@ -74,6 +78,11 @@ class LoopWatch {
   int64_t window_begin_ns_ = 0;
   int64_t thread_cpu_begin_ns_ = 0;
   int64_t process_cpu_begin_ns_ = 0;
+
+  // How the thread spends its time from the dispatch's first window on.
+  bool is_account_open_ = false;
+  policies::TimeAccount account_;
+  stack::ThrottleCounters throttle_begin_;
 
   // The lag, if the dispatch has become one.
   bool is_lagging_ = false;

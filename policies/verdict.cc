@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "policies/verdict.h"
+
+#include <algorithm>
+
+namespace lagwatch::policies {
+namespace {
+
+ThreadUse Difference(const ThreadUse& later, const ThreadUse& earlier) {
+  auto grown = [](int64_t now, int64_t before) { return std::max<int64_t>(now - before, 0); };
+  return {grown(later.cpu_ns, earlier.cpu_ns), grown(later.minor_faults, earlier.minor_faults),
+          grown(later.major_faults, earlier.major_faults),
+          grown(later.voluntary_switches, earlier.voluntary_switches),
+          grown(later.involuntary_switches, earlier.involuntary_switches)};
+}
+
+// `whole` times part / of, for parts of nanoseconds whose product may not fit.
+int64_t Portion(int64_t whole, int64_t part, int64_t of) {
+  return std::min(whole, static_cast<int64_t>(static_cast<double>(whole) * static_cast<double>(part) /
+                                              static_cast<double>(of)));
+}
+
+}  // namespace
+
+void TimeAccount::Open(const ThreadLook& look) {
+  *this = {};
+  first_ = last_ = look;
+}
+
+ThreadUse TimeAccount::Add(const ThreadLook& look) {
+  const int64_t wall_ns = look.mono_ns - last_.mono_ns;
+  if (wall_ns <= 0) return {};
+  const ThreadUse use = Difference(look.use, last_.use);
+  const int64_t cpu_ns = std::min(use.cpu_ns, wall_ns);
+
+  int64_t queue_ns = std::max<int64_t>(look.run_queue_ns - last_.run_queue_ns, 0);
+  const int64_t counted_before_ns = std::min(queue_ns, early_queue_ns_);
+  early_queue_ns_ -= counted_before_ns;
+  queue_ns = std::min(queue_ns - counted_before_ns, wall_ns - cpu_ns);
+
+  const int64_t rest_ns = wall_ns - cpu_ns - queue_ns;
+  TimeOf(Doing::kRunning) += cpu_ns;
+  TimeOf(Doing::kQueued) += queue_ns;
+  auto attribute = [&](Doing doing, int64_t ns) {
+    TimeOf(doing) += ns;
+    if (doing == Doing::kQueued) early_queue_ns_ += ns;
+  };
+  const bool was_running = last_.doing == Doing::kRunning;
+  const bool is_running = look.doing == Doing::kRunning;
+  if (was_running && is_running) {
+    unseen_ns_ += rest_ns;
+  } else {
+    int64_t first_half_ns = is_running ? rest_ns : was_running ? 0 : rest_ns / 2;
+    attribute(last_.doing, first_half_ns);
+    attribute(look.doing, rest_ns - first_half_ns);
+  }
+  // A thread that runs or sleeps is in no queue: the kernel's sum is complete.
+  if (look.doing != Doing::kQueued) early_queue_ns_ = 0;
+  last_ = look;
+  return use;
+}
+
+ThreadUse TimeAccount::use() const { return Difference(last_.use, first_.use); }
+
+TimeShares TimeAccount::Shares(int64_t throttled_ns) const {
+  auto time_ns = [&](Doing doing) { return time_ns_[static_cast<size_t>(doing)]; };
+  TimeShares shares;
+  shares.wall_ns = last_.mono_ns - first_.mono_ns;
+
+  const int64_t user_ns = std::max<int64_t>(last_.user_ns - first_.user_ns, 0);
+  const int64_t kernel_ns = std::max<int64_t>(last_.kernel_ns - first_.kernel_ns, 0);
+  const int64_t cpu_ns = time_ns(Doing::kRunning);
+  if (kernel_ns > 0) shares.kernel_ns = Portion(cpu_ns, kernel_ns, user_ns + kernel_ns);
+  shares.user_ns = cpu_ns - shares.kernel_ns;
+
+  shares.throttled_ns = std::clamp<int64_t>(throttled_ns, 0, time_ns(Doing::kQueued));
+  shares.run_queue_ns = time_ns(Doing::kQueued) - shares.throttled_ns;
+
+  int64_t seen_ns = 0;
+  for (Doing wait : {Doing::kLock, Doing::kDisk, Doing::kMemory, Doing::kNetwork, Doing::kSleep})
+    seen_ns += time_ns(wait);
+  auto with_unseen_ns = [&](Doing wait) {
+    return time_ns(wait) + (seen_ns == 0 ? 0 : Portion(unseen_ns_, time_ns(wait), seen_ns));
+  };
+  shares.lock_ns = with_unseen_ns(Doing::kLock);
+  shares.disk_ns = with_unseen_ns(Doing::kDisk);
+  shares.memory_ns = with_unseen_ns(Doing::kMemory);
+  shares.network_ns = with_unseen_ns(Doing::kNetwork);
+  shares.sleep_ns = with_unseen_ns(Doing::kSleep);
+  shares.stopped_ns = time_ns(Doing::kStopped);
+  if (seen_ns == 0) {
+    shares.disk_ns = std::clamp<int64_t>(last_.block_io_ns - first_.block_io_ns, 0, unseen_ns_);
+  }
+  return shares;
+}
+
+VerdictWord Judge(const TimeShares& shares, bool is_deadlock) {
+  constexpr int64_t kThrottledPart = 4;
+  if (is_deadlock) return VerdictWord::kDeadlock;
+  const int64_t queue_ns = shares.run_queue_ns + shares.throttled_ns;
+  if (queue_ns > shares.wall_ns / 2) {
+    bool is_throttled = shares.throttled_ns >= queue_ns / kThrottledPart;
+    return is_throttled ? VerdictWord::kThrottled : VerdictWord::kStarved;
+  }
+  struct Part {
+    VerdictWord word;
+    int64_t ns;
+  };
+  const std::array<Part, 7> parts = {{
+      {VerdictWord::kLock, shares.lock_ns},
+      {VerdictWord::kDisk, shares.disk_ns},
+      {VerdictWord::kMemory, shares.memory_ns},
+      {VerdictWord::kNetwork, shares.network_ns},
+      {VerdictWord::kSleep, shares.sleep_ns},
+      {VerdictWord::kStopped, shares.stopped_ns},
+      {VerdictWord::kCpu, shares.user_ns + shares.kernel_ns},
+  }};
+  Part largest{VerdictWord::kUnknown, 0};
+  int64_t unknown_ns = shares.wall_ns - queue_ns;
+  for (const Part& part : parts) {
+    unknown_ns -= part.ns;
+    if (part.ns > largest.ns) largest = part;
+  }
+  return largest.ns < unknown_ns ? VerdictWord::kUnknown : largest.word;
+}
+
+}  // namespace lagwatch::policies

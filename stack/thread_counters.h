@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the kernel counts for a thread of this process, from the thread's beginning on. Nothing here disturbs
+// the thread.
+#pragma once
+
+#include <cstdint>
+
+namespace lagwatch::stack {
+
+struct ThreadCounters {
+  char state = '?';     // the kernel's letter
+  int64_t user_ns = 0;  // in the scheduler's ticks, as the next one
+  int64_t kernel_ns = 0;
+  int64_t block_io_ns = 0;   // 0 unless the system accounts for delays
+  int64_t run_queue_ns = 0;  // waits for a processor that are over; exact
+  int64_t minor_faults = 0;
+  int64_t major_faults = 0;
+  int64_t voluntary_switches = 0;
+  int64_t involuntary_switches = 0;
+};
+
+// False when the thread is gone. What the kernel does not say stays 0. Context: watchdog (reads three files
+// of /proc).
+bool ReadThreadCounters(int tid, ThreadCounters* counters);
+
+// How often, and for how long in all, the control groups of thread `tid` were without quota: its own and
+// those around it, as far as they can be seen. Both 0 where there is no quota.
+struct ThrottleCounters {
+  int64_t times = 0;
+  int64_t throttled_ns = 0;  // of all processors; a period counts when it is over
+};
+// Context: watchdog (reads a file per level).
+ThrottleCounters ReadThrottleCounters(int tid);
+
+}  // namespace lagwatch::stack

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <cstring>
+#include <string_view>
+
+#include "base/clock.h"
+#include "stack/thread_counters.h"
+#include "watchdog/evidence.h"
+
+namespace lagwatch::watchdog {
+namespace {
+
+using policies::Doing;
+
+constexpr char kUninterruptible = 'D';
+
+// A pipe with a name looks like any file.
+bool IsPipe(int fd) { return fcntl(fd, F_GETPIPE_SZ) >= 0; }
+
+Doing WaitOnDescriptor(uint64_t fd_argument, char state) {
+  if (state == kUninterruptible) return Doing::kDisk;
+  const int fd = static_cast<int>(fd_argument);
+  constexpr std::string_view kFolder = "/proc/self/fd/";
+  char path[32];
+  std::memcpy(path, kFolder.data(), kFolder.size());
+  *std::to_chars(path + kFolder.size(), path + sizeof path - 1, fd).ptr = '\0';
+  char target[64];
+  ssize_t size = readlink(path, target, sizeof target);
+  if (size <= 0) return Doing::kUnknown;
+  std::string_view name(target, static_cast<size_t>(size));
+  if (name == "anon_inode:[timerfd]") return Doing::kSleep;
+  // A socket, a pipe, a terminal, an event: something comes from elsewhere.
+  if (!name.starts_with('/') || name.starts_with("/dev/") || IsPipe(fd)) return Doing::kNetwork;
+  return Doing::kDisk;  // on a file system in user space
+}
+
+bool IsFileLock(uint64_t command) { return command == F_SETLKW || command == F_OFD_SETLKW; }
+
+}  // namespace
+
+Doing WhatItWaitsFor(const stack::BlockedThread& blocked, char state) {
+  const uint64_t* arguments = blocked.arguments;
+  switch (blocked.syscall_number) {
+    case -1:
+      return Doing::kMemory;
+
+    case SYS_futex:
+#ifdef SYS_futex_waitv
+    case SYS_futex_waitv:
+#endif
+    case SYS_semop:
+    case SYS_semtimedop:
+    case SYS_flock:
+      return Doing::kLock;
+    case SYS_fcntl:
+      return IsFileLock(arguments[1]) ? Doing::kLock : Doing::kDisk;
+
+    case SYS_nanosleep:
+    case SYS_clock_nanosleep:
+#ifdef SYS_pause
+    case SYS_pause:
+#endif
+    case SYS_rt_sigtimedwait:
+    case SYS_rt_sigsuspend:
+      return Doing::kSleep;
+
+#ifdef SYS_poll
+    case SYS_poll:
+#endif
+    case SYS_ppoll:
+      return arguments[1] == 0 ? Doing::kSleep : Doing::kNetwork;
+#ifdef SYS_select
+    case SYS_select:
+#endif
+    case SYS_pselect6:
+      return static_cast<int>(arguments[0]) == 0 ? Doing::kSleep : Doing::kNetwork;
+#ifdef SYS_epoll_wait
+    case SYS_epoll_wait:
+#endif
+    case SYS_epoll_pwait:
+#ifdef SYS_epoll_pwait2
+    case SYS_epoll_pwait2:
+#endif
+    case SYS_accept:
+    case SYS_accept4:
+    case SYS_connect:
+    case SYS_recvfrom:
+    case SYS_recvmsg:
+    case SYS_recvmmsg:
+    case SYS_sendto:
+    case SYS_sendmsg:
+    case SYS_sendmmsg:
+    case SYS_msgrcv:
+    case SYS_msgsnd:
+    case SYS_mq_timedreceive:
+    case SYS_mq_timedsend:
+      return Doing::kNetwork;
+
+    case SYS_read:
+    case SYS_readv:
+    case SYS_write:
+    case SYS_writev:
+    case SYS_splice:
+    case SYS_tee:
+    case SYS_vmsplice:
+    case SYS_sendfile:
+    case SYS_ioctl:
+      return WaitOnDescriptor(arguments[0], state);
+
+    case SYS_mmap:
+    case SYS_munmap:
+    case SYS_mremap:
+    case SYS_mprotect:
+    case SYS_madvise:
+    case SYS_brk:
+    case SYS_mlock:
+    case SYS_munlock:
+    case SYS_mlockall:
+      return Doing::kMemory;
+
+    // It waits for a process, or goes on with one of several calls: no word of ours.
+    case SYS_wait4:
+    case SYS_waitid:
+    case SYS_clone:
+#ifdef SYS_clone3
+    case SYS_clone3:
+#endif
+#ifdef SYS_vfork
+    case SYS_vfork:
+#endif
+    case SYS_restart_syscall:
+      return Doing::kUnknown;
+
+    case SYS_fsync:
+    case SYS_fdatasync:
+    case SYS_sync:
+    case SYS_syncfs:
+    case SYS_sync_file_range:
+    case SYS_msync:
+    case SYS_io_getevents:
+#ifdef SYS_io_uring_enter
+    case SYS_io_uring_enter:
+#endif
+    case SYS_pread64:
+    case SYS_preadv:
+    case SYS_pwrite64:
+    case SYS_pwritev:
+    case SYS_openat:
+#ifdef SYS_open
+    case SYS_open:
+    case SYS_stat:
+    case SYS_lstat:
+    case SYS_access:
+    case SYS_unlink:
+    case SYS_rename:
+    case SYS_mkdir:
+    case SYS_rmdir:
+    case SYS_readlink:
+#endif
+    case SYS_close:
+    case SYS_fstat:
+#ifdef SYS_newfstatat
+    case SYS_newfstatat:
+#endif
+    case SYS_statx:
+    case SYS_statfs:
+    case SYS_faccessat:
+    case SYS_getdents64:
+    case SYS_lseek:
+    case SYS_fallocate:
+    case SYS_ftruncate:
+    case SYS_truncate:
+    case SYS_unlinkat:
+    case SYS_renameat2:
+    case SYS_mkdirat:
+    case SYS_readlinkat:
+    case SYS_execve:
+      return Doing::kDisk;
+
+    default:
+      return state == kUninterruptible ? Doing::kDisk : Doing::kUnknown;
+  }
+}
+
+bool LookAtThread(int32_t tid, policies::ThreadLook* look) {
+  *look = {};
+  look->mono_ns = base::SystemClock().MonoNs();
+  look->use.cpu_ns = base::ThreadCpuNs(tid);
+  stack::ThreadCounters counters;
+  if (look->use.cpu_ns < 0 || !stack::ReadThreadCounters(tid, &counters)) return false;
+  look->user_ns = counters.user_ns;
+  look->kernel_ns = counters.kernel_ns;
+  look->run_queue_ns = counters.run_queue_ns;
+  look->block_io_ns = counters.block_io_ns;
+  look->use.minor_faults = counters.minor_faults;
+  look->use.major_faults = counters.major_faults;
+  look->use.voluntary_switches = counters.voluntary_switches;
+  look->use.involuntary_switches = counters.involuntary_switches;
+
+  switch (counters.state) {
+    case 'R':
+      // Only on a processor its time goes on.
+      look->doing = base::ThreadCpuNs(tid) == look->use.cpu_ns ? Doing::kQueued : Doing::kRunning;
+      break;
+    case 'S':
+    case kUninterruptible: {
+      stack::BlockedThread blocked{};
+      stack::ThreadActivity activity = stack::ReadThreadActivity(tid, &blocked);
+      if (activity == stack::ThreadActivity::kGone) return false;
+      // If it has gone on since, it was asleep only for a moment.
+      look->doing = activity == stack::ThreadActivity::kBlocked ? WhatItWaitsFor(blocked, counters.state)
+                                                                : Doing::kRunning;
+      break;
+    }
+    case 'T':
+    case 't':
+      look->doing = Doing::kStopped;
+      break;
+    default:
+      break;
+  }
+  return true;
+}
+
+}  // namespace lagwatch::watchdog
