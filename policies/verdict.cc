@@ -24,12 +24,14 @@ int64_t Portion(int64_t whole, int64_t part, int64_t of) {
 
 void TimeAccount::Open(const ThreadLook& look) {
   *this = {};
+  look_count_ = 1;
   first_ = last_ = look;
 }
 
 ThreadUse TimeAccount::Add(const ThreadLook& look) {
   const int64_t wall_ns = look.mono_ns - last_.mono_ns;
   if (wall_ns <= 0) return {};
+  ++look_count_;
   const ThreadUse use = Difference(look.use, last_.use);
   const int64_t cpu_ns = std::min(use.cpu_ns, wall_ns);
 

@@ -133,12 +133,14 @@ class TimeAccount {
   // time in the queue, and not more than that, is its fault.
   TimeShares Shares(int64_t throttled_ns) const;
   ThreadUse use() const;
+  int look_count() const { return look_count_; }
 
  private:
   static constexpr size_t kDoingCount = static_cast<size_t>(Doing::kStopped) + 1;
 
   int64_t& TimeOf(Doing doing) { return time_ns_[static_cast<size_t>(doing)]; }
 
+  int look_count_ = 0;
   ThreadLook first_;
   ThreadLook last_;
   std::array<int64_t, kDoingCount> time_ns_{};  // that of kUnknown: at least one look did not know

@@ -128,8 +128,13 @@ policies::ThreadUse LoopWatch::Account(int32_t tid, const policies::ThreadLook& 
   return {};
 }
 
-policies::Verdict LoopWatch::Judge(int32_t tid, WaitOutcome outcome) const {
+policies::Verdict LoopWatch::Judge(const WatchedLoop& loop, WaitOutcome outcome) {
   if (!is_account_open_) return {};
+  const int32_t tid = loop.tid.load();
+  if (account_.look_count() == 1) {  // the watchdog came so late that there is one sample only
+    policies::ThreadLook look;
+    if (LookAtThread(tid, &look) && loop.probe.IsStillIn(number_)) account_.Add(look);
+  }
   policies::Verdict verdict;
   stack::ThrottleCounters throttle = stack::ReadThrottleCounters(tid);
   verdict.shares = account_.Shares(throttle.throttled_ns - throttle_begin_.throttled_ns);
@@ -206,7 +211,7 @@ void LoopWatch::Report(const WatchedLoop& loop, std::span<const LoopSample* cons
   event.threads_dropped = tools.threads->dropped_count();
   event.waits = tools.waits->waits();
   event.wait_outcome = tools.waits->outcome();
-  event.verdict = Judge(tid, event.wait_outcome);
+  event.verdict = Judge(loop, event.wait_outcome);
   event.modules = &tools.capturer->modules();
   if (!tools.sink->OnLag(event)) return tools.counters->reports_lost.Add();
   ++report_count_;

@@ -59,7 +59,7 @@ class LoopWatch {
   void OpenWindow(const WatchedLoop& loop, const char* tag, int64_t now_ns, const WatchTools& tools);
   void TakeSample(const WatchedLoop& loop, int64_t now_ns, const WatchTools& tools);
   policies::ThreadUse Account(int32_t tid, const policies::ThreadLook& look);
-  policies::Verdict Judge(int32_t tid, WaitOutcome outcome) const;
+  policies::Verdict Judge(const WatchedLoop& loop, WaitOutcome outcome);
   void Check(const WatchedLoop& loop, int64_t now_ns, const WatchTools& tools);
   void Report(const WatchedLoop& loop, std::span<const LoopSample* const> samples,
               const stack::Stack& expensive, int64_t now_ns, const WatchTools& tools);

@@ -1,0 +1,572 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether verdicts are right: known stalls, run again and again under the real watchdog at small thresholds,
+// against the words that their reports get. A recipe that this machine does not permit is skipped and named.
+// With --load, a spinner of the lowest priority keeps one processor busy meanwhile.
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/clock.h"
+#include "policies/verdict.h"
+#include "stack/stack_capturer.h"
+#include "stack/unwind/table_unwinder.h"
+#include "watchdog/evidence.h"
+#include "watchdog/watchdog.h"
+
+namespace {
+
+using namespace lagwatch;
+using policies::VerdictWord;
+
+constexpr int kDefaultRuns = 10;
+constexpr int64_t kThresholdNs = 200 * base::kNsPerMs;
+constexpr int64_t kSampleIntervalNs = 10 * base::kNsPerMs;
+// Longer than the threshold by far, so that a late look finds the dispatch still in its stall.
+constexpr int64_t kStallNs = 400 * base::kNsPerMs;
+constexpr int64_t kDeadlineNs = 5 * base::kNsPerSecond;
+
+int64_t NowNs() { return base::SystemClock().MonoNs(); }
+
+void SleepMs(int64_t ms) { std::this_thread::sleep_for(std::chrono::milliseconds(ms)); }
+
+// Of the lag's first report.
+class VerdictSink final : public watchdog::HangSink {
+ public:
+  bool OnLag(const watchdog::LagEvent& event) override {
+    std::lock_guard lock(mutex_);
+    if (!verdict_) verdict_ = event.verdict;
+    return true;
+  }
+  void OnLagEnd(const base::Uuid&, int64_t) override {}
+  void OnRoundDone() override {}
+
+  std::optional<policies::Verdict> verdict() const {
+    std::lock_guard lock(mutex_);
+    return verdict_;
+  }
+  void Forget() {
+    std::lock_guard lock(mutex_);
+    verdict_.reset();
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::optional<policies::Verdict> verdict_;
+};
+
+// One run of a stall. The other side of it ends the stall.
+class Stall {
+ public:
+  explicit Stall(const VerdictSink& sink) : sink_(sink) {}
+
+  // For stalls that are loops: until there is a report, but for some time in any case.
+  bool IsToGoOn() const {
+    return NowNs() < begin_ns_ + kStallNs || (!sink_.verdict() && NowNs() < begin_ns_ + kDeadlineNs);
+  }
+  // For the other side.
+  void WaitForReport() const {
+    while (IsToGoOn()) SleepMs(5);
+  }
+
+ private:
+  const VerdictSink& sink_;
+  int64_t begin_ns_ = NowNs();
+};
+
+struct Recipe {
+  const char* name;
+  VerdictWord expected;
+  // Called in the watched thread, within a dispatch.
+  std::function<void(const Stall&)> run;
+  // Empty, or why this machine cannot do it.
+  std::string impossible = {};
+};
+
+std::string ScratchFolder() {
+  const char* folder = std::getenv("TMPDIR");
+  return folder == nullptr ? "/tmp" : folder;
+}
+
+// A file of the given size that goes with this object.
+class ScratchFile {
+ public:
+  explicit ScratchFile(size_t size_bytes) {
+    std::string path = ScratchFolder() + "/lagwatch-verdict-XXXXXX";
+    fd_ = mkostemp(path.data(), O_CLOEXEC);
+    if (fd_ < 0) return;
+    unlink(path.c_str());
+    std::vector<char> chunk(1 << 20, 'x');
+    for (size_t written = 0; written < size_bytes; written += chunk.size()) {
+      if (write(fd_, chunk.data(), chunk.size()) < 0) break;
+    }
+    fsync(fd_);
+  }
+  ~ScratchFile() { close(fd_); }
+  int fd() const { return fd_; }
+
+ private:
+  int fd_ = -1;
+};
+
+[[gnu::noinline]] void Compute(const Stall& stall) {
+  volatile uint64_t value = 1;
+  while (stall.IsToGoOn()) {
+    for (int i = 0; i < 10'000; ++i) value = value * 31 + 7;
+  }
+}
+
+void CallTheKernel(const Stall& stall) {
+  std::vector<char> bytes(64 << 10);
+  int zero = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+  while (stall.IsToGoOn()) {
+    for (int i = 0; i < 100; ++i) {
+      if (read(zero, bytes.data(), bytes.size()) < 0) break;
+    }
+  }
+  close(zero);
+}
+
+void WaitForABusyOwner(const Stall& stall) {
+  std::mutex mutex;
+  std::atomic<bool> is_held{false};
+  std::thread owner([&] {
+    std::lock_guard lock(mutex);
+    is_held = true;
+    Compute(stall);
+  });
+  while (!is_held) sched_yield();
+  mutex.lock();
+  mutex.unlock();
+  owner.join();
+}
+
+// A lock that never comes; kept for ever, as are its threads.
+struct Tangle {
+  std::mutex first;
+  std::mutex second;
+  std::atomic<bool> is_second_held{false};
+};
+
+// Cannot end: the thread that runs it is left behind.
+void Deadlock(const Stall&) {
+  auto* tangle = new Tangle;
+  std::unique_lock first(tangle->first);
+  std::thread([tangle] {
+    std::lock_guard second(tangle->second);
+    tangle->is_second_held = true;
+    std::lock_guard first_too(tangle->first);
+  }).detach();
+  while (!tangle->is_second_held) sched_yield();
+  std::lock_guard second(tangle->second);
+}
+
+void Sync(const ScratchFile& file, const Stall& stall) {
+  char block[4096] = {};
+  off_t at = 0;
+  while (stall.IsToGoOn()) {
+    if (pwrite(file.fd(), block, sizeof block, at++ * 4096 % (64 << 20)) < 0 || fsync(file.fd()) != 0) break;
+  }
+}
+
+constexpr size_t kFileBytes = 128 << 20;
+constexpr size_t kPageBytes = 4096;
+
+// Goes through the pages of a file in an order that nobody reads ahead in.
+class PageWalk {
+ public:
+  size_t NextOffset() {
+    page_ = (page_ * 5 + 12345) % (kFileBytes / kPageBytes);
+    return page_ * kPageBytes;
+  }
+
+ private:
+  size_t page_ = 0;
+};
+
+void ReadTheDisk(const ScratchFile& file, const Stall& stall) {
+  PageWalk walk;
+  char page[kPageBytes];
+  posix_fadvise(file.fd(), 0, 0, POSIX_FADV_DONTNEED);
+  posix_fadvise(file.fd(), 0, 0, POSIX_FADV_RANDOM);
+  while (stall.IsToGoOn()) {
+    if (pread(file.fd(), page, sizeof page, static_cast<off_t>(walk.NextOffset())) < 0) break;
+  }
+}
+
+void FaultInAFile(const ScratchFile& file, const Stall& stall) {
+  PageWalk walk;
+  void* address = mmap(nullptr, kFileBytes, PROT_READ, MAP_SHARED, file.fd(), 0);
+  posix_fadvise(file.fd(), 0, 0, POSIX_FADV_DONTNEED);
+  madvise(address, kFileBytes, MADV_RANDOM);
+  auto* bytes = static_cast<const volatile char*>(address);
+  while (stall.IsToGoOn()) bytes[walk.NextOffset()];
+  munmap(address, kFileBytes);
+}
+
+void ReadFromASocket(const Stall& stall) {
+  int ends[2];
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return;
+  std::thread peer([&] {
+    stall.WaitForReport();
+    send(ends[1], "x", 1, 0);
+  });
+  char byte;
+  recv(ends[0], &byte, 1, 0);
+  peer.join();
+  close(ends[0]);
+  close(ends[1]);
+}
+
+void ReadFromAPipe(const Stall& stall) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return;
+  std::thread writer([&] {
+    stall.WaitForReport();
+    if (write(ends[1], "x", 1) != 1) std::abort();
+  });
+  char byte;
+  if (read(ends[0], &byte, 1) != 1) std::abort();
+  writer.join();
+  close(ends[0]);
+  close(ends[1]);
+}
+
+void Sleep(const Stall& stall) {
+  while (stall.IsToGoOn()) SleepMs(300);
+}
+
+void SleepInShortNaps(const Stall& stall) {
+  while (stall.IsToGoOn()) SleepMs(1);
+}
+
+void PinToOneProcessor(pthread_t thread) {
+  cpu_set_t processors;
+  CPU_ZERO(&processors);
+  CPU_SET(0, &processors);
+  pthread_setaffinity_np(thread, sizeof processors, &processors);
+}
+
+void Starve(const Stall& stall) {
+  std::vector<std::thread> rivals;
+  for (int i = 0; i < 2; ++i) {
+    rivals.emplace_back([&] {
+      PinToOneProcessor(pthread_self());
+      Compute(stall);
+    });
+  }
+  PinToOneProcessor(pthread_self());
+  sched_param param{};
+  pthread_setschedparam(pthread_self(), SCHED_IDLE, &param);
+  Compute(stall);
+  for (std::thread& rival : rivals) rival.join();
+}
+
+bool WriteFile(const std::string& path, const std::string& text) {
+  int fd = open(path.c_str(), O_WRONLY | O_CLOEXEC);
+  if (fd < 0) return false;
+  bool is_written = write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+  close(fd);
+  return is_written;
+}
+
+// A control group for threads, with a limit of some kind; it goes with this object.
+class ThreadGroup {
+ public:
+  struct Limit {
+    std::string file;
+    std::string value;
+  };
+
+  // Under `root`, with the first limits that the system takes.
+  ThreadGroup(const std::string& root, const std::string& threads_file, std::vector<Limit> limits)
+      : path_(root + "/lagwatch-verdict-" + std::to_string(getpid())),
+        threads_file_(path_ + threads_file),
+        outer_threads_file_(root + threads_file) {
+    if (mkdir(path_.c_str(), 0700) != 0) return;
+    is_usable_ = true;
+    for (const Limit& limit : limits) is_usable_ = is_usable_ && WriteFile(path_ + limit.file, limit.value);
+  }
+  ~ThreadGroup() { rmdir(path_.c_str()); }
+  ThreadGroup(const ThreadGroup&) = delete;
+
+  bool is_usable() const { return is_usable_; }
+  bool Enter() const { return WriteFile(threads_file_, std::to_string(gettid())); }
+  bool Leave() const { return WriteFile(outer_threads_file_, std::to_string(gettid())); }
+
+ private:
+  std::string path_;
+  std::string threads_file_;
+  std::string outer_threads_file_;
+  bool is_usable_ = false;
+};
+
+// A fifth of a processor.
+std::unique_ptr<ThreadGroup> CreateQuotaGroup() {
+  for (const char* root : {"/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cpu,cpuacct"}) {
+    auto group = std::make_unique<ThreadGroup>(
+        root, "/tasks",
+        std::vector<ThreadGroup::Limit>{{"/cpu.cfs_period_us", "50000"}, {"/cpu.cfs_quota_us", "10000"}});
+    if (group->is_usable()) return group;
+  }
+  return std::make_unique<ThreadGroup>(
+      "/sys/fs/cgroup", "/cgroup.threads",
+      std::vector<ThreadGroup::Limit>{{"/cgroup.type", "threaded"}, {"/cpu.max", "10000 50000"}});
+}
+
+// A disk that is slow for its threads, if this machine can do that: otherwise it may be so fast that its
+// users mostly compute.
+std::unique_ptr<ThreadGroup> CreateSlowDiskGroup() {
+  struct stat folder {};
+  stat(ScratchFolder().c_str(), &folder);
+  std::string device = std::to_string(major(folder.st_dev)) + ":" + std::to_string(minor(folder.st_dev));
+  return std::make_unique<ThreadGroup>(
+      "/sys/fs/cgroup/blkio", "/tasks",
+      std::vector<ThreadGroup::Limit>{{"/blkio.throttle.read_iops_device", device + " 200"},
+                                      {"/blkio.throttle.write_iops_device", device + " 100"}});
+}
+
+std::vector<Recipe> AllRecipes(const ThreadGroup& quota, const ThreadGroup& slow_disk) {
+  auto on_slow_disk = [&slow_disk](void (*run)(const ScratchFile&, const Stall&)) {
+    auto file = std::make_shared<ScratchFile>(kFileBytes);
+    return [&slow_disk, file, run](const Stall& stall) {
+      if (slow_disk.is_usable()) slow_disk.Enter();
+      run(*file, stall);
+      if (slow_disk.is_usable()) slow_disk.Leave();
+    };
+  };
+  std::vector<Recipe> recipes = {
+      {"spin", VerdictWord::kCpu, Compute},
+      {"syscalls", VerdictWord::kCpu, CallTheKernel},
+      {"mutex", VerdictWord::kLock, WaitForABusyOwner},
+      {"deadlock", VerdictWord::kDeadlock, Deadlock},
+      {"fsync", VerdictWord::kDisk, on_slow_disk(Sync)},
+      {"read", VerdictWord::kDisk, on_slow_disk(ReadTheDisk)},
+      {"faults", VerdictWord::kMemory, on_slow_disk(FaultInAFile)},
+      {"socket", VerdictWord::kNetwork, ReadFromASocket},
+      {"pipe", VerdictWord::kNetwork, ReadFromAPipe},
+      {"nanosleep", VerdictWord::kSleep, Sleep},
+      {"naps", VerdictWord::kSleep, SleepInShortNaps},
+      {"starved", VerdictWord::kStarved, Starve},
+      {"throttled", VerdictWord::kThrottled,
+       [&quota](const Stall& stall) {
+         if (!quota.Enter()) return;
+         Compute(stall);
+         quota.Leave();
+       }},
+  };
+  if (!quota.is_usable()) recipes.back().impossible = "no control group with a quota can be made here";
+  return recipes;
+}
+
+// The verdict on one run of `recipe`; none when there was no report.
+std::optional<policies::Verdict> Run(const Recipe& recipe, watchdog::LoopRegistry* registry,
+                                     VerdictSink* sink) {
+  sink->Forget();
+  auto is_over = std::make_shared<std::atomic<bool>>(false);
+  auto loop_place = std::make_shared<std::atomic<watchdog::WatchedLoop*>>(nullptr);
+  // By value what outlives this call where a thread cannot end.
+  std::thread thread([recipe, registry, sink, is_over, loop_place] {
+    watchdog::WatchedLoop* loop = registry->Add(recipe.name, gettid());
+    *loop_place = loop;
+    Stall stall(*sink);
+    loop->probe.Begin(recipe.name);
+    recipe.run(stall);
+    loop->probe.End();
+    *is_over = true;
+  });
+  int64_t deadline_ns = NowNs() + 2 * kDeadlineNs;
+  bool can_end = recipe.expected != VerdictWord::kDeadlock;
+  while (!(can_end ? is_over->load() : sink->verdict().has_value()) && NowNs() < deadline_ns) SleepMs(5);
+  if (can_end) {
+    thread.join();
+  } else {
+    thread.detach();
+  }
+  registry->Remove(*loop_place);
+  return sink->verdict();
+}
+
+std::string SharesText(const policies::TimeShares& shares) {
+  auto percent = [&](int64_t ns) {
+    return shares.wall_ns == 0 ? 0.0 : 100.0 * static_cast<double>(ns) / static_cast<double>(shares.wall_ns);
+  };
+  struct Part {
+    const char* name;
+    int64_t ns;
+  };
+  std::string text;
+  for (const Part& part : std::initializer_list<Part>{{"user", shares.user_ns},
+                                                      {"kernel", shares.kernel_ns},
+                                                      {"queue", shares.run_queue_ns},
+                                                      {"throttled", shares.throttled_ns},
+                                                      {"lock", shares.lock_ns},
+                                                      {"disk", shares.disk_ns},
+                                                      {"memory", shares.memory_ns},
+                                                      {"network", shares.network_ns},
+                                                      {"sleep", shares.sleep_ns},
+                                                      {"stopped", shares.stopped_ns}}) {
+    char number[64];
+    std::snprintf(number, sizeof number, " %s %.0f", part.name, percent(part.ns));
+    if (percent(part.ns) >= 0.5) text += number;
+  }
+  return text;
+}
+
+// The cost of a look at a thread that sleeps and at one that runs: the least and the median, in nanoseconds.
+struct LookCost {
+  int64_t least_ns;
+  int64_t median_ns;
+};
+LookCost MeasureLook(bool is_running) {
+  std::atomic<bool> stop{false};
+  std::atomic<int> tid{0};
+  std::thread thread([&] {
+    tid = gettid();
+    while (!stop.load()) {
+      if (!is_running) SleepMs(50);
+    }
+  });
+  while (tid == 0) sched_yield();
+  std::vector<int64_t> costs_ns;
+  for (int i = 0; i < 2000; ++i) {
+    policies::ThreadLook look;
+    int64_t begin_ns = NowNs();
+    watchdog::LookAtThread(tid, &look);
+    costs_ns.push_back(NowNs() - begin_ns);
+  }
+  stop = true;
+  thread.join();
+  std::sort(costs_ns.begin(), costs_ns.end());
+  return {costs_ns.front(), costs_ns[costs_ns.size() / 2]};
+}
+
+// What else this machine does is not to starve the stalls. Each session has a share of the processors, and a
+// priority of its own, where the kernel groups them.
+void TakePriority() {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);  // a session of its own hears of no Ctrl-C
+  setsid();
+  WriteFile("/proc/self/autogroup", "-15");
+  setpriority(PRIO_PROCESS, 0, -15);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  int runs = kDefaultRuns;
+  bool is_loaded = false;
+  bool is_verbose = false;
+  std::string only;
+  for (int i = 1; i < argc; ++i) {
+    std::string argument = argv[i];
+    if (argument == "--load") is_loaded = true;
+    if (argument == "--verbose") is_verbose = true;
+    if (argument == "--runs" && i + 1 < argc) runs = std::atoi(argv[++i]);
+    if (argument == "--only" && i + 1 < argc) only = argv[++i];
+  }
+  TakePriority();
+  std::atomic<bool> stop{false};
+  std::thread load;
+  if (is_loaded) {
+    load = std::thread([&] {
+      setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), 19);
+      while (!stop.load()) {
+      }
+    });
+  }
+
+  watchdog::WatchOptions options;
+  options.threshold_ns = kThresholdNs;
+  options.sample_interval_ns = kSampleIntervalNs;
+  auto registry = std::make_unique<watchdog::LoopRegistry>();
+  VerdictSink sink;
+  auto unwinder = stack::CreateTableUnwinder();
+  if (!unwinder.ok()) return 1;
+  auto capturer = stack::StackCapturer::Create({}, std::move(unwinder).value());
+  if (!capturer.ok()) return 1;
+  std::unique_ptr<stack::StackCapturer> owned_capturer = std::move(capturer).value();
+  watchdog::Watchdog watchdog(options, registry.get(), owned_capturer.get(), &sink);
+  if (!watchdog.Start().ok()) return 1;
+
+  std::unique_ptr<ThreadGroup> quota = CreateQuotaGroup();
+  std::unique_ptr<ThreadGroup> slow_disk = CreateSlowDiskGroup();
+  if (!slow_disk->is_usable())
+    std::printf("the disk is as fast as it is: no control group can slow it down\n");
+  int recipe_count = 0;
+  int run_count = 0;
+  int right_count = 0;
+  std::string confusion;
+  std::printf("%-10s %-9s  verdicts\n", "recipe", "expected");
+  for (const Recipe& recipe : AllRecipes(*quota, *slow_disk)) {
+    if (!only.empty() && only != recipe.name) continue;
+    if (!recipe.impossible.empty()) {
+      std::printf("%-10s %-9s  skipped: %s\n", recipe.name, VerdictName(recipe.expected),
+                  recipe.impossible.c_str());
+      continue;
+    }
+    std::map<std::string, int> words;
+    std::string shares;
+    for (int run = 0; run < runs; ++run) {
+      std::optional<policies::Verdict> verdict = Run(recipe, registry.get(), &sink);
+      ++words[verdict ? VerdictName(verdict->word) : "(no report)"];
+      bool is_right = verdict && verdict->word == recipe.expected;
+      right_count += is_right ? 1 : 0;
+      if (verdict && (!is_right || run == 0 || is_verbose)) {
+        shares += "             " + std::string(VerdictName(verdict->word)) + ":" +
+                  SharesText(verdict->shares) + "\n";
+      }
+    }
+    ++recipe_count;
+    run_count += runs;
+    std::printf("%-10s %-9s ", recipe.name, VerdictName(recipe.expected));
+    confusion += std::string(confusion.empty() ? "" : ",") + "\"" + recipe.name + "\":{";
+    const char* separator = "";
+    for (const auto& [word, count] : words) {
+      std::printf(" %s %d", word.c_str(), count);
+      confusion += separator + ("\"" + word + "\":") + std::to_string(count);
+      separator = ",";
+    }
+    confusion += "}";
+    std::printf("\n%s", shares.c_str());
+    std::fflush(stdout);
+  }
+  bool is_stopped = watchdog.TryStop();
+  stop = true;
+  if (load.joinable()) load.join();
+
+  LookCost asleep = MeasureLook(/*is_running=*/false);
+  LookCost running = MeasureLook(/*is_running=*/true);
+  std::printf("a look: asleep %.1f us (median %.1f), running %.1f us (median %.1f)\n",
+              static_cast<double>(asleep.least_ns) / 1000, static_cast<double>(asleep.median_ns) / 1000,
+              static_cast<double>(running.least_ns) / 1000, static_cast<double>(running.median_ns) / 1000);
+  std::printf("{\"recipes\":%d,\"runs\":%d,\"accuracy_pct\":%.1f,\"confusion\":{%s}}\n", recipe_count, runs,
+              run_count == 0 ? 0.0 : 100.0 * right_count / run_count, confusion.c_str());
+  std::fflush(stdout);
+  quota.reset();
+  slow_disk.reset();
+  // The threads of deadlocks are still there.
+  std::_Exit(is_stopped ? 0 : 1);
+}
