@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+// What real stalls look like, and the verdicts on them. A busy machine may keep any thread from running, so
+// nothing here is about how long things take.
+#include "watchdog/evidence.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <linux/magic.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/timerfd.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <memory>
+#include <string>
+
+#include "stack/unwind/table_unwinder.h"
+#include "tests/testing/emulation.h"
+#include "tests/testing/process.h"
+#include "tests/testing/stalls.h"
+#include "tests/testing/temp_directory.h"
+#include "tests/watchdog/recording_sink.h"
+#include "watchdog/watchdog.h"
+
+namespace lagwatch::watchdog {
+namespace {
+
+using policies::Doing;
+using policies::VerdictWord;
+using testing::StalledThread;
+using testing::StopFlag;
+
+// Whether the thread is found doing that before long.
+bool IsFound(const StalledThread& thread, Doing doing) {
+  return testing::WaitUntil([&] {
+    policies::ThreadLook look;
+    return LookAtThread(thread.tid(), &look) && look.doing == doing;
+  });
+}
+
+// Two ends of something; a byte into the second ends a read of the first.
+struct Ends {
+  int reading;
+  int writing;
+  ~Ends() {
+    close(reading);
+    if (writing != reading) close(writing);
+  }
+  void Read() const {
+    uint64_t value;
+    if (read(reading, &value, sizeof value) < 0) ADD_FAILURE() << errno;
+  }
+  void EndRead() const {
+    uint64_t value = 1;
+    if (write(writing, &value, sizeof value) < 0) ADD_FAILURE() << errno;
+  }
+};
+
+// Whether a thread that reads from `ends` is found doing that.
+bool IsReaderFound(const Ends& ends, Doing doing) {
+  StalledThread thread([&](const StopFlag&) { ends.Read(); });
+  bool is_found = IsFound(thread, doing);
+  ends.EndRead();
+  return is_found;
+}
+
+class EvidenceTest : public ::testing::Test {
+ protected:
+  void SetUp() override { LAGWATCH_SKIP_UNDER_EMULATION("/proc shows the emulator's system calls"); }
+};
+
+TEST_F(EvidenceTest, ASpinRuns) {
+  StalledThread thread(testing::Spin);
+  EXPECT_TRUE(IsFound(thread, Doing::kRunning));
+  policies::ThreadLook look;
+  ASSERT_TRUE(LookAtThread(thread.tid(), &look));
+  int64_t cpu_ns = look.use.cpu_ns;
+  EXPECT_TRUE(testing::WaitUntil(
+      [&] { return LookAtThread(thread.tid(), &look) && look.use.cpu_ns > cpu_ns + base::kNsPerMs; }));
+}
+
+TEST_F(EvidenceTest, AThreadWithoutAProcessorIsQueued) {
+  // Two of them on one processor: at any time, one at least is in the queue.
+  auto pinned_spin = [](const StopFlag& stop) {
+    cpu_set_t allowed;
+    ASSERT_EQ(sched_getaffinity(0, sizeof allowed, &allowed), 0);
+    int processor = 0;
+    while (!CPU_ISSET(processor, &allowed)) ++processor;
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(processor, &one);
+    ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+    testing::Spin(stop);
+  };
+  StalledThread first(pinned_spin);
+  StalledThread second(pinned_spin);
+  EXPECT_TRUE(IsFound(first, Doing::kQueued));
+  EXPECT_TRUE(IsFound(second, Doing::kQueued));
+}
+
+TEST_F(EvidenceTest, AMutexIsALock) {
+  StalledThread thread(testing::WaitForLock);
+  EXPECT_TRUE(IsFound(thread, Doing::kLock));
+}
+
+TEST_F(EvidenceTest, NapsAndPollsOfNothingAreSleep) {
+  StalledThread napping([](const StopFlag& stop) {
+    while (!stop.load()) usleep(1000);
+  });
+  StalledThread polling([](const StopFlag& stop) {
+    while (!stop.load()) poll(nullptr, 0, 1);
+  });
+  EXPECT_TRUE(IsFound(napping, Doing::kSleep));
+  EXPECT_TRUE(IsFound(polling, Doing::kSleep));
+}
+
+TEST_F(EvidenceTest, APollOfSomethingIsNetwork) {
+  int fds[2];
+  ASSERT_EQ(pipe(fds), 0);
+  Ends ends{fds[0], fds[1]};
+  StalledThread thread([&](const StopFlag& stop) {
+    pollfd waited{.fd = ends.reading, .events = POLLIN, .revents = 0};
+    while (!stop.load()) poll(&waited, 1, 1);
+  });
+  EXPECT_TRUE(IsFound(thread, Doing::kNetwork));
+}
+
+TEST_F(EvidenceTest, WhatIsReadTellsTheWait) {
+  int fds[2];
+  ASSERT_EQ(pipe(fds), 0);
+  EXPECT_TRUE(IsReaderFound({fds[0], fds[1]}, Doing::kNetwork));
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
+  EXPECT_TRUE(IsReaderFound({fds[0], fds[1]}, Doing::kNetwork));
+  int event = eventfd(0, 0);
+  EXPECT_TRUE(IsReaderFound({event, event}, Doing::kNetwork));
+
+  testing::ScopedTempDirectory directory;
+  std::string path = directory / "pipe";
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  int named = open(path.c_str(), O_RDWR);
+  EXPECT_TRUE(IsReaderFound({named, named}, Doing::kNetwork));
+}
+
+TEST_F(EvidenceTest, AReadOfATimerIsSleep) {
+  int timer = timerfd_create(CLOCK_MONOTONIC, 0);
+  itimerspec every_millisecond{.it_interval = {0, 1'000'000}, .it_value = {0, 1'000'000}};
+  ASSERT_EQ(timerfd_settime(timer, 0, &every_millisecond, nullptr), 0);
+  {
+    Ends ends{timer, timer};
+    StalledThread thread([&](const StopFlag& stop) {
+      while (!stop.load()) ends.Read();
+    });
+    EXPECT_TRUE(IsFound(thread, Doing::kSleep));
+  }
+}
+
+TEST_F(EvidenceTest, AnFsyncIsDisk) {
+  testing::ScopedTempDirectory directory;
+  struct statfs file_system;
+  ASSERT_EQ(statfs(directory.path().c_str(), &file_system), 0);
+  if (file_system.f_type == TMPFS_MAGIC) GTEST_SKIP() << "this directory is on no disk";
+  StalledThread thread([&](const StopFlag& stop) { testing::SyncFile(stop, directory / "file"); });
+  EXPECT_TRUE(IsFound(thread, Doing::kDisk));
+}
+
+TEST_F(EvidenceTest, AThreadThatIsGoneCannotBeLookedAt) {
+  int tid;
+  {
+    StalledThread thread(testing::Spin);
+    tid = thread.tid();
+  }
+  policies::ThreadLook look;
+  EXPECT_TRUE(testing::WaitUntil([&] { return !LookAtThread(tid, &look); }));
+}
+
+TEST(WhatItWaitsFor, IsToldByTheCall) {
+  auto waits_for = [](int64_t number, char state, uint64_t second_argument = 0) {
+    return WhatItWaitsFor({number, {0, second_argument, 0, 0, 0, 0}, 0, 0}, state);
+  };
+  EXPECT_EQ(waits_for(-1, 'D'), Doing::kMemory);  // a page fault
+  EXPECT_EQ(waits_for(SYS_munmap, 'D'), Doing::kMemory);
+  EXPECT_EQ(waits_for(SYS_flock, 'S'), Doing::kLock);
+  EXPECT_EQ(waits_for(SYS_fcntl, 'S', F_SETLKW), Doing::kLock);
+  EXPECT_EQ(waits_for(SYS_fdatasync, 'D'), Doing::kDisk);
+  EXPECT_EQ(waits_for(SYS_read, 'D'), Doing::kDisk);  // uninterruptible: no pipe, no socket
+  EXPECT_EQ(waits_for(SYS_pread64, 'S'), Doing::kDisk);
+  EXPECT_EQ(waits_for(SYS_recvmsg, 'S'), Doing::kNetwork);
+  EXPECT_EQ(waits_for(SYS_rt_sigtimedwait, 'S'), Doing::kSleep);
+  EXPECT_EQ(waits_for(SYS_wait4, 'S'), Doing::kUnknown);
+  EXPECT_EQ(waits_for(SYS_getpid, 'D'), Doing::kDisk);
+  EXPECT_EQ(waits_for(SYS_getpid, 'S'), Doing::kUnknown);
+}
+
+// The whole way: a stall under a real watchdog.
+class VerdictTest : public EvidenceTest {
+ protected:
+  // The verdict of the first report on a dispatch that is `stall`.
+  policies::Verdict VerdictOn(
+      const std::function<void(const StopFlag&)>& stall, const std::function<void()>& end_stall = [] {}) {
+    WatchOptions options;
+    options.threshold_ns = 200 * base::kNsPerMs;
+    options.sample_interval_ns = 10 * base::kNsPerMs;
+    auto registry = std::make_unique<LoopRegistry>();
+    auto capturer = stack::StackCapturer::Create({}, stack::CreateTableUnwinder().value()).value();
+    testing::RecordingSink sink;
+    Watchdog watchdog(options, registry.get(), capturer.get(), &sink);
+    EXPECT_TRUE(watchdog.Start().ok());
+    {
+      StalledThread thread([&](const StopFlag& stop) {
+        WatchedLoop* loop = registry->Add("loop", gettid());
+        loop->probe.Begin("stall");
+        stall(stop);
+        loop->probe.End();
+        while (!stop.load()) usleep(1000);
+        registry->Remove(loop);
+      });
+      EXPECT_TRUE(testing::WaitUntil([&] { return !sink.lags().empty(); }));
+      end_stall();
+    }
+    EXPECT_TRUE(watchdog.TryStop());
+    return sink.lags().empty() ? policies::Verdict{} : sink.lags()[0].verdict;
+  }
+};
+
+TEST_F(VerdictTest, AMutexIsALock) {
+  policies::Verdict verdict = VerdictOn(testing::WaitForLock);
+  EXPECT_EQ(verdict.word, VerdictWord::kLock);
+  EXPECT_GT(verdict.shares.lock_ns, verdict.shares.wall_ns / 2);
+}
+
+TEST_F(VerdictTest, ASleepIsASleep) {
+  policies::Verdict verdict = VerdictOn([](const StopFlag& stop) {
+    while (!stop.load()) usleep(20'000);
+  });
+  EXPECT_EQ(verdict.word, VerdictWord::kSleep);
+  EXPECT_GT(verdict.use.voluntary_switches, 0);
+}
+
+TEST_F(VerdictTest, AReadFromASocketIsNetwork) {
+  int fds[2];
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
+  Ends ends{fds[0], fds[1]};
+  policies::Verdict verdict = VerdictOn([&](const StopFlag&) { ends.Read(); }, [&] { ends.EndRead(); });
+  EXPECT_EQ(verdict.word, VerdictWord::kNetwork);
+  EXPECT_GT(verdict.shares.network_ns, verdict.shares.wall_ns / 2);
+}
+
+TEST_F(VerdictTest, ASpinRunsOrIsNotLetTo) {
+  policies::Verdict verdict = VerdictOn(testing::Spin);
+  const policies::TimeShares& shares = verdict.shares;
+  int64_t cpu_ns = shares.user_ns + shares.kernel_ns;
+  int64_t queue_ns = shares.run_queue_ns + shares.throttled_ns;
+  EXPECT_GT(cpu_ns + queue_ns, shares.wall_ns / 2);
+  if (queue_ns <= shares.wall_ns / 2) {
+    EXPECT_EQ(verdict.word, VerdictWord::kCpu);
+  } else {
+    EXPECT_TRUE(verdict.word == VerdictWord::kStarved || verdict.word == VerdictWord::kThrottled);
+  }
+  EXPECT_GT(verdict.use.cpu_ns, 0);
+}
+
+}  // namespace
+}  // namespace lagwatch::watchdog
