@@ -436,32 +436,45 @@ std::string SharesText(const policies::TimeShares& shares) {
   return text;
 }
 
-// The cost of a look at a thread that sleeps and at one that runs: the least and the median, in nanoseconds.
-struct LookCost {
-  int64_t least_ns;
-  int64_t median_ns;
-};
-LookCost MeasureLook(bool is_running) {
-  std::atomic<bool> stop{false};
-  std::atomic<int> tid{0};
-  std::thread thread([&] {
-    tid = gettid();
-    while (!stop.load()) {
-      if (!is_running) SleepMs(50);
-    }
-  });
-  while (tid == 0) sched_yield();
+// The median cost of a look at a thread, `before` being an earlier one or null.
+double MedianLookUs(int tid, const policies::ThreadLook* before) {
   std::vector<int64_t> costs_ns;
   for (int i = 0; i < 2000; ++i) {
     policies::ThreadLook look;
     int64_t begin_ns = NowNs();
-    watchdog::LookAtThread(tid, &look);
+    watchdog::LookAtThread(tid, before, &look);
     costs_ns.push_back(NowNs() - begin_ns);
   }
-  stop = true;
-  thread.join();
   std::sort(costs_ns.begin(), costs_ns.end());
-  return {costs_ns.front(), costs_ns[costs_ns.size() / 2]};
+  return static_cast<double>(costs_ns[costs_ns.size() / 2]) / 1000;
+}
+
+void PrintLookCosts() {
+  std::atomic<bool> stop{false};
+  std::atomic<int> spinning_tid{0};
+  std::atomic<int> waiting_tid{0};
+  std::mutex mutex;
+  mutex.lock();
+  std::thread spinning([&] {
+    spinning_tid = gettid();
+    while (!stop.load()) {
+    }
+  });
+  std::thread waiting([&] {
+    waiting_tid = gettid();
+    std::lock_guard lock(mutex);
+  });
+  SleepMs(50);
+  policies::ThreadLook before;
+  watchdog::LookAtThread(waiting_tid, nullptr, &before);
+  std::printf("a look takes, at a thread that\n  has slept since  %5.1f us\n",
+              MedianLookUs(waiting_tid, &before));
+  std::printf("  runs             %5.1f us\n", MedianLookUs(spinning_tid, nullptr));
+  std::printf("  has run, sleeps  %5.1f us\n", MedianLookUs(waiting_tid, nullptr));
+  stop = true;
+  mutex.unlock();
+  spinning.join();
+  waiting.join();
 }
 
 // What else this machine does is not to starve the stalls. Each session has a share of the processors, and a
@@ -557,11 +570,7 @@ int main(int argc, char** argv) {
   stop = true;
   if (load.joinable()) load.join();
 
-  LookCost asleep = MeasureLook(/*is_running=*/false);
-  LookCost running = MeasureLook(/*is_running=*/true);
-  std::printf("a look: asleep %.1f us (median %.1f), running %.1f us (median %.1f)\n",
-              static_cast<double>(asleep.least_ns) / 1000, static_cast<double>(asleep.median_ns) / 1000,
-              static_cast<double>(running.least_ns) / 1000, static_cast<double>(running.median_ns) / 1000);
+  PrintLookCosts();
   std::printf("{\"recipes\":%d,\"runs\":%d,\"accuracy_pct\":%.1f,\"confusion\":{%s}}\n", recipe_count, runs,
               run_count == 0 ? 0.0 : 100.0 * right_count / run_count, confusion.c_str());
   std::fflush(stdout);

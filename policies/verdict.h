@@ -133,6 +133,8 @@ class TimeAccount {
   // time in the queue, and not more than that, is its fault.
   TimeShares Shares(int64_t throttled_ns) const;
   ThreadUse use() const;
+  // Only after Open().
+  const ThreadLook& last_look() const { return last_; }
   int look_count() const { return look_count_; }
 
  private:

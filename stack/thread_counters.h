@@ -7,21 +7,25 @@
 
 namespace lagwatch::stack {
 
-struct ThreadCounters {
+struct ThreadStat {
   char state = '?';     // the kernel's letter
   int64_t user_ns = 0;  // in the scheduler's ticks, as the next one
   int64_t kernel_ns = 0;
-  int64_t block_io_ns = 0;   // 0 unless the system accounts for delays
-  int64_t run_queue_ns = 0;  // waits for a processor that are over; exact
+  int64_t block_io_ns = 0;  // 0 unless the system accounts for delays
   int64_t minor_faults = 0;
   int64_t major_faults = 0;
+};
+// False when the thread is gone. Context: watchdog (reads a file of /proc).
+bool ReadThreadStat(int tid, ThreadStat* stat);
+
+// They change only when the thread runs. What the kernel does not say is 0.
+struct SchedulerCounters {
+  int64_t run_queue_ns = 0;  // waits for a processor that are over; exact
   int64_t voluntary_switches = 0;
   int64_t involuntary_switches = 0;
 };
-
-// False when the thread is gone. What the kernel does not say stays 0. Context: watchdog (reads three files
-// of /proc).
-bool ReadThreadCounters(int tid, ThreadCounters* counters);
+// Context: watchdog (reads two files of /proc).
+SchedulerCounters ReadSchedulerCounters(int tid);
 
 // How often, and for how long in all, the control groups of thread `tid` were without quota: its own and
 // those around it, as far as they can be seen. Both 0 where there is no quota.

@@ -34,37 +34,6 @@ std::string_view ConsumeField(std::string_view* text) {
   return field;
 }
 
-bool ReadStat(int tid, ThreadCounters* counters) {
-  // proc_pid_stat(5)'s numbers of the fields.
-  constexpr int kState = 3;
-  constexpr int kMinorFaults = 10;
-  constexpr int kMajorFaults = 12;
-  constexpr int kUserTicks = 14;
-  constexpr int kKernelTicks = 15;
-  constexpr int kBlockIoTicks = 42;
-  const int64_t tick_ns = base::kNsPerSecond / std::max(sysconf(_SC_CLK_TCK), 1L);
-
-  char buffer[1024];
-  std::string_view text = base::ReadSmallFile(base::TaskPath(tid, "stat").c_str(), buffer, sizeof buffer);
-  size_t name_end = text.rfind(')');  // the name itself may hold anything
-  if (name_end == std::string_view::npos) return false;
-  text.remove_prefix(name_end + 1);
-  for (int number = kState; number <= kBlockIoTicks; ++number) {
-    std::string_view field = ConsumeField(&text);
-    if (field.empty()) return number > kState;
-    uint64_t value = 0;
-    base::ConsumeDecimal(&field, &value);
-    int64_t signed_value = static_cast<int64_t>(value);
-    if (number == kState) counters->state = field[0];
-    if (number == kMinorFaults) counters->minor_faults = signed_value;
-    if (number == kMajorFaults) counters->major_faults = signed_value;
-    if (number == kUserTicks) counters->user_ns = signed_value * tick_ns;
-    if (number == kKernelTicks) counters->kernel_ns = signed_value * tick_ns;
-    if (number == kBlockIoTicks) counters->block_io_ns = signed_value * tick_ns;
-  }
-  return true;
-}
-
 // The part of a line of /proc/PID/cgroup behind its controllers, if the group can have a quota.
 std::string_view CpuGroupOf(std::string_view line, bool* is_version_2) {
   size_t first = line.find(':');
@@ -122,22 +91,52 @@ void AddGroupsAround(std::string_view group, bool is_version_2, ThrottleCounters
 
 }  // namespace
 
-bool ReadThreadCounters(int tid, ThreadCounters* counters) {
-  *counters = {};
-  if (!ReadStat(tid, counters)) return false;
+bool ReadThreadStat(int tid, ThreadStat* stat) {
+  *stat = {};
+  // proc_pid_stat(5)'s numbers of the fields.
+  constexpr int kState = 3;
+  constexpr int kMinorFaults = 10;
+  constexpr int kMajorFaults = 12;
+  constexpr int kUserTicks = 14;
+  constexpr int kKernelTicks = 15;
+  constexpr int kBlockIoTicks = 42;
+  const int64_t tick_ns = base::kNsPerSecond / std::max(sysconf(_SC_CLK_TCK), 1L);
 
+  char buffer[1024];
+  std::string_view text = base::ReadSmallFile(base::TaskPath(tid, "stat").c_str(), buffer, sizeof buffer);
+  size_t name_end = text.rfind(')');  // the name itself may hold anything
+  if (name_end == std::string_view::npos) return false;
+  text.remove_prefix(name_end + 1);
+  for (int number = kState; number <= kBlockIoTicks; ++number) {
+    std::string_view field = ConsumeField(&text);
+    if (field.empty()) return number > kState;
+    uint64_t value = 0;
+    base::ConsumeDecimal(&field, &value);
+    int64_t signed_value = static_cast<int64_t>(value);
+    if (number == kState) stat->state = field[0];
+    if (number == kMinorFaults) stat->minor_faults = signed_value;
+    if (number == kMajorFaults) stat->major_faults = signed_value;
+    if (number == kUserTicks) stat->user_ns = signed_value * tick_ns;
+    if (number == kKernelTicks) stat->kernel_ns = signed_value * tick_ns;
+    if (number == kBlockIoTicks) stat->block_io_ns = signed_value * tick_ns;
+  }
+  return true;
+}
+
+SchedulerCounters ReadSchedulerCounters(int tid) {
+  SchedulerCounters counters;
   char buffer[4096];
   std::string_view text =
       base::ReadSmallFile(base::TaskPath(tid, "schedstat").c_str(), buffer, sizeof buffer);
   uint64_t run_ns = 0;
   uint64_t wait_ns = 0;
   if (base::ConsumeDecimal(&text, &run_ns) && base::ConsumeDecimal(&text, &wait_ns))
-    counters->run_queue_ns = static_cast<int64_t>(wait_ns);
+    counters.run_queue_ns = static_cast<int64_t>(wait_ns);
 
   text = base::ReadSmallFile(base::TaskPath(tid, "status").c_str(), buffer, sizeof buffer);
-  counters->voluntary_switches = NumberAfter(text, "\nvoluntary_ctxt_switches:");
-  counters->involuntary_switches = NumberAfter(text, "\nnonvoluntary_ctxt_switches:");
-  return true;
+  counters.voluntary_switches = NumberAfter(text, "\nvoluntary_ctxt_switches:");
+  counters.involuntary_switches = NumberAfter(text, "\nnonvoluntary_ctxt_switches:");
+  return counters;
 }
 
 ThrottleCounters ReadThrottleCounters(int tid) {

@@ -9,9 +9,10 @@
 
 namespace lagwatch::watchdog {
 
-// Looks at thread `tid`; false when it is gone. Takes three small files of /proc, a fourth for a thread that
-// does not run: 22 to 30 µs on a two-core virtual machine. Context: watchdog.
-bool LookAtThread(int32_t tid, policies::ThreadLook* look);
+// Looks at thread `tid`; false when it is gone. `before` is an earlier look at it, or null: what cannot have
+// changed since is taken from there. On a two-core virtual machine that takes 15 µs for a thread that has
+// slept since, 27 µs for one that runs, 33 µs for one that has run and sleeps. Context: watchdog.
+bool LookAtThread(int32_t tid, const policies::ThreadLook* before, policies::ThreadLook* look);
 
 // What a thread waits for that sleeps at `blocked` in `state` (S or D). A descriptor is named by the link in
 // /proc alone: the file itself is not asked, for its disk or server may be what hangs. Context: watchdog.

@@ -186,22 +186,29 @@ Doing WhatItWaitsFor(const stack::BlockedThread& blocked, char state) {
   }
 }
 
-bool LookAtThread(int32_t tid, policies::ThreadLook* look) {
+bool LookAtThread(int32_t tid, const policies::ThreadLook* before, policies::ThreadLook* look) {
   *look = {};
   look->mono_ns = base::SystemClock().MonoNs();
   look->use.cpu_ns = base::ThreadCpuNs(tid);
-  stack::ThreadCounters counters;
-  if (look->use.cpu_ns < 0 || !stack::ReadThreadCounters(tid, &counters)) return false;
-  look->user_ns = counters.user_ns;
-  look->kernel_ns = counters.kernel_ns;
-  look->run_queue_ns = counters.run_queue_ns;
-  look->block_io_ns = counters.block_io_ns;
-  look->use.minor_faults = counters.minor_faults;
-  look->use.major_faults = counters.major_faults;
-  look->use.voluntary_switches = counters.voluntary_switches;
-  look->use.involuntary_switches = counters.involuntary_switches;
+  stack::ThreadStat stat;
+  if (look->use.cpu_ns < 0 || !stack::ReadThreadStat(tid, &stat)) return false;
+  look->user_ns = stat.user_ns;
+  look->kernel_ns = stat.kernel_ns;
+  look->block_io_ns = stat.block_io_ns;
+  look->use.minor_faults = stat.minor_faults;
+  look->use.major_faults = stat.major_faults;
+  if (before != nullptr && before->use.cpu_ns == look->use.cpu_ns) {  // it has not run since
+    look->run_queue_ns = before->run_queue_ns;
+    look->use.voluntary_switches = before->use.voluntary_switches;
+    look->use.involuntary_switches = before->use.involuntary_switches;
+  } else {
+    stack::SchedulerCounters scheduler = stack::ReadSchedulerCounters(tid);
+    look->run_queue_ns = scheduler.run_queue_ns;
+    look->use.voluntary_switches = scheduler.voluntary_switches;
+    look->use.involuntary_switches = scheduler.involuntary_switches;
+  }
 
-  switch (counters.state) {
+  switch (stat.state) {
     case 'R':
       // Only on a processor its time goes on.
       look->doing = base::ThreadCpuNs(tid) == look->use.cpu_ns ? Doing::kQueued : Doing::kRunning;
@@ -212,8 +219,8 @@ bool LookAtThread(int32_t tid, policies::ThreadLook* look) {
       stack::ThreadActivity activity = stack::ReadThreadActivity(tid, &blocked);
       if (activity == stack::ThreadActivity::kGone) return false;
       // If it has gone on since, it was asleep only for a moment.
-      look->doing = activity == stack::ThreadActivity::kBlocked ? WhatItWaitsFor(blocked, counters.state)
-                                                                : Doing::kRunning;
+      look->doing =
+          activity == stack::ThreadActivity::kBlocked ? WhatItWaitsFor(blocked, stat.state) : Doing::kRunning;
       break;
     }
     case 'T':

@@ -111,7 +111,7 @@ void LoopWatch::TakeSample(const WatchedLoop& loop, int64_t now_ns, const WatchT
   sample.mono_ns = now_ns;
   const int32_t tid = loop.tid.load();
   policies::ThreadLook look;  // before the capture, which may keep the thread busy
-  const bool has_look = LookAtThread(tid, &look);
+  const bool has_look = LookAtThread(tid, is_account_open_ ? &account_.last_look() : nullptr, &look);
   tools.capturer->Capture(tid, &sample.stack);
   // A stack of what came after the dispatch must not be blamed for it.
   if (!loop.probe.IsStillIn(number_)) return tools.counters->samples_discarded.Add();
@@ -133,11 +133,14 @@ policies::Verdict LoopWatch::Judge(const WatchedLoop& loop, WaitOutcome outcome)
   const int32_t tid = loop.tid.load();
   if (account_.look_count() == 1) {  // the watchdog came so late that there is one sample only
     policies::ThreadLook look;
-    if (LookAtThread(tid, &look) && loop.probe.IsStillIn(number_)) account_.Add(look);
+    if (LookAtThread(tid, &account_.last_look(), &look) && loop.probe.IsStillIn(number_)) account_.Add(look);
   }
   policies::Verdict verdict;
-  stack::ThrottleCounters throttle = stack::ReadThrottleCounters(tid);
-  verdict.shares = account_.Shares(throttle.throttled_ns - throttle_begin_.throttled_ns);
+  const stack::ThrottleCounters throttle = stack::ReadThrottleCounters(tid);
+  int64_t throttled_ns = throttle.throttled_ns - throttle_begin_.throttled_ns;
+  // Its first time without quota is not over, so the kernel tells no duration yet.
+  if (throttled_ns == 0 && throttle.times != throttle_begin_.times) throttled_ns = INT64_MAX;
+  verdict.shares = account_.Shares(throttled_ns);
   verdict.use = account_.use();
   verdict.word = policies::Judge(verdict.shares, outcome == WaitOutcome::kDeadlock);
   return verdict;

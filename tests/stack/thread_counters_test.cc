@@ -14,56 +14,57 @@ namespace {
 
 using testing::StalledThread;
 
-ThreadCounters Read(int tid) {
-  ThreadCounters counters;
-  EXPECT_TRUE(ReadThreadCounters(tid, &counters));
-  return counters;
+ThreadStat Stat(int tid) {
+  ThreadStat stat;
+  EXPECT_TRUE(ReadThreadStat(tid, &stat));
+  return stat;
 }
 
-TEST(ThreadCounters, ASpinUsesTheProcessorInTheProgram) {
+TEST(ThreadStat, ASpinUsesTheProcessorInTheProgram) {
   LAGWATCH_SKIP_UNDER_EMULATION("/proc counts the emulator's work");
   StalledThread thread(testing::Spin);
-  EXPECT_TRUE(testing::WaitUntil([&] { return Read(thread.tid()).user_ns >= 100 * base::kNsPerMs; }));
-  ThreadCounters counters = Read(thread.tid());
-  EXPECT_EQ(counters.state, 'R');
-  EXPECT_LT(counters.kernel_ns, counters.user_ns);
+  EXPECT_TRUE(testing::WaitUntil([&] { return Stat(thread.tid()).user_ns >= 100 * base::kNsPerMs; }));
+  ThreadStat stat = Stat(thread.tid());
+  EXPECT_EQ(stat.state, 'R');
+  EXPECT_LT(stat.kernel_ns, stat.user_ns);
 }
 
-TEST(ThreadCounters, FaultsOfFreshMemoryAreMinor) {
+TEST(ThreadStat, FaultsOfFreshMemoryAreMinor) {
   LAGWATCH_SKIP_UNDER_EMULATION("/proc counts the emulator's faults");
   StalledThread thread(testing::FaultPages);
-  int64_t before = Read(thread.tid()).minor_faults;
-  EXPECT_TRUE(testing::WaitUntil([&] { return Read(thread.tid()).minor_faults > before + 1000; }));
+  int64_t before = Stat(thread.tid()).minor_faults;
+  EXPECT_TRUE(testing::WaitUntil([&] { return Stat(thread.tid()).minor_faults > before + 1000; }));
 }
 
-TEST(ThreadCounters, NapsAreVoluntarySwitches) {
+TEST(SchedulerCounters, NapsAreVoluntarySwitches) {
   StalledThread thread([](const testing::StopFlag& stop) {
     while (!stop.load()) usleep(1000);
   });
-  int64_t before = Read(thread.tid()).voluntary_switches;
-  EXPECT_TRUE(testing::WaitUntil([&] { return Read(thread.tid()).voluntary_switches > before + 10; }));
+  int64_t before = ReadSchedulerCounters(thread.tid()).voluntary_switches;
+  EXPECT_TRUE(testing::WaitUntil(
+      [&] { return ReadSchedulerCounters(thread.tid()).voluntary_switches > before + 10; }));
 }
 
-TEST(ThreadCounters, WaitsForAProcessorAreCountedInNanoseconds) {
+TEST(SchedulerCounters, WaitsForAProcessorAreCountedInNanoseconds) {
   LAGWATCH_SKIP_UNDER_EMULATION("the emulator's threads are others");
   StalledThread thread([](const testing::StopFlag& stop) {
     while (!stop.load()) usleep(1000);
   });
-  int64_t before = Read(thread.tid()).run_queue_ns;
-  EXPECT_TRUE(testing::WaitUntil([&] { return Read(thread.tid()).run_queue_ns > before; }));
+  int64_t before = ReadSchedulerCounters(thread.tid()).run_queue_ns;
+  EXPECT_TRUE(testing::WaitUntil([&] { return ReadSchedulerCounters(thread.tid()).run_queue_ns > before; }));
 }
 
-TEST(ThreadCounters, AThreadThatIsGoneHasNone) {
+TEST(ThreadStat, AThreadThatIsGoneHasNone) {
   int tid;
   {
     StalledThread thread(testing::Spin);
     tid = thread.tid();
   }
-  ThreadCounters counters;
-  EXPECT_TRUE(testing::WaitUntil([&] { return !ReadThreadCounters(tid, &counters); }));
+  ThreadStat stat;
+  EXPECT_TRUE(testing::WaitUntil([&] { return !ReadThreadStat(tid, &stat); }));
 }
 
-TEST(ThreadCounters, ThrottlingNeverGoesBack) {
+TEST(ThrottleCounters, ThrottlingNeverGoesBack) {
   ThrottleCounters before = ReadThrottleCounters(gettid());
   ThrottleCounters after = ReadThrottleCounters(gettid());
   EXPECT_GE(after.times, before.times);

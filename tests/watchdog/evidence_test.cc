@@ -38,7 +38,7 @@ using testing::StopFlag;
 bool IsFound(const StalledThread& thread, Doing doing) {
   return testing::WaitUntil([&] {
     policies::ThreadLook look;
-    return LookAtThread(thread.tid(), &look) && look.doing == doing;
+    return LookAtThread(thread.tid(), nullptr, &look) && look.doing == doing;
   });
 }
 
@@ -77,10 +77,11 @@ TEST_F(EvidenceTest, ASpinRuns) {
   StalledThread thread(testing::Spin);
   EXPECT_TRUE(IsFound(thread, Doing::kRunning));
   policies::ThreadLook look;
-  ASSERT_TRUE(LookAtThread(thread.tid(), &look));
+  ASSERT_TRUE(LookAtThread(thread.tid(), nullptr, &look));
   int64_t cpu_ns = look.use.cpu_ns;
-  EXPECT_TRUE(testing::WaitUntil(
-      [&] { return LookAtThread(thread.tid(), &look) && look.use.cpu_ns > cpu_ns + base::kNsPerMs; }));
+  EXPECT_TRUE(testing::WaitUntil([&] {
+    return LookAtThread(thread.tid(), nullptr, &look) && look.use.cpu_ns > cpu_ns + base::kNsPerMs;
+  }));
 }
 
 TEST_F(EvidenceTest, AThreadWithoutAProcessorIsQueued) {
@@ -167,6 +168,29 @@ TEST_F(EvidenceTest, AnFsyncIsDisk) {
   EXPECT_TRUE(IsFound(thread, Doing::kDisk));
 }
 
+TEST_F(EvidenceTest, ALookAfterAnotherIsAsGoodAsAFirstOne) {
+  StalledThread napping([](const StopFlag& stop) {
+    while (!stop.load()) usleep(1000);
+  });
+  StalledThread waiting(testing::WaitForLock);
+  ASSERT_TRUE(IsFound(waiting, Doing::kLock));
+  for (int tid : {napping.tid(), waiting.tid()}) {
+    policies::ThreadLook before;
+    ASSERT_TRUE(LookAtThread(tid, nullptr, &before));
+    usleep(20'000);
+    policies::ThreadLook first;
+    policies::ThreadLook later;
+    policies::ThreadLook last;
+    ASSERT_TRUE(LookAtThread(tid, nullptr, &first));
+    ASSERT_TRUE(LookAtThread(tid, &before, &later));
+    ASSERT_TRUE(LookAtThread(tid, nullptr, &last));
+    EXPECT_GE(later.use.voluntary_switches, first.use.voluntary_switches);
+    EXPECT_LE(later.use.voluntary_switches, last.use.voluntary_switches);
+    EXPECT_GE(later.run_queue_ns, first.run_queue_ns);
+    EXPECT_LE(later.run_queue_ns, last.run_queue_ns);
+  }
+}
+
 TEST_F(EvidenceTest, AThreadThatIsGoneCannotBeLookedAt) {
   int tid;
   {
@@ -174,7 +198,7 @@ TEST_F(EvidenceTest, AThreadThatIsGoneCannotBeLookedAt) {
     tid = thread.tid();
   }
   policies::ThreadLook look;
-  EXPECT_TRUE(testing::WaitUntil([&] { return !LookAtThread(tid, &look); }));
+  EXPECT_TRUE(testing::WaitUntil([&] { return !LookAtThread(tid, nullptr, &look); }));
 }
 
 TEST(WhatItWaitsFor, IsToldByTheCall) {
