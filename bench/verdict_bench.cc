@@ -324,17 +324,19 @@ class ThreadGroup {
   bool is_usable_ = false;
 };
 
-// A fifth of a processor.
+// A fifth of a processor, and precedence for that over the rest of the machine.
 std::unique_ptr<ThreadGroup> CreateQuotaGroup() {
   for (const char* root : {"/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cpu,cpuacct"}) {
     auto group = std::make_unique<ThreadGroup>(
         root, "/tasks",
-        std::vector<ThreadGroup::Limit>{{"/cpu.cfs_period_us", "50000"}, {"/cpu.cfs_quota_us", "10000"}});
+        std::vector<ThreadGroup::Limit>{
+            {"/cpu.cfs_period_us", "50000"}, {"/cpu.cfs_quota_us", "10000"}, {"/cpu.shares", "20000"}});
     if (group->is_usable()) return group;
   }
   return std::make_unique<ThreadGroup>(
       "/sys/fs/cgroup", "/cgroup.threads",
-      std::vector<ThreadGroup::Limit>{{"/cgroup.type", "threaded"}, {"/cpu.max", "10000 50000"}});
+      std::vector<ThreadGroup::Limit>{
+          {"/cgroup.type", "threaded"}, {"/cpu.max", "10000 50000"}, {"/cpu.weight", "2000"}});
 }
 
 // A disk that is slow for its threads, if this machine can do that: otherwise it may be so fast that its

@@ -59,6 +59,38 @@ std::string StackLines(const Json& stack, const std::string& completeness, const
   return lines;
 }
 
+// "lock (lock 97 %, cpu 2 %)": the largest parts of the time.
+std::string VerdictText(const Json& verdict) {
+  constexpr size_t kMaxParts = 3;
+  constexpr double kMinPercent = 1;
+  struct Part {
+    const char* name;
+    double ms;
+  };
+  auto ms = [&](const char* key) { return verdict.at(key).get<double>(); };
+  std::vector<Part> parts = {{"cpu", ms("user_ms")},         {"kernel cpu", ms("kernel_ms")},
+                             {"no cpu", ms("run_queue_ms")}, {"throttled", ms("throttled_ms")},
+                             {"lock", ms("lock_ms")},        {"disk", ms("disk_ms")},
+                             {"memory", ms("memory_ms")},    {"network", ms("network_ms")},
+                             {"sleep", ms("sleep_ms")},      {"stopped", ms("stopped_ms")}};
+  std::stable_sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) { return a.ms > b.ms; });
+  parts.resize(kMaxParts);
+  double wall_ms = std::max(ms("wall_ms"), 0.001);
+  std::vector<std::string> shares;
+  for (const Part& part : parts) {
+    double percent = 100 * part.ms / wall_ms;
+    if (percent >= kMinPercent) shares.push_back(part.name + Format(" %.0f %%", percent));
+  }
+  return Text(verdict, "word") + (shares.empty() ? "" : " (" + Join(shares, ", ") + ")");
+}
+
+// Reports of older programs have none.
+std::string VerdictLine(const Json& report) {
+  const Json& verdict = report.at("verdict");
+  bool is_missing = verdict.at("wall_ms").get<double>() == 0 && Text(verdict, "word") == "unknown";
+  return is_missing ? "" : "  verdict  " + VerdictText(verdict) + "\n";
+}
+
 std::string HeaderLines(const Json& report) {
   const Json& cpu = report.at("cpu");
   double window_ms = std::max(cpu.at("window_ms").get<double>(), 0.001);
@@ -76,8 +108,9 @@ std::string HeaderLines(const Json& report) {
          "  started  " + UtcTime(report.at("start_wall_ms").get<int64_t>()) + " UTC\n" + "  lasted   " +
          Duration(report) + " (threshold " + ShortDuration(report.at("threshold_ms").get<double>()) +
          ")\n" +  //
-         "  CPU      thread " + percent("thread_ms") + ", process " + percent("process_ms") +
-         " over the last " + ShortDuration(cpu.at("window_ms").get<double>()) + "\n" +  //
+         VerdictLine(report) + "  CPU      thread " + percent("thread_ms") + ", process " +
+         percent("process_ms") + " over the last " + ShortDuration(cpu.at("window_ms").get<double>()) +
+         "\n" +  //
          "  machine  " + Text(report, "os") + " " + Text(report, "machine") + "\n" + "  cluster  " +
          Text(cluster, "level1") + " > " + Text(cluster, "level2") + "\n";
 }

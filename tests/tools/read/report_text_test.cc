@@ -81,6 +81,34 @@ TEST(ReportText, AReportHasHeaderStackTimelineAndThreads) {
                 "    Work  (editor+0x6010)\n");
 }
 
+TEST(ReportText, AVerdictHasItsLargestShares) {
+  auto verdict_of = [](const policies::Verdict& verdict) {
+    SampleReport report;
+    report.verdict = verdict;
+    auto source = SourceOf(EncodeBatch({report.Encode()}));
+    std::string text = ReportText(source->Get("/v1/reports/" + base::ToString(report.header.id), {}).value());
+    size_t begin = text.find("  verdict");
+    return begin == std::string::npos ? "" : text.substr(begin, text.find('\n', begin) - begin);
+  };
+  using policies::VerdictWord;
+  EXPECT_EQ(verdict_of({.word = VerdictWord::kLock,
+                        .shares = {.wall_ns = 2'000'000'000,
+                                   .user_ns = 40'000'000,
+                                   .kernel_ns = 10'000'000,
+                                   .lock_ns = 1'940'000'000}}),
+            "  verdict  lock (lock 97 %, cpu 2 %)");
+  EXPECT_EQ(verdict_of({.word = VerdictWord::kDisk,
+                        .shares = {.wall_ns = 1'000'000'000,
+                                   .user_ns = 100'000'000,
+                                   .kernel_ns = 200'000'000,
+                                   .run_queue_ns = 150'000'000,
+                                   .disk_ns = 500'000'000}}),
+            "  verdict  disk (disk 50 %, kernel cpu 20 %, no cpu 15 %)");
+  EXPECT_EQ(verdict_of({.word = VerdictWord::kUnknown, .shares = {.wall_ns = 1'000'000'000}}),
+            "  verdict  unknown");
+  EXPECT_EQ(verdict_of({}), "");
+}
+
 TEST(ReportText, FramesLeftOutOfADeepStackAreCounted) {
   SampleReport report;
   auto source = SourceOf(EncodeBatch({report.Encode()}));
