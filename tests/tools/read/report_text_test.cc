@@ -82,31 +82,30 @@ TEST(ReportText, AReportHasHeaderStackTimelineAndThreads) {
 }
 
 TEST(ReportText, AVerdictHasItsLargestShares) {
-  auto verdict_of = [](const policies::Verdict& verdict) {
+  auto verdict_of = [](policies::VerdictWord word, const policies::TimeShares& shares) {
     SampleReport report;
-    report.verdict = verdict;
+    report.verdict.word = word;
+    report.verdict.shares = shares;
     auto source = SourceOf(EncodeBatch({report.Encode()}));
     std::string text = ReportText(source->Get("/v1/reports/" + base::ToString(report.header.id), {}).value());
     size_t begin = text.find("  verdict");
     return begin == std::string::npos ? "" : text.substr(begin, text.find('\n', begin) - begin);
   };
   using policies::VerdictWord;
-  EXPECT_EQ(verdict_of({.word = VerdictWord::kLock,
-                        .shares = {.wall_ns = 2'000'000'000,
-                                   .user_ns = 40'000'000,
-                                   .kernel_ns = 10'000'000,
-                                   .lock_ns = 1'940'000'000}}),
-            "  verdict  lock (lock 97 %, cpu 2 %)");
-  EXPECT_EQ(verdict_of({.word = VerdictWord::kDisk,
-                        .shares = {.wall_ns = 1'000'000'000,
-                                   .user_ns = 100'000'000,
-                                   .kernel_ns = 200'000'000,
-                                   .run_queue_ns = 150'000'000,
-                                   .disk_ns = 500'000'000}}),
+  policies::TimeShares shares;
+  EXPECT_EQ(verdict_of(VerdictWord::kUnknown, shares), "");
+  shares.wall_ns = 1'000'000'000;
+  EXPECT_EQ(verdict_of(VerdictWord::kUnknown, shares), "  verdict  unknown");
+  shares.user_ns = 20'000'000;
+  shares.kernel_ns = 5'000'000;
+  shares.lock_ns = 970'000'000;
+  EXPECT_EQ(verdict_of(VerdictWord::kLock, shares), "  verdict  lock (lock 97 %, cpu 2 %)");
+  shares.lock_ns = 100'000'000;
+  shares.kernel_ns = 200'000'000;
+  shares.run_queue_ns = 150'000'000;
+  shares.disk_ns = 500'000'000;
+  EXPECT_EQ(verdict_of(VerdictWord::kDisk, shares),
             "  verdict  disk (disk 50 %, kernel cpu 20 %, no cpu 15 %)");
-  EXPECT_EQ(verdict_of({.word = VerdictWord::kUnknown, .shares = {.wall_ns = 1'000'000'000}}),
-            "  verdict  unknown");
-  EXPECT_EQ(verdict_of({}), "");
 }
 
 TEST(ReportText, FramesLeftOutOfADeepStackAreCounted) {
