@@ -14,8 +14,9 @@ namespace lagwatch::watchdog {
 // slept since, 27 µs for one that runs, 33 µs for one that has run and sleeps. Context: watchdog.
 bool LookAtThread(int32_t tid, const policies::ThreadLook* before, policies::ThreadLook* look);
 
-// What a thread waits for that sleeps at `blocked` in `state` (S or D). A descriptor is named by the link in
-// /proc alone: the file itself is not asked, for its disk or server may be what hangs. Context: watchdog.
-policies::Doing WhatItWaitsFor(const stack::BlockedThread& blocked, char state);
+// What thread `tid` waits for, which sleeps at `blocked` in `state` (S or D). A descriptor is named by the
+// link in /proc alone: the file itself is not asked, for its disk or server may be what hangs. Context:
+// watchdog.
+policies::Doing WhatItWaitsFor(int32_t tid, const stack::BlockedThread& blocked, char state);
 
 }  // namespace lagwatch::watchdog

@@ -18,10 +18,14 @@ using policies::Doing;
 
 constexpr char kUninterruptible = 'D';
 
-// A pipe with a name looks like any file.
-bool IsPipe(int fd) { return fcntl(fd, F_GETPIPE_SZ) >= 0; }
+// A pipe with a name looks like any file, but not in the kernel.
+bool IsInPipe(int32_t tid) {
+  char channel[64];
+  stack::ReadWaitChannel(tid, channel, sizeof channel);
+  return std::string_view(channel).find("pipe") != std::string_view::npos;
+}
 
-Doing WaitOnDescriptor(uint64_t fd_argument, char state) {
+Doing WaitOnDescriptor(int32_t tid, uint64_t fd_argument, char state) {
   if (state == kUninterruptible) return Doing::kDisk;
   const int fd = static_cast<int>(fd_argument);
   constexpr std::string_view kFolder = "/proc/self/fd/";
@@ -34,7 +38,7 @@ Doing WaitOnDescriptor(uint64_t fd_argument, char state) {
   std::string_view name(target, static_cast<size_t>(size));
   if (name == "anon_inode:[timerfd]") return Doing::kSleep;
   // A socket, a pipe, a terminal, an event: something comes from elsewhere.
-  if (!name.starts_with('/') || name.starts_with("/dev/") || IsPipe(fd)) return Doing::kNetwork;
+  if (!name.starts_with('/') || name.starts_with("/dev/") || IsInPipe(tid)) return Doing::kNetwork;
   return Doing::kDisk;  // on a file system in user space
 }
 
@@ -42,7 +46,7 @@ bool IsFileLock(uint64_t command) { return command == F_SETLKW || command == F_O
 
 }  // namespace
 
-Doing WhatItWaitsFor(const stack::BlockedThread& blocked, char state) {
+Doing WhatItWaitsFor(int32_t tid, const stack::BlockedThread& blocked, char state) {
   const uint64_t* arguments = blocked.arguments;
   switch (blocked.syscall_number) {
     case -1:
@@ -109,7 +113,7 @@ Doing WhatItWaitsFor(const stack::BlockedThread& blocked, char state) {
     case SYS_vmsplice:
     case SYS_sendfile:
     case SYS_ioctl:
-      return WaitOnDescriptor(arguments[0], state);
+      return WaitOnDescriptor(tid, arguments[0], state);
 
     case SYS_mmap:
     case SYS_munmap:
@@ -219,8 +223,8 @@ bool LookAtThread(int32_t tid, const policies::ThreadLook* before, policies::Thr
       stack::ThreadActivity activity = stack::ReadThreadActivity(tid, &blocked);
       if (activity == stack::ThreadActivity::kGone) return false;
       // If it has gone on since, it was asleep only for a moment.
-      look->doing =
-          activity == stack::ThreadActivity::kBlocked ? WhatItWaitsFor(blocked, stat.state) : Doing::kRunning;
+      look->doing = activity == stack::ThreadActivity::kBlocked ? WhatItWaitsFor(tid, blocked, stat.state)
+                                                                : Doing::kRunning;
       break;
     }
     case 'T':

@@ -203,7 +203,7 @@ TEST_F(EvidenceTest, AThreadThatIsGoneCannotBeLookedAt) {
 
 TEST(WhatItWaitsFor, IsToldByTheCall) {
   auto waits_for = [](int64_t number, char state, uint64_t second_argument = 0) {
-    return WhatItWaitsFor({number, {0, second_argument, 0, 0, 0, 0}, 0, 0}, state);
+    return WhatItWaitsFor(gettid(), {number, {0, second_argument, 0, 0, 0, 0}, 0, 0}, state);
   };
   EXPECT_EQ(waits_for(-1, 'D'), Doing::kMemory);  // a page fault
   EXPECT_EQ(waits_for(SYS_munmap, 'D'), Doing::kMemory);
