@@ -34,6 +34,7 @@ typedef struct lw_loop {
   uint64_t begin_ticks;
   const char* tag;
   uint64_t nested;
+  uint32_t is_watchdog_asleep;
 } lw_loop;
 
 typedef enum lw_status {
@@ -103,6 +104,7 @@ LW_API void lw_dispatch_end(lw_loop* loop) LW_NOEXCEPT;
 /* The same without reading the clock, for loops of millions of dispatches a second: a lag's start and
  * duration are then known to about the check period. Inline, because the call would cost more than the work.
  * Hot. */
+LW_API void lw_wake_watchdog(lw_loop* loop) LW_NOEXCEPT; /* for the next function only */
 static inline void lw_dispatch_begin_counted(lw_loop* loop, const char* tag) LW_NOEXCEPT {
   uint64_t begun;
   if (loop == NULL) return;
@@ -115,6 +117,7 @@ static inline void lw_dispatch_begin_counted(lw_loop* loop, const char* tag) LW_
   __atomic_store_n(&loop->begin_ticks, 0, __ATOMIC_RELEASE);
   __atomic_store_n(&loop->tag, tag, __ATOMIC_RELEASE);
   __atomic_store_n(&loop->begun, begun + 1, __ATOMIC_RELEASE);
+  if (__atomic_load_n(&loop->is_watchdog_asleep, __ATOMIC_RELAXED) != 0) lw_wake_watchdog(loop);
 }
 
 static inline void lw_dispatch_end_counted(lw_loop* loop) LW_NOEXCEPT {
