@@ -161,10 +161,10 @@ TEST_F(GuardTest, SleepsForGoodWhileAllLoopsAreIdleAndIsWokenByTheNextDispatch) 
 }
 
 TEST_F(GuardTest, MissesNoDispatchThatBeginsWhileItGoesToSleep) {
-  for (int i = 0; i < 20; ++i) {
+  for (int i = 0; i < 8; ++i) {
     size_t lags = sink_.lags().size();
     // The watchdog goes to sleep about two looks after the last dispatch.
-    std::this_thread::sleep_for(milliseconds(380 + 5 * i));
+    std::this_thread::sleep_for(milliseconds(370 + 12 * i));
     loop_->probe.Begin("at any time");
     EXPECT_TRUE(testing::WaitUntil([&] { return sink_.lags().size() == lags + 1; }, 5)) << i;
     loop_->probe.End();
