@@ -31,10 +31,7 @@ struct SelfReading {
   int64_t boot_ns = 0;       // CLOCK_BOOTTIME, which goes on while the machine sleeps
   int64_t cpu_ns = 0;        // that it has used, ever
   int64_t run_delay_ns = 0;  // how long it has been ready without a processor, ever; -1: not known
-  // Since the reading before: how long it wanted to wait at most; kUnknownWait when that is anybody's guess.
-  int64_t wanted_wait_ns = 0;
-
-  static constexpr int64_t kUnknownWait = INT64_MAX;
+  int64_t waited_ns = 0;     // since the reading before, by its own will
 };
 
 // Tells from one thread's own account what happened to all of the process. Time in which that thread neither
@@ -56,8 +53,7 @@ class TimeGuard {
     if (reading.run_delay_ns < 0 || before.run_delay_ns < 0) return findings;
     int64_t delay_ns = reading.run_delay_ns - before.run_delay_ns;
     if (delay_ns > kToleranceNs) findings.late_ns = delay_ns;
-    if (reading.wanted_wait_ns == SelfReading::kUnknownWait) return findings;
-    int64_t stopped_ns = wall_ns - (reading.cpu_ns - before.cpu_ns) - delay_ns - reading.wanted_wait_ns;
+    int64_t stopped_ns = wall_ns - (reading.cpu_ns - before.cpu_ns) - delay_ns - reading.waited_ns;
     if (stopped_ns > kToleranceNs) findings.stopped_ns = stopped_ns;
     return findings;
   }

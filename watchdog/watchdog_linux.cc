@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <utility>
 
 #include "base/thread_fence.h"
 #include "watchdog/watchdog.h"
@@ -12,6 +13,7 @@ namespace {
 
 constexpr size_t kStackBytes = 512 * 1024;
 constexpr int64_t kFirstCalibrationNs = 10 * base::kNsPerMs;
+constexpr int64_t kAnyWait = INT64_MAX;
 constexpr timespec kShortPause{.tv_sec = 0, .tv_nsec = base::kNsPerMs};
 constexpr int kPauseTries = 100;
 constexpr int64_t kStopTimeoutNs = 3 * base::kNsPerSecond;
@@ -84,17 +86,24 @@ void Watchdog::Sleep(int64_t next_ns) {
   const int64_t wait_ns = std::max<int64_t>(next_ns - clock.MonoNs(), 0);
   registry_->watchdog_sleeper().SleepUntil(is_for_good ? base::Sleeper::kForever : next_ns);
   if (is_for_good) CancelWakes();
-  DiscountForeignTime(is_for_good ? policies::SelfReading::kUnknownWait : wait_ns);
+  DiscountForeignTime(is_for_good ? kAnyWait : wait_ns);
 }
 
 void Watchdog::DiscountForeignTime(int64_t wanted_wait_ns) {
   const base::Clock& clock = base::SystemClock();
+  const int64_t now_ns = clock.MonoNs();
+  const int64_t interval_ns = now_ns - std::exchange(last_account_ns_, now_ns);
+  waited_ns_ += std::min(wanted_wait_ns, interval_ns);
+  // Nearly every wake is on time: then the kernel's account need only be fresh.
+  constexpr int64_t kFreshNs = base::kNsPerSecond;
+  bool is_on_time = wanted_wait_ns > interval_ns - policies::TimeGuard::kToleranceNs;
+  if (is_on_time && now_ns - guard_.last_mono_ns() < kFreshNs) return;
   const int tid = gettid();
-  const policies::GuardFindings findings = guard_.Update({.mono_ns = clock.MonoNs(),
+  const policies::GuardFindings findings = guard_.Update({.mono_ns = now_ns,
                                                           .boot_ns = clock.BootNs(),
                                                           .cpu_ns = base::ThreadCpuNs(tid),
                                                           .run_delay_ns = base::ThreadRunDelayNs(tid),
-                                                          .wanted_wait_ns = wanted_wait_ns});
+                                                          .waited_ns = std::exchange(waited_ns_, 0)});
   if (findings.is_clean()) return;
   counters_.stops.Add(findings.stopped_ns != 0);
   counters_.stopped_ms.Add(static_cast<uint64_t>(findings.stopped_ns / base::kNsPerMs));
@@ -140,7 +149,7 @@ int64_t Watchdog::RunRound() {
     uint64_t reports = counters_.reports.value() + counters_.reports_lost.value();
     next_ns = std::min(next_ns, watches_[i].Look(&loop, tools_));
     // The next loop is to be looked at by what is known now.
-    if (base::SystemClock().MonoNs() - guard_.last_mono_ns() > policies::TimeGuard::kToleranceNs)
+    if (base::SystemClock().MonoNs() - last_account_ns_ > policies::TimeGuard::kToleranceNs)
       DiscountForeignTime(WaitOfLook(captures, reports));
   }
   sink_->OnRoundDone();
@@ -150,7 +159,7 @@ int64_t Watchdog::RunRound() {
 int64_t Watchdog::WaitOfLook(uint64_t captures_before, uint64_t reports_before) const {
   constexpr int64_t kLongestCaptureNs = 400 * base::kNsPerMs;  // a thread that does not answer, several times
   if (counters_.reports.value() + counters_.reports_lost.value() != reports_before)
-    return policies::SelfReading::kUnknownWait;  // for the disk
+    return kAnyWait;  // for the disk
   bool has_captured = counters_.samples.value() + counters_.samples_discarded.value() != captures_before;
   return has_captured ? kLongestCaptureNs : 0;
 }
