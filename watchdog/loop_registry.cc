@@ -67,6 +67,7 @@ void LoopRegistry::FreePlace(WatchedLoop* loop) {
   uint32_t generation = loop->generation.load();
   if (generation % 2 == 0) return;
   loop->probe.Reset();
+  loop->limits.Reset();
   loop->tid.store(0);
   loop->generation.store(generation + 1);
 }

@@ -9,6 +9,7 @@
 #include <mutex>
 
 #include "base/counter.h"
+#include "watchdog/loop_limits.h"
 #include "watchdog/loop_probe.h"
 
 namespace lagwatch::watchdog {
@@ -21,6 +22,7 @@ struct WatchedLoop {
   std::atomic<uint32_t> generation{0};  // odd: in use; changes when the place is taken or left
   std::atomic<int32_t> tid{0};
   std::atomic<uint64_t> name[kMaxNameBytes / sizeof(uint64_t)]{};
+  LoopLimits limits;
 
   void SetName(const char* text);
   void CopyName(char (&text)[kMaxNameBytes]) const;

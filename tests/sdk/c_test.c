@@ -8,9 +8,11 @@ int RunCTest(const char* spool_directory) {
   lw_options options;
   lw_stats stats;
   lw_loop* loop;
+  lw_thresholds thresholds;
 
   lw_options_init(&options);
   if (options.struct_size_bytes != sizeof options || options.threshold_ms != 2000) return 1;
+  if (options.anr_threshold_ms != 5000) return 1;
   options.app = "c-test";
   options.spool_directory = spool_directory;
   if (lw_start(&options) != LW_OK) return 2;
@@ -18,6 +20,13 @@ int RunCTest(const char* spool_directory) {
   if (lw_start(&options) != LW_ALREADY_STARTED) return 4;
   loop = lw_watch_loop("c");
   if (loop == NULL) return 5;
+  thresholds = lw_set_thresholds(loop, 4000000, 1);
+  if (thresholds.threshold_ms != 3600000 || thresholds.anr_threshold_ms != 3600000) return 11;
+  thresholds = lw_set_thresholds(loop, 2000, 0);
+  if (thresholds.threshold_ms != 2000 || thresholds.anr_threshold_ms != 0) return 12;
+  if (lw_set_thresholds(NULL, 2000, 0).threshold_ms != 0) return 13;
+  lw_set_weight(loop, 1);
+  lw_set_weight(NULL, 1);
   lw_dispatch_begin(loop, "timed");
   lw_dispatch_end(loop);
   lw_dispatch_begin_counted(loop, "counted");

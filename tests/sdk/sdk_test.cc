@@ -161,6 +161,40 @@ TEST_F(SdkTest, BringsOptionsIntoTheirRanges) {
   EXPECT_EQ(Reports()[0].threshold_ms, 16u);
 }
 
+TEST_F(SdkTest, RaisesALagOverTheLoopsSecondThresholdToAnAnr) {
+  auto monitor = Monitor::Start(TestOptions());
+  auto loop = monitor.WatchLoop("ui");
+  lw_thresholds in_force = loop.SetThresholds(5, 200);
+  EXPECT_EQ(in_force.threshold_ms, 16u);
+  EXPECT_EQ(in_force.anr_threshold_ms, 200u);
+  loop.SetWeight(3);
+  auto last_level = [&] { return Reports().empty() ? report::Level::kLag : Reports().back().level; };
+  {
+    ScopedDispatch dispatch(loop, "long");
+    EXPECT_TRUE(WaitUntil([&] { return last_level() == report::Level::kAnr; }));
+  }
+  report::Report anr = Reports().back();
+  EXPECT_EQ(anr.lag_id, Reports()[0].id);
+  EXPECT_EQ(anr.threshold_ms, 16u);
+  EXPECT_EQ(Reports()[0].level, report::Level::kLag);
+  ASSERT_EQ(anr.facts.size(), 1u);
+  EXPECT_EQ(anr.facts[0].name, "loop_weight");
+  EXPECT_EQ(anr.facts[0].number, 3);
+}
+
+TEST_F(SdkTest, KnowsNoAnrWhenThatIsOff) {
+  Options options = TestOptions();
+  options.anr_threshold_ms = 0;
+  auto monitor = Monitor::Start(options);
+  auto loop = monitor.WatchLoop("ui");
+  {
+    ScopedDispatch dispatch(loop, "long");
+    std::this_thread::sleep_for(std::chrono::milliseconds(400));
+  }
+  EXPECT_TRUE(WaitUntil([&] { return !Ends().empty(); }));
+  for (const report::Report& report : Reports()) EXPECT_EQ(report.level, report::Level::kLag);
+}
+
 TEST_F(SdkTest, StopsWhileALoopIsInADispatchAndStartsAgain) {
   auto first = Monitor::Start(TestOptions());
   auto loop = first.WatchLoop("ui");

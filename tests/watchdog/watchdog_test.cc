@@ -135,6 +135,33 @@ TEST_F(WatchdogTest, ReportsAChangedStackAsTheSameLag) {
   EXPECT_EQ(second.ordinal, 1u);
 }
 
+TEST_F(WatchdogTest, RaisesALagThatPassesTheSecondThreshold) {
+  options_.anr_threshold_ns = 400 * kNsPerMs;
+  Start();
+  StalledThread thread(Dispatch(testing::Spin));
+  auto is_raised = [&] { return !sink_.lags().empty() && sink_.lags().back().level == HangLevel::kAnr; };
+  ASSERT_TRUE(testing::WaitUntil(is_raised));
+  testing::RecordedLag anr = sink_.lags().back();
+  EXPECT_EQ(anr.lag_id, sink_.lags()[0].id);
+  EXPECT_GE(anr.elapsed_ns, options_.anr_threshold_ns);
+}
+
+TEST_F(WatchdogTest, FollowsThresholdsThatChangeWhileADispatchGoesOn) {
+  options_.threshold_ns = 3600 * base::kNsPerSecond;
+  Start();
+  std::atomic<WatchedLoop*> loop{nullptr};
+  StalledThread thread([&](const StopFlag& stop) {
+    loop = registry_->Add("loop", gettid());
+    loop.load()->probe.Begin("stall");
+    testing::Spin(stop);
+    registry_->Remove(loop);
+  });
+  ASSERT_TRUE(testing::WaitUntil([&] { return loop.load() != nullptr && sink_.rounds() > 2; }));
+  EXPECT_TRUE(sink_.lags().empty());
+  loop.load()->limits.SetThresholds({16 * kNsPerMs, 0});
+  EXPECT_TRUE(WaitForLags(1));
+}
+
 TEST_F(WatchdogTest, SaysNothingOfManyShortDispatches) {
   Start();
   WatchedLoop* loop = registry_->Add("busy", gettid());

@@ -55,7 +55,14 @@ typedef struct lw_options {
   uint32_t sample_interval_ms; /* between two stack samples of a busy loop: default 50 */
   uint32_t ring_size;          /* samples that a check looks at: 1 to 100, default 20 */
   int32_t capture_signal;      /* a signal number, or 0 to choose an unused real-time signal */
+  uint32_t
+      anr_threshold_ms; /* a lag longer than this is an ANR: at least threshold_ms, default 5000; 0: off */
 } lw_options;
+
+typedef struct lw_thresholds {
+  uint32_t threshold_ms;
+  uint32_t anr_threshold_ms; /* 0: off */
+} lw_thresholds;
 
 typedef struct lw_stats {
   size_t struct_size_bytes;
@@ -94,6 +101,17 @@ LW_API const char* lw_version(void) LW_NOEXCEPT;
 LW_API lw_loop* lw_watch_loop(const char* name) LW_NOEXCEPT;
 /* Ends that earlier; `loop` must not be used afterwards. From the loop's thread. */
 LW_API void lw_unwatch_loop(lw_loop* loop) LW_NOEXCEPT;
+
+/* Gives the loop thresholds of its own, instead of the options'. A lag that passes the second one is reported
+ * once more, at once, as an ANR. 0 for the second: no lag of this loop is an ANR. Returns what is in force
+ * now: values outside 16 to 3600000 are brought into that range, and the second is at least the first (both
+ * are 0 for a loop that is NULL). Holds for the dispatch under way too; a watchdog that sleeps sees it within
+ * a check period. From any thread; wait-free. */
+LW_API lw_thresholds lw_set_thresholds(lw_loop* loop, uint32_t threshold_ms,
+                                       uint32_t anr_threshold_ms) LW_NOEXCEPT;
+/* How much the loop matters, by the application's own scale: the fact "loop_weight" of its reports, none when
+ * 0. From any thread; wait-free. */
+LW_API void lw_set_weight(lw_loop* loop, uint32_t weight) LW_NOEXCEPT;
 
 /* Around each dispatch, on the loop's thread. `tag` names it in reports; not copied: it must stay readable
  * until the dispatch ends. May be nested; only the outermost pair counts. Hot: two reads of the tick counter

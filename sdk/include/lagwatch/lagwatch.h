@@ -28,6 +28,7 @@ struct Options {
   std::string user = {};
   std::string spool_directory = {};
   uint32_t threshold_ms = 2000;
+  uint32_t anr_threshold_ms = 5000;
   uint32_t check_period_ms = 1000;
   uint32_t sample_interval_ms = 50;
   uint32_t ring_size = 20;
@@ -41,6 +42,13 @@ class Loop {
   lw_loop* handle() const noexcept { return handle_; }
   // False when there were too many loops; dispatches of such a loop are simply not timed.
   bool is_watched() const noexcept { return handle_ != nullptr; }
+
+  // Thresholds of its own, from now on; returns what is in force. From any thread.
+  lw_thresholds SetThresholds(uint32_t threshold_ms, uint32_t anr_threshold_ms) const noexcept {
+    return lw_set_thresholds(handle_, threshold_ms, anr_threshold_ms);
+  }
+  // How much it matters, for its reports. From any thread.
+  void SetWeight(uint32_t weight) const noexcept { lw_set_weight(handle_, weight); }
 
  private:
   lw_loop* handle_;
@@ -75,6 +83,7 @@ class Monitor {
     raw.user = options.user.c_str();
     raw.spool_directory = options.spool_directory.c_str();
     raw.threshold_ms = options.threshold_ms;
+    raw.anr_threshold_ms = options.anr_threshold_ms;
     raw.check_period_ms = options.check_period_ms;
     raw.sample_interval_ms = options.sample_interval_ms;
     raw.ring_size = options.ring_size;
