@@ -16,6 +16,8 @@ report::Kind ToReport(watchdog::HangKind kind) {
   switch (kind) {
     case watchdog::HangKind::kLag:
       return report::Kind::kLag;
+    case watchdog::HangKind::kBusyLoop:
+      return report::Kind::kBusyLoop;
   }
   return report::Kind::kUnknown;
 }

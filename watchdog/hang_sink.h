@@ -47,7 +47,8 @@ enum class WaitOutcome : uint8_t {
 
 // What took too long.
 enum class HangKind : uint8_t {
-  kLag,  // a dispatch
+  kLag,       // a dispatch
+  kBusyLoop,  // one short dispatch after the other, without a sleep
 };
 enum class HangLevel : uint8_t { kLag, kAnr };  // over the first threshold, over the second one too
 

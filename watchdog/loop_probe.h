@@ -74,6 +74,8 @@ class alignas(64) LoopProbe {
   bool IsStillIn(uint64_t number) const {
     return words_.ended.load(std::memory_order_acquire) < number;  // pairs with the ends' stores
   }
+  // How many dispatches have begun. Context: watchdog.
+  uint64_t begun() const { return words_.begun.load(std::memory_order_relaxed); }  // goes with nothing else
   // How long the slow dispatch `number` took, in ticks; 0 when that is not on record. Context: watchdog.
   uint64_t SlowDurationTicks(uint64_t number) const;
   // Dispatches longer than this keep their exact duration. Context: watchdog.

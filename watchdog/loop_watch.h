@@ -11,6 +11,7 @@
 
 #include "base/ticks.h"
 #include "stack/stack_capturer.h"
+#include "watchdog/busy_spans.h"
 #include "watchdog/hang_sink.h"
 #include "watchdog/loop_registry.h"
 #include "watchdog/probe_spans.h"
@@ -78,7 +79,8 @@ class LoopWatch {
   uint32_t generation_ = 0;  // of the loop, to notice that its place has a new one
 
   DispatchSpans dispatches_;
-  Watched watched_[1] = {{&dispatches_, {}}};
+  BusySpans busy_;
+  Watched watched_[2] = {{&dispatches_, {}}, {&busy_, {}}};
 };
 
 }  // namespace lagwatch::watchdog

@@ -195,6 +195,20 @@ TEST_F(SdkTest, KnowsNoAnrWhenThatIsOff) {
   for (const report::Report& report : Reports()) EXPECT_EQ(report.level, report::Level::kLag);
 }
 
+TEST_F(SdkTest, ReportsALoopThatIsBusyWithoutAPause) {
+  auto monitor = Monitor::Start(TestOptions());
+  std::atomic<bool> is_reported{false};
+  std::thread thread([&] {
+    auto loop = monitor.WatchLoop("busy");
+    while (!is_reported.load()) ScopedDispatch dispatch(loop, "short");
+  });
+  EXPECT_TRUE(WaitUntil([&] { return !Reports().empty(); }));
+  is_reported = true;
+  thread.join();
+  EXPECT_EQ(Reports()[0].kind, report::Kind::kBusyLoop);
+  EXPECT_GE(Reports()[0].elapsed_ns, 100u * 1'000'000);
+}
+
 TEST_F(SdkTest, StopsWhileALoopIsInADispatchAndStartsAgain) {
   auto first = Monitor::Start(TestOptions());
   auto loop = first.WatchLoop("ui");

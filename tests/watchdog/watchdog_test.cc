@@ -162,17 +162,65 @@ TEST_F(WatchdogTest, FollowsThresholdsThatChangeWhileADispatchGoesOn) {
   EXPECT_TRUE(WaitForLags(1));
 }
 
-TEST_F(WatchdogTest, SaysNothingOfManyShortDispatches) {
+// Works in a function that a stack shows.
+[[gnu::noinline]] void ShortWork() {
+  for (int i = 0; i < 10'000; ++i) asm volatile("");
+}
+
+void RunShortDispatch(WatchedLoop* loop) {
+  loop->probe.Begin("short");
+  ShortWork();
+  loop->probe.End();
+}
+
+TEST_F(WatchdogTest, ReportsALoopThatIsBusyWithoutAPause) {
   Start();
-  WatchedLoop* loop = registry_->Add("busy", gettid());
+  StalledThread thread([&](const StopFlag& stop) {
+    WatchedLoop* loop = registry_->Add("busy", gettid());
+    while (!stop.load() && sink_.lags().empty()) {
+      for (int i = 0; i < 100; ++i) RunShortDispatch(loop);
+    }
+    while (!stop.load()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    registry_->Remove(loop);
+  });
+  ASSERT_TRUE(WaitForLags(1));
+  EXPECT_TRUE(testing::WaitUntil([&] { return !sink_.ends().empty(); }));
+  testing::RecordedLag lag = sink_.lags()[0];
+  EXPECT_EQ(lag.kind, HangKind::kBusyLoop);
+  EXPECT_EQ(lag.innermost_function, reinterpret_cast<uint64_t>(&ShortWork));
+  EXPECT_GE(lag.elapsed_ns, options_.threshold_ns);
+  EXPECT_GT(lag.facts["dispatches"], 10);
+  EXPECT_EQ(sink_.lags().size(), 1u);
+  EXPECT_GE(sink_.ends()[0].second, lag.elapsed_ns);
+}
+
+TEST_F(WatchdogTest, SaysNothingOfABusyServerThatStillSleeps) {
+  Start();
+  WatchedLoop* loop = registry_->Add("server", gettid());
   auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(800);
   while (std::chrono::steady_clock::now() < end) {
-    loop->probe.Begin("short");
-    loop->probe.End();
+    // So few between two sleeps that they are not many, however slow the machine is.
+    for (int i = 0; i < 5; ++i) RunShortDispatch(loop);
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
   }
   EXPECT_TRUE(sink_.lags().empty());
   EXPECT_GT(sink_.rounds(), 0);
   EXPECT_TRUE(watchdog_->TryStop());
+}
+
+TEST_F(WatchdogTest, CallsALongDispatchNoBusyLoop) {
+  Start();
+  StalledThread thread([&](const StopFlag& stop) {
+    WatchedLoop* loop = registry_->Add("loop", gettid());
+    for (int i = 0; i < 1000; ++i) RunShortDispatch(loop);
+    loop->probe.Begin("long");
+    testing::Spin(stop);
+    loop->probe.End();
+    registry_->Remove(loop);
+  });
+  ASSERT_TRUE(WaitForLags(1));
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  for (const testing::RecordedLag& lag : sink_.lags()) EXPECT_EQ(lag.kind, HangKind::kLag);
 }
 
 TEST_F(WatchdogTest, EndsTheLagOfAThreadThatExits) {

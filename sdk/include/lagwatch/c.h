@@ -113,6 +113,16 @@ LW_API lw_thresholds lw_set_thresholds(lw_loop* loop, uint32_t threshold_ms,
  * 0. From any thread; wait-free. */
 LW_API void lw_set_weight(lw_loop* loop, uint32_t weight) LW_NOEXCEPT;
 
+/* What is reported of a loop, besides a dispatch that takes longer than the threshold (kind "lag"):
+ *
+ * "busy-loop": for longer than the threshold, one short dispatch after the other, without a sleep. The thread
+ * made no voluntary context switch in all that time (as the kernel counts them), ran or was ready to run for
+ * 95 % of it, and began ten dispatches or more in each threshold's length, never a quarter of it without a
+ * new one. A server under full load that finds nothing to do once in that time, and sleeps in its wait, is
+ * not busy in this sense; nor is one long dispatch, or a loop that waits for a lock or a disk now and then.
+ * Found between 1 and 1.5 thresholds after it began; the report's stack is the one seen most often meanwhile.
+ * Costs the loop nothing. */
+
 /* Around each dispatch, on the loop's thread. `tag` names it in reports; not copied: it must stay readable
  * until the dispatch ends. May be nested; only the outermost pair counts. Hot: two reads of the tick counter
  * a pair. */
