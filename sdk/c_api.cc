@@ -160,6 +160,14 @@ void lw_set_weight(lw_loop* loop, uint32_t weight) noexcept {
   if (loop != nullptr) ToLoop(loop)->limits.SetWeight(weight);
 }
 
+void lw_note_queued(lw_loop* loop) noexcept {
+  if (loop != nullptr) ToLoop(loop)->tasks.NoteQueued();
+}
+
+void lw_note_run(lw_loop* loop) noexcept {
+  if (loop != nullptr) ToLoop(loop)->tasks.NoteRun();
+}
+
 void lw_dispatch_begin(lw_loop* loop, const char* tag) noexcept {
   if (loop != nullptr) ToLoop(loop)->probe.Begin(tag);
 }

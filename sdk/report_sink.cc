@@ -18,6 +18,8 @@ report::Kind ToReport(watchdog::HangKind kind) {
       return report::Kind::kLag;
     case watchdog::HangKind::kBusyLoop:
       return report::Kind::kBusyLoop;
+    case watchdog::HangKind::kWaited:
+      return report::Kind::kWaited;
   }
   return report::Kind::kUnknown;
 }

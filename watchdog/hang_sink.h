@@ -49,6 +49,7 @@ enum class WaitOutcome : uint8_t {
 enum class HangKind : uint8_t {
   kLag,       // a dispatch
   kBusyLoop,  // one short dispatch after the other, without a sleep
+  kWaited,    // a task in the loop's queue
 };
 enum class HangLevel : uint8_t { kLag, kAnr };  // over the first threshold, over the second one too
 

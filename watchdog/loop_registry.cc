@@ -68,6 +68,7 @@ void LoopRegistry::FreePlace(WatchedLoop* loop) {
   if (generation % 2 == 0) return;
   loop->probe.Reset();
   loop->limits.Reset();
+  loop->tasks.Reset();
   loop->tid.store(0);
   loop->generation.store(generation + 1);
 }

@@ -11,6 +11,7 @@
 #include "base/counter.h"
 #include "watchdog/loop_limits.h"
 #include "watchdog/loop_probe.h"
+#include "watchdog/task_counts.h"
 
 namespace lagwatch::watchdog {
 
@@ -23,6 +24,7 @@ struct WatchedLoop {
   std::atomic<int32_t> tid{0};
   std::atomic<uint64_t> name[kMaxNameBytes / sizeof(uint64_t)]{};
   LoopLimits limits;
+  TaskCounts tasks;
 
   void SetName(const char* text);
   void CopyName(char (&text)[kMaxNameBytes]) const;

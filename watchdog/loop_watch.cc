@@ -72,18 +72,24 @@ int64_t LoopWatch::Follow(Watched* watched, const WatchedLoop& loop, int64_t now
                           const WatchTools& tools) {
   const WatchOptions& options = *tools.options;
   SpanWatch& watch = watched->watch;
+  if (IsToldByDispatch(*watched)) {
+    watch.End();
+    watched->source->Forget();
+    return kNever;
+  }
   const Span span = watched->source->Read(loop, now_ns, ToSpanTools(tools));
   if (watch.number() != 0 && watch.number() != span.number) Finish(watched, loop, tools);
   if (span.thresholds.threshold_ns == 0) return kNever;
+  int64_t next_read_ns = span.read_again_within_ns == kNever ? kNever : now_ns + span.read_again_within_ns;
   if (span.number == 0) {
     const policies::CheckSchedule schedule{span.thresholds.threshold_ns, options.sample_interval_ns,
                                            options.ring_size};
-    return now_ns + schedule.idle_sleep_ns();
+    return std::min(now_ns + schedule.idle_sleep_ns(), next_read_ns);
   }
   watch.Follow(span, options);
   if (watch.IsWindowDue(now_ns) && !watch.is_window_open())
     OpenWindow(watched, loop, span.tag, now_ns, tools);
-  return kNever;
+  return next_read_ns;
 }
 
 void LoopWatch::Finish(Watched* watched, const WatchedLoop& loop, const WatchTools& tools) {

@@ -15,6 +15,7 @@
 #include "watchdog/hang_sink.h"
 #include "watchdog/loop_registry.h"
 #include "watchdog/probe_spans.h"
+#include "watchdog/queue_spans.h"
 #include "watchdog/span_watch.h"
 #include "watchdog/thread_lister.h"
 #include "watchdog/wait_chain.h"
@@ -61,6 +62,10 @@ class LoopWatch {
     }
   };
 
+  // Tasks that wait behind a dispatch that is a lag itself; they count anew when that is over.
+  bool IsToldByDispatch(const Watched& watched) const {
+    return watched.source == &queue_ && !watched.watch.is_lagging() && watched_[0].watch.is_lagging();
+  }
   // Sees what is under way and opens its window when that is due. Returns when one of the kind that begins
   // now is to be looked at.
   int64_t Follow(Watched* watched, const WatchedLoop& loop, int64_t now_ns, const WatchTools& tools);
@@ -80,7 +85,8 @@ class LoopWatch {
 
   DispatchSpans dispatches_;
   BusySpans busy_;
-  Watched watched_[2] = {{&dispatches_, {}}, {&busy_, {}}};
+  QueueSpans queue_;
+  Watched watched_[3] = {{&dispatches_, {}}, {&busy_, {}}, {&queue_, {}}};
 };
 
 }  // namespace lagwatch::watchdog

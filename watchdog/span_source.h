@@ -18,7 +18,8 @@ struct Span {
   uint64_t number = 0;  // tells it from the others of its kind; 0: there is none
   int64_t begin_ns = 0;
   Thresholds thresholds;
-  const char* tag = nullptr;  // readable as long as it goes on, and no longer
+  const char* tag = nullptr;                 // readable as long as it goes on, and no longer
+  int64_t read_again_within_ns = INT64_MAX;  // of a source that sees only what goes on at its looks
 };
 
 // Borrowed for a call.

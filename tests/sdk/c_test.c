@@ -27,6 +27,10 @@ int RunCTest(const char* spool_directory) {
   if (lw_set_thresholds(NULL, 2000, 0).threshold_ms != 0) return 13;
   lw_set_weight(loop, 1);
   lw_set_weight(NULL, 1);
+  lw_note_queued(loop);
+  lw_note_run(loop);
+  lw_note_queued(NULL);
+  lw_note_run(NULL);
   lw_dispatch_begin(loop, "timed");
   lw_dispatch_end(loop);
   lw_dispatch_begin_counted(loop, "counted");

@@ -4,15 +4,18 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <lagwatch/lagwatch.h>
+#include <lagwatch/queue_ping.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <csignal>
 #include <functional>
+#include <mutex>
 #include <set>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/env.h"
@@ -207,6 +210,70 @@ TEST_F(SdkTest, ReportsALoopThatIsBusyWithoutAPause) {
   thread.join();
   EXPECT_EQ(Reports()[0].kind, report::Kind::kBusyLoop);
   EXPECT_GE(Reports()[0].elapsed_ns, 100u * 1'000'000);
+}
+
+TEST_F(SdkTest, ReportsATaskThatWaitsInTheQueue) {
+  auto monitor = Monitor::Start(TestOptions());
+  auto loop = monitor.WatchLoop("ui");
+  loop.NoteQueued();
+  EXPECT_TRUE(WaitUntil([&] { return !Reports().empty(); }));
+  loop.NoteRun();
+  EXPECT_TRUE(WaitUntil([&] { return Ends().size() == Reports().size(); }));
+  EXPECT_EQ(Reports()[0].kind, report::Kind::kWaited);
+  EXPECT_GE(Reports()[0].elapsed_ns, 100u * 1'000'000);
+}
+
+// An executor that runs what was posted when it is told to.
+class LazyExecutor {
+ public:
+  void Post(std::function<void()> task) {
+    std::lock_guard lock(mutex_);
+    tasks_.push_back(std::move(task));
+  }
+  size_t RunAll() {
+    std::lock_guard lock(mutex_);
+    for (auto& task : tasks_) task();
+    return std::exchange(tasks_, {}).size();
+  }
+  size_t DropAll() {
+    std::lock_guard lock(mutex_);
+    return std::exchange(tasks_, {}).size();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::function<void()>> tasks_;
+};
+
+TEST_F(SdkTest, PingsAnExecutorAndReportsAPingThatWaits) {
+  auto monitor = Monitor::Start(TestOptions());
+  auto loop = monitor.WatchLoop("executor");
+  LazyExecutor executor;
+  QueuePing ping(
+      loop, [&](std::function<void()> task) { executor.Post(std::move(task)); },
+      std::chrono::milliseconds(5));
+  size_t pings = 0;
+  EXPECT_TRUE(WaitUntil([&] { return (pings += executor.RunAll()) >= 5; }));
+  EXPECT_TRUE(WaitUntil([&] { return !Reports().empty(); }));
+  EXPECT_EQ(Reports()[0].kind, report::Kind::kWaited);
+  EXPECT_EQ(executor.DropAll(), 1u);
+  EXPECT_TRUE(WaitUntil([&] { return executor.RunAll() + Ends().size() > 0 && !Ends().empty(); }));
+}
+
+TEST_F(SdkTest, SurvivesAnExecutorThatRefusesPings) {
+  auto monitor = Monitor::Start(TestOptions());
+  auto loop = monitor.WatchLoop("executor");
+  std::atomic<int> refused{0};
+  QueuePing ping(
+      loop,
+      [&](std::function<void()>) {
+        ++refused;
+        throw 1;
+      },
+      std::chrono::milliseconds(5));
+  EXPECT_TRUE(WaitUntil([&] { return refused.load() > 3; }));
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  EXPECT_TRUE(Reports().empty());
 }
 
 TEST_F(SdkTest, StopsWhileALoopIsInADispatchAndStartsAgain) {

@@ -223,6 +223,58 @@ TEST_F(WatchdogTest, CallsALongDispatchNoBusyLoop) {
   for (const testing::RecordedLag& lag : sink_.lags()) EXPECT_EQ(lag.kind, HangKind::kLag);
 }
 
+TEST_F(WatchdogTest, ReportsATaskThatWaitsWhileDispatchesAreShort) {
+  Start();
+  StalledThread thread([&](const StopFlag& stop) {
+    WatchedLoop* loop = registry_->Add("loop", gettid());
+    for (int i = 0; i < 100; ++i) loop->tasks.NoteQueued();
+    while (!stop.load() && sink_.lags().empty()) {
+      RunShortDispatch(loop);
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    for (int i = 0; i < 100; ++i) loop->tasks.NoteRun();
+    while (!stop.load()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    registry_->Remove(loop);
+  });
+  ASSERT_TRUE(WaitForLags(1));
+  EXPECT_TRUE(testing::WaitUntil([&] { return !sink_.ends().empty(); }));
+  testing::RecordedLag lag = sink_.lags()[0];
+  EXPECT_EQ(lag.kind, HangKind::kWaited);
+  EXPECT_GE(lag.elapsed_ns, options_.threshold_ns);
+  EXPECT_EQ(lag.facts["queue_length"], 100);
+  EXPECT_GE(sink_.ends()[0].second, lag.elapsed_ns);
+}
+
+TEST_F(WatchdogTest, SaysNothingOfALongQueueThatMoves) {
+  options_.threshold_ns = 1000 * kNsPerMs;
+  Start();
+  WatchedLoop* loop = registry_->Add("loop", gettid());
+  for (int i = 0; i < 10; ++i) loop->tasks.NoteQueued();
+  auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(3000);
+  while (std::chrono::steady_clock::now() < end) {
+    loop->tasks.NoteQueued();
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    loop->tasks.NoteRun();
+  }
+  EXPECT_TRUE(sink_.lags().empty());
+  EXPECT_TRUE(watchdog_->TryStop());
+}
+
+TEST_F(WatchdogTest, TellsTasksBehindALongDispatchByTheDispatchAlone) {
+  Start();
+  StalledThread thread([&](const StopFlag& stop) {
+    WatchedLoop* loop = registry_->Add("loop", gettid());
+    loop->probe.Begin("long");
+    loop->tasks.NoteQueued();
+    testing::Spin(stop);
+    loop->probe.End();
+    registry_->Remove(loop);
+  });
+  ASSERT_TRUE(WaitForLags(1));
+  std::this_thread::sleep_for(std::chrono::milliseconds(600));
+  for (const testing::RecordedLag& lag : sink_.lags()) EXPECT_EQ(lag.kind, HangKind::kLag);
+}
+
 TEST_F(WatchdogTest, EndsTheLagOfAThreadThatExits) {
   Start();
   std::thread thread([&] {

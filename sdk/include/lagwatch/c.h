@@ -154,6 +154,16 @@ static inline void lw_dispatch_end_counted(lw_loop* loop) LW_NOEXCEPT {
   }
 }
 
+/* A task was put into the loop's queue; one was taken out of it, to be run or to be dropped. Each task needs
+ * one of each. The library counts, and takes tasks to run in the order in which they were queued. It looks at
+ * the counts at least twice in a threshold's time: a wait is found when it has lasted between 1 and 1.5
+ * thresholds, its reported length is short by no more than half a threshold, and nothing that waited less is
+ * ever reported. A task that overtakes others makes the others' wait unseen for as long. Ends when no task
+ * waits that long any more. From any thread, until the loop's own thread ends. Hot: one atomic addition, no
+ * clock. */
+LW_API void lw_note_queued(lw_loop* loop) LW_NOEXCEPT;
+LW_API void lw_note_run(lw_loop* loop) LW_NOEXCEPT;
+
 #ifdef __cplusplus
 } /* extern "C" */
 #endif

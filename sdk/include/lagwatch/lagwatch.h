@@ -50,6 +50,11 @@ class Loop {
   // How much it matters, for its reports. From any thread.
   void SetWeight(uint32_t weight) const noexcept { lw_set_weight(handle_, weight); }
 
+  // A task was queued; one was taken out of the queue. From any thread. Hot. For an executor that cannot be
+  // changed: queue_ping.h.
+  void NoteQueued() const noexcept { lw_note_queued(handle_); }
+  void NoteRun() const noexcept { lw_note_run(handle_); }
+
  private:
   lw_loop* handle_;
 };
