@@ -47,6 +47,8 @@ MonitorOptions ToMonitorOptions(const lw_options& given) {
   options.spool_directory = ToString(given.spool_directory);
   options.watch.threshold_ns = given.threshold_ms * kNsPerMs;
   options.watch.anr_threshold_ns = given.anr_threshold_ms * kNsPerMs;
+  options.watch.idle_handler_threshold_ns = given.idle_handler_threshold_ms * kNsPerMs;
+  options.watch.input_threshold_ns = given.input_threshold_ms * kNsPerMs;
   options.watch.check_period_ns = given.check_period_ms * kNsPerMs;
   options.watch.sample_interval_ns = given.sample_interval_ms * kNsPerMs;
   options.watch.ring_size = static_cast<int32_t>(std::min<uint32_t>(given.ring_size, INT32_MAX));
@@ -76,6 +78,8 @@ void lw_options_init(lw_options* options) noexcept {
   options->struct_size_bytes = sizeof *options;
   options->threshold_ms = 2000;
   options->anr_threshold_ms = 5000;
+  options->idle_handler_threshold_ms = 2000;
+  options->input_threshold_ms = 2000;
   options->check_period_ms = 1000;
   options->sample_interval_ms = 50;
   options->ring_size = 20;
@@ -166,6 +170,34 @@ void lw_note_queued(lw_loop* loop) noexcept {
 
 void lw_note_run(lw_loop* loop) noexcept {
   if (loop != nullptr) ToLoop(loop)->tasks.NoteRun();
+}
+
+void lw_scope_begin(lw_loop* loop, const char* name, uint32_t deadline_ms) noexcept {
+  using lagwatch::watchdog::Thresholds;
+  int64_t deadline_ns = deadline_ms * lagwatch::base::kNsPerMs;
+  if (loop != nullptr)
+    ToLoop(loop)->scopes.Begin(name,
+                               std::clamp(deadline_ns, Thresholds::kShortestNs, Thresholds::kLongestNs));
+}
+
+void lw_scope_end(lw_loop* loop) noexcept {
+  if (loop != nullptr) ToLoop(loop)->scopes.End();
+}
+
+void lw_idle_begin(lw_loop* loop) noexcept {
+  if (loop != nullptr) ToLoop(loop)->idle_handler.Begin(nullptr);
+}
+
+void lw_idle_end(lw_loop* loop) noexcept {
+  if (loop != nullptr) ToLoop(loop)->idle_handler.End();
+}
+
+void lw_input_received(lw_loop* loop) noexcept {
+  if (loop != nullptr) ToLoop(loop)->inputs.NoteQueued();
+}
+
+void lw_input_finished(lw_loop* loop) noexcept {
+  if (loop != nullptr) ToLoop(loop)->inputs.NoteRun();
 }
 
 void lw_dispatch_begin(lw_loop* loop, const char* tag) noexcept {

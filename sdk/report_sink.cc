@@ -20,6 +20,12 @@ report::Kind ToReport(watchdog::HangKind kind) {
       return report::Kind::kBusyLoop;
     case watchdog::HangKind::kWaited:
       return report::Kind::kWaited;
+    case watchdog::HangKind::kScope:
+      return report::Kind::kScope;
+    case watchdog::HangKind::kIdleHandler:
+      return report::Kind::kIdleHandler;
+    case watchdog::HangKind::kInput:
+      return report::Kind::kInput;
   }
   return report::Kind::kUnknown;
 }

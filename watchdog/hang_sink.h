@@ -50,6 +50,9 @@ enum class HangKind : uint8_t {
   kLag,       // a dispatch
   kBusyLoop,  // one short dispatch after the other, without a sleep
   kWaited,    // a task in the loop's queue
+  kScope,     // a stretch of work with a deadline of its own
+  kIdleHandler,
+  kInput,  // an input event, from its receipt on
 };
 enum class HangLevel : uint8_t { kLag, kAnr };  // over the first threshold, over the second one too
 

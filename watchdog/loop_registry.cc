@@ -69,6 +69,9 @@ void LoopRegistry::FreePlace(WatchedLoop* loop) {
   loop->probe.Reset();
   loop->limits.Reset();
   loop->tasks.Reset();
+  loop->inputs.Reset();
+  loop->scopes.Reset();
+  loop->idle_handler.Reset();
   loop->tid.store(0);
   loop->generation.store(generation + 1);
 }

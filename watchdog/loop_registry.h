@@ -11,6 +11,7 @@
 #include "base/counter.h"
 #include "watchdog/loop_limits.h"
 #include "watchdog/loop_probe.h"
+#include "watchdog/loop_scopes.h"
 #include "watchdog/task_counts.h"
 
 namespace lagwatch::watchdog {
@@ -25,6 +26,9 @@ struct WatchedLoop {
   std::atomic<uint64_t> name[kMaxNameBytes / sizeof(uint64_t)]{};
   LoopLimits limits;
   TaskCounts tasks;
+  TaskCounts inputs;
+  LoopScopes scopes;
+  LoopProbe idle_handler;
 
   void SetName(const char* text);
   void CopyName(char (&text)[kMaxNameBytes]) const;

@@ -13,9 +13,8 @@ constexpr int64_t kNever = INT64_MAX;
 
 // A little under the threshold, because ticks and nanoseconds are converted with a small error and the
 // duration of a dispatch that was called a lag must be on record.
-uint64_t SlowTicks(const WatchedLoop& loop, const WatchTools& tools) {
+uint64_t SlowTicks(int64_t threshold_ns, const WatchTools& tools) {
   constexpr int64_t kPercent = 98;
-  int64_t threshold_ns = loop.limits.ThresholdsOr(tools.options->thresholds()).threshold_ns;
   return tools.tick_scale->ToTicks(threshold_ns / 100 * kPercent);
 }
 
@@ -29,7 +28,9 @@ int64_t LoopWatch::Look(WatchedLoop* loop, const WatchTools& tools) {
     Forget(*loop, tools);
     generation_ = generation;
   }
-  loop->probe.SetSlowTicks(SlowTicks(*loop, tools));
+  const WatchOptions& options = *tools.options;
+  loop->probe.SetSlowTicks(SlowTicks(loop->limits.ThresholdsOr(options.thresholds()).threshold_ns, tools));
+  loop->idle_handler.SetSlowTicks(SlowTicks(options.idle_handler_threshold_ns, tools));
 
   int64_t now_ns = tools.clock->MonoNs();
   int64_t next_ns = kNever;
@@ -48,7 +49,7 @@ int64_t LoopWatch::Look(WatchedLoop* loop, const WatchTools& tools) {
     next_ns = std::min(next_ns, watch.NextLookNs());
     if (watch.is_window_open()) next_ns = std::min(next_ns, next_sample_ns_);
     // The end of a lag is to be on record soon, whatever the next check's date.
-    if (watch.is_lagging()) next_ns = std::min(next_ns, now_ns + tools.options->sample_interval_ns);
+    if (watch.is_lagging()) next_ns = std::min(next_ns, now_ns + options.sample_interval_ns);
   }
   return next_ns;
 }

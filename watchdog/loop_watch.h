@@ -16,6 +16,7 @@
 #include "watchdog/loop_registry.h"
 #include "watchdog/probe_spans.h"
 #include "watchdog/queue_spans.h"
+#include "watchdog/scope_spans.h"
 #include "watchdog/span_watch.h"
 #include "watchdog/thread_lister.h"
 #include "watchdog/wait_chain.h"
@@ -64,7 +65,7 @@ class LoopWatch {
 
   // Tasks that wait behind a dispatch that is a lag itself; they count anew when that is over.
   bool IsToldByDispatch(const Watched& watched) const {
-    return watched.source == &queue_ && !watched.watch.is_lagging() && watched_[0].watch.is_lagging();
+    return watched.source == &tasks_ && !watched.watch.is_lagging() && watched_[0].watch.is_lagging();
   }
   // Sees what is under way and opens its window when that is due. Returns when one of the kind that begins
   // now is to be looked at.
@@ -85,8 +86,12 @@ class LoopWatch {
 
   DispatchSpans dispatches_;
   BusySpans busy_;
-  QueueSpans queue_;
-  Watched watched_[3] = {{&dispatches_, {}}, {&busy_, {}}, {&queue_, {}}};
+  TaskSpans tasks_;
+  ScopeSpans scopes_;
+  IdleHandlerSpans idle_handlers_;
+  InputSpans inputs_;
+  Watched watched_[6] = {{&dispatches_, {}}, {&busy_, {}},          {&tasks_, {}},
+                         {&scopes_, {}},     {&idle_handlers_, {}}, {&inputs_, {}}};
 };
 
 }  // namespace lagwatch::watchdog

@@ -11,16 +11,26 @@ int64_t SpanTools::BeginNs(uint64_t begin_ticks, int64_t now_ns) const {
   return now.mono_ns - tick_scale->ToNs(age_ticks);
 }
 
-Span DispatchSpans::Read(const WatchedLoop& loop, int64_t now_ns, const SpanTools& tools) {
-  const LoopProbe::Dispatch dispatch = loop.probe.Read();
+Span ProbeSpans::ReadProbe(const WatchedLoop& loop, int64_t now_ns, const Thresholds& thresholds,
+                           const SpanTools& tools) const {
+  const LoopProbe::Dispatch dispatch = (loop.*probe_).Read();
   return {.number = dispatch.number,
           .begin_ns = dispatch.number == 0 ? 0 : tools.BeginNs(dispatch.begin_ticks, now_ns),
-          .thresholds = loop.limits.ThresholdsOr(tools.options->thresholds()),
+          .thresholds = thresholds,
           .tag = dispatch.tag};
 }
 
-int64_t DispatchSpans::DurationNs(uint64_t number, const WatchedLoop& loop, const SpanTools& tools) const {
-  return tools.tick_scale->ToNs(loop.probe.SlowDurationTicks(number));
+int64_t ProbeSpans::DurationNs(uint64_t number, const WatchedLoop& loop, const SpanTools& tools) const {
+  return tools.tick_scale->ToNs((loop.*probe_).SlowDurationTicks(number));
+}
+
+Span DispatchSpans::Read(const WatchedLoop& loop, int64_t now_ns, const SpanTools& tools) {
+  return ReadProbe(loop, now_ns, loop.limits.ThresholdsOr(tools.options->thresholds()), tools);
+}
+
+Span IdleHandlerSpans::Read(const WatchedLoop& loop, int64_t now_ns, const SpanTools& tools) {
+  if (loop.idle_handler.begun() == 0) return {};
+  return ReadProbe(loop, now_ns, {tools.options->idle_handler_threshold_ns, 0}, tools);
 }
 
 }  // namespace lagwatch::watchdog

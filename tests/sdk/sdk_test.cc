@@ -276,6 +276,33 @@ TEST_F(SdkTest, SurvivesAnExecutorThatRefusesPings) {
   EXPECT_TRUE(Reports().empty());
 }
 
+TEST_F(SdkTest, ReportsAScopeAnIdleHandlerAndAnInputEvent) {
+  Options options = TestOptions();
+  options.threshold_ms = 3'600'000;
+  options.idle_handler_threshold_ms = 60;
+  options.input_threshold_ms = 60;
+  auto monitor = Monitor::Start(options);
+  auto loop = monitor.WatchLoop("ui");
+  auto wait_for_kind = [&](size_t count, report::Kind kind) {
+    EXPECT_TRUE(WaitUntil([&] { return Reports().size() == count; }));
+    EXPECT_EQ(Reports().back().kind, kind);
+    EXPECT_EQ(Reports().back().threshold_ms, 60u);
+  };
+  {
+    ScopedDeadline scope(loop, "load", 60);
+    wait_for_kind(1, report::Kind::kScope);
+    EXPECT_EQ(Reports()[0].tag, "load");
+  }
+  {
+    ScopedIdleHandler idle(loop);
+    wait_for_kind(2, report::Kind::kIdleHandler);
+  }
+  loop.InputReceived();
+  wait_for_kind(3, report::Kind::kInput);
+  loop.InputFinished();
+  EXPECT_TRUE(WaitUntil([&] { return Ends().size() == 3; }));
+}
+
 TEST_F(SdkTest, StopsWhileALoopIsInADispatchAndStartsAgain) {
   auto first = Monitor::Start(TestOptions());
   auto loop = first.WatchLoop("ui");

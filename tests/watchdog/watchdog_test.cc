@@ -275,6 +275,129 @@ TEST_F(WatchdogTest, TellsTasksBehindALongDispatchByTheDispatchAlone) {
   for (const testing::RecordedLag& lag : sink_.lags()) EXPECT_EQ(lag.kind, HangKind::kLag);
 }
 
+TEST_F(WatchdogTest, ReportsAScopeOverItsOwnDeadline) {
+  options_.threshold_ns = 3600 * base::kNsPerSecond;
+  Start();
+  StalledThread thread([&](const StopFlag& stop) {
+    WatchedLoop* loop = registry_->Add("loop", gettid());
+    loop->probe.Begin("dispatch");
+    loop->scopes.Begin("outer", 3600 * base::kNsPerSecond);
+    loop->scopes.Begin("inner", 60 * kNsPerMs);
+    while (!stop.load() && sink_.lags().empty()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    loop->scopes.End();
+    while (!stop.load()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    loop->scopes.End();
+    loop->probe.End();
+    registry_->Remove(loop);
+  });
+  ASSERT_TRUE(WaitForLags(1));
+  testing::RecordedLag lag = sink_.lags()[0];
+  EXPECT_EQ(lag.kind, HangKind::kScope);
+  EXPECT_EQ(lag.tag, "inner");
+  EXPECT_GE(lag.elapsed_ns, 60 * kNsPerMs);
+  EXPECT_TRUE(testing::WaitUntil([&] { return sink_.ends().size() == 1; }));
+  EXPECT_GE(sink_.ends()[0].second, lag.elapsed_ns);
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  EXPECT_EQ(sink_.lags().size(), 1u);
+}
+
+TEST_F(WatchdogTest, WatchesTheOuterScopeAgainAfterTheInnerOne) {
+  Start();
+  StalledThread thread([&](const StopFlag& stop) {
+    WatchedLoop* loop = registry_->Add("loop", gettid());
+    loop->scopes.Begin("outer", 300 * kNsPerMs);
+    for (int i = 0; !stop.load() && i < 20; ++i) {
+      loop->scopes.Begin("inner", 100 * base::kNsPerSecond);
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      loop->scopes.End();
+    }
+    while (!stop.load()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    loop->scopes.End();
+    registry_->Remove(loop);
+  });
+  ASSERT_TRUE(WaitForLags(1));
+  EXPECT_EQ(sink_.lags()[0].tag, "outer");
+  EXPECT_EQ(sink_.lags()[0].kind, HangKind::kScope);
+  EXPECT_GE(sink_.lags()[0].elapsed_ns, 300 * kNsPerMs);
+}
+
+TEST_F(WatchdogTest, SaysNothingOfManyScopesThatKeepTheirDeadlines) {
+  options_.threshold_ns = 3600 * base::kNsPerSecond;
+  Start();
+  WatchedLoop* loop = registry_->Add("loop", gettid());
+  loop->probe.Begin("long dispatch");
+  auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(1500);
+  while (std::chrono::steady_clock::now() < end) {
+    loop->scopes.Begin("short", 1000 * kNsPerMs);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    loop->scopes.End();
+  }
+  EXPECT_TRUE(sink_.lags().empty());
+  EXPECT_TRUE(watchdog_->TryStop());
+}
+
+TEST_F(WatchdogTest, ReportsAnIdleHandlerThatTakesTooLong) {
+  options_.threshold_ns = 3600 * base::kNsPerSecond;
+  options_.idle_handler_threshold_ns = 60 * kNsPerMs;
+  Start();
+  StalledThread thread([&](const StopFlag& stop) {
+    WatchedLoop* loop = registry_->Add("loop", gettid());
+    RunShortDispatch(loop);
+    loop->idle_handler.Begin(nullptr);
+    while (!stop.load() && sink_.lags().empty()) {
+    }
+    loop->idle_handler.End();
+    while (!stop.load()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    registry_->Remove(loop);
+  });
+  ASSERT_TRUE(WaitForLags(1));
+  testing::RecordedLag lag = sink_.lags()[0];
+  EXPECT_EQ(lag.kind, HangKind::kIdleHandler);
+  EXPECT_GE(lag.elapsed_ns, 60 * kNsPerMs);
+  EXPECT_TRUE(testing::WaitUntil([&] { return sink_.ends().size() == 1; }));
+  EXPECT_GT(sink_.ends()[0].second, lag.elapsed_ns);
+}
+
+TEST_F(WatchdogTest, ReportsAnInputEventThatIsNotFinished) {
+  options_.threshold_ns = 3600 * base::kNsPerSecond;
+  options_.input_threshold_ns = 60 * kNsPerMs;
+  options_.anr_threshold_ns = 300 * kNsPerMs;
+  Start();
+  StalledThread thread([&](const StopFlag& stop) {
+    WatchedLoop* loop = registry_->Add("loop", gettid());
+    loop->inputs.NoteQueued();
+    while (!stop.load() && sink_.lags().size() < 2) {
+      RunShortDispatch(loop);
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    loop->inputs.NoteRun();
+    while (!stop.load()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    registry_->Remove(loop);
+  });
+  auto is_raised = [&] { return !sink_.lags().empty() && sink_.lags().back().level == HangLevel::kAnr; };
+  ASSERT_TRUE(testing::WaitUntil(is_raised));
+  for (const testing::RecordedLag& lag : sink_.lags()) EXPECT_EQ(lag.kind, HangKind::kInput);
+  EXPECT_GE(sink_.lags()[0].elapsed_ns, 60 * kNsPerMs);
+  EXPECT_TRUE(testing::WaitUntil([&] { return sink_.ends().size() == sink_.lags().size(); }));
+}
+
+TEST_F(WatchdogTest, SaysNothingOfIdleHandlersAndInputsInTime) {
+  options_.idle_handler_threshold_ns = 1000 * kNsPerMs;
+  options_.input_threshold_ns = 1000 * kNsPerMs;
+  Start();
+  WatchedLoop* loop = registry_->Add("loop", gettid());
+  auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(1500);
+  while (std::chrono::steady_clock::now() < end) {
+    loop->inputs.NoteQueued();
+    loop->idle_handler.Begin(nullptr);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    loop->idle_handler.End();
+    loop->inputs.NoteRun();
+  }
+  EXPECT_TRUE(sink_.lags().empty());
+  EXPECT_TRUE(watchdog_->TryStop());
+}
+
 TEST_F(WatchdogTest, EndsTheLagOfAThreadThatExits) {
   Start();
   std::thread thread([&] {

@@ -57,6 +57,9 @@ typedef struct lw_options {
   int32_t capture_signal;      /* a signal number, or 0 to choose an unused real-time signal */
   uint32_t
       anr_threshold_ms; /* a lag longer than this is an ANR: at least threshold_ms, default 5000; 0: off */
+  uint32_t idle_handler_threshold_ms; /* an idle handler longer than this is reported: 16 to 3600000, default
+                                         2000 */
+  uint32_t input_threshold_ms; /* so is an input event that takes longer: 16 to 3600000, default 2000 */
 } lw_options;
 
 typedef struct lw_thresholds {
@@ -163,6 +166,24 @@ static inline void lw_dispatch_end_counted(lw_loop* loop) LW_NOEXCEPT {
  * clock. */
 LW_API void lw_note_queued(lw_loop* loop) LW_NOEXCEPT;
 LW_API void lw_note_run(lw_loop* loop) LW_NOEXCEPT;
+
+/* Around a stretch of work of the loop's thread that has a deadline of its own, 16 ms to 1 h, in a dispatch
+ * or not. `name` is the report's tag; not copied: it must stay readable until the scope ends. Scopes may be
+ * nested, and each keeps its own deadline: the outer one's counts on inside the inner one, and is what is
+ * watched again when that ends. Of scopes under way the first to pass its deadline is reported, the others
+ * once that has ended. What is nested deeper than 8 is not watched. The first scope of a shorter deadline
+ * than any before may be found a check period late. Hot: one read of the tick counter a pair. */
+LW_API void lw_scope_begin(lw_loop* loop, const char* name, uint32_t deadline_ms) LW_NOEXCEPT;
+LW_API void lw_scope_end(lw_loop* loop) LW_NOEXCEPT;
+
+/* Around what the loop does when it has nothing else to do, on the loop's thread. Hot: as a dispatch. */
+LW_API void lw_idle_begin(lw_loop* loop) LW_NOEXCEPT;
+LW_API void lw_idle_end(lw_loop* loop) LW_NOEXCEPT;
+
+/* An input event has arrived for the loop, at whatever thread; the loop is done with one. Counted, like
+ * tasks, and as exact: see lw_note_queued(). Hot: one atomic addition, no clock. */
+LW_API void lw_input_received(lw_loop* loop) LW_NOEXCEPT;
+LW_API void lw_input_finished(lw_loop* loop) LW_NOEXCEPT;
 
 #ifdef __cplusplus
 } /* extern "C" */
