@@ -47,6 +47,9 @@ MonitorOptions ToMonitorOptions(const lw_options& given) {
   options.user = ToString(given.user);
   options.spool_directory = ToString(given.spool_directory);
   options.watch.threshold_ns = given.threshold_ms * kNsPerMs;
+  options.watch.anr_threshold_ns = given.anr_threshold_ms * kNsPerMs;
+  options.watch.idle_handler_threshold_ns = given.idle_handler_threshold_ms * kNsPerMs;
+  options.watch.input_threshold_ns = given.input_threshold_ms * kNsPerMs;
   options.watch.check_period_ns = given.check_period_ms * kNsPerMs;
   options.watch.sample_interval_ns = given.sample_interval_ms * kNsPerMs;
   options.watch.ring_size = static_cast<int32_t>(std::min<uint32_t>(given.ring_size, INT32_MAX));
@@ -75,6 +78,9 @@ void lw_options_init(lw_options* options) noexcept {
   std::memset(options, 0, sizeof *options);
   options->struct_size_bytes = sizeof *options;
   options->threshold_ms = 2000;
+  options->anr_threshold_ms = 5000;
+  options->idle_handler_threshold_ms = 2000;
+  options->input_threshold_ms = 2000;
   options->check_period_ms = 1000;
   options->sample_interval_ms = 50;
   options->ring_size = 20;
@@ -144,6 +150,55 @@ lw_loop* lw_watch_loop(const char* name) noexcept {
 
 void lw_unwatch_loop(lw_loop* loop) noexcept {
   if (loop != nullptr) ProcessMonitor::Instance().UnwatchLoop(ToLoop(loop));
+}
+
+lw_thresholds lw_set_thresholds(lw_loop* loop, uint32_t threshold_ms, uint32_t anr_threshold_ms) noexcept {
+  using lagwatch::base::kNsPerMs;
+  if (loop == nullptr) return {};
+  lagwatch::watchdog::Thresholds in_force =
+      ToLoop(loop)->limits.SetThresholds({threshold_ms * kNsPerMs, anr_threshold_ms * kNsPerMs});
+  return {.threshold_ms = static_cast<uint32_t>(in_force.threshold_ns / kNsPerMs),
+          .anr_threshold_ms = static_cast<uint32_t>(in_force.anr_threshold_ns / kNsPerMs)};
+}
+
+void lw_set_weight(lw_loop* loop, uint32_t weight) noexcept {
+  if (loop != nullptr) ToLoop(loop)->limits.SetWeight(weight);
+}
+
+void lw_note_queued(lw_loop* loop) noexcept {
+  if (loop != nullptr) ToLoop(loop)->tasks.NoteQueued();
+}
+
+void lw_note_run(lw_loop* loop) noexcept {
+  if (loop != nullptr) ToLoop(loop)->tasks.NoteRun();
+}
+
+void lw_scope_begin(lw_loop* loop, const char* name, uint32_t deadline_ms) noexcept {
+  using lagwatch::watchdog::Thresholds;
+  int64_t deadline_ns = deadline_ms * lagwatch::base::kNsPerMs;
+  if (loop != nullptr)
+    ToLoop(loop)->scopes.Begin(name,
+                               std::clamp(deadline_ns, Thresholds::kShortestNs, Thresholds::kLongestNs));
+}
+
+void lw_scope_end(lw_loop* loop) noexcept {
+  if (loop != nullptr) ToLoop(loop)->scopes.End();
+}
+
+void lw_idle_begin(lw_loop* loop) noexcept {
+  if (loop != nullptr) ToLoop(loop)->idle_handler.Begin(nullptr);
+}
+
+void lw_idle_end(lw_loop* loop) noexcept {
+  if (loop != nullptr) ToLoop(loop)->idle_handler.End();
+}
+
+void lw_input_received(lw_loop* loop) noexcept {
+  if (loop != nullptr) ToLoop(loop)->inputs.NoteQueued();
+}
+
+void lw_input_finished(lw_loop* loop) noexcept {
+  if (loop != nullptr) ToLoop(loop)->inputs.NoteRun();
 }
 
 void lw_dispatch_begin(lw_loop* loop, const char* tag) noexcept {

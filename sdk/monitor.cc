@@ -17,7 +17,12 @@ MonitorOptions MonitorOptions::Normalized() const {
   constexpr int64_t kLongestNs = 3600 * base::kNsPerSecond;
   MonitorOptions normal = *this;
   watchdog::WatchOptions& in = normal.watch;
-  in.threshold_ns = std::clamp(in.threshold_ns, 16 * base::kNsPerMs, kLongestNs);
+  const watchdog::Thresholds thresholds = in.thresholds().InRange();
+  in.threshold_ns = thresholds.threshold_ns;
+  in.anr_threshold_ns = thresholds.anr_threshold_ns;
+  in.idle_handler_threshold_ns =
+      std::clamp(in.idle_handler_threshold_ns, watchdog::Thresholds::kShortestNs, kLongestNs);
+  in.input_threshold_ns = std::clamp(in.input_threshold_ns, watchdog::Thresholds::kShortestNs, kLongestNs);
   in.check_period_ns = std::clamp(in.check_period_ns, kShortestNs, kLongestNs);
   in.annealing_cap_ns =
       std::clamp(in.annealing_cap_ns, in.check_period_ns, std::max(kLongestNs, in.check_period_ns));

@@ -12,6 +12,28 @@
 namespace lagwatch::sdk {
 namespace {
 
+report::Kind ToReport(watchdog::HangKind kind) {
+  switch (kind) {
+    case watchdog::HangKind::kLag:
+      return report::Kind::kLag;
+    case watchdog::HangKind::kBusyLoop:
+      return report::Kind::kBusyLoop;
+    case watchdog::HangKind::kWaited:
+      return report::Kind::kWaited;
+    case watchdog::HangKind::kScope:
+      return report::Kind::kScope;
+    case watchdog::HangKind::kIdleHandler:
+      return report::Kind::kIdleHandler;
+    case watchdog::HangKind::kInput:
+      return report::Kind::kInput;
+  }
+  return report::Kind::kUnknown;
+}
+
+report::Level ToReport(watchdog::HangLevel level) {
+  return level == watchdog::HangLevel::kAnr ? report::Level::kAnr : report::Level::kLag;
+}
+
 report::Completeness ToReport(stack::Completeness completeness) {
   switch (completeness) {
     case stack::Completeness::kComplete:
@@ -121,7 +143,8 @@ bool ReportSink::Encode(const watchdog::LagEvent& event) {
       .tid = static_cast<uint32_t>(event.tid),
       .loop = event.loop_name,
       .tag = event.tag,
-      .kind = report::Kind::kLag,
+      .kind = ToReport(event.kind),
+      .level = ToReport(event.level),
       .threshold_ms = static_cast<uint32_t>(event.threshold_ns / base::kNsPerMs),
       .start_wall_ms = event.start_wall_ms,
       .elapsed_ns = event.elapsed_ns,
@@ -129,6 +152,7 @@ bool ReportSink::Encode(const watchdog::LagEvent& event) {
       .cpu_thread_ns = event.cpu_thread_ns,
       .cpu_process_ns = event.cpu_process_ns,
   });
+  for (const watchdog::Fact& fact : event.facts) encoder.AddNumber(fact.name, fact.number);
   encoder.SetExpensiveStack(EncodeStack(*event.expensive_stack, *event.modules, &encoder));
   for (const watchdog::LoopSample* sample : event.samples) {
     uint32_t stack = EncodeStack(sample->stack, *event.modules, &encoder);

@@ -46,11 +46,31 @@ enum class WaitOutcome : uint8_t {
   kDeadlock,  // and none of those it waits for can ever go on
 };
 
-// A lag at the moment of a check that found it with a new stack. Everything is borrowed for the call.
+// What took too long.
+enum class HangKind : uint8_t {
+  kLag,       // a dispatch
+  kBusyLoop,  // one short dispatch after the other, without a sleep
+  kWaited,    // a task in the loop's queue
+  kScope,     // a stretch of work with a deadline of its own
+  kIdleHandler,
+  kInput,  // an input event, from its receipt on
+};
+enum class HangLevel : uint8_t { kLag, kAnr };  // over the first threshold, over the second one too
+
+// Something to tell by name.
+struct Fact {
+  const char* name;  // static
+  int64_t number;
+};
+
+// A lag at the moment of a check that found it with a new stack, or over its second threshold. Everything is
+// borrowed for the call.
 struct LagEvent {
   base::Uuid id;
   base::Uuid lag_id;  // the same for all events of one lag
   uint32_t ordinal;   // 0, 1 … within the lag
+  HangKind kind;
+  HangLevel level;
   const char* loop_name;
   const char* tag;  // may be empty
   int32_t tid;
@@ -68,6 +88,7 @@ struct LagEvent {
   std::span<const Wait>
       waits;  // from the watched thread on, each for the owner that is the next one's thread
   WaitOutcome wait_outcome;
+  std::span<const Fact> facts;
   const stack::ModuleMap* modules;
   policies::GuardFindings guard;  // since the dispatch began
 };

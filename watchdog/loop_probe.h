@@ -79,6 +79,8 @@ class alignas(64) LoopProbe {
   bool IsStillIn(uint64_t number) const {
     return words_.ended.load(std::memory_order_acquire) < number;  // pairs with the ends' stores
   }
+  // How many dispatches have begun. Context: watchdog.
+  uint64_t begun() const { return words_.begun.load(std::memory_order_relaxed); }  // goes with nothing else
   // How long the slow dispatch `number` took, in ticks; 0 when that is not on record. Context: watchdog.
   uint64_t SlowDurationTicks(uint64_t number) const;
   // Dispatches longer than this keep their exact duration. Context: watchdog.
@@ -95,8 +97,6 @@ class alignas(64) LoopProbe {
   }
   // Context: hot, but for once in an idle spell.
   void WakeWatchdog();
-  // The number of the last dispatch that began. Context: watchdog.
-  uint64_t begun() const { return words_.begun.load(std::memory_order_relaxed); }
 
   // Idle again, for the next loop that takes this place. Not while the loop's thread uses it.
   void Reset();

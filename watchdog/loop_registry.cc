@@ -68,6 +68,11 @@ void LoopRegistry::FreePlace(WatchedLoop* loop) {
   uint32_t generation = loop->generation.load();
   if (generation % 2 == 0) return;
   loop->probe.Reset();
+  loop->limits.Reset();
+  loop->tasks.Reset();
+  loop->inputs.Reset();
+  loop->scopes.Reset();
+  loop->idle_handler.Reset();
   loop->tid.store(0);
   loop->generation.store(generation + 1);
 }

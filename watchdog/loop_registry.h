@@ -10,7 +10,10 @@
 
 #include "base/counter.h"
 #include "base/sleeper.h"
+#include "watchdog/loop_limits.h"
 #include "watchdog/loop_probe.h"
+#include "watchdog/loop_scopes.h"
+#include "watchdog/task_counts.h"
 
 namespace lagwatch::watchdog {
 
@@ -22,6 +25,11 @@ struct WatchedLoop {
   std::atomic<uint32_t> generation{0};  // odd: in use; changes when the place is taken or left
   std::atomic<int32_t> tid{0};
   std::atomic<uint64_t> name[kMaxNameBytes / sizeof(uint64_t)]{};
+  LoopLimits limits;
+  TaskCounts tasks;
+  TaskCounts inputs;
+  LoopScopes scopes;
+  LoopProbe idle_handler;
 
   void SetName(const char* text);
   void CopyName(char (&text)[kMaxNameBytes]) const;

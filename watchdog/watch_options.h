@@ -5,23 +5,29 @@
 
 #include "base/clock.h"
 #include "base/counter.h"
+#include "watchdog/loop_limits.h"
 
 namespace lagwatch::watchdog {
 
 struct WatchOptions {
   static constexpr int32_t kMaxRingSize = 100;
 
-  int64_t threshold_ns = 2 * base::kNsPerSecond;     // a dispatch longer than this is a lag
-  int64_t check_period_ns = 1 * base::kNsPerSecond;  // between two checks of a lag, before annealing
+  int64_t threshold_ns = 2 * base::kNsPerSecond;      // a dispatch longer than this is a lag
+  int64_t anr_threshold_ns = 5 * base::kNsPerSecond;  // … and longer than this an ANR; 0: never
+  int64_t idle_handler_threshold_ns = 2 * base::kNsPerSecond;
+  int64_t input_threshold_ns = 2 * base::kNsPerSecond;  // from an event's receipt to its end
+  int64_t check_period_ns = 1 * base::kNsPerSecond;     // between two checks of a lag, before annealing
   int64_t annealing_cap_ns = 60 * base::kNsPerSecond;
   int64_t sample_interval_ns = 50 * base::kNsPerMs;
   int32_t ring_size = 20;     // samples that a check looks at; at most kMaxRingSize
   int32_t max_threads = 512;  // whose stacks go into a report
   bool reports_under_debugger = false;
+
+  Thresholds thresholds() const { return {threshold_ns, anr_threshold_ns}; }
 };
 
 struct WatchCounters {
-  base::Counter lags;
+  base::Counter lags;  // of every kind
   base::Counter reports;
   base::Counter reports_lost;            // the sink could not keep them
   base::Counter unchanged_checks;        // checks of a lag that found the stack unchanged

@@ -118,7 +118,7 @@ bool Watchdog::AskLoopsForWake() {
   };
   auto& loops = registry_->loops();
   for (size_t i = 0; i < LoopRegistry::kMaxLoops; ++i) {
-    if (is_in_use(loops[i]) && !watches_[i].IsQuiet()) return false;
+    if (is_in_use(loops[i]) && !watches_[i].IsQuiet(loops[i])) return false;
   }
   for (WatchedLoop& loop : loops) {
     if (is_in_use(loop)) loop.probe.AskForWake(&registry_->watchdog_sleeper());

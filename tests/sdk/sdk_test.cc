@@ -4,15 +4,18 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <lagwatch/lagwatch.h>
+#include <lagwatch/queue_ping.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <csignal>
 #include <functional>
+#include <mutex>
 #include <set>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/env.h"
@@ -159,6 +162,145 @@ TEST_F(SdkTest, BringsOptionsIntoTheirRanges) {
   auto loop = monitor.WatchLoop("ui");
   FreezeUntilReported(loop, "short");
   EXPECT_EQ(Reports()[0].threshold_ms, 16u);
+}
+
+TEST_F(SdkTest, RaisesALagOverTheLoopsSecondThresholdToAnAnr) {
+  auto monitor = Monitor::Start(TestOptions());
+  auto loop = monitor.WatchLoop("ui");
+  lw_thresholds in_force = loop.SetThresholds(5, 200);
+  EXPECT_EQ(in_force.threshold_ms, 16u);
+  EXPECT_EQ(in_force.anr_threshold_ms, 200u);
+  loop.SetWeight(3);
+  auto last_level = [&] { return Reports().empty() ? report::Level::kLag : Reports().back().level; };
+  {
+    ScopedDispatch dispatch(loop, "long");
+    EXPECT_TRUE(WaitUntil([&] { return last_level() == report::Level::kAnr; }));
+  }
+  report::Report anr = Reports().back();
+  EXPECT_EQ(anr.lag_id, Reports()[0].id);
+  EXPECT_EQ(anr.threshold_ms, 16u);
+  EXPECT_EQ(Reports()[0].level, report::Level::kLag);
+  ASSERT_EQ(anr.facts.size(), 1u);
+  EXPECT_EQ(anr.facts[0].name, "loop_weight");
+  EXPECT_EQ(anr.facts[0].number, 3);
+}
+
+TEST_F(SdkTest, KnowsNoAnrWhenThatIsOff) {
+  Options options = TestOptions();
+  options.anr_threshold_ms = 0;
+  auto monitor = Monitor::Start(options);
+  auto loop = monitor.WatchLoop("ui");
+  {
+    ScopedDispatch dispatch(loop, "long");
+    std::this_thread::sleep_for(std::chrono::milliseconds(400));
+  }
+  EXPECT_TRUE(WaitUntil([&] { return !Ends().empty(); }));
+  for (const report::Report& report : Reports()) EXPECT_EQ(report.level, report::Level::kLag);
+}
+
+TEST_F(SdkTest, ReportsALoopThatIsBusyWithoutAPause) {
+  auto monitor = Monitor::Start(TestOptions());
+  std::atomic<bool> is_reported{false};
+  std::thread thread([&] {
+    auto loop = monitor.WatchLoop("busy");
+    while (!is_reported.load()) ScopedDispatch dispatch(loop, "short");
+  });
+  EXPECT_TRUE(WaitUntil([&] { return !Reports().empty(); }));
+  is_reported = true;
+  thread.join();
+  EXPECT_EQ(Reports()[0].kind, report::Kind::kBusyLoop);
+  EXPECT_GE(Reports()[0].elapsed_ns, 100u * 1'000'000);
+}
+
+TEST_F(SdkTest, ReportsATaskThatWaitsInTheQueue) {
+  auto monitor = Monitor::Start(TestOptions());
+  auto loop = monitor.WatchLoop("ui");
+  loop.NoteQueued();
+  EXPECT_TRUE(WaitUntil([&] { return !Reports().empty(); }));
+  loop.NoteRun();
+  EXPECT_TRUE(WaitUntil([&] { return Ends().size() == Reports().size(); }));
+  EXPECT_EQ(Reports()[0].kind, report::Kind::kWaited);
+  EXPECT_GE(Reports()[0].elapsed_ns, 100u * 1'000'000);
+}
+
+// An executor that runs what was posted when it is told to.
+class LazyExecutor {
+ public:
+  void Post(std::function<void()> task) {
+    std::lock_guard lock(mutex_);
+    tasks_.push_back(std::move(task));
+  }
+  size_t RunAll() {
+    std::lock_guard lock(mutex_);
+    for (auto& task : tasks_) task();
+    return std::exchange(tasks_, {}).size();
+  }
+  size_t DropAll() {
+    std::lock_guard lock(mutex_);
+    return std::exchange(tasks_, {}).size();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::function<void()>> tasks_;
+};
+
+TEST_F(SdkTest, PingsAnExecutorAndReportsAPingThatWaits) {
+  auto monitor = Monitor::Start(TestOptions());
+  auto loop = monitor.WatchLoop("executor");
+  LazyExecutor executor;
+  QueuePing ping(
+      loop, [&](std::function<void()> task) { executor.Post(std::move(task)); },
+      std::chrono::milliseconds(5));
+  size_t pings = 0;
+  EXPECT_TRUE(WaitUntil([&] { return (pings += executor.RunAll()) >= 5; }));
+  EXPECT_TRUE(WaitUntil([&] { return !Reports().empty(); }));
+  EXPECT_EQ(Reports()[0].kind, report::Kind::kWaited);
+  EXPECT_EQ(executor.DropAll(), 1u);
+  EXPECT_TRUE(WaitUntil([&] { return executor.RunAll() + Ends().size() > 0 && !Ends().empty(); }));
+}
+
+TEST_F(SdkTest, SurvivesAnExecutorThatRefusesPings) {
+  auto monitor = Monitor::Start(TestOptions());
+  auto loop = monitor.WatchLoop("executor");
+  std::atomic<int> refused{0};
+  QueuePing ping(
+      loop,
+      [&](std::function<void()>) {
+        ++refused;
+        throw 1;
+      },
+      std::chrono::milliseconds(5));
+  EXPECT_TRUE(WaitUntil([&] { return refused.load() > 3; }));
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  EXPECT_TRUE(Reports().empty());
+}
+
+TEST_F(SdkTest, ReportsAScopeAnIdleHandlerAndAnInputEvent) {
+  Options options = TestOptions();
+  options.threshold_ms = 3'600'000;
+  options.idle_handler_threshold_ms = 60;
+  options.input_threshold_ms = 60;
+  auto monitor = Monitor::Start(options);
+  auto loop = monitor.WatchLoop("ui");
+  auto wait_for_kind = [&](size_t count, report::Kind kind) {
+    EXPECT_TRUE(WaitUntil([&] { return Reports().size() == count; }));
+    EXPECT_EQ(Reports().back().kind, kind);
+    EXPECT_EQ(Reports().back().threshold_ms, 60u);
+  };
+  {
+    ScopedDeadline scope(loop, "load", 60);
+    wait_for_kind(1, report::Kind::kScope);
+    EXPECT_EQ(Reports()[0].tag, "load");
+  }
+  {
+    ScopedIdleHandler idle(loop);
+    wait_for_kind(2, report::Kind::kIdleHandler);
+  }
+  loop.InputReceived();
+  wait_for_kind(3, report::Kind::kInput);
+  loop.InputFinished();
+  EXPECT_TRUE(WaitUntil([&] { return Ends().size() == 3; }));
 }
 
 TEST_F(SdkTest, StopsWhileALoopIsInADispatchAndStartsAgain) {

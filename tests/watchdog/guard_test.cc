@@ -74,9 +74,9 @@ class GuardTest : public ::testing::Test {
 
 TEST_F(GuardTest, AStoppedProcessDoesNotLag) {
   {
-    Stopper stopper(milliseconds(30), milliseconds(1500));
+    Stopper stopper(milliseconds(10), milliseconds(1500));
     loop_->probe.Begin("short");
-    Spin(milliseconds(100));
+    Spin(milliseconds(30));
     loop_->probe.End();
   }
   std::this_thread::sleep_for(milliseconds(100));
@@ -86,6 +86,7 @@ TEST_F(GuardTest, AStoppedProcessDoesNotLag) {
 }
 
 TEST_F(GuardTest, ALagInWhichTheProcessWasStoppedIsAsLongAsItRan) {
+  int64_t begin_ns = base::SystemClock().MonoNs();
   {
     Stopper stopper(milliseconds(600), milliseconds(3000));
     loop_->probe.Begin("long");
@@ -93,12 +94,14 @@ TEST_F(GuardTest, ALagInWhichTheProcessWasStoppedIsAsLongAsItRan) {
     loop_->probe.End();
   }
   ASSERT_TRUE(testing::WaitUntil([&] { return !sink_.ends().empty(); }));
+  int64_t wall_ns = base::SystemClock().MonoNs() - begin_ns;
   int64_t duration_ns = sink_.ends()[0].second;
   EXPECT_GE(duration_ns, 800 * kNsPerMs);
-  EXPECT_LT(duration_ns, 3000 * kNsPerMs);
+  EXPECT_LT(duration_ns, wall_ns - 2000 * kNsPerMs);
 }
 
 TEST_F(GuardTest, AReportSaysHowLongTheProcessWasStopped) {
+  int64_t begin_ns = base::SystemClock().MonoNs();
   {
     Stopper stopper(milliseconds(250), milliseconds(1500));  // in the sampling window
     loop_->probe.Begin("long");
@@ -108,7 +111,7 @@ TEST_F(GuardTest, AReportSaysHowLongTheProcessWasStopped) {
   ASSERT_TRUE(testing::WaitUntil([&] { return !sink_.lags().empty(); }));
   testing::RecordedLag lag = sink_.lags()[0];
   EXPECT_GE(lag.guard.stopped_ns, 1000 * kNsPerMs);
-  EXPECT_LT(lag.elapsed_ns, 1500 * kNsPerMs);
+  EXPECT_LT(lag.elapsed_ns, base::SystemClock().MonoNs() - begin_ns - 1000 * kNsPerMs);
 }
 
 TEST_F(GuardTest, SaysNothingUnderADebugger) {

@@ -28,6 +28,7 @@ class FakeClock final : public base::Clock {
 class LoopWatchTest : public ::testing::Test {
  protected:
   LoopWatchTest() {
+    options_.anr_threshold_ns = 0;
     capturer_ = stack::StackCapturer::Create({}, stack::CreateTableUnwinder().value()).value().release();
     owned_capturer_.reset(capturer_);
     tick_scale_.Anchor({0, 0});
@@ -171,6 +172,89 @@ TEST_F(LoopWatchTest, KeepsToTheSmallestThreshold) {
   RunUntil(16 * kNsPerMs);
   ASSERT_EQ(sink_.lags().size(), 1u);
   EXPECT_EQ(samples_at_ms_.front(), 8);
+}
+
+TEST_F(LoopWatchTest, RaisesAnUnchangedLagToAnAnrOnce) {
+  options_.anr_threshold_ns = 5500 * kNsPerMs;
+  BeginDispatch("long");
+  RunUntil(60 * kNsPerSecond);
+  ASSERT_EQ(sink_.lags().size(), 2u);
+  testing::RecordedLag lag = sink_.lags()[0];
+  testing::RecordedLag anr = sink_.lags()[1];
+  EXPECT_EQ(lag.level, HangLevel::kLag);
+  EXPECT_EQ(anr.level, HangLevel::kAnr);
+  EXPECT_EQ(anr.kind, HangKind::kLag);
+  EXPECT_EQ(anr.lag_id, lag.id);
+  EXPECT_EQ(anr.ordinal, 1u);
+  EXPECT_EQ(anr.elapsed_ns, 5500 * kNsPerMs);
+  EXPECT_GE(anr.samples, 1u);
+  EXPECT_EQ(counters_.lags.value(), 1u);
+  EndDispatch();
+  RunUntil(62 * kNsPerSecond);
+  EXPECT_EQ(sink_.ends().size(), 2u);
+}
+
+TEST_F(LoopWatchTest, RaisesNothingThatEndsBeforeTheSecondThreshold) {
+  options_.anr_threshold_ns = 5 * kNsPerSecond;
+  BeginDispatch("long");
+  RunUntil(4999 * kNsPerMs);
+  EndDispatch();
+  RunUntil(20 * kNsPerSecond);
+  ASSERT_EQ(sink_.lags().size(), 1u);
+  EXPECT_EQ(sink_.lags()[0].level, HangLevel::kLag);
+}
+
+TEST_F(LoopWatchTest, IsAnAnrAtOnceWhenBothThresholdsAreTheSame) {
+  options_.anr_threshold_ns = options_.threshold_ns;
+  BeginDispatch("long");
+  RunUntil(20 * kNsPerSecond);
+  ASSERT_EQ(sink_.lags().size(), 1u);
+  EXPECT_EQ(sink_.lags()[0].level, HangLevel::kAnr);
+}
+
+TEST_F(LoopWatchTest, KeepsTheLoopsOwnThresholds) {
+  loop_->limits.SetThresholds({300 * kNsPerMs, 700 * kNsPerMs});
+  loop_->limits.SetWeight(7);
+  BeginDispatch("long");
+  RunUntil(1500 * kNsPerMs);
+  ASSERT_EQ(sink_.lags().size(), 2u);
+  EXPECT_EQ(sink_.lags()[0].elapsed_ns, 300 * kNsPerMs);
+  EXPECT_EQ(sink_.lags()[1].elapsed_ns, 700 * kNsPerMs);
+  EXPECT_EQ(sink_.lags()[1].facts["loop_weight"], 7);
+}
+
+TEST_F(LoopWatchTest, AppliesALoweredThresholdToTheDispatchUnderWay) {
+  BeginDispatch("long");
+  RunUntil(500 * kNsPerMs);
+  EXPECT_TRUE(sink_.lags().empty());
+  loop_->limits.SetThresholds({100 * kNsPerMs, 0});
+  next_ns_ = clock_.now_ns;
+  RunUntil(501 * kNsPerMs);
+  EXPECT_EQ(sink_.lags().size(), 1u);
+}
+
+TEST_F(LoopWatchTest, AppliesARaisedThresholdToTheDispatchUnderWay) {
+  BeginDispatch("long");
+  RunUntil(1500 * kNsPerMs);
+  EXPECT_FALSE(samples_at_ms_.empty());
+  samples_at_ms_.clear();
+  loop_->limits.SetThresholds({10 * kNsPerSecond, 0});
+  RunUntil(8990 * kNsPerMs);
+  EXPECT_TRUE(sink_.lags().empty());
+  EXPECT_TRUE(samples_at_ms_.empty());
+  RunUntil(10 * kNsPerSecond);
+  EXPECT_EQ(sink_.lags().size(), 1u);
+}
+
+TEST_F(LoopWatchTest, GivesTheNextLoopOfAPlaceTheOptionsThresholds) {
+  loop_->limits.SetThresholds({100 * kNsPerMs, 0});
+  registry_->Remove(loop_);
+  loop_ = registry_->Add("next", stalled_.tid());
+  BeginDispatch("short for it");
+  RunUntil(1500 * kNsPerMs);
+  EndDispatch();
+  RunUntil(3 * kNsPerSecond);
+  EXPECT_TRUE(sink_.lags().empty());
 }
 
 }  // namespace

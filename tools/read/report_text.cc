@@ -59,6 +59,14 @@ std::string StackLines(const Json& stack, const std::string& completeness, const
   return lines;
 }
 
+// What it is, when it is more or other than a dispatch over its first threshold.
+std::string KindLines(const Json& report) {
+  std::string kind = Text(report, "kind");
+  std::string level = Text(report, "level");
+  return (kind == "lag" ? "" : "  kind     " + kind + "\n") +
+         (level == "lag" ? "" : "  level    " + level + "\n");
+}
+
 std::string HeaderLines(const Json& report) {
   const Json& cpu = report.at("cpu");
   double window_ms = std::max(cpu.at("window_ms").get<double>(), 0.001);
@@ -68,7 +76,7 @@ std::string HeaderLines(const Json& report) {
   std::string user = Text(report, "user");
   std::string tag = Text(report, "tag");
   const Json& cluster = report.at("cluster");
-  return "Report " + Text(report, "id") + "\n" +  //
+  return "Report " + Text(report, "id") + "\n" + KindLines(report) +  //
          "  app      " + Text(report, "app") + " " + Text(report, "version") +
          (user.empty() ? "" : ", user " + user) + "\n" +  //
          "  loop     " + Text(report, "loop") + (tag.empty() ? "" : ", dispatch " + tag) + ", thread " +

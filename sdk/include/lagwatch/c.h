@@ -56,7 +56,17 @@ typedef struct lw_options {
   uint32_t sample_interval_ms; /* between two stack samples of a busy loop: default 50 */
   uint32_t ring_size;          /* samples that a check looks at: 1 to 100, default 20 */
   int32_t capture_signal;      /* a signal number, or 0 to choose an unused real-time signal */
+  uint32_t
+      anr_threshold_ms; /* a lag longer than this is an ANR: at least threshold_ms, default 5000; 0: off */
+  uint32_t idle_handler_threshold_ms; /* an idle handler longer than this is reported: 16 to 3600000, default
+                                         2000 */
+  uint32_t input_threshold_ms; /* so is an input event that takes longer: 16 to 3600000, default 2000 */
 } lw_options;
+
+typedef struct lw_thresholds {
+  uint32_t threshold_ms;
+  uint32_t anr_threshold_ms; /* 0: off */
+} lw_thresholds;
 
 typedef struct lw_stats {
   size_t struct_size_bytes;
@@ -96,6 +106,27 @@ LW_API lw_loop* lw_watch_loop(const char* name) LW_NOEXCEPT;
 /* Ends that earlier; `loop` must not be used afterwards. From the loop's thread. */
 LW_API void lw_unwatch_loop(lw_loop* loop) LW_NOEXCEPT;
 
+/* Gives the loop thresholds of its own, instead of the options'. A lag that passes the second one is reported
+ * once more, at once, as an ANR. 0 for the second: no lag of this loop is an ANR. Returns what is in force
+ * now: values outside 16 to 3600000 are brought into that range, and the second is at least the first (both
+ * are 0 for a loop that is NULL). Holds for the dispatch under way too; a watchdog that sleeps sees it within
+ * a check period. From any thread; wait-free. */
+LW_API lw_thresholds lw_set_thresholds(lw_loop* loop, uint32_t threshold_ms,
+                                       uint32_t anr_threshold_ms) LW_NOEXCEPT;
+/* How much the loop matters, by the application's own scale: the fact "loop_weight" of its reports, none when
+ * 0. From any thread; wait-free. */
+LW_API void lw_set_weight(lw_loop* loop, uint32_t weight) LW_NOEXCEPT;
+
+/* What is reported of a loop, besides a dispatch that takes longer than the threshold (kind "lag"):
+ *
+ * "busy-loop": for longer than the threshold, one short dispatch after the other, without a sleep. The thread
+ * made no voluntary context switch in all that time (as the kernel counts them), ran or was ready to run for
+ * 95 % of it, and began ten dispatches or more in each threshold's length, never a quarter of it without a
+ * new one. A server under full load that finds nothing to do once in that time, and sleeps in its wait, is
+ * not busy in this sense; nor is one long dispatch, or a loop that waits for a lock or a disk now and then.
+ * Found between 1 and 1.5 thresholds after it began; the report's stack is the one seen most often meanwhile.
+ * Costs the loop nothing. */
+
 /* Around each dispatch, on the loop's thread. `tag` names it in reports; not copied: it must stay readable
  * until the dispatch ends. May be nested; only the outermost pair counts. Hot: two reads of the tick counter
  * a pair. */
@@ -128,6 +159,34 @@ static inline void lw_dispatch_end_counted(lw_loop* loop) LW_NOEXCEPT {
     __atomic_store_n(&loop->ended, loop->ended + 1, __ATOMIC_RELEASE);
   }
 }
+
+/* A task was put into the loop's queue; one was taken out of it, to be run or to be dropped. Each task needs
+ * one of each. The library counts, and takes tasks to run in the order in which they were queued. It looks at
+ * the counts at least twice in a threshold's time: a wait is found when it has lasted between 1 and 1.5
+ * thresholds, its reported length is short by no more than half a threshold, and nothing that waited less is
+ * ever reported. A task that overtakes others makes the others' wait unseen for as long. Ends when no task
+ * waits that long any more. From any thread, until the loop's own thread ends. Hot: one atomic addition, no
+ * clock. */
+LW_API void lw_note_queued(lw_loop* loop) LW_NOEXCEPT;
+LW_API void lw_note_run(lw_loop* loop) LW_NOEXCEPT;
+
+/* Around a stretch of work of the loop's thread that has a deadline of its own, 16 ms to 1 h, in a dispatch
+ * or not. `name` is the report's tag; not copied: it must stay readable until the scope ends. Scopes may be
+ * nested, and each keeps its own deadline: the outer one's counts on inside the inner one, and is what is
+ * watched again when that ends. Of scopes under way the first to pass its deadline is reported, the others
+ * once that has ended. What is nested deeper than 8 is not watched. The first scope of a shorter deadline
+ * than any before may be found a check period late. Hot: one read of the tick counter a pair. */
+LW_API void lw_scope_begin(lw_loop* loop, const char* name, uint32_t deadline_ms) LW_NOEXCEPT;
+LW_API void lw_scope_end(lw_loop* loop) LW_NOEXCEPT;
+
+/* Around what the loop does when it has nothing else to do, on the loop's thread. Hot: as a dispatch. */
+LW_API void lw_idle_begin(lw_loop* loop) LW_NOEXCEPT;
+LW_API void lw_idle_end(lw_loop* loop) LW_NOEXCEPT;
+
+/* An input event has arrived for the loop, at whatever thread; the loop is done with one. Counted, like
+ * tasks, and as exact: see lw_note_queued(). Hot: one atomic addition, no clock. */
+LW_API void lw_input_received(lw_loop* loop) LW_NOEXCEPT;
+LW_API void lw_input_finished(lw_loop* loop) LW_NOEXCEPT;
 
 #ifdef __cplusplus
 } /* extern "C" */

@@ -12,6 +12,7 @@ namespace {
 using testing::EncodeBatch;
 using testing::EncodeEnd;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using testing::SampleReport;
 
 // A spool that holds `batch`.
@@ -39,6 +40,21 @@ TEST(ReportText, ReportsAreATable) {
             "STARTED (UTC)         LASTED  APP           LOOP  DISPATCH  CAUSE (innermost 2)  ID\n"
             "2023-11-14 22:13:20  > 2.0 s  editor 2.3.1  ui    key       Leaf < Caller        "
             "018bcfe5-6800-7000-8000-000000000001\n");
+}
+
+TEST(ReportText, AReportSaysItsKindAndLevelWhenTheyAreNotPlain) {
+  SampleReport plain;
+  SampleReport raised;
+  raised.header.kind = report::Kind::kBusyLoop;
+  raised.header.level = report::Level::kAnr;
+  auto text_of = [](const SampleReport& report) {
+    return ReportText(SourceOf(EncodeBatch({report.Encode()}))
+                          ->Get("/v1/reports/" + base::ToString(report.header.id), {})
+                          .value());
+  };
+  EXPECT_THAT(text_of(raised), HasSubstr("\n  kind     busy-loop\n  level    anr\n  app "));
+  EXPECT_THAT(text_of(plain), Not(HasSubstr("  kind ")));
+  EXPECT_THAT(text_of(plain), Not(HasSubstr("  level ")));
 }
 
 TEST(ReportText, AReportHasHeaderStackTimelineAndThreads) {
