@@ -33,7 +33,7 @@ void Check(bool holds) {
 
 // Addresses are another each time the program is started, so inputs hold these words in their place: what the
 // word is by its upper byte, a number by the others.
-enum class WordKind : uint8_t { kPlain, kCode, kCallSite, kStack, kOtherStack, kCount };
+enum class WordKind : uint8_t { kPlain, kCode, kCallSite, kStack, kOtherStack, kMadeCode, kCount };
 constexpr unsigned kKindShift = 56;
 constexpr unsigned kModuleShift = 48;
 constexpr uint64_t kNumberMask = (uint64_t{1} << kModuleShift) - 1;
@@ -41,6 +41,14 @@ constexpr uint64_t kNumberMask = (uint64_t{1} << kModuleShift) - 1;
 class Fuzzer {
  public:
   Fuzzer() {
+    // Calls, a prologue and a return, of no module.
+    static constexpr unsigned char kCode[] = {0xe8, 0, 0, 0, 0, 0x55, 0x48, 0x89, 0xe5, 0xff, 0xd0, 0xc3};
+    void* code = mmap(nullptr, kMadeCodeBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    Check(code != MAP_FAILED);
+    made_code_ = reinterpret_cast<uint64_t>(code);
+    for (size_t i = 0; i < kMadeCodeBytes; ++i)
+      static_cast<unsigned char*>(code)[i] = kCode[i % sizeof kCode];
+    Check(mprotect(code, kMadeCodeBytes, PROT_READ | PROT_EXEC) == 0);
     modules_.Refresh();
     Check(compiled_.Start().ok());
     for (uint32_t i = 0; i < modules_.module_count(); ++i) {
@@ -83,6 +91,21 @@ class Fuzzer {
     ASAN_UNPOISON_MEMORY_REGION(raw_->bytes + copy_bytes, kMaxRawStackBytes - copy_bytes);
   }
 
+  // A deep recursion as an input: one return address all over the stack.
+  static std::string DeepStack(uint64_t call_site) {
+    constexpr size_t kWords = 1000;
+    auto word = [](WordKind kind, uint64_t number) {
+      uint64_t encoded = uint64_t{static_cast<uint8_t>(kind)} << kKindShift | number;
+      return std::string(reinterpret_cast<const char*>(&encoded), sizeof encoded);
+    };
+    std::string seed(8, '\0');
+    for (int i = 0; i < Registers::kCount; ++i) {
+      bool is_code = i == Registers::kProgramCounter;
+      seed += word(is_code ? WordKind::kCallSite : WordKind::kStack, is_code ? call_site : 0);
+    }
+    for (size_t i = 0; i < kWords; ++i) seed += word(WordKind::kCallSite, call_site);
+    return seed;
+  }
   // A caught thread as an input.
   std::string Encode(const Registers& registers) const {
     constexpr size_t kSeedBytes = 4096;
@@ -109,6 +132,7 @@ class Fuzzer {
 
  private:
   static constexpr size_t kMaxCallSitesPerModule = 2048;
+  static constexpr size_t kMadeCodeBytes = 4096;
 
   uint64_t other_stack() const { return reinterpret_cast<uint64_t>(memory_); }
   // Not mapped: what is not in the copy is not there.
@@ -134,6 +158,8 @@ class Fuzzer {
         return call_sites_.empty() ? 0 : call_sites_[number % call_sites_.size()];
       case WordKind::kStack:
         return stack() + number % (2 * kMaxCopyBytes);
+      case WordKind::kMadeCode:
+        return made_code_ + number % kMadeCodeBytes;
       case WordKind::kOtherStack:
         return other_stack() + number % (2 * kMaxCopyBytes);
       default:
@@ -162,6 +188,7 @@ class Fuzzer {
   std::unique_ptr<Unwinder> by_search_ = CreateTableUnwinder(&empty_);
   std::vector<uint64_t> call_sites_;
   char* memory_;
+  uint64_t made_code_;
   std::unique_ptr<RawStack> raw_ = std::make_unique<RawStack>();
   std::unique_ptr<Stack> stack_ = std::make_unique<Stack>();
 };
@@ -204,6 +231,7 @@ extern "C" int LLVMFuzzerInitialize(int* argc, char*** argv) {
   sigaction(SIGUSR2, &action, &previous);
   raise(SIGUSR2);
   sigaction(SIGUSR2, &previous, nullptr);
+  for (uint64_t i = 0; i < 32; ++i) g_seeds.Add(Fuzzer::DeepStack(101 * i));
   g_seeds.AppendTo(argc, argv);
   return 0;
 }
