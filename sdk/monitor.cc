@@ -8,6 +8,7 @@
 #include <ctime>
 
 #include "base/env.h"
+#include "report/spool/spool_reader.h"
 #include "sdk/default_paths.h"
 #include "sdk/run_facts.h"
 #include "sdk/scene.h"
@@ -16,6 +17,10 @@
 
 namespace lagwatch::sdk {
 namespace {
+
+// A spool with so many segments is perhaps never sent: a program that ends well must not make it grow by a
+// file at each start.
+constexpr size_t kMaxWaitingSegments = 64;
 
 // Past RLIMIT_FSIZE the kernel sends this thread SIGXFSZ, which would end the program. Held back and dropped
 // here; one that was there before stays.
@@ -113,8 +118,13 @@ void Monitor::Stop(std::unique_ptr<Monitor> monitor) {
 }
 
 void Monitor::TellHowRunsEnded(const RunFacts& now) {
+  auto segments =
+      report::SpoolReader(&base::SystemEnv(), spool_directory_).List(report::SpoolReader::Include::kFinished);
+  bool is_crowded = segments.ok() && segments->size() >= kMaxWaitingSegments;
   TellEndedRuns(spool_directory_, now, [&](const EndedRun& run) {
     if (!last_run_ && run.is_of_same_program) last_run_ = run;
+    bool is_news = run.reason != policies::ExitReason::kCleanExit || run.record.was_in_lag();
+    if (is_crowded && !is_news) return true;
     return spool_->Append(report::RecordType::kRunEnd, report::EncodeRunEnd(run.ToRunEnd()));
   });
   spool_->Seal();

@@ -127,7 +127,7 @@ LW_API const char* lw_version(void) LW_NOEXCEPT;
  * program left a record. */
 LW_API int lw_get_last_exit(lw_last_exit* last_exit) LW_NOEXCEPT;
 /* What the program is at, for the record of this run: a screen, a document type. Copied, cut to 64 bytes. Any
- * thread, also in signal handlers; waits for nobody. The record has it within a second. */
+ * thread, also in signal handlers; waits for nobody. The record has it one check period later at the latest. */
 LW_API void lw_set_scene(const char* scene) LW_NOEXCEPT;
 /* For a program's own handlers; both may be called in a signal handler, and lagwatch installs none itself.
  * Somebody asked the program to end (SIGTERM, the session's end): */
