@@ -107,7 +107,10 @@ Result<std::unique_ptr<RunWriter>> RunWriter::Create(const std::string& spool_di
     return base::IoError(what + new_path, error);
   };
   flock(fd.get(), LOCK_EX | LOCK_NB);
-  if (int error = posix_fallocate(fd.get(), 0, RunPage::kBytes)) return fail("cannot make room for ", error);
+  // A full disk is met here. Not fallocate(), whose blocks cost some file systems milliseconds to give back.
+  constexpr char kZeros[RunPage::kBytes] = {};
+  ssize_t written = write(fd.get(), kZeros, sizeof kZeros);
+  if (written != sizeof kZeros) return fail("cannot make room for ", written < 0 ? errno : ENOSPC);
   char* page = MapPage(fd.get());
   if (page == nullptr) return fail("cannot map ", errno);
   fd.Close();
