@@ -73,16 +73,21 @@ std::string ReadRecord(int fd) {
 
 bool IsOwnProcess(const RunFacts& run, const RunFacts& now) {
   return run.boot_id == now.boot_id && run.pid_namespace == now.pid_namespace && run.pid == now.pid &&
-         run.start_ticks == now.start_ticks;
+         run.start_ticks != 0 && run.start_ticks == now.start_ticks;
+}
+
+// Where /proc does not tell, nothing may be taken for a reboot.
+bool IsOfOtherBoot(const RunFacts& run, const RunFacts& now) {
+  return run.boot_id != base::Uuid{} && now.boot_id != base::Uuid{} && run.boot_id != now.boot_id;
 }
 
 bool IsOver(const RunRecord& record, const RunFacts& now) {
   const RunFacts& run = record.run;
   bool is_of_other_machine = run.machine != 0 && now.machine != 0 && run.machine != now.machine;
   if (is_of_other_machine) return false;
-  if (record.has_ended || run.boot_id != now.boot_id || IsOwnProcess(run, now)) return true;
+  if (record.has_ended || IsOfOtherBoot(run, now) || IsOwnProcess(run, now)) return true;
   // The processes of another container are not seen from here: then the lock, which is free, has to tell.
-  if (run.pid_namespace != now.pid_namespace) return record.keeps_lock;
+  if (run.pid_namespace != now.pid_namespace || run.start_ticks == 0) return record.keeps_lock;
   return ProcessStartTicks(run.pid) != run.start_ticks;
 }
 
@@ -107,7 +112,7 @@ policies::ExitEvidence EvidenceOf(const RunRecord& record, const RunFacts& now) 
   evidence.crash_signal = record.crash_signal;
   evidence.was_told_to_stop = record.was_told_to_stop;
   evidence.was_in_lag = record.was_in_lag();
-  evidence.has_rebooted = run.boot_id != now.boot_id;
+  evidence.has_rebooted = IsOfOtherBoot(run, now);
   evidence.has_changed = IsOfSameProgram(run, now) &&
                          (HasChanged(run.build_id, now.build_id, sizeof RunHeader::build_id) ||
                           HasChanged(run.app_version, now.app_version, sizeof RunHeader::app_version));

@@ -254,6 +254,21 @@ TEST_F(ExitAnalysis, ProcessesThatCannotBeSeenAreJudgedByTheirLock) {
   EXPECT_EQ(Told().size(), 1u);
 }
 
+TEST_F(ExitAnalysis, WhatProcDoesNotTellIsNoEvidence) {
+  RunFacts facts = SomeFacts();
+  facts.boot_id = {};
+  facts.start_ticks = 0;
+  PageParts parts(facts);
+  parts.header.keeps_lock = 0;
+  parts.FixChecksums();
+  Leave(facts, parts);
+  EXPECT_TRUE(Told().empty());
+  facts = DeadRun();
+  Leave(facts);
+  now_.boot_id = {};
+  EXPECT_EQ(ToldReason(), ExitReason::kUnknown);
+}
+
 TEST_F(ExitAnalysis, RunsOfOtherMachinesAreLeftAlone) {
   now_.machine = 1;
   RunFacts facts = DeadRun();
