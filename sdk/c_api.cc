@@ -26,7 +26,8 @@ static_assert(offsetof(LoopWords, begun) == offsetof(lw_loop, begun) &&
               offsetof(LoopWords, ended) == offsetof(lw_loop, ended) &&
               offsetof(LoopWords, begin_ticks) == offsetof(lw_loop, begin_ticks) &&
               offsetof(LoopWords, tag) == offsetof(lw_loop, tag) &&
-              offsetof(LoopWords, nested) == offsetof(lw_loop, nested));
+              offsetof(LoopWords, nested) == offsetof(lw_loop, nested) &&
+              offsetof(LoopWords, is_watchdog_asleep) == offsetof(lw_loop, is_watchdog_asleep));
 
 WatchedLoop* ToLoop(lw_loop* loop) { return reinterpret_cast<WatchedLoop*>(loop); }
 
@@ -216,6 +217,8 @@ void lw_unwatch_loop(lw_loop* loop) noexcept {
 void lw_dispatch_begin(lw_loop* loop, const char* tag) noexcept {
   if (loop != nullptr) ToLoop(loop)->probe.Begin(tag);
 }
+
+void lw_wake_watchdog(lw_loop* loop) noexcept { ToLoop(loop)->probe.WakeWatchdog(); }
 
 void lw_dispatch_end(lw_loop* loop) noexcept {
   if (loop != nullptr) ToLoop(loop)->probe.End();

@@ -142,6 +142,7 @@ bool ReportSink::Encode(const watchdog::LagEvent& event) {
     encoder.AddSample(event.detected_mono_ns - sample->mono_ns, stack);
   }
   if (!encoder.ok()) return false;
+  encoder.SetGuard(event.guard);
   EncodeWaits(event, &encoder);
   EncodeThreads(event, &encoder);
   return encoder.ok();

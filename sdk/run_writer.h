@@ -50,11 +50,13 @@ class RunWriter {
   struct Lag {
     base::Uuid id;
     int64_t begin_mono_ns;
+    int64_t lasted_ns;
     int64_t begin_wall_ms;
     char loop_name[sizeof RunProgress::lag_loop];
   };
 
   RunWriter(char* page, std::string path, std::string oom_group_path, const Scene* scene);
+  void AgeLags(int64_t mono_ns);
   void Write(int64_t mono_ns);
 
   char* page_;
@@ -63,6 +65,7 @@ class RunWriter {
   const Scene* scene_;
   uint64_t sequence_ = 0;
   uint64_t written_scene_ = 0;
+  int64_t last_age_ns_ = 0;  // when the lags were last aged
   int64_t last_write_ns_ = 0;
   int64_t last_count_ns_ = 0;
   int64_t oom_kills_in_group_ = -1;

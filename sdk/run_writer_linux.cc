@@ -26,6 +26,10 @@ constexpr int64_t kLagRefreshNs = 50 * base::kNsPerMs;
 constexpr int64_t kIdleRefreshNs = 60 * base::kNsPerSecond;
 constexpr int64_t kCountPeriodNs = base::kNsPerSecond;
 
+// Rounds during a lag follow each other closely. A longer gap was not the program's time: it was stopped,
+// say.
+constexpr int64_t kLongestRoundNs = base::kNsPerSecond;
+
 // The run that goes on, for those who have no RunWriter at hand, and whose it is.
 std::atomic<char*> g_page{nullptr};
 std::atomic<pid_t> g_pid{0};
@@ -139,7 +143,12 @@ void RunWriter::LagBegan(const base::Uuid& lag_id, const char* loop_name, int64_
   if (lag_count_ == kMaxLags || std::any_of(lags_, end, [&](const Lag& lag) { return lag.id == lag_id; }))
     return;
   int64_t now_ns = base::SystemClock().MonoNs();
-  *end = {lag_id, now_ns - elapsed_ns, base::SystemClock().WallMs() - elapsed_ns / base::kNsPerMs, {}};
+  AgeLags(now_ns);
+  *end = {lag_id,
+          now_ns - elapsed_ns,
+          elapsed_ns,
+          base::SystemClock().WallMs() - elapsed_ns / base::kNsPerMs,
+          {}};
   std::memcpy(end->loop_name, loop_name, strnlen(loop_name, sizeof end->loop_name));
   ++lag_count_;
   Write(now_ns);
@@ -150,14 +159,22 @@ void RunWriter::LagEnded(const base::Uuid& lag_id) {
   auto* kept = std::remove_if(lags_, end, [&](const Lag& lag) { return lag.id == lag_id; });
   if (kept == end) return;
   --lag_count_;
+  AgeLags(base::SystemClock().MonoNs());
   Write(base::SystemClock().MonoNs());
 }
 
 void RunWriter::Refresh() {
   int64_t now_ns = base::SystemClock().MonoNs();
+  AgeLags(now_ns);
   char scene[Scene::kMaxBytes];
   bool is_due = now_ns - last_write_ns_ >= (lag_count_ != 0 ? kLagRefreshNs : kIdleRefreshNs);
   if (is_due || scene_->Read(scene) != written_scene_) Write(now_ns);
+}
+
+void RunWriter::AgeLags(int64_t mono_ns) {
+  int64_t passed_ns = std::min(mono_ns - last_age_ns_, kLongestRoundNs);
+  for (size_t i = 0; i < lag_count_; ++i) lags_[i].lasted_ns += passed_ns;
+  last_age_ns_ = mono_ns;
 }
 
 void RunWriter::Write(int64_t mono_ns) {
@@ -180,7 +197,7 @@ void RunWriter::Write(int64_t mono_ns) {
   if (lag_count_ != 0) {
     progress.lag_id = lag->id;
     progress.lag_begin_wall_ms = lag->begin_wall_ms;
-    progress.lag_ns = mono_ns - lag->begin_mono_ns;
+    progress.lag_ns = lag->lasted_ns;
     std::memcpy(progress.lag_loop, lag->loop_name, sizeof progress.lag_loop);
   }
   progress.crc32c = ProgressCrc32c(progress);

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "base/uuid.h"
+#include "policies/guard.h"
 #include "stack/lock_owner.h"
 #include "stack/module_map.h"
 #include "stack/stack.h"
@@ -68,6 +69,7 @@ struct LagEvent {
       waits;  // from the watched thread on, each for the owner that is the next one's thread
   WaitOutcome wait_outcome;
   const stack::ModuleMap* modules;
+  policies::GuardFindings guard;  // since the dispatch began
 };
 
 // Context: watchdog, all of it.

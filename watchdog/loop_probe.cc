@@ -26,6 +26,12 @@ uint64_t LoopProbe::SlowDurationTicks(uint64_t number) const {
   return slow_number_.load(std::memory_order_acquire) == number ? duration_ticks : 0;
 }
 
+void LoopProbe::WakeWatchdog() {
+  // Acquire: pairs with AskForWake.
+  if (words_.is_watchdog_asleep.exchange(0, std::memory_order_acquire) != 0)
+    watchdog_.load(std::memory_order_relaxed)->Wake();
+}
+
 void LoopProbe::Reset() {
   words_.nested = 0;
   words_.ended.store(words_.begun.load());

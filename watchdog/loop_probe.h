@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "base/sleeper.h"
 #include "base/ticks.h"
 
 namespace lagwatch::watchdog {
@@ -18,6 +19,7 @@ struct LoopWords {
   std::atomic<uint64_t> begin_ticks{0};
   std::atomic<const char*> tag{nullptr};
   uint64_t nested = 0;
+  std::atomic<uint32_t> is_watchdog_asleep{0};  // for good: the next dispatch must wake it
 };
 static_assert(std::atomic<uint64_t>::is_always_lock_free && std::atomic<const char*>::is_always_lock_free);
 
@@ -44,6 +46,9 @@ class alignas(64) LoopProbe {
     words_.begin_ticks.store(base::ReadTicks(), std::memory_order_release);
     words_.tag.store(tag, std::memory_order_release);
     words_.begun.store(begun + 1, std::memory_order_release);
+    // Relaxed: see AskForWake.
+    if (words_.is_watchdog_asleep.load(std::memory_order_relaxed) != 0) [[unlikely]]
+      WakeWatchdog();
   }
 
   // Ends what Begin began; a stray end is ignored. Context: hot. One tick read, three compares, one store.
@@ -79,6 +84,20 @@ class alignas(64) LoopProbe {
   // Dispatches longer than this keep their exact duration. Context: watchdog.
   void SetSlowTicks(uint64_t ticks) { slow_ticks_.store(ticks, std::memory_order_relaxed); }  // see End
 
+  // Asks the loop to wake `watchdog` with its next dispatch, until CancelWake(). A dispatch that has not seen
+  // this is one that Read() sees after base::FenceAllThreads(). Context: watchdog.
+  void AskForWake(base::Sleeper* watchdog) {
+    watchdog_.store(watchdog, std::memory_order_relaxed);  // published by the next store
+    words_.is_watchdog_asleep.store(1, std::memory_order_release);
+  }
+  void CancelWake() {
+    words_.is_watchdog_asleep.store(0, std::memory_order_relaxed);  // a needless wake does no harm
+  }
+  // Context: hot, but for once in an idle spell.
+  void WakeWatchdog();
+  // The number of the last dispatch that began. Context: watchdog.
+  uint64_t begun() const { return words_.begun.load(std::memory_order_relaxed); }
+
   // Idle again, for the next loop that takes this place. Not while the loop's thread uses it.
   void Reset();
 
@@ -91,6 +110,7 @@ class alignas(64) LoopProbe {
   std::atomic<uint64_t> slow_ticks_{UINT64_MAX};
   std::atomic<uint64_t> slow_number_{0};
   std::atomic<uint64_t> slow_duration_ticks_{0};
+  std::atomic<base::Sleeper*> watchdog_{nullptr};
 };
 
 }  // namespace lagwatch::watchdog

@@ -34,10 +34,20 @@ int64_t LoopWatch::Look(WatchedLoop* loop, const WatchTools& tools) {
   int64_t now_ns = tools.clock->MonoNs();
   FinishIfOver(*loop, tools);
   const LoopProbe::Dispatch dispatch = loop->probe.Read();
-  if (dispatch.number == 0) return now_ns + schedule.idle_sleep_ns();
-  if (number_ == 0) StartDispatch(dispatch, now_ns, tools);
+  is_quiet_ = loop->probe.begun() == last_begun_;
+  last_begun_ = loop->probe.begun();
+  if (dispatch.number != 0 && number_ == 0) StartDispatch(dispatch, now_ns, tools);
+  last_look_ns_ = now_ns;
+  if (dispatch.number == 0) {
+    guard_ = {};
+    return now_ns + schedule.idle_sleep_ns();
+  }
 
   if (now_ns >= schedule.WindowStartNs(next_check_ns_)) {
+    if (!is_window_open_ && IsForADebugger(tools)) {
+      next_check_ns_ = now_ns + tools.options->check_period_ns + schedule.window_ns();
+      return schedule.WindowStartNs(next_check_ns_);
+    }
     if (!is_window_open_) OpenWindow(*loop, dispatch.tag, now_ns, tools);
     if (now_ns >= next_sample_ns_ || now_ns >= next_check_ns_) TakeSample(*loop, now_ns, tools);
   }
@@ -49,6 +59,14 @@ int64_t LoopWatch::Look(WatchedLoop* loop, const WatchTools& tools) {
   return is_lagging_ ? std::min(next_ns, now_ns + tools.options->sample_interval_ns) : next_ns;
 }
 
+void LoopWatch::Discount(const policies::GuardFindings& findings) {
+  guard_ += findings;
+  if (number_ == 0) return;  // a dispatch that is not known yet is discounted when it is
+  begin_ns_ += findings.stopped_ns;
+  next_check_ns_ += findings.stopped_ns;
+  if (is_window_open_) window_begin_ns_ += findings.stopped_ns;
+}
+
 void LoopWatch::FinishIfOver(const WatchedLoop& loop, const WatchTools& tools) {
   if (number_ != 0 && !loop.probe.IsStillIn(number_)) FinishDispatch(loop.probe, tools);
 }
@@ -57,6 +75,8 @@ void LoopWatch::Forget(const WatchedLoop& loop, const WatchTools& tools) {
   // The probe goes on numbering whoever has the place, so its record of this dispatch is still found.
   if (number_ != 0) FinishDispatch(loop.probe, tools);
   generation_ = 0;
+  guard_ = {};
+  last_look_ns_ = 0;
 }
 
 void LoopWatch::StartDispatch(const LoopProbe::Dispatch& dispatch, int64_t now_ns, const WatchTools& tools) {
@@ -68,6 +88,9 @@ void LoopWatch::StartDispatch(const LoopProbe::Dispatch& dispatch, int64_t now_n
     uint64_t age_ticks = now.ticks > dispatch.begin_ticks ? now.ticks - dispatch.begin_ticks : 0;
     begin_ns_ = now.mono_ns - tools.tick_scale->ToNs(age_ticks);
   }
+  // It had not begun at the last look, whatever the ticks say that go on while the machine sleeps; and what
+  // the guard found since is not its fault.
+  begin_ns_ = std::min(std::max(begin_ns_, last_look_ns_) + guard_.stopped_ns, now_ns);
   next_check_ns_ = begin_ns_ + tools.options->threshold_ns;
   is_window_open_ = false;
   is_lagging_ = false;
@@ -80,12 +103,22 @@ void LoopWatch::FinishDispatch(const LoopProbe& probe, const WatchTools& tools) 
     // By the clock it is over by now at the latest; exact is what the loop's own thread measured.
     int64_t duration_ns = tools.clock->MonoNs() - begin_ns_;
     uint64_t ticks = probe.SlowDurationTicks(number_);
-    if (ticks != 0) duration_ns = std::min(duration_ns, tools.tick_scale->ToNs(ticks));
+    if (ticks != 0) duration_ns = std::min(duration_ns, tools.tick_scale->ToNs(ticks) - guard_.stopped_ns);
     for (uint32_t i = 0; i < report_count_; ++i) tools.sink->OnLagEnd(report_ids_[i], duration_ns);
   }
   number_ = 0;
+  guard_ = {};
   is_lagging_ = false;
   is_window_open_ = false;
+}
+
+// A debugger stops threads one by one, which nobody can tell from a lag; and each of our signals would stop
+// them once more.
+bool LoopWatch::IsForADebugger(const WatchTools& tools) {
+  guard_.debugger_pid = stack::ReadTracer();
+  bool is_left_alone = guard_.debugger_pid != 0 && !tools.options->reports_under_debugger;
+  tools.counters->checks_under_debugger.Add(is_left_alone);
+  return is_left_alone;
 }
 
 void LoopWatch::OpenWindow(const WatchedLoop& loop, const char* tag, int64_t now_ns,
@@ -183,6 +216,7 @@ void LoopWatch::Report(const WatchedLoop& loop, std::span<const LoopSample* cons
   event.waits = tools.waits->waits();
   event.wait_outcome = tools.waits->outcome();
   event.modules = &tools.capturer->modules();
+  event.guard = guard_;
   if (!tools.sink->OnLag(event)) return tools.counters->reports_lost.Add();
   ++report_count_;
   tools.counters->reports.Add();

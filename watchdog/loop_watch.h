@@ -14,6 +14,7 @@
 #include "base/uuid.h"
 #include "policies/annealing.h"
 #include "policies/check_schedule.h"
+#include "policies/guard.h"
 #include "stack/stack_capturer.h"
 #include "watchdog/hang_sink.h"
 #include "watchdog/loop_registry.h"
@@ -42,6 +43,11 @@ class LoopWatch {
   void SetRing(LoopSample* ring) { ring_ = ring; }
   // Looks at the loop, which is in use. Returns when to look again (CLOCK_MONOTONIC).
   int64_t Look(WatchedLoop* loop, const WatchTools& tools);
+  // Time passed that was not the program's: it does not count for the dispatch under way. To be told before
+  // the next look.
+  void Discount(const policies::GuardFindings& findings);
+  // Whether no dispatch is under way and none has begun since the look before. Context: watchdog.
+  bool IsQuiet() const { return number_ == 0 && is_quiet_; }
   // Finishes the dispatch being watched if it is over by now. Captures nothing.
   void FinishIfOver(const WatchedLoop& loop, const WatchTools& tools);
   // The loop's place is empty, or was taken by another loop.
@@ -54,6 +60,7 @@ class LoopWatch {
   // The first look at a dispatch, and the last.
   void StartDispatch(const LoopProbe::Dispatch& dispatch, int64_t now_ns, const WatchTools& tools);
   void FinishDispatch(const LoopProbe& probe, const WatchTools& tools);
+  bool IsForADebugger(const WatchTools& tools);
   void OpenWindow(const WatchedLoop& loop, const char* tag, int64_t now_ns, const WatchTools& tools);
   void TakeSample(const WatchedLoop& loop, int64_t now_ns, const WatchTools& tools);
   void Check(const WatchedLoop& loop, int64_t now_ns, const WatchTools& tools);
@@ -64,6 +71,10 @@ class LoopWatch {
   uint32_t generation_ = 0;  // of the loop, to notice that its place has a new one
   uint64_t number_ = 0;      // of the dispatch being watched; 0 when idle
   int64_t begin_ns_ = 0;
+  policies::GuardFindings guard_;  // since the dispatch began; of one not seen yet, since the last look
+  int64_t last_look_ns_ = 0;
+  uint64_t last_begun_ = 0;
+  bool is_quiet_ = false;
   int64_t next_check_ns_ = 0;
   int64_t next_sample_ns_ = 0;
 

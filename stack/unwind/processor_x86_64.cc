@@ -90,6 +90,8 @@ FrameProgress ProgressAt(const unsigned char (&code)[kMaxCodeBytes]) {
   return FrameProgress::kHasFramePointer;
 }
 
+const uint64_t kSignalReturnCallOffset = 7;
+
 bool IsSignalReturn(const unsigned char (&code)[kMaxCodeBytes]) {
   constexpr unsigned char kSystemCall15[] = {0x48, 0xc7, 0xc0, 0x0f, 0x00, 0x00, 0x00, 0x0f, 0x05};
   return std::memcmp(code, kSystemCall15, sizeof kSystemCall15) == 0;

@@ -231,6 +231,8 @@ class TableUnwinder final : public Unwinder {
 
   Step StepFrom(const CachedRule& cached, Cursor* cursor) {
     const UnwindRule& rule = cached.found.rule;
+    if (rule.is_signal_frame) [[unlikely]]
+      return IsAtSignalReturn(*cursor) ? StepOverSignal(cursor) : Step::kIncomplete;
     uint64_t cfa;
     if (rule.cfa == Cfa::kStackPointer) [[likely]] {
       cfa = cursor->stack_pointer + Offset(rule.cfa_offset);
@@ -239,11 +241,9 @@ class TableUnwinder final : public Unwinder {
       cfa = cursor->frame_pointer + Offset(rule.cfa_offset);
     } else if (rule.cfa == Cfa::kNone) {
       return StepWithoutRule(cached, cursor);
-    } else if (rule.is_signal_frame || !FindCfa(cached, *cursor, &cfa)) {
-      return rule.is_signal_frame ? StepOverSignal(cursor) : Step::kIncomplete;
+    } else if (!FindCfa(cached, *cursor, &cfa)) {
+      return Step::kIncomplete;
     }
-    if (rule.is_signal_frame) [[unlikely]]
-      return StepOverSignal(cursor);
 
     uint64_t return_address;
     if (rule.return_address == Saved::kAtCfa) [[likely]] {
@@ -331,9 +331,15 @@ class TableUnwinder final : public Unwinder {
     return block.ok() && EvaluateExpression(expression, initial, &input, result);
   }
 
-  [[gnu::noinline]] Step StepOverSignal(Cursor* cursor) {
+  // At the end of a signal handler; a thread itself may also be between the two instructions of it.
+  bool IsAtSignalReturn(const Cursor& cursor) {
     unsigned char code[kMaxCodeBytes];
-    if (!code_->Read(cursor->program_counter, code) || !IsSignalReturn(code)) return Step::kIncomplete;
+    if (code_->Read(cursor.program_counter, code) && IsSignalReturn(code)) return true;
+    return cursor.registers != nullptr &&
+           code_->Read(cursor.program_counter - kSignalReturnCallOffset, code) && IsSignalReturn(code);
+  }
+
+  [[gnu::noinline]] Step StepOverSignal(Cursor* cursor) {
     interrupted_.known_mask = Registers::kAllKnown;
     for (int i = 0; i < Registers::kCount; ++i) {
       if (!memory_->ReadWord(cursor->stack_pointer + SignalFrameOffset(i), &interrupted_.value[i])) {
@@ -348,7 +354,7 @@ class TableUnwinder final : public Unwinder {
   [[gnu::noinline]] Step StepWithoutRule(const CachedRule& cached, Cursor* cursor) {
     unsigned char code[kMaxCodeBytes];
     bool is_code = code_->Read(cursor->program_counter, code);
-    if (is_code && IsSignalReturn(code)) return StepOverSignal(cursor);
+    if (IsAtSignalReturn(*cursor)) return StepOverSignal(cursor);
     if (cursor->registers == nullptr && cached.address != cursor->program_counter) {
       // A function that others are made to return to was called by nobody: glibc's coroutines begin so.
       const CachedRule& entry = Lookup(cursor->program_counter + 1);

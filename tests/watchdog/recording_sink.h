@@ -25,6 +25,7 @@ struct RecordedLag {
   std::vector<stack::LockWait> waits;
   watchdog::WaitOutcome wait_outcome;
   uint64_t innermost_function;  // its address; 0 when unknown
+  policies::GuardFindings guard;
 };
 
 // Thread safety: any thread may ask.
@@ -34,7 +35,7 @@ class RecordingSink final : public watchdog::HangSink {
     std::lock_guard lock(mutex_);
     lags_.push_back({event.id, event.lag_id, event.ordinal, event.loop_name, event.tag, event.elapsed_ns,
                      event.cpu_window_ns, event.cpu_thread_ns, event.samples.size(), event.threads.size(),
-                     WaitsOf(event), event.wait_outcome, InnermostFunction(event)});
+                     WaitsOf(event), event.wait_outcome, InnermostFunction(event), event.guard});
     return true;
   }
   void OnLagEnd(const base::Uuid& event_id, int64_t duration_ns) override {

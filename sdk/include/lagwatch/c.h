@@ -34,6 +34,7 @@ typedef struct lw_loop {
   uint64_t begin_ticks;
   const char* tag;
   uint64_t nested;
+  uint32_t is_watchdog_asleep;
 } lw_loop;
 
 typedef enum lw_status {
@@ -74,18 +75,19 @@ typedef void (*lw_on_last_exit)(const lw_last_exit* last_exit, void* context);
 
 typedef struct lw_options {
   size_t struct_size_bytes;
-  const char* app;              /* default: the program's file name */
-  const char* app_version;      /* default: empty */
-  const char* user;             /* who is affected, as a pseudonym; default: empty */
-  const char* endpoint;         /* the collector, "https://host:port"; default: empty, reports stay on disk */
-  const char* key;              /* the collector's key for this project */
-  const char* spool_directory;  /* default: $XDG_STATE_HOME or ~/.local/state, then lagwatch/spool */
-  uint32_t threshold_ms;        /* a dispatch longer than this is a lag: 16 to 3600000, default 2000 */
-  uint32_t check_period_ms;     /* between two checks of one lag, before they become rarer: default 1000 */
-  uint32_t sample_interval_ms;  /* between two stack samples of a busy loop: default 50 */
-  uint32_t ring_size;           /* samples that a check looks at: 1 to 100, default 20 */
-  int32_t capture_signal;       /* a signal number, or 0 to choose an unused real-time signal */
-  lw_on_last_exit on_last_exit; /* called once by lw_start, on its thread, if a last run left a record */
+  const char* app;             /* default: the program's file name */
+  const char* app_version;     /* default: empty */
+  const char* user;            /* who is affected, as a pseudonym; default: empty */
+  const char* endpoint;        /* the collector, "https://host:port"; default: empty, reports stay on disk */
+  const char* key;             /* the collector's key for this project */
+  const char* spool_directory; /* default: $XDG_STATE_HOME or ~/.local/state, then lagwatch/spool */
+  uint32_t threshold_ms;       /* a dispatch longer than this is a lag: 16 to 3600000, default 2000 */
+  uint32_t check_period_ms;    /* between two checks of one lag, before they become rarer: default 1000 */
+  uint32_t sample_interval_ms; /* between two stack samples of a busy loop: default 50 */
+  uint32_t ring_size;          /* samples that a check looks at: 1 to 100, default 20 */
+  int32_t capture_signal;      /* a signal number, or 0 to choose an unused real-time signal */
+  /* Called once by lw_start, on its thread, if a last run left a record. */
+  lw_on_last_exit on_last_exit;
   void* on_last_exit_context;
 } lw_options;
 
@@ -100,8 +102,9 @@ typedef struct lw_stats {
   uint64_t capture_signals_sent;
   uint64_t capture_timeouts;
   uint64_t stacks_incomplete;
-  uint64_t loops_refused;      /* more loops than can be watched at once (64) */
-  uint64_t run_records_failed; /* starts after which the end of the run cannot be told: no disk space, say */
+  uint64_t loops_refused; /* more loops than can be watched at once (64) */
+  /* Starts after which the end of the run cannot be told: no disk space, say. */
+  uint64_t run_records_failed;
 } lw_stats;
 
 /* Fills in sizes and defaults. */
@@ -127,7 +130,8 @@ LW_API const char* lw_version(void) LW_NOEXCEPT;
  * program left a record. */
 LW_API int lw_get_last_exit(lw_last_exit* last_exit) LW_NOEXCEPT;
 /* What the program is at, for the record of this run: a screen, a document type. Copied, cut to 64 bytes. Any
- * thread, also in signal handlers; waits for nobody. The record has it one check period later at the latest. */
+ * thread, also in signal handlers; waits for nobody. The record has it at the watchdog's next look: soon
+ * after the dispatch that sets it, or else once a loop's next dispatch has begun. */
 LW_API void lw_set_scene(const char* scene) LW_NOEXCEPT;
 /* For a program's own handlers; both may be called in a signal handler, and lagwatch installs none itself.
  * Somebody asked the program to end (SIGTERM, the session's end): */
@@ -149,6 +153,7 @@ LW_API void lw_dispatch_end(lw_loop* loop) LW_NOEXCEPT;
 /* The same without reading the clock, for loops of millions of dispatches a second: a lag's start and
  * duration are then known to about the check period. Inline, because the call would cost more than the work.
  * Hot. */
+LW_API void lw_wake_watchdog(lw_loop* loop) LW_NOEXCEPT; /* for the next function only */
 static inline void lw_dispatch_begin_counted(lw_loop* loop, const char* tag) LW_NOEXCEPT {
   uint64_t begun;
   if (loop == NULL) return;
@@ -161,6 +166,7 @@ static inline void lw_dispatch_begin_counted(lw_loop* loop, const char* tag) LW_
   __atomic_store_n(&loop->begin_ticks, 0, __ATOMIC_RELEASE);
   __atomic_store_n(&loop->tag, tag, __ATOMIC_RELEASE);
   __atomic_store_n(&loop->begun, begun + 1, __ATOMIC_RELEASE);
+  if (__atomic_load_n(&loop->is_watchdog_asleep, __ATOMIC_RELAXED) != 0) lw_wake_watchdog(loop);
 }
 
 static inline void lw_dispatch_end_counted(lw_loop* loop) LW_NOEXCEPT {
