@@ -128,6 +128,14 @@ TEST_F(RunRecordFile, IsNotDisturbedByMoreLagsThanItKeeps) {
   EXPECT_FALSE(Read().was_in_lag());
 }
 
+TEST_F(RunRecordFile, ALongGapBetweenRoundsWasNotTheProgramsTime) {
+  auto writer = Create();
+  writer->LagBegan(kLag, "ui", 2 * base::kNsPerSecond);
+  usleep(1'500'000);  // stopped, as far as anybody can see
+  writer->Refresh();
+  EXPECT_EQ(Read().lag_ns, 3 * base::kNsPerSecond);
+}
+
 TEST_F(RunRecordFile, HasANewSceneAtTheNextRound) {
   auto writer = Create();
   scene_.Set("inbox");
