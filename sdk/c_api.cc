@@ -234,7 +234,9 @@ void lw_set_weight(lw_loop* loop, uint32_t weight) noexcept {
 }
 
 void lw_note_queued(lw_loop* loop) noexcept {
-  if (loop != nullptr) ToLoop(loop)->tasks.NoteQueued();
+  if (loop == nullptr) return;
+  ToLoop(loop)->tasks.NoteQueued();
+  ToLoop(loop)->probe.WakeWatchdogIfAsleep();
 }
 
 void lw_note_run(lw_loop* loop) noexcept {
@@ -244,9 +246,9 @@ void lw_note_run(lw_loop* loop) noexcept {
 void lw_scope_begin(lw_loop* loop, const char* name, uint32_t deadline_ms) noexcept {
   using lagwatch::watchdog::Thresholds;
   int64_t deadline_ns = deadline_ms * lagwatch::base::kNsPerMs;
-  if (loop != nullptr)
-    ToLoop(loop)->scopes.Begin(name,
-                               std::clamp(deadline_ns, Thresholds::kShortestNs, Thresholds::kLongestNs));
+  if (loop == nullptr) return;
+  ToLoop(loop)->scopes.Begin(name, std::clamp(deadline_ns, Thresholds::kShortestNs, Thresholds::kLongestNs));
+  ToLoop(loop)->probe.WakeWatchdogIfAsleep();
 }
 
 void lw_scope_end(lw_loop* loop) noexcept {
@@ -254,7 +256,9 @@ void lw_scope_end(lw_loop* loop) noexcept {
 }
 
 void lw_idle_begin(lw_loop* loop) noexcept {
-  if (loop != nullptr) ToLoop(loop)->idle_handler.Begin(nullptr);
+  if (loop == nullptr) return;
+  ToLoop(loop)->idle_handler.Begin(nullptr);
+  ToLoop(loop)->probe.WakeWatchdogIfAsleep();
 }
 
 void lw_idle_end(lw_loop* loop) noexcept {
@@ -262,7 +266,9 @@ void lw_idle_end(lw_loop* loop) noexcept {
 }
 
 void lw_input_received(lw_loop* loop) noexcept {
-  if (loop != nullptr) ToLoop(loop)->inputs.NoteQueued();
+  if (loop == nullptr) return;
+  ToLoop(loop)->inputs.NoteQueued();
+  ToLoop(loop)->probe.WakeWatchdogIfAsleep();
 }
 
 void lw_input_finished(lw_loop* loop) noexcept {

@@ -46,9 +46,7 @@ class alignas(64) LoopProbe {
     words_.begin_ticks.store(base::ReadTicks(), std::memory_order_release);
     words_.tag.store(tag, std::memory_order_release);
     words_.begun.store(begun + 1, std::memory_order_release);
-    // Relaxed: see AskForWake.
-    if (words_.is_watchdog_asleep.load(std::memory_order_relaxed) != 0) [[unlikely]]
-      WakeWatchdog();
+    WakeWatchdogIfAsleep();
   }
 
   // Ends what Begin began; a stray end is ignored. Context: hot. One tick read, three compares, one store.
@@ -95,7 +93,13 @@ class alignas(64) LoopProbe {
   void CancelWake() {
     words_.is_watchdog_asleep.store(0, std::memory_order_relaxed);  // a needless wake does no harm
   }
-  // Context: hot, but for once in an idle spell.
+  // To be called after anything that the watchdog is to see begins. Context: hot, but for once in an idle
+  // spell.
+  void WakeWatchdogIfAsleep() {
+    // Relaxed: see AskForWake.
+    if (words_.is_watchdog_asleep.load(std::memory_order_relaxed) != 0) [[unlikely]]
+      WakeWatchdog();
+  }
   void WakeWatchdog();
 
   // Idle again, for the next loop that takes this place. Not while the loop's thread uses it.

@@ -125,8 +125,10 @@ bool Watchdog::AskLoopsForWake() {
   }
   bool is_agreed = base::FenceAllThreads();
   // A loop that was added meanwhile has woken the sleeper.
-  for (WatchedLoop& loop : loops)
-    is_agreed = is_agreed && (!is_in_use(loop) || loop.probe.Read().number == 0);
+  for (size_t i = 0; i < LoopRegistry::kMaxLoops; ++i) {
+    bool is_quiet = watches_[i].IsQuiet(loops[i]) && loops[i].probe.Read().number == 0;
+    is_agreed = is_agreed && (!is_in_use(loops[i]) || is_quiet);
+  }
   if (!is_agreed) CancelWakes();
   return is_agreed;
 }
