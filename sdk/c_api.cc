@@ -49,6 +49,7 @@ MonitorOptions ToMonitorOptions(const lw_options& given) {
   options.watch.anr_threshold_ns = given.anr_threshold_ms * kNsPerMs;
   options.watch.idle_handler_threshold_ns = given.idle_handler_threshold_ms * kNsPerMs;
   options.watch.input_threshold_ns = given.input_threshold_ms * kNsPerMs;
+  options.watch.slow_dispatch_ns = given.slow_dispatch_ms * kNsPerMs;
   options.watch.check_period_ns = given.check_period_ms * kNsPerMs;
   options.watch.sample_interval_ns = given.sample_interval_ms * kNsPerMs;
   options.watch.ring_size = static_cast<int32_t>(std::min<uint32_t>(given.ring_size, INT32_MAX));
@@ -80,6 +81,7 @@ void lw_options_init(lw_options* options) noexcept {
   options->anr_threshold_ms = 5000;
   options->idle_handler_threshold_ms = 2000;
   options->input_threshold_ms = 2000;
+  options->slow_dispatch_ms = 700;
   options->check_period_ms = 1000;
   options->sample_interval_ms = 50;
   options->ring_size = 20;

@@ -23,6 +23,7 @@ MonitorOptions MonitorOptions::Normalized() const {
   in.idle_handler_threshold_ns =
       std::clamp(in.idle_handler_threshold_ns, watchdog::Thresholds::kShortestNs, kLongestNs);
   in.input_threshold_ns = std::clamp(in.input_threshold_ns, watchdog::Thresholds::kShortestNs, kLongestNs);
+  in.slow_dispatch_ns = std::clamp(in.slow_dispatch_ns, kShortestNs, kLongestNs);
   in.check_period_ns = std::clamp(in.check_period_ns, kShortestNs, kLongestNs);
   in.annealing_cap_ns =
       std::clamp(in.annealing_cap_ns, in.check_period_ns, std::max(kLongestNs, in.check_period_ns));

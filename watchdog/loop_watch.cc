@@ -2,6 +2,7 @@
 #include "watchdog/loop_watch.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/safe_memory.h"
 #include "policies/expensive_stack.h"
@@ -18,6 +19,26 @@ uint64_t SlowTicks(int64_t threshold_ns, const WatchTools& tools) {
   return tools.tick_scale->ToTicks(threshold_ns / 100 * kPercent);
 }
 
+// What the loop did last, oldest first; `past` has room for all that is kept.
+std::span<const PastDispatch> ReadHistory(const LoopProbe& probe, const WatchTools& tools,
+                                          PastDispatch* past) {
+  static_assert(sizeof PastDispatch::tag == sizeof DispatchHistory::Dispatch::tag);
+  if (probe.history() == nullptr) return {};
+  uint64_t now_ticks = base::ReadTicks();
+  size_t count = 0;
+  for (size_t i = 0; i < DispatchHistory::kMaxDispatches; ++i) {
+    DispatchHistory::Dispatch dispatch;
+    if (!probe.history()->Read(i, &dispatch)) continue;
+    uint64_t end_ticks = dispatch.begin_ticks + dispatch.duration_ticks;
+    PastDispatch& told = past[count++];
+    std::memcpy(told.tag, dispatch.tag, sizeof told.tag);
+    told.age_ns = tools.tick_scale->ToNs(now_ticks - std::min(end_ticks, now_ticks));
+    told.wall_ns = tools.tick_scale->ToNs(dispatch.duration_ticks);
+    told.cpu_ns = std::min(dispatch.cpu_ns, told.wall_ns);
+  }
+  return {past, count};
+}
+
 SpanTools ToSpanTools(const WatchTools& tools) { return {tools.options, tools.tick_scale, tools.clock}; }
 
 }  // namespace
@@ -28,9 +49,7 @@ int64_t LoopWatch::Look(WatchedLoop* loop, const WatchTools& tools) {
     Forget(*loop, tools);
     generation_ = generation;
   }
-  const WatchOptions& options = *tools.options;
-  loop->probe.SetSlowTicks(SlowTicks(loop->limits.ThresholdsOr(options.thresholds()).threshold_ns, tools));
-  loop->idle_handler.SetSlowTicks(SlowTicks(options.idle_handler_threshold_ns, tools));
+  SetProbeLimits(loop, tools);
 
   int64_t now_ns = tools.clock->MonoNs();
   int64_t next_ns = kNever;
@@ -49,9 +68,22 @@ int64_t LoopWatch::Look(WatchedLoop* loop, const WatchTools& tools) {
     next_ns = std::min(next_ns, watch.NextLookNs());
     if (watch.is_window_open()) next_ns = std::min(next_ns, next_sample_ns_);
     // The end of a lag is to be on record soon, whatever the next check's date.
-    if (watch.is_lagging()) next_ns = std::min(next_ns, now_ns + options.sample_interval_ns);
+    if (watch.is_lagging()) next_ns = std::min(next_ns, now_ns + tools.options->sample_interval_ns);
   }
   return next_ns;
+}
+
+void LoopWatch::SetProbeLimits(WatchedLoop* loop, const WatchTools& tools) {
+  // Shorter ones would fill the history in no time, and a note costs about a microsecond.
+  constexpr int64_t kShortestInHistoryNs = 1 * base::kNsPerMs;
+  constexpr int64_t kCpuReadIntervalNs = 100 * base::kNsPerMs;
+  const WatchOptions& options = *tools.options;
+  int64_t threshold_ns = loop->limits.ThresholdsOr(options.thresholds()).threshold_ns;
+  loop->probe.SetLimits({.slow_ticks = SlowTicks(threshold_ns, tools),
+                         .history_ticks = tools.tick_scale->ToTicks(kShortestInHistoryNs),
+                         .cpu_ticks = tools.tick_scale->ToTicks(options.slow_dispatch_ns),
+                         .cpu_read_interval_ticks = tools.tick_scale->ToTicks(kCpuReadIntervalNs)});
+  loop->idle_handler.SetLimits({.slow_ticks = SlowTicks(options.idle_handler_threshold_ns, tools)});
 }
 
 void LoopWatch::FinishIfOver(const WatchedLoop& loop, const WatchTools& tools) {
@@ -204,6 +236,8 @@ void LoopWatch::Report(Watched* watched, const WatchedLoop& loop, std::span<cons
   if (loop.limits.weight() != 0) facts.Add("loop_weight", loop.limits.weight());
   watched->source->AddFacts(loop, &facts);
   event.facts = facts.all();
+  PastDispatch history[DispatchHistory::kMaxDispatches];
+  event.history = ReadHistory(loop.probe, tools, history);
   event.modules = &tools.capturer->modules();
   if (!tools.sink->OnLag(event)) return tools.counters->reports_lost.Add();
   watch.AddReport(event.id);

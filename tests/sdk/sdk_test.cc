@@ -303,6 +303,19 @@ TEST_F(SdkTest, ReportsAScopeAnIdleHandlerAndAnInputEvent) {
   EXPECT_TRUE(WaitUntil([&] { return Ends().size() == 3; }));
 }
 
+TEST_F(SdkTest, TellsWhatTheLoopDidBefore) {
+  auto monitor = Monitor::Start(TestOptions());
+  auto loop = monitor.WatchLoop("ui");
+  FreezeUntilReported(loop, "first");
+  EXPECT_TRUE(Reports()[0].history.empty());
+  FreezeUntilReported(loop, "second");
+  std::vector<report::PastDispatch> history = Reports().back().history;
+  ASSERT_EQ(history.size(), 1u);
+  EXPECT_EQ(history[0].tag, "first");
+  EXPECT_GE(history[0].wall_ns, Reports()[0].elapsed_ns);
+  EXPECT_GT(history[0].age_ns, 0u);
+}
+
 TEST_F(SdkTest, StopsWhileALoopIsInADispatchAndStartsAgain) {
   auto first = Monitor::Start(TestOptions());
   auto loop = first.WatchLoop("ui");

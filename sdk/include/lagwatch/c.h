@@ -5,7 +5,8 @@
  * - Nothing here ever fails the program: what cannot work is off, and lw_why_off() says why.
  * - Strings are UTF-8 and are copied, unless a function says otherwise. NULL stands for an empty string.
  * - Structs begin with their size, so that they can grow: fill them with their _init function.
- * - "hot" functions are wait-free, allocate nothing and make no system call.
+ * - "hot" functions are wait-free, allocate nothing and make no system call, but for what the end of a
+ * dispatch longer than 1 ms does, and one read of the thread's CPU clock in 100 ms at most.
  */
 #ifndef LAGWATCH_C_H_
 #define LAGWATCH_C_H_
@@ -55,11 +56,11 @@ typedef struct lw_options {
   uint32_t sample_interval_ms; /* between two stack samples of a busy loop: default 50 */
   uint32_t ring_size;          /* samples that a check looks at: 1 to 100, default 20 */
   int32_t capture_signal;      /* a signal number, or 0 to choose an unused real-time signal */
-  uint32_t
-      anr_threshold_ms; /* a lag longer than this is an ANR: at least threshold_ms, default 5000; 0: off */
-  uint32_t idle_handler_threshold_ms; /* an idle handler longer than this is reported: 16 to 3600000, default
-                                         2000 */
-  uint32_t input_threshold_ms; /* so is an input event that takes longer: 16 to 3600000, default 2000 */
+  /* Also 16 to 3600000; for the second threshold, 0 stands for none. */
+  uint32_t anr_threshold_ms;          /* a longer lag is an ANR: default 5000 */
+  uint32_t idle_handler_threshold_ms; /* a longer idle handler is reported: default 2000 */
+  uint32_t input_threshold_ms;        /* so is a longer input event: default 2000 */
+  uint32_t slow_dispatch_ms;          /* a longer one is told with its CPU time in a history: default 700 */
 } lw_options;
 
 typedef struct lw_thresholds {
@@ -125,6 +126,10 @@ LW_API void lw_set_weight(lw_loop* loop, uint32_t weight) LW_NOEXCEPT;
  * not busy in this sense; nor is one long dispatch, or a loop that waits for a lock or a disk now and then.
  * Found between 1 and 1.5 thresholds after it began; the report's stack is the one seen most often meanwhile.
  * Costs the loop nothing. */
+
+/* Every report also tells what the loop did before: the last 200 dispatches that took longer than 1 ms, with
+ * tag (cut to 31 bytes), age and duration; those longer than slow_dispatch_ms with their CPU time, which is
+ * too long by 100 ms at most. Only dispatches with a time stamp are told. */
 
 /* Around each dispatch, on the loop's thread. `tag` names it in reports; not copied: it must stay readable
  * until the dispatch ends. May be nested; only the outermost pair counts. Hot: two reads of the tick counter
