@@ -6,13 +6,16 @@
 #include <cstddef>
 #include <cstring>
 #include <exception>
+#include <memory>
 #include <type_traits>
 
+#include "sdk/c_listener.h"
 #include "sdk/process_monitor.h"
 #include "sdk/upload_service.h"
 
 namespace {
 
+using lagwatch::sdk::CListener;
 using lagwatch::sdk::MonitorOptions;
 using lagwatch::sdk::ProcessMonitor;
 using lagwatch::watchdog::WatchedLoop;
@@ -54,6 +57,7 @@ MonitorOptions ToMonitorOptions(const lw_options& given) {
   options.watch.sample_interval_ns = given.sample_interval_ms * kNsPerMs;
   options.watch.ring_size = static_cast<int32_t>(std::min<uint32_t>(given.ring_size, INT32_MAX));
   options.capture.signal_number = given.capture_signal;
+  if (CListener::IsWanted(given.listener)) options.listener = std::make_shared<CListener>(given.listener);
   return options;
 }
 

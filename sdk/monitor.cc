@@ -30,6 +30,7 @@ MonitorOptions MonitorOptions::Normalized() const {
   in.sample_interval_ns = std::clamp(in.sample_interval_ns, kShortestNs, kLongestNs);
   in.ring_size = std::clamp(in.ring_size, 1, watchdog::WatchOptions::kMaxRingSize);
   in.max_threads = std::clamp(in.max_threads, 1, 512);
+  in.listener = normal.listener.get();
   if (normal.app.empty()) normal.app = ProgramName();
   if (normal.spool_directory.empty()) normal.spool_directory = DefaultSpoolDirectory();
   return normal;
@@ -41,6 +42,7 @@ base::Result<std::unique_ptr<Monitor>> Monitor::Start(const MonitorOptions& opti
   std::unique_ptr<Monitor> monitor(new Monitor);
   monitor->process_id_ = getpid();
   monitor->spool_directory_ = normal.spool_directory;
+  monitor->listener_ = normal.listener;
 
   ProgramFacts facts = SystemFacts();
   facts.app = normal.app;

@@ -2,10 +2,10 @@
 #include "watchdog/loop_watch.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "base/safe_memory.h"
 #include "policies/expensive_stack.h"
+#include "watchdog/past_dispatches.h"
 
 namespace lagwatch::watchdog {
 namespace {
@@ -19,24 +19,17 @@ uint64_t SlowTicks(int64_t threshold_ns, const WatchTools& tools) {
   return tools.tick_scale->ToTicks(threshold_ns / 100 * kPercent);
 }
 
-// What the loop did last, oldest first; `past` has room for all that is kept.
-std::span<const PastDispatch> ReadHistory(const LoopProbe& probe, const WatchTools& tools,
-                                          PastDispatch* past) {
-  static_assert(sizeof PastDispatch::tag == sizeof DispatchHistory::Dispatch::tag);
-  if (probe.history() == nullptr) return {};
-  uint64_t now_ticks = base::ReadTicks();
-  size_t count = 0;
-  for (size_t i = 0; i < DispatchHistory::kMaxDispatches; ++i) {
-    DispatchHistory::Dispatch dispatch;
-    if (!probe.history()->Read(i, &dispatch)) continue;
-    uint64_t end_ticks = dispatch.begin_ticks + dispatch.duration_ticks;
-    PastDispatch& told = past[count++];
-    std::memcpy(told.tag, dispatch.tag, sizeof told.tag);
-    told.age_ns = tools.tick_scale->ToNs(now_ticks - std::min(end_ticks, now_ticks));
-    told.wall_ns = tools.tick_scale->ToNs(dispatch.duration_ticks);
-    told.cpu_ns = std::min(dispatch.cpu_ns, told.wall_ns);
+// Why a check ended without a report that is kept.
+FilterReason ReasonOf(SpanWatch::Outcome outcome) {
+  switch (outcome) {
+    case SpanWatch::Outcome::kUnchanged:
+      return FilterReason::kUnchangedStack;
+    case SpanWatch::Outcome::kOverLimit:
+      return FilterReason::kReportLimit;
+    case SpanWatch::Outcome::kReport:
+      break;
   }
-  return {past, count};
+  return FilterReason::kReportLost;
 }
 
 SpanTools ToSpanTools(const WatchTools& tools) { return {tools.options, tools.tick_scale, tools.clock}; }
@@ -48,6 +41,8 @@ int64_t LoopWatch::Look(WatchedLoop* loop, const WatchTools& tools) {
   if (generation != generation_) {
     Forget(*loop, tools);
     generation_ = generation;
+    loop->CopyName(name_);
+    tid_ = loop->tid.load();
   }
   SetProbeLimits(loop, tools);
 
@@ -133,6 +128,7 @@ void LoopWatch::Finish(Watched* watched, const WatchedLoop& loop, const WatchToo
     int64_t measured_ns = watched->source->DurationNs(watch.number(), loop, ToSpanTools(tools));
     if (measured_ns != 0) duration_ns = std::min(duration_ns, measured_ns);
     for (const base::Uuid& id : watch.report_ids()) tools.sink->OnLagEnd(id, duration_ns);
+    if (HangListener* listener = tools.options->listener) listener->OnLagEnd(Notice(*watched, duration_ns));
   }
   watch.End();
 }
@@ -188,30 +184,42 @@ void LoopWatch::Check(Watched* watched, const WatchedLoop& loop, int64_t now_ns,
   const stack::Stack& expensive = expensive_sample->stack;
 
   if (!watch.is_lagging()) tools.counters->lags.Add();
-  switch (watch.Check(expensive.FunctionHash(), now_ns, *tools.options)) {
-    case SpanWatch::Outcome::kReport:
-      return Report(watched, loop, {samples, count}, expensive, now_ns, tools);
-    case SpanWatch::Outcome::kUnchanged:
-      return tools.counters->unchanged_checks.Add();
-    case SpanWatch::Outcome::kOverLimit:
-      return tools.counters->reports_over_lag_limit.Add();
-  }
+  bool was_lagging = watch.is_lagging();
+  HangLevel level_before = watch.level();
+  const SpanWatch::Outcome outcome = watch.Check(expensive.FunctionHash(), now_ns, *tools.options);
+  bool is_kept = outcome == SpanWatch::Outcome::kReport &&
+                 Report(watched, loop, {samples, count}, expensive, now_ns, tools);
+  if (outcome == SpanWatch::Outcome::kUnchanged) tools.counters->unchanged_checks.Add();
+  if (outcome == SpanWatch::Outcome::kOverLimit) tools.counters->reports_over_lag_limit.Add();
+  HangListener* listener = tools.options->listener;
+  if (listener == nullptr) return;
+  const LagNotice notice = Notice(*watched, now_ns - watch.begin_ns());
+  if (!was_lagging || watch.level() != level_before) listener->OnLagBegin(notice);
+  if (!is_kept) listener->OnFiltered(notice, ReasonOf(outcome));
 }
 
-void LoopWatch::Report(Watched* watched, const WatchedLoop& loop, std::span<const LoopSample* const> samples,
+LagNotice LoopWatch::Notice(const Watched& watched, int64_t elapsed_ns) const {
+  return {.loop_name = name_,
+          .tag = watched.watch.tag(),
+          .tid = tid_,
+          .kind = watched.source->kind(),
+          .level = watched.watch.level(),
+          .threshold_ns = watched.watch.threshold_ns(),
+          .elapsed_ns = elapsed_ns};
+}
+
+bool LoopWatch::Report(Watched* watched, const WatchedLoop& loop, std::span<const LoopSample* const> samples,
                        const stack::Stack& expensive, int64_t now_ns, const WatchTools& tools) {
   SpanWatch& watch = watched->watch;
   int32_t tid = loop.tid.load();
   int64_t wall_ms = tools.clock->WallMs();
-  char name[WatchedLoop::kMaxNameBytes];
-  loop.CopyName(name);
   LagEvent event{};
   event.id = base::CreateUuidV7(wall_ms);
   event.lag_id = watch.report_ids().empty() ? event.id : watch.report_ids().front();
   event.ordinal = static_cast<uint32_t>(watch.report_ids().size());
   event.kind = watched->source->kind();
   event.level = watch.level();
-  event.loop_name = name;
+  event.loop_name = name_;
   event.tag = watch.tag();
   event.tid = tid;
   event.threshold_ns = watch.threshold_ns();
@@ -237,11 +245,15 @@ void LoopWatch::Report(Watched* watched, const WatchedLoop& loop, std::span<cons
   watched->source->AddFacts(loop, &facts);
   event.facts = facts.all();
   PastDispatch history[DispatchHistory::kMaxDispatches];
-  event.history = ReadHistory(loop.probe, tools, history);
+  event.history = ReadPastDispatches(loop.probe.history(), *tools.tick_scale, history);
   event.modules = &tools.capturer->modules();
-  if (!tools.sink->OnLag(event)) return tools.counters->reports_lost.Add();
+  if (!tools.sink->OnLag(event)) {
+    tools.counters->reports_lost.Add();
+    return false;
+  }
   watch.AddReport(event.id);
   tools.counters->reports.Add();
+  return true;
 }
 
 }  // namespace lagwatch::watchdog

@@ -12,6 +12,7 @@
 #include "base/ticks.h"
 #include "stack/stack_capturer.h"
 #include "watchdog/busy_spans.h"
+#include "watchdog/hang_listener.h"
 #include "watchdog/hang_sink.h"
 #include "watchdog/loop_registry.h"
 #include "watchdog/probe_spans.h"
@@ -78,13 +79,19 @@ class LoopWatch {
   // Of whatever is going on, once for all kinds.
   void TakeSample(const WatchedLoop& loop, int64_t now_ns, const WatchTools& tools);
   void Check(Watched* watched, const WatchedLoop& loop, int64_t now_ns, const WatchTools& tools);
-  void Report(Watched* watched, const WatchedLoop& loop, std::span<const LoopSample* const> samples,
+  // False when the report was lost.
+  bool Report(Watched* watched, const WatchedLoop& loop, std::span<const LoopSample* const> samples,
               const stack::Stack& expensive, int64_t now_ns, const WatchTools& tools);
+
+  LagNotice Notice(const Watched& watched, int64_t elapsed_ns) const;
 
   LoopSample* ring_ = nullptr;
   uint64_t sample_count_ = 0;  // taken so far; the ring holds the last of them
   int64_t next_sample_ns_ = 0;
-  uint32_t generation_ = 0;  // of the loop, to notice that its place has a new one
+  // The loop whose place this is: a generation to notice that there is a new one.
+  uint32_t generation_ = 0;
+  int32_t tid_ = 0;
+  char name_[WatchedLoop::kMaxNameBytes] = {};
 
   DispatchSpans dispatches_;
   BusySpans busy_;

@@ -9,6 +9,8 @@
 
 namespace lagwatch::watchdog {
 
+class HangListener;
+
 struct WatchOptions {
   static constexpr int32_t kMaxRingSize = 100;
 
@@ -20,8 +22,9 @@ struct WatchOptions {
   int64_t check_period_ns = 1 * base::kNsPerSecond;     // between two checks of a lag, before annealing
   int64_t annealing_cap_ns = 60 * base::kNsPerSecond;
   int64_t sample_interval_ns = 50 * base::kNsPerMs;
-  int32_t ring_size = 20;     // samples that a check looks at; at most kMaxRingSize
-  int32_t max_threads = 512;  // whose stacks go into a report
+  int32_t ring_size = 20;            // samples that a check looks at; at most kMaxRingSize
+  int32_t max_threads = 512;         // whose stacks go into a report
+  HangListener* listener = nullptr;  // borrowed; null: nobody listens
 
   Thresholds thresholds() const { return {threshold_ns, anr_threshold_ns}; }
 };

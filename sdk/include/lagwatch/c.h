@@ -43,6 +43,49 @@ typedef enum lw_status {
   LW_OFF = 2              /* could not start: see lw_why_off() */
 } lw_status;
 
+/* As in reports; others may be added. */
+typedef enum lw_kind {
+  LW_KIND_LAG = 1,
+  LW_KIND_BUSY_LOOP = 2,
+  LW_KIND_WAITED = 3,
+  LW_KIND_IDLE_HANDLER = 4,
+  LW_KIND_INPUT = 5,
+  LW_KIND_SCOPE = 6
+} lw_kind;
+typedef enum lw_level { LW_LEVEL_LAG = 0, LW_LEVEL_ANR = 1 } lw_level;
+
+/* What a listener is told. Valid during the call only. */
+typedef struct lw_lag {
+  size_t struct_size_bytes;
+  const char* loop;
+  const char* tag; /* may be empty */
+  int32_t tid;
+  lw_kind kind;
+  lw_level level;
+  uint64_t threshold_ns;
+  uint64_t elapsed_ns; /* so far; in lag_end, in all */
+} lw_lag;
+
+/* Why a check that found a lag going on made no report; others may be added. */
+typedef enum lw_filtered {
+  LW_FILTERED_UNCHANGED_STACK = 1, /* the lag was reported with this stack */
+  LW_FILTERED_REPORT_LIMIT = 2,    /* the lag has as many reports as one may have */
+  LW_FILTERED_REPORT_LOST = 3      /* the report did not reach the disk */
+} lw_filtered;
+
+/* Called on the watchdog's thread, all of them, after the report is on disk; nothing is watched until they
+ * return. The loop that hangs may hold any lock, the allocator's too: a callback that needs one waits as long
+ * as the loop does. They must not throw, nor start or stop the monitor, and every signal is blocked. Any may
+ * be NULL. */
+typedef struct lw_listener {
+  void* context; /* passed to each */
+  /* A lag was found; and again, with LW_LEVEL_ANR, when it passes the second threshold. */
+  void (*lag_begin)(void* context, const lw_lag* lag);
+  /* It is over: once a lag, not of one that goes on while the monitor stops. */
+  void (*lag_end)(void* context, const lw_lag* lag);
+  void (*lag_filtered)(void* context, const lw_lag* lag, lw_filtered why);
+} lw_listener;
+
 typedef struct lw_options {
   size_t struct_size_bytes;
   const char* app;             /* default: the program's file name */
@@ -61,6 +104,8 @@ typedef struct lw_options {
   uint32_t idle_handler_threshold_ms; /* a longer idle handler is reported: default 2000 */
   uint32_t input_threshold_ms;        /* so is a longer input event: default 2000 */
   uint32_t slow_dispatch_ms;          /* a longer one is told with its CPU time in a history: default 700 */
+  lw_listener
+      listener; /* context and callbacks must stay until lw_stop() has returned; default: nobody listens */
 } lw_options;
 
 typedef struct lw_thresholds {

@@ -36,6 +36,7 @@ struct Options {
   uint32_t sample_interval_ms = 50;
   uint32_t ring_size = 20;
   int32_t capture_signal = 0;
+  lw_listener listener = {};
 };
 
 // A watched loop of the thread that called WatchLoop. A plain handle: copying it copies the handle.
@@ -129,6 +130,7 @@ class Monitor {
     raw.sample_interval_ms = options.sample_interval_ms;
     raw.ring_size = options.ring_size;
     raw.capture_signal = options.capture_signal;
+    raw.listener = options.listener;
     return Monitor(lw_start(&raw));
   }
   Monitor(Monitor&& other) noexcept : status_(std::exchange(other.status_, LW_OFF)) {}
