@@ -6,8 +6,10 @@
 #include <cstddef>
 #include <cstring>
 #include <exception>
+#include <memory>
 #include <type_traits>
 
+#include "sdk/c_listener.h"
 #include "sdk/process_monitor.h"
 #include "sdk/run_writer.h"
 #include "sdk/scene.h"
@@ -15,6 +17,7 @@
 
 namespace {
 
+using lagwatch::sdk::CListener;
 using lagwatch::sdk::MonitorOptions;
 using lagwatch::sdk::ProcessMonitor;
 using lagwatch::watchdog::WatchedLoop;
@@ -52,10 +55,12 @@ MonitorOptions ToMonitorOptions(const lw_options& given) {
   options.watch.anr_threshold_ns = given.anr_threshold_ms * kNsPerMs;
   options.watch.idle_handler_threshold_ns = given.idle_handler_threshold_ms * kNsPerMs;
   options.watch.input_threshold_ns = given.input_threshold_ms * kNsPerMs;
+  options.watch.slow_dispatch_ns = given.slow_dispatch_ms * kNsPerMs;
   options.watch.check_period_ns = given.check_period_ms * kNsPerMs;
   options.watch.sample_interval_ns = given.sample_interval_ms * kNsPerMs;
   options.watch.ring_size = static_cast<int32_t>(std::min<uint32_t>(given.ring_size, INT32_MAX));
   options.capture.signal_number = given.capture_signal;
+  if (CListener::IsWanted(given.listener)) options.listener = std::make_shared<CListener>(given.listener);
   return options;
 }
 
@@ -123,6 +128,7 @@ void lw_options_init(lw_options* options) noexcept {
   options->anr_threshold_ms = 5000;
   options->idle_handler_threshold_ms = 2000;
   options->input_threshold_ms = 2000;
+  options->slow_dispatch_ms = 700;
   options->check_period_ms = 1000;
   options->sample_interval_ms = 50;
   options->ring_size = 20;

@@ -61,12 +61,14 @@ MonitorOptions MonitorOptions::Normalized() const {
   in.idle_handler_threshold_ns =
       std::clamp(in.idle_handler_threshold_ns, watchdog::Thresholds::kShortestNs, kLongestNs);
   in.input_threshold_ns = std::clamp(in.input_threshold_ns, watchdog::Thresholds::kShortestNs, kLongestNs);
+  in.slow_dispatch_ns = std::clamp(in.slow_dispatch_ns, kShortestNs, kLongestNs);
   in.check_period_ns = std::clamp(in.check_period_ns, kShortestNs, kLongestNs);
   in.annealing_cap_ns =
       std::clamp(in.annealing_cap_ns, in.check_period_ns, std::max(kLongestNs, in.check_period_ns));
   in.sample_interval_ns = std::clamp(in.sample_interval_ns, kShortestNs, kLongestNs);
   in.ring_size = std::clamp(in.ring_size, 1, watchdog::WatchOptions::kMaxRingSize);
   in.max_threads = std::clamp(in.max_threads, 1, 512);
+  in.listener = normal.listener.get();
   if (normal.app.empty()) normal.app = ProgramName();
   if (normal.spool_directory.empty()) normal.spool_directory = DefaultSpoolDirectory();
   return normal;
@@ -79,6 +81,7 @@ base::Result<std::unique_ptr<Monitor>> Monitor::Start(const MonitorOptions& opti
   std::unique_ptr<Monitor> monitor(new Monitor);
   monitor->process_id_ = getpid();
   monitor->spool_directory_ = normal.spool_directory;
+  monitor->listener_ = normal.listener;
 
   ProgramFacts facts = SystemFacts();
   facts.app = normal.app;

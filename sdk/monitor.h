@@ -13,6 +13,7 @@
 #include "sdk/report_sink.h"
 #include "sdk/run_writer.h"
 #include "stack/stack_capturer.h"
+#include "watchdog/hang_listener.h"
 #include "watchdog/loop_registry.h"
 #include "watchdog/watch_options.h"
 #include "watchdog/watchdog.h"
@@ -26,6 +27,7 @@ struct MonitorOptions {
   std::string spool_directory;  // empty: DefaultSpoolDirectory()
   watchdog::WatchOptions watch;
   stack::CaptureOptions capture;
+  std::shared_ptr<watchdog::HangListener> listener;  // may be null; kept as long as the monitor
 
   // Every number brought into its range, every empty string that has a default replaced by it.
   MonitorOptions Normalized() const;
@@ -62,6 +64,7 @@ class Monitor {
 
   int process_id_ = 0;  // whose thread the watchdog's is
   std::string spool_directory_;
+  std::shared_ptr<watchdog::HangListener> listener_;
   std::unique_ptr<stack::StackCapturer> capturer_;
   std::unique_ptr<report::SpoolWriter> spool_;
   std::optional<EndedRun> last_run_;

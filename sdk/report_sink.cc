@@ -168,6 +168,7 @@ bool ReportSink::Encode(const watchdog::LagEvent& event) {
   if (!encoder.ok()) return false;
   encoder.SetGuard(event.guard);
   EncodeWaits(event, &encoder);
+  EncodeHistory(event, &encoder);
   EncodeThreads(event, &encoder);
   return encoder.ok();
 }
@@ -189,6 +190,17 @@ void ReportSink::EncodeWaits(const watchdog::LagEvent& event, report::ReportEnco
   if (encoder->ok()) return;
   encoder->RewindTo(before);
   ForgetModulesFrom(before.module_count);
+}
+
+void ReportSink::EncodeHistory(const watchdog::LagEvent& event, report::ReportEncoder* encoder) {
+  report::ReportEncoder::Mark before = encoder->mark();
+  for (const watchdog::PastDispatch& dispatch : event.history) {
+    encoder->AddPastDispatch({.tag = dispatch.tag,
+                              .age_ns = dispatch.age_ns,
+                              .wall_ns = dispatch.wall_ns,
+                              .cpu_ns = dispatch.cpu_ns});
+  }
+  if (!encoder->ok()) encoder->RewindTo(before);
 }
 
 void ReportSink::EncodeThreads(const watchdog::LagEvent& event, report::ReportEncoder* encoder) {

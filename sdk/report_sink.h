@@ -45,6 +45,7 @@ class ReportSink final : public watchdog::HangSink {
 
   bool Encode(const watchdog::LagEvent& event);
   void EncodeWaits(const watchdog::LagEvent& event, report::ReportEncoder* encoder);
+  void EncodeHistory(const watchdog::LagEvent& event, report::ReportEncoder* encoder);
   void EncodeThreads(const watchdog::LagEvent& event, report::ReportEncoder* encoder);
   uint32_t EncodeStack(const stack::Stack& stack, const stack::ModuleMap& modules,
                        report::ReportEncoder* encoder);

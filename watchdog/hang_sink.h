@@ -63,6 +63,16 @@ struct Fact {
   int64_t number;
 };
 
+// A dispatch that was over before.
+struct PastDispatch {
+  static constexpr size_t kMaxTagBytes = 32;
+
+  char tag[kMaxTagBytes];  // may be empty
+  int64_t age_ns;          // of its end
+  int64_t wall_ns;
+  int64_t cpu_ns;  // 0 when not known
+};
+
 // A lag at the moment of a check that found it with a new stack, or over its second threshold. Everything is
 // borrowed for the call.
 struct LagEvent {
@@ -89,6 +99,7 @@ struct LagEvent {
       waits;  // from the watched thread on, each for the owner that is the next one's thread
   WaitOutcome wait_outcome;
   std::span<const Fact> facts;
+  std::span<const PastDispatch> history;  // what the loop did before, oldest first
   const stack::ModuleMap* modules;
   policies::GuardFindings guard;  // since the dispatch began
 };

@@ -6,6 +6,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 
 #include "base/counter.h"
@@ -65,6 +66,7 @@ class LoopRegistry {
 
   std::mutex mutex_;
   std::array<WatchedLoop, kMaxLoops> loops_;
+  std::array<std::unique_ptr<DispatchHistory>, kMaxLoops> histories_;  // of the places that were ever taken
   base::Counter refused_count_;
   base::Sleeper watchdog_sleeper_;
 };

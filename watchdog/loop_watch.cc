@@ -6,6 +6,7 @@
 
 #include "base/safe_memory.h"
 #include "policies/expensive_stack.h"
+#include "watchdog/past_dispatches.h"
 
 namespace lagwatch::watchdog {
 namespace {
@@ -19,6 +20,19 @@ uint64_t SlowTicks(int64_t threshold_ns, const WatchTools& tools) {
   return tools.tick_scale->ToTicks(threshold_ns / 100 * kPercent);
 }
 
+// Why a check ended without a report that is kept.
+FilterReason ReasonOf(SpanWatch::Outcome outcome) {
+  switch (outcome) {
+    case SpanWatch::Outcome::kUnchanged:
+      return FilterReason::kUnchangedStack;
+    case SpanWatch::Outcome::kOverLimit:
+      return FilterReason::kReportLimit;
+    case SpanWatch::Outcome::kReport:
+      break;
+  }
+  return FilterReason::kReportLost;
+}
+
 SpanTools ToSpanTools(const WatchTools& tools, int64_t last_look_ns = 0) {
   return {tools.options, tools.tick_scale, tools.clock, last_look_ns};
 }
@@ -30,10 +44,10 @@ int64_t LoopWatch::Look(WatchedLoop* loop, const WatchTools& tools) {
   if (generation != generation_) {
     Forget(*loop, tools);
     generation_ = generation;
+    loop->CopyName(name_);
+    tid_ = loop->tid.load();
   }
-  const WatchOptions& options = *tools.options;
-  loop->probe.SetSlowTicks(SlowTicks(loop->limits.ThresholdsOr(options.thresholds()).threshold_ns, tools));
-  loop->idle_handler.SetSlowTicks(SlowTicks(options.idle_handler_threshold_ns, tools));
+  SetProbeLimits(loop, tools);
 
   int64_t now_ns = tools.clock->MonoNs();
   int64_t next_ns = kNever;
@@ -56,7 +70,7 @@ int64_t LoopWatch::Look(WatchedLoop* loop, const WatchTools& tools) {
     next_ns = std::min(next_ns, watch.NextLookNs());
     if (watch.is_window_open()) next_ns = std::min(next_ns, next_sample_ns_);
     // The end of a lag is to be on record soon, whatever the next check's date.
-    if (watch.is_lagging()) next_ns = std::min(next_ns, now_ns + options.sample_interval_ns);
+    if (watch.is_lagging()) next_ns = std::min(next_ns, now_ns + tools.options->sample_interval_ns);
   }
   return next_ns;
 }
@@ -71,6 +85,19 @@ bool LoopWatch::IsQuiet(const WatchedLoop& loop) const {
                          loop.idle_handler.begun() != 0 || loop.scopes.shortest_deadline_ns() != INT64_MAX;
   return has_begun_nothing_ && !may_wait_unseen &&
          std::ranges::all_of(watched_, [](const Watched& watched) { return watched.watch.number() == 0; });
+}
+
+void LoopWatch::SetProbeLimits(WatchedLoop* loop, const WatchTools& tools) {
+  // Shorter ones would fill the history in no time, and a note costs about a microsecond.
+  constexpr int64_t kShortestInHistoryNs = 1 * base::kNsPerMs;
+  constexpr int64_t kCpuReadIntervalNs = 100 * base::kNsPerMs;
+  const WatchOptions& options = *tools.options;
+  int64_t threshold_ns = loop->limits.ThresholdsOr(options.thresholds()).threshold_ns;
+  loop->probe.SetLimits({.slow_ticks = SlowTicks(threshold_ns, tools),
+                         .history_ticks = tools.tick_scale->ToTicks(kShortestInHistoryNs),
+                         .cpu_ticks = tools.tick_scale->ToTicks(options.slow_dispatch_ns),
+                         .cpu_read_interval_ticks = tools.tick_scale->ToTicks(kCpuReadIntervalNs)});
+  loop->idle_handler.SetLimits({.slow_ticks = SlowTicks(options.idle_handler_threshold_ns, tools)});
 }
 
 void LoopWatch::FinishIfOver(const WatchedLoop& loop, const WatchTools& tools) {
@@ -136,6 +163,7 @@ void LoopWatch::Finish(Watched* watched, const WatchedLoop& loop, const WatchToo
     int64_t measured_ns = watched->source->DurationNs(watch.number(), loop, ToSpanTools(tools));
     if (measured_ns != 0) duration_ns = std::min(duration_ns, measured_ns - watch.guard().stopped_ns);
     for (const base::Uuid& id : watch.report_ids()) tools.sink->OnLagEnd(id, duration_ns);
+    if (HangListener* listener = tools.options->listener) listener->OnLagEnd(Notice(*watched, duration_ns));
   }
   watch.End();
 }
@@ -191,30 +219,42 @@ void LoopWatch::Check(Watched* watched, const WatchedLoop& loop, int64_t now_ns,
   const stack::Stack& expensive = expensive_sample->stack;
 
   if (!watch.is_lagging()) tools.counters->lags.Add();
-  switch (watch.Check(expensive.FunctionHash(), now_ns, *tools.options)) {
-    case SpanWatch::Outcome::kReport:
-      return Report(watched, loop, {samples, count}, expensive, now_ns, tools);
-    case SpanWatch::Outcome::kUnchanged:
-      return tools.counters->unchanged_checks.Add();
-    case SpanWatch::Outcome::kOverLimit:
-      return tools.counters->reports_over_lag_limit.Add();
-  }
+  bool was_lagging = watch.is_lagging();
+  HangLevel level_before = watch.level();
+  const SpanWatch::Outcome outcome = watch.Check(expensive.FunctionHash(), now_ns, *tools.options);
+  bool is_kept = outcome == SpanWatch::Outcome::kReport &&
+                 Report(watched, loop, {samples, count}, expensive, now_ns, tools);
+  if (outcome == SpanWatch::Outcome::kUnchanged) tools.counters->unchanged_checks.Add();
+  if (outcome == SpanWatch::Outcome::kOverLimit) tools.counters->reports_over_lag_limit.Add();
+  HangListener* listener = tools.options->listener;
+  if (listener == nullptr) return;
+  const LagNotice notice = Notice(*watched, now_ns - watch.begin_ns());
+  if (!was_lagging || watch.level() != level_before) listener->OnLagBegin(notice);
+  if (!is_kept) listener->OnFiltered(notice, ReasonOf(outcome));
 }
 
-void LoopWatch::Report(Watched* watched, const WatchedLoop& loop, std::span<const LoopSample* const> samples,
+LagNotice LoopWatch::Notice(const Watched& watched, int64_t elapsed_ns) const {
+  return {.loop_name = name_,
+          .tag = watched.watch.tag(),
+          .tid = tid_,
+          .kind = watched.source->kind(),
+          .level = watched.watch.level(),
+          .threshold_ns = watched.watch.threshold_ns(),
+          .elapsed_ns = elapsed_ns};
+}
+
+bool LoopWatch::Report(Watched* watched, const WatchedLoop& loop, std::span<const LoopSample* const> samples,
                        const stack::Stack& expensive, int64_t now_ns, const WatchTools& tools) {
   SpanWatch& watch = watched->watch;
   int32_t tid = loop.tid.load();
   int64_t wall_ms = tools.clock->WallMs();
-  char name[WatchedLoop::kMaxNameBytes];
-  loop.CopyName(name);
   LagEvent event{};
   event.id = base::CreateUuidV7(wall_ms);
   event.lag_id = watch.report_ids().empty() ? event.id : watch.report_ids().front();
   event.ordinal = static_cast<uint32_t>(watch.report_ids().size());
   event.kind = watched->source->kind();
   event.level = watch.level();
-  event.loop_name = name;
+  event.loop_name = name_;
   event.tag = watch.tag();
   event.tid = tid;
   event.threshold_ns = watch.threshold_ns();
@@ -239,11 +279,17 @@ void LoopWatch::Report(Watched* watched, const WatchedLoop& loop, std::span<cons
   if (loop.limits.weight() != 0) facts.Add("loop_weight", loop.limits.weight());
   watched->source->AddFacts(loop, &facts);
   event.facts = facts.all();
+  PastDispatch history[DispatchHistory::kMaxDispatches];
+  event.history = ReadPastDispatches(loop.probe.history(), *tools.tick_scale, history);
   event.modules = &tools.capturer->modules();
   event.guard = watch.guard();
-  if (!tools.sink->OnLag(event)) return tools.counters->reports_lost.Add();
+  if (!tools.sink->OnLag(event)) {
+    tools.counters->reports_lost.Add();
+    return false;
+  }
   watch.AddReport(event.id);
   tools.counters->reports.Add();
+  return true;
 }
 
 }  // namespace lagwatch::watchdog

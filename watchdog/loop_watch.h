@@ -13,6 +13,7 @@
 #include "policies/guard.h"
 #include "stack/stack_capturer.h"
 #include "watchdog/busy_spans.h"
+#include "watchdog/hang_listener.h"
 #include "watchdog/hang_sink.h"
 #include "watchdog/loop_registry.h"
 #include "watchdog/probe_spans.h"
@@ -69,6 +70,8 @@ class LoopWatch {
     }
   };
 
+  // What the loop's thread is to keep of its dispatches.
+  static void SetProbeLimits(WatchedLoop* loop, const WatchTools& tools);
   // Tasks that wait behind a dispatch that is a lag itself; they count anew when that is over.
   bool IsToldByDispatch(const Watched& watched) const {
     return watched.source == &tasks_ && !watched.watch.is_lagging() && watched_[0].watch.is_lagging();
@@ -83,13 +86,19 @@ class LoopWatch {
   // Of whatever is going on, once for all kinds.
   void TakeSample(const WatchedLoop& loop, int64_t now_ns, const WatchTools& tools);
   void Check(Watched* watched, const WatchedLoop& loop, int64_t now_ns, const WatchTools& tools);
-  void Report(Watched* watched, const WatchedLoop& loop, std::span<const LoopSample* const> samples,
+  // False when the report was lost.
+  bool Report(Watched* watched, const WatchedLoop& loop, std::span<const LoopSample* const> samples,
               const stack::Stack& expensive, int64_t now_ns, const WatchTools& tools);
+
+  LagNotice Notice(const Watched& watched, int64_t elapsed_ns) const;
 
   LoopSample* ring_ = nullptr;
   uint64_t sample_count_ = 0;  // taken so far; the ring holds the last of them
   int64_t next_sample_ns_ = 0;
-  uint32_t generation_ = 0;  // of the loop, to notice that its place has a new one
+  // The loop whose place this is: a generation to notice that there is a new one.
+  uint32_t generation_ = 0;
+  int32_t tid_ = 0;
+  char name_[WatchedLoop::kMaxNameBytes] = {};
   int64_t last_look_ns_ = 0;
   policies::GuardFindings found_since_look_;
   uint64_t last_begun_ = 0;

@@ -9,6 +9,8 @@
 
 namespace lagwatch::watchdog {
 
+class HangListener;
+
 struct WatchOptions {
   static constexpr int32_t kMaxRingSize = 100;
 
@@ -16,11 +18,13 @@ struct WatchOptions {
   int64_t anr_threshold_ns = 5 * base::kNsPerSecond;  // … and longer than this an ANR; 0: never
   int64_t idle_handler_threshold_ns = 2 * base::kNsPerSecond;
   int64_t input_threshold_ns = 2 * base::kNsPerSecond;  // from an event's receipt to its end
+  int64_t slow_dispatch_ns = 700 * base::kNsPerMs;      // one longer than this is told with its CPU time
   int64_t check_period_ns = 1 * base::kNsPerSecond;     // between two checks of a lag, before annealing
   int64_t annealing_cap_ns = 60 * base::kNsPerSecond;
   int64_t sample_interval_ns = 50 * base::kNsPerMs;
-  int32_t ring_size = 20;     // samples that a check looks at; at most kMaxRingSize
-  int32_t max_threads = 512;  // whose stacks go into a report
+  int32_t ring_size = 20;            // samples that a check looks at; at most kMaxRingSize
+  int32_t max_threads = 512;         // whose stacks go into a report
+  HangListener* listener = nullptr;  // borrowed; null: nobody listens
   bool reports_under_debugger = false;
 
   Thresholds thresholds() const { return {threshold_ns, anr_threshold_ns}; }

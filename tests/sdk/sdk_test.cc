@@ -306,6 +306,66 @@ TEST_F(SdkTest, ReportsAScopeAnIdleHandlerAndAnInputEvent) {
   EXPECT_TRUE(WaitUntil([&] { return Ends().size() == 3; }));
 }
 
+TEST_F(SdkTest, TellsWhatTheLoopDidBefore) {
+  auto monitor = Monitor::Start(TestOptions());
+  auto loop = monitor.WatchLoop("ui");
+  FreezeUntilReported(loop, "first");
+  EXPECT_TRUE(Reports()[0].history.empty());
+  FreezeUntilReported(loop, "second");
+  std::vector<report::PastDispatch> history = Reports().back().history;
+  ASSERT_EQ(history.size(), 1u);
+  EXPECT_EQ(history[0].tag, "first");
+  EXPECT_GE(history[0].wall_ns, Reports()[0].elapsed_ns);
+  EXPECT_GT(history[0].age_ns, 0u);
+}
+
+TEST_F(SdkTest, TellsAListenerOnTheWatchdogsThread) {
+  struct Heard {
+    std::atomic<int> begins{0};
+    std::atomic<int> ends{0};
+    std::atomic<int> filtered{0};
+    std::atomic<int> tid{0};
+    std::atomic<uint64_t> duration_ns{0};
+  };
+  static Heard heard;  // whatever happens to this test, it stays
+  Options options = TestOptions();
+  options.listener.context = &heard;
+  options.listener.lag_begin = [](void* context, const lw_lag* lag) {
+    EXPECT_STREQ(lag->loop, "ui");
+    EXPECT_STREQ(lag->tag, "freeze");
+    EXPECT_EQ(lag->kind, LW_KIND_LAG);
+    EXPECT_EQ(lag->level, LW_LEVEL_LAG);
+    static_cast<Heard*>(context)->tid = gettid();
+    ++static_cast<Heard*>(context)->begins;
+  };
+  options.listener.lag_end = [](void* context, const lw_lag* lag) {
+    static_cast<Heard*>(context)->duration_ns = lag->elapsed_ns;
+    ++static_cast<Heard*>(context)->ends;
+  };
+  options.listener.lag_filtered = [](void* context, const lw_lag*, lw_filtered why) {
+    EXPECT_EQ(why, LW_FILTERED_UNCHANGED_STACK);
+    ++static_cast<Heard*>(context)->filtered;
+  };
+  auto monitor = Monitor::Start(options);
+  auto loop = monitor.WatchLoop("ui");
+  {
+    ScopedDispatch dispatch(loop, "freeze");
+    testing::StopFlag stop{false};
+    std::thread judge([&] {
+      EXPECT_TRUE(WaitUntil([&] { return heard.filtered.load() > 0; }));
+      stop = true;
+    });
+    testing::Spin(stop);
+    judge.join();
+  }
+  EXPECT_TRUE(WaitUntil([&] { return heard.ends.load() > 0; }));
+  monitor.Stop();
+  EXPECT_EQ(heard.begins.load(), 1);
+  EXPECT_EQ(heard.ends.load(), 1);
+  EXPECT_NE(heard.tid.load(), gettid());
+  EXPECT_GE(heard.duration_ns.load(), 100u * 1'000'000);
+}
+
 TEST_F(SdkTest, StopsWhileALoopIsInADispatchAndStartsAgain) {
   auto first = Monitor::Start(TestOptions());
   auto loop = first.WatchLoop("ui");

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "stack/unwind/table_unwinder.h"
@@ -23,6 +24,23 @@ class FakeClock final : public base::Clock {
   int64_t BootNs() const override { return now_ns; }
   int64_t WallMs() const override { return 1'700'000'000'000 + now_ns / kNsPerMs; }
   int64_t now_ns = 1000 * kNsPerSecond;
+};
+
+class RecordingListener final : public HangListener {
+ public:
+  void OnLagBegin(const LagNotice& lag) override { Add("begin", lag); }
+  void OnLagEnd(const LagNotice& lag) override { Add("end", lag); }
+  void OnFiltered(const LagNotice& lag, FilterReason reason) override {
+    Add("filtered " + std::to_string(static_cast<int>(reason)), lag);
+  }
+  std::vector<std::string> notices;
+
+ private:
+  void Add(const std::string& what, const LagNotice& lag) {
+    notices.push_back(what + " " + lag.loop_name + " " + lag.tag + " " +
+                      (lag.level == HangLevel::kAnr ? "anr " : "lag ") +
+                      std::to_string(lag.elapsed_ns / kNsPerMs));
+  }
 };
 
 class LoopWatchTest : public ::testing::Test {
@@ -255,6 +273,29 @@ TEST_F(LoopWatchTest, GivesTheNextLoopOfAPlaceTheOptionsThresholds) {
   EndDispatch();
   RunUntil(3 * kNsPerSecond);
   EXPECT_TRUE(sink_.lags().empty());
+}
+
+TEST_F(LoopWatchTest, TellsAListenerOfBeginRaiseFilteredCheckAndEnd) {
+  RecordingListener listener;
+  options_.listener = &listener;
+  options_.anr_threshold_ns = 3500 * kNsPerMs;
+  BeginDispatch("long");
+  RunUntil(3890 * kNsPerMs);
+  EndDispatch();
+  RunUntil(3910 * kNsPerMs);
+  EXPECT_EQ(listener.notices,
+            (std::vector<std::string>{"begin ui long lag 2000", "filtered 0 ui long lag 3000",
+                                      "begin ui long anr 3500", "end ui long anr 3900"}));
+}
+
+TEST_F(LoopWatchTest, TellsAListenerNothingOfADispatchInTime) {
+  RecordingListener listener;
+  options_.listener = &listener;
+  BeginDispatch("short");
+  RunUntil(1900 * kNsPerMs);
+  EndDispatch();
+  RunUntil(5 * kNsPerSecond);
+  EXPECT_TRUE(listener.notices.empty());
 }
 
 }  // namespace

@@ -28,6 +28,7 @@ struct RecordedLag {
   std::vector<stack::LockWait> waits;
   watchdog::WaitOutcome wait_outcome;
   std::map<std::string, int64_t> facts;
+  std::vector<watchdog::PastDispatch> history;
   uint64_t innermost_function;  // its address; 0 when unknown
   policies::GuardFindings guard;
 };
@@ -37,10 +38,24 @@ class RecordingSink final : public watchdog::HangSink {
  public:
   bool OnLag(const watchdog::LagEvent& event) override {
     std::lock_guard lock(mutex_);
-    lags_.push_back({event.id, event.lag_id, event.ordinal, event.kind, event.level, event.loop_name,
-                     event.tag, event.elapsed_ns, event.cpu_window_ns, event.cpu_thread_ns,
-                     event.samples.size(), event.threads.size(), WaitsOf(event), event.wait_outcome,
-                     FactsOf(event), InnermostFunction(event), event.guard});
+    lags_.push_back({event.id,
+                     event.lag_id,
+                     event.ordinal,
+                     event.kind,
+                     event.level,
+                     event.loop_name,
+                     event.tag,
+                     event.elapsed_ns,
+                     event.cpu_window_ns,
+                     event.cpu_thread_ns,
+                     event.samples.size(),
+                     event.threads.size(),
+                     WaitsOf(event),
+                     event.wait_outcome,
+                     FactsOf(event),
+                     {event.history.begin(), event.history.end()},
+                     InnermostFunction(event),
+                     event.guard});
     return true;
   }
   void OnLagEnd(const base::Uuid& event_id, int64_t duration_ns) override {

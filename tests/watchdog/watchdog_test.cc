@@ -398,6 +398,49 @@ TEST_F(WatchdogTest, SaysNothingOfIdleHandlersAndInputsInTime) {
   EXPECT_TRUE(watchdog_->TryStop());
 }
 
+TEST_F(WatchdogTest, TellsWhatTheLoopDidBefore) {
+  options_.slow_dispatch_ns = 50 * kNsPerMs;
+  Start();
+  StalledThread thread([&](const StopFlag& stop) {
+    WatchedLoop* loop = registry_->Add("loop", gettid());
+    testing::WaitUntil([&] { return sink_.rounds() > 2; });  // by now the watchdog has said what to keep
+    int rounds = sink_.rounds();
+    testing::WaitUntil([&] { return sink_.rounds() > rounds + 1; });
+    for (int i = 0; i < 1000; ++i) {
+      loop->probe.Begin("tiny");
+      loop->probe.End();
+    }
+    loop->probe.Begin("sleep");
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    loop->probe.End();
+    loop->probe.Begin("compute");
+    for (int64_t begin_ns = base::ThreadCpuNs(gettid());
+         base::ThreadCpuNs(gettid()) < begin_ns + 60 * kNsPerMs;) {
+    }
+    loop->probe.End();
+    loop->probe.Begin("stall");
+    testing::Spin(stop);
+    loop->probe.End();
+    registry_->Remove(loop);
+  });
+  auto is_stall_reported = [&] { return !sink_.lags().empty() && sink_.lags().back().tag == "stall"; };
+  ASSERT_TRUE(testing::WaitUntil(is_stall_reported));
+  testing::RecordedLag lag = sink_.lags().back();
+  // A tiny one may have been preempted.
+  std::erase_if(lag.history,
+                [](const PastDispatch& dispatch) { return std::string(dispatch.tag) == "tiny"; });
+  ASSERT_EQ(lag.history.size(), 2u);
+  const PastDispatch& slept = lag.history[0];
+  const PastDispatch& computed = lag.history[1];
+  EXPECT_STREQ(slept.tag, "sleep");
+  EXPECT_STREQ(computed.tag, "compute");
+  EXPECT_GE(slept.wall_ns, 10 * kNsPerMs / 100 * 98);
+  EXPECT_GE(slept.age_ns, computed.age_ns + computed.wall_ns / 100 * 98);
+  EXPECT_GE(computed.age_ns, options_.threshold_ns / 100 * 98);
+  EXPECT_GE(computed.cpu_ns, 60 * kNsPerMs / 100 * 98);
+  EXPECT_LE(computed.cpu_ns, computed.wall_ns);
+}
+
 TEST_F(WatchdogTest, EndsTheLagOfAThreadThatExits) {
   Start();
   std::thread thread([&] {

@@ -5,7 +5,8 @@
  * - Nothing here ever fails the program: what cannot work is off, and lw_why_off() says why.
  * - Strings are UTF-8 and are copied, unless a function says otherwise. NULL stands for an empty string.
  * - Structs begin with their size, so that they can grow: fill them with their _init function.
- * - "hot" functions are wait-free, allocate nothing and make no system call.
+ * - "hot" functions are wait-free, allocate nothing and make no system call, but for what the end of a
+ * dispatch longer than 1 ms does, and one read of the thread's CPU clock in 100 ms at most.
  */
 #ifndef LAGWATCH_C_H_
 #define LAGWATCH_C_H_
@@ -73,6 +74,49 @@ typedef struct lw_last_exit {
 
 typedef void (*lw_on_last_exit)(const lw_last_exit* last_exit, void* context);
 
+/* As in reports; others may be added. */
+typedef enum lw_kind {
+  LW_KIND_LAG = 1,
+  LW_KIND_BUSY_LOOP = 2,
+  LW_KIND_WAITED = 3,
+  LW_KIND_IDLE_HANDLER = 4,
+  LW_KIND_INPUT = 5,
+  LW_KIND_SCOPE = 6
+} lw_kind;
+typedef enum lw_level { LW_LEVEL_LAG = 0, LW_LEVEL_ANR = 1 } lw_level;
+
+/* What a listener is told. Valid during the call only. */
+typedef struct lw_lag {
+  size_t struct_size_bytes;
+  const char* loop;
+  const char* tag; /* may be empty */
+  int32_t tid;
+  lw_kind kind;
+  lw_level level;
+  uint64_t threshold_ns;
+  uint64_t elapsed_ns; /* so far; in lag_end, in all */
+} lw_lag;
+
+/* Why a check that found a lag going on made no report; others may be added. */
+typedef enum lw_filtered {
+  LW_FILTERED_UNCHANGED_STACK = 1, /* the lag was reported with this stack */
+  LW_FILTERED_REPORT_LIMIT = 2,    /* the lag has as many reports as one may have */
+  LW_FILTERED_REPORT_LOST = 3      /* the report did not reach the disk */
+} lw_filtered;
+
+/* Called on the watchdog's thread, all of them, after the report is on disk; nothing is watched until they
+ * return. The loop that hangs may hold any lock, the allocator's too: a callback that needs one waits as long
+ * as the loop does. They must not throw, nor start or stop the monitor, and every signal is blocked. Any may
+ * be NULL. */
+typedef struct lw_listener {
+  void* context; /* passed to each */
+  /* A lag was found; and again, with LW_LEVEL_ANR, when it passes the second threshold. */
+  void (*lag_begin)(void* context, const lw_lag* lag);
+  /* It is over: once a lag, not of one that goes on while the monitor stops. */
+  void (*lag_end)(void* context, const lw_lag* lag);
+  void (*lag_filtered)(void* context, const lw_lag* lag, lw_filtered why);
+} lw_listener;
+
 typedef struct lw_options {
   size_t struct_size_bytes;
   const char* app;             /* default: the program's file name */
@@ -86,11 +130,13 @@ typedef struct lw_options {
   uint32_t sample_interval_ms; /* between two stack samples of a busy loop: default 50 */
   uint32_t ring_size;          /* samples that a check looks at: 1 to 100, default 20 */
   int32_t capture_signal;      /* a signal number, or 0 to choose an unused real-time signal */
-  uint32_t
-      anr_threshold_ms; /* a lag longer than this is an ANR: at least threshold_ms, default 5000; 0: off */
-  uint32_t idle_handler_threshold_ms; /* an idle handler longer than this is reported: 16 to 3600000, default
-                                         2000 */
-  uint32_t input_threshold_ms; /* so is an input event that takes longer: 16 to 3600000, default 2000 */
+  /* Also 16 to 3600000; for the second threshold, 0 stands for none. */
+  uint32_t anr_threshold_ms;          /* a longer lag is an ANR: default 5000 */
+  uint32_t idle_handler_threshold_ms; /* a longer idle handler is reported: default 2000 */
+  uint32_t input_threshold_ms;        /* so is a longer input event: default 2000 */
+  uint32_t slow_dispatch_ms;          /* a longer one is told with its CPU time in a history: default 700 */
+  lw_listener
+      listener; /* context and callbacks must stay until lw_stop() has returned; default: nobody listens */
   /* Called once by lw_start, on its thread, if a last run left a record. */
   lw_on_last_exit on_last_exit;
   void* on_last_exit_context;
@@ -175,6 +221,10 @@ LW_API void lw_set_weight(lw_loop* loop, uint32_t weight) LW_NOEXCEPT;
  * not busy in this sense; nor is one long dispatch, or a loop that waits for a lock or a disk now and then.
  * Found between 1 and 1.5 thresholds after it began; the report's stack is the one seen most often meanwhile.
  * Costs the loop nothing. */
+
+/* Every report also tells what the loop did before: the last 200 dispatches that took longer than 1 ms, with
+ * tag (cut to 31 bytes), age and duration; those longer than slow_dispatch_ms with their CPU time, which is
+ * too long by 100 ms at most. Only dispatches with a time stamp are told. */
 
 /* Around each dispatch, on the loop's thread. `tag` names it in reports; not copied: it must stay readable
  * until the dispatch ends. May be nested; only the outermost pair counts. Hot: two reads of the tick counter

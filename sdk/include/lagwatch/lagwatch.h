@@ -32,10 +32,12 @@ struct Options {
   uint32_t anr_threshold_ms = 5000;
   uint32_t idle_handler_threshold_ms = 2000;
   uint32_t input_threshold_ms = 2000;
+  uint32_t slow_dispatch_ms = 700;
   uint32_t check_period_ms = 1000;
   uint32_t sample_interval_ms = 50;
   uint32_t ring_size = 20;
   int32_t capture_signal = 0;
+  lw_listener listener = {};
   lw_on_last_exit on_last_exit = nullptr;
   void* on_last_exit_context = nullptr;
 };
@@ -126,10 +128,12 @@ class Monitor {
     raw.anr_threshold_ms = options.anr_threshold_ms;
     raw.idle_handler_threshold_ms = options.idle_handler_threshold_ms;
     raw.input_threshold_ms = options.input_threshold_ms;
+    raw.slow_dispatch_ms = options.slow_dispatch_ms;
     raw.check_period_ms = options.check_period_ms;
     raw.sample_interval_ms = options.sample_interval_ms;
     raw.ring_size = options.ring_size;
     raw.capture_signal = options.capture_signal;
+    raw.listener = options.listener;
     raw.on_last_exit = options.on_last_exit;
     raw.on_last_exit_context = options.on_last_exit_context;
     return Monitor(lw_start(&raw));
