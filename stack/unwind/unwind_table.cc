@@ -47,7 +47,10 @@ class TableBuilder {
       ByteView view{eh_frame_.data(), eh_frame_.size(), address};
       EntryHeader header;
       bool is_there = ParseEntryHeader(From(view, at), FrameSection::kEhFrame, address, &header);
-      if (is_there && header.size == 0) return at > address;
+      if (is_there && header.size == 0) {
+        eh_frame_.Resize(at - address);  // what follows is somebody else's, and may change
+        return at > address;
+      }
       if (is_there && at + header.size - address < view.size) {
         at += header.size;
         continue;

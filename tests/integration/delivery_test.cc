@@ -239,7 +239,7 @@ TEST_F(DeliveryTest, ACollectorThatIsKilledAgainAndAgainLosesNothing) {
   StartCollector();
   auto freezer = StartFreezer();
   for (int kills = 0; kills < 3; ++kills) {
-    freezer->WriteInput("freeze 150\nfreeze 150\nfreeze 150\n");
+    freezer->WriteInput("freeze 400\nfreeze 400\nfreeze 400\n");
     ASSERT_TRUE(WaitUntil([&] {
       std::string output = freezer->Output();
       return std::count(output.begin(), output.end(), 't') >= 3 * (kills + 1);  // "thawed"

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <ctime>
@@ -201,6 +202,8 @@ TEST_F(UnwindTableTest, KnowsWhetherItIsOfWhatIsInMemory) {
   in_the_middle ^= 1;
   EXPECT_FALSE(table.WasReadFrom(module));
   in_the_middle ^= 1;
+  EXPECT_TRUE(table.WasReadFrom(module));
+  std::fill(copy.end() - 1000, copy.end(), 'x');  // past the section's end
   EXPECT_TRUE(table.WasReadFrom(module));
 }
 
