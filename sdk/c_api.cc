@@ -11,6 +11,8 @@
 
 #include "sdk/c_listener.h"
 #include "sdk/process_monitor.h"
+#include "sdk/run_writer.h"
+#include "sdk/scene.h"
 #include "sdk/upload_service.h"
 
 namespace {
@@ -27,7 +29,8 @@ static_assert(offsetof(LoopWords, begun) == offsetof(lw_loop, begun) &&
               offsetof(LoopWords, ended) == offsetof(lw_loop, ended) &&
               offsetof(LoopWords, begin_ticks) == offsetof(lw_loop, begin_ticks) &&
               offsetof(LoopWords, tag) == offsetof(lw_loop, tag) &&
-              offsetof(LoopWords, nested) == offsetof(lw_loop, nested));
+              offsetof(LoopWords, nested) == offsetof(lw_loop, nested) &&
+              offsetof(LoopWords, is_watchdog_asleep) == offsetof(lw_loop, is_watchdog_asleep));
 
 WatchedLoop* ToLoop(lw_loop* loop) { return reinterpret_cast<WatchedLoop*>(loop); }
 
@@ -74,6 +77,46 @@ lagwatch::sdk::CreateUpload UploadTo(const lw_options& given) {
       };
 }
 
+using lagwatch::policies::ExitReason;
+static_assert(LW_EXIT_UNKNOWN == static_cast<int>(ExitReason::kUnknown) &&
+              LW_EXIT_CLEAN == static_cast<int>(ExitReason::kCleanExit) &&
+              LW_EXIT_KILLED_IN_LAG == static_cast<int>(ExitReason::kKilledInLag) &&
+              LW_EXIT_OOM_KILL == static_cast<int>(ExitReason::kOomKill) &&
+              LW_EXIT_UPDATE == static_cast<int>(ExitReason::kUpdate) &&
+              LW_EXIT_REBOOT == static_cast<int>(ExitReason::kReboot) &&
+              LW_EXIT_CRASH == static_cast<int>(ExitReason::kCrash) &&
+              LW_EXIT_STOPPED == static_cast<int>(ExitReason::kStopped));
+
+template <size_t kSize>
+void CopyText(const std::string& text, char (&field)[kSize]) {
+  field[text.copy(field, kSize - 1)] = '\0';
+}
+
+lw_last_exit ToLastExit(const lagwatch::sdk::EndedRun& run) {
+  const lagwatch::report::RunEnd end = run.ToRunEnd();
+  lw_last_exit last_exit;
+  lw_last_exit_init(&last_exit);
+  last_exit.reason = static_cast<int32_t>(end.reason);
+  last_exit.signal = end.signal;
+  last_exit.was_in_lag = run.record.was_in_lag() ? 1 : 0;
+  last_exit.lag_ms = end.lag_ns / lagwatch::base::kNsPerMs;
+  last_exit.last_seen_wall_ms = end.last_seen_wall_ms;
+  CopyText(end.loop, last_exit.loop);
+  CopyText(end.scene, last_exit.scene);
+  CopyText(end.app_version, last_exit.app_version);
+  CopyText(lagwatch::base::ToString(end.session_id), last_exit.session_id);
+  if (run.record.was_in_lag()) CopyText(lagwatch::base::ToString(end.report_id), last_exit.report_id);
+  return last_exit;
+}
+
+void TellLastExit(const lw_options& options) {
+  if (options.on_last_exit == nullptr) return;
+  auto run = ProcessMonitor::Instance().last_run();
+  if (!run) return;
+  const lw_last_exit last_exit = ToLastExit(*run);
+  options.on_last_exit(&last_exit, options.on_last_exit_context);
+}
+
 }  // namespace
 
 extern "C" {
@@ -96,11 +139,17 @@ void lw_stats_init(lw_stats* stats) noexcept {
   stats->struct_size_bytes = sizeof *stats;
 }
 
+void lw_last_exit_init(lw_last_exit* last_exit) noexcept {
+  std::memset(last_exit, 0, sizeof *last_exit);
+  last_exit->struct_size_bytes = sizeof *last_exit;
+}
+
 lw_status lw_start(const lw_options* options) noexcept {
   try {
     const lw_options given = WithDefaults(options);
     switch (ProcessMonitor::Instance().Start(ToMonitorOptions(given), UploadTo(given))) {
       case ProcessMonitor::StartResult::kStarted:
+        TellLastExit(given);
         return LW_OK;
       case ProcessMonitor::StartResult::kAlreadyStarted:
         return LW_ALREADY_STARTED;
@@ -143,9 +192,29 @@ void lw_get_stats(lw_stats* stats) noexcept {
       .capture_timeouts = current.capture_timeouts,
       .stacks_incomplete = current.stacks_incomplete,
       .loops_refused = ProcessMonitor::Instance().loops_refused(),
+      .run_records_failed = current.run_records_failed,
   };
   std::memcpy(stats, &all, all.struct_size_bytes);
 }
+
+int lw_get_last_exit(lw_last_exit* last_exit) noexcept {
+  try {
+    auto run = ProcessMonitor::Instance().last_run();
+    if (!run) return 0;
+    lw_last_exit all = ToLastExit(*run);
+    all.struct_size_bytes = std::min(last_exit->struct_size_bytes, sizeof all);
+    std::memcpy(last_exit, &all, all.struct_size_bytes);
+    return 1;
+  } catch (const std::exception&) {
+    return 0;
+  }
+}
+
+void lw_set_scene(const char* scene) noexcept { lagwatch::sdk::ProcessScene().Set(scene); }
+
+void lw_note_stop(void) noexcept { lagwatch::sdk::NoteRunTold(); }
+
+void lw_note_crash(int signal_number) noexcept { lagwatch::sdk::NoteRunCrashed(signal_number); }
 
 const char* lw_version(void) noexcept { return LAGWATCH_VERSION; }
 
@@ -171,7 +240,9 @@ void lw_set_weight(lw_loop* loop, uint32_t weight) noexcept {
 }
 
 void lw_note_queued(lw_loop* loop) noexcept {
-  if (loop != nullptr) ToLoop(loop)->tasks.NoteQueued();
+  if (loop == nullptr) return;
+  ToLoop(loop)->tasks.NoteQueued();
+  ToLoop(loop)->probe.WakeWatchdogIfAsleep();
 }
 
 void lw_note_run(lw_loop* loop) noexcept {
@@ -181,9 +252,9 @@ void lw_note_run(lw_loop* loop) noexcept {
 void lw_scope_begin(lw_loop* loop, const char* name, uint32_t deadline_ms) noexcept {
   using lagwatch::watchdog::Thresholds;
   int64_t deadline_ns = deadline_ms * lagwatch::base::kNsPerMs;
-  if (loop != nullptr)
-    ToLoop(loop)->scopes.Begin(name,
-                               std::clamp(deadline_ns, Thresholds::kShortestNs, Thresholds::kLongestNs));
+  if (loop == nullptr) return;
+  ToLoop(loop)->scopes.Begin(name, std::clamp(deadline_ns, Thresholds::kShortestNs, Thresholds::kLongestNs));
+  ToLoop(loop)->probe.WakeWatchdogIfAsleep();
 }
 
 void lw_scope_end(lw_loop* loop) noexcept {
@@ -191,7 +262,9 @@ void lw_scope_end(lw_loop* loop) noexcept {
 }
 
 void lw_idle_begin(lw_loop* loop) noexcept {
-  if (loop != nullptr) ToLoop(loop)->idle_handler.Begin(nullptr);
+  if (loop == nullptr) return;
+  ToLoop(loop)->idle_handler.Begin(nullptr);
+  ToLoop(loop)->probe.WakeWatchdogIfAsleep();
 }
 
 void lw_idle_end(lw_loop* loop) noexcept {
@@ -199,7 +272,9 @@ void lw_idle_end(lw_loop* loop) noexcept {
 }
 
 void lw_input_received(lw_loop* loop) noexcept {
-  if (loop != nullptr) ToLoop(loop)->inputs.NoteQueued();
+  if (loop == nullptr) return;
+  ToLoop(loop)->inputs.NoteQueued();
+  ToLoop(loop)->probe.WakeWatchdogIfAsleep();
 }
 
 void lw_input_finished(lw_loop* loop) noexcept {
@@ -209,6 +284,8 @@ void lw_input_finished(lw_loop* loop) noexcept {
 void lw_dispatch_begin(lw_loop* loop, const char* tag) noexcept {
   if (loop != nullptr) ToLoop(loop)->probe.Begin(tag);
 }
+
+void lw_wake_watchdog(lw_loop* loop) noexcept { ToLoop(loop)->probe.WakeWatchdog(); }
 
 void lw_dispatch_end(lw_loop* loop) noexcept {
   if (loop != nullptr) ToLoop(loop)->probe.End();

@@ -108,23 +108,30 @@ ProgramFacts SystemFacts() {
   return facts;
 }
 
-ReportSink::ReportSink(ProgramFacts facts, report::SpoolWriter* spool)
+ReportSink::ReportSink(ProgramFacts facts, report::SpoolWriter* spool, RunWriter* run)
     : facts_(std::move(facts)),
       spool_(spool),
+      run_(run),
       bytes_(new char[kBufferBytes]),
       buffer_(bytes_.get(), kBufferBytes),
       encoded_modules_(new uint32_t[stack::ModuleMap::kMaxModules]()) {}
 
 bool ReportSink::OnLag(const watchdog::LagEvent& event) {
-  return Encode(event) && spool_->Append(report::RecordType::kReport, buffer_.content());
+  if (!Encode(event) || !spool_->Append(report::RecordType::kReport, buffer_.content())) return false;
+  if (run_ != nullptr) run_->LagBegan(event.lag_id, event.loop_name, event.elapsed_ns);
+  return true;
 }
 
 void ReportSink::OnLagEnd(const base::Uuid& event_id, int64_t duration_ns) {
+  if (run_ != nullptr) run_->LagEnded(event_id);
   if (!report::EncodeLagEnd(event_id, duration_ns, &buffer_)) return;
   spool_->Append(report::RecordType::kLagEnd, buffer_.content());
 }
 
-void ReportSink::OnRoundDone() { spool_->Seal(); }
+void ReportSink::OnRoundDone() {
+  spool_->Seal();
+  if (run_ != nullptr) run_->Refresh();
+}
 
 bool ReportSink::Encode(const watchdog::LagEvent& event) {
   ForgetModulesFrom(0);
@@ -159,6 +166,7 @@ bool ReportSink::Encode(const watchdog::LagEvent& event) {
     encoder.AddSample(event.detected_mono_ns - sample->mono_ns, stack);
   }
   if (!encoder.ok()) return false;
+  encoder.SetGuard(event.guard);
   EncodeWaits(event, &encoder);
   EncodeHistory(event, &encoder);
   EncodeThreads(event, &encoder);

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "base/uuid.h"
+#include "policies/guard.h"
 #include "stack/lock_owner.h"
 #include "stack/module_map.h"
 #include "stack/stack.h"
@@ -100,6 +101,7 @@ struct LagEvent {
   std::span<const Fact> facts;
   std::span<const PastDispatch> history;  // what the loop did before, oldest first
   const stack::ModuleMap* modules;
+  policies::GuardFindings guard;  // since the dispatch began
 };
 
 // Context: watchdog, all of it.

@@ -42,6 +42,12 @@ void LoopProbe::SetLimits(const Limits& limits) {
   if (is_new && limits.cpu_ticks != kNever) cpu_read_due_ticks_.store(0);
 }
 
+void LoopProbe::WakeWatchdog() {
+  // Acquire: pairs with AskForWake.
+  if (words_.is_watchdog_asleep.exchange(0, std::memory_order_acquire) != 0)
+    watchdog_.load(std::memory_order_relaxed)->Wake();
+}
+
 void LoopProbe::Reset() {
   words_.nested = 0;
   words_.ended.store(words_.begun.load());

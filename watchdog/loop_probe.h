@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "base/sleeper.h"
 #include "base/ticks.h"
 #include "watchdog/dispatch_history.h"
 
@@ -19,6 +20,7 @@ struct LoopWords {
   std::atomic<uint64_t> begin_ticks{0};
   std::atomic<const char*> tag{nullptr};
   uint64_t nested = 0;
+  std::atomic<uint32_t> is_watchdog_asleep{0};  // for good: the next dispatch must wake it
 };
 static_assert(std::atomic<uint64_t>::is_always_lock_free && std::atomic<const char*>::is_always_lock_free);
 
@@ -49,6 +51,7 @@ class alignas(64) LoopProbe {
     words_.begin_ticks.store(ticks, std::memory_order_release);
     words_.tag.store(tag, std::memory_order_release);
     words_.begun.store(begun + 1, std::memory_order_release);
+    WakeWatchdogIfAsleep();
   }
 
   // Ends what Begin began; a stray end is ignored. Context: hot. One tick read, three compares, one store.
@@ -97,6 +100,24 @@ class alignas(64) LoopProbe {
   void SetHistory(DispatchHistory* history) { history_ = history; }
   const DispatchHistory* history() const { return history_; }
 
+  // Asks the loop to wake `watchdog` with its next dispatch, until CancelWake(). A dispatch that has not seen
+  // this is one that Read() sees after base::FenceAllThreads(). Context: watchdog.
+  void AskForWake(base::Sleeper* watchdog) {
+    watchdog_.store(watchdog, std::memory_order_relaxed);  // published by the next store
+    words_.is_watchdog_asleep.store(1, std::memory_order_release);
+  }
+  void CancelWake() {
+    words_.is_watchdog_asleep.store(0, std::memory_order_relaxed);  // a needless wake does no harm
+  }
+  // To be called after anything that the watchdog is to see begins. Context: hot, but for once in an idle
+  // spell.
+  void WakeWatchdogIfAsleep() {
+    // Relaxed: see AskForWake.
+    if (words_.is_watchdog_asleep.load(std::memory_order_relaxed) != 0) [[unlikely]]
+      WakeWatchdog();
+  }
+  void WakeWatchdog();
+
   // Idle again, for the next loop that takes this place. Not while the loop's thread uses it.
   void Reset();
 
@@ -124,6 +145,7 @@ class alignas(64) LoopProbe {
   std::atomic<uint64_t> slow_number_{0};
   std::atomic<uint64_t> slow_duration_ticks_{0};
   DispatchHistory* history_ = nullptr;
+  std::atomic<base::Sleeper*> watchdog_{nullptr};
 };
 
 }  // namespace lagwatch::watchdog

@@ -38,6 +38,7 @@ WatchedLoop* LoopRegistry::Add(const char* name, int tid) {
     loop.tid.store(tid, std::memory_order_relaxed);  // published by the generation
     loop.SetName(name);
     loop.generation.store(generation + 1, std::memory_order_release);
+    watchdog_sleeper_.Wake();
     return &loop;
   }
   refused_count_.Add();

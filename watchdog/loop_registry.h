@@ -10,6 +10,7 @@
 #include <mutex>
 
 #include "base/counter.h"
+#include "base/sleeper.h"
 #include "watchdog/loop_limits.h"
 #include "watchdog/loop_probe.h"
 #include "watchdog/loop_scopes.h"
@@ -51,6 +52,10 @@ class LoopRegistry {
   // Context: background.
   void KeepOnlyThread(int parent_tid, int child_tid);
 
+  // Where the watchdog sleeps: it outlives the watchdog, because a loop may be about to wake it. A new loop
+  // wakes it, too.
+  base::Sleeper& watchdog_sleeper() { return watchdog_sleeper_; }
+
   // The places; those in use have an odd generation. Context: watchdog.
   std::array<WatchedLoop, kMaxLoops>& loops() { return loops_; }
   // Loops that found no place.
@@ -63,6 +68,7 @@ class LoopRegistry {
   std::array<WatchedLoop, kMaxLoops> loops_;
   std::array<std::unique_ptr<DispatchHistory>, kMaxLoops> histories_;  // of the places that were ever taken
   base::Counter refused_count_;
+  base::Sleeper watchdog_sleeper_;
 };
 
 }  // namespace lagwatch::watchdog

@@ -2,6 +2,7 @@
 #include "watchdog/loop_watch.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/safe_memory.h"
 #include "policies/expensive_stack.h"
@@ -11,13 +12,6 @@ namespace lagwatch::watchdog {
 namespace {
 
 constexpr int64_t kNever = INT64_MAX;
-
-// A little under the threshold, because ticks and nanoseconds are converted with a small error and the
-// duration of a dispatch that was called a lag must be on record.
-uint64_t SlowTicks(int64_t threshold_ns, const WatchTools& tools) {
-  constexpr int64_t kPercent = 98;
-  return tools.tick_scale->ToTicks(threshold_ns / 100 * kPercent);
-}
 
 // Why a check ended without a report that is kept.
 FilterReason ReasonOf(SpanWatch::Outcome outcome) {
@@ -32,7 +26,9 @@ FilterReason ReasonOf(SpanWatch::Outcome outcome) {
   return FilterReason::kReportLost;
 }
 
-SpanTools ToSpanTools(const WatchTools& tools) { return {tools.options, tools.tick_scale, tools.clock}; }
+SpanTools ToSpanTools(const WatchTools& tools, int64_t last_look_ns = 0) {
+  return {tools.options, tools.tick_scale, tools.clock, last_look_ns};
+}
 
 }  // namespace
 
@@ -44,7 +40,7 @@ int64_t LoopWatch::Look(WatchedLoop* loop, const WatchTools& tools) {
     loop->CopyName(name_);
     tid_ = loop->tid.load();
   }
-  SetProbeLimits(loop, tools);
+  SetProbeLimits(loop, ToSpanTools(tools));
 
   int64_t now_ns = tools.clock->MonoNs();
   int64_t next_ns = kNever;
@@ -55,6 +51,10 @@ int64_t LoopWatch::Look(WatchedLoop* loop, const WatchTools& tools) {
     is_window_open |= watched.watch.is_window_open();
     is_check_due |= watched.watch.is_window_open() && watched.watch.IsCheckDue(now_ns);
   }
+  found_since_look_ = {};
+  last_look_ns_ = now_ns;
+  const uint64_t begun = loop->probe.begun();
+  has_begun_nothing_ = std::exchange(last_begun_, begun) == begun;
   if (is_window_open && (now_ns >= next_sample_ns_ || is_check_due)) TakeSample(*loop, now_ns, tools);
   for (Watched& watched : watched_) {
     const SpanWatch& watch = watched.watch;
@@ -68,17 +68,16 @@ int64_t LoopWatch::Look(WatchedLoop* loop, const WatchTools& tools) {
   return next_ns;
 }
 
-void LoopWatch::SetProbeLimits(WatchedLoop* loop, const WatchTools& tools) {
-  // Shorter ones would fill the history in no time, and a note costs about a microsecond.
-  constexpr int64_t kShortestInHistoryNs = 1 * base::kNsPerMs;
-  constexpr int64_t kCpuReadIntervalNs = 100 * base::kNsPerMs;
-  const WatchOptions& options = *tools.options;
-  int64_t threshold_ns = loop->limits.ThresholdsOr(options.thresholds()).threshold_ns;
-  loop->probe.SetLimits({.slow_ticks = SlowTicks(threshold_ns, tools),
-                         .history_ticks = tools.tick_scale->ToTicks(kShortestInHistoryNs),
-                         .cpu_ticks = tools.tick_scale->ToTicks(options.slow_dispatch_ns),
-                         .cpu_read_interval_ticks = tools.tick_scale->ToTicks(kCpuReadIntervalNs)});
-  loop->idle_handler.SetLimits({.slow_ticks = SlowTicks(options.idle_handler_threshold_ns, tools)});
+void LoopWatch::Discount(const policies::GuardFindings& findings) {
+  found_since_look_ += findings;
+  for (Watched& watched : watched_) watched.watch.Discount(findings);
+}
+
+bool LoopWatch::IsQuiet(const WatchedLoop& loop) const {
+  bool may_wait_unseen = loop.tasks.queued() != 0 || loop.inputs.queued() != 0 ||
+                         loop.idle_handler.begun() != 0 || loop.scopes.shortest_deadline_ns() != INT64_MAX;
+  return has_begun_nothing_ && !may_wait_unseen &&
+         std::ranges::all_of(watched_, [](const Watched& watched) { return watched.watch.number() == 0; });
 }
 
 void LoopWatch::FinishIfOver(const WatchedLoop& loop, const WatchTools& tools) {
@@ -94,6 +93,8 @@ void LoopWatch::Forget(const WatchedLoop& loop, const WatchTools& tools) {
     watched.source->Forget();
   }
   generation_ = 0;
+  last_look_ns_ = 0;
+  found_since_look_ = {};
 }
 
 int64_t LoopWatch::Follow(Watched* watched, const WatchedLoop& loop, int64_t now_ns,
@@ -105,7 +106,9 @@ int64_t LoopWatch::Follow(Watched* watched, const WatchedLoop& loop, int64_t now
     watched->source->Forget();
     return kNever;
   }
-  const Span span = watched->source->Read(loop, now_ns, ToSpanTools(tools));
+  Span span = watched->source->Read(loop, now_ns, ToSpanTools(tools, last_look_ns_));
+  if (watch.number() != span.number)
+    span.begin_ns = std::min(span.begin_ns + found_since_look_.stopped_ns, now_ns);
   if (watch.number() != 0 && watch.number() != span.number) Finish(watched, loop, tools);
   if (span.thresholds.threshold_ns == 0) return kNever;
   int64_t next_read_ns = span.read_again_within_ns == kNever ? kNever : now_ns + span.read_again_within_ns;
@@ -115,9 +118,21 @@ int64_t LoopWatch::Follow(Watched* watched, const WatchedLoop& loop, int64_t now
     return std::min(now_ns + schedule.idle_sleep_ns(), next_read_ns);
   }
   watch.Follow(span, options);
-  if (watch.IsWindowDue(now_ns) && !watch.is_window_open())
+  if (!watch.IsWindowDue(now_ns) || watch.is_window_open()) return next_read_ns;
+  if (IsForADebugger(tools)) {
+    watch.PutOffCheck(now_ns + 2 * options.check_period_ns);
+  } else {
     OpenWindow(watched, loop, span.tag, now_ns, tools);
+  }
   return next_read_ns;
+}
+
+// A debugger stops threads one by one, which nobody can tell from a lag; and each of our signals would stop
+// them once more.
+bool LoopWatch::IsForADebugger(const WatchTools& tools) {
+  bool is_left_alone = !tools.options->reports_under_debugger && stack::ReadTracer() != 0;
+  tools.counters->checks_under_debugger.Add(is_left_alone);
+  return is_left_alone;
 }
 
 void LoopWatch::Finish(Watched* watched, const WatchedLoop& loop, const WatchTools& tools) {
@@ -126,7 +141,7 @@ void LoopWatch::Finish(Watched* watched, const WatchedLoop& loop, const WatchToo
     // By the clock it is over by now at the latest; exact is what the loop's own thread measured.
     int64_t duration_ns = tools.clock->MonoNs() - watch.begin_ns();
     int64_t measured_ns = watched->source->DurationNs(watch.number(), loop, ToSpanTools(tools));
-    if (measured_ns != 0) duration_ns = std::min(duration_ns, measured_ns);
+    if (measured_ns != 0) duration_ns = std::min(duration_ns, measured_ns - watch.guard().stopped_ns);
     for (const base::Uuid& id : watch.report_ids()) tools.sink->OnLagEnd(id, duration_ns);
     if (HangListener* listener = tools.options->listener) listener->OnLagEnd(Notice(*watched, duration_ns));
   }
@@ -247,6 +262,7 @@ bool LoopWatch::Report(Watched* watched, const WatchedLoop& loop, std::span<cons
   PastDispatch history[DispatchHistory::kMaxDispatches];
   event.history = ReadPastDispatches(loop.probe.history(), *tools.tick_scale, history);
   event.modules = &tools.capturer->modules();
+  event.guard = watch.guard();
   if (!tools.sink->OnLag(event)) {
     tools.counters->reports_lost.Add();
     return false;

@@ -10,6 +10,7 @@
 #include <span>
 
 #include "base/ticks.h"
+#include "policies/guard.h"
 #include "stack/stack_capturer.h"
 #include "watchdog/busy_spans.h"
 #include "watchdog/hang_listener.h"
@@ -48,6 +49,11 @@ class LoopWatch {
   void SetRing(LoopSample* ring) { ring_ = ring; }
   // Looks at the loop, which is in use. Returns when to look again (CLOCK_MONOTONIC).
   int64_t Look(WatchedLoop* loop, const WatchTools& tools);
+  // Time passed that was not the program's. To be told before the next look.
+  void Discount(const policies::GuardFindings& findings);
+  // Whether nothing goes on, nothing has begun since the look before, and nothing but a dispatch, which wakes
+  // the watchdog, is to be expected of this loop.
+  bool IsQuiet(const WatchedLoop& loop) const;
   // Finishes what is being watched and is over by now. Captures nothing.
   void FinishIfOver(const WatchedLoop& loop, const WatchTools& tools);
   // The loop's place is empty, or was taken by another loop.
@@ -64,8 +70,6 @@ class LoopWatch {
     }
   };
 
-  // What the loop's thread is to keep of its dispatches.
-  static void SetProbeLimits(WatchedLoop* loop, const WatchTools& tools);
   // Tasks that wait behind a dispatch that is a lag itself; they count anew when that is over.
   bool IsToldByDispatch(const Watched& watched) const {
     return watched.source == &tasks_ && !watched.watch.is_lagging() && watched_[0].watch.is_lagging();
@@ -73,6 +77,7 @@ class LoopWatch {
   // Sees what is under way and opens its window when that is due. Returns when one of the kind that begins
   // now is to be looked at.
   int64_t Follow(Watched* watched, const WatchedLoop& loop, int64_t now_ns, const WatchTools& tools);
+  bool IsForADebugger(const WatchTools& tools);
   void Finish(Watched* watched, const WatchedLoop& loop, const WatchTools& tools);
   void OpenWindow(Watched* watched, const WatchedLoop& loop, const char* tag, int64_t now_ns,
                   const WatchTools& tools);
@@ -92,6 +97,10 @@ class LoopWatch {
   uint32_t generation_ = 0;
   int32_t tid_ = 0;
   char name_[WatchedLoop::kMaxNameBytes] = {};
+  int64_t last_look_ns_ = 0;
+  policies::GuardFindings found_since_look_;
+  uint64_t last_begun_ = 0;
+  bool has_begun_nothing_ = false;
 
   DispatchSpans dispatches_;
   BusySpans busy_;

@@ -27,6 +27,7 @@ struct SpanTools {
   const WatchOptions* options;
   const base::TickScale* tick_scale;
   const base::Clock* clock;
+  int64_t last_look_ns = 0;  // of this loop; 0: there was none
 
   // When what has the time stamp `begin_ticks` began; `now_ns` when it has none.
   int64_t BeginNs(uint64_t begin_ticks, int64_t now_ns) const;

@@ -10,13 +10,16 @@ void SpanWatch::Follow(const Span& span, const WatchOptions& options) {
   if (thresholds_ != span.thresholds) is_window_open_ = false;  // its time is another now
   thresholds_ = span.thresholds;
   schedule_ = {thresholds_.threshold_ns, options.sample_interval_ns, options.ring_size};
-  next_check_ns_ = NoLaterThanAnr(is_lagging_ ? next_check_ns_ : begin_ns_ + thresholds_.threshold_ns);
+  int64_t first_check_ns = std::max(begin_ns_ + thresholds_.threshold_ns, put_off_to_ns_);
+  next_check_ns_ = NoLaterThanAnr(is_lagging_ ? next_check_ns_ : first_check_ns);
 }
 
 void SpanWatch::Start(const Span& span, const WatchOptions& options) {
   End();
   number_ = span.number;
   begin_ns_ = span.begin_ns;
+  guard_ = {};
+  put_off_to_ns_ = 0;
   level_ = HangLevel::kLag;
   report_count_ = 0;
   annealing_ = policies::Annealing(options.check_period_ns, options.annealing_cap_ns);
@@ -26,6 +29,14 @@ void SpanWatch::End() {
   number_ = 0;
   is_lagging_ = false;
   is_window_open_ = false;
+}
+
+void SpanWatch::Discount(const policies::GuardFindings& findings) {
+  if (number_ == 0) return;
+  guard_ += findings;
+  begin_ns_ += findings.stopped_ns;
+  next_check_ns_ += findings.stopped_ns;
+  cpu_baseline_.mono_ns += findings.stopped_ns;
 }
 
 bool SpanWatch::OpenWindow(uint64_t first_sample) {
@@ -50,7 +61,7 @@ SpanWatch::Outcome SpanWatch::Check(uint64_t stack_hash, int64_t now_ns, const W
 }
 
 int64_t SpanWatch::NoLaterThanAnr(int64_t check_ns) const {
-  return IsAnrAhead() ? std::min(check_ns, AnrNs()) : check_ns;
+  return IsAnrAhead() ? std::max(std::min(check_ns, AnrNs()), put_off_to_ns_) : check_ns;
 }
 
 }  // namespace lagwatch::watchdog

@@ -14,6 +14,7 @@
 #include "base/uuid.h"
 #include "policies/annealing.h"
 #include "policies/check_schedule.h"
+#include "policies/guard.h"
 #include "watchdog/hang_sink.h"
 #include "watchdog/span_source.h"
 #include "watchdog/watch_options.h"
@@ -47,6 +48,12 @@ class SpanWatch {
   void Follow(const Span& span, const WatchOptions& options);
   // Nothing is watched any more.
   void End();
+  // Time passed that was not the program's: it does not count for the span being watched.
+  void Discount(const policies::GuardFindings& findings);
+  // What was found since the span began.
+  const policies::GuardFindings& guard() const { return guard_; }
+  // Leaves the next check out: the one after it is at `check_ns`.
+  void PutOffCheck(int64_t check_ns) { put_off_to_ns_ = next_check_ns_ = check_ns; }
 
   bool IsWindowDue(int64_t now_ns) const { return now_ns >= WindowStartNs(); }
   bool IsCheckDue(int64_t now_ns) const { return now_ns >= next_check_ns_; }
@@ -83,6 +90,8 @@ class SpanWatch {
   Thresholds thresholds_;
   policies::CheckSchedule schedule_{};
   int64_t next_check_ns_ = 0;
+  int64_t put_off_to_ns_ = 0;  // 0: nothing was put off
+  policies::GuardFindings guard_;
   bool is_window_open_ = false;
   uint64_t first_sample_ = 0;
   char tag_[kMaxTagBytes] = {};

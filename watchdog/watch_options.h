@@ -25,6 +25,7 @@ struct WatchOptions {
   int32_t ring_size = 20;            // samples that a check looks at; at most kMaxRingSize
   int32_t max_threads = 512;         // whose stacks go into a report
   HangListener* listener = nullptr;  // borrowed; null: nobody listens
+  bool reports_under_debugger = false;
 
   Thresholds thresholds() const { return {threshold_ns, anr_threshold_ns}; }
 };
@@ -38,6 +39,12 @@ struct WatchCounters {
   base::Counter thread_stacks_reused;    // of threads that had slept since an earlier report
   base::Counter waits_changed;  // left out of a report, because they were over before they could be told
   base::Counter lock_layouts_unknown;  // kinds of locks whose owners cannot be told with this C library
+  // What the guards found; see policies/guard.h.
+  base::Counter checks_under_debugger;  // lags that were not reported, because a debugger may have made them
+  base::Counter stops;                  // of the process
+  base::Counter stopped_ms;
+  base::Counter suspensions;  // of the machine
+  base::Counter late_wakes;   // of the watchdog, for want of a processor
   base::Counter samples;
   base::Counter samples_discarded;  // taken too late: the dispatch was over
 };

@@ -9,6 +9,7 @@ int RunCTest(const char* spool_directory) {
   lw_stats stats;
   lw_loop* loop;
   lw_thresholds thresholds;
+  lw_last_exit last_exit;
 
   lw_options_init(&options);
   if (options.struct_size_bytes != sizeof options || options.threshold_ms != 2000) return 1;
@@ -59,6 +60,11 @@ int RunCTest(const char* spool_directory) {
   lw_stats_init(&stats);
   lw_get_stats(&stats);
   if (stats.lags != 0) return 8;
+  lw_last_exit_init(&last_exit);
+  if (last_exit.struct_size_bytes != sizeof last_exit) return 11;
+  if (lw_get_last_exit(&last_exit) != 0) return 12;
+  lw_set_scene("c");
+  lw_set_scene(NULL);
   lw_unwatch_loop(loop);
   lw_unwatch_loop(NULL);
   lw_stop(0);

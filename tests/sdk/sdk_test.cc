@@ -5,11 +5,14 @@
 #include <gtest/gtest.h>
 #include <lagwatch/lagwatch.h>
 #include <lagwatch/queue_ping.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <csignal>
+#include <cstddef>
+#include <cstring>
 #include <functional>
 #include <mutex>
 #include <set>
@@ -489,6 +492,100 @@ TEST_F(SdkTest, LeaksNoFileNorThreadOverManyStarts) {
   std::set<int> files = OpenFiles();
   for (int i = 0; i < 20; ++i) start_and_stop();
   EXPECT_EQ(OpenFiles(), files);
+}
+
+TEST_F(SdkTest, TellsHowTheLastRunEnded) {
+  std::vector<lw_last_exit> told;
+  Options options = TestOptions();
+  options.on_last_exit = [](const lw_last_exit* last_exit, void* context) {
+    // Any function may be called from here.
+    lw_last_exit same;
+    lw_last_exit_init(&same);
+    EXPECT_EQ(lw_get_last_exit(&same), 1);
+    EXPECT_STREQ(same.session_id, last_exit->session_id);
+    static_cast<std::vector<lw_last_exit>*>(context)->push_back(*last_exit);
+  };
+  options.on_last_exit_context = &told;
+  auto first = Monitor::Start(options);
+  EXPECT_FALSE(first.last_exit().has_value());
+  EXPECT_TRUE(told.empty());
+  auto loop = first.WatchLoop("ui");
+  FreezeUntilReported(loop, "makes a round with the scene");
+  lw_set_scene("inbox");
+  FreezeUntilReported(loop, "makes another");
+  base::Uuid session = Reports()[0].session_id;
+  first.Stop();
+
+  options.app_version = "1.2.4";
+  auto second = Monitor::Start(options);
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_EQ(told[0].reason, LW_EXIT_CLEAN);
+  EXPECT_EQ(told[0].was_in_lag, 0);
+  EXPECT_STREQ(told[0].scene, "inbox");
+  EXPECT_STREQ(told[0].app_version, "1.2.3");
+  EXPECT_EQ(told[0].session_id, base::ToString(session));
+  EXPECT_STREQ(told[0].report_id, "");
+  EXPECT_GT(told[0].last_seen_wall_ms, 0u);
+  size_t run_ends = 0;
+  for (const report::SpoolRecord& record : ReadSpool()) {
+    if (record.type != RecordType::kRunEnd) continue;
+    ++run_ends;
+    EXPECT_EQ(report::DecodeRunEnd(record.payload)->session_id, session);
+  }
+  EXPECT_EQ(run_ends, 1u);
+}
+
+TEST_F(SdkTest, ACallerWithAShorterStructGetsWhatFits) {
+  Monitor::Start(TestOptions()).Stop();
+  auto monitor = Monitor::Start(TestOptions());
+  lw_last_exit last_exit;
+  lw_last_exit_init(&last_exit);
+  last_exit.struct_size_bytes = offsetof(lw_last_exit, loop);
+  std::memset(last_exit.loop, 'x', sizeof last_exit.loop);
+  EXPECT_EQ(lw_get_last_exit(&last_exit), 1);
+  EXPECT_EQ(last_exit.reason, LW_EXIT_CLEAN);
+  EXPECT_EQ(last_exit.struct_size_bytes, offsetof(lw_last_exit, loop));
+  EXPECT_EQ(last_exit.loop[0], 'x');
+}
+
+TEST_F(SdkTest, WorksWithoutARunRecordAndCountsThat) {
+  base::SystemEnv().CreateDirectories(directory_ / "spool");
+  int fd = open((directory_ / "spool/runs").c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+  ASSERT_GE(fd, 0);
+  close(fd);
+  auto monitor = Monitor::Start(TestOptions());
+  ASSERT_TRUE(monitor.is_on());
+  EXPECT_EQ(monitor.stats().run_records_failed, 1u);
+  lw_set_scene("inbox");
+  lw_note_stop();
+  lw_note_crash(11);
+  auto loop = monitor.WatchLoop("ui");
+  FreezeUntilReported(loop, "watched all the same");
+}
+
+#if !defined(__SANITIZE_THREAD__)
+// The writes that a start makes on the program's own thread must not end it.
+TEST_F(SdkTest, AFileSizeLimitOfTheProgramSendsItNoSignal) {
+  Monitor::Start(TestOptions()).Stop();
+  EXPECT_EQ(InForkedChild([&] {
+              rlimit none{0, RLIM_INFINITY};
+              getrlimit(RLIMIT_FSIZE, &none);
+              none.rlim_cur = 0;
+              if (setrlimit(RLIMIT_FSIZE, &none) != 0) return 1;
+              auto monitor = Monitor::Start(TestOptions());
+              if (!monitor.is_on() || monitor.stats().run_records_failed != 1) return 2;
+              sigset_t pending;
+              sigpending(&pending);
+              return sigismember(&pending, SIGXFSZ) ? 3 : 0;
+            }),
+            0);
+}
+#endif
+
+TEST_F(SdkTest, RunsThatEndWellDoNotFillASpoolThatNobodySends) {
+  for (int i = 0; i < 80; ++i) Monitor::Start(TestOptions()).Stop();
+  report::SpoolReader reader(&base::SystemEnv(), directory_ / "spool");
+  EXPECT_EQ(reader.List(report::SpoolReader::Include::kFinished)->size(), 64u);
 }
 
 TEST_F(SdkTest, KeepsReportsWhenTheEndpointIsNoUrl) {

@@ -21,6 +21,7 @@ using base::kNsPerSecond;
 class FakeClock final : public base::Clock {
  public:
   int64_t MonoNs() const override { return now_ns; }
+  int64_t BootNs() const override { return now_ns; }
   int64_t WallMs() const override { return 1'700'000'000'000 + now_ns / kNsPerMs; }
   int64_t now_ns = 1000 * kNsPerSecond;
 };

@@ -30,6 +30,7 @@ struct RecordedLag {
   std::map<std::string, int64_t> facts;
   std::vector<watchdog::PastDispatch> history;
   uint64_t innermost_function;  // its address; 0 when unknown
+  policies::GuardFindings guard;
 };
 
 // Thread safety: any thread may ask.
@@ -53,7 +54,8 @@ class RecordingSink final : public watchdog::HangSink {
                      event.wait_outcome,
                      FactsOf(event),
                      {event.history.begin(), event.history.end()},
-                     InnermostFunction(event)});
+                     InnermostFunction(event),
+                     event.guard});
     return true;
   }
   void OnLagEnd(const base::Uuid& event_id, int64_t duration_ns) override {

@@ -28,9 +28,11 @@ std::string Cause(const Json& frames) {
   return names.empty() ? "(no stack)" : Join(names, " < ");
 }
 
-// A lag whose end is not known lasted at least as long as it was seen.
+// A lag whose end is not known lasted at least as long as it was seen; so did one that ended with its
+// process.
 std::string Duration(const Json& report) {
   std::string duration = ShortDuration(report.at("duration_ms").get<double>());
+  if (Text(report, "kind") == "killed-in-hang") return duration + " killed";
   return report.at("ended").get<bool>() ? duration : "> " + duration;
 }
 

@@ -35,6 +35,7 @@ typedef struct lw_loop {
   uint64_t begin_ticks;
   const char* tag;
   uint64_t nested;
+  uint32_t is_watchdog_asleep;
 } lw_loop;
 
 typedef enum lw_status {
@@ -86,6 +87,36 @@ typedef struct lw_listener {
   void (*lag_filtered)(void* context, const lw_lag* lag, lw_filtered why);
 } lw_listener;
 
+/* How a run of the program ended. */
+typedef enum lw_exit_reason {
+  LW_EXIT_UNKNOWN = 0,       /* it vanished: killed, or ended by _exit() or a signal that nobody told of */
+  LW_EXIT_CLEAN = 1,         /* by lw_stop(), exit() or the end of main() */
+  LW_EXIT_KILLED_IN_LAG = 2, /* it vanished while a loop was frozen */
+  LW_EXIT_OOM_KILL = 3,      /* killed by the kernel, which had run out of memory */
+  LW_EXIT_UPDATE = 4,        /* it vanished, and now is another build or version */
+  LW_EXIT_REBOOT = 5,        /* the machine was started anew */
+  LW_EXIT_CRASH = 6,         /* lw_note_crash() told so */
+  LW_EXIT_STOPPED = 7        /* lw_note_stop() told so, and no loop was frozen */
+} lw_exit_reason;
+
+/* Texts are cut to their arrays and always terminated. */
+typedef struct lw_last_exit {
+  size_t struct_size_bytes;
+  int32_t reason;     /* an lw_exit_reason */
+  int32_t signal;     /* of a crash, else 0 */
+  int32_t was_in_lag; /* whatever the reason: a loop was frozen */
+  int32_t unused;
+  uint64_t lag_ms; /* how long that had lasted when it was last seen: a lower bound */
+  uint64_t last_seen_wall_ms;
+  char loop[65];  /* that was frozen; empty when none was */
+  char scene[65]; /* see lw_set_scene() */
+  char app_version[65];
+  char session_id[37];
+  char report_id[37]; /* the first report of that lag; empty when there is none */
+} lw_last_exit;
+
+typedef void (*lw_on_last_exit)(const lw_last_exit* last_exit, void* context);
+
 typedef struct lw_options {
   size_t struct_size_bytes;
   const char* app;             /* default: the program's file name */
@@ -106,6 +137,9 @@ typedef struct lw_options {
   uint32_t slow_dispatch_ms;          /* a longer one is told with its CPU time in a history: default 700 */
   lw_listener
       listener; /* context and callbacks must stay until lw_stop() has returned; default: nobody listens */
+  /* Called once by lw_start, on its thread, if a last run left a record. */
+  lw_on_last_exit on_last_exit;
+  void* on_last_exit_context;
 } lw_options;
 
 typedef struct lw_thresholds {
@@ -125,11 +159,14 @@ typedef struct lw_stats {
   uint64_t capture_timeouts;
   uint64_t stacks_incomplete;
   uint64_t loops_refused; /* more loops than can be watched at once (64) */
+  /* Starts after which the end of the run cannot be told: no disk space, say. */
+  uint64_t run_records_failed;
 } lw_stats;
 
 /* Fills in sizes and defaults. */
 LW_API void lw_options_init(lw_options* options) LW_NOEXCEPT;
 LW_API void lw_stats_init(lw_stats* stats) LW_NOEXCEPT;
+LW_API void lw_last_exit_init(lw_last_exit* last_exit) LW_NOEXCEPT;
 
 /* Starts the monitor: a watchdog thread and, with an endpoint, an upload thread. Values out of their range
  * are brought into it. After fork() the child's monitor is off until the child starts one. May block (it
@@ -144,6 +181,19 @@ LW_API const char* lw_why_off(void) LW_NOEXCEPT;
 LW_API void lw_get_stats(lw_stats* stats) LW_NOEXCEPT;
 /* "0.1.0". Static. */
 LW_API const char* lw_version(void) LW_NOEXCEPT;
+
+/* How the program's last run ended: 1, or 0 when the monitor was not started yet or no run of this app and
+ * program left a record. */
+LW_API int lw_get_last_exit(lw_last_exit* last_exit) LW_NOEXCEPT;
+/* What the program is at, for the record of this run: a screen, a document type. Copied, cut to 64 bytes. Any
+ * thread, also in signal handlers; waits for nobody. The record has it at the watchdog's next look: soon
+ * after the dispatch that sets it, or else once a loop's next dispatch has begun. */
+LW_API void lw_set_scene(const char* scene) LW_NOEXCEPT;
+/* For a program's own handlers; both may be called in a signal handler, and lagwatch installs none itself.
+ * Somebody asked the program to end (SIGTERM, the session's end): */
+LW_API void lw_note_stop(void) LW_NOEXCEPT;
+/* It is about to end by this signal: */
+LW_API void lw_note_crash(int signal_number) LW_NOEXCEPT;
 
 /* Watches a loop of the calling thread. NULL when 64 loops are watched already; every other function accepts
  * that. The loop is no longer watched once the thread ends. Short lock; not for signal handlers. */
@@ -184,6 +234,7 @@ LW_API void lw_dispatch_end(lw_loop* loop) LW_NOEXCEPT;
 /* The same without reading the clock, for loops of millions of dispatches a second: a lag's start and
  * duration are then known to about the check period. Inline, because the call would cost more than the work.
  * Hot. */
+LW_API void lw_wake_watchdog(lw_loop* loop) LW_NOEXCEPT; /* for the next function only */
 static inline void lw_dispatch_begin_counted(lw_loop* loop, const char* tag) LW_NOEXCEPT {
   uint64_t begun;
   if (loop == NULL) return;
@@ -196,6 +247,7 @@ static inline void lw_dispatch_begin_counted(lw_loop* loop, const char* tag) LW_
   __atomic_store_n(&loop->begin_ticks, 0, __ATOMIC_RELEASE);
   __atomic_store_n(&loop->tag, tag, __ATOMIC_RELEASE);
   __atomic_store_n(&loop->begun, begun + 1, __ATOMIC_RELEASE);
+  if (__atomic_load_n(&loop->is_watchdog_asleep, __ATOMIC_RELAXED) != 0) lw_wake_watchdog(loop);
 }
 
 static inline void lw_dispatch_end_counted(lw_loop* loop) LW_NOEXCEPT {

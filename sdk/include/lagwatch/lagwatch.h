@@ -14,6 +14,7 @@
 #include <lagwatch/c.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -37,6 +38,8 @@ struct Options {
   uint32_t ring_size = 20;
   int32_t capture_signal = 0;
   lw_listener listener = {};
+  lw_on_last_exit on_last_exit = nullptr;
+  void* on_last_exit_context = nullptr;
 };
 
 // A watched loop of the thread that called WatchLoop. A plain handle: copying it copies the handle.
@@ -131,6 +134,8 @@ class Monitor {
     raw.ring_size = options.ring_size;
     raw.capture_signal = options.capture_signal;
     raw.listener = options.listener;
+    raw.on_last_exit = options.on_last_exit;
+    raw.on_last_exit_context = options.on_last_exit_context;
     return Monitor(lw_start(&raw));
   }
   Monitor(Monitor&& other) noexcept : status_(std::exchange(other.status_, LW_OFF)) {}
@@ -152,6 +157,12 @@ class Monitor {
   bool is_on() const noexcept { return status_ != LW_OFF; }
   // Why the monitor is off; empty when it is on.
   std::string why_off() const { return lw_why_off(); }
+  // How the program's last run ended, if it left a record.
+  std::optional<lw_last_exit> last_exit() const noexcept {
+    lw_last_exit last_exit;
+    lw_last_exit_init(&last_exit);
+    return lw_get_last_exit(&last_exit) != 0 ? std::optional(last_exit) : std::nullopt;
+  }
   lw_stats stats() const noexcept {
     lw_stats stats;
     lw_stats_init(&stats);

@@ -57,6 +57,20 @@ TEST(ReportText, AReportSaysItsKindAndLevelWhenTheyAreNotPlain) {
   EXPECT_THAT(text_of(plain), Not(HasSubstr("  level ")));
 }
 
+TEST(ReportText, ALagThatItsRunWasKilledInIsMarked) {
+  SampleReport report;
+  report::RunEnd end{.session_id = report.header.session_id,
+                     .reason = policies::ExitReason::kKilledInLag,
+                     .report_id = report.header.id,
+                     .lag_ns = 7'000'000'000};
+  std::string batch = EncodeBatch({report.Encode()});
+  report::AppendToBatch({report::RecordType::kRunEnd, report::EncodeRunEnd(end)}, &batch);
+  Json reports = SourceOf(batch)->Get("/v1/reports", {}).value();
+  EXPECT_EQ(reports[0]["kind"], "killed-in-hang");
+  EXPECT_EQ(reports[0]["ended"], true);
+  EXPECT_THAT(ReportTable(reports, 0), HasSubstr("  7.0 s killed  "));
+}
+
 TEST(ReportText, AReportHasHeaderStackTimelineAndThreads) {
   SampleReport report{.samples = {{"Leaf", "main"}, {"Leaf", "main"}, {"Other", "main"}},
                       .threads = {{"worker\x1b", {"Work"}}}};
