@@ -32,12 +32,6 @@ uint64_t LoopProbe::SlowDurationTicks(uint64_t number) const {
   return slow_number_.load(std::memory_order_acquire) == number ? duration_ticks : 0;
 }
 
-void LoopProbe::WakeWatchdog() {
-  // Acquire: pairs with AskForWake.
-  if (words_.is_watchdog_asleep.exchange(0, std::memory_order_acquire) != 0)
-    watchdog_.load(std::memory_order_relaxed)->Wake();
-}
-
 void LoopProbe::SetLimits(const Limits& limits) {
   // Relaxed throughout: limits that are one dispatch old are as good.
   slow_ticks_.store(limits.slow_ticks, std::memory_order_relaxed);
@@ -46,6 +40,12 @@ void LoopProbe::SetLimits(const Limits& limits) {
   kept_ticks_.store(std::min(limits.slow_ticks, limits.history_ticks), std::memory_order_relaxed);
   bool is_new = cpu_read_interval_ticks_.exchange(limits.cpu_read_interval_ticks) == 0;
   if (is_new && limits.cpu_ticks != kNever) cpu_read_due_ticks_.store(0);
+}
+
+void LoopProbe::WakeWatchdog() {
+  // Acquire: pairs with AskForWake.
+  if (words_.is_watchdog_asleep.exchange(0, std::memory_order_acquire) != 0)
+    watchdog_.load(std::memory_order_relaxed)->Wake();
 }
 
 void LoopProbe::Reset() {

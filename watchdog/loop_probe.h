@@ -144,8 +144,8 @@ class alignas(64) LoopProbe {
   std::atomic<uint64_t> cpu_read_interval_ticks_{0};
   std::atomic<uint64_t> slow_number_{0};
   std::atomic<uint64_t> slow_duration_ticks_{0};
-  std::atomic<base::Sleeper*> watchdog_{nullptr};
   DispatchHistory* history_ = nullptr;
+  std::atomic<base::Sleeper*> watchdog_{nullptr};
 };
 
 }  // namespace lagwatch::watchdog

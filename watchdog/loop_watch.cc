@@ -13,13 +13,6 @@ namespace {
 
 constexpr int64_t kNever = INT64_MAX;
 
-// A little under the threshold, because ticks and nanoseconds are converted with a small error and the
-// duration of a dispatch that was called a lag must be on record.
-uint64_t SlowTicks(int64_t threshold_ns, const WatchTools& tools) {
-  constexpr int64_t kPercent = 98;
-  return tools.tick_scale->ToTicks(threshold_ns / 100 * kPercent);
-}
-
 // Why a check ended without a report that is kept.
 FilterReason ReasonOf(SpanWatch::Outcome outcome) {
   switch (outcome) {
@@ -47,7 +40,7 @@ int64_t LoopWatch::Look(WatchedLoop* loop, const WatchTools& tools) {
     loop->CopyName(name_);
     tid_ = loop->tid.load();
   }
-  SetProbeLimits(loop, tools);
+  SetProbeLimits(loop, ToSpanTools(tools));
 
   int64_t now_ns = tools.clock->MonoNs();
   int64_t next_ns = kNever;
@@ -85,19 +78,6 @@ bool LoopWatch::IsQuiet(const WatchedLoop& loop) const {
                          loop.idle_handler.begun() != 0 || loop.scopes.shortest_deadline_ns() != INT64_MAX;
   return has_begun_nothing_ && !may_wait_unseen &&
          std::ranges::all_of(watched_, [](const Watched& watched) { return watched.watch.number() == 0; });
-}
-
-void LoopWatch::SetProbeLimits(WatchedLoop* loop, const WatchTools& tools) {
-  // Shorter ones would fill the history in no time, and a note costs about a microsecond.
-  constexpr int64_t kShortestInHistoryNs = 1 * base::kNsPerMs;
-  constexpr int64_t kCpuReadIntervalNs = 100 * base::kNsPerMs;
-  const WatchOptions& options = *tools.options;
-  int64_t threshold_ns = loop->limits.ThresholdsOr(options.thresholds()).threshold_ns;
-  loop->probe.SetLimits({.slow_ticks = SlowTicks(threshold_ns, tools),
-                         .history_ticks = tools.tick_scale->ToTicks(kShortestInHistoryNs),
-                         .cpu_ticks = tools.tick_scale->ToTicks(options.slow_dispatch_ns),
-                         .cpu_read_interval_ticks = tools.tick_scale->ToTicks(kCpuReadIntervalNs)});
-  loop->idle_handler.SetLimits({.slow_ticks = SlowTicks(options.idle_handler_threshold_ns, tools)});
 }
 
 void LoopWatch::FinishIfOver(const WatchedLoop& loop, const WatchTools& tools) {

@@ -70,8 +70,6 @@ class LoopWatch {
     }
   };
 
-  // What the loop's thread is to keep of its dispatches.
-  static void SetProbeLimits(WatchedLoop* loop, const WatchTools& tools);
   // Tasks that wait behind a dispatch that is a lag itself; they count anew when that is over.
   bool IsToldByDispatch(const Watched& watched) const {
     return watched.source == &tasks_ && !watched.watch.is_lagging() && watched_[0].watch.is_lagging();

@@ -4,6 +4,29 @@
 #include <algorithm>
 
 namespace lagwatch::watchdog {
+namespace {
+
+// A little under the threshold, because ticks and nanoseconds are converted with a small error and the
+// duration of a dispatch that was called a lag must be on record.
+uint64_t SlowTicks(int64_t threshold_ns, const SpanTools& tools) {
+  constexpr int64_t kPercent = 98;
+  return tools.tick_scale->ToTicks(threshold_ns / 100 * kPercent);
+}
+
+}  // namespace
+
+void SetProbeLimits(WatchedLoop* loop, const SpanTools& tools) {
+  // Shorter ones would fill the history in no time, and a note costs about a microsecond.
+  constexpr int64_t kShortestInHistoryNs = 1 * base::kNsPerMs;
+  constexpr int64_t kCpuReadIntervalNs = 100 * base::kNsPerMs;
+  const WatchOptions& options = *tools.options;
+  int64_t threshold_ns = loop->limits.ThresholdsOr(options.thresholds()).threshold_ns;
+  loop->probe.SetLimits({.slow_ticks = SlowTicks(threshold_ns, tools),
+                         .history_ticks = tools.tick_scale->ToTicks(kShortestInHistoryNs),
+                         .cpu_ticks = tools.tick_scale->ToTicks(options.slow_dispatch_ns),
+                         .cpu_read_interval_ticks = tools.tick_scale->ToTicks(kCpuReadIntervalNs)});
+  loop->idle_handler.SetLimits({.slow_ticks = SlowTicks(options.idle_handler_threshold_ns, tools)});
+}
 
 int64_t SpanTools::BeginNs(uint64_t begin_ticks, int64_t now_ns) const {
   if (begin_ticks == LoopProbe::kUntimed) return now_ns;

@@ -6,6 +6,9 @@
 
 namespace lagwatch::watchdog {
 
+// Says what the loop's probes are to keep. Context: watchdog.
+void SetProbeLimits(WatchedLoop* loop, const SpanTools& tools);
+
 class ProbeSpans : public SpanSource {
  public:
   bool IsStillIn(uint64_t number, const WatchedLoop& loop) const override {

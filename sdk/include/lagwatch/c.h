@@ -44,36 +44,6 @@ typedef enum lw_status {
   LW_OFF = 2              /* could not start: see lw_why_off() */
 } lw_status;
 
-/* How a run of the program ended. */
-typedef enum lw_exit_reason {
-  LW_EXIT_UNKNOWN = 0,       /* it vanished: killed, or ended by _exit() or a signal that nobody told of */
-  LW_EXIT_CLEAN = 1,         /* by lw_stop(), exit() or the end of main() */
-  LW_EXIT_KILLED_IN_LAG = 2, /* it vanished while a loop was frozen */
-  LW_EXIT_OOM_KILL = 3,      /* killed by the kernel, which had run out of memory */
-  LW_EXIT_UPDATE = 4,        /* it vanished, and now is another build or version */
-  LW_EXIT_REBOOT = 5,        /* the machine was started anew */
-  LW_EXIT_CRASH = 6,         /* lw_note_crash() told so */
-  LW_EXIT_STOPPED = 7        /* lw_note_stop() told so, and no loop was frozen */
-} lw_exit_reason;
-
-/* Texts are cut to their arrays and always terminated. */
-typedef struct lw_last_exit {
-  size_t struct_size_bytes;
-  int32_t reason;     /* an lw_exit_reason */
-  int32_t signal;     /* of a crash, else 0 */
-  int32_t was_in_lag; /* whatever the reason: a loop was frozen */
-  int32_t unused;
-  uint64_t lag_ms; /* how long that had lasted when it was last seen: a lower bound */
-  uint64_t last_seen_wall_ms;
-  char loop[65];  /* that was frozen; empty when none was */
-  char scene[65]; /* see lw_set_scene() */
-  char app_version[65];
-  char session_id[37];
-  char report_id[37]; /* the first report of that lag; empty when there is none */
-} lw_last_exit;
-
-typedef void (*lw_on_last_exit)(const lw_last_exit* last_exit, void* context);
-
 /* As in reports; others may be added. */
 typedef enum lw_kind {
   LW_KIND_LAG = 1,
@@ -116,6 +86,36 @@ typedef struct lw_listener {
   void (*lag_end)(void* context, const lw_lag* lag);
   void (*lag_filtered)(void* context, const lw_lag* lag, lw_filtered why);
 } lw_listener;
+
+/* How a run of the program ended. */
+typedef enum lw_exit_reason {
+  LW_EXIT_UNKNOWN = 0,       /* it vanished: killed, or ended by _exit() or a signal that nobody told of */
+  LW_EXIT_CLEAN = 1,         /* by lw_stop(), exit() or the end of main() */
+  LW_EXIT_KILLED_IN_LAG = 2, /* it vanished while a loop was frozen */
+  LW_EXIT_OOM_KILL = 3,      /* killed by the kernel, which had run out of memory */
+  LW_EXIT_UPDATE = 4,        /* it vanished, and now is another build or version */
+  LW_EXIT_REBOOT = 5,        /* the machine was started anew */
+  LW_EXIT_CRASH = 6,         /* lw_note_crash() told so */
+  LW_EXIT_STOPPED = 7        /* lw_note_stop() told so, and no loop was frozen */
+} lw_exit_reason;
+
+/* Texts are cut to their arrays and always terminated. */
+typedef struct lw_last_exit {
+  size_t struct_size_bytes;
+  int32_t reason;     /* an lw_exit_reason */
+  int32_t signal;     /* of a crash, else 0 */
+  int32_t was_in_lag; /* whatever the reason: a loop was frozen */
+  int32_t unused;
+  uint64_t lag_ms; /* how long that had lasted when it was last seen: a lower bound */
+  uint64_t last_seen_wall_ms;
+  char loop[65];  /* that was frozen; empty when none was */
+  char scene[65]; /* see lw_set_scene() */
+  char app_version[65];
+  char session_id[37];
+  char report_id[37]; /* the first report of that lag; empty when there is none */
+} lw_last_exit;
+
+typedef void (*lw_on_last_exit)(const lw_last_exit* last_exit, void* context);
 
 typedef struct lw_options {
   size_t struct_size_bytes;
