@@ -58,7 +58,7 @@ int64_t LoopWatch::Look(WatchedLoop* loop, const WatchTools& tools) {
   if (is_window_open && (now_ns >= next_sample_ns_ || is_check_due)) TakeSample(*loop, now_ns, tools);
   for (Watched& watched : watched_) {
     const SpanWatch& watch = watched.watch;
-    if (watch.number() == 0) continue;
+    if (watch.number() == 0 || IsToldByDispatch(watched)) continue;
     if (watch.IsCheckDue(now_ns)) Check(&watched, *loop, now_ns, tools);
     next_ns = std::min(next_ns, watch.NextLookNs());
     if (watch.is_window_open()) next_ns = std::min(next_ns, next_sample_ns_);
