@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The clocks, told apart by name, behind a seam for tests.
 //   mono_ns  CLOCK_MONOTONIC: durations; does not run while the machine sleeps
+//   boot_ns  CLOCK_BOOTTIME: runs on while the machine sleeps
 //   wall_ms  CLOCK_REALTIME: when it was, for people; may jump
 #pragma once
 
@@ -16,6 +17,7 @@ class Clock {
  public:
   virtual ~Clock() = default;
   virtual int64_t MonoNs() const = 0;
+  virtual int64_t BootNs() const = 0;
   virtual int64_t WallMs() const = 0;
 };
 
@@ -26,5 +28,8 @@ const Clock& SystemClock();
 // Context: watchdog (one system call).
 int64_t ThreadCpuNs(int tid);
 int64_t ProcessCpuNs();
+// How long thread `tid` has been ready to run without a processor so far; -1 when the kernel does not say.
+// Context: watchdog (a small file of /proc).
+int64_t ThreadRunDelayNs(int tid);
 
 }  // namespace lagwatch::base

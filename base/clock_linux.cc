@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <ctime>
+#include <string_view>
 
 #include "base/clock.h"
+#include "base/proc_file.h"
 
 namespace lagwatch::base {
 namespace {
@@ -15,6 +17,7 @@ int64_t ReadNs(clockid_t clock) {
 class LinuxClock final : public Clock {
  public:
   int64_t MonoNs() const override { return ReadNs(CLOCK_MONOTONIC); }
+  int64_t BootNs() const override { return ReadNs(CLOCK_BOOTTIME); }
   int64_t WallMs() const override { return ReadNs(CLOCK_REALTIME) / kNsPerMs; }
 };
 
@@ -34,5 +37,14 @@ int64_t ThreadCpuNs(int tid) {
 }
 
 int64_t ProcessCpuNs() { return ReadNs(CLOCK_PROCESS_CPUTIME_ID); }
+
+int64_t ThreadRunDelayNs(int tid) {
+  char buffer[128];
+  std::string_view text = ReadSmallFile(TaskPath(tid, "schedstat").c_str(), buffer, sizeof buffer);
+  uint64_t run_ns;
+  uint64_t delay_ns;
+  if (!ConsumeDecimal(&text, &run_ns) || !ConsumeDecimal(&text, &delay_ns)) return -1;
+  return static_cast<int64_t>(delay_ns);
+}
 
 }  // namespace lagwatch::base

@@ -13,6 +13,8 @@ class Sleeper {
  public:
   // Returns at `mono_ns` (CLOCK_MONOTONIC) or as soon as Wake() is called, whichever is first.
   void SleepUntil(int64_t mono_ns);
+  // As a `mono_ns`: until it is woken.
+  static constexpr int64_t kForever = INT64_MAX;
   void Wake();
 
  private:

@@ -14,7 +14,8 @@ void Sleeper::SleepUntil(int64_t mono_ns) {
   timespec deadline{.tv_sec = mono_ns / kNsPerSecond, .tv_nsec = mono_ns % kNsPerSecond};
   while (woken_.exchange(0) == 0) {
     if (SystemClock().MonoNs() >= mono_ns) return;
-    syscall(SYS_futex, &woken_, FUTEX_WAIT_BITSET_PRIVATE, 0, &deadline, nullptr, FUTEX_BITSET_MATCH_ANY);
+    const timespec* timeout = mono_ns == kForever ? nullptr : &deadline;
+    syscall(SYS_futex, &woken_, FUTEX_WAIT_BITSET_PRIVATE, 0, timeout, nullptr, FUTEX_BITSET_MATCH_ANY);
   }
 }
 

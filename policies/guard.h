@@ -4,17 +4,63 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 
 namespace lagwatch::policies {
 
 struct GuardFindings {
   int64_t suspended_ns = 0;  // the machine slept
   int64_t stopped_ns = 0;    // the process did not run: SIGSTOP, a frozen control group, a debugger
-  int64_t late_ns = 0;       // the watchdog itself woke so much later than it wanted to
+  int64_t late_ns = 0;       // the watchdog itself was ready to run, and got no processor
   int32_t debugger_pid = 0;  // who traces the process; 0: nobody
 
   bool operator==(const GuardFindings&) const = default;
+  GuardFindings& operator+=(const GuardFindings& other) {
+    suspended_ns += other.suspended_ns;
+    stopped_ns += other.stopped_ns;
+    late_ns += other.late_ns;
+    if (other.debugger_pid != 0) debugger_pid = other.debugger_pid;
+    return *this;
+  }
   bool is_clean() const { return *this == GuardFindings{}; }
+};
+
+// What the watchdog's thread reads of itself, now and then.
+struct SelfReading {
+  int64_t mono_ns = 0;
+  int64_t boot_ns = 0;       // CLOCK_BOOTTIME, which goes on while the machine sleeps
+  int64_t cpu_ns = 0;        // that it has used, ever
+  int64_t run_delay_ns = 0;  // how long it has been ready without a processor, ever; -1: not known
+  int64_t waited_ns = 0;     // since the reading before, by its own will
+};
+
+// Tells from one thread's own account what happened to all of the process. Time in which that thread neither
+// ran, nor was ready to, nor wanted to wait is time in which it could not run: then nothing of the process
+// did, and no loop is to blame.
+class TimeGuard {
+ public:
+  // No account is exact, and no wake-up quite on time: so much is nobody's fault.
+  static constexpr int64_t kToleranceNs = 20'000'000;
+
+  // What happened since the reading before. `debugger_pid` is left out.
+  GuardFindings Update(const SelfReading& reading) {
+    GuardFindings findings;
+    const SelfReading before = std::exchange(last_, reading);
+    if (before.mono_ns == 0) return findings;
+    int64_t wall_ns = reading.mono_ns - before.mono_ns;
+    int64_t suspended_ns = (reading.boot_ns - before.boot_ns) - wall_ns;
+    if (suspended_ns > kToleranceNs) findings.suspended_ns = suspended_ns;
+    if (reading.run_delay_ns < 0 || before.run_delay_ns < 0) return findings;
+    int64_t delay_ns = reading.run_delay_ns - before.run_delay_ns;
+    if (delay_ns > kToleranceNs) findings.late_ns = delay_ns;
+    int64_t stopped_ns = wall_ns - (reading.cpu_ns - before.cpu_ns) - delay_ns - reading.waited_ns;
+    if (stopped_ns > kToleranceNs) findings.stopped_ns = stopped_ns;
+    return findings;
+  }
+  int64_t last_mono_ns() const { return last_.mono_ns; }
+
+ private:
+  SelfReading last_;
 };
 
 }  // namespace lagwatch::policies

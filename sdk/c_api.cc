@@ -6,13 +6,18 @@
 #include <cstddef>
 #include <cstring>
 #include <exception>
+#include <memory>
 #include <type_traits>
 
+#include "sdk/c_listener.h"
 #include "sdk/process_monitor.h"
+#include "sdk/run_writer.h"
+#include "sdk/scene.h"
 #include "sdk/upload_service.h"
 
 namespace {
 
+using lagwatch::sdk::CListener;
 using lagwatch::sdk::MonitorOptions;
 using lagwatch::sdk::ProcessMonitor;
 using lagwatch::watchdog::WatchedLoop;
@@ -24,7 +29,8 @@ static_assert(offsetof(LoopWords, begun) == offsetof(lw_loop, begun) &&
               offsetof(LoopWords, ended) == offsetof(lw_loop, ended) &&
               offsetof(LoopWords, begin_ticks) == offsetof(lw_loop, begin_ticks) &&
               offsetof(LoopWords, tag) == offsetof(lw_loop, tag) &&
-              offsetof(LoopWords, nested) == offsetof(lw_loop, nested));
+              offsetof(LoopWords, nested) == offsetof(lw_loop, nested) &&
+              offsetof(LoopWords, is_watchdog_asleep) == offsetof(lw_loop, is_watchdog_asleep));
 
 WatchedLoop* ToLoop(lw_loop* loop) { return reinterpret_cast<WatchedLoop*>(loop); }
 
@@ -46,10 +52,15 @@ MonitorOptions ToMonitorOptions(const lw_options& given) {
   options.user = ToString(given.user);
   options.spool_directory = ToString(given.spool_directory);
   options.watch.threshold_ns = given.threshold_ms * kNsPerMs;
+  options.watch.anr_threshold_ns = given.anr_threshold_ms * kNsPerMs;
+  options.watch.idle_handler_threshold_ns = given.idle_handler_threshold_ms * kNsPerMs;
+  options.watch.input_threshold_ns = given.input_threshold_ms * kNsPerMs;
+  options.watch.slow_dispatch_ns = given.slow_dispatch_ms * kNsPerMs;
   options.watch.check_period_ns = given.check_period_ms * kNsPerMs;
   options.watch.sample_interval_ns = given.sample_interval_ms * kNsPerMs;
   options.watch.ring_size = static_cast<int32_t>(std::min<uint32_t>(given.ring_size, INT32_MAX));
   options.capture.signal_number = given.capture_signal;
+  if (CListener::IsWanted(given.listener)) options.listener = std::make_shared<CListener>(given.listener);
   return options;
 }
 
@@ -66,6 +77,46 @@ lagwatch::sdk::CreateUpload UploadTo(const lw_options& given) {
       };
 }
 
+using lagwatch::policies::ExitReason;
+static_assert(LW_EXIT_UNKNOWN == static_cast<int>(ExitReason::kUnknown) &&
+              LW_EXIT_CLEAN == static_cast<int>(ExitReason::kCleanExit) &&
+              LW_EXIT_KILLED_IN_LAG == static_cast<int>(ExitReason::kKilledInLag) &&
+              LW_EXIT_OOM_KILL == static_cast<int>(ExitReason::kOomKill) &&
+              LW_EXIT_UPDATE == static_cast<int>(ExitReason::kUpdate) &&
+              LW_EXIT_REBOOT == static_cast<int>(ExitReason::kReboot) &&
+              LW_EXIT_CRASH == static_cast<int>(ExitReason::kCrash) &&
+              LW_EXIT_STOPPED == static_cast<int>(ExitReason::kStopped));
+
+template <size_t kSize>
+void CopyText(const std::string& text, char (&field)[kSize]) {
+  field[text.copy(field, kSize - 1)] = '\0';
+}
+
+lw_last_exit ToLastExit(const lagwatch::sdk::EndedRun& run) {
+  const lagwatch::report::RunEnd end = run.ToRunEnd();
+  lw_last_exit last_exit;
+  lw_last_exit_init(&last_exit);
+  last_exit.reason = static_cast<int32_t>(end.reason);
+  last_exit.signal = end.signal;
+  last_exit.was_in_lag = run.record.was_in_lag() ? 1 : 0;
+  last_exit.lag_ms = end.lag_ns / lagwatch::base::kNsPerMs;
+  last_exit.last_seen_wall_ms = end.last_seen_wall_ms;
+  CopyText(end.loop, last_exit.loop);
+  CopyText(end.scene, last_exit.scene);
+  CopyText(end.app_version, last_exit.app_version);
+  CopyText(lagwatch::base::ToString(end.session_id), last_exit.session_id);
+  if (run.record.was_in_lag()) CopyText(lagwatch::base::ToString(end.report_id), last_exit.report_id);
+  return last_exit;
+}
+
+void TellLastExit(const lw_options& options) {
+  if (options.on_last_exit == nullptr) return;
+  auto run = ProcessMonitor::Instance().last_run();
+  if (!run) return;
+  const lw_last_exit last_exit = ToLastExit(*run);
+  options.on_last_exit(&last_exit, options.on_last_exit_context);
+}
+
 }  // namespace
 
 extern "C" {
@@ -74,6 +125,10 @@ void lw_options_init(lw_options* options) noexcept {
   std::memset(options, 0, sizeof *options);
   options->struct_size_bytes = sizeof *options;
   options->threshold_ms = 2000;
+  options->anr_threshold_ms = 5000;
+  options->idle_handler_threshold_ms = 2000;
+  options->input_threshold_ms = 2000;
+  options->slow_dispatch_ms = 700;
   options->check_period_ms = 1000;
   options->sample_interval_ms = 50;
   options->ring_size = 20;
@@ -84,11 +139,17 @@ void lw_stats_init(lw_stats* stats) noexcept {
   stats->struct_size_bytes = sizeof *stats;
 }
 
+void lw_last_exit_init(lw_last_exit* last_exit) noexcept {
+  std::memset(last_exit, 0, sizeof *last_exit);
+  last_exit->struct_size_bytes = sizeof *last_exit;
+}
+
 lw_status lw_start(const lw_options* options) noexcept {
   try {
     const lw_options given = WithDefaults(options);
     switch (ProcessMonitor::Instance().Start(ToMonitorOptions(given), UploadTo(given))) {
       case ProcessMonitor::StartResult::kStarted:
+        TellLastExit(given);
         return LW_OK;
       case ProcessMonitor::StartResult::kAlreadyStarted:
         return LW_ALREADY_STARTED;
@@ -131,9 +192,29 @@ void lw_get_stats(lw_stats* stats) noexcept {
       .capture_timeouts = current.capture_timeouts,
       .stacks_incomplete = current.stacks_incomplete,
       .loops_refused = ProcessMonitor::Instance().loops_refused(),
+      .run_records_failed = current.run_records_failed,
   };
   std::memcpy(stats, &all, all.struct_size_bytes);
 }
+
+int lw_get_last_exit(lw_last_exit* last_exit) noexcept {
+  try {
+    auto run = ProcessMonitor::Instance().last_run();
+    if (!run) return 0;
+    lw_last_exit all = ToLastExit(*run);
+    all.struct_size_bytes = std::min(last_exit->struct_size_bytes, sizeof all);
+    std::memcpy(last_exit, &all, all.struct_size_bytes);
+    return 1;
+  } catch (const std::exception&) {
+    return 0;
+  }
+}
+
+void lw_set_scene(const char* scene) noexcept { lagwatch::sdk::ProcessScene().Set(scene); }
+
+void lw_note_stop(void) noexcept { lagwatch::sdk::NoteRunTold(); }
+
+void lw_note_crash(int signal_number) noexcept { lagwatch::sdk::NoteRunCrashed(signal_number); }
 
 const char* lw_version(void) noexcept { return LAGWATCH_VERSION; }
 
@@ -145,9 +226,66 @@ void lw_unwatch_loop(lw_loop* loop) noexcept {
   if (loop != nullptr) ProcessMonitor::Instance().UnwatchLoop(ToLoop(loop));
 }
 
+lw_thresholds lw_set_thresholds(lw_loop* loop, uint32_t threshold_ms, uint32_t anr_threshold_ms) noexcept {
+  using lagwatch::base::kNsPerMs;
+  if (loop == nullptr) return {};
+  lagwatch::watchdog::Thresholds in_force =
+      ToLoop(loop)->limits.SetThresholds({threshold_ms * kNsPerMs, anr_threshold_ms * kNsPerMs});
+  return {.threshold_ms = static_cast<uint32_t>(in_force.threshold_ns / kNsPerMs),
+          .anr_threshold_ms = static_cast<uint32_t>(in_force.anr_threshold_ns / kNsPerMs)};
+}
+
+void lw_set_weight(lw_loop* loop, uint32_t weight) noexcept {
+  if (loop != nullptr) ToLoop(loop)->limits.SetWeight(weight);
+}
+
+void lw_note_queued(lw_loop* loop) noexcept {
+  if (loop == nullptr) return;
+  ToLoop(loop)->tasks.NoteQueued();
+  ToLoop(loop)->probe.WakeWatchdogIfAsleep();
+}
+
+void lw_note_run(lw_loop* loop) noexcept {
+  if (loop != nullptr) ToLoop(loop)->tasks.NoteRun();
+}
+
+void lw_scope_begin(lw_loop* loop, const char* name, uint32_t deadline_ms) noexcept {
+  using lagwatch::watchdog::Thresholds;
+  int64_t deadline_ns = deadline_ms * lagwatch::base::kNsPerMs;
+  if (loop == nullptr) return;
+  ToLoop(loop)->scopes.Begin(name, std::clamp(deadline_ns, Thresholds::kShortestNs, Thresholds::kLongestNs));
+  ToLoop(loop)->probe.WakeWatchdogIfAsleep();
+}
+
+void lw_scope_end(lw_loop* loop) noexcept {
+  if (loop != nullptr) ToLoop(loop)->scopes.End();
+}
+
+void lw_idle_begin(lw_loop* loop) noexcept {
+  if (loop == nullptr) return;
+  ToLoop(loop)->idle_handler.Begin(nullptr);
+  ToLoop(loop)->probe.WakeWatchdogIfAsleep();
+}
+
+void lw_idle_end(lw_loop* loop) noexcept {
+  if (loop != nullptr) ToLoop(loop)->idle_handler.End();
+}
+
+void lw_input_received(lw_loop* loop) noexcept {
+  if (loop == nullptr) return;
+  ToLoop(loop)->inputs.NoteQueued();
+  ToLoop(loop)->probe.WakeWatchdogIfAsleep();
+}
+
+void lw_input_finished(lw_loop* loop) noexcept {
+  if (loop != nullptr) ToLoop(loop)->inputs.NoteRun();
+}
+
 void lw_dispatch_begin(lw_loop* loop, const char* tag) noexcept {
   if (loop != nullptr) ToLoop(loop)->probe.Begin(tag);
 }
+
+void lw_wake_watchdog(lw_loop* loop) noexcept { ToLoop(loop)->probe.WakeWatchdog(); }
 
 void lw_dispatch_end(lw_loop* loop) noexcept {
   if (loop != nullptr) ToLoop(loop)->probe.End();

@@ -4,26 +4,71 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
+#include <ctime>
 
 #include "base/env.h"
+#include "report/spool/spool_reader.h"
 #include "sdk/default_paths.h"
+#include "sdk/run_facts.h"
+#include "sdk/scene.h"
 #include "stack/frame_section_file.h"
 #include "stack/unwind/table_unwinder.h"
 
 namespace lagwatch::sdk {
+namespace {
+
+// A spool with so many segments is perhaps never sent: a program that ends well must not make it grow by a
+// file at each start.
+constexpr size_t kMaxWaitingSegments = 64;
+
+// Past RLIMIT_FSIZE the kernel sends this thread SIGXFSZ, which would end the program. Held back and dropped
+// here; one that was there before stays.
+class ScopedNoFileSizeSignal {
+ public:
+  ScopedNoFileSizeSignal() {
+    sigset_t pending;
+    sigemptyset(&signal_);
+    sigaddset(&signal_, SIGXFSZ);
+    was_pending_ = sigpending(&pending) == 0 && sigismember(&pending, SIGXFSZ) == 1;
+    pthread_sigmask(SIG_BLOCK, &signal_, &mask_before_);
+  }
+  ~ScopedNoFileSizeSignal() {
+    const timespec at_once{};
+    while (!was_pending_ && sigtimedwait(&signal_, nullptr, &at_once) == SIGXFSZ) {
+    }
+    pthread_sigmask(SIG_SETMASK, &mask_before_, nullptr);
+  }
+  ScopedNoFileSizeSignal(const ScopedNoFileSizeSignal&) = delete;
+  ScopedNoFileSizeSignal& operator=(const ScopedNoFileSizeSignal&) = delete;
+
+ private:
+  sigset_t signal_;
+  sigset_t mask_before_;
+  bool was_pending_ = false;
+};
+
+}  // namespace
 
 MonitorOptions MonitorOptions::Normalized() const {
   constexpr int64_t kShortestNs = 1 * base::kNsPerMs;
   constexpr int64_t kLongestNs = 3600 * base::kNsPerSecond;
   MonitorOptions normal = *this;
   watchdog::WatchOptions& in = normal.watch;
-  in.threshold_ns = std::clamp(in.threshold_ns, 16 * base::kNsPerMs, kLongestNs);
+  const watchdog::Thresholds thresholds = in.thresholds().InRange();
+  in.threshold_ns = thresholds.threshold_ns;
+  in.anr_threshold_ns = thresholds.anr_threshold_ns;
+  in.idle_handler_threshold_ns =
+      std::clamp(in.idle_handler_threshold_ns, watchdog::Thresholds::kShortestNs, kLongestNs);
+  in.input_threshold_ns = std::clamp(in.input_threshold_ns, watchdog::Thresholds::kShortestNs, kLongestNs);
+  in.slow_dispatch_ns = std::clamp(in.slow_dispatch_ns, kShortestNs, kLongestNs);
   in.check_period_ns = std::clamp(in.check_period_ns, kShortestNs, kLongestNs);
   in.annealing_cap_ns =
       std::clamp(in.annealing_cap_ns, in.check_period_ns, std::max(kLongestNs, in.check_period_ns));
   in.sample_interval_ns = std::clamp(in.sample_interval_ns, kShortestNs, kLongestNs);
   in.ring_size = std::clamp(in.ring_size, 1, watchdog::WatchOptions::kMaxRingSize);
   in.max_threads = std::clamp(in.max_threads, 1, 512);
+  in.listener = normal.listener.get();
   if (normal.app.empty()) normal.app = ProgramName();
   if (normal.spool_directory.empty()) normal.spool_directory = DefaultSpoolDirectory();
   return normal;
@@ -32,9 +77,11 @@ MonitorOptions MonitorOptions::Normalized() const {
 base::Result<std::unique_ptr<Monitor>> Monitor::Start(const MonitorOptions& options,
                                                       watchdog::LoopRegistry* registry) {
   const MonitorOptions normal = options.Normalized();
+  ScopedNoFileSizeSignal no_signal;
   std::unique_ptr<Monitor> monitor(new Monitor);
   monitor->process_id_ = getpid();
   monitor->spool_directory_ = normal.spool_directory;
+  monitor->listener_ = normal.listener;
 
   ProgramFacts facts = SystemFacts();
   facts.app = normal.app;
@@ -44,26 +91,56 @@ base::Result<std::unique_ptr<Monitor>> Monitor::Start(const MonitorOptions& opti
   if (!spool.ok()) return spool.status();
   monitor->spool_ = std::move(spool).value();
 
+  RunFacts run_facts = SystemRunFacts();
+  run_facts.session_id = facts.session_id;
+  run_facts.app = facts.app;
+  run_facts.app_version = facts.app_version;
+  run_facts.user = facts.user;
+  monitor->TellHowRunsEnded(run_facts);
+
   auto unwinder = stack::CreateTableUnwinder(stack::FrameSectionLoader::FromModuleFiles());
   if (!unwinder.ok()) return unwinder.status();
   auto capturer = stack::StackCapturer::Create(normal.capture, std::move(unwinder).value());
   if (!capturer.ok()) return capturer.status();
   monitor->capturer_ = std::move(capturer).value();
 
-  monitor->sink_ = std::make_unique<ReportSink>(std::move(facts), monitor->spool_.get());
+  auto run = RunWriter::Create(normal.spool_directory, run_facts, &ProcessScene());
+  if (run.ok()) monitor->run_ = std::move(run).value();
+
+  monitor->sink_ = std::make_unique<ReportSink>(std::move(facts), monitor->spool_.get(), monitor->run_.get());
   monitor->watchdog_ = std::make_unique<watchdog::Watchdog>(normal.watch, registry, monitor->capturer_.get(),
                                                             monitor->sink_.get());
-  if (base::Status status = monitor->watchdog_->Start(); !status.ok()) return status;
-  return monitor;
+  base::Status status = monitor->watchdog_->Start();
+  if (status.ok()) return monitor;
+  if (monitor->run_ != nullptr) monitor->run_->Discard();
+  return status;
 }
 
 void Monitor::Stop(std::unique_ptr<Monitor> monitor) {
   bool is_own = monitor->process_id_ == getpid();
-  if (!is_own || !monitor->watchdog_->TryStop()) static_cast<void>(monitor.release());
+  if (!is_own || !monitor->watchdog_->TryStop()) {
+    static_cast<void>(monitor.release());
+    return;
+  }
+  if (monitor->run_ != nullptr) monitor->run_->MarkEnded();
+}
+
+void Monitor::TellHowRunsEnded(const RunFacts& now) {
+  auto segments =
+      report::SpoolReader(&base::SystemEnv(), spool_directory_).List(report::SpoolReader::Include::kFinished);
+  bool is_crowded = segments.ok() && segments->size() >= kMaxWaitingSegments;
+  TellEndedRuns(spool_directory_, now, [&](const EndedRun& run) {
+    if (!last_run_ && run.is_of_same_program) last_run_ = run;
+    bool is_news = run.reason != policies::ExitReason::kCleanExit || run.record.was_in_lag();
+    if (is_crowded && !is_news) return true;
+    return spool_->Append(report::RecordType::kRunEnd, report::EncodeRunEnd(run.ToRunEnd()));
+  });
+  spool_->Seal();
 }
 
 void Monitor::AbandonInForkedChild(std::unique_ptr<Monitor> monitor) {
   monitor->spool_->AbandonInForkedChild();
+  if (monitor->run_ != nullptr) monitor->run_->AbandonInForkedChild();
   monitor->capturer_->AbandonInForkedChild();
   // The threads and locks of the rest belong to the parent.
   static_cast<void>(monitor.release());

@@ -4,12 +4,16 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/status.h"
 #include "report/spool/spool_writer.h"
+#include "sdk/exit_analysis.h"
 #include "sdk/report_sink.h"
+#include "sdk/run_writer.h"
 #include "stack/stack_capturer.h"
+#include "watchdog/hang_listener.h"
 #include "watchdog/loop_registry.h"
 #include "watchdog/watch_options.h"
 #include "watchdog/watchdog.h"
@@ -23,6 +27,7 @@ struct MonitorOptions {
   std::string spool_directory;  // empty: DefaultSpoolDirectory()
   watchdog::WatchOptions watch;
   stack::CaptureOptions capture;
+  std::shared_ptr<watchdog::HangListener> listener;  // may be null; kept as long as the monitor
 
   // Every number brought into its range, every empty string that has a default replaced by it.
   MonitorOptions Normalized() const;
@@ -46,15 +51,24 @@ class Monitor {
 
   const watchdog::WatchCounters& watch_counters() const { return watchdog_->counters(); }
   const stack::CaptureCounters& capture_counters() const { return capturer_->counters(); }
+  // How the program's last run ended, if it left a record.
+  const std::optional<EndedRun>& last_run() const { return last_run_; }
+  // False when there is no room for one, say: then the end of this run will not be told.
+  bool has_run_record() const { return run_ != nullptr; }
   const std::string& spool_directory() const { return spool_directory_; }
 
  private:
   Monitor() = default;
 
+  void TellHowRunsEnded(const RunFacts& now);
+
   int process_id_ = 0;  // whose thread the watchdog's is
   std::string spool_directory_;
+  std::shared_ptr<watchdog::HangListener> listener_;
   std::unique_ptr<stack::StackCapturer> capturer_;
   std::unique_ptr<report::SpoolWriter> spool_;
+  std::optional<EndedRun> last_run_;
+  std::unique_ptr<RunWriter> run_;  // may be null
   std::unique_ptr<ReportSink> sink_;
   std::unique_ptr<watchdog::Watchdog> watchdog_;
 };

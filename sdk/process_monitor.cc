@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <new>
 #include <utility>
 
@@ -19,6 +20,7 @@ MonitorStats& MonitorStats::operator+=(const MonitorStats& other) {
   capture_signals_sent += other.capture_signals_sent;
   capture_timeouts += other.capture_timeouts;
   stacks_incomplete += other.stacks_incomplete;
+  run_records_failed += other.run_records_failed;
   return *this;
 }
 
@@ -31,6 +33,9 @@ ProcessMonitor::ProcessMonitor() {
   has_thread_end_key_ = 0 == pthread_key_create(&thread_end_key_, [](void* self) {
                           static_cast<ProcessMonitor*>(self)->registry_.RemoveThread(gettid());
                         });
+  // A program that calls exit() without stopping the monitor ends well all the same.
+  std::atexit(&NoteRunEnded);
+  at_quick_exit(&NoteRunEnded);
   pthread_atfork(&PrepareFork, &FinishForkInParent, &FinishForkInChild);
 }
 
@@ -45,6 +50,7 @@ ProcessMonitor::StartResult ProcessMonitor::Start(const MonitorOptions& options,
   }
   monitor_ = std::move(monitor).value();
   why_off_.clear();
+  last_run_ = monitor_->last_run();
   if (create_upload) {
     auto upload = create_upload(monitor_->spool_directory());
     if (upload.ok() && (*upload)->Start().ok()) upload_ = std::move(upload).value();
@@ -78,6 +84,11 @@ watchdog::WatchedLoop* ProcessMonitor::WatchLoop(const char* name) {
   return registry_.Add(name, gettid());
 }
 
+std::optional<EndedRun> ProcessMonitor::last_run() {
+  std::lock_guard lock(mutex_);
+  return last_run_;
+}
+
 MonitorStats ProcessMonitor::stats() {
   std::lock_guard lock(mutex_);
   MonitorStats stats = CurrentStats();
@@ -98,6 +109,7 @@ MonitorStats ProcessMonitor::CurrentStats() const {
   stats.capture_signals_sent = capture.signals_sent.value();
   stats.capture_timeouts = capture.signal_timeouts.value();
   stats.stacks_incomplete = capture.incomplete_stacks.value();
+  stats.run_records_failed = monitor_->has_run_record() ? 0 : 1;
   return stats;
 }
 

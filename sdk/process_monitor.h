@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "sdk/monitor.h"
@@ -35,6 +36,7 @@ struct MonitorStats {
   uint64_t capture_signals_sent = 0;
   uint64_t capture_timeouts = 0;
   uint64_t stacks_incomplete = 0;
+  uint64_t run_records_failed = 0;
 
   MonitorStats& operator+=(const MonitorStats& other);
 };
@@ -58,6 +60,9 @@ class ProcessMonitor {
   watchdog::WatchedLoop* WatchLoop(const char* name);
   void UnwatchLoop(watchdog::WatchedLoop* loop) { registry_.Remove(loop); }
 
+  // How the program's last run had ended when the monitor was last started; none when no run left a record.
+  std::optional<EndedRun> last_run();
+
   // Sums over all monitors of this process.
   MonitorStats stats();
   uint64_t loops_refused() const { return registry_.refused_count(); }
@@ -76,6 +81,7 @@ class ProcessMonitor {
   std::mutex mutex_;                 // guards what follows
   std::unique_ptr<Monitor> monitor_;
   std::unique_ptr<BackgroundUpload> upload_;
+  std::optional<EndedRun> last_run_;
   std::string why_off_ = "it was not started";
   MonitorStats ended_stats_;  // of monitors that were stopped
   int forking_tid_ = 0;

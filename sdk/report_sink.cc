@@ -12,6 +12,28 @@
 namespace lagwatch::sdk {
 namespace {
 
+report::Kind ToReport(watchdog::HangKind kind) {
+  switch (kind) {
+    case watchdog::HangKind::kLag:
+      return report::Kind::kLag;
+    case watchdog::HangKind::kBusyLoop:
+      return report::Kind::kBusyLoop;
+    case watchdog::HangKind::kWaited:
+      return report::Kind::kWaited;
+    case watchdog::HangKind::kScope:
+      return report::Kind::kScope;
+    case watchdog::HangKind::kIdleHandler:
+      return report::Kind::kIdleHandler;
+    case watchdog::HangKind::kInput:
+      return report::Kind::kInput;
+  }
+  return report::Kind::kUnknown;
+}
+
+report::Level ToReport(watchdog::HangLevel level) {
+  return level == watchdog::HangLevel::kAnr ? report::Level::kAnr : report::Level::kLag;
+}
+
 report::Completeness ToReport(stack::Completeness completeness) {
   switch (completeness) {
     case stack::Completeness::kComplete:
@@ -86,23 +108,30 @@ ProgramFacts SystemFacts() {
   return facts;
 }
 
-ReportSink::ReportSink(ProgramFacts facts, report::SpoolWriter* spool)
+ReportSink::ReportSink(ProgramFacts facts, report::SpoolWriter* spool, RunWriter* run)
     : facts_(std::move(facts)),
       spool_(spool),
+      run_(run),
       bytes_(new char[kBufferBytes]),
       buffer_(bytes_.get(), kBufferBytes),
       encoded_modules_(new uint32_t[stack::ModuleMap::kMaxModules]()) {}
 
 bool ReportSink::OnLag(const watchdog::LagEvent& event) {
-  return Encode(event) && spool_->Append(report::RecordType::kReport, buffer_.content());
+  if (!Encode(event) || !spool_->Append(report::RecordType::kReport, buffer_.content())) return false;
+  if (run_ != nullptr) run_->LagBegan(event.lag_id, event.loop_name, event.elapsed_ns);
+  return true;
 }
 
 void ReportSink::OnLagEnd(const base::Uuid& event_id, int64_t duration_ns) {
+  if (run_ != nullptr) run_->LagEnded(event_id);
   if (!report::EncodeLagEnd(event_id, duration_ns, &buffer_)) return;
   spool_->Append(report::RecordType::kLagEnd, buffer_.content());
 }
 
-void ReportSink::OnRoundDone() { spool_->Seal(); }
+void ReportSink::OnRoundDone() {
+  spool_->Seal();
+  if (run_ != nullptr) run_->Refresh();
+}
 
 bool ReportSink::Encode(const watchdog::LagEvent& event) {
   ForgetModulesFrom(0);
@@ -121,7 +150,8 @@ bool ReportSink::Encode(const watchdog::LagEvent& event) {
       .tid = static_cast<uint32_t>(event.tid),
       .loop = event.loop_name,
       .tag = event.tag,
-      .kind = report::Kind::kLag,
+      .kind = ToReport(event.kind),
+      .level = ToReport(event.level),
       .threshold_ms = static_cast<uint32_t>(event.threshold_ns / base::kNsPerMs),
       .start_wall_ms = event.start_wall_ms,
       .elapsed_ns = event.elapsed_ns,
@@ -130,13 +160,16 @@ bool ReportSink::Encode(const watchdog::LagEvent& event) {
       .cpu_process_ns = event.cpu_process_ns,
   });
   encoder.SetVerdict(event.verdict);
+  for (const watchdog::Fact& fact : event.facts) encoder.AddNumber(fact.name, fact.number);
   encoder.SetExpensiveStack(EncodeStack(*event.expensive_stack, *event.modules, &encoder));
   for (const watchdog::LoopSample* sample : event.samples) {
     uint32_t stack = EncodeStack(sample->stack, *event.modules, &encoder);
     encoder.AddSample(event.detected_mono_ns - sample->mono_ns, stack, sample->use);
   }
   if (!encoder.ok()) return false;
+  encoder.SetGuard(event.guard);
   EncodeWaits(event, &encoder);
+  EncodeHistory(event, &encoder);
   EncodeThreads(event, &encoder);
   return encoder.ok();
 }
@@ -158,6 +191,17 @@ void ReportSink::EncodeWaits(const watchdog::LagEvent& event, report::ReportEnco
   if (encoder->ok()) return;
   encoder->RewindTo(before);
   ForgetModulesFrom(before.module_count);
+}
+
+void ReportSink::EncodeHistory(const watchdog::LagEvent& event, report::ReportEncoder* encoder) {
+  report::ReportEncoder::Mark before = encoder->mark();
+  for (const watchdog::PastDispatch& dispatch : event.history) {
+    encoder->AddPastDispatch({.tag = dispatch.tag,
+                              .age_ns = dispatch.age_ns,
+                              .wall_ns = dispatch.wall_ns,
+                              .cpu_ns = dispatch.cpu_ns});
+  }
+  if (!encoder->ok()) encoder->RewindTo(before);
 }
 
 void ReportSink::EncodeThreads(const watchdog::LagEvent& event, report::ReportEncoder* encoder) {

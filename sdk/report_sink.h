@@ -9,6 +9,7 @@
 #include "base/uuid.h"
 #include "report/format/report_encoder.h"
 #include "report/spool/spool_writer.h"
+#include "sdk/run_writer.h"
 #include "watchdog/hang_sink.h"
 
 namespace lagwatch::sdk {
@@ -30,8 +31,8 @@ ProgramFacts SystemFacts();
 // Context: watchdog, but for the construction (background; allocates all that will be needed).
 class ReportSink final : public watchdog::HangSink {
  public:
-  // `spool` is borrowed.
-  ReportSink(ProgramFacts facts, report::SpoolWriter* spool);
+  // `spool` and `run`, which may be null, are borrowed.
+  ReportSink(ProgramFacts facts, report::SpoolWriter* spool, RunWriter* run);
 
   bool OnLag(const watchdog::LagEvent& event) override;
   void OnLagEnd(const base::Uuid& event_id, int64_t duration_ns) override;
@@ -44,6 +45,7 @@ class ReportSink final : public watchdog::HangSink {
 
   bool Encode(const watchdog::LagEvent& event);
   void EncodeWaits(const watchdog::LagEvent& event, report::ReportEncoder* encoder);
+  void EncodeHistory(const watchdog::LagEvent& event, report::ReportEncoder* encoder);
   void EncodeThreads(const watchdog::LagEvent& event, report::ReportEncoder* encoder);
   uint32_t EncodeStack(const stack::Stack& stack, const stack::ModuleMap& modules,
                        report::ReportEncoder* encoder);
@@ -55,6 +57,7 @@ class ReportSink final : public watchdog::HangSink {
 
   ProgramFacts facts_;
   report::SpoolWriter* spool_;
+  RunWriter* run_;
   std::unique_ptr<char[]> bytes_;
   report::FixedBuffer buffer_;
   std::unique_ptr<uint32_t[]> encoded_modules_;  // by index in the ModuleMap: the report's index plus 1, or 0

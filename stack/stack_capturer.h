@@ -88,8 +88,9 @@ class StackCapturer {
   int64_t signal_timeout_ns_;
   std::unique_ptr<Unwinder> unwinder_;
   int signal_number_;
-  bool restarts_calls_;  // not where the application's own handler of that signal does not
-  uint32_t ticket_;      // of the last request
+  bool restarts_calls_;   // not where the application's own handler of that signal does not
+  uint32_t ticket_;       // of the last request
+  int answered_tid_ = 0;  // of the last signal, whose mask need not be asked for again; 0: nobody
   ModuleMap modules_;
   CaptureCounters counters_;
   std::unique_ptr<RawStack> blocked_stack_;

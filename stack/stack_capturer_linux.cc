@@ -9,6 +9,7 @@
 #include <ctime>
 #include <new>
 #include <string>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/safe_memory.h"
@@ -208,7 +209,8 @@ StackCapturer::SignalOutcome StackCapturer::TrySignal(int tid) {
     counters_.signal_timeouts.Add();
     return SignalOutcome::kNoAnswer;
   }
-  if (!OwnsSignal() || IsSignalBlocked(tid, signal_number_)) {
+  bool has_answered = std::exchange(answered_tid_, 0) == tid;
+  if (!OwnsSignal() || (!has_answered && IsSignalBlocked(tid, signal_number_))) {
     counters_.signals_withheld.Add();
     return SignalOutcome::kNoAnswer;
   }
@@ -232,7 +234,10 @@ StackCapturer::SignalOutcome StackCapturer::TrySignal(int tid) {
     return SignalOutcome::kNoAnswer;
   }
   counters_.signals_sent.Add();
-  if (AwaitAnswer()) return SignalOutcome::kAnswered;
+  if (AwaitAnswer()) {
+    answered_tid_ = tid;
+    return SignalOutcome::kAnswered;
+  }
   counters_.signal_timeouts.Add();
   return SignalOutcome::kNoAnswer;
 }

@@ -35,6 +35,9 @@ char ReadThreadStateLetter(int tid);
 // sleep or the kernel does not say. Context: watchdog.
 void ReadWaitChannel(int tid, char* channel, uint64_t size_bytes);
 
+// Who traces this process, as a debugger does: its process id; 0 when nobody does. Context: watchdog.
+int ReadTracer();
+
 // The thread's name without its line end, always terminated. Context: watchdog.
 void ReadThreadName(int tid, char* name, uint64_t size_bytes);
 

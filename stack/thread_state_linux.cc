@@ -73,6 +73,17 @@ void ReadWaitChannel(int tid, char* channel, uint64_t size_bytes) {
   channel[text == "0" ? 0 : text.size()] = '\0';
 }
 
+int ReadTracer() {
+  char buffer[1024];
+  std::string_view text = base::ReadSmallFile("/proc/self/status", buffer, sizeof buffer);
+  constexpr std::string_view kField = "\nTracerPid:\t";
+  size_t at = text.find(kField);
+  if (at == std::string_view::npos) return 0;
+  text.remove_prefix(at + kField.size());
+  uint64_t pid;
+  return base::ConsumeDecimal(&text, &pid) ? static_cast<int>(pid) : 0;
+}
+
 void ReadThreadName(int tid, char* name, uint64_t size_bytes) {
   std::string_view text = base::ReadSmallFile(base::TaskPath(tid, "comm").c_str(), name, size_bytes - 1);
   name[text.size()] = '\0';

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "base/uuid.h"
+#include "policies/guard.h"
 #include "policies/verdict.h"
 #include "stack/lock_owner.h"
 #include "stack/module_map.h"
@@ -47,11 +48,41 @@ enum class WaitOutcome : uint8_t {
   kDeadlock,  // and none of those it waits for can ever go on
 };
 
-// A lag at the moment of a check that found it with a new stack. Everything is borrowed for the call.
+// What took too long.
+enum class HangKind : uint8_t {
+  kLag,       // a dispatch
+  kBusyLoop,  // one short dispatch after the other, without a sleep
+  kWaited,    // a task in the loop's queue
+  kScope,     // a stretch of work with a deadline of its own
+  kIdleHandler,
+  kInput,  // an input event, from its receipt on
+};
+enum class HangLevel : uint8_t { kLag, kAnr };  // over the first threshold, over the second one too
+
+// Something to tell by name.
+struct Fact {
+  const char* name;  // static
+  int64_t number;
+};
+
+// A dispatch that was over before.
+struct PastDispatch {
+  static constexpr size_t kMaxTagBytes = 32;
+
+  char tag[kMaxTagBytes];  // may be empty
+  int64_t age_ns;          // of its end
+  int64_t wall_ns;
+  int64_t cpu_ns;  // 0 when not known
+};
+
+// A lag at the moment of a check that found it with a new stack, or over its second threshold. Everything is
+// borrowed for the call.
 struct LagEvent {
   base::Uuid id;
   base::Uuid lag_id;  // the same for all events of one lag
   uint32_t ordinal;   // 0, 1 … within the lag
+  HangKind kind;
+  HangLevel level;
   const char* loop_name;
   const char* tag;  // may be empty
   int32_t tid;
@@ -69,8 +100,11 @@ struct LagEvent {
   std::span<const Wait>
       waits;  // from the watched thread on, each for the owner that is the next one's thread
   WaitOutcome wait_outcome;
-  policies::Verdict verdict;  // of the time from the opening of the lag's first window on
+  std::span<const Fact> facts;
+  std::span<const PastDispatch> history;  // what the loop did before, oldest first
+  policies::Verdict verdict;              // of the time from the opening of the lag's first window on
   const stack::ModuleMap* modules;
+  policies::GuardFindings guard;  // since the dispatch began
 };
 
 // Context: watchdog, all of it.

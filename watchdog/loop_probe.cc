@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "watchdog/loop_probe.h"
 
+#include <algorithm>
+#include <cerrno>
+
+#include "base/clock.h"
+#include "base/safe_memory.h"
+
 namespace lagwatch::watchdog {
 
 LoopProbe::Dispatch LoopProbe::Read() const {
@@ -19,24 +25,73 @@ LoopProbe::Dispatch LoopProbe::Read() const {
 }
 
 uint64_t LoopProbe::SlowDurationTicks(uint64_t number) const {
-  // Acquire, each: it keeps the loads in this order. The number is zero while RecordSlow is between its
+  // Acquire, each: it keeps the loads in this order. The number is zero while Keep is between its
   // stores, so a duration never goes with another dispatch's number.
   if (slow_number_.load(std::memory_order_acquire) != number) return 0;
   uint64_t duration_ticks = slow_duration_ticks_.load(std::memory_order_acquire);
   return slow_number_.load(std::memory_order_acquire) == number ? duration_ticks : 0;
 }
 
+void LoopProbe::SetLimits(const Limits& limits) {
+  // Relaxed throughout: limits that are one dispatch old are as good.
+  slow_ticks_.store(limits.slow_ticks, std::memory_order_relaxed);
+  history_ticks_.store(limits.history_ticks, std::memory_order_relaxed);
+  cpu_ticks_.store(limits.cpu_ticks, std::memory_order_relaxed);
+  kept_ticks_.store(std::min(limits.slow_ticks, limits.history_ticks), std::memory_order_relaxed);
+  bool is_new = cpu_read_interval_ticks_.exchange(limits.cpu_read_interval_ticks) == 0;
+  if (is_new && limits.cpu_ticks != kNever) cpu_read_due_ticks_.store(0);
+}
+
+void LoopProbe::WakeWatchdog() {
+  // Acquire: pairs with AskForWake.
+  if (words_.is_watchdog_asleep.exchange(0, std::memory_order_acquire) != 0)
+    watchdog_.load(std::memory_order_relaxed)->Wake();
+}
+
 void LoopProbe::Reset() {
   words_.nested = 0;
   words_.ended.store(words_.begun.load());
+  // Another thread's clock.
+  cpu_read_interval_ticks_.store(0);
+  cpu_read_due_ticks_.store(kNever);
+  if (history_ != nullptr) history_->Reset();
 }
 
-void LoopProbe::RecordSlow(uint64_t duration_ticks) {
-  uint64_t number = words_.begun.load(std::memory_order_relaxed);  // only this thread writes it
+void LoopProbe::Keep(uint64_t duration_ticks) {
+  // Relaxed loads: the words are this thread's own, and any limit will do.
+  if (history_ != nullptr && duration_ticks > history_ticks_.load(std::memory_order_relaxed))
+    KeepInHistory(duration_ticks);
+  if (duration_ticks <= slow_ticks_.load(std::memory_order_relaxed)) return;
+  uint64_t number = words_.begun.load(std::memory_order_relaxed);
   // Release, each: see SlowDurationTicks.
   slow_number_.store(0, std::memory_order_release);
   slow_duration_ticks_.store(duration_ticks, std::memory_order_release);
   slow_number_.store(number, std::memory_order_release);
+}
+
+void LoopProbe::KeepInHistory(uint64_t duration_ticks) {
+  DispatchHistory::Dispatch dispatch{};
+  dispatch.begin_ticks = words_.begin_ticks.load(std::memory_order_relaxed);  // own thread's, all of these
+  if (dispatch.begin_ticks == kUntimed) return;                               // begun without a clock
+  int error = errno;
+  dispatch.duration_ticks = duration_ticks;
+  const char* tag = words_.tag.load(std::memory_order_relaxed);
+  if (tag != nullptr) base::ReadOwnString(reinterpret_cast<uint64_t>(tag), dispatch.tag, sizeof dispatch.tag);
+  bool is_cpu_known = cpu_read_due_ticks_.load(std::memory_order_relaxed) != kNever && cpu_ns_ != 0;
+  if (is_cpu_known && duration_ticks > cpu_ticks_.load(std::memory_order_relaxed)) {
+    int64_t before_ns = cpu_ns_;
+    ReadCpu(dispatch.begin_ticks + duration_ticks);
+    dispatch.cpu_ns = std::max<int64_t>(0, cpu_ns_ - before_ns);  // after a fork it is another thread's
+  }
+  history_->Add(dispatch);
+  errno = error;
+}
+
+void LoopProbe::ReadCpu(uint64_t ticks) {
+  constexpr int kOwnThread = 0;
+  cpu_ns_ = base::ThreadCpuNs(kOwnThread);
+  uint64_t interval_ticks = cpu_read_interval_ticks_.load(std::memory_order_relaxed);
+  cpu_read_due_ticks_.store(interval_ticks == 0 ? kNever : ticks + interval_ticks, std::memory_order_relaxed);
 }
 
 }  // namespace lagwatch::watchdog

@@ -5,7 +5,9 @@
 #include <atomic>
 #include <cstdint>
 
+#include "base/sleeper.h"
 #include "base/ticks.h"
+#include "watchdog/dispatch_history.h"
 
 namespace lagwatch::watchdog {
 
@@ -18,6 +20,7 @@ struct LoopWords {
   std::atomic<uint64_t> begin_ticks{0};
   std::atomic<const char*> tag{nullptr};
   uint64_t nested = 0;
+  std::atomic<uint32_t> is_watchdog_asleep{0};  // for good: the next dispatch must wake it
 };
 static_assert(std::atomic<uint64_t>::is_always_lock_free && std::atomic<const char*>::is_always_lock_free);
 
@@ -32,7 +35,8 @@ static_assert(std::atomic<uint64_t>::is_always_lock_free && std::atomic<const ch
 class alignas(64) LoopProbe {
  public:
   // A dispatch begins now. `tag` must stay readable until it ends; may be null.
-  // Context: hot. One tick read and three stores.
+  // Context: hot. One tick read, a compare and three stores; at most every 100 ms a read of the thread's
+  // clock.
   void Begin(const char* tag) {
     // Relaxed loads of `begun` and `ended`, here and in End: only this thread writes them.
     uint64_t begun = words_.begun.load(std::memory_order_relaxed);
@@ -40,10 +44,14 @@ class alignas(64) LoopProbe {
       ++words_.nested;
       return;
     }
+    uint64_t ticks = base::ReadTicks();
+    if (ticks >= cpu_read_due_ticks_.load(std::memory_order_relaxed)) [[unlikely]]  // a date, late or not
+      ReadCpu(ticks);
     // Release, each: a reader that gets a new value here must also see that the last dispatch has ended.
-    words_.begin_ticks.store(base::ReadTicks(), std::memory_order_release);
+    words_.begin_ticks.store(ticks, std::memory_order_release);
     words_.tag.store(tag, std::memory_order_release);
     words_.begun.store(begun + 1, std::memory_order_release);
+    WakeWatchdogIfAsleep();
   }
 
   // Ends what Begin began; a stray end is ignored. Context: hot. One tick read, three compares, one store.
@@ -57,9 +65,9 @@ class alignas(64) LoopProbe {
     uint64_t duration_ticks =
         base::ReadTicks() - words_.begin_ticks.load(std::memory_order_relaxed);  // own thread's
     // Relaxed: a threshold that is one dispatch old is as good.
-    if (duration_ticks > slow_ticks_.load(std::memory_order_relaxed)) [[unlikely]]
-      RecordSlow(duration_ticks);
-    words_.ended.store(ended + 1, std::memory_order_release);  // publishes a slow record
+    if (duration_ticks > kept_ticks_.load(std::memory_order_relaxed)) [[unlikely]]
+      Keep(duration_ticks);
+    words_.ended.store(ended + 1, std::memory_order_release);  // publishes what is kept
   }
 
   struct Dispatch {
@@ -74,10 +82,41 @@ class alignas(64) LoopProbe {
   bool IsStillIn(uint64_t number) const {
     return words_.ended.load(std::memory_order_acquire) < number;  // pairs with the ends' stores
   }
+  // How many dispatches have begun. Context: watchdog.
+  uint64_t begun() const { return words_.begun.load(std::memory_order_relaxed); }  // goes with nothing else
   // How long the slow dispatch `number` took, in ticks; 0 when that is not on record. Context: watchdog.
   uint64_t SlowDurationTicks(uint64_t number) const;
-  // Dispatches longer than this keep their exact duration. Context: watchdog.
-  void SetSlowTicks(uint64_t ticks) { slow_ticks_.store(ticks, std::memory_order_relaxed); }  // see End
+  // How long a dispatch must take, in ticks, for what.
+  struct Limits {
+    uint64_t slow_ticks = UINT64_MAX;      // its exact duration is kept
+    uint64_t history_ticks = UINT64_MAX;   // it is kept in the history
+    uint64_t cpu_ticks = UINT64_MAX;       // … with its CPU time
+    uint64_t cpu_read_interval_ticks = 0;  // by so much at most a CPU time is too long
+  };
+  // Context: watchdog.
+  void SetLimits(const Limits& limits);
+
+  // Gives it a place to keep what it did, once for all; borrowed. While no dispatch is under way.
+  void SetHistory(DispatchHistory* history) { history_ = history; }
+  const DispatchHistory* history() const { return history_; }
+
+  // Asks the loop to wake `watchdog` with its next dispatch, until CancelWake(). A dispatch that has not seen
+  // this is one that Read() sees after base::FenceAllThreads(). Context: watchdog.
+  void AskForWake(base::Sleeper* watchdog) {
+    watchdog_.store(watchdog, std::memory_order_relaxed);  // published by the next store
+    words_.is_watchdog_asleep.store(1, std::memory_order_release);
+  }
+  void CancelWake() {
+    words_.is_watchdog_asleep.store(0, std::memory_order_relaxed);  // a needless wake does no harm
+  }
+  // To be called after anything that the watchdog is to see begins. Context: hot, but for once in an idle
+  // spell.
+  void WakeWatchdogIfAsleep() {
+    // Relaxed: see AskForWake.
+    if (words_.is_watchdog_asleep.load(std::memory_order_relaxed) != 0) [[unlikely]]
+      WakeWatchdog();
+  }
+  void WakeWatchdog();
 
   // Idle again, for the next loop that takes this place. Not while the loop's thread uses it.
   void Reset();
@@ -85,12 +124,28 @@ class alignas(64) LoopProbe {
   static constexpr uint64_t kUntimed = 0;
 
  private:
-  void RecordSlow(uint64_t duration_ticks);
+  static constexpr uint64_t kNever = UINT64_MAX;
+
+  // What a dispatch beyond the limits leaves behind.
+  void Keep(uint64_t duration_ticks);
+  void KeepInHistory(uint64_t duration_ticks);
+  // The thread's CPU time now, from which a slow dispatch's is told.
+  void ReadCpu(uint64_t ticks);
 
   LoopWords words_;  // first: a pointer to the probe is a pointer to them
-  std::atomic<uint64_t> slow_ticks_{UINT64_MAX};
+  std::atomic<uint64_t> kept_ticks_{kNever};
+  std::atomic<uint64_t> cpu_read_due_ticks_{kNever};
+  int64_t cpu_ns_ = 0;  // when it was read last
+
+  // Limits, all but the least one: what the end of nearly every dispatch does not read.
+  std::atomic<uint64_t> slow_ticks_{kNever};
+  std::atomic<uint64_t> history_ticks_{kNever};
+  std::atomic<uint64_t> cpu_ticks_{kNever};
+  std::atomic<uint64_t> cpu_read_interval_ticks_{0};
   std::atomic<uint64_t> slow_number_{0};
   std::atomic<uint64_t> slow_duration_ticks_{0};
+  DispatchHistory* history_ = nullptr;
+  std::atomic<base::Sleeper*> watchdog_{nullptr};
 };
 
 }  // namespace lagwatch::watchdog

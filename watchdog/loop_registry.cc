@@ -27,12 +27,18 @@ void WatchedLoop::CopyName(char (&text)[kMaxNameBytes]) const {
 
 WatchedLoop* LoopRegistry::Add(const char* name, int tid) {
   std::lock_guard lock(mutex_);
-  for (WatchedLoop& loop : loops_) {
+  for (size_t i = 0; i < kMaxLoops; ++i) {
+    WatchedLoop& loop = loops_[i];
     uint32_t generation = loop.generation.load(std::memory_order_relaxed);  // written under the lock
     if (generation % 2 != 0) continue;
+    if (histories_[i] == nullptr) {
+      histories_[i].reset(new (std::nothrow) DispatchHistory);
+      loop.probe.SetHistory(histories_[i].get());
+    }
     loop.tid.store(tid, std::memory_order_relaxed);  // published by the generation
     loop.SetName(name);
     loop.generation.store(generation + 1, std::memory_order_release);
+    watchdog_sleeper_.Wake();
     return &loop;
   }
   refused_count_.Add();
@@ -67,6 +73,11 @@ void LoopRegistry::FreePlace(WatchedLoop* loop) {
   uint32_t generation = loop->generation.load();
   if (generation % 2 == 0) return;
   loop->probe.Reset();
+  loop->limits.Reset();
+  loop->tasks.Reset();
+  loop->inputs.Reset();
+  loop->scopes.Reset();
+  loop->idle_handler.Reset();
   loop->tid.store(0);
   loop->generation.store(generation + 1);
 }

@@ -6,10 +6,15 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 
 #include "base/counter.h"
+#include "base/sleeper.h"
+#include "watchdog/loop_limits.h"
 #include "watchdog/loop_probe.h"
+#include "watchdog/loop_scopes.h"
+#include "watchdog/task_counts.h"
 
 namespace lagwatch::watchdog {
 
@@ -21,6 +26,11 @@ struct WatchedLoop {
   std::atomic<uint32_t> generation{0};  // odd: in use; changes when the place is taken or left
   std::atomic<int32_t> tid{0};
   std::atomic<uint64_t> name[kMaxNameBytes / sizeof(uint64_t)]{};
+  LoopLimits limits;
+  TaskCounts tasks;
+  TaskCounts inputs;
+  LoopScopes scopes;
+  LoopProbe idle_handler;
 
   void SetName(const char* text);
   void CopyName(char (&text)[kMaxNameBytes]) const;
@@ -42,6 +52,10 @@ class LoopRegistry {
   // Context: background.
   void KeepOnlyThread(int parent_tid, int child_tid);
 
+  // Where the watchdog sleeps: it outlives the watchdog, because a loop may be about to wake it. A new loop
+  // wakes it, too.
+  base::Sleeper& watchdog_sleeper() { return watchdog_sleeper_; }
+
   // The places; those in use have an odd generation. Context: watchdog.
   std::array<WatchedLoop, kMaxLoops>& loops() { return loops_; }
   // Loops that found no place.
@@ -52,7 +66,9 @@ class LoopRegistry {
 
   std::mutex mutex_;
   std::array<WatchedLoop, kMaxLoops> loops_;
+  std::array<std::unique_ptr<DispatchHistory>, kMaxLoops> histories_;  // of the places that were ever taken
   base::Counter refused_count_;
+  base::Sleeper watchdog_sleeper_;
 };
 
 }  // namespace lagwatch::watchdog

@@ -2,23 +2,33 @@
 #include "watchdog/loop_watch.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/safe_memory.h"
 #include "policies/expensive_stack.h"
 #include "watchdog/evidence.h"
+#include "watchdog/past_dispatches.h"
 
 namespace lagwatch::watchdog {
 namespace {
 
-policies::CheckSchedule ScheduleOf(const WatchOptions& options) {
-  return {options.threshold_ns, options.sample_interval_ns, options.ring_size};
+constexpr int64_t kNever = INT64_MAX;
+
+// Why a check ended without a report that is kept.
+FilterReason ReasonOf(SpanWatch::Outcome outcome) {
+  switch (outcome) {
+    case SpanWatch::Outcome::kUnchanged:
+      return FilterReason::kUnchangedStack;
+    case SpanWatch::Outcome::kOverLimit:
+      return FilterReason::kReportLimit;
+    case SpanWatch::Outcome::kReport:
+      break;
+  }
+  return FilterReason::kReportLost;
 }
 
-// A little under the threshold, because ticks and nanoseconds are converted with a small error and the
-// duration of a dispatch that was called a lag must be on record.
-uint64_t SlowTicks(const WatchTools& tools) {
-  constexpr int64_t kPercent = 98;
-  return tools.tick_scale->ToTicks(tools.options->threshold_ns / 100 * kPercent);
+SpanTools ToSpanTools(const WatchTools& tools, int64_t last_look_ns = 0) {
+  return {tools.options, tools.tick_scale, tools.clock, last_look_ns};
 }
 
 }  // namespace
@@ -28,80 +38,130 @@ int64_t LoopWatch::Look(WatchedLoop* loop, const WatchTools& tools) {
   if (generation != generation_) {
     Forget(*loop, tools);
     generation_ = generation;
+    loop->CopyName(name_);
+    tid_ = loop->tid.load();
   }
-  loop->probe.SetSlowTicks(SlowTicks(tools));
+  SetProbeLimits(loop, ToSpanTools(tools));
 
-  const policies::CheckSchedule schedule = ScheduleOf(*tools.options);
   int64_t now_ns = tools.clock->MonoNs();
-  FinishIfOver(*loop, tools);
-  const LoopProbe::Dispatch dispatch = loop->probe.Read();
-  if (dispatch.number == 0) return now_ns + schedule.idle_sleep_ns();
-  if (number_ == 0) StartDispatch(dispatch, now_ns, tools);
-
-  if (now_ns >= schedule.WindowStartNs(next_check_ns_)) {
-    if (!is_window_open_) OpenWindow(*loop, dispatch.tag, now_ns, tools);
-    if (now_ns >= next_sample_ns_ || now_ns >= next_check_ns_) TakeSample(*loop, now_ns, tools);
+  int64_t next_ns = kNever;
+  bool is_window_open = false;
+  bool is_check_due = false;
+  for (Watched& watched : watched_) {
+    next_ns = std::min(next_ns, Follow(&watched, *loop, now_ns, tools));
+    is_window_open |= watched.watch.is_window_open();
+    is_check_due |= watched.watch.is_window_open() && watched.watch.IsCheckDue(now_ns);
   }
-  if (now_ns >= next_check_ns_) Check(*loop, now_ns, tools);
+  found_since_look_ = {};
+  last_look_ns_ = now_ns;
+  const uint64_t begun = loop->probe.begun();
+  has_begun_nothing_ = std::exchange(last_begun_, begun) == begun;
+  if (is_window_open && (now_ns >= next_sample_ns_ || is_check_due)) TakeSample(*loop, now_ns, tools);
+  for (Watched& watched : watched_) {
+    const SpanWatch& watch = watched.watch;
+    if (watch.number() == 0 || IsToldByDispatch(watched)) continue;
+    if (watch.IsCheckDue(now_ns)) Check(&watched, *loop, now_ns, tools);
+    next_ns = std::min(next_ns, watch.NextLookNs());
+    if (watch.is_window_open()) next_ns = std::min(next_ns, next_sample_ns_);
+    // The end of a lag is to be on record soon, whatever the next check's date.
+    if (watch.is_lagging()) next_ns = std::min(next_ns, now_ns + tools.options->sample_interval_ns);
+  }
+  return next_ns;
+}
 
-  int64_t next_ns =
-      is_window_open_ ? std::min(next_sample_ns_, next_check_ns_) : schedule.WindowStartNs(next_check_ns_);
-  // The end of a lag is to be on record soon, whatever the next check's date.
-  return is_lagging_ ? std::min(next_ns, now_ns + tools.options->sample_interval_ns) : next_ns;
+void LoopWatch::Discount(const policies::GuardFindings& findings) {
+  found_since_look_ += findings;
+  for (Watched& watched : watched_) watched.watch.Discount(findings);
+}
+
+bool LoopWatch::IsQuiet(const WatchedLoop& loop) const {
+  bool may_wait_unseen = loop.tasks.queued() != 0 || loop.inputs.queued() != 0 ||
+                         loop.idle_handler.begun() != 0 || loop.scopes.shortest_deadline_ns() != INT64_MAX;
+  return has_begun_nothing_ && !may_wait_unseen &&
+         std::ranges::all_of(watched_, [](const Watched& watched) { return watched.watch.number() == 0; });
 }
 
 void LoopWatch::FinishIfOver(const WatchedLoop& loop, const WatchTools& tools) {
-  if (number_ != 0 && !loop.probe.IsStillIn(number_)) FinishDispatch(loop.probe, tools);
+  for (Watched& watched : watched_) {
+    if (watched.watch.number() != 0 && !watched.IsStillIn(loop)) Finish(&watched, loop, tools);
+  }
 }
 
 void LoopWatch::Forget(const WatchedLoop& loop, const WatchTools& tools) {
-  // The probe goes on numbering whoever has the place, so its record of this dispatch is still found.
-  if (number_ != 0) FinishDispatch(loop.probe, tools);
+  for (Watched& watched : watched_) {
+    // The probe goes on numbering whoever has the place, so its record of this dispatch is still found.
+    if (watched.watch.number() != 0) Finish(&watched, loop, tools);
+    watched.source->Forget();
+  }
   generation_ = 0;
+  last_look_ns_ = 0;
+  found_since_look_ = {};
 }
 
-void LoopWatch::StartDispatch(const LoopProbe::Dispatch& dispatch, int64_t now_ns, const WatchTools& tools) {
-  number_ = dispatch.number;
-  begin_ns_ = now_ns;
-  if (dispatch.begin_ticks != LoopProbe::kUntimed) {
-    base::TickPair now = base::ReadTickPair(*tools.clock);
-    // Another processor's counter may be a little behind.
-    uint64_t age_ticks = now.ticks > dispatch.begin_ticks ? now.ticks - dispatch.begin_ticks : 0;
-    begin_ns_ = now.mono_ns - tools.tick_scale->ToNs(age_ticks);
+int64_t LoopWatch::Follow(Watched* watched, const WatchedLoop& loop, int64_t now_ns,
+                          const WatchTools& tools) {
+  const WatchOptions& options = *tools.options;
+  SpanWatch& watch = watched->watch;
+  if (IsToldByDispatch(*watched)) {
+    watch.End();
+    watched->source->Forget();
+    return kNever;
   }
-  next_check_ns_ = begin_ns_ + tools.options->threshold_ns;
-  is_window_open_ = false;
-  is_lagging_ = false;
-  report_count_ = 0;
-  annealing_ = policies::Annealing(tools.options->check_period_ns, tools.options->annealing_cap_ns);
+  Span span = watched->source->Read(loop, now_ns, ToSpanTools(tools, last_look_ns_));
+  if (watch.number() != span.number)
+    span.begin_ns = std::min(span.begin_ns + found_since_look_.stopped_ns, now_ns);
+  if (watch.number() != 0 && watch.number() != span.number) Finish(watched, loop, tools);
+  if (span.thresholds.threshold_ns == 0) return kNever;
+  int64_t next_read_ns = span.read_again_within_ns == kNever ? kNever : now_ns + span.read_again_within_ns;
+  if (span.number == 0) {
+    const policies::CheckSchedule schedule{span.thresholds.threshold_ns, options.sample_interval_ns,
+                                           options.ring_size};
+    return std::min(now_ns + schedule.idle_sleep_ns(), next_read_ns);
+  }
+  watch.Follow(span, options);
+  if (!watch.IsWindowDue(now_ns) || watch.is_window_open()) return next_read_ns;
+  if (IsForADebugger(tools)) {
+    watch.PutOffCheck(now_ns + 2 * options.check_period_ns);
+  } else {
+    OpenWindow(watched, loop, span.tag, now_ns, tools);
+  }
+  return next_read_ns;
 }
 
-void LoopWatch::FinishDispatch(const LoopProbe& probe, const WatchTools& tools) {
-  if (is_lagging_) {
+// A debugger stops threads one by one, which nobody can tell from a lag; and each of our signals would stop
+// them once more.
+bool LoopWatch::IsForADebugger(const WatchTools& tools) {
+  bool is_left_alone = !tools.options->reports_under_debugger && stack::ReadTracer() != 0;
+  tools.counters->checks_under_debugger.Add(is_left_alone);
+  return is_left_alone;
+}
+
+void LoopWatch::Finish(Watched* watched, const WatchedLoop& loop, const WatchTools& tools) {
+  SpanWatch& watch = watched->watch;
+  if (watch.is_lagging()) {
     // By the clock it is over by now at the latest; exact is what the loop's own thread measured.
-    int64_t duration_ns = tools.clock->MonoNs() - begin_ns_;
-    uint64_t ticks = probe.SlowDurationTicks(number_);
-    if (ticks != 0) duration_ns = std::min(duration_ns, tools.tick_scale->ToNs(ticks));
-    for (uint32_t i = 0; i < report_count_; ++i) tools.sink->OnLagEnd(report_ids_[i], duration_ns);
+    int64_t duration_ns = tools.clock->MonoNs() - watch.begin_ns();
+    int64_t measured_ns = watched->source->DurationNs(watch.number(), loop, ToSpanTools(tools));
+    if (measured_ns != 0) duration_ns = std::min(duration_ns, measured_ns - watch.guard().stopped_ns);
+    for (const base::Uuid& id : watch.report_ids()) tools.sink->OnLagEnd(id, duration_ns);
+    if (HangListener* listener = tools.options->listener) listener->OnLagEnd(Notice(*watched, duration_ns));
   }
-  number_ = 0;
-  is_lagging_ = false;
-  is_window_open_ = false;
+  watch.End();
 }
 
-void LoopWatch::OpenWindow(const WatchedLoop& loop, const char* tag, int64_t now_ns,
+void LoopWatch::OpenWindow(Watched* watched, const WatchedLoop& loop, const char* tag, int64_t now_ns,
                            const WatchTools& tools) {
-  is_window_open_ = true;
-  sample_count_ = 0;
   next_sample_ns_ = now_ns;
-  base::ReadOwnString(reinterpret_cast<uint64_t>(tag), tag_, sizeof tag_);
-  if (!loop.probe.IsStillIn(number_)) tag_[0] = '\0';  // the string may have been another by then
-  if (!is_lagging_) {                                  // CPU use is told from the dispatch's first window on
-    window_begin_ns_ = now_ns;
-    thread_cpu_begin_ns_ = base::ThreadCpuNs(loop.tid.load());
-    process_cpu_begin_ns_ = base::ProcessCpuNs();
-    is_account_open_ = false;
-  }
+  char text[SpanWatch::kMaxTagBytes];
+  base::ReadOwnString(reinterpret_cast<uint64_t>(tag), text, sizeof text);
+  if (!watched->IsStillIn(loop)) text[0] = '\0';  // the string may have been another by then
+  watched->watch.SetTag(text);
+  bool is_first = watched->watch.OpenWindow(sample_count_);
+  if (is_first)
+    watched->watch.SetCpuBaseline({now_ns, base::ThreadCpuNs(loop.tid.load()), base::ProcessCpuNs()});
+  bool is_any_lagging =
+      std::ranges::any_of(watched_, [](const Watched& other) { return other.watch.is_lagging(); });
+  if (is_first && !is_any_lagging) is_account_open_ = false;
   tools.capturer->RefreshModules();
 }
 
@@ -113,8 +173,12 @@ void LoopWatch::TakeSample(const WatchedLoop& loop, int64_t now_ns, const WatchT
   policies::ThreadLook look;  // before the capture, which may keep the thread busy
   const bool has_look = LookAtThread(tid, is_account_open_ ? &account_.last_look() : nullptr, &look);
   tools.capturer->Capture(tid, &sample.stack);
-  // A stack of what came after the dispatch must not be blamed for it.
-  if (!loop.probe.IsStillIn(number_)) return tools.counters->samples_discarded.Add();
+  // A stack of what came after must not be blamed for it. What goes on may be blamed: the others' check asks
+  // once more whether they do.
+  bool is_any_going_on = std::ranges::any_of(watched_, [&](const Watched& watched) {
+    return watched.watch.is_window_open() && watched.IsStillIn(loop);
+  });
+  if (!is_any_going_on) return tools.counters->samples_discarded.Add();
   tools.counters->samples.Add();
   sample.use = has_look ? Account(tid, look) : policies::ThreadUse{};
   ++sample_count_;
@@ -128,12 +192,12 @@ policies::ThreadUse LoopWatch::Account(int32_t tid, const policies::ThreadLook& 
   return {};
 }
 
-policies::Verdict LoopWatch::Judge(const WatchedLoop& loop, WaitOutcome outcome) {
+policies::Verdict LoopWatch::Judge(const Watched& watched, const WatchedLoop& loop, WaitOutcome outcome) {
   if (!is_account_open_) return {};
   const int32_t tid = loop.tid.load();
   if (account_.look_count() == 1) {  // the watchdog came so late that there is one sample only
     policies::ThreadLook look;
-    if (LookAtThread(tid, &account_.last_look(), &look) && loop.probe.IsStillIn(number_)) account_.Add(look);
+    if (LookAtThread(tid, &account_.last_look(), &look) && watched.IsStillIn(loop)) account_.Add(look);
   }
   policies::Verdict verdict;
   const stack::ThrottleCounters throttle = stack::ReadThrottleCounters(tid);
@@ -146,10 +210,12 @@ policies::Verdict LoopWatch::Judge(const WatchedLoop& loop, WaitOutcome outcome)
   return verdict;
 }
 
-void LoopWatch::Check(const WatchedLoop& loop, int64_t now_ns, const WatchTools& tools) {
-  if (sample_count_ == 0 || !loop.probe.IsStillIn(number_)) return;  // over: the next look finishes it
+void LoopWatch::Check(Watched* watched, const WatchedLoop& loop, int64_t now_ns, const WatchTools& tools) {
+  SpanWatch& watch = watched->watch;
+  if (!watch.is_window_open() || !watched->IsStillIn(loop)) return;  // over: the next look finishes it
   size_t ring_size = static_cast<size_t>(tools.options->ring_size);
-  size_t count = std::min(sample_count_, ring_size);
+  size_t count = std::min(static_cast<size_t>(sample_count_ - watch.first_sample()), ring_size);
+  if (count == 0) return;
   const LoopSample* samples[WatchOptions::kMaxRingSize];
   const LoopSample*
       captured[WatchOptions::kMaxRingSize];  // those with a stack: a failure must not win by repeating
@@ -166,46 +232,55 @@ void LoopWatch::Check(const WatchedLoop& loop, int64_t now_ns, const WatchTools&
                           : captured[policies::PickExpensiveStack({innermost, captured_count})];
   const stack::Stack& expensive = expensive_sample->stack;
 
-  if (!is_lagging_) tools.counters->lags.Add();
-  uint64_t hash = expensive.FunctionHash();
-  bool is_new = !is_lagging_ || hash != reported_hash_;
-  is_lagging_ = true;
-  reported_hash_ = hash;
-  is_window_open_ = false;
-  if (!is_new) {
-    tools.counters->unchanged_checks.Add();
-    next_check_ns_ = now_ns + annealing_.NextIntervalNs();
-    return;
-  }
-  annealing_.Reset();
-  next_check_ns_ = now_ns + tools.options->check_period_ns;
-  if (report_count_ == kMaxReportsPerLag) return tools.counters->reports_over_lag_limit.Add();
-  Report(loop, {samples, count}, expensive, now_ns, tools);
+  if (!watch.is_lagging()) tools.counters->lags.Add();
+  bool was_lagging = watch.is_lagging();
+  HangLevel level_before = watch.level();
+  const SpanWatch::Outcome outcome = watch.Check(expensive.FunctionHash(), now_ns, *tools.options);
+  bool is_kept = outcome == SpanWatch::Outcome::kReport &&
+                 Report(watched, loop, {samples, count}, expensive, now_ns, tools);
+  if (outcome == SpanWatch::Outcome::kUnchanged) tools.counters->unchanged_checks.Add();
+  if (outcome == SpanWatch::Outcome::kOverLimit) tools.counters->reports_over_lag_limit.Add();
+  HangListener* listener = tools.options->listener;
+  if (listener == nullptr) return;
+  const LagNotice notice = Notice(*watched, now_ns - watch.begin_ns());
+  if (!was_lagging || watch.level() != level_before) listener->OnLagBegin(notice);
+  if (!is_kept) listener->OnFiltered(notice, ReasonOf(outcome));
 }
 
-void LoopWatch::Report(const WatchedLoop& loop, std::span<const LoopSample* const> samples,
+LagNotice LoopWatch::Notice(const Watched& watched, int64_t elapsed_ns) const {
+  return {.loop_name = name_,
+          .tag = watched.watch.tag(),
+          .tid = tid_,
+          .kind = watched.source->kind(),
+          .level = watched.watch.level(),
+          .threshold_ns = watched.watch.threshold_ns(),
+          .elapsed_ns = elapsed_ns};
+}
+
+bool LoopWatch::Report(Watched* watched, const WatchedLoop& loop, std::span<const LoopSample* const> samples,
                        const stack::Stack& expensive, int64_t now_ns, const WatchTools& tools) {
+  SpanWatch& watch = watched->watch;
   int32_t tid = loop.tid.load();
   int64_t wall_ms = tools.clock->WallMs();
-  char name[WatchedLoop::kMaxNameBytes];
-  loop.CopyName(name);
-  report_ids_[report_count_] = base::CreateUuidV7(wall_ms);
   LagEvent event{};
-  event.id = report_ids_[report_count_];
-  event.lag_id = report_ids_[0];
-  event.ordinal = report_count_;
-  event.loop_name = name;
-  event.tag = tag_;
+  event.id = base::CreateUuidV7(wall_ms);
+  event.lag_id = watch.report_ids().empty() ? event.id : watch.report_ids().front();
+  event.ordinal = static_cast<uint32_t>(watch.report_ids().size());
+  event.kind = watched->source->kind();
+  event.level = watch.level();
+  event.loop_name = name_;
+  event.tag = watch.tag();
   event.tid = tid;
-  event.threshold_ns = tools.options->threshold_ns;
-  event.start_wall_ms = wall_ms - (now_ns - begin_ns_) / base::kNsPerMs;
+  event.threshold_ns = watch.threshold_ns();
+  event.elapsed_ns = now_ns - watch.begin_ns();
+  event.start_wall_ms = wall_ms - event.elapsed_ns / base::kNsPerMs;
   event.detected_mono_ns = now_ns;
-  event.elapsed_ns = now_ns - begin_ns_;
-  event.cpu_window_ns = now_ns - window_begin_ns_;
-  event.cpu_thread_ns = base::ThreadCpuNs(tid) - thread_cpu_begin_ns_;
-  event.cpu_process_ns = base::ProcessCpuNs() - process_cpu_begin_ns_;
+  const CpuBaseline& before = watch.cpu_baseline();
+  event.cpu_window_ns = now_ns - before.mono_ns;
+  event.cpu_thread_ns = base::ThreadCpuNs(tid) - before.thread_cpu_ns;
+  event.cpu_process_ns = base::ProcessCpuNs() - before.process_cpu_ns;
   tools.counters->waits_changed.Add(tools.waits->Follow(tid, tools.capturer));
-  if (!loop.probe.IsStillIn(number_)) tools.waits->Clear();  // it waits for something else by now
+  if (!watched->IsStillIn(loop)) tools.waits->Clear();  // it waits for something else by now
   tools.threads->Capture(tid, expensive, tools.capturer);
   tools.counters->thread_stacks_reused.Add(tools.threads->reused_count());
   event.samples = samples;
@@ -214,11 +289,22 @@ void LoopWatch::Report(const WatchedLoop& loop, std::span<const LoopSample* cons
   event.threads_dropped = tools.threads->dropped_count();
   event.waits = tools.waits->waits();
   event.wait_outcome = tools.waits->outcome();
-  event.verdict = Judge(loop, event.wait_outcome);
+  FactList facts;
+  if (loop.limits.weight() != 0) facts.Add("loop_weight", loop.limits.weight());
+  watched->source->AddFacts(loop, &facts);
+  event.facts = facts.all();
+  PastDispatch history[DispatchHistory::kMaxDispatches];
+  event.history = ReadPastDispatches(loop.probe.history(), *tools.tick_scale, history);
+  event.verdict = Judge(*watched, loop, event.wait_outcome);
   event.modules = &tools.capturer->modules();
-  if (!tools.sink->OnLag(event)) return tools.counters->reports_lost.Add();
-  ++report_count_;
+  event.guard = watch.guard();
+  if (!tools.sink->OnLag(event)) {
+    tools.counters->reports_lost.Add();
+    return false;
+  }
+  watch.AddReport(event.id);
   tools.counters->reports.Add();
+  return true;
 }
 
 }  // namespace lagwatch::watchdog

@@ -1,24 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the watchdog remembers of one loop, and what it does about it at each look.
 //
-//   idle ──dispatch seen──▶ watching ──still in it at the threshold──▶ lagging ──dispatch over──▶ idle
-//
-// Samples are taken only in the ring's window before a check, so a dispatch that is over by then is never
-// disturbed.
+// Of each kind of thing that can take too long it watches one at a time (span_source.h, span_watch.h).
+// Samples are taken only in the ring's window before a check, so what is over by then is never disturbed; all
+// kinds share the ring.
 #pragma once
 
 #include <cstdint>
 #include <span>
 
 #include "base/ticks.h"
-#include "base/uuid.h"
-#include "policies/annealing.h"
-#include "policies/check_schedule.h"
+#include "policies/guard.h"
 #include "policies/verdict.h"
 #include "stack/stack_capturer.h"
 #include "stack/thread_counters.h"
+#include "watchdog/busy_spans.h"
+#include "watchdog/hang_listener.h"
 #include "watchdog/hang_sink.h"
 #include "watchdog/loop_registry.h"
+#include "watchdog/probe_spans.h"
+#include "watchdog/queue_spans.h"
+#include "watchdog/scope_spans.h"
+#include "watchdog/span_watch.h"
 #include "watchdog/thread_lister.h"
 #include "watchdog/wait_chain.h"
 #include "watchdog/watch_options.h"
@@ -40,56 +43,82 @@ struct WatchTools {
 // Context: watchdog; not thread-safe.
 class LoopWatch {
  public:
+  LoopWatch() = default;
+  LoopWatch(const LoopWatch&) = delete;
+  LoopWatch& operator=(const LoopWatch&) = delete;
+
   // Lends it room for the options' `ring_size` samples. To be called once, before anything else.
   void SetRing(LoopSample* ring) { ring_ = ring; }
   // Looks at the loop, which is in use. Returns when to look again (CLOCK_MONOTONIC).
   int64_t Look(WatchedLoop* loop, const WatchTools& tools);
-  // Finishes the dispatch being watched if it is over by now. Captures nothing.
+  // Time passed that was not the program's. To be told before the next look.
+  void Discount(const policies::GuardFindings& findings);
+  // Whether nothing goes on, nothing has begun since the look before, and nothing but a dispatch, which wakes
+  // the watchdog, is to be expected of this loop.
+  bool IsQuiet(const WatchedLoop& loop) const;
+  // Finishes what is being watched and is over by now. Captures nothing.
   void FinishIfOver(const WatchedLoop& loop, const WatchTools& tools);
   // The loop's place is empty, or was taken by another loop.
   void Forget(const WatchedLoop& loop, const WatchTools& tools);
 
  private:
-  static constexpr uint32_t kMaxReportsPerLag = 16;
-  static constexpr size_t kMaxTagBytes = 128;
+  // One kind of span, and the one of them being watched.
+  struct Watched {
+    SpanSource* source;
+    SpanWatch watch;
 
-  // The first look at a dispatch, and the last.
-  void StartDispatch(const LoopProbe::Dispatch& dispatch, int64_t now_ns, const WatchTools& tools);
-  void FinishDispatch(const LoopProbe& probe, const WatchTools& tools);
-  void OpenWindow(const WatchedLoop& loop, const char* tag, int64_t now_ns, const WatchTools& tools);
+    bool IsStillIn(const WatchedLoop& loop) const {
+      return watch.number() != 0 && source->IsStillIn(watch.number(), loop);
+    }
+  };
+
+  // Tasks that wait behind a dispatch that is a lag itself; they count anew when that is over.
+  bool IsToldByDispatch(const Watched& watched) const {
+    return watched.source == &tasks_ && !watched.watch.is_lagging() && watched_[0].watch.is_lagging();
+  }
+  // Sees what is under way and opens its window when that is due. Returns when one of the kind that begins
+  // now is to be looked at.
+  int64_t Follow(Watched* watched, const WatchedLoop& loop, int64_t now_ns, const WatchTools& tools);
+  bool IsForADebugger(const WatchTools& tools);
+  void Finish(Watched* watched, const WatchedLoop& loop, const WatchTools& tools);
+  void OpenWindow(Watched* watched, const WatchedLoop& loop, const char* tag, int64_t now_ns,
+                  const WatchTools& tools);
+  // Of whatever is going on, once for all kinds.
   void TakeSample(const WatchedLoop& loop, int64_t now_ns, const WatchTools& tools);
   policies::ThreadUse Account(int32_t tid, const policies::ThreadLook& look);
-  policies::Verdict Judge(const WatchedLoop& loop, WaitOutcome outcome);
-  void Check(const WatchedLoop& loop, int64_t now_ns, const WatchTools& tools);
-  void Report(const WatchedLoop& loop, std::span<const LoopSample* const> samples,
+  policies::Verdict Judge(const Watched& watched, const WatchedLoop& loop, WaitOutcome outcome);
+  void Check(Watched* watched, const WatchedLoop& loop, int64_t now_ns, const WatchTools& tools);
+  // False when the report was lost.
+  bool Report(Watched* watched, const WatchedLoop& loop, std::span<const LoopSample* const> samples,
               const stack::Stack& expensive, int64_t now_ns, const WatchTools& tools);
 
+  LagNotice Notice(const Watched& watched, int64_t elapsed_ns) const;
+
   LoopSample* ring_ = nullptr;
-  uint32_t generation_ = 0;  // of the loop, to notice that its place has a new one
-  uint64_t number_ = 0;      // of the dispatch being watched; 0 when idle
-  int64_t begin_ns_ = 0;
-  int64_t next_check_ns_ = 0;
+  uint64_t sample_count_ = 0;  // taken so far; the ring holds the last of them
   int64_t next_sample_ns_ = 0;
+  // The loop whose place this is: a generation to notice that there is a new one.
+  uint32_t generation_ = 0;
+  int32_t tid_ = 0;
+  char name_[WatchedLoop::kMaxNameBytes] = {};
+  int64_t last_look_ns_ = 0;
+  policies::GuardFindings found_since_look_;
+  uint64_t last_begun_ = 0;
+  bool has_begun_nothing_ = false;
 
-  // The window before the next check.
-  bool is_window_open_ = false;
-  size_t sample_count_ = 0;  // the ring holds the last of them
-  char tag_[kMaxTagBytes] = {};
-  int64_t window_begin_ns_ = 0;
-  int64_t thread_cpu_begin_ns_ = 0;
-  int64_t process_cpu_begin_ns_ = 0;
-
-  // How the thread spends its time from the dispatch's first window on.
+  // How the thread spends its time from the first window of what goes on.
   bool is_account_open_ = false;
   policies::TimeAccount account_;
   stack::ThrottleCounters throttle_begin_;
 
-  // The lag, if the dispatch has become one.
-  bool is_lagging_ = false;
-  policies::Annealing annealing_{1, 1};
-  uint64_t reported_hash_ = 0;
-  uint32_t report_count_ = 0;
-  base::Uuid report_ids_[kMaxReportsPerLag];
+  DispatchSpans dispatches_;
+  BusySpans busy_;
+  TaskSpans tasks_;
+  ScopeSpans scopes_;
+  IdleHandlerSpans idle_handlers_;
+  InputSpans inputs_;
+  Watched watched_[6] = {{&dispatches_, {}}, {&busy_, {}},          {&tasks_, {}},
+                         {&scopes_, {}},     {&idle_handlers_, {}}, {&inputs_, {}}};
 };
 
 }  // namespace lagwatch::watchdog

@@ -10,9 +10,9 @@
 
 #include "base/clock.h"
 #include "base/quiet_thread.h"
-#include "base/sleeper.h"
 #include "base/status.h"
 #include "base/ticks.h"
+#include "policies/guard.h"
 #include "stack/stack_capturer.h"
 #include "watchdog/hang_sink.h"
 #include "watchdog/loop_registry.h"
@@ -54,6 +54,16 @@ class Watchdog {
   bool TryLockRound();
   // Looks at every loop; returns when the next round is due (CLOCK_MONOTONIC).
   int64_t RunRound();
+  // Sleeps until `next_ns`, or, when all loops are quiet, until one begins a dispatch.
+  void Sleep(int64_t next_ns);
+  // How long the look before, whose counters these are, may have waited for others.
+  int64_t WaitOfLook(uint64_t captures_before, uint64_t reports_before) const;
+  // Takes off what was not the program's time since the last call, in which this thread wanted to wait for so
+  // long at most.
+  void DiscountForeignTime(int64_t wanted_wait_ns);
+  // False when some loop is not quiet after all, or could not be asked to wake us.
+  bool AskLoopsForWake();
+  void CancelWakes();
 
   WatchOptions options_;
   LoopRegistry* registry_;
@@ -68,7 +78,9 @@ class Watchdog {
   std::mutex round_mutex_;     // held during a round; by nobody else but a fork
   bool is_paused_ = false;     // the fork's
   bool is_fork_slow_ = false;  // the watchdog's: it has waited for this fork already
-  base::Sleeper sleeper_;
+  policies::TimeGuard guard_;
+  int64_t last_account_ns_ = 0;  // of the last DiscountForeignTime()
+  int64_t waited_ns_ = 0;        // since the guard's last reading
   std::atomic<bool> stopping_{false};
   base::QuietThread thread_;
 };

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <unistd.h>
+
 #include <algorithm>
 #include <ctime>
+#include <utility>
 
+#include "base/thread_fence.h"
 #include "watchdog/watchdog.h"
 
 namespace lagwatch::watchdog {
@@ -9,6 +13,7 @@ namespace {
 
 constexpr size_t kStackBytes = 512 * 1024;
 constexpr int64_t kFirstCalibrationNs = 10 * base::kNsPerMs;
+constexpr int64_t kAnyWait = INT64_MAX;
 constexpr timespec kShortPause{.tv_sec = 0, .tv_nsec = base::kNsPerMs};
 constexpr int kPauseTries = 100;
 constexpr int64_t kStopTimeoutNs = 3 * base::kNsPerSecond;
@@ -36,7 +41,7 @@ base::Status Watchdog::Start() {
 
 bool Watchdog::TryStop() {
   stopping_.store(true);
-  sleeper_.Wake();
+  registry_->watchdog_sleeper().Wake();
   return thread_.TryJoin(kStopTimeoutNs);
 }
 
@@ -64,7 +69,7 @@ void Watchdog::RunRounds() {
   tick_scale_.Anchor(base::ReadTickPair(clock));
   int64_t next_ns = clock.MonoNs() + kFirstCalibrationNs;
   while (!stopping_.load()) {
-    sleeper_.SleepUntil(next_ns);
+    Sleep(next_ns);
     bool is_locked = TryLockRound();
     tick_scale_.Update(base::ReadTickPair(clock));
     next_ns = tick_scale_.is_known() ? RunRound() : next_ns + kFirstCalibrationNs;
@@ -75,20 +80,90 @@ void Watchdog::RunRounds() {
   sink_->OnRoundDone();
 }
 
+void Watchdog::Sleep(int64_t next_ns) {
+  const base::Clock& clock = base::SystemClock();
+  bool is_for_good = tick_scale_.is_known() && AskLoopsForWake();
+  const int64_t wait_ns = std::max<int64_t>(next_ns - clock.MonoNs(), 0);
+  registry_->watchdog_sleeper().SleepUntil(is_for_good ? base::Sleeper::kForever : next_ns);
+  if (is_for_good) CancelWakes();
+  DiscountForeignTime(is_for_good ? kAnyWait : wait_ns);
+}
+
+void Watchdog::DiscountForeignTime(int64_t wanted_wait_ns) {
+  const base::Clock& clock = base::SystemClock();
+  const int64_t now_ns = clock.MonoNs();
+  const int64_t interval_ns = now_ns - std::exchange(last_account_ns_, now_ns);
+  waited_ns_ += std::min(wanted_wait_ns, interval_ns);
+  // Nearly every wake is on time: then the kernel's account need only be fresh.
+  constexpr int64_t kFreshNs = base::kNsPerSecond;
+  bool is_on_time = wanted_wait_ns > interval_ns - policies::TimeGuard::kToleranceNs;
+  if (is_on_time && now_ns - guard_.last_mono_ns() < kFreshNs) return;
+  const int tid = gettid();
+  const policies::GuardFindings findings = guard_.Update({.mono_ns = now_ns,
+                                                          .boot_ns = clock.BootNs(),
+                                                          .cpu_ns = base::ThreadCpuNs(tid),
+                                                          .run_delay_ns = base::ThreadRunDelayNs(tid),
+                                                          .waited_ns = std::exchange(waited_ns_, 0)});
+  if (findings.is_clean()) return;
+  counters_.stops.Add(findings.stopped_ns != 0);
+  counters_.stopped_ms.Add(static_cast<uint64_t>(findings.stopped_ns / base::kNsPerMs));
+  counters_.suspensions.Add(findings.suspended_ns != 0);
+  counters_.late_wakes.Add(findings.late_ns != 0);
+  for (size_t i = 0; i < LoopRegistry::kMaxLoops; ++i) watches_[i].Discount(findings);
+}
+
+bool Watchdog::AskLoopsForWake() {
+  auto is_in_use = [](const WatchedLoop& loop) {
+    return loop.generation.load(std::memory_order_acquire) % 2 != 0;  // pairs with the registry's stores
+  };
+  auto& loops = registry_->loops();
+  for (size_t i = 0; i < LoopRegistry::kMaxLoops; ++i) {
+    if (is_in_use(loops[i]) && !watches_[i].IsQuiet(loops[i])) return false;
+  }
+  for (WatchedLoop& loop : loops) {
+    if (is_in_use(loop)) loop.probe.AskForWake(&registry_->watchdog_sleeper());
+  }
+  bool is_agreed = base::FenceAllThreads();
+  // A loop that was added meanwhile has woken the sleeper.
+  for (size_t i = 0; i < LoopRegistry::kMaxLoops; ++i) {
+    bool is_quiet = watches_[i].IsQuiet(loops[i]) && loops[i].probe.Read().number == 0;
+    is_agreed = is_agreed && (!is_in_use(loops[i]) || is_quiet);
+  }
+  if (!is_agreed) CancelWakes();
+  return is_agreed;
+}
+
+void Watchdog::CancelWakes() {
+  for (WatchedLoop& loop : registry_->loops()) loop.probe.CancelWake();
+}
+
 int64_t Watchdog::RunRound() {
   int64_t next_ns = base::SystemClock().MonoNs() + options_.check_period_ns;
   for (size_t i = 0; i < LoopRegistry::kMaxLoops; ++i) {
     WatchedLoop& loop = registry_->loops()[i];
     bool is_in_use =
         loop.generation.load(std::memory_order_acquire) % 2 != 0;  // pairs with the registry's stores
-    if (is_in_use) {
-      next_ns = std::min(next_ns, watches_[i].Look(&loop, tools_));
-    } else {
+    if (!is_in_use) {
       watches_[i].Forget(loop, tools_);
+      continue;
     }
+    uint64_t captures = counters_.samples.value() + counters_.samples_discarded.value();
+    uint64_t reports = counters_.reports.value() + counters_.reports_lost.value();
+    next_ns = std::min(next_ns, watches_[i].Look(&loop, tools_));
+    // The next loop is to be looked at by what is known now.
+    if (base::SystemClock().MonoNs() - last_account_ns_ > policies::TimeGuard::kToleranceNs)
+      DiscountForeignTime(WaitOfLook(captures, reports));
   }
   sink_->OnRoundDone();
   return next_ns;
+}
+
+int64_t Watchdog::WaitOfLook(uint64_t captures_before, uint64_t reports_before) const {
+  constexpr int64_t kLongestCaptureNs = 400 * base::kNsPerMs;  // a thread that does not answer, several times
+  if (counters_.reports.value() + counters_.reports_lost.value() != reports_before)
+    return kAnyWait;  // for the disk
+  bool has_captured = counters_.samples.value() + counters_.samples_discarded.value() != captures_before;
+  return has_captured ? kLongestCaptureNs : 0;
 }
 
 }  // namespace lagwatch::watchdog

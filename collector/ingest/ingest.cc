@@ -13,6 +13,13 @@ base::Result<report::Report> ReadReport(std::string_view payload) {
   return report;
 }
 
+base::Result<report::RunEnd> ReadRunEnd(std::string_view payload) {
+  auto end = report::DecodeRunEnd(payload);
+  if (!end.ok()) return end;
+  if (base::Status limits = CheckLimits(*end); !limits.ok()) return limits;
+  return end;
+}
+
 }  // namespace
 
 base::Result<IngestResult> Ingest::Submit(std::string_view batch) {
@@ -22,6 +29,7 @@ base::Result<IngestResult> Ingest::Submit(std::string_view batch) {
   IngestResult result;
   std::vector<NewReport> reports;
   std::vector<report::LagEnd> ends;
+  std::vector<report::RunEnd> run_ends;
   for (const report::Record& record : *records) {
     if (record.type == report::RecordType::kReport) {
       auto report = ReadReport(record.payload);
@@ -30,6 +38,13 @@ base::Result<IngestResult> Ingest::Submit(std::string_view batch) {
         reports.push_back({std::move(*report), std::move(clusters), record.payload});
       } else {
         result.rejections.push_back(report.status().message());
+      }
+    } else if (record.type == report::RecordType::kRunEnd) {
+      auto end = ReadRunEnd(record.payload);
+      if (end.ok()) {
+        run_ends.push_back(std::move(*end));
+      } else {
+        result.rejections.push_back(end.status().message());
       }
     } else {
       auto end = report::DecodeLagEnd(record.payload);
@@ -40,11 +55,11 @@ base::Result<IngestResult> Ingest::Submit(std::string_view batch) {
       }
     }
   }
-  if (reports.empty() && ends.empty() && !result.rejections.empty()) {
+  if (reports.empty() && ends.empty() && run_ends.empty() && !result.rejections.empty()) {
     return base::Status(base::StatusCode::kInvalid,
                         "no record of the batch is valid; the first: " + result.rejections.front());
   }
-  auto counts = store_->Commit(reports, ends);
+  auto counts = store_->Commit(reports, ends, run_ends);
   if (!counts.ok()) return counts.status();
   result.accepted = counts->accepted;
   result.duplicates = counts->duplicates;

@@ -40,4 +40,14 @@ Status CheckLimits(const report::Report& report) {
   return {};
 }
 
+Status CheckLimits(const report::RunEnd& end) {
+  for (const std::string* text : {&end.loop, &end.scene, &end.app, &end.app_version, &end.user}) {
+    if (text->size() > kMaxTextBytes) {
+      return {StatusCode::kInvalid,
+              "the run's end has a text of more than " + std::to_string(kMaxTextBytes) + " bytes"};
+    }
+  }
+  return {};
+}
+
 }  // namespace lagwatch::collector

@@ -5,7 +5,7 @@
 
 namespace lagwatch::collector {
 
-inline constexpr int kSchemaVersion = 1;
+inline constexpr int kSchemaVersion = 2;
 
 inline constexpr char kSchema[] = R"sql(
 CREATE TABLE clusters (
@@ -51,6 +51,25 @@ CREATE TABLE lag_ends (
   report_id BLOB PRIMARY KEY,
   duration_ns INTEGER NOT NULL
 ) WITHOUT ROWID;
+)sql";
+
+// What version 2 added.
+inline constexpr char kSchemaOfRunEnds[] = R"sql(
+CREATE TABLE run_ends (
+  session_id BLOB PRIMARY KEY,
+  reason TEXT NOT NULL,
+  signal INTEGER NOT NULL,
+  report_id BLOB,            -- of the lag that the run was in, or NULL
+  lag_ns INTEGER NOT NULL,   -- how long that had lasted when it was last seen
+  loop TEXT NOT NULL,
+  run_start_wall_ms INTEGER NOT NULL,
+  last_seen_wall_ms INTEGER NOT NULL,
+  scene TEXT NOT NULL,
+  app TEXT NOT NULL,
+  version TEXT NOT NULL,
+  user TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX run_ends_by_report ON run_ends (report_id);
 )sql";
 
 }  // namespace lagwatch::collector

@@ -91,8 +91,9 @@ Status Store::Migrate() {
                                       ", known here: " + std::to_string(kSchemaVersion) +
                                       "); update this collector or give another --data"};
   }
-  if (version == 0) {
-    database_.Execute(kSchema);
+  if (version == 0) database_.Execute(kSchema);
+  if (version <= 1) database_.Execute(kSchemaOfRunEnds);
+  if (version != kSchemaVersion) {
     database_.Execute(("PRAGMA user_version = " + std::to_string(kSchemaVersion)).c_str());
   }
   transaction.Commit();
@@ -105,13 +106,15 @@ int64_t Store::SchemaVersion() {
   return version.Int(0);
 }
 
-Result<CommitCounts> Store::Commit(std::span<const NewReport> reports, std::span<const report::LagEnd> ends) {
+Result<CommitCounts> Store::Commit(std::span<const NewReport> reports, std::span<const report::LagEnd> ends,
+                                   std::span<const report::RunEnd> run_ends) {
   std::lock_guard lock(mutex_);
   return Guarded([&] {
     CommitCounts counts;
     Transaction transaction(&database_);
     for (const NewReport& report : reports) ++(InsertReport(report) ? counts.accepted : counts.duplicates);
     for (const report::LagEnd& end : ends) ++(InsertEnd(end) ? counts.accepted : counts.duplicates);
+    for (const report::RunEnd& end : run_ends) ++(InsertRunEnd(end) ? counts.accepted : counts.duplicates);
     transaction.Commit();
     return counts;
   });
@@ -141,10 +144,32 @@ bool Store::InsertEnd(const report::LagEnd& end) {
       .Bind(Blob{end.report_id.as_bytes()}, ToSigned(end.duration_ns))
       .Run();
   if (database_.changes() == 0) return false;
-  auto lag = database_.Use("SELECT lag_id FROM reports WHERE id = ?");
-  lag.Bind(Blob{end.report_id.as_bytes()});
-  JoinEnds(lag.Step() ? ReadUuid(lag, 0) : end.report_id);
+  JoinEnds(LagOfReport(end.report_id));
   return true;
+}
+
+bool Store::InsertRunEnd(const report::RunEnd& end) {
+  bool was_in_lag = end.report_id != base::Uuid{};
+  database_
+      .Use(
+          "INSERT OR IGNORE INTO run_ends (session_id, reason, signal, report_id, lag_ns, loop,"
+          " run_start_wall_ms, last_seen_wall_ms, scene, app, version, user)"
+          " VALUES (?, ?, ?, NULLIF(?, x''), ?, ?, ?, ?, ?, ?, ?, ?)")
+      .Bind(Blob{end.session_id.as_bytes()}, policies::ExitReasonName(end.reason), int64_t{end.signal},
+            Blob{was_in_lag ? end.report_id.as_bytes() : ""}, ToSigned(end.lag_ns), end.loop,
+            ToSigned(end.run_start_wall_ms), ToSigned(end.last_seen_wall_ms), end.scene, end.app,
+            end.app_version, end.user)
+      .Run();
+  if (database_.changes() == 0) return false;
+  if (was_in_lag) JoinEnds(LagOfReport(end.report_id));
+  return true;
+}
+
+// Itself, as long as the report is not there: it is then the first of its lag, or waits for its own.
+base::Uuid Store::LagOfReport(const base::Uuid& report_id) {
+  auto lag = database_.Use("SELECT lag_id FROM reports WHERE id = ?");
+  lag.Bind(Blob{report_id.as_bytes()});
+  return lag.Step() ? ReadUuid(lag, 0) : report_id;
 }
 
 void Store::InsertCluster(const Cluster& cluster) {
@@ -159,7 +184,7 @@ void Store::InsertCluster(const Cluster& cluster) {
       .Run();
 }
 
-// The end of any report of a lag is the end of all of them.
+// The end of any report of a lag is the end of all of them; so is the end of the run that was killed in it.
 void Store::JoinEnds(const base::Uuid& lag_id) {
   database_
       .Use(
@@ -167,6 +192,40 @@ void Store::JoinEnds(const base::Uuid& lag_id) {
           " report_id IN (SELECT id FROM reports WHERE lag_id = ?1)) WHERE lag_id = ?1")
       .Bind(Blob{lag_id.as_bytes()})
       .Run();
+  auto kill = database_.Use(
+      "SELECT max(lag_ns, (SELECT coalesce(max(elapsed_ns), 0) FROM reports WHERE lag_id = ?1)) FROM run_ends"
+      " WHERE reason = 'killed-in-lag' AND (report_id = ?1 OR"
+      " report_id IN (SELECT id FROM reports WHERE lag_id = ?1))");
+  kill.Bind(Blob{lag_id.as_bytes()});
+  if (!kill.Step()) return;
+  database_
+      .Use(
+          "UPDATE reports SET duration_ns = ?2, kind = 'killed-in-hang'"
+          " WHERE lag_id = ?1 AND duration_ns IS NULL")
+      .Bind(Blob{lag_id.as_bytes()}, kill.Int(0))
+      .Run();
+}
+
+Result<std::optional<RunEndRow>> Store::FindRunEnd(const base::Uuid& session_id) {
+  std::lock_guard lock(mutex_);
+  return Guarded([&]() -> std::optional<RunEndRow> {
+    Statement row = database_.Use(
+        "SELECT reason, signal, coalesce(report_id, x''), lag_ns, loop, run_start_wall_ms, last_seen_wall_ms,"
+        " scene, app, version, user FROM run_ends WHERE session_id = ?");
+    row.Bind(Blob{session_id.as_bytes()});
+    if (!row.Step()) return std::nullopt;
+    return RunEndRow{.reason = row.Text(0),
+                     .signal = row.Int(1),
+                     .report_id = ReadUuid(row, 2),
+                     .lag_ns = row.Int(3),
+                     .loop = row.Text(4),
+                     .run_start_wall_ms = row.Int(5),
+                     .last_seen_wall_ms = row.Int(6),
+                     .scene = row.Text(7),
+                     .app = row.Text(8),
+                     .version = row.Text(9),
+                     .user = row.Text(10)};
+  });
 }
 
 Result<std::vector<ReportRow>> Store::Reports(const ReportFilter& filter, int64_t limit) {

@@ -50,6 +50,21 @@ struct ReportRow {
   std::optional<int64_t> duration_ns;  // of the whole lag; absent until its end is known
 };
 
+// How a run ended, by its session.
+struct RunEndRow {
+  std::string reason;
+  int64_t signal = 0;
+  base::Uuid report_id;  // zero when in no lag
+  int64_t lag_ns = 0;
+  std::string loop;
+  int64_t run_start_wall_ms = 0;
+  int64_t last_seen_wall_ms = 0;
+  std::string scene;
+  std::string app;
+  std::string version;
+  std::string user;
+};
+
 // A report on its way into the store.
 struct NewReport {
   report::Report report;
@@ -81,8 +96,11 @@ class Store {
   static base::Result<std::unique_ptr<Store>> Open(const std::string& path);
 
   // All or nothing. Reports and ends that are known already count as duplicates and change nothing. A lag's
-  // end may come before its report; it then waits for it.
-  base::Result<CommitCounts> Commit(std::span<const NewReport> reports, std::span<const report::LagEnd> ends);
+  // end, or its run's, may come before its report; it then waits for it.
+  // The reports of a lag that its run was killed in become of kind "killed-in-hang" and end with what is
+  // known of its duration, unless the lag's own end is known.
+  base::Result<CommitCounts> Commit(std::span<const NewReport> reports, std::span<const report::LagEnd> ends,
+                                    std::span<const report::RunEnd> run_ends = {});
 
   // The newest reports, newest first.
   base::Result<std::vector<ReportRow>> Reports(const ReportFilter& filter, int64_t limit);
@@ -93,6 +111,7 @@ class Store {
   base::Result<std::vector<base::Uuid>> FindIds(const base::Uuid& first, const base::Uuid& last,
                                                 int64_t limit);
   base::Result<std::map<std::string, Cluster>> Clusters();
+  base::Result<std::optional<RunEndRow>> FindRunEnd(const base::Uuid& session_id);
 
  private:
   explicit Store(const std::string& path) : database_(path) {}
@@ -101,7 +120,9 @@ class Store {
   int64_t SchemaVersion();
   bool InsertReport(const NewReport& report);
   bool InsertEnd(const report::LagEnd& end);
+  bool InsertRunEnd(const report::RunEnd& end);
   void InsertCluster(const Cluster& cluster);
+  base::Uuid LagOfReport(const base::Uuid& report_id);
   void JoinEnds(const base::Uuid& lag_id);
 
   std::mutex mutex_;

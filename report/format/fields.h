@@ -10,7 +10,7 @@ namespace lagwatch::report {
 using pbf_tag_type = uint32_t;  // as protozero spells it
 
 // A record's type in the spool and its field number in a Batch.
-enum class RecordType : pbf_tag_type { kReport = 1, kLagEnd = 2 };
+enum class RecordType : pbf_tag_type { kReport = 1, kLagEnd = 2, kRunEnd = 3 };
 
 enum class ReportField : pbf_tag_type {
   kId = 1,
@@ -115,6 +115,20 @@ enum class WaitField : pbf_tag_type {
 enum class CpuField : pbf_tag_type { kWindowNs = 1, kThreadNs = 2, kProcessNs = 3 };
 enum class SymbolField : pbf_tag_type { kModule = 1, kFunctionOffset = 2, kName = 3 };
 enum class LagEndField : pbf_tag_type { kReportId = 1, kDurationNs = 2 };
+enum class RunEndField : pbf_tag_type {
+  kSessionId = 1,
+  kReason = 2,
+  kSignal = 3,
+  kReportId = 4,
+  kLagNs = 5,
+  kLoop = 6,
+  kRunStartWallMs = 7,
+  kLastSeenWallMs = 8,
+  kScene = 9,
+  kApp = 10,
+  kAppVersion = 11,
+  kUser = 12,
+};
 
 template <typename Field>
 constexpr pbf_tag_type Number(Field field) {

@@ -10,6 +10,7 @@
 
 #include "base/status.h"
 #include "base/uuid.h"
+#include "policies/exit_reason.h"
 #include "policies/guard.h"
 #include "policies/verdict.h"
 #include "report/format/fields.h"
@@ -131,6 +132,22 @@ struct LagEnd {
   uint64_t duration_ns = 0;
 };
 
+// How an earlier run of the program ended.
+struct RunEnd {
+  base::Uuid session_id = {};
+  policies::ExitReason reason = policies::ExitReason::kUnknown;
+  int32_t signal = 0;
+  base::Uuid report_id = {};  // the first report of the lag that the run was in; zero when in none
+  uint64_t lag_ns = 0;        // how long that had lasted when it was last seen
+  std::string loop = {};      // whose lag it was
+  uint64_t run_start_wall_ms = 0;
+  uint64_t last_seen_wall_ms = 0;
+  std::string scene = {};
+  std::string app = {};
+  std::string app_version = {};
+  std::string user = {};
+};
+
 // One record of a batch, still encoded; borrows the batch's bytes.
 struct Record {
   RecordType type;
@@ -140,7 +157,11 @@ struct Record {
 // Errors: kInvalid, with what is wrong in words. Unknown fields are skipped, so newer clients are welcome.
 base::Result<Report> DecodeReport(std::string_view bytes);
 base::Result<LagEnd> DecodeLagEnd(std::string_view bytes);
+// A reason that is not known here is read as kUnknown.
+base::Result<RunEnd> DecodeRunEnd(std::string_view bytes);
 base::Result<std::vector<Record>> SplitBatch(std::string_view bytes);
+
+std::string EncodeRunEnd(const RunEnd& end);
 
 // Adds a record to a batch under construction.
 void AppendToBatch(const Record& record, std::string* batch);

@@ -534,6 +534,60 @@ Result<LagEnd> DecodeLagEnd(std::string_view bytes) {
   });
 }
 
+Result<RunEnd> DecodeRunEnd(std::string_view bytes) {
+  return Guarded("the run's end", [&] {
+    RunEnd end;
+    pbf_message<RunEndField> message(bytes.data(), bytes.size());
+    while (message.next()) {
+      switch (message.tag()) {
+        case RunEndField::kSessionId:
+          end.session_id = ReadUuid(&message);
+          break;
+        case RunEndField::kReason: {
+          int32_t reason = message.get_enum();
+          bool is_known = reason >= 0 && reason <= policies::kLastExitReason;
+          end.reason = is_known ? static_cast<policies::ExitReason>(reason) : policies::ExitReason::kUnknown;
+          break;
+        }
+        case RunEndField::kSignal:
+          end.signal = static_cast<int32_t>(message.get_uint32());
+          break;
+        case RunEndField::kReportId:
+          end.report_id = ReadUuid(&message);
+          break;
+        case RunEndField::kLagNs:
+          end.lag_ns = message.get_uint64();
+          break;
+        case RunEndField::kLoop:
+          end.loop = message.get_string();
+          break;
+        case RunEndField::kRunStartWallMs:
+          end.run_start_wall_ms = message.get_uint64();
+          break;
+        case RunEndField::kLastSeenWallMs:
+          end.last_seen_wall_ms = message.get_uint64();
+          break;
+        case RunEndField::kScene:
+          end.scene = message.get_string();
+          break;
+        case RunEndField::kApp:
+          end.app = message.get_string();
+          break;
+        case RunEndField::kAppVersion:
+          end.app_version = message.get_string();
+          break;
+        case RunEndField::kUser:
+          end.user = message.get_string();
+          break;
+        default:
+          message.skip();
+      }
+    }
+    if (end.session_id == base::Uuid{}) throw SchemaError{"it names no session"};
+    return end;
+  });
+}
+
 Result<std::vector<Record>> SplitBatch(std::string_view bytes) {
   return Guarded("the batch", [&] {
     std::vector<Record> records;
@@ -541,7 +595,8 @@ Result<std::vector<Record>> SplitBatch(std::string_view bytes) {
     while (message.next()) {
       switch (message.tag()) {
         case RecordType::kReport:
-        case RecordType::kLagEnd: {
+        case RecordType::kLagEnd:
+        case RecordType::kRunEnd: {
           RecordType type = message.tag();
           auto view = message.get_view();
           records.push_back({type, {view.data(), view.size()}});
@@ -553,6 +608,30 @@ Result<std::vector<Record>> SplitBatch(std::string_view bytes) {
     }
     return records;
   });
+}
+
+std::string EncodeRunEnd(const RunEnd& end) {
+  std::string bytes;
+  protozero::pbf_writer writer(bytes);
+  auto put_text = [&](RunEndField field, std::string_view text) {
+    if (!text.empty()) writer.add_bytes(Number(field), text.data(), text.size());
+  };
+  auto put_number = [&](RunEndField field, uint64_t number) {
+    if (number != 0) writer.add_uint64(Number(field), number);
+  };
+  put_text(RunEndField::kSessionId, end.session_id.as_bytes());
+  put_number(RunEndField::kReason, static_cast<uint64_t>(end.reason));
+  put_number(RunEndField::kSignal, static_cast<uint64_t>(end.signal));
+  if (end.report_id != base::Uuid{}) put_text(RunEndField::kReportId, end.report_id.as_bytes());
+  put_number(RunEndField::kLagNs, end.lag_ns);
+  put_text(RunEndField::kLoop, end.loop);
+  put_number(RunEndField::kRunStartWallMs, end.run_start_wall_ms);
+  put_number(RunEndField::kLastSeenWallMs, end.last_seen_wall_ms);
+  put_text(RunEndField::kScene, end.scene);
+  put_text(RunEndField::kApp, end.app);
+  put_text(RunEndField::kAppVersion, end.app_version);
+  put_text(RunEndField::kUser, end.user);
+  return bytes;
 }
 
 void AppendToBatch(const Record& record, std::string* batch) {

@@ -51,6 +51,9 @@ bool ReadLength(ByteCursor* cursor, uint64_t* length, bool* is_64_bit) {
   return cursor->ok();
 }
 
+// These run once for each function, so they must be few; compilers write some ten bytes.
+constexpr size_t kMaxCommonInstructionBytes = 1024;
+
 int64_t Multiply(int64_t a, int64_t b) {
   int64_t product = 0;
   return __builtin_mul_overflow(a, b, &product) ? INT64_MAX : product;
@@ -68,17 +71,20 @@ bool ParseEntryHeader(const ByteView& bytes, FrameSection section, uint64_t sect
     *header = {};
     return true;
   }
+  // The sum of this and any place in a section must not wrap.
+  if (length > INT64_MAX - cursor.position()) return false;
   uint64_t id_address = cursor.address();
   header->size = cursor.position() + length;
-  uint64_t id = is_64_bit ? cursor.Read<uint64_t>() : cursor.Read<uint32_t>();
+  bool is_64_bit_id = is_64_bit && section == FrameSection::kDebugFrame;
+  uint64_t id = is_64_bit_id ? cursor.Read<uint64_t>() : cursor.Read<uint32_t>();
   if (section == FrameSection::kEhFrame) {
     header->is_cie = id == 0;
     header->cie_address = id_address - id;
   } else {
-    header->is_cie = id == (is_64_bit ? UINT64_MAX : UINT32_MAX);
+    header->is_cie = id == (is_64_bit_id ? UINT64_MAX : UINT32_MAX);
     header->cie_address = section_address + id;
   }
-  return cursor.ok() && header->size > length;
+  return cursor.ok();
 }
 
 bool ParseCommonInformation(const ByteView& entry, FrameSection section, CommonInformation* cie) {
@@ -129,7 +135,7 @@ bool ParseCommonInformation(const ByteView& entry, FrameSection section, CommonI
     if (!data.ok()) return false;
   }
   cie->instructions = cursor.Take(cursor.remaining());
-  return cursor.ok();
+  return cursor.ok() && cie->instructions.size <= kMaxCommonInstructionBytes;
 }
 
 bool ParseFrameDescription(const ByteView& entry, FrameSection section, const CommonInformation& cie,
@@ -181,7 +187,7 @@ bool RuleRows::Next(Row* row) {
 }
 
 void RuleRows::RunUntilAdvance(ByteCursor* instructions) {
-  while (!instructions->at_end() && !is_broken_) {
+  for (bool is_advance = false; !is_advance && !instructions->at_end() && !is_broken_;) {
     uint8_t opcode = instructions->U8();
     uint64_t operand = opcode & kOperandMask;
     switch (opcode & ~kOperandMask) {
@@ -190,33 +196,34 @@ void RuleRows::RunUntilAdvance(ByteCursor* instructions) {
       case kOffset:
         SetSaved(operand, Saved::kAtCfa,
                  Multiply(static_cast<int64_t>(instructions->Uleb()), cie_.data_alignment));
-        continue;
+        break;
       case kRestore:
         Restore(operand);
-        continue;
-    }
-    switch (opcode) {
-      case kSetLoc:
-        next_location_ = instructions->Pointer(cie_.pointer_encoding, 0);
-        if (next_location_ < location_) is_broken_ = true;
-        return;
-      case kAdvanceLoc1:
-        return Advance(instructions->U8());
-      case kAdvanceLoc2:
-        return Advance(instructions->Read<uint16_t>());
-      case kAdvanceLoc4:
-        return Advance(instructions->Read<uint32_t>());
+        break;
       default:
-        RunExtended(opcode, instructions);
+        is_advance = RunExtended(opcode, instructions);
     }
     if (!instructions->ok()) is_broken_ = true;
   }
 }
 
-void RuleRows::RunExtended(uint8_t opcode, ByteCursor* instructions) {
+bool RuleRows::RunExtended(uint8_t opcode, ByteCursor* instructions) {
   auto factored = [&](int64_t offset) { return Multiply(offset, cie_.data_alignment); };
   auto operand = [&] { return static_cast<int64_t>(instructions->Uleb()); };
   switch (opcode) {
+    case kSetLoc:
+      next_location_ = instructions->Pointer(cie_.pointer_encoding, 0);
+      if (next_location_ < location_) is_broken_ = true;
+      return true;
+    case kAdvanceLoc1:
+      Advance(instructions->U8());
+      return true;
+    case kAdvanceLoc2:
+      Advance(instructions->Read<uint16_t>());
+      return true;
+    case kAdvanceLoc4:
+      Advance(instructions->Read<uint32_t>());
+      return true;
     case kNop:
       break;
     case kOffsetExtended: {
@@ -231,7 +238,7 @@ void RuleRows::RunExtended(uint8_t opcode, ByteCursor* instructions) {
     }
     case kGnuNegativeOffsetExtended: {
       uint64_t number = instructions->Uleb();
-      SetSaved(number, Saved::kAtCfa, -factored(operand()));
+      SetSaved(number, Saved::kAtCfa, Multiply(factored(operand()), -1));
       break;
     }
     case kRestoreExtended:
@@ -278,13 +285,15 @@ void RuleRows::RunExtended(uint8_t opcode, ByteCursor* instructions) {
       break;
     }
     case kDefCfaRegister:
-      SetCfa(instructions->Uleb(), rule_.cfa_offset);
+      if (HasCfaOffset()) SetCfa(instructions->Uleb(), rule_.cfa_offset);
       break;
     case kDefCfaOffset:
-      if (int64_t offset = operand(); Fits(offset)) rule_.cfa_offset = static_cast<int32_t>(offset);
+      if (int64_t offset = operand(); HasCfaOffset() && Fits(offset)) {
+        rule_.cfa_offset = static_cast<int32_t>(offset);
+      }
       break;
     case kDefCfaOffsetSf:
-      if (int64_t offset = factored(instructions->Sleb()); Fits(offset)) {
+      if (int64_t offset = factored(instructions->Sleb()); HasCfaOffset() && Fits(offset)) {
         rule_.cfa_offset = static_cast<int32_t>(offset);
       }
       break;
@@ -323,6 +332,7 @@ void RuleRows::RunExtended(uint8_t opcode, ByteCursor* instructions) {
     default:
       is_broken_ = true;
   }
+  return false;
 }
 
 void RuleRows::Advance(uint64_t factored_delta) {
@@ -335,6 +345,12 @@ void RuleRows::Advance(uint64_t factored_delta) {
 
 bool RuleRows::Fits(int64_t offset) {
   if (offset == static_cast<int32_t>(offset)) return true;
+  is_broken_ = true;
+  return false;
+}
+
+bool RuleRows::HasCfaOffset() {
+  if (rule_.cfa != UnwindRule::Cfa::kExpression) return true;
   is_broken_ = true;
   return false;
 }

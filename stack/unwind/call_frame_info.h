@@ -19,7 +19,7 @@ enum class FrameSection : uint8_t {
 
 // What an entry says of itself.
 struct EntryHeader {
-  uint64_t size;         // of the whole entry, in bytes; 0 for the end of the section
+  uint64_t size;         // of the whole entry, in bytes, INT64_MAX at most; 0 for the end of the section
   bool is_cie;           // else an FDE
   uint64_t cie_address;  // of an FDE's CIE, in the same terms as the section's own address
 };
@@ -69,12 +69,15 @@ class RuleRows {
 
   // Runs instructions up to the next advance of the location, or the end.
   void RunUntilAdvance(ByteCursor* instructions);
-  void RunExtended(uint8_t opcode, ByteCursor* instructions);
+  // True for an advance.
+  bool RunExtended(uint8_t opcode, ByteCursor* instructions);
   void Advance(uint64_t factored_delta);
   void SetCfa(uint64_t dwarf_register, int64_t offset);
   void SetSaved(uint64_t dwarf_register, UnwindRule::Saved where, int64_t offset);
   void Restore(uint64_t dwarf_register);
   bool Fits(int64_t offset);
+  // Whether the CFA has an offset that may be changed: an expression has none.
+  bool HasCfaOffset();
   // A pointer to the length of the expression, relative to the load bias; false when it does not fit.
   bool ExpressionOffset(uint64_t address, int32_t* offset);
 

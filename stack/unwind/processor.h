@@ -39,7 +39,9 @@ enum class FrameProgress : uint8_t {
 };
 FrameProgress ProgressAt(const unsigned char (&code)[kMaxCodeBytes]);
 
-// Whether `code` is the system call that ends a signal handler.
+// Whether `code` are the two instructions that end a signal handler: the number of the system call, and the
+// call itself, which is so many bytes further.
+extern const uint64_t kSignalReturnCallOffset;
 bool IsSignalReturn(const unsigned char (&code)[kMaxCodeBytes]);
 // How far above the stack pointer the kernel put register `dwarf_register`, at such a call.
 uint64_t SignalFrameOffset(int dwarf_register);

@@ -52,6 +52,8 @@ FrameProgress ProgressAt(const unsigned char (&code)[kMaxCodeBytes]) {
   return FrameProgress::kHasFramePointer;
 }
 
+const uint64_t kSignalReturnCallOffset = 4;
+
 bool IsSignalReturn(const unsigned char (&code)[kMaxCodeBytes]) {
   constexpr uint32_t kMoveNumber139 = 0xd2801168;
   constexpr uint32_t kSystemCall = 0xd4000001;

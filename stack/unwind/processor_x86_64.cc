@@ -28,8 +28,9 @@ bool IsMoveToFramePointer(const unsigned char* code) {
   return code[0] == 0x48 && ((code[1] == 0x89 && code[2] == 0xe5) || (code[1] == 0x8b && code[2] == 0xec));
 }
 
-// The length of `call *operand` with this ModRM byte, without a prefix; 0 when it is none.
-size_t IndirectCallBytes(const unsigned char* code) {
+// The length of `call *operand` with this ModRM byte, without a prefix; 0 when it is none, or longer than
+// `room`.
+size_t IndirectCallBytes(const unsigned char* code, size_t room) {
   constexpr unsigned char kGroup5 = 0xff;
   unsigned mod = code[1] >> 6;
   unsigned operation = code[1] >> 3 & 7;
@@ -37,6 +38,7 @@ size_t IndirectCallBytes(const unsigned char* code) {
   constexpr unsigned kCall = 2;
   if (code[0] != kGroup5 || operation != kCall) return 0;
   if (mod == 3) return 2;
+  if (rm == 4 && room < 3) return 0;
   size_t size = 2 + (rm == 4 ? 1 : 0);
   if (mod == 1) return size + 1;
   if (mod == 2 || rm == 5) return size + 4;
@@ -53,7 +55,7 @@ CallSite CallBefore(const unsigned char (&bytes)[kMaxCallBytes], uint64_t return
     return {CallSite::Kind::kDirect, return_address + static_cast<uint64_t>(int64_t{Load<int32_t>(end - 4)})};
   }
   for (size_t size = 2; size <= 7; ++size) {
-    if (IndirectCallBytes(end - size) == size) return {CallSite::Kind::kIndirect, 0};
+    if (IndirectCallBytes(end - size, size) == size) return {CallSite::Kind::kIndirect, 0};
   }
   return {CallSite::Kind::kNone, 0};
 }
@@ -89,6 +91,8 @@ FrameProgress ProgressAt(const unsigned char (&code)[kMaxCodeBytes]) {
   if (IsMoveToFramePointer(code)) return FrameProgress::kReturnSavedBelow;
   return FrameProgress::kHasFramePointer;
 }
+
+const uint64_t kSignalReturnCallOffset = 7;
 
 bool IsSignalReturn(const unsigned char (&code)[kMaxCodeBytes]) {
   constexpr unsigned char kSystemCall15[] = {0x48, 0xc7, 0xc0, 0x0f, 0x00, 0x00, 0x00, 0x0f, 0x05};

@@ -39,19 +39,23 @@ class StackMemory {
   uint64_t end() const { return end_; }
 
  private:
+  // Each is a system call. Enough for a handler's thousands of frames on a stack of its own.
+  static constexpr uint32_t kMaxLiveReads = 1 << 16;
+
   [[gnu::noinline]] bool ReadElsewhere(uint64_t address, uint64_t* word) {
     if (address >= address_ && address < end_) {
       has_left_copy_ = true;
       return false;
     }
     has_read_live_memory_ = true;
-    return base::ReadOwnValue(address, word);
+    return live_read_count_++ < kMaxLiveReads && base::ReadOwnValue(address, word);
   }
 
   const char* bytes_;
   uint64_t address_;
   uint64_t word_room_;  // words can begin at so many of the copy's bytes
   uint64_t end_;
+  uint32_t live_read_count_ = 0;
   bool has_left_copy_ = false;
   bool has_read_live_memory_ = false;
 };

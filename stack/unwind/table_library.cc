@@ -12,6 +12,7 @@ namespace {
 
 constexpr size_t kThreadStackBytes = 256 * 1024;
 constexpr int64_t kStopTimeoutNs = 3 * base::kNsPerSecond;
+constexpr uint8_t kMostGiveUps = 16;
 constexpr int64_t kNeverNs = 365 * 86400 * base::kNsPerSecond;
 
 }  // namespace
@@ -20,7 +21,8 @@ TableLibrary::TableLibrary(const FrameSectionLoader& files)
     : files_(files),
       tables_(new std::atomic<const UnwindTable*>[ModuleMap::kMaxModules]()),
       states_(new std::atomic<State>[ModuleMap::kMaxModules]()),
-      modules_(new Module[ModuleMap::kMaxModules]) {}
+      modules_(new Module[ModuleMap::kMaxModules]),
+      give_ups_(new uint8_t[ModuleMap::kMaxModules]()) {}
 
 TableLibrary::~TableLibrary() {
   for (uint32_t i = 0; i < ModuleMap::kMaxModules; ++i) {
@@ -74,7 +76,8 @@ void TableLibrary::CompileRequested() {
       bool has_rules = Compile(modules_[i], fresh.get());
       // What was read may have been another module's, loaded in this one's place since the request.
       if (!modules_[i].IsStillLoaded() || !fresh->WasReadFrom(modules_[i])) {
-        states_[i].store(State::kUnknown);
+        bool is_hopeless = ++give_ups_[i] == kMostGiveUps;
+        states_[i].store(is_hopeless ? State::kDone : State::kUnknown);
         continue;
       }
       if (has_rules) table = fresh.release();

@@ -53,7 +53,8 @@ class TableLibrary {
   FrameSectionLoader files_;
   std::unique_ptr<std::atomic<const UnwindTable*>[]> tables_;  // by index of the module
   std::unique_ptr<std::atomic<State>[]> states_;
-  std::unique_ptr<Module[]> modules_;  // copies of those requested
+  std::unique_ptr<Module[]> modules_;    // copies of those requested
+  std::unique_ptr<uint8_t[]> give_ups_;  // how often a module was not what had been read; the own thread's
   std::atomic<bool> stopping_{false};
   base::Sleeper sleeper_;
   base::QuietThread thread_;

@@ -73,7 +73,7 @@ enum class Step : uint8_t {
 
 // Everything about one address of code that a walk asks for.
 struct alignas(64) CachedRule {
-  uint64_t key;      // the byte after the address, or 0 where the answer holds for once only
+  uint64_t key;      // the byte after the address, or NoKey() where the answer holds for once only
   uint64_t address;  // a byte of the instruction whose rule this is: of a caller, the last one of its call
   uint64_t offset;
   FoundRule found;
@@ -83,7 +83,9 @@ struct alignas(64) CachedRule {
 
 class TableUnwinder final : public Unwinder {
  public:
-  explicit TableUnwinder(TableLibrary* tables) : tables_(tables), rules_(new CachedRule[kCachedRules]()) {}
+  explicit TableUnwinder(TableLibrary* tables) : tables_(tables), rules_(new CachedRule[kCachedRules]()) {
+    TableUnwinder::OnModulesChanged();
+  }
 
   void Unwind(const RawStack& raw, const ModuleMap& modules, Stack* stack) override {
     modules_ = &modules;
@@ -103,18 +105,24 @@ class TableUnwinder final : public Unwinder {
 
   void OnModulesChanged() override {
     pages_.Clear();
-    for (size_t i = 0; i < kCachedRules; ++i) rules_[i].key = 0;
+    for (size_t i = 0; i < kCachedRules; ++i) rules_[i].key = NoKey(i);
   }
 
  private:
   static constexpr size_t kCachedRules = 4096;
   static constexpr uint64_t kMaxSteps = 1 << 20;  // more than the largest copy has room for
+  // Signal handlers on stacks of their own; a damaged stack may lead from one to the other for ever.
+  static constexpr int kMaxStackChanges = 16;
+
+  // A key that belongs into another slot.
+  static uint64_t NoKey(uint64_t end_of_call) { return end_of_call ^ 1; }
 
   // Adds the frame of `cursor` and those of its callers, as far as they can be found. `cursor` is left at the
   // outermost of them.
   Step Walk(Cursor* cursor) {
     Cursor at = *cursor;  // of its own, so that it can stay in registers
     Step step = Step::kIncomplete;
+    int change_count = 0;  // of steps that do not lead outward
     for (uint64_t i = 0; i < kMaxSteps; ++i) {
       const CachedRule& cached = Lookup(at.end_of_call());
       if (!AddFrame(cached, at)) break;
@@ -123,6 +131,7 @@ class TableUnwinder final : public Unwinder {
       *cursor = at;
       step = StepFrom(cached, cursor);
       if (step != Step::kToCaller) return step;
+      if (cursor->stack_pointer <= at.stack_pointer && ++change_count > kMaxStackChanges) break;
       at = *cursor;
     }
     return Step::kIncomplete;
@@ -212,7 +221,8 @@ class TableUnwinder final : public Unwinder {
                                      : search_.Find(module, cached->offset, &pages_, &cached->found);
     if (!is_found) cached->found = FoundRule{};
     cached->is_usual = IsUsual(cached->found.rule);
-    if (table == nullptr && !is_found) cached->key = 0;  // the table may know more than the search
+    // The table may know more than the search.
+    if (table == nullptr && !is_found) cached->key = NoKey(end_of_call);
     if (table == nullptr) tables_->Request(cached->module, module);
   }
 
@@ -231,6 +241,8 @@ class TableUnwinder final : public Unwinder {
 
   Step StepFrom(const CachedRule& cached, Cursor* cursor) {
     const UnwindRule& rule = cached.found.rule;
+    if (rule.is_signal_frame) [[unlikely]]
+      return IsAtSignalReturn(*cursor) ? StepOverSignal(cursor) : Step::kIncomplete;
     uint64_t cfa;
     if (rule.cfa == Cfa::kStackPointer) [[likely]] {
       cfa = cursor->stack_pointer + Offset(rule.cfa_offset);
@@ -239,11 +251,9 @@ class TableUnwinder final : public Unwinder {
       cfa = cursor->frame_pointer + Offset(rule.cfa_offset);
     } else if (rule.cfa == Cfa::kNone) {
       return StepWithoutRule(cached, cursor);
-    } else if (rule.is_signal_frame || !FindCfa(cached, *cursor, &cfa)) {
-      return rule.is_signal_frame ? StepOverSignal(cursor) : Step::kIncomplete;
+    } else if (!FindCfa(cached, *cursor, &cfa)) {
+      return Step::kIncomplete;
     }
-    if (rule.is_signal_frame) [[unlikely]]
-      return StepOverSignal(cursor);
 
     uint64_t return_address;
     if (rule.return_address == Saved::kAtCfa) [[likely]] {
@@ -331,9 +341,15 @@ class TableUnwinder final : public Unwinder {
     return block.ok() && EvaluateExpression(expression, initial, &input, result);
   }
 
-  [[gnu::noinline]] Step StepOverSignal(Cursor* cursor) {
+  // At the end of a signal handler; a thread itself may also be between the two instructions of it.
+  bool IsAtSignalReturn(const Cursor& cursor) {
     unsigned char code[kMaxCodeBytes];
-    if (!code_->Read(cursor->program_counter, code) || !IsSignalReturn(code)) return Step::kIncomplete;
+    if (code_->Read(cursor.program_counter, code) && IsSignalReturn(code)) return true;
+    return cursor.registers != nullptr &&
+           code_->Read(cursor.program_counter - kSignalReturnCallOffset, code) && IsSignalReturn(code);
+  }
+
+  [[gnu::noinline]] Step StepOverSignal(Cursor* cursor) {
     interrupted_.known_mask = Registers::kAllKnown;
     for (int i = 0; i < Registers::kCount; ++i) {
       if (!memory_->ReadWord(cursor->stack_pointer + SignalFrameOffset(i), &interrupted_.value[i])) {
@@ -348,7 +364,7 @@ class TableUnwinder final : public Unwinder {
   [[gnu::noinline]] Step StepWithoutRule(const CachedRule& cached, Cursor* cursor) {
     unsigned char code[kMaxCodeBytes];
     bool is_code = code_->Read(cursor->program_counter, code);
-    if (is_code && IsSignalReturn(code)) return StepOverSignal(cursor);
+    if (IsAtSignalReturn(*cursor)) return StepOverSignal(cursor);
     if (cursor->registers == nullptr && cached.address != cursor->program_counter) {
       // A function that others are made to return to was called by nobody: glibc's coroutines begin so.
       const CachedRule& entry = Lookup(cursor->program_counter + 1);

@@ -47,7 +47,10 @@ class TableBuilder {
       ByteView view{eh_frame_.data(), eh_frame_.size(), address};
       EntryHeader header;
       bool is_there = ParseEntryHeader(From(view, at), FrameSection::kEhFrame, address, &header);
-      if (is_there && header.size == 0) return at > address;
+      if (is_there && header.size == 0) {
+        eh_frame_.Resize(at - address);  // what follows is somebody else's, and may change
+        return at > address;
+      }
       if (is_there && at + header.size - address < view.size) {
         at += header.size;
         continue;
@@ -67,6 +70,7 @@ class TableBuilder {
   bool AddFunctions(const Section& section) {
     CommonInformation cie{};
     uint64_t cie_address = 0;
+    bool has_cie = false;
     for (uint64_t at = section.view.address; !stop_.load();) {
       EntryHeader header;
       ByteView rest = From(section.view, at);
@@ -74,9 +78,10 @@ class TableBuilder {
         return true;
       at += header.size;
       if (header.is_cie) continue;
-      if (header.cie_address != cie_address) {
-        if (!ReadCie(section, header.cie_address, &cie)) continue;
+      if (!has_cie || header.cie_address != cie_address) {
+        has_cie = ReadCie(section, header.cie_address, &cie);
         cie_address = header.cie_address;
+        if (!has_cie) continue;
       }
       FrameDescription fde;
       if (!ParseFrameDescription(First(rest, header.size), section.kind, cie, &fde)) continue;
@@ -120,6 +125,7 @@ class TableBuilder {
     const Section* section;
   };
   static constexpr size_t kRuleSlots = 1 << 17;  // of a hash table of rules: twice what 16 bits can number
+  static constexpr size_t kMaxProbes = 128;      // few need more than a handful, unless made to collide
 
   static bool ReadCie(const Section& section, uint64_t address, CommonInformation* cie) {
     ByteView rest = From(section.view, address);
@@ -162,14 +168,17 @@ class TableBuilder {
     const uint64_t kinds = uint64_t{static_cast<uint8_t>(rule.cfa)} | uint64_t{rule.cfa_register} << 8 |
                            uint64_t{static_cast<uint8_t>(rule.frame_pointer)} << 16 |
                            uint64_t{static_cast<uint8_t>(rule.base_pointer)} << 24 |
-                           uint64_t{static_cast<uint8_t>(rule.return_address)} << 32;
+                           uint64_t{static_cast<uint8_t>(rule.return_address)} << 32 |
+                           uint64_t{rule.is_signal_frame} << 40 |
+                           uint64_t{rule.is_return_address_signed} << 41;
     uint64_t hash = kinds;
-    for (int32_t offset : {rule.cfa_offset, rule.frame_pointer_offset, rule.base_pointer_offset}) {
+    for (int32_t offset :
+         {rule.cfa_offset, rule.frame_pointer_offset, rule.base_pointer_offset, rule.return_address_offset}) {
       hash = (std::rotl(hash, 23) ^ static_cast<uint32_t>(offset)) * 0x9e3779b97f4a7c15;
     }
     auto& rules = table_->rules_;
-    for (size_t slot = hash >> 47;; slot = (slot + 1) % kRuleSlots) {
-      uint32_t& known = rule_slots_[slot];  // the number plus 1
+    for (size_t probe = 0; probe < kMaxProbes; ++probe) {
+      uint32_t& known = rule_slots_[((hash >> 47) + probe) % kRuleSlots];  // the number plus 1
       if (known == 0) {
         if (rules.size() > UINT16_MAX || !rules.PushBack(rule)) return false;
         known = static_cast<uint32_t>(rules.size());
@@ -179,6 +188,7 @@ class TableBuilder {
         return true;
       }
     }
+    return false;
   }
 
   UnwindTable* table_;

@@ -43,6 +43,26 @@ TEST(Ingest, RefusesABatchOfNothingButMalformedRecords) {
   EXPECT_EQ(collector.ingest.Submit("no batch").status().code(), base::StatusCode::kInvalid);
 }
 
+// A client newer than the collector must not send the same again for ever.
+TEST(Ingest, AcknowledgesABatchOfNothingButUnknownRecords) {
+  MemoryCollector collector;
+  std::string batch;
+  report::AppendToBatch({static_cast<report::RecordType>(77), "from a newer version"}, &batch);
+  auto result = collector.ingest.Submit(batch);
+  ASSERT_TRUE(result.ok());
+  EXPECT_EQ(result->accepted, 0);
+  EXPECT_TRUE(result->rejections.empty());
+}
+
+TEST(Ingest, RefusesARunEndWithTextsOverTheLimit) {
+  MemoryCollector collector;
+  report::RunEnd end{.session_id = base::CreateUuidV7(1), .scene = std::string(2000, 'x')};
+  std::string batch;
+  report::AppendToBatch({report::RecordType::kRunEnd, report::EncodeRunEnd(end)}, &batch);
+  report::AppendToBatch({report::RecordType::kRunEnd, "no end"}, &batch);
+  EXPECT_EQ(collector.ingest.Submit(batch).status().code(), base::StatusCode::kInvalid);
+}
+
 TEST(Ingest, AcceptsAnEmptyBatch) {
   MemoryCollector collector;
   EXPECT_EQ(collector.Submit({}).accepted, 0);

@@ -22,6 +22,13 @@ class MemoryCollector {
     return ingest.Submit(EncodeBatch(encoded, ends)).value();
   }
 
+  collector::IngestResult SubmitRunEnds(const std::vector<report::RunEnd>& run_ends) {
+    std::string batch;
+    for (const report::RunEnd& end : run_ends)
+      report::AppendToBatch({report::RecordType::kRunEnd, report::EncodeRunEnd(end)}, &batch);
+    return ingest.Submit(batch).value();
+  }
+
   collector::Json Get(const std::string& path, const std::string& query = "") const {
     return collector::Json::parse(query_api.Get(path, query).json);
   }

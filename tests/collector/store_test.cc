@@ -67,6 +67,106 @@ TEST(Store, KeepsTheFirstEndOfAReport) {
   EXPECT_EQ(DurationOf(collector.store.get(), report.header.id), 1'000);
 }
 
+report::RunEnd RunEndOf(const SampleReport& report, policies::ExitReason reason) {
+  return {.session_id = report.header.session_id,
+          .reason = reason,
+          .report_id = report.header.id,
+          .lag_ns = 9'000'000'000,
+          .loop = "ui",
+          .last_seen_wall_ms = 1'700'000'009'000,
+          .scene = "inbox",
+          .app = "editor",
+          .app_version = "2.3.1",
+          .user = "u-71"};
+}
+
+std::string KindOf(Store* store, const base::Uuid& id) { return store->FindReport(id)->value().row.kind; }
+
+class StoreRunEnd : public ::testing::Test {
+ protected:
+  SampleReport report_;
+  MemoryCollector collector_;
+};
+
+TEST_F(StoreRunEnd, TheLagThatARunWasKilledInEndsWithItsRun) {
+  SampleReport later;
+  later.header.lag_id = report_.header.id;
+  later.header.ordinal = 1;
+  collector_.Submit({report_, later});
+  collector_.SubmitRunEnds({RunEndOf(report_, policies::ExitReason::kKilledInLag)});
+  for (const SampleReport& report : {report_, later}) {
+    EXPECT_EQ(DurationOf(collector_.store.get(), report.header.id), 9'000'000'000);
+    EXPECT_EQ(KindOf(collector_.store.get(), report.header.id), "killed-in-hang");
+  }
+}
+
+TEST_F(StoreRunEnd, MayComeBeforeItsReport) {
+  collector_.SubmitRunEnds({RunEndOf(report_, policies::ExitReason::kKilledInLag)});
+  collector_.Submit({report_});
+  EXPECT_EQ(DurationOf(collector_.store.get(), report_.header.id), 9'000'000'000);
+  EXPECT_EQ(KindOf(collector_.store.get(), report_.header.id), "killed-in-hang");
+}
+
+TEST_F(StoreRunEnd, IsStoredOnceAsItWasFirstTold) {
+  EXPECT_EQ(collector_.SubmitRunEnds({RunEndOf(report_, policies::ExitReason::kOomKill)}).accepted, 1);
+  EXPECT_EQ(collector_.SubmitRunEnds({RunEndOf(report_, policies::ExitReason::kUnknown)}).duplicates, 1);
+  auto found = collector_.store->FindRunEnd(report_.header.session_id);
+  ASSERT_TRUE(found->has_value());
+  EXPECT_EQ(found->value().reason, "oom-kill");
+  EXPECT_EQ(found->value().report_id, report_.header.id);
+  EXPECT_EQ(found->value().lag_ns, 9'000'000'000);
+  EXPECT_EQ(found->value().scene, "inbox");
+  EXPECT_EQ(found->value().user, "u-71");
+}
+
+TEST_F(StoreRunEnd, ALagThatIsKnownToHaveEndedWasNotKilled) {
+  collector_.Submit({report_}, {EncodeEnd(report_.header.id, 3'000'000'000)});
+  collector_.SubmitRunEnds({RunEndOf(report_, policies::ExitReason::kKilledInLag)});
+  EXPECT_EQ(DurationOf(collector_.store.get(), report_.header.id), 3'000'000'000);
+  EXPECT_EQ(KindOf(collector_.store.get(), report_.header.id), "lag");
+}
+
+TEST_F(StoreRunEnd, AnotherReasonLeavesTheReportAsItIs) {
+  collector_.Submit({report_});
+  collector_.SubmitRunEnds({RunEndOf(report_, policies::ExitReason::kReboot)});
+  EXPECT_EQ(DurationOf(collector_.store.get(), report_.header.id), std::nullopt);
+  EXPECT_EQ(KindOf(collector_.store.get(), report_.header.id), "lag");
+}
+
+TEST_F(StoreRunEnd, NeverMakesALagShorterThanItsReportSays) {
+  report::RunEnd end = RunEndOf(report_, policies::ExitReason::kKilledInLag);
+  end.lag_ns = 1;
+  collector_.Submit({report_});
+  collector_.SubmitRunEnds({end});
+  EXPECT_EQ(DurationOf(collector_.store.get(), report_.header.id), report_.header.elapsed_ns);
+}
+
+TEST_F(StoreRunEnd, MayBeWithoutALag) {
+  report::RunEnd end{.session_id = report_.header.session_id, .reason = policies::ExitReason::kCleanExit};
+  EXPECT_EQ(collector_.SubmitRunEnds({end}).accepted, 1);
+  EXPECT_EQ(collector_.store->FindRunEnd(report_.header.session_id)->value().report_id, base::Uuid{});
+}
+
+TEST_F(StoreFile, AnOlderDatabaseLearnsOfRunEnds) {
+  SampleReport report;
+  std::string payload = report.Encode();
+  report::Report decoded = report::DecodeReport(payload).value();
+  std::vector<NewReport> reports = {{decoded, Clusterer::Create("")->Assign(decoded), payload}};
+  ASSERT_EQ(Store::Open(path_).value()->Commit(reports, {})->accepted, 1);
+  sqlite3* connection = nullptr;
+  ASSERT_EQ(sqlite3_open(path_.c_str(), &connection), SQLITE_OK);
+  ASSERT_EQ(
+      sqlite3_exec(connection, "DROP TABLE run_ends; PRAGMA user_version = 1", nullptr, nullptr, nullptr),
+      SQLITE_OK);
+  sqlite3_close(connection);
+
+  auto store = Store::Open(path_);
+  ASSERT_TRUE(store.ok()) << store.status().message();
+  std::vector<report::RunEnd> run_ends = {RunEndOf(report, policies::ExitReason::kKilledInLag)};
+  EXPECT_EQ(store.value()->Commit({}, {}, run_ends)->accepted, 1);
+  EXPECT_EQ(KindOf(store.value().get(), report.header.id), "killed-in-hang");
+}
+
 TEST_F(StoreFile, KeepsReportsAcrossRestarts) {
   SampleReport report;
   std::string payload = report.Encode();

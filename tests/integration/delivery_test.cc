@@ -2,6 +2,7 @@
 // From a frozen program to the collector's answer, with everything real, while things are killed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
@@ -39,9 +40,11 @@ class DeliveryTest : public ::testing::Test {
   }
   std::string endpoint() const { return "http://" + address_; }
 
+  // Without a key, one that leaves its reports on disk.
   std::unique_ptr<Process> StartFreezer(const std::string& key = kKey) const {
-    auto freezer =
-        std::make_unique<Process>(std::vector<std::string>{LAGWATCH_FREEZER, spool_, endpoint(), key});
+    std::vector<std::string> arguments = {LAGWATCH_FREEZER, spool_};
+    if (!key.empty()) arguments.insert(arguments.end(), {endpoint(), key});
+    auto freezer = std::make_unique<Process>(arguments);
     EXPECT_TRUE(WaitUntil([&] { return freezer->Output() == "ready\n"; })) << freezer->Errors();
     return freezer;
   }
@@ -117,15 +120,126 @@ TEST_F(DeliveryTest, AProgramKilledInAHangLosesNothing) {
   EXPECT_EQ(next_start->Wait(), 0);
   json collected = CollectedReports();
   EXPECT_EQ(collected[0]["id"], spooled[0]["id"]);
-  EXPECT_EQ(collected[0]["ended"], false);
   EXPECT_EQ(SegmentsLeft(), 0u);
+}
+
+// What a program that is started now says of the run before it: "reason, signal …".
+class RunEndTest : public DeliveryTest {
+ protected:
+  std::string LastExit() const {
+    Process next({LAGWATCH_FREEZER, spool_});
+    next.WriteInput("last\nquit\n");
+    EXPECT_EQ(next.Wait(), 0);
+    std::string output = next.Output();
+    size_t at = output.find("last ");
+    return output.substr(at, output.find('\n', at) - at);
+  }
+  size_t RunRecords() const {
+    size_t count = 0;
+    for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(spool_ + "/runs")) ++count;
+    return count;
+  }
+};
+
+TEST_F(RunEndTest, AProgramKilledInALagIsToldSoAtItsNextStart) {
+  auto freezer = StartFreezer("");
+  freezer->WriteInput("scene export\nhang\n");
+  ASSERT_TRUE(WaitUntil([&] { return !SpooledReports().empty(); }));
+  std::string id = SpooledReports().back()["lag_id"];
+  double age_ms = SpooledReports().back()["duration_ms"];
+  usleep(500'000);  // the lag goes on, its stack is the same
+  freezer->Signal(SIGKILL);
+  EXPECT_EQ(freezer->Wait(), -SIGKILL);
+  EXPECT_EQ(SpooledReports().back()["kind"], "lag");
+
+  StartCollector();
+  auto next = StartFreezer();
+  next->WriteInput("last\nquit\n");
+  EXPECT_EQ(next->Wait(), 0);
+  EXPECT_THAT(next->Output(), ::testing::HasSubstr("last 2 signal 0 lag 1 "));
+  EXPECT_THAT(next->Output(), ::testing::HasSubstr("loop 'main' scene 'export' report " + id));
+  json reports = CollectedReports();
+  ASSERT_GE(reports.size(), 1u);
+  for (const json& report : reports) {
+    EXPECT_EQ(report["kind"], "killed-in-hang");
+    EXPECT_EQ(report["lag_id"], id);
+    EXPECT_EQ(report["ended"], true);
+    EXPECT_GT(report["duration_ms"], age_ms);  // told by the run's record, not by the report
+  }
+  EXPECT_EQ(RunRecords(), 1u);  // of the run that has just ended
+}
+
+TEST_F(RunEndTest, TheSpoolAloneTellsItToo) {
+  auto freezer = StartFreezer("");
+  freezer->WriteInput("hang\n");
+  ASSERT_TRUE(WaitUntil([&] { return !SpooledReports().empty(); }));
+  freezer->Signal(SIGKILL);
+  freezer->Wait();
+  LastExit();
+  EXPECT_EQ(SpooledReports().back()["kind"], "killed-in-hang");
+}
+
+TEST_F(RunEndTest, AProgramKilledOutsideALagVanishedForNoKnownReason) {
+  auto freezer = StartFreezer("");
+  freezer->WriteInput("freeze 300\n");
+  ASSERT_TRUE(WaitUntil([&] {
+    json reports = SpooledReports();
+    return !reports.empty() && reports[0]["ended"] == true;
+  }));
+  freezer->Signal(SIGKILL);
+  freezer->Wait();
+  EXPECT_THAT(LastExit(), ::testing::StartsWith("last 0 signal 0 lag 0 0 loop ''"));
+  json reports = SpooledReports();
+  EXPECT_TRUE(std::all_of(reports.begin(), reports.end(),
+                          [](const json& report) { return report["kind"] == "lag"; }));
+}
+
+TEST_F(RunEndTest, AProgramThatEndsByItselfEndedWell) {
+  EXPECT_EQ(LastExit(), "last none");
+  EXPECT_THAT(LastExit(), ::testing::StartsWith("last 1 signal 0 lag 0"));  // it called lw_stop()
+  Process freezer({LAGWATCH_FREEZER, spool_});
+  freezer.WriteInput("exit\n");  // and it does not
+  EXPECT_EQ(freezer.Wait(), 0);
+  EXPECT_THAT(LastExit(), ::testing::StartsWith("last 1 signal 0"));
+  EXPECT_EQ(RunRecords(), 1u);
+}
+
+TEST_F(RunEndTest, ACrashInALagIsACrash) {
+  Process freezer({LAGWATCH_FREEZER, spool_});
+  freezer.WriteInput("crash 500\n");
+  EXPECT_EQ(freezer.Wait(), -SIGSEGV);
+  EXPECT_THAT(LastExit(), ::testing::StartsWith("last 6 signal " + std::to_string(SIGSEGV) + " lag 1 "));
+  EXPECT_EQ(SpooledReports().back()["kind"], "lag");
+}
+
+TEST_F(RunEndTest, AProgramThatWasToldToStopWasStopped) {
+  auto freezer = StartFreezer("");
+  freezer->WriteInput("stop\nlast\n");
+  ASSERT_TRUE(WaitUntil([&] { return freezer->Output().find("last none\n") != std::string::npos; }));
+  freezer->Signal(SIGTERM);
+  EXPECT_EQ(freezer->Wait(), -SIGTERM);
+  EXPECT_THAT(LastExit(), ::testing::StartsWith("last 7 signal 0 lag 0"));
+}
+
+TEST_F(RunEndTest, AForkedChildsEndIsNotItsParents) {
+  auto freezer = StartFreezer("");
+  freezer->WriteInput("fork\n");
+  ASSERT_TRUE(WaitUntil([&] { return freezer->Output().find("forked\n") != std::string::npos; }));
+  EXPECT_EQ(LastExit(), "last none");  // the parent lives
+  freezer->WriteInput("hang\n");
+  ASSERT_TRUE(WaitUntil([&] { return !SpooledReports().empty(); }));
+  freezer->Signal(SIGKILL);
+  freezer->Wait();
+  // The child of the fork has marked nothing; of two runs, the one that began later is the last.
+  EXPECT_THAT(LastExit(), ::testing::StartsWith("last 1 "));
+  EXPECT_EQ(SpooledReports().back()["kind"], "killed-in-hang");
 }
 
 TEST_F(DeliveryTest, ACollectorThatIsKilledAgainAndAgainLosesNothing) {
   StartCollector();
   auto freezer = StartFreezer();
   for (int kills = 0; kills < 3; ++kills) {
-    freezer->WriteInput("freeze 150\nfreeze 150\nfreeze 150\n");
+    freezer->WriteInput("freeze 400\nfreeze 400\nfreeze 400\n");
     ASSERT_TRUE(WaitUntil([&] {
       std::string output = freezer->Output();
       return std::count(output.begin(), output.end(), 't') >= 3 * (kills + 1);  // "thawed"

@@ -2,13 +2,20 @@
 // A program with lagwatch in it that does as it is told on standard input, one command a line:
 //   freeze MS   one dispatch of that length      hang   one that never ends
 //   exit        ends the process in a dispatch   quit   stops the monitor and flushes
+//   crash MS    a dispatch of that length that ends in a SIGSEGV, of which a handler tells
+//   fork        a child that ends at once        last   says how the last run ended
+//   scene NAME  where the program is at          stop   says that it was told to stop
 //
 //   freezer SPOOL [ENDPOINT KEY]
 #include <lagwatch/lagwatch.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <iostream>
+#include <optional>
 #include <string>
 
 namespace {
@@ -21,10 +28,51 @@ namespace {
   asm volatile("");
 }
 
+void TellAndDie(int signal_number) {
+  lw_note_crash(signal_number);
+  std::signal(signal_number, SIG_DFL);
+  std::raise(signal_number);
+}
+
+void PrintLast(const std::optional<lw_last_exit>& last) {
+  if (!last) {
+    std::cout << "last none" << std::endl;
+    return;
+  }
+  std::cout << "last " << last->reason << " signal " << last->signal << " lag " << last->was_in_lag << " "
+            << last->lag_ms << " loop '" << last->loop << "' scene '" << last->scene << "' report "
+            << last->report_id << std::endl;
+}
+
+// False when the command is for a dispatch.
+bool Obey(const std::string& command, const lagwatch::Monitor& monitor) {
+  if (command == "last") {
+    PrintLast(monitor.last_exit());
+  } else if (command == "scene") {
+    std::string name;
+    std::cin >> name;
+    lw_set_scene(name.c_str());
+  } else if (command == "stop") {
+    lw_note_stop();
+  } else if (command == "fork") {
+    pid_t child = fork();
+    if (child == 0) std::exit(0);
+    waitpid(child, nullptr, 0);
+    std::cout << "forked" << std::endl;
+  } else {
+    return false;
+  }
+  return true;
+}
+
+void CountCall(const lw_last_exit*, void* context) { ++*static_cast<int*>(context); }
+
 }  // namespace
 
 int main(int argc, char** argv) {
   if (argc < 2) return 2;
+  std::signal(SIGSEGV, TellAndDie);
+  int calls = 0;
   auto monitor = lagwatch::Monitor::Start({.app = "freezer",
                                            .app_version = "1",
                                            .endpoint = argc > 2 ? argv[2] : "",
@@ -33,7 +81,10 @@ int main(int argc, char** argv) {
                                            .spool_directory = argv[1],
                                            .threshold_ms = 100,
                                            .check_period_ms = 100,
-                                           .sample_interval_ms = 10});
+                                           .sample_interval_ms = 10,
+                                           .on_last_exit = CountCall,
+                                           .on_last_exit_context = &calls});
+  if (calls != (monitor.last_exit() ? 1 : 0)) return 3;
   if (!monitor.is_on()) {
     std::cerr << monitor.why_off() << "\n";
     return 1;
@@ -41,12 +92,14 @@ int main(int argc, char** argv) {
   auto loop = monitor.WatchLoop("main");
   std::cout << "ready" << std::endl;
   for (std::string command; std::cin >> command && command != "quit";) {
+    if (Obey(command, monitor)) continue;
     int ms = 3'600'000;
-    if (command == "freeze") std::cin >> ms;
+    if (command == "freeze" || command == "crash") std::cin >> ms;
     {
       lagwatch::ScopedDispatch dispatch(loop, "freeze");
       if (command == "exit") std::exit(0);
       FreezeHere(std::chrono::milliseconds(ms));
+      if (command == "crash") std::raise(SIGSEGV);
     }
     std::cout << "thawed" << std::endl;
   }

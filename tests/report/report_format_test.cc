@@ -16,6 +16,7 @@ namespace {
 using lagwatch::testing::EncodeEnd;
 using lagwatch::testing::EncodeFullReport;
 using lagwatch::testing::FullReport;
+using lagwatch::testing::FullRunEnd;
 using lagwatch::testing::IdOf;
 
 // A buffer of exactly the given size on the heap, so that the address sanitizer sees a byte too many.
@@ -202,6 +203,34 @@ TEST(ReportFormat, ABatchSplitsIntoItsRecordsAndSkipsUnknownOnes) {
   EXPECT_EQ((*records)[1].payload, end);
 }
 
+TEST(ReportFormat, ARunEndIsReadBackAsItWasWritten) {
+  RunEnd end = FullRunEnd();
+  auto read = DecodeRunEnd(EncodeRunEnd(end));
+  ASSERT_TRUE(read.ok());
+  EXPECT_EQ(read->session_id, end.session_id);
+  EXPECT_EQ(read->reason, policies::ExitReason::kCrash);
+  EXPECT_EQ(read->signal, 11);
+  EXPECT_EQ(read->report_id, end.report_id);
+  EXPECT_EQ(read->lag_ns, end.lag_ns);
+  EXPECT_EQ(read->loop, "ui");
+  EXPECT_EQ(read->run_start_wall_ms, end.run_start_wall_ms);
+  EXPECT_EQ(read->last_seen_wall_ms, end.last_seen_wall_ms);
+  EXPECT_EQ(read->scene, "inbox");
+  EXPECT_EQ(read->app, "editor");
+  EXPECT_EQ(read->app_version, "2.3.1");
+  EXPECT_EQ(read->user, "u-71");
+}
+
+TEST(ReportFormat, ARunEndNamesItsSession) {
+  EXPECT_FALSE(DecodeRunEnd("").ok());
+  EXPECT_FALSE(DecodeRunEnd(EncodeRunEnd({.scene = "inbox"})).ok());
+}
+
+TEST(ReportFormat, ANewerReasonOfARunsEndIsUnknown) {
+  RunEnd end{.session_id = IdOf("session-01234567"), .reason = static_cast<policies::ExitReason>(99)};
+  EXPECT_EQ(DecodeRunEnd(EncodeRunEnd(end))->reason, policies::ExitReason::kUnknown);
+}
+
 void ExpectReferencesInRange(const Report& report) {
   for (const Stack& stack : report.stacks) {
     for (const Frame& frame : stack.frames) EXPECT_LE(frame.module, report.modules.size());
@@ -235,6 +264,7 @@ TEST(ReportFormat, HostileBytesAreRefusedOrHarmless) {
     }
     (void)SplitBatch(bytes);
     (void)DecodeLagEnd(bytes);
+    (void)DecodeRunEnd(bytes);
   }
   EXPECT_GT(accepted, 100);
   EXPECT_GT(refused, 100);

@@ -111,4 +111,20 @@ inline std::string FullReport() {
   return encoded;
 }
 
+// A run's end with all fields set.
+inline report::RunEnd FullRunEnd() {
+  return {.session_id = IdOf("session-01234567"),
+          .reason = policies::ExitReason::kCrash,
+          .signal = 11,
+          .report_id = IdOf("id-0123456789abc"),
+          .lag_ns = 4'000'000'000,
+          .loop = "ui",
+          .run_start_wall_ms = 1'700'000'000'000,
+          .last_seen_wall_ms = 1'700'000'005'000,
+          .scene = "inbox",
+          .app = "editor",
+          .app_version = "2.3.1",
+          .user = "u-71"};
+}
+
 }  // namespace lagwatch::testing

@@ -163,6 +163,20 @@ ends {
   report_id: "id-0123456789abc"
   duration_ns: 3000000000
 }
+run_ends {
+  session_id: "session-01234567"
+  reason: EXIT_CRASH
+  signal: 11
+  report_id: "id-0123456789abc"
+  lag_ns: 4000000000
+  loop: "ui"
+  run_start_wall_ms: 1700000000000
+  last_seen_wall_ms: 1700000005000
+  scene: "inbox"
+  app: "editor"
+  app_version: "2.3.1"
+  user: "u-71"
+}
 )";
 
 std::string DecodedByProtoc(const std::string& bytes) {
@@ -191,6 +205,7 @@ TEST(Schema, ProtocShowsEveryFieldByItsName) {
   std::string batch;
   AppendToBatch({RecordType::kReport, FullReport()}, &batch);
   AppendToBatch({RecordType::kLagEnd, EncodeEnd(IdOf("id-0123456789abc"), 3'000'000'000)}, &batch);
+  AppendToBatch({RecordType::kRunEnd, EncodeRunEnd(lagwatch::testing::FullRunEnd())}, &batch);
   EXPECT_EQ(DecodedByProtoc(batch), kExpectedBatch);
 }
 
@@ -245,6 +260,18 @@ TEST(Schema, EveryKindOfWaitHasItsName) {
   for (int32_t value = 1; value < 3; ++value) {
     auto add = [&](ReportEncoder* encoder) { encoder->SetWaitOutcome(static_cast<WaitOutcome>(value)); };
     EXPECT_THAT(Shown(add), ::testing::HasSubstr(std::string("  wait_outcome: ") + outcomes[value] + "\n"));
+  }
+}
+
+TEST(Schema, EveryExitReasonHasItsName) {
+  const char* names[] = {nullptr,       "EXIT_CLEAN",  "EXIT_KILLED_IN_LAG", "EXIT_OOM_KILL",
+                         "EXIT_UPDATE", "EXIT_REBOOT", "EXIT_CRASH",         "EXIT_STOPPED"};
+  for (int32_t value = 1; value <= policies::kLastExitReason; ++value) {
+    std::string batch;
+    AppendToBatch({RecordType::kRunEnd, EncodeRunEnd({.reason = static_cast<policies::ExitReason>(value)})},
+                  &batch);
+    EXPECT_THAT(DecodedByProtoc(batch),
+                ::testing::HasSubstr(std::string("  reason: ") + names[value] + "\n"));
   }
 }
 

@@ -4,15 +4,21 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <lagwatch/lagwatch.h>
+#include <lagwatch/queue_ping.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <csignal>
+#include <cstddef>
+#include <cstring>
 #include <functional>
+#include <mutex>
 #include <set>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/env.h"
@@ -161,6 +167,205 @@ TEST_F(SdkTest, BringsOptionsIntoTheirRanges) {
   EXPECT_EQ(Reports()[0].threshold_ms, 16u);
 }
 
+TEST_F(SdkTest, RaisesALagOverTheLoopsSecondThresholdToAnAnr) {
+  auto monitor = Monitor::Start(TestOptions());
+  auto loop = monitor.WatchLoop("ui");
+  lw_thresholds in_force = loop.SetThresholds(5, 200);
+  EXPECT_EQ(in_force.threshold_ms, 16u);
+  EXPECT_EQ(in_force.anr_threshold_ms, 200u);
+  loop.SetWeight(3);
+  auto last_level = [&] { return Reports().empty() ? report::Level::kLag : Reports().back().level; };
+  {
+    ScopedDispatch dispatch(loop, "long");
+    EXPECT_TRUE(WaitUntil([&] { return last_level() == report::Level::kAnr; }));
+  }
+  report::Report anr = Reports().back();
+  EXPECT_EQ(anr.lag_id, Reports()[0].id);
+  EXPECT_EQ(anr.threshold_ms, 16u);
+  EXPECT_EQ(Reports()[0].level, report::Level::kLag);
+  ASSERT_EQ(anr.facts.size(), 1u);
+  EXPECT_EQ(anr.facts[0].name, "loop_weight");
+  EXPECT_EQ(anr.facts[0].number, 3);
+}
+
+TEST_F(SdkTest, KnowsNoAnrWhenThatIsOff) {
+  Options options = TestOptions();
+  options.anr_threshold_ms = 0;
+  auto monitor = Monitor::Start(options);
+  auto loop = monitor.WatchLoop("ui");
+  {
+    ScopedDispatch dispatch(loop, "long");
+    std::this_thread::sleep_for(std::chrono::milliseconds(400));
+  }
+  EXPECT_TRUE(WaitUntil([&] { return !Ends().empty(); }));
+  for (const report::Report& report : Reports()) EXPECT_EQ(report.level, report::Level::kLag);
+}
+
+TEST_F(SdkTest, ReportsALoopThatIsBusyWithoutAPause) {
+  auto monitor = Monitor::Start(TestOptions());
+  std::atomic<bool> is_reported{false};
+  std::thread thread([&] {
+    auto loop = monitor.WatchLoop("busy");
+    while (!is_reported.load()) ScopedDispatch dispatch(loop, "short");
+  });
+  EXPECT_TRUE(WaitUntil([&] { return !Reports().empty(); }));
+  is_reported = true;
+  thread.join();
+  EXPECT_EQ(Reports()[0].kind, report::Kind::kBusyLoop);
+  EXPECT_GE(Reports()[0].elapsed_ns, 100u * 1'000'000);
+}
+
+TEST_F(SdkTest, ReportsATaskThatWaitsInTheQueue) {
+  auto monitor = Monitor::Start(TestOptions());
+  auto loop = monitor.WatchLoop("ui");
+  loop.NoteQueued();
+  EXPECT_TRUE(WaitUntil([&] { return !Reports().empty(); }));
+  loop.NoteRun();
+  EXPECT_TRUE(WaitUntil([&] { return Ends().size() == Reports().size(); }));
+  EXPECT_EQ(Reports()[0].kind, report::Kind::kWaited);
+  EXPECT_GE(Reports()[0].elapsed_ns, 100u * 1'000'000);
+}
+
+// An executor that runs what was posted when it is told to.
+class LazyExecutor {
+ public:
+  void Post(std::function<void()> task) {
+    std::lock_guard lock(mutex_);
+    tasks_.push_back(std::move(task));
+  }
+  size_t RunAll() {
+    std::lock_guard lock(mutex_);
+    for (auto& task : tasks_) task();
+    return std::exchange(tasks_, {}).size();
+  }
+  size_t DropAll() {
+    std::lock_guard lock(mutex_);
+    return std::exchange(tasks_, {}).size();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::function<void()>> tasks_;
+};
+
+TEST_F(SdkTest, PingsAnExecutorAndReportsAPingThatWaits) {
+  auto monitor = Monitor::Start(TestOptions());
+  auto loop = monitor.WatchLoop("executor");
+  LazyExecutor executor;
+  QueuePing ping(
+      loop, [&](std::function<void()> task) { executor.Post(std::move(task)); },
+      std::chrono::milliseconds(5));
+  size_t pings = 0;
+  EXPECT_TRUE(WaitUntil([&] { return (pings += executor.RunAll()) >= 5; }));
+  EXPECT_TRUE(WaitUntil([&] { return !Reports().empty(); }));
+  EXPECT_EQ(Reports()[0].kind, report::Kind::kWaited);
+  EXPECT_EQ(executor.DropAll(), 1u);
+  EXPECT_TRUE(WaitUntil([&] { return executor.RunAll() + Ends().size() > 0 && !Ends().empty(); }));
+}
+
+TEST_F(SdkTest, SurvivesAnExecutorThatRefusesPings) {
+  auto monitor = Monitor::Start(TestOptions());
+  auto loop = monitor.WatchLoop("executor");
+  std::atomic<int> refused{0};
+  QueuePing ping(
+      loop,
+      [&](std::function<void()>) {
+        ++refused;
+        throw 1;
+      },
+      std::chrono::milliseconds(5));
+  EXPECT_TRUE(WaitUntil([&] { return refused.load() > 3; }));
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  EXPECT_TRUE(Reports().empty());
+}
+
+TEST_F(SdkTest, ReportsAScopeAnIdleHandlerAndAnInputEvent) {
+  Options options = TestOptions();
+  options.threshold_ms = 3'600'000;
+  options.idle_handler_threshold_ms = 60;
+  options.input_threshold_ms = 60;
+  auto monitor = Monitor::Start(options);
+  auto loop = monitor.WatchLoop("ui");
+  auto wait_for_kind = [&](size_t count, report::Kind kind) {
+    EXPECT_TRUE(WaitUntil([&] { return Reports().size() == count; }));
+    EXPECT_EQ(Reports().back().kind, kind);
+    EXPECT_EQ(Reports().back().threshold_ms, 60u);
+  };
+  {
+    ScopedDeadline scope(loop, "load", 60);
+    wait_for_kind(1, report::Kind::kScope);
+    EXPECT_EQ(Reports()[0].tag, "load");
+  }
+  {
+    ScopedIdleHandler idle(loop);
+    wait_for_kind(2, report::Kind::kIdleHandler);
+  }
+  loop.InputReceived();
+  wait_for_kind(3, report::Kind::kInput);
+  loop.InputFinished();
+  EXPECT_TRUE(WaitUntil([&] { return Ends().size() == 3; }));
+}
+
+TEST_F(SdkTest, TellsWhatTheLoopDidBefore) {
+  auto monitor = Monitor::Start(TestOptions());
+  auto loop = monitor.WatchLoop("ui");
+  FreezeUntilReported(loop, "first");
+  EXPECT_TRUE(Reports()[0].history.empty());
+  FreezeUntilReported(loop, "second");
+  std::vector<report::PastDispatch> history = Reports().back().history;
+  ASSERT_EQ(history.size(), 1u);
+  EXPECT_EQ(history[0].tag, "first");
+  EXPECT_GE(history[0].wall_ns, Reports()[0].elapsed_ns);
+  EXPECT_GT(history[0].age_ns, 0u);
+}
+
+TEST_F(SdkTest, TellsAListenerOnTheWatchdogsThread) {
+  struct Heard {
+    std::atomic<int> begins{0};
+    std::atomic<int> ends{0};
+    std::atomic<int> filtered{0};
+    std::atomic<int> tid{0};
+    std::atomic<uint64_t> duration_ns{0};
+  };
+  static Heard heard;  // whatever happens to this test, it stays
+  Options options = TestOptions();
+  options.listener.context = &heard;
+  options.listener.lag_begin = [](void* context, const lw_lag* lag) {
+    EXPECT_STREQ(lag->loop, "ui");
+    EXPECT_STREQ(lag->tag, "freeze");
+    EXPECT_EQ(lag->kind, LW_KIND_LAG);
+    EXPECT_EQ(lag->level, LW_LEVEL_LAG);
+    static_cast<Heard*>(context)->tid = gettid();
+    ++static_cast<Heard*>(context)->begins;
+  };
+  options.listener.lag_end = [](void* context, const lw_lag* lag) {
+    static_cast<Heard*>(context)->duration_ns = lag->elapsed_ns;
+    ++static_cast<Heard*>(context)->ends;
+  };
+  options.listener.lag_filtered = [](void* context, const lw_lag*, lw_filtered why) {
+    EXPECT_EQ(why, LW_FILTERED_UNCHANGED_STACK);
+    ++static_cast<Heard*>(context)->filtered;
+  };
+  auto monitor = Monitor::Start(options);
+  auto loop = monitor.WatchLoop("ui");
+  {
+    ScopedDispatch dispatch(loop, "freeze");
+    testing::StopFlag stop{false};
+    std::thread judge([&] {
+      EXPECT_TRUE(WaitUntil([&] { return heard.filtered.load() > 0; }));
+      stop = true;
+    });
+    testing::Spin(stop);
+    judge.join();
+  }
+  EXPECT_TRUE(WaitUntil([&] { return heard.ends.load() > 0; }));
+  monitor.Stop();
+  EXPECT_EQ(heard.begins.load(), 1);
+  EXPECT_EQ(heard.ends.load(), 1);
+  EXPECT_NE(heard.tid.load(), gettid());
+  EXPECT_GE(heard.duration_ns.load(), 100u * 1'000'000);
+}
+
 TEST_F(SdkTest, StopsWhileALoopIsInADispatchAndStartsAgain) {
   auto first = Monitor::Start(TestOptions());
   auto loop = first.WatchLoop("ui");
@@ -287,6 +492,100 @@ TEST_F(SdkTest, LeaksNoFileNorThreadOverManyStarts) {
   std::set<int> files = OpenFiles();
   for (int i = 0; i < 20; ++i) start_and_stop();
   EXPECT_EQ(OpenFiles(), files);
+}
+
+TEST_F(SdkTest, TellsHowTheLastRunEnded) {
+  std::vector<lw_last_exit> told;
+  Options options = TestOptions();
+  options.on_last_exit = [](const lw_last_exit* last_exit, void* context) {
+    // Any function may be called from here.
+    lw_last_exit same;
+    lw_last_exit_init(&same);
+    EXPECT_EQ(lw_get_last_exit(&same), 1);
+    EXPECT_STREQ(same.session_id, last_exit->session_id);
+    static_cast<std::vector<lw_last_exit>*>(context)->push_back(*last_exit);
+  };
+  options.on_last_exit_context = &told;
+  auto first = Monitor::Start(options);
+  EXPECT_FALSE(first.last_exit().has_value());
+  EXPECT_TRUE(told.empty());
+  auto loop = first.WatchLoop("ui");
+  FreezeUntilReported(loop, "makes a round with the scene");
+  lw_set_scene("inbox");
+  FreezeUntilReported(loop, "makes another");
+  base::Uuid session = Reports()[0].session_id;
+  first.Stop();
+
+  options.app_version = "1.2.4";
+  auto second = Monitor::Start(options);
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_EQ(told[0].reason, LW_EXIT_CLEAN);
+  EXPECT_EQ(told[0].was_in_lag, 0);
+  EXPECT_STREQ(told[0].scene, "inbox");
+  EXPECT_STREQ(told[0].app_version, "1.2.3");
+  EXPECT_EQ(told[0].session_id, base::ToString(session));
+  EXPECT_STREQ(told[0].report_id, "");
+  EXPECT_GT(told[0].last_seen_wall_ms, 0u);
+  size_t run_ends = 0;
+  for (const report::SpoolRecord& record : ReadSpool()) {
+    if (record.type != RecordType::kRunEnd) continue;
+    ++run_ends;
+    EXPECT_EQ(report::DecodeRunEnd(record.payload)->session_id, session);
+  }
+  EXPECT_EQ(run_ends, 1u);
+}
+
+TEST_F(SdkTest, ACallerWithAShorterStructGetsWhatFits) {
+  Monitor::Start(TestOptions()).Stop();
+  auto monitor = Monitor::Start(TestOptions());
+  lw_last_exit last_exit;
+  lw_last_exit_init(&last_exit);
+  last_exit.struct_size_bytes = offsetof(lw_last_exit, loop);
+  std::memset(last_exit.loop, 'x', sizeof last_exit.loop);
+  EXPECT_EQ(lw_get_last_exit(&last_exit), 1);
+  EXPECT_EQ(last_exit.reason, LW_EXIT_CLEAN);
+  EXPECT_EQ(last_exit.struct_size_bytes, offsetof(lw_last_exit, loop));
+  EXPECT_EQ(last_exit.loop[0], 'x');
+}
+
+TEST_F(SdkTest, WorksWithoutARunRecordAndCountsThat) {
+  base::SystemEnv().CreateDirectories(directory_ / "spool");
+  int fd = open((directory_ / "spool/runs").c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+  ASSERT_GE(fd, 0);
+  close(fd);
+  auto monitor = Monitor::Start(TestOptions());
+  ASSERT_TRUE(monitor.is_on());
+  EXPECT_EQ(monitor.stats().run_records_failed, 1u);
+  lw_set_scene("inbox");
+  lw_note_stop();
+  lw_note_crash(11);
+  auto loop = monitor.WatchLoop("ui");
+  FreezeUntilReported(loop, "watched all the same");
+}
+
+#if !defined(__SANITIZE_THREAD__)
+// The writes that a start makes on the program's own thread must not end it.
+TEST_F(SdkTest, AFileSizeLimitOfTheProgramSendsItNoSignal) {
+  Monitor::Start(TestOptions()).Stop();
+  EXPECT_EQ(InForkedChild([&] {
+              rlimit none{0, RLIM_INFINITY};
+              getrlimit(RLIMIT_FSIZE, &none);
+              none.rlim_cur = 0;
+              if (setrlimit(RLIMIT_FSIZE, &none) != 0) return 1;
+              auto monitor = Monitor::Start(TestOptions());
+              if (!monitor.is_on() || monitor.stats().run_records_failed != 1) return 2;
+              sigset_t pending;
+              sigpending(&pending);
+              return sigismember(&pending, SIGXFSZ) ? 3 : 0;
+            }),
+            0);
+}
+#endif
+
+TEST_F(SdkTest, RunsThatEndWellDoNotFillASpoolThatNobodySends) {
+  for (int i = 0; i < 80; ++i) Monitor::Start(TestOptions()).Stop();
+  report::SpoolReader reader(&base::SystemEnv(), directory_ / "spool");
+  EXPECT_EQ(reader.List(report::SpoolReader::Include::kFinished)->size(), 64u);
 }
 
 TEST_F(SdkTest, KeepsReportsWhenTheEndpointIsNoUrl) {

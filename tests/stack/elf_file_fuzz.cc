@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <string>
 
-#include "stack/debug_frame_file.h"
 #include "stack/elf_file.h"
+#include "stack/frame_section_file.h"
 #include "stack/local_symbols.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size_bytes) {
@@ -20,6 +20,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size_bytes) {
   if (!file) return 0;
   const std::string build_id = file->BuildId();
   LoadDebugFrame(path, build_id);
+  LoadEhFrame(path, build_id);
   FunctionTable table = FunctionTable::Load(path, build_id);
   for (uint64_t offset = 0; offset < 0x8000; offset += 0x10) table.NameAt(offset);
   return 0;

@@ -2,8 +2,15 @@
 #include "watchdog/loop_probe.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <cerrno>
+#include <chrono>
+#include <memory>
+#include <string>
 #include <thread>
+
+#include "base/clock.h"
 
 namespace lagwatch::watchdog {
 namespace {
@@ -53,7 +60,7 @@ TEST(LoopProbe, KeepsTheDurationOfSlowDispatchesOnly) {
   probe.Begin("slow, but nobody asks");
   probe.End();
   EXPECT_EQ(probe.SlowDurationTicks(1), 0u);
-  probe.SetSlowTicks(0);
+  probe.SetLimits({.slow_ticks = 0});
   uint64_t before = base::ReadTicks();
   probe.Begin("slow");
   probe.End();
@@ -61,6 +68,71 @@ TEST(LoopProbe, KeepsTheDurationOfSlowDispatchesOnly) {
   EXPECT_GT(probe.SlowDurationTicks(2), 0u);
   EXPECT_LE(probe.SlowDurationTicks(2), at_most);
   EXPECT_EQ(probe.SlowDurationTicks(1), 0u);
+}
+
+class LoopProbeHistoryTest : public ::testing::Test {
+ protected:
+  LoopProbeHistoryTest() { probe_.SetHistory(history_.get()); }
+  DispatchHistory::Dispatch Last() const {
+    DispatchHistory::Dispatch last{};
+    for (size_t i = 0; history_->Read(i, &last); ++i) {
+    }
+    return last;
+  }
+
+  std::unique_ptr<DispatchHistory> history_ = std::make_unique<DispatchHistory>();
+  LoopProbe probe_;
+};
+
+TEST_F(LoopProbeHistoryTest, KeepsTheTagsTextOfWhatIsLongEnough) {
+  probe_.SetLimits({.history_ticks = 0});
+  std::string tag = "a tag that is too long for its place";
+  uint64_t before = base::ReadTicks();
+  probe_.Begin(tag.c_str());
+  probe_.End();
+  tag.assign(tag.size(), 'x');
+  EXPECT_EQ(Last().tag, std::string("a tag that is too long for its ").substr(0, 31));
+  EXPECT_GE(Last().begin_ticks, before);
+  EXPECT_GT(Last().duration_ticks, 0u);
+  EXPECT_EQ(Last().cpu_ns, 0);
+  EXPECT_EQ(probe_.SlowDurationTicks(1), 0u);
+  probe_.Begin(nullptr);
+  probe_.End();
+  EXPECT_STREQ(Last().tag, "");
+  errno = 77;
+  probe_.Begin(reinterpret_cast<const char*>(16));
+  probe_.End();
+  EXPECT_STREQ(Last().tag, "");
+  EXPECT_EQ(errno, 77);
+}
+
+TEST_F(LoopProbeHistoryTest, LeavesOutWhatIsShortOrHasNoTimeStamp) {
+  probe_.SetLimits({.history_ticks = UINT64_MAX / 2});
+  probe_.Begin("short");
+  probe_.End();
+  probe_.SetLimits({.history_ticks = 0});
+  auto* words = reinterpret_cast<LoopWords*>(&probe_);
+  words->begin_ticks = LoopProbe::kUntimed;
+  ++words->begun;
+  probe_.End();
+  EXPECT_EQ(Last().duration_ticks, 0u);
+}
+
+TEST_F(LoopProbeHistoryTest, TellsTheCpuTimeOfSlowOnes) {
+  // The clock is read at each begin.
+  probe_.SetLimits({.history_ticks = 0, .cpu_ticks = 0, .cpu_read_interval_ticks = 1});
+  probe_.Begin("sleep");
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  probe_.End();
+  int64_t asleep_ns = Last().cpu_ns;
+  probe_.Begin("compute");
+  int64_t begin_ns = base::ThreadCpuNs(gettid());
+  while (base::ThreadCpuNs(gettid()) < begin_ns + 200'000'000) {
+  }
+  probe_.End();
+  EXPECT_GT(asleep_ns, 0);
+  EXPECT_LT(asleep_ns, 100'000'000);
+  EXPECT_GE(Last().cpu_ns, 200'000'000);
 }
 
 TEST(LoopProbe, IsIdleAfterAReset) {

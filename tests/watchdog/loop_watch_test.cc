@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "stack/unwind/table_unwinder.h"
@@ -20,13 +21,32 @@ using base::kNsPerSecond;
 class FakeClock final : public base::Clock {
  public:
   int64_t MonoNs() const override { return now_ns; }
+  int64_t BootNs() const override { return now_ns; }
   int64_t WallMs() const override { return 1'700'000'000'000 + now_ns / kNsPerMs; }
   int64_t now_ns = 1000 * kNsPerSecond;
+};
+
+class RecordingListener final : public HangListener {
+ public:
+  void OnLagBegin(const LagNotice& lag) override { Add("begin", lag); }
+  void OnLagEnd(const LagNotice& lag) override { Add("end", lag); }
+  void OnFiltered(const LagNotice& lag, FilterReason reason) override {
+    Add("filtered " + std::to_string(static_cast<int>(reason)), lag);
+  }
+  std::vector<std::string> notices;
+
+ private:
+  void Add(const std::string& what, const LagNotice& lag) {
+    notices.push_back(what + " " + lag.loop_name + " " + lag.tag + " " +
+                      (lag.level == HangLevel::kAnr ? "anr " : "lag ") +
+                      std::to_string(lag.elapsed_ns / kNsPerMs));
+  }
 };
 
 class LoopWatchTest : public ::testing::Test {
  protected:
   LoopWatchTest() {
+    options_.anr_threshold_ns = 0;
     capturer_ = stack::StackCapturer::Create({}, stack::CreateTableUnwinder().value()).value().release();
     owned_capturer_.reset(capturer_);
     tick_scale_.Anchor({0, 0});
@@ -170,6 +190,112 @@ TEST_F(LoopWatchTest, KeepsToTheSmallestThreshold) {
   RunUntil(16 * kNsPerMs);
   ASSERT_EQ(sink_.lags().size(), 1u);
   EXPECT_EQ(samples_at_ms_.front(), 8);
+}
+
+TEST_F(LoopWatchTest, RaisesAnUnchangedLagToAnAnrOnce) {
+  options_.anr_threshold_ns = 5500 * kNsPerMs;
+  BeginDispatch("long");
+  RunUntil(60 * kNsPerSecond);
+  ASSERT_EQ(sink_.lags().size(), 2u);
+  testing::RecordedLag lag = sink_.lags()[0];
+  testing::RecordedLag anr = sink_.lags()[1];
+  EXPECT_EQ(lag.level, HangLevel::kLag);
+  EXPECT_EQ(anr.level, HangLevel::kAnr);
+  EXPECT_EQ(anr.kind, HangKind::kLag);
+  EXPECT_EQ(anr.lag_id, lag.id);
+  EXPECT_EQ(anr.ordinal, 1u);
+  EXPECT_EQ(anr.elapsed_ns, 5500 * kNsPerMs);
+  EXPECT_GE(anr.samples, 1u);
+  EXPECT_EQ(counters_.lags.value(), 1u);
+  EndDispatch();
+  RunUntil(62 * kNsPerSecond);
+  EXPECT_EQ(sink_.ends().size(), 2u);
+}
+
+TEST_F(LoopWatchTest, RaisesNothingThatEndsBeforeTheSecondThreshold) {
+  options_.anr_threshold_ns = 5 * kNsPerSecond;
+  BeginDispatch("long");
+  RunUntil(4999 * kNsPerMs);
+  EndDispatch();
+  RunUntil(20 * kNsPerSecond);
+  ASSERT_EQ(sink_.lags().size(), 1u);
+  EXPECT_EQ(sink_.lags()[0].level, HangLevel::kLag);
+}
+
+TEST_F(LoopWatchTest, IsAnAnrAtOnceWhenBothThresholdsAreTheSame) {
+  options_.anr_threshold_ns = options_.threshold_ns;
+  BeginDispatch("long");
+  RunUntil(20 * kNsPerSecond);
+  ASSERT_EQ(sink_.lags().size(), 1u);
+  EXPECT_EQ(sink_.lags()[0].level, HangLevel::kAnr);
+}
+
+TEST_F(LoopWatchTest, KeepsTheLoopsOwnThresholds) {
+  loop_->limits.SetThresholds({300 * kNsPerMs, 700 * kNsPerMs});
+  loop_->limits.SetWeight(7);
+  BeginDispatch("long");
+  RunUntil(1500 * kNsPerMs);
+  ASSERT_EQ(sink_.lags().size(), 2u);
+  EXPECT_EQ(sink_.lags()[0].elapsed_ns, 300 * kNsPerMs);
+  EXPECT_EQ(sink_.lags()[1].elapsed_ns, 700 * kNsPerMs);
+  EXPECT_EQ(sink_.lags()[1].facts["loop_weight"], 7);
+}
+
+TEST_F(LoopWatchTest, AppliesALoweredThresholdToTheDispatchUnderWay) {
+  BeginDispatch("long");
+  RunUntil(500 * kNsPerMs);
+  EXPECT_TRUE(sink_.lags().empty());
+  loop_->limits.SetThresholds({100 * kNsPerMs, 0});
+  next_ns_ = clock_.now_ns;
+  RunUntil(501 * kNsPerMs);
+  EXPECT_EQ(sink_.lags().size(), 1u);
+}
+
+TEST_F(LoopWatchTest, AppliesARaisedThresholdToTheDispatchUnderWay) {
+  BeginDispatch("long");
+  RunUntil(1500 * kNsPerMs);
+  EXPECT_FALSE(samples_at_ms_.empty());
+  samples_at_ms_.clear();
+  loop_->limits.SetThresholds({10 * kNsPerSecond, 0});
+  RunUntil(8990 * kNsPerMs);
+  EXPECT_TRUE(sink_.lags().empty());
+  EXPECT_TRUE(samples_at_ms_.empty());
+  RunUntil(10 * kNsPerSecond);
+  EXPECT_EQ(sink_.lags().size(), 1u);
+}
+
+TEST_F(LoopWatchTest, GivesTheNextLoopOfAPlaceTheOptionsThresholds) {
+  loop_->limits.SetThresholds({100 * kNsPerMs, 0});
+  registry_->Remove(loop_);
+  loop_ = registry_->Add("next", stalled_.tid());
+  BeginDispatch("short for it");
+  RunUntil(1500 * kNsPerMs);
+  EndDispatch();
+  RunUntil(3 * kNsPerSecond);
+  EXPECT_TRUE(sink_.lags().empty());
+}
+
+TEST_F(LoopWatchTest, TellsAListenerOfBeginRaiseFilteredCheckAndEnd) {
+  RecordingListener listener;
+  options_.listener = &listener;
+  options_.anr_threshold_ns = 3500 * kNsPerMs;
+  BeginDispatch("long");
+  RunUntil(3890 * kNsPerMs);
+  EndDispatch();
+  RunUntil(3910 * kNsPerMs);
+  EXPECT_EQ(listener.notices,
+            (std::vector<std::string>{"begin ui long lag 2000", "filtered 0 ui long lag 3000",
+                                      "begin ui long anr 3500", "end ui long anr 3900"}));
+}
+
+TEST_F(LoopWatchTest, TellsAListenerNothingOfADispatchInTime) {
+  RecordingListener listener;
+  options_.listener = &listener;
+  BeginDispatch("short");
+  RunUntil(1900 * kNsPerMs);
+  EndDispatch();
+  RunUntil(5 * kNsPerSecond);
+  EXPECT_TRUE(listener.notices.empty());
 }
 
 }  // namespace

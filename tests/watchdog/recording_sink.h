@@ -2,6 +2,7 @@
 // A sink that keeps what it is told.
 #pragma once
 
+#include <map>
 #include <mutex>
 #include <string>
 #include <utility>
@@ -15,6 +16,8 @@ struct RecordedLag {
   base::Uuid id;
   base::Uuid lag_id;
   uint32_t ordinal;
+  watchdog::HangKind kind;
+  watchdog::HangLevel level;
   std::string loop;
   std::string tag;
   int64_t elapsed_ns;
@@ -25,7 +28,10 @@ struct RecordedLag {
   std::vector<stack::LockWait> waits;
   watchdog::WaitOutcome wait_outcome;
   policies::Verdict verdict;
+  std::map<std::string, int64_t> facts;
+  std::vector<watchdog::PastDispatch> history;
   uint64_t innermost_function;  // its address; 0 when unknown
+  policies::GuardFindings guard;
 };
 
 // Thread safety: any thread may ask.
@@ -33,9 +39,25 @@ class RecordingSink final : public watchdog::HangSink {
  public:
   bool OnLag(const watchdog::LagEvent& event) override {
     std::lock_guard lock(mutex_);
-    lags_.push_back({event.id, event.lag_id, event.ordinal, event.loop_name, event.tag, event.elapsed_ns,
-                     event.cpu_window_ns, event.cpu_thread_ns, event.samples.size(), event.threads.size(),
-                     WaitsOf(event), event.wait_outcome, event.verdict, InnermostFunction(event)});
+    lags_.push_back({event.id,
+                     event.lag_id,
+                     event.ordinal,
+                     event.kind,
+                     event.level,
+                     event.loop_name,
+                     event.tag,
+                     event.elapsed_ns,
+                     event.cpu_window_ns,
+                     event.cpu_thread_ns,
+                     event.samples.size(),
+                     event.threads.size(),
+                     WaitsOf(event),
+                     event.wait_outcome,
+                     event.verdict,
+                     FactsOf(event),
+                     {event.history.begin(), event.history.end()},
+                     InnermostFunction(event),
+                     event.guard});
     return true;
   }
   void OnLagEnd(const base::Uuid& event_id, int64_t duration_ns) override {
@@ -65,6 +87,11 @@ class RecordingSink final : public watchdog::HangSink {
     std::vector<stack::LockWait> waits;
     for (const watchdog::Wait& wait : event.waits) waits.push_back(wait.lock);
     return waits;
+  }
+  static std::map<std::string, int64_t> FactsOf(const watchdog::LagEvent& event) {
+    std::map<std::string, int64_t> facts;
+    for (const watchdog::Fact& fact : event.facts) facts[fact.name] = fact.number;
+    return facts;
   }
   static uint64_t InnermostFunction(const watchdog::LagEvent& event) {
     const stack::Stack& stack = *event.expensive_stack;

@@ -135,17 +135,313 @@ TEST_F(WatchdogTest, ReportsAChangedStackAsTheSameLag) {
   EXPECT_EQ(second.ordinal, 1u);
 }
 
-TEST_F(WatchdogTest, SaysNothingOfManyShortDispatches) {
+TEST_F(WatchdogTest, RaisesALagThatPassesTheSecondThreshold) {
+  options_.anr_threshold_ns = 400 * kNsPerMs;
   Start();
-  WatchedLoop* loop = registry_->Add("busy", gettid());
+  StalledThread thread(Dispatch(testing::Spin));
+  auto is_raised = [&] { return !sink_.lags().empty() && sink_.lags().back().level == HangLevel::kAnr; };
+  ASSERT_TRUE(testing::WaitUntil(is_raised));
+  testing::RecordedLag anr = sink_.lags().back();
+  EXPECT_EQ(anr.lag_id, sink_.lags()[0].id);
+  EXPECT_GE(anr.elapsed_ns, options_.anr_threshold_ns);
+}
+
+TEST_F(WatchdogTest, FollowsThresholdsThatChangeWhileADispatchGoesOn) {
+  options_.threshold_ns = 3600 * base::kNsPerSecond;
+  Start();
+  std::atomic<WatchedLoop*> loop{nullptr};
+  StalledThread thread([&](const StopFlag& stop) {
+    loop = registry_->Add("loop", gettid());
+    loop.load()->probe.Begin("stall");
+    testing::Spin(stop);
+    registry_->Remove(loop);
+  });
+  ASSERT_TRUE(testing::WaitUntil([&] { return loop.load() != nullptr && sink_.rounds() > 2; }));
+  EXPECT_TRUE(sink_.lags().empty());
+  loop.load()->limits.SetThresholds({16 * kNsPerMs, 0});
+  EXPECT_TRUE(WaitForLags(1));
+}
+
+// Works in a function that a stack shows.
+[[gnu::noinline]] void ShortWork() {
+  for (int i = 0; i < 10'000; ++i) asm volatile("");
+}
+
+void RunShortDispatch(WatchedLoop* loop) {
+  loop->probe.Begin("short");
+  ShortWork();
+  loop->probe.End();
+}
+
+TEST_F(WatchdogTest, ReportsALoopThatIsBusyWithoutAPause) {
+  Start();
+  StalledThread thread([&](const StopFlag& stop) {
+    WatchedLoop* loop = registry_->Add("busy", gettid());
+    while (!stop.load() && sink_.lags().empty()) {
+      for (int i = 0; i < 100; ++i) RunShortDispatch(loop);
+    }
+    while (!stop.load()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    registry_->Remove(loop);
+  });
+  ASSERT_TRUE(WaitForLags(1));
+  EXPECT_TRUE(testing::WaitUntil([&] { return !sink_.ends().empty(); }));
+  testing::RecordedLag lag = sink_.lags()[0];
+  EXPECT_EQ(lag.kind, HangKind::kBusyLoop);
+  EXPECT_EQ(lag.innermost_function, reinterpret_cast<uint64_t>(&ShortWork));
+  EXPECT_GE(lag.elapsed_ns, options_.threshold_ns);
+  EXPECT_GT(lag.facts["dispatches"], 10);
+  EXPECT_EQ(sink_.lags().size(), 1u);
+  EXPECT_GE(sink_.ends()[0].second, lag.elapsed_ns);
+}
+
+TEST_F(WatchdogTest, SaysNothingOfABusyServerThatStillSleeps) {
+  Start();
+  WatchedLoop* loop = registry_->Add("server", gettid());
   auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(800);
   while (std::chrono::steady_clock::now() < end) {
-    loop->probe.Begin("short");
-    loop->probe.End();
+    // So few between two sleeps that they are not many, however slow the machine is.
+    for (int i = 0; i < 5; ++i) RunShortDispatch(loop);
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
   }
   EXPECT_TRUE(sink_.lags().empty());
   EXPECT_GT(sink_.rounds(), 0);
   EXPECT_TRUE(watchdog_->TryStop());
+}
+
+TEST_F(WatchdogTest, CallsALongDispatchNoBusyLoop) {
+  Start();
+  StalledThread thread([&](const StopFlag& stop) {
+    WatchedLoop* loop = registry_->Add("loop", gettid());
+    for (int i = 0; i < 1000; ++i) RunShortDispatch(loop);
+    loop->probe.Begin("long");
+    testing::Spin(stop);
+    loop->probe.End();
+    registry_->Remove(loop);
+  });
+  ASSERT_TRUE(WaitForLags(1));
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  for (const testing::RecordedLag& lag : sink_.lags()) EXPECT_EQ(lag.kind, HangKind::kLag);
+}
+
+TEST_F(WatchdogTest, ReportsATaskThatWaitsWhileDispatchesAreShort) {
+  Start();
+  StalledThread thread([&](const StopFlag& stop) {
+    WatchedLoop* loop = registry_->Add("loop", gettid());
+    for (int i = 0; i < 100; ++i) loop->tasks.NoteQueued();
+    while (!stop.load() && sink_.lags().empty()) {
+      RunShortDispatch(loop);
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    for (int i = 0; i < 100; ++i) loop->tasks.NoteRun();
+    while (!stop.load()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    registry_->Remove(loop);
+  });
+  ASSERT_TRUE(WaitForLags(1));
+  EXPECT_TRUE(testing::WaitUntil([&] { return !sink_.ends().empty(); }));
+  testing::RecordedLag lag = sink_.lags()[0];
+  EXPECT_EQ(lag.kind, HangKind::kWaited);
+  EXPECT_GE(lag.elapsed_ns, options_.threshold_ns);
+  EXPECT_EQ(lag.facts["queue_length"], 100);
+  EXPECT_GE(sink_.ends()[0].second, lag.elapsed_ns);
+}
+
+TEST_F(WatchdogTest, SaysNothingOfALongQueueThatMoves) {
+  options_.threshold_ns = 1000 * kNsPerMs;
+  Start();
+  WatchedLoop* loop = registry_->Add("loop", gettid());
+  for (int i = 0; i < 10; ++i) loop->tasks.NoteQueued();
+  auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(3000);
+  while (std::chrono::steady_clock::now() < end) {
+    loop->tasks.NoteQueued();
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    loop->tasks.NoteRun();
+  }
+  EXPECT_TRUE(sink_.lags().empty());
+  EXPECT_TRUE(watchdog_->TryStop());
+}
+
+TEST_F(WatchdogTest, TellsTasksBehindALongDispatchByTheDispatchAlone) {
+  Start();
+  StalledThread thread([&](const StopFlag& stop) {
+    WatchedLoop* loop = registry_->Add("loop", gettid());
+    loop->probe.Begin("long");
+    loop->tasks.NoteQueued();
+    testing::Spin(stop);
+    loop->probe.End();
+    registry_->Remove(loop);
+  });
+  ASSERT_TRUE(WaitForLags(1));
+  std::this_thread::sleep_for(std::chrono::milliseconds(600));
+  for (const testing::RecordedLag& lag : sink_.lags()) EXPECT_EQ(lag.kind, HangKind::kLag);
+}
+
+TEST_F(WatchdogTest, ReportsAScopeOverItsOwnDeadline) {
+  options_.threshold_ns = 3600 * base::kNsPerSecond;
+  Start();
+  StalledThread thread([&](const StopFlag& stop) {
+    WatchedLoop* loop = registry_->Add("loop", gettid());
+    loop->probe.Begin("dispatch");
+    loop->scopes.Begin("outer", 3600 * base::kNsPerSecond);
+    loop->scopes.Begin("inner", 60 * kNsPerMs);
+    while (!stop.load() && sink_.lags().empty()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    loop->scopes.End();
+    while (!stop.load()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    loop->scopes.End();
+    loop->probe.End();
+    registry_->Remove(loop);
+  });
+  ASSERT_TRUE(WaitForLags(1));
+  testing::RecordedLag lag = sink_.lags()[0];
+  EXPECT_EQ(lag.kind, HangKind::kScope);
+  EXPECT_EQ(lag.tag, "inner");
+  EXPECT_GE(lag.elapsed_ns, 60 * kNsPerMs);
+  EXPECT_TRUE(testing::WaitUntil([&] { return sink_.ends().size() == 1; }));
+  EXPECT_GE(sink_.ends()[0].second, lag.elapsed_ns);
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  EXPECT_EQ(sink_.lags().size(), 1u);
+}
+
+TEST_F(WatchdogTest, WatchesTheOuterScopeAgainAfterTheInnerOne) {
+  Start();
+  StalledThread thread([&](const StopFlag& stop) {
+    WatchedLoop* loop = registry_->Add("loop", gettid());
+    loop->scopes.Begin("outer", 300 * kNsPerMs);
+    for (int i = 0; !stop.load() && i < 20; ++i) {
+      loop->scopes.Begin("inner", 100 * base::kNsPerSecond);
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      loop->scopes.End();
+    }
+    while (!stop.load()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    loop->scopes.End();
+    registry_->Remove(loop);
+  });
+  ASSERT_TRUE(WaitForLags(1));
+  EXPECT_EQ(sink_.lags()[0].tag, "outer");
+  EXPECT_EQ(sink_.lags()[0].kind, HangKind::kScope);
+  EXPECT_GE(sink_.lags()[0].elapsed_ns, 300 * kNsPerMs);
+}
+
+TEST_F(WatchdogTest, SaysNothingOfManyScopesThatKeepTheirDeadlines) {
+  options_.threshold_ns = 3600 * base::kNsPerSecond;
+  Start();
+  WatchedLoop* loop = registry_->Add("loop", gettid());
+  loop->probe.Begin("long dispatch");
+  auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(1500);
+  while (std::chrono::steady_clock::now() < end) {
+    loop->scopes.Begin("short", 1000 * kNsPerMs);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    loop->scopes.End();
+  }
+  EXPECT_TRUE(sink_.lags().empty());
+  EXPECT_TRUE(watchdog_->TryStop());
+}
+
+TEST_F(WatchdogTest, ReportsAnIdleHandlerThatTakesTooLong) {
+  options_.threshold_ns = 3600 * base::kNsPerSecond;
+  options_.idle_handler_threshold_ns = 60 * kNsPerMs;
+  Start();
+  StalledThread thread([&](const StopFlag& stop) {
+    WatchedLoop* loop = registry_->Add("loop", gettid());
+    RunShortDispatch(loop);
+    loop->idle_handler.Begin(nullptr);
+    while (!stop.load() && sink_.lags().empty()) {
+    }
+    loop->idle_handler.End();
+    while (!stop.load()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    registry_->Remove(loop);
+  });
+  ASSERT_TRUE(WaitForLags(1));
+  testing::RecordedLag lag = sink_.lags()[0];
+  EXPECT_EQ(lag.kind, HangKind::kIdleHandler);
+  EXPECT_GE(lag.elapsed_ns, 60 * kNsPerMs);
+  EXPECT_TRUE(testing::WaitUntil([&] { return sink_.ends().size() == 1; }));
+  EXPECT_GT(sink_.ends()[0].second, lag.elapsed_ns);
+}
+
+TEST_F(WatchdogTest, ReportsAnInputEventThatIsNotFinished) {
+  options_.threshold_ns = 3600 * base::kNsPerSecond;
+  options_.input_threshold_ns = 60 * kNsPerMs;
+  options_.anr_threshold_ns = 300 * kNsPerMs;
+  Start();
+  StalledThread thread([&](const StopFlag& stop) {
+    WatchedLoop* loop = registry_->Add("loop", gettid());
+    loop->inputs.NoteQueued();
+    while (!stop.load() && sink_.lags().size() < 2) {
+      RunShortDispatch(loop);
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    loop->inputs.NoteRun();
+    while (!stop.load()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    registry_->Remove(loop);
+  });
+  auto is_raised = [&] { return !sink_.lags().empty() && sink_.lags().back().level == HangLevel::kAnr; };
+  ASSERT_TRUE(testing::WaitUntil(is_raised));
+  for (const testing::RecordedLag& lag : sink_.lags()) EXPECT_EQ(lag.kind, HangKind::kInput);
+  EXPECT_GE(sink_.lags()[0].elapsed_ns, 60 * kNsPerMs);
+  EXPECT_TRUE(testing::WaitUntil([&] { return sink_.ends().size() == sink_.lags().size(); }));
+}
+
+TEST_F(WatchdogTest, SaysNothingOfIdleHandlersAndInputsInTime) {
+  options_.idle_handler_threshold_ns = 1000 * kNsPerMs;
+  options_.input_threshold_ns = 1000 * kNsPerMs;
+  Start();
+  WatchedLoop* loop = registry_->Add("loop", gettid());
+  auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(1500);
+  while (std::chrono::steady_clock::now() < end) {
+    loop->inputs.NoteQueued();
+    loop->idle_handler.Begin(nullptr);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    loop->idle_handler.End();
+    loop->inputs.NoteRun();
+  }
+  EXPECT_TRUE(sink_.lags().empty());
+  EXPECT_TRUE(watchdog_->TryStop());
+}
+
+TEST_F(WatchdogTest, TellsWhatTheLoopDidBefore) {
+  options_.slow_dispatch_ns = 50 * kNsPerMs;
+  Start();
+  StalledThread thread([&](const StopFlag& stop) {
+    WatchedLoop* loop = registry_->Add("loop", gettid());
+    // Dispatches that keep the watchdog awake, until it has said what to keep.
+    testing::WaitUntil([&] {
+      RunShortDispatch(loop);
+      return sink_.rounds() > 4;
+    });
+    for (int i = 0; i < 1000; ++i) {
+      loop->probe.Begin("tiny");
+      loop->probe.End();
+    }
+    loop->probe.Begin("sleep");
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    loop->probe.End();
+    loop->probe.Begin("compute");
+    for (int64_t begin_ns = base::ThreadCpuNs(gettid());
+         base::ThreadCpuNs(gettid()) < begin_ns + 60 * kNsPerMs;) {
+    }
+    loop->probe.End();
+    loop->probe.Begin("stall");
+    testing::Spin(stop);
+    loop->probe.End();
+    registry_->Remove(loop);
+  });
+  auto is_stall_reported = [&] { return !sink_.lags().empty() && sink_.lags().back().tag == "stall"; };
+  ASSERT_TRUE(testing::WaitUntil(is_stall_reported));
+  testing::RecordedLag lag = sink_.lags().back();
+  // A tiny one may have been preempted.
+  std::erase_if(lag.history, [](const PastDispatch& dispatch) {
+    return std::string(dispatch.tag) == "tiny" || std::string(dispatch.tag) == "short";
+  });
+  ASSERT_EQ(lag.history.size(), 2u);
+  const PastDispatch& slept = lag.history[0];
+  const PastDispatch& computed = lag.history[1];
+  EXPECT_STREQ(slept.tag, "sleep");
+  EXPECT_STREQ(computed.tag, "compute");
+  EXPECT_GE(slept.wall_ns, 10 * kNsPerMs / 100 * 98);
+  EXPECT_GE(slept.age_ns, computed.age_ns + computed.wall_ns / 100 * 98);
+  EXPECT_GE(computed.age_ns, options_.threshold_ns / 100 * 98);
+  EXPECT_GE(computed.cpu_ns, 60 * kNsPerMs / 100 * 98);
+  EXPECT_LE(computed.cpu_ns, computed.wall_ns);
 }
 
 TEST_F(WatchdogTest, EndsTheLagOfAThreadThatExits) {

@@ -28,9 +28,11 @@ std::string Cause(const Json& frames) {
   return names.empty() ? "(no stack)" : Join(names, " < ");
 }
 
-// A lag whose end is not known lasted at least as long as it was seen.
+// A lag whose end is not known lasted at least as long as it was seen; so did one that ended with its
+// process.
 std::string Duration(const Json& report) {
   std::string duration = ShortDuration(report.at("duration_ms").get<double>());
+  if (Text(report, "kind") == "killed-in-hang") return duration + " killed";
   return report.at("ended").get<bool>() ? duration : "> " + duration;
 }
 
@@ -91,6 +93,14 @@ std::string VerdictLine(const Json& report) {
   return is_missing ? "" : "  verdict  " + VerdictText(verdict) + "\n";
 }
 
+// What it is, when it is more or other than a dispatch over its first threshold.
+std::string KindLines(const Json& report) {
+  std::string kind = Text(report, "kind");
+  std::string level = Text(report, "level");
+  return (kind == "lag" ? "" : "  kind     " + kind + "\n") +
+         (level == "lag" ? "" : "  level    " + level + "\n");
+}
+
 std::string HeaderLines(const Json& report) {
   const Json& cpu = report.at("cpu");
   double window_ms = std::max(cpu.at("window_ms").get<double>(), 0.001);
@@ -100,7 +110,7 @@ std::string HeaderLines(const Json& report) {
   std::string user = Text(report, "user");
   std::string tag = Text(report, "tag");
   const Json& cluster = report.at("cluster");
-  return "Report " + Text(report, "id") + "\n" +  //
+  return "Report " + Text(report, "id") + "\n" + KindLines(report) +  //
          "  app      " + Text(report, "app") + " " + Text(report, "version") +
          (user.empty() ? "" : ", user " + user) + "\n" +  //
          "  loop     " + Text(report, "loop") + (tag.empty() ? "" : ", dispatch " + tag) + ", thread " +

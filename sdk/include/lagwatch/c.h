@@ -5,7 +5,8 @@
  * - Nothing here ever fails the program: what cannot work is off, and lw_why_off() says why.
  * - Strings are UTF-8 and are copied, unless a function says otherwise. NULL stands for an empty string.
  * - Structs begin with their size, so that they can grow: fill them with their _init function.
- * - "hot" functions are wait-free, allocate nothing and make no system call.
+ * - "hot" functions are wait-free, allocate nothing and make no system call, but for what the end of a
+ * dispatch longer than 1 ms does, and one read of the thread's CPU clock in 100 ms at most.
  */
 #ifndef LAGWATCH_C_H_
 #define LAGWATCH_C_H_
@@ -34,6 +35,7 @@ typedef struct lw_loop {
   uint64_t begin_ticks;
   const char* tag;
   uint64_t nested;
+  uint32_t is_watchdog_asleep;
 } lw_loop;
 
 typedef enum lw_status {
@@ -41,6 +43,79 @@ typedef enum lw_status {
   LW_ALREADY_STARTED = 1, /* the first start's options stay in force */
   LW_OFF = 2              /* could not start: see lw_why_off() */
 } lw_status;
+
+/* As in reports; others may be added. */
+typedef enum lw_kind {
+  LW_KIND_LAG = 1,
+  LW_KIND_BUSY_LOOP = 2,
+  LW_KIND_WAITED = 3,
+  LW_KIND_IDLE_HANDLER = 4,
+  LW_KIND_INPUT = 5,
+  LW_KIND_SCOPE = 6
+} lw_kind;
+typedef enum lw_level { LW_LEVEL_LAG = 0, LW_LEVEL_ANR = 1 } lw_level;
+
+/* What a listener is told. Valid during the call only. */
+typedef struct lw_lag {
+  size_t struct_size_bytes;
+  const char* loop;
+  const char* tag; /* may be empty */
+  int32_t tid;
+  lw_kind kind;
+  lw_level level;
+  uint64_t threshold_ns;
+  uint64_t elapsed_ns; /* so far; in lag_end, in all */
+} lw_lag;
+
+/* Why a check that found a lag going on made no report; others may be added. */
+typedef enum lw_filtered {
+  LW_FILTERED_UNCHANGED_STACK = 1, /* the lag was reported with this stack */
+  LW_FILTERED_REPORT_LIMIT = 2,    /* the lag has as many reports as one may have */
+  LW_FILTERED_REPORT_LOST = 3      /* the report did not reach the disk */
+} lw_filtered;
+
+/* Called on the watchdog's thread, all of them, after the report is on disk; nothing is watched until they
+ * return. The loop that hangs may hold any lock, the allocator's too: a callback that needs one waits as long
+ * as the loop does. They must not throw, nor start or stop the monitor, and every signal is blocked. Any may
+ * be NULL. */
+typedef struct lw_listener {
+  void* context; /* passed to each */
+  /* A lag was found; and again, with LW_LEVEL_ANR, when it passes the second threshold. */
+  void (*lag_begin)(void* context, const lw_lag* lag);
+  /* It is over: once a lag, not of one that goes on while the monitor stops. */
+  void (*lag_end)(void* context, const lw_lag* lag);
+  void (*lag_filtered)(void* context, const lw_lag* lag, lw_filtered why);
+} lw_listener;
+
+/* How a run of the program ended. */
+typedef enum lw_exit_reason {
+  LW_EXIT_UNKNOWN = 0,       /* it vanished: killed, or ended by _exit() or a signal that nobody told of */
+  LW_EXIT_CLEAN = 1,         /* by lw_stop(), exit() or the end of main() */
+  LW_EXIT_KILLED_IN_LAG = 2, /* it vanished while a loop was frozen */
+  LW_EXIT_OOM_KILL = 3,      /* killed by the kernel, which had run out of memory */
+  LW_EXIT_UPDATE = 4,        /* it vanished, and now is another build or version */
+  LW_EXIT_REBOOT = 5,        /* the machine was started anew */
+  LW_EXIT_CRASH = 6,         /* lw_note_crash() told so */
+  LW_EXIT_STOPPED = 7        /* lw_note_stop() told so, and no loop was frozen */
+} lw_exit_reason;
+
+/* Texts are cut to their arrays and always terminated. */
+typedef struct lw_last_exit {
+  size_t struct_size_bytes;
+  int32_t reason;     /* an lw_exit_reason */
+  int32_t signal;     /* of a crash, else 0 */
+  int32_t was_in_lag; /* whatever the reason: a loop was frozen */
+  int32_t unused;
+  uint64_t lag_ms; /* how long that had lasted when it was last seen: a lower bound */
+  uint64_t last_seen_wall_ms;
+  char loop[65];  /* that was frozen; empty when none was */
+  char scene[65]; /* see lw_set_scene() */
+  char app_version[65];
+  char session_id[37];
+  char report_id[37]; /* the first report of that lag; empty when there is none */
+} lw_last_exit;
+
+typedef void (*lw_on_last_exit)(const lw_last_exit* last_exit, void* context);
 
 typedef struct lw_options {
   size_t struct_size_bytes;
@@ -55,7 +130,22 @@ typedef struct lw_options {
   uint32_t sample_interval_ms; /* between two stack samples of a busy loop: default 50 */
   uint32_t ring_size;          /* samples that a check looks at: 1 to 100, default 20 */
   int32_t capture_signal;      /* a signal number, or 0 to choose an unused real-time signal */
+  /* Also 16 to 3600000; for the second threshold, 0 stands for none. */
+  uint32_t anr_threshold_ms;          /* a longer lag is an ANR: default 5000 */
+  uint32_t idle_handler_threshold_ms; /* a longer idle handler is reported: default 2000 */
+  uint32_t input_threshold_ms;        /* so is a longer input event: default 2000 */
+  uint32_t slow_dispatch_ms;          /* a longer one is told with its CPU time in a history: default 700 */
+  lw_listener
+      listener; /* context and callbacks must stay until lw_stop() has returned; default: nobody listens */
+  /* Called once by lw_start, on its thread, if a last run left a record. */
+  lw_on_last_exit on_last_exit;
+  void* on_last_exit_context;
 } lw_options;
+
+typedef struct lw_thresholds {
+  uint32_t threshold_ms;
+  uint32_t anr_threshold_ms; /* 0: off */
+} lw_thresholds;
 
 typedef struct lw_stats {
   size_t struct_size_bytes;
@@ -69,11 +159,14 @@ typedef struct lw_stats {
   uint64_t capture_timeouts;
   uint64_t stacks_incomplete;
   uint64_t loops_refused; /* more loops than can be watched at once (64) */
+  /* Starts after which the end of the run cannot be told: no disk space, say. */
+  uint64_t run_records_failed;
 } lw_stats;
 
 /* Fills in sizes and defaults. */
 LW_API void lw_options_init(lw_options* options) LW_NOEXCEPT;
 LW_API void lw_stats_init(lw_stats* stats) LW_NOEXCEPT;
+LW_API void lw_last_exit_init(lw_last_exit* last_exit) LW_NOEXCEPT;
 
 /* Starts the monitor: a watchdog thread and, with an endpoint, an upload thread. Values out of their range
  * are brought into it. After fork() the child's monitor is off until the child starts one. May block (it
@@ -89,11 +182,49 @@ LW_API void lw_get_stats(lw_stats* stats) LW_NOEXCEPT;
 /* "0.1.0". Static. */
 LW_API const char* lw_version(void) LW_NOEXCEPT;
 
+/* How the program's last run ended: 1, or 0 when the monitor was not started yet or no run of this app and
+ * program left a record. */
+LW_API int lw_get_last_exit(lw_last_exit* last_exit) LW_NOEXCEPT;
+/* What the program is at, for the record of this run: a screen, a document type. Copied, cut to 64 bytes. Any
+ * thread, also in signal handlers; waits for nobody. The record has it at the watchdog's next look: soon
+ * after the dispatch that sets it, or else once a loop's next dispatch has begun. */
+LW_API void lw_set_scene(const char* scene) LW_NOEXCEPT;
+/* For a program's own handlers; both may be called in a signal handler, and lagwatch installs none itself.
+ * Somebody asked the program to end (SIGTERM, the session's end): */
+LW_API void lw_note_stop(void) LW_NOEXCEPT;
+/* It is about to end by this signal: */
+LW_API void lw_note_crash(int signal_number) LW_NOEXCEPT;
+
 /* Watches a loop of the calling thread. NULL when 64 loops are watched already; every other function accepts
  * that. The loop is no longer watched once the thread ends. Short lock; not for signal handlers. */
 LW_API lw_loop* lw_watch_loop(const char* name) LW_NOEXCEPT;
 /* Ends that earlier; `loop` must not be used afterwards. From the loop's thread. */
 LW_API void lw_unwatch_loop(lw_loop* loop) LW_NOEXCEPT;
+
+/* Gives the loop thresholds of its own, instead of the options'. A lag that passes the second one is reported
+ * once more, at once, as an ANR. 0 for the second: no lag of this loop is an ANR. Returns what is in force
+ * now: values outside 16 to 3600000 are brought into that range, and the second is at least the first (both
+ * are 0 for a loop that is NULL). Holds for the dispatch under way too; a watchdog that sleeps sees it within
+ * a check period. From any thread; wait-free. */
+LW_API lw_thresholds lw_set_thresholds(lw_loop* loop, uint32_t threshold_ms,
+                                       uint32_t anr_threshold_ms) LW_NOEXCEPT;
+/* How much the loop matters, by the application's own scale: the fact "loop_weight" of its reports, none when
+ * 0. From any thread; wait-free. */
+LW_API void lw_set_weight(lw_loop* loop, uint32_t weight) LW_NOEXCEPT;
+
+/* What is reported of a loop, besides a dispatch that takes longer than the threshold (kind "lag"):
+ *
+ * "busy-loop": for longer than the threshold, one short dispatch after the other, without a sleep. The thread
+ * made no voluntary context switch in all that time (as the kernel counts them), ran or was ready to run for
+ * 95 % of it, and began ten dispatches or more in each threshold's length, never a quarter of it without a
+ * new one. A server under full load that finds nothing to do once in that time, and sleeps in its wait, is
+ * not busy in this sense; nor is one long dispatch, or a loop that waits for a lock or a disk now and then.
+ * Found between 1 and 1.5 thresholds after it began; the report's stack is the one seen most often meanwhile.
+ * Costs the loop nothing. */
+
+/* Every report also tells what the loop did before: the last 200 dispatches that took longer than 1 ms, with
+ * tag (cut to 31 bytes), age and duration; those longer than slow_dispatch_ms with their CPU time, which is
+ * too long by 100 ms at most. Only dispatches with a time stamp are told. */
 
 /* Around each dispatch, on the loop's thread. `tag` names it in reports; not copied: it must stay readable
  * until the dispatch ends. May be nested; only the outermost pair counts. Hot: two reads of the tick counter
@@ -103,6 +234,7 @@ LW_API void lw_dispatch_end(lw_loop* loop) LW_NOEXCEPT;
 /* The same without reading the clock, for loops of millions of dispatches a second: a lag's start and
  * duration are then known to about the check period. Inline, because the call would cost more than the work.
  * Hot. */
+LW_API void lw_wake_watchdog(lw_loop* loop) LW_NOEXCEPT; /* for the next function only */
 static inline void lw_dispatch_begin_counted(lw_loop* loop, const char* tag) LW_NOEXCEPT {
   uint64_t begun;
   if (loop == NULL) return;
@@ -115,6 +247,7 @@ static inline void lw_dispatch_begin_counted(lw_loop* loop, const char* tag) LW_
   __atomic_store_n(&loop->begin_ticks, 0, __ATOMIC_RELEASE);
   __atomic_store_n(&loop->tag, tag, __ATOMIC_RELEASE);
   __atomic_store_n(&loop->begun, begun + 1, __ATOMIC_RELEASE);
+  if (__atomic_load_n(&loop->is_watchdog_asleep, __ATOMIC_RELAXED) != 0) lw_wake_watchdog(loop);
 }
 
 static inline void lw_dispatch_end_counted(lw_loop* loop) LW_NOEXCEPT {
@@ -125,6 +258,34 @@ static inline void lw_dispatch_end_counted(lw_loop* loop) LW_NOEXCEPT {
     __atomic_store_n(&loop->ended, loop->ended + 1, __ATOMIC_RELEASE);
   }
 }
+
+/* A task was put into the loop's queue; one was taken out of it, to be run or to be dropped. Each task needs
+ * one of each. The library counts, and takes tasks to run in the order in which they were queued. It looks at
+ * the counts at least twice in a threshold's time: a wait is found when it has lasted between 1 and 1.5
+ * thresholds, its reported length is short by no more than half a threshold, and nothing that waited less is
+ * ever reported. A task that overtakes others makes the others' wait unseen for as long. Ends when no task
+ * waits that long any more. From any thread, until the loop's own thread ends. Hot: one atomic addition, no
+ * clock. */
+LW_API void lw_note_queued(lw_loop* loop) LW_NOEXCEPT;
+LW_API void lw_note_run(lw_loop* loop) LW_NOEXCEPT;
+
+/* Around a stretch of work of the loop's thread that has a deadline of its own, 16 ms to 1 h, in a dispatch
+ * or not. `name` is the report's tag; not copied: it must stay readable until the scope ends. Scopes may be
+ * nested, and each keeps its own deadline: the outer one's counts on inside the inner one, and is what is
+ * watched again when that ends. Of scopes under way the first to pass its deadline is reported, the others
+ * once that has ended. What is nested deeper than 8 is not watched. The first scope of a shorter deadline
+ * than any before may be found a check period late. Hot: one read of the tick counter a pair. */
+LW_API void lw_scope_begin(lw_loop* loop, const char* name, uint32_t deadline_ms) LW_NOEXCEPT;
+LW_API void lw_scope_end(lw_loop* loop) LW_NOEXCEPT;
+
+/* Around what the loop does when it has nothing else to do, on the loop's thread. Hot: as a dispatch. */
+LW_API void lw_idle_begin(lw_loop* loop) LW_NOEXCEPT;
+LW_API void lw_idle_end(lw_loop* loop) LW_NOEXCEPT;
+
+/* An input event has arrived for the loop, at whatever thread; the loop is done with one. Counted, like
+ * tasks, and as exact: see lw_note_queued(). Hot: one atomic addition, no clock. */
+LW_API void lw_input_received(lw_loop* loop) LW_NOEXCEPT;
+LW_API void lw_input_finished(lw_loop* loop) LW_NOEXCEPT;
 
 #ifdef __cplusplus
 } /* extern "C" */

@@ -14,6 +14,7 @@
 #include <lagwatch/c.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -28,10 +29,17 @@ struct Options {
   std::string user = {};
   std::string spool_directory = {};
   uint32_t threshold_ms = 2000;
+  uint32_t anr_threshold_ms = 5000;
+  uint32_t idle_handler_threshold_ms = 2000;
+  uint32_t input_threshold_ms = 2000;
+  uint32_t slow_dispatch_ms = 700;
   uint32_t check_period_ms = 1000;
   uint32_t sample_interval_ms = 50;
   uint32_t ring_size = 20;
   int32_t capture_signal = 0;
+  lw_listener listener = {};
+  lw_on_last_exit on_last_exit = nullptr;
+  void* on_last_exit_context = nullptr;
 };
 
 // A watched loop of the thread that called WatchLoop. A plain handle: copying it copies the handle.
@@ -41,6 +49,21 @@ class Loop {
   lw_loop* handle() const noexcept { return handle_; }
   // False when there were too many loops; dispatches of such a loop are simply not timed.
   bool is_watched() const noexcept { return handle_ != nullptr; }
+
+  // Thresholds of its own, from now on; returns what is in force. From any thread.
+  lw_thresholds SetThresholds(uint32_t threshold_ms, uint32_t anr_threshold_ms) const noexcept {
+    return lw_set_thresholds(handle_, threshold_ms, anr_threshold_ms);
+  }
+  // How much it matters, for its reports. From any thread.
+  void SetWeight(uint32_t weight) const noexcept { lw_set_weight(handle_, weight); }
+
+  // A task was queued; one was taken out of the queue. From any thread. Hot. For an executor that cannot be
+  // changed: queue_ping.h.
+  void NoteQueued() const noexcept { lw_note_queued(handle_); }
+  void NoteRun() const noexcept { lw_note_run(handle_); }
+  // An input event arrived; the loop is done with one. From any thread. Hot.
+  void InputReceived() const noexcept { lw_input_received(handle_); }
+  void InputFinished() const noexcept { lw_input_finished(handle_); }
 
  private:
   lw_loop* handle_;
@@ -61,6 +84,33 @@ class ScopedDispatch {
   lw_loop* loop_;
 };
 
+// Work with a deadline of its own, from construction to destruction. On the loop's thread. Hot.
+class ScopedDeadline {
+ public:
+  // `name` must stay readable until the work ends.
+  ScopedDeadline(Loop loop, const char* name, uint32_t deadline_ms) noexcept : loop_(loop.handle()) {
+    lw_scope_begin(loop_, name, deadline_ms);
+  }
+  ~ScopedDeadline() { lw_scope_end(loop_); }
+  ScopedDeadline(const ScopedDeadline&) = delete;
+  ScopedDeadline& operator=(const ScopedDeadline&) = delete;
+
+ private:
+  lw_loop* loop_;
+};
+
+// The loop's work for idle times, from construction to destruction. On the loop's thread. Hot.
+class ScopedIdleHandler {
+ public:
+  explicit ScopedIdleHandler(Loop loop) noexcept : loop_(loop.handle()) { lw_idle_begin(loop_); }
+  ~ScopedIdleHandler() { lw_idle_end(loop_); }
+  ScopedIdleHandler(const ScopedIdleHandler&) = delete;
+  ScopedIdleHandler& operator=(const ScopedIdleHandler&) = delete;
+
+ private:
+  lw_loop* loop_;
+};
+
 // Keeps the process's monitor running for as long as it lives. There is one monitor in a process.
 class Monitor {
  public:
@@ -75,10 +125,17 @@ class Monitor {
     raw.user = options.user.c_str();
     raw.spool_directory = options.spool_directory.c_str();
     raw.threshold_ms = options.threshold_ms;
+    raw.anr_threshold_ms = options.anr_threshold_ms;
+    raw.idle_handler_threshold_ms = options.idle_handler_threshold_ms;
+    raw.input_threshold_ms = options.input_threshold_ms;
+    raw.slow_dispatch_ms = options.slow_dispatch_ms;
     raw.check_period_ms = options.check_period_ms;
     raw.sample_interval_ms = options.sample_interval_ms;
     raw.ring_size = options.ring_size;
     raw.capture_signal = options.capture_signal;
+    raw.listener = options.listener;
+    raw.on_last_exit = options.on_last_exit;
+    raw.on_last_exit_context = options.on_last_exit_context;
     return Monitor(lw_start(&raw));
   }
   Monitor(Monitor&& other) noexcept : status_(std::exchange(other.status_, LW_OFF)) {}
@@ -100,6 +157,12 @@ class Monitor {
   bool is_on() const noexcept { return status_ != LW_OFF; }
   // Why the monitor is off; empty when it is on.
   std::string why_off() const { return lw_why_off(); }
+  // How the program's last run ended, if it left a record.
+  std::optional<lw_last_exit> last_exit() const noexcept {
+    lw_last_exit last_exit;
+    lw_last_exit_init(&last_exit);
+    return lw_get_last_exit(&last_exit) != 0 ? std::optional(last_exit) : std::nullopt;
+  }
   lw_stats stats() const noexcept {
     lw_stats stats;
     lw_stats_init(&stats);

@@ -132,8 +132,17 @@ TEST(CallFrameInfo, SignalFramesSaySo) {
 // What cannot be told has a rule without a CFA, up to the function's end.
 TEST(CallFrameInfo, UnknownAndTooDeepInstructionsLeaveNoRule) {
   std::vector<int> too_deep(20, 0x0a);
+  std::vector<int> largest_negative{0x2f, Registers::kFramePointer};
+  largest_negative.insert(largest_negative.end(), 8, 0x80);
+  largest_negative.push_back(0x10);  // times -8 is INT64_MIN
   for (const std::vector<int>& instructions :
-       {std::vector<int>{0x3f}, std::vector<int>{0x0b}, too_deep, std::vector<int>{0x0c, 0x80}}) {
+       {std::vector<int>{0x3f}, std::vector<int>{0x0b}, too_deep, largest_negative,
+        // Cut in their operands.
+        std::vector<int>{0x0c, 0x80}, std::vector<int>{0x80 | Registers::kFramePointer, 0x80},
+        std::vector<int>{0x02}, std::vector<int>{0x04, 1, 2},
+        // An offset, or another register, for a CFA that is an expression.
+        std::vector<int>{0x0f, 1, 0x77, 0x0e, 8}, std::vector<int>{0x0f, 1, 0x77, 0x13, 8},
+        std::vector<int>{0x0f, 1, 0x77, 0x0d, Registers::kFramePointer}}) {
     auto rows = Entries(instructions).Rows();
     ASSERT_EQ(rows.size(), 1u);
     EXPECT_EQ(rows[0].rule.cfa, Cfa::kNone);
@@ -155,6 +164,44 @@ TEST(CallFrameInfo, EntriesCutAnywhereAreRefused) {
   for (size_t size = 0; size < kHeadBytes; ++size) {
     std::string cut = whole.substr(0, size);
     EXPECT_FALSE(ParseCommonInformation(Entries::View(cut), FrameSection::kEhFrame, &cie)) << size;
+  }
+}
+
+// They run once for each function.
+TEST(CallFrameInfo, CommonInstructionsAreFew) {
+  const std::string whole = Entries({}).cie();
+  CommonInformation cie;
+  std::string padded = whole + std::string(1000, '\0');
+  EXPECT_TRUE(ParseCommonInformation(Entries::View(padded), FrameSection::kEhFrame, &cie));
+  padded.append(1000, '\0');
+  EXPECT_FALSE(ParseCommonInformation(Entries::View(padded), FrameSection::kEhFrame, &cie));
+}
+
+// Linux Standard Base: the length has 64 bits then, but not the number that follows it.
+TEST(CallFrameInfo, LongEntriesInMemoryHaveShortNumbers) {
+  EntryHeader header;
+  const std::string length = std::string(4, '\xff') + std::string("\x08\0\0\0\0\0\0\0", 8);
+  std::string bytes = length + std::string(4, '\0') + "rest";
+  ASSERT_TRUE(ParseEntryHeader(Entries::View(bytes), FrameSection::kEhFrame, 0, &header));
+  EXPECT_TRUE(header.is_cie);
+  EXPECT_EQ(header.size, bytes.size());
+  bytes = length + std::string("\x0c\0\0\0rest", 8);
+  ASSERT_TRUE(ParseEntryHeader(Entries::View(bytes), FrameSection::kEhFrame, 0, &header));
+  EXPECT_FALSE(header.is_cie);
+  EXPECT_EQ(header.cie_address, 0x2000u);
+  bytes = length + std::string(8, '\xff');
+  ASSERT_TRUE(ParseEntryHeader(Entries::View(bytes), FrameSection::kDebugFrame, 0, &header));
+  EXPECT_TRUE(header.is_cie);
+}
+
+TEST(CallFrameInfo, LengthsThatLeadBackAreRefused) {
+  EntryHeader header;
+  for (FrameSection section : {FrameSection::kEhFrame, FrameSection::kDebugFrame}) {
+    std::string bytes = std::string(4, '\xff') + std::string("\x10") + std::string(7, '\xff') + "12345678";
+    EXPECT_FALSE(ParseEntryHeader(Entries::View(bytes), section, 0, &header));
+    bytes[11] = '\x7f';
+    EXPECT_TRUE(ParseEntryHeader(Entries::View(bytes), section, 0, &header));
+    EXPECT_LE(header.size, uint64_t{INT64_MAX});
   }
 }
 

@@ -3,8 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <ctime>
 #include <iterator>
 #include <memory>
 #include <set>
@@ -201,6 +203,8 @@ TEST_F(UnwindTableTest, KnowsWhetherItIsOfWhatIsInMemory) {
   EXPECT_FALSE(table.WasReadFrom(module));
   in_the_middle ^= 1;
   EXPECT_TRUE(table.WasReadFrom(module));
+  std::fill(copy.end() - 1000, copy.end(), 'x');  // past the section's end
+  EXPECT_TRUE(table.WasReadFrom(module));
 }
 
 TEST(UnwindTable, AModuleWithoutTablesOrWithDamagedOnesHasNone) {
@@ -218,6 +222,140 @@ TEST(UnwindTable, AModuleWithoutTablesOrWithDamagedOnesHasNone) {
   PageCache pages;
   FoundRule found;
   EXPECT_FALSE(search.Find(module, 100, &pages, &found));
+}
+
+// An .eh_frame as a file has it: absolute addresses of 32 bits.
+class TableInFile {
+ public:
+  static constexpr uint64_t kAddress = 0x400000;
+
+  // Where it begins.
+  size_t AddCommon(const std::string& augmentation = "zR") {
+    return Add(std::string(4, '\0') + '\1' + augmentation + std::string("\0\1\x78", 3) +
+               static_cast<char>(Registers::kReturnAddress) + std::string("\1\x03", 2) + '\x0c' +
+               static_cast<char>(Registers::kStackPointer) + '\x08' +
+               static_cast<char>(0x80 | Registers::kReturnAddress) + '\1');
+  }
+  void AddFunction(size_t common, uint32_t begin, uint32_t size, const std::string& instructions = "") {
+    auto distance = static_cast<uint32_t>(bytes_.size() + sizeof(uint32_t) - common);
+    Add(Word(distance) + Word(begin) + Word(size) + '\0' + instructions);
+  }
+  void AddBytes(const std::string& bytes) { bytes_ += bytes; }
+
+  bool Compile(UnwindTable* table) const {
+    return table->Compile({}, {{bytes_.data(), bytes_.size(), kAddress}, {}}, g_never_stop);
+  }
+  const std::string& bytes() const { return bytes_; }
+
+  template <typename T>
+  static std::string Word(T value) {
+    return std::string(reinterpret_cast<const char*>(&value), sizeof value);
+  }
+  static std::string Uleb(uint32_t value) {
+    std::string bytes;
+    for (; value >= 0x80; value >>= 7) bytes += static_cast<char>(0x80 | (value & 0x7f));
+    return bytes + static_cast<char>(value);
+  }
+
+ private:
+  size_t Add(const std::string& content) {
+    size_t at = bytes_.size();
+    bytes_ += Word(static_cast<uint32_t>(content.size())) + content;
+    return at;
+  }
+
+  std::string bytes_;
+};
+
+TEST(UnwindTable, AnEntryThatLeadsBackEndsTheSection) {
+  TableInFile section;
+  section.AddFunction(section.AddCommon(), 0x1000, 0x10);
+  const uint64_t back_to_begin = -uint64_t{section.bytes().size()};
+  section.AddBytes(TableInFile::Word(UINT32_MAX) + TableInFile::Word(back_to_begin - 12) +
+                   std::string(8, '\1'));
+  UnwindTable table;
+  ASSERT_TRUE(section.Compile(&table));
+  EXPECT_EQ(table.function_count(), 1u);
+
+  // In memory it is not known where the section ends.
+  alignas(8) static char memory[512];
+  const char kinds[] = {1, pointer_encoding::kUdata8, pointer_encoding::kUdata4, pointer_encoding::kUdata8};
+  std::memcpy(memory, kinds, sizeof kinds);
+  auto address = reinterpret_cast<uint64_t>(memory + 16);
+  std::memcpy(memory + 4, &address, sizeof address);
+  std::memcpy(memory + 16, section.bytes().data(), section.bytes().size());
+  Module module{};
+  module.eh_frame_hdr = reinterpret_cast<uint64_t>(memory);
+  UnwindTable of_memory;
+  of_memory.Compile(module, {}, g_never_stop);
+  EXPECT_LE(of_memory.function_count(), 1u);
+}
+
+TEST(UnwindTable, ACommonEntryThatCannotBeReadSpoilsNoOther) {
+  TableInFile section;
+  const size_t good = section.AddCommon();
+  const size_t bad = section.AddCommon("eh");
+  section.AddFunction(good, 0x1000, 0x10);
+  section.AddFunction(bad, 0x2000, 0x10);
+  section.AddFunction(good, 0x3000, 0x10);
+  UnwindTable table;
+  ASSERT_TRUE(section.Compile(&table));
+  FoundRule found;
+  EXPECT_TRUE(table.Find(0x1008, &found));
+  EXPECT_FALSE(table.Find(0x2008, &found));
+  EXPECT_TRUE(table.Find(0x3008, &found));
+}
+
+TEST(UnwindTable, AFunctionMayHaveAMillionRows) {
+  constexpr uint32_t kRows = 1 << 20;
+  TableInFile section;
+  std::string instructions;
+  for (uint32_t i = 0; i < kRows; ++i) instructions += "\x0a\x0b\x41";  // remembers, restores, advances
+  section.AddFunction(section.AddCommon(), 0x1000, kRows + 1, instructions);
+  UnwindTable table;
+  ASSERT_TRUE(section.Compile(&table));
+  EXPECT_EQ(table.row_count(), 3u);
+}
+
+// The processor time of compiling a function with so many rules, all of them different in one offset.
+int64_t NsToCompileRules(uint32_t count, const std::string& set_offset) {
+  TableInFile section;
+  std::string instructions;
+  for (uint32_t i = 1; i <= count; ++i) instructions += set_offset + TableInFile::Uleb(i) + '\x41';
+  section.AddFunction(section.AddCommon(), 0x1000, count, instructions);
+  auto now_ns = [] {
+    timespec now;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return now.tv_sec * int64_t{1'000'000'000} + now.tv_nsec;
+  };
+  const int64_t begin_ns = now_ns();
+  UnwindTable table;
+  EXPECT_TRUE(section.Compile(&table));
+  EXPECT_GE(table.row_count(), count);
+  EXPECT_EQ(table.dropped_count(), 0u);
+  return now_ns() - begin_ns;
+}
+
+TEST(UnwindTable, RulesMayDifferInAnyOffset) {
+  constexpr uint32_t kRules = 40'000;
+  const std::string cfa_offset = "\x0e";
+  const std::string return_address(1, static_cast<char>(0x80 | Registers::kReturnAddress));
+  EXPECT_LT(NsToCompileRules(kRules, return_address), 20 * NsToCompileRules(kRules, cfa_offset));
+}
+
+TEST(UnwindTable, RulesThatDoNotFitAreDropped) {
+  constexpr uint32_t kRules = 200'000;
+  TableInFile section;
+  std::string instructions;
+  for (uint32_t i = 1; i <= kRules; ++i) instructions += '\x0e' + TableInFile::Uleb(i) + '\x41';
+  section.AddFunction(section.AddCommon(), 0x1000, kRules, instructions);
+  UnwindTable table;
+  ASSERT_TRUE(section.Compile(&table));
+  EXPECT_GE(table.dropped_count(), kRules - (UINT16_MAX + 1));
+  FoundRule found;
+  ASSERT_TRUE(table.Find(0x1000 + 1000, &found));
+  EXPECT_EQ(found.rule.cfa_offset, 1001);
+  EXPECT_FALSE(table.Find(0x1000 + kRules - 1, &found));
 }
 
 }  // namespace

@@ -12,6 +12,7 @@ namespace {
 using testing::EncodeBatch;
 using testing::EncodeEnd;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using testing::SampleReport;
 
 // A spool that holds `batch`.
@@ -39,6 +40,35 @@ TEST(ReportText, ReportsAreATable) {
             "STARTED (UTC)         LASTED  APP           LOOP  DISPATCH  CAUSE (innermost 2)  ID\n"
             "2023-11-14 22:13:20  > 2.0 s  editor 2.3.1  ui    key       Leaf < Caller        "
             "018bcfe5-6800-7000-8000-000000000001\n");
+}
+
+TEST(ReportText, AReportSaysItsKindAndLevelWhenTheyAreNotPlain) {
+  SampleReport plain;
+  SampleReport raised;
+  raised.header.kind = report::Kind::kBusyLoop;
+  raised.header.level = report::Level::kAnr;
+  auto text_of = [](const SampleReport& report) {
+    return ReportText(SourceOf(EncodeBatch({report.Encode()}))
+                          ->Get("/v1/reports/" + base::ToString(report.header.id), {})
+                          .value());
+  };
+  EXPECT_THAT(text_of(raised), HasSubstr("\n  kind     busy-loop\n  level    anr\n  app "));
+  EXPECT_THAT(text_of(plain), Not(HasSubstr("  kind ")));
+  EXPECT_THAT(text_of(plain), Not(HasSubstr("  level ")));
+}
+
+TEST(ReportText, ALagThatItsRunWasKilledInIsMarked) {
+  SampleReport report;
+  report::RunEnd end{.session_id = report.header.session_id,
+                     .reason = policies::ExitReason::kKilledInLag,
+                     .report_id = report.header.id,
+                     .lag_ns = 7'000'000'000};
+  std::string batch = EncodeBatch({report.Encode()});
+  report::AppendToBatch({report::RecordType::kRunEnd, report::EncodeRunEnd(end)}, &batch);
+  Json reports = SourceOf(batch)->Get("/v1/reports", {}).value();
+  EXPECT_EQ(reports[0]["kind"], "killed-in-hang");
+  EXPECT_EQ(reports[0]["ended"], true);
+  EXPECT_THAT(ReportTable(reports, 0), HasSubstr("  7.0 s killed  "));
 }
 
 TEST(ReportText, AReportHasHeaderStackTimelineAndThreads) {

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "policies/exit_reason.h"
+
+namespace lagwatch::policies {
+
+const char* ExitReasonName(ExitReason reason) {
+  switch (reason) {
+    case ExitReason::kCleanExit:
+      return "clean-exit";
+    case ExitReason::kKilledInLag:
+      return "killed-in-lag";
+    case ExitReason::kOomKill:
+      return "oom-kill";
+    case ExitReason::kUpdate:
+      return "update";
+    case ExitReason::kReboot:
+      return "reboot";
+    case ExitReason::kCrash:
+      return "crash";
+    case ExitReason::kStopped:
+      return "stopped";
+    case ExitReason::kUnknown:
+      break;
+  }
+  return "unknown";
+}
+
+ExitReason ClassifyExit(const ExitEvidence& evidence) {
+  if (evidence.crash_signal != 0) return ExitReason::kCrash;
+  if (evidence.has_ended_cleanly || evidence.has_replaced_itself) return ExitReason::kCleanExit;
+  if (evidence.was_told_to_stop && !evidence.was_in_lag) return ExitReason::kStopped;
+  if (evidence.has_rebooted) return ExitReason::kReboot;
+  if (evidence.oom_kills_in_group > 0) return ExitReason::kOomKill;
+  if (evidence.was_in_lag) return ExitReason::kKilledInLag;
+  if (evidence.oom_kills_in_group < 0 && evidence.oom_kills_on_machine > 0) return ExitReason::kOomKill;
+  if (evidence.has_changed) return ExitReason::kUpdate;
+  return ExitReason::kUnknown;
+}
+
+}  // namespace lagwatch::policies

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// The application's callbacks as the watchdog's listener.
+#pragma once
+
+#include <lagwatch/c.h>
+
+#include "watchdog/hang_listener.h"
+
+namespace lagwatch::sdk {
+
+// Context: watchdog.
+class CListener final : public watchdog::HangListener {
+ public:
+  explicit CListener(const lw_listener& callbacks) : callbacks_(callbacks) {}
+
+  static bool IsWanted(const lw_listener& callbacks) {
+    return callbacks.lag_begin != nullptr || callbacks.lag_end != nullptr ||
+           callbacks.lag_filtered != nullptr;
+  }
+
+  void OnLagBegin(const watchdog::LagNotice& lag) override;
+  void OnLagEnd(const watchdog::LagNotice& lag) override;
+  void OnFiltered(const watchdog::LagNotice& lag, watchdog::FilterReason reason) override;
+
+ private:
+  const lw_listener callbacks_;
+};
+
+}  // namespace lagwatch::sdk

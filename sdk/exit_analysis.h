@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tells how earlier runs ended, from the records that they left behind. Context: background.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <string>
+
+#include "policies/exit_reason.h"
+#include "report/format/report.h"
+#include "sdk/run_record.h"
+
+namespace lagwatch::sdk {
+
+struct EndedRun {
+  RunRecord record;
+  policies::ExitReason reason = policies::ExitReason::kUnknown;
+  bool is_of_same_program = false;  // the same app, from a file of the same name
+
+  report::RunEnd ToRunEnd() const;
+};
+
+inline constexpr size_t kMaxEndedRuns = 64;
+
+// Calls `tell` for every run of SPOOL/runs that is over, the newest first, and removes its record when it
+// returns true. `now` is the run that is about to begin. Past kMaxEndedRuns records are removed untold.
+// Records of running processes, of other machines and of newer versions, files with other names and symbolic
+// links are left alone. Several processes may do this at once: each run is told by one of them.
+void TellEndedRuns(const std::string& spool_directory, const RunFacts& now,
+                   const std::function<bool(const EndedRun&)>& tell);
+
+}  // namespace lagwatch::sdk

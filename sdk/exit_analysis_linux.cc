@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <ctime>
+#include <vector>
+
+#include "sdk/exit_analysis.h"
+#include "sdk/run_facts.h"
+
+namespace lagwatch::sdk {
+namespace {
+
+constexpr time_t kUnfinishedLifeS = 3600;
+
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  ~Descriptor() {
+    if (fd_ >= 0) close(fd_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+bool IsRunName(std::string_view name, std::string_view suffix) {
+  return name.size() == base::kUuidTextSize + suffix.size() && name.ends_with(suffix) &&
+         base::TryParseUuid(name.substr(0, base::kUuidTextSize)).has_value();
+}
+
+// Newest first.
+std::vector<std::string> NamesIn(int directory_fd) {
+  std::vector<std::string> names;
+  DIR* directory = fdopendir(dup(directory_fd));
+  if (directory == nullptr) return names;
+  while (const dirent* entry = readdir(directory)) {
+    if (IsRunName(entry->d_name, kRunSuffix) || IsRunName(entry->d_name, kNewRunSuffix))
+      names.emplace_back(entry->d_name);
+  }
+  closedir(directory);
+  std::sort(names.rbegin(), names.rend());
+  return names;
+}
+
+// A record that was not finished within an hour is nobody's any more.
+bool IsAbandonedByItsMaker(int fd) {
+  struct stat status {};
+  return fstat(fd, &status) == 0 && std::time(nullptr) - status.st_mtime > kUnfinishedLifeS;
+}
+
+// Locks the record against others who look at it. False: its run goes on, or somebody else tells its end.
+bool TryLock(int fd) {
+  struct stat status {};
+  bool is_locked = flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
+  return is_locked && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_nlink != 0;
+}
+
+std::string ReadRecord(int fd) {
+  std::string bytes(RunPage::kBytes + 1, '\0');  // one too many shows a file that is too long
+  ssize_t size = pread(fd, bytes.data(), bytes.size(), 0);
+  bytes.resize(size > 0 ? static_cast<size_t>(size) : 0);
+  return bytes;
+}
+
+bool IsOwnProcess(const RunFacts& run, const RunFacts& now) {
+  return run.boot_id == now.boot_id && run.pid_namespace == now.pid_namespace && run.pid == now.pid &&
+         run.start_ticks != 0 && run.start_ticks == now.start_ticks;
+}
+
+// Where /proc does not tell, nothing may be taken for a reboot.
+bool IsOfOtherBoot(const RunFacts& run, const RunFacts& now) {
+  return run.boot_id != base::Uuid{} && now.boot_id != base::Uuid{} && run.boot_id != now.boot_id;
+}
+
+bool IsOver(const RunRecord& record, const RunFacts& now) {
+  const RunFacts& run = record.run;
+  bool is_of_other_machine = run.machine != 0 && now.machine != 0 && run.machine != now.machine;
+  if (is_of_other_machine) return false;
+  if (record.has_ended || IsOfOtherBoot(run, now) || IsOwnProcess(run, now)) return true;
+  // The processes of another container are not seen from here: then the lock, which is free, has to tell.
+  if (run.pid_namespace != now.pid_namespace || run.start_ticks == 0) return record.keeps_lock;
+  return ProcessStartTicks(run.pid) != run.start_ticks;
+}
+
+bool IsOfSameProgram(const RunFacts& run, const RunFacts& now) {
+  auto cut = [](const std::string& text, size_t size) { return std::string_view(text).substr(0, size); };
+  return run.app == cut(now.app, sizeof RunHeader::app) &&
+         run.program == cut(now.program, sizeof RunHeader::program);
+}
+
+bool HasChanged(const std::string& before, std::string_view now, size_t max_size) {
+  now = now.substr(0, max_size);
+  return !before.empty() && !now.empty() && before != now;
+}
+
+int64_t Increase(int64_t before, int64_t now) { return before < 0 || now < before ? -1 : now - before; }
+
+policies::ExitEvidence EvidenceOf(const RunRecord& record, const RunFacts& now) {
+  const RunFacts& run = record.run;
+  policies::ExitEvidence evidence;
+  evidence.has_ended_cleanly = record.has_ended;
+  evidence.has_replaced_itself = IsOwnProcess(run, now);
+  evidence.crash_signal = record.crash_signal;
+  evidence.was_told_to_stop = record.was_told_to_stop;
+  evidence.was_in_lag = record.was_in_lag();
+  evidence.has_rebooted = IsOfOtherBoot(run, now);
+  evidence.has_changed = IsOfSameProgram(run, now) &&
+                         (HasChanged(run.build_id, now.build_id, sizeof RunHeader::build_id) ||
+                          HasChanged(run.app_version, now.app_version, sizeof RunHeader::app_version));
+  if (evidence.has_rebooted) return evidence;
+  bool has_same_group = run.oom_group_inode != 0 && OomGroupInode(run.oom_group_path) == run.oom_group_inode;
+  if (has_same_group) {
+    evidence.oom_kills_in_group =
+        Increase(record.oom_kills_in_group, OomKillsInGroup(run.oom_group_path.c_str()));
+  }
+  evidence.oom_kills_on_machine = Increase(record.oom_kills_on_machine, OomKillsOnMachine());
+  return evidence;
+}
+
+}  // namespace
+
+report::RunEnd EndedRun::ToRunEnd() const {
+  auto wall_ms = [](int64_t ms) { return static_cast<uint64_t>(std::max<int64_t>(ms, 0)); };
+  return {.session_id = record.run.session_id,
+          .reason = reason,
+          .signal = record.crash_signal,
+          .report_id = record.lag_id,
+          .lag_ns = record.was_in_lag() ? static_cast<uint64_t>(record.lag_ns) : 0,
+          .loop = record.lag_loop,
+          .run_start_wall_ms = wall_ms(record.run.start_wall_ms),
+          .last_seen_wall_ms = wall_ms(record.seen_wall_ms),
+          .scene = record.scene,
+          .app = record.run.app,
+          .app_version = record.run.app_version,
+          .user = record.run.user};
+}
+
+void TellEndedRuns(const std::string& spool_directory, const RunFacts& now,
+                   const std::function<bool(const EndedRun&)>& tell) {
+  std::string path = spool_directory + "/" + kRunDirectoryName;
+  Descriptor directory(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (directory.get() < 0) return;
+  size_t told = 0;
+  for (const std::string& name : NamesIn(directory.get())) {
+    // Not blocking, so that a FIFO put in a file's place cannot hang us.
+    Descriptor fd(openat(directory.get(), name.c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+    if (fd.get() < 0 || !TryLock(fd.get())) continue;
+    auto remove = [&] { unlinkat(directory.get(), name.c_str(), 0); };
+    if (name.ends_with(kNewRunSuffix)) {
+      if (IsAbandonedByItsMaker(fd.get())) remove();
+      continue;
+    }
+    EndedRun run;
+    RunFile kind = ParseRunRecord(ReadRecord(fd.get()), &run.record);
+    if (kind == RunFile::kDamaged) remove();
+    if (kind != RunFile::kRecord || !IsOver(run.record, now)) continue;
+    run.is_of_same_program = IsOfSameProgram(run.record.run, now);
+    run.reason = policies::ClassifyExit(EvidenceOf(run.record, now));
+    if (++told > kMaxEndedRuns || tell(run)) remove();
+  }
+}
+
+}  // namespace lagwatch::sdk

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// Watches how long tasks wait in an executor that cannot be changed: it posts an empty task again and again,
+// and one that waits longer than the loop's threshold is reported (kind "waited").
+//
+//   lagwatch::QueuePing ping(loop, [&](std::function<void()> task) { executor.Post(std::move(task)); });
+#pragma once
+
+#include <lagwatch/lagwatch.h>
+#include <signal.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+namespace lagwatch {
+
+// Posts from a thread of its own, every `period`, but no ping before the last one has run. Keep it, and the
+// executor, no longer than the loop is watched. A ping that the executor drops counts as run.
+class QueuePing {
+ public:
+  // Puts a task into the queue; called on the pinging thread. What it throws is taken for "not posted".
+  using Post = std::function<void(std::function<void()> task)>;
+
+  QueuePing(Loop loop, Post post, std::chrono::milliseconds period = std::chrono::seconds(1)) noexcept {
+    // The application's signals are not for this thread.
+    sigset_t all;
+    sigset_t old;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    try {
+      thread_ = std::thread([this, loop, post = std::move(post), period] { Run(loop, post, period); });
+    } catch (const std::exception&) {  // no thread to be had: nothing is pinged
+    }
+    pthread_sigmask(SIG_SETMASK, &old, nullptr);
+  }
+  ~QueuePing() {
+    {
+      std::lock_guard lock(mutex_);
+      is_stopping_ = true;
+    }
+    wake_.notify_all();
+    if (thread_.joinable()) thread_.join();
+  }
+  QueuePing(const QueuePing&) = delete;
+  QueuePing& operator=(const QueuePing&) = delete;
+
+ private:
+  // Noted as queued while it lives. The task owns it, so that it is over when the task has run or is dropped.
+  class Ping {
+   public:
+    explicit Ping(Loop loop) noexcept : loop_(loop) { loop_.NoteQueued(); }
+    ~Ping() { loop_.NoteRun(); }
+    Ping(const Ping&) = delete;
+    Ping& operator=(const Ping&) = delete;
+
+   private:
+    Loop loop_;
+  };
+
+  void Run(Loop loop, const Post& post, std::chrono::milliseconds period) noexcept {
+    std::weak_ptr<Ping> last;
+    std::unique_lock lock(mutex_);
+    while (!is_stopping_) {
+      lock.unlock();
+      if (last.expired()) last = PostOne(loop, post);
+      lock.lock();
+      wake_.wait_for(lock, period, [this] { return is_stopping_; });
+    }
+  }
+  static std::weak_ptr<Ping> PostOne(Loop loop, const Post& post) noexcept {
+    try {
+      auto ping = std::make_shared<Ping>(loop);
+      std::weak_ptr<Ping> watched = ping;
+      // Running it ends the ping, even if the executor keeps the task for longer.
+      post([owned = std::move(ping)]() mutable { owned.reset(); });
+      return watched;
+    } catch (...) {
+      return {};
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool is_stopping_ = false;
+  std::thread thread_;
+};
+
+}  // namespace lagwatch

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sdk/run_record.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <optional>
+
+#include "base/crc32c.h"
+
+namespace lagwatch::sdk {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "run records are little-endian");
+
+constexpr uint32_t kMaxSignal = 64;
+
+template <size_t kSize>
+void PutText(std::string_view text, char (&field)[kSize]) {
+  size_t size = std::min(text.size(), kSize);
+  std::memcpy(field, text.data(), size);
+}
+
+template <size_t kSize>
+std::string TextOf(const char (&field)[kSize]) {
+  return {field, strnlen(field, kSize)};
+}
+
+uint32_t HeaderCrc32c(const RunHeader& header) {
+  constexpr size_t kBegin = offsetof(RunHeader, keeps_lock);
+  return base::Crc32c(reinterpret_cast<const char*>(&header) + kBegin, sizeof header - kBegin);
+}
+
+template <typename T>
+T Read(std::string_view page, size_t at) {
+  T value;
+  std::memcpy(&value, page.data() + at, sizeof value);
+  return value;
+}
+
+// The later of the whole copies.
+std::optional<RunProgress> LastWhole(std::string_view page) {
+  std::optional<RunProgress> last;
+  for (size_t at : RunPage::kProgressAt) {
+    RunProgress copy = Read<RunProgress>(page, at);
+    bool is_whole = copy.sequence != 0 && copy.crc32c == ProgressCrc32c(copy);
+    if (is_whole && (!last || copy.sequence > last->sequence)) last = copy;
+  }
+  return last;
+}
+
+bool HasOnlyZeros(std::string_view bytes) {
+  return std::all_of(bytes.begin(), bytes.end(), [](char byte) { return byte == 0; });
+}
+
+}  // namespace
+
+RunHeader ToHeader(const RunFacts& facts, bool keeps_lock) {
+  RunHeader header{};
+  header.magic = kRunMagic;
+  header.version = kRunVersion;
+  header.keeps_lock = keeps_lock ? 1 : 0;
+  header.session_id = facts.session_id;
+  header.boot_id = facts.boot_id;
+  header.machine = facts.machine;
+  header.pid_namespace = facts.pid_namespace;
+  header.start_ticks = facts.start_ticks;
+  header.start_wall_ms = facts.start_wall_ms;
+  header.oom_group_inode = facts.oom_group_inode;
+  header.pid = facts.pid;
+  header.build_id_size = static_cast<uint32_t>(std::min(facts.build_id.size(), sizeof header.build_id));
+  PutText(facts.build_id, header.build_id);
+  PutText(facts.app, header.app);
+  PutText(facts.app_version, header.app_version);
+  PutText(facts.user, header.user);
+  PutText(facts.program, header.program);
+  // A path cut short would be another one.
+  if (facts.oom_group_path.size() < sizeof header.oom_group_path)
+    PutText(facts.oom_group_path, header.oom_group_path);
+  header.crc32c = HeaderCrc32c(header);
+  return header;
+}
+
+uint32_t ProgressCrc32c(const RunProgress& progress) {
+  return base::Crc32c(&progress, offsetof(RunProgress, crc32c));
+}
+
+RunFile ParseRunRecord(std::string_view bytes, RunRecord* record) {
+  if (HasOnlyZeros(bytes)) return RunFile::kDamaged;
+  uint32_t begin[2] = {};  // magic and version
+  std::memcpy(begin, bytes.data(), std::min(bytes.size(), sizeof begin));
+  if (begin[0] != kRunMagic || begin[1] > kRunVersion) return RunFile::kForeign;
+  if (begin[1] != kRunVersion || bytes.size() != RunPage::kBytes) return RunFile::kDamaged;
+  const auto header = Read<RunHeader>(bytes, 0);
+  if (header.crc32c != HeaderCrc32c(header)) return RunFile::kDamaged;
+
+  *record = {};
+  RunFacts& run = record->run;
+  run.session_id = header.session_id;
+  run.boot_id = header.boot_id;
+  run.machine = header.machine;
+  run.pid_namespace = header.pid_namespace;
+  run.pid = header.pid;
+  run.start_ticks = header.start_ticks;
+  run.start_wall_ms = header.start_wall_ms;
+  run.app = TextOf(header.app);
+  run.app_version = TextOf(header.app_version);
+  run.user = TextOf(header.user);
+  run.program = TextOf(header.program);
+  run.build_id.assign(header.build_id, std::min<size_t>(header.build_id_size, sizeof header.build_id));
+  run.oom_group_path = TextOf(header.oom_group_path);
+  run.oom_group_inode = header.oom_group_inode;
+  record->keeps_lock = header.keeps_lock != 0;
+  const auto marks = Read<RunMarks>(bytes, RunPage::kMarksAt);
+  record->has_ended = marks.has_ended != 0;
+  record->was_told_to_stop = marks.was_told_to_stop != 0;
+  record->crash_signal = static_cast<int32_t>(std::min(marks.crash_signal, kMaxSignal));
+  record->seen_wall_ms = header.start_wall_ms;
+  const std::optional<RunProgress> progress = LastWhole(bytes);
+  if (!progress) return RunFile::kRecord;
+  record->seen_wall_ms = progress->seen_wall_ms;
+  record->oom_kills_in_group = progress->oom_kills_in_group;
+  record->oom_kills_on_machine = progress->oom_kills_on_machine;
+  record->lag_id = progress->lag_id;
+  record->lag_begin_wall_ms = progress->lag_begin_wall_ms;
+  record->lag_ns = std::max<int64_t>(progress->lag_ns, 0);
+  record->lag_loop = TextOf(progress->lag_loop);
+  record->scene = TextOf(progress->scene);
+  return RunFile::kRecord;
+}
+
+}  // namespace lagwatch::sdk

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// The record that a run of the program keeps of itself, in a file of one page that outlives it, and how it is
+// read back. Design and limits: docs/design/runs.md. Part of the on-disk format: what is here never changes
+// its meaning.
+// Context: pure; reading: background.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+#include "base/uuid.h"
+#include "sdk/scene.h"
+
+namespace lagwatch::sdk {
+
+inline constexpr char kRunDirectoryName[] = "runs";        // in the spool directory
+inline constexpr std::string_view kRunSuffix = ".run";     // after the session's id
+inline constexpr std::string_view kNewRunSuffix = ".new";  // while it is being created
+
+inline constexpr uint32_t kRunMagic = 0x3152574c;  // "LWR1"
+inline constexpr uint32_t kRunVersion = 1;
+
+// What does not change during a run. Texts are cut to their arrays and end at the first NUL, if there is one.
+struct RunHeader {
+  uint32_t magic;
+  uint32_t version;
+  uint32_t crc32c;  // of all that follows in this struct
+  uint32_t keeps_lock;
+  base::Uuid session_id;
+  base::Uuid boot_id;
+  uint64_t machine;
+  uint64_t pid_namespace;
+  uint64_t start_ticks;
+  int64_t start_wall_ms;
+  uint64_t oom_group_inode;
+  uint32_t pid;
+  uint32_t build_id_size;
+  char build_id[32];
+  char app[128];
+  char app_version[64];
+  char user[128];
+  char program[128];
+  char oom_group_path[512];
+};
+
+// What does: written to the older of two copies, so that one is always whole.
+struct RunProgress {
+  uint64_t sequence;  // the higher one is the later; 0: never written
+  int64_t seen_wall_ms;
+  int64_t oom_kills_in_group;  // counted so far; -1: not known
+  int64_t oom_kills_on_machine;
+  base::Uuid lag_id;  // the id of the lag's first report; zero when in none
+  int64_t lag_begin_wall_ms;
+  int64_t lag_ns;  // how long it had lasted at `seen_wall_ms`
+  char lag_loop[64];
+  char scene[Scene::kMaxBytes];
+  uint32_t unused;
+  uint32_t crc32c;  // of all before it in this struct
+};
+
+// Single stores, which signal handlers and ending threads make.
+struct RunMarks {
+  uint32_t has_ended;
+  uint32_t was_told_to_stop;
+  uint32_t crash_signal;
+};
+
+struct RunPage {
+  static constexpr size_t kBytes = 4096;
+  static constexpr size_t kMarksAt = 2048;
+  static constexpr size_t kProgressAt[2] = {2560, 3072};
+};
+static_assert(std::has_unique_object_representations_v<RunHeader> &&
+              std::has_unique_object_representations_v<RunProgress>);  // checksums meet no padding
+static_assert(sizeof(RunHeader) <= RunPage::kMarksAt && sizeof(RunProgress) <= 512);
+
+// A run, as background code handles it.
+struct RunFacts {
+  base::Uuid session_id;
+  base::Uuid boot_id;
+  uint64_t machine = 0;  // a hash of the machine's id; 0: not known
+  uint64_t pid_namespace = 0;
+  uint32_t pid = 0;
+  uint64_t start_ticks = 0;  // of the process, since the machine's start: with the pid, its identity
+  int64_t start_wall_ms = 0;
+  std::string app;
+  std::string app_version;
+  std::string user;
+  std::string program;         // its file name
+  std::string build_id;        // raw bytes; empty when it has none
+  std::string oom_group_path;  // the file where its control group counts those killed for memory, or empty
+  uint64_t oom_group_inode = 0;
+};
+
+struct RunRecord {
+  RunFacts run;
+  // The file's lock is held as long as the run's process lives.
+  bool keeps_lock = false;
+  bool has_ended = false;
+  bool was_told_to_stop = false;
+  int32_t crash_signal = 0;
+  int64_t seen_wall_ms = 0;
+  int64_t oom_kills_in_group = -1;
+  int64_t oom_kills_on_machine = -1;
+  base::Uuid lag_id;
+  int64_t lag_begin_wall_ms = 0;
+  int64_t lag_ns = 0;
+  std::string lag_loop;
+  std::string scene;
+
+  bool was_in_lag() const { return lag_id != base::Uuid{}; }
+};
+
+enum class RunFile {
+  kRecord,
+  kDamaged,  // ours, but of no use: never written to disk, cut short, or with wrong checksums
+  kForeign,  // somebody else's, or a newer version's
+};
+
+// The header as it goes into the file.
+RunHeader ToHeader(const RunFacts& facts, bool keeps_lock);
+uint32_t ProgressCrc32c(const RunProgress& progress);
+// Trusts no byte. `record` is set for kRecord only.
+RunFile ParseRunRecord(std::string_view bytes, RunRecord* record);
+
+}  // namespace lagwatch::sdk

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// Keeps the record of the run that goes on. The record is a mapped page of a file: what was written is there
+// for the next start however the process ends, and no descriptor is left open.
+//
+// Nothing here can raise SIGBUS, whatever becomes of the file: the kernel copies into the mapping, and what
+// it cannot copy is dropped.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "base/status.h"
+#include "sdk/run_record.h"
+#include "sdk/scene.h"
+
+namespace lagwatch::sdk {
+
+// Thread safety: one thread at a time.
+class RunWriter {
+ public:
+  // Creates SPOOL/runs/SESSION.run. `scene` is borrowed. Errors: kIo. Context: background.
+  static base::Result<std::unique_ptr<RunWriter>> Create(const std::string& spool_directory,
+                                                         const RunFacts& facts, const Scene* scene);
+  // Lets go of the record; the file stays. Context: background.
+  ~RunWriter();
+  RunWriter(const RunWriter&) = delete;
+  RunWriter& operator=(const RunWriter&) = delete;
+
+  // A lag was seen, `elapsed_ns` after it began. More reports of the same lag change nothing. Context:
+  // watchdog, as are the next two.
+  void LagBegan(const base::Uuid& lag_id, const char* loop_name, int64_t elapsed_ns);
+  void LagEnded(const base::Uuid& lag_id);
+  // To be called at every round of the watchdog: writes when there is something new, and from time to time
+  // that the run goes on.
+  void Refresh();
+
+  // The run is not worth a record: removes the file. Context: background.
+  void Discard();
+  // The run ends well.
+  void MarkEnded();
+  // For the child of a fork(), where the page is not mapped. Context: background.
+  void AbandonInForkedChild();
+
+ private:
+  static constexpr size_t kMaxLags = 64;
+
+  struct Lag {
+    base::Uuid id;
+    int64_t begin_mono_ns;
+    int64_t lasted_ns;
+    int64_t begin_wall_ms;
+    char loop_name[sizeof RunProgress::lag_loop];
+  };
+
+  RunWriter(char* page, std::string path, std::string oom_group_path, const Scene* scene);
+  void AgeLags(int64_t mono_ns);
+  void Write(int64_t mono_ns);
+
+  char* page_;
+  std::string path_;
+  std::string oom_group_path_;
+  const Scene* scene_;
+  uint64_t sequence_ = 0;
+  uint64_t written_scene_ = 0;
+  int64_t last_age_ns_ = 0;  // when the lags were last aged
+  int64_t last_write_ns_ = 0;
+  int64_t last_count_ns_ = 0;
+  int64_t oom_kills_in_group_ = -1;
+  int64_t oom_kills_on_machine_ = -1;
+  size_t lag_count_ = 0;
+  Lag lags_[kMaxLags];
+};
+
+// What the program tells of the run that goes on, if this process has one. Context: any, signal included.
+void NoteRunEnded();
+void NoteRunTold();  // to stop
+void NoteRunCrashed(int32_t signal_number);
+
+}  // namespace lagwatch::sdk

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <string_view>
+
+#include "base/clock.h"
+#include "base/safe_memory.h"
+#include "sdk/run_facts.h"
+#include "sdk/run_writer.h"
+
+namespace lagwatch::sdk {
+namespace {
+
+using base::Result;
+using base::Status;
+
+constexpr int64_t kLagRefreshNs = 50 * base::kNsPerMs;
+// The page goes to the disk some seconds after each: rarely, for the sake of a laptop's disk.
+constexpr int64_t kIdleRefreshNs = 60 * base::kNsPerSecond;
+constexpr int64_t kCountPeriodNs = base::kNsPerSecond;
+
+// Rounds during a lag follow each other closely. A longer gap was not the program's time: it was stopped,
+// say.
+constexpr int64_t kLongestRoundNs = base::kNsPerSecond;
+
+// The run that goes on, for those who have no RunWriter at hand, and whose it is.
+std::atomic<char*> g_page{nullptr};
+std::atomic<pid_t> g_pid{0};
+// A page that no run uses any more. It stays mapped: a signal handler may still have its address.
+std::atomic<char*> g_spare_page{nullptr};
+
+// False when the kernel could not write there.
+bool CopyToPage(char* at, const void* data, size_t size_bytes) {
+  return base::ReadOwnMemory(reinterpret_cast<uint64_t>(data), at, size_bytes) == size_bytes;
+}
+
+void Mark(size_t offset, uint32_t value) {
+  char* page = g_page.load();
+  if (page == nullptr || g_pid.load() != getpid()) return;
+  int error = errno;
+  CopyToPage(page + RunPage::kMarksAt + offset, &value, sizeof value);
+  errno = error;
+}
+
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  ~Descriptor() { Close(); }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+
+  int get() const { return fd_; }
+  void Close() {
+    if (fd_ >= 0) close(fd_);
+    fd_ = -1;
+  }
+
+ private:
+  int fd_;
+};
+
+// Maps the file's page where no run's page is.
+char* MapPage(int fd) {
+  char* spare = g_spare_page.exchange(nullptr);
+  int flags = MAP_SHARED | (spare == nullptr ? 0 : MAP_FIXED);
+  void* page = mmap(spare, RunPage::kBytes, PROT_READ | PROT_WRITE, flags, fd, 0);
+  if (page == MAP_FAILED) return nullptr;
+  madvise(page, RunPage::kBytes, MADV_DONTFORK);  // the record is this process's alone, and so is the lock
+  return static_cast<char*>(page);
+}
+
+void UnmapPage(char* page) {
+  char* current = page;
+  g_page.compare_exchange_strong(current, nullptr);
+  void* spare =
+      mmap(page, RunPage::kBytes, PROT_READ | PROT_WRITE, MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (spare != MAP_FAILED) g_spare_page.store(page);
+}
+
+// Whether somebody holds the file's lock: the mapping does, after its descriptor was closed, on all but a few
+// file systems.
+bool IsLocked(const char* path) {
+  Descriptor fd(open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  return fd.get() >= 0 && flock(fd.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<RunWriter>> RunWriter::Create(const std::string& spool_directory,
+                                                     const RunFacts& facts, const Scene* scene) {
+  std::string directory = spool_directory + "/" + kRunDirectoryName;
+  if (mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST)
+    return base::IoError("cannot create " + directory, errno);
+  struct stat status {};
+  if (lstat(directory.c_str(), &status) != 0) return base::IoError("cannot look at " + directory, errno);
+  if (!S_ISDIR(status.st_mode)) return base::IoError("cannot keep records in " + directory, ENOTDIR);
+
+  std::string path = (directory + "/" + base::ToString(facts.session_id)).append(kRunSuffix);
+  std::string new_path = path.substr(0, path.size() - kRunSuffix.size()).append(kNewRunSuffix);
+  Descriptor fd(open(new_path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (fd.get() < 0) return base::IoError("cannot create " + new_path, errno);
+  auto fail = [&](const char* what, int error) {
+    unlink(new_path.c_str());
+    return base::IoError(what + new_path, error);
+  };
+  flock(fd.get(), LOCK_EX | LOCK_NB);
+  // A full disk is met here. Not fallocate(), whose blocks cost some file systems milliseconds to give back.
+  constexpr char kZeros[RunPage::kBytes] = {};
+  ssize_t written = write(fd.get(), kZeros, sizeof kZeros);
+  if (written != sizeof kZeros) return fail("cannot make room for ", written < 0 ? errno : ENOSPC);
+  char* page = MapPage(fd.get());
+  if (page == nullptr) return fail("cannot map ", errno);
+  fd.Close();
+  std::unique_ptr<RunWriter> writer(new RunWriter(page, path, facts.oom_group_path, scene));
+  RunHeader header = ToHeader(facts, IsLocked(new_path.c_str()));
+  if (!CopyToPage(page, &header, sizeof header)) return fail("cannot write ", EIO);
+  writer->Write(base::SystemClock().MonoNs());
+  // Whoever finds a file of this name finds it locked and whole.
+  if (rename(new_path.c_str(), path.c_str()) != 0) return fail("cannot name ", errno);
+  g_pid.store(getpid());
+  g_page.store(page);
+  return writer;
+}
+
+RunWriter::RunWriter(char* page, std::string path, std::string oom_group_path, const Scene* scene)
+    : page_(page), path_(std::move(path)), oom_group_path_(std::move(oom_group_path)), scene_(scene) {
+  last_count_ns_ = -kCountPeriodNs;
+}
+
+RunWriter::~RunWriter() {
+  if (page_ != nullptr) UnmapPage(page_);
+}
+
+void RunWriter::LagBegan(const base::Uuid& lag_id, const char* loop_name, int64_t elapsed_ns) {
+  auto* end = lags_ + lag_count_;
+  if (lag_count_ == kMaxLags || std::any_of(lags_, end, [&](const Lag& lag) { return lag.id == lag_id; }))
+    return;
+  int64_t now_ns = base::SystemClock().MonoNs();
+  AgeLags(now_ns);
+  *end = {lag_id,
+          now_ns - elapsed_ns,
+          elapsed_ns,
+          base::SystemClock().WallMs() - elapsed_ns / base::kNsPerMs,
+          {}};
+  std::memcpy(end->loop_name, loop_name, strnlen(loop_name, sizeof end->loop_name));
+  ++lag_count_;
+  Write(now_ns);
+}
+
+void RunWriter::LagEnded(const base::Uuid& lag_id) {
+  auto* end = lags_ + lag_count_;
+  auto* kept = std::remove_if(lags_, end, [&](const Lag& lag) { return lag.id == lag_id; });
+  if (kept == end) return;
+  --lag_count_;
+  AgeLags(base::SystemClock().MonoNs());
+  Write(base::SystemClock().MonoNs());
+}
+
+void RunWriter::Refresh() {
+  int64_t now_ns = base::SystemClock().MonoNs();
+  AgeLags(now_ns);
+  char scene[Scene::kMaxBytes];
+  bool is_due = now_ns - last_write_ns_ >= (lag_count_ != 0 ? kLagRefreshNs : kIdleRefreshNs);
+  if (is_due || scene_->Read(scene) != written_scene_) Write(now_ns);
+}
+
+void RunWriter::AgeLags(int64_t mono_ns) {
+  int64_t passed_ns = std::min(mono_ns - last_age_ns_, kLongestRoundNs);
+  for (size_t i = 0; i < lag_count_; ++i) lags_[i].lasted_ns += passed_ns;
+  last_age_ns_ = mono_ns;
+}
+
+void RunWriter::Write(int64_t mono_ns) {
+  if (page_ == nullptr) return;
+  if (mono_ns - last_count_ns_ >= kCountPeriodNs) {
+    last_count_ns_ = mono_ns;
+    oom_kills_in_group_ = OomKillsInGroup(oom_group_path_.c_str());
+    oom_kills_on_machine_ = OomKillsOnMachine();
+  }
+  RunProgress progress{};
+  progress.sequence = ++sequence_;
+  progress.seen_wall_ms = base::SystemClock().WallMs();
+  progress.oom_kills_in_group = oom_kills_in_group_;
+  progress.oom_kills_on_machine = oom_kills_on_machine_;
+  written_scene_ = scene_->Read(progress.scene);
+  // Of several, the one that began first.
+  const Lag* lag = std::min_element(lags_, lags_ + lag_count_, [](const Lag& one, const Lag& other) {
+    return one.begin_mono_ns < other.begin_mono_ns;
+  });
+  if (lag_count_ != 0) {
+    progress.lag_id = lag->id;
+    progress.lag_begin_wall_ms = lag->begin_wall_ms;
+    progress.lag_ns = lag->lasted_ns;
+    std::memcpy(progress.lag_loop, lag->loop_name, sizeof progress.lag_loop);
+  }
+  progress.crc32c = ProgressCrc32c(progress);
+  CopyToPage(page_ + RunPage::kProgressAt[sequence_ % 2], &progress, sizeof progress);
+  last_write_ns_ = mono_ns;
+}
+
+void RunWriter::Discard() { unlink(path_.c_str()); }
+
+void RunWriter::MarkEnded() {
+  uint32_t yes = 1;
+  if (page_ != nullptr)
+    CopyToPage(page_ + RunPage::kMarksAt + offsetof(RunMarks, has_ended), &yes, sizeof yes);
+}
+
+void RunWriter::AbandonInForkedChild() {
+  page_ = nullptr;
+  g_page.store(nullptr);
+}
+
+void NoteRunEnded() { Mark(offsetof(RunMarks, has_ended), 1); }
+
+void NoteRunTold() { Mark(offsetof(RunMarks, was_told_to_stop), 1); }
+
+void NoteRunCrashed(int32_t signal_number) {
+  Mark(offsetof(RunMarks, crash_signal), static_cast<uint32_t>(signal_number));
+}
+
+}  // namespace lagwatch::sdk

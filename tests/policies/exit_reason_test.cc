@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "policies/exit_reason.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+#include <vector>
+
+namespace lagwatch::policies {
+namespace {
+
+TEST(ExitReason, EachPieceOfEvidenceAloneTellsItsReason) {
+  EXPECT_EQ(ClassifyExit({}), ExitReason::kUnknown);
+  EXPECT_EQ(ClassifyExit({.has_ended_cleanly = true}), ExitReason::kCleanExit);
+  EXPECT_EQ(ClassifyExit({.has_replaced_itself = true}), ExitReason::kCleanExit);
+  EXPECT_EQ(ClassifyExit({.crash_signal = 11}), ExitReason::kCrash);
+  EXPECT_EQ(ClassifyExit({.was_told_to_stop = true}), ExitReason::kStopped);
+  EXPECT_EQ(ClassifyExit({.was_in_lag = true}), ExitReason::kKilledInLag);
+  EXPECT_EQ(ClassifyExit({.has_rebooted = true}), ExitReason::kReboot);
+  EXPECT_EQ(ClassifyExit({.has_changed = true}), ExitReason::kUpdate);
+  EXPECT_EQ(ClassifyExit({.oom_kills_in_group = 1}), ExitReason::kOomKill);
+  EXPECT_EQ(ClassifyExit({.oom_kills_on_machine = 1}), ExitReason::kOomKill);
+}
+
+// From the strongest on: each wins against all that come after it together.
+TEST(ExitReason, TheStrongerEvidenceWins) {
+  ExitEvidence evidence{.has_ended_cleanly = true,
+                        .has_replaced_itself = true,
+                        .crash_signal = 6,
+                        .was_told_to_stop = true,
+                        .was_in_lag = false,
+                        .has_rebooted = true,
+                        .has_changed = true,
+                        .oom_kills_in_group = 2,
+                        .oom_kills_on_machine = 3};
+  EXPECT_EQ(ClassifyExit(evidence), ExitReason::kCrash);
+  evidence.crash_signal = 0;
+  EXPECT_EQ(ClassifyExit(evidence), ExitReason::kCleanExit);
+  evidence.has_ended_cleanly = false;
+  EXPECT_EQ(ClassifyExit(evidence), ExitReason::kCleanExit);
+  evidence.has_replaced_itself = false;
+  EXPECT_EQ(ClassifyExit(evidence), ExitReason::kStopped);
+  evidence.was_in_lag = true;
+  EXPECT_EQ(ClassifyExit(evidence), ExitReason::kReboot);
+  evidence.has_rebooted = false;
+  EXPECT_EQ(ClassifyExit(evidence), ExitReason::kOomKill);
+  evidence.oom_kills_in_group = 0;
+  EXPECT_EQ(ClassifyExit(evidence), ExitReason::kKilledInLag);
+  evidence.oom_kills_in_group = -1;
+  EXPECT_EQ(ClassifyExit(evidence), ExitReason::kKilledInLag);
+  evidence.was_in_lag = false;
+  evidence.was_told_to_stop = false;
+  EXPECT_EQ(ClassifyExit(evidence), ExitReason::kOomKill);
+  evidence.oom_kills_in_group = 0;  // somebody else's kill, then
+  EXPECT_EQ(ClassifyExit(evidence), ExitReason::kUpdate);
+  evidence.has_changed = false;
+  EXPECT_EQ(ClassifyExit(evidence), ExitReason::kUnknown);
+}
+
+TEST(ExitReason, AFactThatTheProgramToldIsNotOverriddenByALag) {
+  EXPECT_EQ(ClassifyExit({.crash_signal = 11, .was_in_lag = true}), ExitReason::kCrash);
+  EXPECT_EQ(ClassifyExit({.has_ended_cleanly = true, .was_in_lag = true}), ExitReason::kCleanExit);
+}
+
+TEST(ExitReason, AFrozenProgramThatWasToldToStopWasKilledInItsLag) {
+  EXPECT_EQ(ClassifyExit({.was_told_to_stop = true, .was_in_lag = true}), ExitReason::kKilledInLag);
+}
+
+TEST(ExitReason, EveryReasonHasANameOfItsOwn) {
+  std::set<std::string> names;
+  for (int32_t value = 0; value <= kLastExitReason; ++value)
+    names.insert(ExitReasonName(static_cast<ExitReason>(value)));
+  EXPECT_EQ(names.size(), static_cast<size_t>(kLastExitReason) + 1);
+  EXPECT_STREQ(ExitReasonName(static_cast<ExitReason>(99)), "unknown");
+}
+
+}  // namespace
+}  // namespace lagwatch::policies

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "policies/guard.h"
+
+#include <gtest/gtest.h>
+
+namespace lagwatch::policies {
+namespace {
+
+constexpr int64_t kMs = 1'000'000;
+
+class TimeGuardTest : public ::testing::Test {
+ protected:
+  TimeGuardTest() {
+    guard_.Update(
+        {.mono_ns = 1000 * kMs, .boot_ns = 5000 * kMs, .cpu_ns = 300 * kMs, .run_delay_ns = 70 * kMs});
+  }
+
+  struct Interval {
+    int64_t wall_ns = 0;
+    int64_t cpu_ns = 0;
+    int64_t delay_ns = 0;
+    int64_t suspended_ns = 0;
+  };
+  GuardFindings After(const Interval& interval, int64_t waited_ns) {
+    return guard_.Update({.mono_ns = 1000 * kMs + interval.wall_ns,
+                          .boot_ns = 5000 * kMs + interval.wall_ns + interval.suspended_ns,
+                          .cpu_ns = 300 * kMs + interval.cpu_ns,
+                          .run_delay_ns = 70 * kMs + interval.delay_ns,
+                          .waited_ns = waited_ns});
+  }
+
+  TimeGuard guard_;
+};
+
+TEST_F(TimeGuardTest, FindsNothingInAPunctualWake) {
+  EXPECT_TRUE(After({.wall_ns = 1003 * kMs, .cpu_ns = 1 * kMs, .delay_ns = 1 * kMs}, 1000 * kMs).is_clean());
+}
+
+TEST_F(TimeGuardTest, TimeThatNobodyWantedOrUsedWasAStop) {
+  EXPECT_EQ(After({.wall_ns = 1900 * kMs, .delay_ns = 10 * kMs}, 1000 * kMs),
+            (GuardFindings{.stopped_ns = 890 * kMs}));
+}
+
+TEST_F(TimeGuardTest, AStopIsSeenInTheMidstOfWork) {
+  EXPECT_EQ(After({.wall_ns = 900 * kMs, .cpu_ns = 100 * kMs}, 0), (GuardFindings{.stopped_ns = 800 * kMs}));
+}
+
+TEST_F(TimeGuardTest, WorkIsNoStop) {
+  EXPECT_TRUE(After({.wall_ns = 900 * kMs, .cpu_ns = 899 * kMs}, 0).is_clean());
+}
+
+TEST_F(TimeGuardTest, ALateWakeInTheRunQueueWasNoStop) {
+  EXPECT_EQ(After({.wall_ns = 1900 * kMs, .delay_ns = 885 * kMs}, 1000 * kMs),
+            (GuardFindings{.late_ns = 885 * kMs}));
+}
+
+TEST_F(TimeGuardTest, AWaitOfAnyLengthIsNoStop) {
+  EXPECT_TRUE(After({.wall_ns = 60'000 * kMs}, 60'000 * kMs).is_clean());
+}
+
+TEST_F(TimeGuardTest, TheMachinesSleepIsTheDifferenceOfTheClocks) {
+  EXPECT_EQ(After({.wall_ns = 1000 * kMs, .suspended_ns = 3600'000 * kMs}, 1000 * kMs),
+            (GuardFindings{.suspended_ns = 3600'000 * kMs}));
+}
+
+TEST(TimeGuard, WithoutTheKernelsRecordNothingIsTakenOff) {
+  TimeGuard guard;
+  guard.Update({.mono_ns = 1000 * kMs, .run_delay_ns = -1});
+  EXPECT_TRUE(guard.Update({.mono_ns = 9000 * kMs, .boot_ns = 8000 * kMs, .run_delay_ns = -1}).is_clean());
+}
+
+TEST(TimeGuard, TheFirstReadingFindsNothing) {
+  TimeGuard guard;
+  EXPECT_TRUE(guard.Update({.mono_ns = 1000 * kMs}).is_clean());
+}
+
+TEST(GuardFindings, AddUp) {
+  GuardFindings sum{.suspended_ns = 1, .stopped_ns = 2, .late_ns = 3, .debugger_pid = 4};
+  sum += {.suspended_ns = 10, .stopped_ns = 20, .late_ns = 30};
+  EXPECT_EQ(sum, (GuardFindings{11, 22, 33, 4}));
+}
+
+}  // namespace
+}  // namespace lagwatch::policies

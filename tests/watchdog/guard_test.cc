@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is not the program's fault: stops, debuggers; and the watchdog's own sleep.
+#include <gtest/gtest.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <memory>
+#include <thread>
+
+#include "stack/thread_state.h"
+#include "stack/unwind/table_unwinder.h"
+#include "tests/testing/process.h"
+#include "tests/testing/stalls.h"
+#include "tests/watchdog/recording_sink.h"
+#include "watchdog/watchdog.h"
+
+namespace lagwatch::watchdog {
+namespace {
+
+using base::kNsPerMs;
+using std::chrono::milliseconds;
+
+void Spin(milliseconds duration) {
+  int64_t end_ns = base::ThreadCpuNs(gettid()) + duration.count() * kNsPerMs;
+  while (base::ThreadCpuNs(gettid()) < end_ns) {
+  }
+}
+
+class GuardTest : public ::testing::Test {
+ protected:
+  GuardTest() {
+    WatchOptions options;
+    options.threshold_ns = 400 * kNsPerMs;
+    options.check_period_ns = 100 * kNsPerMs;
+    options.sample_interval_ns = 10 * kNsPerMs;
+    watchdog_ = std::make_unique<Watchdog>(options, registry_.get(), capturer_.get(), &sink_);
+    EXPECT_TRUE(watchdog_->Start().ok());
+    loop_ = registry_->Add("main", gettid());
+  }
+  ~GuardTest() override {
+    registry_->Remove(loop_);
+    EXPECT_TRUE(watchdog_->TryStop());
+  }
+
+  // A process that stops this one after `delay` and lets it go on after `duration`.
+  class Stopper {
+   public:
+    Stopper(milliseconds delay, milliseconds duration) {
+      pid_t target = getpid();
+      child_ = fork();
+      if (child_ != 0) return;
+      usleep(static_cast<useconds_t>(delay.count() * 1000));
+      kill(target, SIGSTOP);
+      usleep(static_cast<useconds_t>(duration.count() * 1000));
+      kill(target, SIGCONT);
+      _exit(0);
+    }
+    ~Stopper() { waitpid(child_, nullptr, 0); }
+
+   private:
+    pid_t child_;
+  };
+
+  std::unique_ptr<LoopRegistry> registry_ = std::make_unique<LoopRegistry>();
+  std::unique_ptr<stack::StackCapturer> capturer_ =
+      stack::StackCapturer::Create({}, stack::CreateTableUnwinder().value()).value();
+  testing::RecordingSink sink_;
+  std::unique_ptr<Watchdog> watchdog_;
+  WatchedLoop* loop_;
+};
+
+TEST_F(GuardTest, AStoppedProcessDoesNotLag) {
+  {
+    Stopper stopper(milliseconds(10), milliseconds(1500));
+    loop_->probe.Begin("short");
+    Spin(milliseconds(30));
+    loop_->probe.End();
+  }
+  std::this_thread::sleep_for(milliseconds(100));
+  EXPECT_EQ(sink_.lags().size(), 0u);
+  EXPECT_GE(watchdog_->counters().stops.value(), 1u);
+  EXPECT_GE(watchdog_->counters().stopped_ms.value(), 500u);
+}
+
+TEST_F(GuardTest, ALagInWhichTheProcessWasStoppedIsAsLongAsItRan) {
+  int64_t begin_ns = base::SystemClock().MonoNs();
+  {
+    Stopper stopper(milliseconds(600), milliseconds(3000));
+    loop_->probe.Begin("long");
+    Spin(milliseconds(900));
+    loop_->probe.End();
+  }
+  ASSERT_TRUE(testing::WaitUntil([&] { return !sink_.ends().empty(); }));
+  int64_t wall_ns = base::SystemClock().MonoNs() - begin_ns;
+  int64_t duration_ns = sink_.ends()[0].second;
+  EXPECT_GE(duration_ns, 800 * kNsPerMs);
+  EXPECT_LT(duration_ns, wall_ns - 2000 * kNsPerMs);
+}
+
+TEST_F(GuardTest, AReportSaysHowLongTheProcessWasStopped) {
+  int64_t begin_ns = base::SystemClock().MonoNs();
+  {
+    Stopper stopper(milliseconds(250), milliseconds(1500));  // in the sampling window
+    loop_->probe.Begin("long");
+    Spin(milliseconds(900));
+    loop_->probe.End();
+  }
+  ASSERT_TRUE(testing::WaitUntil([&] { return !sink_.lags().empty(); }));
+  testing::RecordedLag lag = sink_.lags()[0];
+  EXPECT_GE(lag.guard.stopped_ns, 1000 * kNsPerMs);
+  EXPECT_LT(lag.elapsed_ns, base::SystemClock().MonoNs() - begin_ns - 1000 * kNsPerMs);
+}
+
+TEST_F(GuardTest, SaysNothingUnderADebugger) {
+  int ready[2];
+  ASSERT_EQ(pipe(ready), 0);
+  pid_t target = getpid();
+  pid_t tracer = fork();
+  if (tracer == 0) {
+    char go;
+    if (read(ready[0], &go, 1) != 1 || ptrace(PTRACE_SEIZE, target, nullptr, nullptr) != 0) _exit(1);
+    for (int status = 0; waitpid(target, &status, __WALL) > 0;) {
+      if (WIFSTOPPED(status)) ptrace(PTRACE_CONT, target, nullptr, WSTOPSIG(status));
+    }
+    _exit(0);
+  }
+  prctl(PR_SET_PTRACER, tracer);
+  ASSERT_EQ(write(ready[1], "g", 1), 1);
+  bool is_traced = testing::WaitUntil([&] { return stack::ReadTracer() != 0; }, 5);
+  if (is_traced) {
+    EXPECT_EQ(stack::ReadTracer(), tracer);
+    loop_->probe.Begin("long");
+    Spin(milliseconds(900));
+    loop_->probe.End();
+    EXPECT_EQ(sink_.lags().size(), 0u);
+    EXPECT_GE(watchdog_->counters().checks_under_debugger.value(), 1u);
+  }
+  kill(tracer, SIGKILL);
+  waitpid(tracer, nullptr, 0);
+  close(ready[0]);
+  close(ready[1]);
+  if (!is_traced) GTEST_SKIP() << "the kernel does not let a child trace its parent";
+}
+
+TEST_F(GuardTest, SleepsForGoodWhileAllLoopsAreIdleAndIsWokenByTheNextDispatch) {
+  auto rounds_over = [&](milliseconds duration) {
+    int before = sink_.rounds();
+    std::this_thread::sleep_for(duration);
+    return sink_.rounds() - before;
+  };
+  ASSERT_TRUE(testing::WaitUntil([&] { return rounds_over(milliseconds(500)) == 0; }));
+  EXPECT_EQ(rounds_over(milliseconds(1500)), 0);
+  for (int spell = 0; spell < 3; ++spell) {
+    int rounds = sink_.rounds();
+    loop_->probe.Begin("after an idle spell");
+    EXPECT_TRUE(testing::WaitUntil([&] { return sink_.rounds() > rounds; }, 5));
+    EXPECT_TRUE(testing::WaitUntil([&] { return sink_.lags().size() == static_cast<size_t>(spell) + 1; }, 5));
+    loop_->probe.End();
+    EXPECT_TRUE(testing::WaitUntil([&] { return rounds_over(milliseconds(500)) == 0; }));
+  }
+}
+
+TEST_F(GuardTest, MissesNoDispatchThatBeginsWhileItGoesToSleep) {
+  for (int i = 0; i < 8; ++i) {
+    size_t lags = sink_.lags().size();
+    // The watchdog goes to sleep about two looks after the last dispatch.
+    std::this_thread::sleep_for(milliseconds(370 + 12 * i));
+    loop_->probe.Begin("at any time");
+    EXPECT_TRUE(testing::WaitUntil([&] { return sink_.lags().size() == lags + 1; }, 5)) << i;
+    loop_->probe.End();
+  }
+}
+
+}  // namespace
+}  // namespace lagwatch::watchdog

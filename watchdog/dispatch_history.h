@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a loop did last: its dispatches that were worth a note, the last 200 of them.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace lagwatch::watchdog {
+
+// Thread safety: Add from the loop's own thread only, Read from the watchdog thread only. Wait-free.
+class DispatchHistory {
+ public:
+  static constexpr size_t kMaxDispatches = 200;
+  static constexpr size_t kMaxTagBytes = 32;
+
+  struct Dispatch {
+    uint64_t begin_ticks;
+    uint64_t duration_ticks;
+    int64_t cpu_ns;  // 0 when not known
+    char tag[kMaxTagBytes];
+  };
+  // Forgets the oldest. Context: hot.
+  void Add(const Dispatch& dispatch);
+  // The `index`-th of those kept, from 0, the oldest. False when the loop's thread is just writing there, or
+  // there are no more. Context: watchdog.
+  bool Read(size_t index, Dispatch* dispatch) const;
+
+  // Nothing was done yet. Not while the loop's thread uses it.
+  void Reset() { count_.store(0); }
+
+ private:
+  static constexpr size_t kWords = sizeof(Dispatch) / sizeof(uint64_t);
+  static_assert(sizeof(Dispatch) % sizeof(uint64_t) == 0);
+
+  // The words of dispatch `number`, counted from 1; while they change, the number is 0.
+  struct Place {
+    std::atomic<uint64_t> number{0};
+    std::array<std::atomic<uint64_t>, kWords> words{};
+  };
+
+  std::atomic<uint64_t> count_{0};  // added so far
+  std::array<Place, kMaxDispatches> places_;
+};
+
+}  // namespace lagwatch::watchdog

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the application has said of one loop: its own thresholds, and its weight. It may do so at any time.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "base/clock.h"
+
+namespace lagwatch::watchdog {
+
+// How long something may take. Whole milliseconds.
+struct Thresholds {
+  static constexpr int64_t kShortestNs = 16 * base::kNsPerMs;
+  static constexpr int64_t kLongestNs = 3600 * base::kNsPerSecond;
+
+  int64_t threshold_ns = 0;
+  int64_t anr_threshold_ns = 0;  // the second one, which raises the level; 0: there is none
+
+  // Both in their range, the second not below the first.
+  Thresholds InRange() const;
+  bool operator==(const Thresholds&) const = default;
+};
+
+// Thread safety: all from any thread. Wait-free.
+class LoopLimits {
+ public:
+  // Returns what is in force from now on.
+  Thresholds SetThresholds(const Thresholds& wanted);
+  // The loop's own; `others` when it has none.
+  Thresholds ThresholdsOr(const Thresholds& others) const;
+  void SetWeight(uint32_t weight) { weight_.store(weight); }
+  // 0 when the application gave none.
+  uint32_t weight() const { return weight_.load(); }
+  // Nothing was said yet.
+  void Reset();
+
+ private:
+  std::atomic<uint64_t> thresholds_ms_{0};  // both in one word, the second in its upper half; 0: none given
+  std::atomic<uint32_t> weight_{0};
+};
+
+}  // namespace lagwatch::watchdog
