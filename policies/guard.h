@@ -41,6 +41,8 @@ class TimeGuard {
  public:
   // No account is exact, and no wake-up quite on time: so much is nobody's fault.
   static constexpr int64_t kToleranceNs = 20'000'000;
+  // A timer of a busy virtual machine is that late.
+  static constexpr int64_t kStopToleranceNs = 50'000'000;
 
   // What happened since the reading before. `debugger_pid` is left out.
   GuardFindings Update(const SelfReading& reading) {
@@ -54,7 +56,7 @@ class TimeGuard {
     int64_t delay_ns = reading.run_delay_ns - before.run_delay_ns;
     if (delay_ns > kToleranceNs) findings.late_ns = delay_ns;
     int64_t stopped_ns = wall_ns - (reading.cpu_ns - before.cpu_ns) - delay_ns - reading.waited_ns;
-    if (stopped_ns > kToleranceNs) findings.stopped_ns = stopped_ns;
+    if (stopped_ns > kStopToleranceNs) findings.stopped_ns = stopped_ns;
     return findings;
   }
   int64_t last_mono_ns() const { return last_.mono_ns; }

@@ -80,6 +80,7 @@ void LoopRegistry::FreePlace(WatchedLoop* loop) {
   loop->idle_handler.Reset();
   loop->tid.store(0);
   loop->generation.store(generation + 1);
+  watchdog_sleeper_.Wake();  // it may sleep for good, and the loop may have been in a lag
 }
 
 }  // namespace lagwatch::watchdog

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <ctime>
 #include <functional>
@@ -73,7 +74,7 @@ class WaitChainTest : public ::testing::Test {
     std::thread([&] { EXPECT_EQ(chain_.MeasureLayouts(), 0); }).join();
   }
 
-  // On a thread of its own, as the watchdog does, while this one goes on running.
+  // On a thread of its own, as the watchdog does, while this one waits for nobody.
   uint32_t Follow(int tid) {
     std::atomic<bool> is_done{false};
     uint32_t changed = 0;
@@ -82,8 +83,7 @@ class WaitChainTest : public ::testing::Test {
       changed = chain_.Follow(tid, capturer_.get());
       is_done = true;
     });
-    while (!is_done.load()) {
-    }
+    while (!is_done.load()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     thread.join();
     return changed;
   }
@@ -149,11 +149,12 @@ TEST_F(WaitChainTest, ADeadlockIsACycleSeenAlsoFromOutside) {
   static std::atomic<int> ready{0};
   LockingThread one(&a, &b, &ready, 2);
   LockingThread two(&b, &a, &ready, 2);
-  LockingThread outside(nullptr, &a);
   one.LeaveForEver();
   two.LeaveForEver();
+  ASSERT_TRUE(one.AwaitWaitFor(&b) && two.AwaitWaitFor(&a));
+  LockingThread outside(nullptr, &a);
   outside.LeaveForEver();
-  ASSERT_TRUE(one.AwaitWaitFor(&b) && two.AwaitWaitFor(&a) && outside.AwaitWaitFor(&a));
+  ASSERT_TRUE(outside.AwaitWaitFor(&a));
   EXPECT_EQ(Follow(one.tid()), 0u);
   EXPECT_EQ(chain_.outcome(), WaitOutcome::kDeadlock);
   ASSERT_EQ(chain_.waits().size(), 2u);

@@ -60,8 +60,9 @@ TEST_P(RunWaitTest, FindsAFreezeBetweenTwoWaits) {
   EXPECT_EQ(reports[0]["loop"], "wait_loop");
   EXPECT_EQ(reports[0]["tag"], GetParam());
   EXPECT_EQ(reports[0]["ended"], true);
-  EXPECT_GE(reports[0]["duration_ms"], 600);
   json report = Ask({"report", reports[0]["id"]});
+  // On a machine that is too busy nothing of the process may have run for a while.
+  EXPECT_GE(report["duration_ms"].get<int>() + report["guard"]["stopped_ms"].get<int>(), 600);
   std::vector<std::string> functions;
   for (const json& frame : report["expensive_stack"]) functions.push_back(frame["function"]);
   EXPECT_THAT(functions, ::testing::Contains(HasSubstr("FreezeHere")));
