@@ -19,7 +19,7 @@ Span BusySpans::Read(const WatchedLoop& loop, int64_t now_ns, const SpanTools& t
   }
   span.number = busy_.number();
   span.begin_ns = busy_.begin_ns();
-  span.read_again_within_ns = span.thresholds.threshold_ns / 2;
+  span.read_again_within_ns = span.thresholds.threshold_ns / 5 * 2;
   return span;
 }
 

@@ -7,12 +7,11 @@ Span QueueSpans::ReadCounts(const TaskCounts& counts, int64_t now_ns, const Thre
   // First what was run: what is queued later does not matter yet.
   uint64_t run = counts.run();
   uint64_t queued = counts.queued();
-  if (queued == 0) return {};
   age_.Observe(now_ns, queued, run, thresholds.threshold_ns);
   return {.number = age_.number(),
           .begin_ns = age_.begin_ns(),
           .thresholds = thresholds,
-          .read_again_within_ns = thresholds.threshold_ns / 2};
+          .read_again_within_ns = thresholds.threshold_ns / 5 * 2};
 }
 
 void QueueSpans::AddFacts(const WatchedLoop&, FactList* facts) const {

@@ -219,7 +219,7 @@ LW_API void lw_set_weight(lw_loop* loop, uint32_t weight) LW_NOEXCEPT;
  * 95 % of it, and began ten dispatches or more in each threshold's length, never a quarter of it without a
  * new one. A server under full load that finds nothing to do once in that time, and sleeps in its wait, is
  * not busy in this sense; nor is one long dispatch, or a loop that waits for a lock or a disk now and then.
- * Found between 1 and 1.5 thresholds after it began; the report's stack is the one seen most often meanwhile.
+ * Found between 1 and 1.4 thresholds after it began; the report's stack is the one seen most often meanwhile.
  * Costs the loop nothing. */
 
 /* Every report also tells what the loop did before: the last 200 dispatches that took longer than 1 ms, with
@@ -261,8 +261,8 @@ static inline void lw_dispatch_end_counted(lw_loop* loop) LW_NOEXCEPT {
 
 /* A task was put into the loop's queue; one was taken out of it, to be run or to be dropped. Each task needs
  * one of each. The library counts, and takes tasks to run in the order in which they were queued. It looks at
- * the counts at least twice in a threshold's time: a wait is found when it has lasted between 1 and 1.5
- * thresholds, its reported length is short by no more than half a threshold, and nothing that waited less is
+ * the counts five times in two thresholds or more often: a wait is found when it has lasted between 1 and 1.4
+ * thresholds, its reported length is short by no more than 0.4 thresholds, and nothing that waited less is
  * ever reported. A task that overtakes others makes the others' wait unseen for as long. Ends when no task
  * waits that long any more. From any thread, until the loop's own thread ends. Hot: one atomic addition, no
  * clock. */

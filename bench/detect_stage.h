@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where one scenario of `scripts/bench detect` is played: a process of its own with the real monitor, and a
+// list of what it told against what it should have told.
+#pragma once
+
+#include <lagwatch/lagwatch.h>
+
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tests/testing/temp_directory.h"
+
+namespace lagwatch::bench {
+
+constexpr int64_t kMs = 1'000'000;
+// Scaled down by ten from what users have: 2 s, 1 s, 50 ms.
+constexpr uint32_t kThresholdMs = 200;
+constexpr uint32_t kTickMs = 100;  // the check period
+constexpr uint32_t kSampleMs = 10;
+constexpr int64_t kThresholdNs = kThresholdMs * kMs;
+constexpr int64_t kTickNs = kTickMs * kMs;
+
+int64_t NowNs();
+void SleepMs(int64_t ms);
+void SpinMs(int64_t ms);
+
+// Of one run.
+struct Outcome {
+  int missed = 0;
+  int false_positives = 0;
+  int wrong_kind = 0;
+  double late_ticks = 0;
+  bool is_disturbed = false;  // the machine was too slow for what the scenario says: to be played again
+};
+
+class Stage {
+ public:
+  // Watches a loop "main" of this thread.
+  Stage();
+  ~Stage();
+  Stage(const Stage&) = delete;
+  Stage& operator=(const Stage&) = delete;
+
+  Loop loop() const { return loop_; }
+  // Starts and stops the monitor. `change` may alter the options.
+  void Start(const std::function<void(Options*)>& change = {});
+  void Stop();
+
+  // One dispatch of the loop "main". Returns when it began.
+  int64_t Dispatch(const char* tag, const std::function<void()>& work);
+  // One that is to be shorter than `limit_ms`, or else the run is disturbed.
+  void ShortDispatch(const char* tag, const std::function<void()>& work,
+                     int64_t limit_ms = kThresholdMs - 20);
+  void Disturbed() { outcome_.is_disturbed = true; }
+
+  // Something that is to be found once, not before `due_ns` and one tick later at most.
+  void Expect(lw_kind kind, int64_t due_ns, const char* tag = "", const char* loop = "main",
+              lw_level level = LW_LEVEL_LAG);
+  // The same, but it would be right too if nothing were found.
+  void Allow(lw_kind kind, int64_t due_ns, const char* tag);
+  // What is told otherwise than by the listener.
+  void Require(bool is_found) { outcome_.missed += !is_found; }
+  void Forbid(bool is_found) { outcome_.false_positives += is_found; }
+
+  // How long the lags took that are over by now, as the listener was told.
+  std::vector<int64_t> EndedNs() const;
+  size_t begun_count() const;
+
+  // Waits until what was found is over and more would have been found; compares.
+  Outcome Judge();
+
+  // Lets the parent process do something to this one, and returns when that is over: "stop MS", "freeze MS"
+  // (SIGSTOP; a frozen control group), "trace", "untrace" (by a debugger). False when it may not.
+  bool LetParent(const std::string& action);
+
+  // What the clocks of this process are ahead of the machine's.
+  static void StepWallClock(int64_t ns);
+  static void PretendSuspension(int64_t ns);
+
+ private:
+  struct Event {
+    lw_kind kind;
+    lw_level level;
+    std::string loop;
+    std::string tag;
+    int64_t at_ns;  // found; or due
+    bool is_optional = false;
+  };
+
+  static void OnBegin(void* stage, const lw_lag* lag);
+  static void OnEnd(void* stage, const lw_lag* lag);
+
+  Loop loop_;
+  testing::ScopedTempDirectory spool_;
+  std::optional<Monitor> monitor_;
+  Outcome outcome_;
+  std::vector<Event> expected_;
+  mutable std::mutex mutex_;  // the rest
+  std::vector<Event> begun_;
+  std::vector<int64_t> ended_ns_;
+};
+
+}  // namespace lagwatch::bench
