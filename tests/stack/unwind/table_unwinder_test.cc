@@ -11,6 +11,10 @@
 #include "stack/unwind/processor.h"
 #include "stack/unwind/stack_memory.h"
 
+// The C library's own: a sanitizer's would call the handler from a handler of its own.
+extern "C" int __sigaction(int signal_number, const struct sigaction* action,
+                           struct sigaction* previous) noexcept;
+
 namespace lagwatch::stack {
 namespace {
 
@@ -56,9 +60,9 @@ TEST_F(TableUnwinderTest, ASignalFrameThatInterruptedItselfEndsTheWalk) {
   struct sigaction action {};
   action.sa_handler = &OnSignal;
   struct sigaction previous;
-  sigaction(SIGUSR2, &action, &previous);
+  __sigaction(SIGUSR2, &action, &previous);
   raise(SIGUSR2);
-  sigaction(SIGUSR2, &previous, nullptr);
+  __sigaction(SIGUSR2, &previous, nullptr);
   if (modules_.FindCode(g_signal_return) == kNoModule) GTEST_SKIP() << "the emulator's own code returns";
   auto& registers = raw_->registers;
   registers.value[Registers::kStackPointer] = kStack + kRedZoneBytes;
