@@ -235,7 +235,8 @@ void LoopWatch::Check(Watched* watched, const WatchedLoop& loop, int64_t now_ns,
   if (!watch.is_lagging()) tools.counters->lags.Add();
   bool was_lagging = watch.is_lagging();
   HangLevel level_before = watch.level();
-  const SpanWatch::Outcome outcome = watch.Check(expensive.FunctionHash(), now_ns, *tools.options);
+  const uint64_t stack_hash = captured_count == 0 ? SpanWatch::kNoStack : expensive.FunctionHash();
+  const SpanWatch::Outcome outcome = watch.Check(stack_hash, now_ns, *tools.options);
   bool is_kept = outcome == SpanWatch::Outcome::kReport &&
                  Report(watched, loop, {samples, count}, expensive, now_ns, tools);
   if (outcome == SpanWatch::Outcome::kUnchanged) tools.counters->unchanged_checks.Add();

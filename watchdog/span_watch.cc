@@ -22,6 +22,7 @@ void SpanWatch::Start(const Span& span, const WatchOptions& options) {
   put_off_to_ns_ = 0;
   level_ = HangLevel::kLag;
   report_count_ = 0;
+  known_count_ = 0;
   annealing_ = policies::Annealing(options.check_period_ns, options.annealing_cap_ns);
 }
 
@@ -47,17 +48,23 @@ bool SpanWatch::OpenWindow(uint64_t first_sample) {
 
 SpanWatch::Outcome SpanWatch::Check(uint64_t stack_hash, int64_t now_ns, const WatchOptions& options) {
   bool is_raised = IsAnrAhead() && now_ns >= AnrNs();
-  bool is_new = !is_lagging_ || is_raised || stack_hash != reported_hash_;
+  bool is_known = stack_hash == kNoStack || IsKnown(stack_hash);
+  bool is_new = !is_lagging_ || is_raised || !is_known;
   if (is_raised) level_ = HangLevel::kAnr;
   is_lagging_ = true;
   is_window_open_ = false;
-  reported_hash_ = stack_hash;
+  if (!is_known) known_hashes_[known_count_++ % kMaxReportsPerLag] = stack_hash;
   if (is_new) annealing_.Reset();
   next_check_ns_ = NoLaterThanAnr(now_ns + (is_new ? options.check_period_ns : annealing_.NextIntervalNs()));
   if (!is_new) return Outcome::kUnchanged;
   // The last place is kept for the raised level.
   uint32_t max_count = IsAnrAhead() ? kMaxReportsPerLag - 1 : kMaxReportsPerLag;
   return report_count_ < max_count ? Outcome::kReport : Outcome::kOverLimit;
+}
+
+bool SpanWatch::IsKnown(uint64_t stack_hash) const {
+  const uint64_t* end = known_hashes_ + std::min(known_count_, kMaxReportsPerLag);
+  return std::find(known_hashes_, end, stack_hash) != end;
 }
 
 int64_t SpanWatch::NoLaterThanAnr(int64_t check_ns) const {

@@ -66,7 +66,8 @@ class SpanWatch {
   void SetCpuBaseline(const CpuBaseline& baseline) { cpu_baseline_ = baseline; }
   void SetTag(const char (&tag)[kMaxTagBytes]) { std::memcpy(tag_, tag, sizeof tag_); }
 
-  // A check finds the span still going on with a stack of this hash. True when that is to be reported.
+  // A check finds the span still going on with a stack of this hash; kNoStack when none could be captured.
+  static constexpr uint64_t kNoStack = 0;
   enum class Outcome { kReport, kUnchanged, kOverLimit };
   Outcome Check(uint64_t stack_hash, int64_t now_ns, const WatchOptions& options);
 
@@ -101,7 +102,10 @@ class SpanWatch {
   bool is_lagging_ = false;
   HangLevel level_ = HangLevel::kLag;
   policies::Annealing annealing_{1, 1};
-  uint64_t reported_hash_ = 0;
+  // Of the stacks that checks have found, the last ones; each is to be reported once.
+  bool IsKnown(uint64_t stack_hash) const;
+  uint64_t known_hashes_[kMaxReportsPerLag];
+  uint32_t known_count_ = 0;
   uint32_t report_count_ = 0;
   base::Uuid report_ids_[kMaxReportsPerLag];
 };

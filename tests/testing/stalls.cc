@@ -17,8 +17,8 @@ namespace lagwatch::testing {
 // stack.
 #define LAGWATCH_NO_TAIL_CALL asm volatile("")
 
-[[gnu::noinline]] void Spin(const StopFlag& stop) {
-  while (!stop.load(std::memory_order_relaxed)) {
+LAGWATCH_ONE_STACK void Spin(const StopFlag& stop) {
+  while (!LAGWATCH_IS_SET(stop)) {
   }
   LAGWATCH_NO_TAIL_CALL;
 }

@@ -14,6 +14,11 @@ namespace lagwatch::testing {
 
 using StopFlag = std::atomic<bool>;
 
+// Reads it without calling a function, be it a sanitizer's, so that a loop over it has one stack only.
+#define LAGWATCH_ONE_STACK [[gnu::noinline, gnu::no_sanitize_thread, gnu::no_sanitize_address]]
+#define LAGWATCH_IS_SET(flag) __atomic_load_n(reinterpret_cast<const bool*>(&(flag)), __ATOMIC_RELAXED)
+static_assert(sizeof(StopFlag) == sizeof(bool));
+
 // Burns CPU in a function of its own.
 void Spin(const StopFlag& stop);
 // Waits for a mutex that another thread holds until `stop`.

@@ -3,12 +3,18 @@
 #include "watchdog/loop_watch.h"
 
 #include <gtest/gtest.h>
+#include <pthread.h>
+#include <signal.h>
 
+#include <atomic>
+#include <chrono>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "stack/unwind/table_unwinder.h"
+#include "tests/testing/process.h"
 #include "tests/testing/stalls.h"
 #include "tests/watchdog/recording_sink.h"
 
@@ -143,6 +149,78 @@ TEST_F(LoopWatchTest, CapsTheInterval) {
   BeginDispatch("long");
   RunUntil(22 * kNsPerSecond);
   EXPECT_EQ(unchanged_at_ms_, (std::vector<int64_t>{3000, 4000, 5000, 7000, 10000, 14000, 18000, 22000}));
+}
+
+TEST_F(LoopWatchTest, AFreezeOfTenMinutesIsOneReport) {
+  BeginDispatch("long");
+  RunUntil(600 * kNsPerSecond);
+  EndDispatch();
+  RunUntil(601 * kNsPerSecond);
+  EXPECT_EQ(sink_.lags().size(), 1u);
+  ASSERT_EQ(sink_.ends().size(), 1u);
+  EXPECT_GE(sink_.ends()[0].second, 600 * kNsPerSecond);
+  EXPECT_LE(sink_.ends()[0].second, 600 * kNsPerSecond + options_.sample_interval_ns);
+  EXPECT_EQ(unchanged_at_ms_.size(), 18u);  // the eleven of the test above, and one a minute after them
+}
+
+std::atomic<bool> g_takes_other_way{false};
+std::atomic<bool> g_is_on_other_way{false};
+
+LAGWATCH_ONE_STACK void SpinOneWay(const testing::StopFlag& stop) {
+  while (!LAGWATCH_IS_SET(stop) && !LAGWATCH_IS_SET(g_takes_other_way)) {
+  }
+  asm volatile("");
+}
+LAGWATCH_ONE_STACK void SpinOtherWay(const testing::StopFlag& stop) {
+  while (!LAGWATCH_IS_SET(stop) && LAGWATCH_IS_SET(g_takes_other_way)) {
+  }
+  asm volatile("");
+}
+
+TEST_F(LoopWatchTest, TwoStacksThatTakeTurnsAreTwoReports) {
+  testing::StalledThread alternating([](const testing::StopFlag& stop) {
+    while (!stop) {
+      SpinOneWay(stop);
+      g_is_on_other_way = true;
+      SpinOtherWay(stop);
+      g_is_on_other_way = false;
+    }
+  });
+  loop_ = registry_->Add("alternating", alternating.tid());
+  BeginDispatch("long");
+  for (int turn = 0; turn < 20; ++turn) {
+    g_takes_other_way = turn % 2 != 0;
+    ASSERT_TRUE(testing::WaitUntil([] { return g_is_on_other_way == g_takes_other_way; }));
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));  // from there into the loop
+    RunUntil((10 + 30 * turn) * kNsPerSecond);
+  }
+  EXPECT_EQ(sink_.lags().size(), 2u);
+  EXPECT_GE(unchanged_at_ms_.size(), 10u);
+}
+
+TEST_F(LoopWatchTest, AThreadThatCannotBeCapturedHasNoOtherStack) {
+  static std::atomic<bool> blocks_signals{false};
+  static std::atomic<bool> has_blocked_signals{false};
+  testing::StalledThread stalled([](const testing::StopFlag& stop) {
+    sigset_t all;
+    sigfillset(&all);
+    while (!stop && !blocks_signals) {
+    }
+    pthread_sigmask(SIG_BLOCK, &all, nullptr);
+    has_blocked_signals = true;
+    while (!stop) {
+    }
+  });
+  options_.ring_size = 3;
+  loop_ = registry_->Add("unreachable", stalled.tid());
+  BeginDispatch("long");
+  RunUntil(3 * kNsPerSecond);
+  const size_t reports = sink_.lags().size();
+  EXPECT_GE(reports, 1u);
+  blocks_signals = true;
+  ASSERT_TRUE(testing::WaitUntil([] { return has_blocked_signals.load(); }));
+  RunUntil(30 * kNsPerSecond);
+  EXPECT_EQ(sink_.lags().size(), reports);
 }
 
 TEST_F(LoopWatchTest, TellsOfTheEndOfALagOnce) {
