@@ -33,7 +33,15 @@ std::string Cause(const Json& frames) {
 std::string Duration(const Json& report) {
   std::string duration = ShortDuration(report.at("duration_ms").get<double>());
   if (Text(report, "kind") == "killed-in-hang") return duration + " killed";
+  if (Text(report, "kind") == "dump") return "dump";
   return report.at("ended").get<bool>() ? duration : "> " + duration;
+}
+
+// Nothing lasted in a dump.
+std::string DurationLine(const Json& report) {
+  if (Text(report, "kind") == "dump") return "";
+  return "  lasted   " + Duration(report) + " (threshold " +
+         ShortDuration(report.at("threshold_ms").get<double>()) + ")\n";
 }
 
 std::vector<std::string> Functions(const Json& stack) {
@@ -115,14 +123,20 @@ std::string HeaderLines(const Json& report) {
          (user.empty() ? "" : ", user " + user) + "\n" +  //
          "  loop     " + Text(report, "loop") + (tag.empty() ? "" : ", dispatch " + tag) + ", thread " +
          report.at("tid").dump() + " of process " + report.at("pid").dump() + "\n" +  //
-         "  started  " + UtcTime(report.at("start_wall_ms").get<int64_t>()) + " UTC\n" + "  lasted   " +
-         Duration(report) + " (threshold " + ShortDuration(report.at("threshold_ms").get<double>()) +
-         ")\n" +  //
+         "  started  " + UtcTime(report.at("start_wall_ms").get<int64_t>()) + " UTC\n" +
+         DurationLine(report) +  //
          VerdictLine(report) + "  CPU      thread " + percent("thread_ms") + ", process " +
          percent("process_ms") + " over the last " + ShortDuration(cpu.at("window_ms").get<double>()) +
          "\n" +  //
          "  machine  " + Text(report, "os") + " " + Text(report, "machine") + "\n" + "  cluster  " +
          Text(cluster, "level1") + " > " + Text(cluster, "level2") + "\n";
+}
+
+std::string FactLines(const Json& facts) {
+  std::string lines;
+  for (const auto& [name, value] : facts.items())
+    lines += "  " + name + "  " + (value.is_string() ? value.get<std::string>() : value.dump()) + "\n";
+  return lines.empty() ? "" : "\nFacts\n" + lines;
 }
 
 // Neighbouring samples with the same functions make one line.
@@ -260,7 +274,8 @@ std::string ReportText(const Json& report) {
       HeaderLines(report) + "\nMost expensive stack\n" +
       StackLines(report.at("expensive_stack"), Text(report, "expensive_completeness"), "  ") +
       WaitLines(report) + "\nTimeline (" + std::to_string(samples.size()) + " samples, before the report)\n" +
-      TimelineLines(samples) + "\nThreads\n" + ThreadLines(report.at("threads"), Text(report, "machine")) +
+      TimelineLines(samples) + FactLines(report.at("facts")) + "\nThreads\n" +
+      ThreadLines(report.at("threads"), Text(report, "machine")) +
       (dropped == 0 ? "" : "  and " + std::to_string(dropped) + " more that did not fit\n"));
 }
 
