@@ -25,6 +25,7 @@
 #include "report/format/report.h"
 #include "report/spool/spool_reader.h"
 #include "tests/testing/process.h"
+#include "tests/testing/service_manager.h"
 #include "tests/testing/stalls.h"
 #include "tests/testing/temp_directory.h"
 
@@ -383,6 +384,31 @@ TEST_F(SdkTest, ReportsTellOfTheProcessTheMachineAndTheWatchdogItself) {
   EXPECT_GE(stats.capture_pause_ns, static_cast<uint64_t>(FactOf(lag, "capture_pause_us")) * 1000);
 }
 
+TEST_F(SdkTest, FeedsTheServiceManagerOnlyWhenTold) {
+  testing::ServiceManager manager(directory_ / "notify");
+  setenv("NOTIFY_SOCKET", (directory_ / "notify").c_str(), 1);
+  setenv("WATCHDOG_USEC", "60000", 1);
+  setenv("WATCHDOG_PID", std::to_string(getpid()).c_str(), 1);
+  Options options = TestOptions();
+  {
+    auto monitor = Monitor::Start(options);
+    FreezeUntilReported(monitor.WatchLoop("ui"), "freeze");
+    EXPECT_EQ(monitor.stats().service_feeds, 0u);
+    EXPECT_EQ(manager.Receive(), "");
+  }
+  options.feed_systemd = true;
+  auto monitor = Monitor::Start(options);
+  EXPECT_TRUE(WaitUntil([&] { return manager.Receive() == "WATCHDOG=1"; }));
+  EXPECT_TRUE(WaitUntil([&] { return manager.Receive() == "WATCHDOG=1"; }));
+  EXPECT_EQ(manager.sender_pid(), getpid());
+  EXPECT_GE(monitor.stats().service_feeds, 2u);
+  monitor.Stop();
+  while (!manager.Receive().empty()) {
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  EXPECT_EQ(manager.Receive(), "");
+}
+
 TEST_F(SdkTest, GoesOnCapturingWhenTheProgramTakesTheSignal) {
   Options options = TestOptions();
   options.capture_signal = SIGUSR2;
@@ -397,7 +423,7 @@ TEST_F(SdkTest, GoesOnCapturingWhenTheProgramTakesTheSignal) {
   FreezeUntilReported(loop, "after");
   EXPECT_EQ(g_own_signals, 0);
   raise(SIGUSR2);
-  EXPECT_EQ(g_own_signals, 1);
+  EXPECT_TRUE(WaitUntil([] { return g_own_signals.load() == 1; }));
   report::Report after = Reports().back();
   EXPECT_EQ(after.tag, "after");
   EXPECT_GE(after.stacks[after.expensive_stack].frames.size(), 3u);

@@ -163,6 +163,7 @@ void TakeSignal(int signal_number) {
 }
 
 TEST_F(StackCapturerTest, TakesAnotherSignalOnceSomebodyElseTookItsOwn) {
+  LAGWATCH_SKIP_UNDER_EMULATION("it cannot deliver the highest signals");
   StalledThread thread(testing::Spin);
   const int taken = capturer_->signal_number();
   foreign_signals = 0;
@@ -175,7 +176,7 @@ TEST_F(StackCapturerTest, TakesAnotherSignalOnceSomebodyElseTookItsOwn) {
   ExpectShowsTheStall(reinterpret_cast<void*>(&testing::Spin));
   EXPECT_EQ(foreign_signals, 0);
   raise(taken);
-  EXPECT_EQ(foreign_signals, 1);
+  EXPECT_TRUE(testing::WaitUntil([] { return foreign_signals.load() == 1; }));
   struct sigaction now {};
   sigaction(taken, nullptr, &now);
   EXPECT_EQ(now.sa_sigaction, &CountForeignSignal);
@@ -196,6 +197,7 @@ TEST_F(StackCapturerTest, KeepsItsSignalWhileNobodyTakesIt) {
 }
 
 TEST_F(StackCapturerTest, CountsALossOnceWhenNoOtherSignalIsFree) {
+  LAGWATCH_SKIP_UNDER_EMULATION("it cannot deliver the highest signals");
   struct sigaction ignore {};
   ignore.sa_handler = SIG_IGN;
   for (int number = SIGRTMIN; number <= SIGRTMAX; ++number) sigaction(number, &ignore, nullptr);

@@ -129,7 +129,9 @@ typedef struct lw_options {
   uint32_t check_period_ms;    /* between two checks of one lag, before they become rarer: default 1000 */
   uint32_t sample_interval_ms; /* between two stack samples of a busy loop: default 50 */
   uint32_t ring_size;          /* samples that a check looks at: 1 to 100, default 20 */
-  int32_t capture_signal;      /* a signal number, or 0 to choose an unused real-time signal */
+  /* A signal number, or 0 to choose an unused real-time signal; if somebody else takes its handler later,
+   * another is used. */
+  int32_t capture_signal;
   /* Also 16 to 3600000; for the second threshold, 0 stands for none. */
   uint32_t anr_threshold_ms;          /* a longer lag is an ANR: default 5000 */
   uint32_t idle_handler_threshold_ms; /* a longer idle handler is reported: default 2000 */
