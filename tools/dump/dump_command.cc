@@ -16,6 +16,8 @@
 #include <memory>
 #include <string>
 
+#include "sdk/preload/preload_config.h"
+
 namespace lagwatch::tools {
 namespace {
 
@@ -23,7 +25,7 @@ namespace fs = std::filesystem;
 
 struct DumpOptions {
   pid_t pid = 0;
-  std::string signal = "USR2";
+  std::string signal;  // empty: what `lagwatch run` was told
 };
 
 int Fail(const std::string& message) {
@@ -58,21 +60,35 @@ bool Handles(const fs::path& process, int signal_number) {
   return false;
 }
 
+// As `lagwatch run` told the program at its start; 0 when it did not, or when that cannot be seen any more.
+int SignalOfRun(const fs::path& process) {
+  const std::string name = std::string(sdk::kPreloadConfigVariable) + "=";
+  std::ifstream environment(process / "environ");
+  for (std::string variable; std::getline(environment, variable, '\0');) {
+    if (variable.rfind(name, 0) == 0)
+      return static_cast<int>(sdk::PreloadConfig::Parse(variable.substr(name.size())).dump_signal);
+  }
+  return 0;
+}
+
 int Dump(const DumpOptions& options) {
-  const int number = SignalNumber(options.signal);
   const std::string pid = std::to_string(options.pid);
   const fs::path process = "/proc/" + pid;
   if (!fs::exists(process)) return Fail("there is no process " + pid);
   if (!HasWatchdog(process))
     return Fail("process " + pid + " is not watched: it has no thread named lagwatch");
+  const int number = options.signal.empty() ? SignalOfRun(process) : SignalNumber(options.signal);
+  if (number == 0) {
+    return Fail("which signal asks process " + pid +
+                " for a dump is not known: give the one of its option dump_signal as --signal");
+  }
   if (!Handles(process, number)) {
-    return Fail("process " + pid + " does not handle signal " + options.signal +
-                ", which might end it; give the one that it was started with (lw_options.dump_signal, or "
-                "lagwatch run --dump-signal) as --signal");
+    return Fail("process " + pid + " does not handle signal " + std::to_string(number) +
+                ", which might end it: give the one of its option dump_signal as --signal");
   }
   if (kill(options.pid, number) != 0)
     return Fail("cannot send a signal to process " + pid + ": " + std::strerror(errno));
-  std::cout << "asked process " << pid << " for a dump; `lagwatch reports` lists it\n";
+  std::cout << "asked process " << pid << " for a dump, one in 10 s is made; `lagwatch reports` lists it\n";
   return 0;
 }
 
@@ -96,17 +112,17 @@ void AddDumpCommand(CLI::App* app, int* exit_code) {
   CLI::App* dump =
       app->add_subcommand("dump", "Ask a watched program for a report of what all its threads are doing");
   dump->footer(
-      "Sends the signal that the program was told to make dumps at:\n\n"
+      "Sends the signal that the program was told to make dumps at. What was started by `lagwatch run` "
+      "tells which\n"
+      "one that is.\n\n"
       "  lagwatch run --dump-signal USR2 -- redis-server\n"
       "  lagwatch dump $(pidof redis-server)\n"
       "  lagwatch reports");
   dump->add_option("PID", options->pid, "The process")->required()->check(CLI::PositiveNumber);
   dump->add_option("--signal", options->signal, "The signal: a name or a number")
-      ->envname("LAGWATCH_DUMP_SIGNAL")
       ->check([](const std::string& text) {
         return SignalNumber(text) != 0 ? "" : "'" + text + "' is no signal";
-      })
-      ->capture_default_str();
+      });
   dump->callback([options, exit_code] { *exit_code = Dump(*options); });
 }
 

@@ -65,7 +65,9 @@ TEST(ReportText, ADumpIsListedAsOneAndIsNoCauseOfLags) {
   EXPECT_TRUE(source->Get("/v1/clusters", {}).value().empty());
   std::string text = ReportText(source->Get("/v1/reports/" + base::ToString(dump.header.id), {}).value());
   EXPECT_THAT(text, HasSubstr("\n  kind     dump\n"));
+  EXPECT_THAT(text, HasSubstr("\n  loop     ui, reason key, thread "));
   EXPECT_THAT(text, Not(HasSubstr("lasted")));
+  EXPECT_THAT(text, Not(HasSubstr("CPU      ")));
 }
 
 TEST(ReportText, ALagThatItsRunWasKilledInIsMarked) {
