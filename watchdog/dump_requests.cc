@@ -23,10 +23,10 @@ DumpRequests::Answer DumpRequests::Ask(const char* reason, int signal_number) {
     refused_count_.Add();
     return Answer::kRefused;
   }
-  uint64_t words[std::size(reason_)] = {};
+  uint64_t words[kReasonWords] = {};
   if (reason != nullptr) std::memcpy(words, reason, strnlen(reason, sizeof words - 1));
   // Relaxed: published by the state.
-  for (size_t i = 0; i < std::size(reason_); ++i) reason_[i].store(words[i], std::memory_order_relaxed);
+  for (size_t i = 0; i < kReasonWords; ++i) reason_[i].store(words[i], std::memory_order_relaxed);
   signal_number_.store(signal_number, std::memory_order_relaxed);
   if (!Move(kBeingWritten, kPending)) return Answer::kOff;
   watchdog_->Wake();
@@ -35,8 +35,8 @@ DumpRequests::Answer DumpRequests::Ask(const char* reason, int signal_number) {
 
 bool DumpRequests::Take(DumpRequest* request) {
   if (!Move(kPending, kTaken)) return false;
-  uint64_t words[std::size(reason_)];
-  for (size_t i = 0; i < std::size(reason_); ++i) words[i] = reason_[i].load(std::memory_order_relaxed);
+  uint64_t words[kReasonWords];
+  for (size_t i = 0; i < kReasonWords; ++i) words[i] = reason_[i].load(std::memory_order_relaxed);
   std::memcpy(request->reason, words, sizeof request->reason);
   request->signal_number = signal_number_.load(std::memory_order_relaxed);
   return true;

@@ -49,6 +49,8 @@ class DumpRequests {
   uint64_t refused_count() const { return refused_count_.value(); }
 
  private:
+  static constexpr size_t kReasonWords = DumpRequest::kMaxReasonBytes / sizeof(uint64_t);
+
   enum State : uint32_t { kClosed, kFree, kBeingWritten, kPending, kTaken };
 
   bool Move(uint32_t from, State to) { return state_.compare_exchange_strong(from, to); }
@@ -58,7 +60,7 @@ class DumpRequests {
   policies::RateLimit limit_;
   base::Counter refused_count_;
   // Atomic, because a request that was being written when all were closed may meet the next one.
-  std::atomic<uint64_t> reason_[DumpRequest::kMaxReasonBytes / sizeof(uint64_t)]{};
+  std::atomic<uint64_t> reason_[kReasonWords]{};
   std::atomic<int> signal_number_{0};
   static_assert(std::atomic<uint64_t>::is_always_lock_free && std::atomic<int>::is_always_lock_free,
                 "not signal-safe");
