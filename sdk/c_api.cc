@@ -60,6 +60,9 @@ MonitorOptions ToMonitorOptions(const lw_options& given) {
   options.watch.sample_interval_ns = given.sample_interval_ms * kNsPerMs;
   options.watch.ring_size = static_cast<int32_t>(std::min<uint32_t>(given.ring_size, INT32_MAX));
   options.capture.signal_number = given.capture_signal;
+  options.dump_signal = given.dump_signal;
+  options.watch.dump_interval_ns = given.dump_interval_ms * kNsPerMs;
+  options.feeds_service = given.feed_systemd != 0;
   if (CListener::IsWanted(given.listener)) options.listener = std::make_shared<CListener>(given.listener);
   return options;
 }
@@ -132,6 +135,7 @@ void lw_options_init(lw_options* options) noexcept {
   options->check_period_ms = 1000;
   options->sample_interval_ms = 50;
   options->ring_size = 20;
+  options->dump_interval_ms = 10000;
 }
 
 void lw_stats_init(lw_stats* stats) noexcept {
@@ -193,6 +197,14 @@ void lw_get_stats(lw_stats* stats) noexcept {
       .stacks_incomplete = current.stacks_incomplete,
       .loops_refused = ProcessMonitor::Instance().loops_refused(),
       .run_records_failed = current.run_records_failed,
+      .dumps = current.dumps,
+      .dumps_refused = ProcessMonitor::Instance().dumps_refused(),
+      .watchdog_cpu_ns = current.watchdog_cpu_ns,
+      .capture_pause_ns = current.capture_pause_ns,
+      .handler_lost = current.handler_lost,
+      .handler_moved = current.handler_moved,
+      .service_feeds = current.service_feeds,
+      .service_feeds_failed = current.service_feeds_failed,
   };
   std::memcpy(stats, &all, all.struct_size_bytes);
 }
@@ -211,6 +223,8 @@ int lw_get_last_exit(lw_last_exit* last_exit) noexcept {
 }
 
 void lw_set_scene(const char* scene) noexcept { lagwatch::sdk::ProcessScene().Set(scene); }
+
+int lw_dump_now(const char* reason) noexcept { return ProcessMonitor::Instance().AskForDump(reason) ? 1 : 0; }
 
 void lw_note_stop(void) noexcept { lagwatch::sdk::NoteRunTold(); }
 

@@ -67,6 +67,7 @@ MonitorOptions MonitorOptions::Normalized() const {
       std::clamp(in.annealing_cap_ns, in.check_period_ns, std::max(kLongestNs, in.check_period_ns));
   in.sample_interval_ns = std::clamp(in.sample_interval_ns, kShortestNs, kLongestNs);
   in.ring_size = std::clamp(in.ring_size, 1, watchdog::WatchOptions::kMaxRingSize);
+  in.dump_interval_ns = std::clamp(in.dump_interval_ns, int64_t{0}, kLongestNs);
   in.max_threads = std::clamp(in.max_threads, 1, 512);
   in.listener = normal.listener.get();
   if (normal.app.empty()) normal.app = ProgramName();
@@ -76,7 +77,7 @@ MonitorOptions MonitorOptions::Normalized() const {
 
 base::Result<std::unique_ptr<Monitor>> Monitor::Start(const MonitorOptions& options,
                                                       watchdog::LoopRegistry* registry) {
-  const MonitorOptions normal = options.Normalized();
+  MonitorOptions normal = options.Normalized();
   ScopedNoFileSizeSignal no_signal;
   std::unique_ptr<Monitor> monitor(new Monitor);
   monitor->process_id_ = getpid();
@@ -97,6 +98,13 @@ base::Result<std::unique_ptr<Monitor>> Monitor::Start(const MonitorOptions& opti
   run_facts.app_version = facts.app_version;
   run_facts.user = facts.user;
   monitor->TellHowRunsEnded(run_facts);
+
+  if (normal.dump_signal != 0) {  // without it when it cannot be had
+    auto dump_signal = DumpSignal::Install(normal.dump_signal, &registry->dump_requests());
+    if (dump_signal.ok()) monitor->dump_signal_ = std::move(dump_signal).value();
+  }
+  if (normal.feeds_service) monitor->service_ = watchdog::ServiceFeed::FromEnvironment();
+  normal.watch.service = monitor->service_.get();
 
   auto unwinder = stack::CreateTableUnwinder(stack::FrameSectionLoader::FromModuleFiles());
   if (!unwinder.ok()) return unwinder.status();
@@ -142,6 +150,7 @@ void Monitor::AbandonInForkedChild(std::unique_ptr<Monitor> monitor) {
   monitor->spool_->AbandonInForkedChild();
   if (monitor->run_ != nullptr) monitor->run_->AbandonInForkedChild();
   monitor->capturer_->AbandonInForkedChild();
+  monitor->dump_signal_.reset();
   // The threads and locks of the rest belong to the parent.
   static_cast<void>(monitor.release());
 }

@@ -9,12 +9,14 @@
 
 #include "base/status.h"
 #include "report/spool/spool_writer.h"
+#include "sdk/dump_signal.h"
 #include "sdk/exit_analysis.h"
 #include "sdk/report_sink.h"
 #include "sdk/run_writer.h"
 #include "stack/stack_capturer.h"
 #include "watchdog/hang_listener.h"
 #include "watchdog/loop_registry.h"
+#include "watchdog/service_feed.h"
 #include "watchdog/watch_options.h"
 #include "watchdog/watchdog.h"
 
@@ -27,6 +29,8 @@ struct MonitorOptions {
   std::string spool_directory;  // empty: DefaultSpoolDirectory()
   watchdog::WatchOptions watch;
   stack::CaptureOptions capture;
+  int dump_signal = 0;         // 0: none
+  bool feeds_service = false;  // the service manager's watchdog, if the environment names one
   std::shared_ptr<watchdog::HangListener> listener;  // may be null; kept as long as the monitor
 
   // Every number brought into its range, every empty string that has a default replaced by it.
@@ -53,6 +57,10 @@ class Monitor {
   const stack::CaptureCounters& capture_counters() const { return capturer_->counters(); }
   // How the program's last run ended, if it left a record.
   const std::optional<EndedRun>& last_run() const { return last_run_; }
+  // CPU time of the watchdog's thread.
+  int64_t WatchdogCpuNs() const { return watchdog_->CpuNs(); }
+  // Null when no service manager is told that all is well.
+  const watchdog::ServiceFeed* service() const { return service_.get(); }
   // False when there is no room for one, say: then the end of this run will not be told.
   bool has_run_record() const { return run_ != nullptr; }
   const std::string& spool_directory() const { return spool_directory_; }
@@ -65,6 +73,8 @@ class Monitor {
   int process_id_ = 0;  // whose thread the watchdog's is
   std::string spool_directory_;
   std::shared_ptr<watchdog::HangListener> listener_;
+  std::unique_ptr<DumpSignal> dump_signal_;  // may be null; under the capturer's, if they are the same
+  std::unique_ptr<watchdog::ServiceFeed> service_;
   std::unique_ptr<stack::StackCapturer> capturer_;
   std::unique_ptr<report::SpoolWriter> spool_;
   std::optional<EndedRun> last_run_;

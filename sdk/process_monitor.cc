@@ -21,6 +21,13 @@ MonitorStats& MonitorStats::operator+=(const MonitorStats& other) {
   capture_timeouts += other.capture_timeouts;
   stacks_incomplete += other.stacks_incomplete;
   run_records_failed += other.run_records_failed;
+  dumps += other.dumps;
+  watchdog_cpu_ns += other.watchdog_cpu_ns;
+  capture_pause_ns += other.capture_pause_ns;
+  handler_lost += other.handler_lost;
+  handler_moved += other.handler_moved;
+  service_feeds += other.service_feeds;
+  service_feeds_failed += other.service_feeds_failed;
   return *this;
 }
 
@@ -110,6 +117,15 @@ MonitorStats ProcessMonitor::CurrentStats() const {
   stats.capture_timeouts = capture.signal_timeouts.value();
   stats.stacks_incomplete = capture.incomplete_stacks.value();
   stats.run_records_failed = monitor_->has_run_record() ? 0 : 1;
+  stats.dumps = watch.dumps.value();
+  stats.watchdog_cpu_ns = static_cast<uint64_t>(monitor_->WatchdogCpuNs());
+  stats.capture_pause_ns = watch.capture_pause_ns.value();
+  stats.handler_lost = capture.handler_lost.value();
+  stats.handler_moved = capture.handler_moved.value();
+  if (const watchdog::ServiceFeed* service = monitor_->service()) {
+    stats.service_feeds = service->sent_count();
+    stats.service_feeds_failed = service->failed_count();
+  }
   return stats;
 }
 

@@ -37,6 +37,13 @@ struct MonitorStats {
   uint64_t capture_timeouts = 0;
   uint64_t stacks_incomplete = 0;
   uint64_t run_records_failed = 0;
+  uint64_t dumps = 0;
+  uint64_t watchdog_cpu_ns = 0;
+  uint64_t capture_pause_ns = 0;
+  uint64_t handler_lost = 0;
+  uint64_t handler_moved = 0;
+  uint64_t service_feeds = 0;
+  uint64_t service_feeds_failed = 0;
 
   MonitorStats& operator+=(const MonitorStats& other);
 };
@@ -60,12 +67,19 @@ class ProcessMonitor {
   watchdog::WatchedLoop* WatchLoop(const char* name);
   void UnwatchLoop(watchdog::WatchedLoop* loop) { registry_.Remove(loop); }
 
+  // Asks for a dump; false when none will be made, because the monitor is off or one was asked for just
+  // before. Context: any.
+  bool AskForDump(const char* reason) {
+    return registry_.dump_requests().Ask(reason, 0) == watchdog::DumpRequests::Answer::kAccepted;
+  }
+
   // How the program's last run had ended when the monitor was last started; none when no run left a record.
   std::optional<EndedRun> last_run();
 
   // Sums over all monitors of this process.
   MonitorStats stats();
   uint64_t loops_refused() const { return registry_.refused_count(); }
+  uint64_t dumps_refused() { return registry_.dump_requests().refused_count(); }
 
  private:
   ProcessMonitor();

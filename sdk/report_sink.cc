@@ -26,6 +26,8 @@ report::Kind ToReport(watchdog::HangKind kind) {
       return report::Kind::kIdleHandler;
     case watchdog::HangKind::kInput:
       return report::Kind::kInput;
+    case watchdog::HangKind::kDump:
+      return report::Kind::kDump;
   }
   return report::Kind::kUnknown;
 }
@@ -118,7 +120,8 @@ ReportSink::ReportSink(ProgramFacts facts, report::SpoolWriter* spool, RunWriter
 
 bool ReportSink::OnLag(const watchdog::LagEvent& event) {
   if (!Encode(event) || !spool_->Append(report::RecordType::kReport, buffer_.content())) return false;
-  if (run_ != nullptr) run_->LagBegan(event.lag_id, event.loop_name, event.elapsed_ns);
+  const bool has_end = event.kind != watchdog::HangKind::kDump;
+  if (run_ != nullptr && has_end) run_->LagBegan(event.lag_id, event.loop_name, event.elapsed_ns);
   return true;
 }
 

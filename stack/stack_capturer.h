@@ -33,6 +33,9 @@ struct CaptureCounters {
   base::Counter signals_withheld;    // the thread blocks the signal, or somebody else took the handler
   base::Counter sleepers_signalled;  // in calls that restart, because their stacks were incomplete otherwise
   base::Counter incomplete_stacks;
+  base::Counter pause_ticks;    // that threads of the program spent in our handler
+  base::Counter handler_lost;   // how often somebody else was found to have taken the signal's handler
+  base::Counter handler_moved;  // … and another signal was taken instead
 };
 
 // Thread safety: Create and Shutdown from any thread; the rest from the watchdog thread only.
@@ -44,7 +47,7 @@ class StackCapturer {
   // such signal. Context: background.
   static base::Result<std::unique_ptr<StackCapturer>> Create(const CaptureOptions& options,
                                                              std::unique_ptr<Unwinder> unwinder);
-  // Gives the signal back, unless somebody else took it. Context: background.
+  // Gives the signals back, but for those that somebody else took. Context: background.
   ~StackCapturer();
   StackCapturer(const StackCapturer&) = delete;
   StackCapturer& operator=(const StackCapturer&) = delete;
@@ -52,6 +55,10 @@ class StackCapturer {
   // For the child of a fork(): gives the signal back without touching anything that needs a lock. The
   // capturer must then be leaked. Context: background.
   void AbandonInForkedChild();
+
+  // If somebody else took the signal's handler, takes another signal that nobody uses; the other's handler
+  // stays as it is. To be called before captures: one system call when all is well. Context: watchdog.
+  void KeepSignal();
 
   // Looks at what is loaded and where stacks may lie. To be called before captures, at least once a second
   // while they go on. Context: watchdog.
@@ -83,11 +90,12 @@ class StackCapturer {
   bool MayInterrupt(const BlockedThread& blocked) const;
   bool MayBeInterrupted(int tid) const;
   bool OwnsSignal() const;
-  void ReleaseSignal();
+  static void ReleaseSignals();
 
   int64_t signal_timeout_ns_;
   std::unique_ptr<Unwinder> unwinder_;
   int signal_number_;
+  bool is_lost_ = false;  // somebody else has the handler, and there is no other signal to be had
   bool restarts_calls_;   // not where the application's own handler of that signal does not
   uint32_t ticket_;       // of the last request
   int answered_tid_ = 0;  // of the last signal, whose mask need not be asked for again; 0: nobody

@@ -72,12 +72,41 @@ bool IsOurs(const struct sigaction& action) {
 }
 
 // From the upper end, because applications take SIGRTMIN and up.
-int ChooseSignal(int wanted) {
-  if (wanted != 0) return wanted;
+int ChooseUnusedSignal() {
   for (int candidate = SIGRTMAX - 1; candidate >= SIGRTMIN; --candidate) {
     if (IsUnused(candidate)) return candidate;
   }
   return 0;
+}
+
+// What the signal had before, once ours was put on top of it; null when it never was.
+PreviousAction* FindPrevious(CaptureSlot* slot, int signal_number) {
+  uint32_t count = slot->previous_count.load(std::memory_order_relaxed);  // one thread at a time writes it
+  for (uint32_t i = 0; i < count; ++i) {
+    if (slot->previous[i].signal_number == signal_number) return &slot->previous[i];
+  }
+  return nullptr;
+}
+
+// Puts our handler on top of `previous`. False when that cannot be, or must not: a handler that is itself on
+// top of an earlier one of ours may call that, and they would call each other for ever.
+bool InstallHandler(CaptureSlot* slot, int signal_number, const struct sigaction& previous) {
+  PreviousAction* entry = FindPrevious(slot, signal_number);
+  if (entry != nullptr && !entry->is_given_back && HasHandler(previous)) return false;
+  uint32_t count = slot->previous_count.load(std::memory_order_relaxed);  // one thread at a time writes it
+  if (entry == nullptr && count == CaptureSlot::kMaxSignals) return false;
+  if (entry == nullptr) entry = &slot->previous[count++];
+  entry->signal_number = signal_number;
+  entry->is_given_back = false;
+  entry->action = previous;
+  slot->previous_count.store(count, std::memory_order_release);  // pairs with the handler
+  const struct sigaction action = ActionOnTopOf(previous);
+  return __sigaction(signal_number, &action, nullptr) == 0;
+}
+
+bool RestartsCalls(CaptureSlot* slot, int signal_number) {
+  const PreviousAction* previous = FindPrevious(slot, signal_number);
+  return previous != nullptr && (ActionOnTopOf(previous->action).sa_flags & SA_RESTART) != 0;
 }
 
 void SleepNs(int64_t ns) {
@@ -89,13 +118,13 @@ void SleepNs(int64_t ns) {
 
 base::Result<std::unique_ptr<StackCapturer>> StackCapturer::Create(const CaptureOptions& options,
                                                                    std::unique_ptr<Unwinder> unwinder) {
-  int signal_number = ChooseSignal(options.signal_number);
+  int signal_number = options.signal_number != 0 ? options.signal_number : ChooseUnusedSignal();
   if (signal_number == 0) {
     return base::Status(base::StatusCode::kUnavailable, "every real-time signal already has a handler");
   }
   CaptureSlot* slot = SharedSlot();
   if (slot == nullptr) return base::Status(base::StatusCode::kUnavailable, "no memory for captured stacks");
-  struct sigaction& previous = slot->previous_action;
+  struct sigaction previous {};
   if (__sigaction(signal_number, nullptr, &previous) != 0) {
     return base::Status(base::StatusCode::kInvalid,
                         "there is no signal " + std::to_string(signal_number) + " to capture with");
@@ -103,9 +132,10 @@ base::Result<std::unique_ptr<StackCapturer>> StackCapturer::Create(const Capture
   if (IsOurs(previous)) return base::Status(base::StatusCode::kUnavailable, "there is a capturer already");
   slot->thread_block = FindThreadBlockLayout();
   g_capture_slot.store(slot);
-  const struct sigaction action = ActionOnTopOf(previous);
-  if (__sigaction(signal_number, &action, nullptr) != 0) {
-    return base::IoError("cannot install the capture signal's handler", errno);
+  if (!InstallHandler(slot, signal_number, previous)) {
+    return base::Status(
+        base::StatusCode::kUnavailable,
+        "cannot install the handler of signal " + std::to_string(signal_number) + " to capture with");
   }
   return std::unique_ptr<StackCapturer>(new StackCapturer(options, std::move(unwinder), signal_number));
 }
@@ -115,27 +145,51 @@ StackCapturer::StackCapturer(const CaptureOptions& options, std::unique_ptr<Unwi
     : signal_timeout_ns_(options.signal_timeout_ns),
       unwinder_(std::move(unwinder)),
       signal_number_(signal_number),
-      restarts_calls_((ActionOnTopOf(SharedSlot()->previous_action).sa_flags & SA_RESTART) != 0),
+      restarts_calls_(RestartsCalls(SharedSlot(), signal_number)),
       // Goes on where an earlier capturer of this process left off, so that no ticket is used twice.
       ticket_(static_cast<uint32_t>(SharedSlot()->request.load() >> 2)),
       blocked_stack_(new RawStack) {}
 
-StackCapturer::~StackCapturer() { ReleaseSignal(); }
+StackCapturer::~StackCapturer() { ReleaseSignals(); }
 
 void StackCapturer::AbandonInForkedChild() {
-  ReleaseSignal();
+  ReleaseSignals();
   // The parent may have been in the middle of a capture.
   SharedSlot()->request.store(CaptureSlot::Request(ticket_, CaptureSlot::kIdle));
 }
 
-void StackCapturer::ReleaseSignal() {
-  if (!OwnsSignal()) return;
-  // Ignoring a signal discards those under way to any thread (POSIX, sigaction); only then is the default
-  // safe, which would end the process, or a handler that does not expect ours.
-  struct sigaction ignore {};
-  ignore.sa_handler = SIG_IGN;
-  __sigaction(signal_number_, &ignore, nullptr);
-  __sigaction(signal_number_, &SharedSlot()->previous_action, nullptr);
+void StackCapturer::ReleaseSignals() {
+  CaptureSlot* slot = SharedSlot();
+  uint32_t count = slot->previous_count.load(std::memory_order_relaxed);  // one thread at a time writes it
+  for (uint32_t i = 0; i < count; ++i) {
+    PreviousAction& previous = slot->previous[i];
+    struct sigaction current {};
+    if (__sigaction(previous.signal_number, nullptr, &current) != 0 || !IsOurs(current)) continue;
+    // Ignoring a signal discards those under way to any thread (POSIX, sigaction); only then is the default
+    // safe, which would end the process, or a handler that does not expect ours.
+    struct sigaction ignore {};
+    ignore.sa_handler = SIG_IGN;
+    __sigaction(previous.signal_number, &ignore, nullptr);
+    __sigaction(previous.signal_number, &previous.action, nullptr);
+    previous.is_given_back = true;
+  }
+}
+
+void StackCapturer::KeepSignal() {
+  if (OwnsSignal()) {
+    is_lost_ = false;
+    return;
+  }
+  counters_.handler_lost.Add(!std::exchange(is_lost_, true));
+  const int other = ChooseUnusedSignal();
+  struct sigaction previous {};
+  if (other == 0 || __sigaction(other, nullptr, &previous) != 0) return;
+  if (!InstallHandler(SharedSlot(), other, previous)) return;
+  signal_number_ = other;
+  restarts_calls_ = RestartsCalls(SharedSlot(), other);
+  answered_tid_ = 0;
+  is_lost_ = false;
+  counters_.handler_moved.Add();
 }
 
 void StackCapturer::RefreshModules() {
@@ -226,8 +280,13 @@ StackCapturer::SignalOutcome StackCapturer::TrySignal(int tid) {
   info.si_uid = getuid();
   info.si_value.sival_ptr = CaptureSlot::SignalValue(++ticket_);
   slot->process_id = info.si_pid;
-  // The last question before the signal: the thread may have gone to sleep where a signal would be noticed.
+  // The last questions before the signal: the thread may have gone to sleep where a signal would be noticed,
+  // or may have taken the handler just now.
   if (!MayBeInterrupted(tid)) return SignalOutcome::kAsleep;
+  if (!OwnsSignal()) {
+    counters_.signals_withheld.Add();
+    return SignalOutcome::kNoAnswer;
+  }
   slot->request.store(CaptureSlot::Request(ticket_, CaptureSlot::kRequested));
   if (syscall(SYS_rt_tgsigqueueinfo, info.si_pid, tid, signal_number_, &info) != 0) {
     slot->request.store(CaptureSlot::Request(ticket_, CaptureSlot::kIdle));
@@ -235,6 +294,7 @@ StackCapturer::SignalOutcome StackCapturer::TrySignal(int tid) {
   }
   counters_.signals_sent.Add();
   if (AwaitAnswer()) {
+    counters_.pause_ticks.Add(slot->pause_ticks);
     answered_tid_ = tid;
     return SignalOutcome::kAnswered;
   }

@@ -4,6 +4,7 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 
+#include "tools/dump/dump_command.h"
 #include "tools/read/read_commands.h"
 #include "tools/run/run_command.h"
 #include "tools/spool_records.h"
@@ -19,6 +20,7 @@ int main(int argc, char** argv) {
   lagwatch::tools::AddRunCommand(&app, &exit_code);
   lagwatch::tools::AddReadCommands(&app, lagwatch::tools::LoadSpoolRecords, &exit_code);
   lagwatch::tools::AddUploadCommand(&app, &exit_code);
+  lagwatch::tools::AddDumpCommand(&app, &exit_code);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

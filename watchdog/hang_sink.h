@@ -56,6 +56,7 @@ enum class HangKind : uint8_t {
   kScope,     // a stretch of work with a deadline of its own
   kIdleHandler,
   kInput,  // an input event, from its receipt on
+  kDump,   // nothing: somebody asked
 };
 enum class HangLevel : uint8_t { kLag, kAnr };  // over the first threshold, over the second one too
 

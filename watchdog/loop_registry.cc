@@ -60,6 +60,7 @@ void LoopRegistry::RemoveThread(int tid) {
 void LoopRegistry::KeepOnlyThread(int parent_tid, int child_tid) {
   // In the child another thread may have held the lock for ever; nobody else is here, so a new one will do.
   new (&mutex_) std::mutex;
+  dump_requests_.Close();
   for (WatchedLoop& loop : loops_) {
     if (loop.tid.load() == parent_tid) {
       loop.tid.store(child_tid);

@@ -11,6 +11,7 @@
 
 #include "base/counter.h"
 #include "base/sleeper.h"
+#include "watchdog/dump_requests.h"
 #include "watchdog/loop_limits.h"
 #include "watchdog/loop_probe.h"
 #include "watchdog/loop_scopes.h"
@@ -55,6 +56,8 @@ class LoopRegistry {
   // Where the watchdog sleeps: it outlives the watchdog, because a loop may be about to wake it. A new loop
   // wakes it, too.
   base::Sleeper& watchdog_sleeper() { return watchdog_sleeper_; }
+  // Here for the same reason: a signal handler may be about to ask.
+  DumpRequests& dump_requests() { return dump_requests_; }
 
   // The places; those in use have an odd generation. Context: watchdog.
   std::array<WatchedLoop, kMaxLoops>& loops() { return loops_; }
@@ -69,6 +72,7 @@ class LoopRegistry {
   std::array<std::unique_ptr<DispatchHistory>, kMaxLoops> histories_;  // of the places that were ever taken
   base::Counter refused_count_;
   base::Sleeper watchdog_sleeper_;
+  DumpRequests dump_requests_{&watchdog_sleeper_};
 };
 
 }  // namespace lagwatch::watchdog

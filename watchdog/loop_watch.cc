@@ -8,6 +8,7 @@
 #include "policies/expensive_stack.h"
 #include "watchdog/evidence.h"
 #include "watchdog/past_dispatches.h"
+#include "watchdog/report_facts.h"
 
 namespace lagwatch::watchdog {
 namespace {
@@ -79,6 +80,10 @@ bool LoopWatch::IsQuiet(const WatchedLoop& loop) const {
                          loop.idle_handler.begun() != 0 || loop.scopes.shortest_deadline_ns() != INT64_MAX;
   return has_begun_nothing_ && !may_wait_unseen &&
          std::ranges::all_of(watched_, [](const Watched& watched) { return watched.watch.number() == 0; });
+}
+
+bool LoopWatch::IsLagging() const {
+  return std::ranges::any_of(watched_, [](const Watched& watched) { return watched.watch.is_lagging(); });
 }
 
 void LoopWatch::FinishIfOver(const WatchedLoop& loop, const WatchTools& tools) {
@@ -159,9 +164,8 @@ void LoopWatch::OpenWindow(Watched* watched, const WatchedLoop& loop, const char
   bool is_first = watched->watch.OpenWindow(sample_count_);
   if (is_first)
     watched->watch.SetCpuBaseline({now_ns, base::ThreadCpuNs(loop.tid.load()), base::ProcessCpuNs()});
-  bool is_any_lagging =
-      std::ranges::any_of(watched_, [](const Watched& other) { return other.watch.is_lagging(); });
-  if (is_first && !is_any_lagging) is_account_open_ = false;
+  if (is_first && !IsLagging()) is_account_open_ = false;
+  tools.capturer->KeepSignal();
   tools.capturer->RefreshModules();
 }
 
@@ -293,6 +297,7 @@ bool LoopWatch::Report(Watched* watched, const WatchedLoop& loop, std::span<cons
   FactList facts;
   if (loop.limits.weight() != 0) facts.Add("loop_weight", loop.limits.weight());
   watched->source->AddFacts(loop, &facts);
+  AddProcessFacts(tools, &facts);
   event.facts = facts.all();
   PastDispatch history[DispatchHistory::kMaxDispatches];
   event.history = ReadPastDispatches(loop.probe.history(), *tools.tick_scale, history);

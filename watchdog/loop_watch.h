@@ -56,6 +56,8 @@ class LoopWatch {
   // Whether nothing goes on, nothing has begun since the look before, and nothing but a dispatch, which wakes
   // the watchdog, is to be expected of this loop.
   bool IsQuiet(const WatchedLoop& loop) const;
+  // Whether something of this loop is over its threshold, as far as was seen.
+  bool IsLagging() const;
   // Finishes what is being watched and is over by now. Captures nothing.
   void FinishIfOver(const WatchedLoop& loop, const WatchTools& tools);
   // The loop's place is empty, or was taken by another loop.

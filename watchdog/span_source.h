@@ -42,7 +42,7 @@ class FactList {
   std::span<const Fact> all() const { return {facts_, count_}; }
 
  private:
-  static constexpr size_t kMaxFacts = 16;
+  static constexpr size_t kMaxFacts = 64;
 
   Fact facts_[kMaxFacts];
   size_t count_ = 0;

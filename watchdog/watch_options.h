@@ -10,6 +10,7 @@
 namespace lagwatch::watchdog {
 
 class HangListener;
+class ServiceFeed;
 
 struct WatchOptions {
   static constexpr int32_t kMaxRingSize = 100;
@@ -25,7 +26,9 @@ struct WatchOptions {
   int32_t ring_size = 20;            // samples that a check looks at; at most kMaxRingSize
   int32_t max_threads = 512;         // whose stacks go into a report
   HangListener* listener = nullptr;  // borrowed; null: nobody listens
+  ServiceFeed* service = nullptr;    // borrowed; null: no service manager is told that all is well
   bool reports_under_debugger = false;
+  int64_t dump_interval_ns = 10 * base::kNsPerSecond;  // between two dumps on demand, at least
 
   Thresholds thresholds() const { return {threshold_ns, anr_threshold_ns}; }
 };
@@ -34,19 +37,21 @@ struct WatchCounters {
   base::Counter lags;  // of every kind
   base::Counter reports;
   base::Counter reports_lost;            // the sink could not keep them
+  base::Counter dumps;                   // reports that were asked for
   base::Counter unchanged_checks;        // checks of a lag that found the stack unchanged
   base::Counter reports_over_lag_limit;  // changed stacks of a lag that had its share of reports
   base::Counter thread_stacks_reused;    // of threads that had slept since an earlier report
   base::Counter waits_changed;  // left out of a report, because they were over before they could be told
   base::Counter lock_layouts_unknown;  // kinds of locks whose owners cannot be told with this C library
   // What the guards found; see policies/guard.h.
-  base::Counter checks_under_debugger;  // lags that were not reported, because a debugger may have made them
+  base::Counter checks_under_debugger;  // lags and dumps not reported, because a debugger may have made them
   base::Counter stops;                  // of the process
   base::Counter stopped_ms;
   base::Counter suspensions;  // of the machine
   base::Counter late_wakes;   // of the watchdog, for want of a processor
   base::Counter samples;
   base::Counter samples_discarded;  // taken too late: the dispatch was over
+  base::Counter capture_pause_ns;   // that the program's threads spent in the capture signal's handler
 };
 
 }  // namespace lagwatch::watchdog

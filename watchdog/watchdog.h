@@ -14,6 +14,7 @@
 #include "base/ticks.h"
 #include "policies/guard.h"
 #include "stack/stack_capturer.h"
+#include "watchdog/dump.h"
 #include "watchdog/hang_sink.h"
 #include "watchdog/loop_registry.h"
 #include "watchdog/loop_watch.h"
@@ -47,6 +48,8 @@ class Watchdog {
   }
 
   const WatchCounters& counters() const { return counters_; }
+  // CPU time that its thread has used; 0 when that does not run.
+  int64_t CpuNs() const;
 
  private:
   void RunRounds();
@@ -54,6 +57,14 @@ class Watchdog {
   bool TryLockRound();
   // Looks at every loop; returns when the next round is due (CLOCK_MONOTONIC).
   int64_t RunRound();
+  // Makes the dump that was asked for, if one was.
+  void DumpIfAsked();
+  // Somebody else may take the capture signal at any time.
+  void KeepSignalNowAndThen();
+  // Tells the service manager, while no loop is in a lag. Returns when to do so next; of loops that are, the
+  // next look tells.
+  int64_t FeedIfWell();
+  void CountPauses();
   // Sleeps until `next_ns`, or, when all loops are quiet, until one begins a dispatch.
   void Sleep(int64_t next_ns);
   // How long the look before, whose counters these are, may have waited for others.
@@ -75,6 +86,10 @@ class Watchdog {
   std::unique_ptr<LoopSample[]> samples_;  // the rings of all watches
   std::unique_ptr<LoopWatch[]> watches_;   // one per place of the registry
   WatchTools tools_;
+  std::unique_ptr<LoopSample> dump_sample_;
+  int64_t last_signal_check_ns_ = 0;
+  uint64_t counted_pause_ticks_ = 0;
+  std::atomic<int> tid_{0};
   std::mutex round_mutex_;     // held during a round; by nobody else but a fork
   bool is_paused_ = false;     // the fork's
   bool is_fork_slow_ = false;  // the watchdog's: it has waited for this fork already

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/thread_fence.h"
+#include "watchdog/service_feed.h"
 #include "watchdog/watchdog.h"
 
 namespace lagwatch::watchdog {
@@ -28,18 +29,22 @@ Watchdog::Watchdog(const WatchOptions& options, LoopRegistry* registry, stack::S
       threads_(options.max_threads),
       samples_(new LoopSample[LoopRegistry::kMaxLoops * static_cast<size_t>(options.ring_size)]),
       watches_(new LoopWatch[LoopRegistry::kMaxLoops]),
-      tools_{&options_, &tick_scale_, &base::SystemClock(), capturer, &threads_, &waits_, sink, &counters_} {
+      tools_{&options_, &tick_scale_, &base::SystemClock(), capturer, &threads_, &waits_, sink, &counters_},
+      dump_sample_(new LoopSample) {
   for (size_t i = 0; i < LoopRegistry::kMaxLoops; ++i) {
     watches_[i].SetRing(samples_.get() + i * static_cast<size_t>(options_.ring_size));
   }
 }
 
 base::Status Watchdog::Start() {
-  return thread_.Start(
+  base::Status status = thread_.Start(
       "lagwatch", kStackBytes, [](void* self) { static_cast<Watchdog*>(self)->RunRounds(); }, this);
+  if (status.ok()) registry_->dump_requests().Open(options_.dump_interval_ns);
+  return status;
 }
 
 bool Watchdog::TryStop() {
+  registry_->dump_requests().Close();
   stopping_.store(true);
   registry_->watchdog_sleeper().Wake();
   return thread_.TryJoin(kStopTimeoutNs);
@@ -65,6 +70,7 @@ bool Watchdog::TryLockRound() {
 
 void Watchdog::RunRounds() {
   const base::Clock& clock = base::SystemClock();
+  tid_.store(gettid());
   counters_.lock_layouts_unknown.Add(static_cast<uint64_t>(waits_.MeasureLayouts()));
   tick_scale_.Anchor(base::ReadTickPair(clock));
   int64_t next_ns = clock.MonoNs() + kFirstCalibrationNs;
@@ -84,7 +90,9 @@ void Watchdog::Sleep(int64_t next_ns) {
   const base::Clock& clock = base::SystemClock();
   bool is_for_good = tick_scale_.is_known() && AskLoopsForWake();
   const int64_t wait_ns = std::max<int64_t>(next_ns - clock.MonoNs(), 0);
-  registry_->watchdog_sleeper().SleepUntil(is_for_good ? base::Sleeper::kForever : next_ns);
+  const int64_t quiet_until_ns =
+      options_.service == nullptr ? base::Sleeper::kForever : options_.service->due_ns();
+  registry_->watchdog_sleeper().SleepUntil(is_for_good ? quiet_until_ns : next_ns);
   if (is_for_good) CancelWakes();
   DiscountForeignTime(is_for_good ? kAnyWait : wait_ns);
 }
@@ -154,8 +162,61 @@ int64_t Watchdog::RunRound() {
     if (base::SystemClock().MonoNs() - last_account_ns_ > policies::TimeGuard::kToleranceNs)
       DiscountForeignTime(WaitOfLook(captures, reports));
   }
+  DumpIfAsked();
+  KeepSignalNowAndThen();
+  CountPauses();
+  next_ns = std::min(next_ns, FeedIfWell());
   sink_->OnRoundDone();
   return next_ns;
+}
+
+void Watchdog::DumpIfAsked() {
+  DumpRequest request;
+  if (!registry_->dump_requests().Take(&request)) return;
+  const WatchedLoop* loop = nullptr;
+  for (size_t i = 0; i < LoopRegistry::kMaxLoops; ++i) {
+    const WatchedLoop& candidate = registry_->loops()[i];
+    bool is_in_use =
+        candidate.generation.load(std::memory_order_acquire) % 2 != 0;  // pairs with the registry's stores
+    if (!is_in_use) continue;
+    if (loop == nullptr || watches_[i].IsLagging()) loop = &candidate;
+    if (watches_[i].IsLagging()) break;
+  }
+  if (options_.reports_under_debugger || stack::ReadTracer() == 0) {
+    MakeDump(request, loop, dump_sample_.get(), tools_);
+    DiscountForeignTime(kAnyWait);  // for the disk
+  } else {
+    counters_.checks_under_debugger.Add();
+  }
+  registry_->dump_requests().Finish();
+}
+
+void Watchdog::KeepSignalNowAndThen() {
+  constexpr int64_t kCheckPeriodNs = 60 * base::kNsPerSecond;
+  const int64_t now_ns = base::SystemClock().MonoNs();
+  if (now_ns - last_signal_check_ns_ < kCheckPeriodNs) return;
+  last_signal_check_ns_ = now_ns;
+  tools_.capturer->KeepSignal();
+}
+
+int64_t Watchdog::FeedIfWell() {
+  if (options_.service == nullptr) return INT64_MAX;
+  for (size_t i = 0; i < LoopRegistry::kMaxLoops; ++i) {
+    if (watches_[i].IsLagging()) return INT64_MAX;
+  }
+  options_.service->Feed(base::SystemClock().MonoNs());
+  return options_.service->due_ns();
+}
+
+void Watchdog::CountPauses() {
+  const uint64_t ticks = tools_.capturer->counters().pause_ticks.value();
+  const uint64_t new_ticks = ticks - std::exchange(counted_pause_ticks_, ticks);
+  counters_.capture_pause_ns.Add(static_cast<uint64_t>(tick_scale_.ToNs(new_ticks)));
+}
+
+int64_t Watchdog::CpuNs() const {
+  const int tid = tid_.load();
+  return tid == 0 ? 0 : std::max<int64_t>(base::ThreadCpuNs(tid), 0);
 }
 
 int64_t Watchdog::WaitOfLook(uint64_t captures_before, uint64_t reports_before) const {

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "report/format/report.h"
+
 namespace lagwatch::collector {
 namespace {
 
@@ -27,6 +29,7 @@ int64_t ClusterSummary::DurationPercentileNs(int percent) const {
 }
 
 void ClusterSummaries::Add(const ReportRow& report) {
+  if (report.kind == report::KindName(report::Kind::kDump)) return;  // nothing hung
   AddTo(&sums_[report.level1_key], report);
   AddTo(&sums_[report.level2_key], report);
 }

@@ -17,6 +17,7 @@ std::string PreloadConfig::ToText() const {
   add("spool", spool_directory);
   add("threads", threads);
   add("threshold_ms", std::to_string(threshold_ms));
+  add("dump_signal", std::to_string(dump_signal));
   if (had_preload) add("preload", previous_preload);
   return text;
 }
@@ -37,6 +38,8 @@ PreloadConfig PreloadConfig::Parse(std::string_view text) {
     if (name == "threads") config.threads = value;
     if (name == "threshold_ms")
       config.threshold_ms = static_cast<uint32_t>(std::strtoul(value.c_str(), nullptr, 10));
+    if (name == "dump_signal")
+      config.dump_signal = static_cast<uint32_t>(std::strtoul(value.c_str(), nullptr, 10));
     if (name == "preload") {
       config.had_preload = true;
       config.previous_preload = value;

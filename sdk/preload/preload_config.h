@@ -19,6 +19,7 @@ struct PreloadConfig {
   std::string spool_directory;
   std::string threads = "main";  // "main", "all", or the name of the threads to watch
   uint32_t threshold_ms = 2000;
+  uint32_t dump_signal = 0;  // 0: none
   bool had_preload = false;  // whether LD_PRELOAD was set before, and to what
   std::string previous_preload;
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stack/signal/capture_signal.h"
 
+#include "base/ticks.h"
 #include "stack/signal/context.h"
 
 namespace lagwatch::stack {
@@ -51,7 +52,12 @@ void CopyStack(const CaptureSlot& slot, RawStack* stack) {
   }
 }
 
-void PassOn(const struct sigaction& action, int signal_number, siginfo_t* info, void* user_context) {
+void PassOn(const CaptureSlot& slot, int signal_number, siginfo_t* info, void* user_context) {
+  uint32_t count = slot.previous_count.load(std::memory_order_acquire);  // pairs with the store of an entry
+  uint32_t index = 0;
+  while (index < count && slot.previous[index].signal_number != signal_number) ++index;
+  if (index == count) return;
+  const struct sigaction& action = slot.previous[index].action;
   if ((action.sa_flags & SA_SIGINFO) != 0) {
     action.sa_sigaction(signal_number, info, user_context);
   } else if (action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN) {
@@ -64,13 +70,15 @@ void PassOn(const struct sigaction& action, int signal_number, siginfo_t* info, 
 void HandleCaptureSignal(int signal_number, siginfo_t* info, void* user_context) noexcept {
   CaptureSlot* slot = g_capture_slot.load(std::memory_order_acquire);  // pairs with the store of a ready slot
   if (slot == nullptr) return;
-  if (!slot->HasSent(*info)) return PassOn(slot->previous_action, signal_number, info, user_context);
+  const uint64_t begin_ticks = base::ReadTicks();
+  if (!slot->HasSent(*info)) return PassOn(*slot, signal_number, info, user_context);
   uint32_t ticket = CaptureSlot::TicketOf(*info);
   uint64_t expected = CaptureSlot::Request(ticket, CaptureSlot::kRequested);
   if (!slot->request.compare_exchange_strong(expected, CaptureSlot::Request(ticket, CaptureSlot::kCopying)))
     return;
   ReadContext(user_context, &slot->stack.registers);
   CopyStack(*slot, &slot->stack);
+  slot->pause_ticks = base::ReadTicks() - begin_ticks;
   // Release: publishes the copy.
   slot->request.store(CaptureSlot::Request(ticket, CaptureSlot::kDone), std::memory_order_release);
 }

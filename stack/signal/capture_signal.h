@@ -14,6 +14,13 @@
 
 namespace lagwatch::stack {
 
+// Whose handler a signal had before ours, which gets what is not ours.
+struct PreviousAction {
+  int signal_number;
+  bool is_given_back;  // not by the handler
+  struct sigaction action;
+};
+
 // One capture at a time is asked for through a slot.
 //
 // Thread safety: the watchdog asks, the handler answers; `request` hands the other members over.
@@ -43,13 +50,18 @@ struct CaptureSlot {
 
   std::atomic<uint64_t> request{Request(0, kIdle)};
   int process_id = 0;
-  // Unchanged while the handler is installed: where it finds the thread's own stack, and whose handler was
-  // there before, which gets what is not ours.
+  // Unchanged while the handler is installed: where it finds the thread's own stack.
   ThreadBlockLayout thread_block;
-  struct sigaction previous_action {};
+  // Of each signal that ever had our handler: where somebody else put another on top of ours, that may still
+  // call ours. An entry that is counted is changed only while its signal has another handler than ours.
+  static constexpr uint32_t kMaxSignals = 8;
+  PreviousAction previous[kMaxSignals]{};
+  std::atomic<uint32_t> previous_count{0};
   // Unchanged while kRequested or kCopying.
   StackRegions stacks{};
   MemoryRegion regions[kMaxRegions];  // those of `stacks`
+  // Written with `stack`: how long the handler kept the thread.
+  uint64_t pause_ticks = 0;
   RawStack stack;
 };
 static_assert(std::atomic<uint64_t>::is_always_lock_free, "not signal-safe");

@@ -125,6 +125,10 @@ int RunLags(const char* spool, const char* plugin) {
   options.app = "malloc_proof";
   options.spool_directory = spool;
   options.watch = QuickOptions();
+  options.watch.dump_interval_ns = 0;
+  options.feeds_service = true;
+  setenv("NOTIFY_SOCKET", "@lagwatch-malloc-proof", 1);
+  setenv("WATCHDOG_USEC", "50000", 1);
   watchdog::LoopRegistry registry;
   auto monitor = sdk::Monitor::Start(options, &registry);
   if (!monitor.ok()) return 2;
@@ -154,6 +158,9 @@ int RunLags(const char* spool, const char* plugin) {
     while (counters.lags.value() == before) std::this_thread::yield();
     failures += counters.reports_lost.value() != 0;
   }
+  registry.dump_requests().Ask("proof", 0);
+  while (counters.dumps.value() == 0 && counters.reports_lost.value() == 0) std::this_thread::yield();
+  failures += (*monitor)->service() == nullptr || (*monitor)->service()->failed_count() == 0;
   is_over = true;
   for (std::thread& other : others) other.join();
   uint64_t reports = counters.reports.value();

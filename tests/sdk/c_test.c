@@ -63,6 +63,8 @@ int RunCTest(const char* spool_directory) {
   lw_last_exit_init(&last_exit);
   if (last_exit.struct_size_bytes != sizeof last_exit) return 11;
   if (lw_get_last_exit(&last_exit) != 0) return 12;
+  if (lw_dump_now("c") != 1) return 14;
+  if (lw_dump_now(NULL) != 0) return 15;
   lw_set_scene("c");
   lw_set_scene(NULL);
   lw_unwatch_loop(loop);
@@ -70,6 +72,7 @@ int RunCTest(const char* spool_directory) {
   lw_stop(0);
   lw_stop(0);
   if (strlen(lw_why_off()) == 0) return 9;
+  if (lw_dump_now("off") != 0) return 16;
   if (strlen(lw_version()) == 0) return 10;
   return 0;
 }

@@ -145,6 +145,85 @@ TEST_F(StackCapturerTest, SendsNothingOnceSomebodyElseTookTheSignal) {
   EXPECT_EQ(capturer_->counters().signals_withheld.value(), 1u);
 }
 
+std::atomic<int> foreign_signals{0};
+struct sigaction action_under_foreign {};
+
+void CountForeignSignal(int signal_number, siginfo_t* info, void* context) {
+  ++foreign_signals;
+  // As a library does that knows its manners.
+  if ((action_under_foreign.sa_flags & SA_SIGINFO) != 0)
+    action_under_foreign.sa_sigaction(signal_number, info, context);
+}
+
+void TakeSignal(int signal_number) {
+  struct sigaction theirs {};
+  theirs.sa_sigaction = CountForeignSignal;
+  theirs.sa_flags = SA_SIGINFO;
+  sigaction(signal_number, &theirs, &action_under_foreign);
+}
+
+TEST_F(StackCapturerTest, TakesAnotherSignalOnceSomebodyElseTookItsOwn) {
+  LAGWATCH_SKIP_UNDER_EMULATION("it cannot deliver the highest signals");
+  StalledThread thread(testing::Spin);
+  const int taken = capturer_->signal_number();
+  foreign_signals = 0;
+  TakeSignal(taken);
+  capturer_->KeepSignal();
+  EXPECT_NE(capturer_->signal_number(), taken);
+  EXPECT_EQ(capturer_->counters().handler_lost.value(), 1u);
+  EXPECT_EQ(capturer_->counters().handler_moved.value(), 1u);
+  Capture(thread.tid());
+  ExpectShowsTheStall(reinterpret_cast<void*>(&testing::Spin));
+  EXPECT_EQ(foreign_signals, 0);
+  raise(taken);
+  EXPECT_TRUE(testing::WaitUntil([] { return foreign_signals.load() == 1; }));
+  struct sigaction now {};
+  sigaction(taken, nullptr, &now);
+  EXPECT_EQ(now.sa_sigaction, &CountForeignSignal);
+  // Theirs goes away again, and leaves ours behind.
+  sigaction(taken, &action_under_foreign, nullptr);
+  capturer_->KeepSignal();
+  EXPECT_EQ(capturer_->counters().handler_lost.value(), 1u);
+  capturer_ = nullptr;
+  sigaction(taken, nullptr, &now);
+  EXPECT_EQ(now.sa_handler, SIG_DFL);
+}
+
+TEST_F(StackCapturerTest, KeepsItsSignalWhileNobodyTakesIt) {
+  const int own = capturer_->signal_number();
+  for (int i = 0; i < 3; ++i) capturer_->KeepSignal();
+  EXPECT_EQ(capturer_->signal_number(), own);
+  EXPECT_EQ(capturer_->counters().handler_lost.value(), 0u);
+}
+
+TEST_F(StackCapturerTest, CountsALossOnceWhenNoOtherSignalIsFree) {
+  LAGWATCH_SKIP_UNDER_EMULATION("it cannot deliver the highest signals");
+  struct sigaction ignore {};
+  ignore.sa_handler = SIG_IGN;
+  for (int number = SIGRTMIN; number <= SIGRTMAX; ++number) sigaction(number, &ignore, nullptr);
+  capturer_->KeepSignal();
+  capturer_->KeepSignal();
+  EXPECT_EQ(capturer_->counters().handler_lost.value(), 1u);
+  EXPECT_EQ(capturer_->counters().handler_moved.value(), 0u);
+  StalledThread thread(testing::Spin);
+  Capture(thread.tid());
+  EXPECT_EQ(stack_->frame_count, 0u);
+  for (int number = SIGRTMIN; number <= SIGRTMAX; ++number) signal(number, SIG_DFL);
+  capturer_->KeepSignal();
+  Capture(thread.tid());
+  ExpectShowsTheStall(reinterpret_cast<void*>(&testing::Spin));
+}
+
+TEST_F(StackCapturerTest, TellsHowLongItsHandlerKeptThreads) {
+  StalledThread thread(testing::Spin);
+  EXPECT_EQ(capturer_->counters().pause_ticks.value(), 0u);
+  Capture(thread.tid());
+  uint64_t one = capturer_->counters().pause_ticks.value();
+  EXPECT_GT(one, 0u);
+  Capture(thread.tid());
+  EXPECT_GT(capturer_->counters().pause_ticks.value(), one);
+}
+
 TEST_F(StackCapturerTest, IgnoresStrayAndLateSignals) {
   StalledThread thread(testing::Spin);
   Capture(thread.tid());

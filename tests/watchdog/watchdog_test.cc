@@ -444,6 +444,19 @@ TEST_F(WatchdogTest, TellsWhatTheLoopDidBefore) {
   EXPECT_LE(computed.cpu_ns, computed.wall_ns);
 }
 
+TEST_F(WatchdogTest, FindsThatItsSignalWasTakenThoughNothingHappens) {
+  capturer_ = stack::StackCapturer::Create({}, stack::CreateTableUnwinder().value()).value();
+  const int taken = capturer_->signal_number();
+  signal(taken, [](int) {});
+  watchdog_ = std::make_unique<Watchdog>(options_, registry_.get(), capturer_.get(), &sink_);
+  ASSERT_TRUE(watchdog_->Start().ok());
+  EXPECT_TRUE(testing::WaitUntil([&] { return capturer_->counters().handler_moved.value() == 1; }));
+  EXPECT_EQ(sink_.lags().size(), 0u);
+  EXPECT_TRUE(watchdog_->TryStop());
+  EXPECT_NE(capturer_->signal_number(), taken);
+  signal(taken, SIG_DFL);
+}
+
 TEST_F(WatchdogTest, EndsTheLagOfAThreadThatExits) {
   Start();
   std::thread thread([&] {

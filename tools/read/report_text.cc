@@ -28,12 +28,22 @@ std::string Cause(const Json& frames) {
   return names.empty() ? "(no stack)" : Join(names, " < ");
 }
 
+bool IsDump(const Json& report) { return Text(report, "kind") == "dump"; }
+
 // A lag whose end is not known lasted at least as long as it was seen; so did one that ended with its
 // process.
 std::string Duration(const Json& report) {
   std::string duration = ShortDuration(report.at("duration_ms").get<double>());
   if (Text(report, "kind") == "killed-in-hang") return duration + " killed";
+  if (IsDump(report)) return "dump";
   return report.at("ended").get<bool>() ? duration : "> " + duration;
+}
+
+// A dump is about one moment.
+std::string DurationLine(const Json& report) {
+  if (IsDump(report)) return "";
+  return "  lasted   " + Duration(report) + " (threshold " +
+         ShortDuration(report.at("threshold_ms").get<double>()) + ")\n";
 }
 
 std::vector<std::string> Functions(const Json& stack) {
@@ -101,28 +111,40 @@ std::string KindLines(const Json& report) {
          (level == "lag" ? "" : "  level    " + level + "\n");
 }
 
-std::string HeaderLines(const Json& report) {
+// A dump is about one moment.
+std::string CpuLine(const Json& report) {
+  if (IsDump(report)) return "";
   const Json& cpu = report.at("cpu");
   double window_ms = std::max(cpu.at("window_ms").get<double>(), 0.001);
   auto percent = [&](const char* key) {
     return Format("%.0f %%", 100 * cpu.at(key).get<double>() / window_ms);
   };
+  return "  CPU      thread " + percent("thread_ms") + ", process " + percent("process_ms") +
+         " over the last " + ShortDuration(cpu.at("window_ms").get<double>()) + "\n";
+}
+
+std::string HeaderLines(const Json& report) {
   std::string user = Text(report, "user");
   std::string tag = Text(report, "tag");
   const Json& cluster = report.at("cluster");
   return "Report " + Text(report, "id") + "\n" + KindLines(report) +  //
          "  app      " + Text(report, "app") + " " + Text(report, "version") +
          (user.empty() ? "" : ", user " + user) + "\n" +  //
-         "  loop     " + Text(report, "loop") + (tag.empty() ? "" : ", dispatch " + tag) + ", thread " +
+         "  loop     " + Text(report, "loop") +
+         (tag.empty() ? "" : (IsDump(report) ? ", reason " : ", dispatch ") + tag) + ", thread " +
          report.at("tid").dump() + " of process " + report.at("pid").dump() + "\n" +  //
-         "  started  " + UtcTime(report.at("start_wall_ms").get<int64_t>()) + " UTC\n" + "  lasted   " +
-         Duration(report) + " (threshold " + ShortDuration(report.at("threshold_ms").get<double>()) +
-         ")\n" +  //
-         VerdictLine(report) + "  CPU      thread " + percent("thread_ms") + ", process " +
-         percent("process_ms") + " over the last " + ShortDuration(cpu.at("window_ms").get<double>()) +
-         "\n" +  //
+         "  started  " + UtcTime(report.at("start_wall_ms").get<int64_t>()) + " UTC\n" +
+         DurationLine(report) +                   //
+         VerdictLine(report) + CpuLine(report) +  //
          "  machine  " + Text(report, "os") + " " + Text(report, "machine") + "\n" + "  cluster  " +
          Text(cluster, "level1") + " > " + Text(cluster, "level2") + "\n";
+}
+
+std::string FactLines(const Json& facts) {
+  std::string lines;
+  for (const auto& [name, value] : facts.items())
+    lines += "  " + name + "  " + (value.is_string() ? value.get<std::string>() : value.dump()) + "\n";
+  return lines.empty() ? "" : "\nFacts\n" + lines;
 }
 
 // Neighbouring samples with the same functions make one line.
@@ -260,7 +282,8 @@ std::string ReportText(const Json& report) {
       HeaderLines(report) + "\nMost expensive stack\n" +
       StackLines(report.at("expensive_stack"), Text(report, "expensive_completeness"), "  ") +
       WaitLines(report) + "\nTimeline (" + std::to_string(samples.size()) + " samples, before the report)\n" +
-      TimelineLines(samples) + "\nThreads\n" + ThreadLines(report.at("threads"), Text(report, "machine")) +
+      TimelineLines(samples) + FactLines(report.at("facts")) + "\nThreads\n" +
+      ThreadLines(report.at("threads"), Text(report, "machine")) +
       (dropped == 0 ? "" : "  and " + std::to_string(dropped) + " more that did not fit\n"));
 }
 

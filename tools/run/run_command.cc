@@ -16,6 +16,7 @@
 
 #include "sdk/default_paths.h"
 #include "sdk/preload/preload_config.h"
+#include "tools/dump/dump_command.h"
 #include "tools/run/sidecar.h"
 #include "tools/run/target_check.h"
 
@@ -26,6 +27,7 @@ namespace fs = std::filesystem;
 
 struct RunOptions {
   sdk::PreloadConfig config;
+  std::string dump_signal;
   std::string endpoint;
   std::string key;
   std::vector<std::string> command;
@@ -76,6 +78,10 @@ int Run(RunOptions options) {
     return Fail("liblagwatch-preload.so is not beside this program: install lagwatch again");
 
   sdk::PreloadConfig& config = options.config;
+  if (!options.dump_signal.empty()) {
+    config.dump_signal = static_cast<uint32_t>(SignalNumber(options.dump_signal));
+    if (config.dump_signal == 0) return Fail("run: '" + options.dump_signal + "' is no signal");
+  }
   if (config.app.empty()) config.app = fs::path(options.command.front()).filename();
   if (config.spool_directory.empty()) config.spool_directory = sdk::DefaultSpoolDirectory();
   config.spool_directory = fs::absolute(config.spool_directory);
@@ -129,6 +135,9 @@ void AddRunCommand(CLI::App* app, int* exit_code) {
   run->add_option("--threads", config.threads, "Whose loops to watch: main, all, or a thread's name")
       ->envname("LAGWATCH_THREADS")
       ->capture_default_str();
+  run->add_option("--dump-signal", options->dump_signal,
+                  "A signal (USR2, say) at which the program makes a dump; see `lagwatch dump`")
+      ->envname("LAGWATCH_DUMP_SIGNAL");
   run->add_option("command", options->command, "The program and its arguments, after --")->required();
   run->positionals_at_end();
   run->callback([options, exit_code] { *exit_code = Run(*options); });

@@ -129,7 +129,9 @@ typedef struct lw_options {
   uint32_t check_period_ms;    /* between two checks of one lag, before they become rarer: default 1000 */
   uint32_t sample_interval_ms; /* between two stack samples of a busy loop: default 50 */
   uint32_t ring_size;          /* samples that a check looks at: 1 to 100, default 20 */
-  int32_t capture_signal;      /* a signal number, or 0 to choose an unused real-time signal */
+  /* A signal number, or 0 to choose an unused real-time signal; if somebody else takes its handler later,
+   * another is used. */
+  int32_t capture_signal;
   /* Also 16 to 3600000; for the second threshold, 0 stands for none. */
   uint32_t anr_threshold_ms;          /* a longer lag is an ANR: default 5000 */
   uint32_t idle_handler_threshold_ms; /* a longer idle handler is reported: default 2000 */
@@ -140,6 +142,18 @@ typedef struct lw_options {
   /* Called once by lw_start, on its thread, if a last run left a record. */
   lw_on_last_exit on_last_exit;
   void* on_last_exit_context;
+  /* A signal that makes a dump, as lw_dump_now() does; default: 0, none. A handler that the program has for
+   * it is called, too; without one the signal does nothing else any more. What a program must not just go on
+   * after (SIGSEGV and the like), SIGKILL and SIGSTOP are as good as 0. */
+  int32_t dump_signal;
+  uint32_t dump_interval_ms; /* one dump in so long at most: 0 to 3600000, default 10000 */
+  /* Not 0: while no loop is in a lag, the service manager is told that the program is well, every half of
+   * the unit's WatchdogSec= (sd_notify's "WATCHDOG=1"; NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID in the
+   * environment). So systemd restarts a program that stays frozen for WatchdogSec=, which should be well
+   * above the thresholds; it does so, too, when lw_stop() was called, or when the spool's disk hangs.
+   * Default: 0; then, or where no manager waits, nothing is sent and an idle program is never woken for it.
+   * Takes the place of the program's own WATCHDOG=1. */
+  int32_t feed_systemd;
 } lw_options;
 
 typedef struct lw_thresholds {
@@ -161,6 +175,14 @@ typedef struct lw_stats {
   uint64_t loops_refused; /* more loops than can be watched at once (64) */
   /* Starts after which the end of the run cannot be told: no disk space, say. */
   uint64_t run_records_failed;
+  uint64_t dumps;         /* reports that were asked for; among reports_written, too */
+  uint64_t dumps_refused; /* asked for too soon after another */
+  uint64_t watchdog_cpu_ns;
+  uint64_t capture_pause_ns; /* that threads of the program spent in the capture signal's handler */
+  uint64_t handler_lost;     /* how often somebody else was found to have taken that handler */
+  uint64_t handler_moved;    /* … and captures went on with another signal */
+  uint64_t service_feeds;    /* sent to the service manager; see feed_systemd */
+  uint64_t service_feeds_failed;
 } lw_stats;
 
 /* Fills in sizes and defaults. */
@@ -185,6 +207,15 @@ LW_API const char* lw_version(void) LW_NOEXCEPT;
 /* How the program's last run ended: 1, or 0 when the monitor was not started yet or no run of this app and
  * program left a record. */
 LW_API int lw_get_last_exit(lw_last_exit* last_exit) LW_NOEXCEPT;
+/* Makes a report of kind "dump": what every thread is doing now, though nothing may be wrong, and also while
+ * a loop is in a lag. The watchdog's thread makes it soon after the call has returned, when it is done with
+ * what it is at: 1 means that, 0 that there will be none, because the monitor is off or a dump was asked for
+ * within dump_interval_ms before (stats: dumps_refused). `reason` (cut to 127 bytes) is the report's tag. The
+ * report is of the loop that is in a lag, else of the first that is watched, else of the main
+ * thread; no listener is told. From any thread; waits for nobody; not for signal handlers: see dump_signal.
+ */
+LW_API int lw_dump_now(const char* reason) LW_NOEXCEPT;
+
 /* What the program is at, for the record of this run: a screen, a document type. Copied, cut to 64 bytes. Any
  * thread, also in signal handlers; waits for nobody. The record has it at the watchdog's next look: soon
  * after the dispatch that sets it, or else once a loop's next dispatch has begun. */

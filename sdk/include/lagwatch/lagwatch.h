@@ -40,6 +40,9 @@ struct Options {
   lw_listener listener = {};
   lw_on_last_exit on_last_exit = nullptr;
   void* on_last_exit_context = nullptr;
+  int32_t dump_signal = 0;
+  uint32_t dump_interval_ms = 10000;
+  bool feed_systemd = false;
 };
 
 // A watched loop of the thread that called WatchLoop. A plain handle: copying it copies the handle.
@@ -136,6 +139,9 @@ class Monitor {
     raw.listener = options.listener;
     raw.on_last_exit = options.on_last_exit;
     raw.on_last_exit_context = options.on_last_exit_context;
+    raw.dump_signal = options.dump_signal;
+    raw.dump_interval_ms = options.dump_interval_ms;
+    raw.feed_systemd = options.feed_systemd ? 1 : 0;
     return Monitor(lw_start(&raw));
   }
   Monitor(Monitor&& other) noexcept : status_(std::exchange(other.status_, LW_OFF)) {}
@@ -163,6 +169,8 @@ class Monitor {
     lw_last_exit_init(&last_exit);
     return lw_get_last_exit(&last_exit) != 0 ? std::optional(last_exit) : std::nullopt;
   }
+  // A report of what every thread is doing now. False when there will be none. From any thread.
+  bool DumpNow(const char* reason) const noexcept { return lw_dump_now(reason) != 0; }
   lw_stats stats() const noexcept {
     lw_stats stats;
     lw_stats_init(&stats);

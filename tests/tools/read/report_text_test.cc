@@ -57,6 +57,19 @@ TEST(ReportText, AReportSaysItsKindAndLevelWhenTheyAreNotPlain) {
   EXPECT_THAT(text_of(plain), Not(HasSubstr("  level ")));
 }
 
+TEST(ReportText, ADumpIsListedAsOneAndIsNoCauseOfLags) {
+  SampleReport dump;
+  dump.header.kind = report::Kind::kDump;
+  auto source = SourceOf(EncodeBatch({dump.Encode()}));
+  EXPECT_THAT(ReportTable(source->Get("/v1/reports", {}).value(), 0), HasSubstr("  dump  editor"));
+  EXPECT_TRUE(source->Get("/v1/clusters", {}).value().empty());
+  std::string text = ReportText(source->Get("/v1/reports/" + base::ToString(dump.header.id), {}).value());
+  EXPECT_THAT(text, HasSubstr("\n  kind     dump\n"));
+  EXPECT_THAT(text, HasSubstr("\n  loop     ui, reason key, thread "));
+  EXPECT_THAT(text, Not(HasSubstr("lasted")));
+  EXPECT_THAT(text, Not(HasSubstr("CPU      ")));
+}
+
 TEST(ReportText, ALagThatItsRunWasKilledInIsMarked) {
   SampleReport report;
   report::RunEnd end{.session_id = report.header.session_id,
@@ -100,6 +113,10 @@ TEST(ReportText, AReportHasHeaderStackTimelineAndThreads) {
                 "Timeline (3 samples, before the report)\n"
                 "     -0.15 s to  -0.10 s    2 x  Leaf < main\n"
                 "     -0.05 s to  -0.05 s    1 x  Other < main\n"
+                "\n"
+                "Facts\n"
+                "  fds  12\n"
+                "  scene  inbox\n"
                 "\n"
                 "Threads\n"
                 "  4712 main  R  5.0 s CPU\n"

@@ -74,6 +74,51 @@ INSTANTIATE_TEST_SUITE_P(EveryWait, RunWaitTest,
                                            "select", "pselect", "__poll_chk", "__ppoll_chk"),
                          [](const auto& wait) { return std::string(wait.param); });
 
+TEST_F(RunTest, MakesADumpWhenAsked) {
+  Process process(Watched({LAGWATCH_WAIT_LOOP, "poll", "60000"}, {"--dump-signal", "USR2"}));
+  const std::string pid = std::to_string(process.pid());
+  // It is watched from its first wait on.
+  EXPECT_TRUE(testing::WaitUntil([&] { return Process({LAGWATCH_PROGRAM, "dump", pid}).Wait() == 0; }));
+  std::string id;
+  EXPECT_TRUE(testing::WaitUntil([&] {
+    for (const json& report : Ask({"reports"})) {
+      if (report["kind"] == "dump") id = report["id"];
+    }
+    return !id.empty();
+  }));
+  json report = Ask({"report", id});
+  EXPECT_EQ(report["tag"], "signal");
+  EXPECT_EQ(report["facts"]["dump_signal"], SIGUSR2);
+  EXPECT_EQ(report["pid"], process.pid());
+  EXPECT_EQ(report["threads"][0]["tid"], process.pid());
+  Process show({LAGWATCH_PROGRAM, "report", id, "--spool", spool_});
+  EXPECT_EQ(show.Wait(), 0);
+  EXPECT_THAT(show.Output(), HasSubstr("  kind     dump\n"));
+  EXPECT_THAT(show.Output(), HasSubstr("\nFacts\n"));
+  EXPECT_THAT(show.Output(), HasSubstr("\n  open_fds  "));
+  EXPECT_THAT(show.Output(), ::testing::Not(HasSubstr("  lasted ")));
+}
+
+TEST_F(RunTest, SendsNoSignalThatMightEndAProgram) {
+  Process process(Watched({LAGWATCH_WAIT_LOOP, "poll", "60000"}));
+  const std::string pid = std::to_string(process.pid());
+  std::string errors;
+  EXPECT_TRUE(testing::WaitUntil([&] {
+    Process dump({LAGWATCH_PROGRAM, "dump", pid});
+    EXPECT_EQ(dump.Wait(), 1);
+    errors = dump.Errors();
+    return errors.find("is not watched") == std::string::npos;
+  }));
+  EXPECT_THAT(errors, HasSubstr("for a dump is not known"));
+  Process blind({LAGWATCH_PROGRAM, "dump", pid, "--signal", "SIGUSR2"});
+  EXPECT_EQ(blind.Wait(), 1);
+  EXPECT_THAT(blind.Errors(), HasSubstr("does not handle signal 12"));
+  EXPECT_EQ(kill(process.pid(), 0), 0);
+  Process none({LAGWATCH_PROGRAM, "dump", pid, "--signal", "NONSENSE"});
+  EXPECT_EQ(none.Wait(), 2);
+  EXPECT_THAT(none.Errors(), HasSubstr("'NONSENSE' is no signal"));
+}
+
 TEST_F(RunTest, WatchesTheMainThreadOnlyUnlessTold) {
   EXPECT_EQ(Process(Watched({LAGWATCH_WAIT_LOOP, "poll", "600", "thread"})).Wait(), 0);
   EXPECT_FALSE(std::filesystem::exists(spool_));

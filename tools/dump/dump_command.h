@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// `lagwatch dump PID`: asks a watched program for a report of what all of its threads are doing.
+#pragma once
+
+#include <CLI/App.hpp>
+#include <string>
+
+namespace lagwatch::tools {
+
+// Adds the command to `app`. Once it was parsed and run, `*exit_code` is set.
+void AddDumpCommand(CLI::App* app, int* exit_code);
+
+// The number of a signal given as "USR2", "SIGUSR2" or "12"; 0 when it is none.
+int SignalNumber(const std::string& text);
+
+}  // namespace lagwatch::tools

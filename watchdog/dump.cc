@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "watchdog/dump.h"
+
+#include <unistd.h>
+
+#include "watchdog/past_dispatches.h"
+#include "watchdog/report_facts.h"
+
+namespace lagwatch::watchdog {
+
+bool MakeDump(const DumpRequest& request, const WatchedLoop* loop, LoopSample* sample,
+              const WatchTools& tools) {
+  const int32_t tid = loop != nullptr ? loop->tid.load() : getpid();
+  char name[WatchedLoop::kMaxNameBytes] = {};
+  if (loop != nullptr) loop->CopyName(name);
+  tools.capturer->KeepSignal();
+  tools.capturer->RefreshModules();
+  tools.capturer->Capture(tid, &sample->stack);
+  sample->mono_ns = tools.clock->MonoNs();
+  sample->use = {};
+
+  LagEvent event{};
+  const int64_t wall_ms = tools.clock->WallMs();
+  event.id = base::CreateUuidV7(wall_ms);
+  event.lag_id = event.id;
+  event.kind = HangKind::kDump;
+  event.level = HangLevel::kLag;
+  event.loop_name = name;
+  event.tag = request.reason;
+  event.tid = tid;
+  event.start_wall_ms = wall_ms;
+  event.detected_mono_ns = sample->mono_ns;
+  const LoopSample* samples[] = {sample};
+  event.samples = samples;
+  event.expensive_stack = &sample->stack;
+  tools.counters->waits_changed.Add(tools.waits->Follow(tid, tools.capturer));
+  event.waits = tools.waits->waits();
+  event.wait_outcome = tools.waits->outcome();
+  tools.threads->Capture(tid, sample->stack, tools.capturer);
+  tools.counters->thread_stacks_reused.Add(tools.threads->reused_count());
+  event.threads = tools.threads->threads();
+  event.threads_dropped = tools.threads->dropped_count();
+  FactList facts;
+  if (request.signal_number != 0) facts.Add("dump_signal", request.signal_number);
+  AddProcessFacts(tools, &facts);
+  event.facts = facts.all();
+  PastDispatch history[DispatchHistory::kMaxDispatches];
+  if (loop != nullptr) event.history = ReadPastDispatches(loop->probe.history(), *tools.tick_scale, history);
+  event.modules = &tools.capturer->modules();
+  const bool is_kept = tools.sink->OnLag(event);
+  (is_kept ? tools.counters->reports : tools.counters->reports_lost).Add();
+  tools.counters->dumps.Add(is_kept);
+  return is_kept;
+}
+
+}  // namespace lagwatch::watchdog

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tells the service manager again and again that the program is well, as systemd's WatchdogSec= wants it: the
+// manager starts the service anew when it is not told in time.
+#pragma once
+
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <cstdint>
+#include <memory>
+
+#include "base/counter.h"
+
+namespace lagwatch::watchdog {
+
+// Thread safety: one thread at a time, but for the counters.
+class ServiceFeed {
+ public:
+  // As the environment says: NOTIFY_SOCKET, WATCHDOG_USEC and, if it is there, WATCHDOG_PID. Null when no
+  // manager waits for this process, or by another kind of socket than a local one. Context: background.
+  static std::unique_ptr<ServiceFeed> FromEnvironment();
+
+  // Says that all is well, if that is due: every half of the manager's time, or soon after a try that failed.
+  // Never waits. The socket is open for the call only. Context: watchdog.
+  void Feed(int64_t now_ns);
+  // When the next one is due (CLOCK_MONOTONIC).
+  int64_t due_ns() const { return due_ns_; }
+
+  uint64_t sent_count() const { return sent_count_.value(); }
+  uint64_t failed_count() const { return failed_count_.value(); }
+
+ private:
+  ServiceFeed() = default;
+  bool Send() const;
+
+  sockaddr_un address_{};
+  socklen_t address_bytes_ = 0;
+  int64_t period_ns_ = 0;
+  int64_t due_ns_ = 0;
+  base::Counter sent_count_;
+  base::Counter failed_count_;
+};
+
+}  // namespace lagwatch::watchdog
