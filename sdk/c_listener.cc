@@ -17,6 +17,8 @@ lw_kind ToC(watchdog::HangKind kind) {
     case watchdog::HangKind::kInput:
       return LW_KIND_INPUT;
     case watchdog::HangKind::kLag:
+    case watchdog::HangKind::kCpu:  // listeners are told of loops
+    case watchdog::HangKind::kCpuAverage:
       break;
   }
   return LW_KIND_LAG;

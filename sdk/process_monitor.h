@@ -60,6 +60,9 @@ class ProcessMonitor {
   watchdog::WatchedLoop* WatchLoop(const char* name);
   void UnwatchLoop(watchdog::WatchedLoop* loop) { registry_.Remove(loop); }
 
+  // Says where the application is. Any thread; wait-free.
+  void SetForeground(bool is_foreground) { registry_.SetForeground(is_foreground); }
+
   // How the program's last run had ended when the monitor was last started; none when no run left a record.
   std::optional<EndedRun> last_run();
 

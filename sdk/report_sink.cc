@@ -26,8 +26,17 @@ report::Kind ToReport(watchdog::HangKind kind) {
       return report::Kind::kIdleHandler;
     case watchdog::HangKind::kInput:
       return report::Kind::kInput;
+    case watchdog::HangKind::kCpu:
+      return report::Kind::kCpu;
+    case watchdog::HangKind::kCpuAverage:
+      return report::Kind::kCpuAverage;
   }
   return report::Kind::kUnknown;
+}
+
+// A process that uses much CPU is not frozen.
+bool IsOfALoop(watchdog::HangKind kind) {
+  return kind != watchdog::HangKind::kCpu && kind != watchdog::HangKind::kCpuAverage;
 }
 
 report::Level ToReport(watchdog::HangLevel level) {
@@ -118,7 +127,8 @@ ReportSink::ReportSink(ProgramFacts facts, report::SpoolWriter* spool, RunWriter
 
 bool ReportSink::OnLag(const watchdog::LagEvent& event) {
   if (!Encode(event) || !spool_->Append(report::RecordType::kReport, buffer_.content())) return false;
-  if (run_ != nullptr) run_->LagBegan(event.lag_id, event.loop_name, event.elapsed_ns);
+  if (run_ != nullptr && IsOfALoop(event.kind))
+    run_->LagBegan(event.lag_id, event.loop_name, event.elapsed_ns);
   return true;
 }
 
@@ -160,7 +170,9 @@ bool ReportSink::Encode(const watchdog::LagEvent& event) {
       .cpu_process_ns = event.cpu_process_ns,
   });
   encoder.SetVerdict(event.verdict);
-  for (const watchdog::Fact& fact : event.facts) encoder.AddNumber(fact.name, fact.number);
+  for (const watchdog::Fact& fact : event.facts) {
+    fact.text == nullptr ? encoder.AddNumber(fact.name, fact.number) : encoder.AddText(fact.name, fact.text);
+  }
   encoder.SetExpensiveStack(EncodeStack(*event.expensive_stack, *event.modules, &encoder));
   for (const watchdog::LoopSample* sample : event.samples) {
     uint32_t stack = EncodeStack(sample->stack, *event.modules, &encoder);

@@ -56,6 +56,13 @@ class LoopRegistry {
   // wakes it, too.
   base::Sleeper& watchdog_sleeper() { return watchdog_sleeper_; }
 
+  // Whether the application is in the foreground, by its own word; it is until told. From any thread.
+  // Wait-free.
+  void SetForeground(bool is_foreground) {
+    if (is_foreground_.exchange(is_foreground) != is_foreground) watchdog_sleeper_.Wake();
+  }
+  bool is_foreground() const { return is_foreground_.load(std::memory_order_relaxed); }
+
   // The places; those in use have an odd generation. Context: watchdog.
   std::array<WatchedLoop, kMaxLoops>& loops() { return loops_; }
   // Loops that found no place.
@@ -69,6 +76,7 @@ class LoopRegistry {
   std::array<std::unique_ptr<DispatchHistory>, kMaxLoops> histories_;  // of the places that were ever taken
   base::Counter refused_count_;
   base::Sleeper watchdog_sleeper_;
+  std::atomic<bool> is_foreground_{true};
 };
 
 }  // namespace lagwatch::watchdog

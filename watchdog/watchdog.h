@@ -14,6 +14,7 @@
 #include "base/ticks.h"
 #include "policies/guard.h"
 #include "stack/stack_capturer.h"
+#include "watchdog/cpu_watch.h"
 #include "watchdog/hang_sink.h"
 #include "watchdog/loop_registry.h"
 #include "watchdog/loop_watch.h"
@@ -54,7 +55,8 @@ class Watchdog {
   bool TryLockRound();
   // Looks at every loop; returns when the next round is due (CLOCK_MONOTONIC).
   int64_t RunRound();
-  // Sleeps until `next_ns`, or, when all loops are quiet, until one begins a dispatch.
+  // Sleeps until `next_ns`, or, when all loops are quiet, until one begins a dispatch (or CPU use is to be
+  // looked at).
   void Sleep(int64_t next_ns);
   // How long the look before, whose counters these are, may have waited for others.
   int64_t WaitOfLook(uint64_t captures_before, uint64_t reports_before) const;
@@ -74,6 +76,7 @@ class Watchdog {
   WaitChain waits_;
   std::unique_ptr<LoopSample[]> samples_;  // the rings of all watches
   std::unique_ptr<LoopWatch[]> watches_;   // one per place of the registry
+  std::unique_ptr<CpuWatch> cpu_;          // null: CPU is not watched
   WatchTools tools_;
   std::mutex round_mutex_;     // held during a round; by nobody else but a fork
   bool is_paused_ = false;     // the fork's

@@ -40,6 +40,11 @@ struct Options {
   lw_listener listener = {};
   lw_on_last_exit on_last_exit = nullptr;
   void* on_last_exit_context = nullptr;
+  bool watch_cpu = false;
+  uint32_t cpu_percent = 80;
+  uint32_t cpu_average_percent = 80;
+  uint32_t cpu_background_percent = 20;
+  uint32_t cpu_window_ms = 60000;
 };
 
 // A watched loop of the thread that called WatchLoop. A plain handle: copying it copies the handle.
@@ -136,6 +141,11 @@ class Monitor {
     raw.listener = options.listener;
     raw.on_last_exit = options.on_last_exit;
     raw.on_last_exit_context = options.on_last_exit_context;
+    raw.watch_cpu = options.watch_cpu ? 1 : 0;
+    raw.cpu_percent = options.cpu_percent;
+    raw.cpu_average_percent = options.cpu_average_percent;
+    raw.cpu_background_percent = options.cpu_background_percent;
+    raw.cpu_window_ms = options.cpu_window_ms;
     return Monitor(lw_start(&raw));
   }
   Monitor(Monitor&& other) noexcept : status_(std::exchange(other.status_, LW_OFF)) {}
