@@ -66,9 +66,9 @@ int64_t CpuWatch::Look(bool is_foreground, const WatchTools& tools) {
 
 void CpuWatch::JudgeThreads(int64_t wall_ns, int64_t cpu_ns, int64_t now_ns, const WatchTools& tools) {
   const policies::BusiestThreads& busiest = threads_.busiest();
-  const bool is_one_over = !busiest.Over(options_.percent, wall_ns, 1).empty();
-  const bool is_over = options_.percent != 0 &&
-                       (is_one_over || policies::IsOverPercent(cpu_ns, wall_ns, cores_, options_.percent));
+  const bool is_thread_over = !busiest.Over(options_.percent, wall_ns, 1).empty();
+  const bool is_process_over = policies::IsOverPercent(cpu_ns, wall_ns, cores_, options_.percent);
+  const bool is_over = options_.percent != 0 && (is_thread_over || is_process_over);
   const bool is_for_window =
       average_limit() != 0 && policies::IsOverPercent(cpu_ns, wall_ns, cores_, average_limit() / 2);
   if (busiest.all().empty() || IsLeftToADebugger(is_over || is_for_window, tools)) return;
@@ -87,7 +87,8 @@ void CpuWatch::JudgeThreads(int64_t wall_ns, int64_t cpu_ns, int64_t now_ns, con
           .wall_ns = wall_ns,
           .cpu_ns = cpu_ns,
           .thread_cpu_ns = busiest.all().front().cpu_ns,
-          .limit_percent = options_.percent},
+          .limit_percent = options_.percent,
+          .limit_of = is_process_over ? "process" : "thread"},
          {samples, busy_count_}, now_ns, tools);
 }
 
@@ -99,7 +100,8 @@ void CpuWatch::JudgeWindow(int64_t now_ns, const WatchTools& tools) {
           .wall_ns = window_.wall_ns(),
           .cpu_ns = window_.cpu_ns(),
           .thread_cpu_ns = 0,
-          .limit_percent = average_limit()},
+          .limit_percent = average_limit(),
+          .limit_of = "process"},
          samples_.Heaviest(), now_ns, tools);
   // A whole window again before the next report: that is the cool-down.
   window_.Restart();
@@ -146,6 +148,7 @@ void CpuWatch::Report(const Findings& findings, std::span<const LoopSample* cons
   facts.Add("cores", cores_);
   facts.Add("process_percent", policies::PercentOf(findings.cpu_ns, findings.wall_ns));
   facts.Add("limit_percent", findings.limit_percent);
+  facts.AddText("limit_of", findings.limit_of);
   facts.Add("in_background", !is_foreground_);
   const ThreadSnapshot* threads[kMaxTold];
   for (size_t i = 0; i < busy_count_; ++i) {

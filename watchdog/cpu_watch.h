@@ -53,6 +53,7 @@ class CpuWatch {
     int64_t cpu_ns;         // of the process
     int64_t thread_cpu_ns;  // of the busiest thread; 0 when not known
     int32_t limit_percent;
+    const char* limit_of;  // "process" or "thread": who is over it
   };
 
   void Restart(int64_t now_ns);

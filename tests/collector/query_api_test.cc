@@ -220,6 +220,26 @@ TEST(QueryApi, MergesTheStacksOfAverageCpuUseFromTheInside) {
       << shown["power_tree"].dump();
 }
 
+TEST(QueryApi, CpuUseIsNoLagInAClustersSums) {
+  MemoryCollector collector;
+  SampleReport lag;
+  SampleReport cpu;
+  cpu.header.kind = report::Kind::kCpu;
+  cpu.header.elapsed_ns = 0;
+  SampleReport elsewhere = cpu;
+  elsewhere.header.id = elsewhere.header.lag_id = base::CreateUuidV7(1'700'000'000'001);
+  elsewhere.stack = {"Other", "Caller"};
+  collector.Submit({lag, cpu, elsewhere});
+  Json clusters = collector.Get("/v1/clusters");
+  ASSERT_EQ(clusters.size(), 2u);
+  EXPECT_EQ(clusters[0]["reports"], 2);
+  EXPECT_EQ(clusters[0]["lags"], 1);
+  EXPECT_EQ(clusters[0]["duration_ms"]["p50"], 2000);
+  EXPECT_EQ(clusters[1]["reports"], 1);
+  EXPECT_EQ(clusters[1]["lags"], 0);
+  EXPECT_EQ(clusters[1]["duration_ms"]["max"], 0);
+}
+
 TEST(QueryApi, ATreeOfCpuUseIsOfBoundedDepth) {
   MemoryCollector collector;
   SampleReport report;

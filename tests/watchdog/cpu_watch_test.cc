@@ -174,6 +174,8 @@ TEST_F(CpuWatchTest, TellsAThreadThatSpinsByNameAndStack) {
   EXPECT_GT(report.facts.at("busiest_1_percent"), 20);
   EXPECT_GE(report.facts.at("process_percent"), report.facts.at("busiest_1_percent") - 5);
   EXPECT_EQ(report.facts.at("limit_percent"), 20);
+  EXPECT_TRUE(report.texts.at("limit_of") == "thread" ||
+              report.facts.at("process_percent") > 20 * CountUsableCores());
   EXPECT_EQ(report.facts.at("cores"), CountUsableCores());
   EXPECT_EQ(report.facts.at("in_background"), 0);
   EXPECT_GT(report.cpu_thread_ns, 0);

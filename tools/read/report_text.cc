@@ -116,8 +116,11 @@ std::string CpuUse(const Json& report) {
   std::string use = Format("process %.0f %% of a processor over the last ",
                            100 * cpu.at("process_ms").get<double>() / window_ms) +
                     ShortDuration(window_ms);
-  if (facts.contains("limit_percent") && facts.contains("cores"))
-    use += " (limit " + facts["limit_percent"].dump() + " % of " + facts["cores"].dump() + ")";
+  if (facts.contains("limit_percent") && facts.contains("cores")) {
+    bool is_of_thread = facts.value("limit_of", Json()) == "thread";
+    use += " (limit " + facts["limit_percent"].dump() + " % of " +
+           (is_of_thread ? "one, for a thread" : facts["cores"].dump()) + ")";
+  }
   return use + (facts.value("in_background", Json(0)) == 1 ? ", in the background" : "");
 }
 

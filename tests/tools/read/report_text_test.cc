@@ -166,6 +166,10 @@ TEST(ReportText, AReportOfCpuUseIsAboutTheProcess) {
                               "   25 %  Copy\n"
                               "\nThreads\n"));
   EXPECT_THAT(text, Not(HasSubstr("lasted")));
+  report.facts.push_back({"limit_of", 0, "thread"});
+  source = SourceOf(EncodeBatch({report.Encode()}));
+  text = ReportText(source->Get("/v1/reports/" + base::ToString(report.header.id), {}).value());
+  EXPECT_THAT(text, HasSubstr(" (limit 20 % of one, for a thread), in the background\n"));
   EXPECT_THAT(ReportTable(source->Get("/v1/reports", {}).value(), 0), HasSubstr("  -  editor"));
 }
 
