@@ -352,6 +352,11 @@ TEST_F(SdkTest, ReportsTooMuchCpuNowAndOnAverage) {
     EXPECT_TRUE(facts.contains("busiest_1_name") && facts.contains("in_background"));
   }
   EXPECT_EQ(monitor.stats().lags, 0u);
+  // A process that computes is not frozen.
+  monitor.Stop();
+  monitor = Monitor::Start(TestOptions());
+  ASSERT_TRUE(monitor.last_exit().has_value());
+  EXPECT_EQ(monitor.last_exit()->was_in_lag, 0);
   lw_set_foreground(1);
 }
 
