@@ -120,9 +120,13 @@ void CpuWatch::Capture(std::span<const policies::ThreadLoad> threads, int64_t wa
   busy_count_ = 0;
   for (const policies::ThreadLoad& thread : threads) {
     if (tools.clock->MonoNs() >= deadline_ns) return;
+    const char state = stack::ReadThreadStateLetter(thread.tid);
+    const bool is_asleep = state != 'R';
+    if (is_for_window && is_asleep) samples_.AddAsleep(thread.tid, thread.cpu_ns);
+    if (busy_count_ == kMaxTold && is_asleep) continue;
     tools.capturer->Capture(thread.tid, &stack_);
     tools.counters->samples.Add();
-    if (is_for_window) samples_.Add(stack_, thread.cpu_ns, now_ns);
+    if (is_for_window && !is_asleep) samples_.Add(thread.tid, stack_, thread.cpu_ns, now_ns);
     if (busy_count_ == kMaxTold) continue;
     BusyThread& busy = busy_[busy_count_++];
     busy.percent = policies::PercentOf(thread.cpu_ns, wall_ns);
@@ -133,7 +137,7 @@ void CpuWatch::Capture(std::span<const policies::ThreadLoad> threads, int64_t wa
     ThreadSnapshot& snapshot = busy.snapshot;
     snapshot.tid = thread.tid;
     stack::ReadThreadName(thread.tid, snapshot.name, sizeof snapshot.name);
-    snapshot.state = stack::ReadThreadStateLetter(thread.tid);
+    snapshot.state = state;
     snapshot.cpu_ns = std::max<int64_t>(base::ThreadCpuNs(thread.tid), 0);
     snapshot.syscall_number = -1;
     snapshot.wait_channel[0] = '\0';
@@ -157,8 +161,10 @@ void CpuWatch::Report(const Findings& findings, std::span<const LoopSample* cons
     facts.Add(kBusyNames[i].tid, busy_[i].snapshot.tid);
     facts.Add(kBusyNames[i].percent, busy_[i].percent);
   }
-  if (findings.kind == HangKind::kCpuAverage && samples_.left_out_ns() != 0)
-    facts.Add("stacks_left_out_ms", samples_.left_out_ns() / base::kNsPerMs);
+  if (findings.kind == HangKind::kCpuAverage) {
+    facts.Add("left_out_ms", samples_.left_out_ns() / base::kNsPerMs);
+    facts.Add("found_asleep_ms", samples_.asleep_ns() / base::kNsPerMs);
+  }
 
   LagEvent event{};
   event.id = event.lag_id = base::CreateUuidV7(wall_ms);

@@ -5,6 +5,11 @@
 #include <utility>
 
 namespace lagwatch::watchdog {
+namespace {
+
+constexpr size_t kSlices = policies::CpuWindow::kSlices;
+
+}  // namespace
 
 PowerSamples::PowerSamples() : entries_(new Entry[kMaxStacks]) {
   for (size_t i = 0; i < kMaxStacks; ++i) places_[i] = static_cast<uint8_t>(i);
@@ -12,20 +17,25 @@ PowerSamples::PowerSamples() : entries_(new Entry[kMaxStacks]) {
 
 void PowerSamples::Clear() {
   count_ = 0;
+  pending_count_ = 0;
   left_out_ns_ = 0;
 }
 
 void PowerSamples::BeginSlice() {
-  slice_ = (slice_ + 1) % policies::CpuWindow::kSlices;
+  ++slice_number_;
+  for (size_t i = pending_count_; i-- > 0;) {
+    if (slice_number_ - pending_[i].slice_number >= kSlices) pending_[i] = pending_[--pending_count_];
+  }
   for (size_t i = count_; i-- > 0;) {
     Entry& entry = entries_[places_[i]];
-    entry.total_ns -= std::exchange(entry.slice_ns[slice_], 0);
+    entry.total_ns -= std::exchange(entry.slice_ns[slice_number_ % kSlices], 0);
     if (entry.total_ns <= 0) RemoveAt(i);
   }
 }
 
-void PowerSamples::Add(const stack::Stack& stack, int64_t cpu_ns, int64_t now_ns) {
+void PowerSamples::Add(int32_t tid, const stack::Stack& stack, int64_t cpu_ns, int64_t now_ns) {
   if (stack.frame_count == 0 || cpu_ns <= 0) return;
+  cpu_ns += TakePending(tid);
   const uint64_t hash = stack.FunctionHash();
   size_t i = Find(hash);
   if (i == count_) {
@@ -39,7 +49,37 @@ void PowerSamples::Add(const stack::Stack& stack, int64_t cpu_ns, int64_t now_ns
   Entry& entry = entries_[places_[i]];
   entry.sample.mono_ns = now_ns;
   entry.total_ns += cpu_ns;
-  entry.slice_ns[slice_] += cpu_ns;
+  entry.slice_ns[slice_number_ % kSlices] += cpu_ns;
+}
+
+void PowerSamples::AddAsleep(int32_t tid, int64_t cpu_ns) {
+  for (size_t i = 0; i < pending_count_; ++i) {
+    if (pending_[i].tid != tid) continue;
+    pending_[i].cpu_ns += cpu_ns;
+    return;
+  }
+  if (pending_count_ == kMaxPending) {
+    auto lightest = std::ranges::min_element(pending_, {}, &Pending::cpu_ns);
+    left_out_ns_ += lightest->cpu_ns;
+    *lightest = pending_[--pending_count_];
+  }
+  pending_[pending_count_++] = {tid, cpu_ns, slice_number_};
+}
+
+int64_t PowerSamples::asleep_ns() const {
+  int64_t sum_ns = 0;
+  for (size_t i = 0; i < pending_count_; ++i) sum_ns += pending_[i].cpu_ns;
+  return sum_ns;
+}
+
+int64_t PowerSamples::TakePending(int32_t tid) {
+  for (size_t i = 0; i < pending_count_; ++i) {
+    if (pending_[i].tid != tid) continue;
+    const int64_t cpu_ns = pending_[i].cpu_ns;
+    pending_[i] = pending_[--pending_count_];
+    return cpu_ns;
+  }
+  return 0;
 }
 
 std::span<const LoopSample* const> PowerSamples::Heaviest() {

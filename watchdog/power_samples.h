@@ -26,15 +26,20 @@ class PowerSamples {
   void Clear();
   // A slice of the window begins; what the oldest one saw is forgotten.
   void BeginSlice();
-  // In the current slice `cpu_ns` were used at `stack`, seen at `now_ns`. When there are too many stacks, the
-  // lightest makes room.
-  void Add(const stack::Stack& stack, int64_t cpu_ns, int64_t now_ns);
+  // Thread `tid` was found running at `stack`, after it had used `cpu_ns`, which count in the current slice.
+  // When there are too many stacks, the lightest makes room.
+  void Add(int32_t tid, const stack::Stack& stack, int64_t cpu_ns, int64_t now_ns);
+  // It was found asleep, which is not where it used them: they count for where it next is found running, if
+  // that is within a window.
+  void AddAsleep(int32_t tid, int64_t cpu_ns);
 
   bool empty() const { return count_ == 0; }
   // The heaviest first, with their CPU time as `use`. Valid until the next change.
   std::span<const LoopSample* const> Heaviest();
   // CPU time of stacks that had to make room since Clear().
   int64_t left_out_ns() const { return left_out_ns_; }
+  // CPU time of threads that were found asleep, and not running since.
+  int64_t asleep_ns() const;
 
  private:
   // Plain data, as large arrays of it must not be touched.
@@ -45,6 +50,15 @@ class PowerSamples {
     LoopSample sample;
   };
 
+  // CPU time of a thread that was found asleep.
+  struct Pending {
+    int32_t tid;
+    int64_t cpu_ns;
+    uint64_t slice_number;  // of the first of it
+  };
+  static constexpr size_t kMaxPending = 32;
+
+  int64_t TakePending(int32_t tid);
   size_t Find(uint64_t hash) const;
   size_t TakePlace();
   void RemoveAt(size_t place);
@@ -54,7 +68,9 @@ class PowerSamples {
   std::array<uint8_t, kMaxStacks> places_;
   std::array<const LoopSample*, kMaxStacks> heaviest_;
   size_t count_ = 0;
-  size_t slice_ = 0;
+  std::array<Pending, kMaxPending> pending_;
+  size_t pending_count_ = 0;
+  uint64_t slice_number_ = 0;
   int64_t left_out_ns_ = 0;
 };
 

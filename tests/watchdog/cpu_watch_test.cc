@@ -224,6 +224,34 @@ TEST_F(CpuWatchTest, TellsTheAverageWithStacksThatAccountForTheTime) {
   EXPECT_TRUE(Of(HangKind::kCpu).empty());
 }
 
+// One turn of a thread that sleeps most of the time.
+[[gnu::noinline]] void Burn(int64_t rounds) {
+  for (int64_t i = 0; i < rounds; ++i) asm volatile("" ::"r"(i));
+}
+
+TEST_F(CpuWatchTest, DoesNotBlameWhereAThreadSleeps) {
+  options_.cpu.average_percent = 1;
+  options_.cpu.window_ns = 3 * base::kNsPerSecond;
+  Start();
+  const int64_t begin_ns = base::ThreadCpuNs(gettid());
+  Burn(1'000'000);
+  const int64_t rounds = 1'000'000 * 30 * kNsPerMs / (base::ThreadCpuNs(gettid()) - begin_ns);
+  StalledThread worker([rounds](const StopFlag& stop) {
+    while (!stop) {
+      Burn(rounds);
+      std::this_thread::sleep_for(milliseconds(70));
+    }
+  });
+  // One that has just been woken is ready to run where it slept: on a busy machine it may be for long.
+  EXPECT_TRUE(testing::WaitUntil([&] {
+    return std::ranges::any_of(Of(HangKind::kCpuAverage), [](const RecordedLag& report) {
+      return report.innermost_function == reinterpret_cast<uint64_t>(&Burn);
+    });
+  }));
+  ASSERT_TRUE(WaitFor(HangKind::kCpuAverage));
+  EXPECT_TRUE(Of(HangKind::kCpuAverage)[0].facts.contains("found_asleep_ms"));
+}
+
 TEST_F(CpuWatchTest, TellsTheAverageOnceAWindow) {
   options_.cpu.average_percent = 1;
   Start();

@@ -8,6 +8,8 @@
 namespace lagwatch::watchdog {
 namespace {
 
+constexpr int32_t kTid = 7;
+
 class PowerSamplesTest : public ::testing::Test {
  protected:
   // In function `function`, at `offset` bytes of it.
@@ -17,7 +19,7 @@ class PowerSamplesTest : public ::testing::Test {
     stack_->completeness = stack::Completeness::kComplete;
     stack_->frames[0] = {
         .module = 0, .offset = 0x1000 * function + offset, .function_offset = 0x1000 * function};
-    samples_.Add(*stack_, cpu_ns, ++now_ns_);
+    samples_.Add(kTid, *stack_, cpu_ns, ++now_ns_);
   }
   uint64_t FunctionOf(size_t i) { return samples_.Heaviest()[i]->stack.frames[0].function_offset / 0x1000; }
 
@@ -64,9 +66,33 @@ TEST_F(PowerSamplesTest, TheLightestMakesRoom) {
   EXPECT_EQ(samples_.left_out_ns(), 0);
 }
 
+TEST_F(PowerSamplesTest, WhatASleeperUsedCountsWhereItIsNextFoundRunning) {
+  samples_.AddAsleep(kTid, 40);
+  samples_.AddAsleep(kTid + 1, 5);
+  samples_.BeginSlice();
+  samples_.AddAsleep(kTid, 2);
+  EXPECT_TRUE(samples_.empty());
+  EXPECT_EQ(samples_.asleep_ns(), 47);
+  Add(1, 10);
+  ASSERT_EQ(samples_.Heaviest().size(), 1u);
+  EXPECT_EQ(samples_.Heaviest()[0]->use.cpu_ns, 52);
+  EXPECT_EQ(samples_.asleep_ns(), 5);
+  Add(1, 10);
+  EXPECT_EQ(samples_.Heaviest()[0]->use.cpu_ns, 62);
+  for (size_t i = 0; i < policies::CpuWindow::kSlices; ++i) samples_.BeginSlice();
+  EXPECT_EQ(samples_.asleep_ns(), 0);
+}
+
+TEST_F(PowerSamplesTest, ManySleepersAreTooMany) {
+  for (int32_t tid = 1; tid <= 100; ++tid) samples_.AddAsleep(tid, tid);
+  EXPECT_EQ(samples_.asleep_ns() + samples_.left_out_ns(), 100 * 101 / 2);
+  EXPECT_GT(samples_.left_out_ns(), 0);
+  EXPECT_GT(samples_.asleep_ns(), samples_.left_out_ns() / 100);
+}
+
 TEST_F(PowerSamplesTest, AStackThatCouldNotBeCapturedIsNone) {
   stack_->Clear();
-  samples_.Add(*stack_, 10, 1);
+  samples_.Add(kTid, *stack_, 10, 1);
   EXPECT_TRUE(samples_.empty());
 }
 

@@ -239,8 +239,9 @@ LW_API void lw_set_weight(lw_loop* loop, uint32_t weight) LW_NOEXCEPT;
  *
  * "cpu-average": the process used more than cpu_average_percent over a whole window in the foreground, or
  * more than cpu_background_percent over one in the background. Once a window at most. Its samples are the
- * stacks of all threads over 5 %, one a second each, with the CPU time used there: a tree of where the power
- * went, innermost functions first. A window begins anew when the application changes its place.
+ * stacks of all threads over 5 %, one a second each while they run, with the CPU time used there: a tree of
+ * where the power went, innermost functions first. A window begins anew when the application changes its
+ * place.
  *
  * Off by default, because many programs mean to use all they get, and finding out costs: while a processor is
  * used by more than 5 %, the watchdog wakes once a second and reads every thread's CPU clock; above half of a
