@@ -54,17 +54,19 @@ TEST(ThreadLoads, TellWhoUsedHowMuchSinceTheLookBefore) {
   });
   ASSERT_TRUE(testing::WaitUntil([&] { return tid != 0; }));
   const base::Clock& clock = base::SystemClock();
+  const int64_t before_look_ns = base::ThreadCpuNs(tid);
   EXPECT_FALSE(loads.Look(clock.MonoNs()));
   EXPECT_TRUE(loads.busiest().all().empty());
   const int64_t before_ns = base::ThreadCpuNs(tid);
   const int64_t begin_ns = clock.MonoNs();
   ASSERT_TRUE(testing::WaitUntil([&] { return base::ThreadCpuNs(tid) > before_ns + 100 * kNsPerMs; }));
+  const int64_t end_ns = clock.MonoNs();
   EXPECT_TRUE(loads.Look(clock.MonoNs()));
   ASSERT_FALSE(loads.busiest().all().empty());
   EXPECT_EQ(loads.busiest().all()[0].tid, tid);
   EXPECT_GE(loads.busiest().all()[0].cpu_ns, 100 * kNsPerMs);
-  EXPECT_LE(loads.busiest().all()[0].cpu_ns, base::ThreadCpuNs(tid) - before_ns + 50 * kNsPerMs);
-  EXPECT_GE(loads.wall_ns(), clock.MonoNs() - begin_ns - 50 * kNsPerMs);
+  EXPECT_LE(loads.busiest().all()[0].cpu_ns, base::ThreadCpuNs(tid) - before_look_ns);
+  EXPECT_GE(loads.wall_ns(), end_ns - begin_ns);
   for (const policies::ThreadLoad& load : loads.busiest().all()) EXPECT_NE(load.tid, gettid());
   loads.Forget();
   EXPECT_FALSE(loads.Look(clock.MonoNs()));
@@ -171,11 +173,11 @@ TEST_F(CpuWatchTest, TellsAThreadThatSpinsByNameAndStack) {
   EXPECT_EQ(report.innermost_function, reinterpret_cast<uint64_t>(&testing::Spin));
   EXPECT_EQ(report.texts.at("busiest_1_name"), "spinner");
   EXPECT_EQ(report.facts.at("busiest_1_tid"), spinner.tid());
-  EXPECT_GT(report.facts.at("busiest_1_percent"), 20);
-  EXPECT_GE(report.facts.at("process_percent"), report.facts.at("busiest_1_percent") - 5);
+  EXPECT_GE(report.facts.at("busiest_1_percent"), 20);
+  EXPECT_GT(report.facts.at("process_percent"), 0);
   EXPECT_EQ(report.facts.at("limit_percent"), 20);
   EXPECT_TRUE(report.texts.at("limit_of") == "thread" ||
-              report.facts.at("process_percent") > 20 * CountUsableCores());
+              report.facts.at("process_percent") >= 20 * CountUsableCores());
   EXPECT_EQ(report.facts.at("cores"), CountUsableCores());
   EXPECT_EQ(report.facts.at("in_background"), 0);
   EXPECT_GT(report.cpu_thread_ns, 0);
@@ -220,7 +222,8 @@ TEST_F(CpuWatchTest, TellsTheAverageWithStacksThatAccountForTheTime) {
   EXPECT_EQ(report.facts.at("limit_percent"), 5);
   EXPECT_EQ(report.texts.at("busiest_1_name"), "spinner");
   EXPECT_GT(report.samples_cpu_ns, 0);
-  EXPECT_LE(report.samples_cpu_ns, report.facts.at("process_percent") * report.cpu_window_ns / 100 * 11 / 10);
+  const int64_t process_cpu_ns = (report.facts.at("process_percent") + 1) * report.cpu_window_ns / 100;
+  EXPECT_LE(report.samples_cpu_ns, process_cpu_ns * 12 / 10);
   EXPECT_TRUE(Of(HangKind::kCpu).empty());
 }
 
@@ -308,11 +311,11 @@ TEST_F(CpuWatchTest, DoesNothingUnlessAskedTo) {
   EXPECT_EQ(watchdog_->counters().samples.value(), 0u);
 }
 
-// It works for a tenth of the time, which is over the floor and far below half of what would be too much.
+// It works for a third of the time at most: over the floor, and below half of what would be too much.
 void WorkLittle(const StopFlag& stop) {
   while (!stop) {
-    UseCpu(milliseconds(1));
-    std::this_thread::sleep_for(milliseconds(9));
+    UseCpu(milliseconds(3));
+    std::this_thread::sleep_for(milliseconds(7));
   }
 }
 
