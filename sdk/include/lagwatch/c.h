@@ -240,13 +240,13 @@ LW_API void lw_set_weight(lw_loop* loop, uint32_t weight) LW_NOEXCEPT;
  * "cpu-average": the process used more than cpu_average_percent over a whole window in the foreground, or
  * more than cpu_background_percent over one in the background. Once a window at most. Its samples are the
  * stacks of all threads over 5 %, one a second each while they run, with the CPU time used there: a tree of
- * where the power went, innermost functions first. A window begins anew when the application changes its
- * place.
+ * where the power went, innermost functions first. A window begins anew when lw_set_foreground() changes
+ * where the application is.
  *
- * Off by default, because many programs mean to use all they get, and finding out costs: while a processor is
- * used by more than 5 %, the watchdog wakes once a second and reads every thread's CPU clock; above half of a
- * limit it also captures the busiest 16 stacks. A process that uses next to nothing is looked at once a
- * window, and without the option never. Neither kind is told to a listener. */
+ * Off by default, because many programs mean to use all they get, and finding out costs: while the
+ * process uses more than 5 % of a processor, the watchdog wakes once a second and reads every thread's CPU
+ * clock; above half of a limit it also captures the busiest 16 stacks. A process that uses next to nothing is
+ * looked at once a window, and without the option never. Neither kind is told to a listener. */
 
 /* Every report also tells what the loop did before: the last 200 dispatches that took longer than 1 ms, with
  * tag (cut to 31 bytes), age and duration; those longer than slow_dispatch_ms with their CPU time, which is
