@@ -59,6 +59,14 @@ MonitorOptions ToMonitorOptions(const lw_options& given) {
   options.watch.check_period_ns = given.check_period_ms * kNsPerMs;
   options.watch.sample_interval_ns = given.sample_interval_ms * kNsPerMs;
   options.watch.ring_size = static_cast<int32_t>(std::min<uint32_t>(given.ring_size, INT32_MAX));
+  auto percent = [](uint32_t given_percent) {
+    return static_cast<int32_t>(std::min<uint32_t>(given_percent, 100));
+  };
+  options.watch.cpu.is_watched = given.watch_cpu != 0;
+  options.watch.cpu.percent = percent(given.cpu_percent);
+  options.watch.cpu.average_percent = percent(given.cpu_average_percent);
+  options.watch.cpu.background_percent = percent(given.cpu_background_percent);
+  options.watch.cpu.window_ns = given.cpu_window_ms * kNsPerMs;
   options.capture.signal_number = given.capture_signal;
   options.dump_signal = given.dump_signal;
   options.watch.dump_interval_ns = given.dump_interval_ms * kNsPerMs;
@@ -136,6 +144,10 @@ void lw_options_init(lw_options* options) noexcept {
   options->sample_interval_ms = 50;
   options->ring_size = 20;
   options->dump_interval_ms = 10000;
+  options->cpu_percent = 80;
+  options->cpu_average_percent = 80;
+  options->cpu_background_percent = 20;
+  options->cpu_window_ms = 60000;
 }
 
 void lw_stats_init(lw_stats* stats) noexcept {
@@ -225,6 +237,10 @@ int lw_get_last_exit(lw_last_exit* last_exit) noexcept {
 void lw_set_scene(const char* scene) noexcept { lagwatch::sdk::ProcessScene().Set(scene); }
 
 int lw_dump_now(const char* reason) noexcept { return ProcessMonitor::Instance().AskForDump(reason) ? 1 : 0; }
+
+void lw_set_foreground(int is_foreground) noexcept {
+  ProcessMonitor::Instance().SetForeground(is_foreground != 0);
+}
 
 void lw_note_stop(void) noexcept { lagwatch::sdk::NoteRunTold(); }
 

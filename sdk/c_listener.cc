@@ -18,6 +18,8 @@ lw_kind ToC(watchdog::HangKind kind) {
       return LW_KIND_INPUT;
     case watchdog::HangKind::kDump:  // which no listener is told of
     case watchdog::HangKind::kLag:
+    case watchdog::HangKind::kCpu:  // listeners are told of loops
+    case watchdog::HangKind::kCpuAverage:
       break;
   }
   return LW_KIND_LAG;

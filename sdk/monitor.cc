@@ -69,6 +69,9 @@ MonitorOptions MonitorOptions::Normalized() const {
   in.ring_size = std::clamp(in.ring_size, 1, watchdog::WatchOptions::kMaxRingSize);
   in.dump_interval_ns = std::clamp(in.dump_interval_ns, int64_t{0}, kLongestNs);
   in.max_threads = std::clamp(in.max_threads, 1, 512);
+  for (int32_t* percent : {&in.cpu.percent, &in.cpu.average_percent, &in.cpu.background_percent})
+    *percent = std::clamp(*percent, 0, 100);
+  in.cpu.window_ns = std::clamp(in.cpu.window_ns, watchdog::CpuOptions::kShortestWindowNs, kLongestNs);
   in.listener = normal.listener.get();
   if (normal.app.empty()) normal.app = ProgramName();
   if (normal.spool_directory.empty()) normal.spool_directory = DefaultSpoolDirectory();

@@ -73,6 +73,9 @@ class ProcessMonitor {
     return registry_.dump_requests().Ask(reason, 0) == watchdog::DumpRequests::Answer::kAccepted;
   }
 
+  // Says where the application is. Any thread; wait-free.
+  void SetForeground(bool is_foreground) { registry_.SetForeground(is_foreground); }
+
   // How the program's last run had ended when the monitor was last started; none when no run left a record.
   std::optional<EndedRun> last_run();
 

@@ -28,8 +28,18 @@ report::Kind ToReport(watchdog::HangKind kind) {
       return report::Kind::kInput;
     case watchdog::HangKind::kDump:
       return report::Kind::kDump;
+    case watchdog::HangKind::kCpu:
+      return report::Kind::kCpu;
+    case watchdog::HangKind::kCpuAverage:
+      return report::Kind::kCpuAverage;
   }
   return report::Kind::kUnknown;
+}
+
+// A process that uses much CPU is not frozen.
+bool IsOfALoop(watchdog::HangKind kind) {
+  return kind != watchdog::HangKind::kCpu && kind != watchdog::HangKind::kCpuAverage &&
+         kind != watchdog::HangKind::kDump;
 }
 
 report::Level ToReport(watchdog::HangLevel level) {
@@ -120,8 +130,8 @@ ReportSink::ReportSink(ProgramFacts facts, report::SpoolWriter* spool, RunWriter
 
 bool ReportSink::OnLag(const watchdog::LagEvent& event) {
   if (!Encode(event) || !spool_->Append(report::RecordType::kReport, buffer_.content())) return false;
-  const bool has_end = event.kind != watchdog::HangKind::kDump;
-  if (run_ != nullptr && has_end) run_->LagBegan(event.lag_id, event.loop_name, event.elapsed_ns);
+  if (run_ != nullptr && IsOfALoop(event.kind))
+    run_->LagBegan(event.lag_id, event.loop_name, event.elapsed_ns);
   return true;
 }
 
@@ -163,7 +173,9 @@ bool ReportSink::Encode(const watchdog::LagEvent& event) {
       .cpu_process_ns = event.cpu_process_ns,
   });
   encoder.SetVerdict(event.verdict);
-  for (const watchdog::Fact& fact : event.facts) encoder.AddNumber(fact.name, fact.number);
+  for (const watchdog::Fact& fact : event.facts) {
+    fact.text == nullptr ? encoder.AddNumber(fact.name, fact.number) : encoder.AddText(fact.name, fact.text);
+  }
   encoder.SetExpensiveStack(EncodeStack(*event.expensive_stack, *event.modules, &encoder));
   for (const watchdog::LoopSample* sample : event.samples) {
     uint32_t stack = EncodeStack(sample->stack, *event.modules, &encoder);

@@ -57,6 +57,9 @@ enum class HangKind : uint8_t {
   kIdleHandler,
   kInput,  // an input event, from its receipt on
   kDump,   // nothing: somebody asked
+  // Of the process, not of a loop: nothing took too long, and no end is told.
+  kCpu,         // it uses too much CPU right now
+  kCpuAverage,  // and has for a while; the samples are of all its busy threads, the heaviest first
 };
 enum class HangLevel : uint8_t { kLag, kAnr };  // over the first threshold, over the second one too
 
@@ -64,6 +67,7 @@ enum class HangLevel : uint8_t { kLag, kAnr };  // over the first threshold, ove
 struct Fact {
   const char* name;  // static
   int64_t number;
+  const char* text = nullptr;  // instead of the number
 };
 
 // A dispatch that was over before.
@@ -84,8 +88,8 @@ struct LagEvent {
   uint32_t ordinal;   // 0, 1 … within the lag
   HangKind kind;
   HangLevel level;
-  const char* loop_name;
-  const char* tag;  // may be empty
+  const char* loop_name;  // empty for what is of the process
+  const char* tag;        // may be empty
   int32_t tid;
   int64_t threshold_ns;
   int64_t start_wall_ms;

@@ -59,6 +59,13 @@ class LoopRegistry {
   // Here for the same reason: a signal handler may be about to ask.
   DumpRequests& dump_requests() { return dump_requests_; }
 
+  // Whether the application is in the foreground, by its own word; it is until told. From any thread.
+  // Wait-free.
+  void SetForeground(bool is_foreground) {
+    if (is_foreground_.exchange(is_foreground) != is_foreground) watchdog_sleeper_.Wake();
+  }
+  bool is_foreground() const { return is_foreground_.load(std::memory_order_relaxed); }
+
   // The places; those in use have an odd generation. Context: watchdog.
   std::array<WatchedLoop, kMaxLoops>& loops() { return loops_; }
   // Loops that found no place.
@@ -73,6 +80,7 @@ class LoopRegistry {
   base::Counter refused_count_;
   base::Sleeper watchdog_sleeper_;
   DumpRequests dump_requests_{&watchdog_sleeper_};
+  std::atomic<bool> is_foreground_{true};
 };
 
 }  // namespace lagwatch::watchdog

@@ -12,6 +12,18 @@ namespace lagwatch::watchdog {
 class HangListener;
 class ServiceFeed;
 
+// Percentages as in policies/cpu_load.h; 0: nothing is too much.
+struct CpuOptions {
+  static constexpr int64_t kShortestWindowNs = 1 * base::kNsPerSecond;
+
+  bool is_watched = false;
+  int32_t percent = 80;  // more than this between two looks is reported; so is one thread that uses it
+  int32_t average_percent = 80;                  // more than this over a window is reported
+  int32_t background_percent = 20;               // the same while the application is in the background
+  int64_t window_ns = 60 * base::kNsPerSecond;   // as long is the cool-down after a report
+  int64_t interval_ns = 1 * base::kNsPerSecond;  // between two looks, while something runs
+};
+
 struct WatchOptions {
   static constexpr int32_t kMaxRingSize = 100;
 
@@ -29,6 +41,7 @@ struct WatchOptions {
   ServiceFeed* service = nullptr;    // borrowed; null: no service manager is told that all is well
   bool reports_under_debugger = false;
   int64_t dump_interval_ns = 10 * base::kNsPerSecond;  // between two dumps on demand, at least
+  CpuOptions cpu;
 
   Thresholds thresholds() const { return {threshold_ns, anr_threshold_ns}; }
 };

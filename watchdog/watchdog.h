@@ -14,6 +14,7 @@
 #include "base/ticks.h"
 #include "policies/guard.h"
 #include "stack/stack_capturer.h"
+#include "watchdog/cpu_watch.h"
 #include "watchdog/dump.h"
 #include "watchdog/hang_sink.h"
 #include "watchdog/loop_registry.h"
@@ -65,7 +66,8 @@ class Watchdog {
   // next look tells.
   int64_t FeedIfWell();
   void CountPauses();
-  // Sleeps until `next_ns`, or, when all loops are quiet, until one begins a dispatch.
+  // Sleeps until `next_ns`, or, when all loops are quiet, until one begins a dispatch (or CPU use is to be
+  // looked at).
   void Sleep(int64_t next_ns);
   // How long the look before, whose counters these are, may have waited for others.
   int64_t WaitOfLook(uint64_t captures_before, uint64_t reports_before) const;
@@ -85,6 +87,7 @@ class Watchdog {
   WaitChain waits_;
   std::unique_ptr<LoopSample[]> samples_;  // the rings of all watches
   std::unique_ptr<LoopWatch[]> watches_;   // one per place of the registry
+  std::unique_ptr<CpuWatch> cpu_;          // null: CPU is not watched
   WatchTools tools_;
   std::unique_ptr<LoopSample> dump_sample_;
   int64_t last_signal_check_ns_ = 0;

@@ -29,6 +29,7 @@ Watchdog::Watchdog(const WatchOptions& options, LoopRegistry* registry, stack::S
       threads_(options.max_threads),
       samples_(new LoopSample[LoopRegistry::kMaxLoops * static_cast<size_t>(options.ring_size)]),
       watches_(new LoopWatch[LoopRegistry::kMaxLoops]),
+      cpu_(options.cpu.is_watched ? new CpuWatch(options.cpu, options.max_threads) : nullptr),
       tools_{&options_, &tick_scale_, &base::SystemClock(), capturer, &threads_, &waits_, sink, &counters_},
       dump_sample_(new LoopSample) {
   for (size_t i = 0; i < LoopRegistry::kMaxLoops; ++i) {
@@ -90,8 +91,9 @@ void Watchdog::Sleep(int64_t next_ns) {
   const base::Clock& clock = base::SystemClock();
   bool is_for_good = tick_scale_.is_known() && AskLoopsForWake();
   const int64_t wait_ns = std::max<int64_t>(next_ns - clock.MonoNs(), 0);
-  const int64_t quiet_until_ns =
-      options_.service == nullptr ? base::Sleeper::kForever : options_.service->due_ns();
+  int64_t quiet_until_ns = base::Sleeper::kForever;
+  if (options_.service != nullptr) quiet_until_ns = options_.service->due_ns();
+  if (cpu_ != nullptr) quiet_until_ns = std::min(quiet_until_ns, cpu_->NextLookNs());
   registry_->watchdog_sleeper().SleepUntil(is_for_good ? quiet_until_ns : next_ns);
   if (is_for_good) CancelWakes();
   DiscountForeignTime(is_for_good ? kAnyWait : wait_ns);
@@ -159,6 +161,13 @@ int64_t Watchdog::RunRound() {
     uint64_t reports = counters_.reports.value() + counters_.reports_lost.value();
     next_ns = std::min(next_ns, watches_[i].Look(&loop, tools_));
     // The next loop is to be looked at by what is known now.
+    if (base::SystemClock().MonoNs() - last_account_ns_ > policies::TimeGuard::kToleranceNs)
+      DiscountForeignTime(WaitOfLook(captures, reports));
+  }
+  if (cpu_ != nullptr) {
+    uint64_t reports = counters_.reports.value() + counters_.reports_lost.value();
+    uint64_t captures = counters_.samples.value();
+    next_ns = std::min(next_ns, cpu_->Look(registry_->is_foreground(), tools_));
     if (base::SystemClock().MonoNs() - last_account_ns_ > policies::TimeGuard::kToleranceNs)
       DiscountForeignTime(WaitOfLook(captures, reports));
   }

@@ -24,6 +24,7 @@ double ClusterSummary::hang_ns() const {
 }
 
 int64_t ClusterSummary::DurationPercentileNs(int percent) const {
+  if (lag_durations_ns.empty()) return 0;
   size_t rank = (lag_durations_ns.size() * percent + 99) / 100;
   return lag_durations_ns[rank - 1];
 }
@@ -43,6 +44,10 @@ void ClusterSummaries::AddTo(Sum* sum, const ReportRow& report) {
   if (!report.user.empty()) summary.users.insert(report.user);
   summary.apps.insert(report.app);
   summary.versions.insert(report.version);
+  if (report.kind == report::KindName(report::Kind::kCpu) ||
+      report.kind == report::KindName(report::Kind::kCpuAverage)) {
+    return;  // nothing lagged
+  }
   int64_t& lag_ns = sum->lags_ns[report.lag_id.bytes];
   lag_ns = std::max(lag_ns, LagDurationNs(report));
 }

@@ -132,6 +132,7 @@ QueryApi::Answer QueryApi::OneReport(std::string_view id) const {
   AddStacks(*report, &answer);
   AddWaits(*report, wait_frames_, &answer);
   AddCircumstances(*report, &answer);
+  AddPowerTree(*report, &answer);
   return answer;
 }
 

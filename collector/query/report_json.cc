@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/query/report_json.h"
 
+#include <algorithm>
+#include <map>
+
 #include "collector/symbols/frame_names.h"
 
 namespace lagwatch::collector {
@@ -54,6 +57,64 @@ Json VerdictJson(const policies::Verdict& verdict) {
           {"stopped_ms", ToMs(shares.stopped_ns)},
           {"use", UseJson(verdict.use)}};
 }
+
+// Merges a report's samples by their functions, from the innermost outwards.
+class PowerTree {
+ public:
+  explicit PowerTree(const report::Report& report) : report_(report), names_(report) {
+    for (const report::Sample& sample : report.samples) total_ns_ += CpuNs(sample);
+  }
+
+  Json ToJson() {
+    std::vector<const report::Sample*> all;
+    for (const report::Sample& sample : report_.samples) all.push_back(&sample);
+    return Level(all, 0);
+  }
+
+ private:
+  // Stacks are as deep as their writer likes; what little is left at the outer end tells nothing.
+  static constexpr size_t kMaxDepth = 32;
+  static constexpr double kMinShare = 0.01;
+
+  struct Node {
+    double cpu_ns = 0;
+    std::vector<const report::Sample*> samples = {};
+  };
+
+  static double CpuNs(const report::Sample& sample) {
+    return static_cast<double>(std::max<int64_t>(sample.use.cpu_ns, 0));
+  }
+
+  // The functions at `depth` of these samples, which are the same at all lesser depths.
+  Json Level(const std::vector<const report::Sample*>& samples, size_t depth) {
+    std::map<std::string, Node> by_function;
+    for (const report::Sample* sample : samples) {
+      const report::Stack& stack = report_.stacks[sample->stack];
+      const bool is_at_gap = stack.gap_frames != 0 && depth >= stack.gap_at;
+      if (depth >= kMaxDepth || depth >= stack.frames.size() || is_at_gap) continue;
+      Node& node = by_function[names_.NameOf(stack.frames[depth]).text];
+      node.cpu_ns += CpuNs(*sample);
+      node.samples.push_back(sample);
+    }
+    std::vector<const std::pair<const std::string, Node>*> nodes;
+    for (const auto& entry : by_function) {
+      if (entry.second.cpu_ns > 0 && entry.second.cpu_ns >= kMinShare * total_ns_) nodes.push_back(&entry);
+    }
+    std::ranges::stable_sort(nodes, [](auto* a, auto* b) { return a->second.cpu_ns > b->second.cpu_ns; });
+    Json json = Json::array();
+    for (const auto* node : nodes) {
+      json.push_back({{"function", node->first},
+                      {"cpu_ms", ToMs(node->second.cpu_ns)},
+                      {"percent", 100 * node->second.cpu_ns / total_ns_},
+                      {"callers", Level(node->second.samples, depth + 1)}});
+    }
+    return json;
+  }
+
+  const report::Report& report_;
+  FrameNames names_;
+  double total_ns_ = 0;
+};
 
 class StackWriter {
  public:
@@ -237,6 +298,10 @@ void AddCircumstances(const report::Report& report, Json* json) {
   (*json)["facts"] = Json::object();
   for (const report::Fact& fact : report.facts)
     (*json)["facts"][fact.name] = fact.text.empty() ? Json(fact.number) : Json(fact.text);
+}
+
+void AddPowerTree(const report::Report& report, Json* json) {
+  if (report.kind == report::Kind::kCpuAverage) (*json)["power_tree"] = PowerTree(report).ToJson();
 }
 
 Json ExpensiveStackJson(const report::Report& report) {

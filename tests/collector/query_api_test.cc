@@ -199,6 +199,68 @@ TEST(QueryApi, ShowsTheCircumstances) {
   EXPECT_EQ(shown["facts"], Json::parse(R"({"fds": 12, "scene": "inbox"})"));
 }
 
+TEST(QueryApi, MergesTheStacksOfAverageCpuUseFromTheInside) {
+  MemoryCollector collector;
+  SampleReport report;
+  report.header.kind = report::Kind::kCpuAverage;
+  report.samples = {{"Hash", "Scan", "main"}, {"Hash", "Check", "main"}, {"Copy", "Scan"}, {"Rare"}};
+  report.sample_cpu_ns = {600'000'000, 200'000'000, 199'000'000, 1'000'000};
+  collector.Submit({report});
+  const std::string path = "/v1/reports/" + base::ToString(report.header.id);
+  Json shown = collector.Get(path);
+  EXPECT_EQ(shown["kind"], "cpu-average");
+  EXPECT_EQ(shown["power_tree"], Json::parse(R"([
+      {"function": "Hash", "cpu_ms": 800, "percent": 80, "callers": [
+        {"function": "Scan", "cpu_ms": 600, "percent": 60, "callers": [
+          {"function": "main", "cpu_ms": 600, "percent": 60, "callers": []}]},
+        {"function": "Check", "cpu_ms": 200, "percent": 20, "callers": [
+          {"function": "main", "cpu_ms": 200, "percent": 20, "callers": []}]}]},
+      {"function": "Copy", "cpu_ms": 199, "percent": 19.9, "callers": [
+        {"function": "Scan", "cpu_ms": 199, "percent": 19.9, "callers": []}]}])"))
+      << shown["power_tree"].dump();
+}
+
+TEST(QueryApi, CpuUseIsNoLagInAClustersSums) {
+  MemoryCollector collector;
+  SampleReport lag;
+  SampleReport cpu;
+  cpu.header.kind = report::Kind::kCpu;
+  cpu.header.elapsed_ns = 0;
+  SampleReport elsewhere = cpu;
+  elsewhere.header.id = elsewhere.header.lag_id = base::CreateUuidV7(1'700'000'000'001);
+  elsewhere.stack = {"Other", "Caller"};
+  collector.Submit({lag, cpu, elsewhere});
+  Json clusters = collector.Get("/v1/clusters");
+  ASSERT_EQ(clusters.size(), 2u);
+  EXPECT_EQ(clusters[0]["reports"], 2);
+  EXPECT_EQ(clusters[0]["lags"], 1);
+  EXPECT_EQ(clusters[0]["duration_ms"]["p50"], 2000);
+  EXPECT_EQ(clusters[1]["reports"], 1);
+  EXPECT_EQ(clusters[1]["lags"], 0);
+  EXPECT_EQ(clusters[1]["duration_ms"]["max"], 0);
+}
+
+TEST(QueryApi, ATreeOfCpuUseIsOfBoundedDepth) {
+  MemoryCollector collector;
+  SampleReport report;
+  report.header.kind = report::Kind::kCpuAverage;
+  report.samples = {std::vector<std::string>(5000, "Recurse")};
+  report.sample_cpu_ns = {1'000'000};
+  collector.Submit({report});
+  const Json shown = collector.Get("/v1/reports/" + base::ToString(report.header.id));
+  size_t depth = 0;
+  for (const Json* level = &shown["power_tree"]; !level->empty(); level = &(*level)[0]["callers"]) ++depth;
+  EXPECT_EQ(depth, 32u);
+}
+
+TEST(QueryApi, OtherReportsHaveNoTreeOfCpuUse) {
+  MemoryCollector collector;
+  SampleReport report;
+  report.sample_cpu_ns = {1'000'000};
+  collector.Submit({report});
+  EXPECT_FALSE(collector.Get("/v1/reports/" + base::ToString(report.header.id)).contains("power_tree"));
+}
+
 TEST(QueryApi, ListsReportsNewestFirstWithoutStacks) {
   MemoryCollector collector;
   SampleReport first, second;

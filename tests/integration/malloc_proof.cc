@@ -3,6 +3,7 @@
 // real lags, and says how many reports they made.
 //
 //   malloc_proof lags SPOOL PLUGIN     the SDK's own monitor
+//   malloc_proof cpu SPOOL         the same, with reports of CPU use
 //   malloc_proof allocating-sink       a watchdog whose sink allocates, which must not survive
 #include <dlfcn.h>
 #include <malloc.h>
@@ -170,6 +171,32 @@ int RunLags(const char* spool, const char* plugin) {
   return failures == 0 && reports >= std::size(stalls) ? 0 : 3;
 }
 
+int RunCpu(const char* spool) {
+  sdk::MonitorOptions options;
+  options.app = "malloc_proof";
+  options.spool_directory = spool;
+  options.watch.cpu.is_watched = true;
+  options.watch.cpu.percent = options.watch.cpu.average_percent = 1;
+  options.watch.cpu.window_ns = base::kNsPerSecond;
+  options.watch.cpu.interval_ns = 100 * base::kNsPerMs;
+  watchdog::LoopRegistry registry;
+  auto monitor = sdk::Monitor::Start(options, &registry);
+  if (!monitor.ok()) return 2;
+  StopFlag is_over{false};
+  std::vector<std::thread> others;
+  for (int i = 0; i < 4; ++i) others.emplace_back(testing::Spin, std::cref(is_over));
+  const watchdog::WatchCounters& counters = (*monitor)->watch_counters();
+  constexpr uint64_t kBothKinds = 2;
+  while (counters.reports.value() + counters.reports_lost.value() < kBothKinds)
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  is_over = true;
+  for (std::thread& other : others) other.join();
+  bool is_none_lost = counters.reports_lost.value() == 0;
+  sdk::Monitor::Stop(std::move(*monitor));
+  std::printf("watchdogs %d\n", watchdogs.load());
+  return is_none_lost ? 0 : 3;
+}
+
 class AllocatingSink final : public watchdog::HangSink {
  public:
   bool OnLag(const watchdog::LagEvent& event) override {
@@ -202,6 +229,7 @@ int RunAllocatingSink() {
 int main(int argc, char** argv) {
   std::string_view what = argc > 1 ? argv[1] : "";
   if (what == "lags" && argc == 4) return RunLags(argv[2], argv[3]);
+  if (what == "cpu" && argc == 3) return RunCpu(argv[2]);
   if (what == "allocating-sink") return RunAllocatingSink();
   return 2;
 }

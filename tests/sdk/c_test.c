@@ -14,6 +14,7 @@ int RunCTest(const char* spool_directory) {
   lw_options_init(&options);
   if (options.struct_size_bytes != sizeof options || options.threshold_ms != 2000) return 1;
   if (options.anr_threshold_ms != 5000) return 1;
+  if (options.watch_cpu != 0 || options.cpu_window_ms != 60000) return 1;
   options.app = "c-test";
   options.spool_directory = spool_directory;
   if (lw_start(&options) != LW_OK) return 2;
@@ -67,6 +68,8 @@ int RunCTest(const char* spool_directory) {
   if (lw_dump_now(NULL) != 0) return 15;
   lw_set_scene("c");
   lw_set_scene(NULL);
+  lw_set_foreground(0);
+  lw_set_foreground(1);
   lw_unwatch_loop(loop);
   lw_unwatch_loop(NULL);
   lw_stop(0);

@@ -567,6 +567,47 @@ TEST_F(SdkTest, TellsWhatTheLoopDidBefore) {
   EXPECT_GT(history[0].age_ns, 0u);
 }
 
+TEST_F(SdkTest, ReportsTooMuchCpuNowAndOnAverage) {
+  Options options = TestOptions();
+  options.watch_cpu = true;
+  options.cpu_percent = 1;
+  options.cpu_average_percent = 0;
+  options.cpu_background_percent = 1;
+  options.cpu_window_ms = 1000;
+  lw_set_foreground(0);
+  auto monitor = Monitor::Start(options);
+  ASSERT_TRUE(monitor.is_on()) << monitor.why_off();
+  testing::StalledThread spinner([](const testing::StopFlag& stop) { testing::Spin(stop); });
+  auto of_kind = [&](report::Kind kind) {
+    std::vector<report::Report> found;
+    for (report::Report& report : Reports()) {
+      if (report.kind == kind) found.push_back(std::move(report));
+    }
+    return found;
+  };
+  ASSERT_TRUE(WaitUntil(
+      [&] { return !of_kind(report::Kind::kCpu).empty() && !of_kind(report::Kind::kCpuAverage).empty(); }));
+  for (report::Kind kind : {report::Kind::kCpu, report::Kind::kCpuAverage}) {
+    const report::Report report = of_kind(kind)[0];
+    EXPECT_EQ(report.loop, "");
+    EXPECT_EQ(report.elapsed_ns, 0u);
+    EXPECT_GT(report.cpu_process_ns, 0u);
+    EXPECT_EQ(report.tid, static_cast<uint32_t>(spinner.tid()));
+    EXPECT_GE(report.threads.size(), 1u);
+    EXPECT_GT(report.samples.at(0).use.cpu_ns, 0);
+    std::set<std::string> facts;
+    for (const report::Fact& fact : report.facts) facts.insert(fact.name);
+    EXPECT_TRUE(facts.contains("busiest_1_name") && facts.contains("in_background"));
+  }
+  EXPECT_EQ(monitor.stats().lags, 0u);
+  // A process that computes is not frozen.
+  monitor.Stop();
+  monitor = Monitor::Start(TestOptions());
+  ASSERT_TRUE(monitor.last_exit().has_value());
+  EXPECT_EQ(monitor.last_exit()->was_in_lag, 0);
+  lw_set_foreground(1);
+}
+
 TEST_F(SdkTest, TellsAListenerOnTheWatchdogsThread) {
   struct Heard {
     std::atomic<int> begins{0};

@@ -78,7 +78,9 @@ std::string SampleReport::Encode() const {
   auto shown = samples;
   if (shown.empty()) shown.push_back(stack);
   for (size_t i = 0; i < shown.size(); ++i) {
-    encoder.AddSample(kSampleIntervalNs * static_cast<int64_t>(shown.size() - i), add_stack(shown[i]));
+    policies::ThreadUse use;
+    if (i < sample_cpu_ns.size()) use.cpu_ns = sample_cpu_ns[i];
+    encoder.AddSample(kSampleIntervalNs * static_cast<int64_t>(shown.size() - i), add_stack(shown[i]), use);
   }
   report::ThreadFields watched{
       .tid = header.tid, .name = "main", .state = 'R', .stack = add_stack(stack), .cpu_ns = 5'000'000'000};
@@ -104,6 +106,9 @@ std::string SampleReport::Encode() const {
   for (const report::PastDispatchFields& past : history) encoder.AddPastDispatch(past);
   encoder.AddNumber("fds", 12);
   encoder.AddText("scene", "inbox");
+  for (const report::Fact& fact : facts) {
+    fact.text.empty() ? encoder.AddNumber(fact.name, fact.number) : encoder.AddText(fact.name, fact.text);
+  }
   std::string encoded(buffer.content());
   places.AppendSymbols(&encoded);
   return encoded;

@@ -28,6 +28,7 @@ struct SampleReport {
   std::string module_path = "/usr/bin/editor";
   std::vector<std::string> stack = {"Leaf", "Caller", "Loop", "main"};  // of the lag; innermost first
   std::vector<std::vector<std::string>> samples = {};  // oldest first; `stack` once when empty
+  std::vector<int64_t> sample_cpu_ns = {};             // of each sample; 0 where there is none
   std::vector<std::pair<std::string, std::vector<std::string>>> threads =
       {};  // name and stack, after the watched one
   std::vector<SampleWait> waits = {};
@@ -35,6 +36,7 @@ struct SampleReport {
   policies::GuardFindings guard = {};
   std::vector<report::PastDispatchFields> history = {};
   report::WaitOutcome wait_outcome = report::WaitOutcome::kNone;
+  std::vector<report::Fact> facts = {};  // after "fds" and "scene"
 
   // An encoded lagwatch.Report.
   std::string Encode() const;

@@ -24,11 +24,13 @@ struct RecordedLag {
   int64_t cpu_window_ns;
   int64_t cpu_thread_ns;
   size_t samples;
+  int64_t samples_cpu_ns;
   size_t threads;
   std::vector<stack::LockWait> waits;
   watchdog::WaitOutcome wait_outcome;
   policies::Verdict verdict;
   std::map<std::string, int64_t> facts;
+  std::map<std::string, std::string> texts;
   std::vector<watchdog::PastDispatch> history;
   uint64_t innermost_function;  // its address; 0 when unknown
   policies::GuardFindings guard;
@@ -50,11 +52,13 @@ class RecordingSink final : public watchdog::HangSink {
                      event.cpu_window_ns,
                      event.cpu_thread_ns,
                      event.samples.size(),
+                     CpuOf(event.samples),
                      event.threads.size(),
                      WaitsOf(event),
                      event.wait_outcome,
                      event.verdict,
                      FactsOf(event),
+                     TextsOf(event),
                      {event.history.begin(), event.history.end()},
                      InnermostFunction(event),
                      event.guard});
@@ -83,6 +87,11 @@ class RecordingSink final : public watchdog::HangSink {
   }
 
  private:
+  static int64_t CpuOf(std::span<const watchdog::LoopSample* const> samples) {
+    int64_t cpu_ns = 0;
+    for (const watchdog::LoopSample* sample : samples) cpu_ns += sample->use.cpu_ns;
+    return cpu_ns;
+  }
   static std::vector<stack::LockWait> WaitsOf(const watchdog::LagEvent& event) {
     std::vector<stack::LockWait> waits;
     for (const watchdog::Wait& wait : event.waits) waits.push_back(wait.lock);
@@ -90,8 +99,16 @@ class RecordingSink final : public watchdog::HangSink {
   }
   static std::map<std::string, int64_t> FactsOf(const watchdog::LagEvent& event) {
     std::map<std::string, int64_t> facts;
+    std::map<std::string, std::string> texts;
     for (const watchdog::Fact& fact : event.facts) facts[fact.name] = fact.number;
     return facts;
+  }
+  static std::map<std::string, std::string> TextsOf(const watchdog::LagEvent& event) {
+    std::map<std::string, std::string> texts;
+    for (const watchdog::Fact& fact : event.facts) {
+      if (fact.text != nullptr) texts[fact.name] = fact.text;
+    }
+    return texts;
   }
   static uint64_t InnermostFunction(const watchdog::LagEvent& event) {
     const stack::Stack& stack = *event.expensive_stack;

@@ -29,10 +29,16 @@ std::string Cause(const Json& frames) {
 }
 
 bool IsDump(const Json& report) { return Text(report, "kind") == "dump"; }
+// About the process's use of CPU: no loop hangs, and nothing has lasted.
+bool IsOfCpu(const Json& report) {
+  std::string kind = Text(report, "kind");
+  return kind == "cpu" || kind == "cpu-average";
+}
 
 // A lag whose end is not known lasted at least as long as it was seen; so did one that ended with its
 // process.
 std::string Duration(const Json& report) {
+  if (IsOfCpu(report)) return "-";
   std::string duration = ShortDuration(report.at("duration_ms").get<double>());
   if (Text(report, "kind") == "killed-in-hang") return duration + " killed";
   if (IsDump(report)) return "dump";
@@ -109,6 +115,55 @@ std::string KindLines(const Json& report) {
   std::string level = Text(report, "level");
   return (kind == "lag" ? "" : "  kind     " + kind + "\n") +
          (level == "lag" ? "" : "  level    " + level + "\n");
+}
+
+// "process 163 % of a processor over the last 60.0 s (limit 80 % of 2), in the background"
+std::string CpuUse(const Json& report) {
+  const Json& cpu = report.at("cpu");
+  const Json& facts = report.at("facts");
+  double window_ms = std::max(cpu.at("window_ms").get<double>(), 0.001);
+  std::string use = Format("process %.0f %% of a processor over the last ",
+                           100 * cpu.at("process_ms").get<double>() / window_ms) +
+                    ShortDuration(window_ms);
+  if (facts.contains("limit_percent") && facts.contains("cores")) {
+    bool is_of_thread = facts.value("limit_of", Json()) == "thread";
+    use += " (limit " + facts["limit_percent"].dump() + " % of " +
+           (is_of_thread ? "one, for a thread" : facts["cores"].dump()) + ")";
+  }
+  return use + (facts.value("in_background", Json(0)) == 1 ? ", in the background" : "");
+}
+
+std::string CpuHeaderLines(const Json& report) {
+  std::string user = Text(report, "user");
+  const Json& cluster = report.at("cluster");
+  return "Report " + Text(report, "id") + "\n" + KindLines(report) +  //
+         "  app      " + Text(report, "app") + " " + Text(report, "version") +
+         (user.empty() ? "" : ", user " + user) + ", process " + report.at("pid").dump() + "\n" +  //
+         "  started  " + UtcTime(report.at("start_wall_ms").get<int64_t>()) + " UTC\n" +           //
+         "  CPU      " + CpuUse(report) + "\n" +                                                   //
+         "  machine  " + Text(report, "os") + " " + Text(report, "machine") + "\n" +               //
+         "  cluster  " + Text(cluster, "level1") + " > " + Text(cluster, "level2") + "\n";
+}
+
+std::string BusiestThreadLines(const Json& report) {
+  const Json& facts = report.at("facts");
+  std::string lines;
+  for (int i = 1; facts.contains("busiest_" + std::to_string(i) + "_tid"); ++i) {
+    const std::string prefix = "busiest_" + std::to_string(i);
+    const Json name = facts.value(prefix + "_name", Json(""));
+    lines += "  " + facts[prefix + "_tid"].dump() + " " + (name.is_string() ? name.get<std::string>() : "") +
+             "  " + facts.value(prefix + "_percent", Json(0)).dump() + " % of a processor\n";
+  }
+  return lines.empty() ? "" : "\nBusiest threads\n" + lines;
+}
+
+std::string PowerTreeLines(const Json& nodes, const std::string& indent) {
+  std::string lines;
+  for (const Json& node : nodes) {
+    lines += indent + Format("%3.0f %%  ", node.at("percent").get<double>()) + Text(node, "function") + "\n" +
+             PowerTreeLines(node.at("callers"), indent + "  ");
+  }
+  return lines;
 }
 
 // A dump is about one moment.
@@ -278,6 +333,13 @@ std::string ReportTable(const Json& reports, size_t max_width) {
 std::string ReportText(const Json& report) {
   const Json& samples = report.at("samples");
   int64_t dropped = report.at("threads_dropped").get<int64_t>();
+  if (IsOfCpu(report)) {
+    const Json tree = report.value("power_tree", Json::array());
+    return PrintableLines(CpuHeaderLines(report) + BusiestThreadLines(report) +
+                          (tree.empty() ? "" : "\nWhere the CPU time went (innermost functions first)\n") +
+                          PowerTreeLines(tree, "  ") + "\nThreads\n" +
+                          ThreadLines(report.at("threads"), Text(report, "machine")));
+  }
   return PrintableLines(
       HeaderLines(report) + "\nMost expensive stack\n" +
       StackLines(report.at("expensive_stack"), Text(report, "expensive_completeness"), "  ") +

@@ -154,6 +154,12 @@ typedef struct lw_options {
    * Default: 0; then, or where no manager waits, nothing is sent and an idle program is never woken for it.
    * Takes the place of the program's own WATCHDOG=1. */
   int32_t feed_systemd;
+  /* Reports "cpu" and "cpu-average", described below. Percentages: 1 to 100, or 0: nothing is too much. */
+  uint32_t watch_cpu;              /* not 0: on; default: off */
+  uint32_t cpu_percent;            /* more than this in one second is reported: default 80 */
+  uint32_t cpu_average_percent;    /* so is more than this on average over a window: default 80 */
+  uint32_t cpu_background_percent; /* the same while the application is in the background: default 20 */
+  uint32_t cpu_window_ms;          /* 1000 to 3600000, default 60000 */
 } lw_options;
 
 typedef struct lw_thresholds {
@@ -220,6 +226,9 @@ LW_API int lw_dump_now(const char* reason) LW_NOEXCEPT;
  * thread, also in signal handlers; waits for nobody. The record has it at the watchdog's next look: soon
  * after the dispatch that sets it, or else once a loop's next dispatch has begun. */
 LW_API void lw_set_scene(const char* scene) LW_NOEXCEPT;
+/* Whether the application is in the foreground, which it is until told. It matters for reports of CPU use
+ * alone. Any thread, whether or not the monitor is on; wait-free, and a change wakes the watchdog once. */
+LW_API void lw_set_foreground(int is_foreground) LW_NOEXCEPT;
 /* For a program's own handlers; both may be called in a signal handler, and lagwatch installs none itself.
  * Somebody asked the program to end (SIGTERM, the session's end): */
 LW_API void lw_note_stop(void) LW_NOEXCEPT;
@@ -252,6 +261,23 @@ LW_API void lw_set_weight(lw_loop* loop, uint32_t weight) LW_NOEXCEPT;
  * not busy in this sense; nor is one long dispatch, or a loop that waits for a lock or a disk now and then.
  * Found between 1 and 1.4 thresholds after it began; the report's stack is the one seen most often meanwhile.
  * Costs the loop nothing. */
+
+/* What is reported of the process, with the option watch_cpu. Percentages are of all the processors that its
+ * affinity allows, but for a thread's, which are of one.
+ *
+ * "cpu": in one second the process used more than cpu_percent, or one thread did. Tells the three busiest
+ * threads over 5 %, with their stacks. Once, until that is over, and once a window at most.
+ *
+ * "cpu-average": the process used more than cpu_average_percent over a whole window in the foreground, or
+ * more than cpu_background_percent over one in the background. Once a window at most. Its samples are the
+ * stacks of all threads over 5 %, one a second each while they run, with the CPU time used there: a tree of
+ * where the power went, innermost functions first. A window begins anew when lw_set_foreground() changes
+ * where the application is.
+ *
+ * Off by default, because many programs mean to use all they get, and finding out costs: while the
+ * process uses more than 5 % of a processor, the watchdog wakes once a second and reads every thread's CPU
+ * clock; above half of a limit it also captures the busiest 16 stacks. A process that uses next to nothing is
+ * looked at once a window, and without the option never. Neither kind is told to a listener. */
 
 /* Every report also tells what the loop did before: the last 200 dispatches that took longer than 1 ms, with
  * tag (cut to 31 bytes), age and duration; those longer than slow_dispatch_ms with their CPU time, which is

@@ -43,6 +43,11 @@ struct Options {
   int32_t dump_signal = 0;
   uint32_t dump_interval_ms = 10000;
   bool feed_systemd = false;
+  bool watch_cpu = false;
+  uint32_t cpu_percent = 80;
+  uint32_t cpu_average_percent = 80;
+  uint32_t cpu_background_percent = 20;
+  uint32_t cpu_window_ms = 60000;
 };
 
 // A watched loop of the thread that called WatchLoop. A plain handle: copying it copies the handle.
@@ -142,6 +147,11 @@ class Monitor {
     raw.dump_signal = options.dump_signal;
     raw.dump_interval_ms = options.dump_interval_ms;
     raw.feed_systemd = options.feed_systemd ? 1 : 0;
+    raw.watch_cpu = options.watch_cpu ? 1 : 0;
+    raw.cpu_percent = options.cpu_percent;
+    raw.cpu_average_percent = options.cpu_average_percent;
+    raw.cpu_background_percent = options.cpu_background_percent;
+    raw.cpu_window_ms = options.cpu_window_ms;
     return Monitor(lw_start(&raw));
   }
   Monitor(Monitor&& other) noexcept : status_(std::exchange(other.status_, LW_OFF)) {}

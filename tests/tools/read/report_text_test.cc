@@ -155,6 +155,41 @@ TEST(ReportText, AVerdictHasItsLargestShares) {
             "  verdict  disk (disk 50 %, kernel cpu 20 %, no cpu 15 %)");
 }
 
+TEST(ReportText, AReportOfCpuUseIsAboutTheProcess) {
+  SampleReport report{.samples = {{"Hash", "Scan"}, {"Copy"}}, .sample_cpu_ns = {750'000'000, 250'000'000}};
+  report.header.id = report.header.lag_id = *base::TryParseUuid("018bcfe5-6800-7000-8000-000000000001");
+  report.header.kind = report::Kind::kCpuAverage;
+  report.header.loop = report.header.tag = "";
+  report.header.elapsed_ns = 0;
+  report.header.cpu_window_ns = 60'000'000'000;
+  report.header.cpu_process_ns = 97'800'000'000;
+  report.facts = {{"cores", 2, ""},
+                  {"limit_percent", 20, ""},
+                  {"in_background", 1, ""},
+                  {"busiest_1_name", 0, "indexer"},
+                  {"busiest_1_tid", 4712, ""},
+                  {"busiest_1_percent", 99, ""}};
+  auto source = SourceOf(EncodeBatch({report.Encode()}));
+  std::string text = ReportText(source->Get("/v1/reports/" + base::ToString(report.header.id), {}).value());
+  EXPECT_THAT(text,
+              HasSubstr("\n  kind     cpu-average\n  app      editor 2.3.1, user u-71, process 4711\n"));
+  EXPECT_THAT(text,
+              HasSubstr("\n  CPU      process 163 % of a processor over the last 60.0 s (limit 20 % of 2), "
+                        "in the background\n"));
+  EXPECT_THAT(text, HasSubstr("\nBusiest threads\n  4712 indexer  99 % of a processor\n"
+                              "\nWhere the CPU time went (innermost functions first)\n"
+                              "   75 %  Hash\n"
+                              "     75 %  Scan\n"
+                              "   25 %  Copy\n"
+                              "\nThreads\n"));
+  EXPECT_THAT(text, Not(HasSubstr("lasted")));
+  report.facts.push_back({"limit_of", 0, "thread"});
+  source = SourceOf(EncodeBatch({report.Encode()}));
+  text = ReportText(source->Get("/v1/reports/" + base::ToString(report.header.id), {}).value());
+  EXPECT_THAT(text, HasSubstr(" (limit 20 % of one, for a thread), in the background\n"));
+  EXPECT_THAT(ReportTable(source->Get("/v1/reports", {}).value(), 0), HasSubstr("  -  editor"));
+}
+
 TEST(ReportText, FramesLeftOutOfADeepStackAreCounted) {
   SampleReport report;
   auto source = SourceOf(EncodeBatch({report.Encode()}));
