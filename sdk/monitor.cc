@@ -61,6 +61,8 @@ MonitorOptions MonitorOptions::Normalized() const {
   in.idle_handler_threshold_ns =
       std::clamp(in.idle_handler_threshold_ns, watchdog::Thresholds::kShortestNs, kLongestNs);
   in.input_threshold_ns = std::clamp(in.input_threshold_ns, watchdog::Thresholds::kShortestNs, kLongestNs);
+  if (in.slow_frame_ns != 0)
+    in.slow_frame_ns = std::clamp(in.slow_frame_ns, watchdog::Thresholds::kShortestNs, kLongestNs);
   in.slow_dispatch_ns = std::clamp(in.slow_dispatch_ns, kShortestNs, kLongestNs);
   in.check_period_ns = std::clamp(in.check_period_ns, kShortestNs, kLongestNs);
   in.annealing_cap_ns =
@@ -107,7 +109,8 @@ base::Result<std::unique_ptr<Monitor>> Monitor::Start(const MonitorOptions& opti
   auto run = RunWriter::Create(normal.spool_directory, run_facts, &ProcessScene());
   if (run.ok()) monitor->run_ = std::move(run).value();
 
-  monitor->sink_ = std::make_unique<ReportSink>(std::move(facts), monitor->spool_.get(), monitor->run_.get());
+  monitor->sink_ = std::make_unique<ReportSink>(std::move(facts), monitor->spool_.get(), monitor->run_.get(),
+                                                &ProcessScene());
   monitor->watchdog_ = std::make_unique<watchdog::Watchdog>(normal.watch, registry, monitor->capturer_.get(),
                                                             monitor->sink_.get());
   base::Status status = monitor->watchdog_->Start();

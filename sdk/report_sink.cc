@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 
 #include "base/clock.h"
 
@@ -26,6 +27,8 @@ report::Kind ToReport(watchdog::HangKind kind) {
       return report::Kind::kIdleHandler;
     case watchdog::HangKind::kInput:
       return report::Kind::kInput;
+    case watchdog::HangKind::kFrame:
+      return report::Kind::kFrames;
   }
   return report::Kind::kUnknown;
 }
@@ -108,17 +111,21 @@ ProgramFacts SystemFacts() {
   return facts;
 }
 
-ReportSink::ReportSink(ProgramFacts facts, report::SpoolWriter* spool, RunWriter* run)
+ReportSink::ReportSink(ProgramFacts facts, report::SpoolWriter* spool, RunWriter* run, const Scene* scene)
     : facts_(std::move(facts)),
       spool_(spool),
       run_(run),
+      scene_(scene),
+      frame_slices_(new FrameSlices),
       bytes_(new char[kBufferBytes]),
       buffer_(bytes_.get(), kBufferBytes),
       encoded_modules_(new uint32_t[stack::ModuleMap::kMaxModules]()) {}
 
 bool ReportSink::OnLag(const watchdog::LagEvent& event) {
   if (!Encode(event) || !spool_->Append(report::RecordType::kReport, buffer_.content())) return false;
-  if (run_ != nullptr) run_->LagBegan(event.lag_id, event.loop_name, event.elapsed_ns);
+  // A program that is killed in a slow frame was not frozen.
+  bool is_freeze = event.kind != watchdog::HangKind::kFrame;
+  if (run_ != nullptr && is_freeze) run_->LagBegan(event.lag_id, event.loop_name, event.elapsed_ns);
   return true;
 }
 
@@ -128,9 +135,40 @@ void ReportSink::OnLagEnd(const base::Uuid& event_id, int64_t duration_ns) {
   spool_->Append(report::RecordType::kLagEnd, buffer_.content());
 }
 
+void ReportSink::OnFrames(const watchdog::FrameEvent& event) {
+  char scene[Scene::kMaxBytes];
+  uint64_t number = scene_->Read(scene);
+  frame_slices_->Add(event, scene, number);
+}
+
+void ReportSink::OnStop() {
+  frame_slices_->WriteAll([this](const FrameSlice& slice) { Write(slice); });
+  OnRoundDone();
+}
+
 void ReportSink::OnRoundDone() {
+  frame_slices_->WriteDue(base::SystemClock().MonoNs(), [this](const FrameSlice& slice) { Write(slice); });
   spool_->Seal();
   if (run_ != nullptr) run_->Refresh();
+}
+
+void ReportSink::Write(const FrameSlice& slice) {
+  const base::Clock& clock = base::SystemClock();
+  const int64_t wall_ms = clock.WallMs();
+  bool is_encoded = report::EncodeFrameSlice(
+      {.id = base::CreateUuidV7(wall_ms),
+       .session_id = facts_.session_id,
+       .app = facts_.app,
+       .app_version = facts_.app_version,
+       .user = facts_.user,
+       .loop = slice.loop,
+       .scene = {slice.scene, strnlen(slice.scene, sizeof slice.scene)},
+       .begin_wall_ms = wall_ms - (clock.MonoNs() - slice.begin_mono_ns) / base::kNsPerMs,
+       .duration_ns = slice.end_mono_ns - slice.begin_mono_ns,
+       .refresh_interval_ns = slice.refresh_interval_ns,
+       .frames = slice.frames},
+      &buffer_);
+  if (is_encoded) spool_->Append(report::RecordType::kFrameSlice, buffer_.content());
 }
 
 bool ReportSink::Encode(const watchdog::LagEvent& event) {
@@ -160,7 +198,9 @@ bool ReportSink::Encode(const watchdog::LagEvent& event) {
       .cpu_process_ns = event.cpu_process_ns,
   });
   encoder.SetVerdict(event.verdict);
-  for (const watchdog::Fact& fact : event.facts) encoder.AddNumber(fact.name, fact.number);
+  for (const watchdog::Fact& fact : event.facts) {
+    fact.text == nullptr ? encoder.AddNumber(fact.name, fact.number) : encoder.AddText(fact.name, fact.text);
+  }
   encoder.SetExpensiveStack(EncodeStack(*event.expensive_stack, *event.modules, &encoder));
   for (const watchdog::LoopSample* sample : event.samples) {
     uint32_t stack = EncodeStack(sample->stack, *event.modules, &encoder);

@@ -9,7 +9,9 @@
 #include "base/uuid.h"
 #include "report/format/report_encoder.h"
 #include "report/spool/spool_writer.h"
+#include "sdk/frame_slices.h"
 #include "sdk/run_writer.h"
+#include "sdk/scene.h"
 #include "watchdog/hang_sink.h"
 
 namespace lagwatch::sdk {
@@ -31,18 +33,21 @@ ProgramFacts SystemFacts();
 // Context: watchdog, but for the construction (background; allocates all that will be needed).
 class ReportSink final : public watchdog::HangSink {
  public:
-  // `spool` and `run`, which may be null, are borrowed.
-  ReportSink(ProgramFacts facts, report::SpoolWriter* spool, RunWriter* run);
+  // `spool`, `scene` and `run`, which may be null, are borrowed.
+  ReportSink(ProgramFacts facts, report::SpoolWriter* spool, RunWriter* run, const Scene* scene);
 
   bool OnLag(const watchdog::LagEvent& event) override;
   void OnLagEnd(const base::Uuid& event_id, int64_t duration_ns) override;
+  void OnFrames(const watchdog::FrameEvent& event) override;
   // Seals what the round has written: no file of ours is open between two rounds, so a program that closes
   // descriptors it does not know cannot make us write into its own.
   void OnRoundDone() override;
+  void OnStop() override;
 
  private:
   static constexpr size_t kBufferBytes = 1 << 20;
 
+  void Write(const FrameSlice& slice);
   bool Encode(const watchdog::LagEvent& event);
   void EncodeWaits(const watchdog::LagEvent& event, report::ReportEncoder* encoder);
   void EncodeHistory(const watchdog::LagEvent& event, report::ReportEncoder* encoder);
@@ -58,6 +63,8 @@ class ReportSink final : public watchdog::HangSink {
   ProgramFacts facts_;
   report::SpoolWriter* spool_;
   RunWriter* run_;
+  const Scene* scene_;
+  std::unique_ptr<FrameSlices> frame_slices_;
   std::unique_ptr<char[]> bytes_;
   report::FixedBuffer buffer_;
   std::unique_ptr<uint32_t[]> encoded_modules_;  // by index in the ModuleMap: the report's index plus 1, or 0

@@ -52,6 +52,7 @@ int64_t LoopWatch::Look(WatchedLoop* loop, const WatchTools& tools) {
     is_window_open |= watched.watch.is_window_open();
     is_check_due |= watched.watch.is_window_open() && watched.watch.IsCheckDue(now_ns);
   }
+  frame_counts_.Tell(*loop, name_, now_ns, tools.sink);
   found_since_look_ = {};
   last_look_ns_ = now_ns;
   const uint64_t begun = loop->probe.begun();
@@ -77,7 +78,7 @@ void LoopWatch::Discount(const policies::GuardFindings& findings) {
 bool LoopWatch::IsQuiet(const WatchedLoop& loop) const {
   bool may_wait_unseen = loop.tasks.queued() != 0 || loop.inputs.queued() != 0 ||
                          loop.idle_handler.begun() != 0 || loop.scopes.shortest_deadline_ns() != INT64_MAX;
-  return has_begun_nothing_ && !may_wait_unseen &&
+  return has_begun_nothing_ && !may_wait_unseen && frame_counts_.IsQuiet(loop, last_look_ns_) &&
          std::ranges::all_of(watched_, [](const Watched& watched) { return watched.watch.number() == 0; });
 }
 
@@ -85,6 +86,7 @@ void LoopWatch::FinishIfOver(const WatchedLoop& loop, const WatchTools& tools) {
   for (Watched& watched : watched_) {
     if (watched.watch.number() != 0 && !watched.IsStillIn(loop)) Finish(&watched, loop, tools);
   }
+  if (generation_ != 0) frame_counts_.Tell(loop, name_, tools.clock->MonoNs(), tools.sink);
 }
 
 void LoopWatch::Forget(const WatchedLoop& loop, const WatchTools& tools) {
@@ -93,6 +95,9 @@ void LoopWatch::Forget(const WatchedLoop& loop, const WatchTools& tools) {
     if (watched.watch.number() != 0) Finish(&watched, loop, tools);
     watched.source->Forget();
   }
+  if (generation_ != 0) frame_counts_.Tell(loop, name_, tools.clock->MonoNs(), tools.sink);
+  bool is_empty = loop.generation.load() % 2 == 0;
+  if (!frame_counts_.has_started() || (generation_ == 0 && is_empty)) frame_counts_.Skip(loop);
   generation_ = 0;
   last_look_ns_ = 0;
   found_since_look_ = {};

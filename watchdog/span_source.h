@@ -39,6 +39,9 @@ class FactList {
   void Add(const char* name, int64_t number) {
     if (count_ < kMaxFacts) facts_[count_++] = {name, number};
   }
+  void AddText(const char* name, const char* text) {
+    if (count_ < kMaxFacts) facts_[count_++] = {name, 0, text};
+  }
   std::span<const Fact> all() const { return {facts_, count_}; }
 
  private:

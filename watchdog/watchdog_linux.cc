@@ -77,7 +77,7 @@ void Watchdog::RunRounds() {
   }
   for (size_t i = 0; i < LoopRegistry::kMaxLoops; ++i)
     watches_[i].FinishIfOver(registry_->loops()[i], tools_);
-  sink_->OnRoundDone();
+  sink_->OnStop();
 }
 
 void Watchdog::Sleep(int64_t next_ns) {

@@ -23,6 +23,8 @@ void AddStacks(const report::Report& report, Json* json);
 void AddWaits(const report::Report& report, const policies::WaitFrames& wait_frames, Json* json);
 // Adds why and how it happened: level, verdict, what was not the program's fault, what the loop did before.
 void AddCircumstances(const report::Report& report, Json* json);
+// A loop's frames in a scene.
+Json FramesJson(const FrameSummary& summary);
 // The expensive stack alone.
 Json ExpensiveStackJson(const report::Report& report);
 

@@ -306,6 +306,53 @@ TEST_F(SdkTest, ReportsAScopeAnIdleHandlerAndAnInputEvent) {
   EXPECT_TRUE(WaitUntil([&] { return Ends().size() == 3; }));
 }
 
+TEST_F(SdkTest, ReportsASlowFrameAndCountsFramesByScene) {
+  Options options = TestOptions();
+  options.threshold_ms = 3'600'000;
+  options.slow_frame_ms = 60;
+  auto monitor = Monitor::Start(options);
+  auto loop = monitor.WatchLoop("ui");
+  loop.SetRefreshInterval(10'000'000);
+  lw_set_scene("inbox");
+  {
+    ScopedFrame frame(loop);
+    frame.Stage(LW_STAGE_LAYOUT);
+    EXPECT_TRUE(WaitUntil([&] { return !Reports().empty(); }));
+    frame.Stage(static_cast<lw_stage>(77));
+  }
+  ASSERT_TRUE(WaitUntil([&] { return Ends().size() == 1; }));
+  report::Report report = Reports()[0];
+  EXPECT_EQ(report.kind, report::Kind::kFrames);
+  EXPECT_EQ(report.threshold_ms, 60u);
+  ASSERT_EQ(report.facts.size(), 2u);
+  EXPECT_EQ(report.facts[0].name, "frame_stage");
+  EXPECT_EQ(report.facts[0].text, "layout");
+  EXPECT_EQ(report.facts[1].number, 10'000);
+  lw_set_scene("editor");
+  for (int i = 0; i < 5; ++i) ScopedFrame frame(loop);
+  monitor.Stop();
+
+  std::vector<report::FrameSlice> slices;
+  for (const report::SpoolRecord& record : ReadSpool()) {
+    if (record.type == RecordType::kFrameSlice)
+      slices.push_back(report::DecodeFrameSlice(record.payload).value());
+  }
+  // The first frame was seen with the scene of that time, the others with the next.
+  ASSERT_EQ(slices.size(), 2u);
+  EXPECT_EQ(slices[0].scene, "inbox");
+  EXPECT_EQ(slices[0].loop, "ui");
+  EXPECT_EQ(slices[0].app, "sdk-test");
+  EXPECT_EQ(slices[0].app_version, "1.2.3");
+  EXPECT_EQ(slices[0].user, "u-1");
+  EXPECT_EQ(slices[0].session_id, report.session_id);
+  EXPECT_EQ(slices[0].refresh_interval_ns, 10'000'000u);
+  EXPECT_EQ(slices[0].frames.frames, 1u);
+  EXPECT_GE(slices[0].frames.dropped, 6u);
+  EXPECT_GE(slices[0].frames.by_stage_ns[LW_STAGE_LAYOUT], 60'000'000u);
+  EXPECT_EQ(slices[1].scene, "editor");
+  EXPECT_EQ(slices[1].frames.frames, 5u);
+}
+
 TEST_F(SdkTest, TellsWhatTheLoopDidBefore) {
   auto monitor = Monitor::Start(TestOptions());
   auto loop = monitor.WatchLoop("ui");

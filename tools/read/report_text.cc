@@ -237,6 +237,39 @@ std::string ClusterTable(const Json& clusters, int level, size_t max_width) {
   return table.ToText(max_width);
 }
 
+std::string FrameTable(const Json& frames, size_t max_width) {
+  Table table({{"APP"},
+               {"LOOP"},
+               {"SCENE", Table::Align::kLeft, /*is_elastic=*/true},
+               {"HZ", kRight},
+               {"FPS", kRight},
+               {"FRAMES", kRight},
+               {"DROPPED", kRight},
+               {"NORMAL", kRight},
+               {"MIDDLE", kRight},
+               {"HIGH", kRight},
+               {"FROZEN", kRight},
+               {"COSTLIEST STAGE"}});
+  for (const Json& row : frames) {
+    const Json& levels = row.at("levels");
+    std::string stage;
+    double most_ms = 0, all_ms = 0;
+    for (const auto& [name, ms] : row.at("stage_ms").items()) {
+      all_ms += ms.get<double>();
+      if (ms.get<double>() <= most_ms) continue;
+      most_ms = ms.get<double>();
+      stage = name;
+    }
+    if (!stage.empty()) stage += Format(" %.0f %%", 100 * most_ms / all_ms);
+    table.AddRow({Text(row, "app") + " " + Text(row, "version"), Text(row, "loop"), Text(row, "scene"),
+                  Format("%.0f", row.at("refresh_hz").get<double>()),
+                  Format("%.1f", row.at("fps").get<double>()), row.at("frames").dump(),
+                  row.at("dropped").dump(), levels.at("normal").dump(), levels.at("middle").dump(),
+                  levels.at("high").dump(), levels.at("frozen").dump(), stage});
+  }
+  return table.ToText(max_width);
+}
+
 std::string ReportTable(const Json& reports, size_t max_width) {
   Table table({{"STARTED (UTC)"},
                {"LASTED", kRight},

@@ -51,7 +51,8 @@ typedef enum lw_kind {
   LW_KIND_WAITED = 3,
   LW_KIND_IDLE_HANDLER = 4,
   LW_KIND_INPUT = 5,
-  LW_KIND_SCOPE = 6
+  LW_KIND_SCOPE = 6,
+  LW_KIND_FRAME = 9 /* "frames" in reports */
 } lw_kind;
 typedef enum lw_level { LW_LEVEL_LAG = 0, LW_LEVEL_ANR = 1 } lw_level;
 
@@ -86,6 +87,16 @@ typedef struct lw_listener {
   void (*lag_end)(void* context, const lw_lag* lag);
   void (*lag_filtered)(void* context, const lw_lag* lag, lw_filtered why);
 } lw_listener;
+
+/* What a frame's time goes into. */
+typedef enum lw_stage {
+  LW_STAGE_OTHER = 0, /* what is not told; each frame begins with it */
+  LW_STAGE_INPUT = 1,
+  LW_STAGE_ANIMATION = 2,
+  LW_STAGE_LAYOUT = 3,
+  LW_STAGE_DRAW = 4,
+  LW_STAGE_SUBMIT = 5 /* handing it over to the display */
+} lw_stage;
 
 /* How a run of the program ended. */
 typedef enum lw_exit_reason {
@@ -140,6 +151,7 @@ typedef struct lw_options {
   /* Called once by lw_start, on its thread, if a last run left a record. */
   lw_on_last_exit on_last_exit;
   void* on_last_exit_context;
+  uint32_t slow_frame_ms; /* a longer frame is reported: 16 to 3600000, default 120; 0: none is */
 } lw_options;
 
 typedef struct lw_thresholds {
@@ -286,6 +298,28 @@ LW_API void lw_idle_end(lw_loop* loop) LW_NOEXCEPT;
  * tasks, and as exact: see lw_note_queued(). Hot: one atomic addition, no clock. */
 LW_API void lw_input_received(lw_loop* loop) LW_NOEXCEPT;
 LW_API void lw_input_finished(lw_loop* loop) LW_NOEXCEPT;
+
+/* For programs with a display: around the making of each frame, on the loop's thread, in a dispatch or not.
+ * `vsync_ns` is the refresh that the frame is made for, on CLOCK_MONOTONIC, as compositors and drivers tell
+ * it; 0 when it is not known: then the frame's begin stands for it. A frame inside another does not count.
+ *
+ * A frame has dropped as many as whole refresh intervals have passed between its refresh and its end; none
+ * when it is done within one. By dropped frames a frame is best (< 3), normal (< 9), middle (< 24), high (<
+ * 42) or frozen. Frames, dropped frames and the time in each stage are summed for each loop and scene (see
+ * lw_set_scene()) over 10 s at most, and written to the spool once a minute while the loop goes on drawing,
+ * else 10 s after it has stopped: what is not written yet when the program is killed is lost. A frame that
+ * ends around a change of scene may count for either.
+ *
+ * A frame that takes longer than slow_frame_ms, from its begin, is reported with stacks, kind "frames"; after
+ * one such, the loop's next ones are only counted for 10 s. Hot: one read of the clock each. */
+LW_API void lw_frame_begin(lw_loop* loop, uint64_t vsync_ns) LW_NOEXCEPT;
+/* From now until the next call or the frame's end, its time is this stage's. */
+LW_API void lw_frame_stage(lw_loop* loop, lw_stage stage) LW_NOEXCEPT;
+LW_API void lw_frame_end(lw_loop* loop) LW_NOEXCEPT;
+/* How long the display shows a frame, 1 ms to 1 s. 0, the default: measured from the frames' refreshes, and
+ * 60 Hz where those are not told. A program that draws for every second refresh only should say so. From any
+ * thread; wait-free. */
+LW_API void lw_set_refresh_interval(lw_loop* loop, uint64_t interval_ns) LW_NOEXCEPT;
 
 #ifdef __cplusplus
 } /* extern "C" */

@@ -40,6 +40,7 @@ struct Options {
   lw_listener listener = {};
   lw_on_last_exit on_last_exit = nullptr;
   void* on_last_exit_context = nullptr;
+  uint32_t slow_frame_ms = 120;
 };
 
 // A watched loop of the thread that called WatchLoop. A plain handle: copying it copies the handle.
@@ -64,6 +65,10 @@ class Loop {
   // An input event arrived; the loop is done with one. From any thread. Hot.
   void InputReceived() const noexcept { lw_input_received(handle_); }
   void InputFinished() const noexcept { lw_input_finished(handle_); }
+  // How long the display shows a frame; 0: measured. From any thread.
+  void SetRefreshInterval(uint64_t interval_ns) const noexcept {
+    lw_set_refresh_interval(handle_, interval_ns);
+  }
 
  private:
   lw_loop* handle_;
@@ -111,6 +116,24 @@ class ScopedIdleHandler {
   lw_loop* loop_;
 };
 
+// A frame of the display, from construction to destruction. On the loop's thread. Hot.
+class ScopedFrame {
+ public:
+  // `vsync_ns` is the refresh that it is for, on CLOCK_MONOTONIC; 0 when that is not known.
+  explicit ScopedFrame(Loop loop, uint64_t vsync_ns = 0) noexcept : loop_(loop.handle()) {
+    lw_frame_begin(loop_, vsync_ns);
+  }
+  ~ScopedFrame() { lw_frame_end(loop_); }
+  ScopedFrame(const ScopedFrame&) = delete;
+  ScopedFrame& operator=(const ScopedFrame&) = delete;
+
+  // What comes next is this stage's.
+  void Stage(lw_stage stage) const noexcept { lw_frame_stage(loop_, stage); }
+
+ private:
+  lw_loop* loop_;
+};
+
 // Keeps the process's monitor running for as long as it lives. There is one monitor in a process.
 class Monitor {
  public:
@@ -136,6 +159,7 @@ class Monitor {
     raw.listener = options.listener;
     raw.on_last_exit = options.on_last_exit;
     raw.on_last_exit_context = options.on_last_exit_context;
+    raw.slow_frame_ms = options.slow_frame_ms;
     return Monitor(lw_start(&raw));
   }
   Monitor(Monitor&& other) noexcept : status_(std::exchange(other.status_, LW_OFF)) {}
