@@ -34,6 +34,12 @@ static_assert(offsetof(LoopWords, begun) == offsetof(lw_loop, begun) &&
 
 WatchedLoop* ToLoop(lw_loop* loop) { return reinterpret_cast<WatchedLoop*>(loop); }
 
+using lagwatch::sdk::StartKind;
+static_assert(LW_START_UNWATCHED == static_cast<int>(StartKind::kUnwatched) &&
+              LW_START_WATCHED == static_cast<int>(StartKind::kWatched) &&
+              LW_START_COLD == static_cast<int>(StartKind::kCold) &&
+              LW_START_WARM == static_cast<int>(StartKind::kWarm));
+
 // Numbers from callers are cut.
 int64_t ToSigned(uint64_t number) { return static_cast<int64_t>(std::min<uint64_t>(number, INT64_MAX)); }
 
@@ -73,6 +79,9 @@ MonitorOptions ToMonitorOptions(const lw_options& given) {
   options.watch.sample_interval_ns = given.sample_interval_ms * kNsPerMs;
   options.watch.ring_size = static_cast<int32_t>(std::min<uint32_t>(given.ring_size, INT32_MAX));
   options.capture.signal_number = given.capture_signal;
+  if (given.start <= LW_START_WARM) options.start.kind = static_cast<StartKind>(given.start);
+  options.start.cold_threshold_ns = given.cold_start_ms * kNsPerMs;
+  options.start.warm_threshold_ns = given.warm_start_ms * kNsPerMs;
   if (CListener::IsWanted(given.listener)) options.listener = std::make_shared<CListener>(given.listener);
   return options;
 }
@@ -143,6 +152,8 @@ void lw_options_init(lw_options* options) noexcept {
   options->input_threshold_ms = 2000;
   options->slow_dispatch_ms = 700;
   options->slow_frame_ms = 120;
+  options->cold_start_ms = 10000;
+  options->warm_start_ms = 4000;
   options->check_period_ms = 1000;
   options->sample_interval_ms = 50;
   options->ring_size = 20;
@@ -225,6 +236,20 @@ int lw_get_last_exit(lw_last_exit* last_exit) noexcept {
 }
 
 void lw_set_scene(const char* scene) noexcept { lagwatch::sdk::ProcessScene().Set(scene); }
+
+void lw_ready(void) noexcept {
+  try {
+    ProcessMonitor::Instance().NoteReady();
+  } catch (const std::exception&) {  // no memory: the start is not told
+  }
+}
+
+void lw_withdraw_start(void) noexcept {
+  try {
+    ProcessMonitor::Instance().WithdrawStart();
+  } catch (const std::exception&) {  // no memory: its reports stay
+  }
+}
 
 void lw_note_stop(void) noexcept { lagwatch::sdk::NoteRunTold(); }
 

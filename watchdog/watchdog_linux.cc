@@ -45,12 +45,13 @@ bool Watchdog::TryStop() {
   return thread_.TryJoin(kStopTimeoutNs);
 }
 
-void Watchdog::PauseForFork() {
+bool Watchdog::PauseForFork() {
   is_paused_ = round_mutex_.try_lock();
   for (int i = 0; i < kPauseTries && !is_paused_; ++i) {
     nanosleep(&kShortPause, nullptr);
     is_paused_ = round_mutex_.try_lock();
   }
+  return is_paused_;
 }
 
 bool Watchdog::TryLockRound() {

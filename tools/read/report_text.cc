@@ -101,6 +101,14 @@ std::string KindLines(const Json& report) {
          (level == "lag" ? "" : "  level    " + level + "\n");
 }
 
+// "  facts    start cold, ready_ms 12034"
+std::string FactLine(const Json& report) {
+  std::vector<std::string> facts;
+  for (const auto& [name, value] : report.at("facts").items())
+    facts.push_back(name + " " + (value.is_string() ? value.get<std::string>() : value.dump()));
+  return facts.empty() ? "" : "  facts    " + Join(facts, ", ") + "\n";
+}
+
 std::string HeaderLines(const Json& report) {
   const Json& cpu = report.at("cpu");
   double window_ms = std::max(cpu.at("window_ms").get<double>(), 0.001);
@@ -118,7 +126,7 @@ std::string HeaderLines(const Json& report) {
          "  started  " + UtcTime(report.at("start_wall_ms").get<int64_t>()) + " UTC\n" + "  lasted   " +
          Duration(report) + " (threshold " + ShortDuration(report.at("threshold_ms").get<double>()) +
          ")\n" +  //
-         VerdictLine(report) + "  CPU      thread " + percent("thread_ms") + ", process " +
+         VerdictLine(report) + FactLine(report) + "  CPU      thread " + percent("thread_ms") + ", process " +
          percent("process_ms") + " over the last " + ShortDuration(cpu.at("window_ms").get<double>()) +
          "\n" +  //
          "  machine  " + Text(report, "os") + " " + Text(report, "machine") + "\n" + "  cluster  " +

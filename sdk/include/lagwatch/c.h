@@ -46,7 +46,7 @@ typedef enum lw_status {
 
 /* As in reports; others may be added. */
 typedef enum lw_kind {
-  LW_KIND_LAG = 1,
+  LW_KIND_LAG = 1, /* also before lw_ready(), where reports say "startup-lag" */
   LW_KIND_BUSY_LOOP = 2,
   LW_KIND_WAITED = 3,
   LW_KIND_IDLE_HANDLER = 4,
@@ -126,6 +126,16 @@ typedef struct lw_last_exit {
   char report_id[37]; /* the first report of that lag; empty when there is none */
 } lw_last_exit;
 
+/* What is known of the program's start. */
+typedef enum lw_start_kind {
+  LW_START_UNWATCHED = 0, /* the program never calls lw_ready() */
+  /* It does. The start is warm when the same build ran on this machine up to ten minutes ago, and the machine
+   * was not started anew since: told by the record of the last run that has ended, so cold when in doubt. */
+  LW_START_WATCHED = 1,
+  LW_START_COLD = 2, /* it does, and knows better */
+  LW_START_WARM = 3
+} lw_start_kind;
+
 typedef void (*lw_on_last_exit)(const lw_last_exit* last_exit, void* context);
 
 typedef struct lw_options {
@@ -152,6 +162,9 @@ typedef struct lw_options {
   lw_on_last_exit on_last_exit;
   void* on_last_exit_context;
   uint32_t slow_frame_ms; /* a longer frame is reported: 16 to 3600000, default 120; 0: none is */
+  uint32_t start;         /* an lw_start_kind: default LW_START_UNWATCHED */
+  uint32_t cold_start_ms; /* a longer cold start is reported: 16 to 3600000, default 10000 */
+  uint32_t warm_start_ms; /* likewise, a warm one: default 4000 */
 } lw_options;
 
 typedef struct lw_thresholds {
@@ -201,6 +214,19 @@ LW_API int lw_get_last_exit(lw_last_exit* last_exit) LW_NOEXCEPT;
  * thread, also in signal handlers; waits for nobody. The record has it at the watchdog's next look: soon
  * after the dispatch that sets it, or else once a loop's next dispatch has begun. */
 LW_API void lw_set_scene(const char* scene) LW_NOEXCEPT;
+/* The program is ready to be used. With the option `start`, a start that took longer than its threshold is
+ * reported, kind "startup", without stacks but with its milestones as facts, in ms since the process began
+ * (by the kernel's account, to 10 ms; an exec() is not a new process): library_load_ms, monitor_start_ms,
+ * first_dispatch_ms, first_frame_ms, ready_ms, and start, "cold" or "warm". A dispatch that is a lag and
+ * began before is reported as a "startup-lag"; other kinds have the fact before_ready. A program that never
+ * gets here is never reported as a slow start. Only the first call in a process counts. Any thread; not for
+ * signal handlers. */
+LW_API void lw_ready(void) LW_NOEXCEPT;
+/* This start does not count, because nobody waits for it: the program was started in the background, say. It
+ * is not reported, and what this run has reported so far is removed from the spool, unless it was sent
+ * already. Does nothing after lw_ready(). May block; not for signal handlers. */
+LW_API void lw_withdraw_start(void) LW_NOEXCEPT;
+
 /* For a program's own handlers; both may be called in a signal handler, and lagwatch installs none itself.
  * Somebody asked the program to end (SIGTERM, the session's end): */
 LW_API void lw_note_stop(void) LW_NOEXCEPT;

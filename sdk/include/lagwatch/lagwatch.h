@@ -41,6 +41,9 @@ struct Options {
   lw_on_last_exit on_last_exit = nullptr;
   void* on_last_exit_context = nullptr;
   uint32_t slow_frame_ms = 120;
+  lw_start_kind start = LW_START_UNWATCHED;
+  uint32_t cold_start_ms = 10000;
+  uint32_t warm_start_ms = 4000;
 };
 
 // A watched loop of the thread that called WatchLoop. A plain handle: copying it copies the handle.
@@ -160,6 +163,9 @@ class Monitor {
     raw.on_last_exit = options.on_last_exit;
     raw.on_last_exit_context = options.on_last_exit_context;
     raw.slow_frame_ms = options.slow_frame_ms;
+    raw.start = options.start;
+    raw.cold_start_ms = options.cold_start_ms;
+    raw.warm_start_ms = options.warm_start_ms;
     return Monitor(lw_start(&raw));
   }
   Monitor(Monitor&& other) noexcept : status_(std::exchange(other.status_, LW_OFF)) {}
