@@ -164,9 +164,12 @@ void LoopWatch::OpenWindow(Watched* watched, const WatchedLoop& loop, const char
   bool is_first = watched->watch.OpenWindow(sample_count_);
   if (is_first)
     watched->watch.SetCpuBaseline({now_ns, base::ThreadCpuNs(loop.tid.load()), base::ProcessCpuNs()});
-  bool is_any_lagging =
-      std::ranges::any_of(watched_, [](const Watched& other) { return other.watch.is_lagging(); });
-  if (is_first && !is_any_lagging) is_account_open_ = false;
+  // What goes on around it, or inside it, needs the account from its own first window on.
+  bool is_other_open = std::ranges::any_of(watched_, [&](const Watched& other) {
+    bool is_in_window = other.watch.is_window_open() && other.IsStillIn(loop);
+    return &other != watched && (other.watch.is_lagging() || is_in_window);
+  });
+  if (is_first && !is_other_open) is_account_open_ = false;
   tools.capturer->RefreshModules();
 }
 

@@ -390,6 +390,36 @@ TEST_F(WatchdogTest, ReportsASlowFrameWithItsStage) {
   EXPECT_GE(draw_ns, static_cast<uint64_t>(sink_.ends()[0].second / 2));
 }
 
+TEST_F(WatchdogTest, AFrameInsideADispatchDoesNotCutTheDispatchsVerdict) {
+  options_.threshold_ns = 400 * kNsPerMs;
+  Start();
+  StalledThread thread([&](const StopFlag& stop) {
+    WatchedLoop* loop = registry_->Add("loop", gettid());
+    loop->probe.Begin("dispatch");
+    auto is_reported = [&] {
+      for (const testing::RecordedLag& lag : sink_.lags()) {
+        if (lag.kind == HangKind::kLag) return true;
+      }
+      return false;
+    };
+    // Each is long enough for a window of its own, and no slow frame.
+    while (!stop.load() && !is_reported()) {
+      loop->frames.Begin(base::SystemClock().MonoNs(), 0);
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      loop->frames.End(base::SystemClock().MonoNs());
+    }
+    loop->probe.End();
+    while (!stop.load()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    registry_->Remove(loop);
+  });
+  ASSERT_TRUE(testing::WaitUntil([&] { return !sink_.ends().empty(); }));
+  for (const testing::RecordedLag& lag : sink_.lags()) {
+    if (lag.kind == HangKind::kLag) {
+      EXPECT_GE(lag.verdict.shares.wall_ns, lag.cpu_window_ns * 3 / 4);
+    }
+  }
+}
+
 TEST_F(WatchdogTest, CountsTheFramesOfALoopUntilItIsGone) {
   Start();
   ASSERT_TRUE(testing::WaitUntil([&] { return sink_.rounds() > 0; }));
