@@ -29,6 +29,11 @@ void FrameSpans::AddFacts(const WatchedLoop& loop, FactList* facts) const {
 void FrameCounts::Tell(const WatchedLoop& loop, const char* loop_name, int64_t now_ns, HangSink* sink) {
   policies::FrameTotals totals;
   last_begun_ = loop.frames.begun();  // before the sums: what begins meanwhile is seen at the next look
+  if (last_distrusted_ != 0) {
+    Skip(loop);
+    if (!loop.frames.IsStillIn(last_distrusted_)) last_distrusted_ = 0;
+    return;
+  }
   if (!has_started_ || !loop.frames.ReadTotals(&totals) || totals.frames == told_.frames) return;
   sink->OnFrames({.loop_name = loop_name,
                   .seen_mono_ns = now_ns,

@@ -34,6 +34,8 @@ class FrameCounts {
  public:
   // To be called at each look.
   void Tell(const WatchedLoop& loop, const char* loop_name, int64_t now_ns, HangSink* sink);
+  // The process was stopped since the last call of Tell: what it made meanwhile is not told.
+  void Distrust(const WatchedLoop& loop) { last_distrusted_ = loop.frames.begun(); }
   // Frames that nobody is to be told of: made before the watchdog began, or by a loop that was gone before it
   // was seen.
   void Skip(const WatchedLoop& loop);
@@ -45,6 +47,7 @@ class FrameCounts {
   policies::FrameTotals told_;
   bool has_started_ = false;
   uint64_t last_begun_ = 0;
+  uint64_t last_distrusted_ = 0;  // the frame that may not be over yet; 0: there is none
   int64_t last_told_ns_ = 0;
 };
 

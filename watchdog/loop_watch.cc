@@ -52,6 +52,7 @@ int64_t LoopWatch::Look(WatchedLoop* loop, const WatchTools& tools) {
     is_window_open |= watched.watch.is_window_open();
     is_check_due |= watched.watch.is_window_open() && watched.watch.IsCheckDue(now_ns);
   }
+  if (found_since_look_.stopped_ns != 0) frame_counts_.Distrust(*loop);
   frame_counts_.Tell(*loop, name_, now_ns, tools.sink);
   found_since_look_ = {};
   last_look_ns_ = now_ns;

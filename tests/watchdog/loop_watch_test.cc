@@ -327,6 +327,35 @@ TEST_F(LoopWatchTest, LeavesSlowFramesAloneWhenThatIsOff) {
   EXPECT_EQ(sink_.frames("ui").frames, 1u);
 }
 
+TEST_F(LoopWatchTest, CountsNoFrameInWhichTheProcessWasStopped) {
+  options_.slow_frame_ns = 0;
+  auto make_frame = [&](int64_t duration_ns) {
+    loop_->frames.Begin(clock_.now_ns, 0);
+    RunUntil(clock_.now_ns - start_ns_ + duration_ns);
+    loop_->frames.End(clock_.now_ns);
+  };
+  RunUntil(1 * kNsPerSecond);
+  make_frame(5 * kNsPerMs);
+  RunUntil(3 * kNsPerSecond);
+  EXPECT_EQ(sink_.frames("ui").frames, 1u);
+  // One that goes on when that is seen.
+  loop_->frames.Begin(clock_.now_ns, 0);
+  clock_.now_ns += 20 * kNsPerSecond;
+  watch_.Discount({.stopped_ns = 20 * kNsPerSecond});
+  RunUntil(25 * kNsPerSecond);
+  loop_->frames.End(clock_.now_ns);
+  RunUntil(27 * kNsPerSecond);
+  // One that is over by then.
+  make_frame(5 * kNsPerMs);
+  watch_.Discount({.stopped_ns = 5 * kNsPerMs});
+  RunUntil(29 * kNsPerSecond);
+  EXPECT_EQ(sink_.frames("ui").frames, 1u);
+  make_frame(5 * kNsPerMs);
+  RunUntil(31 * kNsPerSecond);
+  EXPECT_EQ(sink_.frames("ui").frames, 2u);
+  EXPECT_EQ(sink_.frames("ui").dropped, 0u);
+}
+
 // So that a sink that collects frames gets a round to write them in.
 TEST_F(LoopWatchTest, IsQuietSomeTimeAfterTheLastFrame) {
   RunUntil(3 * kNsPerSecond);
