@@ -194,7 +194,7 @@ bool ReportSink::EncodeStart(const base::Uuid& id, int64_t ready_ns) {
                      .pid = facts_.pid,
                      .tid = facts_.pid,
                      .loop = {},
-                     .tag = {},
+                     .tag = start_.is_warm ? "warm start" : "cold start",
                      .kind = report::Kind::kStartup,
                      .level = report::Level::kLag,
                      .threshold_ms = static_cast<uint32_t>(start_.threshold_ns / base::kNsPerMs),

@@ -403,6 +403,7 @@ TEST_F(SdkTest, ReportsASlowStartWithItsMilestones) {
   EXPECT_EQ(start.kind, report::Kind::kStartup);
   EXPECT_EQ(start.threshold_ms, 16u);
   EXPECT_EQ(start.app, "sdk-test");
+  EXPECT_EQ(start.tag, "cold start");
   EXPECT_EQ(TextFactOf(start, "start"), "cold");
   int64_t dispatch_ms = FactOf(start, "first_dispatch_ms");
   int64_t frame_ms = FactOf(start, "first_frame_ms");

@@ -109,6 +109,15 @@ std::string FactLine(const Json& report) {
   return facts.empty() ? "" : "  facts    " + Join(facts, ", ") + "\n";
 }
 
+// "ui, dispatch key, thread 4712 of process 4711"; a start has a name, but no loop.
+std::string Place(const Json& report) {
+  std::string loop = Text(report, "loop");
+  std::string tag = Text(report, "tag");
+  return (loop.empty() ? "" : loop + ", ") +
+         (tag.empty() ? "" : (loop.empty() ? "" : "dispatch ") + tag + ", ") + "thread " +
+         report.at("tid").dump() + " of process " + report.at("pid").dump();
+}
+
 std::string HeaderLines(const Json& report) {
   const Json& cpu = report.at("cpu");
   double window_ms = std::max(cpu.at("window_ms").get<double>(), 0.001);
@@ -116,13 +125,11 @@ std::string HeaderLines(const Json& report) {
     return Format("%.0f %%", 100 * cpu.at(key).get<double>() / window_ms);
   };
   std::string user = Text(report, "user");
-  std::string tag = Text(report, "tag");
   const Json& cluster = report.at("cluster");
   return "Report " + Text(report, "id") + "\n" + KindLines(report) +  //
          "  app      " + Text(report, "app") + " " + Text(report, "version") +
          (user.empty() ? "" : ", user " + user) + "\n" +  //
-         "  loop     " + Text(report, "loop") + (tag.empty() ? "" : ", dispatch " + tag) + ", thread " +
-         report.at("tid").dump() + " of process " + report.at("pid").dump() + "\n" +  //
+         "  loop     " + Place(report) + "\n" +           //
          "  started  " + UtcTime(report.at("start_wall_ms").get<int64_t>()) + " UTC\n" + "  lasted   " +
          Duration(report) + " (threshold " + ShortDuration(report.at("threshold_ms").get<double>()) +
          ")\n" +  //

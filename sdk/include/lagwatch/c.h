@@ -215,7 +215,7 @@ LW_API int lw_get_last_exit(lw_last_exit* last_exit) LW_NOEXCEPT;
  * after the dispatch that sets it, or else once a loop's next dispatch has begun. */
 LW_API void lw_set_scene(const char* scene) LW_NOEXCEPT;
 /* The program is ready to be used. With the option `start`, a start that took longer than its threshold is
- * reported, kind "startup", without stacks but with its milestones as facts, in ms since the process began
+ * reported, kind "startup", as "cold start" or "warm start", without stacks but with its milestones as facts, in ms since the process began
  * (by the kernel's account, to 10 ms; an exec() is not a new process): library_load_ms, monitor_start_ms,
  * first_dispatch_ms, first_frame_ms, ready_ms, and start, "cold" or "warm". A dispatch that is a lag and
  * began before is reported as a "startup-lag"; other kinds have the fact before_ready. A program that never
