@@ -215,12 +215,12 @@ LW_API int lw_get_last_exit(lw_last_exit* last_exit) LW_NOEXCEPT;
  * after the dispatch that sets it, or else once a loop's next dispatch has begun. */
 LW_API void lw_set_scene(const char* scene) LW_NOEXCEPT;
 /* The program is ready to be used. With the option `start`, a start that took longer than its threshold is
- * reported, kind "startup", as "cold start" or "warm start", without stacks but with its milestones as facts, in ms since the process began
- * (by the kernel's account, to 10 ms; an exec() is not a new process): library_load_ms, monitor_start_ms,
- * first_dispatch_ms, first_frame_ms, ready_ms, and start, "cold" or "warm". A dispatch that is a lag and
- * began before is reported as a "startup-lag"; other kinds have the fact before_ready. A program that never
- * gets here is never reported as a slow start. Only the first call in a process counts. Any thread; not for
- * signal handlers. */
+ * reported, kind "startup", as "cold start" or "warm start", without stacks but with its milestones as facts,
+ * in ms since the process began (by the kernel's account, to 10 ms; an exec() is not a new process):
+ * library_load_ms, monitor_start_ms, first_dispatch_ms, first_frame_ms, ready_ms, and start, "cold" or
+ * "warm". A dispatch that is a lag and began before is reported as a "startup-lag"; other kinds have the fact
+ * before_ready. A program that never gets here is never reported as a slow start. Only the first call in a
+ * process counts. Any thread; not for signal handlers. */
 LW_API void lw_ready(void) LW_NOEXCEPT;
 /* This start does not count, because nobody waits for it: the program was started in the background, say. It
  * is not reported, and what this run has reported so far is removed from the spool, unless it was sent
@@ -337,7 +337,8 @@ LW_API void lw_input_finished(lw_loop* loop) LW_NOEXCEPT;
  * ends around a change of scene may count for either.
  *
  * A frame that takes longer than slow_frame_ms, from its begin, is reported with stacks, kind "frames"; after
- * one such, the loop's next ones are only counted for 10 s. Hot: one read of the clock each. */
+ * one such, the loop's next ones are only counted for 10 s. Hot: one read of the clock each, which is a
+ * system call where the kernel shares no clock with programs. */
 LW_API void lw_frame_begin(lw_loop* loop, uint64_t vsync_ns) LW_NOEXCEPT;
 /* From now until the next call or the frame's end, its time is this stage's. */
 LW_API void lw_frame_stage(lw_loop* loop, lw_stage stage) LW_NOEXCEPT;
