@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program in which the watchdog's thread cannot allocate: its malloc and free abort on that thread. Runs
-// real lags, and says how many reports they made.
+// real lags, frames and a slow start, and says how many reports the lags made.
 //
 //   malloc_proof lags SPOOL PLUGIN     the SDK's own monitor
 //   malloc_proof allocating-sink       a watchdog whose sink allocates, which must not survive
@@ -22,6 +22,7 @@
 #include <thread>
 #include <vector>
 
+#include "report/spool/spool_reader.h"
 #include "sdk/monitor.h"
 #include "stack/unwind/table_unwinder.h"
 #include "tests/testing/stalls.h"
@@ -120,11 +121,24 @@ void Lag(watchdog::WatchedLoop* loop, const char* tag, void (*stall)(const StopF
   watcher.join();
 }
 
+// Of that type, in a spool that nobody writes any more.
+size_t CountRecords(const char* spool, report::RecordType type) {
+  report::SpoolReader reader(&base::SystemEnv(), spool);
+  auto names = reader.List(report::SpoolReader::Include::kFinished);
+  size_t count = 0;
+  for (const std::string& name : names.value()) {
+    auto segment = reader.Read(name);
+    for (const report::SpoolRecord& record : segment.value().records) count += record.type == type;
+  }
+  return count;
+}
+
 int RunLags(const char* spool, const char* plugin) {
   sdk::MonitorOptions options;
   options.app = "malloc_proof";
   options.spool_directory = spool;
   options.watch = QuickOptions();
+  options.start = {.kind = sdk::StartKind::kCold, .cold_threshold_ns = 16 * base::kNsPerMs};
   watchdog::LoopRegistry registry;
   auto monitor = sdk::Monitor::Start(options, &registry);
   if (!monitor.ok()) return 2;
@@ -154,11 +168,16 @@ int RunLags(const char* spool, const char* plugin) {
     while (counters.lags.value() == before) std::this_thread::yield();
     failures += counters.reports_lost.value() != 0;
   }
+  loop->frames.Begin(base::SystemClock().MonoNs(), 0);
+  loop->frames.End(base::SystemClock().MonoNs());
+  sdk::ProcessStartUp().NoteReady(base::SystemClock().MonoNs());
   is_over = true;
   for (std::thread& other : others) other.join();
   uint64_t reports = counters.reports.value();
   registry.Remove(loop);
   sdk::Monitor::Stop(std::move(*monitor));
+  failures += CountRecords(spool, report::RecordType::kFrameSlice) != 1;
+  failures += CountRecords(spool, report::RecordType::kReport) != reports + 1;  // the start's
   std::printf("watchdogs %d, reports %llu\n", watchdogs.load(), static_cast<unsigned long long>(reports));
   return failures == 0 && reports >= std::size(stalls) ? 0 : 3;
 }
