@@ -34,6 +34,24 @@ static_assert(offsetof(LoopWords, begun) == offsetof(lw_loop, begun) &&
 
 WatchedLoop* ToLoop(lw_loop* loop) { return reinterpret_cast<WatchedLoop*>(loop); }
 
+using lagwatch::sdk::StartKind;
+static_assert(LW_START_UNWATCHED == static_cast<int>(StartKind::kUnwatched) &&
+              LW_START_WATCHED == static_cast<int>(StartKind::kWatched) &&
+              LW_START_COLD == static_cast<int>(StartKind::kCold) &&
+              LW_START_WARM == static_cast<int>(StartKind::kWarm));
+
+// Numbers from callers are cut.
+int64_t ToSigned(uint64_t number) { return static_cast<int64_t>(std::min<uint64_t>(number, INT64_MAX)); }
+
+using lagwatch::policies::FrameStage;
+static_assert(LW_STAGE_OTHER == static_cast<int>(FrameStage::kOther) &&
+              LW_STAGE_INPUT == static_cast<int>(FrameStage::kInput) &&
+              LW_STAGE_ANIMATION == static_cast<int>(FrameStage::kAnimation) &&
+              LW_STAGE_LAYOUT == static_cast<int>(FrameStage::kLayout) &&
+              LW_STAGE_DRAW == static_cast<int>(FrameStage::kDraw) &&
+              LW_STAGE_SUBMIT == static_cast<int>(FrameStage::kSubmit) &&
+              LW_STAGE_SUBMIT + 1 == lagwatch::policies::kFrameStages);
+
 std::string ToString(const char* text) { return text == nullptr ? std::string() : std::string(text); }
 
 // A caller built against an older header has a shorter struct; what it lacks keeps its default.
@@ -55,6 +73,7 @@ MonitorOptions ToMonitorOptions(const lw_options& given) {
   options.watch.anr_threshold_ns = given.anr_threshold_ms * kNsPerMs;
   options.watch.idle_handler_threshold_ns = given.idle_handler_threshold_ms * kNsPerMs;
   options.watch.input_threshold_ns = given.input_threshold_ms * kNsPerMs;
+  options.watch.slow_frame_ns = given.slow_frame_ms * kNsPerMs;
   options.watch.slow_dispatch_ns = given.slow_dispatch_ms * kNsPerMs;
   options.watch.check_period_ns = given.check_period_ms * kNsPerMs;
   options.watch.sample_interval_ns = given.sample_interval_ms * kNsPerMs;
@@ -71,6 +90,9 @@ MonitorOptions ToMonitorOptions(const lw_options& given) {
   options.dump_signal = given.dump_signal;
   options.watch.dump_interval_ns = given.dump_interval_ms * kNsPerMs;
   options.feeds_service = given.feed_systemd != 0;
+  if (given.start <= LW_START_WARM) options.start.kind = static_cast<StartKind>(given.start);
+  options.start.cold_threshold_ns = given.cold_start_ms * kNsPerMs;
+  options.start.warm_threshold_ns = given.warm_start_ms * kNsPerMs;
   if (CListener::IsWanted(given.listener)) options.listener = std::make_shared<CListener>(given.listener);
   return options;
 }
@@ -140,6 +162,9 @@ void lw_options_init(lw_options* options) noexcept {
   options->idle_handler_threshold_ms = 2000;
   options->input_threshold_ms = 2000;
   options->slow_dispatch_ms = 700;
+  options->slow_frame_ms = 120;
+  options->cold_start_ms = 10000;
+  options->warm_start_ms = 4000;
   options->check_period_ms = 1000;
   options->sample_interval_ms = 50;
   options->ring_size = 20;
@@ -242,6 +267,20 @@ void lw_set_foreground(int is_foreground) noexcept {
   ProcessMonitor::Instance().SetForeground(is_foreground != 0);
 }
 
+void lw_ready(void) noexcept {
+  try {
+    ProcessMonitor::Instance().NoteReady();
+  } catch (const std::exception&) {  // no memory: the start is not told
+  }
+}
+
+void lw_withdraw_start(void) noexcept {
+  try {
+    ProcessMonitor::Instance().WithdrawStart();
+  } catch (const std::exception&) {  // no memory: its reports stay
+  }
+}
+
 void lw_note_stop(void) noexcept { lagwatch::sdk::NoteRunTold(); }
 
 void lw_note_crash(int signal_number) noexcept { lagwatch::sdk::NoteRunCrashed(signal_number); }
@@ -309,6 +348,27 @@ void lw_input_received(lw_loop* loop) noexcept {
 
 void lw_input_finished(lw_loop* loop) noexcept {
   if (loop != nullptr) ToLoop(loop)->inputs.NoteRun();
+}
+
+void lw_set_refresh_interval(lw_loop* loop, uint64_t interval_ns) noexcept {
+  if (loop != nullptr) ToLoop(loop)->frames.SetRefreshIntervalNs(ToSigned(interval_ns));
+}
+
+void lw_frame_begin(lw_loop* loop, uint64_t vsync_ns) noexcept {
+  if (loop == nullptr) return;
+  ToLoop(loop)->frames.Begin(lagwatch::base::SystemClock().MonoNs(), ToSigned(vsync_ns));
+  ToLoop(loop)->probe.WakeWatchdogIfAsleep();
+}
+
+void lw_frame_stage(lw_loop* loop, lw_stage stage) noexcept {
+  if (loop == nullptr) return;
+  bool is_known = static_cast<unsigned>(stage) < lagwatch::policies::kFrameStages;
+  ToLoop(loop)->frames.SetStage(lagwatch::base::SystemClock().MonoNs(),
+                                is_known ? static_cast<FrameStage>(stage) : FrameStage::kOther);
+}
+
+void lw_frame_end(lw_loop* loop) noexcept {
+  if (loop != nullptr) ToLoop(loop)->frames.End(lagwatch::base::SystemClock().MonoNs());
 }
 
 void lw_dispatch_begin(lw_loop* loop, const char* tag) noexcept {

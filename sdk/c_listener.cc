@@ -16,6 +16,8 @@ lw_kind ToC(watchdog::HangKind kind) {
       return LW_KIND_IDLE_HANDLER;
     case watchdog::HangKind::kInput:
       return LW_KIND_INPUT;
+    case watchdog::HangKind::kFrame:
+      return LW_KIND_FRAME;
     case watchdog::HangKind::kDump:  // which no listener is told of
     case watchdog::HangKind::kLag:
     case watchdog::HangKind::kCpu:  // listeners are told of loops

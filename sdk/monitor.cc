@@ -61,10 +61,14 @@ MonitorOptions MonitorOptions::Normalized() const {
   in.idle_handler_threshold_ns =
       std::clamp(in.idle_handler_threshold_ns, watchdog::Thresholds::kShortestNs, kLongestNs);
   in.input_threshold_ns = std::clamp(in.input_threshold_ns, watchdog::Thresholds::kShortestNs, kLongestNs);
+  if (in.slow_frame_ns != 0)
+    in.slow_frame_ns = std::clamp(in.slow_frame_ns, watchdog::Thresholds::kShortestNs, kLongestNs);
   in.slow_dispatch_ns = std::clamp(in.slow_dispatch_ns, kShortestNs, kLongestNs);
   in.check_period_ns = std::clamp(in.check_period_ns, kShortestNs, kLongestNs);
   in.annealing_cap_ns =
       std::clamp(in.annealing_cap_ns, in.check_period_ns, std::max(kLongestNs, in.check_period_ns));
+  for (int64_t* threshold_ns : {&normal.start.cold_threshold_ns, &normal.start.warm_threshold_ns})
+    *threshold_ns = std::clamp(*threshold_ns, watchdog::Thresholds::kShortestNs, kLongestNs);
   in.sample_interval_ns = std::clamp(in.sample_interval_ns, kShortestNs, kLongestNs);
   in.ring_size = std::clamp(in.ring_size, 1, watchdog::WatchOptions::kMaxRingSize);
   in.dump_interval_ns = std::clamp(in.dump_interval_ns, int64_t{0}, kLongestNs);
@@ -91,6 +95,7 @@ base::Result<std::unique_ptr<Monitor>> Monitor::Start(const MonitorOptions& opti
   facts.app = normal.app;
   facts.app_version = normal.app_version;
   facts.user = normal.user;
+  monitor->session_id_ = facts.session_id;
   auto spool = report::SpoolWriter::Create(&base::SystemEnv(), normal.spool_directory, facts.session_id, {});
   if (!spool.ok()) return spool.status();
   monitor->spool_ = std::move(spool).value();
@@ -118,7 +123,10 @@ base::Result<std::unique_ptr<Monitor>> Monitor::Start(const MonitorOptions& opti
   auto run = RunWriter::Create(normal.spool_directory, run_facts, &ProcessScene());
   if (run.ok()) monitor->run_ = std::move(run).value();
 
-  monitor->sink_ = std::make_unique<ReportSink>(std::move(facts), monitor->spool_.get(), monitor->run_.get());
+  monitor->sink_ = std::make_unique<ReportSink>(std::move(facts), monitor->spool_.get(), monitor->run_.get(),
+                                                &ProcessScene());
+  const RunRecord* last_run = monitor->last_run_ ? &monitor->last_run_->record : nullptr;
+  monitor->sink_->WatchStart(PlanStart(normal.start, run_facts, last_run), &ProcessStartUp(), registry);
   monitor->watchdog_ = std::make_unique<watchdog::Watchdog>(normal.watch, registry, monitor->capturer_.get(),
                                                             monitor->sink_.get());
   base::Status status = monitor->watchdog_->Start();
@@ -147,6 +155,32 @@ void Monitor::TellHowRunsEnded(const RunFacts& now) {
     return spool_->Append(report::RecordType::kRunEnd, report::EncodeRunEnd(run.ToRunEnd()));
   });
   spool_->Seal();
+}
+
+void Monitor::WithdrawReports() {
+  ScopedNoFileSizeSignal no_signal;
+  // Between two rounds nobody else writes, and all that was written is sealed.
+  bool is_paused = watchdog_->PauseForFork();
+  report::SpoolReader reader(&base::SystemEnv(), spool_directory_);
+  auto names = reader.List(report::SpoolReader::Include::kFinished);
+  for (const std::string& name : names.ok() ? *names : std::vector<std::string>()) {
+    if (!name.starts_with(base::ToString(session_id_))) continue;
+    auto segment = reader.Read(name);
+    if (!segment.ok()) continue;
+    auto is_report = [](const report::SpoolRecord& record) {
+      return record.type == report::RecordType::kReport || record.type == report::RecordType::kLagEnd;
+    };
+    auto& records = segment->records;
+    if (std::ranges::none_of(records, is_report)) continue;
+    std::erase_if(records, is_report);
+    if (!records.empty() && !is_paused) continue;
+    bool is_kept = std::ranges::all_of(records, [&](const report::SpoolRecord& record) {
+      return spool_->Append(record.type, record.payload);
+    });
+    if (is_kept) static_cast<void>(reader.Remove(name));
+  }
+  if (is_paused) spool_->Seal();
+  watchdog_->ResumeAfterFork();
 }
 
 void Monitor::AbandonInForkedChild(std::unique_ptr<Monitor> monitor) {

@@ -13,6 +13,7 @@
 #include "sdk/exit_analysis.h"
 #include "sdk/report_sink.h"
 #include "sdk/run_writer.h"
+#include "sdk/start_up.h"
 #include "stack/stack_capturer.h"
 #include "watchdog/hang_listener.h"
 #include "watchdog/loop_registry.h"
@@ -31,6 +32,7 @@ struct MonitorOptions {
   stack::CaptureOptions capture;
   int dump_signal = 0;         // 0: none
   bool feeds_service = false;  // the service manager's watchdog, if the environment names one
+  StartOptions start;
   std::shared_ptr<watchdog::HangListener> listener;  // may be null; kept as long as the monitor
 
   // Every number brought into its range, every empty string that has a default replaced by it.
@@ -50,6 +52,9 @@ class Monitor {
   // Around a fork(), in the parent.
   void PauseForFork() { watchdog_->PauseForFork(); }
   void ResumeAfterFork() { watchdog_->ResumeAfterFork(); }
+  // Removes from the spool what was reported so far of this run, which nobody waited for. What was sent
+  // already stays sent.
+  void WithdrawReports();
   // For the child of a fork(): gives up signal and files and leaks the rest, whose threads are not there.
   static void AbandonInForkedChild(std::unique_ptr<Monitor> monitor);
 
@@ -72,6 +77,7 @@ class Monitor {
 
   int process_id_ = 0;  // whose thread the watchdog's is
   std::string spool_directory_;
+  base::Uuid session_id_;
   std::shared_ptr<watchdog::HangListener> listener_;
   std::unique_ptr<DumpSignal> dump_signal_;  // may be null; under the capturer's, if they are the same
   std::unique_ptr<watchdog::ServiceFeed> service_;

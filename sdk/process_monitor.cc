@@ -85,6 +85,16 @@ std::string ProcessMonitor::why_off() {
   return why_off_;
 }
 
+void ProcessMonitor::NoteReady() {
+  ProcessStartUp().NoteReady(base::SystemClock().MonoNs());
+  registry_.watchdog_sleeper().Wake();
+}
+
+void ProcessMonitor::WithdrawStart() {
+  std::lock_guard lock(mutex_);
+  if (ProcessStartUp().Withdraw() && monitor_ != nullptr) monitor_->WithdrawReports();
+}
+
 watchdog::WatchedLoop* ProcessMonitor::WatchLoop(const char* name) {
   if (!has_thread_end_key_) return nullptr;  // its thread's end would go unnoticed
   pthread_setspecific(thread_end_key_, this);
@@ -145,6 +155,7 @@ void ProcessMonitor::FinishForkInParent() {
 void ProcessMonitor::FinishForkInChild() {
   ProcessMonitor& self = Instance();
   new (&self.mutex_) std::mutex;  // its owner's id is the parent's
+  ProcessStartUp().Reset();
   self.registry_.KeepOnlyThread(self.forking_tid_, gettid());
   if (self.monitor_ == nullptr) return;
   self.ended_stats_ += self.CurrentStats();

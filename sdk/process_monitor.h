@@ -63,6 +63,11 @@ class ProcessMonitor {
   // Empty when the monitor is on.
   std::string why_off();
 
+  // The program is ready; only the first call of a process counts.
+  void NoteReady();
+  // Nobody waited for this start: nothing is told of it.
+  void WithdrawStart();
+
   // For the calling thread; its loops are forgotten when it ends.
   watchdog::WatchedLoop* WatchLoop(const char* name);
   void UnwatchLoop(watchdog::WatchedLoop* loop) { registry_.Remove(loop); }

@@ -6,8 +6,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 
 #include "base/clock.h"
+#include "stack/thread_counters.h"
 
 namespace lagwatch::sdk {
 namespace {
@@ -32,14 +34,16 @@ report::Kind ToReport(watchdog::HangKind kind) {
       return report::Kind::kCpu;
     case watchdog::HangKind::kCpuAverage:
       return report::Kind::kCpuAverage;
+    case watchdog::HangKind::kFrame:
+      return report::Kind::kFrames;
   }
   return report::Kind::kUnknown;
 }
 
-// A process that uses much CPU is not frozen.
-bool IsOfALoop(watchdog::HangKind kind) {
+// A program that is killed in one of the others was not frozen.
+bool IsFreeze(watchdog::HangKind kind) {
   return kind != watchdog::HangKind::kCpu && kind != watchdog::HangKind::kCpuAverage &&
-         kind != watchdog::HangKind::kDump;
+         kind != watchdog::HangKind::kDump && kind != watchdog::HangKind::kFrame;
 }
 
 report::Level ToReport(watchdog::HangLevel level) {
@@ -120,17 +124,25 @@ ProgramFacts SystemFacts() {
   return facts;
 }
 
-ReportSink::ReportSink(ProgramFacts facts, report::SpoolWriter* spool, RunWriter* run)
+ReportSink::ReportSink(ProgramFacts facts, report::SpoolWriter* spool, RunWriter* run, const Scene* scene)
     : facts_(std::move(facts)),
       spool_(spool),
       run_(run),
+      scene_(scene),
+      frame_slices_(new FrameSlices),
       bytes_(new char[kBufferBytes]),
       buffer_(bytes_.get(), kBufferBytes),
       encoded_modules_(new uint32_t[stack::ModuleMap::kMaxModules]()) {}
 
+void ReportSink::WatchStart(const StartPlan& plan, StartUp* start_up, watchdog::LoopRegistry* registry) {
+  start_ = plan;
+  start_up_ = start_up;
+  registry_ = registry;
+}
+
 bool ReportSink::OnLag(const watchdog::LagEvent& event) {
   if (!Encode(event) || !spool_->Append(report::RecordType::kReport, buffer_.content())) return false;
-  if (run_ != nullptr && IsOfALoop(event.kind))
+  if (run_ != nullptr && IsFreeze(event.kind))
     run_->LagBegan(event.lag_id, event.loop_name, event.elapsed_ns);
   return true;
 }
@@ -141,12 +153,109 @@ void ReportSink::OnLagEnd(const base::Uuid& event_id, int64_t duration_ns) {
   spool_->Append(report::RecordType::kLagEnd, buffer_.content());
 }
 
+void ReportSink::OnFrames(const watchdog::FrameEvent& event) {
+  char scene[Scene::kMaxBytes];
+  uint64_t number = scene_->Read(scene);
+  frame_slices_->Add(event, scene, number);
+}
+
+void ReportSink::OnStop() {
+  frame_slices_->WriteAll([this](const FrameSlice& slice) { Write(slice); });
+  OnRoundDone();
+}
+
 void ReportSink::OnRoundDone() {
+  frame_slices_->WriteDue(base::SystemClock().MonoNs(), [this](const FrameSlice& slice) { Write(slice); });
+  TellStart();
   spool_->Seal();
   if (run_ != nullptr) run_->Refresh();
 }
 
+bool ReportSink::IsInStart(int64_t mono_ns) const {
+  if (start_.threshold_ns == 0 || start_up_->is_withdrawn()) return false;
+  int64_t ready_ns = start_up_->ready_ns();
+  return ready_ns == 0 || mono_ns < ready_ns;
+}
+
+void ReportSink::TellStart() {
+  if (start_.threshold_ns == 0 || start_up_->ready_ns() == 0 || !start_up_->Claim()) return;
+  const int64_t ready_ns = start_up_->ready_ns();
+  const int64_t duration_ns = ready_ns - start_.process_start_ns;
+  bool is_slow = duration_ns > start_.threshold_ns && !start_up_->is_withdrawn();
+  if (!is_slow || stack::ReadTracer() != 0) return;  // whoever debugs it makes it slow
+  const base::Uuid id = base::CreateUuidV7(base::SystemClock().WallMs());
+  if (!EncodeStart(id, ready_ns) || !spool_->Append(report::RecordType::kReport, buffer_.content())) return;
+  if (report::EncodeLagEnd(id, duration_ns, &buffer_))
+    spool_->Append(report::RecordType::kLagEnd, buffer_.content());
+}
+
+bool ReportSink::EncodeStart(const base::Uuid& id, int64_t ready_ns) {
+  const base::Clock& clock = base::SystemClock();
+  const int64_t begin_ns = start_.process_start_ns;
+  report::ReportEncoder encoder(&buffer_);
+  encoder.SetHeader({.id = id,
+                     .session_id = facts_.session_id,
+                     .lag_id = id,
+                     .ordinal = 0,
+                     .app = facts_.app,
+                     .app_version = facts_.app_version,
+                     .user = facts_.user,
+                     .os = facts_.os,
+                     .machine = facts_.machine,
+                     .pid = facts_.pid,
+                     .tid = facts_.pid,
+                     .loop = {},
+                     .tag = start_.is_warm ? "warm start" : "cold start",
+                     .kind = report::Kind::kStartup,
+                     .level = report::Level::kLag,
+                     .threshold_ms = static_cast<uint32_t>(start_.threshold_ns / base::kNsPerMs),
+                     .start_wall_ms = clock.WallMs() - (clock.MonoNs() - begin_ns) / base::kNsPerMs,
+                     .elapsed_ns = ready_ns - begin_ns,
+                     .cpu_window_ns = ready_ns - begin_ns,
+                     .cpu_thread_ns = base::ThreadCpuNs(static_cast<int>(facts_.pid)),
+                     .cpu_process_ns = base::ProcessCpuNs()});
+  encoder.AddText("start", start_.is_warm ? "warm" : "cold");
+  struct Milestone {
+    const char* name;
+    int64_t mono_ns;
+  };
+  const Milestone milestones[] = {{"library_load_ms", LibraryLoadNs()},
+                                  {"monitor_start_ms", start_.monitor_start_ns},
+                                  {"first_dispatch_ms", FirstDispatchNs(registry_)},
+                                  {"first_frame_ms", FirstFrameNs(registry_)},
+                                  {"ready_ms", ready_ns}};
+  for (const Milestone& milestone : milestones) {
+    // A parent's, or one that was not reached.
+    if (milestone.mono_ns < begin_ns || milestone.mono_ns > ready_ns) continue;
+    encoder.AddNumber(milestone.name, (milestone.mono_ns - begin_ns) / base::kNsPerMs);
+  }
+  // What the program was at is told by the lags on the way.
+  encoder.SetExpensiveStack(encoder.AddStack({}, report::Completeness::kNone));
+  return encoder.ok();
+}
+
+void ReportSink::Write(const FrameSlice& slice) {
+  const base::Clock& clock = base::SystemClock();
+  const int64_t wall_ms = clock.WallMs();
+  bool is_encoded = report::EncodeFrameSlice(
+      {.id = base::CreateUuidV7(wall_ms),
+       .session_id = facts_.session_id,
+       .app = facts_.app,
+       .app_version = facts_.app_version,
+       .user = facts_.user,
+       .loop = slice.loop,
+       .scene = {slice.scene, strnlen(slice.scene, sizeof slice.scene)},
+       .begin_wall_ms = wall_ms - (clock.MonoNs() - slice.begin_mono_ns) / base::kNsPerMs,
+       .duration_ns = slice.end_mono_ns - slice.begin_mono_ns,
+       .refresh_interval_ns = slice.refresh_interval_ns,
+       .frames = slice.frames},
+      &buffer_);
+  if (is_encoded) spool_->Append(report::RecordType::kFrameSlice, buffer_.content());
+}
+
 bool ReportSink::Encode(const watchdog::LagEvent& event) {
+  const bool is_in_start = IsInStart(event.detected_mono_ns - event.elapsed_ns);
+  const bool is_start_lag = is_in_start && event.kind == watchdog::HangKind::kLag;
   ForgetModulesFrom(0);
   report::ReportEncoder encoder(&buffer_);
   encoder.SetHeader({
@@ -163,7 +272,7 @@ bool ReportSink::Encode(const watchdog::LagEvent& event) {
       .tid = static_cast<uint32_t>(event.tid),
       .loop = event.loop_name,
       .tag = event.tag,
-      .kind = ToReport(event.kind),
+      .kind = is_start_lag ? report::Kind::kStartupLag : ToReport(event.kind),
       .level = ToReport(event.level),
       .threshold_ms = static_cast<uint32_t>(event.threshold_ns / base::kNsPerMs),
       .start_wall_ms = event.start_wall_ms,
@@ -176,6 +285,7 @@ bool ReportSink::Encode(const watchdog::LagEvent& event) {
   for (const watchdog::Fact& fact : event.facts) {
     fact.text == nullptr ? encoder.AddNumber(fact.name, fact.number) : encoder.AddText(fact.name, fact.text);
   }
+  if (is_in_start && !is_start_lag) encoder.AddNumber("before_ready", 1);
   encoder.SetExpensiveStack(EncodeStack(*event.expensive_stack, *event.modules, &encoder));
   for (const watchdog::LoopSample* sample : event.samples) {
     uint32_t stack = EncodeStack(sample->stack, *event.modules, &encoder);

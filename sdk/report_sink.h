@@ -9,7 +9,10 @@
 #include "base/uuid.h"
 #include "report/format/report_encoder.h"
 #include "report/spool/spool_writer.h"
+#include "sdk/frame_slices.h"
 #include "sdk/run_writer.h"
+#include "sdk/scene.h"
+#include "sdk/start_up.h"
 #include "watchdog/hang_sink.h"
 
 namespace lagwatch::sdk {
@@ -31,18 +34,29 @@ ProgramFacts SystemFacts();
 // Context: watchdog, but for the construction (background; allocates all that will be needed).
 class ReportSink final : public watchdog::HangSink {
  public:
-  // `spool` and `run`, which may be null, are borrowed.
-  ReportSink(ProgramFacts facts, report::SpoolWriter* spool, RunWriter* run);
+  // `spool`, `scene` and `run`, which may be null, are borrowed.
+  ReportSink(ProgramFacts facts, report::SpoolWriter* spool, RunWriter* run, const Scene* scene);
+  // What is to be told of the program's start. `start_up` and `registry` are borrowed. To be called once,
+  // before all else; nothing is told if it is not.
+  void WatchStart(const StartPlan& plan, StartUp* start_up, watchdog::LoopRegistry* registry);
 
   bool OnLag(const watchdog::LagEvent& event) override;
   void OnLagEnd(const base::Uuid& event_id, int64_t duration_ns) override;
+  void OnFrames(const watchdog::FrameEvent& event) override;
   // Seals what the round has written: no file of ours is open between two rounds, so a program that closes
   // descriptors it does not know cannot make us write into its own.
   void OnRoundDone() override;
+  void OnStop() override;
 
  private:
   static constexpr size_t kBufferBytes = 1 << 20;
 
+  void Write(const FrameSlice& slice);
+  // Whether that was before the program said that it is ready.
+  bool IsInStart(int64_t mono_ns) const;
+  // Once: when the program is ready, and was not in time.
+  void TellStart();
+  bool EncodeStart(const base::Uuid& id, int64_t ready_ns);
   bool Encode(const watchdog::LagEvent& event);
   void EncodeWaits(const watchdog::LagEvent& event, report::ReportEncoder* encoder);
   void EncodeHistory(const watchdog::LagEvent& event, report::ReportEncoder* encoder);
@@ -58,6 +72,11 @@ class ReportSink final : public watchdog::HangSink {
   ProgramFacts facts_;
   report::SpoolWriter* spool_;
   RunWriter* run_;
+  const Scene* scene_;
+  std::unique_ptr<FrameSlices> frame_slices_;
+  StartPlan start_;
+  StartUp* start_up_ = nullptr;
+  watchdog::LoopRegistry* registry_ = nullptr;
   std::unique_ptr<char[]> bytes_;
   report::FixedBuffer buffer_;
   std::unique_ptr<uint32_t[]> encoded_modules_;  // by index in the ModuleMap: the report's index plus 1, or 0

@@ -19,7 +19,7 @@ LAYERS = {
     "stack/signal": ["stack/raw_stack.h", "base"],
     "trace": ["stack", "base"],
     "watchdog": ["stack", "trace", "policies", "base"],
-    "report/format": ["policies/exit_reason.h", "policies/guard.h", "policies/verdict.h", "base"],
+    "report/format": ["policies/exit_reason.h", "policies/frame_levels.h", "policies/guard.h", "policies/verdict.h", "base"],
     "report/spool": ["report/format", "base"],
     "report/upload": ["report/format", "report/spool", "policies", "base"],
     "sdk": ["watchdog", "stack", "trace", "policies", "report", "base"],

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "base/uuid.h"
+#include "policies/frame_levels.h"
 #include "policies/guard.h"
 #include "policies/verdict.h"
 #include "stack/lock_owner.h"
@@ -60,6 +61,7 @@ enum class HangKind : uint8_t {
   // Of the process, not of a loop: nothing took too long, and no end is told.
   kCpu,         // it uses too much CPU right now
   kCpuAverage,  // and has for a while; the samples are of all its busy threads, the heaviest first
+  kFrame,       // a frame of the display
 };
 enum class HangLevel : uint8_t { kLag, kAnr };  // over the first threshold, over the second one too
 
@@ -112,6 +114,18 @@ struct LagEvent {
   policies::GuardFindings guard;  // since the dispatch began
 };
 
+// What a loop's frames were since the event before. Borrowed for the call.
+struct FrameEvent {
+  // The watchdog goes on with its rounds for so long after the last event, so that a sink that collects them
+  // can write them by then.
+  static constexpr int64_t kMaxCollectedNs = 10'000'000'000;
+
+  const char* loop_name;
+  int64_t seen_mono_ns;
+  int64_t refresh_interval_ns;  // the last frame's
+  policies::FrameTotals frames;
+};
+
 // Context: watchdog, all of it.
 class HangSink {
  public:
@@ -120,8 +134,12 @@ class HangSink {
   virtual bool OnLag(const LagEvent& event) = 0;
   // The lag that `event_id` told of is over.
   virtual void OnLagEnd(const base::Uuid& event_id, int64_t duration_ns) = 0;
+  // Frames were made, however good or bad they were.
+  virtual void OnFrames(const FrameEvent&) {}
   // After each of the watchdog's rounds: the place for small deferred work.
   virtual void OnRoundDone() = 0;
+  // The watchdog's last round is done.
+  virtual void OnStop() { OnRoundDone(); }
 };
 
 }  // namespace lagwatch::watchdog

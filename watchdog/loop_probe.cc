@@ -87,6 +87,12 @@ void LoopProbe::KeepInHistory(uint64_t duration_ticks) {
   errno = error;
 }
 
+void LoopProbe::BeginDue(uint64_t ticks) {
+  if (first_begin_ns_.load(std::memory_order_relaxed) == 0)  // only this thread writes it
+    first_begin_ns_.store(base::SystemClock().MonoNs(), std::memory_order_relaxed);
+  ReadCpu(ticks);
+}
+
 void LoopProbe::ReadCpu(uint64_t ticks) {
   constexpr int kOwnThread = 0;
   cpu_ns_ = base::ThreadCpuNs(kOwnThread);

@@ -46,7 +46,7 @@ class alignas(64) LoopProbe {
     }
     uint64_t ticks = base::ReadTicks();
     if (ticks >= cpu_read_due_ticks_.load(std::memory_order_relaxed)) [[unlikely]]  // a date, late or not
-      ReadCpu(ticks);
+      BeginDue(ticks);
     // Release, each: a reader that gets a new value here must also see that the last dispatch has ended.
     words_.begin_ticks.store(ticks, std::memory_order_release);
     words_.tag.store(tag, std::memory_order_release);
@@ -84,6 +84,9 @@ class alignas(64) LoopProbe {
   }
   // How many dispatches have begun. Context: watchdog.
   uint64_t begun() const { return words_.begun.load(std::memory_order_relaxed); }  // goes with nothing else
+  // When the first dispatch with a time stamp began, of all loops that had this place (CLOCK_MONOTONIC); 0:
+  // there was none. Context: any.
+  int64_t first_begin_ns() const { return first_begin_ns_.load(std::memory_order_relaxed); }
   // How long the slow dispatch `number` took, in ticks; 0 when that is not on record. Context: watchdog.
   uint64_t SlowDurationTicks(uint64_t number) const;
   // How long a dispatch must take, in ticks, for what.
@@ -129,12 +132,14 @@ class alignas(64) LoopProbe {
   // What a dispatch beyond the limits leaves behind.
   void Keep(uint64_t duration_ticks);
   void KeepInHistory(uint64_t duration_ticks);
+  // What a begin does at the first dispatch, and whenever the thread's clock is to be read again.
+  void BeginDue(uint64_t ticks);
   // The thread's CPU time now, from which a slow dispatch's is told.
   void ReadCpu(uint64_t ticks);
 
   LoopWords words_;  // first: a pointer to the probe is a pointer to them
   std::atomic<uint64_t> kept_ticks_{kNever};
-  std::atomic<uint64_t> cpu_read_due_ticks_{kNever};
+  std::atomic<uint64_t> cpu_read_due_ticks_{0};
   int64_t cpu_ns_ = 0;  // when it was read last
 
   // Limits, all but the least one: what the end of nearly every dispatch does not read.
@@ -145,6 +150,7 @@ class alignas(64) LoopProbe {
   std::atomic<uint64_t> slow_number_{0};
   std::atomic<uint64_t> slow_duration_ticks_{0};
   DispatchHistory* history_ = nullptr;
+  std::atomic<int64_t> first_begin_ns_{0};
   std::atomic<base::Sleeper*> watchdog_{nullptr};
 };
 

@@ -12,6 +12,7 @@
 #include "base/counter.h"
 #include "base/sleeper.h"
 #include "watchdog/dump_requests.h"
+#include "watchdog/loop_frames.h"
 #include "watchdog/loop_limits.h"
 #include "watchdog/loop_probe.h"
 #include "watchdog/loop_scopes.h"
@@ -32,6 +33,7 @@ struct WatchedLoop {
   TaskCounts inputs;
   LoopScopes scopes;
   LoopProbe idle_handler;
+  LoopFrames frames;
 
   void SetName(const char* text);
   void CopyName(char (&text)[kMaxNameBytes]) const;

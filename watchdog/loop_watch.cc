@@ -53,6 +53,8 @@ int64_t LoopWatch::Look(WatchedLoop* loop, const WatchTools& tools) {
     is_window_open |= watched.watch.is_window_open();
     is_check_due |= watched.watch.is_window_open() && watched.watch.IsCheckDue(now_ns);
   }
+  if (found_since_look_.stopped_ns != 0) frame_counts_.Distrust(*loop);
+  frame_counts_.Tell(*loop, name_, now_ns, tools.sink);
   found_since_look_ = {};
   last_look_ns_ = now_ns;
   const uint64_t begun = loop->probe.begun();
@@ -78,7 +80,7 @@ void LoopWatch::Discount(const policies::GuardFindings& findings) {
 bool LoopWatch::IsQuiet(const WatchedLoop& loop) const {
   bool may_wait_unseen = loop.tasks.queued() != 0 || loop.inputs.queued() != 0 ||
                          loop.idle_handler.begun() != 0 || loop.scopes.shortest_deadline_ns() != INT64_MAX;
-  return has_begun_nothing_ && !may_wait_unseen &&
+  return has_begun_nothing_ && !may_wait_unseen && frame_counts_.IsQuiet(loop, last_look_ns_) &&
          std::ranges::all_of(watched_, [](const Watched& watched) { return watched.watch.number() == 0; });
 }
 
@@ -90,6 +92,7 @@ void LoopWatch::FinishIfOver(const WatchedLoop& loop, const WatchTools& tools) {
   for (Watched& watched : watched_) {
     if (watched.watch.number() != 0 && !watched.IsStillIn(loop)) Finish(&watched, loop, tools);
   }
+  if (generation_ != 0) frame_counts_.Tell(loop, name_, tools.clock->MonoNs(), tools.sink);
 }
 
 void LoopWatch::Forget(const WatchedLoop& loop, const WatchTools& tools) {
@@ -98,6 +101,9 @@ void LoopWatch::Forget(const WatchedLoop& loop, const WatchTools& tools) {
     if (watched.watch.number() != 0) Finish(&watched, loop, tools);
     watched.source->Forget();
   }
+  if (generation_ != 0) frame_counts_.Tell(loop, name_, tools.clock->MonoNs(), tools.sink);
+  bool is_empty = loop.generation.load() % 2 == 0;
+  if (!frame_counts_.has_started() || (generation_ == 0 && is_empty)) frame_counts_.Skip(loop);
   generation_ = 0;
   last_look_ns_ = 0;
   found_since_look_ = {};
@@ -164,8 +170,13 @@ void LoopWatch::OpenWindow(Watched* watched, const WatchedLoop& loop, const char
   bool is_first = watched->watch.OpenWindow(sample_count_);
   if (is_first)
     watched->watch.SetCpuBaseline({now_ns, base::ThreadCpuNs(loop.tid.load()), base::ProcessCpuNs()});
-  if (is_first && !IsLagging()) is_account_open_ = false;
   tools.capturer->KeepSignal();
+  // What goes on around it, or inside it, needs the account from its own first window on.
+  bool is_other_open = std::ranges::any_of(watched_, [&](const Watched& other) {
+    bool is_in_window = other.watch.is_window_open() && other.IsStillIn(loop);
+    return &other != watched && (other.watch.is_lagging() || is_in_window);
+  });
+  if (is_first && !is_other_open) is_account_open_ = false;
   tools.capturer->RefreshModules();
 }
 

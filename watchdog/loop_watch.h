@@ -15,6 +15,7 @@
 #include "stack/stack_capturer.h"
 #include "stack/thread_counters.h"
 #include "watchdog/busy_spans.h"
+#include "watchdog/frame_spans.h"
 #include "watchdog/hang_listener.h"
 #include "watchdog/hang_sink.h"
 #include "watchdog/loop_registry.h"
@@ -119,8 +120,10 @@ class LoopWatch {
   ScopeSpans scopes_;
   IdleHandlerSpans idle_handlers_;
   InputSpans inputs_;
-  Watched watched_[6] = {{&dispatches_, {}}, {&busy_, {}},          {&tasks_, {}},
-                         {&scopes_, {}},     {&idle_handlers_, {}}, {&inputs_, {}}};
+  FrameSpans frames_;
+  FrameCounts frame_counts_;
+  Watched watched_[7] = {{&dispatches_, {}},    {&busy_, {}},   {&tasks_, {}}, {&scopes_, {}},
+                         {&idle_handlers_, {}}, {&inputs_, {}}, {&frames_, {}}};
 };
 
 }  // namespace lagwatch::watchdog

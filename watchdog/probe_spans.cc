@@ -25,6 +25,7 @@ void SetProbeLimits(WatchedLoop* loop, const SpanTools& tools) {
                          .history_ticks = tools.tick_scale->ToTicks(kShortestInHistoryNs),
                          .cpu_ticks = tools.tick_scale->ToTicks(options.slow_dispatch_ns),
                          .cpu_read_interval_ticks = tools.tick_scale->ToTicks(kCpuReadIntervalNs)});
+  loop->frames.SetSlowNs(options.slow_frame_ns == 0 ? INT64_MAX : options.slow_frame_ns);
   loop->idle_handler.SetLimits({.slow_ticks = SlowTicks(options.idle_handler_threshold_ns, tools)});
 }
 

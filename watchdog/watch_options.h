@@ -31,6 +31,7 @@ struct WatchOptions {
   int64_t anr_threshold_ns = 5 * base::kNsPerSecond;  // … and longer than this an ANR; 0: never
   int64_t idle_handler_threshold_ns = 2 * base::kNsPerSecond;
   int64_t input_threshold_ns = 2 * base::kNsPerSecond;  // from an event's receipt to its end
+  int64_t slow_frame_ns = 120 * base::kNsPerMs;         // a longer frame is reported; 0: none is
   int64_t slow_dispatch_ns = 700 * base::kNsPerMs;      // one longer than this is told with its CPU time
   int64_t check_period_ns = 1 * base::kNsPerSecond;     // between two checks of a lag, before annealing
   int64_t annealing_cap_ns = 60 * base::kNsPerSecond;

@@ -43,7 +43,8 @@ class Watchdog {
   // Around a fork(), in the parent: lets no round go on meanwhile, so that the child inherits no file that
   // one had open. Neither waits for the other for more than 100 ms: a child with a stray descriptor is better
   // than no child, and than a lag that goes unseen because another's fork handler hangs. Context: background.
-  void PauseForFork();
+  // False when rounds go on.
+  bool PauseForFork();
   void ResumeAfterFork() {
     if (is_paused_) round_mutex_.unlock();
   }

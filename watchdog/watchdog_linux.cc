@@ -51,12 +51,13 @@ bool Watchdog::TryStop() {
   return thread_.TryJoin(kStopTimeoutNs);
 }
 
-void Watchdog::PauseForFork() {
+bool Watchdog::PauseForFork() {
   is_paused_ = round_mutex_.try_lock();
   for (int i = 0; i < kPauseTries && !is_paused_; ++i) {
     nanosleep(&kShortPause, nullptr);
     is_paused_ = round_mutex_.try_lock();
   }
+  return is_paused_;
 }
 
 bool Watchdog::TryLockRound() {
@@ -84,7 +85,7 @@ void Watchdog::RunRounds() {
   }
   for (size_t i = 0; i < LoopRegistry::kMaxLoops; ++i)
     watches_[i].FinishIfOver(registry_->loops()[i], tools_);
-  sink_->OnRoundDone();
+  sink_->OnStop();
 }
 
 void Watchdog::Sleep(int64_t next_ns) {

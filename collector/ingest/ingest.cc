@@ -20,6 +20,13 @@ base::Result<report::RunEnd> ReadRunEnd(std::string_view payload) {
   return end;
 }
 
+base::Result<report::FrameSlice> ReadFrameSlice(std::string_view payload) {
+  auto slice = report::DecodeFrameSlice(payload);
+  if (!slice.ok()) return slice;
+  if (base::Status limits = CheckLimits(*slice); !limits.ok()) return limits;
+  return slice;
+}
+
 }  // namespace
 
 base::Result<IngestResult> Ingest::Submit(std::string_view batch) {
@@ -30,6 +37,7 @@ base::Result<IngestResult> Ingest::Submit(std::string_view batch) {
   std::vector<NewReport> reports;
   std::vector<report::LagEnd> ends;
   std::vector<report::RunEnd> run_ends;
+  std::vector<report::FrameSlice> frame_slices;
   for (const report::Record& record : *records) {
     if (record.type == report::RecordType::kReport) {
       auto report = ReadReport(record.payload);
@@ -46,6 +54,13 @@ base::Result<IngestResult> Ingest::Submit(std::string_view batch) {
       } else {
         result.rejections.push_back(end.status().message());
       }
+    } else if (record.type == report::RecordType::kFrameSlice) {
+      auto slice = ReadFrameSlice(record.payload);
+      if (slice.ok()) {
+        frame_slices.push_back(std::move(*slice));
+      } else {
+        result.rejections.push_back(slice.status().message());
+      }
     } else {
       auto end = report::DecodeLagEnd(record.payload);
       if (end.ok()) {
@@ -55,11 +70,12 @@ base::Result<IngestResult> Ingest::Submit(std::string_view batch) {
       }
     }
   }
-  if (reports.empty() && ends.empty() && run_ends.empty() && !result.rejections.empty()) {
+  bool has_valid = !reports.empty() || !ends.empty() || !run_ends.empty() || !frame_slices.empty();
+  if (!has_valid && !result.rejections.empty()) {
     return base::Status(base::StatusCode::kInvalid,
                         "no record of the batch is valid; the first: " + result.rejections.front());
   }
-  auto counts = store_->Commit(reports, ends, run_ends);
+  auto counts = store_->Commit(reports, ends, run_ends, frame_slices);
   if (!counts.ok()) return counts.status();
   result.accepted = counts->accepted;
   result.duplicates = counts->duplicates;

@@ -50,4 +50,14 @@ Status CheckLimits(const report::RunEnd& end) {
   return {};
 }
 
+Status CheckLimits(const report::FrameSlice& slice) {
+  for (const std::string* text : {&slice.loop, &slice.scene, &slice.app, &slice.app_version, &slice.user}) {
+    if (text->size() > kMaxTextBytes) {
+      return {StatusCode::kInvalid,
+              "the frames' record has a text of more than " + std::to_string(kMaxTextBytes) + " bytes"};
+    }
+  }
+  return {};
+}
+
 }  // namespace lagwatch::collector

@@ -16,5 +16,6 @@ inline constexpr size_t kMaxTextBytes = 1024;       // of each text of the heade
 // Errors: kInvalid, with the limit that the report is over.
 base::Status CheckLimits(const report::Report& report);
 base::Status CheckLimits(const report::RunEnd& end);
+base::Status CheckLimits(const report::FrameSlice& slice);
 
 }  // namespace lagwatch::collector

@@ -15,6 +15,7 @@ using base::StatusCode;
 
 constexpr std::string_view kClusters = "/v1/clusters";
 constexpr std::string_view kReports = "/v1/reports";
+constexpr std::string_view kFrames = "/v1/frames";
 constexpr int64_t kDefaultLimit = 100;
 constexpr int64_t kMaxLimit = 1000;
 
@@ -48,7 +49,7 @@ Result<report::Report> Decode(const StoredReport& stored) {
 }  // namespace
 
 bool QueryApi::Serves(std::string_view path) {
-  return path == kClusters || path == kReports || !ItemOf(kClusters, path).empty() ||
+  return path == kClusters || path == kReports || path == kFrames || !ItemOf(kClusters, path).empty() ||
          !ItemOf(kReports, path).empty();
 }
 
@@ -62,6 +63,7 @@ QueryApi::Answer QueryApi::Dispatch(std::string_view path, std::string_view quer
   if (!query.ok()) return query.status();
   if (path == kClusters) return Clusters(*query);
   if (path == kReports) return Reports(*query);
+  if (path == kFrames) return Frames(*query);
   if (auto key = ItemOf(kClusters, path); !key.empty()) return OneCluster(key);
   if (auto id = ItemOf(kReports, path); !id.empty()) return OneReport(id);
   return Status(StatusCode::kNotFound, "there is nothing at this path; try " + std::string(kClusters));
@@ -115,6 +117,16 @@ QueryApi::Answer QueryApi::Reports(const QueryString& query) const {
   for (const ReportRow& report : *reports) {
     answer.push_back(ReportHeaderJson(report, clusters->at(report.level1_key).frames));
   }
+  return answer;
+}
+
+QueryApi::Answer QueryApi::Frames(const QueryString& query) const {
+  auto limit = query.GetInt("limit", kDefaultLimit, 1, kMaxLimit);
+  if (!limit.ok()) return limit.status();
+  auto summaries = store_->Frames(FilterOf(query), *limit);
+  if (!summaries.ok()) return summaries.status();
+  Json answer = Json::array();
+  for (const FrameSummary& summary : *summaries) answer.push_back(FramesJson(summary));
   return answer;
 }
 

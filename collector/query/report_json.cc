@@ -304,6 +304,34 @@ void AddPowerTree(const report::Report& report, Json* json) {
   if (report.kind == report::Kind::kCpuAverage) (*json)["power_tree"] = PowerTree(report).ToJson();
 }
 
+Json FramesJson(const FrameSummary& summary) {
+  constexpr double kNsPerSecond = 1e9;
+  const policies::FrameTotals& sums = summary.frames;
+  double refresh_hz =
+      summary.refresh_interval_ns > 0 ? kNsPerSecond / static_cast<double>(summary.refresh_interval_ns) : 0;
+  double refreshes = static_cast<double>(sums.frames) + static_cast<double>(sums.dropped);
+  Json levels = Json::object();
+  for (size_t i = 0; i < policies::kFrameLevels; ++i)
+    levels[policies::FrameLevelName(static_cast<policies::FrameLevel>(i))] = sums.by_level[i];
+  Json stages = Json::object();
+  for (size_t i = 0; i < policies::kFrameStages; ++i)
+    stages[policies::FrameStageName(static_cast<policies::FrameStage>(i))] =
+        ToMs(static_cast<double>(sums.by_stage_ns[i]));
+  return {{"app", summary.app},
+          {"version", summary.version},
+          {"loop", summary.loop},
+          {"scene", summary.scene},
+          {"slices", summary.slices},
+          {"users", summary.users},
+          {"last_seen_ms", summary.last_seen_ms},
+          {"refresh_hz", refresh_hz},
+          {"fps", refreshes > 0 ? refresh_hz * static_cast<double>(sums.frames) / refreshes : 0},
+          {"frames", sums.frames},
+          {"dropped", sums.dropped},
+          {"levels", std::move(levels)},
+          {"stage_ms", std::move(stages)}};
+}
+
 Json ExpensiveStackJson(const report::Report& report) {
   return StackWriter(report).Frames(report.stacks[report.expensive_stack]);
 }

@@ -25,6 +25,8 @@ void AddWaits(const report::Report& report, const policies::WaitFrames& wait_fra
 void AddCircumstances(const report::Report& report, Json* json);
 // Adds, to a report of average CPU use, the tree of where the CPU time went, innermost functions first.
 void AddPowerTree(const report::Report& report, Json* json);
+// A loop's frames in a scene.
+Json FramesJson(const FrameSummary& summary);
 // The expensive stack alone.
 Json ExpensiveStackJson(const report::Report& report);
 

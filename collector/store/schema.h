@@ -5,7 +5,7 @@
 
 namespace lagwatch::collector {
 
-inline constexpr int kSchemaVersion = 2;
+inline constexpr int kSchemaVersion = 3;
 
 inline constexpr char kSchema[] = R"sql(
 CREATE TABLE clusters (
@@ -70,6 +70,36 @@ CREATE TABLE run_ends (
   user TEXT NOT NULL
 ) WITHOUT ROWID;
 CREATE INDEX run_ends_by_report ON run_ends (report_id);
+)sql";
+
+// What version 3 added.
+inline constexpr char kSchemaOfFrameSlices[] = R"sql(
+CREATE TABLE frame_slices (
+  id BLOB PRIMARY KEY,
+  session_id BLOB NOT NULL,
+  app TEXT NOT NULL,
+  version TEXT NOT NULL,
+  user TEXT NOT NULL,
+  loop TEXT NOT NULL,
+  scene TEXT NOT NULL,
+  begin_wall_ms INTEGER NOT NULL,
+  duration_ns INTEGER NOT NULL,
+  refresh_interval_ns INTEGER NOT NULL,
+  frames INTEGER NOT NULL,
+  dropped INTEGER NOT NULL,
+  best INTEGER NOT NULL,       -- frames of each level
+  normal INTEGER NOT NULL,
+  middle INTEGER NOT NULL,
+  high INTEGER NOT NULL,
+  frozen INTEGER NOT NULL,
+  other_ns INTEGER NOT NULL,   -- time in each stage
+  input_ns INTEGER NOT NULL,
+  animation_ns INTEGER NOT NULL,
+  layout_ns INTEGER NOT NULL,
+  draw_ns INTEGER NOT NULL,
+  submit_ns INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX frame_slices_by_scene ON frame_slices (app, version, loop, scene);
 )sql";
 
 }  // namespace lagwatch::collector

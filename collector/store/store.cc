@@ -93,6 +93,7 @@ Status Store::Migrate() {
   }
   if (version == 0) database_.Execute(kSchema);
   if (version <= 1) database_.Execute(kSchemaOfRunEnds);
+  if (version <= 2) database_.Execute(kSchemaOfFrameSlices);
   if (version != kSchemaVersion) {
     database_.Execute(("PRAGMA user_version = " + std::to_string(kSchemaVersion)).c_str());
   }
@@ -107,7 +108,8 @@ int64_t Store::SchemaVersion() {
 }
 
 Result<CommitCounts> Store::Commit(std::span<const NewReport> reports, std::span<const report::LagEnd> ends,
-                                   std::span<const report::RunEnd> run_ends) {
+                                   std::span<const report::RunEnd> run_ends,
+                                   std::span<const report::FrameSlice> frame_slices) {
   std::lock_guard lock(mutex_);
   return Guarded([&] {
     CommitCounts counts;
@@ -115,6 +117,8 @@ Result<CommitCounts> Store::Commit(std::span<const NewReport> reports, std::span
     for (const NewReport& report : reports) ++(InsertReport(report) ? counts.accepted : counts.duplicates);
     for (const report::LagEnd& end : ends) ++(InsertEnd(end) ? counts.accepted : counts.duplicates);
     for (const report::RunEnd& end : run_ends) ++(InsertRunEnd(end) ? counts.accepted : counts.duplicates);
+    for (const report::FrameSlice& slice : frame_slices)
+      ++(InsertFrameSlice(slice) ? counts.accepted : counts.duplicates);
     transaction.Commit();
     return counts;
   });
@@ -163,6 +167,27 @@ bool Store::InsertRunEnd(const report::RunEnd& end) {
   if (database_.changes() == 0) return false;
   if (was_in_lag) JoinEnds(LagOfReport(end.report_id));
   return true;
+}
+
+bool Store::InsertFrameSlice(const report::FrameSlice& slice) {
+  const auto& levels = slice.frames.by_level;
+  const auto& stages = slice.frames.by_stage_ns;
+  static_assert(policies::kFrameLevels == 5 && policies::kFrameStages == 6);
+  database_
+      .Use(
+          "INSERT OR IGNORE INTO frame_slices (id, session_id, app, version, user, loop, scene, "
+          "begin_wall_ms,"
+          " duration_ns, refresh_interval_ns, frames, dropped, best, normal, middle, high, frozen,"
+          " other_ns, input_ns, animation_ns, layout_ns, draw_ns, submit_ns)"
+          " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
+      .Bind(Blob{slice.id.as_bytes()}, Blob{slice.session_id.as_bytes()}, slice.app, slice.app_version,
+            slice.user, slice.loop, slice.scene, ToSigned(slice.begin_wall_ms), ToSigned(slice.duration_ns),
+            ToSigned(slice.refresh_interval_ns), ToSigned(slice.frames.frames),
+            ToSigned(slice.frames.dropped), ToSigned(levels[0]), ToSigned(levels[1]), ToSigned(levels[2]),
+            ToSigned(levels[3]), ToSigned(levels[4]), ToSigned(stages[0]), ToSigned(stages[1]),
+            ToSigned(stages[2]), ToSigned(stages[3]), ToSigned(stages[4]), ToSigned(stages[5]))
+      .Run();
+  return database_.changes() != 0;
 }
 
 // Itself, as long as the report is not there: it is then the first of its lag, or waits for its own.
@@ -250,6 +275,47 @@ Status Store::ForEachReport(const ReportFilter& filter, const std::function<void
            return true;
          })
       .status();
+}
+
+Result<std::vector<FrameSummary>> Store::Frames(const ReportFilter& filter, int64_t limit) {
+  std::lock_guard lock(mutex_);
+  return Guarded([&] {
+    std::vector<FrameSummary> summaries;
+    // total(): a float, which no client can make overflow.
+    Statement rows = database_.Use(
+        "SELECT app, version, loop, scene, count(*), count(DISTINCT NULLIF(user, '')),"
+        " max(begin_wall_ms + duration_ns / 1000000),"
+        " CAST(total(1.0 * refresh_interval_ns * frames) / max(total(frames), 1) AS INTEGER),"
+        " CAST(total(frames) AS INTEGER), CAST(total(dropped) AS INTEGER),"
+        " CAST(total(best) AS INTEGER), CAST(total(normal) AS INTEGER), CAST(total(middle) AS INTEGER),"
+        " CAST(total(high) AS INTEGER), CAST(total(frozen) AS INTEGER),"
+        " CAST(total(other_ns) AS INTEGER), CAST(total(input_ns) AS INTEGER),"
+        " CAST(total(animation_ns) AS INTEGER), CAST(total(layout_ns) AS INTEGER),"
+        " CAST(total(draw_ns) AS INTEGER), CAST(total(submit_ns) AS INTEGER)"
+        " FROM frame_slices WHERE (?1 = '' OR app = ?1) AND (?2 = '' OR version = ?2)"
+        " GROUP BY app, version, loop, scene ORDER BY total(dropped) DESC, total(frames) DESC LIMIT ?3");
+    rows.Bind(filter.app, filter.version, limit);
+    while (rows.Step()) {
+      FrameSummary summary{.app = rows.Text(0),
+                           .version = rows.Text(1),
+                           .loop = rows.Text(2),
+                           .scene = rows.Text(3),
+                           .slices = rows.Int(4),
+                           .users = rows.Int(5),
+                           .last_seen_ms = rows.Int(6),
+                           .refresh_interval_ns = rows.Int(7),
+                           .frames = {}};
+      auto sum = [&](int column) { return static_cast<uint64_t>(rows.Int(column)); };
+      summary.frames.frames = sum(8);
+      summary.frames.dropped = sum(9);
+      for (size_t i = 0; i < policies::kFrameLevels; ++i)
+        summary.frames.by_level[i] = sum(10 + static_cast<int>(i));
+      for (size_t i = 0; i < policies::kFrameStages; ++i)
+        summary.frames.by_stage_ns[i] = sum(15 + static_cast<int>(i));
+      summaries.push_back(std::move(summary));
+    }
+    return summaries;
+  });
 }
 
 Result<std::optional<StoredReport>> Store::FindReport(const base::Uuid& id) {

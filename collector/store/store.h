@@ -65,6 +65,19 @@ struct RunEndRow {
   std::string user;
 };
 
+// All that is known of the frames of one program version's loop in one scene. Sums are cut to int64_t.
+struct FrameSummary {
+  std::string app;
+  std::string version;
+  std::string loop;
+  std::string scene;
+  int64_t slices = 0;
+  int64_t users = 0;  // those that clients named
+  int64_t last_seen_ms = 0;
+  int64_t refresh_interval_ns = 0;  // weighted by frames
+  policies::FrameTotals frames;
+};
+
 // A report on its way into the store.
 struct NewReport {
   report::Report report;
@@ -100,7 +113,8 @@ class Store {
   // The reports of a lag that its run was killed in become of kind "killed-in-hang" and end with what is
   // known of its duration, unless the lag's own end is known.
   base::Result<CommitCounts> Commit(std::span<const NewReport> reports, std::span<const report::LagEnd> ends,
-                                    std::span<const report::RunEnd> run_ends = {});
+                                    std::span<const report::RunEnd> run_ends = {},
+                                    std::span<const report::FrameSlice> frame_slices = {});
 
   // The newest reports, newest first.
   base::Result<std::vector<ReportRow>> Reports(const ReportFilter& filter, int64_t limit);
@@ -111,6 +125,8 @@ class Store {
   base::Result<std::vector<base::Uuid>> FindIds(const base::Uuid& first, const base::Uuid& last,
                                                 int64_t limit);
   base::Result<std::map<std::string, Cluster>> Clusters();
+  // Those with the most dropped frames first. The filter's cluster means nothing here.
+  base::Result<std::vector<FrameSummary>> Frames(const ReportFilter& filter, int64_t limit);
   base::Result<std::optional<RunEndRow>> FindRunEnd(const base::Uuid& session_id);
 
  private:
@@ -121,6 +137,7 @@ class Store {
   bool InsertReport(const NewReport& report);
   bool InsertEnd(const report::LagEnd& end);
   bool InsertRunEnd(const report::RunEnd& end);
+  bool InsertFrameSlice(const report::FrameSlice& slice);
   void InsertCluster(const Cluster& cluster);
   base::Uuid LagOfReport(const base::Uuid& report_id);
   void JoinEnds(const base::Uuid& lag_id);

@@ -10,7 +10,7 @@ namespace lagwatch::report {
 using pbf_tag_type = uint32_t;  // as protozero spells it
 
 // A record's type in the spool and its field number in a Batch.
-enum class RecordType : pbf_tag_type { kReport = 1, kLagEnd = 2, kRunEnd = 3 };
+enum class RecordType : pbf_tag_type { kReport = 1, kLagEnd = 2, kRunEnd = 3, kFrameSlice = 4 };
 
 enum class ReportField : pbf_tag_type {
   kId = 1,
@@ -128,6 +128,22 @@ enum class RunEndField : pbf_tag_type {
   kApp = 10,
   kAppVersion = 11,
   kUser = 12,
+};
+enum class FrameSliceField : pbf_tag_type {
+  kId = 1,
+  kSessionId = 2,
+  kApp = 3,
+  kAppVersion = 4,
+  kUser = 5,
+  kLoop = 6,
+  kScene = 7,
+  kBeginWallMs = 8,
+  kDurationNs = 9,
+  kRefreshIntervalNs = 10,
+  kFrameCount = 11,
+  kDropped = 12,
+  kFramesByLevel = 13,
+  kNsByStage = 14,
 };
 
 template <typename Field>

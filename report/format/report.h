@@ -11,6 +11,7 @@
 #include "base/status.h"
 #include "base/uuid.h"
 #include "policies/exit_reason.h"
+#include "policies/frame_levels.h"
 #include "policies/guard.h"
 #include "policies/verdict.h"
 #include "report/format/fields.h"
@@ -148,6 +149,21 @@ struct RunEnd {
   std::string user = {};
 };
 
+// What the frames of one loop were in one scene, over some seconds.
+struct FrameSlice {
+  base::Uuid id;
+  base::Uuid session_id;
+  std::string app;
+  std::string app_version;
+  std::string user;
+  std::string loop;
+  std::string scene;
+  uint64_t begin_wall_ms = 0;
+  uint64_t duration_ns = 0;
+  uint64_t refresh_interval_ns = 0;
+  policies::FrameTotals frames;
+};
+
 // One record of a batch, still encoded; borrows the batch's bytes.
 struct Record {
   RecordType type;
@@ -159,6 +175,8 @@ base::Result<Report> DecodeReport(std::string_view bytes);
 base::Result<LagEnd> DecodeLagEnd(std::string_view bytes);
 // A reason that is not known here is read as kUnknown.
 base::Result<RunEnd> DecodeRunEnd(std::string_view bytes);
+// Levels and stages that are not known here are left out.
+base::Result<FrameSlice> DecodeFrameSlice(std::string_view bytes);
 base::Result<std::vector<Record>> SplitBatch(std::string_view bytes);
 
 std::string EncodeRunEnd(const RunEnd& end);

@@ -41,6 +41,12 @@ uint64_t HashOf(std::span<const EncodedFrame> frames, Completeness completeness,
   return hash;
 }
 
+template <size_t kCount>
+void PutCounts(FixedWriter* writer, FrameSliceField field, const std::array<uint64_t, kCount>& counts) {
+  protozero::detail::packed_field_varint<FixedBuffer, uint64_t> packed(*writer, Number(field));
+  for (uint64_t count : counts) packed.add_element(count);
+}
+
 }  // namespace
 
 ReportEncoder::ReportEncoder(FixedBuffer* buffer) : buffer_(buffer), writer_(*buffer) { buffer_->Clear(); }
@@ -213,6 +219,26 @@ bool EncodeLagEnd(const base::Uuid& report_id, int64_t duration_ns, FixedBuffer*
   FixedWriter writer(*buffer);
   PutText(&writer, Number(LagEndField::kReportId), report_id.as_bytes());
   PutMeasure(&writer, Number(LagEndField::kDurationNs), duration_ns);
+  return !buffer->overflowed();
+}
+
+bool EncodeFrameSlice(const FrameSliceFields& slice, FixedBuffer* buffer) {
+  buffer->Clear();
+  FixedWriter writer(*buffer);
+  PutText(&writer, Number(FrameSliceField::kId), slice.id.as_bytes());
+  PutText(&writer, Number(FrameSliceField::kSessionId), slice.session_id.as_bytes());
+  PutText(&writer, Number(FrameSliceField::kApp), slice.app);
+  PutText(&writer, Number(FrameSliceField::kAppVersion), slice.app_version);
+  PutText(&writer, Number(FrameSliceField::kUser), slice.user);
+  PutText(&writer, Number(FrameSliceField::kLoop), slice.loop);
+  PutText(&writer, Number(FrameSliceField::kScene), slice.scene);
+  PutMeasure(&writer, Number(FrameSliceField::kBeginWallMs), slice.begin_wall_ms);
+  PutMeasure(&writer, Number(FrameSliceField::kDurationNs), slice.duration_ns);
+  PutMeasure(&writer, Number(FrameSliceField::kRefreshIntervalNs), slice.refresh_interval_ns);
+  PutNumber(&writer, Number(FrameSliceField::kFrameCount), slice.frames.frames);
+  PutNumber(&writer, Number(FrameSliceField::kDropped), slice.frames.dropped);
+  PutCounts(&writer, FrameSliceField::kFramesByLevel, slice.frames.by_level);
+  PutCounts(&writer, FrameSliceField::kNsByStage, slice.frames.by_stage_ns);
   return !buffer->overflowed();
 }
 

@@ -18,6 +18,7 @@
 #include <string_view>
 
 #include "base/uuid.h"
+#include "policies/frame_levels.h"
 #include "policies/guard.h"
 #include "policies/verdict.h"
 #include "report/format/fields.h"
@@ -145,5 +146,22 @@ class ReportEncoder {
 
 // Writes a LagEnd record. False when it does not fit.
 bool EncodeLagEnd(const base::Uuid& report_id, int64_t duration_ns, FixedBuffer* buffer);
+
+// A FrameSlice's fields. Views are borrowed for the call.
+struct FrameSliceFields {
+  base::Uuid id;
+  base::Uuid session_id;
+  std::string_view app;
+  std::string_view app_version;
+  std::string_view user;
+  std::string_view loop;
+  std::string_view scene;
+  int64_t begin_wall_ms = 0;
+  int64_t duration_ns = 0;
+  int64_t refresh_interval_ns = 0;
+  policies::FrameTotals frames;
+};
+// Writes a FrameSlice record. False when it does not fit.
+bool EncodeFrameSlice(const FrameSliceFields& slice, FixedBuffer* buffer);
 
 }  // namespace lagwatch::report

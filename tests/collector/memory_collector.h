@@ -29,6 +29,13 @@ class MemoryCollector {
     return ingest.Submit(batch).value();
   }
 
+  collector::IngestResult SubmitFrames(const std::vector<report::FrameSliceFields>& slices) {
+    std::string batch;
+    for (const report::FrameSliceFields& slice : slices)
+      report::AppendToBatch({report::RecordType::kFrameSlice, EncodeFrames(slice)}, &batch);
+    return ingest.Submit(batch).value();
+  }
+
   collector::Json Get(const std::string& path, const std::string& query = "") const {
     return collector::Json::parse(query_api.Get(path, query).json);
   }

@@ -277,6 +277,80 @@ TEST(QueryApi, ListsReportsNewestFirstWithoutStacks) {
     EXPECT_FALSE(reports[0].contains(stacks));
 }
 
+// Distinct by `number`.
+report::FrameSliceFields FramesOf(int number, const char* scene, const char* user,
+                                  const policies::FrameTotals& frames) {
+  return {.id = base::CreateUuidV7(1'700'000'000'000 + number),
+          .session_id = base::CreateUuidV7(1'700'000'000'000),
+          .app = "editor",
+          .app_version = "2.3.1",
+          .user = user,
+          .loop = "ui",
+          .scene = scene,
+          .begin_wall_ms = 1'700'000'000'000 + number,
+          .duration_ns = 9'000'000'000,
+          .refresh_interval_ns = 10'000'000,
+          .frames = frames};
+}
+
+TEST(QueryApi, SumsFramesByScene) {
+  MemoryCollector collector;
+  std::vector<report::FrameSliceFields> slices = {
+      FramesOf(1, "inbox", "u-1",
+               {.frames = 10,
+                .dropped = 30,
+                .by_level = {6, 3, 1},
+                .by_stage_ns = {1'000'000, 0, 0, 0, 7'000'000}}),
+      FramesOf(2, "inbox", "u-2",
+               {.frames = 10, .dropped = 50, .by_level = {9, 0, 0, 0, 1}, .by_stage_ns = {}}),
+      FramesOf(3, "editor", "", {.frames = 100, .dropped = 0, .by_level = {100}, .by_stage_ns = {}})};
+  EXPECT_EQ(collector.SubmitFrames(slices).accepted, 3);
+  EXPECT_EQ(collector.SubmitFrames(slices).duplicates, 3);
+
+  Json frames = collector.Get("/v1/frames");
+  ASSERT_EQ(frames.size(), 2u);
+  EXPECT_EQ(frames[0]["scene"], "inbox");
+  EXPECT_EQ(frames[0]["app"], "editor");
+  EXPECT_EQ(frames[0]["version"], "2.3.1");
+  EXPECT_EQ(frames[0]["loop"], "ui");
+  EXPECT_EQ(frames[0]["slices"], 2);
+  EXPECT_EQ(frames[0]["users"], 2);
+  EXPECT_EQ(frames[0]["last_seen_ms"], 1'700'000'009'002);
+  EXPECT_EQ(frames[0]["frames"], 20);
+  EXPECT_EQ(frames[0]["dropped"], 80);
+  EXPECT_EQ(frames[0]["refresh_hz"], 100.0);
+  EXPECT_EQ(frames[0]["fps"], 20.0);
+  EXPECT_EQ(frames[0]["levels"],
+            Json::parse(R"({"best": 15, "normal": 3, "middle": 1, "high": 0, "frozen": 1})"));
+  EXPECT_EQ(frames[0]["stage_ms"]["draw"], 7.0);
+  EXPECT_EQ(frames[0]["stage_ms"]["other"], 1.0);
+  EXPECT_EQ(frames[1]["users"], 0);
+  EXPECT_EQ(frames[1]["fps"], 100.0);
+  EXPECT_EQ(collector.Get("/v1/frames", "limit=1").size(), 1u);
+  EXPECT_EQ(collector.Get("/v1/frames", "app=nobody").size(), 0u);
+  EXPECT_EQ(collector.Get("/v1/reports").size(), 0u);
+}
+
+TEST(QueryApi, SurvivesFramesOfAHostileClient) {
+  MemoryCollector collector;
+  policies::FrameTotals most{.frames = UINT64_MAX, .dropped = UINT64_MAX, .by_level = {}, .by_stage_ns = {}};
+  most.by_level.fill(UINT64_MAX);
+  most.by_stage_ns.fill(UINT64_MAX);
+  std::vector<report::FrameSliceFields> slices = {FramesOf(1, "inbox", "", most),
+                                                  FramesOf(2, "inbox", "", most)};
+  for (report::FrameSliceFields& slice : slices) {
+    slice.begin_wall_ms = slice.duration_ns = slice.refresh_interval_ns = INT64_MAX;
+  }
+  collector.SubmitFrames(slices);
+  EXPECT_EQ(collector.Get("/v1/frames")[0]["frames"], INT64_MAX);
+
+  const std::string text(2000, 'x');
+  report::FrameSliceFields too_long = FramesOf(3, text.c_str(), "", {});
+  std::string batch;
+  report::AppendToBatch({report::RecordType::kFrameSlice, testing::EncodeFrames(too_long)}, &batch);
+  EXPECT_EQ(collector.ingest.Submit(batch).status().code(), base::StatusCode::kInvalid);
+}
+
 TEST(QueryApi, FindsAReportByTheBeginningOfItsId) {
   MemoryCollector collector;
   SampleReport first, second;

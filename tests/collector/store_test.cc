@@ -155,9 +155,9 @@ TEST_F(StoreFile, AnOlderDatabaseLearnsOfRunEnds) {
   ASSERT_EQ(Store::Open(path_).value()->Commit(reports, {})->accepted, 1);
   sqlite3* connection = nullptr;
   ASSERT_EQ(sqlite3_open(path_.c_str(), &connection), SQLITE_OK);
-  ASSERT_EQ(
-      sqlite3_exec(connection, "DROP TABLE run_ends; PRAGMA user_version = 1", nullptr, nullptr, nullptr),
-      SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(connection, "DROP TABLE run_ends; DROP TABLE frame_slices; PRAGMA user_version = 1",
+                         nullptr, nullptr, nullptr),
+            SQLITE_OK);
   sqlite3_close(connection);
 
   auto store = Store::Open(path_);
@@ -165,6 +165,23 @@ TEST_F(StoreFile, AnOlderDatabaseLearnsOfRunEnds) {
   std::vector<report::RunEnd> run_ends = {RunEndOf(report, policies::ExitReason::kKilledInLag)};
   EXPECT_EQ(store.value()->Commit({}, {}, run_ends)->accepted, 1);
   EXPECT_EQ(KindOf(store.value().get(), report.header.id), "killed-in-hang");
+}
+
+TEST_F(StoreFile, AnOlderDatabaseLearnsOfFrames) {
+  ASSERT_TRUE(Store::Open(path_).ok());
+  sqlite3* connection = nullptr;
+  ASSERT_EQ(sqlite3_open(path_.c_str(), &connection), SQLITE_OK);
+  ASSERT_EQ(
+      sqlite3_exec(connection, "DROP TABLE frame_slices; PRAGMA user_version = 2", nullptr, nullptr, nullptr),
+      SQLITE_OK);
+  sqlite3_close(connection);
+
+  auto store = Store::Open(path_);
+  ASSERT_TRUE(store.ok()) << store.status().message();
+  std::vector<report::FrameSlice> slices(1);
+  slices[0].frames.frames = 7;
+  EXPECT_EQ(store.value()->Commit({}, {}, {}, slices)->accepted, 1);
+  EXPECT_EQ(store.value()->Frames({}, 10).value().at(0).frames.frames, 7u);
 }
 
 TEST_F(StoreFile, KeepsReportsAcrossRestarts) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program in which the watchdog's thread cannot allocate: its malloc and free abort on that thread. Runs
-// real lags, and says how many reports they made.
+// real lags, frames and a slow start, and says how many reports the lags made.
 //
 //   malloc_proof lags SPOOL PLUGIN     the SDK's own monitor
-//   malloc_proof cpu SPOOL         the same, with reports of CPU use
+//   malloc_proof cpu SPOOL             the same, with reports of CPU use
 //   malloc_proof allocating-sink       a watchdog whose sink allocates, which must not survive
 #include <dlfcn.h>
 #include <malloc.h>
@@ -23,6 +23,7 @@
 #include <thread>
 #include <vector>
 
+#include "report/spool/spool_reader.h"
 #include "sdk/monitor.h"
 #include "stack/unwind/table_unwinder.h"
 #include "tests/testing/stalls.h"
@@ -121,6 +122,18 @@ void Lag(watchdog::WatchedLoop* loop, const char* tag, void (*stall)(const StopF
   watcher.join();
 }
 
+// Of that type, in a spool that nobody writes any more.
+size_t CountRecords(const char* spool, report::RecordType type) {
+  report::SpoolReader reader(&base::SystemEnv(), spool);
+  auto names = reader.List(report::SpoolReader::Include::kFinished);
+  size_t count = 0;
+  for (const std::string& name : names.value()) {
+    auto segment = reader.Read(name);
+    for (const report::SpoolRecord& record : segment.value().records) count += record.type == type;
+  }
+  return count;
+}
+
 int RunLags(const char* spool, const char* plugin) {
   sdk::MonitorOptions options;
   options.app = "malloc_proof";
@@ -130,6 +143,7 @@ int RunLags(const char* spool, const char* plugin) {
   options.feeds_service = true;
   setenv("NOTIFY_SOCKET", "@lagwatch-malloc-proof", 1);
   setenv("WATCHDOG_USEC", "50000", 1);
+  options.start = {.kind = sdk::StartKind::kCold, .cold_threshold_ns = 16 * base::kNsPerMs};
   watchdog::LoopRegistry registry;
   auto monitor = sdk::Monitor::Start(options, &registry);
   if (!monitor.ok()) return 2;
@@ -162,11 +176,16 @@ int RunLags(const char* spool, const char* plugin) {
   registry.dump_requests().Ask("proof", 0);
   while (counters.dumps.value() == 0 && counters.reports_lost.value() == 0) std::this_thread::yield();
   failures += (*monitor)->service() == nullptr || (*monitor)->service()->failed_count() == 0;
+  loop->frames.Begin(base::SystemClock().MonoNs(), 0);
+  loop->frames.End(base::SystemClock().MonoNs());
+  sdk::ProcessStartUp().NoteReady(base::SystemClock().MonoNs());
   is_over = true;
   for (std::thread& other : others) other.join();
   uint64_t reports = counters.reports.value();
   registry.Remove(loop);
   sdk::Monitor::Stop(std::move(*monitor));
+  failures += CountRecords(spool, report::RecordType::kFrameSlice) != 1;
+  failures += CountRecords(spool, report::RecordType::kReport) != reports + 1;  // the start's
   std::printf("watchdogs %d, reports %llu\n", watchdogs.load(), static_cast<unsigned long long>(reports));
   return failures == 0 && reports >= std::size(stalls) ? 0 : 3;
 }

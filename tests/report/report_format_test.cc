@@ -221,6 +221,26 @@ TEST(ReportFormat, ARunEndIsReadBackAsItWasWritten) {
   EXPECT_EQ(read->user, "u-71");
 }
 
+TEST(ReportFormat, AFrameSliceIsReadBackAsItWasWritten) {
+  auto read = DecodeFrameSlice(lagwatch::testing::FullFrameSlice());
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  EXPECT_EQ(read->id, IdOf("id-0123456789abc"));
+  EXPECT_EQ(read->session_id, IdOf("session-01234567"));
+  EXPECT_EQ(read->app, "editor");
+  EXPECT_EQ(read->app_version, "2.3.1");
+  EXPECT_EQ(read->user, "u-71");
+  EXPECT_EQ(read->loop, "ui");
+  EXPECT_EQ(read->scene, "inbox");
+  EXPECT_EQ(read->begin_wall_ms, 1'700'000'000'000u);
+  EXPECT_EQ(read->duration_ns, 9'500'000'000u);
+  EXPECT_EQ(read->refresh_interval_ns, 16'666'667u);
+  EXPECT_EQ(read->frames.frames, 15u);
+  EXPECT_EQ(read->frames.dropped, 99u);
+  EXPECT_EQ(read->frames.by_level, (std::array<uint64_t, policies::kFrameLevels>{1, 2, 3, 4, 5}));
+  EXPECT_EQ(read->frames.by_stage_ns, (std::array<uint64_t, policies::kFrameStages>{10, 11, 12, 13, 14, 15}));
+  EXPECT_FALSE(DecodeFrameSlice("").ok());
+}
+
 TEST(ReportFormat, ARunEndNamesItsSession) {
   EXPECT_FALSE(DecodeRunEnd("").ok());
   EXPECT_FALSE(DecodeRunEnd(EncodeRunEnd({.scene = "inbox"})).ok());
@@ -265,6 +285,7 @@ TEST(ReportFormat, HostileBytesAreRefusedOrHarmless) {
     (void)SplitBatch(bytes);
     (void)DecodeLagEnd(bytes);
     (void)DecodeRunEnd(bytes);
+    (void)DecodeFrameSlice(bytes);
   }
   EXPECT_GT(accepted, 100);
   EXPECT_GT(refused, 100);

@@ -127,4 +127,26 @@ inline report::RunEnd FullRunEnd() {
           .user = "u-71"};
 }
 
+// Encoded; every field has a value of its own.
+inline std::string FullFrameSlice() {
+  char bytes[1024];
+  report::FixedBuffer buffer(bytes, sizeof bytes);
+  report::EncodeFrameSlice({.id = IdOf("id-0123456789abc"),
+                            .session_id = IdOf("session-01234567"),
+                            .app = "editor",
+                            .app_version = "2.3.1",
+                            .user = "u-71",
+                            .loop = "ui",
+                            .scene = "inbox",
+                            .begin_wall_ms = 1'700'000'000'000,
+                            .duration_ns = 9'500'000'000,
+                            .refresh_interval_ns = 16'666'667,
+                            .frames = {.frames = 15,
+                                       .dropped = 99,
+                                       .by_level = {1, 2, 3, 4, 5},
+                                       .by_stage_ns = {10, 11, 12, 13, 14, 15}}},
+                           &buffer);
+  return std::string(buffer.content());
+}
+
 }  // namespace lagwatch::testing

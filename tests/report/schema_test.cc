@@ -177,6 +177,31 @@ run_ends {
   app_version: "2.3.1"
   user: "u-71"
 }
+frames {
+  id: "id-0123456789abc"
+  session_id: "session-01234567"
+  app: "editor"
+  app_version: "2.3.1"
+  user: "u-71"
+  loop: "ui"
+  scene: "inbox"
+  begin_wall_ms: 1700000000000
+  duration_ns: 9500000000
+  refresh_interval_ns: 16666667
+  frame_count: 15
+  dropped: 99
+  frames_by_level: 1
+  frames_by_level: 2
+  frames_by_level: 3
+  frames_by_level: 4
+  frames_by_level: 5
+  ns_by_stage: 10
+  ns_by_stage: 11
+  ns_by_stage: 12
+  ns_by_stage: 13
+  ns_by_stage: 14
+  ns_by_stage: 15
+}
 )";
 
 std::string DecodedByProtoc(const std::string& bytes) {
@@ -206,6 +231,7 @@ TEST(Schema, ProtocShowsEveryFieldByItsName) {
   AppendToBatch({RecordType::kReport, FullReport()}, &batch);
   AppendToBatch({RecordType::kLagEnd, EncodeEnd(IdOf("id-0123456789abc"), 3'000'000'000)}, &batch);
   AppendToBatch({RecordType::kRunEnd, EncodeRunEnd(lagwatch::testing::FullRunEnd())}, &batch);
+  AppendToBatch({RecordType::kFrameSlice, lagwatch::testing::FullFrameSlice()}, &batch);
   EXPECT_EQ(DecodedByProtoc(batch), kExpectedBatch);
 }
 

@@ -46,6 +46,15 @@ int RunCTest(const char* spool_directory) {
   lw_input_finished(NULL);
   lw_note_queued(NULL);
   lw_note_run(NULL);
+  lw_set_refresh_interval(loop, 16666667);
+  lw_frame_begin(loop, 0);
+  lw_frame_stage(loop, LW_STAGE_DRAW);
+  lw_frame_end(loop);
+  lw_frame_end(loop);
+  lw_set_refresh_interval(NULL, 0);
+  lw_frame_begin(NULL, 0);
+  lw_frame_stage(NULL, LW_STAGE_DRAW);
+  lw_frame_end(NULL);
   lw_dispatch_begin(loop, "timed");
   lw_dispatch_end(loop);
   lw_dispatch_begin_counted(loop, "counted");
@@ -72,8 +81,12 @@ int RunCTest(const char* spool_directory) {
   lw_set_foreground(1);
   lw_unwatch_loop(loop);
   lw_unwatch_loop(NULL);
+  lw_withdraw_start();
+  lw_ready();
   lw_stop(0);
   lw_stop(0);
+  lw_withdraw_start();
+  lw_ready();
   if (strlen(lw_why_off()) == 0) return 9;
   if (lw_dump_now("off") != 0) return 16;
   if (strlen(lw_version()) == 0) return 10;

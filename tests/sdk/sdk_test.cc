@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <csignal>
 #include <cstddef>
@@ -554,6 +555,53 @@ TEST_F(SdkTest, ReportsAScopeAnIdleHandlerAndAnInputEvent) {
   EXPECT_TRUE(WaitUntil([&] { return Ends().size() == 3; }));
 }
 
+TEST_F(SdkTest, ReportsASlowFrameAndCountsFramesByScene) {
+  Options options = TestOptions();
+  options.threshold_ms = 3'600'000;
+  options.slow_frame_ms = 60;
+  auto monitor = Monitor::Start(options);
+  auto loop = monitor.WatchLoop("ui");
+  loop.SetRefreshInterval(10'000'000);
+  lw_set_scene("inbox");
+  {
+    ScopedFrame frame(loop);
+    frame.Stage(LW_STAGE_LAYOUT);
+    EXPECT_TRUE(WaitUntil([&] { return !Reports().empty(); }));
+    frame.Stage(static_cast<lw_stage>(77));
+  }
+  ASSERT_TRUE(WaitUntil([&] { return Ends().size() == 1; }));
+  report::Report report = Reports()[0];
+  EXPECT_EQ(report.kind, report::Kind::kFrames);
+  EXPECT_EQ(report.threshold_ms, 60u);
+  ASSERT_EQ(report.facts.size(), 2u);
+  EXPECT_EQ(report.facts[0].name, "frame_stage");
+  EXPECT_EQ(report.facts[0].text, "layout");
+  EXPECT_EQ(report.facts[1].number, 10'000);
+  lw_set_scene("editor");
+  for (int i = 0; i < 5; ++i) ScopedFrame frame(loop);
+  monitor.Stop();
+
+  std::vector<report::FrameSlice> slices;
+  for (const report::SpoolRecord& record : ReadSpool()) {
+    if (record.type == RecordType::kFrameSlice)
+      slices.push_back(report::DecodeFrameSlice(record.payload).value());
+  }
+  // The first frame was seen with the scene of that time, the others with the next.
+  ASSERT_EQ(slices.size(), 2u);
+  EXPECT_EQ(slices[0].scene, "inbox");
+  EXPECT_EQ(slices[0].loop, "ui");
+  EXPECT_EQ(slices[0].app, "sdk-test");
+  EXPECT_EQ(slices[0].app_version, "1.2.3");
+  EXPECT_EQ(slices[0].user, "u-1");
+  EXPECT_EQ(slices[0].session_id, report.session_id);
+  EXPECT_EQ(slices[0].refresh_interval_ns, 10'000'000u);
+  EXPECT_EQ(slices[0].frames.frames, 1u);
+  EXPECT_GE(slices[0].frames.dropped, 6u);
+  EXPECT_GE(slices[0].frames.by_stage_ns[LW_STAGE_LAYOUT], 60'000'000u);
+  EXPECT_EQ(slices[1].scene, "editor");
+  EXPECT_EQ(slices[1].frames.frames, 5u);
+}
+
 TEST_F(SdkTest, TellsWhatTheLoopDidBefore) {
   auto monitor = Monitor::Start(TestOptions());
   auto loop = monitor.WatchLoop("ui");
@@ -606,6 +654,157 @@ TEST_F(SdkTest, ReportsTooMuchCpuNowAndOnAverage) {
   ASSERT_TRUE(monitor.last_exit().has_value());
   EXPECT_EQ(monitor.last_exit()->was_in_lag, 0);
   lw_set_foreground(1);
+}
+
+int64_t FactOf(const report::Report& report, const std::string& name) {
+  for (const report::Fact& fact : report.facts) {
+    if (fact.name == name) return fact.number;
+  }
+  return -1;
+}
+
+std::string TextFactOf(const report::Report& report, const std::string& name) {
+  for (const report::Fact& fact : report.facts) {
+    if (fact.name == name) return fact.text;
+  }
+  return "";
+}
+
+TEST_F(SdkTest, ReportsASlowStartWithItsMilestones) {
+  Options options = TestOptions();
+  options.start = LW_START_COLD;
+  options.cold_start_ms = 16;
+  options.threshold_ms = 3'600'000;
+  auto monitor = Monitor::Start(options);
+  auto loop = monitor.WatchLoop("ui");
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  { ScopedDispatch dispatch(loop, "first"); }
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  { ScopedFrame frame(loop); }
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  { ScopedDispatch dispatch(loop, "second"); }
+  EXPECT_TRUE(Reports().empty());
+  lw_ready();
+  ASSERT_TRUE(WaitUntil([&] { return Ends().size() == 1; }));
+  lw_ready();
+  ASSERT_EQ(Reports().size(), 1u);
+  report::Report start = Reports()[0];
+  EXPECT_EQ(start.kind, report::Kind::kStartup);
+  EXPECT_EQ(start.threshold_ms, 16u);
+  EXPECT_EQ(start.app, "sdk-test");
+  EXPECT_EQ(start.tag, "cold start");
+  EXPECT_EQ(TextFactOf(start, "start"), "cold");
+  int64_t dispatch_ms = FactOf(start, "first_dispatch_ms");
+  int64_t frame_ms = FactOf(start, "first_frame_ms");
+  int64_t ready_ms = FactOf(start, "ready_ms");
+  EXPECT_GE(FactOf(start, "library_load_ms"), 0);
+  EXPECT_GE(FactOf(start, "monitor_start_ms"), FactOf(start, "library_load_ms"));
+  EXPECT_GE(dispatch_ms, FactOf(start, "monitor_start_ms") + 49);
+  EXPECT_GE(frame_ms, dispatch_ms + 49);
+  EXPECT_GE(ready_ms, frame_ms + 49);
+  EXPECT_EQ(start.elapsed_ns / 1'000'000, static_cast<uint64_t>(ready_ms));
+  EXPECT_EQ(Ends()[0].report_id, start.id);
+  EXPECT_EQ(Ends()[0].duration_ns, start.elapsed_ns);
+
+  // It is told once in a process.
+  monitor.Stop();
+  auto second = Monitor::Start(options);
+  second.WatchLoop("other");
+  lw_ready();
+  second.Stop();
+  EXPECT_EQ(Reports().size(), 1u);
+}
+
+TEST_F(SdkTest, AStartAfterTheSameBuildRanIsWarm) {
+  Options options = TestOptions();
+  Monitor::Start(options).Stop();
+  options.start = LW_START_WATCHED;
+  options.cold_start_ms = 3'600'000;
+  options.warm_start_ms = 16;
+  auto monitor = Monitor::Start(options);
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  lw_ready();
+  ASSERT_TRUE(WaitUntil([&] { return Reports().size() == 1; }));
+  EXPECT_EQ(TextFactOf(Reports()[0], "start"), "warm");
+  EXPECT_EQ(FactOf(Reports()[0], "first_dispatch_ms"), -1);
+}
+
+TEST_F(SdkTest, AFirstStartIsCold) {
+  Options options = TestOptions();
+  options.start = LW_START_WATCHED;
+  options.cold_start_ms = 3'600'000;
+  options.warm_start_ms = 16;
+  auto monitor = Monitor::Start(options);
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  lw_ready();
+  monitor.Stop();
+  EXPECT_TRUE(Reports().empty());
+}
+
+TEST_F(SdkTest, SaysNothingOfTheStartUnlessItIsAskedTo) {
+  Options options = TestOptions();
+  options.cold_start_ms = options.warm_start_ms = 16;
+  auto monitor = Monitor::Start(options);
+  auto loop = monitor.WatchLoop("ui");
+  FreezeUntilReported(loop, "freeze");
+  lw_ready();
+  monitor.Stop();
+  ASSERT_EQ(Reports().size(), 1u);
+  EXPECT_EQ(Reports()[0].kind, report::Kind::kLag);
+}
+
+TEST_F(SdkTest, TellsApartALagBeforeTheProgramIsReady) {
+  Options options = TestOptions();
+  options.start = LW_START_COLD;
+  options.cold_start_ms = 3'600'000;
+  auto monitor = Monitor::Start(options);
+  auto loop = monitor.WatchLoop("ui");
+  FreezeUntilReported(loop, "load");
+  EXPECT_EQ(Reports().back().kind, report::Kind::kStartupLag);
+  {
+    ScopedDeadline scope(loop, "open", 16);
+    EXPECT_TRUE(WaitUntil([&] { return Reports().back().kind == report::Kind::kScope; }));
+  }
+  EXPECT_EQ(FactOf(Reports().back(), "before_ready"), 1);
+  lw_ready();
+  FreezeUntilReported(loop, "work");
+  EXPECT_EQ(Reports().back().kind, report::Kind::kLag);
+  EXPECT_EQ(FactOf(Reports().back(), "before_ready"), -1);
+}
+
+TEST_F(SdkTest, AWithdrawnStartLeavesNoReport) {
+  Monitor::Start(TestOptions()).Stop();
+  Options options = TestOptions();
+  options.start = LW_START_COLD;
+  options.cold_start_ms = 16;
+  auto monitor = Monitor::Start(options);
+  auto loop = monitor.WatchLoop("ui");
+  FreezeUntilReported(loop, "load");
+  ASSERT_TRUE(WaitUntil([&] { return !Ends().empty(); }));
+  lw_withdraw_start();
+  EXPECT_TRUE(Reports().empty());
+  EXPECT_TRUE(Ends().empty());
+  // What is told of the run before is not of this start.
+  auto is_run_end = [](const report::SpoolRecord& record) { return record.type == RecordType::kRunEnd; };
+  EXPECT_EQ(std::ranges::count_if(ReadSpool(), is_run_end), 1);
+  lw_ready();
+  FreezeUntilReported(loop, "work");
+  lw_withdraw_start();
+  monitor.Stop();
+  ASSERT_EQ(Reports().size(), 1u);
+  EXPECT_EQ(Reports()[0].kind, report::Kind::kLag);
+}
+
+TEST_F(SdkTest, AProgramThatIsReadyCannotWithdrawItsStart) {
+  Options options = TestOptions();
+  options.start = LW_START_COLD;
+  options.cold_start_ms = 16;
+  auto monitor = Monitor::Start(options);
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  lw_ready();
+  ASSERT_TRUE(WaitUntil([&] { return Reports().size() == 1; }));
+  lw_withdraw_start();
+  EXPECT_EQ(Reports().size(), 1u);
 }
 
 TEST_F(SdkTest, TellsAListenerOnTheWatchdogsThread) {

@@ -121,6 +121,13 @@ std::string EncodeEnd(const base::Uuid& report_id, int64_t duration_ns) {
   return std::string(buffer.content());
 }
 
+std::string EncodeFrames(const report::FrameSliceFields& slice) {
+  std::vector<char> memory(8192);
+  report::FixedBuffer buffer(memory.data(), memory.size());
+  report::EncodeFrameSlice(slice, &buffer);
+  return std::string(buffer.content());
+}
+
 std::string EncodeBatch(const std::vector<std::string>& reports, const std::vector<std::string>& ends) {
   std::string batch;
   for (const std::string& report : reports)

@@ -47,6 +47,9 @@ struct SampleReport {
 // An encoded lagwatch.LagEnd.
 std::string EncodeEnd(const base::Uuid& report_id, int64_t duration_ns);
 
+// An encoded lagwatch.FrameSlice.
+std::string EncodeFrames(const report::FrameSliceFields& slice);
+
 // An encoded lagwatch.Batch of reports and ends.
 std::string EncodeBatch(const std::vector<std::string>& reports, const std::vector<std::string>& ends = {});
 

@@ -376,5 +376,77 @@ TEST_F(LoopWatchTest, TellsAListenerNothingOfADispatchInTime) {
   EXPECT_TRUE(listener.notices.empty());
 }
 
+TEST_F(LoopWatchTest, ReportsOneSlowFrameInTenSecondsAndCountsAll) {
+  options_.slow_frame_ns = 120 * kNsPerMs;
+  // Frames of 200 ms, one after the other.
+  constexpr int64_t kFrameNs = 200 * kNsPerMs;
+  for (int i = 0; i < 100; ++i) {
+    loop_->frames.Begin(start_ns_ + i * kFrameNs, 0);
+    RunUntil((i + 1) * kFrameNs - 1);
+    loop_->frames.End(start_ns_ + (i + 1) * kFrameNs);
+  }
+  RunUntil(101 * kFrameNs);
+  // At 0.12 s and at the first frame that is over the threshold 10 s later.
+  ASSERT_EQ(sink_.lags().size(), 2u);
+  EXPECT_EQ(sink_.lags()[0].elapsed_ns, 120 * kNsPerMs);
+  EXPECT_EQ(sink_.ends().size(), 2u);
+  for (const auto& end : sink_.ends()) EXPECT_EQ(end.second, kFrameNs);
+  EXPECT_EQ(sink_.frames("ui").frames, 100u);
+}
+
+TEST_F(LoopWatchTest, LeavesSlowFramesAloneWhenThatIsOff) {
+  options_.slow_frame_ns = 0;
+  loop_->frames.Begin(start_ns_, 0);
+  RunUntil(5 * kNsPerSecond);
+  loop_->frames.End(clock_.now_ns);
+  RunUntil(7 * kNsPerSecond);
+  EXPECT_TRUE(sink_.lags().empty());
+  EXPECT_EQ(capturer_->counters().captures.value(), 0u);
+  EXPECT_EQ(sink_.frames("ui").frames, 1u);
+}
+
+TEST_F(LoopWatchTest, CountsNoFrameInWhichTheProcessWasStopped) {
+  options_.slow_frame_ns = 0;
+  auto make_frame = [&](int64_t duration_ns) {
+    loop_->frames.Begin(clock_.now_ns, 0);
+    RunUntil(clock_.now_ns - start_ns_ + duration_ns);
+    loop_->frames.End(clock_.now_ns);
+  };
+  RunUntil(1 * kNsPerSecond);
+  make_frame(5 * kNsPerMs);
+  RunUntil(3 * kNsPerSecond);
+  EXPECT_EQ(sink_.frames("ui").frames, 1u);
+  // One that goes on when that is seen.
+  loop_->frames.Begin(clock_.now_ns, 0);
+  clock_.now_ns += 20 * kNsPerSecond;
+  watch_.Discount({.stopped_ns = 20 * kNsPerSecond});
+  RunUntil(25 * kNsPerSecond);
+  loop_->frames.End(clock_.now_ns);
+  RunUntil(27 * kNsPerSecond);
+  // One that is over by then.
+  make_frame(5 * kNsPerMs);
+  watch_.Discount({.stopped_ns = 5 * kNsPerMs});
+  RunUntil(29 * kNsPerSecond);
+  EXPECT_EQ(sink_.frames("ui").frames, 1u);
+  make_frame(5 * kNsPerMs);
+  RunUntil(31 * kNsPerSecond);
+  EXPECT_EQ(sink_.frames("ui").frames, 2u);
+  EXPECT_EQ(sink_.frames("ui").dropped, 0u);
+}
+
+// So that a sink that collects frames gets a round to write them in.
+TEST_F(LoopWatchTest, IsQuietSomeTimeAfterTheLastFrame) {
+  RunUntil(3 * kNsPerSecond);
+  EXPECT_TRUE(watch_.IsQuiet(*loop_));
+  loop_->frames.Begin(clock_.now_ns, 0);
+  EXPECT_FALSE(watch_.IsQuiet(*loop_));
+  loop_->frames.End(clock_.now_ns);
+  EXPECT_FALSE(watch_.IsQuiet(*loop_));
+  RunUntil(5 * kNsPerSecond);
+  EXPECT_FALSE(watch_.IsQuiet(*loop_));
+  RunUntil(20 * kNsPerSecond);
+  EXPECT_TRUE(watch_.IsQuiet(*loop_));
+}
+
 }  // namespace
 }  // namespace lagwatch::watchdog

@@ -68,6 +68,10 @@ class RecordingSink final : public watchdog::HangSink {
     std::lock_guard lock(mutex_);
     ends_.emplace_back(event_id, duration_ns);
   }
+  void OnFrames(const watchdog::FrameEvent& event) override {
+    std::lock_guard lock(mutex_);
+    frames_[event.loop_name] += event.frames;
+  }
   void OnRoundDone() override {
     std::lock_guard lock(mutex_);
     ++rounds_;
@@ -80,6 +84,12 @@ class RecordingSink final : public watchdog::HangSink {
   std::vector<std::pair<base::Uuid, int64_t>> ends() const {
     std::lock_guard lock(mutex_);
     return ends_;
+  }
+  // Of the loop of that name, so far.
+  policies::FrameTotals frames(const std::string& loop) const {
+    std::lock_guard lock(mutex_);
+    auto found = frames_.find(loop);
+    return found == frames_.end() ? policies::FrameTotals() : found->second;
   }
   int rounds() const {
     std::lock_guard lock(mutex_);
@@ -119,6 +129,7 @@ class RecordingSink final : public watchdog::HangSink {
   mutable std::mutex mutex_;
   std::vector<RecordedLag> lags_;
   std::vector<std::pair<base::Uuid, int64_t>> ends_;
+  std::map<std::string, policies::FrameTotals> frames_;
   int rounds_ = 0;
 };
 

@@ -358,6 +358,88 @@ TEST_F(WatchdogTest, ReportsAnIdleHandlerThatTakesTooLong) {
   EXPECT_GT(sink_.ends()[0].second, lag.elapsed_ns);
 }
 
+TEST_F(WatchdogTest, ReportsASlowFrameWithItsStage) {
+  options_.threshold_ns = 3600 * base::kNsPerSecond;
+  options_.slow_frame_ns = 60 * kNsPerMs;
+  Start();
+  StalledThread thread([&](const StopFlag& stop) {
+    WatchedLoop* loop = registry_->Add("loop", gettid());
+    loop->frames.SetRefreshIntervalNs(10 * kNsPerMs);
+    loop->frames.Begin(base::SystemClock().MonoNs(), 0);
+    loop->frames.SetStage(base::SystemClock().MonoNs(), policies::FrameStage::kDraw);
+    while (!stop.load() && sink_.lags().empty()) {
+    }
+    loop->frames.End(base::SystemClock().MonoNs());
+    while (!stop.load()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    registry_->Remove(loop);
+  });
+  ASSERT_TRUE(WaitForLags(1));
+  testing::RecordedLag lag = sink_.lags()[0];
+  EXPECT_EQ(lag.kind, HangKind::kFrame);
+  EXPECT_GE(lag.elapsed_ns, 60 * kNsPerMs);
+  EXPECT_GE(lag.samples, 1u);
+  EXPECT_EQ(lag.facts["refresh_interval_us"], 10'000);
+  EXPECT_TRUE(lag.facts.contains("frame_stage"));
+  EXPECT_TRUE(testing::WaitUntil([&] { return sink_.ends().size() == 1; }));
+  EXPECT_GE(sink_.ends()[0].second, lag.elapsed_ns);
+  ASSERT_TRUE(testing::WaitUntil([&] { return sink_.frames("loop").frames == 1; }));
+  policies::FrameTotals frames = sink_.frames("loop");
+  EXPECT_GE(frames.dropped, 6u);
+  // It was in that stage for nearly all of the time.
+  uint64_t draw_ns = frames.by_stage_ns[static_cast<size_t>(policies::FrameStage::kDraw)];
+  EXPECT_GE(draw_ns, static_cast<uint64_t>(sink_.ends()[0].second / 2));
+}
+
+TEST_F(WatchdogTest, AFrameInsideADispatchDoesNotCutTheDispatchsVerdict) {
+  options_.threshold_ns = 400 * kNsPerMs;
+  Start();
+  StalledThread thread([&](const StopFlag& stop) {
+    WatchedLoop* loop = registry_->Add("loop", gettid());
+    loop->probe.Begin("dispatch");
+    auto is_reported = [&] {
+      for (const testing::RecordedLag& lag : sink_.lags()) {
+        if (lag.kind == HangKind::kLag) return true;
+      }
+      return false;
+    };
+    // Each is long enough for a window of its own, and no slow frame.
+    while (!stop.load() && !is_reported()) {
+      loop->frames.Begin(base::SystemClock().MonoNs(), 0);
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      loop->frames.End(base::SystemClock().MonoNs());
+    }
+    loop->probe.End();
+    while (!stop.load()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    registry_->Remove(loop);
+  });
+  ASSERT_TRUE(testing::WaitUntil([&] { return !sink_.ends().empty(); }));
+  for (const testing::RecordedLag& lag : sink_.lags()) {
+    if (lag.kind == HangKind::kLag) {
+      EXPECT_GE(lag.verdict.shares.wall_ns, lag.cpu_window_ns * 3 / 4);
+    }
+  }
+}
+
+TEST_F(WatchdogTest, CountsTheFramesOfALoopUntilItIsGone) {
+  Start();
+  ASSERT_TRUE(testing::WaitUntil([&] { return sink_.rounds() > 0; }));
+  std::thread thread([&] {
+    WatchedLoop* loop = registry_->Add("first", gettid());
+    auto make_frame = [&] {
+      loop->frames.Begin(base::SystemClock().MonoNs(), 0);
+      loop->probe.WakeWatchdogIfAsleep();
+      loop->frames.End(base::SystemClock().MonoNs());
+    };
+    make_frame();
+    EXPECT_TRUE(testing::WaitUntil([&] { return sink_.frames("first").frames == 1; }));
+    make_frame();
+    make_frame();
+    registry_->Remove(loop);
+  });
+  thread.join();
+  EXPECT_TRUE(testing::WaitUntil([&] { return sink_.frames("first").frames == 3; }));
+}
+
 TEST_F(WatchdogTest, ReportsAnInputEventThatIsNotFinished) {
   options_.threshold_ns = 3600 * base::kNsPerSecond;
   options_.input_threshold_ns = 60 * kNsPerMs;

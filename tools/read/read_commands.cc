@@ -99,6 +99,14 @@ int ShowReports(const Flags& flags) {
               [](const Json& reports) { return ReportTable(reports, TerminalWidth()); });
 }
 
+int ShowFrames(const Flags& flags) {
+  QueryString query;
+  query.Set("limit", std::to_string(flags.limit));
+  query.Set("app", flags.app);
+  return Show(flags, "/v1/frames", query, "no frames were reported",
+              [](const Json& frames) { return FrameTable(frames, TerminalWidth()); });
+}
+
 int ShowReport(const Flags& flags) {
   return Show(flags, "/v1/reports/" + flags.id, {}, "the report is empty",
               [](const Json& report) { return ReportText(report); });
@@ -158,6 +166,10 @@ void AddReadCommands(CLI::App* app, const LoadRecords& load_records, int* exit_c
       AddCommand(app, "reports", "List reports, the newest first", &ShowReports, load_records, exit_code);
   AddListFlags(reports);
   reports.app->add_option("--cluster", reports.flags->cluster, "Only those of the cluster with this key");
+
+  Command frames = AddCommand(app, "frames", "Show how well frames were drawn, the most dropped ones first",
+                              &ShowFrames, load_records, exit_code);
+  AddListFlags(frames);
 
   Command report = AddCommand(app, "report", "Show one report in full", &ShowReport, load_records, exit_code);
   report.app->add_option("ID", report.flags->id, "The report's id, or its beginning")

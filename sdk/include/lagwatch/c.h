@@ -46,12 +46,13 @@ typedef enum lw_status {
 
 /* As in reports; others may be added. */
 typedef enum lw_kind {
-  LW_KIND_LAG = 1,
+  LW_KIND_LAG = 1, /* also before lw_ready(), where reports say "startup-lag" */
   LW_KIND_BUSY_LOOP = 2,
   LW_KIND_WAITED = 3,
   LW_KIND_IDLE_HANDLER = 4,
   LW_KIND_INPUT = 5,
-  LW_KIND_SCOPE = 6
+  LW_KIND_SCOPE = 6,
+  LW_KIND_FRAME = 9 /* "frames" in reports */
 } lw_kind;
 typedef enum lw_level { LW_LEVEL_LAG = 0, LW_LEVEL_ANR = 1 } lw_level;
 
@@ -87,6 +88,16 @@ typedef struct lw_listener {
   void (*lag_filtered)(void* context, const lw_lag* lag, lw_filtered why);
 } lw_listener;
 
+/* What a frame's time goes into. */
+typedef enum lw_stage {
+  LW_STAGE_OTHER = 0, /* what is not told; each frame begins with it */
+  LW_STAGE_INPUT = 1,
+  LW_STAGE_ANIMATION = 2,
+  LW_STAGE_LAYOUT = 3,
+  LW_STAGE_DRAW = 4,
+  LW_STAGE_SUBMIT = 5 /* handing it over to the display */
+} lw_stage;
+
 /* How a run of the program ended. */
 typedef enum lw_exit_reason {
   LW_EXIT_UNKNOWN = 0,       /* it vanished: killed, or ended by _exit() or a signal that nobody told of */
@@ -114,6 +125,16 @@ typedef struct lw_last_exit {
   char session_id[37];
   char report_id[37]; /* the first report of that lag; empty when there is none */
 } lw_last_exit;
+
+/* What is known of the program's start. */
+typedef enum lw_start_kind {
+  LW_START_UNWATCHED = 0, /* the program never calls lw_ready() */
+  /* It does. The start is warm when the same build ran on this machine up to ten minutes ago, and the machine
+   * was not started anew since: told by the record of the last run that has ended, so cold when in doubt. */
+  LW_START_WATCHED = 1,
+  LW_START_COLD = 2, /* it does, and knows better */
+  LW_START_WARM = 3
+} lw_start_kind;
 
 typedef void (*lw_on_last_exit)(const lw_last_exit* last_exit, void* context);
 
@@ -160,6 +181,10 @@ typedef struct lw_options {
   uint32_t cpu_average_percent;    /* so is more than this on average over a window: default 80 */
   uint32_t cpu_background_percent; /* the same while the application is in the background: default 20 */
   uint32_t cpu_window_ms;          /* 1000 to 3600000, default 60000 */
+  uint32_t slow_frame_ms;          /* a longer frame is reported: 16 to 3600000, default 120; 0: none is */
+  uint32_t start;                  /* an lw_start_kind: default LW_START_UNWATCHED */
+  uint32_t cold_start_ms;          /* a longer cold start is reported: 16 to 3600000, default 10000 */
+  uint32_t warm_start_ms;          /* likewise, a warm one: default 4000 */
 } lw_options;
 
 typedef struct lw_thresholds {
@@ -229,6 +254,19 @@ LW_API void lw_set_scene(const char* scene) LW_NOEXCEPT;
 /* Whether the application is in the foreground, which it is until told. It matters for reports of CPU use
  * alone. Any thread, whether or not the monitor is on; wait-free, and a change wakes the watchdog once. */
 LW_API void lw_set_foreground(int is_foreground) LW_NOEXCEPT;
+/* The program is ready to be used. With the option `start`, a start that took longer than its threshold is
+ * reported, kind "startup", as "cold start" or "warm start", without stacks but with its milestones as facts,
+ * in ms since the process began (by the kernel's account, to 10 ms; an exec() is not a new process):
+ * library_load_ms, monitor_start_ms, first_dispatch_ms, first_frame_ms, ready_ms, and start, "cold" or
+ * "warm". A dispatch that is a lag and began before is reported as a "startup-lag"; other kinds have the fact
+ * before_ready. A program that never gets here is never reported as a slow start. Only the first call in a
+ * process counts. Any thread; not for signal handlers. */
+LW_API void lw_ready(void) LW_NOEXCEPT;
+/* This start does not count, because nobody waits for it: the program was started in the background, say. It
+ * is not reported, and what this run has reported so far is removed from the spool, unless it was sent
+ * already. Does nothing after lw_ready(). May block; not for signal handlers. */
+LW_API void lw_withdraw_start(void) LW_NOEXCEPT;
+
 /* For a program's own handlers; both may be called in a signal handler, and lagwatch installs none itself.
  * Somebody asked the program to end (SIGTERM, the session's end): */
 LW_API void lw_note_stop(void) LW_NOEXCEPT;
@@ -343,6 +381,29 @@ LW_API void lw_idle_end(lw_loop* loop) LW_NOEXCEPT;
  * tasks, and as exact: see lw_note_queued(). Hot: one atomic addition, no clock. */
 LW_API void lw_input_received(lw_loop* loop) LW_NOEXCEPT;
 LW_API void lw_input_finished(lw_loop* loop) LW_NOEXCEPT;
+
+/* For programs with a display: around the making of each frame, on the loop's thread, in a dispatch or not.
+ * `vsync_ns` is the refresh that the frame is made for, on CLOCK_MONOTONIC, as compositors and drivers tell
+ * it; 0 when it is not known: then the frame's begin stands for it. A frame inside another does not count.
+ *
+ * A frame has dropped as many as whole refresh intervals have passed between its refresh and its end; none
+ * when it is done within one. By dropped frames a frame is best (< 3), normal (< 9), middle (< 24), high (<
+ * 42) or frozen. Frames, dropped frames and the time in each stage are summed for each loop and scene (see
+ * lw_set_scene()) over 10 s at most, and written to the spool once a minute while the loop goes on drawing,
+ * else 10 s after it has stopped: what is not written yet when the program is killed is lost. A frame that
+ * ends around a change of scene may count for either.
+ *
+ * A frame that takes longer than slow_frame_ms, from its begin, is reported with stacks, kind "frames"; after
+ * one such, the loop's next ones are only counted for 10 s. Hot: one read of the clock each, which is a
+ * system call where the kernel shares no clock with programs. */
+LW_API void lw_frame_begin(lw_loop* loop, uint64_t vsync_ns) LW_NOEXCEPT;
+/* From now until the next call or the frame's end, its time is this stage's. */
+LW_API void lw_frame_stage(lw_loop* loop, lw_stage stage) LW_NOEXCEPT;
+LW_API void lw_frame_end(lw_loop* loop) LW_NOEXCEPT;
+/* How long the display shows a frame, 1 ms to 1 s. 0, the default: measured from the frames' refreshes, and
+ * 60 Hz where those are not told. A program that draws for every second refresh only should say so. From any
+ * thread; wait-free. */
+LW_API void lw_set_refresh_interval(lw_loop* loop, uint64_t interval_ns) LW_NOEXCEPT;
 
 #ifdef __cplusplus
 } /* extern "C" */

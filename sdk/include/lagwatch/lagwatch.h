@@ -48,6 +48,10 @@ struct Options {
   uint32_t cpu_average_percent = 80;
   uint32_t cpu_background_percent = 20;
   uint32_t cpu_window_ms = 60000;
+  uint32_t slow_frame_ms = 120;
+  lw_start_kind start = LW_START_UNWATCHED;
+  uint32_t cold_start_ms = 10000;
+  uint32_t warm_start_ms = 4000;
 };
 
 // A watched loop of the thread that called WatchLoop. A plain handle: copying it copies the handle.
@@ -72,6 +76,10 @@ class Loop {
   // An input event arrived; the loop is done with one. From any thread. Hot.
   void InputReceived() const noexcept { lw_input_received(handle_); }
   void InputFinished() const noexcept { lw_input_finished(handle_); }
+  // How long the display shows a frame; 0: measured. From any thread.
+  void SetRefreshInterval(uint64_t interval_ns) const noexcept {
+    lw_set_refresh_interval(handle_, interval_ns);
+  }
 
  private:
   lw_loop* handle_;
@@ -119,6 +127,24 @@ class ScopedIdleHandler {
   lw_loop* loop_;
 };
 
+// A frame of the display, from construction to destruction. On the loop's thread. Hot.
+class ScopedFrame {
+ public:
+  // `vsync_ns` is the refresh that it is for, on CLOCK_MONOTONIC; 0 when that is not known.
+  explicit ScopedFrame(Loop loop, uint64_t vsync_ns = 0) noexcept : loop_(loop.handle()) {
+    lw_frame_begin(loop_, vsync_ns);
+  }
+  ~ScopedFrame() { lw_frame_end(loop_); }
+  ScopedFrame(const ScopedFrame&) = delete;
+  ScopedFrame& operator=(const ScopedFrame&) = delete;
+
+  // What comes next is this stage's.
+  void Stage(lw_stage stage) const noexcept { lw_frame_stage(loop_, stage); }
+
+ private:
+  lw_loop* loop_;
+};
+
 // Keeps the process's monitor running for as long as it lives. There is one monitor in a process.
 class Monitor {
  public:
@@ -152,6 +178,10 @@ class Monitor {
     raw.cpu_average_percent = options.cpu_average_percent;
     raw.cpu_background_percent = options.cpu_background_percent;
     raw.cpu_window_ms = options.cpu_window_ms;
+    raw.slow_frame_ms = options.slow_frame_ms;
+    raw.start = options.start;
+    raw.cold_start_ms = options.cold_start_ms;
+    raw.warm_start_ms = options.warm_start_ms;
     return Monitor(lw_start(&raw));
   }
   Monitor(Monitor&& other) noexcept : status_(std::exchange(other.status_, LW_OFF)) {}

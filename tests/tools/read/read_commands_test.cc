@@ -79,7 +79,7 @@ TEST_F(ReadCommands, FindTheSpoolInTheEnvironmentOrItsUsualPlace) {
 }
 
 TEST_F(ReadCommands, SayThatThereIsNothing) {
-  for (const char* command : {"clusters", "reports"}) {
+  for (const char* command : {"clusters", "reports", "frames"}) {
     Outcome people = Run(command);
     EXPECT_EQ(people.exit_code, 0);
     EXPECT_THAT(people.out, IsEmpty());
@@ -97,6 +97,29 @@ TEST_F(ReadCommands, ShowOneReport) {
   Outcome missing = Run("report ffff");
   EXPECT_EQ(missing.exit_code, 1);
   EXPECT_THAT(missing.err, HasSubstr("no such report"));
+}
+
+TEST_F(ReadCommands, ShowFrames) {
+  report::AppendToBatch(
+      {report::RecordType::kFrameSlice,
+       testing::EncodeFrames({.id = base::CreateUuidV7(1),
+                              .session_id = base::CreateUuidV7(1),
+                              .app = "editor",
+                              .app_version = "2.3.1",
+                              .user = "",
+                              .loop = "ui",
+                              .scene = "inbox",
+                              .begin_wall_ms = 1,
+                              .duration_ns = 1,
+                              .refresh_interval_ns = 20'000'000,
+                              .frames = {.frames = 600,
+                                         .dropped = 600,
+                                         .by_level = {560, 20, 11, 7, 2},
+                                         .by_stage_ns = {10'000'000, 0, 0, 0, 90'000'000}}})},
+      &spool_);
+  EXPECT_THAT(Run("frames").out, ::testing::ContainsRegex(
+                                     "editor 2.3.1 +ui +inbox +50 +25.0 +600 +600 +20 +11 +7 +2 +draw 90 %"));
+  EXPECT_EQ(Json::parse(Run("frames --json --app editor").out)[0]["levels"]["frozen"], 2);
 }
 
 TEST_F(ReadCommands, FilterReportsByCluster) {

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sdk/frame_slices.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace lagwatch::sdk {
+
+void FrameSlices::Add(const watchdog::FrameEvent& event, const char (&scene)[Scene::kMaxBytes],
+                      uint64_t scene_number) {
+  FrameSlice* end = open_ + open_count_;
+  FrameSlice* slice = std::find_if(open_, end, [&](const FrameSlice& open) {
+    return std::strncmp(open.loop, event.loop_name, sizeof open.loop - 1) == 0;
+  });
+  bool is_over = slice != end && (slice->scene_number != scene_number ||
+                                  event.seen_mono_ns - slice->begin_mono_ns >= kSliceNs);
+  if (is_over) {
+    Finish(slice);
+    slice = open_ + open_count_;
+  }
+  if (slice == open_ + open_count_) {
+    if (open_count_ == kMaxOpen) return;
+    ++open_count_;
+    *slice = {};
+    std::memcpy(slice->loop, event.loop_name, strnlen(event.loop_name, sizeof slice->loop - 1));
+    std::memcpy(slice->scene, scene, sizeof slice->scene);
+    slice->scene_number = scene_number;
+    slice->begin_mono_ns = event.seen_mono_ns;
+  }
+  slice->end_mono_ns = event.seen_mono_ns;
+  slice->refresh_interval_ns = event.refresh_interval_ns;
+  slice->frames += event.frames;
+}
+
+void FrameSlices::FinishDue(int64_t now_ns) {
+  for (size_t i = open_count_; i-- > 0;) {
+    if (now_ns - open_[i].begin_mono_ns >= kSliceNs) Finish(&open_[i]);
+  }
+}
+
+bool FrameSlices::IsWriteDue(int64_t now_ns) const {
+  if (finished_count_ == 0) return false;
+  return open_count_ == 0 || finished_count_ >= kMaxFinished / 2 ||
+         now_ns - finished_[0].begin_mono_ns >= kWritePeriodNs;
+}
+
+// When nobody writes them, the oldest goes.
+void FrameSlices::Finish(FrameSlice* open) {
+  if (finished_count_ == kMaxFinished) {
+    --finished_count_;
+    std::copy(finished_ + 1, finished_ + kMaxFinished, finished_);
+  }
+  finished_[finished_count_++] = *open;
+  *open = open_[--open_count_];
+}
+
+}  // namespace lagwatch::sdk

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// The start of this process: its milestones, and whether it counts.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "base/clock.h"
+#include "sdk/run_facts.h"
+#include "watchdog/loop_registry.h"
+
+namespace lagwatch::sdk {
+
+// As in lw_start_kind.
+enum class StartKind : uint32_t {
+  kUnwatched = 0,  // the program never says that it is ready
+  kWatched = 1,    // it does; whether the start is warm is told by the last run
+  kCold = 2,
+  kWarm = 3,
+};
+
+struct StartOptions {
+  StartKind kind = StartKind::kUnwatched;
+  int64_t cold_threshold_ns = 10 * base::kNsPerSecond;
+  int64_t warm_threshold_ns = 4 * base::kNsPerSecond;
+};
+
+// What a monitor knows of the start when it begins. Times are CLOCK_MONOTONIC.
+struct StartPlan {
+  int64_t threshold_ns = 0;  // 0: unwatched
+  bool is_warm = false;
+  int64_t process_start_ns = 0;
+  int64_t monitor_start_ns = 0;
+};
+
+// What the program says of its start. Thread safety: all from any thread; wait-free.
+class StartUp {
+ public:
+  // Only the first call counts.
+  void NoteReady(int64_t now_ns) {
+    int64_t none = 0;
+    ready_ns_.compare_exchange_strong(none, now_ns);
+  }
+  // 0: not yet.
+  int64_t ready_ns() const { return ready_ns_.load(); }
+  // Nobody waited for this start. False when the program is ready already.
+  bool Withdraw() {
+    if (ready_ns() != 0) return false;
+    is_withdrawn_.store(true);
+    return true;
+  }
+  bool is_withdrawn() const { return is_withdrawn_.load(); }
+  // True for one caller only: who is to tell of this start.
+  bool Claim() { return !is_claimed_.exchange(true); }
+
+  // The start of a forked child is another one.
+  void Reset() {
+    ready_ns_.store(0);
+    is_withdrawn_.store(false);
+    is_claimed_.store(false);
+  }
+
+ private:
+  std::atomic<int64_t> ready_ns_{0};
+  std::atomic<bool> is_withdrawn_{false};
+  std::atomic<bool> is_claimed_{false};
+};
+
+// The process's own.
+StartUp& ProcessStartUp();
+
+// `last_run` may be null. Context: background.
+StartPlan PlanStart(const StartOptions& options, const RunFacts& now, const RunRecord* last_run);
+
+// When this library was loaded. Context: any.
+int64_t LibraryLoadNs();
+// When the first dispatch began and the first frame was done, of all loops; 0 when there was none. Loops that
+// only count tell no first dispatch. Context: watchdog.
+int64_t FirstDispatchNs(watchdog::LoopRegistry* registry);
+int64_t FirstFrameNs(watchdog::LoopRegistry* registry);
+
+}  // namespace lagwatch::sdk

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "watchdog/frame_spans.h"
+
+namespace lagwatch::watchdog {
+
+Span FrameSpans::Read(const WatchedLoop& loop, int64_t now_ns, const SpanTools& tools) {
+  const int64_t slow_ns = tools.options->slow_frame_ns;
+  if (loop.frames.begun() == 0 || slow_ns == 0) return {};
+  Span span;
+  span.thresholds.threshold_ns = slow_ns;
+  const LoopFrames::Frame frame = loop.frames.Read();
+  bool is_in_pause = told_number_ != 0 && frame.number != told_number_ && now_ns - told_ns_ < kPauseNs;
+  if (frame.number == 0 || is_in_pause) return span;
+  span.number = frame.number;
+  span.begin_ns = frame.begin_ns;
+  if (now_ns - frame.begin_ns >= slow_ns) {
+    told_number_ = frame.number;
+    told_ns_ = now_ns;
+  }
+  return span;
+}
+
+void FrameSpans::AddFacts(const WatchedLoop& loop, FactList* facts) const {
+  constexpr int64_t kNsPerUs = 1000;
+  facts->AddText("frame_stage", policies::FrameStageName(loop.frames.stage()));
+  facts->Add("refresh_interval_us", loop.frames.refresh_interval_ns() / kNsPerUs);
+}
+
+void FrameCounts::Tell(const WatchedLoop& loop, const char* loop_name, int64_t now_ns, HangSink* sink) {
+  policies::FrameTotals totals;
+  last_begun_ = loop.frames.begun();  // before the sums: what begins meanwhile is seen at the next look
+  if (last_distrusted_ != 0) {
+    Skip(loop);
+    if (!loop.frames.IsStillIn(last_distrusted_)) last_distrusted_ = 0;
+    return;
+  }
+  if (!has_started_ || !loop.frames.ReadTotals(&totals) || totals.frames == told_.frames) return;
+  sink->OnFrames({.loop_name = loop_name,
+                  .seen_mono_ns = now_ns,
+                  .refresh_interval_ns = loop.frames.refresh_interval_ns(),
+                  .frames = totals.Since(told_)});
+  told_ = totals;
+  last_told_ns_ = now_ns;
+}
+
+void FrameCounts::Skip(const WatchedLoop& loop) {
+  policies::FrameTotals totals;
+  if (!loop.frames.ReadTotals(&totals)) return;  // sums never go back, so what was told before does, too
+  told_ = totals;
+  has_started_ = true;
+}
+
+bool FrameCounts::IsQuiet(const WatchedLoop& loop, int64_t now_ns) const {
+  bool may_be_collecting = last_told_ns_ != 0 && now_ns - last_told_ns_ <= FrameEvent::kMaxCollectedNs;
+  return !may_be_collecting && loop.frames.is_idle() && loop.frames.begun() == last_begun_;
+}
+
+}  // namespace lagwatch::watchdog

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// A loop's frames: one that takes too long gets its stacks, and all of them are counted.
+#pragma once
+
+#include "watchdog/span_source.h"
+
+namespace lagwatch::watchdog {
+
+// A program that is slow at every frame must not be made slower by a report of each: after a slow frame the
+// next ones are only counted for 10 s.
+class FrameSpans final : public SpanSource {
+ public:
+  HangKind kind() const override { return HangKind::kFrame; }
+  Span Read(const WatchedLoop& loop, int64_t now_ns, const SpanTools& tools) override;
+  bool IsStillIn(uint64_t number, const WatchedLoop& loop) const override {
+    return loop.frames.IsStillIn(number);
+  }
+  int64_t DurationNs(uint64_t number, const WatchedLoop& loop, const SpanTools&) const override {
+    return loop.frames.SlowDurationNs(number);
+  }
+  void AddFacts(const WatchedLoop& loop, FactList* facts) const override;
+  void Forget() override { told_number_ = 0; }
+
+ private:
+  static constexpr int64_t kPauseNs = 10 * base::kNsPerSecond;
+
+  uint64_t told_number_ = 0;  // the last frame that was seen over the threshold
+  int64_t told_ns_ = 0;       // when
+};
+
+// Hands to the sink what the loop's frames were since the last look.
+// Context: watchdog; not thread-safe. Each loop has its own.
+class FrameCounts {
+ public:
+  // To be called at each look.
+  void Tell(const WatchedLoop& loop, const char* loop_name, int64_t now_ns, HangSink* sink);
+  // The process was stopped since the last call of Tell: what it made meanwhile is not told.
+  void Distrust(const WatchedLoop& loop) { last_distrusted_ = loop.frames.begun(); }
+  // Frames that nobody is to be told of: made before the watchdog began, or by a loop that was gone before it
+  // was seen.
+  void Skip(const WatchedLoop& loop);
+  // Whether nothing goes on and nothing is left to be told: the watchdog need not look before the next frame.
+  bool IsQuiet(const WatchedLoop& loop, int64_t now_ns) const;
+  bool has_started() const { return has_started_; }
+
+ private:
+  policies::FrameTotals told_;
+  bool has_started_ = false;
+  uint64_t last_begun_ = 0;
+  uint64_t last_distrusted_ = 0;  // the frame that may not be over yet; 0: there is none
+  int64_t last_told_ns_ = 0;
+};
+
+}  // namespace lagwatch::watchdog

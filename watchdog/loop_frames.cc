@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "watchdog/loop_frames.h"
+
+#include <algorithm>
+
+namespace lagwatch::watchdog {
+namespace {
+
+using policies::FrameStage;
+using policies::RefreshInterval;
+
+// Only the loop's thread writes what is added to here.
+void Add(std::atomic<uint64_t>* sum, uint64_t amount) {
+  if (amount != 0) sum->store(sum->load(std::memory_order_relaxed) + amount, std::memory_order_release);
+}
+
+}  // namespace
+
+void LoopFrames::Begin(int64_t now_ns, int64_t vsync_ns) {
+  // Relaxed loads, here and below: only this thread writes those words.
+  uint64_t begun = begun_.load(std::memory_order_relaxed);
+  if (begun != ended_.load(std::memory_order_relaxed)) {
+    ++nested_;
+    return;
+  }
+  if (vsync_ns <= 0 || vsync_ns > now_ns || now_ns - vsync_ns > kOldestVsyncNs) {
+    vsync_ns = now_ns;
+  } else {
+    measured_interval_.Add(vsync_ns);
+  }
+  int64_t set_ns = set_interval_ns_.load(std::memory_order_relaxed);
+  refresh_interval_ns_.store(set_ns != 0 ? set_ns : measured_interval_.interval_ns(),
+                             std::memory_order_relaxed);
+  stage_begin_ns_ = now_ns;
+  stage_ns_ = {};
+  // Release, each: a reader that gets a new value here must also see that the last frame has ended.
+  begin_ns_.store(now_ns, std::memory_order_release);
+  vsync_ns_.store(vsync_ns, std::memory_order_release);
+  stage_.store(FrameStage::kOther, std::memory_order_release);
+  begun_.store(begun + 1, std::memory_order_release);
+}
+
+void LoopFrames::SetStage(int64_t now_ns, FrameStage stage) {
+  if (nested_ != 0 || is_idle()) return;
+  LeaveStage(now_ns);
+  stage_.store(stage, std::memory_order_relaxed);  // goes with nothing else
+}
+
+void LoopFrames::End(int64_t now_ns) {
+  if (nested_ != 0) {
+    --nested_;
+    return;
+  }
+  uint64_t ended = ended_.load(std::memory_order_relaxed);
+  if (begun_.load(std::memory_order_relaxed) == ended) return;
+  LeaveStage(now_ns);
+  AddToTotals(now_ns - vsync_ns_.load(std::memory_order_relaxed));
+  int64_t duration_ns = now_ns - begin_ns_.load(std::memory_order_relaxed);
+  if (duration_ns > slow_ns_.load(std::memory_order_relaxed)) Keep(duration_ns);
+  if (first_end_ns_.load(std::memory_order_relaxed) == 0)
+    first_end_ns_.store(now_ns, std::memory_order_relaxed);
+  ended_.store(ended + 1, std::memory_order_release);  // publishes what is kept
+}
+
+void LoopFrames::SetRefreshIntervalNs(int64_t interval_ns) {
+  if (interval_ns != 0)
+    interval_ns = std::clamp(interval_ns, RefreshInterval::kShortestNs, RefreshInterval::kLongestNs);
+  set_interval_ns_.store(interval_ns, std::memory_order_relaxed);
+}
+
+LoopFrames::Frame LoopFrames::Read() const {
+  constexpr int kTries = 8;
+  for (int i = 0; i < kTries; ++i) {
+    Frame frame;
+    // Acquire, each: it pairs with Begin's stores and keeps the loads in this order.
+    frame.number = begun_.load(std::memory_order_acquire);
+    frame.begin_ns = begin_ns_.load(std::memory_order_acquire);
+    frame.vsync_ns = vsync_ns_.load(std::memory_order_acquire);
+    if (begun_.load(std::memory_order_acquire) != frame.number) continue;
+    if (IsStillIn(frame.number)) return frame;
+    break;
+  }
+  return {0, 0, 0};
+}
+
+bool LoopFrames::ReadTotals(policies::FrameTotals* totals) const {
+  // Acquire, each: it pairs with the stores of AddToTotals and keeps the loads in this order.
+  uint64_t sequence = sequence_.load(std::memory_order_acquire);
+  if (sequence % 2 != 0) return false;
+  totals->frames = frames_.load(std::memory_order_acquire);
+  totals->dropped = dropped_.load(std::memory_order_acquire);
+  for (size_t i = 0; i < by_level_.size(); ++i)
+    totals->by_level[i] = by_level_[i].load(std::memory_order_acquire);
+  for (size_t i = 0; i < by_stage_ns_.size(); ++i)
+    totals->by_stage_ns[i] = by_stage_ns_[i].load(std::memory_order_acquire);
+  return sequence_.load(std::memory_order_relaxed) == sequence;
+}
+
+int64_t LoopFrames::SlowDurationNs(uint64_t number) const {
+  // As LoopProbe::SlowDurationTicks.
+  if (slow_number_.load(std::memory_order_acquire) != number) return 0;
+  int64_t duration_ns = slow_duration_ns_.load(std::memory_order_acquire);
+  return slow_number_.load(std::memory_order_acquire) == number ? duration_ns : 0;
+}
+
+void LoopFrames::Reset() {
+  nested_ = 0;
+  ended_.store(begun_.load());
+  measured_interval_ = {};
+  set_interval_ns_.store(0);
+  refresh_interval_ns_.store(RefreshInterval::kDefaultNs);
+}
+
+void LoopFrames::LeaveStage(int64_t now_ns) {
+  auto stage = static_cast<size_t>(stage_.load(std::memory_order_relaxed));
+  stage_ns_[stage] += static_cast<uint64_t>(std::max<int64_t>(now_ns - stage_begin_ns_, 0));
+  stage_begin_ns_ = now_ns;
+}
+
+void LoopFrames::AddToTotals(int64_t late_ns) {
+  uint64_t dropped = policies::DroppedFrames(late_ns, refresh_interval_ns_.load(std::memory_order_relaxed));
+  auto level = static_cast<size_t>(policies::FrameLevelOf(dropped));
+  uint64_t sequence = sequence_.load(std::memory_order_relaxed);
+  // Relaxed: the stores that follow release it, each, so that a reader of one of them sees that they change.
+  sequence_.store(sequence + 1, std::memory_order_relaxed);
+  Add(&frames_, 1);
+  Add(&dropped_, dropped);
+  Add(&by_level_[level], 1);
+  for (size_t i = 0; i < stage_ns_.size(); ++i) Add(&by_stage_ns_[i], stage_ns_[i]);
+  sequence_.store(sequence + 2, std::memory_order_release);
+}
+
+void LoopFrames::Keep(int64_t duration_ns) {
+  // Release, each: see LoopProbe::Keep.
+  slow_number_.store(0, std::memory_order_release);
+  slow_duration_ns_.store(duration_ns, std::memory_order_release);
+  slow_number_.store(begun_.load(std::memory_order_relaxed), std::memory_order_release);
+}
+
+}  // namespace lagwatch::watchdog
