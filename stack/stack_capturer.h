@@ -80,7 +80,10 @@ class StackCapturer {
   bool TryCapture(int tid, bool* was_asleep, Stack* stack);
   bool TryReadBlocked(int tid, const BlockedThread& blocked);
   enum class SignalOutcome { kAnswered, kNoAnswer, kAsleep };
-  SignalOutcome TrySignal(int tid);
+  // With `has_progressed`, the thread was just seen to run.
+  SignalOutcome TrySignal(int tid, bool has_progressed);
+  // Whether the thread uses a processor right now, as far as a few microseconds tell.
+  static bool HasProgress(int tid);
   // Waits until the thread really uses a processor, for the signal's timeout at most: one that only waits for
   // one may be on its way out of a system call, which a signal would still make fail. True, too, when it
   // sleeps by now.

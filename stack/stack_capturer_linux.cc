@@ -24,6 +24,9 @@ extern "C" int __sigaction(int signal_number, const struct sigaction* action,
 namespace lagwatch::stack {
 namespace {
 
+// A thread that has used so much CPU time runs in the program: it is not just leaving a system call.
+constexpr int64_t kProgressNs = 5'000;
+
 // On pages of its own, touched as far as stacks usually are, so that the handler takes no page fault; the
 // rest costs nothing until a stack is that deep. Null when there is no memory.
 CaptureSlot* CreateSlot() {
@@ -215,18 +218,22 @@ void StackCapturer::Capture(int tid, Stack* stack) {
 }
 
 bool StackCapturer::TryCapture(int tid, bool* was_asleep, Stack* stack) {
-  BlockedThread blocked;
-  ThreadActivity activity = ReadThreadActivity(tid, &blocked);
-  if (activity == ThreadActivity::kGone) return true;
-  if (activity == ThreadActivity::kRunning && *was_asleep) return false;
-  if (activity == ThreadActivity::kBlocked) {
-    *was_asleep = true;
-    if (!TryReadBlocked(tid, blocked)) return false;
-    unwinder_->Unwind(*blocked_stack_, modules_, stack);
-    if (stack->completeness != Completeness::kIncomplete || !MayInterrupt(blocked)) return true;
-    counters_.sleepers_signalled.Add();
+  // One that ran at the last capture most likely still does, which its clock tells for less than /proc.
+  const bool has_progressed = answered_tid_ == tid && !*was_asleep && HasProgress(tid);
+  if (!has_progressed) {
+    BlockedThread blocked;
+    ThreadActivity activity = ReadThreadActivity(tid, &blocked);
+    if (activity == ThreadActivity::kGone) return true;
+    if (activity == ThreadActivity::kRunning && *was_asleep) return false;
+    if (activity == ThreadActivity::kBlocked) {
+      *was_asleep = true;
+      if (!TryReadBlocked(tid, blocked)) return false;
+      unwinder_->Unwind(*blocked_stack_, modules_, stack);
+      if (stack->completeness != Completeness::kIncomplete || !MayInterrupt(blocked)) return true;
+      counters_.sleepers_signalled.Add();
+    }
   }
-  switch (TrySignal(tid)) {
+  switch (TrySignal(tid, has_progressed)) {
     case SignalOutcome::kAsleep:
       *was_asleep = true;
       return false;
@@ -257,7 +264,7 @@ bool StackCapturer::TryReadBlocked(int tid, const BlockedThread& blocked) {
          after == blocked;
 }
 
-StackCapturer::SignalOutcome StackCapturer::TrySignal(int tid) {
+StackCapturer::SignalOutcome StackCapturer::TrySignal(int tid, bool has_progressed) {
   CaptureSlot* slot = SharedSlot();
   if (IsHandlerCopying()) {  // an earlier one, which was put off in the middle
     counters_.signal_timeouts.Add();
@@ -268,7 +275,7 @@ StackCapturer::SignalOutcome StackCapturer::TrySignal(int tid) {
     counters_.signals_withheld.Add();
     return SignalOutcome::kNoAnswer;
   }
-  if (!AwaitProgress(tid)) {
+  if (!has_progressed && !AwaitProgress(tid)) {
     counters_.signals_withheld.Add();
     return SignalOutcome::kNoAnswer;
   }
@@ -302,8 +309,17 @@ StackCapturer::SignalOutcome StackCapturer::TrySignal(int tid) {
   return SignalOutcome::kNoAnswer;
 }
 
+bool StackCapturer::HasProgress(int tid) {
+  constexpr int64_t kSpinNs = 10'000;
+  const int64_t first_cpu_ns = base::ThreadCpuNs(tid);
+  const int64_t end_ns = base::SystemClock().MonoNs() + kSpinNs;
+  do {
+    if (base::ThreadCpuNs(tid) - first_cpu_ns >= kProgressNs) return true;
+  } while (base::SystemClock().MonoNs() < end_ns);
+  return false;
+}
+
 bool StackCapturer::AwaitProgress(int tid) const {
-  constexpr int64_t kProgressNs = 5'000;
   constexpr int64_t kSpinNs = 50'000;
   constexpr int64_t kPauseNs = 200'000;
   const int64_t first_cpu_ns = base::ThreadCpuNs(tid);

@@ -186,7 +186,8 @@ void LoopWatch::TakeSample(const WatchedLoop& loop, int64_t now_ns, const WatchT
   sample.mono_ns = now_ns;
   const int32_t tid = loop.tid.load();
   policies::ThreadLook look;  // before the capture, which may keep the thread busy
-  const bool has_look = LookAtThread(tid, is_account_open_ ? &account_.last_look() : nullptr, &look);
+  const bool has_look =
+      is_account_open_ ? GlanceAtThread(tid, account_.last_look(), &look) : LookAtThread(tid, nullptr, &look);
   tools.capturer->Capture(tid, &sample.stack);
   // A stack of what came after must not be blamed for it. What goes on may be blamed: the others' check asks
   // once more whether they do.
@@ -210,10 +211,8 @@ policies::ThreadUse LoopWatch::Account(int32_t tid, const policies::ThreadLook& 
 policies::Verdict LoopWatch::Judge(const Watched& watched, const WatchedLoop& loop, WaitOutcome outcome) {
   if (!is_account_open_) return {};
   const int32_t tid = loop.tid.load();
-  if (account_.look_count() == 1) {  // the watchdog came so late that there is one sample only
-    policies::ThreadLook look;
-    if (LookAtThread(tid, &account_.last_look(), &look) && watched.IsStillIn(loop)) account_.Add(look);
-  }
+  policies::ThreadLook look;
+  if (LookAtThread(tid, &account_.last_look(), &look) && watched.IsStillIn(loop)) account_.Add(look);
   policies::Verdict verdict;
   const stack::ThrottleCounters throttle = stack::ReadThrottleCounters(tid);
   int64_t throttled_ns = throttle.throttled_ns - throttle_begin_.throttled_ns;

@@ -656,13 +656,6 @@ TEST_F(SdkTest, ReportsTooMuchCpuNowAndOnAverage) {
   lw_set_foreground(1);
 }
 
-int64_t FactOf(const report::Report& report, const std::string& name) {
-  for (const report::Fact& fact : report.facts) {
-    if (fact.name == name) return fact.number;
-  }
-  return -1;
-}
-
 std::string TextFactOf(const report::Report& report, const std::string& name) {
   for (const report::Fact& fact : report.facts) {
     if (fact.name == name) return fact.text;

@@ -46,6 +46,127 @@ std::string Duration(const Json& report) {
 }
 
 // A dump is about one moment.
+std::string DurationLine(const Json& report) {
+  if (IsDump(report)) return "";
+  return "  lasted   " + Duration(report) + " (threshold " +
+         ShortDuration(report.at("threshold_ms").get<double>()) + ")\n";
+}
+
+std::vector<std::string> Functions(const Json& stack) {
+  std::vector<std::string> functions;
+  for (const Json& frame : stack) functions.push_back(Text(frame, "function"));
+  return functions;
+}
+
+// The part of a path after its last slash.
+std::string FileName(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+std::string StackLines(const Json& stack, const std::string& completeness, const std::string& indent) {
+  std::string lines;
+  for (const Json& frame : stack) {
+    if (auto gap = frame.find("left_out_before"); gap != frame.end())
+      lines += indent + "… (" + gap->dump() + " frames left out)\n";
+    std::string function = Text(frame, "function");
+    std::string place = FileName(Text(frame, "module")) + "+" + Text(frame, "offset");
+    lines +=
+        indent + function + (function.find("+0x") == std::string::npos ? "  (" + place + ")" : "") + "\n";
+  }
+  if (completeness == "none") lines += indent + "(could not be captured)\n";
+  if (completeness == "cut" || completeness == "incomplete")
+    lines += indent + "… (the outer callers are missing)\n";
+  return lines;
+}
+
+// "lock (lock 97 %, cpu 2 %)": the largest parts of the time.
+std::string VerdictText(const Json& verdict) {
+  constexpr size_t kMaxParts = 3;
+  constexpr double kMinPercent = 1;
+  struct Part {
+    const char* name;
+    double ms;
+  };
+  auto ms = [&](const char* key) { return verdict.at(key).get<double>(); };
+  std::vector<Part> parts = {{"cpu", ms("user_ms")},         {"kernel cpu", ms("kernel_ms")},
+                             {"no cpu", ms("run_queue_ms")}, {"throttled", ms("throttled_ms")},
+                             {"lock", ms("lock_ms")},        {"disk", ms("disk_ms")},
+                             {"memory", ms("memory_ms")},    {"network", ms("network_ms")},
+                             {"sleep", ms("sleep_ms")},      {"stopped", ms("stopped_ms")}};
+  std::stable_sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) { return a.ms > b.ms; });
+  parts.resize(kMaxParts);
+  double wall_ms = std::max(ms("wall_ms"), 0.001);
+  std::vector<std::string> shares;
+  for (const Part& part : parts) {
+    double percent = 100 * part.ms / wall_ms;
+    if (percent >= kMinPercent) shares.push_back(part.name + Format(" %.0f %%", percent));
+  }
+  return Text(verdict, "word") + (shares.empty() ? "" : " (" + Join(shares, ", ") + ")");
+}
+
+// Reports of older programs have none.
+std::string VerdictLine(const Json& report) {
+  const Json& verdict = report.at("verdict");
+  bool is_missing = verdict.at("wall_ms").get<double>() == 0 && Text(verdict, "word") == "unknown";
+  return is_missing ? "" : "  verdict  " + VerdictText(verdict) + "\n";
+}
+
+// What it is, when it is more or other than a dispatch over its first threshold.
+std::string KindLines(const Json& report) {
+  std::string kind = Text(report, "kind");
+  std::string level = Text(report, "level");
+  return (kind == "lag" ? "" : "  kind     " + kind + "\n") +
+         (level == "lag" ? "" : "  level    " + level + "\n");
+}
+
+// "process 163 % of a processor over the last 60.0 s (limit 80 % of 2), in the background"
+std::string CpuUse(const Json& report) {
+  const Json& cpu = report.at("cpu");
+  const Json& facts = report.at("facts");
+  double window_ms = std::max(cpu.at("window_ms").get<double>(), 0.001);
+  std::string use = Format("process %.0f %% of a processor over the last ",
+                           100 * cpu.at("process_ms").get<double>() / window_ms) +
+                    ShortDuration(window_ms);
+  if (facts.contains("limit_percent") && facts.contains("cores")) {
+    bool is_of_thread = facts.value("limit_of", Json()) == "thread";
+    use += " (limit " + facts["limit_percent"].dump() + " % of " +
+           (is_of_thread ? "one, for a thread" : facts["cores"].dump()) + ")";
+  }
+  return use + (facts.value("in_background", Json(0)) == 1 ? ", in the background" : "");
+}
+
+std::string CpuHeaderLines(const Json& report) {
+  std::string user = Text(report, "user");
+  const Json& cluster = report.at("cluster");
+  return "Report " + Text(report, "id") + "\n" + KindLines(report) +  //
+         "  app      " + Text(report, "app") + " " + Text(report, "version") +
+         (user.empty() ? "" : ", user " + user) + ", process " + report.at("pid").dump() + "\n" +  //
+         "  started  " + UtcTime(report.at("start_wall_ms").get<int64_t>()) + " UTC\n" +           //
+         "  CPU      " + CpuUse(report) + "\n" +                                                   //
+         "  machine  " + Text(report, "os") + " " + Text(report, "machine") + "\n" +               //
+         "  cluster  " + Text(cluster, "level1") + " > " + Text(cluster, "level2") + "\n";
+}
+
+std::string BusiestThreadLines(const Json& report) {
+  const Json& facts = report.at("facts");
+  std::string lines;
+  for (int i = 1; facts.contains("busiest_" + std::to_string(i) + "_tid"); ++i) {
+    const std::string prefix = "busiest_" + std::to_string(i);
+    const Json name = facts.value(prefix + "_name", Json(""));
+    lines += "  " + facts[prefix + "_tid"].dump() + " " + (name.is_string() ? name.get<std::string>() : "") +
+             "  " + facts.value(prefix + "_percent", Json(0)).dump() + " % of a processor\n";
+  }
+  return lines.empty() ? "" : "\nBusiest threads\n" + lines;
+}
+
+std::string PowerTreeLines(const Json& nodes, const std::string& indent) {
+  std::string lines;
+  for (const Json& node : nodes) {
+    lines += indent + Format("%3.0f %%  ", node.at("percent").get<double>()) + Text(node, "function") + "\n" +
+             PowerTreeLines(node.at("callers"), indent + "  ");
+  }
+  return lines;
+}
+
+// A dump is about one moment.
 std::string CpuLine(const Json& report) {
   if (IsDump(report)) return "";
   const Json& cpu = report.at("cpu");
