@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <string_view>
 
 #include "base/clock.h"
@@ -57,7 +56,7 @@ class Path {
   Path(std::string_view root, std::string_view group, std::string_view leaf) {
     for (std::string_view part : {root, group, leaf}) {
       size_t taken = std::min(part.size(), sizeof text_ - 1 - size_);
-      std::memcpy(text_ + size_, part.data(), taken);
+      std::copy_n(part.data(), taken, text_ + size_);
       size_ += taken;
     }
     text_[size_] = '\0';
