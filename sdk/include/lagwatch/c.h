@@ -331,10 +331,10 @@ LW_API void lw_input_finished(lw_loop* loop) LW_NOEXCEPT;
  *
  * A frame has dropped as many as whole refresh intervals have passed between its refresh and its end; none
  * when it is done within one. By dropped frames a frame is best (< 3), normal (< 9), middle (< 24), high (<
- * 42) or frozen. Frames, dropped frames and the time in each stage are summed for each loop and scene (see
- * lw_set_scene()) over 10 s at most, and written to the spool once a minute while the loop goes on drawing,
- * else 10 s after it has stopped: what is not written yet when the program is killed is lost. A frame that
- * ends around a change of scene may count for either.
+ * 42) or frozen. Frames, dropped frames and the time in each stage are summed for each loop and scene (as
+ * lw_set_scene() had it when the frame began) over 10 s at most, and written to the spool once a minute while
+ * the loop goes on drawing, else 10 s after it has stopped: what is not written yet when the program is
+ * killed is lost.
  *
  * A frame that takes longer than slow_frame_ms, from its begin, is reported with stacks, kind "frames"; after
  * one such, the loop's next ones are only counted for 10 s. Hot: one read of the clock each, which is a
