@@ -130,6 +130,8 @@ void ReportSink::WatchStart(const StartPlan& plan, StartUp* start_up, watchdog::
 
 bool ReportSink::OnLag(const watchdog::LagEvent& event) {
   if (!Encode(event) || !spool_->Append(report::RecordType::kReport, buffer_.content())) return false;
+  bool is_new_in_start = event.ordinal == 0 && IsInStart(event.detected_mono_ns - event.elapsed_ns);
+  lags_in_start_ += is_new_in_start;
   // A program that is killed in a slow frame was not frozen.
   bool is_freeze = event.kind != watchdog::HangKind::kFrame;
   if (run_ != nullptr && is_freeze) run_->LagBegan(event.lag_id, event.loop_name, event.elapsed_ns);
@@ -218,7 +220,8 @@ bool ReportSink::EncodeStart(const base::Uuid& id, int64_t ready_ns) {
     if (milestone.mono_ns < begin_ns || milestone.mono_ns > ready_ns) continue;
     encoder.AddNumber(milestone.name, (milestone.mono_ns - begin_ns) / base::kNsPerMs);
   }
-  // What the program was at is told by the lags on the way.
+  // They tell what the program was at.
+  encoder.AddNumber("lags_before_ready", lags_in_start_);
   encoder.SetExpensiveStack(encoder.AddStack({}, report::Completeness::kNone));
   return encoder.ok();
 }

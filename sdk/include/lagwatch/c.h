@@ -217,10 +217,10 @@ LW_API void lw_set_scene(const char* scene) LW_NOEXCEPT;
 /* The program is ready to be used. With the option `start`, a start that took longer than its threshold is
  * reported, kind "startup", as "cold start" or "warm start", without stacks but with its milestones as facts,
  * in ms since the process began (by the kernel's account, to 10 ms; an exec() is not a new process):
- * library_load_ms, monitor_start_ms, first_dispatch_ms, first_frame_ms, ready_ms, and start, "cold" or
- * "warm". A dispatch that is a lag and began before is reported as a "startup-lag"; other kinds have the fact
- * before_ready. A program that never gets here is never reported as a slow start. Only the first call in a
- * process counts. Any thread; not for signal handlers. */
+ * library_load_ms, monitor_start_ms, first_dispatch_ms, first_frame_ms, ready_ms; lags_before_ready, their
+ * number; and start, "cold" or "warm". A dispatch that is a lag and began before is reported as a
+ * "startup-lag"; other kinds have the fact before_ready. A program that never gets here is never reported as
+ * a slow start. Only the first call in a process counts. Any thread; not for signal handlers. */
 LW_API void lw_ready(void) LW_NOEXCEPT;
 /* This start does not count, because nobody waits for it: the program was started in the background, say. It
  * is not reported, and what this run has reported so far is removed from the spool, unless it was sent
