@@ -356,7 +356,8 @@ void lw_set_refresh_interval(lw_loop* loop, uint64_t interval_ns) noexcept {
 
 void lw_frame_begin(lw_loop* loop, uint64_t vsync_ns) noexcept {
   if (loop == nullptr) return;
-  ToLoop(loop)->frames.Begin(lagwatch::base::SystemClock().MonoNs(), ToSigned(vsync_ns));
+  ToLoop(loop)->frames.Begin(lagwatch::base::SystemClock().MonoNs(), ToSigned(vsync_ns),
+                             lagwatch::sdk::ProcessScene().number());
   ToLoop(loop)->probe.WakeWatchdogIfAsleep();
 }
 

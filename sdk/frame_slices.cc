@@ -12,6 +12,12 @@ void FrameSlices::Add(const watchdog::FrameEvent& event, const char (&scene)[Sce
   FrameSlice* slice = std::find_if(open_, end, [&](const FrameSlice& open) {
     return std::strncmp(open.loop, event.loop_name, sizeof open.loop - 1) == 0;
   });
+  char text[Scene::kMaxBytes];
+  std::memcpy(text, scene, sizeof text);
+  if (slice != end && slice->scene_number == event.scene) {
+    std::memcpy(text, slice->scene, sizeof text);
+    scene_number = event.scene;
+  }
   bool is_over = slice != end && (slice->scene_number != scene_number ||
                                   event.seen_mono_ns - slice->begin_mono_ns >= kSliceNs);
   if (is_over) {
@@ -23,7 +29,7 @@ void FrameSlices::Add(const watchdog::FrameEvent& event, const char (&scene)[Sce
     ++open_count_;
     *slice = {};
     std::memcpy(slice->loop, event.loop_name, strnlen(event.loop_name, sizeof slice->loop - 1));
-    std::memcpy(slice->scene, scene, sizeof slice->scene);
+    std::memcpy(slice->scene, text, sizeof slice->scene);
     slice->scene_number = scene_number;
     slice->begin_mono_ns = event.seen_mono_ns;
   }

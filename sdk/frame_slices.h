@@ -30,7 +30,7 @@ struct FrameSlice {
 // Loops of the same name are one. Context: watchdog; not thread-safe. Large: not for the stack.
 class FrameSlices {
  public:
-  // `scene` is what the program is at; what was not seen yet is counted there.
+  // `scene` is what the program is at now. Frames of an earlier one that is not known any more count there.
   void Add(const watchdog::FrameEvent& event, const char (&scene)[Scene::kMaxBytes], uint64_t scene_number);
   // Calls `write` for each slice that is to be written now; to be called at every round. `write` takes a
   // FrameSlice.

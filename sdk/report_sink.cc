@@ -142,8 +142,9 @@ void ReportSink::WatchStart(const StartPlan& plan, StartUp* start_up, watchdog::
 
 bool ReportSink::OnLag(const watchdog::LagEvent& event) {
   if (!Encode(event) || !spool_->Append(report::RecordType::kReport, buffer_.content())) return false;
-  if (run_ != nullptr && IsFreeze(event.kind))
-    run_->LagBegan(event.lag_id, event.loop_name, event.elapsed_ns);
+  if (!IsFreeze(event.kind)) return true;
+  lags_in_start_ += event.ordinal == 0 && IsInStart(event.detected_mono_ns - event.elapsed_ns);
+  if (run_ != nullptr) run_->LagBegan(event.lag_id, event.loop_name, event.elapsed_ns);
   return true;
 }
 
@@ -229,7 +230,8 @@ bool ReportSink::EncodeStart(const base::Uuid& id, int64_t ready_ns) {
     if (milestone.mono_ns < begin_ns || milestone.mono_ns > ready_ns) continue;
     encoder.AddNumber(milestone.name, (milestone.mono_ns - begin_ns) / base::kNsPerMs);
   }
-  // What the program was at is told by the lags on the way.
+  // They tell what the program was at.
+  encoder.AddNumber("lags_before_ready", lags_in_start_);
   encoder.SetExpensiveStack(encoder.AddStack({}, report::Completeness::kNone));
   return encoder.ok();
 }

@@ -75,6 +75,7 @@ class ReportSink final : public watchdog::HangSink {
   const Scene* scene_;
   std::unique_ptr<FrameSlices> frame_slices_;
   StartPlan start_;
+  int64_t lags_in_start_ = 0;
   StartUp* start_up_ = nullptr;
   watchdog::LoopRegistry* registry_ = nullptr;
   std::unique_ptr<char[]> bytes_;

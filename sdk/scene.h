@@ -20,6 +20,8 @@ class Scene {
   // Writes the last scene, filled up with zeros, and returns its number: 0 when none was ever set. A scene
   // that is being set right now is not seen yet.
   uint64_t Read(char (&text)[kMaxBytes]) const;
+  // Of the scene that was set last, or is being set right now.
+  uint64_t number() const { return last_number_.load(std::memory_order_relaxed); }
 
  private:
   // Writers take one after the other, so that none has to wait for another that does not get on.

@@ -27,26 +27,41 @@ void FrameSpans::AddFacts(const WatchedLoop& loop, FactList* facts) const {
 }
 
 void FrameCounts::Tell(const WatchedLoop& loop, const char* loop_name, int64_t now_ns, HangSink* sink) {
-  policies::FrameTotals totals;
+  LoopFrames::Totals totals;
   last_begun_ = loop.frames.begun();  // before the sums: what begins meanwhile is seen at the next look
   if (last_distrusted_ != 0) {
     Skip(loop);
     if (!loop.frames.IsStillIn(last_distrusted_)) last_distrusted_ = 0;
     return;
   }
-  if (!has_started_ || !loop.frames.ReadTotals(&totals) || totals.frames == told_.frames) return;
-  sink->OnFrames({.loop_name = loop_name,
-                  .seen_mono_ns = now_ns,
-                  .refresh_interval_ns = loop.frames.refresh_interval_ns(),
-                  .frames = totals.Since(told_)});
-  told_ = totals;
+  if (!has_started_ || !loop.frames.ReadTotals(&totals) || totals.all.frames == told_.frames) return;
+  FrameEvent event{};
+  event.loop_name = loop_name;
+  event.seen_mono_ns = now_ns;
+  event.refresh_interval_ns = loop.frames.refresh_interval_ns();
+  // Of several changes since the last look all but the last are one: scenes so short are not worth more.
+  if (totals.scene_changes != told_scene_changes_) TellUpTo(totals.before, told_scene_, &event, sink);
+  TellUpTo(totals.all, totals.scene, &event, sink);
+  told_scene_ = totals.scene;
+  told_scene_changes_ = totals.scene_changes;
   last_told_ns_ = now_ns;
 }
 
-void FrameCounts::Skip(const WatchedLoop& loop) {
-  policies::FrameTotals totals;
-  if (!loop.frames.ReadTotals(&totals)) return;  // sums never go back, so what was told before does, too
+void FrameCounts::TellUpTo(const policies::FrameTotals& totals, uint64_t scene, FrameEvent* event,
+                           HangSink* sink) {
+  if (totals.frames == told_.frames) return;
+  event->scene = scene;
+  event->frames = totals.Since(told_);
   told_ = totals;
+  sink->OnFrames(*event);
+}
+
+void FrameCounts::Skip(const WatchedLoop& loop) {
+  LoopFrames::Totals totals;
+  if (!loop.frames.ReadTotals(&totals)) return;  // sums never go back, so what was told before does, too
+  told_ = totals.all;
+  told_scene_ = totals.scene;
+  told_scene_changes_ = totals.scene_changes;
   has_started_ = true;
 }
 

@@ -123,6 +123,7 @@ struct FrameEvent {
   const char* loop_name;
   int64_t seen_mono_ns;
   int64_t refresh_interval_ns;  // the last frame's
+  uint64_t scene;               // as LoopFrames::Begin was told; all of these frames'
   policies::FrameTotals frames;
 };
 

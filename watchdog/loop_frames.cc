@@ -16,7 +16,28 @@ void Add(std::atomic<uint64_t>* sum, uint64_t amount) {
 
 }  // namespace
 
-void LoopFrames::Begin(int64_t now_ns, int64_t vsync_ns) {
+policies::FrameTotals LoopFrames::Sums::Read() const {
+  // Acquire, each: it pairs with the stores and keeps the loads in this order.
+  policies::FrameTotals totals;
+  totals.frames = frames.load(std::memory_order_acquire);
+  totals.dropped = dropped.load(std::memory_order_acquire);
+  for (size_t i = 0; i < by_level.size(); ++i)
+    totals.by_level[i] = by_level[i].load(std::memory_order_acquire);
+  for (size_t i = 0; i < by_stage_ns.size(); ++i)
+    totals.by_stage_ns[i] = by_stage_ns[i].load(std::memory_order_acquire);
+  return totals;
+}
+
+void LoopFrames::Sums::Store(const policies::FrameTotals& totals) {
+  frames.store(totals.frames, std::memory_order_release);
+  dropped.store(totals.dropped, std::memory_order_release);
+  for (size_t i = 0; i < by_level.size(); ++i)
+    by_level[i].store(totals.by_level[i], std::memory_order_release);
+  for (size_t i = 0; i < by_stage_ns.size(); ++i)
+    by_stage_ns[i].store(totals.by_stage_ns[i], std::memory_order_release);
+}
+
+void LoopFrames::Begin(int64_t now_ns, int64_t vsync_ns, uint64_t scene) {
   // Relaxed loads, here and below: only this thread writes those words.
   uint64_t begun = begun_.load(std::memory_order_relaxed);
   if (begun != ended_.load(std::memory_order_relaxed)) {
@@ -31,6 +52,7 @@ void LoopFrames::Begin(int64_t now_ns, int64_t vsync_ns) {
   int64_t set_ns = set_interval_ns_.load(std::memory_order_relaxed);
   refresh_interval_ns_.store(set_ns != 0 ? set_ns : measured_interval_.interval_ns(),
                              std::memory_order_relaxed);
+  frame_scene_ = scene;
   stage_begin_ns_ = now_ns;
   stage_ns_ = {};
   // Release, each: a reader that gets a new value here must also see that the last frame has ended.
@@ -83,16 +105,14 @@ LoopFrames::Frame LoopFrames::Read() const {
   return {0, 0, 0};
 }
 
-bool LoopFrames::ReadTotals(policies::FrameTotals* totals) const {
+bool LoopFrames::ReadTotals(Totals* totals) const {
   // Acquire, each: it pairs with the stores of AddToTotals and keeps the loads in this order.
   uint64_t sequence = sequence_.load(std::memory_order_acquire);
   if (sequence % 2 != 0) return false;
-  totals->frames = frames_.load(std::memory_order_acquire);
-  totals->dropped = dropped_.load(std::memory_order_acquire);
-  for (size_t i = 0; i < by_level_.size(); ++i)
-    totals->by_level[i] = by_level_[i].load(std::memory_order_acquire);
-  for (size_t i = 0; i < by_stage_ns_.size(); ++i)
-    totals->by_stage_ns[i] = by_stage_ns_[i].load(std::memory_order_acquire);
+  totals->all = sums_.Read();
+  totals->scene = scene_.load(std::memory_order_acquire);
+  totals->scene_changes = scene_changes_.load(std::memory_order_acquire);
+  totals->before = sums_before_scene_.Read();
   return sequence_.load(std::memory_order_relaxed) == sequence;
 }
 
@@ -123,10 +143,15 @@ void LoopFrames::AddToTotals(int64_t late_ns) {
   uint64_t sequence = sequence_.load(std::memory_order_relaxed);
   // Relaxed: the stores that follow release it, each, so that a reader of one of them sees that they change.
   sequence_.store(sequence + 1, std::memory_order_relaxed);
-  Add(&frames_, 1);
-  Add(&dropped_, dropped);
-  Add(&by_level_[level], 1);
-  for (size_t i = 0; i < stage_ns_.size(); ++i) Add(&by_stage_ns_[i], stage_ns_[i]);
+  if (frame_scene_ != scene_.load(std::memory_order_relaxed)) [[unlikely]] {
+    sums_before_scene_.Store(sums_.Read());
+    Add(&scene_changes_, 1);
+    scene_.store(frame_scene_, std::memory_order_release);
+  }
+  Add(&sums_.frames, 1);
+  Add(&sums_.dropped, dropped);
+  Add(&sums_.by_level[level], 1);
+  for (size_t i = 0; i < stage_ns_.size(); ++i) Add(&sums_.by_stage_ns[i], stage_ns_[i]);
   sequence_.store(sequence + 2, std::memory_order_release);
 }
 

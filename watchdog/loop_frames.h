@@ -22,7 +22,8 @@ class alignas(64) LoopFrames {
   // A frame begins, for the refresh at `vsync_ns`; 0 when that is not known: then the frame's own begin
   // stands for it, as it does for a time that is ahead of `now_ns` or too long ago. One inside another does
   // not count. Context: hot, as are the next two.
-  void Begin(int64_t now_ns, int64_t vsync_ns);
+  // `scene` is a number for what the program is at.
+  void Begin(int64_t now_ns, int64_t vsync_ns, uint64_t scene = 0);
   // What comes until the next call is this stage's; a frame begins in kOther.
   void SetStage(int64_t now_ns, policies::FrameStage stage);
   // Ends what Begin began; a stray end is ignored.
@@ -47,8 +48,15 @@ class alignas(64) LoopFrames {
   bool is_idle() const { return ended_.load(std::memory_order_relaxed) == begun(); }
   policies::FrameStage stage() const { return stage_.load(std::memory_order_relaxed); }
 
-  // Sums over all frames since the program began. False when the loop's thread is just writing them.
-  bool ReadTotals(policies::FrameTotals* totals) const;
+  // Sums over all frames since the program began.
+  struct Totals {
+    policies::FrameTotals all;
+    uint64_t scene = 0;            // of the last frame
+    uint64_t scene_changes = 0;    // from one frame to the next
+    policies::FrameTotals before;  // what `all` was at the last of them
+  };
+  // False when the loop's thread is just writing them.
+  bool ReadTotals(Totals* totals) const;
   // A frame that takes longer is slow: its exact duration is kept.
   void SetSlowNs(int64_t slow_ns) { slow_ns_.store(slow_ns, std::memory_order_relaxed); }
   // 0 when that is not on record.
@@ -64,6 +72,17 @@ class alignas(64) LoopFrames {
   static constexpr int64_t kOldestVsyncNs = 10'000'000'000;
 
   void LeaveStage(int64_t now_ns);
+  // Words of sums, which only the loop's thread writes.
+  struct Sums {
+    std::atomic<uint64_t> frames{0};
+    std::atomic<uint64_t> dropped{0};
+    std::array<std::atomic<uint64_t>, policies::kFrameLevels> by_level{};
+    std::array<std::atomic<uint64_t>, policies::kFrameStages> by_stage_ns{};
+
+    policies::FrameTotals Read() const;
+    void Store(const policies::FrameTotals& totals);
+  };
+
   void AddToTotals(int64_t late_ns);
   void Keep(int64_t duration_ns);
 
@@ -75,6 +94,7 @@ class alignas(64) LoopFrames {
   // The loop's thread alone has these.
   uint64_t nested_ = 0;
   int64_t stage_begin_ns_ = 0;
+  uint64_t frame_scene_ = 0;
   std::array<uint64_t, policies::kFrameStages> stage_ns_{};  // of the frame under way
   policies::RefreshInterval measured_interval_;
 
@@ -82,10 +102,10 @@ class alignas(64) LoopFrames {
   std::atomic<int64_t> refresh_interval_ns_{policies::RefreshInterval::kDefaultNs};
 
   std::atomic<uint64_t> sequence_{0};  // of the sums; odd while they change
-  std::atomic<uint64_t> frames_{0};
-  std::atomic<uint64_t> dropped_{0};
-  std::array<std::atomic<uint64_t>, policies::kFrameLevels> by_level_{};
-  std::array<std::atomic<uint64_t>, policies::kFrameStages> by_stage_ns_{};
+  Sums sums_;
+  std::atomic<uint64_t> scene_{0};
+  std::atomic<uint64_t> scene_changes_{0};
+  Sums sums_before_scene_;
 
   std::atomic<int64_t> first_end_ns_{0};
   std::atomic<int64_t> slow_ns_{INT64_MAX};

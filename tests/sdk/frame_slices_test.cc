@@ -16,11 +16,17 @@ using base::kNsPerSecond;
 class FrameSlicesTest : public ::testing::Test {
  protected:
   void Add(const char* loop, const char* scene, uint64_t scene_number, uint64_t frames = 1) {
+    AddOf(scene_number, loop, scene, scene_number, frames);
+  }
+  // Frames of one scene that are seen in another.
+  void AddOf(uint64_t frames_scene, const char* loop, const char* scene, uint64_t scene_number,
+             uint64_t frames) {
     char text[Scene::kMaxBytes] = {};
     std::memcpy(text, scene, strnlen(scene, sizeof text));
     slices_->Add({.loop_name = loop,
                   .seen_mono_ns = now_ns_,
                   .refresh_interval_ns = 10'000'000,
+                  .scene = frames_scene,
                   .frames = {.frames = frames, .dropped = 2 * frames, .by_level = {}, .by_stage_ns = {}}},
                  text, scene_number);
   }
@@ -71,6 +77,25 @@ TEST_F(FrameSlicesTest, KeepScenesAndLoopsApart) {
   EXPECT_STREQ(written_[1].scene, "editor");
   WriteAll();
   EXPECT_EQ(written_.size(), 4u);
+}
+
+TEST_F(FrameSlicesTest, TakeFramesOfTheSceneBefore) {
+  Add("ui", "inbox", 1, 5);
+  AddOf(1, "ui", "editor", 2, 6);
+  Add("ui", "editor", 2, 7);
+  AddOf(1, "ui", "editor", 2, 8);  // not known any more
+  now_ns_ += 11 * kNsPerSecond;
+  AddOf(2, "ui", "inbox", 3, 9);
+  Add("ui", "inbox", 3, 10);
+  WriteAll();
+  ASSERT_EQ(written_.size(), 4u);
+  EXPECT_EQ(written_[0].frames.frames, 11u);
+  EXPECT_EQ(written_[1].frames.frames, 15u);
+  EXPECT_STREQ(written_[1].scene, "editor");
+  EXPECT_EQ(written_[2].frames.frames, 9u);
+  EXPECT_STREQ(written_[2].scene, "editor");
+  EXPECT_EQ(written_[3].frames.frames, 10u);
+  EXPECT_STREQ(written_[3].scene, "inbox");
 }
 
 TEST_F(FrameSlicesTest, AreWrittenOnceAMinuteWhileTheLoopGoesOn) {

@@ -577,6 +577,7 @@ TEST_F(SdkTest, ReportsASlowFrameAndCountsFramesByScene) {
   EXPECT_EQ(report.facts[0].name, "frame_stage");
   EXPECT_EQ(report.facts[0].text, "layout");
   EXPECT_EQ(report.facts[1].number, 10'000);
+  for (int i = 0; i < 2; ++i) ScopedFrame frame(loop);
   lw_set_scene("editor");
   for (int i = 0; i < 5; ++i) ScopedFrame frame(loop);
   monitor.Stop();
@@ -586,7 +587,6 @@ TEST_F(SdkTest, ReportsASlowFrameAndCountsFramesByScene) {
     if (record.type == RecordType::kFrameSlice)
       slices.push_back(report::DecodeFrameSlice(record.payload).value());
   }
-  // The first frame was seen with the scene of that time, the others with the next.
   ASSERT_EQ(slices.size(), 2u);
   EXPECT_EQ(slices[0].scene, "inbox");
   EXPECT_EQ(slices[0].loop, "ui");
@@ -595,7 +595,7 @@ TEST_F(SdkTest, ReportsASlowFrameAndCountsFramesByScene) {
   EXPECT_EQ(slices[0].user, "u-1");
   EXPECT_EQ(slices[0].session_id, report.session_id);
   EXPECT_EQ(slices[0].refresh_interval_ns, 10'000'000u);
-  EXPECT_EQ(slices[0].frames.frames, 1u);
+  EXPECT_EQ(slices[0].frames.frames, 3u);
   EXPECT_GE(slices[0].frames.dropped, 6u);
   EXPECT_GE(slices[0].frames.by_stage_ns[LW_STAGE_LAYOUT], 60'000'000u);
   EXPECT_EQ(slices[1].scene, "editor");
@@ -687,6 +687,7 @@ TEST_F(SdkTest, ReportsASlowStartWithItsMilestones) {
   EXPECT_EQ(start.app, "sdk-test");
   EXPECT_EQ(start.tag, "cold start");
   EXPECT_EQ(TextFactOf(start, "start"), "cold");
+  EXPECT_EQ(FactOf(start, "lags_before_ready"), 0);
   int64_t dispatch_ms = FactOf(start, "first_dispatch_ms");
   int64_t frame_ms = FactOf(start, "first_frame_ms");
   int64_t ready_ms = FactOf(start, "ready_ms");
@@ -793,11 +794,13 @@ TEST_F(SdkTest, AProgramThatIsReadyCannotWithdrawItsStart) {
   options.start = LW_START_COLD;
   options.cold_start_ms = 16;
   auto monitor = Monitor::Start(options);
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  auto loop = monitor.WatchLoop("ui");
+  FreezeUntilReported(loop, "load");
   lw_ready();
-  ASSERT_TRUE(WaitUntil([&] { return Reports().size() == 1; }));
+  ASSERT_TRUE(WaitUntil([&] { return Reports().size() == 2; }));
+  EXPECT_EQ(FactOf(Reports()[1], "lags_before_ready"), 1);
   lw_withdraw_start();
-  EXPECT_EQ(Reports().size(), 1u);
+  EXPECT_EQ(Reports().size(), 2u);
 }
 
 TEST_F(SdkTest, TellsAListenerOnTheWatchdogsThread) {

@@ -16,11 +16,13 @@ using base::kNsPerMs;
 using policies::FrameStage;
 using policies::FrameTotals;
 
-FrameTotals TotalsOf(const LoopFrames& frames) {
-  FrameTotals totals;
+LoopFrames::Totals AllTotalsOf(const LoopFrames& frames) {
+  LoopFrames::Totals totals;
   EXPECT_TRUE(frames.ReadTotals(&totals));
   return totals;
 }
+
+FrameTotals TotalsOf(const LoopFrames& frames) { return AllTotalsOf(frames).all; }
 
 class LoopFramesTest : public ::testing::Test {
  protected:
@@ -106,6 +108,22 @@ TEST_F(LoopFramesTest, IgnoresFramesInsideAFrameAndStrayEnds) {
   EXPECT_EQ(frames_.first_end_ns(), 30);
 }
 
+TEST_F(LoopFramesTest, KeepsTheSumsUpToTheLastChangeOfScene) {
+  Make(10);
+  Make(10);
+  EXPECT_EQ(AllTotalsOf(frames_).scene_changes, 0u);
+  frames_.Begin(now_ns_, 0, 7);
+  EXPECT_EQ(AllTotalsOf(frames_).scene, 0u);
+  frames_.End(now_ns_);
+  frames_.Begin(now_ns_, 0, 7);
+  frames_.End(now_ns_);
+  EXPECT_EQ(AllTotalsOf(frames_).scene, 7u);
+  EXPECT_EQ(AllTotalsOf(frames_).scene_changes, 1u);
+  EXPECT_EQ(AllTotalsOf(frames_).before.frames, 2u);
+  EXPECT_EQ(AllTotalsOf(frames_).before.by_stage_ns[0], 20u);
+  EXPECT_EQ(AllTotalsOf(frames_).all.frames, 4u);
+}
+
 TEST_F(LoopFramesTest, KeepsTheDurationOfASlowFrame) {
   Make(200);
   EXPECT_EQ(frames_.SlowDurationNs(1), 0);
@@ -134,7 +152,7 @@ TEST_F(LoopFramesTest, AReaderNeverSeesHalfAFrame) {
   std::atomic<uint64_t> made{0};
   std::thread loop([&] {
     while (!stop.load()) {
-      frames_.Begin(now_ns_, 0);
+      frames_.Begin(now_ns_, 0, made.load() / 10);
       frames_.SetStage(now_ns_, FrameStage::kDraw);
       now_ns_ += kNsPerMs;
       frames_.End(now_ns_);
@@ -143,9 +161,14 @@ TEST_F(LoopFramesTest, AReaderNeverSeesHalfAFrame) {
   });
   FrameTotals last;
   for (uint64_t whole = 0; whole < 1000 || made.load() < 1000;) {
-    FrameTotals totals;
-    if (!frames_.ReadTotals(&totals)) continue;
+    LoopFrames::Totals read;
+    if (!frames_.ReadTotals(&read)) continue;
     ++whole;
+    const FrameTotals& totals = read.all;
+    ASSERT_EQ(read.before.frames % 10, 0u);
+    ASSERT_EQ(read.before.dropped, read.before.frames);
+    ASSERT_EQ(read.scene_changes, read.scene);
+    ASSERT_EQ(read.before.frames, read.scene * 10);
     ASSERT_GE(totals.frames, last.frames);
     ASSERT_EQ(totals.dropped, totals.frames);
     ASSERT_EQ(std::accumulate(totals.by_level.begin(), totals.by_level.end(), uint64_t{0}), totals.frames);

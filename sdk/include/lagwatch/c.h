@@ -257,10 +257,10 @@ LW_API void lw_set_foreground(int is_foreground) LW_NOEXCEPT;
 /* The program is ready to be used. With the option `start`, a start that took longer than its threshold is
  * reported, kind "startup", as "cold start" or "warm start", without stacks but with its milestones as facts,
  * in ms since the process began (by the kernel's account, to 10 ms; an exec() is not a new process):
- * library_load_ms, monitor_start_ms, first_dispatch_ms, first_frame_ms, ready_ms, and start, "cold" or
- * "warm". A dispatch that is a lag and began before is reported as a "startup-lag"; other kinds have the fact
- * before_ready. A program that never gets here is never reported as a slow start. Only the first call in a
- * process counts. Any thread; not for signal handlers. */
+ * library_load_ms, monitor_start_ms, first_dispatch_ms, first_frame_ms, ready_ms; lags_before_ready, their
+ * number; and start, "cold" or "warm". A dispatch that is a lag and began before is reported as a
+ * "startup-lag"; other kinds have the fact before_ready. A program that never gets here is never reported as
+ * a slow start. Only the first call in a process counts. Any thread; not for signal handlers. */
 LW_API void lw_ready(void) LW_NOEXCEPT;
 /* This start does not count, because nobody waits for it: the program was started in the background, say. It
  * is not reported, and what this run has reported so far is removed from the spool, unless it was sent
@@ -388,10 +388,10 @@ LW_API void lw_input_finished(lw_loop* loop) LW_NOEXCEPT;
  *
  * A frame has dropped as many as whole refresh intervals have passed between its refresh and its end; none
  * when it is done within one. By dropped frames a frame is best (< 3), normal (< 9), middle (< 24), high (<
- * 42) or frozen. Frames, dropped frames and the time in each stage are summed for each loop and scene (see
- * lw_set_scene()) over 10 s at most, and written to the spool once a minute while the loop goes on drawing,
- * else 10 s after it has stopped: what is not written yet when the program is killed is lost. A frame that
- * ends around a change of scene may count for either.
+ * 42) or frozen. Frames, dropped frames and the time in each stage are summed for each loop and scene (as
+ * lw_set_scene() had it when the frame began) over 10 s at most, and written to the spool once a minute while
+ * the loop goes on drawing, else 10 s after it has stopped: what is not written yet when the program is
+ * killed is lost.
  *
  * A frame that takes longer than slow_frame_ms, from its begin, is reported with stacks, kind "frames"; after
  * one such, the loop's next ones are only counted for 10 s. Hot: one read of the clock each, which is a
