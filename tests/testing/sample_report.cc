@@ -78,7 +78,7 @@ std::string SampleReport::Encode() const {
   auto shown = samples;
   if (shown.empty()) shown.push_back(stack);
   for (size_t i = 0; i < shown.size(); ++i) {
-    policies::ThreadUse use;
+    policies::ThreadUse use{};
     if (i < sample_cpu_ns.size()) use.cpu_ns = sample_cpu_ns[i];
     encoder.AddSample(kSampleIntervalNs * static_cast<int64_t>(shown.size() - i), add_stack(shown[i]), use);
   }
