@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "base/counter.h"
 #include "base/uuid.h"
 #include "report/format/report_encoder.h"
 #include "report/spool/spool_writer.h"
@@ -31,19 +32,27 @@ ProgramFacts SystemFacts();
 // Context: watchdog, but for the construction (background; allocates all that will be needed).
 class ReportSink final : public watchdog::HangSink {
  public:
-  // `spool` and `run`, which may be null, are borrowed.
-  ReportSink(ProgramFacts facts, report::SpoolWriter* spool, RunWriter* run);
+  // `spool` and `run`, which may be null, are borrowed. With `saves_files` no file is made that tells of no
+  // lag.
+  ReportSink(ProgramFacts facts, report::SpoolWriter* spool, RunWriter* run, bool saves_files = false);
 
   bool OnLag(const watchdog::LagEvent& event) override;
   void OnLagEnd(const base::Uuid& event_id, int64_t duration_ns) override;
+  bool OnUsage(const watchdog::UsageEvent& event) override;
+  void OnUsageSoFar(const watchdog::UsageEvent& event) override;
   // Seals what the round has written: no file of ours is open between two rounds, so a program that closes
   // descriptors it does not know cannot make us write into its own.
   void OnRoundDone() override;
+
+  // Reports that did not fit their buffer. Context: any.
+  uint64_t too_large_count() const { return too_large_.value(); }
 
  private:
   static constexpr size_t kBufferBytes = 1 << 20;
 
   bool Encode(const watchdog::LagEvent& event);
+  // What the watchdog counts, and what is counted here.
+  policies::SuppressedCounts SuppressedOf(const watchdog::UsageEvent& event) const;
   void EncodeWaits(const watchdog::LagEvent& event, report::ReportEncoder* encoder);
   void EncodeHistory(const watchdog::LagEvent& event, report::ReportEncoder* encoder);
   void EncodeThreads(const watchdog::LagEvent& event, report::ReportEncoder* encoder);
@@ -58,6 +67,11 @@ class ReportSink final : public watchdog::HangSink {
   ProgramFacts facts_;
   report::SpoolWriter* spool_;
   RunWriter* run_;
+  bool saves_files_;
+  base::Counter too_large_;
+  base::Counter not_written_;
+  uint64_t told_too_large_ = 0;
+  uint64_t told_not_written_ = 0;
   std::unique_ptr<char[]> bytes_;
   report::FixedBuffer buffer_;
   std::unique_ptr<uint32_t[]> encoded_modules_;  // by index in the ModuleMap: the report's index plus 1, or 0

@@ -11,6 +11,7 @@
 #include "stack/lock_owner.h"
 #include "stack/module_map.h"
 #include "stack/stack.h"
+#include "watchdog/usage_book.h"
 
 namespace lagwatch::watchdog {
 
@@ -115,6 +116,11 @@ class HangSink {
   virtual bool OnLag(const LagEvent& event) = 0;
   // The lag that `event_id` told of is over.
   virtual void OnLagEnd(const base::Uuid& event_id, int64_t duration_ns) = 0;
+  // What the loops were used for since the last call that returned true, or since the watch began. False when
+  // it was not kept: it will be told again, with what comes after.
+  virtual bool OnUsage(const UsageEvent&) { return false; }
+  // The same so far, at each round: for a note that costs next to nothing, in case that nothing more is told.
+  virtual void OnUsageSoFar(const UsageEvent&) {}
   // After each of the watchdog's rounds: the place for small deferred work.
   virtual void OnRoundDone() = 0;
 };

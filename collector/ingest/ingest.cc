@@ -20,6 +20,13 @@ base::Result<report::RunEnd> ReadRunEnd(std::string_view payload) {
   return end;
 }
 
+base::Result<report::Usage> ReadUsage(std::string_view payload) {
+  auto usage = report::DecodeUsage(payload);
+  if (!usage.ok()) return usage;
+  if (base::Status limits = CheckLimits(*usage); !limits.ok()) return limits;
+  return usage;
+}
+
 }  // namespace
 
 base::Result<IngestResult> Ingest::Submit(std::string_view batch) {
@@ -30,6 +37,7 @@ base::Result<IngestResult> Ingest::Submit(std::string_view batch) {
   std::vector<NewReport> reports;
   std::vector<report::LagEnd> ends;
   std::vector<report::RunEnd> run_ends;
+  std::vector<NewUsage> usages;
   for (const report::Record& record : *records) {
     if (record.type == report::RecordType::kReport) {
       auto report = ReadReport(record.payload);
@@ -46,6 +54,13 @@ base::Result<IngestResult> Ingest::Submit(std::string_view batch) {
       } else {
         result.rejections.push_back(end.status().message());
       }
+    } else if (record.type == report::RecordType::kUsage) {
+      auto usage = ReadUsage(record.payload);
+      if (usage.ok()) {
+        usages.push_back({std::move(*usage), record.payload});
+      } else {
+        result.rejections.push_back(usage.status().message());
+      }
     } else {
       auto end = report::DecodeLagEnd(record.payload);
       if (end.ok()) {
@@ -55,11 +70,11 @@ base::Result<IngestResult> Ingest::Submit(std::string_view batch) {
       }
     }
   }
-  if (reports.empty() && ends.empty() && run_ends.empty() && !result.rejections.empty()) {
+  if (reports.empty() && ends.empty() && run_ends.empty() && usages.empty() && !result.rejections.empty()) {
     return base::Status(base::StatusCode::kInvalid,
                         "no record of the batch is valid; the first: " + result.rejections.front());
   }
-  auto counts = store_->Commit(reports, ends, run_ends);
+  auto counts = store_->Commit(reports, ends, run_ends, usages);
   if (!counts.ok()) return counts.status();
   result.accepted = counts->accepted;
   result.duplicates = counts->duplicates;

@@ -5,6 +5,7 @@
 
 #include "collector/query/cluster_summary.h"
 #include "collector/query/report_json.h"
+#include "collector/query/usage_summary.h"
 
 namespace lagwatch::collector {
 namespace {
@@ -15,6 +16,7 @@ using base::StatusCode;
 
 constexpr std::string_view kClusters = "/v1/clusters";
 constexpr std::string_view kReports = "/v1/reports";
+constexpr std::string_view kUsage = "/v1/usage";
 constexpr int64_t kDefaultLimit = 100;
 constexpr int64_t kMaxLimit = 1000;
 
@@ -48,7 +50,7 @@ Result<report::Report> Decode(const StoredReport& stored) {
 }  // namespace
 
 bool QueryApi::Serves(std::string_view path) {
-  return path == kClusters || path == kReports || !ItemOf(kClusters, path).empty() ||
+  return path == kClusters || path == kReports || path == kUsage || !ItemOf(kClusters, path).empty() ||
          !ItemOf(kReports, path).empty();
 }
 
@@ -62,6 +64,7 @@ QueryApi::Answer QueryApi::Dispatch(std::string_view path, std::string_view quer
   if (!query.ok()) return query.status();
   if (path == kClusters) return Clusters(*query);
   if (path == kReports) return Reports(*query);
+  if (path == kUsage) return Usage(*query);
   if (auto key = ItemOf(kClusters, path); !key.empty()) return OneCluster(key);
   if (auto id = ItemOf(kReports, path); !id.empty()) return OneReport(id);
   return Status(StatusCode::kNotFound, "there is nothing at this path; try " + std::string(kClusters));
@@ -114,6 +117,23 @@ QueryApi::Answer QueryApi::Reports(const QueryString& query) const {
   Json answer = Json::array();
   for (const ReportRow& report : *reports) {
     answer.push_back(ReportHeaderJson(report, clusters->at(report.level1_key).frames));
+  }
+  return answer;
+}
+
+QueryApi::Answer QueryApi::Usage(const QueryString& query) const {
+  auto limit = query.GetInt("limit", kDefaultLimit, 1, kMaxLimit);
+  if (!limit.ok()) return limit.status();
+  UsageSummaries summaries;
+  Status visited =
+      store_->ForEachUsage(query.Get("app"), query.Get("version"), [&](std::string_view payload) {
+        if (auto usage = report::DecodeUsage(payload); usage.ok()) summaries.Add(*usage);
+      });
+  if (!visited.ok()) return visited;
+  Json answer = Json::array();
+  for (const UsageSummary& summary : std::move(summaries).Take()) {
+    if (static_cast<int64_t>(answer.size()) == *limit) break;
+    answer.push_back(UsageJson(summary));
   }
   return answer;
 }

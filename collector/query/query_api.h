@@ -28,6 +28,7 @@ class QueryApi {
   //   /v1/clusters/{key}
   //   /v1/reports          cluster= app= version= limit=
   //   /v1/reports/{id}     also the beginning of an id, when only one report has it
+  //   /v1/usage            app= version= limit=
   Response Get(std::string_view path, std::string_view query) const;
 
  private:
@@ -37,6 +38,7 @@ class QueryApi {
   Answer Clusters(const QueryString& query) const;
   Answer OneCluster(std::string_view key) const;
   Answer Reports(const QueryString& query) const;
+  Answer Usage(const QueryString& query) const;
   Answer OneReport(std::string_view id) const;
   base::Result<base::Uuid> ResolveId(std::string_view id) const;
 

@@ -5,7 +5,7 @@
 
 namespace lagwatch::collector {
 
-inline constexpr int kSchemaVersion = 2;
+inline constexpr int kSchemaVersion = 3;
 
 inline constexpr char kSchema[] = R"sql(
 CREATE TABLE clusters (
@@ -70,6 +70,21 @@ CREATE TABLE run_ends (
   user TEXT NOT NULL
 ) WITHOUT ROWID;
 CREATE INDEX run_ends_by_report ON run_ends (report_id);
+)sql";
+
+// What version 3 added.
+inline constexpr char kSchemaOfUsage[] = R"sql(
+CREATE TABLE usage (
+  id BLOB PRIMARY KEY,
+  session_id BLOB NOT NULL,
+  app TEXT NOT NULL,
+  version TEXT NOT NULL,
+  user TEXT NOT NULL,
+  begin_wall_ms INTEGER NOT NULL,
+  end_wall_ms INTEGER NOT NULL,
+  payload BLOB NOT NULL  -- the record as its client encoded it
+);
+CREATE INDEX usage_by_version ON usage (app, version);
 )sql";
 
 }  // namespace lagwatch::collector

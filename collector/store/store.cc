@@ -93,6 +93,7 @@ Status Store::Migrate() {
   }
   if (version == 0) database_.Execute(kSchema);
   if (version <= 1) database_.Execute(kSchemaOfRunEnds);
+  if (version <= 2) database_.Execute(kSchemaOfUsage);
   if (version != kSchemaVersion) {
     database_.Execute(("PRAGMA user_version = " + std::to_string(kSchemaVersion)).c_str());
   }
@@ -107,7 +108,8 @@ int64_t Store::SchemaVersion() {
 }
 
 Result<CommitCounts> Store::Commit(std::span<const NewReport> reports, std::span<const report::LagEnd> ends,
-                                   std::span<const report::RunEnd> run_ends) {
+                                   std::span<const report::RunEnd> run_ends,
+                                   std::span<const NewUsage> usages) {
   std::lock_guard lock(mutex_);
   return Guarded([&] {
     CommitCounts counts;
@@ -115,6 +117,7 @@ Result<CommitCounts> Store::Commit(std::span<const NewReport> reports, std::span
     for (const NewReport& report : reports) ++(InsertReport(report) ? counts.accepted : counts.duplicates);
     for (const report::LagEnd& end : ends) ++(InsertEnd(end) ? counts.accepted : counts.duplicates);
     for (const report::RunEnd& end : run_ends) ++(InsertRunEnd(end) ? counts.accepted : counts.duplicates);
+    for (const NewUsage& usage : usages) ++(InsertUsage(usage) ? counts.accepted : counts.duplicates);
     transaction.Commit();
     return counts;
   });
@@ -163,6 +166,32 @@ bool Store::InsertRunEnd(const report::RunEnd& end) {
   if (database_.changes() == 0) return false;
   if (was_in_lag) JoinEnds(LagOfReport(end.report_id));
   return true;
+}
+
+bool Store::InsertUsage(const NewUsage& added) {
+  const report::Usage& usage = added.usage;
+  database_
+      .Use(
+          "INSERT OR IGNORE INTO usage (id, session_id, app, version, user, begin_wall_ms, end_wall_ms, "
+          "payload)"
+          " VALUES (?, ?, ?, ?, ?, ?, ?, ?)")
+      .Bind(Blob{usage.id.as_bytes()}, Blob{usage.session_id.as_bytes()}, usage.app, usage.app_version,
+            usage.user, ToSigned(usage.begin_wall_ms), ToSigned(usage.end_wall_ms), Blob{added.payload})
+      .Run();
+  return database_.changes() != 0;
+}
+
+Status Store::ForEachUsage(std::string_view app, std::string_view version,
+                           const std::function<void(std::string_view payload)>& visit) {
+  std::lock_guard lock(mutex_);
+  return Guarded([&] {
+           Statement rows = database_.Use(
+               "SELECT payload FROM usage WHERE (?1 = '' OR app = ?1) AND (?2 = '' OR version = ?2)");
+           rows.Bind(app, version);
+           while (rows.Step()) visit(rows.Bytes(0));
+           return true;
+         })
+      .status();
 }
 
 // Itself, as long as the report is not there: it is then the first of its lag, or waits for its own.

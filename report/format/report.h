@@ -12,6 +12,7 @@
 #include "base/uuid.h"
 #include "policies/exit_reason.h"
 #include "policies/guard.h"
+#include "policies/usage.h"
 #include "policies/verdict.h"
 #include "report/format/fields.h"
 
@@ -148,6 +149,33 @@ struct RunEnd {
   std::string user = {};
 };
 
+// What a run's loops were used for in a period; lagwatch.proto tells what each number is.
+struct LoopUsage {
+  std::string loop;
+  policies::LoopUsage usage;
+};
+struct SlowTag {
+  std::string loop;
+  std::string tag;
+  policies::SlowDispatches dispatches;
+};
+struct Suppressed {
+  policies::SuppressedReason reason = policies::SuppressedReason::kUnknown;
+  uint64_t count = 0;
+};
+struct Usage {
+  base::Uuid id = {};
+  base::Uuid session_id = {};
+  std::string app = {};
+  std::string app_version = {};
+  std::string user = {};
+  uint64_t begin_wall_ms = 0;
+  uint64_t end_wall_ms = 0;
+  std::vector<LoopUsage> loops = {};
+  std::vector<SlowTag> slow = {};
+  std::vector<Suppressed> suppressed = {};
+};
+
 // One record of a batch, still encoded; borrows the batch's bytes.
 struct Record {
   RecordType type;
@@ -159,6 +187,8 @@ base::Result<Report> DecodeReport(std::string_view bytes);
 base::Result<LagEnd> DecodeLagEnd(std::string_view bytes);
 // A reason that is not known here is read as kUnknown.
 base::Result<RunEnd> DecodeRunEnd(std::string_view bytes);
+// No number of it is negative; a reason that is not known here is read as kUnknown.
+base::Result<Usage> DecodeUsage(std::string_view bytes);
 base::Result<std::vector<Record>> SplitBatch(std::string_view bytes);
 
 std::string EncodeRunEnd(const RunEnd& end);

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "report/format/usage_encoder.h"
 #include "tests/report/report_testing.h"
 #include "tests/testing/sample_report.h"
 
@@ -221,6 +222,53 @@ TEST(ReportFormat, ARunEndIsReadBackAsItWasWritten) {
   EXPECT_EQ(read->user, "u-71");
 }
 
+TEST(ReportFormat, AUsageIsReadBackAsItWasWritten) {
+  Usage usage = lagwatch::testing::FullUsage();
+  auto read = DecodeUsage(lagwatch::testing::EncodeUsage(usage));
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  EXPECT_EQ(read->id, usage.id);
+  EXPECT_EQ(read->session_id, usage.session_id);
+  EXPECT_EQ(read->app, "editor");
+  EXPECT_EQ(read->app_version, "2.3.1");
+  EXPECT_EQ(read->user, "u-71");
+  EXPECT_EQ(read->begin_wall_ms, usage.begin_wall_ms);
+  EXPECT_EQ(read->end_wall_ms, usage.end_wall_ms);
+  ASSERT_EQ(read->loops.size(), 1u);
+  EXPECT_EQ(read->loops[0].loop, "ui");
+  EXPECT_EQ(read->loops[0].usage, usage.loops[0].usage);
+  ASSERT_EQ(read->slow.size(), 1u);
+  EXPECT_EQ(read->slow[0].loop, "ui");
+  EXPECT_EQ(read->slow[0].tag, "open");
+  EXPECT_EQ(read->slow[0].dispatches, usage.slow[0].dispatches);
+  ASSERT_EQ(read->suppressed.size(), 1u);
+  EXPECT_EQ(read->suppressed[0].reason, policies::SuppressedReason::kUnchangedStack);
+  EXPECT_EQ(read->suppressed[0].count, 12u);
+}
+
+TEST(ReportFormat, AUsageHasAnIdAndNoNumberBelowZero) {
+  EXPECT_FALSE(DecodeUsage("").ok());
+  EXPECT_FALSE(DecodeUsage("usage").ok());
+  Usage hostile = lagwatch::testing::FullUsage();
+  hostile.suppressed = {{static_cast<policies::SuppressedReason>(99), 1}};
+  std::string bytes = lagwatch::testing::EncodeUsage(hostile);
+  // A loop whose watched_ns is UINT64_MAX.
+  bytes += std::string("\x42\x0b\x10\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 13);
+  auto read = DecodeUsage(bytes);
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  ASSERT_EQ(read->loops.size(), 2u);
+  EXPECT_EQ(read->loops[1].usage.watched_ns, INT64_MAX);
+  EXPECT_EQ(read->suppressed[0].reason, policies::SuppressedReason::kUnknown);
+}
+
+TEST(ReportFormat, AUsageThatDoesNotFitSaysSo) {
+  char bytes[200];
+  FixedBuffer buffer(bytes, sizeof bytes);
+  UsageEncoder encoder({.id = IdOf("id-0123456789abc")}, &buffer);
+  EXPECT_TRUE(encoder.ok());
+  for (int i = 0; i < 100; ++i) encoder.AddLoop("a loop", lagwatch::testing::FullUsage().loops[0].usage);
+  EXPECT_FALSE(encoder.ok());
+}
+
 TEST(ReportFormat, ARunEndNamesItsSession) {
   EXPECT_FALSE(DecodeRunEnd("").ok());
   EXPECT_FALSE(DecodeRunEnd(EncodeRunEnd({.scene = "inbox"})).ok());
@@ -265,6 +313,7 @@ TEST(ReportFormat, HostileBytesAreRefusedOrHarmless) {
     (void)SplitBatch(bytes);
     (void)DecodeLagEnd(bytes);
     (void)DecodeRunEnd(bytes);
+    (void)DecodeUsage(bytes);
   }
   EXPECT_GT(accepted, 100);
   EXPECT_GT(refused, 100);

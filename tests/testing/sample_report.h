@@ -45,6 +45,9 @@ struct SampleReport {
 // An encoded lagwatch.LagEnd.
 std::string EncodeEnd(const base::Uuid& report_id, int64_t duration_ns);
 
+// An encoded lagwatch.Usage.
+std::string EncodeUsage(const report::Usage& usage);
+
 // An encoded lagwatch.Batch of reports and ends.
 std::string EncodeBatch(const std::vector<std::string>& reports, const std::vector<std::string>& ends = {});
 

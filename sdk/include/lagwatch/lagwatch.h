@@ -40,6 +40,8 @@ struct Options {
   lw_listener listener = {};
   lw_on_last_exit on_last_exit = nullptr;
   void* on_last_exit_context = nullptr;
+  uint32_t sensitive_ms = 250;
+  uint32_t usage_period_s = 3600;
 };
 
 // A watched loop of the thread that called WatchLoop. A plain handle: copying it copies the handle.
@@ -136,6 +138,8 @@ class Monitor {
     raw.listener = options.listener;
     raw.on_last_exit = options.on_last_exit;
     raw.on_last_exit_context = options.on_last_exit_context;
+    raw.sensitive_ms = options.sensitive_ms;
+    raw.usage_period_s = options.usage_period_s;
     return Monitor(lw_start(&raw));
   }
   Monitor(Monitor&& other) noexcept : status_(std::exchange(other.status_, LW_OFF)) {}
