@@ -86,8 +86,8 @@ void LoopProbe::KeepInHistory(uint64_t duration_ticks) {
     dispatch.cpu_ns = std::max<int64_t>(0, cpu_ns_ - before_ns);  // after a fork it is another thread's
   }
   history_->Add(dispatch);
-  bool is_noted = notes_ != nullptr && duration_ticks > note_ticks_.load(std::memory_order_relaxed);
-  if (is_noted) notes_->Add(dispatch);
+  DispatchHistory* notes = notes_.load(std::memory_order_relaxed);  // set before the loop began
+  if (notes != nullptr && duration_ticks > note_ticks_.load(std::memory_order_relaxed)) notes->Add(dispatch);
   errno = error;
 }
 

@@ -111,9 +111,9 @@ class alignas(64) LoopProbe {
   // Gives it a place to keep what it did, once for all; borrowed. While no dispatch is under way.
   void SetHistory(DispatchHistory* history) { history_ = history; }
   const DispatchHistory* history() const { return history_; }
-  // The same for notes, which are never reset.
-  void SetNotes(DispatchHistory* notes) { notes_ = notes; }
-  const DispatchHistory* notes() const { return notes_; }
+  // The same for notes, which are never reset; even while the watchdog looks.
+  void SetNotes(DispatchHistory* notes) { notes_.store(notes, std::memory_order_release); }  // publishes it
+  const DispatchHistory* notes() const { return notes_.load(std::memory_order_acquire); }
 
   // Asks the loop to wake `watchdog` with its next dispatch, until CancelWake(). A dispatch that has not seen
   // this is one that Read() sees after base::FenceAllThreads(). Context: watchdog.
@@ -162,7 +162,7 @@ class alignas(64) LoopProbe {
   std::atomic<uint64_t> slow_number_{0};
   std::atomic<uint64_t> slow_duration_ticks_{0};
   DispatchHistory* history_ = nullptr;
-  DispatchHistory* notes_ = nullptr;
+  std::atomic<DispatchHistory*> notes_{nullptr};
   std::array<std::atomic<uint64_t>, policies::DurationHistogram::kBuckets> long_counts_{};
   std::atomic<base::Sleeper*> watchdog_{nullptr};
 };

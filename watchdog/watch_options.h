@@ -19,10 +19,9 @@ struct WatchOptions {
   int64_t idle_handler_threshold_ns = 2 * base::kNsPerSecond;
   int64_t input_threshold_ns = 2 * base::kNsPerSecond;  // from an event's receipt to its end
   int64_t slow_dispatch_ns = 700 * base::kNsPerMs;      // one longer than this is told with its CPU time
-  int64_t sensitive_ns = 250 * base::kNsPerMs;  // the listener is told of one longer than this; 0: of none
-  int64_t usage_period_ns =
-      3600 * base::kNsPerSecond;  // between two tellings of what loops were used for; 0: never
-  int64_t check_period_ns = 1 * base::kNsPerSecond;  // between two checks of a lag, before annealing
+  int64_t sensitive_ns = 250 * base::kNsPerMs;  // one longer than this is told to the listener; 0: none
+  int64_t usage_period_ns = 3600 * base::kNsPerSecond;  // what loops were used for is told so often; 0: never
+  int64_t check_period_ns = 1 * base::kNsPerSecond;     // between two checks of a lag, before annealing
   int64_t annealing_cap_ns = 60 * base::kNsPerSecond;
   int64_t sample_interval_ns = 50 * base::kNsPerMs;
   int32_t ring_size = 20;            // samples that a check looks at; at most kMaxRingSize

@@ -183,10 +183,9 @@ void Watchdog::TellUsage(uint64_t reports_before) {
 }
 
 void Watchdog::TellLastUsage() {
-  if (options_.usage_period_ns == 0) return;
   for (size_t i = 0; i < LoopRegistry::kMaxLoops; ++i)
     watches_[i].CollectUsage(registry_->loops()[i], tools_);
-  if (usage_.is_empty()) return;
+  if (options_.usage_period_ns == 0 || usage_.is_empty()) return;
   policies::SuppressedCounts suppressed;
   const bool is_alone = true;
   const UsageEvent event = DescribeUsage(&suppressed, is_alone);

@@ -125,10 +125,11 @@ QueryApi::Answer QueryApi::Usage(const QueryString& query) const {
   auto limit = query.GetInt("limit", kDefaultLimit, 1, kMaxLimit);
   if (!limit.ok()) return limit.status();
   UsageSummaries summaries;
-  Status visited =
-      store_->ForEachUsage(query.Get("app"), query.Get("version"), [&](std::string_view payload) {
-        if (auto usage = report::DecodeUsage(payload); usage.ok()) summaries.Add(*usage);
-      });
+  Status visited = store_->ForEachUsage(query.Get("app"), query.Get("version"), query.Get("user"),
+                                        [&](std::string_view payload) {
+                                          if (auto usage = report::DecodeUsage(payload); usage.ok())
+                                            summaries.Add(*usage);
+                                        });
   if (!visited.ok()) return visited;
   Json answer = Json::array();
   for (const UsageSummary& summary : std::move(summaries).Take()) {

@@ -28,7 +28,7 @@ class QueryApi {
   //   /v1/clusters/{key}
   //   /v1/reports          cluster= app= version= limit=
   //   /v1/reports/{id}     also the beginning of an id, when only one report has it
-  //   /v1/usage            app= version= limit=
+  //   /v1/usage            app= version= user= limit=
   Response Get(std::string_view path, std::string_view query) const;
 
  private:

@@ -9,6 +9,7 @@ namespace {
 
 constexpr double kMsPerHour = 3'600'000;
 constexpr size_t kShownTags = 20;
+constexpr size_t kShownUsers = 20;
 
 template <typename Number>
 void AddTo(Number* sum, Number added) {
@@ -124,7 +125,11 @@ std::vector<UsageSummary> UsageSummaries::Take() && {
     summary.runs = static_cast<int64_t>(sum.sessions.size());
     for (const auto& [user, usage] : sum.users) {
       if (usage.watched_ns != 0) summary.lagged_ms_per_hour_by_user.push_back(LaggedMsPerHour(usage));
+      if (!user.starts_with('\0')) summary.users.emplace_back(user, usage);
     }
+    std::stable_sort(summary.users.begin(), summary.users.end(), [](const auto& one, const auto& other) {
+      return one.second.lagged_ns > other.second.lagged_ns;
+    });
     std::sort(summary.lagged_ms_per_hour_by_user.begin(), summary.lagged_ms_per_hour_by_user.end());
     taken.push_back(std::move(summary));
   }
@@ -147,6 +152,16 @@ Json UsageJson(const UsageSummary& summary) {
     Json loop = {{"loop", name}};
     loop.update(LoopUsageJson(usage));
     json["loops"].push_back(std::move(loop));
+  }
+  json["worst_users"] = Json::array();
+  for (const auto& [user, usage] : summary.users) {
+    if (json["worst_users"].size() == kShownUsers) break;
+    json["worst_users"].push_back({{"user", user},
+                                   {"watched_ms", ToMs(static_cast<double>(usage.watched_ns))},
+                                   {"dispatches", usage.dispatches},
+                                   {"lags", usage.lags},
+                                   {"lagged_ms", ToMs(static_cast<double>(usage.lagged_ns))},
+                                   {"lagged_ms_per_hour", Rounded(LaggedMsPerHour(usage))}});
   }
   json["slow"] = SlowJson(summary);
   json["suppressed"] = Json::object();

@@ -30,6 +30,8 @@ struct UsageSummary {
   // How long each user's loops lagged in an hour of being watched, in milliseconds; sorted. A run that names
   // no user counts as a user of its own.
   std::vector<double> lagged_ms_per_hour_by_user;
+  // Those of them that named themselves, with the longest lagged time first.
+  std::vector<std::pair<std::string, policies::LoopUsage>> users;
   int64_t first_seen_ms = 0;
   int64_t last_seen_ms = 0;
 };

@@ -181,13 +181,14 @@ bool Store::InsertUsage(const NewUsage& added) {
   return database_.changes() != 0;
 }
 
-Status Store::ForEachUsage(std::string_view app, std::string_view version,
+Status Store::ForEachUsage(std::string_view app, std::string_view version, std::string_view user,
                            const std::function<void(std::string_view payload)>& visit) {
   std::lock_guard lock(mutex_);
   return Guarded([&] {
            Statement rows = database_.Use(
-               "SELECT payload FROM usage WHERE (?1 = '' OR app = ?1) AND (?2 = '' OR version = ?2)");
-           rows.Bind(app, version);
+               "SELECT payload FROM usage WHERE (?1 = '' OR app = ?1) AND (?2 = '' OR version = ?2)"
+               " AND (?3 = '' OR user = ?3)");
+           rows.Bind(app, version, user);
            while (rows.Step()) visit(rows.Bytes(0));
            return true;
          })

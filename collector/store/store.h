@@ -120,7 +120,7 @@ class Store {
   base::Result<std::optional<RunEndRow>> FindRunEnd(const base::Uuid& session_id);
   // Calls `visit` with every Usage record as it was encoded, in no particular order, with the store locked.
   // Empty texts match all.
-  base::Status ForEachUsage(std::string_view app, std::string_view version,
+  base::Status ForEachUsage(std::string_view app, std::string_view version, std::string_view user,
                             const std::function<void(std::string_view payload)>& visit);
 
  private:

@@ -71,6 +71,14 @@ TEST(Usage, TellsTheHangRateOfAVersionAndOfItsUsers) {
   ASSERT_EQ(editor["loops"].size(), 1u);
   EXPECT_EQ(editor["loops"][0]["loop"], "ui");
   EXPECT_EQ(editor["loops"][0]["watched_ms"], editor["watched_ms"]);
+  ASSERT_EQ(editor["worst_users"].size(), 9u);
+  EXPECT_EQ(editor["worst_users"][0]["user"], "between");
+  EXPECT_EQ(editor["worst_users"][0]["lagged_ms"], 30'000.0);
+  EXPECT_EQ(editor["worst_users"][0]["lagged_ms_per_hour"], 10'000.0);
+  Json one = collector.Get("/v1/usage", "user=between");
+  ASSERT_EQ(one.size(), 1u);
+  EXPECT_EQ(one[0]["users"], 1);
+  EXPECT_EQ(one[0]["watched_ms"], 3.0 * 3'600'000);
   EXPECT_EQ(editor["first_seen_ms"], 1'700'000'000'000);
   EXPECT_EQ(editor["last_seen_ms"], 1'700'003'600'000);
 }

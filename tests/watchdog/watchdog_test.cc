@@ -451,6 +451,12 @@ class UsageTest : public WatchdogTest {
     options_.slow_dispatch_ns = 60 * kNsPerMs;
     options_.listener = &listener_;
   }
+  // Before the listener goes.
+  ~UsageTest() override {
+    if (watchdog_ == nullptr) return;
+    EXPECT_TRUE(watchdog_->TryStop());
+    watchdog_.reset();
+  }
   // One dispatch that sleeps.
   void Sleep(WatchedLoop* loop, const char* tag, int64_t ms) {
     loop->probe.Begin(tag);

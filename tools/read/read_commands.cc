@@ -26,6 +26,7 @@ struct Flags {
   int level = 1;
   int limit = 100;
   std::string app;
+  std::string user;
   std::string cluster;
   std::string id;
   LoadRecords load_records;
@@ -109,6 +110,7 @@ int ShowUsage(const Flags& flags) {
   QueryString query;
   query.Set("limit", std::to_string(flags.limit));
   query.Set("app", flags.app);
+  query.Set("user", flags.user);
   return Show(flags, "/v1/usage", query, "no use was told of yet",
               [](const Json& usage) { return UsageText(usage, TerminalWidth()); });
 }
@@ -171,6 +173,7 @@ void AddReadCommands(CLI::App* app, const LoadRecords& load_records, int* exit_c
   Command usage = AddCommand(app, "usage", "Show how long programs were watched, and lagged in an hour of it",
                              &ShowUsage, load_records, exit_code);
   AddListFlags(usage);
+  usage.app->add_option("--user", usage.flags->user, "Only this user's");
 
   Command report = AddCommand(app, "report", "Show one report in full", &ShowReport, load_records, exit_code);
   report.app->add_option("ID", report.flags->id, "The report's id, or its beginning")

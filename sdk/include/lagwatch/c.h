@@ -88,8 +88,8 @@ typedef struct lw_listener {
   /* A dispatch longer than sensitive_ms has ended: its name and its whole duration, no more. Of every such
    * dispatch with a time stamp, be it a lag or not, in their order. Told when the watchdog looks next, which
    * it does not do any earlier for this: by default within a second, and after an idle time once the loop's
-   * next dispatch begins. More than 200 between two looks, or what the monitor's stop comes before, may be
-   * lost. The loop notes them when they end, in about 1.5 us. */
+   * next dispatch begins; at the latest by lw_stop(). Of more than 200 between two looks the oldest are lost.
+   * The loop notes them when they end, in about 1.5 us. */
   void (*sensitive)(void* context, const lw_lag* dispatch);
 } lw_listener;
 
