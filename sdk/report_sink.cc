@@ -139,7 +139,8 @@ void ReportSink::OnLagEnd(const base::Uuid& event_id, int64_t duration_ns) {
 }
 
 bool ReportSink::OnUsage(const watchdog::UsageEvent& event) {
-  if (event.is_alone && saves_files_) return false;
+  if (!spool_->IsLastSealedLeft()) unsent_usages_ = 0;
+  if (event.is_alone && (saves_files_ || unsent_usages_ == kMaxUnsentUsages)) return false;
   report::UsageEncoder encoder({.id = event.id,
                                 .session_id = facts_.session_id,
                                 .app = facts_.app,
@@ -156,6 +157,7 @@ bool ReportSink::OnUsage(const watchdog::UsageEvent& event) {
   if (!encoder.ok() || !spool_->Append(report::RecordType::kUsage, buffer_.content())) return false;
   told_too_large_ = too_large_.value();
   told_not_written_ = not_written_.value();
+  if (event.is_alone) ++unsent_usages_;
   if (run_ != nullptr) run_->NoteUsage({});
   return true;
 }

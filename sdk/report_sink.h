@@ -49,6 +49,8 @@ class ReportSink final : public watchdog::HangSink {
 
  private:
   static constexpr size_t kBufferBytes = 1 << 20;
+  // Past these, usage waits for a report or for the next start, as long as nobody sends the spool.
+  static constexpr uint32_t kMaxUnsentUsages = 24;
 
   bool Encode(const watchdog::LagEvent& event);
   // What the watchdog counts, and what is counted here.
@@ -68,6 +70,7 @@ class ReportSink final : public watchdog::HangSink {
   report::SpoolWriter* spool_;
   RunWriter* run_;
   bool saves_files_;
+  uint32_t unsent_usages_ = 0;  // in files of their own, one after the other
   base::Counter too_large_;
   base::Counter not_written_;
   uint64_t told_too_large_ = 0;
