@@ -143,7 +143,7 @@ bool LoopWatch::IsForADebugger(const WatchTools& tools) {
 void LoopWatch::Finish(Watched* watched, const WatchedLoop& loop, const WatchTools& tools) {
   SpanWatch& watch = watched->watch;
   if (!watch.is_lagging()) {
-    CountSuppressed(*watched, watched->source->DurationNs(watch.number(), loop, ToSpanTools(tools)), tools);
+    CountSuppressed(*watched, loop, tools);
   } else {
     // By the clock it is over by now at the latest; exact is what the loop's own thread measured.
     int64_t duration_ns = tools.clock->MonoNs() - watch.begin_ns();
@@ -183,15 +183,19 @@ void LoopWatch::CountLag(Watched* watched, int64_t duration_ns, const WatchTools
   usage->lagged_ns = std::max<int64_t>(0, usage->lagged_ns + added_ns);
 }
 
-void LoopWatch::CountSuppressed(const Watched& watched, int64_t measured_ns, const WatchTools& tools) {
+void LoopWatch::CountSuppressed(const Watched& watched, const WatchedLoop& loop, const WatchTools& tools) {
   const SpanWatch& watch = watched.watch;
   const policies::GuardFindings& guard = watch.guard();
+  const int64_t measured_ns = watched.source->DurationNs(watch.number(), loop, ToSpanTools(tools));
   const int64_t elapsed_ns = tools.clock->MonoNs() - watch.begin_ns();
   auto is_lag = [&](int64_t duration_ns) { return duration_ns >= watch.threshold_ns(); };
   WatchCounters& counters = *tools.counters;
-  // What had no time stamp has no measure either.
   if (measured_ns != 0 && is_lag(std::min(measured_ns - guard.stopped_ns, elapsed_ns)))
     return counters.lags_ended_first.Add();
+  const HangKind kind = watched.source->kind();
+  if (kind == HangKind::kBusyLoop) return;  // nothing has begun before it is found
+  // It may have been over long before this look; but a timed dispatch of that length has a measure.
+  if (kind == HangKind::kLag && loop.probe.is_timed() && measured_ns == 0) return;
   if (guard.stopped_ns != 0 && is_lag(elapsed_ns + guard.stopped_ns)) return counters.lags_stopped.Add();
   if (guard.suspended_ns != 0 && is_lag(elapsed_ns + guard.suspended_ns)) counters.lags_suspended.Add();
 }

@@ -101,7 +101,7 @@ class LoopWatch {
   // Brings the book up to a lag's duration.
   void CountLag(Watched* watched, int64_t duration_ns, const WatchTools& tools);
   // Counts what is no lag, but would have been.
-  void CountSuppressed(const Watched& watched, int64_t measured_ns, const WatchTools& tools);
+  void CountSuppressed(const Watched& watched, const WatchedLoop& loop, const WatchTools& tools);
   void ReadNotes(const WatchedLoop& loop, int64_t now_ns, const WatchTools& tools);
   void TellNote(const DispatchHistory::Dispatch& note, const WatchedLoop& loop, int64_t now_ns,
                 const WatchTools& tools);

@@ -370,6 +370,11 @@ TEST_F(LoopWatchUsageTest, CountsWhatWouldBeALagButForAStop) {
   Look();
   EndDispatch();
   Look();
+  // A stop in a dispatch that was over long before the next look.
+  Dispatch("short and timed", 1 * kNsPerMs);
+  watch_.Discount({.stopped_ns = 50 * kNsPerMs});
+  clock_.now_ns += 190 * kNsPerMs;
+  Look();
   EXPECT_EQ(counters_.lags_stopped.value() + counters_.lags_suspended.value(), 2u);
   EXPECT_EQ(ui().lags, 0u);
 }
