@@ -23,6 +23,7 @@ class Env {
   virtual void Close(int fd) = 0;                            // Context: watchdog.
   virtual int Rename(const char* from, const char* to) = 0;  // Context: watchdog. Replaces `to`.
   virtual int Remove(const char* path) = 0;                  // Context: watchdog.
+  virtual bool Exists(const char* path) = 0;                 // Context: watchdog.
 
   // Whether a living process holds the lock of `path`, or may hold it: true where locks are not supported,
   // false when there is no such file. Context: background.

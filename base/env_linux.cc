@@ -46,6 +46,8 @@ class LinuxEnv final : public Env {
 
   int Remove(const char* path) override { return unlink(path) == 0 ? 0 : errno; }
 
+  bool Exists(const char* path) override { return access(path, F_OK) == 0; }
+
   bool IsLocked(const char* path) override {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0) return false;

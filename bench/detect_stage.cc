@@ -66,7 +66,8 @@ void Stage::Start(const std::function<void(Options*)>& change) {
       .check_period_ms = kTickMs,
       .sample_interval_ms = kSampleMs,
       .ring_size = kTickMs / kSampleMs,
-      .listener = {.context = this, .lag_begin = &OnBegin, .lag_end = &OnEnd, .lag_filtered = {}}};
+      .listener = {
+          .context = this, .lag_begin = &OnBegin, .lag_end = &OnEnd, .lag_filtered = {}, .sensitive = {}}};
   if (change) change(&options);
   monitor_.emplace(Monitor::Start(options));
   if (!monitor_->is_on()) std::cerr << "the monitor is off: " << monitor_->why_off() << "\n";

@@ -75,6 +75,8 @@ MonitorOptions ToMonitorOptions(const lw_options& given) {
   options.watch.input_threshold_ns = given.input_threshold_ms * kNsPerMs;
   options.watch.slow_frame_ns = given.slow_frame_ms * kNsPerMs;
   options.watch.slow_dispatch_ns = given.slow_dispatch_ms * kNsPerMs;
+  options.watch.sensitive_ns = given.sensitive_ms * kNsPerMs;
+  options.watch.usage_period_ns = given.usage_period_s * lagwatch::base::kNsPerSecond;
   options.watch.check_period_ns = given.check_period_ms * kNsPerMs;
   options.watch.sample_interval_ns = given.sample_interval_ms * kNsPerMs;
   options.watch.ring_size = static_cast<int32_t>(std::min<uint32_t>(given.ring_size, INT32_MAX));
@@ -165,6 +167,8 @@ void lw_options_init(lw_options* options) noexcept {
   options->slow_frame_ms = 120;
   options->cold_start_ms = 10000;
   options->warm_start_ms = 4000;
+  options->sensitive_ms = 250;
+  options->usage_period_s = 3600;
   options->check_period_ms = 1000;
   options->sample_interval_ms = 50;
   options->ring_size = 20;
@@ -242,6 +246,13 @@ void lw_get_stats(lw_stats* stats) noexcept {
       .handler_moved = current.handler_moved,
       .service_feeds = current.service_feeds,
       .service_feeds_failed = current.service_feeds_failed,
+      .reports_over_limit = current.reports_over_limit,
+      .reports_too_large = current.reports_too_large,
+      .checks_under_debugger = current.checks_under_debugger,
+      .lags_stopped = current.lags_stopped,
+      .lags_ended_first = current.lags_ended_first,
+      .slow_dispatches_lost = current.slow_dispatches_lost,
+      .usage_records = current.usage_records,
   };
   std::memcpy(stats, &all, all.struct_size_bytes);
 }

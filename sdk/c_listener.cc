@@ -67,4 +67,9 @@ void CListener::OnFiltered(const watchdog::LagNotice& lag, watchdog::FilterReaso
   if (callbacks_.lag_filtered != nullptr) callbacks_.lag_filtered(callbacks_.context, &told, ToC(reason));
 }
 
+void CListener::OnSensitive(const watchdog::LagNotice& dispatch) {
+  const lw_lag told = ToC(dispatch);
+  callbacks_.sensitive(callbacks_.context, &told);
+}
+
 }  // namespace lagwatch::sdk

@@ -15,12 +15,14 @@ class CListener final : public watchdog::HangListener {
 
   static bool IsWanted(const lw_listener& callbacks) {
     return callbacks.lag_begin != nullptr || callbacks.lag_end != nullptr ||
-           callbacks.lag_filtered != nullptr;
+           callbacks.lag_filtered != nullptr || callbacks.sensitive != nullptr;
   }
 
   void OnLagBegin(const watchdog::LagNotice& lag) override;
   void OnLagEnd(const watchdog::LagNotice& lag) override;
   void OnFiltered(const watchdog::LagNotice& lag, watchdog::FilterReason reason) override;
+  bool WantsSensitive() const override { return callbacks_.sensitive != nullptr; }
+  void OnSensitive(const watchdog::LagNotice& dispatch) override;
 
  private:
   const lw_listener callbacks_;

@@ -18,6 +18,9 @@ struct EndedRun {
   bool is_of_same_program = false;  // the same app, from a file of the same name
 
   report::RunEnd ToRunEnd() const;
+  // What its loops were used for and it could not tell any more, as an encoded Usage record; empty when there
+  // is nothing of that.
+  std::string EncodeUsage() const;
 };
 
 inline constexpr size_t kMaxEndedRuns = 64;

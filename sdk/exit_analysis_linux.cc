@@ -10,6 +10,7 @@
 #include <ctime>
 #include <vector>
 
+#include "report/format/usage_encoder.h"
 #include "sdk/exit_analysis.h"
 #include "sdk/run_facts.h"
 
@@ -142,6 +143,25 @@ report::RunEnd EndedRun::ToRunEnd() const {
           .app = record.run.app,
           .app_version = record.run.app_version,
           .user = record.run.user};
+}
+
+std::string EndedRun::EncodeUsage() const {
+  constexpr size_t kMaxBytes = 4096;
+  if (record.usage_id == base::Uuid{}) return {};
+  std::string bytes(kMaxBytes, '\0');
+  report::FixedBuffer buffer(bytes.data(), bytes.size());
+  report::UsageEncoder encoder({.id = record.usage_id,
+                                .session_id = record.run.session_id,
+                                .app = record.run.app,
+                                .app_version = record.run.app_version,
+                                .user = record.run.user,
+                                .begin_wall_ms = record.usage_begin_wall_ms,
+                                .end_wall_ms = record.usage_end_wall_ms},
+                               &buffer);
+  encoder.AddLoop(record.usage_loop, record.usage);
+  for (size_t i = 0; i < record.suppressed.size(); ++i)
+    encoder.AddSuppressed(static_cast<policies::SuppressedReason>(i), record.suppressed[i]);
+  return encoder.ok() ? std::string(buffer.content()) : std::string();
 }
 
 void TellEndedRuns(const std::string& spool_directory, const RunFacts& now,

@@ -64,6 +64,10 @@ MonitorOptions MonitorOptions::Normalized() const {
   if (in.slow_frame_ns != 0)
     in.slow_frame_ns = std::clamp(in.slow_frame_ns, watchdog::Thresholds::kShortestNs, kLongestNs);
   in.slow_dispatch_ns = std::clamp(in.slow_dispatch_ns, kShortestNs, kLongestNs);
+  if (in.sensitive_ns != 0)
+    in.sensitive_ns = std::clamp(in.sensitive_ns, watchdog::Thresholds::kShortestNs, kLongestNs);
+  if (in.usage_period_ns != 0)
+    in.usage_period_ns = std::clamp(in.usage_period_ns, 60 * base::kNsPerSecond, 24 * kLongestNs);
   in.check_period_ns = std::clamp(in.check_period_ns, kShortestNs, kLongestNs);
   in.annealing_cap_ns =
       std::clamp(in.annealing_cap_ns, in.check_period_ns, std::max(kLongestNs, in.check_period_ns));
@@ -105,7 +109,8 @@ base::Result<std::unique_ptr<Monitor>> Monitor::Start(const MonitorOptions& opti
   run_facts.app = facts.app;
   run_facts.app_version = facts.app_version;
   run_facts.user = facts.user;
-  monitor->TellHowRunsEnded(run_facts);
+  const bool is_crowded = monitor->IsSpoolCrowded();
+  monitor->TellHowRunsEnded(run_facts, is_crowded);
 
   if (normal.dump_signal != 0) {  // without it when it cannot be had
     auto dump_signal = DumpSignal::Install(normal.dump_signal, &registry->dump_requests());
@@ -124,7 +129,7 @@ base::Result<std::unique_ptr<Monitor>> Monitor::Start(const MonitorOptions& opti
   if (run.ok()) monitor->run_ = std::move(run).value();
 
   monitor->sink_ = std::make_unique<ReportSink>(std::move(facts), monitor->spool_.get(), monitor->run_.get(),
-                                                &ProcessScene());
+                                                &ProcessScene(), is_crowded);
   const RunRecord* last_run = monitor->last_run_ ? &monitor->last_run_->record : nullptr;
   monitor->sink_->WatchStart(PlanStart(normal.start, run_facts, last_run), &ProcessStartUp(), registry);
   monitor->watchdog_ = std::make_unique<watchdog::Watchdog>(normal.watch, registry, monitor->capturer_.get(),
@@ -135,23 +140,30 @@ base::Result<std::unique_ptr<Monitor>> Monitor::Start(const MonitorOptions& opti
   return status;
 }
 
-void Monitor::Stop(std::unique_ptr<Monitor> monitor) {
+void Monitor::Stop(std::unique_ptr<Monitor> monitor, const std::function<void(const Monitor&)>& look) {
   bool is_own = monitor->process_id_ == getpid();
-  if (!is_own || !monitor->watchdog_->TryStop()) {
+  bool is_stopped = is_own && monitor->watchdog_->TryStop();
+  if (look) look(*monitor);
+  if (!is_stopped) {
     static_cast<void>(monitor.release());
     return;
   }
   if (monitor->run_ != nullptr) monitor->run_->MarkEnded();
 }
 
-void Monitor::TellHowRunsEnded(const RunFacts& now) {
+bool Monitor::IsSpoolCrowded() const {
   auto segments =
       report::SpoolReader(&base::SystemEnv(), spool_directory_).List(report::SpoolReader::Include::kFinished);
-  bool is_crowded = segments.ok() && segments->size() >= kMaxWaitingSegments;
+  return segments.ok() && segments->size() >= kMaxWaitingSegments;
+}
+
+void Monitor::TellHowRunsEnded(const RunFacts& now, bool is_crowded) {
   TellEndedRuns(spool_directory_, now, [&](const EndedRun& run) {
     if (!last_run_ && run.is_of_same_program) last_run_ = run;
     bool is_news = run.reason != policies::ExitReason::kCleanExit || run.record.was_in_lag();
     if (is_crowded && !is_news) return true;
+    const std::string usage = run.EncodeUsage();
+    if (!usage.empty() && !spool_->Append(report::RecordType::kUsage, usage)) return false;
     return spool_->Append(report::RecordType::kRunEnd, report::EncodeRunEnd(run.ToRunEnd()));
   });
   spool_->Seal();

@@ -3,6 +3,7 @@
 // and does no more; uploading is another part, or another process.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -47,8 +48,8 @@ class Monitor {
   static base::Result<std::unique_ptr<Monitor>> Start(const MonitorOptions& options,
                                                       watchdog::LoopRegistry* registry);
   // Stops watching, then frees the monitor; leaks it when its thread does not end in time or is in another
-  // process.
-  static void Stop(std::unique_ptr<Monitor> monitor);
+  // process. `look` sees the monitor when it has stopped counting.
+  static void Stop(std::unique_ptr<Monitor> monitor, const std::function<void(const Monitor&)>& look = {});
   // Around a fork(), in the parent.
   void PauseForFork() { watchdog_->PauseForFork(); }
   void ResumeAfterFork() { watchdog_->ResumeAfterFork(); }
@@ -59,6 +60,7 @@ class Monitor {
   static void AbandonInForkedChild(std::unique_ptr<Monitor> monitor);
 
   const watchdog::WatchCounters& watch_counters() const { return watchdog_->counters(); }
+  uint64_t reports_too_large() const { return sink_->too_large_count(); }
   const stack::CaptureCounters& capture_counters() const { return capturer_->counters(); }
   // How the program's last run ended, if it left a record.
   const std::optional<EndedRun>& last_run() const { return last_run_; }
@@ -73,7 +75,9 @@ class Monitor {
  private:
   Monitor() = default;
 
-  void TellHowRunsEnded(const RunFacts& now);
+  void TellHowRunsEnded(const RunFacts& now, bool is_crowded);
+  // Whether so many segments wait in the spool that perhaps nobody sends them.
+  bool IsSpoolCrowded() const;
 
   int process_id_ = 0;  // whose thread the watchdog's is
   std::string spool_directory_;

@@ -28,6 +28,13 @@ MonitorStats& MonitorStats::operator+=(const MonitorStats& other) {
   handler_moved += other.handler_moved;
   service_feeds += other.service_feeds;
   service_feeds_failed += other.service_feeds_failed;
+  reports_over_limit += other.reports_over_limit;
+  reports_too_large += other.reports_too_large;
+  checks_under_debugger += other.checks_under_debugger;
+  lags_stopped += other.lags_stopped;
+  lags_ended_first += other.lags_ended_first;
+  slow_dispatches_lost += other.slow_dispatches_lost;
+  usage_records += other.usage_records;
   return *this;
 }
 
@@ -68,9 +75,8 @@ ProcessMonitor::StartResult ProcessMonitor::Start(const MonitorOptions& options,
 void ProcessMonitor::Stop(int64_t flush_timeout_ms) {
   std::lock_guard lock(mutex_);
   if (monitor_ == nullptr) return;
-  MonitorStats stats = CurrentStats();
-  stats.reports_uploaded = 0;
-  Monitor::Stop(std::move(monitor_));
+  MonitorStats stats;
+  Monitor::Stop(std::move(monitor_), [&](const Monitor& stopped) { stats = StatsOf(stopped); });
   if (upload_ != nullptr) {
     upload_->Stop(flush_timeout_ms);
     stats.reports_uploaded = upload_->records_delivered();
@@ -113,29 +119,41 @@ MonitorStats ProcessMonitor::stats() {
 }
 
 MonitorStats ProcessMonitor::CurrentStats() const {
+  if (monitor_ == nullptr) return {};
+  MonitorStats stats = StatsOf(*monitor_);
+  stats.reports_uploaded = upload_ == nullptr ? 0 : upload_->records_delivered();
+  return stats;
+}
+
+MonitorStats ProcessMonitor::StatsOf(const Monitor& monitor) {
   MonitorStats stats;
-  if (monitor_ == nullptr) return stats;
-  const watchdog::WatchCounters& watch = monitor_->watch_counters();
-  const stack::CaptureCounters& capture = monitor_->capture_counters();
+  const watchdog::WatchCounters& watch = monitor.watch_counters();
+  const stack::CaptureCounters& capture = monitor.capture_counters();
   stats.lags = watch.lags.value();
   stats.reports_written = watch.reports.value();
   stats.reports_dropped = watch.reports_lost.value();
-  stats.reports_uploaded = upload_ == nullptr ? 0 : upload_->records_delivered();
   stats.unchanged_checks = watch.unchanged_checks.value();
   stats.stack_samples = watch.samples.value();
   stats.capture_signals_sent = capture.signals_sent.value();
   stats.capture_timeouts = capture.signal_timeouts.value();
   stats.stacks_incomplete = capture.incomplete_stacks.value();
-  stats.run_records_failed = monitor_->has_run_record() ? 0 : 1;
   stats.dumps = watch.dumps.value();
-  stats.watchdog_cpu_ns = static_cast<uint64_t>(monitor_->WatchdogCpuNs());
+  stats.watchdog_cpu_ns = static_cast<uint64_t>(monitor.WatchdogCpuNs());
   stats.capture_pause_ns = watch.capture_pause_ns.value();
   stats.handler_lost = capture.handler_lost.value();
   stats.handler_moved = capture.handler_moved.value();
-  if (const watchdog::ServiceFeed* service = monitor_->service()) {
+  if (const watchdog::ServiceFeed* service = monitor.service()) {
     stats.service_feeds = service->sent_count();
     stats.service_feeds_failed = service->failed_count();
   }
+  stats.run_records_failed = monitor.has_run_record() ? 0 : 1;
+  stats.reports_over_limit = watch.reports_over_lag_limit.value();
+  stats.reports_too_large = monitor.reports_too_large();
+  stats.checks_under_debugger = watch.checks_under_debugger.value();
+  stats.lags_stopped = watch.lags_stopped.value() + watch.lags_suspended.value();
+  stats.lags_ended_first = watch.lags_ended_first.value();
+  stats.slow_dispatches_lost = watch.notes_lost.value();
+  stats.usage_records = watch.usage_records.value();
   return stats;
 }
 

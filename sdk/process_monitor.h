@@ -44,6 +44,13 @@ struct MonitorStats {
   uint64_t handler_moved = 0;
   uint64_t service_feeds = 0;
   uint64_t service_feeds_failed = 0;
+  uint64_t reports_over_limit = 0;
+  uint64_t reports_too_large = 0;
+  uint64_t checks_under_debugger = 0;
+  uint64_t lags_stopped = 0;
+  uint64_t lags_ended_first = 0;
+  uint64_t slow_dispatches_lost = 0;
+  uint64_t usage_records = 0;
 
   MonitorStats& operator+=(const MonitorStats& other);
 };
@@ -95,6 +102,7 @@ class ProcessMonitor {
   static void PrepareFork();
   static void FinishForkInParent();
   static void FinishForkInChild();
+  static MonitorStats StatsOf(const Monitor& monitor);
   MonitorStats CurrentStats() const;
 
   watchdog::LoopRegistry registry_;

@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "base/clock.h"
+#include "report/format/usage_encoder.h"
 #include "stack/thread_counters.h"
 
 namespace lagwatch::sdk {
@@ -124,11 +125,13 @@ ProgramFacts SystemFacts() {
   return facts;
 }
 
-ReportSink::ReportSink(ProgramFacts facts, report::SpoolWriter* spool, RunWriter* run, const Scene* scene)
+ReportSink::ReportSink(ProgramFacts facts, report::SpoolWriter* spool, RunWriter* run, const Scene* scene,
+                       bool saves_files)
     : facts_(std::move(facts)),
       spool_(spool),
       run_(run),
       scene_(scene),
+      saves_files_(saves_files),
       frame_slices_(new FrameSlices),
       bytes_(new char[kBufferBytes]),
       buffer_(bytes_.get(), kBufferBytes),
@@ -141,7 +144,14 @@ void ReportSink::WatchStart(const StartPlan& plan, StartUp* start_up, watchdog::
 }
 
 bool ReportSink::OnLag(const watchdog::LagEvent& event) {
-  if (!Encode(event) || !spool_->Append(report::RecordType::kReport, buffer_.content())) return false;
+  if (!Encode(event)) {
+    too_large_.Add();
+    return false;
+  }
+  if (!spool_->Append(report::RecordType::kReport, buffer_.content())) {
+    not_written_.Add();
+    return false;
+  }
   if (!IsFreeze(event.kind)) return true;
   lags_in_start_ += event.ordinal == 0 && IsInStart(event.detected_mono_ns - event.elapsed_ns);
   if (run_ != nullptr) run_->LagBegan(event.lag_id, event.loop_name, event.elapsed_ns);
@@ -163,6 +173,64 @@ void ReportSink::OnFrames(const watchdog::FrameEvent& event) {
 void ReportSink::OnStop() {
   frame_slices_->WriteAll([this](const FrameSlice& slice) { Write(slice); });
   OnRoundDone();
+}
+
+bool ReportSink::OnUsage(const watchdog::UsageEvent& event) {
+  if (!spool_->IsLastSealedLeft()) unsent_usages_ = 0;
+  if (event.is_alone && (saves_files_ || unsent_usages_ == kMaxUnsentUsages)) return false;
+  report::UsageEncoder encoder({.id = event.id,
+                                .session_id = facts_.session_id,
+                                .app = facts_.app,
+                                .app_version = facts_.app_version,
+                                .user = facts_.user,
+                                .begin_wall_ms = event.begin_wall_ms,
+                                .end_wall_ms = event.end_wall_ms},
+                               &buffer_);
+  for (const watchdog::NamedLoopUsage& loop : event.loops) encoder.AddLoop(loop.loop, loop.usage);
+  for (const watchdog::SlowTag& slow : event.slow) encoder.AddSlow(slow.loop, slow.tag, slow.dispatches);
+  const policies::SuppressedCounts suppressed = SuppressedOf(event);
+  for (size_t i = 0; i < suppressed.size(); ++i)
+    encoder.AddSuppressed(static_cast<policies::SuppressedReason>(i), suppressed[i]);
+  if (!encoder.ok() || !spool_->Append(report::RecordType::kUsage, buffer_.content())) return false;
+  told_too_large_ = too_large_.value();
+  told_not_written_ = not_written_.value();
+  if (event.is_alone) ++unsent_usages_;
+  if (run_ != nullptr) run_->NoteUsage({});
+  return true;
+}
+
+void ReportSink::OnUsageSoFar(const watchdog::UsageEvent& event) {
+  if (run_ == nullptr) return;
+  auto to_32 = [](uint64_t count) { return static_cast<uint32_t>(std::min<uint64_t>(count, UINT32_MAX)); };
+  RunUsage sum{};
+  sum.id = event.id;
+  sum.begin_wall_ms = event.begin_wall_ms;
+  sum.end_wall_ms = event.end_wall_ms;
+  policies::DurationHistogram durations;
+  for (const watchdog::NamedLoopUsage& loop : event.loops) {
+    sum.watched_ns += loop.usage.watched_ns;
+    sum.dispatches += loop.usage.dispatches;
+    sum.untimed_dispatches += loop.usage.untimed_dispatches;
+    sum.lags += loop.usage.lags;
+    sum.lagged_ns += loop.usage.lagged_ns;
+    for (size_t i = 0; i < durations.counts.size(); ++i)
+      durations.counts[i] += loop.usage.durations.counts[i];
+  }
+  std::transform(durations.counts.begin(), durations.counts.end(), sum.durations, to_32);
+  const policies::SuppressedCounts suppressed = SuppressedOf(event);
+  std::transform(suppressed.begin(), suppressed.end(), sum.suppressed, to_32);
+  static_assert(sizeof sum.loop == sizeof watchdog::NamedLoopUsage::loop);
+  if (event.loops.size() == 1) std::memcpy(sum.loop, event.loops.front().loop, sizeof sum.loop);
+  run_->NoteUsage(sum);
+}
+
+policies::SuppressedCounts ReportSink::SuppressedOf(const watchdog::UsageEvent& event) const {
+  using Reason = policies::SuppressedReason;
+  policies::SuppressedCounts counts{};
+  std::copy_n(event.suppressed.begin(), std::min(event.suppressed.size(), counts.size()), counts.begin());
+  counts[static_cast<size_t>(Reason::kTooLarge)] = too_large_.value() - told_too_large_;
+  counts[static_cast<size_t>(Reason::kNotWritten)] = not_written_.value() - told_not_written_;
+  return counts;
 }
 
 void ReportSink::OnRoundDone() {

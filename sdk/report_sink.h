@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "base/counter.h"
 #include "base/uuid.h"
 #include "report/format/report_encoder.h"
 #include "report/spool/spool_writer.h"
@@ -34,8 +35,10 @@ ProgramFacts SystemFacts();
 // Context: watchdog, but for the construction (background; allocates all that will be needed).
 class ReportSink final : public watchdog::HangSink {
  public:
-  // `spool`, `scene` and `run`, which may be null, are borrowed.
-  ReportSink(ProgramFacts facts, report::SpoolWriter* spool, RunWriter* run, const Scene* scene);
+  // `spool`, `scene` and `run`, which may be null, are borrowed. With `saves_files` no file is made that
+  // tells of no lag.
+  ReportSink(ProgramFacts facts, report::SpoolWriter* spool, RunWriter* run, const Scene* scene,
+             bool saves_files = false);
   // What is to be told of the program's start. `start_up` and `registry` are borrowed. To be called once,
   // before all else; nothing is told if it is not.
   void WatchStart(const StartPlan& plan, StartUp* start_up, watchdog::LoopRegistry* registry);
@@ -43,13 +46,20 @@ class ReportSink final : public watchdog::HangSink {
   bool OnLag(const watchdog::LagEvent& event) override;
   void OnLagEnd(const base::Uuid& event_id, int64_t duration_ns) override;
   void OnFrames(const watchdog::FrameEvent& event) override;
+  bool OnUsage(const watchdog::UsageEvent& event) override;
+  void OnUsageSoFar(const watchdog::UsageEvent& event) override;
   // Seals what the round has written: no file of ours is open between two rounds, so a program that closes
   // descriptors it does not know cannot make us write into its own.
   void OnRoundDone() override;
   void OnStop() override;
 
+  // Reports that did not fit their buffer. Context: any.
+  uint64_t too_large_count() const { return too_large_.value(); }
+
  private:
   static constexpr size_t kBufferBytes = 1 << 20;
+  // Past these, usage waits for a report or for the next start, as long as nobody sends the spool.
+  static constexpr uint32_t kMaxUnsentUsages = 24;
 
   void Write(const FrameSlice& slice);
   // Whether that was before the program said that it is ready.
@@ -58,6 +68,8 @@ class ReportSink final : public watchdog::HangSink {
   void TellStart();
   bool EncodeStart(const base::Uuid& id, int64_t ready_ns);
   bool Encode(const watchdog::LagEvent& event);
+  // What the watchdog counts, and what is counted here.
+  policies::SuppressedCounts SuppressedOf(const watchdog::UsageEvent& event) const;
   void EncodeWaits(const watchdog::LagEvent& event, report::ReportEncoder* encoder);
   void EncodeHistory(const watchdog::LagEvent& event, report::ReportEncoder* encoder);
   void EncodeThreads(const watchdog::LagEvent& event, report::ReportEncoder* encoder);
@@ -73,11 +85,17 @@ class ReportSink final : public watchdog::HangSink {
   report::SpoolWriter* spool_;
   RunWriter* run_;
   const Scene* scene_;
+  bool saves_files_;
   std::unique_ptr<FrameSlices> frame_slices_;
   StartPlan start_;
   int64_t lags_in_start_ = 0;
   StartUp* start_up_ = nullptr;
   watchdog::LoopRegistry* registry_ = nullptr;
+  uint32_t unsent_usages_ = 0;  // in files of their own, one after the other
+  base::Counter too_large_;
+  base::Counter not_written_;
+  uint64_t told_too_large_ = 0;
+  uint64_t told_not_written_ = 0;
   std::unique_ptr<char[]> bytes_;
   report::FixedBuffer buffer_;
   std::unique_ptr<uint32_t[]> encoded_modules_;  // by index in the ModuleMap: the report's index plus 1, or 0

@@ -39,14 +39,31 @@ T Read(std::string_view page, size_t at) {
 }
 
 // The later of the whole copies.
-std::optional<RunProgress> LastWhole(std::string_view page) {
-  std::optional<RunProgress> last;
-  for (size_t at : RunPage::kProgressAt) {
-    RunProgress copy = Read<RunProgress>(page, at);
-    bool is_whole = copy.sequence != 0 && copy.crc32c == ProgressCrc32c(copy);
+template <typename T>
+std::optional<T> LastWhole(std::string_view page, const size_t (&places)[2], uint32_t (*crc32c)(const T&)) {
+  std::optional<T> last;
+  for (size_t at : places) {
+    T copy = Read<T>(page, at);
+    bool is_whole = copy.sequence != 0 && copy.crc32c == crc32c(copy);
     if (is_whole && (!last || copy.sequence > last->sequence)) last = copy;
   }
   return last;
+}
+
+// Numbers are only ever told; what is less than nothing is nothing.
+void ReadUsage(const RunUsage& page, RunRecord* record) {
+  auto at_least_0 = [](int64_t number) { return std::max<int64_t>(number, 0); };
+  record->usage_id = page.id;
+  record->usage_begin_wall_ms = at_least_0(page.begin_wall_ms);
+  record->usage_end_wall_ms = at_least_0(page.end_wall_ms);
+  record->usage_loop = TextOf(page.loop);
+  record->usage = {.watched_ns = at_least_0(page.watched_ns),
+                   .dispatches = page.dispatches,
+                   .untimed_dispatches = page.untimed_dispatches,
+                   .lags = page.lags,
+                   .lagged_ns = at_least_0(page.lagged_ns)};
+  std::copy(std::begin(page.durations), std::end(page.durations), record->usage.durations.counts.begin());
+  std::copy_n(page.suppressed, record->suppressed.size(), record->suppressed.begin());
 }
 
 bool HasOnlyZeros(std::string_view bytes) {
@@ -85,6 +102,8 @@ uint32_t ProgressCrc32c(const RunProgress& progress) {
   return base::Crc32c(&progress, offsetof(RunProgress, crc32c));
 }
 
+uint32_t UsageCrc32c(const RunUsage& usage) { return base::Crc32c(&usage, offsetof(RunUsage, crc32c)); }
+
 RunFile ParseRunRecord(std::string_view bytes, RunRecord* record) {
   if (HasOnlyZeros(bytes)) return RunFile::kDamaged;
   uint32_t begin[2] = {};  // magic and version
@@ -116,7 +135,8 @@ RunFile ParseRunRecord(std::string_view bytes, RunRecord* record) {
   record->was_told_to_stop = marks.was_told_to_stop != 0;
   record->crash_signal = static_cast<int32_t>(std::min(marks.crash_signal, kMaxSignal));
   record->seen_wall_ms = header.start_wall_ms;
-  const std::optional<RunProgress> progress = LastWhole(bytes);
+  if (auto usage = LastWhole<RunUsage>(bytes, RunPage::kUsageAt, &UsageCrc32c)) ReadUsage(*usage, record);
+  const auto progress = LastWhole<RunProgress>(bytes, RunPage::kProgressAt, &ProgressCrc32c);
   if (!progress) return RunFile::kRecord;
   record->seen_wall_ms = progress->seen_wall_ms;
   record->oom_kills_in_group = progress->oom_kills_in_group;

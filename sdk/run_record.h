@@ -7,11 +7,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <type_traits>
 
 #include "base/uuid.h"
+#include "policies/usage.h"
 #include "sdk/scene.h"
 
 namespace lagwatch::sdk {
@@ -61,6 +63,25 @@ struct RunProgress {
   uint32_t crc32c;  // of all before it in this struct
 };
 
+// What the run's loops were used for since that was last told, all together; also of two copies. A run that
+// is killed has told it by this.
+struct RunUsage {
+  uint64_t sequence;  // as in RunProgress
+  base::Uuid id;      // of the period; zero: nothing is left to tell
+  int64_t begin_wall_ms;
+  int64_t end_wall_ms;
+  int64_t watched_ns;
+  uint64_t dispatches;
+  uint64_t untimed_dispatches;
+  uint64_t lags;
+  int64_t lagged_ns;
+  char loop[32];  // its name, when there was only one
+  uint32_t durations[policies::DurationHistogram::kBuckets];
+  uint32_t suppressed[16];  // by policies::SuppressedReason
+  uint32_t unused;
+  uint32_t crc32c;  // of all before it in this struct
+};
+
 // Single stores, which signal handlers and ending threads make.
 struct RunMarks {
   uint32_t has_ended;
@@ -72,10 +93,14 @@ struct RunPage {
   static constexpr size_t kBytes = 4096;
   static constexpr size_t kMarksAt = 2048;
   static constexpr size_t kProgressAt[2] = {2560, 3072};
+  static constexpr size_t kUsageAt[2] = {3584, 3840};  // zeros where an older version wrote
 };
 static_assert(std::has_unique_object_representations_v<RunHeader> &&
-              std::has_unique_object_representations_v<RunProgress>);  // checksums meet no padding
-static_assert(sizeof(RunHeader) <= RunPage::kMarksAt && sizeof(RunProgress) <= 512);
+              std::has_unique_object_representations_v<RunProgress> &&
+              std::has_unique_object_representations_v<RunUsage>);  // checksums meet no padding
+static_assert(sizeof(RunHeader) <= RunPage::kMarksAt && sizeof(RunProgress) <= 512 &&
+              sizeof(RunUsage) <= 256);
+static_assert(policies::kSuppressedReasons <= std::size(RunUsage{}.suppressed));
 
 // A run, as background code handles it.
 struct RunFacts {
@@ -110,6 +135,13 @@ struct RunRecord {
   int64_t lag_ns = 0;
   std::string lag_loop;
   std::string scene;
+  // Only with an id there is something to tell.
+  base::Uuid usage_id;
+  int64_t usage_begin_wall_ms = 0;
+  int64_t usage_end_wall_ms = 0;
+  std::string usage_loop;
+  policies::LoopUsage usage;
+  policies::SuppressedCounts suppressed{};
 
   bool was_in_lag() const { return lag_id != base::Uuid{}; }
 };
@@ -123,6 +155,7 @@ enum class RunFile {
 // The header as it goes into the file.
 RunHeader ToHeader(const RunFacts& facts, bool keeps_lock);
 uint32_t ProgressCrc32c(const RunProgress& progress);
+uint32_t UsageCrc32c(const RunUsage& usage);
 // Trusts no byte. `record` is set for kRecord only.
 RunFile ParseRunRecord(std::string_view bytes, RunRecord* record);
 

@@ -33,6 +33,9 @@ class RunWriter {
   // watchdog, as are the next two.
   void LagBegan(const base::Uuid& lag_id, const char* loop_name, int64_t elapsed_ns);
   void LagEnded(const base::Uuid& lag_id);
+  // What is left to tell of the loops' use; sequence and checksum are ignored. An empty one: nothing is. That
+  // is written at once; other news by Refresh(), often while a run is young, and then once a minute.
+  void NoteUsage(const RunUsage& usage);
   // To be called at every round of the watchdog: writes when there is something new, and from time to time
   // that the run goes on.
   void Refresh();
@@ -58,6 +61,7 @@ class RunWriter {
   RunWriter(char* page, std::string path, std::string oom_group_path, const Scene* scene);
   void AgeLags(int64_t mono_ns);
   void Write(int64_t mono_ns);
+  void WriteUsage(int64_t mono_ns);
 
   char* page_;
   std::string path_;
@@ -70,6 +74,10 @@ class RunWriter {
   int64_t last_count_ns_ = 0;
   int64_t oom_kills_in_group_ = -1;
   int64_t oom_kills_on_machine_ = -1;
+  RunUsage usage_{};
+  RunUsage written_usage_{};
+  uint64_t usage_sequence_ = 0;
+  int64_t last_usage_write_ns_ = 0;
   size_t lag_count_ = 0;
   Lag lags_[kMaxLags];
 };

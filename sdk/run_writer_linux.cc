@@ -169,6 +169,26 @@ void RunWriter::Refresh() {
   char scene[Scene::kMaxBytes];
   bool is_due = now_ns - last_write_ns_ >= (lag_count_ != 0 ? kLagRefreshNs : kIdleRefreshNs);
   if (is_due || scene_->Read(scene) != written_scene_) Write(now_ns);
+  // A young run may be over soon: so at most a fifth of it, and a second, is not told.
+  const int64_t written_ns = usage_.id == written_usage_.id ? written_usage_.watched_ns : 0;
+  bool is_usage_due = usage_.watched_ns - written_ns > written_ns / 4 + base::kNsPerSecond ||
+                      now_ns - last_usage_write_ns_ >= kIdleRefreshNs;
+  if (usage_.id != base::Uuid{} && is_usage_due) WriteUsage(now_ns);
+}
+
+void RunWriter::NoteUsage(const RunUsage& usage) {
+  usage_ = usage;
+  bool is_told = usage.id == base::Uuid{} && written_usage_.id != base::Uuid{};
+  if (is_told) WriteUsage(base::SystemClock().MonoNs());
+}
+
+void RunWriter::WriteUsage(int64_t mono_ns) {
+  if (page_ == nullptr) return;
+  usage_.sequence = ++usage_sequence_;
+  usage_.crc32c = UsageCrc32c(usage_);
+  CopyToPage(page_ + RunPage::kUsageAt[usage_sequence_ % 2], &usage_, sizeof usage_);
+  written_usage_ = usage_;
+  last_usage_write_ns_ = mono_ns;
 }
 
 void RunWriter::AgeLags(int64_t mono_ns) {

@@ -19,10 +19,12 @@ void DispatchHistory::Add(const Dispatch& dispatch) {
 }
 
 bool DispatchHistory::Read(size_t index, Dispatch* dispatch) const {
-  uint64_t count = count_.load(std::memory_order_acquire);
-  uint64_t kept = std::min<uint64_t>(count, kMaxDispatches);
-  if (index >= kept) return false;
-  uint64_t number = count - kept + index + 1;
+  uint64_t all = count();
+  uint64_t kept = std::min<uint64_t>(all, kMaxDispatches);
+  return index < kept && ReadNumber(all - kept + index + 1, dispatch);
+}
+
+bool DispatchHistory::ReadNumber(uint64_t number, Dispatch* dispatch) const {
   const Place& place = places_[number % kMaxDispatches];
   // Acquire, each: it pairs with Add's stores and keeps the loads in this order.
   if (place.number.load(std::memory_order_acquire) != number) return false;

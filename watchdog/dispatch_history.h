@@ -26,6 +26,10 @@ class DispatchHistory {
   // The `index`-th of those kept, from 0, the oldest. False when the loop's thread is just writing there, or
   // there are no more. Context: watchdog.
   bool Read(size_t index, Dispatch* dispatch) const;
+  // How many were ever added since the last reset. Context: watchdog.
+  uint64_t count() const { return count_.load(std::memory_order_acquire); }  // pairs with Add's store
+  // The one that was added as the `number`-th, from 1. False when it is not kept any more. Context: watchdog.
+  bool ReadNumber(uint64_t number, Dispatch* dispatch) const;
 
   // Nothing was done yet. Not while the loop's thread uses it.
   void Reset() { count_.store(0); }

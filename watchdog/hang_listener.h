@@ -35,6 +35,10 @@ class HangListener {
   // It is over. Not told of a lag under way when the watchdog stops.
   virtual void OnLagEnd(const LagNotice& lag) = 0;
   virtual void OnFiltered(const LagNotice& lag, FilterReason reason) = 0;
+  // Whether it wants to be told of dispatches that are long, but need be no lags.
+  virtual bool WantsSensitive() const { return false; }
+  // One has ended, at this look or shortly before.
+  virtual void OnSensitive(const LagNotice&) {}
 };
 
 }  // namespace lagwatch::watchdog

@@ -13,6 +13,7 @@
 #include "stack/lock_owner.h"
 #include "stack/module_map.h"
 #include "stack/stack.h"
+#include "watchdog/usage_book.h"
 
 namespace lagwatch::watchdog {
 
@@ -21,7 +22,8 @@ struct LoopSample {
   policies::ThreadUse use;  // since the sample before
   stack::Stack stack;
 };
-static_assert(std::is_trivially_default_constructible_v<LoopSample>);  // memory that is not used is not touched
+static_assert(
+    std::is_trivially_default_constructible_v<LoopSample>);  // memory that is not used is not touched
 
 struct ThreadSnapshot {
   static constexpr size_t kMaxNameBytes = 16;
@@ -139,6 +141,11 @@ class HangSink {
   virtual void OnLagEnd(const base::Uuid& event_id, int64_t duration_ns) = 0;
   // Frames were made, however good or bad they were.
   virtual void OnFrames(const FrameEvent&) {}
+  // What the loops were used for since the last call that returned true, or since the watch began. False when
+  // it was not kept: it will be told again, with what comes after.
+  virtual bool OnUsage(const UsageEvent&) { return false; }
+  // The same so far, at each round: for a note that costs next to nothing, in case that nothing more is told.
+  virtual void OnUsageSoFar(const UsageEvent&) {}
   // After each of the watchdog's rounds: the place for small deferred work.
   virtual void OnRoundDone() = 0;
   // The watchdog's last round is done.

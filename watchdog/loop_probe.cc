@@ -37,6 +37,7 @@ void LoopProbe::SetLimits(const Limits& limits) {
   slow_ticks_.store(limits.slow_ticks, std::memory_order_relaxed);
   history_ticks_.store(limits.history_ticks, std::memory_order_relaxed);
   cpu_ticks_.store(limits.cpu_ticks, std::memory_order_relaxed);
+  note_ticks_.store(limits.note_ticks, std::memory_order_relaxed);
   kept_ticks_.store(std::min(limits.slow_ticks, limits.history_ticks), std::memory_order_relaxed);
   bool is_new = cpu_read_interval_ticks_.exchange(limits.cpu_read_interval_ticks) == 0;
   if (is_new && limits.cpu_ticks != kNever) cpu_read_due_ticks_.store(0);
@@ -59,8 +60,7 @@ void LoopProbe::Reset() {
 
 void LoopProbe::Keep(uint64_t duration_ticks) {
   // Relaxed loads: the words are this thread's own, and any limit will do.
-  if (history_ != nullptr && duration_ticks > history_ticks_.load(std::memory_order_relaxed))
-    KeepInHistory(duration_ticks);
+  if (duration_ticks > history_ticks_.load(std::memory_order_relaxed)) KeepInHistory(duration_ticks);
   if (duration_ticks <= slow_ticks_.load(std::memory_order_relaxed)) return;
   uint64_t number = words_.begun.load(std::memory_order_relaxed);
   // Release, each: see SlowDurationTicks.
@@ -73,6 +73,8 @@ void LoopProbe::KeepInHistory(uint64_t duration_ticks) {
   DispatchHistory::Dispatch dispatch{};
   dispatch.begin_ticks = words_.begin_ticks.load(std::memory_order_relaxed);  // own thread's, all of these
   if (dispatch.begin_ticks == kUntimed) return;                               // begun without a clock
+  CountLong(duration_ticks);
+  if (history_ == nullptr) return;
   int error = errno;
   dispatch.duration_ticks = duration_ticks;
   const char* tag = words_.tag.load(std::memory_order_relaxed);
@@ -84,6 +86,8 @@ void LoopProbe::KeepInHistory(uint64_t duration_ticks) {
     dispatch.cpu_ns = std::max<int64_t>(0, cpu_ns_ - before_ns);  // after a fork it is another thread's
   }
   history_->Add(dispatch);
+  DispatchHistory* notes = notes_.load(std::memory_order_relaxed);  // set before the loop began
+  if (notes != nullptr && duration_ticks > note_ticks_.load(std::memory_order_relaxed)) notes->Add(dispatch);
   errno = error;
 }
 
@@ -91,6 +95,14 @@ void LoopProbe::BeginDue(uint64_t ticks) {
   if (first_begin_ns_.load(std::memory_order_relaxed) == 0)  // only this thread writes it
     first_begin_ns_.store(base::SystemClock().MonoNs(), std::memory_order_relaxed);
   ReadCpu(ticks);
+}
+
+void LoopProbe::CountLong(uint64_t duration_ticks) {
+  // Relaxed: only this thread writes it, and the end publishes it.
+  size_t bucket =
+      policies::DurationHistogram::BucketOf(duration_ticks, history_ticks_.load(std::memory_order_relaxed));
+  std::atomic<uint64_t>& count = long_counts_[bucket];
+  count.store(count.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
 }
 
 void LoopProbe::ReadCpu(uint64_t ticks) {

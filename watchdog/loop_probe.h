@@ -2,11 +2,13 @@
 // What a watched loop tells the watchdog: a few words that the loop's thread writes and the watchdog reads.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 
 #include "base/sleeper.h"
 #include "base/ticks.h"
+#include "policies/usage.h"
 #include "watchdog/dispatch_history.h"
 
 namespace lagwatch::watchdog {
@@ -87,6 +89,15 @@ class alignas(64) LoopProbe {
   // When the first dispatch with a time stamp began, of all loops that had this place (CLOCK_MONOTONIC); 0:
   // there was none. Context: any.
   int64_t first_begin_ns() const { return first_begin_ns_.load(std::memory_order_relaxed); }
+  // How many have ended; whatever they left behind can be read by then. Context: watchdog.
+  uint64_t ended() const { return words_.ended.load(std::memory_order_acquire); }  // pairs with End's store
+  // Whether the last that began has a time stamp. Context: watchdog.
+  bool is_timed() const { return words_.begin_ticks.load(std::memory_order_relaxed) != kUntimed; }
+  // How many of those longer than the history's limit, which is taken for a millisecond, are in this bucket
+  // of a policies::DurationHistogram. Never reset. Context: watchdog.
+  uint64_t long_count(size_t bucket) const {
+    return long_counts_[bucket].load(std::memory_order_relaxed);  // see ended()
+  }
   // How long the slow dispatch `number` took, in ticks; 0 when that is not on record. Context: watchdog.
   uint64_t SlowDurationTicks(uint64_t number) const;
   // How long a dispatch must take, in ticks, for what.
@@ -94,6 +105,7 @@ class alignas(64) LoopProbe {
     uint64_t slow_ticks = UINT64_MAX;      // its exact duration is kept
     uint64_t history_ticks = UINT64_MAX;   // it is kept in the history
     uint64_t cpu_ticks = UINT64_MAX;       // … with its CPU time
+    uint64_t note_ticks = UINT64_MAX;      // … and it is noted
     uint64_t cpu_read_interval_ticks = 0;  // by so much at most a CPU time is too long
   };
   // Context: watchdog.
@@ -102,6 +114,9 @@ class alignas(64) LoopProbe {
   // Gives it a place to keep what it did, once for all; borrowed. While no dispatch is under way.
   void SetHistory(DispatchHistory* history) { history_ = history; }
   const DispatchHistory* history() const { return history_; }
+  // The same for notes, which are never reset; even while the watchdog looks.
+  void SetNotes(DispatchHistory* notes) { notes_.store(notes, std::memory_order_release); }  // publishes it
+  const DispatchHistory* notes() const { return notes_.load(std::memory_order_acquire); }
 
   // Asks the loop to wake `watchdog` with its next dispatch, until CancelWake(). A dispatch that has not seen
   // this is one that Read() sees after base::FenceAllThreads(). Context: watchdog.
@@ -134,6 +149,7 @@ class alignas(64) LoopProbe {
   void KeepInHistory(uint64_t duration_ticks);
   // What a begin does at the first dispatch, and whenever the thread's clock is to be read again.
   void BeginDue(uint64_t ticks);
+  void CountLong(uint64_t duration_ticks);
   // The thread's CPU time now, from which a slow dispatch's is told.
   void ReadCpu(uint64_t ticks);
 
@@ -146,11 +162,14 @@ class alignas(64) LoopProbe {
   std::atomic<uint64_t> slow_ticks_{kNever};
   std::atomic<uint64_t> history_ticks_{kNever};
   std::atomic<uint64_t> cpu_ticks_{kNever};
+  std::atomic<uint64_t> note_ticks_{kNever};
   std::atomic<uint64_t> cpu_read_interval_ticks_{0};
   std::atomic<uint64_t> slow_number_{0};
   std::atomic<uint64_t> slow_duration_ticks_{0};
   DispatchHistory* history_ = nullptr;
   std::atomic<int64_t> first_begin_ns_{0};
+  std::atomic<DispatchHistory*> notes_{nullptr};
+  std::array<std::atomic<uint64_t>, policies::DurationHistogram::kBuckets> long_counts_{};
   std::atomic<base::Sleeper*> watchdog_{nullptr};
 };
 

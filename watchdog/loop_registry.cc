@@ -34,6 +34,8 @@ WatchedLoop* LoopRegistry::Add(const char* name, int tid) {
     if (histories_[i] == nullptr) {
       histories_[i].reset(new (std::nothrow) DispatchHistory);
       loop.probe.SetHistory(histories_[i].get());
+      notes_[i].reset(new (std::nothrow) DispatchHistory);
+      loop.probe.SetNotes(notes_[i].get());
     }
     loop.tid.store(tid, std::memory_order_relaxed);  // published by the generation
     loop.SetName(name);

@@ -79,6 +79,7 @@ class LoopRegistry {
   std::mutex mutex_;
   std::array<WatchedLoop, kMaxLoops> loops_;
   std::array<std::unique_ptr<DispatchHistory>, kMaxLoops> histories_;  // of the places that were ever taken
+  std::array<std::unique_ptr<DispatchHistory>, kMaxLoops> notes_;
   base::Counter refused_count_;
   base::Sleeper watchdog_sleeper_;
   DumpRequests dump_requests_{&watchdog_sleeper_};

@@ -55,6 +55,7 @@ int64_t LoopWatch::Look(WatchedLoop* loop, const WatchTools& tools) {
   }
   if (found_since_look_.stopped_ns != 0) frame_counts_.Distrust(*loop);
   frame_counts_.Tell(*loop, name_, now_ns, tools.sink);
+  CollectUsage(*loop, tools);
   found_since_look_ = {};
   last_look_ns_ = now_ns;
   const uint64_t begun = loop->probe.begun();
@@ -68,6 +69,7 @@ int64_t LoopWatch::Look(WatchedLoop* loop, const WatchTools& tools) {
     if (watch.is_window_open()) next_ns = std::min(next_ns, next_sample_ns_);
     // The end of a lag is to be on record soon, whatever the next check's date.
     if (watch.is_lagging()) next_ns = std::min(next_ns, now_ns + tools.options->sample_interval_ns);
+    if (watch.is_lagging()) CountLag(&watched, now_ns - watch.begin_ns(), tools);
   }
   return next_ns;
 }
@@ -104,6 +106,8 @@ void LoopWatch::Forget(const WatchedLoop& loop, const WatchTools& tools) {
   if (generation_ != 0) frame_counts_.Tell(loop, name_, tools.clock->MonoNs(), tools.sink);
   bool is_empty = loop.generation.load() % 2 == 0;
   if (!frame_counts_.has_started() || (generation_ == 0 && is_empty)) frame_counts_.Skip(loop);
+  CollectUsage(loop, tools);
+  last_usage_ns_ = 0;
   generation_ = 0;
   last_look_ns_ = 0;
   found_since_look_ = {};
@@ -149,15 +153,95 @@ bool LoopWatch::IsForADebugger(const WatchTools& tools) {
 
 void LoopWatch::Finish(Watched* watched, const WatchedLoop& loop, const WatchTools& tools) {
   SpanWatch& watch = watched->watch;
-  if (watch.is_lagging()) {
+  if (!watch.is_lagging()) {
+    CountSuppressed(*watched, loop, tools);
+  } else {
     // By the clock it is over by now at the latest; exact is what the loop's own thread measured.
     int64_t duration_ns = tools.clock->MonoNs() - watch.begin_ns();
     int64_t measured_ns = watched->source->DurationNs(watch.number(), loop, ToSpanTools(tools));
     if (measured_ns != 0) duration_ns = std::min(duration_ns, measured_ns - watch.guard().stopped_ns);
+    CountLag(watched, duration_ns, tools);
     for (const base::Uuid& id : watch.report_ids()) tools.sink->OnLagEnd(id, duration_ns);
     if (HangListener* listener = tools.options->listener) listener->OnLagEnd(Notice(*watched, duration_ns));
   }
+  watched->counted_ns = 0;
   watch.End();
+}
+
+void LoopWatch::CollectUsage(const WatchedLoop& loop, const WatchTools& tools) {
+  if (tools.usage == nullptr) return;
+  usage_reader_.Begin(loop.probe);
+  if (generation_ == 0) return;
+  const int64_t now_ns = tools.clock->MonoNs();
+  if (found_since_look_.stopped_ns != 0) last_stop_ = {last_look_ns_, now_ns, found_since_look_.stopped_ns};
+  policies::LoopUsage* usage = tools.usage->Of(name_);
+  const int64_t before_ns = std::exchange(last_usage_ns_, now_ns);
+  if (before_ns != 0)
+    usage->watched_ns += std::max<int64_t>(0, now_ns - before_ns - found_since_look_.stopped_ns);
+  usage_reader_.ReadCounts(loop.probe, usage);
+  ReadNotes(loop, now_ns, tools);
+}
+
+// Of the kinds that never overlap: the sum is time in which the loop did not answer.
+void LoopWatch::CountLag(Watched* watched, int64_t duration_ns, const WatchTools& tools) {
+  const HangKind kind = watched->source->kind();
+  if (tools.usage == nullptr || (kind != HangKind::kLag && kind != HangKind::kBusyLoop)) return;
+  policies::LoopUsage* usage = tools.usage->Of(name_);
+  if (watched->counted_ns == 0) ++usage->lags;
+  // Less than was counted, when it was over a little before the last look.
+  const int64_t added_ns =
+      duration_ns - std::exchange(watched->counted_ns, std::max<int64_t>(duration_ns, 1));
+  usage->lagged_ns = std::max<int64_t>(0, usage->lagged_ns + added_ns);
+}
+
+void LoopWatch::CountSuppressed(const Watched& watched, const WatchedLoop& loop, const WatchTools& tools) {
+  const SpanWatch& watch = watched.watch;
+  const policies::GuardFindings& guard = watch.guard();
+  const int64_t measured_ns = watched.source->DurationNs(watch.number(), loop, ToSpanTools(tools));
+  const int64_t elapsed_ns = tools.clock->MonoNs() - watch.begin_ns();
+  auto is_lag = [&](int64_t duration_ns) { return duration_ns >= watch.threshold_ns(); };
+  WatchCounters& counters = *tools.counters;
+  if (measured_ns != 0 && is_lag(std::min(measured_ns - guard.stopped_ns, elapsed_ns)))
+    return counters.lags_ended_first.Add();
+  const HangKind kind = watched.source->kind();
+  if (kind == HangKind::kBusyLoop) return;  // nothing has begun before it is found
+  // It may have been over long before this look; but a timed dispatch of that length has a measure.
+  if (kind == HangKind::kLag && loop.probe.is_timed() && measured_ns == 0) return;
+  if (guard.stopped_ns != 0 && is_lag(elapsed_ns + guard.stopped_ns)) return counters.lags_stopped.Add();
+  if (guard.suspended_ns != 0 && is_lag(elapsed_ns + guard.suspended_ns)) counters.lags_suspended.Add();
+}
+
+void LoopWatch::ReadNotes(const WatchedLoop& loop, int64_t now_ns, const WatchTools& tools) {
+  DispatchHistory::Dispatch note;
+  uint64_t lost_count = 0;
+  while (usage_reader_.ReadNote(loop.probe, &note, &lost_count)) {
+    tools.counters->notes_lost.Add(lost_count);
+    TellNote(note, loop, now_ns, tools);
+  }
+  tools.counters->notes_lost.Add(lost_count);
+}
+
+void LoopWatch::TellNote(const DispatchHistory::Dispatch& note, const WatchedLoop& loop, int64_t now_ns,
+                         const WatchTools& tools) {
+  const WatchOptions& options = *tools.options;
+  const uint64_t end_ticks = note.begin_ticks + note.duration_ticks;
+  const uint64_t now_ticks = base::ReadTicks();
+  const int64_t end_ns = now_ns - tools.tick_scale->ToNs(now_ticks - std::min(end_ticks, now_ticks));
+  int64_t duration_ns = tools.tick_scale->ToNs(note.duration_ticks);
+  if (end_ns > last_stop_.from_ns && end_ns - duration_ns < last_stop_.to_ns)
+    duration_ns -= last_stop_.lasted_ns;
+  const int64_t threshold_ns = loop.limits.ThresholdsOr(options.thresholds()).threshold_ns;
+  if (duration_ns > options.slow_dispatch_ns && duration_ns < threshold_ns)
+    tools.usage->AddSlow(name_, note.tag, duration_ns);
+  bool is_sensitive = options.sensitive_ns != 0 && duration_ns > options.sensitive_ns;
+  if (!is_sensitive || options.listener == nullptr || !options.listener->WantsSensitive()) return;
+  options.listener->OnSensitive({.loop_name = name_,
+                                 .tag = note.tag,
+                                 .tid = tid_,
+                                 .kind = HangKind::kLag,
+                                 .level = HangLevel::kLag,
+                                 .threshold_ns = options.sensitive_ns,
+                                 .elapsed_ns = duration_ns});
 }
 
 void LoopWatch::OpenWindow(Watched* watched, const WatchedLoop& loop, const char* tag, int64_t now_ns,

@@ -24,6 +24,8 @@
 #include "watchdog/scope_spans.h"
 #include "watchdog/span_watch.h"
 #include "watchdog/thread_lister.h"
+#include "watchdog/usage_book.h"
+#include "watchdog/usage_reader.h"
 #include "watchdog/wait_chain.h"
 #include "watchdog/watch_options.h"
 
@@ -39,6 +41,7 @@ struct WatchTools {
   WaitChain* waits;
   HangSink* sink;
   WatchCounters* counters;
+  UsageBook* usage = nullptr;  // null: what loops are used for is not counted
 };
 
 // Context: watchdog; not thread-safe.
@@ -61,6 +64,8 @@ class LoopWatch {
   bool IsLagging() const;
   // Finishes what is being watched and is over by now. Captures nothing.
   void FinishIfOver(const WatchedLoop& loop, const WatchTools& tools);
+  // Adds to the book what the loop was used for since the last look. To be called before the book is told.
+  void CollectUsage(const WatchedLoop& loop, const WatchTools& tools);
   // The loop's place is empty, or was taken by another loop.
   void Forget(const WatchedLoop& loop, const WatchTools& tools);
 
@@ -69,6 +74,7 @@ class LoopWatch {
   struct Watched {
     SpanSource* source;
     SpanWatch watch;
+    int64_t counted_ns = 0;  // of its lag, in the book by now
 
     bool IsStillIn(const WatchedLoop& loop) const {
       return watch.number() != 0 && source->IsStillIn(watch.number(), loop);
@@ -95,6 +101,13 @@ class LoopWatch {
   bool Report(Watched* watched, const WatchedLoop& loop, std::span<const LoopSample* const> samples,
               const stack::Stack& expensive, int64_t now_ns, const WatchTools& tools);
 
+  // Brings the book up to a lag's duration.
+  void CountLag(Watched* watched, int64_t duration_ns, const WatchTools& tools);
+  // Counts what is no lag, but would have been.
+  void CountSuppressed(const Watched& watched, const WatchedLoop& loop, const WatchTools& tools);
+  void ReadNotes(const WatchedLoop& loop, int64_t now_ns, const WatchTools& tools);
+  void TellNote(const DispatchHistory::Dispatch& note, const WatchedLoop& loop, int64_t now_ns,
+                const WatchTools& tools);
   LagNotice Notice(const Watched& watched, int64_t elapsed_ns) const;
 
   LoopSample* ring_ = nullptr;
@@ -108,6 +121,15 @@ class LoopWatch {
   policies::GuardFindings found_since_look_;
   uint64_t last_begun_ = 0;
   bool has_begun_nothing_ = false;
+
+  UsageReader usage_reader_;
+  int64_t last_usage_ns_ = 0;  // what was before is in the book
+  // The last stop of the process, somewhere between two looks.
+  struct {
+    int64_t from_ns = 0;
+    int64_t to_ns = 0;
+    int64_t lasted_ns = 0;
+  } last_stop_;
 
   // How the thread spends its time from the first window of what goes on.
   bool is_account_open_ = false;

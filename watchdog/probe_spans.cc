@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "watchdog/hang_listener.h"
+
 namespace lagwatch::watchdog {
 namespace {
 
@@ -11,6 +13,12 @@ namespace {
 uint64_t SlowTicks(int64_t threshold_ns, const SpanTools& tools) {
   constexpr int64_t kPercent = 98;
   return tools.tick_scale->ToTicks(threshold_ns / 100 * kPercent);
+}
+
+int64_t NoteNs(const WatchOptions& options) {
+  bool is_sensitive =
+      options.sensitive_ns != 0 && options.listener != nullptr && options.listener->WantsSensitive();
+  return is_sensitive ? std::min(options.sensitive_ns, options.slow_dispatch_ns) : options.slow_dispatch_ns;
 }
 
 }  // namespace
@@ -24,6 +32,7 @@ void SetProbeLimits(WatchedLoop* loop, const SpanTools& tools) {
   loop->probe.SetLimits({.slow_ticks = SlowTicks(threshold_ns, tools),
                          .history_ticks = tools.tick_scale->ToTicks(kShortestInHistoryNs),
                          .cpu_ticks = tools.tick_scale->ToTicks(options.slow_dispatch_ns),
+                         .note_ticks = tools.tick_scale->ToTicks(NoteNs(options)),
                          .cpu_read_interval_ticks = tools.tick_scale->ToTicks(kCpuReadIntervalNs)});
   loop->frames.SetSlowNs(options.slow_frame_ns == 0 ? INT64_MAX : options.slow_frame_ns);
   loop->idle_handler.SetLimits({.slow_ticks = SlowTicks(options.idle_handler_threshold_ns, tools)});

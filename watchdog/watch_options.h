@@ -33,6 +33,8 @@ struct WatchOptions {
   int64_t input_threshold_ns = 2 * base::kNsPerSecond;  // from an event's receipt to its end
   int64_t slow_frame_ns = 120 * base::kNsPerMs;         // a longer frame is reported; 0: none is
   int64_t slow_dispatch_ns = 700 * base::kNsPerMs;      // one longer than this is told with its CPU time
+  int64_t sensitive_ns = 250 * base::kNsPerMs;  // one longer than this is told to the listener; 0: none
+  int64_t usage_period_ns = 3600 * base::kNsPerSecond;  // what loops were used for is told so often; 0: never
   int64_t check_period_ns = 1 * base::kNsPerSecond;     // between two checks of a lag, before annealing
   int64_t annealing_cap_ns = 60 * base::kNsPerSecond;
   int64_t sample_interval_ns = 50 * base::kNsPerMs;
@@ -63,6 +65,12 @@ struct WatchCounters {
   base::Counter stopped_ms;
   base::Counter suspensions;  // of the machine
   base::Counter late_wakes;   // of the watchdog, for want of a processor
+  // Spans that were no lags, but would have been.
+  base::Counter lags_stopped;      // … had the process not been stopped
+  base::Counter lags_suspended;    // … had the machine not slept
+  base::Counter lags_ended_first;  // … had they been looked at in time
+  base::Counter notes_lost;        // of slow dispatches, because too many came at once
+  base::Counter usage_records;     // that were kept
   base::Counter samples;
   base::Counter samples_discarded;  // taken too late: the dispatch was over
   base::Counter capture_pause_ns;   // that the program's threads spent in the capture signal's handler

@@ -19,6 +19,7 @@
 #include "watchdog/hang_sink.h"
 #include "watchdog/loop_registry.h"
 #include "watchdog/loop_watch.h"
+#include "watchdog/usage_book.h"
 #include "watchdog/wait_chain.h"
 #include "watchdog/watch_options.h"
 
@@ -79,6 +80,15 @@ class Watchdog {
   bool AskLoopsForWake();
   void CancelWakes();
 
+  // Tells the sink what the loops were used for: so far, or for good when that is due.
+  void TellUsage(uint64_t reports_before);
+  // At the end.
+  void TellLastUsage();
+  UsageEvent DescribeUsage(policies::SuppressedCounts* suppressed, bool is_alone) const;
+  // Everything that was suppressed since the watchdog was made, but for what the sink counts.
+  policies::SuppressedCounts CountSuppressed() const;
+  void BeginUsagePeriod();
+
   WatchOptions options_;
   LoopRegistry* registry_;
   HangSink* sink_;
@@ -89,6 +99,11 @@ class Watchdog {
   std::unique_ptr<LoopSample[]> samples_;  // the rings of all watches
   std::unique_ptr<LoopWatch[]> watches_;   // one per place of the registry
   std::unique_ptr<CpuWatch> cpu_;          // null: CPU is not watched
+  UsageBook usage_;                        // of the period under way
+  base::Uuid usage_id_;
+  int64_t usage_begin_wall_ms_ = 0;
+  int64_t usage_tried_ns_ = 0;  // when the book was told last, or begun
+  policies::SuppressedCounts suppressed_told_{};
   WatchTools tools_;
   std::unique_ptr<LoopSample> dump_sample_;
   int64_t last_signal_check_ns_ = 0;

@@ -18,6 +18,8 @@ constexpr int64_t kAnyWait = INT64_MAX;
 constexpr timespec kShortPause{.tv_sec = 0, .tv_nsec = base::kNsPerMs};
 constexpr int kPauseTries = 100;
 constexpr int64_t kStopTimeoutNs = 3 * base::kNsPerSecond;
+// Use is told along with a report, because that is sent anyway; but not more often than this.
+constexpr int64_t kUsageWithReportNs = 60 * base::kNsPerSecond;
 
 }  // namespace
 
@@ -30,7 +32,8 @@ Watchdog::Watchdog(const WatchOptions& options, LoopRegistry* registry, stack::S
       samples_(new LoopSample[LoopRegistry::kMaxLoops * static_cast<size_t>(options.ring_size)]),
       watches_(new LoopWatch[LoopRegistry::kMaxLoops]),
       cpu_(options.cpu.is_watched ? new CpuWatch(options.cpu, options.max_threads) : nullptr),
-      tools_{&options_, &tick_scale_, &base::SystemClock(), capturer, &threads_, &waits_, sink, &counters_},
+      tools_{&options_, &tick_scale_, &base::SystemClock(), capturer, &threads_,
+             &waits_,   sink,         &counters_,           &usage_},
       dump_sample_(new LoopSample) {
   for (size_t i = 0; i < LoopRegistry::kMaxLoops; ++i) {
     watches_[i].SetRing(samples_.get() + i * static_cast<size_t>(options_.ring_size));
@@ -76,6 +79,8 @@ void Watchdog::RunRounds() {
   counters_.lock_layouts_unknown.Add(static_cast<uint64_t>(waits_.MeasureLayouts()));
   tick_scale_.Anchor(base::ReadTickPair(clock));
   int64_t next_ns = clock.MonoNs() + kFirstCalibrationNs;
+  suppressed_told_ = CountSuppressed();
+  BeginUsagePeriod();
   while (!stopping_.load()) {
     Sleep(next_ns);
     bool is_locked = TryLockRound();
@@ -85,6 +90,7 @@ void Watchdog::RunRounds() {
   }
   for (size_t i = 0; i < LoopRegistry::kMaxLoops; ++i)
     watches_[i].FinishIfOver(registry_->loops()[i], tools_);
+  TellLastUsage();
   sink_->OnStop();
 }
 
@@ -150,6 +156,7 @@ void Watchdog::CancelWakes() {
 
 int64_t Watchdog::RunRound() {
   int64_t next_ns = base::SystemClock().MonoNs() + options_.check_period_ns;
+  const uint64_t reports_before = counters_.reports.value();
   for (size_t i = 0; i < LoopRegistry::kMaxLoops; ++i) {
     WatchedLoop& loop = registry_->loops()[i];
     bool is_in_use =
@@ -176,6 +183,7 @@ int64_t Watchdog::RunRound() {
   KeepSignalNowAndThen();
   CountPauses();
   next_ns = std::min(next_ns, FeedIfWell());
+  TellUsage(reports_before);
   sink_->OnRoundDone();
   return next_ns;
 }
@@ -227,6 +235,69 @@ void Watchdog::CountPauses() {
 int64_t Watchdog::CpuNs() const {
   const int tid = tid_.load();
   return tid == 0 ? 0 : std::max<int64_t>(base::ThreadCpuNs(tid), 0);
+}
+
+void Watchdog::TellUsage(uint64_t reports_before) {
+  if (options_.usage_period_ns == 0 || usage_.is_empty()) return;
+  const int64_t now_ns = base::SystemClock().MonoNs();
+  const bool is_alone = counters_.reports.value() == reports_before;
+  const int64_t period_ns =
+      is_alone ? options_.usage_period_ns : std::min(options_.usage_period_ns, kUsageWithReportNs);
+  policies::SuppressedCounts suppressed;
+  const UsageEvent event = DescribeUsage(&suppressed, is_alone);
+  if (now_ns - usage_tried_ns_ < period_ns) return sink_->OnUsageSoFar(event);
+  usage_tried_ns_ = now_ns;
+  if (!sink_->OnUsage(event)) return sink_->OnUsageSoFar(event);
+  counters_.usage_records.Add();
+  suppressed_told_ = CountSuppressed();
+  BeginUsagePeriod();
+}
+
+void Watchdog::TellLastUsage() {
+  for (size_t i = 0; i < LoopRegistry::kMaxLoops; ++i)
+    watches_[i].CollectUsage(registry_->loops()[i], tools_);
+  if (options_.usage_period_ns == 0 || usage_.is_empty()) return;
+  policies::SuppressedCounts suppressed;
+  const bool is_alone = true;
+  const UsageEvent event = DescribeUsage(&suppressed, is_alone);
+  if (!sink_->OnUsage(event)) return sink_->OnUsageSoFar(event);
+  counters_.usage_records.Add();
+}
+
+void Watchdog::BeginUsagePeriod() {
+  usage_.Clear();
+  usage_begin_wall_ms_ = base::SystemClock().WallMs();
+  usage_id_ = base::CreateUuidV7(usage_begin_wall_ms_);
+  usage_tried_ns_ = base::SystemClock().MonoNs();
+}
+
+UsageEvent Watchdog::DescribeUsage(policies::SuppressedCounts* suppressed, bool is_alone) const {
+  *suppressed = CountSuppressed();
+  for (size_t i = 0; i < suppressed->size(); ++i) (*suppressed)[i] -= suppressed_told_[i];
+  return {.id = usage_id_,
+          .begin_wall_ms = usage_begin_wall_ms_,
+          .end_wall_ms = base::SystemClock().WallMs(),
+          .loops = usage_.loops(),
+          .slow = usage_.slow(),
+          .suppressed = *suppressed,
+          .is_alone = is_alone};
+}
+
+policies::SuppressedCounts Watchdog::CountSuppressed() const {
+  policies::SuppressedCounts counts{};
+  auto set = [&](policies::SuppressedReason reason, uint64_t count) {
+    counts[static_cast<size_t>(reason)] = count;
+  };
+  using Reason = policies::SuppressedReason;
+  set(Reason::kUnchangedStack, counters_.unchanged_checks.value());
+  set(Reason::kReportLimit, counters_.reports_over_lag_limit.value());
+  set(Reason::kDebugger, counters_.checks_under_debugger.value());
+  set(Reason::kStopped, counters_.lags_stopped.value());
+  set(Reason::kSuspended, counters_.lags_suspended.value());
+  set(Reason::kEndedFirst, counters_.lags_ended_first.value());
+  set(Reason::kLoopRefused, registry_->refused_count());
+  set(Reason::kNoteLost, counters_.notes_lost.value());
+  return counts;
 }
 
 int64_t Watchdog::WaitOfLook(uint64_t captures_before, uint64_t reports_before) const {

@@ -27,6 +27,13 @@ base::Result<report::FrameSlice> ReadFrameSlice(std::string_view payload) {
   return slice;
 }
 
+base::Result<report::Usage> ReadUsage(std::string_view payload) {
+  auto usage = report::DecodeUsage(payload);
+  if (!usage.ok()) return usage;
+  if (base::Status limits = CheckLimits(*usage); !limits.ok()) return limits;
+  return usage;
+}
+
 }  // namespace
 
 base::Result<IngestResult> Ingest::Submit(std::string_view batch) {
@@ -38,6 +45,7 @@ base::Result<IngestResult> Ingest::Submit(std::string_view batch) {
   std::vector<report::LagEnd> ends;
   std::vector<report::RunEnd> run_ends;
   std::vector<report::FrameSlice> frame_slices;
+  std::vector<NewUsage> usages;
   for (const report::Record& record : *records) {
     if (record.type == report::RecordType::kReport) {
       auto report = ReadReport(record.payload);
@@ -61,6 +69,13 @@ base::Result<IngestResult> Ingest::Submit(std::string_view batch) {
       } else {
         result.rejections.push_back(slice.status().message());
       }
+    } else if (record.type == report::RecordType::kUsage) {
+      auto usage = ReadUsage(record.payload);
+      if (usage.ok()) {
+        usages.push_back({std::move(*usage), record.payload});
+      } else {
+        result.rejections.push_back(usage.status().message());
+      }
     } else {
       auto end = report::DecodeLagEnd(record.payload);
       if (end.ok()) {
@@ -70,12 +85,13 @@ base::Result<IngestResult> Ingest::Submit(std::string_view batch) {
       }
     }
   }
-  bool has_valid = !reports.empty() || !ends.empty() || !run_ends.empty() || !frame_slices.empty();
+  bool has_valid =
+      !reports.empty() || !ends.empty() || !run_ends.empty() || !frame_slices.empty() || !usages.empty();
   if (!has_valid && !result.rejections.empty()) {
     return base::Status(base::StatusCode::kInvalid,
                         "no record of the batch is valid; the first: " + result.rejections.front());
   }
-  auto counts = store_->Commit(reports, ends, run_ends, frame_slices);
+  auto counts = store_->Commit(reports, ends, run_ends, frame_slices, usages);
   if (!counts.ok()) return counts.status();
   result.accepted = counts->accepted;
   result.duplicates = counts->duplicates;

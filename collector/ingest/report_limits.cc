@@ -60,4 +60,20 @@ Status CheckLimits(const report::FrameSlice& slice) {
   return {};
 }
 
+Status CheckLimits(const report::Usage& usage) {
+  auto is_long = [](const std::string& text) { return text.size() > kMaxTextBytes; };
+  bool has_long_text = is_long(usage.app) || is_long(usage.app_version) || is_long(usage.user);
+  for (const report::LoopUsage& loop : usage.loops) has_long_text |= is_long(loop.loop);
+  for (const report::SlowTag& slow : usage.slow) has_long_text |= is_long(slow.loop) || is_long(slow.tag);
+  if (has_long_text) {
+    return {StatusCode::kInvalid,
+            "the usage has a text of more than " + std::to_string(kMaxTextBytes) + " bytes"};
+  }
+  if (usage.loops.size() + usage.slow.size() > kMaxUsageEntries) {
+    return {StatusCode::kInvalid,
+            "the usage has more than " + std::to_string(kMaxUsageEntries) + " loops and tags"};
+  }
+  return {};
+}
+
 }  // namespace lagwatch::collector

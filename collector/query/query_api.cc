@@ -5,6 +5,7 @@
 
 #include "collector/query/cluster_summary.h"
 #include "collector/query/report_json.h"
+#include "collector/query/usage_summary.h"
 
 namespace lagwatch::collector {
 namespace {
@@ -16,6 +17,7 @@ using base::StatusCode;
 constexpr std::string_view kClusters = "/v1/clusters";
 constexpr std::string_view kReports = "/v1/reports";
 constexpr std::string_view kFrames = "/v1/frames";
+constexpr std::string_view kUsage = "/v1/usage";
 constexpr int64_t kDefaultLimit = 100;
 constexpr int64_t kMaxLimit = 1000;
 
@@ -49,8 +51,8 @@ Result<report::Report> Decode(const StoredReport& stored) {
 }  // namespace
 
 bool QueryApi::Serves(std::string_view path) {
-  return path == kClusters || path == kReports || path == kFrames || !ItemOf(kClusters, path).empty() ||
-         !ItemOf(kReports, path).empty();
+  return path == kClusters || path == kReports || path == kFrames || path == kUsage ||
+         !ItemOf(kClusters, path).empty() || !ItemOf(kReports, path).empty();
 }
 
 Response QueryApi::Get(std::string_view path, std::string_view query) const {
@@ -64,6 +66,7 @@ QueryApi::Answer QueryApi::Dispatch(std::string_view path, std::string_view quer
   if (path == kClusters) return Clusters(*query);
   if (path == kReports) return Reports(*query);
   if (path == kFrames) return Frames(*query);
+  if (path == kUsage) return Usage(*query);
   if (auto key = ItemOf(kClusters, path); !key.empty()) return OneCluster(key);
   if (auto id = ItemOf(kReports, path); !id.empty()) return OneReport(id);
   return Status(StatusCode::kNotFound, "there is nothing at this path; try " + std::string(kClusters));
@@ -127,6 +130,24 @@ QueryApi::Answer QueryApi::Frames(const QueryString& query) const {
   if (!summaries.ok()) return summaries.status();
   Json answer = Json::array();
   for (const FrameSummary& summary : *summaries) answer.push_back(FramesJson(summary));
+  return answer;
+}
+
+QueryApi::Answer QueryApi::Usage(const QueryString& query) const {
+  auto limit = query.GetInt("limit", kDefaultLimit, 1, kMaxLimit);
+  if (!limit.ok()) return limit.status();
+  UsageSummaries summaries;
+  Status visited = store_->ForEachUsage(query.Get("app"), query.Get("version"), query.Get("user"),
+                                        [&](std::string_view payload) {
+                                          if (auto usage = report::DecodeUsage(payload); usage.ok())
+                                            summaries.Add(*usage);
+                                        });
+  if (!visited.ok()) return visited;
+  Json answer = Json::array();
+  for (const UsageSummary& summary : std::move(summaries).Take()) {
+    if (static_cast<int64_t>(answer.size()) == *limit) break;
+    answer.push_back(UsageJson(summary));
+  }
   return answer;
 }
 

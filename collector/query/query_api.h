@@ -29,6 +29,7 @@ class QueryApi {
   //   /v1/reports          cluster= app= version= limit=
   //   /v1/frames           app= version= limit=
   //   /v1/reports/{id}     also the beginning of an id, when only one report has it
+  //   /v1/usage            app= version= user= limit=
   Response Get(std::string_view path, std::string_view query) const;
 
  private:
@@ -39,6 +40,7 @@ class QueryApi {
   Answer OneCluster(std::string_view key) const;
   Answer Reports(const QueryString& query) const;
   Answer Frames(const QueryString& query) const;
+  Answer Usage(const QueryString& query) const;
   Answer OneReport(std::string_view id) const;
   base::Result<base::Uuid> ResolveId(std::string_view id) const;
 

@@ -5,7 +5,7 @@
 
 namespace lagwatch::collector {
 
-inline constexpr int kSchemaVersion = 3;
+inline constexpr int kSchemaVersion = 4;
 
 inline constexpr char kSchema[] = R"sql(
 CREATE TABLE clusters (
@@ -100,6 +100,21 @@ CREATE TABLE frame_slices (
   submit_ns INTEGER NOT NULL
 ) WITHOUT ROWID;
 CREATE INDEX frame_slices_by_scene ON frame_slices (app, version, loop, scene);
+)sql";
+
+// What version 4 added.
+inline constexpr char kSchemaOfUsage[] = R"sql(
+CREATE TABLE usage (
+  id BLOB PRIMARY KEY,
+  session_id BLOB NOT NULL,
+  app TEXT NOT NULL,
+  version TEXT NOT NULL,
+  user TEXT NOT NULL,
+  begin_wall_ms INTEGER NOT NULL,
+  end_wall_ms INTEGER NOT NULL,
+  payload BLOB NOT NULL  -- the record as its client encoded it
+);
+CREATE INDEX usage_by_version ON usage (app, version);
 )sql";
 
 }  // namespace lagwatch::collector

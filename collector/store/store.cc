@@ -94,6 +94,7 @@ Status Store::Migrate() {
   if (version == 0) database_.Execute(kSchema);
   if (version <= 1) database_.Execute(kSchemaOfRunEnds);
   if (version <= 2) database_.Execute(kSchemaOfFrameSlices);
+  if (version <= 3) database_.Execute(kSchemaOfUsage);
   if (version != kSchemaVersion) {
     database_.Execute(("PRAGMA user_version = " + std::to_string(kSchemaVersion)).c_str());
   }
@@ -109,7 +110,8 @@ int64_t Store::SchemaVersion() {
 
 Result<CommitCounts> Store::Commit(std::span<const NewReport> reports, std::span<const report::LagEnd> ends,
                                    std::span<const report::RunEnd> run_ends,
-                                   std::span<const report::FrameSlice> frame_slices) {
+                                   std::span<const report::FrameSlice> frame_slices,
+                                   std::span<const NewUsage> usages) {
   std::lock_guard lock(mutex_);
   return Guarded([&] {
     CommitCounts counts;
@@ -119,6 +121,7 @@ Result<CommitCounts> Store::Commit(std::span<const NewReport> reports, std::span
     for (const report::RunEnd& end : run_ends) ++(InsertRunEnd(end) ? counts.accepted : counts.duplicates);
     for (const report::FrameSlice& slice : frame_slices)
       ++(InsertFrameSlice(slice) ? counts.accepted : counts.duplicates);
+    for (const NewUsage& usage : usages) ++(InsertUsage(usage) ? counts.accepted : counts.duplicates);
     transaction.Commit();
     return counts;
   });
@@ -188,6 +191,33 @@ bool Store::InsertFrameSlice(const report::FrameSlice& slice) {
             ToSigned(stages[2]), ToSigned(stages[3]), ToSigned(stages[4]), ToSigned(stages[5]))
       .Run();
   return database_.changes() != 0;
+}
+
+bool Store::InsertUsage(const NewUsage& added) {
+  const report::Usage& usage = added.usage;
+  database_
+      .Use(
+          "INSERT OR IGNORE INTO usage (id, session_id, app, version, user, begin_wall_ms, end_wall_ms, "
+          "payload)"
+          " VALUES (?, ?, ?, ?, ?, ?, ?, ?)")
+      .Bind(Blob{usage.id.as_bytes()}, Blob{usage.session_id.as_bytes()}, usage.app, usage.app_version,
+            usage.user, ToSigned(usage.begin_wall_ms), ToSigned(usage.end_wall_ms), Blob{added.payload})
+      .Run();
+  return database_.changes() != 0;
+}
+
+Status Store::ForEachUsage(std::string_view app, std::string_view version, std::string_view user,
+                           const std::function<void(std::string_view payload)>& visit) {
+  std::lock_guard lock(mutex_);
+  return Guarded([&] {
+           Statement rows = database_.Use(
+               "SELECT payload FROM usage WHERE (?1 = '' OR app = ?1) AND (?2 = '' OR version = ?2)"
+               " AND (?3 = '' OR user = ?3)");
+           rows.Bind(app, version, user);
+           while (rows.Step()) visit(rows.Bytes(0));
+           return true;
+         })
+      .status();
 }
 
 // Itself, as long as the report is not there: it is then the first of its lag, or waits for its own.

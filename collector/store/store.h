@@ -85,6 +85,11 @@ struct NewReport {
   std::string_view payload;  // as it was encoded; borrowed
 };
 
+struct NewUsage {
+  report::Usage usage;
+  std::string_view payload;  // as it was encoded; borrowed
+};
+
 struct StoredReport {
   ReportRow row;
   std::string payload;
@@ -108,13 +113,14 @@ class Store {
   // Errors: kIo when it cannot be opened; kInvalid when a newer lagwatch wrote it.
   static base::Result<std::unique_ptr<Store>> Open(const std::string& path);
 
-  // All or nothing. Reports and ends that are known already count as duplicates and change nothing. A lag's
-  // end, or its run's, may come before its report; it then waits for it.
-  // The reports of a lag that its run was killed in become of kind "killed-in-hang" and end with what is
-  // known of its duration, unless the lag's own end is known.
+  // All or nothing. Reports, ends and usages that are known already count as duplicates and change nothing. A
+  // lag's end, or its run's, may come before its report; it then waits for it. The reports of a lag that its
+  // run was killed in become of kind "killed-in-hang" and end with what is known of its duration, unless the
+  // lag's own end is known.
   base::Result<CommitCounts> Commit(std::span<const NewReport> reports, std::span<const report::LagEnd> ends,
                                     std::span<const report::RunEnd> run_ends = {},
-                                    std::span<const report::FrameSlice> frame_slices = {});
+                                    std::span<const report::FrameSlice> frame_slices = {},
+                                    std::span<const NewUsage> usages = {});
 
   // The newest reports, newest first.
   base::Result<std::vector<ReportRow>> Reports(const ReportFilter& filter, int64_t limit);
@@ -128,6 +134,10 @@ class Store {
   // Those with the most dropped frames first. The filter's cluster means nothing here.
   base::Result<std::vector<FrameSummary>> Frames(const ReportFilter& filter, int64_t limit);
   base::Result<std::optional<RunEndRow>> FindRunEnd(const base::Uuid& session_id);
+  // Calls `visit` with every Usage record as it was encoded, in no particular order, with the store locked.
+  // Empty texts match all.
+  base::Status ForEachUsage(std::string_view app, std::string_view version, std::string_view user,
+                            const std::function<void(std::string_view payload)>& visit);
 
  private:
   explicit Store(const std::string& path) : database_(path) {}
@@ -138,6 +148,7 @@ class Store {
   bool InsertEnd(const report::LagEnd& end);
   bool InsertRunEnd(const report::RunEnd& end);
   bool InsertFrameSlice(const report::FrameSlice& slice);
+  bool InsertUsage(const NewUsage& added);
   void InsertCluster(const Cluster& cluster);
   base::Uuid LagOfReport(const base::Uuid& report_id);
   void JoinEnds(const base::Uuid& lag_id);

@@ -10,7 +10,7 @@ namespace lagwatch::report {
 using pbf_tag_type = uint32_t;  // as protozero spells it
 
 // A record's type in the spool and its field number in a Batch.
-enum class RecordType : pbf_tag_type { kReport = 1, kLagEnd = 2, kRunEnd = 3, kFrameSlice = 4 };
+enum class RecordType : pbf_tag_type { kReport = 1, kLagEnd = 2, kRunEnd = 3, kFrameSlice = 4, kUsage = 5 };
 
 enum class ReportField : pbf_tag_type {
   kId = 1,
@@ -145,6 +145,36 @@ enum class FrameSliceField : pbf_tag_type {
   kFramesByLevel = 13,
   kNsByStage = 14,
 };
+enum class UsageField : pbf_tag_type {
+  kId = 1,
+  kSessionId = 2,
+  kApp = 3,
+  kAppVersion = 4,
+  kUser = 5,
+  kBeginWallMs = 6,
+  kEndWallMs = 7,
+  kLoops = 8,
+  kSlow = 9,
+  kSuppressed = 10,
+};
+enum class LoopUsageField : pbf_tag_type {
+  kLoop = 1,
+  kWatchedNs = 2,
+  kDispatches = 3,
+  kUntimedDispatches = 4,
+  kLags = 5,
+  kLaggedNs = 6,
+  kDurations = 7,
+};
+enum class SlowTagField : pbf_tag_type {
+  kLoop = 1,
+  kTag = 2,
+  kCount = 3,
+  kTotalNs = 4,
+  kLongestNs = 5,
+  kDurations = 6,
+};
+enum class SuppressedField : pbf_tag_type { kReason = 1, kCount = 2 };
 
 template <typename Field>
 constexpr pbf_tag_type Number(Field field) {

@@ -13,6 +13,7 @@
 #include "policies/exit_reason.h"
 #include "policies/frame_levels.h"
 #include "policies/guard.h"
+#include "policies/usage.h"
 #include "policies/verdict.h"
 #include "report/format/fields.h"
 
@@ -43,7 +44,7 @@ struct Stack {
 
 struct Sample {
   uint64_t age_ns = 0;
-  uint32_t stack = 0;       // index into Report::stacks
+  uint32_t stack = 0;            // index into Report::stacks
   policies::ThreadUse use = {};  // since the sample before
 };
 
@@ -164,6 +165,33 @@ struct FrameSlice {
   policies::FrameTotals frames;
 };
 
+// What a run's loops were used for in a period; lagwatch.proto tells what each number is.
+struct LoopUsage {
+  std::string loop;
+  policies::LoopUsage usage;
+};
+struct SlowTag {
+  std::string loop;
+  std::string tag;
+  policies::SlowDispatches dispatches;
+};
+struct Suppressed {
+  policies::SuppressedReason reason = policies::SuppressedReason::kUnknown;
+  uint64_t count = 0;
+};
+struct Usage {
+  base::Uuid id = {};
+  base::Uuid session_id = {};
+  std::string app = {};
+  std::string app_version = {};
+  std::string user = {};
+  uint64_t begin_wall_ms = 0;
+  uint64_t end_wall_ms = 0;
+  std::vector<LoopUsage> loops = {};
+  std::vector<SlowTag> slow = {};
+  std::vector<Suppressed> suppressed = {};
+};
+
 // One record of a batch, still encoded; borrows the batch's bytes.
 struct Record {
   RecordType type;
@@ -177,6 +205,8 @@ base::Result<LagEnd> DecodeLagEnd(std::string_view bytes);
 base::Result<RunEnd> DecodeRunEnd(std::string_view bytes);
 // Levels and stages that are not known here are left out.
 base::Result<FrameSlice> DecodeFrameSlice(std::string_view bytes);
+// No number of it is negative; a reason that is not known here is read as kUnknown.
+base::Result<Usage> DecodeUsage(std::string_view bytes);
 base::Result<std::vector<Record>> SplitBatch(std::string_view bytes);
 
 std::string EncodeRunEnd(const RunEnd& end);

@@ -101,17 +101,25 @@ void SpoolWriter::CloseSegment() {
 void SpoolWriter::Seal() {
   if (size_bytes_ == 0) return;
   // One that cannot be renamed is read all the same, once its lock is free.
-  if (env_->Rename(SegmentPath(kOpenSuffix).text, SegmentPath(kSealedSuffix).text) == 0) ++segments_sealed_;
+  if (env_->Rename(SegmentPath(kOpenSuffix).text, SegmentPath(kSealedSuffix).text) == 0) {
+    ++segments_sealed_;
+    has_sealed_ = true;
+    last_sealed_ = sequence_;
+  }
   CloseSegment();
+}
+
+bool SpoolWriter::IsLastSealedLeft() const {
+  return has_sealed_ && env_->Exists(SegmentPath(last_sealed_, kSealedSuffix).text);
 }
 
 void SpoolWriter::AbandonInForkedChild() {
   if (fd_ >= 0) CloseSegment();
 }
 
-SpoolWriter::Path SpoolWriter::SegmentPath(std::string_view suffix) const {
+SpoolWriter::Path SpoolWriter::SegmentPath(uint32_t sequence, std::string_view suffix) const {
   Path path;
-  *Put(suffix, PutSequence(sequence_, Put(path_prefix_, path.text))) = '\0';
+  *Put(suffix, PutSequence(sequence, Put(path_prefix_, path.text))) = '\0';
   return path;
 }
 

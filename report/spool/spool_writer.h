@@ -50,6 +50,8 @@ class SpoolWriter {
   // Hands the records written so far to the uploader; the next Append starts a new segment. Does nothing when
   // there are none, so it may be called at every tick. Context: watchdog.
   void Seal();
+  // Whether the segment that was sealed last is still there: then it was not sent so far. Context: watchdog.
+  bool IsLastSealedLeft() const;
   // For the child of a fork(): leaves the segment to the parent. Context: watchdog.
   void AbandonInForkedChild();
 
@@ -66,7 +68,8 @@ class SpoolWriter {
   bool TryAppend(RecordType type, std::string_view payload);
   bool OpenSegment();
   void CloseSegment();
-  Path SegmentPath(std::string_view suffix) const;
+  Path SegmentPath(std::string_view suffix) const { return SegmentPath(sequence_, suffix); }
+  Path SegmentPath(uint32_t sequence, std::string_view suffix) const;
 
   base::Env* env_;
   std::string path_prefix_;  // "DIRECTORY/SESSION-"
@@ -75,6 +78,8 @@ class SpoolWriter {
   int fd_ = -1;
   uint32_t sequence_ = 0;
   size_t size_bytes_ = 0;  // of the segment's good records
+  bool has_sealed_ = false;
+  uint32_t last_sealed_ = 0;  // its sequence number, if any was sealed
   std::atomic<uint64_t> records_written_{0};
   std::atomic<uint64_t> records_dropped_{0};
   std::atomic<uint64_t> segments_sealed_{0};

@@ -155,9 +155,11 @@ TEST_F(StoreFile, AnOlderDatabaseLearnsOfRunEnds) {
   ASSERT_EQ(Store::Open(path_).value()->Commit(reports, {})->accepted, 1);
   sqlite3* connection = nullptr;
   ASSERT_EQ(sqlite3_open(path_.c_str(), &connection), SQLITE_OK);
-  ASSERT_EQ(sqlite3_exec(connection, "DROP TABLE run_ends; DROP TABLE frame_slices; PRAGMA user_version = 1",
-                         nullptr, nullptr, nullptr),
-            SQLITE_OK);
+  ASSERT_EQ(
+      sqlite3_exec(connection,
+                   "DROP TABLE run_ends; DROP TABLE frame_slices; DROP TABLE usage; PRAGMA user_version = 1",
+                   nullptr, nullptr, nullptr),
+      SQLITE_OK);
   sqlite3_close(connection);
 
   auto store = Store::Open(path_);

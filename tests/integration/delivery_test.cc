@@ -94,6 +94,54 @@ TEST_F(DeliveryTest, ALagArrivesWithItsNameAndItsDuration) {
   EXPECT_EQ(SegmentsLeft(), 0u);
 }
 
+TEST_F(DeliveryTest, ALagIsToldPerHourOfUse) {
+  StartCollector();
+  for (const char* commands : {"freeze 500\nquit\n", "quit\n"}) {
+    auto freezer = StartFreezer();
+    usleep(200'000);  // of use
+    freezer->WriteInput(commands);
+    EXPECT_EQ(freezer->Wait(), 0);
+  }
+  json usage = Ask({"usage", "--endpoint", endpoint(), "--key", kKey});
+  ASSERT_EQ(usage.size(), 1u);
+  EXPECT_EQ(usage[0]["app"], "freezer");
+  EXPECT_EQ(usage[0]["version"], "1");
+  EXPECT_EQ(usage[0]["users"], 1);
+  EXPECT_EQ(usage[0]["runs"], 2);
+  EXPECT_EQ(usage[0]["dispatches"], 1);
+  EXPECT_EQ(usage[0]["lags"], 1);
+  double watched_ms = usage[0]["watched_ms"];
+  double lagged_ms = usage[0]["lagged_ms"];
+  EXPECT_GE(watched_ms, lagged_ms);
+  json reports = CollectedReports();
+  ASSERT_GE(reports.size(), 1u);
+  EXPECT_NEAR(lagged_ms, reports[0]["duration_ms"].get<double>(), 0.01);
+  EXPECT_NEAR(usage[0]["lagged_ms_per_hour"]["p50"].get<double>(), lagged_ms / watched_ms * 3'600'000,
+              20);  // of rounded times
+  Process table({LAGWATCH_PROGRAM, "usage", "--endpoint", endpoint(), "--key", kKey});
+  EXPECT_EQ(table.Wait(), 0);
+  EXPECT_THAT(table.Output(), ::testing::HasSubstr("freezer"));
+}
+
+TEST_F(DeliveryTest, AProgramKilledInAHangHasItsUseToldByTheNextStart) {
+  auto freezer = StartFreezer("");
+  freezer->WriteInput("hang\n");
+  ASSERT_TRUE(WaitUntil([&] { return !SpooledReports().empty(); }));
+  sleep(3);  // the run's record has news of use within two seconds and a half
+  freezer->Signal(SIGKILL);
+  EXPECT_EQ(freezer->Wait(), -SIGKILL);
+  EXPECT_TRUE(Ask({"usage", "--spool", spool_}).empty());
+  auto next_start = StartFreezer("");
+  json usage = Ask({"usage", "--spool", spool_});
+  ASSERT_EQ(usage.size(), 1u);
+  EXPECT_EQ(usage[0]["lags"], 1);
+  EXPECT_EQ(usage[0]["dispatches"], 0);
+  EXPECT_GE(usage[0]["lagged_ms"].get<double>(), 500);
+  EXPECT_GE(usage[0]["watched_ms"].get<double>(), 1000);
+  next_start->WriteInput("quit\n");
+  EXPECT_EQ(next_start->Wait(), 0);
+}
+
 TEST_F(DeliveryTest, AProgramMayEndAtAnyMoment) {
   for (int i = 0; i < 10; ++i) {
     Process freezer({LAGWATCH_FREEZER, spool_});

@@ -19,6 +19,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size_bytes) {
   if (!run_end.ok() && run_end.status().message().empty()) abort();
   auto frames = DecodeFrameSlice(bytes);
   if (!frames.ok() && frames.status().message().empty()) abort();
+  auto usage = DecodeUsage(bytes);
+  if (!usage.ok() && usage.status().message().empty()) abort();
   auto records = SplitBatch(bytes);
   if (!records.ok()) return 0;
   for (const Record& record : *records) (void)DecodeReport(record.payload).ok();

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "report/format/usage_encoder.h"
 #include "tests/report/report_testing.h"
 #include "tests/testing/sample_report.h"
 
@@ -239,6 +240,78 @@ TEST(ReportFormat, AFrameSliceIsReadBackAsItWasWritten) {
   EXPECT_EQ(read->frames.by_level, (std::array<uint64_t, policies::kFrameLevels>{1, 2, 3, 4, 5}));
   EXPECT_EQ(read->frames.by_stage_ns, (std::array<uint64_t, policies::kFrameStages>{10, 11, 12, 13, 14, 15}));
   EXPECT_FALSE(DecodeFrameSlice("").ok());
+}
+
+TEST(ReportFormat, AUsageIsReadBackAsItWasWritten) {
+  Usage usage = lagwatch::testing::FullUsage();
+  auto read = DecodeUsage(lagwatch::testing::EncodeUsage(usage));
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  EXPECT_EQ(read->id, usage.id);
+  EXPECT_EQ(read->session_id, usage.session_id);
+  EXPECT_EQ(read->app, "editor");
+  EXPECT_EQ(read->app_version, "2.3.1");
+  EXPECT_EQ(read->user, "u-71");
+  EXPECT_EQ(read->begin_wall_ms, usage.begin_wall_ms);
+  EXPECT_EQ(read->end_wall_ms, usage.end_wall_ms);
+  ASSERT_EQ(read->loops.size(), 1u);
+  EXPECT_EQ(read->loops[0].loop, "ui");
+  EXPECT_EQ(read->loops[0].usage, usage.loops[0].usage);
+  ASSERT_EQ(read->slow.size(), 1u);
+  EXPECT_EQ(read->slow[0].loop, "ui");
+  EXPECT_EQ(read->slow[0].tag, "open");
+  EXPECT_EQ(read->slow[0].dispatches, usage.slow[0].dispatches);
+  ASSERT_EQ(read->suppressed.size(), 1u);
+  EXPECT_EQ(read->suppressed[0].reason, policies::SuppressedReason::kUnchangedStack);
+  EXPECT_EQ(read->suppressed[0].count, 12u);
+}
+
+TEST(ReportFormat, AUsageHasAnIdAndNoNumberBelowZero) {
+  EXPECT_FALSE(DecodeUsage("").ok());
+  EXPECT_FALSE(DecodeUsage("usage").ok());
+  Usage hostile = lagwatch::testing::FullUsage();
+  hostile.suppressed = {{static_cast<policies::SuppressedReason>(99), 1}};
+  std::string bytes = lagwatch::testing::EncodeUsage(hostile);
+  // A loop whose watched_ns is UINT64_MAX.
+  bytes += std::string("\x42\x0b\x10\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 13);
+  auto read = DecodeUsage(bytes);
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  ASSERT_EQ(read->loops.size(), 2u);
+  EXPECT_EQ(read->loops[1].usage.watched_ns, INT64_MAX);
+  EXPECT_EQ(read->suppressed[0].reason, policies::SuppressedReason::kUnknown);
+}
+
+TEST(ReportFormat, AHostileUsageIsRefusedOrHasNoNumberBelowZero) {
+  const std::string good = lagwatch::testing::EncodeUsage(lagwatch::testing::FullUsage());
+  std::mt19937 random(20240607);
+  int accepted = 0;
+  int refused = 0;
+  for (int round = 0; round < 20'000; ++round) {
+    std::string bytes = good;
+    for (size_t flips = 1 + random() % 4; flips > 0; --flips)
+      bytes[random() % bytes.size()] = static_cast<char>(random());
+    if (random() % 4 == 0) bytes.resize(random() % bytes.size());
+    auto usage = DecodeUsage(bytes);
+    (usage.ok() ? accepted : refused)++;
+    if (!usage.ok()) continue;
+    for (const LoopUsage& loop : usage->loops) {
+      EXPECT_GE(loop.usage.watched_ns, 0);
+      EXPECT_GE(loop.usage.lagged_ns, 0);
+    }
+    for (const SlowTag& slow : usage->slow) EXPECT_GE(slow.dispatches.total_ns, 0);
+    for (const Suppressed& suppressed : usage->suppressed)
+      EXPECT_LT(static_cast<size_t>(suppressed.reason), policies::kSuppressedReasons);
+  }
+  EXPECT_GT(accepted, 100);
+  EXPECT_GT(refused, 100);
+}
+
+TEST(ReportFormat, AUsageThatDoesNotFitSaysSo) {
+  char bytes[200];
+  FixedBuffer buffer(bytes, sizeof bytes);
+  UsageEncoder encoder({.id = IdOf("id-0123456789abc")}, &buffer);
+  EXPECT_TRUE(encoder.ok());
+  for (int i = 0; i < 100; ++i) encoder.AddLoop("a loop", lagwatch::testing::FullUsage().loops[0].usage);
+  EXPECT_FALSE(encoder.ok());
 }
 
 TEST(ReportFormat, ARunEndNamesItsSession) {

@@ -111,6 +111,29 @@ inline std::string FullReport() {
   return encoded;
 }
 
+// A usage with all fields set.
+inline report::Usage FullUsage() {
+  policies::LoopUsage ui{.watched_ns = 3'600'000'000'000,
+                         .dispatches = 1000,
+                         .untimed_dispatches = 7,
+                         .lags = 2,
+                         .lagged_ns = 5'000'000'000};
+  ui.durations.counts = {900, 80, 0, 13};
+  policies::SlowDispatches open{.count = 3, .total_ns = 2'700'000'000, .longest_ns = 1'100'000'000};
+  open.durations.counts[10] = 2;
+  open.durations.counts[15] = 1;
+  return {.id = IdOf("id-0123456789abc"),
+          .session_id = IdOf("session-01234567"),
+          .app = "editor",
+          .app_version = "2.3.1",
+          .user = "u-71",
+          .begin_wall_ms = 1'700'000'000'000,
+          .end_wall_ms = 1'700'003'600'000,
+          .loops = {{"ui", ui}},
+          .slow = {{"ui", "open", open}},
+          .suppressed = {{policies::SuppressedReason::kUnchangedStack, 12}}};
+}
+
 // A run's end with all fields set.
 inline report::RunEnd FullRunEnd() {
   return {.session_id = IdOf("session-01234567"),

@@ -202,6 +202,54 @@ frames {
   ns_by_stage: 14
   ns_by_stage: 15
 }
+usages {
+  id: "id-0123456789abc"
+  session_id: "session-01234567"
+  app: "editor"
+  app_version: "2.3.1"
+  user: "u-71"
+  begin_wall_ms: 1700000000000
+  end_wall_ms: 1700003600000
+  loops {
+    loop: "ui"
+    watched_ns: 3600000000000
+    dispatches: 1000
+    untimed_dispatches: 7
+    lags: 2
+    lagged_ns: 5000000000
+    durations: 900
+    durations: 80
+    durations: 0
+    durations: 13
+  }
+  slow {
+    loop: "ui"
+    tag: "open"
+    count: 3
+    total_ns: 2700000000
+    longest_ns: 1100000000
+    durations: 0
+    durations: 0
+    durations: 0
+    durations: 0
+    durations: 0
+    durations: 0
+    durations: 0
+    durations: 0
+    durations: 0
+    durations: 0
+    durations: 2
+    durations: 0
+    durations: 0
+    durations: 0
+    durations: 0
+    durations: 1
+  }
+  suppressed {
+    reason: UNCHANGED_STACK
+    count: 12
+  }
+}
 )";
 
 std::string DecodedByProtoc(const std::string& bytes) {
@@ -232,6 +280,8 @@ TEST(Schema, ProtocShowsEveryFieldByItsName) {
   AppendToBatch({RecordType::kLagEnd, EncodeEnd(IdOf("id-0123456789abc"), 3'000'000'000)}, &batch);
   AppendToBatch({RecordType::kRunEnd, EncodeRunEnd(lagwatch::testing::FullRunEnd())}, &batch);
   AppendToBatch({RecordType::kFrameSlice, lagwatch::testing::FullFrameSlice()}, &batch);
+  std::string usage = lagwatch::testing::EncodeUsage(lagwatch::testing::FullUsage());
+  AppendToBatch({RecordType::kUsage, usage}, &batch);
   EXPECT_EQ(DecodedByProtoc(batch), kExpectedBatch);
 }
 
@@ -298,6 +348,20 @@ TEST(Schema, EveryExitReasonHasItsName) {
                   &batch);
     EXPECT_THAT(DecodedByProtoc(batch),
                 ::testing::HasSubstr(std::string("  reason: ") + names[value] + "\n"));
+  }
+}
+
+TEST(Schema, EverySuppressedReasonHasItsName) {
+  const char* names[] = {nullptr,       "UNCHANGED_STACK", "REPORT_LIMIT", "DEBUGGER",
+                         "WAS_STOPPED", "WAS_SUSPENDED",   "ENDED_FIRST",  "TOO_LARGE",
+                         "NOT_WRITTEN", "LOOP_REFUSED",    "NOTE_LOST"};
+  for (size_t value = 1; value < policies::kSuppressedReasons; ++value) {
+    std::string batch;
+    auto reason = static_cast<policies::SuppressedReason>(value);
+    std::string usage = lagwatch::testing::EncodeUsage({.suppressed = {{reason, 1}}});
+    AppendToBatch({RecordType::kUsage, usage}, &batch);
+    EXPECT_THAT(DecodedByProtoc(batch),
+                ::testing::HasSubstr(std::string("    reason: ") + names[value] + "\n"));
   }
 }
 

@@ -103,6 +103,50 @@ TEST_F(ExitAnalysis, AProcessKilledInALagIsToldWithIt) {
   EXPECT_TRUE(Told().empty());
 }
 
+TEST_F(ExitAnalysis, AKilledProcessIsToldWithWhatItWasUsedFor) {
+  RunFacts facts = SomeFacts();
+  InKilledChild([&] {
+    facts.pid = static_cast<uint32_t>(getpid());
+    facts.start_ticks = *ProcessStartTicks(facts.pid);
+    Scene scene;
+    auto writer = RunWriter::Create(directory_.path(), facts, &scene);
+    RunUsage usage{};
+    usage.id = kLag;
+    usage.watched_ns = 7 * base::kNsPerSecond;
+    usage.dispatches = 10;
+    usage.lags = 1;
+    usage.lagged_ns = 2 * base::kNsPerSecond;
+    usage.durations[12] = 1;
+    usage.suppressed[static_cast<size_t>(policies::SuppressedReason::kReportLimit)] = 3;
+    (*writer)->NoteUsage(usage);
+    (*writer)->Refresh();
+  });
+  std::vector<EndedRun> runs = Told();
+  ASSERT_EQ(runs.size(), 1u);
+  auto usage = report::DecodeUsage(runs[0].EncodeUsage());
+  ASSERT_TRUE(usage.ok()) << usage.status().message();
+  EXPECT_EQ(usage->id, kLag);
+  EXPECT_EQ(usage->session_id, facts.session_id);
+  EXPECT_EQ(usage->app, "editor");
+  EXPECT_EQ(usage->app_version, "2.3.1");
+  EXPECT_EQ(usage->user, "u-71");
+  ASSERT_EQ(usage->loops.size(), 1u);
+  EXPECT_EQ(usage->loops[0].loop, "");
+  EXPECT_EQ(usage->loops[0].usage.watched_ns, 7 * base::kNsPerSecond);
+  EXPECT_EQ(usage->loops[0].usage.lagged_ns, 2 * base::kNsPerSecond);
+  EXPECT_EQ(usage->loops[0].usage.durations.counts[12], 1u);
+  ASSERT_EQ(usage->suppressed.size(), 1u);
+  EXPECT_EQ(usage->suppressed[0].reason, policies::SuppressedReason::kReportLimit);
+  EXPECT_EQ(usage->suppressed[0].count, 3u);
+}
+
+TEST_F(ExitAnalysis, ARunThatHasToldItAllHasNoUseLeft) {
+  Leave(DeadRun());
+  std::vector<EndedRun> runs = Told();
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].EncodeUsage(), "");
+}
+
 TEST_F(ExitAnalysis, MarksTellTheReason) {
   RunFacts facts = DeadRun();
   PageParts ended(facts);

@@ -101,6 +101,48 @@ TEST_F(RunRecordFile, FollowsALag) {
   EXPECT_FALSE(Read().was_in_lag());
 }
 
+TEST_F(RunRecordFile, HasTheUseThatWasNotToldYet) {
+  auto writer = Create();
+  EXPECT_EQ(Read().usage_id, base::Uuid{});
+  RunUsage usage{};
+  usage.id = kLag;
+  usage.begin_wall_ms = 1'700'000'000'000;
+  usage.end_wall_ms = 1'700'000'002'000;
+  usage.watched_ns = 2 * base::kNsPerSecond;
+  usage.dispatches = 10;
+  usage.untimed_dispatches = 1;
+  usage.lags = 2;
+  usage.lagged_ns = 3;
+  std::memcpy(usage.loop, "ui", 2);
+  usage.durations[3] = 4;
+  usage.suppressed[1] = 5;
+  writer->NoteUsage(usage);
+  writer->Refresh();
+  RunRecord record = Read();
+  EXPECT_EQ(record.usage_id, kLag);
+  EXPECT_EQ(record.usage_begin_wall_ms, usage.begin_wall_ms);
+  EXPECT_EQ(record.usage_end_wall_ms, usage.end_wall_ms);
+  EXPECT_EQ(record.usage_loop, "ui");
+  EXPECT_EQ(record.usage.watched_ns, usage.watched_ns);
+  EXPECT_EQ(record.usage.dispatches, 10u);
+  EXPECT_EQ(record.usage.untimed_dispatches, 1u);
+  EXPECT_EQ(record.usage.lags, 2u);
+  EXPECT_EQ(record.usage.lagged_ns, 3);
+  EXPECT_EQ(record.usage.durations.counts[3], 4u);
+  EXPECT_EQ(record.suppressed[1], 5u);
+  // A little more is not worth a write; much more is.
+  usage.watched_ns += base::kNsPerSecond;
+  writer->NoteUsage(usage);
+  writer->Refresh();
+  EXPECT_EQ(Read().usage.watched_ns, 2 * base::kNsPerSecond);
+  usage.watched_ns += base::kNsPerSecond;
+  writer->NoteUsage(usage);
+  writer->Refresh();
+  EXPECT_EQ(Read().usage.watched_ns, 4 * base::kNsPerSecond);
+  writer->NoteUsage({});
+  EXPECT_EQ(Read().usage_id, base::Uuid{});
+}
+
 TEST_F(RunRecordFile, OfSeveralLagsTellsTheOneThatBeganFirst) {
   auto writer = Create();
   const base::Uuid other = base::CreateUuidV7(1'700'000'000'001);

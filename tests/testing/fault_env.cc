@@ -42,6 +42,8 @@ int FaultEnv::Remove(const char* path) {
   return error != 0 ? error : real_.Remove(path);
 }
 
+bool FaultEnv::Exists(const char* path) { return real_.Exists(path); }
+
 bool FaultEnv::IsLocked(const char* path) { return real_.IsLocked(path); }
 
 int FaultEnv::CreateDirectories(const std::string& path) {

@@ -35,6 +35,7 @@ class FaultEnv final : public base::Env {
   void Close(int fd) override;
   int Rename(const char* from, const char* to) override;
   int Remove(const char* path) override;
+  bool Exists(const char* path) override;
   bool IsLocked(const char* path) override;
   int CreateDirectories(const std::string& path) override;
   int List(const std::string& path, std::vector<std::string>* names) override;

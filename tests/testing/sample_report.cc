@@ -2,8 +2,10 @@
 #include "tests/testing/sample_report.h"
 
 #include <map>
+#include <stdexcept>
 
 #include "report/format/fixed_buffer.h"
+#include "report/format/usage_encoder.h"
 
 namespace lagwatch::testing {
 namespace {
@@ -125,6 +127,25 @@ std::string EncodeFrames(const report::FrameSliceFields& slice) {
   std::vector<char> memory(8192);
   report::FixedBuffer buffer(memory.data(), memory.size());
   report::EncodeFrameSlice(slice, &buffer);
+  return std::string(buffer.content());
+}
+
+std::string EncodeUsage(const report::Usage& usage) {
+  std::vector<char> bytes(1 << 20);
+  report::FixedBuffer buffer(bytes.data(), bytes.size());
+  report::UsageEncoder encoder({.id = usage.id,
+                                .session_id = usage.session_id,
+                                .app = usage.app,
+                                .app_version = usage.app_version,
+                                .user = usage.user,
+                                .begin_wall_ms = static_cast<int64_t>(usage.begin_wall_ms),
+                                .end_wall_ms = static_cast<int64_t>(usage.end_wall_ms)},
+                               &buffer);
+  for (const report::LoopUsage& loop : usage.loops) encoder.AddLoop(loop.loop, loop.usage);
+  for (const report::SlowTag& slow : usage.slow) encoder.AddSlow(slow.loop, slow.tag, slow.dispatches);
+  for (const report::Suppressed& suppressed : usage.suppressed)
+    encoder.AddSuppressed(suppressed.reason, suppressed.count);
+  if (!encoder.ok()) throw std::runtime_error("the buffer is too small");
   return std::string(buffer.content());
 }
 

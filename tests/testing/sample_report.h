@@ -49,6 +49,8 @@ std::string EncodeEnd(const base::Uuid& report_id, int64_t duration_ns);
 
 // An encoded lagwatch.FrameSlice.
 std::string EncodeFrames(const report::FrameSliceFields& slice);
+// An encoded lagwatch.Usage.
+std::string EncodeUsage(const report::Usage& usage);
 
 // An encoded lagwatch.Batch of reports and ends.
 std::string EncodeBatch(const std::vector<std::string>& reports, const std::vector<std::string>& ends = {});

@@ -448,5 +448,132 @@ TEST_F(LoopWatchTest, IsQuietSomeTimeAfterTheLastFrame) {
   EXPECT_TRUE(watch_.IsQuiet(*loop_));
 }
 
+// What is counted of use: the tick counter is real, its scale and the clock are the test's.
+class LoopWatchUsageTest : public LoopWatchTest {
+ protected:
+  LoopWatchUsageTest() {
+    options_.threshold_ns = 100 * kNsPerMs;
+    options_.slow_dispatch_ns = 20 * kNsPerMs;
+    options_.sensitive_ns = 20 * kNsPerMs;
+    options_.listener = &listener_;
+  }
+  void Look() {
+    WatchTools all = tools();
+    all.usage = &usage_;
+    watch_.Look(loop_, all);
+  }
+  // A dispatch of at least that length, by the tick counter and by the clock, without a look in it.
+  void Dispatch(const char* tag, int64_t duration_ns) {
+    loop_->probe.Begin(tag);
+    const uint64_t begin_ticks = base::ReadTicks();
+    Look();
+    while (tick_scale_.ToNs(base::ReadTicks() - begin_ticks) < duration_ns) {
+    }
+    loop_->probe.End();
+    clock_.now_ns += duration_ns;
+  }
+  const policies::LoopUsage& ui() { return *usage_.Of("ui"); }
+
+  class Listener final : public HangListener {
+   public:
+    void OnLagBegin(const LagNotice&) override {}
+    void OnLagEnd(const LagNotice&) override {}
+    void OnFiltered(const LagNotice&, FilterReason) override {}
+    bool WantsSensitive() const override { return true; }
+    void OnSensitive(const LagNotice& dispatch) override { told.emplace_back(dispatch.tag); }
+    std::vector<std::string> told;
+  };
+  Listener listener_;
+  UsageBook usage_;
+};
+
+TEST_F(LoopWatchUsageTest, LeavesOutTheTimeOfAStop) {
+  Look();
+  clock_.now_ns += 5 * kNsPerSecond;
+  watch_.Discount({.stopped_ns = 3 * kNsPerSecond});
+  Look();
+  EXPECT_EQ(ui().watched_ns, 2 * kNsPerSecond);
+  Look();
+  EXPECT_EQ(ui().watched_ns, 2 * kNsPerSecond);
+}
+
+TEST_F(LoopWatchUsageTest, CountsWhatWouldBeALagButForAStop) {
+  BeginDispatch("stopped");
+  Look();
+  clock_.now_ns += 10 * kNsPerMs;
+  Look();
+  clock_.now_ns += 3 * kNsPerSecond;
+  watch_.Discount({.stopped_ns = 3 * kNsPerSecond});
+  EndDispatch();
+  Look();
+  EXPECT_EQ(counters_.lags_stopped.value(), 1u);
+  EXPECT_EQ(counters_.lags_suspended.value(), 0u);
+  EXPECT_EQ(counters_.lags_ended_first.value(), 0u);
+  BeginDispatch("while the machine slept");
+  Look();
+  clock_.now_ns += 10 * kNsPerMs;
+  watch_.Discount({.suspended_ns = 3 * kNsPerSecond});
+  EndDispatch();
+  Look();
+  EXPECT_EQ(counters_.lags_suspended.value(), 1u);
+  BeginDispatch("short");
+  Look();
+  EndDispatch();
+  Look();
+  // A stop in a dispatch that was over long before the next look.
+  Dispatch("short and timed", 1 * kNsPerMs);
+  watch_.Discount({.stopped_ns = 50 * kNsPerMs});
+  clock_.now_ns += 190 * kNsPerMs;
+  Look();
+  EXPECT_EQ(counters_.lags_stopped.value() + counters_.lags_suspended.value(), 2u);
+  EXPECT_EQ(ui().lags, 0u);
+}
+
+TEST_F(LoopWatchUsageTest, CountsALagThatEndedBeforeItsCheck) {
+  Look();
+  Dispatch("over too soon", 105 * kNsPerMs);
+  Look();
+  EXPECT_EQ(counters_.lags_ended_first.value(), 1u);
+  EXPECT_TRUE(sink_.lags().empty());
+  EXPECT_TRUE(usage_.slow().empty());
+  EXPECT_EQ(listener_.told, std::vector<std::string>{"over too soon"});
+}
+
+TEST_F(LoopWatchUsageTest, NotesSlowDispatchesOnceAndNoneOfAStop) {
+  options_.threshold_ns = 100 * kNsPerSecond;
+  Look();
+  Dispatch("slow", 30 * kNsPerMs);
+  Look();
+  Look();
+  EXPECT_EQ(listener_.told, std::vector<std::string>{"slow"});
+  ASSERT_EQ(usage_.slow().size(), 1u);
+  EXPECT_STREQ(usage_.slow()[0].loop, "ui");
+  EXPECT_STREQ(usage_.slow()[0].tag, "slow");
+  EXPECT_EQ(usage_.slow()[0].dispatches.count, 1u);
+  Dispatch("stopped", 30 * kNsPerMs);
+  watch_.Discount({.stopped_ns = 100 * kNsPerSecond});
+  Look();
+  EXPECT_EQ(listener_.told.size(), 1u);
+  EXPECT_EQ(ui().dispatches, 2u);
+}
+
+TEST_F(LoopWatchUsageTest, CountsALagAsFarAsItWentAndThenExactly) {
+  WatchTools all = tools();
+  all.usage = &usage_;
+  BeginDispatch("long");
+  for (int i = 0; i < 30; ++i) {
+    watch_.Look(loop_, all);
+    clock_.now_ns += 10 * kNsPerMs;
+  }
+  EXPECT_EQ(ui().lags, 1u);
+  EXPECT_EQ(ui().lagged_ns, 290 * kNsPerMs);
+  usage_.Clear();  // a new period
+  EndDispatch();
+  watch_.Look(loop_, all);
+  EXPECT_EQ(ui().lags, 0u);
+  EXPECT_EQ(ui().lagged_ns, 10 * kNsPerMs);
+  EXPECT_EQ(ui().untimed_dispatches, 1u);
+}
+
 }  // namespace
 }  // namespace lagwatch::watchdog

@@ -2,6 +2,7 @@
 // A sink that keeps what it is told.
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <mutex>
 #include <string>
@@ -34,6 +35,15 @@ struct RecordedLag {
   std::vector<watchdog::PastDispatch> history;
   uint64_t innermost_function;  // its address; 0 when unknown
   policies::GuardFindings guard;
+};
+
+struct RecordedUsage {
+  base::Uuid id;
+  int64_t begin_wall_ms;
+  int64_t end_wall_ms;
+  std::map<std::string, policies::LoopUsage> loops;
+  std::map<std::string, policies::SlowDispatches> slow;  // by tag
+  std::vector<uint64_t> suppressed;
 };
 
 // Thread safety: any thread may ask.
@@ -72,6 +82,15 @@ class RecordingSink final : public watchdog::HangSink {
     std::lock_guard lock(mutex_);
     frames_[event.loop_name] += event.frames;
   }
+  bool OnUsage(const watchdog::UsageEvent& event) override {
+    std::lock_guard lock(mutex_);
+    RecordedUsage& usage =
+        usages_.emplace_back(RecordedUsage{event.id, event.begin_wall_ms, event.end_wall_ms, {}, {}, {}});
+    for (const watchdog::NamedLoopUsage& loop : event.loops) usage.loops[loop.loop] = loop.usage;
+    for (const watchdog::SlowTag& slow : event.slow) usage.slow[slow.tag] = slow.dispatches;
+    usage.suppressed.assign(event.suppressed.begin(), event.suppressed.end());
+    return keeps_usage;
+  }
   void OnRoundDone() override {
     std::lock_guard lock(mutex_);
     ++rounds_;
@@ -95,6 +114,11 @@ class RecordingSink final : public watchdog::HangSink {
     std::lock_guard lock(mutex_);
     return rounds_;
   }
+  std::vector<RecordedUsage> usages() const {
+    std::lock_guard lock(mutex_);
+    return usages_;
+  }
+  std::atomic<bool> keeps_usage{true};
 
  private:
   static int64_t CpuOf(std::span<const watchdog::LoopSample* const> samples) {
@@ -130,6 +154,7 @@ class RecordingSink final : public watchdog::HangSink {
   std::vector<RecordedLag> lags_;
   std::vector<std::pair<base::Uuid, int64_t>> ends_;
   std::map<std::string, policies::FrameTotals> frames_;
+  std::vector<RecordedUsage> usages_;
   int rounds_ = 0;
 };
 

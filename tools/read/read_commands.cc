@@ -10,6 +10,7 @@
 #include <memory>
 
 #include "tools/read/report_text.h"
+#include "tools/read/usage_text.h"
 
 namespace lagwatch::tools {
 namespace {
@@ -25,6 +26,7 @@ struct Flags {
   int level = 1;
   int limit = 100;
   std::string app;
+  std::string user;
   std::string cluster;
   std::string id;
   LoadRecords load_records;
@@ -112,6 +114,15 @@ int ShowReport(const Flags& flags) {
               [](const Json& report) { return ReportText(report); });
 }
 
+int ShowUsage(const Flags& flags) {
+  QueryString query;
+  query.Set("limit", std::to_string(flags.limit));
+  query.Set("app", flags.app);
+  query.Set("user", flags.user);
+  return Show(flags, "/v1/usage", query, "no use was told of yet",
+              [](const Json& usage) { return UsageText(usage, TerminalWidth()); });
+}
+
 // CLI11's way: what is wrong, or nothing.
 std::string CheckId(const std::string& id) {
   bool is_good = id.find_first_not_of("0123456789abcdefABCDEF-") == std::string::npos;
@@ -170,6 +181,10 @@ void AddReadCommands(CLI::App* app, const LoadRecords& load_records, int* exit_c
   Command frames = AddCommand(app, "frames", "Show how well frames were drawn, the most dropped ones first",
                               &ShowFrames, load_records, exit_code);
   AddListFlags(frames);
+  Command usage = AddCommand(app, "usage", "Show how long programs were watched, and lagged in an hour of it",
+                             &ShowUsage, load_records, exit_code);
+  AddListFlags(usage);
+  usage.app->add_option("--user", usage.flags->user, "Only this user's");
 
   Command report = AddCommand(app, "report", "Show one report in full", &ShowReport, load_records, exit_code);
   report.app->add_option("ID", report.flags->id, "The report's id, or its beginning")

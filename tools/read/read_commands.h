@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The commands that read reports: `lagwatch clusters`, `lagwatch reports`, `lagwatch report ID`.
-// Context: background.
+// The commands that read reports: `lagwatch clusters`, `lagwatch reports`, `lagwatch usage`, `lagwatch report
+// ID`. Context: background.
 #pragma once
 
 #include "tools/read/report_source.h"

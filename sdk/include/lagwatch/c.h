@@ -86,6 +86,12 @@ typedef struct lw_listener {
   /* It is over: once a lag, not of one that goes on while the monitor stops. */
   void (*lag_end)(void* context, const lw_lag* lag);
   void (*lag_filtered)(void* context, const lw_lag* lag, lw_filtered why);
+  /* A dispatch longer than sensitive_ms has ended: its name and its whole duration, no more. Of every such
+   * dispatch with a time stamp, be it a lag or not, in their order. Told when the watchdog looks next, which
+   * it does not do any earlier for this: by default within a second, and after an idle time once the loop's
+   * next dispatch begins; at the latest by lw_stop(). Of more than 200 between two looks the oldest are lost.
+   * The loop notes them when they end, in about 1.5 us. */
+  void (*sensitive)(void* context, const lw_lag* dispatch);
 } lw_listener;
 
 /* What a frame's time goes into. */
@@ -185,6 +191,8 @@ typedef struct lw_options {
   uint32_t start;                  /* an lw_start_kind: default LW_START_UNWATCHED */
   uint32_t cold_start_ms;          /* a longer cold start is reported: 16 to 3600000, default 10000 */
   uint32_t warm_start_ms;          /* likewise, a warm one: default 4000 */
+  uint32_t sensitive_ms;           /* see lw_listener: 16 to 3600000, default 250; 0: never */
+  uint32_t usage_period_s;         /* see "usage" below: 60 to 86400, default 3600; 0: never */
 } lw_options;
 
 typedef struct lw_thresholds {
@@ -214,6 +222,14 @@ typedef struct lw_stats {
   uint64_t handler_moved;    /* … and captures went on with another signal */
   uint64_t service_feeds;    /* sent to the service manager; see feed_systemd */
   uint64_t service_feeds_failed;
+  /* Why there is no report of what could have been one; see also unchanged_checks and reports_dropped. */
+  uint64_t reports_over_limit;    /* the lag has as many as one may have */
+  uint64_t reports_too_large;     /* of those that were dropped, not for the disk's sake */
+  uint64_t checks_under_debugger; /* left out, because a debugger may have made the lag */
+  uint64_t lags_stopped;     /* it took so long only because the process was stopped, or the machine slept */
+  uint64_t lags_ended_first; /* over the threshold, and over before it could be looked at */
+  uint64_t slow_dispatches_lost; /* not counted, nor told to a listener: too many at once */
+  uint64_t usage_records;        /* written */
 } lw_stats;
 
 /* Fills in sizes and defaults. */
@@ -320,6 +336,14 @@ LW_API void lw_set_weight(lw_loop* loop, uint32_t weight) LW_NOEXCEPT;
 /* Every report also tells what the loop did before: the last 200 dispatches that took longer than 1 ms, with
  * tag (cut to 31 bytes), age and duration; those longer than slow_dispatch_ms with their CPU time, which is
  * too long by 100 ms at most. Only dispatches with a time stamp are told. */
+
+/* "Usage" goes to the collector, too, even when nothing lagged, so that lags can be told per hour of use: of
+ * each loop, how long it was watched, its dispatches with a histogram of their durations (in powers of two,
+ * from 1 ms on), its lags and how long they took together; of each tag (64 at most), the dispatches longer
+ * than slow_dispatch_ms that were no lags; and what could have been a report and is none, with the reason. It
+ * is written every usage_period_s, along with a report if the last time was a minute ago, and by lw_stop().
+ * The watchdog never wakes up for it. A program that is killed, or ends without lw_stop(), has the rest told
+ * at its next start, short by a minute at most. */
 
 /* Around each dispatch, on the loop's thread. `tag` names it in reports; not copied: it must stay readable
  * until the dispatch ends. May be nested; only the outermost pair counts. Hot: two reads of the tick counter

@@ -52,6 +52,8 @@ struct Options {
   lw_start_kind start = LW_START_UNWATCHED;
   uint32_t cold_start_ms = 10000;
   uint32_t warm_start_ms = 4000;
+  uint32_t sensitive_ms = 250;
+  uint32_t usage_period_s = 3600;
 };
 
 // A watched loop of the thread that called WatchLoop. A plain handle: copying it copies the handle.
@@ -182,6 +184,8 @@ class Monitor {
     raw.start = options.start;
     raw.cold_start_ms = options.cold_start_ms;
     raw.warm_start_ms = options.warm_start_ms;
+    raw.sensitive_ms = options.sensitive_ms;
+    raw.usage_period_s = options.usage_period_s;
     return Monitor(lw_start(&raw));
   }
   Monitor(Monitor&& other) noexcept : status_(std::exchange(other.status_, LW_OFF)) {}

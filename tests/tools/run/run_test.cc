@@ -67,6 +67,12 @@ TEST_P(RunWaitTest, FindsAFreezeBetweenTwoWaits) {
   for (const json& frame : report["expensive_stack"]) functions.push_back(frame["function"]);
   EXPECT_THAT(functions, ::testing::Contains(HasSubstr("FreezeHere")));
   EXPECT_THAT(functions, ::testing::Contains("main"));
+  json usage = Ask({"usage"});
+  ASSERT_EQ(usage.size(), 1u);
+  EXPECT_EQ(usage[0]["app"], "wait_loop");
+  EXPECT_EQ(usage[0]["version"], "9");
+  EXPECT_EQ(usage[0]["lags"], 1);
+  EXPECT_GE(usage[0]["dispatches"].get<int>(), 1);
 }
 
 INSTANTIATE_TEST_SUITE_P(EveryWait, RunWaitTest,

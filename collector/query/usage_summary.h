@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sums up what programs were used for, by program and version: the denominators of their lags.
+// Context: background. Not thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/uuid.h"
+#include "collector/query/json_text.h"
+#include "policies/usage.h"
+#include "report/format/report.h"
+
+namespace lagwatch::collector {
+
+// Sums stop at what their type holds: numbers come from clients.
+struct UsageSummary {
+  std::string app;
+  std::string version;
+  policies::LoopUsage total;
+  std::map<std::string, policies::LoopUsage> loops;
+  std::map<std::pair<std::string, std::string>, policies::SlowDispatches> slow;  // by loop and tag
+  policies::SuppressedCounts suppressed{};
+  int64_t runs = 0;
+  // How long each user's loops lagged in an hour of being watched, in milliseconds; sorted. A run that names
+  // no user counts as a user of its own.
+  std::vector<double> lagged_ms_per_hour_by_user;
+  // Those of them that named themselves, with the longest lagged time first.
+  std::vector<std::pair<std::string, policies::LoopUsage>> users;
+  int64_t first_seen_ms = 0;
+  int64_t last_seen_ms = 0;
+};
+
+class UsageSummaries {
+ public:
+  void Add(const report::Usage& usage);
+  // Those of the most watched time first.
+  std::vector<UsageSummary> Take() &&;
+
+ private:
+  struct Sum {
+    UsageSummary summary;
+    std::set<std::string> sessions;
+    std::map<std::string, policies::LoopUsage> users;
+  };
+
+  std::map<std::pair<std::string, std::string>, Sum> sums_;  // by app and version
+};
+
+Json UsageJson(const UsageSummary& summary);
+
+}  // namespace lagwatch::collector

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// How much of a program was watched, and what became of it: what rates of lags are divided by.
+// Context: any; pure.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace lagwatch::policies {
+
+// How many things took how long. Bucket 0 has those of up to 1 ms, bucket k those from 2^(k-1) ms on and
+// below 2^k ms, the last one all that are longer: from 16.4 s on.
+struct DurationHistogram {
+  static constexpr size_t kBuckets = 16;
+
+  std::array<uint64_t, kBuckets> counts{};
+
+  // Both in the same unit.
+  static constexpr size_t BucketOf(uint64_t duration, uint64_t millisecond) {
+    uint64_t ms = duration / std::max<uint64_t>(millisecond, 1);
+    return std::min<size_t>(static_cast<size_t>(std::bit_width(ms)), kBuckets - 1);
+  }
+  static constexpr uint64_t FirstMsOf(size_t bucket) { return bucket == 0 ? 0 : uint64_t{1} << (bucket - 1); }
+
+  bool operator==(const DurationHistogram&) const = default;
+};
+
+// Of one loop, or of several together.
+struct LoopUsage {
+  int64_t watched_ns = 0;            // the loop was there, and the process was neither stopped nor suspended
+  uint64_t dispatches = 0;           // that have ended
+  uint64_t untimed_dispatches = 0;   // of them, those of which only the number is known
+  uint64_t lags = 0;                 // dispatches and busy stretches that were found over the threshold
+  int64_t lagged_ns = 0;             // their whole durations, as far as they were watched
+  DurationHistogram durations = {};  // of the timed dispatches
+
+  bool operator==(const LoopUsage&) const = default;
+};
+
+// Dispatches of one tag that were slow, but no lags.
+struct SlowDispatches {
+  uint64_t count = 0;
+  int64_t total_ns = 0;
+  int64_t longest_ns = 0;
+  DurationHistogram durations = {};
+
+  bool operator==(const SlowDispatches&) const = default;
+};
+
+// Why something that could have been a report is none. Persisted: numbers are never reused.
+enum class SuppressedReason : uint8_t {
+  kUnknown = 0,
+  kUnchangedStack = 1,  // a check of a lag that was reported with this stack
+  kReportLimit = 2,     // the lag has as many reports as one may have
+  kDebugger = 3,        // a check that was left out, because a debugger may have made the lag
+  kStopped = 4,         // it took so long only because the process was stopped
+  kSuspended = 5,       // … because the machine slept
+  kEndedFirst = 6,      // it was over the threshold, and over before it could be looked at
+  kTooLarge = 7,        // the report did not fit its buffer
+  kNotWritten = 8,      // the report did not reach the disk
+  kLoopRefused = 9,     // a loop that is not watched, because there are too many
+  kNoteLost = 10,       // a slow dispatch that was not counted, because too many came at once
+};
+inline constexpr size_t kSuppressedReasons = 11;
+// By the reason's number.
+using SuppressedCounts = std::array<uint64_t, kSuppressedReasons>;
+
+// "unchanged-stack", "report-limit", "debugger", "stopped", "suspended", "ended-first", "too-large",
+// "not-written", "loop-refused", "note-lost", "unknown".
+std::string_view SuppressedReasonName(SuppressedReason reason);
+
+}  // namespace lagwatch::policies

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/read/usage_text.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/testing/sample_report.h"
+
+namespace lagwatch::tools {
+namespace {
+
+Json UsageIn(const report::Usage& usage) {
+  std::string batch;
+  report::AppendToBatch({report::RecordType::kUsage, testing::EncodeUsage(usage)}, &batch);
+  auto load = [&](const std::string&) -> base::Result<std::string> { return batch; };
+  return OpenSpool("/no/such/directory", load).value()->Get("/v1/usage", {}).value();
+}
+
+report::Usage SomeUsage() {
+  base::Uuid id = base::CreateUuidV7(1'700'000'000'000);
+  return {
+      .id = id,
+      .session_id = id,
+      .app = "editor",
+      .app_version = "2.3.1",
+      .user = "u-71",
+      .loops = {
+          {"ui",
+           {.watched_ns = 5'400'000'000'000, .dispatches = 12345, .lags = 2, .lagged_ns = 7'500'000'000}}}};
+}
+
+TEST(UsageText, IsATableOfVersions) {
+  EXPECT_EQ(UsageText(UsageIn(SomeUsage()), 0),
+            "PROGRAM  VERSION  USERS  HOURS  DISPATCHES  LAGS  LAGGED S  S/HOUR  MEDIAN  P90\n"
+            "editor   2.3.1        1   1.50       12345     2       7.5     5.0     5.0  5.0\n");
+}
+
+TEST(UsageText, TellsWhatWasSlowAndWhatWasNotReported) {
+  report::Usage usage = SomeUsage();
+  usage.slow = {{"ui", "open\x1b[2J", {.count = 3, .total_ns = 2'700'000'000, .longest_ns = 990'000'000}}};
+  usage.suppressed = {{policies::SuppressedReason::kUnchangedStack, 12},
+                      {policies::SuppressedReason::kReportLimit, 1}};
+  EXPECT_THAT(UsageText(UsageIn(usage), 0),
+              ::testing::EndsWith("\nSlow dispatches of editor 2.3.1\n"
+                                  "LOOP  TAG       COUNT  TOTAL  LONGEST\n"
+                                  "ui    open?[2J      3  2.7 s   990 ms\n"
+                                  "\nNot reported of editor 2.3.1: 12 unchanged-stack, 1 report-limit\n"));
+}
+
+}  // namespace
+}  // namespace lagwatch::tools

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+// What loops are used for: counted by their threads, read by the watch, summed up in the book.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <thread>
+
+#include "base/clock.h"
+#include "watchdog/usage_book.h"
+#include "watchdog/usage_reader.h"
+
+namespace lagwatch::watchdog {
+namespace {
+
+using base::kNsPerMs;
+
+uint64_t SumOf(const policies::DurationHistogram& histogram) {
+  return std::accumulate(histogram.counts.begin(), histogram.counts.end(), uint64_t{0});
+}
+
+TEST(UsageBook, KeepsLoopsApartByName) {
+  UsageBook book;
+  EXPECT_TRUE(book.is_empty());
+  book.Of("ui")->dispatches += 1;
+  EXPECT_TRUE(book.is_empty());
+  book.Of("io")->watched_ns += 5;
+  book.Of("ui")->dispatches += 1;
+  EXPECT_FALSE(book.is_empty());
+  ASSERT_EQ(book.loops().size(), 2u);
+  EXPECT_STREQ(book.loops()[0].loop, "ui");
+  EXPECT_EQ(book.loops()[0].usage.dispatches, 2u);
+  book.Clear();
+  EXPECT_TRUE(book.loops().empty());
+  EXPECT_EQ(book.Of("ui")->dispatches, 0u);
+}
+
+TEST(UsageBook, CountsTogetherWhatFindsNoPlace) {
+  UsageBook book;
+  for (int i = 0; i < 200; ++i) {
+    book.Of(("loop " + std::to_string(i)).c_str())->dispatches += 1;
+    book.AddSlow("ui", ("tag " + std::to_string(i)).c_str(), 800 * kNsPerMs);
+  }
+  ASSERT_EQ(book.loops().size(), UsageBook::kMaxLoops);
+  EXPECT_STREQ(book.loops().back().loop, UsageBook::kOthers);
+  EXPECT_EQ(book.loops().back().usage.dispatches, 200 - UsageBook::kMaxLoops + 1);
+  ASSERT_EQ(book.slow().size(), UsageBook::kMaxTags);
+  EXPECT_STREQ(book.slow().back().tag, UsageBook::kOthers);
+  EXPECT_EQ(book.slow().back().dispatches.count, 200 - UsageBook::kMaxTags + 1);
+}
+
+TEST(UsageBook, SumsUpATagsSlowDispatches) {
+  UsageBook book;
+  std::string endless(100, 'x');
+  book.AddSlow("ui", "open", 900 * kNsPerMs);
+  book.AddSlow("ui", "open", 1'100 * kNsPerMs);
+  book.AddSlow("io", "open", 800 * kNsPerMs);
+  book.AddSlow("io", endless.c_str(), 800 * kNsPerMs);
+  book.AddSlow("io", endless.c_str(), 800 * kNsPerMs);
+  ASSERT_EQ(book.slow().size(), 3u);
+  const policies::SlowDispatches& open = book.slow()[0].dispatches;
+  EXPECT_EQ(open.count, 2u);
+  EXPECT_EQ(open.total_ns, 2'000 * kNsPerMs);
+  EXPECT_EQ(open.longest_ns, 1'100 * kNsPerMs);
+  EXPECT_EQ(open.durations.counts[10], 1u);  // from 512 ms on
+  EXPECT_EQ(open.durations.counts[11], 1u);
+  EXPECT_EQ(book.slow()[2].dispatches.count, 2u);
+}
+
+class UsageReaderTest : public ::testing::Test {
+ protected:
+  UsageReaderTest() {
+    probe_.SetHistory(history_.get());
+    probe_.SetNotes(notes_.get());
+    // Ticks are of no known length here: a "millisecond" that nothing is shorter than, and notes of all.
+    probe_.SetLimits({.history_ticks = 1, .note_ticks = 1});
+  }
+  void Dispatch(const char* tag) {
+    probe_.Begin(tag);
+    uint64_t begin_ticks = base::ReadTicks();
+    while (base::ReadTicks() - begin_ticks < 100) {
+    }
+    probe_.End();
+  }
+  uint64_t ReadNotes() {
+    DispatchHistory::Dispatch note;
+    uint64_t count = 0;
+    uint64_t lost = 0;
+    while (reader_.ReadNote(probe_, &note, &lost)) {
+      ++count;
+      lost_ += lost;
+      last_tag_ = note.tag;
+    }
+    lost_ += lost;
+    return count;
+  }
+
+  std::unique_ptr<DispatchHistory> history_ = std::make_unique<DispatchHistory>();
+  std::unique_ptr<DispatchHistory> notes_ = std::make_unique<DispatchHistory>();
+  LoopProbe probe_;
+  UsageReader reader_;
+  uint64_t lost_ = 0;
+  std::string last_tag_;
+};
+
+TEST_F(UsageReaderTest, CountsWhatEndedSinceItBegan) {
+  Dispatch("before");
+  reader_.Begin(probe_);
+  Dispatch("one");
+  Dispatch("two");
+  probe_.Begin("goes on");
+  policies::LoopUsage usage;
+  reader_.ReadCounts(probe_, &usage);
+  EXPECT_EQ(usage.dispatches, 2u);
+  EXPECT_EQ(usage.untimed_dispatches, 0u);
+  EXPECT_EQ(SumOf(usage.durations), 2u);
+  EXPECT_EQ(usage.durations.counts[0], 0u);
+  reader_.ReadCounts(probe_, &usage);
+  EXPECT_EQ(usage.dispatches, 2u);
+  EXPECT_EQ(ReadNotes(), 2u);
+  EXPECT_EQ(last_tag_, "two");
+  EXPECT_EQ(ReadNotes(), 0u);
+}
+
+TEST_F(UsageReaderTest, CountsTheShortOnesByDifference) {
+  reader_.Begin(probe_);
+  probe_.SetLimits({.history_ticks = UINT64_MAX / 2});
+  for (int i = 0; i < 1000; ++i) Dispatch("short");
+  policies::LoopUsage usage;
+  reader_.ReadCounts(probe_, &usage);
+  EXPECT_EQ(usage.dispatches, 1000u);
+  EXPECT_EQ(usage.durations.counts[0], 1000u);
+  EXPECT_EQ(ReadNotes(), 0u);
+}
+
+TEST_F(UsageReaderTest, TellsTheUntimedApart) {
+  reader_.Begin(probe_);
+  auto* words = reinterpret_cast<LoopWords*>(&probe_);
+  for (int i = 0; i < 7; ++i) {
+    words->begin_ticks = LoopProbe::kUntimed;
+    ++words->begun;
+    ++words->ended;
+  }
+  policies::LoopUsage usage;
+  reader_.ReadCounts(probe_, &usage);
+  EXPECT_EQ(usage.dispatches, 7u);
+  EXPECT_EQ(usage.untimed_dispatches, 7u);
+  EXPECT_EQ(SumOf(usage.durations), 0u);
+}
+
+TEST_F(UsageReaderTest, TellsHowManyNotesWereOverwritten) {
+  reader_.Begin(probe_);
+  constexpr uint64_t kAll = DispatchHistory::kMaxDispatches + 50;
+  for (uint64_t i = 0; i < kAll; ++i) Dispatch("many");
+  EXPECT_EQ(ReadNotes(), DispatchHistory::kMaxDispatches);
+  EXPECT_EQ(lost_, 50u);
+}
+
+TEST_F(UsageReaderTest, CountsOnWhenThePlaceHasANewLoop) {
+  reader_.Begin(probe_);
+  Dispatch("old");
+  probe_.Begin("left by its thread");
+  probe_.Reset();
+  Dispatch("new");
+  policies::LoopUsage usage;
+  reader_.ReadCounts(probe_, &usage);
+  EXPECT_EQ(usage.dispatches, 3u);
+  EXPECT_EQ(ReadNotes(), 2u);
+}
+
+// No sum is ever lost, counted twice or less than nothing, whenever it is read.
+TEST_F(UsageReaderTest, IsExactWhileTheLoopRuns) {
+  reader_.Begin(probe_);
+  constexpr uint64_t kAll = 200'000;
+  std::atomic<bool> is_over{false};
+  std::thread loop([&] {
+    for (uint64_t i = 0; i < kAll; ++i) Dispatch("one");
+    is_over = true;
+  });
+  policies::LoopUsage usage;
+  uint64_t before = 0;
+  for (bool is_last = false; !is_last;) {
+    is_last = is_over.load();
+    reader_.ReadCounts(probe_, &usage);
+    EXPECT_GE(usage.dispatches, before);
+    EXPECT_EQ(SumOf(usage.durations), usage.dispatches);
+    before = usage.dispatches;
+  }
+  loop.join();
+  EXPECT_EQ(usage.dispatches, kAll);
+  EXPECT_EQ(usage.durations.counts[0], 0u);
+}
+
+}  // namespace
+}  // namespace lagwatch::watchdog

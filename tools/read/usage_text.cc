@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/read/usage_text.h"
+
+#include <cstdio>
+
+#include "tools/read/table.h"
+
+namespace lagwatch::tools {
+namespace {
+
+constexpr auto kRight = Table::Align::kRight;
+constexpr double kMsPerHour = 3'600'000;
+constexpr double kMsPerSecond = 1000;
+
+std::string Decimal(double number, int digits) {
+  char text[64];
+  std::snprintf(text, sizeof text, "%.*f", digits, number);
+  return text;
+}
+
+std::string Hours(const Json& ms) { return Decimal(ms.get<double>() / kMsPerHour, 2); }
+std::string Seconds(const Json& ms) { return Decimal(ms.get<double>() / kMsPerSecond, 1); }
+
+std::string NameOf(const Json& program) {
+  return program.at("app").get<std::string>() + " " + program.at("version").get<std::string>();
+}
+
+}  // namespace
+
+std::string UsageText(const Json& usage, size_t max_width) {
+  Table table({{"PROGRAM", Table::Align::kLeft, true},
+               {"VERSION"},
+               {"USERS", kRight},
+               {"HOURS", kRight},
+               {"DISPATCHES", kRight},
+               {"LAGS", kRight},
+               {"LAGGED S", kRight},
+               {"S/HOUR", kRight},
+               {"MEDIAN", kRight},
+               {"P90", kRight}});
+  std::string details;
+  for (const Json& program : usage) {
+    const Json& rates = program.at("lagged_ms_per_hour");
+    table.AddRow({program.at("app").get<std::string>(), program.at("version").get<std::string>(),
+                  program.at("users").dump(), Hours(program.at("watched_ms")),
+                  program.at("dispatches").dump(), program.at("lags").dump(),
+                  Seconds(program.at("lagged_ms")), Seconds(rates.at("all")), Seconds(rates.at("p50")),
+                  Seconds(rates.at("p90"))});
+    if (!program.at("slow").empty()) {
+      Table slow({{"LOOP"},
+                  {"TAG", Table::Align::kLeft, true},
+                  {"COUNT", kRight},
+                  {"TOTAL", kRight},
+                  {"LONGEST", kRight}});
+      for (const Json& tag : program.at("slow")) {
+        slow.AddRow({tag.at("loop").get<std::string>(), tag.at("tag").get<std::string>(),
+                     tag.at("count").dump(), ShortDuration(tag.at("total_ms").get<double>()),
+                     ShortDuration(tag.at("longest_ms").get<double>())});
+      }
+      details += "\nSlow dispatches of " + Printable(NameOf(program)) + "\n" + slow.ToText(max_width);
+    }
+    if (!program.at("suppressed").empty()) {
+      details += "\nNot reported of " + Printable(NameOf(program)) + ":";
+      const char* separator = " ";
+      for (const auto& [reason, count] : program.at("suppressed").items()) {
+        details += separator + count.dump() + " " + Printable(reason);
+        separator = ", ";
+      }
+      details += "\n";
+    }
+  }
+  return table.ToText(max_width) + details;
+}
+
+}  // namespace lagwatch::tools
