@@ -5,7 +5,7 @@
 
 namespace lagwatch::collector {
 
-inline constexpr int kSchemaVersion = 3;
+inline constexpr int kSchemaVersion = 4;
 
 inline constexpr char kSchema[] = R"sql(
 CREATE TABLE clusters (
@@ -72,7 +72,7 @@ CREATE TABLE run_ends (
 CREATE INDEX run_ends_by_report ON run_ends (report_id);
 )sql";
 
-// What version 3 added.
+// What version 4 added.
 inline constexpr char kSchemaOfUsage[] = R"sql(
 CREATE TABLE usage (
   id BLOB PRIMARY KEY,

@@ -93,7 +93,7 @@ Status Store::Migrate() {
   }
   if (version == 0) database_.Execute(kSchema);
   if (version <= 1) database_.Execute(kSchemaOfRunEnds);
-  if (version <= 2) database_.Execute(kSchemaOfUsage);
+  if (version <= 3) database_.Execute(kSchemaOfUsage);
   if (version != kSchemaVersion) {
     database_.Execute(("PRAGMA user_version = " + std::to_string(kSchemaVersion)).c_str());
   }

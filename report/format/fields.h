@@ -10,7 +10,7 @@ namespace lagwatch::report {
 using pbf_tag_type = uint32_t;  // as protozero spells it
 
 // A record's type in the spool and its field number in a Batch.
-enum class RecordType : pbf_tag_type { kReport = 1, kLagEnd = 2, kRunEnd = 3, kUsage = 4 };
+enum class RecordType : pbf_tag_type { kReport = 1, kLagEnd = 2, kRunEnd = 3, kUsage = 5 };
 
 enum class ReportField : pbf_tag_type {
   kId = 1,
