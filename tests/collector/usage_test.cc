@@ -171,7 +171,7 @@ TEST(Usage, AnOlderDatabaseLearnsOfIt) {
   ASSERT_TRUE(Store::Open(path).ok());
   sqlite3* connection = nullptr;
   ASSERT_EQ(sqlite3_open(path.c_str(), &connection), SQLITE_OK);
-  ASSERT_EQ(sqlite3_exec(connection, "DROP TABLE usage; PRAGMA user_version = 2", nullptr, nullptr, nullptr),
+  ASSERT_EQ(sqlite3_exec(connection, "DROP TABLE usage; PRAGMA user_version = 3", nullptr, nullptr, nullptr),
             SQLITE_OK);
   sqlite3_close(connection);
   auto store = Store::Open(path);
