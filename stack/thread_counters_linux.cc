@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <string_view>
 
 #include "base/clock.h"
@@ -53,7 +52,7 @@ struct GroupPath {
 
   bool Append(std::string_view part) {
     if (part.size() >= sizeof text - size_bytes) return false;
-    std::memcpy(text + size_bytes, part.data(), part.size());
+    std::copy_n(part.data(), part.size(), text + size_bytes);
     size_bytes += part.size();
     text[size_bytes] = '\0';
     return true;
