@@ -95,12 +95,10 @@ class Coroutine {
         mmap(nullptr, kStackBytes + kAboveBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     stack_ = static_cast<char*>(mapped);
   }
-  ~Coroutine() { munmap(stack_, mapped_bytes_); }
+  ~Coroutine() { munmap(stack_, kStackBytes + kAboveBytes); }
 
-  void UnmapAbove() {
-    mapped_bytes_ = kStackBytes;
-    munmap(stack_ + kStackBytes, kAboveBytes);
-  }
+  // As if it were unmapped, but so that no other thread's mapping comes to lie there.
+  void CloseAbove() { mprotect(stack_ + kStackBytes, kAboveBytes, PROT_NONE); }
   uint64_t stack_end() const { return reinterpret_cast<uint64_t>(stack_ + kStackBytes); }
 
   void Run(const StopFlag& stop) {
@@ -117,17 +115,16 @@ class Coroutine {
  private:
   static inline Coroutine* current_ = nullptr;
   char* stack_;
-  size_t mapped_bytes_ = kStackBytes + kAboveBytes;
   const StopFlag* stop_ = nullptr;
   ucontext_t inside_{};
   ucontext_t outside_{};
 };
 
-TEST_F(CaptureSignalTest, CopiesACoroutineWhoseSurroundingsWereUnmappedMeanwhile) {
+TEST_F(CaptureSignalTest, CopiesACoroutineWhoseSurroundingsAreGoneMeanwhile) {
   LAGWATCH_SKIP_UNDER_EMULATION("there is no process_vm_readv(2)");
   Coroutine coroutine;
   capturer_->RefreshModules();  // what is above is still there
-  coroutine.UnmapAbove();
+  coroutine.CloseAbove();
   StalledThread thread([&](const StopFlag& stop) { coroutine.Run(stop); });
   const RawStack& raw = Capture(thread.tid());
   EXPECT_GT(raw.end, coroutine.stack_end()) << "the test is about a map that is out of date";
