@@ -179,7 +179,7 @@ TEST(Usage, AnOlderDatabaseLearnsOfIt) {
   report::Usage usage = UsageOf("u", 1, 0);
   std::string payload = EncodeUsage(usage);
   std::vector<NewUsage> usages = {{usage, payload}};
-  EXPECT_EQ(store.value()->Commit({}, {}, {}, usages)->accepted, 1);
+  EXPECT_EQ(store.value()->Commit({}, {}, {}, {}, usages)->accepted, 1);
 }
 
 }  // namespace
