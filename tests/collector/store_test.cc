@@ -173,9 +173,9 @@ TEST_F(StoreFile, AnOlderDatabaseLearnsOfFrames) {
   ASSERT_TRUE(Store::Open(path_).ok());
   sqlite3* connection = nullptr;
   ASSERT_EQ(sqlite3_open(path_.c_str(), &connection), SQLITE_OK);
-  ASSERT_EQ(
-      sqlite3_exec(connection, "DROP TABLE frame_slices; PRAGMA user_version = 2", nullptr, nullptr, nullptr),
-      SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(connection, "DROP TABLE frame_slices; DROP TABLE usage; PRAGMA user_version = 2",
+                         nullptr, nullptr, nullptr),
+            SQLITE_OK);
   sqlite3_close(connection);
 
   auto store = Store::Open(path_);

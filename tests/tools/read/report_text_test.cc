@@ -98,7 +98,6 @@ TEST(ReportText, AReportHasHeaderStackTimelineAndThreads) {
             "  loop     ui, dispatch key, thread 4712 of process 4711\n"
             "  started  2023-11-14 22:13:20 UTC\n"
             "  lasted   4.1 s (threshold 2.0 s)\n"
-            "  facts    fds 12, scene inbox\n"
             "  CPU      thread 95 %, process 99 % over the last 1.0 s\n"
             "  machine  Linux 6.1.0 x86_64\n"
             "  cluster  " +
