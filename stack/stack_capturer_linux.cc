@@ -117,6 +117,17 @@ void SleepNs(int64_t ns) {
   clock_nanosleep(CLOCK_MONOTONIC, 0, &duration, nullptr);
 }
 
+bool IsStillTheSame(const RawStack& raw) {
+  uint8_t now[4096];
+  for (size_t at = 0; at < raw.size_bytes;) {
+    const size_t size = std::min<size_t>(raw.size_bytes - at, sizeof now);
+    if (base::ReadOwnMemory(raw.address + at, now, size) != size) return false;
+    if (std::memcmp(raw.bytes + at, now, size) != 0) return false;
+    at += size;
+  }
+  return true;
+}
+
 }  // namespace
 
 base::Result<std::unique_ptr<StackCapturer>> StackCapturer::Create(const CaptureOptions& options,
@@ -256,12 +267,15 @@ bool StackCapturer::TryReadBlocked(int tid, const BlockedThread& blocked) {
   MemoryRegion live = modules_.stacks().LiveStack(blocked.stack_pointer);
   raw.address = live.begin;
   raw.end = live.end;
+  const int64_t cpu_ns = base::ThreadCpuNs(tid);
   raw.size_bytes = base::ReadOwnMemory(raw.address, raw.bytes,
                                        std::min<uint64_t>(raw.end - raw.address, kMaxRawStackBytes));
-  // Still in the very same call: then nothing moved while the stack was read.
+  // Nothing moved while the stack was read, if the thread is in the same call and has not run, or has left
+  // its stack as it was. The call alone does not tell: a loop may be back in it by now, or fault at the same
+  // place.
   BlockedThread after;
-  return raw.size_bytes != 0 && ReadThreadActivity(tid, &after) == ThreadActivity::kBlocked &&
-         after == blocked;
+  return raw.size_bytes != 0 && (base::ThreadCpuNs(tid) == cpu_ns || IsStillTheSame(raw)) &&
+         ReadThreadActivity(tid, &after) == ThreadActivity::kBlocked && after == blocked;
 }
 
 StackCapturer::SignalOutcome StackCapturer::TrySignal(int tid, bool has_progressed) {
