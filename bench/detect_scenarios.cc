@@ -381,7 +381,112 @@ void OuterScope(Stage* stage) {
   stage->Expect(LW_KIND_SCOPE, begin_ns + kThresholdNs, "outer");
 }
 
+void SlowFrame(Stage* stage) {
+  stage->Start([](Options* options) { options->slow_frame_ms = kDeadlineMs; });
+  for (int i = 0; i < 5; ++i) {
+    ScopedFrame frame(stage->loop());
+    SleepMs(10);
+  }
+  int64_t begin_ns = NowNs();
+  {
+    ScopedFrame frame(stage->loop());
+    SleepMs(kDeadlineMs + kTickMs);
+  }
+  stage->Expect(LW_KIND_FRAME, begin_ns + kDeadlineMs * kMs);
+}
+
+void FramesInTime(Stage* stage) {
+  stage->Start([](Options* options) { options->slow_frame_ms = kDeadlineMs; });
+  for (int i = 0; i < 20; ++i) {
+    int64_t begin_ns = NowNs();
+    {
+      ScopedFrame frame(stage->loop());
+      SleepMs(kDeadlineMs / 3);
+    }
+    if (NowNs() - begin_ns > (kDeadlineMs - 5) * kMs) stage->Disturbed();
+  }
+}
+
+void DumpOnDemand(Stage* stage) {
+  stage->Start([](Options* options) { options->dump_interval_ms = 0; });
+  stage->Require(lw_dump_now("asked") == 1);
+  stage->Require(testing::WaitUntil([&] { return stage->ReportsOfKind("dump") == 1; }));
+}
+
+void DumpBySignal(Stage* stage) {
+  stage->Start([](Options* options) {
+    options->dump_interval_ms = 0;
+    options->dump_signal = SIGUSR2;
+  });
+  raise(SIGUSR2);
+  stage->Require(testing::WaitUntil([&] { return stage->ReportsOfKind("dump") == 1; }));
+}
+
+void WatchCpu(Options* options) {
+  options->watch_cpu = true;
+  options->cpu_window_ms = 1000;
+}
+
+void BusyThread(Stage* stage) {
+  stage->Start([](Options* options) {
+    WatchCpu(options);
+    options->cpu_average_percent = 0;
+  });
+  std::atomic<bool> is_over{false};
+  std::thread spinner([&] {
+    while (!is_over) {
+    }
+  });
+  stage->Require(testing::WaitUntil([&] { return stage->ReportsOfKind("cpu") == 1; }));
+  is_over = true;
+  spinner.join();
+  stage->Forbid(stage->ReportsOfKind("cpu-average") != 0);
+}
+
+void BusyInTheBackground(Stage* stage) {
+  lw_set_foreground(0);
+  stage->Start([](Options* options) {
+    WatchCpu(options);
+    options->cpu_percent = 0;
+  });
+  std::atomic<bool> is_over{false};
+  std::thread spinner([&] {
+    while (!is_over) {
+    }
+  });
+  stage->Require(testing::WaitUntil([&] { return stage->ReportsOfKind("cpu-average") >= 1; }));
+  is_over = true;
+  spinner.join();
+  stage->Forbid(stage->ReportsOfKind("cpu") != 0);
+  lw_set_foreground(1);
+}
+
+void ModestUseOfCpu(Stage* stage) {
+  stage->Start(WatchCpu);
+  for (int64_t end_ns = NowNs() + 1500 * kMs; NowNs() < end_ns;) {
+    SpinMs(5);
+    SleepMs(15);
+  }
+  stage->Forbid(stage->ReportsOfKind("cpu") + stage->ReportsOfKind("cpu-average") != 0);
+}
+
 // --- guards
+
+void SignalTaken(Stage* stage) {
+  stage->Start([](Options* options) { options->capture_signal = SIGUSR1; });
+  struct sigaction previous {};
+  struct sigaction theirs {};
+  theirs.sa_handler = [](int) { std::abort(); };
+  sigaction(SIGUSR1, &theirs, &previous);
+  Lag(stage, [] { SpinMs(kThresholdMs + kTickMs); });
+  lw_stats stats;
+  lw_stats_init(&stats);
+  lw_get_stats(&stats);
+  stage->Require(stats.handler_moved >= 1 && stats.stack_samples > 0);
+  SleepMs(kTickMs);
+  stage->Stop();
+  sigaction(SIGUSR1, &previous, nullptr);
+}
 
 void StoppedWhileIdle(Stage* stage) {
   stage->Start();
@@ -582,6 +687,20 @@ void KilledWhenWell(Stage* stage) {
   stage->Forbid(!ToldAs(spool, LW_EXIT_UNKNOWN));
 }
 
+void SlowStart(Stage* stage) {
+  testing::ScopedTempDirectory spool;
+  Victim(spool, "slow_start").OutputAtEnd();
+  stage->Require(Stage::ReportsIn(spool.path(), "startup") == 1);
+  stage->Forbid(Stage::ReportsIn(spool.path(), "lag") != 0);
+  stage->Require(Stage::ReportsIn(spool.path(), "startup-lag") == 1);
+}
+
+void StartInTime(Stage* stage) {
+  testing::ScopedTempDirectory spool;
+  Victim(spool, "start_in_time").OutputAtEnd();
+  stage->Forbid(Stage::ReportsIn(spool.path(), "startup") != 0);
+}
+
 void ExitInALag(Stage* stage) {
   testing::ScopedTempDirectory spool;
   stage->Require(Victim(spool, "exit").OutputAtEnd() == "lagging\n");
@@ -618,6 +737,16 @@ constexpr Scenario kScenarios[] = {
     {"scope_in_time", "nothing", &ScopeInTime},
     {"inner_scope", "the inner scope", &InnerScope},
     {"outer_scope", "the outer scope", &OuterScope},
+    {"slow_frame", "frame", &SlowFrame},
+    {"frames_in_time", "nothing", &FramesInTime},
+    {"dump_on_demand", "dump", &DumpOnDemand},
+    {"dump_by_signal", "dump", &DumpBySignal},
+    {"busy_thread", "CPU", &BusyThread},
+    {"busy_in_background", "average CPU", &BusyInTheBackground},
+    {"modest_use_of_cpu", "nothing", &ModestUseOfCpu},
+    {"slow_start", "start, lag in it", &SlowStart},
+    {"start_in_time", "nothing", &StartInTime},
+    {"signal_taken", "lag, captured", &SignalTaken},
     {"stopped_while_idle", "nothing", &StoppedWhileIdle},
     {"stopped_in_dispatch", "nothing", &StoppedInADispatch},
     {"stopped_in_lag", "lag, without the stop", &StoppedInALag},
@@ -651,10 +780,22 @@ int PlayVictim(const std::string& spool, const std::string& mode) {
                   .sample_interval_ms = kSampleMs,
                   .ring_size = kTickMs / kSampleMs};
   options.listener.lag_begin = tell_lag;
+  const bool is_start = mode == "slow_start" || mode == "start_in_time";
+  if (is_start) options.start = LW_START_COLD;
+  if (mode == "slow_start") options.cold_start_ms = kThresholdMs;
   if (mode == "tell") options.on_last_exit = tell_reason;
   Monitor monitor = Monitor::Start(options);
   if (mode == "tell") return 0;
   Loop loop = monitor.WatchLoop("main");
+  if (is_start) {
+    if (mode == "slow_start") {
+      ScopedDispatch dispatch(loop, "load");
+      SleepOver();
+    }
+    lw_ready();
+    SleepMs(kTickMs);
+    return 0;
+  }
   if (mode == "lag") {
     ScopedDispatch dispatch(loop, "for ever");
     pause();

@@ -11,6 +11,10 @@
 #include <iostream>
 #include <thread>
 
+#include "base/env.h"
+#include "report/format/report.h"
+#include "report/spool/spool_reader.h"
+
 namespace {
 
 std::atomic<int64_t> g_wall_ahead_ns{0};
@@ -95,6 +99,23 @@ void Stage::Expect(lw_kind kind, int64_t due_ns, const char* tag, const char* lo
 void Stage::Allow(lw_kind kind, int64_t due_ns, const char* tag) {
   std::lock_guard lock(mutex_);
   expected_.push_back({kind, LW_LEVEL_LAG, "main", tag, due_ns, true});
+}
+
+int Stage::ReportsIn(const std::string& spool, const std::string& kind) {
+  report::SpoolReader reader(&base::SystemEnv(), spool);
+  auto names = reader.List(report::SpoolReader::Include::kLiveToo);
+  if (!names.ok()) return 0;
+  int count = 0;
+  for (const std::string& name : *names) {
+    auto segment = reader.Read(name);
+    if (!segment.ok()) continue;
+    for (const report::SpoolRecord& record : segment->records) {
+      if (record.type != report::RecordType::kReport) continue;
+      auto report = report::DecodeReport(record.payload);
+      count += report.ok() && report::KindName(report->kind) == kind;
+    }
+  }
+  return count;
 }
 
 std::vector<int64_t> Stage::EndedNs() const {

@@ -66,6 +66,10 @@ class Stage {
   void Require(bool is_found) { outcome_.missed += !is_found; }
   void Forbid(bool is_found) { outcome_.false_positives += is_found; }
 
+  // How many reports of that kind are in the spool ("lag", "dump", …).
+  int ReportsOfKind(const std::string& kind) const { return ReportsIn(spool_.path(), kind); }
+  static int ReportsIn(const std::string& spool, const std::string& kind);
+
   // How long the lags took that are over by now, as the listener was told.
   std::vector<int64_t> EndedNs() const;
   size_t begun_count() const;
