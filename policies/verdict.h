@@ -71,13 +71,13 @@ struct TimeShares {
   bool operator==(const TimeShares&) const = default;
 };
 
-// What a thread used in some time.
+// What a thread used in some time. Trivial: whole rings of it are not to be touched before their use.
 struct ThreadUse {
-  int64_t cpu_ns = 0;
-  int64_t minor_faults = 0;
-  int64_t major_faults = 0;
-  int64_t voluntary_switches = 0;
-  int64_t involuntary_switches = 0;
+  int64_t cpu_ns;
+  int64_t minor_faults;
+  int64_t major_faults;
+  int64_t voluntary_switches;
+  int64_t involuntary_switches;
 
   bool operator==(const ThreadUse&) const = default;
 };
@@ -85,7 +85,7 @@ struct ThreadUse {
 struct Verdict {
   VerdictWord word = VerdictWord::kUnknown;
   TimeShares shares;
-  ThreadUse use;
+  ThreadUse use = {};
 
   bool operator==(const Verdict&) const = default;
 };
@@ -111,7 +111,7 @@ struct ThreadLook {
   int64_t kernel_ns = 0;
   int64_t run_queue_ns = 0;  // waits for a processor that are over
   int64_t block_io_ns = 0;   // coarse; 0 where the kernel does not count it
-  ThreadUse use;
+  ThreadUse use = {};
 };
 
 // How a thread spends its time, from a first look on:

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <span>
+#include <type_traits>
 
 #include "base/uuid.h"
 #include "policies/guard.h"
@@ -19,6 +20,7 @@ struct LoopSample {
   policies::ThreadUse use;  // since the sample before
   stack::Stack stack;
 };
+static_assert(std::is_trivially_default_constructible_v<LoopSample>);  // memory that is not used is not touched
 
 struct ThreadSnapshot {
   static constexpr size_t kMaxNameBytes = 16;

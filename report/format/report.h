@@ -43,7 +43,7 @@ struct Stack {
 struct Sample {
   uint64_t age_ns = 0;
   uint32_t stack = 0;       // index into Report::stacks
-  policies::ThreadUse use;  // since the sample before
+  policies::ThreadUse use = {};  // since the sample before
 };
 
 struct Thread {

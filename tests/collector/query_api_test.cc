@@ -181,8 +181,9 @@ TEST(QueryApi, ShowsTheCircumstances) {
   report.header.level = report::Level::kAnr;
   report.header.kind = report::Kind::kBusyLoop;
   report.verdict = {.word = policies::VerdictWord::kDisk,
-                    .shares = {.wall_ns = 2'000'000'000, .disk_ns = 1'900'000'000},
-                    .use = {.cpu_ns = 5'000'000, .major_faults = 3}};
+                    .shares = {.wall_ns = 2'000'000'000, .disk_ns = 1'900'000'000}};
+  report.verdict.use.cpu_ns = 5'000'000;
+  report.verdict.use.major_faults = 3;
   report.guard.suspended_ns = 7'000'000;
   report.history = {{.tag = "paint", .age_ns = 9'000'000, .wall_ns = 1'000'000}};
   collector.Submit({report});

@@ -102,11 +102,17 @@ class TimeAccountTest : public ::testing::Test {
   }
   TimeShares Shares(int64_t throttled_ns = 0) const { return account_.Shares(throttled_ns); }
 
+  static ThreadUse UseOfCpu(int64_t cpu_ns) {
+    ThreadUse use{};
+    use.cpu_ns = cpu_ns;
+    return use;
+  }
+
   ThreadLook look_{.mono_ns = 1'000,
                    .doing = Doing::kRunning,
                    .user_ns = 500,
                    .run_queue_ns = 700,
-                   .use = {.cpu_ns = 500}};
+                   .use = UseOfCpu(500)};
   TimeAccount account_;
 };
 
