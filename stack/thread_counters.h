@@ -18,14 +18,15 @@ struct ThreadStat {
 // False when the thread is gone. Context: watchdog (reads a file of /proc).
 bool ReadThreadStat(int tid, ThreadStat* stat);
 
-// They change only when the thread runs. What the kernel does not say is 0.
+// They change only when the thread runs.
 struct SchedulerCounters {
   int64_t run_queue_ns = 0;  // waits for a processor that are over; exact
   int64_t voluntary_switches = 0;
   int64_t involuntary_switches = 0;
 };
-// Context: watchdog (reads two files of /proc).
-SchedulerCounters ReadSchedulerCounters(int tid);
+// False when the thread is gone, or the kernel does not tell of its switches; the time in the queue is 0
+// where it is not told. Context: watchdog (reads two files of /proc).
+bool ReadSchedulerCounters(int tid, SchedulerCounters* counters);
 
 // How often, and for how long in all, the control groups of thread `tid` were without quota: its own and
 // those around it, as far as they can be seen. Both 0 where there is no quota.

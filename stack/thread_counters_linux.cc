@@ -15,14 +15,23 @@ namespace {
 constexpr size_t kMaxPathBytes = 512;
 constexpr int kMaxGroupLevels = 16;
 
-// The number behind `name`; 0 when there is none.
-int64_t NumberAfter(std::string_view text, std::string_view name) {
+// Whether a number stands behind `name`.
+bool FindNumber(std::string_view text, std::string_view name, int64_t* found) {
   size_t at = text.find(name);
-  if (at == std::string_view::npos) return 0;
+  if (at == std::string_view::npos) return false;
   text.remove_prefix(at + name.size());
   text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
   uint64_t number = 0;
-  return base::ConsumeDecimal(&text, &number) ? static_cast<int64_t>(number) : 0;
+  if (!base::ConsumeDecimal(&text, &number)) return false;
+  *found = static_cast<int64_t>(number);
+  return true;
+}
+
+// 0 when there is none.
+int64_t NumberAfter(std::string_view text, std::string_view name) {
+  int64_t number = 0;
+  FindNumber(text, name, &number);
+  return number;
 }
 
 // Takes a field off the front, up to the next blank.
@@ -122,20 +131,19 @@ bool ReadThreadStat(int tid, ThreadStat* stat) {
   return true;
 }
 
-SchedulerCounters ReadSchedulerCounters(int tid) {
-  SchedulerCounters counters;
+bool ReadSchedulerCounters(int tid, SchedulerCounters* counters) {
+  *counters = {};
   char buffer[4096];
   std::string_view text =
       base::ReadSmallFile(base::TaskPath(tid, "schedstat").c_str(), buffer, sizeof buffer);
   uint64_t run_ns = 0;
   uint64_t wait_ns = 0;
   if (base::ConsumeDecimal(&text, &run_ns) && base::ConsumeDecimal(&text, &wait_ns))
-    counters.run_queue_ns = static_cast<int64_t>(wait_ns);
+    counters->run_queue_ns = static_cast<int64_t>(wait_ns);
 
   text = base::ReadSmallFile(base::TaskPath(tid, "status").c_str(), buffer, sizeof buffer);
-  counters.voluntary_switches = NumberAfter(text, "\nvoluntary_ctxt_switches:");
-  counters.involuntary_switches = NumberAfter(text, "\nnonvoluntary_ctxt_switches:");
-  return counters;
+  return FindNumber(text, "\nvoluntary_ctxt_switches:", &counters->voluntary_switches) &&
+         FindNumber(text, "\nnonvoluntary_ctxt_switches:", &counters->involuntary_switches);
 }
 
 ThrottleCounters ReadThrottleCounters(int tid) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "watchdog/busy_spans.h"
 
-#include "watchdog/thread_run_time.h"
+#include "base/clock.h"
+#include "stack/thread_counters.h"
 
 namespace lagwatch::watchdog {
 
@@ -10,9 +11,11 @@ Span BusySpans::Read(const WatchedLoop& loop, int64_t now_ns, const SpanTools& t
   span.thresholds.threshold_ns = loop.limits.ThresholdsOr(tools.options->thresholds()).threshold_ns;
   uint64_t dispatches = loop.probe.begun();
   if (!busy_.IsWorthReading(now_ns, dispatches, span.thresholds.threshold_ns)) return span;
-  ThreadRunTime run_time;
-  if (ReadThreadRunTime(loop.tid.load(), &run_time)) {
-    busy_.Observe({now_ns, dispatches, run_time.runnable_ns, run_time.voluntary_switches},
+  const int32_t tid = loop.tid.load();
+  const int64_t cpu_ns = base::ThreadCpuNs(tid);
+  stack::SchedulerCounters scheduler;
+  if (cpu_ns >= 0 && stack::ReadSchedulerCounters(tid, &scheduler)) {
+    busy_.Observe({now_ns, dispatches, cpu_ns + scheduler.run_queue_ns, scheduler.voluntary_switches},
                   span.thresholds.threshold_ns);
   } else {
     busy_.Rest();

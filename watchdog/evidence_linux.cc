@@ -224,7 +224,8 @@ bool LookAtThread(int32_t tid, const policies::ThreadLook* before, policies::Thr
     look->use.voluntary_switches = before->use.voluntary_switches;
     look->use.involuntary_switches = before->use.involuntary_switches;
   } else {
-    stack::SchedulerCounters scheduler = stack::ReadSchedulerCounters(tid);
+    stack::SchedulerCounters scheduler;
+    stack::ReadSchedulerCounters(tid, &scheduler);  // what is not told counts as none
     look->run_queue_ns = scheduler.run_queue_ns;
     look->use.voluntary_switches = scheduler.voluntary_switches;
     look->use.involuntary_switches = scheduler.involuntary_switches;

@@ -12,6 +12,12 @@
 namespace lagwatch::stack {
 namespace {
 
+SchedulerCounters CountersOf(int tid) {
+  SchedulerCounters counters;
+  EXPECT_TRUE(ReadSchedulerCounters(tid, &counters));
+  return counters;
+}
+
 using testing::StalledThread;
 
 ThreadStat Stat(int tid) {
@@ -40,9 +46,8 @@ TEST(SchedulerCounters, NapsAreVoluntarySwitches) {
   StalledThread thread([](const testing::StopFlag& stop) {
     while (!stop.load()) usleep(1000);
   });
-  int64_t before = ReadSchedulerCounters(thread.tid()).voluntary_switches;
-  EXPECT_TRUE(testing::WaitUntil(
-      [&] { return ReadSchedulerCounters(thread.tid()).voluntary_switches > before + 10; }));
+  int64_t before = CountersOf(thread.tid()).voluntary_switches;
+  EXPECT_TRUE(testing::WaitUntil([&] { return CountersOf(thread.tid()).voluntary_switches > before + 10; }));
 }
 
 TEST(SchedulerCounters, WaitsForAProcessorAreCountedInNanoseconds) {
@@ -50,8 +55,8 @@ TEST(SchedulerCounters, WaitsForAProcessorAreCountedInNanoseconds) {
   StalledThread thread([](const testing::StopFlag& stop) {
     while (!stop.load()) usleep(1000);
   });
-  int64_t before = ReadSchedulerCounters(thread.tid()).run_queue_ns;
-  EXPECT_TRUE(testing::WaitUntil([&] { return ReadSchedulerCounters(thread.tid()).run_queue_ns > before; }));
+  int64_t before = CountersOf(thread.tid()).run_queue_ns;
+  EXPECT_TRUE(testing::WaitUntil([&] { return CountersOf(thread.tid()).run_queue_ns > before; }));
 }
 
 TEST(ThreadStat, AThreadThatIsGoneHasNone) {
