@@ -23,4 +23,9 @@ bool ReadOwnValue(uint64_t address, T* value) {
 // empty when it cannot be read. Context: watchdog.
 void ReadOwnString(uint64_t address, char* destination, size_t size_bytes);
 
+// The same for a string that no other thread takes away meanwhile. Unlike the others it never waits for a
+// change of the process's memory map: the kernel is only asked whether the page is there (a system call that
+// reads eight bytes, and does nothing). Changes errno. Context: any thread.
+void CopyOwnString(const char* text, char* destination, size_t size_bytes);
+
 }  // namespace lagwatch::base

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -27,6 +28,15 @@ size_t ReadMemoryFile(uint64_t address, char* destination, size_t size_bytes) {
   }
   close(fd);
   return done;
+}
+
+// With a way to change the mask that does not exist, the call fails in any case: by EFAULT when it cannot
+// read the set.
+bool IsReadable(uint64_t address) {
+  constexpr int kNoWay = -1;
+  constexpr uint64_t kSetBytes = 8;
+  const uint64_t set = address & ~(kSetBytes - 1);
+  return syscall(SYS_rt_sigprocmask, kNoWay, set, nullptr, kSetBytes) == 0 || errno != EFAULT;
 }
 
 }  // namespace
@@ -60,6 +70,19 @@ size_t ReadOwnMemory(uint64_t address, void* destination, size_t size_bytes) {
     if (static_cast<size_t>(got) < asked) break;
   }
   return done;
+}
+
+void CopyOwnString(const char* text, char* destination, size_t size_bytes) {
+  constexpr uint64_t kPageMask = 4095;
+  const auto address = reinterpret_cast<uint64_t>(text);
+  size_t size = 0;
+  for (; size + 1 < size_bytes; ++size) {
+    const bool is_new_page = size == 0 || ((address + size) & kPageMask) == 0;
+    if (is_new_page && !IsReadable(address + size)) break;
+    if (text[size] == '\0') break;
+    destination[size] = text[size];
+  }
+  if (size_bytes != 0) destination[size] = '\0';
 }
 
 void ReadOwnString(uint64_t address, char* destination, size_t size_bytes) {

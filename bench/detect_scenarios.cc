@@ -507,7 +507,7 @@ void StoppedInADispatch(Stage* stage) {
 void StoppedInALag(Stage* stage) {
   stage->Start();
   Lag(stage, [&] {
-    SleepMs(kThresholdMs + kTickMs);
+    SleepMs(kThresholdMs + kTickMs / 2);  // between two checks, either of which may write a report
     stage->LetParent("stop 500");
     SleepMs(30);
   });

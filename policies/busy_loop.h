@@ -2,12 +2,14 @@
 // Whether a loop is busy without a pause: one short dispatch after the other, and never a sleep in between.
 //
 // A busy period goes on from one look to the next as long as
-// - the thread has not gone to sleep: no voluntary context switch, however short;
-// - it ran, or was ready to, for 95 % of the period;
+// - the thread has not gone to sleep: no voluntary context switch, and it ran, or was ready to, for 95 % of
+// the
+//   period; or it did so only as a busy thread does, too, when it waits for a page or a lock: it ran, or was
+//   ready to, for 99.5 %;
 // - dispatches keep ending and beginning: a quarter of the threshold does not pass without a new one, and
-// over
-//   the period there are ten or more for each threshold's length. So one long dispatch is none.
-// A loop that sleeps in its wait only once within the threshold, full load or not, is not busy in this sense.
+// over the
+//   period there are ten or more for each threshold's length. So one long dispatch is none.
+// A loop that sleeps in its wait for more than that, even once, is not busy in this sense.
 // Context: watchdog; pure.
 #pragma once
 
@@ -55,6 +57,7 @@ class BusyLoop {
  private:
   static constexpr int64_t kManyPerThreshold = 10;
   static constexpr int64_t kRunnablePercent = 95;
+  static constexpr int64_t kRunnablePermilleWithSleeps = 995;
   // The kernel counts a wait for a processor only when it is over.
   static constexpr int64_t kUncountedNs = 10'000'000;
 
@@ -64,9 +67,10 @@ class BusyLoop {
   }
   bool GoesOn(const LoopActivity& now, int64_t threshold_ns) const {
     int64_t age_ns = now.now_ns - begin_.now_ns;
-    if (now.voluntary_switches != begin_.voluntary_switches) return false;
-    int64_t runnable_ns = now.runnable_ns - begin_.runnable_ns + kUncountedNs;
-    if (runnable_ns < age_ns / 100 * kRunnablePercent) return false;
+    const int64_t runnable_ns = now.runnable_ns - begin_.runnable_ns;
+    const bool has_slept = now.voluntary_switches != begin_.voluntary_switches;
+    if (has_slept && runnable_ns < age_ns / 1000 * kRunnablePermilleWithSleeps) return false;
+    if (runnable_ns + kUncountedNs < age_ns / 100 * kRunnablePercent) return false;
     if (now.now_ns - last_new_ns_ >= threshold_ns / 4) return false;
     // Of a period's beginning too few may have been seen yet.
     return age_ns < threshold_ns / 2 || IsMany(now.dispatches - begin_.dispatches, age_ns, threshold_ns);

@@ -33,6 +33,7 @@ struct CaptureCounters {
   base::Counter signals_withheld;    // the thread blocks the signal, or somebody else took the handler
   base::Counter sleepers_signalled;  // in calls that restart, because their stacks were incomplete otherwise
   base::Counter incomplete_stacks;
+  base::Counter waited_ns;      // that captures wanted to wait, for threads to go on or to answer
   base::Counter pause_ticks;    // that threads of the program spent in our handler
   base::Counter handler_lost;   // how often somebody else was found to have taken the signal's handler
   base::Counter handler_moved;  // … and another signal was taken instead
@@ -82,13 +83,17 @@ class StackCapturer {
   enum class SignalOutcome { kAnswered, kNoAnswer, kAsleep };
   // With `has_progressed`, the thread was just seen to run.
   SignalOutcome TrySignal(int tid, bool has_progressed);
-  // Whether the thread uses a processor right now, as far as a few microseconds tell.
+  // Whether the thread uses a processor at this moment: then its CPU clock goes on from one reading to the
+  // next. Tells less than /proc when it does not, and is sooner told, and for less, when it does.
+  static bool IsOnProcessor(int tid);
+  // Whether it has used one for a while, as far as a few microseconds tell.
   static bool HasProgress(int tid);
   // Waits until the thread really uses a processor, for the signal's timeout at most: one that only waits for
   // one may be on its way out of a system call, which a signal would still make fail. True, too, when it
   // sleeps by now.
-  bool AwaitProgress(int tid) const;
+  bool AwaitProgress(int tid);
   bool AwaitAnswer();
+  void Pause(int64_t ns);
   bool IsHandlerCopying() const;
   bool MayInterrupt(const BlockedThread& blocked) const;
   bool MayBeInterrupted(int tid) const;

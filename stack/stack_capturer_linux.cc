@@ -51,6 +51,10 @@ bool HasHandler(const struct sigaction& action) {
          (action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN);
 }
 
+bool IsOurs(const struct sigaction& action) {
+  return (action.sa_flags & SA_SIGINFO) != 0 && action.sa_sigaction == HandleCaptureSignal;
+}
+
 // The application's own signals are to work as before.
 struct sigaction ActionOnTopOf(const struct sigaction& previous) {
   struct sigaction action {};
@@ -68,10 +72,6 @@ bool IsUnused(int signal_number) {
   struct sigaction current {};
   return __sigaction(signal_number, nullptr, &current) == 0 && !HasHandler(current) &&
          current.sa_handler == SIG_DFL;
-}
-
-bool IsOurs(const struct sigaction& action) {
-  return (action.sa_flags & SA_SIGINFO) != 0 && action.sa_sigaction == HandleCaptureSignal;
 }
 
 // From the upper end, because applications take SIGRTMIN and up.
@@ -92,10 +92,13 @@ PreviousAction* FindPrevious(CaptureSlot* slot, int signal_number) {
 }
 
 // Puts our handler on top of `previous`. False when that cannot be, or must not: a handler that is itself on
-// top of an earlier one of ours may call that, and they would call each other for ever.
-bool InstallHandler(CaptureSlot* slot, int signal_number, const struct sigaction& previous) {
+// top of an earlier one of ours may call that, and they would call each other for ever. Ours itself may be
+// there, put back by somebody who had taken the signal meanwhile: then what was below it still is.
+bool InstallHandler(CaptureSlot* slot, int signal_number, const struct sigaction& found) {
   PreviousAction* entry = FindPrevious(slot, signal_number);
-  if (entry != nullptr && !entry->is_given_back && HasHandler(previous)) return false;
+  if (IsOurs(found) && entry == nullptr) return false;
+  const struct sigaction previous = IsOurs(found) ? entry->action : found;
+  if (entry != nullptr && !entry->is_given_back && !IsOurs(found) && HasHandler(previous)) return false;
   uint32_t count = slot->previous_count.load(std::memory_order_relaxed);  // one thread at a time writes it
   if (entry == nullptr && count == CaptureSlot::kMaxSignals) return false;
   if (entry == nullptr) entry = &slot->previous[count++];
@@ -110,11 +113,6 @@ bool InstallHandler(CaptureSlot* slot, int signal_number, const struct sigaction
 bool RestartsCalls(CaptureSlot* slot, int signal_number) {
   const PreviousAction* previous = FindPrevious(slot, signal_number);
   return previous != nullptr && (ActionOnTopOf(previous->action).sa_flags & SA_RESTART) != 0;
-}
-
-void SleepNs(int64_t ns) {
-  timespec duration{.tv_sec = ns / base::kNsPerSecond, .tv_nsec = ns % base::kNsPerSecond};
-  clock_nanosleep(CLOCK_MONOTONIC, 0, &duration, nullptr);
 }
 
 bool IsStillTheSame(const RawStack& raw) {
@@ -143,10 +141,12 @@ base::Result<std::unique_ptr<StackCapturer>> StackCapturer::Create(const Capture
     return base::Status(base::StatusCode::kInvalid,
                         "there is no signal " + std::to_string(signal_number) + " to capture with");
   }
-  if (IsOurs(previous)) return base::Status(base::StatusCode::kUnavailable, "there is a capturer already");
+  if (slot->is_taken.exchange(true))
+    return base::Status(base::StatusCode::kUnavailable, "there is a capturer already");
   slot->thread_block = FindThreadBlockLayout();
   g_capture_slot.store(slot);
   if (!InstallHandler(slot, signal_number, previous)) {
+    slot->is_taken = false;
     return base::Status(
         base::StatusCode::kUnavailable,
         "cannot install the handler of signal " + std::to_string(signal_number) + " to capture with");
@@ -164,10 +164,14 @@ StackCapturer::StackCapturer(const CaptureOptions& options, std::unique_ptr<Unwi
       ticket_(static_cast<uint32_t>(SharedSlot()->request.load() >> 2)),
       blocked_stack_(new RawStack) {}
 
-StackCapturer::~StackCapturer() { ReleaseSignals(); }
+StackCapturer::~StackCapturer() {
+  ReleaseSignals();
+  SharedSlot()->is_taken = false;
+}
 
 void StackCapturer::AbandonInForkedChild() {
   ReleaseSignals();
+  SharedSlot()->is_taken = false;
   // The parent may have been in the middle of a capture.
   SharedSlot()->request.store(CaptureSlot::Request(ticket_, CaptureSlot::kIdle));
 }
@@ -224,7 +228,7 @@ void StackCapturer::Capture(int tid, Stack* stack) {
   constexpr int kTries = 8;
   constexpr int64_t kPauseNs = 20'000;
   bool was_asleep = false;
-  for (int i = 0; i < kTries && !TryCapture(tid, &was_asleep, stack); ++i) SleepNs(kPauseNs);
+  for (int i = 0; i < kTries && !TryCapture(tid, &was_asleep, stack); ++i) Pause(kPauseNs);
   counters_.incomplete_stacks.Add(stack->completeness >= Completeness::kIncomplete);
 }
 
@@ -303,7 +307,7 @@ StackCapturer::SignalOutcome StackCapturer::TrySignal(int tid, bool has_progress
   slot->process_id = info.si_pid;
   // The last questions before the signal: the thread may have gone to sleep where a signal would be noticed,
   // or may have taken the handler just now.
-  if (!MayBeInterrupted(tid)) return SignalOutcome::kAsleep;
+  if (!IsOnProcessor(tid) && !MayBeInterrupted(tid)) return SignalOutcome::kAsleep;
   if (!OwnsSignal()) {
     counters_.signals_withheld.Add();
     return SignalOutcome::kNoAnswer;
@@ -323,6 +327,11 @@ StackCapturer::SignalOutcome StackCapturer::TrySignal(int tid, bool has_progress
   return SignalOutcome::kNoAnswer;
 }
 
+bool StackCapturer::IsOnProcessor(int tid) {
+  const int64_t cpu_ns = base::ThreadCpuNs(tid);
+  return cpu_ns >= 0 && base::ThreadCpuNs(tid) > cpu_ns;
+}
+
 bool StackCapturer::HasProgress(int tid) {
   constexpr int64_t kSpinNs = 10'000;
   const int64_t first_cpu_ns = base::ThreadCpuNs(tid);
@@ -333,7 +342,7 @@ bool StackCapturer::HasProgress(int tid) {
   return false;
 }
 
-bool StackCapturer::AwaitProgress(int tid) const {
+bool StackCapturer::AwaitProgress(int tid) {
   constexpr int64_t kSpinNs = 50'000;
   constexpr int64_t kPauseNs = 200'000;
   const int64_t first_cpu_ns = base::ThreadCpuNs(tid);
@@ -347,7 +356,7 @@ bool StackCapturer::AwaitProgress(int tid) const {
     BlockedThread blocked;
     if (waited_ns < kSpinNs) continue;
     if (ReadThreadActivity(tid, &blocked) != ThreadActivity::kRunning) return true;
-    SleepNs(kPauseNs);
+    Pause(kPauseNs);
   }
 }
 
@@ -367,13 +376,19 @@ bool StackCapturer::AwaitAnswer() {
   int64_t waited_ns = 0;
   for (int64_t pause_ns = kFirstPauseNs; waited_ns < signal_timeout_ns_; waited_ns += pause_ns) {
     if (slot->request.load(std::memory_order_acquire) == done) return true;  // pairs with the handler
-    SleepNs(pause_ns);
+    Pause(pause_ns);
     pause_ns = std::min(pause_ns * 2, kLongestPauseNs);
   }
   uint64_t expected = CaptureSlot::Request(ticket_, CaptureSlot::kRequested);
   if (slot->request.compare_exchange_strong(expected, CaptureSlot::Request(ticket_, CaptureSlot::kIdle)))
     return false;
   return expected == done;
+}
+
+void StackCapturer::Pause(int64_t ns) {
+  timespec duration{.tv_sec = ns / base::kNsPerSecond, .tv_nsec = ns % base::kNsPerSecond};
+  clock_nanosleep(CLOCK_MONOTONIC, 0, &duration, nullptr);
+  counters_.waited_ns.Add(static_cast<uint64_t>(ns));
 }
 
 bool StackCapturer::IsHandlerCopying() const {

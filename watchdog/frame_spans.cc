@@ -34,7 +34,7 @@ void FrameCounts::Tell(const WatchedLoop& loop, const char* loop_name, int64_t n
     if (!loop.frames.IsStillIn(last_distrusted_)) last_distrusted_ = 0;
     return;
   }
-  if (!has_started_ || !loop.frames.ReadTotals(&totals) || totals.all.frames == told_.frames) return;
+  if (!loop.frames.ReadTotals(&totals) || totals.all.frames == told_.frames) return;
   FrameEvent event{};
   event.loop_name = loop_name;
   event.seen_mono_ns = now_ns;
@@ -58,11 +58,13 @@ void FrameCounts::TellUpTo(const policies::FrameTotals& totals, uint64_t scene, 
 
 void FrameCounts::Skip(const WatchedLoop& loop) {
   LoopFrames::Totals totals;
-  if (!loop.frames.ReadTotals(&totals)) return;  // sums never go back, so what was told before does, too
+  bool is_read = false;
+  constexpr int kTries = 1000;  // the loop's thread writes them for some nanoseconds a frame
+  for (int i = 0; i < kTries && !is_read; ++i) is_read = loop.frames.ReadTotals(&totals);
+  if (!is_read) return;  // sums never go back, so what was told before does, too
   told_ = totals.all;
   told_scene_ = totals.scene;
   told_scene_changes_ = totals.scene_changes;
-  has_started_ = true;
 }
 
 bool FrameCounts::IsQuiet(const WatchedLoop& loop, int64_t now_ns) const {

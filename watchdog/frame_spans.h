@@ -41,7 +41,6 @@ class FrameCounts {
   void Skip(const WatchedLoop& loop);
   // Whether nothing goes on and nothing is left to be told: the watchdog need not look before the next frame.
   bool IsQuiet(const WatchedLoop& loop, int64_t now_ns) const;
-  bool has_started() const { return has_started_; }
 
  private:
   void TellUpTo(const policies::FrameTotals& totals, uint64_t scene, FrameEvent* event, HangSink* sink);
@@ -49,7 +48,6 @@ class FrameCounts {
   policies::FrameTotals told_;
   uint64_t told_scene_ = 0;  // the last frame's of those
   uint64_t told_scene_changes_ = 0;
-  bool has_started_ = false;
   uint64_t last_begun_ = 0;
   uint64_t last_distrusted_ = 0;  // the frame that may not be over yet; 0: there is none
   int64_t last_told_ns_ = 0;

@@ -78,7 +78,7 @@ void LoopProbe::KeepInHistory(uint64_t duration_ticks) {
   int error = errno;
   dispatch.duration_ticks = duration_ticks;
   const char* tag = words_.tag.load(std::memory_order_relaxed);
-  if (tag != nullptr) base::ReadOwnString(reinterpret_cast<uint64_t>(tag), dispatch.tag, sizeof dispatch.tag);
+  if (tag != nullptr) base::CopyOwnString(tag, dispatch.tag, sizeof dispatch.tag);
   bool is_cpu_known = cpu_read_due_ticks_.load(std::memory_order_relaxed) != kNever && cpu_ns_ != 0;
   if (is_cpu_known && duration_ticks > cpu_ticks_.load(std::memory_order_relaxed)) {
     int64_t before_ns = cpu_ns_;

@@ -40,6 +40,8 @@ WatchedLoop* LoopRegistry::Add(const char* name, int tid) {
     loop.tid.store(tid, std::memory_order_relaxed);  // published by the generation
     loop.SetName(name);
     loop.generation.store(generation + 1, std::memory_order_release);
+    if (i == taken_count_.load(std::memory_order_relaxed))  // written under the lock
+      taken_count_.store(i + 1, std::memory_order_release);
     watchdog_sleeper_.Wake();
     return &loop;
   }
@@ -54,7 +56,7 @@ void LoopRegistry::Remove(WatchedLoop* loop) {
 
 void LoopRegistry::RemoveThread(int tid) {
   std::lock_guard lock(mutex_);
-  for (WatchedLoop& loop : loops_) {
+  for (WatchedLoop& loop : places()) {
     if (loop.tid.load() == tid) FreePlace(&loop);
   }
 }
@@ -63,7 +65,7 @@ void LoopRegistry::KeepOnlyThread(int parent_tid, int child_tid) {
   // In the child another thread may have held the lock for ever; nobody else is here, so a new one will do.
   new (&mutex_) std::mutex;
   dump_requests_.Close();
-  for (WatchedLoop& loop : loops_) {
+  for (WatchedLoop& loop : places()) {
     if (loop.tid.load() == parent_tid) {
       loop.tid.store(child_tid);
     } else {

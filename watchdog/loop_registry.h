@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <span>
 
 #include "base/counter.h"
 #include "base/sleeper.h"
@@ -35,6 +36,9 @@ struct WatchedLoop {
   LoopProbe idle_handler;
   LoopFrames frames;
 
+  bool is_in_use() const {
+    return generation.load(std::memory_order_acquire) % 2 != 0;
+  }  // pairs with the stores
   void SetName(const char* text);
   void CopyName(char (&text)[kMaxNameBytes]) const;
 };
@@ -68,8 +72,11 @@ class LoopRegistry {
   }
   bool is_foreground() const { return is_foreground_.load(std::memory_order_relaxed); }
 
-  // The places; those in use have an odd generation. Context: watchdog.
-  std::array<WatchedLoop, kMaxLoops>& loops() { return loops_; }
+  // The places that were ever taken; there are more of them as time goes on. From any thread. Wait-free.
+  std::span<WatchedLoop> places() {
+    return {loops_.data(),
+            taken_count_.load(std::memory_order_acquire)};  // pairs with the store of a ready place
+  }
   // Loops that found no place.
   uint64_t refused_count() const { return refused_count_.value(); }
 
@@ -78,6 +85,7 @@ class LoopRegistry {
 
   std::mutex mutex_;
   std::array<WatchedLoop, kMaxLoops> loops_;
+  std::atomic<size_t> taken_count_{0};
   std::array<std::unique_ptr<DispatchHistory>, kMaxLoops> histories_;  // of the places that were ever taken
   std::array<std::unique_ptr<DispatchHistory>, kMaxLoops> notes_;
   base::Counter refused_count_;

@@ -104,9 +104,8 @@ void LoopWatch::Forget(const WatchedLoop& loop, const WatchTools& tools) {
     watched.source->Forget();
   }
   if (generation_ != 0) frame_counts_.Tell(loop, name_, tools.clock->MonoNs(), tools.sink);
-  bool is_empty = loop.generation.load() % 2 == 0;
-  if (!frame_counts_.has_started() || (generation_ == 0 && is_empty)) frame_counts_.Skip(loop);
   CollectUsage(loop, tools);
+  if (generation_ == 0 && !loop.is_in_use()) SkipWhatWasBefore(loop);
   last_usage_ns_ = 0;
   generation_ = 0;
   last_look_ns_ = 0;
@@ -170,7 +169,6 @@ void LoopWatch::Finish(Watched* watched, const WatchedLoop& loop, const WatchToo
 
 void LoopWatch::CollectUsage(const WatchedLoop& loop, const WatchTools& tools) {
   if (tools.usage == nullptr) return;
-  usage_reader_.Begin(loop.probe);
   if (generation_ == 0) return;
   const int64_t now_ns = tools.clock->MonoNs();
   if (found_since_look_.stopped_ns != 0) last_stop_ = {last_look_ns_, now_ns, found_since_look_.stopped_ns};

@@ -53,6 +53,11 @@ class LoopWatch {
 
   // Lends it room for the options' `ring_size` samples. To be called once, before anything else.
   void SetRing(LoopSample* ring) { ring_ = ring; }
+  // What the place counts by now was made before anybody watched.
+  void SkipWhatWasBefore(const WatchedLoop& loop) {
+    usage_reader_.Skip(loop.probe);
+    frame_counts_.Skip(loop);
+  }
   // Looks at the loop, which is in use. Returns when to look again (CLOCK_MONOTONIC).
   int64_t Look(WatchedLoop* loop, const WatchTools& tools);
   // Time passed that was not the program's. To be told before the next look.

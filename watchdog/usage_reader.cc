@@ -6,8 +6,7 @@
 
 namespace lagwatch::watchdog {
 
-void UsageReader::Begin(const LoopProbe& probe) {
-  if (std::exchange(has_begun_, true)) return;
+void UsageReader::Skip(const LoopProbe& probe) {
   policies::LoopUsage before;
   ReadCounts(probe, &before);
   if (probe.notes() != nullptr) notes_read_ = probe.notes()->count();

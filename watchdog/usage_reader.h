@@ -15,8 +15,8 @@ namespace lagwatch::watchdog {
 // Context: watchdog; not thread-safe.
 class UsageReader {
  public:
-  // What was counted or noted before is nobody's. Does nothing when it has begun.
-  void Begin(const LoopProbe& probe);
+  // What was counted or noted before is nobody's.
+  void Skip(const LoopProbe& probe);
   // Adds the dispatches that have ended since the last call. A loop that both times and only counts is taken
   // to have done what it did last.
   void ReadCounts(const LoopProbe& probe, policies::LoopUsage* usage);
@@ -25,7 +25,6 @@ class UsageReader {
   bool ReadNote(const LoopProbe& probe, DispatchHistory::Dispatch* note, uint64_t* lost_count);
 
  private:
-  bool has_begun_ = false;
   uint64_t ended_ = 0;
   std::array<uint64_t, policies::DurationHistogram::kBuckets> long_counts_{};
   uint64_t notes_read_ = 0;

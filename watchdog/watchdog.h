@@ -18,7 +18,7 @@
 #include "watchdog/dump.h"
 #include "watchdog/hang_sink.h"
 #include "watchdog/loop_registry.h"
-#include "watchdog/loop_watch.h"
+#include "watchdog/loop_watches.h"
 #include "watchdog/usage_book.h"
 #include "watchdog/wait_chain.h"
 #include "watchdog/watch_options.h"
@@ -71,8 +71,10 @@ class Watchdog {
   // Sleeps until `next_ns`, or, when all loops are quiet, until one begins a dispatch (or CPU use is to be
   // looked at).
   void Sleep(int64_t next_ns);
-  // How long the look before, whose counters these are, may have waited for others.
-  int64_t WaitOfLook(uint64_t captures_before, uint64_t reports_before) const;
+  uint64_t CountReportsTried() const;
+  // Accounts for the time of a look, before which the capturer had waited so long and so many reports had
+  // been tried.
+  void AccountForLook(uint64_t waited_ns_before, uint64_t reports_before);
   // Takes off what was not the program's time since the last call, in which this thread wanted to wait for so
   // long at most.
   void DiscountForeignTime(int64_t wanted_wait_ns);
@@ -96,13 +98,13 @@ class Watchdog {
   WatchCounters counters_;
   ThreadLister threads_;
   WaitChain waits_;
-  std::unique_ptr<LoopSample[]> samples_;  // the rings of all watches
-  std::unique_ptr<LoopWatch[]> watches_;   // one per place of the registry
-  std::unique_ptr<CpuWatch> cpu_;          // null: CPU is not watched
-  UsageBook usage_;                        // of the period under way
+  LoopWatches watches_;
+  std::unique_ptr<CpuWatch> cpu_;  // null: CPU is not watched
+  UsageBook usage_;                // of the period under way
   base::Uuid usage_id_;
   int64_t usage_begin_wall_ms_ = 0;
-  int64_t usage_tried_ns_ = 0;  // when the book was told last, or begun
+  int64_t usage_tried_ns_ = 0;   // when the book was told last, or begun
+  int64_t usage_so_far_ns_ = 0;  // when it was told so far
   policies::SuppressedCounts suppressed_told_{};
   WatchTools tools_;
   std::unique_ptr<LoopSample> dump_sample_;

@@ -29,15 +29,14 @@ Watchdog::Watchdog(const WatchOptions& options, LoopRegistry* registry, stack::S
       registry_(registry),
       sink_(sink),
       threads_(options.max_threads),
-      samples_(new LoopSample[LoopRegistry::kMaxLoops * static_cast<size_t>(options.ring_size)]),
-      watches_(new LoopWatch[LoopRegistry::kMaxLoops]),
+      watches_(options.ring_size),
       cpu_(options.cpu.is_watched ? new CpuWatch(options.cpu, options.max_threads) : nullptr),
       tools_{&options_, &tick_scale_, &base::SystemClock(), capturer, &threads_,
              &waits_,   sink,         &counters_,           &usage_},
       dump_sample_(new LoopSample) {
-  for (size_t i = 0; i < LoopRegistry::kMaxLoops; ++i) {
-    watches_[i].SetRing(samples_.get() + i * static_cast<size_t>(options_.ring_size));
-  }
+  const std::span<WatchedLoop> places = registry_->places();
+  const std::span<LoopWatch> watches = watches_.First(places.size());
+  for (size_t i = 0; i < places.size(); ++i) watches[i].SkipWhatWasBefore(places[i]);
 }
 
 base::Status Watchdog::Start() {
@@ -88,8 +87,8 @@ void Watchdog::RunRounds() {
     next_ns = tick_scale_.is_known() ? RunRound() : next_ns + kFirstCalibrationNs;
     if (is_locked) round_mutex_.unlock();
   }
-  for (size_t i = 0; i < LoopRegistry::kMaxLoops; ++i)
-    watches_[i].FinishIfOver(registry_->loops()[i], tools_);
+  const std::span<LoopWatch> watches = watches_.all();
+  for (size_t i = 0; i < watches.size(); ++i) watches[i].FinishIfOver(registry_->places()[i], tools_);
   TellLastUsage();
   sink_->OnStop();
 }
@@ -126,58 +125,52 @@ void Watchdog::DiscountForeignTime(int64_t wanted_wait_ns) {
   counters_.stopped_ms.Add(static_cast<uint64_t>(findings.stopped_ns / base::kNsPerMs));
   counters_.suspensions.Add(findings.suspended_ns != 0);
   counters_.late_wakes.Add(findings.late_ns != 0);
-  for (size_t i = 0; i < LoopRegistry::kMaxLoops; ++i) watches_[i].Discount(findings);
+  for (LoopWatch& watch : watches_.all()) watch.Discount(findings);
 }
 
 bool Watchdog::AskLoopsForWake() {
-  auto is_in_use = [](const WatchedLoop& loop) {
-    return loop.generation.load(std::memory_order_acquire) % 2 != 0;  // pairs with the registry's stores
-  };
-  auto& loops = registry_->loops();
-  for (size_t i = 0; i < LoopRegistry::kMaxLoops; ++i) {
-    if (is_in_use(loops[i]) && !watches_[i].IsQuiet(loops[i])) return false;
+  const std::span<WatchedLoop> places = registry_->places();
+  const std::span<LoopWatch> watches = watches_.First(places.size());
+  for (size_t i = 0; i < places.size(); ++i) {
+    if (places[i].is_in_use() && !watches[i].IsQuiet(places[i])) return false;
   }
-  for (WatchedLoop& loop : loops) {
-    if (is_in_use(loop)) loop.probe.AskForWake(&registry_->watchdog_sleeper());
+  for (WatchedLoop& loop : places) {
+    if (loop.is_in_use()) loop.probe.AskForWake(&registry_->watchdog_sleeper());
   }
   bool is_agreed = base::FenceAllThreads();
   // A loop that was added meanwhile has woken the sleeper.
-  for (size_t i = 0; i < LoopRegistry::kMaxLoops; ++i) {
-    bool is_quiet = watches_[i].IsQuiet(loops[i]) && loops[i].probe.Read().number == 0;
-    is_agreed = is_agreed && (!is_in_use(loops[i]) || is_quiet);
+  for (size_t i = 0; i < places.size(); ++i) {
+    bool is_quiet = watches[i].IsQuiet(places[i]) && places[i].probe.Read().number == 0;
+    is_agreed = is_agreed && (!places[i].is_in_use() || is_quiet);
   }
   if (!is_agreed) CancelWakes();
   return is_agreed;
 }
 
 void Watchdog::CancelWakes() {
-  for (WatchedLoop& loop : registry_->loops()) loop.probe.CancelWake();
+  for (WatchedLoop& loop : registry_->places()) loop.probe.CancelWake();
 }
 
 int64_t Watchdog::RunRound() {
   int64_t next_ns = base::SystemClock().MonoNs() + options_.check_period_ns;
   const uint64_t reports_before = counters_.reports.value();
-  for (size_t i = 0; i < LoopRegistry::kMaxLoops; ++i) {
-    WatchedLoop& loop = registry_->loops()[i];
-    bool is_in_use =
-        loop.generation.load(std::memory_order_acquire) % 2 != 0;  // pairs with the registry's stores
-    if (!is_in_use) {
-      watches_[i].Forget(loop, tools_);
+  const std::span<WatchedLoop> places = registry_->places();
+  const std::span<LoopWatch> watches = watches_.First(places.size());
+  for (size_t i = 0; i < places.size(); ++i) {
+    if (!places[i].is_in_use()) {
+      watches[i].Forget(places[i], tools_);
       continue;
     }
-    uint64_t captures = counters_.samples.value() + counters_.samples_discarded.value();
-    uint64_t reports = counters_.reports.value() + counters_.reports_lost.value();
-    next_ns = std::min(next_ns, watches_[i].Look(&loop, tools_));
-    // The next loop is to be looked at by what is known now.
-    if (base::SystemClock().MonoNs() - last_account_ns_ > policies::TimeGuard::kToleranceNs)
-      DiscountForeignTime(WaitOfLook(captures, reports));
+    const uint64_t waited_ns = tools_.capturer->counters().waited_ns.value();
+    const uint64_t reports = CountReportsTried();
+    next_ns = std::min(next_ns, watches[i].Look(&places[i], tools_));
+    AccountForLook(waited_ns, reports);
   }
   if (cpu_ != nullptr) {
-    uint64_t reports = counters_.reports.value() + counters_.reports_lost.value();
-    uint64_t captures = counters_.samples.value();
+    const uint64_t waited_ns = tools_.capturer->counters().waited_ns.value();
+    const uint64_t reports = CountReportsTried();
     next_ns = std::min(next_ns, cpu_->Look(registry_->is_foreground(), tools_));
-    if (base::SystemClock().MonoNs() - last_account_ns_ > policies::TimeGuard::kToleranceNs)
-      DiscountForeignTime(WaitOfLook(captures, reports));
+    AccountForLook(waited_ns, reports);
   }
   DumpIfAsked();
   KeepSignalNowAndThen();
@@ -192,13 +185,12 @@ void Watchdog::DumpIfAsked() {
   DumpRequest request;
   if (!registry_->dump_requests().Take(&request)) return;
   const WatchedLoop* loop = nullptr;
-  for (size_t i = 0; i < LoopRegistry::kMaxLoops; ++i) {
-    const WatchedLoop& candidate = registry_->loops()[i];
-    bool is_in_use =
-        candidate.generation.load(std::memory_order_acquire) % 2 != 0;  // pairs with the registry's stores
-    if (!is_in_use) continue;
-    if (loop == nullptr || watches_[i].IsLagging()) loop = &candidate;
-    if (watches_[i].IsLagging()) break;
+  const std::span<LoopWatch> watches = watches_.all();
+  for (size_t i = 0; i < watches.size(); ++i) {
+    const WatchedLoop& candidate = registry_->places()[i];
+    if (!candidate.is_in_use()) continue;
+    if (loop == nullptr || watches[i].IsLagging()) loop = &candidate;
+    if (watches[i].IsLagging()) break;
   }
   if (options_.reports_under_debugger || stack::ReadTracer() == 0) {
     MakeDump(request, loop, dump_sample_.get(), tools_);
@@ -219,9 +211,7 @@ void Watchdog::KeepSignalNowAndThen() {
 
 int64_t Watchdog::FeedIfWell() {
   if (options_.service == nullptr) return INT64_MAX;
-  for (size_t i = 0; i < LoopRegistry::kMaxLoops; ++i) {
-    if (watches_[i].IsLagging()) return INT64_MAX;
-  }
+  if (std::ranges::any_of(watches_.all(), &LoopWatch::IsLagging)) return INT64_MAX;
   options_.service->Feed(base::SystemClock().MonoNs());
   return options_.service->due_ns();
 }
@@ -243,9 +233,12 @@ void Watchdog::TellUsage(uint64_t reports_before) {
   const bool is_alone = counters_.reports.value() == reports_before;
   const int64_t period_ns =
       is_alone ? options_.usage_period_ns : std::min(options_.usage_period_ns, kUsageWithReportNs);
+  const bool is_due = now_ns - usage_tried_ns_ >= period_ns;
+  if (!is_due && now_ns - usage_so_far_ns_ < options_.check_period_ns) return;  // samples come more often
+  usage_so_far_ns_ = now_ns;
   policies::SuppressedCounts suppressed;
   const UsageEvent event = DescribeUsage(&suppressed, is_alone);
-  if (now_ns - usage_tried_ns_ < period_ns) return sink_->OnUsageSoFar(event);
+  if (!is_due) return sink_->OnUsageSoFar(event);
   usage_tried_ns_ = now_ns;
   if (!sink_->OnUsage(event)) return sink_->OnUsageSoFar(event);
   counters_.usage_records.Add();
@@ -254,8 +247,8 @@ void Watchdog::TellUsage(uint64_t reports_before) {
 }
 
 void Watchdog::TellLastUsage() {
-  for (size_t i = 0; i < LoopRegistry::kMaxLoops; ++i)
-    watches_[i].CollectUsage(registry_->loops()[i], tools_);
+  const std::span<LoopWatch> watches = watches_.all();
+  for (size_t i = 0; i < watches.size(); ++i) watches[i].CollectUsage(registry_->places()[i], tools_);
   if (options_.usage_period_ns == 0 || usage_.is_empty()) return;
   policies::SuppressedCounts suppressed;
   const bool is_alone = true;
@@ -300,12 +293,16 @@ policies::SuppressedCounts Watchdog::CountSuppressed() const {
   return counts;
 }
 
-int64_t Watchdog::WaitOfLook(uint64_t captures_before, uint64_t reports_before) const {
-  constexpr int64_t kLongestCaptureNs = 400 * base::kNsPerMs;  // a thread that does not answer, several times
-  if (counters_.reports.value() + counters_.reports_lost.value() != reports_before)
-    return kAnyWait;  // for the disk
-  bool has_captured = counters_.samples.value() + counters_.samples_discarded.value() != captures_before;
-  return has_captured ? kLongestCaptureNs : 0;
+uint64_t Watchdog::CountReportsTried() const {
+  return counters_.reports.value() + counters_.reports_lost.value();
+}
+
+void Watchdog::AccountForLook(uint64_t waited_ns_before, uint64_t reports_before) {
+  // The next loop is to be looked at by what is known now.
+  if (base::SystemClock().MonoNs() - last_account_ns_ <= policies::TimeGuard::kToleranceNs) return;
+  const uint64_t waited_ns = tools_.capturer->counters().waited_ns.value() - waited_ns_before;
+  const bool has_reported = CountReportsTried() != reports_before;
+  DiscountForeignTime(has_reported ? kAnyWait : static_cast<int64_t>(waited_ns));  // any, for the disk
 }
 
 }  // namespace lagwatch::watchdog

@@ -49,6 +49,7 @@ struct CaptureSlot {
   static constexpr uint64_t kMark = 0x6c61'6777'0000'0000;
 
   std::atomic<uint64_t> request{Request(0, kIdle)};
+  std::atomic<bool> is_taken{false};  // there is a capturer; not the handler's concern
   int process_id = 0;
   // Unchanged while the handler is installed: where it finds the thread's own stack.
   ThreadBlockLayout thread_block;

@@ -151,51 +151,66 @@ TEST(ReadOwnMemory, ReadsAlsoWhereASandboxForbidsTheSystemCall) {
   }
 }
 
-TEST(ReadOwnString, CopiesUpToTheTerminator) {
+enum class Reader { kFromAnyThread, kFromItsOwn };
+
+class OwnStringTest : public ::testing::TestWithParam<Reader> {
+ protected:
+  static void Read(uint64_t address, char* copy, size_t size_bytes) {
+    if (GetParam() == Reader::kFromAnyThread) return ReadOwnString(address, copy, size_bytes);
+    CopyOwnString(reinterpret_cast<const char*>(address), copy, size_bytes);
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Readers, OwnStringTest,
+                         ::testing::Values(Reader::kFromAnyThread, Reader::kFromItsOwn),
+                         [](const auto& reader) {
+                           return reader.param == Reader::kFromAnyThread ? "FromAnyThread" : "FromItsOwn";
+                         });
+
+TEST_P(OwnStringTest, CopiesUpToTheTerminator) {
   char copy[16];
-  ReadOwnString(reinterpret_cast<uint64_t>("key-press"), copy, sizeof copy);
+  Read(reinterpret_cast<uint64_t>("key-press"), copy, sizeof copy);
   EXPECT_STREQ(copy, "key-press");
 }
 
-TEST(ReadOwnString, CutsWhatDoesNotFit) {
+TEST_P(OwnStringTest, CutsWhatDoesNotFit) {
   char copy[6] = "?????";
   const char* text = "key-press";
-  ReadOwnString(reinterpret_cast<uint64_t>(text), copy, 4);
+  Read(reinterpret_cast<uint64_t>(text), copy, 4);
   EXPECT_STREQ(copy, "key");
   EXPECT_EQ(copy[4], '?');
-  ReadOwnString(reinterpret_cast<uint64_t>(text), copy, 1);
+  Read(reinterpret_cast<uint64_t>(text), copy, 1);
   EXPECT_STREQ(copy, "");
   copy[0] = '?';
-  ReadOwnString(reinterpret_cast<uint64_t>(text), copy, 0);
+  Read(reinterpret_cast<uint64_t>(text), copy, 0);
   EXPECT_EQ(copy[0], '?') << "there is no room for a terminator";
 }
 
-TEST(ReadOwnString, ReadsAStringThatEndsWithItsPage) {
+TEST_P(OwnStringTest, ReadsAStringThatEndsWithItsPage) {
   Pages pages(2);
   pages.Forbid(1);
   char* text = pages.at(1) - sizeof "save";
   std::memcpy(text, "save", sizeof "save");
   char copy[64];
-  ReadOwnString(reinterpret_cast<uint64_t>(text), copy, sizeof copy);
+  Read(reinterpret_cast<uint64_t>(text), copy, sizeof copy);
   EXPECT_STREQ(copy, "save");
 }
 
-TEST(ReadOwnString, EndsAStringWithoutATerminatorWhereItsPageEnds) {
+TEST_P(OwnStringTest, EndsAStringWithoutATerminatorWhereItsPageEnds) {
   LAGWATCH_SKIP_UNDER_EMULATION("/proc/self/mem reads forbidden pages, too");
   Pages pages(2);
   pages.Forbid(1);
   std::memcpy(pages.at(1) - 4, "save", 4);
   char copy[64];
-  ReadOwnString(pages.address(1) - 4, copy, sizeof copy);
+  Read(pages.address(1) - 4, copy, sizeof copy);
   EXPECT_STREQ(copy, "save");
 }
 
-TEST(ReadOwnString, IsEmptyWhereNothingCanBeRead) {
+TEST_P(OwnStringTest, IsEmptyWhereNothingCanBeRead) {
   Pages pages(1);
   pages.Forbid(0);
   for (uint64_t address : {uint64_t{0}, uint64_t{8}, pages.address(0)}) {
     char copy[16] = "before";
-    ReadOwnString(address, copy, sizeof copy);
+    Read(address, copy, sizeof copy);
     EXPECT_STREQ(copy, "");
   }
 }

@@ -39,11 +39,17 @@ TEST_F(BusyLoopTest, GoesOnWhileShortDispatchesFollowEachOther) {
 TEST_F(BusyLoopTest, EndsWithOneSleep) {
   for (int i = 0; i < 9; ++i) Run(5);
   uint64_t number = busy_.number();
-  Run(5, 1);
+  Run(5, 1, 95 * kMs);
   EXPECT_NE(busy_.number(), number);
   EXPECT_EQ(AgeMs(), 0);
   for (int i = 0; i < 3; ++i) Run(5);
   EXPECT_EQ(AgeMs(), 300);
+}
+
+TEST_F(BusyLoopTest, GoesOnOverWaitsThatTakeNoTime) {
+  Look();
+  for (int i = 0; i < 9; ++i) Run(5, 1, 100 * kMs - 400'000);
+  EXPECT_EQ(AgeMs(), 800);
 }
 
 TEST_F(BusyLoopTest, EndsWithTimeThatIsNotAccountedFor) {

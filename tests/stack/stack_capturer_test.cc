@@ -189,6 +189,28 @@ TEST_F(StackCapturerTest, TakesAnotherSignalOnceSomebodyElseTookItsOwn) {
   EXPECT_EQ(now.sa_handler, SIG_DFL);
 }
 
+TEST_F(StackCapturerTest, TakesItsSignalUpAgainWhereSomebodyLeftItsHandlerBehind) {
+  LAGWATCH_SKIP_UNDER_EMULATION("it cannot deliver the highest signals");
+  StalledThread thread(testing::Spin);
+  const int own = capturer_->signal_number();
+  TakeSignal(own);
+  capturer_ = nullptr;
+  sigaction(own, &action_under_foreign, nullptr);
+  raise(own);  // ours takes it, and nothing happens
+  auto again = StackCapturer::Create({.signal_number = own}, CreateTableUnwinder().value());
+  ASSERT_TRUE(again.ok()) << again.status().message();
+  capturer_ = std::move(again).value();
+  capturer_->RefreshModules();
+  Capture(thread.tid());
+  ExpectShowsTheStall(reinterpret_cast<void*>(&testing::Spin));
+  auto second = StackCapturer::Create({.signal_number = own}, CreateTableUnwinder().value());
+  EXPECT_EQ(second.status().code(), base::StatusCode::kUnavailable);
+  capturer_ = nullptr;
+  struct sigaction now {};
+  sigaction(own, nullptr, &now);
+  EXPECT_EQ(now.sa_handler, SIG_DFL);
+}
+
 TEST_F(StackCapturerTest, KeepsItsSignalWhileNobodyTakesIt) {
   const int own = capturer_->signal_number();
   for (int i = 0; i < 3; ++i) capturer_->KeepSignal();

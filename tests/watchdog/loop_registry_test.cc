@@ -12,7 +12,7 @@ class LoopRegistryTest : public ::testing::Test {
  protected:
   size_t CountInUse() {
     size_t count = 0;
-    for (WatchedLoop& loop : registry_->loops()) count += loop.generation.load() % 2;
+    for (WatchedLoop& loop : registry_->places()) count += loop.generation.load() % 2;
     return count;
   }
 

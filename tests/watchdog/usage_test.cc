@@ -107,7 +107,7 @@ class UsageReaderTest : public ::testing::Test {
 
 TEST_F(UsageReaderTest, CountsWhatEndedSinceItBegan) {
   Dispatch("before");
-  reader_.Begin(probe_);
+  reader_.Skip(probe_);
   Dispatch("one");
   Dispatch("two");
   probe_.Begin("goes on");
@@ -125,7 +125,7 @@ TEST_F(UsageReaderTest, CountsWhatEndedSinceItBegan) {
 }
 
 TEST_F(UsageReaderTest, CountsTheShortOnesByDifference) {
-  reader_.Begin(probe_);
+  reader_.Skip(probe_);
   probe_.SetLimits({.history_ticks = UINT64_MAX / 2});
   for (int i = 0; i < 1000; ++i) Dispatch("short");
   policies::LoopUsage usage;
@@ -136,7 +136,7 @@ TEST_F(UsageReaderTest, CountsTheShortOnesByDifference) {
 }
 
 TEST_F(UsageReaderTest, TellsTheUntimedApart) {
-  reader_.Begin(probe_);
+  reader_.Skip(probe_);
   auto* words = reinterpret_cast<LoopWords*>(&probe_);
   for (int i = 0; i < 7; ++i) {
     words->begin_ticks = LoopProbe::kUntimed;
@@ -151,7 +151,7 @@ TEST_F(UsageReaderTest, TellsTheUntimedApart) {
 }
 
 TEST_F(UsageReaderTest, TellsHowManyNotesWereOverwritten) {
-  reader_.Begin(probe_);
+  reader_.Skip(probe_);
   constexpr uint64_t kAll = DispatchHistory::kMaxDispatches + 50;
   for (uint64_t i = 0; i < kAll; ++i) Dispatch("many");
   EXPECT_EQ(ReadNotes(), DispatchHistory::kMaxDispatches);
@@ -159,7 +159,7 @@ TEST_F(UsageReaderTest, TellsHowManyNotesWereOverwritten) {
 }
 
 TEST_F(UsageReaderTest, CountsOnWhenThePlaceHasANewLoop) {
-  reader_.Begin(probe_);
+  reader_.Skip(probe_);
   Dispatch("old");
   probe_.Begin("left by its thread");
   probe_.Reset();
@@ -172,7 +172,7 @@ TEST_F(UsageReaderTest, CountsOnWhenThePlaceHasANewLoop) {
 
 // No sum is ever lost, counted twice or less than nothing, whenever it is read.
 TEST_F(UsageReaderTest, IsExactWhileTheLoopRuns) {
-  reader_.Begin(probe_);
+  reader_.Skip(probe_);
   constexpr uint64_t kAll = 200'000;
   std::atomic<bool> is_over{false};
   std::thread loop([&] {

@@ -38,6 +38,8 @@ class WatchdogTest : public ::testing::Test {
     options_.sample_interval_ns = 10 * kNsPerMs;
   }
   void Start() {
+    watchdog_.reset();
+    capturer_.reset();  // one at a time
     capturer_ = stack::StackCapturer::Create({}, stack::CreateTableUnwinder().value()).value();
     watchdog_ = std::make_unique<Watchdog>(options_, registry_.get(), capturer_.get(), &sink_);
     ASSERT_TRUE(watchdog_->Start().ok());
