@@ -36,7 +36,7 @@ bool IsReadable(uint64_t address) {
   constexpr int kNoWay = -1;
   constexpr uint64_t kSetBytes = 8;
   const uint64_t set = address & ~(kSetBytes - 1);
-  return syscall(SYS_rt_sigprocmask, kNoWay, set, nullptr, kSetBytes) == 0 || errno != EFAULT;
+  return set != 0 && (syscall(SYS_rt_sigprocmask, kNoWay, set, nullptr, kSetBytes) == 0 || errno != EFAULT);
 }
 
 }  // namespace

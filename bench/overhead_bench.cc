@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cinttypes>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -15,10 +16,13 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/proc_file.h"
+#include "base/sleeper.h"
 #include "base/ticks.h"
+#include "stack/signal/capture_signal.h"
 #include "stack/unwind/table_unwinder.h"
 #include "watchdog/watchdog.h"
 
@@ -79,8 +83,8 @@ class NullSink final : public watchdog::HangSink {
   void OnRoundDone() override {}
 };
 
-// A dispatch that never ends, at the end of so many calls; it knows what it lost in gaps of the size of a
-// signal.
+// A dispatch that never ends, at the end of so many calls; it knows what it lost to captures: the gaps in
+// which one was asked for or answered.
 class BusyLoop {
  public:
   explicit BusyLoop(watchdog::LoopRegistry* registry)
@@ -96,6 +100,11 @@ class BusyLoop {
     thread_.join();
   }
   uint64_t lost_ticks() const { return lost_ticks_.load(); }
+  // Waits until it spins.
+  int tid() const {
+    while (tid_.load() == 0) SleepNs(kNsPerMs);
+    return tid_.load();
+  }
 
  private:
   [[gnu::noinline]] void Descend(int depth) {
@@ -109,17 +118,24 @@ class BusyLoop {
   void Spin() {
     constexpr uint64_t kShortestGap = 2'000;
     constexpr uint64_t kLongestGap = 400'000;  // longer ones are other threads' turns
+    tid_ = gettid();
+    auto read_request = [] { return stack::g_capture_slot.load()->request.load(std::memory_order_relaxed); };
     uint64_t last = base::ReadTicks();
+    uint64_t last_request = read_request();
+    bool was_for_capture = false;  // a gap may lie before the clock is read, or after
     while (!stop_.load(std::memory_order_relaxed)) {
-      uint64_t now = base::ReadTicks();
-      uint64_t gap = now - last;
-      if (gap > kShortestGap && gap < kLongestGap)
+      const uint64_t now = base::ReadTicks();
+      const uint64_t gap = now - std::exchange(last, now);
+      const uint64_t request = read_request();
+      const bool is_for_capture = std::exchange(last_request, request) != request;
+      const bool is_near_capture = std::exchange(was_for_capture, is_for_capture) || is_for_capture;
+      if (is_near_capture && gap > kShortestGap && gap < kLongestGap)
         lost_ticks_.store(lost_ticks_.load(std::memory_order_relaxed) + gap, std::memory_order_relaxed);
-      last = now;
     }
   }
 
   std::atomic<bool> stop_{false};
+  std::atomic<int> tid_{0};
   std::atomic<uint64_t> lost_ticks_{0};
   std::thread thread_;
 };
@@ -138,8 +154,7 @@ struct Cost {
   double total_pct() const { return watchdog_pct + stolen_pct; }
 };
 
-// `lost_per_ns` is what a busy loop loses without us.
-Cost MeasureSampling(int64_t interval_ns, double ticks_per_ns, double lost_per_ns) {
+Cost MeasureSampling(int64_t interval_ns, double ticks_per_ns) {
   watchdog::LoopRegistry registry;
   NullSink sink;
   auto capturer = stack::StackCapturer::Create({}, stack::CreateTableUnwinder().value()).value();
@@ -163,22 +178,41 @@ Cost MeasureSampling(int64_t interval_ns, double ticks_per_ns, double lost_per_n
     auto wall_ns = static_cast<double>(NowNs() - begin_ns);
     cost.watchdog_pct = 100.0 * static_cast<double>(OwnCpuNs() - cpu_ns) / wall_ns;
     double lost_ns = static_cast<double>(loop.lost_ticks() - lost) / ticks_per_ns;
-    cost.stolen_pct = std::max(0.0, 100.0 * (lost_ns / wall_ns - lost_per_ns));
+    cost.stolen_pct = 100.0 * lost_ns / wall_ns;
     cost.samples = dog.counters().samples.value() - samples;
   }
   if (!dog.TryStop()) std::abort();
   return cost;
 }
 
-double MeasureUndisturbed(double ticks_per_ns) {
+std::atomic<bool> floor_answered{false};
+
+// What no sampler that interrupts can be under: a thread that wakes, sends a signal to the busy one and waits
+// until its empty handler has run. Only that thread's CPU, in percent.
+double MeasureFloor(int64_t interval_ns) {
+  struct sigaction answer {};
+  answer.sa_handler = [](int) { floor_answered.store(true, std::memory_order_release); };
+  sigaction(SIGRTMIN, &answer, nullptr);
   watchdog::LoopRegistry registry;
   BusyLoop loop(&registry);
-  SleepNs(kNsPerSecond / 2);
-  int64_t begin_ns = NowNs();
-  uint64_t lost = loop.lost_ticks();
-  SleepNs(kMeasureNs);
-  return static_cast<double>(loop.lost_ticks() - lost) / ticks_per_ns /
-         static_cast<double>(NowNs() - begin_ns);
+  double floor_pct = 0;
+  std::thread sampler([&] {
+    base::Sleeper sleeper;
+    const int tid = loop.tid();
+    const int64_t cpu_ns = base::ThreadCpuNs(gettid());
+    const int64_t begin_ns = NowNs();
+    for (int64_t next_ns = begin_ns; next_ns < begin_ns + kMeasureNs; next_ns += interval_ns) {
+      sleeper.SleepUntil(next_ns);
+      floor_answered = false;
+      tgkill(getpid(), tid, SIGRTMIN);
+      while (!floor_answered.load(std::memory_order_acquire)) {
+      }
+    }
+    const auto wall_ns = static_cast<double>(NowNs() - begin_ns);
+    floor_pct = 100.0 * static_cast<double>(base::ThreadCpuNs(gettid()) - cpu_ns) / wall_ns;
+  });
+  sampler.join();
+  return floor_pct;
 }
 
 template <typename Work>
@@ -241,18 +275,22 @@ Idle MeasureThroughTheLibrary() {
 int main() {
   Idle idle = MeasureThroughTheLibrary();
   double ticks_per_ns = TicksPerNs();
-  double undisturbed = MeasureUndisturbed(ticks_per_ns);
   Cost costs[3];
+  double floors[3];
   const int64_t intervals_ms[] = {50, 10, 1};
   for (int i = 0; i < 3; ++i) {
-    costs[i] = MeasureSampling(intervals_ms[i] * kNsPerMs, ticks_per_ns, undisturbed);
-    std::printf("every %2" PRId64 " ms: watchdog %.3f %%, stolen %.3f %%, %" PRIu64 " samples in %d s\n",
-                intervals_ms[i], costs[i].watchdog_pct, costs[i].stolen_pct, costs[i].samples,
+    costs[i] = MeasureSampling(intervals_ms[i] * kNsPerMs, ticks_per_ns);
+    floors[i] = MeasureFloor(intervals_ms[i] * kNsPerMs);
+    std::printf("every %2" PRId64 " ms: watchdog %.3f %% (floor %.3f %%), stolen %.3f %%, %" PRIu64
+                " samples in %d s\n",
+                intervals_ms[i], costs[i].watchdog_pct, floors[i], costs[i].stolen_pct, costs[i].samples,
                 static_cast<int>(kMeasureNs / kNsPerSecond));
   }
   std::printf(
       "{\"dispatch_pair_ns\":%.2f,\"tick_pair_ns\":%.2f,\"cpu_pct_at_50ms\":%.3f,\"cpu_pct_at_10ms\":%.3f,"
-      "\"cpu_pct_at_1ms\":%.3f,\"idle_wakeups_per_s\":%.2f,\"rss_kib\":%" PRId64 ",\"start_us\":%.0f}\n",
+      "\"cpu_pct_at_1ms\":%.3f,\"floor_pct_at_50ms\":%.3f,\"floor_pct_at_10ms\":%.3f,\"floor_pct_at_1ms\":%."
+      "3f,"
+      "\"idle_wakeups_per_s\":%.2f,\"rss_kib\":%" PRId64 ",\"start_us\":%.0f}\n",
       idle.dispatch_pair_ns, idle.tick_pair_ns, costs[0].total_pct(), costs[1].total_pct(),
-      costs[2].total_pct(), idle.wakeups_per_s, idle.rss_kib, idle.start_us);
+      costs[2].total_pct(), floors[0], floors[1], floors[2], idle.wakeups_per_s, idle.rss_kib, idle.start_us);
 }

@@ -23,11 +23,11 @@ class PageCache {
   static constexpr uint64_t kPageCount = 128;  // direct-mapped by page number
 
   struct Page {
-    uint64_t address;  // 0: empty
     alignas(8) char bytes[kPageSize];
   };
 
-  std::unique_ptr<Page[]> pages_;
+  uint64_t addresses_[kPageCount];  // of the pages; 0: empty
+  std::unique_ptr<Page[]> pages_;   // not touched before they are filled
 };
 
 }  // namespace lagwatch::stack

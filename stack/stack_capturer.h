@@ -42,6 +42,8 @@ struct CaptureCounters {
 // Thread safety: Create and Shutdown from any thread; the rest from the watchdog thread only.
 class StackCapturer {
  public:
+  static constexpr int64_t kUnread = -1;
+
   // Installs the signal's handler. At most one capturer may exist in a process at a time. A handler that a
   // wanted signal already has goes on getting what is not ours, and keeps its flags and its mask. Errors:
   // kUnavailable when every real-time signal has a handler or there is no memory, kInvalid when there is no
@@ -61,13 +63,16 @@ class StackCapturer {
   // stays as it is. To be called before captures: one system call when all is well. Context: watchdog.
   void KeepSignal();
 
-  // Looks at what is loaded and where stacks may lie. To be called before captures, at least once a second
-  // while they go on. Context: watchdog.
+  // Looks at what is loaded and where stacks may lie. To be called before captures. Context: watchdog.
   void RefreshModules();
+  // To be called now and then while captures go on: looks again when stacks since then had addresses that
+  // belong to nothing known, or when that was long ago. Context: watchdog.
+  void RefreshModulesIfDue();
 
   // The stack of thread `tid`, which must not be the caller; always leaves `stack` valid. Waits for at most
-  // the signal's timeout. Context: watchdog.
-  void Capture(int tid, Stack* stack);
+  // the signal's timeout. `cpu_ns` is what the thread's CPU clock showed a moment ago, if the caller has read
+  // it. Context: watchdog.
+  void Capture(int tid, Stack* stack, int64_t cpu_ns = kUnread);
 
   const ModuleMap& modules() const { return modules_; }
   const CaptureCounters& counters() const { return counters_; }
@@ -78,20 +83,14 @@ class StackCapturer {
 
   // False when the thread changed between running and sleeping meanwhile: then it is worth another try.
   // `was_asleep` becomes true once it was seen to sleep, after which it gets no signal.
-  bool TryCapture(int tid, bool* was_asleep, Stack* stack);
+  bool TryCapture(int tid, int64_t cpu_ns, bool* was_asleep, Stack* stack);
   bool TryReadBlocked(int tid, const BlockedThread& blocked);
   enum class SignalOutcome { kAnswered, kNoAnswer, kAsleep };
-  // With `has_progressed`, the thread was just seen to run.
-  SignalOutcome TrySignal(int tid, bool has_progressed);
-  // Whether the thread uses a processor at this moment: then its CPU clock goes on from one reading to the
-  // next. Tells less than /proc when it does not, and is sooner told, and for less, when it does.
-  static bool IsOnProcessor(int tid);
-  // Whether it has used one for a while, as far as a few microseconds tell.
-  static bool HasProgress(int tid);
-  // Waits until the thread really uses a processor, for the signal's timeout at most: one that only waits for
-  // one may be on its way out of a system call, which a signal would still make fail. True, too, when it
-  // sleeps by now.
-  bool AwaitProgress(int tid);
+  SignalOutcome TrySignal(int tid, int64_t cpu_ns);
+  // Waits until the thread has used a processor for a while since its CPU clock showed `cpu_ns`, which is
+  // brought up to date, for the signal's timeout at most: one that only waits for one may be on its way out
+  // of a system call, which a signal would still make fail. True, too, when it sleeps by now.
+  bool AwaitProgress(int tid, int64_t* cpu_ns);
   bool AwaitAnswer();
   void Pause(int64_t ns);
   bool IsHandlerCopying() const;
@@ -108,6 +107,8 @@ class StackCapturer {
   uint32_t ticket_;       // of the last request
   int answered_tid_ = 0;  // of the last signal, whose mask need not be asked for again; 0: nobody
   ModuleMap modules_;
+  int64_t modules_read_ns_ = 0;
+  bool has_met_unknown_code_ = false;  // since then
   CaptureCounters counters_;
   std::unique_ptr<RawStack> blocked_stack_;
 };

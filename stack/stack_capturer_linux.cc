@@ -8,6 +8,7 @@
 #include <cstring>
 #include <ctime>
 #include <new>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -213,6 +214,8 @@ void StackCapturer::KeepSignal() {
 void StackCapturer::RefreshModules() {
   CaptureSlot* slot = SharedSlot();
   if (IsHandlerCopying()) return;  // it may be looking at the regions
+  modules_read_ns_ = base::SystemClock().MonoNs();
+  has_met_unknown_code_ = false;
   if (modules_.Refresh()) unwinder_->OnModulesChanged();
   static_assert(CaptureSlot::kMaxRegions >= ModuleMap::kMaxRanges);
   slot->stacks = modules_.stacks();
@@ -220,7 +223,14 @@ void StackCapturer::RefreshModules() {
   slot->stacks.regions = slot->regions;  // a copy, because a late handler may outlive the capturer
 }
 
-void StackCapturer::Capture(int tid, Stack* stack) {
+void StackCapturer::RefreshModulesIfDue() {
+  constexpr int64_t kShortestAgeNs = 1 * base::kNsPerSecond;  // code that a program generates is never known
+  constexpr int64_t kLongestAgeNs = 10 * base::kNsPerSecond;
+  const int64_t age_ns = base::SystemClock().MonoNs() - modules_read_ns_;
+  if (age_ns >= kLongestAgeNs || (has_met_unknown_code_ && age_ns >= kShortestAgeNs)) RefreshModules();
+}
+
+void StackCapturer::Capture(int tid, Stack* stack, int64_t cpu_ns) {
   counters_.captures.Add();
   stack->Clear();
   // A thread that goes to sleep and wakes all the time is looked at again, rather than signalled: the signal
@@ -228,14 +238,20 @@ void StackCapturer::Capture(int tid, Stack* stack) {
   constexpr int kTries = 8;
   constexpr int64_t kPauseNs = 20'000;
   bool was_asleep = false;
-  for (int i = 0; i < kTries && !TryCapture(tid, &was_asleep, stack); ++i) Pause(kPauseNs);
+  for (int i = 0; i < kTries && !TryCapture(tid, cpu_ns, &was_asleep, stack); ++i) {
+    cpu_ns = kUnread;
+    Pause(kPauseNs);
+  }
   counters_.incomplete_stacks.Add(stack->completeness >= Completeness::kIncomplete);
+  const std::span<const Frame> frames(stack->frames, stack->frame_count);
+  has_met_unknown_code_ |=
+      std::ranges::any_of(frames, [](const Frame& frame) { return frame.module == kNoModule; });
 }
 
-bool StackCapturer::TryCapture(int tid, bool* was_asleep, Stack* stack) {
+bool StackCapturer::TryCapture(int tid, int64_t cpu_ns, bool* was_asleep, Stack* stack) {
   // One that ran at the last capture most likely still does, which its clock tells for less than /proc.
-  const bool has_progressed = answered_tid_ == tid && !*was_asleep && HasProgress(tid);
-  if (!has_progressed) {
+  const bool has_run_before = answered_tid_ == tid && !*was_asleep;
+  if (!has_run_before) {
     BlockedThread blocked;
     ThreadActivity activity = ReadThreadActivity(tid, &blocked);
     if (activity == ThreadActivity::kGone) return true;
@@ -247,8 +263,9 @@ bool StackCapturer::TryCapture(int tid, bool* was_asleep, Stack* stack) {
       if (stack->completeness != Completeness::kIncomplete || !MayInterrupt(blocked)) return true;
       counters_.sleepers_signalled.Add();
     }
+    cpu_ns = kUnread;
   }
-  switch (TrySignal(tid, has_progressed)) {
+  switch (TrySignal(tid, cpu_ns)) {
     case SignalOutcome::kAsleep:
       *was_asleep = true;
       return false;
@@ -282,18 +299,15 @@ bool StackCapturer::TryReadBlocked(int tid, const BlockedThread& blocked) {
          ReadThreadActivity(tid, &after) == ThreadActivity::kBlocked && after == blocked;
 }
 
-StackCapturer::SignalOutcome StackCapturer::TrySignal(int tid, bool has_progressed) {
+StackCapturer::SignalOutcome StackCapturer::TrySignal(int tid, int64_t cpu_ns) {
   CaptureSlot* slot = SharedSlot();
+  if (cpu_ns == kUnread) cpu_ns = base::ThreadCpuNs(tid);
   if (IsHandlerCopying()) {  // an earlier one, which was put off in the middle
     counters_.signal_timeouts.Add();
     return SignalOutcome::kNoAnswer;
   }
   bool has_answered = std::exchange(answered_tid_, 0) == tid;
-  if (!OwnsSignal() || (!has_answered && IsSignalBlocked(tid, signal_number_))) {
-    counters_.signals_withheld.Add();
-    return SignalOutcome::kNoAnswer;
-  }
-  if (!has_progressed && !AwaitProgress(tid)) {
+  if (!has_answered && IsSignalBlocked(tid, signal_number_)) {
     counters_.signals_withheld.Add();
     return SignalOutcome::kNoAnswer;
   }
@@ -305,9 +319,15 @@ StackCapturer::SignalOutcome StackCapturer::TrySignal(int tid, bool has_progress
   info.si_uid = getuid();
   info.si_value.sival_ptr = CaptureSlot::SignalValue(++ticket_);
   slot->process_id = info.si_pid;
+  if (!AwaitProgress(tid, &cpu_ns)) {
+    counters_.signals_withheld.Add();
+    return SignalOutcome::kNoAnswer;
+  }
   // The last questions before the signal: the thread may have gone to sleep where a signal would be noticed,
-  // or may have taken the handler just now.
-  if (!IsOnProcessor(tid) && !MayBeInterrupted(tid)) return SignalOutcome::kAsleep;
+  // or may have taken the handler just now. On a processor its clock goes on from one reading to the next,
+  // which is sooner told, and for less, than by /proc; that knows better when it does not.
+  const bool is_on_processor = base::ThreadCpuNs(tid) > cpu_ns;
+  if (!is_on_processor && !MayBeInterrupted(tid)) return SignalOutcome::kAsleep;
   if (!OwnsSignal()) {
     counters_.signals_withheld.Add();
     return SignalOutcome::kNoAnswer;
@@ -327,34 +347,26 @@ StackCapturer::SignalOutcome StackCapturer::TrySignal(int tid, bool has_progress
   return SignalOutcome::kNoAnswer;
 }
 
-bool StackCapturer::IsOnProcessor(int tid) {
-  const int64_t cpu_ns = base::ThreadCpuNs(tid);
-  return cpu_ns >= 0 && base::ThreadCpuNs(tid) > cpu_ns;
-}
-
-bool StackCapturer::HasProgress(int tid) {
-  constexpr int64_t kSpinNs = 10'000;
-  const int64_t first_cpu_ns = base::ThreadCpuNs(tid);
-  const int64_t end_ns = base::SystemClock().MonoNs() + kSpinNs;
-  do {
-    if (base::ThreadCpuNs(tid) - first_cpu_ns >= kProgressNs) return true;
-  } while (base::SystemClock().MonoNs() < end_ns);
-  return false;
-}
-
-bool StackCapturer::AwaitProgress(int tid) {
+bool StackCapturer::AwaitProgress(int tid, int64_t* cpu_ns) {
   constexpr int64_t kSpinNs = 50'000;
   constexpr int64_t kPauseNs = 200'000;
-  const int64_t first_cpu_ns = base::ThreadCpuNs(tid);
   const int64_t begin_ns = base::SystemClock().MonoNs();
+  const int64_t first_cpu_ns = *cpu_ns;
   for (;;) {
-    int64_t cpu_ns = base::ThreadCpuNs(tid);
-    if (cpu_ns < 0) return false;
-    if (cpu_ns - first_cpu_ns >= kProgressNs) return true;
-    int64_t waited_ns = base::SystemClock().MonoNs() - begin_ns;
+    *cpu_ns = base::ThreadCpuNs(tid);
+    if (*cpu_ns < 0) return false;
+    const int64_t progress_ns = *cpu_ns - first_cpu_ns;
+    if (progress_ns >= kProgressNs) return true;
+    const int64_t now_ns = base::SystemClock().MonoNs();
+    const int64_t waited_ns = now_ns - begin_ns;
     if (waited_ns >= signal_timeout_ns_) return false;
     BlockedThread blocked;
-    if (waited_ns < kSpinNs) continue;
+    if (waited_ns < kSpinNs) {
+      // Another thread's clock is dear to read.
+      while (base::SystemClock().MonoNs() - now_ns < kProgressNs - progress_ns) {
+      }
+      continue;
+    }
     if (ReadThreadActivity(tid, &blocked) != ThreadActivity::kRunning) return true;
     Pause(kPauseNs);
   }

@@ -42,15 +42,21 @@ int64_t LoopWatch::Look(WatchedLoop* loop, const WatchTools& tools) {
     loop->CopyName(name_);
     tid_ = loop->tid.load();
   }
+  const int64_t now_ns = tools.clock->MonoNs();
+  const Thresholds thresholds = loop->limits.ThresholdsOr(tools.options->thresholds());
+  if (thresholds == last_thresholds_ && IsAllAsBefore(*loop, now_ns)) {
+    if (is_window_open_ && now_ns >= next_sample_ns_) TakeSample(*loop, now_ns, tools);
+    return NextLookNs(now_ns, tools);
+  }
+  last_thresholds_ = thresholds;
   SetProbeLimits(loop, ToSpanTools(tools));
 
-  int64_t now_ns = tools.clock->MonoNs();
   int64_t next_ns = kNever;
-  bool is_window_open = false;
   bool is_check_due = false;
+  is_window_open_ = false;
   for (Watched& watched : watched_) {
     next_ns = std::min(next_ns, Follow(&watched, *loop, now_ns, tools));
-    is_window_open |= watched.watch.is_window_open();
+    is_window_open_ |= watched.watch.is_window_open();
     is_check_due |= watched.watch.is_window_open() && watched.watch.IsCheckDue(now_ns);
   }
   if (found_since_look_.stopped_ns != 0) frame_counts_.Distrust(*loop);
@@ -60,17 +66,30 @@ int64_t LoopWatch::Look(WatchedLoop* loop, const WatchTools& tools) {
   last_look_ns_ = now_ns;
   const uint64_t begun = loop->probe.begun();
   has_begun_nothing_ = std::exchange(last_begun_, begun) == begun;
-  if (is_window_open && (now_ns >= next_sample_ns_ || is_check_due)) TakeSample(*loop, now_ns, tools);
+  if (is_window_open_ && (now_ns >= next_sample_ns_ || is_check_due)) TakeSample(*loop, now_ns, tools);
   for (Watched& watched : watched_) {
     const SpanWatch& watch = watched.watch;
     if (watch.number() == 0 || IsToldByDispatch(watched)) continue;
     if (watch.IsCheckDue(now_ns)) Check(&watched, *loop, now_ns, tools);
     next_ns = std::min(next_ns, watch.NextLookNs());
-    if (watch.is_window_open()) next_ns = std::min(next_ns, next_sample_ns_);
-    // The end of a lag is to be on record soon, whatever the next check's date.
-    if (watch.is_lagging()) next_ns = std::min(next_ns, now_ns + tools.options->sample_interval_ns);
     if (watch.is_lagging()) CountLag(&watched, now_ns - watch.begin_ns(), tools);
   }
+  next_whole_look_ns_ = next_ns;
+  return NextLookNs(now_ns, tools);
+}
+
+bool LoopWatch::IsAllAsBefore(const WatchedLoop& loop, int64_t now_ns) const {
+  return (is_window_open_ || IsLagging()) && now_ns < next_whole_look_ns_ && found_since_look_.is_clean() &&
+         std::ranges::all_of(watched_, [&](const Watched& watched) {
+           return watched.watch.number() == 0 || watched.IsStillIn(loop);
+         });
+}
+
+int64_t LoopWatch::NextLookNs(int64_t now_ns, const WatchTools& tools) const {
+  int64_t next_ns = next_whole_look_ns_;
+  if (is_window_open_) next_ns = std::min(next_ns, next_sample_ns_);
+  // The end of a lag is to be on record soon, whatever the next check's date.
+  if (IsLagging()) next_ns = std::min(next_ns, now_ns + tools.options->sample_interval_ns);
   return next_ns;
 }
 
@@ -109,6 +128,7 @@ void LoopWatch::Forget(const WatchedLoop& loop, const WatchTools& tools) {
   last_usage_ns_ = 0;
   generation_ = 0;
   last_look_ns_ = 0;
+  next_whole_look_ns_ = 0;
   found_since_look_ = {};
 }
 
@@ -134,7 +154,7 @@ int64_t LoopWatch::Follow(Watched* watched, const WatchedLoop& loop, int64_t now
   }
   watch.Follow(span, options);
   if (!watch.IsWindowDue(now_ns) || watch.is_window_open()) return next_read_ns;
-  if (IsForADebugger(tools)) {
+  if (IsForADebugger(now_ns, tools)) {
     watch.PutOffCheck(now_ns + 2 * options.check_period_ns);
   } else {
     OpenWindow(watched, loop, span.tag, now_ns, tools);
@@ -144,7 +164,11 @@ int64_t LoopWatch::Follow(Watched* watched, const WatchedLoop& loop, int64_t now
 
 // A debugger stops threads one by one, which nobody can tell from a lag; and each of our signals would stop
 // them once more.
-bool LoopWatch::IsForADebugger(const WatchTools& tools) {
+bool LoopWatch::IsForADebugger(int64_t now_ns, const WatchTools& tools) {
+  constexpr int64_t kFreshNs = 1 * base::kNsPerSecond;
+  bool is_in_lag = IsLagging();  // none that begins is told by what was once
+  if (is_in_lag && now_ns - tracer_read_ns_ < kFreshNs) return false;
+  tracer_read_ns_ = now_ns;
   bool is_left_alone = !tools.options->reports_under_debugger && stack::ReadTracer() != 0;
   tools.counters->checks_under_debugger.Add(is_left_alone);
   return is_left_alone;
@@ -259,7 +283,11 @@ void LoopWatch::OpenWindow(Watched* watched, const WatchedLoop& loop, const char
     return &other != watched && (other.watch.is_lagging() || is_in_window);
   });
   if (is_first && !is_other_open) is_account_open_ = false;
-  tools.capturer->RefreshModules();
+  if (is_first) {
+    tools.capturer->RefreshModules();
+  } else {
+    tools.capturer->RefreshModulesIfDue();
+  }
 }
 
 void LoopWatch::TakeSample(const WatchedLoop& loop, int64_t now_ns, const WatchTools& tools) {
@@ -270,7 +298,7 @@ void LoopWatch::TakeSample(const WatchedLoop& loop, int64_t now_ns, const WatchT
   policies::ThreadLook look;  // before the capture, which may keep the thread busy
   const bool has_look =
       is_account_open_ ? GlanceAtThread(tid, account_.last_look(), &look) : LookAtThread(tid, nullptr, &look);
-  tools.capturer->Capture(tid, &sample.stack);
+  tools.capturer->Capture(tid, &sample.stack, look.use.cpu_ns);
   // A stack of what came after must not be blamed for it. What goes on may be blamed: the others' check asks
   // once more whether they do.
   bool is_any_going_on = std::ranges::any_of(watched_, [&](const Watched& watched) {

@@ -86,6 +86,9 @@ class LoopWatch {
     }
   };
 
+  // Nothing is due at this look but a sample: what was watched still goes on.
+  bool IsAllAsBefore(const WatchedLoop& loop, int64_t now_ns) const;
+  int64_t NextLookNs(int64_t now_ns, const WatchTools& tools) const;
   // Tasks that wait behind a dispatch that is a lag itself; they count anew when that is over.
   bool IsToldByDispatch(const Watched& watched) const {
     return watched.source == &tasks_ && !watched.watch.is_lagging() && watched_[0].watch.is_lagging();
@@ -93,7 +96,7 @@ class LoopWatch {
   // Sees what is under way and opens its window when that is due. Returns when one of the kind that begins
   // now is to be looked at.
   int64_t Follow(Watched* watched, const WatchedLoop& loop, int64_t now_ns, const WatchTools& tools);
-  bool IsForADebugger(const WatchTools& tools);
+  bool IsForADebugger(int64_t now_ns, const WatchTools& tools);
   void Finish(Watched* watched, const WatchedLoop& loop, const WatchTools& tools);
   void OpenWindow(Watched* watched, const WatchedLoop& loop, const char* tag, int64_t now_ns,
                   const WatchTools& tools);
@@ -118,6 +121,10 @@ class LoopWatch {
   LoopSample* ring_ = nullptr;
   uint64_t sample_count_ = 0;  // taken so far; the ring holds the last of them
   int64_t next_sample_ns_ = 0;
+  bool is_window_open_ = false;  // of anything
+  int64_t next_whole_look_ns_ = 0;
+  Thresholds last_thresholds_;
+  int64_t tracer_read_ns_ = 0;
   // The loop whose place this is: a generation to notice that there is a new one.
   uint32_t generation_ = 0;
   int32_t tid_ = 0;

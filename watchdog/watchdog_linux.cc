@@ -228,13 +228,14 @@ int64_t Watchdog::CpuNs() const {
 }
 
 void Watchdog::TellUsage(uint64_t reports_before) {
-  if (options_.usage_period_ns == 0 || usage_.is_empty()) return;
+  if (options_.usage_period_ns == 0) return;
   const int64_t now_ns = base::SystemClock().MonoNs();
   const bool is_alone = counters_.reports.value() == reports_before;
   const int64_t period_ns =
       is_alone ? options_.usage_period_ns : std::min(options_.usage_period_ns, kUsageWithReportNs);
   const bool is_due = now_ns - usage_tried_ns_ >= period_ns;
   if (!is_due && now_ns - usage_so_far_ns_ < options_.check_period_ns) return;  // samples come more often
+  if (usage_.is_empty()) return;
   usage_so_far_ns_ = now_ns;
   policies::SuppressedCounts suppressed;
   const UsageEvent event = DescribeUsage(&suppressed, is_alone);

@@ -45,7 +45,7 @@ SpoolWriter::SpoolWriter(base::Env* env, std::string path_prefix, const SpoolLim
     : env_(env),
       path_prefix_(std::move(path_prefix)),
       limits_(limits),
-      record_(std::make_unique<char[]>(sizeof(RecordHeader) + limits.record_bytes)) {}
+      record_(new char[sizeof(RecordHeader) + limits.record_bytes]) {}
 
 SpoolWriter::~SpoolWriter() {
   Seal();

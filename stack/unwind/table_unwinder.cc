@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stack/unwind/table_unwinder.h"
 
+#include "base/mapped_array.h"
 #include "stack/page_cache.h"
 #include "stack/unwind/code_reader.h"
 #include "stack/unwind/eh_frame_search.h"
@@ -83,9 +84,11 @@ struct alignas(64) CachedRule {
 
 class TableUnwinder final : public Unwinder {
  public:
-  explicit TableUnwinder(TableLibrary* tables) : tables_(tables), rules_(new CachedRule[kCachedRules]()) {
-    TableUnwinder::OnModulesChanged();
+  explicit TableUnwinder(TableLibrary* tables) : tables_(tables) {
+    if (rules_.Resize(kCachedRules)) TableUnwinder::OnModulesChanged();
   }
+  // False when there was no memory for it: then it is of no use.
+  bool ok() const { return !rules_.empty(); }
 
   void Unwind(const RawStack& raw, const ModuleMap& modules, Stack* stack) override {
     modules_ = &modules;
@@ -105,7 +108,12 @@ class TableUnwinder final : public Unwinder {
 
   void OnModulesChanged() override {
     pages_.Clear();
-    for (size_t i = 0; i < kCachedRules; ++i) rules_[i].key = NoKey(i);
+    // Zero is no key, but in the first slot; what was never filled is not touched, so that it costs no
+    // memory.
+    for (CachedRule& rule : rules_) {
+      if (rule.key != 0) rule.key = 0;
+    }
+    rules_[0].key = NoKey(0);
   }
 
  private:
@@ -418,7 +426,7 @@ class TableUnwinder final : public Unwinder {
   TableLibrary* tables_;
   PageCache pages_;
   EhFrameSearch search_;
-  std::unique_ptr<CachedRule[]> rules_;  // direct-mapped by address
+  base::MappedArray<CachedRule> rules_;  // direct-mapped by address
   FrameList frames_;
   Registers interrupted_{};  // by the signal whose frame was stepped over last
   // Of the stack being unwound.
@@ -431,6 +439,8 @@ class SelfContainedUnwinder final : public Unwinder {
  public:
   static base::Result<std::unique_ptr<Unwinder>> Create(const FrameSectionLoader& files) {
     std::unique_ptr<SelfContainedUnwinder> unwinder(new SelfContainedUnwinder(files));
+    if (!unwinder->unwinder_.ok())
+      return base::Status(base::StatusCode::kUnavailable, "no memory for the unwinder's cache");
     if (base::Status status = unwinder->tables_->Start(); !status.ok()) return status;
     return std::unique_ptr<Unwinder>(std::move(unwinder));
   }
@@ -456,7 +466,8 @@ base::Result<std::unique_ptr<Unwinder>> CreateTableUnwinder(const FrameSectionLo
 }
 
 std::unique_ptr<Unwinder> CreateTableUnwinder(TableLibrary* tables) {
-  return std::make_unique<TableUnwinder>(tables);
+  auto unwinder = std::make_unique<TableUnwinder>(tables);
+  return unwinder->ok() ? std::move(unwinder) : nullptr;
 }
 
 }  // namespace lagwatch::stack

@@ -12,10 +12,11 @@
 namespace lagwatch::stack {
 
 // Starts a background thread that compiles the tables of the modules that appear. Errors: kUnavailable when
-// there is no such thread to be had. Context: background.
+// there is no such thread to be had, or no memory. Context: background.
 base::Result<std::unique_ptr<Unwinder>> CreateTableUnwinder(const FrameSectionLoader& files = {});
 
-// Without tables of its own making: `tables` is borrowed. For tests and benchmarks. Context: background.
+// Without tables of its own making: `tables` is borrowed. Null when there is no memory. For tests and
+// benchmarks. Context: background.
 std::unique_ptr<Unwinder> CreateTableUnwinder(TableLibrary* tables);
 
 }  // namespace lagwatch::stack
