@@ -70,8 +70,8 @@ class StackCapturer {
   void RefreshModulesIfDue();
 
   // The stack of thread `tid`, which must not be the caller; always leaves `stack` valid. Waits for at most
-  // the signal's timeout. `cpu_ns` is what the thread's CPU clock showed a moment ago, if the caller has read
-  // it. Context: watchdog.
+  // the signal's timeout. `cpu_ns` is what the thread's CPU clock showed a moment ago, if it has run without
+  // a pause for long by that; then a question to /proc is saved. Context: watchdog.
   void Capture(int tid, Stack* stack, int64_t cpu_ns = kUnread);
 
   const ModuleMap& modules() const { return modules_; }

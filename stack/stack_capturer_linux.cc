@@ -249,9 +249,7 @@ void StackCapturer::Capture(int tid, Stack* stack, int64_t cpu_ns) {
 }
 
 bool StackCapturer::TryCapture(int tid, int64_t cpu_ns, bool* was_asleep, Stack* stack) {
-  // One that ran at the last capture most likely still does, which its clock tells for less than /proc.
-  const bool has_run_before = answered_tid_ == tid && !*was_asleep;
-  if (!has_run_before) {
+  if (cpu_ns == kUnread) {
     BlockedThread blocked;
     ThreadActivity activity = ReadThreadActivity(tid, &blocked);
     if (activity == ThreadActivity::kGone) return true;
@@ -263,7 +261,6 @@ bool StackCapturer::TryCapture(int tid, int64_t cpu_ns, bool* was_asleep, Stack*
       if (stack->completeness != Completeness::kIncomplete || !MayInterrupt(blocked)) return true;
       counters_.sleepers_signalled.Add();
     }
-    cpu_ns = kUnread;
   }
   switch (TrySignal(tid, cpu_ns)) {
     case SignalOutcome::kAsleep:
@@ -301,7 +298,8 @@ bool StackCapturer::TryReadBlocked(int tid, const BlockedThread& blocked) {
 
 StackCapturer::SignalOutcome StackCapturer::TrySignal(int tid, int64_t cpu_ns) {
   CaptureSlot* slot = SharedSlot();
-  if (cpu_ns == kUnread) cpu_ns = base::ThreadCpuNs(tid);
+  const bool runs_on = cpu_ns != kUnread;
+  if (!runs_on) cpu_ns = base::ThreadCpuNs(tid);
   if (IsHandlerCopying()) {  // an earlier one, which was put off in the middle
     counters_.signal_timeouts.Add();
     return SignalOutcome::kNoAnswer;
@@ -324,10 +322,11 @@ StackCapturer::SignalOutcome StackCapturer::TrySignal(int tid, int64_t cpu_ns) {
     return SignalOutcome::kNoAnswer;
   }
   // The last questions before the signal: the thread may have gone to sleep where a signal would be noticed,
-  // or may have taken the handler just now. On a processor its clock goes on from one reading to the next,
-  // which is sooner told, and for less, than by /proc; that knows better when it does not.
-  const bool is_on_processor = base::ThreadCpuNs(tid) > cpu_ns;
-  if (!is_on_processor && !MayBeInterrupted(tid)) return SignalOutcome::kAsleep;
+  // or may have taken the handler just now. The CPU clock of one that is on a processor goes on from one
+  // reading to the next, which is sooner told, and for less, than by /proc; but that also knows who is about
+  // to sleep.
+  const bool still_runs_on = runs_on && base::ThreadCpuNs(tid) > cpu_ns;
+  if (!still_runs_on && !MayBeInterrupted(tid)) return SignalOutcome::kAsleep;
   if (!OwnsSignal()) {
     counters_.signals_withheld.Add();
     return SignalOutcome::kNoAnswer;

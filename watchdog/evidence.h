@@ -13,9 +13,10 @@ namespace lagwatch::watchdog {
 // changed since is taken from there. On a two-core virtual machine that takes 15 µs for a thread that has
 // slept since, 27 µs for one that runs, 33 µs for one that has run and sleeps. Context: watchdog.
 bool LookAtThread(int32_t tid, const policies::ThreadLook* before, policies::ThreadLook* look);
-// The same, but for less than 2 µs of a thread that has run all the time since `before`: then it cannot have
-// waited, and what it used besides CPU time is left for the next look. Context: watchdog.
-bool GlanceAtThread(int32_t tid, const policies::ThreadLook& before, policies::ThreadLook* look);
+// The same for a thread that has run all the time since `before`: then it cannot have waited, and what it
+// used besides CPU time is left for the next look. False, and nothing changed, when it has not; told in less
+// than 2 µs. Context: watchdog.
+bool HasRunThroughout(int32_t tid, const policies::ThreadLook& before, policies::ThreadLook* look);
 
 // What thread `tid` waits for, which sleeps at `blocked` in `state` (S or D). A descriptor is named by the
 // link in /proc alone: the file itself is not asked, for its disk or server may be what hangs. Context:

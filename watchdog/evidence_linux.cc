@@ -42,12 +42,6 @@ Doing WaitOnDescriptor(int32_t tid, uint64_t fd_argument, char state) {
   return Doing::kDisk;  // on a file system in user space
 }
 
-// But for what a wake-up of the reader takes.
-bool HasRunThroughout(int64_t wall_ns, int64_t cpu_ns) {
-  constexpr int64_t kSlackNs = 20'000;
-  return cpu_ns >= wall_ns - wall_ns / 50 - kSlackNs;
-}
-
 bool IsFileLock(uint64_t command) { return command == F_SETLKW || command == F_OFD_SETLKW; }
 
 }  // namespace
@@ -196,12 +190,13 @@ Doing WhatItWaitsFor(int32_t tid, const stack::BlockedThread& blocked, char stat
   }
 }
 
-bool GlanceAtThread(int32_t tid, const policies::ThreadLook& before, policies::ThreadLook* look) {
+bool HasRunThroughout(int32_t tid, const policies::ThreadLook& before, policies::ThreadLook* look) {
+  if (before.doing != Doing::kRunning) return false;
   const int64_t now_ns = base::SystemClock().MonoNs();
   const int64_t cpu_ns = base::ThreadCpuNs(tid);
-  if (before.doing != Doing::kRunning ||
-      !HasRunThroughout(now_ns - before.mono_ns, cpu_ns - before.use.cpu_ns))
-    return LookAtThread(tid, &before, look);
+  const int64_t wall_ns = now_ns - before.mono_ns;
+  const int64_t slack_ns = wall_ns / 50 + 20'000;  // for what a wake-up of the reader takes
+  if (cpu_ns - before.use.cpu_ns < wall_ns - slack_ns) return false;
   *look = before;
   look->mono_ns = now_ns;
   look->use.cpu_ns = cpu_ns;

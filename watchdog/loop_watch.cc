@@ -296,9 +296,10 @@ void LoopWatch::TakeSample(const WatchedLoop& loop, int64_t now_ns, const WatchT
   sample.mono_ns = now_ns;
   const int32_t tid = loop.tid.load();
   policies::ThreadLook look;  // before the capture, which may keep the thread busy
+  const bool has_run_on = is_account_open_ && HasRunThroughout(tid, account_.last_look(), &look);
   const bool has_look =
-      is_account_open_ ? GlanceAtThread(tid, account_.last_look(), &look) : LookAtThread(tid, nullptr, &look);
-  tools.capturer->Capture(tid, &sample.stack, look.use.cpu_ns);
+      has_run_on || LookAtThread(tid, is_account_open_ ? &account_.last_look() : nullptr, &look);
+  tools.capturer->Capture(tid, &sample.stack, has_run_on ? look.use.cpu_ns : stack::StackCapturer::kUnread);
   // A stack of what came after must not be blamed for it. What goes on may be blamed: the others' check asks
   // once more whether they do.
   bool is_any_going_on = std::ranges::any_of(watched_, [&](const Watched& watched) {
