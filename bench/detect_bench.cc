@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whether each kind of lag is found, in time and as what it is, and nothing else: scenarios with a known
-// truth (detect_scenarios.h), played again and again with the real monitor at thresholds of a tenth.
+// truth (bench/detect/), played again and again with the real monitor at thresholds of a tenth.
 //
 //   bench_detect [RUNS [NAME…]]
 //
@@ -22,7 +22,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/detect_scenarios.h"
+#include "bench/detect/scenarios.h"
 
 namespace {
 
@@ -182,7 +182,9 @@ Row Play(const Scenario& scenario, int runs) {
 
 int main(int argc, char** argv) {
   std::vector<std::string> words(argv + 1, argv + argc);
-  auto scenarios = Scenarios();
+  std::vector<Scenario> scenarios;
+  for (std::span<const Scenario> some : {Dispatches(), OtherKinds(), Guards(), StartsAndEnds()})
+    scenarios.insert(scenarios.end(), some.begin(), some.end());
   if (words.size() == 3 && words[0] == "--victim") return PlayVictim(words[1], words[2]);
   if (words.size() == 3 && words[0] == "--play") {
     for (const Scenario& scenario : scenarios) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/detect_stage.h"
+#include "bench/detect/stage.h"
 
 #include <sys/syscall.h>
 #include <time.h>
@@ -192,6 +192,21 @@ void Stage::OnEnd(void* stage, const lw_lag* lag) {
   auto* self = static_cast<Stage*>(stage);
   std::lock_guard lock(self->mutex_);
   self->ended_ns_.push_back(static_cast<int64_t>(lag->elapsed_ns));
+}
+
+void SleepOver() { SleepMs(kThresholdMs + kTickMs); }
+
+void RunLoop(Stage* stage, int64_t ms) {
+  for (int64_t end_ns = NowNs() + ms * kMs; NowNs() < end_ns;) {
+    stage->ShortDispatch(
+        "short", [] { SleepMs(5); }, kThresholdMs / 2);
+    SleepMs(1);
+  }
+}
+
+void Lag(Stage* stage, const std::function<void()>& work) {
+  int64_t begin_ns = stage->Dispatch("long", work);
+  stage->Expect(LW_KIND_LAG, begin_ns + kThresholdNs, "long");
 }
 
 }  // namespace lagwatch::bench

@@ -108,4 +108,11 @@ class Stage {
   std::vector<int64_t> ended_ns_;
 };
 
+// Longer than the threshold.
+void SleepOver();
+// The loop "main" goes on with short dispatches for so long.
+void RunLoop(Stage* stage, int64_t ms);
+// A dispatch that is a lag, and must be told as one.
+void Lag(Stage* stage, const std::function<void()>& work);
+
 }  // namespace lagwatch::bench

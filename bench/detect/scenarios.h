@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-#include "bench/detect_stage.h"
+#include "bench/detect/stage.h"
 
 namespace lagwatch::bench {
 
@@ -16,7 +16,12 @@ struct Scenario {
   void (*play)(Stage* stage);
 };
 
-std::span<const Scenario> Scenarios();
+std::span<const Scenario> Dispatches();
+std::span<const Scenario> OtherKinds();
+// What is no lag, or not all of it.
+std::span<const Scenario> Guards();
+// Programs that start, and that end in a lag or not.
+std::span<const Scenario> StartsAndEnds();
 
 // The part of a program that ends in several ways and is started again: `spool MODE`. Its exit code.
 int PlayVictim(const std::string& spool, const std::string& mode);
