@@ -55,35 +55,53 @@ ProcessMonitor::ProcessMonitor() {
 
 ProcessMonitor::StartResult ProcessMonitor::Start(const MonitorOptions& options,
                                                   const CreateUpload& create_upload) {
-  std::lock_guard lock(mutex_);
-  if (monitor_ != nullptr) return StartResult::kAlreadyStarted;
+  std::lock_guard life_lock(life_mutex_);
+  if (is_on()) return StartResult::kAlreadyStarted;
   auto monitor = Monitor::Start(options, &registry_);
+  std::unique_ptr<BackgroundUpload> upload;
+  if (monitor.ok() && create_upload) {
+    auto created = create_upload((*monitor)->spool_directory());
+    if (created.ok() && (*created)->Start().ok()) upload = std::move(created).value();
+  }
+  std::lock_guard lock(mutex_);
   if (!monitor.ok()) {
     why_off_ = monitor.status().message();
     return StartResult::kOff;
   }
   monitor_ = std::move(monitor).value();
+  upload_ = std::move(upload);
   why_off_.clear();
   last_run_ = monitor_->last_run();
-  if (create_upload) {
-    auto upload = create_upload(monitor_->spool_directory());
-    if (upload.ok() && (*upload)->Start().ok()) upload_ = std::move(upload).value();
-  }
   return StartResult::kStarted;
 }
 
 void ProcessMonitor::Stop(int64_t flush_timeout_ms) {
-  std::lock_guard lock(mutex_);
-  if (monitor_ == nullptr) return;
-  MonitorStats stats;
-  Monitor::Stop(std::move(monitor_), [&](const Monitor& stopped) { stats = StatsOf(stopped); });
-  if (upload_ != nullptr) {
-    upload_->Stop(flush_timeout_ms);
-    stats.reports_uploaded = upload_->records_delivered();
-    upload_.reset();
+  std::lock_guard life_lock(life_mutex_);
+  std::unique_ptr<Monitor> monitor;
+  std::unique_ptr<BackgroundUpload> upload;
+  {
+    std::lock_guard lock(mutex_);
+    if (monitor_ == nullptr) return;
+    stopping_stats_ = CurrentStats();
+    monitor = std::move(monitor_);
+    upload = std::move(upload_);
+    why_off_ = "it is being stopped";
   }
+  MonitorStats stats;
+  Monitor::Stop(std::move(monitor), [&](const Monitor& stopped) { stats = StatsOf(stopped); });
+  if (upload != nullptr) {
+    upload->Stop(flush_timeout_ms);
+    stats.reports_uploaded = upload->records_delivered();
+  }
+  std::lock_guard lock(mutex_);
+  stopping_stats_ = {};
   ended_stats_ += stats;
   why_off_ = "it was stopped";
+}
+
+bool ProcessMonitor::is_on() {
+  std::lock_guard lock(mutex_);
+  return monitor_ != nullptr;
 }
 
 std::string ProcessMonitor::why_off() {
@@ -97,7 +115,7 @@ void ProcessMonitor::NoteReady() {
 }
 
 void ProcessMonitor::WithdrawStart() {
-  std::lock_guard lock(mutex_);
+  std::lock_guard life_lock(life_mutex_);  // only who holds this one changes the monitor
   if (ProcessStartUp().Withdraw() && monitor_ != nullptr) monitor_->WithdrawReports();
 }
 
@@ -115,6 +133,7 @@ std::optional<EndedRun> ProcessMonitor::last_run() {
 MonitorStats ProcessMonitor::stats() {
   std::lock_guard lock(mutex_);
   MonitorStats stats = CurrentStats();
+  stats += stopping_stats_;
   return stats += ended_stats_;
 }
 
@@ -159,6 +178,7 @@ MonitorStats ProcessMonitor::StatsOf(const Monitor& monitor) {
 
 void ProcessMonitor::PrepareFork() {
   ProcessMonitor& self = Instance();
+  self.life_mutex_.lock();
   self.mutex_.lock();
   self.forking_tid_ = gettid();
   if (self.monitor_ != nullptr) self.monitor_->PauseForFork();
@@ -168,11 +188,13 @@ void ProcessMonitor::FinishForkInParent() {
   ProcessMonitor& self = Instance();
   if (self.monitor_ != nullptr) self.monitor_->ResumeAfterFork();
   self.mutex_.unlock();
+  self.life_mutex_.unlock();
 }
 
 void ProcessMonitor::FinishForkInChild() {
   ProcessMonitor& self = Instance();
-  new (&self.mutex_) std::mutex;  // its owner's id is the parent's
+  new (&self.life_mutex_) std::mutex;  // their owner's id is the parent's
+  new (&self.mutex_) std::mutex;
   ProcessStartUp().Reset();
   self.registry_.KeepOnlyThread(self.forking_tid_, gettid());
   if (self.monitor_ == nullptr) return;

@@ -103,17 +103,22 @@ class ProcessMonitor {
   static void FinishForkInParent();
   static void FinishForkInChild();
   static MonitorStats StatsOf(const Monitor& monitor);
+  bool is_on();
   MonitorStats CurrentStats() const;
 
   watchdog::LoopRegistry registry_;
   pthread_key_t thread_end_key_{};
   bool has_thread_end_key_ = false;  // a process has only so many
-  std::mutex mutex_;                 // guards what follows
+  // Held while a monitor starts or stops, and during a fork. Taken before the other, which is held for
+  // moments only: a callback may ask for the counts while a stop waits for it.
+  std::mutex life_mutex_;
+  std::mutex mutex_;  // guards what follows
   std::unique_ptr<Monitor> monitor_;
   std::unique_ptr<BackgroundUpload> upload_;
   std::optional<EndedRun> last_run_;
   std::string why_off_ = "it was not started";
-  MonitorStats ended_stats_;  // of monitors that were stopped
+  MonitorStats ended_stats_;     // of monitors that were stopped
+  MonitorStats stopping_stats_;  // of the one that is being stopped, when that began
   int forking_tid_ = 0;
 };
 

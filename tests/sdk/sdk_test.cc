@@ -854,6 +854,27 @@ TEST_F(SdkTest, TellsAListenerOnTheWatchdogsThread) {
   EXPECT_GE(heard.duration_ns.load(), 100u * 1'000'000);
 }
 
+TEST_F(SdkTest, StopsWhileAListenerAsksForTheCounts) {
+  static std::atomic<bool> is_listening{false};
+  static std::atomic<uint64_t> lags{0};
+  Options options = TestOptions();
+  options.listener.lag_begin = [](void*, const lw_lag*) {
+    is_listening = true;
+    EXPECT_TRUE(WaitUntil([] { return std::string_view(lw_why_off()) == "it is being stopped"; }));
+    lw_stats stats;
+    lw_stats_init(&stats);
+    lw_get_stats(&stats);
+    lags = stats.lags;
+  };
+  auto monitor = Monitor::Start(options);
+  auto loop = monitor.WatchLoop("ui");
+  lw_dispatch_begin(loop.handle(), "goes on");
+  ASSERT_TRUE(WaitUntil([] { return is_listening.load(); }));
+  monitor.Stop(0);
+  lw_dispatch_end(loop.handle());
+  EXPECT_EQ(lags.load(), 1u) << "the stop did not wait for its listener";
+}
+
 TEST_F(SdkTest, StopsWhileALoopIsInADispatchAndStartsAgain) {
   auto first = Monitor::Start(TestOptions());
   auto loop = first.WatchLoop("ui");
