@@ -2,13 +2,11 @@
 // Whether a loop is busy without a pause: one short dispatch after the other, and never a sleep in between.
 //
 // A busy period goes on from one look to the next as long as
-// - the thread has not gone to sleep: no voluntary context switch, and it ran, or was ready to, for 95 % of
-// the
-//   period; or it did so only as a busy thread does, too, when it waits for a page or a lock: it ran, or was
-//   ready to, for 99.5 %;
+// - the thread has not gone to sleep: no voluntary context switch, and it ran, or was ready to, for 95 %
+//   of the period; or it slept only as a busy thread does, too, when it waits for a page or a lock: it ran,
+//   or was ready to, for 99.5 %, and between two looks never slept longer than 0.5 % of the threshold;
 // - dispatches keep ending and beginning: a quarter of the threshold does not pass without a new one, and
-// over the
-//   period there are ten or more for each threshold's length. So one long dispatch is none.
+//   over the period there are ten or more for each threshold's length. So one long dispatch is none.
 // A loop that sleeps in its wait for more than that, even once, is not busy in this sense.
 // Context: watchdog; pure.
 #pragma once
@@ -43,6 +41,7 @@ class BusyLoop {
       number_ = is_many_ ? ++numbers_ : 0;
       begin_ = activity;
     }
+    last_ = activity;
     dispatches_ = activity.dispatches - begin_.dispatches;
   }
   // The activity cannot be read.
@@ -70,6 +69,8 @@ class BusyLoop {
     const int64_t runnable_ns = now.runnable_ns - begin_.runnable_ns;
     const bool has_slept = now.voluntary_switches != begin_.voluntary_switches;
     if (has_slept && runnable_ns < age_ns / 1000 * kRunnablePermilleWithSleeps) return false;
+    const int64_t asleep_ns = (now.now_ns - last_.now_ns) - (now.runnable_ns - last_.runnable_ns);
+    if (now.voluntary_switches != last_.voluntary_switches && asleep_ns > threshold_ns / 200) return false;
     if (runnable_ns + kUncountedNs < age_ns / 100 * kRunnablePercent) return false;
     if (now.now_ns - last_new_ns_ >= threshold_ns / 4) return false;
     // Of a period's beginning too few may have been seen yet.
@@ -81,6 +82,7 @@ class BusyLoop {
   int64_t last_new_ns_ = 0;  // a look that found new ones
   bool is_many_ = false;
   LoopActivity begin_{};
+  LoopActivity last_{};  // at the look before
   uint64_t dispatches_ = 0;
   uint64_t number_ = 0;
   uint64_t numbers_ = 0;

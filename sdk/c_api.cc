@@ -12,7 +12,7 @@
 #include "sdk/c_listener.h"
 #include "sdk/process_monitor.h"
 #include "sdk/run_writer.h"
-#include "sdk/scene.h"
+#include "sdk/text_cell.h"
 #include "sdk/upload_service.h"
 
 namespace {
@@ -270,7 +270,11 @@ int lw_get_last_exit(lw_last_exit* last_exit) noexcept {
   }
 }
 
-void lw_set_scene(const char* scene) noexcept { lagwatch::sdk::ProcessScene().Set(scene); }
+int lw_set_value(const char* key, const char* value) noexcept {
+  return lagwatch::sdk::ProcessWords().values.Set(key, value) ? 1 : 0;
+}
+
+void lw_set_scene(const char* scene) noexcept { lagwatch::sdk::ProcessWords().scene.Set(scene); }
 
 int lw_dump_now(const char* reason) noexcept { return ProcessMonitor::Instance().AskForDump(reason) ? 1 : 0; }
 
@@ -368,7 +372,7 @@ void lw_set_refresh_interval(lw_loop* loop, uint64_t interval_ns) noexcept {
 void lw_frame_begin(lw_loop* loop, uint64_t vsync_ns) noexcept {
   if (loop == nullptr) return;
   ToLoop(loop)->frames.Begin(lagwatch::base::SystemClock().MonoNs(), ToSigned(vsync_ns),
-                             lagwatch::sdk::ProcessScene().number());
+                             lagwatch::sdk::ProcessWords().scene.number());
   ToLoop(loop)->probe.WakeWatchdogIfAsleep();
 }
 

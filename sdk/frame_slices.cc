@@ -6,13 +6,13 @@
 
 namespace lagwatch::sdk {
 
-void FrameSlices::Add(const watchdog::FrameEvent& event, const char (&scene)[Scene::kMaxBytes],
+void FrameSlices::Add(const watchdog::FrameEvent& event, const char (&scene)[TextCell::kMaxBytes],
                       uint64_t scene_number) {
   FrameSlice* end = open_ + open_count_;
   FrameSlice* slice = std::find_if(open_, end, [&](const FrameSlice& open) {
     return std::strncmp(open.loop, event.loop_name, sizeof open.loop - 1) == 0;
   });
-  char text[Scene::kMaxBytes];
+  char text[TextCell::kMaxBytes];
   std::memcpy(text, scene, sizeof text);
   if (slice != end && slice->scene_number == event.scene) {
     std::memcpy(text, slice->scene, sizeof text);

@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "policies/frame_levels.h"
-#include "sdk/scene.h"
+#include "sdk/text_cell.h"
 #include "watchdog/hang_sink.h"
 
 namespace lagwatch::sdk {
@@ -18,12 +18,12 @@ namespace lagwatch::sdk {
 struct FrameSlice {
   static constexpr size_t kMaxLoopBytes = 32;
 
-  char loop[kMaxLoopBytes];      // terminated
-  char scene[Scene::kMaxBytes];  // ends at the first NUL, if there is one
-  uint64_t scene_number;         // as Scene::Read returns it
-  int64_t begin_mono_ns;         // when frames of it were seen first
-  int64_t end_mono_ns;           // … and last
-  int64_t refresh_interval_ns;   // the last frame's
+  char loop[kMaxLoopBytes];         // terminated
+  char scene[TextCell::kMaxBytes];  // ends at the first NUL, if there is one
+  uint64_t scene_number;            // as TextCell::Read returns it
+  int64_t begin_mono_ns;            // when frames of it were seen first
+  int64_t end_mono_ns;              // … and last
+  int64_t refresh_interval_ns;      // the last frame's
   policies::FrameTotals frames;
 };
 
@@ -31,7 +31,8 @@ struct FrameSlice {
 class FrameSlices {
  public:
   // `scene` is what the program is at now. Frames of an earlier one that is not known any more count there.
-  void Add(const watchdog::FrameEvent& event, const char (&scene)[Scene::kMaxBytes], uint64_t scene_number);
+  void Add(const watchdog::FrameEvent& event, const char (&scene)[TextCell::kMaxBytes],
+           uint64_t scene_number);
   // Calls `write` for each slice that is to be written now; to be called at every round. `write` takes a
   // FrameSlice.
   template <typename Write>

@@ -11,7 +11,7 @@
 #include "report/spool/spool_reader.h"
 #include "sdk/default_paths.h"
 #include "sdk/run_facts.h"
-#include "sdk/scene.h"
+#include "sdk/text_cell.h"
 #include "stack/frame_section_file.h"
 #include "stack/unwind/table_unwinder.h"
 
@@ -125,11 +125,11 @@ base::Result<std::unique_ptr<Monitor>> Monitor::Start(const MonitorOptions& opti
   if (!capturer.ok()) return capturer.status();
   monitor->capturer_ = std::move(capturer).value();
 
-  auto run = RunWriter::Create(normal.spool_directory, run_facts, &ProcessScene());
+  auto run = RunWriter::Create(normal.spool_directory, run_facts, &ProcessWords().scene);
   if (run.ok()) monitor->run_ = std::move(run).value();
 
   monitor->sink_ = std::make_unique<ReportSink>(std::move(facts), monitor->spool_.get(), monitor->run_.get(),
-                                                &ProcessScene(), is_crowded);
+                                                &ProcessWords(), is_crowded);
   const RunRecord* last_run = monitor->last_run_ ? &monitor->last_run_->record : nullptr;
   monitor->sink_->WatchStart(PlanStart(normal.start, run_facts, last_run), &ProcessStartUp(), registry);
   monitor->watchdog_ = std::make_unique<watchdog::Watchdog>(normal.watch, registry, monitor->capturer_.get(),
@@ -172,7 +172,7 @@ void Monitor::TellHowRunsEnded(const RunFacts& now, bool is_crowded) {
 void Monitor::WithdrawReports() {
   ScopedNoFileSizeSignal no_signal;
   // Between two rounds nobody else writes, and all that was written is sealed.
-  bool is_paused = watchdog_->PauseForFork();
+  bool is_paused = watchdog_->BorrowSink();
   report::SpoolReader reader(&base::SystemEnv(), spool_directory_);
   auto names = reader.List(report::SpoolReader::Include::kFinished);
   for (const std::string& name : names.ok() ? *names : std::vector<std::string>()) {
@@ -191,14 +191,14 @@ void Monitor::WithdrawReports() {
     });
     if (is_kept) static_cast<void>(reader.Remove(name));
   }
-  if (is_paused) spool_->Seal();
-  watchdog_->ResumeAfterFork();
+  if (!is_paused) return;
+  spool_->Seal();
+  watchdog_->ReturnSink();
 }
 
 void Monitor::AbandonInForkedChild(std::unique_ptr<Monitor> monitor) {
   monitor->spool_->AbandonInForkedChild();
   if (monitor->run_ != nullptr) monitor->run_->AbandonInForkedChild();
-  monitor->capturer_->AbandonInForkedChild();
   monitor->dump_signal_.reset();
   // The threads and locks of the rest belong to the parent.
   static_cast<void>(monitor.release());

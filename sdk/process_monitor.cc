@@ -8,6 +8,8 @@
 #include <new>
 #include <utility>
 
+#include "sdk/program_words.h"
+
 namespace lagwatch::sdk {
 
 MonitorStats& MonitorStats::operator+=(const MonitorStats& other) {
@@ -196,6 +198,8 @@ void ProcessMonitor::FinishForkInChild() {
   new (&self.life_mutex_) std::mutex;  // their owner's id is the parent's
   new (&self.mutex_) std::mutex;
   ProcessStartUp().Reset();
+  ProcessWords().values.ResetLock();
+  stack::StackCapturer::AbandonAllInForkedChild();  // also one of a monitor that could not be stopped
   self.registry_.KeepOnlyThread(self.forking_tid_, gettid());
   if (self.monitor_ == nullptr) return;
   self.ended_stats_ += self.CurrentStats();

@@ -125,12 +125,12 @@ ProgramFacts SystemFacts() {
   return facts;
 }
 
-ReportSink::ReportSink(ProgramFacts facts, report::SpoolWriter* spool, RunWriter* run, const Scene* scene,
-                       bool saves_files)
+ReportSink::ReportSink(ProgramFacts facts, report::SpoolWriter* spool, RunWriter* run,
+                       const ProgramWords* words, bool saves_files)
     : facts_(std::move(facts)),
       spool_(spool),
       run_(run),
-      scene_(scene),
+      words_(words),
       saves_files_(saves_files),
       frame_slices_(new FrameSlices),
       bytes_(new char[kBufferBytes]),
@@ -165,8 +165,8 @@ void ReportSink::OnLagEnd(const base::Uuid& event_id, int64_t duration_ns) {
 }
 
 void ReportSink::OnFrames(const watchdog::FrameEvent& event) {
-  char scene[Scene::kMaxBytes];
-  uint64_t number = scene_->Read(scene);
+  char scene[TextCell::kMaxBytes];
+  uint64_t number = words_->scene.Read(scene);
   frame_slices_->Add(event, scene, number);
 }
 
@@ -253,7 +253,8 @@ void ReportSink::TellStart() {
   bool is_slow = duration_ns > start_.threshold_ns && !start_up_->is_withdrawn();
   if (!is_slow || stack::ReadTracer() != 0) return;  // whoever debugs it makes it slow
   const base::Uuid id = base::CreateUuidV7(base::SystemClock().WallMs());
-  if (!EncodeStart(id, ready_ns) || !spool_->Append(report::RecordType::kReport, buffer_.content())) return;
+  if (!EncodeStart(id, ready_ns)) return too_large_.Add();
+  if (!spool_->Append(report::RecordType::kReport, buffer_.content())) return not_written_.Add();
   if (report::EncodeLagEnd(id, duration_ns, &buffer_))
     spool_->Append(report::RecordType::kLagEnd, buffer_.content());
 }
@@ -298,6 +299,7 @@ bool ReportSink::EncodeStart(const base::Uuid& id, int64_t ready_ns) {
     if (milestone.mono_ns < begin_ns || milestone.mono_ns > ready_ns) continue;
     encoder.AddNumber(milestone.name, (milestone.mono_ns - begin_ns) / base::kNsPerMs);
   }
+  AddWords(&encoder);
   // They tell what the program was at.
   encoder.AddNumber("lags_before_ready", lags_in_start_);
   encoder.SetExpensiveStack(encoder.AddStack({}, report::Completeness::kNone));
@@ -320,7 +322,8 @@ void ReportSink::Write(const FrameSlice& slice) {
        .refresh_interval_ns = slice.refresh_interval_ns,
        .frames = slice.frames},
       &buffer_);
-  if (is_encoded) spool_->Append(report::RecordType::kFrameSlice, buffer_.content());
+  if (!is_encoded) return too_large_.Add();
+  if (!spool_->Append(report::RecordType::kFrameSlice, buffer_.content())) not_written_.Add();
 }
 
 bool ReportSink::Encode(const watchdog::LagEvent& event) {
@@ -356,6 +359,7 @@ bool ReportSink::Encode(const watchdog::LagEvent& event) {
     fact.text == nullptr ? encoder.AddNumber(fact.name, fact.number) : encoder.AddText(fact.name, fact.text);
   }
   if (is_in_start && !is_start_lag) encoder.AddNumber("before_ready", 1);
+  AddWords(&encoder);
   encoder.SetExpensiveStack(EncodeStack(*event.expensive_stack, *event.modules, &encoder));
   for (const watchdog::LoopSample* sample : event.samples) {
     uint32_t stack = EncodeStack(sample->stack, *event.modules, &encoder);
@@ -367,6 +371,16 @@ bool ReportSink::Encode(const watchdog::LagEvent& event) {
   EncodeHistory(event, &encoder);
   EncodeThreads(event, &encoder);
   return encoder.ok();
+}
+
+void ReportSink::AddWords(report::ReportEncoder* encoder) const {
+  char scene[TextCell::kMaxBytes];
+  if (words_->scene.Read(scene) != 0) encoder->AddText("scene", {scene, strnlen(scene, sizeof scene)});
+  words_->values.ForEach([&](std::string_view key, std::string_view value) {
+    char name[5 + ProgramValues::kMaxKeyBytes] = "app.";
+    std::ranges::copy(key, name + 4);
+    encoder->AddText({name, 4 + key.size()}, value);
+  });
 }
 
 void ReportSink::EncodeWaits(const watchdog::LagEvent& event, report::ReportEncoder* encoder) {

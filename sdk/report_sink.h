@@ -11,8 +11,8 @@
 #include "report/format/report_encoder.h"
 #include "report/spool/spool_writer.h"
 #include "sdk/frame_slices.h"
+#include "sdk/program_words.h"
 #include "sdk/run_writer.h"
-#include "sdk/scene.h"
 #include "sdk/start_up.h"
 #include "watchdog/hang_sink.h"
 
@@ -35,9 +35,9 @@ ProgramFacts SystemFacts();
 // Context: watchdog, but for the construction (background; allocates all that will be needed).
 class ReportSink final : public watchdog::HangSink {
  public:
-  // `spool`, `scene` and `run`, which may be null, are borrowed. With `saves_files` no file is made that
+  // `spool`, `words` and `run`, which may be null, are borrowed. With `saves_files` no file is made that
   // tells of no lag.
-  ReportSink(ProgramFacts facts, report::SpoolWriter* spool, RunWriter* run, const Scene* scene,
+  ReportSink(ProgramFacts facts, report::SpoolWriter* spool, RunWriter* run, const ProgramWords* words,
              bool saves_files = false);
   // What is to be told of the program's start. `start_up` and `registry` are borrowed. To be called once,
   // before all else; nothing is told if it is not.
@@ -70,6 +70,8 @@ class ReportSink final : public watchdog::HangSink {
   bool Encode(const watchdog::LagEvent& event);
   // What the watchdog counts, and what is counted here.
   policies::SuppressedCounts SuppressedOf(const watchdog::UsageEvent& event) const;
+  // What the program says of itself.
+  void AddWords(report::ReportEncoder* encoder) const;
   void EncodeWaits(const watchdog::LagEvent& event, report::ReportEncoder* encoder);
   void EncodeHistory(const watchdog::LagEvent& event, report::ReportEncoder* encoder);
   void EncodeThreads(const watchdog::LagEvent& event, report::ReportEncoder* encoder);
@@ -84,7 +86,7 @@ class ReportSink final : public watchdog::HangSink {
   ProgramFacts facts_;
   report::SpoolWriter* spool_;
   RunWriter* run_;
-  const Scene* scene_;
+  const ProgramWords* words_;
   bool saves_files_;
   std::unique_ptr<FrameSlices> frame_slices_;
   StartPlan start_;

@@ -14,7 +14,7 @@
 
 #include "base/uuid.h"
 #include "policies/usage.h"
-#include "sdk/scene.h"
+#include "sdk/text_cell.h"
 
 namespace lagwatch::sdk {
 
@@ -58,7 +58,7 @@ struct RunProgress {
   int64_t lag_begin_wall_ms;
   int64_t lag_ns;  // how long it had lasted at `seen_wall_ms`
   char lag_loop[64];
-  char scene[Scene::kMaxBytes];
+  char scene[TextCell::kMaxBytes];
   uint32_t unused;
   uint32_t crc32c;  // of all before it in this struct
 };

@@ -14,7 +14,7 @@
 
 #include "base/status.h"
 #include "sdk/run_record.h"
-#include "sdk/scene.h"
+#include "sdk/text_cell.h"
 
 namespace lagwatch::sdk {
 
@@ -23,7 +23,7 @@ class RunWriter {
  public:
   // Creates SPOOL/runs/SESSION.run. `scene` is borrowed. Errors: kIo. Context: background.
   static base::Result<std::unique_ptr<RunWriter>> Create(const std::string& spool_directory,
-                                                         const RunFacts& facts, const Scene* scene);
+                                                         const RunFacts& facts, const TextCell* scene);
   // Lets go of the record; the file stays. Context: background.
   ~RunWriter();
   RunWriter(const RunWriter&) = delete;
@@ -58,7 +58,7 @@ class RunWriter {
     char loop_name[sizeof RunProgress::lag_loop];
   };
 
-  RunWriter(char* page, std::string path, std::string oom_group_path, const Scene* scene);
+  RunWriter(char* page, std::string path, std::string oom_group_path, const TextCell* scene);
   void AgeLags(int64_t mono_ns);
   void Write(int64_t mono_ns);
   void WriteUsage(int64_t mono_ns);
@@ -66,7 +66,7 @@ class RunWriter {
   char* page_;
   std::string path_;
   std::string oom_group_path_;
-  const Scene* scene_;
+  const TextCell* scene_;
   uint64_t sequence_ = 0;
   uint64_t written_scene_ = 0;
   int64_t last_age_ns_ = 0;  // when the lags were last aged

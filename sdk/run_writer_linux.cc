@@ -94,7 +94,7 @@ bool IsLocked(const char* path) {
 }  // namespace
 
 Result<std::unique_ptr<RunWriter>> RunWriter::Create(const std::string& spool_directory,
-                                                     const RunFacts& facts, const Scene* scene) {
+                                                     const RunFacts& facts, const TextCell* scene) {
   std::string directory = spool_directory + "/" + kRunDirectoryName;
   if (mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST)
     return base::IoError("cannot create " + directory, errno);
@@ -129,7 +129,7 @@ Result<std::unique_ptr<RunWriter>> RunWriter::Create(const std::string& spool_di
   return writer;
 }
 
-RunWriter::RunWriter(char* page, std::string path, std::string oom_group_path, const Scene* scene)
+RunWriter::RunWriter(char* page, std::string path, std::string oom_group_path, const TextCell* scene)
     : page_(page), path_(std::move(path)), oom_group_path_(std::move(oom_group_path)), scene_(scene) {
   last_count_ns_ = -kCountPeriodNs;
 }
@@ -166,7 +166,7 @@ void RunWriter::LagEnded(const base::Uuid& lag_id) {
 void RunWriter::Refresh() {
   int64_t now_ns = base::SystemClock().MonoNs();
   AgeLags(now_ns);
-  char scene[Scene::kMaxBytes];
+  char scene[TextCell::kMaxBytes];
   bool is_due = now_ns - last_write_ns_ >= (lag_count_ != 0 ? kLagRefreshNs : kIdleRefreshNs);
   if (is_due || scene_->Read(scene) != written_scene_) Write(now_ns);
   // A young run may be over soon: so at most a fifth of it, and a second, is not told.

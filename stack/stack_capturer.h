@@ -55,9 +55,9 @@ class StackCapturer {
   StackCapturer(const StackCapturer&) = delete;
   StackCapturer& operator=(const StackCapturer&) = delete;
 
-  // For the child of a fork(): gives the signal back without touching anything that needs a lock. The
-  // capturer must then be leaked. Context: background.
-  void AbandonInForkedChild();
+  // For the child of a fork(): gives the signals back without touching anything that needs a lock. The
+  // capturer that there may be must then be leaked; there can be another one. Context: background.
+  static void AbandonAllInForkedChild();
 
   // If somebody else took the signal's handler, takes another signal that nobody uses; the other's handler
   // stays as it is. To be called before captures: one system call when all is well. Context: watchdog.

@@ -108,7 +108,12 @@ bool InstallHandler(CaptureSlot* slot, int signal_number, const struct sigaction
   entry->action = previous;
   slot->previous_count.store(count, std::memory_order_release);  // pairs with the handler
   const struct sigaction action = ActionOnTopOf(previous);
-  return __sigaction(signal_number, &action, nullptr) == 0;
+  struct sigaction replaced {};
+  if (__sigaction(signal_number, &action, &replaced) != 0) return false;
+  if (replaced.sa_handler == found.sa_handler) return true;
+  __sigaction(signal_number, &replaced, nullptr);  // somebody took it just now
+  entry->is_given_back = true;
+  return false;
 }
 
 bool RestartsCalls(CaptureSlot* slot, int signal_number) {
@@ -162,7 +167,7 @@ StackCapturer::StackCapturer(const CaptureOptions& options, std::unique_ptr<Unwi
       signal_number_(signal_number),
       restarts_calls_(RestartsCalls(SharedSlot(), signal_number)),
       // Goes on where an earlier capturer of this process left off, so that no ticket is used twice.
-      ticket_(static_cast<uint32_t>(SharedSlot()->request.load() >> 2)),
+      ticket_(CaptureSlot::TicketOf(SharedSlot()->request.load())),
       blocked_stack_(new RawStack) {}
 
 StackCapturer::~StackCapturer() {
@@ -170,11 +175,13 @@ StackCapturer::~StackCapturer() {
   SharedSlot()->is_taken = false;
 }
 
-void StackCapturer::AbandonInForkedChild() {
+void StackCapturer::AbandonAllInForkedChild() {
+  CaptureSlot* slot = g_capture_slot.load();
+  if (slot == nullptr) return;
   ReleaseSignals();
-  SharedSlot()->is_taken = false;
   // The parent may have been in the middle of a capture.
-  SharedSlot()->request.store(CaptureSlot::Request(ticket_, CaptureSlot::kIdle));
+  slot->request.store(CaptureSlot::Request(CaptureSlot::TicketOf(slot->request.load()), CaptureSlot::kIdle));
+  slot->is_taken = false;
 }
 
 void StackCapturer::ReleaseSignals() {
@@ -397,9 +404,12 @@ bool StackCapturer::AwaitAnswer() {
 }
 
 void StackCapturer::Pause(int64_t ns) {
+  constexpr int64_t kLateNs = 500'000;  // as late as timers are; more is somebody's fault
+  const int64_t begin_ns = base::SystemClock().MonoNs();
   timespec duration{.tv_sec = ns / base::kNsPerSecond, .tv_nsec = ns % base::kNsPerSecond};
   clock_nanosleep(CLOCK_MONOTONIC, 0, &duration, nullptr);
-  counters_.waited_ns.Add(static_cast<uint64_t>(ns));
+  const int64_t waited_ns = std::min(base::SystemClock().MonoNs() - begin_ns, ns + kLateNs);
+  counters_.waited_ns.Add(static_cast<uint64_t>(waited_ns));
 }
 
 bool StackCapturer::IsHandlerCopying() const {

@@ -12,6 +12,7 @@ class BusySpans final : public SpanSource {
   HangKind kind() const override { return HangKind::kBusyLoop; }
   Span Read(const WatchedLoop& loop, int64_t now_ns, const SpanTools& tools) override;
   bool IsStillIn(uint64_t number, const WatchedLoop&) const override { return busy_.number() == number; }
+  bool IsEndToldBetweenLooks() const override { return false; }
   void AddFacts(const WatchedLoop&, FactList* facts) const override;
   void Forget() override { busy_ = {}; }
 

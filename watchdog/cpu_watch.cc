@@ -119,7 +119,7 @@ void CpuWatch::Capture(std::span<const policies::ThreadLoad> threads, int64_t wa
   tools.capturer->RefreshModules();
   busy_count_ = 0;
   for (const policies::ThreadLoad& thread : threads) {
-    if (tools.clock->MonoNs() >= deadline_ns) return;
+    if (busy_count_ != 0 && tools.clock->MonoNs() >= deadline_ns) return;  // one is told of in any case
     const char state = stack::ReadThreadStateLetter(thread.tid);
     const bool is_asleep = state != 'R';
     if (is_for_window && is_asleep) samples_.AddAsleep(thread.tid, thread.cpu_ns);

@@ -35,6 +35,10 @@ class DumpRequests {
   void Open(int64_t interval_ns);
   // What is asked for from now on is refused, what is pending is forgotten. Context: background.
   void Close() { state_.store(kClosed); }
+  // The same, but false, and nothing changed, when a request is pending. Context: watchdog.
+  bool CloseIfIdle() {
+    return Move(kFree, kClosed) || Move(kBeingWritten, kClosed) || state_.load() == kClosed;
+  }
 
   enum class Answer { kAccepted, kRefused, kOff };
   // Copies `reason`, which may be null and is cut to the request's size. Context: any, signal included, where

@@ -40,7 +40,7 @@ WatchedLoop* LoopRegistry::Add(const char* name, int tid) {
     loop.tid.store(tid, std::memory_order_relaxed);  // published by the generation
     loop.SetName(name);
     loop.generation.store(generation + 1, std::memory_order_release);
-    if (i == taken_count_.load(std::memory_order_relaxed))  // written under the lock
+    if (i >= taken_count_.load(std::memory_order_relaxed))  // written under the lock
       taken_count_.store(i + 1, std::memory_order_release);
     watchdog_sleeper_.Wake();
     return &loop;
@@ -65,7 +65,7 @@ void LoopRegistry::KeepOnlyThread(int parent_tid, int child_tid) {
   // In the child another thread may have held the lock for ever; nobody else is here, so a new one will do.
   new (&mutex_) std::mutex;
   dump_requests_.Close();
-  for (WatchedLoop& loop : places()) {
+  for (WatchedLoop& loop : loops_) {  // one may just have been taken
     if (loop.tid.load() == parent_tid) {
       loop.tid.store(child_tid);
     } else {

@@ -74,14 +74,19 @@ int64_t LoopWatch::Look(WatchedLoop* loop, const WatchTools& tools) {
     next_ns = std::min(next_ns, watch.NextLookNs());
     if (watch.is_lagging()) CountLag(&watched, now_ns - watch.begin_ns(), tools);
   }
-  next_whole_look_ns_ = next_ns;
+  is_window_open_ = std::ranges::any_of(watched_, [](const Watched& watched) {
+    return watched.watch.is_window_open();
+  });  // checks close theirs
+  next_whole_look_ns_ = std::min(next_ns, now_ns + tools.options->check_period_ns);
   return NextLookNs(now_ns, tools);
 }
 
 bool LoopWatch::IsAllAsBefore(const WatchedLoop& loop, int64_t now_ns) const {
   return (is_window_open_ || IsLagging()) && now_ns < next_whole_look_ns_ && found_since_look_.is_clean() &&
          std::ranges::all_of(watched_, [&](const Watched& watched) {
-           return watched.watch.number() == 0 || watched.IsStillIn(loop);
+           const bool is_told_between =
+               !watched.watch.is_lagging() || watched.source->IsEndToldBetweenLooks();
+           return watched.watch.number() == 0 || (is_told_between && watched.IsStillIn(loop));
          });
 }
 

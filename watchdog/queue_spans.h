@@ -10,6 +10,7 @@ namespace lagwatch::watchdog {
 class QueueSpans : public SpanSource {
  public:
   bool IsStillIn(uint64_t number, const WatchedLoop&) const override { return age_.number() == number; }
+  bool IsEndToldBetweenLooks() const override { return false; }
   void AddFacts(const WatchedLoop&, FactList* facts) const override;
   void Forget() override { age_ = {}; }
 

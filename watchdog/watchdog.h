@@ -50,8 +50,13 @@ class Watchdog {
     if (is_paused_) round_mutex_.unlock();
   }
 
+  // Around a use of the sink's files by another thread: no round goes on meanwhile, however long that takes.
+  // False when a round does not end within 100 ms: then there is nothing to return. Context: background.
+  [[nodiscard]] bool BorrowSink();
+  void ReturnSink();
+
   const WatchCounters& counters() const { return counters_; }
-  // CPU time that its thread has used; 0 when that does not run.
+  // CPU time that its thread has used.
   int64_t CpuNs() const;
 
  private:
@@ -110,9 +115,11 @@ class Watchdog {
   std::unique_ptr<LoopSample> dump_sample_;
   int64_t last_signal_check_ns_ = 0;
   uint64_t counted_pause_ticks_ = 0;
-  std::atomic<int> tid_{0};
-  std::mutex round_mutex_;     // held during a round; by nobody else but a fork
-  bool is_paused_ = false;     // the fork's
+  std::atomic<int> tid_{0};              // 0 when it does not run
+  std::atomic<int64_t> last_cpu_ns_{0};  // when it ended
+  std::mutex round_mutex_;               // held during a round; by nobody else but a fork
+  bool is_paused_ = false;               // the fork's
+  std::atomic<bool> is_sink_borrowed_{false};
   bool is_fork_slow_ = false;  // the watchdog's: it has waited for this fork already
   policies::TimeGuard guard_;
   int64_t last_account_ns_ = 0;  // of the last DiscountForeignTime()

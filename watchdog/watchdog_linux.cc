@@ -47,10 +47,11 @@ base::Status Watchdog::Start() {
 }
 
 bool Watchdog::TryStop() {
-  registry_->dump_requests().Close();
   stopping_.store(true);
   registry_->watchdog_sleeper().Wake();
-  return thread_.TryJoin(kStopTimeoutNs);
+  const bool is_stopped = thread_.TryJoin(kStopTimeoutNs);
+  if (!is_stopped) registry_->dump_requests().Close();
+  return is_stopped;
 }
 
 bool Watchdog::PauseForFork() {
@@ -62,9 +63,24 @@ bool Watchdog::PauseForFork() {
   return is_paused_;
 }
 
+bool Watchdog::BorrowSink() {
+  is_sink_borrowed_.store(true);
+  if (PauseForFork()) return true;
+  is_sink_borrowed_.store(false);
+  return false;
+}
+
+void Watchdog::ReturnSink() {
+  is_sink_borrowed_.store(false);
+  ResumeAfterFork();
+}
+
 bool Watchdog::TryLockRound() {
   bool is_locked = round_mutex_.try_lock();
-  for (int i = 0; i < kPauseTries && !is_locked && !is_fork_slow_; ++i) {
+  auto may_wait = [&](int tries) {
+    return is_sink_borrowed_.load() || (tries < kPauseTries && !is_fork_slow_);
+  };
+  for (int i = 0; !is_locked && may_wait(i); ++i) {
     nanosleep(&kShortPause, nullptr);
     is_locked = round_mutex_.try_lock();
   }
@@ -87,10 +103,13 @@ void Watchdog::RunRounds() {
     next_ns = tick_scale_.is_known() ? RunRound() : next_ns + kFirstCalibrationNs;
     if (is_locked) round_mutex_.unlock();
   }
+  while (!registry_->dump_requests().CloseIfIdle())
+    DumpIfAsked();  // whoever was told that it is made gets it
   const std::span<LoopWatch> watches = watches_.all();
   for (size_t i = 0; i < watches.size(); ++i) watches[i].FinishIfOver(registry_->places()[i], tools_);
   TellLastUsage();
   sink_->OnStop();
+  last_cpu_ns_.store(base::ThreadCpuNs(tid_.exchange(0)));
 }
 
 void Watchdog::Sleep(int64_t next_ns) {
@@ -224,7 +243,7 @@ void Watchdog::CountPauses() {
 
 int64_t Watchdog::CpuNs() const {
   const int tid = tid_.load();
-  return tid == 0 ? 0 : std::max<int64_t>(base::ThreadCpuNs(tid), 0);
+  return tid == 0 ? last_cpu_ns_.load() : std::max<int64_t>(base::ThreadCpuNs(tid), 0);
 }
 
 void Watchdog::TellUsage(uint64_t reports_before) {
@@ -299,11 +318,15 @@ uint64_t Watchdog::CountReportsTried() const {
 }
 
 void Watchdog::AccountForLook(uint64_t waited_ns_before, uint64_t reports_before) {
+  const auto waited_ns =
+      static_cast<int64_t>(tools_.capturer->counters().waited_ns.value() - waited_ns_before);
   // The next loop is to be looked at by what is known now.
-  if (base::SystemClock().MonoNs() - last_account_ns_ <= policies::TimeGuard::kToleranceNs) return;
-  const uint64_t waited_ns = tools_.capturer->counters().waited_ns.value() - waited_ns_before;
+  if (base::SystemClock().MonoNs() - last_account_ns_ <= policies::TimeGuard::kToleranceNs) {
+    waited_ns_ += waited_ns;
+    return;
+  }
   const bool has_reported = CountReportsTried() != reports_before;
-  DiscountForeignTime(has_reported ? kAnyWait : static_cast<int64_t>(waited_ns));  // any, for the disk
+  DiscountForeignTime(has_reported ? kAnyWait : waited_ns);  // any, for the disk
 }
 
 }  // namespace lagwatch::watchdog

@@ -32,6 +32,7 @@ struct CaptureSlot {
   enum State : uint64_t { kIdle, kRequested, kCopying, kDone };
 
   static constexpr uint64_t Request(uint32_t ticket, State state) { return uint64_t{ticket} << 2 | state; }
+  static constexpr uint32_t TicketOf(uint64_t request) { return static_cast<uint32_t>(request >> 2); }
   static constexpr State StateOf(uint64_t request) { return static_cast<State>(request & 3); }
 
   // What a signal of ours carries: its ticket, marked, so that a late one is told from a foreign one.

@@ -52,6 +52,12 @@ TEST_F(BusyLoopTest, GoesOnOverWaitsThatTakeNoTime) {
   EXPECT_EQ(AgeMs(), 800);
 }
 
+TEST_F(BusyLoopTest, EndsWithOneSleepHoweverLongItWasBusy) {
+  for (int i = 0; i < 200; ++i) Run(5);
+  Run(5, 1, 94 * kMs);
+  EXPECT_EQ(AgeMs(), 0);
+}
+
 TEST_F(BusyLoopTest, EndsWithTimeThatIsNotAccountedFor) {
   for (int i = 0; i < 9; ++i) Run(5);
   Run(5, 0, 10 * kMs);

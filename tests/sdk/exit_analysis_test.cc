@@ -79,7 +79,7 @@ TEST_F(ExitAnalysis, AProcessKilledInALagIsToldWithIt) {
   InKilledChild([&] {
     facts.pid = static_cast<uint32_t>(getpid());
     facts.start_ticks = *ProcessStartTicks(facts.pid);
-    Scene scene;
+    TextCell scene;
     scene.Set("export");
     auto writer = std::move(RunWriter::Create(directory_.path(), facts, &scene).value());
     writer->LagBegan(kLag, "ui", 3 * base::kNsPerSecond);
@@ -108,7 +108,7 @@ TEST_F(ExitAnalysis, AKilledProcessIsToldWithWhatItWasUsedFor) {
   InKilledChild([&] {
     facts.pid = static_cast<uint32_t>(getpid());
     facts.start_ticks = *ProcessStartTicks(facts.pid);
-    Scene scene;
+    TextCell scene;
     auto writer = RunWriter::Create(directory_.path(), facts, &scene);
     RunUsage usage{};
     usage.id = kLag;
@@ -264,7 +264,7 @@ TEST_F(ExitAnalysis, ALivingProcessIsLeftAlone) {
 }
 
 TEST_F(ExitAnalysis, ARunOfThisProcessThatGoesOnIsLeftAlone) {
-  Scene scene;
+  TextCell scene;
   RunFacts facts = SomeFacts();
   auto writer = std::move(RunWriter::Create(directory_.path(), facts, &scene).value());
   if (PageOf(facts).keeps_lock) {

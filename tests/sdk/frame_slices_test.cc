@@ -21,7 +21,7 @@ class FrameSlicesTest : public ::testing::Test {
   // Frames of one scene that are seen in another.
   void AddOf(uint64_t frames_scene, const char* loop, const char* scene, uint64_t scene_number,
              uint64_t frames) {
-    char text[Scene::kMaxBytes] = {};
+    char text[TextCell::kMaxBytes] = {};
     std::memcpy(text, scene, strnlen(scene, sizeof text));
     slices_->Add({.loop_name = loop,
                   .seen_mono_ns = now_ns_,

@@ -52,13 +52,13 @@ class ReportSinkUsage : public ::testing::Test {
   testing::ScopedTempDirectory directory_;
   std::unique_ptr<report::SpoolWriter> spool_;
   ProgramFacts facts_;
-  Scene scene_;
+  ProgramWords words_;
   watchdog::UsageBook book_;
   policies::SuppressedCounts suppressed_{};
 };
 
 TEST_F(ReportSinkUsage, IsWrittenWithAllItsParts) {
-  ReportSink sink(facts_, spool_.get(), nullptr, &scene_);
+  ReportSink sink(facts_, spool_.get(), nullptr, &words_);
   EXPECT_TRUE(Tell(&sink, true));
   ASSERT_EQ(Segments().size(), 1u);
   report::Segment segment = Reader().Read(Segments()[0]).value();
@@ -76,7 +76,7 @@ TEST_F(ReportSinkUsage, IsWrittenWithAllItsParts) {
 }
 
 TEST_F(ReportSinkUsage, MakesNoFileOfItsOwnWhereTheSpoolIsCrowded) {
-  ReportSink sink(facts_, spool_.get(), nullptr, &scene_, /*saves_files=*/true);
+  ReportSink sink(facts_, spool_.get(), nullptr, &words_, /*saves_files=*/true);
   EXPECT_FALSE(Tell(&sink, true));
   EXPECT_TRUE(Segments().empty());
   EXPECT_TRUE(Tell(&sink, false));
@@ -84,7 +84,7 @@ TEST_F(ReportSinkUsage, MakesNoFileOfItsOwnWhereTheSpoolIsCrowded) {
 }
 
 TEST_F(ReportSinkUsage, MakesNoMoreFilesThanADaysAsLongAsNobodySendsThem) {
-  ReportSink sink(facts_, spool_.get(), nullptr, &scene_);
+  ReportSink sink(facts_, spool_.get(), nullptr, &words_);
   for (int i = 0; i < 24; ++i) EXPECT_TRUE(Tell(&sink, true));
   EXPECT_FALSE(Tell(&sink, true));
   EXPECT_EQ(Segments().size(), 24u);
@@ -97,7 +97,7 @@ TEST_F(ReportSinkUsage, MakesNoMoreFilesThanADaysAsLongAsNobodySendsThem) {
 
 TEST_F(ReportSinkUsage, IsInTheRunsRecordUntilItIsWritten) {
   RunFacts run_facts = testing::SomeFacts();
-  Scene scene;
+  TextCell scene;
   auto run = RunWriter::Create(directory_.path(), run_facts, &scene).value();
   auto read = [&] {
     RunRecord record;
@@ -105,7 +105,7 @@ TEST_F(ReportSinkUsage, IsInTheRunsRecordUntilItIsWritten) {
               RunFile::kRecord);
     return record;
   };
-  ReportSink sink(facts_, spool_.get(), run.get(), &scene_);
+  ReportSink sink(facts_, spool_.get(), run.get(), &words_);
   book_.Of("ui")->watched_ns = 10 * base::kNsPerSecond;
   sink.OnUsageSoFar(Event(true));
   sink.OnRoundDone();

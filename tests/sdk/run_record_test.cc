@@ -58,7 +58,7 @@ class RunRecordFile : public ::testing::Test {
   }
 
   testing::ScopedTempDirectory directory_;
-  Scene scene_;
+  TextCell scene_;
   RunFacts facts_ = SomeFacts();
 };
 

@@ -807,6 +807,33 @@ TEST_F(SdkTest, AProgramThatIsReadyCannotWithdrawItsStart) {
   EXPECT_EQ(Reports().size(), 2u);
 }
 
+TEST_F(SdkTest, MakesADumpThatWasPromisedBeforeItStops) {
+  auto monitor = Monitor::Start(TestOptions());
+  EXPECT_TRUE(monitor.DumpNow("fatal"));
+  monitor.Stop(0);
+  ASSERT_EQ(Reports().size(), 1u);
+  EXPECT_EQ(Reports()[0].tag, "fatal");
+  lw_stats stats;
+  lw_stats_init(&stats);
+  lw_get_stats(&stats);
+  EXPECT_EQ(stats.dumps, 1u);
+  EXPECT_GT(stats.watchdog_cpu_ns, 0u);
+}
+
+TEST_F(SdkTest, ReportsWhatTheProgramSaysOfItself) {
+  lw_set_scene("export");
+  EXPECT_EQ(lw_set_value("document_kib", "17"), 1);
+  EXPECT_EQ(lw_set_value("plugin", "spelling"), 1);
+  EXPECT_EQ(lw_set_value("plugin", nullptr), 1);
+  EXPECT_EQ(lw_set_value("", "no key"), 0);
+  auto monitor = Monitor::Start(TestOptions());
+  auto loop = monitor.WatchLoop("ui");
+  FreezeUntilReported(loop, "freeze");
+  EXPECT_EQ(TextFactOf(Reports()[0], "scene"), "export");
+  EXPECT_EQ(TextFactOf(Reports()[0], "app.document_kib"), "17");
+  EXPECT_EQ(TextFactOf(Reports()[0], "app.plugin"), "");
+}
+
 TEST_F(SdkTest, TellsAListenerOnTheWatchdogsThread) {
   struct Heard {
     std::atomic<int> begins{0};

@@ -144,6 +144,13 @@ TEST_F(LoopWatchTest, LooksAtAnUnchangedStackInFibonacciIntervals) {
   EXPECT_EQ(unchanged_at_ms_, expected_ms);
 }
 
+TEST_F(LoopWatchTest, CapturesNothingBetweenTheWindowsOfALongLag) {
+  BeginDispatch("long");
+  RunUntil(30 * kNsPerSecond);
+  EXPECT_GE(unchanged_at_ms_.size(), 5u);
+  EXPECT_EQ(counters_.samples_discarded.value(), 0u);
+}
+
 TEST_F(LoopWatchTest, CapsTheInterval) {
   options_.annealing_cap_ns = 4 * kNsPerSecond;
   BeginDispatch("long");

@@ -267,6 +267,13 @@ LW_API int lw_dump_now(const char* reason) LW_NOEXCEPT;
  * thread, also in signal handlers; waits for nobody. The record has it at the watchdog's next look: soon
  * after the dispatch that sets it, or else once a loop's next dispatch has begun. */
 LW_API void lw_set_scene(const char* scene) LW_NOEXCEPT;
+
+/* A value of the program's own, that every report from now on has among its facts, as "app.KEY": a document's size, the
+ * number of open tabs. Both are copied, the value cut to 64 bytes; null or "" takes it away. 1 when it is kept; 0 when
+ * the key is empty or longer than 32 bytes, or when 16 others have been used. Any thread, with the monitor on or off;
+ * the watchdog waits for nobody when it reads them. The first use of a key takes a short lock, so it is not for
+ * signal handlers. Texts are sent: none that names a person. */
+LW_API int lw_set_value(const char* key, const char* value) LW_NOEXCEPT;
 /* Whether the application is in the foreground, which it is until told. It matters for reports of CPU use
  * alone. Any thread, whether or not the monitor is on; wait-free, and a change wakes the watchdog once. */
 LW_API void lw_set_foreground(int is_foreground) LW_NOEXCEPT;
@@ -309,10 +316,11 @@ LW_API void lw_set_weight(lw_loop* loop, uint32_t weight) LW_NOEXCEPT;
 /* What is reported of a loop, besides a dispatch that takes longer than the threshold (kind "lag"):
  *
  * "busy-loop": for longer than the threshold, one short dispatch after the other, without a sleep. The thread
- * made no voluntary context switch in all that time (as the kernel counts them), ran or was ready to run for
- * 95 % of it, and began ten dispatches or more in each threshold's length, never a quarter of it without a
- * new one. A server under full load that finds nothing to do once in that time, and sleeps in its wait, is
- * not busy in this sense; nor is one long dispatch, or a loop that waits for a lock or a disk now and then.
+ * made no voluntary context switch in all that time (as the kernel counts them) and ran or was ready to run
+ * for 95 % of it; or it did sleep, for pages or locks, but no more than 0.5 %, and never more than 0.5 % of a
+ * threshold between two looks. It began ten dispatches or more in each threshold's length, never a quarter of
+ * it without a new one. A server under full load that finds nothing to do once in that time, and sleeps in
+ * its wait for longer, is not busy in this sense; nor is one long dispatch.
  * Found between 1 and 1.4 thresholds after it began; the report's stack is the one seen most often meanwhile.
  * Costs the loop nothing. */
 

@@ -1,28 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sdk/scene.h"
+#include "sdk/text_cell.h"
 
 #include <cstring>
 
 namespace lagwatch::sdk {
 namespace {
 
-constinit Scene g_scene;
-
 // The longest part of `text` that fits and does not end within a UTF-8 character.
 size_t CutSize(const char* text) {
-  size_t size = strnlen(text, Scene::kMaxBytes + 1);
-  if (size <= Scene::kMaxBytes) return size;
+  size_t size = strnlen(text, TextCell::kMaxBytes + 1);
+  if (size <= TextCell::kMaxBytes) return size;
   auto continues = [](char byte) { return (static_cast<unsigned char>(byte) & 0xc0) == 0x80; };
-  size = Scene::kMaxBytes;
+  size = TextCell::kMaxBytes;
   while (size > 0 && continues(text[size])) --size;
   return size;
 }
 
 }  // namespace
 
-Scene& ProcessScene() { return g_scene; }
-
-void Scene::Set(const char* text) {
+void TextCell::Set(const char* text) {
   uint64_t words[kMaxBytes / sizeof(uint64_t)] = {};
   if (text != nullptr) std::memcpy(words, text, CutSize(text));
   for (size_t i = 0; i < kSlots; ++i) {
@@ -41,7 +37,7 @@ void Scene::Set(const char* text) {
   }
 }
 
-uint64_t Scene::Read(char (&text)[kMaxBytes]) const {
+uint64_t TextCell::Read(char (&text)[kMaxBytes]) const {
   uint64_t best = 0;
   std::memset(text, 0, sizeof text);
   for (const Slot& slot : slots_) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the program last said it was at: "inbox", "export". Kept in memory; the watchdog copies it into the
-// run's record.
+// A short text that the program says of itself: any thread sets it, any reads it, and none waits for another.
 #pragma once
 
 #include <array>
@@ -11,22 +10,22 @@
 namespace lagwatch::sdk {
 
 // Thread safety: all methods from any thread; none waits for another one. Context: any, signal included.
-class Scene {
+class TextCell {
  public:
   static constexpr size_t kMaxBytes = 64;  // without a terminator
 
-  // Copies `text`; what does not fit is cut off between two characters. Null is an empty scene.
+  // Copies `text`; what does not fit is cut off between two characters. Null is an empty text.
   void Set(const char* text);
-  // Writes the last scene, filled up with zeros, and returns its number: 0 when none was ever set. A scene
-  // that is being set right now is not seen yet.
+  // Writes the last text, filled up with zeros, and returns its number: 0 when none was ever set. One that is
+  // being set right now is not seen yet.
   uint64_t Read(char (&text)[kMaxBytes]) const;
-  // Of the scene that was set last, or is being set right now.
+  // Of the text that was set last, or is being set right now.
   uint64_t number() const { return last_number_.load(std::memory_order_relaxed); }
 
  private:
   // Writers take one after the other, so that none has to wait for another that does not get on.
   struct Slot {
-    std::atomic<uint64_t> sequence{0};  // odd while being written; the scene's number times two when whole
+    std::atomic<uint64_t> sequence{0};  // odd while being written; the text's number times two when whole
     std::array<std::atomic<uint64_t>, kMaxBytes / sizeof(uint64_t)> words{};
   };
   static constexpr size_t kSlots = 8;
@@ -34,8 +33,5 @@ class Scene {
   std::atomic<uint64_t> last_number_{0};
   std::array<Slot, kSlots> slots_;
 };
-
-// The process's own.
-Scene& ProcessScene();
 
 }  // namespace lagwatch::sdk

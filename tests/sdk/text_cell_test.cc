@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sdk/scene.h"
+#include "sdk/text_cell.h"
 
 #include <gtest/gtest.h>
 
@@ -12,14 +12,14 @@
 namespace lagwatch::sdk {
 namespace {
 
-std::string TextOf(const Scene& scene) {
-  char text[Scene::kMaxBytes];
+std::string TextOf(const TextCell& scene) {
+  char text[TextCell::kMaxBytes];
   scene.Read(text);
   return {text, strnlen(text, sizeof text)};
 }
 
-TEST(Scene, IsTheLastThatWasSet) {
-  Scene scene;
+TEST(TextCell, IsTheLastThatWasSet) {
+  TextCell scene;
   EXPECT_EQ(TextOf(scene), "");
   for (int i = 0; i < 30; ++i) {
     scene.Set(("scene " + std::to_string(i)).c_str());
@@ -29,8 +29,8 @@ TEST(Scene, IsTheLastThatWasSet) {
   EXPECT_EQ(TextOf(scene), "");
 }
 
-TEST(Scene, IsCutBetweenTwoCharacters) {
-  Scene scene;
+TEST(TextCell, IsCutBetweenTwoCharacters) {
+  TextCell scene;
   scene.Set(std::string(64, 'a').c_str());
   EXPECT_EQ(TextOf(scene), std::string(64, 'a'));
   scene.Set(std::string(1000, 'b').c_str());
@@ -39,8 +39,8 @@ TEST(Scene, IsCutBetweenTwoCharacters) {
   EXPECT_EQ(TextOf(scene), std::string(63, 'c'));
 }
 
-TEST(Scene, IsNeverSeenHalfWritten) {
-  Scene scene;
+TEST(TextCell, IsNeverSeenHalfWritten) {
+  TextCell scene;
   std::atomic<bool> is_over{false};
   std::vector<std::thread> writers;
   for (char letter : {'a', 'b', 'c'}) {

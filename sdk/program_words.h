@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the program says of itself: its scene, "inbox" or "export", and values under keys of its own. Kept in
+// memory; each report has them, and the run's record has the scene.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <mutex>
+#include <new>
+#include <string_view>
+
+#include "sdk/text_cell.h"
+
+namespace lagwatch::sdk {
+
+// Thread safety: all methods from any thread. Readers wait for nobody, nor do writers of a key that is there.
+class ProgramValues {
+ public:
+  static constexpr size_t kMaxValues = 16;
+  static constexpr size_t kMaxKeyBytes = 32;  // without a terminator
+
+  // Copies both; a long value is cut off between two characters. Null or empty: the key is told no more, but
+  // keeps its place. False, and nothing changed, when the key is null, empty or too long, or all places have
+  // other keys. Context: hot for a key that is there, else background.
+  bool Set(const char* key, const char* value);
+
+  // For the child of a fork(), by its only thread: another one may have held the lock.
+  void ResetLock() { new (&mutex_) std::mutex; }
+
+  // Calls visit(key, value) with texts that are valid during the call. Context: watchdog.
+  template <typename Visit>
+  void ForEach(Visit visit) const {
+    const size_t count = count_.load(std::memory_order_acquire);  // pairs with the store of a ready key
+    for (size_t i = 0; i < count; ++i) {
+      char text[TextCell::kMaxBytes];
+      values_[i].text.Read(text);
+      const std::string_view value = UpToNul(text);
+      if (!value.empty()) visit(UpToNul(values_[i].key), value);
+    }
+  }
+
+ private:
+  struct Value {
+    std::array<char, kMaxKeyBytes> key{};  // as it is once it is counted
+    TextCell text;
+  };
+
+  template <typename Text>
+  static std::string_view UpToNul(const Text& text) {
+    const std::string_view all(std::data(text), std::size(text));
+    return all.substr(0, all.find('\0'));
+  }
+  TextCell* Find(std::string_view key);
+
+  std::mutex mutex_;  // while a key is added
+  std::atomic<size_t> count_{0};
+  std::array<Value, kMaxValues> values_;
+};
+
+struct ProgramWords {
+  TextCell scene;
+  ProgramValues values;
+};
+
+// The process's own, which outlives every monitor.
+ProgramWords& ProcessWords();
+
+}  // namespace lagwatch::sdk
