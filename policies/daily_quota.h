@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// How many reports a user sends a day: so many in all, and few of one cause, so that a hot one cannot eat the
+// day. What matters more has more room: the last places are kept for it. Context: background; pure.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "policies/report_priority.h"
+
+namespace lagwatch::policies {
+
+struct QuotaLimits {
+  uint32_t per_day = 20;
+  uint32_t per_cluster = 3;  // of these
+
+  // Of per_day, what reports of that priority may use up together with all others.
+  uint32_t RoomFor(ReportPriority priority) const {
+    constexpr std::array<uint32_t, kReportPriorities> kPercent = {50, 60, 75, 90, 100};
+    return (per_day * kPercent[static_cast<size_t>(priority)] + 99) / 100;
+  }
+};
+
+// What was sent on a day. Plain data, to be kept across processes and restarts.
+struct QuotaUse {
+  static constexpr size_t kMaxClusters = 64;
+
+  struct Cluster {
+    uint64_t key;
+    uint32_t count;
+  };
+
+  int64_t day = INT64_MIN;         // see DayOf()
+  int64_t latest_day = INT64_MIN;  // that the clock ever showed, but for days that cannot be
+  uint32_t count = 0;
+  uint32_t cluster_count = 0;
+  std::array<Cluster, kMaxClusters> clusters{};
+};
+
+enum class QuotaAnswer : uint8_t { kSend, kDayIsFull, kClusterIsFull };
+
+class DailyQuota {
+ public:
+  DailyQuota(const QuotaLimits& limits, QuotaUse* use) : limits_(limits), use_(use) {}
+
+  // Whether one more report of that cause may be sent; counts it if so.
+  QuotaAnswer Take(uint64_t cluster_key, ReportPriority priority, int64_t day) {
+    TurnTo(day);
+    if (use_->count >= limits_.RoomFor(priority)) return QuotaAnswer::kDayIsFull;
+    QuotaUse::Cluster* cluster = ClusterOf(cluster_key);
+    if (cluster != nullptr && cluster->count >= limits_.per_cluster) return QuotaAnswer::kClusterIsFull;
+    // With more causes a day than places the day's limit has to do: it is smaller, unless somebody raised it.
+    if (cluster != nullptr) ++cluster->count;
+    ++use_->count;
+    return QuotaAnswer::kSend;
+  }
+
+ private:
+  // A clock that was set back, or to and fro, brings no new quota; one that was years ahead does not stop the
+  // count for years.
+  void TurnTo(int64_t day) {
+    constexpr int64_t kLongestStepDays = 30;
+    if (day == use_->day) return;
+    const bool is_new = day > use_->latest_day || use_->latest_day - day > kLongestStepDays;
+    use_->day = day;
+    if (!is_new) return;
+    use_->latest_day = day;
+    use_->count = 0;
+    use_->cluster_count = 0;
+  }
+
+  QuotaUse::Cluster* ClusterOf(uint64_t key) {
+    auto* const end = use_->clusters.begin() + std::min<size_t>(use_->cluster_count, QuotaUse::kMaxClusters);
+    auto* known =
+        std::find_if(use_->clusters.begin(), end, [&](const auto& cluster) { return cluster.key == key; });
+    if (known != end) return known;
+    if (use_->cluster_count >= QuotaUse::kMaxClusters) return nullptr;
+    use_->clusters[use_->cluster_count] = {key, 0};
+    return &use_->clusters[use_->cluster_count++];
+  }
+
+  QuotaLimits limits_;
+  QuotaUse* use_;
+};
+
+}  // namespace lagwatch::policies
