@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/config/remote_config.h"
+
+#include <algorithm>
+#include <charconv>
+#include <nlohmann/json.hpp>
+
+namespace lagwatch::report {
+namespace {
+
+using base::Status;
+using base::StatusCode;
+using nlohmann::json;
+
+struct NumberKey {
+  const char* name;
+  std::optional<uint32_t> RemoteConfig::*value;
+  uint32_t least;
+  uint32_t most;
+};
+
+constexpr uint32_t kHourMs = 3'600'000;
+constexpr NumberKey kNumbers[] = {
+    {"user_rate_ppm", &RemoteConfig::user_rate_ppm, 0, 1'000'000},
+    {"sampling_salt", &RemoteConfig::sampling_salt, 0, UINT32_MAX},
+    {"reports_per_day", &RemoteConfig::reports_per_day, 0, 10'000},
+    {"reports_per_cluster", &RemoteConfig::reports_per_cluster, 0, 10'000},
+    {"retention_hours", &RemoteConfig::retention_hours, 1, 24 * 90},
+    {"retention_mib", &RemoteConfig::retention_mib, 1, 4096},
+    {"threshold_ms", &RemoteConfig::threshold_ms, 16, kHourMs},
+    {"anr_threshold_ms", &RemoteConfig::anr_threshold_ms, 0, kHourMs},
+    {"check_period_ms", &RemoteConfig::check_period_ms, 16, kHourMs},
+    {"sample_interval_ms", &RemoteConfig::sample_interval_ms, 1, 1'000},
+    {"log_level", &RemoteConfig::log_level, 0, 4},
+};
+
+Status WrongType(const std::string& name, const char* wanted) {
+  return {StatusCode::kInvalid, "\"" + name + "\" in the remote config is not " + wanted};
+}
+
+// 0 when there is none; JSON numbers below 0 or above the type's range end at its ends.
+std::optional<uint64_t> ToNumber(const json& value) {
+  if (value.is_number_unsigned()) return value.get<uint64_t>();
+  if (value.is_number_integer()) return 0;  // negative
+  if (!value.is_number_float()) return std::nullopt;
+  const double number = value.get<double>();
+  if (!(number >= 0)) return 0;
+  return number >= 1e18 ? static_cast<uint64_t>(1e18) : static_cast<uint64_t>(number);
+}
+
+Status ReadFlag(const json& document, const char* name, bool* flag) {
+  const auto found = document.find(name);
+  if (found == document.end()) return {};
+  if (!found->is_boolean()) return WrongType(name, "true or false");
+  *flag = found->get<bool>();
+  return {};
+}
+
+Status ReadRequest(const json& item, CaptureRequest* request) {
+  if (!item.is_object()) return WrongType("capture_requests", "an array of objects");
+  const std::string cluster =
+      item.value("cluster", json()).is_string() ? item["cluster"].get<std::string>() : "";
+  const auto [end, error] =
+      std::from_chars(cluster.data(), cluster.data() + cluster.size(), request->cluster, 16);
+  if (cluster.empty() || error != std::errc{} || end != cluster.data() + cluster.size())
+    return WrongType("capture_requests.cluster", "a hexadecimal number");
+  if (const auto version = item.find("app_version"); version != item.end()) {
+    if (!version->is_string()) return WrongType("capture_requests.app_version", "a text");
+    request->app_version = version->get<std::string>();
+  }
+  if (const auto interval = item.find("interval_us"); interval != item.end()) {
+    const std::optional<uint64_t> number = ToNumber(*interval);
+    if (!number) return WrongType("capture_requests.interval_us", "a number");
+    request->interval_us = static_cast<uint32_t>(std::clamp<uint64_t>(*number, 1'000, 100'000));
+  }
+  return {};
+}
+
+Status ReadRequests(const json& document, std::vector<CaptureRequest>* requests) {
+  const auto found = document.find("capture_requests");
+  if (found == document.end()) return {};
+  if (!found->is_array()) return WrongType("capture_requests", "an array of objects");
+  for (const json& item : *found) {
+    if (requests->size() == CaptureRequest::kMaxRequests) break;
+    CaptureRequest request;
+    if (Status status = ReadRequest(item, &request); !status.ok()) return status;
+    requests->push_back(std::move(request));
+  }
+  return {};
+}
+
+}  // namespace
+
+base::Result<RemoteConfig> ParseRemoteConfig(std::string_view text) {
+  const json document = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!document.is_object()) return Status(StatusCode::kInvalid, "the remote config is not a JSON object");
+  RemoteConfig config;
+  for (const char* name : {"version", "expires_wall_ms"}) {
+    const auto found = document.find(name);
+    if (found == document.end() || !found->is_number_unsigned()) return WrongType(name, "a number from 0 on");
+  }
+  config.version = document["version"].get<uint64_t>();
+  config.expires_wall_ms =
+      static_cast<int64_t>(std::min<uint64_t>(document["expires_wall_ms"].get<uint64_t>(), INT64_MAX));
+  for (const NumberKey& key : kNumbers) {
+    const auto found = document.find(key.name);
+    if (found == document.end()) continue;
+    const std::optional<uint64_t> number = ToNumber(*found);
+    if (!number) return WrongType(key.name, "a number");
+    config.*key.value = static_cast<uint32_t>(std::clamp<uint64_t>(*number, key.least, key.most));
+  }
+  if (Status status = ReadFlag(document, "is_killed", &config.is_killed); !status.ok()) return status;
+  if (Status status = ReadFlag(document, "is_forced", &config.is_forced); !status.ok()) return status;
+  if (Status status = ReadRequests(document, &config.capture_requests); !status.ok()) return status;
+  return config;
+}
+
+}  // namespace lagwatch::report

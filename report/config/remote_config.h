@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the collector wants of its clients: a JSON document, signed (signed_document.h). Context: background.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+
+namespace lagwatch::report {
+
+// "For this cause in this version, take a trace the next time."
+struct CaptureRequest {
+  static constexpr size_t kMaxRequests = 64;
+
+  uint64_t cluster = 0;
+  std::string app_version;  // empty: any
+  uint32_t interval_us = 1'000;
+};
+
+// Every number is in its range. None: the program's own option holds.
+struct RemoteConfig {
+  uint64_t version = 0;         // grows; an older document never takes a newer one's place
+  int64_t expires_wall_ms = 0;  // from then on as if there were none
+  bool is_killed = false;       // nothing is watched, kept or sent
+  bool is_forced = false;       // this user's reports are all sent, at once
+  std::optional<uint32_t> user_rate_ppm;
+  std::optional<uint32_t> sampling_salt;
+  std::optional<uint32_t> reports_per_day;
+  std::optional<uint32_t> reports_per_cluster;
+  std::optional<uint32_t> retention_hours;
+  std::optional<uint32_t> retention_mib;
+  std::optional<uint32_t> threshold_ms;
+  std::optional<uint32_t> anr_threshold_ms;
+  std::optional<uint32_t> check_period_ms;
+  std::optional<uint32_t> sample_interval_ms;
+  std::optional<uint32_t> log_level;
+  std::vector<CaptureRequest> capture_requests;
+
+  bool IsExpired(int64_t now_wall_ms) const { return now_wall_ms >= expires_wall_ms; }
+};
+
+// Unknown keys are ignored, numbers out of their range brought into it. Errors: kInvalid, which names the
+// key, for what is not JSON, has no version or expiry, or has a value of the wrong type.
+base::Result<RemoteConfig> ParseRemoteConfig(std::string_view text);
+
+}  // namespace lagwatch::report
