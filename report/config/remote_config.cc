@@ -38,7 +38,7 @@ Status WrongType(const std::string& name, const char* wanted) {
   return {StatusCode::kInvalid, "\"" + name + "\" in the remote config is not " + wanted};
 }
 
-// 0 when there is none; JSON numbers below 0 or above the type's range end at its ends.
+// None when it is no number; one below 0, or above what fits, ends at the ends of the range.
 std::optional<uint64_t> ToNumber(const json& value) {
   if (value.is_number_unsigned()) return value.get<uint64_t>();
   if (value.is_number_integer()) return 0;  // negative
