@@ -56,7 +56,7 @@ class BusyLoop {
  private:
   static constexpr int64_t kManyPerThreshold = 10;
   static constexpr int64_t kRunnablePercent = 95;
-  static constexpr int64_t kRunnablePermilleWithSleeps = 995;
+  static constexpr int64_t kAsleepPermille = 5;
   // The kernel counts a wait for a processor only when it is over.
   static constexpr int64_t kUncountedNs = 10'000'000;
 
@@ -68,9 +68,11 @@ class BusyLoop {
     int64_t age_ns = now.now_ns - begin_.now_ns;
     const int64_t runnable_ns = now.runnable_ns - begin_.runnable_ns;
     const bool has_slept = now.voluntary_switches != begin_.voluntary_switches;
-    if (has_slept && runnable_ns < age_ns / 1000 * kRunnablePermilleWithSleeps) return false;
+    if (has_slept && runnable_ns < age_ns / 1000 * (1000 - kAsleepPermille)) return false;
     const int64_t asleep_ns = (now.now_ns - last_.now_ns) - (now.runnable_ns - last_.runnable_ns);
-    if (now.voluntary_switches != last_.voluntary_switches && asleep_ns > threshold_ns / 200) return false;
+    if (now.voluntary_switches != last_.voluntary_switches &&
+        asleep_ns > threshold_ns / 1000 * kAsleepPermille)
+      return false;
     if (runnable_ns + kUncountedNs < age_ns / 100 * kRunnablePercent) return false;
     if (now.now_ns - last_new_ns_ >= threshold_ns / 4) return false;
     // Of a period's beginning too few may have been seen yet.

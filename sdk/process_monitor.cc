@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "sdk/program_words.h"
+#include "stack/stack_capturer.h"
 
 namespace lagwatch::sdk {
 

@@ -375,11 +375,13 @@ bool ReportSink::Encode(const watchdog::LagEvent& event) {
 
 void ReportSink::AddWords(report::ReportEncoder* encoder) const {
   char scene[TextCell::kMaxBytes];
-  if (words_->scene.Read(scene) != 0) encoder->AddText("scene", {scene, strnlen(scene, sizeof scene)});
+  words_->scene.Read(scene);
+  if (scene[0] != '\0') encoder->AddText("scene", {scene, strnlen(scene, sizeof scene)});
   words_->values.ForEach([&](std::string_view key, std::string_view value) {
-    char name[5 + ProgramValues::kMaxKeyBytes] = "app.";
-    std::ranges::copy(key, name + 4);
-    encoder->AddText({name, 4 + key.size()}, value);
+    constexpr std::string_view kPrefix = "app.";
+    char name[kPrefix.size() + ProgramValues::kMaxKeyBytes];
+    const char* end = std::ranges::copy(key, std::ranges::copy(kPrefix, name).out).out;
+    encoder->AddText({name, static_cast<size_t>(end - name)}, value);
   });
 }
 

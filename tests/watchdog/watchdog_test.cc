@@ -676,7 +676,9 @@ TEST_F(UsageTest, TellsALagThatGoesOnAsFarAsItWent) {
   }
   EXPECT_EQ(ids.size(), sink_.usages().size());
   EXPECT_EQ(lags, 1u);
-  EXPECT_EQ(lagged_ns, sink_.ends()[0].second);
+  // What was told is not taken back, should the duration turn out a little shorter by a clock that is known
+  // better.
+  EXPECT_NEAR(static_cast<double>(lagged_ns), static_cast<double>(sink_.ends()[0].second), 50.0 * kNsPerMs);
   EXPECT_GE(watched_ns, lagged_ns / 2);  // the first look may come late
 }
 

@@ -8,6 +8,7 @@
 #include <CLI/Formatter.hpp>
 #include <cerrno>
 #include <charconv>
+#include <climits>
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
@@ -118,7 +119,9 @@ void AddDumpCommand(CLI::App* app, int* exit_code) {
       "  lagwatch run --dump-signal USR2 -- redis-server\n"
       "  lagwatch dump $(pidof redis-server)\n"
       "  lagwatch reports");
-  dump->add_option("PID", options->pid, "The process")->required()->check(CLI::PositiveNumber);
+  dump->add_option("PID", options->pid, "The process")
+      ->required()
+      ->check(CLI::Range(1, INT_MAX, "a process id"));
   dump->add_option("--signal", options->signal, "The signal: a name or a number")
       ->check([](const std::string& text) {
         return SignalNumber(text) != 0 ? "" : "'" + text + "' is no signal";

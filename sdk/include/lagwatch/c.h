@@ -268,11 +268,11 @@ LW_API int lw_dump_now(const char* reason) LW_NOEXCEPT;
  * after the dispatch that sets it, or else once a loop's next dispatch has begun. */
 LW_API void lw_set_scene(const char* scene) LW_NOEXCEPT;
 
-/* A value of the program's own, that every report from now on has among its facts, as "app.KEY": a document's size, the
- * number of open tabs. Both are copied, the value cut to 64 bytes; null or "" takes it away. 1 when it is kept; 0 when
- * the key is empty or longer than 32 bytes, or when 16 others have been used. Any thread, with the monitor on or off;
- * the watchdog waits for nobody when it reads them. The first use of a key takes a short lock, so it is not for
- * signal handlers. Texts are sent: none that names a person. */
+/* A value of the program's own, that every report from now on has among its facts, as "app.KEY": a document's
+ * size, the number of open tabs. Both are copied, the value cut to 64 bytes; null or "" takes it away. 1 when
+ * it is kept; 0 when the key is empty or longer than 32 bytes, or when 16 others have been used. Any thread,
+ * with the monitor on or off; the watchdog waits for nobody when it reads them. The first use of a key takes
+ * a short lock, so it is not for signal handlers. Texts are sent: none that names a person. */
 LW_API int lw_set_value(const char* key, const char* value) LW_NOEXCEPT;
 /* Whether the application is in the foreground, which it is until told. It matters for reports of CPU use
  * alone. Any thread, whether or not the monitor is on; wait-free, and a change wakes the watchdog once. */
