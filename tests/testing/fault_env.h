@@ -19,7 +19,9 @@ enum class EnvCall {
   kRemove,
   kCreateDirectories,
   kList,
-  kReadAll
+  kReadAll,
+  kSync,
+  kLock
 };
 
 class FaultEnv final : public base::Env {
@@ -36,6 +38,9 @@ class FaultEnv final : public base::Env {
   int Rename(const char* from, const char* to) override;
   int Remove(const char* path) override;
   bool Exists(const char* path) override;
+  int Sync(const char* path) override;
+  int Lock(const char* path, int* fd) override;
+  void Unlock(int fd) override;
   bool IsLocked(const char* path) override;
   int CreateDirectories(const std::string& path) override;
   int List(const std::string& path, std::vector<std::string>* names) override;
