@@ -38,6 +38,7 @@ MonitorStats& MonitorStats::operator+=(const MonitorStats& other) {
   lags_ended_first += other.lags_ended_first;
   slow_dispatches_lost += other.slow_dispatches_lost;
   usage_records += other.usage_records;
+  for (size_t reason = 0; reason < losses.size(); ++reason) losses[reason] += other.losses[reason];
   return *this;
 }
 
@@ -94,7 +95,7 @@ void ProcessMonitor::Stop(int64_t flush_timeout_ms) {
   Monitor::Stop(std::move(monitor), [&](const Monitor& stopped) { stats = StatsOf(stopped); });
   if (upload != nullptr) {
     upload->Stop(flush_timeout_ms);
-    stats.reports_uploaded = upload->records_delivered();
+    AddUpload(*upload, &stats);
   }
   std::lock_guard lock(mutex_);
   stopping_stats_ = {};
@@ -143,8 +144,13 @@ MonitorStats ProcessMonitor::stats() {
 MonitorStats ProcessMonitor::CurrentStats() const {
   if (monitor_ == nullptr) return {};
   MonitorStats stats = StatsOf(*monitor_);
-  stats.reports_uploaded = upload_ == nullptr ? 0 : upload_->records_delivered();
+  if (upload_ != nullptr) AddUpload(*upload_, &stats);
   return stats;
+}
+
+void ProcessMonitor::AddUpload(const BackgroundUpload& upload, MonitorStats* stats) {
+  stats->reports_uploaded = upload.records_delivered();
+  stats->losses = upload.losses();
 }
 
 MonitorStats ProcessMonitor::StatsOf(const Monitor& monitor) {

@@ -64,6 +64,8 @@ std::optional<UploadAnswer> SpoolSender::UploadOnce() {
 }
 
 std::optional<UploadAnswer> SpoolSender::TryUploadOnce() {
+  const UploadPolicies policies = policies_();
+  if (policies.is_on_hold) return std::nullopt;
   const std::vector<std::string> files = ListSegments();
   if (files.empty() && !(may_have_losses_ && ledger_file_.Exists())) return std::nullopt;
   base::Status entered = ledger_file_.Enter(clock_.WallMs());
@@ -74,13 +76,13 @@ std::optional<UploadAnswer> SpoolSender::TryUploadOnce() {
     ~Leaving() { file->Leave(); }
   } leaving{&ledger_file_};
   // What another process sent in the meantime is gone.
-  return RunRound(ListSegments());
+  return RunRound(policies, ListSegments());
 }
 
-std::optional<UploadAnswer> SpoolSender::RunRound(const std::vector<std::string>& files) {
+std::optional<UploadAnswer> SpoolSender::RunRound(const UploadPolicies& policies,
+                                                  const std::vector<std::string>& files) {
   present_.clear();
   for (const std::string& file : files) present_.insert(StemOf(file));
-  const UploadPolicies policies = policies_();
   Load load = NextLoad(files);
   UploadGate gate(policies, ledger_file_.ledger(), clock_.WallMs());
   gate.Decide(load.segments);

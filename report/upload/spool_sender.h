@@ -70,7 +70,7 @@ class SpoolSender {
   static constexpr size_t kNoSegment = SIZE_MAX;
 
   std::optional<UploadAnswer> TryUploadOnce();
-  std::optional<UploadAnswer> RunRound(const std::vector<std::string>& files);
+  std::optional<UploadAnswer> RunRound(const UploadPolicies& policies, const std::vector<std::string>& files);
   std::vector<std::string> ListSegments() const;
   Load NextLoad(const std::vector<std::string>& files);
   std::vector<PendingRecord> ToSend(UploadGate* gate, Load* load);

@@ -4,7 +4,6 @@
 // Context: background; pure but for ids, which are random.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -16,9 +15,6 @@
 #include "report/upload/upload_policies.h"
 
 namespace lagwatch::report {
-
-// Reports that are not sent, by LossReason.
-using LossCounts = std::array<uint64_t, kLastLossReason + 1>;
 
 // A segment that waits, oldest first among several.
 struct WaitingSegment {

@@ -18,6 +18,7 @@ struct UploadPolicies {
   // All of this user's is sent, past sampling and quota.
   bool is_forced = false;
   std::string user = {};
+  bool is_on_hold = false;         // nothing is sent or decided for now
   bool is_turned_off = false;      // nothing is
   int64_t longest_ms = INT64_MAX;  // older reports are not
   // Losses go along with reports, or by themselves when they have waited for so long.

@@ -6,6 +6,8 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <utility>
 
 #include "base/quiet_thread.h"
 #include "base/sleeper.h"
@@ -29,6 +31,9 @@ class Uploader {
   Uploader(const Uploader&) = delete;
   Uploader& operator=(const Uploader&) = delete;
 
+  // Called on the thread at each round, and once a minute while it waits after a failure. When it returns
+  // true, the collector may be asked again now. Before Start.
+  void SetPoll(std::function<bool()> poll) { poll_ = std::move(poll); }
   // Starts the thread "lagwatch-upload". At most once.
   base::Status Start();
   // Looks at the spool now rather than at the next second; a wait after a failure is not cut short.
@@ -41,9 +46,11 @@ class Uploader {
   void Run();
   // One look at the spool, and the wait after it. Returns until when the collector is to be left alone.
   int64_t RunRound(UploadPacing* pacing);
+  bool Poll();
 
   SpoolSender* sender_;
   Transport* transport_;
+  std::function<bool()> poll_ = [] { return false; };
   base::Sleeper sleeper_;
   std::atomic<bool> is_stopping_{false};
   std::atomic<int64_t> stop_deadline_mono_ns_{0};

@@ -54,6 +54,13 @@ struct Options {
   uint32_t warm_start_ms = 4000;
   uint32_t sensitive_ms = 250;
   uint32_t usage_period_s = 3600;
+  uint32_t user_rate_ppm = 50000;
+  uint32_t reports_per_day = 20;
+  uint32_t reports_per_cause = 3;
+  bool unmetered_only = false;
+  std::string ca_file = {};
+  std::string proxy = {};
+  lw_transport transport = {};
 };
 
 // A watched loop of the thread that called WatchLoop. A plain handle: copying it copies the handle.
@@ -186,6 +193,13 @@ class Monitor {
     raw.warm_start_ms = options.warm_start_ms;
     raw.sensitive_ms = options.sensitive_ms;
     raw.usage_period_s = options.usage_period_s;
+    raw.user_rate_ppm = options.user_rate_ppm;
+    raw.reports_per_day = options.reports_per_day;
+    raw.reports_per_cause = options.reports_per_cause;
+    raw.unmetered_only = options.unmetered_only ? 1 : 0;
+    raw.ca_file = options.ca_file.c_str();
+    raw.proxy = options.proxy.c_str();
+    raw.transport = options.transport;
     return Monitor(lw_start(&raw));
   }
   Monitor(Monitor&& other) noexcept : status_(std::exchange(other.status_, LW_OFF)) {}
