@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/config/config_store.h"
 
-#include <cerrno>
-#include <cstdio>
 #include <utility>
-
-#include "base/hash.h"
 
 namespace lagwatch::report {
 namespace {
@@ -19,14 +15,6 @@ bool IsOlder(const RemoteConfig& a, const RemoteConfig& b) {
 }
 
 }  // namespace
-
-std::string ConfigFileName(const ConfigAudience& audience) {
-  const uint64_t hash = base::HashBytes(
-      audience.user, base::HashBytes(std::string_view("\0", 1), base::HashBytes(audience.app)));
-  char digits[17];
-  std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(hash));
-  return std::string(kConfigPrefix) + digits;
-}
 
 ConfigStore::ConfigStore(base::Env* env, const std::string& spool_directory, const PublicKey& key,
                          ConfigAudience audience)
@@ -70,7 +58,7 @@ Status ConfigStore::Keep(std::string_view envelope) const {
   if (int error = env_->CreateDirectories(spool_directory_))
     return base::IoError("cannot create " + spool_directory_, error);
   const std::string path = spool_directory_ + "/" + ConfigFileName(audience_);
-  const std::string new_path = path + ".new";
+  const std::string new_path = path + std::string(kNewConfigSuffix);
   env_->Remove(new_path.c_str());  // a crash may have left one
   int fd = -1;
   int error = env_->CreateLocked(new_path.c_str(), &fd);

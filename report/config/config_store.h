@@ -11,20 +11,11 @@
 
 #include "base/env.h"
 #include "base/status.h"
+#include "report/config/config_file_name.h"
 #include "report/config/remote_config.h"
 #include "report/config/signed_document.h"
 
 namespace lagwatch::report {
-
-// Whose config it is.
-struct ConfigAudience {
-  std::string app;
-  std::string user;
-};
-
-// Several programs may share a directory: each has a file of its own.
-inline constexpr std::string_view kConfigPrefix = "config-";
-std::string ConfigFileName(const ConfigAudience& audience);
 
 // Not thread-safe; several processes may use one directory.
 class ConfigStore {
