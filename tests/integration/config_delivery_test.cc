@@ -12,6 +12,7 @@
 #include <string>
 #include <thread>
 
+#include "tests/integration/configured_collector.h"
 #include "tests/testing/process.h"
 #include "tests/testing/spool_files.h"
 #include "tests/testing/stalls.h"
@@ -22,40 +23,22 @@ namespace {
 
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
-using testing::Process;
 using testing::ReportsIn;
 using testing::WaitUntil;
 
 class ConfigDeliveryTest : public ::testing::Test {
  protected:
-  void StartCollector() {
-    collector_ = std::make_unique<Process>(std::vector<std::string>{
-        LAGWATCH_COLLECTOR_PROGRAM, "--listen", "127.0.0.1:0", "--data", data_, "--key", "k_test"});
-    const std::string announcement = "listening on ";
-    ASSERT_TRUE(WaitUntil([&] { return collector_->Output().ends_with('\n'); })) << collector_->Errors();
-    const std::string output = collector_->Output();
-    endpoint_ = output.substr(output.find(announcement) + announcement.size());
-    endpoint_.pop_back();
-    Process printer({LAGWATCH_COLLECTOR_PROGRAM, "--data", data_, "--print-public-key"});
-    ASSERT_EQ(printer.Wait(), 0) << printer.Errors();
-    config_key_ = printer.Output().substr(0, 64);
-  }
-  void Configure(const std::string& config) const {
-    fs::create_directories(data_);
-    std::ofstream(data_ + "/new") << config;
-    fs::rename(data_ + "/new", data_ + "/config.json");
-  }
   Options TestOptions() const {
     return {.app = "config-test",
             .app_version = "1 & 2",  // has to be escaped
-            .endpoint = endpoint_,
-            .key = "k_test",
+            .endpoint = collector_.endpoint(),
+            .key = testing::ConfiguredCollector::kKey,
             .user = "u-1",
             .spool_directory = spool_,
             .threshold_ms = 100,
             .check_period_ms = 50,
             .sample_interval_ms = 10,
-            .config_key = config_key_};
+            .config_key = config_key_.empty() ? collector_.config_key() : config_key_};
   }
   // Empty when there is none.
   std::string StoredConfig() const {
@@ -100,19 +83,18 @@ class ConfigDeliveryTest : public ::testing::Test {
   }
 
   testing::ScopedTempDirectory directory_;
-  std::string data_ = directory_ / "data";
   std::string spool_ = directory_ / "spool";
-  std::string endpoint_;
-  std::string config_key_;
-  std::unique_ptr<Process> collector_;
+  std::string config_key_;  // instead of the collector's
+  testing::ConfiguredCollector collector_{directory_ / "data"};
   uint64_t uploaded_before_ = StatsNow().reports_uploaded;
 };
 
 TEST_F(ConfigDeliveryTest, ThresholdsHoldFromTheNextStartOn) {
-  Configure(R"({"overrides": [{"app": "config-test", "app_version": "1 & 2", "threshold_ms": 123}]})");
-  StartCollector();
+  collector_.Configure(
+      R"({"overrides": [{"app": "config-test", "app_version": "1 & 2", "threshold_ms": 123}]})");
+  collector_.Start();
   RunUntilConfigured();
-  collector_.reset();  // so that the report stays here; what is known stays in force
+  collector_.Kill();  // so that the report stays here; what is known stays in force
   auto monitor = Monitor::Start(TestOptions());
   ASSERT_TRUE(monitor.is_on()) << monitor.why_off();
   FreezeUntil(monitor, [&] { return !ReportsIn(spool_).empty(); });
@@ -120,8 +102,8 @@ TEST_F(ConfigDeliveryTest, ThresholdsHoldFromTheNextStartOn) {
 }
 
 TEST_F(ConfigDeliveryTest, NothingIsBelievedThatAnotherKeySigned) {
-  Configure(R"({"is_killed": true})");
-  StartCollector();
+  collector_.Configure(R"({"is_killed": true})");
+  collector_.Start();
   config_key_ = std::string(64, '1');
   auto monitor = Monitor::Start(TestOptions());
   ASSERT_TRUE(monitor.is_on());
@@ -131,8 +113,8 @@ TEST_F(ConfigDeliveryTest, NothingIsBelievedThatAnotherKeySigned) {
 }
 
 TEST_F(ConfigDeliveryTest, NothingIsWrittenNorSentOnceItIsTurnedOffUntilItIsTurnedOn) {
-  Configure(R"({"is_killed": true})");
-  StartCollector();
+  collector_.Configure(R"({"is_killed": true})");
+  collector_.Start();
   {
     auto monitor = Monitor::Start(TestOptions());
     ASSERT_TRUE(monitor.is_on());
@@ -159,14 +141,14 @@ TEST_F(ConfigDeliveryTest, NothingIsWrittenNorSentOnceItIsTurnedOffUntilItIsTurn
 
   // It still asks, and hears of it.
   const std::string killed = StoredConfig();
-  Configure("{}");
+  collector_.Configure("{}");
   RunUntilConfigured(killed);
   lw_stop(0);
   EXPECT_TRUE(Monitor::Start(TestOptions()).is_on());
 }
 
 TEST_F(ConfigDeliveryTest, AKeyThatIsNoneSendsNothing) {
-  StartCollector();
+  collector_.Start();
   config_key_ = "secret";
   auto monitor = Monitor::Start(TestOptions());
   ASSERT_TRUE(monitor.is_on());
