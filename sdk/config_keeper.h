@@ -23,6 +23,9 @@ class ConfigKeeper {
   ConfigKeeper(std::unique_ptr<report::ConfigSource> source, report::ConfigStore store,
                const base::Clock* clock);
 
+  ConfigKeeper(const ConfigKeeper&) = delete;
+  ConfigKeeper& operator=(const ConfigKeeper&) = delete;
+
   // To be called once a round: fetches if it is time to, which takes as long as the network does.
   void Poll();
   // What is in force now; none: the program's own options hold.

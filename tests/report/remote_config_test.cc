@@ -174,6 +174,12 @@ TEST(ParseRemoteConfig, NamesTheKeyThatIsWrong) {
   for (const char* text : {"", "[]", "{", "null", "\xff"}) EXPECT_FALSE(ParseRemoteConfig(text).ok());
 }
 
+TEST(ParseRemoteConfig, IsNotDeeperThanItsStack) {
+  const std::string deep = R"({"version": 1, "expires_wall_ms": 2, "a": )" + std::string(100'000, '[') +
+                           std::string(100'000, ']') + "}";
+  EXPECT_TRUE(ParseRemoteConfig(deep).ok());
+}
+
 TEST(ParseRemoteConfig, TakesSoManyCaptureRequestsAndNoMore) {
   json document = Good();
   for (int i = 0; i < 1000; ++i) document["capture_requests"].push_back({{"cluster", "1"}});
