@@ -2,6 +2,7 @@
 #include "policies/scrubbing.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 namespace lagwatch::policies {
@@ -49,6 +50,37 @@ size_t NumberSize(std::string_view text) {
     size = i + 1;
   }
   return digits >= kLeastHexDigits && decimals >= kLeastDecimalDigits ? size : 0;
+}
+
+// Calls visit(n) for each bit that is set.
+template <typename Visit>
+void ForEachBit(uint64_t bits, Visit visit) {
+  for (; bits != 0; bits &= bits - 1) visit(static_cast<size_t>(std::countr_zero(bits)));
+}
+
+// How much of the text the pattern matches at its beginning, at most; 0 when it does not.
+size_t LongestMatch(std::string_view pattern, std::string_view text) {
+  const bool may_begin = pattern[0] == '*' || pattern[0] == '?' || pattern[0] == text[0];
+  if (!may_begin) return 0;
+  // Which places in the pattern can have been reached, all at once: bit n, when its first n bytes match.
+  const uint64_t end = uint64_t{1} << pattern.size();
+  auto past_stars = [&](uint64_t reached) {
+    for (size_t n = 0; n < pattern.size(); ++n)
+      if (pattern[n] == '*' && (reached >> n & 1) != 0) reached |= uint64_t{2} << n;
+    return reached;
+  };
+  size_t longest = 0;
+  uint64_t reached = past_stars(1);
+  for (size_t at = 0; at < text.size() && reached != 0; ++at) {
+    uint64_t next = 0;
+    ForEachBit(reached & (end - 1), [&](size_t n) {
+      if (pattern[n] == '*' && !IsBlank(text[at])) next |= uint64_t{1} << n;
+      if (pattern[n] == '?' || pattern[n] == text[at]) next |= uint64_t{2} << n;
+    });
+    reached = past_stars(next);
+    if ((reached & end) != 0) longest = at + 1;
+  }
+  return longest;
 }
 
 }  // namespace
@@ -119,26 +151,8 @@ ScrubbedText Scrubber::Path(std::string_view path) const {
 
 size_t Scrubber::MatchSize(std::string_view text) const {
   size_t longest = 0;
-  for (size_t i = 0; i < pattern_count_; ++i) {
-    const std::string_view pattern = patterns_[i].view();
-    // Which places in the pattern can have been reached, all at once: bit n, when its first n bytes match.
-    auto past_stars = [&](uint64_t reached) {
-      for (size_t n = 0; n < pattern.size(); ++n)
-        if (pattern[n] == '*' && (reached >> n & 1) != 0) reached |= uint64_t{2} << n;
-      return reached;
-    };
-    uint64_t reached = past_stars(1);
-    for (size_t at = 0; at < text.size() && reached != 0; ++at) {
-      uint64_t next = 0;
-      for (size_t n = 0; n < pattern.size(); ++n) {
-        if ((reached >> n & 1) == 0) continue;
-        if (pattern[n] == '*' && !IsBlank(text[at])) next |= uint64_t{1} << n;
-        if (pattern[n] == '?' || pattern[n] == text[at]) next |= uint64_t{2} << n;
-      }
-      reached = past_stars(next);
-      if ((reached >> pattern.size() & 1) != 0) longest = std::max(longest, at + 1);
-    }
-  }
+  for (size_t i = 0; i < pattern_count_; ++i)
+    longest = std::max(longest, LongestMatch(patterns_[i].view(), text));
   return longest;
 }
 

@@ -16,6 +16,8 @@
 namespace lagwatch::sdk {
 namespace {
 
+constexpr char kNotStarted[] = "it was not started";
+constexpr char kWasStopped[] = "it was stopped";
 constexpr char kNoConsent[] = "it waits for the user's consent";
 
 }  // namespace
@@ -53,7 +55,7 @@ ProcessMonitor& ProcessMonitor::Instance() {
   return *instance;
 }
 
-ProcessMonitor::ProcessMonitor() {
+ProcessMonitor::ProcessMonitor() : why_off_(kNotStarted) {
   has_thread_end_key_ = 0 == pthread_key_create(&thread_end_key_, [](void* self) {
                           static_cast<ProcessMonitor*>(self)->registry_.RemoveThread(gettid());
                         });
@@ -90,7 +92,7 @@ ProcessMonitor::StartResult ProcessMonitor::SetConsent(bool is_given) {
       return StayOff(kNoConsent);
     }
     if (is_on()) return StartResult::kAlreadyStarted;
-    if (!is_wanted_) return StartResult::kOff;
+    if (!is_wanted_) return StayOff(request_ ? kWasStopped : kNotStarted);
     on_started = request_->on_started;
     result = TryStart();
   }
@@ -166,7 +168,7 @@ void ProcessMonitor::StopAll(int64_t flush_timeout_ms) {
   std::lock_guard lock(mutex_);
   stopping_stats_ = {};
   ended_stats_ += stats;
-  why_off_ = "it was stopped";
+  why_off_ = kWasStopped;
 }
 
 bool ProcessMonitor::is_on() {

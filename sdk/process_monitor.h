@@ -139,7 +139,7 @@ class ProcessMonitor {
   std::unique_ptr<Monitor> monitor_;
   std::unique_ptr<BackgroundUpload> upload_;
   std::optional<EndedRun> last_run_;
-  std::string why_off_ = "it was not started";
+  std::string why_off_;
   MonitorStats ended_stats_;     // of monitors that were stopped
   MonitorStats stopping_stats_;  // of the one that is being stopped, when that began
   int forking_tid_ = 0;

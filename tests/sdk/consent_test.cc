@@ -135,6 +135,15 @@ TEST_F(ConsentTest, GivenAfterAStopItStartsNothing) {
   EXPECT_THAT(lw_why_off(), HasSubstr("stopped"));
 }
 
+TEST_F(ConsentTest, GivenAfterTheWaitWasStoppedItStartsNothing) {
+  lw_set_consent(LW_CONSENT_NOT_GIVEN);
+  auto monitor = Monitor::Start(OptionsWith(LW_CONSENT_GIVEN));
+  ASSERT_FALSE(monitor.is_on());
+  lw_stop(0);
+  EXPECT_EQ(lw_set_consent(LW_CONSENT_GIVEN), LW_OFF);
+  EXPECT_THAT(lw_why_off(), HasSubstr("stopped"));
+}
+
 TEST_F(ConsentTest, TakenBackItErasesWhatIsKeptOfThisProgramAndNothingElse) {
   lw_set_consent(LW_CONSENT_GIVEN);
   auto monitor = Monitor::Start(OptionsWith(LW_CONSENT_GIVEN));
