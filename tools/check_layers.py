@@ -21,7 +21,7 @@ LAYERS = {
     "watchdog": ["stack", "trace", "policies", "base"],
     "report/format": ["policies/exit_reason.h", "policies/frame_levels.h", "policies/guard.h", "policies/usage.h",
                       "policies/verdict.h", "base"],
-    "report/spool": ["report/format", "base"],
+    "report/spool": ["report/format", "policies", "base"],
     "report/config": ["base"],
     "report/upload": ["report/format", "report/spool", "policies", "base"],
     "sdk": ["watchdog", "stack", "trace", "policies", "report", "base"],

@@ -173,7 +173,7 @@ TEST_F(SpoolSenderTest, ASegmentThatCannotBeRemovedIsNotSentAgain) {
 TEST_F(SpoolSenderTest, ASegmentThatCannotBeReadHoldsUpNoOthers) {
   Spool({"unreadable"});
   Spool({"fine"});
-  env_.Fail(EnvCall::kReadAll, EIO);
+  env_.Fail(EnvCall::kReadFile, EIO);
   EXPECT_EQ(UploadOnce(), Kind::kDelivered);
   EXPECT_THAT(transport_.stored, ElementsAre("fine"));
   EXPECT_EQ(UploadOnce(), Kind::kDelivered);
