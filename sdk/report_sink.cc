@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "report/format/usage_encoder.h"
+#include "report/spool/record_priority.h"
 #include "stack/thread_counters.h"
 
 namespace lagwatch::sdk {
@@ -148,7 +149,7 @@ bool ReportSink::OnLag(const watchdog::LagEvent& event) {
     too_large_.Add();
     return false;
   }
-  if (!spool_->Append(report::RecordType::kReport, buffer_.content())) {
+  if (!spool_->Append(report::RecordType::kReport, buffer_.content(), FactsOf(event))) {
     not_written_.Add();
     return false;
   }
@@ -161,7 +162,19 @@ bool ReportSink::OnLag(const watchdog::LagEvent& event) {
 void ReportSink::OnLagEnd(const base::Uuid& event_id, int64_t duration_ns) {
   if (run_ != nullptr) run_->LagEnded(event_id);
   if (!report::EncodeLagEnd(event_id, duration_ns, &buffer_)) return;
-  spool_->Append(report::RecordType::kLagEnd, buffer_.content());
+  spool_->Append(report::RecordType::kLagEnd, buffer_.content(), FactsOfEnd(event_id));
+}
+
+report::RecordFacts ReportSink::FactsOf(const watchdog::LagEvent& event) {
+  const bool begins_freeze = event.ordinal == 0 && IsFreeze(event.kind);
+  if (begins_freeze) freezes_[freeze_count_++ % freezes_.size()] = event.id;
+  return {.priority = report::PriorityOf(ToReport(event.kind), ToReport(event.level)),
+          .is_lag_start_or_end = begins_freeze};
+}
+
+report::RecordFacts ReportSink::FactsOfEnd(const base::Uuid& event_id) const {
+  return {.priority = policies::ReportPriority::kLag,
+          .is_lag_start_or_end = std::ranges::find(freezes_, event_id) != freezes_.end()};
 }
 
 void ReportSink::OnFrames(const watchdog::FrameEvent& event) {
@@ -193,7 +206,7 @@ bool ReportSink::OnUsage(const watchdog::UsageEvent& event) {
     encoder.AddSuppressed(static_cast<policies::SuppressedReason>(i), suppressed[i]);
   if (!encoder.ok() || !spool_->Append(report::RecordType::kUsage, buffer_.content())) return false;
   told_too_large_ = too_large_.value();
-  told_not_written_ = not_written_.value();
+  told_not_written_ = NotWritten();
   if (event.is_alone) ++unsent_usages_;
   if (run_ != nullptr) run_->NoteUsage({});
   return true;
@@ -229,7 +242,7 @@ policies::SuppressedCounts ReportSink::SuppressedOf(const watchdog::UsageEvent& 
   policies::SuppressedCounts counts{};
   std::copy_n(event.suppressed.begin(), std::min(event.suppressed.size(), counts.size()), counts.begin());
   counts[static_cast<size_t>(Reason::kTooLarge)] = too_large_.value() - told_too_large_;
-  counts[static_cast<size_t>(Reason::kNotWritten)] = not_written_.value() - told_not_written_;
+  counts[static_cast<size_t>(Reason::kNotWritten)] = NotWritten() - told_not_written_;
   return counts;
 }
 

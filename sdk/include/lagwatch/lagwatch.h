@@ -54,6 +54,7 @@ struct Options {
   uint32_t warm_start_ms = 4000;
   uint32_t sensitive_ms = 250;
   uint32_t usage_period_s = 3600;
+  lw_spool_sync spool_sync = LW_SPOOL_SYNC_LAGS;
 };
 
 // A watched loop of the thread that called WatchLoop. A plain handle: copying it copies the handle.
@@ -186,6 +187,7 @@ class Monitor {
     raw.warm_start_ms = options.warm_start_ms;
     raw.sensitive_ms = options.sensitive_ms;
     raw.usage_period_s = options.usage_period_s;
+    raw.spool_sync = options.spool_sync;
     return Monitor(lw_start(&raw));
   }
   Monitor(Monitor&& other) noexcept : status_(std::exchange(other.status_, LW_OFF)) {}
