@@ -46,6 +46,11 @@ class Env {
   // is refused (ELOOP). Context: a thread that may wait.
   virtual int Sync(const char* path) = 0;
 
+  // Opens `path`, made if need be (mode 0600), and takes a lock on it that other processes cannot take until
+  // Unlock or the end of this process; a child of a fork() has no part in it. EWOULDBLOCK when another
+  // process has it. Where there are no locks to be had, as if all were free. Context: background.
+  virtual int Lock(const char* path, int* fd) = 0;
+  virtual void Unlock(int fd) = 0;
   // Whether a living process holds the lock of `path`, or may hold it: true where locks are not supported,
   // false when there is no such file. Context: background.
   virtual bool IsLocked(const char* path) = 0;

@@ -88,6 +88,23 @@ class LinuxEnv final : public Env {
     return error;
   }
 
+  int Lock(const char* path, int* fd) override {
+    int opened = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+    if (opened < 0) return errno;
+    // Of the process, unlike flock's: a child of a fork() would hold that on for as long as it lives.
+    struct flock whole {};
+    whole.l_type = F_WRLCK;
+    whole.l_whence = SEEK_SET;
+    if (fcntl(opened, F_SETLK, &whole) != 0 && (errno == EACCES || errno == EAGAIN)) {
+      close(opened);
+      return EWOULDBLOCK;
+    }
+    *fd = opened;
+    return 0;
+  }
+
+  void Unlock(int fd) override { close(fd); }
+
   bool IsLocked(const char* path) override {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0) return false;

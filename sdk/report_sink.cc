@@ -149,7 +149,7 @@ bool ReportSink::OnLag(const watchdog::LagEvent& event) {
     too_large_.Add();
     return false;
   }
-  if (!spool_->Append(report::RecordType::kReport, buffer_.content(), FactsOf(event))) {
+  if (!spool_->Append(report::RecordType::kReport, buffer_.content(), NoteOf(event))) {
     not_written_.Add();
     return false;
   }
@@ -162,17 +162,17 @@ bool ReportSink::OnLag(const watchdog::LagEvent& event) {
 void ReportSink::OnLagEnd(const base::Uuid& event_id, int64_t duration_ns) {
   if (run_ != nullptr) run_->LagEnded(event_id);
   if (!report::EncodeLagEnd(event_id, duration_ns, &buffer_)) return;
-  spool_->Append(report::RecordType::kLagEnd, buffer_.content(), FactsOfEnd(event_id));
+  spool_->Append(report::RecordType::kLagEnd, buffer_.content(), NoteOfEnd(event_id));
 }
 
-report::RecordFacts ReportSink::FactsOf(const watchdog::LagEvent& event) {
+report::RecordNote ReportSink::NoteOf(const watchdog::LagEvent& event) {
   const bool begins_freeze = event.ordinal == 0 && IsFreeze(event.kind);
   if (begins_freeze) freezes_[freeze_count_++ % freezes_.size()] = event.id;
   return {.priority = report::PriorityOf(ToReport(event.kind), ToReport(event.level)),
           .is_lag_start_or_end = begins_freeze};
 }
 
-report::RecordFacts ReportSink::FactsOfEnd(const base::Uuid& event_id) const {
+report::RecordNote ReportSink::NoteOfEnd(const base::Uuid& event_id) const {
   return {.priority = policies::ReportPriority::kLag,
           .is_lag_start_or_end = std::ranges::find(freezes_, event_id) != freezes_.end()};
 }

@@ -63,8 +63,8 @@ class ReportSink final : public watchdog::HangSink {
   static constexpr uint32_t kMaxUnsentUsages = 24;
 
   // What the spool is to know of a report, or of a lag's end.
-  report::RecordFacts FactsOf(const watchdog::LagEvent& event);
-  report::RecordFacts FactsOfEnd(const base::Uuid& event_id) const;
+  report::RecordNote NoteOf(const watchdog::LagEvent& event);
+  report::RecordNote NoteOfEnd(const base::Uuid& event_id) const;
   // Reports that did not reach the disk, or had to make room there.
   uint64_t NotWritten() const { return not_written_.value() + spool_->counters().reports_removed; }
   void Write(const FrameSlice& slice);

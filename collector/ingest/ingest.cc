@@ -76,7 +76,7 @@ base::Result<IngestResult> Ingest::Submit(std::string_view batch) {
       } else {
         result.rejections.push_back(usage.status().message());
       }
-    } else {
+    } else if (record.type == report::RecordType::kLagEnd) {
       auto end = report::DecodeLagEnd(record.payload);
       if (end.ok()) {
         ends.push_back(*end);

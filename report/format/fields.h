@@ -10,7 +10,14 @@ namespace lagwatch::report {
 using pbf_tag_type = uint32_t;  // as protozero spells it
 
 // A record's type in the spool and its field number in a Batch.
-enum class RecordType : pbf_tag_type { kReport = 1, kLagEnd = 2, kRunEnd = 3, kFrameSlice = 4, kUsage = 5 };
+enum class RecordType : pbf_tag_type {
+  kReport = 1,
+  kLagEnd = 2,
+  kRunEnd = 3,
+  kFrameSlice = 4,
+  kUsage = 5,
+  kLosses = 6
+};
 
 enum class ReportField : pbf_tag_type {
   kId = 1,
@@ -45,6 +52,8 @@ enum class ReportField : pbf_tag_type {
   kGuard = 30,
   kHistory = 31,
   kFacts = 32,
+  kSampleRatePpm = 33,
+  kCause = 34,
 };
 enum class ModuleField : pbf_tag_type { kPath = 1, kBuildId = 2, kLoadBias = 3 };
 enum class StackField : pbf_tag_type {
@@ -128,6 +137,7 @@ enum class RunEndField : pbf_tag_type {
   kApp = 10,
   kAppVersion = 11,
   kUser = 12,
+  kSampleRatePpm = 13,
 };
 enum class FrameSliceField : pbf_tag_type {
   kId = 1,
@@ -144,6 +154,7 @@ enum class FrameSliceField : pbf_tag_type {
   kDropped = 12,
   kFramesByLevel = 13,
   kNsByStage = 14,
+  kSampleRatePpm = 15,
 };
 enum class UsageField : pbf_tag_type {
   kId = 1,
@@ -156,6 +167,7 @@ enum class UsageField : pbf_tag_type {
   kLoops = 8,
   kSlow = 9,
   kSuppressed = 10,
+  kSampleRatePpm = 11,
 };
 enum class LoopUsageField : pbf_tag_type {
   kLoop = 1,
@@ -175,6 +187,16 @@ enum class SlowTagField : pbf_tag_type {
   kDurations = 6,
 };
 enum class SuppressedField : pbf_tag_type { kReason = 1, kCount = 2 };
+enum class LossesField : pbf_tag_type {
+  kId = 1,
+  kApp = 2,
+  kAppVersion = 3,
+  kUser = 4,
+  kBeginWallMs = 5,
+  kEndWallMs = 6,
+  kLosses = 7,
+};
+enum class LossField : pbf_tag_type { kReason = 1, kCause = 2, kCount = 3, kSampleRatePpm = 4 };
 
 template <typename Field>
 constexpr pbf_tag_type Number(Field field) {

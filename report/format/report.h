@@ -127,6 +127,8 @@ struct Report {
   policies::GuardFindings guard;
   std::vector<PastDispatch> history;  // oldest first
   std::vector<Fact> facts;
+  uint32_t sample_rate_ppm = 0;  // of users, as in Losses; 0: all
+  uint64_t cause = 0;            // 0 when not known
 };
 
 struct LagEnd {
@@ -148,6 +150,7 @@ struct RunEnd {
   std::string app = {};
   std::string app_version = {};
   std::string user = {};
+  uint32_t sample_rate_ppm = 0;
 };
 
 // What the frames of one loop were in one scene, over some seconds.
@@ -163,6 +166,7 @@ struct FrameSlice {
   uint64_t duration_ns = 0;
   uint64_t refresh_interval_ns = 0;
   policies::FrameTotals frames;
+  uint32_t sample_rate_ppm = 0;
 };
 
 // What a run's loops were used for in a period; lagwatch.proto tells what each number is.
@@ -190,6 +194,7 @@ struct Usage {
   std::vector<LoopUsage> loops = {};
   std::vector<SlowTag> slow = {};
   std::vector<Suppressed> suppressed = {};
+  uint32_t sample_rate_ppm = 0;
 };
 
 // One record of a batch, still encoded; borrows the batch's bytes.
@@ -215,6 +220,10 @@ std::string EncodeRunEnd(const RunEnd& end);
 void AppendToBatch(const Record& record, std::string* batch);
 // Adds a name to an encoded report: in Protocol Buffers, appended fields are part of the message.
 void AppendSymbol(const Symbol& symbol, std::string* encoded_report);
+// Likewise, what its cause is.
+void AppendCause(uint64_t cause, std::string* encoded_report);
+// Likewise, what share of users it stands for: to a report, run's end, frame slice or usage; others stay.
+void AppendSampleRate(RecordType type, uint32_t sample_rate_ppm, std::string* encoded_record);
 
 // "lag", "busy-loop", "waited", "idle-handler", "input", "scope", "cpu", "cpu-average", "frames", "startup",
 // "startup-lag", "dump", "killed-in-hang", "unknown", as in the JSON that people and programs read.

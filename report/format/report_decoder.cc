@@ -3,26 +3,14 @@
 #include <algorithm>
 #include <array>
 
-#include "report/format/protozero_checked.h"
+#include "report/format/guarded_read.h"
 #include "report/format/report.h"
 
 namespace lagwatch::report {
 namespace {
 
 using base::Result;
-using base::Status;
-using base::StatusCode;
 using protozero::pbf_message;
-
-Status Invalid(std::string what) { return {StatusCode::kInvalid, std::move(what)}; }
-
-template <typename Field>
-base::Uuid ReadUuid(pbf_message<Field>* message) {
-  auto view = message->get_view();
-  auto uuid = base::TryUuidFromBytes({view.data(), view.size()});
-  if (!uuid) throw SchemaError{"an id is not 16 bytes"};
-  return *uuid;
-}
 
 Module ReadModule(pbf_message<ModuleField> message) {
   Module module;
@@ -565,6 +553,12 @@ Report ReadReport(pbf_message<ReportField> message) {
       case ReportField::kFacts:
         report.facts.push_back(ReadFact(message.get_message()));
         break;
+      case ReportField::kSampleRatePpm:
+        report.sample_rate_ppm = message.get_uint32();
+        break;
+      case ReportField::kCause:
+        report.cause = message.get_fixed64();
+        break;
       default:
         message.skip();
     }
@@ -598,17 +592,6 @@ void CheckReferences(const Report& report) {
   if (report.wait_outcome == WaitOutcome::kDeadlock && !has_cycle)
     throw SchemaError{"its deadlock has no cycle"};
   if (report.expensive_stack >= report.stacks.size()) throw SchemaError{"it has no expensive stack"};
-}
-
-template <typename Read>
-auto Guarded(const char* subject, Read read) -> Result<decltype(read())> {
-  try {
-    return read();
-  } catch (const SchemaError& error) {
-    return Invalid(std::string(subject) + " is malformed: " + error.what);
-  } catch (const protozero::exception& error) {
-    return Invalid(std::string(subject) + " is not a valid protocol buffer: " + error.what());
-  }
 }
 
 }  // namespace
@@ -687,6 +670,9 @@ Result<RunEnd> DecodeRunEnd(std::string_view bytes) {
         case RunEndField::kUser:
           end.user = message.get_string();
           break;
+        case RunEndField::kSampleRatePpm:
+          end.sample_rate_ppm = message.get_uint32();
+          break;
         default:
           message.skip();
       }
@@ -744,6 +730,9 @@ Result<FrameSlice> DecodeFrameSlice(std::string_view bytes) {
         case FrameSliceField::kNsByStage:
           ReadCounts(&message, &slice.frames.by_stage_ns);
           break;
+        case FrameSliceField::kSampleRatePpm:
+          slice.sample_rate_ppm = message.get_uint32();
+          break;
         default:
           message.skip();
       }
@@ -789,6 +778,9 @@ Result<Usage> DecodeUsage(std::string_view bytes) {
         case UsageField::kSuppressed:
           usage.suppressed.push_back(ReadSuppressed(message.get_message()));
           break;
+        case UsageField::kSampleRatePpm:
+          usage.sample_rate_ppm = message.get_uint32();
+          break;
         default:
           message.skip();
       }
@@ -808,7 +800,8 @@ Result<std::vector<Record>> SplitBatch(std::string_view bytes) {
         case RecordType::kLagEnd:
         case RecordType::kRunEnd:
         case RecordType::kFrameSlice:
-        case RecordType::kUsage: {
+        case RecordType::kUsage:
+        case RecordType::kLosses: {
           RecordType type = message.tag();
           auto view = message.get_view();
           records.push_back({type, {view.data(), view.size()}});
@@ -856,6 +849,29 @@ void AppendSymbol(const Symbol& symbol, std::string* encoded_report) {
   writer.add_uint32(Number(SymbolField::kModule), symbol.module);
   writer.add_uint64(Number(SymbolField::kFunctionOffset), symbol.function_offset);
   writer.add_string(Number(SymbolField::kName), symbol.name);
+}
+
+void AppendCause(uint64_t cause, std::string* encoded_report) {
+  protozero::pbf_writer(*encoded_report).add_fixed64(Number(ReportField::kCause), cause);
+}
+
+void AppendSampleRate(RecordType type, uint32_t sample_rate_ppm, std::string* encoded_record) {
+  auto append = [&](auto field) {
+    protozero::pbf_writer(*encoded_record).add_uint32(Number(field), sample_rate_ppm);
+  };
+  switch (type) {
+    case RecordType::kReport:
+      return append(ReportField::kSampleRatePpm);
+    case RecordType::kRunEnd:
+      return append(RunEndField::kSampleRatePpm);
+    case RecordType::kFrameSlice:
+      return append(FrameSliceField::kSampleRatePpm);
+    case RecordType::kUsage:
+      return append(UsageField::kSampleRatePpm);
+    case RecordType::kLagEnd:
+    case RecordType::kLosses:
+      return;
+  }
 }
 
 std::string_view KindName(Kind kind) {

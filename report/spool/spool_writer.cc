@@ -71,16 +71,16 @@ SpoolWriter::~SpoolWriter() {
   if (syncer_ != nullptr && !syncer_->TryStop(kStopTimeoutNs)) static_cast<void>(syncer_.release());
 }
 
-bool SpoolWriter::Append(RecordType type, std::string_view payload, const RecordFacts& facts) {
+bool SpoolWriter::Append(RecordType type, std::string_view payload, const RecordNote& note) {
   if (!TryAppend(type, payload)) {
     records_dropped_.Add();
     return false;
   }
   records_written_.Add();
   segment_.reports += type == RecordType::kReport ? 1 : 0;
-  segment_.priority = std::max(segment_.priority, facts.priority);
+  segment_.priority = std::max(segment_.priority, note.priority);
   const bool is_to_sync = sync_ == SyncPolicy::kEveryRecord ||
-                          (sync_ == SyncPolicy::kLagStartAndEnd && facts.is_lag_start_or_end);
+                          (sync_ == SyncPolicy::kLagStartAndEnd && note.is_lag_start_or_end);
   if (is_to_sync && syncer_ != nullptr) syncer_->Ask(segment_.sequence);
   return true;
 }

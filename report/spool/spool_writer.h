@@ -38,7 +38,7 @@ struct SpoolLimits {
 // Which records the disk is to have at once.
 enum class SyncPolicy : uint8_t { kNever, kLagStartAndEnd, kEveryRecord };
 
-struct RecordFacts {
+struct RecordNote {
   policies::ReportPriority priority = policies::ReportPriority::kSlow;
   bool is_lag_start_or_end = false;
 };
@@ -85,7 +85,7 @@ class SpoolWriter {
   // Writes one record with one system call. False when it was dropped (and counted): the disk is full, the
   // payload is too long. What was written before stays readable. When no segment could be begun several times
   // in a row, that is tried more rarely, and at once when the directory has changed. Context: watchdog.
-  bool Append(RecordType type, std::string_view payload, const RecordFacts& facts = {});
+  bool Append(RecordType type, std::string_view payload, const RecordNote& note = {});
   // Hands the records written so far to the uploader; the next Append starts a new segment. Does nothing when
   // there are none, so it may be called at every tick. Context: watchdog.
   void Seal();

@@ -8,6 +8,7 @@
 #include <sstream>
 #include <string>
 
+#include "report/format/losses.h"
 #include "tests/report/report_testing.h"
 #include "tests/testing/sample_report.h"
 
@@ -158,6 +159,8 @@ constexpr char kExpectedBatch[] = R"(reports {
     name: "scene"
     text: "editor"
   }
+  sample_rate_ppm: 50000
+  cause: 77
 }
 ends {
   report_id: "id-0123456789abc"
@@ -250,6 +253,20 @@ usages {
     count: 12
   }
 }
+losses {
+  id: "losses-012345678"
+  app: "editor"
+  app_version: "2.3.1"
+  user: "u-71"
+  begin_wall_ms: 1700000000000
+  end_wall_ms: 1700000003000
+  losses {
+    reason: CAUSE_IS_FULL
+    cause: 77
+    count: 3
+    sample_rate_ppm: 50000
+  }
+}
 )";
 
 std::string DecodedByProtoc(const std::string& bytes) {
@@ -276,12 +293,23 @@ std::set<std::string> FieldsOfSchema() {
 
 TEST(Schema, ProtocShowsEveryFieldByItsName) {
   std::string batch;
-  AppendToBatch({RecordType::kReport, FullReport()}, &batch);
+  std::string report = FullReport();
+  AppendSampleRate(RecordType::kReport, 50'000, &report);
+  AppendCause(77, &report);
+  AppendToBatch({RecordType::kReport, report}, &batch);
   AppendToBatch({RecordType::kLagEnd, EncodeEnd(IdOf("id-0123456789abc"), 3'000'000'000)}, &batch);
   AppendToBatch({RecordType::kRunEnd, EncodeRunEnd(lagwatch::testing::FullRunEnd())}, &batch);
   AppendToBatch({RecordType::kFrameSlice, lagwatch::testing::FullFrameSlice()}, &batch);
   std::string usage = lagwatch::testing::EncodeUsage(lagwatch::testing::FullUsage());
   AppendToBatch({RecordType::kUsage, usage}, &batch);
+  const Losses losses{.id = IdOf("losses-012345678"),
+                      .app = "editor",
+                      .app_version = "2.3.1",
+                      .user = "u-71",
+                      .begin_wall_ms = 1'700'000'000'000,
+                      .end_wall_ms = 1'700'000'003'000,
+                      .losses = {{LossReason::kCauseIsFull, 77, 3, 50'000}}};
+  AppendToBatch({RecordType::kLosses, EncodeLosses(losses)}, &batch);
   EXPECT_EQ(DecodedByProtoc(batch), kExpectedBatch);
 }
 

@@ -22,7 +22,7 @@ using lagwatch::testing::EnvCall;
 using lagwatch::testing::FaultEnv;
 using namespace std::chrono_literals;
 
-constexpr RecordFacts kLagStart{.priority = policies::ReportPriority::kLag, .is_lag_start_or_end = true};
+constexpr RecordNote kLagStart{.priority = policies::ReportPriority::kLag, .is_lag_start_or_end = true};
 
 // Kept for ever: a thread that the disk holds may use it after its test.
 FaultEnv& NewEnv() {

@@ -94,6 +94,13 @@ int FaultEnv::Sync(const char* path) {
   return error != 0 ? error : real_.Sync(path);
 }
 
+int FaultEnv::Lock(const char* path, int* fd) {
+  int error = Take(EnvCall::kLock);
+  return error != 0 ? error : real_.Lock(path, fd);
+}
+
+void FaultEnv::Unlock(int fd) { real_.Unlock(fd); }
+
 bool FaultEnv::IsLocked(const char* path) { return real_.IsLocked(path); }
 
 int FaultEnv::CreateDirectories(const std::string& path) {

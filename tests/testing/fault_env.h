@@ -25,6 +25,7 @@ enum class EnvCall {
   kReadFile,
   kLook,
   kSync,
+  kLock,
 };
 
 class FaultEnv final : public base::Env {
@@ -48,6 +49,8 @@ class FaultEnv final : public base::Env {
   bool Exists(const char* path) override;
   int Look(const char* path, base::FileFacts* facts) override;
   int Sync(const char* path) override;
+  int Lock(const char* path, int* fd) override;
+  void Unlock(int fd) override;
   bool IsLocked(const char* path) override;
   int CreateDirectories(const std::string& path) override;
   int List(const std::string& path, std::vector<std::string>* names) override;
