@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many bytes a report takes on its way to the collector: reports of real stalls (wire/application.h), made by
-// the real monitor and named by the real namer.
+// How many bytes a report takes on its way to the collector: reports of real stalls (wire/application.h),
+// made by the real monitor and named by the real namer.
 //
 //   bench_wire [SESSIONS]
 //
 // Each session is a process of its own, of one user and version, and makes 20 reports: what a client that was
 // offline for a while sends in one request.
 #include <fcntl.h>
+#include <lagwatch/lagwatch.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,9 +20,8 @@
 #include <map>
 #include <random>
 #include <string>
+#include <thread>
 #include <vector>
-
-#include <lagwatch/lagwatch.h>
 
 #include "base/env.h"
 #include "bench/wire/application.h"
@@ -41,8 +41,9 @@ using report::RecordType;
 constexpr int kDefaultSessions = 12;
 constexpr size_t kReportsOfSession = 20;
 constexpr int64_t kThresholdMs = 100;
+constexpr int64_t kSampleIntervalMs = 2;
 constexpr int64_t kStallMs = 130;
-constexpr int kFirstTurns = 200;    // fill the history
+constexpr int kFirstTurns = 200;  // fill the history
 constexpr int kTurnsBetween = 40;
 
 // --- the child's side
@@ -58,7 +59,7 @@ int PlaySession(const std::string& spool, int number) {
                                  .anr_threshold_ms = 0,
                                  .slow_dispatch_ms = 35,
                                  .check_period_ms = kThresholdMs,
-                                 .sample_interval_ms = kThresholdMs / 20,
+                                 .sample_interval_ms = kSampleIntervalMs,
                                  .ring_size = 20,
                                  .usage_period_s = 0});
   if (!monitor.is_on()) {
@@ -71,6 +72,8 @@ int PlaySession(const std::string& spool, int number) {
   const char* tags[] = {"key", "paint", "timer", "mouse-move", "socket"};
   auto turns = [&](int count) {
     for (int i = 0; i < count; ++i) {
+      // Waits for the next event first.
+      std::this_thread::sleep_for(std::chrono::microseconds(random() % 2000));
       ScopedDispatch dispatch(loop, tags[random() % std::size(tags)]);
       application.Turn(1000 + static_cast<int64_t>(random() % 1000));
     }

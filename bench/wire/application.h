@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A mail program in small, which stalls in the ways that programs do: its own code and the C and C++ libraries
-// on the stack, locks that other threads hold, files, memory, the network.
+// A mail program in small, which stalls in the ways that programs do: its own code and the C and C++
+// libraries on the stack, locks that other threads hold, files, memory, the network.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,8 @@ struct Stall {
 
 class Application {
  public:
-  // Starts the threads that such a program has: some wait, some work now and then. `directory` takes its files.
+  // Starts the threads that such a program has: some wait, some work now and then. `directory` takes its
+  // files.
   Application(const std::string& directory, int64_t stall_ms);
   ~Application();
   Application(const Application&) = delete;
@@ -26,7 +27,7 @@ class Application {
 
   // All there are, each for one dispatch of the loop's thread.
   std::vector<Stall> Stalls();
-  // What a dispatch does that is not a stall: `microseconds` of work and waiting.
+  // What a dispatch does that is not a stall: `microseconds` of work.
   void Turn(int64_t microseconds);
 
  private:
