@@ -2,11 +2,11 @@
 // How many bytes a report takes on its way to the collector: reports of real stalls (wire/application.h),
 // made by the real monitor and named by the real namer.
 //
-//   bench_wire [SESSIONS]
+//   bench_wire [SESSIONS [DIRECTORY]]
 //
 // Each session is a process of its own, of one user and version, and makes 20 reports: what a client that was
-// offline for a while sends in one request.
-#include <fcntl.h>
+// offline for a while sends in one request. With DIRECTORY, what is measured is left there: NN.batch is a
+// session's body as it is sent, NN-MM.report one report's before gzip.
 #include <lagwatch/lagwatch.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,10 +14,8 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <iostream>
-#include <map>
 #include <random>
 #include <string>
 #include <thread>
@@ -25,7 +23,7 @@
 
 #include "base/env.h"
 #include "bench/wire/application.h"
-#include "report/format/report.h"
+#include "report/format/packed_batch.h"
 #include "report/spool/spool_reader.h"
 #include "report/upload/gzip.h"
 #include "report/upload/name_frames.h"
@@ -40,11 +38,12 @@ using report::RecordType;
 
 constexpr int kDefaultSessions = 12;
 constexpr size_t kReportsOfSession = 20;
-constexpr int64_t kThresholdMs = 100;
-constexpr int64_t kSampleIntervalMs = 2;
+constexpr size_t kSessionsAtOnce = 2;
+constexpr uint32_t kThresholdMs = 100;
+constexpr uint32_t kSampleIntervalMs = 2;
 constexpr int64_t kStallMs = 130;
-constexpr int kFirstTurns = 200;  // fill the history
-constexpr int kTurnsBetween = 40;
+// Longer than 1 ms, so that a report's history is full, and all of it new since the report before.
+constexpr int kTurnsBetween = 200;
 
 // --- the child's side
 
@@ -68,26 +67,22 @@ int PlaySession(const std::string& spool, int number) {
   }
   Loop loop = monitor.WatchLoop("ui");
   bench::Application application(spool, kStallMs);
+  auto stalls = application.Stalls();
   std::mt19937 random(static_cast<unsigned>(number));
+  std::shuffle(stalls.begin(), stalls.end(), random);
   const char* tags[] = {"key", "paint", "timer", "mouse-move", "socket"};
-  auto turns = [&](int count) {
-    for (int i = 0; i < count; ++i) {
+  // A machine that is busy with other things can make a lag end before it is looked at.
+  for (size_t i = 0; i < 2 * kReportsOfSession && monitor.stats().reports_written < kReportsOfSession; ++i) {
+    lw_set_scene(i % 8 < 5 ? "inbox" : "composer");
+    for (int turn = 0; turn < kTurnsBetween; ++turn) {
       // Waits for the next event first.
-      std::this_thread::sleep_for(std::chrono::microseconds(random() % 2000));
+      std::this_thread::sleep_for(std::chrono::microseconds(random() % 1000));
       ScopedDispatch dispatch(loop, tags[random() % std::size(tags)]);
       application.Turn(1000 + static_cast<int64_t>(random() % 1000));
     }
-  };
-  turns(kFirstTurns);
-  auto stalls = application.Stalls();
-  std::shuffle(stalls.begin(), stalls.end(), random);
-  for (size_t i = 0; i < kReportsOfSession; ++i) {
-    lw_set_scene(i % 8 < 5 ? "inbox" : "composer");
-    {
-      ScopedDispatch dispatch(loop, stalls[i % stalls.size()].tag);
-      stalls[i % stalls.size()].run();
-    }
-    turns(kTurnsBetween);
+    const bench::Stall& stall = stalls[i % stalls.size()];
+    ScopedDispatch dispatch(loop, stall.tag);
+    stall.run();
   }
   return 0;
 }
@@ -99,16 +94,14 @@ struct Session {
   std::vector<std::string> named;  // as sent
 };
 
-Session Record20(int number, report::FrameNamer* namer) {
-  testing::ScopedTempDirectory directory;
-  std::string spool = directory / "spool";
+pid_t StartSession(const std::string& spool, int number) {
   pid_t pid = fork();
-  if (pid == 0) {
-    execl("/proc/self/exe", "bench_wire", "--play", spool.c_str(), std::to_string(number).c_str(), nullptr);
-    _exit(127);
-  }
-  int status = 0;
-  waitpid(pid, &status, 0);
+  if (pid != 0) return pid;
+  execl("/proc/self/exe", "bench_wire", "--play", spool.c_str(), std::to_string(number).c_str(), nullptr);
+  _exit(127);
+}
+
+Session ReadSession(const std::string& spool, report::FrameNamer* namer) {
   Session session;
   report::SpoolReader reader(&base::SystemEnv(), spool);
   auto names = reader.List(report::SpoolReader::Include::kLiveToo);
@@ -125,24 +118,110 @@ Session Record20(int number, report::FrameNamer* namer) {
   return session;
 }
 
+std::vector<Session> PlaySessions(int count) {
+  std::vector<Session> sessions;
+  auto namer = sdk::CreateLocalFrameNamer();
+  for (int number = 0; number < count;) {
+    testing::ScopedTempDirectory directory;
+    std::vector<std::pair<pid_t, std::string>> running;
+    while (number < count && running.size() < kSessionsAtOnce) {
+      std::string spool = directory / std::to_string(number);
+      running.emplace_back(StartSession(spool, number++), spool);
+    }
+    for (const auto& [pid, spool] : running) {
+      waitpid(pid, nullptr, 0);
+      sessions.push_back(ReadSession(spool, namer.get()));
+    }
+  }
+  return sessions;
+}
+
+std::vector<Record> RecordsOf(const std::vector<std::string>& reports) {
+  std::vector<Record> records;
+  for (const std::string& report : reports) records.push_back({RecordType::kReport, report});
+  return records;
+}
+
+std::string PackedBody(const std::vector<std::string>& reports) {
+  std::string body;
+  std::string packed = report::PackBatch(RecordsOf(reports));
+  report::AppendToBatch({RecordType::kPacked, packed}, &body);
+  return body;
+}
+
+std::string PlainBody(const std::vector<std::string>& reports) {
+  std::string body;
+  for (const Record& record : RecordsOf(reports)) report::AppendToBatch(record, &body);
+  return body;
+}
+
+// What the reports hold, so that the bytes can be judged.
+void Describe(const std::vector<Session>& sessions) {
+  double reports = 0, samples = 0, stacks = 0, frames = 0, threads = 0, waits = 0, history = 0, symbols = 0;
+  for (const Session& session : sessions) {
+    for (const std::string& encoded : session.named) {
+      auto report = report::DecodeReport(encoded);
+      if (!report.ok()) std::abort();
+      ++reports;
+      samples += static_cast<double>(report->samples.size());
+      stacks += static_cast<double>(report->stacks.size());
+      for (const report::Stack& stack : report->stacks) frames += static_cast<double>(stack.frames.size());
+      threads += static_cast<double>(report->threads.size());
+      waits += static_cast<double>(report->waits.size());
+      history += static_cast<double>(report->history.size());
+      symbols += static_cast<double>(report->symbols.size());
+    }
+  }
+  std::printf(
+      "A report has on average %.1f samples, %.1f different stacks of %.1f frames, %.1f names, %.1f "
+      "threads,\n"
+      "%.2f waits for locks and %.0f past dispatches, none of them in the report before.\n",
+      samples / reports, stacks / reports, frames / stacks, symbols / reports, threads / reports,
+      waits / reports, history / reports);
+}
+
+void Keep(const std::string& directory, const std::vector<Session>& sessions) {
+  char name[64];
+  for (size_t i = 0; i < sessions.size(); ++i) {
+    std::snprintf(name, sizeof name, "/%02zu.batch", i);
+    std::ofstream(directory + name) << PackedBody(sessions[i].named);
+    for (size_t k = 0; k < sessions[i].named.size(); ++k) {
+      std::snprintf(name, sizeof name, "/%02zu-%02zu.report", i, k);
+      std::ofstream(directory + name) << sessions[i].named[k];
+    }
+  }
+}
+
+void Measure(const std::vector<Session>& sessions) {
+  size_t reports = 0, raw = 0, single = 0, single_max = 0, batches = 0, plain_batches = 0;
+  for (const Session& session : sessions) {
+    reports += session.raw.size();
+    for (const std::string& report : session.raw) raw += report.size();
+    for (const std::string& report : session.named) {
+      const size_t bytes = report::Gzip(PackedBody({report})).size();
+      single += bytes;
+      single_max = std::max(single_max, bytes);
+    }
+    batches += report::Gzip(PackedBody(session.named)).size();
+    plain_batches += report::Gzip(PlainBody(session.named)).size();
+  }
+  auto per_report = [&](size_t bytes) { return static_cast<double>(bytes) / static_cast<double>(reports); };
+  std::printf(
+      "{\"reports\": %zu, \"raw_bytes\": %.0f, \"single_gzip_bytes\": %.0f, \"single_gzip_bytes_max\": %zu, "
+      "\"batch20_gzip_bytes_per_report\": %.0f, \"plain_batch20_gzip_bytes_per_report\": %.0f}\n",
+      reports, per_report(raw), per_report(single), single_max, per_report(batches),
+      per_report(plain_batches));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   std::vector<std::string> words(argv + 1, argv + argc);
   if (words.size() == 3 && words[0] == "--play") return PlaySession(words[1], std::atoi(words[2].c_str()));
-  int sessions = words.empty() ? kDefaultSessions : std::max(1, std::atoi(words[0].c_str()));
-  auto namer = sdk::CreateLocalFrameNamer();
-  for (int i = 0; i < sessions; ++i) {
-    Session session = Record20(i, namer.get());
-    std::printf("session %d: %zu reports\n", i, session.raw.size());
-    if (words.size() == 2) {
-      for (size_t k = 0; k < session.raw.size(); ++k) {
-        char name[64];
-        std::snprintf(name, sizeof name, "/%02d-%03zu", i, k);
-        std::ofstream(words[1] + name + ".raw") << session.raw[k];
-        std::ofstream(words[1] + name + ".named") << session.named[k];
-      }
-    }
-  }
+  const int count = words.empty() ? kDefaultSessions : std::max(1, std::atoi(words[0].c_str()));
+  const std::vector<Session> sessions = PlaySessions(count);
+  if (words.size() == 2) Keep(words[1], sessions);
+  Describe(sessions);
+  Measure(sessions);
   return 0;
 }
