@@ -39,9 +39,9 @@ using report::RecordType;
 constexpr int kDefaultSessions = 12;
 constexpr size_t kReportsOfSession = 20;
 constexpr size_t kSessionsAtOnce = 2;
-constexpr uint32_t kThresholdMs = 100;
-constexpr uint32_t kSampleIntervalMs = 2;
-constexpr int64_t kStallMs = 130;
+constexpr uint32_t kThresholdMs = 200;
+constexpr uint32_t kSampleIntervalMs = 5;
+constexpr int64_t kStallMs = 240;
 // Longer than 1 ms, so that a report's history is full, and all of it new since the report before.
 constexpr int kTurnsBetween = 200;
 

@@ -799,8 +799,9 @@ Result<std::vector<Record>> SplitBatch(std::string_view bytes) {
         message.skip();
         continue;
       }
+      const RecordType type = message.tag();
       auto view = message.get_view();
-      records.push_back({message.tag(), {view.data(), view.size()}});
+      records.push_back({type, {view.data(), view.size()}});
     }
     return records;
   });
