@@ -38,7 +38,7 @@ using report::RecordType;
 
 constexpr int kDefaultSessions = 12;
 constexpr size_t kReportsOfSession = 20;
-constexpr size_t kSessionsAtOnce = 2;
+constexpr size_t kSessionsAtOnce = 3;
 constexpr uint32_t kThresholdMs = 200;
 constexpr uint32_t kSampleIntervalMs = 5;
 constexpr int64_t kStallMs = 240;

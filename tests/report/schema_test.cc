@@ -270,9 +270,9 @@ losses {
 }
 packed {
   version: 1
-  texts: "ui"
+  texts: "canvas"
   ids: "3456789abc"
-  columns: "\001\001\002\001\001\344\304\201\323\205\3314\002\001\006\004\000\000\000\000\000\000\000\001\002\n\003\000\001\003\000\000\000\000\001\001\001\343\304\201\323\205\3314\000\000\000\000\000\000\000"
+  columns: "\001\001\006\001\001\344\304\201\323\205\3314\002\001\006\004\000\000\000\000\000\000\000\001\002\n\003\000\001\003\000\000\000\000\001e\001\343\304\201\323\205\3314\000\000\000\000\000\000\000"
 }
 )";
 
@@ -318,7 +318,7 @@ TEST(Schema, ProtocShowsEveryFieldByItsName) {
                       .losses = {{LossReason::kCauseIsFull, 77, 3, 50'000}}};
   AppendToBatch({RecordType::kLosses, EncodeLosses(losses)}, &batch);
   // The example of docs/report_format.md.
-  const std::string run_end = EncodeRunEnd({.session_id = IdOf("id-0123456789abc"), .loop = "ui"});
+  const std::string run_end = EncodeRunEnd({.session_id = IdOf("id-0123456789abc"), .loop = "canvas"});
   const std::string lag_end = EncodeEnd(IdOf("id-0123456789abc"), 3'000'000'000);
   const std::string packed =
       PackBatch(std::vector<Record>{{RecordType::kRunEnd, run_end}, {RecordType::kLagEnd, lag_end}});

@@ -5,6 +5,7 @@
 
 #include "report/format/packed/columns.h"
 #include "report/format/packed/frame_tables.h"
+#include "report/format/packed/known_texts.h"
 #include "report/format/packed/layout.h"
 #include "report/format/packed_batch.h"
 #include "report/format/protozero_checked.h"
@@ -17,6 +18,10 @@ using namespace packed;
 // What WalkMessage() and VisitColumns() fill and write.
 class Cells {
  public:
+  Cells() {
+    for (std::string_view text : kKnownTexts) text_places_.emplace(text, text_places_.size() + 1);
+  }
+
   void Number(const ColumnKey& key, uint64_t predicted, const uint64_t* number) {
     columns_[key].push_back(*number - predicted);
   }
@@ -47,7 +52,7 @@ class Cells {
   const std::string& bytes() const { return bytes_; }
 
  private:
-  // 0 for the empty one, else its place plus 1.
+  // 0 for the empty one, else its place plus 1: known ones first.
   uint64_t PlaceOf(std::string_view text);
 
   std::map<ColumnKey, std::vector<uint64_t>> columns_;

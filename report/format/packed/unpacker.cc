@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <deque>
+#include <iterator>
 #include <map>
 #include <utility>
 
 #include "report/format/guarded_read.h"
 #include "report/format/packed/columns.h"
 #include "report/format/packed/frame_tables.h"
+#include "report/format/packed/known_texts.h"
 #include "report/format/packed/layout.h"
 #include "report/format/packed_batch.h"
 
@@ -59,12 +61,10 @@ class Cells {
   std::string_view bytes_;
   Budget* budget_;
   std::map<ColumnKey, ColumnReader> columns_;
-  std::vector<std::string_view> texts_;
+  std::vector<std::string_view> texts_{std::begin(kKnownTexts), std::end(kKnownTexts)};
   std::deque<std::string> ids_;  // keeps what views show in its place
   size_t ids_seen_ = 0;
   std::map<ColumnKey, size_t> last_ids_;
-  size_t text_count_ = 0;
-  size_t id_count_ = 0;
 };
 
 // How many numbers it has.
