@@ -99,6 +99,7 @@ base::Result<std::unique_ptr<Monitor>> Monitor::Start(const MonitorOptions& opti
   facts.app = normal.app;
   facts.app_version = normal.app_version;
   facts.user = normal.user;
+  facts.scrubber = policies::Scrubber(normal.scrub_patterns, HomeDirectory());
   monitor->session_id_ = facts.session_id;
   auto spool = report::SpoolWriter::Create(&base::SystemEnv(), normal.spool_directory, facts.session_id, {});
   if (!spool.ok()) return spool.status();
@@ -125,7 +126,7 @@ base::Result<std::unique_ptr<Monitor>> Monitor::Start(const MonitorOptions& opti
   if (!capturer.ok()) return capturer.status();
   monitor->capturer_ = std::move(capturer).value();
 
-  auto run = RunWriter::Create(normal.spool_directory, run_facts, &ProcessWords().scene);
+  auto run = RunWriter::Create(normal.spool_directory, run_facts, &ProcessWords().scene, facts.scrubber);
   if (run.ok()) monitor->run_ = std::move(run).value();
 
   monitor->sink_ = std::make_unique<ReportSink>(std::move(facts), monitor->spool_.get(), monitor->run_.get(),

@@ -29,6 +29,7 @@ struct MonitorOptions {
   std::string app_version;
   std::string user;
   std::string spool_directory;  // empty: DefaultSpoolDirectory()
+  std::string scrub_patterns;   // policies::Scrubber's
   watchdog::WatchOptions watch;
   stack::CaptureOptions capture;
   int dump_signal = 0;         // 0: none

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "report/format/usage_encoder.h"
+#include "sdk/writing_switch.h"
 #include "stack/thread_counters.h"
 
 namespace lagwatch::sdk {
@@ -170,20 +171,25 @@ bool ReportSink::OnLag(const watchdog::LagEvent& event) {
     too_large_.Add();
     return false;
   }
-  if (!spool_->Append(report::RecordType::kReport, buffer_.content())) {
+  if (!Append(report::RecordType::kReport)) {
     not_written_.Add();
     return false;
   }
   if (!IsFreeze(event.kind)) return true;
   lags_in_start_ += event.ordinal == 0 && IsInStart(event.detected_mono_ns - event.elapsed_ns);
-  if (run_ != nullptr) run_->LagBegan(event.lag_id, event.loop_name, event.elapsed_ns);
+  if (run_ != nullptr)
+    run_->LagBegan(event.lag_id, facts_.scrubber.Text(event.loop_name).c_str(), event.elapsed_ns);
   return true;
+}
+
+bool ReportSink::Append(report::RecordType type) {
+  return process_writing.is_on() && spool_->Append(type, buffer_.content());
 }
 
 void ReportSink::OnLagEnd(const base::Uuid& event_id, int64_t duration_ns) {
   if (run_ != nullptr) run_->LagEnded(event_id);
   if (!report::EncodeLagEnd(event_id, duration_ns, &buffer_)) return;
-  spool_->Append(report::RecordType::kLagEnd, buffer_.content());
+  Append(report::RecordType::kLagEnd);
 }
 
 void ReportSink::OnFrames(const watchdog::FrameEvent& event) {
@@ -208,12 +214,15 @@ bool ReportSink::OnUsage(const watchdog::UsageEvent& event) {
                                 .begin_wall_ms = event.begin_wall_ms,
                                 .end_wall_ms = event.end_wall_ms},
                                &buffer_);
-  for (const watchdog::NamedLoopUsage& loop : event.loops) encoder.AddLoop(loop.loop, loop.usage);
-  for (const watchdog::SlowTag& slow : event.slow) encoder.AddSlow(slow.loop, slow.tag, slow.dispatches);
+  const policies::Scrubber& scrubber = facts_.scrubber;
+  for (const watchdog::NamedLoopUsage& loop : event.loops)
+    encoder.AddLoop(scrubber.Text(loop.loop).view(), loop.usage);
+  for (const watchdog::SlowTag& slow : event.slow)
+    encoder.AddSlow(scrubber.Text(slow.loop).view(), scrubber.Text(slow.tag).view(), slow.dispatches);
   const policies::SuppressedCounts suppressed = SuppressedOf(event);
   for (size_t i = 0; i < suppressed.size(); ++i)
     encoder.AddSuppressed(static_cast<policies::SuppressedReason>(i), suppressed[i]);
-  if (!encoder.ok() || !spool_->Append(report::RecordType::kUsage, buffer_.content())) return false;
+  if (!encoder.ok() || !Append(report::RecordType::kUsage)) return false;
   told_too_large_ = too_large_.value();
   told_not_written_ = not_written_.value();
   if (event.is_alone) ++unsent_usages_;
@@ -241,8 +250,10 @@ void ReportSink::OnUsageSoFar(const watchdog::UsageEvent& event) {
   std::transform(durations.counts.begin(), durations.counts.end(), sum.durations, to_32);
   const policies::SuppressedCounts suppressed = SuppressedOf(event);
   std::transform(suppressed.begin(), suppressed.end(), sum.suppressed, to_32);
-  static_assert(sizeof sum.loop == sizeof watchdog::NamedLoopUsage::loop);
-  if (event.loops.size() == 1) std::memcpy(sum.loop, event.loops.front().loop, sizeof sum.loop);
+  if (event.loops.size() == 1) {
+    const policies::ScrubbedText loop = facts_.scrubber.Text(event.loops.front().loop);
+    loop.view().copy(sum.loop, sizeof sum.loop);
+  }
   run_->NoteUsage(sum);
 }
 
@@ -276,9 +287,8 @@ void ReportSink::TellStart() {
   if (!is_slow || stack::ReadTracer() != 0) return;  // whoever debugs it makes it slow
   const base::Uuid id = base::CreateUuidV7(base::SystemClock().WallMs());
   if (!EncodeStart(id, ready_ns)) return too_large_.Add();
-  if (!spool_->Append(report::RecordType::kReport, buffer_.content())) return not_written_.Add();
-  if (report::EncodeLagEnd(id, duration_ns, &buffer_))
-    spool_->Append(report::RecordType::kLagEnd, buffer_.content());
+  if (!Append(report::RecordType::kReport)) return not_written_.Add();
+  if (report::EncodeLagEnd(id, duration_ns, &buffer_)) Append(report::RecordType::kLagEnd);
 }
 
 bool ReportSink::EncodeStart(const base::Uuid& id, int64_t ready_ns) {
@@ -337,15 +347,15 @@ void ReportSink::Write(const FrameSlice& slice) {
        .app = facts_.app,
        .app_version = facts_.app_version,
        .user = facts_.user,
-       .loop = slice.loop,
-       .scene = {slice.scene, strnlen(slice.scene, sizeof slice.scene)},
+       .loop = facts_.scrubber.Text(slice.loop).view(),
+       .scene = facts_.scrubber.Text({slice.scene, strnlen(slice.scene, sizeof slice.scene)}).view(),
        .begin_wall_ms = wall_ms - (clock.MonoNs() - slice.begin_mono_ns) / base::kNsPerMs,
        .duration_ns = slice.end_mono_ns - slice.begin_mono_ns,
        .refresh_interval_ns = slice.refresh_interval_ns,
        .frames = slice.frames},
       &buffer_);
   if (!is_encoded) return too_large_.Add();
-  if (!spool_->Append(report::RecordType::kFrameSlice, buffer_.content())) not_written_.Add();
+  if (!Append(report::RecordType::kFrameSlice)) not_written_.Add();
 }
 
 bool ReportSink::Encode(const watchdog::LagEvent& event) {
@@ -365,8 +375,8 @@ bool ReportSink::Encode(const watchdog::LagEvent& event) {
       .machine = facts_.machine,
       .pid = facts_.pid,
       .tid = static_cast<uint32_t>(event.tid),
-      .loop = event.loop_name,
-      .tag = event.tag,
+      .loop = facts_.scrubber.Text(event.loop_name).view(),
+      .tag = facts_.scrubber.Text(event.tag).view(),
       .kind = is_start_lag ? report::Kind::kStartupLag : ToReport(event.kind),
       .level = ToReport(event.level),
       .threshold_ms = static_cast<uint32_t>(event.threshold_ns / base::kNsPerMs),
@@ -378,7 +388,8 @@ bool ReportSink::Encode(const watchdog::LagEvent& event) {
   });
   encoder.SetVerdict(WholeUs(event.verdict));
   for (const watchdog::Fact& fact : event.facts) {
-    fact.text == nullptr ? encoder.AddNumber(fact.name, fact.number) : encoder.AddText(fact.name, fact.text);
+    fact.text == nullptr ? encoder.AddNumber(fact.name, fact.number)
+                         : encoder.AddText(fact.name, facts_.scrubber.Text(fact.text).view());
   }
   if (is_in_start && !is_start_lag) encoder.AddNumber("before_ready", 1);
   AddWords(&encoder);
@@ -398,12 +409,13 @@ bool ReportSink::Encode(const watchdog::LagEvent& event) {
 void ReportSink::AddWords(report::ReportEncoder* encoder) const {
   char scene[TextCell::kMaxBytes];
   words_->scene.Read(scene);
-  if (scene[0] != '\0') encoder->AddText("scene", {scene, strnlen(scene, sizeof scene)});
+  const policies::ScrubbedText told_scene = facts_.scrubber.Text({scene, strnlen(scene, sizeof scene)});
+  if (!told_scene.view().empty()) encoder->AddText("scene", told_scene.view());
   words_->values.ForEach([&](std::string_view key, std::string_view value) {
     constexpr std::string_view kPrefix = "app.";
     char name[kPrefix.size() + ProgramValues::kMaxKeyBytes];
     const char* end = std::ranges::copy(key, std::ranges::copy(kPrefix, name).out).out;
-    encoder->AddText({name, static_cast<size_t>(end - name)}, value);
+    encoder->AddText({name, static_cast<size_t>(end - name)}, facts_.scrubber.Text(value).view());
   });
 }
 
@@ -417,7 +429,7 @@ void ReportSink::EncodeWaits(const watchdog::LagEvent& event, report::ReportEnco
                       .waits_for = ToReport(wait.lock.waits_for),
                       .has_timeout = wait.lock.has_timeout,
                       .owner_tid = static_cast<uint32_t>(wait.lock.owner_tid),
-                      .owner_name = wait.owner_name,
+                      .owner_name = facts_.scrubber.Text(wait.owner_name).view(),
                       .owner_stack = EncodeOptionalStack(wait.owner_stack, *event.modules, encoder)});
   }
   encoder->SetWaitOutcome(ToReport(event.wait_outcome));
@@ -429,7 +441,7 @@ void ReportSink::EncodeWaits(const watchdog::LagEvent& event, report::ReportEnco
 void ReportSink::EncodeHistory(const watchdog::LagEvent& event, report::ReportEncoder* encoder) {
   report::ReportEncoder::Mark before = encoder->mark();
   for (const watchdog::PastDispatch& dispatch : event.history) {
-    encoder->AddPastDispatch({.tag = dispatch.tag,
+    encoder->AddPastDispatch({.tag = facts_.scrubber.Text(dispatch.tag).view(),
                               .age_ns = dispatch.age_ns,
                               .wall_ns = dispatch.wall_ns,
                               .cpu_ns = dispatch.cpu_ns});
@@ -444,7 +456,7 @@ void ReportSink::EncodeThreads(const watchdog::LagEvent& event, report::ReportEn
     report::ReportEncoder::Mark before = encoder->mark();
     uint32_t stack = EncodeOptionalStack(&thread.stack, *event.modules, encoder);
     encoder->AddThread({.tid = static_cast<uint32_t>(thread.tid),
-                        .name = thread.name,
+                        .name = facts_.scrubber.Text(thread.name).view(),
                         .state = thread.state,
                         .stack = stack,
                         .cpu_ns = WholeUs(thread.cpu_ns),
@@ -482,7 +494,9 @@ uint32_t ReportSink::EncodedModule(uint32_t module, const stack::ModuleMap& modu
   uint32_t& encoded = encoded_modules_[module];
   if (encoded == 0) {
     const stack::Module& loaded = modules.module(module);
-    encoded = encoder->AddModule(loaded.path_view(), loaded.build_id_view(), loaded.load_bias) + 1;
+    encoded = encoder->AddModule(facts_.scrubber.Path(loaded.path_view()).view(), loaded.build_id_view(),
+                                 loaded.load_bias) +
+              1;
   }
   return encoded - 1;
 }

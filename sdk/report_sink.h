@@ -8,6 +8,7 @@
 
 #include "base/counter.h"
 #include "base/uuid.h"
+#include "policies/scrubbing.h"
 #include "report/format/report_encoder.h"
 #include "report/spool/spool_writer.h"
 #include "sdk/frame_slices.h"
@@ -27,6 +28,7 @@ struct ProgramFacts {
   std::string machine;
   uint32_t pid = 0;
   base::Uuid session_id;
+  policies::Scrubber scrubber{};  // what all other texts go through
 };
 
 // The facts that the system knows: os, machine, pid, a new session id. Context: background.
@@ -61,6 +63,8 @@ class ReportSink final : public watchdog::HangSink {
   // Past these, usage waits for a report or for the next start, as long as nobody sends the spool.
   static constexpr uint32_t kMaxUnsentUsages = 24;
 
+  // What was encoded last; false when it was dropped.
+  bool Append(report::RecordType type);
   void Write(const FrameSlice& slice);
   // Whether that was before the program said that it is ready.
   bool IsInStart(int64_t mono_ns) const;
