@@ -6,10 +6,12 @@
 #include <cstddef>
 #include <cstring>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <type_traits>
 
 #include "sdk/c_listener.h"
+#include "sdk/config_keeper.h"
 #include "sdk/process_monitor.h"
 #include "sdk/run_writer.h"
 #include "sdk/text_cell.h"
@@ -39,6 +41,11 @@ static_assert(LW_START_UNWATCHED == static_cast<int>(StartKind::kUnwatched) &&
               LW_START_WATCHED == static_cast<int>(StartKind::kWatched) &&
               LW_START_COLD == static_cast<int>(StartKind::kCold) &&
               LW_START_WARM == static_cast<int>(StartKind::kWarm));
+
+using lagwatch::report::SyncPolicy;
+static_assert(LW_SPOOL_SYNC_NEVER == static_cast<int>(SyncPolicy::kNever) &&
+              LW_SPOOL_SYNC_LAGS == static_cast<int>(SyncPolicy::kLagStartAndEnd) &&
+              LW_SPOOL_SYNC_ALL == static_cast<int>(SyncPolicy::kEveryRecord));
 
 // Numbers from callers are cut.
 int64_t ToSigned(uint64_t number) { return static_cast<int64_t>(std::min<uint64_t>(number, INT64_MAX)); }
@@ -77,6 +84,7 @@ MonitorOptions ToMonitorOptions(const lw_options& given) {
   options.app_version = ToString(given.app_version);
   options.user = ToString(given.user);
   options.spool_directory = ToString(given.spool_directory);
+  options.scrub_patterns = ToString(given.scrub_tags);
   options.watch.threshold_ns = given.threshold_ms * kNsPerMs;
   options.watch.anr_threshold_ns = given.anr_threshold_ms * kNsPerMs;
   options.watch.idle_handler_threshold_ns = given.idle_handler_threshold_ms * kNsPerMs;
@@ -103,6 +111,7 @@ MonitorOptions ToMonitorOptions(const lw_options& given) {
   if (given.start <= LW_START_WARM) options.start.kind = static_cast<StartKind>(given.start);
   options.start.cold_threshold_ns = given.cold_start_ms * kNsPerMs;
   options.start.warm_threshold_ns = given.warm_start_ms * kNsPerMs;
+  if (given.spool_sync <= LW_SPOOL_SYNC_ALL) options.spool_sync = static_cast<SyncPolicy>(given.spool_sync);
   if (CListener::IsWanted(given.listener)) options.listener = std::make_shared<CListener>(given.listener);
   return options;
 }
@@ -119,22 +128,26 @@ lagwatch::report::HostPost ToHostPost(const lw_transport& transport) {
   };
 }
 
-lagwatch::sdk::UploadServiceOptions ToUploadOptions(const lw_options& given) {
+lagwatch::sdk::UploadServiceOptions ToUploadOptions(const lw_options& given, const MonitorOptions& monitor) {
   lagwatch::sdk::UploadServiceOptions options{.http = {.endpoint = ToString(given.endpoint),
                                                        .key = ToString(given.key),
                                                        .ca_file = ToString(given.ca_file),
                                                        .proxy = ToString(given.proxy)},
                                               .post = ToHostPost(given.transport),
                                               .policies = lagwatch::sdk::DefaultUploadPolicies(),
-                                              .unmetered_only = given.unmetered_only != 0};
+                                              .unmetered_only = given.unmetered_only != 0,
+                                              .config_key = ToString(given.config_key)};
+  const MonitorOptions normal = monitor.Normalized();
+  options.audience = {normal.app, normal.user};
+  options.app_version = normal.app_version;
+  options.policies.user = normal.user;
   options.policies.sampling.rate_ppm = given.user_rate_ppm;
   options.policies.quota = {.per_day = given.reports_per_day, .per_cluster = given.reports_per_cause};
-  options.policies.user = ToString(given.user);
   return options;
 }
 
-lagwatch::sdk::CreateUpload UploadTo(const lw_options& given) {
-  const lagwatch::sdk::UploadServiceOptions options = ToUploadOptions(given);
+lagwatch::sdk::CreateUpload UploadTo(const lw_options& given, const MonitorOptions& monitor) {
+  const lagwatch::sdk::UploadServiceOptions options = ToUploadOptions(given, monitor);
   if (!options.has_destination()) return {};
   using lagwatch::sdk::BackgroundUpload;
   return
@@ -144,6 +157,12 @@ lagwatch::sdk::CreateUpload UploadTo(const lw_options& given) {
         if (!service.ok()) return service.status();
         return std::unique_ptr<BackgroundUpload>(std::move(service).value());
       };
+}
+
+std::function<bool(MonitorOptions*)> ConfigOf(const lw_options& given) {
+  auto key = lagwatch::report::ParsePublicKey(ToString(given.config_key));
+  if (!key.ok()) return {};
+  return [key = *key](MonitorOptions* options) { return lagwatch::sdk::ApplyStoredConfig(key, options); };
 }
 
 using lagwatch::policies::ExitReason;
@@ -178,12 +197,26 @@ lw_last_exit ToLastExit(const lagwatch::sdk::EndedRun& run) {
   return last_exit;
 }
 
-void TellLastExit(const lw_options& options) {
-  if (options.on_last_exit == nullptr) return;
-  auto run = ProcessMonitor::Instance().last_run();
-  if (!run) return;
-  const lw_last_exit last_exit = ToLastExit(*run);
-  options.on_last_exit(&last_exit, options.on_last_exit_context);
+std::function<void()> TellLastExitTo(lw_on_last_exit listener, void* context) {
+  if (listener == nullptr) return {};
+  return [listener, context] {
+    auto run = ProcessMonitor::Instance().last_run();
+    if (!run) return;
+    const lw_last_exit last_exit = ToLastExit(*run);
+    listener(&last_exit, context);
+  };
+}
+
+lw_status ToStatus(ProcessMonitor::StartResult result) {
+  switch (result) {
+    case ProcessMonitor::StartResult::kStarted:
+      return LW_OK;
+    case ProcessMonitor::StartResult::kAlreadyStarted:
+      return LW_ALREADY_STARTED;
+    case ProcessMonitor::StartResult::kOff:
+      break;
+  }
+  return LW_OFF;
 }
 
 }  // namespace
@@ -203,6 +236,7 @@ void lw_options_init(lw_options* options) noexcept {
   options->warm_start_ms = 4000;
   options->sensitive_ms = 250;
   options->usage_period_s = 3600;
+  options->spool_sync = LW_SPOOL_SYNC_LAGS;
   options->check_period_ms = 1000;
   options->sample_interval_ms = 50;
   options->ring_size = 20;
@@ -229,15 +263,13 @@ void lw_last_exit_init(lw_last_exit* last_exit) noexcept {
 lw_status lw_start(const lw_options* options) noexcept {
   try {
     const lw_options given = WithDefaults(options);
-    switch (ProcessMonitor::Instance().Start(ToMonitorOptions(given), UploadTo(given))) {
-      case ProcessMonitor::StartResult::kStarted:
-        TellLastExit(given);
-        return LW_OK;
-      case ProcessMonitor::StartResult::kAlreadyStarted:
-        return LW_ALREADY_STARTED;
-      case ProcessMonitor::StartResult::kOff:
-        break;
-    }
+    const MonitorOptions monitor_options = ToMonitorOptions(given);
+    return ToStatus(ProcessMonitor::Instance().Start(
+        {.options = monitor_options,
+         .create_upload = UploadTo(given, monitor_options),
+         .apply_config = ConfigOf(given),
+         .on_started = TellLastExitTo(given.on_last_exit, given.on_last_exit_context),
+         .has_consent = given.consent == LW_CONSENT_GIVEN}));
   } catch (const std::exception&) {  // no memory: stay off
   }
   return LW_OFF;
@@ -248,6 +280,14 @@ void lw_stop(uint32_t flush_timeout_ms) noexcept {
     ProcessMonitor::Instance().Stop(flush_timeout_ms);
   } catch (const std::exception&) {  // no memory to flush with: the next start sends what is left
   }
+}
+
+lw_status lw_set_consent(lw_consent consent) noexcept {
+  try {
+    return ToStatus(ProcessMonitor::Instance().SetConsent(consent == LW_CONSENT_GIVEN));
+  } catch (const std::exception&) {  // no memory: stay off
+  }
+  return LW_OFF;
 }
 
 void lw_set_network(lw_network network) noexcept {
@@ -297,6 +337,13 @@ void lw_get_stats(lw_stats* stats) noexcept {
       .lags_ended_first = current.lags_ended_first,
       .slow_dispatches_lost = current.slow_dispatches_lost,
       .usage_records = current.usage_records,
+      .reports_removed = current.reports_removed,
+      .spool_no_space = current.spool_no_space,
+      .spool_forbidden = current.spool_forbidden,
+      .spool_io_errors = current.spool_io_errors,
+      .spool_other_errors = current.spool_other_errors,
+      .spool_syncs = current.spool_syncs,
+      .spool_syncs_failed = current.spool_syncs_failed,
       .reports_not_sampled = lost(LossReason::kNotSampled),
       .reports_past_day_quota = lost(LossReason::kDayIsFull),
       .reports_past_cause_quota = lost(LossReason::kCauseIsFull),

@@ -2,11 +2,16 @@
 #include "sdk/upload_service.h"
 
 #include <atomic>
+#include <map>
 #include <utility>
+#include <vector>
 
 #include "base/env.h"
+#include "policies/scrubbing.h"
 #include "report/upload/file_transport.h"
+#include "report/upload/http_config_source.h"
 #include "report/upload/http_transport.h"
+#include "sdk/default_paths.h"
 #include "stack/local_symbols.h"
 
 namespace lagwatch::sdk {
@@ -14,15 +19,44 @@ namespace {
 
 constexpr int64_t kMsPerHour = 3'600'000;
 
+// The homes on this machine, this user's first: reports do not say whose home a module is in.
+std::vector<std::string> Homes() {
+  constexpr size_t kMaxHomes = 64;
+  std::vector<std::string> homes;
+  if (std::string own = HomeDirectory(); !own.empty()) homes.push_back(std::move(own));
+  homes.emplace_back("/root");
+  for (const std::string parent : {"/home", "/var/home"}) {
+    std::vector<std::string> names;
+    if (base::SystemEnv().List(parent, &names) != 0) continue;
+    for (const std::string& name : names)
+      if (homes.size() < kMaxHomes) homes.push_back(parent + "/" + name);
+  }
+  return homes;
+}
+
 class LocalFrameNamer final : public report::FrameNamer {
  public:
   std::optional<std::string> NameOf(const std::string& path, std::string_view build_id,
                                     uint64_t offset) override {
-    return symbols_.NameOf(path, build_id, offset);
+    return symbols_.NameOf(path.starts_with("~/") ? Expanded(path) : path, build_id, offset);
   }
 
  private:
+  // The first file of that name; its build id tells whether it is the right one.
+  const std::string& Expanded(const std::string& path) {
+    const auto [known, is_new] = expanded_.try_emplace(path, path);
+    if (!is_new) return known->second;
+    for (const std::string& home : Homes()) {
+      const std::string candidate = home + path.substr(policies::Scrubber::kHome.size());
+      if (!base::SystemEnv().Exists(candidate.c_str())) continue;
+      known->second = candidate;
+      break;
+    }
+    return known->second;
+  }
+
   stack::LocalSymbols symbols_;
+  std::map<std::string, std::string> expanded_;
 };
 
 std::atomic<Network> current_network{Network::kUnmetered};
@@ -38,25 +72,27 @@ bool MaySendNow(bool unmetered_only) {
   return network == Network::kUnmetered || (network == Network::kMetered && !unmetered_only);
 }
 
-report::UploadPolicies DefaultUploadPolicies() {
-  return {.sampling = {}, .quota = {}, .longest_ms = 7 * 24 * kMsPerHour};
-}
+report::UploadPolicies DefaultUploadPolicies() { return {.sampling = {}, .quota = {}, .retention = {}}; }
 
 report::UploadPolicies With(report::UploadPolicies policies, const report::RemoteConfig& config) {
   if (config.user_rate_ppm) policies.sampling.rate_ppm = *config.user_rate_ppm;
   if (config.sampling_salt) policies.sampling.salt = *config.sampling_salt;
   if (config.reports_per_day) policies.quota.per_day = *config.reports_per_day;
   if (config.reports_per_cluster) policies.quota.per_cluster = *config.reports_per_cluster;
-  if (config.retention_hours) policies.longest_ms = *config.retention_hours * kMsPerHour;
+  if (config.retention_hours) policies.retention.longest_ms = *config.retention_hours * kMsPerHour;
+  if (config.retention_mib) policies.retention.total_bytes = uint64_t{*config.retention_mib} << 20;
   policies.is_forced = config.is_forced;
   policies.is_turned_off = config.is_killed;
   return policies;
 }
 
 base::Result<std::unique_ptr<UploadService>> UploadService::Create(const std::string& spool_directory,
-                                                                   UploadServiceOptions options) {
+                                                                   UploadServiceOptions options,
+                                                                   std::unique_ptr<ConfigKeeper> keeper) {
   std::unique_ptr<UploadService> service(new UploadService(std::move(options)));
+  service->keeper_ = std::move(keeper);
   if (base::Status status = service->CreateTransport(); !status.ok()) return status;
+  if (base::Status status = service->CreateKeeper(spool_directory); !status.ok()) return status;
   service->namer_ = CreateLocalFrameNamer();
   service->sender_ = std::make_unique<report::SpoolSender>(&base::SystemEnv(), spool_directory,
                                                            service->transport_.get(), service->namer_.get());
@@ -85,9 +121,23 @@ base::Status UploadService::CreateTransport() {
   return {};
 }
 
+base::Status UploadService::CreateKeeper(const std::string& spool_directory) {
+  if (options_.config_key.empty()) return {};
+  auto key = report::ParsePublicKey(options_.config_key);
+  if (!key.ok()) return key.status();
+  if (http_client_ == nullptr || keeper_ != nullptr) return {};
+  keeper_ = std::make_unique<ConfigKeeper>(
+      report::CreateHttpConfigSource(http_client_, options_.audience, options_.app_version),
+      report::ConfigStore(&base::SystemEnv(), spool_directory, *key, options_.audience),
+      &base::SystemClock());
+  return {};
+}
+
 bool UploadService::PollConfig() {
-  if (!options_.remote_config) return false;
-  std::optional<report::RemoteConfig> config = options_.remote_config();
+  if (keeper_ == nullptr) return false;
+  if (const auto told = sender_->stats().config_version) keeper_->NoteVersion(*told);
+  keeper_->Poll();
+  std::optional<report::RemoteConfig> config = keeper_->config();
   const bool is_other =
       config.has_value() != config_.has_value() || (config && config_ && config->version != config_->version);
   config_ = std::move(config);

@@ -3,12 +3,12 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 
 #include "base/status.h"
+#include "report/config/config_file_name.h"
 #include "report/config/remote_config.h"
 #include "report/upload/host_transport.h"
 #include "report/upload/http_client.h"
@@ -16,6 +16,7 @@
 #include "report/upload/transport.h"
 #include "report/upload/upload_policies.h"
 #include "report/upload/uploader.h"
+#include "sdk/config_keeper.h"
 #include "sdk/process_monitor.h"
 
 namespace lagwatch::sdk {
@@ -35,12 +36,15 @@ report::UploadPolicies DefaultUploadPolicies();
 report::UploadPolicies With(report::UploadPolicies policies, const report::RemoteConfig& config);
 
 struct UploadServiceOptions {
-  report::HttpOptions http;    // the endpoint may be file:///directory, too
-  report::HostPost post = {};  // if there is one, it takes the endpoint's place
+  report::HttpOptions http = {};  // the endpoint may be file:///directory, too
+  report::HostPost post = {};     // if there is one, it takes the endpoint's place
   report::UploadPolicies policies = {};
   bool unmetered_only = false;
-  // Asked for at each round and once a minute while waiting, on the thread that sends. May be empty.
-  std::function<std::optional<report::RemoteConfig>()> remote_config = {};
+  // Whose signature a remote config needs (64 hexadecimal digits), and for whom it is asked. Over HTTP only;
+  // empty: there is none.
+  std::string config_key = {};
+  report::ConfigAudience audience = {};
+  std::string app_version = {};
 
   bool has_destination() const { return !http.endpoint.empty() || post != nullptr; }
 };
@@ -48,31 +52,36 @@ struct UploadServiceOptions {
 // Context: background.
 class UploadService final : public BackgroundUpload {
  public:
-  // Errors: kInvalid for options that cannot be.
+  // `keeper`: of a config that does not come over the options' way. Errors: kInvalid for options that cannot
+  // be.
   static base::Result<std::unique_ptr<UploadService>> Create(const std::string& spool_directory,
-                                                             UploadServiceOptions options);
+                                                             UploadServiceOptions options,
+                                                             std::unique_ptr<ConfigKeeper> keeper = nullptr);
 
   // Sends from a thread of its own until Stop.
   base::Status Start() override { return uploader_->Start(); }
-  void Stop(int64_t flush_timeout_ms) override { uploader_->Stop(flush_timeout_ms); }
+  void Stop(int64_t flush_timeout_ms) override {
+    if (keeper_ != nullptr) keeper_->Abort();  // what is on disk matters more now
+    uploader_->Stop(flush_timeout_ms);
+  }
   uint64_t records_delivered() const override { return sender_->stats().records_delivered; }
   report::LossCounts losses() const override { return sender_->stats().losses; }
 
   // Without Start(): the caller's thread sends.
   report::SpoolSender* sender() { return sender_.get(); }
-  // Of the collector, for whatever else is asked of it on the thread that sends; null when there is none.
-  const std::shared_ptr<report::HttpClient>& http_client() const { return http_client_; }
 
  private:
   explicit UploadService(UploadServiceOptions options) : options_(std::move(options)) {}
 
   base::Status CreateTransport();
+  base::Status CreateKeeper(const std::string& spool_directory);
   // True when the collector's config is another one than before.
   bool PollConfig();
   report::UploadPolicies Policies() const;
 
   UploadServiceOptions options_;
-  std::optional<report::RemoteConfig> config_;
+  std::unique_ptr<ConfigKeeper> keeper_;        // may be null; the uploader's thread's
+  std::optional<report::RemoteConfig> config_;  // likewise, as it was at the last poll
   std::unique_ptr<report::FrameNamer> namer_;
   std::shared_ptr<report::HttpClient> http_client_;
   std::unique_ptr<report::Transport> transport_;

@@ -91,8 +91,9 @@ class CurlClient final : public HttpClient {
   HttpAnswer Ask(const HttpRequest& request) override;
   void Abort() override {
     is_aborted_ = true;
-    curl_multi_wakeup(multi_.get());
+    Wake();
   }
+  void Wake() override { curl_multi_wakeup(multi_.get()); }
 
  private:
   template <typename Value>
@@ -103,7 +104,10 @@ class CurlClient final : public HttpClient {
   bool PrepareTls(const std::string& ca_file);
   bool PrepareRequest(const HttpRequest& request, HttpAnswer* answer);
   HttpAnswer AskNow(const HttpRequest& request);
-  CURLcode Perform();
+  bool IsGivenUp(const HttpRequest& request) const {
+    return is_aborted_ || (request.is_cancelled != nullptr && *request.is_cancelled);
+  }
+  CURLcode Perform(const HttpRequest& request);
   void NoteOutcome(const HttpAnswer& answer);
 
   std::atomic<bool> is_aborted_{false};
@@ -185,13 +189,13 @@ HttpAnswer CurlClient::Ask(const HttpRequest& request) {
         .error = "the collector is left alone for " + std::to_string(wait_s) + " s, for it did not answer"};
   }
   HttpAnswer answer = AskNow(request);
-  if (!is_aborted_) NoteOutcome(answer);
+  if (!IsGivenUp(request)) NoteOutcome(answer);
   return answer;
 }
 
 HttpAnswer CurlClient::AskNow(const HttpRequest& request) {
   HttpAnswer answer;
-  const CURLcode code = PrepareRequest(request, &answer) ? Perform() : CURLE_OUT_OF_MEMORY;
+  const CURLcode code = PrepareRequest(request, &answer) ? Perform(request) : CURLE_OUT_OF_MEMORY;
   if (code != CURLE_OK) return {.error = error_text_[0] != '\0' ? error_text_ : curl_easy_strerror(code)};
   long status = 0;
   curl_easy_getinfo(easy_.get(), CURLINFO_RESPONSE_CODE, &status);
@@ -199,11 +203,11 @@ HttpAnswer CurlClient::AskNow(const HttpRequest& request) {
   return answer;
 }
 
-CURLcode CurlClient::Perform() {
+CURLcode CurlClient::Perform(const HttpRequest& request) {
   if (curl_multi_add_handle(multi_.get(), easy_.get()) != CURLM_OK) return CURLE_FAILED_INIT;
   CURLMcode state = CURLM_OK;
   int running = 1;
-  while (state == CURLM_OK && running != 0 && !is_aborted_) {
+  while (state == CURLM_OK && running != 0 && !IsGivenUp(request)) {
     state = curl_multi_perform(multi_.get(), &running);
     bool has_to_wait = state == CURLM_OK && running != 0;
     if (has_to_wait) state = curl_multi_poll(multi_.get(), nullptr, 0, kPollMs, nullptr);
@@ -230,6 +234,22 @@ Result<std::unique_ptr<HttpClient>> HttpClient::Create(const HttpOptions& option
   if (global != CURLE_OK || !client->Prepare(options))
     return Status(StatusCode::kInternal, "libcurl could not be set up");
   return std::unique_ptr<HttpClient>(std::move(client));
+}
+
+std::string EscapedForUrl(std::string_view text) {
+  constexpr std::string_view kUnreserved =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
+  constexpr char kDigits[] = "0123456789ABCDEF";
+  std::string escaped;
+  for (char byte : text) {
+    const auto code = static_cast<unsigned char>(byte);
+    if (kUnreserved.find(byte) != std::string_view::npos) {
+      escaped.push_back(byte);
+    } else {
+      escaped.append({'%', kDigits[code >> 4], kDigits[code & 15]});
+    }
+  }
+  return escaped;
 }
 
 int64_t ParseRetryAfter(std::string_view value, int64_t now_wall_s) {

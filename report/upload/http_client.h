@@ -5,6 +5,7 @@
 // Context: background. The thread that asks should have SIGPIPE blocked or ignored: OpenSSL may raise it.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -22,8 +23,8 @@ struct HttpTimeouts {
 };
 
 struct HttpOptions {
-  std::string endpoint;  // "https://lag.example.com", with or without a slash at the end
-  std::string key = {};  // sent as a bearer token; none when empty
+  std::string endpoint = {};  // "https://lag.example.com", with or without a slash at the end
+  std::string key = {};       // sent as a bearer token; none when empty
   // A PEM file: who is not certified by one of these is not talked to. Empty: the system's store.
   std::string ca_file = {};
   std::string proxy = {};  // as curl understands it; empty: as the environment says
@@ -35,6 +36,8 @@ struct HttpRequest {
   std::vector<std::string> headers = {};
   bool is_post = false;
   std::string_view body = {};  // of a POST
+  // When it becomes true, and after Wake(), the request is given up. Borrowed; null: it never does.
+  const std::atomic<bool>* is_cancelled = nullptr;
 };
 
 struct HttpAnswer {
@@ -56,7 +59,12 @@ class HttpClient {
   virtual HttpAnswer Ask(const HttpRequest& request) = 0;
   // Makes an Ask under way, and all later ones, return soon and without an answer. From any thread.
   virtual void Abort() = 0;
+  // Makes an Ask under way look at whether it is cancelled. From any thread.
+  virtual void Wake() = 0;
 };
+
+// As it may stand behind the '?' of a path.
+std::string EscapedForUrl(std::string_view text);
 
 // A header's value, be it a number of seconds or a date; 0 for what is neither, a day for all that is longer.
 int64_t ParseRetryAfter(std::string_view value, int64_t now_wall_s);

@@ -11,6 +11,7 @@
 #include "report/format/losses.h"
 #include "report/format/report.h"
 #include "report/spool/segment_format.h"
+#include "report/spool/spool_sweep.h"
 #include "report/upload/gzip.h"
 #include "report/upload/name_frames.h"
 
@@ -34,6 +35,34 @@ bool FitsOneRequest(size_t record_count, size_t size_bytes) {
 
 std::string StemOf(std::string_view file_name) {
   return std::string(file_name.substr(0, file_name.rfind('.')));
+}
+
+// Counts what is removed in the ledger, and has it on disk before the file is gone.
+class SweepCounter final : public SweepVisitor {
+ public:
+  SweepCounter(UploadGate* gate, std::function<base::Status()> save) : gate_(gate), save_(std::move(save)) {}
+
+  policies::ReportPriority PriorityOf(const SpoolRecord& record) override {
+    const RecordFacts facts = FactsOf(record);
+    const bool tells_of_kill = record.type == RecordType::kRunEnd && facts.report_id != base::Uuid{};
+    // Losses are few bytes for many reports.
+    if (tells_of_kill || record.type == RecordType::kLosses) return policies::ReportPriority::kKilledInHang;
+    return record.type == RecordType::kLagEnd ? policies::ReportPriority::kLag : facts.priority;
+  }
+  bool OnRemoval(const std::string& name, const Segment& segment, policies::RemovalReason reason) override {
+    const bool is_too_old = reason == policies::RemovalReason::kTooOld;
+    gate_->CountRemoved(StemOf(name), segment, is_too_old ? LossReason::kTooOld : LossReason::kTooMuch);
+    return save_().ok();
+  }
+
+ private:
+  UploadGate* gate_;
+  std::function<base::Status()> save_;
+};
+
+void SetPresent(const std::vector<std::string>& files, std::set<std::string>* present) {
+  present->clear();
+  for (const std::string& file : files) present->insert(StemOf(file));
 }
 
 }  // namespace
@@ -75,14 +104,30 @@ std::optional<UploadAnswer> SpoolSender::TryUploadOnce() {
     LedgerFile* file;
     ~Leaving() { file->Leave(); }
   } leaving{&ledger_file_};
+  SweepIfTimeTo(policies);
   // What another process sent in the meantime is gone.
   return RunRound(policies, ListSegments());
 }
 
+void SpoolSender::SweepIfTimeTo(const UploadPolicies& policies) {
+  constexpr int64_t kPeriodNs = 600 * base::kNsPerSecond;
+  const int64_t now_mono_ns = clock_.MonoNs();
+  if (policies.retention.longest_ms == INT64_MAX ||
+      now_mono_ns - last_sweep_mono_ns_.value_or(INT64_MIN / 2) < kPeriodNs)
+    return;
+  last_sweep_mono_ns_ = now_mono_ns;
+  SetPresent(ListSegments(), &present_);
+  UploadGate gate(policies, ledger_file_.ledger(), clock_.WallMs());
+  SweepCounter visitor(&gate, [this] { return Save(); });
+  const auto swept =
+      SweepSpool(env_, spool_directory_, {.retention = policies.retention}, clock_.WallMs(), &visitor);
+  if (!swept.ok()) NoteProblem(swept.status().message());
+  CountLosses(gate.TakeCounted());
+}
+
 std::optional<UploadAnswer> SpoolSender::RunRound(const UploadPolicies& policies,
                                                   const std::vector<std::string>& files) {
-  present_.clear();
-  for (const std::string& file : files) present_.insert(StemOf(file));
+  SetPresent(files, &present_);
   Load load = NextLoad(files);
   UploadGate gate(policies, ledger_file_.ledger(), clock_.WallMs());
   gate.Decide(load.segments);
@@ -91,12 +136,7 @@ std::optional<UploadAnswer> SpoolSender::RunRound(const UploadPolicies& policies
   if (load.segments.empty() && records.empty()) return std::nullopt;
   // Nothing is sent or removed before the disk has what that was decided by.
   if (base::Status saved = Save(); !saved.ok()) return UploadAnswer{.message = saved.message()};
-  {
-    std::lock_guard lock(stats_mutex_);
-    for (size_t reason = 0; reason < gate.counted().size(); ++reason)
-      stats_.losses[reason] += gate.counted()[reason];
-  }
-  const LossCounts counted = gate.counted();
+  CountLosses(gate.TakeCounted());
   Rejected rejected;
   UploadAnswer answer = Send(records, &rejected);
   if (answer.kind != AnswerKind::kDelivered) return answer;
@@ -104,9 +144,8 @@ std::optional<UploadAnswer> SpoolSender::RunRound(const UploadPolicies& policies
   if (base::Status settled = Settle(load, rejected, had_losses, &gate); !settled.ok())
     return UploadAnswer{.message = settled.message()};
   Remove(load);
+  CountLosses(gate.TakeCounted());
   std::lock_guard lock(stats_mutex_);
-  for (size_t reason = 0; reason < counted.size(); ++reason)
-    stats_.losses[reason] += gate.counted()[reason] - counted[reason];
   stats_.records_delivered += records.size() - rejected.size();
   stats_.records_rejected += rejected.size();
   return answer;
@@ -280,6 +319,11 @@ base::Status SpoolSender::Save() {
     stats_.ledgers_damaged = ledger_file_.damaged_count();
   }
   return ledger_file_.Save(present_);
+}
+
+void SpoolSender::CountLosses(const LossCounts& counted) {
+  std::lock_guard lock(stats_mutex_);
+  for (size_t reason = 0; reason < counted.size(); ++reason) stats_.losses[reason] += counted[reason];
 }
 
 void SpoolSender::Remove(const Load& load) {

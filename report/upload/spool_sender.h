@@ -70,6 +70,7 @@ class SpoolSender {
   static constexpr size_t kNoSegment = SIZE_MAX;
 
   std::optional<UploadAnswer> TryUploadOnce();
+  void SweepIfTimeTo(const UploadPolicies& policies);
   std::optional<UploadAnswer> RunRound(const UploadPolicies& policies, const std::vector<std::string>& files);
   std::vector<std::string> ListSegments() const;
   Load NextLoad(const std::vector<std::string>& files);
@@ -82,6 +83,7 @@ class SpoolSender {
   base::Status Settle(const Load& load, const Rejected& rejected, bool had_losses, UploadGate* gate);
   base::Status SetAside(const Load& load, const Rejected& rejected);
   base::Status Save();
+  void CountLosses(const LossCounts& counted);
   void Remove(const Load& load);
   void NoteProblem(const std::string& problem);
 
@@ -93,6 +95,7 @@ class SpoolSender {
   FrameNamer* namer_;
   const base::Clock& clock_;
   std::function<UploadPolicies()> policies_ = [] { return UploadPolicies(); };
+  std::optional<int64_t> last_sweep_mono_ns_;
   std::set<std::string> present_;   // segments that were there when the round began
   std::set<std::string> finished_;  // sent, but could not be removed
   bool may_have_losses_ = true;     // in the ledger, as far as is known without reading it

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "report/spool/spool_reader.h"
@@ -39,11 +40,11 @@ class UploadGate {
 
   // A report that was decided to be sent, and that the collector does not take.
   void CountRefused(const WaitingSegment& segment, size_t record);
-  // A report that was removed from disk, unsent and undecided.
-  void CountRemoved(const SpoolRecord& record, LossReason reason);
+  // What is about to be removed from disk unsent; nothing of it is to be sent any more.
+  void CountRemoved(const std::string& name, const Segment& content, LossReason reason);
 
-  // Counted by this gate.
-  const LossCounts& counted() const { return counted_; }
+  // Counted by this gate since the last call.
+  LossCounts TakeCounted() { return std::exchange(counted_, {}); }
 
  private:
   struct Candidate {
@@ -60,6 +61,7 @@ class UploadGate {
                      std::vector<Candidate>* candidates);
   void DecideByQuota(std::vector<Candidate> candidates);
   void MarkDone(const WaitingSegment& segment);
+  void CountRecord(const SpoolRecord& record, const RecordFacts& facts, LossReason reason, uint32_t rate_ppm);
   void Drop(const WaitingSegment& segment, size_t record, LossReason reason);
   void Count(const Origin& origin, const Loss& loss);
 

@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -87,6 +88,7 @@ class TlsServer {
  public:
   TlsServer(const Identity& identity, std::string answer, int newest_version = TLS1_3_VERSION)
       : answer_(std::move(answer)), context_(SSL_CTX_new(TLS_server_method())) {
+    signal(SIGPIPE, SIG_IGN);  // who refuses the certificate is gone before the server knows
     SSL_CTX_set_min_proto_version(context_.get(), TLS1_VERSION);
     SSL_CTX_set_security_level(context_.get(), 0);
     SSL_CTX_set_max_proto_version(context_.get(), newest_version);

@@ -52,15 +52,15 @@ class KillSwitch {
 
 class KillEnv final : public base::Env {
  public:
-  explicit KillEnv(KillSwitch* kill) : kill_(kill) {}
+  explicit KillEnv(KillSwitch* kill, base::Env* real = &base::SystemEnv()) : real_(*real), kill_(kill) {}
 
   int CreateLocked(const char* path, int* fd) override {
     return Do([&] { return real_.CreateLocked(path, fd); });
   }
   // The kill may fall into the middle of it.
-  int Append(int fd, const void* data, size_t size_bytes) override {
-    return Do([&] { return real_.Append(fd, data, size_bytes); },
-              [&] { real_.Append(fd, data, size_bytes / 2); });
+  int AppendBoth(int fd, std::string_view head, std::string_view body) override {
+    return Do([&] { return real_.AppendBoth(fd, head, body); },
+              [&] { real_.AppendBoth(fd, head, body.substr(0, body.size() / 2)); });
   }
   int Truncate(int fd, uint64_t size) override {
     return Do([&] { return real_.Truncate(fd, size); });
@@ -73,6 +73,7 @@ class KillEnv final : public base::Env {
     return Do([&] { return real_.Remove(path); });
   }
   bool Exists(const char* path) override { return real_.Exists(path); }
+  int Look(const char* path, base::FileFacts* facts) override { return real_.Look(path, facts); }
   int Sync(const char* path) override {
     return Do([&] { return real_.Sync(path); });
   }
@@ -85,7 +86,9 @@ class KillEnv final : public base::Env {
   int List(const std::string& path, std::vector<std::string>* names) override {
     return real_.List(path, names);
   }
-  int ReadAll(const std::string& path, std::string* content) override { return real_.ReadAll(path, content); }
+  int ReadFile(const std::string& path, std::string* content, base::FileFacts* facts) override {
+    return real_.ReadFile(path, content, facts);
+  }
 
  private:
   int Do(
@@ -99,7 +102,7 @@ class KillEnv final : public base::Env {
     return deed();
   }
 
-  base::Env& real_ = base::SystemEnv();
+  base::Env& real_;
   KillSwitch* kill_;
 };
 

@@ -3,10 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <string>
 
 #include "base/env.h"
 #include "report/spool/spool_writer.h"
+#include "sdk/writing_switch.h"
+#include "tests/report/config_testing.h"
 #include "tests/testing/temp_directory.h"
 
 namespace lagwatch::sdk {
@@ -17,7 +20,8 @@ TEST(UploadPolicies, AreTheDocumentedOnesUnlessTheProgramSaysElse) {
   EXPECT_EQ(policies.sampling.rate_ppm, 50'000u);
   EXPECT_EQ(policies.quota.per_day, 20u);
   EXPECT_EQ(policies.quota.per_cluster, 3u);
-  EXPECT_EQ(policies.longest_ms, 7 * 24 * 3600 * int64_t{1'000});
+  EXPECT_EQ(policies.retention.longest_ms, 7 * 24 * 3600 * int64_t{1'000});
+  EXPECT_EQ(policies.retention.total_bytes, 64u << 20);
   EXPECT_FALSE(policies.is_forced || policies.is_turned_off);
 }
 
@@ -27,7 +31,7 @@ TEST(UploadPolicies, TheCollectorHasTheLastWord) {
   const report::UploadPolicies same = With(own, {});
   EXPECT_EQ(same.sampling.rate_ppm, own.sampling.rate_ppm);
   EXPECT_EQ(same.quota.per_day, own.quota.per_day);
-  EXPECT_EQ(same.longest_ms, own.longest_ms);
+  EXPECT_EQ(same.retention.longest_ms, own.retention.longest_ms);
 
   report::RemoteConfig config;
   config.is_killed = true;
@@ -37,13 +41,15 @@ TEST(UploadPolicies, TheCollectorHasTheLastWord) {
   config.reports_per_day = 9;
   config.reports_per_cluster = 10;
   config.retention_hours = 11;
+  config.retention_mib = 12;
   const report::UploadPolicies wanted = With(own, config);
   EXPECT_TRUE(wanted.is_turned_off && wanted.is_forced);
   EXPECT_EQ(wanted.sampling.rate_ppm, 7u);
   EXPECT_EQ(wanted.sampling.salt, 8u);
   EXPECT_EQ(wanted.quota.per_day, 9u);
   EXPECT_EQ(wanted.quota.per_cluster, 10u);
-  EXPECT_EQ(wanted.longest_ms, 11 * 3600 * int64_t{1'000});
+  EXPECT_EQ(wanted.retention.longest_ms, 11 * 3600 * int64_t{1'000});
+  EXPECT_EQ(wanted.retention.total_bytes, 12u << 20);
   EXPECT_EQ(wanted.user, "u-71");
 }
 
@@ -73,7 +79,6 @@ TEST_F(UploadServiceTest, AFileEndpointIsADirectory) {
   auto service =
       UploadService::Create(directory_ / "spool", {.http = {.endpoint = "file://" + directory_ / "out"}});
   ASSERT_TRUE(service.ok()) << service.status().message();
-  EXPECT_EQ((*service)->http_client(), nullptr);
   ASSERT_TRUE((*service)->Start().ok());
   (*service)->Stop(60'000);
   EXPECT_EQ((*service)->records_delivered(), 1u);
@@ -83,22 +88,33 @@ TEST_F(UploadServiceTest, AFileEndpointIsADirectory) {
   EXPECT_EQ(files, 1u);
 }
 
+// Nothing is to be sent, says the collector.
+class KillingSource final : public report::ConfigSource {
+ public:
+  explicit KillingSource(std::string envelope) : envelope_(std::move(envelope)) {}
+  report::ConfigAnswer Fetch(const std::string&) override {
+    return {.kind = report::ConfigAnswer::Kind::kDocument, .envelope = envelope_};
+  }
+  void Abort() override {}
+
+ private:
+  std::string envelope_;
+};
+
 TEST_F(UploadServiceTest, TheConfigIsAskedForAndHeeded) {
   Spool();
-  int asked = 0;
-  auto service =
-      UploadService::Create(directory_ / "spool", {.post = [](std::string_view, std::string*) { return 204; },
-                                                   .remote_config =
-                                                       [&] {
-                                                         ++asked;
-                                                         report::RemoteConfig config;
-                                                         config.is_killed = true;
-                                                         return std::optional(config);
-                                                       }});
+  const report::testing::ConfigSigner signer;
+  auto keeper = std::make_unique<ConfigKeeper>(
+      std::make_unique<KillingSource>(
+          signer.Envelope(1, {{"expires_wall_ms", INT64_MAX}, {"is_killed", true}})),
+      report::ConfigStore(&base::SystemEnv(), directory_ / "spool", signer.public_key(), {"editor", "u-1"}),
+      &base::SystemClock());
+  auto service = UploadService::Create(
+      directory_ / "spool", {.post = [](std::string_view, std::string*) { return 204; }}, std::move(keeper));
   ASSERT_TRUE(service.ok());
   ASSERT_TRUE((*service)->Start().ok());
   (*service)->Stop(60'000);
-  EXPECT_GT(asked, 0);
+  process_writing.SetKilled(false);
   EXPECT_EQ((*service)->records_delivered(), 0u);
   EXPECT_EQ((*service)->losses()[static_cast<size_t>(report::LossReason::kTurnedOff)], 1u);
 }

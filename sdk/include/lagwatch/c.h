@@ -44,6 +44,12 @@ typedef enum lw_status {
   LW_OFF = 2              /* could not start: see lw_why_off() */
 } lw_status;
 
+/* Whether the user wants lagwatch to watch. */
+typedef enum lw_consent {
+  LW_CONSENT_GIVEN = 0,
+  LW_CONSENT_NOT_GIVEN = 1 /* nothing is watched, kept or sent; no file, no thread */
+} lw_consent;
+
 /* As in reports; others may be added. */
 typedef enum lw_kind {
   LW_KIND_LAG = 1, /* also before lw_ready(), where reports say "startup-lag" */
@@ -142,6 +148,14 @@ typedef enum lw_start_kind {
   LW_START_WARM = 3
 } lw_start_kind;
 
+/* Which records the disk is made to take at once, by a thread of lagwatch's own. A record outlives the program
+ * in any case; this is about power cuts and crashes of the machine, which may else cost the last half minute. */
+typedef enum lw_spool_sync {
+  LW_SPOOL_SYNC_NEVER = 0, /* no thread, and no disk is made busy */
+  LW_SPOOL_SYNC_LAGS = 1,  /* a lag's first report, and its end */
+  LW_SPOOL_SYNC_ALL = 2
+} lw_spool_sync;
+
 /* How the program itself sends what lagwatch would: to where it sends everything else, say. */
 typedef struct lw_transport {
   void* context; /* passed to `post`; both must stay until lw_stop() has returned */
@@ -172,7 +186,9 @@ typedef struct lw_options {
    * stay on disk. */
   const char* endpoint;
   const char* key;             /* the collector's key for this project */
-  const char* spool_directory; /* default: $XDG_STATE_HOME or ~/.local/state, then lagwatch/spool */
+  /* Default: $XDG_STATE_HOME or ~/.local/state, then lagwatch/spool. Made if need be. The monitor stays off when
+   * it is a symbolic link, belongs to another user or can be written to by others. */
+  const char* spool_directory;
   uint32_t threshold_ms;       /* a dispatch longer than this is a lag: 16 to 3600000, default 2000 */
   uint32_t check_period_ms;    /* between two checks of one lag, before they become rarer: default 1000 */
   uint32_t sample_interval_ms; /* between two stack samples of a busy loop: default 50 */
@@ -214,6 +230,15 @@ typedef struct lw_options {
   uint32_t warm_start_ms;          /* likewise, a warm one: default 4000 */
   uint32_t sensitive_ms;           /* see lw_listener: 16 to 3600000, default 250; 0: never */
   uint32_t usage_period_s;         /* see "usage" below: 60 to 86400, default 3600; 0: never */
+  uint32_t consent;                /* an lw_consent: default LW_CONSENT_GIVEN; see lw_set_consent() */
+  /* The key that the collector's config is known by (`lagwatch-collector --print-public-key`): 64 hexadecimal
+   * digits. Default: empty, no remote config. With one that is none, nothing is sent. */
+  const char* config_key;
+  /* What is taken out of tags, thread names and other texts before they are written, besides what always is
+   * (docs/privacy.md): up to 8 patterns of up to 63 bytes, one a line; '*' stands for any run without blanks,
+   * '?' for any byte. Default: empty. */
+  const char* scrub_tags;
+  uint32_t spool_sync;             /* an lw_spool_sync: default LW_SPOOL_SYNC_LAGS */
   /* What is sent, with an endpoint or a transport. The rest is counted, and the counts are sent. */
   uint32_t user_rate_ppm;   /* of a million users, so many a day, each day others: default 50000, 5 % */
   uint32_t reports_per_day; /* of a user: default 20, the last of them for what matters most; UINT32_MAX: all */
@@ -259,6 +284,13 @@ typedef struct lw_stats {
   uint64_t lags_ended_first; /* over the threshold, and over before it could be looked at */
   uint64_t slow_dispatches_lost; /* not counted, nor told to a listener: too many at once */
   uint64_t usage_records;        /* written */
+  uint64_t reports_removed;      /* written, and removed because nobody sent 64 MiB of this run's */
+  uint64_t spool_no_space;       /* writes that the system refused: disk, quota or file size limit are full */
+  uint64_t spool_forbidden;      /* … read-only, or not permitted */
+  uint64_t spool_io_errors;      /* … the disk failed, or a write was cut short */
+  uint64_t spool_other_errors;   /* … no directory, no descriptors */
+  uint64_t spool_syncs;          /* of segments; see spool_sync */
+  uint64_t spool_syncs_failed;
   /* Reports on disk that were not sent, and why; of all programs that share the spool directory. */
   uint64_t reports_not_sampled;      /* the user is not of the day's share: user_rate_ppm */
   uint64_t reports_past_day_quota;   /* reports_per_day */
@@ -282,6 +314,11 @@ LW_API lw_status lw_start(const lw_options* options) LW_NOEXCEPT;
 /* Stops it, giving the upload of what is on disk up to `flush_timeout_ms`. A loop in a dispatch goes on
  * undisturbed. Harmless when the monitor is off. */
 LW_API void lw_stop(uint32_t flush_timeout_ms) LW_NOEXCEPT;
+/* What the user says of it: an lw_consent, which takes the place of the option's from now on. Given: a monitor
+ * that waits for it starts, with the options of the last lw_start(). Taken back: the monitor stops at once, what
+ * waits is not sent, and what lagwatch keeps for this program (`app`, on this machine) in the spool directory of
+ * the last lw_start() is erased. Returns as lw_start() does. May block; not for signal handlers nor callbacks. */
+LW_API lw_status lw_set_consent(lw_consent consent) LW_NOEXCEPT;
 /* Which network the program is on now; at first, an unmetered one. On LW_NETWORK_NONE nothing is tried; what
  * is on disk waits. Any thread, with the monitor on or off; wait-free. */
 LW_API void lw_set_network(lw_network network) LW_NOEXCEPT;

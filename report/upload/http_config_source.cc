@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/upload/http_config_source.h"
+
+#include <atomic>
+#include <utility>
+
+namespace lagwatch::report {
+namespace {
+
+class HttpConfigSource final : public ConfigSource {
+ public:
+  HttpConfigSource(std::shared_ptr<HttpClient> client, const ConfigAudience& audience,
+                   const std::string& app_version)
+      : client_(std::move(client)),
+        path_("/v1/config?app=" + EscapedForUrl(audience.app) + "&version=" + EscapedForUrl(app_version) +
+              "&user=" + EscapedForUrl(audience.user)) {}
+
+  ConfigAnswer Fetch(const std::string& etag) override;
+  void Abort() override {
+    is_aborted_ = true;
+    client_->Wake();
+  }
+
+ private:
+  std::shared_ptr<HttpClient> client_;
+  std::string path_;
+  std::atomic<bool> is_aborted_{false};
+};
+
+ConfigAnswer HttpConfigSource::Fetch(const std::string& etag) {
+  HttpRequest request{.path = path_, .is_cancelled = &is_aborted_};
+  if (!etag.empty()) request.headers.push_back("If-None-Match: " + etag);
+  HttpAnswer got = client_->Ask(request);
+  ConfigAnswer answer{
+      .envelope = std::move(got.body), .etag = std::move(got.etag), .retry_after_s = got.retry_after_s};
+  if (got.status == 200) answer.kind = ConfigAnswer::Kind::kDocument;
+  if (got.status == 304) answer.kind = ConfigAnswer::Kind::kNotModified;
+  if (got.status == 404) answer.kind = ConfigAnswer::Kind::kNone;
+  return answer;
+}
+
+}  // namespace
+
+std::unique_ptr<ConfigSource> CreateHttpConfigSource(std::shared_ptr<HttpClient> client,
+                                                     const ConfigAudience& audience,
+                                                     const std::string& app_version) {
+  return std::make_unique<HttpConfigSource>(std::move(client), audience, app_version);
+}
+
+}  // namespace lagwatch::report
