@@ -6,9 +6,22 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace lagwatch::base {
+
+// What is known of a file without opening it. Of a symbolic link: of the link itself.
+struct FileFacts {
+  enum class Kind : uint8_t { kFile, kDirectory, kLink, kOther };
+
+  Kind kind = Kind::kOther;
+  bool is_own = false;  // of the user that this process acts for
+  uint32_t owner_id = 0;
+  uint32_t mode = 0;  // permissions, as for chmod
+  uint64_t size_bytes = 0;
+  int64_t modified_wall_ms = 0;  // a directory's: when an entry came or went
+};
 
 class Env {
  public:
@@ -17,14 +30,27 @@ class Env {
   // Creates `path` for appending (mode 0600) and takes an exclusive flock on it, which lasts until Close or
   // the end of the process. EEXIST when it exists. Context: watchdog.
   virtual int CreateLocked(const char* path, int* fd) = 0;
-  // One write(2); EIO when it was cut short. Context: watchdog.
-  virtual int Append(int fd, const void* data, size_t size_bytes) = 0;
+  // `head` and then `body` in one system call; EIO when it was cut short. Context: watchdog.
+  virtual int AppendBoth(int fd, std::string_view head, std::string_view body) = 0;
+  int Append(int fd, const void* data, size_t size_bytes) {
+    return AppendBoth(fd, {}, {static_cast<const char*>(data), size_bytes});
+  }
   virtual int Truncate(int fd, uint64_t size_bytes) = 0;     // Context: watchdog.
   virtual void Close(int fd) = 0;                            // Context: watchdog.
   virtual int Rename(const char* from, const char* to) = 0;  // Context: watchdog. Replaces `to`.
   virtual int Remove(const char* path) = 0;                  // Context: watchdog.
   virtual bool Exists(const char* path) = 0;                 // Context: watchdog.
+  // Errors as of lstat(2). Context: watchdog.
+  virtual int Look(const char* path, FileFacts* facts) = 0;
+  // Returns when the disk has the file's content, or the directory's entries; that may take for ever. A link
+  // is refused (ELOOP). Context: a thread that may wait.
+  virtual int Sync(const char* path) = 0;
 
+  // Opens `path`, made if need be (mode 0600), and takes a lock on it that other processes cannot take until
+  // Unlock or the end of this process; a child of a fork() has no part in it. EWOULDBLOCK when another
+  // process has it. Where there are no locks to be had, as if all were free. Context: background.
+  virtual int Lock(const char* path, int* fd) = 0;
+  virtual void Unlock(int fd) = 0;
   // Whether a living process holds the lock of `path`, or may hold it: true where locks are not supported,
   // false when there is no such file. Context: background.
   virtual bool IsLocked(const char* path) = 0;
@@ -32,8 +58,12 @@ class Env {
   virtual int CreateDirectories(const std::string& path) = 0;
   // Names of the directory's entries, sorted. Context: background; allocates.
   virtual int List(const std::string& path, std::vector<std::string>* names) = 0;
-  // The whole file; EFBIG past 64 MiB. Context: background; allocates.
-  virtual int ReadAll(const std::string& path, std::string* content) = 0;
+  // The whole file, and what it is; EFBIG past 64 MiB. Context: background; allocates.
+  virtual int ReadFile(const std::string& path, std::string* content, FileFacts* facts) = 0;
+  int ReadAll(const std::string& path, std::string* content) {
+    FileFacts facts;
+    return ReadFile(path, content, &facts);
+  }
 };
 
 // The machine's own file system; lives for ever.

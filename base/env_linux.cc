@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,6 +17,23 @@ namespace {
 
 constexpr size_t kMaxFileBytes = 64 << 20;
 
+FileFacts ToFacts(const struct stat& status) {
+  using Kind = FileFacts::Kind;
+  return {.kind = S_ISREG(status.st_mode)   ? Kind::kFile
+                  : S_ISDIR(status.st_mode) ? Kind::kDirectory
+                  : S_ISLNK(status.st_mode) ? Kind::kLink
+                                            : Kind::kOther,
+          .is_own = status.st_uid == geteuid(),
+          .owner_id = status.st_uid,
+          .mode = status.st_mode & 07777,
+          .size_bytes = static_cast<uint64_t>(status.st_size),
+          .modified_wall_ms = status.st_mtim.tv_sec * 1000 + status.st_mtim.tv_nsec / 1'000'000};
+}
+
+bool IsSameFile(const struct stat& a, const struct stat& b) {
+  return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
 class LinuxEnv final : public Env {
  public:
   int CreateLocked(const char* path, int* fd) override {
@@ -27,13 +45,15 @@ class LinuxEnv final : public Env {
     return 0;
   }
 
-  int Append(int fd, const void* data, size_t size_bytes) override {
+  int AppendBoth(int fd, std::string_view head, std::string_view body) override {
+    const iovec pieces[] = {{.iov_base = const_cast<char*>(head.data()), .iov_len = head.size()},
+                            {.iov_base = const_cast<char*>(body.data()), .iov_len = body.size()}};
     ssize_t written;
     do {
-      written = write(fd, data, size_bytes);
+      written = writev(fd, pieces, 2);
     } while (written < 0 && errno == EINTR);
     if (written < 0) return errno;
-    return static_cast<size_t>(written) == size_bytes ? 0 : EIO;
+    return static_cast<size_t>(written) == head.size() + body.size() ? 0 : EIO;
   }
 
   int Truncate(int fd, uint64_t size_bytes) override {
@@ -47,6 +67,43 @@ class LinuxEnv final : public Env {
   int Remove(const char* path) override { return unlink(path) == 0 ? 0 : errno; }
 
   bool Exists(const char* path) override { return access(path, F_OK) == 0; }
+
+  int Look(const char* path, FileFacts* facts) override {
+    struct stat status {};
+    if (lstat(path, &status) != 0) return errno;
+    *facts = ToFacts(status);
+    return 0;
+  }
+
+  int Sync(const char* path) override {
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0) return errno;
+    struct stat before {};
+    int error = fstat(fd, &before) == 0 ? 0 : errno;
+    if (error == 0 && (S_ISDIR(before.st_mode) ? fsync(fd) : fdatasync(fd)) != 0) error = errno;
+    // The program may have closed descriptors that it does not know while the disk took its time: then this
+    // one may be the program's by now (but see LeaveFileTable).
+    struct stat after {};
+    if (fstat(fd, &after) == 0 && IsSameFile(before, after)) close(fd);
+    return error;
+  }
+
+  int Lock(const char* path, int* fd) override {
+    int opened = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+    if (opened < 0) return errno;
+    // Of the process, unlike flock's: a child of a fork() would hold that on for as long as it lives.
+    struct flock whole {};
+    whole.l_type = F_WRLCK;
+    whole.l_whence = SEEK_SET;
+    if (fcntl(opened, F_SETLK, &whole) != 0 && (errno == EACCES || errno == EAGAIN)) {
+      close(opened);
+      return EWOULDBLOCK;
+    }
+    *fd = opened;
+    return 0;
+  }
+
+  void Unlock(int fd) override { close(fd); }
 
   bool IsLocked(const char* path) override {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -77,18 +134,33 @@ class LinuxEnv final : public Env {
     return error.value();
   }
 
-  int ReadAll(const std::string& path, std::string* content) override {
+  int ReadFile(const std::string& path, std::string* content, FileFacts* facts) override {
     content->clear();
     // Not blocking, so that a FIFO put in a file's place cannot hang the reader.
     int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0) return errno;
-    char piece[65536];
-    ssize_t got = 0;
-    while (content->size() <= kMaxFileBytes && (got = read(fd, piece, sizeof piece)) > 0) {
-      content->append(piece, static_cast<size_t>(got));
-    }
-    int error = got < 0 ? errno : content->size() > kMaxFileBytes ? EFBIG : 0;
+    struct stat status {};
+    int error = fstat(fd, &status) == 0 ? ReadOpen(fd, static_cast<size_t>(status.st_size), content) : errno;
+    *facts = ToFacts(status);
     close(fd);
+    return error;
+  }
+
+ private:
+  // `expected_bytes` may be wrong: the file may grow, or not tell its size.
+  static int ReadOpen(int fd, size_t expected_bytes, std::string* content) {
+    constexpr size_t kPieceBytes = 65536;
+    size_t read_bytes = 0;
+    content->resize(std::min(expected_bytes, kMaxFileBytes) + 1);
+    ssize_t got = 0;
+    while ((got = read(fd, content->data() + read_bytes, content->size() - read_bytes)) > 0) {
+      read_bytes += static_cast<size_t>(got);
+      if (read_bytes > kMaxFileBytes) break;
+      if (read_bytes == content->size())
+        content->resize(std::min(2 * read_bytes + kPieceBytes, kMaxFileBytes + 1));
+    }
+    const int error = got < 0 ? errno : read_bytes > kMaxFileBytes ? EFBIG : 0;
+    content->resize(error == 0 ? read_bytes : 0);
     return error;
   }
 };

@@ -10,7 +10,7 @@ namespace lagwatch::policies {
 
 struct Backoff {
   int64_t first_ms = 1'000;
-  int64_t cap_ms = 300'000;
+  int64_t cap_ms = 3'600'000;
 
   // The wait after `failures` >= 1 failures in a row, at most `cap_ms`. `random` is any 64 random bits: the
   // caller's, so that this stays pure. Never zero: a collector that answers at once is still given time.

@@ -13,13 +13,15 @@
 namespace lagwatch::policies {
 
 struct QuotaLimits {
+  static constexpr uint32_t kNoLimit = UINT32_MAX;
+
   uint32_t per_day = 20;
   uint32_t per_cluster = 3;  // of these
 
   // Of per_day, what reports of that priority may use up together with all others.
   uint32_t RoomFor(ReportPriority priority) const {
     constexpr std::array<uint32_t, kReportPriorities> kPercent = {50, 60, 75, 90, 100};
-    return (per_day * kPercent[static_cast<size_t>(priority)] + 99) / 100;
+    return static_cast<uint32_t>((uint64_t{per_day} * kPercent[static_cast<size_t>(priority)] + 99) / 100);
   }
 };
 

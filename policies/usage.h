@@ -61,7 +61,7 @@ enum class SuppressedReason : uint8_t {
   kSuspended = 5,       // … because the machine slept
   kEndedFirst = 6,      // it was over the threshold, and over before it could be looked at
   kTooLarge = 7,        // the report did not fit its buffer
-  kNotWritten = 8,      // the report did not reach the disk
+  kNotWritten = 8,      // the report did not reach the disk, or had to make room there for others
   kLoopRefused = 9,     // a loop that is not watched, because there are too many
   kNoteLost = 10,       // a slow dispatch that was not counted, because too many came at once
 };

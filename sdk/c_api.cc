@@ -45,6 +45,11 @@ static_assert(LW_START_UNWATCHED == static_cast<int>(StartKind::kUnwatched) &&
               LW_START_COLD == static_cast<int>(StartKind::kCold) &&
               LW_START_WARM == static_cast<int>(StartKind::kWarm));
 
+using lagwatch::report::SyncPolicy;
+static_assert(LW_SPOOL_SYNC_NEVER == static_cast<int>(SyncPolicy::kNever) &&
+              LW_SPOOL_SYNC_LAGS == static_cast<int>(SyncPolicy::kLagStartAndEnd) &&
+              LW_SPOOL_SYNC_ALL == static_cast<int>(SyncPolicy::kEveryRecord));
+
 // Numbers from callers are cut.
 int64_t ToSigned(uint64_t number) { return static_cast<int64_t>(std::min<uint64_t>(number, INT64_MAX)); }
 
@@ -101,6 +106,7 @@ MonitorOptions ToMonitorOptions(const lw_options& given) {
   if (given.start <= LW_START_WARM) options.start.kind = static_cast<StartKind>(given.start);
   options.start.cold_threshold_ns = given.cold_start_ms * kNsPerMs;
   options.start.warm_threshold_ns = given.warm_start_ms * kNsPerMs;
+  if (given.spool_sync <= LW_SPOOL_SYNC_ALL) options.spool_sync = static_cast<SyncPolicy>(given.spool_sync);
   if (CListener::IsWanted(given.listener)) options.listener = std::make_shared<CListener>(given.listener);
   return options;
 }
@@ -220,6 +226,7 @@ void lw_options_init(lw_options* options) noexcept {
   options->warm_start_ms = 4000;
   options->sensitive_ms = 250;
   options->usage_period_s = 3600;
+  options->spool_sync = LW_SPOOL_SYNC_LAGS;
   options->check_period_ms = 1000;
   options->sample_interval_ms = 50;
   options->ring_size = 20;
@@ -310,6 +317,13 @@ void lw_get_stats(lw_stats* stats) noexcept {
       .lags_ended_first = current.lags_ended_first,
       .slow_dispatches_lost = current.slow_dispatches_lost,
       .usage_records = current.usage_records,
+      .reports_removed = current.reports_removed,
+      .spool_no_space = current.spool_no_space,
+      .spool_forbidden = current.spool_forbidden,
+      .spool_io_errors = current.spool_io_errors,
+      .spool_other_errors = current.spool_other_errors,
+      .spool_syncs = current.spool_syncs,
+      .spool_syncs_failed = current.spool_syncs_failed,
   };
   std::memcpy(stats, &all, all.struct_size_bytes);
 }

@@ -11,6 +11,7 @@
 #include "report/spool/spool_reader.h"
 #include "sdk/default_paths.h"
 #include "sdk/run_facts.h"
+#include "sdk/spool_keeper.h"
 #include "sdk/text_cell.h"
 #include "stack/frame_section_file.h"
 #include "stack/unwind/table_unwinder.h"
@@ -101,9 +102,13 @@ base::Result<std::unique_ptr<Monitor>> Monitor::Start(const MonitorOptions& opti
   facts.user = normal.user;
   facts.scrubber = policies::Scrubber(normal.scrub_patterns, HomeDirectory());
   monitor->session_id_ = facts.session_id;
-  auto spool = report::SpoolWriter::Create(&base::SystemEnv(), normal.spool_directory, facts.session_id, {});
+  auto spool = report::SpoolWriter::Create(&base::SystemEnv(), normal.spool_directory, facts.session_id, {},
+                                           normal.spool_sync);
   if (!spool.ok()) return spool.status();
   monitor->spool_ = std::move(spool).value();
+
+  SweepUnsentSpool(&base::SystemEnv(), normal.spool_directory, base::SystemClock().WallMs(),
+                   monitor->spool_.get());
 
   RunFacts run_facts = SystemRunFacts();
   run_facts.session_id = facts.session_id;
@@ -165,7 +170,10 @@ void Monitor::TellHowRunsEnded(const RunFacts& now, bool is_crowded) {
     if (is_crowded && !is_news) return true;
     const std::string usage = run.EncodeUsage();
     if (!usage.empty() && !spool_->Append(report::RecordType::kUsage, usage)) return false;
-    return spool_->Append(report::RecordType::kRunEnd, report::EncodeRunEnd(run.ToRunEnd()));
+    return spool_->Append(report::RecordType::kRunEnd, report::EncodeRunEnd(run.ToRunEnd()),
+                          {.priority = run.reason == policies::ExitReason::kKilledInLag
+                                           ? policies::ReportPriority::kKilledInHang
+                                           : policies::ReportPriority::kLag});
   });
   spool_->Seal();
 }

@@ -30,6 +30,7 @@ struct MonitorOptions {
   std::string user;
   std::string spool_directory;  // empty: DefaultSpoolDirectory()
   std::string scrub_patterns;   // policies::Scrubber's
+  report::SyncPolicy spool_sync = report::SyncPolicy::kLagStartAndEnd;
   watchdog::WatchOptions watch;
   stack::CaptureOptions capture;
   int dump_signal = 0;         // 0: none
@@ -61,6 +62,7 @@ class Monitor {
   static void AbandonInForkedChild(std::unique_ptr<Monitor> monitor);
 
   const watchdog::WatchCounters& watch_counters() const { return watchdog_->counters(); }
+  report::SpoolCounters spool_counters() const { return spool_->counters(); }
   uint64_t reports_too_large() const { return sink_->too_large_count(); }
   const stack::CaptureCounters& capture_counters() const { return capturer_->counters(); }
   // How the program's last run ended, if it left a record.

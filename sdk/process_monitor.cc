@@ -47,6 +47,13 @@ MonitorStats& MonitorStats::operator+=(const MonitorStats& other) {
   lags_ended_first += other.lags_ended_first;
   slow_dispatches_lost += other.slow_dispatches_lost;
   usage_records += other.usage_records;
+  reports_removed += other.reports_removed;
+  spool_no_space += other.spool_no_space;
+  spool_forbidden += other.spool_forbidden;
+  spool_io_errors += other.spool_io_errors;
+  spool_other_errors += other.spool_other_errors;
+  spool_syncs += other.spool_syncs;
+  spool_syncs_failed += other.spool_syncs_failed;
   return *this;
 }
 
@@ -245,6 +252,15 @@ MonitorStats ProcessMonitor::StatsOf(const Monitor& monitor) {
   stats.lags_ended_first = watch.lags_ended_first.value();
   stats.slow_dispatches_lost = watch.notes_lost.value();
   stats.usage_records = watch.usage_records.value();
+  const report::SpoolCounters spool = monitor.spool_counters();
+  auto refusals = [&](report::SpoolRefusal why) { return spool.refusals[static_cast<size_t>(why)]; };
+  stats.reports_removed = spool.reports_removed;
+  stats.spool_no_space = refusals(report::SpoolRefusal::kNoSpace);
+  stats.spool_forbidden = refusals(report::SpoolRefusal::kForbidden);
+  stats.spool_io_errors = refusals(report::SpoolRefusal::kIo);
+  stats.spool_other_errors = refusals(report::SpoolRefusal::kOther);
+  stats.spool_syncs = spool.syncs;
+  stats.spool_syncs_failed = spool.syncs_failed;
   return stats;
 }
 

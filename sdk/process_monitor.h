@@ -61,6 +61,13 @@ struct MonitorStats {
   uint64_t lags_ended_first = 0;
   uint64_t slow_dispatches_lost = 0;
   uint64_t usage_records = 0;
+  uint64_t reports_removed = 0;
+  uint64_t spool_no_space = 0;
+  uint64_t spool_forbidden = 0;
+  uint64_t spool_io_errors = 0;
+  uint64_t spool_other_errors = 0;
+  uint64_t spool_syncs = 0;
+  uint64_t spool_syncs_failed = 0;
 
   MonitorStats& operator+=(const MonitorStats& other);
 };

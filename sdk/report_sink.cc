@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "report/format/usage_encoder.h"
+#include "report/spool/record_priority.h"
 #include "sdk/writing_switch.h"
 #include "stack/thread_counters.h"
 
@@ -171,7 +172,7 @@ bool ReportSink::OnLag(const watchdog::LagEvent& event) {
     too_large_.Add();
     return false;
   }
-  if (!Append(report::RecordType::kReport)) {
+  if (!Append(report::RecordType::kReport, NoteOf(event))) {
     not_written_.Add();
     return false;
   }
@@ -182,14 +183,26 @@ bool ReportSink::OnLag(const watchdog::LagEvent& event) {
   return true;
 }
 
-bool ReportSink::Append(report::RecordType type) {
-  return process_writing.is_on() && spool_->Append(type, buffer_.content());
+bool ReportSink::Append(report::RecordType type, const report::RecordNote& note) {
+  return process_writing.is_on() && spool_->Append(type, buffer_.content(), note);
 }
 
 void ReportSink::OnLagEnd(const base::Uuid& event_id, int64_t duration_ns) {
   if (run_ != nullptr) run_->LagEnded(event_id);
   if (!report::EncodeLagEnd(event_id, duration_ns, &buffer_)) return;
-  Append(report::RecordType::kLagEnd);
+  Append(report::RecordType::kLagEnd, NoteOfEnd(event_id));
+}
+
+report::RecordNote ReportSink::NoteOf(const watchdog::LagEvent& event) {
+  const bool begins_freeze = event.ordinal == 0 && IsFreeze(event.kind);
+  if (begins_freeze) freezes_[freeze_count_++ % freezes_.size()] = event.id;
+  return {.priority = report::PriorityOf(ToReport(event.kind), ToReport(event.level)),
+          .is_lag_start_or_end = begins_freeze};
+}
+
+report::RecordNote ReportSink::NoteOfEnd(const base::Uuid& event_id) const {
+  return {.priority = policies::ReportPriority::kLag,
+          .is_lag_start_or_end = std::ranges::find(freezes_, event_id) != freezes_.end()};
 }
 
 void ReportSink::OnFrames(const watchdog::FrameEvent& event) {
@@ -224,7 +237,7 @@ bool ReportSink::OnUsage(const watchdog::UsageEvent& event) {
     encoder.AddSuppressed(static_cast<policies::SuppressedReason>(i), suppressed[i]);
   if (!encoder.ok() || !Append(report::RecordType::kUsage)) return false;
   told_too_large_ = too_large_.value();
-  told_not_written_ = not_written_.value();
+  told_not_written_ = NotWritten();
   if (event.is_alone) ++unsent_usages_;
   if (run_ != nullptr) run_->NoteUsage({});
   return true;
@@ -262,7 +275,7 @@ policies::SuppressedCounts ReportSink::SuppressedOf(const watchdog::UsageEvent& 
   policies::SuppressedCounts counts{};
   std::copy_n(event.suppressed.begin(), std::min(event.suppressed.size(), counts.size()), counts.begin());
   counts[static_cast<size_t>(Reason::kTooLarge)] = too_large_.value() - told_too_large_;
-  counts[static_cast<size_t>(Reason::kNotWritten)] = not_written_.value() - told_not_written_;
+  counts[static_cast<size_t>(Reason::kNotWritten)] = NotWritten() - told_not_written_;
   return counts;
 }
 

@@ -2,6 +2,7 @@
 // Joins watchdog and report: turns lag events into records of the spool.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -64,7 +65,12 @@ class ReportSink final : public watchdog::HangSink {
   static constexpr uint32_t kMaxUnsentUsages = 24;
 
   // What was encoded last; false when it was dropped.
-  bool Append(report::RecordType type);
+  bool Append(report::RecordType type, const report::RecordNote& note = {});
+  // What the spool is to know of a report, or of a lag's end.
+  report::RecordNote NoteOf(const watchdog::LagEvent& event);
+  report::RecordNote NoteOfEnd(const base::Uuid& event_id) const;
+  // Reports that did not reach the disk, or had to make room there.
+  uint64_t NotWritten() const { return not_written_.value() + spool_->counters().reports_removed; }
   void Write(const FrameSlice& slice);
   // Whether that was before the program said that it is ready.
   bool IsInStart(int64_t mono_ns) const;
@@ -98,6 +104,9 @@ class ReportSink final : public watchdog::HangSink {
   StartUp* start_up_ = nullptr;
   watchdog::LoopRegistry* registry_ = nullptr;
   uint32_t unsent_usages_ = 0;  // in files of their own, one after the other
+  // The first reports of the last freezes: their ends are told at once, too.
+  std::array<base::Uuid, 16> freezes_{};
+  size_t freeze_count_ = 0;
   base::Counter too_large_;
   base::Counter not_written_;
   uint64_t told_too_large_ = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bytes and the file names of a spool, drawn in docs/design/spool.md. Part of the on-disk format: what is
+// The bytes and the file names of a spool, drawn in docs/spool_format.md. Part of the on-disk format: what is
 // here never changes its meaning.
 // Context: watchdog; pure.
 #pragma once
@@ -29,15 +29,21 @@ static_assert(sizeof(RecordHeader) == 16);
 inline constexpr uint32_t kRecordMagic = 0x3153574c;  // "LWS1"
 inline constexpr uint32_t kMaxRecordType = 999;
 
+// `payload` is the one that `header` tells the length of.
 inline uint32_t RecordCrc32c(const RecordHeader& header, const char* payload) {
   uint32_t seed = base::Crc32c(&header.type, sizeof header.type + sizeof header.length_bytes);
   return base::Crc32c(payload, header.length_bytes, seed);
 }
 
+inline RecordHeader MakeRecordHeader(RecordType type, std::string_view payload) {
+  RecordHeader header{kRecordMagic, Number(type), static_cast<uint32_t>(payload.size()), 0};
+  header.crc32c = RecordCrc32c(header, payload.data());
+  return header;
+}
+
 // Writes the header that belongs before the `payload_bytes` at `record + sizeof(RecordHeader)`.
 inline void FrameRecord(RecordType type, size_t payload_bytes, char* record) {
-  RecordHeader header{kRecordMagic, Number(type), static_cast<uint32_t>(payload_bytes), 0};
-  header.crc32c = RecordCrc32c(header, record + sizeof header);
+  const RecordHeader header = MakeRecordHeader(type, {record + sizeof(RecordHeader), payload_bytes});
   std::memcpy(record, &header, sizeof header);
 }
 

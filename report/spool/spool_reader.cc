@@ -8,6 +8,7 @@
 
 #include "base/uuid.h"
 #include "report/spool/segment_format.h"
+#include "report/spool/spool_directory.h"
 
 namespace lagwatch::report {
 namespace {
@@ -17,35 +18,42 @@ using base::Status;
 using base::StatusCode;
 
 // Checksums that fail before the rest of a segment is given up: bounds the work on a file that is all magics.
-constexpr int kMaxChecksumFailures = 64;
+constexpr size_t kMaxChecksumFailures = 64;
 
-enum class Finding { kRecord, kNoRecord, kWrongChecksum };
+const std::string_view kMagicBytes(reinterpret_cast<const char*>(&kRecordMagic), sizeof kRecordMagic);
+
+enum class Finding { kRecord, kNoRecord, kCutShort, kWrongChecksum };
 
 Finding FindRecord(std::string_view bytes, RecordHeader* header) {
-  if (bytes.size() < sizeof *header) return Finding::kNoRecord;
+  if (bytes.size() < sizeof *header) {
+    return kMagicBytes.starts_with(bytes.substr(0, kMagicBytes.size())) ? Finding::kCutShort
+                                                                        : Finding::kNoRecord;
+  }
   std::memcpy(header, bytes.data(), sizeof *header);
-  bool is_plausible = header->magic == kRecordMagic && header->type >= 1 && header->type <= kMaxRecordType &&
-                      header->length_bytes <= bytes.size() - sizeof *header;
+  bool is_plausible = header->magic == kRecordMagic && header->type >= 1 && header->type <= kMaxRecordType;
   if (!is_plausible) return Finding::kNoRecord;
+  if (header->length_bytes > bytes.size() - sizeof *header) return Finding::kCutShort;
   bool is_whole = RecordCrc32c(*header, bytes.data() + sizeof *header) == header->crc32c;
   return is_whole ? Finding::kRecord : Finding::kWrongChecksum;
 }
 
-bool IsSegmentName(std::string_view name) {
-  bool has_session = name.size() > base::kUuidTextSize + 1 && name[base::kUuidTextSize] == '-' &&
-                     base::TryParseUuid(name.substr(0, base::kUuidTextSize));
-  if (!has_session) return false;
-  name.remove_prefix(base::kUuidTextSize + 1);
-  std::string_view suffix = name.substr(std::min(name.find_first_not_of("0123456789"), name.size()));
-  return suffix.size() < name.size() && (suffix == kOpenSuffix || suffix == kSealedSuffix);
-}
-
 }  // namespace
 
+std::string_view SegmentSuffix(std::string_view name) {
+  bool has_session = name.size() > base::kUuidTextSize + 1 && name[base::kUuidTextSize] == '-' &&
+                     base::TryParseUuid(name.substr(0, base::kUuidTextSize));
+  if (!has_session) return {};
+  name.remove_prefix(base::kUuidTextSize + 1);
+  std::string_view suffix = name.substr(std::min(name.find_first_not_of("0123456789"), name.size()));
+  if (suffix.size() == name.size()) return {};
+  for (std::string_view known : {kNewSuffix, kOpenSuffix, kSealedSuffix, kRejectedSuffix}) {
+    if (suffix == known) return known;
+  }
+  return {};
+}
+
 Segment ParseSegment(std::string_view bytes) {
-  const std::string_view magic(reinterpret_cast<const char*>(&kRecordMagic), sizeof kRecordMagic);
   Segment segment;
-  int failures = 0;
   size_t at = 0;
   while (at < bytes.size()) {
     RecordHeader header;
@@ -57,31 +65,61 @@ Segment ParseSegment(std::string_view bytes) {
       at += header.length_bytes;
       continue;
     }
-    bool gives_up = finding == Finding::kWrongChecksum && ++failures == kMaxChecksumFailures;
-    size_t next = gives_up ? bytes.size() : std::min(bytes.find(magic, at + 1), bytes.size());
+    segment.damaged_records += finding == Finding::kWrongChecksum ? 1 : 0;
+    segment.cut_records += finding == Finding::kCutShort ? 1 : 0;
+    const bool gives_up = segment.damaged_records == kMaxChecksumFailures;
+    size_t next = gives_up ? bytes.size() : std::min(bytes.find(kMagicBytes, at + 1), bytes.size());
     segment.skipped_bytes += next - at;
     at = next;
   }
   return segment;
 }
 
-Result<std::vector<std::string>> SpoolReader::List(Include include) const {
+std::string DescribeSkipped(const Segment& segment) {
+  if (segment.skipped_bytes == 0) return "nothing skipped";
+  auto count_of = [](size_t count, const char* what) {
+    return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+  };
+  std::string text = count_of(segment.skipped_bytes, "byte") + " skipped";
+  const char* separator = ": ";
+  if (segment.damaged_records > 0) {
+    text += separator + count_of(segment.damaged_records, "wrong checksum");
+    separator = ", ";
+  }
+  if (segment.cut_records > 0) text += separator + count_of(segment.cut_records, "unfinished record");
+  return text;
+}
+
+Result<std::vector<std::string>> SpoolReader::List(Include include, size_t* refused) const {
   std::vector<std::string> names;
   int error = env_->List(directory_, &names);
   if (error == ENOENT) return Status(StatusCode::kNotFound, "there is no spool directory " + directory_);
   if (error != 0) return base::IoError("cannot list the spool directory " + directory_, error);
+  const std::optional<uint32_t> owner = OwnerOfDirectory(env_, directory_);
+  size_t refused_count = 0;
   std::erase_if(names, [&](const std::string& name) {
-    if (!IsSegmentName(name)) return true;
-    bool is_live = name.ends_with(kOpenSuffix) && env_->IsLocked(PathOf(name).c_str());
+    const std::string_view suffix = SegmentSuffix(name);
+    if (suffix != kOpenSuffix && suffix != kSealedSuffix) return true;
+    base::FileFacts facts;
+    if (env_->Look(PathOf(name).c_str(), &facts) != 0) return true;  // gone since
+    if (!IsOwnersFile(facts, owner)) {
+      ++refused_count;
+      return true;
+    }
+    bool is_live = suffix == kOpenSuffix && env_->IsLocked(PathOf(name).c_str());
     return is_live && include == Include::kFinished;
   });
+  if (refused != nullptr) *refused = refused_count;
   return names;
 }
 
 Result<Segment> SpoolReader::Read(const std::string& name) const {
   std::string bytes;
-  int error = env_->ReadAll(PathOf(name), &bytes);
+  base::FileFacts facts;
+  int error = env_->ReadFile(PathOf(name), &bytes, &facts);
   if (error == ENOENT) return Status(StatusCode::kNotFound, "the segment " + name + " is gone");
+  if (error == ELOOP || (error == 0 && !IsOwnersFile(facts, OwnerOfDirectory(env_, directory_))))
+    return Status(StatusCode::kInvalid, PathOf(name) + " is a link or somebody else's: remove it");
   if (error != 0) return base::IoError("cannot read " + PathOf(name), error);
   return ParseSegment(bytes);
 }

@@ -2,8 +2,11 @@
 #include "report/spool/spool_writer.h"
 
 #include <algorithm>
-#include <cstring>
+#include <cerrno>
 #include <utility>
+
+#include "base/hash.h"
+#include "report/spool/spool_directory.h"
 
 namespace lagwatch::report {
 namespace {
@@ -12,121 +15,180 @@ using base::Result;
 using base::Status;
 using base::StatusCode;
 
-constexpr size_t kSequenceDigits = 6;      // at least: names sort by age for the first million segments
-constexpr size_t kMaxSequenceDigits = 10;  // of a uint32_t
+constexpr int64_t kStopTimeoutNs = base::kNsPerSecond / 2;
 
-char* Put(std::string_view text, char* at) { return std::copy(text.begin(), text.end(), at); }
-
-char* PutSequence(uint32_t sequence, char* at) {
-  char digits[kMaxSequenceDigits];
-  size_t count = 0;
-  for (; sequence != 0 || count < kSequenceDigits; sequence /= 10) {
-    digits[count++] = static_cast<char>('0' + sequence % 10);
+SpoolRefusal RefusalOf(int error) {
+  switch (error) {
+    case ENOSPC:
+    case EDQUOT:
+    case EFBIG:
+      return SpoolRefusal::kNoSpace;
+    case EROFS:
+    case EACCES:
+    case EPERM:
+      return SpoolRefusal::kForbidden;
+    case EIO:
+      return SpoolRefusal::kIo;
+    default:
+      return SpoolRefusal::kOther;
   }
-  return std::reverse_copy(digits, digits + count, at);
 }
 
 }  // namespace
 
 Result<std::unique_ptr<SpoolWriter>> SpoolWriter::Create(base::Env* env, const std::string& directory,
-                                                         const base::Uuid& session,
-                                                         const SpoolLimits& limits) {
-  std::string path_prefix = directory + "/" + base::ToString(session) + "-";
-  if (path_prefix.size() + kMaxSequenceDigits + kOpenSuffix.size() >= Path::kMaxBytes) {
+                                                         const base::Uuid& session, const SpoolLimits& limits,
+                                                         SyncPolicy sync, const base::Clock* clock) {
+  const std::string path_prefix = SegmentPath::PrefixOf(directory, session);
+  if (!SegmentPath::Fits(path_prefix)) {
     return Status(StatusCode::kInvalid, "the spool directory's path is too long: choose a shorter one");
   }
   if (int error = env->CreateDirectories(directory)) {
     return base::IoError("cannot create the spool directory " + directory, error);
   }
-  return std::unique_ptr<SpoolWriter>(new SpoolWriter(env, std::move(path_prefix), limits));
+  if (Status checked = CheckSpoolDirectory(env, directory); !checked.ok()) return checked;
+  std::unique_ptr<SpoolWriter> writer(new SpoolWriter(env, directory, session, limits, sync, clock));
+  if (sync != SyncPolicy::kNever) writer->syncer_ = SegmentSyncer::Start(env, directory, path_prefix);
+  return writer;
 }
 
-SpoolWriter::SpoolWriter(base::Env* env, std::string path_prefix, const SpoolLimits& limits)
+SpoolWriter::SpoolWriter(base::Env* env, const std::string& directory, const base::Uuid& session,
+                         const SpoolLimits& limits, SyncPolicy sync, const base::Clock* clock)
     : env_(env),
-      path_prefix_(std::move(path_prefix)),
+      clock_(clock),
+      directory_(directory),
+      path_prefix_(SegmentPath::PrefixOf(directory, session)),
       limits_(limits),
-      record_(new char[sizeof(RecordHeader) + limits.record_bytes]) {}
+      sync_(sync),
+      book_(limits.unsent_bytes) {}
 
 SpoolWriter::~SpoolWriter() {
   Seal();
-  if (fd_ < 0) return;
-  env_->Remove(SegmentPath(kOpenSuffix).text);
-  CloseSegment();
+  if (fd_ >= 0) {
+    env_->Remove(PathOf(segment_.sequence, kOpenSuffix).text());
+    CloseSegment();
+  }
+  if (syncer_ != nullptr && !syncer_->TryStop(kStopTimeoutNs)) static_cast<void>(syncer_.release());
 }
 
-bool SpoolWriter::Append(RecordType type, std::string_view payload) {
-  bool is_written = TryAppend(type, payload);
-  ++(is_written ? records_written_ : records_dropped_);
-  return is_written;
+bool SpoolWriter::Append(RecordType type, std::string_view payload, const RecordNote& note) {
+  if (!TryAppend(type, payload)) {
+    records_dropped_.Add();
+    return false;
+  }
+  records_written_.Add();
+  segment_.reports += type == RecordType::kReport ? 1 : 0;
+  segment_.priority = std::max(segment_.priority, note.priority);
+  const bool is_to_sync = sync_ == SyncPolicy::kEveryRecord ||
+                          (sync_ == SyncPolicy::kLagStartAndEnd && note.is_lag_start_or_end);
+  if (is_to_sync && syncer_ != nullptr) syncer_->Ask(segment_.sequence);
+  return true;
 }
 
 bool SpoolWriter::TryAppend(RecordType type, std::string_view payload) {
   if (payload.size() > limits_.record_bytes) return false;
-  size_t record_bytes = sizeof(RecordHeader) + payload.size();
-  if (size_bytes_ + record_bytes > limits_.segment_bytes) Seal();
+  const size_t record_bytes = sizeof(RecordHeader) + payload.size();
+  if (segment_.size_bytes + record_bytes > limits_.segment_bytes) Seal();
   if (fd_ < 0 && !OpenSegment()) return false;
 
-  Put(payload, record_.get() + sizeof(RecordHeader));
-  FrameRecord(type, payload.size(), record_.get());
-  if (env_->Append(fd_, record_.get(), record_bytes) == 0) {
-    size_bytes_ += record_bytes;
+  const RecordHeader header = MakeRecordHeader(type, payload);
+  const std::string_view header_bytes(reinterpret_cast<const char*>(&header), sizeof header);
+  if (IsDone(env_->AppendBoth(fd_, header_bytes, payload))) {
+    segment_.size_bytes += static_cast<uint32_t>(record_bytes);
     return true;
   }
   // Part of the record may be there. Where it cannot be cut off, it must stay the segment's last.
-  if (env_->Truncate(fd_, size_bytes_) != 0) CloseSegment();
+  if (!IsDone(env_->Truncate(fd_, segment_.size_bytes))) CloseSegment();
   return false;
 }
 
+bool SpoolWriter::IsDone(int error) {
+  if (error != 0) refusals_[static_cast<size_t>(RefusalOf(error))].Add();
+  return error == 0;
+}
+
 bool SpoolWriter::OpenSegment() {
+  const int64_t now_ns = clock_->MonoNs();
+  if (!open_pause_.MayTry(now_ns, [this] { return DirectoryState(); })) return false;
+  if (IsDone(CreateSegment())) {
+    open_pause_.NoteWorked();
+    return true;
+  }
+  open_pause_.NoteFailed(now_ns, DirectoryState());
+  return false;
+}
+
+int SpoolWriter::CreateSegment() {
   // Under its own name a segment is always locked: else a reader that looks between the two system calls
   // would take it for a dead process's.
-  Path unlocked = SegmentPath(kNewSuffix);
-  if (env_->CreateLocked(unlocked.text, &fd_) != 0) {
+  const SegmentPath unlocked = PathOf(segment_.sequence, kNewSuffix);
+  if (int error = env_->CreateLocked(unlocked.text(), &fd_)) {
     fd_ = -1;
-    return false;
+    return error;
   }
-  if (env_->Rename(unlocked.text, SegmentPath(kOpenSuffix).text) == 0) return true;
-  env_->Remove(unlocked.text);
+  const int error = env_->Rename(unlocked.text(), PathOf(segment_.sequence, kOpenSuffix).text());
+  if (error == 0) return 0;
+  env_->Remove(unlocked.text());
   CloseSegment();
-  return false;
+  return error;
+}
+
+uint64_t SpoolWriter::DirectoryState() const {
+  base::FileFacts facts;
+  if (env_->Look(directory_.c_str(), &facts) != 0) return 0;
+  return static_cast<uint64_t>(facts.modified_wall_ms) << 12 ^ facts.mode;
 }
 
 void SpoolWriter::CloseSegment() {
   env_->Close(fd_);
   fd_ = -1;
-  size_bytes_ = 0;
-  ++sequence_;
+  segment_ = {.sequence = segment_.sequence + 1, .size_bytes = 0, .reports = 0, .priority = {}};
 }
 
 void SpoolWriter::Seal() {
-  if (size_bytes_ == 0) return;
+  if (segment_.size_bytes == 0) return;
   // One that cannot be renamed is read all the same, once its lock is free.
-  if (env_->Rename(SegmentPath(kOpenSuffix).text, SegmentPath(kSealedSuffix).text) == 0) {
-    ++segments_sealed_;
+  if (IsDone(env_->Rename(PathOf(segment_.sequence, kOpenSuffix).text(),
+                          PathOf(segment_.sequence, kSealedSuffix).text()))) {
+    segments_sealed_.Add();
     has_sealed_ = true;
-    last_sealed_ = sequence_;
+    last_sealed_ = segment_.sequence;
+    book_.Add(segment_);
   }
   CloseSegment();
+  if (book_.is_full()) MakeRoom();
+}
+
+void SpoolWriter::MakeRoom() {
+  auto is_gone = [this](const SealedSegment& segment) {
+    return !env_->Exists(PathOf(segment.sequence, kSealedSuffix).text());
+  };
+  book_.MakeRoom(is_gone, [this](const SealedSegment& segment) {
+    const bool is_removed = env_->Remove(PathOf(segment.sequence, kSealedSuffix).text()) == 0;
+    if (is_removed) reports_removed_.Add(segment.reports);
+  });
 }
 
 bool SpoolWriter::IsLastSealedLeft() const {
-  return has_sealed_ && env_->Exists(SegmentPath(last_sealed_, kSealedSuffix).text);
+  return has_sealed_ && env_->Exists(PathOf(last_sealed_, kSealedSuffix).text());
 }
 
 void SpoolWriter::AbandonInForkedChild() {
   if (fd_ >= 0) CloseSegment();
-}
-
-SpoolWriter::Path SpoolWriter::SegmentPath(uint32_t sequence, std::string_view suffix) const {
-  Path path;
-  *Put(suffix, PutSequence(sequence, Put(path_prefix_, path.text))) = '\0';
-  return path;
+  static_cast<void>(syncer_.release());
 }
 
 SpoolCounters SpoolWriter::counters() const {
-  return {.records_written = records_written_,
-          .records_dropped = records_dropped_,
-          .segments_sealed = segments_sealed_};
+  SpoolCounters counters{.records_written = records_written_.value(),
+                         .records_dropped = records_dropped_.value(),
+                         .segments_sealed = segments_sealed_.value(),
+                         .reports_removed = reports_removed_.value()};
+  for (size_t i = 0; i < kSpoolRefusals; ++i) counters.refusals[i] = refusals_[i].value();
+  if (syncer_ != nullptr) {
+    counters.syncs = syncer_->synced_count();
+    counters.syncs_failed = syncer_->failed_count();
+  }
+  return counters;
 }
 
 }  // namespace lagwatch::report

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Puts records on disk so that they survive the program being killed. Format: docs/design/spool.md.
-// A record is in the page cache when Append() returns: a crash or SIGKILL of the program loses nothing, a
-// crash of the machine may lose the last seconds: nothing is fsynced, for the disk may be what the program
-// hangs on.
+// Puts records on disk so that they survive the program being killed. Format: docs/spool_format.md.
+// A record is in the page cache when Append() returns: a crash or SIGKILL of the program loses nothing. A
+// crash of the machine loses what the kernel has not written back; a SyncPolicy says what is written back at
+// once, by a thread of the spool's own: the disk may be what the program hangs on.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -12,77 +13,124 @@
 #include <string>
 #include <string_view>
 
+#include "base/clock.h"
+#include "base/counter.h"
 #include "base/env.h"
 #include "base/status.h"
 #include "base/uuid.h"
+#include "policies/report_priority.h"
+#include "policies/retry_pause.h"
+#include "report/spool/segment_book.h"
 #include "report/spool/segment_format.h"
+#include "report/spool/segment_path.h"
+#include "report/spool/segment_syncer.h"
 
 namespace lagwatch::report {
 
 struct SpoolLimits {
   size_t segment_bytes = 1 << 20;  // a segment is sealed rather than growing past this
   size_t record_bytes = 1 << 20;   // a longer payload is dropped
+  // Of all of this writer's sealed segments that nobody has sent so far; past it they are removed, what
+  // matters least and is oldest first.
+  uint64_t unsent_bytes = 64 << 20;
 };
+
+// Which records the disk is to have at once.
+enum class SyncPolicy : uint8_t { kNever, kLagStartAndEnd, kEveryRecord };
+
+struct RecordNote {
+  policies::ReportPriority priority = policies::ReportPriority::kSlow;
+  bool is_lag_start_or_end = false;
+};
+
+// Why the system refused a write.
+enum class SpoolRefusal : uint8_t {
+  kNoSpace,    // the disk, a quota or the file size limit is full
+  kForbidden,  // a read-only file system, permissions
+  kIo,         // a bad disk; also a write that was cut short
+  kOther,      // no directory, no descriptors
+};
+inline constexpr size_t kSpoolRefusals = 4;
 
 struct SpoolCounters {
   uint64_t records_written = 0;
-  uint64_t records_dropped = 0;
+  uint64_t records_dropped = 0;  // too long, refused, or not even tried after many refusals
   uint64_t segments_sealed = 0;
+  uint64_t reports_removed = 0;                        // written, then removed for limits.unsent_bytes
+  std::array<uint64_t, kSpoolRefusals> refusals = {};  // by SpoolRefusal: of single system calls
+  uint64_t syncs = 0;
+  uint64_t syncs_failed = 0;
 };
 
 // Thread safety: one thread at a time writes; counters() may be called from any.
 // The watchdog thread should have all signals blocked: a write past RLIMIT_FSIZE raises SIGXFSZ.
 class SpoolWriter {
  public:
-  // Makes the directory and allocates all that will ever be needed; writes no file yet. `env` is borrowed.
-  // Errors: kIo, kInvalid for a path that is too long. Context: background.
+  // Makes the directory and allocates all that will ever be needed; writes no file yet. `env` and `clock` are
+  // borrowed, `env` for ever if it has a disk that hangs. Starts a thread unless `sync` is kNever; without
+  // one, when none can be had, nothing is synced.
+  // Errors: kIo; kInvalid for a path that is too long and for a directory that CheckSpoolDirectory() refuses.
+  // Context: background.
   static base::Result<std::unique_ptr<SpoolWriter>> Create(base::Env* env, const std::string& directory,
                                                            const base::Uuid& session,
-                                                           const SpoolLimits& limits);
-  // Seals what was written. Context: background.
+                                                           const SpoolLimits& limits,
+                                                           SyncPolicy sync = SyncPolicy::kNever,
+                                                           const base::Clock* clock = &base::SystemClock());
+  // Seals what was written, and waits for half a second at most for the disk to have what it is to have.
+  // Context: background.
   ~SpoolWriter();
   SpoolWriter(const SpoolWriter&) = delete;
   SpoolWriter& operator=(const SpoolWriter&) = delete;
 
-  // Writes one record with one write(2). False when it was dropped (and counted): the disk is full, the
-  // payload is too long. What was written before stays readable. Context: watchdog.
-  bool Append(RecordType type, std::string_view payload);
+  // Writes one record with one system call. False when it was dropped (and counted): the disk is full, the
+  // payload is too long. What was written before stays readable. When no segment could be begun several times
+  // in a row, that is tried more rarely, and at once when the directory has changed. Context: watchdog.
+  bool Append(RecordType type, std::string_view payload, const RecordNote& note = {});
   // Hands the records written so far to the uploader; the next Append starts a new segment. Does nothing when
   // there are none, so it may be called at every tick. Context: watchdog.
   void Seal();
   // Whether the segment that was sealed last is still there: then it was not sent so far. Context: watchdog.
   bool IsLastSealedLeft() const;
-  // For the child of a fork(): leaves the segment to the parent. Context: watchdog.
+  // For the child of a fork(): leaves segment and thread to the parent. Context: watchdog.
   void AbandonInForkedChild();
 
   SpoolCounters counters() const;
 
  private:
-  struct Path {
-    static constexpr size_t kMaxBytes = 4096;
-    char text[kMaxBytes];
-  };
-
-  SpoolWriter(base::Env* env, std::string path_prefix, const SpoolLimits& limits);
+  SpoolWriter(base::Env* env, const std::string& directory, const base::Uuid& session,
+              const SpoolLimits& limits, SyncPolicy sync, const base::Clock* clock);
 
   bool TryAppend(RecordType type, std::string_view payload);
   bool OpenSegment();
+  // True when it was; else the error is counted.
+  bool IsDone(int error);
+  int CreateSegment();
   void CloseSegment();
-  Path SegmentPath(std::string_view suffix) const { return SegmentPath(sequence_, suffix); }
-  Path SegmentPath(uint32_t sequence, std::string_view suffix) const;
+  void MakeRoom();
+  // What the chance to begin a segment depends on: changes when files in the directory come or go.
+  uint64_t DirectoryState() const;
+  SegmentPath PathOf(uint32_t sequence, std::string_view suffix) const {
+    return {path_prefix_, sequence, suffix};
+  }
 
   base::Env* env_;
-  std::string path_prefix_;  // "DIRECTORY/SESSION-"
+  const base::Clock* clock_;
+  std::string directory_;
+  std::string path_prefix_;
   SpoolLimits limits_;
-  std::unique_ptr<char[]> record_;  // header and payload, so that one write takes both
+  SyncPolicy sync_;
+  std::unique_ptr<SegmentSyncer> syncer_;  // may be null
+  policies::RetryPause open_pause_;
+  SegmentBook book_;
   int fd_ = -1;
-  uint32_t sequence_ = 0;
-  size_t size_bytes_ = 0;  // of the segment's good records
+  SealedSegment segment_{};  // the one that is being written: its good records
   bool has_sealed_ = false;
   uint32_t last_sealed_ = 0;  // its sequence number, if any was sealed
-  std::atomic<uint64_t> records_written_{0};
-  std::atomic<uint64_t> records_dropped_{0};
-  std::atomic<uint64_t> segments_sealed_{0};
+  base::Counter records_written_;
+  base::Counter records_dropped_;
+  base::Counter segments_sealed_;
+  base::Counter reports_removed_;
+  std::array<base::Counter, kSpoolRefusals> refusals_;
 };
 
 }  // namespace lagwatch::report

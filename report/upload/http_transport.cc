@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cctype>
 
 namespace lagwatch::report {
 namespace {
@@ -17,8 +16,7 @@ using base::StatusCode;
 constexpr long kConnectTimeoutS = 10;
 constexpr long kTotalTimeoutS = 60;
 constexpr int kPollMs = 1'000;
-constexpr size_t kMaxAnswerBytes = 64 << 10;
-constexpr size_t kMaxMessageBytes = 300;
+constexpr size_t kMaxAnswerBytes = 256 << 10;
 
 template <auto Free>
 struct FreeWith {
@@ -36,30 +34,6 @@ size_t TakeAnswer(char* bytes, size_t /*one*/, size_t count, void* context) {
   if (answer->size() + count > kMaxAnswerBytes) return CURL_WRITEFUNC_ERROR;
   answer->append(bytes, count);
   return count;
-}
-
-// What the server said may end in a log: one line, no control characters.
-std::string OneLine(std::string text) {
-  text.resize(std::min(text.size(), kMaxMessageBytes));
-  for (char& byte : text) {
-    if (std::iscntrl(static_cast<unsigned char>(byte))) byte = ' ';
-  }
-  return text;
-}
-
-UploadAnswer::Kind KindOf(long http_status) {
-  if (http_status >= 200 && http_status < 300) return UploadAnswer::Kind::kDelivered;
-  switch (http_status) {
-    case 400:
-    case 413:
-    case 415:
-      return UploadAnswer::Kind::kRejected;
-    case 401:
-    case 403:
-      return UploadAnswer::Kind::kUnauthorized;
-    default:
-      return UploadAnswer::Kind::kTryLater;
-  }
 }
 
 bool CanStandInHeader(const std::string& text) {
@@ -84,7 +58,6 @@ class HttpTransport final : public Transport {
   bool Prepare(const std::string& url, const std::string& key);
   CURLcode Perform();
   UploadAnswer AnswerOf(CURLcode code, const std::string& body) const;
-  bool IsJson() const;
 
   std::atomic<bool> is_aborted_{false};
   MultiHandle multi_{curl_multi_init()};
@@ -177,25 +150,14 @@ UploadAnswer HttpTransport::AnswerOf(CURLcode code, const std::string& body) con
   }
   long http_status = 0;
   curl_off_t retry_after_s = 0;
+  const char* content_type = nullptr;
   curl_easy_getinfo(easy_.get(), CURLINFO_RESPONSE_CODE, &http_status);
   curl_easy_getinfo(easy_.get(), CURLINFO_RETRY_AFTER, &retry_after_s);
-  answer.kind = KindOf(http_status);
-  answer.http_status = static_cast<int>(http_status);
-  answer.retry_after_s = retry_after_s;
-  if (answer.kind != UploadAnswer::Kind::kDelivered) {
-    answer.message = OneLine("the collector answered " + std::to_string(http_status) + " " + body);
-  } else if (!IsJson()) {
-    // The login page of a network, say. Reports must not be removed on its word.
-    answer.kind = UploadAnswer::Kind::kTryLater;
-    answer.message = "what answers at the endpoint is not a lagwatch collector: check the endpoint";
-  }
-  return answer;
-}
-
-bool HttpTransport::IsJson() const {
-  const char* content_type = nullptr;
   curl_easy_getinfo(easy_.get(), CURLINFO_CONTENT_TYPE, &content_type);
-  return content_type != nullptr && std::string_view(content_type).starts_with("application/json");
+  answer =
+      ParseUploadAnswer(static_cast<int>(http_status), content_type == nullptr ? "" : content_type, body);
+  answer.retry_after_s = retry_after_s;
+  return answer;
 }
 
 }  // namespace

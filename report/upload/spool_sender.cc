@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/upload/spool_sender.h"
 
+#include <algorithm>
+#include <cerrno>
 #include <exception>
+#include <iterator>
 #include <map>
 #include <utility>
 
+#include "report/format/losses.h"
 #include "report/format/report.h"
 #include "report/spool/segment_format.h"
 #include "report/upload/gzip.h"
@@ -13,27 +17,36 @@
 namespace lagwatch::report {
 namespace {
 
+using AnswerKind = UploadAnswer::Kind;
+
 // Of one request.
-constexpr size_t kMaxRecords = 100;
-constexpr size_t kMaxBytes = 4 << 20;  // before compression
+constexpr size_t kMaxRecords = 200;
+constexpr size_t kMaxBytes = 1 << 20;  // before compression
+// Of one round: what is decided about together.
+constexpr size_t kMaxRoundBytes = 4 << 20;
+constexpr size_t kMaxRoundSegments = 512;
+// Which types of records a collector of any version counts in its answer.
+constexpr RecordType kLastKnownToAll = RecordType::kUsage;
 
 bool FitsOneRequest(size_t record_count, size_t size_bytes) {
   return record_count <= kMaxRecords && size_bytes <= kMaxBytes;
 }
 
-std::string RejectedName(std::string_view segment_name) {
-  return std::string(segment_name.substr(0, segment_name.rfind('.'))).append(kRejectedSuffix);
+std::string StemOf(std::string_view file_name) {
+  return std::string(file_name.substr(0, file_name.rfind('.')));
 }
 
 }  // namespace
 
 SpoolSender::SpoolSender(base::Env* env, const std::string& spool_directory, Transport* transport,
-                         FrameNamer* namer)
+                         FrameNamer* namer, const base::Clock& clock)
     : env_(env),
       spool_directory_(spool_directory),
       reader_(env, spool_directory),
+      ledger_file_(env, spool_directory),
       transport_(transport),
-      namer_(namer) {}
+      namer_(namer),
+      clock_(clock) {}
 
 std::optional<UploadAnswer> SpoolSender::UploadOnce() {
   std::optional<UploadAnswer> answer;
@@ -42,7 +55,7 @@ std::optional<UploadAnswer> SpoolSender::UploadOnce() {
   } catch (const std::exception& error) {
     answer = {.message = std::string("the upload failed: ") + error.what()};
   }
-  if (answer && answer->kind != UploadAnswer::Kind::kDelivered) {
+  if (answer && answer->kind != AnswerKind::kDelivered) {
     NoteProblem(answer->message);
     std::lock_guard lock(stats_mutex_);
     ++stats_.failures;
@@ -51,11 +64,49 @@ std::optional<UploadAnswer> SpoolSender::UploadOnce() {
 }
 
 std::optional<UploadAnswer> SpoolSender::TryUploadOnce() {
-  Load load = NextLoad();
-  if (load.segments.empty()) return std::nullopt;
+  const std::vector<std::string> files = ListSegments();
+  if (files.empty() && !(may_have_losses_ && ledger_file_.Exists())) return std::nullopt;
+  base::Status entered = ledger_file_.Enter(clock_.WallMs());
+  if (entered.code() == base::StatusCode::kUnavailable) return std::nullopt;
+  if (!entered.ok()) return UploadAnswer{.message = entered.message()};
+  struct Leaving {
+    LedgerFile* file;
+    ~Leaving() { file->Leave(); }
+  } leaving{&ledger_file_};
+  // What another process sent in the meantime is gone.
+  return RunRound(ListSegments());
+}
+
+std::optional<UploadAnswer> SpoolSender::RunRound(const std::vector<std::string>& files) {
+  present_.clear();
+  for (const std::string& file : files) present_.insert(StemOf(file));
+  const UploadPolicies policies = policies_();
+  Load load = NextLoad(files);
+  UploadGate gate(policies, ledger_file_.ledger(), clock_.WallMs());
+  gate.Decide(load.segments);
+  std::vector<PendingRecord> records = ToSend(&gate, &load);
+  may_have_losses_ = !ledger_file_.ledger()->losses.empty() || !ledger_file_.ledger()->frozen.empty();
+  if (load.segments.empty() && records.empty()) return std::nullopt;
+  // Nothing is sent or removed before the disk has what that was decided by.
+  if (base::Status saved = Save(); !saved.ok()) return UploadAnswer{.message = saved.message()};
+  {
+    std::lock_guard lock(stats_mutex_);
+    for (size_t reason = 0; reason < gate.counted().size(); ++reason)
+      stats_.losses[reason] += gate.counted()[reason];
+  }
+  const LossCounts counted = gate.counted();
   Rejected rejected;
-  UploadAnswer answer = Send(load.records, &rejected);
-  if (answer.kind == UploadAnswer::Kind::kDelivered) Finish(load, rejected);
+  UploadAnswer answer = Send(records, &rejected);
+  if (answer.kind != AnswerKind::kDelivered) return answer;
+  const bool had_losses = !records.empty() && records.back().segment == kNoSegment;
+  if (base::Status settled = Settle(load, rejected, had_losses, &gate); !settled.ok())
+    return UploadAnswer{.message = settled.message()};
+  Remove(load);
+  std::lock_guard lock(stats_mutex_);
+  for (size_t reason = 0; reason < counted.size(); ++reason)
+    stats_.losses[reason] += gate.counted()[reason] - counted[reason];
+  stats_.records_delivered += records.size() - rejected.size();
+  stats_.records_rejected += rejected.size();
   return answer;
 }
 
@@ -74,98 +125,171 @@ std::vector<std::string> SpoolSender::ListSegments() const {
   return std::move(listed).value();
 }
 
-SpoolSender::Load SpoolSender::NextLoad() {
+// One that cannot be read holds up no others.
+SpoolSender::Load SpoolSender::NextLoad(const std::vector<std::string>& files) {
   Load load;
-  for (const std::string& name : ListSegments()) {
-    if (!TryAdd(name, &load)) break;
+  size_t size_bytes = 0;
+  for (const std::string& file : files) {
+    auto segment = reader_.Read(file);
+    if (!segment.ok()) {
+      if (segment.status().code() != base::StatusCode::kNotFound) NoteProblem(segment.status().message());
+      continue;
+    }
+    for (const SpoolRecord& record : segment->records) size_bytes += record.payload.size();
+    if (!load.segments.empty() && size_bytes > kMaxRoundBytes) break;
+    load.files.push_back(file);
+    load.segments.push_back({StemOf(file), std::move(*segment)});
+    if (load.segments.size() == kMaxRoundSegments) break;
   }
   return load;
 }
 
-// False when the segment has to wait for the next request. One that cannot be read holds up no others.
-bool SpoolSender::TryAdd(const std::string& segment_name, Load* load) {
-  auto segment = reader_.Read(segment_name);
-  if (!segment.ok()) {
-    if (segment.status().code() != base::StatusCode::kNotFound) NoteProblem(segment.status().message());
-    return true;
+// Of the first segments what one request takes, of one at least; the others leave the load. Losses last.
+std::vector<SpoolSender::PendingRecord> SpoolSender::ToSend(UploadGate* gate, Load* load) {
+  std::vector<PendingRecord> records;
+  size_t size_bytes = 0;
+  size_t taken = 0;
+  for (; taken < load->segments.size(); ++taken) {
+    std::vector<PendingRecord> more = ToSend(load->segments[taken], taken, *gate);
+    for (const PendingRecord& pending : more) size_bytes += pending.payload.size();
+    if (!records.empty() && !FitsOneRequest(records.size() + more.size(), size_bytes)) break;
+    std::ranges::move(more, std::back_inserter(records));
   }
-  size_t size_bytes = load->size_bytes;
-  for (SpoolRecord& record : segment->records) {
-    if (record.type == RecordType::kReport) record.payload = NameFrames(record.payload, namer_);
-    size_bytes += record.payload.size();
-  }
-  bool is_first = load->segments.empty();
-  if (!is_first && !FitsOneRequest(load->records.size() + segment->records.size(), size_bytes)) return false;
-  for (SpoolRecord& record : segment->records) {
-    load->records.push_back({std::move(record), load->segments.size()});
-  }
-  load->segments.push_back(segment_name);
-  load->size_bytes = size_bytes;
-  std::lock_guard lock(stats_mutex_);
-  stats_.bytes_skipped += segment->skipped_bytes;
-  return true;
+  load->files.resize(taken);
+  load->segments.erase(load->segments.begin() + static_cast<std::ptrdiff_t>(taken), load->segments.end());
+  for (const Losses& losses : gate->LossesToSend(!records.empty()))
+    records.push_back({RecordType::kLosses, EncodeLosses(losses), kNoSegment, 0});
+  return records;
 }
 
-// Halves what is too much for one request, and what the collector refuses, down to the guilty records.
+std::vector<SpoolSender::PendingRecord> SpoolSender::ToSend(const WaitingSegment& segment, size_t index,
+                                                            const UploadGate& gate) {
+  std::vector<PendingRecord> records;
+  for (size_t i = 0; i < segment.content.records.size(); ++i) {
+    if (!gate.IsSent(segment, i)) continue;
+    const RecordType type = segment.content.records[i].type;
+    std::string payload = gate.Annotated(segment, i);
+    if (type == RecordType::kReport) payload = NameFrames(payload, namer_);
+    records.push_back({type, std::move(payload), index, i});
+  }
+  return records;
+}
+
+// In as few requests as may be.
 UploadAnswer SpoolSender::Send(std::span<const PendingRecord> records, Rejected* rejected) {
-  if (records.empty()) return {.kind = UploadAnswer::Kind::kDelivered};
-  size_t size_bytes = 0;
-  for (const PendingRecord& pending : records) size_bytes += pending.record.payload.size();
-  if (records.size() == 1 || FitsOneRequest(records.size(), size_bytes)) {
-    UploadAnswer answer = Post(records);
-    if (answer.kind != UploadAnswer::Kind::kRejected) return answer;
-    if (records.size() == 1) {
-      NoteProblem(answer.message);
-      rejected->push_back(&records.front());
-      return {.kind = UploadAnswer::Kind::kDelivered};
+  UploadAnswer answer{.kind = AnswerKind::kDelivered};
+  while (!records.empty() && answer.kind == AnswerKind::kDelivered) {
+    size_t count = 1;
+    size_t size_bytes = records.front().payload.size();
+    for (; count < records.size(); ++count) {
+      size_bytes += records[count].payload.size();
+      if (!FitsOneRequest(count + 1, size_bytes)) break;
     }
+    answer = SendOrHalve(records.first(count), rejected);
+    records = records.subspan(count);
+  }
+  return answer;
+}
+
+// Halves what the collector refuses, down to the guilty records.
+UploadAnswer SpoolSender::SendOrHalve(std::span<const PendingRecord> records, Rejected* rejected) {
+  UploadAnswer answer = SendWhole(records, rejected);
+  if (answer.kind != AnswerKind::kRejected) return answer;
+  if (records.size() == 1) {
+    NoteProblem(answer.message);
+    rejected->push_back(&records.front());
+    return {.kind = AnswerKind::kDelivered};
   }
   size_t half = records.size() / 2;
-  UploadAnswer answer = Send(records.first(half), rejected);
-  return answer.kind == UploadAnswer::Kind::kDelivered ? Send(records.subspan(half), rejected) : answer;
+  answer = SendOrHalve(records.first(half), rejected);
+  return answer.kind == AnswerKind::kDelivered ? SendOrHalve(records.subspan(half), rejected) : answer;
+}
+
+UploadAnswer SpoolSender::SendWhole(std::span<const PendingRecord> records, Rejected* rejected) {
+  UploadAnswer answer = Post(records);
+  size_t known_records = 0;
+  for (const PendingRecord& pending : records) known_records += pending.type <= kLastKnownToAll;
+  if (!FitsBatch(answer, records.size(), known_records)) {
+    return {.http_status = answer.http_status,
+            .message = "the collector's answer does not fit what was sent"};
+  }
+  for (const RecordRefusal& refusal : answer.refusals) {
+    NoteProblem(refusal.why);
+    rejected->push_back(&records[refusal.record]);
+  }
+  if (answer.config_version) {
+    std::lock_guard lock(stats_mutex_);
+    stats_.config_version = answer.config_version;
+  }
+  return answer;
 }
 
 UploadAnswer SpoolSender::Post(std::span<const PendingRecord> records) {
   std::string batch;
-  for (const PendingRecord& pending : records) {
-    AppendToBatch({pending.record.type, pending.record.payload}, &batch);
-  }
+  for (const PendingRecord& pending : records) AppendToBatch({pending.type, pending.payload}, &batch);
   return transport_->Post(Gzip(batch));
 }
 
+// What the answer changes, on disk before the segments are gone: else what was refused would not be counted.
+base::Status SpoolSender::Settle(const Load& load, const Rejected& rejected, bool had_losses,
+                                 UploadGate* gate) {
+  if (rejected.empty() && !had_losses) return {};
+  if (base::Status kept = SetAside(load, rejected); !kept.ok()) NoteProblem(kept.message());
+  UploadLedger* ledger = ledger_file_.ledger();
+  for (const PendingRecord* pending : rejected) {
+    if (pending->segment != kNoSegment) gate->CountRefused(load.segments[pending->segment], pending->record);
+  }
+  for (const WaitingSegment& segment : load.segments) ledger->segments[segment.name].is_done = true;
+  if (had_losses) ledger->frozen.clear();
+  may_have_losses_ = !ledger->losses.empty();
+  return Save();
+}
+
 // One file of refused records for each segment that held some, in the segments' own format.
-void SpoolSender::SetAside(const Load& load, const Rejected& rejected) {
+base::Status SpoolSender::SetAside(const Load& load, const Rejected& rejected) {
   std::map<std::string, std::string> files;
   for (const PendingRecord* pending : rejected) {
-    const SpoolRecord& record = pending->record;
-    std::string& file = files[RejectedName(load.segments[pending->segment])];
+    if (pending->segment == kNoSegment) continue;
+    std::string& file = files[load.segments[pending->segment].name];
     size_t at = file.size();
-    file.append(sizeof(RecordHeader), '\0').append(record.payload);
-    FrameRecord(record.type, record.payload.size(), file.data() + at);
+    file.append(sizeof(RecordHeader), '\0').append(pending->payload);
+    FrameRecord(pending->type, pending->payload.size(), file.data() + at);
   }
   for (const auto& [name, content] : files) {
-    std::string path = spool_directory_ + "/" + name;
+    const std::string path = (spool_directory_ + "/" + name).append(kRejectedSuffix);
     int fd;
     int error = env_->CreateLocked(path.c_str(), &fd);
+    if (error == EEXIST) {  // of a process that was killed before the refusals were counted
+      env_->Remove(path.c_str());
+      error = env_->CreateLocked(path.c_str(), &fd);
+    }
     if (error == 0) {
       error = env_->Append(fd, content.data(), content.size());
       env_->Close(fd);
     }
-    if (error != 0) NoteProblem(base::IoError("cannot keep refused records in " + path, error).message());
+    if (error != 0) return base::IoError("cannot keep refused records in " + path, error);
   }
+  return {};
 }
 
-void SpoolSender::Finish(const Load& load, const Rejected& rejected) {
-  SetAside(load, rejected);
-  for (const std::string& name : load.segments) {
-    base::Status removed = reader_.Remove(name);
-    if (removed.ok()) continue;
-    finished_.insert(name);
-    NoteProblem(removed.message());
+base::Status SpoolSender::Save() {
+  {
+    std::lock_guard lock(stats_mutex_);
+    stats_.ledgers_damaged = ledger_file_.damaged_count();
   }
-  std::lock_guard lock(stats_mutex_);
-  stats_.records_delivered += load.records.size() - rejected.size();
-  stats_.records_rejected += rejected.size();
+  return ledger_file_.Save(present_);
+}
+
+void SpoolSender::Remove(const Load& load) {
+  for (size_t i = 0; i < load.files.size(); ++i) {
+    base::Status removed = reader_.Remove(load.files[i]);
+    if (!removed.ok()) {
+      finished_.insert(load.files[i]);
+      NoteProblem(removed.message());
+    }
+    std::lock_guard lock(stats_mutex_);
+    stats_.bytes_skipped += load.segments[i].content.skipped_bytes;
+  }
 }
 
 void SpoolSender::NoteProblem(const std::string& problem) {

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sends a spool's segments, oldest first, and removes them once the collector has answered. Several processes
-// may send one spool: reports have ids, so what is sent twice is stored once; a vanished segment was sent.
-// Context: background. Not thread-safe but for stats().
+// Sends what the gate lets through of a spool's segments, oldest first, and removes them once the collector
+// has answered. One process at a time sends a spool; whenever it is killed, the next one goes on: what was
+// sent and not answered is sent again, and stored once, for reports have ids. Context: background. Not
+// thread-safe but for stats().
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -13,28 +15,40 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/env.h"
 #include "report/spool/spool_reader.h"
 #include "report/upload/frame_namer.h"
+#include "report/upload/ledger_file.h"
 #include "report/upload/transport.h"
+#include "report/upload/upload_gate.h"
+#include "report/upload/upload_policies.h"
 
 namespace lagwatch::report {
 
 struct UploadStats {
   uint64_t records_delivered = 0;
-  uint64_t records_rejected = 0;  // set aside in a .rejected file
-  uint64_t bytes_skipped = 0;     // damaged parts of segments
-  uint64_t failures = 0;          // requests that were not answered, or with "later" or "wrong key"
-  std::string last_problem;       // of the latest of all these, for a person
+  uint64_t records_rejected = 0;           // set aside in a .rejected file
+  uint64_t bytes_skipped = 0;              // damaged parts of segments
+  uint64_t failures = 0;                   // requests that were not answered, or with "later" or "wrong key"
+  uint64_t ledgers_damaged = 0;            // and begun anew
+  LossCounts losses{};                     // reports that are not sent, by LossReason
+  std::optional<uint64_t> config_version;  // that the collector's last answer named
+  std::string last_problem;                // of the latest of all these, for a person
 };
 
 class SpoolSender {
  public:
-  // All borrowed.
-  SpoolSender(base::Env* env, const std::string& spool_directory, Transport* transport, FrameNamer* namer);
+  // All borrowed. Without policies everything is sent.
+  SpoolSender(base::Env* env, const std::string& spool_directory, Transport* transport, FrameNamer* namer,
+              const base::Clock& clock = base::SystemClock());
 
-  // Sends as many whole segments as one request takes, at least one. None when there is nothing to send.
-  // kDelivered: those segments are done with, what the collector refused is set aside. Else all are kept.
+  // Asked for at each round, on its thread: they may change while the program runs.
+  void SetPolicies(std::function<UploadPolicies()> policies) { policies_ = std::move(policies); }
+
+  // Decides about some of the segments and sends what is to be sent of them. None when there is nothing to
+  // do, or another process sends this spool. kDelivered: those segments are done with, what the collector
+  // refused is set aside. Else all are kept.
   std::optional<UploadAnswer> UploadOnce();
   // How many segments wait to be sent.
   size_t CountSegmentsLeft() const;
@@ -42,33 +56,46 @@ class SpoolSender {
   UploadStats stats() const;
 
  private:
-  struct PendingRecord {
-    SpoolRecord record;
-    size_t segment;  // index into Load::segments
-  };
   struct Load {
-    std::vector<std::string> segments;
-    std::vector<PendingRecord> records;
-    size_t size_bytes = 0;
+    std::vector<std::string> files;  // of the segments
+    std::vector<WaitingSegment> segments;
+  };
+  struct PendingRecord {
+    RecordType type;
+    std::string payload;
+    size_t segment;  // index into Load::segments; kNoSegment for losses
+    size_t record;
   };
   using Rejected = std::vector<const PendingRecord*>;
+  static constexpr size_t kNoSegment = SIZE_MAX;
 
   std::optional<UploadAnswer> TryUploadOnce();
+  std::optional<UploadAnswer> RunRound(const std::vector<std::string>& files);
   std::vector<std::string> ListSegments() const;
-  Load NextLoad();
-  bool TryAdd(const std::string& segment_name, Load* load);
+  Load NextLoad(const std::vector<std::string>& files);
+  std::vector<PendingRecord> ToSend(UploadGate* gate, Load* load);
+  std::vector<PendingRecord> ToSend(const WaitingSegment& segment, size_t index, const UploadGate& gate);
   UploadAnswer Send(std::span<const PendingRecord> records, Rejected* rejected);
+  UploadAnswer SendOrHalve(std::span<const PendingRecord> records, Rejected* rejected);
   UploadAnswer Post(std::span<const PendingRecord> records);
-  void SetAside(const Load& load, const Rejected& rejected);
-  void Finish(const Load& load, const Rejected& rejected);
+  UploadAnswer SendWhole(std::span<const PendingRecord> records, Rejected* rejected);
+  base::Status Settle(const Load& load, const Rejected& rejected, bool had_losses, UploadGate* gate);
+  base::Status SetAside(const Load& load, const Rejected& rejected);
+  base::Status Save();
+  void Remove(const Load& load);
   void NoteProblem(const std::string& problem);
 
   base::Env* env_;
   std::string spool_directory_;
   SpoolReader reader_;
+  LedgerFile ledger_file_;
   Transport* transport_;
   FrameNamer* namer_;
+  const base::Clock& clock_;
+  std::function<UploadPolicies()> policies_ = [] { return UploadPolicies(); };
+  std::set<std::string> present_;   // segments that were there when the round began
   std::set<std::string> finished_;  // sent, but could not be removed
+  bool may_have_losses_ = true;     // in the ledger, as far as is known without reading it
   mutable std::mutex stats_mutex_;
   UploadStats stats_;  // guarded by stats_mutex_
 };

@@ -14,6 +14,7 @@ namespace lagwatch::report {
 class UploadPacing {
  public:
   static constexpr int64_t kPollMs = 1'000;
+  static constexpr int64_t kUnauthorizedMs = 6 * 3600 * int64_t{1'000};
   static constexpr int64_t kMaxRetryAfterMs = 24 * 3600 * int64_t{1'000};
 
   // `answer` is what the round yielded, none when there was nothing to send; `random` any 64 random bits.
@@ -23,9 +24,9 @@ class UploadPacing {
       return answer ? 0 : kPollMs;
     }
     ++failures_;
-    // A wrong key does not become right by asking again soon.
+    // A wrong key does not become right by asking again.
     bool is_refused = answer->kind == UploadAnswer::Kind::kUnauthorized;
-    int64_t delay_ms = is_refused ? backoff_.cap_ms : backoff_.DelayMs(failures_, random);
+    int64_t delay_ms = is_refused ? kUnauthorizedMs : backoff_.DelayMs(failures_, random);
     return std::max(delay_ms, RetryAfterMs(*answer));
   }
 

@@ -31,6 +31,12 @@ TEST_F(DailyQuotaTest, SendsTwentyADay) {
   EXPECT_EQ(TakeMany(ReportPriority::kKilledInHang), 20);
 }
 
+TEST_F(DailyQuotaTest, WithoutLimitsSendsAll) {
+  limits_ = {QuotaLimits::kNoLimit, QuotaLimits::kNoLimit};
+  EXPECT_EQ(limits_.RoomFor(ReportPriority::kKilledInHang), QuotaLimits::kNoLimit);
+  for (int i = 0; i < 1'000; ++i) EXPECT_EQ(Take(1, ReportPriority::kSlow), QuotaAnswer::kSend);
+}
+
 TEST_F(DailyQuotaTest, SendsThreeOfOneCause) {
   for (int i = 0; i < 3; ++i) EXPECT_EQ(Take(1), QuotaAnswer::kSend);
   EXPECT_EQ(Take(1), QuotaAnswer::kClusterIsFull);

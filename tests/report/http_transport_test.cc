@@ -86,7 +86,7 @@ class OneAnswerServer {
 };
 
 std::string HttpAnswer(const std::string& status, const std::string& headers = "",
-                       const std::string& body = "{}") {
+                       const std::string& body = R"({"accepted": 1, "duplicates": 0, "rejected": 0})") {
   return "HTTP/1.1 " + status +
          "\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: " +
          std::to_string(body.size()) + "\r\n" + headers + "\r\n" + body;

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -44,6 +45,15 @@ SpoolContent ContentOf(const std::string& directory) {
   }
   return content;
 }
+
+class ManualClock final : public base::Clock {
+ public:
+  int64_t MonoNs() const override { return mono_ns; }
+  int64_t BootNs() const override { return mono_ns; }
+  int64_t WallMs() const override { return mono_ns / base::kNsPerMs; }
+
+  int64_t mono_ns = base::kNsPerSecond;
+};
 
 class SpoolFaults : public ::testing::Test {
  protected:
@@ -97,6 +107,48 @@ TEST_F(SpoolFaults, ASegmentThatCannotBeMadeIsTriedAgain) {
   EXPECT_THAT(ContentOf(spool_.path()).payloads, ElementsAre("fine"));
 }
 
+TEST_F(SpoolFaults, WhatTheSystemRefusedIsCountedByItsKind) {
+  struct Case {
+    int error;
+    SpoolRefusal refusal;
+  };
+  const Case cases[] = {{ENOSPC, SpoolRefusal::kNoSpace}, {EDQUOT, SpoolRefusal::kNoSpace},
+                        {EFBIG, SpoolRefusal::kNoSpace},  {EROFS, SpoolRefusal::kForbidden},
+                        {EIO, SpoolRefusal::kIo},         {EMFILE, SpoolRefusal::kOther}};
+  for (const Case& one : cases) {
+    const auto place = static_cast<size_t>(one.refusal);
+    const uint64_t before = writer_->counters().refusals[place];
+    env_.Fail(EnvCall::kAppend, one.error);
+    EXPECT_FALSE(writer_->Append(RecordType::kReport, "refused"));
+    EXPECT_EQ(writer_->counters().refusals[place], before + 1) << one.error;
+    EXPECT_TRUE(writer_->Append(RecordType::kReport, "fine"));
+  }
+}
+
+TEST_F(SpoolFaults, ASegmentThatCanNeverBeMadeIsTriedRarely) {
+  lagwatch::testing::ScopedTempDirectory spool;
+  ManualClock clock;
+  auto writer =
+      SpoolWriter::Create(&env_, spool.path(), base::CreateUuidV7(1), {}, SyncPolicy::kNever, &clock).value();
+  env_.Fail(EnvCall::kCreateLocked, EROFS, 1'000'000);
+  auto tries_of_an_hour = [&] {
+    const int before = env_.CountOf(EnvCall::kCreateLocked);
+    for (int second = 0; second < 3600; ++second) {
+      EXPECT_FALSE(writer->Append(RecordType::kReport, "x"));
+      clock.mono_ns += base::kNsPerSecond;
+    }
+    return env_.CountOf(EnvCall::kCreateLocked) - before;
+  };
+  EXPECT_THAT(tries_of_an_hour(), ::testing::AllOf(::testing::Ge(60), ::testing::Le(70)));
+  EXPECT_EQ(writer->counters().records_dropped, 3600u);
+  // At once when something has changed, and as ever when all is well again.
+  env_.Fail(EnvCall::kCreateLocked, 0, 0);
+  EXPECT_FALSE(writer->Append(RecordType::kReport, "x"));
+  ASSERT_EQ(chmod(spool.path().c_str(), 0750), 0);
+  EXPECT_TRUE(writer->Append(RecordType::kReport, "fine"));
+  EXPECT_THAT(ContentOf(spool.path()).payloads, ElementsAre("fine"));
+}
+
 TEST_F(SpoolFaults, ASegmentThatCannotBeSealedIsFinishedAllTheSame) {
   writer_->Append(RecordType::kReport, "one");
   env_.Fail(EnvCall::kRename, EIO);
@@ -119,7 +171,7 @@ TEST_F(SpoolFaults, ReadersSayWhatTheSystemRefused) {
   SpoolReader reader(&env_, spool_.path());
   env_.Fail(EnvCall::kList, EACCES);
   EXPECT_EQ(reader.List(SpoolReader::Include::kFinished).status().code(), base::StatusCode::kIo);
-  env_.Fail(EnvCall::kReadAll, EIO);
+  env_.Fail(EnvCall::kReadFile, EIO);
   EXPECT_EQ(reader.Read("x.seg").status().code(), base::StatusCode::kIo);
   env_.Fail(EnvCall::kRemove, EROFS);
   EXPECT_EQ(reader.Remove("x.seg").code(), base::StatusCode::kIo);

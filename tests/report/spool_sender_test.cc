@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "report/format/losses.h"
 #include "report/spool/spool_writer.h"
 #include "tests/report/report_testing.h"
 #include "tests/report/scripted_transport.h"
@@ -35,6 +36,12 @@ class SpoolSenderTest : public ::testing::Test {
     for (const std::string& payload : payloads) ASSERT_TRUE(writer_->Append(RecordType::kReport, payload));
     writer_->Seal();
   }
+  // Not the ledger and its lock.
+  Payloads SegmentFiles() const {
+    Payloads names = spool_.Files();
+    std::erase_if(names, [](const std::string& name) { return name.starts_with("ledger"); });
+    return names;
+  }
   Kind UploadOnce() {
     auto answer = sender_.UploadOnce();
     EXPECT_TRUE(answer.has_value());
@@ -58,7 +65,7 @@ TEST_F(SpoolSenderTest, SeveralSegmentsGoInOneRequestOldestFirstAndAreRemoved) {
   EXPECT_EQ(sender_.CountSegmentsLeft(), 2u);
   EXPECT_EQ(UploadOnce(), Kind::kDelivered);
   EXPECT_THAT(transport_.posts, ElementsAre(ElementsAre("a", "b", "c")));
-  EXPECT_THAT(spool_.Files(), IsEmpty());
+  EXPECT_THAT(SegmentFiles(), IsEmpty());
   EXPECT_EQ(sender_.stats().records_delivered, 3u);
   EXPECT_FALSE(sender_.UploadOnce().has_value());
   EXPECT_THAT(transport_.posts, SizeIs(1));
@@ -67,7 +74,7 @@ TEST_F(SpoolSenderTest, SeveralSegmentsGoInOneRequestOldestFirstAndAreRemoved) {
 TEST_F(SpoolSenderTest, AnUnfinishedSegmentIsLeftToItsWriter) {
   ASSERT_TRUE(writer_->Append(RecordType::kReport, "live"));
   EXPECT_FALSE(sender_.UploadOnce().has_value());
-  EXPECT_THAT(spool_.Files(), ElementsAre(EndsWith(".open")));
+  EXPECT_THAT(SegmentFiles(), ElementsAre(EndsWith(".open")));
 }
 
 TEST_F(SpoolSenderTest, AMissingDirectoryIsNothingToSend) {
@@ -75,26 +82,26 @@ TEST_F(SpoolSenderTest, AMissingDirectoryIsNothingToSend) {
   EXPECT_FALSE(nowhere.UploadOnce().has_value());
 }
 
-TEST_F(SpoolSenderTest, NoRequestHoldsMoreThan100Records) {
+TEST_F(SpoolSenderTest, NoRequestHoldsMoreThan200Records) {
   Payloads all;
-  for (int i = 0; i < 250; ++i) all.push_back("record " + std::to_string(i));
+  for (int i = 0; i < 450; ++i) all.push_back("record " + std::to_string(i));
   Spool(all);
   Spool({"another segment"});
   EXPECT_EQ(UploadOnce(), Kind::kDelivered);
   EXPECT_EQ(transport_.stored, all);
-  for (const Payloads& post : transport_.posts) EXPECT_LE(post.size(), 100u);
+  for (const Payloads& post : transport_.posts) EXPECT_LE(post.size(), 200u);
   EXPECT_EQ(sender_.CountSegmentsLeft(), 1u);
 }
 
-TEST_F(SpoolSenderTest, NoRequestHoldsMoreThan4MiB) {
-  Payloads big(6, std::string(1'000'000, 'x'));
+TEST_F(SpoolSenderTest, NoRequestHoldsMoreThan1MiB) {
+  Payloads big(6, std::string(250'000, 'x'));
   Spool(big);
-  for (int i = 0; i < 6; ++i) Spool({std::string(1'000'000, 'y')});
+  for (int i = 0; i < 6; ++i) Spool({std::string(250'000, 'y')});
   while (sender_.CountSegmentsLeft() > 0) EXPECT_EQ(UploadOnce(), Kind::kDelivered);
   EXPECT_THAT(transport_.stored, SizeIs(12));
-  EXPECT_EQ(transport_.posts.size(), 4u);  // 3 + 3 of the large segment, then 4 + 2
+  EXPECT_EQ(transport_.posts.size(), 4u);  // 4 + 2 of the large segment, then 4 + 2
   constexpr size_t kFramingBytes = 1000;
-  for (size_t bytes : transport_.batch_bytes) EXPECT_LE(bytes, (4u << 20) + kFramingBytes);
+  for (size_t bytes : transport_.batch_bytes) EXPECT_LE(bytes, (1u << 20) + kFramingBytes);
 }
 
 ScriptedTransport::Script RejectIfContaining(const std::string& guilty) {
@@ -113,8 +120,8 @@ TEST_F(SpoolSenderTest, OnlyTheGuiltyRecordOfARejectedBatchIsSetAside) {
   EXPECT_EQ(sender_.stats().records_delivered, 5u);
   EXPECT_EQ(sender_.stats().records_rejected, 1u);
   EXPECT_EQ(sender_.stats().last_problem, "malformed");
-  ASSERT_THAT(spool_.Files(), ElementsAre(EndsWith("-000001.rejected")));
-  Segment kept = ParseSegment(lagwatch::testing::ReadFile(spool_ / spool_.Files()[0]));
+  ASSERT_THAT(SegmentFiles(), ElementsAre(EndsWith("-000001.rejected")));
+  Segment kept = ParseSegment(lagwatch::testing::ReadFile(spool_ / SegmentFiles()[0]));
   ASSERT_THAT(kept.records, SizeIs(1));
   EXPECT_EQ(kept.records[0].payload, "guilty");
   EXPECT_FALSE(sender_.UploadOnce().has_value());
@@ -129,7 +136,7 @@ TEST_F(SpoolSenderTest, AFailureWhileSplittingKeepsEverything) {
   Spool({"a", "b", "c", "guilty"});
   EXPECT_EQ(UploadOnce(), Kind::kTryLater);
   EXPECT_EQ(sender_.CountSegmentsLeft(), 1u);
-  EXPECT_THAT(spool_.Files(), SizeIs(1));
+  EXPECT_THAT(SegmentFiles(), SizeIs(1));
   transport_.script = RejectIfContaining("guilty");
   EXPECT_EQ(UploadOnce(), Kind::kDelivered);
   for (const char* payload : {"a", "b", "c"}) EXPECT_THAT(transport_.stored, Contains(payload));
@@ -153,7 +160,7 @@ INSTANTIATE_TEST_SUITE_P(Answers, SpoolSenderKeeps, ::testing::Values(Kind::kTry
 
 TEST_F(SpoolSenderTest, ASegmentThatAnotherUploaderTookIsNoError) {
   transport_.script = [&](const Payloads&) {
-    for (const std::string& name : spool_.Files()) std::filesystem::remove(spool_ / name);
+    for (const std::string& name : SegmentFiles()) std::filesystem::remove(spool_ / name);
     return UploadAnswer{.kind = Kind::kDelivered};
   };
   Spool({"a"});
@@ -172,31 +179,38 @@ TEST_F(SpoolSenderTest, ASegmentThatCannotBeRemovedIsNotSentAgain) {
 
 TEST_F(SpoolSenderTest, ASegmentThatCannotBeReadHoldsUpNoOthers) {
   Spool({"unreadable"});
+  const std::string path = spool_ / SegmentFiles().at(0);
   Spool({"fine"});
-  env_.Fail(EnvCall::kReadAll, EIO);
+  std::filesystem::rename(path, path + ".aside");
+  std::filesystem::create_directory(path);
   EXPECT_EQ(UploadOnce(), Kind::kDelivered);
   EXPECT_THAT(transport_.stored, ElementsAre("fine"));
+  std::filesystem::remove(path);
+  std::filesystem::rename(path + ".aside", path);
   EXPECT_EQ(UploadOnce(), Kind::kDelivered);
   EXPECT_THAT(transport_.stored, ElementsAre("fine", "unreadable"));
 }
 
 TEST_F(SpoolSenderTest, WhatIsWholeOfADamagedSegmentIsSent) {
   Spool({"first", "second", "third"});
-  std::string path = spool_ / spool_.Files().at(0);
+  std::string path = spool_ / SegmentFiles().at(0);
   std::string bytes = lagwatch::testing::ReadFile(path);
   bytes[bytes.find("second")] = 'S';
   lagwatch::testing::WriteFile(path, bytes);
   EXPECT_EQ(UploadOnce(), Kind::kDelivered);
-  EXPECT_THAT(transport_.stored, ElementsAre("first", "third"));
+  ASSERT_THAT(transport_.stored, ElementsAre("first", "third", ::testing::_));
+  auto losses = DecodeLosses(transport_.stored[2]);
+  ASSERT_TRUE(losses.ok());
+  EXPECT_THAT(losses->losses, ElementsAre(Loss{LossReason::kDamaged, 0, 1, 0}));
   EXPECT_GT(sender_.stats().bytes_skipped, 0u);
 }
 
-TEST_F(SpoolSenderTest, ASegmentWithNothingWholeIsRemovedWithoutARequest) {
+TEST_F(SpoolSenderTest, OfASegmentWithNothingWholeTheLossIsLeft) {
   Spool({"only"});
-  lagwatch::testing::WriteFile(spool_ / spool_.Files().at(0), "rubbish");
+  lagwatch::testing::WriteFile(spool_ / SegmentFiles().at(0), "rubbish");
   EXPECT_EQ(UploadOnce(), Kind::kDelivered);
-  EXPECT_THAT(transport_.posts, IsEmpty());
-  EXPECT_THAT(spool_.Files(), IsEmpty());
+  EXPECT_EQ(sender_.stats().losses[static_cast<size_t>(LossReason::kDamaged)], 1u);
+  EXPECT_THAT(SegmentFiles(), IsEmpty());
 }
 
 TEST_F(SpoolSenderTest, AnExceptionOnTheWayIsAFailureThatKeepsEverything) {

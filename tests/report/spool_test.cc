@@ -2,10 +2,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <filesystem>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -18,9 +20,12 @@ namespace lagwatch::report {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 using Include = SpoolReader::Include;
+
+constexpr uid_t kSomebodyElse = 65534;
 
 class Spool : public ::testing::Test {
  protected:
@@ -77,12 +82,18 @@ TEST_F(Spool, SealedRecordsAreReadBackInOrderWithTheirTypes) {
   EXPECT_EQ(writer->counters().segments_sealed, 1u);
 }
 
-// The example of docs/design/spool.md, byte for byte: other versions' segments must stay readable.
+// The example of docs/spool_format.md, byte for byte: other versions' segments must stay readable.
 TEST_F(Spool, ARecordHasTheDocumentedBytes) {
-  const unsigned char documented[] = {0x4c, 0x57, 0x53, 0x31, 0x02, 0x00, 0x00, 0x00, 0x03, 0x00,
-                                      0x00, 0x00, 0x39, 0xf1, 0x47, 0x9f, 'l',  'a',  'g'};
-  std::string_view expected(reinterpret_cast<const char*>(documented), sizeof documented);
-  EXPECT_EQ(RecordBytes("lag", RecordType::kLagEnd), expected);
+  const std::string page = lagwatch::testing::ReadFile(LAGWATCH_SPOOL_FORMAT_FILE);
+  std::istringstream example(page.substr(page.find("\n    4c 57 53 31")));
+  std::string documented;
+  std::string line;
+  std::getline(example, line);
+  std::getline(example, line);
+  std::istringstream numbers(line);
+  for (unsigned byte = 0; numbers >> std::hex >> byte;) documented += static_cast<char>(byte);
+  EXPECT_EQ(RecordBytes("lag", RecordType::kLagEnd), documented);
+  EXPECT_EQ(documented.size(), 19u);
 }
 
 TEST_F(Spool, ALiveSegmentIsListedOnlyOnRequest) {
@@ -127,6 +138,37 @@ TEST_F(Spool, ATooLongRecordIsDroppedAndCounted) {
   EXPECT_THAT(PayloadsIn(List(Include::kLiveToo)), ElementsAre("ten charac"));
 }
 
+TEST_F(Spool, WhatNobodySendsMakesRoomTheLeastImportantAndOldestFirst) {
+  constexpr size_t kPayloadBytes = 1000;
+  constexpr size_t kSegmentBytes = sizeof(RecordHeader) + kPayloadBytes;
+  auto writer = NewWriter({.unsent_bytes = 8 * kSegmentBytes});
+  auto append = [&](char name, policies::ReportPriority priority) {
+    EXPECT_TRUE(
+        writer->Append(RecordType::kReport, std::string(kPayloadBytes, name), {.priority = priority}));
+    writer->Seal();
+  };
+  using policies::ReportPriority;
+  append('a', ReportPriority::kLag);
+  append('b', ReportPriority::kSlow);
+  append('c', ReportPriority::kAnr);
+  append('d', ReportPriority::kSlow);
+  for (char name : {'e', 'f', 'g', 'h'}) append(name, ReportPriority::kLag);
+  EXPECT_THAT(List(Include::kFinished), SizeIs(8)) << "they just fit";
+  append('i', ReportPriority::kLag);
+  auto first_letters = [&] {
+    std::string letters;
+    for (const std::string& payload : PayloadsIn(List(Include::kFinished))) letters += payload[0];
+    return letters;
+  };
+  EXPECT_EQ(first_letters(), "acefghi");
+  EXPECT_EQ(writer->counters().reports_removed, 2u);
+  // What was sent meanwhile costs nobody its place.
+  for (const std::string& name : List(Include::kFinished)) EXPECT_TRUE(reader_.Remove(name).ok());
+  for (char name : {'j', 'k', 'l', 'm'}) append(name, ReportPriority::kSlow);
+  EXPECT_EQ(first_letters(), "jklm");
+  EXPECT_EQ(writer->counters().reports_removed, 2u);
+}
+
 TEST_F(Spool, AWriterWithoutRecordsLeavesNoFile) {
   NewWriter()->Seal();
   EXPECT_THAT(spool_.Files(), IsEmpty());
@@ -167,8 +209,50 @@ TEST_F(Spool, ForeignFilesAndLinksAreIgnored) {
                            "00000000-0000-7000-8000-000000000000-000000.seg.bak"}) {
     lagwatch::testing::WriteFile(spool_ / name, RecordBytes("foreign"));
   }
-  EXPECT_THAT(List(Include::kLiveToo), ElementsAre(segment_name));
-  EXPECT_FALSE(reader_.Read(segment_name).ok());
+  size_t refused = 0;
+  EXPECT_THAT(*reader_.List(Include::kLiveToo, &refused), IsEmpty());
+  EXPECT_EQ(refused, 1u);
+  EXPECT_EQ(reader_.Read(segment_name).status().code(), base::StatusCode::kInvalid);
+}
+
+TEST_F(Spool, SomebodyElsesSegmentsAreNotRead) {
+  auto writer = NewWriter();
+  writer->Append(RecordType::kReport, "ours");
+  writer->Seal();
+  const std::string theirs = base::ToString(base::CreateUuidV7(2)) + "-000000.seg";
+  lagwatch::testing::WriteFile(spool_ / theirs, RecordBytes("theirs"));
+  if (chown((spool_ / theirs).c_str(), kSomebodyElse, kSomebodyElse) != 0)
+    GTEST_SKIP() << "only root gives files away";
+  size_t refused = 0;
+  auto names = reader_.List(Include::kLiveToo, &refused);
+  EXPECT_THAT(PayloadsIn(*names), ElementsAre("ours"));
+  EXPECT_EQ(refused, 1u);
+  EXPECT_EQ(reader_.Read(theirs).status().code(), base::StatusCode::kInvalid);
+  // Who looks into somebody else's spool sees what is that person's.
+  ASSERT_EQ(chown(spool_.path().c_str(), kSomebodyElse, kSomebodyElse), 0);
+  EXPECT_THAT(PayloadsIn(*reader_.List(Include::kLiveToo, &refused)), ElementsAre("theirs"));
+}
+
+TEST_F(Spool, ADirectoryThatOthersCouldChangeIsRefusedWithAdvice) {
+  auto refusal_of = [](const std::string& directory) {
+    auto writer = SpoolWriter::Create(&base::SystemEnv(), directory, base::CreateUuidV7(1), {});
+    EXPECT_EQ(writer.status().code(), writer.ok() ? base::StatusCode::kOk : base::StatusCode::kInvalid);
+    return writer.status().message();
+  };
+  EXPECT_EQ(refusal_of(spool_.path() + "/"), "");
+  lagwatch::testing::ScopedTempDirectory elsewhere;
+  const std::string link = elsewhere / "link";
+  std::filesystem::create_directory_symlink(spool_.path(), link);
+  EXPECT_THAT(refusal_of(link), HasSubstr("is a symbolic link"));
+  EXPECT_THAT(refusal_of(link + "/"), HasSubstr("is a symbolic link"));
+  for (mode_t mode : {0720, 0702, 01777}) {
+    ASSERT_EQ(chmod(spool_.path().c_str(), mode), 0);
+    EXPECT_THAT(refusal_of(spool_.path()), HasSubstr("chmod go-w " + spool_.path()));
+  }
+  ASSERT_EQ(chmod(spool_.path().c_str(), 0755), 0);
+  EXPECT_EQ(refusal_of(spool_.path()), "");
+  if (chown(spool_.path().c_str(), kSomebodyElse, kSomebodyElse) != 0) return;
+  EXPECT_THAT(refusal_of(spool_.path()), HasSubstr("belongs to another user"));
 }
 
 TEST_F(Spool, AMissingDirectoryOrSegmentIsNotFound) {
@@ -212,6 +296,19 @@ TEST(SpoolDamage, AFileOfNothingButDamagedRecordsIsGivenUpSoon) {
   Segment segment = ParseSegment(bytes + RecordBytes("too late"));
   EXPECT_THAT(segment.records, IsEmpty());
   EXPECT_EQ(segment.skipped_bytes, bytes.size() + RecordBytes("too late").size());
+}
+
+TEST(SpoolDamage, WhatWasSkippedIsSaid) {
+  EXPECT_EQ(DescribeSkipped(ParseSegment(RecordBytes("one"))), "nothing skipped");
+  std::string damaged = RecordBytes("two");
+  damaged.back() = 'x';
+  const std::string bytes = RecordBytes("one") + "stray" + damaged + RecordBytes("six").substr(0, 18);
+  Segment segment = ParseSegment(bytes);
+  EXPECT_EQ(segment.damaged_records, 1u);
+  EXPECT_EQ(segment.cut_records, 1u);
+  EXPECT_EQ(DescribeSkipped(segment), "42 bytes skipped: 1 wrong checksum, 1 unfinished record");
+  EXPECT_EQ(DescribeSkipped(ParseSegment("LW")), "2 bytes skipped: 1 unfinished record");
+  EXPECT_EQ(DescribeSkipped(ParseSegment(std::string(1, '\0'))), "1 byte skipped");
 }
 
 std::string NumberedPayload(int number) {

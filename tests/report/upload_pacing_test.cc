@@ -9,7 +9,7 @@ namespace {
 using Kind = UploadAnswer::Kind;
 
 constexpr uint64_t kLeastRandom = 0;
-constexpr int64_t kCapMs = 300'000;
+constexpr int64_t kCapMs = 3'600'000;
 
 UploadAnswer Answer(Kind kind, int64_t retry_after_s = 0) {
   return {.kind = kind, .retry_after_s = retry_after_s};
@@ -46,9 +46,9 @@ TEST(UploadPacing, HonoursRetryAfterUpToADay) {
   EXPECT_GT(pacing.DelayMs(Answer(Kind::kTryLater, -5), kLeastRandom), 0);
 }
 
-TEST(UploadPacing, AWrongKeyWaitsForTheCap) {
+TEST(UploadPacing, AWrongKeyWaitsForHours) {
   UploadPacing pacing;
-  EXPECT_EQ(pacing.DelayMs(Answer(Kind::kUnauthorized), kLeastRandom), kCapMs);
+  EXPECT_EQ(pacing.DelayMs(Answer(Kind::kUnauthorized), kLeastRandom), UploadPacing::kUnauthorizedMs);
 }
 
 }  // namespace

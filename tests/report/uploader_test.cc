@@ -20,7 +20,6 @@ namespace {
 
 using lagwatch::testing::ScriptedTransport;
 using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 using Kind = UploadAnswer::Kind;
 using Payloads = ScriptedTransport::Payloads;
 
@@ -79,7 +78,7 @@ TEST_F(UploaderOverAScript, SendsWhatIsSpooledWhileItRuns) {
   delivered.Wait();
   uploader.Stop(kPlentyMs);
   EXPECT_THAT(transport_.stored, ElementsAre("a"));
-  EXPECT_THAT(spool_.Files(), IsEmpty());
+  EXPECT_EQ(sender_.CountSegmentsLeft(), 0u);
 }
 
 TEST_F(UploaderOverAScript, StoppingSendsWhatIsSealed) {
@@ -135,7 +134,7 @@ TEST_F(UploaderOverAScript, TheThreadHasItsNameAndTakesNoSignals) {
 TEST_F(UploaderOverAScript, StoppingWithoutAStartDoesNothing) {
   Uploader uploader(&sender_, &transport_);
   uploader.Stop(kPlentyMs);
-  EXPECT_THAT(transport_.posts, IsEmpty());
+  EXPECT_THAT(transport_.posts, ::testing::IsEmpty());
 }
 
 // A collector that never answers.

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The real file system with faults that a test asks for. Not thread-safe.
+// The real file system with faults that a test asks for. Thread-safe.
 #pragma once
 
+#include <condition_variable>
 #include <map>
+#include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/env.h"
@@ -19,27 +22,39 @@ enum class EnvCall {
   kRemove,
   kCreateDirectories,
   kList,
-  kReadAll
+  kReadFile,
+  kLook,
+  kSync,
+  kLock,
 };
 
 class FaultEnv final : public base::Env {
  public:
   // The next `times` calls of `call` do nothing and return `error`.
-  void Fail(EnvCall call, int error, int times = 1) { faults_[call] = {error, times}; }
-  // The next Append writes its first `written_bytes` bytes only, as on a disk that becomes full.
-  void CutNextAppend(size_t written_bytes) { cut_bytes_ = written_bytes; }
+  void Fail(EnvCall call, int error, int times = 1);
+  // The next append writes its first `written_bytes` bytes only, as on a disk that becomes full.
+  void CutNextAppend(size_t written_bytes);
+  // From now on, the disk hangs: Sync() does not return, until the release.
+  void HoldSyncs();
+  void ReleaseSyncs();
+  // How often `call` was made, with a fault or without.
+  int CountOf(EnvCall call) const;
 
   int CreateLocked(const char* path, int* fd) override;
-  int Append(int fd, const void* data, size_t size_bytes) override;
+  int AppendBoth(int fd, std::string_view head, std::string_view body) override;
   int Truncate(int fd, uint64_t size_bytes) override;
   void Close(int fd) override;
   int Rename(const char* from, const char* to) override;
   int Remove(const char* path) override;
   bool Exists(const char* path) override;
+  int Look(const char* path, base::FileFacts* facts) override;
+  int Sync(const char* path) override;
+  int Lock(const char* path, int* fd) override;
+  void Unlock(int fd) override;
   bool IsLocked(const char* path) override;
   int CreateDirectories(const std::string& path) override;
   int List(const std::string& path, std::vector<std::string>* names) override;
-  int ReadAll(const std::string& path, std::string* content) override;
+  int ReadFile(const std::string& path, std::string* content, base::FileFacts* facts) override;
 
  private:
   struct Fault {
@@ -51,8 +66,12 @@ class FaultEnv final : public base::Env {
   int Take(EnvCall call);
 
   base::Env& real_ = base::SystemEnv();
+  mutable std::mutex mutex_;  // guards what follows
   std::map<EnvCall, Fault> faults_;
+  std::map<EnvCall, int> counts_;
   std::optional<size_t> cut_bytes_;
+  bool are_syncs_held_ = false;
+  std::condition_variable syncs_released_;
 };
 
 }  // namespace lagwatch::testing

@@ -148,6 +148,14 @@ typedef enum lw_start_kind {
   LW_START_WARM = 3
 } lw_start_kind;
 
+/* Which records the disk is made to take at once, by a thread of lagwatch's own. A record outlives the program
+ * in any case; this is about power cuts and crashes of the machine, which may else cost the last half minute. */
+typedef enum lw_spool_sync {
+  LW_SPOOL_SYNC_NEVER = 0, /* no thread, and no disk is made busy */
+  LW_SPOOL_SYNC_LAGS = 1,  /* a lag's first report, and its end */
+  LW_SPOOL_SYNC_ALL = 2
+} lw_spool_sync;
+
 typedef void (*lw_on_last_exit)(const lw_last_exit* last_exit, void* context);
 
 typedef struct lw_options {
@@ -157,7 +165,9 @@ typedef struct lw_options {
   const char* user;            /* who is affected, as a pseudonym; default: empty */
   const char* endpoint;        /* the collector, "https://host:port"; default: empty, reports stay on disk */
   const char* key;             /* the collector's key for this project */
-  const char* spool_directory; /* default: $XDG_STATE_HOME or ~/.local/state, then lagwatch/spool */
+  /* Default: $XDG_STATE_HOME or ~/.local/state, then lagwatch/spool. Made if need be. The monitor stays off when
+   * it is a symbolic link, belongs to another user or can be written to by others. */
+  const char* spool_directory;
   uint32_t threshold_ms;       /* a dispatch longer than this is a lag: 16 to 3600000, default 2000 */
   uint32_t check_period_ms;    /* between two checks of one lag, before they become rarer: default 1000 */
   uint32_t sample_interval_ms; /* between two stack samples of a busy loop: default 50 */
@@ -207,6 +217,7 @@ typedef struct lw_options {
    * (docs/privacy.md): up to 8 patterns of up to 63 bytes, one a line; '*' stands for any run without blanks,
    * '?' for any byte. Default: empty. */
   const char* scrub_tags;
+  uint32_t spool_sync;             /* an lw_spool_sync: default LW_SPOOL_SYNC_LAGS */
 } lw_options;
 
 typedef struct lw_thresholds {
@@ -244,6 +255,13 @@ typedef struct lw_stats {
   uint64_t lags_ended_first; /* over the threshold, and over before it could be looked at */
   uint64_t slow_dispatches_lost; /* not counted, nor told to a listener: too many at once */
   uint64_t usage_records;        /* written */
+  uint64_t reports_removed;      /* written, and removed because nobody sent 64 MiB of this run's */
+  uint64_t spool_no_space;       /* writes that the system refused: disk, quota or file size limit are full */
+  uint64_t spool_forbidden;      /* … read-only, or not permitted */
+  uint64_t spool_io_errors;      /* … the disk failed, or a write was cut short */
+  uint64_t spool_other_errors;   /* … no directory, no descriptors */
+  uint64_t spool_syncs;          /* of segments; see spool_sync */
+  uint64_t spool_syncs_failed;
 } lw_stats;
 
 /* Fills in sizes and defaults. */

@@ -57,6 +57,7 @@ struct Options {
   lw_consent consent = LW_CONSENT_GIVEN;
   std::string config_key = {};
   std::string scrub_tags = {};
+  lw_spool_sync spool_sync = LW_SPOOL_SYNC_LAGS;
 };
 
 // A watched loop of the thread that called WatchLoop. A plain handle: copying it copies the handle.
@@ -192,6 +193,7 @@ class Monitor {
     raw.consent = options.consent;
     raw.config_key = options.config_key.c_str();
     raw.scrub_tags = options.scrub_tags.c_str();
+    raw.spool_sync = options.spool_sync;
     return Monitor(lw_start(&raw));
   }
   Monitor(Monitor&& other) noexcept : status_(std::exchange(other.status_, LW_OFF)) {}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/upload/record_facts.h"
+
+#include <utility>
+#include <vector>
+
+#include "policies/cause_key.h"
+#include "report/format/report.h"
+#include "report/spool/record_priority.h"
+
+namespace lagwatch::report {
+namespace {
+
+// Of the stack that the collector clusters by.
+uint64_t CauseOf(const Report& report) {
+  if (report.cause != 0) return report.cause;
+  if (report.expensive_stack >= report.stacks.size()) return 0;
+  std::vector<policies::CauseFrame> frames;
+  for (const Frame& frame : report.stacks[report.expensive_stack].frames) {
+    if (frame.module == 0) {
+      frames.push_back({});
+    } else {
+      const Module& module = report.modules[frame.module - 1];
+      frames.push_back({module.path, module.build_id, frame.symbol_offset()});
+    }
+  }
+  return policies::CauseKey(frames);
+}
+
+RecordFacts FactsOfReport(const Report& report) {
+  return {.has_origin = true,
+          .origin = {report.app, report.app_version, report.user},
+          .made_wall_ms = WallMsOf(report.id),
+          .priority = PriorityOf(report.kind, report.level),
+          .cause = CauseOf(report),
+          .lag_id = report.lag_id,
+          .report_id = report.id};
+}
+
+// Where it ended in a lag, it belongs to the day of that lag's reports.
+RecordFacts FactsOfRunEnd(const RunEnd& end) {
+  const bool was_in_lag = end.report_id != base::Uuid{};
+  const bool was_killed = was_in_lag && end.reason == policies::ExitReason::kKilledInLag;
+  return {.has_origin = true,
+          .origin = {end.app, end.app_version, end.user},
+          .made_wall_ms = WallMsOf(was_in_lag ? end.report_id : end.session_id),
+          .report_id = was_killed ? end.report_id : base::Uuid{}};
+}
+
+template <typename Told>
+RecordFacts FactsOfOther(const Told& told) {
+  return {.has_origin = true,
+          .origin = {told.app, told.app_version, told.user},
+          .made_wall_ms = WallMsOf(told.id)};
+}
+
+}  // namespace
+
+int64_t WallMsOf(const base::Uuid& id) {
+  int64_t wall_ms = 0;
+  for (size_t i = 0; i < 6; ++i) wall_ms = wall_ms << 8 | id.bytes[i];
+  return wall_ms;
+}
+
+RecordFacts FactsOf(const SpoolRecord& record) {
+  switch (record.type) {
+    case RecordType::kReport:
+      if (auto report = DecodeReport(record.payload); report.ok()) return FactsOfReport(*report);
+      break;
+    case RecordType::kLagEnd:
+      if (auto end = DecodeLagEnd(record.payload); end.ok()) return {.report_id = end->report_id};
+      break;
+    case RecordType::kRunEnd:
+      if (auto end = DecodeRunEnd(record.payload); end.ok()) return FactsOfRunEnd(*end);
+      break;
+    case RecordType::kFrameSlice:
+      if (auto slice = DecodeFrameSlice(record.payload); slice.ok()) return FactsOfOther(*slice);
+      break;
+    case RecordType::kUsage:
+      if (auto usage = DecodeUsage(record.payload); usage.ok()) return FactsOfOther(*usage);
+      break;
+    default:
+      break;
+  }
+  return {};
+}
+
+}  // namespace lagwatch::report

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/upload/upload_gate.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "report/format/report.h"
+
+namespace lagwatch::report {
+namespace {
+
+using policies::QuotaAnswer;
+using policies::ReportPriority;
+using policies::UserSampling;
+
+bool Contains(const std::vector<base::Uuid>& ids, const base::Uuid& id) {
+  return std::ranges::find(ids, id) != ids.end();
+}
+
+}  // namespace
+
+void UploadGate::Decide(std::span<WaitingSegment> segments) {
+  for (WaitingSegment& segment : segments) {
+    segment.facts.clear();
+    for (const SpoolRecord& record : segment.content.records) segment.facts.push_back(FactsOf(record));
+  }
+  const std::vector<base::Uuid> killed = LagsOfKilledRuns(segments);
+  std::vector<Candidate> candidates;
+  std::vector<const WaitingSegment*> undecided;
+  for (WaitingSegment& segment : segments) {
+    if (ledger_->segments.contains(segment.name)) continue;
+    undecided.push_back(&segment);
+    DecideSegment(&segment, killed, &candidates);
+  }
+  DecideByQuota(std::move(candidates));
+  for (const WaitingSegment* segment : undecided) MarkDone(*segment);
+}
+
+bool UploadGate::IsForced(const RecordFacts& facts) const {
+  return policies_.is_forced && facts.has_origin && facts.origin.user == policies_.user;
+}
+
+uint32_t UploadGate::RateOf(const WaitingSegment& segment, size_t record) const {
+  const SegmentDecision& decision = ledger_->segments.at(segment.name);
+  return decision.forced.contains(RecordKey(segment.content.records[record])) ? 0 : decision.sample_rate_ppm;
+}
+
+std::vector<base::Uuid> UploadGate::LagsOfKilledRuns(std::span<const WaitingSegment> segments) const {
+  std::vector<base::Uuid> lags;
+  for (const WaitingSegment& segment : segments) {
+    for (size_t i = 0; i < segment.facts.size(); ++i) {
+      const bool is_run_end = segment.content.records[i].type == RecordType::kRunEnd;
+      if (is_run_end && segment.facts[i].report_id != base::Uuid{})
+        lags.push_back(segment.facts[i].report_id);
+    }
+  }
+  return lags;
+}
+
+// kUnknown when nothing is against it.
+LossReason UploadGate::WhyNotSent(const RecordFacts& facts) const {
+  if (policies_.is_turned_off) return LossReason::kTurnedOff;
+  if (!facts.has_origin) return LossReason::kUnknown;
+  if (now_wall_ms_ - policies_.longest_ms > facts.made_wall_ms) return LossReason::kTooOld;
+  const std::string& user = facts.origin.user.empty() ? ledger_->installation : facts.origin.user;
+  const bool is_sampled =
+      IsForced(facts) || policies_.sampling.IsSampled(user, policies::DayOf(facts.made_wall_ms));
+  return is_sampled ? LossReason::kUnknown : LossReason::kNotSampled;
+}
+
+void UploadGate::DecideSegment(WaitingSegment* segment, const std::vector<base::Uuid>& killed,
+                               std::vector<Candidate>* candidates) {
+  const bool is_sampling = policies_.sampling.rate_ppm < UserSampling::kAllPpm;
+  const uint32_t rate_ppm = is_sampling ? policies_.sampling.rate_ppm : 0;
+  SegmentDecision& decision = ledger_->segments[segment->name];
+  decision.sample_rate_ppm = rate_ppm;
+  if (segment->content.skipped_bytes > 0) {
+    const auto told = std::ranges::find_if(segment->facts, &RecordFacts::has_origin);
+    Count(told == segment->facts.end() ? Origin{} : told->origin, {LossReason::kDamaged, 0, 1, rate_ppm});
+  }
+  for (size_t i = 0; i < segment->facts.size(); ++i) {
+    const RecordFacts& facts = segment->facts[i];
+    if (is_sampling && IsForced(facts)) decision.forced.insert(RecordKey(segment->content.records[i]));
+    if (const LossReason why = WhyNotSent(facts); why != LossReason::kUnknown) {
+      Drop(*segment, i, why);
+    } else if (segment->content.records[i].type == RecordType::kReport && facts.has_origin) {
+      const bool was_killed = Contains(killed, facts.lag_id) || Contains(killed, facts.report_id);
+      candidates->push_back({segment, i, was_killed ? ReportPriority::kKilledInHang : facts.priority});
+    }
+  }
+}
+
+void UploadGate::DecideByQuota(std::vector<Candidate> candidates) {
+  std::ranges::stable_sort(candidates, std::greater<>(), &Candidate::priority);
+  for (const Candidate& candidate : candidates) {
+    const RecordFacts& facts = candidate.segment->facts[candidate.record];
+    if (IsForced(facts)) continue;
+    policies::DailyQuota quota(policies_.quota, ledger_->QuotaUseOf(facts.origin));
+    switch (quota.Take(facts.cause, candidate.priority, policies::DayOf(now_wall_ms_))) {
+      case QuotaAnswer::kSend:
+        break;
+      case QuotaAnswer::kDayIsFull:
+        Drop(*candidate.segment, candidate.record, LossReason::kDayIsFull);
+        break;
+      case QuotaAnswer::kClusterIsFull:
+        Drop(*candidate.segment, candidate.record, LossReason::kCauseIsFull);
+        break;
+    }
+  }
+}
+
+// The ends of lags have to wait until all reports are decided about.
+void UploadGate::MarkDone(const WaitingSegment& segment) {
+  bool is_any_sent = false;
+  for (size_t i = 0; i < segment.facts.size(); ++i) is_any_sent = is_any_sent || IsSent(segment, i);
+  ledger_->segments[segment.name].is_done = !is_any_sent;
+}
+
+bool UploadGate::IsSent(const WaitingSegment& segment, size_t record) const {
+  const auto decision = ledger_->segments.find(segment.name);
+  if (decision == ledger_->segments.end() || decision->second.is_done) return false;
+  const SpoolRecord& content = segment.content.records[record];
+  if (content.type == RecordType::kLagEnd && ledger_->IsDropped(segment.facts[record].report_id))
+    return false;
+  return !decision->second.dropped.contains(RecordKey(content));
+}
+
+std::string UploadGate::Annotated(const WaitingSegment& segment, size_t record) const {
+  const RecordFacts& facts = segment.facts[record];
+  const SpoolRecord& content = segment.content.records[record];
+  std::string payload = content.payload;
+  if (!facts.has_origin) return payload;
+  const uint32_t rate_ppm = RateOf(segment, record);
+  if (rate_ppm != 0) AppendSampleRate(content.type, rate_ppm, &payload);
+  if (facts.cause != 0) AppendCause(facts.cause, &payload);
+  return payload;
+}
+
+std::span<const Losses> UploadGate::LossesToSend(bool goes_along) {
+  if (policies_.is_turned_off) return {};
+  auto is_due = [&](const Losses& losses) {
+    const auto begin_wall_ms = static_cast<int64_t>(losses.begin_wall_ms);
+    // A clock that was set back makes nothing wait for years.
+    return begin_wall_ms > now_wall_ms_ || now_wall_ms_ - begin_wall_ms >= policies_.losses_wait_ms;
+  };
+  if (goes_along || std::ranges::any_of(ledger_->losses, is_due)) ledger_->FreezeLosses();
+  return ledger_->frozen;
+}
+
+void UploadGate::CountRefused(const WaitingSegment& segment, size_t record) {
+  if (segment.content.records[record].type != RecordType::kReport) return;
+  const RecordFacts& facts = segment.facts[record];
+  Count(facts.origin, {LossReason::kRefused, facts.cause, 1, RateOf(segment, record)});
+  ledger_->NoteDropped(facts.report_id);
+}
+
+void UploadGate::CountRemoved(const SpoolRecord& record, LossReason reason) {
+  if (record.type != RecordType::kReport) return;
+  const RecordFacts facts = FactsOf(record);
+  Count(facts.origin, {reason, facts.cause, 1, 0});
+  ledger_->NoteDropped(facts.report_id);
+}
+
+void UploadGate::Drop(const WaitingSegment& segment, size_t record, LossReason reason) {
+  const SpoolRecord& content = segment.content.records[record];
+  SegmentDecision& decision = ledger_->segments[segment.name];
+  const bool is_new = decision.dropped.insert(RecordKey(content)).second;
+  if (content.type != RecordType::kReport || !is_new) return;
+  const RecordFacts& facts = segment.facts[record];
+  Count(facts.origin, {reason, facts.cause, 1, RateOf(segment, record)});
+  if (facts.has_origin) ledger_->NoteDropped(facts.report_id);
+}
+
+void UploadGate::Count(const Origin& origin, const Loss& loss) {
+  ledger_->CountLoss(origin, loss, now_wall_ms_);
+  counted_[static_cast<size_t>(loss.reason)] += loss.count;
+}
+
+}  // namespace lagwatch::report

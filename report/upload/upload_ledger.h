@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// What was decided about the reports in a spool, so that no crash makes it be decided, or counted, twice.
+// Kept as JSON in the spool directory (ledger_file.h). Context: background.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "base/uuid.h"
+#include "policies/daily_quota.h"
+#include "report/format/losses.h"
+#include "report/upload/record_facts.h"
+
+namespace lagwatch::report {
+
+// Holds as long as the segment's file is there.
+struct SegmentDecision {
+  uint32_t sample_rate_ppm = 0;     // of users; 0: all
+  std::set<uint64_t> dropped = {};  // RecordKey of each record that is not sent; but for ends of lags
+  std::set<uint64_t> forced = {};   // and of each that is sent past the sampling
+  // Nothing of it is to be sent any more, and its losses are counted: only the file is left to be removed.
+  bool is_done = false;
+};
+
+// Tells the records of a segment apart, whatever else of it is damaged later.
+uint64_t RecordKey(const SpoolRecord& record);
+
+struct UploadLedger {
+  static constexpr size_t kMaxSegments = 4096;
+  static constexpr size_t kMaxDroppedReports = 1024;
+  static constexpr size_t kMaxQuotaUses = 16;
+  static constexpr size_t kMaxOrigins = 32;  // of losses, each with as many reasons and causes as
+  static constexpr size_t kMaxLossesOfOrigin = 128;
+
+  std::string installation = {};  // tells this one from others where reports name no user; never sent
+  std::map<uint64_t, policies::QuotaUse> quota_uses = {};  // by hash of app and user
+  std::map<std::string, SegmentDecision> segments = {};    // by file name, without its ending
+  std::deque<base::Uuid> dropped_reports = {};             // whose ends are not sent either; the latest
+  std::vector<Losses> losses = {};                         // counted, and not sent so far
+  std::vector<Losses> frozen = {};                         // sent, or about to be, and not answered
+
+  // Neither where nothing is known of the app nor past the limits is anything left uncounted.
+  void CountLoss(const Origin& origin, const Loss& loss, int64_t now_wall_ms);
+  // What is counted so far is sent from now on, and not added to any more. Does nothing while what was frozen
+  // before is not answered.
+  void FreezeLosses();
+  void NoteDropped(const base::Uuid& report_id);
+  bool IsDropped(const base::Uuid& report_id) const;
+  // Made at its first use; the one that was used least recently gives way.
+  policies::QuotaUse* QuotaUseOf(const Origin& origin);
+
+  std::string ToText() const;
+  // Errors: kInvalid for what ToText did not make, be it damaged or a later version's.
+  static base::Result<UploadLedger> Parse(std::string_view text);
+  // An empty one, with an installation of its own.
+  static UploadLedger New(int64_t now_wall_ms);
+};
+
+}  // namespace lagwatch::report

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// What of a spool is sent. Context: background.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "policies/daily_quota.h"
+#include "policies/user_sampling.h"
+
+namespace lagwatch::report {
+
+// As it is, everything is.
+struct UploadPolicies {
+  policies::UserSampling sampling = {.rate_ppm = policies::UserSampling::kAllPpm};
+  policies::QuotaLimits quota = {.per_day = policies::QuotaLimits::kNoLimit,
+                                 .per_cluster = policies::QuotaLimits::kNoLimit};
+  // All of this user's is sent, past sampling and quota.
+  bool is_forced = false;
+  std::string user = {};
+  bool is_turned_off = false;      // nothing is
+  int64_t longest_ms = INT64_MAX;  // older reports are not
+  // Losses go along with reports, or by themselves when they have waited for so long.
+  int64_t losses_wait_ms = 3'600'000;
+};
+
+}  // namespace lagwatch::report

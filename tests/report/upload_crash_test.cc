@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// The sending process is killed before each of the things that it does to the disk and the network, one after
+// the other; whoever comes next must neither lose a report nor count one twice.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+
+#include "tests/report/upload_testing.h"
+
+namespace lagwatch::report {
+namespace {
+
+using lagwatch::testing::kDayMs;
+using lagwatch::testing::Killed;
+using lagwatch::testing::KillEnv;
+using lagwatch::testing::KillSwitch;
+using lagwatch::testing::kNoonMs;
+using lagwatch::testing::LagEndRecord;
+using lagwatch::testing::ModelCollector;
+using lagwatch::testing::NewId;
+using lagwatch::testing::ReportRecord;
+
+// A spool that gives the gate reasons of every kind, and whom the reports in it should reach.
+class Scene {
+ public:
+  Scene() {
+    const base::Uuid sent = Make({.tag = "anr", .level = Level::kAnr});
+    Spool();
+    Make({.tag = "refused"});
+    Make({.tag = "old"}, kNoonMs - 8 * kDayMs);
+    Make({.user = "u-not-sampled"});
+    const base::Uuid dropped = Make({.kind = Kind::kFrames});
+    Spool();
+    for (int i = 0; i < 4; ++i) Make({});
+    records_.push_back(LagEndRecord(sent));
+    records_.push_back(LagEndRecord(dropped));
+    Spool();
+    Make({.user = "u-not-sampled"});
+    Spool();
+    policies_ = {.sampling = {.rate_ppm = 500'000, .salt = Salt()},
+                 .quota = {3, 2},
+                 .longest_ms = 7 * kDayMs,
+                 .losses_wait_ms = 0};
+    collector_.refused_tags = {"refused"};
+  }
+
+  // Sends until there is nothing left to send, unless it is killed.
+  void Send(base::Env* env, KillSwitch* kill) {
+    collector_.on_post = collector_.on_stored = [kill] { kill->Deed(); };
+    SpoolSender sender(env, spool_.path(), &collector_, &namer_, clock_);
+    sender.SetPolicies([this] { return policies_; });
+    while (auto answer = sender.UploadOnce()) {
+      if (answer->kind != UploadAnswer::Kind::kDelivered) throw std::runtime_error(answer->message);
+    }
+  }
+
+  // Each report is in the store, or counted as lost; by cause, of which each has its own.
+  void ExpectAllAccountedFor() const {
+    std::map<uint64_t, uint64_t> told;
+    for (const auto& [id, report] : collector_.reports) ++told[report.cause];
+    for (const auto& [id, losses] : collector_.losses) {
+      for (const Loss& loss : losses.losses) told[loss.cause] += loss.count;
+    }
+    EXPECT_EQ(told.size(), made_);
+    for (const auto& [cause, count] : told) EXPECT_EQ(count, 1u) << std::hex << cause;
+    EXPECT_EQ(collector_.LossesTold(LossReason::kRefused), 1u);
+    EXPECT_EQ(collector_.LossesTold(LossReason::kTooOld), 1u);
+    EXPECT_EQ(collector_.LossesTold(LossReason::kNotSampled), 2u);
+    // The refused one took its place in the quota of three, and the last of them is for killed ones.
+    EXPECT_LE(collector_.reports.size(), 3u);
+    for (const LagEnd& end : collector_.ends)
+      EXPECT_TRUE(collector_.reports.contains(base::ToString(end.report_id)));
+    EXPECT_TRUE(spool_.Files(".seg").empty());
+    EXPECT_TRUE(spool_.Files(".tmp").empty());
+    EXPECT_EQ(spool_.Files(".rejected").size(), 1u);
+  }
+
+ private:
+  base::Uuid Make(lagwatch::testing::SmallReport report, int64_t made_wall_ms = kNoonMs) {
+    report.id = NewId(made_wall_ms);
+    report.function_offset = 0x1000 + 0x10 * made_++;
+    records_.push_back(ReportRecord(report));
+    return report.id;
+  }
+  void Spool() {
+    spool_.Add(records_);
+    records_.clear();
+  }
+  // One that samples the one user and not the other.
+  static uint64_t Salt() {
+    for (policies::UserSampling sampling{.rate_ppm = 500'000};; ++sampling.salt) {
+      const int64_t day = policies::DayOf(kNoonMs);
+      const int64_t long_ago = policies::DayOf(kNoonMs - 8 * kDayMs);
+      if (sampling.IsSampled("u-71", day) && sampling.IsSampled("u-71", long_ago) &&
+          !sampling.IsSampled("u-not-sampled", day))
+        return sampling.salt;
+    }
+  }
+
+  lagwatch::testing::ScopedSpool spool_;
+  std::vector<SpoolRecord> records_;
+  size_t made_ = 0;
+  lagwatch::testing::SetClock clock_;
+  lagwatch::testing::NoNames namer_;
+  UploadPolicies policies_;
+  ModelCollector collector_;
+};
+
+TEST(UploadCrash, WithoutOneAllIsAccountedFor) {
+  Scene scene;
+  KillSwitch never(KillSwitch::kNever);
+  scene.Send(&base::SystemEnv(), &never);
+  scene.ExpectAllAccountedFor();
+}
+
+// True when it was killed before it was done.
+bool SendUntilKilled(Scene* scene, int at) {
+  KillSwitch kill(at);
+  KillEnv env(&kill);
+  try {
+    scene->Send(&env, &kill);
+  } catch (const Killed&) {
+  }
+  return kill.is_killed();
+}
+
+TEST(UploadCrash, AtNoPointOneLosesOrDoublesAReport) {
+  KillSwitch never(KillSwitch::kNever);
+  bool was_killed = true;
+  int at = 0;
+  for (; was_killed; ++at) {
+    SCOPED_TRACE("killed before deed " + std::to_string(at));
+    Scene scene;
+    was_killed = SendUntilKilled(&scene, at);
+    scene.Send(&base::SystemEnv(), &never);
+    scene.ExpectAllAccountedFor();
+  }
+  EXPECT_GT(at, 20);
+}
+
+TEST(UploadCrash, NorDoTwoInARow) {
+  KillSwitch never(KillSwitch::kNever);
+  for (int first = 2; first < 26; first += 3) {
+    for (int second = 1; second < 12; second += 2) {
+      SCOPED_TRACE("killed before deeds " + std::to_string(first) + " and " + std::to_string(second));
+      Scene scene;
+      SendUntilKilled(&scene, first);
+      SendUntilKilled(&scene, second);
+      scene.Send(&base::SystemEnv(), &never);
+      scene.ExpectAllAccountedFor();
+    }
+  }
+}
+
+}  // namespace
+}  // namespace lagwatch::report

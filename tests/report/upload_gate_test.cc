@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/upload/upload_gate.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "policies/cause_key.h"
+#include "tests/report/upload_testing.h"
+#include "tests/testing/sample_report.h"
+
+namespace lagwatch::report {
+namespace {
+
+using lagwatch::testing::kDayMs;
+using lagwatch::testing::kNoonMs;
+using lagwatch::testing::LagEndRecord;
+using lagwatch::testing::ModelCollector;
+using lagwatch::testing::NewId;
+using lagwatch::testing::ReportRecord;
+using lagwatch::testing::SmallReport;
+using policies::UserSampling;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+constexpr uint32_t kNoLimit = policies::QuotaLimits::kNoLimit;
+
+// The gate as it stands between a real spool and a collector.
+class UploadGateTest : public ::testing::Test {
+ protected:
+  // As a new process each time.
+  void Send() {
+    SpoolSender sender(&base::SystemEnv(), spool_.path(), &collector_, &namer_, clock_);
+    sender.SetPolicies([this] { return policies_; });
+    while (sender.UploadOnce()) {
+    }
+    const LossCounts counted = sender.stats().losses;
+    for (size_t i = 0; i < counted.size(); ++i) counted_[i] += counted[i];
+  }
+  void Add(int count, const SmallReport& like) {
+    std::vector<SpoolRecord> records;
+    for (int i = 0; i < count; ++i) {
+      SmallReport report = like;
+      report.id = NewId();
+      if (like.function_offset == 0) report.function_offset = next_cause_++;
+      records.push_back(ReportRecord(report));
+    }
+    spool_.Add(records);
+  }
+  size_t TagsStored(const std::string& tag) const {
+    return static_cast<size_t>(std::ranges::count_if(
+        collector_.reports, [&](const auto& report) { return report.second.tag == tag; }));
+  }
+  uint64_t Counted(LossReason reason) const { return counted_[static_cast<size_t>(reason)]; }
+
+  lagwatch::testing::ScopedSpool spool_;
+  lagwatch::testing::SetClock clock_;
+  lagwatch::testing::NoNames namer_;
+  ModelCollector collector_;
+  UploadPolicies policies_{.losses_wait_ms = 0};
+  LossCounts counted_{};
+  uint64_t next_cause_ = 0x2000;
+};
+
+TEST_F(UploadGateTest, WithoutPoliciesAllIsSentAsItIs) {
+  Add(30, {});
+  Send();
+  EXPECT_EQ(collector_.reports.size(), 30u);
+  EXPECT_TRUE(collector_.losses.empty());
+  for (const auto& [id, report] : collector_.reports) EXPECT_EQ(report.sample_rate_ppm, 0u);
+}
+
+TEST_F(UploadGateTest, AReportGoesWithItsCause) {
+  Add(1, {.function_offset = 0x1234});
+  Send();
+  const policies::CauseFrame frame{"/opt/editor", "build-one", 0x1234};
+  ASSERT_EQ(collector_.reports.size(), 1u);
+  EXPECT_EQ(collector_.reports.begin()->second.cause, policies::CauseKey({&frame, 1}));
+}
+
+TEST_F(UploadGateTest, OfUsersAShareIsSentAndTheRestIsCounted) {
+  policies_.sampling = {.rate_ppm = 200'000, .salt = 3};
+  size_t sampled = 0;
+  for (int i = 0; i < 50; ++i) {
+    const std::string user = "u-" + std::to_string(i);
+    sampled += policies_.sampling.IsSampled(user, policies::DayOf(kNoonMs));
+    Add(2, {.user = user});
+  }
+  ASSERT_GT(sampled, 0u);
+  ASSERT_LT(sampled, 50u);
+  Send();
+  EXPECT_EQ(collector_.reports.size(), 2 * sampled);
+  EXPECT_EQ(collector_.LossesTold(LossReason::kNotSampled), 100 - 2 * sampled);
+  for (const auto& [id, report] : collector_.reports) EXPECT_EQ(report.sample_rate_ppm, 200'000u);
+}
+
+TEST_F(UploadGateTest, TheDayIsTheReportsOwn) {
+  policies_.sampling = {.rate_ppm = 500'000};
+  std::vector<int64_t> sampled_days;
+  for (int day = 0; day < 20; ++day) {
+    const int64_t made_ms = kNoonMs - day * kDayMs;
+    if (policies_.sampling.IsSampled("u-71", policies::DayOf(made_ms))) sampled_days.push_back(made_ms);
+    spool_.Add({ReportRecord({.id = NewId(made_ms)})});
+  }
+  Send();
+  EXPECT_EQ(collector_.reports.size(), sampled_days.size());
+  for (const auto& [id, report] : collector_.reports)
+    EXPECT_THAT(sampled_days, ::testing::Contains(WallMsOf(report.id)));
+}
+
+TEST_F(UploadGateTest, WithoutAUserTheInstallationIsSampledAsOne) {
+  policies_.sampling = {.rate_ppm = 500'000};
+  Add(40, {.user = ""});
+  Send();
+  EXPECT_TRUE(collector_.reports.empty() || collector_.reports.size() == 40) << collector_.reports.size();
+  EXPECT_EQ(collector_.reports.size() + collector_.LossesTold(), 40u);
+  // None of it is told to the collector.
+  auto ledger = UploadLedger::Parse(lagwatch::testing::ReadFile(spool_ / "ledger"));
+  ASSERT_TRUE(ledger.ok());
+  EXPECT_THAT(ledger->installation, SizeIs(36));
+  for (const auto& [id, losses] : collector_.losses) EXPECT_EQ(losses.user, "");
+}
+
+TEST_F(UploadGateTest, AForcedUserIsSentPastSamplingAndQuota) {
+  policies_ = {.sampling = {.rate_ppm = 0}, .quota = {1, 1}, .is_forced = true, .user = "u-71"};
+  policies_.losses_wait_ms = 0;
+  Add(10, {.user = "u-71"});
+  Add(10, {.user = "u-72"});
+  Send();
+  EXPECT_EQ(collector_.reports.size(), 10u);
+  for (const auto& [id, report] : collector_.reports) {
+    EXPECT_EQ(report.user, "u-71");
+    EXPECT_EQ(report.sample_rate_ppm, 0u);
+  }
+  EXPECT_EQ(collector_.LossesTold(LossReason::kNotSampled), 10u);
+}
+
+TEST_F(UploadGateTest, ADayHasItsQuotaAcrossProcesses) {
+  policies_.quota = {20, 3};
+  for (int i = 0; i < 10; ++i) {
+    Add(4, {.level = Level::kAnr, .function_offset = 0});
+    Send();
+  }
+  EXPECT_EQ(collector_.reports.size(), 18u);  // the last two places are for killed ones
+  EXPECT_EQ(collector_.LossesTold(LossReason::kDayIsFull), 22u);
+  clock_.now_wall_ms += kDayMs;
+  Add(4, {.level = Level::kAnr, .function_offset = 0});
+  Send();
+  EXPECT_EQ(collector_.reports.size(), 22u);
+}
+
+TEST_F(UploadGateTest, OneCauseCannotEatTheDay) {
+  policies_.quota = {20, 3};
+  Add(10, {.tag = "hot", .function_offset = 0x7777});
+  Add(2, {.tag = "rare", .function_offset = 0});
+  Send();
+  EXPECT_EQ(TagsStored("hot"), 3u);
+  EXPECT_EQ(TagsStored("rare"), 2u);
+  ASSERT_EQ(collector_.LossesTold(LossReason::kCauseIsFull), 7u);
+  const policies::CauseFrame frame{"/opt/editor", "build-one", 0x7777};
+  EXPECT_EQ(collector_.losses.begin()->second.losses.at(0).cause, policies::CauseKey({&frame, 1}));
+}
+
+TEST_F(UploadGateTest, AnotherUserAndAnotherAppHaveTheirOwnQuota) {
+  policies_.quota = {4, kNoLimit};
+  Add(10, {.user = "u-1", .level = Level::kAnr});
+  Add(10, {.user = "u-2", .level = Level::kAnr});
+  Send();
+  EXPECT_EQ(collector_.reports.size(), 8u);
+}
+
+TEST_F(UploadGateTest, WhatMattersMoreIsTakenFirst) {
+  policies_.quota = {4, kNoLimit};
+  Add(10, {.tag = "slow", .kind = Kind::kFrames, .function_offset = 0});
+  Add(10, {.tag = "anr", .level = Level::kAnr, .function_offset = 0});
+  Send();
+  EXPECT_EQ(TagsStored("anr"), 4u);
+  EXPECT_EQ(TagsStored("slow"), 0u);
+}
+
+TEST_F(UploadGateTest, ALagThatTheRunWasKilledInMattersMost) {
+  policies_.quota = {1, kNoLimit};
+  const base::Uuid fatal = NewId();
+  spool_.Add({ReportRecord({.id = NewId(), .tag = "anr", .level = Level::kAnr}),
+              ReportRecord({.id = fatal, .tag = "fatal"})});
+  RunEnd end = lagwatch::testing::FullRunEnd();
+  end.reason = policies::ExitReason::kKilledInLag;
+  end.report_id = fatal;
+  spool_.Add({{RecordType::kRunEnd, EncodeRunEnd(end)}});
+  Send();
+  EXPECT_EQ(TagsStored("fatal"), 1u);
+  EXPECT_EQ(TagsStored("anr"), 0u);
+  EXPECT_EQ(collector_.other_records, 1u);  // the run's end is outside the quota
+}
+
+TEST_F(UploadGateTest, TheEndOfALagThatIsNotSentIsNotSentEither) {
+  policies_.quota = {1, kNoLimit};
+  const base::Uuid sent = NewId();
+  const base::Uuid dropped = NewId();
+  spool_.Add({ReportRecord({.id = sent, .level = Level::kAnr}), ReportRecord({.id = dropped})});
+  Send();
+  spool_.Add({LagEndRecord(sent), LagEndRecord(dropped)});
+  Send();
+  ASSERT_THAT(collector_.ends, SizeIs(1));
+  EXPECT_EQ(collector_.ends[0].report_id, sent);
+  EXPECT_EQ(collector_.LossesTold(), 1u);
+}
+
+TEST_F(UploadGateTest, UsageIsSampledButHasNoQuota) {
+  Usage usage = lagwatch::testing::FullUsage();
+  policies_ = {.sampling = {.rate_ppm = 500'000}, .quota = {0, 0}};
+  for (int day = 0; day < 20; ++day) {
+    usage.id = NewId(kNoonMs - day * kDayMs);
+    spool_.Add({{RecordType::kUsage, lagwatch::testing::EncodeUsage(usage)}});
+  }
+  size_t sampled = 0;
+  for (int day = 0; day < 20; ++day)
+    sampled += policies_.sampling.IsSampled("u-71", policies::DayOf(kNoonMs - day * kDayMs));
+  Send();
+  EXPECT_EQ(collector_.other_records, sampled);
+  EXPECT_EQ(collector_.LossesTold(), 0u);
+}
+
+TEST_F(UploadGateTest, WhatIsTooOldIsCounted) {
+  policies_.longest_ms = 7 * kDayMs;
+  spool_.Add(
+      {ReportRecord({.id = NewId(kNoonMs - 8 * kDayMs)}), ReportRecord({.id = NewId(kNoonMs - 6 * kDayMs)})});
+  Send();
+  EXPECT_EQ(collector_.reports.size(), 1u);
+  EXPECT_EQ(collector_.LossesTold(LossReason::kTooOld), 1u);
+}
+
+TEST_F(UploadGateTest, TurnedOffNothingIsSentAndAllIsCounted) {
+  policies_.is_turned_off = true;
+  Add(5, {});
+  Send();
+  EXPECT_EQ(collector_.posts, 0);
+  EXPECT_THAT(spool_.Files(".seg"), IsEmpty());
+  EXPECT_EQ(Counted(LossReason::kTurnedOff), 5u);
+  policies_.is_turned_off = false;
+  Send();
+  EXPECT_EQ(collector_.LossesTold(LossReason::kTurnedOff), 5u);
+}
+
+TEST_F(UploadGateTest, ADamagedSegmentIsCounted) {
+  Add(3, {});
+  const std::string path = spool_ / spool_.Files(".seg").at(0);
+  std::string bytes = lagwatch::testing::ReadFile(path);
+  bytes[bytes.size() / 2] ^= 1;
+  lagwatch::testing::WriteFile(path, bytes);
+  Send();
+  EXPECT_EQ(collector_.reports.size(), 2u);
+  EXPECT_EQ(collector_.LossesTold(LossReason::kDamaged), 1u);
+  EXPECT_EQ(collector_.losses.begin()->second.app, "editor");
+}
+
+TEST_F(UploadGateTest, RecordsOfAnUnknownTypeAreSentAsTheyAre) {
+  policies_ = {.sampling = {.rate_ppm = 0}, .quota = {0, 0}};
+  spool_.Add({{static_cast<RecordType>(77), "from the future"}});
+  lagwatch::testing::ScriptedTransport transport;
+  SpoolSender sender(&base::SystemEnv(), spool_.path(), &transport, &namer_, clock_);
+  sender.SetPolicies([this] { return policies_; });
+  EXPECT_EQ(sender.UploadOnce()->kind, UploadAnswer::Kind::kDelivered);
+  EXPECT_GT(transport.batch_bytes.at(0), std::string("from the future").size());
+  EXPECT_EQ(sender.CountSegmentsLeft(), 0u);
+}
+
+TEST_F(UploadGateTest, LossesWaitForCompanyButNotForEver) {
+  policies_ = {.quota = {0, 0}};
+  Add(5, {});
+  Send();
+  EXPECT_EQ(collector_.posts, 0);
+  clock_.now_wall_ms += policies_.losses_wait_ms;
+  Send();
+  EXPECT_EQ(collector_.LossesTold(LossReason::kDayIsFull), 5u);
+  Send();
+  EXPECT_EQ(collector_.posts, 1);
+}
+
+TEST_F(UploadGateTest, LossesThatWereNotAnsweredAreNotAddedTo) {
+  policies_.quota = {0, 0};
+  collector_.loses_answers = true;
+  Add(5, {});
+  SpoolSender sender(&base::SystemEnv(), spool_.path(), &collector_, &namer_, clock_);
+  sender.SetPolicies([this] { return policies_; });
+  sender.UploadOnce();
+  Add(2, {});
+  sender.UploadOnce();
+  EXPECT_EQ(collector_.LossesTold(), 5u);
+  collector_.loses_answers = false;
+  Send();
+  EXPECT_EQ(collector_.LossesTold(), 7u);
+}
+
+TEST_F(UploadGateTest, ADecisionStaysWhenThePoliciesChange) {
+  policies_.quota = {4, kNoLimit};
+  collector_.is_there = false;
+  Add(6, {.level = Level::kAnr, .function_offset = 0});
+  SpoolSender sender(&base::SystemEnv(), spool_.path(), &collector_, &namer_, clock_);
+  sender.SetPolicies([this] { return policies_; });
+  EXPECT_EQ(sender.UploadOnce()->kind, UploadAnswer::Kind::kTryLater);
+  policies_.quota = {100, 100};
+  policies_.sampling.rate_ppm = 0;
+  clock_.now_wall_ms += 3 * kDayMs;
+  collector_.is_there = true;
+  Send();
+  EXPECT_EQ(collector_.reports.size(), 4u);
+  EXPECT_EQ(collector_.LossesTold(LossReason::kDayIsFull), 2u);
+  EXPECT_EQ(collector_.LossesTold(), 2u);
+}
+
+TEST_F(UploadGateTest, ADamagedLedgerIsBegunAnewAndCounted) {
+  lagwatch::testing::WriteFile(spool_ / "ledger", "{\"version\": 1,");
+  Add(1, {});
+  SpoolSender sender(&base::SystemEnv(), spool_.path(), &collector_, &namer_, clock_);
+  EXPECT_EQ(sender.UploadOnce()->kind, UploadAnswer::Kind::kDelivered);
+  EXPECT_EQ(sender.stats().ledgers_damaged, 1u);
+  EXPECT_TRUE(UploadLedger::Parse(lagwatch::testing::ReadFile(spool_ / "ledger")).ok());
+}
+
+}  // namespace
+}  // namespace lagwatch::report
