@@ -801,7 +801,8 @@ Result<std::vector<Record>> SplitBatch(std::string_view bytes) {
         case RecordType::kRunEnd:
         case RecordType::kFrameSlice:
         case RecordType::kUsage:
-        case RecordType::kLosses: {
+        case RecordType::kLosses:
+        case RecordType::kSealed: {
           RecordType type = message.tag();
           auto view = message.get_view();
           records.push_back({type, {view.data(), view.size()}});
@@ -868,6 +869,8 @@ void AppendSampleRate(RecordType type, uint32_t sample_rate_ppm, std::string* en
       return append(FrameSliceField::kSampleRatePpm);
     case RecordType::kUsage:
       return append(UsageField::kSampleRatePpm);
+    case RecordType::kSealed:
+      return append(SealedField::kSampleRatePpm);
     case RecordType::kLagEnd:
     case RecordType::kLosses:
       return;
