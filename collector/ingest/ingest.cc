@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/ingest/ingest.h"
 
+#include "collector/ingest/opened_records.h"
 #include "collector/ingest/report_limits.h"
 
 namespace lagwatch::collector {
@@ -54,7 +55,15 @@ base::Result<IngestResult> Ingest::Submit(std::string_view batch) {
   std::vector<report::FrameSlice> frame_slices;
   std::vector<NewUsage> usages;
   std::vector<report::Losses> losses;
-  for (const report::Record& record : *records) {
+  OpenedRecords opened(opener_);
+  for (const report::Record& listed : *records) {
+    auto readable = opened.Open(listed);
+    if (readable.status().code() == base::StatusCode::kTooLarge) return readable.status();
+    if (!readable.ok()) {
+      result.rejections.push_back(readable.status().message());
+      continue;
+    }
+    const report::Record& record = *readable;
     if (record.type == report::RecordType::kReport) {
       auto report = ReadReport(record.payload);
       if (report.ok()) {

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "report/format/losses.h"
+#include "report/format/sealed.h"
 #include "tests/report/report_testing.h"
 #include "tests/testing/sample_report.h"
 
@@ -267,6 +268,16 @@ losses {
     sample_rate_ppm: 50000
   }
 }
+sealed {
+  type: 1
+  id: "id-0123456789abc"
+  cause: 77
+  priority: 3
+  ephemeral_key: "key-0123456789abcdefghijklmnopqr"
+  nonce: "nonce-012345"
+  sealed: "what nobody reads"
+  sample_rate_ppm: 50000
+}
 )";
 
 std::string DecodedByProtoc(const std::string& bytes) {
@@ -310,6 +321,16 @@ TEST(Schema, ProtocShowsEveryFieldByItsName) {
                       .end_wall_ms = 1'700'000'003'000,
                       .losses = {{LossReason::kCauseIsFull, 77, 3, 50'000}}};
   AppendToBatch({RecordType::kLosses, EncodeLosses(losses)}, &batch);
+  std::vector<char> bytes(4096);
+  FixedBuffer buffer(bytes.data(), bytes.size());
+  const Sealed sealed{.label = {RecordType::kReport, IdOf("id-0123456789abc"), 77, 3},
+                      .ephemeral_key = "key-0123456789abcdefghijklmnopqr",
+                      .nonce = "nonce-012345",
+                      .sealed = "what nobody reads"};
+  ASSERT_TRUE(EncodeSealed(sealed, &buffer));
+  std::string sent(buffer.content());
+  AppendSampleRate(RecordType::kSealed, 50'000, &sent);
+  AppendToBatch({RecordType::kSealed, sent}, &batch);
   EXPECT_EQ(DecodedByProtoc(batch), kExpectedBatch);
 }
 
