@@ -3,11 +3,8 @@
 #include "report/format/report.h"
 
 namespace lagwatch::report {
-namespace {
 
 using protozero::pbf_message;
-
-}  // namespace
 
 base::Result<std::vector<Record>> SplitBatch(std::string_view bytes) {
   return Guarded("the batch", [&] {
@@ -55,6 +52,8 @@ void AppendSampleRate(RecordType type, uint32_t sample_rate_ppm, std::string* en
       return append(FrameSliceField::kSampleRatePpm);
     case RecordType::kUsage:
       return append(UsageField::kSampleRatePpm);
+    case RecordType::kSealed:
+      return append(SealedField::kSampleRatePpm);
     case RecordType::kLagEnd:
     case RecordType::kLosses:
     case RecordType::kPacked:

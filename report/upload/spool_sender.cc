@@ -28,6 +28,10 @@ constexpr size_t kMaxRoundSegments = 512;
 // Which types of records a collector of any version counts in its answer.
 constexpr RecordType kLastKnownToAll = RecordType::kUsage;
 
+// A sealed record counts too: its collector has given out a key to seal with. So one that does not know them
+// cannot make reports vanish.
+bool IsKnownToAll(RecordType type) { return type <= kLastKnownToAll || type == RecordType::kSealed; }
+
 bool FitsOneRequest(size_t record_count, size_t size_bytes) {
   return record_count <= kMaxRecords && size_bytes <= kMaxBytes;
 }
@@ -208,7 +212,7 @@ UploadAnswer SpoolSender::SendOrHalve(std::span<const PendingRecord> records, Re
 UploadAnswer SpoolSender::SendWhole(std::span<const PendingRecord> records, Rejected* rejected) {
   UploadAnswer answer = Post(records);
   size_t known_records = 0;
-  for (const PendingRecord& pending : records) known_records += pending.type <= kLastKnownToAll;
+  for (const PendingRecord& pending : records) known_records += IsKnownToAll(pending.type);
   if (!FitsBatch(answer, records.size(), known_records)) {
     return {.http_status = answer.http_status,
             .message = "the collector's answer does not fit what was sent"};

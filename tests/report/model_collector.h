@@ -12,6 +12,7 @@
 
 #include "report/format/losses.h"
 #include "report/format/report.h"
+#include "report/format/sealed.h"
 #include "report/upload/transport.h"
 #include "tests/report/report_testing.h"
 #include "tests/report/scripted_transport.h"
@@ -59,6 +60,8 @@ class ModelCollector final : public report::Transport {
   std::map<std::string, report::Report> reports;  // by id
   std::map<std::string, report::Losses> losses;   // by id
   std::vector<report::LagEnd> ends;
+  std::vector<report::SealedLabel> sealed;  // it has no key
+  uint32_t sealed_rate_ppm = 0;             // of the last
   size_t other_records = 0;
 
  private:
@@ -75,6 +78,9 @@ class ModelCollector final : public report::Transport {
       losses.emplace(base::ToString(told->id), *told);
     } else if (record.type == report::RecordType::kLagEnd) {
       ends.push_back(*report::DecodeLagEnd(record.payload));
+    } else if (record.type == report::RecordType::kSealed) {
+      sealed.push_back(report::DecodeSealed(record.payload)->label);
+      sealed_rate_ppm = report::DecodeSealed(record.payload)->sample_rate_ppm;
     } else {
       ++other_records;
     }

@@ -218,6 +218,10 @@ typedef struct lw_options {
    * '?' for any byte. Default: empty. */
   const char* scrub_tags;
   uint32_t spool_sync;             /* an lw_spool_sync: default LW_SPOOL_SYNC_LAGS */
+  /* The key that reports are sealed with (`lagwatch-collector --print-seal-key`): 64 hexadecimal digits. What is
+   * written and sent can then be read by that collector alone; docs/design/sealing.md tells what that costs.
+   * Default: empty, nothing is sealed. With one that is none the monitor stays off, and nothing is written. */
+  const char* seal_key;
 } lw_options;
 
 typedef struct lw_thresholds {

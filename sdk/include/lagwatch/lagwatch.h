@@ -58,6 +58,7 @@ struct Options {
   std::string config_key = {};
   std::string scrub_tags = {};
   lw_spool_sync spool_sync = LW_SPOOL_SYNC_LAGS;
+  std::string seal_key = {};
 };
 
 // A watched loop of the thread that called WatchLoop. A plain handle: copying it copies the handle.
@@ -194,6 +195,7 @@ class Monitor {
     raw.config_key = options.config_key.c_str();
     raw.scrub_tags = options.scrub_tags.c_str();
     raw.spool_sync = options.spool_sync;
+    raw.seal_key = options.seal_key.c_str();
     return Monitor(lw_start(&raw));
   }
   Monitor(Monitor&& other) noexcept : status_(std::exchange(other.status_, LW_OFF)) {}
