@@ -39,9 +39,11 @@ using report::RecordType;
 constexpr int kDefaultSessions = 12;
 constexpr size_t kReportsOfSession = 20;
 constexpr size_t kSessionsAtOnce = 3;
-constexpr uint32_t kThresholdMs = 200;
+constexpr uint32_t kThresholdMs = 240;
 constexpr uint32_t kSampleIntervalMs = 5;
-constexpr int64_t kStallMs = 240;
+// A watchdog that wakes late on a busy machine takes fewer: about 20 remain.
+constexpr uint32_t kRingSize = 24;
+constexpr int64_t kStallMs = 280;
 // Longer than 1 ms, so that a report's history is full, and all of it new since the report before.
 constexpr int kTurnsBetween = 200;
 
@@ -59,7 +61,7 @@ int PlaySession(const std::string& spool, int number) {
                                  .slow_dispatch_ms = 35,
                                  .check_period_ms = kThresholdMs,
                                  .sample_interval_ms = kSampleIntervalMs,
-                                 .ring_size = 20,
+                                 .ring_size = kRingSize,
                                  .usage_period_s = 0});
   if (!monitor.is_on()) {
     std::cerr << "the monitor is off: " << monitor.why_off() << "\n";
@@ -181,13 +183,16 @@ void Describe(const std::vector<Session>& sessions) {
 }
 
 void Keep(const std::string& directory, const std::vector<Session>& sessions) {
-  char name[64];
+  auto keep = [&](const std::string& name, const std::string& bytes) {
+    std::ofstream(directory + "/" + name, std::ios::binary) << bytes;
+  };
   for (size_t i = 0; i < sessions.size(); ++i) {
-    std::snprintf(name, sizeof name, "/%02zu.batch", i);
-    std::ofstream(directory + name) << PackedBody(sessions[i].named);
+    const std::string session = std::to_string(i);
+    keep(session + ".packed", report::PackBatch(RecordsOf(sessions[i].named)));
     for (size_t k = 0; k < sessions[i].named.size(); ++k) {
-      std::snprintf(name, sizeof name, "/%02zu-%02zu.report", i, k);
-      std::ofstream(directory + name) << sessions[i].named[k];
+      const std::string name = session + "-" + std::to_string(k);
+      keep(name + ".report", sessions[i].named[k]);
+      keep(name + ".packed", report::PackBatch(RecordsOf({sessions[i].named[k]})));
     }
   }
 }

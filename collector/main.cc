@@ -15,6 +15,7 @@
 #include "base/env.h"
 #include "collector/config/config_service.h"
 #include "collector/http/http_server.h"
+#include "collector/seal_key_file.h"
 
 namespace lagwatch::collector {
 namespace {
@@ -34,6 +35,7 @@ struct Flags {
   std::string wait_frames;
   std::string config;
   bool prints_public_key = false;
+  bool prints_seal_key = false;
 };
 
 void Declare(Flags* flags, CLI::App* app) {
@@ -62,6 +64,8 @@ void Declare(Flags* flags, CLI::App* app) {
                   "File with the config for clients; need not be there (default: DATA/config.json)");
   app->add_flag("--print-public-key", flags->prints_public_key,
                 "Print the key that clients know the config's signature by, and end");
+  app->add_flag("--print-seal-key", flags->prints_seal_key,
+                "Print the key that clients seal reports with, and end");
 }
 
 // Keys that were given are not logged; of one that was not, its file is.
@@ -94,6 +98,18 @@ Status PrintPublicKey(const Flags& flags) {
   return {};
 }
 
+std::string SealKeyPath(const Flags& flags) { return flags.data + "/seal-key"; }
+
+Status PrintSealKey(const Flags& flags) {
+  if (Status created = CreateDataDirectory(flags); !created.ok()) return created;
+  auto key = LoadOrCreateSealKey(SealKeyPath(flags));
+  if (!key.ok()) return key.status();
+  auto public_key = key->ToPublicKey();
+  if (!public_key.ok()) return public_key.status();
+  std::printf("%s\n", report::ToHex(*public_key).c_str());
+  return {};
+}
+
 // The signals that end the program, blocked in this thread and in all that it starts.
 sigset_t BlockStopSignals() {
   sigset_t signals;
@@ -113,12 +129,15 @@ Status Serve(const Flags& flags, const ListenAddress& listen) {
   if (!keys.ok()) return keys.status();
   auto signing_key = LoadOrCreateSigningKey(SigningKeyPath(flags));
   if (!signing_key.ok()) return signing_key.status();
+  auto seal_key = LoadOrCreateSealKey(SealKeyPath(flags));
+  if (!seal_key.ok()) return seal_key.status();
+  const report::RecordOpener opener(*seal_key);
   ConfigService config(flags.config.empty() ? flags.data + "/config.json" : flags.config,
                        flags.data + "/config-version", *signing_key);
   auto store = Store::Open(flags.data + "/collector.db");
   if (!store.ok()) return store.status();
   QueryApi query_api(store->get(), clusterer->wait_frames());
-  Ingest ingest(store->get(), std::move(*clusterer));
+  Ingest ingest(store->get(), std::move(*clusterer), &opener);
   Router router(std::move(*keys), flags.limits, &ingest, &query_api, &config);
   auto server = HttpServer::Start({.listen = listen, .threads = flags.threads}, &router);
   if (!server.ok()) return server.status();
@@ -149,7 +168,9 @@ int Main(int argc, char** argv) {
     std::fprintf(stderr, "lagwatch-collector: --listen: %s\n", listen.status().message().c_str());
     return kUsage;
   }
-  Status served = flags.prints_public_key ? PrintPublicKey(flags) : Serve(flags, *listen);
+  Status served = flags.prints_public_key ? PrintPublicKey(flags)
+                  : flags.prints_seal_key ? PrintSealKey(flags)
+                                          : Serve(flags, *listen);
   if (!served.ok()) std::fprintf(stderr, "lagwatch-collector: %s\n", served.message().c_str());
   return served.ok() ? 0 : kFailed;
 }

@@ -10,6 +10,7 @@
 #include <memory>
 #include <type_traits>
 
+#include "report/seal/record_sealer.h"
 #include "sdk/c_listener.h"
 #include "sdk/config_keeper.h"
 #include "sdk/process_monitor.h"
@@ -77,6 +78,15 @@ lw_options WithDefaults(const lw_options* given) {
   return options;
 }
 
+lagwatch::base::Result<std::unique_ptr<lagwatch::report::Sealer>> CreateSealer(const std::string& seal_key) {
+  const auto key = lagwatch::report::ParsePublicKey(seal_key);
+  auto sealer = key.ok() ? lagwatch::report::RecordSealer::Create(key.value()) : key.status();
+  if (sealer.ok()) return sealer;
+  return lagwatch::base::Status(
+      sealer.status().code(),
+      "seal_key is not a collector's seal key, so nothing is written: " + sealer.status().message());
+}
+
 MonitorOptions ToMonitorOptions(const lw_options& given) {
   using lagwatch::base::kNsPerMs;
   MonitorOptions options;
@@ -112,6 +122,8 @@ MonitorOptions ToMonitorOptions(const lw_options& given) {
   options.start.cold_threshold_ns = given.cold_start_ms * kNsPerMs;
   options.start.warm_threshold_ns = given.warm_start_ms * kNsPerMs;
   if (given.spool_sync <= LW_SPOOL_SYNC_ALL) options.spool_sync = static_cast<SyncPolicy>(given.spool_sync);
+  if (const std::string seal_key = ToString(given.seal_key); !seal_key.empty())
+    options.create_sealer = [seal_key] { return CreateSealer(seal_key); };
   if (CListener::IsWanted(given.listener)) options.listener = std::make_shared<CListener>(given.listener);
   return options;
 }

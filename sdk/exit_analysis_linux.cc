@@ -12,6 +12,7 @@
 
 #include "report/format/usage_encoder.h"
 #include "sdk/exit_analysis.h"
+#include "sdk/masked_run.h"
 #include "sdk/run_facts.h"
 
 namespace lagwatch::sdk {
@@ -183,6 +184,7 @@ void TellEndedRuns(const std::string& spool_directory, const RunFacts& now,
     RunFile kind = ParseRunRecord(ReadRecord(fd.get()), &run.record);
     if (kind == RunFile::kDamaged) remove();
     if (kind != RunFile::kRecord || !IsOver(run.record, now)) continue;
+    if (run.record.run.is_masked) UnmaskRun(now, &run.record.run);
     run.is_of_same_program = IsOfSameProgram(run.record.run, now);
     run.reason = policies::ClassifyExit(EvidenceOf(run.record, now));
     if (++told > kMaxEndedRuns || tell(run)) remove();

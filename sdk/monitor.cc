@@ -49,6 +49,13 @@ class ScopedNoFileSizeSignal {
   bool was_pending_ = false;
 };
 
+// Of a sealed record, what is inside.
+report::RecordType TypeOf(const report::SpoolRecord& record) {
+  if (record.type != report::RecordType::kSealed) return record.type;
+  const auto sealed = report::DecodeSealed(record.payload);
+  return sealed.ok() ? sealed.value().label.type : record.type;
+}
+
 }  // namespace
 
 MonitorOptions MonitorOptions::Normalized() const {
@@ -96,6 +103,11 @@ base::Result<std::unique_ptr<Monitor>> Monitor::Start(const MonitorOptions& opti
   monitor->spool_directory_ = normal.spool_directory;
   monitor->listener_ = normal.listener;
 
+  if (normal.create_sealer) {
+    auto sealer = normal.create_sealer();
+    if (!sealer.ok()) return sealer.status();
+    monitor->sealer_ = std::move(sealer).value();
+  }
   ProgramFacts facts = SystemFacts();
   facts.app = normal.app;
   facts.app_version = normal.app_version;
@@ -115,6 +127,7 @@ base::Result<std::unique_ptr<Monitor>> Monitor::Start(const MonitorOptions& opti
   run_facts.app = facts.app;
   run_facts.app_version = facts.app_version;
   run_facts.user = facts.user;
+  run_facts.is_masked = monitor->sealer_ != nullptr;
   const bool is_crowded = monitor->IsSpoolCrowded();
   monitor->TellHowRunsEnded(run_facts, is_crowded);
 
@@ -135,7 +148,7 @@ base::Result<std::unique_ptr<Monitor>> Monitor::Start(const MonitorOptions& opti
   if (run.ok()) monitor->run_ = std::move(run).value();
 
   monitor->sink_ = std::make_unique<ReportSink>(std::move(facts), monitor->spool_.get(), monitor->run_.get(),
-                                                &ProcessWords(), is_crowded);
+                                                &ProcessWords(), is_crowded, monitor->sealer_.get());
   const RunRecord* last_run = monitor->last_run_ ? &monitor->last_run_->record : nullptr;
   monitor->sink_->WatchStart(PlanStart(normal.start, run_facts, last_run), &ProcessStartUp(), registry);
   monitor->watchdog_ = std::make_unique<watchdog::Watchdog>(normal.watch, registry, monitor->capturer_.get(),
@@ -164,16 +177,19 @@ bool Monitor::IsSpoolCrowded() const {
 }
 
 void Monitor::TellHowRunsEnded(const RunFacts& now, bool is_crowded) {
+  RecordWriter writer(spool_.get(), sealer_.get());
   TellEndedRuns(spool_directory_, now, [&](const EndedRun& run) {
     if (!last_run_ && run.is_of_same_program) last_run_ = run;
     bool is_news = run.reason != policies::ExitReason::kCleanExit || run.record.was_in_lag();
     if (is_crowded && !is_news) return true;
     const std::string usage = run.EncodeUsage();
-    if (!usage.empty() && !spool_->Append(report::RecordType::kUsage, usage)) return false;
-    return spool_->Append(report::RecordType::kRunEnd, report::EncodeRunEnd(run.ToRunEnd()),
-                          {.priority = run.reason == policies::ExitReason::kKilledInLag
-                                           ? policies::ReportPriority::kKilledInHang
-                                           : policies::ReportPriority::kLag});
+    if (!usage.empty() && !writer.Append(report::RecordType::kUsage, usage, {run.record.usage_id}))
+      return false;
+    const base::Uuid& id = run.record.was_in_lag() ? run.record.lag_id : run.record.run.session_id;
+    return writer.Append(report::RecordType::kRunEnd, report::EncodeRunEnd(run.ToRunEnd()), {id},
+                         {.priority = run.reason == policies::ExitReason::kKilledInLag
+                                          ? policies::ReportPriority::kKilledInHang
+                                          : policies::ReportPriority::kLag});
   });
   spool_->Seal();
 }
@@ -189,7 +205,8 @@ void Monitor::WithdrawReports() {
     auto segment = reader.Read(name);
     if (!segment.ok()) continue;
     auto is_report = [](const report::SpoolRecord& record) {
-      return record.type == report::RecordType::kReport || record.type == report::RecordType::kLagEnd;
+      const report::RecordType type = TypeOf(record);
+      return type == report::RecordType::kReport || type == report::RecordType::kLagEnd;
     };
     auto& records = segment->records;
     if (std::ranges::none_of(records, is_report)) continue;

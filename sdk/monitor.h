@@ -37,6 +37,8 @@ struct MonitorOptions {
   bool feeds_service = false;  // the service manager's watchdog, if the environment names one
   StartOptions start;
   std::shared_ptr<watchdog::HangListener> listener;  // may be null; kept as long as the monitor
+  // When set, all that is written is sealed; if it fails, nothing is written.
+  std::function<base::Result<std::unique_ptr<report::Sealer>>()> create_sealer;
 
   // Every number brought into its range, every empty string that has a default replaced by it.
   MonitorOptions Normalized() const;
@@ -46,7 +48,7 @@ struct MonitorOptions {
 class Monitor {
  public:
   // `registry` is borrowed and outlives all monitors. Errors: kIo (spool directory), kUnavailable (no signal
-  // or thread to be had).
+  // or thread to be had), those of create_sealer.
   static base::Result<std::unique_ptr<Monitor>> Start(const MonitorOptions& options,
                                                       watchdog::LoopRegistry* registry);
   // Stops watching, then frees the monitor; leaks it when its thread does not end in time or is in another
@@ -90,6 +92,7 @@ class Monitor {
   std::unique_ptr<watchdog::ServiceFeed> service_;
   std::unique_ptr<stack::StackCapturer> capturer_;
   std::unique_ptr<report::SpoolWriter> spool_;
+  std::unique_ptr<report::Sealer> sealer_;  // may be null
   std::optional<EndedRun> last_run_;
   std::unique_ptr<RunWriter> run_;  // may be null
   std::unique_ptr<ReportSink> sink_;

@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "base/clock.h"
+#include "policies/cause_key.h"
 #include "report/format/usage_encoder.h"
 #include "report/spool/record_priority.h"
 #include "sdk/writing_switch.h"
@@ -123,6 +124,20 @@ report::WaitsFor ToReport(stack::WaitsFor waits_for) {
   return report::WaitsFor::kUnknown;
 }
 
+// Of the stack that is told as the expensive one.
+uint64_t CauseOf(const watchdog::LagEvent& event) {
+  const stack::Stack& stack = *event.expensive_stack;
+  std::array<policies::CauseFrame, stack::kMaxFrames> frames;
+  for (uint32_t i = 0; i < stack.frame_count; ++i) {
+    const stack::Frame& frame = stack.frames[i];
+    if (frame.module == stack::kNoModule) continue;
+    const stack::Module& module = event.modules->module(frame.module);
+    frames[i] = {module.path_view(), module.build_id_view(),
+                 frame.function_offset != 0 ? frame.function_offset : frame.offset};
+  }
+  return policies::CauseKey({frames.data(), stack.frame_count});
+}
+
 report::WaitOutcome ToReport(watchdog::WaitOutcome outcome) {
   switch (outcome) {
     case watchdog::WaitOutcome::kLock:
@@ -150,9 +165,10 @@ ProgramFacts SystemFacts() {
 }
 
 ReportSink::ReportSink(ProgramFacts facts, report::SpoolWriter* spool, RunWriter* run,
-                       const ProgramWords* words, bool saves_files)
+                       const ProgramWords* words, bool saves_files, report::Sealer* sealer)
     : facts_(std::move(facts)),
       spool_(spool),
+      writer_(spool, sealer),
       run_(run),
       words_(words),
       saves_files_(saves_files),
@@ -172,7 +188,8 @@ bool ReportSink::OnLag(const watchdog::LagEvent& event) {
     too_large_.Add();
     return false;
   }
-  if (!Append(report::RecordType::kReport, NoteOf(event))) {
+  const OutsideFacts outside{event.id, writer_.is_sealing() ? CauseOf(event) : 0};
+  if (!Append(report::RecordType::kReport, outside, NoteOf(event))) {
     not_written_.Add();
     return false;
   }
@@ -183,14 +200,15 @@ bool ReportSink::OnLag(const watchdog::LagEvent& event) {
   return true;
 }
 
-bool ReportSink::Append(report::RecordType type, const report::RecordNote& note) {
-  return process_writing.is_on() && spool_->Append(type, buffer_.content(), note);
+bool ReportSink::Append(report::RecordType type, const OutsideFacts& outside,
+                        const report::RecordNote& note) {
+  return process_writing.is_on() && writer_.Append(type, buffer_.content(), outside, note);
 }
 
 void ReportSink::OnLagEnd(const base::Uuid& event_id, int64_t duration_ns) {
   if (run_ != nullptr) run_->LagEnded(event_id);
   if (!report::EncodeLagEnd(event_id, duration_ns, &buffer_)) return;
-  Append(report::RecordType::kLagEnd, NoteOfEnd(event_id));
+  Append(report::RecordType::kLagEnd, {event_id}, NoteOfEnd(event_id));
 }
 
 report::RecordNote ReportSink::NoteOf(const watchdog::LagEvent& event) {
@@ -235,7 +253,7 @@ bool ReportSink::OnUsage(const watchdog::UsageEvent& event) {
   const policies::SuppressedCounts suppressed = SuppressedOf(event);
   for (size_t i = 0; i < suppressed.size(); ++i)
     encoder.AddSuppressed(static_cast<policies::SuppressedReason>(i), suppressed[i]);
-  if (!encoder.ok() || !Append(report::RecordType::kUsage)) return false;
+  if (!encoder.ok() || !Append(report::RecordType::kUsage, {event.id})) return false;
   told_too_large_ = too_large_.value();
   told_not_written_ = NotWritten();
   if (event.is_alone) ++unsent_usages_;
@@ -300,8 +318,8 @@ void ReportSink::TellStart() {
   if (!is_slow || stack::ReadTracer() != 0) return;  // whoever debugs it makes it slow
   const base::Uuid id = base::CreateUuidV7(base::SystemClock().WallMs());
   if (!EncodeStart(id, ready_ns)) return too_large_.Add();
-  if (!Append(report::RecordType::kReport)) return not_written_.Add();
-  if (report::EncodeLagEnd(id, duration_ns, &buffer_)) Append(report::RecordType::kLagEnd);
+  if (!Append(report::RecordType::kReport, {id})) return not_written_.Add();
+  if (report::EncodeLagEnd(id, duration_ns, &buffer_)) Append(report::RecordType::kLagEnd, {id});
 }
 
 bool ReportSink::EncodeStart(const base::Uuid& id, int64_t ready_ns) {
@@ -354,8 +372,9 @@ bool ReportSink::EncodeStart(const base::Uuid& id, int64_t ready_ns) {
 void ReportSink::Write(const FrameSlice& slice) {
   const base::Clock& clock = base::SystemClock();
   const int64_t wall_ms = clock.WallMs();
+  const base::Uuid id = base::CreateUuidV7(wall_ms);
   bool is_encoded = report::EncodeFrameSlice(
-      {.id = base::CreateUuidV7(wall_ms),
+      {.id = id,
        .session_id = facts_.session_id,
        .app = facts_.app,
        .app_version = facts_.app_version,
@@ -368,7 +387,7 @@ void ReportSink::Write(const FrameSlice& slice) {
        .frames = slice.frames},
       &buffer_);
   if (!is_encoded) return too_large_.Add();
-  if (!Append(report::RecordType::kFrameSlice)) not_written_.Add();
+  if (!Append(report::RecordType::kFrameSlice, {id})) not_written_.Add();
 }
 
 bool ReportSink::Encode(const watchdog::LagEvent& event) {

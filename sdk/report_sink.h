@@ -14,6 +14,7 @@
 #include "report/spool/spool_writer.h"
 #include "sdk/frame_slices.h"
 #include "sdk/program_words.h"
+#include "sdk/record_writer.h"
 #include "sdk/run_writer.h"
 #include "sdk/start_up.h"
 #include "watchdog/hang_sink.h"
@@ -38,10 +39,10 @@ ProgramFacts SystemFacts();
 // Context: watchdog, but for the construction (background; allocates all that will be needed).
 class ReportSink final : public watchdog::HangSink {
  public:
-  // `spool`, `words` and `run`, which may be null, are borrowed. With `saves_files` no file is made that
-  // tells of no lag.
+  // `spool`, `words`, `run` and `sealer`, of which the last two may be null, are borrowed. With `saves_files`
+  // no file is made that tells of no lag.
   ReportSink(ProgramFacts facts, report::SpoolWriter* spool, RunWriter* run, const ProgramWords* words,
-             bool saves_files = false);
+             bool saves_files = false, report::Sealer* sealer = nullptr);
   // What is to be told of the program's start. `start_up` and `registry` are borrowed. To be called once,
   // before all else; nothing is told if it is not.
   void WatchStart(const StartPlan& plan, StartUp* start_up, watchdog::LoopRegistry* registry);
@@ -65,7 +66,7 @@ class ReportSink final : public watchdog::HangSink {
   static constexpr uint32_t kMaxUnsentUsages = 24;
 
   // What was encoded last; false when it was dropped.
-  bool Append(report::RecordType type, const report::RecordNote& note = {});
+  bool Append(report::RecordType type, const OutsideFacts& outside, const report::RecordNote& note = {});
   // What the spool is to know of a report, or of a lag's end.
   report::RecordNote NoteOf(const watchdog::LagEvent& event);
   report::RecordNote NoteOfEnd(const base::Uuid& event_id) const;
@@ -95,6 +96,7 @@ class ReportSink final : public watchdog::HangSink {
 
   ProgramFacts facts_;
   report::SpoolWriter* spool_;
+  RecordWriter writer_;
   RunWriter* run_;
   const ProgramWords* words_;
   bool saves_files_;

@@ -75,7 +75,7 @@ bool HasOnlyZeros(std::string_view bytes) {
 RunHeader ToHeader(const RunFacts& facts, bool keeps_lock) {
   RunHeader header{};
   header.magic = kRunMagic;
-  header.version = kRunVersion;
+  header.version = facts.is_masked ? kMaskedRunVersion : kRunVersion;
   header.keeps_lock = keeps_lock ? 1 : 0;
   header.session_id = facts.session_id;
   header.boot_id = facts.boot_id;
@@ -108,13 +108,14 @@ RunFile ParseRunRecord(std::string_view bytes, RunRecord* record) {
   if (HasOnlyZeros(bytes)) return RunFile::kDamaged;
   uint32_t begin[2] = {};  // magic and version
   std::memcpy(begin, bytes.data(), std::min(bytes.size(), sizeof begin));
-  if (begin[0] != kRunMagic || begin[1] > kRunVersion) return RunFile::kForeign;
-  if (begin[1] != kRunVersion || bytes.size() != RunPage::kBytes) return RunFile::kDamaged;
+  if (begin[0] != kRunMagic || begin[1] > kMaskedRunVersion) return RunFile::kForeign;
+  if (begin[1] < kRunVersion || bytes.size() != RunPage::kBytes) return RunFile::kDamaged;
   const auto header = Read<RunHeader>(bytes, 0);
   if (header.crc32c != HeaderCrc32c(header)) return RunFile::kDamaged;
 
   *record = {};
   RunFacts& run = record->run;
+  run.is_masked = header.version == kMaskedRunVersion;
   run.session_id = header.session_id;
   run.boot_id = header.boot_id;
   run.machine = header.machine;

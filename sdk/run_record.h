@@ -24,6 +24,7 @@ inline constexpr std::string_view kNewRunSuffix = ".new";  // while it is being 
 
 inline constexpr uint32_t kRunMagic = 0x3152574c;  // "LWR1"
 inline constexpr uint32_t kRunVersion = 1;
+inline constexpr uint32_t kMaskedRunVersion = 2;  // the same, but texts as in masked_run.h
 
 // What does not change during a run. Texts are cut to their arrays and end at the first NUL, if there is one.
 struct RunHeader {
@@ -104,6 +105,7 @@ static_assert(policies::kSuppressedReasons <= std::size(RunUsage{}.suppressed));
 
 // A run, as background code handles it.
 struct RunFacts {
+  bool is_masked = false;  // its record is kept, or was, as masked_run.h tells
   base::Uuid session_id;
   base::Uuid boot_id;
   uint64_t machine = 0;  // a hash of the machine's id; 0: not known

@@ -22,7 +22,8 @@ namespace lagwatch::sdk {
 // Thread safety: one thread at a time.
 class RunWriter {
  public:
-  // Creates SPOOL/runs/SESSION.run. `scene`, which goes through the scrubber, is borrowed. Errors: kIo.
+  // Creates SPOOL/runs/SESSION.run. `scene`, which goes through the scrubber, is borrowed. Where `facts` say
+  // that the run is masked, all that is kept is. Errors: kIo.
   // Context: background.
   static base::Result<std::unique_ptr<RunWriter>> Create(const std::string& spool_directory,
                                                          const RunFacts& facts, const TextCell* scene,
@@ -61,7 +62,7 @@ class RunWriter {
     char loop_name[sizeof RunProgress::lag_loop];
   };
 
-  RunWriter(char* page, std::string path, std::string oom_group_path, const TextCell* scene,
+  RunWriter(char* page, std::string path, const RunFacts& facts, const TextCell* scene,
             const policies::Scrubber& scrubber);
   void AgeLags(int64_t mono_ns);
   void Write(int64_t mono_ns);
@@ -70,6 +71,7 @@ class RunWriter {
   char* page_;
   std::string path_;
   std::string oom_group_path_;
+  bool is_masked_;
   const TextCell* scene_;
   policies::Scrubber scrubber_;
   uint64_t sequence_ = 0;

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/safe_memory.h"
+#include "sdk/masked_run.h"
 #include "sdk/run_facts.h"
 #include "sdk/run_writer.h"
 
@@ -119,8 +120,8 @@ Result<std::unique_ptr<RunWriter>> RunWriter::Create(const std::string& spool_di
   char* page = MapPage(fd.get());
   if (page == nullptr) return fail("cannot map ", errno);
   fd.Close();
-  std::unique_ptr<RunWriter> writer(new RunWriter(page, path, facts.oom_group_path, scene, scrubber));
-  RunHeader header = ToHeader(facts, IsLocked(new_path.c_str()));
+  std::unique_ptr<RunWriter> writer(new RunWriter(page, path, facts, scene, scrubber));
+  RunHeader header = ToHeader(facts.is_masked ? MaskRun(facts) : facts, IsLocked(new_path.c_str()));
   if (!CopyToPage(page, &header, sizeof header)) return fail("cannot write ", EIO);
   writer->Write(base::SystemClock().MonoNs());
   // Whoever finds a file of this name finds it locked and whole.
@@ -130,11 +131,12 @@ Result<std::unique_ptr<RunWriter>> RunWriter::Create(const std::string& spool_di
   return writer;
 }
 
-RunWriter::RunWriter(char* page, std::string path, std::string oom_group_path, const TextCell* scene,
+RunWriter::RunWriter(char* page, std::string path, const RunFacts& facts, const TextCell* scene,
                      const policies::Scrubber& scrubber)
     : page_(page),
       path_(std::move(path)),
-      oom_group_path_(std::move(oom_group_path)),
+      oom_group_path_(facts.oom_group_path),
+      is_masked_(facts.is_masked),
       scene_(scene),
       scrubber_(scrubber) {
   last_count_ns_ = -kCountPeriodNs;
@@ -155,7 +157,7 @@ void RunWriter::LagBegan(const base::Uuid& lag_id, const char* loop_name, int64_
           elapsed_ns,
           base::SystemClock().WallMs() - elapsed_ns / base::kNsPerMs,
           {}};
-  std::memcpy(end->loop_name, loop_name, strnlen(loop_name, sizeof end->loop_name));
+  if (!is_masked_) std::memcpy(end->loop_name, loop_name, strnlen(loop_name, sizeof end->loop_name));
   ++lag_count_;
   Write(now_ns);
 }
@@ -184,6 +186,7 @@ void RunWriter::Refresh() {
 
 void RunWriter::NoteUsage(const RunUsage& usage) {
   usage_ = usage;
+  if (is_masked_) std::memset(usage_.loop, 0, sizeof usage_.loop);
   bool is_told = usage.id == base::Uuid{} && written_usage_.id != base::Uuid{};
   if (is_told) WriteUsage(base::SystemClock().MonoNs());
 }
@@ -217,7 +220,8 @@ void RunWriter::Write(int64_t mono_ns) {
   progress.oom_kills_on_machine = oom_kills_on_machine_;
   char scene[TextCell::kMaxBytes];
   written_scene_ = scene_->Read(scene);
-  scrubber_.Text({scene, strnlen(scene, sizeof scene)}).view().copy(progress.scene, sizeof progress.scene);
+  if (!is_masked_)
+    scrubber_.Text({scene, strnlen(scene, sizeof scene)}).view().copy(progress.scene, sizeof progress.scene);
   // Of several, the one that began first.
   const Lag* lag = std::min_element(lags_, lags_ + lag_count_, [](const Lag& one, const Lag& other) {
     return one.begin_mono_ns < other.begin_mono_ns;

@@ -9,6 +9,7 @@
 #include "base/uuid.h"
 #include "report/format/losses.h"
 #include "report/format/report.h"
+#include "report/format/sealed.h"
 #include "report/spool/record_priority.h"
 #include "report/upload/ledger_file.h"
 
@@ -85,6 +86,10 @@ class LossWriter final : public report::SweepVisitor {
       }
       case RecordType::kLagEnd:
         return ReportPriority::kLag;
+      case RecordType::kSealed: {
+        auto sealed = report::DecodeSealed(record.payload);
+        return sealed.ok() ? sealed->label.KnownPriority() : ReportPriority::kSlow;
+      }
       case RecordType::kLosses:
         return ReportPriority::kKilledInHang;  // few bytes for many reports
       default:
@@ -112,15 +117,24 @@ class LossWriter final : public report::SweepVisitor {
       auto earlier = report::DecodeLosses(record.payload);
       if (earlier.ok()) counted->Add(*earlier);
     }
+    if (record.type == RecordType::kSealed) {
+      auto sealed = report::DecodeSealed(record.payload);
+      if (sealed.ok() && sealed->label.type == RecordType::kReport)
+        counted->Add(LostNow({}, reason, sealed->label.cause, 0));
+    }
     if (record.type != RecordType::kReport) return;
     auto lost = report::DecodeReport(record.payload);
     if (!lost.ok()) return;
-    counted->Add({.app = lost->app,
-                  .app_version = lost->app_version,
-                  .user = lost->user,
-                  .begin_wall_ms = now_wall_ms_,
-                  .end_wall_ms = now_wall_ms_,
-                  .losses = {{reason, lost->cause, 1, lost->sample_rate_ppm}}});
+    counted->Add(LostNow({.app = lost->app, .app_version = lost->app_version, .user = lost->user}, reason,
+                         lost->cause, lost->sample_rate_ppm));
+  }
+
+  // One report of `origin`, which has the rest.
+  report::Losses LostNow(report::Losses origin, report::LossReason reason, uint64_t cause,
+                         uint32_t sample_rate_ppm) const {
+    origin.begin_wall_ms = origin.end_wall_ms = now_wall_ms_;
+    origin.losses = {{reason, cause, 1, sample_rate_ppm}};
+    return origin;
   }
 
   report::SpoolWriter* writer_;

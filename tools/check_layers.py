@@ -19,14 +19,15 @@ LAYERS = {
     "stack/signal": ["stack/raw_stack.h", "base"],
     "trace": ["stack", "base"],
     "watchdog": ["stack", "trace", "policies", "base"],
-    "report/format": ["policies/exit_reason.h", "policies/frame_levels.h", "policies/guard.h", "policies/usage.h",
-                      "policies/verdict.h", "base"],
+    "report/format": ["policies/exit_reason.h", "policies/frame_levels.h", "policies/guard.h",
+                      "policies/report_priority.h", "policies/usage.h", "policies/verdict.h", "base"],
     "report/spool": ["report/format", "policies", "base"],
     "report/config": ["policies", "base"],
+    "report/seal": ["report/config/signed_document.h", "report/format", "base"],
     "report/upload": ["report/config", "report/format", "report/spool", "policies", "base"],
     "sdk": ["watchdog", "stack", "trace", "policies", "report", "base"],
     "sdk/include": [],
-    "collector": ["report/config", "report/format", "policies", "base"],
+    "collector": ["report/config", "report/format", "report/seal", "policies", "base"],
     "tools": ["sdk", "report", "collector", "trace", "policies", "base"],
     "samples": ["sdk/include"],
 }
@@ -45,11 +46,11 @@ LIBRARIES = {
     "lzma.h": ["stack/decompress.cc"],
     "nlohmann/": ["collector/query", "collector/store", "report/config", "report/upload",
                   "tools/read"],
-    "openssl/": ["collector/http", "report/config"],
+    "openssl/": ["collector/http", "report/config", "report/seal"],
     "protozero/": ["report/format"],
     "spdlog/": ["collector/config", "collector/http", "collector/main.cc"],
     "sqlite3.h": ["collector/store"],
-    "zlib.h": ["collector/ingest", "report/upload", "stack/decompress.cc"],
+    "zlib.h": ["collector/ingest", "report/seal", "report/upload", "stack/decompress.cc"],
 }
 # The system's own headers that lie in folders.
 SYSTEM_FOLDERS = ("arpa/", "asm/", "linux/", "net/", "netinet/", "sys/")

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/spool_records.h"
 
+#include <cstdio>
+
 #include "base/env.h"
 #include "report/format/report.h"
 #include "report/spool/spool_reader.h"
@@ -18,17 +20,24 @@ base::Result<std::string> TryLoad(const report::SpoolReader& reader) {
   if (!names.ok()) return names.status();
   auto namer = sdk::CreateLocalFrameNamer();
   std::string batch;
+  size_t sealed = 0;
   for (const std::string& name : *names) {
     auto segment = reader.Read(name);
     if (segment.status().code() == base::StatusCode::kNotFound)
       return base::Status(base::StatusCode::kNotFound, "");
     if (!segment.ok()) return segment.status();
     for (const report::SpoolRecord& record : segment->records) {
+      if (record.type == report::RecordType::kSealed) {
+        ++sealed;
+        continue;
+      }
       bool is_report = record.type == report::RecordType::kReport;
       std::string named = is_report ? report::NameFrames(record.payload, namer.get()) : record.payload;
       report::AppendToBatch({record.type, named}, &batch);
     }
   }
+  if (sealed > 0)
+    std::fprintf(stderr, "lagwatch: %zu sealed records: only the collector can read them\n", sealed);
   return batch;
 }
 

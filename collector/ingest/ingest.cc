@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "collector/ingest/opened_records.h"
 #include "collector/ingest/report_limits.h"
 #include "report/format/packed_batch.h"
 
@@ -77,8 +78,11 @@ base::Result<IngestResult> Ingest::Submit(std::string_view batch) {
 
   std::vector<NewRecord> valid;
   std::vector<base::Status> statuses;
-  for (const report::OwnedRecord& record : *records) {
-    auto read = Read(record.type, record.payload);
+  OpenedRecords opened(opener_);
+  for (const report::OwnedRecord& listed : *records) {
+    auto record = opened.Open({listed.type, listed.payload});
+    if (record.status().code() == base::StatusCode::kTooLarge) return record.status();
+    auto read = record.ok() ? Read(record->type, record->payload) : base::Result<NewRecord>(record.status());
     statuses.push_back(read.status());
     if (read.ok()) valid.push_back(std::move(*read));
   }

@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "collector/cluster/clusterer.h"
 #include "collector/store/store.h"
+#include "report/seal/record_opener.h"
 
 namespace lagwatch::collector {
 
@@ -31,12 +32,15 @@ struct IngestResult {
 
 class Ingest {
  public:
-  // Borrows `store`, which must outlive this.
-  Ingest(Store* store, Clusterer clusterer) : store_(store), clusterer_(std::move(clusterer)) {}
+  // Borrows `store`, and `opener` of sealed records, which may be null: then they are refused. Both must
+  // outlive this.
+  Ingest(Store* store, Clusterer clusterer, const report::RecordOpener* opener = nullptr)
+      : store_(store), clusterer_(std::move(clusterer)), opener_(opener) {}
 
   // `batch` is an encoded lagwatch.Batch. Returns after the commit. A malformed record is refused alone; one
   // of a type that is not known here is kept as it is. Errors: kInvalid when the batch is unreadable or holds
-  // nothing but malformed records; kUnavailable, and nothing is stored, when the database refuses.
+  // nothing but malformed records; kTooLarge when too much was sealed in it; kUnavailable, and nothing is
+  // stored, when the database refuses.
   base::Result<IngestResult> Submit(std::string_view batch);
 
  private:
@@ -45,6 +49,7 @@ class Ingest {
 
   Store* store_;
   Clusterer clusterer_;
+  const report::RecordOpener* opener_;
 };
 
 }  // namespace lagwatch::collector

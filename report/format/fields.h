@@ -18,6 +18,7 @@ enum class RecordType : pbf_tag_type {
   kUsage = 5,
   kLosses = 6,
   kPacked = 7,  // of a batch only: records in the compact form
+  kSealed = 8,  // one of the others, for the collector's eyes only
 };
 
 enum class ReportField : pbf_tag_type {
@@ -188,6 +189,16 @@ enum class SlowTagField : pbf_tag_type {
   kDurations = 6,
 };
 enum class SuppressedField : pbf_tag_type { kReason = 1, kCount = 2 };
+enum class SealedField : pbf_tag_type {
+  kType = 1,
+  kId = 2,
+  kCause = 3,
+  kPriority = 4,
+  kEphemeralKey = 5,
+  kNonce = 6,
+  kSealed = 7,
+  kSampleRatePpm = 9,
+};
 enum class LossesField : pbf_tag_type {
   kId = 1,
   kApp = 2,

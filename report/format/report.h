@@ -223,7 +223,8 @@ void AppendToBatch(const Record& record, std::string* batch);
 void AppendSymbol(const Symbol& symbol, std::string* encoded_report);
 // Likewise, what its cause is.
 void AppendCause(uint64_t cause, std::string* encoded_report);
-// Likewise, what share of users it stands for: to a report, run's end, frame slice or usage; others stay.
+// Likewise, what share of users it stands for: to a report, run's end, frame slice, usage or
+// sealed record; others stay.
 void AppendSampleRate(RecordType type, uint32_t sample_rate_ppm, std::string* encoded_record);
 
 // "lag", "busy-loop", "waited", "idle-handler", "input", "scope", "cpu", "cpu-average", "frames", "startup",

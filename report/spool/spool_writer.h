@@ -41,6 +41,7 @@ enum class SyncPolicy : uint8_t { kNever, kLagStartAndEnd, kEveryRecord };
 struct RecordNote {
   policies::ReportPriority priority = policies::ReportPriority::kSlow;
   bool is_lag_start_or_end = false;
+  bool is_sealed_report = false;  // a report inside a sealed record
 };
 
 // Why the system refused a write.

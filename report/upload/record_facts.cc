@@ -6,6 +6,7 @@
 
 #include "policies/cause_key.h"
 #include "report/format/report.h"
+#include "report/format/sealed.h"
 #include "report/spool/record_priority.h"
 
 namespace lagwatch::report {
@@ -54,15 +55,30 @@ RecordFacts FactsOfOther(const Told& told) {
           .made_wall_ms = WallMsOf(told.id)};
 }
 
-}  // namespace
-
-int64_t WallMsOf(const base::Uuid& id) {
-  int64_t wall_ms = 0;
-  for (size_t i = 0; i < 6; ++i) wall_ms = wall_ms << 8 | id.bytes[i];
-  return wall_ms;
+// What is outside.
+RecordFacts FactsOfSealed(const SealedLabel& label) {
+  RecordFacts facts{.type = label.type,
+                    .is_sealed = true,
+                    .has_origin = true,
+                    .made_wall_ms = WallMsOf(label.id),
+                    .priority = label.KnownPriority(),
+                    .cause = label.cause};
+  switch (label.type) {
+    case RecordType::kReport:
+      facts.lag_id = facts.report_id = label.id;
+      break;
+    case RecordType::kLagEnd:
+      return {.type = label.type, .is_sealed = true, .report_id = label.id};
+    case RecordType::kRunEnd:
+      if (facts.priority == policies::ReportPriority::kKilledInHang) facts.report_id = label.id;
+      break;
+    default:
+      break;
+  }
+  return facts;
 }
 
-RecordFacts FactsOf(const SpoolRecord& record) {
+RecordFacts DecodedFactsOf(const SpoolRecord& record) {
   switch (record.type) {
     case RecordType::kReport:
       if (auto report = DecodeReport(record.payload); report.ok()) return FactsOfReport(*report);
@@ -79,10 +95,27 @@ RecordFacts FactsOf(const SpoolRecord& record) {
     case RecordType::kUsage:
       if (auto usage = DecodeUsage(record.payload); usage.ok()) return FactsOfOther(*usage);
       break;
+    case RecordType::kSealed:
+      if (auto sealed = DecodeSealed(record.payload); sealed.ok()) return FactsOfSealed(sealed->label);
+      break;
     default:
       break;
   }
   return {};
+}
+
+}  // namespace
+
+int64_t WallMsOf(const base::Uuid& id) {
+  int64_t wall_ms = 0;
+  for (size_t i = 0; i < 6; ++i) wall_ms = wall_ms << 8 | id.bytes[i];
+  return wall_ms;
+}
+
+RecordFacts FactsOf(const SpoolRecord& record) {
+  RecordFacts facts = DecodedFactsOf(record);
+  if (facts.type == RecordType{}) facts.type = record.type;
+  return facts;
 }
 
 }  // namespace lagwatch::report

@@ -22,6 +22,9 @@ struct Origin {
 };
 
 struct RecordFacts {
+  RecordType type{};  // of a sealed record, what is inside
+  bool is_sealed = false;
+  // A sealed record does not say whose it is: its origin is empty, as is that of a program without a name.
   // False for what cannot be decoded and for types that are not known here: to judge those is the collector's
   // business. A lag's end says nothing of where it comes from either; only its `report_id` is known.
   bool has_origin = false;

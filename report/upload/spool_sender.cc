@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "report/format/losses.h"
+#include "report/format/packed_batch.h"
 #include "report/format/report.h"
 #include "report/spool/segment_format.h"
 #include "report/spool/spool_sweep.h"
@@ -29,6 +30,10 @@ constexpr size_t kMaxRoundSegments = 512;
 // Which types of records a collector of any version counts in its answer.
 constexpr RecordType kLastKnownToAll = RecordType::kUsage;
 
+// A sealed record counts too: its collector has given out a key to seal with. So one that does not know them
+// cannot make reports vanish.
+bool IsKnownToAll(RecordType type) { return type <= kLastKnownToAll || type == RecordType::kSealed; }
+
 bool FitsOneRequest(size_t record_count, size_t size_bytes) {
   return record_count <= kMaxRecords && size_bytes <= kMaxBytes;
 }
@@ -44,10 +49,10 @@ class SweepCounter final : public SweepVisitor {
 
   policies::ReportPriority PriorityOf(const SpoolRecord& record) override {
     const RecordFacts facts = FactsOf(record);
-    const bool tells_of_kill = record.type == RecordType::kRunEnd && facts.report_id != base::Uuid{};
+    const bool tells_of_kill = facts.type == RecordType::kRunEnd && facts.report_id != base::Uuid{};
     // Losses are few bytes for many reports.
     if (tells_of_kill || record.type == RecordType::kLosses) return policies::ReportPriority::kKilledInHang;
-    return record.type == RecordType::kLagEnd ? policies::ReportPriority::kLag : facts.priority;
+    return facts.type == RecordType::kLagEnd ? policies::ReportPriority::kLag : facts.priority;
   }
   bool OnRemoval(const std::string& name, const Segment& segment, policies::RemovalReason reason) override {
     const bool is_too_old = reason == policies::RemovalReason::kTooOld;
@@ -249,7 +254,7 @@ UploadAnswer SpoolSender::SendOrHalve(std::span<const PendingRecord> records, Re
 UploadAnswer SpoolSender::SendWhole(std::span<const PendingRecord> records, Rejected* rejected) {
   UploadAnswer answer = Post(records);
   size_t known_records = 0;
-  for (const PendingRecord& pending : records) known_records += pending.type <= kLastKnownToAll;
+  for (const PendingRecord& pending : records) known_records += IsKnownToAll(pending.type);
   if (!FitsBatch(answer, records.size(), known_records)) {
     return {.http_status = answer.http_status,
             .message = "the collector's answer does not fit what was sent"};
@@ -265,9 +270,20 @@ UploadAnswer SpoolSender::SendWhole(std::span<const PendingRecord> records, Reje
   return answer;
 }
 
-UploadAnswer SpoolSender::Post(std::span<const PendingRecord> records) {
+UploadAnswer SpoolSender::Post(std::span<const PendingRecord> pending) {
+  std::vector<Record> records;
+  bool can_be_packed = true;
+  for (const PendingRecord& record : pending) {
+    records.push_back({record.type, record.payload});
+    // No packed batch holds another one; what put it into the spool is not known here.
+    can_be_packed = can_be_packed && record.type != RecordType::kPacked;
+  }
   std::string batch;
-  for (const PendingRecord& pending : records) AppendToBatch({pending.type, pending.payload}, &batch);
+  if (can_be_packed) {
+    AppendToBatch({RecordType::kPacked, PackBatch(records)}, &batch);
+  } else {
+    for (const Record& record : records) AppendToBatch(record, &batch);
+  }
   return transport_->Post(Gzip(batch));
 }
 

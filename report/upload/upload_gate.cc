@@ -36,8 +36,10 @@ void UploadGate::Decide(std::span<WaitingSegment> segments) {
   for (const WaitingSegment* segment : undecided) MarkDone(*segment);
 }
 
+// Of sealed reports nobody knows whose they are; that they are another user's than this program's is
+// unlikely.
 bool UploadGate::IsForced(const RecordFacts& facts) const {
-  return policies_.is_forced && facts.has_origin && facts.origin.user == policies_.user;
+  return policies_.is_forced && facts.has_origin && (facts.is_sealed || facts.origin.user == policies_.user);
 }
 
 uint32_t UploadGate::RateOf(const WaitingSegment& segment, size_t record) const {
@@ -49,7 +51,7 @@ std::vector<base::Uuid> UploadGate::LagsOfKilledRuns(std::span<const WaitingSegm
   std::vector<base::Uuid> lags;
   for (const WaitingSegment& segment : segments) {
     for (size_t i = 0; i < segment.facts.size(); ++i) {
-      const bool is_run_end = segment.content.records[i].type == RecordType::kRunEnd;
+      const bool is_run_end = segment.facts[i].type == RecordType::kRunEnd;
       if (is_run_end && segment.facts[i].report_id != base::Uuid{})
         lags.push_back(segment.facts[i].report_id);
     }
@@ -83,7 +85,7 @@ void UploadGate::DecideSegment(WaitingSegment* segment, const std::vector<base::
     if (is_sampling && IsForced(facts)) decision.forced.insert(RecordKey(segment->content.records[i]));
     if (const LossReason why = WhyNotSent(facts); why != LossReason::kUnknown) {
       Drop(*segment, i, why);
-    } else if (segment->content.records[i].type == RecordType::kReport && facts.has_origin) {
+    } else if (facts.type == RecordType::kReport && facts.has_origin) {
       const bool was_killed = Contains(killed, facts.lag_id) || Contains(killed, facts.report_id);
       candidates->push_back({segment, i, was_killed ? ReportPriority::kKilledInHang : facts.priority});
     }
@@ -120,8 +122,8 @@ bool UploadGate::IsSent(const WaitingSegment& segment, size_t record) const {
   const auto decision = ledger_->segments.find(segment.name);
   if (decision == ledger_->segments.end() || decision->second.is_done) return false;
   const SpoolRecord& content = segment.content.records[record];
-  if (content.type == RecordType::kLagEnd && ledger_->IsDropped(segment.facts[record].report_id))
-    return false;
+  const RecordFacts& facts = segment.facts[record];
+  if (facts.type == RecordType::kLagEnd && ledger_->IsDropped(facts.report_id)) return false;
   return !decision->second.dropped.contains(RecordKey(content));
 }
 
@@ -132,7 +134,7 @@ std::string UploadGate::Annotated(const WaitingSegment& segment, size_t record) 
   if (!facts.has_origin) return payload;
   const uint32_t rate_ppm = RateOf(segment, record);
   if (rate_ppm != 0) AppendSampleRate(content.type, rate_ppm, &payload);
-  if (facts.cause != 0) AppendCause(facts.cause, &payload);
+  if (facts.cause != 0 && content.type == RecordType::kReport) AppendCause(facts.cause, &payload);
   return payload;
 }
 
@@ -179,7 +181,7 @@ void UploadGate::CountRecord(const SpoolRecord& record, const RecordFacts& facts
     for (const Loss& loss : earlier->losses)
       ledger_->CountLoss({earlier->app, earlier->app_version, earlier->user}, loss, now_wall_ms_);
   }
-  if (record.type != RecordType::kReport) return;
+  if (facts.type != RecordType::kReport) return;
   Count(facts.origin, {reason, facts.cause, 1, rate_ppm});
   if (facts.has_origin) ledger_->NoteDropped(facts.report_id);
 }

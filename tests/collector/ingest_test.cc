@@ -6,8 +6,10 @@
 
 #include <random>
 
+#include "collector/ingest/opened_records.h"
 #include "collector/ingest/report_limits.h"
 #include "report/format/packed_batch.h"
+#include "report/seal/record_sealer.h"
 #include "tests/collector/memory_collector.h"
 
 namespace lagwatch::collector {
@@ -113,6 +115,70 @@ TEST(Ingest, RefusesADamagedPackedBatchAsAWhole) {
   std::string batch = EncodeBatch({SampleReport().Encode()});
   report::AppendToBatch({report::RecordType::kPacked, "no packed batch"}, &batch);
   EXPECT_EQ(collector.ingest.Submit(batch).status().code(), base::StatusCode::kInvalid);
+}
+
+// What a program with a seal key sends of a report.
+report::Record Sealed(report::Sealer* sealer, const base::Uuid& id, const std::string& payload,
+                      std::string* storage) {
+  *storage = sealer->Seal({.type = report::RecordType::kReport, .id = id, .cause = 9}, payload);
+  report::AppendSampleRate(report::RecordType::kSealed, 50'000, storage);
+  return {report::RecordType::kSealed, *storage};
+}
+
+TEST(Ingest, TakesSealedReportsLikeOthersAndRefusesAloneWhatItCannotOpen) {
+  const report::SealKey key = report::SealKey::Create().value();
+  const report::RecordOpener opener(key);
+  auto store = std::move(Store::Open(":memory:")).value();
+  Ingest ingest(store.get(), Clusterer::Create("").value(), &opener);
+  auto sealer = std::move(report::RecordSealer::Create(key.ToPublicKey().value())).value();
+  SampleReport sample;
+  sample.header.id = sample.header.lag_id = base::CreateUuidV7(1'700'000'000'000);
+  std::string batch;
+  std::string sealed;
+  report::AppendToBatch(Sealed(sealer.get(), sample.header.id, sample.Encode(), &sealed), &batch);
+  report::AppendToBatch(Sealed(sealer.get(), sample.header.id, "no report", &sealed), &batch);
+  sealed[sealed.size() / 2] ^= 1;
+  report::AppendToBatch({report::RecordType::kSealed, sealed}, &batch);
+  report::AppendToBatch({report::RecordType::kReport, sample.Encode()}, &batch);
+  auto result = ingest.Submit(batch);
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  EXPECT_EQ(result->accepted, 1);
+  EXPECT_EQ(result->duplicates, 1);  // the same in plain
+  EXPECT_THAT(result->rejections, ElementsAre(HasSubstr("the report"), HasSubstr("damaged")));
+  const auto stored = report::DecodeReport(store->FindReport(sample.header.id).value()->payload);
+  ASSERT_TRUE(stored.ok());
+  EXPECT_EQ(stored.value().sample_rate_ppm, 50'000u);
+  EXPECT_EQ(stored.value().cause, 9u);
+}
+
+TEST(Ingest, RefusesSealedRecordsWithoutAKey) {
+  MemoryCollector collector;
+  auto sealer =
+      std::move(report::RecordSealer::Create(report::SealKey::Create().value().ToPublicKey().value()))
+          .value();
+  std::string batch = EncodeBatch({SampleReport().Encode()});
+  std::string sealed;
+  report::AppendToBatch(Sealed(sealer.get(), base::CreateUuidV7(1), SampleReport().Encode(), &sealed),
+                        &batch);
+  auto result = collector.ingest.Submit(batch);
+  ASSERT_TRUE(result.ok());
+  EXPECT_EQ(result->accepted, 1);
+  EXPECT_THAT(result->rejections, ElementsAre(HasSubstr("sealed")));
+}
+
+// A small request must not take all memory.
+TEST(Ingest, RefusesABatchWhoseSealedRecordsInflateToTooMuch) {
+  const report::SealKey key = report::SealKey::Create().value();
+  const report::RecordOpener opener(key);
+  auto store = std::move(Store::Open(":memory:")).value();
+  Ingest ingest(store.get(), Clusterer::Create("").value(), &opener);
+  auto sealer = std::move(report::RecordSealer::Create(key.ToPublicKey().value())).value();
+  const std::string longest(report::RecordOpener::kMaxRecordBytes, '\0');
+  std::string sealed;
+  std::string batch;
+  for (size_t i = 0; i <= OpenedRecords::kMaxBytes / longest.size(); ++i)
+    report::AppendToBatch(Sealed(sealer.get(), base::CreateUuidV7(1), longest, &sealed), &batch);
+  EXPECT_EQ(ingest.Submit(batch).status().code(), base::StatusCode::kTooLarge);
 }
 
 TEST(Ingest, RefusesARunEndWithTextsOverTheLimit) {

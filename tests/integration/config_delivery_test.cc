@@ -38,7 +38,8 @@ class ConfigDeliveryTest : public ::testing::Test {
             .threshold_ms = 100,
             .check_period_ms = 50,
             .sample_interval_ms = 10,
-            .config_key = config_key_.empty() ? collector_.config_key() : config_key_};
+            .config_key = config_key_.empty() ? collector_.config_key() : config_key_,
+            .user_rate_ppm = 1'000'000};
   }
   // Empty when there is none.
   std::string StoredConfig() const {

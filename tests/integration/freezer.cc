@@ -6,7 +6,7 @@
 //   fork        a child that ends at once        last   says how the last run ended
 //   scene NAME  where the program is at          stop   says that it was told to stop
 //
-//   freezer SPOOL [ENDPOINT KEY]
+//   freezer SPOOL [ENDPOINT KEY]       with FREEZER_SEAL_KEY in the environment, sealed
 #include <lagwatch/lagwatch.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -73,20 +73,23 @@ int main(int argc, char** argv) {
   if (argc < 2) return 2;
   std::signal(SIGSEGV, TellAndDie);
   int calls = 0;
-  auto monitor = lagwatch::Monitor::Start({.app = "freezer",
-                                           .app_version = "1",
-                                           .endpoint = argc > 2 ? argv[2] : "",
-                                           .key = argc > 3 ? argv[3] : "",
-                                           .user = "u-1",
-                                           .spool_directory = argv[1],
-                                           .threshold_ms = 100,
-                                           .check_period_ms = 100,
-                                           .sample_interval_ms = 10,
-                                           .on_last_exit = CountCall,
-                                           .on_last_exit_context = &calls,
-                                           .user_rate_ppm = 1'000'000,
-                                           .reports_per_day = UINT32_MAX,
-                                           .reports_per_cause = UINT32_MAX});
+  const char* seal_key = std::getenv("FREEZER_SEAL_KEY");
+  auto monitor =
+      lagwatch::Monitor::Start({.app = "freezer",
+                                .app_version = "1",
+                                .endpoint = argc > 2 ? argv[2] : "",
+                                .key = argc > 3 ? argv[3] : "",
+                                .user = seal_key == nullptr ? "u-1" : "user-who-is-nobodys-business",
+                                .spool_directory = argv[1],
+                                .threshold_ms = 100,
+                                .check_period_ms = 100,
+                                .sample_interval_ms = 10,
+                                .on_last_exit = CountCall,
+                                .on_last_exit_context = &calls,
+                                .seal_key = seal_key == nullptr ? "" : seal_key,
+                                .user_rate_ppm = 1'000'000,
+                                .reports_per_day = UINT32_MAX,
+                                .reports_per_cause = UINT32_MAX});
   if (calls != (monitor.last_exit() ? 1 : 0)) return 3;
   if (!monitor.is_on()) {
     std::cerr << monitor.why_off() << "\n";

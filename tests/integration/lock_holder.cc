@@ -136,12 +136,14 @@ int main(int argc, char** argv) {
   // Handlers of a fork's beginning run in the reverse order of their registration, others in that order.
   if (name == "fork-last" || name == "fork-other") pthread_atfork(HoldInFork, nullptr, nullptr);
   if (name == "fork-parent") pthread_atfork(nullptr, HoldInFork, nullptr);
+  const char* seal_key = std::getenv("LOCK_HOLDER_SEAL_KEY");  // with one, sealed
   auto monitor = lagwatch::Monitor::Start({.app = "lock_holder",
                                            .app_version = "1",
                                            .spool_directory = argv[1],
                                            .threshold_ms = 100,
                                            .check_period_ms = 100,
-                                           .sample_interval_ms = 10});
+                                           .sample_interval_ms = 10,
+                                           .seal_key = seal_key == nullptr ? "" : seal_key});
   if (!monitor.is_on()) return 1;
   if (name == "fork-first") pthread_atfork(HoldInFork, nullptr, nullptr);
   auto loop = monitor.WatchLoop("main");

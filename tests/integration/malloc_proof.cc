@@ -3,6 +3,7 @@
 // real lags, frames and a slow start, and says how many reports the lags made.
 //
 //   malloc_proof lags SPOOL PLUGIN     the SDK's own monitor
+//   malloc_proof sealed SPOOL PLUGIN   the same, with sealed reports
 //   malloc_proof cpu SPOOL             the same, with reports of CPU use
 //   malloc_proof allocating-sink       a watchdog whose sink allocates, which must not survive
 #include <dlfcn.h>
@@ -23,6 +24,8 @@
 #include <thread>
 #include <vector>
 
+#include "report/seal/record_sealer.h"
+#include "report/seal/seal_key.h"
 #include "report/spool/spool_reader.h"
 #include "sdk/monitor.h"
 #include "stack/unwind/table_unwinder.h"
@@ -122,22 +125,33 @@ void Lag(watchdog::WatchedLoop* loop, const char* tag, void (*stall)(const StopF
   watcher.join();
 }
 
-// Of that type, in a spool that nobody writes any more.
-size_t CountRecords(const char* spool, report::RecordType type) {
-  report::SpoolReader reader(&base::SystemEnv(), spool);
-  auto names = reader.List(report::SpoolReader::Include::kFinished);
-  size_t count = 0;
-  for (const std::string& name : names.value()) {
-    auto segment = reader.Read(name);
-    for (const report::SpoolRecord& record : segment.value().records) count += record.type == type;
-  }
-  return count;
+// The type of what is sealed, where it is sealed.
+report::RecordType TypeOf(const report::SpoolRecord& record) {
+  if (record.type != report::RecordType::kSealed) return record.type;
+  return report::DecodeSealed(record.payload).value().label.type;
 }
 
-int RunLags(const char* spool, const char* plugin) {
+// All records of a spool that nobody writes any more.
+std::vector<report::SpoolRecord> RecordsIn(const char* spool) {
+  report::SpoolReader reader(&base::SystemEnv(), spool);
+  auto names = reader.List(report::SpoolReader::Include::kFinished);
+  std::vector<report::SpoolRecord> records;
+  for (const std::string& name : names.value()) {
+    auto segment = reader.Read(name);
+    std::ranges::move(segment.value().records, std::back_inserter(records));
+  }
+  return records;
+}
+
+base::Result<std::unique_ptr<report::Sealer>> CreateSealer() {
+  return report::RecordSealer::Create(report::SealKey::Create().value().ToPublicKey().value());
+}
+
+int RunLags(const char* spool, const char* plugin, bool is_sealed) {
   sdk::MonitorOptions options;
   options.app = "malloc_proof";
   options.spool_directory = spool;
+  if (is_sealed) options.create_sealer = &CreateSealer;
   options.watch = QuickOptions();
   options.watch.dump_interval_ns = 0;
   options.feeds_service = true;
@@ -184,8 +198,14 @@ int RunLags(const char* spool, const char* plugin) {
   uint64_t reports = counters.reports.value();
   registry.Remove(loop);
   sdk::Monitor::Stop(std::move(*monitor));
-  failures += CountRecords(spool, report::RecordType::kFrameSlice) != 1;
-  failures += CountRecords(spool, report::RecordType::kReport) != reports + 1;  // the start's
+  size_t frame_slices = 0;
+  size_t told_reports = 0;
+  for (const report::SpoolRecord& record : RecordsIn(spool)) {
+    failures += (record.type == report::RecordType::kSealed) != is_sealed;
+    frame_slices += TypeOf(record) == report::RecordType::kFrameSlice;
+    told_reports += TypeOf(record) == report::RecordType::kReport;
+  }
+  failures += frame_slices != 1 || told_reports != reports + 1;  // the start's
   std::printf("watchdogs %d, reports %llu\n", watchdogs.load(), static_cast<unsigned long long>(reports));
   return failures == 0 && reports >= std::size(stalls) ? 0 : 3;
 }
@@ -247,7 +267,8 @@ int RunAllocatingSink() {
 
 int main(int argc, char** argv) {
   std::string_view what = argc > 1 ? argv[1] : "";
-  if (what == "lags" && argc == 4) return RunLags(argv[2], argv[3]);
+  if (what == "lags" && argc == 4) return RunLags(argv[2], argv[3], false);
+  if (what == "sealed" && argc == 4) return RunLags(argv[2], argv[3], true);
   if (what == "cpu" && argc == 3) return RunCpu(argv[2]);
   if (what == "allocating-sink") return RunAllocatingSink();
   return 2;

@@ -20,6 +20,13 @@ TEST(MallocProof, LagsOfEveryKindAreReportedWithoutMalloc) {
   EXPECT_EQ(program.Output().find("watchdogs 1, reports "), 0u) << program.Output();
 }
 
+TEST(MallocProof, LagsOfEveryKindAreSealedWithoutMalloc) {
+  testing::ScopedTempDirectory directory;
+  Process program({LAGWATCH_MALLOC_PROOF, "sealed", directory / "spool", LAGWATCH_EMPTY_PLUGIN});
+  EXPECT_EQ(program.Wait(), 0) << program.Errors();
+  EXPECT_EQ(program.Output().find("watchdogs 1, reports "), 0u) << program.Output();
+}
+
 TEST(MallocProof, CpuUseIsReportedWithoutMalloc) {
   testing::ScopedTempDirectory directory;
   Process program({LAGWATCH_MALLOC_PROOF, "cpu", directory / "spool"});

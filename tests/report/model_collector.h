@@ -12,6 +12,7 @@
 
 #include "report/format/losses.h"
 #include "report/format/report.h"
+#include "report/format/sealed.h"
 #include "report/upload/transport.h"
 #include "tests/report/report_testing.h"
 #include "tests/report/scripted_transport.h"
@@ -27,8 +28,8 @@ class ModelCollector final : public report::Transport {
     const std::string batch = Gunzip(gzip_body);
     report::UploadAnswer answer{.kind = report::UploadAnswer::Kind::kDelivered, .http_status = 200};
     size_t index = 0;
-    const auto records = report::SplitBatch(batch);
-    for (const report::Record& record : *records) Take(record, index++, &answer);
+    const auto records = report::ReadBatch(batch);
+    for (const report::OwnedRecord& record : *records) Take(record, index++, &answer);
     answer.answered_records = index;
     if (on_stored) on_stored();
     if (loses_answers) return {.message = "the answer was lost"};
@@ -59,10 +60,12 @@ class ModelCollector final : public report::Transport {
   std::map<std::string, report::Report> reports;  // by id
   std::map<std::string, report::Losses> losses;   // by id
   std::vector<report::LagEnd> ends;
+  std::vector<report::SealedLabel> sealed;  // it has no key
+  uint32_t sealed_rate_ppm = 0;             // of the last
   size_t other_records = 0;
 
  private:
-  void Take(const report::Record& record, size_t index, report::UploadAnswer* answer) {
+  void Take(const report::OwnedRecord& record, size_t index, report::UploadAnswer* answer) {
     if (record.type == report::RecordType::kReport) {
       auto report = report::DecodeReport(record.payload);
       if (!report.ok() || refused_tags.contains(report->tag)) {
@@ -75,6 +78,9 @@ class ModelCollector final : public report::Transport {
       losses.emplace(base::ToString(told->id), *told);
     } else if (record.type == report::RecordType::kLagEnd) {
       ends.push_back(*report::DecodeLagEnd(record.payload));
+    } else if (record.type == report::RecordType::kSealed) {
+      sealed.push_back(report::DecodeSealed(record.payload)->label);
+      sealed_rate_ppm = report::DecodeSealed(record.payload)->sample_rate_ppm;
     } else {
       ++other_records;
     }

@@ -4,9 +4,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <random>
+#include <sstream>
 
 #include "report/format/losses.h"
+#include "report/format/packed/known_texts.h"
 #include "report/format/packed/message.h"
 #include "tests/report/report_testing.h"
 #include "tests/testing/sample_report.h"
@@ -225,6 +228,74 @@ TEST(PackedBatch, KeepsNamesThatReportsDoNotAgreeOn) {
     return OwnedRecord{RecordType::kReport, bytes};
   };
   ExpectRoundTrip({named("one"), named("other"), {RecordType::kReport, report}, named("one")});
+}
+
+// --- what docs/report_format.md says
+
+std::string FieldName(const packed::FieldSpec& field) {
+  return field.number == 0 ? "+" : std::to_string(field.number);
+}
+
+// The columns of a message, as the page lists them.
+std::string Columns(const packed::MessageSpec& spec) {
+  using packed::Model;
+  using packed::Shape;
+  std::string line;
+  for (const packed::FieldSpec& field : spec.fields) {
+    const std::map<Shape, const char*> shapes = {
+        {Shape::kNumber, ""},   {Shape::kText, "t"},    {Shape::kFixed64, "f"}, {Shape::kId, "i"},
+        {Shape::kNumbers, "p"}, {Shape::kMessage, "m"}, {Shape::kMessages, "m"}};
+    const std::map<Model, const char*> models = {{Model::kAsIs, ""},      {Model::kDelta, "d"},
+                                                 {Model::kKeyed, "k"},    {Model::kAges, "a"},
+                                                 {Model::kEvenAges, "e"}, {Model::kIdTime, "w"}};
+    line += " " + FieldName(field) + shapes.at(field.shape) + models.at(field.model);
+    const packed::FieldSpec& peer = spec.fields[field.peer];
+    const bool has_peer = field.model == Model::kKeyed || field.model == Model::kAges ||
+                          (field.model == Model::kIdTime && peer.shape == Shape::kNumber);
+    if (has_peer) line += FieldName(peer);
+  }
+  return line;
+}
+
+// Of `spec` and of all messages in it, one a line.
+void AddLines(const packed::MessageSpec& spec, const std::string& name, std::vector<std::string>* lines) {
+  lines->push_back(name + ":" + Columns(spec));
+  for (const packed::FieldSpec& field : spec.fields) {
+    if (field.message != nullptr) AddLines(*field.message, name + "." + FieldName(field), lines);
+  }
+}
+
+TEST(PackedBatch, ThePageListsEveryColumn) {
+  const std::string page = lagwatch::testing::ReadFile(LAGWATCH_DOCS_DIR "/report_format.md");
+  std::vector<std::string> lines;
+  AddLines(packed::kTablesSpec, "tables", &lines);
+  for (RecordType type : packed::PackedTypes()) {
+    AddLines(*packed::SpecOf(type), std::to_string(Number(type)), &lines);
+  }
+  for (const std::string& line : lines) EXPECT_THAT(page, HasSubstr("\n    " + line + "\n"));
+  for (std::string_view text : packed::kKnownTexts) EXPECT_THAT(page, HasSubstr(text));
+}
+
+// The bytes of the page's example: the pairs of hexadecimal digits that its lines begin with.
+std::string ExampleOfThePage() {
+  std::istringstream page(lagwatch::testing::ReadFile(LAGWATCH_DOCS_DIR "/report_format.md"));
+  std::string line, bytes;
+  while (std::getline(page, line) && line != "### An example") {
+  }
+  while (std::getline(page, line) && !line.starts_with("#")) {
+    if (!line.starts_with("    ")) continue;
+    std::istringstream words(line.substr(0, line.find("  ", 4)));
+    for (std::string word; words >> word;) bytes.push_back(static_cast<char>(std::stoi(word, nullptr, 16)));
+  }
+  return bytes;
+}
+
+TEST(PackedBatch, ThePagesExampleIsRight) {
+  const std::string run_end = EncodeRunEnd({.session_id = IdOf("id-0123456789abc"), .loop = "canvas"});
+  const std::string lag_end = EncodeEnd(IdOf("id-0123456789abc"), 3'000'000'000);
+  const std::vector<OwnedRecord> records = {{RecordType::kRunEnd, run_end}, {RecordType::kLagEnd, lag_end}};
+  EXPECT_EQ(ExampleOfThePage(), PackBatch(ViewsOf(records)));
+  EXPECT_EQ(UnpackBatch(ExampleOfThePage()).value(), records);
 }
 
 // --- hostile input

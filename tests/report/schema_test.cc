@@ -10,6 +10,7 @@
 
 #include "report/format/losses.h"
 #include "report/format/packed_batch.h"
+#include "report/format/sealed.h"
 #include "tests/report/report_testing.h"
 #include "tests/testing/sample_report.h"
 
@@ -274,6 +275,16 @@ packed {
   ids: "3456789abc"
   columns: "\001\001\006\001\001\344\304\201\323\205\3314\002\001\006\004\000\000\000\000\000\000\000\001\002\n\003\000\001\003\000\000\000\000\001e\001\343\304\201\323\205\3314\000\000\000\000\000\000\000"
 }
+sealed {
+  type: 1
+  id: "id-0123456789abc"
+  cause: 77
+  priority: 3
+  ephemeral_key: "key-0123456789abcdefghijklmnopqr"
+  nonce: "nonce-012345"
+  sealed: "what nobody reads"
+  sample_rate_ppm: 50000
+}
 )";
 
 std::string DecodedByProtoc(const std::string& bytes) {
@@ -323,6 +334,16 @@ TEST(Schema, ProtocShowsEveryFieldByItsName) {
   const std::string packed =
       PackBatch(std::vector<Record>{{RecordType::kRunEnd, run_end}, {RecordType::kLagEnd, lag_end}});
   AppendToBatch({RecordType::kPacked, packed}, &batch);
+  std::vector<char> bytes(4096);
+  FixedBuffer buffer(bytes.data(), bytes.size());
+  const Sealed sealed{.label = {RecordType::kReport, IdOf("id-0123456789abc"), 77, 3},
+                      .ephemeral_key = "key-0123456789abcdefghijklmnopqr",
+                      .nonce = "nonce-012345",
+                      .sealed = "what nobody reads"};
+  ASSERT_TRUE(EncodeSealed(sealed, &buffer));
+  std::string sent(buffer.content());
+  AppendSampleRate(RecordType::kSealed, 50'000, &sent);
+  AppendToBatch({RecordType::kSealed, sent}, &batch);
   EXPECT_EQ(DecodedByProtoc(batch), kExpectedBatch);
 }
 

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "report/format/report.h"
+#include "report/format/packed_batch.h"
 #include "report/upload/frame_namer.h"
 #include "report/upload/transport.h"
 
@@ -48,9 +48,9 @@ class ScriptedTransport final : public report::Transport {
   report::UploadAnswer Post(std::string_view gzip_body) override {
     std::string batch = Gunzip(gzip_body);
     batch_bytes.push_back(batch.size());
-    auto records = report::SplitBatch(batch);
+    auto records = report::ReadBatch(batch);
     Payloads payloads;
-    for (const report::Record& record : *records) payloads.emplace_back(record.payload);
+    for (const report::OwnedRecord& record : *records) payloads.emplace_back(record.payload);
     posts.push_back(payloads);
     report::UploadAnswer answer = script(payloads);
     if (answer.kind == report::UploadAnswer::Kind::kDelivered) {

@@ -142,4 +142,16 @@ inline report::SpoolRecord LagEndRecord(const base::Uuid& report_id) {
   return {report::RecordType::kLagEnd, EncodeLagEndOf(report_id)};
 }
 
+// As a program with a seal key writes it; nobody can open this one.
+inline report::SpoolRecord SealedRecord(const report::SealedLabel& label) {
+  std::vector<char> bytes(1024);
+  report::FixedBuffer buffer(bytes.data(), bytes.size());
+  const std::string key(32, 'k');
+  if (!report::EncodeSealed(
+          {.label = label, .ephemeral_key = key, .nonce = "nonce-012345", .sealed = "what nobody reads"},
+          &buffer))
+    throw std::runtime_error("the label does not fit");
+  return {report::RecordType::kSealed, std::string(buffer.content())};
+}
+
 }  // namespace lagwatch::testing

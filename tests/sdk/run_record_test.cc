@@ -332,7 +332,7 @@ TEST_F(RunRecordBytes, OthersFilesAreTheirs) {
   EXPECT_EQ(Parse(bytes), RunFile::kForeign);
   EXPECT_EQ(Parse("some text"), RunFile::kForeign);
   EXPECT_EQ(Parse("LWR"), RunFile::kForeign);
-  parts_.header.version = kRunVersion + 1;
+  parts_.header.version = kMaskedRunVersion + 1;
   EXPECT_EQ(Parse(parts_.Bytes()), RunFile::kForeign);
 }
 

@@ -258,6 +258,7 @@ const MessageSpec* SpecOf(RecordType type) {
     case RecordType::kLosses:
       return &kLosses;
     case RecordType::kPacked:
+    case RecordType::kSealed:
       break;
   }
   return nullptr;

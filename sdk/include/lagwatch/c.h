@@ -239,6 +239,10 @@ typedef struct lw_options {
    * '?' for any byte. Default: empty. */
   const char* scrub_tags;
   uint32_t spool_sync;             /* an lw_spool_sync: default LW_SPOOL_SYNC_LAGS */
+  /* The key that reports are sealed with (`lagwatch-collector --print-seal-key`): 64 hexadecimal digits. What is
+   * written and sent can then be read by that collector alone; docs/design/sealing.md tells what that costs.
+   * Default: empty, nothing is sealed. With one that is none the monitor stays off, and nothing is written. */
+  const char* seal_key;
   /* What is sent, with an endpoint or a transport. The rest is counted, and the counts are sent. */
   uint32_t user_rate_ppm;   /* of a million users, so many a day, each day others: default 50000, 5 % */
   uint32_t reports_per_day; /* of a user: default 20, the last of them for what matters most; UINT32_MAX: all */

@@ -58,6 +58,7 @@ struct Options {
   std::string config_key = {};
   std::string scrub_tags = {};
   lw_spool_sync spool_sync = LW_SPOOL_SYNC_LAGS;
+  std::string seal_key = {};
   uint32_t user_rate_ppm = 50000;
   uint32_t reports_per_day = 20;
   uint32_t reports_per_cause = 3;
@@ -201,6 +202,7 @@ class Monitor {
     raw.config_key = options.config_key.c_str();
     raw.scrub_tags = options.scrub_tags.c_str();
     raw.spool_sync = options.spool_sync;
+    raw.seal_key = options.seal_key.c_str();
     raw.user_rate_ppm = options.user_rate_ppm;
     raw.reports_per_day = options.reports_per_day;
     raw.reports_per_cause = options.reports_per_cause;

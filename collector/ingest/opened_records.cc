@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/ingest/opened_records.h"
+
+#include <utility>
+
+namespace lagwatch::collector {
+
+using base::Status;
+using base::StatusCode;
+
+base::Result<report::Record> OpenedRecords::Open(const report::Record& record) {
+  if (record.type != report::RecordType::kSealed) return record;
+  if (opener_ == nullptr)
+    return Status(StatusCode::kInvalid, "the record is sealed, and nothing here can open it");
+  auto opened = opener_->Open(record.payload);
+  if (!opened.ok()) return opened.status();
+  size_bytes_ += opened->payload.size();
+  if (size_bytes_ > kMaxBytes) {
+    return Status(StatusCode::kTooLarge, "the sealed records inflate to more than " +
+                                             std::to_string(kMaxBytes) + " bytes; send fewer in one request");
+  }
+  payloads_.push_back(std::move(opened->payload));
+  return report::Record{opened->type, payloads_.back()};
+}
+
+}  // namespace lagwatch::collector

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// The records of a batch with those opened that were sealed. Context: background.
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <string>
+
+#include "base/status.h"
+#include "report/format/report.h"
+#include "report/seal/record_opener.h"
+
+namespace lagwatch::collector {
+
+class OpenedRecords {
+ public:
+  static constexpr size_t kMaxBytes = 64 << 20;  // that were sealed in one batch, inflated
+
+  // Borrows `opener`, which may be null: this collector can open nothing.
+  explicit OpenedRecords(const report::RecordOpener* opener) : opener_(opener) {}
+
+  // `record`, or what is sealed in it, valid as long as both are. Errors: kInvalid for a sealed one that
+  // cannot be opened; kTooLarge when the batch should be sent in two.
+  base::Result<report::Record> Open(const report::Record& record);
+
+ private:
+  const report::RecordOpener* opener_;
+  std::deque<std::string> payloads_;
+  size_t size_bytes_ = 0;
+};
+
+}  // namespace lagwatch::collector

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// A record that was sealed for the collector, as bytes: what is outside, and what nobody else can read. The
+// sealing itself is in report/seal/.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "base/status.h"
+#include "base/uuid.h"
+#include "policies/report_priority.h"
+#include "report/format/fields.h"
+#include "report/format/fixed_buffer.h"
+
+namespace lagwatch::report {
+
+inline constexpr size_t kSealNonceBytes = 12;
+inline constexpr size_t kSealTagBytes = 16;
+
+// What can be read of a sealed record. It cannot be changed without the collector's noticing.
+struct SealedLabel {
+  RecordType type{};  // of the record inside
+  // Of a report, its own; of a lag's end, that report's; of a run's end, the report of the lag that the run
+  // was in, else its session's; of other records, their own.
+  base::Uuid id = {};
+  uint64_t cause = 0;
+  uint32_t priority = 0;  // a policies::ReportPriority; that of a run's end is kKilledInHang when it was so
+
+  policies::ReportPriority KnownPriority() const {
+    const bool is_known = priority < policies::kReportPriorities;
+    return is_known ? static_cast<policies::ReportPriority>(priority) : policies::ReportPriority::kSlow;
+  }
+};
+
+// The label as it is authenticated: type (4 bytes), id (16), cause (8), priority (4), little-endian.
+std::array<unsigned char, 32> AuthenticatedBytes(const SealedLabel& label);
+
+struct Sealed {
+  SealedLabel label;
+  std::string_view ephemeral_key;  // 32 bytes
+  std::string_view nonce;          // kSealNonceBytes
+  std::string_view sealed;         // kSealTagBytes or more
+  uint32_t sample_rate_ppm = 0;    // as in Report
+};
+
+// False when it does not fit. Context: watchdog.
+bool EncodeSealed(const Sealed& sealed, FixedBuffer* buffer);
+// Borrows `bytes`. Errors: kInvalid. Context: background.
+base::Result<Sealed> DecodeSealed(std::string_view bytes);
+
+}  // namespace lagwatch::report

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// The key that the records of one session are sealed with, as both sides know it. Context: background.
+//
+// The session has a key pair of its own (X25519), whose secret half is forgotten at once; with the shared
+// secret of that pair and the collector's,
+//
+//   key = HKDF-SHA256(salt = session's public key | collector's public key, input = shared secret,
+//                     info = "lagwatch sealed record 1"), 32 bytes for AES-256-GCM
+//   nonce = 4 random bytes of the session | number of the record in the session, 8 bytes, little-endian
+//   additional data = AuthenticatedBytes() of the label
+//
+// That is how age (c2sp.org/age) wraps a file's key; but here the key is used itself, for all records of a
+// session, and AES stands for ChaCha20, because processors have it. HPKE (RFC 9180, base mode) does the same
+// with more labels; but it numbers its messages silently and opens them in that order alone, and here records
+// are lost, chosen from and sent in any order: so each carries its nonce. As with both, who sealed is not
+// known: anybody who knows the public key can, and the collector's API key says who may send.
+#pragma once
+
+#include <array>
+
+#include "base/status.h"
+#include "report/config/signed_document.h"
+
+namespace lagwatch::report {
+
+using SecretKey = std::array<unsigned char, 32>;
+
+struct SessionKeys {
+  PublicKey session;  // goes along with each record
+  SecretKey key;
+};
+
+// A session's new keys. Errors: kInvalid for a public key that nobody can have, kInternal.
+base::Result<SessionKeys> BeginSession(const PublicKey& collector);
+// The same key, from the collector's secret. Errors: as above.
+base::Result<SecretKey> KeyOfSession(const PublicKey& session, const SecretKey& collector_secret);
+
+// The public half of a secret. Errors: kInternal.
+base::Result<PublicKey> PublicKeyOf(const SecretKey& secret);
+
+}  // namespace lagwatch::report

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Puts records into the spool, sealed where the program wants that. Context: watchdog, one thread at a time.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "base/uuid.h"
+#include "report/seal/sealer.h"
+#include "report/spool/spool_writer.h"
+
+namespace lagwatch::sdk {
+
+// What a sealed record tells outside: see report::SealedLabel.
+struct OutsideFacts {
+  base::Uuid id;
+  uint64_t cause = 0;
+};
+
+class RecordWriter {
+ public:
+  // Both borrowed. Without a sealer records are written as they are; with one, never.
+  RecordWriter(report::SpoolWriter* spool, report::Sealer* sealer) : spool_(spool), sealer_(sealer) {}
+
+  // False when it was dropped.
+  bool Append(report::RecordType type, std::string_view payload, const OutsideFacts& outside,
+              report::RecordNote note = {}) {
+    if (sealer_ == nullptr) return spool_->Append(type, payload, note);
+    const std::string_view sealed =
+        sealer_->Seal({type, outside.id, outside.cause, static_cast<uint32_t>(note.priority)}, payload);
+    note.is_sealed_report = type == report::RecordType::kReport;
+    return !sealed.empty() && spool_->Append(report::RecordType::kSealed, sealed, note);
+  }
+  bool is_sealing() const { return sealer_ != nullptr; }
+
+ private:
+  report::SpoolWriter* spool_;
+  report::Sealer* sealer_;
+};
+
+}  // namespace lagwatch::sdk
