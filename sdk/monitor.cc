@@ -11,6 +11,7 @@
 #include "report/spool/spool_reader.h"
 #include "sdk/default_paths.h"
 #include "sdk/run_facts.h"
+#include "sdk/spool_keeper.h"
 #include "sdk/text_cell.h"
 #include "stack/frame_section_file.h"
 #include "stack/unwind/table_unwinder.h"
@@ -117,6 +118,9 @@ base::Result<std::unique_ptr<Monitor>> Monitor::Start(const MonitorOptions& opti
                                            normal.spool_sync);
   if (!spool.ok()) return spool.status();
   monitor->spool_ = std::move(spool).value();
+
+  SweepUnsentSpool(&base::SystemEnv(), normal.spool_directory, base::SystemClock().WallMs(),
+                   monitor->spool_.get());
 
   RunFacts run_facts = SystemRunFacts();
   run_facts.session_id = facts.session_id;

@@ -44,6 +44,28 @@ report::Kind ToReport(watchdog::HangKind kind) {
   return report::Kind::kUnknown;
 }
 
+// What is below a microsecond is the measuring, and would be most of the bytes that are sent.
+int64_t WholeUs(int64_t ns) {
+  constexpr int64_t kNsPerUs = 1000;
+  return ns / kNsPerUs * kNsPerUs;
+}
+
+policies::ThreadUse WholeUs(policies::ThreadUse use) {
+  use.cpu_ns = WholeUs(use.cpu_ns);
+  return use;
+}
+
+policies::Verdict WholeUs(policies::Verdict verdict) {
+  policies::TimeShares& shares = verdict.shares;
+  for (int64_t* ns : {&shares.wall_ns, &shares.user_ns, &shares.kernel_ns, &shares.run_queue_ns,
+                      &shares.throttled_ns, &shares.lock_ns, &shares.disk_ns, &shares.memory_ns,
+                      &shares.network_ns, &shares.sleep_ns, &shares.stopped_ns}) {
+    *ns = WholeUs(*ns);
+  }
+  verdict.use = WholeUs(verdict.use);
+  return verdict;
+}
+
 // A program that is killed in one of the others was not frozen.
 bool IsFreeze(watchdog::HangKind kind) {
   return kind != watchdog::HangKind::kCpu && kind != watchdog::HangKind::kCpuAverage &&
@@ -391,12 +413,12 @@ bool ReportSink::Encode(const watchdog::LagEvent& event) {
       .level = ToReport(event.level),
       .threshold_ms = static_cast<uint32_t>(event.threshold_ns / base::kNsPerMs),
       .start_wall_ms = event.start_wall_ms,
-      .elapsed_ns = event.elapsed_ns,
-      .cpu_window_ns = event.cpu_window_ns,
-      .cpu_thread_ns = event.cpu_thread_ns,
-      .cpu_process_ns = event.cpu_process_ns,
+      .elapsed_ns = WholeUs(event.elapsed_ns),
+      .cpu_window_ns = WholeUs(event.cpu_window_ns),
+      .cpu_thread_ns = WholeUs(event.cpu_thread_ns),
+      .cpu_process_ns = WholeUs(event.cpu_process_ns),
   });
-  encoder.SetVerdict(event.verdict);
+  encoder.SetVerdict(WholeUs(event.verdict));
   for (const watchdog::Fact& fact : event.facts) {
     fact.text == nullptr ? encoder.AddNumber(fact.name, fact.number)
                          : encoder.AddText(fact.name, facts_.scrubber.Text(fact.text).view());
@@ -406,7 +428,7 @@ bool ReportSink::Encode(const watchdog::LagEvent& event) {
   encoder.SetExpensiveStack(EncodeStack(*event.expensive_stack, *event.modules, &encoder));
   for (const watchdog::LoopSample* sample : event.samples) {
     uint32_t stack = EncodeStack(sample->stack, *event.modules, &encoder);
-    encoder.AddSample(event.detected_mono_ns - sample->mono_ns, stack, sample->use);
+    encoder.AddSample(WholeUs(event.detected_mono_ns - sample->mono_ns), stack, WholeUs(sample->use));
   }
   if (!encoder.ok()) return false;
   encoder.SetGuard(event.guard);
@@ -469,7 +491,7 @@ void ReportSink::EncodeThreads(const watchdog::LagEvent& event, report::ReportEn
                         .name = facts_.scrubber.Text(thread.name).view(),
                         .state = thread.state,
                         .stack = stack,
-                        .cpu_ns = thread.cpu_ns,
+                        .cpu_ns = WholeUs(thread.cpu_ns),
                         .wait_channel = thread.wait_channel,
                         .syscall_number = thread.syscall_number});
     if (encoder->ok()) continue;

@@ -56,6 +56,22 @@ Response MethodNotAllowed(std::string_view path) {
   return response;
 }
 
+// What was stored is left out: nothing is left to be said of it.
+Json ResultsJson(const std::vector<RecordResult>& records) {
+  Json results = Json::array();
+  for (size_t i = 0; i < records.size(); ++i) {
+    if (records[i].kind == RecordResult::Kind::kStored) continue;
+    Json result = {{"record", i}};
+    if (records[i].kind == RecordResult::Kind::kDuplicate) {
+      result["result"] = "duplicate";
+    } else {
+      result.update({{"result", "rejected"}, {"why", records[i].why}});
+    }
+    results.push_back(std::move(result));
+  }
+  return results;
+}
+
 }  // namespace
 
 Router::Router(ApiKeys keys, BodyLimits limits, Ingest* ingest, const QueryApi* query_api,
@@ -119,9 +135,12 @@ Response Router::HandleUpload(const RequestHead& head, std::string body) const {
   for (const std::string& reason : result->rejections) spdlog::warn("record refused: {}", reason);
   spdlog::info("upload: {} accepted, {} known already, {} refused", result->accepted, result->duplicates,
                result->rejections.size());
-  return {200, JsonText({{"accepted", result->accepted},
-                         {"duplicates", result->duplicates},
-                         {"rejected", result->rejections.size()}})};
+  Json answer = {{"accepted", result->accepted},
+                 {"duplicates", result->duplicates},
+                 {"rejected", result->rejections.size()},
+                 {"results", ResultsJson(result->records)}};
+  if (config_ != nullptr) answer["config_version"] = config_->CurrentVersion();
+  return {200, JsonText(answer)};
 }
 
 Response Router::HandleConfig(const RequestHead& head) const {

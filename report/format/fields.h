@@ -17,6 +17,7 @@ enum class RecordType : pbf_tag_type {
   kFrameSlice = 4,
   kUsage = 5,
   kLosses = 6,
+  kPacked = 7,  // of a batch only: records in the compact form
   kSealed = 8,  // one of the others, for the collector's eyes only
 };
 

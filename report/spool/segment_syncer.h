@@ -36,7 +36,7 @@ class SegmentSyncer {
   uint64_t failed_count() const { return failed_.value(); }
 
  private:
-  static constexpr size_t kThreadStackBytes = 128 << 10;
+  static constexpr size_t kThreadStackBytes = 256 << 10;
 
   SegmentSyncer(base::Env* env, std::string directory, std::string path_prefix)
       : env_(env), directory_(std::move(directory)), path_prefix_(std::move(path_prefix)) {}

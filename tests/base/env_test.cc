@@ -146,6 +146,51 @@ TEST_F(EnvTest, SaysWhenAnAppendWasCutShortOrRefused) {
   EXPECT_EQ(env_.Append(fd, "7", 1), EBADF);
 }
 
+TEST_F(EnvTest, AppendsTwoPiecesAsOne) {
+  int fd = -1;
+  ASSERT_EQ(env_.CreateLocked(path_.c_str(), &fd), 0);
+  EXPECT_EQ(env_.AppendBoth(fd, "head", "body"), 0);
+  EXPECT_EQ(env_.AppendBoth(fd, "", ""), 0);
+  {
+    ScopedFileSizeLimit limit(14);
+    EXPECT_EQ(env_.AppendBoth(fd, "HEAD", "BODY"), EIO) << "cut short within the second piece";
+  }
+  EXPECT_EQ(ContentOf(path_), "headbodyHEADBO");
+  env_.Close(fd);
+}
+
+TEST_F(EnvTest, SaysWhatAFileIsWithoutOpeningIt) {
+  Write(path_, "12345");
+  FileFacts facts;
+  ASSERT_EQ(env_.Look(path_.c_str(), &facts), 0);
+  EXPECT_EQ(facts.kind, FileFacts::Kind::kFile);
+  EXPECT_TRUE(facts.is_own);
+  EXPECT_EQ(facts.owner_id, geteuid());
+  EXPECT_EQ(facts.mode, 0600u);
+  EXPECT_EQ(facts.size_bytes, 5u);
+  const timespec times[2] = {{1000, 0}, {1000, 7'000'000}};
+  ASSERT_EQ(utimensat(AT_FDCWD, path_.c_str(), times, 0), 0);
+  std::string content;
+  ASSERT_EQ(env_.ReadFile(path_, &content, &facts), 0);
+  EXPECT_EQ(content, "12345");
+  EXPECT_EQ(facts.modified_wall_ms, 1'000'007);
+  ASSERT_EQ(env_.Look(directory_.path().c_str(), &facts), 0);
+  EXPECT_EQ(facts.kind, FileFacts::Kind::kDirectory);
+  ASSERT_EQ(symlink(path_.c_str(), (directory_ / "link").c_str()), 0);
+  ASSERT_EQ(env_.Look((directory_ / "link").c_str(), &facts), 0);
+  EXPECT_EQ(facts.kind, FileFacts::Kind::kLink);
+  EXPECT_EQ(env_.Look((directory_ / "nothing").c_str(), &facts), ENOENT);
+}
+
+TEST_F(EnvTest, SyncsFilesAndDirectoriesButNoLink) {
+  Write(path_, "12345");
+  EXPECT_EQ(env_.Sync(path_.c_str()), 0);
+  EXPECT_EQ(env_.Sync(directory_.path().c_str()), 0);
+  EXPECT_EQ(env_.Sync((directory_ / "nothing").c_str()), ENOENT);
+  ASSERT_EQ(symlink(path_.c_str(), (directory_ / "link").c_str()), 0);
+  EXPECT_EQ(env_.Sync((directory_ / "link").c_str()), ELOOP);
+}
+
 TEST_F(EnvTest, RenamesOverWhatIsThere) {
   Write(path_, "new");
   std::string target = directory_ / "target";

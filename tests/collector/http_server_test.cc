@@ -124,7 +124,7 @@ class HttpServerTest : public ::testing::Test {
 TEST_F(HttpServerTest, TakesReportsAndShowsThem) {
   Answer answer = client_.PostGzip(EncodeBatch({SampleReport().Encode()}));
   EXPECT_EQ(answer.status, 200);
-  EXPECT_EQ(answer.json(), Json::parse(R"({"accepted": 1, "duplicates": 0, "rejected": 0})"));
+  EXPECT_EQ(answer.json(), Json::parse(R"({"accepted": 1, "duplicates": 0, "rejected": 0, "results": []})"));
   EXPECT_EQ(client_.Get("/v1/clusters?level=2").json()[0]["frames"][0], "Leaf");
 }
 
@@ -135,7 +135,15 @@ TEST_F(HttpServerTest, TakesUncompressedReportsToo) {
 TEST_F(HttpServerTest, CountsADuplicateUpload) {
   std::string batch = EncodeBatch({SampleReport().Encode()});
   client_.Post(batch);
-  EXPECT_EQ(client_.Post(batch).json(), Json::parse(R"({"accepted": 0, "duplicates": 1, "rejected": 0})"));
+  EXPECT_EQ(client_.Post(batch).json(), Json::parse(R"({"accepted": 0, "duplicates": 1, "rejected": 0,
+                                                        "results": [{"record": 0, "result": "duplicate"}]})"));
+
+  Json partly = client_.Post(EncodeBatch({"no report", SampleReport().Encode()})).json();
+  EXPECT_EQ(partly["rejected"], 1);
+  ASSERT_EQ(partly["results"].size(), 1u);
+  EXPECT_EQ(partly["results"][0]["record"], 0);
+  EXPECT_EQ(partly["results"][0]["result"], "rejected");
+  EXPECT_THAT(partly["results"][0]["why"].get<std::string>(), HasSubstr("the report"));
 }
 
 TEST_F(HttpServerTest, KeepsTheConnection) {

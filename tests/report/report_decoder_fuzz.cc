@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "report/format/losses.h"
 #include "report/format/report.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size_bytes) {
@@ -21,6 +22,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size_bytes) {
   if (!frames.ok() && frames.status().message().empty()) abort();
   auto usage = DecodeUsage(bytes);
   if (!usage.ok() && usage.status().message().empty()) abort();
+  auto losses = DecodeLosses(bytes);
+  if (!losses.ok() && losses.status().message().empty()) abort();
   auto records = SplitBatch(bytes);
   if (!records.ok()) return 0;
   for (const Record& record : *records) (void)DecodeReport(record.payload).ok();

@@ -6,6 +6,7 @@
 #include <lagwatch/lagwatch.h>
 #include <lagwatch/queue_ping.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,8 +15,11 @@
 #include <csignal>
 #include <cstddef>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <thread>
@@ -52,13 +56,19 @@ class SdkTest : public ::testing::Test {
   }
 
   std::vector<report::SpoolRecord> ReadSpool() const {
+    for (;;) {
+      if (auto records = TryReadSpool()) return *std::move(records);
+    }
+  }
+  // None when a segment was sealed, and has another name, since it was listed.
+  std::optional<std::vector<report::SpoolRecord>> TryReadSpool() const {
     report::SpoolReader reader(&base::SystemEnv(), directory_ / "spool");
     std::vector<report::SpoolRecord> records;
     auto names = reader.List(report::SpoolReader::Include::kLiveToo);
     if (!names.ok()) return records;
     for (const std::string& name : *names) {
       auto segment = reader.Read(name);
-      if (!segment.ok()) continue;
+      if (!segment.ok()) return std::nullopt;
       EXPECT_EQ(segment->skipped_bytes, 0u);
       for (report::SpoolRecord& record : segment->records) records.push_back(std::move(record));
     }
@@ -153,6 +163,37 @@ TEST_F(SdkTest, PutsALagOnDiskWhileItLastsAndItsEndAfterwards) {
   EXPECT_GE(stats.reports_written, 1u);
   EXPECT_EQ(stats.reports_dropped, 0u);
   EXPECT_GE(stats.stack_samples, lag.samples.size());
+}
+
+TEST_F(SdkTest, HasTheDiskTakeALagAtOnceUnlessToldNotTo) {
+  {
+    auto monitor = Monitor::Start(TestOptions());
+    const uint64_t before = monitor.stats().spool_syncs;
+    FreezeUntilReported(monitor.WatchLoop("ui"), "freeze");
+    EXPECT_TRUE(WaitUntil([&] { return monitor.stats().spool_syncs > before; }));
+    EXPECT_EQ(monitor.stats().spool_syncs_failed, 0u);
+  }
+  Options options = TestOptions();
+  options.spool_sync = LW_SPOOL_SYNC_NEVER;
+  auto monitor = Monitor::Start(options);
+  const uint64_t before = monitor.stats().spool_syncs;
+  FreezeUntilReported(monitor.WatchLoop("ui"), "freeze");
+  ASSERT_TRUE(WaitUntil([&] { return Ends().size() >= Reports().size(); }));
+  for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::string name;
+    std::getline(std::ifstream(thread.path() / "comm"), name);
+    EXPECT_NE(name, "lagwatch-sync");
+  }
+  EXPECT_EQ(monitor.stats().spool_syncs, before);
+}
+
+TEST_F(SdkTest, StaysOffInADirectoryThatOthersCanChange) {
+  std::filesystem::create_directory(directory_ / "spool");
+  chmod((directory_ / "spool").c_str(), 0777);
+  auto monitor = Monitor::Start(TestOptions());
+  EXPECT_FALSE(monitor.is_on());
+  EXPECT_NE(std::string(monitor.why_off()).find("chmod go-w"), std::string::npos) << monitor.why_off();
+  EXPECT_TRUE(std::filesystem::is_empty(directory_ / "spool"));
 }
 
 TEST_F(SdkTest, TimesDispatchesWithoutAClockToo) {

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/format/guarded_read.h"
+#include "report/format/report.h"
+
+namespace lagwatch::report {
+
+using protozero::pbf_message;
+
+base::Result<std::vector<Record>> SplitBatch(std::string_view bytes) {
+  return Guarded("the batch", [&] {
+    std::vector<Record> records;
+    pbf_message<RecordType> message(bytes.data(), bytes.size());
+    while (message.next()) {
+      if (message.wire_type() != protozero::pbf_wire_type::length_delimited) {
+        message.skip();
+        continue;
+      }
+      const RecordType type = message.tag();
+      auto view = message.get_view();
+      records.push_back({type, {view.data(), view.size()}});
+    }
+    return records;
+  });
+}
+
+void AppendToBatch(const Record& record, std::string* batch) {
+  protozero::pbf_writer(*batch).add_bytes(Number(record.type), record.payload.data(), record.payload.size());
+}
+
+void AppendSymbol(const Symbol& symbol, std::string* encoded_report) {
+  protozero::pbf_writer report(*encoded_report);
+  protozero::pbf_writer writer(report, Number(ReportField::kSymbols));
+  writer.add_uint32(Number(SymbolField::kModule), symbol.module);
+  writer.add_uint64(Number(SymbolField::kFunctionOffset), symbol.function_offset);
+  writer.add_string(Number(SymbolField::kName), symbol.name);
+}
+
+void AppendCause(uint64_t cause, std::string* encoded_report) {
+  protozero::pbf_writer(*encoded_report).add_fixed64(Number(ReportField::kCause), cause);
+}
+
+void AppendSampleRate(RecordType type, uint32_t sample_rate_ppm, std::string* encoded_record) {
+  auto append = [&](auto field) {
+    protozero::pbf_writer(*encoded_record).add_uint32(Number(field), sample_rate_ppm);
+  };
+  switch (type) {
+    case RecordType::kReport:
+      return append(ReportField::kSampleRatePpm);
+    case RecordType::kRunEnd:
+      return append(RunEndField::kSampleRatePpm);
+    case RecordType::kFrameSlice:
+      return append(FrameSliceField::kSampleRatePpm);
+    case RecordType::kUsage:
+      return append(UsageField::kSampleRatePpm);
+    case RecordType::kSealed:
+      return append(SealedField::kSampleRatePpm);
+    case RecordType::kLagEnd:
+    case RecordType::kLosses:
+    case RecordType::kPacked:
+      return;
+  }
+}
+
+}  // namespace lagwatch::report
