@@ -32,8 +32,8 @@ using testing::WaitUntil;
 
 class SealedSpoolTest : public ::testing::Test {
  protected:
-  // The next test's monitor starts on its own account.
-  ~SealedSpoolTest() override {
+  // What other tests of this process have left.
+  SealedSpoolTest() {
     lw_stop(0);
     lw_set_consent(LW_CONSENT_GIVEN);
   }
