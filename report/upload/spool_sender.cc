@@ -12,7 +12,7 @@
 #include "report/format/packed_batch.h"
 #include "report/format/report.h"
 #include "report/spool/segment_format.h"
-#include "report/spool/spool_sweep.h"
+#include "report/upload/counted_sweep.h"
 #include "report/upload/gzip.h"
 #include "report/upload/name_frames.h"
 
@@ -37,33 +37,6 @@ bool IsKnownToAll(RecordType type) { return type <= kLastKnownToAll || type == R
 bool FitsOneRequest(size_t record_count, size_t size_bytes) {
   return record_count <= kMaxRecords && size_bytes <= kMaxBytes;
 }
-
-std::string StemOf(std::string_view file_name) {
-  return std::string(file_name.substr(0, file_name.rfind('.')));
-}
-
-// Counts what is removed in the ledger, and has it on disk before the file is gone.
-class SweepCounter final : public SweepVisitor {
- public:
-  SweepCounter(UploadGate* gate, std::function<base::Status()> save) : gate_(gate), save_(std::move(save)) {}
-
-  policies::ReportPriority PriorityOf(const SpoolRecord& record) override {
-    const RecordFacts facts = FactsOf(record);
-    const bool tells_of_kill = facts.type == RecordType::kRunEnd && facts.report_id != base::Uuid{};
-    // Losses are few bytes for many reports.
-    if (tells_of_kill || record.type == RecordType::kLosses) return policies::ReportPriority::kKilledInHang;
-    return facts.type == RecordType::kLagEnd ? policies::ReportPriority::kLag : facts.priority;
-  }
-  bool OnRemoval(const std::string& name, const Segment& segment, policies::RemovalReason reason) override {
-    const bool is_too_old = reason == policies::RemovalReason::kTooOld;
-    gate_->CountRemoved(StemOf(name), segment, is_too_old ? LossReason::kTooOld : LossReason::kTooMuch);
-    return save_().ok();
-  }
-
- private:
-  UploadGate* gate_;
-  std::function<base::Status()> save_;
-};
 
 void SetPresent(const std::vector<std::string>& files, std::set<std::string>* present) {
   present->clear();
@@ -123,10 +96,9 @@ void SpoolSender::SweepIfTimeTo(const UploadPolicies& policies) {
   last_sweep_mono_ns_ = now_mono_ns;
   SetPresent(ListSegments(), &present_);
   UploadGate gate(policies, ledger_file_.ledger(), clock_.WallMs());
-  SweepCounter visitor(&gate, [this] { return Save(); });
-  const auto swept =
-      SweepSpool(env_, spool_directory_, {.retention = policies.retention}, clock_.WallMs(), &visitor);
-  if (!swept.ok()) NoteProblem(swept.status().message());
+  const base::Status swept = SweepCounted(env_, spool_directory_, policies.retention, clock_.WallMs(), &gate,
+                                          [this] { return Save(); });
+  if (!swept.ok()) NoteProblem(swept.message());
   CountLosses(gate.TakeCounted());
 }
 

@@ -127,6 +127,10 @@ bool IsSame(const Losses& losses, const Origin& origin) {
 
 }  // namespace
 
+std::string StemOf(std::string_view file_name) {
+  return std::string(file_name.substr(0, file_name.rfind('.')));
+}
+
 uint64_t RecordKey(const SpoolRecord& record) {
   return base::HashBytes(record.payload, base::HashWord(Number(record.type), base::kFnvOffsetBasis));
 }

@@ -32,6 +32,9 @@ struct SegmentDecision {
 // Tells the records of a segment apart, whatever else of it is damaged later.
 uint64_t RecordKey(const SpoolRecord& record);
 
+// A segment's name in the ledger: its file's without the ending, which may change.
+std::string StemOf(std::string_view file_name);
+
 struct UploadLedger {
   static constexpr size_t kMaxSegments = 4096;
   static constexpr size_t kMaxDroppedReports = 1024;

@@ -245,7 +245,7 @@ typedef struct lw_options {
   const char* seal_key;
   /* What is sent, with an endpoint or a transport. The rest is counted, and the counts are sent. */
   uint32_t user_rate_ppm;   /* of a million users, so many a day, each day others: default 50000, 5 % */
-  uint32_t reports_per_day; /* of a user: default 20, the last of them for what matters most; UINT32_MAX: all */
+  uint32_t reports_per_day; /* of a user: default 20, the last for what matters most; UINT32_MAX: all */
   uint32_t reports_per_cause; /* of these: default 3; UINT32_MAX: all */
   uint32_t unmetered_only;    /* not 0: nothing on a metered network, see lw_set_network(); default 0 */
   const char* ca_file; /* PEM: whom none of these certifies is not talked to; default: the system's store */

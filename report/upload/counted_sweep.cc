@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/upload/counted_sweep.h"
+
+#include "report/spool/spool_sweep.h"
+
+namespace lagwatch::report {
+namespace {
+
+class SweepCounter final : public SweepVisitor {
+ public:
+  SweepCounter(UploadGate* gate, const std::function<base::Status()>& save) : gate_(gate), save_(save) {}
+
+  policies::ReportPriority PriorityOf(const SpoolRecord& record) override {
+    const RecordFacts facts = FactsOf(record);
+    const bool tells_of_kill = facts.type == RecordType::kRunEnd && facts.report_id != base::Uuid{};
+    // Losses are few bytes for many reports.
+    if (tells_of_kill || record.type == RecordType::kLosses) return policies::ReportPriority::kKilledInHang;
+    return facts.type == RecordType::kLagEnd ? policies::ReportPriority::kLag : facts.priority;
+  }
+  bool OnRemoval(const std::string& name, const Segment& segment, policies::RemovalReason reason) override {
+    const bool is_too_old = reason == policies::RemovalReason::kTooOld;
+    gate_->CountRemoved(StemOf(name), segment, is_too_old ? LossReason::kTooOld : LossReason::kTooMuch);
+    return save_().ok();
+  }
+
+ private:
+  UploadGate* gate_;
+  const std::function<base::Status()>& save_;
+};
+
+}  // namespace
+
+base::Status SweepCounted(base::Env* env, const std::string& directory,
+                          const policies::RetentionLimits& limits, int64_t now_wall_ms, UploadGate* gate,
+                          const std::function<base::Status()>& save) {
+  SweepCounter visitor(gate, save);
+  return SweepSpool(env, directory, {.retention = limits}, now_wall_ms, &visitor).status();
+}
+
+}  // namespace lagwatch::report
