@@ -28,7 +28,7 @@ void FrameSpans::AddFacts(const WatchedLoop& loop, FactList* facts) const {
 
 void FrameCounts::Tell(const WatchedLoop& loop, const char* loop_name, int64_t now_ns, HangSink* sink) {
   LoopFrames::Totals totals;
-  last_begun_ = loop.frames.begun();  // before the sums: what begins meanwhile is seen at the next look
+  last_ended_ = loop.frames.ended();  // before the sums: what ends meanwhile is seen at the next look
   if (last_distrusted_ != 0) {
     Skip(loop);
     if (!loop.frames.IsStillIn(last_distrusted_)) last_distrusted_ = 0;
@@ -69,7 +69,8 @@ void FrameCounts::Skip(const WatchedLoop& loop) {
 
 bool FrameCounts::IsQuiet(const WatchedLoop& loop, int64_t now_ns) const {
   bool may_be_collecting = last_told_ns_ != 0 && now_ns - last_told_ns_ <= FrameEvent::kMaxCollectedNs;
-  return !may_be_collecting && loop.frames.is_idle() && loop.frames.begun() == last_begun_;
+  // A frame that ended after the sums were read is still to be told.
+  return !may_be_collecting && loop.frames.is_idle() && loop.frames.begun() == last_ended_;
 }
 
 }  // namespace lagwatch::watchdog

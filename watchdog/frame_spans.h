@@ -48,7 +48,7 @@ class FrameCounts {
   policies::FrameTotals told_;
   uint64_t told_scene_ = 0;  // the last frame's of those
   uint64_t told_scene_changes_ = 0;
-  uint64_t last_begun_ = 0;
+  uint64_t last_ended_ = 0;       // when the sums were last read
   uint64_t last_distrusted_ = 0;  // the frame that may not be over yet; 0: there is none
   int64_t last_told_ns_ = 0;
 };

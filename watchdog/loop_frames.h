@@ -45,6 +45,8 @@ class alignas(64) LoopFrames {
     return ended_.load(std::memory_order_acquire) < number;  // pairs with End's store
   }
   uint64_t begun() const { return begun_.load(std::memory_order_relaxed); }  // goes with nothing else
+  // The sums of so many are written.
+  uint64_t ended() const { return ended_.load(std::memory_order_acquire); }  // pairs with End's store
   bool is_idle() const { return ended_.load(std::memory_order_relaxed) == begun(); }
   policies::FrameStage stage() const { return stage_.load(std::memory_order_relaxed); }
 

@@ -34,6 +34,13 @@ base::Result<report::Usage> ReadUsage(std::string_view payload) {
   return usage;
 }
 
+base::Result<report::Losses> ReadLosses(std::string_view payload) {
+  auto losses = report::DecodeLosses(payload);
+  if (!losses.ok()) return losses;
+  if (base::Status limits = CheckLimits(*losses); !limits.ok()) return limits;
+  return losses;
+}
+
 }  // namespace
 
 base::Result<IngestResult> Ingest::Submit(std::string_view batch) {
@@ -46,6 +53,7 @@ base::Result<IngestResult> Ingest::Submit(std::string_view batch) {
   std::vector<report::RunEnd> run_ends;
   std::vector<report::FrameSlice> frame_slices;
   std::vector<NewUsage> usages;
+  std::vector<report::Losses> losses;
   for (const report::Record& record : *records) {
     if (record.type == report::RecordType::kReport) {
       auto report = ReadReport(record.payload);
@@ -76,6 +84,13 @@ base::Result<IngestResult> Ingest::Submit(std::string_view batch) {
       } else {
         result.rejections.push_back(usage.status().message());
       }
+    } else if (record.type == report::RecordType::kLosses) {
+      auto lost = ReadLosses(record.payload);
+      if (lost.ok()) {
+        losses.push_back(std::move(*lost));
+      } else {
+        result.rejections.push_back(lost.status().message());
+      }
     } else if (record.type == report::RecordType::kLagEnd) {
       auto end = report::DecodeLagEnd(record.payload);
       if (end.ok()) {
@@ -85,13 +100,13 @@ base::Result<IngestResult> Ingest::Submit(std::string_view batch) {
       }
     }
   }
-  bool has_valid =
-      !reports.empty() || !ends.empty() || !run_ends.empty() || !frame_slices.empty() || !usages.empty();
+  bool has_valid = !reports.empty() || !ends.empty() || !run_ends.empty() || !frame_slices.empty() ||
+                   !usages.empty() || !losses.empty();
   if (!has_valid && !result.rejections.empty()) {
     return base::Status(base::StatusCode::kInvalid,
                         "no record of the batch is valid; the first: " + result.rejections.front());
   }
-  auto counts = store_->Commit(reports, ends, run_ends, frame_slices, usages);
+  auto counts = store_->Commit(reports, ends, run_ends, frame_slices, usages, losses);
   if (!counts.ok()) return counts.status();
   result.accepted = counts->accepted;
   result.duplicates = counts->duplicates;

@@ -76,4 +76,16 @@ Status CheckLimits(const report::Usage& usage) {
   return {};
 }
 
+Status CheckLimits(const report::Losses& losses) {
+  for (const std::string* text : {&losses.app, &losses.app_version, &losses.user}) {
+    if (text->size() > kMaxTextBytes) {
+      return {StatusCode::kInvalid,
+              "the losses have a text of more than " + std::to_string(kMaxTextBytes) + " bytes"};
+    }
+  }
+  if (losses.losses.size() > kMaxLosses)
+    return {StatusCode::kInvalid, "the record has more than " + std::to_string(kMaxLosses) + " losses"};
+  return {};
+}
+
 }  // namespace lagwatch::collector

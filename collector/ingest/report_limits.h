@@ -6,12 +6,14 @@
 #include <cstddef>
 
 #include "base/status.h"
+#include "report/format/losses.h"
 #include "report/format/report.h"
 
 namespace lagwatch::collector {
 
 inline constexpr size_t kMaxShownFrames = 200'000;  // of all samples', threads' and waits' stacks together
 inline constexpr size_t kMaxUsageEntries = 1000;    // loops and tags of a usage record
+inline constexpr size_t kMaxLosses = 1000;          // of a record of losses
 inline constexpr size_t kMaxTextBytes = 1024;       // of each text of the header
 
 // Errors: kInvalid, with the limit that the report is over.
@@ -19,5 +21,6 @@ base::Status CheckLimits(const report::Report& report);
 base::Status CheckLimits(const report::RunEnd& end);
 base::Status CheckLimits(const report::FrameSlice& slice);
 base::Status CheckLimits(const report::Usage& usage);
+base::Status CheckLimits(const report::Losses& losses);
 
 }  // namespace lagwatch::collector

@@ -18,6 +18,7 @@ constexpr std::string_view kClusters = "/v1/clusters";
 constexpr std::string_view kReports = "/v1/reports";
 constexpr std::string_view kFrames = "/v1/frames";
 constexpr std::string_view kUsage = "/v1/usage";
+constexpr std::string_view kLosses = "/v1/losses";
 constexpr int64_t kDefaultLimit = 100;
 constexpr int64_t kMaxLimit = 1000;
 
@@ -38,7 +39,9 @@ Result<std::vector<ClusterSummary>> Summarize(Store* store, const ReportFilter& 
   if (!visited.ok()) return visited;
   auto clusters = store->Clusters();
   if (!clusters.ok()) return clusters.status();
-  return std::move(summaries).Take(level, *clusters);
+  auto losses = store->Losses(filter);
+  if (!losses.ok()) return losses.status();
+  return std::move(summaries).Take(level, *clusters, *losses);
 }
 
 Result<report::Report> Decode(const StoredReport& stored) {
@@ -51,7 +54,7 @@ Result<report::Report> Decode(const StoredReport& stored) {
 }  // namespace
 
 bool QueryApi::Serves(std::string_view path) {
-  return path == kClusters || path == kReports || path == kFrames || path == kUsage ||
+  return path == kClusters || path == kReports || path == kFrames || path == kUsage || path == kLosses ||
          !ItemOf(kClusters, path).empty() || !ItemOf(kReports, path).empty();
 }
 
@@ -67,6 +70,7 @@ QueryApi::Answer QueryApi::Dispatch(std::string_view path, std::string_view quer
   if (path == kReports) return Reports(*query);
   if (path == kFrames) return Frames(*query);
   if (path == kUsage) return Usage(*query);
+  if (path == kLosses) return Losses(*query);
   if (auto key = ItemOf(kClusters, path); !key.empty()) return OneCluster(key);
   if (auto id = ItemOf(kReports, path); !id.empty()) return OneReport(id);
   return Status(StatusCode::kNotFound, "there is nothing at this path; try " + std::string(kClusters));
@@ -147,6 +151,19 @@ QueryApi::Answer QueryApi::Usage(const QueryString& query) const {
   for (const UsageSummary& summary : std::move(summaries).Take()) {
     if (static_cast<int64_t>(answer.size()) == *limit) break;
     answer.push_back(UsageJson(summary));
+  }
+  return answer;
+}
+
+QueryApi::Answer QueryApi::Losses(const QueryString& query) const {
+  auto limit = query.GetInt("limit", kDefaultLimit, 1, kMaxLimit);
+  if (!limit.ok()) return limit.status();
+  auto losses = store_->Losses(FilterOf(query));
+  if (!losses.ok()) return losses.status();
+  Json answer = Json::array();
+  for (const LossRow& loss : *losses) {
+    if (static_cast<int64_t>(answer.size()) == *limit) break;
+    answer.push_back(LossJson(loss));
   }
   return answer;
 }

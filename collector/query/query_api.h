@@ -41,6 +41,7 @@ class QueryApi {
   Answer Reports(const QueryString& query) const;
   Answer Frames(const QueryString& query) const;
   Answer Usage(const QueryString& query) const;
+  Answer Losses(const QueryString& query) const;
   Answer OneReport(std::string_view id) const;
   base::Result<base::Uuid> ResolveId(std::string_view id) const;
 

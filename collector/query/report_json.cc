@@ -2,6 +2,8 @@
 #include "collector/query/report_json.h"
 
 #include <algorithm>
+#include <cinttypes>
+#include <cstdio>
 #include <map>
 
 #include "collector/symbols/frame_names.h"
@@ -211,6 +213,14 @@ class StackWriter {
   FrameNames names_;
 };
 
+// 16 hexadecimal digits, null when it is not known.
+Json CauseKeyJson(int64_t cause) {
+  if (cause == 0) return {};
+  char digits[17];
+  std::snprintf(digits, sizeof digits, "%016" PRIx64, static_cast<uint64_t>(cause));
+  return digits;
+}
+
 }  // namespace
 
 Json ClusterJson(const ClusterSummary& summary) {
@@ -226,6 +236,7 @@ Json ClusterJson(const ClusterSummary& summary) {
           {"lags", summary.lag_durations_ns.size()},
           {"users", summary.users.size()},
           {"hang_ms", ToMs(summary.hang_ns())},
+          {"estimated", {{"lags", summary.estimated_lags}, {"hang_ms", ToMs(summary.estimated_hang_ns)}}},
           {"duration_ms",
            {{"p50", ToMs(summary.DurationPercentileNs(50))},
             {"p95", ToMs(summary.DurationPercentileNs(95))},
@@ -235,6 +246,12 @@ Json ClusterJson(const ClusterSummary& summary) {
           {"first_seen_ms", summary.first_seen_ms},
           {"last_seen_ms", summary.last_seen_ms},
           {"children", std::move(children)}};
+}
+
+Json LossJson(const LossRow& loss) {
+  return {{"app", loss.app},       {"version", loss.version},
+          {"reason", loss.reason}, {"cause_key", CauseKeyJson(loss.cause)},
+          {"reports", loss.count}, {"estimated", {{"reports", loss.weighted_count}}}};
 }
 
 Json ReportHeaderJson(const ReportRow& row, const std::vector<std::string>& cause) {
@@ -262,7 +279,9 @@ Json ReportHeaderJson(const ReportRow& row, const std::vector<std::string>& caus
             {"thread_ms", ToMs(row.cpu_thread_ns)},
             {"process_ms", ToMs(row.cpu_process_ns)}}},
           {"cluster", {{"level1", row.level1_key}, {"level2", row.level2_key}}},
-          {"cause", cause}};
+          {"cause", cause},
+          {"cause_key", CauseKeyJson(row.cause)},
+          {"sample_rate_ppm", row.sample_rate_ppm == 0 ? Json() : Json(row.sample_rate_ppm)}};
 }
 
 void AddStacks(const report::Report& report, Json* json) {

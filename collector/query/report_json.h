@@ -27,6 +27,7 @@ void AddCircumstances(const report::Report& report, Json* json);
 void AddPowerTree(const report::Report& report, Json* json);
 // A loop's frames in a scene.
 Json FramesJson(const FrameSummary& summary);
+Json LossJson(const LossRow& loss);
 // The expensive stack alone.
 Json ExpensiveStackJson(const report::Report& report);
 

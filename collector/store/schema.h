@@ -5,7 +5,7 @@
 
 namespace lagwatch::collector {
 
-inline constexpr int kSchemaVersion = 4;
+inline constexpr int kSchemaVersion = 5;
 
 inline constexpr char kSchema[] = R"sql(
 CREATE TABLE clusters (
@@ -115,6 +115,28 @@ CREATE TABLE usage (
   payload BLOB NOT NULL  -- the record as its client encoded it
 );
 CREATE INDEX usage_by_version ON usage (app, version);
+)sql";
+
+// What version 5 added.
+inline constexpr char kSchemaOfSampling[] = R"sql(
+ALTER TABLE reports ADD COLUMN sample_rate_ppm INTEGER NOT NULL DEFAULT 0;  -- of users; 0: all of them
+ALTER TABLE reports ADD COLUMN cause INTEGER NOT NULL DEFAULT 0;            -- 0 when not known
+
+-- Reports that were made and never came.
+CREATE TABLE losses (
+  id BLOB NOT NULL,
+  position INTEGER NOT NULL,  -- within its record
+  app TEXT NOT NULL,
+  version TEXT NOT NULL,
+  user TEXT NOT NULL,
+  begin_wall_ms INTEGER NOT NULL,
+  end_wall_ms INTEGER NOT NULL,
+  reason TEXT NOT NULL,
+  cause INTEGER NOT NULL,
+  count INTEGER NOT NULL,
+  sample_rate_ppm INTEGER NOT NULL,
+  PRIMARY KEY (id, position)
+) WITHOUT ROWID;
 )sql";
 
 }  // namespace lagwatch::collector

@@ -13,10 +13,11 @@ using base::Result;
 using base::Status;
 using base::StatusCode;
 
-#define LAGWATCH_REPORT_COLUMNS                                                                   \
-  "id, lag_id, session_id, ordinal, app, version, user, kind, loop, tag, os, machine, pid, tid, " \
-  "threshold_ms,"                                                                                 \
-  " start_wall_ms, elapsed_ns, cpu_window_ns, cpu_thread_ns, cpu_process_ns, level1, level2, duration_ns"
+#define LAGWATCH_REPORT_COLUMNS                                                                            \
+  "id, lag_id, session_id, ordinal, app, version, user, kind, loop, tag, os, machine, pid, tid, "          \
+  "threshold_ms,"                                                                                          \
+  " start_wall_ms, elapsed_ns, cpu_window_ns, cpu_thread_ns, cpu_process_ns, level1, level2, duration_ns," \
+  " sample_rate_ppm, cause"
 #define LAGWATCH_WHERE_FILTER                                  \
   " WHERE (?1 = '' OR app = ?1) AND (?2 = '' OR version = ?2)" \
   " AND (?3 = '' OR level1 = ?3 OR level2 = ?3)"
@@ -50,7 +51,9 @@ ReportRow ReadReportRow(const Statement& row) {
           .cpu_process_ns = row.Int(19),
           .level1_key = row.Text(20),
           .level2_key = row.Text(21),
-          .duration_ns = row.OptionalInt(22)};
+          .duration_ns = row.OptionalInt(22),
+          .sample_rate_ppm = row.Int(23),
+          .cause = row.Int(24)};
 }
 
 // A lag's first report gives the lag its id.
@@ -95,6 +98,7 @@ Status Store::Migrate() {
   if (version <= 1) database_.Execute(kSchemaOfRunEnds);
   if (version <= 2) database_.Execute(kSchemaOfFrameSlices);
   if (version <= 3) database_.Execute(kSchemaOfUsage);
+  if (version <= 4) database_.Execute(kSchemaOfSampling);
   if (version != kSchemaVersion) {
     database_.Execute(("PRAGMA user_version = " + std::to_string(kSchemaVersion)).c_str());
   }
@@ -111,7 +115,7 @@ int64_t Store::SchemaVersion() {
 Result<CommitCounts> Store::Commit(std::span<const NewReport> reports, std::span<const report::LagEnd> ends,
                                    std::span<const report::RunEnd> run_ends,
                                    std::span<const report::FrameSlice> frame_slices,
-                                   std::span<const NewUsage> usages) {
+                                   std::span<const NewUsage> usages, std::span<const report::Losses> losses) {
   std::lock_guard lock(mutex_);
   return Guarded([&] {
     CommitCounts counts;
@@ -122,6 +126,7 @@ Result<CommitCounts> Store::Commit(std::span<const NewReport> reports, std::span
     for (const report::FrameSlice& slice : frame_slices)
       ++(InsertFrameSlice(slice) ? counts.accepted : counts.duplicates);
     for (const NewUsage& usage : usages) ++(InsertUsage(usage) ? counts.accepted : counts.duplicates);
+    for (const report::Losses& lost : losses) ++(InsertLosses(lost) ? counts.accepted : counts.duplicates);
     transaction.Commit();
     return counts;
   });
@@ -132,14 +137,15 @@ bool Store::InsertReport(const NewReport& added) {
   const report::Report& report = added.report;
   database_
       .Use("INSERT OR IGNORE INTO reports (" LAGWATCH_REPORT_COLUMNS
-           ", payload) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
+           ", payload) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
       .Bind(Blob{report.id.as_bytes()}, Blob{LagOf(report).as_bytes()}, Blob{report.session_id.as_bytes()},
             int64_t{report.ordinal}, report.app, report.app_version, report.user,
             report::KindName(report.kind), report.loop, report.tag, report.os, report.machine,
             int64_t{report.pid}, int64_t{report.tid}, int64_t{report.threshold_ms},
             ToSigned(report.start_wall_ms), ToSigned(report.elapsed_ns), ToSigned(report.cpu_window_ns),
             ToSigned(report.cpu_thread_ns), ToSigned(report.cpu_process_ns), added.clusters[0].key,
-            added.clusters[1].key, std::optional<int64_t>(), Blob{added.payload})
+            added.clusters[1].key, std::optional<int64_t>(), int64_t{report.sample_rate_ppm},
+            static_cast<int64_t>(report.cause), Blob{added.payload})
       .Run();
   if (database_.changes() == 0) return false;
   JoinEnds(LagOf(report));
@@ -204,6 +210,49 @@ bool Store::InsertUsage(const NewUsage& added) {
             usage.user, ToSigned(usage.begin_wall_ms), ToSigned(usage.end_wall_ms), Blob{added.payload})
       .Run();
   return database_.changes() != 0;
+}
+
+bool Store::InsertLosses(const report::Losses& losses) {
+  int64_t position = 0;
+  bool is_new = false;
+  for (const report::Loss& loss : losses.losses) {
+    database_
+        .Use(
+            "INSERT OR IGNORE INTO losses (id, position, app, version, user, begin_wall_ms, end_wall_ms, "
+            "reason,"
+            " cause, count, sample_rate_ppm) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
+        .Bind(Blob{losses.id.as_bytes()}, position++, losses.app, losses.app_version, losses.user,
+              ToSigned(losses.begin_wall_ms), ToSigned(losses.end_wall_ms),
+              report::LossReasonName(loss.reason), static_cast<int64_t>(loss.cause), ToSigned(loss.count),
+              int64_t{loss.sample_rate_ppm})
+        .Run();
+    is_new |= database_.changes() != 0;
+  }
+  return is_new;
+}
+
+Result<std::vector<LossRow>> Store::Losses(const ReportFilter& filter) {
+  std::lock_guard lock(mutex_);
+  return Guarded([&] {
+    std::vector<LossRow> losses;
+    // total(): a float, which no client can make overflow.
+    Statement rows = database_.Use(
+        "SELECT app, version, reason, cause, CAST(total(count) AS INTEGER),"
+        " CAST(total(count * CASE WHEN sample_rate_ppm = 0 THEN 1 ELSE 1e6 / sample_rate_ppm END) * 1000"
+        " AS INTEGER)"
+        " FROM losses WHERE (?1 = '' OR app = ?1) AND (?2 = '' OR version = ?2)"
+        " GROUP BY app, version, reason, cause ORDER BY 6 DESC");
+    rows.Bind(filter.app, filter.version);
+    while (rows.Step()) {
+      losses.push_back({.app = rows.Text(0),
+                        .version = rows.Text(1),
+                        .reason = rows.Text(2),
+                        .cause = rows.Int(3),
+                        .count = rows.Int(4),
+                        .weighted_count = static_cast<double>(rows.Int(5)) / 1000});
+    }
+    return losses;
+  });
 }
 
 Status Store::ForEachUsage(std::string_view app, std::string_view version, std::string_view user,
@@ -354,7 +403,7 @@ Result<std::optional<StoredReport>> Store::FindReport(const base::Uuid& id) {
     Statement row = database_.Use("SELECT " LAGWATCH_REPORT_COLUMNS ", payload FROM reports WHERE id = ?");
     row.Bind(Blob{id.as_bytes()});
     if (!row.Step()) return std::nullopt;
-    return StoredReport{ReadReportRow(row), row.Bytes(23)};
+    return StoredReport{ReadReportRow(row), row.Bytes(25)};
   });
 }
 

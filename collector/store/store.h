@@ -19,6 +19,7 @@
 #include "base/uuid.h"
 #include "collector/cluster/clusterer.h"
 #include "collector/store/sqlite.h"
+#include "report/format/losses.h"
 #include "report/format/report.h"
 
 namespace lagwatch::collector {
@@ -48,6 +49,18 @@ struct ReportRow {
   std::string level1_key;
   std::string level2_key;
   std::optional<int64_t> duration_ns;  // of the whole lag; absent until its end is known
+  int64_t sample_rate_ppm = 0;         // of users, its own among them; 0: all
+  int64_t cause = 0;                   // 0 when not known
+};
+
+// Reports of one program version, one reason and one cause that were made and never came.
+struct LossRow {
+  std::string app;
+  std::string version;
+  std::string reason;
+  int64_t cause = 0;
+  int64_t count = 0;
+  double weighted_count = 0;  // of all users, where the losses are a sample's
 };
 
 // How a run ended, by its session.
@@ -120,7 +133,8 @@ class Store {
   base::Result<CommitCounts> Commit(std::span<const NewReport> reports, std::span<const report::LagEnd> ends,
                                     std::span<const report::RunEnd> run_ends = {},
                                     std::span<const report::FrameSlice> frame_slices = {},
-                                    std::span<const NewUsage> usages = {});
+                                    std::span<const NewUsage> usages = {},
+                                    std::span<const report::Losses> losses = {});
 
   // The newest reports, newest first.
   base::Result<std::vector<ReportRow>> Reports(const ReportFilter& filter, int64_t limit);
@@ -134,6 +148,8 @@ class Store {
   // Those with the most dropped frames first. The filter's cluster means nothing here.
   base::Result<std::vector<FrameSummary>> Frames(const ReportFilter& filter, int64_t limit);
   base::Result<std::optional<RunEndRow>> FindRunEnd(const base::Uuid& session_id);
+  // Those with the most reports first. The filter's cluster means nothing here.
+  base::Result<std::vector<LossRow>> Losses(const ReportFilter& filter);
   // Calls `visit` with every Usage record as it was encoded, in no particular order, with the store locked.
   // Empty texts match all.
   base::Status ForEachUsage(std::string_view app, std::string_view version, std::string_view user,
@@ -149,6 +165,7 @@ class Store {
   bool InsertRunEnd(const report::RunEnd& end);
   bool InsertFrameSlice(const report::FrameSlice& slice);
   bool InsertUsage(const NewUsage& added);
+  bool InsertLosses(const report::Losses& losses);
   void InsertCluster(const Cluster& cluster);
   base::Uuid LagOfReport(const base::Uuid& report_id);
   void JoinEnds(const base::Uuid& lag_id);

@@ -10,6 +10,7 @@ namespace lagwatch::collector {
 namespace {
 
 using ::testing::ElementsAre;
+using testing::EncodeBatch;
 using testing::EncodeEnd;
 using ::testing::IsEmpty;
 using testing::MemoryCollector;
@@ -38,9 +39,9 @@ TEST(QueryApi, ListsTheCostliestClusterFirst) {
   Json clusters = collector.Get("/v1/clusters");
   ASSERT_THAT(clusters, SizeIs(2));
   const Json& lookup = clusters[0];
-  EXPECT_THAT(KeysOf(lookup),
-              ElementsAre("key", "level", "parent", "frames", "via", "reports", "lags", "users", "hang_ms",
-                          "duration_ms", "apps", "versions", "first_seen_ms", "last_seen_ms", "children"));
+  EXPECT_THAT(KeysOf(lookup), ElementsAre("key", "level", "parent", "frames", "via", "reports", "lags",
+                                          "users", "hang_ms", "estimated", "duration_ms", "apps", "versions",
+                                          "first_seen_ms", "last_seen_ms", "children"));
   EXPECT_THAT(lookup["frames"], ElementsAre("Lookup", "OnKey"));
   EXPECT_EQ(lookup["hang_ms"], 4500);
   EXPECT_EQ(lookup["reports"], 2);
@@ -75,6 +76,50 @@ TEST(QueryApi, CountsALagOnceWithinACluster) {
   EXPECT_EQ(cluster["hang_ms"], 7123.457);
   EXPECT_EQ(cluster["lags"], 1);
   EXPECT_EQ(cluster["reports"], 2);
+}
+
+// A report as a user sends it whose day is sampled.
+std::string Sampled(const SampleReport& report, uint32_t rate_ppm, uint64_t cause) {
+  std::string encoded = report.Encode();
+  report::AppendSampleRate(report::RecordType::kReport, rate_ppm, &encoded);
+  report::AppendCause(cause, &encoded);
+  return encoded;
+}
+
+std::string LossesOf(std::vector<report::Loss> losses) {
+  return report::EncodeLosses(
+      {.id = base::CreateUuidV7(1), .app = "editor", .app_version = "2.3.1", .losses = std::move(losses)});
+}
+
+TEST(QueryApi, ASampledReportStandsForThoseThatAreNot) {
+  MemoryCollector collector;
+  std::string batch =
+      EncodeBatch({Sampled(ReportOf({"Rare"}, 9000), 0, 1), Sampled(ReportOf({"Often"}, 1000), 50'000, 2)});
+  ASSERT_TRUE(collector.ingest.Submit(batch).ok());
+  Json clusters = collector.Get("/v1/clusters");
+  EXPECT_THAT(clusters[0]["frames"], ElementsAre("Often"));
+  EXPECT_EQ(clusters[0]["estimated"], Json::parse(R"({"lags": 20.0, "hang_ms": 20000.0})"));
+  EXPECT_EQ(clusters[0]["hang_ms"], 1000);
+  EXPECT_EQ(clusters[1]["estimated"], Json::parse(R"({"lags": 1.0, "hang_ms": 9000.0})"));
+}
+
+TEST(QueryApi, LossesCountAsReportsOfTheirCause) {
+  MemoryCollector collector;
+  std::string batch = EncodeBatch({Sampled(ReportOf({"Often"}, 1000), 500'000, 2)});
+  using report::LossReason;
+  report::AppendToBatch({report::RecordType::kLosses, LossesOf({{LossReason::kCauseIsFull, 2, 10, 500'000},
+                                                                {LossReason::kNotSampled, 2, 1000, 500'000},
+                                                                {LossReason::kRefused, 77, 5, 0}})},
+                        &batch);
+  ASSERT_TRUE(collector.ingest.Submit(batch).ok());
+  ASSERT_EQ(collector.ingest.Submit(batch)->duplicates, 2);  // told again, and counted once
+  EXPECT_EQ(collector.Get("/v1/clusters")[0]["estimated"],
+            Json::parse(R"({"lags": 22.0, "hang_ms": 22000.0})"));
+  Json losses = collector.Get("/v1/losses", "app=editor");
+  ASSERT_THAT(losses, SizeIs(3));
+  EXPECT_EQ(losses[1], Json::parse(R"({"app": "editor", "version": "2.3.1", "reason": "cause-is-full",
+      "cause_key": "0000000000000002", "reports": 10, "estimated": {"reports": 20.0}})"));
+  EXPECT_EQ(collector.Get("/v1/losses", "app=other"), Json::array());
 }
 
 TEST(QueryApi, FiltersClustersAndReports) {

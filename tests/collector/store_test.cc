@@ -147,43 +147,34 @@ TEST_F(StoreRunEnd, MayBeWithoutALag) {
   EXPECT_EQ(collector_.store->FindRunEnd(report_.header.session_id)->value().report_id, base::Uuid{});
 }
 
-TEST_F(StoreFile, AnOlderDatabaseLearnsOfRunEnds) {
-  SampleReport report;
-  std::string payload = report.Encode();
-  report::Report decoded = report::DecodeReport(payload).value();
-  std::vector<NewReport> reports = {{decoded, Clusterer::Create("")->Assign(decoded), payload}};
-  ASSERT_EQ(Store::Open(path_).value()->Commit(reports, {})->accepted, 1);
-  sqlite3* connection = nullptr;
-  ASSERT_EQ(sqlite3_open(path_.c_str(), &connection), SQLITE_OK);
-  ASSERT_EQ(
-      sqlite3_exec(connection,
-                   "DROP TABLE run_ends; DROP TABLE frame_slices; DROP TABLE usage; PRAGMA user_version = 1",
-                   nullptr, nullptr, nullptr),
-      SQLITE_OK);
-  sqlite3_close(connection);
-
-  auto store = Store::Open(path_);
-  ASSERT_TRUE(store.ok()) << store.status().message();
-  std::vector<report::RunEnd> run_ends = {RunEndOf(report, policies::ExitReason::kKilledInLag)};
-  EXPECT_EQ(store.value()->Commit({}, {}, run_ends)->accepted, 1);
-  EXPECT_EQ(KindOf(store.value().get(), report.header.id), "killed-in-hang");
+// As lagwatch made it when `version` was its newest, with one report of a lag.
+void MakeDatabaseOf(int version, const std::string& path, const base::Uuid& report_id) {
+  constexpr const char* kAddedBy[] = {kSchema, kSchemaOfRunEnds, kSchemaOfFrameSlices, kSchemaOfUsage};
+  Database database(path);
+  for (int added = 1; added <= version; ++added) database.Execute(kAddedBy[added - 1]);
+  database.Execute(
+      "INSERT INTO clusters VALUES ('c', 1, NULL, '[]', '');"
+      "INSERT INTO reports VALUES (x'', x'', x'', 0, '', '', '', 'lag', '', '', '', '', 0, 0, 0, 0, 0, 0, 0, "
+      "0,"
+      " 'c', 'c', NULL, x'');");
+  database.Use("UPDATE reports SET id = ?1, lag_id = ?1").Bind(Blob{report_id.as_bytes()}).Run();
+  database.Execute(("PRAGMA user_version = " + std::to_string(version)).c_str());
 }
 
-TEST_F(StoreFile, AnOlderDatabaseLearnsOfFrames) {
-  ASSERT_TRUE(Store::Open(path_).ok());
-  sqlite3* connection = nullptr;
-  ASSERT_EQ(sqlite3_open(path_.c_str(), &connection), SQLITE_OK);
-  ASSERT_EQ(sqlite3_exec(connection, "DROP TABLE frame_slices; DROP TABLE usage; PRAGMA user_version = 2",
-                         nullptr, nullptr, nullptr),
-            SQLITE_OK);
-  sqlite3_close(connection);
-
-  auto store = Store::Open(path_);
-  ASSERT_TRUE(store.ok()) << store.status().message();
-  std::vector<report::FrameSlice> slices(1);
-  slices[0].frames.frames = 7;
-  EXPECT_EQ(store.value()->Commit({}, {}, {}, slices)->accepted, 1);
-  EXPECT_EQ(store.value()->Frames({}, 10).value().at(0).frames.frames, 7u);
+TEST_F(StoreFile, ADatabaseOfEachOlderVersionLearnsWhatIsNew) {
+  const SampleReport report;
+  for (int version = 1; version < kSchemaVersion; ++version) {
+    std::filesystem::remove(path_);
+    MakeDatabaseOf(version, path_, report.header.id);
+    auto store = Store::Open(path_);
+    ASSERT_TRUE(store.ok()) << store.status().message();
+    std::vector<report::RunEnd> run_ends = {RunEndOf(report, policies::ExitReason::kKilledInLag)};
+    std::vector<report::FrameSlice> slices(1);
+    std::vector<NewUsage> usages(1);
+    std::vector<report::Losses> losses = {{.losses = {{.count = 1}}}};
+    EXPECT_EQ((*store)->Commit({}, {}, run_ends, slices, usages, losses)->accepted, 4) << version;
+    EXPECT_EQ(KindOf(store->get(), report.header.id), "killed-in-hang");
+  }
 }
 
 TEST_F(StoreFile, KeepsReportsAcrossRestarts) {

@@ -2,11 +2,9 @@
 // From a client's usage records to the rates of lags.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sqlite3.h>
 
 #include "collector/ingest/report_limits.h"
 #include "tests/collector/memory_collector.h"
-#include "tests/testing/temp_directory.h"
 
 namespace lagwatch::collector {
 namespace {
@@ -163,23 +161,6 @@ TEST(Usage, SurvivesWhatNoHonestClientSends) {
   std::string batch;
   report::AppendToBatch({report::RecordType::kUsage, "no usage"}, &batch);
   EXPECT_FALSE(collector.ingest.Submit(batch).ok());
-}
-
-TEST(Usage, AnOlderDatabaseLearnsOfIt) {
-  testing::ScopedTempDirectory directory;
-  std::string path = directory / "collector.db";
-  ASSERT_TRUE(Store::Open(path).ok());
-  sqlite3* connection = nullptr;
-  ASSERT_EQ(sqlite3_open(path.c_str(), &connection), SQLITE_OK);
-  ASSERT_EQ(sqlite3_exec(connection, "DROP TABLE usage; PRAGMA user_version = 3", nullptr, nullptr, nullptr),
-            SQLITE_OK);
-  sqlite3_close(connection);
-  auto store = Store::Open(path);
-  ASSERT_TRUE(store.ok()) << store.status().message();
-  report::Usage usage = UsageOf("u", 1, 0);
-  std::string payload = EncodeUsage(usage);
-  std::vector<NewUsage> usages = {{usage, payload}};
-  EXPECT_EQ(store.value()->Commit({}, {}, {}, {}, usages)->accepted, 1);
 }
 
 }  // namespace

@@ -368,12 +368,17 @@ TEST_F(WatchdogTest, ReportsASlowFrameWithItsStage) {
   StalledThread thread([&](const StopFlag& stop) {
     WatchedLoop* loop = registry_->Add("loop", gettid());
     loop->frames.SetRefreshIntervalNs(10 * kNsPerMs);
-    loop->frames.Begin(base::SystemClock().MonoNs(), 0);
-    loop->frames.SetStage(base::SystemClock().MonoNs(), policies::FrameStage::kDraw);
-    while (!stop.load() && sink_.lags().empty()) {
+    while (!stop.load()) {
+      const int64_t begin_ns = base::SystemClock().MonoNs();
+      loop->frames.Begin(begin_ns, 0);
+      loop->probe.WakeWatchdogIfAsleep();
+      loop->frames.SetStage(base::SystemClock().MonoNs(), policies::FrameStage::kDraw);
+      while (!stop.load() &&
+             (sink_.lags().empty() || base::SystemClock().MonoNs() < begin_ns + 100 * kNsPerMs)) {
+      }
+      loop->frames.End(base::SystemClock().MonoNs());
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
-    loop->frames.End(base::SystemClock().MonoNs());
-    while (!stop.load()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     registry_->Remove(loop);
   });
   ASSERT_TRUE(WaitForLags(1));
@@ -385,12 +390,12 @@ TEST_F(WatchdogTest, ReportsASlowFrameWithItsStage) {
   EXPECT_TRUE(lag.facts.contains("frame_stage"));
   EXPECT_TRUE(testing::WaitUntil([&] { return sink_.ends().size() == 1; }));
   EXPECT_GE(sink_.ends()[0].second, lag.elapsed_ns);
-  ASSERT_TRUE(testing::WaitUntil([&] { return sink_.frames("loop").frames == 1; }));
+  // On a loaded machine the watchdog may take a wait of its own for a stop, and not tell of the first.
+  ASSERT_TRUE(testing::WaitUntil([&] { return sink_.frames("loop").frames >= 1; }));
   policies::FrameTotals frames = sink_.frames("loop");
-  EXPECT_GE(frames.dropped, 6u);
-  // It was in that stage for nearly all of the time.
+  EXPECT_GE(frames.dropped, 6 * frames.frames);
   uint64_t draw_ns = frames.by_stage_ns[static_cast<size_t>(policies::FrameStage::kDraw)];
-  EXPECT_GE(draw_ns, static_cast<uint64_t>(sink_.ends()[0].second / 2));
+  EXPECT_GE(draw_ns, frames.frames * 50 * kNsPerMs);
 }
 
 TEST_F(WatchdogTest, AFrameInsideADispatchDoesNotCutTheDispatchsVerdict) {

@@ -123,6 +123,14 @@ int ShowUsage(const Flags& flags) {
               [](const Json& usage) { return UsageText(usage, TerminalWidth()); });
 }
 
+int ShowLosses(const Flags& flags) {
+  QueryString query;
+  query.Set("limit", std::to_string(flags.limit));
+  query.Set("app", flags.app);
+  return Show(flags, "/v1/losses", query, "no reports were lost or held back",
+              [](const Json& losses) { return LossTable(losses, TerminalWidth()); });
+}
+
 // CLI11's way: what is wrong, or nothing.
 std::string CheckId(const std::string& id) {
   bool is_good = id.find_first_not_of("0123456789abcdefABCDEF-") == std::string::npos;
@@ -185,6 +193,9 @@ void AddReadCommands(CLI::App* app, const LoadRecords& load_records, int* exit_c
                              &ShowUsage, load_records, exit_code);
   AddListFlags(usage);
   usage.app->add_option("--user", usage.flags->user, "Only this user's");
+
+  AddListFlags(AddCommand(app, "losses", "Show how many reports were held back or lost, and why", &ShowLosses,
+                          load_records, exit_code));
 
   Command report = AddCommand(app, "report", "Show one report in full", &ShowReport, load_records, exit_code);
   report.app->add_option("ID", report.flags->id, "The report's id, or its beginning")

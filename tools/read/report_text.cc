@@ -311,11 +311,27 @@ std::string ClusterTable(const Json& clusters, int level, size_t max_width) {
                {"KEY"}});
   for (const Json& cluster : clusters) {
     const Json& via = cluster.at("via");
-    table.AddRow({Format("%.1f", cluster.at("hang_ms").get<double>() / 1000), cluster.at("lags").dump(),
-                  cluster.at("users").dump(),
+    const Json& estimated = cluster.at("estimated");
+    table.AddRow({Format("%.1f", estimated.at("hang_ms").get<double>() / 1000),
+                  Format("%.0f", estimated.at("lags").get<double>()), cluster.at("users").dump(),
                   ShortDuration(cluster.at("duration_ms").at("p95").get<double>()),
                   Cause(cluster.at("frames")) + (via.is_null() ? "" : " via " + via.get<std::string>()),
                   Join(cluster.at("versions").get<std::vector<std::string>>(), " "), Text(cluster, "key")});
+  }
+  return table.ToText(max_width);
+}
+
+std::string LossTable(const Json& losses, size_t max_width) {
+  Table table({{"APP"},
+               {"REASON"},
+               {"CAUSE-KEY", Table::Align::kLeft, /*is_elastic=*/true},
+               {"REPORTS", kRight},
+               {"ESTIMATED", kRight}});
+  for (const Json& row : losses) {
+    const Json& cause = row.at("cause_key");
+    table.AddRow({Text(row, "app") + " " + Text(row, "version"), Text(row, "reason"),
+                  cause.is_null() ? "" : cause.get<std::string>(), row.at("reports").dump(),
+                  Format("%.0f", row.at("estimated").at("reports").get<double>())});
   }
   return table.ToText(max_width);
 }

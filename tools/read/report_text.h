@@ -14,6 +14,8 @@ namespace lagwatch::tools {
 std::string ClusterTable(const Json& clusters, int level, size_t max_width);
 // What was drawn how well, one line for each loop and scene.
 std::string FrameTable(const Json& frames, size_t max_width);
+// Reports that never came: one line for each program version, reason and cause.
+std::string LossTable(const Json& losses, size_t max_width);
 std::string ReportTable(const Json& reports, size_t max_width);
 // One report in full: header, most expensive stack, who waits for whom, timeline, threads.
 std::string ReportText(const Json& report);

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "report/format/losses.h"
 #include "tests/testing/sample_report.h"
 
 namespace lagwatch::tools {
@@ -30,6 +31,20 @@ TEST(ReportText, ClustersAreATable) {
             "HANG-S  LAGS  USERS    P95  CAUSE (innermost 2)                    VERSIONS  KEY\n"
             "   4.1     1      1  4.1 s  editor+0x4000 < editor+0x5000 via Run  2.3.1     " +
                 key + "\n");
+}
+
+TEST(ReportText, LossesAreATable) {
+  const report::Losses losses{.id = base::CreateUuidV7(1),
+                              .app = "editor",
+                              .app_version = "2.3.1",
+                              .losses = {{report::LossReason::kCauseIsFull, 0x2a, 10, 500'000},
+                                         {report::LossReason::kDamaged, 0, 1, 0}}};
+  std::string batch;
+  report::AppendToBatch({report::RecordType::kLosses, report::EncodeLosses(losses)}, &batch);
+  EXPECT_EQ(LossTable(SourceOf(batch)->Get("/v1/losses", {}).value(), 0),
+            "APP           REASON         CAUSE-KEY         REPORTS  ESTIMATED\n"
+            "editor 2.3.1  cause-is-full  000000000000002a       10         20\n"
+            "editor 2.3.1  damaged                                1          1\n");
 }
 
 TEST(ReportText, ReportsAreATable) {
