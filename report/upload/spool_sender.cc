@@ -78,8 +78,7 @@ std::optional<UploadAnswer> SpoolSender::TryUploadOnce() {
 }
 
 std::optional<UploadAnswer> SpoolSender::RunRound(const std::vector<std::string>& files) {
-  present_.clear();
-  for (const std::string& file : files) present_.insert(StemOf(file));
+  if (base::Status noted = NotePresent(files); !noted.ok()) return UploadAnswer{.message = noted.message()};
   const UploadPolicies policies = policies_();
   Load load = NextLoad(files);
   UploadGate gate(policies, ledger_file_.ledger(), clock_.WallMs());
@@ -123,6 +122,20 @@ std::vector<std::string> SpoolSender::ListSegments() const {
   if (!listed.ok()) return {};
   std::erase_if(*listed, [&](const std::string& name) { return finished_.contains(name); });
   return std::move(listed).value();
+}
+
+// A decision is kept as long as its segment may be there: also where it cannot be looked at now, or could not be
+// removed.
+base::Status SpoolSender::NotePresent(const std::vector<std::string>& files) {
+  std::vector<std::string> names;
+  if (int error = env_->List(spool_directory_, &names))
+    return base::IoError("cannot list the spool directory " + spool_directory_, error);
+  present_.clear();
+  for (const std::string& file : files) present_.insert(StemOf(file));
+  for (const std::string& name : names) {
+    if (name.ends_with(kOpenSuffix) || name.ends_with(kSealedSuffix)) present_.insert(StemOf(name));
+  }
+  return {};
 }
 
 // One that cannot be read holds up no others.

@@ -72,6 +72,7 @@ class SpoolSender {
   std::optional<UploadAnswer> TryUploadOnce();
   std::optional<UploadAnswer> RunRound(const std::vector<std::string>& files);
   std::vector<std::string> ListSegments() const;
+  base::Status NotePresent(const std::vector<std::string>& files);
   Load NextLoad(const std::vector<std::string>& files);
   std::vector<PendingRecord> ToSend(UploadGate* gate, Load* load);
   std::vector<PendingRecord> ToSend(const WaitingSegment& segment, size_t index, const UploadGate& gate);
@@ -93,7 +94,7 @@ class SpoolSender {
   FrameNamer* namer_;
   const base::Clock& clock_;
   std::function<UploadPolicies()> policies_ = [] { return UploadPolicies(); };
-  std::set<std::string> present_;   // segments that were there when the round began
+  std::set<std::string> present_;   // segments that may be there
   std::set<std::string> finished_;  // sent, but could not be removed
   bool may_have_losses_ = true;     // in the ledger, as far as is known without reading it
   mutable std::mutex stats_mutex_;

@@ -62,6 +62,7 @@ class UploadGate {
   LossReason WhyNotSent(const RecordFacts& facts) const;
   void DecideSegment(WaitingSegment* segment, const std::vector<base::Uuid>& killed,
                      std::vector<Candidate>* candidates);
+  void CountDamage(const WaitingSegment& segment);
   void DecideByQuota(std::vector<Candidate> candidates);
   void MarkDone(const WaitingSegment& segment);
   void Drop(const WaitingSegment& segment, size_t record, LossReason reason);

@@ -41,15 +41,18 @@ void Accounts::NotePowerCut() {
   }
 }
 
-void Accounts::NoteDamaged(const report::SpoolRecord& record) {
-  for (size_t i = 0; i < owed_.size(); ++i) {
-    if (IsSameRecord(plan_.records[i].record, record)) owed_[i].least = 0;
-  }
-}
-
-void Accounts::NoteDamagedFile(const std::string& name, bool is_visible) {
+void Accounts::NoteDamaged(const std::string& file, const std::vector<report::SpoolRecord>& gone,
+                           bool is_visible) {
   may_be_damaged_ = true;
-  damaged_files_[name] = is_visible;
+  DamagedFile& damaged = damaged_files_[file];
+  damaged.is_visible = is_visible;
+  for (const report::SpoolRecord& record : gone) {
+    for (size_t i = 0; i < owed_.size(); ++i) {
+      if (!IsSameRecord(plan_.records[i].record, record)) continue;
+      owed_[i].least = 0;
+      damaged.gone.push_back(i);
+    }
+  }
 }
 
 void Accounts::NoteLedgerDamaged(const std::vector<report::SpoolRecord>& on_disk, collector::Store* store) {
@@ -65,7 +68,7 @@ void Accounts::NoteLedgerDamaged(const std::vector<report::SpoolRecord>& on_disk
 }
 
 std::string Accounts::Check(collector::Store* store) const {
-  for (auto check : {&Accounts::CheckSums, &Accounts::CheckLosses, &Accounts::CheckStored, &Accounts::CheckEnds}) {
+  for (auto check : {&Accounts::CheckSums, &Accounts::CheckLosses, &Accounts::CheckDamage, &Accounts::CheckStored, &Accounts::CheckEnds}) {
     if (std::string problem = (this->*check)(store); !problem.empty()) return problem;
   }
   return {};
@@ -119,24 +122,41 @@ bool Accounts::MayBeLost(const PlannedRecord& planned, std::string_view reason) 
 }
 
 std::string Accounts::CheckLosses(collector::Store* store) const {
-  uint64_t damaged = 0;
   auto losses = store->Losses({});
   for (const collector::LossRow& loss : *losses) {
-    if (loss.reason == kDamaged) {
-      damaged += static_cast<uint64_t>(loss.count);
-      continue;
-    }
+    if (loss.reason == kDamaged) continue;
     const bool is_right = std::ranges::any_of(plan_.records, [&](const PlannedRecord& planned) {
       return planned.is_report() && planned.facts.cause == static_cast<uint64_t>(loss.cause) &&
              MayBeLost(planned, loss.reason);
     });
     if (!is_right) return "a report was lost for a reason that it cannot have: " + loss.reason;
   }
-  if (damaged > 0 && !may_be_damaged_) return "damage was counted, and there was none";
-  const auto visible = std::ranges::count_if(damaged_files_, [](const auto& file) { return file.second; });
-  if (damaged < static_cast<uint64_t>(visible))
-    return std::to_string(visible) + " files were damaged, counted are " + std::to_string(damaged);
   return {};
+}
+
+bool Accounts::IsTold(const PlannedRecord& planned, collector::Store* store) const {
+  if (IsInStore(planned, store)) return true;
+  auto losses = store->Losses({});
+  return std::ranges::any_of(*losses, [&](const collector::LossRow& loss) {
+    return loss.reason != kDamaged && static_cast<uint64_t>(loss.cause) == planned.facts.cause;
+  });
+}
+
+// Each file that reports are missing of, and of which that can be seen, is counted.
+std::string Accounts::CheckDamage(collector::Store* store) const {
+  uint64_t counted = 0;
+  auto losses = store->Losses({});
+  for (const collector::LossRow& loss : *losses)
+    counted += loss.reason == kDamaged ? static_cast<uint64_t>(loss.count) : 0;
+  if (counted > 0 && !may_be_damaged_) return "damage was counted, and there was none";
+  const auto files = static_cast<uint64_t>(std::ranges::count_if(damaged_files_, [&](const auto& named) {
+    const DamagedFile& file = named.second;
+    return file.is_visible && std::ranges::any_of(file.gone, [&](size_t record) {
+             return plan_.records[record].is_report() && !IsTold(plan_.records[record], store);
+           });
+  }));
+  if (counted >= files) return {};
+  return "reports are missing of " + std::to_string(files) + " damaged files; counted are " + std::to_string(counted);
 }
 
 // What should not have been sent, and what should have been.

@@ -23,10 +23,8 @@ class Accounts {
   void NoteMade(const SharedCase& shared);
   // What was not synced may be gone.
   void NotePowerCut();
-  // A file was damaged that held this record: it may be gone.
-  void NoteDamaged(const report::SpoolRecord& record);
-  // A file that held reports was damaged; whether a reader can see that, as it is now.
-  void NoteDamagedFile(const std::string& name, bool is_visible);
+  // A file was damaged that held these records: they may be gone. Whether a reader can see that, as it is now.
+  void NoteDamaged(const std::string& file, const std::vector<report::SpoolRecord>& gone, bool is_visible);
   // Parts of records may be in the spool.
   void NoteTorn() { may_be_damaged_ = true; }
   // What was decided may be decided and counted again; what was counted and not told is not known any more.
@@ -42,6 +40,13 @@ class Accounts {
     uint32_t most = 0;
   };
 
+  struct DamagedFile {
+    bool is_visible = false;
+    std::vector<size_t> gone = {};  // records
+  };
+
+  bool IsTold(const PlannedRecord& planned, collector::Store* store) const;
+  std::string CheckDamage(collector::Store* store) const;
   std::string CheckSums(collector::Store* store) const;
   std::string CheckLosses(collector::Store* store) const;
   std::string CheckStored(collector::Store* store) const;
@@ -51,7 +56,7 @@ class Accounts {
   const CasePlan& plan_;
   std::vector<Owed> owed_;  // by record
   bool is_ledger_damaged_ = false;
-  std::map<std::string, bool> damaged_files_;  // whether it can be seen
+  std::map<std::string, DamagedFile> damaged_files_;
   bool may_be_damaged_ = false;
 };
 

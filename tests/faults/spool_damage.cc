@@ -94,13 +94,14 @@ void SpoolDamage::DamageSegment(Accounts* accounts) {
   if (after == before) return;
   Put(name, after);
   const report::Segment left = report::ParseSegment(after);
+  std::vector<report::SpoolRecord> gone;
   for (const report::SpoolRecord& record : report::ParseSegment(before).records) {
     const bool is_left = std::ranges::any_of(left.records, [&](const report::SpoolRecord& other) {
       return other.type == record.type && other.payload == record.payload;
     });
-    if (!is_left) accounts->NoteDamaged(record);
+    if (!is_left) gone.push_back(record);
   }
-  accounts->NoteDamagedFile(name, left.skipped_bytes > 0);
+  accounts->NoteDamaged(name, gone, left.skipped_bytes > 0);
 }
 
 void SpoolDamage::PlantSegment(Accounts* accounts) {

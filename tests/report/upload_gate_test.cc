@@ -5,11 +5,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <string>
 #include <vector>
 
 #include "policies/cause_key.h"
 #include "tests/report/upload_testing.h"
+#include "tests/testing/fault_env.h"
 #include "tests/testing/sample_report.h"
 
 namespace lagwatch::report {
@@ -256,6 +258,44 @@ TEST_F(UploadGateTest, ADamagedSegmentIsCounted) {
   EXPECT_EQ(collector_.reports.size(), 2u);
   EXPECT_EQ(collector_.LossesTold(LossReason::kDamaged), 1u);
   EXPECT_EQ(collector_.losses.begin()->second.app, "editor");
+}
+
+TEST_F(UploadGateTest, DamageIsCountedAlsoWhereAllWasDecidedBefore) {
+  Add(3, {});
+  collector_.is_there = false;
+  SpoolSender sender(&base::SystemEnv(), spool_.path(), &collector_, &namer_, clock_);
+  EXPECT_EQ(sender.UploadOnce()->kind, UploadAnswer::Kind::kTryLater);
+  const std::string path = spool_ / spool_.Files(".seg").at(0);
+  lagwatch::testing::WriteFile(path, lagwatch::testing::ReadFile(path).substr(100));
+  collector_.is_there = true;
+  Send();
+  EXPECT_EQ(collector_.reports.size(), 2u);
+  EXPECT_EQ(collector_.LossesTold(LossReason::kDamaged), 1u);
+}
+
+TEST_F(UploadGateTest, ADecisionStaysAsLongAsTheSegmentDoes) {
+  policies_.quota = {1, 1};
+  Add(2, {.function_offset = 0x1234});
+  lagwatch::testing::FaultEnv env;
+  {
+    SpoolSender sender(&env, spool_.path(), &collector_, &namer_, clock_);
+    sender.SetPolicies([this] { return policies_; });
+    env.Fail(lagwatch::testing::EnvCall::kRemove, EACCES, 100);
+    while (sender.UploadOnce()) {
+    }
+    // It has reasons to write the ledger anew, while it leaves that segment alone, or cannot look at it.
+    Add(1, {});
+    env.Fail(lagwatch::testing::EnvCall::kLook, EIO, 5);
+    while (sender.UploadOnce()) {
+    }
+    Add(1, {});
+    while (sender.UploadOnce()) {
+    }
+    env.Fail(lagwatch::testing::EnvCall::kRemove, 0, 0);
+  }
+  Send();
+  EXPECT_EQ(collector_.reports.size() + collector_.LossesTold(), 4u);
+  EXPECT_TRUE(spool_.Files(".seg").empty());
 }
 
 TEST_F(UploadGateTest, RecordsOfAnUnknownTypeAreSentAsTheyAre) {
