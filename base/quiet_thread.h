@@ -38,4 +38,10 @@ class QuietThread {
   pthread_t thread_{};
 };
 
+// Gives the calling thread, one of ours, a table of descriptors of its own, which is empty: the program
+// neither sees what the thread opens nor closes it by mistake, and a fork()ed child inherits none of it. Nor
+// can the thread use what others opened. False where the system cannot do that (Linux before 5.9). Context:
+// background.
+bool LeaveFileTable();
+
 }  // namespace lagwatch::base

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <csignal>
 #include <ctime>
 #include <string>
@@ -46,6 +49,15 @@ void* QuietThread::Run(void* self) {
   thread->run_(thread->context_);
   thread->has_ended_.store(true);
   return nullptr;
+}
+
+bool LeaveFileTable() {
+#if defined(SYS_close_range)
+  constexpr unsigned kUnshareFirst = 1U << 1;  // CLOSE_RANGE_UNSHARE, which older headers lack
+  return syscall(SYS_close_range, 0U, ~0U, kUnshareFirst) == 0;
+#else
+  return false;
+#endif
 }
 
 }  // namespace lagwatch::base

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/env.h"
+#include "collector/config/config_service.h"
 #include "collector/http/http_server.h"
 
 namespace lagwatch::collector {
@@ -31,6 +32,8 @@ struct Flags {
   BodyLimits limits;
   int threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   std::string wait_frames;
+  std::string config;
+  bool prints_public_key = false;
 };
 
 void Declare(Flags* flags, CLI::App* app) {
@@ -55,6 +58,10 @@ void Declare(Flags* flags, CLI::App* app) {
       ->capture_default_str();
   app->add_option("--wait-frames", flags->wait_frames,
                   "File with the functions that only wait, instead of the list built in");
+  app->add_option("--config", flags->config,
+                  "File with the config for clients; need not be there (default: DATA/config.json)");
+  app->add_flag("--print-public-key", flags->prints_public_key,
+                "Print the key that clients know the config's signature by, and end");
 }
 
 // Keys that were given are not logged; of one that was not, its file is.
@@ -65,6 +72,26 @@ Result<ApiKeys> LoadKeys(const Flags& flags) {
   if (!key.ok()) return key.status();
   spdlog::info("clients need the key in {}", path);
   return ApiKeys(std::vector{std::move(*key)});
+}
+
+std::string SigningKeyPath(const Flags& flags) { return flags.data + "/signing-key"; }
+
+Status CreateDataDirectory(const Flags& flags) {
+  if (int error = base::SystemEnv().CreateDirectories(flags.data)) {
+    return base::IoError("cannot create the data directory " + flags.data + " (give another with --data)",
+                         error);
+  }
+  return {};
+}
+
+Status PrintPublicKey(const Flags& flags) {
+  if (Status created = CreateDataDirectory(flags); !created.ok()) return created;
+  auto key = LoadOrCreateSigningKey(SigningKeyPath(flags));
+  if (!key.ok()) return key.status();
+  auto public_key = key->ToPublicKey();
+  if (!public_key.ok()) return public_key.status();
+  std::printf("%s\n", report::ToHex(*public_key).c_str());
+  return {};
 }
 
 // The signals that end the program, blocked in this thread and in all that it starts.
@@ -79,19 +106,20 @@ sigset_t BlockStopSignals() {
 
 Status Serve(const Flags& flags, const ListenAddress& listen) {
   sigset_t stop_signals = BlockStopSignals();
-  if (int error = base::SystemEnv().CreateDirectories(flags.data)) {
-    return base::IoError("cannot create the data directory " + flags.data + " (give another with --data)",
-                         error);
-  }
+  if (Status created = CreateDataDirectory(flags); !created.ok()) return created;
   auto clusterer = Clusterer::Create(flags.wait_frames);
   if (!clusterer.ok()) return clusterer.status();
   auto keys = LoadKeys(flags);
   if (!keys.ok()) return keys.status();
+  auto signing_key = LoadOrCreateSigningKey(SigningKeyPath(flags));
+  if (!signing_key.ok()) return signing_key.status();
+  ConfigService config(flags.config.empty() ? flags.data + "/config.json" : flags.config,
+                       flags.data + "/config-version", *signing_key);
   auto store = Store::Open(flags.data + "/collector.db");
   if (!store.ok()) return store.status();
   QueryApi query_api(store->get(), clusterer->wait_frames());
   Ingest ingest(store->get(), std::move(*clusterer));
-  Router router(std::move(*keys), flags.limits, &ingest, &query_api);
+  Router router(std::move(*keys), flags.limits, &ingest, &query_api, &config);
   auto server = HttpServer::Start({.listen = listen, .threads = flags.threads}, &router);
   if (!server.ok()) return server.status();
 
@@ -121,7 +149,7 @@ int Main(int argc, char** argv) {
     std::fprintf(stderr, "lagwatch-collector: --listen: %s\n", listen.status().message().c_str());
     return kUsage;
   }
-  Status served = Serve(flags, *listen);
+  Status served = flags.prints_public_key ? PrintPublicKey(flags) : Serve(flags, *listen);
   if (!served.ok()) std::fprintf(stderr, "lagwatch-collector: %s\n", served.message().c_str());
   return served.ok() ? 0 : kFailed;
 }

@@ -6,10 +6,15 @@
 #include <cstddef>
 #include <cstring>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <type_traits>
 
+#include "base/clock.h"
+#include "base/env.h"
+#include "report/upload/http_config_source.h"
 #include "sdk/c_listener.h"
+#include "sdk/config_keeper.h"
 #include "sdk/process_monitor.h"
 #include "sdk/run_writer.h"
 #include "sdk/text_cell.h"
@@ -74,6 +79,7 @@ MonitorOptions ToMonitorOptions(const lw_options& given) {
   options.app_version = ToString(given.app_version);
   options.user = ToString(given.user);
   options.spool_directory = ToString(given.spool_directory);
+  options.scrub_patterns = ToString(given.scrub_tags);
   options.watch.threshold_ns = given.threshold_ms * kNsPerMs;
   options.watch.anr_threshold_ns = given.anr_threshold_ms * kNsPerMs;
   options.watch.idle_handler_threshold_ns = given.idle_handler_threshold_ms * kNsPerMs;
@@ -105,17 +111,48 @@ MonitorOptions ToMonitorOptions(const lw_options& given) {
   return options;
 }
 
-lagwatch::sdk::CreateUpload UploadTo(const lw_options& given) {
+using lagwatch::base::Result;
+using lagwatch::report::ConfigAudience;
+using lagwatch::report::PublicKey;
+using lagwatch::sdk::ConfigKeeper;
+
+Result<std::unique_ptr<ConfigKeeper>> KeeperOf(const std::string& spool_directory, const PublicKey& key,
+                                               const MonitorOptions& options,
+                                               const lagwatch::report::HttpTransportOptions& http) {
+  const MonitorOptions normal = options.Normalized();
+  const ConfigAudience audience{normal.app, normal.user};
+  auto source = lagwatch::report::CreateHttpConfigSource(http, audience, normal.app_version);
+  if (!source.ok()) return source.status();
+  return std::make_unique<ConfigKeeper>(
+      std::move(source).value(),
+      lagwatch::report::ConfigStore(&lagwatch::base::SystemEnv(), spool_directory, key, audience),
+      &lagwatch::base::SystemClock());
+}
+
+lagwatch::sdk::CreateUpload UploadTo(const lw_options& given, const MonitorOptions& options) {
   lagwatch::report::HttpTransportOptions http{ToString(given.endpoint), ToString(given.key)};
   if (http.endpoint.empty()) return {};
   using lagwatch::sdk::BackgroundUpload;
-  return
-      [http](
-          const std::string& spool_directory) -> lagwatch::base::Result<std::unique_ptr<BackgroundUpload>> {
-        auto service = lagwatch::sdk::UploadService::Create(spool_directory, http);
-        if (!service.ok()) return service.status();
-        return std::unique_ptr<BackgroundUpload>(std::move(service).value());
-      };
+  return [http, options, config_key = ToString(given.config_key)](
+             const std::string& spool_directory) -> Result<std::unique_ptr<BackgroundUpload>> {
+    std::unique_ptr<ConfigKeeper> keeper;
+    if (!config_key.empty()) {
+      auto key = lagwatch::report::ParsePublicKey(config_key);
+      if (!key.ok()) return key.status();
+      auto created = KeeperOf(spool_directory, *key, options, http);
+      if (!created.ok()) return created.status();
+      keeper = std::move(created).value();
+    }
+    auto service = lagwatch::sdk::UploadService::Create(spool_directory, http, std::move(keeper));
+    if (!service.ok()) return service.status();
+    return std::unique_ptr<BackgroundUpload>(std::move(service).value());
+  };
+}
+
+std::function<bool(MonitorOptions*)> ConfigOf(const lw_options& given) {
+  auto key = lagwatch::report::ParsePublicKey(ToString(given.config_key));
+  if (!key.ok()) return {};
+  return [key = *key](MonitorOptions* options) { return lagwatch::sdk::ApplyStoredConfig(key, options); };
 }
 
 using lagwatch::policies::ExitReason;
@@ -150,12 +187,26 @@ lw_last_exit ToLastExit(const lagwatch::sdk::EndedRun& run) {
   return last_exit;
 }
 
-void TellLastExit(const lw_options& options) {
-  if (options.on_last_exit == nullptr) return;
-  auto run = ProcessMonitor::Instance().last_run();
-  if (!run) return;
-  const lw_last_exit last_exit = ToLastExit(*run);
-  options.on_last_exit(&last_exit, options.on_last_exit_context);
+std::function<void()> TellLastExitTo(lw_on_last_exit listener, void* context) {
+  if (listener == nullptr) return {};
+  return [listener, context] {
+    auto run = ProcessMonitor::Instance().last_run();
+    if (!run) return;
+    const lw_last_exit last_exit = ToLastExit(*run);
+    listener(&last_exit, context);
+  };
+}
+
+lw_status ToStatus(ProcessMonitor::StartResult result) {
+  switch (result) {
+    case ProcessMonitor::StartResult::kStarted:
+      return LW_OK;
+    case ProcessMonitor::StartResult::kAlreadyStarted:
+      return LW_ALREADY_STARTED;
+    case ProcessMonitor::StartResult::kOff:
+      break;
+  }
+  return LW_OFF;
 }
 
 }  // namespace
@@ -199,15 +250,13 @@ void lw_last_exit_init(lw_last_exit* last_exit) noexcept {
 lw_status lw_start(const lw_options* options) noexcept {
   try {
     const lw_options given = WithDefaults(options);
-    switch (ProcessMonitor::Instance().Start(ToMonitorOptions(given), UploadTo(given))) {
-      case ProcessMonitor::StartResult::kStarted:
-        TellLastExit(given);
-        return LW_OK;
-      case ProcessMonitor::StartResult::kAlreadyStarted:
-        return LW_ALREADY_STARTED;
-      case ProcessMonitor::StartResult::kOff:
-        break;
-    }
+    const MonitorOptions monitor_options = ToMonitorOptions(given);
+    return ToStatus(ProcessMonitor::Instance().Start(
+        {.options = monitor_options,
+         .create_upload = UploadTo(given, monitor_options),
+         .apply_config = ConfigOf(given),
+         .on_started = TellLastExitTo(given.on_last_exit, given.on_last_exit_context),
+         .has_consent = given.consent == LW_CONSENT_GIVEN}));
   } catch (const std::exception&) {  // no memory: stay off
   }
   return LW_OFF;
@@ -218,6 +267,14 @@ void lw_stop(uint32_t flush_timeout_ms) noexcept {
     ProcessMonitor::Instance().Stop(flush_timeout_ms);
   } catch (const std::exception&) {  // no memory to flush with: the next start sends what is left
   }
+}
+
+lw_status lw_set_consent(lw_consent consent) noexcept {
+  try {
+    return ToStatus(ProcessMonitor::Instance().SetConsent(consent == LW_CONSENT_GIVEN));
+  } catch (const std::exception&) {  // no memory: stay off
+  }
+  return LW_OFF;
 }
 
 const char* lw_why_off(void) noexcept {

@@ -10,9 +10,13 @@ namespace lagwatch::sdk {
 std::string DefaultSpoolDirectory() {
   const char* state = std::getenv("XDG_STATE_HOME");
   if (state != nullptr && state[0] == '/') return std::string(state) + "/lagwatch/spool";
-  const char* home = std::getenv("HOME");
-  if (home != nullptr && home[0] == '/') return std::string(home) + "/.local/state/lagwatch/spool";
+  if (const std::string home = HomeDirectory(); !home.empty()) return home + "/.local/state/lagwatch/spool";
   return "/tmp/lagwatch-" + std::to_string(getuid()) + "/spool";
+}
+
+std::string HomeDirectory() {
+  const char* home = std::getenv("HOME");
+  return home != nullptr && home[0] == '/' ? home : "";
 }
 
 std::string ProgramName() {

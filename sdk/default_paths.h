@@ -9,6 +9,9 @@ namespace lagwatch::sdk {
 // the system's temporary directory, by user id, for a process without a home. Context: background.
 std::string DefaultSpoolDirectory();
 
+// The user's home by $HOME; empty when there is none. Context: background.
+std::string HomeDirectory();
+
 // The file name of the running program. Context: background.
 std::string ProgramName();
 

@@ -11,6 +11,7 @@
 #include "report/spool/spool_reader.h"
 #include "sdk/default_paths.h"
 #include "sdk/run_facts.h"
+#include "sdk/spool_keeper.h"
 #include "sdk/text_cell.h"
 #include "stack/frame_section_file.h"
 #include "stack/unwind/table_unwinder.h"
@@ -99,11 +100,15 @@ base::Result<std::unique_ptr<Monitor>> Monitor::Start(const MonitorOptions& opti
   facts.app = normal.app;
   facts.app_version = normal.app_version;
   facts.user = normal.user;
+  facts.scrubber = policies::Scrubber(normal.scrub_patterns, HomeDirectory());
   monitor->session_id_ = facts.session_id;
   auto spool = report::SpoolWriter::Create(&base::SystemEnv(), normal.spool_directory, facts.session_id, {},
                                            normal.spool_sync);
   if (!spool.ok()) return spool.status();
   monitor->spool_ = std::move(spool).value();
+
+  SweepUnsentSpool(&base::SystemEnv(), normal.spool_directory, base::SystemClock().WallMs(),
+                   monitor->spool_.get());
 
   RunFacts run_facts = SystemRunFacts();
   run_facts.session_id = facts.session_id;
@@ -126,7 +131,7 @@ base::Result<std::unique_ptr<Monitor>> Monitor::Start(const MonitorOptions& opti
   if (!capturer.ok()) return capturer.status();
   monitor->capturer_ = std::move(capturer).value();
 
-  auto run = RunWriter::Create(normal.spool_directory, run_facts, &ProcessWords().scene);
+  auto run = RunWriter::Create(normal.spool_directory, run_facts, &ProcessWords().scene, facts.scrubber);
   if (run.ok()) monitor->run_ = std::move(run).value();
 
   monitor->sink_ = std::make_unique<ReportSink>(std::move(facts), monitor->spool_.get(), monitor->run_.get(),

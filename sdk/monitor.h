@@ -29,6 +29,7 @@ struct MonitorOptions {
   std::string app_version;
   std::string user;
   std::string spool_directory;  // empty: DefaultSpoolDirectory()
+  std::string scrub_patterns;   // policies::Scrubber's
   report::SyncPolicy spool_sync = report::SyncPolicy::kLagStartAndEnd;
   watchdog::WatchOptions watch;
   stack::CaptureOptions capture;

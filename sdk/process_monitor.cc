@@ -8,10 +8,19 @@
 #include <new>
 #include <utility>
 
+#include "sdk/consent.h"
 #include "sdk/program_words.h"
+#include "sdk/writing_switch.h"
 #include "stack/stack_capturer.h"
 
 namespace lagwatch::sdk {
+namespace {
+
+constexpr char kNotStarted[] = "it was not started";
+constexpr char kWasStopped[] = "it was stopped";
+constexpr char kNoConsent[] = "it waits for the user's consent";
+
+}  // namespace
 
 MonitorStats& MonitorStats::operator+=(const MonitorStats& other) {
   lags += other.lags;
@@ -53,7 +62,7 @@ ProcessMonitor& ProcessMonitor::Instance() {
   return *instance;
 }
 
-ProcessMonitor::ProcessMonitor() {
+ProcessMonitor::ProcessMonitor() : why_off_(kNotStarted) {
   has_thread_end_key_ = 0 == pthread_key_create(&thread_end_key_, [](void* self) {
                           static_cast<ProcessMonitor*>(self)->registry_.RemoveThread(gettid());
                         });
@@ -63,21 +72,62 @@ ProcessMonitor::ProcessMonitor() {
   pthread_atfork(&PrepareFork, &FinishForkInParent, &FinishForkInChild);
 }
 
-ProcessMonitor::StartResult ProcessMonitor::Start(const MonitorOptions& options,
-                                                  const CreateUpload& create_upload) {
-  std::lock_guard life_lock(life_mutex_);
-  if (is_on()) return StartResult::kAlreadyStarted;
-  auto monitor = Monitor::Start(options, &registry_);
-  std::unique_ptr<BackgroundUpload> upload;
-  if (monitor.ok() && create_upload) {
-    auto created = create_upload((*monitor)->spool_directory());
-    if (created.ok() && (*created)->Start().ok()) upload = std::move(created).value();
+ProcessMonitor::StartResult ProcessMonitor::Start(StartRequest request) {
+  std::function<void()> on_started = request.on_started;
+  StartResult result;
+  {
+    std::lock_guard life_lock(life_mutex_);
+    if (is_on()) return StartResult::kAlreadyStarted;
+    request_ = std::move(request);
+    is_wanted_ = true;
+    result = TryStart();
   }
+  if (result == StartResult::kStarted && on_started) on_started();
+  return result;
+}
+
+ProcessMonitor::StartResult ProcessMonitor::SetConsent(bool is_given) {
+  std::function<void()> on_started;
+  StartResult result = StartResult::kOff;
+  {
+    std::lock_guard life_lock(life_mutex_);
+    consent_ = is_given;
+    if (!is_given) {
+      process_writing.SetRefused(true);
+      StopAll(0);
+      if (request_) EraseWhatIsKept(request_->options);
+      return StayOff(kNoConsent);
+    }
+    if (is_on()) return StartResult::kAlreadyStarted;
+    if (!is_wanted_) return StayOff(request_ ? kWasStopped : kNotStarted);
+    on_started = request_->on_started;
+    result = TryStart();
+  }
+  if (result == StartResult::kStarted && on_started) on_started();
+  return result;
+}
+
+ProcessMonitor::StartResult ProcessMonitor::TryStart() {
+  StopAll(0);  // an upload that only waits for another config
+  const bool has_consent = consent_.value_or(request_->has_consent);
+  process_writing.SetRefused(!has_consent);
+  if (!has_consent) return StayOff(kNoConsent);
+  MonitorOptions options = request_->options;
+  const bool is_killed = request_->apply_config && !request_->apply_config(&options);
+  process_writing.SetKilled(is_killed);
+  if (!is_killed) return StartMonitor(options);
+  std::unique_ptr<BackgroundUpload> upload = StartUpload(options.Normalized().spool_directory);
   std::lock_guard lock(mutex_);
-  if (!monitor.ok()) {
-    why_off_ = monitor.status().message();
-    return StartResult::kOff;
-  }
+  upload_ = std::move(upload);
+  why_off_ = "the collector's config has turned it off";
+  return StartResult::kOff;
+}
+
+ProcessMonitor::StartResult ProcessMonitor::StartMonitor(const MonitorOptions& options) {
+  auto monitor = Monitor::Start(options, &registry_);
+  if (!monitor.ok()) return StayOff(monitor.status().message().c_str());
+  std::unique_ptr<BackgroundUpload> upload = StartUpload((*monitor)->spool_directory());
+  std::lock_guard lock(mutex_);
   monitor_ = std::move(monitor).value();
   upload_ = std::move(upload);
   why_off_.clear();
@@ -85,20 +135,39 @@ ProcessMonitor::StartResult ProcessMonitor::Start(const MonitorOptions& options,
   return StartResult::kStarted;
 }
 
+ProcessMonitor::StartResult ProcessMonitor::StayOff(const char* why) {
+  std::lock_guard lock(mutex_);
+  why_off_ = why;
+  return StartResult::kOff;
+}
+
+std::unique_ptr<BackgroundUpload> ProcessMonitor::StartUpload(const std::string& spool_directory) const {
+  if (!request_->create_upload) return nullptr;
+  auto created = request_->create_upload(spool_directory);
+  if (!created.ok() || !(*created)->Start().ok()) return nullptr;
+  return std::move(created).value();
+}
+
 void ProcessMonitor::Stop(int64_t flush_timeout_ms) {
   std::lock_guard life_lock(life_mutex_);
+  is_wanted_ = false;
+  StopAll(flush_timeout_ms);
+}
+
+void ProcessMonitor::StopAll(int64_t flush_timeout_ms) {
   std::unique_ptr<Monitor> monitor;
   std::unique_ptr<BackgroundUpload> upload;
   {
     std::lock_guard lock(mutex_);
-    if (monitor_ == nullptr) return;
+    if (monitor_ == nullptr && upload_ == nullptr) return;
     stopping_stats_ = CurrentStats();
     monitor = std::move(monitor_);
     upload = std::move(upload_);
     why_off_ = "it is being stopped";
   }
   MonitorStats stats;
-  Monitor::Stop(std::move(monitor), [&](const Monitor& stopped) { stats = StatsOf(stopped); });
+  if (monitor != nullptr)
+    Monitor::Stop(std::move(monitor), [&](const Monitor& stopped) { stats = StatsOf(stopped); });
   if (upload != nullptr) {
     upload->Stop(flush_timeout_ms);
     stats.reports_uploaded = upload->records_delivered();
@@ -106,7 +175,7 @@ void ProcessMonitor::Stop(int64_t flush_timeout_ms) {
   std::lock_guard lock(mutex_);
   stopping_stats_ = {};
   ended_stats_ += stats;
-  why_off_ = "it was stopped";
+  why_off_ = kWasStopped;
 }
 
 bool ProcessMonitor::is_on() {
@@ -218,10 +287,11 @@ void ProcessMonitor::FinishForkInChild() {
   ProcessWords().values.ResetLock();
   stack::StackCapturer::AbandonAllInForkedChild();  // also one of a monitor that could not be stopped
   self.registry_.KeepOnlyThread(self.forking_tid_, gettid());
-  if (self.monitor_ == nullptr) return;
   self.ended_stats_ += self.CurrentStats();
-  Monitor::AbandonInForkedChild(std::move(self.monitor_));
   static_cast<void>(self.upload_.release());  // its thread stayed in the parent
+  self.is_wanted_ = false;
+  if (self.monitor_ == nullptr) return;
+  Monitor::AbandonInForkedChild(std::move(self.monitor_));
   self.why_off_ = "the process was forked: start it again in the child";
 }
 

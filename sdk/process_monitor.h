@@ -26,6 +26,16 @@ class BackgroundUpload {
 using CreateUpload =
     std::function<base::Result<std::unique_ptr<BackgroundUpload>>(const std::string& spool_directory)>;
 
+// What a start needs: at once, or when the user has given consent.
+struct StartRequest {
+  MonitorOptions options;
+  CreateUpload create_upload{};  // may be empty, as may be the next two
+  // Takes over what the collector wants; false when it wants nothing watched.
+  std::function<bool(MonitorOptions*)> apply_config{};
+  std::function<void()> on_started{};
+  bool has_consent = true;  // until SetConsent() says so or otherwise
+};
+
 struct MonitorStats {
   uint64_t lags = 0;
   uint64_t reports_written = 0;
@@ -69,11 +79,15 @@ class ProcessMonitor {
   // process ends.
   static ProcessMonitor& Instance();
 
-  // `create_upload` may be empty. An upload that cannot start leaves the monitor on: reports stay on disk.
-  // Errors: as Monitor::Start. Does nothing but say so when it is on already.
+  // An upload that cannot start leaves the monitor on: reports stay on disk. Where the collector wants
+  // nothing watched, the upload starts alone, to hear when that changes. Errors: as Monitor::Start. Does
+  // nothing but say so when it is on already.
   enum class StartResult { kStarted, kAlreadyStarted, kOff };
-  StartResult Start(const MonitorOptions& options, const CreateUpload& create_upload);
+  StartResult Start(StartRequest request);
   void Stop(int64_t flush_timeout_ms);
+  // Given: starts what was to be started. Taken back: stops, sends nothing more and erases what is kept where
+  // the last start said.
+  StartResult SetConsent(bool is_given);
   // Empty when the monitor is on.
   std::string why_off();
 
@@ -111,6 +125,12 @@ class ProcessMonitor {
   static void FinishForkInChild();
   static MonitorStats StatsOf(const Monitor& monitor);
   bool is_on();
+  // With life_mutex_ held, as the next ones.
+  StartResult TryStart();
+  StartResult StartMonitor(const MonitorOptions& options);
+  StartResult StayOff(const char* why);
+  void StopAll(int64_t flush_timeout_ms);
+  std::unique_ptr<BackgroundUpload> StartUpload(const std::string& spool_directory) const;
   MonitorStats CurrentStats() const;
 
   watchdog::LoopRegistry registry_;
@@ -119,11 +139,14 @@ class ProcessMonitor {
   // Held while a monitor starts or stops, and during a fork. Taken before the other, which is held for
   // moments only: a callback may ask for the counts while a stop waits for it.
   std::mutex life_mutex_;
-  std::mutex mutex_;  // guards what follows
+  std::optional<StartRequest> request_;  // the last; guarded by life_mutex_, as are the next two
+  bool is_wanted_ = false;               // it was not stopped since
+  std::optional<bool> consent_;          // as SetConsent() was told
+  std::mutex mutex_;                     // guards what follows
   std::unique_ptr<Monitor> monitor_;
   std::unique_ptr<BackgroundUpload> upload_;
   std::optional<EndedRun> last_run_;
-  std::string why_off_ = "it was not started";
+  std::string why_off_;
   MonitorStats ended_stats_;     // of monitors that were stopped
   MonitorStats stopping_stats_;  // of the one that is being stopped, when that began
   int forking_tid_ = 0;

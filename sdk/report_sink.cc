@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "report/format/usage_encoder.h"
 #include "report/spool/record_priority.h"
+#include "sdk/writing_switch.h"
 #include "stack/thread_counters.h"
 
 namespace lagwatch::sdk {
@@ -40,6 +41,28 @@ report::Kind ToReport(watchdog::HangKind kind) {
       return report::Kind::kFrames;
   }
   return report::Kind::kUnknown;
+}
+
+// What is below a microsecond is the measuring, and would be most of the bytes that are sent.
+int64_t WholeUs(int64_t ns) {
+  constexpr int64_t kNsPerUs = 1000;
+  return ns / kNsPerUs * kNsPerUs;
+}
+
+policies::ThreadUse WholeUs(policies::ThreadUse use) {
+  use.cpu_ns = WholeUs(use.cpu_ns);
+  return use;
+}
+
+policies::Verdict WholeUs(policies::Verdict verdict) {
+  policies::TimeShares& shares = verdict.shares;
+  for (int64_t* ns : {&shares.wall_ns, &shares.user_ns, &shares.kernel_ns, &shares.run_queue_ns,
+                      &shares.throttled_ns, &shares.lock_ns, &shares.disk_ns, &shares.memory_ns,
+                      &shares.network_ns, &shares.sleep_ns, &shares.stopped_ns}) {
+    *ns = WholeUs(*ns);
+  }
+  verdict.use = WholeUs(verdict.use);
+  return verdict;
 }
 
 // A program that is killed in one of the others was not frozen.
@@ -149,20 +172,25 @@ bool ReportSink::OnLag(const watchdog::LagEvent& event) {
     too_large_.Add();
     return false;
   }
-  if (!spool_->Append(report::RecordType::kReport, buffer_.content(), NoteOf(event))) {
+  if (!Append(report::RecordType::kReport, NoteOf(event))) {
     not_written_.Add();
     return false;
   }
   if (!IsFreeze(event.kind)) return true;
   lags_in_start_ += event.ordinal == 0 && IsInStart(event.detected_mono_ns - event.elapsed_ns);
-  if (run_ != nullptr) run_->LagBegan(event.lag_id, event.loop_name, event.elapsed_ns);
+  if (run_ != nullptr)
+    run_->LagBegan(event.lag_id, facts_.scrubber.Text(event.loop_name).c_str(), event.elapsed_ns);
   return true;
+}
+
+bool ReportSink::Append(report::RecordType type, const report::RecordNote& note) {
+  return process_writing.is_on() && spool_->Append(type, buffer_.content(), note);
 }
 
 void ReportSink::OnLagEnd(const base::Uuid& event_id, int64_t duration_ns) {
   if (run_ != nullptr) run_->LagEnded(event_id);
   if (!report::EncodeLagEnd(event_id, duration_ns, &buffer_)) return;
-  spool_->Append(report::RecordType::kLagEnd, buffer_.content(), NoteOfEnd(event_id));
+  Append(report::RecordType::kLagEnd, NoteOfEnd(event_id));
 }
 
 report::RecordNote ReportSink::NoteOf(const watchdog::LagEvent& event) {
@@ -199,12 +227,15 @@ bool ReportSink::OnUsage(const watchdog::UsageEvent& event) {
                                 .begin_wall_ms = event.begin_wall_ms,
                                 .end_wall_ms = event.end_wall_ms},
                                &buffer_);
-  for (const watchdog::NamedLoopUsage& loop : event.loops) encoder.AddLoop(loop.loop, loop.usage);
-  for (const watchdog::SlowTag& slow : event.slow) encoder.AddSlow(slow.loop, slow.tag, slow.dispatches);
+  const policies::Scrubber& scrubber = facts_.scrubber;
+  for (const watchdog::NamedLoopUsage& loop : event.loops)
+    encoder.AddLoop(scrubber.Text(loop.loop).view(), loop.usage);
+  for (const watchdog::SlowTag& slow : event.slow)
+    encoder.AddSlow(scrubber.Text(slow.loop).view(), scrubber.Text(slow.tag).view(), slow.dispatches);
   const policies::SuppressedCounts suppressed = SuppressedOf(event);
   for (size_t i = 0; i < suppressed.size(); ++i)
     encoder.AddSuppressed(static_cast<policies::SuppressedReason>(i), suppressed[i]);
-  if (!encoder.ok() || !spool_->Append(report::RecordType::kUsage, buffer_.content())) return false;
+  if (!encoder.ok() || !Append(report::RecordType::kUsage)) return false;
   told_too_large_ = too_large_.value();
   told_not_written_ = NotWritten();
   if (event.is_alone) ++unsent_usages_;
@@ -232,8 +263,10 @@ void ReportSink::OnUsageSoFar(const watchdog::UsageEvent& event) {
   std::transform(durations.counts.begin(), durations.counts.end(), sum.durations, to_32);
   const policies::SuppressedCounts suppressed = SuppressedOf(event);
   std::transform(suppressed.begin(), suppressed.end(), sum.suppressed, to_32);
-  static_assert(sizeof sum.loop == sizeof watchdog::NamedLoopUsage::loop);
-  if (event.loops.size() == 1) std::memcpy(sum.loop, event.loops.front().loop, sizeof sum.loop);
+  if (event.loops.size() == 1) {
+    const policies::ScrubbedText loop = facts_.scrubber.Text(event.loops.front().loop);
+    loop.view().copy(sum.loop, sizeof sum.loop);
+  }
   run_->NoteUsage(sum);
 }
 
@@ -267,9 +300,8 @@ void ReportSink::TellStart() {
   if (!is_slow || stack::ReadTracer() != 0) return;  // whoever debugs it makes it slow
   const base::Uuid id = base::CreateUuidV7(base::SystemClock().WallMs());
   if (!EncodeStart(id, ready_ns)) return too_large_.Add();
-  if (!spool_->Append(report::RecordType::kReport, buffer_.content())) return not_written_.Add();
-  if (report::EncodeLagEnd(id, duration_ns, &buffer_))
-    spool_->Append(report::RecordType::kLagEnd, buffer_.content());
+  if (!Append(report::RecordType::kReport)) return not_written_.Add();
+  if (report::EncodeLagEnd(id, duration_ns, &buffer_)) Append(report::RecordType::kLagEnd);
 }
 
 bool ReportSink::EncodeStart(const base::Uuid& id, int64_t ready_ns) {
@@ -328,15 +360,15 @@ void ReportSink::Write(const FrameSlice& slice) {
        .app = facts_.app,
        .app_version = facts_.app_version,
        .user = facts_.user,
-       .loop = slice.loop,
-       .scene = {slice.scene, strnlen(slice.scene, sizeof slice.scene)},
+       .loop = facts_.scrubber.Text(slice.loop).view(),
+       .scene = facts_.scrubber.Text({slice.scene, strnlen(slice.scene, sizeof slice.scene)}).view(),
        .begin_wall_ms = wall_ms - (clock.MonoNs() - slice.begin_mono_ns) / base::kNsPerMs,
        .duration_ns = slice.end_mono_ns - slice.begin_mono_ns,
        .refresh_interval_ns = slice.refresh_interval_ns,
        .frames = slice.frames},
       &buffer_);
   if (!is_encoded) return too_large_.Add();
-  if (!spool_->Append(report::RecordType::kFrameSlice, buffer_.content())) not_written_.Add();
+  if (!Append(report::RecordType::kFrameSlice)) not_written_.Add();
 }
 
 bool ReportSink::Encode(const watchdog::LagEvent& event) {
@@ -356,27 +388,28 @@ bool ReportSink::Encode(const watchdog::LagEvent& event) {
       .machine = facts_.machine,
       .pid = facts_.pid,
       .tid = static_cast<uint32_t>(event.tid),
-      .loop = event.loop_name,
-      .tag = event.tag,
+      .loop = facts_.scrubber.Text(event.loop_name).view(),
+      .tag = facts_.scrubber.Text(event.tag).view(),
       .kind = is_start_lag ? report::Kind::kStartupLag : ToReport(event.kind),
       .level = ToReport(event.level),
       .threshold_ms = static_cast<uint32_t>(event.threshold_ns / base::kNsPerMs),
       .start_wall_ms = event.start_wall_ms,
-      .elapsed_ns = event.elapsed_ns,
-      .cpu_window_ns = event.cpu_window_ns,
-      .cpu_thread_ns = event.cpu_thread_ns,
-      .cpu_process_ns = event.cpu_process_ns,
+      .elapsed_ns = WholeUs(event.elapsed_ns),
+      .cpu_window_ns = WholeUs(event.cpu_window_ns),
+      .cpu_thread_ns = WholeUs(event.cpu_thread_ns),
+      .cpu_process_ns = WholeUs(event.cpu_process_ns),
   });
-  encoder.SetVerdict(event.verdict);
+  encoder.SetVerdict(WholeUs(event.verdict));
   for (const watchdog::Fact& fact : event.facts) {
-    fact.text == nullptr ? encoder.AddNumber(fact.name, fact.number) : encoder.AddText(fact.name, fact.text);
+    fact.text == nullptr ? encoder.AddNumber(fact.name, fact.number)
+                         : encoder.AddText(fact.name, facts_.scrubber.Text(fact.text).view());
   }
   if (is_in_start && !is_start_lag) encoder.AddNumber("before_ready", 1);
   AddWords(&encoder);
   encoder.SetExpensiveStack(EncodeStack(*event.expensive_stack, *event.modules, &encoder));
   for (const watchdog::LoopSample* sample : event.samples) {
     uint32_t stack = EncodeStack(sample->stack, *event.modules, &encoder);
-    encoder.AddSample(event.detected_mono_ns - sample->mono_ns, stack, sample->use);
+    encoder.AddSample(WholeUs(event.detected_mono_ns - sample->mono_ns), stack, WholeUs(sample->use));
   }
   if (!encoder.ok()) return false;
   encoder.SetGuard(event.guard);
@@ -389,12 +422,13 @@ bool ReportSink::Encode(const watchdog::LagEvent& event) {
 void ReportSink::AddWords(report::ReportEncoder* encoder) const {
   char scene[TextCell::kMaxBytes];
   words_->scene.Read(scene);
-  if (scene[0] != '\0') encoder->AddText("scene", {scene, strnlen(scene, sizeof scene)});
+  const policies::ScrubbedText told_scene = facts_.scrubber.Text({scene, strnlen(scene, sizeof scene)});
+  if (!told_scene.view().empty()) encoder->AddText("scene", told_scene.view());
   words_->values.ForEach([&](std::string_view key, std::string_view value) {
     constexpr std::string_view kPrefix = "app.";
     char name[kPrefix.size() + ProgramValues::kMaxKeyBytes];
     const char* end = std::ranges::copy(key, std::ranges::copy(kPrefix, name).out).out;
-    encoder->AddText({name, static_cast<size_t>(end - name)}, value);
+    encoder->AddText({name, static_cast<size_t>(end - name)}, facts_.scrubber.Text(value).view());
   });
 }
 
@@ -408,7 +442,7 @@ void ReportSink::EncodeWaits(const watchdog::LagEvent& event, report::ReportEnco
                       .waits_for = ToReport(wait.lock.waits_for),
                       .has_timeout = wait.lock.has_timeout,
                       .owner_tid = static_cast<uint32_t>(wait.lock.owner_tid),
-                      .owner_name = wait.owner_name,
+                      .owner_name = facts_.scrubber.Text(wait.owner_name).view(),
                       .owner_stack = EncodeOptionalStack(wait.owner_stack, *event.modules, encoder)});
   }
   encoder->SetWaitOutcome(ToReport(event.wait_outcome));
@@ -420,7 +454,7 @@ void ReportSink::EncodeWaits(const watchdog::LagEvent& event, report::ReportEnco
 void ReportSink::EncodeHistory(const watchdog::LagEvent& event, report::ReportEncoder* encoder) {
   report::ReportEncoder::Mark before = encoder->mark();
   for (const watchdog::PastDispatch& dispatch : event.history) {
-    encoder->AddPastDispatch({.tag = dispatch.tag,
+    encoder->AddPastDispatch({.tag = facts_.scrubber.Text(dispatch.tag).view(),
                               .age_ns = dispatch.age_ns,
                               .wall_ns = dispatch.wall_ns,
                               .cpu_ns = dispatch.cpu_ns});
@@ -435,10 +469,10 @@ void ReportSink::EncodeThreads(const watchdog::LagEvent& event, report::ReportEn
     report::ReportEncoder::Mark before = encoder->mark();
     uint32_t stack = EncodeOptionalStack(&thread.stack, *event.modules, encoder);
     encoder->AddThread({.tid = static_cast<uint32_t>(thread.tid),
-                        .name = thread.name,
+                        .name = facts_.scrubber.Text(thread.name).view(),
                         .state = thread.state,
                         .stack = stack,
-                        .cpu_ns = thread.cpu_ns,
+                        .cpu_ns = WholeUs(thread.cpu_ns),
                         .wait_channel = thread.wait_channel,
                         .syscall_number = thread.syscall_number});
     if (encoder->ok()) continue;
@@ -473,7 +507,9 @@ uint32_t ReportSink::EncodedModule(uint32_t module, const stack::ModuleMap& modu
   uint32_t& encoded = encoded_modules_[module];
   if (encoded == 0) {
     const stack::Module& loaded = modules.module(module);
-    encoded = encoder->AddModule(loaded.path_view(), loaded.build_id_view(), loaded.load_bias) + 1;
+    encoded = encoder->AddModule(facts_.scrubber.Path(loaded.path_view()).view(), loaded.build_id_view(),
+                                 loaded.load_bias) +
+              1;
   }
   return encoded - 1;
 }

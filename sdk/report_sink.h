@@ -9,6 +9,7 @@
 
 #include "base/counter.h"
 #include "base/uuid.h"
+#include "policies/scrubbing.h"
 #include "report/format/report_encoder.h"
 #include "report/spool/spool_writer.h"
 #include "sdk/frame_slices.h"
@@ -28,6 +29,7 @@ struct ProgramFacts {
   std::string machine;
   uint32_t pid = 0;
   base::Uuid session_id;
+  policies::Scrubber scrubber{};  // what all other texts go through
 };
 
 // The facts that the system knows: os, machine, pid, a new session id. Context: background.
@@ -62,6 +64,8 @@ class ReportSink final : public watchdog::HangSink {
   // Past these, usage waits for a report or for the next start, as long as nobody sends the spool.
   static constexpr uint32_t kMaxUnsentUsages = 24;
 
+  // What was encoded last; false when it was dropped.
+  bool Append(report::RecordType type, const report::RecordNote& note = {});
   // What the spool is to know of a report, or of a lag's end.
   report::RecordNote NoteOf(const watchdog::LagEvent& event);
   report::RecordNote NoteOfEnd(const base::Uuid& event_id) const;

@@ -13,6 +13,7 @@
 #include <string>
 
 #include "base/status.h"
+#include "policies/scrubbing.h"
 #include "sdk/run_record.h"
 #include "sdk/text_cell.h"
 
@@ -21,9 +22,11 @@ namespace lagwatch::sdk {
 // Thread safety: one thread at a time.
 class RunWriter {
  public:
-  // Creates SPOOL/runs/SESSION.run. `scene` is borrowed. Errors: kIo. Context: background.
+  // Creates SPOOL/runs/SESSION.run. `scene`, which goes through the scrubber, is borrowed. Errors: kIo.
+  // Context: background.
   static base::Result<std::unique_ptr<RunWriter>> Create(const std::string& spool_directory,
-                                                         const RunFacts& facts, const TextCell* scene);
+                                                         const RunFacts& facts, const TextCell* scene,
+                                                         const policies::Scrubber& scrubber = {});
   // Lets go of the record; the file stays. Context: background.
   ~RunWriter();
   RunWriter(const RunWriter&) = delete;
@@ -58,7 +61,8 @@ class RunWriter {
     char loop_name[sizeof RunProgress::lag_loop];
   };
 
-  RunWriter(char* page, std::string path, std::string oom_group_path, const TextCell* scene);
+  RunWriter(char* page, std::string path, std::string oom_group_path, const TextCell* scene,
+            const policies::Scrubber& scrubber);
   void AgeLags(int64_t mono_ns);
   void Write(int64_t mono_ns);
   void WriteUsage(int64_t mono_ns);
@@ -67,6 +71,7 @@ class RunWriter {
   std::string path_;
   std::string oom_group_path_;
   const TextCell* scene_;
+  policies::Scrubber scrubber_;
   uint64_t sequence_ = 0;
   uint64_t written_scene_ = 0;
   int64_t last_age_ns_ = 0;  // when the lags were last aged

@@ -94,7 +94,8 @@ bool IsLocked(const char* path) {
 }  // namespace
 
 Result<std::unique_ptr<RunWriter>> RunWriter::Create(const std::string& spool_directory,
-                                                     const RunFacts& facts, const TextCell* scene) {
+                                                     const RunFacts& facts, const TextCell* scene,
+                                                     const policies::Scrubber& scrubber) {
   std::string directory = spool_directory + "/" + kRunDirectoryName;
   if (mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST)
     return base::IoError("cannot create " + directory, errno);
@@ -118,7 +119,7 @@ Result<std::unique_ptr<RunWriter>> RunWriter::Create(const std::string& spool_di
   char* page = MapPage(fd.get());
   if (page == nullptr) return fail("cannot map ", errno);
   fd.Close();
-  std::unique_ptr<RunWriter> writer(new RunWriter(page, path, facts.oom_group_path, scene));
+  std::unique_ptr<RunWriter> writer(new RunWriter(page, path, facts.oom_group_path, scene, scrubber));
   RunHeader header = ToHeader(facts, IsLocked(new_path.c_str()));
   if (!CopyToPage(page, &header, sizeof header)) return fail("cannot write ", EIO);
   writer->Write(base::SystemClock().MonoNs());
@@ -129,8 +130,13 @@ Result<std::unique_ptr<RunWriter>> RunWriter::Create(const std::string& spool_di
   return writer;
 }
 
-RunWriter::RunWriter(char* page, std::string path, std::string oom_group_path, const TextCell* scene)
-    : page_(page), path_(std::move(path)), oom_group_path_(std::move(oom_group_path)), scene_(scene) {
+RunWriter::RunWriter(char* page, std::string path, std::string oom_group_path, const TextCell* scene,
+                     const policies::Scrubber& scrubber)
+    : page_(page),
+      path_(std::move(path)),
+      oom_group_path_(std::move(oom_group_path)),
+      scene_(scene),
+      scrubber_(scrubber) {
   last_count_ns_ = -kCountPeriodNs;
 }
 
@@ -209,7 +215,9 @@ void RunWriter::Write(int64_t mono_ns) {
   progress.seen_wall_ms = base::SystemClock().WallMs();
   progress.oom_kills_in_group = oom_kills_in_group_;
   progress.oom_kills_on_machine = oom_kills_on_machine_;
-  written_scene_ = scene_->Read(progress.scene);
+  char scene[TextCell::kMaxBytes];
+  written_scene_ = scene_->Read(scene);
+  scrubber_.Text({scene, strnlen(scene, sizeof scene)}).view().copy(progress.scene, sizeof progress.scene);
   // Of several, the one that began first.
   const Lag* lag = std::min_element(lags_, lags_ + lag_count_, [](const Lag& one, const Lag& other) {
     return one.begin_mono_ns < other.begin_mono_ns;

@@ -10,6 +10,7 @@
 #include "report/upload/http_transport.h"
 #include "report/upload/spool_sender.h"
 #include "report/upload/uploader.h"
+#include "sdk/config_keeper.h"
 #include "sdk/process_monitor.h"
 
 namespace lagwatch::sdk {
@@ -20,13 +21,17 @@ std::unique_ptr<report::FrameNamer> CreateLocalFrameNamer();
 // Context: background.
 class UploadService final : public BackgroundUpload {
  public:
-  // Errors: kInvalid for an endpoint that is no URL.
+  // `keeper` may be null: then there is no remote config. Errors: kInvalid for an endpoint that is no URL.
   static base::Result<std::unique_ptr<UploadService>> Create(const std::string& spool_directory,
-                                                             const report::HttpTransportOptions& options);
+                                                             const report::HttpTransportOptions& options,
+                                                             std::unique_ptr<ConfigKeeper> keeper = nullptr);
 
   // Sends from a thread of its own until Stop.
   base::Status Start() override { return uploader_->Start(); }
-  void Stop(int64_t flush_timeout_ms) override { uploader_->Stop(flush_timeout_ms); }
+  void Stop(int64_t flush_timeout_ms) override {
+    if (keeper_ != nullptr) keeper_->Abort();  // what is on disk matters more now
+    uploader_->Stop(flush_timeout_ms);
+  }
   uint64_t records_delivered() const override { return sender_->stats().records_delivered; }
 
   // Without Start(): the caller's thread sends.
@@ -35,6 +40,7 @@ class UploadService final : public BackgroundUpload {
  private:
   UploadService() = default;
 
+  std::unique_ptr<ConfigKeeper> keeper_;  // may be null; the uploader's thread's
   std::unique_ptr<report::FrameNamer> namer_;
   std::unique_ptr<report::Transport> transport_;
   std::unique_ptr<report::SpoolSender> sender_;

@@ -22,11 +22,11 @@ LAYERS = {
     "report/format": ["policies/exit_reason.h", "policies/frame_levels.h", "policies/guard.h", "policies/usage.h",
                       "policies/verdict.h", "base"],
     "report/spool": ["report/format", "policies", "base"],
-    "report/config": ["base"],
-    "report/upload": ["report/format", "report/spool", "policies", "base"],
+    "report/config": ["policies", "base"],
+    "report/upload": ["report/config", "report/format", "report/spool", "policies", "base"],
     "sdk": ["watchdog", "stack", "trace", "policies", "report", "base"],
     "sdk/include": [],
-    "collector": ["report/format", "policies", "base"],
+    "collector": ["report/config", "report/format", "policies", "base"],
     "tools": ["sdk", "report", "collector", "trace", "policies", "base"],
     "samples": ["sdk/include"],
 }
@@ -47,7 +47,7 @@ LIBRARIES = {
                   "tools/read"],
     "openssl/": ["collector/http", "report/config"],
     "protozero/": ["report/format"],
-    "spdlog/": ["collector/http", "collector/main.cc"],
+    "spdlog/": ["collector/config", "collector/http", "collector/main.cc"],
     "sqlite3.h": ["collector/store"],
     "zlib.h": ["collector/ingest", "report/upload", "stack/decompress.cc"],
 }

@@ -45,7 +45,8 @@ bool MakeDump(const DumpRequest& request, const WatchedLoop* loop, LoopSample* s
   AddProcessFacts(tools, &facts);
   event.facts = facts.all();
   PastDispatch history[DispatchHistory::kMaxDispatches];
-  if (loop != nullptr) event.history = ReadPastDispatches(loop->probe.history(), *tools.tick_scale, history);
+  if (loop != nullptr)
+    event.history = ReadPastDispatches(loop->probe.history(), *tools.tick_scale, *tools.clock, history);
   event.modules = &tools.capturer->modules();
   const bool is_kept = tools.sink->OnLag(event);
   (is_kept ? tools.counters->reports : tools.counters->reports_lost).Add();

@@ -426,7 +426,7 @@ bool LoopWatch::Report(Watched* watched, const WatchedLoop& loop, std::span<cons
   AddProcessFacts(tools, &facts);
   event.facts = facts.all();
   PastDispatch history[DispatchHistory::kMaxDispatches];
-  event.history = ReadPastDispatches(loop.probe.history(), *tools.tick_scale, history);
+  event.history = ReadPastDispatches(loop.probe.history(), *tools.tick_scale, *tools.clock, history);
   event.verdict = Judge(*watched, loop, event.wait_outcome);
   event.modules = &tools.capturer->modules();
   event.guard = watch.guard();

@@ -7,20 +7,26 @@
 namespace lagwatch::watchdog {
 
 std::span<const PastDispatch> ReadPastDispatches(const DispatchHistory* history,
-                                                 const base::TickScale& tick_scale, PastDispatch* room) {
+                                                 const base::TickScale& tick_scale, const base::Clock& clock,
+                                                 PastDispatch* room) {
   static_assert(sizeof PastDispatch::tag == sizeof DispatchHistory::Dispatch::tag);
   if (history == nullptr) return {};
-  uint64_t now_ticks = base::ReadTicks();
+  const base::TickPair now = base::ReadTickPair(clock);
+  auto age_in_steps = [&](uint64_t ticks) {
+    int64_t at_ns = now.mono_ns - tick_scale.ToNs(now.ticks - std::min(ticks, now.ticks));
+    return now.mono_ns / kHistoryStepNs - at_ns / kHistoryStepNs;
+  };
   size_t count = 0;
   for (size_t i = 0; i < DispatchHistory::kMaxDispatches; ++i) {
     DispatchHistory::Dispatch dispatch;
     if (!history->Read(i, &dispatch)) continue;
-    uint64_t end_ticks = dispatch.begin_ticks + dispatch.duration_ticks;
+    int64_t begin_age = age_in_steps(dispatch.begin_ticks);
+    int64_t end_age = age_in_steps(dispatch.begin_ticks + dispatch.duration_ticks);
     PastDispatch& told = room[count++];
     std::memcpy(told.tag, dispatch.tag, sizeof told.tag);
-    told.age_ns = tick_scale.ToNs(now_ticks - std::min(end_ticks, now_ticks));
-    told.wall_ns = tick_scale.ToNs(dispatch.duration_ticks);
-    told.cpu_ns = std::min(dispatch.cpu_ns, told.wall_ns);
+    told.age_ns = end_age * kHistoryStepNs;
+    told.wall_ns = (begin_age - end_age) * kHistoryStepNs;
+    told.cpu_ns = std::min(dispatch.cpu_ns, told.wall_ns) / kHistoryStepNs * kHistoryStepNs;
   }
   return {room, count};
 }

@@ -10,9 +10,14 @@
 
 namespace lagwatch::watchdog {
 
+// Ages and durations are told in whole steps, counted on the clock, so that a dispatch is the same number of
+// them in every report, and small on the way to the collector.
+inline constexpr int64_t kHistoryStepNs = 100'000;
+
 // What is kept, oldest first, written to `room`, which has DispatchHistory::kMaxDispatches places. `history`
 // may be null. Context: watchdog.
 std::span<const PastDispatch> ReadPastDispatches(const DispatchHistory* history,
-                                                 const base::TickScale& tick_scale, PastDispatch* room);
+                                                 const base::TickScale& tick_scale, const base::Clock& clock,
+                                                 PastDispatch* room);
 
 }  // namespace lagwatch::watchdog

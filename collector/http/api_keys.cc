@@ -6,10 +6,7 @@
 #include <openssl/sha.h>
 #include <strings.h>
 
-#include <algorithm>
-#include <cerrno>
-
-#include "base/env.h"
+#include "collector/secret_file.h"
 
 namespace lagwatch::collector {
 namespace {
@@ -40,17 +37,6 @@ Result<std::string> CreateKey() {
   return key;
 }
 
-Status WriteNewFile(const std::string& path, const std::string& content) {
-  base::Env& env = base::SystemEnv();
-  int fd = -1;
-  int error = env.CreateLocked(path.c_str(), &fd);
-  if (error == 0) {
-    error = env.Append(fd, content.data(), content.size());
-    env.Close(fd);
-  }
-  return error == 0 ? Status() : base::IoError("cannot write the key file " + path, error);
-}
-
 }  // namespace
 
 ApiKeys::ApiKeys(std::span<const std::string> keys) {
@@ -77,22 +63,6 @@ bool ApiKeys::Accepts(std::string_view authorization) const {
   return is_known;
 }
 
-Result<std::string> LoadOrCreateKey(const std::string& path) {
-  std::string content;
-  int error = base::SystemEnv().ReadAll(path, &content);
-  if (error == ENOENT) {
-    auto key = CreateKey();
-    if (!key.ok()) return key;
-    if (Status written = WriteNewFile(path, *key + "\n"); !written.ok()) return written;
-    return key;
-  }
-  if (error != 0) return base::IoError("cannot read the key file " + path, error);
-  std::string key(Trimmed(content));
-  if (key.empty()) {
-    return Status(StatusCode::kInvalid,
-                  "the key file " + path + " is empty; write a key into it, or remove it to get a new one");
-  }
-  return key;
-}
+Result<std::string> LoadOrCreateKey(const std::string& path) { return LoadOrCreateSecret(path, &CreateKey); }
 
 }  // namespace lagwatch::collector

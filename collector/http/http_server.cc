@@ -43,7 +43,9 @@ RequestHead HeadOf(const Parser& parser) {
                    .target = View(request.target()),
                    .authorization = View(request[http::field::authorization]),
                    .content_type = View(request[http::field::content_type]),
-                   .content_encoding = View(request[http::field::content_encoding])};
+                   .content_encoding = View(request[http::field::content_encoding]),
+                   .content_length = std::nullopt,
+                   .if_none_match = View(request[http::field::if_none_match])};
   if (auto length = parser.content_length()) head.content_length = *length;
   return head;
 }
@@ -57,6 +59,8 @@ http::response<http::string_body> MessageOf(Response response, unsigned version,
   if (!response.allow.empty()) {
     message.set(http::field::allow, boost::beast::string_view(response.allow.data(), response.allow.size()));
   }
+  if (!response.etag.empty())
+    message.set(http::field::etag, boost::beast::string_view(response.etag.data(), response.etag.size()));
   message.body() = std::move(response.json);
   message.keep_alive(keep_alive);
   message.prepare_payload();

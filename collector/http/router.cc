@@ -7,14 +7,17 @@
 #include <algorithm>
 #include <exception>
 
+#include "base/clock.h"
 #include "collector/ingest/inflate.h"
 #include "collector/query/json_text.h"
+#include "collector/query/query_string.h"
 
 namespace lagwatch::collector {
 namespace {
 
 constexpr std::string_view kHealth = "/healthz";
 constexpr std::string_view kReports = "/v1/reports";
+constexpr std::string_view kConfig = "/v1/config";
 constexpr std::string_view kBatchType = "application/x-protobuf";
 
 std::string_view PathOf(std::string_view target) { return target.substr(0, target.find('?')); }
@@ -55,8 +58,9 @@ Response MethodNotAllowed(std::string_view path) {
 
 }  // namespace
 
-Router::Router(ApiKeys keys, BodyLimits limits, Ingest* ingest, const QueryApi* query_api)
-    : keys_(std::move(keys)), limits_(limits), ingest_(ingest), query_api_(query_api) {}
+Router::Router(ApiKeys keys, BodyLimits limits, Ingest* ingest, const QueryApi* query_api,
+               ConfigService* config)
+    : keys_(std::move(keys)), limits_(limits), ingest_(ingest), query_api_(query_api), config_(config) {}
 
 std::optional<Response> Router::Refuse(const RequestHead& head) const {
   std::string_view path = PathOf(head.target);
@@ -64,7 +68,7 @@ std::optional<Response> Router::Refuse(const RequestHead& head) const {
     return ErrorResponse(401, "unauthorized",
                          "send the header 'Authorization: Bearer KEY' with one of this collector's keys");
   }
-  if (path != kHealth && !QueryApi::Serves(path)) {
+  if (path != kHealth && path != kConfig && !QueryApi::Serves(path)) {
     return ErrorResponse(404, "not_found", "there is nothing at this path; try /v1/clusters");
   }
   if (!IsAllowed(head.method, path)) return MethodNotAllowed(path);
@@ -85,6 +89,7 @@ Response Router::Handle(const RequestHead& head, std::string body) const {
     std::string_view path = PathOf(head.target);
     if (path == kHealth) return {200, JsonText({{"status", "ok"}})};
     if (head.method == "POST") return HandleUpload(head, std::move(body));
+    if (path == kConfig) return HandleConfig(head);
     return query_api_->Get(path, QueryOf(head.target));
   } catch (const std::exception& error) {
     spdlog::error("{} {}: {}", head.method, head.target, error.what());
@@ -117,6 +122,19 @@ Response Router::HandleUpload(const RequestHead& head, std::string body) const {
   return {200, JsonText({{"accepted", result->accepted},
                          {"duplicates", result->duplicates},
                          {"rejected", result->rejections.size()}})};
+}
+
+Response Router::HandleConfig(const RequestHead& head) const {
+  auto query = QueryString::Parse(QueryOf(head.target));
+  if (!query.ok()) return ErrorResponse(query.status());
+  const ConfigClient client{
+      .app = query->Get("app"), .app_version = query->Get("version"), .user = query->Get("user")};
+  base::Result<std::optional<SignedConfig>> config = std::optional<SignedConfig>();
+  if (config_ != nullptr) config = config_->Find(client, head.if_none_match, base::SystemClock().WallMs());
+  if (!config.ok()) return ErrorResponse(config.status());
+  if (!*config) return ErrorResponse(404, "not_found", "this collector has no config for clients");
+  const int status = (*config)->envelope.empty() ? 304 : 200;
+  return {.status = status, .json = std::move((*config)->envelope), .etag = std::move((*config)->etag)};
 }
 
 }  // namespace lagwatch::collector

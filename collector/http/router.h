@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "collector/config/config_service.h"
 #include "collector/http/api_keys.h"
 #include "collector/ingest/ingest.h"
 #include "collector/query/query_api.h"
@@ -22,6 +23,7 @@ struct RequestHead {
   std::string_view content_type;
   std::string_view content_encoding;
   std::optional<uint64_t> content_length = std::nullopt;
+  std::string_view if_none_match = {};
 };
 
 struct BodyLimits {
@@ -31,8 +33,9 @@ struct BodyLimits {
 
 class Router {
  public:
-  // Borrows `ingest` and `query_api`.
-  Router(ApiKeys keys, BodyLimits limits, Ingest* ingest, const QueryApi* query_api);
+  // Borrows all three; without `config` there is no config for clients.
+  Router(ApiKeys keys, BodyLimits limits, Ingest* ingest, const QueryApi* query_api,
+         ConfigService* config = nullptr);
 
   // The answer to a request that is refused whatever its body holds; nothing when the body may be read.
   std::optional<Response> Refuse(const RequestHead& head) const;
@@ -45,11 +48,13 @@ class Router {
 
  private:
   Response HandleUpload(const RequestHead& head, std::string body) const;
+  Response HandleConfig(const RequestHead& head) const;
 
   ApiKeys keys_;
   BodyLimits limits_;
   Ingest* ingest_;
   const QueryApi* query_api_;
+  ConfigService* config_;
 };
 
 }  // namespace lagwatch::collector

@@ -1,115 +1,100 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/ingest/ingest.h"
 
+#include <utility>
+
 #include "collector/ingest/report_limits.h"
+#include "report/format/packed_batch.h"
 
 namespace lagwatch::collector {
 namespace {
 
-base::Result<report::Report> ReadReport(std::string_view payload) {
-  auto report = report::DecodeReport(payload);
-  if (!report.ok()) return report;
-  if (base::Status limits = CheckLimits(*report); !limits.ok()) return limits;
-  return report;
+// What `wrap` makes of a record that could be decoded and is within the limits.
+template <typename Decoded, typename Wrap>
+base::Result<NewRecord> Checked(base::Result<Decoded> decoded, Wrap wrap) {
+  if (!decoded.ok()) return decoded.status();
+  if (base::Status limits = CheckLimits(*decoded); !limits.ok()) return limits;
+  return NewRecord(wrap(std::move(*decoded)));
 }
 
-base::Result<report::RunEnd> ReadRunEnd(std::string_view payload) {
-  auto end = report::DecodeRunEnd(payload);
-  if (!end.ok()) return end;
-  if (base::Status limits = CheckLimits(*end); !limits.ok()) return limits;
-  return end;
+// Counts it, too.
+void Add(RecordResult result, IngestResult* all) {
+  all->accepted += result.kind == RecordResult::Kind::kStored;
+  all->duplicates += result.kind == RecordResult::Kind::kDuplicate;
+  if (result.kind == RecordResult::Kind::kRejected) all->rejections.push_back(result.why);
+  all->records.push_back(std::move(result));
 }
 
-base::Result<report::FrameSlice> ReadFrameSlice(std::string_view payload) {
-  auto slice = report::DecodeFrameSlice(payload);
-  if (!slice.ok()) return slice;
-  if (base::Status limits = CheckLimits(*slice); !limits.ok()) return limits;
-  return slice;
-}
-
-base::Result<report::Usage> ReadUsage(std::string_view payload) {
-  auto usage = report::DecodeUsage(payload);
-  if (!usage.ok()) return usage;
-  if (base::Status limits = CheckLimits(*usage); !limits.ok()) return limits;
-  return usage;
-}
-
-base::Result<report::Losses> ReadLosses(std::string_view payload) {
-  auto losses = report::DecodeLosses(payload);
-  if (!losses.ok()) return losses;
-  if (base::Status limits = CheckLimits(*losses); !limits.ok()) return limits;
-  return losses;
+RecordResult ToResult(CommitOutcome outcome) {
+  switch (outcome) {
+    case CommitOutcome::kStored:
+      return {RecordResult::Kind::kStored};
+    case CommitOutcome::kDuplicate:
+      return {RecordResult::Kind::kDuplicate};
+    case CommitOutcome::kNoRoom:
+      break;
+  }
+  return {RecordResult::Kind::kRejected,
+          "the collector keeps no more records of types that it does not know; update it"};
 }
 
 }  // namespace
 
+base::Result<NewRecord> Ingest::Read(report::RecordType type, std::string_view payload) const {
+  auto as_is = [](auto record) { return record; };
+  switch (type) {
+    case report::RecordType::kReport:
+      return Checked(report::DecodeReport(payload), [&](report::Report report) {
+        ClusterPath clusters = clusterer_.Assign(report);
+        return NewReport{std::move(report), std::move(clusters), payload};
+      });
+    case report::RecordType::kLagEnd:
+      return Checked(report::DecodeLagEnd(payload), as_is);
+    case report::RecordType::kRunEnd:
+      return Checked(report::DecodeRunEnd(payload), as_is);
+    case report::RecordType::kFrameSlice:
+      return Checked(report::DecodeFrameSlice(payload), as_is);
+    case report::RecordType::kUsage:
+      return Checked(report::DecodeUsage(payload), [&](report::Usage usage) {
+        return NewUsage{std::move(usage), payload};
+      });
+    case report::RecordType::kLosses:
+      return Checked(report::DecodeLosses(payload), as_is);
+    default:
+      break;
+  }
+  if (payload.size() > kMaxUnknownBytes) {
+    return base::Status(base::StatusCode::kInvalid,
+                        "the record is of a type that is not known here, and has more than " +
+                            std::to_string(kMaxUnknownBytes) + " bytes");
+  }
+  return NewRecord(UnknownRecord{type, payload});
+}
+
 base::Result<IngestResult> Ingest::Submit(std::string_view batch) {
-  auto records = report::SplitBatch(batch);
+  auto records = report::ReadBatch(batch);
   if (!records.ok()) return records.status();
 
-  IngestResult result;
-  std::vector<NewReport> reports;
-  std::vector<report::LagEnd> ends;
-  std::vector<report::RunEnd> run_ends;
-  std::vector<report::FrameSlice> frame_slices;
-  std::vector<NewUsage> usages;
-  std::vector<report::Losses> losses;
-  for (const report::Record& record : *records) {
-    if (record.type == report::RecordType::kReport) {
-      auto report = ReadReport(record.payload);
-      if (report.ok()) {
-        ClusterPath clusters = clusterer_.Assign(*report);
-        reports.push_back({std::move(*report), std::move(clusters), record.payload});
-      } else {
-        result.rejections.push_back(report.status().message());
-      }
-    } else if (record.type == report::RecordType::kRunEnd) {
-      auto end = ReadRunEnd(record.payload);
-      if (end.ok()) {
-        run_ends.push_back(std::move(*end));
-      } else {
-        result.rejections.push_back(end.status().message());
-      }
-    } else if (record.type == report::RecordType::kFrameSlice) {
-      auto slice = ReadFrameSlice(record.payload);
-      if (slice.ok()) {
-        frame_slices.push_back(std::move(*slice));
-      } else {
-        result.rejections.push_back(slice.status().message());
-      }
-    } else if (record.type == report::RecordType::kUsage) {
-      auto usage = ReadUsage(record.payload);
-      if (usage.ok()) {
-        usages.push_back({std::move(*usage), record.payload});
-      } else {
-        result.rejections.push_back(usage.status().message());
-      }
-    } else if (record.type == report::RecordType::kLosses) {
-      auto lost = ReadLosses(record.payload);
-      if (lost.ok()) {
-        losses.push_back(std::move(*lost));
-      } else {
-        result.rejections.push_back(lost.status().message());
-      }
-    } else if (record.type == report::RecordType::kLagEnd) {
-      auto end = report::DecodeLagEnd(record.payload);
-      if (end.ok()) {
-        ends.push_back(*end);
-      } else {
-        result.rejections.push_back(end.status().message());
-      }
-    }
+  std::vector<NewRecord> valid;
+  std::vector<base::Status> statuses;
+  for (const report::OwnedRecord& record : *records) {
+    auto read = Read(record.type, record.payload);
+    statuses.push_back(read.status());
+    if (read.ok()) valid.push_back(std::move(*read));
   }
-  bool has_valid = !reports.empty() || !ends.empty() || !run_ends.empty() || !frame_slices.empty() ||
-                   !usages.empty() || !losses.empty();
-  if (!has_valid && !result.rejections.empty()) {
+  if (valid.empty() && !statuses.empty()) {
     return base::Status(base::StatusCode::kInvalid,
-                        "no record of the batch is valid; the first: " + result.rejections.front());
+                        "no record of the batch is valid; the first: " + statuses.front().message());
   }
-  auto counts = store_->Commit(reports, ends, run_ends, frame_slices, usages, losses);
-  if (!counts.ok()) return counts.status();
-  result.accepted = counts->accepted;
-  result.duplicates = counts->duplicates;
+  auto outcomes = store_->Commit(valid);
+  if (!outcomes.ok()) return outcomes.status();
+
+  IngestResult result;
+  auto outcome = outcomes->begin();
+  for (const base::Status& status : statuses) {
+    Add(status.ok() ? ToResult(*outcome++) : RecordResult{RecordResult::Kind::kRejected, status.message()},
+        &result);
+  }
   return result;
 }
 

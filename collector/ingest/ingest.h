@@ -13,10 +13,20 @@
 
 namespace lagwatch::collector {
 
+// What became of one record of a batch.
+struct RecordResult {
+  enum class Kind { kStored, kDuplicate, kRejected };
+
+  Kind kind = Kind::kStored;
+  std::string why = {};  // it was rejected, for a person
+};
+
 struct IngestResult {
+  std::vector<RecordResult> records;  // of the batch, in order; those of a packed batch stand in its place
+  // The same in numbers, and why, for each record that was rejected.
   int64_t accepted = 0;
   int64_t duplicates = 0;
-  std::vector<std::string> rejections;  // why, for each record that was refused
+  std::vector<std::string> rejections;
 };
 
 class Ingest {
@@ -24,12 +34,15 @@ class Ingest {
   // Borrows `store`, which must outlive this.
   Ingest(Store* store, Clusterer clusterer) : store_(store), clusterer_(std::move(clusterer)) {}
 
-  // `batch` is an encoded lagwatch.Batch. Returns after the commit. A malformed record is refused alone.
-  // Errors: kInvalid when the batch is unreadable or holds nothing but malformed records; kUnavailable, and
-  // nothing is stored, when the database refuses.
+  // `batch` is an encoded lagwatch.Batch. Returns after the commit. A malformed record is refused alone; one
+  // of a type that is not known here is kept as it is. Errors: kInvalid when the batch is unreadable or holds
+  // nothing but malformed records; kUnavailable, and nothing is stored, when the database refuses.
   base::Result<IngestResult> Submit(std::string_view batch);
 
  private:
+  // Borrows the payload.
+  base::Result<NewRecord> Read(report::RecordType type, std::string_view payload) const;
+
   Store* store_;
   Clusterer clusterer_;
 };

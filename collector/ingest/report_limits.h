@@ -11,13 +11,15 @@
 
 namespace lagwatch::collector {
 
-inline constexpr size_t kMaxShownFrames = 200'000;  // of all samples', threads' and waits' stacks together
-inline constexpr size_t kMaxUsageEntries = 1000;    // loops and tags of a usage record
-inline constexpr size_t kMaxLosses = 1000;          // of a record of losses
-inline constexpr size_t kMaxTextBytes = 1024;       // of each text of the header
+inline constexpr size_t kMaxShownFrames = 200'000;    // of all samples', threads' and waits' stacks together
+inline constexpr size_t kMaxUsageEntries = 1000;      // loops and tags of a usage record
+inline constexpr size_t kMaxLosses = 1000;            // of a record of losses
+inline constexpr size_t kMaxUnknownBytes = 64 << 10;  // of a record of a type that is not known here
+inline constexpr size_t kMaxTextBytes = 1024;         // of each text of the header
 
 // Errors: kInvalid, with the limit that the report is over.
 base::Status CheckLimits(const report::Report& report);
+inline base::Status CheckLimits(const report::LagEnd&) { return {}; }
 base::Status CheckLimits(const report::RunEnd& end);
 base::Status CheckLimits(const report::FrameSlice& slice);
 base::Status CheckLimits(const report::Usage& usage);

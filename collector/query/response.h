@@ -13,6 +13,7 @@ struct Response {
   int status = 200;
   std::string json;
   std::string_view allow = {};  // the Allow header of a 405, a literal
+  std::string etag = {};        // the ETag header, with its quotes
 };
 
 // {"error":{"code":…,"message":…}}. The message says what to do.

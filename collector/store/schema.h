@@ -139,4 +139,14 @@ CREATE TABLE losses (
 ) WITHOUT ROWID;
 )sql";
 
+inline constexpr char kSchemaOfUnknownRecords[] = R"sql(
+-- Of types that only a newer lagwatch knows.
+CREATE TABLE unknown_records (
+  type INTEGER NOT NULL,
+  payload BLOB NOT NULL,  -- the record as its client encoded it
+  received_wall_ms INTEGER NOT NULL,
+  PRIMARY KEY (type, payload)
+) WITHOUT ROWID;
+)sql";
+
 }  // namespace lagwatch::collector

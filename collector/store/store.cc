@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/clock.h"
 #include "collector/store/schema.h"
 
 namespace lagwatch::collector {
@@ -61,6 +62,8 @@ const base::Uuid& LagOf(const report::Report& report) {
   return report.lag_id == base::Uuid{} ? report.id : report.lag_id;
 }
 
+CommitOutcome OutcomeOf(bool is_new) { return is_new ? CommitOutcome::kStored : CommitOutcome::kDuplicate; }
+
 // Runs `work`, which may throw what SQLite says.
 template <typename Work>
 auto Guarded(Work work) -> Result<decltype(work())> {
@@ -99,6 +102,7 @@ Status Store::Migrate() {
   if (version <= 2) database_.Execute(kSchemaOfFrameSlices);
   if (version <= 3) database_.Execute(kSchemaOfUsage);
   if (version <= 4) database_.Execute(kSchemaOfSampling);
+  if (version <= 4) database_.Execute(kSchemaOfUnknownRecords);
   if (version != kSchemaVersion) {
     database_.Execute(("PRAGMA user_version = " + std::to_string(kSchemaVersion)).c_str());
   }
@@ -112,27 +116,20 @@ int64_t Store::SchemaVersion() {
   return version.Int(0);
 }
 
-Result<CommitCounts> Store::Commit(std::span<const NewReport> reports, std::span<const report::LagEnd> ends,
-                                   std::span<const report::RunEnd> run_ends,
-                                   std::span<const report::FrameSlice> frame_slices,
-                                   std::span<const NewUsage> usages, std::span<const report::Losses> losses) {
+Result<std::vector<CommitOutcome>> Store::Commit(std::span<const NewRecord> records) {
   std::lock_guard lock(mutex_);
   return Guarded([&] {
-    CommitCounts counts;
+    std::vector<CommitOutcome> outcomes;
     Transaction transaction(&database_);
-    for (const NewReport& report : reports) ++(InsertReport(report) ? counts.accepted : counts.duplicates);
-    for (const report::LagEnd& end : ends) ++(InsertEnd(end) ? counts.accepted : counts.duplicates);
-    for (const report::RunEnd& end : run_ends) ++(InsertRunEnd(end) ? counts.accepted : counts.duplicates);
-    for (const report::FrameSlice& slice : frame_slices)
-      ++(InsertFrameSlice(slice) ? counts.accepted : counts.duplicates);
-    for (const NewUsage& usage : usages) ++(InsertUsage(usage) ? counts.accepted : counts.duplicates);
-    for (const report::Losses& lost : losses) ++(InsertLosses(lost) ? counts.accepted : counts.duplicates);
+    for (const NewRecord& record : records) {
+      outcomes.push_back(std::visit([this](const auto& known) { return Insert(known); }, record));
+    }
     transaction.Commit();
-    return counts;
+    return outcomes;
   });
 }
 
-bool Store::InsertReport(const NewReport& added) {
+CommitOutcome Store::Insert(const NewReport& added) {
   for (const Cluster& cluster : added.clusters) InsertCluster(cluster);
   const report::Report& report = added.report;
   database_
@@ -147,21 +144,21 @@ bool Store::InsertReport(const NewReport& added) {
             added.clusters[1].key, std::optional<int64_t>(), int64_t{report.sample_rate_ppm},
             static_cast<int64_t>(report.cause), Blob{added.payload})
       .Run();
-  if (database_.changes() == 0) return false;
+  if (database_.changes() == 0) return CommitOutcome::kDuplicate;
   JoinEnds(LagOf(report));
-  return true;
+  return CommitOutcome::kStored;
 }
 
-bool Store::InsertEnd(const report::LagEnd& end) {
+CommitOutcome Store::Insert(const report::LagEnd& end) {
   database_.Use("INSERT OR IGNORE INTO lag_ends (report_id, duration_ns) VALUES (?, ?)")
       .Bind(Blob{end.report_id.as_bytes()}, ToSigned(end.duration_ns))
       .Run();
-  if (database_.changes() == 0) return false;
+  if (database_.changes() == 0) return CommitOutcome::kDuplicate;
   JoinEnds(LagOfReport(end.report_id));
-  return true;
+  return CommitOutcome::kStored;
 }
 
-bool Store::InsertRunEnd(const report::RunEnd& end) {
+CommitOutcome Store::Insert(const report::RunEnd& end) {
   bool was_in_lag = end.report_id != base::Uuid{};
   database_
       .Use(
@@ -173,12 +170,12 @@ bool Store::InsertRunEnd(const report::RunEnd& end) {
             ToSigned(end.run_start_wall_ms), ToSigned(end.last_seen_wall_ms), end.scene, end.app,
             end.app_version, end.user)
       .Run();
-  if (database_.changes() == 0) return false;
+  if (database_.changes() == 0) return CommitOutcome::kDuplicate;
   if (was_in_lag) JoinEnds(LagOfReport(end.report_id));
-  return true;
+  return CommitOutcome::kStored;
 }
 
-bool Store::InsertFrameSlice(const report::FrameSlice& slice) {
+CommitOutcome Store::Insert(const report::FrameSlice& slice) {
   const auto& levels = slice.frames.by_level;
   const auto& stages = slice.frames.by_stage_ns;
   static_assert(policies::kFrameLevels == 5 && policies::kFrameStages == 6);
@@ -196,10 +193,10 @@ bool Store::InsertFrameSlice(const report::FrameSlice& slice) {
             ToSigned(levels[3]), ToSigned(levels[4]), ToSigned(stages[0]), ToSigned(stages[1]),
             ToSigned(stages[2]), ToSigned(stages[3]), ToSigned(stages[4]), ToSigned(stages[5]))
       .Run();
-  return database_.changes() != 0;
+  return OutcomeOf(database_.changes() != 0);
 }
 
-bool Store::InsertUsage(const NewUsage& added) {
+CommitOutcome Store::Insert(const NewUsage& added) {
   const report::Usage& usage = added.usage;
   database_
       .Use(
@@ -209,10 +206,10 @@ bool Store::InsertUsage(const NewUsage& added) {
       .Bind(Blob{usage.id.as_bytes()}, Blob{usage.session_id.as_bytes()}, usage.app, usage.app_version,
             usage.user, ToSigned(usage.begin_wall_ms), ToSigned(usage.end_wall_ms), Blob{added.payload})
       .Run();
-  return database_.changes() != 0;
+  return OutcomeOf(database_.changes() != 0);
 }
 
-bool Store::InsertLosses(const report::Losses& losses) {
+CommitOutcome Store::Insert(const report::Losses& losses) {
   int64_t position = 0;
   bool is_new = false;
   for (const report::Loss& loss : losses.losses) {
@@ -228,7 +225,35 @@ bool Store::InsertLosses(const report::Losses& losses) {
         .Run();
     is_new |= database_.changes() != 0;
   }
-  return is_new;
+  return OutcomeOf(is_new);
+}
+
+CommitOutcome Store::Insert(const UnknownRecord& record) {
+  auto count = database_.Use("SELECT count(*) FROM unknown_records");
+  count.Step();
+  const bool is_full = count.Int(0) >= kMaxUnknownRecords;
+  database_
+      .Use(
+          "INSERT OR IGNORE INTO unknown_records (type, payload, received_wall_ms)"
+          " SELECT ?1, ?2, ?3 WHERE NOT ?4")
+      .Bind(int64_t{Number(record.type)}, Blob{record.payload}, base::SystemClock().WallMs(),
+            int64_t{is_full})
+      .Run();
+  return is_full ? CommitOutcome::kNoRoom : OutcomeOf(database_.changes() != 0);
+}
+
+Status Store::ForEachUnknownRecord(const std::function<void(const UnknownRecord& record)>& visit) {
+  std::lock_guard lock(mutex_);
+  return Guarded([&] {
+           Statement rows =
+               database_.Use("SELECT type, payload FROM unknown_records ORDER BY received_wall_ms");
+           while (rows.Step()) {
+             const std::string payload = rows.Bytes(1);
+             visit({static_cast<report::RecordType>(rows.Int(0)), payload});
+           }
+           return true;
+         })
+      .status();
 }
 
 Result<std::vector<LossRow>> Store::Losses(const ReportFilter& filter) {

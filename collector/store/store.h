@@ -13,6 +13,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "base/status.h"
@@ -103,6 +104,21 @@ struct NewUsage {
   std::string_view payload;  // as it was encoded; borrowed
 };
 
+// Of a type that only a newer lagwatch knows: kept as it is, for when this one is updated.
+struct UnknownRecord {
+  report::RecordType type;
+  std::string_view payload;  // borrowed
+};
+
+using NewRecord = std::variant<NewReport, report::LagEnd, report::RunEnd, report::FrameSlice, NewUsage,
+                               report::Losses, UnknownRecord>;
+
+enum class CommitOutcome {
+  kStored,
+  kDuplicate,  // it was there already: nothing changed
+  kNoRoom,     // one more that is not known, and there are kMaxUnknownRecords
+};
+
 struct StoredReport {
   ReportRow row;
   std::string payload;
@@ -115,26 +131,19 @@ struct ReportFilter {
   std::string cluster_key = {};  // of either level
 };
 
-struct CommitCounts {
-  int64_t accepted = 0;
-  int64_t duplicates = 0;
-};
-
 class Store {
  public:
   // `path` is a file, created when it is not there, or ":memory:".
   // Errors: kIo when it cannot be opened; kInvalid when a newer lagwatch wrote it.
   static base::Result<std::unique_ptr<Store>> Open(const std::string& path);
 
-  // All or nothing. Reports, ends and usages that are known already count as duplicates and change nothing. A
+  static constexpr int64_t kMaxUnknownRecords = 10'000;
+
+  // All or nothing: what became of each, in their order. A
   // lag's end, or its run's, may come before its report; it then waits for it. The reports of a lag that its
   // run was killed in become of kind "killed-in-hang" and end with what is known of its duration, unless the
   // lag's own end is known.
-  base::Result<CommitCounts> Commit(std::span<const NewReport> reports, std::span<const report::LagEnd> ends,
-                                    std::span<const report::RunEnd> run_ends = {},
-                                    std::span<const report::FrameSlice> frame_slices = {},
-                                    std::span<const NewUsage> usages = {},
-                                    std::span<const report::Losses> losses = {});
+  base::Result<std::vector<CommitOutcome>> Commit(std::span<const NewRecord> records);
 
   // The newest reports, newest first.
   base::Result<std::vector<ReportRow>> Reports(const ReportFilter& filter, int64_t limit);
@@ -154,18 +163,22 @@ class Store {
   // Empty texts match all.
   base::Status ForEachUsage(std::string_view app, std::string_view version, std::string_view user,
                             const std::function<void(std::string_view payload)>& visit);
+  // Calls `visit` with every record of a type that was not known when it came, oldest first, with the store
+  // locked.
+  base::Status ForEachUnknownRecord(const std::function<void(const UnknownRecord& record)>& visit);
 
  private:
   explicit Store(const std::string& path) : database_(path) {}
 
   base::Status Migrate();
   int64_t SchemaVersion();
-  bool InsertReport(const NewReport& report);
-  bool InsertEnd(const report::LagEnd& end);
-  bool InsertRunEnd(const report::RunEnd& end);
-  bool InsertFrameSlice(const report::FrameSlice& slice);
-  bool InsertUsage(const NewUsage& added);
-  bool InsertLosses(const report::Losses& losses);
+  CommitOutcome Insert(const NewReport& report);
+  CommitOutcome Insert(const report::LagEnd& end);
+  CommitOutcome Insert(const report::RunEnd& end);
+  CommitOutcome Insert(const report::FrameSlice& slice);
+  CommitOutcome Insert(const NewUsage& added);
+  CommitOutcome Insert(const report::Losses& losses);
+  CommitOutcome Insert(const UnknownRecord& record);
   void InsertCluster(const Cluster& cluster);
   base::Uuid LagOfReport(const base::Uuid& report_id);
   void JoinEnds(const base::Uuid& lag_id);

@@ -12,13 +12,6 @@ using base::Status;
 using base::StatusCode;
 using nlohmann::json;
 
-struct NumberKey {
-  const char* name;
-  std::optional<uint32_t> RemoteConfig::*value;
-  uint32_t least;
-  uint32_t most;
-};
-
 constexpr uint32_t kHourMs = 3'600'000;
 constexpr NumberKey kNumbers[] = {
     {"user_rate_ppm", &RemoteConfig::user_rate_ppm, 0, 1'000'000},
@@ -31,7 +24,6 @@ constexpr NumberKey kNumbers[] = {
     {"anr_threshold_ms", &RemoteConfig::anr_threshold_ms, 0, kHourMs},
     {"check_period_ms", &RemoteConfig::check_period_ms, 16, kHourMs},
     {"sample_interval_ms", &RemoteConfig::sample_interval_ms, 1, 1'000},
-    {"log_level", &RemoteConfig::log_level, 0, 4},
 };
 
 Status WrongType(const std::string& name, const char* wanted) {
@@ -56,6 +48,14 @@ Status ReadFlag(const json& document, const char* name, bool* flag) {
   return {};
 }
 
+Status ReadText(const json& document, const char* name, std::string* text) {
+  const auto found = document.find(name);
+  if (found == document.end()) return {};
+  if (!found->is_string()) return WrongType(name, "a text");
+  *text = found->get<std::string>();
+  return {};
+}
+
 Status ReadRequest(const json& item, CaptureRequest* request) {
   if (!item.is_object()) return WrongType("capture_requests", "an array of objects");
   const std::string cluster =
@@ -64,14 +64,12 @@ Status ReadRequest(const json& item, CaptureRequest* request) {
       std::from_chars(cluster.data(), cluster.data() + cluster.size(), request->cluster, 16);
   if (cluster.empty() || error != std::errc{} || end != cluster.data() + cluster.size())
     return WrongType("capture_requests.cluster", "a hexadecimal number");
-  if (const auto version = item.find("app_version"); version != item.end()) {
-    if (!version->is_string()) return WrongType("capture_requests.app_version", "a text");
-    request->app_version = version->get<std::string>();
-  }
+  if (Status status = ReadText(item, "app_version", &request->app_version); !status.ok()) return status;
   if (const auto interval = item.find("interval_us"); interval != item.end()) {
     const std::optional<uint64_t> number = ToNumber(*interval);
     if (!number) return WrongType("capture_requests.interval_us", "a number");
-    request->interval_us = static_cast<uint32_t>(std::clamp<uint64_t>(*number, 1'000, 100'000));
+    request->interval_us = static_cast<uint32_t>(
+        std::clamp<uint64_t>(*number, CaptureRequest::kLeastIntervalUs, CaptureRequest::kMostIntervalUs));
   }
   return {};
 }
@@ -91,6 +89,8 @@ Status ReadRequests(const json& document, std::vector<CaptureRequest>* requests)
 
 }  // namespace
 
+std::span<const NumberKey> NumberKeys() { return kNumbers; }
+
 base::Result<RemoteConfig> ParseRemoteConfig(std::string_view text) {
   const json document = json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!document.is_object()) return Status(StatusCode::kInvalid, "the remote config is not a JSON object");
@@ -109,6 +109,8 @@ base::Result<RemoteConfig> ParseRemoteConfig(std::string_view text) {
     if (!number) return WrongType(key.name, "a number");
     config.*key.value = static_cast<uint32_t>(std::clamp<uint64_t>(*number, key.least, key.most));
   }
+  if (Status status = ReadText(document, "app", &config.app); !status.ok()) return status;
+  if (Status status = ReadText(document, "user", &config.user); !status.ok()) return status;
   if (Status status = ReadFlag(document, "is_killed", &config.is_killed); !status.ok()) return status;
   if (Status status = ReadFlag(document, "is_forced", &config.is_forced); !status.ok()) return status;
   if (Status status = ReadRequests(document, &config.capture_requests); !status.ok()) return status;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,18 +16,22 @@ namespace lagwatch::report {
 // "For this cause in this version, take a trace the next time."
 struct CaptureRequest {
   static constexpr size_t kMaxRequests = 64;
+  static constexpr uint32_t kLeastIntervalUs = 1'000;
+  static constexpr uint32_t kMostIntervalUs = 100'000;
 
   uint64_t cluster = 0;
   std::string app_version;  // empty: any
-  uint32_t interval_us = 1'000;
+  uint32_t interval_us = kLeastIntervalUs;
 };
 
 // Every number is in its range. None: the program's own option holds.
 struct RemoteConfig {
   uint64_t version = 0;         // grows; an older document never takes a newer one's place
   int64_t expires_wall_ms = 0;  // from then on as if there were none
-  bool is_killed = false;       // nothing is watched, kept or sent
-  bool is_forced = false;       // this user's reports are all sent, at once
+  std::string app;              // whose it is: a document for another program or user holds for nobody else
+  std::string user;
+  bool is_killed = false;  // nothing is watched, kept or sent
+  bool is_forced = false;  // this user's reports are all sent, at once
   std::optional<uint32_t> user_rate_ppm;
   std::optional<uint32_t> sampling_salt;
   std::optional<uint32_t> reports_per_day;
@@ -37,11 +42,19 @@ struct RemoteConfig {
   std::optional<uint32_t> anr_threshold_ms;
   std::optional<uint32_t> check_period_ms;
   std::optional<uint32_t> sample_interval_ms;
-  std::optional<uint32_t> log_level;
   std::vector<CaptureRequest> capture_requests;
 
   bool IsExpired(int64_t now_wall_ms) const { return now_wall_ms >= expires_wall_ms; }
 };
+
+// A number's key in the document, where it goes, and its range.
+struct NumberKey {
+  const char* name;
+  std::optional<uint32_t> RemoteConfig::*value;
+  uint32_t least;
+  uint32_t most;
+};
+std::span<const NumberKey> NumberKeys();
 
 // Unknown keys are ignored, numbers out of their range brought into it. Errors: kInvalid, which names the
 // key, for what is not JSON, has no version or expiry, or has a value of the wrong type.

@@ -15,6 +15,7 @@ using PublicKey = std::array<unsigned char, 32>;
 
 // From 64 hexadecimal digits. Errors: kInvalid.
 base::Result<PublicKey> ParsePublicKey(std::string_view hex);
+std::string ToHex(const PublicKey& key);
 
 // The text. Errors: kInvalid when it is none of ours, kUnauthorized when the key's owner did not sign it.
 base::Result<std::string> OpenSigned(std::string_view envelope, const PublicKey& key);

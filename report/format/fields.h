@@ -16,7 +16,8 @@ enum class RecordType : pbf_tag_type {
   kRunEnd = 3,
   kFrameSlice = 4,
   kUsage = 5,
-  kLosses = 6
+  kLosses = 6,
+  kPacked = 7,  // of a batch only: records in the compact form
 };
 
 enum class ReportField : pbf_tag_type {

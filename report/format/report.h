@@ -212,6 +212,7 @@ base::Result<RunEnd> DecodeRunEnd(std::string_view bytes);
 base::Result<FrameSlice> DecodeFrameSlice(std::string_view bytes);
 // No number of it is negative; a reason that is not known here is read as kUnknown.
 base::Result<Usage> DecodeUsage(std::string_view bytes);
+// Also those of types that are not known here.
 base::Result<std::vector<Record>> SplitBatch(std::string_view bytes);
 
 std::string EncodeRunEnd(const RunEnd& end);

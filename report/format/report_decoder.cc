@@ -795,21 +795,13 @@ Result<std::vector<Record>> SplitBatch(std::string_view bytes) {
     std::vector<Record> records;
     pbf_message<RecordType> message(bytes.data(), bytes.size());
     while (message.next()) {
-      switch (message.tag()) {
-        case RecordType::kReport:
-        case RecordType::kLagEnd:
-        case RecordType::kRunEnd:
-        case RecordType::kFrameSlice:
-        case RecordType::kUsage:
-        case RecordType::kLosses: {
-          RecordType type = message.tag();
-          auto view = message.get_view();
-          records.push_back({type, {view.data(), view.size()}});
-          break;
-        }
-        default:
-          message.skip();
+      if (message.wire_type() != protozero::pbf_wire_type::length_delimited) {
+        message.skip();
+        continue;
       }
+      const RecordType type = message.tag();
+      auto view = message.get_view();
+      records.push_back({type, {view.data(), view.size()}});
     }
     return records;
   });
@@ -870,6 +862,7 @@ void AppendSampleRate(RecordType type, uint32_t sample_rate_ppm, std::string* en
       return append(UsageField::kSampleRatePpm);
     case RecordType::kLagEnd:
     case RecordType::kLosses:
+    case RecordType::kPacked:
       return;
   }
 }

@@ -24,4 +24,10 @@ base::Status CheckSpoolDirectory(base::Env* env, const std::string& directory) {
   return {};
 }
 
+std::optional<uint32_t> OwnerOfDirectory(base::Env* env, const std::string& directory) {
+  base::FileFacts facts;
+  if (env->Look((directory + "/.").c_str(), &facts) != 0) return std::nullopt;
+  return facts.owner_id;
+}
+
 }  // namespace lagwatch::report

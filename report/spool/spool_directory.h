@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who may use a spool directory. Context: background.
+// Whose a spool directory and the files in it are. Context: background.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "base/env.h"
@@ -13,5 +14,12 @@ namespace lagwatch::report {
 // to this process's user, and nobody else may write to it. Directories above it are not looked at.
 // Errors: kInvalid with what to do about it, kIo.
 base::Status CheckSpoolDirectory(base::Env* env, const std::string& directory);
+
+// The id of the user that `directory`, or what it links to, belongs to; none when there is none.
+std::optional<uint32_t> OwnerOfDirectory(base::Env* env, const std::string& directory);
+// Whether a file in it is to be trusted as much as the directory is: it is a plain file of the same user.
+inline bool IsOwnersFile(const base::FileFacts& facts, std::optional<uint32_t> directory_owner) {
+  return facts.kind == base::FileFacts::Kind::kFile && facts.owner_id == directory_owner;
+}
 
 }  // namespace lagwatch::report

@@ -8,6 +8,7 @@
 
 #include "base/uuid.h"
 #include "report/spool/segment_format.h"
+#include "report/spool/spool_directory.h"
 
 namespace lagwatch::report {
 namespace {
@@ -36,16 +37,20 @@ Finding FindRecord(std::string_view bytes, RecordHeader* header) {
   return is_whole ? Finding::kRecord : Finding::kWrongChecksum;
 }
 
-bool IsSegmentName(std::string_view name) {
+}  // namespace
+
+std::string_view SegmentSuffix(std::string_view name) {
   bool has_session = name.size() > base::kUuidTextSize + 1 && name[base::kUuidTextSize] == '-' &&
                      base::TryParseUuid(name.substr(0, base::kUuidTextSize));
-  if (!has_session) return false;
+  if (!has_session) return {};
   name.remove_prefix(base::kUuidTextSize + 1);
   std::string_view suffix = name.substr(std::min(name.find_first_not_of("0123456789"), name.size()));
-  return suffix.size() < name.size() && (suffix == kOpenSuffix || suffix == kSealedSuffix);
+  if (suffix.size() == name.size()) return {};
+  for (std::string_view known : {kNewSuffix, kOpenSuffix, kSealedSuffix, kRejectedSuffix}) {
+    if (suffix == known) return known;
+  }
+  return {};
 }
-
-}  // namespace
 
 Segment ParseSegment(std::string_view bytes) {
   Segment segment;
@@ -90,27 +95,22 @@ Result<std::vector<std::string>> SpoolReader::List(Include include, size_t* refu
   int error = env_->List(directory_, &names);
   if (error == ENOENT) return Status(StatusCode::kNotFound, "there is no spool directory " + directory_);
   if (error != 0) return base::IoError("cannot list the spool directory " + directory_, error);
+  const std::optional<uint32_t> owner = OwnerOfDirectory(env_, directory_);
   size_t refused_count = 0;
   std::erase_if(names, [&](const std::string& name) {
-    if (!IsSegmentName(name)) return true;
+    const std::string_view suffix = SegmentSuffix(name);
+    if (suffix != kOpenSuffix && suffix != kSealedSuffix) return true;
     base::FileFacts facts;
     if (env_->Look(PathOf(name).c_str(), &facts) != 0) return true;  // gone since
-    if (!IsOfDirectory(facts)) {
+    if (!IsOwnersFile(facts, owner)) {
       ++refused_count;
       return true;
     }
-    bool is_live = name.ends_with(kOpenSuffix) && env_->IsLocked(PathOf(name).c_str());
+    bool is_live = suffix == kOpenSuffix && env_->IsLocked(PathOf(name).c_str());
     return is_live && include == Include::kFinished;
   });
   if (refused != nullptr) *refused = refused_count;
   return names;
-}
-
-bool SpoolReader::IsOfDirectory(const base::FileFacts& facts) const {
-  base::FileFacts directory;
-  // The directory itself, where its name is a link's.
-  bool is_known = env_->Look((directory_ + "/.").c_str(), &directory) == 0;
-  return is_known && facts.kind == base::FileFacts::Kind::kFile && facts.owner_id == directory.owner_id;
 }
 
 Result<Segment> SpoolReader::Read(const std::string& name) const {
@@ -118,7 +118,7 @@ Result<Segment> SpoolReader::Read(const std::string& name) const {
   base::FileFacts facts;
   int error = env_->ReadFile(PathOf(name), &bytes, &facts);
   if (error == ENOENT) return Status(StatusCode::kNotFound, "the segment " + name + " is gone");
-  if (error == ELOOP || (error == 0 && !IsOfDirectory(facts)))
+  if (error == ELOOP || (error == 0 && !IsOwnersFile(facts, OwnerOfDirectory(env_, directory_))))
     return Status(StatusCode::kInvalid, PathOf(name) + " is a link or somebody else's: remove it");
   if (error != 0) return base::IoError("cannot read " + PathOf(name), error);
   return ParseSegment(bytes);

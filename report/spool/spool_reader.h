@@ -30,6 +30,9 @@ struct Segment {
 // "18 bytes skipped: 1 record cut short", "nothing skipped".
 std::string DescribeSkipped(const Segment& segment);
 
+// How `name` ends, kSealedSuffix or another one of a segment's; empty when it is no segment's name.
+std::string_view SegmentSuffix(std::string_view name);
+
 // Finds the whole records in a segment's bytes; damage costs the records that it touches and no others.
 Segment ParseSegment(std::string_view bytes);
 
@@ -54,8 +57,6 @@ class SpoolReader {
 
  private:
   std::string PathOf(std::string_view name) const;
-  // Whether a file is to be trusted as much as the directory.
-  bool IsOfDirectory(const base::FileFacts& facts) const;
 
   base::Env* env_;
   std::string directory_;

@@ -30,7 +30,8 @@ size_t DrainSpool(SpoolSender* sender, int64_t deadline_mono_ns) {
   return sender->CountSegmentsLeft();
 }
 
-Uploader::Uploader(SpoolSender* sender, Transport* transport) : sender_(sender), transport_(transport) {}
+Uploader::Uploader(SpoolSender* sender, Transport* transport, std::function<bool()> may_send)
+    : sender_(sender), transport_(transport), may_send_(std::move(may_send)) {}
 
 Uploader::~Uploader() { Stop(0); }
 
@@ -54,11 +55,11 @@ void Uploader::Run() {
   UploadPacing pacing;
   int64_t not_before_mono_ns = 0;
   while (!is_stopping_) not_before_mono_ns = RunRound(&pacing);
-  if (not_before_mono_ns <= stop_deadline_mono_ns_) DrainSpool(sender_, stop_deadline_mono_ns_);
+  if (not_before_mono_ns <= stop_deadline_mono_ns_ && MaySend()) DrainSpool(sender_, stop_deadline_mono_ns_);
 }
 
 int64_t Uploader::RunRound(UploadPacing* pacing) {
-  int64_t delay_ms = pacing->DelayMs(sender_->UploadOnce(), RandomBits());
+  int64_t delay_ms = pacing->DelayMs(MaySend() ? sender_->UploadOnce() : std::nullopt, RandomBits());
   int64_t next_mono_ns = NowNs() + delay_ms * base::kNsPerMs;
   do {
     sleeper_.SleepUntil(next_mono_ns);

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 
 #include "base/quiet_thread.h"
 #include "base/sleeper.h"
@@ -23,8 +24,9 @@ size_t DrainSpool(SpoolSender* sender, int64_t deadline_mono_ns);
 // Thread safety: Start and Stop from one thread, Wake from any.
 class Uploader {
  public:
-  // `sender` and `transport`, the one that it sends by, are borrowed.
-  Uploader(SpoolSender* sender, Transport* transport);
+  // `sender` and `transport`, the one that it sends by, are borrowed. `may_send`, if there is one, is asked
+  // by the thread before each round: false, and nothing is sent in it.
+  Uploader(SpoolSender* sender, Transport* transport, std::function<bool()> may_send = {});
   ~Uploader();  // stops at once
   Uploader(const Uploader&) = delete;
   Uploader& operator=(const Uploader&) = delete;
@@ -41,9 +43,11 @@ class Uploader {
   void Run();
   // One look at the spool, and the wait after it. Returns until when the collector is to be left alone.
   int64_t RunRound(UploadPacing* pacing);
+  bool MaySend() const { return !may_send_ || may_send_(); }
 
   SpoolSender* sender_;
   Transport* transport_;
+  std::function<bool()> may_send_;
   base::Sleeper sleeper_;
   std::atomic<bool> is_stopping_{false};
   std::atomic<int64_t> stop_deadline_mono_ns_{0};

@@ -54,7 +54,7 @@ class Preload {
     options.spool_directory = config_.spool_directory;
     options.watch.threshold_ns = config_.threshold_ms * base::kNsPerMs;
     options.dump_signal = static_cast<int>(config_.dump_signal);
-    ProcessMonitor::Instance().Start(options, {});
+    ProcessMonitor::Instance().Start({.options = options});
   }
 
  private:

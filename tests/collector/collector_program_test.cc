@@ -83,6 +83,20 @@ TEST_F(CollectorProgram, KeepsItsKeyAndStopsOnSigint) {
   EXPECT_EQ(keys[0], keys[1]);
 }
 
+TEST_F(CollectorProgram, PrintsTheKeyThatItsConfigIsKnownBy) {
+  std::vector<std::string> keys;
+  for (int i = 0; i < 2; ++i) {
+    Process collector = Start({"--data", data_, "--print-public-key"});
+    EXPECT_EQ(collector.Wait(), 0) << collector.Errors();
+    keys.push_back(collector.Output());
+  }
+  EXPECT_THAT(keys[0], MatchesRegex("[0-9a-f]+\n"));
+  EXPECT_EQ(keys[0].size(), 65u);
+  EXPECT_EQ(keys[0], keys[1]);
+  EXPECT_EQ(ModeOf(data_ + "/signing-key"), 0600u);
+  EXPECT_NE(ContentOf(data_ + "/signing-key"), keys[0]);
+}
+
 TEST_F(CollectorProgram, MakesNoKeyWhenOneIsGiven) {
   Process collector = Start({"--listen", "127.0.0.1:0", "--data", data_, "--key", "k_mine"});
   ReadyLine(collector);

@@ -7,6 +7,7 @@
 #include <random>
 
 #include "collector/ingest/report_limits.h"
+#include "report/format/packed_batch.h"
 #include "tests/collector/memory_collector.h"
 
 namespace lagwatch::collector {
@@ -43,15 +44,75 @@ TEST(Ingest, RefusesABatchOfNothingButMalformedRecords) {
   EXPECT_EQ(collector.ingest.Submit("no batch").status().code(), base::StatusCode::kInvalid);
 }
 
-// A client newer than the collector must not send the same again for ever.
-TEST(Ingest, AcknowledgesABatchOfNothingButUnknownRecords) {
+// A client newer than the collector must neither lose them nor send the same again for ever.
+TEST(Ingest, KeepsRecordsOfUnknownTypes) {
   MemoryCollector collector;
   std::string batch;
   report::AppendToBatch({static_cast<report::RecordType>(77), "from a newer version"}, &batch);
   auto result = collector.ingest.Submit(batch);
   ASSERT_TRUE(result.ok());
-  EXPECT_EQ(result->accepted, 0);
-  EXPECT_TRUE(result->rejections.empty());
+  EXPECT_EQ(result->accepted, 1);
+  EXPECT_EQ(collector.ingest.Submit(batch)->duplicates, 1);
+  std::vector<std::string> kept;
+  ASSERT_TRUE(
+      collector.store
+          ->ForEachUnknownRecord([&](const UnknownRecord& record) { kept.emplace_back(record.payload); })
+          .ok());
+  EXPECT_THAT(kept, ElementsAre("from a newer version"));
+}
+
+TEST(Ingest, RefusesAnEndlessUnknownRecord) {
+  MemoryCollector collector;
+  std::string batch;
+  const std::string endless(kMaxUnknownBytes + 1, 'x');
+  report::AppendToBatch({static_cast<report::RecordType>(77), endless}, &batch);
+  EXPECT_EQ(collector.ingest.Submit(batch).status().code(), base::StatusCode::kInvalid);
+}
+
+TEST(Ingest, TellsWhatBecameOfEachRecordInOrder) {
+  using enum RecordResult::Kind;
+  MemoryCollector collector;
+  const SampleReport first, second;
+  collector.Submit({first});
+  auto result = collector.ingest.Submit(EncodeBatch({"no report", first.Encode(), second.Encode()},
+                                                    {EncodeEnd(second.header.id, 5), "no end"}));
+  ASSERT_TRUE(result.ok());
+  std::vector<RecordResult::Kind> kinds;
+  for (const RecordResult& record : result->records) kinds.push_back(record.kind);
+  EXPECT_THAT(kinds, ElementsAre(kRejected, kDuplicate, kStored, kStored, kRejected));
+  EXPECT_THAT(result->records[0].why, HasSubstr("the report"));
+  EXPECT_THAT(result->records[4].why, HasSubstr("the lag's end"));
+  EXPECT_THAT(result->rejections, ElementsAre(result->records[0].why, result->records[4].why));
+}
+
+// The records of the packed batch stand in its place.
+TEST(Ingest, StoresAPackedBatchAsIfItCamePlain) {
+  using enum RecordResult::Kind;
+  MemoryCollector collector;
+  const SampleReport first, second{.stack = {"Other", "main"}};
+  const std::string payloads[] = {first.Encode(), second.Encode()};
+  const std::string packed = report::PackBatch(std::vector<report::Record>{
+      {report::RecordType::kReport, payloads[0]}, {report::RecordType::kReport, "no report"}});
+  std::string batch;
+  report::AppendToBatch({report::RecordType::kLagEnd, EncodeEnd(second.header.id, 5)}, &batch);
+  report::AppendToBatch({report::RecordType::kPacked, packed}, &batch);
+  report::AppendToBatch({report::RecordType::kReport, payloads[1]}, &batch);
+  const IngestResult result = collector.ingest.Submit(batch).value();
+  std::vector<RecordResult::Kind> kinds;
+  for (const RecordResult& record : result.records) kinds.push_back(record.kind);
+  EXPECT_THAT(kinds, ElementsAre(kStored, kStored, kRejected, kStored));
+
+  MemoryCollector plain;
+  plain.Submit({first});
+  const std::string path = "/v1/reports/" + base::ToString(first.header.id);
+  EXPECT_EQ(collector.Get(path), plain.Get(path));
+}
+
+TEST(Ingest, RefusesADamagedPackedBatchAsAWhole) {
+  MemoryCollector collector;
+  std::string batch = EncodeBatch({SampleReport().Encode()});
+  report::AppendToBatch({report::RecordType::kPacked, "no packed batch"}, &batch);
+  EXPECT_EQ(collector.ingest.Submit(batch).status().code(), base::StatusCode::kInvalid);
 }
 
 TEST(Ingest, RefusesARunEndWithTextsOverTheLimit) {

@@ -6,6 +6,7 @@
 #include <sqlite3.h>
 
 #include <fstream>
+#include <set>
 #include <thread>
 
 #include "collector/store/schema.h"
@@ -15,6 +16,7 @@
 namespace lagwatch::collector {
 namespace {
 
+using ::testing::ElementsAre;
 using testing::EncodeEnd;
 using ::testing::HasSubstr;
 using testing::MemoryCollector;
@@ -168,11 +170,10 @@ TEST_F(StoreFile, ADatabaseOfEachOlderVersionLearnsWhatIsNew) {
     MakeDatabaseOf(version, path_, report.header.id);
     auto store = Store::Open(path_);
     ASSERT_TRUE(store.ok()) << store.status().message();
-    std::vector<report::RunEnd> run_ends = {RunEndOf(report, policies::ExitReason::kKilledInLag)};
-    std::vector<report::FrameSlice> slices(1);
-    std::vector<NewUsage> usages(1);
-    std::vector<report::Losses> losses = {{.losses = {{.count = 1}}}};
-    EXPECT_EQ((*store)->Commit({}, {}, run_ends, slices, usages, losses)->accepted, 4) << version;
+    const std::vector<NewRecord> records = {
+        RunEndOf(report, policies::ExitReason::kKilledInLag), report::FrameSlice(), NewUsage(),
+        report::Losses{.losses = {{.count = 1}}}, UnknownRecord{static_cast<report::RecordType>(77), "new"}};
+    EXPECT_THAT(*(*store)->Commit(records), ::testing::Each(CommitOutcome::kStored)) << version;
     EXPECT_EQ(KindOf(store->get(), report.header.id), "killed-in-hang");
   }
 }
@@ -182,12 +183,12 @@ TEST_F(StoreFile, KeepsReportsAcrossRestarts) {
   std::string payload = report.Encode();
   report::Report decoded = report::DecodeReport(payload).value();
   ClusterPath clusters = Clusterer::Create("")->Assign(decoded);
-  std::vector<NewReport> reports = {{decoded, clusters, payload}};
-  EXPECT_EQ(Store::Open(path_).value()->Commit(reports, {})->accepted, 1);
+  const std::vector<NewRecord> reports = {NewReport{decoded, clusters, payload}};
+  EXPECT_THAT(*Store::Open(path_).value()->Commit(reports), ElementsAre(CommitOutcome::kStored));
 
   auto store = Store::Open(path_);
   ASSERT_TRUE(store.ok());
-  EXPECT_EQ(store.value()->Commit(reports, {})->duplicates, 1);
+  EXPECT_THAT(*store.value()->Commit(reports), ElementsAre(CommitOutcome::kDuplicate));
   auto found = store.value()->FindReport(report.header.id);
   ASSERT_TRUE(found->has_value());
   EXPECT_EQ(found->value().payload, payload);
@@ -223,7 +224,8 @@ TEST_F(StoreFile, StoresNothingOfABatchWhenTheDatabaseRefuses) {
   SampleReport report;
   std::string payload = report.Encode();
   report::Report decoded = report::DecodeReport(payload).value();
-  std::vector<NewReport> reports = {{decoded, Clusterer::Create("")->Assign(decoded), payload}};
+  const std::vector<NewRecord> records = {NewReport{decoded, Clusterer::Create("")->Assign(decoded), payload},
+                                          report::LagEnd{report.header.id, 5}};
 
   sqlite3* other = nullptr;
   ASSERT_EQ(sqlite3_open(path_.c_str(), &other), SQLITE_OK);
@@ -231,12 +233,41 @@ TEST_F(StoreFile, StoresNothingOfABatchWhenTheDatabaseRefuses) {
                 other, "CREATE TRIGGER refuse AFTER INSERT ON lag_ends BEGIN SELECT RAISE(ABORT, 'no'); END",
                 nullptr, nullptr, nullptr),
             SQLITE_OK);
-  std::vector<report::LagEnd> ends = {{report.header.id, 5}};
-  EXPECT_EQ(store.value()->Commit(reports, ends).status().code(), base::StatusCode::kUnavailable);
+  EXPECT_EQ(store.value()->Commit(records).status().code(), base::StatusCode::kUnavailable);
   EXPECT_FALSE(store.value()->FindReport(report.header.id)->has_value());
   ASSERT_EQ(sqlite3_exec(other, "DROP TRIGGER refuse", nullptr, nullptr, nullptr), SQLITE_OK);
   sqlite3_close(other);
-  EXPECT_EQ(store.value()->Commit(reports, ends)->accepted, 2);
+  EXPECT_THAT(*store.value()->Commit(records), ::testing::Each(CommitOutcome::kStored));
+}
+
+TEST(Store, KeepsUnknownRecordsOnceAndSoMany) {
+  auto store = Store::Open(":memory:").value();
+  std::vector<std::string> payloads;
+  for (int64_t i = 0; i <= Store::kMaxUnknownRecords; ++i) payloads.push_back(std::to_string(i));
+  constexpr auto kNewType = static_cast<report::RecordType>(77);
+  std::vector<NewRecord> records;
+  for (const std::string& payload : payloads) records.push_back(UnknownRecord{kNewType, payload});
+  const auto stored = store->Commit(records).value();
+  EXPECT_EQ(stored.front(), CommitOutcome::kStored);
+  EXPECT_EQ(stored[stored.size() - 2], CommitOutcome::kStored);
+  EXPECT_EQ(stored.back(), CommitOutcome::kNoRoom);
+
+  std::set<std::string> kept;
+  ASSERT_TRUE(store
+                  ->ForEachUnknownRecord([&](const UnknownRecord& record) {
+                    EXPECT_EQ(record.type, kNewType);
+                    kept.emplace(record.payload);
+                  })
+                  .ok());
+  payloads.pop_back();
+  EXPECT_EQ(kept, std::set(payloads.begin(), payloads.end()));
+}
+
+TEST(Store, AnUnknownRecordThatComesAgainIsADuplicate) {
+  auto store = Store::Open(":memory:").value();
+  const std::vector<NewRecord> record = {UnknownRecord{static_cast<report::RecordType>(77), "new"}};
+  EXPECT_THAT(*store->Commit(record), ElementsAre(CommitOutcome::kStored));
+  EXPECT_THAT(*store->Commit(record), ElementsAre(CommitOutcome::kDuplicate));
 }
 
 TEST(Store, TakesReportsFromSeveralThreads) {

@@ -4,11 +4,11 @@
 #include <gtest/gtest.h>
 #include <openssl/evp.h>
 
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "report/config/signed_document.h"
+#include "report/config/signing_key.h"
 
 namespace lagwatch::report {
 namespace {
@@ -25,32 +25,26 @@ std::string ToBase64(std::string_view bytes) {
   return text;
 }
 
-// Signs as the collector's operator does: with OpenSSL.
 class Signer {
  public:
-  Signer() : key_(EVP_PKEY_Q_keygen(nullptr, nullptr, "ED25519"), &EVP_PKEY_free) {
-    size_t size = public_key.size();
-    EXPECT_EQ(EVP_PKEY_get_raw_public_key(key_.get(), public_key.data(), &size), 1);
-  }
-  std::string Sign(std::string_view text) const {
-    std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context(EVP_MD_CTX_new(), &EVP_MD_CTX_free);
-    std::string signature(64, '\0');
-    size_t size = signature.size();
-    EXPECT_EQ(EVP_DigestSignInit(context.get(), nullptr, nullptr, nullptr, key_.get()), 1);
-    EXPECT_EQ(EVP_DigestSign(context.get(), reinterpret_cast<unsigned char*>(signature.data()), &size,
-                             reinterpret_cast<const unsigned char*>(text.data()), text.size()),
-              1);
-    return signature;
-  }
-  std::string Seal(std::string_view text) const {
-    return json{{"document", ToBase64(text)}, {"signature", ToBase64(Sign(text))}}.dump();
-  }
-
-  PublicKey public_key;
+  std::string Seal(std::string_view text) const { return key_.Seal(text).value(); }
 
  private:
-  std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)> key_;
+  SigningKey key_ = SigningKey::Create().value();
+
+ public:
+  const PublicKey public_key = key_.ToPublicKey().value();
 };
+
+TEST(SigningKey, IsTheSameWhenItWasWrittenDown) {
+  const SigningKey key = SigningKey::Create().value();
+  auto same = SigningKey::Parse(key.ToText());
+  ASSERT_TRUE(same.ok()) << same.status().message();
+  EXPECT_EQ(same->ToPublicKey().value(), key.ToPublicKey().value());
+  EXPECT_EQ(OpenSigned(same->Seal("text").value(), key.ToPublicKey().value()).value(), "text");
+  EXPECT_NE(SigningKey::Create()->ToText(), key.ToText());
+  EXPECT_FALSE(SigningKey::Parse("beef").ok());
+}
 
 TEST(OpenSigned, YieldsWhatWasSigned) {
   const Signer signer;
@@ -101,6 +95,7 @@ TEST(ParsePublicKey, TakesSixtyFourDigits) {
   EXPECT_EQ((*key)[0], 0);
   EXPECT_EQ((*key)[1], 255);
   EXPECT_EQ((*key)[31], 0xaa);
+  EXPECT_EQ(ToHex(*key), hex);
   for (std::string bad :
        {hex.substr(1), hex + "0", std::string(64, 'g'), std::string(64, ' '), std::string()})
     EXPECT_FALSE(ParsePublicKey(bad).ok()) << bad;
@@ -159,11 +154,16 @@ TEST(ParseRemoteConfig, BringsNumbersIntoTheirRange) {
 }
 
 TEST(ParseRemoteConfig, NamesTheKeyThatIsWrong) {
-  const std::pair<const char*, json> wrong[] = {
-      {"version", -1},         {"version", "7"},
-      {"expires_wall_ms", {}}, {"threshold_ms", "500"},
-      {"is_killed", 1},        {"capture_requests", 5},
-      {"user_rate_ppm", true}, {"capture_requests", {{{"cluster", "xyz"}}}}};
+  const std::pair<const char*, json> wrong[] = {{"version", -1},
+                                                {"version", "7"},
+                                                {"expires_wall_ms", {}},
+                                                {"threshold_ms", "500"},
+                                                {"is_killed", 1},
+                                                {"capture_requests", 5},
+                                                {"user_rate_ppm", true},
+                                                {"capture_requests", {{{"cluster", "xyz"}}}},
+                                                {"app", 1},
+                                                {"user", json::array()}};
   for (const auto& [key, value] : wrong) {
     json document = Good();
     document[key] = value;
@@ -172,6 +172,12 @@ TEST(ParseRemoteConfig, NamesTheKeyThatIsWrong) {
     EXPECT_NE(config.status().message().find(key), std::string::npos) << config.status().message();
   }
   for (const char* text : {"", "[]", "{", "null", "\xff"}) EXPECT_FALSE(ParseRemoteConfig(text).ok());
+}
+
+TEST(ParseRemoteConfig, IsNotDeeperThanItsStack) {
+  const std::string deep = R"({"version": 1, "expires_wall_ms": 2, "a": )" + std::string(100'000, '[') +
+                           std::string(100'000, ']') + "}";
+  EXPECT_TRUE(ParseRemoteConfig(deep).ok());
 }
 
 TEST(ParseRemoteConfig, TakesSoManyCaptureRequestsAndNoMore) {

@@ -188,7 +188,7 @@ TEST(ReportFormat, ALagEndNamesItsReport) {
   EXPECT_FALSE(DecodeLagEnd("").ok());
 }
 
-TEST(ReportFormat, ABatchSplitsIntoItsRecordsAndSkipsUnknownOnes) {
+TEST(ReportFormat, ABatchSplitsIntoItsRecordsAndKeepsUnknownOnes) {
   std::string report = FullReport();
   std::string end = EncodeEnd(IdOf("0123456789abcdef"), 1);
   std::string batch;
@@ -197,11 +197,13 @@ TEST(ReportFormat, ABatchSplitsIntoItsRecordsAndSkipsUnknownOnes) {
   AppendToBatch({RecordType::kLagEnd, end}, &batch);
   auto records = SplitBatch(batch);
   ASSERT_TRUE(records.ok());
-  ASSERT_EQ(records->size(), 2u);
+  ASSERT_EQ(records->size(), 3u);
   EXPECT_EQ((*records)[0].type, RecordType::kReport);
   EXPECT_EQ((*records)[0].payload, report);
-  EXPECT_EQ((*records)[1].type, RecordType::kLagEnd);
-  EXPECT_EQ((*records)[1].payload, end);
+  EXPECT_EQ((*records)[1].type, static_cast<RecordType>(77));
+  EXPECT_EQ((*records)[1].payload, "from a newer version");
+  EXPECT_EQ((*records)[2].type, RecordType::kLagEnd);
+  EXPECT_EQ((*records)[2].payload, end);
 }
 
 TEST(ReportFormat, ARunEndIsReadBackAsItWasWritten) {

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "report/format/losses.h"
+#include "report/format/packed_batch.h"
 #include "tests/report/report_testing.h"
 #include "tests/testing/sample_report.h"
 
@@ -267,6 +268,12 @@ losses {
     sample_rate_ppm: 50000
   }
 }
+packed {
+  version: 1
+  texts: "canvas"
+  ids: "3456789abc"
+  columns: "\001\001\006\001\001\344\304\201\323\205\3314\002\001\006\004\000\000\000\000\000\000\000\001\002\n\003\000\001\003\000\000\000\000\001e\001\343\304\201\323\205\3314\000\000\000\000\000\000\000"
+}
 )";
 
 std::string DecodedByProtoc(const std::string& bytes) {
@@ -310,6 +317,12 @@ TEST(Schema, ProtocShowsEveryFieldByItsName) {
                       .end_wall_ms = 1'700'000'003'000,
                       .losses = {{LossReason::kCauseIsFull, 77, 3, 50'000}}};
   AppendToBatch({RecordType::kLosses, EncodeLosses(losses)}, &batch);
+  // The example of docs/report_format.md.
+  const std::string run_end = EncodeRunEnd({.session_id = IdOf("id-0123456789abc"), .loop = "canvas"});
+  const std::string lag_end = EncodeEnd(IdOf("id-0123456789abc"), 3'000'000'000);
+  const std::string packed =
+      PackBatch(std::vector<Record>{{RecordType::kRunEnd, run_end}, {RecordType::kLagEnd, lag_end}});
+  AppendToBatch({RecordType::kPacked, packed}, &batch);
   EXPECT_EQ(DecodedByProtoc(batch), kExpectedBatch);
 }
 

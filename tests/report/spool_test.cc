@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -83,10 +84,16 @@ TEST_F(Spool, SealedRecordsAreReadBackInOrderWithTheirTypes) {
 
 // The example of docs/spool_format.md, byte for byte: other versions' segments must stay readable.
 TEST_F(Spool, ARecordHasTheDocumentedBytes) {
-  const unsigned char documented[] = {0x4c, 0x57, 0x53, 0x31, 0x02, 0x00, 0x00, 0x00, 0x03, 0x00,
-                                      0x00, 0x00, 0x39, 0xf1, 0x47, 0x9f, 'l',  'a',  'g'};
-  std::string_view expected(reinterpret_cast<const char*>(documented), sizeof documented);
-  EXPECT_EQ(RecordBytes("lag", RecordType::kLagEnd), expected);
+  const std::string page = lagwatch::testing::ReadFile(LAGWATCH_SPOOL_FORMAT_FILE);
+  std::istringstream example(page.substr(page.find("\n    4c 57 53 31")));
+  std::string documented;
+  std::string line;
+  std::getline(example, line);
+  std::getline(example, line);
+  std::istringstream numbers(line);
+  for (unsigned byte = 0; numbers >> std::hex >> byte;) documented += static_cast<char>(byte);
+  EXPECT_EQ(RecordBytes("lag", RecordType::kLagEnd), documented);
+  EXPECT_EQ(documented.size(), 19u);
 }
 
 TEST_F(Spool, ALiveSegmentIsListedOnlyOnRequest) {

@@ -6,6 +6,7 @@
 #include <lagwatch/lagwatch.h>
 #include <lagwatch/queue_ping.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,6 +15,8 @@
 #include <csignal>
 #include <cstddef>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <functional>
 #include <mutex>
 #include <set>
@@ -153,6 +156,37 @@ TEST_F(SdkTest, PutsALagOnDiskWhileItLastsAndItsEndAfterwards) {
   EXPECT_GE(stats.reports_written, 1u);
   EXPECT_EQ(stats.reports_dropped, 0u);
   EXPECT_GE(stats.stack_samples, lag.samples.size());
+}
+
+TEST_F(SdkTest, HasTheDiskTakeALagAtOnceUnlessToldNotTo) {
+  {
+    auto monitor = Monitor::Start(TestOptions());
+    const uint64_t before = monitor.stats().spool_syncs;
+    FreezeUntilReported(monitor.WatchLoop("ui"), "freeze");
+    EXPECT_TRUE(WaitUntil([&] { return monitor.stats().spool_syncs > before; }));
+    EXPECT_EQ(monitor.stats().spool_syncs_failed, 0u);
+  }
+  Options options = TestOptions();
+  options.spool_sync = LW_SPOOL_SYNC_NEVER;
+  auto monitor = Monitor::Start(options);
+  const uint64_t before = monitor.stats().spool_syncs;
+  FreezeUntilReported(monitor.WatchLoop("ui"), "freeze");
+  ASSERT_TRUE(WaitUntil([&] { return Ends().size() >= Reports().size(); }));
+  for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::string name;
+    std::getline(std::ifstream(thread.path() / "comm"), name);
+    EXPECT_NE(name, "lagwatch-sync");
+  }
+  EXPECT_EQ(monitor.stats().spool_syncs, before);
+}
+
+TEST_F(SdkTest, StaysOffInADirectoryThatOthersCanChange) {
+  std::filesystem::create_directory(directory_ / "spool");
+  chmod((directory_ / "spool").c_str(), 0777);
+  auto monitor = Monitor::Start(TestOptions());
+  EXPECT_FALSE(monitor.is_on());
+  EXPECT_NE(std::string(monitor.why_off()).find("chmod go-w"), std::string::npos) << monitor.why_off();
+  EXPECT_TRUE(std::filesystem::is_empty(directory_ / "spool"));
 }
 
 TEST_F(SdkTest, TimesDispatchesWithoutAClockToo) {

@@ -44,6 +44,12 @@ typedef enum lw_status {
   LW_OFF = 2              /* could not start: see lw_why_off() */
 } lw_status;
 
+/* Whether the user wants lagwatch to watch. */
+typedef enum lw_consent {
+  LW_CONSENT_GIVEN = 0,
+  LW_CONSENT_NOT_GIVEN = 1 /* nothing is watched, kept or sent; no file, no thread */
+} lw_consent;
+
 /* As in reports; others may be added. */
 typedef enum lw_kind {
   LW_KIND_LAG = 1, /* also before lw_ready(), where reports say "startup-lag" */
@@ -203,6 +209,14 @@ typedef struct lw_options {
   uint32_t warm_start_ms;          /* likewise, a warm one: default 4000 */
   uint32_t sensitive_ms;           /* see lw_listener: 16 to 3600000, default 250; 0: never */
   uint32_t usage_period_s;         /* see "usage" below: 60 to 86400, default 3600; 0: never */
+  uint32_t consent;                /* an lw_consent: default LW_CONSENT_GIVEN; see lw_set_consent() */
+  /* The key that the collector's config is known by (`lagwatch-collector --print-public-key`): 64 hexadecimal
+   * digits. Default: empty, no remote config. With one that is none, nothing is sent. */
+  const char* config_key;
+  /* What is taken out of tags, thread names and other texts before they are written, besides what always is
+   * (docs/privacy.md): up to 8 patterns of up to 63 bytes, one a line; '*' stands for any run without blanks,
+   * '?' for any byte. Default: empty. */
+  const char* scrub_tags;
   uint32_t spool_sync;             /* an lw_spool_sync: default LW_SPOOL_SYNC_LAGS */
 } lw_options;
 
@@ -262,6 +276,11 @@ LW_API lw_status lw_start(const lw_options* options) LW_NOEXCEPT;
 /* Stops it, giving the upload of what is on disk up to `flush_timeout_ms`. A loop in a dispatch goes on
  * undisturbed. Harmless when the monitor is off. */
 LW_API void lw_stop(uint32_t flush_timeout_ms) LW_NOEXCEPT;
+/* What the user says of it: an lw_consent, which takes the place of the option's from now on. Given: a monitor
+ * that waits for it starts, with the options of the last lw_start(). Taken back: the monitor stops at once, what
+ * waits is not sent, and what lagwatch keeps for this program (`app`, on this machine) in the spool directory of
+ * the last lw_start() is erased. Returns as lw_start() does. May block; not for signal handlers nor callbacks. */
+LW_API lw_status lw_set_consent(lw_consent consent) LW_NOEXCEPT;
 /* Why the monitor is off, for a log line; empty when it is on. Valid until this thread's next call. */
 LW_API const char* lw_why_off(void) LW_NOEXCEPT;
 /* Cumulative since the process began to use the library; readable at any time, from any thread. */

@@ -54,6 +54,9 @@ struct Options {
   uint32_t warm_start_ms = 4000;
   uint32_t sensitive_ms = 250;
   uint32_t usage_period_s = 3600;
+  lw_consent consent = LW_CONSENT_GIVEN;
+  std::string config_key = {};
+  std::string scrub_tags = {};
   lw_spool_sync spool_sync = LW_SPOOL_SYNC_LAGS;
 };
 
@@ -187,6 +190,9 @@ class Monitor {
     raw.warm_start_ms = options.warm_start_ms;
     raw.sensitive_ms = options.sensitive_ms;
     raw.usage_period_s = options.usage_period_s;
+    raw.consent = options.consent;
+    raw.config_key = options.config_key.c_str();
+    raw.scrub_tags = options.scrub_tags.c_str();
     raw.spool_sync = options.spool_sync;
     return Monitor(lw_start(&raw));
   }
@@ -205,6 +211,11 @@ class Monitor {
   // Stops the monitor if this object started it, giving uploads up to `flush_timeout_ms`.
   void Stop(uint32_t flush_timeout_ms = 2000) noexcept {
     if (std::exchange(status_, LW_OFF) == LW_OK) lw_stop(flush_timeout_ms);
+  }
+  // What the user says of being watched. A monitor that waits for consent starts, and is this object's then.
+  void SetConsent(lw_consent consent) noexcept {
+    const lw_status status = lw_set_consent(consent);
+    if (status != LW_ALREADY_STARTED) status_ = status;
   }
   bool is_on() const noexcept { return status_ != LW_OFF; }
   // Why the monitor is off; empty when it is on.

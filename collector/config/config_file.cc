@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/config/config_file.h"
+
+#include <algorithm>
+#include <initializer_list>
+
+#include "report/config/remote_config.h"
+
+namespace lagwatch::collector {
+namespace {
+
+using base::Result;
+using base::Status;
+using base::StatusCode;
+using report::CaptureRequest;
+
+constexpr int64_t kHourMs = 3'600'000;
+constexpr uint64_t kDefaultExpiryHours = 24 * 30;
+constexpr uint64_t kMostExpiryHours = 24 * 365;
+
+Status Wrong(const std::string& key, const std::string& wanted) {
+  return {StatusCode::kInvalid, "\"" + key + "\" must be " + wanted};
+}
+
+Status CheckNumber(const std::string& key, const Json& value, uint64_t least, uint64_t most) {
+  const bool is_in_range =
+      value.is_number_unsigned() && value.get<uint64_t>() >= least && value.get<uint64_t>() <= most;
+  return is_in_range
+             ? Status()
+             : Wrong(key, "a whole number from " + std::to_string(least) + " to " + std::to_string(most));
+}
+
+Status CheckKnown(const std::string& where, const Json& object,
+                  std::initializer_list<std::string_view> known) {
+  for (const auto& [key, value] : object.items()) {
+    if (std::ranges::find(known, key) == known.end())
+      return {StatusCode::kInvalid, "\"" + key + "\" is no key of " + where};
+  }
+  return {};
+}
+
+// A text, or not there.
+Status TakeText(const Json& object, const char* key, std::string* text) {
+  const auto found = object.find(key);
+  if (found == object.end()) return {};
+  if (!found->is_string()) return Wrong(key, "a text");
+  *text = found->get<std::string>();
+  return {};
+}
+
+Status CheckRequest(const Json& request) {
+  if (!request.is_object()) return Wrong("capture_requests", "an array of objects");
+  if (Status status = CheckKnown("a capture request", request, {"cluster", "app_version", "interval_us"});
+      !status.ok())
+    return status;
+  const std::string cluster =
+      request.value("cluster", Json()).is_string() ? request["cluster"].get<std::string>() : "";
+  const bool is_key = !cluster.empty() && cluster.size() <= 16 &&
+                      cluster.find_first_not_of("0123456789abcdefABCDEF") == std::string::npos;
+  if (!is_key) return Wrong("capture_requests.cluster", "up to 16 hexadecimal digits");
+  std::string app_version;
+  if (Status status = TakeText(request, "app_version", &app_version); !status.ok()) return status;
+  if (!request.contains("interval_us")) return {};
+  return CheckNumber("capture_requests.interval_us", request["interval_us"], CaptureRequest::kLeastIntervalUs,
+                     CaptureRequest::kMostIntervalUs);
+}
+
+Status CheckRequests(const Json& requests) {
+  if (!requests.is_array() || requests.size() > CaptureRequest::kMaxRequests)
+    return Wrong("capture_requests",
+                 "an array of " + std::to_string(CaptureRequest::kMaxRequests) + " objects at most");
+  for (const Json& request : requests) {
+    if (Status status = CheckRequest(request); !status.ok()) return status;
+  }
+  return {};
+}
+
+// Takes what clients are told out of `object`, checked. What is left over is not theirs.
+Status TakeValues(Json* object, Json* values) {
+  for (const report::NumberKey& key : report::NumberKeys()) {
+    if (!object->contains(key.name)) continue;
+    if (Status status = CheckNumber(key.name, object->at(key.name), key.least, key.most); !status.ok())
+      return status;
+    (*values)[key.name] = object->at(key.name);
+    object->erase(key.name);
+  }
+  if (object->contains("is_killed")) {
+    if (!object->at("is_killed").is_boolean()) return Wrong("is_killed", "true or false");
+    (*values)["is_killed"] = object->at("is_killed");
+    object->erase("is_killed");
+  }
+  if (object->contains("capture_requests")) {
+    if (Status status = CheckRequests(object->at("capture_requests")); !status.ok()) return status;
+    (*values)["capture_requests"] = object->at("capture_requests");
+    object->erase("capture_requests");
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<ConfigFile> ConfigFile::Parse(std::string_view text) {
+  Json object = Json::parse(text, nullptr, /*allow_exceptions=*/false, /*ignore_comments=*/true);
+  if (!object.is_object()) return Status(StatusCode::kInvalid, "it is not a JSON object");
+  ConfigFile file;
+  if (Status status = TakeValues(&object, &file.values_); !status.ok()) return status;
+  if (Status status = CheckKnown("the config", object, {"allowlist", "expires_after_hours", "overrides"});
+      !status.ok())
+    return status;
+  const Json hours = object.value("expires_after_hours", Json(kDefaultExpiryHours));
+  if (Status status = CheckNumber("expires_after_hours", hours, 1, kMostExpiryHours); !status.ok())
+    return status;
+  file.expires_after_ms_ = hours.get<int64_t>() * kHourMs;
+  const Json allowlist = object.value("allowlist", Json::array());
+  const bool is_list = allowlist.is_array() &&
+                       std::ranges::all_of(allowlist, [](const Json& user) { return user.is_string(); });
+  if (!is_list) return Wrong("allowlist", "an array of users' names");
+  for (const Json& user : allowlist) file.allowlist_.insert(user.get<std::string>());
+  if (Status status = file.ReadOverrides(object.value("overrides", Json::array())); !status.ok())
+    return status;
+  return file;
+}
+
+Status ConfigFile::ReadOverrides(const Json& overrides) {
+  if (!overrides.is_array()) return Wrong("overrides", "an array of objects");
+  for (Json object : overrides) {
+    if (!object.is_object()) return Wrong("overrides", "an array of objects");
+    Override entry{.app = {}, .app_version = {}, .values = Json::object()};
+    if (Status status = TakeText(object, "app", &entry.app); !status.ok()) return status;
+    if (Status status = TakeText(object, "app_version", &entry.app_version); !status.ok()) return status;
+    if (Status status = TakeValues(&object, &entry.values); !status.ok()) return status;
+    if (Status status = CheckKnown("an override", object, {"app", "app_version"}); !status.ok())
+      return status;
+    overrides_.push_back(std::move(entry));
+  }
+  return {};
+}
+
+Json ConfigFile::DocumentFor(const ConfigClient& client) const {
+  Json document = values_;
+  for (const Override& entry : overrides_) {
+    const bool is_meant = (entry.app.empty() || entry.app == client.app) &&
+                          (entry.app_version.empty() || entry.app_version == client.app_version);
+    if (is_meant) document.update(entry.values);
+  }
+  document["app"] = client.app;
+  document["user"] = client.user;
+  if (!client.user.empty() && allowlist_.contains(client.user)) document["is_forced"] = true;
+  return document;
+}
+
+}  // namespace lagwatch::collector

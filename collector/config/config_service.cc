@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/config/config_service.h"
+
+#include <spdlog/spdlog.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <ctime>
+
+#include "base/env.h"
+#include "base/hash.h"
+#include "collector/secret_file.h"
+
+namespace lagwatch::collector {
+namespace {
+
+using base::Result;
+using base::Status;
+using base::StatusCode;
+
+std::string Hex(uint64_t number) {
+  char digits[17];
+  std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(number));
+  return digits;
+}
+
+// So that the document, and with it the ETag, stays the same for a while: the expiry is put off four times in
+// its own length.
+int64_t ExpiryOf(int64_t now_wall_ms, int64_t expires_after_ms) {
+  const int64_t step_ms = expires_after_ms / 4;
+  return now_wall_ms - now_wall_ms % step_ms + expires_after_ms;
+}
+
+// The version that a content had, as it is kept on disk: "VERSION HASH".
+struct KeptVersion {
+  uint64_t version = 0;
+  std::string content_hash;
+};
+
+KeptVersion ReadVersion(const std::string& path) {
+  std::string text;
+  KeptVersion kept;
+  char hash[17] = "";
+  unsigned long long version = 0;
+  if (base::SystemEnv().ReadAll(path, &text) == 0 &&
+      std::sscanf(text.c_str(), "%llu %16s", &version, hash) == 2)
+    kept = {version, hash};
+  return kept;
+}
+
+int WriteVersion(const std::string& path, const KeptVersion& kept) {
+  base::Env& env = base::SystemEnv();
+  const std::string text = std::to_string(kept.version) + " " + kept.content_hash + "\n";
+  const std::string new_path = path + ".new";
+  env.Remove(new_path.c_str());  // a crash may have left one
+  int fd = -1;
+  int error = env.CreateLocked(new_path.c_str(), &fd);
+  if (error != 0) return error;
+  error = env.Append(fd, text.data(), text.size());
+  env.Close(fd);
+  return error != 0 ? error : env.Rename(new_path.c_str(), path.c_str());
+}
+
+}  // namespace
+
+ConfigService::ConfigService(std::string config_path, std::string version_path, report::SigningKey key)
+    : config_path_(std::move(config_path)), version_path_(std::move(version_path)), key_(key) {
+  std::lock_guard lock(mutex_);
+  Refresh();
+}
+
+Result<std::optional<SignedConfig>> ConfigService::Find(const ConfigClient& client,
+                                                        std::string_view known_etag, int64_t now_wall_ms) {
+  std::string text;
+  {
+    std::lock_guard lock(mutex_);
+    Refresh();
+    if (!file_) return std::optional<SignedConfig>();
+    Json document = file_->DocumentFor(client);
+    document["version"] = version_;
+    document["expires_wall_ms"] = ExpiryOf(now_wall_ms, file_->expires_after_ms());
+    text = JsonText(document);
+  }
+  SignedConfig config{.etag = '"' + Hex(base::HashBytes(text)) + '"', .envelope = {}};
+  if (config.etag == known_etag) return std::optional(std::move(config));
+  auto envelope = key_.Seal(text);
+  if (!envelope.ok()) return envelope.status();
+  config.envelope = std::move(envelope).value();
+  return std::optional(std::move(config));
+}
+
+uint64_t ConfigService::CurrentVersion() {
+  std::lock_guard lock(mutex_);
+  Refresh();
+  return file_ ? version_ : 0;
+}
+
+ConfigService::FileStamp ConfigService::StampOf() const {
+  struct stat status {};
+  if (stat(config_path_.c_str(), &status) != 0) return {};
+  return {.mtime_ns = status.st_mtim.tv_sec * int64_t{1'000'000'000} + status.st_mtim.tv_nsec,
+          .size_bytes = status.st_size,
+          .inode = status.st_ino};
+}
+
+void ConfigService::Refresh() {
+  const FileStamp stamp = StampOf();
+  if (stamp_ == stamp) return;
+  const bool was_there = stamp_ && *stamp_ != FileStamp{};
+  stamp_ = stamp;
+  std::string content;
+  const int error = base::SystemEnv().ReadAll(config_path_, &content);
+  if (error == 0) return TakeOver(content);
+  if (error != ENOENT)
+    spdlog::error("the config {} cannot be read, what held before still does: {}", config_path_,
+                  base::IoError("", error).message());
+  if (error == ENOENT && was_there) {
+    spdlog::warn("the config {} is gone: clients are told nothing new", config_path_);
+    file_.reset();
+  }
+}
+
+void ConfigService::TakeOver(const std::string& content) {
+  auto file = ConfigFile::Parse(content);
+  if (!file.ok()) {
+    spdlog::error("the config {} is of no use, what held before still does: {}", config_path_,
+                  file.status().message());
+    return;
+  }
+  file_ = std::move(file).value();
+  KeptVersion kept = ReadVersion(version_path_);
+  const std::string content_hash = Hex(base::HashBytes(content));
+  if (kept.content_hash != content_hash) {
+    // No lower than the time: clients take it even when the file with the version was lost.
+    kept = {
+        std::max<uint64_t>(std::max(kept.version, version_) + 1, static_cast<uint64_t>(std::time(nullptr))),
+        content_hash};
+    if (int error = WriteVersion(version_path_, kept))
+      spdlog::error("the config's version cannot be kept: {}", base::IoError(version_path_, error).message());
+  }
+  version_ = kept.version;
+  spdlog::info("clients are told the config {}, version {}", config_path_, version_);
+}
+
+Result<report::SigningKey> LoadOrCreateSigningKey(const std::string& path) {
+  auto text = LoadOrCreateSecret(path, []() -> Result<std::string> {
+    auto key = report::SigningKey::Create();
+    if (!key.ok()) return key.status();
+    return key->ToText();
+  });
+  if (!text.ok()) return text.status();
+  auto key = report::SigningKey::Parse(*text);
+  if (!key.ok())
+    return Status(StatusCode::kInvalid, "the file " + path + " is damaged: " + key.status().message());
+  return key;
+}
+
+}  // namespace lagwatch::collector

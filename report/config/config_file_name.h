@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whose a remote config is, and the file in the spool directory that keeps it: several programs may share a
+// directory, and each user of each has one. Context: background; pure.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/hash.h"
+
+namespace lagwatch::report {
+
+struct ConfigAudience {
+  std::string app;
+  std::string user;
+};
+
+inline constexpr std::string_view kConfigPrefix = "config-";
+inline constexpr std::string_view kNewConfigSuffix = ".new";  // while it is being written
+
+inline std::string ConfigFileName(const ConfigAudience& audience) {
+  constexpr std::string_view kBetween("\0", 1);
+  uint64_t hash = base::HashBytes(audience.app);
+  hash = base::HashBytes(audience.user, base::HashBytes(kBetween, hash));
+  std::string name(kConfigPrefix);
+  for (int shift = 60; shift >= 0; shift -= 4) name += "0123456789abcdef"[hash >> shift & 15];
+  return name;
+}
+
+}  // namespace lagwatch::report

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// The last good remote config of a program, kept in its spool directory. What is on disk is the collector's
+// own envelope, so it is verified again whenever it is read: nobody but the collector can change what is in
+// force, and a file that a crash left half written is as good as none. Context: background.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/env.h"
+#include "base/status.h"
+#include "report/config/config_file_name.h"
+#include "report/config/remote_config.h"
+#include "report/config/signed_document.h"
+
+namespace lagwatch::report {
+
+// Not thread-safe; several processes may use one directory.
+class ConfigStore {
+ public:
+  // `env` is borrowed.
+  ConfigStore(base::Env* env, const std::string& spool_directory, const PublicKey& key,
+              ConfigAudience audience);
+
+  // What is in force now; none when there is none, or it has expired.
+  std::optional<RemoteConfig> Current(int64_t now_wall_ms);
+  // Takes over a document that is signed, for this audience, not expired and not older than the one in force,
+  // by version and then by expiry. Else that one stays. Errors: kInvalid, kUnauthorized; kIo when it could
+  // not be kept: then it is in force until the process ends.
+  base::Status Accept(std::string_view envelope, int64_t now_wall_ms);
+
+ private:
+  base::Result<RemoteConfig> Open(std::string_view envelope, int64_t now_wall_ms) const;
+  base::Status Keep(std::string_view envelope) const;
+
+  base::Env* env_;
+  std::string spool_directory_;
+  PublicKey key_;
+  ConfigAudience audience_;
+  bool is_read_ = false;
+  std::optional<RemoteConfig> config_;
+};
+
+}  // namespace lagwatch::report

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// What stands where in a PackedBatch. Part of the wire format.
+#pragma once
+
+#include "report/format/packed/message_spec.h"
+#include "report/format/packed/walk.h"
+
+namespace lagwatch::report::packed {
+
+inline constexpr uint32_t kPackedVersion = 1;
+
+enum class PackedBatchField : pbf_tag_type { kVersion = 1, kTexts = 2, kIds = 3, kColumns = 4 };
+
+// Before each, how many numbers it has.
+inline constexpr FieldSpec kTextLengths{0, Shape::kNumber};
+inline constexpr FieldSpec kIdTimes{0, Shape::kNumber, Model::kDelta};
+// Of each record, twice its type, and 1 more when it is in `kPlainPayloads`: carried as it is.
+inline constexpr FieldSpec kRecordTypes{0, Shape::kNumber};
+inline constexpr FieldSpec kPlainPayloads{0, Shape::kText};
+
+// An id: its first bytes, a number of milliseconds in a UUIDv7, are among kIdTimes; the rest is in `ids`.
+inline constexpr size_t kIdTimeBytes = 6;
+inline constexpr size_t kIdRestBytes = 10;
+
+// In an id's column: no id; the one that this column had before; the one that was new last; a new one; else
+// this and its place among all.
+enum IdCode : uint64_t { kNoId = 0, kSameId = 1, kNewestId = 2, kNewId = 3, kFirstIdPlace = 4 };
+
+}  // namespace lagwatch::report::packed

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// A record taken apart by its MessageSpec, and put together again. Fields that the spec does not know are
+// kept as they came. Context: background.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "report/format/packed/message_spec.h"
+
+namespace lagwatch::report::packed {
+
+struct Message;
+// By its field's shape: kNumber; kText, kFixed64 and kId (as bytes); kNumbers; kMessage and kMessages.
+using Value = std::variant<uint64_t, std::string_view, std::vector<uint64_t>, std::vector<Message>>;
+
+struct Message {
+  explicit Message(const MessageSpec* message_spec);
+  bool operator==(const Message&) const = default;
+
+  uint64_t& number(size_t place) { return std::get<uint64_t>(values[place]); }
+  std::string_view& text(size_t place) { return std::get<std::string_view>(values[place]); }
+  std::vector<uint64_t>& numbers(size_t place) { return std::get<std::vector<uint64_t>>(values[place]); }
+  std::vector<Message>& messages(size_t place) { return std::get<std::vector<Message>>(values[place]); }
+
+  const MessageSpec* spec;
+  std::vector<Value> values;  // by place in the spec
+  std::string unknown;        // fields that the spec does not have, encoded
+};
+
+// Borrows `bytes`. Throws SchemaError or a protozero exception for what could not be put together again so
+// that every reader reads the same: such a record is carried as it is.
+Message ParseMessage(const MessageSpec& spec, std::string_view bytes);
+
+// Appends the encoded message to `bytes`. Throws SchemaError when that would make it longer than
+// `limit_bytes`.
+void WriteMessage(const Message& message, size_t limit_bytes, std::string* bytes);
+
+}  // namespace lagwatch::report::packed

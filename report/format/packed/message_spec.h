@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// The fields of the records that a packed batch takes apart, and how each is made small. Part of the wire
+// format: the order of the fields here is the order of the columns there. docs/report_format.md, "Packed
+// batch", tells it to people. Context: background; pure.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "report/format/fields.h"
+
+namespace lagwatch::report::packed {
+
+enum class Shape : uint8_t {
+  kNumber,    // a varint; absent when 0
+  kText,      // text or bytes; absent when empty
+  kFixed64,   // absent when 0
+  kId,        // 16 bytes
+  kNumbers,   // packed varints
+  kMessage,   // one at most
+  kMessages,  // a list
+};
+
+// What a number is told relative to.
+enum class Model : uint8_t {
+  kAsIs,
+  kDelta,     // the number before it in the column
+  kKeyed,     // the last one beside which `peer` was the same
+  kAges,      // in a list of ever smaller ones: the one before it, less `peer`
+  kEvenAges,  // likewise, less what it last was less by
+  kIdTime,    // the time of the message's first id, less `peer`, which is in ns
+};
+
+struct MessageSpec;
+
+struct FieldSpec {
+  pbf_tag_type number;  // 0: not in the message itself; the tables have it
+  Shape shape;
+  Model model = Model::kAsIs;
+  size_t peer = 0;  // place in MessageSpec::fields, before this one's
+  const MessageSpec* message = nullptr;
+};
+
+// Each belongs to one place of one record type.
+struct MessageSpec {
+  std::span<const FieldSpec> fields;
+};
+
+// The message of a record of this type; null when such records are carried as they are.
+const MessageSpec* SpecOf(RecordType type);
+// All types that have one, in the order of their columns.
+std::span<const RecordType> PackedTypes();
+
+// Places in a report's fields that the tables need.
+namespace report_place {
+inline constexpr size_t kModules = 0;
+inline constexpr size_t kStacks = 1;
+inline constexpr size_t kSymbols = 2;
+inline constexpr size_t kTableModules = 3;
+inline constexpr size_t kHasTableSymbols = 4;
+}  // namespace report_place
+namespace module_place {
+inline constexpr size_t kPath = 0;
+inline constexpr size_t kBuildId = 1;
+inline constexpr size_t kLoadBias = 2;
+}  // namespace module_place
+namespace stack_place {
+inline constexpr size_t kModule = 0;
+inline constexpr size_t kOffset = 1;
+inline constexpr size_t kFunctionOffset = 2;
+inline constexpr size_t kNode = 3;
+}  // namespace stack_place
+namespace symbol_place {
+inline constexpr size_t kModule = 0;
+inline constexpr size_t kFunctionOffset = 1;
+inline constexpr size_t kName = 2;
+}  // namespace symbol_place
+
+// The tables that all reports of a batch share; see frame_tables.h.
+extern const MessageSpec kTablesSpec;
+namespace tables_place {
+inline constexpr size_t kModules = 0;
+inline constexpr size_t kFunctions = 1;
+inline constexpr size_t kFrames = 2;
+inline constexpr size_t kNodes = 3;
+}  // namespace tables_place
+namespace function_place {
+inline constexpr size_t kModule = 0;
+inline constexpr size_t kIsStartUnknown = 1;
+inline constexpr size_t kStart = 2;
+inline constexpr size_t kName = 3;
+}  // namespace function_place
+namespace frame_place {
+inline constexpr size_t kFunction = 0;
+inline constexpr size_t kDistance = 1;
+}  // namespace frame_place
+namespace node_place {
+inline constexpr size_t kParent = 0;
+inline constexpr size_t kFrame = 1;
+}  // namespace node_place
+
+}  // namespace lagwatch::report::packed

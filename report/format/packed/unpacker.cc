@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <deque>
+#include <iterator>
+#include <map>
+#include <utility>
+
+#include "report/format/guarded_read.h"
+#include "report/format/packed/columns.h"
+#include "report/format/packed/frame_tables.h"
+#include "report/format/packed/known_texts.h"
+#include "report/format/packed/layout.h"
+#include "report/format/packed_batch.h"
+
+namespace lagwatch::report {
+namespace {
+
+using namespace packed;
+
+// Of all that is packed into one body.
+struct Budget {
+  size_t records;
+  size_t payload_bytes;
+  size_t numbers;
+
+  static void Spend(size_t count, size_t* left) {
+    if (count > *left) throw SchemaError{"it holds more than one request may"};
+    *left -= count;
+  }
+};
+
+// What VisitColumns() and WalkMessage() read.
+class Cells {
+ public:
+  Cells(std::string_view columns, Budget* budget) : bytes_(columns), budget_(budget) {}
+
+  void Column(const ColumnKey& key, size_t count, bool is_signed) {
+    Budget::Spend(count, &budget_->numbers);
+    columns_[key] = ColumnReader(count, is_signed, &bytes_);
+  }
+  size_t Counts(const ColumnKey& key, size_t count) {
+    Column(key, count, /*is_signed=*/false);
+    return columns_[key].Sum(budget_->numbers);
+  }
+  size_t CountedColumn(const ColumnKey& key, bool is_signed);
+  void SetTexts(std::string_view bytes);
+  void SetIds(std::string_view bytes);
+  bool is_at_end() const { return bytes_.empty(); }
+
+  void Number(const ColumnKey& key, uint64_t predicted, uint64_t* number) {
+    *number = predicted + columns_[key].Next();
+  }
+  void Text(const ColumnKey& key, std::string_view* text);
+  void Unknown(const ColumnKey& key, std::string* bytes);
+  void Id(const ColumnKey& key, std::string_view* id);
+  template <typename Element>
+  void Resize(const ColumnKey& key, std::vector<Element>* list, const Element& element) {
+    list->resize(columns_[key].Next(), element);
+  }
+
+ private:
+  std::string_view bytes_;
+  Budget* budget_;
+  std::map<ColumnKey, ColumnReader> columns_;
+  std::vector<std::string_view> texts_{std::begin(kKnownTexts), std::end(kKnownTexts)};
+  std::deque<std::string> ids_;  // keeps what views show in its place
+  size_t ids_seen_ = 0;
+  std::map<ColumnKey, size_t> last_ids_;
+};
+
+// How many numbers it has.
+size_t Cells::CountedColumn(const ColumnKey& key, bool is_signed) {
+  const char* at = bytes_.data();
+  const uint64_t count = protozero::decode_varint(&at, bytes_.data() + bytes_.size());
+  bytes_.remove_prefix(static_cast<size_t>(at - bytes_.data()));
+  Column(key, count, is_signed);
+  return count;
+}
+
+void Cells::SetTexts(std::string_view bytes) {
+  const ColumnKey key{&kTextLengths};
+  for (size_t left = CountedColumn(key, false); left > 0; --left) {
+    const uint64_t length = columns_[key].Next();
+    if (length > bytes.size()) throw SchemaError{"a text is cut short"};
+    texts_.push_back(bytes.substr(0, length));
+    bytes.remove_prefix(length);
+  }
+}
+
+void Cells::SetIds(std::string_view bytes) {
+  const ColumnKey key{&kIdTimes};
+  uint64_t time = 0;
+  for (size_t left = CountedColumn(key, true); left > 0; --left) {
+    if (bytes.size() < kIdRestBytes) throw SchemaError{"an id is cut short"};
+    time += columns_[key].Next();
+    std::string& id = ids_.emplace_back();
+    for (size_t i = kIdTimeBytes; i-- > 0;) id.push_back(static_cast<char>(time >> (8 * i)));
+    id.append(bytes.substr(0, kIdRestBytes));
+    bytes.remove_prefix(kIdRestBytes);
+  }
+}
+
+void Cells::Text(const ColumnKey& key, std::string_view* text) {
+  const uint64_t place = columns_[key].Next();
+  if (place > texts_.size()) throw SchemaError{"a text is not there"};
+  *text = place == 0 ? std::string_view() : texts_[place - 1];
+}
+
+void Cells::Unknown(const ColumnKey& key, std::string* bytes) {
+  std::string_view text;
+  Text(key, &text);
+  // Copied: it counts before it is written.
+  Budget::Spend(text.size(), &budget_->payload_bytes);
+  *bytes = text;
+}
+
+void Cells::Id(const ColumnKey& key, std::string_view* id) {
+  const uint64_t code = columns_[key].Next();
+  if (code == kNoId) return;
+  size_t& last = last_ids_[key];
+  if (code == kNewId) {
+    last = ids_seen_++;
+  } else if (code == kNewestId) {
+    last = ids_seen_ - 1;
+  } else if (code >= kFirstIdPlace) {
+    last = code - kFirstIdPlace;
+  }
+  if (last >= ids_.size()) throw SchemaError{"an id is not there"};
+  *id = ids_[last];
+}
+
+class Unpacker {
+ public:
+  explicit Unpacker(Budget* budget) : budget_(budget) {}
+
+  void Unpack(std::string_view packed, std::vector<OwnedRecord>* records);
+
+ private:
+  void ReadColumns(Cells* cells);
+
+  Budget* budget_;
+  std::vector<std::pair<RecordType, bool>> types_;  // and whether it is carried as it is
+};
+
+struct PackedViews {
+  std::string_view texts;
+  std::string_view ids;
+  std::string_view columns;
+};
+
+PackedViews ReadViews(std::string_view packed) {
+  PackedViews views;
+  uint32_t version = 0;
+  protozero::pbf_message<PackedBatchField> message(packed.data(), packed.size());
+  auto view = [&] {
+    auto bytes = message.get_view();
+    return std::string_view(bytes.data(), bytes.size());
+  };
+  while (message.next()) {
+    switch (message.tag()) {
+      case PackedBatchField::kVersion:
+        version = message.get_uint32();
+        break;
+      case PackedBatchField::kTexts:
+        views.texts = view();
+        break;
+      case PackedBatchField::kIds:
+        views.ids = view();
+        break;
+      case PackedBatchField::kColumns:
+        views.columns = view();
+        break;
+      default:
+        message.skip();
+    }
+  }
+  if (version != kPackedVersion) throw SchemaError{"its version is not known here"};
+  return views;
+}
+
+void Unpacker::Unpack(std::string_view packed, std::vector<OwnedRecord>* records) {
+  const PackedViews views = ReadViews(packed);
+  Cells cells(views.columns, budget_);
+  cells.SetTexts(views.texts);
+  cells.SetIds(views.ids);
+  ReadColumns(&cells);
+
+  Predictor predictor;
+  Message tables_message(&kTablesSpec);
+  WalkMessage(&tables_message, 0, &predictor, &cells);
+  const FrameTables tables(&tables_message);
+  for (auto [type, is_plain] : types_) {
+    OwnedRecord& record = records->emplace_back(OwnedRecord{type, {}});
+    if (is_plain) {
+      cells.Unknown({&kPlainPayloads}, &record.payload);
+      continue;
+    }
+    Message message(SpecOf(type));
+    WalkMessage(&message, 0, &predictor, &cells);
+    if (type == RecordType::kReport) tables.Restore(&message, &budget_->numbers);
+    WriteMessage(message, budget_->payload_bytes, &record.payload);
+    Budget::Spend(record.payload.size(), &budget_->payload_bytes);
+  }
+}
+
+// All of them: each is found only by the end of the one before.
+void Unpacker::ReadColumns(Cells* cells) {
+  const size_t record_count = cells->CountedColumn({&kRecordTypes}, false);
+  Budget::Spend(record_count, &budget_->records);
+  std::map<RecordType, size_t> counts;
+  for (size_t i = 0; i < record_count; ++i) {
+    uint64_t code = 0;
+    cells->Number({&kRecordTypes}, 0, &code);
+    constexpr uint64_t kLargestType = (1u << 29) - 1;  // as a field's number
+    if (code / 2 == 0 || code / 2 > kLargestType) throw SchemaError{"a record has no type"};
+    const auto type = static_cast<RecordType>(code / 2);
+    const bool is_plain = code % 2 != 0;
+    if (type == RecordType::kPacked || (!is_plain && SpecOf(type) == nullptr)) {
+      throw SchemaError{"a record is not of a type that can be packed"};
+    }
+    types_.emplace_back(type, is_plain);
+    if (!is_plain) ++counts[type];
+  }
+  cells->CountedColumn({&kPlainPayloads}, false);
+  VisitColumns(kTablesSpec, 1, cells);
+  for (RecordType type : PackedTypes()) {
+    if (counts[type] != 0) VisitColumns(*SpecOf(type), counts[type], cells);
+  }
+  if (!cells->is_at_end()) throw SchemaError{"there is more after its end"};
+}
+
+Budget BudgetOf(const UnpackLimits& limits) {
+  return {limits.record_count, limits.payload_bytes, limits.number_count};
+}
+
+}  // namespace
+
+base::Result<std::vector<OwnedRecord>> UnpackBatch(std::string_view packed, const UnpackLimits& limits) {
+  return Guarded("the packed batch", [&] {
+    std::vector<OwnedRecord> records;
+    Budget budget = BudgetOf(limits);
+    Unpacker(&budget).Unpack(packed, &records);
+    return records;
+  });
+}
+
+base::Result<std::vector<OwnedRecord>> ReadBatch(std::string_view batch, const UnpackLimits& limits) {
+  auto split = SplitBatch(batch);
+  if (!split.ok()) return split.status();
+  return Guarded("the packed batch", [&] {
+    std::vector<OwnedRecord> records;
+    Budget budget = BudgetOf(limits);
+    for (const Record& record : *split) {
+      if (record.type == RecordType::kPacked) {
+        Unpacker(&budget).Unpack(record.payload, &records);
+      } else {
+        Budget::Spend(1, &budget.records);
+        records.push_back({record.type, std::string(record.payload)});
+      }
+    }
+    return records;
+  });
+}
+
+}  // namespace lagwatch::report

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// The compact form of a batch: what its records have in common is told once, and numbers of one kind stand
+// side by side, as differences, so that gzip finds little left to do. Nothing is lost: an unpacked record
+// decodes to what the packed one did, also what only a newer version knows of it. docs/report_format.md
+// describes the bytes. Context: background; pure.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "report/format/report.h"
+
+namespace lagwatch::report {
+
+// An encoded lagwatch.PackedBatch: a record of a batch of type kPacked. None of `records` may be of that type
+// itself.
+std::string PackBatch(std::span<const Record> records);
+
+// One record, encoded.
+struct OwnedRecord {
+  RecordType type;
+  std::string payload;
+
+  bool operator==(const OwnedRecord&) const = default;
+};
+
+// A small hostile body must not unfold into more than these, all records of a body together.
+struct UnpackLimits {
+  size_t record_count = 100'000;
+  size_t payload_bytes = 64 << 20;
+  size_t number_count = 4'000'000;  // that the packed form holds, zeros too
+};
+
+// Errors: kInvalid, with what is wrong in words; also for what is over a limit, or packed by a newer version.
+base::Result<std::vector<OwnedRecord>> UnpackBatch(std::string_view packed, const UnpackLimits& limits = {});
+
+// All records of an encoded lagwatch.Batch, plain and packed ones, in their order. Errors: as UnpackBatch and
+// SplitBatch.
+base::Result<std::vector<OwnedRecord>> ReadBatch(std::string_view batch, const UnpackLimits& limits = {});
+
+}  // namespace lagwatch::report

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/spool/spool_sweep.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "report/spool/segment_format.h"
+#include "report/spool/spool_directory.h"
+
+namespace lagwatch::report {
+namespace {
+
+using base::Result;
+using base::Status;
+using base::StatusCode;
+
+// Files that are replaced as a whole are first written under such names.
+bool IsTemporaryName(std::string_view name) {
+  return (name.ends_with(".tmp") || name.ends_with(".new")) &&
+         (name.starts_with("ledger") || name.starts_with("config"));
+}
+
+class Sweep {
+ public:
+  Sweep(base::Env* env, const std::string& directory, const SweepLimits& limits, int64_t now_wall_ms,
+        SweepVisitor* visitor)
+      : env_(env),
+        directory_(directory),
+        limits_(limits),
+        now_wall_ms_(now_wall_ms),
+        visitor_(visitor),
+        reader_(env, directory) {}
+
+  SweepResult Run(const std::vector<std::string>& names) {
+    const std::optional<uint32_t> owner = OwnerOfDirectory(env_, directory_);
+    for (const std::string& name : names) {
+      base::FileFacts facts;
+      if (env_->Look(PathOf(name).c_str(), &facts) == 0 && IsOwnersFile(facts, owner)) Sort(name, facts);
+    }
+    // Most of the time none is too many, and nothing has to be read.
+    if (IsTooMuch()) {
+      for (size_t i = 0; i < names_.size(); ++i) files_[i].priority = PriorityOf(names_[i]);
+    }
+    for (const policies::Removal& removal : PickRemovals(files_, limits_.retention, now_wall_ms_))
+      RemoveSegment(removal);
+    return result_;
+  }
+
+ private:
+  std::string PathOf(const std::string& name) const { return directory_ + "/" + name; }
+
+  void Sort(const std::string& name, const base::FileFacts& facts) {
+    const std::string_view suffix = SegmentSuffix(name);
+    const bool is_old = now_wall_ms_ - facts.modified_wall_ms > limits_.orphan_ms;
+    if (suffix.empty() ? IsTemporaryName(name) && is_old : suffix == kNewSuffix && is_old && !IsLive(name))
+      return RemoveOrphan(name);
+    if (suffix.empty() || suffix == kNewSuffix || (suffix == kOpenSuffix && IsLive(name))) return;
+    if (facts.size_bytes == 0) return RemoveOrphan(name);
+    names_.push_back(name);
+    files_.push_back(
+        {.written_wall_ms = facts.modified_wall_ms, .size_bytes = facts.size_bytes, .priority = {}});
+  }
+
+  bool IsLive(const std::string& name) { return env_->IsLocked(PathOf(name).c_str()); }
+
+  void RemoveOrphan(const std::string& name) {
+    if (env_->Remove(PathOf(name).c_str()) == 0) ++result_.orphans_removed;
+  }
+
+  bool IsTooMuch() const {
+    const auto removals = PickRemovals(files_, limits_.retention, now_wall_ms_);
+    return std::ranges::any_of(removals, [](const policies::Removal& removal) {
+      return removal.reason == policies::RemovalReason::kTooMuch;
+    });
+  }
+
+  policies::ReportPriority PriorityOf(const std::string& name) {
+    auto priority = policies::ReportPriority::kSlow;
+    if (name.ends_with(kRejectedSuffix)) return priority;
+    auto segment = reader_.Read(name);
+    if (!segment.ok()) return priority;
+    for (const SpoolRecord& record : segment->records)
+      priority = std::max(priority, visitor_->PriorityOf(record));
+    return priority;
+  }
+
+  void RemoveSegment(const policies::Removal& removal) {
+    const std::string& name = names_[removal.index];
+    if (!IsCounted(name, removal.reason)) {
+      ++result_.not_removed;
+      return;
+    }
+    const int error = env_->Remove(PathOf(name).c_str());
+    if (error == ENOENT) return;
+    ++(error == 0 ? result_.segments_removed : result_.not_removed);
+    if (error == 0) result_.bytes_removed += files_[removal.index].size_bytes;
+  }
+
+  bool IsCounted(const std::string& name, policies::RemovalReason reason) {
+    if (name.ends_with(kRejectedSuffix)) return true;
+    auto segment = reader_.Read(name);
+    // What cannot be read must go all the same; what is gone needs no count.
+    if (!segment.ok() && segment.status().code() == StatusCode::kNotFound) return true;
+    return visitor_->OnRemoval(name, segment.ok() ? *segment : Segment(), reason);
+  }
+
+  base::Env* env_;
+  const std::string& directory_;
+  const SweepLimits& limits_;
+  int64_t now_wall_ms_;
+  SweepVisitor* visitor_;
+  SpoolReader reader_;
+  std::vector<std::string> names_;
+  std::vector<policies::StoredFile> files_;  // by index in names_
+  SweepResult result_;
+};
+
+}  // namespace
+
+Result<SweepResult> SweepSpool(base::Env* env, const std::string& directory, const SweepLimits& limits,
+                               int64_t now_wall_ms, SweepVisitor* visitor) {
+  std::vector<std::string> names;
+  const int error = env->List(directory, &names);
+  if (error == ENOENT) return Status(StatusCode::kNotFound, "there is no spool directory " + directory);
+  if (error != 0) return base::IoError("cannot list the spool directory " + directory, error);
+  return Sweep(env, directory, limits, now_wall_ms, visitor).Run(names);
+}
+
+}  // namespace lagwatch::report

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Keeps a spool within its limits, and clears away what crashes left behind. Segments that running programs
+// write to are not touched, nor are files that the spool does not know. Context: background.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "base/env.h"
+#include "base/status.h"
+#include "policies/report_priority.h"
+#include "policies/retention.h"
+#include "report/spool/spool_reader.h"
+
+namespace lagwatch::report {
+
+struct SweepLimits {
+  policies::RetentionLimits retention = {};
+  int64_t orphan_ms = 24 * 3600 * int64_t{1'000};  // a temporary file without content that counts is older
+};
+
+// What only the caller can know or do.
+class SweepVisitor {
+ public:
+  virtual ~SweepVisitor() = default;
+  // What a record matters. Asked only when there is too much.
+  virtual policies::ReportPriority PriorityOf(const SpoolRecord& record) = 0;
+  // The segment `name`, which was not sent, is about to be removed: the time to count what is in it, so that
+  // the same name is not counted again. False when that cannot be done: then it stays. Not called for records
+  // that a collector refused.
+  virtual bool OnRemoval(const std::string& name, const Segment& segment, policies::RemovalReason reason) = 0;
+};
+
+struct SweepResult {
+  size_t segments_removed = 0;  // with files of refused records
+  uint64_t bytes_removed = 0;
+  size_t orphans_removed = 0;
+  size_t not_removed = 0;  // the visitor or the system refused
+};
+
+// Errors: as SpoolReader::List.
+base::Result<SweepResult> SweepSpool(base::Env* env, const std::string& directory, const SweepLimits& limits,
+                                     int64_t now_wall_ms, SweepVisitor* visitor);
+
+}  // namespace lagwatch::report

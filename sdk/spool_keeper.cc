@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sdk/spool_keeper.h"
+
+#include <algorithm>
+#include <charconv>
+#include <string_view>
+#include <vector>
+
+#include "base/uuid.h"
+#include "report/format/losses.h"
+#include "report/format/report.h"
+#include "report/spool/record_priority.h"
+#include "report/upload/ledger_file.h"
+
+namespace lagwatch::sdk {
+namespace {
+
+using policies::ReportPriority;
+using report::RecordType;
+
+report::LossReason ReasonOf(policies::RemovalReason reason) {
+  return reason == policies::RemovalReason::kTooOld ? report::LossReason::kTooOld
+                                                    : report::LossReason::kTooMuch;
+}
+
+// The same at each call, so that what is counted twice is stored once.
+base::Uuid LossesIdOf(std::string_view segment_name, size_t nth) {
+  base::Uuid id = base::TryParseUuid(segment_name.substr(0, base::kUuidTextSize)).value_or(base::Uuid());
+  segment_name.remove_prefix(std::min<size_t>(base::kUuidTextSize + 1, segment_name.size()));
+  uint32_t sequence = 0;
+  std::from_chars(segment_name.data(), segment_name.data() + segment_name.size(), sequence);
+  for (size_t i = 0; i < sizeof sequence; ++i) id.bytes[15 - i] ^= static_cast<uint8_t>(sequence >> 8 * i);
+  id.bytes[11] ^= static_cast<uint8_t>(nth + 1);  // no other record has the session's own id
+  return id;
+}
+
+// What a segment held, as losses of each program that it was of.
+class Counted {
+ public:
+  void Add(const report::Losses& losses) {
+    report::Losses* known = Of(losses);
+    known->begin_wall_ms = std::min(known->begin_wall_ms, losses.begin_wall_ms);
+    known->end_wall_ms = std::max(known->end_wall_ms, losses.end_wall_ms);
+    for (const report::Loss& loss : losses.losses) Count(loss, known);
+  }
+  const std::vector<report::Losses>& all() const { return all_; }
+
+ private:
+  report::Losses* Of(const report::Losses& origin) {
+    for (report::Losses& known : all_) {
+      if (known.app == origin.app && known.app_version == origin.app_version && known.user == origin.user)
+        return &known;
+    }
+    all_.push_back(origin);
+    all_.back().losses.clear();
+    return &all_.back();
+  }
+  static void Count(const report::Loss& loss, report::Losses* losses) {
+    auto known = std::ranges::find_if(losses->losses, [&](const report::Loss& other) {
+      return other.reason == loss.reason && other.cause == loss.cause &&
+             other.sample_rate_ppm == loss.sample_rate_ppm;
+    });
+    if (known == losses->losses.end()) return losses->losses.push_back(loss);
+    known->count += loss.count;
+  }
+
+  std::vector<report::Losses> all_;
+};
+
+class LossWriter final : public report::SweepVisitor {
+ public:
+  LossWriter(report::SpoolWriter* writer, int64_t now_wall_ms)
+      : writer_(writer), now_wall_ms_(static_cast<uint64_t>(std::max<int64_t>(0, now_wall_ms))) {}
+
+  ReportPriority PriorityOf(const report::SpoolRecord& record) override {
+    switch (record.type) {
+      case RecordType::kReport: {
+        auto decoded = report::DecodeReport(record.payload);
+        return decoded.ok() ? report::PriorityOf(decoded->kind, decoded->level) : ReportPriority::kSlow;
+      }
+      case RecordType::kRunEnd: {
+        auto decoded = report::DecodeRunEnd(record.payload);
+        bool is_kill = decoded.ok() && decoded->reason == policies::ExitReason::kKilledInLag;
+        return is_kill ? ReportPriority::kKilledInHang : ReportPriority::kLag;
+      }
+      case RecordType::kLagEnd:
+        return ReportPriority::kLag;
+      case RecordType::kLosses:
+        return ReportPriority::kKilledInHang;  // few bytes for many reports
+      default:
+        return ReportPriority::kSlow;
+    }
+  }
+
+  bool OnRemoval(const std::string& name, const report::Segment& segment,
+                 policies::RemovalReason reason) override {
+    Counted counted;
+    for (const report::SpoolRecord& record : segment.records) Count(record, ReasonOf(reason), &counted);
+    for (size_t i = 0; i < counted.all().size(); ++i) {
+      report::Losses losses = counted.all()[i];
+      losses.id = LossesIdOf(name, i);
+      if (!writer_->Append(RecordType::kLosses, EncodeLosses(losses),
+                           {.priority = ReportPriority::kKilledInHang}))
+        return false;
+    }
+    return true;
+  }
+
+ private:
+  void Count(const report::SpoolRecord& record, report::LossReason reason, Counted* counted) const {
+    if (record.type == RecordType::kLosses) {
+      auto earlier = report::DecodeLosses(record.payload);
+      if (earlier.ok()) counted->Add(*earlier);
+    }
+    if (record.type != RecordType::kReport) return;
+    auto lost = report::DecodeReport(record.payload);
+    if (!lost.ok()) return;
+    counted->Add({.app = lost->app,
+                  .app_version = lost->app_version,
+                  .user = lost->user,
+                  .begin_wall_ms = now_wall_ms_,
+                  .end_wall_ms = now_wall_ms_,
+                  .losses = {{reason, lost->cause, 1, lost->sample_rate_ppm}}});
+  }
+
+  report::SpoolWriter* writer_;
+  uint64_t now_wall_ms_;
+};
+
+// A ledger that has not changed for so long belongs to nobody any more.
+bool IsSent(base::Env* env, const std::string& directory, int64_t now_wall_ms) {
+  base::FileFacts ledger;
+  const std::string path = directory + "/" + std::string(report::kLedgerName);
+  return env->Look(path.c_str(), &ledger) == 0 &&
+         now_wall_ms - ledger.modified_wall_ms <= policies::RetentionLimits().longest_ms;
+}
+
+}  // namespace
+
+void SweepUnsentSpool(base::Env* env, const std::string& directory, int64_t now_wall_ms,
+                      report::SpoolWriter* writer) {
+  if (IsSent(env, directory, now_wall_ms)) return;
+  LossWriter visitor(writer, now_wall_ms);
+  // A spool that cannot be swept is none that can be written to either; that shows elsewhere.
+  static_cast<void>(report::SweepSpool(env, directory, {}, now_wall_ms, &visitor));
+  writer->Seal();
+}
+
+}  // namespace lagwatch::sdk

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Keeps the spool within its limits at the program's start, for as long as nobody sends it: whoever does
+// sweeps it, too, and knows what was decided about each report. Context: background.
+#pragma once
+
+#include <string>
+
+#include "base/env.h"
+#include "report/spool/spool_sweep.h"
+#include "report/spool/spool_writer.h"
+
+namespace lagwatch::sdk {
+
+// Sweeps the directory that `writer` writes to, unless the ledger there says that somebody sends it. The
+// reports that it removes are counted in records of losses, appended by `writer` before: at most once, for
+// such a record's id is the removed segment's.
+void SweepUnsentSpool(base::Env* env, const std::string& directory, int64_t now_wall_ms,
+                      report::SpoolWriter* writer);
+
+}  // namespace lagwatch::sdk

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/config/config_file.h"
+
+#include <gtest/gtest.h>
+
+namespace lagwatch::collector {
+namespace {
+
+TEST(ConfigFile, TellsEveryClientTheSame) {
+  auto file = ConfigFile::Parse(R"({"threshold_ms": 500, "is_killed": false})");
+  ASSERT_TRUE(file.ok()) << file.status().message();
+  const Json document = file->DocumentFor({"editor", "2.1", "u-1"});
+  EXPECT_EQ(document,
+            Json({{"threshold_ms", 500}, {"is_killed", false}, {"app", "editor"}, {"user", "u-1"}}));
+  EXPECT_EQ(file->expires_after_ms(), int64_t{30} * 24 * 3'600'000);
+}
+
+TEST(ConfigFile, TellsNobodyWhoElseIsOnTheAllowlist) {
+  auto file = ConfigFile::Parse(R"({"allowlist": ["u-1", "u-2"], "expires_after_hours": 1})");
+  ASSERT_TRUE(file.ok()) << file.status().message();
+  const Json listed = file->DocumentFor({"editor", "", "u-1"});
+  EXPECT_EQ(listed, Json({{"app", "editor"}, {"user", "u-1"}, {"is_forced", true}}));
+  EXPECT_FALSE(file->DocumentFor({"editor", "", "u-3"}).contains("is_forced"));
+  EXPECT_FALSE(file->DocumentFor({"editor", "", ""}).contains("is_forced"));
+  EXPECT_EQ(file->expires_after_ms(), 3'600'000);
+}
+
+TEST(ConfigFile, LetsLaterOverridesWin) {
+  auto file = ConfigFile::Parse(R"({
+    // Comments are fine.
+    "threshold_ms": 2000, "reports_per_day": 20,
+    "overrides": [{"app": "editor", "threshold_ms": 1000},
+                  {"app": "editor", "app_version": "2.1", "threshold_ms": 500, "is_killed": true},
+                  {"app_version": "0.9", "reports_per_day": 0}]})");
+  ASSERT_TRUE(file.ok()) << file.status().message();
+  EXPECT_EQ(file->DocumentFor({"viewer", "2.1", ""})["threshold_ms"], 2000);
+  EXPECT_EQ(file->DocumentFor({"editor", "2.0", ""})["threshold_ms"], 1000);
+  const Json meant = file->DocumentFor({"editor", "2.1", ""});
+  EXPECT_EQ(meant["threshold_ms"], 500);
+  EXPECT_EQ(meant["reports_per_day"], 20);
+  EXPECT_EQ(meant["is_killed"], true);
+  EXPECT_EQ(file->DocumentFor({"viewer", "0.9", ""})["reports_per_day"], 0);
+}
+
+TEST(ConfigFile, SaysWhatIsWrong) {
+  const std::pair<const char*, const char*> wrong[] = {
+      {"[]", "JSON object"},
+      {"{", "JSON object"},
+      {R"({"threshold": 5})", "\"threshold\" is no key"},
+      {R"({"is_forced": true})", "\"is_forced\" is no key"},
+      {R"({"version": 5})", "\"version\" is no key"},
+      {R"({"threshold_ms": 5})", "\"threshold_ms\" must be a whole number from 16 to 3600000"},
+      {R"({"threshold_ms": -5})", "threshold_ms"},
+      {R"({"threshold_ms": 50.5})", "threshold_ms"},
+      {R"({"threshold_ms": "50"})", "threshold_ms"},
+      {R"({"is_killed": 1})", "\"is_killed\" must be true or false"},
+      {R"({"allowlist": "u-1"})", "allowlist"},
+      {R"({"allowlist": [1]})", "allowlist"},
+      {R"({"expires_after_hours": 0})", "expires_after_hours"},
+      {R"({"overrides": {}})", "overrides"},
+      {R"({"overrides": [1]})", "overrides"},
+      {R"({"overrides": [{"app": 1}]})", "app"},
+      {R"({"overrides": [{"allowlist": []}]})", "\"allowlist\" is no key of an override"},
+      {R"({"overrides": [{"threshold_ms": 1}]})", "threshold_ms"},
+      {R"({"capture_requests": {}})", "capture_requests"},
+      {R"({"capture_requests": [{"cluster": "xyz"}]})", "capture_requests.cluster"},
+      {R"({"capture_requests": [{"cluster": "ff", "interval_us": 1}]})", "interval_us"},
+      {R"({"capture_requests": [{"cluster": "ff", "speed": 1}]})", "\"speed\" is no key"},
+  };
+  for (const auto& [text, part] : wrong) {
+    auto file = ConfigFile::Parse(text);
+    ASSERT_FALSE(file.ok()) << text;
+    EXPECT_NE(file.status().message().find(part), std::string::npos) << file.status().message();
+  }
+}
+
+}  // namespace
+}  // namespace lagwatch::collector

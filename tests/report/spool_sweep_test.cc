@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/spool/spool_sweep.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "report/spool/spool_writer.h"
+#include "tests/report/report_testing.h"
+#include "tests/testing/fault_env.h"
+
+namespace lagwatch::report {
+namespace {
+
+using lagwatch::testing::EnvCall;
+using policies::RemovalReason;
+using policies::ReportPriority;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
+
+constexpr int64_t kHourMs = 3600 * 1000;
+
+// Takes a payload's first letter for its priority, and notes what is to be removed.
+class NotingVisitor final : public SweepVisitor {
+ public:
+  ReportPriority PriorityOf(const SpoolRecord& record) override {
+    return static_cast<ReportPriority>(record.payload.at(0) - '0');
+  }
+  bool OnRemoval(const std::string&, const Segment& segment, RemovalReason reason) override {
+    const char* why = reason == RemovalReason::kTooOld ? " too old" : " too much";
+    for (const SpoolRecord& record : segment.records) removed.push_back(record.payload.substr(0, 2) + why);
+    return is_counting;
+  }
+
+  std::vector<std::string> removed;
+  bool is_counting = true;
+};
+
+class SpoolSweep : public ::testing::Test {
+ protected:
+  // A sealed segment with one record, last written so long ago.
+  std::string Add(const std::string& payload, int64_t age_ms) {
+    auto writer = SpoolWriter::Create(&env_, spool_.path(), base::CreateUuidV7(++sessions_), {}).value();
+    EXPECT_TRUE(writer->Append(RecordType::kReport, payload));
+    writer.reset();
+    auto names = SpoolReader(&env_, spool_.path()).List(SpoolReader::Include::kFinished).value();
+    Age(names.back(), age_ms);
+    return names.back();
+  }
+  void Age(const std::string& name, int64_t age_ms) {
+    const int64_t written_ms = now_wall_ms_ - age_ms;
+    const timespec times[2] = {{written_ms / 1000, 0}, {written_ms / 1000, 0}};
+    ASSERT_EQ(utimensat(AT_FDCWD, (spool_ / name).c_str(), times, 0), 0);
+  }
+  void AddFile(const std::string& name, const std::string& content, int64_t age_ms) {
+    lagwatch::testing::WriteFile(spool_ / name, content);
+    Age(name, age_ms);
+  }
+  SweepResult Sweep(const SweepLimits& limits = {}) {
+    return SweepSpool(&env_, spool_.path(), limits, now_wall_ms_, &visitor_).value();
+  }
+
+  lagwatch::testing::ScopedTempDirectory spool_;
+  lagwatch::testing::FaultEnv env_;
+  NotingVisitor visitor_;
+  int64_t now_wall_ms_ = base::SystemClock().WallMs();
+  int sessions_ = 0;
+};
+
+const std::string kSession = "018f3c5e-7a10-7c3e-9d2a-5b1f0e6a4c77";
+
+TEST_F(SpoolSweep, WhatIsTooOldGoes) {
+  Add("0a", 8 * 24 * kHourMs);
+  const std::string kept = Add("0b", 6 * 24 * kHourMs);
+  SweepResult result = Sweep();
+  EXPECT_THAT(visitor_.removed, ElementsAre("0a too old"));
+  EXPECT_THAT(spool_.Files(), ElementsAre(kept));
+  EXPECT_EQ(result.segments_removed, 1u);
+  EXPECT_EQ(result.bytes_removed, sizeof(RecordHeader) + 2);
+  Sweep();
+  EXPECT_THAT(visitor_.removed, ElementsAre("0a too old")) << "only once";
+}
+
+TEST_F(SpoolSweep, OfTooMuchTheLeastImportantAndOldestGoesFirst) {
+  const std::string padding(984, 'x');  // 1002 bytes a segment
+  Add("2a" + padding, 5 * kHourMs);
+  Add("0b" + padding, 1 * kHourMs);
+  Add("0c" + padding, 2 * kHourMs);
+  Add("4d" + padding, 9 * kHourMs);
+  Sweep({.retention = {.total_bytes = 2100}});
+  EXPECT_THAT(visitor_.removed, ElementsAre("0c too much", "0b too much"));
+  Sweep({.retention = {.total_bytes = 1100}});
+  EXPECT_THAT(visitor_.removed, ElementsAre("0c too much", "0b too much", "2a too much"));
+}
+
+TEST_F(SpoolSweep, LiveSegmentsStayAndDeadOnesGo) {
+  auto writer = SpoolWriter::Create(&env_, spool_.path(), base::CreateUuidV7(1), {}).value();
+  EXPECT_TRUE(writer->Append(RecordType::kReport, "0a"));
+  const std::string live = spool_.Files().at(0);
+  Age(live, 30 * 24 * kHourMs);
+  EXPECT_EQ(Sweep().segments_removed, 0u);
+  EXPECT_THAT(visitor_.removed, IsEmpty());
+  env_.Fail(EnvCall::kRename, EIO);
+  writer.reset();
+  Age(live, 30 * 24 * kHourMs);
+  EXPECT_EQ(Sweep().segments_removed, 1u);
+  EXPECT_THAT(visitor_.removed, ElementsAre("0a too old"));
+  EXPECT_THAT(spool_.Files(), IsEmpty());
+}
+
+TEST_F(SpoolSweep, OrphansGoAndNothingElseIsTouched) {
+  const int64_t old_ms = 25 * kHourMs;
+  AddFile(kSession + "-000000.new", "", old_ms);
+  AddFile(kSession + "-000001.open", "", 0);
+  AddFile("ledger.tmp", "{", old_ms);
+  AddFile("config-00ff.new", "{", old_ms);
+  // A writer may just have made these:
+  AddFile(kSession + "-000002.new", "", 0);
+  AddFile("ledger.tmp2", "{", old_ms);
+  // And these are not the spool's.
+  for (const char* name : {"ledger", "notes.txt", "other.tmp", "x.new", "config"})
+    AddFile(name, "?", 400 * old_ms);
+  mkdir((spool_ / "runs").c_str(), 0700);
+  SweepResult result = Sweep();
+  EXPECT_EQ(result.orphans_removed, 4u);
+  EXPECT_THAT(visitor_.removed, IsEmpty());
+  EXPECT_THAT(spool_.Files(), UnorderedElementsAre(kSession + "-000002.new", "ledger.tmp2", "ledger",
+                                                   "notes.txt", "other.tmp", "x.new", "config", "runs"));
+}
+
+TEST_F(SpoolSweep, LinksAndSomebodyElsesFilesStay) {
+  lagwatch::testing::ScopedTempDirectory elsewhere;
+  lagwatch::testing::WriteFile(elsewhere / "target", "");
+  ASSERT_EQ(symlink((elsewhere / "target").c_str(), (spool_ / (kSession + "-000000.seg")).c_str()), 0);
+  const std::string theirs = Add("0a", 30 * 24 * kHourMs);
+  if (chown((spool_ / theirs).c_str(), 65534, 65534) != 0) GTEST_SKIP() << "only root gives files away";
+  Sweep();
+  EXPECT_EQ(spool_.Files().size(), 2u);
+  EXPECT_THAT(visitor_.removed, IsEmpty());
+}
+
+TEST_F(SpoolSweep, RefusedRecordsAreKeptAsLongAndNotCountedAgain) {
+  AddFile(kSession + "-000000.rejected", "refused", 8 * 24 * kHourMs);
+  AddFile(kSession + "-000001.rejected", "refused", kHourMs);
+  EXPECT_EQ(Sweep().segments_removed, 1u);
+  EXPECT_THAT(visitor_.removed, IsEmpty());
+  EXPECT_THAT(spool_.Files(), ElementsAre(kSession + "-000001.rejected"));
+}
+
+TEST_F(SpoolSweep, WhatCannotBeCountedOrRemovedStays) {
+  const std::string name = Add("0a", 8 * 24 * kHourMs);
+  visitor_.is_counting = false;
+  EXPECT_EQ(Sweep().not_removed, 1u);
+  EXPECT_THAT(spool_.Files(), ElementsAre(name));
+  visitor_.is_counting = true;
+  env_.Fail(EnvCall::kRemove, EROFS);
+  EXPECT_EQ(Sweep().not_removed, 1u);
+  EXPECT_THAT(spool_.Files(), ElementsAre(name));
+  EXPECT_EQ(Sweep().segments_removed, 1u);
+}
+
+TEST_F(SpoolSweep, AMissingDirectoryIsSaid) {
+  NotingVisitor visitor;
+  auto result = SweepSpool(&env_, spool_ / "nowhere", {}, now_wall_ms_, &visitor);
+  EXPECT_EQ(result.status().code(), base::StatusCode::kNotFound);
+  env_.Fail(EnvCall::kList, EIO);
+  EXPECT_EQ(SweepSpool(&env_, spool_.path(), {}, now_wall_ms_, &visitor).status().code(),
+            base::StatusCode::kIo);
+}
+
+}  // namespace
+}  // namespace lagwatch::report
