@@ -11,7 +11,7 @@
 namespace lagwatch::faults {
 
 // What the suite breaks on purpose, to see that it is noticed.
-enum class Sabotage { kNone, kForgottenLedger, kHastyRemoval, kForgottenReport };
+enum class Sabotage { kNone, kForgottenLedger, kHastyRemoval };
 
 struct ClientContext {
   const CasePlan* plan;

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "collector/ingest/inflate.h"
-#include "report/format/report.h"
+#include "report/format/packed_batch.h"
 
 namespace lagwatch::faults {
 namespace {
@@ -18,7 +18,7 @@ const collector::Clusterer& DefaultClusterer() {
 size_t CountRecords(const std::string& body) {
   auto batch = collector::InflateGzip(body, 64 << 20);
   if (!batch.ok()) return 0;
-  auto records = report::SplitBatch(*batch);
+  auto records = report::ReadBatch(*batch);
   return records.ok() ? records->size() : 0;
 }
 

@@ -60,7 +60,7 @@ void ChooseTempDirectory() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  constexpr int kMaxFailures = 8;
+  constexpr int kMaxFailures = 5;
   Options options;
   if (!Parse(argc, argv, &options)) {
     std::fputs(kUsage, stderr);
