@@ -74,6 +74,7 @@ class Drawer {
     run.trouble_percent = random_.Pick<uint32_t>({0, 15, 50, 100});
     run.outage_percent = random_.Pick<uint32_t>({0, 20});
     run.way = random_.Chance(25) ? Way::kHttp : Way::kPipe;
+    if (random_.Chance(15)) run.peer = static_cast<Peer>(random_.Below(static_cast<uint64_t>(Peer::kNameOfAnother) + 1));
     if (random_.Chance(damage_percent_)) run.damaged_files = static_cast<uint32_t>(random_.Between(1, 2));
     if (random_.Chance(damage_percent_)) run.planted_files = static_cast<uint32_t>(random_.Between(1, 2));
     run.is_ledger_damaged = random_.Chance(damage_percent_ / 4);
@@ -221,7 +222,7 @@ std::string CasePlan::Describe() const {
       << body_limit_bytes << ", sync " << static_cast<int>(sync) << "\n";
   for (const RunPlan& run : runs) {
     out << "  run at " << (run.wall_ms - kStartWallMs) / kMsPerMinute << " min; trouble " << run.trouble_percent
-        << " %" << (run.way == Way::kHttp ? " over HTTP" : "") << (run.is_turned_off ? ", turned off" : "")
+        << " %" << (run.way == Way::kHttp ? " over HTTP to " + std::to_string(static_cast<int>(run.peer)) : "") << (run.is_turned_off ? ", turned off" : "")
         << (run.is_ledger_damaged ? ", ledger damaged" : "") << ", damaged " << run.damaged_files
         << ", planted " << run.planted_files << "\n";
     faults::Describe(run.process, &out);

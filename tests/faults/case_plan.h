@@ -67,6 +67,17 @@ struct ProcessPlan {
 
 enum class Way { kPipe, kHttp };
 
+// Whom a client finds at the endpoint, by HTTP.
+enum class Peer {
+  kCollector,
+  kNobody,         // the connection is refused
+  kNoSuchName,     // there is no such host
+  kNoTls,          // where there should be
+  kExpired,        // whose certificate was good once
+  kStranger,       // whom nobody certifies that we know
+  kNameOfAnother,  // whose certificate is for another host
+};
+
 struct RunPlan {
   int64_t wall_ms = kStartWallMs;  // when it starts, by a clock that may be wrong
   ProcessPlan process = {};
@@ -75,6 +86,7 @@ struct RunPlan {
   uint32_t trouble_percent = 0;  // of requests
   uint32_t outage_percent = 0;   // of these, that nobody answers for the rest of the run
   Way way = Way::kPipe;
+  Peer peer = Peer::kCollector;
   // After it, while no process runs.
   uint32_t damaged_files = 0;
   bool is_ledger_damaged = false;

@@ -34,6 +34,9 @@ enum class CollectorSide::Trouble {
   kLostAnswer,
   kCutAnswer,
   kStalledAnswer,
+  kSlowAnswer,
+  kNoHttp,
+  kEndlessAnswer,
   kWrongNumbers,
   kLoginPage,
   kNoContent,
@@ -93,12 +96,20 @@ Reply CollectorSide::Answer(const collector::RequestHead& head, std::string body
       return taken;
     case Trouble::kLostRequest:
     case Trouble::kLostAnswer:
-      return {.is_sent = false};
+      return {.manner = Manner::kNone};
     case Trouble::kCutAnswer:
-      taken.is_cut = true;
+      taken.manner = Manner::kCut;
       return taken;
     case Trouble::kStalledAnswer:
-      taken.is_stalled = true;
+      taken.manner = Manner::kStalled;
+      return taken;
+    case Trouble::kSlowAnswer:
+      taken.manner = Manner::kSlow;
+      return taken;
+    case Trouble::kNoHttp:
+      return {.manner = Manner::kNoHttp, .body = random_.Bytes(1 + random_.Below(500))};
+    case Trouble::kEndlessAnswer:
+      taken.manner = Manner::kEndless;
       return taken;
     default:
       return Forge(trouble, records);
@@ -150,7 +161,7 @@ Reply CollectorSide::Forge(Trouble trouble, size_t records) {
     case Trouble::kBadRequest:
       return {.status = 400, .body = "{\"error\": {\"code\": \"invalid\"}}"};
     default:
-      return {.is_sent = false};
+      return {.manner = Manner::kNone};
   }
 }
 

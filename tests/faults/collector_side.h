@@ -18,10 +18,18 @@ namespace lagwatch::faults {
 
 inline constexpr char kKey[] = "k_of_the_case";
 
+enum class Manner {
+  kWhole,
+  kNone,     // the request is lost, or its answer
+  kCut,      // the connection ends in the middle of the body
+  kStalled,  // nothing more comes after its first bytes, and the connection stays
+  kSlow,     // a few bytes at a time
+  kNoHttp,   // bytes that are no answer at all
+  kEndless,  // it goes on until nobody wants more
+};
+
 struct Reply {
-  bool is_sent = true;    // false: the request is lost, or its answer
-  bool is_cut = false;    // the connection ends in the middle of it
-  bool is_stalled = false;  // nothing more comes, and the connection stays
+  Manner manner = Manner::kWhole;
   int status = 200;
   std::string content_type = "application/json";
   std::string retry_after = {};  // as the header has it; none when empty

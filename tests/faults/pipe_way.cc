@@ -66,12 +66,14 @@ report::UploadAnswer PipeTransport::Post(std::string_view gzip_body) {
 std::optional<std::string> ReadRequest(int socket) { return ReadText(socket); }
 
 void WriteReply(int socket, const Reply& reply) {
-  const bool has_answer = reply.is_sent && !reply.is_stalled;
+  const bool is_cut = reply.manner == Manner::kCut;
+  const bool has_answer = is_cut || reply.manner == Manner::kWhole || reply.manner == Manner::kSlow;
+  const std::string_view body(reply.body);
   std::string frame;
   AppendText(has_answer ? std::to_string(reply.status) : "0", &frame);
   AppendText(reply.content_type, &frame);
   AppendText(reply.retry_after, &frame);
-  AppendText(std::string_view(reply.body).substr(0, reply.is_cut ? reply.body.size() / 2 : reply.body.size()), &frame);
+  AppendText(body.substr(0, is_cut ? body.size() / 2 : body.size()), &frame);
   Write(socket, frame);
 }
 
