@@ -10,9 +10,6 @@
 #include <memory>
 #include <type_traits>
 
-#include "base/clock.h"
-#include "base/env.h"
-#include "report/upload/http_config_source.h"
 #include "sdk/c_listener.h"
 #include "sdk/config_keeper.h"
 #include "sdk/process_monitor.h"
@@ -61,6 +58,14 @@ static_assert(LW_STAGE_OTHER == static_cast<int>(FrameStage::kOther) &&
               LW_STAGE_DRAW == static_cast<int>(FrameStage::kDraw) &&
               LW_STAGE_SUBMIT == static_cast<int>(FrameStage::kSubmit) &&
               LW_STAGE_SUBMIT + 1 == lagwatch::policies::kFrameStages);
+
+using lagwatch::sdk::Network;
+static_assert(LW_NETWORK_UNMETERED == static_cast<int>(Network::kUnmetered) &&
+              LW_NETWORK_METERED == static_cast<int>(Network::kMetered) &&
+              LW_NETWORK_NONE == static_cast<int>(Network::kNone));
+
+// Of what a host's transport hands over of the collector's answer.
+constexpr size_t kMaxHostAnswerBytes = 64 << 10;
 
 std::string ToString(const char* text) { return text == nullptr ? std::string() : std::string(text); }
 
@@ -111,42 +116,47 @@ MonitorOptions ToMonitorOptions(const lw_options& given) {
   return options;
 }
 
-using lagwatch::base::Result;
-using lagwatch::report::ConfigAudience;
-using lagwatch::report::PublicKey;
-using lagwatch::sdk::ConfigKeeper;
-
-Result<std::unique_ptr<ConfigKeeper>> KeeperOf(const std::string& spool_directory, const PublicKey& key,
-                                               const MonitorOptions& options,
-                                               const lagwatch::report::HttpTransportOptions& http) {
-  const MonitorOptions normal = options.Normalized();
-  const ConfigAudience audience{normal.app, normal.user};
-  auto source = lagwatch::report::CreateHttpConfigSource(http, audience, normal.app_version);
-  if (!source.ok()) return source.status();
-  return std::make_unique<ConfigKeeper>(
-      std::move(source).value(),
-      lagwatch::report::ConfigStore(&lagwatch::base::SystemEnv(), spool_directory, key, audience),
-      &lagwatch::base::SystemClock());
+lagwatch::report::HostPost ToHostPost(const lw_transport& transport) {
+  if (transport.post == nullptr) return {};
+  return [transport](std::string_view body, std::string* answer) {
+    answer->resize(kMaxHostAnswerBytes);
+    size_t size_bytes = answer->size();
+    const int status =
+        transport.post(transport.context, body.data(), body.size(), answer->data(), &size_bytes);
+    answer->resize(std::min(size_bytes, answer->size()));
+    return status;
+  };
 }
 
-lagwatch::sdk::CreateUpload UploadTo(const lw_options& given, const MonitorOptions& options) {
-  lagwatch::report::HttpTransportOptions http{ToString(given.endpoint), ToString(given.key)};
-  if (http.endpoint.empty()) return {};
+lagwatch::sdk::UploadServiceOptions ToUploadOptions(const lw_options& given, const MonitorOptions& monitor) {
+  lagwatch::sdk::UploadServiceOptions options{.http = {.endpoint = ToString(given.endpoint),
+                                                       .key = ToString(given.key),
+                                                       .ca_file = ToString(given.ca_file),
+                                                       .proxy = ToString(given.proxy)},
+                                              .post = ToHostPost(given.transport),
+                                              .policies = lagwatch::sdk::DefaultUploadPolicies(),
+                                              .unmetered_only = given.unmetered_only != 0,
+                                              .config_key = ToString(given.config_key)};
+  const MonitorOptions normal = monitor.Normalized();
+  options.audience = {normal.app, normal.user};
+  options.app_version = normal.app_version;
+  options.policies.user = normal.user;
+  options.policies.sampling.rate_ppm = given.user_rate_ppm;
+  options.policies.quota = {.per_day = given.reports_per_day, .per_cluster = given.reports_per_cause};
+  return options;
+}
+
+lagwatch::sdk::CreateUpload UploadTo(const lw_options& given, const MonitorOptions& monitor) {
+  const lagwatch::sdk::UploadServiceOptions options = ToUploadOptions(given, monitor);
+  if (!options.has_destination()) return {};
   using lagwatch::sdk::BackgroundUpload;
-  return [http, options, config_key = ToString(given.config_key)](
-             const std::string& spool_directory) -> Result<std::unique_ptr<BackgroundUpload>> {
-    std::unique_ptr<ConfigKeeper> keeper;
-    if (!config_key.empty()) {
-      auto key = lagwatch::report::ParsePublicKey(config_key);
-      if (!key.ok()) return key.status();
-      auto created = KeeperOf(spool_directory, *key, options, http);
-      if (!created.ok()) return created.status();
-      keeper = std::move(created).value();
-    }
-    auto service = lagwatch::sdk::UploadService::Create(spool_directory, http, std::move(keeper));
-    if (!service.ok()) return service.status();
-    return std::unique_ptr<BackgroundUpload>(std::move(service).value());
-  };
+  return
+      [options](
+          const std::string& spool_directory) -> lagwatch::base::Result<std::unique_ptr<BackgroundUpload>> {
+        auto service = lagwatch::sdk::UploadService::Create(spool_directory, options);
+        if (!service.ok()) return service.status();
+        return std::unique_ptr<BackgroundUpload>(std::move(service).value());
+      };
 }
 
 std::function<bool(MonitorOptions*)> ConfigOf(const lw_options& given) {
@@ -235,6 +245,9 @@ void lw_options_init(lw_options* options) noexcept {
   options->cpu_average_percent = 80;
   options->cpu_background_percent = 20;
   options->cpu_window_ms = 60000;
+  options->user_rate_ppm = 50000;
+  options->reports_per_day = 20;
+  options->reports_per_cause = 3;
 }
 
 void lw_stats_init(lw_stats* stats) noexcept {
@@ -277,6 +290,11 @@ lw_status lw_set_consent(lw_consent consent) noexcept {
   return LW_OFF;
 }
 
+void lw_set_network(lw_network network) noexcept {
+  const bool is_known = network >= LW_NETWORK_UNMETERED && network <= LW_NETWORK_NONE;
+  lagwatch::sdk::SetNetwork(is_known ? static_cast<Network>(network) : Network::kUnmetered);
+}
+
 const char* lw_why_off(void) noexcept {
   try {
     static thread_local std::string text;
@@ -288,7 +306,9 @@ const char* lw_why_off(void) noexcept {
 }
 
 void lw_get_stats(lw_stats* stats) noexcept {
+  using lagwatch::report::LossReason;
   const lagwatch::sdk::MonitorStats current = ProcessMonitor::Instance().stats();
+  auto lost = [&](LossReason reason) { return current.losses[static_cast<size_t>(reason)]; };
   const lw_stats all{
       .struct_size_bytes = std::min(stats->struct_size_bytes, sizeof(lw_stats)),
       .lags = current.lags,
@@ -324,6 +344,14 @@ void lw_get_stats(lw_stats* stats) noexcept {
       .spool_other_errors = current.spool_other_errors,
       .spool_syncs = current.spool_syncs,
       .spool_syncs_failed = current.spool_syncs_failed,
+      .reports_not_sampled = lost(LossReason::kNotSampled),
+      .reports_past_day_quota = lost(LossReason::kDayIsFull),
+      .reports_past_cause_quota = lost(LossReason::kCauseIsFull),
+      .reports_too_old = lost(LossReason::kTooOld),
+      .reports_past_disk_limit = lost(LossReason::kTooMuch),
+      .reports_refused = lost(LossReason::kRefused),
+      .reports_damaged = lost(LossReason::kDamaged),
+      .reports_turned_off = lost(LossReason::kTurnedOff),
   };
   std::memcpy(stats, &all, all.struct_size_bytes);
 }

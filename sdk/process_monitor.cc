@@ -54,6 +54,7 @@ MonitorStats& MonitorStats::operator+=(const MonitorStats& other) {
   spool_other_errors += other.spool_other_errors;
   spool_syncs += other.spool_syncs;
   spool_syncs_failed += other.spool_syncs_failed;
+  for (size_t reason = 0; reason < losses.size(); ++reason) losses[reason] += other.losses[reason];
   return *this;
 }
 
@@ -170,7 +171,7 @@ void ProcessMonitor::StopAll(int64_t flush_timeout_ms) {
     Monitor::Stop(std::move(monitor), [&](const Monitor& stopped) { stats = StatsOf(stopped); });
   if (upload != nullptr) {
     upload->Stop(flush_timeout_ms);
-    stats.reports_uploaded = upload->records_delivered();
+    AddUpload(*upload, &stats);
   }
   std::lock_guard lock(mutex_);
   stopping_stats_ = {};
@@ -219,8 +220,13 @@ MonitorStats ProcessMonitor::stats() {
 MonitorStats ProcessMonitor::CurrentStats() const {
   if (monitor_ == nullptr) return {};
   MonitorStats stats = StatsOf(*monitor_);
-  stats.reports_uploaded = upload_ == nullptr ? 0 : upload_->records_delivered();
+  if (upload_ != nullptr) AddUpload(*upload_, &stats);
   return stats;
+}
+
+void ProcessMonitor::AddUpload(const BackgroundUpload& upload, MonitorStats* stats) {
+  stats->reports_uploaded = upload.records_delivered();
+  stats->losses = upload.losses();
 }
 
 MonitorStats ProcessMonitor::StatsOf(const Monitor& monitor) {

@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 
+#include "report/format/losses.h"
 #include "sdk/monitor.h"
 #include "watchdog/loop_registry.h"
 
@@ -22,6 +23,8 @@ class BackgroundUpload {
   virtual base::Status Start() = 0;
   virtual void Stop(int64_t flush_timeout_ms) = 0;
   virtual uint64_t records_delivered() const = 0;
+  // Reports that were not sent, and why.
+  virtual report::LossCounts losses() const = 0;
 };
 using CreateUpload =
     std::function<base::Result<std::unique_ptr<BackgroundUpload>>(const std::string& spool_directory)>;
@@ -68,6 +71,7 @@ struct MonitorStats {
   uint64_t spool_other_errors = 0;
   uint64_t spool_syncs = 0;
   uint64_t spool_syncs_failed = 0;
+  report::LossCounts losses{};  // reports that were not sent, and why
 
   MonitorStats& operator+=(const MonitorStats& other);
 };
@@ -124,6 +128,7 @@ class ProcessMonitor {
   static void FinishForkInParent();
   static void FinishForkInChild();
   static MonitorStats StatsOf(const Monitor& monitor);
+  static void AddUpload(const BackgroundUpload& upload, MonitorStats* stats);
   bool is_on();
   // With life_mutex_ held, as the next ones.
   StartResult TryStart();

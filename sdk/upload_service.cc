@@ -1,18 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sdk/upload_service.h"
 
-#include <functional>
+#include <atomic>
 #include <map>
 #include <utility>
 #include <vector>
 
 #include "base/env.h"
 #include "policies/scrubbing.h"
+#include "report/upload/file_transport.h"
+#include "report/upload/http_config_source.h"
+#include "report/upload/http_transport.h"
 #include "sdk/default_paths.h"
 #include "stack/local_symbols.h"
 
 namespace lagwatch::sdk {
 namespace {
+
+constexpr int64_t kMsPerHour = 3'600'000;
 
 // The homes on this machine, this user's first: reports do not say whose home a module is in.
 std::vector<std::string> Homes() {
@@ -54,31 +59,95 @@ class LocalFrameNamer final : public report::FrameNamer {
   std::map<std::string, std::string> expanded_;
 };
 
+std::atomic<Network> current_network{Network::kUnmetered};
+
 }  // namespace
 
 std::unique_ptr<report::FrameNamer> CreateLocalFrameNamer() { return std::make_unique<LocalFrameNamer>(); }
 
-base::Result<std::unique_ptr<UploadService>> UploadService::Create(
-    const std::string& spool_directory, const report::HttpTransportOptions& options,
-    std::unique_ptr<ConfigKeeper> keeper) {
-  auto transport = report::CreateHttpTransport(options);
-  if (!transport.ok()) return transport.status();
-  std::unique_ptr<UploadService> service(new UploadService);
+void SetNetwork(Network network) { current_network.store(network, std::memory_order_relaxed); }
+
+bool MaySendNow(bool unmetered_only) {
+  const Network network = current_network.load(std::memory_order_relaxed);
+  return network == Network::kUnmetered || (network == Network::kMetered && !unmetered_only);
+}
+
+report::UploadPolicies DefaultUploadPolicies() { return {.sampling = {}, .quota = {}, .retention = {}}; }
+
+report::UploadPolicies With(report::UploadPolicies policies, const report::RemoteConfig& config) {
+  if (config.user_rate_ppm) policies.sampling.rate_ppm = *config.user_rate_ppm;
+  if (config.sampling_salt) policies.sampling.salt = *config.sampling_salt;
+  if (config.reports_per_day) policies.quota.per_day = *config.reports_per_day;
+  if (config.reports_per_cluster) policies.quota.per_cluster = *config.reports_per_cluster;
+  if (config.retention_hours) policies.retention.longest_ms = *config.retention_hours * kMsPerHour;
+  if (config.retention_mib) policies.retention.total_bytes = uint64_t{*config.retention_mib} << 20;
+  policies.is_forced = config.is_forced;
+  policies.is_turned_off = config.is_killed;
+  return policies;
+}
+
+base::Result<std::unique_ptr<UploadService>> UploadService::Create(const std::string& spool_directory,
+                                                                   UploadServiceOptions options,
+                                                                   std::unique_ptr<ConfigKeeper> keeper) {
+  std::unique_ptr<UploadService> service(new UploadService(std::move(options)));
+  service->keeper_ = std::move(keeper);
+  if (base::Status status = service->CreateTransport(); !status.ok()) return status;
+  if (base::Status status = service->CreateKeeper(spool_directory); !status.ok()) return status;
   service->namer_ = CreateLocalFrameNamer();
-  service->transport_ = std::move(transport).value();
   service->sender_ = std::make_unique<report::SpoolSender>(&base::SystemEnv(), spool_directory,
                                                            service->transport_.get(), service->namer_.get());
-  service->keeper_ = std::move(keeper);
-  std::function<bool()> may_send;
-  if (service->keeper_ != nullptr) {
-    may_send = [kept = service->keeper_.get()] {
-      kept->Poll();
-      return !kept->is_killed();
-    };
-  }
-  service->uploader_ = std::make_unique<report::Uploader>(service->sender_.get(), service->transport_.get(),
-                                                          std::move(may_send));
+  service->uploader_ = std::make_unique<report::Uploader>(service->sender_.get(), service->transport_.get());
+  UploadService* const self = service.get();
+  service->sender_->SetPolicies([self] { return self->Policies(); });
+  service->uploader_->SetPoll([self] { return self->PollConfig(); });
   return service;
+}
+
+base::Status UploadService::CreateTransport() {
+  if (options_.post != nullptr) {
+    transport_ = report::CreateHostTransport(options_.post);
+    return {};
+  }
+  if (options_.http.endpoint.starts_with(report::kFileScheme)) {
+    auto transport = report::CreateFileTransport(&base::SystemEnv(), options_.http.endpoint);
+    if (!transport.ok()) return transport.status();
+    transport_ = std::move(transport).value();
+    return {};
+  }
+  auto client = report::HttpClient::Create(options_.http);
+  if (!client.ok()) return client.status();
+  http_client_ = std::move(client).value();
+  transport_ = report::CreateHttpTransport(http_client_);
+  return {};
+}
+
+base::Status UploadService::CreateKeeper(const std::string& spool_directory) {
+  if (options_.config_key.empty()) return {};
+  auto key = report::ParsePublicKey(options_.config_key);
+  if (!key.ok()) return key.status();
+  if (http_client_ == nullptr || keeper_ != nullptr) return {};
+  keeper_ = std::make_unique<ConfigKeeper>(
+      report::CreateHttpConfigSource(http_client_, options_.audience, options_.app_version),
+      report::ConfigStore(&base::SystemEnv(), spool_directory, *key, options_.audience),
+      &base::SystemClock());
+  return {};
+}
+
+bool UploadService::PollConfig() {
+  if (keeper_ == nullptr) return false;
+  if (const auto told = sender_->stats().config_version) keeper_->NoteVersion(*told);
+  keeper_->Poll();
+  std::optional<report::RemoteConfig> config = keeper_->config();
+  const bool is_other =
+      config.has_value() != config_.has_value() || (config && config_ && config->version != config_->version);
+  config_ = std::move(config);
+  return is_other;
+}
+
+report::UploadPolicies UploadService::Policies() const {
+  report::UploadPolicies policies = config_ ? With(options_.policies, *config_) : options_.policies;
+  policies.is_on_hold = !MaySendNow(options_.unmetered_only);
+  return policies;
 }
 
 }  // namespace lagwatch::sdk

@@ -1,14 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sending half of the SDK, put together: spool, local symbols, HTTP.
+// The sending half of the SDK, put together: spool, gate, local symbols, transport.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/status.h"
-#include "report/upload/http_transport.h"
+#include "report/config/config_file_name.h"
+#include "report/config/remote_config.h"
+#include "report/upload/host_transport.h"
+#include "report/upload/http_client.h"
 #include "report/upload/spool_sender.h"
+#include "report/upload/transport.h"
+#include "report/upload/upload_policies.h"
 #include "report/upload/uploader.h"
 #include "sdk/config_keeper.h"
 #include "sdk/process_monitor.h"
@@ -18,12 +24,38 @@ namespace lagwatch::sdk {
 // Names frames from the symbol tables of the files on this machine. Context: background.
 std::unique_ptr<report::FrameNamer> CreateLocalFrameNamer();
 
+// What the program says of the network it is on. Any thread; wait-free.
+enum class Network { kUnmetered = 0, kMetered = 1, kNone = 2 };
+void SetNetwork(Network network);
+bool MaySendNow(bool unmetered_only);
+
+// What an app sends that says nothing else: 5 % of users, 20 reports a day, 3 of one cause, none that waited
+// for a week.
+report::UploadPolicies DefaultUploadPolicies();
+// What the collector wants comes before what the program says.
+report::UploadPolicies With(report::UploadPolicies policies, const report::RemoteConfig& config);
+
+struct UploadServiceOptions {
+  report::HttpOptions http = {};  // the endpoint may be file:///directory, too
+  report::HostPost post = {};     // if there is one, it takes the endpoint's place
+  report::UploadPolicies policies = {};
+  bool unmetered_only = false;
+  // Whose signature a remote config needs (64 hexadecimal digits), and for whom it is asked. Over HTTP only;
+  // empty: there is none.
+  std::string config_key = {};
+  report::ConfigAudience audience = {};
+  std::string app_version = {};
+
+  bool has_destination() const { return !http.endpoint.empty() || post != nullptr; }
+};
+
 // Context: background.
 class UploadService final : public BackgroundUpload {
  public:
-  // `keeper` may be null: then there is no remote config. Errors: kInvalid for an endpoint that is no URL.
+  // `keeper`: of a config that does not come over the options' way. Errors: kInvalid for options that cannot
+  // be.
   static base::Result<std::unique_ptr<UploadService>> Create(const std::string& spool_directory,
-                                                             const report::HttpTransportOptions& options,
+                                                             UploadServiceOptions options,
                                                              std::unique_ptr<ConfigKeeper> keeper = nullptr);
 
   // Sends from a thread of its own until Stop.
@@ -33,15 +65,25 @@ class UploadService final : public BackgroundUpload {
     uploader_->Stop(flush_timeout_ms);
   }
   uint64_t records_delivered() const override { return sender_->stats().records_delivered; }
+  report::LossCounts losses() const override { return sender_->stats().losses; }
 
   // Without Start(): the caller's thread sends.
   report::SpoolSender* sender() { return sender_.get(); }
 
  private:
-  UploadService() = default;
+  explicit UploadService(UploadServiceOptions options) : options_(std::move(options)) {}
 
-  std::unique_ptr<ConfigKeeper> keeper_;  // may be null; the uploader's thread's
+  base::Status CreateTransport();
+  base::Status CreateKeeper(const std::string& spool_directory);
+  // True when the collector's config is another one than before.
+  bool PollConfig();
+  report::UploadPolicies Policies() const;
+
+  UploadServiceOptions options_;
+  std::unique_ptr<ConfigKeeper> keeper_;        // may be null; the uploader's thread's
+  std::optional<report::RemoteConfig> config_;  // likewise, as it was at the last poll
   std::unique_ptr<report::FrameNamer> namer_;
+  std::shared_ptr<report::HttpClient> http_client_;
   std::unique_ptr<report::Transport> transport_;
   std::unique_ptr<report::SpoolSender> sender_;
   std::unique_ptr<report::Uploader> uploader_;

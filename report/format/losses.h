@@ -2,6 +2,7 @@
 // Reports that were made and are not sent, counted. Context: background.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -25,6 +26,9 @@ enum class LossReason : int32_t {
   kTurnedOff = 8,
 };
 inline constexpr int32_t kLastLossReason = 8;
+
+// Reports, by LossReason.
+using LossCounts = std::array<uint64_t, kLastLossReason + 1>;
 
 struct Loss {
   LossReason reason = LossReason::kUnknown;

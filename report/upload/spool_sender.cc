@@ -11,6 +11,7 @@
 #include "report/format/losses.h"
 #include "report/format/report.h"
 #include "report/spool/segment_format.h"
+#include "report/spool/spool_sweep.h"
 #include "report/upload/gzip.h"
 #include "report/upload/name_frames.h"
 
@@ -35,6 +36,29 @@ bool FitsOneRequest(size_t record_count, size_t size_bytes) {
 std::string StemOf(std::string_view file_name) {
   return std::string(file_name.substr(0, file_name.rfind('.')));
 }
+
+// Counts what is removed in the ledger, and has it on disk before the file is gone.
+class SweepCounter final : public SweepVisitor {
+ public:
+  SweepCounter(UploadGate* gate, std::function<base::Status()> save) : gate_(gate), save_(std::move(save)) {}
+
+  policies::ReportPriority PriorityOf(const SpoolRecord& record) override {
+    const RecordFacts facts = FactsOf(record);
+    const bool tells_of_kill = record.type == RecordType::kRunEnd && facts.report_id != base::Uuid{};
+    // Losses are few bytes for many reports.
+    if (tells_of_kill || record.type == RecordType::kLosses) return policies::ReportPriority::kKilledInHang;
+    return record.type == RecordType::kLagEnd ? policies::ReportPriority::kLag : facts.priority;
+  }
+  bool OnRemoval(const std::string& name, const Segment& segment, policies::RemovalReason reason) override {
+    const bool is_too_old = reason == policies::RemovalReason::kTooOld;
+    gate_->CountRemoved(StemOf(name), segment, is_too_old ? LossReason::kTooOld : LossReason::kTooMuch);
+    return save_().ok();
+  }
+
+ private:
+  UploadGate* gate_;
+  std::function<base::Status()> save_;
+};
 
 }  // namespace
 
@@ -64,6 +88,8 @@ std::optional<UploadAnswer> SpoolSender::UploadOnce() {
 }
 
 std::optional<UploadAnswer> SpoolSender::TryUploadOnce() {
+  const UploadPolicies policies = policies_();
+  if (policies.is_on_hold) return std::nullopt;
   const std::vector<std::string> files = ListSegments();
   if (files.empty() && !(may_have_losses_ && ledger_file_.Exists())) return std::nullopt;
   base::Status entered = ledger_file_.Enter(clock_.WallMs());
@@ -73,13 +99,30 @@ std::optional<UploadAnswer> SpoolSender::TryUploadOnce() {
     LedgerFile* file;
     ~Leaving() { file->Leave(); }
   } leaving{&ledger_file_};
+  SweepIfTimeTo(policies);
   // What another process sent in the meantime is gone.
-  return RunRound(ListSegments());
+  return RunRound(policies, ListSegments());
 }
 
-std::optional<UploadAnswer> SpoolSender::RunRound(const std::vector<std::string>& files) {
+void SpoolSender::SweepIfTimeTo(const UploadPolicies& policies) {
+  constexpr int64_t kPeriodNs = 600 * base::kNsPerSecond;
+  const int64_t now_mono_ns = clock_.MonoNs();
+  if (policies.retention.longest_ms == INT64_MAX ||
+      now_mono_ns - last_sweep_mono_ns_.value_or(INT64_MIN / 2) < kPeriodNs)
+    return;
+  last_sweep_mono_ns_ = now_mono_ns;
+  if (base::Status noted = NotePresent(ListSegments()); !noted.ok()) return NoteProblem(noted.message());
+  UploadGate gate(policies, ledger_file_.ledger(), clock_.WallMs());
+  SweepCounter visitor(&gate, [this] { return Save(); });
+  const auto swept =
+      SweepSpool(env_, spool_directory_, {.retention = policies.retention}, clock_.WallMs(), &visitor);
+  if (!swept.ok()) NoteProblem(swept.status().message());
+  CountLosses(gate.TakeCounted());
+}
+
+std::optional<UploadAnswer> SpoolSender::RunRound(const UploadPolicies& policies,
+                                                  const std::vector<std::string>& files) {
   if (base::Status noted = NotePresent(files); !noted.ok()) return UploadAnswer{.message = noted.message()};
-  const UploadPolicies policies = policies_();
   Load load = NextLoad(files);
   UploadGate gate(policies, ledger_file_.ledger(), clock_.WallMs());
   gate.Decide(load.segments);
@@ -88,12 +131,7 @@ std::optional<UploadAnswer> SpoolSender::RunRound(const std::vector<std::string>
   if (load.segments.empty() && records.empty()) return std::nullopt;
   // Nothing is sent or removed before the disk has what that was decided by.
   if (base::Status saved = Save(); !saved.ok()) return UploadAnswer{.message = saved.message()};
-  {
-    std::lock_guard lock(stats_mutex_);
-    for (size_t reason = 0; reason < gate.counted().size(); ++reason)
-      stats_.losses[reason] += gate.counted()[reason];
-  }
-  const LossCounts counted = gate.counted();
+  CountLosses(gate.TakeCounted());
   Rejected rejected;
   UploadAnswer answer = Send(records, &rejected);
   if (answer.kind != AnswerKind::kDelivered) return answer;
@@ -101,9 +139,8 @@ std::optional<UploadAnswer> SpoolSender::RunRound(const std::vector<std::string>
   if (base::Status settled = Settle(load, rejected, had_losses, &gate); !settled.ok())
     return UploadAnswer{.message = settled.message()};
   Remove(load);
+  CountLosses(gate.TakeCounted());
   std::lock_guard lock(stats_mutex_);
-  for (size_t reason = 0; reason < counted.size(); ++reason)
-    stats_.losses[reason] += gate.counted()[reason] - counted[reason];
   stats_.records_delivered += records.size() - rejected.size();
   stats_.records_rejected += rejected.size();
   return answer;
@@ -124,8 +161,8 @@ std::vector<std::string> SpoolSender::ListSegments() const {
   return std::move(listed).value();
 }
 
-// A decision is kept as long as its segment may be there: also where it cannot be looked at now, or could not be
-// removed.
+// A decision is kept as long as its segment may be there: also where it cannot be looked at now, or could not
+// be removed.
 base::Status SpoolSender::NotePresent(const std::vector<std::string>& files) {
   std::vector<std::string> names;
   if (int error = env_->List(spool_directory_, &names))
@@ -293,16 +330,27 @@ base::Status SpoolSender::Save() {
   return ledger_file_.Save(present_);
 }
 
+void SpoolSender::CountLosses(const LossCounts& counted) {
+  std::lock_guard lock(stats_mutex_);
+  for (size_t reason = 0; reason < counted.size(); ++reason) stats_.losses[reason] += counted[reason];
+}
+
+// What could not be removed is known to be sent, so that no sweep counts it as lost.
 void SpoolSender::Remove(const Load& load) {
+  bool is_any_left = false;
   for (size_t i = 0; i < load.files.size(); ++i) {
     base::Status removed = reader_.Remove(load.files[i]);
     if (!removed.ok()) {
       finished_.insert(load.files[i]);
       NoteProblem(removed.message());
+      ledger_file_.ledger()->segments[load.segments[i].name].is_done = true;
+      is_any_left = true;
     }
     std::lock_guard lock(stats_mutex_);
     stats_.bytes_skipped += load.segments[i].content.skipped_bytes;
   }
+  if (!is_any_left) return;
+  if (base::Status saved = Save(); !saved.ok()) NoteProblem(saved.message());
 }
 
 void SpoolSender::NoteProblem(const std::string& problem) {

@@ -70,7 +70,8 @@ class SpoolSender {
   static constexpr size_t kNoSegment = SIZE_MAX;
 
   std::optional<UploadAnswer> TryUploadOnce();
-  std::optional<UploadAnswer> RunRound(const std::vector<std::string>& files);
+  void SweepIfTimeTo(const UploadPolicies& policies);
+  std::optional<UploadAnswer> RunRound(const UploadPolicies& policies, const std::vector<std::string>& files);
   std::vector<std::string> ListSegments() const;
   base::Status NotePresent(const std::vector<std::string>& files);
   Load NextLoad(const std::vector<std::string>& files);
@@ -83,6 +84,7 @@ class SpoolSender {
   base::Status Settle(const Load& load, const Rejected& rejected, bool had_losses, UploadGate* gate);
   base::Status SetAside(const Load& load, const Rejected& rejected);
   base::Status Save();
+  void CountLosses(const LossCounts& counted);
   void Remove(const Load& load);
   void NoteProblem(const std::string& problem);
 
@@ -94,6 +96,7 @@ class SpoolSender {
   FrameNamer* namer_;
   const base::Clock& clock_;
   std::function<UploadPolicies()> policies_ = [] { return UploadPolicies(); };
+  std::optional<int64_t> last_sweep_mono_ns_;
   std::set<std::string> present_;   // segments that may be there
   std::set<std::string> finished_;  // sent, but could not be removed
   bool may_have_losses_ = true;     // in the ledger, as far as is known without reading it

@@ -63,7 +63,7 @@ std::vector<base::Uuid> UploadGate::LagsOfKilledRuns(std::span<const WaitingSegm
 LossReason UploadGate::WhyNotSent(const RecordFacts& facts) const {
   if (policies_.is_turned_off) return LossReason::kTurnedOff;
   if (!facts.has_origin) return LossReason::kUnknown;
-  if (now_wall_ms_ - policies_.longest_ms > facts.made_wall_ms) return LossReason::kTooOld;
+  if (now_wall_ms_ - policies_.retention.longest_ms > facts.made_wall_ms) return LossReason::kTooOld;
   const std::string& user = facts.origin.user.empty() ? ledger_->installation : facts.origin.user;
   const bool is_sampled =
       IsForced(facts) || policies_.sampling.IsSampled(user, policies::DayOf(facts.made_wall_ms));
@@ -156,26 +156,39 @@ std::span<const Losses> UploadGate::LossesToSend(bool goes_along) {
 }
 
 void UploadGate::CountRefused(const WaitingSegment& segment, size_t record) {
-  if (segment.content.records[record].type != RecordType::kReport) return;
-  const RecordFacts& facts = segment.facts[record];
-  Count(facts.origin, {LossReason::kRefused, facts.cause, 1, RateOf(segment, record)});
-  ledger_->NoteDropped(facts.report_id);
+  CountRecord(segment.content.records[record], segment.facts[record], LossReason::kRefused,
+              RateOf(segment, record));
 }
 
-void UploadGate::CountRemoved(const SpoolRecord& record, LossReason reason) {
-  if (record.type != RecordType::kReport) return;
-  const RecordFacts facts = FactsOf(record);
-  Count(facts.origin, {reason, facts.cause, 1, 0});
-  ledger_->NoteDropped(facts.report_id);
+void UploadGate::CountRemoved(const std::string& name, const Segment& content, LossReason reason) {
+  WaitingSegment segment{.name = name, .content = content};
+  for (const SpoolRecord& record : segment.content.records) segment.facts.push_back(FactsOf(record));
+  const bool is_decided = ledger_->segments.contains(name);
+  SegmentDecision& decision = ledger_->segments[name];
+  for (size_t i = 0; i < segment.facts.size(); ++i) {
+    if (!is_decided || IsSent(segment, i)) Drop(segment, i, reason);
+  }
+  CountDamage(segment);
+  decision.is_done = true;
 }
 
 void UploadGate::Drop(const WaitingSegment& segment, size_t record, LossReason reason) {
   const SpoolRecord& content = segment.content.records[record];
-  SegmentDecision& decision = ledger_->segments[segment.name];
-  const bool is_new = decision.dropped.insert(RecordKey(content)).second;
-  if (content.type != RecordType::kReport || !is_new) return;
-  const RecordFacts& facts = segment.facts[record];
-  Count(facts.origin, {reason, facts.cause, 1, RateOf(segment, record)});
+  const bool is_new = ledger_->segments[segment.name].dropped.insert(RecordKey(content)).second;
+  if (is_new) CountRecord(content, segment.facts[record], reason, RateOf(segment, record));
+}
+
+void UploadGate::CountRecord(const SpoolRecord& record, const RecordFacts& facts, LossReason reason,
+                             uint32_t rate_ppm) {
+  if (record.type == RecordType::kLosses) {
+    // Counted before, by who found nobody to send them.
+    const auto earlier = DecodeLosses(record.payload);
+    if (!earlier.ok()) return;
+    for (const Loss& loss : earlier->losses)
+      ledger_->CountLoss({earlier->app, earlier->app_version, earlier->user}, loss, now_wall_ms_);
+  }
+  if (record.type != RecordType::kReport) return;
+  Count(facts.origin, {reason, facts.cause, 1, rate_ppm});
   if (facts.has_origin) ledger_->NoteDropped(facts.report_id);
 }
 

@@ -4,10 +4,10 @@
 // Context: background; pure but for ids, which are random.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "report/spool/spool_reader.h"
@@ -16,9 +16,6 @@
 #include "report/upload/upload_policies.h"
 
 namespace lagwatch::report {
-
-// Reports that are not sent, by LossReason.
-using LossCounts = std::array<uint64_t, kLastLossReason + 1>;
 
 // A segment that waits, oldest first among several.
 struct WaitingSegment {
@@ -43,11 +40,11 @@ class UploadGate {
 
   // A report that was decided to be sent, and that the collector does not take.
   void CountRefused(const WaitingSegment& segment, size_t record);
-  // A report that was removed from disk, unsent and undecided.
-  void CountRemoved(const SpoolRecord& record, LossReason reason);
+  // What is about to be removed from disk unsent; nothing of it is to be sent any more.
+  void CountRemoved(const std::string& name, const Segment& content, LossReason reason);
 
-  // Counted by this gate.
-  const LossCounts& counted() const { return counted_; }
+  // Counted by this gate since the last call.
+  LossCounts TakeCounted() { return std::exchange(counted_, {}); }
 
  private:
   struct Candidate {
@@ -65,6 +62,7 @@ class UploadGate {
   void CountDamage(const WaitingSegment& segment);
   void DecideByQuota(std::vector<Candidate> candidates);
   void MarkDone(const WaitingSegment& segment);
+  void CountRecord(const SpoolRecord& record, const RecordFacts& facts, LossReason reason, uint32_t rate_ppm);
   void Drop(const WaitingSegment& segment, size_t record, LossReason reason);
   void Count(const Origin& origin, const Loss& loss);
 

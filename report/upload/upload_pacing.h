@@ -30,6 +30,8 @@ class UploadPacing {
     return std::max(delay_ms, RetryAfterMs(*answer));
   }
 
+  // What was refused may be taken now.
+  void Restart() { failures_ = 0; }
   bool is_failing() const { return failures_ > 0; }
 
  private:

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "policies/daily_quota.h"
+#include "policies/retention.h"
 #include "policies/user_sampling.h"
 
 namespace lagwatch::report {
@@ -18,8 +19,10 @@ struct UploadPolicies {
   // All of this user's is sent, past sampling and quota.
   bool is_forced = false;
   std::string user = {};
-  bool is_turned_off = false;      // nothing is
-  int64_t longest_ms = INT64_MAX;  // older reports are not
+  bool is_on_hold = false;     // nothing is sent or decided for now
+  bool is_turned_off = false;  // nothing is
+  // What may wait on disk: older reports are not sent, and of too many those that matter least are not.
+  policies::RetentionLimits retention = {.longest_ms = INT64_MAX, .total_bytes = UINT64_MAX};
   // Losses go along with reports, or by themselves when they have waited for so long.
   int64_t losses_wait_ms = 3'600'000;
 };

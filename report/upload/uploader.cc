@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/upload/uploader.h"
 
+#include <algorithm>
+#include <exception>
 #include <random>
 #include <utility>
 
@@ -30,8 +32,7 @@ size_t DrainSpool(SpoolSender* sender, int64_t deadline_mono_ns) {
   return sender->CountSegmentsLeft();
 }
 
-Uploader::Uploader(SpoolSender* sender, Transport* transport, std::function<bool()> may_send)
-    : sender_(sender), transport_(transport), may_send_(std::move(may_send)) {}
+Uploader::Uploader(SpoolSender* sender, Transport* transport) : sender_(sender), transport_(transport) {}
 
 Uploader::~Uploader() { Stop(0); }
 
@@ -54,15 +55,27 @@ void Uploader::Stop(int64_t flush_deadline_ms) {
 void Uploader::Run() {
   UploadPacing pacing;
   int64_t not_before_mono_ns = 0;
+  Poll();  // also before a Stop that comes at once
   while (!is_stopping_) not_before_mono_ns = RunRound(&pacing);
-  if (not_before_mono_ns <= stop_deadline_mono_ns_ && MaySend()) DrainSpool(sender_, stop_deadline_mono_ns_);
+  if (not_before_mono_ns <= stop_deadline_mono_ns_) DrainSpool(sender_, stop_deadline_mono_ns_);
+}
+
+bool Uploader::Poll() {
+  try {
+    return poll_();
+  } catch (const std::exception&) {  // no memory: the next time
+    return false;
+  }
 }
 
 int64_t Uploader::RunRound(UploadPacing* pacing) {
-  int64_t delay_ms = pacing->DelayMs(MaySend() ? sender_->UploadOnce() : std::nullopt, RandomBits());
+  constexpr int64_t kPollNs = 60 * base::kNsPerSecond;
+  if (Poll()) pacing->Restart();
+  int64_t delay_ms = pacing->DelayMs(sender_->UploadOnce(), RandomBits());
   int64_t next_mono_ns = NowNs() + delay_ms * base::kNsPerMs;
   do {
-    sleeper_.SleepUntil(next_mono_ns);
+    sleeper_.SleepUntil(std::min(next_mono_ns, NowNs() + kPollNs));
+    if (pacing->is_failing() && !is_stopping_ && Poll()) pacing->Restart();
   } while (pacing->is_failing() && !is_stopping_ && NowNs() < next_mono_ns);
   return pacing->is_failing() ? next_mono_ns : 0;
 }

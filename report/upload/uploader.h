@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <utility>
 
 #include "base/quiet_thread.h"
 #include "base/sleeper.h"
@@ -24,13 +25,15 @@ size_t DrainSpool(SpoolSender* sender, int64_t deadline_mono_ns);
 // Thread safety: Start and Stop from one thread, Wake from any.
 class Uploader {
  public:
-  // `sender` and `transport`, the one that it sends by, are borrowed. `may_send`, if there is one, is asked
-  // by the thread before each round: false, and nothing is sent in it.
-  Uploader(SpoolSender* sender, Transport* transport, std::function<bool()> may_send = {});
+  // `sender` and `transport`, the one that it sends by, are borrowed.
+  Uploader(SpoolSender* sender, Transport* transport);
   ~Uploader();  // stops at once
   Uploader(const Uploader&) = delete;
   Uploader& operator=(const Uploader&) = delete;
 
+  // Called on the thread at each round, and once a minute while it waits after a failure. When it returns
+  // true, the collector may be asked again now. Before Start.
+  void SetPoll(std::function<bool()> poll) { poll_ = std::move(poll); }
   // Starts the thread "lagwatch-upload". At most once.
   base::Status Start();
   // Looks at the spool now rather than at the next second; a wait after a failure is not cut short.
@@ -43,11 +46,11 @@ class Uploader {
   void Run();
   // One look at the spool, and the wait after it. Returns until when the collector is to be left alone.
   int64_t RunRound(UploadPacing* pacing);
-  bool MaySend() const { return !may_send_ || may_send_(); }
+  bool Poll();
 
   SpoolSender* sender_;
   Transport* transport_;
-  std::function<bool()> may_send_;
+  std::function<bool()> poll_ = [] { return false; };
   base::Sleeper sleeper_;
   std::atomic<bool> is_stopping_{false};
   std::atomic<int64_t> stop_deadline_mono_ns_{0};

@@ -60,15 +60,16 @@ void Accounts::NoteLedgerDamaged(const std::vector<report::SpoolRecord>& on_disk
   damaged_files_.clear();
   for (size_t i = 0; i < owed_.size(); ++i) {
     const PlannedRecord& planned = plan_.records[i];
-    const bool is_on_disk =
-        std::ranges::any_of(on_disk, [&](const auto& record) { return IsSameRecord(record, planned.record); });
+    const bool is_on_disk = std::ranges::any_of(
+        on_disk, [&](const auto& record) { return IsSameRecord(record, planned.record); });
     owed_[i].most += owed_[i].most > 0 ? 1 : 0;
     if (!is_on_disk && !IsInStore(planned, store)) owed_[i].least = 0;
   }
 }
 
 std::string Accounts::Check(collector::Store* store) const {
-  for (auto check : {&Accounts::CheckSums, &Accounts::CheckLosses, &Accounts::CheckDamage, &Accounts::CheckStored, &Accounts::CheckEnds}) {
+  for (auto check : {&Accounts::CheckSums, &Accounts::CheckLosses, &Accounts::CheckDamage,
+                     &Accounts::CheckStored, &Accounts::CheckEnds}) {
     if (std::string problem = (this->*check)(store); !problem.empty()) return problem;
   }
   return {};
@@ -79,8 +80,10 @@ std::string Accounts::CheckSums(collector::Store* store) const {
   struct Sum {
     uint64_t least = 0;
     uint64_t most = 0;
+    uint64_t uncertain = 0;
     uint64_t stored = 0;
     uint64_t lost = 0;
+    uint64_t removed = 0;  // of these
     std::string records;
   };
   std::map<uint64_t, Sum> sums;
@@ -90,16 +93,21 @@ std::string Accounts::CheckSums(collector::Store* store) const {
     Sum& sum = sums[planned.facts.cause];
     sum.least += owed_[i].least;
     sum.most += owed_[i].most;
+    sum.uncertain += uncertain_.contains(base::ToString(planned.facts.report_id)) ? 1 : 0;
     sum.stored += IsInStore(planned, store) ? 1 : 0;
     sum.records += " " + std::to_string(i);
   }
   auto losses = store->Losses({});
   for (const collector::LossRow& loss : *losses) {
-    if (loss.reason != kDamaged) sums[static_cast<uint64_t>(loss.cause)].lost += static_cast<uint64_t>(loss.count);
+    if (loss.reason == kDamaged) continue;
+    Sum& sum = sums[static_cast<uint64_t>(loss.cause)];
+    sum.lost += static_cast<uint64_t>(loss.count);
+    if (loss.reason == "too-old" || loss.reason == "too-much")
+      sum.removed += static_cast<uint64_t>(loss.count);
   }
   for (const auto& [cause, sum] : sums) {
     const uint64_t told = sum.stored + sum.lost;
-    if (told >= sum.least && told <= sum.most) continue;
+    if (told >= sum.least && told <= sum.most + std::min(sum.removed, sum.uncertain)) continue;
     return "of records" + sum.records + ", " + std::to_string(sum.least) + " to " + std::to_string(sum.most) +
            " were made; stored " + std::to_string(sum.stored) + ", lost " + std::to_string(sum.lost);
   }
@@ -111,12 +119,14 @@ bool Accounts::MayBeLost(const PlannedRecord& planned, std::string_view reason) 
   const report::Origin& origin = planned.facts.origin;
   const bool is_forced = policies.is_forced && planned.facts.has_origin && origin.user == policies.user;
   if (reason == "not-sampled") {
-    return !is_forced && (origin.user.empty() || !policies.sampling.IsSampled(
-                                                     origin.user, policies::DayOf(planned.facts.made_wall_ms)));
+    return !is_forced &&
+           (origin.user.empty() ||
+            !policies.sampling.IsSampled(origin.user, policies::DayOf(planned.facts.made_wall_ms)));
   }
   if (reason == "day-is-full" || reason == "cause-is-full")
     return !is_forced && policies.quota.per_day != policies::QuotaLimits::kNoLimit;
-  if (reason == "too-old") return policies.longest_ms != INT64_MAX;
+  if (reason == "too-old") return plan_.IsSwept();
+  if (reason == "too-much") return plan_.IsSwept() && policies.retention.total_bytes != UINT64_MAX;
   if (reason == "refused") return planned.is_bad;
   return reason == "turned-off" && plan_.IsTurnedOffOnce();
 }
@@ -156,7 +166,8 @@ std::string Accounts::CheckDamage(collector::Store* store) const {
            });
   }));
   if (counted >= files) return {};
-  return "reports are missing of " + std::to_string(files) + " damaged files; counted are " + std::to_string(counted);
+  return "reports are missing of " + std::to_string(files) + " damaged files; counted are " +
+         std::to_string(counted);
 }
 
 // What should not have been sent, and what should have been.
@@ -169,7 +180,7 @@ std::string Accounts::CheckStored(collector::Store* store) const {
     auto found = store->FindReport(planned.facts.report_id);
     const std::string& user = planned.facts.origin.user;
     const bool is_forced = policies.is_forced && user == policies.user;
-    const bool may_be_lost = planned.is_bad || policies.longest_ms != INT64_MAX || plan_.IsTurnedOffOnce();
+    const bool may_be_lost = planned.is_bad || plan_.IsSwept() || plan_.IsTurnedOffOnce();
     if (!*found) {
       if (is_forced && owed_[i].least > 0 && !may_be_lost) return NameOf(i) + " is forced, and not stored";
       continue;
@@ -185,12 +196,14 @@ std::string Accounts::CheckStored(collector::Store* store) const {
 }
 
 std::string Accounts::CheckEnds(collector::Store* store) const {
-  if (is_ledger_damaged_ || plan_.IsTurnedOffOnce()) return {};
+  // Ends that are removed are not counted.
+  if (is_ledger_damaged_ || plan_.IsTurnedOffOnce() || plan_.IsSwept()) return {};
   for (size_t i = 0; i < owed_.size(); ++i) {
     if (!plan_.records[i].ended_report || owed_[i].least == 0) continue;
     const PlannedRecord& report = plan_.records[*plan_.records[i].ended_report];
     auto found = store->FindReport(report.facts.report_id);
-    if (*found && !(*found)->row.duration_ns) return NameOf(i) + ", the end of a stored report, did not arrive";
+    if (*found && !(*found)->row.duration_ns)
+      return NameOf(i) + ", the end of a stored report, did not arrive";
   }
   return {};
 }

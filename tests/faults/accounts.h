@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,12 +24,17 @@ class Accounts {
   void NoteMade(const SharedCase& shared);
   // What was not synced may be gone.
   void NotePowerCut();
-  // A file was damaged that held these records: they may be gone. Whether a reader can see that, as it is now.
+  // A file was damaged that held these records: they may be gone. Whether a reader can see that, as it is
+  // now.
   void NoteDamaged(const std::string& file, const std::vector<report::SpoolRecord>& gone, bool is_visible);
   // Parts of records may be in the spool.
   void NoteTorn() { may_be_damaged_ = true; }
   // What was decided may be decided and counted again; what was counted and not told is not known any more.
   void NoteLedgerDamaged(const std::vector<report::SpoolRecord>& on_disk, collector::Store* store);
+
+  // Reports, by id, that were stored and whose client does not know that: such a one is counted as lost, too,
+  // when it is removed for its age or because there is too much.
+  void NoteUncertain(const std::set<std::string>& ids) { uncertain_ = ids; }
 
   // What is wrong; empty when all is in order.
   std::string Check(collector::Store* store) const;
@@ -55,6 +61,7 @@ class Accounts {
 
   const CasePlan& plan_;
   std::vector<Owed> owed_;  // by record
+  std::set<std::string> uncertain_;
   bool is_ledger_damaged_ = false;
   std::map<std::string, DamagedFile> damaged_files_;
   bool may_be_damaged_ = false;

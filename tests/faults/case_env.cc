@@ -2,6 +2,7 @@
 #include "tests/faults/case_env.h"
 
 #include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -38,7 +39,8 @@ CaseEnv::CaseEnv(const ProcessPlan& plan, SharedCase* shared, DiskModel* disk)
 void CaseEnv::Trace() { is_traced = true; }
 
 void CaseEnv::Say(Call call, const char* path, int error) const {
-  constexpr const char* kNames[] = {"create", "append", "truncate", "rename", "remove", "sync", "lock", "read"};
+  constexpr const char* kNames[] = {"create", "append", "truncate", "rename",
+                                    "remove", "sync",   "lock",     "read"};
   if (!is_traced) return;
   const char* const slash = std::strrchr(path, '/');
   std::fprintf(stderr, "%d %u %s %s: %d\n", getpid(), calls_, kNames[static_cast<int>(call)],
@@ -128,6 +130,10 @@ int CaseEnv::AppendBoth(int fd, std::string_view head, std::string_view body) {
     return is_cut ? EIO : error;
   }
   const int error = real_.AppendBoth(fd, head, body);
+  const int64_t now_ms = shared_->wall_ms;
+  const timespec now{now_ms / 1'000, now_ms % 1'000 * 1'000'000};
+  const timespec times[] = {now, now};
+  futimens(fd, times);  // a file's age is by the case's clock
   Say(Call::kAppend, std::to_string(body.size()).c_str(), error);
   MayEnd();
   return error;

@@ -50,8 +50,8 @@ class Drawer {
  private:
   void DrawPolicies() {
     report::UploadPolicies& policies = plan_.policies;
-    policies.sampling.rate_ppm =
-        random_.Pick<uint32_t>({policies::UserSampling::kAllPpm, policies::UserSampling::kAllPpm, 500'000, 50'000});
+    policies.sampling.rate_ppm = random_.Pick<uint32_t>(
+        {policies::UserSampling::kAllPpm, policies::UserSampling::kAllPpm, 500'000, 50'000});
     policies.sampling.salt = random_.Next();
     if (random_.Chance(60)) {
       policies.quota.per_day = static_cast<uint32_t>(random_.Between(1, 8));
@@ -59,7 +59,9 @@ class Drawer {
     }
     policies.is_forced = random_.Chance(20);
     policies.user = "u-0";
-    if (random_.Chance(50)) policies.longest_ms = 7 * kMsPerDay;
+    if (random_.Chance(50)) policies.retention.longest_ms = 7 * kMsPerDay;
+    if (random_.Chance(40))
+      policies.retention.total_bytes = static_cast<uint64_t>(random_.Between(1'000, 10'000));
     policies.losses_wait_ms = random_.Chance(50) ? 0 : 3'600'000;
   }
 
@@ -74,7 +76,8 @@ class Drawer {
     run.trouble_percent = random_.Pick<uint32_t>({0, 15, 50, 100});
     run.outage_percent = random_.Pick<uint32_t>({0, 20});
     run.way = random_.Chance(25) ? Way::kHttp : Way::kPipe;
-    if (random_.Chance(15)) run.peer = static_cast<Peer>(random_.Below(static_cast<uint64_t>(Peer::kNameOfAnother) + 1));
+    if (random_.Chance(15))
+      run.peer = static_cast<Peer>(random_.Below(static_cast<uint64_t>(Peer::kNameOfAnother) + 1));
     if (random_.Chance(damage_percent_)) run.damaged_files = static_cast<uint32_t>(random_.Between(1, 2));
     if (random_.Chance(damage_percent_)) run.planted_files = static_cast<uint32_t>(random_.Between(1, 2));
     run.is_ledger_damaged = random_.Chance(damage_percent_ / 4);
@@ -147,11 +150,12 @@ class Drawer {
   void DrawRefusedCalls(RefusedCalls* refused) {
     using Which = RefusedCalls::Which;
     if (!random_.Chance(35)) return;
-    refused->which = random_.Pick({Which::kWrites, Which::kChanges, Which::kReads, Which::kRemovals,
-                                   Which::kSyncs, Which::kAll});
+    refused->which = random_.Pick(
+        {Which::kWrites, Which::kChanges, Which::kReads, Which::kRemovals, Which::kSyncs, Which::kAll});
     refused->error = random_.Pick({ENOSPC, EIO, EROFS, EDQUOT, EACCES, EMFILE});
     refused->first = static_cast<uint32_t>(random_.Below(random_.Pick<uint64_t>({1, 30, 120})));
-    refused->last = refused->first + static_cast<uint32_t>(random_.Below(random_.Pick<uint64_t>({1, 20, 1000})));
+    refused->last =
+        refused->first + static_cast<uint32_t>(random_.Below(random_.Pick<uint64_t>({1, 20, 1000})));
     refused->percent = random_.Pick<uint32_t>({100, 100, 30});
     refused->cut_percent = random_.Pick<uint32_t>({0, 50, 100});
   }
@@ -212,19 +216,33 @@ void Describe(const ProcessPlan& process, std::ostream* out) {
 
 }  // namespace
 
+bool RunPlan::IsCertain() const {
+  auto is_certain = [](const ProcessPlan& plan) {
+    using Which = RefusedCalls::Which;
+    return plan.ending == Ending::kClean &&
+           (plan.refused.which == Which::kNone || plan.refused.which == Which::kRemovals);
+  };
+  // With trouble, a round may fail of which a part was taken.
+  return way == Way::kPipe && trouble_percent == 0 && is_certain(process) && (!second || is_certain(*second));
+}
+
+bool CasePlan::IsSwept() const { return policies.retention.longest_ms != INT64_MAX; }
+
 bool CasePlan::IsTurnedOffOnce() const { return std::ranges::any_of(runs, &RunPlan::is_turned_off); }
 
 std::string CasePlan::Describe() const {
   std::ostringstream out;
   out << "  rate " << policies.sampling.rate_ppm << " ppm, quota " << policies.quota.per_day << "/"
       << policies.quota.per_cluster << ", forced " << policies.is_forced << ", longest "
-      << (policies.longest_ms == INT64_MAX ? -1 : policies.longest_ms / kMsPerDay) << " days, body limit "
-      << body_limit_bytes << ", sync " << static_cast<int>(sync) << "\n";
+      << (IsSwept() ? policies.retention.longest_ms / kMsPerDay : -1) << " days and "
+      << static_cast<int64_t>(policies.retention.total_bytes) << " bytes, body limit " << body_limit_bytes
+      << ", sync " << static_cast<int>(sync) << "\n";
   for (const RunPlan& run : runs) {
-    out << "  run at " << (run.wall_ms - kStartWallMs) / kMsPerMinute << " min; trouble " << run.trouble_percent
-        << " %" << (run.way == Way::kHttp ? " over HTTP to " + std::to_string(static_cast<int>(run.peer)) : "") << (run.is_turned_off ? ", turned off" : "")
-        << (run.is_ledger_damaged ? ", ledger damaged" : "") << ", damaged " << run.damaged_files
-        << ", planted " << run.planted_files << "\n";
+    out << "  run at " << (run.wall_ms - kStartWallMs) / kMsPerMinute << " min; trouble "
+        << run.trouble_percent << " %"
+        << (run.way == Way::kHttp ? " over HTTP to " + std::to_string(static_cast<int>(run.peer)) : "")
+        << (run.is_turned_off ? ", turned off" : "") << (run.is_ledger_damaged ? ", ledger damaged" : "")
+        << ", damaged " << run.damaged_files << ", planted " << run.planted_files << "\n";
     faults::Describe(run.process, &out);
     if (run.second) faults::Describe(*run.second, &out);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What happens in a case of the fault suite: which reports are made, by which runs of a program, and what goes
-// wrong when. Follows from the seed alone.
+// What happens in a case of the fault suite: which reports are made, by which runs of a program, and what
+// goes wrong when. Follows from the seed alone.
 #pragma once
 
 #include <cstddef>
@@ -23,9 +23,9 @@ inline constexpr int64_t kStartWallMs = 1'700'049'600'000;  // noon of a day, in
 struct PlannedRecord {
   report::SpoolRecord record;
   report::RecordNote note = {};
-  report::RecordFacts facts = {};         // of a report and of its end
+  report::RecordFacts facts = {};           // of a report and of its end
   std::optional<size_t> ended_report = {};  // of a lag's end: which record is its report
-  bool is_bad = false;                    // the collector will never take it
+  bool is_bad = false;                      // the collector will never take it
 
   bool is_report() const { return record.type == report::RecordType::kReport; }
 };
@@ -37,8 +37,8 @@ struct RefusedCalls {
   int error = 0;
   uint32_t first = 0;
   uint32_t last = 0;
-  uint32_t percent = 100;       // of these calls
-  uint32_t cut_percent = 0;     // of refused appends: that write a part first
+  uint32_t percent = 100;    // of these calls
+  uint32_t cut_percent = 0;  // of refused appends: that write a part first
 };
 
 enum class Ending {
@@ -51,7 +51,7 @@ enum class Ending {
 struct Step {
   enum class Kind { kAppend, kSeal, kSend, kWait };
   Kind kind;
-  size_t record = 0;   // kAppend: of CasePlan::records
+  size_t record = 0;    // kAppend: of CasePlan::records
   uint32_t rounds = 0;  // kSend: at most
   int64_t wait_ms = 0;
 };
@@ -79,6 +79,9 @@ enum class Peer {
 };
 
 struct RunPlan {
+  // Whether its processes get all answers, and can do what follows from them.
+  bool IsCertain() const;
+
   int64_t wall_ms = kStartWallMs;  // when it starts, by a clock that may be wrong
   ProcessPlan process = {};
   std::optional<ProcessPlan> second = {};  // another process that sends the same spool at the same time
@@ -105,6 +108,8 @@ struct CasePlan {
   bool has_power_cuts = false;
 
   bool IsTurnedOffOnce() const;
+  // What is too old or too much is removed; without a longest age, nothing is.
+  bool IsSwept() const;
   // In a few lines, for a person who looks for the reason of a failure.
   std::string Describe() const;
 };

@@ -2,19 +2,23 @@
 #include "tests/faults/client_process.h"
 
 #include <dirent.h>
-#include <sched.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <utility>
 
+#include "report/upload/http_transport.h"
 #include "report/upload/spool_sender.h"
 #include "report/upload/upload_pacing.h"
 #include "tests/faults/case_env.h"
 #include "tests/faults/pipe_way.h"
+#include "tests/faults/wrong_peer.h"
 #include "tests/report/scripted_transport.h"
 
 namespace lagwatch::faults {
@@ -36,10 +40,70 @@ size_t CountDescriptors() {
   _exit(EXIT_FAILURE);
 }
 
+// By HTTP. After a failure it begins anew: the client's own pause would take real time.
+class HttpPeer final : public report::Transport {
+ public:
+  HttpPeer(const ClientContext& context, std::function<void()> may_end)
+      : context_(context), peer_(context.run->peer), may_end_(std::move(may_end)) {
+    if (peer_ >= Peer::kExpired) wrong_peer_.emplace(peer_, context.ca_path);
+  }
+
+  report::UploadAnswer Post(std::string_view gzip_body) override {
+    may_end_();
+    if (transport_ == nullptr && !Connect()) return {.message = "there is no client to be had"};
+    report::UploadAnswer answer = transport_->Post(gzip_body);
+    const bool is_done = answer.kind == AnswerKind::kDelivered || answer.kind == AnswerKind::kRejected;
+    if (!is_done) transport_.reset();
+    may_end_();
+    return answer;
+  }
+  void Abort() override {}
+
+ private:
+  bool Connect() {
+    report::HttpOptions options{.endpoint = Endpoint(),
+                                .key = kKey,
+                                .timeouts = {.connect_ms = 2'000, .stall_s = 1, .total_ms = 150}};
+    if (wrong_peer_) options.ca_file = context_.ca_path;
+    auto client = report::HttpClient::Create(options);
+    if (client.ok()) transport_ = report::CreateHttpTransport(std::move(*client));
+    return transport_ != nullptr;
+  }
+
+  std::string Endpoint() const {
+    const std::string port = std::to_string(context_.port);
+    switch (peer_) {
+      case Peer::kCollector:
+        return "http://127.0.0.1:" + port;
+      case Peer::kNobody:
+        return "http://127.0.0.1:1";
+      case Peer::kNoSuchName:
+        return "http://collector.invalid:" + port;
+      case Peer::kNoTls:
+        return "https://127.0.0.1:" + port;
+      default:
+        return wrong_peer_->endpoint();
+    }
+  }
+
+  const ClientContext& context_;
+  Peer peer_;
+  std::function<void()> may_end_;
+  std::optional<WrongPeer> wrong_peer_;
+  std::unique_ptr<report::Transport> transport_;
+};
+
+std::unique_ptr<report::Transport> MakeWay(const ClientContext& context, std::function<void()> may_end) {
+  const bool is_http = context.run != nullptr && context.run->way == Way::kHttp;
+  if (is_http) return std::make_unique<HttpPeer>(context, std::move(may_end));
+  return std::make_unique<PipeTransport>(context.socket, std::move(may_end));
+}
+
 // Counts the requests of a round, and knows when there may be no more of them.
 class WatchedTransport final : public report::Transport {
  public:
-  WatchedTransport(report::Transport* inner, const ClientContext& context) : inner_(inner), context_(context) {}
+  WatchedTransport(report::Transport* inner, const ClientContext& context)
+      : inner_(inner), context_(context) {}
 
   void BeginRound() {
     requests_ = 0;
@@ -48,7 +112,8 @@ class WatchedTransport final : public report::Transport {
   report::UploadAnswer Post(std::string_view gzip_body) override {
     if (has_failed_) Fail(context_.shared, "it asked again in the round in which it was told to wait");
     // Halved down to single records, and once more for those that the first answer named.
-    if (++requests_ > 3 * context_.plan->records.size() + 40) Fail(context_.shared, "too many requests in a round");
+    if (++requests_ > 3 * context_.plan->records.size() + 40)
+      Fail(context_.shared, "too many requests in a round");
     report::UploadAnswer answer = inner_->Post(gzip_body);
     has_failed_ = answer.kind == AnswerKind::kTryLater || answer.kind == AnswerKind::kUnauthorized;
     if (context_.sabotage == Sabotage::kHastyRemoval && answer.http_status == 0)
@@ -70,8 +135,8 @@ class Client {
          const std::function<void()>& may_end)
       : context_(context),
         clock_(context.shared),
-        way_(context.socket, may_end),
-        transport_(&way_, context),
+        way_(MakeWay(context, may_end)),
+        transport_(way_.get(), context),
         sender_(env, context.directory, &transport_, &no_names_, clock_),
         random_(process.seed) {
     sender_.SetPolicies([this] {
@@ -155,7 +220,7 @@ class Client {
 
   const ClientContext& context_;
   SharedClock clock_;
-  PipeTransport way_;
+  std::unique_ptr<report::Transport> way_;
   WatchedTransport transport_;
   lagwatch::testing::NoNames no_names_;
   report::SpoolSender sender_;
@@ -168,6 +233,7 @@ class Client {
 }  // namespace
 
 int RunClient(const ClientContext& context, const ProcessPlan& process) {
+  signal(SIGPIPE, SIG_IGN);  // as the uploader's thread has it
   if (context.sabotage == Sabotage::kForgottenLedger) unlink((context.directory + "/ledger").c_str());
   const size_t descriptors = CountDescriptors();
   {

@@ -18,7 +18,8 @@ struct ClientContext {
   const RunPlan* run;
   SharedCase* shared;
   std::string directory;  // of the spool
-  std::string endpoint;   // of the collector, for Way::kHttp
+  std::string ca_path;    // for the certificates that a client knows
+  uint16_t port;          // of the collector, for Way::kHttp
   int socket;             // to the collector, for Way::kPipe
   Sabotage sabotage;
 };

@@ -3,9 +3,12 @@
 
 #include <array>
 #include <utility>
+#include <vector>
 
+#include "base/uuid.h"
 #include "collector/ingest/inflate.h"
 #include "report/format/packed_batch.h"
+#include "report/format/report.h"
 
 namespace lagwatch::faults {
 namespace {
@@ -15,11 +18,19 @@ const collector::Clusterer& DefaultClusterer() {
   return clusterer;
 }
 
-size_t CountRecords(const std::string& body) {
+std::vector<report::OwnedRecord> RecordsOf(const std::string& body) {
   auto batch = collector::InflateGzip(body, 64 << 20);
-  if (!batch.ok()) return 0;
+  if (!batch.ok()) return {};
   auto records = report::ReadBatch(*batch);
-  return records.ok() ? records->size() : 0;
+  return records.ok() ? std::move(*records) : std::vector<report::OwnedRecord>();
+}
+
+void AddReportIds(const std::vector<report::OwnedRecord>& records, std::set<std::string>* ids) {
+  for (const report::OwnedRecord& record : records) {
+    if (record.type != report::RecordType::kReport) continue;
+    if (auto decoded = report::DecodeReport(record.payload); decoded.ok())
+      ids->insert(base::ToString(decoded->id));
+  }
 }
 
 std::string Counts(size_t records) {
@@ -68,11 +79,13 @@ void CollectorSide::BeginRun(const RunPlan& run) {
   trouble_percent_ = run.trouble_percent;
   outage_percent_ = run.outage_percent;
   is_out_ = false;
+  is_run_certain_ = run.IsCertain();
 }
 
 void CollectorSide::BeginRepaired() {
   trouble_percent_ = outage_percent_ = 0;
   is_out_ = false;
+  is_run_certain_ = true;
 }
 
 CollectorSide::Trouble CollectorSide::DrawTrouble(size_t records) {
@@ -85,12 +98,14 @@ CollectorSide::Trouble CollectorSide::DrawTrouble(size_t records) {
 
 Reply CollectorSide::Answer(const collector::RequestHead& head, std::string body) {
   ++requests_;
-  const size_t records = CountRecords(body);
+  const std::vector<report::OwnedRecord> sent = RecordsOf(body);
+  const size_t records = sent.size();
   const Trouble trouble = DrawTrouble(records);
   const bool is_taken = trouble <= Trouble::kForeignJson && trouble != Trouble::kLostRequest &&
                         (trouble <= Trouble::kWrongNumbers ? true : random_.Chance(30));
   Reply taken;
   if (is_taken) taken = Take(head, std::move(body));
+  if (is_taken && !is_run_certain_) AddReportIds(sent, &uncertain_);
   switch (trouble) {
     case Trouble::kNone:
       return taken;
@@ -146,9 +161,9 @@ Reply CollectorSide::Forge(Trouble trouble, size_t records) {
       return {.status = 403, .content_type = kPage, .body = "<html>no"};
     case Trouble::kTooMany:
       return {.status = 429,
-              .retry_after = random_.Pick({"-5", "1000000000000000000", "99999999999999999999999999", "0",
-                                           "30", "soon", "Thu, 01 Jan 1970 00:00:00 GMT",
-                                           "Fri, 31 Dec 9999 23:59:59 GMT", ""}),
+              .retry_after =
+                  random_.Pick({"-5", "1000000000000000000", "99999999999999999999999999", "0", "30", "soon",
+                                "Thu, 01 Jan 1970 00:00:00 GMT", "Fri, 31 Dec 9999 23:59:59 GMT", ""}),
               .body = "{}"};
     case Trouble::kOutOfOrder:
       return {.status = 500, .body = "{\"error\": {\"code\": \"internal\"}}"};

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A real collector in memory, behind a way that loses, cuts and forges: what becomes of each request is drawn.
+// A real collector in memory, behind a way that loses, cuts and forges: what becomes of each request is
+// drawn.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -49,6 +51,8 @@ class CollectorSide {
 
   collector::Store* store() { return store_.get(); }
   uint64_t requests() const { return requests_; }
+  // Ids of reports that were taken in requests of which the client may not know that.
+  const std::set<std::string>& uncertain() const { return uncertain_; }
 
  private:
   enum class Trouble;
@@ -65,6 +69,8 @@ class CollectorSide {
   uint32_t trouble_percent_ = 0;
   uint32_t outage_percent_ = 0;
   bool is_out_ = false;
+  bool is_run_certain_ = true;
+  std::set<std::string> uncertain_;
   uint64_t requests_ = 0;
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a disk has of a directory, as against what the system shows of it: the difference is lost when the power
-// fails. Entries of the directory reach the disk in their order, at a sync of the directory or before it;
-// contents at a sync of the file or before it. Lies in memory that the processes of a case share, and in a
-// folder that keeps a second name of each file, so that one that was removed can come back.
+// What a disk has of a directory, as against what the system shows of it: the difference is lost when the
+// power fails. Entries of the directory reach the disk in their order, at a sync of the directory or before
+// it; contents at a sync of the file or before it. Lies in memory that the processes of a case share, and in
+// a folder that keeps a second name of each file, so that one that was removed can come back.
 #pragma once
 
 #include <pthread.h>

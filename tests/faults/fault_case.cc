@@ -17,6 +17,7 @@
 #include "report/upload/upload_ledger.h"
 #include "tests/faults/accounts.h"
 #include "tests/faults/collector_side.h"
+#include "tests/faults/http_way.h"
 #include "tests/faults/pipe_way.h"
 #include "tests/faults/spool_damage.h"
 #include "tests/report/report_testing.h"
@@ -45,7 +46,8 @@ class Case {
         collector_(plan_),
         accounts_(plan_),
         foreign_(MakeSpool(), Folder("outside")) {
-    if (plan_.records.size() > SharedCase::kMaxRecords) throw std::runtime_error("too many records in a case");
+    if (plan_.records.size() > SharedCase::kMaxRecords)
+      throw std::runtime_error("too many records in a case");
     shared()->disk.Begin(spool_, Folder("kept"));
   }
 
@@ -58,6 +60,7 @@ class Case {
     shared()->is_power_cut = false;
     shared()->wall_ms = std::max(plan_.end_wall_ms, shared()->wall_ms.load());
     Attend({Start(nullptr, nullptr)});
+    accounts_.NoteUncertain(collector_.uncertain());
     if (problem_.empty()) problem_ = accounts_.Check(collector_.store());
     if (problem_.empty()) problem_ = foreign_.Check();
     if (problem_.empty()) problem_ = CheckDirectory();
@@ -119,7 +122,8 @@ class Case {
     if (child < 0) throw std::runtime_error("cannot fork");
     if (child == 0) {
       close(sockets[0]);
-      const ClientContext context{&plan_, run, shared(), spool_, "", sockets[1], sabotage_};
+      const ClientContext context{&plan_,       run,        shared(), spool_, Folder("known") + "/ca.pem",
+                                  http_.port(), sockets[1], sabotage_};
       _exit(process == nullptr ? RunLastClient(context) : RunClient(context, *process));
     }
     close(sockets[1]);
@@ -133,8 +137,10 @@ class Case {
     while (!children.empty()) {
       std::vector<pollfd> sockets;
       for (const Child& child : children) sockets.push_back({child.socket, POLLIN, 0});
+      http_.AddTo(&sockets);
       poll(sockets.data(), sockets.size(), 1);
-      for (size_t i = 0; i < sockets.size(); ++i) {
+      http_.Serve();
+      for (size_t i = 0; i < children.size(); ++i) {
         if (sockets[i].revents != 0 && !AnswerOne(&children[i])) End(&children[i]);
       }
       std::erase_if(children, [](const Child& child) { return child.pid < 0; });
@@ -150,6 +156,7 @@ class Case {
         KillAll(&children);
       }
     }
+    http_.CloseConnections();
   }
 
   // Not between a thing done and its note for the disk.
@@ -167,9 +174,10 @@ class Case {
   bool AnswerOne(Child* child) {
     std::optional<std::string> body = ReadRequest(child->socket);
     if (!body) return false;
+    const std::string authorization = std::string("Bearer ") + kKey;
     const collector::RequestHead head{.method = "POST",
                                       .target = "/v1/reports",
-                                      .authorization = "Bearer k_of_the_case",
+                                      .authorization = authorization,
                                       .content_type = "application/x-protobuf",
                                       .content_encoding = "gzip",
                                       .content_length = body->size()};
@@ -206,6 +214,7 @@ class Case {
   lagwatch::testing::ScopedTempDirectory directory_;
   std::string spool_ = directory_ / "spool";
   CollectorSide collector_;
+  HttpWay http_{&collector_};
   Accounts accounts_;
   ForeignFiles foreign_;
   std::string problem_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plays one case: runs of a program in processes that are killed, the machine that is switched off, files that
-// are damaged, requests that are lost; and at last a run with which all is well.
+// Plays one case: runs of a program in processes that are killed, the machine that is switched off, files
+// that are damaged, requests that are lost; and at last a run with which all is well.
 #pragma once
 
 #include <cstdint>

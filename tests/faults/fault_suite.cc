@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plays many cases, each from a seed of its own, and says of which one something is wrong and how to repeat it.
+// Plays many cases, each from a seed of its own, and says of which one something is wrong and how to repeat
+// it.
 #include <spdlog/spdlog.h>
 
 #include <cstdint>
@@ -20,7 +21,8 @@ using lagwatch::faults::Sabotage;
 
 constexpr char kUsage[] =
     "Usage: fault_suite [--cases N] [--seed S] [--break ledger|removal] [--trace on]\n"
-    "Plays the cases of the seeds S, S+1, … S+N-1 (default: 1 case of seed 1) and checks that no report of theirs is\n"
+    "Plays the cases of the seeds S, S+1, … S+N-1 (default: 1 case of seed 1) and checks that no report of "
+    "theirs is\n"
     "lost uncounted or told twice. --break breaks the client, to see that it is noticed.\n";
 
 struct Options {
@@ -77,14 +79,16 @@ int main(int argc, char** argv) {
     if (problem.empty()) continue;
     ++failures;
     std::printf("FAILED: case %llu: %s  to repeat it: scripts/test --faults 1 --seed %llu\n",
-                static_cast<unsigned long long>(seed), problem.c_str(), static_cast<unsigned long long>(seed));
+                static_cast<unsigned long long>(seed), problem.c_str(),
+                static_cast<unsigned long long>(seed));
     std::fflush(stdout);
   }
-  std::printf("%llu cases from seed %llu, %d failed: %llu reports planned, %llu stored, %llu counted as lost, "
-              "%llu requests, %llu kills, %llu power cuts\n",
-              static_cast<unsigned long long>(played), static_cast<unsigned long long>(options.seed), failures,
-              static_cast<unsigned long long>(totals.reports), static_cast<unsigned long long>(totals.stored),
-              static_cast<unsigned long long>(totals.lost), static_cast<unsigned long long>(totals.requests),
-              static_cast<unsigned long long>(totals.kills), static_cast<unsigned long long>(totals.power_cuts));
+  std::printf(
+      "%llu cases from seed %llu, %d failed: %llu reports planned, %llu stored, %llu counted as lost, "
+      "%llu requests, %llu kills, %llu power cuts\n",
+      static_cast<unsigned long long>(played), static_cast<unsigned long long>(options.seed), failures,
+      static_cast<unsigned long long>(totals.reports), static_cast<unsigned long long>(totals.stored),
+      static_cast<unsigned long long>(totals.lost), static_cast<unsigned long long>(totals.requests),
+      static_cast<unsigned long long>(totals.kills), static_cast<unsigned long long>(totals.power_cuts));
   return failures == 0 ? 0 : 1;
 }

@@ -38,7 +38,8 @@ std::string TextOf(const Reply& reply) {
   add("Retry-After", reply.retry_after);
   add("Location", reply.location);
   add("Content-Encoding", reply.encoding);
-  if (reply.status != 204 && reply.manner != Manner::kEndless) add("Content-Length", std::to_string(reply.body.size()));
+  if (reply.status != 204 && reply.manner != Manner::kEndless)
+    add("Content-Length", std::to_string(reply.body.size()));
   return text + "\r\n" + reply.body;
 }
 
@@ -146,7 +147,8 @@ void HttpWay::Send(Connection* connection) {
     return;
   }
   rest.erase(0, static_cast<size_t>(sent));
-  if (!rest.empty() || connection->manner == Manner::kStalled || connection->manner == Manner::kEndless) return;
+  if (!rest.empty() || connection->manner == Manner::kStalled || connection->manner == Manner::kEndless)
+    return;
   if (connection->manner == Manner::kCut || connection->manner == Manner::kNoHttp)
     return Close(connection, /*resets=*/false);
   connection->is_answered = false;  // the next request may come

@@ -37,7 +37,8 @@ struct SharedCase {
 // Lives as long as the mapping of the process that made it, and of its children.
 class SharedMemory {
  public:
-  SharedMemory() : at_(mmap(nullptr, sizeof(SharedCase), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) {
+  SharedMemory()
+      : at_(mmap(nullptr, sizeof(SharedCase), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) {
     if (at_ == MAP_FAILED) throw std::bad_alloc();
     new (at_) SharedCase;
   }

@@ -24,7 +24,8 @@ constexpr char kContent[] = "not the spool's";
 const char* const kForeignNames[] = {"notes.txt", ".hidden", "x.seg", "0198f000-000001.seg", "ledger.backup"};
 
 std::string Framed(uint32_t type, std::string_view payload) {
-  const report::RecordHeader header = report::MakeRecordHeader(static_cast<report::RecordType>(type), payload);
+  const report::RecordHeader header =
+      report::MakeRecordHeader(static_cast<report::RecordType>(type), payload);
   return std::string(reinterpret_cast<const char*>(&header), sizeof header).append(payload);
 }
 
@@ -42,7 +43,8 @@ ForeignFiles::ForeignFiles(std::string directory, std::string outside)
 
 std::string ForeignFiles::Check() const {
   for (const char* name : kForeignNames) {
-    if (ReadFile(directory_ + "/" + name) != kContent) return std::string("somebody else's file was touched: ") + name;
+    if (ReadFile(directory_ + "/" + name) != kContent)
+      return std::string("somebody else's file was touched: ") + name;
   }
   struct stat status {};
   auto is_kind = [&](const char* name, mode_t kind) {
@@ -105,8 +107,9 @@ void SpoolDamage::DamageSegment(Accounts* accounts) {
 }
 
 void SpoolDamage::PlantSegment(Accounts* accounts) {
-  std::string name = "0198f001-0000-7000-8000-" + std::to_string(100'000'000'000 + random_.Below(100'000'000'000)) +
-                     "-" + std::to_string(100'000 + random_.Below(900'000)) + random_.Pick({".seg", ".open"});
+  std::string name = "0198f001-0000-7000-8000-" +
+                     std::to_string(100'000'000'000 + random_.Below(100'000'000'000)) + "-" +
+                     std::to_string(100'000 + random_.Below(900'000)) + random_.Pick({".seg", ".open"});
   std::string content;
   switch (random_.Below(5)) {
     case 0:

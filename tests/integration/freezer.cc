@@ -83,7 +83,10 @@ int main(int argc, char** argv) {
                                            .check_period_ms = 100,
                                            .sample_interval_ms = 10,
                                            .on_last_exit = CountCall,
-                                           .on_last_exit_context = &calls});
+                                           .on_last_exit_context = &calls,
+                                           .user_rate_ppm = 1'000'000,
+                                           .reports_per_day = UINT32_MAX,
+                                           .reports_per_cause = UINT32_MAX});
   if (calls != (monitor.last_exit() ? 1 : 0)) return 3;
   if (!monitor.is_on()) {
     std::cerr << monitor.why_off() << "\n";

@@ -24,8 +24,8 @@ using Kind = ConfigAnswer::Kind;
 class HttpConfigSourceTest : public ::testing::Test {
  protected:
   std::unique_ptr<ConfigSource> Open(const std::string& endpoint, const std::string& key = "k_test") const {
-    return CreateHttpConfigSource({.endpoint = endpoint, .key = key}, {"an editor", "jane&bob"}, "2.1")
-        .value();
+    return CreateHttpConfigSource(HttpClient::Create({.endpoint = endpoint, .key = key}).value(),
+                                  {"an editor", "jane&bob"}, "2.1");
   }
 
   lagwatch::testing::ScopedTempDirectory directory_;

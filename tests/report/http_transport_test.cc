@@ -74,8 +74,9 @@ class OneAnswerServer {
   static bool IsWhole(const std::string& request) {
     size_t head_end = request.find("\r\n\r\n");
     size_t length_at = request.find("Content-Length: ");
-    return head_end != std::string::npos && length_at < head_end &&
-           request.size() >= head_end + 4 + std::stoul(request.substr(length_at + 16));
+    if (head_end == std::string::npos) return false;
+    const size_t body_bytes = length_at < head_end ? std::stoul(request.substr(length_at + 16)) : 0;
+    return request.size() >= head_end + 4 + body_bytes;
   }
 
   std::string answer_;
@@ -93,9 +94,9 @@ std::string HttpAnswer(const std::string& status, const std::string& headers = "
 }
 
 std::unique_ptr<Transport> NewTransport(const std::string& endpoint, const std::string& key = "") {
-  auto transport = CreateHttpTransport({.endpoint = endpoint, .key = key});
-  EXPECT_TRUE(transport.ok()) << transport.status().message();
-  return std::move(transport).value();
+  auto client = HttpClient::Create({.endpoint = endpoint, .key = key});
+  EXPECT_TRUE(client.ok()) << client.status().message();
+  return CreateHttpTransport(std::move(client).value());
 }
 
 UploadAnswer AnswerTo(const std::string& http_answer) {
@@ -194,14 +195,73 @@ TEST(HttpTransport, AbortEndsAPostThatHangs) {
   EXPECT_EQ(transport->Post(Gzip("body")).kind, Kind::kTryLater);
 }
 
+TEST(HttpTransport, AnAbsurdRetryAfterIsBroughtIntoRange) {
+  EXPECT_EQ(AnswerTo(HttpAnswer("429 Too Many", "Retry-After: 99999999999999999999\r\n")).retry_after_s,
+            86'400);
+  EXPECT_EQ(AnswerTo(HttpAnswer("429 Too Many", "Retry-After: -5\r\n")).retry_after_s, 0);
+}
+
+TEST(HttpTransport, ABodyThatIsCutDeliversNothing) {
+  UploadAnswer answer = AnswerTo(
+      "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 500\r\n\r\n{\"accepted\": 1");
+  EXPECT_EQ(answer.kind, Kind::kTryLater);
+  EXPECT_EQ(answer.http_status, 0);
+}
+
+TEST(HttpTransport, AServerThatStallsIsGivenUp) {
+  OneAnswerServer server("");
+  auto client = HttpClient::Create({.endpoint = server.endpoint(), .timeouts = {.stall_s = 1}});
+  EXPECT_EQ(CreateHttpTransport(std::move(*client))->Post(Gzip("body")).kind, Kind::kTryLater);
+}
+
 TEST(HttpTransport, UnusableOptionsAreRefusedInWords) {
   for (const char* endpoint :
        {"", "lag.example.com", "ftp://lag.example.com", "https://lag.example.com/a b"}) {
-    auto transport = CreateHttpTransport({.endpoint = endpoint, .key = ""});
-    ASSERT_FALSE(transport.ok()) << endpoint;
-    EXPECT_EQ(transport.status().code(), base::StatusCode::kInvalid);
+    auto client = HttpClient::Create({.endpoint = endpoint});
+    ASSERT_FALSE(client.ok()) << endpoint;
+    EXPECT_EQ(client.status().code(), base::StatusCode::kInvalid);
   }
-  EXPECT_FALSE(CreateHttpTransport({.endpoint = "http://x", .key = "k\r\nHost: evil"}).ok());
+  EXPECT_FALSE(HttpClient::Create({.endpoint = "http://x", .key = "k\r\nHost: evil"}).ok());
+}
+
+TEST(HttpClient, GetsWithHeadersAndKeepsTheETag) {
+  OneAnswerServer server(HttpAnswer("200 OK", "ETag: \"v7\"\r\n", "document"));
+  auto client = HttpClient::Create({.endpoint = server.endpoint(), .key = "k_secret"});
+  ASSERT_TRUE(client.ok());
+  lagwatch::report::HttpAnswer answer =
+      (*client)->Ask({.path = "/v1/config?app=a", .headers = {"If-None-Match: \"v6\""}});
+  EXPECT_EQ(answer.status, 200);
+  EXPECT_EQ(answer.etag, "\"v7\"");
+  EXPECT_EQ(answer.body, "document");
+  std::string request = server.Request();
+  EXPECT_THAT(request, ::testing::StartsWith("GET /v1/config?app=a HTTP/1.1\r\n"));
+  EXPECT_THAT(request, HasSubstr("\r\nIf-None-Match: \"v6\"\r\n"));
+}
+
+TEST(HttpClient, LeavesAHostAloneThatDoesNotAnswer) {
+  std::string endpoint;
+  {
+    OneAnswerServer server("");
+    endpoint = server.endpoint();
+  }
+  auto client = HttpClient::Create({.endpoint = endpoint});
+  for (int i = 0; i < 5; ++i) EXPECT_THAT((*client)->Ask({.path = "/"}).error, HasSubstr("onnect"));
+  const lagwatch::report::HttpAnswer answer = (*client)->Ask({.path = "/"});
+  EXPECT_THAT(answer.error, HasSubstr("left alone"));
+  EXPECT_GT(answer.retry_after_s, 0);
+}
+
+TEST(RetryAfter, IsSecondsOrADate) {
+  constexpr int64_t kNowS = 1'445'412'400;
+  EXPECT_EQ(ParseRetryAfter("120", kNowS), 120);
+  EXPECT_EQ(ParseRetryAfter(" 120 \r\n", kNowS), 120);
+  EXPECT_EQ(ParseRetryAfter("Wed, 21 Oct 2015 07:28:00 GMT", kNowS), 80);
+  EXPECT_EQ(ParseRetryAfter("Wed, 21 Oct 2015 07:00:00 GMT", kNowS), 0);
+  EXPECT_EQ(ParseRetryAfter("Wed, 21 Oct 2099 07:00:00 GMT", kNowS), 86'400);
+  EXPECT_EQ(ParseRetryAfter("86401", kNowS), 86'400);
+  EXPECT_EQ(ParseRetryAfter(std::string(1'000, '9'), kNowS), 86'400);
+  for (const char* nonsense : {"", " ", "-1", "1.5", "soon", "0x10", "1e9", "10 minutes", ",", "\xff,\xff"})
+    EXPECT_EQ(ParseRetryAfter(nonsense, kNowS), 0) << nonsense;
 }
 
 }  // namespace

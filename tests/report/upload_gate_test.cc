@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -38,8 +39,8 @@ class UploadGateTest : public ::testing::Test {
   void Send() {
     SpoolSender sender(&base::SystemEnv(), spool_.path(), &collector_, &namer_, clock_);
     sender.SetPolicies([this] { return policies_; });
-    while (sender.UploadOnce()) {
-    }
+    for (auto answer = sender.UploadOnce(); answer && answer->kind == UploadAnswer::Kind::kDelivered;)
+      answer = sender.UploadOnce();
     const LossCounts counted = sender.stats().losses;
     for (size_t i = 0; i < counted.size(); ++i) counted_[i] += counted[i];
   }
@@ -228,12 +229,43 @@ TEST_F(UploadGateTest, UsageIsSampledButHasNoQuota) {
 }
 
 TEST_F(UploadGateTest, WhatIsTooOldIsCounted) {
-  policies_.longest_ms = 7 * kDayMs;
+  policies_.retention = {};
   spool_.Add(
       {ReportRecord({.id = NewId(kNoonMs - 8 * kDayMs)}), ReportRecord({.id = NewId(kNoonMs - 6 * kDayMs)})});
   Send();
   EXPECT_EQ(collector_.reports.size(), 1u);
   EXPECT_EQ(collector_.LossesTold(LossReason::kTooOld), 1u);
+}
+
+TEST_F(UploadGateTest, OfTooMuchOnDiskTheLeastImportantGoesAndIsCounted) {
+  policies_.retention = {.longest_ms = INT64_MAX - 1, .total_bytes = 1};
+  collector_.is_there = false;
+  Add(3, {.tag = "anr", .level = Level::kAnr});
+  uint64_t size_bytes = 0;
+  for (const std::string& name : spool_.Files(".seg"))
+    size_bytes += std::filesystem::file_size(spool_ / name);
+  Add(3, {.tag = "slow", .kind = Kind::kFrames});
+  policies_.retention.total_bytes = size_bytes;
+  Send();
+  collector_.is_there = true;
+  Send();
+  EXPECT_EQ(TagsStored("anr"), 3u);
+  EXPECT_EQ(TagsStored("slow"), 0u);
+  EXPECT_EQ(collector_.LossesTold(LossReason::kTooMuch), 3u);
+}
+
+TEST_F(UploadGateTest, LossesThatTheProgramCountedAreNotLost) {
+  const Losses earlier{.id = NewId(), .app = "editor", .losses = {{LossReason::kTooMuch, 7, 5, 0}}};
+  const SpoolRecord record{RecordType::kLosses, EncodeLosses(earlier)};
+  spool_.Add({record});
+  Send();
+  EXPECT_EQ(collector_.LossesTold(LossReason::kTooMuch), 5u);
+  policies_.is_turned_off = true;  // which drops the record, and not what it counts
+  spool_.Add({record});
+  Send();
+  policies_.is_turned_off = false;
+  Send();
+  EXPECT_EQ(collector_.LossesTold(LossReason::kTooMuch), 10u);
 }
 
 TEST_F(UploadGateTest, TurnedOffNothingIsSentAndAllIsCounted) {
@@ -291,6 +323,22 @@ TEST_F(UploadGateTest, ADecisionStaysAsLongAsTheSegmentDoes) {
   Send();
   EXPECT_EQ(collector_.reports.size() + collector_.LossesTold(), 3u);
   EXPECT_TRUE(spool_.Files(".seg").empty());
+}
+
+TEST_F(UploadGateTest, WhatWasSentAndCouldNotBeRemovedIsNotCountedWhenItIsSweptLater) {
+  Add(2, {});
+  {
+    lagwatch::testing::FaultEnv env;
+    SpoolSender sender(&env, spool_.path(), &collector_, &namer_, clock_);
+    env.Fail(lagwatch::testing::EnvCall::kRemove, EACCES, 100);
+    EXPECT_EQ(sender.UploadOnce()->kind, UploadAnswer::Kind::kDelivered);
+  }
+  ASSERT_EQ(spool_.Files(".seg").size(), 1u);
+  policies_.retention = {.longest_ms = INT64_MAX - 1, .total_bytes = 1};
+  Send();
+  EXPECT_TRUE(spool_.Files(".seg").empty());
+  EXPECT_EQ(collector_.reports.size(), 2u);
+  EXPECT_EQ(collector_.LossesTold(), 0u);
 }
 
 TEST_F(UploadGateTest, RecordsOfAnUnknownTypeAreSentAsTheyAre) {

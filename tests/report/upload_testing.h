@@ -52,7 +52,7 @@ class KillSwitch {
 
 class KillEnv final : public base::Env {
  public:
-  explicit KillEnv(KillSwitch* kill) : kill_(kill) {}
+  explicit KillEnv(KillSwitch* kill, base::Env* real = &base::SystemEnv()) : real_(*real), kill_(kill) {}
 
   int CreateLocked(const char* path, int* fd) override {
     return Do([&] { return real_.CreateLocked(path, fd); });
@@ -102,7 +102,7 @@ class KillEnv final : public base::Env {
     return deed();
   }
 
-  base::Env& real_ = base::SystemEnv();
+  base::Env& real_;
   KillSwitch* kill_;
 };
 

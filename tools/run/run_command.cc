@@ -28,8 +28,7 @@ namespace fs = std::filesystem;
 struct RunOptions {
   sdk::PreloadConfig config;
   std::string dump_signal;
-  std::string endpoint;
-  std::string key;
+  SidecarOptions sidecar;
   std::vector<std::string> command;
 };
 
@@ -91,8 +90,9 @@ int Run(RunOptions options) {
   }
   if (HasLineEnd(config)) return Fail("run: no option may hold a line end");
 
-  if (!options.endpoint.empty()) {
-    base::Status status = StartSidecar(OwnProgram(), config.spool_directory, options.endpoint, options.key);
+  if (!options.sidecar.endpoint.empty()) {
+    options.sidecar.spool_directory = config.spool_directory;
+    base::Status status = StartSidecar(OwnProgram(), options.sidecar);
     if (!status.ok())
       std::cerr << "lagwatch: reports stay in " << config.spool_directory << ": " << status.message() << "\n";
   }
@@ -103,6 +103,24 @@ int Run(RunOptions options) {
   execv(program->c_str(), arguments.data());
   std::cerr << "lagwatch: cannot run " << *program << ": " << std::strerror(errno) << "\n";
   return 126;  // as a shell says it
+}
+
+void AddUploadOptions(CLI::App* run, SidecarOptions* options) {
+  run->add_option("--endpoint", options->endpoint, "The collector's URL")->envname("LAGWATCH_ENDPOINT");
+  run->add_option("--key", options->key, "The collector's key")->envname("LAGWATCH_KEY");
+  run->add_option("--ca-file", options->ca_file, "PEM: trust only a collector that one of these certifies")
+      ->envname("LAGWATCH_CA_FILE");
+  run->add_option("--user-rate-ppm", options->user_rate_ppm,
+                  "Send the reports of so many in a million users a day")
+      ->envname("LAGWATCH_USER_RATE_PPM")
+      ->check(CLI::Range(0, 1'000'000))
+      ->capture_default_str();
+  run->add_option("--reports-per-day", options->reports_per_day, "Send so many reports of a user a day")
+      ->envname("LAGWATCH_REPORTS_PER_DAY")
+      ->capture_default_str();
+  run->add_option("--reports-per-cause", options->reports_per_cause, "Of these, so many of one cause")
+      ->envname("LAGWATCH_REPORTS_PER_CAUSE")
+      ->capture_default_str();
 }
 
 }  // namespace
@@ -119,8 +137,7 @@ void AddRunCommand(CLI::App* app, int* exit_code) {
       "  lagwatch run -- redis-server --port 6380\n"
       "  lagwatch clusters");
   sdk::PreloadConfig& config = options->config;
-  run->add_option("--endpoint", options->endpoint, "The collector's URL")->envname("LAGWATCH_ENDPOINT");
-  run->add_option("--key", options->key, "The collector's key")->envname("LAGWATCH_KEY");
+  AddUploadOptions(run, &options->sidecar);
   run->add_option("--app", config.app, "The program's name in reports (default: its file name)")
       ->envname("LAGWATCH_APP");
   run->add_option("--app-version", config.app_version, "Its version")->envname("LAGWATCH_APP_VERSION");

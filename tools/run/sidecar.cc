@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <string>
+#include <vector>
 
 namespace lagwatch::tools {
 namespace {
@@ -17,8 +19,7 @@ namespace {
 constexpr int kFollowedFd = 3;
 
 [[noreturn]] void BecomeSidecar(const std::filesystem::path& own_program, int followed_fd,
-                                const std::string& spool_directory, const std::string& endpoint,
-                                const std::string& key) {
+                                const SidecarOptions& options) {
   int null = open("/dev/null", O_RDWR);
   for (int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) dup2(null, fd);
   if (followed_fd == kFollowedFd) {
@@ -27,17 +28,26 @@ constexpr int kFollowedFd = 3;
     dup2(followed_fd, kFollowedFd);
   }
   close_range(kFollowedFd + 1, ~0U, 0);
-  setenv("LAGWATCH_KEY", key.c_str(), 1);  // not among the arguments, which everybody can read
-  std::string followed = std::to_string(kFollowedFd);
-  execl(own_program.c_str(), "lagwatch", "upload", "--spool", spool_directory.c_str(), "--endpoint",
-        endpoint.c_str(), "--follow-fd", followed.c_str(), static_cast<char*>(nullptr));
+  setenv("LAGWATCH_KEY", options.key.c_str(), 1);  // not among the arguments, which everybody can read
+  setenv("LAGWATCH_CA_FILE", options.ca_file.c_str(), 1);
+  std::vector<std::string> arguments = {"lagwatch",
+                                        "upload",
+                                        "--spool=" + options.spool_directory,
+                                        "--endpoint=" + options.endpoint,
+                                        "--follow-fd=" + std::to_string(kFollowedFd),
+                                        "--user-rate-ppm=" + std::to_string(options.user_rate_ppm),
+                                        "--reports-per-day=" + std::to_string(options.reports_per_day),
+                                        "--reports-per-cause=" + std::to_string(options.reports_per_cause)};
+  std::vector<char*> pointers;
+  for (std::string& argument : arguments) pointers.push_back(argument.data());
+  pointers.push_back(nullptr);
+  execv(own_program.c_str(), pointers.data());
   _exit(127);
 }
 
 }  // namespace
 
-base::Status StartSidecar(const std::filesystem::path& own_program, const std::string& spool_directory,
-                          const std::string& endpoint, const std::string& key) {
+base::Status StartSidecar(const std::filesystem::path& own_program, const SidecarOptions& options) {
   int followed_fd = static_cast<int>(syscall(SYS_pidfd_open, getpid(), 0));
   if (followed_fd < 0) return base::IoError("cannot follow the program (Linux 5.3 is needed)", errno);
   pid_t child = fork();
@@ -45,7 +55,7 @@ base::Status StartSidecar(const std::filesystem::path& own_program, const std::s
   if (child == 0) {
     // A grandchild, so that the program will never meet a child that it did not start.
     setsid();
-    if (fork() == 0) BecomeSidecar(own_program, followed_fd, spool_directory, endpoint, key);
+    if (fork() == 0) BecomeSidecar(own_program, followed_fd, options);
     _exit(0);
   }
   waitpid(child, nullptr, 0);

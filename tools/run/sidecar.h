@@ -3,6 +3,7 @@
 // and what it wrote is sent even when it was killed.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 
@@ -10,10 +11,19 @@
 
 namespace lagwatch::tools {
 
+struct SidecarOptions {
+  std::string spool_directory;
+  std::string endpoint;
+  std::string key;
+  std::string ca_file;
+  uint32_t user_rate_ppm = 1'000'000;
+  uint32_t reports_per_day = 20;
+  uint32_t reports_per_cause = 3;
+};
+
 // Starts `own_program upload …` as a process that is no child of the caller and shares neither its terminal
 // nor its files. It lives until the caller's process, whatever program that becomes, has ended and the spool
 // is sent (or a while has passed). Context: background; the caller has no other threads.
-base::Status StartSidecar(const std::filesystem::path& own_program, const std::string& spool_directory,
-                          const std::string& endpoint, const std::string& key);
+base::Status StartSidecar(const std::filesystem::path& own_program, const SidecarOptions& options);
 
 }  // namespace lagwatch::tools

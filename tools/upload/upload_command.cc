@@ -19,7 +19,11 @@ namespace {
 
 struct UploadOptions {
   std::string spool_directory = sdk::DefaultSpoolDirectory();
-  report::HttpTransportOptions http;
+  report::HttpOptions http;
+  // Of a program that runs; by hand, everything is sent.
+  uint32_t user_rate_ppm = policies::UserSampling::kAllPpm;
+  uint32_t reports_per_day = policies::QuotaLimits::kNoLimit;
+  uint32_t reports_per_cause = policies::QuotaLimits::kNoLimit;
   int timeout_s = 30;
   int followed_fd = -1;
 };
@@ -32,9 +36,18 @@ void SendWhileRunning(sdk::UploadService* service, int followed_fd) {
   }
 }
 
+sdk::UploadServiceOptions ServiceOptions(const UploadOptions& options) {
+  sdk::UploadServiceOptions service{.http = options.http};
+  const bool is_by_hand = options.followed_fd < 0;
+  service.policies = is_by_hand ? report::UploadPolicies{.losses_wait_ms = 0} : sdk::DefaultUploadPolicies();
+  service.policies.sampling.rate_ppm = options.user_rate_ppm;
+  service.policies.quota = {.per_day = options.reports_per_day, .per_cluster = options.reports_per_cause};
+  return service;
+}
+
 int Upload(const UploadOptions& options) {
   signal(SIGPIPE, SIG_IGN);
-  auto service = sdk::UploadService::Create(options.spool_directory, options.http);
+  auto service = sdk::UploadService::Create(options.spool_directory, ServiceOptions(options));
   if (!service.ok()) {
     std::cerr << "lagwatch: " << service.status().message() << "\n";
     return 2;
@@ -73,6 +86,14 @@ void AddUploadCommand(CLI::App* app, int* exit_code) {
   upload->add_option("--key", options->http.key, "The collector's key")->envname("LAGWATCH_KEY");
   upload->add_option("--timeout-s", options->timeout_s, "Give up after so many seconds; what is left stays")
       ->capture_default_str();
+  upload
+      ->add_option("--ca-file", options->http.ca_file,
+                   "PEM: trust only collectors that one of these certifies")
+      ->envname("LAGWATCH_CA_FILE");
+  upload->add_option("--proxy", options->http.proxy, "A proxy's URL (default: as the environment says)");
+  upload->add_option("--user-rate-ppm", options->user_rate_ppm)->group("");
+  upload->add_option("--reports-per-day", options->reports_per_day)->group("");
+  upload->add_option("--reports-per-cause", options->reports_per_cause)->group("");
   // How `lagwatch run` starts it: the descriptor becomes readable when the watched program ends.
   upload->add_option("--follow-fd", options->followed_fd)->group("");
   upload->callback([options, exit_code] { *exit_code = Upload(*options); });

@@ -156,6 +156,25 @@ typedef enum lw_spool_sync {
   LW_SPOOL_SYNC_ALL = 2
 } lw_spool_sync;
 
+/* How the program itself sends what lagwatch would: to where it sends everything else, say. */
+typedef struct lw_transport {
+  void* context; /* passed to `post`; both must stay until lw_stop() has returned */
+  /* Posts `body` as it is (a gzipped lagwatch.Batch, for the collector's POST /v1/reports) and returns the
+   * HTTP status of the answer, 0 when there was none. Copies the answer's body to `answer` and sets
+   * `*answer_size_bytes`, which holds how much fits, to its size. 2xx with an empty one means that the program
+   * has taken over the batch for good. Called on the upload thread, every signal blocked; must not throw, nor
+   * start or stop the monitor. lw_stop() waits until it returns. NULL: not used. */
+  int (*post)(void* context, const void* body, size_t body_size_bytes, char* answer,
+              size_t* answer_size_bytes);
+} lw_transport;
+
+/* See lw_set_network(). */
+typedef enum lw_network {
+  LW_NETWORK_UNMETERED = 0,
+  LW_NETWORK_METERED = 1,
+  LW_NETWORK_NONE = 2
+} lw_network;
+
 typedef void (*lw_on_last_exit)(const lw_last_exit* last_exit, void* context);
 
 typedef struct lw_options {
@@ -163,7 +182,9 @@ typedef struct lw_options {
   const char* app;             /* default: the program's file name */
   const char* app_version;     /* default: empty */
   const char* user;            /* who is affected, as a pseudonym; default: empty */
-  const char* endpoint;        /* the collector, "https://host:port"; default: empty, reports stay on disk */
+  /* The collector, "https://host:port", or "file:///directory" for a file a batch; default: empty, reports
+   * stay on disk. */
+  const char* endpoint;
   const char* key;             /* the collector's key for this project */
   /* Default: $XDG_STATE_HOME or ~/.local/state, then lagwatch/spool. Made if need be. The monitor stays off when
    * it is a symbolic link, belongs to another user or can be written to by others. */
@@ -218,6 +239,14 @@ typedef struct lw_options {
    * '?' for any byte. Default: empty. */
   const char* scrub_tags;
   uint32_t spool_sync;             /* an lw_spool_sync: default LW_SPOOL_SYNC_LAGS */
+  /* What is sent, with an endpoint or a transport. The rest is counted, and the counts are sent. */
+  uint32_t user_rate_ppm;   /* of a million users, so many a day, each day others: default 50000, 5 % */
+  uint32_t reports_per_day; /* of a user: default 20, the last of them for what matters most; UINT32_MAX: all */
+  uint32_t reports_per_cause; /* of these: default 3; UINT32_MAX: all */
+  uint32_t unmetered_only;    /* not 0: nothing on a metered network, see lw_set_network(); default 0 */
+  const char* ca_file; /* PEM: whom none of these certifies is not talked to; default: the system's store */
+  const char* proxy;   /* "http://host:port"; default: as the environment says (https_proxy, no_proxy, …) */
+  lw_transport transport; /* in the endpoint's place; default: none */
 } lw_options;
 
 typedef struct lw_thresholds {
@@ -262,6 +291,15 @@ typedef struct lw_stats {
   uint64_t spool_other_errors;   /* … no directory, no descriptors */
   uint64_t spool_syncs;          /* of segments; see spool_sync */
   uint64_t spool_syncs_failed;
+  /* Reports on disk that were not sent, and why; of all programs that share the spool directory. */
+  uint64_t reports_not_sampled;      /* the user is not of the day's share: user_rate_ppm */
+  uint64_t reports_past_day_quota;   /* reports_per_day */
+  uint64_t reports_past_cause_quota; /* reports_per_cause */
+  uint64_t reports_too_old;          /* after a week on disk */
+  uint64_t reports_past_disk_limit;
+  uint64_t reports_refused;    /* by the collector; kept in .rejected files for a while */
+  uint64_t reports_damaged;    /* files with damage, rather: how many reports that was is not known */
+  uint64_t reports_turned_off; /* the collector wants none */
 } lw_stats;
 
 /* Fills in sizes and defaults. */
@@ -281,6 +319,9 @@ LW_API void lw_stop(uint32_t flush_timeout_ms) LW_NOEXCEPT;
  * waits is not sent, and what lagwatch keeps for this program (`app`, on this machine) in the spool directory of
  * the last lw_start() is erased. Returns as lw_start() does. May block; not for signal handlers nor callbacks. */
 LW_API lw_status lw_set_consent(lw_consent consent) LW_NOEXCEPT;
+/* Which network the program is on now; at first, an unmetered one. On LW_NETWORK_NONE nothing is tried; what
+ * is on disk waits. Any thread, with the monitor on or off; wait-free. */
+LW_API void lw_set_network(lw_network network) LW_NOEXCEPT;
 /* Why the monitor is off, for a log line; empty when it is on. Valid until this thread's next call. */
 LW_API const char* lw_why_off(void) LW_NOEXCEPT;
 /* Cumulative since the process began to use the library; readable at any time, from any thread. */

@@ -58,6 +58,13 @@ struct Options {
   std::string config_key = {};
   std::string scrub_tags = {};
   lw_spool_sync spool_sync = LW_SPOOL_SYNC_LAGS;
+  uint32_t user_rate_ppm = 50000;
+  uint32_t reports_per_day = 20;
+  uint32_t reports_per_cause = 3;
+  bool unmetered_only = false;
+  std::string ca_file = {};
+  std::string proxy = {};
+  lw_transport transport = {};
 };
 
 // A watched loop of the thread that called WatchLoop. A plain handle: copying it copies the handle.
@@ -194,6 +201,13 @@ class Monitor {
     raw.config_key = options.config_key.c_str();
     raw.scrub_tags = options.scrub_tags.c_str();
     raw.spool_sync = options.spool_sync;
+    raw.user_rate_ppm = options.user_rate_ppm;
+    raw.reports_per_day = options.reports_per_day;
+    raw.reports_per_cause = options.reports_per_cause;
+    raw.unmetered_only = options.unmetered_only ? 1 : 0;
+    raw.ca_file = options.ca_file.c_str();
+    raw.proxy = options.proxy.c_str();
+    raw.transport = options.transport;
     return Monitor(lw_start(&raw));
   }
   Monitor(Monitor&& other) noexcept : status_(std::exchange(other.status_, LW_OFF)) {}

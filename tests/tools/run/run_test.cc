@@ -234,7 +234,8 @@ TEST_F(RunTest, AnswersWrongUseWithWhatToDo) {
   Process help({LAGWATCH_PROGRAM, "run", "--help"});
   EXPECT_EQ(help.Wait(), 0);
   for (const char* flag : {"--endpoint", "--key", "--app", "--app-version", "--threshold-ms", "--spool",
-                           "--threads", "LAGWATCH_SPOOL"}) {
+                           "--threads", "LAGWATCH_SPOOL", "--user-rate-ppm", "--reports-per-day",
+                           "--reports-per-cause", "--ca-file"}) {
     EXPECT_THAT(help.Output(), HasSubstr(flag));
   }
 }
