@@ -107,7 +107,7 @@ class LinuxEnv final : public Env {
 
   bool IsLocked(const char* path) override {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    if (fd < 0) return false;
+    if (fd < 0) return errno != ENOENT && errno != ELOOP;
     // Where there are no locks to ask, nothing may be taken for abandoned.
     bool is_locked = flock(fd, LOCK_SH | LOCK_NB) != 0;
     close(fd);

@@ -38,11 +38,6 @@ bool FitsOneRequest(size_t record_count, size_t size_bytes) {
   return record_count <= kMaxRecords && size_bytes <= kMaxBytes;
 }
 
-void SetPresent(const std::vector<std::string>& files, std::set<std::string>* present) {
-  present->clear();
-  for (const std::string& file : files) present->insert(StemOf(file));
-}
-
 }  // namespace
 
 SpoolSender::SpoolSender(base::Env* env, const std::string& spool_directory, Transport* transport,
@@ -94,7 +89,7 @@ void SpoolSender::SweepIfTimeTo(const UploadPolicies& policies) {
       now_mono_ns - last_sweep_mono_ns_.value_or(INT64_MIN / 2) < kPeriodNs)
     return;
   last_sweep_mono_ns_ = now_mono_ns;
-  SetPresent(ListSegments(), &present_);
+  if (base::Status noted = NotePresent(ListSegments()); !noted.ok()) return NoteProblem(noted.message());
   UploadGate gate(policies, ledger_file_.ledger(), clock_.WallMs());
   const base::Status swept = SweepCounted(env_, spool_directory_, policies.retention, clock_.WallMs(), &gate,
                                           [this] { return Save(); });
@@ -104,7 +99,7 @@ void SpoolSender::SweepIfTimeTo(const UploadPolicies& policies) {
 
 std::optional<UploadAnswer> SpoolSender::RunRound(const UploadPolicies& policies,
                                                   const std::vector<std::string>& files) {
-  SetPresent(files, &present_);
+  if (base::Status noted = NotePresent(files); !noted.ok()) return UploadAnswer{.message = noted.message()};
   Load load = NextLoad(files);
   UploadGate gate(policies, ledger_file_.ledger(), clock_.WallMs());
   gate.Decide(load.segments);
@@ -141,6 +136,20 @@ std::vector<std::string> SpoolSender::ListSegments() const {
   if (!listed.ok()) return {};
   std::erase_if(*listed, [&](const std::string& name) { return finished_.contains(name); });
   return std::move(listed).value();
+}
+
+// A decision is kept as long as its segment may be there: also where it cannot be looked at now, or could not
+// be removed.
+base::Status SpoolSender::NotePresent(const std::vector<std::string>& files) {
+  std::vector<std::string> names;
+  if (int error = env_->List(spool_directory_, &names))
+    return base::IoError("cannot list the spool directory " + spool_directory_, error);
+  present_.clear();
+  for (const std::string& file : files) present_.insert(StemOf(file));
+  for (const std::string& name : names) {
+    if (name.ends_with(kOpenSuffix) || name.ends_with(kSealedSuffix)) present_.insert(StemOf(name));
+  }
+  return {};
 }
 
 // One that cannot be read holds up no others.
@@ -314,16 +323,22 @@ void SpoolSender::CountLosses(const LossCounts& counted) {
   for (size_t reason = 0; reason < counted.size(); ++reason) stats_.losses[reason] += counted[reason];
 }
 
+// What could not be removed is known to be sent, so that no sweep counts it as lost.
 void SpoolSender::Remove(const Load& load) {
+  bool is_any_left = false;
   for (size_t i = 0; i < load.files.size(); ++i) {
     base::Status removed = reader_.Remove(load.files[i]);
     if (!removed.ok()) {
       finished_.insert(load.files[i]);
       NoteProblem(removed.message());
+      ledger_file_.ledger()->segments[load.segments[i].name].is_done = true;
+      is_any_left = true;
     }
     std::lock_guard lock(stats_mutex_);
     stats_.bytes_skipped += load.segments[i].content.skipped_bytes;
   }
+  if (!is_any_left) return;
+  if (base::Status saved = Save(); !saved.ok()) NoteProblem(saved.message());
 }
 
 void SpoolSender::NoteProblem(const std::string& problem) {

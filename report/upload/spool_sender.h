@@ -73,6 +73,7 @@ class SpoolSender {
   void SweepIfTimeTo(const UploadPolicies& policies);
   std::optional<UploadAnswer> RunRound(const UploadPolicies& policies, const std::vector<std::string>& files);
   std::vector<std::string> ListSegments() const;
+  base::Status NotePresent(const std::vector<std::string>& files);
   Load NextLoad(const std::vector<std::string>& files);
   std::vector<PendingRecord> ToSend(UploadGate* gate, Load* load);
   std::vector<PendingRecord> ToSend(const WaitingSegment& segment, size_t index, const UploadGate& gate);
@@ -96,7 +97,7 @@ class SpoolSender {
   const base::Clock& clock_;
   std::function<UploadPolicies()> policies_ = [] { return UploadPolicies(); };
   std::optional<int64_t> last_sweep_mono_ns_;
-  std::set<std::string> present_;   // segments that were there when the round began
+  std::set<std::string> present_;   // segments that may be there
   std::set<std::string> finished_;  // sent, but could not be removed
   bool may_have_losses_ = true;     // in the ledger, as far as is known without reading it
   mutable std::mutex stats_mutex_;

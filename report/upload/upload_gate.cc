@@ -28,9 +28,11 @@ void UploadGate::Decide(std::span<WaitingSegment> segments) {
   std::vector<Candidate> candidates;
   std::vector<const WaitingSegment*> undecided;
   for (WaitingSegment& segment : segments) {
-    if (ledger_->segments.contains(segment.name)) continue;
-    undecided.push_back(&segment);
-    DecideSegment(&segment, killed, &candidates);
+    if (!ledger_->segments.contains(segment.name)) {
+      undecided.push_back(&segment);
+      DecideSegment(&segment, killed, &candidates);
+    }
+    CountDamage(segment);
   }
   DecideByQuota(std::move(candidates));
   for (const WaitingSegment* segment : undecided) MarkDone(*segment);
@@ -76,10 +78,6 @@ void UploadGate::DecideSegment(WaitingSegment* segment, const std::vector<base::
   const uint32_t rate_ppm = is_sampling ? policies_.sampling.rate_ppm : 0;
   SegmentDecision& decision = ledger_->segments[segment->name];
   decision.sample_rate_ppm = rate_ppm;
-  if (segment->content.skipped_bytes > 0) {
-    const auto told = std::ranges::find_if(segment->facts, &RecordFacts::has_origin);
-    Count(told == segment->facts.end() ? Origin{} : told->origin, {LossReason::kDamaged, 0, 1, rate_ppm});
-  }
   for (size_t i = 0; i < segment->facts.size(); ++i) {
     const RecordFacts& facts = segment->facts[i];
     if (is_sampling && IsForced(facts)) decision.forced.insert(RecordKey(segment->content.records[i]));
@@ -90,6 +88,16 @@ void UploadGate::DecideSegment(WaitingSegment* segment, const std::vector<base::
       candidates->push_back({segment, i, was_killed ? ReportPriority::kKilledInHang : facts.priority});
     }
   }
+}
+
+// Once: how many reports were in the damaged part is not known.
+void UploadGate::CountDamage(const WaitingSegment& segment) {
+  SegmentDecision& decision = ledger_->segments[segment.name];
+  if (segment.content.skipped_bytes == 0 || decision.is_damage_counted || decision.is_done) return;
+  decision.is_damage_counted = true;
+  const auto told = std::ranges::find_if(segment.facts, &RecordFacts::has_origin);
+  Count(told == segment.facts.end() ? Origin{} : told->origin,
+        {LossReason::kDamaged, 0, 1, decision.sample_rate_ppm});
 }
 
 void UploadGate::DecideByQuota(std::vector<Candidate> candidates) {
@@ -162,7 +170,7 @@ void UploadGate::CountRemoved(const std::string& name, const Segment& content, L
   for (size_t i = 0; i < segment.facts.size(); ++i) {
     if (!is_decided || IsSent(segment, i)) Drop(segment, i, reason);
   }
-  if (!is_decided && content.skipped_bytes > 0) Count({}, {LossReason::kDamaged, 0, 1, 0});
+  CountDamage(segment);
   decision.is_done = true;
 }
 

@@ -59,6 +59,7 @@ class UploadGate {
   LossReason WhyNotSent(const RecordFacts& facts) const;
   void DecideSegment(WaitingSegment* segment, const std::vector<base::Uuid>& killed,
                      std::vector<Candidate>* candidates);
+  void CountDamage(const WaitingSegment& segment);
   void DecideByQuota(std::vector<Candidate> candidates);
   void MarkDone(const WaitingSegment& segment);
   void CountRecord(const SpoolRecord& record, const RecordFacts& facts, LossReason reason, uint32_t rate_ppm);

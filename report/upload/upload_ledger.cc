@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/crc32c.h"
 #include "base/hash.h"
 
 namespace lagwatch::report {
@@ -47,14 +48,16 @@ json ToJson(const SegmentDecision& decision) {
   return {{"rate_ppm", decision.sample_rate_ppm},
           {"dropped", decision.dropped},
           {"forced", decision.forced},
-          {"done", decision.is_done}};
+          {"done", decision.is_done},
+          {"damaged", decision.is_damage_counted}};
 }
 
 SegmentDecision ToDecision(const json& text) {
   return {.sample_rate_ppm = text.at("rate_ppm").get<uint32_t>(),
           .dropped = text.at("dropped").get<std::set<uint64_t>>(),
           .forced = text.at("forced").get<std::set<uint64_t>>(),
-          .is_done = text.at("done").get<bool>()};
+          .is_done = text.at("done").get<bool>(),
+          .is_damage_counted = text.at("damaged").get<bool>()};
 }
 
 json ToJson(uint64_t key, const QuotaUse& use) {
@@ -123,6 +126,25 @@ UploadLedger ToLedger(const json& text) {
 
 bool IsSame(const Losses& losses, const Origin& origin) {
   return origin == Origin{losses.app, losses.app_version, losses.user};
+}
+
+// A number that lost a bit would be believed. The checksum is the last line, of all before it.
+constexpr size_t kChecksumBytes = 9;
+
+std::string ChecksumOf(std::string_view content) {
+  const uint32_t checksum = base::Crc32c(content.data(), content.size());
+  std::string bytes;
+  for (int shift = 24; shift >= 0; shift -= 8) bytes.push_back(static_cast<char>(checksum >> shift));
+  return ToHex(bytes) + "\n";
+}
+
+std::string WithChecksum(std::string content) { return content += ChecksumOf(content); }
+
+// None when it is damaged.
+std::optional<std::string_view> ContentOf(std::string_view text) {
+  if (text.size() < kChecksumBytes) return std::nullopt;
+  const std::string_view content = text.substr(0, text.size() - kChecksumBytes);
+  return text.substr(content.size()) == ChecksumOf(content) ? std::optional(content) : std::nullopt;
 }
 
 }  // namespace
@@ -206,13 +228,15 @@ std::string UploadLedger::ToText() const {
                      {"quota", std::move(quota)},
                      {"losses", ToJson(losses)},
                      {"losses_sent", ToJson(frozen)}};
-  return text.dump(1) + "\n";
+  return WithChecksum(text.dump(1) + "\n");
 }
 
 base::Result<UploadLedger> UploadLedger::Parse(std::string_view text) {
   const base::Status malformed(base::StatusCode::kInvalid, "the ledger is damaged");
+  const std::optional<std::string_view> content = ContentOf(text);
+  if (!content) return malformed;
   try {
-    return ToLedger(json::parse(text));
+    return ToLedger(json::parse(*content));
   } catch (const json::exception&) {
     return malformed;
   } catch (const MalformedLedger&) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What was decided about the reports in a spool, so that no crash makes it be decided, or counted, twice.
-// Kept as JSON in the spool directory (ledger_file.h). Context: background.
+// Kept as JSON with a checksum in the spool directory (ledger_file.h). Context: background.
 #pragma once
 
 #include <cstddef>
@@ -27,6 +27,7 @@ struct SegmentDecision {
   std::set<uint64_t> forced = {};   // and of each that is sent past the sampling
   // Nothing of it is to be sent any more, and its losses are counted: only the file is left to be removed.
   bool is_done = false;
+  bool is_damage_counted = false;  // it may be damaged before it is decided about, or later
 };
 
 // Tells the records of a segment apart, whatever else of it is damaged later.

@@ -130,6 +130,21 @@ TEST_F(EnvTest, ALockLastsUntilTheEndOfItsProcessWhateverThatIs) {
   close(created[1]);
 }
 
+TEST_F(EnvTest, AFileThatCannotBeOpenedNowMayBeLocked) {
+  int fd;
+  ASSERT_EQ(env_.CreateLocked(path_.c_str(), &fd), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    const rlimit none{0, 0};
+    setrlimit(RLIMIT_NOFILE, &none);
+    _exit(env_.IsLocked(path_.c_str()) ? 0 : 1);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+  env_.Close(fd);
+}
+
 TEST_F(EnvTest, NothingIsNotLocked) { EXPECT_FALSE(env_.IsLocked(path_.c_str())); }
 
 TEST_F(EnvTest, SaysWhenAnAppendWasCutShortOrRefused) {

@@ -5,12 +5,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <string>
 #include <vector>
 
 #include "policies/cause_key.h"
 #include "tests/report/upload_testing.h"
+#include "tests/testing/fault_env.h"
 #include "tests/testing/sample_report.h"
 
 namespace lagwatch::report {
@@ -288,6 +290,55 @@ TEST_F(UploadGateTest, ADamagedSegmentIsCounted) {
   EXPECT_EQ(collector_.reports.size(), 2u);
   EXPECT_EQ(collector_.LossesTold(LossReason::kDamaged), 1u);
   EXPECT_EQ(collector_.losses.begin()->second.app, "editor");
+}
+
+TEST_F(UploadGateTest, DamageIsCountedAlsoWhereAllWasDecidedBefore) {
+  Add(3, {});
+  collector_.is_there = false;
+  SpoolSender sender(&base::SystemEnv(), spool_.path(), &collector_, &namer_, clock_);
+  EXPECT_EQ(sender.UploadOnce()->kind, UploadAnswer::Kind::kTryLater);
+  const std::string path = spool_ / spool_.Files(".seg").at(0);
+  lagwatch::testing::WriteFile(path, lagwatch::testing::ReadFile(path).substr(100));
+  collector_.is_there = true;
+  Send();
+  EXPECT_EQ(collector_.reports.size(), 2u);
+  EXPECT_EQ(collector_.LossesTold(LossReason::kDamaged), 1u);
+}
+
+TEST_F(UploadGateTest, ADecisionStaysAsLongAsTheSegmentDoes) {
+  policies_.quota = {1, 1};
+  Add(2, {.function_offset = 0x1234});
+  lagwatch::testing::FaultEnv env;
+  {
+    SpoolSender sender(&env, spool_.path(), &collector_, &namer_, clock_);
+    sender.SetPolicies([this] { return policies_; });
+    env.Fail(lagwatch::testing::EnvCall::kRemove, EACCES, 100);
+    while (sender.UploadOnce()) {
+    }
+    // Now it leaves that segment alone, and has a reason to write the ledger anew.
+    Add(1, {});
+    while (sender.UploadOnce()) {
+    }
+  }
+  Send();
+  EXPECT_EQ(collector_.reports.size() + collector_.LossesTold(), 3u);
+  EXPECT_TRUE(spool_.Files(".seg").empty());
+}
+
+TEST_F(UploadGateTest, WhatWasSentAndCouldNotBeRemovedIsNotCountedWhenItIsSweptLater) {
+  Add(2, {});
+  {
+    lagwatch::testing::FaultEnv env;
+    SpoolSender sender(&env, spool_.path(), &collector_, &namer_, clock_);
+    env.Fail(lagwatch::testing::EnvCall::kRemove, EACCES, 100);
+    EXPECT_EQ(sender.UploadOnce()->kind, UploadAnswer::Kind::kDelivered);
+  }
+  ASSERT_EQ(spool_.Files(".seg").size(), 1u);
+  policies_.retention = {.longest_ms = INT64_MAX - 1, .total_bytes = 1};
+  Send();
+  EXPECT_TRUE(spool_.Files(".seg").empty());
+  EXPECT_EQ(collector_.reports.size(), 2u);
+  EXPECT_EQ(collector_.LossesTold(), 0u);
 }
 
 TEST_F(UploadGateTest, RecordsOfAnUnknownTypeAreSentAsTheyAre) {

@@ -46,18 +46,17 @@ TEST(UploadLedger, IsReadBackAsItWas) {
 
 TEST(UploadLedger, EveryCutIsDamaged) {
   const std::string text = FullLedger().ToText();
-  for (size_t size = 0; size + 2 < text.size(); ++size)
+  for (size_t size = 0; size < text.size(); ++size)
     EXPECT_FALSE(UploadLedger::Parse(std::string_view(text).substr(0, size)).ok()) << size;
 }
 
-TEST(UploadLedger, NoDamageIsMoreThanDamage) {
+TEST(UploadLedger, NoDamageIsBelieved) {
   const std::string text = FullLedger().ToText();
   for (size_t at = 0; at < text.size(); ++at) {
     for (char byte : {'\0', '"', '9', '-', '{', '\x80'}) {
       std::string damaged = text;
       damaged[at] = byte;
-      auto ledger = UploadLedger::Parse(damaged);
-      EXPECT_TRUE(!ledger.ok() || ledger->segments.size() <= 2);
+      EXPECT_EQ(UploadLedger::Parse(damaged).ok(), damaged == text) << at;
     }
   }
 }
