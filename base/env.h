@@ -25,6 +25,8 @@ struct FileFacts {
 
 class Env {
  public:
+  static constexpr uint64_t kMaxReadBytes = 64 << 20;  // of a file that ReadFile() reads
+
   virtual ~Env() = default;
 
   // Creates `path` for appending (mode 0600) and takes an exclusive flock on it, which lasts until Close or
@@ -58,7 +60,7 @@ class Env {
   virtual int CreateDirectories(const std::string& path) = 0;
   // Names of the directory's entries, sorted. Context: background; allocates.
   virtual int List(const std::string& path, std::vector<std::string>* names) = 0;
-  // The whole file, and what it is; EFBIG past 64 MiB. Context: background; allocates.
+  // The whole file, and what it is; EFBIG past kMaxReadBytes. Context: background; allocates.
   virtual int ReadFile(const std::string& path, std::string* content, FileFacts* facts) = 0;
   int ReadAll(const std::string& path, std::string* content) {
     FileFacts facts;

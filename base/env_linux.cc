@@ -15,8 +15,6 @@
 namespace lagwatch::base {
 namespace {
 
-constexpr size_t kMaxFileBytes = 64 << 20;
-
 FileFacts ToFacts(const struct stat& status) {
   using Kind = FileFacts::Kind;
   return {.kind = S_ISREG(status.st_mode)   ? Kind::kFile
@@ -151,15 +149,15 @@ class LinuxEnv final : public Env {
   static int ReadOpen(int fd, size_t expected_bytes, std::string* content) {
     constexpr size_t kPieceBytes = 65536;
     size_t read_bytes = 0;
-    content->resize(std::min(expected_bytes, kMaxFileBytes) + 1);
+    content->resize(std::min<size_t>(expected_bytes, kMaxReadBytes) + 1);
     ssize_t got = 0;
     while ((got = read(fd, content->data() + read_bytes, content->size() - read_bytes)) > 0) {
       read_bytes += static_cast<size_t>(got);
-      if (read_bytes > kMaxFileBytes) break;
+      if (read_bytes > kMaxReadBytes) break;
       if (read_bytes == content->size())
-        content->resize(std::min(2 * read_bytes + kPieceBytes, kMaxFileBytes + 1));
+        content->resize(std::min<size_t>(2 * read_bytes + kPieceBytes, kMaxReadBytes + 1));
     }
-    const int error = got < 0 ? errno : read_bytes > kMaxFileBytes ? EFBIG : 0;
+    const int error = got < 0 ? errno : read_bytes > kMaxReadBytes ? EFBIG : 0;
     content->resize(error == 0 ? read_bytes : 0);
     return error;
   }

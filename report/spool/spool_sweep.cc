@@ -89,22 +89,25 @@ class Sweep {
 
   void RemoveSegment(const policies::Removal& removal) {
     const std::string& name = names_[removal.index];
-    if (!IsCounted(name, removal.reason)) {
+    const uint64_t size_bytes = files_[removal.index].size_bytes;
+    if (!IsCounted(name, size_bytes, removal.reason)) {
       ++result_.not_removed;
       return;
     }
     const int error = env_->Remove(PathOf(name).c_str());
     if (error == ENOENT) return;
     ++(error == 0 ? result_.segments_removed : result_.not_removed);
-    if (error == 0) result_.bytes_removed += files_[removal.index].size_bytes;
+    if (error == 0) result_.bytes_removed += size_bytes;
   }
 
-  bool IsCounted(const std::string& name, policies::RemovalReason reason) {
+  bool IsCounted(const std::string& name, uint64_t size_bytes, policies::RemovalReason reason) {
     if (name.ends_with(kRejectedSuffix)) return true;
     auto segment = reader_.Read(name);
-    // What cannot be read must go all the same; what is gone needs no count.
-    if (!segment.ok() && segment.status().code() == StatusCode::kNotFound) return true;
-    return visitor_->OnRemoval(name, segment.ok() ? *segment : Segment(), reason);
+    if (segment.ok()) return visitor_->OnRemoval(name, *segment, reason);
+    if (segment.status().code() == StatusCode::kNotFound) return true;
+    // Next time it may be read, and counted; but for what is too large ever to be.
+    if (size_bytes <= base::Env::kMaxReadBytes) return false;
+    return visitor_->OnRemoval(name, {.records = {}, .skipped_bytes = size_bytes}, reason);
   }
 
   base::Env* env_;

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <string>
@@ -164,6 +165,22 @@ TEST_F(SpoolSweep, WhatCannotBeCountedOrRemovedStays) {
   EXPECT_EQ(Sweep().not_removed, 1u);
   EXPECT_THAT(spool_.Files(), ElementsAre(name));
   EXPECT_EQ(Sweep().segments_removed, 1u);
+}
+
+TEST_F(SpoolSweep, WhatCannotBeReadNowStaysUntilItsReportsCanBeCounted) {
+  Add("0a", 8 * 24 * kHourMs);
+  env_.Fail(EnvCall::kReadFile, EMFILE);
+  EXPECT_EQ(Sweep().not_removed, 1u);
+  EXPECT_EQ(Sweep().segments_removed, 1u);
+  EXPECT_THAT(visitor_.removed, ElementsAre("0a too old"));
+}
+
+TEST_F(SpoolSweep, WhatIsTooLargeEverToBeReadGoes) {
+  const std::string name = kSession + "-000001.seg";
+  AddFile(name, "", 0);
+  ASSERT_EQ(truncate((spool_ / name).c_str(), base::Env::kMaxReadBytes + 1), 0);
+  EXPECT_EQ(Sweep().segments_removed, 1u);
+  EXPECT_THAT(spool_.Files(), IsEmpty());
 }
 
 TEST_F(SpoolSweep, AMissingDirectoryIsSaid) {
