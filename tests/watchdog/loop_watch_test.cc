@@ -464,9 +464,12 @@ class LoopWatchUsageTest : public LoopWatchTest {
     options_.sensitive_ns = 20 * kNsPerMs;
     options_.listener = &listener_;
   }
+  // The clock goes on with the tick counter after a dispatch, however long it takes to come here.
   void Look() {
     WatchTools all = tools();
     all.usage = &usage_;
+    if (end_ticks_ != 0)
+      clock_.now_ns = std::max(clock_.now_ns, end_ns_ + tick_scale_.ToNs(base::ReadTicks() - end_ticks_));
     watch_.Look(loop_, all);
   }
   // A dispatch of at least that length, by the tick counter and by the clock, without a look in it.
@@ -477,7 +480,8 @@ class LoopWatchUsageTest : public LoopWatchTest {
     while (tick_scale_.ToNs(base::ReadTicks() - begin_ticks) < duration_ns) {
     }
     loop_->probe.End();
-    clock_.now_ns += duration_ns;
+    end_ticks_ = base::ReadTicks();
+    end_ns_ = clock_.now_ns += duration_ns;
   }
   const policies::LoopUsage& ui() { return *usage_.Of("ui"); }
 
@@ -492,6 +496,8 @@ class LoopWatchUsageTest : public LoopWatchTest {
   };
   Listener listener_;
   UsageBook usage_;
+  uint64_t end_ticks_ = 0;  // of the last dispatch; 0: there was none
+  int64_t end_ns_ = 0;
 };
 
 TEST_F(LoopWatchUsageTest, LeavesOutTheTimeOfAStop) {
