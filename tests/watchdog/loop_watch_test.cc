@@ -26,10 +26,14 @@ using base::kNsPerSecond;
 
 class FakeClock final : public base::Clock {
  public:
-  int64_t MonoNs() const override { return now_ns; }
-  int64_t BootNs() const override { return now_ns; }
-  int64_t WallMs() const override { return 1'700'000'000'000 + now_ns / kNsPerMs; }
+  int64_t MonoNs() const override {
+    const uint64_t ticks = follows_from_ticks == 0 ? 0 : base::ReadTicks() - follows_from_ticks;
+    return now_ns + static_cast<int64_t>(ticks);
+  }
+  int64_t BootNs() const override { return MonoNs(); }
+  int64_t WallMs() const override { return 1'700'000'000'000 + MonoNs() / kNsPerMs; }
   int64_t now_ns = 1000 * kNsPerSecond;
+  uint64_t follows_from_ticks = 0;  // unless 0: goes on with the tick counter, a tick a nanosecond
 };
 
 class RecordingListener final : public HangListener {
@@ -464,12 +468,9 @@ class LoopWatchUsageTest : public LoopWatchTest {
     options_.sensitive_ns = 20 * kNsPerMs;
     options_.listener = &listener_;
   }
-  // The clock goes on with the tick counter after a dispatch, however long it takes to come here.
   void Look() {
     WatchTools all = tools();
     all.usage = &usage_;
-    if (end_ticks_ != 0)
-      clock_.now_ns = std::max(clock_.now_ns, end_ns_ + tick_scale_.ToNs(base::ReadTicks() - end_ticks_));
     watch_.Look(loop_, all);
   }
   // A dispatch of at least that length, by the tick counter and by the clock, without a look in it.
@@ -480,8 +481,8 @@ class LoopWatchUsageTest : public LoopWatchTest {
     while (tick_scale_.ToNs(base::ReadTicks() - begin_ticks) < duration_ns) {
     }
     loop_->probe.End();
-    end_ticks_ = base::ReadTicks();
-    end_ns_ = clock_.now_ns += duration_ns;
+    clock_.now_ns = clock_.MonoNs() + duration_ns;
+    clock_.follows_from_ticks = base::ReadTicks();  // however long it takes until the next look
   }
   const policies::LoopUsage& ui() { return *usage_.Of("ui"); }
 
@@ -496,8 +497,6 @@ class LoopWatchUsageTest : public LoopWatchTest {
   };
   Listener listener_;
   UsageBook usage_;
-  uint64_t end_ticks_ = 0;  // of the last dispatch; 0: there was none
-  int64_t end_ns_ = 0;
 };
 
 TEST_F(LoopWatchUsageTest, LeavesOutTheTimeOfAStop) {
