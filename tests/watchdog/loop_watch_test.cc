@@ -26,10 +26,14 @@ using base::kNsPerSecond;
 
 class FakeClock final : public base::Clock {
  public:
-  int64_t MonoNs() const override { return now_ns; }
-  int64_t BootNs() const override { return now_ns; }
-  int64_t WallMs() const override { return 1'700'000'000'000 + now_ns / kNsPerMs; }
+  int64_t MonoNs() const override {
+    const uint64_t ticks = follows_from_ticks == 0 ? 0 : base::ReadTicks() - follows_from_ticks;
+    return now_ns + static_cast<int64_t>(ticks);
+  }
+  int64_t BootNs() const override { return MonoNs(); }
+  int64_t WallMs() const override { return 1'700'000'000'000 + MonoNs() / kNsPerMs; }
   int64_t now_ns = 1000 * kNsPerSecond;
+  uint64_t follows_from_ticks = 0;  // unless 0: goes on with the tick counter, a tick a nanosecond
 };
 
 class RecordingListener final : public HangListener {
@@ -477,7 +481,8 @@ class LoopWatchUsageTest : public LoopWatchTest {
     while (tick_scale_.ToNs(base::ReadTicks() - begin_ticks) < duration_ns) {
     }
     loop_->probe.End();
-    clock_.now_ns += duration_ns;
+    clock_.now_ns = clock_.MonoNs() + duration_ns;
+    clock_.follows_from_ticks = base::ReadTicks();  // however long it takes until the next look
   }
   const policies::LoopUsage& ui() { return *usage_.Of("ui"); }
 
