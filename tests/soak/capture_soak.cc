@@ -6,10 +6,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cinttypes>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -57,25 +59,26 @@ bool ParseArguments(int argc, char** argv, Arguments* arguments) {
 double Now() { return static_cast<double>(base::SystemClock().MonoNs()) / base::kNsPerSecond; }
 
 // Ends the process, with a core to look at, when somebody makes no progress any more.
+// Counts looks, not time: a virtual machine that was paused has not hung.
 class HangDetector {
  public:
+  static constexpr std::chrono::milliseconds kLookInterval{50};
+
   void Look(const std::string& who, const char* where, uint64_t progress) {
-    constexpr double kLongestPauseS = 30;
-    auto known = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& e) { return e.who == who; });
-    if (known == entries_.end()) known = entries_.insert(entries_.end(), Entry{who, progress, Now()});
-    if (known->progress != progress) *known = Entry{who, progress, Now()};
-    if (Now() - known->since < kLongestPauseS) return;
-    std::fprintf(stderr, "soak: %s has not moved for %.0f s (%s)\n", who.c_str(), kLongestPauseS, where);
+    constexpr int kMostLooks = 600;
+    Entry& entry = entries_[who];
+    if (entry.progress != progress) entry = {.progress = progress, .looks = 0};
+    if (++entry.looks < kMostLooks) return;
+    std::fprintf(stderr, "soak: %s has not moved in %d looks (%s)\n", who.c_str(), kMostLooks, where);
     std::abort();
   }
 
  private:
   struct Entry {
-    std::string who;
     uint64_t progress;
-    double since;
+    int looks;
   };
-  std::vector<Entry> entries_;
+  std::map<std::string, Entry> entries_;
 };
 
 class CaptureSoak {
@@ -124,7 +127,7 @@ class CaptureSoak {
     double print_at = Now();
     HangDetector detector;
     for (double share = 0; share < 1; share = ShareDone(loop.tally())) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      std::this_thread::sleep_for(HangDetector::kLookInterval);
       detector.Look("the capturing thread", "a capture", loop.tally().captures.value());
       for (size_t i = 0; i < workers.size(); ++i) {
         detector.Look("worker " + std::to_string(i), workers[i]->activity(), workers[i]->begun());
