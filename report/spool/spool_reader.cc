@@ -91,26 +91,40 @@ std::string DescribeSkipped(const Segment& segment) {
 }
 
 Result<std::vector<std::string>> SpoolReader::List(Include include, size_t* refused) const {
+  constexpr int kTries = 8;
   std::vector<std::string> names;
-  int error = env_->List(directory_, &names);
-  if (error == ENOENT) return Status(StatusCode::kNotFound, "there is no spool directory " + directory_);
-  if (error != 0) return base::IoError("cannot list the spool directory " + directory_, error);
-  const std::optional<uint32_t> owner = OwnerOfDirectory(env_, directory_);
   size_t refused_count = 0;
-  std::erase_if(names, [&](const std::string& name) {
+  bool is_complete = false;
+  for (int i = 0; i < kTries && !is_complete; ++i) {
+    int error = env_->List(directory_, &names);
+    if (error == ENOENT) return Status(StatusCode::kNotFound, "there is no spool directory " + directory_);
+    if (error != 0) return base::IoError("cannot list the spool directory " + directory_, error);
+    is_complete = KeepSegments(include, &names, &refused_count);
+  }
+  if (refused != nullptr) *refused = refused_count;
+  return names;
+}
+
+bool SpoolReader::KeepSegments(Include include, std::vector<std::string>* names, size_t* refused) const {
+  const std::optional<uint32_t> owner = OwnerOfDirectory(env_, directory_);
+  bool is_complete = true;
+  *refused = 0;
+  std::erase_if(*names, [&](const std::string& name) {
     const std::string_view suffix = SegmentSuffix(name);
     if (suffix != kOpenSuffix && suffix != kSealedSuffix) return true;
     base::FileFacts facts;
-    if (env_->Look(PathOf(name).c_str(), &facts) != 0) return true;  // gone since
+    if (env_->Look(PathOf(name).c_str(), &facts) != 0) {
+      is_complete &= suffix != kOpenSuffix;
+      return true;
+    }
     if (!IsOwnersFile(facts, owner)) {
-      ++refused_count;
+      ++*refused;
       return true;
     }
     bool is_live = suffix == kOpenSuffix && env_->IsLocked(PathOf(name).c_str());
     return is_live && include == Include::kFinished;
   });
-  if (refused != nullptr) *refused = refused_count;
-  return names;
+  return is_complete;
 }
 
 Result<Segment> SpoolReader::Read(const std::string& name) const {

@@ -56,6 +56,9 @@ class SpoolReader {
   base::Status Remove(const std::string& name) const;
 
  private:
+  // Leaves the names of segments; false when one of them may have been sealed, and got another name,
+  // meanwhile.
+  bool KeepSegments(Include include, std::vector<std::string>* names, size_t* refused) const;
   std::string PathOf(std::string_view name) const;
 
   base::Env* env_;

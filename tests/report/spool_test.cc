@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <filesystem>
 #include <sstream>
 #include <string>
@@ -15,6 +16,7 @@
 #include "report/spool/spool_reader.h"
 #include "report/spool/spool_writer.h"
 #include "tests/report/report_testing.h"
+#include "tests/testing/fault_env.h"
 
 namespace lagwatch::report {
 namespace {
@@ -253,6 +255,15 @@ TEST_F(Spool, ADirectoryThatOthersCouldChangeIsRefusedWithAdvice) {
   EXPECT_EQ(refusal_of(spool_.path()), "");
   if (chown(spool_.path().c_str(), kSomebodyElse, kSomebodyElse) != 0) return;
   EXPECT_THAT(refusal_of(spool_.path()), HasSubstr("belongs to another user"));
+}
+
+TEST_F(Spool, ASegmentThatIsSealedWhileItIsListedIsListed) {
+  auto writer = SpoolWriter::Create(&base::SystemEnv(), spool_.path(), base::CreateUuidV7(1), {}).value();
+  EXPECT_TRUE(writer->Append(RecordType::kReport, "kept"));
+  lagwatch::testing::FaultEnv env;
+  env.Fail(lagwatch::testing::EnvCall::kLook, ENOENT);
+  auto names = SpoolReader(&env, spool_.path()).List(Include::kLiveToo);
+  EXPECT_EQ(names.ok() ? names->size() : 0, 1u);
 }
 
 TEST_F(Spool, AMissingDirectoryOrSegmentIsNotFound) {
