@@ -261,7 +261,7 @@ TEST_F(Spool, ASegmentThatIsSealedWhileItIsListedIsListed) {
   auto writer = SpoolWriter::Create(&base::SystemEnv(), spool_.path(), base::CreateUuidV7(1), {}).value();
   EXPECT_TRUE(writer->Append(RecordType::kReport, "kept"));
   lagwatch::testing::FaultEnv env;
-  env.Fail(lagwatch::testing::EnvCall::kLook, ENOENT);
+  env.Fail(lagwatch::testing::EnvCall::kLook, ENOENT, 2);  // of the directory, and of the segment
   auto names = SpoolReader(&env, spool_.path()).List(Include::kLiveToo);
   EXPECT_EQ(names.ok() ? names->size() : 0, 1u);
 }
