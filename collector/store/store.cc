@@ -263,11 +263,13 @@ Result<std::vector<LossRow>> Store::Losses(const ReportFilter& filter) {
     // total(): a float, which no client can make overflow.
     Statement rows = database_.Use(
         "SELECT app, version, reason, cause, CAST(total(count) AS INTEGER),"
-        " CAST(total(count * CASE WHEN sample_rate_ppm = 0 THEN 1 ELSE 1e6 / sample_rate_ppm END) * 1000"
-        " AS INTEGER)"
+        " CAST(total(count * CASE WHEN sample_rate_ppm = 0 OR reason = ?3 THEN 1 ELSE 1e6 / sample_rate_ppm "
+        "END)"
+        " * 1000 AS INTEGER)"
         " FROM losses WHERE (?1 = '' OR app = ?1) AND (?2 = '' OR version = ?2)"
         " GROUP BY app, version, reason, cause ORDER BY 6 DESC");
-    rows.Bind(filter.app, filter.version);
+    // Who is not sampled tells so for himself.
+    rows.Bind(filter.app, filter.version, report::LossReasonName(report::LossReason::kNotSampled));
     while (rows.Step()) {
       losses.push_back({.app = rows.Text(0),
                         .version = rows.Text(1),

@@ -117,6 +117,8 @@ TEST(QueryApi, LossesCountAsReportsOfTheirCause) {
             Json::parse(R"({"lags": 22.0, "hang_ms": 22000.0})"));
   Json losses = collector.Get("/v1/losses", "app=editor");
   ASSERT_THAT(losses, SizeIs(3));
+  EXPECT_EQ(losses[0]["reason"], "not-sampled");
+  EXPECT_EQ(losses[0]["estimated"]["reports"], 1000.0);
   EXPECT_EQ(losses[1], Json::parse(R"({"app": "editor", "version": "2.3.1", "reason": "cause-is-full",
       "cause_key": "0000000000000002", "reports": 10, "estimated": {"reports": 20.0}})"));
   EXPECT_EQ(collector.Get("/v1/losses", "app=other"), Json::array());
