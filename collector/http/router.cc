@@ -108,7 +108,7 @@ Response Router::Handle(const RequestHead& head, std::string body) const {
     if (path == kConfig) return HandleConfig(head);
     return query_api_->Get(path, QueryOf(head.target));
   } catch (const std::exception& error) {
-    spdlog::error("{} {}: {}", head.method, head.target, error.what());
+    spdlog::error("{} {}: {}", head.method, PathOf(head.target), error.what());
     return ErrorResponse(500, "internal", "the collector could not answer; its log says why");
   }
 }
