@@ -8,7 +8,7 @@
 
 #include "tests/faults/case_plan.h"
 #include "tests/report/report_testing.h"
-#include "tests/report/tls_server.h"
+#include "tests/testing/tls_server.h"
 
 namespace lagwatch::faults {
 

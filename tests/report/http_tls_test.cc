@@ -9,7 +9,7 @@
 #include "report/upload/gzip.h"
 #include "report/upload/http_transport.h"
 #include "tests/report/report_testing.h"
-#include "tests/report/tls_server.h"
+#include "tests/testing/tls_server.h"
 #include "tests/testing/process.h"
 
 namespace lagwatch::report {

@@ -142,8 +142,9 @@ class TlsServer {
   static bool IsWhole(const std::string& request) {
     const size_t head_end = request.find("\r\n\r\n");
     const size_t length_at = request.find("Content-Length: ");
-    return head_end != std::string::npos && length_at < head_end &&
-           request.size() >= head_end + 4 + std::stoul(request.substr(length_at + 16));
+    if (head_end == std::string::npos) return false;
+    const size_t body_size = length_at < head_end ? std::stoul(request.substr(length_at + 16)) : 0;
+    return request.size() >= head_end + 4 + body_size;
   }
 
   std::string answer_;

@@ -22,13 +22,13 @@ size_t AppendAnswer(char* data, size_t size, size_t count, void* context) {
 
 class EndpointSource final : public ReportSource {
  public:
-  EndpointSource(std::string endpoint, const std::string& key) : endpoint_(std::move(endpoint)) {
-    while (endpoint_.ends_with('/')) endpoint_.pop_back();
-    headers_.reset(curl_slist_append(nullptr, ("Authorization: Bearer " + key).c_str()));
+  explicit EndpointSource(Endpoint endpoint) : endpoint_(std::move(endpoint)) {
+    while (endpoint_.url.ends_with('/')) endpoint_.url.pop_back();
+    headers_.reset(curl_slist_append(nullptr, ("Authorization: Bearer " + endpoint_.key).c_str()));
   }
 
   base::Result<Json> Get(const std::string& path, const collector::QueryString& query) override {
-    std::string url = endpoint_ + path + "?" + query.ToText();
+    std::string url = endpoint_.url + path + "?" + query.ToText();
     std::string answer;
     CURL* curl = curl_.get();
     curl_easy_setopt(curl, CURLOPT_URL, url.c_str());
@@ -36,10 +36,11 @@ class EndpointSource final : public ReportSource {
     curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers_.get());
     curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, kConnectTimeoutS);
     curl_easy_setopt(curl, CURLOPT_TIMEOUT, kTimeoutS);
+    if (!endpoint_.ca_file.empty()) curl_easy_setopt(curl, CURLOPT_CAINFO, endpoint_.ca_file.c_str());
     curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, &AppendAnswer);
     curl_easy_setopt(curl, CURLOPT_WRITEDATA, &answer);
     if (CURLcode code = curl_easy_perform(curl); code != CURLE_OK) {
-      return Status(StatusCode::kUnavailable, "cannot ask the collector at " + endpoint_ + ": " +
+      return Status(StatusCode::kUnavailable, "cannot ask the collector at " + endpoint_.url + ": " +
                                                   curl_easy_strerror(code) + "; check --endpoint");
     }
     long http_status = 0;
@@ -48,15 +49,15 @@ class EndpointSource final : public ReportSource {
   }
 
  private:
-  std::string endpoint_;
+  Endpoint endpoint_;
   std::unique_ptr<CURL, decltype(&curl_easy_cleanup)> curl_{curl_easy_init(), &curl_easy_cleanup};
   std::unique_ptr<curl_slist, decltype(&curl_slist_free_all)> headers_{nullptr, &curl_slist_free_all};
 };
 
 }  // namespace
 
-std::unique_ptr<ReportSource> OpenEndpoint(const std::string& endpoint, const std::string& key) {
-  return std::make_unique<EndpointSource>(endpoint, key);
+std::unique_ptr<ReportSource> OpenEndpoint(Endpoint endpoint) {
+  return std::make_unique<EndpointSource>(std::move(endpoint));
 }
 
 }  // namespace lagwatch::tools

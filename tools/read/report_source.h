@@ -26,8 +26,13 @@ class ReportSource {
 // lagwatch.Batch.
 using LoadRecords = std::function<base::Result<std::string>(const std::string& spool_directory)>;
 
-// A collector at `endpoint`, "http://127.0.0.1:8790".
-std::unique_ptr<ReportSource> OpenEndpoint(const std::string& endpoint, const std::string& key);
+struct Endpoint {
+  std::string url;  // "http://127.0.0.1:8790"
+  std::string key;
+  std::string ca_file;  // PEM: whom none of these certifies is not asked; empty: the system's store
+};
+
+std::unique_ptr<ReportSource> OpenEndpoint(Endpoint endpoint);
 // Loads the whole spool. Records that cannot be read are counted on stderr.
 base::Result<std::unique_ptr<ReportSource>> OpenSpool(const std::string& directory,
                                                       const LoadRecords& load_records);

@@ -7,9 +7,12 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdlib>
+#include <fstream>
 
 #include "collector/http/http_server.h"
 #include "tests/testing/sample_report.h"
+#include "tests/testing/temp_directory.h"
+#include "tests/testing/tls_server.h"
 
 namespace lagwatch::tools {
 namespace {
@@ -30,7 +33,8 @@ struct Outcome {
 class ReadCommands : public ::testing::Test {
  protected:
   ReadCommands() {
-    for (const char* name : {"LAGWATCH_ENDPOINT", "LAGWATCH_KEY", "LAGWATCH_SPOOL"}) unsetenv(name);
+    for (const char* name : {"LAGWATCH_ENDPOINT", "LAGWATCH_KEY", "LAGWATCH_CA_FILE", "LAGWATCH_SPOOL"})
+      unsetenv(name);
   }
 
   // `lagwatch` with these arguments.
@@ -162,6 +166,17 @@ TEST_F(ReadCommands, AskACollector) {
   Outcome nobody = Run("clusters");
   EXPECT_EQ(nobody.exit_code, 1);
   EXPECT_THAT(nobody.err, HasSubstr("check --endpoint"));
+}
+
+TEST_F(ReadCommands, TrustOnlyACollectorThatTheGivenAuthorityCertifies) {
+  const testing::Identity authority = testing::MakeIdentity("", nullptr);
+  testing::TlsServer server(testing::MakeIdentity("IP:127.0.0.1", &authority),
+                            "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\n[]");
+  testing::ScopedTempDirectory directory;
+  std::ofstream(directory / "ca.pem") << authority.CertificatePem();
+  const std::string ask = "reports --key k_secret --endpoint " + server.endpoint();
+  EXPECT_EQ(Run(ask).exit_code, 1);
+  EXPECT_EQ(Run(ask + " --ca-file " + (directory / "ca.pem")).exit_code, 0);
 }
 
 TEST(ReadAnswer, DoubtsWhatIsNoCollectors) {
