@@ -3,8 +3,20 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <utility>
 
 namespace lagwatch::sdk {
+namespace {
+
+constexpr std::pair<std::string_view, uint32_t PreloadConfig::*> kNumbers[] = {
+    {"threshold_ms", &PreloadConfig::threshold_ms},
+    {"anr_threshold_ms", &PreloadConfig::anr_threshold_ms},
+    {"check_period_ms", &PreloadConfig::check_period_ms},
+    {"sample_interval_ms", &PreloadConfig::sample_interval_ms},
+    {"dump_signal", &PreloadConfig::dump_signal},
+};
+
+}  // namespace
 
 std::string PreloadConfig::ToText() const {
   std::string text;
@@ -16,8 +28,7 @@ std::string PreloadConfig::ToText() const {
   add("user", user);
   add("spool", spool_directory);
   add("threads", threads);
-  add("threshold_ms", std::to_string(threshold_ms));
-  add("dump_signal", std::to_string(dump_signal));
+  for (const auto& [name, member] : kNumbers) add(name, std::to_string(this->*member));
   if (had_preload) add("preload", previous_preload);
   return text;
 }
@@ -36,10 +47,10 @@ PreloadConfig PreloadConfig::Parse(std::string_view text) {
     if (name == "user") config.user = value;
     if (name == "spool") config.spool_directory = value;
     if (name == "threads") config.threads = value;
-    if (name == "threshold_ms")
-      config.threshold_ms = static_cast<uint32_t>(std::strtoul(value.c_str(), nullptr, 10));
-    if (name == "dump_signal")
-      config.dump_signal = static_cast<uint32_t>(std::strtoul(value.c_str(), nullptr, 10));
+    for (const auto& [number_name, member] : kNumbers) {
+      if (name == number_name)
+        config.*member = static_cast<uint32_t>(std::strtoul(value.c_str(), nullptr, 10));
+    }
     if (name == "preload") {
       config.had_preload = true;
       config.previous_preload = value;

@@ -52,7 +52,13 @@ class Preload {
     options.app_version = config_.app_version;
     options.user = config_.user;
     options.spool_directory = config_.spool_directory;
-    options.watch.threshold_ns = config_.threshold_ms * base::kNsPerMs;
+    auto set = [](uint32_t value_ms, int64_t* option_ns) {
+      if (value_ms != PreloadConfig::kUnset) *option_ns = value_ms * base::kNsPerMs;
+    };
+    set(config_.threshold_ms, &options.watch.threshold_ns);
+    set(config_.anr_threshold_ms, &options.watch.anr_threshold_ns);
+    set(config_.check_period_ms, &options.watch.check_period_ns);
+    set(config_.sample_interval_ms, &options.watch.sample_interval_ns);
     options.dump_signal = static_cast<int>(config_.dump_signal);
     ProcessMonitor::Instance().Start({.options = options});
   }

@@ -12,7 +12,7 @@
 #include <string>
 #include <thread>
 
-#include "tests/integration/configured_collector.h"
+#include "tests/testing/configured_collector.h"
 #include "tests/testing/process.h"
 #include "tests/testing/spool_files.h"
 #include "tests/testing/stalls.h"

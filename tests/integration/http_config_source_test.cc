@@ -13,7 +13,7 @@
 #include <thread>
 
 #include "report/config/signed_document.h"
-#include "tests/integration/configured_collector.h"
+#include "tests/testing/configured_collector.h"
 #include "tests/testing/temp_directory.h"
 
 namespace lagwatch::report {

@@ -14,6 +14,9 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
+#include "report/config/signed_document.h"
+#include "sdk/config_keeper.h"
 #include "sdk/default_paths.h"
 #include "sdk/preload/preload_config.h"
 #include "tools/dump/dump_command.h"
@@ -64,6 +67,22 @@ void SetEnvironment(const sdk::PreloadConfig& config, const fs::path& library) {
   setenv(sdk::kPreloadConfigVariable, config.ToText().c_str(), 1);
 }
 
+// What the collector told an earlier run. False when it wants nothing watched.
+bool TakeStoredConfig(const report::PublicKey& key, sdk::PreloadConfig* config) {
+  sdk::MonitorOptions options;
+  options.app = config->app;
+  options.user = config->user;
+  options.spool_directory = config->spool_directory;
+  options.watch.threshold_ns = config->threshold_ms * base::kNsPerMs;
+  const bool is_wanted = sdk::ApplyStoredConfig(key, &options);
+  auto to_ms = [](int64_t ns) { return static_cast<uint32_t>(ns / base::kNsPerMs); };
+  config->threshold_ms = to_ms(options.watch.threshold_ns);
+  config->anr_threshold_ms = to_ms(options.watch.anr_threshold_ns);
+  config->check_period_ms = to_ms(options.watch.check_period_ns);
+  config->sample_interval_ms = to_ms(options.watch.sample_interval_ns);
+  return is_wanted;
+}
+
 int Run(RunOptions options) {
   if (options.command.empty()) return Fail("run: no program given; try: lagwatch run -- PROGRAM ARGUMENTS");
   auto program = FindProgram(options.command.front());
@@ -90,13 +109,22 @@ int Run(RunOptions options) {
   }
   if (HasLineEnd(config)) return Fail("run: no option may hold a line end");
 
+  bool is_watched = true;
+  if (!options.sidecar.config_key.empty()) {
+    auto key = report::ParsePublicKey(options.sidecar.config_key);
+    if (!key.ok()) return Fail("run: --config-key: " + key.status().message());
+    is_watched = TakeStoredConfig(*key, &config);
+  }
   if (!options.sidecar.endpoint.empty()) {
     options.sidecar.spool_directory = config.spool_directory;
+    options.sidecar.app = config.app;
+    options.sidecar.app_version = config.app_version;
+    options.sidecar.user = config.user;
     base::Status status = StartSidecar(OwnProgram(), options.sidecar);
     if (!status.ok())
       std::cerr << "lagwatch: reports stay in " << config.spool_directory << ": " << status.message() << "\n";
   }
-  SetEnvironment(config, library);
+  if (is_watched) SetEnvironment(config, library);
   std::vector<char*> arguments;
   for (std::string& argument : options.command) arguments.push_back(argument.data());
   arguments.push_back(nullptr);
@@ -110,6 +138,10 @@ void AddUploadOptions(CLI::App* run, SidecarOptions* options) {
   run->add_option("--key", options->key, "The collector's key")->envname("LAGWATCH_KEY");
   run->add_option("--ca-file", options->ca_file, "PEM: trust only a collector that one of these certifies")
       ->envname("LAGWATCH_CA_FILE");
+  run->add_option(
+         "--config-key", options->config_key,
+         "Take the collector's config, which this key signs: `lagwatch-collector --print-public-key`")
+      ->envname("LAGWATCH_CONFIG_KEY");
   run->add_option("--user-rate-ppm", options->user_rate_ppm,
                   "Send the reports of so many in a million users a day")
       ->envname("LAGWATCH_USER_RATE_PPM")

@@ -37,7 +37,11 @@ constexpr int kFollowedFd = 3;
                                         "--follow-fd=" + std::to_string(kFollowedFd),
                                         "--user-rate-ppm=" + std::to_string(options.user_rate_ppm),
                                         "--reports-per-day=" + std::to_string(options.reports_per_day),
-                                        "--reports-per-cause=" + std::to_string(options.reports_per_cause)};
+                                        "--reports-per-cause=" + std::to_string(options.reports_per_cause),
+                                        "--config-key=" + options.config_key,
+                                        "--app=" + options.app,
+                                        "--app-version=" + options.app_version,
+                                        "--user=" + options.user};
   std::vector<char*> pointers;
   for (std::string& argument : arguments) pointers.push_back(argument.data());
   pointers.push_back(nullptr);

@@ -16,6 +16,10 @@ struct SidecarOptions {
   std::string endpoint;
   std::string key;
   std::string ca_file;
+  std::string config_key;  // empty: no remote config
+  std::string app;
+  std::string app_version;
+  std::string user;
   uint32_t user_rate_ppm = 1'000'000;
   uint32_t reports_per_day = 20;
   uint32_t reports_per_cause = 3;

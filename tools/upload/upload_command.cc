@@ -24,6 +24,9 @@ struct UploadOptions {
   uint32_t user_rate_ppm = policies::UserSampling::kAllPpm;
   uint32_t reports_per_day = policies::QuotaLimits::kNoLimit;
   uint32_t reports_per_cause = policies::QuotaLimits::kNoLimit;
+  std::string config_key;
+  report::ConfigAudience audience;
+  std::string app_version;
   int timeout_s = 30;
   int followed_fd = -1;
 };
@@ -38,6 +41,9 @@ void SendWhileRunning(sdk::UploadService* service, int followed_fd) {
 
 sdk::UploadServiceOptions ServiceOptions(const UploadOptions& options) {
   sdk::UploadServiceOptions service{.http = options.http};
+  service.config_key = options.config_key;
+  service.audience = options.audience;
+  service.app_version = options.app_version;
   const bool is_by_hand = options.followed_fd < 0;
   service.policies = is_by_hand ? report::UploadPolicies{.losses_wait_ms = 0} : sdk::DefaultUploadPolicies();
   service.policies.sampling.rate_ppm = options.user_rate_ppm;
@@ -94,6 +100,10 @@ void AddUploadCommand(CLI::App* app, int* exit_code) {
   upload->add_option("--user-rate-ppm", options->user_rate_ppm)->group("");
   upload->add_option("--reports-per-day", options->reports_per_day)->group("");
   upload->add_option("--reports-per-cause", options->reports_per_cause)->group("");
+  upload->add_option("--config-key", options->config_key)->group("");
+  upload->add_option("--app", options->audience.app)->group("");
+  upload->add_option("--app-version", options->app_version)->group("");
+  upload->add_option("--user", options->audience.user)->group("");
   // How `lagwatch run` starts it: the descriptor becomes readable when the watched program ends.
   upload->add_option("--follow-fd", options->followed_fd)->group("");
   upload->callback([options, exit_code] { *exit_code = Upload(*options); });

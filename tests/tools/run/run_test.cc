@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/testing/configured_collector.h"
 #include "tests/testing/process.h"
 #include "tests/testing/temp_directory.h"
 
@@ -190,6 +191,53 @@ TEST_F(RunTest, TakesEachFlagFromTheEnvironmentToo) {
   EXPECT_EQ(reports[0]["user"], "u-9");
 }
 
+class ConfiguredRunTest : public RunTest {
+ protected:
+  // A program that freezes for 600 ms.
+  void Run(std::vector<std::string> flags = {}) const {
+    std::vector<std::string> all = {LAGWATCH_PROGRAM, "run", "--spool", spool_};
+    flags.insert(flags.end(), {"--endpoint", collector_.endpoint(), "--key", collector_.kKey, "--config-key",
+                               collector_.config_key(), "--", LAGWATCH_WAIT_LOOP, "poll", "600"});
+    all.insert(all.end(), flags.begin(), flags.end());
+    Process process(all);
+    EXPECT_EQ(process.Wait(), 0) << process.Errors();
+    EXPECT_EQ(process.Output(), "good\n");
+  }
+  // The collector is gone then, so that reports stay here.
+  void RunUntilConfigured(const std::string& config) {
+    collector_.Configure(config);
+    collector_.Start();
+    Run();
+    EXPECT_TRUE(testing::WaitUntil([&] { return HasConfig(); }));
+    collector_.Kill();
+  }
+
+ private:
+  bool HasConfig() const {
+    for (const auto& entry : std::filesystem::directory_iterator(spool_)) {
+      const std::string name = entry.path().filename();
+      if (name.starts_with("config-") && !name.ends_with(".new")) return true;
+    }
+    return false;
+  }
+
+  testing::ConfiguredCollector collector_{directory_ / "data"};
+};
+
+TEST_F(ConfiguredRunTest, TakesThresholdsFromWhatTheCollectorSaidBefore) {
+  RunUntilConfigured(R"({"threshold_ms": 300, "anr_threshold_ms": 0})");
+  Run();
+  json reports = Ask({"reports"});
+  ASSERT_EQ(reports.size(), 1u) << reports;
+  EXPECT_EQ(Ask({"report", reports[0]["id"]})["threshold_ms"], 300);
+}
+
+TEST_F(ConfiguredRunTest, RunsUnwatchedWhenTheCollectorWantsIt) {
+  RunUntilConfigured(R"({"is_killed": true})");
+  Run({"--threshold-ms", "200"});
+  EXPECT_EQ(Ask({"reports"}), json::array());
+}
+
 TEST_F(RunTest, RunsScripts) {
   std::string script = directory_ / "script";
   std::ofstream(script) << "#!/usr/bin/env sh\necho script \"$1\"\nexit 3\n";
@@ -235,7 +283,7 @@ TEST_F(RunTest, AnswersWrongUseWithWhatToDo) {
   EXPECT_EQ(help.Wait(), 0);
   for (const char* flag : {"--endpoint", "--key", "--app", "--app-version", "--threshold-ms", "--spool",
                            "--threads", "LAGWATCH_SPOOL", "--user-rate-ppm", "--reports-per-day",
-                           "--reports-per-cause", "--ca-file"}) {
+                           "--reports-per-cause", "--ca-file", "--config-key"}) {
     EXPECT_THAT(help.Output(), HasSubstr(flag));
   }
 }
