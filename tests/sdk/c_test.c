@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The C header from C: compiles, links, and does what it says. Called by sdk_test.cc. */
+/* The C header from C: compiles, links, and does what it says. Called by lifecycle_test.cc. */
 #include <lagwatch/c.h>
 #include <string.h>
 

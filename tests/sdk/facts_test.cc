@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a report tells of the process, the machine, the watchdog and of the program in its own words.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <lagwatch/lagwatch.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "report/format/report.h"
+#include "tests/sdk/sdk_testing.h"
+
+namespace lagwatch {
+namespace {
+
+TEST_F(SdkTest, ReportsTellOfTheProcessTheMachineAndTheWatchdogItself) {
+  auto monitor = Monitor::Start(TestOptions());
+  auto loop = monitor.WatchLoop("ui");
+  std::vector<int> files;
+  for (int i = 0; i < 100; ++i) files.push_back(open("/dev/null", O_RDONLY | O_CLOEXEC));
+  FreezeUntilReported(loop, "freeze");
+  for (int fd : files) close(fd);
+  report::Report lag = Reports()[0];
+  EXPECT_GE(FactOf(lag, "open_fds"), 100);
+  EXPECT_LT(FactOf(lag, "open_fds"), 1000);
+  EXPECT_GE(FactOf(lag, "threads"), 3);  // this one, the judge, the watchdog
+  EXPECT_GT(FactOf(lag, "rss_bytes"), 1 << 20);
+  EXPECT_GE(FactOf(lag, "load_1min_permille"), 0);
+  EXPECT_GT(FactOf(lag, "watchdog_cpu_us"), 0);
+  EXPECT_GE(FactOf(lag, "capture_signals"), 1);
+  EXPECT_GT(FactOf(lag, "capture_pause_us"), 0);
+  EXPECT_EQ(FactOf(lag, "handler_lost"), -1);
+  lw_stats stats = monitor.stats();
+  EXPECT_GE(stats.watchdog_cpu_ns, static_cast<uint64_t>(FactOf(lag, "watchdog_cpu_us")) * 1000);
+  EXPECT_GE(stats.capture_pause_ns, static_cast<uint64_t>(FactOf(lag, "capture_pause_us")) * 1000);
+}
+
+TEST_F(SdkTest, ReportsWhatTheProgramSaysOfItself) {
+  lw_set_scene("export");
+  EXPECT_EQ(lw_set_value("document_kib", "17"), 1);
+  EXPECT_EQ(lw_set_value("plugin", "spelling"), 1);
+  EXPECT_EQ(lw_set_value("plugin", nullptr), 1);
+  EXPECT_EQ(lw_set_value("", "no key"), 0);
+  auto monitor = Monitor::Start(TestOptions());
+  auto loop = monitor.WatchLoop("ui");
+  FreezeUntilReported(loop, "freeze");
+  EXPECT_EQ(TextFactOf(Reports()[0], "scene"), "export");
+  EXPECT_EQ(TextFactOf(Reports()[0], "app.document_kib"), "17");
+  EXPECT_EQ(TextFactOf(Reports()[0], "app.plugin"), "");
+}
+
+}  // namespace
+}  // namespace lagwatch

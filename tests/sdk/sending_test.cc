@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is sent, by which way, and what is counted instead.
+#include <gtest/gtest.h>
+#include <lagwatch/lagwatch.h>
+
+#include <cstddef>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "tests/sdk/sdk_testing.h"
+#include "tests/testing/process.h"
+
+namespace lagwatch {
+namespace {
+
+using testing::WaitUntil;
+
+TEST_F(SdkTest, KeepsReportsWhenTheEndpointIsNoUrl) {
+  Options options = TestOptions();
+  options.endpoint = "not a url";
+  auto monitor = Monitor::Start(options);
+  EXPECT_TRUE(monitor.is_on());
+  auto loop = monitor.WatchLoop("ui");
+  FreezeUntilReported(loop, "kept");
+}
+
+// A program that sends by itself, and what it was given to send.
+class OwnTransport {
+ public:
+  lw_transport ToC() { return {.context = this, .post = &Post}; }
+  size_t batches() {
+    std::lock_guard lock(mutex_);
+    return batches_.size();
+  }
+
+ private:
+  static int Post(void* self, const void* body, size_t size_bytes, char* answer, size_t* answer_size_bytes) {
+    auto* own = static_cast<OwnTransport*>(self);
+    std::lock_guard lock(own->mutex_);
+    own->batches_.emplace_back(static_cast<const char*>(body), size_bytes);
+    EXPECT_GE(*answer_size_bytes, 1024u);
+    answer[0] = '?';
+    *answer_size_bytes = 0;
+    return 202;
+  }
+
+  std::mutex mutex_;
+  std::vector<std::string> batches_;
+};
+
+TEST_F(SdkTest, TheProgramSendsWhatItIsGiven) {
+  OwnTransport transport;
+  Options options = TestOptions();
+  options.user_rate_ppm = 1'000'000;
+  options.transport = transport.ToC();
+  auto monitor = Monitor::Start(options);
+  {
+    auto loop = monitor.WatchLoop("ui");
+    ScopedDispatch dispatch(loop, "sent");
+    ASSERT_TRUE(WaitUntil([&] { return monitor.stats().reports_uploaded > 0; }));
+  }
+  monitor.Stop(60'000);
+  EXPECT_GT(transport.batches(), 0u);
+  EXPECT_TRUE(Reports().empty());
+}
+
+TEST_F(SdkTest, WhatIsNotSentIsCounted) {
+  OwnTransport transport;
+  Options options = TestOptions();
+  options.user_rate_ppm = 0;
+  options.transport = transport.ToC();
+  auto monitor = Monitor::Start(options);
+  {
+    auto loop = monitor.WatchLoop("ui");
+    ScopedDispatch dispatch(loop, "kept back");
+    ASSERT_TRUE(WaitUntil([&] { return monitor.stats().reports_not_sampled > 0; }));
+  }
+  monitor.Stop(60'000);
+  EXPECT_TRUE(Reports().empty());
+}
+
+TEST_F(SdkTest, WithoutANetworkNothingIsTried) {
+  OwnTransport transport;
+  Options options = TestOptions();
+  options.user_rate_ppm = 1'000'000;
+  options.unmetered_only = true;
+  options.transport = transport.ToC();
+  for (lw_network network : {LW_NETWORK_NONE, LW_NETWORK_METERED}) {
+    lw_set_network(network);
+    auto monitor = Monitor::Start(options);
+    FreezeUntilReported(monitor.WatchLoop("ui"), "waits");
+    monitor.Stop(60'000);
+    EXPECT_EQ(transport.batches(), 0u);
+    EXPECT_FALSE(Reports().empty());
+  }
+  lw_set_network(LW_NETWORK_UNMETERED);
+  auto monitor = Monitor::Start(options);
+  monitor.Stop(60'000);
+  EXPECT_GT(transport.batches(), 0u);
+  EXPECT_TRUE(Reports().empty());
+}
+
+}  // namespace
+}  // namespace lagwatch
