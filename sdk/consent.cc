@@ -111,7 +111,7 @@ void EraseWhatIsKept(const MonitorOptions& options) {
   const MonitorOptions normal = options.Normalized();
   RunFacts now = SystemRunFacts();
   now.app = normal.app;
-  TellEndedRuns(normal.spool_directory, now, [](const EndedRun& run) { return run.is_of_same_program; });
+  RemoveEndedRuns(normal.spool_directory, now, [](const EndedRun& run) { return run.is_of_same_program; });
   Eraser eraser(normal.spool_directory, normal.app);
   eraser.EraseSegments();
   const std::string config = report::ConfigFileName({normal.app, normal.user});

@@ -31,5 +31,8 @@ inline constexpr size_t kMaxEndedRuns = 64;
 // links are left alone. Several processes may do this at once: each run is told by one of them.
 void TellEndedRuns(const std::string& spool_directory, const RunFacts& now,
                    const std::function<bool(const EndedRun&)>& tell);
+// The same, without a limit: only what `is_to_go` returns true for is removed.
+void RemoveEndedRuns(const std::string& spool_directory, const RunFacts& now,
+                     const std::function<bool(const EndedRun&)>& is_to_go);
 
 }  // namespace lagwatch::sdk

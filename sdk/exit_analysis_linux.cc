@@ -167,10 +167,16 @@ std::string EndedRun::EncodeUsage() const {
 
 void TellEndedRuns(const std::string& spool_directory, const RunFacts& now,
                    const std::function<bool(const EndedRun&)>& tell) {
+  size_t told = 0;
+  RemoveEndedRuns(spool_directory, now,
+                  [&](const EndedRun& run) { return ++told > kMaxEndedRuns || tell(run); });
+}
+
+void RemoveEndedRuns(const std::string& spool_directory, const RunFacts& now,
+                     const std::function<bool(const EndedRun&)>& is_to_go) {
   std::string path = spool_directory + "/" + kRunDirectoryName;
   Descriptor directory(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (directory.get() < 0) return;
-  size_t told = 0;
   for (const std::string& name : NamesIn(directory.get())) {
     // Not blocking, so that a FIFO put in a file's place cannot hang us.
     Descriptor fd(openat(directory.get(), name.c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
@@ -187,7 +193,7 @@ void TellEndedRuns(const std::string& spool_directory, const RunFacts& now,
     if (run.record.run.is_masked) UnmaskRun(now, &run.record.run);
     run.is_of_same_program = IsOfSameProgram(run.record.run, now);
     run.reason = policies::ClassifyExit(EvidenceOf(run.record, now));
-    if (++told > kMaxEndedRuns || tell(run)) remove();
+    if (is_to_go(run)) remove();
   }
 }
 

@@ -40,6 +40,15 @@ class ExitAnalysis : public ::testing::Test {
     WriteContent(RunPath(directory_.path(), facts), parts.Bytes());
   }
   void Leave(const RunFacts& facts) const { Leave(facts, PageParts(facts)); }
+  // Each began one millisecond after the one before, at 0 ms.
+  void LeaveDeadRuns(int count) const {
+    RunFacts facts = DeadRun();
+    for (int i = 0; i < count; ++i) {
+      facts.session_id = base::CreateUuidV7(1'700'000'000'000 + i);
+      facts.start_wall_ms = i;
+      Leave(facts);
+    }
+  }
   bool IsThere(const RunFacts& facts) const {
     return std::filesystem::exists(RunPath(directory_.path(), facts));
   }
@@ -333,19 +342,20 @@ TEST_F(ExitAnalysis, ARecordStaysUntilItIsTold) {
 }
 
 TEST_F(ExitAnalysis, TheNewestComesFirstAndTheOldestAreRemovedUntold) {
-  uint32_t pid = DeadPid();
-  for (int i = 0; i < 80; ++i) {
-    RunFacts facts = SomeFacts();
-    facts.pid = pid;
-    facts.session_id = base::CreateUuidV7(1'700'000'000'000 + i);
-    facts.start_wall_ms = i;
-    Leave(facts);
-  }
+  LeaveDeadRuns(80);
   std::vector<EndedRun> runs = Told();
   ASSERT_EQ(runs.size(), kMaxEndedRuns);
   for (size_t i = 0; i < runs.size(); ++i)
     EXPECT_EQ(runs[i].record.run.start_wall_ms, static_cast<int64_t>(79 - i));
   EXPECT_TRUE(std::filesystem::is_empty(directory_ / "runs"));
+}
+
+TEST_F(ExitAnalysis, OfHoweverManyOnlyWhatIsToGoIsRemoved) {
+  LeaveDeadRuns(80);
+  const auto is_first = [](const EndedRun& run) { return run.record.run.start_wall_ms == 0; };
+  RemoveEndedRuns(directory_.path(), now_, is_first);
+  const std::filesystem::directory_iterator left(directory_ / "runs");
+  EXPECT_EQ(std::distance(left, {}), 79);
 }
 
 TEST_F(ExitAnalysis, OthersFilesAndLinksAreLeftAlone) {
