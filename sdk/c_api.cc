@@ -13,6 +13,7 @@
 #include "report/seal/record_sealer.h"
 #include "sdk/c_listener.h"
 #include "sdk/config_keeper.h"
+#include "sdk/consent.h"
 #include "sdk/process_monitor.h"
 #include "sdk/run_writer.h"
 #include "sdk/text_cell.h"
@@ -281,6 +282,7 @@ lw_status lw_start(const lw_options* options) noexcept {
          .create_upload = UploadTo(given, monitor_options),
          .apply_config = ConfigOf(given),
          .on_started = TellLastExitTo(given.on_last_exit, given.on_last_exit_context),
+         .erase_kept = &lagwatch::sdk::EraseWhatIsKept,
          .has_consent = given.consent == LW_CONSENT_GIVEN}));
   } catch (const std::exception&) {  // no memory: stay off
   }

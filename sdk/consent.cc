@@ -1,29 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sdk/consent.h"
 
-#include <algorithm>
-#include <map>
-#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/env.h"
+#include "base/sleeper.h"
 #include "report/config/config_file_name.h"
+#include "report/format/losses.h"
 #include "report/format/report.h"
-#include "report/spool/segment_format.h"
 #include "report/spool/spool_reader.h"
+#include "report/upload/ledger_file.h"
 #include "sdk/exit_analysis.h"
+#include "sdk/no_file_size_signal.h"
 #include "sdk/run_facts.h"
 
 namespace lagwatch::sdk {
 namespace {
 
-// Decisions and counts of whoever sends, for all programs of the directory.
-constexpr std::string_view kSharedFiles[] = {"ledger", "ledger.new", "ledger.lock"};
-
-// Which program a record is of; none when it does not say.
-std::optional<std::string> AppOf(const report::SpoolRecord& record) {
-  auto app_of = [](const auto& decoded) { return decoded.ok() ? std::optional(decoded->app) : std::nullopt; };
+// Which program a record is of; empty when it does not say.
+std::string AppOf(const report::SpoolRecord& record) {
+  auto app_of = [](const auto& decoded) { return decoded.ok() ? decoded->app : std::string(); };
   switch (record.type) {
     case report::RecordType::kReport:
       return app_of(report::DecodeReport(record.payload));
@@ -33,54 +32,87 @@ std::optional<std::string> AppOf(const report::SpoolRecord& record) {
       return app_of(report::DecodeFrameSlice(record.payload));
     case report::RecordType::kUsage:
       return app_of(report::DecodeUsage(record.payload));
+    case report::RecordType::kLosses:
+      return app_of(report::DecodeLosses(record.payload));
     default:
-      return std::nullopt;
+      return {};
   }
-}
-
-// "SESSION-000001.seg" and its like.
-bool IsSegmentName(std::string_view name) {
-  if (name.size() <= base::kUuidTextSize || name[base::kUuidTextSize] != '-') return false;
-  if (!base::TryParseUuid(name.substr(0, base::kUuidTextSize))) return false;
-  const std::string_view rest = name.substr(base::kUuidTextSize + 1);
-  const size_t digits = std::min(rest.find_first_not_of("0123456789"), rest.size());
-  const std::string_view suffix = rest.substr(digits);
-  return digits > 0 && (suffix == report::kNewSuffix || suffix == report::kOpenSuffix ||
-                        suffix == report::kSealedSuffix || suffix == report::kRejectedSuffix);
 }
 
 struct FoundSegment {
   std::string name;
   std::string session;
-  bool is_live = false;  // somebody writes it
-  bool is_own = false;   // holds a record of this program
+  bool is_live = false;        // somebody writes it
+  bool is_own = false;         // holds a record of this program
+  bool counts_others = false;  // holds what was counted of another program, which any may have written down
 };
 
 class Eraser {
  public:
-  Eraser(const std::string& directory, const std::string& app) : directory_(directory), app_(app) {}
+  explicit Eraser(const MonitorOptions& normal)
+      : directory_(normal.spool_directory), app_(normal.app), user_(normal.user) {}
+
+  void Erase() {
+    // While this has the lock, nobody decides about what goes. A sender's round may take long: without.
+    report::LedgerFile ledger(&env_, directory_);
+    const bool has_ledger = HasFile(report::kLedgerName) || HasFile(report::kLedgerTemporaryName);
+    const bool has_lock = has_ledger && TryEnter(&ledger);
+    EraseRuns();
+    EraseSegments();
+    EraseConfig();
+    if (has_lock) EraseCounts(&ledger);
+  }
+
+ private:
+  std::string PathOf(std::string_view name) const { return directory_ + "/" + std::string(name); }
+  bool HasFile(std::string_view name) { return env_.Exists(PathOf(name).c_str()); }
+  void Remove(std::string_view name) { env_.Remove(PathOf(name).c_str()); }
+
+  static bool TryEnter(report::LedgerFile* ledger) {
+    constexpr int kTries = 20;
+    constexpr int64_t kBetweenNs = 25 * base::kNsPerMs;
+    const base::Clock& clock = base::SystemClock();
+    base::Sleeper sleeper;
+    for (int i = 0; i < kTries; ++i) {
+      const base::Status entered = ledger->Enter(clock.WallMs());
+      if (entered.code() != base::StatusCode::kUnavailable) return entered.ok();
+      sleeper.SleepUntil(clock.MonoNs() + kBetweenNs);
+    }
+    return false;
+  }
+
+  void EraseRuns() {
+    RunFacts now = SystemRunFacts();
+    now.app = app_;
+    RemoveEndedRuns(directory_, now, [](const EndedRun& run) { return run.is_of_same_program; });
+    std::vector<std::string> names;
+    env_.List(PathOf(kRunDirectoryName), &names);
+    for (const std::string& name : names) has_others_ = has_others_ || name.ends_with(kRunSuffix);
+  }
 
   void EraseSegments() {
-    std::vector<std::string> names;
-    if (env_.List(directory_, &names) != 0) return;
     std::vector<FoundSegment> segments;
-    for (const std::string& name : names)
-      if (IsSegmentName(name)) segments.push_back(Look(name));
+    for (const std::string& name : SegmentNames()) segments.push_back(Look(name));
     for (const FoundSegment& segment : segments) {
-      const auto owner = other_owners_.find(segment.session);
-      const bool is_others = !segment.is_own && owner != other_owners_.end();
-      if (segment.is_live || is_others) {
+      const bool is_others = segment.counts_others || others_sessions_.contains(segment.session);
+      if (segment.is_live || (is_others && !segment.is_own)) {
         has_others_ = true;
       } else {
         Remove(segment.name);
       }
     }
   }
-  void Remove(std::string_view name) { env_.Remove(PathOf(name).c_str()); }
-  bool has_others() const { return has_others_; }
 
- private:
-  std::string PathOf(std::string_view name) const { return directory_ + "/" + std::string(name); }
+  std::vector<std::string> SegmentNames() {
+    std::vector<std::string> names;
+    env_.List(directory_, &names);
+    std::erase_if(names, [&](const std::string& name) {
+      base::FileFacts facts;
+      return report::SegmentSuffix(name).empty() || env_.Look(PathOf(name).c_str(), &facts) != 0 ||
+             facts.kind != base::FileFacts::Kind::kFile;
+    });
+    return names;
+  }
 
   FoundSegment Look(const std::string& name) {
     FoundSegment found{.name = name, .session = name.substr(0, base::kUuidTextSize)};
@@ -88,37 +120,62 @@ class Eraser {
     std::string bytes;
     if (found.is_live || env_.ReadAll(PathOf(name), &bytes) != 0) return found;
     for (const report::SpoolRecord& record : report::ParseSegment(bytes).records) {
-      const std::optional<std::string> app = AppOf(record);
-      if (!app) continue;
-      found.is_own = found.is_own || *app == app_;
-      // How other programs' runs ended is told by whichever program starts next.
-      if (*app != app_ && record.type != report::RecordType::kRunEnd)
-        other_owners_.emplace(found.session, *app);
+      const std::string app = AppOf(record);
+      if (app.empty()) continue;
+      if (app == app_) {
+        found.is_own = true;
+      } else if (record.type == report::RecordType::kLosses) {
+        found.counts_others = true;
+      } else if (record.type != report::RecordType::kRunEnd) {
+        // How other programs' runs ended is told by whichever program starts next.
+        others_sessions_.insert(found.session);
+      }
     }
     return found;
+  }
+
+  void EraseConfig() {
+    const std::string config = report::ConfigFileName({app_, user_});
+    Remove(config);
+    Remove(config + std::string(report::kNewConfigSuffix));
+  }
+
+  // What cannot be told to be another program's goes with the last one. The lock's file stays: who has it
+  // open would lock another one than who comes later.
+  void EraseCounts(report::LedgerFile* file) {
+    report::UploadLedger& ledger = *file->ledger();
+    Forget({.app = app_, .user = user_}, &ledger);
+    if (!has_others_) Forget({}, &ledger);
+    Remove(report::kLedgerTemporaryName);
+    const bool is_of_nobody = ledger.losses.empty() && ledger.frozen.empty() && ledger.quota_uses.empty();
+    if (is_of_nobody && !has_others_) return Remove(report::kLedgerName);
+    std::set<std::string> present;
+    for (const std::string& name : SegmentNames()) present.insert(report::StemOf(name));
+    static_cast<void>(file->Save(present));  // on a full disk the counts stay
+  }
+
+  static void Forget(const report::Origin& origin, report::UploadLedger* ledger) {
+    auto is_of_app = [&](const report::Losses& losses) { return losses.app == origin.app; };
+    std::erase_if(ledger->losses, is_of_app);
+    std::erase_if(ledger->frozen, is_of_app);
+    report::UploadLedger own{.installation = ledger->installation};
+    own.QuotaUseOf(origin);
+    ledger->quota_uses.erase(own.quota_uses.begin()->first);
   }
 
   base::Env& env_ = base::SystemEnv();
   std::string directory_;
   std::string app_;
-  std::map<std::string, std::string> other_owners_;  // of sessions
-  bool has_others_ = false;
+  std::string user_;
+  std::set<std::string> others_sessions_;
+  bool has_others_ = false;  // another program uses the directory
 };
 
 }  // namespace
 
 void EraseWhatIsKept(const MonitorOptions& options) {
-  const MonitorOptions normal = options.Normalized();
-  RunFacts now = SystemRunFacts();
-  now.app = normal.app;
-  RemoveEndedRuns(normal.spool_directory, now, [](const EndedRun& run) { return run.is_of_same_program; });
-  Eraser eraser(normal.spool_directory, normal.app);
-  eraser.EraseSegments();
-  const std::string config = report::ConfigFileName({normal.app, normal.user});
-  eraser.Remove(config);
-  eraser.Remove(config + std::string(report::kNewConfigSuffix));
-  if (eraser.has_others()) return;
-  for (const std::string_view name : kSharedFiles) eraser.Remove(name);
+  ScopedNoFileSizeSignal no_signal;
+  Eraser(options.Normalized()).Erase();
 }
 
 }  // namespace lagwatch::sdk

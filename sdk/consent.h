@@ -7,10 +7,11 @@
 namespace lagwatch::sdk {
 
 // Removes from the spool directory what lagwatch keeps for this program (its app, by name): segments and set
-// aside ones with records of it, whose runs they are of, and its config. A segment that cannot be told to be
-// another program's goes, too. What all programs of the directory share goes with the last of them.
-// Left alone: files with other names, links, and what running processes are writing.
-// To be called when the monitor is stopped.
+// aside ones with records of it, its run records, its config, and what the ledger counts of it. What cannot
+// be told to be another program's goes, too: a segment at once, what is in the ledger with the last program
+// that uses the directory. Left alone: files with other names, links, what running processes are writing, the
+// lock of the ledger, and the ledger while another process sends. To be called when the monitor is stopped.
+// Waits for half a second at most for another process.
 void EraseWhatIsKept(const MonitorOptions& options);
 
 }  // namespace lagwatch::sdk

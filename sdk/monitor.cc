@@ -4,12 +4,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <csignal>
-#include <ctime>
 
 #include "base/env.h"
 #include "report/spool/spool_reader.h"
 #include "sdk/default_paths.h"
+#include "sdk/no_file_size_signal.h"
 #include "sdk/run_facts.h"
 #include "sdk/spool_keeper.h"
 #include "sdk/text_cell.h"
@@ -22,32 +21,6 @@ namespace {
 // A spool with so many segments is perhaps never sent: a program that ends well must not make it grow by a
 // file at each start.
 constexpr size_t kMaxWaitingSegments = 64;
-
-// Past RLIMIT_FSIZE the kernel sends this thread SIGXFSZ, which would end the program. Held back and dropped
-// here; one that was there before stays.
-class ScopedNoFileSizeSignal {
- public:
-  ScopedNoFileSizeSignal() {
-    sigset_t pending;
-    sigemptyset(&signal_);
-    sigaddset(&signal_, SIGXFSZ);
-    was_pending_ = sigpending(&pending) == 0 && sigismember(&pending, SIGXFSZ) == 1;
-    pthread_sigmask(SIG_BLOCK, &signal_, &mask_before_);
-  }
-  ~ScopedNoFileSizeSignal() {
-    const timespec at_once{};
-    while (!was_pending_ && sigtimedwait(&signal_, nullptr, &at_once) == SIGXFSZ) {
-    }
-    pthread_sigmask(SIG_SETMASK, &mask_before_, nullptr);
-  }
-  ScopedNoFileSizeSignal(const ScopedNoFileSizeSignal&) = delete;
-  ScopedNoFileSizeSignal& operator=(const ScopedNoFileSizeSignal&) = delete;
-
- private:
-  sigset_t signal_;
-  sigset_t mask_before_;
-  bool was_pending_ = false;
-};
 
 // Of a sealed record, what is inside.
 report::RecordType TypeOf(const report::SpoolRecord& record) {

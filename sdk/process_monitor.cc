@@ -8,7 +8,6 @@
 #include <new>
 #include <utility>
 
-#include "sdk/consent.h"
 #include "sdk/program_words.h"
 #include "sdk/writing_switch.h"
 #include "stack/stack_capturer.h"
@@ -96,7 +95,7 @@ ProcessMonitor::StartResult ProcessMonitor::SetConsent(bool is_given) {
     if (!is_given) {
       process_writing.SetRefused(true);
       StopAll(0);
-      if (request_) EraseWhatIsKept(request_->options);
+      if (request_ && request_->erase_kept) request_->erase_kept(request_->options);
       return StayOff(kNoConsent);
     }
     if (is_on()) return StartResult::kAlreadyStarted;

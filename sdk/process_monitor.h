@@ -32,10 +32,12 @@ using CreateUpload =
 // What a start needs: at once, or when the user has given consent.
 struct StartRequest {
   MonitorOptions options;
-  CreateUpload create_upload{};  // may be empty, as may be the next two
+  CreateUpload create_upload{};  // may be empty, as may be the next three
   // Takes over what the collector wants; false when it wants nothing watched.
   std::function<bool(MonitorOptions*)> apply_config{};
   std::function<void()> on_started{};
+  // Consent was taken back: removes what is kept.
+  std::function<void(const MonitorOptions&)> erase_kept{};
   bool has_consent = true;  // until SetConsent() says so or otherwise
 };
 

@@ -3,7 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <lagwatch/lagwatch.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -13,6 +17,7 @@
 #include "base/clock.h"
 #include "report/format/report_encoder.h"
 #include "report/spool/spool_writer.h"
+#include "report/upload/ledger_file.h"
 #include "tests/testing/process.h"
 #include "tests/testing/spool_files.h"
 #include "tests/testing/stalls.h"
@@ -61,8 +66,44 @@ class ConsentTest : public ::testing::Test {
     }
     return files;
   }
-  void Write(const std::string& name) const { std::ofstream(spool_ + "/" + name) << "something"; }
-  // Returns the segment's name.
+  void Write(const std::string& name, const std::string& content = "something") const {
+    std::ofstream(spool_ + "/" + name) << content;
+  }
+  Monitor StartedOnce() const {
+    lw_set_consent(LW_CONSENT_GIVEN);
+    return Monitor::Start(OptionsWith(LW_CONSENT_GIVEN));
+  }
+  // As a sender left it: of each of these programs a report was lost and another one was sent.
+  void WriteLedger(const std::vector<std::string>& apps) const {
+    auto ledger = report::UploadLedger::New(1);
+    for (const std::string& app : apps) {
+      ledger.CountLoss({.app = app}, {report::LossReason::kTooOld, 0, 1}, 1);
+      ledger.QuotaUseOf({.app = app});
+    }
+    ledger.FreezeLosses();
+    for (const std::string& app : apps)
+      ledger.CountLoss({.app = app}, {report::LossReason::kTooMuch, 0, 1}, 1);
+    Write("ledger", ledger.ToText());
+    Write("ledger.lock", "");
+  }
+  report::UploadLedger Ledger() const {
+    std::string text;
+    EXPECT_EQ(base::SystemEnv().ReadAll(spool_ + "/ledger", &text), 0);
+    auto ledger = report::UploadLedger::Parse(text);
+    return ledger.ok() ? *ledger : report::UploadLedger();
+  }
+  uint64_t LockInode() const {
+    struct stat status {};
+    EXPECT_EQ(stat((spool_ + "/ledger.lock").c_str(), &status), 0);
+    return status.st_ino;
+  }
+  // Return the segment's name.
+  std::string WriteSegment(const base::Uuid& session, report::RecordType type,
+                           std::string_view payload) const {
+    auto writer = report::SpoolWriter::Create(&base::SystemEnv(), spool_, session, {}).value();
+    EXPECT_TRUE(writer->Append(type, payload));
+    return base::ToString(session) + "-000000.seg";
+  }
   std::string WriteSegmentOf(const std::string& app, const base::Uuid& session) const {
     std::vector<char> bytes(4096);
     report::FixedBuffer buffer(bytes.data(), bytes.size());
@@ -71,9 +112,7 @@ class ConsentTest : public ::testing::Test {
     slice.session_id = session;
     slice.app = app;
     EXPECT_TRUE(report::EncodeFrameSlice(slice, &buffer));
-    auto writer = report::SpoolWriter::Create(&base::SystemEnv(), spool_, session, {}).value();
-    EXPECT_TRUE(writer->Append(report::RecordType::kFrameSlice, buffer.content()));
-    return base::ToString(session) + "-000000.seg";
+    return WriteSegment(session, report::RecordType::kFrameSlice, buffer.content());
   }
   static size_t CountThreads() {
     return static_cast<size_t>(std::distance(fs::directory_iterator("/proc/self/task"), {}));
@@ -157,12 +196,13 @@ TEST_F(ConsentTest, TakenBackItErasesWhatIsKeptOfThisProgramAndNothingElse) {
        {std::string("letter.txt"), std::string("config-of-mine"), std::string("ledger"), unknown,
         base::ToString(other) + "-000001.seg", base::ToString(other) + "-old.seg"})
     Write(name);
-  fs::create_symlink(directory_ / "elsewhere", spool_ + "/link.seg");
+  const std::string link = base::ToString(base::CreateUuidV7(5)) + "-000001.seg";
+  fs::create_symlink(directory_ / "elsewhere", spool_ + "/" + link);
 
   monitor.SetConsent(LW_CONSENT_NOT_GIVEN);
   EXPECT_FALSE(monitor.is_on());
   EXPECT_THAT(monitor.why_off(), HasSubstr("consent"));
-  EXPECT_THAT(Files(), UnorderedElementsAre("letter.txt", "config-of-mine", "ledger", "link.seg",
+  EXPECT_THAT(Files(), UnorderedElementsAre("letter.txt", "config-of-mine", "ledger", "ledger.lock", link,
                                             others_segment, base::ToString(other) + "-000001.seg",
                                             base::ToString(other) + "-old.seg"));
   EXPECT_TRUE(ReportsIn(spool_).empty());
@@ -172,13 +212,69 @@ TEST_F(ConsentTest, TakenBackItErasesWhatIsKeptOfThisProgramAndNothingElse) {
   EXPECT_FALSE(monitor.last_exit()) << "the run before is forgotten";
 }
 
-TEST_F(ConsentTest, TheLastProgramTakesWhatAllShare) {
-  lw_set_consent(LW_CONSENT_GIVEN);
-  auto monitor = Monitor::Start(OptionsWith(LW_CONSENT_GIVEN));
+TEST_F(ConsentTest, TakenBackItLeavesWhatIsCountedOfOthers) {
+  auto monitor = StartedOnce();
   ASSERT_TRUE(monitor.is_on());
-  for (const char* name : {"ledger", "ledger.lock"}) Write(name);
+  WriteLedger({"consent-test", "viewer"});
+  const std::string installation = Ledger().installation;
+  const uint64_t lock = LockInode();
   monitor.SetConsent(LW_CONSENT_NOT_GIVEN);
-  EXPECT_THAT(Files(), UnorderedElementsAre());
+  const report::UploadLedger left = Ledger();
+  EXPECT_EQ(left.installation, installation);
+  EXPECT_EQ(left.quota_uses.size(), 1u);
+  ASSERT_EQ(left.losses.size(), 1u);
+  EXPECT_EQ(left.losses[0].app, "viewer");
+  ASSERT_EQ(left.frozen.size(), 1u);
+  EXPECT_EQ(left.frozen[0].app, "viewer");
+  EXPECT_EQ(LockInode(), lock);
+}
+
+TEST_F(ConsentTest, TakenBackItLeavesALedgerThatAnotherProcessUses) {
+  auto monitor = StartedOnce();
+  ASSERT_TRUE(monitor.is_on());
+  WriteLedger({"consent-test"});
+  int is_locked[2];
+  ASSERT_EQ(pipe(is_locked), 0);
+  const pid_t sender = fork();
+  if (sender == 0) {
+    report::LedgerFile ledger(&base::SystemEnv(), spool_);
+    const char answer = ledger.Enter(1).ok() ? 'y' : 'n';
+    if (write(is_locked[1], &answer, 1) == 1) pause();
+    _exit(0);
+  }
+  char answer = 'n';
+  ASSERT_EQ(read(is_locked[0], &answer, 1), 1);
+  ASSERT_EQ(answer, 'y');
+  monitor.SetConsent(LW_CONSENT_NOT_GIVEN);
+  EXPECT_FALSE(monitor.is_on());
+  EXPECT_THAT(Files(), UnorderedElementsAre("ledger", "ledger.lock"));
+  EXPECT_EQ(Ledger().losses.size(), 1u);
+  kill(sender, SIGKILL);
+  waitpid(sender, nullptr, 0);
+  for (const int fd : is_locked) close(fd);
+}
+
+TEST_F(ConsentTest, TakenBackItLeavesWhatThisProgramWroteDownOfOthers) {
+  auto monitor = StartedOnce();
+  ASSERT_TRUE(monitor.is_on());
+  const auto write_losses_of = [&](const std::string& app) {
+    const base::Uuid id = base::CreateUuidV7(1);
+    const report::Losses losses = {.id = id, .app = app, .losses = {{report::LossReason::kTooOld, 0, 1}}};
+    return WriteSegment(id, report::RecordType::kLosses, report::EncodeLosses(losses));
+  };
+  const std::string others = write_losses_of("viewer");
+  write_losses_of("consent-test");
+  monitor.SetConsent(LW_CONSENT_NOT_GIVEN);
+  EXPECT_THAT(Files(), UnorderedElementsAre(others));
+}
+
+TEST_F(ConsentTest, TheLastProgramTakesWhatAllShare) {
+  auto monitor = StartedOnce();
+  ASSERT_TRUE(monitor.is_on());
+  WriteLedger({"consent-test", ""});  // of sealed reports nobody knows whose they were
+  Write("ledger.tmp");
+  monitor.SetConsent(LW_CONSENT_NOT_GIVEN);
+  EXPECT_THAT(Files(), UnorderedElementsAre("ledger.lock"));
 }
 
 }  // namespace
