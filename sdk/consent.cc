@@ -11,6 +11,7 @@
 #include "report/config/config_file_name.h"
 #include "report/format/losses.h"
 #include "report/format/report.h"
+#include "report/spool/spool_directory.h"
 #include "report/spool/spool_reader.h"
 #include "report/upload/ledger_file.h"
 #include "sdk/exit_analysis.h"
@@ -175,7 +176,8 @@ class Eraser {
 
 void EraseWhatIsKept(const MonitorOptions& options) {
   ScopedNoFileSizeSignal no_signal;
-  Eraser(options.Normalized()).Erase();
+  const MonitorOptions normal = options.Normalized();
+  if (report::CheckSpoolDirectory(&base::SystemEnv(), normal.spool_directory).ok()) Eraser(normal).Erase();
 }
 
 }  // namespace lagwatch::sdk

@@ -268,6 +268,25 @@ TEST_F(ConsentTest, TakenBackItLeavesWhatThisProgramWroteDownOfOthers) {
   EXPECT_THAT(Files(), UnorderedElementsAre(others));
 }
 
+TEST_F(ConsentTest, TakenBackItErasesNothingWhereTheMonitorWouldNotWrite) {
+  fs::create_directory(spool_);
+  const std::string segment = WriteSegmentOf("consent-test", base::CreateUuidV7(3));
+  lw_set_consent(LW_CONSENT_GIVEN);
+  const auto erased_nothing = [&](const std::string& directory) {
+    Options options = OptionsWith(LW_CONSENT_GIVEN);
+    options.spool_directory = directory;
+    auto monitor = Monitor::Start(options);
+    EXPECT_FALSE(monitor.is_on());
+    monitor.SetConsent(LW_CONSENT_NOT_GIVEN);
+    monitor.SetConsent(LW_CONSENT_GIVEN);
+    return Files() == std::vector<std::string>{segment};
+  };
+  fs::create_directory_symlink(spool_, directory_ / "link");
+  EXPECT_TRUE(erased_nothing(directory_ / "link"));
+  fs::permissions(spool_, fs::perms::others_write, fs::perm_options::add);
+  EXPECT_TRUE(erased_nothing(spool_));
+}
+
 TEST_F(ConsentTest, TheLastProgramTakesWhatAllShare) {
   auto monitor = StartedOnce();
   ASSERT_TRUE(monitor.is_on());
