@@ -21,37 +21,40 @@ ConfigStore::ConfigStore(base::Env* env, const std::string& spool_directory, con
     : env_(env), spool_directory_(spool_directory), key_(key), audience_(std::move(audience)) {}
 
 std::optional<RemoteConfig> ConfigStore::Current(int64_t now_wall_ms) {
-  if (!is_read_) {
-    is_read_ = true;
-    std::string envelope;
-    if (env_->ReadAll(spool_directory_ + "/" + ConfigFileName(audience_), &envelope) == 0) {
-      if (auto config = Open(envelope, now_wall_ms); config.ok()) config_ = std::move(config).value();
-    }
-  }
-  if (config_ && config_->IsExpired(now_wall_ms)) return std::nullopt;
-  return config_;
+  if (!std::exchange(is_read_, true)) newest_ = ReadKept();
+  if (newest_ && newest_->IsExpired(now_wall_ms)) return std::nullopt;
+  return newest_;
 }
 
 Status ConfigStore::Accept(std::string_view envelope, int64_t now_wall_ms) {
-  const std::optional<RemoteConfig> current = Current(now_wall_ms);
-  auto config = Open(envelope, now_wall_ms);
+  auto config = Open(envelope);
   if (!config.ok()) return config.status();
-  if (current && IsOlder(*config, *current))
-    return {StatusCode::kInvalid, "the remote config is older than the one in force"};
-  const bool is_news = !current || IsOlder(*current, *config);
-  config_ = std::move(config).value();
-  return is_news ? Keep(envelope) : Status();
+  if (config->IsExpired(now_wall_ms)) return {StatusCode::kInvalid, "the remote config has expired"};
+  const std::optional<RemoteConfig> kept = ReadKept();
+  is_read_ = true;
+  if (kept && (!newest_ || IsOlder(*newest_, *kept))) newest_ = kept;
+  if (newest_ && IsOlder(*config, *newest_))
+    return {StatusCode::kInvalid, "the remote config is older than the newest so far"};
+  const bool is_kept = kept && !IsOlder(*kept, *config);
+  newest_ = std::move(config).value();
+  return is_kept ? Status() : Keep(envelope);
 }
 
-Result<RemoteConfig> ConfigStore::Open(std::string_view envelope, int64_t now_wall_ms) const {
+Result<RemoteConfig> ConfigStore::Open(std::string_view envelope) const {
   auto text = OpenSigned(envelope, key_);
   if (!text.ok()) return text.status();
   auto config = ParseRemoteConfig(*text);
   if (!config.ok()) return config;
   if (config->app != audience_.app || config->user != audience_.user)
     return Status(StatusCode::kInvalid, "the remote config is for another program or user");
-  if (config->IsExpired(now_wall_ms)) return Status(StatusCode::kInvalid, "the remote config has expired");
   return config;
+}
+
+std::optional<RemoteConfig> ConfigStore::ReadKept() const {
+  std::string envelope;
+  if (env_->ReadAll(spool_directory_ + "/" + ConfigFileName(audience_), &envelope) != 0) return std::nullopt;
+  auto config = Open(envelope);
+  return config.ok() ? std::optional(std::move(config).value()) : std::nullopt;
 }
 
 Status ConfigStore::Keep(std::string_view envelope) const {

@@ -26,13 +26,16 @@ class ConfigStore {
 
   // What is in force now; none when there is none, or it has expired.
   std::optional<RemoteConfig> Current(int64_t now_wall_ms);
-  // Takes over a document that is signed, for this audience, not expired and not older than the one in force,
-  // by version and then by expiry. Else that one stays. Errors: kInvalid, kUnauthorized; kIo when it could
-  // not be kept: then it is in force until the process ends.
+  // Takes over a document that is signed, for this audience, not expired and not older than the newest so
+  // far, by version and then by expiry: one that has expired, or that another process has kept, counts there,
+  // too. Else what is in force stays. Errors: kInvalid, kUnauthorized; kIo when it could not be kept: then it
+  // is in force until the process ends.
   base::Status Accept(std::string_view envelope, int64_t now_wall_ms);
 
  private:
-  base::Result<RemoteConfig> Open(std::string_view envelope, int64_t now_wall_ms) const;
+  base::Result<RemoteConfig> Open(std::string_view envelope) const;
+  // None where there is no good one.
+  std::optional<RemoteConfig> ReadKept() const;
   base::Status Keep(std::string_view envelope) const;
 
   base::Env* env_;
@@ -40,7 +43,7 @@ class ConfigStore {
   PublicKey key_;
   ConfigAudience audience_;
   bool is_read_ = false;
-  std::optional<RemoteConfig> config_;
+  std::optional<RemoteConfig> newest_;  // expired or not: an older one never takes its place
 };
 
 }  // namespace lagwatch::report

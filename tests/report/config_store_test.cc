@@ -78,6 +78,29 @@ TEST_F(ConfigStoreTest, HasNoneOnceItHasExpired) {
   EXPECT_FALSE(Open().Current(kNowMs + kHourMs));
 }
 
+// An answer from back then, replayed, holds for longer than what came after it.
+TEST_F(ConfigStoreTest, TakesNothingOlderThanWhatHasExpired) {
+  const std::string older = signer_.Envelope(6, {{"expires_wall_ms", kNowMs + 9 * kHourMs}});
+  ConfigStore store = Open();
+  ASSERT_TRUE(store.Accept(signer_.Envelope(7), kNowMs).ok());
+  const int64_t later_ms = kNowMs + 2 * kHourMs;
+  EXPECT_EQ(store.Accept(older, later_ms).code(), StatusCode::kInvalid);
+  EXPECT_EQ(Open().Accept(older, later_ms).code(), StatusCode::kInvalid);
+  EXPECT_FALSE(store.Current(later_ms));
+  EXPECT_FALSE(Open().Current(later_ms));
+  EXPECT_TRUE(store.Accept(signer_.Envelope(7, {{"expires_wall_ms", kNowMs + 3 * kHourMs}}), later_ms).ok());
+  EXPECT_TRUE(Open().Current(later_ms));
+}
+
+TEST_F(ConfigStoreTest, TakesNothingOlderThanWhatAnotherProcessHasKept) {
+  ConfigStore store = Open();
+  ASSERT_TRUE(store.Accept(signer_.Envelope(6), kNowMs).ok());
+  ASSERT_TRUE(Open().Accept(signer_.Envelope(8, {{"threshold_ms", 500}}), kNowMs).ok());
+  EXPECT_EQ(store.Accept(signer_.Envelope(7), kNowMs).code(), StatusCode::kInvalid);
+  EXPECT_EQ(store.Current(kNowMs)->threshold_ms, 500u);
+  EXPECT_EQ(Open().Current(kNowMs)->version, 8u);
+}
+
 TEST_F(ConfigStoreTest, BelievesNoFileThatTheCollectorDidNotSign) {
   fs::create_directories(spool_);
   for (const std::string& content :
