@@ -11,7 +11,7 @@ std::string DefaultSpoolDirectory() {
   const char* state = std::getenv("XDG_STATE_HOME");
   if (state != nullptr && state[0] == '/') return std::string(state) + "/lagwatch/spool";
   if (const std::string home = HomeDirectory(); !home.empty()) return home + "/.local/state/lagwatch/spool";
-  return "/tmp/lagwatch-" + std::to_string(getuid()) + "/spool";
+  return "/tmp/lagwatch-" + std::to_string(geteuid());
 }
 
 std::string HomeDirectory() {

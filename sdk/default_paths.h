@@ -5,8 +5,9 @@
 
 namespace lagwatch::sdk {
 
-// Where reports wait when nobody says otherwise: $XDG_STATE_HOME or ~/.local/state, then lagwatch/spool; in
-// the system's temporary directory, by user id, for a process without a home. Context: background.
+// Where reports wait when nobody says otherwise: lagwatch/spool in $XDG_STATE_HOME or ~/.local/state. For a
+// process without a home, lagwatch-UID right in /tmp, where only its owner can put another one into its
+// place. Context: background.
 std::string DefaultSpoolDirectory();
 
 // The user's home by $HOME; empty when there is none. Context: background.
