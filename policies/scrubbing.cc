@@ -52,6 +52,41 @@ size_t NumberSize(std::string_view text) {
   return digits >= kLeastHexDigits && decimals >= kLeastDecimalDigits ? size : 0;
 }
 
+// Where one begins: "+1 555 123 4567", "+49 (0)170.1234567".
+size_t InternationalNumberSize(std::string_view text) {
+  constexpr size_t kLeastDigits = 10;
+  constexpr size_t kMostBetweenDigits = 2;
+  constexpr std::string_view kBetween = " .-()";
+  if (text[0] != '+') return 0;
+  size_t digits = 0;
+  size_t size = 1;
+  for (size_t i = 1; i < text.size() && i - size <= kMostBetweenDigits; ++i) {
+    if (IsDigit(text[i])) {
+      ++digits;
+      size = i + 1;
+    } else if (kBetween.find(text[i]) == kBetween.npos) {
+      break;
+    }
+  }
+  return digits >= kLeastDigits ? size : 0;
+}
+
+// Where one begins that is written in the groups of a card's or a telephone's: "4111 1111 1111 1111".
+size_t GroupedNumberSize(std::string_view text) {
+  constexpr std::string_view kShapes[] = {"0000 0000 0000 0000", "0000 000000 00000", "000-000-0000",
+                                          "0-000-000-0000",      "000.000.0000",      "(000) 000-0000"};
+  for (const std::string_view shape : kShapes) {
+    auto fits = [](char of_shape, char byte) { return of_shape == '0' ? IsDigit(byte) : of_shape == byte; };
+    if (text.size() < shape.size() || !std::ranges::equal(shape, text.substr(0, shape.size()), fits))
+      continue;
+    const std::string_view rest = text.substr(shape.size());
+    const bool goes_on =
+        !rest.empty() && (IsDigit(rest[0]) || (rest.size() > 1 && !IsLetter(rest[0]) && IsDigit(rest[1])));
+    if (!goes_on) return shape.size();
+  }
+  return 0;
+}
+
 // Calls visit(n) for each bit that is set.
 template <typename Visit>
 void ForEachBit(uint64_t bits, Visit visit) {
@@ -164,6 +199,8 @@ ScrubbedText Scrubber::Text(std::string_view text) const {
     size_t size = MatchSize(text);
     if (size == 0 && !IsNamePart(before)) size = EmailSize(text);
     if (size == 0 && !IsHexDigit(before)) size = NumberSize(text);
+    if (size == 0 && !IsNamePart(before)) size = InternationalNumberSize(text);
+    if (size == 0 && !IsNamePart(before)) size = GroupedNumberSize(text);
     if (size == 0 && !IsNamePart(before)) size = HomeSize(text, &replacement);
     if (size > 0) {
       has_room = out.Append(replacement);

@@ -46,7 +46,8 @@ class Scrubber {
   // /run/user/1000, and in /run/media/jane and /media/jane, the last name becomes "~".
   ScrubbedText Path(std::string_view path) const;
   // Paths as above, wherever they begin; e-mail addresses; runs of 12 or more hexadecimal digits, hyphens
-  // between them or not, with 6 or more of them decimal; and the patterns' matches.
+  // between them or not, with 6 or more of them decimal; numbers of 10 or more digits after a '+', or in the
+  // groups of a card's or a telephone's; and the patterns' matches.
   ScrubbedText Text(std::string_view text) const;
 
  private:

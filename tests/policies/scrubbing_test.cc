@@ -65,6 +65,32 @@ TEST(Scrubber, TakesOutWhatNamesSomebody) {
   for (const auto& [text, wanted] : texts) EXPECT_EQ(Text(scrubber, text), wanted);
 }
 
+TEST(Scrubber, TakesOutNumbersInGroups) {
+  const std::pair<const char*, const char*> texts[] = {
+      {"call +1 555 123 4567.", "call …."},
+      {"call +1 (555) 123-4567, twice", "call …, twice"},
+      {"+49 (0)170.1234567, 3 times", "…, 3 times"},
+      {"tel:+15551234567", "tel:…"},
+      {"call +1 555 123 4567   3 times", "call …   3 times"},
+      {"card 4111 1111 1111 1111, 3 items", "card …, 3 items"},
+      {"card 3782 822463 10005", "card …"},
+      {"555-123-4567", "…"},
+      {"1-555-123-4567", "…"},
+      {"(555) 123-4567", "…"},
+      {"555.123.4567;", "…;"},
+  };
+  for (const auto& [text, wanted] : texts) EXPECT_EQ(Text(Scrubber(), text), wanted);
+}
+
+TEST(Scrubber, LeavesDatesVersionsCountsAndAddresses) {
+  for (const char* text :
+       {"2026-11-21 10:15:30", "21.11.2026 10.15", "2026-11-21T10:15:30+0100", "20261121 101530",
+        "192.168.100.200", "192.168.100.200:8080", "10.0.19045.3693", "123.456.7890.1", "v2.1.3-rc1+20261121",
+        "100 200 3000 frames", "1920 1080 60", "+12 +345 -678", "+123456789 ns", "C++17 2026",
+        "a+1 555 123 4567", "layer (100) 200-300", "1000-200-3000", "555-123-45678", "a:+"})
+    EXPECT_EQ(Text(Scrubber(), text), text);
+}
+
 TEST(Scrubber, TakesOutWhatThePatternsFind) {
   const Scrubber scrubber("token=*\nproject-??\n\n***\nsecret plan", "");
   const std::pair<const char*, const char*> texts[] = {
