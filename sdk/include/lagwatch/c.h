@@ -186,8 +186,9 @@ typedef struct lw_options {
    * stay on disk. */
   const char* endpoint;
   const char* key;             /* the collector's key for this project */
-  /* Default: $XDG_STATE_HOME or ~/.local/state, then lagwatch/spool. Made if need be. The monitor stays off when
-   * it is a symbolic link, belongs to another user or can be written to by others. */
+  /* Default: $XDG_STATE_HOME or ~/.local/state, then lagwatch/spool; without a home /tmp/lagwatch-UID. The default
+   * is shared by all programs of the user: whoever has an endpoint sends what waits there. Made if need be. The
+   * monitor stays off when it is a symbolic link, belongs to another user or can be written to by others. */
   const char* spool_directory;
   uint32_t threshold_ms;       /* a dispatch longer than this is a lag: 16 to 3600000, default 2000 */
   uint32_t check_period_ms;    /* between two checks of one lag, before they become rarer: default 1000 */
