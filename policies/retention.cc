@@ -23,9 +23,10 @@ std::vector<Removal> PickRemovals(std::span<const StoredFile> files, const Reten
     return std::tuple(files[a].priority, files[a].written_wall_ms, a) <
            std::tuple(files[b].priority, files[b].written_wall_ms, b);
   };
+  if (kept_bytes <= limits.total_bytes) return removals;
   std::ranges::sort(kept, least_first);
   for (size_t index : kept) {
-    if (kept_bytes <= limits.total_bytes) break;
+    if (kept_bytes <= limits.total_bytes - limits.total_bytes / 8) break;
     removals.push_back({index, RemovalReason::kTooMuch});
     kept_bytes -= files[index].size_bytes;
   }

@@ -32,7 +32,8 @@ struct Removal {
   bool operator==(const Removal&) const = default;
 };
 
-// In the order in which they are best removed. A file from the future, by a clock that was set back, is as
+// In the order in which they are best removed; of too much, an eighth more than has to go, so that it is not
+// too much again at once. A file from the future, by a clock that was set back, is as
 // new as can be.
 std::vector<Removal> PickRemovals(std::span<const StoredFile> files, const RetentionLimits& limits,
                                   int64_t now_wall_ms);

@@ -122,6 +122,7 @@ MonitorOptions ToMonitorOptions(const lw_options& given) {
   if (given.start <= LW_START_WARM) options.start.kind = static_cast<StartKind>(given.start);
   options.start.cold_threshold_ns = given.cold_start_ms * kNsPerMs;
   options.start.warm_threshold_ns = given.warm_start_ms * kNsPerMs;
+  options.is_sent = !ToString(given.endpoint).empty() || given.transport.post != nullptr;
   if (given.spool_sync <= LW_SPOOL_SYNC_ALL) options.spool_sync = static_cast<SyncPolicy>(given.spool_sync);
   if (const std::string seal_key = ToString(given.seal_key); !seal_key.empty())
     options.create_sealer = [seal_key] { return CreateSealer(seal_key); };

@@ -13,10 +13,12 @@ ConfigKeeper::ConfigKeeper(std::unique_ptr<report::ConfigSource> source, report:
                            const base::Clock* clock)
     : source_(std::move(source)), store_(std::move(store)), fetcher_(source_.get(), &store_), clock_(clock) {}
 
-void ConfigKeeper::Poll() {
-  std::random_device device;
-  const uint64_t random = uint64_t{device()} << 32 | device();
-  fetcher_.Poll(clock_->MonoNs() / base::kNsPerMs, clock_->WallMs(), random);
+void ConfigKeeper::Poll(bool may_fetch) {
+  if (may_fetch && source_ != nullptr) {
+    std::random_device device;
+    const uint64_t random = uint64_t{device()} << 32 | device();
+    fetcher_.Poll(clock_->MonoNs() / base::kNsPerMs, clock_->WallMs(), random);
+  }
   process_writing.SetKilled(is_killed());
 }
 

@@ -19,15 +19,15 @@ namespace lagwatch::sdk {
 // Thread safety: one thread at a time, the uploader's, but for Abort().
 class ConfigKeeper {
  public:
-  // `clock` is borrowed.
+  // `source` may be null: then what an earlier run was told holds. `clock` is borrowed.
   ConfigKeeper(std::unique_ptr<report::ConfigSource> source, report::ConfigStore store,
                const base::Clock* clock);
 
   ConfigKeeper(const ConfigKeeper&) = delete;
   ConfigKeeper& operator=(const ConfigKeeper&) = delete;
 
-  // To be called once a round: fetches if it is time to, which takes as long as the network does.
-  void Poll();
+  // To be called once a round: fetches if it may and it is time to, which takes as long as the network does.
+  void Poll(bool may_fetch);
   // What is in force now; none: the program's own options hold.
   std::optional<report::RemoteConfig> config() { return store_.Current(clock_->WallMs()); }
   // Nothing may be sent.
@@ -35,10 +35,12 @@ class ConfigKeeper {
   // What an upload's answer says of the collector's version; 0: it has none.
   void NoteVersion(uint64_t version) { fetcher_.NoteVersion(version, clock_->WallMs()); }
   // Makes a fetch under way, and all later ones, fail soon. From any thread.
-  void Abort() { source_->Abort(); }
+  void Abort() {
+    if (source_ != nullptr) source_->Abort();
+  }
 
  private:
-  std::unique_ptr<report::ConfigSource> source_;
+  std::unique_ptr<report::ConfigSource> source_;  // may be null
   report::ConfigStore store_;
   report::ConfigFetcher fetcher_;
   const base::Clock* clock_;

@@ -22,6 +22,13 @@ namespace {
 // file at each start.
 constexpr size_t kMaxWaitingSegments = 64;
 
+report::SpoolLimits LimitsOf(const MonitorOptions& options) {
+  report::SpoolLimits limits;
+  // Whoever sends keeps to the limit and knows what was counted before; this is for when he does not.
+  if (options.is_sent) limits.unsent_bytes *= 4;
+  return limits;
+}
+
 // Of a sealed record, what is inside.
 report::RecordType TypeOf(const report::SpoolRecord& record) {
   if (record.type != report::RecordType::kSealed) return record.type;
@@ -87,12 +94,12 @@ base::Result<std::unique_ptr<Monitor>> Monitor::Start(const MonitorOptions& opti
   facts.user = normal.user;
   facts.scrubber = policies::Scrubber(normal.scrub_patterns, HomeDirectory());
   monitor->session_id_ = facts.session_id;
-  auto spool = report::SpoolWriter::Create(&base::SystemEnv(), normal.spool_directory, facts.session_id, {},
-                                           normal.spool_sync);
+  auto spool = report::SpoolWriter::Create(&base::SystemEnv(), normal.spool_directory, facts.session_id,
+                                           LimitsOf(normal), normal.spool_sync);
   if (!spool.ok()) return spool.status();
   monitor->spool_ = std::move(spool).value();
 
-  SweepUnsentSpool(&base::SystemEnv(), normal.spool_directory, base::SystemClock().WallMs(),
+  SweepUnsentSpool(&base::SystemEnv(), normal.spool_directory, normal.is_sent, base::SystemClock().WallMs(),
                    monitor->spool_.get());
 
   RunFacts run_facts = SystemRunFacts();

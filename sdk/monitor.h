@@ -31,6 +31,7 @@ struct MonitorOptions {
   std::string spool_directory;  // empty: DefaultSpoolDirectory()
   std::string scrub_patterns;   // policies::Scrubber's
   report::SyncPolicy spool_sync = report::SyncPolicy::kLagStartAndEnd;
+  bool is_sent = false;  // somebody sends the spool while the program runs, and keeps it within its limits
   watchdog::WatchOptions watch;
   stack::CaptureOptions capture;
   int dump_signal = 0;         // 0: none

@@ -169,8 +169,9 @@ void ProcessMonitor::StopAll(int64_t flush_timeout_ms) {
   if (monitor != nullptr)
     Monitor::Stop(std::move(monitor), [&](const Monitor& stopped) { stats = StatsOf(stopped); });
   if (upload != nullptr) {
-    upload->Stop(flush_timeout_ms);
+    const bool is_stopped = upload->TryStop(flush_timeout_ms);
     AddUpload(*upload, &stats);
+    if (!is_stopped) static_cast<void>(upload.release());
   }
   std::lock_guard lock(mutex_);
   stopping_stats_ = {};
@@ -274,6 +275,7 @@ void ProcessMonitor::PrepareFork() {
   self.life_mutex_.lock();
   self.mutex_.lock();
   self.forking_tid_ = gettid();
+  self.forking_stats_ = self.CurrentStats();  // in the child, locks in it may be held for ever
   if (self.monitor_ != nullptr) self.monitor_->PauseForFork();
 }
 
@@ -292,7 +294,7 @@ void ProcessMonitor::FinishForkInChild() {
   ProcessWords().values.ResetLock();
   stack::StackCapturer::AbandonAllInForkedChild();  // also one of a monitor that could not be stopped
   self.registry_.KeepOnlyThread(self.forking_tid_, gettid());
-  self.ended_stats_ += self.CurrentStats();
+  self.ended_stats_ += self.forking_stats_;
   static_cast<void>(self.upload_.release());  // its thread stayed in the parent
   self.is_wanted_ = false;
   if (self.monitor_ == nullptr) return;

@@ -21,7 +21,8 @@ class BackgroundUpload {
  public:
   virtual ~BackgroundUpload() = default;
   virtual base::Status Start() = 0;
-  virtual void Stop(int64_t flush_timeout_ms) = 0;
+  // False when it cannot be ended, because a disk hangs: then it must be leaked.
+  [[nodiscard]] virtual bool TryStop(int64_t flush_timeout_ms) = 0;
   virtual uint64_t records_delivered() const = 0;
   // Reports that were not sent, and why.
   virtual report::LossCounts losses() const = 0;
@@ -156,6 +157,7 @@ class ProcessMonitor {
   std::string why_off_;
   MonitorStats ended_stats_;     // of monitors that were stopped
   MonitorStats stopping_stats_;  // of the one that is being stopped, when that began
+  MonitorStats forking_stats_;   // of the one that a child will have no more
   int forking_tid_ = 0;
 };
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/uuid.h"
@@ -101,6 +102,7 @@ class LossWriter final : public report::SweepVisitor {
                  policies::RemovalReason reason) override {
     Counted counted;
     for (const report::SpoolRecord& record : segment.records) Count(record, ReasonOf(reason), &counted);
+    if (segment.skipped_bytes != 0) CountDamage(&counted);
     for (size_t i = 0; i < counted.all().size(); ++i) {
       report::Losses losses = counted.all()[i];
       losses.id = LossesIdOf(name, i);
@@ -129,6 +131,13 @@ class LossWriter final : public report::SweepVisitor {
                          lost->cause, lost->sample_rate_ppm));
   }
 
+  // Taken for one report, of whom the segment's others are.
+  void CountDamage(Counted* counted) const {
+    report::Losses origin;
+    if (!counted->all().empty()) origin = counted->all().front();
+    counted->Add(LostNow(std::move(origin), report::LossReason::kDamaged, 0, 0));
+  }
+
   // One report of `origin`, which has the rest.
   report::Losses LostNow(report::Losses origin, report::LossReason reason, uint64_t cause,
                          uint32_t sample_rate_ppm) const {
@@ -141,19 +150,19 @@ class LossWriter final : public report::SweepVisitor {
   uint64_t now_wall_ms_;
 };
 
-// A ledger that has not changed for so long belongs to nobody any more.
-bool IsSent(base::Env* env, const std::string& directory, int64_t now_wall_ms) {
+// A ledger that has not changed for so long is nobody's, unless somebody goes on with it now.
+bool HasSender(base::Env* env, const std::string& directory, bool is_sent, int64_t now_wall_ms) {
   base::FileFacts ledger;
   const std::string path = directory + "/" + std::string(report::kLedgerName);
-  return env->Look(path.c_str(), &ledger) == 0 &&
-         now_wall_ms - ledger.modified_wall_ms <= policies::RetentionLimits().longest_ms;
+  if (env->Look(path.c_str(), &ledger) != 0) return false;
+  return is_sent || now_wall_ms - ledger.modified_wall_ms <= policies::RetentionLimits().longest_ms;
 }
 
 }  // namespace
 
-void SweepUnsentSpool(base::Env* env, const std::string& directory, int64_t now_wall_ms,
+void SweepUnsentSpool(base::Env* env, const std::string& directory, bool is_sent, int64_t now_wall_ms,
                       report::SpoolWriter* writer) {
-  if (IsSent(env, directory, now_wall_ms)) return;
+  if (HasSender(env, directory, is_sent, now_wall_ms)) return;
   LossWriter visitor(writer, now_wall_ms);
   // A spool that cannot be swept is none that can be written to either; that shows elsewhere.
   static_cast<void>(report::SweepSpool(env, directory, {}, now_wall_ms, &visitor));

@@ -125,18 +125,28 @@ base::Status UploadService::CreateKeeper(const std::string& spool_directory) {
   if (options_.config_key.empty()) return {};
   auto key = report::ParsePublicKey(options_.config_key);
   if (!key.ok()) return key.status();
-  if (http_client_ == nullptr || keeper_ != nullptr) return {};
+  if (keeper_ != nullptr) return {};
+  std::unique_ptr<report::ConfigSource> source;
+  if (http_client_ != nullptr)
+    source = report::CreateHttpConfigSource(http_client_, options_.audience, options_.app_version);
   keeper_ = std::make_unique<ConfigKeeper>(
-      report::CreateHttpConfigSource(http_client_, options_.audience, options_.app_version),
-      report::ConfigStore(&base::SystemEnv(), spool_directory, *key, options_.audience),
+      std::move(source), report::ConfigStore(&base::SystemEnv(), spool_directory, *key, options_.audience),
       &base::SystemClock());
   return {};
+}
+
+bool UploadService::TryStop(int64_t flush_timeout_ms) {
+  if (keeper_ != nullptr) keeper_->Abort();  // what is on disk matters more now
+  bool is_stopped = uploader_->TryStop(flush_timeout_ms);
+  // The program's own function must not be called once the program takes all for stopped.
+  while (!is_stopped && options_.post != nullptr) is_stopped = uploader_->TryStop(0);
+  return is_stopped;
 }
 
 bool UploadService::PollConfig() {
   if (keeper_ == nullptr) return false;
   if (const auto told = sender_->stats().config_version) keeper_->NoteVersion(*told);
-  keeper_->Poll();
+  keeper_->Poll(MaySendNow(options_.unmetered_only));
   std::optional<report::RemoteConfig> config = keeper_->config();
   const bool is_other =
       config.has_value() != config_.has_value() || (config && config_ && config->version != config_->version);

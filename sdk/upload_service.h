@@ -60,10 +60,7 @@ class UploadService final : public BackgroundUpload {
 
   // Sends from a thread of its own until Stop.
   base::Status Start() override { return uploader_->Start(); }
-  void Stop(int64_t flush_timeout_ms) override {
-    if (keeper_ != nullptr) keeper_->Abort();  // what is on disk matters more now
-    uploader_->Stop(flush_timeout_ms);
-  }
+  bool TryStop(int64_t flush_timeout_ms) override;
   uint64_t records_delivered() const override { return sender_->stats().records_delivered; }
   report::LossCounts losses() const override { return sender_->stats().losses; }
 

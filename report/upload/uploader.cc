@@ -34,7 +34,9 @@ size_t DrainSpool(SpoolSender* sender, int64_t deadline_mono_ns) {
 
 Uploader::Uploader(SpoolSender* sender, Transport* transport) : sender_(sender), transport_(transport) {}
 
-Uploader::~Uploader() { Stop(0); }
+Uploader::~Uploader() {
+  while (!TryStop(0)) continue;
+}
 
 base::Status Uploader::Start() {
   constexpr size_t kStackBytes = 1 << 20;
@@ -42,14 +44,14 @@ base::Status Uploader::Start() {
       "lagwatch-upload", kStackBytes, [](void* self) { static_cast<Uploader*>(self)->Run(); }, this);
 }
 
-void Uploader::Stop(int64_t flush_deadline_ms) {
-  if (!thread_.is_running()) return;
+bool Uploader::TryStop(int64_t flush_deadline_ms) {
+  constexpr int64_t kGraceNs = 3 * base::kNsPerSecond;
   stop_deadline_mono_ns_ = NowNs() + flush_deadline_ms * base::kNsPerMs;
   is_stopping_ = true;
   sleeper_.Wake();
-  bool has_ended = thread_.TryJoin(flush_deadline_ms * base::kNsPerMs);
+  const bool has_ended = thread_.TryJoin(flush_deadline_ms * base::kNsPerMs);
   transport_->Abort();
-  while (!has_ended) has_ended = thread_.TryJoin(base::kNsPerSecond);
+  return has_ended || thread_.TryJoin(kGraceNs);
 }
 
 void Uploader::Run() {

@@ -22,12 +22,12 @@ namespace lagwatch::report {
 // Returns how many segments are left. For programs that do nothing else: `lagwatch upload`.
 size_t DrainSpool(SpoolSender* sender, int64_t deadline_mono_ns);
 
-// Thread safety: Start and Stop from one thread, Wake from any.
+// Thread safety: Start and TryStop from one thread, Wake from any.
 class Uploader {
  public:
   // `sender` and `transport`, the one that it sends by, are borrowed.
   Uploader(SpoolSender* sender, Transport* transport);
-  ~Uploader();  // stops at once
+  ~Uploader();  // stops at once, and waits for as long as that takes
   Uploader(const Uploader&) = delete;
   Uploader& operator=(const Uploader&) = delete;
 
@@ -39,8 +39,10 @@ class Uploader {
   // Looks at the spool now rather than at the next second; a wait after a failure is not cut short.
   void Wake() { sleeper_.Wake(); }
   // Sends what is sealed by now, for at most `flush_deadline_ms`, and ends the thread. A collector that asked
-  // to wait longer is left alone. The transport is aborted: neither can be used again.
-  void Stop(int64_t flush_deadline_ms);
+  // to wait longer is left alone. The transport is aborted: neither can be used again. False when the thread
+  // did not end within 3 s more, because a disk hangs: then all that it uses must be leaked, or this be
+  // called again.
+  [[nodiscard]] bool TryStop(int64_t flush_deadline_ms);
 
  private:
   void Run();

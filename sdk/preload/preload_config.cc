@@ -14,6 +14,7 @@ constexpr std::pair<std::string_view, uint32_t PreloadConfig::*> kNumbers[] = {
     {"check_period_ms", &PreloadConfig::check_period_ms},
     {"sample_interval_ms", &PreloadConfig::sample_interval_ms},
     {"dump_signal", &PreloadConfig::dump_signal},
+    {"is_sent", &PreloadConfig::is_sent},
 };
 
 }  // namespace

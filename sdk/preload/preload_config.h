@@ -25,6 +25,7 @@ struct PreloadConfig {
   uint32_t check_period_ms = kUnset;
   uint32_t sample_interval_ms = kUnset;
   uint32_t dump_signal = 0;  // 0: none
+  uint32_t is_sent = 0;      // 1: MonitorOptions::is_sent
   bool had_preload = false;  // whether LD_PRELOAD was set before, and to what
   std::string previous_preload;
 

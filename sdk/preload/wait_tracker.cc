@@ -59,6 +59,7 @@ class Preload {
     set(config_.anr_threshold_ms, &options.watch.anr_threshold_ns);
     set(config_.check_period_ms, &options.watch.check_period_ns);
     set(config_.sample_interval_ms, &options.watch.sample_interval_ns);
+    options.is_sent = config_.is_sent != 0;
     options.dump_signal = static_cast<int>(config_.dump_signal);
     ProcessMonitor::Instance().Start({.options = options});
   }

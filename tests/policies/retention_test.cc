@@ -21,8 +21,13 @@ TEST(PickRemovals, TakesWhatIsOlderThanAWeek) {
 }
 
 TEST(PickRemovals, TakesTheOldestUntilTheRestFits) {
-  const StoredFile files[] = {File(1, 30), File(3, 30), File(2, 30)};
+  const StoredFile files[] = {File(1, 25), File(3, 25), File(2, 25)};
   EXPECT_EQ(PickRemovals(files, {}, kNowMs), (std::vector<Removal>{{1, RemovalReason::kTooMuch}}));
+}
+
+TEST(PickRemovals, MakesRoomForAWhile) {
+  const std::vector<StoredFile> files(65, File(1, 1));
+  EXPECT_EQ(PickRemovals(files, {}, kNowMs).size(), 65u - 56u);
 }
 
 TEST(PickRemovals, TakesWhatMattersLeastBeforeWhatIsOlder) {

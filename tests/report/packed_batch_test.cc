@@ -317,7 +317,8 @@ TEST(PackedBatch, KeepsToItsLimits) {
   const std::vector<OwnedRecord> records = FullRecords();
   const std::string packed = PackBatch(ViewsOf(records));
   size_t payload_bytes = 0;
-  for (const OwnedRecord& record : UnpackBatch(packed).value()) payload_bytes += record.payload.size();
+  const std::vector<OwnedRecord> unpacked = UnpackBatch(packed).value();
+  for (const OwnedRecord& record : unpacked) payload_bytes += record.payload.size();
   EXPECT_FALSE(UnpackBatch(packed, {.record_count = records.size() - 1}).ok());
   EXPECT_TRUE(UnpackBatch(packed, {.record_count = records.size()}).ok());
   EXPECT_FALSE(UnpackBatch(packed, {.payload_bytes = payload_bytes - 1}).ok());

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 
 #include <condition_variable>
@@ -14,6 +15,7 @@
 #include "report/spool/spool_writer.h"
 #include "tests/report/report_testing.h"
 #include "tests/report/scripted_transport.h"
+#include "tests/testing/fault_env.h"
 
 namespace lagwatch::report {
 namespace {
@@ -76,7 +78,7 @@ TEST_F(UploaderOverAScript, SendsWhatIsSpooledWhileItRuns) {
   Spool("a");
   uploader.Wake();
   delivered.Wait();
-  uploader.Stop(kPlentyMs);
+  EXPECT_TRUE(uploader.TryStop(kPlentyMs));
   EXPECT_THAT(transport_.stored, ElementsAre("a"));
   EXPECT_EQ(sender_.CountSegmentsLeft(), 0u);
 }
@@ -85,7 +87,7 @@ TEST_F(UploaderOverAScript, StoppingSendsWhatIsSealed) {
   Uploader uploader(&sender_, &transport_);
   ASSERT_TRUE(uploader.Start().ok());
   for (const char* payload : {"a", "b", "c"}) Spool(payload);
-  uploader.Stop(kPlentyMs);
+  EXPECT_TRUE(uploader.TryStop(kPlentyMs));
   EXPECT_THAT(transport_.stored, ElementsAre("a", "b", "c"));
 }
 
@@ -101,10 +103,24 @@ TEST_F(UploaderOverAScript, StoppingLeavesACollectorAloneThatAskedToWait) {
   refused.Wait();
   uploader.Wake();
   int64_t stop_began_ns = NowNs();
-  uploader.Stop(kPlentyMs);
+  EXPECT_TRUE(uploader.TryStop(kPlentyMs));
   EXPECT_LT(NowNs() - stop_began_ns, kPlentyMs * base::kNsPerMs / 2);
   EXPECT_EQ(transport_.posts.size(), 1u);
   EXPECT_EQ(sender_.CountSegmentsLeft(), 1u);
+}
+
+TEST_F(UploaderTest, ADiskThatHangsDoesNotHoldUpItsStop) {
+  lagwatch::testing::FaultEnv env;
+  ScriptedTransport transport;
+  SpoolSender sender(&env, spool_.path(), &transport, &namer_);
+  Spool("a");
+  Uploader uploader(&sender, &transport);
+  env.HoldSyncs();
+  ASSERT_TRUE(uploader.Start().ok());
+  while (env.CountOf(lagwatch::testing::EnvCall::kSync) == 0) sched_yield();
+  EXPECT_FALSE(uploader.TryStop(1));
+  env.ReleaseSyncs();
+  EXPECT_TRUE(uploader.TryStop(kPlentyMs));
 }
 
 TEST_F(UploaderOverAScript, TheThreadHasItsNameAndTakesNoSignals) {
@@ -123,7 +139,7 @@ TEST_F(UploaderOverAScript, TheThreadHasItsNameAndTakesNoSignals) {
   Spool("a");
   Uploader uploader(&sender_, &transport_);
   ASSERT_TRUE(uploader.Start().ok());
-  uploader.Stop(kPlentyMs);
+  EXPECT_TRUE(uploader.TryStop(kPlentyMs));
   EXPECT_EQ(name, "lagwatch-upload");
   EXPECT_FALSE(takes_signals);
   sigset_t mask;
@@ -133,7 +149,7 @@ TEST_F(UploaderOverAScript, TheThreadHasItsNameAndTakesNoSignals) {
 
 TEST_F(UploaderOverAScript, StoppingWithoutAStartDoesNothing) {
   Uploader uploader(&sender_, &transport_);
-  uploader.Stop(kPlentyMs);
+  EXPECT_TRUE(uploader.TryStop(kPlentyMs));
   EXPECT_THAT(transport_.posts, ::testing::IsEmpty());
 }
 
@@ -160,7 +176,7 @@ TEST_F(UploaderTest, StoppingEndsAtItsDeadlineWhenTheCollectorHangs) {
   Uploader uploader(&sender, &transport);
   ASSERT_TRUE(uploader.Start().ok());
   transport.posted.Wait();
-  uploader.Stop(20);
+  EXPECT_TRUE(uploader.TryStop(20));
   EXPECT_EQ(sender.CountSegmentsLeft(), 1u);
 }
 

@@ -70,28 +70,37 @@ class ConfigKeeperTest : public ::testing::Test {
 TEST_F(ConfigKeeperTest, TurnsWritingOffAtOnceAndOnAgainWithANewerConfig) {
   ConfigKeeper keeper = NewKeeper();
   Answer(signer_.Envelope(1, {{"is_killed", true}}));
-  keeper.Poll();
+  keeper.Poll(true);
   EXPECT_TRUE(keeper.is_killed());
   EXPECT_FALSE(process_writing.is_on());
   Answer(signer_.Envelope(2));
   keeper.NoteVersion(2);
   clock_.mono_ms = 2 * 60'000;
-  keeper.Poll();
+  keeper.Poll(true);
   EXPECT_FALSE(keeper.is_killed());
   EXPECT_TRUE(process_writing.is_on());
   EXPECT_EQ(keeper.config()->version, 2u);
 }
 
+TEST_F(ConfigKeeperTest, FetchesNothingWhereNothingIsToBeTried) {
+  ConfigKeeper keeper = NewKeeper();
+  Answer(signer_.Envelope(1));
+  keeper.Poll(false);
+  EXPECT_FALSE(keeper.config());
+  keeper.Poll(true);
+  EXPECT_TRUE(keeper.config());
+}
+
 TEST_F(ConfigKeeperTest, IsTurnedOffNoLongerThanTheConfigHolds) {
   ConfigKeeper keeper = NewKeeper();
   Answer(signer_.Envelope(1, {{"is_killed", true}}));
-  keeper.Poll();
+  keeper.Poll(true);
   answer_ = {};
   clock_.mono_ms = kHourMs - 1;
-  keeper.Poll();
+  keeper.Poll(true);
   EXPECT_FALSE(process_writing.is_on());
   clock_.mono_ms = kHourMs;
-  keeper.Poll();
+  keeper.Poll(true);
   EXPECT_TRUE(process_writing.is_on());
   EXPECT_FALSE(keeper.config());
 }
@@ -102,7 +111,7 @@ TEST_F(ConfigKeeperTest, WhatIsStoredChangesTheOptionsOfTheNextStart) {
                                        {"anr_threshold_ms", 0},
                                        {"check_period_ms", 456},
                                        {"sample_interval_ms", 7}})));
-  keeper.Poll();
+  keeper.Poll(true);
   const int64_t idle_before_ns = options_.watch.idle_handler_threshold_ns;
   EXPECT_TRUE(ApplyStoredConfig(signer_.public_key(), &options_));
   EXPECT_EQ(options_.watch.threshold_ns, 123 * base::kNsPerMs);
@@ -115,7 +124,7 @@ TEST_F(ConfigKeeperTest, WhatIsStoredChangesTheOptionsOfTheNextStart) {
 TEST_F(ConfigKeeperTest, WhatIsStoredIsBelievedByItsKeyAndItsProgramAlone) {
   ConfigKeeper keeper = NewKeeper();
   Answer(signer_.Envelope(1, ForYears({{"is_killed", true}})));
-  keeper.Poll();
+  keeper.Poll(true);
   EXPECT_FALSE(ApplyStoredConfig(signer_.public_key(), &options_));
   EXPECT_TRUE(ApplyStoredConfig(ConfigSigner().public_key(), &options_));
   options_.app = "viewer";

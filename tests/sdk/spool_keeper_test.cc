@@ -56,9 +56,9 @@ class SpoolKeeper : public ::testing::Test {
     const timespec times[2] = {{written_s, 0}, {written_s, 0}};
     ASSERT_EQ(utimensat(AT_FDCWD, (spool_ / name).c_str(), times, 0), 0);
   }
-  void Sweep() {
+  void Sweep(bool is_sent = false) {
     auto writer = NewWriter();
-    SweepUnsentSpool(&env_, spool_.path(), now_wall_ms_, writer.get());
+    SweepUnsentSpool(&env_, spool_.path(), is_sent, now_wall_ms_, writer.get());
   }
   SpoolReader Reader() const { return {&base::SystemEnv(), spool_.path()}; }
   std::vector<report::SpoolRecord> Records() const {
@@ -139,8 +139,31 @@ TEST_F(SpoolKeeper, LeavesASpoolAloneThatSomebodySends) {
   EXPECT_EQ(LossesInSpool().size(), 0u);
   EXPECT_EQ(Records().size(), 1u);
   Age("ledger", 8 * kDayMs);
+  Sweep(/*is_sent=*/true);
+  EXPECT_EQ(LossesInSpool().size(), 0u) << "whoever sends goes on with the ledger";
   Sweep();
   EXPECT_EQ(LossesInSpool().size(), 1u) << "nobody has for a week";
+}
+
+TEST_F(SpoolKeeper, SweepsWhatWasNeverSentThoughSomebodyIsToSendIt) {
+  Add({{RecordType::kReport, EncodedReport("editor")}}, 8 * kDayMs);
+  Sweep(/*is_sent=*/true);
+  EXPECT_EQ(LossesInSpool().size(), 1u);
+}
+
+TEST_F(SpoolKeeper, CountsDamageAsOneReport) {
+  Add({{RecordType::kReport, EncodedReport("editor")}}, 0);
+  const std::string name = Reader().List(SpoolReader::Include::kFinished)->at(0);
+  std::string content;
+  ASSERT_EQ(env_.ReadAll(spool_ / name, &content), 0);
+  testing::WriteFile(spool_ / name, content + "damage");
+  Age(name, 8 * kDayMs);
+  Sweep();
+  auto losses = LossesInSpool();
+  ASSERT_EQ(losses.size(), 1u);
+  EXPECT_EQ(losses[0].app, "editor");
+  EXPECT_EQ(losses[0].losses, (std::vector<report::Loss>{{.reason = LossReason::kTooOld, .count = 1},
+                                                         {.reason = LossReason::kDamaged, .count = 1}}));
 }
 
 }  // namespace

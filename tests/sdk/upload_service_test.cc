@@ -80,7 +80,7 @@ TEST_F(UploadServiceTest, AFileEndpointIsADirectory) {
       UploadService::Create(directory_ / "spool", {.http = {.endpoint = "file://" + directory_ / "out"}});
   ASSERT_TRUE(service.ok()) << service.status().message();
   ASSERT_TRUE((*service)->Start().ok());
-  (*service)->Stop(60'000);
+  EXPECT_TRUE((*service)->TryStop(60'000));
   EXPECT_EQ((*service)->records_delivered(), 1u);
   size_t files = 0;
   for (const auto& entry : std::filesystem::directory_iterator(directory_ / "out"))
@@ -113,9 +113,26 @@ TEST_F(UploadServiceTest, TheConfigIsAskedForAndHeeded) {
       directory_ / "spool", {.post = [](std::string_view, std::string*) { return 204; }}, std::move(keeper));
   ASSERT_TRUE(service.ok());
   ASSERT_TRUE((*service)->Start().ok());
-  (*service)->Stop(60'000);
+  EXPECT_TRUE((*service)->TryStop(60'000));
   process_writing.SetKilled(false);
   EXPECT_EQ((*service)->records_delivered(), 0u);
+  EXPECT_EQ((*service)->losses()[static_cast<size_t>(report::LossReason::kTurnedOff)], 1u);
+}
+
+TEST_F(UploadServiceTest, WhatAnEarlierRunWasToldHoldsWhereNothingCanBeAsked) {
+  Spool();
+  const report::testing::ConfigSigner signer;
+  report::ConfigStore store(&base::SystemEnv(), directory_ / "spool", signer.public_key(), {"editor", "u-1"});
+  ASSERT_TRUE(
+      store.Accept(signer.Envelope(1, {{"expires_wall_ms", INT64_MAX}, {"is_killed", true}}), 0).ok());
+  auto service =
+      UploadService::Create(directory_ / "spool", {.post = [](std::string_view, std::string*) { return 204; },
+                                                   .config_key = report::ToHex(signer.public_key()),
+                                                   .audience = {"editor", "u-1"}});
+  ASSERT_TRUE(service.ok());
+  ASSERT_TRUE((*service)->Start().ok());
+  EXPECT_TRUE((*service)->TryStop(60'000));
+  process_writing.SetKilled(false);
   EXPECT_EQ((*service)->losses()[static_cast<size_t>(report::LossReason::kTurnedOff)], 1u);
 }
 

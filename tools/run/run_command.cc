@@ -116,6 +116,7 @@ int Run(RunOptions options) {
     is_watched = TakeStoredConfig(*key, &config);
   }
   if (!options.sidecar.endpoint.empty()) {
+    config.is_sent = 1;
     options.sidecar.spool_directory = config.spool_directory;
     options.sidecar.app = config.app;
     options.sidecar.app_version = config.app_version;

@@ -61,7 +61,8 @@ int Upload(const UploadOptions& options) {
   const int64_t timeout_ns = options.timeout_s * base::kNsPerSecond;
   if (options.followed_fd >= 0) {
     SendWhileRunning(service->get(), options.followed_fd);
-    (*service)->Stop(timeout_ns / base::kNsPerMs);
+    const bool is_stopped = (*service)->TryStop(timeout_ns / base::kNsPerMs);
+    if (!is_stopped) static_cast<void>(service->release());
     return 0;
   }
   report::SpoolSender* sender = (*service)->sender();
