@@ -37,7 +37,6 @@ uint64_t RecordKey(const SpoolRecord& record);
 std::string StemOf(std::string_view file_name);
 
 struct UploadLedger {
-  static constexpr size_t kMaxSegments = 4096;
   static constexpr size_t kMaxDroppedReports = 1024;
   static constexpr size_t kMaxQuotaUses = 16;
   static constexpr size_t kMaxOrigins = 32;  // of losses, each with as many reasons and causes as
