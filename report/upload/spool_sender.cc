@@ -91,10 +91,20 @@ void SpoolSender::SweepIfTimeTo(const UploadPolicies& policies) {
   last_sweep_mono_ns_ = now_mono_ns;
   if (base::Status noted = NotePresent(ListSegments()); !noted.ok()) return NoteProblem(noted.message());
   UploadGate gate(policies, ledger_file_.ledger(), clock_.WallMs());
-  const base::Status swept = SweepCounted(env_, spool_directory_, policies.retention, clock_.WallMs(), &gate,
-                                          [this] { return Save(); });
+  const size_t present_before = present_.size();
+  const SweepHooks hooks{.save =
+                             [&] {
+                               const bool is_saved = SaveOrNote();
+                               if (is_saved) CountLosses(gate.TakeCounted());
+                               return is_saved;
+                             },
+                         .on_removed = [this](const std::string& name) { present_.erase(StemOf(name)); },
+                         .goes_on = [this] { return !is_hurried_; }};
+  const base::Status swept =
+      SweepCounted(env_, spool_directory_, policies.retention, clock_.WallMs(), &gate, hooks);
   if (!swept.ok()) NoteProblem(swept.message());
-  CountLosses(gate.TakeCounted());
+  // Of the last ones, too, the decisions are forgotten.
+  if (present_.size() < present_before) SaveOrNote();
 }
 
 std::optional<UploadAnswer> SpoolSender::RunRound(const UploadPolicies& policies,
@@ -318,6 +328,12 @@ base::Status SpoolSender::Save() {
   return ledger_file_.Save(present_);
 }
 
+bool SpoolSender::SaveOrNote() {
+  const base::Status saved = Save();
+  if (!saved.ok()) NoteProblem(saved.message());
+  return saved.ok();
+}
+
 void SpoolSender::CountLosses(const LossCounts& counted) {
   std::lock_guard lock(stats_mutex_);
   for (size_t reason = 0; reason < counted.size(); ++reason) stats_.losses[reason] += counted[reason];
@@ -337,8 +353,7 @@ void SpoolSender::Remove(const Load& load) {
     std::lock_guard lock(stats_mutex_);
     stats_.bytes_skipped += load.segments[i].content.skipped_bytes;
   }
-  if (!is_any_left) return;
-  if (base::Status saved = Save(); !saved.ok()) NoteProblem(saved.message());
+  if (is_any_left) SaveOrNote();
 }
 
 void SpoolSender::NoteProblem(const std::string& problem) {

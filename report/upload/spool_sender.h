@@ -2,9 +2,10 @@
 // Sends what the gate lets through of a spool's segments, oldest first, and removes them once the collector
 // has answered. One process at a time sends a spool; whenever it is killed, the next one goes on: what was
 // sent and not answered is sent again, and stored once, for reports have ids. Context: background. Not
-// thread-safe but for stats().
+// thread-safe but for stats() and Hurry().
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -50,6 +51,8 @@ class SpoolSender {
   // do, or another process sends this spool. kDelivered: those segments are done with, what the collector
   // refused is set aside. Else all are kept.
   std::optional<UploadAnswer> UploadOnce();
+  // From any thread: what takes long and can wait, such as sweeping away thousands of segments, ends soon.
+  void Hurry() { is_hurried_ = true; }
   // How many segments wait to be sent.
   size_t CountSegmentsLeft() const;
   // From any thread.
@@ -84,6 +87,7 @@ class SpoolSender {
   base::Status Settle(const Load& load, const Rejected& rejected, bool had_losses, UploadGate* gate);
   base::Status SetAside(const Load& load, const Rejected& rejected);
   base::Status Save();
+  bool SaveOrNote();
   void CountLosses(const LossCounts& counted);
   void Remove(const Load& load);
   void NoteProblem(const std::string& problem);
@@ -100,6 +104,7 @@ class SpoolSender {
   std::set<std::string> present_;   // segments that may be there
   std::set<std::string> finished_;  // sent, but could not be removed
   bool may_have_losses_ = true;     // in the ledger, as far as is known without reading it
+  std::atomic<bool> is_hurried_{false};
   mutable std::mutex stats_mutex_;
   UploadStats stats_;  // guarded by stats_mutex_
 };

@@ -46,6 +46,7 @@ void Uploader::Stop(int64_t flush_deadline_ms) {
   if (!thread_.is_running()) return;
   stop_deadline_mono_ns_ = NowNs() + flush_deadline_ms * base::kNsPerMs;
   is_stopping_ = true;
+  sender_->Hurry();
   sleeper_.Wake();
   bool has_ended = thread_.TryJoin(flush_deadline_ms * base::kNsPerMs);
   transport_->Abort();

@@ -39,10 +39,22 @@ class NotingVisitor final : public SweepVisitor {
     for (const SpoolRecord& record : segment.records) removed.push_back(record.payload.substr(0, 2) + why);
     return is_counting;
   }
+  bool KeepCounts() override {
+    counted_when_kept.push_back(removed.size());
+    return is_keeping;
+  }
+  void OnRemoved(const std::string& name) override { gone.push_back(name); }
+  bool GoesOn() override { return goes_on; }
 
   std::vector<std::string> removed;
+  std::vector<size_t> counted_when_kept;
+  std::vector<std::string> gone;
   bool is_counting = true;
+  bool is_keeping = true;
+  bool goes_on = true;
 };
+
+const std::string kSession = "018f3c5e-7a10-7c3e-9d2a-5b1f0e6a4c77";
 
 class SpoolSweep : public ::testing::Test {
  protected:
@@ -54,6 +66,13 @@ class SpoolSweep : public ::testing::Test {
     auto names = SpoolReader(&env_, spool_.path()).List(SpoolReader::Include::kFinished).value();
     Age(names.back(), age_ms);
     return names.back();
+  }
+  // Segments of one program, with the same record each.
+  void AddMany(size_t count, int64_t age_ms) {
+    const std::string one = Add("0a", 0);
+    const std::string content = lagwatch::testing::ReadFile(spool_ / one);
+    unlink((spool_ / one).c_str());
+    for (size_t i = 0; i < count; ++i) AddFile(kSession + "-" + std::to_string(i) + ".seg", content, age_ms);
   }
   void Age(const std::string& name, int64_t age_ms) {
     const int64_t written_ms = now_wall_ms_ - age_ms;
@@ -74,8 +93,6 @@ class SpoolSweep : public ::testing::Test {
   int64_t now_wall_ms_ = base::SystemClock().WallMs();
   int sessions_ = 0;
 };
-
-const std::string kSession = "018f3c5e-7a10-7c3e-9d2a-5b1f0e6a4c77";
 
 TEST_F(SpoolSweep, WhatIsTooOldGoes) {
   Add("0a", 8 * 24 * kHourMs);
@@ -165,6 +182,32 @@ TEST_F(SpoolSweep, WhatCannotBeCountedOrRemovedStays) {
   EXPECT_EQ(Sweep().not_removed, 1u);
   EXPECT_THAT(spool_.Files(), ElementsAre(name));
   EXPECT_EQ(Sweep().segments_removed, 1u);
+}
+
+TEST_F(SpoolSweep, ManyAreCountedBeforeTheFirstIsRemoved) {
+  constexpr size_t kCount = 2 * kSweepBatch + 1;
+  AddMany(kCount, 8 * 24 * kHourMs);
+  AddFile(kSession + "-999999.rejected", "refused", 8 * 24 * kHourMs);
+  EXPECT_EQ(Sweep().segments_removed, kCount + 1);
+  EXPECT_THAT(visitor_.counted_when_kept, ElementsAre(kSweepBatch, 2 * kSweepBatch, kCount));
+  EXPECT_EQ(visitor_.gone.size(), kCount) << "but for what was refused";
+  EXPECT_THAT(spool_.Files(), IsEmpty());
+}
+
+TEST_F(SpoolSweep, WhereTheCountsCannotBeKeptNothingGoes) {
+  AddMany(kSweepBatch + 1, 8 * 24 * kHourMs);
+  visitor_.is_keeping = false;
+  EXPECT_EQ(Sweep().not_removed, kSweepBatch + 1);
+  EXPECT_EQ(visitor_.counted_when_kept.size(), 1u) << "nor is it tried again and again";
+  EXPECT_EQ(spool_.Files().size(), kSweepBatch + 1);
+  EXPECT_THAT(visitor_.gone, IsEmpty());
+}
+
+TEST_F(SpoolSweep, EndsAfterABatchWhenItIsTold) {
+  AddMany(kSweepBatch + 1, 8 * 24 * kHourMs);
+  visitor_.goes_on = false;
+  EXPECT_EQ(Sweep().segments_removed, kSweepBatch);
+  EXPECT_EQ(spool_.Files().size(), 1u);
 }
 
 TEST_F(SpoolSweep, WhatCannotBeReadNowStaysUntilItsReportsCanBeCounted) {

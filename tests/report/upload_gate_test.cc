@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "policies/cause_key.h"
+#include "report/spool/spool_sweep.h"
 #include "tests/report/upload_testing.h"
 #include "tests/testing/fault_env.h"
 #include "tests/testing/sample_report.h"
@@ -53,6 +54,14 @@ class UploadGateTest : public ::testing::Test {
       records.push_back(ReportRecord(report));
     }
     spool_.Add(records);
+  }
+  // Segments of one program, with the same report each.
+  void AddMany(size_t count) {
+    Add(1, {});
+    const std::string first = spool_.Files(".seg").at(0);
+    const std::string session = first.substr(0, first.rfind('-') + 1);
+    for (size_t i = 1; i < count; ++i)
+      std::filesystem::copy_file(spool_ / first, spool_ / (session + std::to_string(i) + ".seg"));
   }
   size_t TagsStored(const std::string& tag) const {
     return static_cast<size_t>(std::ranges::count_if(
@@ -252,6 +261,49 @@ TEST_F(UploadGateTest, OfTooMuchOnDiskTheLeastImportantGoesAndIsCounted) {
   EXPECT_EQ(TagsStored("anr"), 3u);
   EXPECT_EQ(TagsStored("slow"), 0u);
   EXPECT_EQ(collector_.LossesTold(LossReason::kTooMuch), 3u);
+}
+
+TEST_F(UploadGateTest, ASweepOfManySavesNowAndThenAndForgetsWhatIsGone) {
+  constexpr int kBatches = 5;
+  policies_.retention = {.longest_ms = INT64_MAX - 1, .total_bytes = 0};
+  policies_.losses_wait_ms = kDayMs;
+  AddMany(kBatches * kSweepBatch);
+  lagwatch::testing::FaultEnv env;
+  SpoolSender sender(&env, spool_.path(), &collector_, &namer_, clock_);
+  sender.SetPolicies([this] { return policies_; });
+  EXPECT_FALSE(sender.UploadOnce());
+  EXPECT_THAT(spool_.Files(".seg"), IsEmpty());
+  EXPECT_EQ(env.CountOf(lagwatch::testing::EnvCall::kRename), kBatches + 1);
+  auto ledger = UploadLedger::Parse(lagwatch::testing::ReadFile(spool_ / "ledger"));
+  ASSERT_TRUE(ledger.ok());
+  EXPECT_THAT(ledger->segments, IsEmpty());
+  EXPECT_EQ(sender.stats().losses[static_cast<size_t>(LossReason::kTooMuch)], kBatches * kSweepBatch);
+  policies_.losses_wait_ms = 0;
+  Send();
+  EXPECT_EQ(collector_.LossesTold(LossReason::kTooMuch), kBatches * kSweepBatch);
+}
+
+TEST_F(UploadGateTest, ASweepThatCannotBeSavedCountsNothing) {
+  policies_.retention = {.longest_ms = INT64_MAX - 1, .total_bytes = 0};
+  AddMany(3);
+  lagwatch::testing::FaultEnv env;
+  env.Fail(lagwatch::testing::EnvCall::kRename, ENOSPC, 100);
+  SpoolSender sender(&env, spool_.path(), &collector_, &namer_, clock_);
+  sender.SetPolicies([this] { return policies_; });
+  EXPECT_EQ(sender.UploadOnce()->kind, UploadAnswer::Kind::kTryLater);
+  EXPECT_EQ(spool_.Files(".seg").size(), 3u);
+  EXPECT_EQ(sender.stats().losses[static_cast<size_t>(LossReason::kTooMuch)], 0u);
+}
+
+TEST_F(UploadGateTest, AHurriedSweepEndsAfterABatch) {
+  policies_.retention = {.longest_ms = INT64_MAX - 1, .total_bytes = 0};
+  collector_.is_there = false;
+  AddMany(2 * kSweepBatch);
+  SpoolSender sender(&base::SystemEnv(), spool_.path(), &collector_, &namer_, clock_);
+  sender.SetPolicies([this] { return policies_; });
+  sender.Hurry();
+  sender.UploadOnce();
+  EXPECT_EQ(spool_.Files(".seg").size(), kSweepBatch);
 }
 
 TEST_F(UploadGateTest, LossesThatTheProgramCountedAreNotLost) {
