@@ -38,6 +38,12 @@ void LedgerFile::Leave() {
   if (lock_fd_ >= 0) env_->Unlock(std::exchange(lock_fd_, -1));
 }
 
+std::optional<LedgerVersion> LedgerFile::Version() const {
+  base::FileFacts facts;
+  if (env_->Look(PathOf(kLedgerName).c_str(), &facts) != 0) return std::nullopt;
+  return LedgerVersion{facts.size_bytes, facts.modified_wall_ms};
+}
+
 Status LedgerFile::Save(const std::set<std::string>& present) {
   const size_t forgotten =
       std::erase_if(ledger_.segments, [&](const auto& segment) { return !present.contains(segment.first); });

@@ -68,8 +68,7 @@ std::optional<UploadAnswer> SpoolSender::UploadOnce() {
 std::optional<UploadAnswer> SpoolSender::TryUploadOnce() {
   const UploadPolicies policies = policies_();
   if (policies.is_on_hold) return std::nullopt;
-  const std::vector<std::string> files = ListSegments();
-  if (files.empty() && !(may_have_losses_ && ledger_file_.Exists())) return std::nullopt;
+  if (ListSegments().empty() && !MayHaveLossesToSend(policies)) return std::nullopt;
   base::Status entered = ledger_file_.Enter(clock_.WallMs());
   if (entered.code() == base::StatusCode::kUnavailable) return std::nullopt;
   if (!entered.ok()) return UploadAnswer{.message = entered.message()};
@@ -79,7 +78,17 @@ std::optional<UploadAnswer> SpoolSender::TryUploadOnce() {
   } leaving{&ledger_file_};
   SweepIfTimeTo(policies);
   // What another process sent in the meantime is gone.
-  return RunRound(policies, ListSegments());
+  std::optional<UploadAnswer> answer = RunRound(policies, ListSegments());
+  idle_ledger_.reset();
+  if (!answer) idle_ledger_ = {ledger_file_.Version(), ledger_file_.ledger()->LossesWaitSince()};
+  return answer;
+}
+
+bool SpoolSender::MayHaveLossesToSend(const UploadPolicies& policies) const {
+  const std::optional<LedgerVersion> version = ledger_file_.Version();
+  if (!version) return false;
+  if (!idle_ledger_ || idle_ledger_->version != version) return true;
+  return policies.AreLossesDue(idle_ledger_->losses_wait_since_wall_ms, clock_.WallMs());
 }
 
 void SpoolSender::SweepIfTimeTo(const UploadPolicies& policies) {
@@ -114,7 +123,6 @@ std::optional<UploadAnswer> SpoolSender::RunRound(const UploadPolicies& policies
   UploadGate gate(policies, ledger_file_.ledger(), clock_.WallMs());
   gate.Decide(load.segments);
   std::vector<PendingRecord> records = ToSend(&gate, &load);
-  may_have_losses_ = !ledger_file_.ledger()->losses.empty() || !ledger_file_.ledger()->frozen.empty();
   if (load.segments.empty() && records.empty()) return std::nullopt;
   // Nothing is sent or removed before the disk has what that was decided by.
   if (base::Status saved = Save(); !saved.ok()) return UploadAnswer{.message = saved.message()};
@@ -289,7 +297,6 @@ base::Status SpoolSender::Settle(const Load& load, const Rejected& rejected, boo
   }
   for (const WaitingSegment& segment : load.segments) ledger->segments[segment.name].is_done = true;
   if (had_losses) ledger->frozen.clear();
-  may_have_losses_ = !ledger->losses.empty();
   return Save();
 }
 

@@ -72,7 +72,15 @@ class SpoolSender {
   using Rejected = std::vector<const PendingRecord*>;
   static constexpr size_t kNoSegment = SIZE_MAX;
 
+  // A ledger that there was nothing to do about: it is not read again until it is another one or losses are
+  // due.
+  struct IdleLedger {
+    std::optional<LedgerVersion> version;
+    std::optional<int64_t> losses_wait_since_wall_ms;
+  };
+
   std::optional<UploadAnswer> TryUploadOnce();
+  bool MayHaveLossesToSend(const UploadPolicies& policies) const;
   void SweepIfTimeTo(const UploadPolicies& policies);
   std::optional<UploadAnswer> RunRound(const UploadPolicies& policies, const std::vector<std::string>& files);
   std::vector<std::string> ListSegments() const;
@@ -103,7 +111,7 @@ class SpoolSender {
   std::optional<int64_t> last_sweep_mono_ns_;
   std::set<std::string> present_;   // segments that may be there
   std::set<std::string> finished_;  // sent, but could not be removed
-  bool may_have_losses_ = true;     // in the ledger, as far as is known without reading it
+  std::optional<IdleLedger> idle_ledger_;
   std::atomic<bool> is_hurried_{false};
   mutable std::mutex stats_mutex_;
   UploadStats stats_;  // guarded by stats_mutex_

@@ -195,6 +195,12 @@ void UploadLedger::FreezeLosses() {
   if (frozen.empty()) frozen.swap(losses);
 }
 
+std::optional<int64_t> UploadLedger::LossesWaitSince() const {
+  if (!frozen.empty()) return 0;
+  if (losses.empty()) return std::nullopt;
+  return static_cast<int64_t>(std::ranges::min(losses, {}, &Losses::begin_wall_ms).begin_wall_ms);
+}
+
 void UploadLedger::NoteDropped(const base::Uuid& report_id) {
   dropped_reports.push_back(report_id);
   if (dropped_reports.size() > kMaxDroppedReports) dropped_reports.pop_front();

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -54,6 +55,9 @@ struct UploadLedger {
   // What is counted so far is sent from now on, and not added to any more. Does nothing while what was frozen
   // before is not answered.
   void FreezeLosses();
+  // The time when the oldest of the counts was begun, long ago where some are frozen: these wait for an
+  // answer only. None when all is told.
+  std::optional<int64_t> LossesWaitSince() const;
   void NoteDropped(const base::Uuid& report_id);
   bool IsDropped(const base::Uuid& report_id) const;
   // Made at its first use; the one that was used least recently gives way.

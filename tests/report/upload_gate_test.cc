@@ -19,6 +19,7 @@
 namespace lagwatch::report {
 namespace {
 
+using lagwatch::testing::EnvCall;
 using lagwatch::testing::kDayMs;
 using lagwatch::testing::kNoonMs;
 using lagwatch::testing::LagEndRecord;
@@ -273,7 +274,7 @@ TEST_F(UploadGateTest, ASweepOfManySavesNowAndThenAndForgetsWhatIsGone) {
   sender.SetPolicies([this] { return policies_; });
   EXPECT_FALSE(sender.UploadOnce());
   EXPECT_THAT(spool_.Files(".seg"), IsEmpty());
-  EXPECT_EQ(env.CountOf(lagwatch::testing::EnvCall::kRename), kBatches + 1);
+  EXPECT_EQ(env.CountOf(EnvCall::kRename), kBatches + 1);
   auto ledger = UploadLedger::Parse(lagwatch::testing::ReadFile(spool_ / "ledger"));
   ASSERT_TRUE(ledger.ok());
   EXPECT_THAT(ledger->segments, IsEmpty());
@@ -287,7 +288,7 @@ TEST_F(UploadGateTest, ASweepThatCannotBeSavedCountsNothing) {
   policies_.retention = {.longest_ms = INT64_MAX - 1, .total_bytes = 0};
   AddMany(3);
   lagwatch::testing::FaultEnv env;
-  env.Fail(lagwatch::testing::EnvCall::kRename, ENOSPC, 100);
+  env.Fail(EnvCall::kRename, ENOSPC, 100);
   SpoolSender sender(&env, spool_.path(), &collector_, &namer_, clock_);
   sender.SetPolicies([this] { return policies_; });
   EXPECT_EQ(sender.UploadOnce()->kind, UploadAnswer::Kind::kTryLater);
@@ -364,7 +365,7 @@ TEST_F(UploadGateTest, ADecisionStaysAsLongAsTheSegmentDoes) {
   {
     SpoolSender sender(&env, spool_.path(), &collector_, &namer_, clock_);
     sender.SetPolicies([this] { return policies_; });
-    env.Fail(lagwatch::testing::EnvCall::kRemove, EACCES, 100);
+    env.Fail(EnvCall::kRemove, EACCES, 100);
     while (sender.UploadOnce()) {
     }
     // Now it leaves that segment alone, and has a reason to write the ledger anew.
@@ -382,7 +383,7 @@ TEST_F(UploadGateTest, WhatWasSentAndCouldNotBeRemovedIsNotCountedWhenItIsSweptL
   {
     lagwatch::testing::FaultEnv env;
     SpoolSender sender(&env, spool_.path(), &collector_, &namer_, clock_);
-    env.Fail(lagwatch::testing::EnvCall::kRemove, EACCES, 100);
+    env.Fail(EnvCall::kRemove, EACCES, 100);
     EXPECT_EQ(sender.UploadOnce()->kind, UploadAnswer::Kind::kDelivered);
   }
   ASSERT_EQ(spool_.Files(".seg").size(), 1u);
@@ -414,6 +415,45 @@ TEST_F(UploadGateTest, LossesWaitForCompanyButNotForEver) {
   EXPECT_EQ(collector_.LossesTold(LossReason::kDayIsFull), 5u);
   Send();
   EXPECT_EQ(collector_.posts, 1);
+}
+
+TEST_F(UploadGateTest, ALedgerWhoseLossesWaitIsNotReadAgainUntilTheyAreDue) {
+  policies_ = {.quota = {0, 0}};
+  Add(5, {});
+  lagwatch::testing::FaultEnv env;
+  SpoolSender sender(&env, spool_.path(), &collector_, &namer_, clock_);
+  sender.SetPolicies([this] { return policies_; });
+  auto reads_in_rounds = [&](int rounds) {
+    const int before = env.CountOf(EnvCall::kReadFile) + env.CountOf(EnvCall::kLock);
+    for (; rounds > 0; --rounds) EXPECT_FALSE(sender.UploadOnce());
+    return env.CountOf(EnvCall::kReadFile) + env.CountOf(EnvCall::kLock) - before;
+  };
+  while (sender.UploadOnce()) {
+  }
+  EXPECT_EQ(reads_in_rounds(100), 0);
+  policies_.is_turned_off = true;
+  clock_.now_wall_ms += policies_.losses_wait_ms;
+  EXPECT_EQ(reads_in_rounds(100), 0) << "where nothing is sent at all, they are not due";
+  policies_.is_turned_off = false;
+  while (sender.UploadOnce()) {
+  }
+  EXPECT_EQ(collector_.LossesTold(), 5u);
+  EXPECT_EQ(reads_in_rounds(100), 0);
+}
+
+TEST_F(UploadGateTest, LossesThatAnotherProcessCountedAreNoticed) {
+  SpoolSender sender(&base::SystemEnv(), spool_.path(), &collector_, &namer_, clock_);
+  sender.SetPolicies([this] { return policies_; });
+  Add(1, {});
+  while (sender.UploadOnce()) {
+  }
+  policies_ = {.quota = {0, 0}};
+  Add(1, {});
+  Send();  // as another process
+  EXPECT_FALSE(sender.UploadOnce());
+  clock_.now_wall_ms += policies_.losses_wait_ms;
+  EXPECT_TRUE(sender.UploadOnce());
+  EXPECT_EQ(collector_.LossesTold(), 1u);
 }
 
 TEST_F(UploadGateTest, LossesThatWereNotAnsweredAreNotAddedTo) {
