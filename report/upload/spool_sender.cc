@@ -236,17 +236,22 @@ UploadAnswer SpoolSender::Send(std::span<const PendingRecord> records, Rejected*
   return answer;
 }
 
-// Halves what the collector refuses, down to the guilty records.
+// Down to the guilty records. One that only the way does not let through is kept.
 UploadAnswer SpoolSender::SendOrHalve(std::span<const PendingRecord> records, Rejected* rejected) {
   UploadAnswer answer = SendWhole(records, rejected);
+  const bool is_too_large = answer.kind == AnswerKind::kTooLarge;
+  const bool is_refused = answer.kind == AnswerKind::kRejected || is_too_large;
+  if (is_refused && records.size() > 1) return SendHalves(records, rejected);
+  if (is_too_large) answer.kind = AnswerKind::kTryLater;
   if (answer.kind != AnswerKind::kRejected) return answer;
-  if (records.size() == 1) {
-    NoteProblem(answer.message);
-    rejected->push_back(&records.front());
-    return {.kind = AnswerKind::kDelivered};
-  }
-  size_t half = records.size() / 2;
-  answer = SendOrHalve(records.first(half), rejected);
+  NoteProblem(answer.message);
+  rejected->push_back(&records.front());
+  return {.kind = AnswerKind::kDelivered};
+}
+
+UploadAnswer SpoolSender::SendHalves(std::span<const PendingRecord> records, Rejected* rejected) {
+  const size_t half = records.size() / 2;
+  UploadAnswer answer = SendOrHalve(records.first(half), rejected);
   return answer.kind == AnswerKind::kDelivered ? SendOrHalve(records.subspan(half), rejected) : answer;
 }
 

@@ -90,6 +90,7 @@ class SpoolSender {
   std::vector<PendingRecord> ToSend(const WaitingSegment& segment, size_t index, const UploadGate& gate);
   UploadAnswer Send(std::span<const PendingRecord> records, Rejected* rejected);
   UploadAnswer SendOrHalve(std::span<const PendingRecord> records, Rejected* rejected);
+  UploadAnswer SendHalves(std::span<const PendingRecord> records, Rejected* rejected);
   UploadAnswer Post(std::span<const PendingRecord> records);
   UploadAnswer SendWhole(std::span<const PendingRecord> records, Rejected* rejected);
   base::Status Settle(const Load& load, const Rejected& rejected, bool had_losses, UploadGate* gate);
