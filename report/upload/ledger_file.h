@@ -57,8 +57,8 @@ class LedgerFile {
   base::Env* env_;
   std::string directory_;
   UploadLedger ledger_;
-  std::string saved_text_;
-  bool is_saved_text_durable_ = false;  // who wrote it may have been killed before the disk had it
+  std::optional<std::string> saved_text_;  // empty where there was no ledger; none before the first Enter
+  bool is_saved_text_durable_ = false;     // who wrote it may have been killed before the disk had it
   int lock_fd_ = -1;
   uint64_t damaged_count_ = 0;
 };

@@ -34,6 +34,11 @@ constexpr RecordType kLastKnownToAll = RecordType::kUsage;
 // cannot make reports vanish.
 bool IsKnownToAll(RecordType type) { return type <= kLastKnownToAll || type == RecordType::kSealed; }
 
+struct Leaving {
+  LedgerFile* file;
+  ~Leaving() { file->Leave(); }
+};
+
 bool FitsOneRequest(size_t record_count, size_t size_bytes) {
   return record_count <= kMaxRecords && size_bytes <= kMaxBytes;
 }
@@ -67,16 +72,13 @@ std::optional<UploadAnswer> SpoolSender::UploadOnce() {
 
 std::optional<UploadAnswer> SpoolSender::TryUploadOnce() {
   const UploadPolicies policies = policies_();
+  SweepIfTimeTo(policies);
   if (policies.is_on_hold) return std::nullopt;
   if (ListSegments().empty() && !MayHaveLossesToSend(policies)) return std::nullopt;
   base::Status entered = ledger_file_.Enter(clock_.WallMs());
   if (entered.code() == base::StatusCode::kUnavailable) return std::nullopt;
   if (!entered.ok()) return UploadAnswer{.message = entered.message()};
-  struct Leaving {
-    LedgerFile* file;
-    ~Leaving() { file->Leave(); }
-  } leaving{&ledger_file_};
-  SweepIfTimeTo(policies);
+  const Leaving leaving{&ledger_file_};
   // What another process sent in the meantime is gone.
   std::optional<UploadAnswer> answer = RunRound(policies, ListSegments());
   idle_ledger_.reset();
@@ -91,13 +93,31 @@ bool SpoolSender::MayHaveLossesToSend(const UploadPolicies& policies) const {
   return policies.AreLossesDue(idle_ledger_->losses_wait_since_wall_ms, clock_.WallMs());
 }
 
+void SpoolSender::SweepIfTimeTo() {
+  try {
+    SweepIfTimeTo(policies_());
+  } catch (const std::exception& error) {
+    NoteProblem(std::string("the sweep failed: ") + error.what());
+  }
+}
+
 void SpoolSender::SweepIfTimeTo(const UploadPolicies& policies) {
   constexpr int64_t kPeriodNs = 600 * base::kNsPerSecond;
   const int64_t now_mono_ns = clock_.MonoNs();
   if (policies.retention.longest_ms == INT64_MAX ||
       now_mono_ns - last_sweep_mono_ns_.value_or(INT64_MIN / 2) < kPeriodNs)
     return;
+  std::vector<std::string> names;
+  if (env_->List(spool_directory_, &names) != 0 || names.empty()) return;
+  const base::Status entered = ledger_file_.Enter(clock_.WallMs());
+  if (entered.code() == base::StatusCode::kUnavailable) return;
   last_sweep_mono_ns_ = now_mono_ns;
+  if (!entered.ok()) return NoteProblem(entered.message());
+  const Leaving leaving{&ledger_file_};
+  Sweep(policies);
+}
+
+void SpoolSender::Sweep(const UploadPolicies& policies) {
   if (base::Status noted = NotePresent(ListSegments()); !noted.ok()) return NoteProblem(noted.message());
   UploadGate gate(policies, ledger_file_.ledger(), clock_.WallMs());
   const size_t present_before = present_.size();

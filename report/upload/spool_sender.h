@@ -51,6 +51,9 @@ class SpoolSender {
   // do, or another process sends this spool. kDelivered: those segments are done with, what the collector
   // refused is set aside. Else all are kept.
   std::optional<UploadAnswer> UploadOnce();
+  // Keeps the spool within its limits, every ten minutes; UploadOnce does so as well. This is for when
+  // nothing may be sent, for a while or at all.
+  void SweepIfTimeTo();
   // From any thread: what takes long and can wait, such as sweeping away thousands of segments, ends soon.
   void Hurry() { is_hurried_ = true; }
   // How many segments wait to be sent.
@@ -82,6 +85,7 @@ class SpoolSender {
   std::optional<UploadAnswer> TryUploadOnce();
   bool MayHaveLossesToSend(const UploadPolicies& policies) const;
   void SweepIfTimeTo(const UploadPolicies& policies);
+  void Sweep(const UploadPolicies& policies);
   std::optional<UploadAnswer> RunRound(const UploadPolicies& policies, const std::vector<std::string>& files);
   std::vector<std::string> ListSegments() const;
   base::Status NotePresent(const std::vector<std::string>& files);

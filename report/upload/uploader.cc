@@ -76,8 +76,10 @@ int64_t Uploader::RunRound(UploadPacing* pacing) {
   int64_t next_mono_ns = NowNs() + delay_ms * base::kNsPerMs;
   do {
     sleeper_.SleepUntil(std::min(next_mono_ns, NowNs() + kPollNs));
-    if (pacing->is_failing() && !is_stopping_ && Poll()) pacing->Restart();
-  } while (pacing->is_failing() && !is_stopping_ && NowNs() < next_mono_ns);
+    if (!pacing->is_failing() || is_stopping_) break;
+    sender_->SweepIfTimeTo();
+    if (Poll()) pacing->Restart();
+  } while (pacing->is_failing() && NowNs() < next_mono_ns);
   return pacing->is_failing() ? next_mono_ns : 0;
 }
 

@@ -307,6 +307,18 @@ TEST_F(UploadGateTest, AHurriedSweepEndsAfterABatch) {
   EXPECT_EQ(spool_.Files(".seg").size(), kSweepBatch);
 }
 
+TEST_F(UploadGateTest, WhileNothingMayBeSentTheSpoolIsSwept) {
+  policies_.retention = {.longest_ms = INT64_MAX - 1, .total_bytes = 0};
+  policies_.is_on_hold = true;
+  Add(3, {});
+  Send();
+  EXPECT_THAT(spool_.Files(".seg"), IsEmpty());
+  EXPECT_EQ(collector_.posts, 0);
+  policies_.is_on_hold = false;
+  Send();
+  EXPECT_EQ(collector_.LossesTold(LossReason::kTooMuch), 3u);
+}
+
 TEST_F(UploadGateTest, LossesThatTheProgramCountedAreNotLost) {
   const Losses earlier{.id = NewId(), .app = "editor", .losses = {{LossReason::kTooMuch, 7, 5, 0}}};
   const SpoolRecord record{RecordType::kLosses, EncodeLosses(earlier)};
@@ -491,7 +503,9 @@ TEST_F(UploadGateTest, ADecisionStaysWhenThePoliciesChange) {
 TEST_F(UploadGateTest, ADamagedLedgerIsBegunAnewAndCounted) {
   lagwatch::testing::WriteFile(spool_ / "ledger", "{\"version\": 1,");
   Add(1, {});
+  policies_.retention = {};  // it is swept as well
   SpoolSender sender(&base::SystemEnv(), spool_.path(), &collector_, &namer_, clock_);
+  sender.SetPolicies([this] { return policies_; });
   EXPECT_EQ(sender.UploadOnce()->kind, UploadAnswer::Kind::kDelivered);
   EXPECT_EQ(sender.stats().ledgers_damaged, 1u);
   EXPECT_TRUE(UploadLedger::Parse(lagwatch::testing::ReadFile(spool_ / "ledger")).ok());

@@ -5,7 +5,10 @@
 #include <gtest/gtest.h>
 #include <pthread.h>
 #include <signal.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <condition_variable>
 #include <mutex>
 #include <string>
@@ -105,6 +108,44 @@ TEST_F(UploaderOverAScript, StoppingLeavesACollectorAloneThatAskedToWait) {
   EXPECT_LT(NowNs() - stop_began_ns, kPlentyMs * base::kNsPerMs / 2);
   EXPECT_EQ(transport_.posts.size(), 1u);
   EXPECT_EQ(sender_.CountSegmentsLeft(), 1u);
+}
+
+// Ten minutes pass when the test says so.
+class LeapingClock final : public base::Clock {
+ public:
+  int64_t MonoNs() const override { return base::SystemClock().MonoNs() + leap_ms * base::kNsPerMs; }
+  int64_t BootNs() const override { return MonoNs(); }
+  int64_t WallMs() const override { return base::SystemClock().WallMs() + leap_ms; }
+
+  std::atomic<int64_t> leap_ms{0};
+};
+
+TEST_F(UploaderTest, WhileItLeavesTheCollectorAloneTheSpoolIsSwept) {
+  Flag refused;
+  ScriptedTransport transport;
+  transport.script = [&](const Payloads&) {
+    refused.Set();
+    return UploadAnswer{.kind = Kind::kUnauthorized};
+  };
+  LeapingClock clock;
+  SpoolSender sender(&base::SystemEnv(), spool_.path(), &transport, &namer_, clock);
+  sender.SetPolicies([] { return UploadPolicies{.retention = {}}; });
+  Spool("a");
+  Uploader uploader(&sender, &transport);
+  ASSERT_TRUE(uploader.Start().ok());
+  refused.Wait();
+  clock.leap_ms = 8 * 24 * 3600 * int64_t{1'000};
+  auto has_segment = [&] {
+    return std::ranges::any_of(spool_.Files(),
+                               [](const std::string& name) { return name.ends_with(".seg"); });
+  };
+  for (int tries = 0; tries < 10'000 && has_segment(); ++tries) {
+    uploader.Wake();
+    usleep(1'000);
+  }
+  uploader.Stop(0);
+  EXPECT_EQ(sender.CountSegmentsLeft(), 0u);
+  EXPECT_EQ(transport.posts.size(), 1u);
 }
 
 TEST_F(UploaderOverAScript, TheThreadHasItsNameAndTakesNoSignals) {
