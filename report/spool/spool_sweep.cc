@@ -18,10 +18,15 @@ using base::Result;
 using base::Status;
 using base::StatusCode;
 
-// Files that are replaced as a whole are first written under such names.
+// Files that are replaced as a whole are first written under such names: the ledger (ledger_file.h) and the
+// remote configs (config_file_name.h).
 bool IsTemporaryName(std::string_view name) {
-  return (name.ends_with(".tmp") || name.ends_with(".new")) &&
-         (name.starts_with("ledger") || name.starts_with("config"));
+  constexpr std::string_view kConfig = "config-";
+  constexpr size_t kHashDigits = 16;
+  if (name == "ledger.tmp") return true;
+  return name.starts_with(kConfig) && name.ends_with(".new") &&
+         name.find_first_not_of("0123456789abcdef", kConfig.size()) == kConfig.size() + kHashDigits &&
+         name.size() == kConfig.size() + kHashDigits + kNewSuffix.size();
 }
 
 bool IsRejected(std::string_view name) { return name.ends_with(kRejectedSuffix); }

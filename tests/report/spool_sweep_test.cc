@@ -12,7 +12,9 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "report/config/config_file_name.h"
 #include "report/spool/spool_writer.h"
+#include "report/upload/ledger_file.h"
 #include "tests/report/report_testing.h"
 #include "tests/testing/fault_env.h"
 
@@ -24,7 +26,7 @@ using policies::RemovalReason;
 using policies::ReportPriority;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-using ::testing::UnorderedElementsAre;
+using ::testing::UnorderedElementsAreArray;
 
 constexpr int64_t kHourMs = 3600 * 1000;
 
@@ -137,20 +139,32 @@ TEST_F(SpoolSweep, OrphansGoAndNothingElseIsTouched) {
   const int64_t old_ms = 25 * kHourMs;
   AddFile(kSession + "-000000.new", "", old_ms);
   AddFile(kSession + "-000001.open", "", 0);
-  AddFile("ledger.tmp", "{", old_ms);
-  AddFile("config-00ff.new", "{", old_ms);
+  AddFile(std::string(kLedgerTemporaryName), "{", old_ms);
+  AddFile(ConfigFileName({"editor", "u-71"}).append(kNewConfigSuffix), "{", old_ms);
   // A writer may just have made these:
   AddFile(kSession + "-000002.new", "", 0);
-  AddFile("ledger.tmp2", "{", old_ms);
   // And these are not the spool's.
-  for (const char* name : {"ledger", "notes.txt", "other.tmp", "x.new", "config"})
-    AddFile(name, "?", 400 * old_ms);
+  std::vector<std::string> foreign = {"ledger",
+                                      "ledger.tmp2",
+                                      "ledger.new",
+                                      "ledger-2024.tmp",
+                                      "config",
+                                      "config.new",
+                                      "config-00ff.new",
+                                      "config-00ff00ff00ff00ff.tmp",
+                                      "config-00ff00ff00ff00ff0.new",
+                                      "config-00FF00FF00FF00FF.new",
+                                      "config-00ff00ff00ff00ff.old.new",
+                                      "notes.txt",
+                                      "other.tmp",
+                                      "x.new"};
+  for (const std::string& name : foreign) AddFile(name, "?", 400 * old_ms);
   mkdir((spool_ / "runs").c_str(), 0700);
   SweepResult result = Sweep();
   EXPECT_EQ(result.orphans_removed, 4u);
   EXPECT_THAT(visitor_.removed, IsEmpty());
-  EXPECT_THAT(spool_.Files(), UnorderedElementsAre(kSession + "-000002.new", "ledger.tmp2", "ledger",
-                                                   "notes.txt", "other.tmp", "x.new", "config", "runs"));
+  foreign.insert(foreign.end(), {kSession + "-000002.new", "runs"});
+  EXPECT_THAT(spool_.Files(), UnorderedElementsAreArray(foreign));
 }
 
 TEST_F(SpoolSweep, LinksAndSomebodyElsesFilesStay) {
