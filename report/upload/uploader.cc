@@ -2,7 +2,6 @@
 #include "report/upload/uploader.h"
 
 #include <algorithm>
-#include <exception>
 #include <random>
 #include <utility>
 
@@ -10,6 +9,8 @@
 
 namespace lagwatch::report {
 namespace {
+
+constexpr int64_t kPollNs = 60 * base::kNsPerSecond;
 
 uint64_t RandomBits() {
   std::random_device device;
@@ -53,7 +54,19 @@ void Uploader::Stop(int64_t flush_deadline_ms) {
   while (!has_ended) has_ended = thread_.TryJoin(base::kNsPerSecond);
 }
 
+// What ends a round unforeseen, such as want of memory, ends neither the thread nor the program.
 void Uploader::Run() {
+  while (true) {
+    try {
+      return RunUntilStopped();
+    } catch (...) {
+      if (is_stopping_) return;
+      sleeper_.SleepUntil(NowNs() + kPollNs);
+    }
+  }
+}
+
+void Uploader::RunUntilStopped() {
   UploadPacing pacing;
   int64_t not_before_mono_ns = 0;
   Poll();  // also before a Stop that comes at once
@@ -64,15 +77,15 @@ void Uploader::Run() {
 bool Uploader::Poll() {
   try {
     return poll_();
-  } catch (const std::exception&) {  // no memory: the next time
+  } catch (...) {  // no memory: the next time
     return false;
   }
 }
 
 int64_t Uploader::RunRound(UploadPacing* pacing) {
-  constexpr int64_t kPollNs = 60 * base::kNsPerSecond;
   if (Poll()) pacing->Restart();
-  int64_t delay_ms = pacing->DelayMs(sender_->UploadOnce(), RandomBits());
+  const uint64_t random = RandomBits();  // which may throw: before anybody is asked
+  int64_t delay_ms = pacing->DelayMs(sender_->UploadOnce(), random);
   int64_t next_mono_ns = NowNs() + delay_ms * base::kNsPerMs;
   do {
     sleeper_.SleepUntil(std::min(next_mono_ns, NowNs() + kPollNs));

@@ -172,6 +172,21 @@ TEST_F(UploaderOverAScript, TheThreadHasItsNameAndTakesNoSignals) {
   EXPECT_FALSE(sigismember(&mask, SIGTERM));
 }
 
+TEST_F(UploaderOverAScript, WhatIsThrownEndsNeitherTheThreadNorTheProgram) {
+  Flag thrown;
+  transport_.script = [&](const Payloads&) -> UploadAnswer {
+    transport_.script = ScriptedTransport::Always(Kind::kDelivered);
+    thrown.Set();
+    throw 7;
+  };
+  Spool("a");
+  Uploader uploader(&sender_, &transport_);
+  ASSERT_TRUE(uploader.Start().ok());
+  thrown.Wait();
+  uploader.Stop(kPlentyMs);
+  EXPECT_THAT(transport_.posts, ::testing::Not(::testing::IsEmpty()));
+}
+
 TEST_F(UploaderOverAScript, StoppingWithoutAStartDoesNothing) {
   Uploader uploader(&sender_, &transport_);
   uploader.Stop(kPlentyMs);
