@@ -156,7 +156,8 @@ std::optional<UploadAnswer> SpoolSender::RunRound(const UploadPolicies& policies
   Remove(load);
   CountLosses(gate.TakeCounted());
   std::lock_guard lock(stats_mutex_);
-  stats_.records_delivered += records.size() - rejected.size();
+  for (const PendingRecord& pending : records) stats_.records_delivered += pending.is_report;
+  for (const PendingRecord* pending : rejected) stats_.records_delivered -= pending->is_report;
   stats_.records_rejected += rejected.size();
   return answer;
 }
@@ -235,7 +236,8 @@ std::vector<SpoolSender::PendingRecord> SpoolSender::ToSend(const WaitingSegment
     const RecordType type = segment.content.records[i].type;
     std::string payload = gate.Annotated(segment, i);
     if (type == RecordType::kReport) payload = NameFrames(payload, namer_);
-    records.push_back({type, std::move(payload), index, i});
+    const bool is_report = segment.facts[i].type == RecordType::kReport;
+    records.push_back({type, std::move(payload), index, i, is_report});
   }
   return records;
 }

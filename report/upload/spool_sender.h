@@ -28,7 +28,7 @@
 namespace lagwatch::report {
 
 struct UploadStats {
-  uint64_t records_delivered = 0;
+  uint64_t records_delivered = 0;          // reports, sealed ones too; nothing else counts
   uint64_t records_rejected = 0;           // set aside in a .rejected file
   uint64_t bytes_skipped = 0;              // damaged parts of segments
   uint64_t failures = 0;                   // requests that were not answered, or with "later" or "wrong key"
@@ -71,6 +71,7 @@ class SpoolSender {
     std::string payload;
     size_t segment;  // index into Load::segments; kNoSegment for losses
     size_t record;
+    bool is_report = false;  // a sealed one, too
   };
   using Rejected = std::vector<const PendingRecord*>;
   static constexpr size_t kNoSegment = SIZE_MAX;

@@ -406,6 +406,21 @@ TEST_F(UploadGateTest, WhatWasSentAndCouldNotBeRemovedIsNotCountedWhenItIsSweptL
   EXPECT_EQ(collector_.LossesTold(), 0u);
 }
 
+TEST_F(UploadGateTest, ReportsThatAreSentAreCountedAndNothingElse) {
+  const base::Uuid id = NewId();
+  spool_.Add({ReportRecord({.id = id}), ReportRecord({.id = NewId(), .tag = "refused"}), LagEndRecord(id),
+              lagwatch::testing::SealedRecord({.type = RecordType::kReport, .id = NewId()}),
+              lagwatch::testing::SealedRecord({.type = RecordType::kUsage, .id = NewId()})});
+  collector_.refused_tags = {"refused"};
+  SpoolSender sender(&base::SystemEnv(), spool_.path(), &collector_, &namer_, clock_);
+  sender.SetPolicies([this] { return policies_; });
+  while (sender.UploadOnce()) {
+  }
+  EXPECT_EQ(collector_.losses.size(), 1u);
+  EXPECT_EQ(sender.stats().records_delivered, 2u);
+  EXPECT_EQ(sender.stats().records_rejected, 1u);
+}
+
 TEST_F(UploadGateTest, RecordsOfAnUnknownTypeAreSentAsTheyAre) {
   policies_ = {.sampling = {.rate_ppm = 0}, .quota = {0, 0}};
   spool_.Add({{static_cast<RecordType>(77), "from the future"}});
