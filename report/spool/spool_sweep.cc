@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -17,11 +18,18 @@ using base::Result;
 using base::Status;
 using base::StatusCode;
 
-// Files that are replaced as a whole are first written under such names.
+// Files that are replaced as a whole are first written under such names: the ledger (ledger_file.h) and the
+// remote configs (config_file_name.h).
 bool IsTemporaryName(std::string_view name) {
-  return (name.ends_with(".tmp") || name.ends_with(".new")) &&
-         (name.starts_with("ledger") || name.starts_with("config"));
+  constexpr std::string_view kConfig = "config-";
+  constexpr size_t kHashDigits = 16;
+  if (name == "ledger.tmp") return true;
+  return name.starts_with(kConfig) && name.ends_with(".new") &&
+         name.find_first_not_of("0123456789abcdef", kConfig.size()) == kConfig.size() + kHashDigits &&
+         name.size() == kConfig.size() + kHashDigits + kNewSuffix.size();
 }
+
+bool IsRejected(std::string_view name) { return name.ends_with(kRejectedSuffix); }
 
 class Sweep {
  public:
@@ -44,8 +52,7 @@ class Sweep {
     if (IsTooMuch()) {
       for (size_t i = 0; i < names_.size(); ++i) files_[i].priority = PriorityOf(names_[i]);
     }
-    for (const policies::Removal& removal : PickRemovals(files_, limits_.retention, now_wall_ms_))
-      RemoveSegment(removal);
+    RemoveAll(PickRemovals(files_, limits_.retention, now_wall_ms_));
     return result_;
   }
 
@@ -79,7 +86,7 @@ class Sweep {
 
   policies::ReportPriority PriorityOf(const std::string& name) {
     auto priority = policies::ReportPriority::kSlow;
-    if (name.ends_with(kRejectedSuffix)) return priority;
+    if (IsRejected(name)) return priority;
     auto segment = reader_.Read(name);
     if (!segment.ok()) return priority;
     for (const SpoolRecord& record : segment->records)
@@ -87,27 +94,48 @@ class Sweep {
     return priority;
   }
 
-  void RemoveSegment(const policies::Removal& removal) {
-    const std::string& name = names_[removal.index];
-    const uint64_t size_bytes = files_[removal.index].size_bytes;
-    if (!IsCounted(name, size_bytes, removal.reason)) {
-      ++result_.not_removed;
-      return;
+  void RemoveAll(std::span<const policies::Removal> removals) {
+    for (bool goes_on = true; goes_on && !removals.empty(); goes_on = goes_on && visitor_->GoesOn()) {
+      const size_t count = std::min(removals.size(), kSweepBatch);
+      goes_on = RemoveBatch(removals.first(count));
+      removals = removals.subspan(count);
     }
+    result_.not_removed += removals.size();
+  }
+
+  // False when what was counted cannot be kept.
+  bool RemoveBatch(std::span<const policies::Removal> batch) {
+    std::vector<size_t> counted;
+    for (const policies::Removal& removal : batch) {
+      if (IsCounted(removal)) counted.push_back(removal.index);
+    }
+    const bool is_kept = counted.empty() || visitor_->KeepCounts();
+    if (!is_kept) counted.clear();
+    result_.not_removed += batch.size() - counted.size();
+    for (size_t index : counted) RemoveSegment(index);
+    return is_kept;
+  }
+
+  void RemoveSegment(size_t index) {
+    const std::string& name = names_[index];
     const int error = env_->Remove(PathOf(name).c_str());
     if (error == ENOENT) return;
     ++(error == 0 ? result_.segments_removed : result_.not_removed);
-    if (error == 0) result_.bytes_removed += size_bytes;
+    if (error != 0) return;
+    result_.bytes_removed += files_[index].size_bytes;
+    if (!IsRejected(name)) visitor_->OnRemoved(name);
   }
 
-  bool IsCounted(const std::string& name, uint64_t size_bytes, policies::RemovalReason reason) {
-    if (name.ends_with(kRejectedSuffix)) return true;
+  bool IsCounted(const policies::Removal& removal) {
+    const std::string& name = names_[removal.index];
+    const uint64_t size_bytes = files_[removal.index].size_bytes;
+    if (IsRejected(name)) return true;
     auto segment = reader_.Read(name);
-    if (segment.ok()) return visitor_->OnRemoval(name, *segment, reason);
+    if (segment.ok()) return visitor_->OnRemoval(name, *segment, removal.reason);
     if (segment.status().code() == StatusCode::kNotFound) return true;
     // Next time it may be read, and counted; but for what is too large ever to be.
     if (size_bytes <= base::Env::kMaxReadBytes) return false;
-    return visitor_->OnRemoval(name, {.records = {}, .skipped_bytes = size_bytes}, reason);
+    return visitor_->OnRemoval(name, {.records = {}, .skipped_bytes = size_bytes}, removal.reason);
   }
 
   base::Env* env_;

@@ -30,13 +30,23 @@ class SweepVisitor {
   // the same name is not counted again. False when that cannot be done: then it stays. Not called for records
   // that a collector refused.
   virtual bool OnRemoval(const std::string& name, const Segment& segment, policies::RemovalReason reason) = 0;
+  // After at most kSweepBatch segments: what was counted of them is to last from now on, for they are removed
+  // next. False when that cannot be done: then they stay, and the sweep ends.
+  virtual bool KeepCounts() { return true; }
+  // The segment is gone. Not called for records that a collector refused.
+  virtual void OnRemoved(const std::string& /*name*/) {}
+  // Asked after each batch: whether to go on with the next one.
+  virtual bool GoesOn() { return true; }
 };
+
+// So many segments are counted before the first of them is removed.
+inline constexpr size_t kSweepBatch = 256;
 
 struct SweepResult {
   size_t segments_removed = 0;  // with files of refused records
   uint64_t bytes_removed = 0;
   size_t orphans_removed = 0;
-  size_t not_removed = 0;  // the visitor or the system refused
+  size_t not_removed = 0;  // the visitor or the system refused, or the sweep ended before
 };
 
 // Errors: as SpoolReader::List.

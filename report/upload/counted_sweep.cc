@@ -8,7 +8,7 @@ namespace {
 
 class SweepCounter final : public SweepVisitor {
  public:
-  SweepCounter(UploadGate* gate, const std::function<base::Status()>& save) : gate_(gate), save_(save) {}
+  SweepCounter(UploadGate* gate, const SweepHooks& hooks) : gate_(gate), hooks_(hooks) {}
 
   policies::ReportPriority PriorityOf(const SpoolRecord& record) override {
     const RecordFacts facts = FactsOf(record);
@@ -20,20 +20,23 @@ class SweepCounter final : public SweepVisitor {
   bool OnRemoval(const std::string& name, const Segment& segment, policies::RemovalReason reason) override {
     const bool is_too_old = reason == policies::RemovalReason::kTooOld;
     gate_->CountRemoved(StemOf(name), segment, is_too_old ? LossReason::kTooOld : LossReason::kTooMuch);
-    return save_().ok();
+    return true;
   }
+  bool KeepCounts() override { return hooks_.save(); }
+  void OnRemoved(const std::string& name) override { hooks_.on_removed(name); }
+  bool GoesOn() override { return hooks_.goes_on(); }
 
  private:
   UploadGate* gate_;
-  const std::function<base::Status()>& save_;
+  const SweepHooks& hooks_;
 };
 
 }  // namespace
 
 base::Status SweepCounted(base::Env* env, const std::string& directory,
                           const policies::RetentionLimits& limits, int64_t now_wall_ms, UploadGate* gate,
-                          const std::function<base::Status()>& save) {
-  SweepCounter visitor(gate, save);
+                          const SweepHooks& hooks) {
+  SweepCounter visitor(gate, hooks);
   return SweepSpool(env, directory, {.retention = limits}, now_wall_ms, &visitor).status();
 }
 

@@ -13,9 +13,16 @@
 
 namespace lagwatch::report {
 
-// `save` writes the ledger that `gate` counts in; where that fails, the files stay. Errors: as SweepSpool.
+// What only who has the ledger can do. See SweepVisitor.
+struct SweepHooks {
+  std::function<bool()> save;  // the ledger that the gate counts in; where that fails, the files stay
+  std::function<void(const std::string& name)> on_removed;
+  std::function<bool()> goes_on;
+};
+
+// Errors: as SweepSpool.
 base::Status SweepCounted(base::Env* env, const std::string& directory,
                           const policies::RetentionLimits& limits, int64_t now_wall_ms, UploadGate* gate,
-                          const std::function<base::Status()>& save);
+                          const SweepHooks& hooks);
 
 }  // namespace lagwatch::report

@@ -20,22 +20,29 @@ Status LedgerFile::Enter(int64_t now_wall_ms) {
     Leave();
     return IoError("cannot read " + PathOf(kLedgerName), error);
   }
-  if (text != saved_text_) is_saved_text_durable_ = false;
+  const bool is_other = text != saved_text_;
+  if (is_other) is_saved_text_durable_ = false;
   saved_text_ = std::move(text);
   if (error == 0) {
-    auto ledger = UploadLedger::Parse(saved_text_);
+    auto ledger = UploadLedger::Parse(*saved_text_);
     if (ledger.ok()) {
       ledger_ = std::move(*ledger);
       return {};
     }
   }
-  damaged_count_ += error != ENOENT;
+  damaged_count_ += error != ENOENT && is_other;
   ledger_ = UploadLedger::New(now_wall_ms);
   return {};
 }
 
 void LedgerFile::Leave() {
   if (lock_fd_ >= 0) env_->Unlock(std::exchange(lock_fd_, -1));
+}
+
+std::optional<LedgerVersion> LedgerFile::Version() const {
+  base::FileFacts facts;
+  if (env_->Look(PathOf(kLedgerName).c_str(), &facts) != 0) return std::nullopt;
+  return LedgerVersion{facts.size_bytes, facts.modified_wall_ms};
 }
 
 Status LedgerFile::Save(const std::set<std::string>& present) {

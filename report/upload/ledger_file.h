@@ -4,6 +4,8 @@
 // process is killed or the power fails, one of the two is there, whole. Context: background. Not thread-safe.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -19,6 +21,14 @@ inline constexpr std::string_view kLedgerName = "ledger";
 inline constexpr std::string_view kLedgerLockName = "ledger.lock";
 inline constexpr std::string_view kLedgerTemporaryName = "ledger.tmp";
 
+// Tells whether a ledger was written anew.
+struct LedgerVersion {
+  uint64_t size_bytes;
+  int64_t modified_wall_ms;
+
+  bool operator==(const LedgerVersion&) const = default;
+};
+
 class LedgerFile {
  public:
   // `env` is borrowed.
@@ -31,7 +41,8 @@ class LedgerFile {
   // Errors: kUnavailable when another process has the lock, kIo.
   base::Status Enter(int64_t now_wall_ms);
   void Leave();
-  bool Exists() const { return env_->Exists(PathOf(kLedgerName).c_str()); }
+  // None when there is no ledger. Whether Entered or not.
+  std::optional<LedgerVersion> Version() const;
   // When Entered. What is in force is what was saved last; what was not is forgotten at the next Enter.
   UploadLedger* ledger() { return &ledger_; }
   // Returns when the disk has it; at once when nothing changed. Decisions about segments other than `present`
@@ -46,8 +57,8 @@ class LedgerFile {
   base::Env* env_;
   std::string directory_;
   UploadLedger ledger_;
-  std::string saved_text_;
-  bool is_saved_text_durable_ = false;  // who wrote it may have been killed before the disk had it
+  std::optional<std::string> saved_text_;  // empty where there was no ledger; none before the first Enter
+  bool is_saved_text_durable_ = false;     // who wrote it may have been killed before the disk had it
   int lock_fd_ = -1;
   uint64_t damaged_count_ = 0;
 };

@@ -34,6 +34,11 @@ constexpr RecordType kLastKnownToAll = RecordType::kUsage;
 // cannot make reports vanish.
 bool IsKnownToAll(RecordType type) { return type <= kLastKnownToAll || type == RecordType::kSealed; }
 
+struct Leaving {
+  LedgerFile* file;
+  ~Leaving() { file->Leave(); }
+};
+
 bool FitsOneRequest(size_t record_count, size_t size_bytes) {
   return record_count <= kMaxRecords && size_bytes <= kMaxBytes;
 }
@@ -67,19 +72,33 @@ std::optional<UploadAnswer> SpoolSender::UploadOnce() {
 
 std::optional<UploadAnswer> SpoolSender::TryUploadOnce() {
   const UploadPolicies policies = policies_();
+  SweepIfTimeTo(policies);
   if (policies.is_on_hold) return std::nullopt;
-  const std::vector<std::string> files = ListSegments();
-  if (files.empty() && !(may_have_losses_ && ledger_file_.Exists())) return std::nullopt;
+  if (ListSegments().empty() && !MayHaveLossesToSend(policies)) return std::nullopt;
   base::Status entered = ledger_file_.Enter(clock_.WallMs());
   if (entered.code() == base::StatusCode::kUnavailable) return std::nullopt;
   if (!entered.ok()) return UploadAnswer{.message = entered.message()};
-  struct Leaving {
-    LedgerFile* file;
-    ~Leaving() { file->Leave(); }
-  } leaving{&ledger_file_};
-  SweepIfTimeTo(policies);
+  const Leaving leaving{&ledger_file_};
   // What another process sent in the meantime is gone.
-  return RunRound(policies, ListSegments());
+  std::optional<UploadAnswer> answer = RunRound(policies, ListSegments());
+  idle_ledger_.reset();
+  if (!answer) idle_ledger_ = {ledger_file_.Version(), ledger_file_.ledger()->LossesWaitSince()};
+  return answer;
+}
+
+bool SpoolSender::MayHaveLossesToSend(const UploadPolicies& policies) const {
+  const std::optional<LedgerVersion> version = ledger_file_.Version();
+  if (!version) return false;
+  if (!idle_ledger_ || idle_ledger_->version != version) return true;
+  return policies.AreLossesDue(idle_ledger_->losses_wait_since_wall_ms, clock_.WallMs());
+}
+
+void SpoolSender::SweepIfTimeTo() {
+  try {
+    SweepIfTimeTo(policies_());
+  } catch (const std::exception& error) {
+    NoteProblem(std::string("the sweep failed: ") + error.what());
+  }
 }
 
 void SpoolSender::SweepIfTimeTo(const UploadPolicies& policies) {
@@ -88,13 +107,33 @@ void SpoolSender::SweepIfTimeTo(const UploadPolicies& policies) {
   if (policies.retention.longest_ms == INT64_MAX ||
       now_mono_ns - last_sweep_mono_ns_.value_or(INT64_MIN / 2) < kPeriodNs)
     return;
+  std::vector<std::string> names;
+  if (env_->List(spool_directory_, &names) != 0 || names.empty()) return;
+  const base::Status entered = ledger_file_.Enter(clock_.WallMs());
+  if (entered.code() == base::StatusCode::kUnavailable) return;
   last_sweep_mono_ns_ = now_mono_ns;
+  if (!entered.ok()) return NoteProblem(entered.message());
+  const Leaving leaving{&ledger_file_};
+  Sweep(policies);
+}
+
+void SpoolSender::Sweep(const UploadPolicies& policies) {
   if (base::Status noted = NotePresent(ListSegments()); !noted.ok()) return NoteProblem(noted.message());
   UploadGate gate(policies, ledger_file_.ledger(), clock_.WallMs());
-  const base::Status swept = SweepCounted(env_, spool_directory_, policies.retention, clock_.WallMs(), &gate,
-                                          [this] { return Save(); });
+  const size_t present_before = present_.size();
+  const SweepHooks hooks{.save =
+                             [&] {
+                               const bool is_saved = SaveOrNote();
+                               if (is_saved) CountLosses(gate.TakeCounted());
+                               return is_saved;
+                             },
+                         .on_removed = [this](const std::string& name) { present_.erase(StemOf(name)); },
+                         .goes_on = [this] { return !is_hurried_; }};
+  const base::Status swept =
+      SweepCounted(env_, spool_directory_, policies.retention, clock_.WallMs(), &gate, hooks);
   if (!swept.ok()) NoteProblem(swept.message());
-  CountLosses(gate.TakeCounted());
+  // Of the last ones, too, the decisions are forgotten.
+  if (present_.size() < present_before) SaveOrNote();
 }
 
 std::optional<UploadAnswer> SpoolSender::RunRound(const UploadPolicies& policies,
@@ -104,7 +143,6 @@ std::optional<UploadAnswer> SpoolSender::RunRound(const UploadPolicies& policies
   UploadGate gate(policies, ledger_file_.ledger(), clock_.WallMs());
   gate.Decide(load.segments);
   std::vector<PendingRecord> records = ToSend(&gate, &load);
-  may_have_losses_ = !ledger_file_.ledger()->losses.empty() || !ledger_file_.ledger()->frozen.empty();
   if (load.segments.empty() && records.empty()) return std::nullopt;
   // Nothing is sent or removed before the disk has what that was decided by.
   if (base::Status saved = Save(); !saved.ok()) return UploadAnswer{.message = saved.message()};
@@ -118,7 +156,8 @@ std::optional<UploadAnswer> SpoolSender::RunRound(const UploadPolicies& policies
   Remove(load);
   CountLosses(gate.TakeCounted());
   std::lock_guard lock(stats_mutex_);
-  stats_.records_delivered += records.size() - rejected.size();
+  for (const PendingRecord& pending : records) stats_.records_delivered += pending.is_report;
+  for (const PendingRecord* pending : rejected) stats_.records_delivered -= pending->is_report;
   stats_.records_rejected += rejected.size();
   return answer;
 }
@@ -197,7 +236,8 @@ std::vector<SpoolSender::PendingRecord> SpoolSender::ToSend(const WaitingSegment
     const RecordType type = segment.content.records[i].type;
     std::string payload = gate.Annotated(segment, i);
     if (type == RecordType::kReport) payload = NameFrames(payload, namer_);
-    records.push_back({type, std::move(payload), index, i});
+    const bool is_report = segment.facts[i].type == RecordType::kReport;
+    records.push_back({type, std::move(payload), index, i, is_report});
   }
   return records;
 }
@@ -218,17 +258,22 @@ UploadAnswer SpoolSender::Send(std::span<const PendingRecord> records, Rejected*
   return answer;
 }
 
-// Halves what the collector refuses, down to the guilty records.
+// Down to the guilty records. One that only the way does not let through is kept.
 UploadAnswer SpoolSender::SendOrHalve(std::span<const PendingRecord> records, Rejected* rejected) {
   UploadAnswer answer = SendWhole(records, rejected);
+  const bool is_too_large = answer.kind == AnswerKind::kTooLarge;
+  const bool is_refused = answer.kind == AnswerKind::kRejected || is_too_large;
+  if (is_refused && records.size() > 1) return SendHalves(records, rejected);
+  if (is_too_large) answer.kind = AnswerKind::kTryLater;
   if (answer.kind != AnswerKind::kRejected) return answer;
-  if (records.size() == 1) {
-    NoteProblem(answer.message);
-    rejected->push_back(&records.front());
-    return {.kind = AnswerKind::kDelivered};
-  }
-  size_t half = records.size() / 2;
-  answer = SendOrHalve(records.first(half), rejected);
+  NoteProblem(answer.message);
+  rejected->push_back(&records.front());
+  return {.kind = AnswerKind::kDelivered};
+}
+
+UploadAnswer SpoolSender::SendHalves(std::span<const PendingRecord> records, Rejected* rejected) {
+  const size_t half = records.size() / 2;
+  UploadAnswer answer = SendOrHalve(records.first(half), rejected);
   return answer.kind == AnswerKind::kDelivered ? SendOrHalve(records.subspan(half), rejected) : answer;
 }
 
@@ -279,7 +324,6 @@ base::Status SpoolSender::Settle(const Load& load, const Rejected& rejected, boo
   }
   for (const WaitingSegment& segment : load.segments) ledger->segments[segment.name].is_done = true;
   if (had_losses) ledger->frozen.clear();
-  may_have_losses_ = !ledger->losses.empty();
   return Save();
 }
 
@@ -318,6 +362,12 @@ base::Status SpoolSender::Save() {
   return ledger_file_.Save(present_);
 }
 
+bool SpoolSender::SaveOrNote() {
+  const base::Status saved = Save();
+  if (!saved.ok()) NoteProblem(saved.message());
+  return saved.ok();
+}
+
 void SpoolSender::CountLosses(const LossCounts& counted) {
   std::lock_guard lock(stats_mutex_);
   for (size_t reason = 0; reason < counted.size(); ++reason) stats_.losses[reason] += counted[reason];
@@ -337,8 +387,7 @@ void SpoolSender::Remove(const Load& load) {
     std::lock_guard lock(stats_mutex_);
     stats_.bytes_skipped += load.segments[i].content.skipped_bytes;
   }
-  if (!is_any_left) return;
-  if (base::Status saved = Save(); !saved.ok()) NoteProblem(saved.message());
+  if (is_any_left) SaveOrNote();
 }
 
 void SpoolSender::NoteProblem(const std::string& problem) {

@@ -2,9 +2,10 @@
 // Sends what the gate lets through of a spool's segments, oldest first, and removes them once the collector
 // has answered. One process at a time sends a spool; whenever it is killed, the next one goes on: what was
 // sent and not answered is sent again, and stored once, for reports have ids. Context: background. Not
-// thread-safe but for stats().
+// thread-safe but for stats() and Hurry().
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -27,7 +28,7 @@
 namespace lagwatch::report {
 
 struct UploadStats {
-  uint64_t records_delivered = 0;
+  uint64_t records_delivered = 0;          // reports, sealed ones too; nothing else counts
   uint64_t records_rejected = 0;           // set aside in a .rejected file
   uint64_t bytes_skipped = 0;              // damaged parts of segments
   uint64_t failures = 0;                   // requests that were not answered, or with "later" or "wrong key"
@@ -50,6 +51,11 @@ class SpoolSender {
   // do, or another process sends this spool. kDelivered: those segments are done with, what the collector
   // refused is set aside. Else all are kept.
   std::optional<UploadAnswer> UploadOnce();
+  // Keeps the spool within its limits, every ten minutes; UploadOnce does so as well. This is for when
+  // nothing may be sent, for a while or at all.
+  void SweepIfTimeTo();
+  // From any thread: what takes long and can wait, such as sweeping away thousands of segments, ends soon.
+  void Hurry() { is_hurried_ = true; }
   // How many segments wait to be sent.
   size_t CountSegmentsLeft() const;
   // From any thread.
@@ -65,12 +71,22 @@ class SpoolSender {
     std::string payload;
     size_t segment;  // index into Load::segments; kNoSegment for losses
     size_t record;
+    bool is_report = false;  // a sealed one, too
   };
   using Rejected = std::vector<const PendingRecord*>;
   static constexpr size_t kNoSegment = SIZE_MAX;
 
+  // A ledger that there was nothing to do about: it is not read again until it is another one or losses are
+  // due.
+  struct IdleLedger {
+    std::optional<LedgerVersion> version;
+    std::optional<int64_t> losses_wait_since_wall_ms;
+  };
+
   std::optional<UploadAnswer> TryUploadOnce();
+  bool MayHaveLossesToSend(const UploadPolicies& policies) const;
   void SweepIfTimeTo(const UploadPolicies& policies);
+  void Sweep(const UploadPolicies& policies);
   std::optional<UploadAnswer> RunRound(const UploadPolicies& policies, const std::vector<std::string>& files);
   std::vector<std::string> ListSegments() const;
   base::Status NotePresent(const std::vector<std::string>& files);
@@ -79,11 +95,13 @@ class SpoolSender {
   std::vector<PendingRecord> ToSend(const WaitingSegment& segment, size_t index, const UploadGate& gate);
   UploadAnswer Send(std::span<const PendingRecord> records, Rejected* rejected);
   UploadAnswer SendOrHalve(std::span<const PendingRecord> records, Rejected* rejected);
+  UploadAnswer SendHalves(std::span<const PendingRecord> records, Rejected* rejected);
   UploadAnswer Post(std::span<const PendingRecord> records);
   UploadAnswer SendWhole(std::span<const PendingRecord> records, Rejected* rejected);
   base::Status Settle(const Load& load, const Rejected& rejected, bool had_losses, UploadGate* gate);
   base::Status SetAside(const Load& load, const Rejected& rejected);
   base::Status Save();
+  bool SaveOrNote();
   void CountLosses(const LossCounts& counted);
   void Remove(const Load& load);
   void NoteProblem(const std::string& problem);
@@ -99,7 +117,8 @@ class SpoolSender {
   std::optional<int64_t> last_sweep_mono_ns_;
   std::set<std::string> present_;   // segments that may be there
   std::set<std::string> finished_;  // sent, but could not be removed
-  bool may_have_losses_ = true;     // in the ledger, as far as is known without reading it
+  std::optional<IdleLedger> idle_ledger_;
+  std::atomic<bool> is_hurried_{false};
   mutable std::mutex stats_mutex_;
   UploadStats stats_;  // guarded by stats_mutex_
 };

@@ -39,6 +39,16 @@ UploadAnswer NoCollector(int http_status) {
           .message = "what answers at the endpoint is not a lagwatch collector: check the endpoint"};
 }
 
+// A collector says what is wrong: {"error": {"code": "invalid", "message": "…"}}.
+bool IsCollectorsRefusal(std::string_view content_type, std::string_view body) {
+  if (!IsJson(content_type)) return false;
+  const json answer = json::parse(body, nullptr, /*allow_exceptions=*/false);
+  const auto error = answer.find("error");
+  if (error == answer.end() || !error->is_object()) return false;
+  const auto code = error->find("code");
+  return code != error->end() && code->is_string();
+}
+
 // None unless it is a number of records.
 std::optional<uint64_t> CountOf(const json& answer, const char* name) {
   const auto found = answer.find(name);
@@ -95,15 +105,15 @@ UploadAnswer ParseUploadAnswer(int http_status, std::string_view content_type, s
   UploadAnswer answer{.http_status = http_status};
   if (http_status >= 200 && http_status < 300)
     return IsJson(content_type) ? ParseStored(http_status, body) : NoCollector(http_status);
+  // Something on the way that takes no reports at all would make every single one be set aside.
   switch (http_status) {
     case 400:
     case 415:
-      // Something on the way that takes no reports at all would make every single one be set aside.
-      if (!IsJson(content_type)) return NoCollector(http_status);
+      if (!IsCollectorsRefusal(content_type, body)) return NoCollector(http_status);
       answer.kind = Kind::kRejected;
       break;
     case 413:
-      answer.kind = Kind::kRejected;
+      answer.kind = IsCollectorsRefusal(content_type, body) ? Kind::kRejected : Kind::kTooLarge;
       break;
     case 401:
     case 403:

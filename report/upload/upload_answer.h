@@ -21,6 +21,7 @@ struct UploadAnswer {
   enum class Kind {
     kDelivered,     // the collector has stored all of the batch, but for `refusals`
     kRejected,      // it will never take this batch
+    kTooLarge,      // something on the way does not take so much at once
     kUnauthorized,  // the key is missing or wrong
     kTryLater,      // the collector or the way to it is out of order
   };
@@ -35,7 +36,7 @@ struct UploadAnswer {
 };
 
 // From a status other than 0, the Content-Type and the body, both as they came. Any bytes will do. Only what
-// speaks as a collector does can make reports be removed: the login page of a network must not.
+// speaks as a collector does can make reports be removed or set aside: the login page of a network must not.
 UploadAnswer ParseUploadAnswer(int http_status, std::string_view content_type, std::string_view body);
 
 // Whether the answer can be one to a batch of `records`, of which a collector of any version knows

@@ -148,12 +148,7 @@ std::string UploadGate::Annotated(const WaitingSegment& segment, size_t record) 
 
 std::span<const Losses> UploadGate::LossesToSend(bool goes_along) {
   if (policies_.is_turned_off) return {};
-  auto is_due = [&](const Losses& losses) {
-    const auto begin_wall_ms = static_cast<int64_t>(losses.begin_wall_ms);
-    // A clock that was set back makes nothing wait for years.
-    return begin_wall_ms > now_wall_ms_ || now_wall_ms_ - begin_wall_ms >= policies_.losses_wait_ms;
-  };
-  if (goes_along || std::ranges::any_of(ledger_->losses, is_due)) ledger_->FreezeLosses();
+  if (goes_along || policies_.AreLossesDue(ledger_->LossesWaitSince(), now_wall_ms_)) ledger_->FreezeLosses();
   return ledger_->frozen;
 }
 

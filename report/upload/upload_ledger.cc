@@ -107,7 +107,7 @@ UploadLedger ToLedger(const json& text) {
   ledger.installation = text.at("installation").get<std::string>();
   Check(!ledger.installation.empty());
   const json& segments = text.at("segments");
-  Check(segments.is_object() && segments.size() <= UploadLedger::kMaxSegments);
+  Check(segments.is_object());
   for (const auto& [name, decision] : segments.items()) ledger.segments.emplace(name, ToDecision(decision));
   const json& dropped = text.at("dropped_reports");
   Check(dropped.is_array() && dropped.size() <= UploadLedger::kMaxDroppedReports);
@@ -193,6 +193,12 @@ void UploadLedger::CountLoss(const Origin& origin, const Loss& loss, int64_t now
 
 void UploadLedger::FreezeLosses() {
   if (frozen.empty()) frozen.swap(losses);
+}
+
+std::optional<int64_t> UploadLedger::LossesWaitSince() const {
+  if (!frozen.empty()) return 0;
+  if (losses.empty()) return std::nullopt;
+  return static_cast<int64_t>(std::ranges::min(losses, {}, &Losses::begin_wall_ms).begin_wall_ms);
 }
 
 void UploadLedger::NoteDropped(const base::Uuid& report_id) {

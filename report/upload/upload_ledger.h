@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -37,7 +38,6 @@ uint64_t RecordKey(const SpoolRecord& record);
 std::string StemOf(std::string_view file_name);
 
 struct UploadLedger {
-  static constexpr size_t kMaxSegments = 4096;
   static constexpr size_t kMaxDroppedReports = 1024;
   static constexpr size_t kMaxQuotaUses = 16;
   static constexpr size_t kMaxOrigins = 32;  // of losses, each with as many reasons and causes as
@@ -55,6 +55,9 @@ struct UploadLedger {
   // What is counted so far is sent from now on, and not added to any more. Does nothing while what was frozen
   // before is not answered.
   void FreezeLosses();
+  // The time when the oldest of the counts was begun, long ago where some are frozen: these wait for an
+  // answer only. None when all is told.
+  std::optional<int64_t> LossesWaitSince() const;
   void NoteDropped(const base::Uuid& report_id);
   bool IsDropped(const base::Uuid& report_id) const;
   // Made at its first use; the one that was used least recently gives way.

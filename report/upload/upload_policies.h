@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "policies/daily_quota.h"
@@ -25,6 +26,13 @@ struct UploadPolicies {
   policies::RetentionLimits retention = {.longest_ms = INT64_MAX, .total_bytes = UINT64_MAX};
   // Losses go along with reports, or by themselves when they have waited for so long.
   int64_t losses_wait_ms = 3'600'000;
+
+  // `since_wall_ms`: of UploadLedger::LossesWaitSince.
+  bool AreLossesDue(std::optional<int64_t> since_wall_ms, int64_t now_wall_ms) const {
+    if (is_turned_off || !since_wall_ms) return false;
+    // A clock that was set back makes nothing wait for years.
+    return *since_wall_ms > now_wall_ms || now_wall_ms - *since_wall_ms >= losses_wait_ms;
+  }
 };
 
 }  // namespace lagwatch::report

@@ -2,7 +2,6 @@
 #include "report/upload/uploader.h"
 
 #include <algorithm>
-#include <exception>
 #include <random>
 #include <utility>
 
@@ -10,6 +9,8 @@
 
 namespace lagwatch::report {
 namespace {
+
+constexpr int64_t kPollNs = 60 * base::kNsPerSecond;
 
 uint64_t RandomBits() {
   std::random_device device;
@@ -48,13 +49,26 @@ bool Uploader::TryStop(int64_t flush_deadline_ms) {
   constexpr int64_t kGraceNs = 3 * base::kNsPerSecond;
   stop_deadline_mono_ns_ = NowNs() + flush_deadline_ms * base::kNsPerMs;
   is_stopping_ = true;
+  sender_->Hurry();
   sleeper_.Wake();
   const bool has_ended = thread_.TryJoin(flush_deadline_ms * base::kNsPerMs);
   transport_->Abort();
   return has_ended || thread_.TryJoin(kGraceNs);
 }
 
+// What ends a round unforeseen, such as want of memory, ends neither the thread nor the program.
 void Uploader::Run() {
+  while (true) {
+    try {
+      return RunUntilStopped();
+    } catch (...) {
+      if (is_stopping_) return;
+      sleeper_.SleepUntil(NowNs() + kPollNs);
+    }
+  }
+}
+
+void Uploader::RunUntilStopped() {
   UploadPacing pacing;
   int64_t not_before_mono_ns = 0;
   Poll();  // also before a Stop that comes at once
@@ -65,20 +79,22 @@ void Uploader::Run() {
 bool Uploader::Poll() {
   try {
     return poll_();
-  } catch (const std::exception&) {  // no memory: the next time
+  } catch (...) {  // no memory: the next time
     return false;
   }
 }
 
 int64_t Uploader::RunRound(UploadPacing* pacing) {
-  constexpr int64_t kPollNs = 60 * base::kNsPerSecond;
   if (Poll()) pacing->Restart();
-  int64_t delay_ms = pacing->DelayMs(sender_->UploadOnce(), RandomBits());
+  const uint64_t random = RandomBits();  // which may throw: before anybody is asked
+  int64_t delay_ms = pacing->DelayMs(sender_->UploadOnce(), random);
   int64_t next_mono_ns = NowNs() + delay_ms * base::kNsPerMs;
   do {
     sleeper_.SleepUntil(std::min(next_mono_ns, NowNs() + kPollNs));
-    if (pacing->is_failing() && !is_stopping_ && Poll()) pacing->Restart();
-  } while (pacing->is_failing() && !is_stopping_ && NowNs() < next_mono_ns);
+    if (!pacing->is_failing() || is_stopping_) break;
+    sender_->SweepIfTimeTo();
+    if (Poll()) pacing->Restart();
+  } while (pacing->is_failing() && NowNs() < next_mono_ns);
   return pacing->is_failing() ? next_mono_ns : 0;
 }
 

@@ -40,6 +40,10 @@ size_t CountDescriptors() {
   _exit(EXIT_FAILURE);
 }
 
+bool HasFailed(const report::UploadAnswer& answer) {
+  return answer.kind == AnswerKind::kTryLater || answer.kind == AnswerKind::kUnauthorized;
+}
+
 // By HTTP. After a failure it begins anew: the client's own pause would take real time.
 class HttpPeer final : public report::Transport {
  public:
@@ -52,8 +56,7 @@ class HttpPeer final : public report::Transport {
     may_end_();
     if (transport_ == nullptr && !Connect()) return {.message = "there is no client to be had"};
     report::UploadAnswer answer = transport_->Post(gzip_body);
-    const bool is_done = answer.kind == AnswerKind::kDelivered || answer.kind == AnswerKind::kRejected;
-    if (!is_done) transport_.reset();
+    if (HasFailed(answer)) transport_.reset();
     may_end_();
     return answer;
   }
@@ -115,7 +118,7 @@ class WatchedTransport final : public report::Transport {
     if (++requests_ > 3 * context_.plan->records.size() + 40)
       Fail(context_.shared, "too many requests in a round");
     report::UploadAnswer answer = inner_->Post(gzip_body);
-    has_failed_ = answer.kind == AnswerKind::kTryLater || answer.kind == AnswerKind::kUnauthorized;
+    has_failed_ = HasFailed(answer);
     if (context_.sabotage == Sabotage::kHastyRemoval && answer.http_status == 0)
       answer.kind = AnswerKind::kDelivered;
     return answer;

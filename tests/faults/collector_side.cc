@@ -61,9 +61,10 @@ enum class CollectorSide::Trouble {
   kOutOfOrder,
   kUnavailable,
   kProxyError,
-  kLast = kProxyError,
-  // Only of several records: of one alone they are an answer.
+  kForeignError,
   kTooLarge,
+  kLast = kTooLarge,
+  // Only of several records: of one alone it is an answer.
   kBadRequest,
 };
 
@@ -92,7 +93,7 @@ CollectorSide::Trouble CollectorSide::DrawTrouble(size_t records) {
   if (is_out_) return Trouble::kLostRequest;
   if (!random_.Chance(trouble_percent_)) return Trouble::kNone;
   if (random_.Chance(outage_percent_)) is_out_ = true;
-  if (records > 1 && random_.Chance(25)) return random_.Pick({Trouble::kTooLarge, Trouble::kBadRequest});
+  if (records > 1 && random_.Chance(25)) return Trouble::kBadRequest;
   return static_cast<Trouble>(1 + random_.Below(static_cast<uint64_t>(Trouble::kLast)));
 }
 
@@ -170,7 +171,11 @@ Reply CollectorSide::Forge(Trouble trouble, size_t records) {
     case Trouble::kUnavailable:
       return {.status = 503, .retry_after = "120", .body = "{}"};
     case Trouble::kProxyError:
-      return {.status = random_.Pick({400, 407, 502, 504}), .content_type = kPage, .body = "<html>proxy"};
+      return {
+          .status = random_.Pick({400, 407, 415, 502, 504}), .content_type = kPage, .body = "<html>proxy"};
+    case Trouble::kForeignError:
+      return {.status = random_.Pick({400, 413, 415}),
+              .body = random_.Pick({"{}", "<html>", "{\"error\": \"no\"}", "{\"message\": \"no\"}"})};
     case Trouble::kTooLarge:
       return {.status = 413, .content_type = kPage, .body = "<html>too large"};
     case Trouble::kBadRequest:

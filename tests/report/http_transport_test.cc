@@ -128,7 +128,8 @@ TEST(HttpTransport, SendsNoAuthorizationWithoutAKey) {
 TEST(HttpTransport, EachStatusHasItsMeaning) {
   EXPECT_EQ(AnswerTo(HttpAnswer("202 Accepted")).kind, Kind::kDelivered);
   for (const char* status : {"400 Bad Request", "413 Too Large", "415 Unsupported"}) {
-    EXPECT_EQ(AnswerTo(HttpAnswer(status)).kind, Kind::kRejected) << status;
+    const std::string error = R"({"error": {"code": "invalid", "message": "as told"}})";
+    EXPECT_EQ(AnswerTo(HttpAnswer(status, "", error)).kind, Kind::kRejected) << status;
   }
   for (const char* status : {"401 Unauthorized", "403 Forbidden"}) {
     EXPECT_EQ(AnswerTo(HttpAnswer(status)).kind, Kind::kUnauthorized) << status;

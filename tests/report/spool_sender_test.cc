@@ -127,6 +127,26 @@ TEST_F(SpoolSenderTest, OnlyTheGuiltyRecordOfARejectedBatchIsSetAside) {
   EXPECT_FALSE(sender_.UploadOnce().has_value());
 }
 
+TEST_F(SpoolSenderTest, WhatTheWayTakesInPiecesOnlyIsSentInPieces) {
+  transport_.script = [](const Payloads& payloads) {
+    return UploadAnswer{.kind = payloads.size() > 1 ? Kind::kTooLarge : Kind::kDelivered};
+  };
+  Spool({"a", "b", "c"});
+  EXPECT_EQ(UploadOnce(), Kind::kDelivered);
+  EXPECT_THAT(transport_.stored, ElementsAre("a", "b", "c"));
+}
+
+TEST_F(SpoolSenderTest, ARecordThatTheWayDoesNotTakeIsKeptForLater) {
+  transport_.script = ScriptedTransport::Always(Kind::kTooLarge);
+  Spool({"a", "b"});
+  EXPECT_EQ(UploadOnce(), Kind::kTryLater);
+  EXPECT_EQ(sender_.stats().records_rejected, 0u);
+  EXPECT_THAT(SegmentFiles(), ElementsAre(EndsWith(".seg")));
+  transport_.script = ScriptedTransport::Always(Kind::kDelivered);
+  EXPECT_EQ(UploadOnce(), Kind::kDelivered);
+  EXPECT_THAT(transport_.stored, ElementsAre("a", "b"));
+}
+
 TEST_F(SpoolSenderTest, AFailureWhileSplittingKeepsEverything) {
   int posts_left = 3;
   transport_.script = [&](const Payloads& payloads) -> UploadAnswer {

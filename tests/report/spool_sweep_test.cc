@@ -12,7 +12,9 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "report/config/config_file_name.h"
 #include "report/spool/spool_writer.h"
+#include "report/upload/ledger_file.h"
 #include "tests/report/report_testing.h"
 #include "tests/testing/fault_env.h"
 
@@ -24,7 +26,7 @@ using policies::RemovalReason;
 using policies::ReportPriority;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-using ::testing::UnorderedElementsAre;
+using ::testing::UnorderedElementsAreArray;
 
 constexpr int64_t kHourMs = 3600 * 1000;
 
@@ -39,10 +41,22 @@ class NotingVisitor final : public SweepVisitor {
     for (const SpoolRecord& record : segment.records) removed.push_back(record.payload.substr(0, 2) + why);
     return is_counting;
   }
+  bool KeepCounts() override {
+    counted_when_kept.push_back(removed.size());
+    return is_keeping;
+  }
+  void OnRemoved(const std::string& name) override { gone.push_back(name); }
+  bool GoesOn() override { return goes_on; }
 
   std::vector<std::string> removed;
+  std::vector<size_t> counted_when_kept;
+  std::vector<std::string> gone;
   bool is_counting = true;
+  bool is_keeping = true;
+  bool goes_on = true;
 };
+
+const std::string kSession = "018f3c5e-7a10-7c3e-9d2a-5b1f0e6a4c77";
 
 class SpoolSweep : public ::testing::Test {
  protected:
@@ -54,6 +68,13 @@ class SpoolSweep : public ::testing::Test {
     auto names = SpoolReader(&env_, spool_.path()).List(SpoolReader::Include::kFinished).value();
     Age(names.back(), age_ms);
     return names.back();
+  }
+  // Segments of one program, with the same record each.
+  void AddMany(size_t count, int64_t age_ms) {
+    const std::string one = Add("0a", 0);
+    const std::string content = lagwatch::testing::ReadFile(spool_ / one);
+    unlink((spool_ / one).c_str());
+    for (size_t i = 0; i < count; ++i) AddFile(kSession + "-" + std::to_string(i) + ".seg", content, age_ms);
   }
   void Age(const std::string& name, int64_t age_ms) {
     const int64_t written_ms = now_wall_ms_ - age_ms;
@@ -74,8 +95,6 @@ class SpoolSweep : public ::testing::Test {
   int64_t now_wall_ms_ = base::SystemClock().WallMs();
   int sessions_ = 0;
 };
-
-const std::string kSession = "018f3c5e-7a10-7c3e-9d2a-5b1f0e6a4c77";
 
 TEST_F(SpoolSweep, WhatIsTooOldGoes) {
   Add("0a", 8 * 24 * kHourMs);
@@ -120,20 +139,32 @@ TEST_F(SpoolSweep, OrphansGoAndNothingElseIsTouched) {
   const int64_t old_ms = 25 * kHourMs;
   AddFile(kSession + "-000000.new", "", old_ms);
   AddFile(kSession + "-000001.open", "", 0);
-  AddFile("ledger.tmp", "{", old_ms);
-  AddFile("config-00ff.new", "{", old_ms);
+  AddFile(std::string(kLedgerTemporaryName), "{", old_ms);
+  AddFile(ConfigFileName({"editor", "u-71"}).append(kNewConfigSuffix), "{", old_ms);
   // A writer may just have made these:
   AddFile(kSession + "-000002.new", "", 0);
-  AddFile("ledger.tmp2", "{", old_ms);
   // And these are not the spool's.
-  for (const char* name : {"ledger", "notes.txt", "other.tmp", "x.new", "config"})
-    AddFile(name, "?", 400 * old_ms);
+  std::vector<std::string> foreign = {"ledger",
+                                      "ledger.tmp2",
+                                      "ledger.new",
+                                      "ledger-2024.tmp",
+                                      "config",
+                                      "config.new",
+                                      "config-00ff.new",
+                                      "config-00ff00ff00ff00ff.tmp",
+                                      "config-00ff00ff00ff00ff0.new",
+                                      "config-00FF00FF00FF00FF.new",
+                                      "config-00ff00ff00ff00ff.old.new",
+                                      "notes.txt",
+                                      "other.tmp",
+                                      "x.new"};
+  for (const std::string& name : foreign) AddFile(name, "?", 400 * old_ms);
   mkdir((spool_ / "runs").c_str(), 0700);
   SweepResult result = Sweep();
   EXPECT_EQ(result.orphans_removed, 4u);
   EXPECT_THAT(visitor_.removed, IsEmpty());
-  EXPECT_THAT(spool_.Files(), UnorderedElementsAre(kSession + "-000002.new", "ledger.tmp2", "ledger",
-                                                   "notes.txt", "other.tmp", "x.new", "config", "runs"));
+  foreign.insert(foreign.end(), {kSession + "-000002.new", "runs"});
+  EXPECT_THAT(spool_.Files(), UnorderedElementsAreArray(foreign));
 }
 
 TEST_F(SpoolSweep, LinksAndSomebodyElsesFilesStay) {
@@ -165,6 +196,32 @@ TEST_F(SpoolSweep, WhatCannotBeCountedOrRemovedStays) {
   EXPECT_EQ(Sweep().not_removed, 1u);
   EXPECT_THAT(spool_.Files(), ElementsAre(name));
   EXPECT_EQ(Sweep().segments_removed, 1u);
+}
+
+TEST_F(SpoolSweep, ManyAreCountedBeforeTheFirstIsRemoved) {
+  constexpr size_t kCount = 2 * kSweepBatch + 1;
+  AddMany(kCount, 8 * 24 * kHourMs);
+  AddFile(kSession + "-999999.rejected", "refused", 8 * 24 * kHourMs);
+  EXPECT_EQ(Sweep().segments_removed, kCount + 1);
+  EXPECT_THAT(visitor_.counted_when_kept, ElementsAre(kSweepBatch, 2 * kSweepBatch, kCount));
+  EXPECT_EQ(visitor_.gone.size(), kCount) << "but for what was refused";
+  EXPECT_THAT(spool_.Files(), IsEmpty());
+}
+
+TEST_F(SpoolSweep, WhereTheCountsCannotBeKeptNothingGoes) {
+  AddMany(kSweepBatch + 1, 8 * 24 * kHourMs);
+  visitor_.is_keeping = false;
+  EXPECT_EQ(Sweep().not_removed, kSweepBatch + 1);
+  EXPECT_EQ(visitor_.counted_when_kept.size(), 1u) << "nor is it tried again and again";
+  EXPECT_EQ(spool_.Files().size(), kSweepBatch + 1);
+  EXPECT_THAT(visitor_.gone, IsEmpty());
+}
+
+TEST_F(SpoolSweep, EndsAfterABatchWhenItIsTold) {
+  AddMany(kSweepBatch + 1, 8 * 24 * kHourMs);
+  visitor_.goes_on = false;
+  EXPECT_EQ(Sweep().segments_removed, kSweepBatch);
+  EXPECT_EQ(spool_.Files().size(), 1u);
 }
 
 TEST_F(SpoolSweep, WhatCannotBeReadNowStaysUntilItsReportsCanBeCounted) {

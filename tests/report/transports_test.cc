@@ -82,7 +82,9 @@ TEST(HostTransport, TheProgramSends) {
 TEST(HostTransport, TheCollectorsAnswerIsHeeded) {
   EXPECT_EQ(AnswerOfHost(200, R"({"accepted": 1, "duplicates": 0, "rejected": 0})").answered_records, 1u);
   EXPECT_EQ(AnswerOfHost(200, "<html>").kind, Kind::kTryLater);
-  EXPECT_EQ(AnswerOfHost(400, "{}").kind, Kind::kRejected);
+  EXPECT_EQ(AnswerOfHost(400, R"({"error": {"code": "invalid"}})").kind, Kind::kRejected);
+  for (int status : {400, 415}) EXPECT_EQ(AnswerOfHost(status, "<html>").kind, Kind::kTryLater);
+  EXPECT_EQ(AnswerOfHost(413, "<html>").kind, Kind::kTooLarge);
   EXPECT_EQ(AnswerOfHost(401, "").kind, Kind::kUnauthorized);
   EXPECT_EQ(AnswerOfHost(503, "").kind, Kind::kTryLater);
   EXPECT_EQ(AnswerOfHost(0, "").kind, Kind::kTryLater);

@@ -71,9 +71,16 @@ TEST(UploadAnswer, EveryCutOfAnAnswerDeliversNothing) {
 }
 
 TEST(UploadAnswer, OfWhoIsNoCollectorARefusalIsNone) {
-  EXPECT_EQ(ParseUploadAnswer(400, "text/html", "<html>").kind, Kind::kTryLater);
-  EXPECT_EQ(ParseUploadAnswer(400, kJson, "{}").kind, Kind::kRejected);
-  EXPECT_EQ(ParseUploadAnswer(413, "text/html", "<html>").kind, Kind::kRejected);  // a proxy's limit
+  constexpr char kError[] = R"({"error": {"code": "invalid", "message": "no batch"}})";
+  for (int status : {400, 415}) {
+    EXPECT_EQ(ParseUploadAnswer(status, kJson, kError).kind, Kind::kRejected);
+    EXPECT_EQ(ParseUploadAnswer(status, "text/html", kError).kind, Kind::kTryLater);
+    for (const char* body : {"<html>", "", "{}", "[]", "null", R"({"error": "invalid"})", R"({"error": {}})",
+                             R"({"error": {"code": 7}})", R"([{"error": {"code": "invalid"}}])"})
+      EXPECT_EQ(ParseUploadAnswer(status, kJson, body).kind, Kind::kTryLater) << body;
+  }
+  EXPECT_EQ(ParseUploadAnswer(413, kJson, kError).kind, Kind::kRejected);
+  EXPECT_EQ(ParseUploadAnswer(413, "text/html", "<html>").kind, Kind::kTooLarge);  // a proxy's limit
 }
 
 TEST(UploadAnswer, HasToFitTheBatch) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "policies/cause_key.h"
+#include "report/spool/spool_sweep.h"
 #include "tests/report/upload_testing.h"
 #include "tests/testing/fault_env.h"
 #include "tests/testing/sample_report.h"
@@ -18,6 +19,7 @@
 namespace lagwatch::report {
 namespace {
 
+using lagwatch::testing::EnvCall;
 using lagwatch::testing::kDayMs;
 using lagwatch::testing::kNoonMs;
 using lagwatch::testing::LagEndRecord;
@@ -53,6 +55,14 @@ class UploadGateTest : public ::testing::Test {
       records.push_back(ReportRecord(report));
     }
     spool_.Add(records);
+  }
+  // Segments of one program, with the same report each.
+  void AddMany(size_t count) {
+    Add(1, {});
+    const std::string first = spool_.Files(".seg").at(0);
+    const std::string session = first.substr(0, first.rfind('-') + 1);
+    for (size_t i = 1; i < count; ++i)
+      std::filesystem::copy_file(spool_ / first, spool_ / (session + std::to_string(i) + ".seg"));
   }
   size_t TagsStored(const std::string& tag) const {
     return static_cast<size_t>(std::ranges::count_if(
@@ -254,6 +264,61 @@ TEST_F(UploadGateTest, OfTooMuchOnDiskTheLeastImportantGoesAndIsCounted) {
   EXPECT_EQ(collector_.LossesTold(LossReason::kTooMuch), 3u);
 }
 
+TEST_F(UploadGateTest, ASweepOfManySavesNowAndThenAndForgetsWhatIsGone) {
+  constexpr int kBatches = 5;
+  policies_.retention = {.longest_ms = INT64_MAX - 1, .total_bytes = 0};
+  policies_.losses_wait_ms = kDayMs;
+  AddMany(kBatches * kSweepBatch);
+  lagwatch::testing::FaultEnv env;
+  SpoolSender sender(&env, spool_.path(), &collector_, &namer_, clock_);
+  sender.SetPolicies([this] { return policies_; });
+  EXPECT_FALSE(sender.UploadOnce());
+  EXPECT_THAT(spool_.Files(".seg"), IsEmpty());
+  EXPECT_EQ(env.CountOf(EnvCall::kRename), kBatches + 1);
+  auto ledger = UploadLedger::Parse(lagwatch::testing::ReadFile(spool_ / "ledger"));
+  ASSERT_TRUE(ledger.ok());
+  EXPECT_THAT(ledger->segments, IsEmpty());
+  EXPECT_EQ(sender.stats().losses[static_cast<size_t>(LossReason::kTooMuch)], kBatches * kSweepBatch);
+  policies_.losses_wait_ms = 0;
+  Send();
+  EXPECT_EQ(collector_.LossesTold(LossReason::kTooMuch), kBatches * kSweepBatch);
+}
+
+TEST_F(UploadGateTest, ASweepThatCannotBeSavedCountsNothing) {
+  policies_.retention = {.longest_ms = INT64_MAX - 1, .total_bytes = 0};
+  AddMany(3);
+  lagwatch::testing::FaultEnv env;
+  env.Fail(EnvCall::kRename, ENOSPC, 100);
+  SpoolSender sender(&env, spool_.path(), &collector_, &namer_, clock_);
+  sender.SetPolicies([this] { return policies_; });
+  EXPECT_EQ(sender.UploadOnce()->kind, UploadAnswer::Kind::kTryLater);
+  EXPECT_EQ(spool_.Files(".seg").size(), 3u);
+  EXPECT_EQ(sender.stats().losses[static_cast<size_t>(LossReason::kTooMuch)], 0u);
+}
+
+TEST_F(UploadGateTest, AHurriedSweepEndsAfterABatch) {
+  policies_.retention = {.longest_ms = INT64_MAX - 1, .total_bytes = 0};
+  collector_.is_there = false;
+  AddMany(2 * kSweepBatch);
+  SpoolSender sender(&base::SystemEnv(), spool_.path(), &collector_, &namer_, clock_);
+  sender.SetPolicies([this] { return policies_; });
+  sender.Hurry();
+  sender.UploadOnce();
+  EXPECT_EQ(spool_.Files(".seg").size(), kSweepBatch);
+}
+
+TEST_F(UploadGateTest, WhileNothingMayBeSentTheSpoolIsSwept) {
+  policies_.retention = {.longest_ms = INT64_MAX - 1, .total_bytes = 0};
+  policies_.is_on_hold = true;
+  Add(3, {});
+  Send();
+  EXPECT_THAT(spool_.Files(".seg"), IsEmpty());
+  EXPECT_EQ(collector_.posts, 0);
+  policies_.is_on_hold = false;
+  Send();
+  EXPECT_EQ(collector_.LossesTold(LossReason::kTooMuch), 3u);
+}
+
 TEST_F(UploadGateTest, LossesThatTheProgramCountedAreNotLost) {
   const Losses earlier{.id = NewId(), .app = "editor", .losses = {{LossReason::kTooMuch, 7, 5, 0}}};
   const SpoolRecord record{RecordType::kLosses, EncodeLosses(earlier)};
@@ -312,7 +377,7 @@ TEST_F(UploadGateTest, ADecisionStaysAsLongAsTheSegmentDoes) {
   {
     SpoolSender sender(&env, spool_.path(), &collector_, &namer_, clock_);
     sender.SetPolicies([this] { return policies_; });
-    env.Fail(lagwatch::testing::EnvCall::kRemove, EACCES, 100);
+    env.Fail(EnvCall::kRemove, EACCES, 100);
     while (sender.UploadOnce()) {
     }
     // Now it leaves that segment alone, and has a reason to write the ledger anew.
@@ -330,7 +395,7 @@ TEST_F(UploadGateTest, WhatWasSentAndCouldNotBeRemovedIsNotCountedWhenItIsSweptL
   {
     lagwatch::testing::FaultEnv env;
     SpoolSender sender(&env, spool_.path(), &collector_, &namer_, clock_);
-    env.Fail(lagwatch::testing::EnvCall::kRemove, EACCES, 100);
+    env.Fail(EnvCall::kRemove, EACCES, 100);
     EXPECT_EQ(sender.UploadOnce()->kind, UploadAnswer::Kind::kDelivered);
   }
   ASSERT_EQ(spool_.Files(".seg").size(), 1u);
@@ -339,6 +404,21 @@ TEST_F(UploadGateTest, WhatWasSentAndCouldNotBeRemovedIsNotCountedWhenItIsSweptL
   EXPECT_TRUE(spool_.Files(".seg").empty());
   EXPECT_EQ(collector_.reports.size(), 2u);
   EXPECT_EQ(collector_.LossesTold(), 0u);
+}
+
+TEST_F(UploadGateTest, ReportsThatAreSentAreCountedAndNothingElse) {
+  const base::Uuid id = NewId();
+  spool_.Add({ReportRecord({.id = id}), ReportRecord({.id = NewId(), .tag = "refused"}), LagEndRecord(id),
+              lagwatch::testing::SealedRecord({.type = RecordType::kReport, .id = NewId()}),
+              lagwatch::testing::SealedRecord({.type = RecordType::kUsage, .id = NewId()})});
+  collector_.refused_tags = {"refused"};
+  SpoolSender sender(&base::SystemEnv(), spool_.path(), &collector_, &namer_, clock_);
+  sender.SetPolicies([this] { return policies_; });
+  while (sender.UploadOnce()) {
+  }
+  EXPECT_EQ(collector_.losses.size(), 1u);
+  EXPECT_EQ(sender.stats().records_delivered, 2u);
+  EXPECT_EQ(sender.stats().records_rejected, 1u);
 }
 
 TEST_F(UploadGateTest, RecordsOfAnUnknownTypeAreSentAsTheyAre) {
@@ -362,6 +442,45 @@ TEST_F(UploadGateTest, LossesWaitForCompanyButNotForEver) {
   EXPECT_EQ(collector_.LossesTold(LossReason::kDayIsFull), 5u);
   Send();
   EXPECT_EQ(collector_.posts, 1);
+}
+
+TEST_F(UploadGateTest, ALedgerWhoseLossesWaitIsNotReadAgainUntilTheyAreDue) {
+  policies_ = {.quota = {0, 0}};
+  Add(5, {});
+  lagwatch::testing::FaultEnv env;
+  SpoolSender sender(&env, spool_.path(), &collector_, &namer_, clock_);
+  sender.SetPolicies([this] { return policies_; });
+  auto reads_in_rounds = [&](int rounds) {
+    const int before = env.CountOf(EnvCall::kReadFile) + env.CountOf(EnvCall::kLock);
+    for (; rounds > 0; --rounds) EXPECT_FALSE(sender.UploadOnce());
+    return env.CountOf(EnvCall::kReadFile) + env.CountOf(EnvCall::kLock) - before;
+  };
+  while (sender.UploadOnce()) {
+  }
+  EXPECT_EQ(reads_in_rounds(100), 0);
+  policies_.is_turned_off = true;
+  clock_.now_wall_ms += policies_.losses_wait_ms;
+  EXPECT_EQ(reads_in_rounds(100), 0) << "where nothing is sent at all, they are not due";
+  policies_.is_turned_off = false;
+  while (sender.UploadOnce()) {
+  }
+  EXPECT_EQ(collector_.LossesTold(), 5u);
+  EXPECT_EQ(reads_in_rounds(100), 0);
+}
+
+TEST_F(UploadGateTest, LossesThatAnotherProcessCountedAreNoticed) {
+  SpoolSender sender(&base::SystemEnv(), spool_.path(), &collector_, &namer_, clock_);
+  sender.SetPolicies([this] { return policies_; });
+  Add(1, {});
+  while (sender.UploadOnce()) {
+  }
+  policies_ = {.quota = {0, 0}};
+  Add(1, {});
+  Send();  // as another process
+  EXPECT_FALSE(sender.UploadOnce());
+  clock_.now_wall_ms += policies_.losses_wait_ms;
+  EXPECT_TRUE(sender.UploadOnce());
+  EXPECT_EQ(collector_.LossesTold(), 1u);
 }
 
 TEST_F(UploadGateTest, LossesThatWereNotAnsweredAreNotAddedTo) {
@@ -399,7 +518,9 @@ TEST_F(UploadGateTest, ADecisionStaysWhenThePoliciesChange) {
 TEST_F(UploadGateTest, ADamagedLedgerIsBegunAnewAndCounted) {
   lagwatch::testing::WriteFile(spool_ / "ledger", "{\"version\": 1,");
   Add(1, {});
+  policies_.retention = {};  // it is swept as well
   SpoolSender sender(&base::SystemEnv(), spool_.path(), &collector_, &namer_, clock_);
+  sender.SetPolicies([this] { return policies_; });
   EXPECT_EQ(sender.UploadOnce()->kind, UploadAnswer::Kind::kDelivered);
   EXPECT_EQ(sender.stats().ledgers_damaged, 1u);
   EXPECT_TRUE(UploadLedger::Parse(lagwatch::testing::ReadFile(spool_ / "ledger")).ok());

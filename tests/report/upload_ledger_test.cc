@@ -61,6 +61,14 @@ TEST(UploadLedger, NoDamageIsBelieved) {
   }
 }
 
+TEST(UploadLedger, OfAnyNumberOfSegmentsIsNotDamaged) {
+  UploadLedger ledger = UploadLedger::New(kNoonMs);
+  for (int i = 0; i < 20'000; ++i) ledger.segments[std::to_string(i)] = {.is_done = true};
+  auto read = UploadLedger::Parse(ledger.ToText());
+  ASSERT_TRUE(read.ok());
+  EXPECT_THAT(read->segments, SizeIs(20'000));
+}
+
 TEST(UploadLedger, EqualLossesAreAddedUp) {
   UploadLedger ledger;
   for (int i = 0; i < 3; ++i) ledger.CountLoss({.app = "a"}, {LossReason::kTooOld, 5, 1, 0}, kNoonMs + i);

@@ -6,7 +6,10 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <condition_variable>
 #include <mutex>
 #include <string>
@@ -123,6 +126,44 @@ TEST_F(UploaderTest, ADiskThatHangsDoesNotHoldUpItsStop) {
   EXPECT_TRUE(uploader.TryStop(kPlentyMs));
 }
 
+// Ten minutes pass when the test says so.
+class LeapingClock final : public base::Clock {
+ public:
+  int64_t MonoNs() const override { return base::SystemClock().MonoNs() + leap_ms * base::kNsPerMs; }
+  int64_t BootNs() const override { return MonoNs(); }
+  int64_t WallMs() const override { return base::SystemClock().WallMs() + leap_ms; }
+
+  std::atomic<int64_t> leap_ms{0};
+};
+
+TEST_F(UploaderTest, WhileItLeavesTheCollectorAloneTheSpoolIsSwept) {
+  Flag refused;
+  ScriptedTransport transport;
+  transport.script = [&](const Payloads&) {
+    refused.Set();
+    return UploadAnswer{.kind = Kind::kUnauthorized};
+  };
+  LeapingClock clock;
+  SpoolSender sender(&base::SystemEnv(), spool_.path(), &transport, &namer_, clock);
+  sender.SetPolicies([] { return UploadPolicies{.retention = {}}; });
+  Spool("a");
+  Uploader uploader(&sender, &transport);
+  ASSERT_TRUE(uploader.Start().ok());
+  refused.Wait();
+  clock.leap_ms = 8 * 24 * 3600 * int64_t{1'000};
+  auto has_segment = [&] {
+    return std::ranges::any_of(spool_.Files(),
+                               [](const std::string& name) { return name.ends_with(".seg"); });
+  };
+  for (int tries = 0; tries < 10'000 && has_segment(); ++tries) {
+    uploader.Wake();
+    usleep(1'000);
+  }
+  EXPECT_TRUE(uploader.TryStop(0));
+  EXPECT_EQ(sender.CountSegmentsLeft(), 0u);
+  EXPECT_EQ(transport.posts.size(), 1u);
+}
+
 TEST_F(UploaderOverAScript, TheThreadHasItsNameAndTakesNoSignals) {
   std::string name;
   bool takes_signals = true;
@@ -145,6 +186,21 @@ TEST_F(UploaderOverAScript, TheThreadHasItsNameAndTakesNoSignals) {
   sigset_t mask;
   pthread_sigmask(SIG_SETMASK, nullptr, &mask);
   EXPECT_FALSE(sigismember(&mask, SIGTERM));
+}
+
+TEST_F(UploaderOverAScript, WhatIsThrownEndsNeitherTheThreadNorTheProgram) {
+  Flag thrown;
+  transport_.script = [&](const Payloads&) -> UploadAnswer {
+    transport_.script = ScriptedTransport::Always(Kind::kDelivered);
+    thrown.Set();
+    throw 7;
+  };
+  Spool("a");
+  Uploader uploader(&sender_, &transport_);
+  ASSERT_TRUE(uploader.Start().ok());
+  thrown.Wait();
+  EXPECT_TRUE(uploader.TryStop(kPlentyMs));
+  EXPECT_THAT(transport_.posts, ::testing::Not(::testing::IsEmpty()));
 }
 
 TEST_F(UploaderOverAScript, StoppingWithoutAStartDoesNothing) {
