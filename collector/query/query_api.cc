@@ -44,6 +44,10 @@ Result<std::vector<ClusterSummary>> Summarize(Store* store, const ReportFilter& 
   return std::move(summaries).Take(level, *clusters, *losses);
 }
 
+Status NoSuchCluster() {
+  return {StatusCode::kNotFound, "there is no such cluster; " + std::string(kClusters) + " lists them all"};
+}
+
 Result<report::Report> Decode(const StoredReport& stored) {
   auto report = report::DecodeReport(stored.payload);
   if (!report.ok())
@@ -95,16 +99,14 @@ QueryApi::Answer QueryApi::OneCluster(std::string_view key) const {
   ReportFilter filter{.cluster_key = std::string(key)};
   auto reports = store_->Reports(filter, kDefaultLimit);
   if (!reports.ok()) return reports.status();
-  if (reports->empty()) {
-    return Status(StatusCode::kNotFound,
-                  "there is no such cluster; " + std::string(kClusters) + " lists them all");
-  }
+  if (reports->empty()) return NoSuchCluster();
   auto newest = store_->FindReport(reports->front().id);
   if (!newest.ok()) return newest.status();
   auto decoded = Decode(**newest);
   if (!decoded.ok()) return decoded.status();
   auto summaries = Summarize(store_, filter, key == reports->front().level1_key ? 1 : 2);
   if (!summaries.ok()) return summaries.status();
+  if (summaries->empty()) return NoSuchCluster();
 
   Json answer = ClusterJson(summaries->front());
   answer["stack"] = ExpensiveStackJson(*decoded);

@@ -155,6 +155,17 @@ TEST(QueryApi, ShowsAClusterWithItsNewestStackAndReports) {
   EXPECT_EQ(collector.Get("/v1/clusters/" + child_key)["level"], 2);
 }
 
+// Nothing hung: there is nothing to sum up.
+TEST(QueryApi, ACauseThatOnlyDumpsHaveIsNoCluster) {
+  MemoryCollector collector;
+  SampleReport dump = ReportOf({"A", "B"}, 0);
+  dump.header.kind = report::Kind::kDump;
+  collector.Submit({dump});
+  const std::string key = collector.store->Clusters()->begin()->first;
+  EXPECT_EQ(collector.Get("/v1/clusters"), Json::array());
+  EXPECT_EQ(collector.query_api.Get("/v1/clusters/" + key, "").status, 404);
+}
+
 TEST(QueryApi, ShowsAWholeReport) {
   MemoryCollector collector;
   SampleReport report{.samples = {{"Leaf", "main"}, {"Leaf", "main"}}, .threads = {{"worker", {"Work"}}}};
