@@ -5,7 +5,6 @@
 
 #include "collector/ingest/opened_records.h"
 #include "collector/ingest/report_limits.h"
-#include "report/format/packed_batch.h"
 
 namespace lagwatch::collector {
 namespace {
@@ -73,7 +72,7 @@ base::Result<NewRecord> Ingest::Read(report::RecordType type, std::string_view p
 }
 
 base::Result<IngestResult> Ingest::Submit(std::string_view batch) {
-  auto records = report::ReadBatch(batch);
+  auto records = report::ReadBatch(batch, limits_);
   if (!records.ok()) return records.status();
 
   std::vector<NewRecord> valid;
