@@ -184,6 +184,22 @@ TEST(Ingest, RefusesABatchWhoseSealedRecordsInflateToTooMuch) {
 TEST(Ingest, RefusesARunEndWithTextsOverTheLimit) {
   MemoryCollector collector;
   report::RunEnd end{.session_id = base::CreateUuidV7(1), .scene = std::string(2000, 'x')};
+// What cannot be opened costs time and leaves no memory taken.
+TEST(Ingest, RefusesABatchOfTooManySealedRecordsThatCannotBeOpened) {
+  const report::RecordOpener opener(report::SealKey::Create().value());
+  auto store = std::move(Store::Open(":memory:")).value();
+  Ingest ingest(store.get(), Clusterer::Create("").value(), &opener);
+  auto status_of = [&](size_t records) {
+    std::string batch;
+    for (size_t i = 0; i < records; ++i)
+      report::AppendToBatch({report::RecordType::kSealed, "not sealed"}, &batch);
+    return ingest.Submit(batch).status().code();
+  };
+  EXPECT_EQ(status_of(200), base::StatusCode::kInvalid);  // as many as clients send at once
+  EXPECT_EQ(status_of(OpenedRecords::kMaxBytes / OpenedRecords::kBytesOfAFailedOne + 1),
+            base::StatusCode::kTooLarge);
+}
+
   std::string batch;
   report::AppendToBatch({report::RecordType::kRunEnd, report::EncodeRunEnd(end)}, &batch);
   report::AppendToBatch({report::RecordType::kRunEnd, "no end"}, &batch);
