@@ -124,6 +124,22 @@ TEST(QueryApi, LossesCountAsReportsOfTheirCause) {
   EXPECT_EQ(collector.Get("/v1/losses", "app=other"), Json::array());
 }
 
+// The names of frames tell more than the client's key of the cause does.
+TEST(QueryApi, AClusterAloneHasItsShareOfTheLossesOfACauseAndNoMore) {
+  MemoryCollector collector;
+  std::string batch =
+      EncodeBatch({Sampled(ReportOf({"One"}, 1000), 0, 2), Sampled(ReportOf({"Two"}, 1000), 0, 2)});
+  report::AppendToBatch(
+      {report::RecordType::kLosses, LossesOf({{report::LossReason::kCauseIsFull, 2, 10, 0}})}, &batch);
+  ASSERT_TRUE(collector.ingest.Submit(batch).ok());
+  for (const Json& listed : collector.Get("/v1/clusters")) {
+    EXPECT_EQ(listed["estimated"]["lags"], 6.0);
+    const std::string key = listed["key"];
+    EXPECT_EQ(collector.Get("/v1/clusters/" + key)["estimated"], listed["estimated"]);
+    EXPECT_EQ(collector.Get("/v1/clusters", "cluster=" + key)[0]["estimated"]["lags"], 6.0);
+  }
+}
+
 TEST(QueryApi, FiltersClustersAndReports) {
   MemoryCollector collector;
   SampleReport other = ReportOf({"X", "Y"}, 9000, "9.9");
