@@ -80,7 +80,7 @@ base::Result<IngestResult> Ingest::Submit(std::string_view batch) {
   OpenedRecords opened(opener_);
   for (const report::OwnedRecord& listed : *records) {
     auto record = opened.Open({listed.type, listed.payload});
-    if (record.status().code() == base::StatusCode::kTooLarge) return record.status();
+    if (!record.ok() && record.status().code() != base::StatusCode::kInvalid) return record.status();
     auto read = record.ok() ? Read(record->type, record->payload) : base::Result<NewRecord>(record.status());
     statuses.push_back(read.status());
     if (read.ok()) valid.push_back(std::move(*read));

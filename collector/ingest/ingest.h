@@ -41,8 +41,8 @@ class Ingest {
 
   // `batch` is an encoded lagwatch.Batch. Returns after the commit. A malformed record is refused alone; one
   // of a type that is not known here is kept as it is. Errors: kInvalid when the batch is unreadable or holds
-  // nothing but malformed records; kTooLarge when too much was sealed in it; kUnavailable, and nothing is
-  // stored, when the database refuses.
+  // nothing but malformed records; kTooLarge when too much was sealed in it; kUnavailable or kInternal, and
+  // nothing is stored, when the database refuses or there is too little memory.
   base::Result<IngestResult> Submit(std::string_view batch);
 
  private:
