@@ -5,7 +5,6 @@
 
 #include "collector/ingest/opened_records.h"
 #include "collector/ingest/report_limits.h"
-#include "report/format/packed_batch.h"
 
 namespace lagwatch::collector {
 namespace {
@@ -73,7 +72,7 @@ base::Result<NewRecord> Ingest::Read(report::RecordType type, std::string_view p
 }
 
 base::Result<IngestResult> Ingest::Submit(std::string_view batch) {
-  auto records = report::ReadBatch(batch);
+  auto records = report::ReadBatch(batch, limits_);
   if (!records.ok()) return records.status();
 
   std::vector<NewRecord> valid;
@@ -81,7 +80,7 @@ base::Result<IngestResult> Ingest::Submit(std::string_view batch) {
   OpenedRecords opened(opener_);
   for (const report::OwnedRecord& listed : *records) {
     auto record = opened.Open({listed.type, listed.payload});
-    if (record.status().code() == base::StatusCode::kTooLarge) return record.status();
+    if (!record.ok() && record.status().code() != base::StatusCode::kInvalid) return record.status();
     auto read = record.ok() ? Read(record->type, record->payload) : base::Result<NewRecord>(record.status());
     statuses.push_back(read.status());
     if (read.ok()) valid.push_back(std::move(*read));

@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "collector/cluster/clusterer.h"
 #include "collector/store/store.h"
+#include "report/format/packed_batch.h"
 #include "report/seal/record_opener.h"
 
 namespace lagwatch::collector {
@@ -33,14 +34,15 @@ struct IngestResult {
 class Ingest {
  public:
   // Borrows `store`, and `opener` of sealed records, which may be null: then they are refused. Both must
-  // outlive this.
-  Ingest(Store* store, Clusterer clusterer, const report::RecordOpener* opener = nullptr)
-      : store_(store), clusterer_(std::move(clusterer)), opener_(opener) {}
+  // outlive this. `limits` are of a batch.
+  Ingest(Store* store, Clusterer clusterer, const report::RecordOpener* opener = nullptr,
+         const report::UnpackLimits& limits = {})
+      : store_(store), clusterer_(std::move(clusterer)), opener_(opener), limits_(limits) {}
 
   // `batch` is an encoded lagwatch.Batch. Returns after the commit. A malformed record is refused alone; one
   // of a type that is not known here is kept as it is. Errors: kInvalid when the batch is unreadable or holds
-  // nothing but malformed records; kTooLarge when too much was sealed in it; kUnavailable, and nothing is
-  // stored, when the database refuses.
+  // nothing but malformed records; kTooLarge when too much was sealed in it; kUnavailable or kInternal, and
+  // nothing is stored, when the database refuses or there is too little memory.
   base::Result<IngestResult> Submit(std::string_view batch);
 
  private:
@@ -50,6 +52,7 @@ class Ingest {
   Store* store_;
   Clusterer clusterer_;
   const report::RecordOpener* opener_;
+  report::UnpackLimits limits_;
 };
 
 }  // namespace lagwatch::collector

@@ -33,9 +33,21 @@ Status CheckLimits(const report::Report& report) {
               "the report has a header text of more than " + std::to_string(kMaxTextBytes) + " bytes"};
     }
   }
-  if (ShownFrames(report) > kMaxShownFrames) {
-    return {StatusCode::kInvalid,
-            "the report's stacks have more than " + std::to_string(kMaxShownFrames) + " frames"};
+  const struct {
+    size_t count;
+    size_t limit;
+    const char* name;
+  } lists[] = {
+      {ShownFrames(report), kMaxShownFrames, "frames in its stacks"},
+      {report.modules.size(), kMaxModules, "modules"},
+      {report.stacks.size(), kMaxStacks, "stacks"},
+      {report.symbols.size(), kMaxSymbols, "symbols"},
+      {report.history.size(), kMaxHistory, "past dispatches"},
+      {report.facts.size(), kMaxFacts, "facts"},
+  };
+  for (const auto& list : lists) {
+    if (list.count <= list.limit) continue;
+    return {StatusCode::kInvalid, "the report has more than " + std::to_string(list.limit) + " " + list.name};
   }
   return {};
 }

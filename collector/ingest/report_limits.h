@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How large a report may be once it is shown. Stacks are stored once and named often, so a small hostile
-// report could otherwise unfold into gigabytes of JSON. Context: background; pure.
+// How large a report may be in memory, and once it is shown. Stacks are stored once and named often, so a
+// small hostile report could otherwise unfold into gigabytes of JSON. Context: background; pure.
 #pragma once
 
 #include <cstddef>
@@ -12,6 +12,11 @@
 namespace lagwatch::collector {
 
 inline constexpr size_t kMaxShownFrames = 200'000;    // of all samples', threads' and waits' stacks together
+inline constexpr size_t kMaxModules = 8192;           // four times what a client knows
+inline constexpr size_t kMaxStacks = 8192;            // eight times what a client writes
+inline constexpr size_t kMaxSymbols = 50'000;         // a few hundred are usual
+inline constexpr size_t kMaxHistory = 1000;           // five times what a client writes
+inline constexpr size_t kMaxFacts = 500;              // likewise
 inline constexpr size_t kMaxUsageEntries = 1000;      // loops and tags of a usage record
 inline constexpr size_t kMaxLosses = 1000;            // of a record of losses
 inline constexpr size_t kMaxUnknownBytes = 64 << 10;  // of a record of a type that is not known here

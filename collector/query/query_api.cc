@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/query/query_api.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "collector/query/cluster_summary.h"
@@ -33,6 +34,7 @@ ReportFilter FilterOf(const QueryString& query) {
   return {.app = query.Get("app"), .version = query.Get("version"), .cluster_key = query.Get("cluster")};
 }
 
+// All clusters: the losses of a cause are shared among all that have reports of it.
 Result<std::vector<ClusterSummary>> Summarize(Store* store, const ReportFilter& filter, int level) {
   ClusterSummaries summaries;
   Status visited = store->ForEachReport(filter, [&](const ReportRow& report) { summaries.Add(report); });
@@ -42,6 +44,10 @@ Result<std::vector<ClusterSummary>> Summarize(Store* store, const ReportFilter& 
   auto losses = store->Losses(filter);
   if (!losses.ok()) return losses.status();
   return std::move(summaries).Take(level, *clusters, *losses);
+}
+
+Status NoSuchCluster() {
+  return {StatusCode::kNotFound, "there is no such cluster; " + std::string(kClusters) + " lists them all"};
 }
 
 Result<report::Report> Decode(const StoredReport& stored) {
@@ -81,7 +87,8 @@ QueryApi::Answer QueryApi::Clusters(const QueryString& query) const {
   if (!level.ok()) return level.status();
   auto limit = query.GetInt("limit", kDefaultLimit, 1, kMaxLimit);
   if (!limit.ok()) return limit.status();
-  auto summaries = Summarize(store_, FilterOf(query), static_cast<int>(*level));
+  const ReportFilter filter{.app = query.Get("app"), .version = query.Get("version")};
+  auto summaries = Summarize(store_, filter, static_cast<int>(*level));
   if (!summaries.ok()) return summaries.status();
   Json answer = Json::array();
   for (const ClusterSummary& summary : *summaries) {
@@ -92,21 +99,19 @@ QueryApi::Answer QueryApi::Clusters(const QueryString& query) const {
 }
 
 QueryApi::Answer QueryApi::OneCluster(std::string_view key) const {
-  ReportFilter filter{.cluster_key = std::string(key)};
-  auto reports = store_->Reports(filter, kDefaultLimit);
+  auto reports = store_->Reports({.cluster_key = std::string(key)}, kDefaultLimit);
   if (!reports.ok()) return reports.status();
-  if (reports->empty()) {
-    return Status(StatusCode::kNotFound,
-                  "there is no such cluster; " + std::string(kClusters) + " lists them all");
-  }
+  if (reports->empty()) return NoSuchCluster();
   auto newest = store_->FindReport(reports->front().id);
   if (!newest.ok()) return newest.status();
   auto decoded = Decode(**newest);
   if (!decoded.ok()) return decoded.status();
-  auto summaries = Summarize(store_, filter, key == reports->front().level1_key ? 1 : 2);
+  auto summaries = Summarize(store_, {}, key == reports->front().level1_key ? 1 : 2);
   if (!summaries.ok()) return summaries.status();
+  const auto summary = std::ranges::find(*summaries, key, [](const auto& each) { return each.cluster.key; });
+  if (summary == summaries->end()) return NoSuchCluster();
 
-  Json answer = ClusterJson(summaries->front());
+  Json answer = ClusterJson(*summary);
   answer["stack"] = ExpensiveStackJson(*decoded);
   answer["report_ids"] = Json::array();
   for (const ReportRow& report : *reports) answer["report_ids"].push_back(base::ToString(report.id));

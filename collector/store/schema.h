@@ -139,6 +139,7 @@ CREATE TABLE losses (
 ) WITHOUT ROWID;
 )sql";
 
+// What version 5 added, too.
 inline constexpr char kSchemaOfUnknownRecords[] = R"sql(
 -- Of types that only a newer lagwatch knows.
 CREATE TABLE unknown_records (

@@ -120,6 +120,7 @@ Result<std::vector<CommitOutcome>> Store::Commit(std::span<const NewRecord> reco
   std::lock_guard lock(mutex_);
   return Guarded([&] {
     std::vector<CommitOutcome> outcomes;
+    unknown_record_count_.reset();
     Transaction transaction(&database_);
     for (const NewRecord& record : records) {
       outcomes.push_back(std::visit([this](const auto& known) { return Insert(known); }, record));
@@ -229,17 +230,26 @@ CommitOutcome Store::Insert(const report::Losses& losses) {
 }
 
 CommitOutcome Store::Insert(const UnknownRecord& record) {
-  auto count = database_.Use("SELECT count(*) FROM unknown_records");
-  count.Step();
-  const bool is_full = count.Int(0) >= kMaxUnknownRecords;
-  database_
-      .Use(
-          "INSERT OR IGNORE INTO unknown_records (type, payload, received_wall_ms)"
-          " SELECT ?1, ?2, ?3 WHERE NOT ?4")
-      .Bind(int64_t{Number(record.type)}, Blob{record.payload}, base::SystemClock().WallMs(),
-            int64_t{is_full})
+  if (HasUnknownRecord(record)) return CommitOutcome::kDuplicate;
+  if (!unknown_record_count_) unknown_record_count_ = CountUnknownRecords();
+  if (*unknown_record_count_ >= kMaxUnknownRecords) return CommitOutcome::kNoRoom;
+  database_.Use("INSERT INTO unknown_records (type, payload, received_wall_ms) VALUES (?, ?, ?)")
+      .Bind(int64_t{Number(record.type)}, Blob{record.payload}, base::SystemClock().WallMs())
       .Run();
-  return is_full ? CommitOutcome::kNoRoom : OutcomeOf(database_.changes() != 0);
+  ++*unknown_record_count_;
+  return CommitOutcome::kStored;
+}
+
+int64_t Store::CountUnknownRecords() {
+  Statement count = database_.Use("SELECT count(*) FROM unknown_records");
+  count.Step();
+  return count.Int(0);
+}
+
+bool Store::HasUnknownRecord(const UnknownRecord& record) {
+  Statement found = database_.Use("SELECT 1 FROM unknown_records WHERE type = ? AND payload = ?");
+  found.Bind(int64_t{Number(record.type)}, Blob{record.payload});
+  return found.Step();
 }
 
 Status Store::ForEachUnknownRecord(const std::function<void(const UnknownRecord& record)>& visit) {

@@ -179,12 +179,15 @@ class Store {
   CommitOutcome Insert(const NewUsage& added);
   CommitOutcome Insert(const report::Losses& losses);
   CommitOutcome Insert(const UnknownRecord& record);
+  int64_t CountUnknownRecords();
+  bool HasUnknownRecord(const UnknownRecord& record);
   void InsertCluster(const Cluster& cluster);
   base::Uuid LagOfReport(const base::Uuid& report_id);
   void JoinEnds(const base::Uuid& lag_id);
 
   std::mutex mutex_;
-  Database database_;  // guarded by mutex_
+  Database database_;                            // guarded by mutex_
+  std::optional<int64_t> unknown_record_count_;  // guarded by mutex_; known within a commit that needs it
 };
 
 }  // namespace lagwatch::collector

@@ -28,11 +28,12 @@ struct OwnedRecord {
   bool operator==(const OwnedRecord&) const = default;
 };
 
-// A small hostile body must not unfold into more than these, all records of a body together.
+// A small hostile body must not unfold into more than these, all records of a body together. Clients send at
+// most 200 records, and about 1 MiB, at once.
 struct UnpackLimits {
-  size_t record_count = 100'000;
-  size_t payload_bytes = 64 << 20;
-  size_t number_count = 4'000'000;  // that the packed form holds, zeros too
+  size_t record_count = 2000;       // plain ones, too
+  size_t payload_bytes = 8 << 20;   // of packed ones
+  size_t number_count = 1'000'000;  // that the packed form holds, zeros too
 };
 
 // Errors: kInvalid, with what is wrong in words; also for what is over a limit, or packed by a newer version.

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <array>
 #include <memory>
-#include <optional>
 
 #include "report/format/report.h"
 #include "report/format/sealed.h"
@@ -21,6 +20,7 @@ using base::Status;
 using base::StatusCode;
 
 Status Invalid(const char* why) { return {StatusCode::kInvalid, why}; }
+Status OutOfMemory() { return {StatusCode::kUnavailable, "no memory to open sealed records"}; }
 
 // What a watched program writes; what is already sealed, packed or made by a sender is not sealed.
 bool IsSealable(RecordType type) {
@@ -40,8 +40,8 @@ const unsigned char* BytesOf(std::string_view text) {
   return reinterpret_cast<const unsigned char*>(text.data());
 }
 
-// None when it was not sealed with this key, or not all of it is as it was.
-std::optional<std::string> Decrypt(const Sealed& sealed, const SecretKey& key) {
+// kInvalid when it was not sealed with this key, or not all of it is as it was.
+Result<std::string> Decrypt(const Sealed& sealed, const SecretKey& key) {
   const std::string_view body = sealed.sealed.substr(0, sealed.sealed.size() - kSealTagBytes);
   std::array<unsigned char, kSealTagBytes> tag;
   std::ranges::copy(sealed.sealed.substr(body.size()), tag.begin());
@@ -51,25 +51,27 @@ std::optional<std::string> Decrypt(const Sealed& sealed, const SecretKey& key) {
   int written = 0;
   const std::unique_ptr<EVP_CIPHER_CTX, decltype(&EVP_CIPHER_CTX_free)> context(EVP_CIPHER_CTX_new(),
                                                                                 &EVP_CIPHER_CTX_free);
-  const bool is_authentic =
+  const bool is_decrypted =
       context != nullptr &&
       EVP_DecryptInit_ex(context.get(), EVP_aes_256_gcm(), nullptr, key.data(), BytesOf(sealed.nonce)) == 1 &&
       EVP_DecryptUpdate(context.get(), nullptr, &written, additional.data(),
                         static_cast<int>(additional.size())) == 1 &&
       EVP_DecryptUpdate(context.get(), out, &written, BytesOf(body), static_cast<int>(body.size())) == 1 &&
       EVP_CIPHER_CTX_ctrl(context.get(), EVP_CTRL_AEAD_SET_TAG, static_cast<int>(tag.size()), tag.data()) ==
-          1 &&
-      EVP_DecryptFinal_ex(context.get(), out + body.size(), &written) == 1;
-  if (!is_authentic) return std::nullopt;
+          1;
+  if (!is_decrypted) return OutOfMemory();
+  if (EVP_DecryptFinal_ex(context.get(), out + body.size(), &written) != 1)
+    return Invalid("the record was sealed for another collector, or is damaged");
   plain.resize(body.size());
   return plain;
 }
 
-// None when it is longer than `limit_bytes` or not one whole stream.
-std::optional<std::string> Inflate(std::string_view deflated, size_t limit_bytes) {
+// kInvalid when it is longer than `limit_bytes` or not one whole stream.
+Result<std::string> Inflate(std::string_view deflated, size_t limit_bytes) {
   constexpr int kRawDeflate = -MAX_WBITS;
+  constexpr char kBadContent[] = "what is in the sealed record is too long, or damaged";
   z_stream stream{};
-  if (inflateInit2(&stream, kRawDeflate) != Z_OK) return std::nullopt;
+  if (inflateInit2(&stream, kRawDeflate) != Z_OK) return OutOfMemory();
   const std::unique_ptr<z_stream, decltype(&inflateEnd)> end(&stream, &inflateEnd);
   stream.next_in = BytesOf(deflated);
   stream.avail_in = static_cast<uInt>(deflated.size());
@@ -81,10 +83,11 @@ std::optional<std::string> Inflate(std::string_view deflated, size_t limit_bytes
     stream.avail_out = static_cast<uInt>(piece.size());
     code = inflate(&stream, Z_NO_FLUSH);
     const size_t size = piece.size() - stream.avail_out;
-    if (size > limit_bytes - content.size()) return std::nullopt;
+    if (size > limit_bytes - content.size()) return Invalid(kBadContent);
     content.append(piece.data(), size);
   }
-  if (code != Z_STREAM_END || stream.avail_in != 0) return std::nullopt;
+  if (code == Z_MEM_ERROR) return OutOfMemory();
+  if (code != Z_STREAM_END || stream.avail_in != 0) return Invalid(kBadContent);
   return content;
 }
 
@@ -102,10 +105,10 @@ Result<OpenedRecord> RecordOpener::Open(std::string_view bytes) const {
   auto key = KeyOf(session);
   if (!key.ok()) return key.status();
   const auto deflated = Decrypt(*sealed, *key);
-  if (!deflated) return Invalid("the record was sealed for another collector, or is damaged");
+  if (!deflated.ok()) return deflated.status();
   Remember(session, *key);
   auto payload = Inflate(*deflated, kMaxRecordBytes);
-  if (!payload) return Invalid("what is in the sealed record is too long, or damaged");
+  if (!payload.ok()) return payload.status();
   OpenedRecord record{label.type, std::move(*payload)};
   if (sealed->sample_rate_ppm != 0) AppendSampleRate(record.type, sealed->sample_rate_ppm, &record.payload);
   if (record.type == RecordType::kReport && label.cause != 0) AppendCause(label.cause, &record.payload);

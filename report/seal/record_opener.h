@@ -27,7 +27,7 @@ class RecordOpener {
 
   // The record that is inside, as a client sends it when it does not seal: with its sample rate and cause.
   // Errors: kInvalid: `sealed` is no lagwatch.Sealed, was sealed for another collector or was changed since,
-  // or holds what is not sealed.
+  // or holds what is not sealed; kUnavailable or kInternal: OpenSSL or zlib had no memory.
   base::Result<OpenedRecord> Open(std::string_view sealed) const;
 
  private:

@@ -40,14 +40,16 @@ bool GetPublicKey(const KeyPair& pair, PublicKey* key) {
 }
 
 // OpenSSL refuses what is the same whoever's key the other one is: of such a key everybody knows the secret.
-bool ShareSecret(const KeyPair& own, const PublicKey& other, SecretKey* shared) {
+Status ShareSecret(const KeyPair& own, const PublicKey& other, SecretKey* shared) {
   const KeyPair peer(EVP_PKEY_new_raw_public_key(EVP_PKEY_X25519, nullptr, other.data(), other.size()),
                      &EVP_PKEY_free);
   const KeyContext context(EVP_PKEY_CTX_new(own.get(), nullptr), &EVP_PKEY_CTX_free);
   size_t size = shared->size();
-  return peer != nullptr && context != nullptr && EVP_PKEY_derive_init(context.get()) == 1 &&
-         EVP_PKEY_derive_set_peer(context.get(), peer.get()) == 1 &&
-         EVP_PKEY_derive(context.get(), shared->data(), &size) == 1 && size == shared->size();
+  const bool is_ready = peer != nullptr && context != nullptr && EVP_PKEY_derive_init(context.get()) == 1 &&
+                        EVP_PKEY_derive_set_peer(context.get(), peer.get()) == 1;
+  if (!is_ready) return Broken();
+  const bool is_shared = EVP_PKEY_derive(context.get(), shared->data(), &size) == 1 && size == shared->size();
+  return is_shared ? Status() : Status(StatusCode::kInvalid, "that is nobody's public key");
 }
 
 bool DeriveKey(const SecretKey& shared, const PublicKey& session, const PublicKey& collector,
@@ -70,7 +72,7 @@ Result<SecretKey> Agree(const KeyPair& own, const PublicKey& other, const Public
                         const PublicKey& collector) {
   SecretKey shared;
   SecretKey key;
-  if (!ShareSecret(own, other, &shared)) return Status(StatusCode::kInvalid, "that is nobody's public key");
+  if (Status status = ShareSecret(own, other, &shared); !status.ok()) return status;
   const bool is_derived = DeriveKey(shared, session, collector, &key);
   OPENSSL_cleanse(shared.data(), shared.size());
   if (!is_derived) return Status(StatusCode::kInternal, "OpenSSL cannot derive keys with HKDF");

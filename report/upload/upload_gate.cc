@@ -28,11 +28,11 @@ void UploadGate::Decide(std::span<WaitingSegment> segments) {
   std::vector<Candidate> candidates;
   std::vector<const WaitingSegment*> undecided;
   for (WaitingSegment& segment : segments) {
-    if (!ledger_->segments.contains(segment.name)) {
-      undecided.push_back(&segment);
-      DecideSegment(&segment, killed, &candidates);
-    }
-    CountDamage(segment);
+    const bool is_decided = ledger_->segments.contains(segment.name);
+    CountDamage(segment);  // first: who is sampled or not tells of it
+    if (is_decided) continue;
+    undecided.push_back(&segment);
+    DecideSegment(&segment, killed, &candidates);
   }
   DecideByQuota(std::move(candidates));
   for (const WaitingSegment* segment : undecided) MarkDone(*segment);
@@ -82,7 +82,8 @@ void UploadGate::DecideSegment(WaitingSegment* segment, const std::vector<base::
     const RecordFacts& facts = segment->facts[i];
     if (is_sampling && IsForced(facts)) decision.forced.insert(RecordKey(segment->content.records[i]));
     if (const LossReason why = WhyNotSent(facts); why != LossReason::kUnknown) {
-      Drop(*segment, i, why);
+      // Who is not sampled tells of the other reasons all the same: these stand for nobody else.
+      Drop(*segment, i, why, why == LossReason::kNotSampled ? RateOf(*segment, i) : 0);
     } else if (facts.type == RecordType::kReport && facts.has_origin) {
       const bool was_killed = Contains(killed, facts.lag_id) || Contains(killed, facts.report_id);
       candidates->push_back({segment, i, was_killed ? ReportPriority::kKilledInHang : facts.priority});
@@ -90,7 +91,7 @@ void UploadGate::DecideSegment(WaitingSegment* segment, const std::vector<base::
   }
 }
 
-// Once: how many reports were in the damaged part is not known.
+// Once: how many reports were in the damaged part is not known. Without a rate as long as nothing is decided.
 void UploadGate::CountDamage(const WaitingSegment& segment) {
   SegmentDecision& decision = ledger_->segments[segment.name];
   if (segment.content.skipped_bytes == 0 || decision.is_damage_counted || decision.is_done) return;
@@ -105,15 +106,16 @@ void UploadGate::DecideByQuota(std::vector<Candidate> candidates) {
   for (const Candidate& candidate : candidates) {
     const RecordFacts& facts = candidate.segment->facts[candidate.record];
     if (IsForced(facts)) continue;
+    const uint32_t rate_ppm = RateOf(*candidate.segment, candidate.record);
     policies::DailyQuota quota(policies_.quota, ledger_->QuotaUseOf(facts.origin));
     switch (quota.Take(facts.cause, candidate.priority, policies::DayOf(now_wall_ms_))) {
       case QuotaAnswer::kSend:
         break;
       case QuotaAnswer::kDayIsFull:
-        Drop(*candidate.segment, candidate.record, LossReason::kDayIsFull);
+        Drop(*candidate.segment, candidate.record, LossReason::kDayIsFull, rate_ppm);
         break;
       case QuotaAnswer::kClusterIsFull:
-        Drop(*candidate.segment, candidate.record, LossReason::kCauseIsFull);
+        Drop(*candidate.segment, candidate.record, LossReason::kCauseIsFull, rate_ppm);
         break;
     }
   }
@@ -163,16 +165,16 @@ void UploadGate::CountRemoved(const std::string& name, const Segment& content, L
   const bool is_decided = ledger_->segments.contains(name);
   SegmentDecision& decision = ledger_->segments[name];
   for (size_t i = 0; i < segment.facts.size(); ++i) {
-    if (!is_decided || IsSent(segment, i)) Drop(segment, i, reason);
+    if (!is_decided || IsSent(segment, i)) Drop(segment, i, reason, RateOf(segment, i));
   }
   CountDamage(segment);
   decision.is_done = true;
 }
 
-void UploadGate::Drop(const WaitingSegment& segment, size_t record, LossReason reason) {
+void UploadGate::Drop(const WaitingSegment& segment, size_t record, LossReason reason, uint32_t rate_ppm) {
   const SpoolRecord& content = segment.content.records[record];
   const bool is_new = ledger_->segments[segment.name].dropped.insert(RecordKey(content)).second;
-  if (is_new) CountRecord(content, segment.facts[record], reason, RateOf(segment, record));
+  if (is_new) CountRecord(content, segment.facts[record], reason, rate_ppm);
 }
 
 void UploadGate::CountRecord(const SpoolRecord& record, const RecordFacts& facts, LossReason reason,

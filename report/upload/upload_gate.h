@@ -63,7 +63,7 @@ class UploadGate {
   void DecideByQuota(std::vector<Candidate> candidates);
   void MarkDone(const WaitingSegment& segment);
   void CountRecord(const SpoolRecord& record, const RecordFacts& facts, LossReason reason, uint32_t rate_ppm);
-  void Drop(const WaitingSegment& segment, size_t record, LossReason reason);
+  void Drop(const WaitingSegment& segment, size_t record, LossReason reason, uint32_t rate_ppm);
   void Count(const Origin& origin, const Loss& loss);
 
   const UploadPolicies& policies_;

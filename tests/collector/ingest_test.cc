@@ -184,6 +184,22 @@ TEST(Ingest, RefusesABatchWhoseSealedRecordsInflateToTooMuch) {
 TEST(Ingest, RefusesARunEndWithTextsOverTheLimit) {
   MemoryCollector collector;
   report::RunEnd end{.session_id = base::CreateUuidV7(1), .scene = std::string(2000, 'x')};
+// What cannot be opened costs time and leaves no memory taken.
+TEST(Ingest, RefusesABatchOfTooManySealedRecordsThatCannotBeOpened) {
+  const report::RecordOpener opener(report::SealKey::Create().value());
+  auto store = std::move(Store::Open(":memory:")).value();
+  Ingest ingest(store.get(), Clusterer::Create("").value(), &opener);
+  auto status_of = [&](size_t records) {
+    std::string batch;
+    for (size_t i = 0; i < records; ++i)
+      report::AppendToBatch({report::RecordType::kSealed, "not sealed"}, &batch);
+    return ingest.Submit(batch).status().code();
+  };
+  EXPECT_EQ(status_of(200), base::StatusCode::kInvalid);  // as many as clients send at once
+  EXPECT_EQ(status_of(OpenedRecords::kMaxBytes / OpenedRecords::kBytesOfAFailedOne + 1),
+            base::StatusCode::kTooLarge);
+}
+
   std::string batch;
   report::AppendToBatch({report::RecordType::kRunEnd, report::EncodeRunEnd(end)}, &batch);
   report::AppendToBatch({report::RecordType::kRunEnd, "no end"}, &batch);
@@ -267,6 +283,37 @@ TEST(Ingest, SurvivesMutatedBatches) {
     std::string batch = valid;
     for (unsigned i = random() % 8; i < 8; ++i) batch[random() % batch.size()] = static_cast<char>(random());
     if (random() % 4 == 0) batch.resize(random() % batch.size());
+// In memory each entry is many times what it is in the request.
+TEST(Ingest, RefusesAReportWithEndlessLists) {
+  MemoryCollector collector;
+  SampleReport report;
+  auto answer_of = [&](const std::string& encoded) {
+    return collector.ingest.Submit(EncodeBatch({encoded})).status().message();
+  };
+  report.history.resize(kMaxHistory, {.age_ns = 1});
+  report.facts.resize(kMaxFacts - 2, {.name = "fact"});  // it has two of its own
+  EXPECT_EQ(answer_of(report.Encode()), "");
+  report.history.resize(kMaxHistory + 1, {.age_ns = 1});
+  EXPECT_THAT(answer_of(report.Encode()), HasSubstr("past dispatches"));
+  report.history.clear();
+  report.facts.resize(kMaxFacts + 1, {.name = "fact"});
+  EXPECT_THAT(answer_of(report.Encode()), HasSubstr("facts"));
+  std::string many_names = SampleReport().Encode();
+  for (size_t i = 0; i <= kMaxSymbols; ++i) report::AppendSymbol({.name = "f"}, &many_names);
+  EXPECT_THAT(answer_of(many_names), HasSubstr("symbols"));
+}
+
+// One text, the payload of each of many records.
+TEST(Ingest, RefusesASmallRequestThatUnfoldsIntoALargeOne) {
+  MemoryCollector collector;
+  const std::string text(100'000, '\xff');  // no message, and so carried as it is
+  const std::string packed =
+      report::PackBatch(std::vector<report::Record>(100, {report::RecordType::kReport, text}));
+  std::string batch;
+  report::AppendToBatch({report::RecordType::kPacked, packed}, &batch);
+  EXPECT_THAT(collector.ingest.Submit(batch).status().message(), HasSubstr("more than one request may"));
+}
+
     survivors += collector.ingest.Submit(batch).ok();
   }
   EXPECT_GT(survivors, 0);

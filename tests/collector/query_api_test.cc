@@ -124,6 +124,22 @@ TEST(QueryApi, LossesCountAsReportsOfTheirCause) {
   EXPECT_EQ(collector.Get("/v1/losses", "app=other"), Json::array());
 }
 
+// The names of frames tell more than the client's key of the cause does.
+TEST(QueryApi, AClusterAloneHasItsShareOfTheLossesOfACauseAndNoMore) {
+  MemoryCollector collector;
+  std::string batch =
+      EncodeBatch({Sampled(ReportOf({"One"}, 1000), 0, 2), Sampled(ReportOf({"Two"}, 1000), 0, 2)});
+  report::AppendToBatch(
+      {report::RecordType::kLosses, LossesOf({{report::LossReason::kCauseIsFull, 2, 10, 0}})}, &batch);
+  ASSERT_TRUE(collector.ingest.Submit(batch).ok());
+  for (const Json& listed : collector.Get("/v1/clusters")) {
+    EXPECT_EQ(listed["estimated"]["lags"], 6.0);
+    const std::string key = listed["key"];
+    EXPECT_EQ(collector.Get("/v1/clusters/" + key)["estimated"], listed["estimated"]);
+    EXPECT_EQ(collector.Get("/v1/clusters", "cluster=" + key)[0]["estimated"]["lags"], 6.0);
+  }
+}
+
 TEST(QueryApi, FiltersClustersAndReports) {
   MemoryCollector collector;
   SampleReport other = ReportOf({"X", "Y"}, 9000, "9.9");
@@ -153,6 +169,17 @@ TEST(QueryApi, ShowsAClusterWithItsNewestStackAndReports) {
               ElementsAre(base::ToString(new_report.header.id), base::ToString(old_report.header.id)));
   std::string child_key = cluster["children"][0]["key"];
   EXPECT_EQ(collector.Get("/v1/clusters/" + child_key)["level"], 2);
+}
+
+// Nothing hung: there is nothing to sum up.
+TEST(QueryApi, ACauseThatOnlyDumpsHaveIsNoCluster) {
+  MemoryCollector collector;
+  SampleReport dump = ReportOf({"A", "B"}, 0);
+  dump.header.kind = report::Kind::kDump;
+  collector.Submit({dump});
+  const std::string key = collector.store->Clusters()->begin()->first;
+  EXPECT_EQ(collector.Get("/v1/clusters"), Json::array());
+  EXPECT_EQ(collector.query_api.Get("/v1/clusters/" + key, "").status, 404);
 }
 
 TEST(QueryApi, ShowsAWholeReport) {

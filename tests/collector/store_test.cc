@@ -251,6 +251,9 @@ TEST(Store, KeepsUnknownRecordsOnceAndSoMany) {
   EXPECT_EQ(stored.front(), CommitOutcome::kStored);
   EXPECT_EQ(stored[stored.size() - 2], CommitOutcome::kStored);
   EXPECT_EQ(stored.back(), CommitOutcome::kNoRoom);
+  const auto again = store->Commit(records).value();
+  EXPECT_EQ(again.front(), CommitOutcome::kDuplicate);
+  EXPECT_EQ(again.back(), CommitOutcome::kNoRoom);
 
   std::set<std::string> kept;
   ASSERT_TRUE(store

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cinttypes>
+#include <cstdint>
 #include <cstdio>
 
 #include "collector/ingest/ingest.h"
@@ -8,13 +11,16 @@
 namespace lagwatch::tools {
 namespace {
 
+// Of one's own machine: none is packed, and they are in memory already.
+constexpr report::UnpackLimits kAsManyAsThereAre{.record_count = SIZE_MAX};
+
 // A collector without server and disk.
 class SpoolSource final : public ReportSource {
  public:
   SpoolSource(std::unique_ptr<collector::Store> store, collector::Clusterer clusterer)
       : store_(std::move(store)),
         query_api_(store_.get(), clusterer.wait_frames()),
-        ingest_(store_.get(), std::move(clusterer)) {}
+        ingest_(store_.get(), std::move(clusterer), /*opener=*/nullptr, kAsManyAsThereAre) {}
 
   base::Status Load(const std::string& batch) {
     auto loaded = ingest_.Submit(batch);

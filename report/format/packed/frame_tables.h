@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Modules, functions, frames and stacks of all reports of a batch, each once:
 //
-//   modules    as in Report
-//   functions  of a module (its place plus 1, or 0), where they start, and their names as Symbols tell them;
-//   one whose
-//              start is not known stands for a single place
-//   frames     a function (0: the first that no frame had so far; else how far back) and the distance from
-//   its start nodes      a tree of calls: the caller (how far back before the node just before; past the
-//   first: none) and the
-//              frame (0: the first that no node had so far; else how far back)
+// modules: as in Report.
+//
+// functions: of a module (its place plus 1, or 0), where they start, and their names as Symbols tell them;
+// one whose start is not known stands for a single place.
+//
+// frames: a function (0: the first that no frame had so far; else how far back) and the distance from its
+// start.
+//
+// nodes: a tree of calls: the caller (how far back before the node just before; past the first: none) and the
+// frame (0: the first that no node had so far; else how far back).
 //
 // A stack is its innermost node. A report says which of the modules it has, and that its symbols are those of
 // its frames, in the order in which NameFrames() finds them. Context: background; pure.

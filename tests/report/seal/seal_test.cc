@@ -2,10 +2,13 @@
 // Sealing and opening records, against each other and against another implementation.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <openssl/crypto.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <climits>
 #include <cstdio>
+#include <cstdlib>
 #include <set>
 #include <string>
 
@@ -123,6 +126,17 @@ TEST(Seal, NoChangeOfAnyBitGoesUnnoticed) {
   EXPECT_TRUE(opener.Open(sealed).ok());
 }
 
+TEST(Seal, ATagAloneIsRefused) {
+  const std::string sealed(SealerFor(kSecret)->Seal(LabelOf(RecordType::kReport), "what a report says"));
+  Sealed parts = DecodeSealed(sealed).value();
+  parts.sealed = parts.sealed.substr(0, kSealTagBytes);
+  std::vector<char> bytes(1024);
+  FixedBuffer buffer(bytes.data(), bytes.size());
+  ASSERT_TRUE(EncodeSealed(parts, &buffer));
+  const auto opened = RecordOpener(KeyOf(kSecret)).Open(std::string(buffer.content()));
+  EXPECT_EQ(opened.status().code(), base::StatusCode::kInvalid) << opened.status().message();
+}
+
 TEST(Seal, AnotherCollectorCannotOpenIt) {
   const std::string sealed(SealerFor(kSecret)->Seal(LabelOf(RecordType::kReport), "anything"));
   auto opened = RecordOpener(KeyOf(kOtherSecret)).Open(sealed);
@@ -157,6 +171,36 @@ TEST(Seal, WhatDoesNotFitLeavesTheNextOnesAlone) {
   EXPECT_EQ(sealer->Seal(LabelOf(RecordType::kReport), noise), "");
   const std::string sealed(sealer->Seal(LabelOf(RecordType::kUsage), "small"));
   EXPECT_EQ(RecordOpener(KeyOf(kSecret)).Open(sealed).value().payload, "small");
+}
+
+// OpenSSL's allocations from now on; the next ones fail.
+int allocations_left = INT_MAX;
+bool TakeAllocation() { return allocations_left > 0 && allocations_left-- > 0; }
+void* Allocate(size_t size, const char*, int) { return TakeAllocation() ? std::malloc(size) : nullptr; }
+void* Reallocate(void* block, size_t size, const char*, int) {
+  return TakeAllocation() ? std::realloc(block, size) : nullptr;
+}
+void Free(void* block, const char*, int) { std::free(block); }
+
+[[noreturn]] void OpenWithLessAndLessMemory() {
+  if (CRYPTO_set_mem_functions(&Allocate, &Reallocate, &Free) != 1) _exit(2);
+  const std::string sealed(SealerFor(kSecret)->Seal(LabelOf(RecordType::kReport), "what a report says"));
+  // Some is allocated once, by the first.
+  if (!RecordOpener(KeyOf(kSecret)).Open(sealed).ok()) _exit(3);
+  for (int allowed = 0;; ++allowed) {
+    const RecordOpener opener(KeyOf(kSecret));
+    allocations_left = allowed;
+    const auto opened = opener.Open(sealed);
+    allocations_left = INT_MAX;
+    if (opened.status().code() == base::StatusCode::kInvalid) _exit(4);
+    if (opened.ok()) _exit(allowed > 0 ? 0 : 5);
+  }
+}
+
+// What is refused is set aside by its client; what is passing must not be taken for that.
+TEST(Seal, ARecordThatThereIsNoMemoryForIsNotRefused) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(OpenWithLessAndLessMemory(), ::testing::ExitedWithCode(0), "");
 }
 
 TEST(Seal, KeysThatNobodyCanHaveAreRefused) {

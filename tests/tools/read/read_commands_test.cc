@@ -62,6 +62,13 @@ class ReadCommands : public ::testing::Test {
   std::string spool_asked_for_;
 };
 
+// More than a collector takes in one request: who looks at a spool has nobody to be protected from.
+TEST_F(ReadCommands, ShowASpoolOfAnySize) {
+  const std::string end = testing::EncodeEnd(base::CreateUuidV7(1), 1);
+  spool_ = EncodeBatch({SampleReport().Encode()}, std::vector<std::string>(10'000, end));
+  EXPECT_THAT(Run("clusters --spool /some/where").out, HasSubstr("Leaf"));
+}
+
 TEST_F(ReadCommands, ReadASpoolWithoutAServer) {
   spool_ = EncodeBatch({SampleReport().Encode()});
   Outcome clusters = Run("clusters --spool /some/where");
