@@ -114,9 +114,9 @@ TEST_F(SpoolSweep, OfTooMuchTheLeastImportantAndOldestGoesFirst) {
   Add("0b" + padding, 1 * kHourMs);
   Add("0c" + padding, 2 * kHourMs);
   Add("4d" + padding, 9 * kHourMs);
-  Sweep({.retention = {.total_bytes = 2100}});
+  Sweep({.retention = {.total_bytes = 2400}});
   EXPECT_THAT(visitor_.removed, ElementsAre("0c too much", "0b too much"));
-  Sweep({.retention = {.total_bytes = 1100}});
+  Sweep({.retention = {.total_bytes = 1200}});
   EXPECT_THAT(visitor_.removed, ElementsAre("0c too much", "0b too much", "2a too much"));
 }
 
