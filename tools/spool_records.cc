@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/spool_records.h"
 
+#include <cerrno>
 #include <cstdio>
 
 #include "base/env.h"
 #include "report/format/report.h"
 #include "report/spool/spool_reader.h"
+#include "report/upload/ledger_file.h"
 #include "report/upload/name_frames.h"
 #include "sdk/upload_service.h"
 
@@ -41,6 +43,23 @@ base::Result<std::string> TryLoad(const report::SpoolReader& reader) {
   return batch;
 }
 
+// Of reports that were not sent: counted, and not known to be told to a collector.
+void AppendLosses(const std::string& spool_directory, std::string* batch) {
+  const std::string path = (spool_directory + "/").append(report::kLedgerName);
+  std::string text;
+  const int error = base::SystemEnv().ReadAll(path, &text);
+  if (error == ENOENT) return;
+  const auto ledger = report::UploadLedger::Parse(text);
+  if (error != 0 || !ledger.ok()) {
+    std::fprintf(stderr, "lagwatch: cannot read %s: losses are left out\n", path.c_str());
+    return;
+  }
+  for (const auto* told : {&ledger->losses, &ledger->frozen}) {
+    for (const report::Losses& losses : *told)
+      report::AppendToBatch({report::RecordType::kLosses, report::EncodeLosses(losses)}, batch);
+  }
+}
+
 }  // namespace
 
 base::Result<std::string> LoadSpoolRecords(const std::string& spool_directory) {
@@ -50,7 +69,9 @@ base::Result<std::string> LoadSpoolRecords(const std::string& spool_directory) {
     auto batch = TryLoad(reader);
     bool has_changed =
         batch.status().code() == base::StatusCode::kNotFound && batch.status().message().empty();
-    if (!has_changed) return batch;
+    if (has_changed) continue;
+    if (batch.ok()) AppendLosses(spool_directory, &*batch);
+    return batch;
   }
   return base::Status(base::StatusCode::kUnavailable, spool_directory + " changes all the time: try again");
 }

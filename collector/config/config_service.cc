@@ -108,15 +108,16 @@ ConfigService::FileStamp ConfigService::StampOf() const {
 void ConfigService::Refresh() {
   const FileStamp stamp = StampOf();
   if (stamp_ == stamp) return;
-  const bool was_there = stamp_ && *stamp_ != FileStamp{};
   stamp_ = stamp;
   std::string content;
   const int error = base::SystemEnv().ReadAll(config_path_, &content);
   if (error == 0) return TakeOver(content);
-  if (error != ENOENT)
+  if (error != ENOENT) {
+    stamp_.reset();  // what puts it right, such as a chmod, may leave the stamp as it is
     spdlog::error("the config {} cannot be read, what held before still does: {}", config_path_,
                   base::IoError("", error).message());
-  if (error == ENOENT && was_there) {
+  }
+  if (error == ENOENT && file_) {
     spdlog::warn("the config {} is gone: clients are told nothing new", config_path_);
     file_.reset();
   }

@@ -132,12 +132,14 @@ Response Router::HandleUpload(const RequestHead& head, std::string body) const {
     spdlog::warn("upload refused: {}", result.status().message());
     return ErrorResponse(result.status());
   }
-  for (const std::string& reason : result->rejections) spdlog::warn("record refused: {}", reason);
+  for (const RecordResult& record : result->records) {
+    if (record.kind == RecordResult::Kind::kRejected) spdlog::warn("record refused: {}", record.why);
+  }
   spdlog::info("upload: {} accepted, {} known already, {} refused", result->accepted, result->duplicates,
-               result->rejections.size());
+               result->rejected);
   Json answer = {{"accepted", result->accepted},
                  {"duplicates", result->duplicates},
-                 {"rejected", result->rejections.size()},
+                 {"rejected", result->rejected},
                  {"results", ResultsJson(result->records)}};
   if (config_ != nullptr) answer["config_version"] = config_->CurrentVersion();
   return {200, JsonText(answer)};

@@ -21,7 +21,7 @@ base::Result<NewRecord> Checked(base::Result<Decoded> decoded, Wrap wrap) {
 void Add(RecordResult result, IngestResult* all) {
   all->accepted += result.kind == RecordResult::Kind::kStored;
   all->duplicates += result.kind == RecordResult::Kind::kDuplicate;
-  if (result.kind == RecordResult::Kind::kRejected) all->rejections.push_back(result.why);
+  all->rejected += result.kind == RecordResult::Kind::kRejected;
   all->records.push_back(std::move(result));
 }
 

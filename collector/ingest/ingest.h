@@ -25,10 +25,10 @@ struct RecordResult {
 
 struct IngestResult {
   std::vector<RecordResult> records;  // of the batch, in order; those of a packed batch stand in its place
-  // The same in numbers, and why, for each record that was rejected.
+  // The same in numbers.
   int64_t accepted = 0;
   int64_t duplicates = 0;
-  std::vector<std::string> rejections;
+  int64_t rejected = 0;
 };
 
 class Ingest {

@@ -2,6 +2,7 @@
 #include "collector/config/config_service.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <filesystem>
@@ -60,6 +61,22 @@ TEST_F(ConfigServiceTest, SignsWhatAClientUnderstands) {
   EXPECT_GT(config.version, 0u);
   EXPECT_GT(config.expires_wall_ms, kNowMs + 3 * 3'600'000);
   EXPECT_LE(config.expires_wall_ms, kNowMs + 4 * 3'600'000);
+}
+
+// The file is the same one before and after.
+TEST_F(ConfigServiceTest, LooksAgainAtAFileThatItCouldNotRead) {
+  Write("{}");
+  rlimit limit;
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+  const rlimit none{.rlim_cur = 0, .rlim_max = limit.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  auto service = Start();
+  const bool is_found = Find(service.get()).has_value();
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+  EXPECT_FALSE(is_found);
+  EXPECT_TRUE(Find(service.get()));
+  std::filesystem::remove(path_);
+  EXPECT_FALSE(Find(service.get()));
 }
 
 TEST_F(ConfigServiceTest, SaysOnceWhatStaysTheSameAndPutsTheExpiryOff) {

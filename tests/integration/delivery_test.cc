@@ -313,6 +313,14 @@ TEST_F(DeliveryTest, ACollectorThatIsKilledAgainAndAgainLosesNothing) {
   EXPECT_EQ(SegmentsLeft(), 0u);
 }
 
+TEST_F(DeliveryTest, ASpoolThatIsNotThereIsNotSent) {
+  StartCollector();
+  const std::string typo = directory_ / "spoool";
+  Process upload({LAGWATCH_PROGRAM, "upload", "--spool", typo, "--endpoint", endpoint(), "--key", kKey});
+  EXPECT_EQ(upload.Wait(), 1);
+  EXPECT_EQ(upload.Errors(), "lagwatch: there is no spool directory " + typo + "\n");
+}
+
 TEST_F(DeliveryTest, SendingTwiceStoresOnce) {
   StartCollector();
   Process offline({LAGWATCH_FREEZER, spool_});

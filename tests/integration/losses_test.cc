@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // What users tell of their losses: what the collector makes of it for all users, and what they can see
 // before.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <string>
 
 #include "tests/collector/memory_collector.h"
 #include "tests/report/upload_testing.h"
+#include "tests/testing/process.h"
 
 namespace lagwatch::report {
 namespace {
@@ -17,10 +20,13 @@ using lagwatch::testing::kNoonMs;
 using lagwatch::testing::MemoryCollector;
 using lagwatch::testing::NewId;
 using lagwatch::testing::ReportRecord;
+using ::testing::ElementsAre;
+using ::testing::Pair;
 
 class WayToCollector final : public Transport {
  public:
   UploadAnswer Post(std::string_view gzip_body) override {
+    if (!is_there) return {.message = "nobody there"};
     auto result = collector.ingest.Submit(Gunzip(gzip_body));
     if (!result.ok()) return {.message = result.status().message()};
     return {.kind = UploadAnswer::Kind::kDelivered,
@@ -29,6 +35,7 @@ class WayToCollector final : public Transport {
   }
   void Abort() override {}
 
+  bool is_there = true;
   MemoryCollector collector;
 };
 
@@ -101,6 +108,29 @@ TEST_F(UserLosses, WhatOnlySampledUsersTellOfStandsForOthers) {
   AddReports();
   Send();
   EXPECT_EQ(EstimateOf(LossReason::kDayIsFull), 2 * sampled_users_ * 4);
+}
+
+// Those that wait, and those that were sent and not answered.
+TEST_F(UserLosses, TheCommandShowsLossesThatNobodyWasToldOf) {
+  auto shown = [&] {
+    lagwatch::testing::Process command({LAGWATCH_PROGRAM, "losses", "--json", "--spool", spool_.path()});
+    EXPECT_EQ(command.Wait(), 0) << command.Errors();
+    std::map<std::string, int> reports;
+    for (const auto& loss : collector::Json::parse(command.Output()))
+      reports[loss["reason"]] += loss["reports"].get<int>();
+    return reports;
+  };
+  policies_.is_turned_off = true;
+  AddReports();
+  Send();
+  EXPECT_THAT(shown(), ElementsAre(Pair("turned-off", 2 * kUsers)));
+  policies_ = {.quota = {0, 0}, .losses_wait_ms = 0};
+  way_.is_there = false;
+  AddReports();
+  SpoolSender sender(&base::SystemEnv(), spool_.path(), &way_, &namer_, clock_);
+  sender.SetPolicies([this] { return policies_; });
+  EXPECT_EQ(sender.UploadOnce()->kind, UploadAnswer::Kind::kTryLater);
+  EXPECT_THAT(shown(), ElementsAre(Pair("day-is-full", 2 * kUsers), Pair("turned-off", 2 * kUsers)));
 }
 
 }  // namespace

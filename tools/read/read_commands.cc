@@ -184,6 +184,11 @@ void AddReadCommands(CLI::App* app, const LoadRecords& load_records, int* exit_c
       ->check(CLI::IsMember({1, 2}))
       ->capture_default_str();
 
+  clusters.app->footer(
+      "HANG-S (seconds) and LAGS are estimates for all users, also those whose reports are not sent; --json "
+      "has what "
+      "was received, too.");
+
   Command reports =
       AddCommand(app, "reports", "List reports, the newest first", &ShowReports, load_records, exit_code);
   AddListFlags(reports);

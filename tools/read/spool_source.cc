@@ -25,9 +25,11 @@ class SpoolSource final : public ReportSource {
   base::Status Load(const std::string& batch) {
     auto loaded = ingest_.Submit(batch);
     if (!loaded.ok()) return loaded.status();
-    if (!loaded->rejections.empty()) {
-      std::fprintf(stderr, "lagwatch: left out %zu damaged records, the first because %s\n",
-                   loaded->rejections.size(), loaded->rejections.front().c_str());
+    const auto first = std::ranges::find(loaded->records, collector::RecordResult::Kind::kRejected,
+                                         &collector::RecordResult::kind);
+    if (first != loaded->records.end()) {
+      std::fprintf(stderr, "lagwatch: left out %" PRId64 " damaged records, the first because %s\n",
+                   loaded->rejected, first->why.c_str());
     }
     return {};
   }

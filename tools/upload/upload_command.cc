@@ -11,6 +11,8 @@
 #include <string>
 
 #include "base/clock.h"
+#include "base/env.h"
+#include "report/spool/spool_reader.h"
 #include "sdk/default_paths.h"
 #include "sdk/upload_service.h"
 
@@ -51,8 +53,20 @@ sdk::UploadServiceOptions ServiceOptions(const UploadOptions& options) {
   return service;
 }
 
+// Errors: kNotFound when there is no such directory, kIo.
+base::Status CheckSpool(const std::string& directory) {
+  return report::SpoolReader(&base::SystemEnv(), directory)
+      .List(report::SpoolReader::Include::kFinished)
+      .status();
+}
+
 int Upload(const UploadOptions& options) {
   signal(SIGPIPE, SIG_IGN);
+  // The spool of a program that runs may be still to come.
+  if (base::Status spool = CheckSpool(options.spool_directory); options.followed_fd < 0 && !spool.ok()) {
+    std::cerr << "lagwatch: " << spool.message() << "\n";
+    return 1;
+  }
   auto service = sdk::UploadService::Create(options.spool_directory, ServiceOptions(options));
   if (!service.ok()) {
     std::cerr << "lagwatch: " << service.status().message() << "\n";
