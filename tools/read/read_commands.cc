@@ -185,9 +185,8 @@ void AddReadCommands(CLI::App* app, const LoadRecords& load_records, int* exit_c
       ->capture_default_str();
 
   clusters.app->footer(
-      "HANG-S (seconds) and LAGS are estimates for all users, also those whose reports are not sent; --json "
-      "has what "
-      "was received, too.");
+      "HANG-S (seconds) and LAGS are estimates for all users, also those whose reports are not sent;\n"
+      "--json has what was received, too.");
 
   Command reports =
       AddCommand(app, "reports", "List reports, the newest first", &ShowReports, load_records, exit_code);
