@@ -274,16 +274,19 @@ TEST(Ingest, RefusesAReportWithEndlessLists) {
   auto answer_of = [&](const std::string& encoded) {
     return collector.ingest.Submit(EncodeBatch({encoded})).status().message();
   };
-  report.history.resize(kMaxHistory, {.age_ns = 1});
-  report.facts.resize(kMaxFacts - 2, {.name = "fact"});  // it has two of its own
+  const report::PastDispatchFields dispatch{.tag = "tick", .age_ns = 1};
+  const report::Fact fact{.name = "fact", .text = "value"};
+  report.history.resize(kMaxHistory, dispatch);
+  report.facts.resize(kMaxFacts - 2, fact);  // it has two of its own
   EXPECT_EQ(answer_of(report.Encode()), "");
-  report.history.resize(kMaxHistory + 1, {.age_ns = 1});
+  report.history.resize(kMaxHistory + 1, dispatch);
   EXPECT_THAT(answer_of(report.Encode()), HasSubstr("past dispatches"));
   report.history.clear();
-  report.facts.resize(kMaxFacts + 1, {.name = "fact"});
+  report.facts.resize(kMaxFacts + 1, fact);
   EXPECT_THAT(answer_of(report.Encode()), HasSubstr("facts"));
+  const report::Symbol symbol{.name = "f"};
   std::string many_names = SampleReport().Encode();
-  for (size_t i = 0; i <= kMaxSymbols; ++i) report::AppendSymbol({.name = "f"}, &many_names);
+  for (size_t i = 0; i <= kMaxSymbols; ++i) report::AppendSymbol(symbol, &many_names);
   EXPECT_THAT(answer_of(many_names), HasSubstr("symbols"));
 }
 
