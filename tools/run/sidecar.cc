@@ -37,11 +37,15 @@ constexpr int kFollowedFd = 3;
                                         "--follow-fd=" + std::to_string(kFollowedFd),
                                         "--user-rate-ppm=" + std::to_string(options.user_rate_ppm),
                                         "--reports-per-day=" + std::to_string(options.reports_per_day),
-                                        "--reports-per-cause=" + std::to_string(options.reports_per_cause),
-                                        "--config-key=" + options.config_key,
-                                        "--app=" + options.app,
-                                        "--app-version=" + options.app_version,
-                                        "--user=" + options.user};
+                                        "--reports-per-cause=" + std::to_string(options.reports_per_cause)};
+  // An empty value would be taken from the next argument.
+  auto add = [&](const std::string& flag, const std::string& value) {
+    if (!value.empty()) arguments.push_back(flag + "=" + value);
+  };
+  add("--config-key", options.config_key);
+  add("--app", options.app);
+  add("--app-version", options.app_version);
+  add("--user", options.user);
   std::vector<char*> pointers;
   for (std::string& argument : arguments) pointers.push_back(argument.data());
   pointers.push_back(nullptr);
