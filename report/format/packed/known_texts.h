@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Texts that many reports hold, so that a packed batch need not: a report sent alone gets smaller by an eighth.
-// Part of the wire format: never changed, only a new version of PackedBatch may have others. Context:
+// Texts that many reports hold, so that a packed batch need not: a report sent alone gets smaller by an
+// eighth. Part of the wire format: never changed, only a new version of PackedBatch may have others. Context:
 // background; pure.
 #pragma once
 
