@@ -195,11 +195,8 @@ class ConfiguredRunTest : public RunTest {
  protected:
   // A program that freezes for 600 ms.
   void Run(std::vector<std::string> flags = {}) const {
-    std::vector<std::string> all = {LAGWATCH_PROGRAM, "run", "--spool", spool_};
-    flags.insert(flags.end(), {"--endpoint", collector_.endpoint(), "--key", collector_.kKey, "--config-key",
-                               collector_.config_key(), "--", LAGWATCH_WAIT_LOOP, "poll", "600"});
-    all.insert(all.end(), flags.begin(), flags.end());
-    Process process(all);
+    flags.insert(flags.end(), {"--", LAGWATCH_WAIT_LOOP, "poll", "600"});
+    Process process(Configured(flags));
     EXPECT_EQ(process.Wait(), 0) << process.Errors();
     EXPECT_EQ(process.Output(), "good\n");
   }
@@ -207,13 +204,23 @@ class ConfiguredRunTest : public RunTest {
   void RunUntilConfigured(const std::string& config) {
     collector_.Configure(config);
     collector_.Start();
-    Run();
+    Process process(Configured({"--app", "wait_loop", "--", "sleep", "600"}));
     EXPECT_TRUE(testing::WaitUntil([&] { return HasConfig(); }));
+    process.Signal(SIGKILL);
+    EXPECT_EQ(process.Wait(), -SIGKILL);
     collector_.Kill();
   }
 
  private:
+  std::vector<std::string> Configured(const std::vector<std::string>& flags) const {
+    std::vector<std::string> all = {
+        LAGWATCH_PROGRAM,      "run",   "--spool",       spool_,         "--endpoint",
+        collector_.endpoint(), "--key", collector_.kKey, "--config-key", collector_.config_key()};
+    all.insert(all.end(), flags.begin(), flags.end());
+    return all;
+  }
   bool HasConfig() const {
+    if (!std::filesystem::exists(spool_)) return false;
     for (const auto& entry : std::filesystem::directory_iterator(spool_)) {
       const std::string name = entry.path().filename();
       if (name.starts_with("config-") && !name.ends_with(".new")) return true;
