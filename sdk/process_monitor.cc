@@ -225,7 +225,7 @@ MonitorStats ProcessMonitor::CurrentStats() const {
 }
 
 void ProcessMonitor::AddUpload(const BackgroundUpload& upload, MonitorStats* stats) {
-  stats->reports_uploaded = upload.records_delivered();
+  stats->reports_uploaded = upload.reports_delivered();
   stats->losses = upload.losses();
 }
 

@@ -23,7 +23,7 @@ class BackgroundUpload {
   virtual base::Status Start() = 0;
   // False when it cannot be ended, because a disk hangs: then it must be leaked.
   [[nodiscard]] virtual bool TryStop(int64_t flush_timeout_ms) = 0;
-  virtual uint64_t records_delivered() const = 0;
+  virtual uint64_t reports_delivered() const = 0;
   // Reports that were not sent, and why.
   virtual report::LossCounts losses() const = 0;
 };

@@ -61,8 +61,8 @@ class UploadService final : public BackgroundUpload {
   // Sends from a thread of its own until Stop.
   base::Status Start() override { return uploader_->Start(); }
   bool TryStop(int64_t flush_timeout_ms) override;
-  uint64_t records_delivered() const override { return sender_->stats().records_delivered; }
-  report::LossCounts losses() const override { return sender_->stats().losses; }
+  uint64_t reports_delivered() const override { return sender_->reports_delivered(); }
+  report::LossCounts losses() const override { return sender_->losses(); }
 
   // Without Start(): the caller's thread sends.
   report::SpoolSender* sender() { return sender_.get(); }

@@ -156,8 +156,8 @@ std::optional<UploadAnswer> SpoolSender::RunRound(const UploadPolicies& policies
   Remove(load);
   CountLosses(gate.TakeCounted());
   std::lock_guard lock(stats_mutex_);
-  for (const PendingRecord& pending : records) stats_.records_delivered += pending.is_report;
-  for (const PendingRecord* pending : rejected) stats_.records_delivered -= pending->is_report;
+  for (const PendingRecord& pending : records) stats_.reports_delivered += pending.is_report;
+  for (const PendingRecord* pending : rejected) stats_.reports_delivered -= pending->is_report;
   stats_.records_rejected += rejected.size();
   return answer;
 }
@@ -167,6 +167,16 @@ size_t SpoolSender::CountSegmentsLeft() const { return ListSegments().size(); }
 UploadStats SpoolSender::stats() const {
   std::lock_guard lock(stats_mutex_);
   return stats_;
+}
+
+uint64_t SpoolSender::reports_delivered() const {
+  std::lock_guard lock(stats_mutex_);
+  return stats_.reports_delivered;
+}
+
+LossCounts SpoolSender::losses() const {
+  std::lock_guard lock(stats_mutex_);
+  return stats_.losses;
 }
 
 // No directory, no segments: the first writer makes it.

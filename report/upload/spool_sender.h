@@ -28,7 +28,7 @@
 namespace lagwatch::report {
 
 struct UploadStats {
-  uint64_t records_delivered = 0;          // reports, sealed ones too; nothing else counts
+  uint64_t reports_delivered = 0;          // sealed ones too
   uint64_t records_rejected = 0;           // set aside in a .rejected file
   uint64_t bytes_skipped = 0;              // damaged parts of segments
   uint64_t failures = 0;                   // requests that were not answered, or with "later" or "wrong key"
@@ -60,6 +60,9 @@ class SpoolSender {
   size_t CountSegmentsLeft() const;
   // From any thread.
   UploadStats stats() const;
+  // Two of these, without allocating. From any thread.
+  uint64_t reports_delivered() const;
+  LossCounts losses() const;
 
  private:
   struct Load {

@@ -9,8 +9,8 @@
 #include "report/upload/gzip.h"
 #include "report/upload/http_transport.h"
 #include "tests/report/report_testing.h"
-#include "tests/testing/tls_server.h"
 #include "tests/testing/process.h"
+#include "tests/testing/tls_server.h"
 
 namespace lagwatch::report {
 namespace {

@@ -66,7 +66,7 @@ TEST_F(SpoolSenderTest, SeveralSegmentsGoInOneRequestOldestFirstAndAreRemoved) {
   EXPECT_EQ(UploadOnce(), Kind::kDelivered);
   EXPECT_THAT(transport_.posts, ElementsAre(ElementsAre("a", "b", "c")));
   EXPECT_THAT(SegmentFiles(), IsEmpty());
-  EXPECT_EQ(sender_.stats().records_delivered, 3u);
+  EXPECT_EQ(sender_.stats().reports_delivered, 3u);
   EXPECT_FALSE(sender_.UploadOnce().has_value());
   EXPECT_THAT(transport_.posts, SizeIs(1));
 }
@@ -117,7 +117,7 @@ TEST_F(SpoolSenderTest, OnlyTheGuiltyRecordOfARejectedBatchIsSetAside) {
   Spool({"d", "guilty", "e"});
   EXPECT_EQ(UploadOnce(), Kind::kDelivered);
   EXPECT_THAT(transport_.stored, ElementsAre("a", "b", "c", "d", "e"));
-  EXPECT_EQ(sender_.stats().records_delivered, 5u);
+  EXPECT_EQ(sender_.stats().reports_delivered, 5u);
   EXPECT_EQ(sender_.stats().records_rejected, 1u);
   EXPECT_EQ(sender_.stats().last_problem, "malformed");
   ASSERT_THAT(SegmentFiles(), ElementsAre(EndsWith("-000001.rejected")));

@@ -417,7 +417,7 @@ TEST_F(UploadGateTest, ReportsThatAreSentAreCountedAndNothingElse) {
   while (sender.UploadOnce()) {
   }
   EXPECT_EQ(collector_.losses.size(), 1u);
-  EXPECT_EQ(sender.stats().records_delivered, 2u);
+  EXPECT_EQ(sender.stats().reports_delivered, 2u);
   EXPECT_EQ(sender.stats().records_rejected, 1u);
 }
 

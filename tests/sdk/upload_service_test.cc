@@ -81,7 +81,7 @@ TEST_F(UploadServiceTest, AFileEndpointIsADirectory) {
   ASSERT_TRUE(service.ok()) << service.status().message();
   ASSERT_TRUE((*service)->Start().ok());
   EXPECT_TRUE((*service)->TryStop(60'000));
-  EXPECT_EQ((*service)->records_delivered(), 1u);
+  EXPECT_EQ((*service)->reports_delivered(), 1u);
   size_t files = 0;
   for (const auto& entry : std::filesystem::directory_iterator(directory_ / "out"))
     files += entry.path().extension() == ".gz";
@@ -115,7 +115,7 @@ TEST_F(UploadServiceTest, TheConfigIsAskedForAndHeeded) {
   ASSERT_TRUE((*service)->Start().ok());
   EXPECT_TRUE((*service)->TryStop(60'000));
   process_writing.SetKilled(false);
-  EXPECT_EQ((*service)->records_delivered(), 0u);
+  EXPECT_EQ((*service)->reports_delivered(), 0u);
   EXPECT_EQ((*service)->losses()[static_cast<size_t>(report::LossReason::kTurnedOff)], 1u);
 }
 

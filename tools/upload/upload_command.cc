@@ -82,7 +82,7 @@ int Upload(const UploadOptions& options) {
   report::SpoolSender* sender = (*service)->sender();
   size_t left = report::DrainSpool(sender, base::SystemClock().MonoNs() + timeout_ns);
   const report::UploadStats stats = sender->stats();
-  std::cout << "sent " << stats.records_delivered << " reports from " << options.spool_directory << "\n";
+  std::cout << "sent " << stats.reports_delivered << " reports from " << options.spool_directory << "\n";
   if (stats.records_rejected > 0) {
     std::cerr << "lagwatch: the collector refused " << stats.records_rejected << " records ("
               << stats.last_problem << "); they are kept as .rejected files\n";
