@@ -1,84 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
 // lagwatch-collector: takes reports over HTTP, keeps them in one directory and answers what froze.
-#include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 #include <sys/stat.h>
 
 #include <CLI/CLI.hpp>
 #include <csignal>
 #include <cstdio>
-#include <cstdlib>
 #include <string>
-#include <thread>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/env.h"
 #include "collector/config/config_service.h"
+#include "collector/flags.h"
+#include "collector/http/endpoints.h"
 #include "collector/http/http_server.h"
-#include "collector/seal_key_file.h"
+#include "collector/keys/first_keys.h"
+#include "collector/keys/keys_command.h"
+#include "collector/keys/secret_file.h"
+#include "collector/log_format.h"
+#include "collector/maintenance/maintenance.h"
+#include "collector/maintenance/retention_job.h"
+#include "collector/maintenance/symbolize_job.h"
+#include "collector/store/sqlite/sqlite_store.h"
+#include "collector/symbols/symbol_service.h"
+#include "collector/symbols/symbol_worker.h"
+#include "report/seal/seal_key.h"
 
 namespace lagwatch::collector {
 namespace {
 
-using base::Result;
 using base::Status;
 
 constexpr int kFailed = 1;
 constexpr int kUsage = 2;
-
-struct Flags {
-  std::string listen = "127.0.0.1:8790";
-  std::string data = "lagwatch-data";
-  std::vector<std::string> keys;
-  BodyLimits limits;
-  int threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  std::string wait_frames;
-  std::string config;
-  bool prints_public_key = false;
-  bool prints_seal_key = false;
-};
-
-void Declare(Flags* flags, CLI::App* app) {
-  app->set_version_flag("--version", "lagwatch-collector " LAGWATCH_VERSION);
-  app->add_option("--listen", flags->listen, "IP:PORT to listen on; port 0 takes a free one")
-      ->capture_default_str();
-  app->add_option("--data", flags->data,
-                  "Directory of the database and the key; created when it is not there")
-      ->capture_default_str();
-  app->add_option(
-         "--key", flags->keys,
-         "A key that clients may use; may be given several times. Without it, the key in DATA/key, which "
-         "the first start creates")
-      ->envname("LAGWATCH_KEY")
-      ->allow_extra_args(false);
-  app->add_option("--max-body-bytes", flags->limits.body_bytes, "Limit of a request's body as it is sent")
-      ->capture_default_str();
-  app->add_option("--max-inflated-bytes", flags->limits.inflated_bytes, "Limit of a request's body, inflated")
-      ->capture_default_str();
-  app->add_option("--threads", flags->threads, "Threads that answer requests")
-      ->check(CLI::Range(1, 1024))
-      ->capture_default_str();
-  app->add_option("--wait-frames", flags->wait_frames,
-                  "File with the functions that only wait, instead of the list built in");
-  app->add_option("--config", flags->config,
-                  "File with the config for clients; need not be there (default: DATA/config.json)");
-  app->add_flag("--print-public-key", flags->prints_public_key,
-                "Print the key that clients know the config's signature by, and end");
-  app->add_flag("--print-seal-key", flags->prints_seal_key,
-                "Print the key that clients seal reports with, and end");
-}
-
-// Keys that were given are not logged; of one that was not, its file is.
-Result<ApiKeys> LoadKeys(const Flags& flags) {
-  if (!flags.keys.empty()) return ApiKeys(flags.keys);
-  std::string path = flags.data + "/key";
-  auto key = LoadOrCreateKey(path);
-  if (!key.ok()) return key.status();
-  spdlog::info("clients need the key in {}", path);
-  return ApiKeys(std::vector{std::move(*key)});
-}
-
-std::string SigningKeyPath(const Flags& flags) { return flags.data + "/signing-key"; }
+// New reports wait for so long, at most, for names from symbol files.
+constexpr std::chrono::seconds kMaintenancePause{10};
 
 Status CreateDataDirectory(const Flags& flags) {
   if (int error = base::SystemEnv().CreateDirectories(flags.data)) {
@@ -88,9 +45,11 @@ Status CreateDataDirectory(const Flags& flags) {
   return {};
 }
 
-Status PrintPublicKey(const Flags& flags) {
+// Prints the public half of a secret in `path`.
+template <typename Key>
+Status PrintPublicHalf(const Flags& flags, const std::string& path) {
   if (Status created = CreateDataDirectory(flags); !created.ok()) return created;
-  auto key = LoadOrCreateSigningKey(SigningKeyPath(flags));
+  auto key = LoadOrCreateKey<Key>(path);
   if (!key.ok()) return key.status();
   auto public_key = key->ToPublicKey();
   if (!public_key.ok()) return public_key.status();
@@ -98,78 +57,138 @@ Status PrintPublicKey(const Flags& flags) {
   return {};
 }
 
-std::string SealKeyPath(const Flags& flags) { return flags.data + "/seal-key"; }
-
-Status PrintSealKey(const Flags& flags) {
-  if (Status created = CreateDataDirectory(flags); !created.ok()) return created;
-  auto key = LoadOrCreateSealKey(SealKeyPath(flags));
-  if (!key.ok()) return key.status();
-  auto public_key = key->ToPublicKey();
-  if (!public_key.ok()) return public_key.status();
-  std::printf("%s\n", report::ToHex(*public_key).c_str());
-  return {};
+// Keys that were given are not logged; of those that were not, their files are.
+Status PrepareKeys(const Flags& flags, const KeyFile& file) {
+  std::vector<FirstKey> wanted;
+  if (flags.keys.empty()) wanted.push_back({Access::kProject, flags.data + "/key"});
+  if (flags.admin_tokens.empty()) wanted.push_back({Access::kAdmin, flags.data + "/admin-token"});
+  return CreateFirstKeys(file, wanted);
 }
 
-// The signals that end the program, blocked in this thread and in all that it starts.
-sigset_t BlockStopSignals() {
+std::vector<GivenKey> GivenKeys(const Flags& flags) {
+  std::vector<GivenKey> given;
+  for (const std::string& key : flags.keys) given.push_back({key, Access::kProject});
+  for (const std::string& token : flags.admin_tokens) given.push_back({token, Access::kAdmin});
+  return given;
+}
+
+// The signals that this program waits for, blocked in this thread and in all that it starts.
+sigset_t BlockSignals() {
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGINT);
   sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGHUP);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   return signals;
 }
 
+// Renews the certificate at each SIGHUP. Returns the signal that ends the program.
+int WaitForStop(const sigset_t& signals, HttpServer* server) {
+  for (int number = 0;;) {
+    sigwait(&signals, &number);
+    if (number != SIGHUP) return number;
+    const Status reloaded = server->ReloadCertificate();
+    if (reloaded.ok()) {
+      spdlog::info("read the certificate again");
+    } else {
+      spdlog::error("{}; the one before stays", reloaded.message());
+    }
+  }
+}
+
+// Asks the store what costs it nothing.
+Status CheckStore(Store* store) { return store->FindIds(base::Uuid{}, base::Uuid{}, 1).status(); }
+
 Status Serve(const Flags& flags, const ListenAddress& listen) {
-  sigset_t stop_signals = BlockStopSignals();
+  const sigset_t signals = BlockSignals();
   if (Status created = CreateDataDirectory(flags); !created.ok()) return created;
-  auto clusterer = Clusterer::Create(flags.wait_frames);
+  auto clusterer = Clusterer::Create(flags.cluster_rules, flags.cluster_by);
   if (!clusterer.ok()) return clusterer.status();
-  auto keys = LoadKeys(flags);
-  if (!keys.ok()) return keys.status();
-  auto signing_key = LoadOrCreateSigningKey(SigningKeyPath(flags));
+  const KeyFile key_file(flags.KeyFilePath());
+  if (Status prepared = PrepareKeys(flags, key_file); !prepared.ok()) return prepared;
+  KeyRing keys(GivenKeys(flags), key_file);
+  auto signing_key = LoadOrCreateKey<report::SigningKey>(flags.SigningKeyPath());
   if (!signing_key.ok()) return signing_key.status();
-  auto seal_key = LoadOrCreateSealKey(SealKeyPath(flags));
+  auto seal_key = LoadOrCreateKey<report::SealKey>(flags.SealKeyPath());
   if (!seal_key.ok()) return seal_key.status();
   const report::RecordOpener opener(*seal_key);
-  ConfigService config(flags.config.empty() ? flags.data + "/config.json" : flags.config,
-                       flags.data + "/config-version", *signing_key);
-  auto store = Store::Open(flags.data + "/collector.db");
+  ConfigService config(flags.ConfigPath(), flags.data + "/config-version", *signing_key);
+  auto symbols = SymbolService::Open({.data_directory = flags.data,
+                                      .directories = flags.symbol_directories,
+                                      .debuginfod_urls = flags.debuginfod_urls,
+                                      .limits = {.total_bytes = flags.symbols_gib << 30}});
+  if (!symbols.ok()) return symbols.status();
+  auto store = SqliteStore::Open(flags.data + "/collector.db");
   if (!store.ok()) return store.status();
-  QueryApi query_api(store->get(), clusterer->wait_frames());
+  QueryApi query_api(store->get(), clusterer->wait_frames(), (*symbols)->symbolizer());
+  SymbolizeJob symbolize(store->get(), *clusterer, (*symbols)->symbolizer());
+  RetentionJob retention(store->get(), flags.retention_days, [] { return base::SystemClock().WallMs(); });
+  RepairJob repair(store->get());
+  Maintenance maintenance(
+      {&symbolize, &retention, &repair}, kMaintenancePause,
+      [](const auto& job, const Status& error) { spdlog::error("{}: {}", job, error.message()); });
+  (*symbols)->symbolizer()->OnNewFile([&](std::string_view) { maintenance.Wake(); });
   Ingest ingest(store->get(), std::move(*clusterer), &opener);
-  Router router(std::move(*keys), flags.limits, &ingest, &query_api, &config);
-  auto server = HttpServer::Start({.listen = listen, .threads = flags.threads}, &router);
+  GroupCommit commits(store->get());
+  Metrics metrics;
+  const Router router(CollectorEndpoints({.ingest = &ingest,
+                                          .commits = &commits,
+                                          .query_api = &query_api,
+                                          .keys = &keys,
+                                          .config = &config,
+                                          .key_file = &key_file,
+                                          .symbols = (*symbols)->api(),
+                                          .metrics = &metrics,
+                                          .check_store = [&] { return CheckStore(store->get()); }},
+                                         flags.limits),
+                      &keys);
+  auto server = HttpServer::Start({.listen = listen,
+                                   .threads = flags.threads,
+                                   .limits = flags.http,
+                                   .tls = flags.tls,
+                                   .metrics = &metrics},
+                                  &router);
   if (!server.ok()) return server.status();
 
   ListenAddress bound{listen.ip, (*server)->port()};
-  std::printf("lagwatch-collector listening on http://%s\n", bound.ToText().c_str());
+  const bool is_tls = !flags.tls.certificate.empty();
+  std::printf("lagwatch-collector listening on %s://%s\n", is_tls ? "https" : "http", bound.ToText().c_str());
   std::fflush(stdout);
-  int signal_number = 0;
-  sigwait(&stop_signals, &signal_number);
-  spdlog::info("stopping on signal {}", signal_number);
+  if (!is_tls && !listen.IsLoopback())
+    spdlog::warn("keys and reports cross the network as they are: give --tls-cert, or let a proxy speak TLS");
+  spdlog::info("stopping on signal {}", WaitForStop(signals, server->get()));
   (*server)->Stop();
   return {};
 }
 
 int Main(int argc, char** argv) {
   umask(077);
-  spdlog::set_default_logger(spdlog::stderr_logger_mt("collector"));
+  SetUpLog(LogFormat::kText);
   Flags flags;
   CLI::App app("Collects lagwatch's reports and says what froze.", "lagwatch-collector");
   Declare(&flags, &app);
+  int keys_exit_code = -1;
+  AddKeysCommand(
+      &app, [&flags] { return flags.KeyFilePath(); }, &keys_exit_code);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : kUsage;
   }
+  if (keys_exit_code >= 0) return keys_exit_code;
+  SetUpLog(flags.log_format == "json" ? LogFormat::kJson : LogFormat::kText);
   auto listen = ListenAddress::Parse(flags.listen);
   if (!listen.ok()) {
     std::fprintf(stderr, "lagwatch-collector: --listen: %s\n", listen.status().message().c_str());
     return kUsage;
   }
-  Status served = flags.prints_public_key ? PrintPublicKey(flags)
-                  : flags.prints_seal_key ? PrintSealKey(flags)
+  if (Status flags_status = Check(flags); !flags_status.ok()) {
+    std::fprintf(stderr, "lagwatch-collector: %s\n", flags_status.message().c_str());
+    return kUsage;
+  }
+  Status served = flags.prints_public_key ? PrintPublicHalf<report::SigningKey>(flags, flags.SigningKeyPath())
+                  : flags.prints_seal_key ? PrintPublicHalf<report::SealKey>(flags, flags.SealKeyPath())
                                           : Serve(flags, *listen);
   if (!served.ok()) std::fprintf(stderr, "lagwatch-collector: %s\n", served.message().c_str());
   return served.ok() ? 0 : kFailed;
@@ -178,4 +197,8 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace lagwatch::collector
 
-int main(int argc, char** argv) { return lagwatch::collector::Main(argc, argv); }
+int main(int argc, char** argv) {
+  using namespace lagwatch::collector;
+  const bool is_worker = argc == 2 && std::string_view(argv[1]) == kWorkerArgument;
+  return is_worker ? RunSymbolWorker(kWorkerSocket) : Main(argc, argv);
+}

@@ -3,41 +3,67 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <ranges>
 
 #include "base/hash.h"
 
 namespace lagwatch::policies {
+namespace {
 
-base::Result<WaitFrames> WaitFrames::Parse(std::string_view text) {
-  WaitFrames frames;
-  int line_number = 0;
-  while (!text.empty()) {
-    size_t end = std::min(text.find('\n'), text.size());
-    std::string_view line = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
-    ++line_number;
-    line = line.substr(0, std::min(line.find('#'), line.size()));
-    size_t first = line.find_first_not_of(" \t\r");
-    if (first == std::string_view::npos) continue;
-    line = line.substr(first, line.find_last_not_of(" \t\r") - first + 1);
-    size_t star = line.find('*');
-    if (star == std::string_view::npos) {
-      frames.names_.emplace_back(line);
-    } else if (star == line.size() - 1 && star > 0) {
-      frames.prefixes_.emplace_back(line.substr(0, star));
-    } else {
-      return base::Status(base::StatusCode::kInvalid, "line " + std::to_string(line_number) +
-                                                          ": '*' may stand only at the end of a name");
-    }
-  }
-  std::sort(frames.names_.begin(), frames.names_.end());
-  return frames;
+// Of a lag's samples, in percent, that its cause is in.
+constexpr size_t kSteadyPercent = 90;
+
+bool Has(std::span<const std::string> names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-bool WaitFrames::Contains(std::string_view function) const {
-  if (std::binary_search(names_.begin(), names_.end(), function)) return true;
-  return std::any_of(prefixes_.begin(), prefixes_.end(),
-                     [&](const std::string& prefix) { return function.starts_with(prefix); });
+bool IsSteady(const std::string& name, std::span<const SeenNames> samples) {
+  size_t with = 0;
+  size_t all = 0;
+  for (const SeenNames& sample : samples) {
+    if (sample.names.empty()) continue;
+    all += sample.count;
+    if (Has(sample.names, name)) with += sample.count;
+  }
+  return with * 100 >= all * kSteadyPercent;
+}
+
+auto FindEnd(std::span<const ClusterFrame> stack, const ClusterRules& rules) {
+  return std::find_if(stack.begin(), stack.end(), [&](const ClusterFrame& frame) {
+    return rules.RoleOf(frame.name, frame.module) == FrameRole::kEnd;
+  });
+}
+
+uint64_t HashFrames(std::span<const std::string> frames, uint64_t hash) {
+  for (const std::string& frame : frames) hash = base::HashBytes("\n", base::HashBytes(frame, hash));
+  return hash;
+}
+
+}  // namespace
+
+std::vector<std::string> SignificantNames(std::span<const ClusterFrame> stack, const ClusterRules& rules) {
+  const auto within = stack.first(static_cast<size_t>(FindEnd(stack, rules) - stack.begin()));
+  std::vector<std::string> names;
+  for (const ClusterFrame& frame : std::ranges::reverse_view(within)) {
+    if (rules.RoleOf(frame.name, frame.module) == FrameRole::kSignificant && !Has(names, frame.name))
+      names.push_back(frame.name);
+  }
+  std::reverse(names.begin(), names.end());
+  return names;
+}
+
+std::vector<std::string> NameOfTheRest(std::span<const ClusterFrame> stack, const ClusterRules& rules) {
+  if (stack.empty()) return {};
+  auto end = FindEnd(stack, rules);
+  return {end != stack.end() ? end->name : stack.front().name};
+}
+
+std::vector<std::string> WithoutPassingNames(std::vector<std::string> names,
+                                             std::span<const SeenNames> samples) {
+  auto steady = std::find_if(names.begin(), names.end(),
+                             [&](const std::string& name) { return IsSteady(name, samples); });
+  if (steady != names.end()) names.erase(names.begin(), steady);
+  return names;
 }
 
 std::vector<std::string> InnermostSignificant(std::span<const std::string> functions, size_t count,
@@ -50,9 +76,13 @@ std::vector<std::string> InnermostSignificant(std::span<const std::string> funct
   return {rest.begin(), rest.end()};
 }
 
-std::string ClusterKey(int level, std::span<const std::string> frames) {
+std::string ClusterKey(ClusterBy algorithm, int level, std::span<const std::string> frames,
+                       std::span<const std::string> held_by) {
   uint64_t hash = base::HashWord(static_cast<uint64_t>(level), base::kFnvOffsetBasis);
-  for (const std::string& frame : frames) hash = base::HashBytes("\n", base::HashBytes(frame, hash));
+  // Keys of the first algorithm were given before there was a second.
+  if (algorithm != ClusterBy::kRaw) hash = base::HashWord(static_cast<uint64_t>(algorithm), hash);
+  hash = HashFrames(frames, hash);
+  if (!held_by.empty()) hash = HashFrames(held_by, base::HashBytes("held by\n", hash));
   char text[17];
   std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(hash));
   return text;

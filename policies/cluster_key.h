@@ -1,35 +1,53 @@
 // SPDX-License-Identifier: Apache-2.0
-// What makes two reports the same cause: their innermost significant frames.
-// Level 1 is the innermost 2 frames, level 2 the innermost 4, after dropping wait wrappers, so that the code
-// that asked for a lock or a file stands first and not the lock function itself. Context: background; pure.
+// What makes two reports the same cause: their innermost significant frames, and who held the lock.
+// Level 1 is the innermost 2 frames, level 2 the innermost 4. docs/design/clusters.md tells why so, with
+// figures. Context: background; pure.
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "base/status.h"
+#include "policies/cluster_rules.h"
 
 namespace lagwatch::policies {
+
+// How causes are told apart; part of each key, so that those of another algorithm are other clusters.
+enum class ClusterBy : uint64_t {
+  kRaw = 1,          // the frames as they are, without the waits at the inner end
+  kSignificant = 2,  // what follows
+};
 
 // Frames of a cluster at `level` 1 or 2.
 constexpr size_t FramesOfLevel(int level) { return level == 1 ? 2 : 4; }
 
-// The list of functions that only wait, read from a data file: a function name a line, `*` at its end matches
-// any ending, `#` starts a comment.
-class WaitFrames {
- public:
-  // Error: kInvalid with the line's number.
-  static base::Result<WaitFrames> Parse(std::string_view text);
-  bool Contains(std::string_view function) const;
+struct ClusterFrame {
+  std::string name;    // that causes are told apart by
+  std::string module;  // its file's name
 
- private:
-  std::vector<std::string> names_;  // sorted
-  std::vector<std::string> prefixes_;
+  bool operator==(const ClusterFrame&) const = default;
 };
+
+// The names of the significant frames of a stack, innermost first, each once: of functions that call each
+// other again and again, where they were entered first. Nothing from the innermost end on counts. None when
+// the stack has none.
+std::vector<std::string> SignificantNames(std::span<const ClusterFrame> stack, const ClusterRules& rules);
+
+// What a stack without significant frames is called: its innermost end or, without an end, its innermost
+// frame.
+std::vector<std::string> NameOfTheRest(std::span<const ClusterFrame> stack, const ClusterRules& rules);
+
+// A stack that the samples of one lag have, and how often.
+struct SeenNames {
+  std::vector<std::string> names;
+  size_t count = 1;
+};
+// `names` without those at the inner end that are in too few of `samples`: helpers that a lag happened to be
+// found in. The whole of it when nothing would be left. Samples without names do not count.
+std::vector<std::string> WithoutPassingNames(std::vector<std::string> names,
+                                             std::span<const SeenNames> samples);
 
 // The innermost `count` of `functions` (innermost first) that are not wait wrappers. Wrappers are dropped
 // only at the innermost end: further out they are part of the story. When nothing else is left, the stack as
@@ -37,8 +55,9 @@ class WaitFrames {
 std::vector<std::string> InnermostSignificant(std::span<const std::string> functions, size_t count,
                                               const WaitFrames& wait_frames);
 
-// The cluster's key: 16 hexadecimal digits, the same for the same frames and level in every version of
-// lagwatch.
-std::string ClusterKey(int level, std::span<const std::string> frames);
+// The cluster's key: 16 hexadecimal digits, the same for the same frames, level and lock's holder in every
+// version of lagwatch. `held_by` is empty where nobody held anything.
+std::string ClusterKey(ClusterBy algorithm, int level, std::span<const std::string> frames,
+                       std::span<const std::string> held_by = {});
 
 }  // namespace lagwatch::policies

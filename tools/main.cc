@@ -8,6 +8,7 @@
 #include "tools/read/read_commands.h"
 #include "tools/run/run_command.h"
 #include "tools/spool_records.h"
+#include "tools/symbols/symbols_command.h"
 #include "tools/upload/upload_command.h"
 
 int main(int argc, char** argv) {
@@ -20,6 +21,7 @@ int main(int argc, char** argv) {
   lagwatch::tools::AddRunCommand(&app, &exit_code);
   lagwatch::tools::AddReadCommands(&app, lagwatch::tools::LoadSpoolRecords, &exit_code);
   lagwatch::tools::AddUploadCommand(&app, &exit_code);
+  lagwatch::tools::AddSymbolsCommand(&app, &exit_code);
   lagwatch::tools::AddDumpCommand(&app, &exit_code);
   try {
     app.parse(argc, argv);

@@ -2,59 +2,107 @@
 #include "collector/cluster/clusterer.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <span>
 
 #include "base/env.h"
-#include "collector/cluster/default_wait_frames.h"
-#include "collector/symbols/frame_names.h"
+#include "collector/cluster/default_cluster_rules.h"
+#include "collector/cluster/named_stacks.h"
 
 namespace lagwatch::collector {
 namespace {
 
+using policies::ClusterBy;
+
+static const size_t kHolderFrames = getenv("HF") ? atoi(getenv("HF")) : 1;
+
+using Names = std::vector<std::string>;
+
+Names First(const Names& names, size_t count) {
+  return {names.begin(), names.begin() + static_cast<ptrdiff_t>(std::min(count, names.size()))};
+}
+
 // `frames` is the stack from the cluster's first frame on.
-std::string FindVia(std::span<const report::Frame> frames, size_t cluster_size, FrameNames* names) {
-  auto named = std::find_if(frames.begin(), frames.end(),
-                            [&](const report::Frame& frame) { return names->NameOf(frame).is_symbol; });
+std::string FindVia(std::span<const report::Frame> frames, size_t cluster_size, const FrameNamer& namer) {
+  auto name = [&](const report::Frame& frame) { return namer.NamesOf(frame).front(); };
+  auto named =
+      std::find_if(frames.begin(), frames.end(), [&](const auto& each) { return name(each).is_symbol; });
   bool is_beyond = named != frames.end() && static_cast<size_t>(named - frames.begin()) >= cluster_size;
-  return is_beyond ? names->NameOf(*named).text : "";
+  return is_beyond ? name(*named).text : "";
+}
+
+ClusterPath PathOf(ClusterBy by, const Names& names, const Names& held_by) {
+  ClusterPath path;
+  for (int level : {1, 2}) {
+    Cluster& cluster = path[static_cast<size_t>(level) - 1];
+    cluster.level = level;
+    cluster.frames = First(names, policies::FramesOfLevel(level));
+    cluster.held_by = held_by;
+    cluster.key = policies::ClusterKey(by, level, cluster.frames, held_by);
+  }
+  path[1].parent_key = path[0].key;
+  return path;
+}
+
+ClusterPath AssignRaw(const report::Report& report, const FrameNamer& namer,
+                      const policies::WaitFrames& wait_frames) {
+  std::span<const report::Frame> frames = report.stacks[report.expensive_stack].frames;
+  Names functions;
+  for (const report::Frame& frame : frames) functions.push_back(namer.NamesOf(frame).front().text);
+  const Names names = policies::InnermostSignificant(functions, functions.size(), wait_frames);
+  ClusterPath path = PathOf(ClusterBy::kRaw, names, {});
+  for (Cluster& cluster : path)
+    cluster.via = FindVia(frames.last(names.size()), cluster.frames.size(), namer);
+  return path;
+}
+
+base::Status AddFile(const std::filesystem::path& file, policies::ClusterRules* rules) {
+  std::string text;
+  if (int error = base::SystemEnv().ReadAll(file, &text))
+    return base::IoError("cannot read the cluster rules " + file.string(), error);
+  base::Status added = rules->Add(text);
+  if (added.ok()) return {};
+  return {added.code(), "cluster rules " + file.string() + ", " + added.message()};
+}
+
+// In the order of their names.
+base::Result<std::vector<std::filesystem::path>> RuleFiles(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::is_directory(path, error)) return std::vector<std::filesystem::path>{path};
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(path, error))
+    if (entry.path().extension() == ".txt") files.push_back(entry.path());
+  if (files.empty())
+    return base::Status(base::StatusCode::kInvalid,
+                        "there are no cluster rules, files ending in .txt, in " + path);
+  std::sort(files.begin(), files.end());
+  return files;
 }
 
 }  // namespace
 
-base::Result<Clusterer> Clusterer::Create(const std::string& wait_frames_file) {
-  std::string text(DefaultWaitFrames());
-  if (!wait_frames_file.empty()) {
-    if (int error = base::SystemEnv().ReadAll(wait_frames_file, &text)) {
-      return base::IoError("cannot read the wait frames file " + wait_frames_file, error);
-    }
+base::Result<Clusterer> Clusterer::Create(const std::string& rules_path, ClusterBy by) {
+  policies::ClusterRules rules;
+  if (rules_path.empty()) {
+    if (base::Status added = rules.Add(DefaultClusterRules()); !added.ok()) return added;
+    return Clusterer(std::move(rules), by);
   }
-  auto wait_frames = policies::WaitFrames::Parse(text);
-  if (!wait_frames.ok()) {
-    return base::Status(wait_frames.status().code(),
-                        "wait frames file " + wait_frames_file + ", " + wait_frames.status().message());
-  }
-  return Clusterer(std::move(*wait_frames));
+  auto files = RuleFiles(rules_path);
+  if (!files.ok()) return files.status();
+  for (const std::filesystem::path& file : *files)
+    if (base::Status added = AddFile(file, &rules); !added.ok()) return added;
+  return Clusterer(std::move(rules), by);
 }
 
 ClusterPath Clusterer::Assign(const report::Report& report) const {
-  FrameNames names(report);
-  std::span<const report::Frame> frames = report.stacks[report.expensive_stack].frames;
-  std::vector<std::string> functions;
-  for (const report::Frame& frame : frames) functions.push_back(names.NameOf(frame).text);
-  std::vector<std::string> significant =
-      policies::InnermostSignificant(functions, functions.size(), wait_frames_);
-  frames = frames.last(significant.size());
+  return Assign(report, ReportNamer(report));
+}
 
-  ClusterPath path;
-  for (int level : {1, 2}) {
-    Cluster& cluster = path[level - 1];
-    size_t size = std::min(policies::FramesOfLevel(level), significant.size());
-    cluster.level = level;
-    cluster.frames.assign(significant.begin(), significant.begin() + size);
-    cluster.key = policies::ClusterKey(level, cluster.frames);
-    cluster.via = FindVia(frames, size, &names);
-  }
-  path[1].parent_key = path[0].key;
+ClusterPath Clusterer::Assign(const report::Report& report, const FrameNamer& namer) const {
+  if (by_ == ClusterBy::kRaw) return AssignRaw(report, namer, rules_.waits());
+  const NamedStacks stacks(report, namer, rules_);
+  ClusterPath path = PathOf(by_, stacks.CauseNames(), First(stacks.HolderNames(), kHolderFrames));
+  for (Cluster& cluster : path) cluster.via = stacks.FindVia(cluster.frames);
   return path;
 }
 

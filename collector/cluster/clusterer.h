@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "collector/symbols/frame_names.h"
 #include "policies/cluster_key.h"
 #include "report/format/report.h"
 
@@ -18,23 +19,32 @@ struct Cluster {
   std::string parent_key;           // of the level-1 cluster that holds a level-2 cluster; else empty
   std::vector<std::string> frames;  // innermost first
   // When no frame of the cluster has a symbol's name, the innermost caller that has one; else empty.
-  std::string via;
+  std::string via = {};
+  // Of a lock or deadlock, where its holder was, innermost first; else empty. Part of the key.
+  std::vector<std::string> held_by = {};
 };
 
 using ClusterPath = std::array<Cluster, 2>;  // level 1, level 2
 
 class Clusterer {
  public:
-  explicit Clusterer(policies::WaitFrames wait_frames) : wait_frames_(std::move(wait_frames)) {}
-  // With the wait frames built into the program, or those of `wait_frames_file` unless it is empty.
-  static base::Result<Clusterer> Create(const std::string& wait_frames_file);
+  explicit Clusterer(policies::ClusterRules rules, policies::ClusterBy by = policies::ClusterBy::kSignificant)
+      : rules_(std::move(rules)), by_(by) {}
+  // With the rules built into the program, or those of `rules_path` unless it is empty: a file, or a
+  // directory of files ending in .txt.
+  static base::Result<Clusterer> Create(const std::string& rules_path,
+                                        policies::ClusterBy by = policies::ClusterBy::kSignificant);
 
-  const policies::WaitFrames& wait_frames() const { return wait_frames_; }
+  const policies::WaitFrames& wait_frames() const { return rules_.waits(); }
 
+  // By the names that the client knew.
   ClusterPath Assign(const report::Report& report) const;
+  // By the names that `namer` gives.
+  ClusterPath Assign(const report::Report& report, const FrameNamer& namer) const;
 
  private:
-  policies::WaitFrames wait_frames_;
+  policies::ClusterRules rules_;
+  policies::ClusterBy by_;
 };
 
 }  // namespace lagwatch::collector

@@ -2,7 +2,6 @@
 #include "collector/config/config_service.h"
 
 #include <spdlog/spdlog.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -11,7 +10,6 @@
 
 #include "base/env.h"
 #include "base/hash.h"
-#include "collector/secret_file.h"
 
 namespace lagwatch::collector {
 namespace {
@@ -97,16 +95,8 @@ uint64_t ConfigService::CurrentVersion() {
   return file_ ? version_ : 0;
 }
 
-ConfigService::FileStamp ConfigService::StampOf() const {
-  struct stat status {};
-  if (stat(config_path_.c_str(), &status) != 0) return {};
-  return {.mtime_ns = status.st_mtim.tv_sec * int64_t{1'000'000'000} + status.st_mtim.tv_nsec,
-          .size_bytes = status.st_size,
-          .inode = status.st_ino};
-}
-
 void ConfigService::Refresh() {
-  const FileStamp stamp = StampOf();
+  const FileStamp stamp = FileStamp::Of(config_path_);
   if (stamp_ == stamp) return;
   stamp_ = stamp;
   std::string content;
@@ -143,19 +133,6 @@ void ConfigService::TakeOver(const std::string& content) {
   }
   version_ = kept.version;
   spdlog::info("clients are told the config {}, version {}", config_path_, version_);
-}
-
-Result<report::SigningKey> LoadOrCreateSigningKey(const std::string& path) {
-  auto text = LoadOrCreateSecret(path, []() -> Result<std::string> {
-    auto key = report::SigningKey::Create();
-    if (!key.ok()) return key.status();
-    return key->ToText();
-  });
-  if (!text.ok()) return text.status();
-  auto key = report::SigningKey::Parse(*text);
-  if (!key.ok())
-    return Status(StatusCode::kInvalid, "the file " + path + " is damaged: " + key.status().message());
-  return key;
 }
 
 }  // namespace lagwatch::collector

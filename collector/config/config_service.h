@@ -10,6 +10,7 @@
 
 #include "base/status.h"
 #include "collector/config/config_file.h"
+#include "collector/keys/file_stamp.h"
 #include "report/config/signing_key.h"
 
 namespace lagwatch::collector {
@@ -31,15 +32,6 @@ class ConfigService {
   uint64_t CurrentVersion();
 
  private:
-  // Tells one state of the file from another.
-  struct FileStamp {
-    int64_t mtime_ns = 0;
-    int64_t size_bytes = -1;
-    uint64_t inode = 0;
-    bool operator==(const FileStamp&) const = default;
-  };
-
-  FileStamp StampOf() const;
   void Refresh();
   void TakeOver(const std::string& content);
 
@@ -51,9 +43,5 @@ class ConfigService {
   std::optional<ConfigFile> file_;
   uint64_t version_ = 0;
 };
-
-// The key in the file `path`; when there is no such file, it is created (mode 0600) with a new one.
-// Errors: kIo, kInvalid when the file holds no key.
-base::Result<report::SigningKey> LoadOrCreateSigningKey(const std::string& path);
 
 }  // namespace lagwatch::collector

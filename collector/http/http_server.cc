@@ -2,7 +2,9 @@
 #include "collector/http/http_server.h"
 
 #include <spdlog/spdlog.h>
+#include <sys/resource.h>
 
+#include <algorithm>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
@@ -12,175 +14,36 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/strand.hpp>
 #include <boost/asio/use_awaitable.hpp>
-#include <boost/beast/core/flat_buffer.hpp>
-#include <boost/beast/core/tcp_stream.hpp>
-#include <boost/beast/http.hpp>
 #include <list>
 #include <mutex>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "collector/http/budget.h"
+#include "collector/http/limited_log.h"
+#include "collector/http/peer.h"
+#include "collector/http/query_threads.h"
+#include "collector/http/session.h"
+
 namespace lagwatch::collector {
 namespace {
 
 namespace asio = boost::asio;
-namespace http = boost::beast::http;
 using asio::ip::tcp;
 using boost::system::error_code;
 using Strand = asio::strand<asio::io_context::executor_type>;
-using TcpStream = boost::beast::basic_stream<tcp, Strand>;
-using Parser = http::request_parser<http::string_body>;
 
-constexpr uint32_t kMaxHeadBytes = 8192;
-constexpr std::chrono::seconds kLingerTime{2};
-
-std::string_view View(boost::beast::string_view text) { return {text.data(), text.size()}; }
-
-RequestHead HeadOf(const Parser& parser) {
-  const auto& request = parser.get();
-  RequestHead head{.method = View(request.method_string()),
-                   .target = View(request.target()),
-                   .authorization = View(request[http::field::authorization]),
-                   .content_type = View(request[http::field::content_type]),
-                   .content_encoding = View(request[http::field::content_encoding]),
-                   .content_length = std::nullopt,
-                   .if_none_match = View(request[http::field::if_none_match])};
-  if (auto length = parser.content_length()) head.content_length = *length;
-  return head;
+// As many connections as there can be files, but for the store's and others'.
+uint64_t MostConnections() {
+  constexpr uint64_t kOtherFiles = 128;
+  rlimit files{};
+  if (getrlimit(RLIMIT_NOFILE, &files) != 0) return UINT64_MAX;
+  files.rlim_cur = files.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &files);
+  getrlimit(RLIMIT_NOFILE, &files);
+  return files.rlim_cur > 2 * kOtherFiles ? files.rlim_cur - kOtherFiles : files.rlim_cur / 2;
 }
-
-http::response<http::string_body> MessageOf(Response response, unsigned version, bool keep_alive) {
-  http::response<http::string_body> message(static_cast<http::status>(response.status), version);
-  message.set(http::field::server, "lagwatch-collector");
-  message.set(http::field::content_type, "application/json");
-  message.set(http::field::cache_control, "no-store");
-  if (response.status == 401) message.set(http::field::www_authenticate, "Bearer");
-  if (!response.allow.empty()) {
-    message.set(http::field::allow, boost::beast::string_view(response.allow.data(), response.allow.size()));
-  }
-  if (!response.etag.empty())
-    message.set(http::field::etag, boost::beast::string_view(response.etag.data(), response.etag.size()));
-  message.body() = std::move(response.json);
-  message.keep_alive(keep_alive);
-  message.prepare_payload();
-  return message;
-}
-
-// One connection; all of it runs on the stream's strand.
-class Session : public std::enable_shared_from_this<Session> {
- public:
-  Session(TcpStream stream, const Router* router, std::chrono::milliseconds timeout)
-      : stream_(std::move(stream)), router_(router), timeout_(timeout) {}
-
-  // Ends with the connection.
-  asio::awaitable<void> Run() {
-    while (!is_stopping_ && co_await Exchange()) {
-    }
-    error_code ignored;
-    stream_.socket().shutdown(tcp::socket::shutdown_both, ignored);
-  }
-
-  // May be called from any thread: ends the connection at once when it waits for a request, else after the
-  // answer.
-  void Stop() {
-    asio::post(stream_.get_executor(), [self = shared_from_this()] {
-      self->is_stopping_ = true;
-      if (self->is_idle_) self->stream_.cancel();
-    });
-  }
-
- private:
-  // One request and its answer; false when the connection is not to be used any more.
-  asio::awaitable<bool> Exchange() {
-    Parser parser;
-    parser.header_limit(kMaxHeadBytes);
-    parser.body_limit(UINT64_MAX);  // the router looks at the length first
-    error_code error = co_await ReadHead(&parser);
-    if (error) {
-      if (IsMalformed(error)) co_await Refuse(BadHead(error), 11);
-      co_return false;
-    }
-    unsigned version = parser.get().version();
-    if (auto refusal = router_->Refuse(HeadOf(parser))) {
-      co_await Refuse(std::move(*refusal), version);
-      co_return false;
-    }
-    error = co_await ReadBody(&parser);
-    if (error == http::error::body_limit) co_await Refuse(router_->BodyTooLarge(), version);
-    if (error) co_return false;
-    bool keep_alive = parser.keep_alive() && !is_stopping_;
-    std::string body = std::move(parser.get().body());
-    Response response = router_->Handle(HeadOf(parser), std::move(body));
-    error = co_await Write(MessageOf(std::move(response), version, keep_alive));
-    co_return !error && keep_alive;
-  }
-
-  asio::awaitable<error_code> ReadHead(Parser* parser) {
-    error_code error;
-    stream_.expires_after(timeout_);
-    is_idle_ = buffer_.size() == 0;
-    co_await http::async_read_header(stream_, buffer_, *parser,
-                                     asio::redirect_error(asio::use_awaitable, error));
-    is_idle_ = false;
-    co_return error;
-  }
-
-  asio::awaitable<error_code> ReadBody(Parser* parser) {
-    error_code error;
-    parser->body_limit(router_->limits().body_bytes);
-    if (parser->get()[http::field::expect] == "100-continue") {
-      http::response<http::empty_body> go_on(http::status::continue_, parser->get().version());
-      stream_.expires_after(timeout_);
-      co_await http::async_write(stream_, go_on, asio::redirect_error(asio::use_awaitable, error));
-      if (error) co_return error;
-    }
-    stream_.expires_after(timeout_);
-    co_await http::async_read(stream_, buffer_, *parser, asio::redirect_error(asio::use_awaitable, error));
-    co_return error;
-  }
-
-  asio::awaitable<error_code> Write(http::response<http::string_body> message) {
-    error_code error;
-    stream_.expires_after(timeout_);
-    co_await http::async_write(stream_, message, asio::redirect_error(asio::use_awaitable, error));
-    co_return error;
-  }
-
-  // Whether bytes came that are no HTTP, rather than none or not all.
-  static bool IsMalformed(const error_code& error) {
-    return error.category() == error_code(http::error::bad_method).category() &&
-           error != http::error::end_of_stream && error != http::error::partial_message;
-  }
-
-  static Response BadHead(const error_code& error) {
-    if (error == http::error::header_limit) {
-      return ErrorResponse(431, "head_too_large",
-                           "the request's head has more than 8 KiB; send fewer headers");
-    }
-    return ErrorResponse(400, "bad_request", "this is no HTTP/1.1 request: " + error.message());
-  }
-
-  // Answers a request whose body is not read, and lingers so that the client gets to read the answer.
-  asio::awaitable<void> Refuse(Response response, unsigned version) {
-    error_code error = co_await Write(MessageOf(std::move(response), version, false));
-    if (error) co_return;
-    stream_.socket().shutdown(tcp::socket::shutdown_send, error);
-    stream_.expires_after(kLingerTime);
-    while (!error) {
-      buffer_.clear();
-      co_await stream_.async_read_some(buffer_.prepare(65536),
-                                       asio::redirect_error(asio::use_awaitable, error));
-    }
-  }
-
-  TcpStream stream_;
-  boost::beast::flat_buffer buffer_;
-  const Router* router_;
-  std::chrono::milliseconds timeout_;
-  bool is_idle_ = false;
-  bool is_stopping_ = false;
-};
 
 }  // namespace
 
@@ -195,6 +58,7 @@ class HttpServer::Impl {
   ~Impl() { Stop(); }
 
   base::Status Start() {
+    if (base::Status loaded = ReloadCertificate(); !loaded.ok()) return loaded;
     try {
       tcp::endpoint endpoint(asio::ip::make_address(options_.listen.ip), options_.listen.port);
       acceptor_.open(endpoint.protocol());
@@ -214,16 +78,25 @@ class HttpServer::Impl {
 
   uint16_t port() const { return port_; }
 
+  base::Status ReloadCertificate() { return options_.tls.certificate.empty() ? base::Status() : tls_.Load(); }
+
   void Stop() {
     asio::post(acceptor_.get_executor(), [this] {
       error_code ignored;
       acceptor_.close(ignored);
       pause_.cancel();
       std::lock_guard lock(mutex_);
+      is_stopping_ = true;
       for (const auto& session : sessions_) session->Stop();
+      if (sessions_.empty()) return;
+      deadline_.expires_after(options_.limits.stop_time);
+      deadline_.async_wait([this](const error_code& error) {
+        if (!error) AbortAll();
+      });
     });
     for (std::thread& thread : threads_) thread.join();
     threads_.clear();
+    answers_.WaitForNone();
   }
 
  private:
@@ -244,25 +117,72 @@ class HttpServer::Impl {
     }
   }
 
-  void Serve(TcpStream stream) {
-    auto executor = stream.get_executor();
-    auto session = std::make_shared<Session>(std::move(stream), router_, options_.timeout);
-    std::lock_guard lock(mutex_);
-    auto place = sessions_.insert(sessions_.end(), session);
-    asio::co_spawn(executor, session->Run(), [this, place](std::exception_ptr) {
-      std::lock_guard end_lock(mutex_);
-      sessions_.erase(place);
-    });
+  void RefuseConnection(const std::string& address) {
+    refusals_.Info("closed a connection from " + address + ": there are too many");
+    if (options_.metrics != nullptr) options_.metrics->CountRefusedConnection();
   }
 
-  HttpOptions options_;
+  // What tells the metrics how much of a budget is taken.
+  std::function<void(uint64_t)> Watch(void (Metrics::*set)(uint64_t)) {
+    if (options_.metrics == nullptr) return {};
+    return [metrics = options_.metrics, set](uint64_t taken) { (metrics->*set)(taken); };
+  }
+
+  // One connection too many is closed without a word: words cost what there is too little of.
+  void Serve(TcpStream stream) {
+    error_code error;
+    const tcp::endpoint remote = stream.socket().remote_endpoint(error);
+    if (error) return;
+    const std::string peer = PeerOf(remote.address());
+    auto connection = connections_.TryTake(peer, 1);
+    if (!connection) return RefuseConnection(remote.address().to_string());
+    stream.socket().set_option(tcp::no_delay(true), error);
+    auto session = CreateSession(std::move(stream), tls_.Current(),
+                                 {peer, remote.address().to_string(), std::move(*connection)},
+                                 {.router = router_,
+                                  .limits = &options_.limits,
+                                  .bytes = &bytes_,
+                                  .queries = &queries_,
+                                  .refusals = &refusals_,
+                                  .answers = &answers_,
+                                  .metrics = options_.metrics});
+    std::lock_guard lock(mutex_);
+    auto place = sessions_.insert(sessions_.end(), session);
+    session->Start([this, place] { Forget(place); });
+  }
+
+  void Forget(std::list<std::shared_ptr<Session>>::iterator place) {
+    std::lock_guard lock(mutex_);
+    sessions_.erase(place);
+    if (is_stopping_ && sessions_.empty())
+      asio::post(acceptor_.get_executor(), [this] { deadline_.cancel(); });
+  }
+
+  void AbortAll() {
+    std::lock_guard lock(mutex_);
+    if (!sessions_.empty())
+      spdlog::warn("{} connections are cut: they took too long to end", sessions_.size());
+    for (const auto& session : sessions_) session->Abort();
+  }
+
+  const HttpOptions options_;
   const Router* router_;
+  Budget connections_{std::min(options_.limits.connections, MostConnections()),
+                      options_.limits.connections_per_peer, Watch(&Metrics::SetConnections)};
+  Budget bytes_{options_.limits.bytes_in_flight, options_.limits.BytesOfAPeer(),
+                Watch(&Metrics::SetBytesInFlight)};
+  LimitedLog refusals_;
+  TlsIdentity tls_{options_.tls};
+  AnswersUnderWay answers_;
   asio::io_context context_;
   asio::basic_socket_acceptor<tcp, Strand> acceptor_;
   asio::steady_timer pause_{context_};
+  asio::steady_timer deadline_{context_};
+  QueryThreads queries_{options_.limits.query_threads, options_.limits.queued_queries};
   uint16_t port_ = 0;
   std::mutex mutex_;
   std::list<std::shared_ptr<Session>> sessions_;  // guarded by mutex_
+  bool is_stopping_ = false;                      // likewise
   std::vector<std::thread> threads_;
 };
 
@@ -277,6 +197,7 @@ HttpServer::HttpServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 HttpServer::~HttpServer() = default;
 
 uint16_t HttpServer::port() const { return impl_->port(); }
+base::Status HttpServer::ReloadCertificate() { return impl_->ReloadCertificate(); }
 void HttpServer::Stop() { impl_->Stop(); }
 
 }  // namespace lagwatch::collector

@@ -1,36 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
-// HTTP/1.1 over TCP for a Router. Context: background.
+// HTTP/1.1 over TCP, or TLS, for a Router. Context: background.
 //
-// A connection has `timeout` for a request's head, for its body and for its answer, each; heads are limited
-// to 8 KiB, bodies to the router's limit. A refused request's body is not looked at: the answer goes out
-// first, and what still arrives is thrown away for a moment so that the answer is not lost with a reset.
+// All that a peer can make grow has an end (HttpLimits): connections, in all and of one peer; heads, of 8 KiB
+// and 10 s; bodies, by the endpoint's limit and a pace that they must keep; bytes of all bodies together. A
+// refused request's body is not looked at: the answer goes out first, and what still arrives is thrown away
+// for a moment so that the answer is not lost with a reset.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <memory>
 
 #include "base/status.h"
+#include "collector/http/http_limits.h"
 #include "collector/http/listen_address.h"
+#include "collector/http/metrics.h"
 #include "collector/http/router.h"
+#include "collector/http/tls.h"
 
 namespace lagwatch::collector {
 
 struct HttpOptions {
   ListenAddress listen;
   int threads = 1;
-  std::chrono::milliseconds timeout{30'000};
+  HttpLimits limits = {};
+  TlsFiles tls = {};
+  Metrics* metrics = nullptr;  // borrowed; null: nothing is counted
 };
 
 class HttpServer {
  public:
-  // Listens and answers on threads of its own from now on. Borrows `router`.
-  // Errors: kIo when the address cannot be had.
+  // Listens and answers on threads of its own from now on. Borrows `router`. Raises the process's limit of
+  // open files as far as it may. Errors: kIo when the address cannot be had, kInvalid for
+  // a certificate that is none.
   static base::Result<std::unique_ptr<HttpServer>> Start(const HttpOptions& options, const Router* router);
   ~HttpServer();
 
   uint16_t port() const;
-  // Takes no more connections, lets requests that have begun be answered, and returns when all are closed.
+  // Reads the certificate again. Errors: kInvalid; then connections go on with the one before.
+  base::Status ReloadCertificate();
+  // Takes no more connections, lets requests that have begun be answered within `stop_time`, and returns when
+  // all are closed.
   void Stop();
 
  private:

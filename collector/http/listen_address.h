@@ -17,6 +17,7 @@ struct ListenAddress {
   // Errors: kInvalid. Names of hosts are not looked up.
   static base::Result<ListenAddress> Parse(std::string_view text);
   std::string ToText() const;
+  bool IsLoopback() const { return ip.starts_with("127.") || ip == "::1"; }
 };
 
 }  // namespace lagwatch::collector

@@ -8,17 +8,9 @@
 #include <exception>
 
 #include "base/clock.h"
-#include "collector/ingest/inflate.h"
-#include "collector/query/json_text.h"
-#include "collector/query/query_string.h"
 
 namespace lagwatch::collector {
 namespace {
-
-constexpr std::string_view kHealth = "/healthz";
-constexpr std::string_view kReports = "/v1/reports";
-constexpr std::string_view kConfig = "/v1/config";
-constexpr std::string_view kBatchType = "application/x-protobuf";
 
 std::string_view PathOf(std::string_view target) { return target.substr(0, target.find('?')); }
 
@@ -43,119 +35,138 @@ bool IsIdentity(std::string_view encoding) {
   return encoding.empty() || EqualsIgnoringCase(encoding, "identity");
 }
 
-std::string_view AllowedMethods(std::string_view path) { return path == kReports ? "GET, POST" : "GET"; }
-
-bool IsAllowed(std::string_view method, std::string_view path) {
-  return method == "GET" || (method == "POST" && path == kReports);
+// Nothing that would have to be unescaped, or names another folder.
+bool IsItem(std::string_view text) {
+  return !text.empty() && text.find_first_not_of('.') != std::string_view::npos &&
+         std::ranges::all_of(text, [](char c) {
+           return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '.' ||
+                  c == '-' || c == '_';
+         });
 }
 
-Response MethodNotAllowed(std::string_view path) {
-  std::string_view allowed = AllowedMethods(path);
-  Response response = ErrorResponse(405, "method_not_allowed", "use one of: " + std::string(allowed));
+// What stands for {…} when `path` is as `pattern`; empty when the pattern has none.
+std::optional<std::string_view> Match(std::string_view pattern, std::string_view path) {
+  const size_t open = pattern.find('{');
+  if (open == std::string_view::npos)
+    return path == pattern ? std::optional(std::string_view()) : std::nullopt;
+  const std::string_view before = pattern.substr(0, open);
+  const std::string_view after = pattern.substr(pattern.find('}') + 1);
+  if (path.size() <= before.size() + after.size() || !path.starts_with(before) || !path.ends_with(after))
+    return std::nullopt;
+  const std::string_view item = path.substr(open, path.size() - before.size() - after.size());
+  return IsItem(item) ? std::optional(item) : std::nullopt;
+}
+
+Response NeedsAKey(const KeyCheck& check) {
+  if (check.outcome == KeyCheck::Outcome::kExpired)
+    return ErrorResponse(401, "unauthorized",
+                         "the key in the Authorization header has expired; ask for a new one");
+  return ErrorResponse(401, "unauthorized",
+                       "send the header 'Authorization: Bearer KEY' with one of this collector's keys");
+}
+
+Response MayNot(const KeyRecord& key) {
+  const char* what = key.access == Access::kProject
+                         ? "a project key can only send reports; this takes a read or "
+                           "admin token"
+                     : key.access == Access::kRead ? "a read token can only look; this takes another key"
+                                                   : "this key cannot do this";
+  return ErrorResponse(403, "forbidden", what);
+}
+
+Response MethodNotAllowed(const std::string& allowed) {
+  Response response = ErrorResponse(405, "method_not_allowed", "use one of: " + allowed);
   response.allow = allowed;
   return response;
 }
 
-// What was stored is left out: nothing is left to be said of it.
-Json ResultsJson(const std::vector<RecordResult>& records) {
-  Json results = Json::array();
-  for (size_t i = 0; i < records.size(); ++i) {
-    if (records[i].kind == RecordResult::Kind::kStored) continue;
-    Json result = {{"record", i}};
-    if (records[i].kind == RecordResult::Kind::kDuplicate) {
-      result["result"] = "duplicate";
-    } else {
-      result.update({{"result", "rejected"}, {"why", records[i].why}});
-    }
-    results.push_back(std::move(result));
+Response TooManyRequests(const QuotaRefusal& refusal) {
+  Response response = ErrorResponse(429, "quota", refusal.reason + "; send the rest later");
+  response.retry_after_s = refusal.wait_s;
+  return response;
+}
+
+std::optional<Response> CheckBody(const Endpoint& endpoint, const RequestHead& head) {
+  if (head.content_length.value_or(0) > endpoint.body_limit) return Router::BodyTooLarge(endpoint);
+  if (endpoint.body_limit == 0) return std::nullopt;
+  if (!IsOfType(head.content_type, endpoint.body_type))
+    return ErrorResponse(415, "unsupported_type", "send the body as " + std::string(endpoint.body_type));
+  if (IsIdentity(head.content_encoding) || (endpoint.takes_gzip && IsGzip(head.content_encoding)))
+    return std::nullopt;
+  return ErrorResponse(
+      415, "unsupported_encoding",
+      endpoint.takes_gzip ? "compress the body with gzip, or not at all" : "do not compress the body");
+}
+
+// The endpoint that a request names.
+struct Found {
+  const Endpoint* endpoint = nullptr;
+  std::string_view item = {};
+  std::string allowed = {};  // methods of its path
+};
+
+Found Find(const std::vector<Endpoint>& endpoints, std::string_view method, std::string_view path) {
+  Found found;
+  for (const Endpoint& endpoint : endpoints) {
+    const auto item = Match(endpoint.path, path);
+    if (!item) continue;
+    found.allowed += (found.allowed.empty() ? "" : ", ") + std::string(endpoint.method);
+    if (endpoint.method != method) continue;
+    found.endpoint = &endpoint;
+    found.item = *item;
   }
-  return results;
+  return found;
 }
 
 }  // namespace
 
-Router::Router(ApiKeys keys, BodyLimits limits, Ingest* ingest, const QueryApi* query_api,
-               ConfigService* config)
-    : keys_(std::move(keys)), limits_(limits), ingest_(ingest), query_api_(query_api), config_(config) {}
-
-std::optional<Response> Router::Refuse(const RequestHead& head) const {
-  std::string_view path = PathOf(head.target);
-  if (path.starts_with("/v1/") && !keys_.Accepts(head.authorization)) {
-    return ErrorResponse(401, "unauthorized",
-                         "send the header 'Authorization: Bearer KEY' with one of this collector's keys");
+std::variant<Admitted, Response> Router::Admit(const RequestHead& head) const {
+  const std::string_view path = PathOf(head.target);
+  const Found found = Find(endpoints_, head.method, path);
+  const bool is_open =
+      found.endpoint != nullptr ? found.endpoint->access == kEverybody : !path.starts_with("/v1/");
+  KeyCheck check;
+  if (!is_open) {
+    check = keys_->Check(head.authorization, base::SystemClock().WallMs());
+    if (check.outcome != KeyCheck::Outcome::kKnown) return NeedsAKey(check);
   }
-  if (path != kHealth && path != kConfig && !QueryApi::Serves(path)) {
+  if (found.allowed.empty())
     return ErrorResponse(404, "not_found", "there is nothing at this path; try /v1/clusters");
+  if (found.endpoint == nullptr) return MethodNotAllowed(found.allowed);
+  const Endpoint& endpoint = *found.endpoint;
+  if (!is_open && (endpoint.access & MaskOf(check.key.access)) == 0) return MayNot(check.key);
+  if (auto refusal = CheckBody(endpoint, head)) return std::move(*refusal);
+  if (endpoint.is_metered) {
+    auto refusal =
+        keys_->CheckQuota(check.key, head.content_length.value_or(0), base::SystemClock().MonoNs());
+    if (refusal) return TooManyRequests(*refusal);
   }
-  if (!IsAllowed(head.method, path)) return MethodNotAllowed(path);
-  if (head.content_length.value_or(0) > limits_.body_bytes) return BodyTooLarge();
-  if (head.method == "POST") {
-    if (!IsOfType(head.content_type, kBatchType)) {
-      return ErrorResponse(415, "unsupported_type", "send the reports as " + std::string(kBatchType));
-    }
-    if (!IsGzip(head.content_encoding) && !IsIdentity(head.content_encoding)) {
-      return ErrorResponse(415, "unsupported_encoding", "compress the body with gzip, or not at all");
-    }
-  }
-  return std::nullopt;
+  return Admitted{&endpoint, Request{.path = std::string(path),
+                                     .item = std::string(found.item),
+                                     .query = std::string(QueryOf(head.target)),
+                                     .if_none_match = std::string(head.if_none_match),
+                                     .is_gzip = IsGzip(head.content_encoding),
+                                     .body = {},
+                                     .key = std::move(check.key),
+                                     .room = {}}};
 }
 
-Response Router::Handle(const RequestHead& head, std::string body) const {
+void Router::Handle(const Endpoint& endpoint, Request request, const Respond& respond) {
+  const std::string path = request.path;
   try {
-    std::string_view path = PathOf(head.target);
-    if (path == kHealth) return {200, JsonText({{"status", "ok"}})};
-    if (head.method == "POST") return HandleUpload(head, std::move(body));
-    if (path == kConfig) return HandleConfig(head);
-    return query_api_->Get(path, QueryOf(head.target));
+    endpoint.handler(std::move(request), respond);
   } catch (const std::exception& error) {
-    spdlog::error("{} {}: {}", head.method, PathOf(head.target), error.what());
-    return ErrorResponse(500, "internal", "the collector could not answer; its log says why");
+    spdlog::error("{} {}: {}", endpoint.method, path, error.what());
+    respond(ErrorResponse(500, "internal", "the collector could not answer; its log says why"));
   }
 }
 
-Response Router::BodyTooLarge() const {
+Response Router::BodyTooLarge(const Endpoint& endpoint) {
   return ErrorResponse(413, "too_large",
-                       "the body has more than " + std::to_string(limits_.body_bytes) +
-                           " bytes; send fewer reports in one request");
-}
-
-Response Router::HandleUpload(const RequestHead& head, std::string body) const {
-  if (IsGzip(head.content_encoding)) {
-    auto inflated = InflateGzip(body, limits_.inflated_bytes);
-    if (!inflated.ok()) return ErrorResponse(inflated.status());
-    body = std::move(*inflated);
-  } else if (body.size() > limits_.inflated_bytes) {
-    return BodyTooLarge();
-  }
-  auto result = ingest_->Submit(body);
-  if (!result.ok()) {
-    spdlog::warn("upload refused: {}", result.status().message());
-    return ErrorResponse(result.status());
-  }
-  for (const RecordResult& record : result->records) {
-    if (record.kind == RecordResult::Kind::kRejected) spdlog::warn("record refused: {}", record.why);
-  }
-  spdlog::info("upload: {} accepted, {} known already, {} refused", result->accepted, result->duplicates,
-               result->rejected);
-  Json answer = {{"accepted", result->accepted},
-                 {"duplicates", result->duplicates},
-                 {"rejected", result->rejected},
-                 {"results", ResultsJson(result->records)}};
-  if (config_ != nullptr) answer["config_version"] = config_->CurrentVersion();
-  return {200, JsonText(answer)};
-}
-
-Response Router::HandleConfig(const RequestHead& head) const {
-  auto query = QueryString::Parse(QueryOf(head.target));
-  if (!query.ok()) return ErrorResponse(query.status());
-  const ConfigClient client{
-      .app = query->Get("app"), .app_version = query->Get("version"), .user = query->Get("user")};
-  base::Result<std::optional<SignedConfig>> config = std::optional<SignedConfig>();
-  if (config_ != nullptr) config = config_->Find(client, head.if_none_match, base::SystemClock().WallMs());
-  if (!config.ok()) return ErrorResponse(config.status());
-  if (!*config) return ErrorResponse(404, "not_found", "this collector has no config for clients");
-  const int status = (*config)->envelope.empty() ? 304 : 200;
-  return {.status = status, .json = std::move((*config)->envelope), .etag = std::move((*config)->etag)};
+                       endpoint.body_limit == 0
+                           ? "this request has no body"
+                           : "the body has more than " + std::to_string(endpoint.body_limit) +
+                                 " bytes; send fewer reports in one request");
 }
 
 }  // namespace lagwatch::collector

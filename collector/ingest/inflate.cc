@@ -50,6 +50,7 @@ class Inflater {
     return {piece_.data(), piece_.size() - stream_.avail_out};
   }
   bool is_complete() const { return is_complete_; }
+  size_t read_bytes() const { return stream_.total_in; }
 
  private:
   z_stream stream_{};
@@ -67,6 +68,10 @@ base::Result<std::string> InflateGzip(std::string_view compressed, size_t limit_
     if (!AppendWithin(limit_bytes, piece, &content)) {
       return Status(StatusCode::kTooLarge, "the body inflates to more than " + std::to_string(limit_bytes) +
                                                " bytes; send fewer reports in one request");
+    }
+    if (content.size() > kFreeBytes && content.size() / kMaxRatio > inflater.read_bytes()) {
+      return Status(StatusCode::kTooLarge, "the body inflates to more than " + std::to_string(kMaxRatio) +
+                                               " times its size; send fewer reports in one request");
     }
   }
   if (!inflater.is_complete()) {

@@ -38,6 +38,19 @@ RecordResult ToResult(CommitOutcome outcome) {
           "the collector keeps no more records of types that it does not know; update it"};
 }
 
+// `outcomes` are of those whose status is good.
+base::Result<IngestResult> ResultOf(const std::vector<base::Status>& statuses,
+                                    const base::Result<std::vector<CommitOutcome>>& outcomes) {
+  if (!outcomes.ok()) return outcomes.status();
+  IngestResult result;
+  auto outcome = outcomes->begin();
+  for (const base::Status& status : statuses) {
+    Add(status.ok() ? ToResult(*outcome++) : RecordResult{RecordResult::Kind::kRejected, status.message()},
+        &result);
+  }
+  return result;
+}
+
 }  // namespace
 
 base::Result<NewRecord> Ingest::Read(report::RecordType type, std::string_view payload) const {
@@ -46,7 +59,7 @@ base::Result<NewRecord> Ingest::Read(report::RecordType type, std::string_view p
     case report::RecordType::kReport:
       return Checked(report::DecodeReport(payload), [&](report::Report report) {
         ClusterPath clusters = clusterer_.Assign(report);
-        return NewReport{std::move(report), std::move(clusters), payload};
+        return NewReport::Create(report, std::move(clusters), payload);
       });
     case report::RecordType::kLagEnd:
       return Checked(report::DecodeLagEnd(payload), as_is);
@@ -56,7 +69,7 @@ base::Result<NewRecord> Ingest::Read(report::RecordType type, std::string_view p
       return Checked(report::DecodeFrameSlice(payload), as_is);
     case report::RecordType::kUsage:
       return Checked(report::DecodeUsage(payload), [&](report::Usage usage) {
-        return NewUsage{std::move(usage), payload};
+        return NewUsage{std::move(usage), std::string(payload)};
       });
     case report::RecordType::kLosses:
       return Checked(report::DecodeLosses(payload), as_is);
@@ -68,37 +81,42 @@ base::Result<NewRecord> Ingest::Read(report::RecordType type, std::string_view p
                         "the record is of a type that is not known here, and has more than " +
                             std::to_string(kMaxUnknownBytes) + " bytes");
   }
-  return NewRecord(UnknownRecord{type, payload});
+  return NewRecord(UnknownRecord{type, std::string(payload)});
 }
 
-base::Result<IngestResult> Ingest::Submit(std::string_view batch) {
+base::Result<Ingest::ReadRecords> Ingest::ReadBatch(std::string_view batch) const {
   auto records = report::ReadBatch(batch, limits_);
   if (!records.ok()) return records.status();
 
-  std::vector<NewRecord> valid;
-  std::vector<base::Status> statuses;
+  ReadRecords all;
   OpenedRecords opened(opener_);
   for (const report::OwnedRecord& listed : *records) {
     auto record = opened.Open({listed.type, listed.payload});
     if (!record.ok() && record.status().code() != base::StatusCode::kInvalid) return record.status();
     auto read = record.ok() ? Read(record->type, record->payload) : base::Result<NewRecord>(record.status());
-    statuses.push_back(read.status());
-    if (read.ok()) valid.push_back(std::move(*read));
+    all.statuses.push_back(read.status());
+    if (read.ok()) all.valid.push_back(std::move(*read));
   }
-  if (valid.empty() && !statuses.empty()) {
+  if (all.valid.empty() && !all.statuses.empty()) {
     return base::Status(base::StatusCode::kInvalid,
-                        "no record of the batch is valid; the first: " + statuses.front().message());
+                        "no record of the batch is valid; the first: " + all.statuses.front().message());
   }
-  auto outcomes = store_->Commit(valid);
-  if (!outcomes.ok()) return outcomes.status();
+  return all;
+}
 
-  IngestResult result;
-  auto outcome = outcomes->begin();
-  for (const base::Status& status : statuses) {
-    Add(status.ok() ? ToResult(*outcome++) : RecordResult{RecordResult::Kind::kRejected, status.message()},
-        &result);
-  }
-  return result;
+base::Result<IngestResult> Ingest::Submit(std::string_view batch) const {
+  auto records = ReadBatch(batch);
+  if (!records.ok()) return records.status();
+  return ResultOf(records->statuses, store_->Commit(records->valid));
+}
+
+void Ingest::Submit(std::string_view batch, GroupCommit* commits, Done done) const {
+  auto records = ReadBatch(batch);
+  if (!records.ok()) return done(records.status());
+  commits->Commit(std::move(records->valid),
+                  [statuses = std::move(records->statuses), done = std::move(done)](auto outcomes) {
+                    done(ResultOf(statuses, outcomes));
+                  });
 }
 
 }  // namespace lagwatch::collector

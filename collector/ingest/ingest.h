@@ -3,12 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/status.h"
 #include "collector/cluster/clusterer.h"
+#include "collector/ingest/group_commit.h"
 #include "collector/store/store.h"
 #include "report/format/packed_batch.h"
 #include "report/seal/record_opener.h"
@@ -43,10 +45,20 @@ class Ingest {
   // of a type that is not known here is kept as it is. Errors: kInvalid when the batch is unreadable or holds
   // nothing but malformed records; kTooLarge when too much was sealed in it; kUnavailable or kInternal, and
   // nothing is stored, when the database refuses or there is too little memory.
-  base::Result<IngestResult> Submit(std::string_view batch);
+  base::Result<IngestResult> Submit(std::string_view batch) const;
+
+  // The same, committed together with what others bring: `done` is called once, on this thread or on one of
+  // `commits`, which must outlive the call.
+  using Done = std::function<void(base::Result<IngestResult>)>;
+  void Submit(std::string_view batch, GroupCommit* commits, Done done) const;
 
  private:
-  // Borrows the payload.
+  struct ReadRecords {
+    std::vector<NewRecord> valid;
+    std::vector<base::Status> statuses;  // of all that the batch holds, in order
+  };
+
+  base::Result<ReadRecords> ReadBatch(std::string_view batch) const;
   base::Result<NewRecord> Read(report::RecordType type, std::string_view payload) const;
 
   Store* store_;

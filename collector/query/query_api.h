@@ -11,15 +11,17 @@
 #include "collector/query/query_string.h"
 #include "collector/query/response.h"
 #include "collector/store/store.h"
+#include "collector/symbols/symbolizer.h"
 #include "policies/cluster_key.h"
 
 namespace lagwatch::collector {
 
 class QueryApi {
  public:
-  // Borrows `store`, which must outlive this. `wait_frames` are those that reports are clustered with.
-  QueryApi(Store* store, policies::WaitFrames wait_frames)
-      : store_(store), wait_frames_(std::move(wait_frames)) {}
+  // Borrows `store` and `symbolizer`, which may be null: then names are those that clients knew.
+  // `wait_frames` are those that reports are clustered with.
+  QueryApi(Store* store, policies::WaitFrames wait_frames, Symbolizer* symbolizer = nullptr)
+      : store_(store), wait_frames_(std::move(wait_frames)), symbolizer_(symbolizer) {}
 
   // Whether `path` is one that Get answers.
   static bool Serves(std::string_view path);
@@ -47,6 +49,7 @@ class QueryApi {
 
   Store* store_;
   policies::WaitFrames wait_frames_;
+  Symbolizer* symbolizer_;
 };
 
 }  // namespace lagwatch::collector

@@ -120,19 +120,15 @@ class PowerTree {
 
 class StackWriter {
  public:
-  explicit StackWriter(const report::Report& report) : report_(report), names_(report) {}
+  StackWriter(const report::Report& report, const SymbolNamer& namer) : report_(report), namer_(namer) {}
 
   Json Frames(const report::Stack& stack) {
     Json frames = Json::array();
     for (const report::Frame& frame : stack.frames) {
-      bool is_after_gap = stack.gap_frames != 0 && frames.size() == stack.gap_at;
-      static const report::Module kNoModule;
-      const report::Module& module = frame.module == 0 ? kNoModule : report_.modules[frame.module - 1];
-      frames.push_back({{"module", module.path},
-                        {"build_id", HexBytes(module.build_id)},
-                        {"offset", HexNumber(frame.offset)},
-                        {"function", names_.NameOf(frame).text}});
-      if (is_after_gap) frames.back()["left_out_before"] = stack.gap_frames;
+      const bool is_after_gap = stack.gap_frames != 0 && &frame == &stack.frames[stack.gap_at];
+      const size_t first = frames.size();
+      AddFunctions(frame, &frames);
+      if (is_after_gap) frames[first]["left_out_before"] = stack.gap_frames;
     }
     return frames;
   }
@@ -181,6 +177,25 @@ class StackWriter {
   }
 
  private:
+  // One frame, and before it those that were inlined into it.
+  void AddFunctions(const report::Frame& frame, Json* frames) {
+    static const report::Module kNoModule;
+    const report::Module& module = frame.module == 0 ? kNoModule : report_.modules[frame.module - 1];
+    const std::vector<SourceFrame>& sources = namer_.SourcesOf(frame);
+    const std::vector<FrameName> names = namer_.NamesOf(frame);
+    for (size_t i = 0; i < names.size(); ++i) {
+      frames->push_back({{"module", module.path},
+                         {"build_id", HexBytes(module.build_id)},
+                         {"offset", HexNumber(frame.offset)},
+                         {"function", names[i].text}});
+      if (i >= sources.size()) continue;
+      Json& json = frames->back();
+      json["file"] = sources[i].file.empty() ? Json() : Json(sources[i].file);
+      json["line"] = sources[i].line == 0 ? Json() : Json(sources[i].line);
+      json["inlined"] = sources[i].is_inlined;
+    }
+  }
+
   // By a reference that is 0 where there is none.
   const report::Stack& StackOf(uint32_t reference) const {
     static const report::Stack kNoStack{{}, report::Completeness::kNone};
@@ -201,7 +216,9 @@ class StackWriter {
                 const policies::WaitFrames& wait_frames) {
     const report::Stack& stack = StackOf(stack_reference);
     std::vector<std::string> functions;
-    for (const report::Frame& frame : stack.frames) functions.push_back(names_.NameOf(frame).text);
+    for (const report::Frame& frame : stack.frames) {
+      for (const FrameName& each : namer_.NamesOf(frame)) functions.push_back(each.text);
+    }
     auto at = policies::InnermostSignificant(functions, 1, wait_frames);
     return {{"tid", tid},
             {"name", name},
@@ -210,7 +227,7 @@ class StackWriter {
   }
 
   const report::Report& report_;
-  FrameNames names_;
+  const SymbolNamer& namer_;
 };
 
 // 16 hexadecimal digits, null when it is not known.
@@ -222,31 +239,6 @@ Json CauseKeyJson(int64_t cause) {
 }
 
 }  // namespace
-
-Json ClusterJson(const ClusterSummary& summary) {
-  const Cluster& cluster = summary.cluster;
-  Json children = Json::array();
-  for (const ClusterSummary& child : summary.children) children.push_back(ClusterJson(child));
-  return {{"key", cluster.key},
-          {"level", cluster.level},
-          {"parent", cluster.parent_key.empty() ? Json() : Json(cluster.parent_key)},
-          {"frames", cluster.frames},
-          {"via", cluster.via.empty() ? Json() : Json(cluster.via)},
-          {"reports", summary.reports},
-          {"lags", summary.lag_durations_ns.size()},
-          {"users", summary.users.size()},
-          {"hang_ms", ToMs(summary.hang_ns())},
-          {"estimated", {{"lags", summary.estimated_lags}, {"hang_ms", ToMs(summary.estimated_hang_ns)}}},
-          {"duration_ms",
-           {{"p50", ToMs(summary.DurationPercentileNs(50))},
-            {"p95", ToMs(summary.DurationPercentileNs(95))},
-            {"max", ToMs(summary.DurationPercentileNs(100))}}},
-          {"apps", summary.apps},
-          {"versions", summary.versions},
-          {"first_seen_ms", summary.first_seen_ms},
-          {"last_seen_ms", summary.last_seen_ms},
-          {"children", std::move(children)}};
-}
 
 Json LossJson(const LossRow& loss) {
   return {{"app", loss.app},       {"version", loss.version},
@@ -284,8 +276,8 @@ Json ReportHeaderJson(const ReportRow& row, const std::vector<std::string>& caus
           {"sample_rate_ppm", row.sample_rate_ppm == 0 ? Json() : Json(row.sample_rate_ppm)}};
 }
 
-void AddStacks(const report::Report& report, Json* json) {
-  StackWriter writer(report);
+void AddStacks(const report::Report& report, const SymbolNamer& namer, Json* json) {
+  StackWriter writer(report, namer);
   const report::Stack& expensive = report.stacks[report.expensive_stack];
   (*json)["expensive_stack"] = writer.Frames(expensive);
   (*json)["expensive_completeness"] = CompletenessName(expensive.completeness);
@@ -294,8 +286,9 @@ void AddStacks(const report::Report& report, Json* json) {
   (*json)["threads_dropped"] = report.threads_dropped;
 }
 
-void AddWaits(const report::Report& report, const policies::WaitFrames& wait_frames, Json* json) {
-  (*json)["waits"] = StackWriter(report).Waits(wait_frames);
+void AddWaits(const report::Report& report, const SymbolNamer& namer, const policies::WaitFrames& wait_frames,
+              Json* json) {
+  (*json)["waits"] = StackWriter(report, namer).Waits(wait_frames);
   (*json)["deadlock"] = report.wait_outcome == report::WaitOutcome::kDeadlock;
 }
 
@@ -351,8 +344,8 @@ Json FramesJson(const FrameSummary& summary) {
           {"stage_ms", std::move(stages)}};
 }
 
-Json ExpensiveStackJson(const report::Report& report) {
-  return StackWriter(report).Frames(report.stacks[report.expensive_stack]);
+Json ExpensiveStackJson(const report::Report& report, const SymbolNamer& namer) {
+  return StackWriter(report, namer).Frames(report.stacks[report.expensive_stack]);
 }
 
 }  // namespace lagwatch::collector

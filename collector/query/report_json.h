@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reports and clusters as the JSON that people's programs read: part of the API, so keys keep their meaning.
+// Reports as the JSON that people's programs read: part of the API, so keys keep their meaning.
 // Context: background; pure.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "collector/query/cluster_summary.h"
 #include "collector/query/json_text.h"
 #include "collector/store/store.h"
+#include "collector/symbols/symbol_namer.h"
 #include "policies/cluster_key.h"
 #include "report/format/report.h"
 
 namespace lagwatch::collector {
 
-Json ClusterJson(const ClusterSummary& summary);
 // Without stacks; `cause` are the frames of its level-1 cluster.
 Json ReportHeaderJson(const ReportRow& row, const std::vector<std::string>& cause);
 // Adds the stacks to a report's header.
-void AddStacks(const report::Report& report, Json* json);
+void AddStacks(const report::Report& report, const SymbolNamer& namer, Json* json);
 // Adds who waits for whom; `wait_frames` tells where.
-void AddWaits(const report::Report& report, const policies::WaitFrames& wait_frames, Json* json);
+void AddWaits(const report::Report& report, const SymbolNamer& namer, const policies::WaitFrames& wait_frames,
+              Json* json);
 // Adds why and how it happened: level, verdict, what was not the program's fault, what the loop did before.
 void AddCircumstances(const report::Report& report, Json* json);
 // Adds, to a report of average CPU use, the tree of where the CPU time went, innermost functions first.
@@ -29,6 +29,6 @@ void AddPowerTree(const report::Report& report, Json* json);
 Json FramesJson(const FrameSummary& summary);
 Json LossJson(const LossRow& loss);
 // The expensive stack alone.
-Json ExpensiveStackJson(const report::Report& report);
+Json ExpensiveStackJson(const report::Report& report, const SymbolNamer& namer);
 
 }  // namespace lagwatch::collector

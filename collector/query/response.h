@@ -2,6 +2,7 @@
 // An answer of the collector's API: an HTTP status and a JSON text. Context: background; pure.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -12,8 +13,10 @@ namespace lagwatch::collector {
 struct Response {
   int status = 200;
   std::string json;
-  std::string_view allow = {};  // the Allow header of a 405, a literal
-  std::string etag = {};        // the ETag header, with its quotes
+  std::string allow = {};                              // the Allow header of a 405
+  std::string etag = {};                               // the ETag header, with its quotes
+  int64_t retry_after_s = 0;                           // the Retry-After header; 0: none
+  std::string_view content_type = "application/json";  // a literal
 };
 
 // {"error":{"code":…,"message":…}}. The message says what to do.

@@ -37,6 +37,26 @@ class FrameNames {
   std::map<Place, FrameName> names_;
 };
 
+// Names frames, inlined calls included: a symbolizer, or the report itself. Context: background.
+class FrameNamer {
+ public:
+  virtual ~FrameNamer() = default;
+  // The functions that `frame` of the report at hand is in, the innermost inlined one first; at least one.
+  virtual std::vector<FrameName> NamesOf(const report::Frame& frame) const = 0;
+};
+
+// By the symbols that the client knew, one for each frame.
+class ReportNamer final : public FrameNamer {
+ public:
+  // Borrows `report`, which must outlive this.
+  explicit ReportNamer(const report::Report& report) : names_(report) {}
+
+  std::vector<FrameName> NamesOf(const report::Frame& frame) const override { return {names_.NameOf(frame)}; }
+
+ private:
+  mutable FrameNames names_;  // what it remembers
+};
+
 // "0x1f", as addresses are written everywhere in the JSON.
 std::string HexNumber(uint64_t number);
 

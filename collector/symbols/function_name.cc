@@ -18,10 +18,11 @@ bool IsIdentifierByte(char byte) {
          byte == '_' || byte == '$';
 }
 
-// What compilers add to a function's name for a copy or a part of it; most of them number it besides.
-constexpr std::array<std::string_view, 10> kCloneSuffixes = {".constprop", ".isra",       ".part", ".cold",
-                                                             ".lto_priv",  ".localalias", ".llvm", ".clone",
-                                                             ".simdclone", ".__uniq"};
+// What compilers add to a function's name for a copy or a part of it, or a coroutine's; most of them number
+// it besides.
+constexpr std::array<std::string_view, 14> kCloneSuffixes = {
+    ".constprop", ".isra",      ".part",   ".cold",  ".lto_priv", ".localalias", ".llvm",
+    ".clone",     ".simdclone", ".__uniq", ".actor", ".resume",   ".destroy",    ".cleanup"};
 
 // Suffixes are taken off the end, so that a name which only begins like one of them, "a.partition", keeps it.
 std::string_view WithoutCloneSuffixes(std::string_view symbol) {
@@ -43,20 +44,38 @@ struct DemangledText {
   std::jmp_buf too_long;
 };
 
+// libiberty is C and holds nothing while it hands out a piece, but for the bytes of an identifier that is not
+// ASCII.
 void AddPiece(const char* piece, size_t size_bytes, void* opaque) {
   auto* demangled = static_cast<DemangledText*>(opaque);
-  if (demangled->text.size() + size_bytes > kMaxDemangledBytes) std::longjmp(demangled->too_long, 1);
-  demangled->text.append(piece, size_bytes);
+  const std::string_view text(piece, size_bytes);
+  if (demangled->text.size() + size_bytes <= kMaxDemangledBytes) {
+    demangled->text += text;
+  } else if (std::ranges::all_of(text, [](char byte) { return static_cast<signed char>(byte) >= 0; })) {
+    std::longjmp(demangled->too_long, 1);
+  }
 }
 
-std::string Demangle(const std::string& symbol) {
-  if (!symbol.starts_with("_Z") || symbol.size() > kMaxMangledBytes) return symbol;
+// Rust's older names are C++'s with a hash at the end.
+bool IsRust(std::string_view symbol) {
+  constexpr std::string_view kHash = "17h0123456789abcdefE";
+  if (symbol.starts_with("_R")) return true;
+  if (!symbol.starts_with("_ZN") || symbol.size() < kHash.size() || !symbol.ends_with('E')) return false;
+  std::string_view hash = symbol.substr(symbol.size() - kHash.size());
+  return hash.starts_with("17h") &&
+         hash.substr(3, 16).find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
+// Empty when `symbol` is no mangled name.
+std::string Demangle(const std::string& symbol, bool is_rust) {
+  if ((!symbol.starts_with("_Z") && !is_rust) || symbol.size() > kMaxMangledBytes) return "";
   DemangledText demangled;
-  // Leaving a callback is the only way to stop libiberty, which is C and holds nothing while it prints.
-  if (setjmp(demangled.too_long) != 0) return symbol;
-  bool is_good =
-      cplus_demangle_v3_callback(symbol.c_str(), DMGL_PARAMS | DMGL_TYPES, AddPiece, &demangled) != 0;
-  return is_good ? demangled.text : symbol;
+  // Leaving a callback is the only way to stop libiberty.
+  if (setjmp(demangled.too_long) != 0) return "";
+  bool is_good = (is_rust ? rust_demangle_callback(symbol.c_str(), 0, AddPiece, &demangled)
+                          : cplus_demangle_v3_callback(symbol.c_str(), DMGL_PARAMS | DMGL_TYPES, AddPiece,
+                                                       &demangled)) != 0;
+  return is_good ? demangled.text : "";
 }
 
 // Tags stand wherever a tagged function or type is named, in template arguments too.
@@ -180,9 +199,14 @@ class NameShortener {
 }  // namespace
 
 std::string ReadableFunctionName(std::string_view symbol) {
-  std::string_view plain = WithoutCloneSuffixes(symbol);
-  std::string name = Demangle(std::string(plain));
-  if (name != plain) name = NameShortener(WithoutAbiTags(std::move(name))).Shorten();
+  const std::string plain(WithoutCloneSuffixes(symbol));
+  const bool is_rust = IsRust(plain);
+  std::string name = Demangle(plain, is_rust);
+  if (name.empty()) {
+    name = plain;
+  } else if (!is_rust) {
+    name = NameShortener(WithoutAbiTags(std::move(name))).Shorten();
+  }
   if (name.size() > kMaxFunctionNameBytes) name.resize(kMaxFunctionNameBytes);
   return name;
 }

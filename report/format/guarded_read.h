@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How decoders meet bytes from outside: what is wrong with them becomes a Status. Internal to report/format.
+// How decoders meet bytes from outside: what is wrong with them becomes a Status.
 #pragma once
 
 #include <string>

@@ -19,5 +19,6 @@ inline void RequireSchema(bool holds) {
 #define protozero_assert(condition) ::lagwatch::report::RequireSchema(condition)
 
 #include <protozero/basic_pbf_writer.hpp>
+#include <protozero/pbf_builder.hpp>
 #include <protozero/pbf_message.hpp>
 #include <protozero/pbf_writer.hpp>

@@ -68,7 +68,11 @@ TEST_F(CollectorProgram, SaysWhereItListensMakesAKeyAndStopsOnSigterm) {
   EXPECT_EQ(ModeOf(data_), 0700u);
   EXPECT_EQ(ModeOf(data_ + "/key"), 0600u);
   EXPECT_EQ(ModeOf(data_ + "/collector.db"), 0600u);
+  EXPECT_THAT(ContentOf(data_ + "/admin-token"), MatchesRegex("a_[0-9a-f]+\n"));
+  EXPECT_EQ(ModeOf(data_ + "/admin-token"), 0600u);
+  EXPECT_EQ(ModeOf(data_ + "/keys.json"), 0600u);
   EXPECT_THAT(collector.Errors(), HasSubstr(data_ + "/key"));
+  EXPECT_THAT(collector.Errors(), HasSubstr(data_ + "/admin-token"));
   EXPECT_THAT(collector.Errors(), Not(HasSubstr(key.substr(0, key.size() - 1))));
 }
 
@@ -81,6 +85,30 @@ TEST_F(CollectorProgram, KeepsItsKeyAndStopsOnSigint) {
     keys.push_back(ContentOf(data_ + "/key"));
   }
   EXPECT_EQ(keys[0], keys[1]);
+}
+
+TEST_F(CollectorProgram, WritesItsLogAsJson) {
+  Process collector = Start({"--listen", "127.0.0.1:0", "--data", data_, "--log-format", "json"});
+  ReadyLine(collector);
+  EXPECT_EQ(Stop(&collector, SIGTERM), 0);
+  EXPECT_THAT(
+      collector.Errors(),
+      ::testing::ContainsRegex(R"(\{"time":"20[^"]+Z","level":"info","message":"stopping on signal 15"\})"));
+}
+
+TEST_F(CollectorProgram, LivesOnWhenItIsToldToReadItsCertificateAgain) {
+  Process collector = Start({"--listen", "127.0.0.1:0", "--data", data_});
+  ReadyLine(collector);
+  collector.Signal(SIGHUP);
+  EXPECT_EQ(Stop(&collector, SIGTERM), 0);
+}
+
+TEST_F(CollectorProgram, DoesNotStartWithDamagedKeys) {
+  std::filesystem::create_directory(data_);
+  std::ofstream(data_ + "/keys.json") << "{";
+  Process collector = Start({"--listen", "127.0.0.1:0", "--data", data_});
+  EXPECT_EQ(collector.Wait(), 1);
+  EXPECT_THAT(collector.Errors(), HasSubstr("keys.json is damaged"));
 }
 
 TEST_F(CollectorProgram, PrintsTheKeyThatItsConfigIsKnownBy) {
@@ -98,10 +126,31 @@ TEST_F(CollectorProgram, PrintsTheKeyThatItsConfigIsKnownBy) {
 }
 
 TEST_F(CollectorProgram, MakesNoKeyWhenOneIsGiven) {
-  Process collector = Start({"--listen", "127.0.0.1:0", "--data", data_, "--key", "k_mine"});
+  Process collector =
+      Start({"--listen", "127.0.0.1:0", "--data", data_, "--key", "k_mine", "--admin-token", "a_mine"});
   ReadyLine(collector);
   EXPECT_EQ(Stop(&collector, SIGTERM), 0);
-  EXPECT_FALSE(std::filesystem::exists(data_ + "/key"));
+  for (const char* file : {"/key", "/admin-token", "/keys.json"})
+    EXPECT_FALSE(std::filesystem::exists(data_ + file)) << file;
+}
+
+TEST_F(CollectorProgram, AddsListsAndRevokesKeysWithoutServing) {
+  std::filesystem::create_directory(data_);
+  Process add = Start({"keys", "--data", data_, "add", "--name", "ci", "--access", "read", "--expires", "90d",
+                       "--bytes-per-day", "5MB"});
+  EXPECT_EQ(add.Wait(), 0) << add.Errors();
+  EXPECT_THAT(add.Output(), MatchesRegex("r_[0-9a-f]+\n"));
+  EXPECT_THAT(ContentOf(data_ + "/keys.json"), Not(HasSubstr(add.Output().substr(2, 32))));
+  Process list = Start({"keys", "list", "--data", data_});
+  EXPECT_EQ(list.Wait(), 0);
+  EXPECT_THAT(list.Output(), ::testing::ContainsRegex("ci +read +20.*5242880 bytes/day"));
+  Process taken = Start({"keys", "--data", data_, "add", "--name", "ci", "--access", "project"});
+  EXPECT_EQ(taken.Wait(), 1);
+  EXPECT_THAT(taken.Errors(), HasSubstr("give another name"));
+  EXPECT_EQ(Start({"keys", "revoke", "ci", "--data", data_}).Wait(), 0);
+  EXPECT_EQ(Start({"keys", "revoke", "ci", "--data", data_}).Wait(), 1);
+  EXPECT_EQ(Start({"keys", "add", "--name", "x", "--access", "god", "--data", data_}).Wait(), 2);
+  EXPECT_EQ(Start({"keys", "add", "--name", "x", "--access", "read", "--expires", "soon"}).Wait(), 2);
 }
 
 TEST_F(CollectorProgram, SaysThatThePortIsTaken) {
@@ -121,17 +170,32 @@ TEST_F(CollectorProgram, SaysThatItCannotHaveItsDirectory) {
   EXPECT_THAT(collector.Errors(), HasSubstr("give another with --data"));
 }
 
-TEST_F(CollectorProgram, SaysWhichWaitFramesLineIsWrong) {
-  std::ofstream(directory_ / "frames") << "fine\nnot*fine\n";
+TEST_F(CollectorProgram, SaysWhichClusterRuleIsWrong) {
+  std::ofstream(directory_ / "rules.txt") << "[waits]\nfine\nnot*fine\n";
+  for (const std::string& rules : {directory_ / "rules.txt", directory_ / "."}) {
+    Process collector = Start({"--listen", "127.0.0.1:0", "--data", data_, "--cluster-rules", rules});
+    EXPECT_EQ(collector.Wait(), 1);
+    EXPECT_THAT(collector.Errors(), HasSubstr("rules.txt, line 3"));
+  }
+}
+
+TEST_F(CollectorProgram, WantsRulesInADirectoryOfRules) {
+  std::filesystem::create_directories(directory_ / "none");
   Process collector =
-      Start({"--listen", "127.0.0.1:0", "--data", data_, "--wait-frames", directory_ / "frames"});
+      Start({"--listen", "127.0.0.1:0", "--data", data_, "--cluster-rules", directory_ / "none"});
   EXPECT_EQ(collector.Wait(), 1);
-  EXPECT_THAT(collector.Errors(), HasSubstr("line 2"));
+  EXPECT_THAT(collector.Errors(), HasSubstr("no cluster rules"));
 }
 
 TEST(CollectorUsage, EndsWith2WhenItIsWrong) {
-  for (const auto& arguments : std::vector<std::vector<std::string>>{
-           {"--listen", "nonsense"}, {"--bogus"}, {"--threads", "0"}, {"--max-body-bytes", "many"}}) {
+  for (const auto& arguments : std::vector<std::vector<std::string>>{{"--listen", "nonsense"},
+                                                                     {"--bogus"},
+                                                                     {"--threads", "0"},
+                                                                     {"--cluster-by", "taste"},
+                                                                     {"--max-body-bytes", "many"},
+                                                                     {"--max-bytes-in-flight", "1000"},
+                                                                     {"--log-format", "xml"},
+                                                                     {"--tls-cert", "x"}}) {
     EXPECT_EQ(Start(arguments).Wait(), 2) << arguments[0];
   }
   EXPECT_EQ(Start({"--help"}).Wait(), 0);

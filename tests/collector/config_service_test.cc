@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "collector/keys/secret_file.h"
 #include "report/config/remote_config.h"
 #include "tests/testing/temp_directory.h"
 
@@ -126,14 +127,14 @@ TEST_F(ConfigServiceTest, KeepsItsVersionOverRestartsAndNeverGoesBack) {
 
 TEST_F(ConfigServiceTest, MakesItsSigningKeyOnce) {
   const std::string path = directory_ / "signing-key";
-  auto key = LoadOrCreateSigningKey(path);
+  auto key = LoadOrCreateKey<report::SigningKey>(path);
   ASSERT_TRUE(key.ok()) << key.status().message();
-  EXPECT_EQ(LoadOrCreateSigningKey(path)->ToText(), key->ToText());
+  EXPECT_EQ(LoadOrCreateKey<report::SigningKey>(path)->ToText(), key->ToText());
   struct stat status {};
   ASSERT_EQ(stat(path.c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 0777, 0600u);
   std::ofstream(path) << "rubbish";
-  EXPECT_FALSE(LoadOrCreateSigningKey(path).ok());
+  EXPECT_FALSE(LoadOrCreateKey<report::SigningKey>(path).ok());
 }
 
 }  // namespace

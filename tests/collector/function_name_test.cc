@@ -21,8 +21,22 @@ TEST_P(FunctionName, IsWhatPeopleRead) {
 INSTANTIATE_TEST_SUITE_P(Plain, FunctionName,
                          testing::Values(Case{"evalGenericCommand", "evalGenericCommand"}, Case{"", ""},
                                          Case{"_Z", "_Z"}, Case{"_Zbogus", "_Zbogus"},
-                                         Case{"main.main", "main.main"},
-                                         Case{"_RNvCs1234_7mycrate3foo", "_RNvCs1234_7mycrate3foo"}));
+                                         Case{"main.main", "main.main"}));
+
+// As rustc 1.95 writes them, in its older way and in its newer one.
+INSTANTIATE_TEST_SUITE_P(
+    Rust, FunctionName,
+    testing::Values(Case{"_RNvCs1234_7mycrate3foo", "mycrate::foo"},
+                    Case{"_RNvXs_CsdzEtqJFEq6z_1zNtB4_5IndexNtB4_7Handler6handle",
+                         "<z::Index as z::Handler>::handle"},
+                    Case{"_ZN39_$LT$z..Index$u20$as$u20$z..Handler$GT$6handle17hc7d2ed6ee884f488E",
+                         "<z::Index as z::Handler>::handle"},
+                    Case{"_ZN1z6sortit17h46389020eaf477a8E", "z::sortit"},
+                    Case{"_ZN1z4main28_$u7b$$u7b$closure$u7d$$u7d$17h27e7d3b92ab11bb7E.llvm.5347603007",
+                         "z::main::{{closure}}"},
+                    Case{"_RNCNvCsdzEtqJFEq6z_1z4main0B3_", "z::main::{closure#0}"},
+                    Case{"_RNvMCsdzEtqJFEq6z_1zNtB2_5Index7rebuild", "<z::Index>::rebuild"}, Case{"_R", "_R"},
+                    Case{"_RNvBogus", "_RNvBogus"}));
 
 // Of gcc, and of clang (.llvm, .cold.1, .__uniq), one by one and piled up.
 INSTANTIATE_TEST_SUITE_P(CloneSuffixesOfC, FunctionName,
@@ -43,6 +57,8 @@ INSTANTIATE_TEST_SUITE_P(CloneSuffixesOfCpp, FunctionName,
                                          Case{"_ZN3foo3barEi.llvm.8123456789", "foo::bar"},
                                          Case{"_ZN3foo3barEi.clone.2", "foo::bar"},
                                          Case{"_ZN3foo3barEi.localalias", "foo::bar"},
+                                         Case{"_ZN3foo3barEi.actor", "foo::bar"},
+                                         Case{"_ZN3foo3barEi.resume", "foo::bar"},
                                          Case{"_ZL3barv.__uniq.225387498134587", "bar"},
                                          Case{"_ZN6editor9AbiTaggedB5cxx11Ev.cold", "editor::AbiTagged"},
                                          Case{"_ZZN6editor5OuterEvENKUlvE_clEv.constprop.0.isra.0",
@@ -124,6 +140,25 @@ TEST(FunctionName, SurvivesANameThatStandsForTerabytes) {
   }
   EXPECT_EQ(ReadableFunctionName(bomb), bomb);
   EXPECT_EQ(ReadableFunctionName(bomb.substr(0, bomb.find("S_IS2_"))), "f");
+}
+
+// f::<(A, A)>, where each type is a pair of the one before, named by where it stands.
+TEST(FunctionName, SurvivesARustNameThatStandsForTerabytes) {
+  auto reference = [](size_t at) {
+    constexpr std::string_view kDigits = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    if (at == 0) return std::string("B_");
+    std::string digits;
+    for (--at; at >= 62; at /= 62) digits.insert(digits.begin(), kDigits[at % 62]);
+    digits.insert(digits.begin(), kDigits[at]);
+    return "B" + digits + "_";
+  };
+  std::string bomb = "_RINvC1a1fTmmE";
+  for (size_t last = 8, i = 0; i < 40; ++i) {
+    const size_t begin = bomb.size() - 2;
+    bomb += "T" + reference(last) + reference(last) + "E";
+    last = begin;
+  }
+  EXPECT_EQ(ReadableFunctionName(bomb + "E"), bomb + "E");
 }
 
 }  // namespace

@@ -1,123 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/http/http_server.h"
 
-#include <arpa/inet.h>
-#include <curl/curl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <future>
 
+#include "collector/http/endpoints.h"
 #include "tests/collector/gzip_text.h"
+#include "tests/collector/http_client.h"
 #include "tests/collector/memory_collector.h"
 
 namespace lagwatch::collector {
 namespace {
 
+using testing::Answer;
+using testing::Client;
 using testing::EncodeBatch;
 using testing::GzipText;
 using ::testing::HasSubstr;
+using testing::kKey;
+using testing::RawConnection;
 using testing::SampleReport;
 using ::testing::StartsWith;
-
-constexpr char kKey[] = "k_test";
-
-struct Answer {
-  long status = 0;
-  std::string text;
-  long new_connections = 0;
-  Json json() const { return Json::parse(text); }
-};
-
-// A client with one keep-alive connection, as libcurl makes it.
-class Client {
- public:
-  explicit Client(uint16_t port) : base_url_("http://127.0.0.1:" + std::to_string(port)) {}
-
-  std::vector<std::string> headers = {std::string("Authorization: Bearer ") + kKey,
-                                      "Content-Type: application/x-protobuf"};
-
-  Answer Get(const std::string& target) { return Perform("GET", target, nullptr); }
-  Answer Post(const std::string& body) { return Perform("POST", "/v1/reports", &body); }
-  Answer PostGzip(const std::string& content) {
-    headers.push_back("Content-Encoding: gzip");
-    return Post(GzipText(content));
-  }
-  Answer Perform(const char* method, const std::string& target, const std::string* body) {
-    curl_easy_reset(curl_.get());
-    curl_slist* list = nullptr;
-    for (const std::string& header : headers) list = curl_slist_append(list, header.c_str());
-    Answer answer;
-    std::string url = base_url_ + target;
-    curl_easy_setopt(curl_.get(), CURLOPT_URL, url.c_str());
-    curl_easy_setopt(curl_.get(), CURLOPT_CUSTOMREQUEST, method);
-    curl_easy_setopt(curl_.get(), CURLOPT_HTTPHEADER, list);
-    curl_easy_setopt(curl_.get(), CURLOPT_TIMEOUT, 60L);
-    curl_easy_setopt(curl_.get(), CURLOPT_WRITEFUNCTION, &Append);
-    curl_easy_setopt(curl_.get(), CURLOPT_WRITEDATA, &answer.text);
-    if (body) {
-      curl_easy_setopt(curl_.get(), CURLOPT_POSTFIELDS, body->data());
-      curl_easy_setopt(curl_.get(), CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(body->size()));
-    }
-    EXPECT_EQ(curl_easy_perform(curl_.get()), CURLE_OK);
-    curl_easy_getinfo(curl_.get(), CURLINFO_RESPONSE_CODE, &answer.status);
-    curl_easy_getinfo(curl_.get(), CURLINFO_NUM_CONNECTS, &answer.new_connections);
-    curl_slist_free_all(list);
-    return answer;
-  }
-
- private:
-  static size_t Append(char* data, size_t size, size_t count, void* text) {
-    static_cast<std::string*>(text)->append(data, size * count);
-    return size * count;
-  }
-
-  std::string base_url_;
-  std::unique_ptr<CURL, decltype(&curl_easy_cleanup)> curl_{curl_easy_init(), &curl_easy_cleanup};
-};
-
-// A connection without a library, for what no library would send.
-class RawConnection {
- public:
-  explicit RawConnection(uint16_t port) : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(port);
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    EXPECT_EQ(connect(fd_, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
-  }
-  ~RawConnection() { close(fd_); }
-
-  void Send(const std::string& text) {
-    EXPECT_EQ(send(fd_, text.data(), text.size(), MSG_NOSIGNAL), static_cast<ssize_t>(text.size()));
-  }
-  // Up to the end of the connection.
-  std::string ReceiveAll() {
-    std::string received;
-    char piece[4096];
-    ssize_t count;
-    while ((count = recv(fd_, piece, sizeof piece, 0)) > 0)
-      received.append(piece, static_cast<size_t>(count));
-    return received;
-  }
-
- private:
-  int fd_;
-};
 
 class HttpServerTest : public ::testing::Test {
  protected:
   static constexpr BodyLimits kLimits{.body_bytes = 10'000, .inflated_bytes = 50'000};
 
+  std::unique_ptr<HttpServer> Start(const HttpLimits& limits) {
+    return std::move(
+        HttpServer::Start({.listen = {"127.0.0.1", 0}, .threads = 2, .limits = limits}, &router_).value());
+  }
+
   testing::MemoryCollector collector_;
-  Router router_{ApiKeys(std::vector<std::string>{"k_other", kKey}), kLimits, &collector_.ingest,
-                 &collector_.query_api};
-  std::unique_ptr<HttpServer> server_ =
-      std::move(HttpServer::Start(
-                    {.listen = {"127.0.0.1", 0}, .threads = 2, .timeout = std::chrono::seconds(30)}, &router_)
-                    .value());
+  Metrics metrics_;
+  base::Status store_status_;
+  KeyRing keys_{{{kKey, Access::kAdmin}, {"k_other", Access::kRead}, {"k_project", Access::kProject}}};
+  Router router_{CollectorEndpoints({.ingest = &collector_.ingest,
+                                     .commits = &collector_.commits,
+                                     .query_api = &collector_.query_api,
+                                     .keys = &keys_,
+                                     .metrics = &metrics_,
+                                     .check_store = [this] { return store_status_; }},
+                                    kLimits),
+                 &keys_};
+  std::unique_ptr<HttpServer> server_ = Start({});
   Client client_{server_->port()};
 };
 
@@ -164,6 +92,41 @@ TEST_F(HttpServerTest, NeedsAKeyButForItsHealth) {
   EXPECT_EQ(client_.Post(EncodeBatch({SampleReport().Encode()})).status, 401);
   client_.headers = {"Authorization: bearer  k_other"};
   EXPECT_EQ(client_.Get("/v1/clusters").text, "[]");
+}
+
+TEST_F(HttpServerTest, SaysThatItIsReadyAndCounts) {
+  EXPECT_EQ(client_.Get("/readyz").status, 200);
+  client_.Post(EncodeBatch({SampleReport().Encode()}));
+  Answer metrics = client_.Get("/metrics");
+  EXPECT_THAT(metrics.head, HasSubstr("Content-Type: text/plain"));
+  EXPECT_THAT(metrics.text, HasSubstr(R"(lagwatch_records_total{result="accepted"} 1)"));
+  client_.headers.clear();
+  EXPECT_EQ(client_.Get("/metrics").status, 401);
+  EXPECT_EQ(client_.Get("/readyz").status, 200);
+  store_status_ = {base::StatusCode::kUnavailable, "the disk is gone"};
+  EXPECT_EQ(client_.Get("/readyz").status, 503);
+  EXPECT_EQ(client_.Get("/healthz").status, 200);
+}
+
+TEST_F(HttpServerTest, LetsEachKeyDoItsOwnAndNoMore) {
+  const std::string batch = EncodeBatch({SampleReport().Encode()});
+  auto with = [&](const char* key) {
+    client_.headers = {std::string("Authorization: Bearer ") + key, "Content-Type: application/x-protobuf"};
+  };
+  with("k_project");
+  EXPECT_EQ(client_.Post(batch).status, 200);
+  EXPECT_EQ(client_.Get("/v1/config").status, 404);  // there is none
+  for (const char* path : {"/v1/clusters", "/v1/reports", "/v1/clusters/1", "/v1/usage", "/v1/losses"}) {
+    Answer answer = client_.Get(path);
+    EXPECT_EQ(answer.status, 403) << path;
+    EXPECT_EQ(answer.json()["error"]["code"], "forbidden");
+  }
+  with("k_other");
+  EXPECT_EQ(client_.Post(batch).status, 403);
+  EXPECT_EQ(client_.Get("/v1/clusters").status, 200);
+  with(kKey);
+  EXPECT_EQ(client_.Post(batch).status, 200);
+  EXPECT_EQ(client_.Get("/v1/clusters").status, 200);
 }
 
 // The head says that a body will come; the answer comes before it does.
@@ -239,9 +202,8 @@ TEST_F(HttpServerTest, SaysWhichPortIsTaken) {
 }
 
 TEST_F(HttpServerTest, ClosesAConnectionThatSaysNothing) {
-  auto impatient = HttpServer::Start(
-      {.listen = {"127.0.0.1", 0}, .threads = 1, .timeout = std::chrono::milliseconds(50)}, &router_);
-  RawConnection silent(impatient.value()->port());
+  auto impatient = Start({.head_time = std::chrono::milliseconds(50)});
+  RawConnection silent(impatient->port());
   EXPECT_EQ(silent.ReceiveAll(), "");
 }
 

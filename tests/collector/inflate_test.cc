@@ -32,6 +32,13 @@ TEST(Inflate, StopsAtTheLimitOfABomb) {
             base::StatusCode::kTooLarge);
 }
 
+TEST(Inflate, StopsAtABombThatIsWithinTheLimit) {
+  auto free = InflateGzip(testing::GzipText(std::string(kFreeBytes, '\0')), 8 << 20);
+  EXPECT_TRUE(free.ok());
+  auto inflated = InflateGzip(testing::GzipText(std::string(1 << 20, '\0')), 8 << 20);
+  EXPECT_EQ(inflated.status().code(), base::StatusCode::kTooLarge);
+}
+
 TEST(Inflate, RefusesWhatIsNotOneWholeMember) {
   std::string good = testing::GzipText("reports and more reports");
   for (const std::string& bad :

@@ -6,8 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "collector/ingest/group_commit.h"
 #include "collector/ingest/ingest.h"
 #include "collector/query/query_api.h"
+#include "collector/store/sqlite/sqlite_store.h"
 #include "tests/testing/sample_report.h"
 
 namespace lagwatch::testing {
@@ -40,8 +42,9 @@ class MemoryCollector {
     return collector::Json::parse(query_api.Get(path, query).json);
   }
 
-  std::unique_ptr<collector::Store> store = std::move(collector::Store::Open(":memory:").value());
+  std::unique_ptr<collector::Store> store = std::move(collector::SqliteStore::Open(":memory:").value());
   collector::Ingest ingest{store.get(), collector::Clusterer::Create("").value()};
+  collector::GroupCommit commits{store.get()};
   collector::QueryApi query_api{store.get(), collector::Clusterer::Create("")->wait_frames()};
 };
 

@@ -39,9 +39,10 @@ TEST(QueryApi, ListsTheCostliestClusterFirst) {
   Json clusters = collector.Get("/v1/clusters");
   ASSERT_THAT(clusters, SizeIs(2));
   const Json& lookup = clusters[0];
-  EXPECT_THAT(KeysOf(lookup), ElementsAre("key", "level", "parent", "frames", "via", "reports", "lags",
-                                          "users", "hang_ms", "estimated", "duration_ms", "apps", "versions",
-                                          "first_seen_ms", "last_seen_ms", "children"));
+  EXPECT_THAT(KeysOf(lookup),
+              ElementsAre("key", "level", "parent", "frames", "via", "held_by", "reports", "lags", "users",
+                          "hang_ms", "estimated", "share", "duration_ms", "verdict_ms", "apps", "versions",
+                          "first_seen_ms", "last_seen_ms", "children"));
   EXPECT_THAT(lookup["frames"], ElementsAre("Lookup", "OnKey"));
   EXPECT_EQ(lookup["hang_ms"], 4500);
   EXPECT_EQ(lookup["reports"], 2);
@@ -177,7 +178,7 @@ TEST(QueryApi, ACauseThatOnlyDumpsHaveIsNoCluster) {
   SampleReport dump = ReportOf({"A", "B"}, 0);
   dump.header.kind = report::Kind::kDump;
   collector.Submit({dump});
-  const std::string key = collector.store->Clusters()->begin()->first;
+  const std::string key = collector.store->Reports({}, 1)->front().level1_key;
   EXPECT_EQ(collector.Get("/v1/clusters"), Json::array());
   EXPECT_EQ(collector.query_api.Get("/v1/clusters/" + key, "").status, 404);
 }

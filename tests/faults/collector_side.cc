@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/faults/collector_side.h"
 
-#include <array>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "base/uuid.h"
 #include "collector/ingest/inflate.h"
+#include "collector/store/sqlite/sqlite_store.h"
 #include "report/format/packed_batch.h"
 #include "report/format/report.h"
 
@@ -69,11 +70,12 @@ enum class CollectorSide::Trouble {
 };
 
 CollectorSide::CollectorSide(const CasePlan& plan)
-    : store_(std::move(collector::Store::Open(":memory:").value())),
+    : store_(std::move(collector::SqliteStore::Open(":memory:").value())),
       ingest_(store_.get(), DefaultClusterer()),
       query_api_(store_.get(), DefaultClusterer().wait_frames()),
-      router_(collector::ApiKeys(std::array<std::string, 1>{kKey}),
-              {.body_bytes = plan.body_limit_bytes, .inflated_bytes = 8 << 20}, &ingest_, &query_api_),
+      router_(collector::CollectorEndpoints({.ingest = &ingest_, .query_api = &query_api_, .keys = &keys_},
+                                            {.body_bytes = plan.body_limit_bytes, .inflated_bytes = 8 << 20}),
+              &keys_),
       random_(plan.seed ^ 0x5eed) {}
 
 void CollectorSide::BeginRun(const RunPlan& run) {
@@ -133,9 +135,17 @@ Reply CollectorSide::Answer(const collector::RequestHead& head, std::string body
 }
 
 Reply CollectorSide::Take(const collector::RequestHead& head, std::string body) const {
-  const auto refused = router_.Refuse(head);
-  const collector::Response response = refused ? *refused : router_.Handle(head, std::move(body));
-  return {.status = response.status, .body = response.json};
+  auto admission = router_.Admit(head);
+  if (const auto* refusal = std::get_if<collector::Response>(&admission))
+    return {.status = refusal->status, .body = refusal->json};
+  auto& admitted = std::get<collector::Admitted>(admission);
+  admitted.request.body = std::move(body);
+  Reply reply;
+  collector::Router::Handle(*admitted.endpoint, std::move(admitted.request),
+                            [&](collector::Response response) {
+                              reply = {.status = response.status, .body = std::move(response.json)};
+                            });
+  return reply;
 }
 
 Reply CollectorSide::Forge(Trouble trouble, size_t records) {

@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "collector/http/endpoints.h"
 #include "collector/http/router.h"
 #include "collector/ingest/ingest.h"
 #include "collector/query/query_api.h"
@@ -64,6 +65,7 @@ class CollectorSide {
   std::unique_ptr<collector::Store> store_;
   collector::Ingest ingest_;
   collector::QueryApi query_api_;
+  collector::KeyRing keys_{{{kKey, collector::Access::kProject}}};
   collector::Router router_;
   Random random_;
   uint32_t trouble_percent_ = 0;

@@ -23,14 +23,16 @@ using testing::Process;
 using testing::WaitUntil;
 
 constexpr char kKey[] = "k_test";
+constexpr char kToken[] = "a_test";
 
 class DeliveryTest : public ::testing::Test {
  protected:
   // Starts a collector on the data of the ones before it; at the first start on any free port, then on the
   // same.
   void StartCollector() {
-    collector_ = std::make_unique<Process>(std::vector<std::string>{
-        LAGWATCH_COLLECTOR_PROGRAM, "--listen", address_, "--data", directory_ / "data", "--key", kKey});
+    collector_ = std::make_unique<Process>(std::vector<std::string>{LAGWATCH_COLLECTOR_PROGRAM, "--listen",
+                                                                    address_, "--data", directory_ / "data",
+                                                                    "--key", kKey, "--admin-token", kToken});
     const std::string announcement = "listening on http://";
     ASSERT_TRUE(WaitUntil([&] { return collector_->Output().find(announcement) != std::string::npos; }))
         << collector_->Errors();
@@ -57,7 +59,7 @@ class DeliveryTest : public ::testing::Test {
     return json::parse(process.Output());
   }
   json CollectedReports() const {
-    return Ask({"reports", "--limit", "1000", "--endpoint", endpoint(), "--key", kKey});
+    return Ask({"reports", "--limit", "1000", "--endpoint", endpoint(), "--token", kToken});
   }
   json SpooledReports() const { return Ask({"reports", "--limit", "1000", "--spool", spool_}); }
   size_t SegmentsLeft() const {
@@ -82,10 +84,10 @@ TEST_F(DeliveryTest, ALagArrivesWithItsNameAndItsDuration) {
   json reports = CollectedReports();
   ASSERT_GE(reports.size(), 1u);
   EXPECT_EQ(reports[0]["ended"], true);
-  json report = Ask({"report", reports[0]["id"], "--endpoint", endpoint(), "--key", kKey});
+  json report = Ask({"report", reports[0]["id"], "--endpoint", endpoint(), "--token", kToken});
   // On a machine that is too busy nothing of the process may have run for a while.
   EXPECT_GE(report["duration_ms"].get<int>() + report["guard"]["stopped_ms"].get<int>(), 500);
-  json clusters = Ask({"clusters", "--endpoint", endpoint(), "--key", kKey});
+  json clusters = Ask({"clusters", "--endpoint", endpoint(), "--token", kToken});
   ASSERT_GE(clusters.size(), 1u);
   bool names_the_culprit = std::any_of(clusters.begin(), clusters.end(), [](const json& cluster) {
     return cluster["frames"].dump().find("FreezeHere") != std::string::npos;
@@ -102,7 +104,7 @@ TEST_F(DeliveryTest, ALagIsToldPerHourOfUse) {
     freezer->WriteInput(commands);
     EXPECT_EQ(freezer->Wait(), 0);
   }
-  json usage = Ask({"usage", "--endpoint", endpoint(), "--key", kKey});
+  json usage = Ask({"usage", "--endpoint", endpoint(), "--token", kToken});
   ASSERT_EQ(usage.size(), 1u);
   EXPECT_EQ(usage[0]["app"], "freezer");
   EXPECT_EQ(usage[0]["version"], "1");
@@ -118,7 +120,7 @@ TEST_F(DeliveryTest, ALagIsToldPerHourOfUse) {
   EXPECT_NEAR(lagged_ms, reports[0]["duration_ms"].get<double>(), 0.01);
   EXPECT_NEAR(usage[0]["lagged_ms_per_hour"]["p50"].get<double>(), lagged_ms / watched_ms * 3'600'000,
               20);  // of rounded times
-  Process table({LAGWATCH_PROGRAM, "usage", "--endpoint", endpoint(), "--key", kKey});
+  Process table({LAGWATCH_PROGRAM, "usage", "--endpoint", endpoint(), "--token", kToken});
   EXPECT_EQ(table.Wait(), 0);
   EXPECT_THAT(table.Output(), ::testing::HasSubstr("freezer"));
 }

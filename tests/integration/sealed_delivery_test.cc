@@ -30,6 +30,7 @@ using testing::Process;
 using testing::WaitUntil;
 
 constexpr char kKey[] = "k_test";
+constexpr char kToken[] = "a_test";
 constexpr char kUser[] = "user-who-is-nobodys-business";
 
 class SealedDeliveryTest : public ::testing::Test {
@@ -41,8 +42,9 @@ class SealedDeliveryTest : public ::testing::Test {
   }
   // At the first start on any free port, then on the same.
   void StartCollector(const std::string& data = "data") {
-    collector_ = std::make_unique<Process>(std::vector<std::string>{
-        LAGWATCH_COLLECTOR_PROGRAM, "--listen", address_, "--data", directory_ / data, "--key", kKey});
+    collector_ = std::make_unique<Process>(std::vector<std::string>{LAGWATCH_COLLECTOR_PROGRAM, "--listen",
+                                                                    address_, "--data", directory_ / data,
+                                                                    "--key", kKey, "--admin-token", kToken});
     const std::string announcement = "listening on http://";
     ASSERT_TRUE(WaitUntil([&] { return collector_->Output().ends_with('\n'); })) << collector_->Errors();
     const std::string output = collector_->Output();
@@ -89,7 +91,7 @@ class SealedDeliveryTest : public ::testing::Test {
   }
   json Collected(std::vector<std::string> question) const {
     question.insert(question.begin(), LAGWATCH_PROGRAM);
-    question.insert(question.end(), {"--json", "--endpoint", "http://" + address_, "--key", kKey});
+    question.insert(question.end(), {"--json", "--endpoint", "http://" + address_, "--token", kToken});
     Process process(question);
     return process.Wait() == 0 ? json::parse(process.Output()) : json::array();
   }

@@ -18,7 +18,7 @@ def blocks(text: str, language: str) -> list[str]:
 
 def run(script: str, programs: str, home: str) -> str:
     environment = dict(os.environ, PATH=f"{programs}:{os.environ['PATH']}", HOME=home)
-    for name in ("XDG_STATE_HOME", "LAGWATCH_ENDPOINT", "LAGWATCH_SPOOL", "LAGWATCH_KEY"):
+    for name in ("XDG_STATE_HOME", "LAGWATCH_ENDPOINT", "LAGWATCH_SPOOL", "LAGWATCH_KEY", "LAGWATCH_TOKEN"):
         environment.pop(name, None)
     result = subprocess.run(["bash", "-euo", "pipefail", "-c", script], cwd=home, env=environment, text=True,
                             stdin=subprocess.DEVNULL, capture_output=True)

@@ -7,75 +7,74 @@
 #include <string>
 #include <vector>
 
-#include "base/env.h"
-
 namespace lagwatch::policies {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using Frames = std::vector<std::string>;
 
-WaitFrames Parse(std::string_view text) {
-  auto parsed = WaitFrames::Parse(text);
-  EXPECT_TRUE(parsed.ok()) << parsed.status().message();
-  return std::move(parsed).value();
+ClusterRules Rules() {
+  ClusterRules rules;
+  EXPECT_TRUE(
+      rules.Add("[waits]\nlock*\nsleep\n[skipped]\nstd::*\n[modules]\nlibc.so*\n[ends]\nmain\ndispatch\n")
+          .ok());
+  return rules;
 }
 
-TEST(WaitFrames, MatchesWholeNamesAndBeginnings) {
-  WaitFrames frames = Parse("read\nfutex_*\n");
-  EXPECT_TRUE(frames.Contains("read"));
-  EXPECT_FALSE(frames.Contains("reader"));
-  EXPECT_FALSE(frames.Contains("rea"));
-  EXPECT_TRUE(frames.Contains("futex_wait"));
-  EXPECT_TRUE(frames.Contains("futex_"));
-  EXPECT_FALSE(frames.Contains("futex"));
-  EXPECT_FALSE(frames.Contains("do_futex_wait"));
-  EXPECT_FALSE(frames.Contains(""));
+std::vector<ClusterFrame> Stack(const Frames& names) {
+  std::vector<ClusterFrame> stack;
+  for (const std::string& name : names) stack.push_back({name, name.starts_with("c_") ? "libc.so.6" : "app"});
+  return stack;
 }
 
-TEST(WaitFrames, SkipsCommentsBlanksAndEmptyLines) {
-  WaitFrames frames = Parse("# wait*\n\n \t\n  poll \t# comment\r\nselect");
-  EXPECT_TRUE(frames.Contains("poll"));
-  EXPECT_TRUE(frames.Contains("select")) << "the last line needs no end";
-  EXPECT_FALSE(frames.Contains("wait"));
-  EXPECT_FALSE(frames.Contains(""));
+Frames Significant(const Frames& names) { return SignificantNames(Stack(names), Rules()); }
+
+TEST(SignificantNames, LeaveOutWaitsAndLibrariesWhereverTheyStand) {
+  EXPECT_THAT(Significant({"lock", "c_memcpy", "Lookup", "std::function::operator()", "OnKey", "Run"}),
+              ElementsAre("Lookup", "OnKey", "Run"));
 }
 
-TEST(WaitFrames, FindsNamesWhateverTheirOrder) {
-  WaitFrames frames = Parse("c\na\nb\na\n");
-  for (const char* name : {"a", "b", "c"}) EXPECT_TRUE(frames.Contains(name)) << name;
+TEST(SignificantNames, EndAtTheInnermostEnd) {
+  EXPECT_THAT(Significant({"Save", "OnSave", "dispatch", "Dialog", "OnOpen", "dispatch", "main"}),
+              ElementsAre("Save", "OnSave"));
+  EXPECT_THAT(Significant({"lock", "dispatch", "Run"}), IsEmpty());
+  EXPECT_THAT(Significant({}), IsEmpty());
 }
 
-TEST(WaitFrames, NamesTheLineOfAMisplacedStar) {
-  for (const char* line : {"*", "*lock", "std::*::lock", "lock**"}) {
-    auto parsed = WaitFrames::Parse(std::string("# first\nread\n").append(line));
-    ASSERT_FALSE(parsed.ok()) << line;
-    EXPECT_EQ(parsed.status().code(), base::StatusCode::kInvalid);
-    EXPECT_THAT(parsed.status().message(), HasSubstr("line 3: "));
-  }
+TEST(SignificantNames, HaveARecursionOnceWhereverItWasFound) {
+  EXPECT_THAT(Significant({"A", "A", "A", "Parse"}), ElementsAre("A", "Parse"));
+  EXPECT_THAT(Significant({"A", "B", "A", "B", "Parse"}), ElementsAre("A", "B", "Parse"));
+  EXPECT_THAT(Significant({"B", "A", "B", "Parse"}), ElementsAre("A", "B", "Parse"));
+  EXPECT_THAT(Significant({"Leaf", "A", "A", "Parse"}), ElementsAre("Leaf", "A", "Parse"));
 }
 
-TEST(WaitFrames, TheShippedListNamesWaitsAndNoWork) {
-  std::string text;
-  ASSERT_EQ(base::SystemEnv().ReadAll(LAGWATCH_WAIT_FRAMES_FILE, &text), 0);
-  WaitFrames frames = Parse(text);
-  for (const char* wait :
-       {"syscall", "futex_wait", "__lll_lock_wait", "pthread_mutex_lock", "clock_nanosleep",
-        "__GI___clock_nanosleep", "fsync", "epoll_wait", "std::mutex::lock",
-        "std::lock_guard<std::mutex>::lock_guard", "std::unique_lock<std::mutex>::lock"}) {
-    EXPECT_TRUE(frames.Contains(wait)) << wait;
-  }
-  for (const char* work :
-       {"main", "memcpy", "malloc", "readQueryFromClient", "luaV_execute", "Editor::Save"}) {
-    EXPECT_FALSE(frames.Contains(work)) << work;
-  }
+TEST(NameOfTheRest, IsTheInnermostEndElseTheInnermostFrame) {
+  EXPECT_THAT(NameOfTheRest(Stack({"lock", "dispatch", "main"}), Rules()), ElementsAre("dispatch"));
+  EXPECT_THAT(NameOfTheRest(Stack({"lock", "c_read"}), Rules()), ElementsAre("lock"));
+  EXPECT_THAT(NameOfTheRest({}, Rules()), IsEmpty());
+}
+
+TEST(WithoutPassingNames, BeginsWhereTheSamplesAgree) {
+  const std::vector<SeenNames> samples = {{{"Find", "Parse", "OnKey"}, 12}, {{"Parse", "OnKey"}, 8}};
+  EXPECT_THAT(WithoutPassingNames({"Find", "Parse", "OnKey"}, samples), ElementsAre("Parse", "OnKey"));
+}
+
+TEST(WithoutPassingNames, ForgivesASampleInTen) {
+  const std::vector<SeenNames> samples = {{{"Find", "Parse"}, 18}, {{"Parse"}, 2}, {{}, 5}};
+  EXPECT_THAT(WithoutPassingNames({"Find", "Parse"}, samples), ElementsAre("Find", "Parse"));
+}
+
+TEST(WithoutPassingNames, LeavesSomethingInAnyCase) {
+  const std::vector<SeenNames> samples = {{{"A"}, 1}, {{"B"}, 1}};
+  EXPECT_THAT(WithoutPassingNames({"A"}, samples), ElementsAre("A"));
+  EXPECT_THAT(WithoutPassingNames({"A"}, {}), ElementsAre("A"));
+  EXPECT_THAT(WithoutPassingNames({}, samples), IsEmpty());
 }
 
 class InnermostSignificantTest : public ::testing::Test {
  protected:
-  const WaitFrames waits_ = Parse("lock*\nsleep\n");
+  const WaitFrames waits_ = Rules().waits();
 };
 
 TEST_F(InnermostSignificantTest, DropsWaitsFromTheInnermostEndOnly) {
@@ -95,18 +94,28 @@ TEST_F(InnermostSignificantTest, KeepsAStackOfNothingButWaits) {
 }
 
 TEST(ClusterKey, IsTheSameInEveryVersion) {
-  EXPECT_EQ(ClusterKey(1, Frames{"Index::Lookup", "Editor::OnKey"}), "c5439bc0b8cb52f3");
-  EXPECT_EQ(ClusterKey(2, Frames{"Index::Lookup", "Editor::OnKey", "Editor::Handle", "main"}),
-            "1b3d227fbd7e346c");
+  EXPECT_EQ(ClusterKey(ClusterBy::kRaw, 1, Frames{"Index::Lookup", "Editor::OnKey"}), "c5439bc0b8cb52f3");
+  EXPECT_EQ(
+      ClusterKey(ClusterBy::kRaw, 2, Frames{"Index::Lookup", "Editor::OnKey", "Editor::Handle", "main"}),
+      "1b3d227fbd7e346c");
+  EXPECT_EQ(ClusterKey(ClusterBy::kSignificant, 1, Frames{"Index::Lookup", "Editor::OnKey"}), "2db88e0f95514291");
+  EXPECT_EQ(
+      ClusterKey(ClusterBy::kSignificant, 1, Frames{"Index::Lookup", "Editor::OnKey"}, Frames{"Rebuild"}),
+      "eb43411770e384bc");
 }
 
-TEST(ClusterKey, TellsLevelsFramesAndTheirOrderApart) {
-  const std::string key = ClusterKey(1, Frames{"a", "b"});
-  EXPECT_NE(ClusterKey(2, Frames{"a", "b"}), key);
-  EXPECT_NE(ClusterKey(1, Frames{"b", "a"}), key);
-  EXPECT_NE(ClusterKey(1, Frames{"ab"}), key);
-  EXPECT_NE(ClusterKey(1, Frames{"a", "b", ""}), key);
-  EXPECT_EQ(ClusterKey(1, Frames{"a", "b"}), key);
+TEST(ClusterKey, TellsLevelsFramesTheirOrderAndHoldersApart) {
+  auto key = [](int level, const Frames& frames, const Frames& held_by = {}) {
+    return ClusterKey(ClusterBy::kSignificant, level, frames, held_by);
+  };
+  const std::string ab = key(1, {"a", "b"});
+  EXPECT_NE(key(2, {"a", "b"}), ab);
+  EXPECT_NE(key(1, {"b", "a"}), ab);
+  EXPECT_NE(key(1, {"ab"}), ab);
+  EXPECT_NE(key(1, {"a", "b", ""}), ab);
+  EXPECT_NE(key(1, {"a"}, {"b"}), ab);
+  EXPECT_NE(key(1, {"a", "b"}, {"c"}), ab);
+  EXPECT_EQ(key(1, {"a", "b"}), ab);
 }
 
 TEST(FramesOfLevel, IsTwoAndThenFour) {

@@ -24,7 +24,7 @@ class EndpointSource final : public ReportSource {
  public:
   explicit EndpointSource(Endpoint endpoint) : endpoint_(std::move(endpoint)) {
     while (endpoint_.url.ends_with('/')) endpoint_.url.pop_back();
-    headers_.reset(curl_slist_append(nullptr, ("Authorization: Bearer " + endpoint_.key).c_str()));
+    headers_.reset(curl_slist_append(nullptr, ("Authorization: Bearer " + endpoint_.token).c_str()));
   }
 
   base::Result<Json> Get(const std::string& path, const collector::QueryString& query) override {

@@ -20,7 +20,7 @@ using collector::QueryString;
 // What all reading commands can be told.
 struct Flags {
   std::string endpoint;
-  std::string key;
+  std::string token;
   std::string ca_file;
   std::string spool;
   bool json = false;
@@ -48,7 +48,8 @@ std::string DefaultSpool() {
 base::Result<std::unique_ptr<ReportSource>> OpenSource(const Flags& flags) {
   std::string endpoint = flags.endpoint;
   if (endpoint.empty() && flags.spool.empty()) endpoint = Environment("LAGWATCH_ENDPOINT");
-  if (!endpoint.empty()) return OpenEndpoint({.url = endpoint, .key = flags.key, .ca_file = flags.ca_file});
+  if (!endpoint.empty())
+    return OpenEndpoint({.url = endpoint, .token = flags.token, .ca_file = flags.ca_file});
   std::string spool = flags.spool.empty() ? Environment("LAGWATCH_SPOOL") : flags.spool;
   return OpenSpool(spool.empty() ? DefaultSpool() : spool, flags.load_records);
 }
@@ -153,7 +154,9 @@ Command AddCommand(CLI::App* app, const char* name, const char* description, Run
   CLI::App* command = app->add_subcommand(name, description);
   auto* endpoint = command->add_option("--endpoint", flags->endpoint,
                                        "The collector's URL (env:LAGWATCH_ENDPOINT), http://127.0.0.1:8790");
-  command->add_option("--key", flags->key, "The collector's key")->envname("LAGWATCH_KEY");
+  command
+      ->add_option("--token", flags->token, "One of the collector's read or admin tokens (DATA/admin-token)")
+      ->envname("LAGWATCH_TOKEN");
   command->add_option("--ca-file", flags->ca_file, "PEM: trust only a collector that one of these certifies")
       ->envname("LAGWATCH_CA_FILE");
   command

@@ -28,7 +28,7 @@ using LoadRecords = std::function<base::Result<std::string>(const std::string& s
 
 struct Endpoint {
   std::string url;  // "http://127.0.0.1:8790"
-  std::string key;
+  std::string token;
   std::string ca_file;  // PEM: whom none of these certifies is not asked; empty: the system's store
 };
 

@@ -6,6 +6,7 @@
 
 #include "collector/ingest/ingest.h"
 #include "collector/query/query_api.h"
+#include "collector/store/sqlite/sqlite_store.h"
 #include "tools/read/report_source.h"
 
 namespace lagwatch::tools {
@@ -53,7 +54,7 @@ base::Result<std::unique_ptr<ReportSource>> OpenSpool(const std::string& directo
   if (!batch.ok()) return batch.status();
   auto clusterer = collector::Clusterer::Create("");
   if (!clusterer.ok()) return clusterer.status();
-  auto store = collector::Store::Open(":memory:");
+  auto store = collector::SqliteStore::Open(":memory:");
   if (!store.ok()) return store.status();
   auto source = std::make_unique<SpoolSource>(std::move(*store), std::move(*clusterer));
   if (base::Status loaded = source->Load(*batch); !loaded.ok()) return loaded;

@@ -104,7 +104,7 @@ void AddUploadCommand(CLI::App* app, int* exit_code) {
   upload->add_option("--endpoint", options->http.endpoint, "The collector's URL")
       ->envname("LAGWATCH_ENDPOINT")
       ->required();
-  upload->add_option("--key", options->http.key, "The collector's key")->envname("LAGWATCH_KEY");
+  upload->add_option("--key", options->http.key, "The collector's project key")->envname("LAGWATCH_KEY");
   upload->add_option("--timeout-s", options->timeout_s, "Give up after so many seconds; what is left stays")
       ->capture_default_str();
   upload

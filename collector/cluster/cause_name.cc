@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/cluster/cause_name.h"
+
+#include <algorithm>
+#include <array>
+
+namespace lagwatch::collector {
+namespace {
+
+bool IsWordByte(char byte) {
+  return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || (byte >= '0' && byte <= '9') ||
+         byte == '_' || byte == '$';
+}
+
+// Where the operator's name at `at` ends: past `operator()`, `operator<<`, `operator new`.
+size_t EndOfOperator(std::string_view text, size_t at) {
+  constexpr std::array<std::string_view, 26> kSigns = {
+      "<=>", "<<=", ">>=", "->*", "()", "[]", "<<", ">>", "<=", ">=", "->", "++", "--",
+      "&&",  "||",  "==",  "!=",  "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", " "};
+  at += std::string_view("operator").size();
+  std::string_view rest = text.substr(at);
+  auto sign = std::find_if(kSigns.begin(), kSigns.end(), [&](auto each) { return rest.starts_with(each); });
+  return std::min(text.size(), at + (sign == kSigns.end() ? 1 : sign->size()));
+}
+
+bool IsOperator(std::string_view text, size_t at) {
+  constexpr std::string_view kWord = "operator";
+  return text.substr(at).starts_with(kWord) && (at == 0 || !IsWordByte(text[at - 1])) &&
+         (at + kWord.size() == text.size() || !IsWordByte(text[at + kWord.size()]));
+}
+
+// Past the bracket that closes the one at `at`.
+size_t EndOfGroup(std::string_view text, size_t at) {
+  int depth = 0;
+  while (at < text.size()) {
+    if (IsOperator(text, at)) {
+      at = EndOfOperator(text, at);
+      continue;
+    }
+    char byte = text[at++];
+    bool is_arrow = byte == '>' && at >= 2 && text[at - 2] == '-';
+    if (byte == '<' || byte == '(' || byte == '[' || byte == '{') ++depth;
+    if ((byte == '>' && !is_arrow) || byte == ')' || byte == ']' || byte == '}') --depth;
+    if (depth <= 0) break;
+  }
+  return at;
+}
+
+// Without template arguments and parameters, Rust's `::<…>` included.
+std::string WithoutGroups(std::string_view text) {
+  constexpr std::string_view kAnonymous = "(anonymous namespace)";
+  std::string name;
+  for (size_t at = 0; at < text.size();) {
+    if (IsOperator(text, at)) {
+      size_t end = EndOfOperator(text, at);
+      name += text.substr(at, end - at);
+      at = end;
+    } else if (text.substr(at).starts_with(kAnonymous)) {
+      name += kAnonymous;
+      at += kAnonymous.size();
+    } else if ((text[at] == '<' && !name.empty()) || text[at] == '(') {
+      at = EndOfGroup(text, at);
+      if (name.ends_with("::") && (at == text.size() || text.substr(at).starts_with("::")))
+        name.resize(name.size() - 2);
+    } else {
+      name += text[at++];
+    }
+  }
+  while (name.ends_with(' ')) name.pop_back();
+  return name;
+}
+
+// Where a lambda's or closure's part of the name begins: `::{lambda(int)#1}`, clang's `::$_0`, Rust's
+// `::{closure#0}` and `::{{closure}}`.
+size_t FindLambda(std::string_view text) {
+  size_t found = std::string_view::npos;
+  for (std::string_view mark :
+       {"::{lambda", "::{closure", "::{{closure", "::'lambda", "::(anonymous class)"}) {
+    found = std::min(found, text.find(mark));
+  }
+  for (size_t at = 0; (at = text.find("::$_", at)) < found; at += 4) {
+    if (at + 4 < text.size() && text[at + 4] >= '0' && text[at + 4] <= '9') return at;
+  }
+  return found;
+}
+
+// `<shop::Index as shop::Handler>::handle` is `shop::Index::handle`, but `<i32 as core::fmt::Display>::fmt`,
+// of a type that belongs to nobody, is `core::fmt::Display::fmt`.
+std::string WithoutTrait(std::string_view text) {
+  if (!text.starts_with('<')) return std::string(text);
+  size_t end = EndOfGroup(text, 0);
+  if (end < 2 || !text.substr(end).starts_with("::")) return std::string(text);
+  constexpr std::string_view kAs = " as ";
+  std::string_view type = text.substr(1, end - 2);
+  std::string_view trait;
+  if (size_t as = type.rfind(kAs); as != type.npos) {
+    trait = type.substr(as + kAs.size());
+    type = type.substr(0, as);
+  }
+  for (std::string_view mark : {"&", "mut "}) {
+    if (type.starts_with(mark)) type.remove_prefix(mark.size());
+  }
+  bool is_nobodys = type.find("::") == type.npos && !trait.empty();
+  return std::string(is_nobodys ? trait : type) + std::string(text.substr(end));
+}
+
+// The lambda that a std::function calls: its last template argument. Empty when it calls none.
+std::string_view CalledLambda(std::string_view text) {
+  if (!text.starts_with("std::_Function_handler<")) return {};
+  size_t begin = text.find('<') + 1;
+  std::string_view arguments = text.substr(begin, EndOfGroup(text, begin - 1) - begin);
+  for (size_t at = 0; at < arguments.size();) {
+    size_t end = at;
+    while (end < arguments.size() && arguments[end] != ',') {
+      bool opens = arguments[end] == '<' || arguments[end] == '(' || arguments[end] == '{';
+      end = opens ? EndOfGroup(arguments, end) : end + 1;
+    }
+    std::string_view argument = arguments.substr(at, end - at);
+    argument.remove_prefix(std::min(argument.find_first_not_of(' '), argument.size()));
+    bool is_signature = at == 0;
+    if (!is_signature) return FindLambda(argument) == argument.npos ? std::string_view{} : argument;
+    at = end + 1;
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string CauseName(std::string_view readable) {
+  std::string_view text = readable;
+  if (std::string_view lambda = CalledLambda(text); !lambda.empty()) text = lambda;
+  if (size_t lambda = FindLambda(text); lambda != text.npos && lambda > 0) text = text.substr(0, lambda);
+  if (size_t version = text.find('@'); version != text.npos && version > 0) text = text.substr(0, version);
+  std::string name = WithoutGroups(WithoutTrait(text));
+  return name.empty() ? std::string(readable) : name;
+}
+
+std::string CauseModule(std::string_view file_name) {
+  size_t suffix = file_name.find(".so");
+  if (suffix == file_name.npos) return std::string(file_name);
+  std::string_view stem = file_name.substr(0, suffix);
+  size_t end = stem.find_last_not_of("0123456789.");
+  if (end != stem.npos && stem[end] == '-') stem = stem.substr(0, end);
+  return std::string(stem) + ".so";
+}
+
+}  // namespace lagwatch::collector

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/cluster/cause_sums.h"
+
+#include <algorithm>
+
+namespace lagwatch::collector {
+namespace {
+
+// A hostile client's lag; sums of more would lose what the others were.
+constexpr int64_t kLongestLagNs = int64_t{30} * 24 * 3600 * 1'000'000'000;
+
+int64_t Plausible(int64_t lag_ns) { return std::clamp<int64_t>(lag_ns, 0, kLongestLagNs); }
+
+}  // namespace
+
+void CauseSums::Add(const CauseSums& other) {
+  if (other.reports > 0) {
+    first_seen_ms = reports > 0 ? std::min(first_seen_ms, other.first_seen_ms) : other.first_seen_ms;
+    last_seen_ms = std::max(last_seen_ms, other.last_seen_ms);
+  }
+  reports += other.reports;
+  lags += other.lags;
+  hang_ns += other.hang_ns;
+  weighted_lags += other.weighted_lags;
+  weighted_hang_ns += other.weighted_hang_ns;
+  longest_ns = std::max(longest_ns, other.longest_ns);
+  durations.Add(other.durations);
+  users.Add(other.users);
+}
+
+void Contribution::AddTo(CauseSums* sums, int sign) const {
+  if (sign > 0) {
+    sums->first_seen_ms = sums->reports > 0 ? std::min(sums->first_seen_ms, seen_ms) : seen_ms;
+    sums->last_seen_ms = std::max(sums->last_seen_ms, seen_ms);
+    if (!user.empty()) sums->users.Add(user);
+    if (lags > 0) sums->longest_ns = std::max(sums->longest_ns, Plausible(duration_ns));
+  }
+  sums->reports += sign;
+  sums->lags += sign * lags;
+  if (lags > 0) sums->durations.Add(Plausible(duration_ns), sign * lags);
+  const auto hang = static_cast<double>(Plausible(hang_ns));
+  sums->hang_ns += sign * hang;
+  sums->weighted_lags += sign * weight * static_cast<double>(lags);
+  sums->weighted_hang_ns += sign * weight * hang;
+}
+
+double WeightOf(int64_t sample_rate_ppm) {
+  constexpr double kAllPpm = 1'000'000;
+  return sample_rate_ppm <= 0 ? 1 : std::max(1.0, kAllPpm / static_cast<double>(sample_rate_ppm));
+}
+
+std::string EncodeSketches(const CauseSums& sums) {
+  std::string bytes;
+  sums.durations.AppendTo(&bytes);
+  sums.users.AppendTo(&bytes);
+  return bytes;
+}
+
+void DecodeSketches(std::string_view bytes, CauseSums* sums) {
+  if (sums->durations.TakeFrom(&bytes) && sums->users.TakeFrom(&bytes)) return;
+  sums->durations = {};
+  sums->users = {};
+}
+
+}  // namespace lagwatch::collector

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// What reports of one cause come to. Sums of parts add up to those of the whole; what a report contributed
+// can be taken out again, but for its user, its times and the longest lag. Context: background.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "collector/cluster/duration_sketch.h"
+#include "collector/cluster/user_sketch.h"
+
+namespace lagwatch::collector {
+
+struct CauseSums {
+  int64_t reports = 0;
+  int64_t lags = 0;  // each counted once, at one of its reports (policies/lag_account.h)
+  // As doubles, which no client can make overflow: whole numbers up to 104 days are exact.
+  double hang_ns = 0;
+  // What the received reports stand for, of all users.
+  double weighted_lags = 0;
+  double weighted_hang_ns = 0;
+  int64_t longest_ns = 0;  // lag
+  int64_t first_seen_ms = 0;
+  int64_t last_seen_ms = 0;
+  DurationSketch durations;  // of lags
+  UserSketch users;          // those that clients named
+
+  void Add(const CauseSums& other);
+};
+
+// One report's part in its cause.
+struct Contribution {
+  int64_t lags = 0;  // 1 when its lag counts here
+  int64_t hang_ns = 0;
+  int64_t duration_ns = 0;  // of the lag
+  double weight = 1;        // users' reports that it stands for
+  int64_t seen_ms = 0;
+  std::string_view user = {};  // borrowed
+
+  // `sign` 1 puts it in, -1 takes it out.
+  void AddTo(CauseSums* sums, int sign) const;
+};
+
+// Of how many users' reports this is one: `sample_rate_ppm` of users send theirs; 0: all.
+double WeightOf(int64_t sample_rate_ppm);
+
+// The sketches on disk. What cannot be read is empty.
+std::string EncodeSketches(const CauseSums& sums);
+void DecodeSketches(std::string_view bytes, CauseSums* sums);
+
+}  // namespace lagwatch::collector

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/cluster/duration_sketch.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "collector/cluster/varint.h"
+
+namespace lagwatch::collector {
+namespace {
+
+constexpr double kBucketsPerDoubling = 32;
+constexpr double kNsPerUs = 1e3;
+
+int64_t BucketOf(int64_t duration_ns) {
+  const double us = std::max(1.0, static_cast<double>(duration_ns) / kNsPerUs);
+  return std::lround(std::log2(us) * kBucketsPerDoubling);
+}
+
+int64_t DurationOf(int64_t bucket) {
+  return std::llround(std::exp2(static_cast<double>(bucket) / kBucketsPerDoubling) * kNsPerUs);
+}
+
+}  // namespace
+
+void DurationSketch::Add(int64_t duration_ns, int64_t count) {
+  AddTo(is_condensed_ ? BucketOf(duration_ns) : duration_ns, count);
+}
+
+void DurationSketch::Add(const DurationSketch& other) {
+  if (other.is_condensed_ && !is_condensed_) Condense();
+  for (const auto& [key, count] : other.counts_) {
+    if (other.is_condensed_) {
+      AddTo(key, count);
+    } else {
+      Add(key, count);
+    }
+  }
+}
+
+void DurationSketch::AddTo(int64_t key, int64_t count) {
+  const auto at = counts_.try_emplace(key, 0).first;
+  at->second += count;
+  if (at->second == 0) counts_.erase(at);
+  if (!is_condensed_ && counts_.size() > kMostExact) Condense();
+}
+
+void DurationSketch::Condense() {
+  is_condensed_ = true;
+  for (const auto& [duration_ns, count] : std::exchange(counts_, {})) AddTo(BucketOf(duration_ns), count);
+}
+
+int64_t DurationSketch::PercentileNs(int percent) const {
+  int64_t all = 0;
+  for (const auto& [key, count] : counts_) all += count;
+  int64_t rank = (all * percent + 99) / 100;
+  for (const auto& [key, count] : counts_) {
+    rank -= count;
+    if (rank <= 0) return is_condensed_ ? DurationOf(key) : key;
+  }
+  return 0;
+}
+
+void DurationSketch::AppendTo(std::string* bytes) const {
+  AppendVarint(counts_.size() << 1 | (is_condensed_ ? 1 : 0), bytes);
+  for (const auto& [key, count] : counts_) {
+    AppendVarint(static_cast<uint64_t>(key), bytes);
+    AppendVarint(ZigZag(count), bytes);
+  }
+}
+
+bool DurationSketch::TakeFrom(std::string_view* bytes) {
+  counts_.clear();
+  uint64_t size = 0;
+  if (!TakeVarint(bytes, &size)) return false;
+  is_condensed_ = (size & 1) != 0;
+  for (uint64_t i = 0; i < size >> 1; ++i) {
+    uint64_t key = 0;
+    uint64_t count = 0;
+    if (!TakeVarint(bytes, &key) || !TakeVarint(bytes, &count)) return false;
+    counts_.emplace_hint(counts_.end(), static_cast<int64_t>(key), UnZigZag(count));
+  }
+  return true;
+}
+
+}  // namespace lagwatch::collector

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/cluster/named_stacks.h"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <ranges>
+
+#include "collector/cluster/cause_name.h"
+
+namespace lagwatch::collector {
+namespace {
+
+bool IsLibrary(std::string_view file_name) { return file_name.find(".so") != file_name.npos; }
+
+// Whether all samples are of the one dispatch that lasted too long.
+bool IsOneDispatch(report::Kind kind) {
+  switch (kind) {
+    case report::Kind::kBusyLoop:
+    case report::Kind::kWaited:
+    case report::Kind::kCpu:
+    case report::Kind::kCpuAverage:
+    case report::Kind::kDump:
+      return false;
+    default:
+      return true;
+  }
+}
+
+}  // namespace
+
+const std::vector<NamedStacks::CauseFrame>& NamedStacks::NamesOf(const report::Frame& frame) const {
+  auto [known, is_new] = names_.try_emplace({frame.module, frame.offset});
+  if (is_new) {
+    for (const FrameName& name : namer_.NamesOf(frame))
+      known->second.push_back({name.is_symbol ? CauseName(name.text) : name.text, name.text, name.is_symbol});
+  }
+  return known->second;
+}
+
+std::string NamedStacks::FileOf(const report::Frame& frame) const {
+  return frame.module == 0 ? "" : BaseName(report_.modules[frame.module - 1].path);
+}
+
+// From the outermost frame on, so that a library's function without a name counts as the named one of that
+// library that called it; where there is none, as the library.
+std::vector<policies::ClusterFrame> NamedStacks::FramesOf(const report::Stack& stack) const {
+  std::vector<policies::ClusterFrame> frames;
+  for (const report::Frame& frame : std::ranges::reverse_view(stack.frames)) {
+    const std::string file = FileOf(frame);
+    for (const CauseFrame& name : std::ranges::reverse_view(NamesOf(frame))) {
+      if (name.is_symbol || !IsLibrary(file)) {
+        frames.push_back({name.name, file});
+      } else if (frames.empty() || frames.back().module != file) {
+        frames.push_back({CauseModule(file), file});
+      }
+    }
+  }
+  std::reverse(frames.begin(), frames.end());
+  return frames;
+}
+
+std::vector<std::string> NamedStacks::SignificantNamesOf(const report::Stack& stack) const {
+  return policies::SignificantNames(FramesOf(stack), rules_);
+}
+
+std::vector<policies::SeenNames> NamedStacks::SampleNames() const {
+  std::map<uint32_t, size_t> counts;
+  for (const report::Sample& sample : report_.samples) ++counts[sample.stack];
+  std::vector<policies::SeenNames> seen;
+  for (const auto& [stack, count] : counts)
+    seen.push_back({SignificantNamesOf(report_.stacks[stack]), count});
+  std::ranges::stable_sort(seen, std::greater<>(), &policies::SeenNames::count);
+  return seen;
+}
+
+std::vector<std::string> NamedStacks::CauseNames() const {
+  const report::Stack& expensive = report_.stacks[report_.expensive_stack];
+  std::vector<std::string> names = SignificantNamesOf(expensive);
+  if (IsOneDispatch(report_.kind)) {
+    const std::vector<policies::SeenNames> samples = SampleNames();
+    auto named = std::ranges::find_if(samples, [](const auto& sample) { return !sample.names.empty(); });
+    if (names.empty() && named != samples.end()) names = named->names;
+    names = policies::WithoutPassingNames(std::move(names), samples);
+  }
+  return names.empty() ? policies::NameOfTheRest(FramesOf(expensive), rules_) : names;
+}
+
+std::string NamedStacks::FindVia(const std::vector<std::string>& cause) const {
+  std::string via;
+  for (const report::Frame& frame : report_.stacks[report_.expensive_stack].frames) {
+    for (const CauseFrame& name : NamesOf(frame)) {
+      if (!name.is_symbol) continue;
+      if (std::ranges::find(cause, name.name) != cause.end()) return "";
+      bool is_own = rules_.RoleOf(name.name, FileOf(frame)) != policies::FrameRole::kSkipped;
+      if (via.empty() && is_own) via = name.readable;
+    }
+  }
+  return via;
+}
+
+std::vector<std::string> NamedStacks::HolderNames() const {
+  if (report_.waits.empty()) return {};
+  const bool is_deadlock = report_.wait_outcome == report::WaitOutcome::kDeadlock;
+  const report::Wait& wait = is_deadlock ? report_.waits.front() : report_.waits.back();
+  if (wait.waits_for != report::WaitsFor::kOwner || wait.owner_stack == 0) return {};
+  return SignificantNamesOf(report_.stacks[wait.owner_stack - 1]);
+}
+
+}  // namespace lagwatch::collector

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// A report's stacks as causes are told apart by. Context: background. Not thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "collector/symbols/frame_names.h"
+#include "policies/cluster_key.h"
+#include "report/format/report.h"
+
+namespace lagwatch::collector {
+
+class NamedStacks {
+ public:
+  // Borrows all three.
+  NamedStacks(const report::Report& report, const FrameNamer& namer, const policies::ClusterRules& rules)
+      : report_(report), namer_(namer), rules_(rules) {}
+
+  // The significant names of the lag, innermost first: of its expensive stack those that its samples agree
+  // on. Of a lag whose expensive stack has none, because it could not be unwound far enough, those of its
+  // samples.
+  std::vector<std::string> CauseNames() const;
+  // Those of whoever holds the lock at the end of the chain that the watched thread waits in; of a deadlock,
+  // the first holder. Empty when it is not known.
+  std::vector<std::string> HolderNames() const;
+
+  // When no name of `cause` is a symbol's, the innermost of the lag's own callers that has one, as people
+  // read it; else empty.
+  std::string FindVia(const std::vector<std::string>& cause) const;
+
+ private:
+  struct CauseFrame {
+    std::string name;  // that causes are told apart by
+    std::string readable;
+    bool is_symbol;
+  };
+
+  const std::vector<CauseFrame>& NamesOf(const report::Frame& frame) const;
+  std::string FileOf(const report::Frame& frame) const;
+  std::vector<policies::ClusterFrame> FramesOf(const report::Stack& stack) const;
+  std::vector<std::string> SignificantNamesOf(const report::Stack& stack) const;
+  // The most seen first.
+  std::vector<policies::SeenNames> SampleNames() const;
+
+  const report::Report& report_;
+  const FrameNamer& namer_;
+  const policies::ClusterRules& rules_;
+  // By module and offset: most frames are in all of a lag's samples.
+  mutable std::map<std::pair<uint32_t, uint64_t>, std::vector<CauseFrame>> names_;
+};
+
+}  // namespace lagwatch::collector

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/flags.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <map>
+#include <string>
+#include <thread>
+
+namespace lagwatch::collector {
+namespace {
+
+constexpr char kFooter[] = R"(
+Files in DATA:
+  collector.db  the reports       keys.json  digests of keys, and what they may
+  key           the first project key, for programs       config.json  what clients are told (--config)
+  admin-token   the first admin token, for people         signing-key, seal-key  secrets of this collector
+
+Signals:
+  SIGTERM, SIGINT  answer what has begun, for 10 s at most, and end
+  SIGHUP           read the certificate again
+
+Exit status: 0 when it was told to end, 1 when it could not go on, 2 for a wrong command line.
+
+Examples:
+  lagwatch-collector --data /var/lib/lagwatch
+  lagwatch-collector --listen 0.0.0.0:443 --tls-cert chain.pem --tls-key key.pem
+  lagwatch-collector keys add --data /var/lib/lagwatch --name alice --access read --expires 90d
+
+The HTTP API, keys and limits: collector/API.md.
+)";
+
+void DeclareLimits(Flags* flags, CLI::App* app) {
+  app->add_option("--max-body-bytes", flags->limits.body_bytes, "Limit of a request's body as it is sent")
+      ->capture_default_str();
+  app->add_option("--max-inflated-bytes", flags->limits.inflated_bytes, "Limit of a request's body, inflated")
+      ->capture_default_str();
+  app->add_option(
+         "--max-bytes-in-flight", flags->http.bytes_in_flight,
+         "Limit of all bodies that are being read or stored; one address has a quarter of it at most, "
+         "and who would be over it is told to come back (503)")
+      ->capture_default_str();
+  app->add_option("--max-connections", flags->http.connections,
+                  "Connections in all, as far as the limit of open files allows them")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app->add_option(
+         "--max-connections-per-peer", flags->http.connections_per_peer,
+         "Connections of one address, or of one /64 of IPv6; 0 behind a proxy, where all have the same: "
+         "then no address has a limit of its own")
+      ->capture_default_str();
+  app->add_option("--threads", flags->threads, "Threads that read, write and store")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  app->add_option("--query-threads", flags->http.query_threads,
+                  "Threads of their own for questions, so that these hold up no upload")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+}
+
+}  // namespace
+
+base::Status Check(const Flags& flags) {
+  const uint64_t part = flags.http.BytesOfAPeer();
+  if (std::max(flags.limits.body_bytes, flags.limits.inflated_bytes) <= part) return {};
+  return {base::StatusCode::kInvalid, "a body could be larger than what one address may have in flight (" +
+                                          std::to_string(part) +
+                                          " bytes); give a larger --max-bytes-in-flight"};
+}
+
+void DeclareCauses(Flags* flags, CLI::App* app) {
+  static const std::map<std::string, policies::ClusterBy> kClusterBy = {
+      {"raw", policies::ClusterBy::kRaw}, {"significant", policies::ClusterBy::kSignificant}};
+  app->add_option(
+      "--cluster-rules", flags->cluster_rules,
+      "File, or directory of .txt files, with the rules that tell causes apart, instead of those built in");
+  app->add_option("--cluster-by", flags->cluster_by,
+                  "What tells causes apart: the significant frames, or the raw ones but the innermost waits")
+      ->transform(CLI::CheckedTransformer(kClusterBy))
+      ->default_str("significant");
+  app->add_option("--symbols-dir", flags->symbol_directories,
+                  "A directory with symbol files of this machine; may be given several times")
+      ->allow_extra_args(false);
+  app->add_option("--debuginfod", flags->debuginfod_urls,
+                  "The URL of a debuginfod server to ask for symbol files; may be given several times")
+      ->allow_extra_args(false);
+  app->add_option("--symbols-gib", flags->symbols_gib, "How much uploaded symbol files may take, in GiB")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  app->add_option("--retention-days", flags->retention_days, "For how long reports are kept; 0: for ever")
+      ->check(CLI::Range(0, 36'500))
+      ->capture_default_str();
+}
+
+void Declare(Flags* flags, CLI::App* app) {
+  flags->threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  app->footer(kFooter);
+  app->set_version_flag("--version", "lagwatch-collector " LAGWATCH_VERSION);
+  app->add_option("--listen", flags->listen, "IP:PORT to listen on; port 0 takes a free one")
+      ->capture_default_str();
+  auto* certificate = app->add_option("--tls-cert", flags->tls.certificate,
+                                      "PEM file with the server's certificate and those between it and the "
+                                      "authority: HTTPS alone is spoken then. Read again on SIGHUP");
+  auto* key = app->add_option("--tls-key", flags->tls.key, "PEM file with the certificate's key");
+  certificate->needs(key);
+  key->needs(certificate);
+  app->add_option("--data", flags->data,
+                  "Directory of the database and the keys; created when it is not there")
+      ->capture_default_str();
+  app->add_option(
+         "--key", flags->keys,
+         "A project key, which programs send reports with, besides those of DATA/keys.json; may be given "
+         "several times. Without it, the first start makes one and writes it to DATA/key")
+      ->envname("LAGWATCH_KEY")
+      ->allow_extra_args(false);
+  app->add_option("--admin-token", flags->admin_tokens,
+                  "A key for everything, likewise. Without it, the first start makes one and writes it to "
+                  "DATA/admin-token")
+      ->envname("LAGWATCH_ADMIN_TOKEN")
+      ->allow_extra_args(false);
+  DeclareLimits(flags, app->add_option_group("Limits", "What a peer may have and take"));
+  DeclareCauses(flags, app->add_option_group("Causes", "How reports become causes"));
+  app->add_option("--config", flags->config,
+                  "File with the config for clients; need not be there (default: DATA/config.json)");
+  app->add_option("--log-format", flags->log_format, "How stderr is written: for people, or an object a line")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->capture_default_str();
+  app->add_flag("--print-public-key", flags->prints_public_key,
+                "Print the key that clients know the config's signature by, and end");
+  app->add_flag("--print-seal-key", flags->prints_seal_key,
+                "Print the key that clients seal reports with, and end");
+}
+
+}  // namespace lagwatch::collector

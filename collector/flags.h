@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the collector is told on its command line. Context: background.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "collector/http/http_limits.h"
+#include "collector/http/tls.h"
+#include "collector/http/upload.h"
+#include "policies/cluster_key.h"
+
+namespace CLI {
+class App;
+}
+
+namespace lagwatch::collector {
+
+struct Flags {
+  std::string listen = "127.0.0.1:8790";
+  std::string data = "lagwatch-data";
+  std::vector<std::string> keys;
+  std::vector<std::string> admin_tokens;
+  BodyLimits limits;
+  HttpLimits http;
+  TlsFiles tls;
+  int threads = 1;
+  std::string log_format = "text";
+  std::string cluster_rules;
+  policies::ClusterBy cluster_by = policies::ClusterBy::kSignificant;
+  std::vector<std::string> symbol_directories;
+  std::vector<std::string> debuginfod_urls;
+  uint64_t symbols_gib = 20;
+  int64_t retention_days = 90;
+  std::string config;
+  bool prints_public_key = false;
+  bool prints_seal_key = false;
+
+  std::string ConfigPath() const { return config.empty() ? data + "/config.json" : config; }
+  std::string KeyFilePath() const { return data + "/keys.json"; }
+  std::string SigningKeyPath() const { return data + "/signing-key"; }
+  std::string SealKeyPath() const { return data + "/seal-key"; }
+};
+
+// Errors: kInvalid for flags that cannot hold together.
+base::Status Check(const Flags& flags);
+
+// `flags` must outlive `app`.
+void Declare(Flags* flags, CLI::App* app);
+
+}  // namespace lagwatch::collector

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the collector answers to: one entry of its table. Context: background; pure.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "collector/http/request.h"
+
+namespace lagwatch::collector {
+
+// Keys that an endpoint takes: Access bits; 0 asks for none.
+using AccessMask = uint8_t;
+constexpr AccessMask MaskOf(auto... access) {
+  return static_cast<AccessMask>((0 | ... | static_cast<int>(access)));
+}
+inline constexpr AccessMask kEverybody = 0;
+inline constexpr AccessMask kSenders = MaskOf(Access::kProject, Access::kAdmin);
+inline constexpr AccessMask kReaders = MaskOf(Access::kRead, Access::kAdmin);
+inline constexpr AccessMask kAnyKey = MaskOf(Access::kProject, Access::kRead, Access::kAdmin);
+inline constexpr AccessMask kAdmins = MaskOf(Access::kAdmin);
+
+enum class RunsOn {
+  kIo,       // the threads that read and write: a handler that does not wait
+  kQueries,  // a pool of its own, so that a slow answer holds up no upload
+};
+
+struct Endpoint {
+  std::string_view method;
+  std::string_view path;  // may hold one {…}, which stands for letters, digits, dots, dashes and underscores
+  AccessMask access = kAdmins;
+  RunsOn runs_on = RunsOn::kQueries;
+  Handler handler = {};
+  uint64_t body_limit = 0;          // bytes as sent; 0: none is taken
+  std::string_view body_type = {};  // its Content-Type
+  bool takes_gzip = false;
+  bool is_metered = false;  // counts towards the key's quota
+};
+
+}  // namespace lagwatch::collector

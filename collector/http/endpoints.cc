@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/http/endpoints.h"
+
+#include <utility>
+
+#include "base/clock.h"
+#include "collector/http/key_admin.h"
+#include "collector/ingest/inflate.h"
+#include "collector/query/json_text.h"
+#include "collector/query/query_string.h"
+
+namespace lagwatch::collector {
+namespace {
+
+Response GetConfig(ConfigService* service, const Request& request) {
+  auto query = QueryString::Parse(request.query);
+  if (!query.ok()) return ErrorResponse(query.status());
+  const ConfigClient client{
+      .app = query->Get("app"), .app_version = query->Get("version"), .user = query->Get("user")};
+  base::Result<std::optional<SignedConfig>> config = std::optional<SignedConfig>();
+  if (service != nullptr) config = service->Find(client, request.if_none_match, base::SystemClock().WallMs());
+  if (!config.ok()) return ErrorResponse(config.status());
+  if (!*config) return ErrorResponse(404, "not_found", "this collector has no config for clients");
+  const int status = (*config)->envelope.empty() ? 304 : 200;
+  return {.status = status, .json = std::move((*config)->envelope), .etag = std::move((*config)->etag)};
+}
+
+// A handler that has its answer at once.
+template <typename Answer>
+Handler Answering(Answer answer) {
+  return [answer](const Request& request, const Respond& respond) { respond(answer(request)); };
+}
+
+void AddQueries(const QueryApi* query_api, std::vector<Endpoint>* endpoints) {
+  for (const char* path : {"/v1/clusters", "/v1/clusters/{key}", "/v1/reports", "/v1/reports/{id}",
+                           "/v1/frames", "/v1/usage", "/v1/losses"}) {
+    endpoints->push_back({.method = "GET",
+                          .path = path,
+                          .access = kReaders,
+                          .runs_on = RunsOn::kQueries,
+                          .handler = Answering([query_api](const Request& request) {
+                            return query_api->Get(request.path, request.query);
+                          })});
+  }
+}
+
+Response Ready(const std::function<base::Status()>& check_store) {
+  const base::Status store = check_store ? check_store() : base::Status();
+  if (store.ok()) return {200, JsonText({{"status", "ready"}})};
+  return ErrorResponse(503, "unavailable", store.message());
+}
+
+// For those who run the collector. Whether it is ready is asked where questions are: while too many wait, it
+// is not.
+void AddOperations(const Services& services, std::vector<Endpoint>* endpoints) {
+  endpoints->push_back({.method = "GET",
+                        .path = "/healthz",
+                        .access = kEverybody,
+                        .runs_on = RunsOn::kIo,
+                        .handler = Answering([](const Request&) {
+                          return Response{200, JsonText({{"status", "ok"}})};
+                        })});
+  endpoints->push_back(
+      {.method = "GET",
+       .path = "/readyz",
+       .access = kEverybody,
+       .runs_on = RunsOn::kQueries,
+       .handler = Answering([check = services.check_store](const Request&) { return Ready(check); })});
+  if (services.metrics == nullptr) return;
+  endpoints->push_back({.method = "GET",
+                        .path = "/metrics",
+                        .access = kReaders,
+                        .runs_on = RunsOn::kIo,
+                        .handler = Answering([metrics = services.metrics](const Request&) {
+                          return Response{.status = 200,
+                                          .json = metrics->ToText(),
+                                          .content_type = "text/plain; version=0.0.4; charset=utf-8"};
+                        })});
+}
+
+void AddKeyAdmin(const KeyFile* keys, std::vector<Endpoint>* endpoints) {
+  constexpr uint64_t kMaxBodyBytes = 4096;
+  endpoints->push_back({.method = "GET",
+                        .path = "/v1/admin/keys",
+                        .access = kAdmins,
+                        .handler = Answering([keys](const Request&) { return ListKeys(*keys); })});
+  endpoints->push_back(
+      {.method = "POST",
+       .path = "/v1/admin/keys",
+       .access = kAdmins,
+       .handler = Answering([keys](const Request& request) { return AddKey(*keys, request.body); }),
+       .body_limit = kMaxBodyBytes,
+       .body_type = "application/json"});
+  endpoints->push_back(
+      {.method = "DELETE",
+       .path = "/v1/admin/keys/{name}",
+       .access = kAdmins,
+       .handler = Answering([keys](const Request& request) { return RevokeKey(*keys, request.item); })});
+}
+
+Response PutSymbols(SymbolsApi* symbols, const Request& request, uint64_t inflated_limit) {
+  if (!request.is_gzip) return symbols->Put(request.item, request.query, request.body);
+  auto inflated = InflateGzip(request.body, inflated_limit);
+  return inflated.ok() ? symbols->Put(request.item, request.query, *inflated)
+                       : ErrorResponse(inflated.status());
+}
+
+void AddSymbols(SymbolsApi* symbols, const BodyLimits& limits, std::vector<Endpoint>* endpoints) {
+  endpoints->push_back({.method = "GET",
+                        .path = "/v1/symbols",
+                        .access = kReaders,
+                        .handler = Answering([symbols](const Request&) { return symbols->List(); })});
+  endpoints->push_back({.method = "GET",
+                        .path = "/v1/symbols/{build_id}",
+                        .access = kAdmins,
+                        .handler = Answering([symbols](const Request& request) {
+                          return symbols->Progress(request.item, request.query);
+                        })});
+  endpoints->push_back({.method = "PUT",
+                        .path = "/v1/symbols/{build_id}",
+                        .access = kAdmins,
+                        .handler = Answering([symbols, limits](const Request& request) {
+                          return PutSymbols(symbols, request, limits.inflated_bytes);
+                        }),
+                        .body_limit = limits.body_bytes,
+                        .body_type = "application/octet-stream",
+                        .takes_gzip = true});
+}
+
+}  // namespace
+
+std::vector<Endpoint> CollectorEndpoints(const Services& services, const BodyLimits& limits) {
+  std::vector<Endpoint> endpoints;
+  AddOperations(services, &endpoints);
+  endpoints.push_back({.method = "POST",
+                       .path = "/v1/reports",
+                       .access = kSenders,
+                       .runs_on = RunsOn::kIo,
+                       .handler = Upload(services.ingest, services.commits, services.config, services.keys,
+                                         services.metrics, limits),
+                       .body_limit = limits.body_bytes,
+                       .body_type = "application/x-protobuf",
+                       .takes_gzip = true,
+                       .is_metered = true});
+  endpoints.push_back({.method = "GET",
+                       .path = "/v1/config",
+                       .access = kAnyKey,
+                       .runs_on = RunsOn::kIo,
+                       .handler = Answering([config = services.config](const Request& request) {
+                         return GetConfig(config, request);
+                       })});
+  AddQueries(services.query_api, &endpoints);
+  if (services.symbols != nullptr) AddSymbols(services.symbols, limits, &endpoints);
+  if (services.key_file != nullptr) AddKeyAdmin(services.key_file, &endpoints);
+  return endpoints;
+}
+
+}  // namespace lagwatch::collector

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table of all that the collector answers to (collector/API.md). Context: background.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "collector/config/config_service.h"
+#include "collector/http/endpoint.h"
+#include "collector/http/upload.h"
+#include "collector/ingest/ingest.h"
+#include "collector/keys/key_file.h"
+#include "collector/keys/key_ring.h"
+#include "collector/query/query_api.h"
+#include "collector/symbols/symbols_api.h"
+
+namespace lagwatch::collector {
+
+// What the endpoints work with; all borrowed, and must outlive them.
+struct Services {
+  const Ingest* ingest = nullptr;
+  GroupCommit* commits = nullptr;  // null: each upload commits by itself
+  const QueryApi* query_api = nullptr;
+  KeyRing* keys = nullptr;
+  ConfigService* config = nullptr;                 // null: there is no config for clients
+  const KeyFile* key_file = nullptr;               // null: keys cannot be changed
+  SymbolsApi* symbols = nullptr;                   // null: no symbol files are taken
+  Metrics* metrics = nullptr;                      // null: nothing is counted
+  std::function<base::Status()> check_store = {};  // whether it answers
+};
+
+std::vector<Endpoint> CollectorEndpoints(const Services& services, const BodyLimits& limits);
+
+}  // namespace lagwatch::collector

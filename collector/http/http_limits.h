@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a server grants those who talk to it. Context: background; pure.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+
+namespace lagwatch::collector {
+
+struct HttpLimits {
+  std::chrono::milliseconds head_time{10'000};  // for a whole head, and for a TLS handshake
+  std::chrono::milliseconds idle_time{30'000};  // between an answer and the next request
+  std::chrono::milliseconds stop_time{10'000};  // for what is under way when the server stops
+  // A body, and who takes an answer, may be `grace` behind this pace.
+  uint64_t pace_bytes_per_s = 4096;
+  std::chrono::milliseconds grace{10'000};
+
+  uint64_t connections = 20'000;            // in all; fewer when the process may not have as many files
+  uint64_t connections_per_peer = 128;      // 0: as many as in all
+  uint64_t bytes_in_flight = 64 << 20;      // of bodies that are read or stored; a peer has a quarter at most
+  uint64_t least_request_bytes = 16 << 10;  // what a body counts as at least: it costs more than its bytes
+
+  int query_threads = 2;
+  int queued_queries = 64;
+
+  uint64_t BytesOfAPeer() const { return connections_per_peer == 0 ? bytes_in_flight : bytes_in_flight / 4; }
+};
+
+// How long `size_bytes` may take.
+inline std::chrono::milliseconds TimeFor(const HttpLimits& limits, uint64_t size_bytes) {
+  return limits.grace + std::chrono::milliseconds(size_bytes * 1000 / limits.pace_bytes_per_s);
+}
+
+}  // namespace lagwatch::collector

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/http/key_admin.h"
+
+#include <spdlog/spdlog.h>
+
+#include <cmath>
+#include <utility>
+
+#include "base/clock.h"
+#include "collector/query/json_text.h"
+
+namespace lagwatch::collector {
+namespace {
+
+using base::Result;
+using base::Status;
+using base::StatusCode;
+
+constexpr int64_t kMaxSeconds = int64_t{100} * 366 * 86'400;
+
+Status Wrong(const std::string& what) { return {StatusCode::kInvalid, what + "; see collector/API.md"}; }
+
+// A whole number of seconds, as milliseconds.
+int64_t MsOf(const Json& json, const char* name, int64_t fallback_ms) {
+  if (!json.contains(name)) return fallback_ms;
+  const auto seconds = json[name].get<int64_t>();
+  if (seconds < 0 || seconds > kMaxSeconds) throw std::out_of_range(name);
+  return seconds * 1000;
+}
+
+Result<NewKey> ParseNewKey(std::string_view body) {
+  const Json json = Json::parse(body, nullptr, false);
+  if (!json.is_object()) return Wrong("the body is no JSON object");
+  try {
+    NewKey key{.name = json.at("name"), .replaces = json.value("replaces", "")};
+    const auto access = AccessOf(json.at("access").get<std::string>());
+    if (!access) return Wrong(R"("access" is none of "project", "read" and "admin")");
+    key.access = *access;
+    key.expires_after_ms = MsOf(json, "expires_in_s", 0);
+    key.overlap_ms = MsOf(json, "overlap_s", key.overlap_ms);
+    if (json.contains("bytes_per_day") && !json["bytes_per_day"].is_number_unsigned())
+      return Wrong(R"("bytes_per_day" is no number of bytes)");
+    key.quota = {.reports_per_s = json.value("reports_per_s", 0.0),
+                 .bytes_per_day = json.value("bytes_per_day", uint64_t{0})};
+    if (!std::isfinite(key.quota.reports_per_s) || key.quota.reports_per_s < 0)
+      return Wrong(R"("reports_per_s" is no number that a quota can have)");
+    return key;
+  } catch (const std::exception& error) {
+    return Wrong(std::string("the key cannot be made of this: ") + error.what());
+  }
+}
+
+}  // namespace
+
+Response ListKeys(const KeyFile& keys) {
+  auto records = keys.Read();
+  if (!records.ok()) return ErrorResponse(records.status());
+  Json list = Json::array();
+  for (const KeyRecord& record : *records) list.push_back(Describe(record));
+  return {200, JsonText(list)};
+}
+
+Response AddKey(const KeyFile& keys, std::string_view body) {
+  auto key = ParseNewKey(body);
+  if (!key.ok()) return ErrorResponse(key.status());
+  auto text = keys.Add(*key, base::SystemClock().WallMs());
+  if (!text.ok()) return ErrorResponse(text.status());
+  spdlog::info("the {} key '{}' was added", NameOf(key->access), key->name);
+  return {201, JsonText({{"name", key->name}, {"access", NameOf(key->access)}, {"key", *text}})};
+}
+
+Response RevokeKey(const KeyFile& keys, std::string_view name) {
+  if (Status revoked = keys.Revoke(name); !revoked.ok()) return ErrorResponse(revoked);
+  spdlog::info("the key '{}' was revoked", name);
+  return {200, JsonText({{"revoked", name}})};
+}
+
+}  // namespace lagwatch::collector

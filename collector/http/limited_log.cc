@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/http/limited_log.h"
+
+#include <spdlog/spdlog.h>
+
+#include <utility>
+
+#include "base/clock.h"
+#include "collector/query/json_text.h"
+
+namespace lagwatch::collector {
+
+LimitedLog::LimitedLog() : lines_(kBurst, kLinesPerS, base::SystemClock().MonoNs()) {}
+
+uint64_t LimitedLog::left_out() const {
+  std::lock_guard lock(mutex_);
+  return left_out_;
+}
+
+void LimitedLog::Write(bool is_warning, const std::string& line) {
+  uint64_t left_out = 0;
+  {
+    std::lock_guard lock(mutex_);
+    const int64_t now_ns = base::SystemClock().MonoNs();
+    if (lines_.WaitS(1, now_ns) > 0) {
+      ++left_out_;
+      return;
+    }
+    lines_.Use(1, now_ns);
+    left_out = std::exchange(left_out_, 0);
+  }
+  const auto level = is_warning ? spdlog::level::warn : spdlog::level::info;
+  if (left_out > 0) spdlog::log(level, "{} lines such as the next were left out", left_out);
+  spdlog::log(level, "{}", line);
+}
+
+std::string Quoted(std::string_view text) {
+  constexpr size_t kMaxBytes = 200;
+  return JsonText(text.size() <= kMaxBytes ? std::string(text)
+                                           : std::string(text.substr(0, kMaxBytes)) + "…");
+}
+
+}  // namespace lagwatch::collector

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/http/message.h"
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace lagwatch::collector {
+namespace {
+
+namespace http = boost::beast::http;
+using boost::system::error_code;
+
+std::string_view View(boost::beast::string_view text) { return {text.data(), text.size()}; }
+
+void Set(http::field field, std::string_view value, ResponseMessage* message) {
+  if (!value.empty()) message->set(field, boost::beast::string_view(value.data(), value.size()));
+}
+
+Response BadRequest(const std::string& why) {
+  return ErrorResponse(400, "bad_request", "this is no HTTP/1.1 request: " + why);
+}
+
+}  // namespace
+
+RequestHead HeadOf(const RequestParser& parser) {
+  const auto& request = parser.get();
+  RequestHead head{.method = View(request.method_string()),
+                   .target = View(request.target()),
+                   .authorization = View(request[http::field::authorization]),
+                   .content_type = View(request[http::field::content_type]),
+                   .content_encoding = View(request[http::field::content_encoding]),
+                   .content_length = std::nullopt,
+                   .if_none_match = View(request[http::field::if_none_match])};
+  if (auto length = parser.content_length()) head.content_length = *length;
+  return head;
+}
+
+std::optional<Response> RefuseAmbiguous(const RequestParser& parser) {
+  const auto& request = parser.get();
+  const bool is_http_11 = request.version() == 11;
+  if (request.version() != 10 && !is_http_11) return BadRequest("its version is another");
+  if (request.count(http::field::host) > 1 || (is_http_11 && request.count(http::field::host) == 0))
+    return BadRequest("it needs one Host header");
+  if (request.count(http::field::authorization) > 1)
+    return BadRequest("it has several Authorization headers");
+  const std::string_view length = View(request[http::field::content_length]);
+  if (request.count(http::field::content_length) > 1 || length.find_first_not_of("0123456789") != length.npos)
+    return BadRequest("it needs one Content-Length");
+  const auto codings = request.count(http::field::transfer_encoding);
+  const bool is_chunked =
+      codings == 1 && boost::beast::iequals(request[http::field::transfer_encoding], "chunked");
+  if (codings > 0 && !(is_http_11 && is_chunked && parser.chunked()))
+    return BadRequest("its Transfer-Encoding is not 'chunked'");
+  return std::nullopt;
+}
+
+std::optional<Response> RefuseMalformed(const error_code& error) {
+  const bool is_malformed = error.category() == error_code(http::error::bad_method).category() &&
+                            error != http::error::end_of_stream && error != http::error::partial_message;
+  if (!is_malformed) return std::nullopt;
+  if (error == http::error::header_limit)
+    return ErrorResponse(431, "head_too_large", "the request's head has more than 8 KiB; send fewer headers");
+  return BadRequest(error.message());
+}
+
+ResponseMessage MessageOf(Response response, unsigned version, bool keep_alive) {
+  ResponseMessage message(static_cast<http::status>(response.status), version);
+  message.set(http::field::server, "lagwatch-collector");
+  message.set(http::field::cache_control, "no-store");
+  message.set("X-Content-Type-Options", "nosniff");
+  Set(http::field::content_type, response.content_type, &message);
+  if (response.status == 401) message.set(http::field::www_authenticate, "Bearer");
+  if (response.retry_after_s > 0)
+    message.set(http::field::retry_after, std::to_string(response.retry_after_s));
+  Set(http::field::allow, response.allow, &message);
+  Set(http::field::etag, response.etag, &message);
+  message.body() = std::move(response.json);
+  message.keep_alive(keep_alive);
+  message.prepare_payload();
+  return message;
+}
+
+}  // namespace lagwatch::collector

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/http/metrics.h"
+
+#include <prometheus/counter.h>
+#include <prometheus/gauge.h>
+#include <prometheus/histogram.h>
+#include <prometheus/registry.h>
+#include <prometheus/text_serializer.h>
+
+namespace lagwatch::collector {
+namespace {
+
+const prometheus::Histogram::BucketBoundaries kSeconds = {0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1,
+                                                          0.25,  0.5,    1,     2.5,  5,     10};
+
+}  // namespace
+
+struct Metrics::Impl {
+  prometheus::Registry registry;
+  prometheus::Family<prometheus::Counter>& answers = prometheus::BuildCounter()
+                                                         .Name("lagwatch_http_answers_total")
+                                                         .Help("Answers by endpoint and HTTP status")
+                                                         .Register(registry);
+  prometheus::Family<prometheus::Histogram>& times =
+      prometheus::BuildHistogram()
+          .Name("lagwatch_http_seconds")
+          .Help("Time from a whole request to its answer, by endpoint")
+          .Register(registry);
+  prometheus::Family<prometheus::Counter>& records = prometheus::BuildCounter()
+                                                         .Name("lagwatch_records_total")
+                                                         .Help("Records of uploads by what became of them")
+                                                         .Register(registry);
+  prometheus::Counter& refused_connections = prometheus::BuildCounter()
+                                                 .Name("lagwatch_connections_refused_total")
+                                                 .Help("Connections closed because there were too many")
+                                                 .Register(registry)
+                                                 .Add({});
+  prometheus::Gauge& connections = prometheus::BuildGauge()
+                                       .Name("lagwatch_connections")
+                                       .Help("Connections that are open")
+                                       .Register(registry)
+                                       .Add({});
+  prometheus::Gauge& bytes_in_flight = prometheus::BuildGauge()
+                                           .Name("lagwatch_bytes_in_flight")
+                                           .Help("Bytes of bodies that are being read or stored")
+                                           .Register(registry)
+                                           .Add({});
+};
+
+Metrics::Metrics() : impl_(std::make_unique<Impl>()) {}
+Metrics::~Metrics() = default;
+
+void Metrics::CountAnswer(std::string_view path, int status, std::chrono::nanoseconds taken) {
+  const std::string name(path);
+  impl_->answers.Add({{"path", name}, {"code", std::to_string(status)}}).Increment();
+  impl_->times.Add({{"path", name}}, kSeconds).Observe(std::chrono::duration<double>(taken).count());
+}
+
+void Metrics::CountRecords(const IngestResult& result) {
+  const auto count = [&](const char* what, int64_t records) {
+    impl_->records.Add({{"result", what}}).Increment(static_cast<double>(records));
+  };
+  count("accepted", result.accepted);
+  count("duplicate", result.duplicates);
+  count("rejected", result.rejected);
+}
+
+void Metrics::CountRefusedConnection() { impl_->refused_connections.Increment(); }
+void Metrics::SetConnections(uint64_t count) { impl_->connections.Set(static_cast<double>(count)); }
+void Metrics::SetBytesInFlight(uint64_t bytes) { impl_->bytes_in_flight.Set(static_cast<double>(bytes)); }
+
+std::string Metrics::ToText() const {
+  return prometheus::TextSerializer().Serialize(impl_->registry.Collect());
+}
+
+}  // namespace lagwatch::collector

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the collector counts for those who watch over it, in Prometheus' text format. Context: background.
+// Thread-safe.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "collector/ingest/ingest.h"
+
+namespace lagwatch::collector {
+
+class Metrics {
+ public:
+  Metrics();
+  ~Metrics();
+
+  // `path` is the endpoint's, not the request's, so that there are not as many as somebody likes; empty when
+  // the request was refused before it had one.
+  void CountAnswer(std::string_view path, int status, std::chrono::nanoseconds taken);
+  void CountRecords(const IngestResult& result);
+  void CountRefusedConnection();
+  void SetConnections(uint64_t count);
+  void SetBytesInFlight(uint64_t bytes);
+
+  std::string ToText() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace lagwatch::collector

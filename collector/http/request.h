@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// A request on its way through the collector, without sockets. Context: background; pure.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "collector/http/budget.h"
+#include "collector/keys/key_record.h"
+#include "collector/query/response.h"
+
+namespace lagwatch::collector {
+
+// A request's head as it came; views are borrowed for the call.
+struct RequestHead {
+  std::string_view method;
+  std::string_view target;  // path?query
+  std::string_view authorization;
+  std::string_view content_type;
+  std::string_view content_encoding;
+  std::optional<uint64_t> content_length = std::nullopt;
+  std::string_view if_none_match = {};
+};
+
+// A request that was let in, as its handler gets it.
+struct Request {
+  std::string path;
+  std::string item;  // what stands for {…} in the endpoint's path
+  std::string query;
+  std::string if_none_match;
+  bool is_gzip = false;
+  std::string body;
+  KeyRecord key;       // whose it is; without a name when nobody was asked for one
+  Budget::Share room;  // what it holds of the memory for requests, to be resized when it needs more
+};
+
+// Takes the answer to one request, from any thread; only the first counts. One that is never called keeps its
+// connection.
+using Respond = std::function<void(Response)>;
+using Handler = std::function<void(Request, Respond)>;
+
+}  // namespace lagwatch::collector

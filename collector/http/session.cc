@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/http/session.h"
+
+#include <algorithm>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/ssl.hpp>
+#include <chrono>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+#include "collector/http/await_response.h"
+#include "collector/http/message.h"
+
+namespace lagwatch::collector {
+namespace {
+
+namespace asio = boost::asio;
+namespace http = boost::beast::http;
+using asio::ip::tcp;
+using boost::system::error_code;
+using Clock = std::chrono::steady_clock;
+using TlsStream = boost::beast::ssl_stream<TcpStream>;
+
+constexpr size_t kMaxBufferBytes = 32 << 10;  // also of one chunk's head
+constexpr size_t kPieceBytes = 16 << 10;
+constexpr std::chrono::seconds kLingerTime{2};
+constexpr uint64_t kLingerBytes = 8 << 20;
+
+Response TooMuchToDo() {
+  Response response = ErrorResponse(
+      503, "unavailable", "the collector has too much to do; ask again after the time in Retry-After");
+  response.retry_after_s = 2;
+  return response;
+}
+
+// All of it runs on the stream's strand.
+template <typename Stream>
+class SessionOver final : public Session, public std::enable_shared_from_this<SessionOver<Stream>> {
+ public:
+  SessionOver(Stream stream, std::shared_ptr<asio::ssl::context> tls, Caller caller,
+              const SessionContext& context)
+      : tls_(std::move(tls)),
+        stream_(std::move(stream)),
+        caller_(std::move(caller)),
+        context_(context),
+        limits_(*context.limits) {}
+
+  void Start(std::function<void()> ended) override {
+    asio::co_spawn(stream_.get_executor(), Run(),
+                   [self = this->shared_from_this(), ended = std::move(ended)](std::exception_ptr) {
+                     self->Close();
+                     ended();
+                   });
+  }
+  void Stop() override {
+    asio::post(stream_.get_executor(), [self = this->shared_from_this()] {
+      self->is_stopping_ = true;
+      if (self->is_idle_) self->Lowest().cancel();
+    });
+  }
+  void Abort() override {
+    asio::post(stream_.get_executor(), [self = this->shared_from_this()] {
+      self->is_stopping_ = true;
+      self->Lowest().close();
+    });
+  }
+
+ private:
+  static constexpr bool kIsTls = std::is_same_v<Stream, TlsStream>;
+
+  TcpStream& Lowest() { return boost::beast::get_lowest_layer(stream_); }
+
+  asio::awaitable<void> Run() {
+    bool goes_on = co_await ShakeHands();
+    while (goes_on && !is_stopping_) {
+      goes_on = co_await Exchange();
+      if (buffer_.size() == 0) buffer_.shrink_to_fit();
+    }
+    co_await TakeLeave();
+  }
+
+  // False when no TLS came about.
+  asio::awaitable<bool> ShakeHands() {
+    error_code error;
+    if constexpr (kIsTls) {
+      Lowest().expires_after(limits_.head_time);
+      co_await stream_.async_handshake(asio::ssl::stream_base::server,
+                                       asio::redirect_error(asio::use_awaitable, error));
+    }
+    co_return !error;
+  }
+
+  // TLS tells an end from a cut.
+  asio::awaitable<void> TakeLeave() {
+    if constexpr (kIsTls) {
+      error_code ignored;
+      Lowest().expires_after(kLingerTime);
+      co_await stream_.async_shutdown(asio::redirect_error(asio::use_awaitable, ignored));
+    }
+    co_return;
+  }
+
+  void Close() {
+    error_code ignored;
+    Lowest().socket().shutdown(tcp::socket::shutdown_both, ignored);
+    Lowest().close();
+  }
+
+  // One request and its answer; false when the connection is not to be used any more.
+  asio::awaitable<bool> Exchange() {
+    RequestParser parser;
+    parser.header_limit(kMaxHeadBytes);
+    parser.body_limit(UINT64_MAX);  // the router looks at the length first
+    error_code error = co_await ReadHead(&parser);
+    is_first_ = false;
+    if (error) {
+      auto refusal = RefuseMalformed(error);
+      if (refusal) co_await Refuse(std::move(*refusal), parser);
+      co_return false;
+    }
+    std::variant<Admitted, Response> admission = Admit(parser);
+    if (auto* refusal = std::get_if<Response>(&admission)) {
+      co_await Refuse(std::move(*refusal), parser);
+      co_return false;
+    }
+    Admitted& admitted = std::get<Admitted>(admission);
+    error = co_await ReadBody(&parser, admitted.endpoint->body_limit);
+    if (error == http::error::body_limit) {
+      co_await Refuse(Router::BodyTooLarge(*admitted.endpoint), parser);
+    }
+    if (error) co_return false;
+    const bool keep_alive = parser.keep_alive();
+    admitted.request.body = std::move(parser.get().body());
+    const std::string_view path = admitted.endpoint->path;
+    const Clock::time_point begin = Clock::now();
+    Response response = co_await Answer(std::move(admitted));
+    Count(path, response.status, Clock::now() - begin);
+    const bool goes_on = keep_alive && !is_stopping_;
+    error = co_await Write(MessageOf(std::move(response), parser.get().version(), goes_on));
+    co_return !error && goes_on;
+  }
+
+  // Between two requests there is more time than within a head.
+  asio::awaitable<error_code> ReadHead(RequestParser* parser) {
+    error_code error;
+    if (buffer_.size() == 0 && !is_first_) {
+      is_idle_ = true;
+      Lowest().expires_after(limits_.idle_time);
+      const size_t size = co_await stream_.async_read_some(buffer_.prepare(512),
+                                                           asio::redirect_error(asio::use_awaitable, error));
+      is_idle_ = false;
+      if (error) co_return error;
+      buffer_.commit(size);
+    }
+    is_idle_ = buffer_.size() == 0;
+    Lowest().expires_after(limits_.head_time);
+    co_await http::async_read_header(stream_, buffer_, *parser,
+                                     asio::redirect_error(asio::use_awaitable, error));
+    is_idle_ = false;
+    co_return error;
+  }
+
+  // Before the body is read; takes room for as much as the head says.
+  std::variant<Admitted, Response> Admit(const RequestParser& parser) {
+    if (auto refusal = RefuseAmbiguous(parser)) return std::move(*refusal);
+    const RequestHead head = HeadOf(parser);
+    auto admission = context_.router->Admit(head);
+    auto* admitted = std::get_if<Admitted>(&admission);
+    if (admitted == nullptr || admitted->endpoint->body_limit == 0) return admission;
+    const uint64_t body_bytes = head.content_length.value_or(admitted->endpoint->body_limit);
+    auto room = context_.bytes->TryTake(caller_.peer, std::max(body_bytes, limits_.least_request_bytes));
+    if (!room) return TooMuchToDo();
+    admitted->request.room = std::move(*room);
+    return admission;
+  }
+
+  asio::awaitable<error_code> ReadBody(RequestParser* parser, uint64_t limit) {
+    error_code error;
+    parser->body_limit(limit);
+    if (parser->is_done()) co_return error;
+    if (parser->get()[http::field::expect] == "100-continue") {
+      error =
+          co_await Write(http::response<http::empty_body>(http::status::continue_, parser->get().version()));
+    }
+    const Clock::time_point begin = Clock::now();
+    uint64_t received = 0;
+    buffer_.reserve(kPieceBytes);
+    parser->eager(true);
+    while (!error && !parser->is_done()) {
+      Lowest().expires_at(begin + TimeFor(limits_, std::min(received, limit)));
+      received += co_await http::async_read_some(stream_, buffer_, *parser,
+                                                 asio::redirect_error(asio::use_awaitable, error));
+    }
+    co_return error;
+  }
+
+  asio::awaitable<Response> Answer(Admitted admitted) {
+    auto request = std::make_shared<Request>(std::move(admitted.request));
+    return AwaitResponse(context_.answers, [this, request, endpoint = admitted.endpoint](Respond respond) {
+      auto handle = [request, endpoint, respond] { Router::Handle(*endpoint, std::move(*request), respond); };
+      if (endpoint->runs_on == RunsOn::kIo) return handle();
+      if (!context_.queries->TryPost(std::move(handle))) respond(TooMuchToDo());
+    });
+  }
+
+  template <typename Message>
+  asio::awaitable<error_code> Write(Message message) {
+    error_code error;
+    Lowest().expires_after(TimeFor(limits_, message.payload_size().value_or(0)));
+    co_await http::async_write(stream_, message, asio::redirect_error(asio::use_awaitable, error));
+    co_return error;
+  }
+
+  void Count(std::string_view path, int status, Clock::duration taken) {
+    if (context_.metrics != nullptr) context_.metrics->CountAnswer(path, status, taken);
+  }
+
+  // One line in the log, as far as there is room for it.
+  void Note(const Response& refusal, const RequestParser& parser) {
+    const auto method = parser.get().method_string();
+    const auto target = parser.get().target();
+    context_.refusals->Info("refused with " + std::to_string(refusal.status) + ": " +
+                            Quoted({method.data(), method.size()}) + " " +
+                            Quoted({target.data(), target.size()}) + " from " + caller_.address);
+  }
+
+  // Answers a request whose body is not read, and lingers so that the client gets to read the answer; under
+  // TLS, too: what is thrown away needs no decrypting.
+  asio::awaitable<void> Refuse(Response response, const RequestParser& parser) {
+    Count({}, response.status, {});
+    Note(response, parser);
+    const unsigned version = parser.is_header_done() ? parser.get().version() : 11;
+    error_code error = co_await Write(MessageOf(std::move(response), version, false));
+    if (error) co_return;
+    Lowest().socket().shutdown(tcp::socket::shutdown_send, error);
+    Lowest().expires_after(kLingerTime);
+    uint64_t thrown_away = 0;
+    while (!error && thrown_away < kLingerBytes) {
+      buffer_.clear();
+      thrown_away += co_await Lowest().async_read_some(buffer_.prepare(4096),
+                                                       asio::redirect_error(asio::use_awaitable, error));
+    }
+  }
+
+  const std::shared_ptr<asio::ssl::context> tls_;  // outlives the stream
+  Stream stream_;
+  boost::beast::flat_buffer buffer_{kMaxBufferBytes};
+  const Caller caller_;
+  const SessionContext context_;
+  const HttpLimits& limits_;
+  bool is_first_ = true;
+  bool is_idle_ = false;
+  bool is_stopping_ = false;
+};
+
+}  // namespace
+
+std::shared_ptr<Session> CreateSession(TcpStream stream, std::shared_ptr<asio::ssl::context> tls,
+                                       Caller caller, const SessionContext& context) {
+  if (tls == nullptr)
+    return std::make_shared<SessionOver<TcpStream>>(std::move(stream), nullptr, std::move(caller), context);
+  TlsStream secured(std::move(stream), *tls);
+  return std::make_shared<SessionOver<TlsStream>>(std::move(secured), std::move(tls), std::move(caller),
+                                                  context);
+}
+
+}  // namespace lagwatch::collector

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// One connection: reads requests, has them answered, within the limits. Context: background.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/ssl/context.hpp>
+#include <boost/asio/strand.hpp>
+#include <boost/beast/core/tcp_stream.hpp>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "collector/http/await_response.h"
+#include "collector/http/budget.h"
+#include "collector/http/http_limits.h"
+#include "collector/http/limited_log.h"
+#include "collector/http/metrics.h"
+#include "collector/http/query_threads.h"
+#include "collector/http/router.h"
+
+namespace lagwatch::collector {
+
+using TcpStream = boost::beast::basic_stream<boost::asio::ip::tcp,
+                                             boost::asio::strand<boost::asio::io_context::executor_type>>;
+
+// What a server's sessions share; all borrowed.
+struct SessionContext {
+  const Router* router = nullptr;
+  const HttpLimits* limits = nullptr;
+  Budget* bytes = nullptr;  // of bodies in flight
+  QueryThreads* queries = nullptr;
+  LimitedLog* refusals = nullptr;
+  AnswersUnderWay* answers = nullptr;
+  Metrics* metrics = nullptr;  // may be null
+};
+
+// Who is at the other end, and its part of the connections.
+struct Caller {
+  std::string peer;     // whom it counts for
+  std::string address;  // for the log
+  Budget::Share connection;
+};
+
+class Session {
+ public:
+  virtual ~Session() = default;
+
+  // Begins on the stream's executor and calls `ended` there when the connection is closed.
+  virtual void Start(std::function<void()> ended) = 0;
+  // Ends the connection at once when it waits for a request, else after the answer. From any thread.
+  virtual void Stop() = 0;
+  // Ends it at once, or as soon as a handler has answered. From any thread.
+  virtual void Abort() = 0;
+};
+
+// With `tls` null, plain HTTP.
+std::shared_ptr<Session> CreateSession(TcpStream stream, std::shared_ptr<boost::asio::ssl::context> tls,
+                                       Caller caller, const SessionContext& context);
+
+}  // namespace lagwatch::collector

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/http/upload.h"
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "base/clock.h"
+#include "collector/ingest/inflate.h"
+#include "collector/query/json_text.h"
+
+namespace lagwatch::collector {
+namespace {
+
+using base::Result;
+using base::Status;
+using base::StatusCode;
+
+// What was stored is left out: nothing is left to be said of it.
+Json ResultsJson(const std::vector<RecordResult>& records) {
+  Json results = Json::array();
+  for (size_t i = 0; i < records.size(); ++i) {
+    if (records[i].kind == RecordResult::Kind::kStored) continue;
+    Json result = {{"record", i}};
+    if (records[i].kind == RecordResult::Kind::kDuplicate) {
+      result["result"] = "duplicate";
+    } else {
+      result.update({{"result", "rejected"}, {"why", records[i].why}});
+    }
+    results.push_back(std::move(result));
+  }
+  return results;
+}
+
+Json AnswerTo(const IngestResult& result) {
+  return {{"accepted", result.accepted},
+          {"duplicates", result.duplicates},
+          {"rejected", result.rejected},
+          {"results", ResultsJson(result.records)}};
+}
+
+std::string LineFor(const IngestResult& result) {
+  std::string line = "upload: " + std::to_string(result.accepted) + " accepted, " +
+                     std::to_string(result.duplicates) + " known already, " +
+                     std::to_string(result.rejected) + " refused";
+  const auto first = std::ranges::find(result.records, RecordResult::Kind::kRejected, &RecordResult::kind);
+  if (first != result.records.end()) line += ", the first: " + Quoted(first->why);
+  return line;
+}
+
+// The batch itself, with as much room for it as it takes.
+Status Open(const BodyLimits& limits, Request* request) {
+  if (request->is_gzip) {
+    auto inflated = InflateGzip(request->body, limits.inflated_bytes);
+    if (!inflated.ok()) return inflated.status();
+    request->body = std::move(*inflated);
+  } else if (request->body.size() > limits.inflated_bytes) {
+    return {StatusCode::kTooLarge, "the body has more than " + std::to_string(limits.inflated_bytes) +
+                                       " bytes; send fewer reports in one request"};
+  }
+  if (request->room.TryResize(request->body.size())) return {};
+  return {StatusCode::kUnavailable, "the collector has too much to do; send the batch again later"};
+}
+
+}  // namespace
+
+void Upload::operator()(Request request, const Respond& respond) const {
+  const uint64_t sent_bytes = request.body.size();
+  if (Status opened = Open(limits_, &request); !opened.ok()) return respond(ErrorResponse(opened));
+  auto held = std::make_shared<Request>(std::move(request));  // with its room, until the answer is there
+  auto done = [this, held, sent_bytes, respond](Result<IngestResult> result) {
+    const size_t reports = result.ok() ? result->records.size() : 1;
+    if (keys_ != nullptr) keys_->Charge(held->key, sent_bytes, reports, base::SystemClock().MonoNs());
+    if (!result.ok()) {
+      log_->Warn("upload refused: " + result.status().message());
+      return respond(ErrorResponse(result.status()));
+    }
+    log_->Info(LineFor(*result));
+    if (metrics_ != nullptr) metrics_->CountRecords(*result);
+    Json answer = AnswerTo(*result);
+    if (config_ != nullptr) answer["config_version"] = config_->CurrentVersion();
+    respond({200, JsonText(answer)});
+  };
+  if (commits_ == nullptr) return done(ingest_->Submit(held->body));
+  ingest_->Submit(held->body, commits_, std::move(done));
+}
+
+}  // namespace lagwatch::collector

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// POST /v1/reports: opens what was sent, hands it to the store and says what became of it. Context:
+// background. Thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "collector/config/config_service.h"
+#include "collector/http/limited_log.h"
+#include "collector/http/metrics.h"
+#include "collector/http/request.h"
+#include "collector/ingest/group_commit.h"
+#include "collector/ingest/ingest.h"
+#include "collector/keys/key_ring.h"
+
+namespace lagwatch::collector {
+
+struct BodyLimits {
+  uint64_t body_bytes = 1 << 20;      // as sent
+  uint64_t inflated_bytes = 8 << 20;  // after decompression
+};
+
+class Upload {
+ public:
+  // Borrows all; all but `ingest` may be null. Without `commits` each request commits by itself.
+  Upload(const Ingest* ingest, GroupCommit* commits, ConfigService* config, KeyRing* keys, Metrics* metrics,
+         const BodyLimits& limits)
+      : ingest_(ingest),
+        commits_(commits),
+        config_(config),
+        keys_(keys),
+        metrics_(metrics),
+        limits_(limits) {}
+
+  void operator()(Request request, const Respond& respond) const;
+
+ private:
+  const Ingest* ingest_;
+  GroupCommit* commits_;
+  ConfigService* config_;
+  KeyRing* keys_;
+  Metrics* metrics_;
+  BodyLimits limits_;
+  std::shared_ptr<LimitedLog> log_ = std::make_shared<LimitedLog>();
+};
+
+}  // namespace lagwatch::collector

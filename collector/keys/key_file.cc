@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/keys/key_file.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "base/env.h"
+
+namespace lagwatch::collector {
+namespace {
+
+using base::Result;
+using base::Status;
+using base::StatusCode;
+using Json = nlohmann::ordered_json;
+
+// Keeps other processes out, and other threads of this one, which the file's lock does not.
+class ScopedKeyLock {
+ public:
+  explicit ScopedKeyLock(const std::string& path) : lock_(mutex_) {
+    constexpr int kTries = 100;
+    for (int i = 0; i < kTries; ++i) {
+      error_ = base::SystemEnv().Lock(path.c_str(), &fd_);
+      if (error_ != EWOULDBLOCK) return;
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+  }
+  ~ScopedKeyLock() {
+    if (error_ == 0) base::SystemEnv().Unlock(fd_);
+  }
+  int error() const { return error_; }
+
+ private:
+  static inline std::mutex mutex_;
+  std::lock_guard<std::mutex> lock_;
+  int fd_ = -1;
+  int error_ = 0;
+};
+
+auto Find(std::vector<KeyRecord>* records, std::string_view name) {
+  return std::ranges::find(*records, name,
+                           [](const KeyRecord& each) -> std::string_view { return each.name; });
+}
+
+Status NoSuchKey(std::string_view name) {
+  return {StatusCode::kNotFound,
+          "there is no key '" + std::string(name) + "'; list them all to see their names"};
+}
+
+// Lets the key `name` expire, unless it does so before.
+Status Expire(std::string_view name, int64_t expires_wall_ms, std::vector<KeyRecord>* records) {
+  const auto old = Find(records, name);
+  if (old == records->end()) return NoSuchKey(name);
+  if (old->expires_wall_ms == 0 || old->expires_wall_ms > expires_wall_ms)
+    old->expires_wall_ms = expires_wall_ms;
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<KeyRecord>> KeyFile::Read() const {
+  std::string text;
+  std::vector<KeyRecord> records;
+  const int error = base::SystemEnv().ReadAll(path_, &text);
+  if (error == ENOENT) return records;
+  if (error != 0) return base::IoError("cannot read the keys " + path_, error);
+  const Json json = Json::parse(text, nullptr, false);
+  if (!json.is_object() || !json.contains("keys") || !json["keys"].is_array())
+    return Status(StatusCode::kInvalid,
+                  "the file " + path_ + " is damaged: it has no list of keys; restore it");
+  for (const Json& each : json["keys"]) {
+    auto record = ParseKeyRecord(each);
+    if (!record.ok())
+      return Status(StatusCode::kInvalid, "the file " + path_ + " is damaged: " + record.status().message());
+    records.push_back(std::move(*record));
+  }
+  return records;
+}
+
+Result<std::string> KeyFile::Add(const NewKey& key, int64_t now_wall_ms) const {
+  auto text = CreateKeyText(key.access);
+  if (!text.ok()) return text;
+  if (Status added = AddText(key, *text, now_wall_ms); !added.ok()) return added;
+  return text;
+}
+
+Status KeyFile::AddText(const NewKey& key, std::string_view text, int64_t now_wall_ms) const {
+  if (Status name = CheckKeyName(key.name); !name.ok()) return name;
+  return Apply([&](std::vector<KeyRecord>* records) -> Status {
+    if (Find(records, key.name) != records->end())
+      return {StatusCode::kInvalid,
+              "there is a key '" + key.name + "' already; revoke it or give another name"};
+    if (!key.replaces.empty()) {
+      if (Status old = Expire(key.replaces, now_wall_ms + key.overlap_ms, records); !old.ok()) return old;
+    }
+    records->push_back({.name = key.name,
+                        .access = key.access,
+                        .digest = DigestOf(text),
+                        .created_wall_ms = now_wall_ms,
+                        .expires_wall_ms = key.expires_after_ms == 0 ? 0 : now_wall_ms + key.expires_after_ms,
+                        .quota = key.quota});
+    return {};
+  });
+}
+
+Status KeyFile::Revoke(std::string_view name) const {
+  return Apply([&](std::vector<KeyRecord>* records) -> Status {
+    const auto found = Find(records, name);
+    if (found == records->end()) return NoSuchKey(name);
+    records->erase(found);
+    return {};
+  });
+}
+
+Status KeyFile::Apply(const Change& change) const {
+  const ScopedKeyLock lock(path_ + ".lock");
+  if (lock.error() == EWOULDBLOCK)
+    return {StatusCode::kUnavailable, "another program is changing " + path_ + "; try again"};
+  if (lock.error() != 0) return base::IoError("cannot lock " + path_ + ".lock", lock.error());
+  auto records = Read();
+  if (!records.ok()) return records.status();
+  if (Status changed = change(&*records); !changed.ok()) return changed;
+  return Write(*records);
+}
+
+Status KeyFile::Write(const std::vector<KeyRecord>& records) const {
+  Json keys = Json::array();
+  for (const KeyRecord& record : records) keys.push_back(ToJson(record));
+  const std::string text = Json{{"keys", std::move(keys)}}.dump(2) + "\n";
+  base::Env& env = base::SystemEnv();
+  const std::string new_path = path_ + ".new";
+  env.Remove(new_path.c_str());  // a crash may have left one
+  int fd = -1;
+  int error = env.CreateLocked(new_path.c_str(), &fd);
+  if (error == 0) {
+    error = env.Append(fd, text.data(), text.size());
+    env.Close(fd);
+  }
+  if (error == 0) error = env.Sync(new_path.c_str());
+  if (error == 0) error = env.Rename(new_path.c_str(), path_.c_str());
+  const size_t slash = path_.rfind('/');
+  if (error == 0) error = env.Sync(slash == std::string::npos ? "." : path_.substr(0, slash).c_str());
+  return error == 0 ? Status() : base::IoError("cannot write the keys " + path_, error);
+}
+
+}  // namespace lagwatch::collector

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// The collector's keys on disk, DATA/keys.json (mode 0600): {"keys": [{"name", "access", "created_wall_ms",
+// "expires_wall_ms", "reports_per_s", "bytes_per_day", "sha256"}]}. A change is one rename, on disk before it
+// is told; the program that serves and the command line may change it at the same time. Context: background.
+// Thread-safe.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "collector/keys/key_record.h"
+
+namespace lagwatch::collector {
+
+// What a new key is to be.
+struct NewKey {
+  std::string name;
+  Access access = Access::kProject;
+  int64_t expires_after_ms = 0;  // 0: never
+  Quota quota = {};
+  std::string replaces = {};                        // the name of a key that expires after `overlap_ms`
+  int64_t overlap_ms = int64_t{7} * 86'400 * 1000;  // so that whoever has the old one can change over
+};
+
+class KeyFile {
+ public:
+  explicit KeyFile(std::string path) : path_(std::move(path)) {}
+
+  const std::string& path() const { return path_; }
+
+  // None when there is no file. Errors: kIo, kInvalid when it is damaged.
+  base::Result<std::vector<KeyRecord>> Read() const;
+  // Adds a key and returns its text, which is not kept. Errors: also kInvalid for a name that is bad or
+  // taken, kNotFound when there is none to replace.
+  base::Result<std::string> Add(const NewKey& key, int64_t now_wall_ms) const;
+  // Adds a key whose text is known.
+  base::Status AddText(const NewKey& key, std::string_view text, int64_t now_wall_ms) const;
+  // Errors: also kNotFound.
+  base::Status Revoke(std::string_view name) const;
+
+ private:
+  using Change = std::function<base::Status(std::vector<KeyRecord>*)>;
+
+  base::Status Apply(const Change& change) const;
+  base::Status Write(const std::vector<KeyRecord>& records) const;
+
+  std::string path_;
+};
+
+}  // namespace lagwatch::collector

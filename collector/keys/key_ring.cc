@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/keys/key_ring.h"
+
+#include <openssl/crypto.h>
+#include <spdlog/spdlog.h>
+#include <strings.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace lagwatch::collector {
+namespace {
+
+constexpr double kSecondsOfADay = 86'400;
+constexpr int64_t kRetryMs = 1000;
+constexpr double kBurstS = 10;  // of reports: they come in batches
+
+std::string_view KeyOf(std::string_view authorization) {
+  constexpr std::string_view kScheme = "Bearer ";
+  if (authorization.size() <= kScheme.size() ||
+      strncasecmp(authorization.data(), kScheme.data(), kScheme.size()) != 0)
+    return {};
+  authorization.remove_prefix(kScheme.size());
+  const size_t first = authorization.find_first_not_of(' ');
+  if (first == std::string_view::npos) return {};
+  return authorization.substr(first, authorization.find_last_not_of(' ') - first + 1);
+}
+
+// A quota is there to be used in parts: no bucket is smaller than one report.
+double ReportCapacity(const Quota& quota) { return std::max(1.0, quota.reports_per_s * kBurstS); }
+
+}  // namespace
+
+KeyRing::KeyRing(const std::vector<GivenKey>& given, std::optional<KeyFile> file) : file_(std::move(file)) {
+  for (const GivenKey& key : given) {
+    given_.push_back({.name = "given-" + std::to_string(given_.size() + 1),
+                      .access = key.access,
+                      .digest = DigestOf(key.text)});
+  }
+  keys_ = given_;
+}
+
+KeyCheck KeyRing::Check(std::string_view authorization, int64_t now_wall_ms) {
+  const std::string_view text = KeyOf(authorization);
+  if (text.empty()) return {};
+  const KeyDigest digest = DigestOf(text);
+  std::lock_guard lock(mutex_);
+  Refresh(now_wall_ms);
+  const KeyRecord* found = nullptr;
+  for (const KeyRecord& key : keys_) {
+    if (CRYPTO_memcmp(key.digest.data(), digest.data(), digest.size()) == 0) found = &key;
+  }
+  if (found == nullptr) return {};
+  using Outcome = KeyCheck::Outcome;
+  return {found->IsExpired(now_wall_ms) ? Outcome::kExpired : Outcome::kKnown, *found};
+}
+
+void KeyRing::Refresh(int64_t now_wall_ms) {
+  if (!file_) return;
+  const FileStamp stamp = FileStamp::Of(file_->path());
+  // What puts a file right, such as a chmod, may leave the stamp as it is.
+  const bool is_retry = retry_wall_ms_ != 0 && now_wall_ms >= retry_wall_ms_;
+  if (stamp_ == stamp && !is_retry) return;
+  stamp_ = stamp;
+  auto records = file_->Read();
+  retry_wall_ms_ = records.ok() ? 0 : now_wall_ms + kRetryMs;
+  if (!records.ok()) {
+    spdlog::error("{}; the keys that held before still do", records.status().message());
+    return;
+  }
+  keys_ = given_;
+  keys_.insert(keys_.end(), records->begin(), records->end());
+  meters_.clear();  // quotas may be others now
+}
+
+KeyRing::Meter* KeyRing::MeterOf(const KeyRecord& key, int64_t now_mono_ns) {
+  if (key.quota.reports_per_s <= 0 && key.quota.bytes_per_day == 0) return nullptr;
+  const auto bytes = static_cast<double>(key.quota.bytes_per_day);
+  return &meters_
+              .try_emplace(key.digest,
+                           Meter{.reports = {ReportCapacity(key.quota), key.quota.reports_per_s, now_mono_ns},
+                                 .bytes = {bytes, bytes / kSecondsOfADay, now_mono_ns}})
+              .first->second;
+}
+
+std::optional<QuotaRefusal> KeyRing::CheckQuota(const KeyRecord& key, uint64_t size_bytes,
+                                                int64_t now_mono_ns) {
+  std::lock_guard lock(mutex_);
+  Meter* meter = MeterOf(key, now_mono_ns);
+  if (meter == nullptr) return std::nullopt;
+  if (key.quota.reports_per_s > 0) {
+    if (const int64_t wait_s = meter->reports.WaitS(1, now_mono_ns); wait_s > 0)
+      return QuotaRefusal{wait_s, "this key has sent as many reports as it may for now"};
+  }
+  if (key.quota.bytes_per_day > 0) {
+    if (const int64_t wait_s = meter->bytes.WaitS(static_cast<double>(size_bytes), now_mono_ns); wait_s > 0)
+      return QuotaRefusal{wait_s, "this key has sent as many bytes as it may in a day"};
+  }
+  return std::nullopt;
+}
+
+void KeyRing::Charge(const KeyRecord& key, uint64_t size_bytes, uint64_t reports, int64_t now_mono_ns) {
+  std::lock_guard lock(mutex_);
+  Meter* meter = MeterOf(key, now_mono_ns);
+  if (meter == nullptr) return;
+  meter->reports.Use(static_cast<double>(reports), now_mono_ns);
+  meter->bytes.Use(static_cast<double>(size_bytes), now_mono_ns);
+}
+
+}  // namespace lagwatch::collector

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who may talk to the collector, and how much. The key file is looked at whenever somebody asks: a changed
+// one holds from then on, so a revoked key is refused at once. Context: background. Thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "collector/keys/file_stamp.h"
+#include "collector/keys/key_file.h"
+#include "collector/keys/token_bucket.h"
+
+namespace lagwatch::collector {
+
+// A key that the command line gave; it is in no file.
+struct GivenKey {
+  std::string text;
+  Access access = Access::kProject;
+};
+
+// Whose key a request has.
+struct KeyCheck {
+  enum class Outcome { kUnknown, kExpired, kKnown };
+
+  Outcome outcome = Outcome::kUnknown;
+  KeyRecord key = {};  // when it is known or expired
+};
+
+// That a key's quota is used up.
+struct QuotaRefusal {
+  int64_t wait_s = 1;
+  std::string reason;  // for a person
+};
+
+class KeyRing {
+ public:
+  // Keys of `given` alone, or of the file, too.
+  explicit KeyRing(const std::vector<GivenKey>& given, std::optional<KeyFile> file = std::nullopt);
+
+  // Whose key the Authorization header's value "Bearer KEY" has. Takes as long for each key.
+  KeyCheck Check(std::string_view authorization, int64_t now_wall_ms);
+  // Why `key` may not send `size_bytes` now; nothing when it may. What it sent is told to Charge().
+  std::optional<QuotaRefusal> CheckQuota(const KeyRecord& key, uint64_t size_bytes, int64_t now_mono_ns);
+  void Charge(const KeyRecord& key, uint64_t size_bytes, uint64_t reports, int64_t now_mono_ns);
+
+ private:
+  struct Meter {
+    TokenBucket reports;
+    TokenBucket bytes;
+  };
+
+  void Refresh(int64_t now_wall_ms);
+  Meter* MeterOf(const KeyRecord& key, int64_t now_mono_ns);
+
+  const std::optional<KeyFile> file_;
+  std::vector<KeyRecord> given_;
+  std::mutex mutex_;  // guards what follows
+  std::optional<FileStamp> stamp_;
+  int64_t retry_wall_ms_ = 0;          // when a file that could not be read is tried again; 0: it could
+  std::vector<KeyRecord> keys_;        // of the command line and the file
+  std::map<KeyDigest, Meter> meters_;  // of keys with a quota that were used
+};
+
+}  // namespace lagwatch::collector

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// How much of something may be used, when so much a second comes back. It may be overdrawn: what was used is
+// known only afterwards. Context: background; pure. Thread-compatible.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+namespace lagwatch::collector {
+
+class TokenBucket {
+ public:
+  // Full at first.
+  TokenBucket(double capacity, double per_s, int64_t now_ns)
+      : capacity_(capacity), per_s_(per_s), level_(capacity), at_ns_(now_ns) {}
+
+  // Seconds until `amount` can be used, or as much as it ever holds; 0 when it can be now.
+  int64_t WaitS(double amount, int64_t now_ns) {
+    Fill(now_ns);
+    const double missing = std::min(amount, capacity_) - level_;
+    return missing <= 0 ? 0 : static_cast<int64_t>(std::ceil(missing / per_s_));
+  }
+  void Use(double amount, int64_t now_ns) {
+    Fill(now_ns);
+    level_ -= amount;
+  }
+
+ private:
+  void Fill(int64_t now_ns) {
+    level_ = std::min(capacity_, level_ + static_cast<double>(now_ns - at_ns_) / 1e9 * per_s_);
+    at_ns_ = now_ns;
+  }
+
+  double capacity_;
+  double per_s_;
+  double level_;
+  int64_t at_ns_;
+};
+
+}  // namespace lagwatch::collector

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the collector's log is written. Context: background.
+#pragma once
+
+namespace lagwatch::collector {
+
+enum class LogFormat { kText, kJson };
+
+// To stderr, from now on: lines for people, or an object a line, {"time", "level", "message"}.
+void SetUpLog(LogFormat format);
+
+}  // namespace lagwatch::collector

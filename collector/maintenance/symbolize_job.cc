@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/maintenance/symbolize_job.h"
+
+#include <vector>
+
+#include "collector/symbols/symbol_namer.h"
+#include "report/format/report.h"
+
+namespace lagwatch::collector {
+namespace {
+
+constexpr int64_t kBuildsOfAStep = 1000;
+constexpr int64_t kReportsOfAStep = 100;
+
+}  // namespace
+
+base::Result<bool> SymbolizeJob::Step() {
+  const auto builds = store_->UnnamedBuilds(kBuildsOfAStep);
+  if (!builds.ok()) return builds.status();
+  bool has_more = false;
+  for (const UnnamedBuild& build : *builds) {
+    // A place that is in no function asks whether there is a file, and costs nothing else.
+    const uint64_t nowhere[] = {0};
+    if (!symbolizer_->Symbolize(build.build_id, nowhere).ok()) continue;
+    const auto named = NameSome(build.build_id);
+    if (!named.ok()) return named.status();
+    has_more |= *named;
+  }
+  return has_more;
+}
+
+base::Result<bool> SymbolizeJob::NameSome(const std::string& build_id) {
+  const auto reports = store_->ReportsWithUnnamed(build_id, kReportsOfAStep);
+  if (!reports.ok()) return reports.status();
+  std::vector<Reclustered> moved;
+  for (const StoredReport& stored : *reports) {
+    const auto report = report::DecodeReport(stored.payload);
+    if (!report.ok()) return report.status();
+    const SymbolNamer namer(*report, symbolizer_);
+    if (namer.is_unavailable()) continue;
+    moved.push_back({stored.row.id, clusterer_.Assign(*report, namer), build_id});
+  }
+  if (base::Status status = store_->Recluster(moved); !status.ok()) return status;
+  return static_cast<int64_t>(moved.size()) == kReportsOfAStep;
+}
+
+}  // namespace lagwatch::collector

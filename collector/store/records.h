@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+// What goes into a store and what comes out of it. Context: background.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/uuid.h"
+#include "collector/cluster/cause_sums.h"
+#include "collector/cluster/clusterer.h"
+#include "report/format/losses.h"
+#include "report/format/report.h"
+
+namespace lagwatch::collector {
+
+// What lists show of a report. Numbers from clients are cut to int64_t.
+struct ReportRow {
+  base::Uuid id;
+  base::Uuid lag_id;
+  base::Uuid session_id;
+  int64_t ordinal = 0;
+  std::string app;
+  std::string version;
+  std::string user;
+  std::string kind;
+  std::string verdict;
+  std::string loop;
+  std::string tag;
+  std::string os;
+  std::string machine;
+  int64_t pid = 0;
+  int64_t tid = 0;
+  int64_t threshold_ms = 0;
+  int64_t start_wall_ms = 0;
+  int64_t elapsed_ns = 0;
+  int64_t cpu_window_ns = 0;
+  int64_t cpu_thread_ns = 0;
+  int64_t cpu_process_ns = 0;
+  std::string level1_key;
+  std::string level2_key;
+  std::optional<int64_t> duration_ns;  // of the whole lag; absent until its end is known
+  int64_t hang_ns = 0;                 // its part of the lag (policies/lag_account.h)
+  bool is_lead = false;                // the lag is counted at this report
+  int64_t sample_rate_ppm = 0;         // of users, its own among them; 0: all
+  int64_t cause = 0;                   // 0 when not known
+};
+
+// How long its lag was: measured, or when its end is not known, how old it was when it was last reported.
+inline int64_t LagDurationNs(const ReportRow& report) {
+  return report.duration_ns.value_or(report.elapsed_ns);
+}
+
+struct StoredReport {
+  ReportRow row;
+  std::string payload;
+};
+
+// Reports of one program version, one reason and one cause that were made and never came.
+struct LossRow {
+  std::string app;
+  std::string version;
+  std::string reason;
+  int64_t cause = 0;
+  int64_t count = 0;
+  double weighted_count = 0;  // of all users, where the losses are a sample's
+};
+
+// How a run ended, by its session.
+struct RunEndRow {
+  std::string reason;
+  int64_t signal = 0;
+  base::Uuid report_id;  // zero when in no lag
+  int64_t lag_ns = 0;
+  std::string loop;
+  int64_t run_start_wall_ms = 0;
+  int64_t last_seen_wall_ms = 0;
+  std::string scene;
+  std::string app;
+  std::string version;
+  std::string user;
+};
+
+// All that is known of the frames of one program version's loop in one scene. Sums are cut to int64_t.
+struct FrameSummary {
+  std::string app;
+  std::string version;
+  std::string loop;
+  std::string scene;
+  int64_t slices = 0;
+  int64_t users = 0;  // those that clients named
+  int64_t last_seen_ms = 0;
+  int64_t refresh_interval_ns = 0;  // weighted by frames
+  policies::FrameTotals frames;
+};
+
+// A report on its way into the store. The row's clusters, duration and part of the lag are the store's.
+struct NewReport {
+  ReportRow row;
+  ClusterPath clusters;
+  std::string payload;  // as it was encoded
+  // Raw build ids of modules that have frames without a name in the stack that the clusters are made of.
+  std::vector<std::string> unnamed_builds = {};
+
+  static NewReport Create(const report::Report& report, ClusterPath clusters, std::string_view payload);
+};
+
+struct NewUsage {
+  report::Usage usage;
+  std::string payload;  // as it was encoded
+};
+
+// Of a type that only a newer lagwatch knows: kept as it is, for when this one is updated.
+struct UnknownRecord {
+  report::RecordType type;
+  std::string payload;
+};
+
+using NewRecord = std::variant<NewReport, report::LagEnd, report::RunEnd, report::FrameSlice, NewUsage,
+                               report::Losses, UnknownRecord>;
+
+enum class CommitOutcome {
+  kStored,
+  kDuplicate,  // it was there already: nothing changed
+  kNoRoom,     // one more that is not known, and there are kMaxUnknownRecords
+};
+
+inline constexpr int64_t kMsPerDay = 86'400'000;
+
+// Empty fields match all reports.
+struct ReportFilter {
+  std::string app = {};
+  std::string version = {};
+  std::string kind = {};
+  std::string verdict = {};
+  std::string loop = {};
+  std::string os = {};
+  std::string user = {};
+  std::string cluster_key = {};  // of either level
+  // Days since 1970 UTC in which lags began, both included.
+  std::optional<int64_t> first_day = std::nullopt;
+  std::optional<int64_t> last_day = std::nullopt;
+
+  bool operator==(const ReportFilter&) const = default;
+};
+
+// A cluster, and what its reports come to.
+struct CauseRow {
+  Cluster cluster;
+  CauseSums sums;
+  // What is known of all users' lags, by what was received: a sampled report stands for others, too, and so
+  // do reports that were lost, as far as their cause is known.
+  double estimated_lags = 0;
+  double estimated_hang_ns = 0;
+  std::vector<std::string> apps;                         // sorted
+  std::vector<std::string> versions;                     // sorted
+  std::vector<std::pair<std::string, double>> verdicts;  // hang_ns by verdict, the most first
+  std::vector<CauseRow> children;                        // level 2 of a level-1 cluster, the costliest first
+};
+
+struct CauseQuery {
+  ReportFilter filter = {};
+  int level = 1;
+  int64_t limit = 100;
+  int64_t offset = 0;
+  int64_t child_limit = 10;  // children of each
+};
+
+// Causes, the costliest first by their estimated hang time.
+struct CausePage {
+  std::vector<CauseRow> causes;
+  CauseRow all;  // of all causes that match, without their names
+};
+
+// A report's clusters, found anew: by other rules, or with names that were not known before.
+struct Reclustered {
+  base::Uuid id;
+  ClusterPath clusters;
+  std::string named_build = {};  // the module (raw build id) that has been looked at for names; or empty
+};
+
+// A module without symbols: so many reports would have names with them.
+struct UnnamedBuild {
+  std::string build_id;  // raw bytes
+  int64_t reports = 0;
+};
+
+// What people say of a cluster. `key` is as it was computed.
+struct ClusterNote {
+  std::string key;
+  std::string title = {};        // shown instead of its frames; empty: none
+  std::string link = {};         // to a tracker
+  std::string state = {};        // "new", "known", "fixed", "ignored"; empty: new
+  std::string fixed_in = {};     // the version that has no such reports any more
+  std::string merged_into = {};  // the key of the cluster that its reports are shown in; empty: its own
+  int64_t changed_wall_ms = 0;
+  std::string changed_by = {};
+
+  bool operator==(const ClusterNote&) const = default;
+};
+
+// What a cause cost in a time.
+struct CausePeriod {
+  int64_t begin_ms = 0;
+  CauseSums sums;
+};
+
+}  // namespace lagwatch::collector

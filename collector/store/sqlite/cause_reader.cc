@@ -1,0 +1,388 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/store/sqlite/cause_reader.h"
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <unordered_set>
+#include <utility>
+
+#include "collector/store/sqlite/report_reader.h"
+#include "report/format/report.h"
+
+#define LAGWATCH_SUMS                                                                                 \
+  "reports, lags, hang_ns, weighted_lags, weighted_hang_ns, longest_ns, first_seen_ms, last_seen_ms," \
+  " sketches, lost_reports"
+#define LAGWATCH_CLUSTER \
+  "clusters.key, clusters.level, coalesce(parents.key, ''), clusters.frames, clusters.via, clusters.held_by"
+#define LAGWATCH_CLUSTERS "clusters LEFT JOIN clusters AS parents ON parents.id = clusters.parent"
+
+namespace lagwatch::collector {
+namespace {
+
+constexpr int64_t kAllChildren = 100;
+constexpr int64_t kMostByWalk = 2000;
+
+CauseSums ReadSums(const Statement& row, int first_column) {
+  CauseSums sums;
+  sums.reports = row.Int(first_column);
+  sums.lags = row.Int(first_column + 1);
+  sums.hang_ns = row.Real(first_column + 2);
+  sums.weighted_lags = row.Real(first_column + 3);
+  sums.weighted_hang_ns = row.Real(first_column + 4);
+  sums.longest_ns = row.Int(first_column + 5);
+  sums.first_seen_ms = row.Int(first_column + 6);
+  sums.last_seen_ms = row.Int(first_column + 7);
+  DecodeSketches(row.Bytes(first_column + 8), &sums);
+  return sums;
+}
+
+Cluster ReadClusterAt(const Statement& row) {
+  return {.key = row.Text(0),
+          .level = static_cast<int>(row.Int(1)),
+          .parent_key = row.Text(2),
+          .frames = nlohmann::json::parse(row.Text(3)),
+          .via = row.Text(4),
+          .held_by = nlohmann::json::parse(row.Text(5))};
+}
+
+// A lost report is taken for one like those of its cluster that came.
+void Estimate(double lost_per_report, CauseRow* cause) {
+  const CauseSums& sums = cause->sums;
+  cause->estimated_lags = sums.weighted_lags + lost_per_report * static_cast<double>(sums.lags);
+  cause->estimated_hang_ns = sums.weighted_hang_ns + lost_per_report * sums.hang_ns;
+}
+
+void SortByCost(std::vector<CauseRow>* causes) {
+  std::ranges::sort(*causes, [](const CauseRow& a, const CauseRow& b) {
+    return std::pair(-a.estimated_hang_ns, a.cluster.key) < std::pair(-b.estimated_hang_ns, b.cluster.key);
+  });
+}
+
+// Which of the sums that are kept for each cluster make up what matches: the sum of all, those of some
+// segments, or those of some days.
+struct Scope {
+  std::string segments = "[0]";
+  int64_t first_day = 0;
+  int64_t last_day = 0;
+
+  bool is_all() const { return segments == "[0]" && last_day == 0; }
+  bool is_of_days() const { return segments == "[0]" && last_day != 0; }
+};
+
+class SumsReader {
+ public:
+  SumsReader(Database* database, Scope scope) : database_(database), scope_(std::move(scope)) {
+    const auto segments = nlohmann::json::parse(scope_.segments);
+    segments_.insert(segments.begin(), segments.end());
+  }
+
+  std::vector<int64_t> Costliest(int level, int64_t limit, int64_t offset) {
+    if (scope_.is_all()) return CostliestInAll(level, limit, offset);
+    // What makes up much of all is found soon among the costliest of all; what is little is summed up soon.
+    const bool is_much = ReportsIn(scope_) * 10 >= ReportsIn({});
+    if (is_much && offset + limit <= kMostByWalk) return CostliestByWalk(level, limit, offset);
+    Statement rows = database_->Use(
+        "SELECT cluster FROM cluster_sums WHERE level = ?1 AND segment IN (SELECT value FROM json_each(?2))"
+        " AND day BETWEEN ?3 AND ?4 GROUP BY cluster ORDER BY total(estimated_hang_ns) DESC, cluster"
+        " LIMIT ?5 OFFSET ?6");
+    rows.Bind(int64_t{level}, scope_.segments, scope_.first_day, scope_.last_day, limit, offset);
+    std::vector<int64_t> clusters;
+    while (rows.Step()) clusters.push_back(rows.Int(0));
+    return clusters;
+  }
+
+  CauseRow Read(int64_t cluster) {
+    CauseRow cause;
+    double lost_per_report = 0;
+    {
+      Statement all = database_->Use(
+          "SELECT lost_reports / max(reports, 1) FROM cluster_sums WHERE cluster = ? AND segment = 0 AND day "
+          "= 0");
+      all.Bind(cluster);
+      if (all.Step()) lost_per_report = all.Real(0);
+    }
+    Statement rows =
+        database_->Use("SELECT " LAGWATCH_SUMS
+                       " FROM cluster_sums WHERE cluster = ?1"
+                       " AND segment IN (SELECT value FROM json_each(?2)) AND day BETWEEN ?3 AND ?4");
+    const Scope scope = IsWhole(cluster) ? Scope() : scope_;
+    rows.Bind(cluster, scope.segments, scope.first_day, scope.last_day);
+    while (rows.Step()) cause.sums.Add(ReadSums(rows, 0));
+    Estimate(lost_per_report, &cause);
+    return cause;
+  }
+
+  CauseRow Describe(int64_t cluster) {
+    CauseRow cause = Read(cluster);
+    Statement named =
+        database_->Use("SELECT " LAGWATCH_CLUSTER " FROM " LAGWATCH_CLUSTERS " WHERE clusters.id = ?");
+    named.Bind(cluster);
+    if (named.Step()) cause.cluster = ReadClusterAt(named);
+    AddSegments(cluster, &cause);
+    return cause;
+  }
+
+  // Of more children than these, those that cost least in all are not looked at.
+  std::vector<CauseRow> Children(int64_t parent, int64_t limit) {
+    std::vector<CauseRow> children;
+    Statement rows = database_->Use(
+        "SELECT cluster FROM cluster_sums WHERE parent = ?1 AND parent != 0 AND segment = 0 AND day = 0"
+        " ORDER BY estimated_hang_ns DESC LIMIT ?2");
+    rows.Bind(parent, scope_.is_all() ? limit : kAllChildren);
+    while (rows.Step()) {
+      CauseRow child = Describe(rows.Int(0));
+      if (child.sums.reports > 0) children.push_back(std::move(child));
+    }
+    SortByCost(&children);
+    if (static_cast<int64_t>(children.size()) > limit) children.resize(static_cast<size_t>(limit));
+    return children;
+  }
+
+ private:
+  std::vector<int64_t> CostliestInAll(int level, int64_t limit, int64_t offset) {
+    Statement rows = database_->Use(
+        "SELECT cluster FROM cluster_sums WHERE level = ?1 AND segment = 0 AND day = 0 AND estimated_hang_ns "
+        ">= 0"
+        " ORDER BY estimated_hang_ns DESC, cluster LIMIT ?2 OFFSET ?3");
+    rows.Bind(int64_t{level}, limit, offset);
+    std::vector<int64_t> clusters;
+    while (rows.Step()) clusters.push_back(rows.Int(0));
+    return clusters;
+  }
+
+  // A cluster costs no more in a part of all than it costs in all: from the costliest in all down, until no
+  // other can come in. After Fagin, Lotem, Naor: Optimal aggregation algorithms for middleware, PODS 2001.
+  std::vector<int64_t> CostliestByWalk(int level, int64_t limit, int64_t offset) {
+    const auto wanted = static_cast<size_t>(offset + limit);
+    std::set<std::pair<double, int64_t>> found;  // minus the cost, and the cluster
+    Statement rows = database_->Use(
+        "SELECT cluster, estimated_hang_ns FROM cluster_sums WHERE level = ? AND segment = 0 AND day = 0"
+        " ORDER BY estimated_hang_ns DESC");
+    rows.Bind(int64_t{level});
+    while (wanted > 0 && rows.Step()) {
+      if (found.size() == wanted && rows.Real(1) < -found.rbegin()->first) break;
+      if (const auto cost = CostOf(rows.Int(0))) found.emplace(-*cost, rows.Int(0));
+      if (found.size() > wanted) found.erase(std::prev(found.end()));
+    }
+    std::vector<int64_t> clusters;
+    for (const auto& [cost, cluster] : found) clusters.push_back(cluster);
+    clusters.erase(clusters.begin(),
+                   clusters.begin() + std::min(offset, static_cast<int64_t>(clusters.size())));
+    return clusters;
+  }
+
+  // In the scope; nothing when there are no reports of it.
+  std::optional<double> CostOf(int64_t cluster) {
+    Statement rows =
+        scope_.is_of_days()
+            ? database_->Use(
+                  "SELECT 0, estimated_hang_ns FROM cluster_sums WHERE cluster = ?1 AND segment = 0"
+                  " AND day BETWEEN ?2 AND ?3 AND reports > 0")
+            : database_->Use(
+                  "SELECT segment, estimated_hang_ns FROM cluster_sums WHERE cluster = ?1"
+                  " AND segment > 0 AND day BETWEEN ?2 AND ?3 AND reports > 0");
+    rows.Bind(cluster, scope_.first_day, scope_.last_day);
+    std::optional<double> cost;
+    while (rows.Step()) {
+      if (scope_.is_of_days() || segments_.contains(rows.Int(0))) cost = cost.value_or(0) + rows.Real(1);
+    }
+    return cost;
+  }
+
+  // Whether the scope leaves out none of its reports: most clusters are of one program.
+  bool IsWhole(int64_t cluster) {
+    if (scope_.is_of_days() || scope_.is_all()) return false;
+    Statement rows = database_->Use(
+        "SELECT segment FROM cluster_sums WHERE cluster = ? AND segment > 0 AND day = 0 AND reports > 0");
+    rows.Bind(cluster);
+    while (rows.Step()) {
+      if (!segments_.contains(rows.Int(0))) return false;
+    }
+    return true;
+  }
+
+  int64_t ReportsIn(const Scope& scope) {
+    Statement rows = database_->Use(
+        "SELECT sum(reports) FROM cluster_sums WHERE cluster = 0 AND segment IN (SELECT value FROM "
+        "json_each(?1))"
+        " AND day BETWEEN ?2 AND ?3");
+    rows.Bind(scope.segments, scope.first_day, scope.last_day);
+    return rows.Step() ? rows.Int(0) : 0;
+  }
+
+  void AddSegments(int64_t cluster, CauseRow* cause) {
+    const bool has_segments = scope_.segments != "[0]";
+    Statement rows = database_->Use(
+        "SELECT app, version, verdict, total(hang_ns) FROM cluster_sums JOIN segments ON segments.id = "
+        "segment"
+        " WHERE cluster = ?1 AND segment > 0 AND day = 0 AND reports > 0"
+        " AND (NOT ?3 OR segment IN (SELECT value FROM json_each(?2))) GROUP BY app, version, verdict");
+    rows.Bind(cluster, scope_.segments, int64_t{has_segments});
+    std::set<std::string> apps, versions;
+    std::map<std::string, double> verdicts;
+    while (rows.Step()) {
+      apps.insert(rows.Text(0));
+      versions.insert(rows.Text(1));
+      verdicts[rows.Text(2)] += rows.Real(3);
+    }
+    cause->apps.assign(apps.begin(), apps.end());
+    cause->versions.assign(versions.begin(), versions.end());
+    cause->verdicts.assign(verdicts.begin(), verdicts.end());
+    std::ranges::stable_sort(cause->verdicts, std::greater(), &std::pair<std::string, double>::second);
+  }
+
+  Database* database_;
+  Scope scope_;
+  std::unordered_set<int64_t> segments_;  // the scope's
+};
+
+// Nothing when the sums that are kept do not tell.
+std::optional<Scope> ScopeOf(Database* database, const ReportFilter& filter) {
+  if (!filter.user.empty() || !filter.cluster_key.empty()) return std::nullopt;
+  const auto segments = SegmentsOf(database, filter);
+  const bool has_days = filter.first_day || filter.last_day;
+  if (segments && has_days) return std::nullopt;
+  if (segments) return Scope{.segments = *segments};
+  if (has_days) {
+    return Scope{.first_day = std::max<int64_t>(filter.first_day.value_or(1), 1),
+                 .last_day = filter.last_day.value_or(INT64_MAX)};
+  }
+  return Scope{};
+}
+
+// Sums up the reports themselves.
+class ReportSummer {
+ public:
+  void Add(const ReportRow& report) {
+    if (report.kind == report::KindName(report::Kind::kDump)) return;
+    AddTo(&all_, report);
+    AddTo(&sums_[0][report.level1_key], report);
+    AddTo(&sums_[1][report.level2_key], report);
+    parents_[report.level2_key] = report.level1_key;
+  }
+
+  CausePage Take(Database* database, const CauseQuery& query) {
+    CausePage page{.causes = {}, .all = Finished(all_)};
+    for (const auto& [key, sum] : sums_[query.level - 1]) {
+      page.causes.push_back(Finished(sum));
+      page.causes.back().cluster.key = key;
+    }
+    SortByCost(&page.causes);
+    const auto begin = std::min<size_t>(static_cast<size_t>(query.offset), page.causes.size());
+    const auto end = std::min<size_t>(begin + static_cast<size_t>(query.limit), page.causes.size());
+    page.causes = {page.causes.begin() + static_cast<ptrdiff_t>(begin),
+                   page.causes.begin() + static_cast<ptrdiff_t>(end)};
+    for (CauseRow& cause : page.causes) {
+      cause.cluster = ReadCluster(database, cause.cluster.key).value_or(Cluster{});
+      if (query.level == 1) AddChildren(database, query.child_limit, &cause);
+    }
+    return page;
+  }
+
+ private:
+  struct Sum {
+    CauseSums sums;
+    std::set<std::string> apps, versions;
+    std::map<std::string, double> verdicts;
+  };
+
+  static void AddTo(Sum* sum, const ReportRow& report) {
+    const Contribution contribution{.lags = report.is_lead ? 1 : 0,
+                                    .hang_ns = report.hang_ns,
+                                    .duration_ns = LagDurationNs(report),
+                                    .weight = WeightOf(report.sample_rate_ppm),
+                                    .seen_ms = report.start_wall_ms,
+                                    .user = report.user};
+    contribution.AddTo(&sum->sums, 1);
+    sum->apps.insert(report.app);
+    sum->versions.insert(report.version);
+    sum->verdicts[report.verdict] += static_cast<double>(report.hang_ns);
+  }
+
+  static CauseRow Finished(const Sum& sum) {
+    CauseRow cause;
+    cause.sums = sum.sums;
+    cause.apps.assign(sum.apps.begin(), sum.apps.end());
+    cause.versions.assign(sum.versions.begin(), sum.versions.end());
+    cause.verdicts.assign(sum.verdicts.begin(), sum.verdicts.end());
+    std::ranges::stable_sort(cause.verdicts, std::greater(), &std::pair<std::string, double>::second);
+    Estimate(0, &cause);
+    return cause;
+  }
+
+  void AddChildren(Database* database, int64_t limit, CauseRow* cause) {
+    for (const auto& [key, parent] : parents_) {
+      if (parent != cause->cluster.key) continue;
+      cause->children.push_back(Finished(sums_[1].at(key)));
+      cause->children.back().cluster = ReadCluster(database, key).value_or(Cluster{});
+    }
+    SortByCost(&cause->children);
+    if (static_cast<int64_t>(cause->children.size()) > limit)
+      cause->children.resize(static_cast<size_t>(limit));
+  }
+
+  Sum all_;
+  std::map<std::string, Sum> sums_[2];          // of each level, by key
+  std::map<std::string, std::string> parents_;  // level 1 of each level 2
+};
+
+std::optional<int64_t> IdOf(Database* database, const std::string& key) {
+  Statement found = database->Use("SELECT id FROM clusters WHERE key = ?");
+  found.Bind(key);
+  return found.Step() ? std::optional(found.Int(0)) : std::nullopt;
+}
+
+}  // namespace
+
+CausePage ReadCauses(Database* database, const CauseQuery& query) {
+  auto scope = ScopeOf(database, query.filter);
+  if (!scope) {
+    ReportSummer summer;
+    ReadEachReport(database, query.filter, [&](const ReportRow& report) { summer.Add(report); });
+    return summer.Take(database, query);
+  }
+  SumsReader sums(database, std::move(*scope));
+  CausePage page{.causes = {}, .all = sums.Read(0)};
+  for (int64_t cluster : sums.Costliest(query.level, query.limit, query.offset)) {
+    CauseRow cause = sums.Describe(cluster);
+    if (query.level == 1) cause.children = sums.Children(cluster, query.child_limit);
+    page.causes.push_back(std::move(cause));
+  }
+  SortByCost(&page.causes);
+  return page;
+}
+
+std::optional<CauseRow> ReadCause(Database* database, const std::string& key) {
+  const auto cluster = IdOf(database, key);
+  if (!cluster) return std::nullopt;
+  SumsReader sums(database, {});
+  CauseRow cause = sums.Describe(*cluster);
+  if (cause.sums.reports == 0) return std::nullopt;
+  cause.children = sums.Children(*cluster, kAllChildren);
+  return cause;
+}
+
+std::vector<CausePeriod> ReadCauseDays(Database* database, const std::string& key) {
+  std::vector<CausePeriod> days;
+  const auto cluster = IdOf(database, key);
+  if (!cluster) return days;
+  Statement rows =
+      database->Use("SELECT day, " LAGWATCH_SUMS
+                    " FROM cluster_sums WHERE cluster = ? AND segment = 0 AND day > 0 AND reports > 0"
+                    " ORDER BY day");
+  rows.Bind(*cluster);
+  while (rows.Step()) days.push_back({rows.Int(0) * kMsPerDay, ReadSums(rows, 1)});
+  return days;
+}
+
+std::optional<Cluster> ReadCluster(Database* database, const std::string& key) {
+  Statement found =
+      database->Use("SELECT " LAGWATCH_CLUSTER " FROM " LAGWATCH_CLUSTERS " WHERE clusters.key = ?");
+  found.Bind(key);
+  if (!found.Step()) return std::nullopt;
+  return ReadClusterAt(found);
+}
+
+}  // namespace lagwatch::collector

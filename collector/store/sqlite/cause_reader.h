@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads what the reports of clusters come to. All throw SqliteError. Context: background.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "collector/store/records.h"
+#include "collector/store/sqlite/database.h"
+
+namespace lagwatch::collector {
+
+// From the sums that are kept, where the filter is one of segments or one of days; else from the reports
+// themselves.
+CausePage ReadCauses(Database* database, const CauseQuery& query);
+std::optional<CauseRow> ReadCause(Database* database, const std::string& key);
+std::vector<CausePeriod> ReadCauseDays(Database* database, const std::string& key);
+std::optional<Cluster> ReadCluster(Database* database, const std::string& key);
+
+}  // namespace lagwatch::collector

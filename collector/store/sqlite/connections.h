@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// One connection that writes and several that read at the same time, of one database file. A database in
+// memory has one connection for all. Thread-safe. Context: background.
+#pragma once
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "collector/store/sqlite/database.h"
+
+namespace lagwatch::collector {
+
+class Connections {
+ public:
+  // Throws SqliteError.
+  explicit Connections(std::string path) : path_(std::move(path)), writer_(path_) {}
+
+  // Holds the connection while it lives. Waits until one is free.
+  class Writer {
+   public:
+    explicit Writer(Connections* owner) : lock_(owner->writer_mutex_), database_(&owner->writer_) {}
+    Database* operator->() const { return database_; }
+    Database* get() const { return database_; }
+
+   private:
+    std::unique_lock<std::mutex> lock_;
+    Database* database_;
+  };
+
+  class Reader {
+   public:
+    explicit Reader(Connections* owner);
+    ~Reader();
+    Reader(const Reader&) = delete;
+    Reader& operator=(const Reader&) = delete;
+    Database* operator->() const { return database_; }
+    Database* get() const { return database_; }
+
+   private:
+    Connections* owner_;
+    std::unique_lock<std::mutex> writer_lock_;  // of a database in memory
+    std::unique_ptr<Database> own_;
+    Database* database_;
+  };
+
+ private:
+  bool is_in_memory() const { return path_ == ":memory:"; }
+
+  const std::string path_;
+  std::mutex writer_mutex_;
+  Database writer_;  // guarded by writer_mutex_
+  std::mutex readers_mutex_;
+  std::condition_variable reader_is_free_;
+  std::vector<std::unique_ptr<Database>> free_readers_;  // guarded by readers_mutex_
+  size_t readers_in_use_ = 0;                            // guarded by readers_mutex_
+};
+
+}  // namespace lagwatch::collector

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// SQLite behind RAII. Failures are thrown as SqliteError, which the store turns into a Status.
+// Context: background. Not thread-safe: the owner locks.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+namespace lagwatch::collector {
+
+struct SqliteError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// Bytes to bind or read as a BLOB.
+struct Blob {
+  std::string_view bytes;
+};
+
+// One use of a prepared statement: bind, step, read; the destructor makes it ready for the next use.
+class Statement {
+ public:
+  explicit Statement(sqlite3_stmt* handle) : handle_(handle) {}
+  ~Statement();
+  Statement(const Statement&) = delete;
+  Statement& operator=(const Statement&) = delete;
+
+  // Binds all parameters in order. Texts and blobs are borrowed until the statement's end.
+  template <typename... Values>
+  Statement& Bind(const Values&... values) {
+    int index = 0;
+    (BindAt(++index, values), ...);
+    return *this;
+  }
+  // True when there is a row to read.
+  bool Step();
+  void Run() {
+    while (Step()) {
+    }
+  }
+
+  // Columns count from 0.
+  int64_t Int(int column) const;
+  double Real(int column) const;
+  std::optional<int64_t> OptionalInt(int column) const;
+  std::string Text(int column) const;
+  std::string Bytes(int column) const;
+
+ private:
+  void BindAt(int index, int64_t value);
+  void BindAt(int index, double value);
+  void BindAt(int index, const std::optional<int64_t>& value);
+  void BindAt(int index, std::string_view text);
+  void BindAt(int index, Blob blob);
+
+  sqlite3_stmt* handle_;
+};
+
+class Database {
+ public:
+  // Creates the file when it is not there; ":memory:" keeps all in memory.
+  explicit Database(const std::string& path);
+  Database(const Database&) = delete;
+  Database& operator=(const Database&) = delete;
+
+  // One or more statements without parameters.
+  void Execute(const char* sql);
+  // Prepared at first, kept for later. `sql` must live as long as the database: a literal.
+  Statement Use(const char* sql);
+  int64_t last_row() const;
+  sqlite3* handle() { return connection_.get(); }
+  // Rows that the last statement inserted, changed or deleted.
+  int64_t changes() const;
+
+ private:
+  using Connection = std::unique_ptr<sqlite3, int (*)(sqlite3*)>;
+  using Prepared = std::unique_ptr<sqlite3_stmt, int (*)(sqlite3_stmt*)>;
+
+  Connection connection_;
+  std::map<const char*, Prepared> prepared_;
+};
+
+// Rolls back unless committed.
+class Transaction {
+ public:
+  explicit Transaction(Database* database);
+  ~Transaction();
+  Transaction(const Transaction&) = delete;
+  Transaction& operator=(const Transaction&) = delete;
+
+  void Commit();
+
+ private:
+  Database* database_;
+  bool is_open_ = true;
+};
+
+}  // namespace lagwatch::collector

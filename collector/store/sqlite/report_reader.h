@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads reports. All throw SqliteError. Context: background.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "collector/store/records.h"
+#include "collector/store/sqlite/database.h"
+
+namespace lagwatch::collector {
+
+// The ids of segments that match, as a JSON array; nothing when all do. A cluster, a user and days are not a
+// segment's.
+std::optional<std::string> SegmentsOf(Database* database, const ReportFilter& filter);
+
+std::vector<ReportRow> ReadReports(Database* database, const ReportFilter& filter, int64_t limit,
+                                   const std::optional<base::Uuid>& before);
+void ReadEachReport(Database* database, const ReportFilter& filter,
+                    const std::function<void(const ReportRow&)>& visit);
+std::optional<StoredReport> ReadReport(Database* database, const base::Uuid& id);
+
+std::vector<StoredReport> ReadReportsAfter(Database* database, const base::Uuid& after, int64_t limit);
+
+std::vector<StoredReport> ReadReportsWithUnnamed(Database* database, const std::string& build_id, int64_t limit);
+
+base::Uuid ReadUuid(const Statement& row, int column);
+
+// The first id that can be made on that day.
+base::Uuid FirstIdOf(int64_t day);
+
+}  // namespace lagwatch::collector

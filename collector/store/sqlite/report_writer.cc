@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/store/sqlite/report_writer.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "collector/store/sqlite/report_reader.h"
+#include "report/format/report.h"
+
+namespace lagwatch::collector {
+namespace {
+
+constexpr size_t kMostKnownClusters = 200'000;
+
+int64_t ToSigned(uint64_t number) { return static_cast<int64_t>(std::min<uint64_t>(number, INT64_MAX)); }
+
+// Neither a request for a look nor CPU use is a lag.
+bool IsLag(std::string_view kind) {
+  return kind != report::KindName(report::Kind::kCpu) &&
+         kind != report::KindName(report::Kind::kCpuAverage) && kind != report::KindName(report::Kind::kDump);
+}
+
+// Somebody asked: nothing froze.
+bool IsCounted(std::string_view kind) { return kind != report::KindName(report::Kind::kDump); }
+
+// Names come from clients and may be no UTF-8.
+std::string ToJson(const std::vector<std::string>& names) {
+  return nlohmann::json(names).dump(-1, ' ', /*ensure_ascii=*/false,
+                                    nlohmann::json::error_handler_t::replace);
+}
+
+}  // namespace
+
+#define LAGWATCH_KNOWN                                                                                       \
+  "SELECT row, reports.id, level1, level2, segment, cause, start_wall_ms, kind, user, sample_rate_ppm,"      \
+  " elapsed_ns, ordinal, end_ns, duration_ns, hang_ns, is_lead FROM reports JOIN segments ON segments.id = " \
+  "segment"
+
+struct ReportWriter::Known {
+  int64_t row = 0;
+  base::Uuid id;
+  ReportPlace place;
+  int64_t start_wall_ms = 0;
+  std::string kind;
+  std::string user;
+  int64_t sample_rate_ppm = 0;
+  int64_t elapsed_ns = 0;
+  int64_t ordinal = 0;
+  std::optional<int64_t> end_ns;
+  std::optional<int64_t> duration_ns;
+  policies::LagShare share;
+
+  // A row of LAGWATCH_KNOWN.
+  static Known Read(const Statement& row) {
+    Known known;
+    known.row = row.Int(0);
+    known.id = ReadUuid(row, 1);
+    known.place = {.clusters = {row.Int(2), row.Int(3)},
+                   .segment = row.Int(4),
+                   .day = DayOf(known.id),
+                   .cause = row.Int(5)};
+    known.start_wall_ms = row.Int(6);
+    known.kind = row.Text(7);
+    known.user = row.Text(8);
+    known.sample_rate_ppm = row.Int(9);
+    known.elapsed_ns = row.Int(10);
+    known.ordinal = row.Int(11);
+    known.end_ns = row.OptionalInt(12);
+    known.duration_ns = row.OptionalInt(13);
+    known.share = {row.Int(14), row.Int(15) != 0};
+    return known;
+  }
+
+  Contribution ToContribution() const {
+    return {.lags = share.is_lead ? 1 : 0,
+            .hang_ns = share.hang_ns,
+            .duration_ns = duration_ns.value_or(elapsed_ns),
+            .weight = WeightOf(sample_rate_ppm),
+            .seen_ms = start_wall_ms,
+            .user = user};
+  }
+};
+
+int64_t DayOf(const base::Uuid& id) {
+  uint64_t wall_ms = 0;
+  for (int i = 0; i < 6; ++i) wall_ms = wall_ms << 8 | id.bytes[i];
+  return std::max<int64_t>(static_cast<int64_t>(wall_ms) / kMsPerDay, 1);
+}
+
+CommitOutcome ReportWriter::Insert(const NewReport& added) {
+  const ReportRow& row = added.row;
+  const int64_t level1 = ClusterId(added.clusters[0], 0);
+  const int64_t level2 = ClusterId(added.clusters[1], level1);
+  const std::optional<int64_t> end_ns = TakeEarlyEnd(row.id);
+  const bool is_lag = IsLag(row.kind);
+  policies::LagAccount account{.duration_ns = end_ns, .was_killed = false, .shares = {{}}};
+  if (is_lag) {
+    account = policies::AccountLag(std::vector<policies::LagReport>{{.elapsed_ns = row.elapsed_ns,
+                                                                     .ordinal = row.ordinal,
+                                                                     .end_ns = end_ns,
+                                                                     .killed_ns = KilledNs(row.id)}});
+  }
+  const policies::LagShare& share = account.shares.front();
+  const std::string kind(account.was_killed ? report::KindName(report::Kind::kKilledInHang) : row.kind);
+  const ReportPlace place{.clusters = {level1, level2},
+                          .segment = SegmentId({row.app, row.version, kind, row.verdict, row.loop, row.os}),
+                          .day = DayOf(row.id),
+                          .cause = row.cause};
+  database_
+      ->Use(
+          "INSERT OR IGNORE INTO reports (id, lag_id, session_id, ordinal, segment, user, tag, machine, pid, "
+          "tid,"
+          " threshold_ms, start_wall_ms, elapsed_ns, cpu_window_ns, cpu_thread_ns, cpu_process_ns, level1,"
+          " level2, end_ns, duration_ns, hang_ns, is_lead, sample_rate_ppm, cause)"
+          " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
+      .Bind(Blob{row.id.as_bytes()}, Blob{row.lag_id.as_bytes()}, Blob{row.session_id.as_bytes()},
+            row.ordinal, place.segment, row.user, row.tag, row.machine, row.pid, row.tid, row.threshold_ms,
+            row.start_wall_ms, row.elapsed_ns, row.cpu_window_ns, row.cpu_thread_ns, row.cpu_process_ns,
+            level1, level2, end_ns, account.duration_ns, share.hang_ns, int64_t{share.is_lead},
+            row.sample_rate_ppm, row.cause)
+      .Run();
+  if (database_->changes() == 0) return CommitOutcome::kDuplicate;
+  const int64_t report = database_->last_row();
+  database_->Use("INSERT INTO payloads (row, payload) VALUES (?, ?)").Bind(report, Blob{added.payload}).Run();
+  for (const std::string& build_id : added.unnamed_builds) {
+    database_->Use("INSERT INTO unnamed_builds (build_id, row) VALUES (?, ?)")
+        .Bind(Blob{build_id}, report)
+        .Run();
+  }
+  if (IsCounted(kind)) {
+    const Contribution contribution{.lags = share.is_lead ? 1 : 0,
+                                    .hang_ns = share.hang_ns,
+                                    .duration_ns = account.duration_ns.value_or(row.elapsed_ns),
+                                    .weight = WeightOf(row.sample_rate_ppm),
+                                    .seen_ms = row.start_wall_ms,
+                                    .user = row.user};
+    sums_.Count(place, contribution, 1);
+  }
+  if (is_lag && HasSiblings(row)) lags_.insert(row.lag_id.bytes);
+  return CommitOutcome::kStored;
+}
+
+bool ReportWriter::HasSiblings(const ReportRow& row) {
+  if (row.lag_id != row.id) return true;
+  auto sibling = database_->Use("SELECT 1 FROM reports WHERE lag_id = ?1 AND lag_id != id LIMIT 1");
+  sibling.Bind(Blob{row.id.as_bytes()});
+  return sibling.Step();
+}
+
+CommitOutcome ReportWriter::Insert(const report::LagEnd& end) {
+  database_->Use("UPDATE reports SET end_ns = ?2 WHERE id = ?1 AND end_ns IS NULL")
+      .Bind(Blob{end.report_id.as_bytes()}, ToSigned(end.duration_ns))
+      .Run();
+  if (database_->changes() != 0) {
+    lags_.insert(LagOfReport(end.report_id).bytes);
+    return CommitOutcome::kStored;
+  }
+  database_
+      ->Use(
+          "INSERT OR IGNORE INTO early_ends (report_id, duration_ns)"
+          " SELECT ?1, ?2 WHERE NOT EXISTS (SELECT 1 FROM reports WHERE id = ?1)")
+      .Bind(Blob{end.report_id.as_bytes()}, ToSigned(end.duration_ns))
+      .Run();
+  return database_->changes() != 0 ? CommitOutcome::kStored : CommitOutcome::kDuplicate;
+}
+
+void ReportWriter::NoteKilled(const base::Uuid& report_id) { lags_.insert(LagOfReport(report_id).bytes); }
+
+void ReportWriter::Finish() {
+  for (const auto& bytes : lags_) Account(base::Uuid{bytes});
+  lags_.clear();
+  sums_.Write(database_);
+  if (cluster_ids_.size() > kMostKnownClusters) cluster_ids_.clear();
+}
+
+void ReportWriter::Forget() {
+  sums_ = {};
+  lags_.clear();
+  cluster_ids_.clear();
+  segment_ids_.clear();
+}
+
+int64_t ReportWriter::ClusterId(const Cluster& cluster, int64_t parent) {
+  const auto known = cluster_ids_.find(cluster.key);
+  if (known != cluster_ids_.end()) return known->second;
+  const std::string frames = ToJson(cluster.frames);
+  const std::string held_by = ToJson(cluster.held_by);
+  auto added = database_->Use(
+      "INSERT INTO clusters (key, level, parent, frames, via, held_by) VALUES (?, ?, NULLIF(?, 0), ?, ?, ?)"
+      " ON CONFLICT (key) DO UPDATE SET via = iif(via = '', excluded.via, via) RETURNING id");
+  added.Bind(cluster.key, int64_t{cluster.level}, parent, frames, cluster.via, held_by);
+  added.Step();
+  const int64_t id = added.Int(0);
+  cluster_ids_.emplace(cluster.key, id);
+  return id;
+}
+
+int64_t ReportWriter::SegmentId(const SegmentKey& key) {
+  const auto known = segment_ids_.find(key);
+  if (known != segment_ids_.end()) return known->second;
+  const auto& [app, version, kind, verdict, loop, os] = key;
+  auto added = database_->Use(
+      "INSERT INTO segments (app, version, kind, verdict, loop, os) VALUES (?, ?, ?, ?, ?, ?)"
+      " ON CONFLICT DO UPDATE SET app = app RETURNING id");
+  added.Bind(app, version, kind, verdict, loop, os);
+  added.Step();
+  const int64_t id = added.Int(0);
+  if (segment_ids_.size() > kMostKnownClusters) segment_ids_.clear();
+  segment_ids_.emplace(key, id);
+  return id;
+}
+
+std::optional<int64_t> ReportWriter::TakeEarlyEnd(const base::Uuid& report_id) {
+  auto taken = database_->Use("DELETE FROM early_ends WHERE report_id = ? RETURNING duration_ns");
+  taken.Bind(Blob{report_id.as_bytes()});
+  if (!taken.Step()) return std::nullopt;
+  const int64_t duration_ns = taken.Int(0);
+  taken.Run();
+  return duration_ns;
+}
+
+std::optional<int64_t> ReportWriter::KilledNs(const base::Uuid& report_id) {
+  auto killed =
+      database_->Use("SELECT lag_ns FROM run_ends WHERE report_id = ? AND reason = 'killed-in-lag'");
+  killed.Bind(Blob{report_id.as_bytes()});
+  return killed.Step() ? std::optional(killed.Int(0)) : std::nullopt;
+}
+
+// Itself, as long as the report is not there: it is then the first of its lag, or waits for its own.
+base::Uuid ReportWriter::LagOfReport(const base::Uuid& report_id) {
+  auto lag = database_->Use("SELECT lag_id FROM reports WHERE id = ?");
+  lag.Bind(Blob{report_id.as_bytes()});
+  return lag.Step() ? ReadUuid(lag, 0) : report_id;
+}
+
+std::vector<ReportWriter::Known> ReportWriter::ReportsOfLag(const base::Uuid& lag_id) {
+  std::vector<Known> reports;
+  auto rows = database_->Use(LAGWATCH_KNOWN
+                             " WHERE row IN (SELECT row FROM reports WHERE id = ?1"
+                             " UNION ALL SELECT row FROM reports WHERE lag_id = ?1 AND lag_id != id)");
+  rows.Bind(Blob{lag_id.as_bytes()});
+  while (rows.Step()) reports.push_back(Known::Read(rows));
+  return reports;
+}
+
+void ReportWriter::Move(const Reclustered& moved) {
+  std::optional<Known> known;
+  {
+    auto row = database_->Use(LAGWATCH_KNOWN " WHERE reports.id = ?");
+    row.Bind(Blob{moved.id.as_bytes()});
+    if (row.Step()) known = Known::Read(row);
+  }
+  if (!known) return;
+  if (!moved.named_build.empty()) {
+    database_->Use("DELETE FROM unnamed_builds WHERE build_id = ? AND row = ?")
+        .Bind(Blob{moved.named_build}, known->row)
+        .Run();
+  }
+  ReportPlace place = known->place;
+  place.clusters[0] = ClusterId(moved.clusters[0], 0);
+  place.clusters[1] = ClusterId(moved.clusters[1], place.clusters[0]);
+  if (place.clusters == known->place.clusters) return;
+  database_->Use("UPDATE reports SET level1 = ?2, level2 = ?3 WHERE row = ?1")
+      .Bind(known->row, place.clusters[0], place.clusters[1])
+      .Run();
+  if (!IsCounted(known->kind)) return;
+  sums_.Count(known->place, known->ToContribution(), -1);
+  sums_.Count(place, known->ToContribution(), 1);
+  NoteShrunk(known->place);
+}
+
+void ReportWriter::NoteShrunk(const ReportPlace& place) {
+  for (int64_t cluster : place.clusters)
+    database_->Use("INSERT OR IGNORE INTO shrunk_clusters (cluster) VALUES (?)").Bind(cluster).Run();
+}
+
+int64_t ReportWriter::RemoveBefore(const base::Uuid& end, int64_t limit) {
+  std::vector<Known> reports;
+  {
+    auto rows = database_->Use(LAGWATCH_KNOWN " WHERE reports.id < ? ORDER BY reports.id LIMIT ?");
+    rows.Bind(Blob{end.as_bytes()}, limit);
+    while (rows.Step()) reports.push_back(Known::Read(rows));
+  }
+  for (const Known& report : reports) {
+    database_->Use("DELETE FROM unnamed_builds WHERE row = ?").Bind(report.row).Run();
+    database_->Use("DELETE FROM payloads WHERE row = ?").Bind(report.row).Run();
+    database_->Use("DELETE FROM reports WHERE row = ?").Bind(report.row).Run();
+    if (!IsCounted(report.kind)) continue;
+    sums_.Count(report.place, report.ToContribution(), -1);
+    NoteShrunk(report.place);
+  }
+  return static_cast<int64_t>(reports.size());
+}
+
+int64_t ReportWriter::Repair(int64_t limit) {
+  std::vector<int64_t> clusters;
+  {
+    auto rows = database_->Use(
+        "DELETE FROM shrunk_clusters WHERE cluster IN (SELECT cluster FROM shrunk_clusters LIMIT ?)"
+        " RETURNING cluster");
+    rows.Bind(limit);
+    while (rows.Step()) clusters.push_back(rows.Int(0));
+  }
+  for (int64_t cluster : clusters) RepairCluster(cluster);
+  return static_cast<int64_t>(clusters.size());
+}
+
+void ReportWriter::RepairCluster(int64_t cluster) {
+  database_->Use("DELETE FROM cluster_sums WHERE cluster = ?").Bind(cluster).Run();
+  for (const char* sql : {LAGWATCH_KNOWN " WHERE level1 = ?", LAGWATCH_KNOWN " WHERE level2 = ?"}) {
+    auto rows = database_->Use(sql);
+    rows.Bind(cluster);
+    while (rows.Step()) {
+      const Known known = Known::Read(rows);
+      if (IsCounted(known.kind)) sums_.CountIn(cluster, known.place, known.ToContribution());
+    }
+  }
+  auto causes = database_->Use("SELECT cause FROM cause_reports WHERE cluster = ? AND lost_reports > 0");
+  causes.Bind(cluster);
+  while (causes.Step()) sums_.NoteLost(causes.Int(0));
+}
+
+void ReportWriter::Account(const base::Uuid& lag_id) {
+  const std::vector<Known> known = ReportsOfLag(lag_id);
+  std::vector<policies::LagReport> reports;
+  for (const Known& report : known) {
+    reports.push_back({.elapsed_ns = report.elapsed_ns,
+                       .ordinal = report.ordinal,
+                       .end_ns = report.end_ns,
+                       .killed_ns = KilledNs(report.id)});
+  }
+  const policies::LagAccount account = policies::AccountLag(reports);
+  for (size_t i = 0; i < known.size(); ++i) Update(known[i], account, account.shares[i]);
+}
+
+void ReportWriter::Update(const Known& known, const policies::LagAccount& account,
+                          const policies::LagShare& share) {
+  Known updated = known;
+  updated.duration_ns = account.duration_ns;
+  if (IsLag(known.kind)) updated.share = share;
+  const auto killed = report::KindName(report::Kind::kKilledInHang);
+  if (account.was_killed && IsLag(known.kind)) {
+    auto segment = database_->Use(
+        "INSERT INTO segments (app, version, kind, verdict, loop, os)"
+        " SELECT app, version, ?2, verdict, loop, os FROM segments WHERE id = ?1"
+        " ON CONFLICT DO UPDATE SET app = app RETURNING id");
+    segment.Bind(known.place.segment, killed);
+    segment.Step();
+    updated.place.segment = segment.Int(0);
+  }
+  if (updated.duration_ns == known.duration_ns && updated.share == known.share &&
+      updated.place.segment == known.place.segment) {
+    return;
+  }
+  database_
+      ->Use("UPDATE reports SET duration_ns = ?2, hang_ns = ?3, is_lead = ?4, segment = ?5 WHERE row = ?1")
+      .Bind(known.row, updated.duration_ns, updated.share.hang_ns, int64_t{updated.share.is_lead},
+            updated.place.segment)
+      .Run();
+  if (!IsCounted(known.kind)) return;
+  sums_.Count(known.place, known.ToContribution(), -1);
+  sums_.Count(updated.place, updated.ToContribution(), 1);
+}
+
+}  // namespace lagwatch::collector

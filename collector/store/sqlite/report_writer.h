@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writes reports and the ends of their lags, and keeps the sums of clusters right. Context: background. Not
+// thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <tuple>
+
+#include "collector/store/records.h"
+#include "collector/store/sqlite/database.h"
+#include "collector/store/sqlite/sums_writer.h"
+#include "policies/lag_account.h"
+
+namespace lagwatch::collector {
+
+class ReportWriter {
+ public:
+  // Borrows `database`.
+  explicit ReportWriter(Database* database) : database_(database) {}
+
+  // All within one transaction, which Finish ends but for its commit.
+  CommitOutcome Insert(const NewReport& added);
+  CommitOutcome Insert(const report::LagEnd& end);
+  // A run was killed in the lag of that report.
+  void NoteKilled(const base::Uuid& report_id);
+  // Moves a report, when it is there, to its clusters.
+  void Move(const Reclustered& moved);
+  // Up to `limit` reports with ids before `end`; returns how many.
+  int64_t RemoveBefore(const base::Uuid& end, int64_t limit);
+  // The sums of up to `limit` clusters that reports were taken out of; returns how many.
+  int64_t Repair(int64_t limit);
+  void NoteLost(int64_t cause) { sums_.NoteLost(cause); }
+  void Finish();
+
+  // After a transaction that came to nothing: forgets what it was about.
+  void Forget();
+
+ private:
+  using SegmentKey = std::tuple<std::string, std::string, std::string, std::string, std::string, std::string>;
+  struct Known;  // a report of a lag, as the database has it
+
+  int64_t ClusterId(const Cluster& cluster, int64_t parent);
+  int64_t SegmentId(const SegmentKey& key);
+  std::optional<int64_t> TakeEarlyEnd(const base::Uuid& report_id);
+  std::optional<int64_t> KilledNs(const base::Uuid& report_id);
+  bool HasSiblings(const ReportRow& row);
+  base::Uuid LagOfReport(const base::Uuid& report_id);
+  void Account(const base::Uuid& lag_id);
+  std::vector<Known> ReportsOfLag(const base::Uuid& lag_id);
+  void NoteShrunk(const ReportPlace& place);
+  void RepairCluster(int64_t cluster);
+  void Update(const Known& known, const policies::LagAccount& account, const policies::LagShare& share);
+
+  Database* database_;
+  SumsWriter sums_;
+  std::set<std::array<uint8_t, 16>> lags_;  // to be accounted for anew
+  // What the database has; emptied when there is much.
+  std::map<std::string, int64_t, std::less<>> cluster_ids_;
+  std::map<SegmentKey, int64_t> segment_ids_;
+};
+
+// The day since 1970 UTC on which that report was made, by its id; at least 1.
+int64_t DayOf(const base::Uuid& id);
+
+}  // namespace lagwatch::collector

@@ -1,0 +1,451 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/store/sqlite/sqlite_store.h"
+
+#include <algorithm>
+
+#include "base/clock.h"
+#include "collector/store/sqlite/cause_reader.h"
+#include "collector/store/sqlite/migration.h"
+#include "collector/store/sqlite/report_reader.h"
+
+namespace lagwatch::collector {
+namespace {
+
+using base::Result;
+using base::Status;
+using base::StatusCode;
+
+int64_t ToSigned(uint64_t number) { return static_cast<int64_t>(std::min<uint64_t>(number, INT64_MAX)); }
+
+CommitOutcome OutcomeOf(bool is_new) { return is_new ? CommitOutcome::kStored : CommitOutcome::kDuplicate; }
+
+// Runs `work`, which may throw what SQLite says.
+template <typename Work>
+auto Guarded(Work work) -> Result<decltype(work())> {
+  try {
+    return work();
+  } catch (const SqliteError& error) {
+    return Status(StatusCode::kUnavailable, std::string("the database refuses: ") + error.what());
+  }
+}
+
+template <typename Work>
+Status GuardedVoid(Work work) {
+  return Guarded([&] {
+           work();
+           return true;
+         })
+      .status();
+}
+
+}  // namespace
+
+Result<std::unique_ptr<SqliteStore>> SqliteStore::Open(const std::string& path) {
+  try {
+    std::unique_ptr<SqliteStore> store(new SqliteStore(path));
+    Connections::Writer writer(&store->connections_);
+    RegisterSumsFunctions(writer.get());
+    if (Status status = Migrate(writer.get()); !status.ok()) {
+      return Status(status.code(), "the database " + path + " " + status.message());
+    }
+    return store;
+  } catch (const SqliteError& error) {
+    return Status(StatusCode::kIo, "cannot open the database " + path + ": " + error.what());
+  }
+}
+
+SqliteStore::SqliteStore(const std::string& path)
+    : connections_(path), reports_(Connections::Writer(&connections_).get()) {}
+
+template <typename Work>
+auto SqliteStore::Write(Work work) -> Result<decltype(work(nullptr))> {
+  Connections::Writer writer(&connections_);
+  auto written = Guarded([&] {
+    Transaction transaction(writer.get());
+    auto result = work(writer.get());
+    reports_.Finish();
+    transaction.Commit();
+    return result;
+  });
+  if (!written.ok()) reports_.Forget();
+  return written;
+}
+
+Result<std::vector<CommitOutcome>> SqliteStore::Commit(std::span<const NewRecord> records) {
+  return Write([&](Database* database) {
+    std::vector<CommitOutcome> outcomes;
+    unknown_record_count_.reset();
+    for (const NewRecord& record : records)
+      outcomes.push_back(std::visit([&](const auto& known) { return Insert(database, known); }, record));
+    return outcomes;
+  });
+}
+
+Status SqliteStore::Recluster(std::span<const Reclustered> reports) {
+  return Write([&](Database*) {
+           for (const Reclustered& report : reports) reports_.Move(report);
+           return true;
+         })
+      .status();
+}
+
+Result<int64_t> SqliteStore::RemoveBefore(int64_t day, int64_t limit) {
+  return Write([&](Database* database) {
+    const int64_t removed = reports_.RemoveBefore(FirstIdOf(day), limit);
+    if (removed < limit) RemoveOtherRecordsBefore(database, day);
+    return removed;
+  });
+}
+
+void SqliteStore::RemoveOtherRecordsBefore(Database* database, int64_t day) {
+  const int64_t end_ms = day * kMsPerDay;
+  const base::Uuid end_id = FirstIdOf(day);
+  database->Use("DELETE FROM early_ends WHERE report_id < ?").Bind(Blob{end_id.as_bytes()}).Run();
+  database->Use("DELETE FROM run_ends WHERE last_seen_wall_ms < ?").Bind(end_ms).Run();
+  database->Use("DELETE FROM frame_slices WHERE begin_wall_ms < ?").Bind(end_ms).Run();
+  database->Use("DELETE FROM usage WHERE end_wall_ms < ?").Bind(end_ms).Run();
+  database->Use("DELETE FROM unknown_records WHERE received_wall_ms < ?").Bind(end_ms).Run();
+}
+
+Result<int64_t> SqliteStore::RepairSums(int64_t limit) {
+  return Write([&](Database*) { return reports_.Repair(limit); });
+}
+
+Status SqliteStore::PutNote(const ClusterNote& note) {
+  return Write([&](Database* database) {
+           database
+               ->Use(
+                   "INSERT OR REPLACE INTO cluster_notes (key, title, link, state, fixed_in, merged_into,"
+                   " changed_wall_ms, changed_by) VALUES (?, ?, ?, ?, ?, ?, ?, ?)")
+               .Bind(note.key, note.title, note.link, note.state, note.fixed_in, note.merged_into,
+                     note.changed_wall_ms, note.changed_by)
+               .Run();
+           return true;
+         })
+      .status();
+}
+
+Result<std::vector<ClusterNote>> SqliteStore::Notes() {
+  return Guarded([&] {
+    std::vector<ClusterNote> notes;
+    Connections::Reader reader(&connections_);
+    Statement rows = reader->Use(
+        "SELECT key, title, link, state, fixed_in, merged_into, changed_wall_ms, changed_by FROM "
+        "cluster_notes"
+        " ORDER BY key");
+    while (rows.Step()) {
+      notes.push_back({rows.Text(0), rows.Text(1), rows.Text(2), rows.Text(3), rows.Text(4), rows.Text(5),
+                       rows.Int(6), rows.Text(7)});
+    }
+    return notes;
+  });
+}
+
+Result<std::vector<UnnamedBuild>> SqliteStore::UnnamedBuilds(int64_t limit) {
+  return Guarded([&] {
+    std::vector<UnnamedBuild> builds;
+    Connections::Reader reader(&connections_);
+    Statement rows = reader->Use(
+        "SELECT build_id, count(*) FROM unnamed_builds GROUP BY build_id ORDER BY 2 DESC LIMIT ?");
+    rows.Bind(limit);
+    while (rows.Step()) builds.push_back({rows.Bytes(0), rows.Int(1)});
+    return builds;
+  });
+}
+
+Result<std::vector<StoredReport>> SqliteStore::ReportsWithUnnamed(const std::string& build_id,
+                                                                  int64_t limit) {
+  return Guarded([&] {
+    Connections::Reader reader(&connections_);
+    return ReadReportsWithUnnamed(reader.get(), build_id, limit);
+  });
+}
+
+Result<std::vector<StoredReport>> SqliteStore::ReportsAfter(const base::Uuid& after, int64_t limit) {
+  return Guarded([&] {
+    Connections::Reader reader(&connections_);
+    return ReadReportsAfter(reader.get(), after, limit);
+  });
+}
+
+CommitOutcome SqliteStore::Insert(Database*, const NewReport& added) { return reports_.Insert(added); }
+CommitOutcome SqliteStore::Insert(Database*, const report::LagEnd& end) { return reports_.Insert(end); }
+
+CommitOutcome SqliteStore::Insert(Database* database, const report::RunEnd& end) {
+  bool was_in_lag = end.report_id != base::Uuid{};
+  database
+      ->Use(
+          "INSERT OR IGNORE INTO run_ends (session_id, reason, signal, report_id, lag_ns, loop,"
+          " run_start_wall_ms, last_seen_wall_ms, scene, app, version, user)"
+          " VALUES (?, ?, ?, NULLIF(?, x''), ?, ?, ?, ?, ?, ?, ?, ?)")
+      .Bind(Blob{end.session_id.as_bytes()}, policies::ExitReasonName(end.reason), int64_t{end.signal},
+            Blob{was_in_lag ? end.report_id.as_bytes() : ""}, ToSigned(end.lag_ns), end.loop,
+            ToSigned(end.run_start_wall_ms), ToSigned(end.last_seen_wall_ms), end.scene, end.app,
+            end.app_version, end.user)
+      .Run();
+  if (database->changes() == 0) return CommitOutcome::kDuplicate;
+  if (was_in_lag) reports_.NoteKilled(end.report_id);
+  return CommitOutcome::kStored;
+}
+
+CommitOutcome SqliteStore::Insert(Database* database, const report::FrameSlice& slice) {
+  const auto& levels = slice.frames.by_level;
+  const auto& stages = slice.frames.by_stage_ns;
+  static_assert(policies::kFrameLevels == 5 && policies::kFrameStages == 6);
+  database
+      ->Use(
+          "INSERT OR IGNORE INTO frame_slices (id, session_id, app, version, user, loop, scene, "
+          "begin_wall_ms,"
+          " duration_ns, refresh_interval_ns, frames, dropped, best, normal, middle, high, frozen,"
+          " other_ns, input_ns, animation_ns, layout_ns, draw_ns, submit_ns)"
+          " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
+      .Bind(Blob{slice.id.as_bytes()}, Blob{slice.session_id.as_bytes()}, slice.app, slice.app_version,
+            slice.user, slice.loop, slice.scene, ToSigned(slice.begin_wall_ms), ToSigned(slice.duration_ns),
+            ToSigned(slice.refresh_interval_ns), ToSigned(slice.frames.frames),
+            ToSigned(slice.frames.dropped), ToSigned(levels[0]), ToSigned(levels[1]), ToSigned(levels[2]),
+            ToSigned(levels[3]), ToSigned(levels[4]), ToSigned(stages[0]), ToSigned(stages[1]),
+            ToSigned(stages[2]), ToSigned(stages[3]), ToSigned(stages[4]), ToSigned(stages[5]))
+      .Run();
+  return OutcomeOf(database->changes() != 0);
+}
+
+CommitOutcome SqliteStore::Insert(Database* database, const NewUsage& added) {
+  const report::Usage& usage = added.usage;
+  database
+      ->Use(
+          "INSERT OR IGNORE INTO usage (id, session_id, app, version, user, begin_wall_ms, end_wall_ms, "
+          "payload)"
+          " VALUES (?, ?, ?, ?, ?, ?, ?, ?)")
+      .Bind(Blob{usage.id.as_bytes()}, Blob{usage.session_id.as_bytes()}, usage.app, usage.app_version,
+            usage.user, ToSigned(usage.begin_wall_ms), ToSigned(usage.end_wall_ms), Blob{added.payload})
+      .Run();
+  return OutcomeOf(database->changes() != 0);
+}
+
+CommitOutcome SqliteStore::Insert(Database* database, const report::Losses& losses) {
+  int64_t position = 0;
+  bool is_new = false;
+  for (const report::Loss& loss : losses.losses) {
+    database
+        ->Use(
+            "INSERT OR IGNORE INTO losses (id, position, app, version, user, begin_wall_ms, end_wall_ms, "
+            "reason,"
+            " cause, count, sample_rate_ppm) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
+        .Bind(Blob{losses.id.as_bytes()}, position++, losses.app, losses.app_version, losses.user,
+              ToSigned(losses.begin_wall_ms), ToSigned(losses.end_wall_ms),
+              report::LossReasonName(loss.reason), static_cast<int64_t>(loss.cause), ToSigned(loss.count),
+              int64_t{loss.sample_rate_ppm})
+        .Run();
+    if (database->changes() == 0) continue;
+    is_new = true;
+    AddToSums(database, losses, loss);
+  }
+  return OutcomeOf(is_new);
+}
+
+void SqliteStore::AddToSums(Database* database, const report::Losses& losses, const report::Loss& loss) {
+  const auto count = static_cast<double>(loss.count);
+  // Who is not sampled tells so for himself.
+  const bool is_of_all = loss.reason == report::LossReason::kNotSampled;
+  database
+      ->Use(
+          "INSERT INTO loss_sums (app, version, reason, cause, reports, weighted_reports)"
+          " VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT DO UPDATE SET reports = reports + ?5,"
+          " weighted_reports = weighted_reports + ?6")
+      .Bind(losses.app, losses.app_version, report::LossReasonName(loss.reason),
+            static_cast<int64_t>(loss.cause), count,
+            is_of_all ? count : count * WeightOf(loss.sample_rate_ppm))
+      .Run();
+  if (loss.cause != 0) reports_.NoteLost(static_cast<int64_t>(loss.cause));
+}
+
+CommitOutcome SqliteStore::Insert(Database* database, const UnknownRecord& record) {
+  if (HasUnknownRecord(database, record)) return CommitOutcome::kDuplicate;
+  if (!unknown_record_count_) unknown_record_count_ = CountUnknownRecords(database);
+  if (*unknown_record_count_ >= kMaxUnknownRecords) return CommitOutcome::kNoRoom;
+  database->Use("INSERT INTO unknown_records (type, payload, received_wall_ms) VALUES (?, ?, ?)")
+      .Bind(int64_t{Number(record.type)}, Blob{record.payload}, base::SystemClock().WallMs())
+      .Run();
+  ++*unknown_record_count_;
+  return CommitOutcome::kStored;
+}
+
+int64_t SqliteStore::CountUnknownRecords(Database* database) {
+  Statement count = database->Use("SELECT count(*) FROM unknown_records");
+  count.Step();
+  return count.Int(0);
+}
+
+bool SqliteStore::HasUnknownRecord(Database* database, const UnknownRecord& record) {
+  Statement found = database->Use("SELECT 1 FROM unknown_records WHERE type = ? AND payload = ?");
+  found.Bind(int64_t{Number(record.type)}, Blob{record.payload});
+  return found.Step();
+}
+
+Status SqliteStore::ForEachUnknownRecord(const std::function<void(const UnknownRecord& record)>& visit) {
+  return GuardedVoid([&] {
+    Connections::Reader reader(&connections_);
+    Statement rows = reader->Use("SELECT type, payload FROM unknown_records ORDER BY received_wall_ms");
+    while (rows.Step()) visit({static_cast<report::RecordType>(rows.Int(0)), rows.Bytes(1)});
+  });
+}
+
+Result<std::vector<LossRow>> SqliteStore::Losses(const ReportFilter& filter) {
+  return Guarded([&] {
+    std::vector<LossRow> losses;
+    Connections::Reader reader(&connections_);
+    Statement rows = reader->Use(
+        "SELECT app, version, reason, cause, CAST(reports AS INTEGER), weighted_reports FROM loss_sums"
+        " WHERE (?1 = '' OR app = ?1) AND (?2 = '' OR version = ?2) ORDER BY weighted_reports DESC");
+    rows.Bind(filter.app, filter.version);
+    while (rows.Step()) {
+      losses.push_back({.app = rows.Text(0),
+                        .version = rows.Text(1),
+                        .reason = rows.Text(2),
+                        .cause = rows.Int(3),
+                        .count = rows.Int(4),
+                        .weighted_count = rows.Real(5)});
+    }
+    return losses;
+  });
+}
+
+Status SqliteStore::ForEachUsage(const ReportFilter& filter,
+                                 const std::function<void(std::string_view payload)>& visit) {
+  return GuardedVoid([&] {
+    Connections::Reader reader(&connections_);
+    Statement rows = reader->Use(
+        "SELECT payload FROM usage WHERE (?1 = '' OR app = ?1) AND (?2 = '' OR version = ?2)"
+        " AND (?3 = '' OR user = ?3)");
+    rows.Bind(filter.app, filter.version, filter.user);
+    while (rows.Step()) visit(rows.Bytes(0));
+  });
+}
+
+Result<std::optional<RunEndRow>> SqliteStore::FindRunEnd(const base::Uuid& session_id) {
+  return Guarded([&]() -> std::optional<RunEndRow> {
+    Connections::Reader reader(&connections_);
+    Statement row = reader->Use(
+        "SELECT reason, signal, coalesce(report_id, x''), lag_ns, loop, run_start_wall_ms, last_seen_wall_ms,"
+        " scene, app, version, user FROM run_ends WHERE session_id = ?");
+    row.Bind(Blob{session_id.as_bytes()});
+    if (!row.Step()) return std::nullopt;
+    return RunEndRow{.reason = row.Text(0),
+                     .signal = row.Int(1),
+                     .report_id = ReadUuid(row, 2),
+                     .lag_ns = row.Int(3),
+                     .loop = row.Text(4),
+                     .run_start_wall_ms = row.Int(5),
+                     .last_seen_wall_ms = row.Int(6),
+                     .scene = row.Text(7),
+                     .app = row.Text(8),
+                     .version = row.Text(9),
+                     .user = row.Text(10)};
+  });
+}
+
+Result<std::vector<FrameSummary>> SqliteStore::Frames(const ReportFilter& filter, int64_t limit) {
+  return Guarded([&] {
+    Connections::Reader reader(&connections_);
+    std::vector<FrameSummary> summaries;
+    // total(): a float, which no client can make overflow.
+    Statement rows = reader->Use(
+        "SELECT app, version, loop, scene, count(*), count(DISTINCT NULLIF(user, '')),"
+        " max(begin_wall_ms + duration_ns / 1000000),"
+        " CAST(total(1.0 * refresh_interval_ns * frames) / max(total(frames), 1) AS INTEGER),"
+        " CAST(total(frames) AS INTEGER), CAST(total(dropped) AS INTEGER),"
+        " CAST(total(best) AS INTEGER), CAST(total(normal) AS INTEGER), CAST(total(middle) AS INTEGER),"
+        " CAST(total(high) AS INTEGER), CAST(total(frozen) AS INTEGER),"
+        " CAST(total(other_ns) AS INTEGER), CAST(total(input_ns) AS INTEGER),"
+        " CAST(total(animation_ns) AS INTEGER), CAST(total(layout_ns) AS INTEGER),"
+        " CAST(total(draw_ns) AS INTEGER), CAST(total(submit_ns) AS INTEGER)"
+        " FROM frame_slices WHERE (?1 = '' OR app = ?1) AND (?2 = '' OR version = ?2)"
+        " GROUP BY app, version, loop, scene ORDER BY total(dropped) DESC, total(frames) DESC LIMIT ?3");
+    rows.Bind(filter.app, filter.version, limit);
+    while (rows.Step()) {
+      FrameSummary summary{.app = rows.Text(0),
+                           .version = rows.Text(1),
+                           .loop = rows.Text(2),
+                           .scene = rows.Text(3),
+                           .slices = rows.Int(4),
+                           .users = rows.Int(5),
+                           .last_seen_ms = rows.Int(6),
+                           .refresh_interval_ns = rows.Int(7),
+                           .frames = {}};
+      auto sum = [&](int column) { return static_cast<uint64_t>(rows.Int(column)); };
+      summary.frames.frames = sum(8);
+      summary.frames.dropped = sum(9);
+      for (size_t i = 0; i < policies::kFrameLevels; ++i)
+        summary.frames.by_level[i] = sum(10 + static_cast<int>(i));
+      for (size_t i = 0; i < policies::kFrameStages; ++i)
+        summary.frames.by_stage_ns[i] = sum(15 + static_cast<int>(i));
+      summaries.push_back(std::move(summary));
+    }
+    return summaries;
+  });
+}
+
+Result<std::vector<ReportRow>> SqliteStore::Reports(const ReportFilter& filter, int64_t limit,
+                                                    const std::optional<base::Uuid>& before) {
+  return Guarded([&] {
+    Connections::Reader reader(&connections_);
+    return ReadReports(reader.get(), filter, limit, before);
+  });
+}
+
+Status SqliteStore::ForEachReport(const ReportFilter& filter,
+                                  const std::function<void(const ReportRow&)>& visit) {
+  return GuardedVoid([&] {
+    Connections::Reader reader(&connections_);
+    ReadEachReport(reader.get(), filter, visit);
+  });
+}
+
+Result<std::optional<StoredReport>> SqliteStore::FindReport(const base::Uuid& id) {
+  return Guarded([&] {
+    Connections::Reader reader(&connections_);
+    return ReadReport(reader.get(), id);
+  });
+}
+
+Result<std::vector<base::Uuid>> SqliteStore::FindIds(const base::Uuid& first, const base::Uuid& last,
+                                                     int64_t limit) {
+  return Guarded([&] {
+    std::vector<base::Uuid> ids;
+    Connections::Reader reader(&connections_);
+    Statement rows = reader->Use("SELECT id FROM reports WHERE id BETWEEN ? AND ? ORDER BY id LIMIT ?");
+    rows.Bind(Blob{first.as_bytes()}, Blob{last.as_bytes()}, limit);
+    while (rows.Step()) ids.push_back(ReadUuid(rows, 0));
+    return ids;
+  });
+}
+
+Result<CausePage> SqliteStore::Causes(const CauseQuery& query) {
+  return Guarded([&] {
+    Connections::Reader reader(&connections_);
+    return ReadCauses(reader.get(), query);
+  });
+}
+
+Result<std::optional<CauseRow>> SqliteStore::FindCause(const std::string& key) {
+  return Guarded([&] {
+    Connections::Reader reader(&connections_);
+    return ReadCause(reader.get(), key);
+  });
+}
+
+Result<std::vector<CausePeriod>> SqliteStore::CauseDays(const std::string& key) {
+  return Guarded([&] {
+    Connections::Reader reader(&connections_);
+    return ReadCauseDays(reader.get(), key);
+  });
+}
+
+Result<std::optional<Cluster>> SqliteStore::FindCluster(const std::string& key) {
+  return Guarded([&] {
+    Connections::Reader reader(&connections_);
+    return ReadCluster(reader.get(), key);
+  });
+}
+
+}  // namespace lagwatch::collector

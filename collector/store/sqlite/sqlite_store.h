@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// The store in one SQLite database: no set-up, one collector. Thread safety: one writes, several read at the
+// same time. Context: background.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "collector/store/sqlite/connections.h"
+#include "collector/store/sqlite/report_writer.h"
+#include "collector/store/store.h"
+
+namespace lagwatch::collector {
+
+class SqliteStore final : public Store {
+ public:
+  // `path` is a file, created when it is not there, or ":memory:".
+  // Errors: kIo when it cannot be opened; kInvalid when a newer lagwatch wrote it.
+  static base::Result<std::unique_ptr<SqliteStore>> Open(const std::string& path);
+
+  base::Result<std::vector<CommitOutcome>> Commit(std::span<const NewRecord> records) override;
+  base::Result<std::vector<ReportRow>> Reports(const ReportFilter& filter, int64_t limit,
+                                               const std::optional<base::Uuid>& before = {}) override;
+  base::Status ForEachReport(const ReportFilter& filter,
+                             const std::function<void(const ReportRow&)>& visit) override;
+  base::Result<std::optional<StoredReport>> FindReport(const base::Uuid& id) override;
+  base::Result<std::vector<base::Uuid>> FindIds(const base::Uuid& first, const base::Uuid& last,
+                                                int64_t limit) override;
+  base::Result<CausePage> Causes(const CauseQuery& query) override;
+  base::Result<std::optional<CauseRow>> FindCause(const std::string& key) override;
+  base::Result<std::vector<CausePeriod>> CauseDays(const std::string& key) override;
+  base::Result<std::optional<Cluster>> FindCluster(const std::string& key) override;
+  base::Result<std::vector<StoredReport>> ReportsAfter(const base::Uuid& after, int64_t limit) override;
+  base::Result<std::vector<UnnamedBuild>> UnnamedBuilds(int64_t limit) override;
+  base::Result<std::vector<StoredReport>> ReportsWithUnnamed(const std::string& build_id,
+                                                             int64_t limit) override;
+  base::Status Recluster(std::span<const Reclustered> reports) override;
+  base::Result<int64_t> RemoveBefore(int64_t day, int64_t limit) override;
+  base::Result<int64_t> RepairSums(int64_t limit) override;
+  base::Status PutNote(const ClusterNote& note) override;
+  base::Result<std::vector<ClusterNote>> Notes() override;
+  base::Result<std::vector<FrameSummary>> Frames(const ReportFilter& filter, int64_t limit) override;
+  base::Result<std::optional<RunEndRow>> FindRunEnd(const base::Uuid& session_id) override;
+  base::Result<std::vector<LossRow>> Losses(const ReportFilter& filter) override;
+  base::Status ForEachUsage(const ReportFilter& filter,
+                            const std::function<void(std::string_view payload)>& visit) override;
+  base::Status ForEachUnknownRecord(const std::function<void(const UnknownRecord& record)>& visit) override;
+
+ private:
+  explicit SqliteStore(const std::string& path);
+
+  // What `work` returns, of a transaction.
+  template <typename Work>
+  auto Write(Work work) -> base::Result<decltype(work(nullptr))>;
+
+  // With the writer held.
+  void RemoveOtherRecordsBefore(Database* database, int64_t day);
+  CommitOutcome Insert(Database* database, const NewReport& report);
+  CommitOutcome Insert(Database* database, const report::LagEnd& end);
+  CommitOutcome Insert(Database* database, const report::RunEnd& end);
+  CommitOutcome Insert(Database* database, const report::FrameSlice& slice);
+  CommitOutcome Insert(Database* database, const NewUsage& added);
+  CommitOutcome Insert(Database* database, const report::Losses& losses);
+  CommitOutcome Insert(Database* database, const UnknownRecord& record);
+  void AddToSums(Database* database, const report::Losses& losses, const report::Loss& loss);
+  int64_t CountUnknownRecords(Database* database);
+  bool HasUnknownRecord(Database* database, const UnknownRecord& record);
+
+  Connections connections_;
+  // Both used by who holds the writer.
+  ReportWriter reports_;
+  std::optional<int64_t> unknown_record_count_;  // known within a commit that needs it
+};
+
+}  // namespace lagwatch::collector

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Adds up what a transaction's reports change in the sums of their clusters, and writes each sum once.
+// Context: background. Not thread-safe.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <set>
+
+#include "collector/cluster/cause_sums.h"
+#include "collector/store/sqlite/database.h"
+
+namespace lagwatch::collector {
+
+// Where a report is counted.
+struct ReportPlace {
+  std::array<int64_t, 2> clusters{};  // level 1, level 2
+  int64_t segment = 0;
+  int64_t day = 0;
+  int64_t cause = 0;  // the client's; 0 when not known
+};
+
+class SumsWriter {
+ public:
+  // `sign` 1 puts a report in, -1 takes it out.
+  void Count(const ReportPlace& place, const Contribution& contribution, int sign);
+  // The same, but only in the sums of that cluster.
+  void CountIn(int64_t cluster, const ReportPlace& place, const Contribution& contribution);
+  // Reports of `cause` never came: they are to be shared out anew.
+  void NoteLost(int64_t cause) { causes_.insert(cause); }
+  // Within a transaction; after it, nothing is left to be written.
+  void Write(Database* database);
+
+ private:
+  struct Key {
+    int64_t cluster = 0;
+    int64_t segment = 0;
+    int64_t day = 0;
+    auto operator<=>(const Key&) const = default;
+  };
+  struct Change {
+    int level = 0;
+    int64_t parent = 0;
+    CauseSums sums;
+  };
+  struct CauseKey {
+    int64_t cause = 0;
+    int64_t cluster = 0;
+    auto operator<=>(const CauseKey&) const = default;
+  };
+
+  void CountAt(int64_t cluster, int level, int64_t parent, const ReportPlace& place,
+               const Contribution& contribution, int sign);
+  void WriteSums(Database* database) const;
+  void WriteCauses(Database* database);
+  void ShareOutLosses(Database* database) const;
+
+  std::map<Key, Change> changes_;
+  std::map<CauseKey, int64_t> cause_reports_;
+  std::set<int64_t> causes_;  // whose losses are to be shared out anew
+};
+
+// Registers the SQL functions that its statements use.
+void RegisterSumsFunctions(Database* database);
+
+}  // namespace lagwatch::collector

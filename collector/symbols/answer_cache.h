@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Answers that a Symbolizer gave, the last used ones, up to so many bytes. Context: background. Not
+// thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "collector/symbols/build_id.h"
+#include "collector/symbols/source_frame.h"
+
+namespace lagwatch::collector {
+
+class AnswerCache {
+ public:
+  explicit AnswerCache(size_t max_bytes) : max_bytes_(max_bytes) {}
+
+  // Null when it has none. Valid until the next call of another method.
+  const std::vector<SourceFrame>* Find(const BuildId& build_id, uint64_t offset);
+  void Add(const BuildId& build_id, uint64_t offset, std::vector<SourceFrame> frames);
+  // All of a build id.
+  void Drop(const BuildId& build_id);
+
+  size_t size_bytes() const { return size_bytes_; }
+
+ private:
+  using Key = std::pair<BuildId, uint64_t>;
+  struct Answer {
+    std::vector<SourceFrame> frames;
+    size_t size_bytes;
+    std::list<const Key*>::iterator place;
+  };
+  using Answers = std::map<Key, Answer>;
+
+  Answers::iterator Remove(Answers::iterator answer);
+
+  const size_t max_bytes_;
+  size_t size_bytes_ = 0;
+  Answers answers_;
+  std::list<const Key*> order_;  // the last used first; keys of answers_
+};
+
+}  // namespace lagwatch::collector

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <elfutils/debuginfod.h>
+#include <fcntl.h>
+
+#include <cerrno>
+#include <cstdlib>
+
+#include "base/clock.h"
+#include "collector/symbols/symbol_source.h"
+
+namespace lagwatch::collector {
+namespace {
+
+constexpr int64_t kPauseNs = 60 * base::kNsPerSecond;
+
+struct Setting {
+  const char* name;
+  const char* value;
+};
+// A download that does not get on is given up after 10 s, any after 2 min; files over 2 GiB are not taken.
+constexpr Setting kSettings[] = {{"DEBUGINFOD_TIMEOUT", "10"},
+                                 {"DEBUGINFOD_MAXTIME", "120"},
+                                 {"DEBUGINFOD_MAXSIZE", "2147483648"},
+                                 {"DEBUGINFOD_RETRY_LIMIT", "1"}};
+
+}  // namespace
+
+base::Result<std::unique_ptr<DebuginfodServers>> DebuginfodServers::Create(
+    const std::string& urls, const std::string& cache_directory) {
+  for (const Setting& setting : kSettings) setenv(setting.name, setting.value, 1);
+  setenv("DEBUGINFOD_URLS", urls.c_str(), 1);
+  setenv("DEBUGINFOD_CACHE_PATH", cache_directory.c_str(), 1);
+  debuginfod_client* client = debuginfod_begin();
+  if (client == nullptr) return base::Status(base::StatusCode::kInternal, "libdebuginfod cannot be set up");
+  std::unique_ptr<DebuginfodServers> servers(new DebuginfodServers(client));
+  // Its 0.188 prints to its log even if there is none, and each dprintf() to no descriptor loses 8 KiB.
+  servers->log_ = OwnedFd(open("/dev/null", O_WRONLY | O_CLOEXEC));
+  debuginfod_set_verbose_fd(client, servers->log_.get());
+  return servers;
+}
+
+DebuginfodServers::~DebuginfodServers() { debuginfod_end(static_cast<debuginfod_client*>(client_)); }
+
+OwnedFd DebuginfodServers::OpenFile(const BuildId& build_id, SymbolKind kind) {
+  std::lock_guard lock(mutex_);
+  if (base::SystemClock().MonoNs() < is_away_until_ns_) return {};
+  auto* find = kind == SymbolKind::kDebug ? &debuginfod_find_debuginfo : &debuginfod_find_executable;
+  // A length of 0 says that the id is in hex.
+  const std::string hex = build_id.hex();
+  int fd = find(static_cast<debuginfod_client*>(client_), reinterpret_cast<const unsigned char*>(hex.c_str()),
+                0, nullptr);
+  if (fd >= 0) return OwnedFd(fd);
+  if (fd != -ENOENT) is_away_until_ns_ = base::SystemClock().MonoNs() + kPauseNs;
+  return {};
+}
+
+}  // namespace lagwatch::collector

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Owners of elfutils' handles. Context: background.
+#pragma once
+
+#include <elfutils/libdw.h>
+#include <gelf.h>
+
+#include <memory>
+
+namespace lagwatch::collector {
+
+struct EndElf {
+  void operator()(Elf* elf) const { elf_end(elf); }
+};
+struct EndDwarf {
+  void operator()(Dwarf* dwarf) const { dwarf_end(dwarf); }
+};
+
+using ElfHandle = std::unique_ptr<Elf, EndElf>;
+using DwarfHandle = std::unique_ptr<Dwarf, EndDwarf>;
+
+// Borrows `fd`, which must stay open as long as the handle. Null when it is no ELF file of 64 bits.
+ElfHandle OpenElf(int fd);
+
+}  // namespace lagwatch::collector

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/symbols/file_symbolizer.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/clock.h"
+
+namespace lagwatch::collector {
+
+using base::Result;
+using base::Status;
+using base::StatusCode;
+
+namespace {
+
+constexpr size_t kBatchOffsets = 1000;
+constexpr size_t kMaxProblems = 10'000;
+
+}  // namespace
+
+FileSymbolizer::FileSymbolizer(std::vector<SymbolSource*> sources, WorkerPool* pool,
+                               FileSymbolizerLimits limits)
+    : sources_(std::move(sources)), pool_(pool), limits_(limits), cache_(limits.cache_bytes) {}
+
+void FileSymbolizer::OnNewFile(std::function<void(std::string_view build_id)> callback) {
+  on_new_file_ = std::move(callback);
+}
+
+void FileSymbolizer::NoteNewFile(const BuildId& build_id) {
+  {
+    std::lock_guard lock(mutex_);
+    ++new_files_;
+    cache_.Drop(build_id);
+    problems_.erase(build_id);
+  }
+  if (on_new_file_) on_new_file_(build_id.bytes());
+}
+
+Result<SymbolizedFrames> FileSymbolizer::Symbolize(std::string_view build_id,
+                                                   std::span<const uint64_t> offsets) {
+  auto id = BuildId::FromBytes(build_id);
+  if (!id) return Status(StatusCode::kNotFound, "the module has no build id that files could be known by");
+  std::map<uint64_t, std::vector<SourceFrame>> frames;
+  std::vector<uint64_t> unknown = FindKnown(*id, offsets, &frames);
+  if (!unknown.empty()) {
+    auto answers = Ask(*id, unknown);
+    if (!answers.ok()) return answers.status();
+    for (size_t i = 0; i < unknown.size(); ++i) frames[unknown[i]] = std::move((*answers)[i]);
+  }
+  SymbolizedFrames in_order;
+  for (uint64_t offset : offsets) in_order.push_back(frames[offset]);
+  return in_order;
+}
+
+std::vector<uint64_t> FileSymbolizer::FindKnown(const BuildId& build_id, std::span<const uint64_t> offsets,
+                                                std::map<uint64_t, std::vector<SourceFrame>>* frames) {
+  std::vector<uint64_t> unknown(offsets.begin(), offsets.end());
+  std::sort(unknown.begin(), unknown.end());
+  unknown.erase(std::unique(unknown.begin(), unknown.end()), unknown.end());
+  std::lock_guard lock(mutex_);
+  std::erase_if(unknown, [&](uint64_t offset) {
+    const std::vector<SourceFrame>* known = cache_.Find(build_id, offset);
+    if (known != nullptr) frames->emplace(offset, *known);
+    return known != nullptr;
+  });
+  return unknown;
+}
+
+Result<SymbolizedFrames> FileSymbolizer::Ask(const BuildId& build_id, const std::vector<uint64_t>& offsets) {
+  if (Status known = KnownProblem(build_id); !known.ok()) return known;
+  uint64_t new_files = 0;
+  {
+    std::lock_guard lock(mutex_);
+    new_files = new_files_;
+  }
+  ModuleFiles files = FindFiles(build_id);
+  if (files.files.empty()) {
+    return Remember(build_id,
+                    {StatusCode::kNotFound, "there is no symbol file with build id " + build_id.hex() +
+                                                "; send it with `lagwatch symbols upload`"},
+                    limits_.missing_file_s);
+  }
+  SymbolizedFrames frames;
+  while (frames.size() < offsets.size()) {
+    auto rest = std::span(offsets).subspan(frames.size());
+    auto answer = AskPool(build_id, files, rest.first(std::min(rest.size(), kBatchOffsets)));
+    if (!answer.ok()) {
+      Status status(answer.status().code(),
+                    "symbols of build id " + build_id.hex() + ": " + answer.status().message());
+      return status.code() == StatusCode::kInvalid ? Remember(build_id, status, limits_.bad_file_s) : status;
+    }
+    const bool wants_alt = !answer->missing_alt_build_id.empty() && !files.alt && frames.empty();
+    auto alt_id = BuildId::FromBytes(answer->missing_alt_build_id);
+    if (wants_alt && alt_id) {
+      for (SymbolSource* source : sources_) {
+        if (!files.alt) files.alt = source->OpenFile(*alt_id, SymbolKind::kDebug);
+      }
+      if (files.alt) continue;
+    }
+    std::move(answer->frames.begin(), answer->frames.end(), std::back_inserter(frames));
+  }
+  std::lock_guard lock(mutex_);
+  if (new_files == new_files_) {
+    for (size_t i = 0; i < offsets.size(); ++i) cache_.Add(build_id, offsets[i], frames[i]);
+  }
+  return frames;
+}
+
+Result<WorkerAnswer> FileSymbolizer::AskPool(const BuildId& build_id, const ModuleFiles& files,
+                                             std::span<const uint64_t> offsets) {
+  std::vector<int> fds;
+  for (const OwnedFd& file : files.files) fds.push_back(file.get());
+  if (files.alt) fds.push_back(files.alt.get());
+  return pool_->Symbolize(build_id.bytes(), fds, static_cast<bool>(files.alt), offsets);
+}
+
+FileSymbolizer::ModuleFiles FileSymbolizer::FindFiles(const BuildId& build_id) {
+  ModuleFiles found;
+  OwnedFd executable;
+  for (SymbolSource* source : sources_) {
+    OwnedFd debug = source->OpenFile(build_id, SymbolKind::kDebug);
+    if (!executable) executable = source->OpenFile(build_id, SymbolKind::kExecutable);
+    if (!debug) continue;
+    found.files.push_back(std::move(debug));
+    break;
+  }
+  if (executable) found.files.push_back(std::move(executable));
+  return found;
+}
+
+Status FileSymbolizer::KnownProblem(const BuildId& build_id) {
+  std::lock_guard lock(mutex_);
+  auto problem = problems_.find(build_id);
+  if (problem == problems_.end()) return {};
+  if (base::SystemClock().MonoNs() < problem->second.until_mono_ns) return problem->second.status;
+  problems_.erase(problem);
+  return {};
+}
+
+Status FileSymbolizer::Remember(const BuildId& build_id, Status status, int64_t time_s) {
+  std::lock_guard lock(mutex_);
+  if (problems_.size() >= kMaxProblems) problems_.clear();
+  problems_.insert_or_assign(build_id,
+                             Problem{status, base::SystemClock().MonoNs() + time_s * base::kNsPerSecond});
+  return status;
+}
+
+}  // namespace lagwatch::collector

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Symbolizes by files from several places, read by workers. Context: background. Thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "collector/symbols/answer_cache.h"
+#include "collector/symbols/symbol_source.h"
+#include "collector/symbols/symbolizer.h"
+#include "collector/symbols/worker_pool.h"
+
+namespace lagwatch::collector {
+
+struct FileSymbolizerLimits {
+  size_t cache_bytes = 64 << 20;
+  int64_t bad_file_s = 60 * 60;      // how long a file that broke its reader is left alone
+  int64_t missing_file_s = 10 * 60;  // how long nobody is asked for a file that nobody had
+};
+
+class FileSymbolizer final : public Symbolizer {
+ public:
+  // Borrows all of them. Earlier sources come first; the debug file counts more than the executable.
+  FileSymbolizer(std::vector<SymbolSource*> sources, WorkerPool* pool, FileSymbolizerLimits limits = {});
+
+  base::Result<SymbolizedFrames> Symbolize(std::string_view build_id,
+                                           std::span<const uint64_t> offsets) override;
+  void OnNewFile(std::function<void(std::string_view build_id)> callback) override;
+
+  // A file has become known: what was said of its build id is forgotten.
+  void NoteNewFile(const BuildId& build_id);
+
+ private:
+  struct Problem {
+    base::Status status;
+    int64_t until_mono_ns;
+  };
+  struct ModuleFiles {
+    std::vector<OwnedFd> files;
+    OwnedFd alt;
+  };
+
+  // What the cache has, and the offsets that it lacks.
+  std::vector<uint64_t> FindKnown(const BuildId& build_id, std::span<const uint64_t> offsets,
+                                  std::map<uint64_t, std::vector<SourceFrame>>* frames);
+  base::Result<SymbolizedFrames> Ask(const BuildId& build_id, const std::vector<uint64_t>& offsets);
+  base::Result<WorkerAnswer> AskPool(const BuildId& build_id, const ModuleFiles& files,
+                                     std::span<const uint64_t> offsets);
+  ModuleFiles FindFiles(const BuildId& build_id);
+  // What is known to be wrong with a build id.
+  base::Status KnownProblem(const BuildId& build_id);
+  base::Status Remember(const BuildId& build_id, base::Status status, int64_t time_s);
+
+  const std::vector<SymbolSource*> sources_;
+  WorkerPool* const pool_;
+  const FileSymbolizerLimits limits_;
+  std::function<void(std::string_view)> on_new_file_;
+
+  std::mutex mutex_;
+  AnswerCache cache_;                    // guarded by mutex_
+  std::map<BuildId, Problem> problems_;  // guarded by mutex_
+  uint64_t new_files_ = 0;               // guarded by mutex_: answers older than a file are not kept
+};
+
+}  // namespace lagwatch::collector

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/symbols/symbol_service.h"
+
+namespace lagwatch::collector {
+
+using base::Status;
+using base::StatusCode;
+
+base::Result<std::unique_ptr<SymbolService>> SymbolService::Open(const SymbolOptions& options) {
+  std::unique_ptr<SymbolService> service(new SymbolService(options.workers));
+  if (Status opened = service->OpenFiles(options); !opened.ok()) return opened;
+  if (Status opened = service->OpenSources(options); !opened.ok()) return opened;
+  std::vector<SymbolSource*> sources;
+  for (const auto& source : service->sources_) sources.push_back(source.get());
+  service->symbolizer_ = std::make_unique<FileSymbolizer>(std::move(sources), &service->pool_);
+  FileSymbolizer* symbolizer = service->symbolizer_.get();
+  service->files_->OnNewFile([symbolizer](const BuildId& build_id) { symbolizer->NoteNewFile(build_id); });
+  return service;
+}
+
+Status SymbolService::OpenFiles(const SymbolOptions& options) {
+  auto files = SymbolFiles::Open(options.data_directory + "/symbols", options.limits,
+                                 [this](int fd, const BuildId& build_id) { return CheckFile(fd, build_id); });
+  if (!files.ok()) return files.status();
+  files_ = std::move(*files);
+  api_ = SymbolsApi(files_.get());
+  sources_.push_back(std::make_unique<UploadedSymbols>(files_.get()));
+  return {};
+}
+
+Status SymbolService::OpenSources(const SymbolOptions& options) {
+  for (const std::string& path : options.directories) {
+    auto directory = SymbolDirectory::Open(path, &pool_);
+    if (!directory.ok()) return directory.status();
+    sources_.push_back(std::move(*directory));
+  }
+  if (options.debuginfod_urls.empty()) return {};
+  std::string urls;
+  for (const std::string& url : options.debuginfod_urls) urls += url + " ";
+  auto servers = DebuginfodServers::Create(urls, options.data_directory + "/debuginfod");
+  if (!servers.ok()) return servers.status();
+  sources_.push_back(std::move(*servers));
+  return {};
+}
+
+Status SymbolService::CheckFile(int fd, const BuildId& build_id) {
+  auto facts = pool_.Inspect(fd);
+  if (!facts.ok()) return facts.status();
+  auto own = BuildId::FromBytes(facts->build_id);
+  if (own != build_id) {
+    return {StatusCode::kInvalid,
+            "the file's own build id is " + (own ? own->hex() : "none") + ", not " + build_id.hex()};
+  }
+  if (facts->has_symbols) return {};
+  return {
+      StatusCode::kInvalid,
+      "the file has neither debug information nor a symbol table; send the one from before it was stripped"};
+}
+
+}  // namespace lagwatch::collector

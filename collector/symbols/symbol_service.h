@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// All that a collector does with symbols: docs/symbols.md. Context: background.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "collector/symbols/file_symbolizer.h"
+#include "collector/symbols/symbol_files.h"
+#include "collector/symbols/symbol_source.h"
+#include "collector/symbols/symbols_api.h"
+#include "collector/symbols/worker_pool.h"
+
+namespace lagwatch::collector {
+
+struct SymbolOptions {
+  std::string data_directory = {};            // DATA: files come into DATA/symbols
+  std::vector<std::string> directories = {};  // with files of this machine
+  std::vector<std::string> debuginfod_urls = {};
+  SymbolFileLimits limits = {};
+  WorkerOptions workers = {};
+};
+
+class SymbolService {
+ public:
+  // To be called before there are other threads (see DebuginfodServers). Errors: kIo, kUnavailable,
+  // kInternal.
+  static base::Result<std::unique_ptr<SymbolService>> Open(const SymbolOptions& options);
+
+  SymbolsApi* api() { return &api_; }
+  Symbolizer* symbolizer() { return symbolizer_.get(); }
+
+ private:
+  explicit SymbolService(const WorkerOptions& workers) : pool_(workers) {}
+
+  base::Status OpenFiles(const SymbolOptions& options);
+  base::Status OpenSources(const SymbolOptions& options);
+  base::Status CheckFile(int fd, const BuildId& build_id);
+
+  WorkerPool pool_;
+  std::unique_ptr<SymbolFiles> files_;
+  SymbolsApi api_{nullptr};
+  std::vector<std::unique_ptr<SymbolSource>> sources_;
+  std::unique_ptr<FileSymbolizer> symbolizer_;
+};
+
+}  // namespace lagwatch::collector

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// Places that have symbol files. Context: background. Thread-safe.
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/status.h"
+#include "collector/symbols/build_id.h"
+#include "collector/symbols/owned_fd.h"
+#include "collector/symbols/symbol_files.h"
+#include "collector/symbols/worker_pool.h"
+
+namespace lagwatch::collector {
+
+class SymbolSource {
+ public:
+  virtual ~SymbolSource() = default;
+  // Read only; none when this place has no such file, or cannot be asked now.
+  virtual OwnedFd OpenFile(const BuildId& build_id, SymbolKind kind) = 0;
+};
+
+// What was uploaded. Borrows `files`.
+class UploadedSymbols final : public SymbolSource {
+ public:
+  explicit UploadedSymbols(SymbolFiles* files) : files_(files) {}
+  OwnedFd OpenFile(const BuildId& build_id, SymbolKind kind) override {
+    return files_->OpenFile(build_id, kind);
+  }
+
+ private:
+  SymbolFiles* files_;
+};
+
+// A directory of this machine: DIRECTORY/.build-id/ab/cdef….debug, and the executable without ".debug", as
+// distributions have them; and ELF files of any names anywhere below, as they were when it was opened.
+class SymbolDirectory final : public SymbolSource {
+ public:
+  // Looks through the directory, by the workers, which may take a while. Errors: kIo when it cannot be read;
+  // kUnavailable.
+  static base::Result<std::unique_ptr<SymbolDirectory>> Open(std::string path, WorkerPool* pool);
+  OwnedFd OpenFile(const BuildId& build_id, SymbolKind kind) override;
+
+ private:
+  explicit SymbolDirectory(std::string path) : path_(std::move(path)) {}
+
+  const std::string path_;
+  std::map<BuildId, std::vector<std::string>> files_;  // that have symbols
+};
+
+// Servers that speak debuginfod's protocol, with a cache of files. A server that cannot be reached is left
+// alone for a minute.
+class DebuginfodServers final : public SymbolSource {
+ public:
+  // `urls` with spaces between. It sets this process's environment, whence libdebuginfod has its settings: to
+  // be called before there are other threads. One at most. Errors: kInternal.
+  static base::Result<std::unique_ptr<DebuginfodServers>> Create(const std::string& urls,
+                                                                 const std::string& cache_directory);
+  ~DebuginfodServers() override;
+  OwnedFd OpenFile(const BuildId& build_id, SymbolKind kind) override;
+
+ private:
+  explicit DebuginfodServers(void* client) : client_(client) {}
+
+  OwnedFd log_;
+  std::mutex mutex_;
+  void* client_;                  // libdebuginfod's, guarded by mutex_: it answers one at a time
+  int64_t is_away_until_ns_ = 0;  // guarded by mutex_
+};
+
+}  // namespace lagwatch::collector

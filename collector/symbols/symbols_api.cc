@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/symbols/symbols_api.h"
+
+#include "collector/query/json_text.h"
+#include "collector/query/query_string.h"
+#include "collector/symbols/sha256.h"
+
+namespace lagwatch::collector {
+namespace {
+
+using base::Result;
+using base::Status;
+using base::StatusCode;
+
+Status Invalid(const char* message) { return {StatusCode::kInvalid, message}; }
+
+struct PutParameters {
+  SymbolUpload upload;
+  uint64_t offset = 0;
+};
+
+Result<SymbolUpload> ReadUpload(std::string_view build_id, const QueryString& query) {
+  auto id = BuildId::FromHex(build_id);
+  if (!id) return Invalid("a build id is 8 to 128 hexadecimal digits; `readelf -n FILE` prints a file's");
+  const std::string kind = query.Get("kind");
+  if (!kind.empty() && kind != "debug" && kind != "executable") {
+    return Invalid("kind is 'debug' or 'executable'");
+  }
+  SymbolUpload upload{.build_id = *std::move(id), .sha256 = query.Get("sha256")};
+  if (kind == "executable") upload.kind = SymbolKind::kExecutable;
+  if (!upload.sha256.empty() && !IsSha256(upload.sha256)) {
+    return Invalid("sha256 is 64 hexadecimal digits, in lower case");
+  }
+  return upload;
+}
+
+Result<PutParameters> ReadPut(std::string_view build_id, std::string_view text) {
+  auto query = QueryString::Parse(text);
+  if (!query.ok()) return query.status();
+  auto upload = ReadUpload(build_id, *query);
+  if (!upload.ok()) return upload.status();
+  auto size = query->GetInt("size", 0, 1, INT64_MAX);
+  if (!size.ok() || *size == 0) return Invalid("size is the whole file's size in bytes");
+  auto offset = query->GetInt("offset", 0, 0, INT64_MAX);
+  if (!offset.ok()) return Invalid("offset is where in the file the body begins, in bytes");
+  upload->size_bytes = static_cast<uint64_t>(*size);
+  return PutParameters{*std::move(upload), static_cast<uint64_t>(*offset)};
+}
+
+Response ProgressResponse(const UploadProgress& progress) {
+  Json json = {{"complete", progress.is_complete}};
+  if (!progress.is_complete) json["received_bytes"] = progress.received_bytes;
+  return {200, JsonText(json)};
+}
+
+}  // namespace
+
+Response SymbolsApi::List() const {
+  Json list = Json::array();
+  for (const StoredSymbolFile& file : files_->List()) {
+    list.push_back({{"build_id", file.build_id},
+                    {"kind", SymbolKindName(file.kind)},
+                    {"size_bytes", file.size_bytes},
+                    {"stored_wall_ms", file.stored_wall_ms},
+                    {"used_wall_ms", file.used_wall_ms}});
+  }
+  return {200, JsonText(list)};
+}
+
+Response SymbolsApi::Progress(std::string_view build_id, std::string_view query) const {
+  auto parsed = QueryString::Parse(query);
+  if (!parsed.ok()) return ErrorResponse(parsed.status());
+  auto upload = ReadUpload(build_id, *parsed);
+  if (!upload.ok()) return ErrorResponse(upload.status());
+  return ProgressResponse(files_->ProgressOf(*upload));
+}
+
+Response SymbolsApi::Put(std::string_view build_id, std::string_view query, std::string_view body) {
+  auto put = ReadPut(build_id, query);
+  if (!put.ok()) return ErrorResponse(put.status());
+  auto progress = files_->Append(put->upload, put->offset, body);
+  return progress.ok() ? ProgressResponse(*progress) : ErrorResponse(progress.status());
+}
+
+}  // namespace lagwatch::collector

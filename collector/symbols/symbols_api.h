@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the API says to those who bring symbols: collector/API.md, "Symbols". Context: background; writes
+// files. Thread-safe.
+#pragma once
+
+#include <string_view>
+
+#include "collector/query/response.h"
+#include "collector/symbols/symbol_files.h"
+
+namespace lagwatch::collector {
+
+class SymbolsApi {
+ public:
+  // Borrows `files`.
+  explicit SymbolsApi(SymbolFiles* files) : files_(files) {}
+
+  // GET /v1/symbols
+  Response List() const;
+  // GET /v1/symbols/{build_id}?kind=&sha256=
+  Response Progress(std::string_view build_id, std::string_view query) const;
+  // PUT /v1/symbols/{build_id}?kind=&offset=&size=&sha256=, the body inflated already
+  Response Put(std::string_view build_id, std::string_view query, std::string_view body);
+
+ private:
+  SymbolFiles* files_;
+};
+
+}  // namespace lagwatch::collector

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "policies/cluster_rules.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace lagwatch::policies {
+namespace {
+
+base::Status Wrong(int line_number, std::string_view what) {
+  return {base::StatusCode::kInvalid, "line " + std::to_string(line_number) + ": " + std::string(what)};
+}
+
+// The first line of `text`, which loses it, without its comment and the blanks around it.
+std::string_view TakeLine(std::string_view* text) {
+  size_t end = std::min(text->find('\n'), text->size());
+  std::string_view line = text->substr(0, end);
+  text->remove_prefix(std::min(end + 1, text->size()));
+  line = line.substr(0, line.find('#'));
+  size_t first = std::min(line.find_first_not_of(" \t\r"), line.size());
+  return line.substr(first, line.find_last_not_of(" \t\r") + 1 - first);
+}
+
+}  // namespace
+
+void FrameList::Add(std::string_view pattern) {
+  if (pattern.ends_with('*')) {
+    AddPrefix(pattern.substr(0, pattern.size() - 1));
+  } else {
+    names_.insert(std::lower_bound(names_.begin(), names_.end(), pattern), std::string(pattern));
+  }
+}
+
+void FrameList::AddPrefix(std::string_view prefix) {
+  if (HasPrefixOf(prefix)) return;
+  std::erase_if(prefixes_, [&](const std::string& longer) { return longer.starts_with(prefix); });
+  prefixes_.insert(std::lower_bound(prefixes_.begin(), prefixes_.end(), prefix), std::string(prefix));
+}
+
+// None of the prefixes begins with another, so only the last that is not greater than the name can be its.
+bool FrameList::HasPrefixOf(std::string_view name) const {
+  const auto greater = std::upper_bound(prefixes_.begin(), prefixes_.end(), name);
+  return greater != prefixes_.begin() && name.starts_with(*std::prev(greater));
+}
+
+bool FrameList::Contains(std::string_view name) const {
+  return std::binary_search(names_.begin(), names_.end(), name) || HasPrefixOf(name);
+}
+
+base::Result<FrameList*> ClusterRules::ListOf(std::string_view heading) {
+  if (heading == "[waits]") return &waits_;
+  if (heading == "[skipped]") return &skipped_;
+  if (heading == "[modules]") return &modules_;
+  if (heading == "[ends]") return &ends_;
+  return base::Status(base::StatusCode::kInvalid, "there is no heading " + std::string(heading) +
+                                                      "; there are [waits], [skipped], [modules] and [ends]");
+}
+
+base::Status ClusterRules::Add(std::string_view text) {
+  FrameList* list = nullptr;
+  for (int line_number = 1; !text.empty(); ++line_number) {
+    const std::string_view line = TakeLine(&text);
+    if (line.empty()) continue;
+    if (line.front() == '[' && line.ends_with(']')) {
+      auto heading = ListOf(line);
+      if (!heading.ok()) return Wrong(line_number, heading.status().message());
+      list = *heading;
+      continue;
+    }
+    if (list == nullptr) return Wrong(line_number, "a name needs a heading above it, such as [waits]");
+    if (size_t star = line.find('*'); star == 0 || (star != line.npos && star + 1 < line.size()))
+      return Wrong(line_number, "'*' may stand only at the end of a name");
+    list->Add(line);
+  }
+  return {};
+}
+
+FrameRole ClusterRules::RoleOf(std::string_view function, std::string_view module) const {
+  if (ends_.Contains(function)) return FrameRole::kEnd;
+  bool is_skipped = waits_.Contains(function) || skipped_.Contains(function) || modules_.Contains(module);
+  return is_skipped ? FrameRole::kSkipped : FrameRole::kSignificant;
+}
+
+}  // namespace lagwatch::policies

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which functions say what froze a program, and which only stand in between: data, read from rule files
+// (policies/cluster_rules/). Context: background; pure.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+
+namespace lagwatch::policies {
+
+// Names of functions or files; `*` at the end of one matches any ending.
+class FrameList {
+ public:
+  void Add(std::string_view pattern);
+  bool Contains(std::string_view name) const;
+
+ private:
+  void AddPrefix(std::string_view prefix);
+  bool HasPrefixOf(std::string_view name) const;
+
+  std::vector<std::string> names_;     // sorted
+  std::vector<std::string> prefixes_;  // sorted
+};
+
+// Functions that only wait.
+using WaitFrames = FrameList;
+
+enum class FrameRole {
+  kSignificant,
+  kSkipped,  // the same whatever froze: a wait, a library's inside, the way a callback is called
+  kEnd,      // what a loop is called by: further out there is nothing of the cause
+};
+
+// A rule file has a name a line under one of these headings; `#` begins a comment:
+//   [waits]      functions that only wait; they are skipped, and dropped from the inner end in raw mode
+//   [skipped]    functions that are skipped
+//   [modules]    files, all of whose functions are skipped
+//   [ends]       functions that end a stack
+class ClusterRules {
+ public:
+  // Adds the rules of one file's text. Error: kInvalid with the line's number.
+  base::Status Add(std::string_view text);
+
+  // `function` by its readable name or the one that causes are told apart by; `module` by its file's name.
+  FrameRole RoleOf(std::string_view function, std::string_view module) const;
+  const WaitFrames& waits() const { return waits_; }
+
+ private:
+  base::Result<FrameList*> ListOf(std::string_view heading);
+
+  WaitFrames waits_;
+  FrameList skipped_;
+  FrameList modules_;
+  FrameList ends_;
+};
+
+}  // namespace lagwatch::policies

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "policies/lag_account.h"
+
+#include <algorithm>
+#include <numeric>
+#include <tuple>
+
+namespace lagwatch::policies {
+namespace {
+
+std::optional<int64_t> Longest(std::optional<int64_t> a, std::optional<int64_t> b) {
+  return a && b ? std::max(*a, *b) : a ? a : b;
+}
+
+std::vector<size_t> InOrderOfTime(std::span<const LagReport> reports) {
+  std::vector<size_t> order(reports.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::ranges::sort(order, {},
+                    [&](size_t i) { return std::tuple(reports[i].elapsed_ns, reports[i].ordinal, i); });
+  return order;
+}
+
+}  // namespace
+
+LagAccount AccountLag(std::span<const LagReport> reports) {
+  LagAccount account;
+  account.shares.resize(reports.size());
+  if (reports.empty()) return account;
+  std::optional<int64_t> killed_ns;
+  int64_t last_ns = 0;
+  for (const LagReport& report : reports) {
+    account.duration_ns = Longest(account.duration_ns, report.end_ns);
+    killed_ns = Longest(killed_ns, report.killed_ns);
+    last_ns = std::max(last_ns, report.elapsed_ns);
+  }
+  if (!account.duration_ns && killed_ns) {
+    account.duration_ns = std::max(*killed_ns, last_ns);
+    account.was_killed = true;
+  }
+  const int64_t end_ns = account.duration_ns.value_or(last_ns);
+  const std::vector<size_t> order = InOrderOfTime(reports);
+  size_t lead = order.front();
+  for (size_t i = 0; i < order.size(); ++i) {
+    const int64_t from_ns = i == 0 ? 0 : std::min(reports[order[i]].elapsed_ns, end_ns);
+    const int64_t to_ns = i + 1 == order.size() ? end_ns : std::min(reports[order[i + 1]].elapsed_ns, end_ns);
+    LagShare& share = account.shares[order[i]];
+    share.hang_ns = to_ns - from_ns;
+    if (share.hang_ns > account.shares[lead].hang_ns) lead = order[i];
+  }
+  account.shares[lead].is_lead = true;
+  return account;
+}
+
+}  // namespace lagwatch::policies

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/cluster/clusterer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/testing/sample_report.h"
+
+namespace lagwatch::collector {
+namespace {
+
+using lagwatch::testing::SampleReport;
+using lagwatch::testing::SampleWait;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using Frames = std::vector<std::string>;
+
+ClusterPath Assign(const SampleReport& sample, policies::ClusterBy by = policies::ClusterBy::kSignificant) {
+  return Clusterer::Create("", by)->Assign(report::DecodeReport(sample.Encode()).value());
+}
+
+ClusterPath Assign(const Frames& stack) { return Assign(SampleReport{.stack = stack}); }
+
+TEST(Clusterer, TakesTheInnermostSignificantFrames) {
+  const ClusterPath path = Assign({"futex_wait", "pthread_mutex_lock", "Lookup", "_ZNKSt8functionIFvvEEclEv",
+                                   "OnKey", "Handle", "Turn", "Run", "main"});
+  EXPECT_THAT(path[0].frames, ElementsAre("Lookup", "OnKey"));
+  EXPECT_THAT(path[1].frames, ElementsAre("Lookup", "OnKey", "Handle", "Turn"));
+  EXPECT_EQ(path[1].parent_key, path[0].key);
+  EXPECT_NE(path[1].key, path[0].key);
+}
+
+// std::sort's inside, std::function's way to a lambda, and the lambda's number: all of it is the compiler's
+// choice.
+TEST(Clusterer, KnowsACauseInAnotherCompilersBuild) {
+  const ClusterPath gcc = Assign(
+      {"_ZZN3app4RankEvENKUlvE_clEv", "_ZSt10__pop_heapIPiEvT_S1_", "_ZN3app4RankEv.isra.0",
+       "_ZNSt17_Function_handlerIFvvEZN3app7OnClickEvEUlvE0_E9_M_invokeERKSt9_Any_data", "app_run", "main"});
+  const ClusterPath clang = Assign({"_ZN3app4RankEv", "_ZZN3app7OnClickEvENK3$_1clEv", "app_run", "main"});
+  EXPECT_THAT(gcc[0].frames, ElementsAre("app::Rank", "app::OnClick"));
+  EXPECT_EQ(gcc[0].key, clang[0].key);
+  EXPECT_EQ(gcc[1].key, clang[1].key);
+}
+
+TEST(Clusterer, BeginsWhereTheSamplesAgree) {
+  const Frames in_helper = {"IsHeading", "Parse", "OnPaste", "main"};
+  const Frames in_parse = {"Parse", "OnPaste", "main"};
+  SampleReport sample{.stack = in_helper, .samples = {in_helper, in_parse, in_helper, in_helper}};
+  EXPECT_THAT(Assign(sample)[0].frames, ElementsAre("Parse", "OnPaste"));
+  sample.samples = {in_helper, in_helper};
+  EXPECT_THAT(Assign(sample)[0].frames, ElementsAre("IsHeading", "Parse"));
+}
+
+TEST(Clusterer, TakesTheSamplesWhereTheExpensiveStackSaysNothing) {
+  const Frames saving = {"fsync", "Save", "OnSave", "main"};
+  const SampleReport sample{.stack = {"fsync"}, .samples = {{"fsync"}, saving, {"fsync"}}};
+  EXPECT_EQ(Assign(sample)[0].key, Assign(saving)[0].key);
+}
+
+SampleReport WaitingFor(const Frames& owner_stack) {
+  SampleReport sample{.stack = {"pthread_mutex_lock", "Lookup", "OnFind", "main"}};
+  SampleWait wait{.fields = {}, .stack = sample.stack, .owner_stack = owner_stack};
+  wait.fields.tid = 4712;
+  wait.fields.kind = report::LockKind::kMutex;
+  wait.fields.waits_for = report::WaitsFor::kOwner;
+  wait.fields.owner_tid = 4713;
+  sample.waits = {wait};
+  return sample;
+}
+
+TEST(Clusterer, TellsLocksApartByWhoHoldsThem) {
+  const Cluster rebuild = Assign(WaitingFor({"memcpy", "Rebuild", "RunIndexer", "start_thread"}))[0];
+  const Cluster merge = Assign(WaitingFor({"fsync", "Merge", "RunIndexer", "start_thread"}))[0];
+  EXPECT_THAT(rebuild.held_by, ElementsAre("Rebuild"));
+  EXPECT_THAT(merge.held_by, ElementsAre("Merge"));
+  EXPECT_EQ(rebuild.frames, merge.frames);
+  EXPECT_NE(rebuild.key, merge.key);
+}
+
+// The first thread waits for the second, which waits for the third: that one is to blame.
+TEST(Clusterer, BlamesTheEndOfAConvoyAndInADeadlockTheFirstHolder) {
+  SampleReport convoy = WaitingFor({"pthread_mutex_lock", "Refill", "start_thread"});
+  SampleWait second = convoy.waits.front();
+  second.fields.tid = 4713;
+  second.fields.owner_tid = 4714;
+  second.owner_stack = {"Backup", "start_thread"};
+  convoy.waits.push_back(second);
+  EXPECT_THAT(Assign(convoy)[0].held_by, ElementsAre("Backup"));
+  convoy.wait_outcome = report::WaitOutcome::kDeadlock;
+  EXPECT_THAT(Assign(convoy)[0].held_by, ElementsAre("Refill"));
+}
+
+TEST(Clusterer, CountsALibrarysNamelessFunctionsAsTheNamedOneThatCalledThem) {
+  SampleReport sample{.module_path = "/usr/lib/libshape.so.1",
+                      .stack = {"@0x77", "@0x99", "shape_line", "@0x55"}};
+  EXPECT_THAT(Assign(sample)[0].frames, ElementsAre("shape_line", "libshape.so"));
+}
+
+TEST(Clusterer, NamesAProgramWithoutSymbolsByItsPlaces) {
+  const Cluster cluster = Assign({"@0x77", "@0x99", "run_app", "main"})[0];
+  EXPECT_THAT(cluster.frames, ElementsAre("editor+0x77", "editor+0x99"));
+  EXPECT_EQ(cluster.via, "run_app");
+}
+
+TEST(Clusterer, ClustersByTheRawFramesWhenAskedTo) {
+  const SampleReport sample{.stack = {"futex_wait", "memcpy", "std::sort<int*>", "Rank", "main"}};
+  const ClusterPath path = Assign(sample, policies::ClusterBy::kRaw);
+  EXPECT_THAT(path[0].frames, ElementsAre("memcpy", "std::sort<int*>"));
+  EXPECT_THAT(path[0].held_by, IsEmpty());
+}
+
+class InliningNamer final : public FrameNamer {
+ public:
+  std::vector<FrameName> NamesOf(const report::Frame&) const override {
+    return {{"Inner", true}, {"Outer", true}};
+  }
+};
+
+TEST(Clusterer, TakesInlinedCallsForFrames) {
+  const report::Report report = report::DecodeReport(SampleReport{.stack = {"Outer"}}.Encode()).value();
+  EXPECT_THAT(Clusterer::Create("")->Assign(report, InliningNamer())[0].frames,
+              ElementsAre("Inner", "Outer"));
+}
+
+}  // namespace
+}  // namespace lagwatch::collector

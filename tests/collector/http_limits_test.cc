@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the server grants, and what it does beyond that: real sockets, endpoints made for it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <future>
+#include <thread>
+
+#include "collector/http/http_server.h"
+#include "collector/http/limited_log.h"
+#include "tests/collector/http_client.h"
+
+namespace lagwatch::collector {
+namespace {
+
+using testing::Answer;
+using testing::Client;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using testing::RawConnection;
+using ::testing::StartsWith;
+using namespace std::chrono_literals;
+
+constexpr char kPing[] = "GET /ping HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+
+class HttpLimitsTest : public ::testing::Test {
+ protected:
+  std::unique_ptr<HttpServer> Start(const HttpLimits& limits) {
+    auto server = HttpServer::Start(
+        {.listen = {"127.0.0.1", 0}, .threads = 1, .limits = limits, .metrics = &metrics_}, &router_);
+    return std::move(server.value());
+  }
+
+  // Answers a GET of /late, from a thread of its own.
+  void AnswerLate() { late_.get_future().get()({200, "\"late\""}); }
+
+  std::promise<Respond> late_;
+  std::promise<void> release_;  // what GET /slow waits for
+  std::shared_future<void> released_ = release_.get_future().share();
+  Metrics metrics_;
+  KeyRing keys_{{{"k", Access::kProject}}};
+  Router router_{{{.method = "GET",
+                   .path = "/ping",
+                   .access = kEverybody,
+                   .runs_on = RunsOn::kIo,
+                   .handler =
+                       [](const Request&, const Respond& respond) {
+                         respond({200, "\"pong\""});
+                       }},
+                  {.method = "POST",
+                   .path = "/body",
+                   .access = kEverybody,
+                   .runs_on = RunsOn::kIo,
+                   .handler =
+                       [](const Request& request, const Respond& respond) {
+                         respond({200, std::to_string(request.body.size())});
+                       },
+                   .body_limit = 1000,
+                   .body_type = "text/plain"},
+                  {.method = "GET",
+                   .path = "/late",
+                   .access = kEverybody,
+                   .runs_on = RunsOn::kIo,
+                   .handler = [this](const Request&, const Respond& respond) { late_.set_value(respond); }},
+                  {.method = "GET",
+                   .path = "/slow",
+                   .access = kEverybody,
+                   .runs_on = RunsOn::kQueries,
+                   .handler =
+                       [this](const Request&, const Respond& respond) {
+                         released_.wait();
+                         respond({200, "\"slow\""});
+                       }},
+                  {.method = "GET",
+                   .path = "/throws",
+                   .access = kEverybody,
+                   .runs_on = RunsOn::kIo,
+                   .handler = [](const Request&, const Respond&) { throw std::runtime_error("a fault"); }}},
+                 &keys_};
+};
+
+std::string BodyHead(size_t size) {
+  return "POST /body HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: "
+         "text/plain\r\nContent-Length: " +
+         std::to_string(size) + "\r\n\r\n";
+}
+
+TEST_F(HttpLimitsTest, HoldsNoThreadForAnAnswerThatComesLater) {
+  auto server = Start({});
+  RawConnection waiting(server->port());
+  waiting.Send("GET /late HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+  std::thread answers([this] { AnswerLate(); });
+  EXPECT_THAT(waiting.ReceiveAll(), HasSubstr("late"));
+  answers.join();
+}
+
+TEST_F(HttpLimitsTest, TakesTheFirstOfTwoAnswers) {
+  auto server = Start({});
+  RawConnection waiting(server->port());
+  waiting.Send("GET /late HTTP/1.1\r\nHost: x\r\n\r\n");
+  Respond respond = late_.get_future().get();
+  respond({200, "\"first\""});
+  respond({200, "\"second\""});
+  waiting.Send(kPing);
+  const std::string received = waiting.ReceiveAll();
+  EXPECT_THAT(received, HasSubstr("first"));
+  EXPECT_THAT(received, HasSubstr("pong"));
+  EXPECT_THAT(received, Not(HasSubstr("second")));
+}
+
+TEST_F(HttpLimitsTest, AnswersForAHandlerThatThrows) {
+  auto server = Start({});
+  Answer answer = Client(server->port()).Get("/throws");
+  EXPECT_EQ(answer.status, 500);
+  EXPECT_THAT(answer.text, Not(HasSubstr("a fault")));
+}
+
+TEST_F(HttpLimitsTest, LetsSlowQuestionsHoldUpNothingElse) {
+  auto server = Start({.query_threads = 1, .queued_queries = 1});
+  constexpr char kSlow[] = "GET /slow HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+  RawConnection first(server->port());
+  RawConnection second(server->port());
+  RawConnection third(server->port());
+  for (RawConnection* each : {&first, &second, &third}) each->Send(kSlow);
+  EXPECT_EQ(Client(server->port()).Get("/ping").status, 200);
+  // Whichever came last.
+  std::string refused;
+  EXPECT_TRUE(testing::WaitFor([&] {
+    for (RawConnection* each : {&first, &second, &third}) refused += each->ReceiveReady();
+    return refused.ends_with("}}");
+  }));
+  EXPECT_THAT(refused, StartsWith("HTTP/1.1 503"));
+  EXPECT_THAT(refused, HasSubstr("Retry-After: "));
+  release_.set_value();
+  const std::string rest = first.ReceiveAll() + second.ReceiveAll() + third.ReceiveAll();
+  EXPECT_EQ(testing::Count(rest, "HTTP/1.1 200"), 2u);
+}
+
+TEST_F(HttpLimitsTest, RefusesABodyBeforeItComesWhenTooMuchIsInFlight) {
+  auto server = Start({.connections_per_peer = 0, .bytes_in_flight = 2000, .least_request_bytes = 900});
+  std::vector<RawConnection> holders;
+  for (int i = 0; i < 2; ++i) {
+    holders.emplace_back(server->port());
+    holders.back().Send(BodyHead(1000));
+  }
+  std::string refusal;
+  EXPECT_TRUE(testing::WaitFor([&] {
+    RawConnection late(server->port());
+    late.Send(BodyHead(1));
+    late.ShutDownSending();
+    refusal = late.ReceiveAll();
+    return refusal.starts_with("HTTP/1.1 503");
+  })) << refusal;
+  EXPECT_THAT(refusal, HasSubstr("Retry-After: "));
+  EXPECT_EQ(Client(server->port()).Get("/ping").status, 200);
+  holders[0].Send(std::string(1000, 'x'));
+  EXPECT_THAT(holders[0].ReceiveAll(), StartsWith("HTTP/1.1 200"));
+  RawConnection next(server->port());
+  next.Send(BodyHead(1) + "x");
+  EXPECT_THAT(next.ReceiveAll(), StartsWith("HTTP/1.1 200"));
+}
+
+TEST_F(HttpLimitsTest, LetsNoPeerHaveAllThatIsInFlight) {
+  auto server = Start({.bytes_in_flight = 4000, .least_request_bytes = 1});
+  RawConnection holder(server->port(), 2);
+  holder.Send(BodyHead(1000));
+  EXPECT_TRUE(testing::WaitFor([&] {
+    RawConnection same(server->port(), 2);
+    same.Send(BodyHead(1));
+    same.ShutDownSending();
+    return same.ReceiveAll().starts_with("HTTP/1.1 503");
+  }));
+  RawConnection other(server->port(), 3);
+  other.Send(BodyHead(1) + "x");
+  EXPECT_THAT(other.ReceiveAll(), StartsWith("HTTP/1.1 200"));
+}
+
+TEST_F(HttpLimitsTest, CountsTheConnectionsOfEachPeer) {
+  auto server = Start({.connections_per_peer = 3});
+  std::vector<RawConnection> idle;
+  for (int i = 0; i < 3; ++i) idle.emplace_back(server->port(), 2);
+  RawConnection fourth(server->port(), 2);
+  EXPECT_EQ(fourth.ReceiveAll(), "");
+  RawConnection other(server->port(), 3);
+  other.Send(kPing);
+  EXPECT_THAT(other.ReceiveAll(), StartsWith("HTTP/1.1 200"));
+  idle.pop_back();
+  EXPECT_TRUE(testing::WaitFor([&] {
+    RawConnection again(server->port(), 2);
+    return again.TrySend(kPing) && again.ReceiveAll().starts_with("HTTP/1.1 200");
+  }));
+}
+
+TEST_F(HttpLimitsTest, CountsAllConnections) {
+  auto server = Start({.connections = 2, .connections_per_peer = 0});
+  RawConnection first(server->port(), 2);
+  RawConnection second(server->port(), 3);
+  RawConnection third(server->port(), 4);
+  EXPECT_EQ(third.ReceiveAll(), "");
+}
+
+TEST_F(HttpLimitsTest, CountsWhatItAnswersAndHolds) {
+  auto server = Start({.connections_per_peer = 2});
+  RawConnection holder(server->port(), 2);
+  holder.Send(BodyHead(1000));
+  RawConnection(server->port(), 2).Send("GET /no-path HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_EQ(Client(server->port()).Get("/ping").status, 200);
+  EXPECT_TRUE(testing::WaitFor([&] {
+    const std::string text = metrics_.ToText();
+    return text.find("lagwatch_bytes_in_flight 16384") != text.npos &&
+           text.find(R"(lagwatch_http_answers_total{code="404",path=""} 1)") != text.npos;
+  })) << metrics_.ToText();
+  EXPECT_THAT(metrics_.ToText(), HasSubstr(R"(lagwatch_http_answers_total{code="200",path="/ping"} 1)"));
+  holder.Send(std::string(1000, 'x'));
+  holder.ReceiveAll();
+  EXPECT_TRUE(testing::WaitFor([&] {
+    const std::string text = metrics_.ToText();
+    return text.find("lagwatch_bytes_in_flight 0") != text.npos &&
+           text.find("lagwatch_connections 0") != text.npos;
+  })) << metrics_.ToText();
+}
+
+TEST(LimitedLog, LeavesOutWhatIsTooMuch) {
+  LimitedLog log;
+  for (int i = 0; i < 1000; ++i) log.Info("a line");
+  EXPECT_GT(log.left_out(), 900u);
+  EXPECT_LT(log.left_out(), 951u);
+}
+
+TEST(LimitedLog, QuotesWhatSomebodySent) {
+  EXPECT_EQ(Quoted("a\nb\x1b[1m\"\xff"), R"("a\nb\u001b[1m\"�")");
+  EXPECT_LT(Quoted(std::string(100'000, 'x')).size(), 210u);
+}
+
+TEST_F(HttpLimitsTest, EndsABodyThatFallsBehind) {
+  auto server = Start({.pace_bytes_per_s = 1000, .grace = 100ms});
+  RawConnection slow(server->port());
+  slow.Send(BodyHead(1000) + "x");
+  EXPECT_EQ(slow.ReceiveAll(), "");
+}
+
+TEST_F(HttpLimitsTest, EndsAnIdleConnection) {
+  auto server = Start({.idle_time = 50ms});
+  RawConnection idle(server->port());
+  idle.Send("GET /ping HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_THAT(idle.ReceiveAll(), HasSubstr("pong"));
+}
+
+TEST_F(HttpLimitsTest, CutsWhatTakesTooLongWhenItStops) {
+  auto server = Start({.stop_time = 100ms});
+  RawConnection slow(server->port());
+  slow.Send(BodyHead(1000));
+  EXPECT_EQ(Client(server->port()).Get("/ping").status, 200);
+  server->Stop();
+  EXPECT_EQ(slow.ReceiveAll(), "");
+}
+
+TEST_F(HttpLimitsTest, WaitsForAnAnswerThatIsOnItsWayWhenItStops) {
+  auto server = Start({});
+  RawConnection waiting(server->port());
+  waiting.Send("GET /late HTTP/1.1\r\nHost: x\r\n\r\n");
+  Respond respond = late_.get_future().get();
+  auto stopped = std::async(std::launch::async, [&] { server->Stop(); });
+  EXPECT_EQ(stopped.wait_for(50ms), std::future_status::timeout);
+  respond({200, "\"at last\""});
+  EXPECT_THAT(waiting.ReceiveAll(), HasSubstr("at last"));
+  stopped.get();
+}
+
+}  // namespace
+}  // namespace lagwatch::collector

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/maintenance/maintenance.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+
+#include "collector/maintenance/retention_job.h"
+#include "tests/collector/memory_collector.h"
+#include "tests/testing/process.h"
+
+namespace lagwatch::collector {
+namespace {
+
+using testing::MemoryCollector;
+using testing::SampleReport;
+
+constexpr int64_t kDay = 20'000;
+
+class CountedJob final : public MaintenanceJob {
+ public:
+  explicit CountedJob(int steps) : left_(steps) {}
+  std::string name() const override { return "counted"; }
+  base::Result<bool> Step() override {
+    ++steps_;
+    if (left_ == 0) return base::Status(base::StatusCode::kIo, "no more");
+    return --left_ > 0;
+  }
+  int steps() const { return steps_; }
+
+ private:
+  int left_;
+  std::atomic<int> steps_{0};
+};
+
+TEST(Maintenance, DoesAllThatThereIsAtOnceAndGoesOnWhenItIsWoken) {
+  CountedJob job(3);
+  std::atomic<int> errors{0};
+  Maintenance maintenance({&job}, std::chrono::hours(1), [&](const std::string& name, const base::Status&) {
+    EXPECT_EQ(name, "counted");
+    ++errors;
+  });
+  EXPECT_TRUE(testing::WaitUntil([&] { return job.steps() == 3; }));
+  EXPECT_EQ(errors, 0);
+  maintenance.Wake();
+  EXPECT_TRUE(testing::WaitUntil([&] { return errors == 1; }));
+}
+
+TEST(RetentionJob, KeepsWhatIsYoungEnough) {
+  MemoryCollector collector;
+  std::vector<SampleReport> reports(1200);
+  for (size_t i = 0; i < reports.size(); ++i) {
+    const auto day = kDay - static_cast<int64_t>(i % 4);
+    reports[i].header.id = reports[i].header.lag_id = base::CreateUuidV7(day * kMsPerDay + 5);
+  }
+  collector.Submit(reports);
+  RetentionJob all(collector.store.get(), 0, [] { return (kDay + 1000) * kMsPerDay; });
+  EXPECT_FALSE(all.Step().value());
+  RetentionJob job(collector.store.get(), 1, [] { return kDay * kMsPerDay + 7; });
+  EXPECT_TRUE(job.Step().value());
+  EXPECT_FALSE(job.Step().value());
+  EXPECT_EQ(collector.store->Causes({})->all.sums.reports, 600);
+  RepairJob repair(collector.store.get());
+  while (repair.Step().value()) {
+  }
+  EXPECT_EQ(collector.store->Causes({})->causes.front().sums.reports, 600);
+}
+
+}  // namespace
+}  // namespace lagwatch::collector

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/symbols/module_symbols.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <map>
+#include <random>
+
+#include "tests/collector/symbols/addr2line_oracle.h"
+#include "tests/stack/symbol_oracle.h"
+
+namespace lagwatch::collector {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::Field;
+using testing::FramesByAddr2line;
+using ::testing::Gt;
+using ::testing::IsEmpty;
+using ::testing::Le;
+
+constexpr char kProgram[] = LAGWATCH_SYMBOLS_SUBJECT;  // with everything
+constexpr char kStripped[] = LAGWATCH_SYMBOLS_SUBJECT ".stripped";
+constexpr char kDebug[] = LAGWATCH_SYMBOLS_SUBJECT ".debug";
+
+class Module {
+ public:
+  explicit Module(const std::vector<std::string>& paths, const std::string& alt_path = "") {
+    for (const std::string& path : paths) fds_.push_back(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!alt_path.empty()) alt_fd_ = open(alt_path.c_str(), O_RDONLY | O_CLOEXEC);
+    symbols_ = std::move(ModuleSymbols::Open(fds_, alt_fd_).value());
+  }
+  ~Module() {
+    symbols_.reset();
+    for (int fd : fds_) close(fd);
+    if (alt_fd_ >= 0) close(alt_fd_);
+  }
+  ModuleSymbols* operator->() { return symbols_.get(); }
+
+ private:
+  std::vector<int> fds_;
+  int alt_fd_ = -1;
+  std::unique_ptr<ModuleSymbols> symbols_;
+};
+
+// Places within functions; between them is padding, of which addr2line says what comes before it.
+std::vector<uint64_t> RandomOffsets(const std::string& path, size_t count) {
+  auto functions = testing::FunctionsByNm("", path);
+  std::mt19937_64 random(7);
+  std::vector<uint64_t> offsets;
+  while (offsets.size() < count) {
+    const auto& function = functions[random() % functions.size()];
+    if (function.end > function.begin) {
+      offsets.push_back(function.begin + random() % (function.end - function.begin));
+    }
+  }
+  return offsets;
+}
+
+// How many offsets have the same frames as by addr2line, in parts.
+struct Agreement {
+  size_t offsets = 0, all = 0, depth = 0, functions = 0, files = 0, lines = 0;
+};
+
+std::vector<SourceFrame> AtLeastOne(std::vector<SourceFrame> frames) {
+  if (frames.empty()) frames.emplace_back();
+  return frames;
+}
+
+// Where DWARF has no linkage name, we have the symbol's or the namespaces; addr2line has the bare name, or at
+// the innermost frame the symbol of the function that all is inlined into.
+bool IsSameFunction(const std::vector<SourceFrame>& ours, const std::vector<SourceFrame>& theirs, size_t i) {
+  const std::string& name = ours[i].function;
+  const std::string& their_name = theirs[i].function;
+  if (name == their_name || name.ends_with("::" + their_name)) return true;
+  const bool is_outermost = i + 1 == ours.size();
+  if (is_outermost && !their_name.starts_with("_Z")) return name.starts_with("_Z");
+  return i == 0 && their_name == ours.back().function;
+}
+
+template <typename IsSame>
+bool AllFrames(const std::vector<SourceFrame>& ours, const std::vector<SourceFrame>& theirs, IsSame is_same) {
+  bool all = ours.size() == theirs.size();
+  for (size_t i = 0; all && i < ours.size(); ++i) all = is_same(i);
+  return all;
+}
+
+std::string TextOf(const std::vector<SourceFrame>& frames) {
+  std::ostringstream text;
+  for (const SourceFrame& frame : frames) {
+    text << "    " << frame.function << " " << frame.file << ":" << frame.line
+         << (frame.is_inlined ? " (inlined)\n" : "\n");
+  }
+  return text.str();
+}
+
+Agreement Compare(Module* module, const std::string& oracle_path, const std::vector<uint64_t>& offsets) {
+  Agreement agreement;
+  auto expected = FramesByAddr2line(oracle_path, offsets);
+  EXPECT_EQ(expected.size(), offsets.size());
+  for (size_t i = 0; i < std::min(expected.size(), offsets.size()); ++i) {
+    const auto ours = AtLeastOne((*module)->FramesAt(offsets[i]));
+    const auto& theirs = expected[i];
+    bool functions = AllFrames(ours, theirs, [&](size_t at) { return IsSameFunction(ours, theirs, at); });
+    bool files = AllFrames(ours, theirs, [&](size_t at) {
+      return ours[at].file == theirs[at].file || theirs[at].line == 0;  // the linker's name of an object file
+    });
+    bool lines = AllFrames(ours, theirs, [&](size_t at) { return ours[at].line == theirs[at].line; });
+    ++agreement.offsets;
+    agreement.depth += ours.size() == theirs.size();
+    agreement.functions += functions;
+    agreement.files += files;
+    agreement.lines += lines;
+    agreement.all += functions && files && lines;
+    if (!(functions && lines) && agreement.offsets - agreement.all <= 8) {
+      std::cout << std::hex << "0x" << offsets[i] << std::dec << "\n  ours:\n"
+                << TextOf(ours) << "  addr2line:\n"
+                << TextOf(theirs);
+    }
+  }
+  std::cout << agreement.all << " of " << agreement.offsets << " offsets are as addr2line says (depth "
+            << agreement.depth << ", functions " << agreement.functions << ", files " << agreement.files
+            << ", lines " << agreement.lines << ")\n";
+  return agreement;
+}
+
+// Of functions that linkers keep one copy of, addr2line names the file of the unit instead of the header's,
+// with the header's line.
+void ExpectAgreement(const Agreement& agreement) {
+  EXPECT_EQ(agreement.depth, agreement.offsets);
+  EXPECT_GE(agreement.functions, agreement.offsets * 995 / 1000);
+  EXPECT_GE(agreement.lines, agreement.offsets * 995 / 1000);
+  EXPECT_GE(agreement.files, agreement.offsets * 9 / 10);
+}
+
+TEST(ModuleSymbols, SaysWhatAddr2lineSays) {
+  Module module({kProgram});
+  Agreement agreement = Compare(&module, kProgram, RandomOffsets(kProgram, 3000));
+  ExpectAgreement(agreement);
+}
+
+TEST(ModuleSymbols, SaysWhatAddr2lineSaysOfItsOwnCollector) {
+  auto start = std::chrono::steady_clock::now();
+  auto lap = [&start] {
+    auto now = std::chrono::steady_clock::now();
+    return std::chrono::duration<double, std::micro>(now - std::exchange(start, now)).count();
+  };
+  std::vector<uint64_t> offsets = RandomOffsets(LAGWATCH_COLLECTOR_PROGRAM, 3000);
+  lap();
+  Module module({LAGWATCH_COLLECTOR_PROGRAM});
+  std::cout << "opened in " << lap() << " us\n";
+  for (uint64_t offset : offsets) module->FramesAt(offset);
+  std::cout << "cold: " << lap() / static_cast<double>(offsets.size()) << " us an offset\n";
+  for (uint64_t offset : offsets) module->FramesAt(offset);
+  std::cout << "warm: " << lap() / static_cast<double>(offsets.size()) << " us an offset\n";
+  Agreement agreement = Compare(&module, LAGWATCH_COLLECTOR_PROGRAM, offsets);
+  ExpectAgreement(agreement);
+}
+
+TEST(ModuleSymbols, KnowsAStrippedProgramByItsDebugFile) {
+  Module whole({kProgram});
+  Module debug({kDebug});
+  Module both({kStripped, kDebug});
+  size_t inlined = 0;
+  for (uint64_t offset : RandomOffsets(kProgram, 1000)) {
+    auto expected = whole->FramesAt(offset);
+    EXPECT_EQ(debug->FramesAt(offset), expected);
+    EXPECT_EQ(both->FramesAt(offset), expected);
+    inlined += expected.size() > 1;
+  }
+  EXPECT_GT(inlined, 100u);
+}
+
+TEST(ModuleSymbols, HasFunctionsWithoutDwarfFromTheSymbolTable) {
+  const auto functions = testing::FunctionsByNm("", kProgram);
+  Module symbols({LAGWATCH_SYMBOLS_SUBJECT ".symtab"});
+  Module mini({LAGWATCH_SYMBOLS_SUBJECT ".mini"});
+  for (uint64_t offset : RandomOffsets(kProgram, 300)) {
+    auto frames = symbols->FramesAt(offset);
+    ASSERT_EQ(frames.size(), 1u) << offset;
+    EXPECT_EQ(frames, mini->FramesAt(offset));
+    EXPECT_THAT(functions, Contains(AllOf(Field(&testing::ListedSymbol::begin, Le(offset)),
+                                          Field(&testing::ListedSymbol::end, Gt(offset)),
+                                          Field(&testing::ListedSymbol::name, frames[0].function))));
+  }
+}
+
+TEST(ModuleSymbols, ReadsCompressedSectionsAndOldDwarf) {
+  Module whole({kProgram});
+  Module compressed({LAGWATCH_SYMBOLS_SUBJECT ".compressed"});
+  for (uint64_t offset : RandomOffsets(kProgram, 300)) {
+    EXPECT_EQ(compressed->FramesAt(offset), whole->FramesAt(offset));
+  }
+  Module dwarf4({LAGWATCH_SYMBOLS_SUBJECT "_dwarf4"});
+  ExpectAgreement(Compare(&dwarf4, LAGWATCH_SYMBOLS_SUBJECT "_dwarf4",
+                          RandomOffsets(LAGWATCH_SYMBOLS_SUBJECT "_dwarf4", 1000)));
+}
+
+TEST(ModuleSymbols, ReadsWhatDwzMovedIntoAnotherFile) {
+  const std::string moved = LAGWATCH_SYMBOLS_SUBJECT ".dwz";
+  if (access(moved.c_str(), R_OK) != 0) GTEST_SKIP() << "dwz is not installed";
+  Module whole({kProgram});
+  Module with_alt({moved}, LAGWATCH_SYMBOLS_SUBJECT ".alt");
+  EXPECT_EQ(with_alt->missing_alt_build_id(), "");
+  for (uint64_t offset : RandomOffsets(kProgram, 300)) {
+    EXPECT_EQ(with_alt->FramesAt(offset), whole->FramesAt(offset));
+  }
+  Module without_alt({moved});
+  EXPECT_NE(without_alt->missing_alt_build_id(), "");
+}
+
+TEST(ModuleSymbols, SaysNothingOfPlacesThatAreNotCode) {
+  Module module({kProgram});
+  for (uint64_t offset : {uint64_t{0}, uint64_t{1}, uint64_t{0x40}, uint64_t{1} << 40, UINT64_MAX}) {
+    EXPECT_THAT(module->FramesAt(offset), IsEmpty()) << offset;
+  }
+}
+
+TEST(ModuleSymbols, RefusesWhatIsNoElfFile) {
+  int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+  auto opened = ModuleSymbols::Open(std::span(&fd, 1), -1);
+  ASSERT_FALSE(opened.ok());
+  EXPECT_EQ(opened.status().code(), base::StatusCode::kInvalid);
+  close(fd);
+}
+
+}  // namespace
+}  // namespace lagwatch::collector

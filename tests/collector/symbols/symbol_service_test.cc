@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a file's arrival to frames, with real workers, directories and a real debuginfod.
+#include "collector/symbols/symbol_service.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "collector/symbols/elf_facts.h"
+#include "collector/symbols/sha256.h"
+#include "tests/collector/symbols/addr2line_oracle.h"
+#include "tests/stack/symbol_oracle.h"
+#include "tests/testing/process.h"
+#include "tests/testing/temp_directory.h"
+
+namespace lagwatch::collector {
+namespace {
+
+using base::StatusCode;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using testing::OutputOf;
+using ::testing::SizeIs;
+
+constexpr char kProgram[] = LAGWATCH_SYMBOLS_SUBJECT;
+constexpr char kDebug[] = LAGWATCH_SYMBOLS_SUBJECT ".debug";
+constexpr char kStripped[] = LAGWATCH_SYMBOLS_SUBJECT ".stripped";
+
+std::string ContentOf(const std::string& path) {
+  std::ostringstream content;
+  content << std::ifstream(path, std::ios::binary).rdbuf();
+  return content.str();
+}
+
+BuildId IdOf(const std::string& path) {
+  OwnedFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  return *BuildId::FromBytes(ReadElfFacts(file.get())->build_id);
+}
+
+uint64_t OffsetOf(const std::string& function) {
+  for (const auto& listed : testing::FunctionsByNm("", kProgram)) {
+    if (listed.name == function) return listed.begin + 4;
+  }
+  return 0;
+}
+
+class SymbolServiceTest : public ::testing::Test {
+ protected:
+  std::unique_ptr<SymbolService> Open(SymbolOptions options = {}) {
+    options.data_directory = data_;
+    if (options.workers.program == WorkerOptions().program)
+      options.workers.program = LAGWATCH_COLLECTOR_PROGRAM;
+    auto service = SymbolService::Open(options);
+    EXPECT_TRUE(service.ok()) << service.status().message();
+    return std::move(*service);
+  }
+
+  Response Upload(SymbolService* service, const BuildId& id, const std::string& path) {
+    OwnedFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    const std::string bytes = ContentOf(path);
+    return service->api()->Put(
+        id.hex(),
+        "kind=debug&offset=0&size=" + std::to_string(bytes.size()) + "&sha256=" + *Sha256OfFile(file.get()),
+        bytes);
+  }
+
+  // That function and line of the subject are known.
+  void ExpectSymbolized(SymbolService* service) {
+    auto frames = service->symbolizer()->Symbolize(id_.bytes(), offsets_);
+    ASSERT_TRUE(frames.ok()) << frames.status().message();
+    ASSERT_THAT(*frames, SizeIs(offsets_.size()));
+    ASSERT_THAT((*frames)[0], Not(IsEmpty()));
+    EXPECT_EQ((*frames)[0].back().function, "plain_c_work");
+    EXPECT_THAT((*frames)[0].back().file, ::testing::EndsWith("tests/collector/symbols/subject.cc"));
+    EXPECT_GT((*frames)[0].back().line, 0u);
+    EXPECT_THAT((*frames)[1], IsEmpty());
+  }
+
+  void ExpectUnknown(SymbolService* service, StatusCode code) {
+    auto frames = service->symbolizer()->Symbolize(id_.bytes(), offsets_);
+    EXPECT_EQ(frames.status().code(), code) << frames.status().message();
+  }
+
+  testing::ScopedTempDirectory directory_;
+  const std::string data_ = directory_ / "data";
+  const BuildId id_ = IdOf(kProgram);
+  const std::vector<uint64_t> offsets_ = {OffsetOf("plain_c_work"), 1};
+};
+
+TEST_F(SymbolServiceTest, AnUploadedFileIsUsedAtOnce) {
+  auto service = Open();
+  std::vector<std::string> known;
+  service->symbolizer()->OnNewFile([&](std::string_view id) { known.emplace_back(id); });
+  ExpectUnknown(service.get(), StatusCode::kNotFound);
+  EXPECT_EQ(Upload(service.get(), id_, kDebug).json, R"({"complete":true})");
+  EXPECT_THAT(known, ElementsAre(id_.bytes()));
+  ExpectSymbolized(service.get());
+  service = Open();
+  ExpectSymbolized(service.get());
+}
+
+TEST_F(SymbolServiceTest, RefusesWhatCannotNameAnything) {
+  auto service = Open();
+  Response other_id = Upload(service.get(), *BuildId::FromHex("0123456789abcdef"), kDebug);
+  EXPECT_EQ(other_id.status, 400);
+  EXPECT_THAT(other_id.json, HasSubstr(id_.hex()));
+  Response stripped = Upload(service.get(), id_, kStripped);
+  EXPECT_EQ(stripped.status, 400);
+  EXPECT_THAT(stripped.json, HasSubstr("neither debug information nor a symbol table"));
+  const std::string text = directory_ / "text";
+  std::ofstream(text) << "no ELF file";
+  EXPECT_EQ(Upload(service.get(), id_, text).status, 400);
+  EXPECT_EQ(service->api()->List().json, "[]");
+}
+
+TEST_F(SymbolServiceTest, FindsFilesInDirectories) {
+  const std::string by_id = directory_ / "by-id";
+  const std::string path = by_id + "/.build-id/" + id_.path() + ".debug";
+  std::filesystem::create_directories(std::filesystem::path(path).parent_path());
+  std::filesystem::copy(kDebug, path);
+  ExpectSymbolized(Open({.directories = {by_id}}).get());
+
+  const std::string plain = directory_ / "plain";
+  std::filesystem::create_directories(plain + "/some/where");
+  std::filesystem::copy(kStripped, plain + "/a-stripped");
+  std::filesystem::copy(kDebug, plain + "/some/where/subject");
+  std::ofstream(plain + "/text") << "no ELF file";
+  ExpectSymbolized(Open({.directories = {plain}}).get());
+
+  auto missing = SymbolService::Open({.data_directory = data_, .directories = {directory_ / "missing"}});
+  EXPECT_THAT(missing.status().message(), HasSubstr("--symbols-dir"));
+}
+
+TEST_F(SymbolServiceTest, LeavesAFileAloneThatBrokeItsReader) {
+  const std::string path = directory_ / ("dir/.build-id/" + id_.path() + ".debug");
+  std::filesystem::create_directories(std::filesystem::path(path).parent_path());
+  std::filesystem::copy(kDebug, path);
+  auto service = Open({.directories = {directory_ / "dir"}, .workers = {.program = "/bin/false"}});
+  ExpectUnknown(service.get(), StatusCode::kInvalid);
+  std::filesystem::remove(path);
+  ExpectUnknown(service.get(), StatusCode::kInvalid);  // it was not looked for again
+}
+
+TEST_F(SymbolServiceTest, RefusesBuildIdsThatAreNone) {
+  auto frames = Open()->symbolizer()->Symbolize("", offsets_);
+  EXPECT_EQ(frames.status().code(), StatusCode::kNotFound);
+}
+
+uint16_t FreePort() {
+  int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t length = sizeof address;
+  EXPECT_EQ(bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  getsockname(fd, reinterpret_cast<sockaddr*>(&address), &length);
+  close(fd);
+  return ntohs(address.sin_port);
+}
+
+TEST_F(SymbolServiceTest, AsksARealDebuginfod) {
+  if (OutputOf("command -v debuginfod").empty()) GTEST_SKIP() << "debuginfod is not installed";
+  std::filesystem::create_directories(directory_ / "served");
+  std::filesystem::copy(kDebug, directory_ / "served/subject.debug");
+  const std::string url = "http://127.0.0.1:" + std::to_string(FreePort());
+  testing::Process server({"debuginfod", "-p", url.substr(url.rfind(':') + 1), "-d", directory_ / "index",
+                           "-F", directory_ / "served"});
+  const std::string ask =
+      "curl -s -o /dev/null -w '%{http_code}' " + url + "/buildid/" + id_.hex() + "/debuginfo";
+  ASSERT_TRUE(testing::WaitUntil([&] { return OutputOf(ask) == "200"; })) << server.Errors();
+
+  auto service = Open({.debuginfod_urls = {url}});
+  ExpectSymbolized(service.get());
+  EXPECT_EQ(service->symbolizer()->Symbolize(std::string(20, 'x'), offsets_).status().code(),
+            StatusCode::kNotFound);
+  // Its cache outlives the server.
+  server.Signal(SIGKILL);
+  server.Wait();
+  ExpectSymbolized(Open({.debuginfod_urls = {url}}).get());
+}
+
+TEST_F(SymbolServiceTest, GoesOnWithoutADebuginfodThatIsAway) {
+  auto service = Open({.debuginfod_urls = {"http://127.0.0.1:" + std::to_string(FreePort())}});
+  ExpectUnknown(service.get(), StatusCode::kNotFound);
+}
+
+TEST(AnswerCache, KeepsTheLastUsedAnswers) {
+  AnswerCache cache(10'000);
+  const BuildId id = *BuildId::FromHex("01234567");
+  const std::vector<SourceFrame> frames = {{.function = std::string(500, 'f'), .line = 1}};
+  for (uint64_t offset = 0; offset < 100; ++offset) {
+    cache.Add(id, offset, frames);
+    EXPECT_NE(cache.Find(id, 0), nullptr);  // used each time
+  }
+  EXPECT_LE(cache.size_bytes(), 10'000u);
+  EXPECT_EQ(cache.Find(id, 1), nullptr);
+  ASSERT_NE(cache.Find(id, 99), nullptr);
+  EXPECT_EQ(*cache.Find(id, 99), frames);
+  cache.Drop(id);
+  EXPECT_EQ(cache.size_bytes(), 0u);
+  EXPECT_EQ(cache.Find(id, 99), nullptr);
+}
+
+TEST(BuildId, IsHexOfAFewBytes) {
+  EXPECT_EQ(BuildId::FromHex("01234567ABcd")->hex(), "01234567abcd");
+  EXPECT_EQ(BuildId::FromHex("01234567ABcd")->path(), "01/234567abcd");
+  for (std::string wrong : {"", "012345", "0123456", "0123456g", "../../etc", "01234567/.."}) {
+    EXPECT_FALSE(BuildId::FromHex(wrong)) << wrong;
+  }
+  EXPECT_TRUE(BuildId::FromHex(std::string(128, 'a')));
+  EXPECT_FALSE(BuildId::FromHex(std::string(130, 'a')));
+}
+
+}  // namespace
+}  // namespace lagwatch::collector

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/symbols/symbols_client.h"
+
+#include <curl/curl.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "collector/symbols/owned_fd.h"
+#include "collector/symbols/sha256.h"
+#include "report/upload/gzip.h"
+
+namespace lagwatch::tools {
+namespace {
+
+using base::Result;
+using base::Status;
+using base::StatusCode;
+
+constexpr size_t kPieceBytes = 1 << 20;  // the most that a collector takes in a body
+constexpr long kConnectTimeoutS = 10;
+constexpr long kTimeoutS = 180;  // the last piece of a large file is answered when all of it was checked
+constexpr int kTries = 4;
+
+size_t AppendAnswer(char* data, size_t size, size_t count, void* context) {
+  static_cast<std::string*>(context)->append(data, size * count);
+  return size * count;
+}
+
+using Headers = std::unique_ptr<curl_slist, decltype(&curl_slist_free_all)>;
+
+Headers HeadersOf(const std::string& token, bool is_gzip) {
+  curl_slist* list = curl_slist_append(nullptr, ("Authorization: Bearer " + token).c_str());
+  list = curl_slist_append(list, "Content-Type: application/octet-stream");
+  list = curl_slist_append(list, "Expect:");
+  if (is_gzip) list = curl_slist_append(list, "Content-Encoding: gzip");
+  return {list, &curl_slist_free_all};
+}
+
+Result<std::string> ReadPiece(int fd, uint64_t offset, const std::string& path) {
+  std::string piece(kPieceBytes, '\0');
+  ssize_t got = pread(fd, piece.data(), piece.size(), static_cast<off_t>(offset));
+  if (got <= 0) return base::IoError("cannot read " + path, got < 0 ? errno : EIO);
+  piece.resize(static_cast<size_t>(got));
+  return piece;
+}
+
+struct Progress {
+  bool is_complete;
+  uint64_t received_bytes;
+};
+
+Result<Progress> ReadProgress(const Result<Json>& answer) {
+  if (!answer.ok()) return answer.status();
+  const bool is_progress = answer->is_object() && answer->contains("complete");
+  if (!is_progress)
+    return Status(StatusCode::kInternal, "the collector's answer is none that this lagwatch knows");
+  return Progress{answer->value("complete", false), answer->value("received_bytes", uint64_t{0})};
+}
+
+}  // namespace
+
+class SymbolsClient::Connection {
+ public:
+  CURL* get() { return curl_.get(); }
+
+ private:
+  std::unique_ptr<CURL, decltype(&curl_easy_cleanup)> curl_{curl_easy_init(), &curl_easy_cleanup};
+};
+
+SymbolsClient::SymbolsClient(Endpoint endpoint)
+    : endpoint_(std::move(endpoint)), connection_(std::make_unique<Connection>()) {
+  while (endpoint_.url.ends_with('/')) endpoint_.url.pop_back();
+}
+
+SymbolsClient::~SymbolsClient() = default;
+
+Result<Json> SymbolsClient::List() { return Ask("/v1/symbols", nullptr, false); }
+
+Result<Json> SymbolsClient::Ask(const std::string& target, const std::string* body, bool is_gzip) {
+  CURL* curl = connection_->get();
+  curl_easy_reset(curl);
+  const std::string url = endpoint_.url + target;
+  std::string answer;
+  Headers headers = HeadersOf(endpoint_.token, is_gzip);
+  curl_easy_setopt(curl, CURLOPT_URL, url.c_str());
+  curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
+  curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+  curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers.get());
+  curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, kConnectTimeoutS);
+  curl_easy_setopt(curl, CURLOPT_TIMEOUT, kTimeoutS);
+  if (!endpoint_.ca_file.empty()) curl_easy_setopt(curl, CURLOPT_CAINFO, endpoint_.ca_file.c_str());
+  curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, &AppendAnswer);
+  curl_easy_setopt(curl, CURLOPT_WRITEDATA, &answer);
+  if (body != nullptr) {
+    curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, "PUT");
+    curl_easy_setopt(curl, CURLOPT_POSTFIELDS, body->data());
+    curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(body->size()));
+  }
+  if (CURLcode code = curl_easy_perform(curl); code != CURLE_OK) {
+    return Status(StatusCode::kUnavailable, "cannot reach the collector at " + endpoint_.url + ": " +
+                                                curl_easy_strerror(code) + "; check --endpoint");
+  }
+  long http_status = 0;
+  curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &http_status);
+  return ReadAnswer(static_cast<int>(http_status), answer);
+}
+
+Result<Json> SymbolsClient::AskPatiently(const std::string& target, const std::string* body, bool is_gzip,
+                                         const std::atomic<bool>& is_stopped) {
+  auto pause = std::chrono::milliseconds(500);
+  for (int tries = 1;; ++tries) {
+    auto answer = Ask(target, body, is_gzip);
+    const bool is_final = answer.ok() || answer.status().code() != StatusCode::kUnavailable;
+    if (is_final || tries == kTries || is_stopped) return answer;
+    std::this_thread::sleep_for(pause);
+    pause *= 2;
+  }
+}
+
+Result<Json> SymbolsClient::SendPiece(const std::string& target, std::string piece,
+                                      const std::atomic<bool>& is_stopped) {
+  std::string packed = report::Gzip(piece);
+  const bool is_gzip = packed.size() < piece.size();
+  return AskPatiently(target, is_gzip ? &packed : &piece, is_gzip, is_stopped);
+}
+
+Result<SymbolsClient::Outcome> SymbolsClient::Upload(const LocalSymbolFile& file,
+                                                     const std::function<void(uint64_t)>& on_bytes,
+                                                     const std::atomic<bool>& is_stopped) {
+  collector::OwnedFd fd(open(file.path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd) return base::IoError("cannot open " + file.path, errno);
+  auto sha256 = collector::Sha256OfFile(fd.get());
+  if (!sha256.ok()) return sha256.status();
+  const std::string target = "/v1/symbols/" + file.build_id.hex() +
+                             "?kind=" + std::string(collector::SymbolKindName(file.kind)) +
+                             "&sha256=" + *sha256;
+  auto progress = ReadProgress(AskPatiently(target, nullptr, false, is_stopped));
+  const bool was_there = progress.ok() && progress->is_complete;
+  uint64_t done_bytes = 0;
+  while (progress.ok() && !progress->is_complete && !is_stopped) {
+    // Of a file that came as a whole and was not checked yet, the last byte is sent again.
+    const uint64_t offset = std::min(progress->received_bytes, file.size_bytes - 1);
+    on_bytes(offset - std::min(done_bytes, offset));
+    done_bytes = std::max(done_bytes, offset);
+    auto piece = ReadPiece(fd.get(), offset, file.path);
+    if (!piece.ok()) return piece.status();
+    progress = ReadProgress(
+        SendPiece(target + "&offset=" + std::to_string(offset) + "&size=" + std::to_string(file.size_bytes),
+                  std::move(*piece), is_stopped));
+    if (progress.ok() && !progress->is_complete && progress->received_bytes <= offset) {
+      return Status(StatusCode::kInternal,
+                    "the collector does not take " + file.path + "; send it again later");
+    }
+  }
+  if (!progress.ok()) return Status(progress.status().code(), file.path + ": " + progress.status().message());
+  on_bytes(file.size_bytes - done_bytes);
+  return was_there ? Outcome::kWasThere : Outcome::kSent;
+}
+
+}  // namespace lagwatch::tools

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// The collector's API for symbols (collector/API.md, "Symbols"), from the other side. Context: background.
+// Not thread-safe: each thread has its own, with a connection that is kept.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+#include "tools/read/report_source.h"
+#include "tools/symbols/symbol_scan.h"
+
+namespace lagwatch::tools {
+
+class SymbolsClient {
+ public:
+  explicit SymbolsClient(Endpoint endpoint);
+  ~SymbolsClient();
+
+  // The answer to GET /v1/symbols.
+  base::Result<Json> List();
+
+  enum class Outcome { kSent, kWasThere };
+  // Sends what the collector does not have of a file, in pieces. `on_bytes` hears of each so many bytes of
+  // the file that are done. What fails passingly is tried again for some seconds; `is_stopped` ends that.
+  // Errors: as the API gave them; kIo when the file cannot be read.
+  base::Result<Outcome> Upload(const LocalSymbolFile& file, const std::function<void(uint64_t)>& on_bytes,
+                               const std::atomic<bool>& is_stopped);
+
+ private:
+  class Connection;
+
+  base::Result<Json> Ask(const std::string& target, const std::string* body, bool is_gzip);
+  base::Result<Json> AskPatiently(const std::string& target, const std::string* body, bool is_gzip,
+                                  const std::atomic<bool>& is_stopped);
+  base::Result<Json> SendPiece(const std::string& target, std::string piece,
+                               const std::atomic<bool>& is_stopped);
+
+  Endpoint endpoint_;
+  std::unique_ptr<Connection> connection_;
+};
+
+}  // namespace lagwatch::tools

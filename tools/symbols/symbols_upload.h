@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sends many symbol files at once. Context: background.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "tools/read/report_source.h"
+#include "tools/symbols/symbol_scan.h"
+
+namespace lagwatch::tools {
+
+// What is done by now; of what was there already, all counts as done.
+struct UploadTotals {
+  uint64_t files = 0;
+  uint64_t bytes = 0;
+  uint64_t sent_files = 0;
+  uint64_t sent_bytes = 0;
+  std::vector<std::string> problems;  // one of each file that failed
+};
+
+// By four connections. `on_progress` is called some times a second. When the collector cannot be reached, or
+// does not know the key, the rest is not tried.
+UploadTotals UploadSymbols(const Endpoint& endpoint, const std::vector<LocalSymbolFile>& files,
+                           const std::function<void(const UploadTotals&)>& on_progress);
+
+}  // namespace lagwatch::tools
