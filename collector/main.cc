@@ -121,16 +121,22 @@ Status Serve(const Flags& flags, const ListenAddress& listen) {
   if (!symbols.ok()) return symbols.status();
   auto store = SqliteStore::Open(flags.data + "/collector.db");
   if (!store.ok()) return store.status();
-  QueryApi query_api(store->get(), clusterer->wait_frames(), (*symbols)->symbolizer());
+  AuditLog audit(flags.data + "/audit.jsonl");
+  ConfigAdmin config_admin(flags.ConfigPath(), flags.data + "/config-history", &config, &audit);
+  const CauseBook causes(store->get());
+  QueryApi query_api(store->get(), clusterer->rules(), (*symbols)->symbolizer());
   SymbolizeJob symbolize(store->get(), *clusterer, (*symbols)->symbolizer());
+  ReclusterJob recluster(store->get(), *clusterer, (*symbols)->symbolizer(), flags.data + "/clustering");
   RetentionJob retention(store->get(), flags.retention_days, [] { return base::SystemClock().WallMs(); });
   RepairJob repair(store->get());
   Maintenance maintenance(
-      {&symbolize, &retention, &repair}, kMaintenancePause,
+      {&recluster, &symbolize, &retention, &repair}, kMaintenancePause,
       [](const auto& job, const Status& error) { spdlog::error("{}: {}", job, error.message()); });
   (*symbols)->symbolizer()->OnNewFile([&](std::string_view) { maintenance.Wake(); });
   Ingest ingest(store->get(), std::move(*clusterer), &opener);
-  GroupCommit commits(store->get());
+  ReportFeed feed;
+  GroupCommit commits(store->get(),
+                      [&feed](auto records, auto outcomes) { feed.Publish(records, outcomes); });
   Metrics metrics;
   const Router router(CollectorEndpoints({.ingest = &ingest,
                                           .commits = &commits,
@@ -138,6 +144,11 @@ Status Serve(const Flags& flags, const ListenAddress& listen) {
                                           .keys = &keys,
                                           .config = &config,
                                           .key_file = &key_file,
+                                          .feed = &feed,
+                                          .causes = &causes,
+                                          .config_admin = &config_admin,
+                                          .audit = &audit,
+                                          .recluster = &recluster,
                                           .symbols = (*symbols)->api(),
                                           .metrics = &metrics,
                                           .check_store = [&] { return CheckStore(store->get()); }},

@@ -52,7 +52,7 @@ LIBRARIES = {
     "openssl/": ["collector/http", "collector/keys", "collector/symbols/sha256.cc", "report/config", "report/seal"],
     "protozero/": ["report/format"],
     "prometheus/": ["collector/http"],
-    "spdlog/": ["collector/config", "collector/http", "collector/keys", "collector/log_format.cc",
+    "spdlog/": ["collector/admin/audit_log.cc", "collector/config", "collector/http", "collector/keys", "collector/log_format.cc",
                 "collector/main.cc"],
     "sqlite3.h": ["collector/store"],
     "zlib.h": ["collector/ingest", "report/seal", "report/upload", "stack/decompress.cc"],

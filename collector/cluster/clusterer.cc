@@ -4,8 +4,11 @@
 #include <algorithm>
 #include <filesystem>
 #include <span>
+#include <string>
+#include <string_view>
 
 #include "base/env.h"
+#include "base/hash.h"
 #include "collector/cluster/default_cluster_rules.h"
 #include "collector/cluster/named_stacks.h"
 
@@ -14,7 +17,9 @@ namespace {
 
 using policies::ClusterBy;
 
-static const size_t kHolderFrames = getenv("HF") ? atoi(getenv("HF")) : 1;
+constexpr size_t kHolderFrames = 1;
+// One more at each change of what a report's clusters depend on, besides the rules.
+constexpr int kAlgorithmVersion = 1;
 
 using Names = std::vector<std::string>;
 
@@ -56,13 +61,16 @@ ClusterPath AssignRaw(const report::Report& report, const FrameNamer& namer,
   return path;
 }
 
-base::Status AddFile(const std::filesystem::path& file, policies::ClusterRules* rules) {
+base::Result<std::string> ReadRules(const std::filesystem::path& file) {
   std::string text;
   if (int error = base::SystemEnv().ReadAll(file, &text))
     return base::IoError("cannot read the cluster rules " + file.string(), error);
-  base::Status added = rules->Add(text);
-  if (added.ok()) return {};
-  return {added.code(), "cluster rules " + file.string() + ", " + added.message()};
+  return text;
+}
+
+uint64_t VersionOf(ClusterBy by, std::string_view rules_text) {
+  return base::HashBytes(std::to_string(kAlgorithmVersion) + " " + std::to_string(static_cast<int>(by)) +
+                         " " + std::string(rules_text));
 }
 
 // In the order of their names.
@@ -85,13 +93,19 @@ base::Result<Clusterer> Clusterer::Create(const std::string& rules_path, Cluster
   policies::ClusterRules rules;
   if (rules_path.empty()) {
     if (base::Status added = rules.Add(DefaultClusterRules()); !added.ok()) return added;
-    return Clusterer(std::move(rules), by);
+    return Clusterer(std::move(rules), by, VersionOf(by, DefaultClusterRules()));
   }
   auto files = RuleFiles(rules_path);
   if (!files.ok()) return files.status();
-  for (const std::filesystem::path& file : *files)
-    if (base::Status added = AddFile(file, &rules); !added.ok()) return added;
-  return Clusterer(std::move(rules), by);
+  std::string all;
+  for (const std::filesystem::path& file : *files) {
+    auto text = ReadRules(file);
+    if (!text.ok()) return text.status();
+    if (base::Status added = rules.Add(*text); !added.ok())
+      return base::Status(added.code(), "cluster rules " + file.string() + ", " + added.message());
+    all += *text;
+  }
+  return Clusterer(std::move(rules), by, VersionOf(by, all));
 }
 
 ClusterPath Clusterer::Assign(const report::Report& report) const {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -28,14 +29,18 @@ using ClusterPath = std::array<Cluster, 2>;  // level 1, level 2
 
 class Clusterer {
  public:
-  explicit Clusterer(policies::ClusterRules rules, policies::ClusterBy by = policies::ClusterBy::kSignificant)
-      : rules_(std::move(rules)), by_(by) {}
+  explicit Clusterer(policies::ClusterRules rules, policies::ClusterBy by = policies::ClusterBy::kSignificant,
+                     uint64_t version = 0)
+      : rules_(std::move(rules)), by_(by), version_(version) {}
   // With the rules built into the program, or those of `rules_path` unless it is empty: a file, or a
   // directory of files ending in .txt.
   static base::Result<Clusterer> Create(const std::string& rules_path,
                                         policies::ClusterBy by = policies::ClusterBy::kSignificant);
 
-  const policies::WaitFrames& wait_frames() const { return rules_.waits(); }
+  // What tells the functions that say something from the rest.
+  const policies::ClusterRules& rules() const { return rules_; }
+  // Of the way that reports get their clusters: the rules and the algorithm.
+  uint64_t version() const { return version_; }
 
   // By the names that the client knew.
   ClusterPath Assign(const report::Report& report) const;
@@ -45,6 +50,7 @@ class Clusterer {
  private:
   policies::ClusterRules rules_;
   policies::ClusterBy by_;
+  uint64_t version_;
 };
 
 }  // namespace lagwatch::collector

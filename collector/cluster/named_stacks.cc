@@ -99,6 +99,18 @@ std::string NamedStacks::FindVia(const std::vector<std::string>& cause) const {
   return via;
 }
 
+std::string NamedStacks::PlaceOf(const report::Stack& stack) const {
+  for (const report::Frame& frame : stack.frames) {
+    const std::string file = FileOf(frame);
+    for (const CauseFrame& name : NamesOf(frame)) {
+      const bool says_something = name.is_symbol || !IsLibrary(file);
+      if (says_something && rules_.RoleOf(name.name, file) != policies::FrameRole::kSkipped)
+        return name.readable;
+    }
+  }
+  return stack.frames.empty() ? "" : NamesOf(stack.frames.front()).front().readable;
+}
+
 std::vector<std::string> NamedStacks::HolderNames() const {
   if (report_.waits.empty()) return {};
   const bool is_deadlock = report_.wait_outcome == report::WaitOutcome::kDeadlock;

@@ -28,6 +28,10 @@ class NamedStacks {
   // the first holder. Empty when it is not known.
   std::vector<std::string> HolderNames() const;
 
+  // Where a thread is, as people read it: its innermost function that is neither a wait nor a library's
+  // inside; of a stack of these alone, its innermost function. Empty without a stack.
+  std::string PlaceOf(const report::Stack& stack) const;
+
   // When no name of `cause` is a symbol's, the innermost of the lag's own callers that has one, as people
   // read it; else empty.
   std::string FindVia(const std::vector<std::string>& cause) const;

@@ -10,6 +10,7 @@
 
 #include "base/env.h"
 #include "base/hash.h"
+#include "collector/files/replace_file.h"
 
 namespace lagwatch::collector {
 namespace {
@@ -48,17 +49,8 @@ KeptVersion ReadVersion(const std::string& path) {
   return kept;
 }
 
-int WriteVersion(const std::string& path, const KeptVersion& kept) {
-  base::Env& env = base::SystemEnv();
-  const std::string text = std::to_string(kept.version) + " " + kept.content_hash + "\n";
-  const std::string new_path = path + ".new";
-  env.Remove(new_path.c_str());  // a crash may have left one
-  int fd = -1;
-  int error = env.CreateLocked(new_path.c_str(), &fd);
-  if (error != 0) return error;
-  error = env.Append(fd, text.data(), text.size());
-  env.Close(fd);
-  return error != 0 ? error : env.Rename(new_path.c_str(), path.c_str());
+Status WriteVersion(const std::string& path, const KeptVersion& kept) {
+  return ReplaceFile(path, std::to_string(kept.version) + " " + kept.content_hash + "\n");
 }
 
 }  // namespace
@@ -128,8 +120,8 @@ void ConfigService::TakeOver(const std::string& content) {
     kept = {
         std::max<uint64_t>(std::max(kept.version, version_) + 1, static_cast<uint64_t>(std::time(nullptr))),
         content_hash};
-    if (int error = WriteVersion(version_path_, kept))
-      spdlog::error("the config's version cannot be kept: {}", base::IoError(version_path_, error).message());
+    if (Status written = WriteVersion(version_path_, kept); !written.ok())
+      spdlog::error("the config's version cannot be kept: {}", written.message());
   }
   version_ = kept.version;
   spdlog::info("clients are told the config {}, version {}", config_path_, version_);

@@ -4,7 +4,9 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "collector/http/key_admin.h"
+#include "collector/admin/cluster_admin.h"
+#include "collector/admin/key_admin.h"
+#include "collector/http/events.h"
 #include "collector/ingest/inflate.h"
 #include "collector/query/json_text.h"
 #include "collector/query/query_string.h"
@@ -33,7 +35,7 @@ Handler Answering(Answer answer) {
 
 void AddQueries(const QueryApi* query_api, std::vector<Endpoint>* endpoints) {
   for (const char* path : {"/v1/clusters", "/v1/clusters/{key}", "/v1/reports", "/v1/reports/{id}",
-                           "/v1/frames", "/v1/usage", "/v1/losses"}) {
+                           "/v1/frames", "/v1/usage", "/v1/losses", "/v1/missing-symbols"}) {
     endpoints->push_back({.method = "GET",
                           .path = path,
                           .access = kReaders,
@@ -78,24 +80,103 @@ void AddOperations(const Services& services, std::vector<Endpoint>* endpoints) {
                         })});
 }
 
-void AddKeyAdmin(const KeyFile* keys, std::vector<Endpoint>* endpoints) {
-  constexpr uint64_t kMaxBodyBytes = 4096;
+constexpr uint64_t kMaxAdminBodyBytes = 4096;
+constexpr uint64_t kMaxConfigBytes = 1 << 20;
+
+// What changes something, told in a JSON object.
+Endpoint Changing(std::string_view method, std::string_view path, Handler handler,
+                  uint64_t body_limit = kMaxAdminBodyBytes) {
+  return {.method = method,
+          .path = path,
+          .access = kAdmins,
+          .handler = std::move(handler),
+          .body_limit = body_limit,
+          .body_type = body_limit == 0 ? "" : "application/json"};
+}
+
+void AddKeyAdmin(const KeyFile* keys, AuditLog* audit, std::vector<Endpoint>* endpoints) {
   endpoints->push_back({.method = "GET",
                         .path = "/v1/admin/keys",
                         .access = kAdmins,
                         .handler = Answering([keys](const Request&) { return ListKeys(*keys); })});
+  endpoints->push_back(Changing("POST", "/v1/admin/keys", Answering([keys, audit](const Request& request) {
+                                  return AddKey(*keys, request.body, request.key.name, audit);
+                                })));
+  endpoints->push_back(Changing("DELETE", "/v1/admin/keys/{name}",
+                                Answering([keys, audit](const Request& request) {
+                                  return RevokeKey(*keys, request.item, request.key.name, audit);
+                                }),
+                                0));
+}
+
+void AddConfigAdmin(ConfigAdmin* config, std::vector<Endpoint>* endpoints) {
+  endpoints->push_back({.method = "GET",
+                        .path = "/v1/admin/config",
+                        .access = kAdmins,
+                        .handler = Answering([config](const Request&) { return config->Get(); })});
+  endpoints->push_back(Changing("PUT", "/v1/admin/config", Answering([config](const Request& request) {
+                                  return config->Put(request.body, request.query, request.key.name);
+                                }),
+                                kMaxConfigBytes));
   endpoints->push_back(
-      {.method = "POST",
-       .path = "/v1/admin/keys",
-       .access = kAdmins,
-       .handler = Answering([keys](const Request& request) { return AddKey(*keys, request.body); }),
-       .body_limit = kMaxBodyBytes,
-       .body_type = "application/json"});
+      Changing("POST", "/v1/admin/config/rollback", Answering([config](const Request& request) {
+                 return config->Rollback(request.body, request.key.name);
+               })));
+  endpoints->push_back(Changing("POST", "/v1/admin/allowlist", Answering([config](const Request& request) {
+                                  return config->PutAllowlist(request.body, request.key.name);
+                                })));
   endpoints->push_back(
-      {.method = "DELETE",
-       .path = "/v1/admin/keys/{name}",
-       .access = kAdmins,
-       .handler = Answering([keys](const Request& request) { return RevokeKey(*keys, request.item); })});
+      Changing("POST", "/v1/admin/capture-requests", Answering([config](const Request& request) {
+                 return config->AddCaptureRequest(request.body, request.key.name);
+               })));
+  endpoints->push_back(Changing("DELETE", "/v1/admin/capture-requests/{cluster}",
+                                Answering([config](const Request& request) {
+                                  return config->RemoveCaptureRequest(request.item, request.key.name);
+                                }),
+                                0));
+}
+
+Response AuditEntries(const AuditLog& audit, const Request& request) {
+  auto query = QueryString::Parse(request.query);
+  if (!query.ok()) return ErrorResponse(query.status());
+  auto limit = query->GetInt("limit", 100, 1, 10'000);
+  if (!limit.ok()) return ErrorResponse(limit.status());
+  auto entries = audit.Newest(*limit);
+  return entries.ok() ? Response{200, JsonText(*entries)} : ErrorResponse(entries.status());
+}
+
+Response Jobs(const ReclusterJob& recluster) {
+  const ReclusterProgress progress = recluster.progress();
+  return {200,
+          JsonText(
+              {{"recluster",
+                {{"is_running", progress.is_running}, {"done", progress.done}, {"total", progress.total}}}})};
+}
+
+void AddAdmin(const Services& services, std::vector<Endpoint>* endpoints) {
+  if (services.audit == nullptr) return;
+  if (services.key_file != nullptr) AddKeyAdmin(services.key_file, services.audit, endpoints);
+  if (services.config_admin != nullptr) AddConfigAdmin(services.config_admin, endpoints);
+  if (services.causes != nullptr) {
+    endpoints->push_back(
+        Changing("PATCH", "/v1/admin/clusters/{key}",
+                 Answering([causes = services.causes, audit = services.audit](const Request& request) {
+                   return PatchCluster(*causes, request.item, request.body, request.key.name, audit);
+                 })));
+  }
+  if (services.recluster != nullptr) {
+    endpoints->push_back(
+        {.method = "GET",
+         .path = "/v1/admin/jobs",
+         .access = kAdmins,
+         .handler = Answering([job = services.recluster](const Request&) { return Jobs(*job); })});
+  }
+  endpoints->push_back({.method = "GET",
+                        .path = "/v1/admin/audit",
+                        .access = kAdmins,
+                        .handler = Answering([audit = services.audit](const Request& request) {
+                          return AuditEntries(*audit, request);
+                        })});
 }
 
 Response PutSymbols(SymbolsApi* symbols, const Request& request, uint64_t inflated_limit) {
@@ -151,7 +232,16 @@ std::vector<Endpoint> CollectorEndpoints(const Services& services, const BodyLim
                        })});
   AddQueries(services.query_api, &endpoints);
   if (services.symbols != nullptr) AddSymbols(services.symbols, limits, &endpoints);
-  if (services.key_file != nullptr) AddKeyAdmin(services.key_file, &endpoints);
+  if (services.feed != nullptr) {
+    endpoints.push_back({.method = "GET",
+                         .path = "/v1/events",
+                         .access = kReaders,
+                         .runs_on = RunsOn::kIo,
+                         .handler = Answering([feed = services.feed](const Request& request) {
+                           return StreamReports(feed, request);
+                         })});
+  }
+  AddAdmin(services, &endpoints);
   return endpoints;
 }
 

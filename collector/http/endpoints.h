@@ -5,13 +5,18 @@
 #include <functional>
 #include <vector>
 
+#include "collector/admin/audit_log.h"
+#include "collector/admin/config_admin.h"
 #include "collector/config/config_service.h"
 #include "collector/http/endpoint.h"
 #include "collector/http/upload.h"
 #include "collector/ingest/ingest.h"
 #include "collector/keys/key_file.h"
 #include "collector/keys/key_ring.h"
+#include "collector/maintenance/recluster_job.h"
+#include "collector/query/cause_book.h"
 #include "collector/query/query_api.h"
+#include "collector/query/report_feed.h"
 #include "collector/symbols/symbols_api.h"
 
 namespace lagwatch::collector {
@@ -24,6 +29,11 @@ struct Services {
   KeyRing* keys = nullptr;
   ConfigService* config = nullptr;                 // null: there is no config for clients
   const KeyFile* key_file = nullptr;               // null: keys cannot be changed
+  const ReportFeed* feed = nullptr;                // null: nobody can listen
+  const CauseBook* causes = nullptr;               // null: nothing can be said of clusters
+  ConfigAdmin* config_admin = nullptr;             // null: the config cannot be changed
+  AuditLog* audit = nullptr;                       // null: nothing at all can be changed
+  const ReclusterJob* recluster = nullptr;         // null: it has no progress
   SymbolsApi* symbols = nullptr;                   // null: no symbol files are taken
   Metrics* metrics = nullptr;                      // null: nothing is counted
   std::function<base::Status()> check_store = {};  // whether it answers

@@ -17,6 +17,13 @@ void Set(http::field field, std::string_view value, ResponseMessage* message) {
   if (!value.empty()) message->set(field, boost::beast::string_view(value.data(), value.size()));
 }
 
+template <typename Message>
+void SetCommon(Message* message) {
+  message->set(http::field::server, "lagwatch-collector");
+  message->set(http::field::cache_control, "no-store");
+  message->set("X-Content-Type-Options", "nosniff");
+}
+
 Response BadRequest(const std::string& why) {
   return ErrorResponse(400, "bad_request", "this is no HTTP/1.1 request: " + why);
 }
@@ -31,7 +38,8 @@ RequestHead HeadOf(const RequestParser& parser) {
                    .content_type = View(request[http::field::content_type]),
                    .content_encoding = View(request[http::field::content_encoding]),
                    .content_length = std::nullopt,
-                   .if_none_match = View(request[http::field::if_none_match])};
+                   .if_none_match = View(request[http::field::if_none_match]),
+                   .last_event_id = View(request["Last-Event-ID"])};
   if (auto length = parser.content_length()) head.content_length = *length;
   return head;
 }
@@ -64,11 +72,18 @@ std::optional<Response> RefuseMalformed(const error_code& error) {
   return BadRequest(error.message());
 }
 
+http::response<http::empty_body> StreamHeadOf(const Response& response, unsigned version) {
+  http::response<http::empty_body> message(static_cast<http::status>(response.status), version);
+  SetCommon(&message);
+  message.set(http::field::content_type,
+              boost::beast::string_view(response.content_type.data(), response.content_type.size()));
+  message.keep_alive(false);
+  return message;
+}
+
 ResponseMessage MessageOf(Response response, unsigned version, bool keep_alive) {
   ResponseMessage message(static_cast<http::status>(response.status), version);
-  message.set(http::field::server, "lagwatch-collector");
-  message.set(http::field::cache_control, "no-store");
-  message.set("X-Content-Type-Options", "nosniff");
+  SetCommon(&message);
   Set(http::field::content_type, response.content_type, &message);
   if (response.status == 401) message.set(http::field::www_authenticate, "Bearer");
   if (response.retry_after_s > 0)

@@ -25,5 +25,8 @@ std::optional<Response> RefuseAmbiguous(const RequestParser& parser);
 std::optional<Response> RefuseMalformed(const boost::system::error_code& error);
 
 ResponseMessage MessageOf(Response response, unsigned version, bool keep_alive);
+// The head of an endless answer; what follows it ends with the connection.
+boost::beast::http::response<boost::beast::http::empty_body> StreamHeadOf(const Response& response,
+                                                                          unsigned version);
 
 }  // namespace lagwatch::collector

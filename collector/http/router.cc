@@ -145,6 +145,7 @@ std::variant<Admitted, Response> Router::Admit(const RequestHead& head) const {
                                      .item = std::string(found.item),
                                      .query = std::string(QueryOf(head.target)),
                                      .if_none_match = std::string(head.if_none_match),
+                                     .last_event_id = std::string(head.last_event_id),
                                      .is_gzip = IsGzip(head.content_encoding),
                                      .body = {},
                                      .key = std::move(check.key),

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/redirect_error.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/write.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/ssl.hpp>
 #include <chrono>
@@ -31,6 +33,8 @@ constexpr size_t kMaxBufferBytes = 32 << 10;  // also of one chunk's head
 constexpr size_t kPieceBytes = 16 << 10;
 constexpr std::chrono::seconds kLingerTime{2};
 constexpr uint64_t kLingerBytes = 8 << 20;
+constexpr std::chrono::milliseconds kStreamPause{200};
+constexpr std::chrono::seconds kStreamSignPause{15};
 
 Response TooMuchToDo() {
   Response response = ErrorResponse(
@@ -141,6 +145,10 @@ class SessionOver final : public Session, public std::enable_shared_from_this<Se
     const Clock::time_point begin = Clock::now();
     Response response = co_await Answer(std::move(admitted));
     Count(path, response.status, Clock::now() - begin);
+    if (response.next_events) {
+      co_await SendEvents(std::move(response), parser.get().version());
+      co_return false;
+    }
     const bool goes_on = keep_alive && !is_stopping_;
     error = co_await Write(MessageOf(std::move(response), parser.get().version(), goes_on));
     co_return !error && goes_on;
@@ -207,6 +215,28 @@ class SessionOver final : public Session, public std::enable_shared_from_this<Se
       if (endpoint->runs_on == RunsOn::kIo) return handle();
       if (!context_.queries->TryPost(std::move(handle))) respond(TooMuchToDo());
     });
+  }
+
+  // Until the client goes or the server stops. A sign of life now and then finds out about clients.
+  asio::awaitable<void> SendEvents(Response response, unsigned version) {
+    const auto next_events = std::move(response.next_events);
+    auto head = StreamHeadOf(response, version);
+    error_code error = co_await Write(std::move(head));
+    asio::steady_timer timer(stream_.get_executor());
+    Clock::time_point last_sign = Clock::now();
+    while (!error && !is_stopping_) {
+      std::string events = next_events();
+      if (events.empty() && Clock::now() - last_sign > kStreamSignPause) events = ": no news\n\n";
+      if (!events.empty()) {
+        last_sign = Clock::now();
+        Lowest().expires_after(TimeFor(limits_, events.size()));
+        co_await asio::async_write(stream_, asio::buffer(events),
+                                   asio::redirect_error(asio::use_awaitable, error));
+      }
+      error_code ignored;
+      timer.expires_after(kStreamPause);
+      co_await timer.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+    }
   }
 
   template <typename Message>

@@ -13,7 +13,8 @@ constexpr size_t kMostRecords = 4000;
 
 }  // namespace
 
-GroupCommit::GroupCommit(Store* store) : store_(store), thread_([this] { Run(); }) {}
+GroupCommit::GroupCommit(Store* store, OnCommit on_commit)
+    : store_(store), on_commit_(std::move(on_commit)), thread_([this] { Run(); }) {}
 
 GroupCommit::~GroupCommit() {
   {
@@ -55,6 +56,12 @@ std::vector<GroupCommit::Waiting> GroupCommit::TakeGroup() {
   return group;
 }
 
+base::Result<std::vector<CommitOutcome>> GroupCommit::CommitNow(std::span<const NewRecord> records) {
+  auto outcomes = store_->Commit(records);
+  if (outcomes.ok() && on_commit_) on_commit_(records, *outcomes);
+  return outcomes;
+}
+
 void GroupCommit::CommitTogether(std::vector<Waiting> group) {
   std::vector<NewRecord> records;
   std::vector<size_t> sizes;
@@ -62,7 +69,7 @@ void GroupCommit::CommitTogether(std::vector<Waiting> group) {
     sizes.push_back(each.records.size());
     std::ranges::move(each.records, std::back_inserter(records));
   }
-  const auto outcomes = store_->Commit(records);
+  const auto outcomes = CommitNow(records);
   ++commits_;
   // One request's records may be what the database refuses: the others are not to suffer for it.
   const bool is_each_alone = !outcomes.ok() && group.size() > 1;
@@ -75,7 +82,7 @@ void GroupCommit::CommitTogether(std::vector<Waiting> group) {
       const auto begin = std::exchange(outcome, outcome + static_cast<ptrdiff_t>(sizes[i]));
       group[i].done(std::vector(begin, outcome));
     } else {
-      group[i].done(is_each_alone ? store_->Commit(own)
+      group[i].done(is_each_alone ? CommitNow(own)
                                   : base::Result<std::vector<CommitOutcome>>(outcomes.status()));
     }
   }

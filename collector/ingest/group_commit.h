@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <mutex>
+#include <span>
 #include <thread>
 #include <vector>
 
@@ -21,8 +22,11 @@ class GroupCommit {
   // As Store::Commit returns them, of the own records alone.
   using Done = std::function<void(base::Result<std::vector<CommitOutcome>>)>;
 
-  // Borrows `store`.
-  explicit GroupCommit(Store* store);
+  // What became of a commit's records.
+  using OnCommit = std::function<void(std::span<const NewRecord>, std::span<const CommitOutcome>)>;
+
+  // Borrows `store`. `on_commit` is called on a thread of this, too, and is to be as quick.
+  explicit GroupCommit(Store* store, OnCommit on_commit = {});
   // Commits what waits first.
   ~GroupCommit();
 
@@ -42,8 +46,10 @@ class GroupCommit {
   void Run();
   std::vector<Waiting> TakeGroup();
   void CommitTogether(std::vector<Waiting> group);
+  base::Result<std::vector<CommitOutcome>> CommitNow(std::span<const NewRecord> records);
 
   Store* store_;
+  const OnCommit on_commit_;
   std::mutex mutex_;
   std::condition_variable has_work_;
   std::vector<Waiting> waiting_;  // guarded by mutex_

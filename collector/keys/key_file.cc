@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/env.h"
+#include "collector/files/replace_file.h"
 
 namespace lagwatch::collector {
 namespace {
@@ -130,21 +131,7 @@ Status KeyFile::Apply(const Change& change) const {
 Status KeyFile::Write(const std::vector<KeyRecord>& records) const {
   Json keys = Json::array();
   for (const KeyRecord& record : records) keys.push_back(ToJson(record));
-  const std::string text = Json{{"keys", std::move(keys)}}.dump(2) + "\n";
-  base::Env& env = base::SystemEnv();
-  const std::string new_path = path_ + ".new";
-  env.Remove(new_path.c_str());  // a crash may have left one
-  int fd = -1;
-  int error = env.CreateLocked(new_path.c_str(), &fd);
-  if (error == 0) {
-    error = env.Append(fd, text.data(), text.size());
-    env.Close(fd);
-  }
-  if (error == 0) error = env.Sync(new_path.c_str());
-  if (error == 0) error = env.Rename(new_path.c_str(), path_.c_str());
-  const size_t slash = path_.rfind('/');
-  if (error == 0) error = env.Sync(slash == std::string::npos ? "." : path_.substr(0, slash).c_str());
-  return error == 0 ? Status() : base::IoError("cannot write the keys " + path_, error);
+  return ReplaceFile(path_, Json{{"keys", std::move(keys)}}.dump(2) + "\n");
 }
 
 }  // namespace lagwatch::collector

@@ -20,13 +20,17 @@ Json VerdictsJson(const CauseRow& cause) {
   return verdicts;
 }
 
-}  // namespace
+// Of what was watched for no time, nothing is known.
+Json PerHourJson(double hang_ns, double watched_ns) {
+  constexpr double kNsPerHour = 3.6e12;
+  return watched_ns > 0 ? Json(ToMs(hang_ns / (watched_ns / kNsPerHour))) : Json();
+}
 
-Json ClusterJson(const CauseRow& cause, double all_hang_ns) {
+Json CostJson(const CauseRow& cause, const CostOfAll& all) {
   const Cluster& cluster = cause.cluster;
   const CauseSums& sums = cause.sums;
   Json children = Json::array();
-  for (const CauseRow& child : cause.children) children.push_back(ClusterJson(child, all_hang_ns));
+  for (const CauseRow& child : cause.children) children.push_back(CostJson(child, all));
   return {{"key", cluster.key},
           {"level", cluster.level},
           {"parent", cluster.parent_key.empty() ? Json() : Json(cluster.parent_key)},
@@ -38,7 +42,8 @@ Json ClusterJson(const CauseRow& cause, double all_hang_ns) {
           {"users", sums.users.Count()},
           {"hang_ms", ToMs(sums.hang_ns)},
           {"estimated", {{"lags", cause.estimated_lags}, {"hang_ms", ToMs(cause.estimated_hang_ns)}}},
-          {"share", all_hang_ns > 0 ? cause.estimated_hang_ns / all_hang_ns : 0},
+          {"share", all.hang_ns > 0 ? cause.estimated_hang_ns / all.hang_ns : 0},
+          {"hang_ms_per_hour", PerHourJson(cause.estimated_hang_ns, all.watched_ns)},
           {"duration_ms", DurationsJson(sums)},
           {"verdict_ms", VerdictsJson(cause)},
           {"apps", cause.apps},
@@ -48,15 +53,29 @@ Json ClusterJson(const CauseRow& cause, double all_hang_ns) {
           {"children", std::move(children)}};
 }
 
-Json DaysJson(const std::vector<CausePeriod>& days) {
+}  // namespace
+
+Json ClusterJson(const ShownCause& cause, const CostOfAll& all) {
+  Json json = CostJson(cause.row, all);
+  const ClusterNote& note = cause.note;
+  json["title"] = note.title.empty() ? Json() : Json(note.title);
+  json["link"] = note.link.empty() ? Json() : Json(note.link);
+  json["state"] = StateOf(cause);
+  json["fixed_in"] = note.fixed_in.empty() ? Json() : Json(note.fixed_in);
+  json["is_split"] = note.is_split;
+  json["merged"] = cause.merged_keys;
+  return json;
+}
+
+Json PeriodsJson(const std::vector<CausePeriod>& periods) {
   Json json = Json::array();
-  for (const CausePeriod& day : days) {
-    json.push_back({{"begin_ms", day.begin_ms},
-                    {"reports", day.sums.reports},
-                    {"lags", day.sums.lags},
-                    {"users", day.sums.users.Count()},
-                    {"hang_ms", ToMs(day.sums.hang_ns)},
-                    {"weighted_hang_ms", ToMs(day.sums.weighted_hang_ns)}});
+  for (const CausePeriod& period : periods) {
+    json.push_back({{"begin_ms", period.begin_ms},
+                    {"reports", period.sums.reports},
+                    {"lags", period.sums.lags},
+                    {"users", period.sums.users.Count()},
+                    {"hang_ms", ToMs(period.sums.hang_ns)},
+                    {"weighted_hang_ms", ToMs(period.sums.weighted_hang_ns)}});
   }
   return json;
 }

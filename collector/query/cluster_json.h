@@ -5,13 +5,19 @@
 
 #include <vector>
 
+#include "collector/query/cause_book.h"
 #include "collector/query/json_text.h"
 #include "collector/store/records.h"
 
 namespace lagwatch::collector {
 
-// `all_hang_ns` is the estimated time of all causes.
-Json ClusterJson(const CauseRow& cause, double all_hang_ns);
-Json DaysJson(const std::vector<CausePeriod>& days);
+// What a cluster's cost is a part of.
+struct CostOfAll {
+  double hang_ns = 0;     // the estimated time of all causes
+  double watched_ns = 0;  // 0: not known
+};
+
+Json ClusterJson(const ShownCause& cause, const CostOfAll& all);
+Json PeriodsJson(const std::vector<CausePeriod>& periods);
 
 }  // namespace lagwatch::collector

@@ -7,6 +7,16 @@ namespace lagwatch::collector {
 
 std::string JsonText(const Json& value) { return value.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
+std::string HexBytes(std::string_view bytes) {
+  constexpr char kDigits[] = "0123456789abcdef";
+  std::string text;
+  for (char byte : bytes) {
+    text += kDigits[static_cast<unsigned char>(byte) >> 4];
+    text += kDigits[static_cast<unsigned char>(byte) & 15];
+  }
+  return text;
+}
+
 double ToMs(double ns) { return std::round(ns / 1000) / 1000; }
 
 }  // namespace lagwatch::collector

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 
 namespace lagwatch::collector {
 
@@ -12,6 +13,9 @@ using Json = nlohmann::ordered_json;
 
 // Texts from clients may be no UTF-8: what is not is replaced by U+FFFD.
 std::string JsonText(const Json& value);
+
+// Bytes as hexadecimal digits.
+std::string HexBytes(std::string_view bytes);
 
 // A duration in milliseconds with three decimals at most.
 double ToMs(double ns);

@@ -5,7 +5,8 @@
 #include <map>
 #include <optional>
 
-#include "collector/query/cluster_json.h"
+#include "collector/query/csv_text.h"
+#include "collector/query/report_filter.h"
 #include "collector/query/report_json.h"
 #include "collector/query/usage_summary.h"
 
@@ -21,6 +22,8 @@ constexpr std::string_view kReports = "/v1/reports";
 constexpr std::string_view kFrames = "/v1/frames";
 constexpr std::string_view kUsage = "/v1/usage";
 constexpr std::string_view kLosses = "/v1/losses";
+constexpr std::string_view kMissingSymbols = "/v1/missing-symbols";
+constexpr int64_t kMsPerHour = 3'600'000;
 constexpr int64_t kDefaultLimit = 100;
 constexpr int64_t kMaxLimit = 1000;
 constexpr int64_t kMaxOffset = 1'000'000;
@@ -30,32 +33,6 @@ std::string_view ItemOf(std::string_view collection, std::string_view path) {
   if (!path.starts_with(collection)) return {};
   path.remove_prefix(collection.size());
   return path.starts_with('/') ? path.substr(1) : std::string_view();
-}
-
-// The day that holds that time, or nothing without it.
-Result<std::optional<int64_t>> DayAt(const QueryString& query, std::string_view name) {
-  if (query.Get(name).empty()) return std::optional<int64_t>();
-  auto wall_ms = query.GetInt(name, 0, 0, INT64_MAX);
-  if (!wall_ms.ok()) return wall_ms.status();
-  return std::optional(*wall_ms / kMsPerDay);
-}
-
-Result<ReportFilter> FilterOf(const QueryString& query) {
-  ReportFilter filter{.app = query.Get("app"),
-                      .version = query.Get("version"),
-                      .kind = query.Get("kind"),
-                      .verdict = query.Get("verdict"),
-                      .loop = query.Get("loop"),
-                      .os = query.Get("os"),
-                      .user = query.Get("user"),
-                      .cluster_key = query.Get("cluster")};
-  auto first_day = DayAt(query, "from_ms");
-  if (!first_day.ok()) return first_day.status();
-  auto last_day = DayAt(query, "to_ms");
-  if (!last_day.ok()) return last_day.status();
-  filter.first_day = *first_day;
-  filter.last_day = *last_day;
-  return filter;
 }
 
 Status NoSuchCluster() {
@@ -73,27 +50,41 @@ Result<report::Report> Decode(const StoredReport& stored) {
   return report;
 }
 
+std::string ModuleOf(const StoredReport& stored, const std::string& build_id) {
+  const auto report = report::DecodeReport(stored.payload);
+  if (!report.ok()) return "";
+  const auto module = std::ranges::find(report->modules, build_id, &report::Module::build_id);
+  return module == report->modules.end() ? "" : module->path;
+}
+
 }  // namespace
 
 bool QueryApi::Serves(std::string_view path) {
   return path == kClusters || path == kReports || path == kFrames || path == kUsage || path == kLosses ||
-         !ItemOf(kClusters, path).empty() || !ItemOf(kReports, path).empty();
+         path == kMissingSymbols || !ItemOf(kClusters, path).empty() || !ItemOf(kReports, path).empty();
 }
 
-Response QueryApi::Get(std::string_view path, std::string_view query) const {
-  Answer answer = Dispatch(path, query);
-  return answer.ok() ? Response{200, JsonText(*answer)} : ErrorResponse(answer.status());
-}
-
-QueryApi::Answer QueryApi::Dispatch(std::string_view path, std::string_view query_text) const {
+Response QueryApi::Get(std::string_view path, std::string_view query_text) const {
   auto query = QueryString::Parse(query_text);
-  if (!query.ok()) return query.status();
-  if (path == kClusters) return Clusters(*query);
-  if (path == kReports) return Reports(*query);
-  if (path == kFrames) return Frames(*query);
-  if (path == kUsage) return Usage(*query);
-  if (path == kLosses) return Losses(*query);
-  if (auto key = ItemOf(kClusters, path); !key.empty()) return OneCluster(key);
+  if (!query.ok()) return ErrorResponse(query.status());
+  const std::string format = query->Get("format");
+  if (!format.empty() && format != "json" && format != "csv")
+    return ErrorResponse(Status(StatusCode::kInvalid, "format must be json or csv"));
+  Answer answer = Dispatch(path, *query);
+  if (!answer.ok()) return ErrorResponse(answer.status());
+  if (format != "csv") return {200, JsonText(*answer)};
+  if (!answer->is_array()) return ErrorResponse(Status(StatusCode::kInvalid, "only lists can be had as CSV"));
+  return {.status = 200, .json = CsvText(*answer), .content_type = "text/csv; charset=utf-8"};
+}
+
+QueryApi::Answer QueryApi::Dispatch(std::string_view path, const QueryString& query) const {
+  if (path == kClusters) return Clusters(query);
+  if (path == kReports) return Reports(query);
+  if (path == kFrames) return Frames(query);
+  if (path == kUsage) return Usage(query);
+  if (path == kLosses) return Losses(query);
+  if (path == kMissingSymbols) return MissingSymbols(query);
+  if (auto key = ItemOf(kClusters, path); !key.empty()) return OneCluster(key, query);
   if (auto id = ItemOf(kReports, path); !id.empty()) return OneReport(id);
   return Status(StatusCode::kNotFound, "there is nothing at this path; try " + std::string(kClusters));
 }
@@ -105,54 +96,106 @@ QueryApi::Answer QueryApi::Clusters(const QueryString& query) const {
   if (!limit.ok()) return limit.status();
   auto offset = query.GetInt("offset", 0, 0, kMaxOffset);
   if (!offset.ok()) return offset.status();
-  auto filter = FilterOf(query);
+  auto filter = ParseFilter(query);
   if (!filter.ok()) return filter.status();
   filter->cluster_key.clear();
-  auto page = store_->Causes(
+  auto page = book_.Causes(
       {.filter = *filter, .level = static_cast<int>(*level), .limit = *limit, .offset = *offset});
   if (!page.ok()) return page.status();
+  auto watched_ns = watched_time_.Of(*filter);
+  if (!watched_ns.ok()) return watched_ns.status();
   Json answer = Json::array();
-  for (const CauseRow& cause : page->causes)
-    answer.push_back(ClusterJson(cause, page->all.estimated_hang_ns));
+  for (const ShownCause& cause : page->causes)
+    answer.push_back(ClusterJson(cause, {page->all.estimated_hang_ns, *watched_ns}));
   return answer;
 }
 
-QueryApi::Answer QueryApi::OneCluster(std::string_view key) const {
-  auto cause = store_->FindCause(std::string(key));
+Result<CostOfAll> QueryApi::CostOf(const ReportFilter& filter) const {
+  auto all = store_->Causes({.filter = filter, .limit = 0});
+  if (!all.ok()) return all.status();
+  auto watched_ns = watched_time_.Of(filter);
+  if (!watched_ns.ok()) return watched_ns.status();
+  return CostOfAll{all->all.estimated_hang_ns, *watched_ns};
+}
+
+QueryApi::Answer QueryApi::OneCluster(std::string_view key, const QueryString& query) const {
+  auto filter = ParseFilter(query);
+  if (!filter.ok()) return filter.status();
+  auto cause = book_.Find(std::string(key), *filter);
   if (!cause.ok()) return cause.status();
   if (!*cause) return NoSuchCluster();
-  auto reports = store_->Reports({.cluster_key = std::string(key)}, kDefaultLimit);
+  filter->cluster_key = (*cause)->row.cluster.key;
+  auto reports = book_.Reports(*filter, kDefaultLimit);
   if (!reports.ok()) return reports.status();
-  if (reports->empty()) return NoSuchCluster();
-  auto newest = store_->FindReport(reports->front().id);
-  if (!newest.ok()) return newest.status();
-  if (!*newest) return NoSuchCluster();
-  auto decoded = Decode(**newest);
+  auto chosen = Representative(**cause, *reports);
+  if (!chosen.ok()) return chosen.status();
+  if (!*chosen) return NoSuchCluster();
+  auto decoded = Decode(**chosen);
   if (!decoded.ok()) return decoded.status();
-  auto days = store_->CauseDays(std::string(key));
+  auto days = book_.Days(**cause);
   if (!days.ok()) return days.status();
-  auto all = store_->Causes({.limit = 0});
+  filter->cluster_key.clear();
+  auto all = CostOf(*filter);
   if (!all.ok()) return all.status();
 
-  Json answer = ClusterJson(**cause, all->all.estimated_hang_ns);
-  answer["days"] = DaysJson(*days);
+  Json answer = ClusterJson(**cause, *all);
+  answer["days"] = PeriodsJson(*days);
+  if (query.Get("trend") == "hour") {
+    auto hours = Hours(**cause, *filter);
+    if (!hours.ok()) return hours.status();
+    answer["hours"] = std::move(*hours);
+  }
+  answer["representative"] = base::ToString((*chosen)->row.id);
   answer["stack"] = ExpensiveStackJson(*decoded, SymbolNamer(*decoded, symbolizer_));
   answer["report_ids"] = Json::array();
   for (const ReportRow& report : *reports) answer["report_ids"].push_back(base::ToString(report.id));
   return answer;
 }
 
+// Of the newest, the one whose lag is counted here and lasted about as long as most of the cause's do.
+Result<std::optional<StoredReport>> QueryApi::Representative(const ShownCause& cause,
+                                                             const std::vector<ReportRow>& newest) const {
+  if (newest.empty()) return std::optional<StoredReport>();
+  const int64_t median_ns = cause.row.sums.durations.PercentileNs(50);
+  auto distance = [&](const ReportRow& report) {
+    return std::pair(!report.is_lead, std::abs(LagDurationNs(report) - median_ns));
+  };
+  const auto chosen = std::ranges::min_element(newest, {}, distance);
+  return store_->FindReport(chosen->id);
+}
+
+// Of the filter's days or, without one, the week up to the last report.
+QueryApi::Answer QueryApi::Hours(const ShownCause& cause, const ReportFilter& filter) const {
+  ReportFilter part = filter;
+  if (!part.last_day) part.last_day = cause.row.sums.last_seen_ms / kMsPerDay;
+  if (!part.first_day) part.first_day = *part.last_day - 6;
+  std::vector<std::string> keys = cause.merged_keys;
+  keys.push_back(cause.row.cluster.key);
+  std::map<int64_t, CauseSums> hours;
+  for (const std::string& key : keys) {
+    part.cluster_key = key;
+    Status visited = store_->ForEachReport(part, [&](const ReportRow& report) {
+      const Contribution contribution = ContributionOf(report);
+      contribution.AddTo(&hours[report.start_wall_ms / kMsPerHour * kMsPerHour], 1);
+    });
+    if (!visited.ok()) return visited;
+  }
+  std::vector<CausePeriod> periods;
+  for (auto& [begin_ms, sums] : hours) periods.push_back({begin_ms, std::move(sums)});
+  return PeriodsJson(periods);
+}
+
 QueryApi::Answer QueryApi::Reports(const QueryString& query) const {
   auto limit = query.GetInt("limit", kDefaultLimit, 1, kMaxLimit);
   if (!limit.ok()) return limit.status();
-  auto filter = FilterOf(query);
+  auto filter = ParseFilter(query);
   if (!filter.ok()) return filter.status();
   std::optional<base::Uuid> before;
   if (const std::string id = query.Get("before"); !id.empty()) {
     before = base::TryParseUuid(id);
     if (!before) return Status(StatusCode::kInvalid, "before must be the id of a report");
   }
-  auto reports = store_->Reports(*filter, *limit, before);
+  auto reports = book_.Reports(*filter, *limit, before);
   if (!reports.ok()) return reports.status();
   std::map<std::string, Cluster> clusters;
   Json answer = Json::array();
@@ -171,7 +214,7 @@ QueryApi::Answer QueryApi::Reports(const QueryString& query) const {
 QueryApi::Answer QueryApi::Frames(const QueryString& query) const {
   auto limit = query.GetInt("limit", kDefaultLimit, 1, kMaxLimit);
   if (!limit.ok()) return limit.status();
-  auto filter = FilterOf(query);
+  auto filter = ParseFilter(query);
   if (!filter.ok()) return filter.status();
   auto summaries = store_->Frames(*filter, *limit);
   if (!summaries.ok()) return summaries.status();
@@ -184,7 +227,7 @@ QueryApi::Answer QueryApi::Usage(const QueryString& query) const {
   auto limit = query.GetInt("limit", kDefaultLimit, 1, kMaxLimit);
   if (!limit.ok()) return limit.status();
   UsageSummaries summaries;
-  auto filter = FilterOf(query);
+  auto filter = ParseFilter(query);
   if (!filter.ok()) return filter.status();
   Status visited = store_->ForEachUsage(*filter, [&](std::string_view payload) {
     if (auto usage = report::DecodeUsage(payload); usage.ok()) summaries.Add(*usage);
@@ -201,7 +244,7 @@ QueryApi::Answer QueryApi::Usage(const QueryString& query) const {
 QueryApi::Answer QueryApi::Losses(const QueryString& query) const {
   auto limit = query.GetInt("limit", kDefaultLimit, 1, kMaxLimit);
   if (!limit.ok()) return limit.status();
-  auto filter = FilterOf(query);
+  auto filter = ParseFilter(query);
   if (!filter.ok()) return filter.status();
   auto losses = store_->Losses(*filter);
   if (!losses.ok()) return losses.status();
@@ -209,6 +252,23 @@ QueryApi::Answer QueryApi::Losses(const QueryString& query) const {
   for (const LossRow& loss : *losses) {
     if (static_cast<int64_t>(answer.size()) == *limit) break;
     answer.push_back(LossJson(loss));
+  }
+  return answer;
+}
+
+// The file's name is that of one report; others may have it elsewhere.
+QueryApi::Answer QueryApi::MissingSymbols(const QueryString& query) const {
+  auto limit = query.GetInt("limit", kDefaultLimit, 1, kMaxLimit);
+  if (!limit.ok()) return limit.status();
+  auto builds = store_->UnnamedBuilds(*limit);
+  if (!builds.ok()) return builds.status();
+  Json answer = Json::array();
+  for (const UnnamedBuild& build : *builds) {
+    auto reports = store_->ReportsWithUnnamed(build.build_id, 1);
+    if (!reports.ok()) return reports.status();
+    answer.push_back({{"build_id", HexBytes(build.build_id)},
+                      {"module", reports->empty() ? "" : ModuleOf(reports->front(), build.build_id)},
+                      {"reports", build.reports}});
   }
   return answer;
 }
@@ -227,7 +287,7 @@ QueryApi::Answer QueryApi::OneReport(std::string_view id) const {
   Json answer = ReportHeaderJson(row, cluster->value_or(Cluster{}).frames);
   const SymbolNamer namer(*report, symbolizer_);
   AddStacks(*report, namer, &answer);
-  AddWaits(*report, namer, wait_frames_, &answer);
+  AddWaits(*report, namer, rules_, &answer);
   AddCircumstances(*report, &answer);
   AddPowerTree(*report, &answer);
   return answer;

@@ -7,48 +7,59 @@
 #include <utility>
 
 #include "base/status.h"
+#include "collector/query/cause_book.h"
+#include "collector/query/cluster_json.h"
 #include "collector/query/json_text.h"
 #include "collector/query/query_string.h"
 #include "collector/query/response.h"
+#include "collector/query/watched_time.h"
 #include "collector/store/store.h"
 #include "collector/symbols/symbolizer.h"
-#include "policies/cluster_key.h"
+#include "policies/cluster_rules.h"
 
 namespace lagwatch::collector {
 
 class QueryApi {
  public:
   // Borrows `store` and `symbolizer`, which may be null: then names are those that clients knew.
-  // `wait_frames` are those that reports are clustered with.
-  QueryApi(Store* store, policies::WaitFrames wait_frames, Symbolizer* symbolizer = nullptr)
-      : store_(store), wait_frames_(std::move(wait_frames)), symbolizer_(symbolizer) {}
+  // `rules` are those that reports are clustered with.
+  QueryApi(Store* store, policies::ClusterRules rules, Symbolizer* symbolizer = nullptr)
+      : store_(store),
+        book_(store),
+        watched_time_(store),
+        rules_(std::move(rules)),
+        symbolizer_(symbolizer) {}
 
   // Whether `path` is one that Get answers.
   static bool Serves(std::string_view path);
 
-  //   /v1/clusters         level=1|2 app= version= limit=
-  //   /v1/clusters/{key}
-  //   /v1/reports          cluster= app= version= limit=
-  //   /v1/frames           app= version= limit=
-  //   /v1/reports/{id}     also the beginning of an id, when only one report has it
-  //   /v1/usage            app= version= user= limit=
+  // /v1/clusters, /v1/clusters/{key}, /v1/reports, /v1/reports/{id}, /v1/frames, /v1/usage, /v1/losses,
+  // /v1/missing-symbols.
+  // Lists are CSV with format=csv.
   Response Get(std::string_view path, std::string_view query) const;
 
  private:
   using Answer = base::Result<Json>;
 
-  Answer Dispatch(std::string_view path, std::string_view query) const;
+  Answer Dispatch(std::string_view path, const QueryString& query) const;
   Answer Clusters(const QueryString& query) const;
-  Answer OneCluster(std::string_view key) const;
+  Answer OneCluster(std::string_view key, const QueryString& query) const;
+  base::Result<CostOfAll> CostOf(const ReportFilter& filter) const;
+  Answer Hours(const ShownCause& cause, const ReportFilter& filter) const;
+  base::Result<std::optional<StoredReport>> Representative(const ShownCause& cause,
+                                                           const std::vector<ReportRow>& newest) const;
   Answer Reports(const QueryString& query) const;
   Answer Frames(const QueryString& query) const;
   Answer Usage(const QueryString& query) const;
   Answer Losses(const QueryString& query) const;
+  Answer MissingSymbols(const QueryString& query) const;
   Answer OneReport(std::string_view id) const;
   base::Result<base::Uuid> ResolveId(std::string_view id) const;
 
   Store* store_;
-  policies::WaitFrames wait_frames_;
+  CauseBook book_;
+  mutable WatchedTime watched_time_;
+  policies::ClusterRules rules_;
   Symbolizer* symbolizer_;
 };
 

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <map>
 
+#include "collector/cluster/named_stacks.h"
 #include "collector/symbols/frame_names.h"
 
 namespace lagwatch::collector {
@@ -23,16 +24,6 @@ std::string_view CompletenessName(report::Completeness completeness) {
       break;
   }
   return "none";
-}
-
-std::string HexBytes(const std::string& bytes) {
-  constexpr char kDigits[] = "0123456789abcdef";
-  std::string text;
-  for (unsigned char byte : bytes) {
-    text += kDigits[byte >> 4];
-    text += kDigits[byte & 15];
-  }
-  return text;
 }
 
 Json UseJson(const policies::ThreadUse& use) {
@@ -160,16 +151,16 @@ class StackWriter {
     return threads;
   }
 
-  Json Waits(const policies::WaitFrames& wait_frames) {
+  Json Waits(const NamedStacks& places) {
     Json waits = Json::array();
     for (const report::Wait& wait : report_.waits) {
-      Json json = ThreadAt(wait.tid, NameOfThread(wait.tid), wait.stack, wait_frames);
+      Json json = ThreadAt(wait.tid, NameOfThread(wait.tid), wait.stack, places);
       json["lock"] = HexNumber(wait.lock);
       json["kind"] = report::LockKindName(wait.kind);
       json["for"] = report::WaitsForName(wait.waits_for);
       json["has_timeout"] = wait.has_timeout;
       json["owner"] = wait.waits_for == report::WaitsFor::kOwner
-                          ? ThreadAt(wait.owner_tid, wait.owner_name, wait.owner_stack, wait_frames)
+                          ? ThreadAt(wait.owner_tid, wait.owner_name, wait.owner_stack, places)
                           : Json();
       waits.push_back(std::move(json));
     }
@@ -212,18 +203,10 @@ class StackWriter {
     return "";
   }
 
-  Json ThreadAt(uint32_t tid, const std::string& name, uint32_t stack_reference,
-                const policies::WaitFrames& wait_frames) {
+  Json ThreadAt(uint32_t tid, const std::string& name, uint32_t stack_reference, const NamedStacks& places) {
     const report::Stack& stack = StackOf(stack_reference);
-    std::vector<std::string> functions;
-    for (const report::Frame& frame : stack.frames) {
-      for (const FrameName& each : namer_.NamesOf(frame)) functions.push_back(each.text);
-    }
-    auto at = policies::InnermostSignificant(functions, 1, wait_frames);
-    return {{"tid", tid},
-            {"name", name},
-            {"at", at.empty() ? Json() : Json(at.front())},
-            {"stack", Frames(stack)}};
+    const std::string at = places.PlaceOf(stack);
+    return {{"tid", tid}, {"name", name}, {"at", at.empty() ? Json() : Json(at)}, {"stack", Frames(stack)}};
   }
 
   const report::Report& report_;
@@ -286,9 +269,9 @@ void AddStacks(const report::Report& report, const SymbolNamer& namer, Json* jso
   (*json)["threads_dropped"] = report.threads_dropped;
 }
 
-void AddWaits(const report::Report& report, const SymbolNamer& namer, const policies::WaitFrames& wait_frames,
+void AddWaits(const report::Report& report, const SymbolNamer& namer, const policies::ClusterRules& rules,
               Json* json) {
-  (*json)["waits"] = StackWriter(report, namer).Waits(wait_frames);
+  (*json)["waits"] = StackWriter(report, namer).Waits(NamedStacks(report, namer, rules));
   (*json)["deadlock"] = report.wait_outcome == report::WaitOutcome::kDeadlock;
 }
 

@@ -9,7 +9,7 @@
 #include "collector/query/json_text.h"
 #include "collector/store/store.h"
 #include "collector/symbols/symbol_namer.h"
-#include "policies/cluster_key.h"
+#include "policies/cluster_rules.h"
 #include "report/format/report.h"
 
 namespace lagwatch::collector {
@@ -18,8 +18,8 @@ namespace lagwatch::collector {
 Json ReportHeaderJson(const ReportRow& row, const std::vector<std::string>& cause);
 // Adds the stacks to a report's header.
 void AddStacks(const report::Report& report, const SymbolNamer& namer, Json* json);
-// Adds who waits for whom; `wait_frames` tells where.
-void AddWaits(const report::Report& report, const SymbolNamer& namer, const policies::WaitFrames& wait_frames,
+// Adds who waits for whom; `rules` tell where.
+void AddWaits(const report::Report& report, const SymbolNamer& namer, const policies::ClusterRules& rules,
               Json* json);
 // Adds why and how it happened: level, verdict, what was not the program's fault, what the loop did before.
 void AddCircumstances(const report::Report& report, Json* json);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -17,6 +18,8 @@ struct Response {
   std::string etag = {};                               // the ETag header, with its quotes
   int64_t retry_after_s = 0;                           // the Retry-After header; 0: none
   std::string_view content_type = "application/json";  // a literal
+  // Makes the answer an endless stream: asked now and then, by one thread at a time, for what is new.
+  std::function<std::string()> next_events = {};
 };
 
 // {"error":{"code":…,"message":…}}. The message says what to do.

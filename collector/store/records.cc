@@ -25,6 +25,15 @@ std::vector<std::string> UnnamedBuildsOf(const report::Report& report) {
 
 }  // namespace
 
+Contribution ContributionOf(const ReportRow& report) {
+  return {.lags = report.is_lead ? 1 : 0,
+          .hang_ns = report.hang_ns,
+          .duration_ns = LagDurationNs(report),
+          .weight = WeightOf(report.sample_rate_ppm),
+          .seen_ms = report.start_wall_ms,
+          .user = report.user};
+}
+
 NewReport NewReport::Create(const report::Report& report, ClusterPath clusters, std::string_view payload) {
   // A lag's first report gives the lag its id.
   const base::Uuid& lag_id = report.lag_id == base::Uuid{} ? report.id : report.lag_id;

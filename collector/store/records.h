@@ -55,6 +55,9 @@ inline int64_t LagDurationNs(const ReportRow& report) {
   return report.duration_ns.value_or(report.elapsed_ns);
 }
 
+// A report's part in its clusters; borrows its user.
+Contribution ContributionOf(const ReportRow& report);
+
 struct StoredReport {
   ReportRow row;
   std::string payload;
@@ -197,6 +200,7 @@ struct ClusterNote {
   std::string state = {};        // "new", "known", "fixed", "ignored"; empty: new
   std::string fixed_in = {};     // the version that has no such reports any more
   std::string merged_into = {};  // the key of the cluster that its reports are shown in; empty: its own
+  bool is_split = false;         // of level 1: its reports are shown in its level-2 clusters
   int64_t changed_wall_ms = 0;
   std::string changed_by = {};
 

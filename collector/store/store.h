@@ -42,8 +42,9 @@ class Store {
                                                         int64_t limit) = 0;
 
   virtual base::Result<CausePage> Causes(const CauseQuery& query) = 0;
-  // What is known of a cluster, with its children; of dumps alone, nothing.
-  virtual base::Result<std::optional<CauseRow>> FindCause(const std::string& key) = 0;
+  // What the reports of a cluster that match come to, with its children; of none, or dumps alone, nothing.
+  virtual base::Result<std::optional<CauseRow>> FindCause(const std::string& key,
+                                                          const ReportFilter& filter = {}) = 0;
   // A cluster's days that had reports, oldest first.
   virtual base::Result<std::vector<CausePeriod>> CauseDays(const std::string& key) = 0;
   virtual base::Result<std::optional<Cluster>> FindCluster(const std::string& key) = 0;

@@ -23,6 +23,11 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kHashSuffix = ".sha256";
 
+// Of a file that came whole and is not stored yet, the last byte is to be sent again: that has it checked.
+UploadProgress Unfinished(const SymbolUpload& upload, uint64_t received_bytes) {
+  return {.received_bytes = std::min(received_bytes, std::max<uint64_t>(upload.size_bytes, 1) - 1)};
+}
+
 int64_t WallMs(const timespec& time) { return time.tv_sec * 1000 + time.tv_nsec / 1'000'000; }
 
 uint64_t SizeOf(int fd) {
@@ -129,7 +134,7 @@ UploadProgress SymbolFiles::ProgressOf(const SymbolUpload& upload) const {
   if (IsStored(upload)) return {.is_complete = true};
   struct stat status {};
   const bool has_part = !upload.sha256.empty() && stat(PartPathOf(upload).c_str(), &status) == 0;
-  return {.received_bytes = has_part ? static_cast<uint64_t>(status.st_size) : 0};
+  return Unfinished(upload, has_part ? static_cast<uint64_t>(status.st_size) : 0);
 }
 
 Status SymbolFiles::CheckLimits(const SymbolUpload& upload, uint64_t offset, std::string_view bytes) const {
@@ -161,14 +166,13 @@ Result<UploadProgress> SymbolFiles::Append(const SymbolUpload& upload, uint64_t 
   OwnedFd part(open(turn.part_path().c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!part) return base::IoError("cannot keep the symbol file", errno);
   uint64_t received = SizeOf(part.get());
-  if (offset > received || offset + bytes.size() < received)
-    return UploadProgress{.received_bytes = received};
+  if (offset > received || offset + bytes.size() < received) return Unfinished(upload, received);
   if (Status written = WriteAll(part.get(), bytes.substr(received - offset)); !written.ok()) {
     // What was written of the piece stays: the answer to the next question says how much.
     return written;
   }
   received = offset + bytes.size();
-  if (received < upload.size_bytes) return UploadProgress{.received_bytes = received};
+  if (received < upload.size_bytes) return Unfinished(upload, received);
   if (Status stored = Store(upload, part.get(), turn.part_path()); !stored.ok()) return stored;
   return UploadProgress{.is_complete = true};
 }

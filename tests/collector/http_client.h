@@ -120,6 +120,19 @@ class RawConnection {
   }
   int fd() const { return fd_; }
   void ShutDownSending() { shutdown(fd_, SHUT_WR); }
+  // Up to and with the first `end` after what was read before; less when the connection ends.
+  std::string ReadUntil(std::string_view end) {
+    while (received_.find(end) == std::string::npos) {
+      char piece[4096];
+      const ssize_t count = recv(fd_, piece, sizeof piece, 0);
+      if (count <= 0) return std::exchange(received_, "");
+      received_.append(piece, static_cast<size_t>(count));
+    }
+    const size_t size = received_.find(end) + end.size();
+    std::string read = received_.substr(0, size);
+    received_.erase(0, size);
+    return read;
+  }
   // Up to the end of the connection.
   std::string ReceiveAll() {
     std::string received;
@@ -132,6 +145,7 @@ class RawConnection {
 
  private:
   int fd_;
+  std::string received_;  // and not read yet
 };
 
 inline size_t Count(const std::string& text, const std::string& part) {

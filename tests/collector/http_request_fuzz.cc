@@ -20,7 +20,7 @@ namespace {
 struct Collector {
   std::unique_ptr<Store> store = std::move(SqliteStore::Open(":memory:").value());
   Ingest ingest{store.get(), Clusterer::Create("").value()};
-  QueryApi query_api{store.get(), Clusterer::Create("")->wait_frames()};
+  QueryApi query_api{store.get(), Clusterer::Create("")->rules()};
   KeyRing keys{{{"k", Access::kAdmin}}};
   Metrics metrics;
   Router router{CollectorEndpoints(

@@ -41,13 +41,15 @@ class KeyRequestsTest : public ::testing::Test {
 
   testing::ScopedTempDirectory directory_;
   testing::MemoryCollector collector_;
+  AuditLog audit_{directory_ / "audit.jsonl"};
   KeyFile file_{directory_ / "keys.json"};
   KeyRing keys_{{{kKey, Access::kAdmin}}, file_};
   Router router_{CollectorEndpoints({.ingest = &collector_.ingest,
                                      .commits = &collector_.commits,
                                      .query_api = &collector_.query_api,
                                      .keys = &keys_,
-                                     .key_file = &file_},
+                                     .key_file = &file_,
+                                     .audit = &audit_},
                                     {}),
                  &keys_};
   std::unique_ptr<HttpServer> server_ =

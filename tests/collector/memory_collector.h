@@ -45,7 +45,7 @@ class MemoryCollector {
   std::unique_ptr<collector::Store> store = std::move(collector::SqliteStore::Open(":memory:").value());
   collector::Ingest ingest{store.get(), collector::Clusterer::Create("").value()};
   collector::GroupCommit commits{store.get()};
-  collector::QueryApi query_api{store.get(), collector::Clusterer::Create("")->wait_frames()};
+  collector::QueryApi query_api{store.get(), collector::Clusterer::Create("")->rules()};
 };
 
 }  // namespace lagwatch::testing

@@ -41,8 +41,9 @@ TEST(QueryApi, ListsTheCostliestClusterFirst) {
   const Json& lookup = clusters[0];
   EXPECT_THAT(KeysOf(lookup),
               ElementsAre("key", "level", "parent", "frames", "via", "held_by", "reports", "lags", "users",
-                          "hang_ms", "estimated", "share", "duration_ms", "verdict_ms", "apps", "versions",
-                          "first_seen_ms", "last_seen_ms", "children"));
+                          "hang_ms", "estimated", "share", "hang_ms_per_hour", "duration_ms", "verdict_ms",
+                          "apps", "versions", "first_seen_ms", "last_seen_ms", "children", "title", "link",
+                          "state", "fixed_in", "is_split", "merged"));
   EXPECT_THAT(lookup["frames"], ElementsAre("Lookup", "OnKey"));
   EXPECT_EQ(lookup["hang_ms"], 4500);
   EXPECT_EQ(lookup["reports"], 2);
@@ -170,6 +171,80 @@ TEST(QueryApi, ShowsAClusterWithItsNewestStackAndReports) {
               ElementsAre(base::ToString(new_report.header.id), base::ToString(old_report.header.id)));
   std::string child_key = cluster["children"][0]["key"];
   EXPECT_EQ(collector.Get("/v1/clusters/" + child_key)["level"], 2);
+}
+
+TEST(QueryApi, AClusterIsShownByALagThatIsLikeMostOfItsOwn) {
+  MemoryCollector collector;
+  std::vector<SampleReport> reports;
+  for (int64_t elapsed_ms : {60'000, 2000, 2100, 1900, 300})
+    reports.push_back(ReportOf({"A", "B"}, elapsed_ms));
+  collector.Submit(reports);
+  const std::string key = collector.Get("/v1/clusters")[0]["key"];
+  EXPECT_EQ(collector.Get("/v1/clusters/" + key)["representative"], base::ToString(reports[1].header.id));
+}
+
+TEST(QueryApi, AClusterHasItsHours) {
+  constexpr uint64_t kHourMs = 3'600'000;
+  MemoryCollector collector;
+  std::vector<SampleReport> reports;
+  for (uint64_t hour : {480'000, 480'002, 480'002}) {
+    reports.push_back(ReportOf({"A", "B"}, 2000));
+    reports.back().header.start_wall_ms = hour * kHourMs + 7;
+    reports.back().header.id = reports.back().header.lag_id =
+        base::CreateUuidV7(static_cast<int64_t>(hour * kHourMs));
+  }
+  collector.Submit(reports);
+  const std::string key = collector.Get("/v1/clusters")[0]["key"];
+  const Json hours = collector.Get("/v1/clusters/" + key, "trend=hour")["hours"];
+  ASSERT_THAT(hours, SizeIs(2));
+  EXPECT_EQ(hours[0]["begin_ms"], 480'000 * kHourMs);
+  EXPECT_EQ(hours[1]["begin_ms"], 480'002 * kHourMs);
+  EXPECT_EQ(hours[1]["lags"], 2);
+  EXPECT_EQ(hours[1]["hang_ms"], 4000);
+}
+
+TEST(QueryApi, AClusterIsCountedWithinAFilter) {
+  MemoryCollector collector;
+  collector.Submit({ReportOf({"A", "B"}, 2000, "1"), ReportOf({"A", "B"}, 3000, "2", "u-2")});
+  const std::string path = "/v1/clusters/" + std::string(collector.Get("/v1/clusters")[0]["key"]);
+  EXPECT_EQ(collector.Get(path)["hang_ms"], 5000);
+  EXPECT_EQ(collector.Get(path, "version=2")["hang_ms"], 3000);
+  EXPECT_EQ(collector.Get(path, "user=u-1")["hang_ms"], 2000);
+  EXPECT_EQ(collector.query_api.Get(path, "version=3").status, 404);
+}
+
+TEST(QueryApi, HangTimeIsMeasuredAgainstTheTimeThatWasWatched) {
+  MemoryCollector collector;
+  std::string batch = EncodeBatch({ReportOf({"A", "B"}, 2000, "1").Encode()});
+  const report::Usage usage{.id = base::CreateUuidV7(1),
+                            .app = "editor",
+                            .app_version = "1",
+                            .loops = {{"ui", {.watched_ns = 4 * 3'600'000'000'000}}}};
+  report::AppendToBatch({report::RecordType::kUsage, testing::EncodeUsage(usage)}, &batch);
+  ASSERT_TRUE(collector.ingest.Submit(batch).ok());
+  EXPECT_EQ(collector.Get("/v1/clusters")[0]["hang_ms_per_hour"], 500);
+  EXPECT_EQ(collector.Get("/v1/clusters", "version=1")[0]["hang_ms_per_hour"], 500);
+  collector.Submit({ReportOf({"A", "B"}, 2000, "2")});
+  EXPECT_EQ(collector.Get("/v1/clusters", "version=2")[0]["hang_ms_per_hour"], Json());
+}
+
+TEST(QueryApi, ListsAreHadAsCsvToo) {
+  MemoryCollector collector;
+  collector.Submit({ReportOf({"Save", "OnSave"}, 3000)});
+  const Response csv = collector.query_api.Get("/v1/clusters", "format=csv");
+  EXPECT_EQ(csv.content_type, "text/csv; charset=utf-8");
+  EXPECT_THAT(csv.json, ::testing::StartsWith("key,level,parent,frames,via,"));
+  EXPECT_THAT(csv.json, ::testing::HasSubstr(",Save < OnSave,"));
+  EXPECT_EQ(collector.query_api.Get("/v1/clusters", "format=xml").status, 400);
+  const std::string key = collector.Get("/v1/clusters")[0]["key"];
+  EXPECT_EQ(collector.query_api.Get("/v1/clusters/" + key, "format=csv").status, 400);
+}
+
+TEST(QueryApi, TellsWhichSymbolsAreMissing) {
+  MemoryCollector collector;
+  collector.Submit({ReportOf({"@0x1f", "B"}, 2000), ReportOf({"A", "B"}, 2000)});
+  EXPECT_EQ(collector.Get("/v1/missing-symbols"),
+            Json::parse(R"([{"build_id": "01abff", "module": "/usr/bin/editor", "reports": 1}])"));
 }
 
 // Nothing hung: there is nothing to sum up.

@@ -72,7 +72,7 @@ enum class CollectorSide::Trouble {
 CollectorSide::CollectorSide(const CasePlan& plan)
     : store_(std::move(collector::SqliteStore::Open(":memory:").value())),
       ingest_(store_.get(), DefaultClusterer()),
-      query_api_(store_.get(), DefaultClusterer().wait_frames()),
+      query_api_(store_.get(), DefaultClusterer().rules()),
       router_(collector::CollectorEndpoints({.ingest = &ingest_, .query_api = &query_api_, .keys = &keys_},
                                             {.body_bytes = plan.body_limit_bytes, .inflated_bytes = 8 << 20}),
               &keys_),

@@ -45,7 +45,7 @@ class SamplesTest : public ::testing::Test {
 
 TEST_F(SamplesTest, ADeadlockIsCalledOneWithEveryEdge) {
   RunSample(LAGWATCH_DEADLOCK);
-  EXPECT_THAT(Ask({"reports"}), ContainsRegex("deadlock 1.0 +ui +transfer +Ledger::Transfer < main"));
+  EXPECT_THAT(Ask({"reports"}), ContainsRegex("deadlock 1.0 +ui +transfer +Ledger::Transfer "));
   std::string id = FirstReport();
   std::string report = Ask({"report", id});
   EXPECT_THAT(report, HasSubstr("Who waits for whom"));
@@ -68,7 +68,7 @@ TEST_F(SamplesTest, ADeadlockIsCalledOneWithEveryEdge) {
 
 TEST_F(SamplesTest, AConvoyIsFollowedToTheThreadThatWorks) {
   RunSample(LAGWATCH_CONVOY);
-  EXPECT_THAT(Ask({"reports"}), ContainsRegex("convoy 1.0 +ui +find +Cache::Find < main"));
+  EXPECT_THAT(Ask({"reports"}), ContainsRegex("convoy 1.0 +ui +find +Cache::Find "));
   std::string id = FirstReport();
   std::string report = Ask({"report", id});
   EXPECT_THAT(report,

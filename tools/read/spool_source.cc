@@ -20,7 +20,7 @@ class SpoolSource final : public ReportSource {
  public:
   SpoolSource(std::unique_ptr<collector::Store> store, collector::Clusterer clusterer)
       : store_(std::move(store)),
-        query_api_(store_.get(), clusterer.wait_frames()),
+        query_api_(store_.get(), clusterer.rules()),
         ingest_(store_.get(), std::move(clusterer), /*opener=*/nullptr, kAsManyAsThereAre) {}
 
   base::Status Load(const std::string& batch) {

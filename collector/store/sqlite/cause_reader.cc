@@ -289,13 +289,7 @@ class ReportSummer {
   };
 
   static void AddTo(Sum* sum, const ReportRow& report) {
-    const Contribution contribution{.lags = report.is_lead ? 1 : 0,
-                                    .hang_ns = report.hang_ns,
-                                    .duration_ns = LagDurationNs(report),
-                                    .weight = WeightOf(report.sample_rate_ppm),
-                                    .seen_ms = report.start_wall_ms,
-                                    .user = report.user};
-    contribution.AddTo(&sum->sums, 1);
+    ContributionOf(report).AddTo(&sum->sums, 1);
     sum->apps.insert(report.app);
     sum->versions.insert(report.version);
     sum->verdicts[report.verdict] += static_cast<double>(report.hang_ns);
@@ -334,6 +328,16 @@ std::optional<int64_t> IdOf(Database* database, const std::string& key) {
   return found.Step() ? std::optional(found.Int(0)) : std::nullopt;
 }
 
+std::optional<CauseRow> SumOfReports(Database* database, const std::string& key, ReportFilter filter) {
+  filter.cluster_key = key;
+  ReportSummer summer;
+  ReadEachReport(database, filter, [&](const ReportRow& report) { summer.Add(report); });
+  const int level = ReadCluster(database, key).value_or(Cluster{}).level;
+  CausePage page = summer.Take(database, {.level = level, .limit = 1, .child_limit = kAllChildren});
+  if (page.causes.empty()) return std::nullopt;
+  return std::move(page.causes.front());
+}
+
 }  // namespace
 
 CausePage ReadCauses(Database* database, const CauseQuery& query) {
@@ -354,10 +358,12 @@ CausePage ReadCauses(Database* database, const CauseQuery& query) {
   return page;
 }
 
-std::optional<CauseRow> ReadCause(Database* database, const std::string& key) {
+std::optional<CauseRow> ReadCause(Database* database, const std::string& key, const ReportFilter& filter) {
   const auto cluster = IdOf(database, key);
   if (!cluster) return std::nullopt;
-  SumsReader sums(database, {});
+  auto scope = ScopeOf(database, filter);
+  if (!scope) return SumOfReports(database, key, filter);
+  SumsReader sums(database, std::move(*scope));
   CauseRow cause = sums.Describe(*cluster);
   if (cause.sums.reports == 0) return std::nullopt;
   cause.children = sums.Children(*cluster, kAllChildren);

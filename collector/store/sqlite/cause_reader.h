@@ -14,7 +14,7 @@ namespace lagwatch::collector {
 // From the sums that are kept, where the filter is one of segments or one of days; else from the reports
 // themselves.
 CausePage ReadCauses(Database* database, const CauseQuery& query);
-std::optional<CauseRow> ReadCause(Database* database, const std::string& key);
+std::optional<CauseRow> ReadCause(Database* database, const std::string& key, const ReportFilter& filter);
 std::vector<CausePeriod> ReadCauseDays(Database* database, const std::string& key);
 std::optional<Cluster> ReadCluster(Database* database, const std::string& key);
 

@@ -121,6 +121,7 @@ CREATE TABLE cluster_notes (
   state TEXT NOT NULL,
   fixed_in TEXT NOT NULL,
   merged_into TEXT NOT NULL,
+  is_split INTEGER NOT NULL,
   changed_wall_ms INTEGER NOT NULL,
   changed_by TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;

@@ -115,10 +115,11 @@ Status SqliteStore::PutNote(const ClusterNote& note) {
   return Write([&](Database* database) {
            database
                ->Use(
-                   "INSERT OR REPLACE INTO cluster_notes (key, title, link, state, fixed_in, merged_into,"
-                   " changed_wall_ms, changed_by) VALUES (?, ?, ?, ?, ?, ?, ?, ?)")
+                   "INSERT OR REPLACE INTO cluster_notes (key, title, link, state, fixed_in, merged_into, "
+                   "is_split,"
+                   " changed_wall_ms, changed_by) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)")
                .Bind(note.key, note.title, note.link, note.state, note.fixed_in, note.merged_into,
-                     note.changed_wall_ms, note.changed_by)
+                     int64_t{note.is_split}, note.changed_wall_ms, note.changed_by)
                .Run();
            return true;
          })
@@ -130,12 +131,11 @@ Result<std::vector<ClusterNote>> SqliteStore::Notes() {
     std::vector<ClusterNote> notes;
     Connections::Reader reader(&connections_);
     Statement rows = reader->Use(
-        "SELECT key, title, link, state, fixed_in, merged_into, changed_wall_ms, changed_by FROM "
-        "cluster_notes"
-        " ORDER BY key");
+        "SELECT key, title, link, state, fixed_in, merged_into, is_split, changed_wall_ms, changed_by"
+        " FROM cluster_notes ORDER BY key");
     while (rows.Step()) {
       notes.push_back({rows.Text(0), rows.Text(1), rows.Text(2), rows.Text(3), rows.Text(4), rows.Text(5),
-                       rows.Int(6), rows.Text(7)});
+                       rows.Int(6) != 0, rows.Int(7), rows.Text(8)});
     }
     return notes;
   });
@@ -427,10 +427,10 @@ Result<CausePage> SqliteStore::Causes(const CauseQuery& query) {
   });
 }
 
-Result<std::optional<CauseRow>> SqliteStore::FindCause(const std::string& key) {
+Result<std::optional<CauseRow>> SqliteStore::FindCause(const std::string& key, const ReportFilter& filter) {
   return Guarded([&] {
     Connections::Reader reader(&connections_);
-    return ReadCause(reader.get(), key);
+    return ReadCause(reader.get(), key, filter);
   });
 }
 

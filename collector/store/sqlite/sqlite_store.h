@@ -27,7 +27,8 @@ class SqliteStore final : public Store {
   base::Result<std::vector<base::Uuid>> FindIds(const base::Uuid& first, const base::Uuid& last,
                                                 int64_t limit) override;
   base::Result<CausePage> Causes(const CauseQuery& query) override;
-  base::Result<std::optional<CauseRow>> FindCause(const std::string& key) override;
+  base::Result<std::optional<CauseRow>> FindCause(const std::string& key,
+                                                  const ReportFilter& filter = {}) override;
   base::Result<std::vector<CausePeriod>> CauseDays(const std::string& key) override;
   base::Result<std::optional<Cluster>> FindCluster(const std::string& key) override;
   base::Result<std::vector<StoredReport>> ReportsAfter(const base::Uuid& after, int64_t limit) override;

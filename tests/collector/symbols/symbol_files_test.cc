@@ -121,6 +121,7 @@ TEST_F(SymbolFilesTest, RefusesOtherBytesAndWhatItsCheckRefuses) {
   verdict_ = Status(StatusCode::kUnavailable, "later");
   EXPECT_EQ(SendAll(files.get(), upload, bytes).status().message(), "later");
   verdict_ = {};
+  EXPECT_EQ(files->ProgressOf(upload).received_bytes, 1999u);
   EXPECT_TRUE(files->Append(upload, 1999, bytes.substr(1999))->is_complete);
 }
 

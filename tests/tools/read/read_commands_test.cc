@@ -153,7 +153,7 @@ TEST_F(ReadCommands, RefuseWrongUsage) {
 TEST_F(ReadCommands, AskACollector) {
   auto store = collector::SqliteStore::Open(":memory:");
   collector::Ingest ingest(store->get(), collector::Clusterer::Create("").value());
-  collector::QueryApi query_api(store->get(), collector::Clusterer::Create("")->wait_frames());
+  collector::QueryApi query_api(store->get(), collector::Clusterer::Create("")->rules());
   collector::GroupCommit commits(store->get());
   collector::KeyRing keys({{"r_test", collector::Access::kRead}, {"k_test", collector::Access::kProject}});
   const collector::Router router(

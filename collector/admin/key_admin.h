@@ -4,6 +4,7 @@
 
 #include <string_view>
 
+#include "collector/admin/audit_log.h"
 #include "collector/keys/key_file.h"
 #include "collector/query/response.h"
 
@@ -13,7 +14,7 @@ namespace lagwatch::collector {
 Response ListKeys(const KeyFile& keys);
 // `body` is {"name", "access", "expires_in_s", "reports_per_s", "bytes_per_day", "replaces", "overlap_s"}, of
 // which the first two must be there. The answer is the only place that ever has the key's text.
-Response AddKey(const KeyFile& keys, std::string_view body);
-Response RevokeKey(const KeyFile& keys, std::string_view name);
+Response AddKey(const KeyFile& keys, std::string_view body, std::string_view by, AuditLog* audit);
+Response RevokeKey(const KeyFile& keys, std::string_view name, std::string_view by, AuditLog* audit);
 
 }  // namespace lagwatch::collector

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/http/key_admin.h"
-
-#include <spdlog/spdlog.h>
+#include "collector/admin/key_admin.h"
 
 #include <cmath>
 #include <utility>
@@ -60,18 +58,18 @@ Response ListKeys(const KeyFile& keys) {
   return {200, JsonText(list)};
 }
 
-Response AddKey(const KeyFile& keys, std::string_view body) {
+Response AddKey(const KeyFile& keys, std::string_view body, std::string_view by, AuditLog* audit) {
   auto key = ParseNewKey(body);
   if (!key.ok()) return ErrorResponse(key.status());
   auto text = keys.Add(*key, base::SystemClock().WallMs());
   if (!text.ok()) return ErrorResponse(text.status());
-  spdlog::info("the {} key '{}' was added", NameOf(key->access), key->name);
+  audit->Add(by, "key.add", key->name, {{"access", NameOf(key->access)}});
   return {201, JsonText({{"name", key->name}, {"access", NameOf(key->access)}, {"key", *text}})};
 }
 
-Response RevokeKey(const KeyFile& keys, std::string_view name) {
+Response RevokeKey(const KeyFile& keys, std::string_view name, std::string_view by, AuditLog* audit) {
   if (Status revoked = keys.Revoke(name); !revoked.ok()) return ErrorResponse(revoked);
-  spdlog::info("the key '{}' was revoked", name);
+  audit->Add(by, "key.revoke", name);
   return {200, JsonText({{"revoked", name}})};
 }
 

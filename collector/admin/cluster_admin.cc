@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/admin/cluster_admin.h"
+
+#include <array>
+#include <string>
+
+#include "base/clock.h"
+
+namespace lagwatch::collector {
+namespace {
+
+using base::Status;
+using base::StatusCode;
+
+constexpr size_t kMaxTextBytes = 500;
+
+struct TextKey {
+  const char* name;
+  std::string ClusterNote::*text;
+};
+constexpr std::array<TextKey, 5> kTexts = {{{"title", &ClusterNote::title},
+                                            {"link", &ClusterNote::link},
+                                            {"state", &ClusterNote::state},
+                                            {"fixed_in", &ClusterNote::fixed_in},
+                                            {"merged_into", &ClusterNote::merged_into}}};
+
+Status Wrong(const std::string& what) { return {StatusCode::kInvalid, what + "; see collector/API.md"}; }
+
+Status SetText(const std::string& name, const Json& value, ClusterNote* note) {
+  for (const TextKey& known : kTexts) {
+    if (known.name != name) continue;
+    if (!value.is_string() && !value.is_null()) return Wrong("\"" + name + "\" must be a text");
+    const std::string text = value.is_null() ? "" : value.get<std::string>();
+    if (text.size() > kMaxTextBytes)
+      return Wrong("\"" + name + "\" has more than " + std::to_string(kMaxTextBytes) + " bytes");
+    note->*known.text = text;
+    return {};
+  }
+  return Wrong("\"" + name + "\" is nothing that can be said of a cluster");
+}
+
+// A link is shown to be clicked on: nothing but a page.
+Status Check(const ClusterNote& note) {
+  if (!note.link.empty() && !note.link.starts_with("https://") && !note.link.starts_with("http://"))
+    return Wrong("\"link\" must begin with https:// or http://");
+  for (std::string_view state : {"", "new", "known", "fixed", "ignored"}) {
+    if (note.state == state) return {};
+  }
+  return Wrong(R"("state" must be one of "new", "known", "fixed" and "ignored")");
+}
+
+Status Apply(std::string_view body, ClusterNote* note, Json* changes) {
+  *changes = Json::parse(body, nullptr, /*allow_exceptions=*/false);
+  if (!changes->is_object() || changes->empty()) return Wrong("the body is no JSON object with changes");
+  for (const auto& [name, value] : changes->items()) {
+    if (name == "is_split") {
+      if (!value.is_boolean()) return Wrong(R"("is_split" must be true or false)");
+      note->is_split = value.get<bool>();
+    } else if (Status set = SetText(name, value, note); !set.ok()) {
+      return set;
+    }
+  }
+  return Check(*note);
+}
+
+Json NoteJson(const ClusterNote& note) {
+  Json json = {{"key", note.key}};
+  for (const TextKey& known : kTexts) {
+    const std::string& text = note.*known.text;
+    json[known.name] = text.empty() ? Json() : Json(text);
+  }
+  json["is_split"] = note.is_split;
+  return json;
+}
+
+}  // namespace
+
+Response PatchCluster(const CauseBook& book, std::string_view key, std::string_view body, std::string_view by,
+                      AuditLog* audit) {
+  auto note = book.Note(std::string(key));
+  if (!note.ok()) return ErrorResponse(note.status());
+  Json changes;
+  if (Status applied = Apply(body, &*note, &changes); !applied.ok()) return ErrorResponse(applied);
+  note->changed_wall_ms = base::SystemClock().WallMs();
+  note->changed_by = by;
+  if (Status put = book.Put(*note); !put.ok()) return ErrorResponse(put);
+  audit->Add(by, "cluster.change", key, changes);
+  return {200, JsonText(NoteJson(*note))};
+}
+
+}  // namespace lagwatch::collector

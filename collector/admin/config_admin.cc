@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/admin/config_admin.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/env.h"
+#include "collector/config/config_file.h"
+#include "collector/files/replace_file.h"
+#include "collector/query/query_string.h"
+
+namespace lagwatch::collector {
+namespace {
+
+using base::Result;
+using base::Status;
+using base::StatusCode;
+
+constexpr std::string_view kSuffix = ".json";
+
+Status Wrong(const std::string& what) { return {StatusCode::kInvalid, what + "; see collector/API.md"}; }
+
+Result<Json> ParseObject(std::string_view text) {
+  Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false, /*ignore_comments=*/true);
+  if (!json.is_object()) return Wrong("the body is no JSON object");
+  return json;
+}
+
+std::optional<uint64_t> VersionOf(std::string_view file_name) {
+  uint64_t version = 0;
+  if (!file_name.ends_with(kSuffix)) return std::nullopt;
+  file_name.remove_suffix(kSuffix.size());
+  const auto [end, error] = std::from_chars(file_name.data(), file_name.data() + file_name.size(), version);
+  const bool is_number = error == std::errc() && end == file_name.data() + file_name.size();
+  return is_number ? std::optional(version) : std::nullopt;
+}
+
+std::string TextOf(const Json& json, const char* name) {
+  const auto found = json.find(name);
+  return found != json.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+bool IsFor(const Json& request, const std::string& cluster, const std::string& app_version) {
+  return TextOf(request, "cluster") == cluster && TextOf(request, "app_version") == app_version;
+}
+
+Response VersionResponse(uint64_t version) { return {200, JsonText({{"version", version}})}; }
+
+}  // namespace
+
+ConfigAdmin::ConfigAdmin(std::string config_path, std::string history_directory, ConfigService* service,
+                         AuditLog* audit)
+    : config_path_(std::move(config_path)),
+      history_directory_(std::move(history_directory)),
+      service_(service),
+      audit_(audit) {}
+
+std::string ConfigAdmin::HistoryPath(uint64_t version) const {
+  return history_directory_ + "/" + std::to_string(version) + std::string(kSuffix);
+}
+
+Result<Json> ConfigAdmin::Read() const {
+  std::string text;
+  const int error = base::SystemEnv().ReadAll(config_path_, &text);
+  if (error == ENOENT) return Json();
+  if (error != 0) return base::IoError("cannot read " + config_path_, error);
+  auto json = ParseObject(text);
+  if (!json.ok())
+    return Status(StatusCode::kInternal, "the config " + config_path_ + " is no JSON object: put a good one");
+  return json;
+}
+
+Response ConfigAdmin::Get() const {
+  std::lock_guard lock(mutex_);
+  auto config = Read();
+  if (!config.ok()) return ErrorResponse(config.status());
+  std::vector<std::string> names;
+  base::SystemEnv().List(history_directory_, &names);
+  std::vector<std::pair<uint64_t, int64_t>> versions;
+  for (const std::string& name : names) {
+    const auto version = VersionOf(name);
+    if (!version) continue;
+    const FileStamp stamp = FileStamp::Of(HistoryPath(*version));
+    versions.emplace_back(*version, stamp.mtime_ns / 1'000'000);
+  }
+  std::ranges::sort(versions, std::greater());
+  Json history = Json::array();
+  for (const auto& [version, wall_ms] : versions)
+    history.push_back({{"version", version}, {"wall_ms", wall_ms}});
+  return {200, JsonText({{"version", service_->CurrentVersion()},
+                         {"config", std::move(*config)},
+                         {"history", std::move(history)}})};
+}
+
+// A version that was edited by hand is kept at the first change after it.
+Status ConfigAdmin::KeepVersion() {
+  const uint64_t version = service_->CurrentVersion();
+  std::string content;
+  if (version == 0 || base::SystemEnv().ReadAll(config_path_, &content) != 0) return {};
+  if (base::SystemEnv().Exists(HistoryPath(version).c_str())) return {};
+  if (int error = base::SystemEnv().CreateDirectories(history_directory_))
+    return base::IoError("cannot create " + history_directory_, error);
+  return ReplaceFile(HistoryPath(version), content);
+}
+
+Status ConfigAdmin::Replace(const std::string& content) {
+  auto file = ConfigFile::Parse(content);
+  if (!file.ok()) return file.status();
+  if (Status kept = KeepVersion(); !kept.ok()) return kept;
+  if (Status written = ReplaceFile(config_path_, content); !written.ok()) return written;
+  return KeepVersion();
+}
+
+Response ConfigAdmin::Put(std::string_view body, std::string_view query_text, std::string_view by) {
+  auto query = QueryString::Parse(query_text);
+  if (!query.ok()) return ErrorResponse(query.status());
+  std::lock_guard lock(mutex_);
+  const std::string known = query->Get("if_version");
+  const uint64_t version = service_->CurrentVersion();
+  if (!known.empty() && known != std::to_string(version)) {
+    return ErrorResponse(409, "conflict",
+                         "the config is of version " + std::to_string(version) + " by now; look at it again");
+  }
+  if (Status replaced = Replace(std::string(body)); !replaced.ok()) return ErrorResponse(replaced);
+  audit_->Add(by, "config.put", std::to_string(service_->CurrentVersion()), {{"before", version}});
+  return VersionResponse(service_->CurrentVersion());
+}
+
+Response ConfigAdmin::Rollback(std::string_view body, std::string_view by) {
+  auto json = ParseObject(body);
+  if (!json.ok()) return ErrorResponse(json.status());
+  const Json wanted = json->value("version", Json());
+  if (!wanted.is_number_unsigned())
+    return ErrorResponse(Wrong(R"("version" is no version of the config's history)"));
+  std::lock_guard lock(mutex_);
+  std::string content;
+  if (base::SystemEnv().ReadAll(HistoryPath(wanted.get<uint64_t>()), &content) != 0) {
+    return ErrorResponse(Status(StatusCode::kNotFound,
+                                "there is no such version of the config; GET /v1/admin/config lists them"));
+  }
+  if (Status replaced = Replace(content); !replaced.ok()) return ErrorResponse(replaced);
+  audit_->Add(by, "config.rollback", std::to_string(service_->CurrentVersion()), {{"to", wanted}});
+  return VersionResponse(service_->CurrentVersion());
+}
+
+Response ConfigAdmin::Change(const Edit& edit, std::string_view action, std::string_view subject,
+                             std::string_view by) {
+  std::lock_guard lock(mutex_);
+  auto config = Read();
+  if (!config.ok()) return ErrorResponse(config.status());
+  if (config->is_null()) *config = Json::object();
+  const Json before = *config;
+  if (Status edited = edit(&*config); !edited.ok()) return ErrorResponse(edited);
+  if (*config == before) return VersionResponse(service_->CurrentVersion());
+  if (Status replaced = Replace(config->dump(2) + "\n"); !replaced.ok()) return ErrorResponse(replaced);
+  audit_->Add(by, action, subject, {{"version", service_->CurrentVersion()}});
+  return VersionResponse(service_->CurrentVersion());
+}
+
+Response ConfigAdmin::PutAllowlist(std::string_view body, std::string_view by) {
+  auto json = ParseObject(body);
+  if (!json.ok()) return ErrorResponse(json.status());
+  const std::string user = TextOf(*json, "user");
+  const Json is_forced = json->value("is_forced", Json(true));
+  if (user.empty() || !is_forced.is_boolean())
+    return ErrorResponse(Wrong(R"(the body must be {"user": TEXT, "is_forced": true or false})"));
+  auto edit = [&](Json* config) -> Status {
+    Json& allowlist = (*config)["allowlist"];
+    if (allowlist.is_null()) allowlist = Json::array();
+    if (!allowlist.is_array()) return Wrong(R"("allowlist" of the config is no array)");
+    const auto found = std::ranges::find(allowlist, Json(user));
+    if (is_forced.get<bool>() && found == allowlist.end()) allowlist.push_back(user);
+    if (!is_forced.get<bool>() && found != allowlist.end()) allowlist.erase(found);
+    return {};
+  };
+  return Change(edit, is_forced.get<bool>() ? "allowlist.add" : "allowlist.remove", user, by);
+}
+
+Response ConfigAdmin::AddCaptureRequest(std::string_view body, std::string_view by) {
+  auto json = ParseObject(body);
+  if (!json.ok()) return ErrorResponse(json.status());
+  auto edit = [&](Json* config) -> Status {
+    Json& requests = (*config)["capture_requests"];
+    if (requests.is_null()) requests = Json::array();
+    if (!requests.is_array()) return Wrong(R"("capture_requests" of the config is no array)");
+    const std::string cluster = TextOf(*json, "cluster");
+    const std::string app_version = TextOf(*json, "app_version");
+    const auto same = std::ranges::find_if(
+        requests, [&](const Json& request) { return IsFor(request, cluster, app_version); });
+    if (same != requests.end()) requests.erase(same);
+    requests.push_back(*json);
+    return {};  // what is wrong with it, the config's parser says
+  };
+  return Change(edit, "capture.add", TextOf(*json, "cluster"), by);
+}
+
+Response ConfigAdmin::RemoveCaptureRequest(std::string_view cluster, std::string_view by) {
+  auto edit = [&](Json* config) -> Status {
+    Json kept = Json::array();
+    const Json requests = config->value("capture_requests", Json::array());
+    for (const Json& request : requests) {
+      if (TextOf(request, "cluster") != cluster) kept.push_back(request);
+    }
+    if (kept.size() == requests.size())
+      return {StatusCode::kNotFound, "nobody is asked for a capture of that cluster"};
+    (*config)["capture_requests"] = std::move(kept);
+    return {};
+  };
+  return Change(edit, "capture.remove", cluster, by);
+}
+
+}  // namespace lagwatch::collector

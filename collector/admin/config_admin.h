@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// /v1/admin/config and what else changes the operator's config over HTTP: the file that may as well be edited
+// by hand. Each version is kept, so that it can be gone back to. Context: background. Thread-safe.
+#pragma once
+
+#include <functional>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+#include "collector/admin/audit_log.h"
+#include "collector/config/config_service.h"
+#include "collector/query/json_text.h"
+#include "collector/query/response.h"
+
+namespace lagwatch::collector {
+
+class ConfigAdmin {
+ public:
+  // `history_directory` need not be there yet. Borrows the rest.
+  ConfigAdmin(std::string config_path, std::string history_directory, ConfigService* service,
+              AuditLog* audit);
+
+  // {"version", "config", "history": [{"version", "wall_ms"}], the newest first}; "config" is null without
+  // one.
+  Response Get() const;
+  // `body` becomes the config when it is a good one. `query` may have "if_version": the version that the
+  // caller knows; 409 when it is another by now.
+  Response Put(std::string_view body, std::string_view query, std::string_view by);
+  // `body` is {"version"}: that one's content becomes the config, as a new version.
+  Response Rollback(std::string_view body, std::string_view by);
+
+  // `body` is {"user", "is_forced"}.
+  Response PutAllowlist(std::string_view body, std::string_view by);
+  // `body` is {"cluster", "app_version", "interval_us"}, of which only the first must be there. Replaces an
+  // earlier request for the same cluster and version.
+  Response AddCaptureRequest(std::string_view body, std::string_view by);
+  Response RemoveCaptureRequest(std::string_view cluster, std::string_view by);
+
+ private:
+  using Edit = std::function<base::Status(Json* config)>;
+
+  Response Change(const Edit& edit, std::string_view action, std::string_view subject, std::string_view by);
+  base::Status Replace(const std::string& content);
+  base::Status KeepVersion();
+  base::Result<Json> Read() const;
+  std::string HistoryPath(uint64_t version) const;
+
+  const std::string config_path_;
+  const std::string history_directory_;
+  ConfigService* const service_;
+  AuditLog* const audit_;
+  mutable std::mutex mutex_;  // one change at a time
+};
+
+}  // namespace lagwatch::collector

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gives all reports their clusters anew when the rules, or the algorithm, have changed since these were
+// given. How far it has come is kept in a file, so that it goes on after a restart. Context: background.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "base/uuid.h"
+#include "collector/cluster/clusterer.h"
+#include "collector/maintenance/maintenance.h"
+#include "collector/store/store.h"
+#include "collector/symbols/symbolizer.h"
+
+namespace lagwatch::collector {
+
+struct ReclusterProgress {
+  bool is_running = false;
+  int64_t done = 0;   // reports, since this program's start
+  int64_t total = 0;  // about as many as there were when it began
+};
+
+class ReclusterJob final : public MaintenanceJob {
+ public:
+  // Borrows `store` and `symbolizer`. A store whose file is not there yet has reports of no known version,
+  // unless it has none at all.
+  ReclusterJob(Store* store, Clusterer clusterer, Symbolizer* symbolizer, std::string state_path);
+
+  std::string name() const override { return "clustering anew"; }
+  base::Result<bool> Step() override;
+
+  // Thread-safe.
+  ReclusterProgress progress() const;
+
+ private:
+  // Of the file: "VERSION ID"; no id when all is done.
+  struct State {
+    uint64_t version = 0;
+    std::optional<base::Uuid> done_until;
+  };
+
+  State ReadState() const;
+  base::Status WriteState(const State& state);
+  base::Status Begin();
+
+  Store* store_;
+  const Clusterer clusterer_;
+  Symbolizer* symbolizer_;
+  const std::string state_path_;
+  std::optional<State> state_;  // once it was read
+  mutable std::mutex mutex_;
+  ReclusterProgress progress_;  // guarded by mutex_
+};
+
+}  // namespace lagwatch::collector

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/query/cause_book.h"
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "policies/version_order.h"
+
+namespace lagwatch::collector {
+namespace {
+
+using base::Result;
+using base::Status;
+using base::StatusCode;
+
+constexpr int64_t kAllChildren = 100;
+
+Status NoSuchCluster(const std::string& key) {
+  return {StatusCode::kNotFound, "there is no cluster " + key + "; /v1/clusters lists them all"};
+}
+
+void AddAll(const std::vector<std::string>& more, std::vector<std::string>* sorted) {
+  std::set<std::string> all(sorted->begin(), sorted->end());
+  all.insert(more.begin(), more.end());
+  sorted->assign(all.begin(), all.end());
+}
+
+void AddVerdicts(const std::vector<std::pair<std::string, double>>& more,
+                 std::vector<std::pair<std::string, double>>* verdicts) {
+  for (const auto& [word, hang_ns] : more) {
+    auto known = std::ranges::find(*verdicts, word, &std::pair<std::string, double>::first);
+    if (known == verdicts->end()) known = verdicts->emplace(verdicts->end(), word, 0);
+    known->second += hang_ns;
+  }
+  std::ranges::stable_sort(*verdicts, std::greater(), &std::pair<std::string, double>::second);
+}
+
+// The sums of both; the cluster stays that of `cause`.
+void AddCause(CauseRow more, CauseRow* cause) {
+  cause->sums.Add(more.sums);
+  cause->estimated_lags += more.estimated_lags;
+  cause->estimated_hang_ns += more.estimated_hang_ns;
+  AddAll(more.apps, &cause->apps);
+  AddAll(more.versions, &cause->versions);
+  AddVerdicts(more.verdicts, &cause->verdicts);
+  std::ranges::move(more.children, std::back_inserter(cause->children));
+}
+
+bool CostsMore(const CauseRow& a, const CauseRow& b) {
+  return std::pair(-a.estimated_hang_ns, a.cluster.key) < std::pair(-b.estimated_hang_ns, b.cluster.key);
+}
+
+template <typename Row>
+void Cut(int64_t offset, int64_t limit, std::vector<Row>* rows) {
+  const auto count = static_cast<int64_t>(rows->size());
+  rows->erase(rows->begin(), rows->begin() + std::min(offset, count));
+  if (static_cast<int64_t>(rows->size()) > limit) rows->resize(static_cast<size_t>(limit));
+}
+
+}  // namespace
+
+std::string_view StateOf(const ShownCause& cause) {
+  const ClusterNote& note = cause.note;
+  if (note.state.empty()) return kNewState;
+  if (note.state != kFixedState) return note.state;
+  const bool is_back = note.fixed_in.empty()
+                           ? cause.row.sums.last_seen_ms > note.changed_wall_ms
+                           : std::ranges::any_of(cause.row.versions, [&](const std::string& version) {
+                               return !policies::IsOlderVersion(version, note.fixed_in);
+                             });
+  return is_back ? kRegressedState : kFixedState;
+}
+
+ClusterNote CauseBook::Book::NoteOf(const std::string& key) const {
+  const auto found = notes.find(key);
+  return found == notes.end() ? ClusterNote{.key = key} : found->second;
+}
+
+Result<CauseBook::Book> CauseBook::Open() const {
+  auto notes = store_->Notes();
+  if (!notes.ok()) return notes.status();
+  Book book;
+  for (ClusterNote& note : *notes) {
+    // Put lets in nothing that could be refused here.
+    if (!note.merged_into.empty()) std::ignore = book.edits.Merge(note.key, note.merged_into);
+    if (note.is_split) book.edits.Split(note.key);
+    book.notes.emplace(note.key, std::move(note));
+  }
+  return book;
+}
+
+Result<ShownPage> CauseBook::Causes(const CauseQuery& query) const {
+  auto book = Open();
+  if (!book.ok()) return book.status();
+  const auto edited = static_cast<int64_t>(book->edits.merges().size() * 2 + book->edits.splits().size());
+  CauseQuery raw = query;
+  if (query.level == 1 && edited > 0) {
+    raw.limit = query.offset + query.limit + edited;
+    raw.offset = 0;
+  }
+  auto page = store_->Causes(raw);
+  if (!page.ok()) return page.status();
+  ShownPage shown{.causes = {}, .all = std::move(page->all)};
+  for (CauseRow& cause : page->causes) {
+    ClusterNote note = book->NoteOf(cause.cluster.key);
+    shown.causes.push_back({std::move(cause), std::move(note), {}});
+  }
+  if (query.level == 2 || edited == 0) return shown;
+  if (Status added = AddEdited(*book, query, &shown.causes); !added.ok()) return added;
+  std::ranges::sort(shown.causes, CostsMore, &ShownCause::row);
+  Cut(query.offset, query.limit, &shown.causes);
+  return shown;
+}
+
+// In place of the clusters that were merged or split, and those that others were merged into.
+Status CauseBook::AddEdited(const Book& book, const CauseQuery& query,
+                            std::vector<ShownCause>* causes) const {
+  std::set<std::string> shown_keys;
+  for (const auto& [key, into] : book.edits.merges()) shown_keys.insert(book.edits.ShownKey(key, key));
+  for (const std::string& key : book.edits.splits()) {
+    auto whole = store_->FindCause(key, query.filter);
+    if (!whole.ok()) return whole.status();
+    if (!*whole) continue;
+    for (const CauseRow& child : (*whole)->children)
+      shown_keys.insert(book.edits.ShownKey(key, child.cluster.key));
+  }
+  std::erase_if(*causes, [&](const ShownCause& cause) {
+    const std::string& key = cause.row.cluster.key;
+    return shown_keys.contains(key) || book.edits.merges().contains(key) || book.edits.splits().contains(key);
+  });
+  for (const std::string& key : shown_keys) {
+    auto cause = SumUp(book, key, query.filter, query.child_limit);
+    if (!cause.ok()) return cause.status();
+    if (*cause) causes->push_back(std::move(**cause));
+  }
+  return {};
+}
+
+// Level-2 clusters are shown alone only when theirs of level 1 was split.
+Result<bool> CauseBook::IsShown(const Book& book, const std::string& key) const {
+  if (book.edits.splits().contains(key)) return false;
+  auto cluster = store_->FindCluster(key);
+  if (!cluster.ok()) return cluster.status();
+  if (!*cluster) return false;
+  return (*cluster)->level == 1 || book.edits.splits().contains((*cluster)->parent_key);
+}
+
+Result<std::vector<std::string>> CauseBook::MembersOf(const Book& book, const std::string& shown_key) const {
+  std::vector<std::string> members = {shown_key};
+  for (const auto& [key, into] : book.edits.merges()) {
+    if (book.edits.ShownKey(key, key) == shown_key && key != shown_key) members.push_back(key);
+  }
+  if (members.size() == 1) return members;
+  std::vector<std::string> shown;
+  for (std::string& key : members) {
+    auto is_shown = IsShown(book, key);
+    if (!is_shown.ok()) return is_shown.status();
+    if (*is_shown) shown.push_back(std::move(key));
+  }
+  return shown;
+}
+
+Result<std::optional<ShownCause>> CauseBook::SumUp(const Book& book, const std::string& shown_key,
+                                                   const ReportFilter& filter, int64_t child_limit) const {
+  auto members = MembersOf(book, shown_key);
+  if (!members.ok()) return members.status();
+  ShownCause cause{.row = {}, .note = book.NoteOf(shown_key), .merged_keys = {}};
+  bool has_reports = false;
+  for (const std::string& key : *members) {
+    if (key != shown_key) cause.merged_keys.push_back(key);
+    auto part = store_->FindCause(key, filter);
+    if (!part.ok()) return part.status();
+    if (!*part) continue;
+    if (!has_reports || key == shown_key) cause.row.cluster = (*part)->cluster;
+    AddCause(std::move(**part), &cause.row);
+    has_reports = true;
+  }
+  if (!has_reports) return std::optional<ShownCause>();
+  std::ranges::sort(cause.merged_keys);
+  std::ranges::sort(cause.row.children, CostsMore);
+  Cut(0, child_limit, &cause.row.children);
+  if (cause.row.cluster.key != shown_key) {
+    auto cluster = store_->FindCluster(shown_key);
+    if (!cluster.ok()) return cluster.status();
+    if (*cluster) cause.row.cluster = std::move(**cluster);
+  }
+  return std::optional(std::move(cause));
+}
+
+Result<std::optional<ShownCause>> CauseBook::Find(const std::string& key, const ReportFilter& filter) const {
+  auto book = Open();
+  if (!book.ok()) return book.status();
+  const std::string shown_key = book->edits.splits().contains(key) ? key : book->edits.ShownKey(key, key);
+  return SumUp(*book, shown_key, filter, kAllChildren);
+}
+
+Result<std::vector<CausePeriod>> CauseBook::Days(const ShownCause& cause) const {
+  std::vector<std::string> keys = cause.merged_keys;
+  keys.push_back(cause.row.cluster.key);
+  std::map<int64_t, CauseSums> days;
+  for (const std::string& key : keys) {
+    auto part = store_->CauseDays(key);
+    if (!part.ok()) return part.status();
+    for (const CausePeriod& day : *part) days[day.begin_ms].Add(day.sums);
+  }
+  std::vector<CausePeriod> periods;
+  for (auto& [begin_ms, sums] : days) periods.push_back({begin_ms, std::move(sums)});
+  return periods;
+}
+
+Result<std::vector<ReportRow>> CauseBook::Reports(const ReportFilter& filter, int64_t limit,
+                                                  const std::optional<base::Uuid>& before) const {
+  if (filter.cluster_key.empty()) return store_->Reports(filter, limit, before);
+  auto book = Open();
+  if (!book.ok()) return book.status();
+  auto members = MembersOf(*book, filter.cluster_key);
+  if (!members.ok()) return members.status();
+  std::vector<ReportRow> reports;
+  for (const std::string& key : *members) {
+    ReportFilter part = filter;
+    part.cluster_key = key;
+    auto rows = store_->Reports(part, limit, before);
+    if (!rows.ok()) return rows.status();
+    std::ranges::move(*rows, std::back_inserter(reports));
+  }
+  std::ranges::sort(reports,
+                    [](const ReportRow& a, const ReportRow& b) { return a.id.as_bytes() > b.id.as_bytes(); });
+  Cut(0, limit, &reports);
+  return reports;
+}
+
+Result<ClusterNote> CauseBook::Note(const std::string& key) const {
+  auto book = Open();
+  if (!book.ok()) return book.status();
+  return book->NoteOf(key);
+}
+
+Status CauseBook::Put(const ClusterNote& note) const {
+  if (Status checked = CheckEdits(note); !checked.ok()) return checked;
+  return store_->PutNote(note);
+}
+
+Status CauseBook::CheckEdits(const ClusterNote& note) const {
+  auto book = Open();
+  if (!book.ok()) return book.status();
+  auto cluster = store_->FindCluster(note.key);
+  if (!cluster.ok()) return cluster.status();
+  if (!*cluster) return NoSuchCluster(note.key);
+  if (note.is_split && (*cluster)->level != 1)
+    return {StatusCode::kInvalid, "cluster " + note.key + " is of level 2 and cannot be split further"};
+  if (note.merged_into.empty()) return {};
+  if (note.is_split)
+    return {StatusCode::kInvalid, "a cluster is either merged into another or split, not both"};
+  for (const std::string& key : {note.key, note.merged_into}) {
+    auto found = store_->FindCluster(key);
+    if (!found.ok()) return found.status();
+    if (!*found) return NoSuchCluster(key);
+    if ((*found)->level == 2 && !book->edits.splits().contains((*found)->parent_key)) {
+      return {StatusCode::kInvalid, "cluster " + key + " is shown within " + (*found)->parent_key +
+                                        ": split that first, or merge that instead"};
+    }
+  }
+  if (note.merged_into == note.key) return {StatusCode::kInvalid, "a cluster cannot be merged into itself"};
+  return book->edits.Merge(note.key, note.merged_into);
+}
+
+}  // namespace lagwatch::collector

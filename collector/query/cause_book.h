@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Causes as people see them: as reports make them, and with what people said of them: notes, and clusters
+// that were merged or split by hand (policies/cluster_edits.h). The reports' own clusters stay as they are,
+// so that everything can be taken back. Context: background. Thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "collector/store/store.h"
+#include "policies/cluster_edits.h"
+
+namespace lagwatch::collector {
+
+inline constexpr std::string_view kNewState = "new";
+inline constexpr std::string_view kFixedState = "fixed";
+inline constexpr std::string_view kRegressedState = "regressed";
+
+struct ShownCause {
+  CauseRow row;
+  ClusterNote note;                      // empty without one
+  std::vector<std::string> merged_keys;  // other clusters whose reports are shown here; sorted
+};
+
+struct ShownPage {
+  std::vector<ShownCause> causes;
+  CauseRow all;
+};
+
+// What is noted, but "regressed" for what was fixed and came back: in a version that is not older than the
+// one that it was fixed in or, when that is not known, after it was noted.
+std::string_view StateOf(const ShownCause& cause);
+
+class CauseBook {
+ public:
+  // Borrows `store`.
+  explicit CauseBook(Store* store) : store_(store) {}
+
+  // The costliest first. Of level 2, clusters are as reports make them.
+  base::Result<ShownPage> Causes(const CauseQuery& query) const;
+  // The cause that the reports of cluster `key` are shown in; of a cluster that was split, itself.
+  base::Result<std::optional<ShownCause>> Find(const std::string& key, const ReportFilter& filter = {}) const;
+  // Its days that had reports, oldest first.
+  base::Result<std::vector<CausePeriod>> Days(const ShownCause& cause) const;
+  // Store::Reports, where a cluster's key stands for the cause that it is shown in.
+  base::Result<std::vector<ReportRow>> Reports(const ReportFilter& filter, int64_t limit,
+                                               const std::optional<base::Uuid>& before = {}) const;
+
+  base::Result<ClusterNote> Note(const std::string& key) const;
+  // Keeps a note. Errors: kInvalid when it would merge or split what cannot be; kNotFound for clusters that
+  // are not there.
+  base::Status Put(const ClusterNote& note) const;
+
+ private:
+  struct Book {
+    std::map<std::string, ClusterNote> notes;
+    policies::ClusterEdits edits;
+
+    ClusterNote NoteOf(const std::string& key) const;
+  };
+
+  base::Result<Book> Open() const;
+  base::Status CheckEdits(const ClusterNote& note) const;
+  base::Result<bool> IsShown(const Book& book, const std::string& key) const;
+  base::Result<std::vector<std::string>> MembersOf(const Book& book, const std::string& shown_key) const;
+  base::Result<std::optional<ShownCause>> SumUp(const Book& book, const std::string& shown_key,
+                                                const ReportFilter& filter, int64_t child_limit) const;
+  base::Status AddEdited(const Book& book, const CauseQuery& query, std::vector<ShownCause>* causes) const;
+
+  Store* store_;
+};
+
+}  // namespace lagwatch::collector

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// The newest reports, for those who want to hear of each as it comes. Context: background. Thread-safe.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/uuid.h"
+#include "collector/store/records.h"
+
+namespace lagwatch::collector {
+
+class ReportFeed {
+ public:
+  static constexpr size_t kMaxKept = 1000;
+  static constexpr int kMaxListeners = 100;
+
+  struct Entry {
+    ReportRow row;
+    std::vector<std::string> cause;  // its level-1 cluster's frames
+  };
+
+  // What was stored of a commit.
+  void Publish(std::span<const NewRecord> records, std::span<const CommitOutcome> outcomes);
+
+  // A listener's place, to be held while it listens; null when there are too many.
+  std::shared_ptr<void> TryListen() const;
+
+  // How many were published so far.
+  uint64_t count() const;
+  // Those after the first `*seen` that are still kept, the oldest first; `*seen` becomes the count.
+  std::vector<Entry> Since(uint64_t* seen) const;
+  // How many were published up to and with report `id`, if that is still kept.
+  std::optional<uint64_t> CountAt(const base::Uuid& id) const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::deque<Entry> newest_;  // guarded by mutex_
+  uint64_t count_ = 0;        // guarded by mutex_
+  std::shared_ptr<std::atomic<int>> listeners_ = std::make_shared<std::atomic<int>>(0);
+};
+
+}  // namespace lagwatch::collector

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/query/report_filter.h"
+
+#include <optional>
+
+namespace lagwatch::collector {
+namespace {
+
+using base::Result;
+
+// The day that holds that time, or nothing without it.
+Result<std::optional<int64_t>> DayAt(const QueryString& query, std::string_view name) {
+  if (query.Get(name).empty()) return std::optional<int64_t>();
+  auto wall_ms = query.GetInt(name, 0, 0, INT64_MAX);
+  if (!wall_ms.ok()) return wall_ms.status();
+  return std::optional(*wall_ms / kMsPerDay);
+}
+
+}  // namespace
+
+Result<ReportFilter> ParseFilter(const QueryString& query) {
+  ReportFilter filter{.app = query.Get("app"),
+                      .version = query.Get("version"),
+                      .kind = query.Get("kind"),
+                      .verdict = query.Get("verdict"),
+                      .loop = query.Get("loop"),
+                      .os = query.Get("os"),
+                      .user = query.Get("user"),
+                      .cluster_key = query.Get("cluster")};
+  auto first_day = DayAt(query, "from_ms");
+  if (!first_day.ok()) return first_day.status();
+  auto last_day = DayAt(query, "to_ms");
+  if (!last_day.ok()) return last_day.status();
+  filter.first_day = *first_day;
+  filter.last_day = *last_day;
+  return filter;
+}
+
+bool Matches(const ReportFilter& filter, const ReportRow& report) {
+  auto is_as = [](const std::string& wanted, const std::string& text) {
+    return wanted.empty() || wanted == text;
+  };
+  return is_as(filter.app, report.app) && is_as(filter.version, report.version) &&
+         is_as(filter.kind, report.kind) && is_as(filter.verdict, report.verdict) &&
+         is_as(filter.loop, report.loop) && is_as(filter.os, report.os) && is_as(filter.user, report.user);
+}
+
+}  // namespace lagwatch::collector

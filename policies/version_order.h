@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which of two versions of a program is the older one, whatever scheme its makers use: runs of digits compare
+// as numbers, other text as text, and "-rc1" or "~beta" comes before nothing at all, as in Semantic
+// Versioning and Debian. Context: background; pure.
+#pragma once
+
+#include <string_view>
+
+namespace lagwatch::policies {
+
+bool IsOlderVersion(std::string_view a, std::string_view b);
+
+}  // namespace lagwatch::policies

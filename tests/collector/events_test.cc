@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/http/events.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "collector/http/endpoints.h"
+#include "collector/http/http_server.h"
+#include "tests/collector/http_client.h"
+#include "tests/collector/memory_collector.h"
+#include "tests/testing/process.h"
+
+namespace lagwatch::collector {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::kKey;
+using ::testing::Not;
+using testing::RawConnection;
+using testing::SampleReport;
+
+class EventsTest : public ::testing::Test {
+ protected:
+  EventsTest() { Start(); }
+
+  void Start() {
+    server_ = std::move(HttpServer::Start({.listen = {"127.0.0.1", 0}, .threads = 1}, &router_).value());
+  }
+  SampleReport Submit(std::string_view app) {
+    SampleReport report;
+    report.header.app = app;
+    testing::Client(server_->port()).Post(testing::EncodeBatch({report.Encode()}));
+    return report;
+  }
+  std::string Ask(const std::string& query, const std::string& header = "") {
+    return "GET /v1/events" + query + " HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + kKey + "\r\n" +
+           header + "\r\n";
+  }
+
+  ReportFeed feed_;
+  testing::MemoryCollector collector_;
+  GroupCommit commits_{collector_.store.get(),
+                       [this](auto records, auto outcomes) { feed_.Publish(records, outcomes); }};
+  KeyRing keys_{{{kKey, Access::kAdmin}}};
+  Router router_{CollectorEndpoints({.ingest = &collector_.ingest,
+                                     .commits = &commits_,
+                                     .query_api = &collector_.query_api,
+                                     .keys = &keys_,
+                                     .feed = &feed_},
+                                    {}),
+                 &keys_};
+  std::unique_ptr<HttpServer> server_;
+};
+
+TEST_F(EventsTest, EachNewReportIsTold) {
+  Submit("before");
+  RawConnection listener(server_->port());
+  listener.Send(Ask(""));
+  EXPECT_THAT(listener.ReadUntil("\r\n\r\n"), HasSubstr("text/event-stream"));
+  const SampleReport report = Submit("editor");
+  const std::string event = listener.ReadUntil("\n\n");
+  EXPECT_THAT(event,
+              HasSubstr("id: " + base::ToString(report.header.id) + "\nevent: report\ndata: {\"id\":"));
+  EXPECT_THAT(event, HasSubstr("\"app\":\"editor\""));
+  EXPECT_THAT(event, Not(HasSubstr("before")));
+}
+
+TEST_F(EventsTest, OnlyThoseThatWereAskedFor) {
+  RawConnection listener(server_->port());
+  listener.Send(Ask("?app=player"));
+  listener.ReadUntil("\r\n\r\n");
+  Submit("editor");
+  Submit("player");
+  EXPECT_THAT(listener.ReadUntil("\n\n"), HasSubstr("\"app\":\"player\""));
+}
+
+TEST_F(EventsTest, AListenerThatComesBackMissesNothing) {
+  const SampleReport heard = Submit("first");
+  Submit("second");
+  Submit("third");
+  RawConnection listener(server_->port());
+  listener.Send(Ask("", "Last-Event-ID: " + base::ToString(heard.header.id) + "\r\n"));
+  listener.ReadUntil("\r\n\r\n");
+  EXPECT_THAT(listener.ReadUntil("\n\n"), HasSubstr("\"app\":\"second\""));
+  EXPECT_THAT(listener.ReadUntil("\n\n"), HasSubstr("\"app\":\"third\""));
+}
+
+TEST_F(EventsTest, TheServerStopsAllTheSame) {
+  RawConnection listener(server_->port());
+  listener.Send(Ask(""));
+  listener.ReadUntil("\r\n\r\n");
+  server_->Stop();
+  EXPECT_EQ(listener.ReadUntil("\n\n"), "");
+}
+
+TEST_F(EventsTest, APlaceIsGivenBack) {
+  std::vector<std::shared_ptr<void>> places;
+  for (int i = 0; i < ReportFeed::kMaxListeners; ++i) places.push_back(feed_.TryListen());
+  EXPECT_NE(places.back(), nullptr);
+  EXPECT_EQ(testing::Client(server_->port()).Get("/v1/events").status, 503);
+  places.pop_back();
+  EXPECT_NE(feed_.TryListen(), nullptr);
+}
+
+TEST(ReportFeed, KeepsTheNewest) {
+  ReportFeed feed;
+  std::vector<NewRecord> records(ReportFeed::kMaxKept + 5, NewReport{});
+  std::vector<CommitOutcome> outcomes(records.size(), CommitOutcome::kStored);
+  outcomes[0] = CommitOutcome::kDuplicate;
+  feed.Publish(records, outcomes);
+  uint64_t seen = 0;
+  EXPECT_EQ(feed.Since(&seen).size(), ReportFeed::kMaxKept);
+  EXPECT_EQ(seen, records.size() - 1);
+  EXPECT_TRUE(feed.Since(&seen).empty());
+}
+
+}  // namespace
+}  // namespace lagwatch::collector
