@@ -9,6 +9,7 @@
 #include "collector/http/events.h"
 #include "collector/ingest/inflate.h"
 #include "collector/query/json_text.h"
+#include "collector/query/openapi.h"
 #include "collector/query/query_string.h"
 
 namespace lagwatch::collector {
@@ -231,6 +232,13 @@ std::vector<Endpoint> CollectorEndpoints(const Services& services, const BodyLim
                          return GetConfig(config, request);
                        })});
   AddQueries(services.query_api, &endpoints);
+  endpoints.push_back({.method = "GET",
+                       .path = "/v1/openapi.json",
+                       .access = kReaders,
+                       .runs_on = RunsOn::kIo,
+                       .handler = Answering([](const Request&) {
+                         return Response{200, std::string(OpenApiText())};
+                       })});
   if (services.symbols != nullptr) AddSymbols(services.symbols, limits, &endpoints);
   if (services.feed != nullptr) {
     endpoints.push_back({.method = "GET",
