@@ -15,6 +15,8 @@ Files in DATA:
   collector.db  the reports       keys.json  digests of keys, and what they may
   key           the first project key, for programs       config.json  what clients are told (--config)
   admin-token   the first admin token, for people         signing-key, seal-key  secrets of this collector
+  symbols/      symbol files that were uploaded           config-history/  what config.json was before
+  audit.jsonl   who changed what                          clustering  by which rules reports have clusters
 
 Signals:
   SIGTERM, SIGINT  answer what has begun, for 10 s at most, and end
@@ -25,6 +27,7 @@ Exit status: 0 when it was told to end, 1 when it could not go on, 2 for a wrong
 Examples:
   lagwatch-collector --data /var/lib/lagwatch
   lagwatch-collector --listen 0.0.0.0:443 --tls-cert chain.pem --tls-key key.pem
+  lagwatch-collector backup --data /var/lib/lagwatch /backup/lagwatch-monday
   lagwatch-collector keys add --data /var/lib/lagwatch --name alice --access read --expires 90d
 
 The HTTP API, keys and limits: collector/API.md.

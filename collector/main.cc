@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/env.h"
+#include "collector/backup/backup_command.h"
 #include "collector/config/config_service.h"
 #include "collector/flags.h"
 #include "collector/http/endpoints.h"
@@ -129,8 +130,9 @@ Status Serve(const Flags& flags, const ListenAddress& listen) {
   ReclusterJob recluster(store->get(), *clusterer, (*symbols)->symbolizer(), flags.data + "/clustering");
   RetentionJob retention(store->get(), flags.retention_days, [] { return base::SystemClock().WallMs(); });
   RepairJob repair(store->get());
+  CompactJob compact(store->get());
   Maintenance maintenance(
-      {&recluster, &symbolize, &retention, &repair}, kMaintenancePause,
+      {&recluster, &symbolize, &retention, &repair, &compact}, kMaintenancePause,
       [](const auto& job, const Status& error) { spdlog::error("{}: {}", job, error.message()); });
   (*symbols)->symbolizer()->OnNewFile([&](std::string_view) { maintenance.Wake(); });
   Ingest ingest(store->get(), std::move(*clusterer), &opener);
@@ -179,15 +181,17 @@ int Main(int argc, char** argv) {
   Flags flags;
   CLI::App app("Collects lagwatch's reports and says what froze.", "lagwatch-collector");
   Declare(&flags, &app);
-  int keys_exit_code = -1;
+  int command_exit_code = -1;
   AddKeysCommand(
-      &app, [&flags] { return flags.KeyFilePath(); }, &keys_exit_code);
+      &app, [&flags] { return flags.KeyFilePath(); }, &command_exit_code);
+  AddBackupCommands(
+      &app, [&flags] { return flags.data; }, &command_exit_code);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : kUsage;
   }
-  if (keys_exit_code >= 0) return keys_exit_code;
+  if (command_exit_code >= 0) return command_exit_code;
   SetUpLog(flags.log_format == "json" ? LogFormat::kJson : LogFormat::kText);
   auto listen = ListenAddress::Parse(flags.listen);
   if (!listen.ok()) {

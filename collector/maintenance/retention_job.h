@@ -38,4 +38,16 @@ class RepairJob final : public MaintenanceJob {
   Store* store_;
 };
 
+class CompactJob final : public MaintenanceJob {
+ public:
+  // Borrows `store`.
+  explicit CompactJob(Store* store) : store_(store) {}
+
+  std::string name() const override { return "vacuum"; }
+  base::Result<bool> Step() override { return store_->Compact(); }
+
+ private:
+  Store* store_;
+};
+
 }  // namespace lagwatch::collector

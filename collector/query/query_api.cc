@@ -102,7 +102,7 @@ QueryApi::Answer QueryApi::Clusters(const QueryString& query) const {
   auto page = book_.Causes(
       {.filter = *filter, .level = static_cast<int>(*level), .limit = *limit, .offset = *offset});
   if (!page.ok()) return page.status();
-  auto watched_ns = watched_time_.Of(*filter);
+  auto watched_ns = WatchedNs(*filter);
   if (!watched_ns.ok()) return watched_ns.status();
   Json answer = Json::array();
   for (const ShownCause& cause : page->causes)
@@ -110,10 +110,15 @@ QueryApi::Answer QueryApi::Clusters(const QueryString& query) const {
   return answer;
 }
 
+// Of one user alone it is not kept.
+Result<double> QueryApi::WatchedNs(const ReportFilter& filter) const {
+  return filter.user.empty() ? store_->WatchedNs(filter) : 0.0;
+}
+
 Result<CostOfAll> QueryApi::CostOf(const ReportFilter& filter) const {
   auto all = store_->Causes({.filter = filter, .limit = 0});
   if (!all.ok()) return all.status();
-  auto watched_ns = watched_time_.Of(filter);
+  auto watched_ns = WatchedNs(filter);
   if (!watched_ns.ok()) return watched_ns.status();
   return CostOfAll{all->all.estimated_hang_ns, *watched_ns};
 }

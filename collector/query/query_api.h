@@ -12,7 +12,6 @@
 #include "collector/query/json_text.h"
 #include "collector/query/query_string.h"
 #include "collector/query/response.h"
-#include "collector/query/watched_time.h"
 #include "collector/store/store.h"
 #include "collector/symbols/symbolizer.h"
 #include "policies/cluster_rules.h"
@@ -24,11 +23,7 @@ class QueryApi {
   // Borrows `store` and `symbolizer`, which may be null: then names are those that clients knew.
   // `rules` are those that reports are clustered with.
   QueryApi(Store* store, policies::ClusterRules rules, Symbolizer* symbolizer = nullptr)
-      : store_(store),
-        book_(store),
-        watched_time_(store),
-        rules_(std::move(rules)),
-        symbolizer_(symbolizer) {}
+      : store_(store), book_(store), rules_(std::move(rules)), symbolizer_(symbolizer) {}
 
   // Whether `path` is one that Get answers.
   static bool Serves(std::string_view path);
@@ -44,6 +39,7 @@ class QueryApi {
   Answer Dispatch(std::string_view path, const QueryString& query) const;
   Answer Clusters(const QueryString& query) const;
   Answer OneCluster(std::string_view key, const QueryString& query) const;
+  base::Result<double> WatchedNs(const ReportFilter& filter) const;
   base::Result<CostOfAll> CostOf(const ReportFilter& filter) const;
   Answer Hours(const ShownCause& cause, const ReportFilter& filter) const;
   base::Result<std::optional<StoredReport>> Representative(const ShownCause& cause,
@@ -58,7 +54,6 @@ class QueryApi {
 
   Store* store_;
   CauseBook book_;
-  mutable WatchedTime watched_time_;
   policies::ClusterRules rules_;
   Symbolizer* symbolizer_;
 };

@@ -34,6 +34,12 @@ Contribution ContributionOf(const ReportRow& report) {
           .user = report.user};
 }
 
+double WatchedNsOf(const report::Usage& usage) {
+  double watched_ns = 0;
+  for (const report::LoopUsage& loop : usage.loops) watched_ns += static_cast<double>(loop.usage.watched_ns);
+  return watched_ns * WeightOf(usage.sample_rate_ppm);
+}
+
 NewReport NewReport::Create(const report::Report& report, ClusterPath clusters, std::string_view payload) {
   // A lag's first report gives the lag its id.
   const base::Uuid& lag_id = report.lag_id == base::Uuid{} ? report.id : report.lag_id;

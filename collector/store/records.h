@@ -117,6 +117,9 @@ struct NewUsage {
   std::string payload;  // as it was encoded
 };
 
+// How long a record's loops were watched; of a sampled user's, what that stands for.
+double WatchedNsOf(const report::Usage& usage);
+
 // Of a type that only a newer lagwatch knows: kept as it is, for when this one is updated.
 struct UnknownRecord {
   report::RecordType type;

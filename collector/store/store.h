@@ -64,6 +64,8 @@ class Store {
   // Puts right what taking reports out of sums leaves behind (users, first and last times, longest lags), of
   // up to `limit` clusters; returns how many it did.
   virtual base::Result<int64_t> RepairSums(int64_t limit) = 0;
+  // Gives some of the space back that removed reports have left; whether there is more to give back.
+  virtual base::Result<bool> Compact() = 0;
 
   virtual base::Status PutNote(const ClusterNote& note) = 0;
   virtual base::Result<std::vector<ClusterNote>> Notes() = 0;
@@ -73,6 +75,8 @@ class Store {
   virtual base::Result<std::optional<RunEndRow>> FindRunEnd(const base::Uuid& session_id) = 0;
   // Those with the most reports first. Only the filter's app and version count.
   virtual base::Result<std::vector<LossRow>> Losses(const ReportFilter& filter) = 0;
+  // How long loops were watched on all users' machines, in ns. Of the filter, app, version and days count.
+  virtual base::Result<double> WatchedNs(const ReportFilter& filter) = 0;
   // Calls `visit` with every Usage record as it was encoded, in no particular order. Only the filter's app,
   // version and user count.
   virtual base::Status ForEachUsage(const ReportFilter& filter,

@@ -4,10 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <filesystem>
 
 #include "collector/maintenance/retention_job.h"
 #include "tests/collector/memory_collector.h"
 #include "tests/testing/process.h"
+#include "tests/testing/temp_directory.h"
 
 namespace lagwatch::collector {
 namespace {
@@ -64,6 +66,27 @@ TEST(RetentionJob, KeepsWhatIsYoungEnough) {
   while (repair.Step().value()) {
   }
   EXPECT_EQ(collector.store->Causes({})->causes.front().sums.reports, 600);
+}
+
+TEST(CompactJob, GivesTheSpaceOfRemovedReportsBack) {
+  testing::ScopedTempDirectory directory;
+  const std::string path = directory / "collector.db";
+  auto store = std::move(SqliteStore::Open(path).value());
+  Ingest ingest(store.get(), Clusterer::Create("").value());
+  for (int batch = 0; batch < 50; ++batch) {
+    std::vector<std::string> reports;
+    for (int i = 0; i < 100; ++i)
+      reports.push_back(SampleReport{.module_path = std::string(4000, 'm')}.Encode());
+    ASSERT_EQ(ingest.Submit(testing::EncodeBatch(reports))->accepted, 100);
+  }
+  CompactJob job(store.get());
+  EXPECT_FALSE(job.Step().value());
+  ASSERT_EQ(store->RemoveBefore(100'000, 10'000).value(), 5000);
+  int steps = 0;
+  while (job.Step().value()) ++steps;
+  EXPECT_GT(steps, 5);
+  store.reset();  // its log becomes part of the file
+  EXPECT_LT(std::filesystem::file_size(path), 10'000'000u);
 }
 
 }  // namespace

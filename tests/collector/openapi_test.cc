@@ -76,7 +76,7 @@ class OpenApiTest : public ::testing::Test {
 
   testing::ScopedTempDirectory directory_;
   Process program_{{LAGWATCH_COLLECTOR_PROGRAM, "--listen", "127.0.0.1:0", "--data", directory_ / "data",
-                    "--admin-token", kAdminToken}};
+                    "--retention-days", "0", "--admin-token", kAdminToken}};
 };
 
 TEST_F(OpenApiTest, TheProgramAnswersAsItSays) {

@@ -28,6 +28,18 @@ std::string Cause(const Json& frames) {
   return names.empty() ? "(no stack)" : Join(names, " < ");
 }
 
+// As people call it, or by its functions and who held its lock. What is new needs no word.
+std::string CauseOf(const Json& cluster) {
+  const Json& via = cluster.at("via");
+  const Json title = cluster.value("title", Json());
+  const std::string state = cluster.value("state", "new");
+  std::string cause = title.is_string() ? title.get<std::string>() : Cause(cluster.at("frames"));
+  if (!title.is_string() && via.is_string()) cause += " via " + via.get<std::string>();
+  const Json holders = cluster.value("held_by", Json::array());
+  if (!title.is_string() && !holders.empty()) cause += ", lock held by " + holders[0].get<std::string>();
+  return state == "new" ? cause : "[" + state + "] " + cause;
+}
+
 bool IsDump(const Json& report) { return Text(report, "kind") == "dump"; }
 // About the process's use of CPU: no loop hangs, and nothing has lasted.
 bool IsOfCpu(const Json& report) {
@@ -310,12 +322,10 @@ std::string ClusterTable(const Json& clusters, int level, size_t max_width) {
                {"VERSIONS"},
                {"KEY"}});
   for (const Json& cluster : clusters) {
-    const Json& via = cluster.at("via");
     const Json& estimated = cluster.at("estimated");
     table.AddRow({Format("%.1f", estimated.at("hang_ms").get<double>() / 1000),
                   Format("%.0f", estimated.at("lags").get<double>()), cluster.at("users").dump(),
-                  ShortDuration(cluster.at("duration_ms").at("p95").get<double>()),
-                  Cause(cluster.at("frames")) + (via.is_null() ? "" : " via " + via.get<std::string>()),
+                  ShortDuration(cluster.at("duration_ms").at("p95").get<double>()), CauseOf(cluster),
                   Join(cluster.at("versions").get<std::vector<std::string>>(), " "), Text(cluster, "key")});
   }
   return table.ToText(max_width);

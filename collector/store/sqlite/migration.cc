@@ -8,6 +8,7 @@
 #include "collector/store/sqlite/report_reader.h"
 #include "collector/store/sqlite/report_writer.h"
 #include "collector/store/sqlite/schema.h"
+#include "collector/store/sqlite/usage_sums.h"
 
 namespace lagwatch::collector {
 namespace {
@@ -85,6 +86,14 @@ void MoveReports(Database* database) {
   writer.Finish();
 }
 
+void SumUpUsage(Database* database) {
+  Statement rows = database->Use("SELECT payload FROM usage");
+  while (rows.Step()) {
+    const auto usage = report::DecodeUsage(rows.Bytes(0));
+    if (usage.ok()) AddToUsageSums(database, *usage);
+  }
+}
+
 // Version 6 made the tables strict and keeps sums of clusters.
 void MigrateFromLastOlder(Database* database) {
   constexpr const char* kTables[] = {"clusters",     "reports", "lag_ends", "run_ends",
@@ -106,6 +115,7 @@ void MigrateFromLastOlder(Database* database) {
       " total(count * iif(sample_rate_ppm = 0 OR reason = 'not-sampled', 1, max(1, 1e6 / sample_rate_ppm)))"
       " FROM losses GROUP BY cause, reason, app, version;");
   MoveReports(database);
+  SumUpUsage(database);
   for (const char* table : {"reports", "clusters", "lag_ends", "run_ends", "frame_slices", "usage", "losses",
                             "unknown_records"}) {
     execute(std::string("DROP TABLE older_") + table);
@@ -116,7 +126,8 @@ void MigrateFromLastOlder(Database* database) {
 
 base::Status Migrate(Database* database) {
   database->Execute(
-      "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;"
+      "PRAGMA auto_vacuum = INCREMENTAL;"  // of a new file only
+      " PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;"
       // 64 MiB each: what is written often is written to the database once.
       " PRAGMA wal_autocheckpoint = 16000; PRAGMA cache_size = -65536;");
   Transaction transaction(database);

@@ -191,6 +191,15 @@ CREATE TABLE usage (
 ) STRICT;
 CREATE INDEX usage_by_version ON usage (app, version);
 
+-- What that comes to, by the days on which records ended.
+CREATE TABLE usage_sums (
+  day INTEGER NOT NULL,
+  app TEXT NOT NULL,
+  version TEXT NOT NULL,
+  watched_ns REAL NOT NULL,
+  PRIMARY KEY (day, app, version)
+) STRICT, WITHOUT ROWID;
+
 -- Reports that were made and never came.
 CREATE TABLE losses (
   id BLOB NOT NULL,

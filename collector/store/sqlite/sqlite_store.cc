@@ -7,6 +7,7 @@
 #include "collector/store/sqlite/cause_reader.h"
 #include "collector/store/sqlite/migration.h"
 #include "collector/store/sqlite/report_reader.h"
+#include "collector/store/sqlite/usage_sums.h"
 
 namespace lagwatch::collector {
 namespace {
@@ -104,11 +105,29 @@ void SqliteStore::RemoveOtherRecordsBefore(Database* database, int64_t day) {
   database->Use("DELETE FROM run_ends WHERE last_seen_wall_ms < ?").Bind(end_ms).Run();
   database->Use("DELETE FROM frame_slices WHERE begin_wall_ms < ?").Bind(end_ms).Run();
   database->Use("DELETE FROM usage WHERE end_wall_ms < ?").Bind(end_ms).Run();
+  database->Use("DELETE FROM usage_sums WHERE day < ?").Bind(day).Run();
   database->Use("DELETE FROM unknown_records WHERE received_wall_ms < ?").Bind(end_ms).Run();
 }
 
 Result<int64_t> SqliteStore::RepairSums(int64_t limit) {
   return Write([&](Database*) { return reports_.Repair(limit); });
+}
+
+// A tenth is kept: new reports will have it. Moving a page is as much work as writing one.
+Result<bool> SqliteStore::Compact() {
+  constexpr int64_t kPagesAtOnce = 500;  // as below
+  return Guarded([&] {
+    Connections::Writer writer(&connections_);
+    auto number_of = [&](const char* pragma) {
+      Statement row = writer->Use(pragma);
+      return row.Step() ? row.Int(0) : 0;
+    };
+    const int64_t spare = number_of("PRAGMA freelist_count") - number_of("PRAGMA page_count") / 10;
+    if (spare < kPagesAtOnce) return false;
+    writer->Use("PRAGMA incremental_vacuum(500)").Run();
+    // A file from before this could be done gives nothing back.
+    return number_of("PRAGMA auto_vacuum") != 0;
+  });
 }
 
 Status SqliteStore::PutNote(const ClusterNote& note) {
@@ -219,7 +238,9 @@ CommitOutcome SqliteStore::Insert(Database* database, const NewUsage& added) {
       .Bind(Blob{usage.id.as_bytes()}, Blob{usage.session_id.as_bytes()}, usage.app, usage.app_version,
             usage.user, ToSigned(usage.begin_wall_ms), ToSigned(usage.end_wall_ms), Blob{added.payload})
       .Run();
-  return OutcomeOf(database->changes() != 0);
+  if (database->changes() == 0) return CommitOutcome::kDuplicate;
+  AddToUsageSums(database, usage);
+  return CommitOutcome::kStored;
 }
 
 CommitOutcome SqliteStore::Insert(Database* database, const report::Losses& losses) {
@@ -307,6 +328,18 @@ Result<std::vector<LossRow>> SqliteStore::Losses(const ReportFilter& filter) {
                         .weighted_count = rows.Real(5)});
     }
     return losses;
+  });
+}
+
+Result<double> SqliteStore::WatchedNs(const ReportFilter& filter) {
+  return Guarded([&] {
+    Connections::Reader reader(&connections_);
+    Statement row = reader->Use(
+        "SELECT total(watched_ns) FROM usage_sums WHERE day BETWEEN ?1 AND ?2"
+        " AND (?3 = '' OR app = ?3) AND (?4 = '' OR version = ?4)");
+    row.Bind(filter.first_day.value_or(0), filter.last_day.value_or(INT64_MAX), filter.app, filter.version);
+    row.Step();
+    return row.Real(0);
   });
 }
 

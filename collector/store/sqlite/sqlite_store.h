@@ -38,11 +38,13 @@ class SqliteStore final : public Store {
   base::Status Recluster(std::span<const Reclustered> reports) override;
   base::Result<int64_t> RemoveBefore(int64_t day, int64_t limit) override;
   base::Result<int64_t> RepairSums(int64_t limit) override;
+  base::Result<bool> Compact() override;
   base::Status PutNote(const ClusterNote& note) override;
   base::Result<std::vector<ClusterNote>> Notes() override;
   base::Result<std::vector<FrameSummary>> Frames(const ReportFilter& filter, int64_t limit) override;
   base::Result<std::optional<RunEndRow>> FindRunEnd(const base::Uuid& session_id) override;
   base::Result<std::vector<LossRow>> Losses(const ReportFilter& filter) override;
+  base::Result<double> WatchedNs(const ReportFilter& filter) override;
   base::Status ForEachUsage(const ReportFilter& filter,
                             const std::function<void(std::string_view payload)>& visit) override;
   base::Status ForEachUnknownRecord(const std::function<void(const UnknownRecord& record)>& visit) override;

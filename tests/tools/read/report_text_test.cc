@@ -33,6 +33,16 @@ TEST(ReportText, ClustersAreATable) {
                 key + "\n");
 }
 
+TEST(ReportText, ACauseIsCalledWhatPeopleCallIt) {
+  SampleReport report{.stack = {"Load", "Run"}};
+  Json clusters = SourceOf(EncodeBatch({report.Encode()}))->Get("/v1/clusters", {}).value();
+  clusters[0]["held_by"] = {"Backup"};
+  EXPECT_THAT(ClusterTable(clusters, 1, 0), HasSubstr("Load < Run, lock held by Backup"));
+  clusters[0]["title"] = "Slow loading";
+  clusters[0]["state"] = "regressed";
+  EXPECT_THAT(ClusterTable(clusters, 1, 0), HasSubstr("[regressed] Slow loading  "));
+}
+
 TEST(ReportText, LossesAreATable) {
   const report::Losses losses{.id = base::CreateUuidV7(1),
                               .app = "editor",

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/backup/backup.h"
+
+#include <filesystem>
+#include <functional>
+#include <system_error>
+
+#include "collector/store/sqlite/snapshot.h"
+
+namespace lagwatch::collector {
+namespace {
+
+using base::Status;
+using base::StatusCode;
+namespace fs = std::filesystem;
+
+constexpr char kDatabase[] = "collector.db";
+constexpr char kSymbols[] = "symbols";
+
+// The database is copied by itself, with its log; locks and files that are being written are of no use.
+bool IsCopied(const fs::path& path, bool has_symbols) {
+  const std::string name = path.filename();
+  if (name.starts_with(kDatabase)) return false;
+  if (name == kSymbols) return has_symbols;
+  return path.extension() != ".lock" && path.extension() != ".new";
+}
+
+// Calls `work`, whose errors the standard library throws.
+Status Guarded(const std::function<void()>& work) {
+  try {
+    work();
+    return {};
+  } catch (const fs::filesystem_error& error) {
+    return {StatusCode::kIo, error.what()};
+  }
+}
+
+Status CopyFiles(const fs::path& from, const fs::path& to, bool has_symbols) {
+  return Guarded([&] {
+    for (const auto& entry : fs::directory_iterator(from)) {
+      if (IsCopied(entry.path(), has_symbols))
+        fs::copy(entry.path(), to / entry.path().filename(), fs::copy_options::recursive);
+    }
+  });
+}
+
+}  // namespace
+
+Status BackUp(const std::string& from, const std::string& to, const BackupOptions& options) {
+  std::error_code ignored;
+  if (!fs::exists(fs::path(from) / kDatabase, ignored))
+    return {StatusCode::kInvalid, from + " is no collector's data directory; name it with --data"};
+  if (fs::exists(to, ignored)) return {StatusCode::kInvalid, to + " is there already; name a new directory"};
+  const std::string part = to + ".part";
+  fs::remove_all(part, ignored);  // of a backup that was broken off
+  Status done = Guarded([&] { fs::create_directories(part); });
+  if (done.ok()) done = SnapshotDatabase(from + "/" + kDatabase, part + "/" + kDatabase);
+  if (done.ok()) done = CopyFiles(from, part, options.has_symbols);
+  if (done.ok()) done = Guarded([&] { fs::rename(part, to); });
+  if (!done.ok()) fs::remove_all(part, ignored);
+  return done;
+}
+
+Status Restore(const std::string& backup, const std::string& to) {
+  std::error_code ignored;
+  const std::string database = backup + "/" + kDatabase;
+  if (!fs::exists(database, ignored)) return {StatusCode::kInvalid, backup + " is no collector's backup"};
+  if (fs::exists(fs::path(to) / kDatabase, ignored))
+    return {StatusCode::kInvalid, to + " has reports already; name another directory with --data"};
+  if (Status checked = CheckDatabase(database); !checked.ok()) return checked;
+  Status done = Guarded([&] { fs::create_directories(to); });
+  if (done.ok()) done = CopyFiles(backup, to, true);
+  // Last: without it, the directory is none that a collector has served.
+  if (done.ok()) done = Guarded([&] { fs::copy_file(database, fs::path(to) / kDatabase); });
+  return done;
+}
+
+}  // namespace lagwatch::collector

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/backup/backup_command.h"
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+
+#include "collector/backup/backup.h"
+
+namespace lagwatch::collector {
+namespace {
+
+int Finish(const base::Status& status, const std::string& done) {
+  if (status.ok()) {
+    std::printf("%s\n", done.c_str());
+    return 0;
+  }
+  std::fprintf(stderr, "lagwatch-collector: %s\n", status.message().c_str());
+  return 1;
+}
+
+}  // namespace
+
+void AddBackupCommands(CLI::App* app, const std::function<std::string()>& data, int* exit_code) {
+  struct Given {
+    std::string directory;
+    bool leaves_symbols_out = false;
+  };
+  auto given = std::make_shared<Given>();
+  CLI::App* backup = app->add_subcommand("backup", "Copy all that --data holds, while it is served or not");
+  backup->fallthrough();
+  backup->add_option("DIRECTORY", given->directory, "Where to; must not be there yet")->required();
+  backup->add_flag("--without-symbols", given->leaves_symbols_out,
+                   "Leave out symbol files that were uploaded: they can be uploaded again");
+  backup->callback([=] {
+    *exit_code = Finish(BackUp(data(), given->directory, {.has_symbols = !given->leaves_symbols_out}),
+                        "backed up " + data() + " to " + given->directory);
+  });
+  CLI::App* restore = app->add_subcommand("restore", "Make --data of a backup");
+  restore->fallthrough();
+  restore->add_option("DIRECTORY", given->directory, "The backup")->required();
+  restore->callback([=] {
+    *exit_code = Finish(Restore(given->directory, data()), "restored " + given->directory + " to " + data());
+  });
+}
+
+}  // namespace lagwatch::collector
