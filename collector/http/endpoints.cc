@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "collector/http/key_admin.h"
+#include "collector/http/sentry_upload.h"
 #include "collector/ingest/inflate.h"
 #include "collector/query/json_text.h"
 #include "collector/query/query_string.h"
@@ -127,6 +128,23 @@ void AddSymbols(SymbolsApi* symbols, const BodyLimits& limits, std::vector<Endpo
                         .takes_gzip = true});
 }
 
+// As Sentry's SDKs expect them.
+void AddSentry(const Services& services, const BodyLimits& limits, std::vector<Endpoint>* endpoints) {
+  for (const auto& [path, body] : {std::pair("/api/{project}/envelope/", SentryUpload::Body::kEnvelope),
+                                   std::pair("/api/{project}/store/", SentryUpload::Body::kEvent)}) {
+    endpoints->push_back({.method = "POST",
+                          .path = path,
+                          .access = kSenders,
+                          .key_place = KeyPlace::kSentry,
+                          .runs_on = RunsOn::kIo,
+                          .handler = SentryUpload(body, services.ingest, services.commits, services.keys,
+                                                  services.metrics, limits),
+                          .body_limit = limits.body_bytes,
+                          .takes_gzip = true,
+                          .is_metered = true});
+  }
+}
+
 }  // namespace
 
 std::vector<Endpoint> CollectorEndpoints(const Services& services, const BodyLimits& limits) {
@@ -149,6 +167,7 @@ std::vector<Endpoint> CollectorEndpoints(const Services& services, const BodyLim
                        .handler = Answering([config = services.config](const Request& request) {
                          return GetConfig(config, request);
                        })});
+  AddSentry(services, limits, &endpoints);
   AddQueries(services.query_api, &endpoints);
   if (services.symbols != nullptr) AddSymbols(services.symbols, limits, &endpoints);
   if (services.key_file != nullptr) AddKeyAdmin(services.key_file, &endpoints);

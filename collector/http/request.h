@@ -23,6 +23,7 @@ struct RequestHead {
   std::string_view content_encoding;
   std::optional<uint64_t> content_length = std::nullopt;
   std::string_view if_none_match = {};
+  std::string_view sentry_auth = {};  // X-Sentry-Auth
 };
 
 // A request that was let in, as its handler gets it.
@@ -33,7 +34,7 @@ struct Request {
   std::string if_none_match;
   bool is_gzip = false;
   std::string body;
-  KeyRecord key;       // whose it is; without a name when nobody was asked for one
+  KeyRecord key;       // whose it is; without a name when there was none in the head
   Budget::Share room;  // what it holds of the memory for requests, to be resized when it needs more
 };
 
