@@ -107,6 +107,15 @@ TEST_F(SentryReportTest, AnAndroidAnrIsNamedByItsMethods) {
   EXPECT_THAT(report.dump(), Not(::testing::HasSubstr("jo@example.com")));
 }
 
+TEST_F(SentryReportTest, AWaitIsTheCauseOfWhoAskedForIt) {
+  std::string event = testing::kAndroidAnr;
+  const std::string last = R"("function": "rebuild", "filename": "Index.java", "lineno": 42})";
+  event.replace(event.find(last), last.size(),
+                last + R"(, {"module": "java.lang.Thread", "function": "sleep"})");
+  Report(event);
+  EXPECT_EQ(Cause()[0], "com.example.editor.Index.rebuild");
+}
+
 TEST_F(SentryReportTest, AnAnrOfTheLastRunTookFiveSecondsAtLeast) {
   const Json report = Report(testing::kAndroidExitInfo);
   EXPECT_EQ(report["elapsed_ms"], 5000);
