@@ -62,6 +62,10 @@ void SentryUpload::operator()(Request request, const Respond& respond) const {
     Charge(request.key, sent_bytes, 0);
     return respond(Answer(intake->event_id));
   }
+  request.body = std::string();  // the batch takes its place
+  if (!request.room.TryResize(intake->batch.size()))
+    return Refuse({base::StatusCode::kUnavailable, "the collector has too much to do; send it again later"},
+                  respond);
   auto held = std::make_shared<std::pair<Request, SentryIntake>>(std::move(request), std::move(*intake));
   auto done = [this, held, sent_bytes, respond](Result<IngestResult> result) {
     Charge(held->first.key, sent_bytes, result.ok() ? result->records.size() : 1);

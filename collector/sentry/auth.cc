@@ -2,6 +2,9 @@
 #include "collector/sentry/auth.h"
 
 #include <algorithm>
+#include <utility>
+
+#include "report/sentry/dsn.h"
 
 namespace lagwatch::collector {
 namespace {
@@ -23,15 +26,9 @@ std::string_view KeyOfSentryAuth(std::string_view header) { return KeyAmong(head
 
 std::string_view KeyOfSentryQuery(std::string_view query) { return KeyAmong(query, "&"); }
 
-std::string_view KeyOfDsn(std::string_view dsn) {
-  const size_t scheme_end = dsn.find("://");
-  if (scheme_end == std::string_view::npos) return {};
-  std::string_view authority = dsn.substr(scheme_end + 3);
-  authority = authority.substr(0, authority.find('/'));
-  const size_t at = authority.find('@');
-  if (at == std::string_view::npos) return {};
-  const std::string_view user = authority.substr(0, at);
-  return user.substr(0, user.find(':'));  // older DSNs have a secret there
+std::string KeyOfDsn(std::string_view dsn) {
+  auto parsed = report::ParseSentryDsn(dsn);
+  return parsed.ok() ? std::move(parsed->key) : "";
 }
 
 }  // namespace lagwatch::collector

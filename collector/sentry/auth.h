@@ -2,16 +2,17 @@
 // Where Sentry's SDKs put the key of a DSN, http://KEY@host:port/PROJECT. Context: background; pure.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 namespace lagwatch::collector {
 
-// All return an empty view when there is no key; else one that borrows from the argument.
+// All are empty when there is no key; views borrow from the argument.
 //
 // Of the header "X-Sentry-Auth: Sentry sentry_version=7, sentry_key=KEY, sentry_client=…".
 std::string_view KeyOfSentryAuth(std::string_view header);
 // Of a URL's query, "sentry_version=7&sentry_key=KEY".
 std::string_view KeyOfSentryQuery(std::string_view query);
-std::string_view KeyOfDsn(std::string_view dsn);
+std::string KeyOfDsn(std::string_view dsn);
 
 }  // namespace lagwatch::collector

@@ -23,7 +23,7 @@ TEST(SentryAuthTest, TheQueryHasIt) {
 TEST(SentryAuthTest, ADsnHasItBeforeTheHost) {
   EXPECT_EQ(KeyOfDsn("https://k_1@lag.example.com:8443/1"), "k_1");
   EXPECT_EQ(KeyOfDsn("http://k_1:secret@host/prefix/1"), "k_1");
-  for (const char* dsn : {"", "k_1@host/1", "http://host/1", "http://host/k_1@1"})
+  for (const char* dsn : {"", "k_1@host/1", "http://host/1", "http://host/k_1@1", "http://k_1@host"})
     EXPECT_EQ(KeyOfDsn(dsn), "") << dsn;
 }
 
