@@ -71,8 +71,8 @@ class EventWriter {
         {"platform", "native"},
         {"level", outcome_.was_killed ? "fatal" : "error"},
         {"logger", "lagwatch"},
-        {"sdk", {{"name", "lagwatch"}, {"version", LAGWATCH_VERSION}}},
-        {"release", Release()}};
+        {"sdk", {{"name", "lagwatch"}, {"version", LAGWATCH_VERSION}}}};
+    if (!report_.app_version.empty()) event["release"] = report_.app + "@" + report_.app_version;
     if (!report_.user.empty()) event["user"] = {{"id", report_.user}};
     if (!report_.tag.empty()) event["transaction"] = report_.tag;
     event["tags"] = {{"verdict", policies::VerdictName(report_.verdict.word)},
@@ -87,10 +87,6 @@ class EventWriter {
   }
 
  private:
-  std::string Release() const {
-    return report_.app_version.empty() ? report_.app : report_.app + "@" + report_.app_version;
-  }
-
   // In words that tell an end from none.
   std::string Value() const {
     const uint64_t ns = std::max(report_.elapsed_ns, outcome_.duration_ns.value_or(0));
@@ -168,7 +164,10 @@ class EventWriter {
     const size_t blank = report_.os.find(' ');
     Json os = {{"name", report_.os.substr(0, blank)}};
     if (blank != std::string::npos) os["version"] = report_.os.substr(blank + 1);
-    return {{"os", std::move(os)}, {"device", {{"arch", report_.machine}}}, {"lagwatch", Lagwatch()}};
+    return {{"app", {{"app_name", report_.app}}},
+            {"os", std::move(os)},
+            {"device", {{"arch", report_.machine}}},
+            {"lagwatch", Lagwatch()}};
   }
 
   // What Sentry has no field for.

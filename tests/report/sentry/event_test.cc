@@ -108,6 +108,14 @@ TEST(SentryEventTest, TellsWhatFroze) {
   EXPECT_EQ(exception["mechanism"]["type"], "AppHang");
 }
 
+TEST(SentryEventTest, HasNoReleaseWithoutAVersion) {
+  SampleReport sample;
+  sample.header.app_version = "";
+  const json event = EventOf(Decoded(sample));
+  EXPECT_FALSE(event.contains("release"));
+  EXPECT_EQ(event["contexts"]["app"]["app_name"], "editor");
+}
+
 TEST(SentryEventTest, HasPlacesAndNamesOutermostFirst) {
   SampleReport sample;
   sample.stack = {"_ZN5Index6LookupEi", "main"};
