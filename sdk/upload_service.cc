@@ -11,6 +11,7 @@
 #include "report/upload/file_transport.h"
 #include "report/upload/http_config_source.h"
 #include "report/upload/http_transport.h"
+#include "report/upload/sentry_transport.h"
 #include "sdk/default_paths.h"
 #include "stack/local_symbols.h"
 
@@ -110,6 +111,12 @@ base::Status UploadService::CreateTransport() {
   }
   if (options_.http.endpoint.starts_with(report::kFileScheme)) {
     auto transport = report::CreateFileTransport(&base::SystemEnv(), options_.http.endpoint);
+    if (!transport.ok()) return transport.status();
+    transport_ = std::move(transport).value();
+    return {};
+  }
+  if (options_.http.endpoint.starts_with(report::kSentryScheme)) {
+    auto transport = report::CreateSentryTransport(options_.http);
     if (!transport.ok()) return transport.status();
     transport_ = std::move(transport).value();
     return {};

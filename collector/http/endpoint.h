@@ -20,6 +20,13 @@ inline constexpr AccessMask kReaders = MaskOf(Access::kRead, Access::kAdmin);
 inline constexpr AccessMask kAnyKey = MaskOf(Access::kProject, Access::kRead, Access::kAdmin);
 inline constexpr AccessMask kAdmins = MaskOf(Access::kAdmin);
 
+// Where a request's key is.
+enum class KeyPlace {
+  kBearer,  // the Authorization header
+  kSentry,  // the X-Sentry-Auth header or the query; where there is none, the handler looks for it in the
+            // body
+};
+
 enum class RunsOn {
   kIo,       // the threads that read and write: a handler that does not wait
   kQueries,  // a pool of its own, so that a slow answer holds up no upload
@@ -29,10 +36,11 @@ struct Endpoint {
   std::string_view method;
   std::string_view path;  // may hold one {…}, which stands for letters, digits, dots, dashes and underscores
   AccessMask access = kAdmins;
+  KeyPlace key_place = KeyPlace::kBearer;
   RunsOn runs_on = RunsOn::kQueries;
   Handler handler = {};
   uint64_t body_limit = 0;          // bytes as sent; 0: none is taken
-  std::string_view body_type = {};  // its Content-Type
+  std::string_view body_type = {};  // its Content-Type; empty: any
   bool takes_gzip = false;
   bool is_metered = false;  // counts towards the key's quota
 };

@@ -7,6 +7,7 @@
 #include "collector/admin/cluster_admin.h"
 #include "collector/admin/key_admin.h"
 #include "collector/http/events.h"
+#include "collector/http/sentry_upload.h"
 #include "collector/ingest/inflate.h"
 #include "collector/query/json_text.h"
 #include "collector/query/openapi.h"
@@ -209,6 +210,23 @@ void AddSymbols(SymbolsApi* symbols, const BodyLimits& limits, std::vector<Endpo
                         .takes_gzip = true});
 }
 
+// As Sentry's SDKs expect them.
+void AddSentry(const Services& services, const BodyLimits& limits, std::vector<Endpoint>* endpoints) {
+  for (const auto& [path, body] : {std::pair("/api/{project}/envelope/", SentryUpload::Body::kEnvelope),
+                                   std::pair("/api/{project}/store/", SentryUpload::Body::kEvent)}) {
+    endpoints->push_back({.method = "POST",
+                          .path = path,
+                          .access = kSenders,
+                          .key_place = KeyPlace::kSentry,
+                          .runs_on = RunsOn::kIo,
+                          .handler = SentryUpload(body, services.ingest, services.commits, services.keys,
+                                                  services.metrics, limits),
+                          .body_limit = limits.body_bytes,
+                          .takes_gzip = true,
+                          .is_metered = true});
+  }
+}
+
 }  // namespace
 
 std::vector<Endpoint> CollectorEndpoints(const Services& services, const BodyLimits& limits) {
@@ -231,6 +249,7 @@ std::vector<Endpoint> CollectorEndpoints(const Services& services, const BodyLim
                        .handler = Answering([config = services.config](const Request& request) {
                          return GetConfig(config, request);
                        })});
+  AddSentry(services, limits, &endpoints);
   AddQueries(services.query_api, &endpoints);
   endpoints.push_back({.method = "GET",
                        .path = "/v1/openapi.json",

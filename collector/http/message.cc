@@ -39,7 +39,8 @@ RequestHead HeadOf(const RequestParser& parser) {
                    .content_encoding = View(request[http::field::content_encoding]),
                    .content_length = std::nullopt,
                    .if_none_match = View(request[http::field::if_none_match]),
-                   .last_event_id = View(request["Last-Event-ID"])};
+                   .last_event_id = View(request["Last-Event-ID"]),
+                   .sentry_auth = View(request["X-Sentry-Auth"])};
   if (auto length = parser.content_length()) head.content_length = *length;
   return head;
 }
@@ -88,6 +89,7 @@ ResponseMessage MessageOf(Response response, unsigned version, bool keep_alive) 
   if (response.status == 401) message.set(http::field::www_authenticate, "Bearer");
   if (response.retry_after_s > 0)
     message.set(http::field::retry_after, std::to_string(response.retry_after_s));
+  if (!response.sentry_rate_limits.empty()) message.set("X-Sentry-Rate-Limits", response.sentry_rate_limits);
   Set(http::field::allow, response.allow, &message);
   Set(http::field::etag, response.etag, &message);
   message.body() = std::move(response.json);

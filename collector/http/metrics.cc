@@ -30,6 +30,11 @@ struct Metrics::Impl {
                                                          .Name("lagwatch_records_total")
                                                          .Help("Records of uploads by what became of them")
                                                          .Register(registry);
+  prometheus::Family<prometheus::Counter>& sentry_drops =
+      prometheus::BuildCounter()
+          .Name("lagwatch_sentry_items_dropped_total")
+          .Help("Items of Sentry's envelopes that tell of no hang, by type")
+          .Register(registry);
   prometheus::Counter& refused_connections = prometheus::BuildCounter()
                                                  .Name("lagwatch_connections_refused_total")
                                                  .Help("Connections closed because there were too many")
@@ -63,6 +68,11 @@ void Metrics::CountRecords(const IngestResult& result) {
   count("accepted", result.accepted);
   count("duplicate", result.duplicates);
   count("rejected", result.rejected);
+}
+
+void Metrics::CountSentryDrops(const std::map<std::string, uint64_t>& dropped) {
+  for (const auto& [type, items] : dropped)
+    impl_->sentry_drops.Add({{"type", type}}).Increment(static_cast<double>(items));
 }
 
 void Metrics::CountRefusedConnection() { impl_->refused_connections.Increment(); }

@@ -4,6 +4,8 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -21,6 +23,8 @@ class Metrics {
   // the request was refused before it had one.
   void CountAnswer(std::string_view path, int status, std::chrono::nanoseconds taken);
   void CountRecords(const IngestResult& result);
+  // Items of Sentry's envelopes that are not taken, by type.
+  void CountSentryDrops(const std::map<std::string, uint64_t>& dropped);
   void CountRefusedConnection();
   void SetConnections(uint64_t count);
   void SetBytesInFlight(uint64_t bytes);

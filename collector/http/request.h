@@ -24,6 +24,7 @@ struct RequestHead {
   std::optional<uint64_t> content_length = std::nullopt;
   std::string_view if_none_match = {};
   std::string_view last_event_id = {};
+  std::string_view sentry_auth = {};  // X-Sentry-Auth
 };
 
 // A request that was let in, as its handler gets it.
@@ -35,7 +36,7 @@ struct Request {
   std::string last_event_id;
   bool is_gzip = false;
   std::string body;
-  KeyRecord key;       // whose it is; without a name when nobody was asked for one
+  KeyRecord key;       // whose it is; without a name when there was none in the head
   Budget::Share room;  // what it holds of the memory for requests, to be resized when it needs more
 };
 

@@ -8,6 +8,8 @@
 #include <exception>
 
 #include "base/clock.h"
+#include "collector/http/refusals.h"
+#include "collector/sentry/auth.h"
 
 namespace lagwatch::collector {
 namespace {
@@ -57,39 +59,27 @@ std::optional<std::string_view> Match(std::string_view pattern, std::string_view
   return IsItem(item) ? std::optional(item) : std::nullopt;
 }
 
-Response NeedsAKey(const KeyCheck& check) {
-  if (check.outcome == KeyCheck::Outcome::kExpired)
-    return ErrorResponse(401, "unauthorized",
-                         "the key in the Authorization header has expired; ask for a new one");
-  return ErrorResponse(401, "unauthorized",
-                       "send the header 'Authorization: Bearer KEY' with one of this collector's keys");
-}
-
-Response MayNot(const KeyRecord& key) {
-  const char* what = key.access == Access::kProject
-                         ? "a project key can only send reports; this takes a read or "
-                           "admin token"
-                     : key.access == Access::kRead ? "a read token can only look; this takes another key"
-                                                   : "this key cannot do this";
-  return ErrorResponse(403, "forbidden", what);
-}
-
 Response MethodNotAllowed(const std::string& allowed) {
   Response response = ErrorResponse(405, "method_not_allowed", "use one of: " + allowed);
   response.allow = allowed;
   return response;
 }
 
-Response TooManyRequests(const QuotaRefusal& refusal) {
-  Response response = ErrorResponse(429, "quota", refusal.reason + "; send the rest later");
-  response.retry_after_s = refusal.wait_s;
-  return response;
+// Whose key the head has; `is_there` tells whether it has any.
+KeyCheck CheckKey(const RequestHead& head, KeyPlace place, KeyRing* keys, bool* is_there) {
+  const int64_t now_wall_ms = base::SystemClock().WallMs();
+  *is_there = true;
+  if (place == KeyPlace::kBearer) return keys->Check(head.authorization, now_wall_ms);
+  std::string_view key = KeyOfSentryAuth(head.sentry_auth);
+  if (key.empty()) key = KeyOfSentryQuery(QueryOf(head.target));
+  *is_there = !key.empty();
+  return keys->CheckText(key, now_wall_ms);
 }
 
 std::optional<Response> CheckBody(const Endpoint& endpoint, const RequestHead& head) {
   if (head.content_length.value_or(0) > endpoint.body_limit) return Router::BodyTooLarge(endpoint);
   if (endpoint.body_limit == 0) return std::nullopt;
-  if (!IsOfType(head.content_type, endpoint.body_type))
+  if (!endpoint.body_type.empty() && !IsOfType(head.content_type, endpoint.body_type))
     return ErrorResponse(415, "unsupported_type", "send the body as " + std::string(endpoint.body_type));
   if (IsIdentity(head.content_encoding) || (endpoint.takes_gzip && IsGzip(head.content_encoding)))
     return std::nullopt;
@@ -125,21 +115,23 @@ std::variant<Admitted, Response> Router::Admit(const RequestHead& head) const {
   const Found found = Find(endpoints_, head.method, path);
   const bool is_open =
       found.endpoint != nullptr ? found.endpoint->access == kEverybody : !path.starts_with("/v1/");
+  const KeyPlace key_place = found.endpoint != nullptr ? found.endpoint->key_place : KeyPlace::kBearer;
   KeyCheck check;
+  bool has_key = false;
   if (!is_open) {
-    check = keys_->Check(head.authorization, base::SystemClock().WallMs());
-    if (check.outcome != KeyCheck::Outcome::kKnown) return NeedsAKey(check);
+    check = CheckKey(head, key_place, keys_, &has_key);
+    if (has_key && check.outcome != KeyCheck::Outcome::kKnown) return NeedsAKey(check, key_place);
   }
   if (found.allowed.empty())
     return ErrorResponse(404, "not_found", "there is nothing at this path; try /v1/clusters");
   if (found.endpoint == nullptr) return MethodNotAllowed(found.allowed);
   const Endpoint& endpoint = *found.endpoint;
-  if (!is_open && (endpoint.access & MaskOf(check.key.access)) == 0) return MayNot(check.key);
+  if (has_key && (endpoint.access & MaskOf(check.key.access)) == 0) return MayNot(check.key);
   if (auto refusal = CheckBody(endpoint, head)) return std::move(*refusal);
-  if (endpoint.is_metered) {
+  if (endpoint.is_metered && has_key) {
     auto refusal =
         keys_->CheckQuota(check.key, head.content_length.value_or(0), base::SystemClock().MonoNs());
-    if (refusal) return TooManyRequests(*refusal);
+    if (refusal) return TooManyRequests(*refusal, key_place);
   }
   return Admitted{&endpoint, Request{.path = std::string(path),
                                      .item = std::string(found.item),

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "collector/ingest/inflate.h"
 #include "collector/query/json_text.h"
 
 namespace lagwatch::collector {
@@ -16,7 +15,6 @@ namespace {
 
 using base::Result;
 using base::Status;
-using base::StatusCode;
 
 // What was stored is left out: nothing is left to be said of it.
 Json ResultsJson(const std::vector<RecordResult>& records) {
@@ -50,25 +48,11 @@ std::string LineFor(const IngestResult& result) {
   return line;
 }
 
-// The batch itself, with as much room for it as it takes.
-Status Open(const BodyLimits& limits, Request* request) {
-  if (request->is_gzip) {
-    auto inflated = InflateGzip(request->body, limits.inflated_bytes);
-    if (!inflated.ok()) return inflated.status();
-    request->body = std::move(*inflated);
-  } else if (request->body.size() > limits.inflated_bytes) {
-    return {StatusCode::kTooLarge, "the body has more than " + std::to_string(limits.inflated_bytes) +
-                                       " bytes; send fewer reports in one request"};
-  }
-  if (request->room.TryResize(request->body.size())) return {};
-  return {StatusCode::kUnavailable, "the collector has too much to do; send the batch again later"};
-}
-
 }  // namespace
 
 void Upload::operator()(Request request, const Respond& respond) const {
   const uint64_t sent_bytes = request.body.size();
-  if (Status opened = Open(limits_, &request); !opened.ok()) return respond(ErrorResponse(opened));
+  if (Status opened = OpenBody(limits_, &request); !opened.ok()) return respond(ErrorResponse(opened));
   auto held = std::make_shared<Request>(std::move(request));  // with its room, until the answer is there
   auto done = [this, held, sent_bytes, respond](Result<IngestResult> result) {
     const size_t reports = result.ok() ? result->records.size() : 1;

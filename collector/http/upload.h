@@ -3,23 +3,18 @@
 // background. Thread-safe.
 #pragma once
 
-#include <cstdint>
 #include <memory>
 
 #include "collector/config/config_service.h"
 #include "collector/http/limited_log.h"
 #include "collector/http/metrics.h"
+#include "collector/http/opened_body.h"
 #include "collector/http/request.h"
 #include "collector/ingest/group_commit.h"
 #include "collector/ingest/ingest.h"
 #include "collector/keys/key_ring.h"
 
 namespace lagwatch::collector {
-
-struct BodyLimits {
-  uint64_t body_bytes = 1 << 20;      // as sent
-  uint64_t inflated_bytes = 8 << 20;  // after decompression
-};
 
 class Upload {
  public:

@@ -41,7 +41,10 @@ KeyRing::KeyRing(const std::vector<GivenKey>& given, std::optional<KeyFile> file
 }
 
 KeyCheck KeyRing::Check(std::string_view authorization, int64_t now_wall_ms) {
-  const std::string_view text = KeyOf(authorization);
+  return CheckText(KeyOf(authorization), now_wall_ms);
+}
+
+KeyCheck KeyRing::CheckText(std::string_view text, int64_t now_wall_ms) {
   if (text.empty()) return {};
   const KeyDigest digest = DigestOf(text);
   std::lock_guard lock(mutex_);

@@ -46,6 +46,8 @@ class KeyRing {
 
   // Whose key the Authorization header's value "Bearer KEY" has. Takes as long for each key.
   KeyCheck Check(std::string_view authorization, int64_t now_wall_ms);
+  // Whose key `text` is.
+  KeyCheck CheckText(std::string_view text, int64_t now_wall_ms);
   // Why `key` may not send `size_bytes` now; nothing when it may. What it sent is told to Charge().
   std::optional<QuotaRefusal> CheckQuota(const KeyRecord& key, uint64_t size_bytes, int64_t now_mono_ns);
   void Charge(const KeyRecord& key, uint64_t size_bytes, uint64_t reports, int64_t now_mono_ns);

@@ -60,6 +60,8 @@ int Add(const KeyFile& file, const NewKey& key) {
   if (!text.ok()) return Fail(text.status());
   std::fprintf(stderr, "This is the only time that this key is shown:\n");
   std::printf("%s\n", text->c_str());
+  if (key.access == Access::kProject)
+    std::fprintf(stderr, "As a DSN for Sentry's SDKs: https://%s@YOUR-COLLECTOR/1\n", text->c_str());
   return 0;
 }
 

@@ -17,6 +17,7 @@ struct Response {
   std::string allow = {};                              // the Allow header of a 405
   std::string etag = {};                               // the ETag header, with its quotes
   int64_t retry_after_s = 0;                           // the Retry-After header; 0: none
+  std::string sentry_rate_limits = {};                 // the X-Sentry-Rate-Limits header
   std::string_view content_type = "application/json";  // a literal
   // Makes the answer an endless stream: asked now and then, by one thread at a time, for what is new.
   std::function<std::string()> next_events = {};

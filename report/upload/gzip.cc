@@ -4,6 +4,7 @@
 #include <zlib.h>
 
 #include <new>
+#include <stdexcept>
 
 namespace lagwatch::report {
 
@@ -27,6 +28,26 @@ std::string Gzip(std::string_view bytes) {
   compressed.resize(stream.total_out);
   deflateEnd(&stream);
   return compressed;
+}
+
+std::string Gunzip(std::string_view gzip) {
+  constexpr int kGzipOnly = MAX_WBITS + 16;
+  z_stream stream{};
+  if (inflateInit2(&stream, kGzipOnly) != Z_OK) throw std::bad_alloc();
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(gzip.data()));
+  stream.avail_in = static_cast<uInt>(gzip.size());
+  std::string bytes;
+  int state = Z_OK;
+  while (state == Z_OK) {
+    char piece[16384];
+    stream.next_out = reinterpret_cast<Bytef*>(piece);
+    stream.avail_out = sizeof piece;
+    state = inflate(&stream, Z_NO_FLUSH);
+    bytes.append(piece, sizeof piece - stream.avail_out);
+  }
+  inflateEnd(&stream);
+  if (state != Z_STREAM_END) throw std::runtime_error("this is no gzip of ours");
+  return bytes;
 }
 
 }  // namespace lagwatch::report

@@ -27,6 +27,10 @@ def ask(base, key, method, path, body, content_type):
         return error.code, error.headers.get_content_type(), error.read()
 
 
+def with_key(target, key):
+    return target + key if target.endswith("sentry_key=") else target
+
+
 class Document:
     def __init__(self, text):
         self.json = json.loads(text)
@@ -71,18 +75,20 @@ def main():
         if "requestBody" in operation and body is None:
             failures.append(f"{name}: the test has no body for it")
             continue
+        joint = "&" if "?" in target else "?"
+        if {"sentry": []} in operation["security"]:
+            target += joint + "sentry_key="
         encoded = None if body is None else (bytes.fromhex(body) if isinstance(body, str)
                                              else json.dumps(body).encode())
         if isinstance(body, dict):
             schema = operation["requestBody"]["content"]["application/json"]["schema"]
             failures += [f"{name}, its body: {error}" for error in document.errors(schema, body)]
-        answer = ask(base, key, method, target, encoded, types[0])
+        answer = ask(base, key, method, with_key(target, key), encoded, types[0])
         failures += [f"{name}: {error}" for error in document.check(operation, *answer)]
         if any("/format" in parameter.get("$ref", "") for parameter in operation.get("parameters", [])):
-            joint = "&" if "?" in target else "?"
             answer = ask(base, key, method, target + joint + "format=csv", None, "")
             failures += [f"{name} as CSV: {error}" for error in document.check(operation, *answer)]
-        status, content_type, text = ask(base, "wrong", method, target, encoded, types[0])
+        status, content_type, text = ask(base, "wrong", method, with_key(target, "k_wrong"), encoded, types[0])
         if operation["security"] and (status != 401 or document.errors(
                 {"$ref": "#/components/schemas/Error"}, json.loads(text))):
             failures.append(f"{name}: a wrong key gets {status} {text[:200]}")

@@ -70,6 +70,9 @@ extern "C" int LLVMFuzzerInitialize(int* argc, char*** argv) {
   seeds.Add(post + "Content-Length: 2\r\n\r\n\x0a\x01");
   seeds.Add(post + "Transfer-Encoding: chunked\r\n\r\n2;a=b\r\n\x0a\x01\r\n0\r\n\r\n");
   seeds.Add(post + "Content-Encoding: gzip\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n\x1f\x8b");
+  seeds.Add(
+      "POST /api/1/envelope/ HTTP/1.1\r\nHost: x\r\nX-Sentry-Auth: Sentry sentry_key=k\r\nContent-Length: "
+      "2\r\n\r\n{}");
   seeds.AppendTo(argc, argv);
   return 0;
 }

@@ -96,6 +96,10 @@ TEST_F(OpenApiTest, TheProgramAnswersAsItSays) {
 
   const Json values = {
       {"body POST /v1/reports", HexBytes(testing::EncodeBatch({SampleReport().Encode()}))},
+      {"POST /api/{project}/envelope/", "1"},
+      {"body POST /api/{project}/envelope/", HexBytes("{}\n{\"type\":\"session\"}\n{}\n")},
+      {"POST /api/{project}/store/", "1"},
+      {"body POST /api/{project}/store/", {{"event_id", std::string(32, 'a')}}},
       {"GET /v1/reports/{id}", base::ToString(report.header.id)},
       {"GET /v1/clusters/{key}", key},
       {"query GET /v1/clusters/{key}", "?trend=hour"},

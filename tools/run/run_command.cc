@@ -135,7 +135,8 @@ int Run(RunOptions options) {
 }
 
 void AddUploadOptions(CLI::App* run, SidecarOptions* options) {
-  run->add_option("--endpoint", options->endpoint, "The collector's URL")->envname("LAGWATCH_ENDPOINT");
+  run->add_option("--endpoint", options->endpoint, "The collector's URL, or sentry: and a DSN")
+      ->envname("LAGWATCH_ENDPOINT");
   run->add_option("--key", options->key, "The collector's project key")->envname("LAGWATCH_KEY");
   run->add_option("--ca-file", options->ca_file, "PEM: trust only a collector that one of these certifies")
       ->envname("LAGWATCH_CA_FILE");

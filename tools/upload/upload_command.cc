@@ -101,7 +101,7 @@ void AddUploadCommand(CLI::App* app, int* exit_code) {
   upload->add_option("--spool", options->spool_directory, "The spool directory")
       ->envname("LAGWATCH_SPOOL")
       ->capture_default_str();
-  upload->add_option("--endpoint", options->http.endpoint, "The collector's URL")
+  upload->add_option("--endpoint", options->http.endpoint, "The collector's URL, or sentry: and a DSN")
       ->envname("LAGWATCH_ENDPOINT")
       ->required();
   upload->add_option("--key", options->http.key, "The collector's project key")->envname("LAGWATCH_KEY");

@@ -182,8 +182,8 @@ typedef struct lw_options {
   const char* app;             /* default: the program's file name */
   const char* app_version;     /* default: empty */
   const char* user;            /* who is affected, as a pseudonym; default: empty */
-  /* The collector, "https://host:port", or "file:///directory" for a file a batch; default: empty, reports
-   * stay on disk. */
+  /* The collector, "https://host:port"; or "file:///directory" for a file a batch; or "sentry:" and the DSN of a
+   * Sentry project, which gets an event for each hang. Default: empty, reports stay on disk. */
   const char* endpoint;
   const char* key;             /* the collector's key for this project */
   /* Default: $XDG_STATE_HOME or ~/.local/state, then lagwatch/spool; without a home /tmp/lagwatch-UID. The default

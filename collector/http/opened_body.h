@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// A request's body as it was before it was compressed. Context: background; pure.
+#pragma once
+
+#include <cstdint>
+
+#include "base/status.h"
+#include "collector/http/request.h"
+
+namespace lagwatch::collector {
+
+struct BodyLimits {
+  uint64_t body_bytes = 1 << 20;      // as sent
+  uint64_t inflated_bytes = 8 << 20;  // after decompression
+};
+
+// Replaces the body by what was compressed, with as much room for it as it takes. Errors: those of
+// InflateGzip; kUnavailable when there is no room for now.
+base::Status OpenBody(const BodyLimits& limits, Request* request);
+
+}  // namespace lagwatch::collector

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/http/sentry_upload.h"
+
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "base/clock.h"
+#include "collector/http/endpoint.h"
+#include "collector/http/refusals.h"
+#include "collector/query/json_text.h"
+#include "collector/sentry/auth.h"
+
+namespace lagwatch::collector {
+namespace {
+
+using base::Result;
+using base::Status;
+
+// The whole of it: SDKs ask for nothing else, and log what they do not know.
+Response Answer(const std::string& event_id) {
+  Json answer = Json::object();
+  if (!event_id.empty()) answer["id"] = event_id;
+  return {200, JsonText(answer)};
+}
+
+// Lets in who has its key in the envelope alone, as through a tunnel.
+std::optional<Response> AdmitByDsn(const std::string& dsn, uint64_t sent_bytes, KeyRing* keys,
+                                   KeyRecord* key) {
+  const KeyCheck check = keys->CheckText(KeyOfDsn(dsn), base::SystemClock().WallMs());
+  if (check.outcome != KeyCheck::Outcome::kKnown) return NeedsAKey(check, KeyPlace::kSentry);
+  if ((kSenders & MaskOf(check.key.access)) == 0) return MayNot(check.key);
+  *key = check.key;
+  const auto refusal = keys->CheckQuota(*key, sent_bytes, base::SystemClock().MonoNs());
+  if (!refusal) return std::nullopt;
+  return TooManyRequests(*refusal, KeyPlace::kSentry);
+}
+
+std::string LineFor(const IngestResult& result) {
+  return "sentry: " + std::to_string(result.accepted) + " accepted, " + std::to_string(result.duplicates) +
+         " known already, " + std::to_string(result.rejected) + " refused";
+}
+
+}  // namespace
+
+void SentryUpload::operator()(Request request, const Respond& respond) const {
+  const uint64_t sent_bytes = request.body.size();
+  if (Status opened = OpenBody(limits_, &request); !opened.ok()) return Refuse(opened, respond);
+  auto envelope = body_ == Body::kEnvelope ? ParseEnvelope(request.body) : Result<Envelope>(Envelope());
+  if (!envelope.ok()) return Refuse(envelope.status(), respond);
+  if (request.key.name.empty()) {
+    if (auto refusal = AdmitByDsn(envelope->dsn, sent_bytes, keys_, &request.key))
+      return respond(std::move(*refusal));
+  }
+  auto intake = Take(request, *envelope);
+  if (!intake.ok()) {
+    Charge(request.key, sent_bytes, 1);
+    return Refuse(intake.status(), respond);
+  }
+  if (metrics_ != nullptr) metrics_->CountSentryDrops(intake->dropped);
+  if (intake->batch.empty()) {
+    Charge(request.key, sent_bytes, 0);
+    return respond(Answer(intake->event_id));
+  }
+  request.body = std::string();  // the batch takes its place
+  if (!request.room.TryResize(intake->batch.size()))
+    return Refuse({base::StatusCode::kUnavailable, "the collector has too much to do; send it again later"},
+                  respond);
+  auto held = std::make_shared<std::pair<Request, SentryIntake>>(std::move(request), std::move(*intake));
+  auto done = [this, held, sent_bytes, respond](Result<IngestResult> result) {
+    Charge(held->first.key, sent_bytes, result.ok() ? result->records.size() : 1);
+    if (!result.ok()) return Refuse(result.status(), respond);
+    log_->Info(LineFor(*result));
+    if (metrics_ != nullptr) metrics_->CountRecords(*result);
+    respond(Answer(held->second.event_id));
+  };
+  if (commits_ == nullptr) return done(ingest_->Submit(held->second.batch));
+  ingest_->Submit(held->second.batch, commits_, std::move(done));
+}
+
+Result<SentryIntake> SentryUpload::Take(const Request& request, const Envelope& envelope) const {
+  return body_ == Body::kEnvelope ? TakeEnvelope(envelope, request.item)
+                                  : TakeEvent(request.body, request.item);
+}
+
+void SentryUpload::Charge(const KeyRecord& key, uint64_t sent_bytes, uint64_t reports) const {
+  keys_->Charge(key, sent_bytes, reports, base::SystemClock().MonoNs());
+}
+
+void SentryUpload::Refuse(const Status& status, const Respond& respond) const {
+  log_->Warn("sentry: refused: " + status.message());
+  respond(ErrorResponse(status));
+}
+
+}  // namespace lagwatch::collector

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which of the events that Sentry's SDKs send say that something hung. Context: background; pure.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "collector/sentry/hang_time.h"
+#include "report/format/fields.h"
+
+namespace lagwatch::collector {
+
+struct Hang {
+  const nlohmann::json* exception = nullptr;  // the event's, which says so
+  report::Kind kind = report::Kind::kLag;
+  report::Level level = report::Level::kLag;
+  HangTime time = {};
+};
+
+// By the exception's mechanism and type, as written by the SDKs of Cocoa ("App Hang Fully Blocked" …), native
+// ("AppHang"), Java on Android ("ApplicationNotResponding") and JavaScript outside of browsers (likewise, and
+// "EventLoopBlocked"). Nothing when the event is about something else. Borrows from `event`.
+std::optional<Hang> FindHang(const nlohmann::json& event);
+
+}  // namespace lagwatch::collector

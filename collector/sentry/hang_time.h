@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// How long something hung, as Sentry's SDKs say it in words: "at least 2000 ms" while it does, "between 2.0
+// and 2.3 seconds" or "2150 ms" once it is over. Context: background; pure.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace lagwatch::collector {
+
+struct HangTime {
+  int64_t at_least_ns = 0;
+  std::optional<int64_t> at_most_ns = std::nullopt;  // once it is over
+
+  bool operator==(const HangTime&) const = default;
+};
+
+// The first time in `text`; nothing when there is none, or it is longer than a year.
+std::optional<HangTime> FindHangTime(std::string_view text);
+
+}  // namespace lagwatch::collector

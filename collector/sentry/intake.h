@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// What Sentry's SDKs send, as a batch of our own records, and what of it is left out. Context: background;
+// pure.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+#include "collector/sentry/envelope.h"
+
+namespace lagwatch::collector {
+
+struct SentryIntake {
+  std::string event_id;  // as it came; empty when there was none
+  std::string batch;     // an encoded lagwatch.Batch; empty when nothing hung
+  // How many items were left out, by type; types that are not known here are "other".
+  std::map<std::string, uint64_t> dropped;
+};
+
+// Errors: kInvalid when an event is none, or one of a hang has no id or no time; kTooLarge over a limit.
+base::Result<SentryIntake> TakeEnvelope(const Envelope& envelope, std::string_view project);
+// The body of the older /store/, which is one event.
+base::Result<SentryIntake> TakeEvent(std::string_view event, std::string_view project);
+
+}  // namespace lagwatch::collector

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Puts an event's stack traces into a report under construction. Context: background; pure.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+
+#include "collector/sentry/debug_images.h"
+#include "report/format/report_encoder.h"
+
+namespace lagwatch::collector {
+
+class StackWriter {
+ public:
+  static constexpr size_t kMaxFramesOfAStack = 1000;
+  static constexpr size_t kMaxFrames = 50'000;
+
+  // Borrows `encoder`.
+  StackWriter(const nlohmann::json& event, report::ReportEncoder* encoder)
+      : images_(event), encoder_(encoder) {}
+
+  // The stack's index in the report; kNoStack when there is no room for another one. A frame is a place in an
+  // image; without an address, of Java or JavaScript, say, its name stands for its place.
+  uint32_t Add(const nlohmann::json& stacktrace);
+  // The names of all functions so far.
+  void AppendSymbols(std::string* encoded_report) const;
+
+ private:
+  report::EncodedFrame FrameOf(const nlohmann::json& frame, bool is_return_address);
+  uint32_t ModuleOf(const std::string& path, const std::string& build_id, uint64_t load_bias);
+
+  DebugImages images_;
+  report::ReportEncoder* encoder_;
+  std::map<std::pair<std::string, uint64_t>, uint32_t> modules_;         // by path and load bias
+  std::map<std::pair<uint32_t, uint64_t>, std::string> function_names_;  // by module and place
+  size_t frames_ = 0;
+};
+
+}  // namespace lagwatch::collector

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// A report as Sentry's event, in an envelope; docs/sentry.md says what becomes of which field. Context:
+// background; pure.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "report/format/report.h"
+
+namespace lagwatch::report {
+
+// What other records say of the lag that a report is about.
+struct LagOutcome {
+  std::optional<uint64_t> duration_ns = std::nullopt;  // once it is over
+  bool was_killed = false;                             // the process ended in it
+};
+
+// Whether the report says that something hung; others are not Sentry's business.
+bool IsHang(Kind kind);
+
+// The event's id is the report's: 32 hexadecimal digits.
+std::string SentryEventId(const Report& report);
+
+// Of a hang. Not compressed.
+std::string SentryEnvelope(const Report& report, const LagOutcome& outcome);
+
+}  // namespace lagwatch::report
