@@ -147,7 +147,7 @@ class Questions {
       const auto answer = api_.Get(path, query);
       times_ms.push_back(NowMs() - begin_ms);
       if (answer.status != 200) {
-        std::fprintf(stderr, "bench: %s?%s: %s\n", path.c_str(), query.c_str(), answer.json.c_str());
+        std::fprintf(stderr, "bench: %s?%s: %s\n", path.c_str(), query.c_str(), answer.body.c_str());
         std::exit(1);
       }
     }

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <ctime>
+#include <utility>
 
 #include "base/env.h"
 #include "base/hash.h"
@@ -93,11 +94,14 @@ void ConfigService::Refresh() {
   stamp_ = stamp;
   std::string content;
   const int error = base::SystemEnv().ReadAll(config_path_, &content);
+  const bool is_news = std::exchange(last_error_, error) != error;
   if (error == 0) return TakeOver(content);
   if (error != ENOENT) {
     stamp_.reset();  // what puts it right, such as a chmod, may leave the stamp as it is
-    spdlog::error("the config {} cannot be read, what held before still does: {}", config_path_,
-                  base::IoError("", error).message());
+    if (is_news) {
+      spdlog::error("the config {} cannot be read, what held before still does: {}", config_path_,
+                    base::IoError("", error).message());
+    }
   }
   if (error == ENOENT && file_) {
     spdlog::warn("the config {} is gone: clients are told nothing new", config_path_);

@@ -42,6 +42,7 @@ class ConfigService {
   std::optional<FileStamp> stamp_;
   std::optional<ConfigFile> file_;
   uint64_t version_ = 0;
+  int last_error_ = 0;  // of reading the file: it is told once
 };
 
 }  // namespace lagwatch::collector

@@ -26,7 +26,7 @@ Response GetConfig(ConfigService* service, const Request& request) {
   if (!config.ok()) return ErrorResponse(config.status());
   if (!*config) return ErrorResponse(404, "not_found", "this collector has no config for clients");
   const int status = (*config)->envelope.empty() ? 304 : 200;
-  return {.status = status, .json = std::move((*config)->envelope), .etag = std::move((*config)->etag)};
+  return {.status = status, .body = std::move((*config)->envelope), .etag = std::move((*config)->etag)};
 }
 
 // A handler that has its answer at once.
@@ -77,7 +77,7 @@ void AddOperations(const Services& services, std::vector<Endpoint>* endpoints) {
                         .runs_on = RunsOn::kIo,
                         .handler = Answering([metrics = services.metrics](const Request&) {
                           return Response{.status = 200,
-                                          .json = metrics->ToText(),
+                                          .body = metrics->ToText(),
                                           .content_type = "text/plain; version=0.0.4; charset=utf-8"};
                         })});
 }

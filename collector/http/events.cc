@@ -35,7 +35,7 @@ Response StreamReports(const ReportFeed* feed, const Request& request) {
     return events;
   };
   return {.status = 200,
-          .json = {},
+          .body = {},
           .content_type = "text/event-stream; charset=utf-8",
           .next_events = std::move(next_events)};
 }

@@ -92,7 +92,7 @@ ResponseMessage MessageOf(Response response, unsigned version, bool keep_alive) 
   if (!response.sentry_rate_limits.empty()) message.set("X-Sentry-Rate-Limits", response.sentry_rate_limits);
   Set(http::field::allow, response.allow, &message);
   Set(http::field::etag, response.etag, &message);
-  message.body() = std::move(response.json);
+  message.body() = std::move(response.body);
   message.keep_alive(keep_alive);
   message.prepare_payload();
   return message;

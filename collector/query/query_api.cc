@@ -74,7 +74,7 @@ Response QueryApi::Get(std::string_view path, std::string_view query_text) const
   if (!answer.ok()) return ErrorResponse(answer.status());
   if (format != "csv") return {200, JsonText(*answer)};
   if (!answer->is_array()) return ErrorResponse(Status(StatusCode::kInvalid, "only lists can be had as CSV"));
-  return {.status = 200, .json = CsvText(*answer), .content_type = "text/csv; charset=utf-8"};
+  return {.status = 200, .body = CsvText(*answer), .content_type = "text/csv; charset=utf-8"};
 }
 
 QueryApi::Answer QueryApi::Dispatch(std::string_view path, const QueryString& query) const {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An answer of the collector's API: an HTTP status and a JSON text. Context: background; pure.
+// An answer of the collector's API: an HTTP status and, mostly, a JSON text. Context: background; pure.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace lagwatch::collector {
 
 struct Response {
   int status = 200;
-  std::string json;
+  std::string body;
   std::string allow = {};                              // the Allow header of a 405
   std::string etag = {};                               // the ETag header, with its quotes
   int64_t retry_after_s = 0;                           // the Retry-After header; 0: none

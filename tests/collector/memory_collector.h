@@ -39,7 +39,7 @@ class MemoryCollector {
   }
 
   collector::Json Get(const std::string& path, const std::string& query = "") const {
-    return collector::Json::parse(query_api.Get(path, query).json);
+    return collector::Json::parse(query_api.Get(path, query).body);
   }
 
   std::unique_ptr<collector::Store> store = std::move(collector::SqliteStore::Open(":memory:").value());

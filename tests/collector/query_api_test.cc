@@ -233,8 +233,8 @@ TEST(QueryApi, ListsAreHadAsCsvToo) {
   collector.Submit({ReportOf({"Save", "OnSave"}, 3000)});
   const Response csv = collector.query_api.Get("/v1/clusters", "format=csv");
   EXPECT_EQ(csv.content_type, "text/csv; charset=utf-8");
-  EXPECT_THAT(csv.json, ::testing::StartsWith("key,level,parent,frames,via,"));
-  EXPECT_THAT(csv.json, ::testing::HasSubstr(",Save < OnSave,"));
+  EXPECT_THAT(csv.body, ::testing::StartsWith("key,level,parent,frames,via,"));
+  EXPECT_THAT(csv.body, ::testing::HasSubstr(",Save < OnSave,"));
   EXPECT_EQ(collector.query_api.Get("/v1/clusters", "format=xml").status, 400);
   const std::string key = collector.Get("/v1/clusters")[0]["key"];
   EXPECT_EQ(collector.query_api.Get("/v1/clusters/" + key, "format=csv").status, 400);

@@ -137,13 +137,13 @@ Reply CollectorSide::Answer(const collector::RequestHead& head, std::string body
 Reply CollectorSide::Take(const collector::RequestHead& head, std::string body) const {
   auto admission = router_.Admit(head);
   if (const auto* refusal = std::get_if<collector::Response>(&admission))
-    return {.status = refusal->status, .body = refusal->json};
+    return {.status = refusal->status, .body = refusal->body};
   auto& admitted = std::get<collector::Admitted>(admission);
   admitted.request.body = std::move(body);
   Reply reply;
   collector::Router::Handle(*admitted.endpoint, std::move(admitted.request),
                             [&](collector::Response response) {
-                              reply = {.status = response.status, .body = std::move(response.json)};
+                              reply = {.status = response.status, .body = std::move(response.body)};
                             });
   return reply;
 }

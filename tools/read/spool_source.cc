@@ -37,7 +37,7 @@ class SpoolSource final : public ReportSource {
 
   base::Result<Json> Get(const std::string& path, const collector::QueryString& query) override {
     collector::Response response = query_api_.Get(path, query.ToText());
-    return ReadAnswer(response.status, response.json);
+    return ReadAnswer(response.status, response.body);
   }
 
  private:

@@ -205,11 +205,11 @@ TEST_F(SymbolFilesTest, TheApiSaysWhatIsWrongWithARequest) {
        }) {
     Response response = api.Put(wrong.build_id, wrong.query, "four");
     EXPECT_EQ(response.status, 400) << wrong.build_id << " " << wrong.query;
-    EXPECT_THAT(response.json, HasSubstr(wrong.problem)) << wrong.query;
+    EXPECT_THAT(response.body, HasSubstr(wrong.problem)) << wrong.query;
   }
   EXPECT_EQ(api.Put("01234567", "size=9000000000&sha256=" + sha256, "four").status, 413);
   EXPECT_EQ(api.Progress("zz", "").status, 400);
-  EXPECT_EQ(api.List().json, "[]");
+  EXPECT_EQ(api.List().body, "[]");
 }
 
 TEST_F(SymbolFilesTest, TheApiTakesAFileAndListsIt) {
@@ -218,14 +218,14 @@ TEST_F(SymbolFilesTest, TheApiTakesAFileAndListsIt) {
   const std::string bytes = Bytes(10, 1);
   SymbolUpload upload = UploadOf(bytes);
   const std::string query = "kind=debug&sha256=" + upload.sha256;
-  EXPECT_EQ(api.Progress("0123456789ABCDEF", query).json, R"({"complete":false,"received_bytes":0})");
-  EXPECT_EQ(api.Put("0123456789abcdef", query + "&size=10&offset=0", bytes.substr(0, 4)).json,
+  EXPECT_EQ(api.Progress("0123456789ABCDEF", query).body, R"({"complete":false,"received_bytes":0})");
+  EXPECT_EQ(api.Put("0123456789abcdef", query + "&size=10&offset=0", bytes.substr(0, 4)).body,
             R"({"complete":false,"received_bytes":4})");
-  EXPECT_EQ(api.Put("0123456789abcdef", query + "&size=10&offset=4", bytes.substr(4)).json,
+  EXPECT_EQ(api.Put("0123456789abcdef", query + "&size=10&offset=4", bytes.substr(4)).body,
             R"({"complete":true})");
-  EXPECT_EQ(api.Progress("0123456789abcdef", "kind=debug").json, R"({"complete":true})");
-  EXPECT_THAT(api.Progress("0123456789abcdef", "kind=executable").json, HasSubstr("false"));
-  EXPECT_THAT(api.List().json,
+  EXPECT_EQ(api.Progress("0123456789abcdef", "kind=debug").body, R"({"complete":true})");
+  EXPECT_THAT(api.Progress("0123456789abcdef", "kind=executable").body, HasSubstr("false"));
+  EXPECT_THAT(api.List().body,
               HasSubstr(R"([{"build_id":"0123456789abcdef","kind":"debug","size_bytes":10,)"));
 }
 

@@ -100,7 +100,7 @@ TEST_F(SymbolServiceTest, AnUploadedFileIsUsedAtOnce) {
   std::vector<std::string> known;
   service->symbolizer()->OnNewFile([&](std::string_view id) { known.emplace_back(id); });
   ExpectUnknown(service.get(), StatusCode::kNotFound);
-  EXPECT_EQ(Upload(service.get(), id_, kDebug).json, R"({"complete":true})");
+  EXPECT_EQ(Upload(service.get(), id_, kDebug).body, R"({"complete":true})");
   EXPECT_THAT(known, ElementsAre(id_.bytes()));
   ExpectSymbolized(service.get());
   service = Open();
@@ -111,14 +111,14 @@ TEST_F(SymbolServiceTest, RefusesWhatCannotNameAnything) {
   auto service = Open();
   Response other_id = Upload(service.get(), *BuildId::FromHex("0123456789abcdef"), kDebug);
   EXPECT_EQ(other_id.status, 400);
-  EXPECT_THAT(other_id.json, HasSubstr(id_.hex()));
+  EXPECT_THAT(other_id.body, HasSubstr(id_.hex()));
   Response stripped = Upload(service.get(), id_, kStripped);
   EXPECT_EQ(stripped.status, 400);
-  EXPECT_THAT(stripped.json, HasSubstr("neither debug information nor a symbol table"));
+  EXPECT_THAT(stripped.body, HasSubstr("neither debug information nor a symbol table"));
   const std::string text = directory_ / "text";
   std::ofstream(text) << "no ELF file";
   EXPECT_EQ(Upload(service.get(), id_, text).status, 400);
-  EXPECT_EQ(service->api()->List().json, "[]");
+  EXPECT_EQ(service->api()->List().body, "[]");
 }
 
 TEST_F(SymbolServiceTest, FindsFilesInDirectories) {
