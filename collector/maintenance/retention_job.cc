@@ -19,7 +19,7 @@ base::Result<bool> RetentionJob::Step() {
   if (days_ == 0) return false;
   const auto removed = store_->RemoveBefore(wall_ms_() / kMsPerDay - days_, kReportsOfAStep);
   if (!removed.ok()) return removed.status();
-  return *removed == kReportsOfAStep;
+  return *removed >= kReportsOfAStep;
 }
 
 base::Result<bool> RepairJob::Step() {

@@ -9,6 +9,7 @@
 #include "collector/query/report_filter.h"
 #include "collector/query/report_json.h"
 #include "collector/query/usage_summary.h"
+#include "collector/store/report_summer.h"
 
 namespace lagwatch::collector {
 namespace {

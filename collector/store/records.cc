@@ -2,13 +2,12 @@
 #include "collector/store/records.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
 
 namespace lagwatch::collector {
 namespace {
-
-int64_t ToSigned(uint64_t number) { return static_cast<int64_t>(std::min<uint64_t>(number, INT64_MAX)); }
 
 // Names of the module's own table and of its caller are not asked for: what has one keeps it.
 std::vector<std::string> UnnamedBuildsOf(const report::Report& report) {
@@ -25,20 +24,39 @@ std::vector<std::string> UnnamedBuildsOf(const report::Report& report) {
 
 }  // namespace
 
-Contribution ContributionOf(const ReportRow& report) {
-  return {.lags = report.is_lead ? 1 : 0,
-          .hang_ns = report.hang_ns,
-          .duration_ns = LagDurationNs(report),
-          .weight = WeightOf(report.sample_rate_ppm),
-          .seen_ms = report.start_wall_ms,
-          .user = report.user};
-}
-
 double WatchedNsOf(const report::Usage& usage) {
   double watched_ns = 0;
   for (const report::LoopUsage& loop : usage.loops) watched_ns += static_cast<double>(loop.usage.watched_ns);
   return watched_ns * WeightOf(usage.sample_rate_ppm);
 }
+
+int64_t DayOf(const base::Uuid& id) {
+  uint64_t wall_ms = 0;
+  for (int i = 0; i < 6; ++i) wall_ms = wall_ms << 8 | id.bytes[i];
+  return std::max<int64_t>(static_cast<int64_t>(wall_ms) / kMsPerDay, 1);
+}
+
+base::Uuid FirstIdOf(int64_t day) {
+  base::Uuid id;
+  constexpr int64_t kLastDay = ((int64_t{1} << 48) - 1) / kMsPerDay;
+  const int64_t wall_ms = std::clamp<int64_t>(day, 0, kLastDay) * kMsPerDay;
+  for (int i = 0; i < 6; ++i) id.bytes[i] = static_cast<uint8_t>(wall_ms >> (40 - 8 * i));
+  return id;
+}
+
+bool IsLag(std::string_view kind) {
+  return kind != report::KindName(report::Kind::kCpu) &&
+         kind != report::KindName(report::Kind::kCpuAverage) && kind != report::KindName(report::Kind::kDump);
+}
+
+bool IsCounted(std::string_view kind) { return kind != report::KindName(report::Kind::kDump); }
+
+std::string NamesToJson(const std::vector<std::string>& names) {
+  return nlohmann::json(names).dump(-1, ' ', /*ensure_ascii=*/false,
+                                    nlohmann::json::error_handler_t::replace);
+}
+
+std::vector<std::string> NamesFromJson(const std::string& json) { return nlohmann::json::parse(json); }
 
 NewReport NewReport::Create(const report::Report& report, ClusterPath clusters, std::string_view payload) {
   // A lag's first report gives the lag its id.

@@ -2,6 +2,7 @@
 // What goes into a store and what comes out of it. Context: background.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -54,9 +55,6 @@ struct ReportRow {
 inline int64_t LagDurationNs(const ReportRow& report) {
   return report.duration_ns.value_or(report.elapsed_ns);
 }
-
-// A report's part in its clusters; borrows its user.
-Contribution ContributionOf(const ReportRow& report);
 
 struct StoredReport {
   ReportRow row;
@@ -136,6 +134,23 @@ enum class CommitOutcome {
 };
 
 inline constexpr int64_t kMsPerDay = 86'400'000;
+
+// The day that an id was made on, since 1970 UTC; 1 at least.
+int64_t DayOf(const base::Uuid& id);
+// The first id that can be made on that day.
+base::Uuid FirstIdOf(int64_t day);
+
+// Neither a request for a look nor CPU use is a lag.
+bool IsLag(std::string_view kind);
+// Whether it counts in its clusters. A dump does not: somebody asked, nothing froze.
+bool IsCounted(std::string_view kind);
+// Names as a JSON array, and back. They come from clients: what is no UTF-8 is replaced.
+std::string NamesToJson(const std::vector<std::string>& names);
+std::vector<std::string> NamesFromJson(const std::string& json);
+// Numbers from clients, cut to int64_t.
+inline int64_t ToSigned(uint64_t number) {
+  return static_cast<int64_t>(std::min<uint64_t>(number, INT64_MAX));
+}
 
 // Empty fields match all reports.
 struct ReportFilter {

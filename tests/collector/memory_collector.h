@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A whole collector without sockets and disk.
+// A whole collector without sockets.
 #pragma once
 
 #include <memory>
@@ -13,6 +13,12 @@
 #include "tests/testing/sample_report.h"
 
 namespace lagwatch::testing {
+
+// Opens a new store of the kind that this program's tests are about: in memory, unless the program says otherwise
+// before them.
+inline std::unique_ptr<collector::Store> (*open_store)() = []() -> std::unique_ptr<collector::Store> {
+  return std::move(collector::SqliteStore::Open(":memory:").value());
+};
 
 class MemoryCollector {
  public:
@@ -42,7 +48,7 @@ class MemoryCollector {
     return collector::Json::parse(query_api.Get(path, query).body);
   }
 
-  std::unique_ptr<collector::Store> store = std::move(collector::SqliteStore::Open(":memory:").value());
+  std::unique_ptr<collector::Store> store = open_store();
   collector::Ingest ingest{store.get(), collector::Clusterer::Create("").value()};
   collector::GroupCommit commits{store.get()};
   collector::QueryApi query_api{store.get(), collector::Clusterer::Create("")->rules()};

@@ -1,32 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
+// What every store does, whatever it is made of.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sqlite3.h>
 
-#include <fstream>
 #include <set>
 #include <thread>
 
-#include "collector/store/sqlite/older_schemas.h"
-#include "collector/store/sqlite/schema.h"
-#include "collector/store/sqlite/sqlite_store.h"
 #include "tests/collector/memory_collector.h"
-#include "tests/testing/temp_directory.h"
 
 namespace lagwatch::collector {
 namespace {
 
 using ::testing::ElementsAre;
 using testing::EncodeEnd;
-using ::testing::HasSubstr;
 using testing::MemoryCollector;
 using testing::SampleReport;
-
-class StoreFile : public ::testing::Test {
- protected:
-  testing::ScopedTempDirectory directory_;
-  std::string path_ = directory_ / "collector.db";
-};
 
 std::optional<int64_t> DurationOf(Store* store, const base::Uuid& id) {
   return store->FindReport(id)->value().row.duration_ns;
@@ -149,107 +137,8 @@ TEST_F(StoreRunEnd, MayBeWithoutALag) {
   EXPECT_EQ(collector_.store->FindRunEnd(report_.header.session_id)->value().report_id, base::Uuid{});
 }
 
-// As lagwatch made it when `version` was its newest, with one report of a lag.
-void MakeDatabaseOf(int version, const std::string& path, const base::Uuid& report_id) {
-  constexpr const char* kAddedBy[] = {kSchemaOfReports, kSchemaOfRunEnds, kSchemaOfFrameSlices,
-                                      kSchemaOfUsage, kSchemaOfSampling};
-  Database database(path);
-  for (int added = 1; added <= version; ++added) database.Execute(kAddedBy[added - 1]);
-  if (version == 5) database.Execute(kSchemaOfUnknownRecords);
-  database.Execute(
-      "INSERT INTO clusters VALUES ('c', 1, NULL, '[]', '');"
-      "INSERT INTO reports (id, lag_id, session_id, ordinal, app, version, user, kind, loop, tag, os, "
-      "machine, pid,"
-      " tid, threshold_ms, start_wall_ms, elapsed_ns, cpu_window_ns, cpu_thread_ns, cpu_process_ns, level1, "
-      "level2,"
-      " payload) VALUES (x'', x'', x'', 0, '', '', '', 'lag', '', '', '', '', 0, 0, 0, 0, 0, 0, 0, 0, 'c', "
-      "'c', x'');");
-  database.Use("UPDATE reports SET id = ?1, lag_id = ?1").Bind(Blob{report_id.as_bytes()}).Run();
-  database.Execute(("PRAGMA user_version = " + std::to_string(version)).c_str());
-}
-
-TEST_F(StoreFile, ADatabaseOfEachOlderVersionLearnsWhatIsNew) {
-  const SampleReport report;
-  for (int version = 1; version < kSchemaVersion; ++version) {
-    std::filesystem::remove(path_);
-    MakeDatabaseOf(version, path_, report.header.id);
-    auto store = SqliteStore::Open(path_);
-    ASSERT_TRUE(store.ok()) << store.status().message();
-    const std::vector<NewRecord> records = {
-        RunEndOf(report, policies::ExitReason::kKilledInLag), report::FrameSlice(), NewUsage(),
-        report::Losses{.losses = {{.count = 1}}}, UnknownRecord{static_cast<report::RecordType>(77), "new"}};
-    EXPECT_THAT(*(*store)->Commit(records), ::testing::Each(CommitOutcome::kStored)) << version;
-    EXPECT_EQ(KindOf(store->get(), report.header.id), "killed-in-hang");
-  }
-}
-
-TEST_F(StoreFile, KeepsReportsAcrossRestarts) {
-  SampleReport report;
-  std::string payload = report.Encode();
-  report::Report decoded = report::DecodeReport(payload).value();
-  ClusterPath clusters = Clusterer::Create("")->Assign(decoded);
-  const std::vector<NewRecord> reports = {NewReport::Create(decoded, clusters, payload)};
-  EXPECT_THAT(*SqliteStore::Open(path_).value()->Commit(reports), ElementsAre(CommitOutcome::kStored));
-
-  auto store = SqliteStore::Open(path_);
-  ASSERT_TRUE(store.ok());
-  EXPECT_THAT(*store.value()->Commit(reports), ElementsAre(CommitOutcome::kDuplicate));
-  auto found = store.value()->FindReport(report.header.id);
-  ASSERT_TRUE(found->has_value());
-  EXPECT_EQ(found->value().payload, payload);
-  EXPECT_EQ(found->value().row.app, "editor");
-  EXPECT_EQ(store.value()->FindCluster(clusters[1].key)->value().parent_key, clusters[0].key);
-}
-
-TEST_F(StoreFile, RefusesADatabaseOfANewerLagwatch) {
-  ASSERT_TRUE(SqliteStore::Open(path_).ok());
-  sqlite3* connection = nullptr;
-  ASSERT_EQ(sqlite3_open(path_.c_str(), &connection), SQLITE_OK);
-  std::string newer = "PRAGMA user_version = " + std::to_string(kSchemaVersion + 1);
-  EXPECT_EQ(sqlite3_exec(connection, newer.c_str(), nullptr, nullptr, nullptr), SQLITE_OK);
-  sqlite3_close(connection);
-
-  auto refused = SqliteStore::Open(path_);
-  ASSERT_FALSE(refused.ok());
-  EXPECT_THAT(refused.status().message(), HasSubstr("newer lagwatch"));
-}
-
-TEST_F(StoreFile, RefusesAFileThatIsNoDatabase) {
-  std::ofstream(path_) << std::string(4096, 'x');
-  EXPECT_EQ(SqliteStore::Open(path_).status().code(), base::StatusCode::kIo);
-}
-
-TEST_F(StoreFile, SaysThatADirectoryIsMissing) {
-  auto refused = SqliteStore::Open(directory_ / "missing/collector.db");
-  EXPECT_EQ(refused.status().code(), base::StatusCode::kIo);
-}
-
-TEST_F(StoreFile, StoresNothingOfABatchWhenTheDatabaseRefuses) {
-  auto store = SqliteStore::Open(path_);
-  SampleReport report;
-  std::string payload = report.Encode();
-  report::Report decoded = report::DecodeReport(payload).value();
-  const std::vector<NewRecord> records = {
-      NewReport::Create(decoded, Clusterer::Create("")->Assign(decoded), payload),
-      report::LagEnd{report.header.id, 5}};
-
-  sqlite3* other = nullptr;
-  ASSERT_EQ(sqlite3_open(path_.c_str(), &other), SQLITE_OK);
-  ASSERT_EQ(
-      sqlite3_exec(
-          other,
-          "CREATE TRIGGER refuse AFTER UPDATE OF end_ns ON reports BEGIN SELECT RAISE(ABORT, 'no'); END",
-          nullptr, nullptr, nullptr),
-      SQLITE_OK);
-  EXPECT_EQ(store.value()->Commit(records).status().code(), base::StatusCode::kUnavailable);
-  EXPECT_FALSE(store.value()->FindReport(report.header.id)->has_value());
-  ASSERT_EQ(sqlite3_exec(other, "DROP TRIGGER refuse", nullptr, nullptr, nullptr), SQLITE_OK);
-  sqlite3_close(other);
-  EXPECT_THAT(*store.value()->Commit(records), ::testing::Each(CommitOutcome::kStored));
-}
-
 TEST(Store, KeepsUnknownRecordsOnceAndSoMany) {
-  auto store = SqliteStore::Open(":memory:").value();
+  const std::unique_ptr<Store> store = testing::open_store();
   std::vector<std::string> payloads;
   for (int64_t i = 0; i <= Store::kMaxUnknownRecords; ++i) payloads.push_back(std::to_string(i));
   constexpr auto kNewType = static_cast<report::RecordType>(77);
@@ -275,7 +164,7 @@ TEST(Store, KeepsUnknownRecordsOnceAndSoMany) {
 }
 
 TEST(Store, AnUnknownRecordThatComesAgainIsADuplicate) {
-  auto store = SqliteStore::Open(":memory:").value();
+  const std::unique_ptr<Store> store = testing::open_store();
   const std::vector<NewRecord> record = {UnknownRecord{static_cast<report::RecordType>(77), "new"}};
   EXPECT_THAT(*store->Commit(record), ElementsAre(CommitOutcome::kStored));
   EXPECT_THAT(*store->Commit(record), ElementsAre(CommitOutcome::kDuplicate));

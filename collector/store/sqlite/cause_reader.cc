@@ -8,8 +8,8 @@
 #include <unordered_set>
 #include <utility>
 
+#include "collector/store/report_summer.h"
 #include "collector/store/sqlite/report_reader.h"
-#include "report/format/report.h"
 
 #define LAGWATCH_SUMS                                                                                 \
   "reports, lags, hang_ns, weighted_lags, weighted_hang_ns, longest_ns, first_seen_ms, last_seen_ms," \
@@ -42,22 +42,9 @@ Cluster ReadClusterAt(const Statement& row) {
   return {.key = row.Text(0),
           .level = static_cast<int>(row.Int(1)),
           .parent_key = row.Text(2),
-          .frames = nlohmann::json::parse(row.Text(3)),
+          .frames = NamesFromJson(row.Text(3)),
           .via = row.Text(4),
-          .held_by = nlohmann::json::parse(row.Text(5))};
-}
-
-// A lost report is taken for one like those of its cluster that came.
-void Estimate(double lost_per_report, CauseRow* cause) {
-  const CauseSums& sums = cause->sums;
-  cause->estimated_lags = sums.weighted_lags + lost_per_report * static_cast<double>(sums.lags);
-  cause->estimated_hang_ns = sums.weighted_hang_ns + lost_per_report * sums.hang_ns;
-}
-
-void SortByCost(std::vector<CauseRow>* causes) {
-  std::ranges::sort(*causes, [](const CauseRow& a, const CauseRow& b) {
-    return std::pair(-a.estimated_hang_ns, a.cluster.key) < std::pair(-b.estimated_hang_ns, b.cluster.key);
-  });
+          .held_by = NamesFromJson(row.Text(5))};
 }
 
 // Which of the sums that are kept for each cluster make up what matches: the sum of all, those of some
@@ -252,76 +239,6 @@ std::optional<Scope> ScopeOf(Database* database, const ReportFilter& filter) {
   return Scope{};
 }
 
-// Sums up the reports themselves.
-class ReportSummer {
- public:
-  void Add(const ReportRow& report) {
-    if (report.kind == report::KindName(report::Kind::kDump)) return;
-    AddTo(&all_, report);
-    AddTo(&sums_[0][report.level1_key], report);
-    AddTo(&sums_[1][report.level2_key], report);
-    parents_[report.level2_key] = report.level1_key;
-  }
-
-  CausePage Take(Database* database, const CauseQuery& query) {
-    CausePage page{.causes = {}, .all = Finished(all_)};
-    for (const auto& [key, sum] : sums_[query.level - 1]) {
-      page.causes.push_back(Finished(sum));
-      page.causes.back().cluster.key = key;
-    }
-    SortByCost(&page.causes);
-    const auto begin = std::min<size_t>(static_cast<size_t>(query.offset), page.causes.size());
-    const auto end = std::min<size_t>(begin + static_cast<size_t>(query.limit), page.causes.size());
-    page.causes = {page.causes.begin() + static_cast<ptrdiff_t>(begin),
-                   page.causes.begin() + static_cast<ptrdiff_t>(end)};
-    for (CauseRow& cause : page.causes) {
-      cause.cluster = ReadCluster(database, cause.cluster.key).value_or(Cluster{});
-      if (query.level == 1) AddChildren(database, query.child_limit, &cause);
-    }
-    return page;
-  }
-
- private:
-  struct Sum {
-    CauseSums sums;
-    std::set<std::string> apps, versions;
-    std::map<std::string, double> verdicts;
-  };
-
-  static void AddTo(Sum* sum, const ReportRow& report) {
-    ContributionOf(report).AddTo(&sum->sums, 1);
-    sum->apps.insert(report.app);
-    sum->versions.insert(report.version);
-    sum->verdicts[report.verdict] += static_cast<double>(report.hang_ns);
-  }
-
-  static CauseRow Finished(const Sum& sum) {
-    CauseRow cause;
-    cause.sums = sum.sums;
-    cause.apps.assign(sum.apps.begin(), sum.apps.end());
-    cause.versions.assign(sum.versions.begin(), sum.versions.end());
-    cause.verdicts.assign(sum.verdicts.begin(), sum.verdicts.end());
-    std::ranges::stable_sort(cause.verdicts, std::greater(), &std::pair<std::string, double>::second);
-    Estimate(0, &cause);
-    return cause;
-  }
-
-  void AddChildren(Database* database, int64_t limit, CauseRow* cause) {
-    for (const auto& [key, parent] : parents_) {
-      if (parent != cause->cluster.key) continue;
-      cause->children.push_back(Finished(sums_[1].at(key)));
-      cause->children.back().cluster = ReadCluster(database, key).value_or(Cluster{});
-    }
-    SortByCost(&cause->children);
-    if (static_cast<int64_t>(cause->children.size()) > limit)
-      cause->children.resize(static_cast<size_t>(limit));
-  }
-
-  Sum all_;
-  std::map<std::string, Sum> sums_[2];          // of each level, by key
-  std::map<std::string, std::string> parents_;  // level 1 of each level 2
-};
-
 std::optional<int64_t> IdOf(Database* database, const std::string& key) {
   Statement found = database->Use("SELECT id FROM clusters WHERE key = ?");
   found.Bind(key);
@@ -333,8 +250,11 @@ std::optional<CauseRow> SumOfReports(Database* database, const std::string& key,
   ReportSummer summer;
   ReadEachReport(database, filter, [&](const ReportRow& report) { summer.Add(report); });
   const int level = ReadCluster(database, key).value_or(Cluster{}).level;
-  CausePage page = summer.Take(database, {.level = level, .limit = 1, .child_limit = kAllChildren});
-  if (page.causes.empty()) return std::nullopt;
+  CausePage page{.causes = {summer.ToCause(key, level, kAllChildren)}, .all = {}};
+  if (page.causes.front().sums.reports == 0) return std::nullopt;
+  ForEachCause(&page, [&](CauseRow* cause) {
+    cause->cluster = ReadCluster(database, cause->cluster.key).value_or(Cluster{});
+  });
   return std::move(page.causes.front());
 }
 
@@ -345,7 +265,11 @@ CausePage ReadCauses(Database* database, const CauseQuery& query) {
   if (!scope) {
     ReportSummer summer;
     ReadEachReport(database, query.filter, [&](const ReportRow& report) { summer.Add(report); });
-    return summer.Take(database, query);
+    CausePage page = summer.ToPage(query);
+    ForEachCause(&page, [&](CauseRow* cause) {
+      cause->cluster = ReadCluster(database, cause->cluster.key).value_or(Cluster{});
+    });
+    return page;
   }
   SumsReader sums(database, std::move(*scope));
   CausePage page{.causes = {}, .all = sums.Read(0)};

@@ -130,14 +130,6 @@ base::Uuid ReadUuid(const Statement& row, int column) {
   return base::TryUuidFromBytes(row.Bytes(column)).value_or(base::Uuid{});
 }
 
-base::Uuid FirstIdOf(int64_t day) {
-  base::Uuid id;
-  constexpr int64_t kLastDay = ((int64_t{1} << 48) - 1) / kMsPerDay;
-  const int64_t wall_ms = std::clamp<int64_t>(day, 0, kLastDay) * kMsPerDay;
-  for (int i = 0; i < 6; ++i) id.bytes[i] = static_cast<uint8_t>(wall_ms >> (40 - 8 * i));
-  return id;
-}
-
 std::optional<std::string> SegmentsOf(Database* database, const ReportFilter& filter) {
   if (filter.app.empty() && filter.version.empty() && filter.kind.empty() && filter.verdict.empty() &&
       filter.loop.empty() && filter.os.empty()) {

@@ -29,7 +29,4 @@ std::vector<StoredReport> ReadReportsWithUnnamed(Database* database, const std::
 
 base::Uuid ReadUuid(const Statement& row, int column);
 
-// The first id that can be made on that day.
-base::Uuid FirstIdOf(int64_t day);
-
 }  // namespace lagwatch::collector

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/store/sqlite/report_writer.h"
 
-#include <algorithm>
-#include <nlohmann/json.hpp>
-
 #include "collector/store/sqlite/report_reader.h"
 #include "report/format/report.h"
 
@@ -11,23 +8,6 @@ namespace lagwatch::collector {
 namespace {
 
 constexpr size_t kMostKnownClusters = 200'000;
-
-int64_t ToSigned(uint64_t number) { return static_cast<int64_t>(std::min<uint64_t>(number, INT64_MAX)); }
-
-// Neither a request for a look nor CPU use is a lag.
-bool IsLag(std::string_view kind) {
-  return kind != report::KindName(report::Kind::kCpu) &&
-         kind != report::KindName(report::Kind::kCpuAverage) && kind != report::KindName(report::Kind::kDump);
-}
-
-// Somebody asked: nothing froze.
-bool IsCounted(std::string_view kind) { return kind != report::KindName(report::Kind::kDump); }
-
-// Names come from clients and may be no UTF-8.
-std::string ToJson(const std::vector<std::string>& names) {
-  return nlohmann::json(names).dump(-1, ' ', /*ensure_ascii=*/false,
-                                    nlohmann::json::error_handler_t::replace);
-}
 
 }  // namespace
 
@@ -80,12 +60,6 @@ struct ReportWriter::Known {
             .user = user};
   }
 };
-
-int64_t DayOf(const base::Uuid& id) {
-  uint64_t wall_ms = 0;
-  for (int i = 0; i < 6; ++i) wall_ms = wall_ms << 8 | id.bytes[i];
-  return std::max<int64_t>(static_cast<int64_t>(wall_ms) / kMsPerDay, 1);
-}
 
 CommitOutcome ReportWriter::Insert(const NewReport& added) {
   const ReportRow& row = added.row;
@@ -183,8 +157,8 @@ void ReportWriter::Forget() {
 int64_t ReportWriter::ClusterId(const Cluster& cluster, int64_t parent) {
   const auto known = cluster_ids_.find(cluster.key);
   if (known != cluster_ids_.end()) return known->second;
-  const std::string frames = ToJson(cluster.frames);
-  const std::string held_by = ToJson(cluster.held_by);
+  const std::string frames = NamesToJson(cluster.frames);
+  const std::string held_by = NamesToJson(cluster.held_by);
   auto added = database_->Use(
       "INSERT INTO clusters (key, level, parent, frames, via, held_by) VALUES (?, ?, NULLIF(?, 0), ?, ?, ?)"
       " ON CONFLICT (key) DO UPDATE SET via = iif(via = '', excluded.via, via) RETURNING id");

@@ -62,7 +62,4 @@ class ReportWriter {
   std::map<SegmentKey, int64_t> segment_ids_;
 };
 
-// The day since 1970 UTC on which that report was made, by its id; at least 1.
-int64_t DayOf(const base::Uuid& id);
-
 }  // namespace lagwatch::collector

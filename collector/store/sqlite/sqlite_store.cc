@@ -16,8 +16,6 @@ using base::Result;
 using base::Status;
 using base::StatusCode;
 
-int64_t ToSigned(uint64_t number) { return static_cast<int64_t>(std::min<uint64_t>(number, INT64_MAX)); }
-
 CommitOutcome OutcomeOf(bool is_new) { return is_new ? CommitOutcome::kStored : CommitOutcome::kDuplicate; }
 
 // Runs `work`, which may throw what SQLite says.

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is on its way to ClickHouse, on disk: a file for each batch, in a directory of one collector. What was
+// appended is there after a crash, whole; what was not appended to its end is not. Not thread-safe.
+// Context: background.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/env.h"
+#include "base/status.h"
+
+namespace lagwatch::collector {
+
+// Rows of several tables, which are sent as these bytes until each table has them.
+struct Batch {
+  struct Part {
+    std::string target;  // table and columns
+    std::string rows;    // RowBinary
+  };
+  std::vector<Part> parts;
+  std::vector<std::string> keys;  // what it has, for telling whether something is on its way already
+
+  std::string Encode() const;
+  // Errors: kInternal when the bytes are something else.
+  static base::Result<Batch> Decode(std::string_view bytes);
+};
+
+class BatchSpool {
+ public:
+  // Nobody else opens the directory as long as this lives. `env` is borrowed.
+  // Errors: kIo; kUnavailable when somebody else has it.
+  static base::Result<std::unique_ptr<BatchSpool>> Open(base::Env* env, const std::string& directory);
+  ~BatchSpool();
+  BatchSpool(const BatchSpool&) = delete;
+  BatchSpool& operator=(const BatchSpool&) = delete;
+
+  // On disk for good when it returns, and known by the number that it returns. Numbers go up. Errors: kIo.
+  base::Result<uint64_t> Append(const Batch& batch);
+  // Errors: kIo; kInternal when it is damaged.
+  base::Result<Batch> Read(uint64_t number) const;
+  // Of the oldest. Errors: kIo.
+  base::Status RemoveFirst();
+  // The oldest is damaged: it stays in the directory for a person to look at, and is no part of this.
+  base::Status SetFirstAside();
+
+  const std::deque<uint64_t>& numbers() const { return numbers_; }
+  uint64_t size_bytes() const { return size_bytes_; }
+
+ private:
+  BatchSpool(base::Env* env, std::string directory) : env_(env), directory_(std::move(directory)) {}
+  base::Status Start();
+  std::string PathOf(uint64_t number) const;
+  void ForgetFirst();
+
+  base::Env* env_;
+  const std::string directory_;
+  int lock_ = -1;
+  uint64_t next_number_ = 1;
+  std::deque<uint64_t> numbers_;  // the oldest first
+  std::deque<uint64_t> sizes_;    // in bytes, likewise
+  uint64_t size_bytes_ = 0;
+};
+
+}  // namespace lagwatch::collector

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/store/clickhouse/cause_reader.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include "collector/store/clickhouse/conditions.h"
+#include "collector/store/report_summer.h"
+#include "report/format/losses.h"
+
+namespace lagwatch::collector {
+namespace {
+
+constexpr int64_t kAllChildren = 100;
+
+// Losses are told of programs' versions, not of what else is asked for.
+bool CountsLosses(const ReportFilter& filter) {
+  const bool has_days = filter.first_day || filter.last_day;
+  ReportFilter of_days;
+  of_days.first_day = filter.first_day;
+  of_days.last_day = filter.last_day;
+  return filter.user.empty() && filter.cluster_key.empty() && (!has_days || filter == of_days);
+}
+
+int64_t Cut(double number) { return number < 9.2e18 ? static_cast<int64_t>(number) : INT64_MAX; }
+
+}  // namespace
+
+CausePage CauseReader::Causes(const CauseQuery& query) {
+  const LostPerReport lost = CountsLosses(query.filter) ? ReadLostPerReport() : LostPerReport();
+  ReportSummer summer([&](const std::string& key) {
+    const auto found = lost.find(key);
+    return found != lost.end() ? found->second : 0;
+  });
+  lags_->ForEach(query.filter, [&](const ReportRow& report) { summer.Add(report); });
+  CausePage page = summer.ToPage(query);
+  Name(&page);
+  return page;
+}
+
+std::optional<CauseRow> CauseReader::FindCause(const std::string& key, const ReportFilter& filter) {
+  const auto cluster = FindCluster(key);
+  if (!cluster) return std::nullopt;
+  const LostPerReport lost = CountsLosses(filter) ? ReadLostPerReport() : LostPerReport();
+  ReportSummer summer([&](const std::string& of) {
+    const auto found = lost.find(of);
+    return found != lost.end() ? found->second : 0;
+  });
+  ReportFilter of_cluster = filter;
+  of_cluster.cluster_key = key;
+  lags_->ForEach(of_cluster, [&](const ReportRow& report) { summer.Add(report); });
+  CausePage page{.causes = {summer.ToCause(key, cluster->level, kAllChildren)}, .all = {}};
+  if (page.causes.front().sums.reports == 0) return std::nullopt;
+  Name(&page);
+  return std::move(page.causes.front());
+}
+
+std::vector<CausePeriod> CauseReader::Days(const std::string& key) {
+  std::map<int64_t, CauseSums> sums;
+  lags_->ForEach({.cluster_key = key}, [&](const ReportRow& report) {
+    if (IsCounted(report.kind)) ContributionOf(report).AddTo(&sums[DayOf(report.id)], 1);
+  });
+  std::vector<CausePeriod> days;
+  for (const auto& [day, sum] : sums) days.push_back({day * kMsPerDay, sum});
+  return days;
+}
+
+std::optional<Cluster> CauseReader::FindCluster(const std::string& key) {
+  auto found = Clusters({key});
+  return found.empty() ? std::nullopt : std::optional(std::move(found.begin()->second));
+}
+
+std::unordered_map<std::string, Cluster> CauseReader::Clusters(const std::vector<std::string>& keys) {
+  std::unordered_map<std::string, Cluster> clusters;
+  if (keys.empty()) return clusters;
+  const ExternalTable external = ExternalTable::OfTexts(keys);
+  connection_->Select(
+      "SELECT key, level, parent, frames, via, held_by FROM " + schema_->All(kClusters) +
+          " WHERE key IN (SELECT text FROM texts) ORDER BY key, via = '', ver DESC LIMIT 1 BY key",
+      "sissss",
+      [&](const Row& row) {
+        clusters[row.Text(0)] = {.key = row.Text(0),
+                                 .level = static_cast<int>(row.Int(1)),
+                                 .parent_key = row.Text(2),
+                                 .frames = NamesFromJson(row.Text(3)),
+                                 .via = row.Text(4),
+                                 .held_by = NamesFromJson(row.Text(5))};
+      },
+      &external);
+  return clusters;
+}
+
+void CauseReader::Name(CausePage* page) {
+  std::vector<std::string> keys;
+  ForEachCause(page, [&](const CauseRow* cause) { keys.push_back(cause->cluster.key); });
+  auto clusters = Clusters(keys);
+  ForEachCause(page, [&](CauseRow* cause) { cause->cluster = clusters[cause->cluster.key]; });
+}
+
+// Summed up here, in one order: so each collector says the same of the same rows.
+std::vector<LossRow> CauseReader::Losses(const ReportFilter& filter) {
+  std::map<std::tuple<int64_t, std::string, std::string, std::string>, std::pair<double, double>> sums;
+  connection_->Select(
+      "SELECT app, version, reason, cause, sample_rate_ppm, sum(toFloat64(count)) AS reports FROM (SELECT "
+      "app,"
+      " version, reason, cause, sample_rate_ppm, count FROM " +
+          schema_->All(kLosses) + " WHERE " + OfProgram(filter) +
+          " ORDER BY id, position, ver DESC LIMIT 1 BY id, position)"
+          " GROUP BY app, version, reason, cause, sample_rate_ppm"
+          " ORDER BY app, version, reason, cause, sample_rate_ppm",
+      "sssiid", [&](const Row& row) {
+        auto& [reports, weighted] = sums[{row.Int(3), row.Text(2), row.Text(0), row.Text(1)}];
+        // Who is not sampled tells so for himself.
+        const bool is_of_all = row.Text(2) == report::LossReasonName(report::LossReason::kNotSampled);
+        reports += row.Real(5);
+        weighted += row.Real(5) * (is_of_all ? 1 : WeightOf(row.Int(4)));
+      });
+  std::vector<LossRow> losses;
+  for (const auto& [key, sum] : sums) {
+    const auto& [cause, reason, app, version] = key;
+    losses.push_back({.app = app,
+                      .version = version,
+                      .reason = reason,
+                      .cause = cause,
+                      .count = Cut(sum.first),
+                      .weighted_count = sum.second});
+  }
+  std::ranges::stable_sort(losses, std::greater(), &LossRow::weighted_count);
+  return losses;
+}
+
+// A lost report is taken for one like those of its cause that came: each cluster has the share of a cause's
+// losses that it has of its reports.
+CauseReader::LostPerReport CauseReader::ReadLostPerReport() {
+  std::unordered_map<int64_t, double> lost;
+  for (const LossRow& loss : Losses({})) {
+    if (loss.cause != 0 && loss.reason != report::LossReasonName(report::LossReason::kNotSampled))
+      lost[loss.cause] += loss.weighted_count;
+  }
+  if (lost.empty()) return {};
+  std::unordered_map<std::string, int64_t> reports;  // by cluster
+  std::map<std::pair<int64_t, std::string>, int64_t> reports_of_causes;
+  lags_->ForEach({}, [&](const ReportRow& report) {
+    if (!IsCounted(report.kind)) return;
+    for (const std::string& key : {std::string(), report.level1_key, report.level2_key}) {
+      ++reports[key];
+      if (lost.contains(report.cause)) ++reports_of_causes[{report.cause, key}];
+    }
+  });
+  LostPerReport lost_per_report;
+  for (const auto& [key, count] : reports_of_causes) {
+    const auto& [cause, cluster] = key;
+    const auto of_cause = static_cast<double>(reports_of_causes[{cause, std::string()}]);
+    lost_per_report[cluster] +=
+        lost[cause] * static_cast<double>(count) / of_cause / static_cast<double>(reports[cluster]);
+  }
+  return lost_per_report;
+}
+
+}  // namespace lagwatch::collector

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads what the reports of clusters come to, from the reports themselves. All throw ClickHouseError.
+// Thread-safe. Context: background.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "collector/store/clickhouse/connection.h"
+#include "collector/store/clickhouse/lag_reader.h"
+#include "collector/store/clickhouse/schema.h"
+#include "collector/store/records.h"
+
+namespace lagwatch::collector {
+
+class CauseReader {
+ public:
+  // Borrows all.
+  CauseReader(Connection* connection, const Schema* schema, LagReader* lags)
+      : connection_(connection), schema_(schema), lags_(lags) {}
+
+  CausePage Causes(const CauseQuery& query);
+  std::optional<CauseRow> FindCause(const std::string& key, const ReportFilter& filter);
+  std::vector<CausePeriod> Days(const std::string& key);
+  std::optional<Cluster> FindCluster(const std::string& key);
+  // Only the filter's app and version count.
+  std::vector<LossRow> Losses(const ReportFilter& filter);
+
+ private:
+  using LostPerReport = std::unordered_map<std::string, double>;  // by cluster; "": of all
+
+  LostPerReport ReadLostPerReport();
+  std::unordered_map<std::string, Cluster> Clusters(const std::vector<std::string>& keys);
+  void Name(CausePage* page);
+
+  Connection* connection_;
+  const Schema* schema_;
+  LagReader* lags_;
+};
+
+}  // namespace lagwatch::collector

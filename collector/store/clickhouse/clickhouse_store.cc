@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/store/clickhouse/clickhouse_store.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/env.h"
+#include "collector/store/clickhouse/conditions.h"
+
+namespace lagwatch::collector {
+namespace {
+
+using base::Result;
+using base::Status;
+using base::StatusCode;
+
+// Runs `work`, which may throw what ClickHouse says.
+template <typename Work>
+auto Guarded(Work work) -> Result<decltype(work())> {
+  try {
+    return work();
+  } catch (const ClickHouseError& error) {
+    return Status(StatusCode::kUnavailable, error.what());
+  }
+}
+
+template <typename Work>
+Status GuardedVoid(Work work) {
+  return Guarded([&] {
+           work();
+           return true;
+         })
+      .status();
+}
+
+std::string Limit(int64_t limit) { return " LIMIT " + std::to_string(limit); }
+
+int64_t Cut(double number) { return number < 9.2e18 ? static_cast<int64_t>(number) : INT64_MAX; }
+
+}  // namespace
+
+Result<std::unique_ptr<ClickHouseStore>> ClickHouseStore::Open(const std::string& url,
+                                                               const std::string& spool_directory) {
+  const auto parsed = ClickHouseUrl::Parse(url);
+  if (!parsed.ok()) return parsed.status();
+  auto spool = BatchSpool::Open(&base::SystemEnv(), spool_directory);
+  if (!spool.ok()) return spool.status();
+  return Guarded([&] {
+    std::unique_ptr<ClickHouseStore> store(new ClickHouseStore(*parsed, std::move(spool).value()));
+    store->tables_.Make();
+    return store;
+  });
+}
+
+ClickHouseStore::ClickHouseStore(const ClickHouseUrl& url, std::unique_ptr<BatchSpool> spool)
+    : schema_(url), connection_(url), committer_(&connection_, &schema_, &versions_, std::move(spool)) {}
+
+Result<std::vector<CommitOutcome>> ClickHouseStore::Commit(std::span<const NewRecord> records) {
+  return committer_.Commit(records);
+}
+
+Result<std::vector<ReportRow>> ClickHouseStore::Reports(const ReportFilter& filter, int64_t limit,
+                                                        const std::optional<base::Uuid>& before) {
+  return Guarded([&] { return lags_.Newest(filter, limit, before); });
+}
+
+Status ClickHouseStore::ForEachReport(const ReportFilter& filter,
+                                      const std::function<void(const ReportRow&)>& visit) {
+  return GuardedVoid([&] { lags_.ForEach(filter, visit); });
+}
+
+Result<std::optional<StoredReport>> ClickHouseStore::FindReport(const base::Uuid& id) {
+  return Guarded([&]() -> std::optional<StoredReport> {
+    std::vector<StoredReport> found = lags_.StoredWithIds(std::span(&id, 1));
+    if (found.empty()) return std::nullopt;
+    return std::move(found.front());
+  });
+}
+
+Result<std::vector<base::Uuid>> ClickHouseStore::FindIds(const base::Uuid& first, const base::Uuid& last,
+                                                         int64_t limit) {
+  return Guarded([&] { return SelectIds(Between(first, last), limit); });
+}
+
+Result<std::vector<StoredReport>> ClickHouseStore::ReportsAfter(const base::Uuid& after, int64_t limit) {
+  return Guarded([&] {
+    return lags_.StoredWithIds(
+        SelectIds("id > " + Quoted(after) + " AND day >= " + DateOf(DayOf(after)), limit));
+  });
+}
+
+std::vector<base::Uuid> ClickHouseStore::SelectIds(const std::string& condition, int64_t limit) {
+  std::vector<base::Uuid> ids;
+  connection_.Select("SELECT id FROM " + schema_.All(kReports) + " WHERE " + condition +
+                         " ORDER BY id LIMIT 1 BY id" + Limit(limit),
+                     "u", [&](const Row& row) { ids.push_back(row.Id(0)); });
+  return ids;
+}
+
+Result<CausePage> ClickHouseStore::Causes(const CauseQuery& query) {
+  return Guarded([&] { return causes_.Causes(query); });
+}
+
+Result<std::optional<CauseRow>> ClickHouseStore::FindCause(const std::string& key,
+                                                           const ReportFilter& filter) {
+  return Guarded([&] { return causes_.FindCause(key, filter); });
+}
+
+Result<std::vector<CausePeriod>> ClickHouseStore::CauseDays(const std::string& key) {
+  return Guarded([&] { return causes_.Days(key); });
+}
+
+Result<std::optional<Cluster>> ClickHouseStore::FindCluster(const std::string& key) {
+  return Guarded([&] { return causes_.FindCluster(key); });
+}
+
+Result<std::vector<LossRow>> ClickHouseStore::Losses(const ReportFilter& filter) {
+  return Guarded([&] { return causes_.Losses(filter); });
+}
+
+Result<std::vector<UnnamedBuild>> ClickHouseStore::UnnamedBuilds(int64_t limit) {
+  return Guarded([&] {
+    std::vector<UnnamedBuild> builds;
+    connection_.Select("SELECT build_id, toInt64(count()) AS reports FROM (SELECT build_id, id FROM " +
+                           schema_.All(kUnnamed) +
+                           " GROUP BY build_id, id HAVING max(is_named) = 0) GROUP BY build_id"
+                           " ORDER BY reports DESC, build_id" +
+                           Limit(limit),
+                       "si", [&](const Row& row) {
+                         builds.push_back({row.Text(0), row.Int(1)});
+                       });
+    return builds;
+  });
+}
+
+Result<std::vector<StoredReport>> ClickHouseStore::ReportsWithUnnamed(const std::string& build_id,
+                                                                      int64_t limit) {
+  return Guarded([&] {
+    std::vector<base::Uuid> ids;
+    connection_.Select("SELECT id FROM " + schema_.All(kUnnamed) + " WHERE build_id = " + Quoted(build_id) +
+                           " GROUP BY id HAVING max(is_named) = 0 ORDER BY id" + Limit(limit),
+                       "u", [&](const Row& row) { ids.push_back(row.Id(0)); });
+    return lags_.StoredWithIds(ids);
+  });
+}
+
+Status ClickHouseStore::Recluster(std::span<const Reclustered> reports) {
+  return GuardedVoid([&] {
+    std::map<std::string, const Reclustered*> moved;  // by id; the last counts
+    std::vector<base::Uuid> ids;
+    for (const Reclustered& report : reports) {
+      moved[std::string(report.id.as_bytes())] = &report;
+      ids.push_back(report.id);
+    }
+    RecordRows rows(&schema_, &versions_);
+    for (const ReportRow& report : lags_.WithIds(ids)) {
+      const Reclustered& to = *moved.at(std::string(report.id.as_bytes()));
+      if (!to.named_build.empty()) rows.AddNamed(report.id, to.named_build);
+      if (report.level1_key == to.clusters[0].key && report.level2_key == to.clusters[1].key) continue;
+      committer_.AddNewClusters(to.clusters, &rows);
+      rows.AddPlacement(report.id, report.lag_id, to.clusters);
+    }
+    InsertNow(&rows);
+  });
+}
+
+Status ClickHouseStore::PutNote(const ClusterNote& note) {
+  return GuardedVoid([&] {
+    RecordRows rows(&schema_, &versions_);
+    rows.Add(note);
+    InsertNow(&rows);
+  });
+}
+
+void ClickHouseStore::InsertNow(RecordRows* rows) {
+  try {
+    for (const Batch::Part& part : rows->Take()) connection_.Insert(part.target, part.rows);
+  } catch (const ClickHouseError&) {
+    committer_.ForgetClusters();
+    throw;
+  }
+}
+
+Result<std::vector<ClusterNote>> ClickHouseStore::Notes() {
+  return Guarded([&] {
+    std::vector<ClusterNote> notes;
+    connection_.Select(
+        "SELECT key, title, link, state, fixed_in, merged_into, is_split, changed_wall_ms, changed_by FROM " +
+            schema_.All(kNotes) + " ORDER BY key, ver DESC LIMIT 1 BY key",
+        "ssssssiis", [&](const Row& row) {
+          notes.push_back({row.Text(0), row.Text(1), row.Text(2), row.Text(3), row.Text(4), row.Text(5),
+                           row.Int(6) != 0, row.Int(7), row.Text(8)});
+        });
+    return notes;
+  });
+}
+
+Result<int64_t> ClickHouseStore::RemoveBefore(int64_t day, int64_t) {
+  return Guarded([&] {
+    int64_t removed = 0;
+    connection_.Select(
+        "SELECT toInt64(uniqExact(id)) FROM " + schema_.All(kReports) + " WHERE day < " + DateOf(day), "i",
+        [&](const Row& row) { removed = row.Int(0); });
+    tables_.DropBefore(day);
+    return removed;
+  });
+}
+
+Result<int64_t> ClickHouseStore::RepairSums(int64_t) {
+  return Guarded([&] {
+    tables_.Make();
+    return int64_t{0};
+  });
+}
+
+Result<std::vector<FrameSummary>> ClickHouseStore::Frames(const ReportFilter& filter, int64_t limit) {
+  // As floating point, which no client can make overflow.
+  constexpr const char* kSums[] = {"frames",    "dropped", "best",     "normal",   "middle",
+                                   "high",      "frozen",  "other_ns", "input_ns", "animation_ns",
+                                   "layout_ns", "draw_ns", "submit_ns"};
+  std::string sums;
+  for (const char* column : kSums) sums += ", sum(toFloat64(" + std::string(column) + ")) AS sum_" + column;
+  return Guarded([&] {
+    std::vector<FrameSummary> summaries;
+    connection_.Select(
+        "SELECT app, version, loop, scene, toInt64(count()), toInt64(uniqExactIf(user, user != '')),"
+        " max(begin_wall_ms + intDiv(duration_ns, 1000000)), sum(toFloat64(refresh_interval_ns) * frames)" +
+            sums + " FROM (SELECT * FROM " + schema_.All(kFrames) + " WHERE " + OfProgram(filter) +
+            " ORDER BY id, ver DESC LIMIT 1 BY id) GROUP BY app, version, loop, scene"
+            " ORDER BY sum_dropped DESC, sum_frames DESC, app, version, loop, scene" +
+            Limit(limit),
+        "ssssiiidddddddddddddd", [&](const Row& row) {
+          FrameSummary summary{.app = row.Text(0),
+                               .version = row.Text(1),
+                               .loop = row.Text(2),
+                               .scene = row.Text(3),
+                               .slices = row.Int(4),
+                               .users = row.Int(5),
+                               .last_seen_ms = row.Int(6),
+                               .refresh_interval_ns = Cut(row.Real(7) / std::max(row.Real(8), 1.0)),
+                               .frames = {}};
+          const auto sum = [&](size_t column) { return static_cast<uint64_t>(Cut(row.Real(column))); };
+          summary.frames.frames = sum(8);
+          summary.frames.dropped = sum(9);
+          for (size_t i = 0; i < policies::kFrameLevels; ++i) summary.frames.by_level[i] = sum(10 + i);
+          for (size_t i = 0; i < policies::kFrameStages; ++i) summary.frames.by_stage_ns[i] = sum(15 + i);
+          summaries.push_back(std::move(summary));
+        });
+    return summaries;
+  });
+}
+
+Result<std::optional<RunEndRow>> ClickHouseStore::FindRunEnd(const base::Uuid& session_id) {
+  return Guarded([&] {
+    std::optional<RunEndRow> found;
+    connection_.Select(
+        "SELECT reason, signal, report_id, lag_ns, loop, run_start_wall_ms, last_seen_wall_ms, scene, app, "
+        "version,"
+        " user FROM " +
+            schema_.All(kRunEnds) + " WHERE session_id = " + Quoted(session_id) +
+            " ORDER BY ver DESC LIMIT 1",
+        "siuisiissss", [&](const Row& row) {
+          found = RunEndRow{.reason = row.Text(0),
+                            .signal = row.Int(1),
+                            .report_id = row.Id(2),
+                            .lag_ns = row.Int(3),
+                            .loop = row.Text(4),
+                            .run_start_wall_ms = row.Int(5),
+                            .last_seen_wall_ms = row.Int(6),
+                            .scene = row.Text(7),
+                            .app = row.Text(8),
+                            .version = row.Text(9),
+                            .user = row.Text(10)};
+        });
+    return found;
+  });
+}
+
+Result<double> ClickHouseStore::WatchedNs(const ReportFilter& filter) {
+  return Guarded([&] {
+    double watched_ns = 0;
+    std::string days;
+    if (filter.first_day) days += " AND day >= " + DateOf(*filter.first_day);
+    if (filter.last_day) days += " AND day <= " + DateOf(*filter.last_day);
+    connection_.Select("SELECT sum(toFloat64(watched_ns)) FROM (SELECT watched_ns FROM " +
+                           schema_.All(kUsage) + " WHERE " + OfProgram(filter) + days +
+                           " ORDER BY id, ver DESC LIMIT 1 BY id)",
+                       "d", [&](const Row& row) { watched_ns = row.Real(0); });
+    return watched_ns;
+  });
+}
+
+Status ClickHouseStore::ForEachUsage(const ReportFilter& filter,
+                                     const std::function<void(std::string_view payload)>& visit) {
+  return GuardedVoid([&] {
+    const std::string of_user = filter.user.empty() ? "" : " AND user = " + Quoted(filter.user);
+    connection_.Select("SELECT payload FROM " + schema_.All(kUsage) + " WHERE " + OfProgram(filter) +
+                           of_user + " ORDER BY id, ver DESC LIMIT 1 BY id",
+                       "s", [&](const Row& row) { visit(row.Bytes(0)); });
+  });
+}
+
+Status ClickHouseStore::ForEachUnknownRecord(const std::function<void(const UnknownRecord& record)>& visit) {
+  return GuardedVoid([&] {
+    connection_.Select("SELECT type, payload FROM " + schema_.All(kUnknown) +
+                           " ORDER BY received_wall_ms, type, payload LIMIT 1 BY type, payload",
+                       "is", [&](const Row& row) {
+                         visit({static_cast<report::RecordType>(row.Int(0)), row.Text(1)});
+                       });
+  });
+}
+
+}  // namespace lagwatch::collector

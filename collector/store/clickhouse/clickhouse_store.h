@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// The store in ClickHouse, for fleets: any number of collectors have one, and each has nothing of its own but
+// what is on its way there. docs/design/clickhouse.md says how. Thread-safe. Context: background.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "collector/store/clickhouse/cause_reader.h"
+#include "collector/store/clickhouse/connection.h"
+#include "collector/store/clickhouse/lag_reader.h"
+#include "collector/store/clickhouse/node_tables.h"
+#include "collector/store/clickhouse/record_committer.h"
+#include "collector/store/clickhouse/schema.h"
+#include "collector/store/clickhouse/versions.h"
+#include "collector/store/store.h"
+
+namespace lagwatch::collector {
+
+class ClickHouseStore final : public Store {
+ public:
+  // Makes the tables that are not there, at all nodes that answer. `spool_directory` is made when it is not
+  // there; it is this store's alone, and keeps what could not be sent until the next one is opened with it.
+  // Errors: kInvalid for the URL; kUnavailable when no node answers or another store has the directory; kIo.
+  static base::Result<std::unique_ptr<ClickHouseStore>> Open(const std::string& url,
+                                                             const std::string& spool_directory);
+
+  // What is committed is for good before ClickHouse has it: on this machine's disk. What cannot be sent at
+  // once is seen by nobody until it is. Whether something came before is not known while ClickHouse does not
+  // answer; then it is kStored once more, and counts once. kUnavailable when more than a GiB waits.
+  base::Result<std::vector<CommitOutcome>> Commit(std::span<const NewRecord> records) override;
+  base::Result<std::vector<ReportRow>> Reports(const ReportFilter& filter, int64_t limit,
+                                               const std::optional<base::Uuid>& before = {}) override;
+  base::Status ForEachReport(const ReportFilter& filter,
+                             const std::function<void(const ReportRow&)>& visit) override;
+  base::Result<std::optional<StoredReport>> FindReport(const base::Uuid& id) override;
+  base::Result<std::vector<base::Uuid>> FindIds(const base::Uuid& first, const base::Uuid& last,
+                                                int64_t limit) override;
+  base::Result<CausePage> Causes(const CauseQuery& query) override;
+  base::Result<std::optional<CauseRow>> FindCause(const std::string& key,
+                                                  const ReportFilter& filter = {}) override;
+  base::Result<std::vector<CausePeriod>> CauseDays(const std::string& key) override;
+  base::Result<std::optional<Cluster>> FindCluster(const std::string& key) override;
+  base::Result<std::vector<StoredReport>> ReportsAfter(const base::Uuid& after, int64_t limit) override;
+  base::Result<std::vector<UnnamedBuild>> UnnamedBuilds(int64_t limit) override;
+  base::Result<std::vector<StoredReport>> ReportsWithUnnamed(const std::string& build_id,
+                                                             int64_t limit) override;
+  base::Status Recluster(std::span<const Reclustered> reports) override;
+  // Drops whole days, all that are old enough at once.
+  base::Result<int64_t> RemoveBefore(int64_t day, int64_t limit) override;
+  // No sums are kept. Makes the tables at nodes that did not answer before.
+  base::Result<int64_t> RepairSums(int64_t limit) override;
+  // ClickHouse does so by itself.
+  base::Result<bool> Compact() override { return false; }
+  base::Status PutNote(const ClusterNote& note) override;
+  base::Result<std::vector<ClusterNote>> Notes() override;
+  base::Result<std::vector<FrameSummary>> Frames(const ReportFilter& filter, int64_t limit) override;
+  base::Result<std::optional<RunEndRow>> FindRunEnd(const base::Uuid& session_id) override;
+  base::Result<std::vector<LossRow>> Losses(const ReportFilter& filter) override;
+  base::Result<double> WatchedNs(const ReportFilter& filter) override;
+  base::Status ForEachUsage(const ReportFilter& filter,
+                            const std::function<void(std::string_view payload)>& visit) override;
+  base::Status ForEachUnknownRecord(const std::function<void(const UnknownRecord& record)>& visit) override;
+
+ private:
+  ClickHouseStore(const ClickHouseUrl& url, std::unique_ptr<BatchSpool> spool);
+
+  // In order, each once.
+  std::vector<base::Uuid> SelectIds(const std::string& condition, int64_t limit);
+  void InsertNow(RecordRows* rows);
+
+  const Schema schema_;
+  Connection connection_;
+  NodeTables tables_{&connection_, &schema_};
+  LagReader lags_{&connection_, &schema_};
+  CauseReader causes_{&connection_, &schema_, &lags_};
+  Versions versions_;
+  RecordCommitter committer_;
+};
+
+}  // namespace lagwatch::collector

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// SQL for what a filter asks for. Days are also what partitions are left out by. Context: background; pure.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "base/uuid.h"
+#include "collector/store/clickhouse/schema.h"
+#include "collector/store/records.h"
+
+namespace lagwatch::collector {
+
+// A day as a Date.
+std::string DateOf(int64_t day);
+// Conditions on `day`, of rows about these ids; and of all that can be of their lags. There is one id at
+// least.
+std::string DaysOf(std::span<const base::Uuid> ids);
+std::string DaysAround(std::span<const base::Uuid> ids);
+// Reports with ids from `first` to `last`, both included.
+std::string Between(const base::Uuid& first, const base::Uuid& last);
+// Rows of that program's version, where they are named.
+std::string OfProgram(const ReportFilter& filter);
+
+// What a report is now is in several tables. So statements select what may match, and each report that comes
+// is looked at once more.
+class Conditions {
+ public:
+  // Borrows both.
+  Conditions(const ReportFilter& filter, const Schema& schema) : filter_(filter), schema_(schema) {}
+
+  // Of reports that may match.
+  std::string OfReports() const;
+  // Of all reports of lags that have one that may match.
+  std::string OfLags() const;
+
+  bool Match(const ReportRow& report) const;
+
+ private:
+  const ReportFilter& filter_;
+  const Schema& schema_;
+};
+
+}  // namespace lagwatch::collector

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// ClickHouse's HTTP interface, by libcurl: one statement a request, connections are kept. What fails for
+// reasons of one node is asked of the next one. Thread-safe. Context: background.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/uuid.h"
+#include "collector/store/clickhouse/clickhouse_url.h"
+#include "collector/store/clickhouse/row_binary.h"
+
+namespace lagwatch::collector {
+
+// What a node, or the last of several, said; or why it said nothing.
+struct ClickHouseError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// Rows that a statement may select from, as the table `name`: what would otherwise have to be quoted.
+struct ExternalTable {
+  std::string name;
+  std::string structure;  // "id FixedString(16)"
+  std::string rows;       // RowBinary
+
+  // Of ids, in the column `id`.
+  static ExternalTable OfIds(std::span<const base::Uuid> ids);
+  // Of texts, in the column `text`.
+  static ExternalTable OfTexts(std::span<const std::string> texts);
+};
+
+// For SQL: within single quotes, whatever it is.
+std::string Quoted(std::string_view text);
+std::string Quoted(const base::Uuid& id);
+
+class Connection {
+ public:
+  explicit Connection(const ClickHouseUrl& url);
+  ~Connection();
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  // All throw ClickHouseError.
+
+  // Calls `visit` for each row as it comes; `kinds` are those of Row::Take. A node that goes away in the
+  // middle of an answer is an error. `visit` may ask for other things.
+  void Select(const std::string& sql, std::string_view kinds, const std::function<void(const Row&)>& visit,
+              const ExternalTable* external = nullptr);
+  // Returns when each shard has the rows. The same bytes may be inserted again: they are there once.
+  void Insert(const std::string& table_and_columns, std::string_view rows);
+  // At that node alone.
+  void SelectAt(size_t node, const std::string& sql, std::string_view kinds,
+                const std::function<void(const Row&)>& visit);
+  void ExecuteAt(size_t node, const std::string& sql);
+
+  size_t node_count() const { return url_.nodes.size(); }
+
+ private:
+  struct Handle;
+  struct Request;
+  class ScopedHandle;
+
+  void Ask(const Request& request);
+  void AskNode(size_t node, const Request& request, Handle* handle);
+
+  const ClickHouseUrl url_;
+  std::atomic<size_t> preferred_node_{0};  // which answered last
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Handle>> free_;  // guarded by mutex_
+};
+
+}  // namespace lagwatch::collector

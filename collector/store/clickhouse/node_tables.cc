@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/store/clickhouse/node_tables.h"
+
+#include <algorithm>
+#include <future>
+#include <string>
+#include <utility>
+
+#include "collector/store/clickhouse/conditions.h"
+
+namespace lagwatch::collector {
+
+void NodeTables::Make() {
+  std::lock_guard lock(mutex_);
+  std::vector<std::pair<size_t, std::future<void>>> made;
+  for (size_t node = 0; node < is_made_.size(); ++node) {
+    if (!is_made_[node])
+      made.emplace_back(node, std::async(std::launch::async, [this, node] { MakeAt(node); }));
+  }
+  std::string error;
+  for (auto& [node, done] : made) {
+    try {
+      done.get();
+      is_made_[node] = true;
+    } catch (const ClickHouseError& failed) {
+      error = failed.what();
+    }
+  }
+  if (std::ranges::find(is_made_, true) == is_made_.end()) throw ClickHouseError(error);
+}
+
+void NodeTables::MakeAt(size_t node) {
+  size_t count = 0;
+  connection_->SelectAt(node, schema_->CountTables(), "i",
+                        [&](const Row& row) { count = static_cast<size_t>(row.Int(0)); });
+  if (count == schema_->table_count()) return;
+  for (const std::string& statement : schema_->Statements()) connection_->ExecuteAt(node, statement);
+}
+
+void NodeTables::DropBefore(int64_t day) {
+  std::string error;
+  size_t failed = 0;
+  for (size_t node = 0; node < connection_->node_count(); ++node) {
+    try {
+      DropAt(node, day);
+    } catch (const ClickHouseError& refused) {
+      error = refused.what();
+      ++failed;
+    }
+  }
+  if (failed == connection_->node_count()) throw ClickHouseError(error);
+}
+
+void NodeTables::DropAt(size_t node, int64_t day) {
+  std::vector<std::string> statements;
+  for (const Table& table : kTables) {
+    if (table.is_kept) continue;
+    connection_->SelectAt(node,
+                          "SELECT DISTINCT partition FROM system.parts WHERE active AND database = " +
+                              Quoted(schema_->database()) + " AND table = " + Quoted(table.name) +
+                              " AND partition < toString(" + DateOf(day) + ")",
+                          "s", [&](const Row& row) {
+                            statements.push_back("ALTER TABLE " + schema_->OfShard(table) +
+                                                 " DROP PARTITION " + Quoted(row.Bytes(0)));
+                          });
+  }
+  for (const std::string& statement : statements) connection_->ExecuteAt(node, statement);
+}
+
+}  // namespace lagwatch::collector

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Takes records, each once. Thread-safe. Context: background.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "collector/store/clickhouse/batch_sender.h"
+#include "collector/store/clickhouse/connection.h"
+#include "collector/store/clickhouse/record_rows.h"
+#include "collector/store/clickhouse/schema.h"
+#include "collector/store/store.h"
+
+namespace lagwatch::collector {
+
+class RecordCommitter {
+ public:
+  // Borrows all but the spool.
+  RecordCommitter(Connection* connection, const Schema* schema, Versions* versions,
+                  std::unique_ptr<BatchSpool> spool);
+
+  // As Store::Commit.
+  base::Result<std::vector<CommitOutcome>> Commit(std::span<const NewRecord> records);
+  // Adds the rows of clusters that were not known here before, to rows that are then inserted.
+  void AddNewClusters(const ClusterPath& path, RecordRows* rows);
+  // What was added did not get there.
+  void ForgetClusters();
+
+ private:
+  class Group;
+
+  // Of those that ClickHouse has; of none while it does not answer.
+  std::set<std::string> KeysThatAreThere(std::span<const NewRecord> records);
+  void FindIds(std::span<const NewRecord> records, std::set<std::string>* keys);
+  void FindUnknown(std::span<const NewRecord> records, std::set<std::string>* keys);
+  int64_t CountUnknown();
+
+  Connection* connection_;
+  const Schema* schema_;
+  Versions* versions_;
+  BatchSender sender_;
+  std::mutex commit_mutex_;  // of what comes twice at the same time, one is the second
+  std::mutex clusters_mutex_;
+  std::set<std::string> known_clusters_;  // guarded by clusters_mutex_
+};
+
+}  // namespace lagwatch::collector

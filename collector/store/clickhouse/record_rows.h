@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Turns records into rows, and tells which of them are there already. Context: background. Not thread-safe.
+#pragma once
+
+#include <map>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "collector/store/clickhouse/batch_spool.h"
+#include "collector/store/clickhouse/row_binary.h"
+#include "collector/store/clickhouse/schema.h"
+#include "collector/store/clickhouse/versions.h"
+#include "collector/store/records.h"
+
+namespace lagwatch::collector {
+
+// Rows of records of all kinds.
+class RecordRows {
+ public:
+  RecordRows(const Schema* schema, Versions* versions) : schema_(schema), versions_(versions) {}
+
+  void Add(const NewReport& added);
+  void Add(const report::LagEnd& end);
+  void Add(const report::RunEnd& end);
+  void Add(const report::FrameSlice& slice);
+  void Add(const NewUsage& added);
+  void Add(const report::Losses& losses);
+  void Add(const UnknownRecord& record);
+  void Add(const Cluster& cluster);
+  // Only where the reports are now.
+  void AddPlacement(const base::Uuid& id, const base::Uuid& lag_id, const ClusterPath& clusters);
+  void AddNamed(const base::Uuid& id, const std::string& build_id);
+  void Add(const ClusterNote& note);
+
+  // In the order of the schema. After it there are none.
+  std::vector<Batch::Part> Take();
+  size_t size_bytes() const;
+
+ private:
+  RowWriter& Of(const Table& table) { return rows_[table.name]; }
+
+  const Schema* schema_;
+  Versions* versions_;
+  std::map<std::string_view, RowWriter> rows_;  // by table
+};
+
+// What makes a record one: the text is unique among all kinds.
+std::string KeyOf(const NewRecord& record);
+
+}  // namespace lagwatch::collector

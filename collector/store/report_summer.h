@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sums up reports by their clusters, one by one: what a store does that keeps no sums for a question.
+// Context: background. Not thread-safe.
+#pragma once
+
+#include <array>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "collector/store/records.h"
+
+namespace lagwatch::collector {
+
+// The report's part in the sums of its clusters; borrows its user.
+Contribution ContributionOf(const ReportRow& report);
+// A lost report is taken for one like those of its cluster that came: so many to each of them.
+void Estimate(double lost_per_report, CauseRow* cause);
+// The costliest first.
+void SortByCost(std::vector<CauseRow>* causes);
+// The causes of a page and their children.
+void ForEachCause(CausePage* page, const std::function<void(CauseRow*)>& visit);
+
+class ReportSummer {
+ public:
+  // How many reports of a cluster were lost for each that came; the empty key is that of all.
+  using LostPerReport = std::function<double(const std::string& key)>;
+
+  // Without one, none are lost.
+  explicit ReportSummer(LostPerReport lost_per_report = {});
+
+  // What does not count in clusters is left out.
+  void Add(const ReportRow& report);
+
+  // The part of the page that `query` asks for. Of its clusters, only the keys are known.
+  CausePage ToPage(const CauseQuery& query) const;
+  // One of them, with its children; of no reports when there are none.
+  CauseRow ToCause(const std::string& key, int level, int64_t child_limit) const;
+
+ private:
+  struct Sum {
+    CauseSums sums;
+    std::set<std::string> apps, versions;
+    std::map<std::string, double> verdicts;
+  };
+  using Sums = std::map<std::string, Sum>;  // by cluster key
+
+  static void AddTo(Sum* sum, const ReportRow& report);
+  CauseRow ToRow(const std::string& key, const Sum& sum) const;
+  std::vector<CauseRow> Children(const std::string& key, int64_t limit) const;
+
+  LostPerReport lost_per_report_;
+  Sum all_;
+  std::array<Sums, 2> levels_;
+  std::map<std::string, std::set<std::string>> children_;  // of each level-1 cluster
+};
+
+}  // namespace lagwatch::collector

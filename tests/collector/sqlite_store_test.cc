@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a store does with its file.
+#include "collector/store/sqlite/sqlite_store.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sqlite3.h>
+
+#include <fstream>
+
+#include "collector/store/sqlite/older_schemas.h"
+#include "collector/store/sqlite/schema.h"
+#include "tests/collector/memory_collector.h"
+#include "tests/testing/temp_directory.h"
+
+namespace lagwatch::collector {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::SampleReport;
+
+class StoreFile : public ::testing::Test {
+ protected:
+  testing::ScopedTempDirectory directory_;
+  std::string path_ = directory_ / "collector.db";
+};
+
+// As lagwatch made it when `version` was its newest, with one report of a lag.
+void MakeDatabaseOf(int version, const std::string& path, const base::Uuid& report_id) {
+  constexpr const char* kAddedBy[] = {kSchemaOfReports, kSchemaOfRunEnds, kSchemaOfFrameSlices,
+                                      kSchemaOfUsage, kSchemaOfSampling};
+  Database database(path);
+  for (int added = 1; added <= version; ++added) database.Execute(kAddedBy[added - 1]);
+  if (version == 5) database.Execute(kSchemaOfUnknownRecords);
+  database.Execute(
+      "INSERT INTO clusters VALUES ('c', 1, NULL, '[]', '');"
+      "INSERT INTO reports (id, lag_id, session_id, ordinal, app, version, user, kind, loop, tag, os, "
+      "machine, pid,"
+      " tid, threshold_ms, start_wall_ms, elapsed_ns, cpu_window_ns, cpu_thread_ns, cpu_process_ns, level1, "
+      "level2,"
+      " payload) VALUES (x'', x'', x'', 0, '', '', '', 'lag', '', '', '', '', 0, 0, 0, 0, 0, 0, 0, 0, 'c', "
+      "'c', x'');");
+  database.Use("UPDATE reports SET id = ?1, lag_id = ?1").Bind(Blob{report_id.as_bytes()}).Run();
+  database.Execute(("PRAGMA user_version = " + std::to_string(version)).c_str());
+}
+
+TEST_F(StoreFile, ADatabaseOfEachOlderVersionLearnsWhatIsNew) {
+  const SampleReport report;
+  for (int version = 1; version < kSchemaVersion; ++version) {
+    std::filesystem::remove(path_);
+    MakeDatabaseOf(version, path_, report.header.id);
+    auto store = SqliteStore::Open(path_);
+    ASSERT_TRUE(store.ok()) << store.status().message();
+    const std::vector<NewRecord> records = {
+        report::RunEnd{.session_id = report.header.session_id,
+                       .reason = policies::ExitReason::kKilledInLag,
+                       .report_id = report.header.id}, report::FrameSlice(), NewUsage(),
+        report::Losses{.losses = {{.count = 1}}}, UnknownRecord{static_cast<report::RecordType>(77), "new"}};
+    EXPECT_THAT(*(*store)->Commit(records), ::testing::Each(CommitOutcome::kStored)) << version;
+    EXPECT_EQ((*store)->FindReport(report.header.id)->value().row.kind, "killed-in-hang");
+  }
+}
+
+TEST_F(StoreFile, KeepsReportsAcrossRestarts) {
+  SampleReport report;
+  std::string payload = report.Encode();
+  report::Report decoded = report::DecodeReport(payload).value();
+  ClusterPath clusters = Clusterer::Create("")->Assign(decoded);
+  const std::vector<NewRecord> reports = {NewReport::Create(decoded, clusters, payload)};
+  EXPECT_THAT(*SqliteStore::Open(path_).value()->Commit(reports), ElementsAre(CommitOutcome::kStored));
+
+  auto store = SqliteStore::Open(path_);
+  ASSERT_TRUE(store.ok());
+  EXPECT_THAT(*store.value()->Commit(reports), ElementsAre(CommitOutcome::kDuplicate));
+  auto found = store.value()->FindReport(report.header.id);
+  ASSERT_TRUE(found->has_value());
+  EXPECT_EQ(found->value().payload, payload);
+  EXPECT_EQ(found->value().row.app, "editor");
+  EXPECT_EQ(store.value()->FindCluster(clusters[1].key)->value().parent_key, clusters[0].key);
+}
+
+TEST_F(StoreFile, RefusesADatabaseOfANewerLagwatch) {
+  ASSERT_TRUE(SqliteStore::Open(path_).ok());
+  sqlite3* connection = nullptr;
+  ASSERT_EQ(sqlite3_open(path_.c_str(), &connection), SQLITE_OK);
+  std::string newer = "PRAGMA user_version = " + std::to_string(kSchemaVersion + 1);
+  EXPECT_EQ(sqlite3_exec(connection, newer.c_str(), nullptr, nullptr, nullptr), SQLITE_OK);
+  sqlite3_close(connection);
+
+  auto refused = SqliteStore::Open(path_);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_THAT(refused.status().message(), HasSubstr("newer lagwatch"));
+}
+
+TEST_F(StoreFile, RefusesAFileThatIsNoDatabase) {
+  std::ofstream(path_) << std::string(4096, 'x');
+  EXPECT_EQ(SqliteStore::Open(path_).status().code(), base::StatusCode::kIo);
+}
+
+TEST_F(StoreFile, SaysThatADirectoryIsMissing) {
+  auto refused = SqliteStore::Open(directory_ / "missing/collector.db");
+  EXPECT_EQ(refused.status().code(), base::StatusCode::kIo);
+}
+
+TEST_F(StoreFile, StoresNothingOfABatchWhenTheDatabaseRefuses) {
+  auto store = SqliteStore::Open(path_);
+  SampleReport report;
+  std::string payload = report.Encode();
+  report::Report decoded = report::DecodeReport(payload).value();
+  const std::vector<NewRecord> records = {
+      NewReport::Create(decoded, Clusterer::Create("")->Assign(decoded), payload),
+      report::LagEnd{report.header.id, 5}};
+
+  sqlite3* other = nullptr;
+  ASSERT_EQ(sqlite3_open(path_.c_str(), &other), SQLITE_OK);
+  ASSERT_EQ(
+      sqlite3_exec(
+          other,
+          "CREATE TRIGGER refuse AFTER UPDATE OF end_ns ON reports BEGIN SELECT RAISE(ABORT, 'no'); END",
+          nullptr, nullptr, nullptr),
+      SQLITE_OK);
+  EXPECT_EQ(store.value()->Commit(records).status().code(), base::StatusCode::kUnavailable);
+  EXPECT_FALSE(store.value()->FindReport(report.header.id)->has_value());
+  ASSERT_EQ(sqlite3_exec(other, "DROP TRIGGER refuse", nullptr, nullptr, nullptr), SQLITE_OK);
+  sqlite3_close(other);
+  EXPECT_THAT(*store.value()->Commit(records), ::testing::Each(CommitOutcome::kStored));
+}
+
+}  // namespace
+}  // namespace lagwatch::collector
