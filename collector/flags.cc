@@ -7,6 +7,8 @@
 #include <string>
 #include <thread>
 
+#include "collector/store/clickhouse/clickhouse_url.h"
+
 namespace lagwatch::collector {
 namespace {
 
@@ -15,6 +17,7 @@ Files in DATA:
   collector.db  the reports       keys.json  digests of keys, and what they may
   key           the first project key, for programs       config.json  what clients are told (--config)
   admin-token   the first admin token, for people         signing-key, seal-key  secrets of this collector
+  clickhouse-spool  reports on their way to ClickHouse (--store)
 
 Signals:
   SIGTERM, SIGINT  answer what has begun, for 10 s at most, and end
@@ -61,6 +64,10 @@ void DeclareLimits(Flags* flags, CLI::App* app) {
 }  // namespace
 
 base::Status Check(const Flags& flags) {
+  if (flags.HasClickHouse()) {
+    if (const auto url = ClickHouseUrl::Parse(flags.store); !url.ok())
+      return {base::StatusCode::kInvalid, "--store is sqlite or a URL; " + url.status().message()};
+  }
   const uint64_t part = flags.http.BytesOfAPeer();
   if (std::max(flags.limits.body_bytes, flags.limits.inflated_bytes) <= part) return {};
   return {base::StatusCode::kInvalid, "a body could be larger than what one address may have in flight (" +
@@ -106,6 +113,13 @@ void Declare(Flags* flags, CLI::App* app) {
   key->needs(certificate);
   app->add_option("--data", flags->data,
                   "Directory of the database and the keys; created when it is not there")
+      ->capture_default_str();
+  app->add_option(
+         "--store", flags->store,
+         "Where reports are kept: sqlite, in DATA, or a ClickHouse, "
+         "clickhouse://USER:PASSWORD@HOST:PORT[,HOST:PORT...]/DATABASE?cluster=NAME, which any number of "
+         "collectors may have; DATA then has what is on its way there")
+      ->envname("LAGWATCH_STORE")
       ->capture_default_str();
   app->add_option(
          "--key", flags->keys,

@@ -145,7 +145,9 @@ bool IsCounted(std::string_view kind);
 std::string NamesToJson(const std::vector<std::string>& names);
 std::vector<std::string> NamesFromJson(const std::string& json);
 // Numbers from clients, cut to int64_t.
-inline int64_t ToSigned(uint64_t number) { return static_cast<int64_t>(std::min<uint64_t>(number, INT64_MAX)); }
+inline int64_t ToSigned(uint64_t number) {
+  return static_cast<int64_t>(std::min<uint64_t>(number, INT64_MAX));
+}
 
 // Empty fields match all reports.
 struct ReportFilter {

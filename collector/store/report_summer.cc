@@ -35,7 +35,8 @@ void ForEachCause(CausePage* page, const std::function<void(CauseRow*)>& visit) 
 }
 
 ReportSummer::ReportSummer(LostPerReport lost_per_report)
-    : lost_per_report_(lost_per_report ? std::move(lost_per_report) : [](const std::string&) { return 0.0; }) {}
+    : lost_per_report_(lost_per_report ? std::move(lost_per_report)
+                                       : [](const std::string&) { return 0.0; }) {}
 
 void ReportSummer::Add(const ReportRow& report) {
   if (!IsCounted(report.kind)) return;

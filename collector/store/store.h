@@ -57,9 +57,9 @@ class Store {
                                                                      int64_t limit) = 0;
   // Moves reports to their clusters. Those that are not there (any more) are left out.
   virtual base::Status Recluster(std::span<const Reclustered> reports) = 0;
-  // Removes `limit` reports that were made before that day (since 1970 UTC, by their ids), or more where whole days
-  // go at once, and what else is as old; returns how many reports it removed: fewer when none are left. What they
-  // contributed to sums goes with them.
+  // Removes `limit` reports that were made before that day (since 1970 UTC, by their ids), or more where
+  // whole days go at once, and what else is as old; returns how many reports it removed: fewer when none are
+  // left. What they contributed to sums goes with them.
   virtual base::Result<int64_t> RemoveBefore(int64_t day, int64_t limit) = 0;
   // Puts right what taking reports out of sums leaves behind (users, first and last times, longest lags), of
   // up to `limit` clusters; returns how many it did.

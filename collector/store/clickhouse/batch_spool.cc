@@ -49,7 +49,8 @@ std::string Batch::Encode() const {
 base::Result<Batch> Batch::Decode(std::string_view bytes) {
   const Status damaged(StatusCode::kInternal, "a batch on its way to ClickHouse is damaged");
   Row row;
-  if (!row.Take("i", &bytes) || row.Int(0) != int64_t{base::Crc32c(bytes.data(), bytes.size())}) return damaged;
+  if (!row.Take("i", &bytes) || row.Int(0) != int64_t{base::Crc32c(bytes.data(), bytes.size())})
+    return damaged;
   Batch batch;
   while (!bytes.empty()) {
     if (!row.Take("s", &bytes)) return damaged;

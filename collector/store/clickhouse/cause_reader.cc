@@ -74,18 +74,19 @@ std::unordered_map<std::string, Cluster> CauseReader::Clusters(const std::vector
   std::unordered_map<std::string, Cluster> clusters;
   if (keys.empty()) return clusters;
   const ExternalTable external = ExternalTable::OfTexts(keys);
-  connection_->Select("SELECT key, level, parent, frames, via, held_by FROM " + schema_->All(kClusters) +
-                          " WHERE key IN (SELECT text FROM texts) ORDER BY key, via = '', ver DESC LIMIT 1 BY key",
-                      "sissss",
-                      [&](const Row& row) {
-                        clusters[row.Text(0)] = {.key = row.Text(0),
-                                                 .level = static_cast<int>(row.Int(1)),
-                                                 .parent_key = row.Text(2),
-                                                 .frames = NamesFromJson(row.Text(3)),
-                                                 .via = row.Text(4),
-                                                 .held_by = NamesFromJson(row.Text(5))};
-                      },
-                      &external);
+  connection_->Select(
+      "SELECT key, level, parent, frames, via, held_by FROM " + schema_->All(kClusters) +
+          " WHERE key IN (SELECT text FROM texts) ORDER BY key, via = '', ver DESC LIMIT 1 BY key",
+      "sissss",
+      [&](const Row& row) {
+        clusters[row.Text(0)] = {.key = row.Text(0),
+                                 .level = static_cast<int>(row.Int(1)),
+                                 .parent_key = row.Text(2),
+                                 .frames = NamesFromJson(row.Text(3)),
+                                 .via = row.Text(4),
+                                 .held_by = NamesFromJson(row.Text(5))};
+      },
+      &external);
   return clusters;
 }
 
@@ -100,7 +101,8 @@ void CauseReader::Name(CausePage* page) {
 std::vector<LossRow> CauseReader::Losses(const ReportFilter& filter) {
   std::map<std::tuple<int64_t, std::string, std::string, std::string>, std::pair<double, double>> sums;
   connection_->Select(
-      "SELECT app, version, reason, cause, sample_rate_ppm, sum(toFloat64(count)) AS reports FROM (SELECT app,"
+      "SELECT app, version, reason, cause, sample_rate_ppm, sum(toFloat64(count)) AS reports FROM (SELECT "
+      "app,"
       " version, reason, cause, sample_rate_ppm, count FROM " +
           schema_->All(kLosses) + " WHERE " + OfProgram(filter) +
           " ORDER BY id, position, ver DESC LIMIT 1 BY id, position)"
@@ -127,8 +129,8 @@ std::vector<LossRow> CauseReader::Losses(const ReportFilter& filter) {
   return losses;
 }
 
-// A lost report is taken for one like those of its cause that came: each cluster has the share of a cause's losses
-// that it has of its reports.
+// A lost report is taken for one like those of its cause that came: each cluster has the share of a cause's
+// losses that it has of its reports.
 CauseReader::LostPerReport CauseReader::ReadLostPerReport() {
   std::unordered_map<int64_t, double> lost;
   for (const LossRow& loss : Losses({})) {

@@ -84,7 +84,8 @@ Result<std::vector<base::Uuid>> ClickHouseStore::FindIds(const base::Uuid& first
 
 Result<std::vector<StoredReport>> ClickHouseStore::ReportsAfter(const base::Uuid& after, int64_t limit) {
   return Guarded([&] {
-    return lags_.StoredWithIds(SelectIds("id > " + Quoted(after) + " AND day >= " + DateOf(DayOf(after)), limit));
+    return lags_.StoredWithIds(
+        SelectIds("id > " + SqlId(after) + " AND day >= " + DateOf(DayOf(after)), limit));
   });
 }
 
@@ -124,15 +125,18 @@ Result<std::vector<UnnamedBuild>> ClickHouseStore::UnnamedBuilds(int64_t limit) 
                            " GROUP BY build_id, id HAVING max(is_named) = 0) GROUP BY build_id"
                            " ORDER BY reports DESC, build_id" +
                            Limit(limit),
-                       "si", [&](const Row& row) { builds.push_back({row.Text(0), row.Int(1)}); });
+                       "si", [&](const Row& row) {
+                         builds.push_back({row.Text(0), row.Int(1)});
+                       });
     return builds;
   });
 }
 
-Result<std::vector<StoredReport>> ClickHouseStore::ReportsWithUnnamed(const std::string& build_id, int64_t limit) {
+Result<std::vector<StoredReport>> ClickHouseStore::ReportsWithUnnamed(const std::string& build_id,
+                                                                      int64_t limit) {
   return Guarded([&] {
     std::vector<base::Uuid> ids;
-    connection_.Select("SELECT id FROM " + schema_.All(kUnnamed) + " WHERE build_id = " + Quoted(build_id) +
+    connection_.Select("SELECT id FROM " + schema_.All(kUnnamed) + " WHERE build_id = " + SqlText(build_id) +
                            " GROUP BY id HAVING max(is_named) = 0 ORDER BY id" + Limit(limit),
                        "u", [&](const Row& row) { ids.push_back(row.Id(0)); });
     return lags_.StoredWithIds(ids);
@@ -183,8 +187,8 @@ Result<std::vector<ClusterNote>> ClickHouseStore::Notes() {
         "SELECT key, title, link, state, fixed_in, merged_into, changed_wall_ms, changed_by FROM " +
             schema_.All(kNotes) + " ORDER BY key, ver DESC LIMIT 1 BY key",
         "ssssssis", [&](const Row& row) {
-          notes.push_back({row.Text(0), row.Text(1), row.Text(2), row.Text(3), row.Text(4), row.Text(5), row.Int(6),
-                           row.Text(7)});
+          notes.push_back({row.Text(0), row.Text(1), row.Text(2), row.Text(3), row.Text(4), row.Text(5),
+                           row.Int(6), row.Text(7)});
         });
     return notes;
   });
@@ -193,8 +197,9 @@ Result<std::vector<ClusterNote>> ClickHouseStore::Notes() {
 Result<int64_t> ClickHouseStore::RemoveBefore(int64_t day, int64_t) {
   return Guarded([&] {
     int64_t removed = 0;
-    connection_.Select("SELECT toInt64(uniqExact(id)) FROM " + schema_.All(kReports) + " WHERE day < " + DateOf(day),
-                       "i", [&](const Row& row) { removed = row.Int(0); });
+    connection_.Select(
+        "SELECT toInt64(uniqExact(id)) FROM " + schema_.All(kReports) + " WHERE day < " + DateOf(day), "i",
+        [&](const Row& row) { removed = row.Int(0); });
     tables_.DropBefore(day);
     return removed;
   });
@@ -203,14 +208,17 @@ Result<int64_t> ClickHouseStore::RemoveBefore(int64_t day, int64_t) {
 Result<int64_t> ClickHouseStore::RepairSums(int64_t) {
   return Guarded([&] {
     tables_.Make();
+    if (const std::string error = committer_.error(); !error.empty())
+      throw ClickHouseError("reports wait on this machine: " + error);
     return int64_t{0};
   });
 }
 
 Result<std::vector<FrameSummary>> ClickHouseStore::Frames(const ReportFilter& filter, int64_t limit) {
   // As floating point, which no client can make overflow.
-  constexpr const char* kSums[] = {"frames",   "dropped",  "best",         "normal",    "middle",  "high",     "frozen",
-                                   "other_ns", "input_ns", "animation_ns", "layout_ns", "draw_ns", "submit_ns"};
+  constexpr const char* kSums[] = {"frames",    "dropped", "best",     "normal",   "middle",
+                                   "high",      "frozen",  "other_ns", "input_ns", "animation_ns",
+                                   "layout_ns", "draw_ns", "submit_ns"};
   std::string sums;
   for (const char* column : kSums) sums += ", sum(toFloat64(" + std::string(column) + ")) AS sum_" + column;
   return Guarded([&] {
@@ -247,9 +255,11 @@ Result<std::optional<RunEndRow>> ClickHouseStore::FindRunEnd(const base::Uuid& s
   return Guarded([&] {
     std::optional<RunEndRow> found;
     connection_.Select(
-        "SELECT reason, signal, report_id, lag_ns, loop, run_start_wall_ms, last_seen_wall_ms, scene, app, version,"
+        "SELECT reason, signal, report_id, lag_ns, loop, run_start_wall_ms, last_seen_wall_ms, scene, app, "
+        "version,"
         " user FROM " +
-            schema_.All(kRunEnds) + " WHERE session_id = " + Quoted(session_id) + " ORDER BY ver DESC LIMIT 1",
+            schema_.All(kRunEnds) + " WHERE session_id = " + SqlId(session_id) +
+            " ORDER BY ver DESC LIMIT 1",
         "siuisiissss", [&](const Row& row) {
           found = RunEndRow{.reason = row.Text(0),
                             .signal = row.Int(1),
@@ -270,9 +280,9 @@ Result<std::optional<RunEndRow>> ClickHouseStore::FindRunEnd(const base::Uuid& s
 Status ClickHouseStore::ForEachUsage(const ReportFilter& filter,
                                      const std::function<void(std::string_view payload)>& visit) {
   return GuardedVoid([&] {
-    const std::string of_user = filter.user.empty() ? "" : " AND user = " + Quoted(filter.user);
-    connection_.Select("SELECT payload FROM " + schema_.All(kUsage) + " WHERE " + OfProgram(filter) + of_user +
-                           " ORDER BY id, ver DESC LIMIT 1 BY id",
+    const std::string of_user = filter.user.empty() ? "" : " AND user = " + SqlText(filter.user);
+    connection_.Select("SELECT payload FROM " + schema_.All(kUsage) + " WHERE " + OfProgram(filter) +
+                           of_user + " ORDER BY id, ver DESC LIMIT 1 BY id",
                        "s", [&](const Row& row) { visit(row.Bytes(0)); });
   });
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The store in ClickHouse, for fleets: any number of collectors have one, and each has nothing of its own but what
-// is on its way there. docs/design/clickhouse.md says how. Thread-safe. Context: background.
+// The store in ClickHouse, for fleets: any number of collectors have one, and each has nothing of its own but
+// what is on its way there. docs/design/clickhouse.md says how. Thread-safe. Context: background.
 #pragma once
 
 #include <memory>
@@ -20,15 +20,15 @@ namespace lagwatch::collector {
 
 class ClickHouseStore final : public Store {
  public:
-  // Makes the tables that are not there, at all nodes that answer. `spool_directory` is made when it is not there;
-  // it is this store's alone, and keeps what could not be sent until the next one is opened with it.
+  // Makes the tables that are not there, at all nodes that answer. `spool_directory` is made when it is not
+  // there; it is this store's alone, and keeps what could not be sent until the next one is opened with it.
   // Errors: kInvalid for the URL; kUnavailable when no node answers or another store has the directory; kIo.
   static base::Result<std::unique_ptr<ClickHouseStore>> Open(const std::string& url,
                                                              const std::string& spool_directory);
 
-  // What is committed is for good before ClickHouse has it: on this machine's disk. What cannot be sent at once is
-  // seen by nobody until it is. Whether something came before is not known while ClickHouse does not answer; then
-  // it is kStored once more, and counts once. kUnavailable when more than a GiB waits.
+  // What is committed is for good before ClickHouse has it: on this machine's disk. What cannot be sent at
+  // once is seen by nobody until it is. Whether something came before is not known while ClickHouse does not
+  // answer; then it is kStored once more, and counts once. kUnavailable when more than a GiB waits.
   base::Result<std::vector<CommitOutcome>> Commit(std::span<const NewRecord> records) override;
   base::Result<std::vector<ReportRow>> Reports(const ReportFilter& filter, int64_t limit,
                                                const std::optional<base::Uuid>& before = {}) override;
@@ -48,7 +48,8 @@ class ClickHouseStore final : public Store {
   base::Status Recluster(std::span<const Reclustered> reports) override;
   // Drops whole days, all that are old enough at once.
   base::Result<int64_t> RemoveBefore(int64_t day, int64_t limit) override;
-  // No sums are kept. Makes the tables at nodes that did not answer before.
+  // No sums are kept. Makes the tables at nodes that did not answer before, and tells why what was committed
+  // waits.
   base::Result<int64_t> RepairSums(int64_t limit) override;
   base::Status PutNote(const ClusterNote& note) override;
   base::Result<std::vector<ClusterNote>> Notes() override;

@@ -44,7 +44,8 @@ Status ParseNodes(std::string_view text, ClickHouseUrl* url) {
   while (!text.empty()) {
     const std::string_view node = TakeUntil(',', &text);
     if (node.empty()) return Invalid("has a node without a name");
-    const bool has_port = node.find(':', node.starts_with('[') ? node.find(']') : 0) != std::string_view::npos;
+    const bool has_port =
+        node.find(':', node.starts_with('[') ? node.find(']') : 0) != std::string_view::npos;
     url->nodes.push_back(std::string(node).append(has_port ? "" : kDefaultPort));
   }
   return url->nodes.empty() ? Invalid("names no node") : Status();

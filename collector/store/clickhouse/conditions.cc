@@ -25,10 +25,12 @@ std::pair<int64_t, int64_t> DayRangeOf(std::span<const base::Uuid> ids) {
 bool IsKilled(const std::string& kind) { return kind == report::KindName(report::Kind::kKilledInHang); }
 
 std::string Equal(std::string_view column, const std::string& value) {
-  return value.empty() ? "" : " AND " + std::string(column) + " = " + Quoted(value);
+  return value.empty() ? "" : " AND " + std::string(column) + " = " + SqlText(value);
 }
 
-bool Matches(const std::string& wanted, const std::string& value) { return wanted.empty() || wanted == value; }
+bool Matches(const std::string& wanted, const std::string& value) {
+  return wanted.empty() || wanted == value;
+}
 
 }  // namespace
 
@@ -47,7 +49,8 @@ std::string DaysAround(std::span<const base::Uuid> ids) {
 }
 
 std::string Between(const base::Uuid& first, const base::Uuid& last) {
-  return "id BETWEEN " + Quoted(first) + " AND " + Quoted(last) + " AND " + DaysBetween(DayOf(first), DayOf(last));
+  return "id BETWEEN " + SqlId(first) + " AND " + SqlId(last) + " AND " +
+         DaysBetween(DayOf(first), DayOf(last));
 }
 
 std::string OfProgram(const ReportFilter& filter) {
@@ -60,12 +63,14 @@ std::string Conditions::OfReports() const {
   // Of a lag that was killed, its end says so.
   if (!IsKilled(filter_.kind)) sql += Equal("kind", filter_.kind);
   if (filter_.first_day)
-    sql += " AND id >= " + Quoted(FirstIdOf(*filter_.first_day)) + " AND day >= " + DateOf(*filter_.first_day);
+    sql +=
+        " AND id >= " + SqlId(FirstIdOf(*filter_.first_day)) + " AND day >= " + DateOf(*filter_.first_day);
   if (filter_.last_day)
-    sql += " AND id < " + Quoted(FirstIdOf(*filter_.last_day + 1)) + " AND day <= " + DateOf(*filter_.last_day);
+    sql +=
+        " AND id < " + SqlId(FirstIdOf(*filter_.last_day + 1)) + " AND day <= " + DateOf(*filter_.last_day);
   if (!filter_.cluster_key.empty()) {
     const std::string in_cluster =
-        "(level1 = " + Quoted(filter_.cluster_key) + " OR level2 = " + Quoted(filter_.cluster_key) + ")";
+        "(level1 = " + SqlText(filter_.cluster_key) + " OR level2 = " + SqlText(filter_.cluster_key) + ")";
     sql += " AND (" + in_cluster + " OR id IN (SELECT id FROM " + schema_.OfShard(kPlacements) + " WHERE " +
            in_cluster + "))";
   }
@@ -74,7 +79,8 @@ std::string Conditions::OfReports() const {
 
 std::string Conditions::OfLags() const {
   if (filter_ == ReportFilter()) return "1";
-  std::string sql = "lag_id IN (SELECT lag_id FROM " + schema_.OfShard(kReports) + " WHERE " + OfReports() + ")";
+  std::string sql =
+      "lag_id IN (SELECT lag_id FROM " + schema_.OfShard(kReports) + " WHERE " + OfReports() + ")";
   if (filter_.first_day) sql += " AND day >= " + DateOf(*filter_.first_day - kDaysOfALag);
   if (filter_.last_day) sql += " AND day <= " + DateOf(*filter_.last_day + kDaysOfALag);
   return sql;
@@ -83,7 +89,8 @@ std::string Conditions::OfLags() const {
 bool Conditions::Match(const ReportRow& report) const {
   return Matches(filter_.app, report.app) && Matches(filter_.version, report.version) &&
          Matches(filter_.kind, report.kind) && Matches(filter_.verdict, report.verdict) &&
-         Matches(filter_.loop, report.loop) && Matches(filter_.os, report.os) && Matches(filter_.user, report.user) &&
+         Matches(filter_.loop, report.loop) && Matches(filter_.os, report.os) &&
+         Matches(filter_.user, report.user) &&
          (filter_.cluster_key.empty() || filter_.cluster_key == report.level1_key ||
           filter_.cluster_key == report.level2_key) &&
          (!filter_.first_day || report.id.bytes >= FirstIdOf(*filter_.first_day).bytes) &&

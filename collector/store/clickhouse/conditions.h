@@ -13,7 +13,8 @@ namespace lagwatch::collector {
 
 // A day as a Date.
 std::string DateOf(int64_t day);
-// Conditions on `day`, of rows about these ids; and of all that can be of their lags. There is one id at least.
+// Conditions on `day`, of rows about these ids; and of all that can be of their lags. There is one id at
+// least.
 std::string DaysOf(std::span<const base::Uuid> ids);
 std::string DaysAround(std::span<const base::Uuid> ids);
 // Reports with ids from `first` to `last`, both included.
@@ -21,8 +22,8 @@ std::string Between(const base::Uuid& first, const base::Uuid& last);
 // Rows of that program's version, where they are named.
 std::string OfProgram(const ReportFilter& filter);
 
-// What a report is now is in several tables. So statements select what may match, and each report that comes is
-// looked at once more.
+// What a report is now is in several tables. So statements select what may match, and each report that comes
+// is looked at once more.
 class Conditions {
  public:
   // Borrows both.

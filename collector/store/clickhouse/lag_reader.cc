@@ -15,7 +15,8 @@ namespace {
 constexpr size_t kReportsOfAJoin = 20'000;
 
 constexpr char kColumns[] =
-    "id, lag_id, session_id, app, version, user, kind, verdict, loop, tag, os, machine, level1, level2, ordinal,"
+    "id, lag_id, session_id, app, version, user, kind, verdict, loop, tag, os, machine, level1, level2, "
+    "ordinal,"
     " pid, tid, threshold_ms, start_wall_ms, elapsed_ns, cpu_window_ns, cpu_thread_ns, cpu_process_ns,"
     " sample_rate_ppm, cause";
 constexpr char kKinds[] = "uuusssssssssssiiiiiiiiiii";
@@ -88,7 +89,7 @@ std::vector<ReportRow> LagReader::Newest(const ReportFilter& filter, int64_t lim
   while (static_cast<int64_t>(found.size()) < limit) {
     std::vector<base::Uuid> ids;
     connection_->Select("SELECT id FROM " + schema_->All(kReports) + " WHERE " + conditions.OfReports() +
-                            (end ? " AND id < " + Quoted(*end) + " AND day <= " + DateOf(DayOf(*end)) : "") +
+                            (end ? " AND id < " + SqlId(*end) + " AND day <= " + DateOf(DayOf(*end)) : "") +
                             " ORDER BY id DESC LIMIT 1 BY id LIMIT " + std::to_string(limit),
                         "u", [&](const Row& row) { ids.push_back(row.Id(0)); });
     if (ids.empty()) break;
@@ -110,9 +111,11 @@ std::vector<ReportRow> LagReader::WithIds(std::span<const base::Uuid> ids) {
   std::vector<base::Uuid> wanted(ids.begin(), ids.end());
   std::ranges::sort(wanted, {}, &base::Uuid::bytes);
   const ExternalTable external = ExternalTable::OfIds(lags);
-  SelectLags("lag_id IN (SELECT id FROM ids) AND " + DaysAround(wanted), &external, [&](const ReportRow& report) {
-    if (std::ranges::binary_search(wanted, report.id.bytes, {}, &base::Uuid::bytes)) reports.push_back(report);
-  });
+  SelectLags("lag_id IN (SELECT id FROM ids) AND " + DaysAround(wanted), &external,
+             [&](const ReportRow& report) {
+               if (std::ranges::binary_search(wanted, report.id.bytes, {}, &base::Uuid::bytes))
+                 reports.push_back(report);
+             });
   std::ranges::sort(reports, {}, [](const ReportRow& report) { return report.id.bytes; });
   return reports;
 }
@@ -123,14 +126,15 @@ std::vector<StoredReport> LagReader::StoredWithIds(std::span<const base::Uuid> i
   if (stored.empty()) return stored;
   const ExternalTable external = ExternalTable::OfIds(ids);
   auto next = stored.begin();
-  connection_->Select("SELECT id, payload FROM " + schema_->All(kReports) + " WHERE id IN (SELECT id FROM ids) AND " +
-                          DaysOf(ids) + " ORDER BY id, ver DESC LIMIT 1 BY id",
-                      "us",
-                      [&](const Row& row) {
-                        while (next != stored.end() && next->row.id.bytes < row.Id(0).bytes) ++next;
-                        if (next != stored.end() && next->row.id == row.Id(0)) next->payload = row.Text(1);
-                      },
-                      &external);
+  connection_->Select(
+      "SELECT id, payload FROM " + schema_->All(kReports) + " WHERE id IN (SELECT id FROM ids) AND " +
+          DaysOf(ids) + " ORDER BY id, ver DESC LIMIT 1 BY id",
+      "us",
+      [&](const Row& row) {
+        while (next != stored.end() && next->row.id.bytes < row.Id(0).bytes) ++next;
+        if (next != stored.end() && next->row.id == row.Id(0)) next->payload = row.Text(1);
+      },
+      &external);
   return stored;
 }
 
@@ -138,9 +142,10 @@ std::vector<base::Uuid> LagReader::LagsOf(std::span<const base::Uuid> ids) {
   std::vector<base::Uuid> lags;
   if (ids.empty()) return lags;
   const ExternalTable external = ExternalTable::OfIds(ids);
-  connection_->Select("SELECT lag_id FROM " + schema_->All(kReports) + " WHERE id IN (SELECT id FROM ids) AND " +
-                          DaysOf(ids) + " GROUP BY lag_id",
-                      "u", [&](const Row& row) { lags.push_back(row.Id(0)); }, &external);
+  connection_->Select(
+      "SELECT lag_id FROM " + schema_->All(kReports) + " WHERE id IN (SELECT id FROM ids) AND " +
+          DaysOf(ids) + " GROUP BY lag_id",
+      "u", [&](const Row& row) { lags.push_back(row.Id(0)); }, &external);
   return lags;
 }
 
@@ -157,8 +162,8 @@ void LagReader::SelectLags(const std::string& condition, const ExternalTable* ex
     if (reports.size() >= kReportsOfAJoin && reports.back().lag_id != row.Id(1)) join();
     reports.push_back(ReadRow(row));
   };
-  connection_->Select("SELECT " + std::string(kColumns) + " FROM " + schema_->All(kReports) + " WHERE " + condition +
-                          " ORDER BY lag_id, id, ver DESC",
+  connection_->Select("SELECT " + std::string(kColumns) + " FROM " + schema_->All(kReports) + " WHERE " +
+                          condition + " ORDER BY lag_id, id, ver DESC",
                       kKinds, add, external);
   join();
 }
@@ -174,10 +179,14 @@ void LagReader::Join(std::vector<ReportRow>* reports) {
 
 void LagReader::Place(const ExternalTable& ids, const std::string& days, std::vector<ReportRow>* reports) {
   std::unordered_map<base::Uuid, std::pair<std::string, std::string>, HashOfId> placed;
-  connection_->Select("SELECT id, level1, level2 FROM " + schema_->All(kPlacements) +
-                          " WHERE id IN (SELECT id FROM ids) AND " + days +
-                          " ORDER BY id, ver DESC LIMIT 1 BY id",
-                      "uss", [&](const Row& row) { placed[row.Id(0)] = {row.Text(1), row.Text(2)}; }, &ids);
+  connection_->Select(
+      "SELECT id, level1, level2 FROM " + schema_->All(kPlacements) +
+          " WHERE id IN (SELECT id FROM ids) AND " + days + " ORDER BY id, ver DESC LIMIT 1 BY id",
+      "uss",
+      [&](const Row& row) {
+        placed[row.Id(0)] = {row.Text(1), row.Text(2)};
+      },
+      &ids);
   if (placed.empty()) return;
   for (ReportRow& report : *reports) {
     const auto place = placed.find(report.id);
@@ -191,15 +200,16 @@ void LagReader::Account(const ExternalTable& ids, const std::string& days, std::
     std::optional<int64_t> killed_ns;
   };
   std::unordered_map<base::Uuid, End, HashOfId> ends;
-  connection_->Select("SELECT report_id, of_run, duration_ns FROM " + schema_->All(kEnds) +
-                          " WHERE report_id IN (SELECT id FROM ids) AND " + days +
-                          " ORDER BY report_id, of_run, ver DESC LIMIT 1 BY report_id, of_run",
-                      "uii",
-                      [&](const Row& row) {
-                        End& end = ends[row.Id(0)];
-                        (row.Int(1) == 0 ? end.end_ns : end.killed_ns) = row.Int(2);
-                      },
-                      &ids);
+  connection_->Select(
+      "SELECT report_id, of_run, duration_ns FROM " + schema_->All(kEnds) +
+          " WHERE report_id IN (SELECT id FROM ids) AND " + days +
+          " ORDER BY report_id, of_run, ver DESC LIMIT 1 BY report_id, of_run",
+      "uii",
+      [&](const Row& row) {
+        End& end = ends[row.Id(0)];
+        (row.Int(1) == 0 ? end.end_ns : end.killed_ns) = row.Int(2);
+      },
+      &ids);
   std::vector<policies::LagReport> lag;
   for (size_t begin = 0; begin < reports->size(); begin += lag.size()) {
     lag.clear();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads reports as they are now: once each, in their clusters, with their part of the lag. What the tables have
-// is joined here, lag by lag, and divided by the same code as everywhere (policies/lag_account.h). All throw
-// ClickHouseError. Thread-safe. Context: background.
+// Reads reports as they are now: once each, in their clusters, with their part of the lag. What the tables
+// have is joined here, lag by lag, and divided by the same code as everywhere (policies/lag_account.h). All
+// throw ClickHouseError. Thread-safe. Context: background.
 #pragma once
 
 #include <functional>
@@ -31,7 +31,6 @@ class LagReader {
   // Those that are there, in the order of ids.
   std::vector<ReportRow> WithIds(std::span<const base::Uuid> ids);
   std::vector<StoredReport> StoredWithIds(std::span<const base::Uuid> ids);
-
 
  private:
   void SelectLags(const std::string& condition, const ExternalTable* external, const Visit& visit);

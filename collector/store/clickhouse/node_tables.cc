@@ -14,7 +14,8 @@ void NodeTables::Make() {
   std::lock_guard lock(mutex_);
   std::vector<std::pair<size_t, std::future<void>>> made;
   for (size_t node = 0; node < is_made_.size(); ++node) {
-    if (!is_made_[node]) made.emplace_back(node, std::async(std::launch::async, [this, node] { MakeAt(node); }));
+    if (!is_made_[node])
+      made.emplace_back(node, std::async(std::launch::async, [this, node] { MakeAt(node); }));
   }
   std::string error;
   for (auto& [node, done] : made) {
@@ -56,11 +57,11 @@ void NodeTables::DropAt(size_t node, int64_t day) {
     if (table.is_kept) continue;
     connection_->SelectAt(node,
                           "SELECT DISTINCT partition FROM system.parts WHERE active AND database = " +
-                              Quoted(schema_->database()) + " AND table = " + Quoted(table.name) +
+                              SqlText(schema_->database()) + " AND table = " + SqlText(table.name) +
                               " AND partition < toString(" + DateOf(day) + ")",
                           "s", [&](const Row& row) {
-                            statements.push_back("ALTER TABLE " + schema_->OfShard(table) + " DROP PARTITION " +
-                                                 Quoted(row.Bytes(0)));
+                            statements.push_back("ALTER TABLE " + schema_->OfShard(table) +
+                                                 " DROP PARTITION " + SqlText(row.Bytes(0)));
                           });
   }
   for (const std::string& statement : statements) connection_->ExecuteAt(node, statement);

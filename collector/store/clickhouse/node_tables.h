@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is done at each node by itself: the tables are made there, and old days dropped. No statement goes to all
-// nodes of a cluster at once: one that is away would hold it up, and some versions do not survive it.
+// What is done at each node by itself: the tables are made there, and old days dropped. No statement goes to
+// all nodes of a cluster at once: one that is away would hold it up, and some versions do not survive it.
 // Both throw ClickHouseError. Thread-safe. Context: background.
 #pragma once
 
@@ -21,7 +21,8 @@ class NodeTables {
 
   // At the nodes that answer, and did not before. Throws when none has ever answered.
   void Make();
-  // Drops the days before that one, at the nodes that answer: one of each shard is enough. Throws when none does.
+  // Drops the days before that one, at the nodes that answer: one of each shard is enough. Throws when none
+  // does.
   void DropBefore(int64_t day);
 
  private:

@@ -26,9 +26,9 @@ struct IdColumn {
   const char* column;
   bool has_its_day;
 };
-constexpr IdColumn kIdColumns[] = {
-    {'r', &kReports, "id", true},  {'e', &kEnds, "report_id", true}, {'s', &kRunEnds, "session_id", false},
-    {'f', &kFrames, "id", false}, {'u', &kUsage, "id", false},      {'l', &kLosses, "id", false}};
+constexpr IdColumn kIdColumns[] = {{'r', &kReports, "id", true},          {'e', &kEnds, "report_id", true},
+                                   {'s', &kRunEnds, "session_id", false}, {'f', &kFrames, "id", false},
+                                   {'u', &kUsage, "id", false},           {'l', &kLosses, "id", false}};
 
 bool SaysNothing(const NewRecord& record) {
   const auto* losses = std::get_if<report::Losses>(&record);
@@ -116,7 +116,7 @@ void RecordCommitter::ForgetClusters() {
 
 std::set<std::string> RecordCommitter::KeysThatAreThere(std::span<const NewRecord> records) {
   std::set<std::string> keys;
-  if (sender_.is_failing()) return keys;
+  if (!sender_.error().empty()) return keys;
   try {
     FindIds(records, &keys);
     FindUnknown(records, &keys);
@@ -137,10 +137,11 @@ void RecordCommitter::FindIds(std::span<const NewRecord> records, std::set<std::
     if (wanted == ids.end()) continue;
     const ExternalTable external = ExternalTable::OfIds(wanted->second);
     const std::string column = of.column;
-    connection_->Select("SELECT " + column + " FROM " + schema_->All(*of.table) + " WHERE " + column +
-                            " IN (SELECT id FROM ids)" + (of.kind == 'e' ? " AND of_run = 0" : "") +
-                            (of.has_its_day ? " AND " + DaysOf(wanted->second) : ""),
-                        "u", [&](const Row& row) { keys->insert(of.kind + row.Text(0)); }, &external);
+    connection_->Select(
+        "SELECT " + column + " FROM " + schema_->All(*of.table) + " WHERE " + column +
+            " IN (SELECT id FROM ids)" + (of.kind == 'e' ? " AND of_run = 0" : "") +
+            (of.has_its_day ? " AND " + DaysOf(wanted->second) : ""),
+        "u", [&](const Row& row) { keys->insert(of.kind + row.Text(0)); }, &external);
   }
 }
 
@@ -151,13 +152,13 @@ void RecordCommitter::FindUnknown(std::span<const NewRecord> records, std::set<s
   }
   if (payloads.empty()) return;
   const ExternalTable external = ExternalTable::OfTexts(payloads);
-  connection_->Select("SELECT type, payload FROM " + schema_->All(kUnknown) +
-                          " WHERE payload IN (SELECT text FROM texts)",
-                      "is",
-                      [&](const Row& row) {
-                        keys->insert(KeyOf(UnknownRecord{static_cast<report::RecordType>(row.Int(0)), row.Text(1)}));
-                      },
-                      &external);
+  connection_->Select(
+      "SELECT type, payload FROM " + schema_->All(kUnknown) + " WHERE payload IN (SELECT text FROM texts)",
+      "is",
+      [&](const Row& row) {
+        keys->insert(KeyOf(UnknownRecord{static_cast<report::RecordType>(row.Int(0)), row.Text(1)}));
+      },
+      &external);
 }
 
 int64_t RecordCommitter::CountUnknown() {

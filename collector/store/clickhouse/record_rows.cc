@@ -28,8 +28,8 @@ void RecordRows::Add(const NewReport& added) {
   const ReportRow& row = added.row;
   RowWriter& reports = Of(kReports);
   reports.Day(DayOf(row.id));
-  AddValues(&reports, row.id, row.lag_id, row.session_id, row.ordinal, row.app, row.version, row.user, row.kind,
-            row.verdict, row.loop, row.tag, row.os, row.machine, row.pid, row.tid, row.threshold_ms,
+  AddValues(&reports, row.id, row.lag_id, row.session_id, row.ordinal, row.app, row.version, row.user,
+            row.kind, row.verdict, row.loop, row.tag, row.os, row.machine, row.pid, row.tid, row.threshold_ms,
             row.start_wall_ms, row.elapsed_ns, row.cpu_window_ns, row.cpu_thread_ns, row.cpu_process_ns,
             added.clusters[0].key, added.clusters[1].key, row.sample_rate_ppm, row.cause, versions_->First(),
             added.payload);
@@ -69,7 +69,8 @@ void RecordRows::Add(const report::FrameSlice& slice) {
 void RecordRows::Add(const NewUsage& added) {
   const report::Usage& usage = added.usage;
   Of(kUsage).Day(DayOfMs(usage.end_wall_ms));
-  AddValues(&Of(kUsage), usage.id, usage.app, usage.app_version, usage.user, versions_->First(), added.payload);
+  AddValues(&Of(kUsage), usage.id, usage.app, usage.app_version, usage.user, versions_->First(),
+            added.payload);
 }
 
 void RecordRows::Add(const report::Losses& losses) {
@@ -89,8 +90,8 @@ void RecordRows::Add(const UnknownRecord& record) {
 }
 
 void RecordRows::Add(const Cluster& cluster) {
-  AddValues(&Of(kClusters), cluster.key, cluster.level, cluster.parent_key, NamesToJson(cluster.frames), cluster.via,
-            NamesToJson(cluster.held_by), versions_->First());
+  AddValues(&Of(kClusters), cluster.key, cluster.level, cluster.parent_key, NamesToJson(cluster.frames),
+            cluster.via, NamesToJson(cluster.held_by), versions_->First());
 }
 
 void RecordRows::AddPlacement(const base::Uuid& id, const base::Uuid& lag_id, const ClusterPath& clusters) {

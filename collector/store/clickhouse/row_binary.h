@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // ClickHouse's format RowBinary: how rows go there and come back, without quoting. Ids are FixedString(16),
-// which sort as the ids do; days are Date; all other numbers are Int64, UInt64 or Float64. Context: background.
+// which sort as the ids do; days are Date; all other numbers are Int64, UInt64 or Float64. Context:
+// background.
 #pragma once
 
 #include <array>

@@ -29,9 +29,7 @@ std::string Schema::OfShard(const Table& table) const {
   return Concatenated({"`", url_.database, "`.", table.name});
 }
 
-std::string Schema::All(const Table& table) const {
-  return OfShard(table) + (is_cluster() ? "_all" : "");
-}
+std::string Schema::All(const Table& table) const { return OfShard(table) + (is_cluster() ? "_all" : ""); }
 
 std::string Schema::Target(const Table& table) const {
   return Concatenated({All(table), " (", NamesOf(table.columns), ")"});
@@ -39,8 +37,8 @@ std::string Schema::Target(const Table& table) const {
 
 std::string Schema::Engine(const Table& table) const {
   if (!is_cluster()) return "ReplacingMergeTree(ver)";
-  return Concatenated({"ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/", url_.database, "/", table.name,
-                       "', '{replica}', ver)"});
+  return Concatenated({"ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/", url_.database, "/",
+                       table.name, "', '{replica}', ver)"});
 }
 
 std::vector<std::string> Schema::Statements() const {
@@ -66,8 +64,8 @@ std::string Schema::CountTables() const {
     for (const char* suffix : {"", "_all"})
       names += Concatenated({names.empty() ? "" : ", ", "'", table.name, suffix, "'"});
   }
-  return "SELECT toInt64(count()) FROM system.tables WHERE database = " + Quoted(url_.database) + " AND name IN (" +
-         names + ")";
+  return "SELECT toInt64(count()) FROM system.tables WHERE database = " + SqlText(url_.database) +
+         " AND name IN (" + names + ")";
 }
 
 size_t Schema::table_count() const { return kTables.size() * (is_cluster() ? 2 : 1); }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tables. Rows are only ever added: of several with the same key, reads take one. What a table is sorted,
-// divided and sharded by is part of what its rows tell, so that a row that comes twice comes to the same place.
-// A change makes a table of another version, never an ALTER. See docs/design/clickhouse.md. Context: background.
+// divided and sharded by is part of what its rows tell, so that a row that comes twice comes to the same
+// place. A change makes a table of another version, never an ALTER. See docs/design/clickhouse.md. Context:
+// background.
 #pragma once
 
 #include <array>
@@ -15,11 +16,12 @@ namespace lagwatch::collector {
 
 struct Table {
   std::string_view name;
-  std::string_view columns;    // with their types
-  std::string_view order_by;   // of rows that have these alike, ClickHouse may drop all but that of the highest `ver`
-  std::string_view shard_by;   // a column
-  bool is_by_day = true;       // divided by `day`
-  bool is_kept = false;        // when old reports go
+  std::string_view columns;  // with their types
+  std::string_view
+      order_by;  // of rows that have these alike, ClickHouse may drop all but that of the highest `ver`
+  std::string_view shard_by;  // a column
+  bool is_by_day = true;      // divided by `day`
+  bool is_kept = false;       // when old reports go
 };
 
 #define LAGWATCH_ID "FixedString(16)"
@@ -35,10 +37,10 @@ inline constexpr Table kReports{
     " level2 String, sample_rate_ppm Int64, cause Int64, ver UInt64, payload String",
     "id", "lag_id"};
 // Where reports are now, if that is not where they came to.
-inline constexpr Table kPlacements{
-    "placements_v1",
-    "day Date, id " LAGWATCH_ID ", lag_id " LAGWATCH_ID ", level1 String, level2 String, ver UInt64", "id",
-    "lag_id"};
+inline constexpr Table kPlacements{"placements_v1",
+                                   "day Date, id " LAGWATCH_ID ", lag_id " LAGWATCH_ID
+                                   ", level1 String, level2 String, ver UInt64",
+                                   "id", "lag_id"};
 // How long lags were, by what their reports' ends say (`of_run` 0) or the ends of their runs, killed (1).
 inline constexpr Table kEnds{
     "ends_v1", "day Date, report_id " LAGWATCH_ID ", of_run Int64, duration_ns Int64, ver UInt64",
@@ -51,32 +53,42 @@ inline constexpr Table kRunEnds{
     "session_id", "session_id"};
 inline constexpr Table kFrames{
     "frames_v1",
-    "day Date, id " LAGWATCH_ID ", app String, version String, user String, loop String, scene String,"
+    "day Date, id " LAGWATCH_ID
+    ", app String, version String, user String, loop String, scene String,"
     " begin_wall_ms Int64, duration_ns Int64, refresh_interval_ns Int64, frames Int64, dropped Int64,"
     " best Int64, normal Int64, middle Int64, high Int64, frozen Int64, other_ns Int64, input_ns Int64,"
     " animation_ns Int64, layout_ns Int64, draw_ns Int64, submit_ns Int64, ver UInt64",
     "id", "id"};
-inline constexpr Table kUsage{
-    "usage_v1",
-    "day Date, id " LAGWATCH_ID ", app String, version String, user String, ver UInt64, payload String",
-    "id", "id"};
-inline constexpr Table kLosses{
-    "losses_v1",
-    "day Date, id " LAGWATCH_ID ", position Int64, app String, version String, user String, reason String,"
-    " cause Int64, count Int64, sample_rate_ppm Int64, ver UInt64",
-    "(id, position)", "id", true, true};
+inline constexpr Table kUsage{"usage_v1",
+                              "day Date, id " LAGWATCH_ID
+                              ", app String, version String, user String, ver UInt64, payload String",
+                              "id", "id"};
+inline constexpr Table kLosses{"losses_v1",
+                               "day Date, id " LAGWATCH_ID
+                               ", position Int64, app String, version String, user String, reason String,"
+                               " cause Int64, count Int64, sample_rate_ppm Int64, ver UInt64",
+                               "(id, position)",
+                               "id",
+                               true,
+                               true};
 inline constexpr Table kUnknown{"unknown_v1",
                                 "day Date, type Int64, payload String, received_wall_ms Int64, ver UInt64",
                                 "(type, payload)", "payload"};
 inline constexpr Table kClusters{
     "clusters_v1",
     "key String, level Int64, parent String, frames String, via String, held_by String, ver UInt64",
-    "(key, via)", "key", false, true};
+    "(key, via)",
+    "key",
+    false,
+    true};
 inline constexpr Table kNotes{
     "notes_v1",
     "key String, title String, link String, state String, fixed_in String, merged_into String,"
     " changed_wall_ms Int64, changed_by String, ver UInt64",
-    "key", "key", false, true};
+    "key",
+    "key",
+    false,
+    true};
 // Modules that a report has frames without names of; with `is_named` 1, it has been looked at for names.
 inline constexpr Table kUnnamed{"unnamed_v1",
                                 "day Date, build_id String, id " LAGWATCH_ID ", is_named Int64, ver UInt64",

@@ -24,7 +24,8 @@ std::optional<StoredReport> ReadReport(Database* database, const base::Uuid& id)
 
 std::vector<StoredReport> ReadReportsAfter(Database* database, const base::Uuid& after, int64_t limit);
 
-std::vector<StoredReport> ReadReportsWithUnnamed(Database* database, const std::string& build_id, int64_t limit);
+std::vector<StoredReport> ReadReportsWithUnnamed(Database* database, const std::string& build_id,
+                                                 int64_t limit);
 
 base::Uuid ReadUuid(const Statement& row, int column);
 
