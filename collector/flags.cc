@@ -7,6 +7,8 @@
 #include <string>
 #include <thread>
 
+#include "collector/store/clickhouse/clickhouse_url.h"
+
 namespace lagwatch::collector {
 namespace {
 
@@ -17,6 +19,7 @@ Files in DATA:
   admin-token   the first admin token, for people         signing-key, seal-key  secrets of this collector
   symbols/      symbol files that were uploaded           config-history/  what config.json was before
   audit.jsonl   who changed what                          clustering  by which rules reports have clusters
+  clickhouse-spool  reports on their way to ClickHouse (--store)
 
 Signals:
   SIGTERM, SIGINT  answer what has begun, for 10 s at most, and end
@@ -64,6 +67,10 @@ void DeclareLimits(Flags* flags, CLI::App* app) {
 }  // namespace
 
 base::Status Check(const Flags& flags) {
+  if (flags.HasClickHouse()) {
+    if (const auto url = ClickHouseUrl::Parse(flags.store); !url.ok())
+      return {base::StatusCode::kInvalid, "--store is sqlite or a URL; " + url.status().message()};
+  }
   const uint64_t part = flags.http.BytesOfAPeer();
   if (std::max(flags.limits.body_bytes, flags.limits.inflated_bytes) <= part) return {};
   return {base::StatusCode::kInvalid, "a body could be larger than what one address may have in flight (" +
@@ -109,6 +116,13 @@ void Declare(Flags* flags, CLI::App* app) {
   key->needs(certificate);
   app->add_option("--data", flags->data,
                   "Directory of the database and the keys; created when it is not there")
+      ->capture_default_str();
+  app->add_option(
+         "--store", flags->store,
+         "Where reports are kept: sqlite, in DATA, or a ClickHouse, "
+         "clickhouse://USER:PASSWORD@HOST:PORT[,HOST:PORT...]/DATABASE?cluster=NAME, which any number of "
+         "collectors may have; DATA then has what is on its way there")
+      ->envname("LAGWATCH_STORE")
       ->capture_default_str();
   app->add_option(
          "--key", flags->keys,

@@ -21,6 +21,7 @@ namespace lagwatch::collector {
 struct Flags {
   std::string listen = "127.0.0.1:8790";
   std::string data = "lagwatch-data";
+  std::string store = "sqlite";  // or the URL of a ClickHouse
   std::vector<std::string> keys;
   std::vector<std::string> admin_tokens;
   BodyLimits limits;
@@ -38,6 +39,7 @@ struct Flags {
   bool prints_public_key = false;
   bool prints_seal_key = false;
 
+  bool HasClickHouse() const { return store != "sqlite"; }
   std::string ConfigPath() const { return config.empty() ? data + "/config.json" : config; }
   std::string KeyFilePath() const { return data + "/keys.json"; }
   std::string SigningKeyPath() const { return data + "/signing-key"; }

@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <csignal>
 #include <cstdio>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,7 @@
 #include "collector/maintenance/maintenance.h"
 #include "collector/maintenance/retention_job.h"
 #include "collector/maintenance/symbolize_job.h"
+#include "collector/store/clickhouse/clickhouse_store.h"
 #include "collector/store/sqlite/sqlite_store.h"
 #include "collector/symbols/symbol_service.h"
 #include "collector/symbols/symbol_worker.h"
@@ -98,6 +100,17 @@ int WaitForStop(const sigset_t& signals, HttpServer* server) {
   }
 }
 
+base::Result<std::unique_ptr<Store>> OpenStore(const Flags& flags) {
+  if (flags.HasClickHouse()) {
+    auto store = ClickHouseStore::Open(flags.store, flags.data + "/clickhouse-spool");
+    if (!store.ok()) return store.status();
+    return std::unique_ptr<Store>(std::move(store).value());
+  }
+  auto store = SqliteStore::Open(flags.data + "/collector.db");
+  if (!store.ok()) return store.status();
+  return std::unique_ptr<Store>(std::move(store).value());
+}
+
 // Asks the store what costs it nothing.
 Status CheckStore(Store* store) { return store->FindIds(base::Uuid{}, base::Uuid{}, 1).status(); }
 
@@ -120,7 +133,7 @@ Status Serve(const Flags& flags, const ListenAddress& listen) {
                                       .debuginfod_urls = flags.debuginfod_urls,
                                       .limits = {.total_bytes = flags.symbols_gib << 30}});
   if (!symbols.ok()) return symbols.status();
-  auto store = SqliteStore::Open(flags.data + "/collector.db");
+  auto store = OpenStore(flags);
   if (!store.ok()) return store.status();
   AuditLog audit(flags.data + "/audit.jsonl");
   ConfigAdmin config_admin(flags.ConfigPath(), flags.data + "/config-history", &config, &audit);

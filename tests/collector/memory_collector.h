@@ -14,8 +14,8 @@
 
 namespace lagwatch::testing {
 
-// Opens a new store of the kind that this program's tests are about: in memory, unless the program says otherwise
-// before them.
+// Opens a new store of the kind that this program's tests are about: in memory, unless the program says
+// otherwise before them.
 inline std::unique_ptr<collector::Store> (*open_store)() = []() -> std::unique_ptr<collector::Store> {
   return std::move(collector::SqliteStore::Open(":memory:").value());
 };

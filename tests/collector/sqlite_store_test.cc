@@ -52,11 +52,12 @@ TEST_F(StoreFile, ADatabaseOfEachOlderVersionLearnsWhatIsNew) {
     MakeDatabaseOf(version, path_, report.header.id);
     auto store = SqliteStore::Open(path_);
     ASSERT_TRUE(store.ok()) << store.status().message();
-    const std::vector<NewRecord> records = {
-        report::RunEnd{.session_id = report.header.session_id,
-                       .reason = policies::ExitReason::kKilledInLag,
-                       .report_id = report.header.id}, report::FrameSlice(), NewUsage(),
-        report::Losses{.losses = {{.count = 1}}}, UnknownRecord{static_cast<report::RecordType>(77), "new"}};
+    const std::vector<NewRecord> records = {report::RunEnd{.session_id = report.header.session_id,
+                                                           .reason = policies::ExitReason::kKilledInLag,
+                                                           .report_id = report.header.id},
+                                            report::FrameSlice(), NewUsage(),
+                                            report::Losses{.losses = {{.count = 1}}},
+                                            UnknownRecord{static_cast<report::RecordType>(77), "new"}};
     EXPECT_THAT(*(*store)->Commit(records), ::testing::Each(CommitOutcome::kStored)) << version;
     EXPECT_EQ((*store)->FindReport(report.header.id)->value().row.kind, "killed-in-hang");
   }

@@ -41,7 +41,8 @@ base::Status BatchSender::Send(const Batch& batch) {
   keys_.insert(batch.keys.begin(), batch.keys.end());
   changed_.notify_all();
   changed_.wait_for(lock, kLongestWait, [&] {
-    return is_failing_ || is_stopping_ || spool_->numbers().empty() || spool_->numbers().front() > *number;
+    return !error_.empty() || is_stopping_ || spool_->numbers().empty() ||
+           spool_->numbers().front() > *number;
   });
   return {};
 }
@@ -51,14 +52,9 @@ bool BatchSender::IsOnItsWay(const std::string& key) const {
   return keys_.contains(key);
 }
 
-bool BatchSender::is_failing() const {
+std::string BatchSender::error() const {
   std::lock_guard lock(mutex_);
-  return is_failing_;
-}
-
-uint64_t BatchSender::size_bytes() const {
-  std::lock_guard lock(mutex_);
-  return spool_->size_bytes();
+  return error_;
 }
 
 void BatchSender::Run() {
@@ -69,11 +65,11 @@ void BatchSender::Run() {
     if (is_stopping_) return;
     const uint64_t number = spool_->numbers().front();
     lock.unlock();
-    const bool is_sent = SendFirst(number);
+    const base::Status sent = SendFirst(number);
     lock.lock();
-    is_failing_ = !is_sent;
+    error_ = sent.message();
     changed_.notify_all();
-    if (is_sent) {
+    if (sent.ok()) {
       pause = kFirstPause;
       continue;
     }
@@ -82,22 +78,23 @@ void BatchSender::Run() {
   }
 }
 
-bool BatchSender::SendFirst(uint64_t number) {
+base::Status BatchSender::SendFirst(uint64_t number) {
   const auto batch = spool_->Read(number);
   if (!batch.ok()) {
+    if (batch.status().code() != base::StatusCode::kInternal) return batch.status();
     std::lock_guard lock(mutex_);
-    return batch.status().code() == base::StatusCode::kInternal && spool_->SetFirstAside().ok();
+    return spool_->SetFirstAside();
   }
   try {
     for (const Batch::Part& part : batch->parts) connection_->Insert(part.target, part.rows);
-  } catch (const ClickHouseError&) {
-    return false;
+  } catch (const ClickHouseError& error) {
+    return {base::StatusCode::kUnavailable, error.what()};
   }
   std::lock_guard lock(mutex_);
   for (const std::string& key : batch->keys) {
     if (const auto found = keys_.find(key); found != keys_.end()) keys_.erase(found);
   }
-  return spool_->RemoveFirst().ok();
+  return spool_->RemoveFirst();
 }
 
 }  // namespace lagwatch::collector

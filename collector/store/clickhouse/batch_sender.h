@@ -30,14 +30,12 @@ class BatchSender {
   base::Status Send(const Batch& batch);
   // Whether a batch that has that key is on its way.
   bool IsOnItsWay(const std::string& key) const;
-  // Whether ClickHouse did not take what it was last sent.
-  bool is_failing() const;
-  // Of all that is on its way.
-  uint64_t size_bytes() const;
+  // Why ClickHouse did not take what it was last sent; empty when it did.
+  std::string error() const;
 
  private:
   void Run();
-  bool SendFirst(uint64_t number);
+  base::Status SendFirst(uint64_t number);
 
   Connection* const connection_;
   const uint64_t most_bytes_;
@@ -46,7 +44,7 @@ class BatchSender {
   // Guarded by mutex_:
   std::unique_ptr<BatchSpool> spool_;
   std::unordered_multiset<std::string> keys_;  // of what is on its way
-  bool is_failing_ = false;                    // the last attempt did
+  std::string error_;                          // of the last attempt; empty when there was none
   bool is_stopping_ = false;
   std::thread thread_;
 };

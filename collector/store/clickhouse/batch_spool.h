@@ -31,8 +31,8 @@ struct Batch {
 
 class BatchSpool {
  public:
-  // Nobody else opens the directory as long as this lives. `env` is borrowed.
-  // Errors: kIo; kUnavailable when somebody else has it.
+  // No other process opens the directory as long as this lives. `env` is borrowed.
+  // Errors: kIo; kUnavailable when another process has it.
   static base::Result<std::unique_ptr<BatchSpool>> Open(base::Env* env, const std::string& directory);
   ~BatchSpool();
   BatchSpool(const BatchSpool&) = delete;

@@ -85,7 +85,7 @@ Result<std::vector<base::Uuid>> ClickHouseStore::FindIds(const base::Uuid& first
 Result<std::vector<StoredReport>> ClickHouseStore::ReportsAfter(const base::Uuid& after, int64_t limit) {
   return Guarded([&] {
     return lags_.StoredWithIds(
-        SelectIds("id > " + Quoted(after) + " AND day >= " + DateOf(DayOf(after)), limit));
+        SelectIds("id > " + SqlId(after) + " AND day >= " + DateOf(DayOf(after)), limit));
   });
 }
 
@@ -137,7 +137,7 @@ Result<std::vector<StoredReport>> ClickHouseStore::ReportsWithUnnamed(const std:
                                                                       int64_t limit) {
   return Guarded([&] {
     std::vector<base::Uuid> ids;
-    connection_.Select("SELECT id FROM " + schema_.All(kUnnamed) + " WHERE build_id = " + Quoted(build_id) +
+    connection_.Select("SELECT id FROM " + schema_.All(kUnnamed) + " WHERE build_id = " + SqlText(build_id) +
                            " GROUP BY id HAVING max(is_named) = 0 ORDER BY id" + Limit(limit),
                        "u", [&](const Row& row) { ids.push_back(row.Id(0)); });
     return lags_.StoredWithIds(ids);
@@ -209,6 +209,8 @@ Result<int64_t> ClickHouseStore::RemoveBefore(int64_t day, int64_t) {
 Result<int64_t> ClickHouseStore::RepairSums(int64_t) {
   return Guarded([&] {
     tables_.Make();
+    if (const std::string error = committer_.error(); !error.empty())
+      throw ClickHouseError("reports wait on this machine: " + error);
     return int64_t{0};
   });
 }
@@ -257,8 +259,7 @@ Result<std::optional<RunEndRow>> ClickHouseStore::FindRunEnd(const base::Uuid& s
         "SELECT reason, signal, report_id, lag_ns, loop, run_start_wall_ms, last_seen_wall_ms, scene, app, "
         "version,"
         " user FROM " +
-            schema_.All(kRunEnds) + " WHERE session_id = " + Quoted(session_id) +
-            " ORDER BY ver DESC LIMIT 1",
+            schema_.All(kRunEnds) + " WHERE session_id = " + SqlId(session_id) + " ORDER BY ver DESC LIMIT 1",
         "siuisiissss", [&](const Row& row) {
           found = RunEndRow{.reason = row.Text(0),
                             .signal = row.Int(1),
@@ -293,7 +294,7 @@ Result<double> ClickHouseStore::WatchedNs(const ReportFilter& filter) {
 Status ClickHouseStore::ForEachUsage(const ReportFilter& filter,
                                      const std::function<void(std::string_view payload)>& visit) {
   return GuardedVoid([&] {
-    const std::string of_user = filter.user.empty() ? "" : " AND user = " + Quoted(filter.user);
+    const std::string of_user = filter.user.empty() ? "" : " AND user = " + SqlText(filter.user);
     connection_.Select("SELECT payload FROM " + schema_.All(kUsage) + " WHERE " + OfProgram(filter) +
                            of_user + " ORDER BY id, ver DESC LIMIT 1 BY id",
                        "s", [&](const Row& row) { visit(row.Bytes(0)); });

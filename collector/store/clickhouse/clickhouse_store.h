@@ -49,7 +49,8 @@ class ClickHouseStore final : public Store {
   base::Status Recluster(std::span<const Reclustered> reports) override;
   // Drops whole days, all that are old enough at once.
   base::Result<int64_t> RemoveBefore(int64_t day, int64_t limit) override;
-  // No sums are kept. Makes the tables at nodes that did not answer before.
+  // No sums are kept. Makes the tables at nodes that did not answer before, and tells why what was committed
+  // waits.
   base::Result<int64_t> RepairSums(int64_t limit) override;
   // ClickHouse does so by itself.
   base::Result<bool> Compact() override { return false; }

@@ -25,7 +25,7 @@ std::pair<int64_t, int64_t> DayRangeOf(std::span<const base::Uuid> ids) {
 bool IsKilled(const std::string& kind) { return kind == report::KindName(report::Kind::kKilledInHang); }
 
 std::string Equal(std::string_view column, const std::string& value) {
-  return value.empty() ? "" : " AND " + std::string(column) + " = " + Quoted(value);
+  return value.empty() ? "" : " AND " + std::string(column) + " = " + SqlText(value);
 }
 
 bool Matches(const std::string& wanted, const std::string& value) {
@@ -49,7 +49,7 @@ std::string DaysAround(std::span<const base::Uuid> ids) {
 }
 
 std::string Between(const base::Uuid& first, const base::Uuid& last) {
-  return "id BETWEEN " + Quoted(first) + " AND " + Quoted(last) + " AND " +
+  return "id BETWEEN " + SqlId(first) + " AND " + SqlId(last) + " AND " +
          DaysBetween(DayOf(first), DayOf(last));
 }
 
@@ -63,14 +63,13 @@ std::string Conditions::OfReports() const {
   // Of a lag that was killed, its end says so.
   if (!IsKilled(filter_.kind)) sql += Equal("kind", filter_.kind);
   if (filter_.first_day)
-    sql +=
-        " AND id >= " + Quoted(FirstIdOf(*filter_.first_day)) + " AND day >= " + DateOf(*filter_.first_day);
+    sql += " AND id >= " + SqlId(FirstIdOf(*filter_.first_day)) + " AND day >= " + DateOf(*filter_.first_day);
   if (filter_.last_day)
     sql +=
-        " AND id < " + Quoted(FirstIdOf(*filter_.last_day + 1)) + " AND day <= " + DateOf(*filter_.last_day);
+        " AND id < " + SqlId(FirstIdOf(*filter_.last_day + 1)) + " AND day <= " + DateOf(*filter_.last_day);
   if (!filter_.cluster_key.empty()) {
     const std::string in_cluster =
-        "(level1 = " + Quoted(filter_.cluster_key) + " OR level2 = " + Quoted(filter_.cluster_key) + ")";
+        "(level1 = " + SqlText(filter_.cluster_key) + " OR level2 = " + SqlText(filter_.cluster_key) + ")";
     sql += " AND (" + in_cluster + " OR id IN (SELECT id FROM " + schema_.OfShard(kPlacements) + " WHERE " +
            in_cluster + "))";
   }

@@ -48,7 +48,7 @@ std::string Escaped(std::string_view text) {
   return escaped ? escaped.get() : "";
 }
 
-// Of one node alone; `may_be_asked_elsewhere` when another may do better.
+// Of one node alone; `may_do_elsewhere` when another may do better.
 struct NodeError : ClickHouseError {
   NodeError(const std::string& message, bool elsewhere)
       : ClickHouseError(message), may_do_elsewhere(elsewhere) {}
@@ -57,20 +57,97 @@ struct NodeError : ClickHouseError {
 
 }  // namespace
 
-struct Connection::Handle {
-  EasyHandle easy{curl_easy_init()};
-  char error[CURL_ERROR_SIZE] = {};
-};
-
 struct Connection::Request {
   std::string parameters;                   // of the URL
   std::string_view body;                    // without an external table
   const ExternalTable* external = nullptr;  // else
   std::function<void(std::string_view)> take = {};
-  // Of the answer to the attempt that is under way.
-  mutable bool has_taken = false;
-  mutable std::string error_body = {};
-  mutable std::exception_ptr thrown = {};
+  mutable bool has_taken = false;  // something of an answer
+};
+
+// What one node says.
+struct Connection::Answer {
+  CURL* easy;
+  const Request& request;
+  bool has_taken = false;
+  std::string error = {};  // its text, when the status says so
+  std::exception_ptr thrown = {};
+
+  long status() const {
+    long status = 0;
+    curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
+    return status;
+  }
+  void Take(std::string_view bytes) {
+    if (status() != 200) {
+      error.append(bytes.substr(0, kMostErrorBytes - std::min(kMostErrorBytes, error.size())));
+    } else if (request.take) {
+      has_taken = true;
+      request.take(bytes);
+    }
+  }
+  // For libcurl, which no exception may pass through.
+  static size_t OnBytes(char* bytes, size_t, size_t size, void* data) {
+    auto* answer = static_cast<Answer*>(data);
+    try {
+      answer->Take({bytes, size});
+      return size;
+    } catch (...) {
+      answer->thrown = std::current_exception();
+      return CURL_WRITEFUNC_ERROR;
+    }
+  }
+};
+
+struct Connection::Handle {
+  EasyHandle easy{curl_easy_init()};
+  char error[CURL_ERROR_SIZE] = {};
+
+  template <typename Value>
+  void Set(CURLoption option, Value value) {
+    curl_easy_setopt(easy.get(), option, value);
+  }
+
+  CURLcode Post(const std::string& address, const ClickHouseUrl& url, Answer* answer) {
+    if (!easy) return CURLE_FAILED_INIT;
+    const Request& request = answer->request;
+    curl_easy_reset(easy.get());
+    error[0] = '\0';
+    HeaderList headers(curl_slist_append(nullptr, ("X-ClickHouse-User: " + url.user).c_str()));
+    curl_slist_append(headers.get(), ("X-ClickHouse-Key: " + url.password).c_str());
+    curl_slist_append(headers.get(), "Expect:");
+    const Mime mime = request.external != nullptr ? PartOf(*request.external) : nullptr;
+    if (mime) {
+      Set(CURLOPT_MIMEPOST, mime.get());
+    } else {
+      Set(CURLOPT_POST, 1L);
+      Set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(request.body.size()));
+      Set(CURLOPT_POSTFIELDS, request.body.data());
+    }
+    Set(CURLOPT_URL, address.c_str());
+    Set(CURLOPT_HTTPHEADER, headers.get());
+    Set(CURLOPT_NOSIGNAL, 1L);
+    Set(CURLOPT_PROXY, "");
+    Set(CURLOPT_ERRORBUFFER, error);
+    Set(CURLOPT_CONNECTTIMEOUT_MS, kConnectMs);
+    Set(CURLOPT_LOW_SPEED_LIMIT, 1L);
+    Set(CURLOPT_LOW_SPEED_TIME, request.take ? kSelectStallS : kInsertStallS);
+    Set(CURLOPT_WRITEFUNCTION, &Answer::OnBytes);
+    Set(CURLOPT_WRITEDATA, answer);
+    const CURLcode code = curl_easy_perform(easy.get());
+    Set(CURLOPT_MIMEPOST, static_cast<curl_mime*>(nullptr));
+    return code;
+  }
+
+  // With a file's name, ClickHouse takes it for a table.
+  Mime PartOf(const ExternalTable& table) {
+    Mime mime(curl_mime_init(easy.get()));
+    curl_mimepart* part = curl_mime_addpart(mime.get());
+    curl_mime_name(part, table.name.c_str());
+    curl_mime_filename(part, table.name.c_str());
+    curl_mime_data(part, table.rows.data(), table.rows.size());
+    return mime;
+  }
 };
 
 // Of the pool, for one use.
@@ -108,7 +185,7 @@ ExternalTable ExternalTable::OfTexts(std::span<const std::string> texts) {
   return {"texts", "text String", rows.bytes()};
 }
 
-std::string Quoted(std::string_view text) {
+std::string SqlText(std::string_view text) {
   std::string quoted = "'";
   for (char c : text) {
     if (c == '\'' || c == '\\') quoted += '\\';
@@ -117,7 +194,7 @@ std::string Quoted(std::string_view text) {
   return quoted + "'";
 }
 
-std::string Quoted(const base::Uuid& id) {
+std::string SqlId(const base::Uuid& id) {
   std::string hex = base::ToString(id);
   std::erase(hex, '-');
   return "toFixedString(unhex('" + hex + "'), 16)";
@@ -164,10 +241,11 @@ void Connection::Select(const std::string& sql, std::string_view kinds,
                         const std::function<void(const Row&)>& visit, const ExternalTable* external) {
   RowTaker taker(kinds, visit);
   const std::string statement = sql + " FORMAT RowBinary";
-  Request request{.parameters = LAGWATCH_SETTINGS "&wait_end_of_query=1",
-                  .body = statement,
-                  .external = external,
-                  .take = [&](std::string_view bytes) { taker.Take(bytes); }};
+  Request request{
+      .parameters = LAGWATCH_SETTINGS "&wait_end_of_query=1&max_bytes_before_external_sort=500000000",
+      .body = statement,
+      .external = external,
+      .take = [&](std::string_view bytes) { taker.Take(bytes); }};
   if (external != nullptr) {
     request.parameters += "&" + external->name + "_format=RowBinary&" + external->name +
                           "_structure=" + Escaped(external->structure) + "&query=" + Escaped(statement);
@@ -190,9 +268,26 @@ void Connection::SelectAt(size_t node, const std::string& sql, std::string_view 
 }
 
 void Connection::Insert(const std::string& table_and_columns, std::string_view rows) {
-  Ask({.parameters = LAGWATCH_SETTINGS "&insert_distributed_sync=1&query=" +
-                     Escaped("INSERT INTO " + table_and_columns + " FORMAT RowBinary"),
+  Ask({.parameters =
+           InsertSettings() + "&query=" + Escaped("INSERT INTO " + table_and_columns + " FORMAT RowBinary"),
        .body = rows});
+}
+
+// Reports may be of any days, each of which is a partition. Settings that a version does not know are errors.
+std::string Connection::InsertSettings() {
+  std::optional<bool> limits_partitions;
+  {
+    std::lock_guard lock(mutex_);
+    limits_partitions = limits_partitions_;
+  }
+  if (!limits_partitions) {
+    Select("SELECT toInt64(count()) FROM system.settings WHERE name = 'max_partitions_per_insert_block'", "i",
+           [&](const Row& row) { limits_partitions = row.Int(0) != 0; });
+    std::lock_guard lock(mutex_);
+    limits_partitions_ = limits_partitions;
+  }
+  return std::string(LAGWATCH_SETTINGS "&insert_distributed_sync=1") +
+         (*limits_partitions ? "&max_partitions_per_insert_block=0" : "");
 }
 
 void Connection::ExecuteAt(size_t node, const std::string& sql) {
@@ -216,73 +311,16 @@ void Connection::Ask(const Request& request) {
 }
 
 void Connection::AskNode(size_t node, const Request& request, Handle* handle) {
-  CURL* easy = handle->easy.get();
-  if (easy == nullptr) throw ClickHouseError("libcurl could not be set up");
-  curl_easy_reset(easy);
-  handle->error[0] = '\0';
-  request.error_body.clear();
-  const std::string url = "http://" + url_.nodes[node] + "/?" + request.parameters;
-  HeaderList headers(curl_slist_append(nullptr, ("X-ClickHouse-User: " + url_.user).c_str()));
-  curl_slist_append(headers.get(), ("X-ClickHouse-Key: " + url_.password).c_str());
-  curl_slist_append(headers.get(), "Expect:");
-  Mime mime;
-  if (request.external != nullptr) {
-    mime.reset(curl_mime_init(easy));
-    curl_mimepart* part = curl_mime_addpart(mime.get());
-    curl_mime_name(part, request.external->name.c_str());
-    curl_mime_filename(part, request.external->name.c_str());
-    curl_mime_data(part, request.external->rows.data(), request.external->rows.size());
-    curl_easy_setopt(easy, CURLOPT_MIMEPOST, mime.get());
-  } else {
-    curl_easy_setopt(easy, CURLOPT_POST, 1L);
-    curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(request.body.size()));
-    curl_easy_setopt(easy, CURLOPT_POSTFIELDS, request.body.data());
-  }
-  struct Answer {
-    CURL* easy;
-    const Request* request;
-  } answer{easy, &request};
-  // An exception must not pass through libcurl.
-  const auto on_bytes = +[](char* bytes, size_t, size_t size, void* data) -> size_t {
-    const auto* to = static_cast<Answer*>(data);
-    long status = 0;
-    curl_easy_getinfo(to->easy, CURLINFO_RESPONSE_CODE, &status);
-    try {
-      if (status != 200) {
-        to->request->error_body.append(
-            bytes,
-            std::min(size, kMostErrorBytes - std::min(kMostErrorBytes, to->request->error_body.size())));
-      } else if (to->request->take) {
-        to->request->has_taken = true;
-        to->request->take({bytes, size});
-      }
-      return size;
-    } catch (...) {
-      to->request->thrown = std::current_exception();
-      return CURL_WRITEFUNC_ERROR;
-    }
-  };
-  curl_easy_setopt(easy, CURLOPT_URL, url.c_str());
-  curl_easy_setopt(easy, CURLOPT_HTTPHEADER, headers.get());
-  curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-  curl_easy_setopt(easy, CURLOPT_PROXY, "");
-  curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, handle->error);
-  curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, kConnectMs);
-  curl_easy_setopt(easy, CURLOPT_LOW_SPEED_LIMIT, 1L);
-  curl_easy_setopt(easy, CURLOPT_LOW_SPEED_TIME, request.take ? kSelectStallS : kInsertStallS);
-  curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_bytes);
-  curl_easy_setopt(easy, CURLOPT_WRITEDATA, &answer);
-  const CURLcode code = curl_easy_perform(easy);
-  curl_easy_setopt(easy, CURLOPT_MIMEPOST, nullptr);
-  if (request.thrown) std::rethrow_exception(std::exchange(request.thrown, {}));
   const std::string name = "ClickHouse at " + url_.nodes[node];
+  Answer answer{handle->easy.get(), request};
+  const CURLcode code = handle->Post("http://" + url_.nodes[node] + "/?" + request.parameters, url_, &answer);
+  request.has_taken |= answer.has_taken;
+  if (answer.thrown) std::rethrow_exception(answer.thrown);
   if (code != CURLE_OK)
     throw NodeError(name + ": " + (handle->error[0] != '\0' ? handle->error : curl_easy_strerror(code)),
                     true);
-  long status = 0;
-  curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
-  if (status == 200) return;
-  throw NodeError(name + ": " + request.error_body, IsOfOneNode(CodeOf(request.error_body)));
+  if (answer.status() == 200) return;
+  throw NodeError(name + ": " + answer.error, IsOfOneNode(CodeOf(answer.error)));
 }
 
 }  // namespace lagwatch::collector

@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -38,8 +39,9 @@ struct ExternalTable {
 };
 
 // For SQL: within single quotes, whatever it is.
-std::string Quoted(std::string_view text);
-std::string Quoted(const base::Uuid& id);
+std::string SqlText(std::string_view text);
+// For SQL: as FixedString(16).
+std::string SqlId(const base::Uuid& id);
 
 class Connection {
  public:
@@ -66,14 +68,17 @@ class Connection {
  private:
   struct Handle;
   struct Request;
+  struct Answer;
   class ScopedHandle;
 
+  std::string InsertSettings();
   void Ask(const Request& request);
   void AskNode(size_t node, const Request& request, Handle* handle);
 
   const ClickHouseUrl url_;
   std::atomic<size_t> preferred_node_{0};  // which answered last
   std::mutex mutex_;
+  std::optional<bool> limits_partitions_;      // of an insertion, as current versions do; guarded by mutex_
   std::vector<std::unique_ptr<Handle>> free_;  // guarded by mutex_
 };
 

@@ -89,7 +89,7 @@ std::vector<ReportRow> LagReader::Newest(const ReportFilter& filter, int64_t lim
   while (static_cast<int64_t>(found.size()) < limit) {
     std::vector<base::Uuid> ids;
     connection_->Select("SELECT id FROM " + schema_->All(kReports) + " WHERE " + conditions.OfReports() +
-                            (end ? " AND id < " + Quoted(*end) + " AND day <= " + DateOf(DayOf(*end)) : "") +
+                            (end ? " AND id < " + SqlId(*end) + " AND day <= " + DateOf(DayOf(*end)) : "") +
                             " ORDER BY id DESC LIMIT 1 BY id LIMIT " + std::to_string(limit),
                         "u", [&](const Row& row) { ids.push_back(row.Id(0)); });
     if (ids.empty()) break;

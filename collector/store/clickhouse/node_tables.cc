@@ -57,11 +57,11 @@ void NodeTables::DropAt(size_t node, int64_t day) {
     if (table.is_kept) continue;
     connection_->SelectAt(node,
                           "SELECT DISTINCT partition FROM system.parts WHERE active AND database = " +
-                              Quoted(schema_->database()) + " AND table = " + Quoted(table.name) +
+                              SqlText(schema_->database()) + " AND table = " + SqlText(table.name) +
                               " AND partition < toString(" + DateOf(day) + ")",
                           "s", [&](const Row& row) {
                             statements.push_back("ALTER TABLE " + schema_->OfShard(table) +
-                                                 " DROP PARTITION " + Quoted(row.Bytes(0)));
+                                                 " DROP PARTITION " + SqlText(row.Bytes(0)));
                           });
   }
   for (const std::string& statement : statements) connection_->ExecuteAt(node, statement);

@@ -116,7 +116,7 @@ void RecordCommitter::ForgetClusters() {
 
 std::set<std::string> RecordCommitter::KeysThatAreThere(std::span<const NewRecord> records) {
   std::set<std::string> keys;
-  if (sender_.is_failing()) return keys;
+  if (!sender_.error().empty()) return keys;
   try {
     FindIds(records, &keys);
     FindUnknown(records, &keys);

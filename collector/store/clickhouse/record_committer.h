@@ -26,6 +26,8 @@ class RecordCommitter {
 
   // As Store::Commit.
   base::Result<std::vector<CommitOutcome>> Commit(std::span<const NewRecord> records);
+  // Why what was committed waits; empty when it does not.
+  std::string error() const { return sender_.error(); }
   // Adds the rows of clusters that were not known here before, to rows that are then inserted.
   void AddNewClusters(const ClusterPath& path, RecordRows* rows);
   // What was added did not get there.

@@ -64,7 +64,7 @@ std::string Schema::CountTables() const {
     for (const char* suffix : {"", "_all"})
       names += Concatenated({names.empty() ? "" : ", ", "'", table.name, suffix, "'"});
   }
-  return "SELECT toInt64(count()) FROM system.tables WHERE database = " + Quoted(url_.database) +
+  return "SELECT toInt64(count()) FROM system.tables WHERE database = " + SqlText(url_.database) +
          " AND name IN (" + names + ")";
 }
 

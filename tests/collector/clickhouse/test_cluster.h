@@ -17,7 +17,11 @@ class OwnDatabase {
     static int count = 0;
     name_ = "test_" + std::to_string(getpid()) + "_" + std::to_string(++count);
   }
-  ~OwnDatabase() {
+  ~OwnDatabase() { Drop(); }
+  OwnDatabase(const OwnDatabase&) = delete;
+  OwnDatabase& operator=(const OwnDatabase&) = delete;
+
+  void Drop() {
     collector::Connection nodes(collector::ClickHouseUrl::Parse(Url()).value());
     for (size_t node = 0; node < nodes.node_count(); ++node) {
       try {
@@ -27,18 +31,20 @@ class OwnDatabase {
       }
     }
   }
-  OwnDatabase(const OwnDatabase&) = delete;
-  OwnDatabase& operator=(const OwnDatabase&) = delete;
-
   // Of all nodes.
   std::string Url() const {
     std::string nodes;
-    for (int node = 0; node < 4; ++node)
-      nodes += (node == 0 ? "" : ",") + ("127.0.0.1:" + std::to_string(LAGWATCH_CLICKHOUSE_PORT + node));
+    for (int node = 0; node < 4; ++node) nodes += (node == 0 ? "" : ",") + Node(node);
     return "clickhouse://" + nodes + "/" + name_ + "?cluster=lagwatch";
   }
+  // As if the first were by itself.
+  std::string UrlOfOneNode() const { return "clickhouse://" + Node(0) + "/" + name_; }
 
  private:
+  static std::string Node(int number) {
+    return "127.0.0.1:" + std::to_string(LAGWATCH_CLICKHOUSE_PORT + number);
+  }
+
   std::string name_;
 };
 
