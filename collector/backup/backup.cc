@@ -15,6 +15,7 @@ using base::StatusCode;
 namespace fs = std::filesystem;
 
 constexpr char kDatabase[] = "collector.db";
+constexpr char kKeys[] = "keys.json";
 constexpr char kSymbols[] = "symbols";
 
 // The database is copied by itself, with its log; locks and files that are being written are of no use.
@@ -35,6 +36,16 @@ Status Guarded(const std::function<void()>& work) {
   }
 }
 
+bool HasFile(const std::string& directory, const char* name) {
+  std::error_code ignored;
+  return fs::exists(fs::path(directory) / name, ignored);
+}
+
+// With or without a database: that may be elsewhere.
+bool IsData(const std::string& directory) {
+  return HasFile(directory, kDatabase) || HasFile(directory, kKeys);
+}
+
 Status CopyFiles(const fs::path& from, const fs::path& to, bool has_symbols) {
   return Guarded([&] {
     for (const auto& entry : fs::directory_iterator(from)) {
@@ -48,13 +59,14 @@ Status CopyFiles(const fs::path& from, const fs::path& to, bool has_symbols) {
 
 Status BackUp(const std::string& from, const std::string& to, const BackupOptions& options) {
   std::error_code ignored;
-  if (!fs::exists(fs::path(from) / kDatabase, ignored))
+  if (!IsData(from))
     return {StatusCode::kInvalid, from + " is no collector's data directory; name it with --data"};
   if (fs::exists(to, ignored)) return {StatusCode::kInvalid, to + " is there already; name a new directory"};
   const std::string part = to + ".part";
   fs::remove_all(part, ignored);  // of a backup that was broken off
   Status done = Guarded([&] { fs::create_directories(part); });
-  if (done.ok()) done = SnapshotDatabase(from + "/" + kDatabase, part + "/" + kDatabase);
+  if (done.ok() && HasFile(from, kDatabase))
+    done = SnapshotDatabase(from + "/" + kDatabase, part + "/" + kDatabase);
   if (done.ok()) done = CopyFiles(from, part, options.has_symbols);
   if (done.ok()) done = Guarded([&] { fs::rename(part, to); });
   if (!done.ok()) fs::remove_all(part, ignored);
@@ -62,16 +74,18 @@ Status BackUp(const std::string& from, const std::string& to, const BackupOption
 }
 
 Status Restore(const std::string& backup, const std::string& to) {
-  std::error_code ignored;
   const std::string database = backup + "/" + kDatabase;
-  if (!fs::exists(database, ignored)) return {StatusCode::kInvalid, backup + " is no collector's backup"};
-  if (fs::exists(fs::path(to) / kDatabase, ignored))
-    return {StatusCode::kInvalid, to + " has reports already; name another directory with --data"};
-  if (Status checked = CheckDatabase(database); !checked.ok()) return checked;
+  const bool has_database = HasFile(backup, kDatabase);
+  if (!IsData(backup)) return {StatusCode::kInvalid, backup + " is no collector's backup"};
+  if (IsData(to))
+    return {StatusCode::kInvalid, to + " is a collector's already; name another directory with --data"};
+  if (has_database) {
+    if (Status checked = CheckDatabase(database); !checked.ok()) return checked;
+  }
   Status done = Guarded([&] { fs::create_directories(to); });
   if (done.ok()) done = CopyFiles(backup, to, true);
   // Last: without it, the directory is none that a collector has served.
-  if (done.ok()) done = Guarded([&] { fs::copy_file(database, fs::path(to) / kDatabase); });
+  if (done.ok() && has_database) done = Guarded([&] { fs::copy_file(database, fs::path(to) / kDatabase); });
   return done;
 }
 

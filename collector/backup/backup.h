@@ -14,11 +14,11 @@ struct BackupOptions {
 
 // Makes the directory `to` of the data directory `from`, whether a collector serves it or not: the reports of
 // one moment, keys, secrets, the config. Whole, or not there. Errors: kInvalid when `to` is there already or
-// `from` is no data directory; kIo.
+// `from` is no data directory; kIo. Reports in ClickHouse are not its matter.
 base::Status BackUp(const std::string& from, const std::string& to, const BackupOptions& options);
 
 // Makes the data directory `to` of a backup, which is checked first. Errors: kInvalid when it is none or is
-// damaged, or when `to` has reports already; kIo.
+// damaged, or when `to` is a data directory already; kIo.
 base::Status Restore(const std::string& backup, const std::string& to);
 
 }  // namespace lagwatch::collector

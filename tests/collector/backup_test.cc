@@ -65,6 +65,13 @@ TEST_F(BackupTest, AllThatIsInUseComesBack) {
   EXPECT_FALSE(fs::exists(backup_ + "/keys.json.lock"));
 }
 
+TEST_F(BackupTest, WithoutADatabaseTheRestIsCopied) {
+  Write("keys.json", "{}");
+  ASSERT_TRUE(BackUp(data_, backup_, {}).ok());
+  ASSERT_TRUE(Restore(backup_, restored_).ok());
+  EXPECT_EQ(Read(restored_ + "/keys.json"), "{}");
+}
+
 TEST_F(BackupTest, SymbolsMayBeLeftOut) {
   Submit(SqliteStore::Open(data_ + "/collector.db").value().get(), 1);
   Write("symbols/ab/cd.debug", "ELF");
@@ -103,7 +110,7 @@ TEST_F(BackupTest, TheProgramDoesIt) {
   EXPECT_EQ(ReportsIn(restored_), 3);
   testing::Process again({LAGWATCH_COLLECTOR_PROGRAM, "restore", backup_, "--data", restored_});
   EXPECT_EQ(again.Wait(), 1);
-  EXPECT_THAT(again.Errors(), HasSubstr("has reports already"));
+  EXPECT_THAT(again.Errors(), HasSubstr("is a collector's already"));
 }
 
 }  // namespace
