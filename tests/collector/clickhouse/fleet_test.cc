@@ -24,7 +24,7 @@ namespace lagwatch::testing {
 namespace {
 
 constexpr int kSenders = 4;
-constexpr int kBatchesOfASender = 50;
+constexpr int kBatchesOfASender = 30;
 constexpr int kReportsOfABatch = 20;
 constexpr int kReports = kSenders * kBatchesOfASender * kReportsOfABatch;
 constexpr char kKilledNode[] = "s1r1";
@@ -200,12 +200,12 @@ TEST_F(Fleet, LosesAndDoublesNothingWhenAReplicaAndACollectorAreKilled) {
   std::vector<std::thread> senders;
   for (unsigned sender = 1; sender <= kSenders; ++sender)
     senders.emplace_back([=, this] { SendAll(sender); });
-  EXPECT_TRUE(WaitUntil([&] { return HasComeTo(kReports / 4); }, 60));
+  EXPECT_TRUE(WaitUntil([&] { return HasComeTo(kReports / 4); }, 120));
   Cluster("kill");
-  EXPECT_TRUE(WaitUntil([&] { return HasComeTo(kReports / 2); }, 60));
+  EXPECT_TRUE(WaitUntil([&] { return HasComeTo(kReports / 2); }, 120));
   collectors_[0].Kill();
   collectors_[0].Start();
-  EXPECT_TRUE(WaitUntil([&] { return HasComeTo(kReports / 4 * 3); }, 60));
+  EXPECT_TRUE(WaitUntil([&] { return HasComeTo(kReports / 4 * 3); }, 120));
   Cluster("start");
   for (std::thread& sender : senders) sender.join();
   ASSERT_NO_FATAL_FAILURE(WaitForRest());
