@@ -127,7 +127,7 @@ void Submit(const Traffic& traffic, MemoryCollector* collector) {
 }
 
 TEST(CauseTotals, AreThoseOfTheReports) {
-  for (uint64_t seed = 1; seed <= 4; ++seed) {
+  for (uint64_t seed = 1; seed <= LAGWATCH_TRAFFIC_SEEDS; ++seed) {
     MemoryCollector collector;
     Submit(Traffic(seed), &collector);
     Store* store = collector.store.get();
