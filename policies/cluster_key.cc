@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <ranges>
 
 #include "base/hash.h"
 
@@ -44,9 +43,9 @@ uint64_t HashFrames(std::span<const std::string> frames, uint64_t hash) {
 std::vector<std::string> SignificantNames(std::span<const ClusterFrame> stack, const ClusterRules& rules) {
   const auto within = stack.first(static_cast<size_t>(FindEnd(stack, rules) - stack.begin()));
   std::vector<std::string> names;
-  for (const ClusterFrame& frame : std::ranges::reverse_view(within)) {
-    if (rules.RoleOf(frame.name, frame.module) == FrameRole::kSignificant && !Has(names, frame.name))
-      names.push_back(frame.name);
+  for (auto frame = within.rbegin(); frame != within.rend(); ++frame) {
+    if (rules.RoleOf(frame->name, frame->module) == FrameRole::kSignificant && !Has(names, frame->name))
+      names.push_back(frame->name);
   }
   std::reverse(names.begin(), names.end());
   return names;

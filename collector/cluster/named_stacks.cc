@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <functional>
 #include <map>
-#include <ranges>
 
 #include "collector/cluster/cause_name.h"
 
@@ -46,11 +45,12 @@ std::string NamedStacks::FileOf(const report::Frame& frame) const {
 // library that called it; where there is none, as the library.
 std::vector<policies::ClusterFrame> NamedStacks::FramesOf(const report::Stack& stack) const {
   std::vector<policies::ClusterFrame> frames;
-  for (const report::Frame& frame : std::ranges::reverse_view(stack.frames)) {
-    const std::string file = FileOf(frame);
-    for (const CauseFrame& name : std::ranges::reverse_view(NamesOf(frame))) {
-      if (name.is_symbol || !IsLibrary(file)) {
-        frames.push_back({name.name, file});
+  for (auto frame = stack.frames.rbegin(); frame != stack.frames.rend(); ++frame) {
+    const std::string file = FileOf(*frame);
+    const std::vector<CauseFrame>& names = NamesOf(*frame);
+    for (auto name = names.rbegin(); name != names.rend(); ++name) {
+      if (name->is_symbol || !IsLibrary(file)) {
+        frames.push_back({name->name, file});
       } else if (frames.empty() || frames.back().module != file) {
         frames.push_back({CauseModule(file), file});
       }

@@ -134,8 +134,8 @@ TEST(SqliteStore, WhatIsTakenOutOfSumsLeavesWorkForTheirRepair) {
   collector.Submit({report, SampleReport()});
   Store* store = collector.store.get();
   EXPECT_EQ(store->RepairSums(100).value(), 0);
-  Cluster other{.key = "other", .frames = {"Other"}};
-  Cluster part{.key = "part", .level = 2, .parent_key = "other", .frames = {"Other"}};
+  const Cluster other{.key = "other", .parent_key = {}, .frames = {"Other"}};
+  const Cluster part{.key = "part", .level = 2, .parent_key = "other", .frames = {"Other"}};
   ASSERT_TRUE(store->Recluster(std::vector{Reclustered{report.header.id, {other, part}}}).ok());
   EXPECT_EQ(store->RepairSums(100).value(), 2);  // of both levels
   EXPECT_EQ(store->RepairSums(100).value(), 0);
