@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -14,8 +15,10 @@
 namespace lagwatch::collector {
 
 class Budget {
+  struct State;
+
  public:
-  // A part that was taken; given back with this object. The budget must outlive it.
+  // A part that was taken; given back with this object, which may outlive the budget.
   class Share {
    public:
     Share() = default;  // none, of no budget: resizing always succeeds
@@ -29,32 +32,41 @@ class Budget {
 
    private:
     friend class Budget;
-    Share(Budget* budget, std::string peer, uint64_t amount)
-        : budget_(budget), peer_(std::move(peer)), amount_(amount) {}
+    Share(std::shared_ptr<State> state, std::string peer, uint64_t amount)
+        : state_(std::move(state)), peer_(std::move(peer)), amount_(amount) {}
     void Release();
 
-    Budget* budget_ = nullptr;
+    std::shared_ptr<State> state_;
     std::string peer_;
     uint64_t amount_ = 0;
   };
 
-  // A `peer_limit` of 0 lets one peer have all. `watch` is told of every change, one at a time.
-  Budget(uint64_t limit, uint64_t peer_limit, std::function<void(uint64_t taken)> watch = {})
-      : limit_(limit), peer_limit_(peer_limit), watch_(std::move(watch)) {}
+  // A `peer_limit` of 0 lets one peer have all. `watch` is told of every change, one at a time, while this is
+  // there.
+  Budget(uint64_t limit, uint64_t peer_limit, std::function<void(uint64_t taken)> watch = {});
+  ~Budget();
+  Budget(const Budget&) = delete;
+  Budget& operator=(const Budget&) = delete;
 
   std::optional<Share> TryTake(const std::string& peer, uint64_t amount);
   uint64_t taken() const;
 
  private:
-  // From `before` to `after` of what `peer` has.
-  bool TryMove(const std::string& peer, uint64_t before, uint64_t after);
+  struct State {
+    State(uint64_t limit_of_all, uint64_t limit_of_one) : limit(limit_of_all), peer_limit(limit_of_one) {}
 
-  const uint64_t limit_;
-  const uint64_t peer_limit_;
-  const std::function<void(uint64_t)> watch_;
-  mutable std::mutex mutex_;
-  uint64_t taken_ = 0;                     // guarded by mutex_
-  std::map<std::string, uint64_t> peers_;  // who has some; guarded by mutex_
+    // From `before` to `after` of what `peer` has.
+    bool TryMove(const std::string& peer, uint64_t before, uint64_t after);
+
+    const uint64_t limit;
+    const uint64_t peer_limit;
+    std::mutex mutex;
+    std::function<void(uint64_t)> watch = {};  // guarded by mutex, like what follows
+    uint64_t taken = 0;
+    std::map<std::string, uint64_t> peers = {};  // who has some
+  };
+
+  const std::shared_ptr<State> state_;
 };
 
 }  // namespace lagwatch::collector

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
+
 namespace lagwatch::collector {
 namespace {
 
@@ -44,6 +46,17 @@ TEST(Budget, ResizesAShareWithinItsLimits) {
   moved = std::move(*other);
   EXPECT_EQ(budget.taken(), 4u);
   EXPECT_TRUE(Budget::Share().TryResize(UINT64_MAX));
+}
+
+TEST(Budget, AShareMayOutliveIt) {
+  uint64_t told = 0;
+  auto budget = std::make_unique<Budget>(100, 0, [&](uint64_t taken) { told = taken; });
+  auto share = budget->TryTake("a", 60);
+  ASSERT_TRUE(share.has_value());
+  EXPECT_EQ(told, 60u);
+  budget.reset();
+  share.reset();
+  EXPECT_EQ(told, 60u);  // nobody is left to be told
 }
 
 }  // namespace
