@@ -13,11 +13,6 @@ base::Status ClusterEdits::Merge(const std::string& key, const std::string& into
 
 void ClusterEdits::Split(const std::string& key) { splits_.insert(key); }
 
-void ClusterEdits::Undo(const std::string& key) {
-  merges_.erase(key);
-  splits_.erase(key);
-}
-
 std::string ClusterEdits::ShownKey(std::string_view level1_key, std::string_view level2_key) const {
   return Merged(std::string(splits_.contains(level1_key) ? level2_key : level1_key));
 }

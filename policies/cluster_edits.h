@@ -20,8 +20,6 @@ class ClusterEdits {
   base::Status Merge(const std::string& key, const std::string& into);
   // Shows the reports of the level-1 cluster `key` under their level-2 clusters.
   void Split(const std::string& key);
-  // Takes back what was done to `key`.
-  void Undo(const std::string& key);
 
   // The key that a report with these two is shown under.
   std::string ShownKey(std::string_view level1_key, std::string_view level2_key) const;

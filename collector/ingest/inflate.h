@@ -10,14 +10,14 @@
 
 namespace lagwatch::collector {
 
-// Past the first kFreeBytes, content that is so many times as large as what was read for it is a bomb: reports
-// come to 5 to 20 times.
+// Past the first kFreeBytes, content that is so many times as large as what was read for it is a bomb:
+// reports come to 5 to 20 times.
 inline constexpr size_t kMaxRatio = 200;
 inline constexpr size_t kFreeBytes = 256 << 10;
 
 // The content of one gzip member (RFC 1952). The result never holds more than `limit_bytes`, whatever the
-// body claims. Errors: kTooLarge over the limit or the ratio; kInvalid when the body is not gzip, is cut short
-// or goes on after its end.
+// body claims. Errors: kTooLarge over the limit or the ratio; kInvalid when the body is not gzip, is cut
+// short or goes on after its end.
 base::Result<std::string> InflateGzip(std::string_view compressed, size_t limit_bytes);
 
 }  // namespace lagwatch::collector

@@ -60,11 +60,6 @@ std::string ModuleOf(const StoredReport& stored, const std::string& build_id) {
 
 }  // namespace
 
-bool QueryApi::Serves(std::string_view path) {
-  return path == kClusters || path == kReports || path == kFrames || path == kUsage || path == kLosses ||
-         path == kMissingSymbols || !ItemOf(kClusters, path).empty() || !ItemOf(kReports, path).empty();
-}
-
 Response QueryApi::Get(std::string_view path, std::string_view query_text) const {
   auto query = QueryString::Parse(query_text);
   if (!query.ok()) return ErrorResponse(query.status());

@@ -25,9 +25,6 @@ class QueryApi {
   QueryApi(Store* store, policies::ClusterRules rules, Symbolizer* symbolizer = nullptr)
       : store_(store), book_(store), rules_(std::move(rules)), symbolizer_(symbolizer) {}
 
-  // Whether `path` is one that Get answers.
-  static bool Serves(std::string_view path);
-
   // /v1/clusters, /v1/clusters/{key}, /v1/reports, /v1/reports/{id}, /v1/frames, /v1/usage, /v1/losses,
   // /v1/missing-symbols.
   // Lists are CSV with format=csv.

@@ -39,17 +39,5 @@ TEST(ClusterEdits, ShowASplitClustersReportsUnderTheirLevel2Keys) {
   EXPECT_EQ(edits.ShownKey("a", "a3"), "a3");
 }
 
-TEST(ClusterEdits, CanBeTakenBack) {
-  ClusterEdits edits;
-  ASSERT_TRUE(edits.Merge("a", "b").ok());
-  edits.Split("c");
-  edits.Undo("a");
-  edits.Undo("c");
-  EXPECT_EQ(edits.ShownKey("a", "a2"), "a");
-  EXPECT_EQ(edits.ShownKey("c", "c2"), "c");
-  EXPECT_TRUE(edits.merges().empty());
-  EXPECT_TRUE(edits.splits().empty());
-}
-
 }  // namespace
 }  // namespace lagwatch::policies

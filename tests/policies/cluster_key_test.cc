@@ -98,7 +98,8 @@ TEST(ClusterKey, IsTheSameInEveryVersion) {
   EXPECT_EQ(
       ClusterKey(ClusterBy::kRaw, 2, Frames{"Index::Lookup", "Editor::OnKey", "Editor::Handle", "main"}),
       "1b3d227fbd7e346c");
-  EXPECT_EQ(ClusterKey(ClusterBy::kSignificant, 1, Frames{"Index::Lookup", "Editor::OnKey"}), "2db88e0f95514291");
+  EXPECT_EQ(ClusterKey(ClusterBy::kSignificant, 1, Frames{"Index::Lookup", "Editor::OnKey"}),
+            "2db88e0f95514291");
   EXPECT_EQ(
       ClusterKey(ClusterBy::kSignificant, 1, Frames{"Index::Lookup", "Editor::OnKey"}, Frames{"Rebuild"}),
       "eb43411770e384bc");
