@@ -6,12 +6,12 @@
 namespace lagwatch::policies {
 namespace {
 
-bool IsDigit(char character) { return character >= '0' && character <= '9'; }
+bool IsDecimal(char character) { return character >= '0' && character <= '9'; }
 
 // Takes the run of digits, or of what is none, that `text` begins with.
 std::string_view TakeRun(std::string_view* text) {
   size_t size = 0;
-  while (size < text->size() && IsDigit((*text)[size]) == IsDigit(text->front())) ++size;
+  while (size < text->size() && IsDecimal((*text)[size]) == IsDecimal(text->front())) ++size;
   const std::string_view run = text->substr(0, size);
   text->remove_prefix(size);
   return run;
@@ -33,7 +33,7 @@ bool IsOlderVersion(std::string_view a, std::string_view b) {
   while (!a.empty() || !b.empty()) {
     if (IsBeforeRelease(a) != IsBeforeRelease(b)) return IsBeforeRelease(a);
     if (a.empty() || b.empty()) return a.empty();
-    const bool are_numbers = IsDigit(a.front()) && IsDigit(b.front());
+    const bool are_numbers = IsDecimal(a.front()) && IsDecimal(b.front());
     const std::string_view left = TakeRun(&a);
     const std::string_view right = TakeRun(&b);
     const int order = are_numbers ? CompareNumbers(left, right) : left.compare(right);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "report/format/usage_encoder.h"
+#include "sdk/descriptor_linux.h"
 #include "sdk/exit_analysis.h"
 #include "sdk/masked_run.h"
 #include "sdk/run_facts.h"
@@ -19,20 +20,6 @@ namespace lagwatch::sdk {
 namespace {
 
 constexpr time_t kUnfinishedLifeS = 3600;
-
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() {
-    if (fd_ >= 0) close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
 
 bool IsRunName(std::string_view name, std::string_view suffix) {
   return name.size() == base::kUuidTextSize + suffix.size() && name.ends_with(suffix) &&

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/safe_memory.h"
+#include "sdk/descriptor_linux.h"
 #include "sdk/masked_run.h"
 #include "sdk/run_facts.h"
 #include "sdk/run_writer.h"
@@ -49,23 +50,6 @@ void Mark(size_t offset, uint32_t value) {
   CopyToPage(page + RunPage::kMarksAt + offset, &value, sizeof value);
   errno = error;
 }
-
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() { Close(); }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-
-  int get() const { return fd_; }
-  void Close() {
-    if (fd_ >= 0) close(fd_);
-    fd_ = -1;
-  }
-
- private:
-  int fd_;
-};
 
 // Maps the file's page where no run's page is.
 char* MapPage(int fd) {

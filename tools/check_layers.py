@@ -134,13 +134,25 @@ def check_condition(path, condition):
             "that CMake chooses")
 
 
+# So each header is compiled on its own at least once.
+def check_first_include(root, path, included):
+    header = posixpath.splitext(path)[0] + ".h"
+    if not path.endswith(".cc") or not (root / header).exists() or is_in(path, "samples") or included == header:
+        return None
+    return f'its own header comes first: #include "{header}"'
+
+
 def check_file(root, path):
     if layer_of(path) is None:
         yield 1, "belongs to no layer: name its folder in LAYERS"
         return
+    is_first = True
     for number, line in enumerate((root / path).read_text(encoding="utf-8").splitlines(), start=1):
         if include := INCLUDE.match(line):
             problem = check_include(path, *include.groups())
+            if is_first:
+                problem = problem or check_first_include(root, path, include.group(2))
+                is_first = False
         elif condition := CONDITION.match(line):
             problem = check_condition(path, condition.group(1))
         else:

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/clock.h"
+#include "collector/admin/unfitting.h"
 
 namespace lagwatch::collector {
 namespace {
@@ -24,37 +25,35 @@ constexpr std::array<TextKey, 5> kTexts = {{{"title", &ClusterNote::title},
                                             {"fixed_in", &ClusterNote::fixed_in},
                                             {"merged_into", &ClusterNote::merged_into}}};
 
-Status Wrong(const std::string& what) { return {StatusCode::kInvalid, what + "; see collector/API.md"}; }
-
 Status SetText(const std::string& name, const Json& value, ClusterNote* note) {
   for (const TextKey& known : kTexts) {
     if (known.name != name) continue;
-    if (!value.is_string() && !value.is_null()) return Wrong("\"" + name + "\" must be a text");
+    if (!value.is_string() && !value.is_null()) return Unfitting("\"" + name + "\" must be a text");
     const std::string text = value.is_null() ? "" : value.get<std::string>();
     if (text.size() > kMaxTextBytes)
-      return Wrong("\"" + name + "\" has more than " + std::to_string(kMaxTextBytes) + " bytes");
+      return Unfitting("\"" + name + "\" has more than " + std::to_string(kMaxTextBytes) + " bytes");
     note->*known.text = text;
     return {};
   }
-  return Wrong("\"" + name + "\" is nothing that can be said of a cluster");
+  return Unfitting("\"" + name + "\" is nothing that can be said of a cluster");
 }
 
 // A link is shown to be clicked on: nothing but a page.
 Status Check(const ClusterNote& note) {
   if (!note.link.empty() && !note.link.starts_with("https://") && !note.link.starts_with("http://"))
-    return Wrong("\"link\" must begin with https:// or http://");
+    return Unfitting("\"link\" must begin with https:// or http://");
   for (std::string_view state : {"", "new", "known", "fixed", "ignored"}) {
     if (note.state == state) return {};
   }
-  return Wrong(R"("state" must be one of "new", "known", "fixed" and "ignored")");
+  return Unfitting(R"("state" must be one of "new", "known", "fixed" and "ignored")");
 }
 
 Status Apply(std::string_view body, ClusterNote* note, Json* changes) {
   *changes = Json::parse(body, nullptr, /*allow_exceptions=*/false);
-  if (!changes->is_object() || changes->empty()) return Wrong("the body is no JSON object with changes");
+  if (!changes->is_object() || changes->empty()) return Unfitting("the body is no JSON object with changes");
   for (const auto& [name, value] : changes->items()) {
     if (name == "is_split") {
-      if (!value.is_boolean()) return Wrong(R"("is_split" must be true or false)");
+      if (!value.is_boolean()) return Unfitting(R"("is_split" must be true or false)");
       note->is_split = value.get<bool>();
     } else if (Status set = SetText(name, value, note); !set.ok()) {
       return set;

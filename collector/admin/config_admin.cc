@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/env.h"
+#include "collector/admin/unfitting.h"
 #include "collector/config/config_file.h"
 #include "collector/files/replace_file.h"
 #include "collector/query/query_string.h"
@@ -22,11 +23,9 @@ using base::StatusCode;
 
 constexpr std::string_view kSuffix = ".json";
 
-Status Wrong(const std::string& what) { return {StatusCode::kInvalid, what + "; see collector/API.md"}; }
-
 Result<Json> ParseObject(std::string_view text) {
   Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false, /*ignore_comments=*/true);
-  if (!json.is_object()) return Wrong("the body is no JSON object");
+  if (!json.is_object()) return Unfitting("the body is no JSON object");
   return json;
 }
 
@@ -135,7 +134,7 @@ Response ConfigAdmin::Rollback(std::string_view body, std::string_view by) {
   if (!json.ok()) return ErrorResponse(json.status());
   const Json wanted = json->value("version", Json());
   if (!wanted.is_number_unsigned())
-    return ErrorResponse(Wrong(R"("version" is no version of the config's history)"));
+    return ErrorResponse(Unfitting(R"("version" is no version of the config's history)"));
   std::lock_guard lock(mutex_);
   std::string content;
   if (base::SystemEnv().ReadAll(HistoryPath(wanted.get<uint64_t>()), &content) != 0) {
@@ -167,11 +166,11 @@ Response ConfigAdmin::PutAllowlist(std::string_view body, std::string_view by) {
   const std::string user = TextOf(*json, "user");
   const Json is_forced = json->value("is_forced", Json(true));
   if (user.empty() || !is_forced.is_boolean())
-    return ErrorResponse(Wrong(R"(the body must be {"user": TEXT, "is_forced": true or false})"));
+    return ErrorResponse(Unfitting(R"(the body must be {"user": TEXT, "is_forced": true or false})"));
   auto edit = [&](Json* config) -> Status {
     Json& allowlist = (*config)["allowlist"];
     if (allowlist.is_null()) allowlist = Json::array();
-    if (!allowlist.is_array()) return Wrong(R"("allowlist" of the config is no array)");
+    if (!allowlist.is_array()) return Unfitting(R"("allowlist" of the config is no array)");
     const auto found = std::ranges::find(allowlist, Json(user));
     if (is_forced.get<bool>() && found == allowlist.end()) allowlist.push_back(user);
     if (!is_forced.get<bool>() && found != allowlist.end()) allowlist.erase(found);
@@ -186,7 +185,7 @@ Response ConfigAdmin::AddCaptureRequest(std::string_view body, std::string_view 
   auto edit = [&](Json* config) -> Status {
     Json& requests = (*config)["capture_requests"];
     if (requests.is_null()) requests = Json::array();
-    if (!requests.is_array()) return Wrong(R"("capture_requests" of the config is no array)");
+    if (!requests.is_array()) return Unfitting(R"("capture_requests" of the config is no array)");
     const std::string cluster = TextOf(*json, "cluster");
     const std::string app_version = TextOf(*json, "app_version");
     const auto same = std::ranges::find_if(

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "collector/admin/unfitting.h"
 #include "collector/query/json_text.h"
 
 namespace lagwatch::collector {
@@ -16,8 +17,6 @@ using base::StatusCode;
 
 constexpr int64_t kMaxSeconds = int64_t{100} * 366 * 86'400;
 
-Status Wrong(const std::string& what) { return {StatusCode::kInvalid, what + "; see collector/API.md"}; }
-
 // A whole number of seconds, as milliseconds.
 int64_t MsOf(const Json& json, const char* name, int64_t fallback_ms) {
   if (!json.contains(name)) return fallback_ms;
@@ -28,23 +27,23 @@ int64_t MsOf(const Json& json, const char* name, int64_t fallback_ms) {
 
 Result<NewKey> ParseNewKey(std::string_view body) {
   const Json json = Json::parse(body, nullptr, false);
-  if (!json.is_object()) return Wrong("the body is no JSON object");
+  if (!json.is_object()) return Unfitting("the body is no JSON object");
   try {
     NewKey key{.name = json.at("name"), .replaces = json.value("replaces", "")};
     const auto access = AccessOf(json.at("access").get<std::string>());
-    if (!access) return Wrong(R"("access" is none of "project", "read" and "admin")");
+    if (!access) return Unfitting(R"("access" is none of "project", "read" and "admin")");
     key.access = *access;
     key.expires_after_ms = MsOf(json, "expires_in_s", 0);
     key.overlap_ms = MsOf(json, "overlap_s", key.overlap_ms);
     if (json.contains("bytes_per_day") && !json["bytes_per_day"].is_number_unsigned())
-      return Wrong(R"("bytes_per_day" is no number of bytes)");
+      return Unfitting(R"("bytes_per_day" is no number of bytes)");
     key.quota = {.reports_per_s = json.value("reports_per_s", 0.0),
                  .bytes_per_day = json.value("bytes_per_day", uint64_t{0})};
     if (!std::isfinite(key.quota.reports_per_s) || key.quota.reports_per_s < 0)
-      return Wrong(R"("reports_per_s" is no number that a quota can have)");
+      return Unfitting(R"("reports_per_s" is no number that a quota can have)");
     return key;
   } catch (const std::exception& error) {
-    return Wrong(std::string("the key cannot be made of this: ") + error.what());
+    return Unfitting(std::string("the key cannot be made of this: ") + error.what());
   }
 }
 

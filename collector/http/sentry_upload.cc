@@ -36,7 +36,7 @@ std::optional<Response> AdmitByDsn(const std::string& dsn, uint64_t sent_bytes, 
   return TooManyRequests(*refusal, KeyPlace::kSentry);
 }
 
-std::string LineFor(const IngestResult& result) {
+std::string SentryLineFor(const IngestResult& result) {
   return "sentry: " + std::to_string(result.accepted) + " accepted, " + std::to_string(result.duplicates) +
          " known already, " + std::to_string(result.rejected) + " refused";
 }
@@ -70,7 +70,7 @@ void SentryUpload::operator()(Request request, const Respond& respond) const {
   auto done = [this, held, sent_bytes, respond](Result<IngestResult> result) {
     Charge(held->first.key, sent_bytes, result.ok() ? result->records.size() : 1);
     if (!result.ok()) return Refuse(result.status(), respond);
-    log_->Info(LineFor(*result));
+    log_->Info(SentryLineFor(*result));
     if (metrics_ != nullptr) metrics_->CountRecords(*result);
     respond(Answer(held->second.event_id));
   };

@@ -3,6 +3,7 @@
 
 #include <openssl/ssl.h>
 
+#include <boost/system/system_error.hpp>
 #include <utility>
 
 namespace lagwatch::collector {

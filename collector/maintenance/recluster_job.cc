@@ -13,7 +13,7 @@
 namespace lagwatch::collector {
 namespace {
 
-constexpr int64_t kReportsOfAStep = 200;
+constexpr int64_t kReclusteredInAStep = 200;
 
 }  // namespace
 
@@ -64,7 +64,7 @@ base::Result<bool> ReclusterJob::Step() {
     if (base::Status begun = Begin(); !begun.ok()) return begun;
   }
   if (!state_->done_until) return false;
-  const auto reports = store_->ReportsAfter(*state_->done_until, kReportsOfAStep);
+  const auto reports = store_->ReportsAfter(*state_->done_until, kReclusteredInAStep);
   if (!reports.ok()) return reports.status();
   std::vector<Reclustered> moved;
   for (const StoredReport& stored : *reports) {
@@ -77,7 +77,7 @@ base::Result<bool> ReclusterJob::Step() {
     moved.push_back({stored.row.id, clusterer_.Assign(*report, namer), {}});
   }
   if (base::Status status = store_->Recluster(moved); !status.ok()) return status;
-  const bool is_done = static_cast<int64_t>(reports->size()) < kReportsOfAStep;
+  const bool is_done = static_cast<int64_t>(reports->size()) < kReclusteredInAStep;
   const auto until = is_done ? std::nullopt : std::optional(reports->back().row.id);
   if (base::Status written = WriteState({clusterer_.version(), until}); !written.ok()) return written;
   std::lock_guard lock(mutex_);

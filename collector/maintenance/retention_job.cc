@@ -7,7 +7,7 @@ namespace lagwatch::collector {
 namespace {
 
 // A step holds up those who bring reports.
-constexpr int64_t kReportsOfAStep = 500;
+constexpr int64_t kRemovedInAStep = 500;
 constexpr int64_t kClustersOfAStep = 10;
 
 }  // namespace
@@ -17,9 +17,9 @@ RetentionJob::RetentionJob(Store* store, int64_t days, std::function<int64_t()> 
 
 base::Result<bool> RetentionJob::Step() {
   if (days_ == 0) return false;
-  const auto removed = store_->RemoveBefore(wall_ms_() / kMsPerDay - days_, kReportsOfAStep);
+  const auto removed = store_->RemoveBefore(wall_ms_() / kMsPerDay - days_, kRemovedInAStep);
   if (!removed.ok()) return removed.status();
-  return *removed >= kReportsOfAStep;
+  return *removed >= kRemovedInAStep;
 }
 
 base::Result<bool> RepairJob::Step() {

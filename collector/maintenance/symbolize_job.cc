@@ -10,7 +10,7 @@ namespace lagwatch::collector {
 namespace {
 
 constexpr int64_t kBuildsOfAStep = 1000;
-constexpr int64_t kReportsOfAStep = 100;
+constexpr int64_t kNamedInAStep = 100;
 
 }  // namespace
 
@@ -30,7 +30,7 @@ base::Result<bool> SymbolizeJob::Step() {
 }
 
 base::Result<bool> SymbolizeJob::NameSome(const std::string& build_id) {
-  const auto reports = store_->ReportsWithUnnamed(build_id, kReportsOfAStep);
+  const auto reports = store_->ReportsWithUnnamed(build_id, kNamedInAStep);
   if (!reports.ok()) return reports.status();
   std::vector<Reclustered> moved;
   for (const StoredReport& stored : *reports) {
@@ -41,7 +41,7 @@ base::Result<bool> SymbolizeJob::NameSome(const std::string& build_id) {
     moved.push_back({stored.row.id, clusterer_.Assign(*report, namer), build_id});
   }
   if (base::Status status = store_->Recluster(moved); !status.ok()) return status;
-  return static_cast<int64_t>(moved.size()) == kReportsOfAStep;
+  return static_cast<int64_t>(moved.size()) == kNamedInAStep;
 }
 
 }  // namespace lagwatch::collector

@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include "collector/store/report_summer.h"
 #include "policies/version_order.h"
 
 namespace lagwatch::collector {
@@ -14,8 +15,6 @@ namespace {
 using base::Result;
 using base::Status;
 using base::StatusCode;
-
-constexpr int64_t kAllChildren = 100;
 
 Status NoSuchCluster(const std::string& key) {
   return {StatusCode::kNotFound, "there is no cluster " + key + "; /v1/clusters lists them all"};

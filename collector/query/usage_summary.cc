@@ -7,7 +7,7 @@
 namespace lagwatch::collector {
 namespace {
 
-constexpr double kMsPerHour = 3'600'000;
+constexpr double kMsInAnHour = 3'600'000;
 constexpr size_t kShownTags = 20;
 constexpr size_t kShownUsers = 20;
 
@@ -39,7 +39,7 @@ void AddTo(policies::SlowDispatches* sum, const policies::SlowDispatches& added)
 
 double LaggedMsPerHour(const policies::LoopUsage& usage) {
   if (usage.watched_ns == 0) return 0;
-  return static_cast<double>(usage.lagged_ns) / static_cast<double>(usage.watched_ns) * kMsPerHour;
+  return static_cast<double>(usage.lagged_ns) / static_cast<double>(usage.watched_ns) * kMsInAnHour;
 }
 
 // By nearest rank; 0 of none.

@@ -14,6 +14,9 @@
 
 namespace lagwatch::collector {
 
+// Of the children of a cluster that is shown alone.
+constexpr int64_t kAllChildren = 100;
+
 // The report's part in the sums of its clusters; borrows its user.
 Contribution ContributionOf(const ReportRow& report);
 // A lost report is taken for one like those of its cluster that came: so many to each of them.

@@ -17,7 +17,6 @@
 namespace lagwatch::report {
 namespace {
 
-using Kind = UploadAnswer::Kind;
 using nlohmann::json;
 
 // By lags' ids.
@@ -50,14 +49,14 @@ UploadAnswer Understand(const HttpAnswer& got, const std::string& event_id) {
   const bool is_sentry = body.is_object();
   answer.message = "the Sentry server answered " + std::to_string(got.status);
   if (got.status == 200 && is_sentry && body.value("id", json()) == event_id) {
-    answer.kind = Kind::kDelivered;
+    answer.kind = UploadAnswer::Kind::kDelivered;
     answer.message.clear();
   } else if (got.status >= 200 && got.status < 300) {
     answer.message = "what answers at the DSN's host is no Sentry server: check the endpoint";
   } else if (got.status == 401 || got.status == 403) {
-    answer.kind = Kind::kUnauthorized;
+    answer.kind = UploadAnswer::Kind::kUnauthorized;
   } else if ((got.status == 400 || got.status == 413) && is_sentry) {
-    answer.kind = Kind::kRejected;
+    answer.kind = UploadAnswer::Kind::kRejected;
   }
   return answer;
 }
@@ -74,15 +73,15 @@ class SentryTransport final : public Transport {
   UploadAnswer Post(std::string_view gzip_body) override {
     const auto batch = Gunzip(gzip_body);
     const auto records = ReadBatch(batch);
-    if (!records.ok()) return {.kind = Kind::kRejected, .message = records.status().message()};
+    if (!records.ok()) return {.kind = UploadAnswer::Kind::kRejected, .message = records.status().message()};
     LagOutcomes outcomes;
     for (const OwnedRecord& record : *records) Note(record, &outcomes);
-    UploadAnswer all{.kind = Kind::kDelivered};
+    UploadAnswer all{.kind = UploadAnswer::Kind::kDelivered};
     for (size_t i = 0; i < records->size(); ++i) {
       UploadAnswer one = Send((*records)[i], outcomes);
-      if (one.kind == Kind::kRejected) {
+      if (one.kind == UploadAnswer::Kind::kRejected) {
         all.refusals.push_back({i, std::move(one.message)});
-      } else if (one.kind != Kind::kDelivered) {
+      } else if (one.kind != UploadAnswer::Kind::kDelivered) {
         return one;
       }
     }
@@ -94,17 +93,17 @@ class SentryTransport final : public Transport {
  private:
   UploadAnswer Send(const OwnedRecord& record, const LagOutcomes& outcomes) {
     if (record.type == RecordType::kSealed)
-      return {.kind = Kind::kRejected,
+      return {.kind = UploadAnswer::Kind::kRejected,
               .message = "the report is sealed: a lagwatch collector alone can read it"};
-    if (record.type != RecordType::kReport) return {.kind = Kind::kDelivered};
+    if (record.type != RecordType::kReport) return {.kind = UploadAnswer::Kind::kDelivered};
     const auto report = DecodeReport(record.payload);
-    if (!report.ok()) return {.kind = Kind::kRejected, .message = report.status().message()};
+    if (!report.ok()) return {.kind = UploadAnswer::Kind::kRejected, .message = report.status().message()};
     if (!IsHang(report->kind)) {
-      return {.kind = Kind::kRejected,
+      return {.kind = UploadAnswer::Kind::kRejected,
               .message = "a report of kind " + std::string(KindName(report->kind)) + " is no hang"};
     }
     const std::string event_id = SentryEventId(*report);
-    if (delivered_.contains(event_id)) return {.kind = Kind::kDelivered};
+    if (delivered_.contains(event_id)) return {.kind = UploadAnswer::Kind::kDelivered};
     const std::string body = Gzip(SentryEnvelope(*report, OutcomeOf(*report, outcomes)));
     UploadAnswer answer = Understand(
         client_->Ask(
@@ -113,7 +112,7 @@ class SentryTransport final : public Transport {
              .is_post = true,
              .body = body}),
         event_id);
-    if (answer.kind == Kind::kDelivered) delivered_.insert(event_id);
+    if (answer.kind == UploadAnswer::Kind::kDelivered) delivered_.insert(event_id);
     return answer;
   }
 

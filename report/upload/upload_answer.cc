@@ -11,10 +11,9 @@ namespace lagwatch::report {
 namespace {
 
 using nlohmann::json;
-using Kind = UploadAnswer::Kind;
 
 constexpr size_t kMaxMessageBytes = 300;
-constexpr uint64_t kMaxRecords = 1'000'000;
+constexpr uint64_t kMaxCount = 1'000'000;
 
 // What the server said may end in a log: one line, no control characters.
 std::string OneLine(std::string text) {
@@ -54,7 +53,7 @@ std::optional<uint64_t> CountOf(const json& answer, const char* name) {
   const auto found = answer.find(name);
   if (found == answer.end() || !found->is_number_unsigned()) return std::nullopt;
   const auto count = found->get<uint64_t>();
-  return count <= kMaxRecords ? std::optional(count) : std::nullopt;
+  return count <= kMaxCount ? std::optional(count) : std::nullopt;
 }
 
 // False when that is no list of results.
@@ -83,7 +82,7 @@ UploadAnswer ParseStored(int http_status, std::string_view body) {
   const auto rejected = CountOf(answer, "rejected");
   if (!accepted || !duplicates || !rejected) return NoCollector(http_status);
 
-  UploadAnswer stored{.kind = Kind::kDelivered,
+  UploadAnswer stored{.kind = UploadAnswer::Kind::kDelivered,
                       .http_status = http_status,
                       .answered_records = *accepted + *duplicates + *rejected};
   const auto results = answer.find("results");
@@ -94,7 +93,7 @@ UploadAnswer ParseStored(int http_status, std::string_view body) {
   if (stored.refusals.size() == *rejected) return stored;
   if (results != answer.end()) return NoCollector(http_status);
   // A collector that does not say which: then each has to be asked about.
-  stored.kind = Kind::kRejected;
+  stored.kind = UploadAnswer::Kind::kRejected;
   stored.message = "the collector refused some records";
   return stored;
 }
@@ -110,14 +109,15 @@ UploadAnswer ParseUploadAnswer(int http_status, std::string_view content_type, s
     case 400:
     case 415:
       if (!IsCollectorsRefusal(content_type, body)) return NoCollector(http_status);
-      answer.kind = Kind::kRejected;
+      answer.kind = UploadAnswer::Kind::kRejected;
       break;
     case 413:
-      answer.kind = IsCollectorsRefusal(content_type, body) ? Kind::kRejected : Kind::kTooLarge;
+      answer.kind = IsCollectorsRefusal(content_type, body) ? UploadAnswer::Kind::kRejected
+                                                            : UploadAnswer::Kind::kTooLarge;
       break;
     case 401:
     case 403:
-      answer.kind = Kind::kUnauthorized;
+      answer.kind = UploadAnswer::Kind::kUnauthorized;
       break;
     default:
       break;

@@ -47,7 +47,7 @@ enum Operation : uint8_t {
   kBreg0 = 0x70,
   kBreg31 = 0x8f,
   kDerefSize = 0x94,
-  kNop = 0x96,
+  kNopOperation = 0x96,
 };
 
 class Machine {
@@ -131,7 +131,7 @@ class Machine {
 
   void RunOperator(uint8_t operation) {
     switch (operation) {
-      case kNop:
+      case kNopOperation:
         return;
       case kDrop:
         Pop();

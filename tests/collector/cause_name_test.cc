@@ -13,7 +13,7 @@ struct Case {
   const char* name;
 };
 
-class CauseNameOfSymbol : public testing::TestWithParam<Case> {};
+class CauseNameOfSymbol : public ::testing::TestWithParam<Case> {};
 
 TEST_P(CauseNameOfSymbol, IsWhatStaysTheSame) {
   EXPECT_EQ(CauseName(ReadableFunctionName(GetParam().symbol)), GetParam().name);
@@ -21,17 +21,18 @@ TEST_P(CauseNameOfSymbol, IsWhatStaysTheSame) {
 
 INSTANTIATE_TEST_SUITE_P(
     Templates, CauseNameOfSymbol,
-    testing::Values(Case{"_ZN6studio3MixIiEEvv", "studio::Mix"}, Case{"_ZN6studio3MixIdEEvv", "studio::Mix"},
-                    Case{"_ZNSt6vectorIiSaIiEE9push_backEOi", "std::vector::push_back"},
-                    Case{"_ZNK6editor5IndexltIiEEbT_", "editor::Index::operator<"},
-                    Case{"_ZN6editor5IndexlsIcEERS0_PT_", "editor::Index::operator<<"},
-                    Case{"_ZN6editor5IndexclEi", "editor::Index::operator()"},
-                    Case{"_ZN12_GLOBAL__N_15Local3RunEv", "(anonymous namespace)::Local::Run"}));
+    ::testing::Values(Case{"_ZN6studio3MixIiEEvv", "studio::Mix"},
+                      Case{"_ZN6studio3MixIdEEvv", "studio::Mix"},
+                      Case{"_ZNSt6vectorIiSaIiEE9push_backEOi", "std::vector::push_back"},
+                      Case{"_ZNK6editor5IndexltIiEEbT_", "editor::Index::operator<"},
+                      Case{"_ZN6editor5IndexlsIcEERS0_PT_", "editor::Index::operator<<"},
+                      Case{"_ZN6editor5IndexclEi", "editor::Index::operator()"},
+                      Case{"_ZN12_GLOBAL__N_15Local3RunEv", "(anonymous namespace)::Local::Run"}));
 
 // The same lambda of gcc and clang, its call through std::function inlined or not.
 INSTANTIATE_TEST_SUITE_P(
     Lambdas, CauseNameOfSymbol,
-    testing::Values(
+    ::testing::Values(
         Case{"_ZZN3app6Editor8DispatchEvENKUlvE0_clEv", "app::Editor::Dispatch"},
         Case{"_ZZN3app6Editor8DispatchEvENK3$_1clEv", "app::Editor::Dispatch"},
         Case{"_ZNSt17_Function_handlerIFvvEZN3app6Editor8DispatchEvEUlvE0_E9_M_invokeERKSt9_Any_data",
@@ -43,12 +44,12 @@ INSTANTIATE_TEST_SUITE_P(
 
 INSTANTIATE_TEST_SUITE_P(
     Rust, CauseNameOfSymbol,
-    testing::Values(Case{"_ZN39_$LT$z..Index$u20$as$u20$z..Handler$GT$6handle17hc7d2ed6ee884f488E",
-                         "z::Index::handle"},
-                    Case{"_RNvXs_CsdzEtqJFEq6z_1zNtB4_5IndexNtB4_7Handler6handle", "z::Index::handle"},
-                    Case{"_RNvMCsdzEtqJFEq6z_1zNtB2_5Index7rebuild", "z::Index::rebuild"},
-                    Case{"_RNCNvCsdzEtqJFEq6z_1z4main0B3_", "z::main"},
-                    Case{"_ZN1z4main28_$u7b$$u7b$closure$u7d$$u7d$17h27e7d3b92ab11bb7E", "z::main"}));
+    ::testing::Values(Case{"_ZN39_$LT$z..Index$u20$as$u20$z..Handler$GT$6handle17hc7d2ed6ee884f488E",
+                           "z::Index::handle"},
+                      Case{"_RNvXs_CsdzEtqJFEq6z_1zNtB4_5IndexNtB4_7Handler6handle", "z::Index::handle"},
+                      Case{"_RNvMCsdzEtqJFEq6z_1zNtB2_5Index7rebuild", "z::Index::rebuild"},
+                      Case{"_RNCNvCsdzEtqJFEq6z_1z4main0B3_", "z::main"},
+                      Case{"_ZN1z4main28_$u7b$$u7b$closure$u7d$$u7d$17h27e7d3b92ab11bb7E", "z::main"}));
 
 TEST(CauseName, LeavesOutASymbolsVersion) {
   EXPECT_EQ(CauseName("memchr@plt"), "memchr");

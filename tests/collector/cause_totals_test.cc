@@ -23,7 +23,7 @@ constexpr int64_t kFirstDay = 20'000;
 class Traffic {
  public:
   explicit Traffic(uint64_t seed) : random_(seed) {
-    for (int i = 0; i < 150; ++i) AddLag();
+    for (int i = 0; i < LAGWATCH_TRAFFIC_LAGS; ++i) AddLag();
     std::ranges::shuffle(batches_, random_);
   }
   const std::vector<std::string>& batches() const { return batches_; }

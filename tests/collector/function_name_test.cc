@@ -6,12 +6,12 @@
 namespace lagwatch::collector {
 namespace {
 
-struct Case {
+struct FunctionCase {
   const char* symbol;
   const char* name;
 };
 
-class FunctionName : public testing::TestWithParam<Case> {};
+class FunctionName : public ::testing::TestWithParam<FunctionCase> {};
 
 TEST_P(FunctionName, IsWhatPeopleRead) {
   EXPECT_EQ(ReadableFunctionName(GetParam().symbol), GetParam().name);
@@ -19,113 +19,124 @@ TEST_P(FunctionName, IsWhatPeopleRead) {
 
 // Symbols as g++ 12 writes them.
 INSTANTIATE_TEST_SUITE_P(Plain, FunctionName,
-                         testing::Values(Case{"evalGenericCommand", "evalGenericCommand"}, Case{"", ""},
-                                         Case{"_Z", "_Z"}, Case{"_Zbogus", "_Zbogus"},
-                                         Case{"main.main", "main.main"}));
+                         ::testing::Values(FunctionCase{"evalGenericCommand", "evalGenericCommand"},
+                                           FunctionCase{"", ""}, FunctionCase{"_Z", "_Z"},
+                                           FunctionCase{"_Zbogus", "_Zbogus"},
+                                           FunctionCase{"main.main", "main.main"}));
 
 // As rustc 1.95 writes them, in its older way and in its newer one.
 INSTANTIATE_TEST_SUITE_P(
     Rust, FunctionName,
-    testing::Values(Case{"_RNvCs1234_7mycrate3foo", "mycrate::foo"},
-                    Case{"_RNvXs_CsdzEtqJFEq6z_1zNtB4_5IndexNtB4_7Handler6handle",
-                         "<z::Index as z::Handler>::handle"},
-                    Case{"_ZN39_$LT$z..Index$u20$as$u20$z..Handler$GT$6handle17hc7d2ed6ee884f488E",
-                         "<z::Index as z::Handler>::handle"},
-                    Case{"_ZN1z6sortit17h46389020eaf477a8E", "z::sortit"},
-                    Case{"_ZN1z4main28_$u7b$$u7b$closure$u7d$$u7d$17h27e7d3b92ab11bb7E.llvm.5347603007",
-                         "z::main::{{closure}}"},
-                    Case{"_RNCNvCsdzEtqJFEq6z_1z4main0B3_", "z::main::{closure#0}"},
-                    Case{"_RNvMCsdzEtqJFEq6z_1zNtB2_5Index7rebuild", "<z::Index>::rebuild"}, Case{"_R", "_R"},
-                    Case{"_RNvBogus", "_RNvBogus"}));
+    ::testing::Values(FunctionCase{"_RNvCs1234_7mycrate3foo", "mycrate::foo"},
+                      FunctionCase{"_RNvXs_CsdzEtqJFEq6z_1zNtB4_5IndexNtB4_7Handler6handle",
+                                   "<z::Index as z::Handler>::handle"},
+                      FunctionCase{"_ZN39_$LT$z..Index$u20$as$u20$z..Handler$GT$6handle17hc7d2ed6ee884f488E",
+                                   "<z::Index as z::Handler>::handle"},
+                      FunctionCase{"_ZN1z6sortit17h46389020eaf477a8E", "z::sortit"},
+                      FunctionCase{
+                          "_ZN1z4main28_$u7b$$u7b$closure$u7d$$u7d$17h27e7d3b92ab11bb7E.llvm.5347603007",
+                          "z::main::{{closure}}"},
+                      FunctionCase{"_RNCNvCsdzEtqJFEq6z_1z4main0B3_", "z::main::{closure#0}"},
+                      FunctionCase{"_RNvMCsdzEtqJFEq6z_1zNtB2_5Index7rebuild", "<z::Index>::rebuild"},
+                      FunctionCase{"_R", "_R"}, FunctionCase{"_RNvBogus", "_RNvBogus"}));
 
 // Of gcc, and of clang (.llvm, .cold.1, .__uniq), one by one and piled up.
-INSTANTIATE_TEST_SUITE_P(CloneSuffixesOfC, FunctionName,
-                         testing::Values(Case{"scan.constprop.0", "scan"}, Case{"scan.isra.12", "scan"},
-                                         Case{"memcpy.part.1", "memcpy"}, Case{"scan.cold", "scan"},
-                                         Case{"scan.cold.1", "scan"}, Case{"scan.lto_priv.0", "scan"},
-                                         Case{"scan.llvm.1234567890123456789", "scan"},
-                                         Case{"scan.clone.3", "scan"}, Case{"scan.simdclone.0", "scan"},
-                                         Case{"scan.localalias", "scan"}, Case{"scan.localalias.4", "scan"},
-                                         Case{"scan.__uniq.225387498134587", "scan"},
-                                         Case{"scan.lto_priv.1.constprop.0.isra.0.part.2.cold", "scan"},
-                                         Case{"scan.__uniq.22.llvm.99.cold.1", "scan"}));
+INSTANTIATE_TEST_SUITE_P(
+    CloneSuffixesOfC, FunctionName,
+    ::testing::Values(FunctionCase{"scan.constprop.0", "scan"}, FunctionCase{"scan.isra.12", "scan"},
+                      FunctionCase{"memcpy.part.1", "memcpy"}, FunctionCase{"scan.cold", "scan"},
+                      FunctionCase{"scan.cold.1", "scan"}, FunctionCase{"scan.lto_priv.0", "scan"},
+                      FunctionCase{"scan.llvm.1234567890123456789", "scan"},
+                      FunctionCase{"scan.clone.3", "scan"}, FunctionCase{"scan.simdclone.0", "scan"},
+                      FunctionCase{"scan.localalias", "scan"}, FunctionCase{"scan.localalias.4", "scan"},
+                      FunctionCase{"scan.__uniq.225387498134587", "scan"},
+                      FunctionCase{"scan.lto_priv.1.constprop.0.isra.0.part.2.cold", "scan"},
+                      FunctionCase{"scan.__uniq.22.llvm.99.cold.1", "scan"}));
 
 INSTANTIATE_TEST_SUITE_P(CloneSuffixesOfCpp, FunctionName,
-                         testing::Values(Case{"_ZN3foo3barEi.constprop.0", "foo::bar"},
-                                         Case{"_ZN3foo3barEi.isra.0.cold", "foo::bar"},
-                                         Case{"_ZN3foo3barEi.part.0.lto_priv.1", "foo::bar"},
-                                         Case{"_ZN3foo3barEi.llvm.8123456789", "foo::bar"},
-                                         Case{"_ZN3foo3barEi.clone.2", "foo::bar"},
-                                         Case{"_ZN3foo3barEi.localalias", "foo::bar"},
-                                         Case{"_ZN3foo3barEi.actor", "foo::bar"},
-                                         Case{"_ZN3foo3barEi.resume", "foo::bar"},
-                                         Case{"_ZL3barv.__uniq.225387498134587", "bar"},
-                                         Case{"_ZN6editor9AbiTaggedB5cxx11Ev.cold", "editor::AbiTagged"},
-                                         Case{"_ZZN6editor5OuterEvENKUlvE_clEv.constprop.0.isra.0",
-                                              "editor::Outer::{lambda()#1}::operator()"}));
+                         ::testing::Values(FunctionCase{"_ZN3foo3barEi.constprop.0", "foo::bar"},
+                                           FunctionCase{"_ZN3foo3barEi.isra.0.cold", "foo::bar"},
+                                           FunctionCase{"_ZN3foo3barEi.part.0.lto_priv.1", "foo::bar"},
+                                           FunctionCase{"_ZN3foo3barEi.llvm.8123456789", "foo::bar"},
+                                           FunctionCase{"_ZN3foo3barEi.clone.2", "foo::bar"},
+                                           FunctionCase{"_ZN3foo3barEi.localalias", "foo::bar"},
+                                           FunctionCase{"_ZN3foo3barEi.actor", "foo::bar"},
+                                           FunctionCase{"_ZN3foo3barEi.resume", "foo::bar"},
+                                           FunctionCase{"_ZL3barv.__uniq.225387498134587", "bar"},
+                                           FunctionCase{"_ZN6editor9AbiTaggedB5cxx11Ev.cold",
+                                                        "editor::AbiTagged"},
+                                           FunctionCase{"_ZZN6editor5OuterEvENKUlvE_clEv.constprop.0.isra.0",
+                                                        "editor::Outer::{lambda()#1}::operator()"}));
 
 INSTANTIATE_TEST_SUITE_P(
     WhatOnlyLooksLikeACloneSuffix, FunctionName,
-    testing::Values(Case{".cold", ".cold"}, Case{".cold.1", ".cold.1"}, Case{"cold", "cold"},
-                    Case{"main.partition", "main.partition"}, Case{"os.coldStart", "os.coldStart"},
-                    Case{"pkg.part.Read", "pkg.part.Read"}, Case{"scan.isra.x", "scan.isra.x"},
-                    Case{"scan_part", "scan_part"}, Case{"part0", "part0"}, Case{"scan.part0", "scan.part0"},
-                    Case{"scan.2", "scan.2"}, Case{"7", "7"}, Case{".7", ".7"},
-                    Case{"scan.cold.", "scan.cold."}, Case{"parallel._omp_fn.0", "parallel._omp_fn.0"}));
+    ::testing::Values(FunctionCase{".cold", ".cold"}, FunctionCase{".cold.1", ".cold.1"},
+                      FunctionCase{"cold", "cold"}, FunctionCase{"main.partition", "main.partition"},
+                      FunctionCase{"os.coldStart", "os.coldStart"},
+                      FunctionCase{"pkg.part.Read", "pkg.part.Read"},
+                      FunctionCase{"scan.isra.x", "scan.isra.x"}, FunctionCase{"scan_part", "scan_part"},
+                      FunctionCase{"part0", "part0"}, FunctionCase{"scan.part0", "scan.part0"},
+                      FunctionCase{"scan.2", "scan.2"}, FunctionCase{"7", "7"}, FunctionCase{".7", ".7"},
+                      FunctionCase{"scan.cold.", "scan.cold."},
+                      FunctionCase{"parallel._omp_fn.0", "parallel._omp_fn.0"}));
 
 // gcc's abi_tag, and the tags that libc++ gives all its functions and changes with every version.
-INSTANTIATE_TEST_SUITE_P(AbiTags, FunctionName,
-                         testing::Values(Case{"_ZN6editor9AbiTaggedB5cxx11Ev", "editor::AbiTagged"},
-                                         Case{"_ZNSt3__16vectorIiNS_9allocatorIiEEE9push_backB8ne180100EOi",
-                                              "std::__1::vector<int, std::__1::allocator<int> >::push_back"},
-                                         Case{"_ZN6editor4CallIXadL_ZNS_9AbiTaggedB5cxx11EvEEEEvv",
-                                              "editor::Call<&editor::AbiTagged>"},
-                                         Case{"_ZN6editor3UseINS_3TagB2v1EEEvv", "editor::Use<editor::Tag>"},
-                                         Case{"_ZN6editor5IndexixB2v1Ei", "editor::Index::operator[]"},
-                                         Case{"_ZZN6editor9AbiTaggedB2v1EvENKUlvE_clEv",
-                                              "editor::AbiTagged::{lambda()#1}::operator()"}));
+INSTANTIATE_TEST_SUITE_P(
+    AbiTags, FunctionName,
+    ::testing::Values(FunctionCase{"_ZN6editor9AbiTaggedB5cxx11Ev", "editor::AbiTagged"},
+                      FunctionCase{"_ZNSt3__16vectorIiNS_9allocatorIiEEE9push_backB8ne180100EOi",
+                                   "std::__1::vector<int, std::__1::allocator<int> >::push_back"},
+                      FunctionCase{"_ZN6editor4CallIXadL_ZNS_9AbiTaggedB5cxx11EvEEEEvv",
+                                   "editor::Call<&editor::AbiTagged>"},
+                      FunctionCase{"_ZN6editor3UseINS_3TagB2v1EEEvv", "editor::Use<editor::Tag>"},
+                      FunctionCase{"_ZN6editor5IndexixB2v1Ei", "editor::Index::operator[]"},
+                      FunctionCase{"_ZZN6editor9AbiTaggedB2v1EvENKUlvE_clEv",
+                                   "editor::AbiTagged::{lambda()#1}::operator()"}));
 
 INSTANTIATE_TEST_SUITE_P(
     ParametersAndReturnTypes, FunctionName,
-    testing::Values(
-        Case{"_ZNK6editor5Index6LookupERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE",
-             "editor::Index::Lookup"},
-        Case{"_ZN6editor5ParseIiEESt3mapINSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEET_St4lessIS7_"
-             "ESaISt4pairIKS7_S8_EEES8_PFviE",
-             "editor::Parse<int>"},
-        Case{"_ZN6editor4DeclIiEEDTplfp_fp_ET_", "editor::Decl<int>"},
-        Case{"_ZNK6editor5FixedILi1EE3GetIlEET_v", "editor::Fixed<1>::Get<long>"},
-        Case{"_ZNO6editor5Index3RefEv", "editor::Index::Ref"},
-        Case{"_ZNKR6editor5Index8RefConstEv", "editor::Index::RefConst"},
-        Case{"_ZNVK6editor5Index2CvEv", "editor::Index::Cv"},
-        Case{"_ZThn8_N6editor7Derived1WEv", "editor::Derived::W"},
-        Case{"_ZNSt6vectorIiSaIiEE9push_backEOi", "std::vector<int, std::allocator<int> >::push_back"}));
+    ::testing::Values(
+        FunctionCase{"_ZNK6editor5Index6LookupERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE",
+                     "editor::Index::Lookup"},
+        FunctionCase{
+            "_ZN6editor5ParseIiEESt3mapINSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEET_St4lessIS7_"
+            "ESaISt4pairIKS7_S8_EEES8_PFviE",
+            "editor::Parse<int>"},
+        FunctionCase{"_ZN6editor4DeclIiEEDTplfp_fp_ET_", "editor::Decl<int>"},
+        FunctionCase{"_ZNK6editor5FixedILi1EE3GetIlEET_v", "editor::Fixed<1>::Get<long>"},
+        FunctionCase{"_ZNO6editor5Index3RefEv", "editor::Index::Ref"},
+        FunctionCase{"_ZNKR6editor5Index8RefConstEv", "editor::Index::RefConst"},
+        FunctionCase{"_ZNVK6editor5Index2CvEv", "editor::Index::Cv"},
+        FunctionCase{"_ZThn8_N6editor7Derived1WEv", "editor::Derived::W"},
+        FunctionCase{"_ZNSt6vectorIiSaIiEE9push_backEOi",
+                     "std::vector<int, std::allocator<int> >::push_back"}));
 
 INSTANTIATE_TEST_SUITE_P(
     Operators, FunctionName,
-    testing::Values(Case{"_ZN6editor5IndexclEi", "editor::Index::operator()"},
-                    Case{"_ZN6editor5IndexixEi", "editor::Index::operator[]"},
-                    Case{"_ZN6editor5IndexssEi", "editor::Index::operator<=>"},
-                    Case{"_ZNK6editor5IndexltERKS0_", "editor::Index::operator<"},
-                    Case{"_ZN6editor5IndexptEv", "editor::Index::operator->"},
-                    Case{"_ZNK6editor5IndexltIiEEbT_", "editor::Index::operator< <int>"},
-                    Case{"_ZNK6editor5IndexeqIiEEbT_", "editor::Index::operator==<int>"},
-                    Case{"_ZN6editor5IndexlsIcEERS0_PT_", "editor::Index::operator<< <char>"},
-                    Case{"_ZN6editor5IndexnwEm", "editor::Index::operator new"},
-                    Case{"_ZNK6editor5IndexcvbEv", "editor::Index::operator bool"},
-                    Case{"_ZNK6editor5IndexcvSt6vectorIiSaIiEEEv",
-                         "editor::Index::operator std::vector<int, std::allocator<int> >"},
-                    Case{"_ZN6editor8ByMemberIXadL_ZNKS_5IndexltERKS1_EEEEiv",
-                         "editor::ByMember<&(editor::Index::operator<(editor::Index const&) const)>"}));
+    ::testing::Values(FunctionCase{"_ZN6editor5IndexclEi", "editor::Index::operator()"},
+                      FunctionCase{"_ZN6editor5IndexixEi", "editor::Index::operator[]"},
+                      FunctionCase{"_ZN6editor5IndexssEi", "editor::Index::operator<=>"},
+                      FunctionCase{"_ZNK6editor5IndexltERKS0_", "editor::Index::operator<"},
+                      FunctionCase{"_ZN6editor5IndexptEv", "editor::Index::operator->"},
+                      FunctionCase{"_ZNK6editor5IndexltIiEEbT_", "editor::Index::operator< <int>"},
+                      FunctionCase{"_ZNK6editor5IndexeqIiEEbT_", "editor::Index::operator==<int>"},
+                      FunctionCase{"_ZN6editor5IndexlsIcEERS0_PT_", "editor::Index::operator<< <char>"},
+                      FunctionCase{"_ZN6editor5IndexnwEm", "editor::Index::operator new"},
+                      FunctionCase{"_ZNK6editor5IndexcvbEv", "editor::Index::operator bool"},
+                      FunctionCase{"_ZNK6editor5IndexcvSt6vectorIiSaIiEEEv",
+                                   "editor::Index::operator std::vector<int, std::allocator<int> >"},
+                      FunctionCase{
+                          "_ZN6editor8ByMemberIXadL_ZNKS_5IndexltERKS1_EEEEiv",
+                          "editor::ByMember<&(editor::Index::operator<(editor::Index const&) const)>"}));
 
-INSTANTIATE_TEST_SUITE_P(Local, FunctionName,
-                         testing::Values(Case{"_ZN12_GLOBAL__N_15Local3RunEv",
-                                              "(anonymous namespace)::Local::Run"},
-                                         Case{"_ZZN6editor5OuterEvEN5Inner2DoEv", "editor::Outer::Inner::Do"},
-                                         Case{"_ZZN6editor5IndexclEiENKUlicE_clEic",
-                                              "editor::Index::operator()::{lambda(int, char)#1}::operator()"},
-                                         Case{"_ZZN6editor5OuterEvENUlT_E_clIiEEDaS0_",
-                                              "editor::Outer::{lambda(auto:1)#1}::operator()<int>"}));
+INSTANTIATE_TEST_SUITE_P(
+    Local, FunctionName,
+    ::testing::Values(FunctionCase{"_ZN12_GLOBAL__N_15Local3RunEv", "(anonymous namespace)::Local::Run"},
+                      FunctionCase{"_ZZN6editor5OuterEvEN5Inner2DoEv", "editor::Outer::Inner::Do"},
+                      FunctionCase{"_ZZN6editor5IndexclEiENKUlicE_clEic",
+                                   "editor::Index::operator()::{lambda(int, char)#1}::operator()"},
+                      FunctionCase{"_ZZN6editor5OuterEvENUlT_E_clIiEEDaS0_",
+                                   "editor::Outer::{lambda(auto:1)#1}::operator()<int>"}));
 
 TEST(FunctionName, IsCutWhenItIsTooLong) {
   std::string long_name(2 * kMaxFunctionNameBytes, 'x');

@@ -14,12 +14,12 @@ namespace {
 
 using Outcome = KeyCheck::Outcome;
 
-constexpr int64_t kNow = 1'700'000'000'000;
+constexpr int64_t kToday = 1'700'000'000'000;
 constexpr int64_t kSecond = 1'000'000'000;
 
 class KeyRingTest : public ::testing::Test {
  protected:
-  Outcome Check(const std::string& key, int64_t now_wall_ms = kNow) {
+  Outcome Check(const std::string& key, int64_t now_wall_ms = kToday) {
     return ring_.Check("Bearer " + key, now_wall_ms).outcome;
   }
 
@@ -30,26 +30,26 @@ class KeyRingTest : public ::testing::Test {
 
 TEST_F(KeyRingTest, KnowsKeysByTheirWholeText) {
   EXPECT_EQ(Check("k_given"), Outcome::kKnown);
-  EXPECT_EQ(ring_.Check("bearer  k_given ", kNow).key.access, Access::kProject);
+  EXPECT_EQ(ring_.Check("bearer  k_given ", kToday).key.access, Access::kProject);
   for (const char* wrong : {"", "Bearer", "Bearer ", "Bearer   ", "Basic k_given", "k_given", "Bearer k_give",
                             "Bearer k_givenn", "Bearer k_given k_given"})
-    EXPECT_EQ(ring_.Check(wrong, kNow).outcome, Outcome::kUnknown) << wrong;
+    EXPECT_EQ(ring_.Check(wrong, kToday).outcome, Outcome::kUnknown) << wrong;
 }
 
 TEST_F(KeyRingTest, SeesAtOnceWhatBecomesOfAKey) {
-  const std::string text = file_.Add({.name = "a", .access = Access::kAdmin}, kNow).value();
+  const std::string text = file_.Add({.name = "a", .access = Access::kAdmin}, kToday).value();
   EXPECT_EQ(Check(text), Outcome::kKnown);
-  EXPECT_EQ(ring_.Check("Bearer " + text, kNow).key.name, "a");
-  ASSERT_TRUE(file_.Add({.name = "b", .replaces = "a", .overlap_ms = 1000}, kNow).ok());
-  EXPECT_EQ(Check(text, kNow + 999), Outcome::kKnown);
-  EXPECT_EQ(Check(text, kNow + 1000), Outcome::kExpired);
+  EXPECT_EQ(ring_.Check("Bearer " + text, kToday).key.name, "a");
+  ASSERT_TRUE(file_.Add({.name = "b", .replaces = "a", .overlap_ms = 1000}, kToday).ok());
+  EXPECT_EQ(Check(text, kToday + 999), Outcome::kKnown);
+  EXPECT_EQ(Check(text, kToday + 1000), Outcome::kExpired);
   ASSERT_TRUE(file_.Revoke("a").ok());
   EXPECT_EQ(Check(text), Outcome::kUnknown);
   EXPECT_EQ(Check("k_given"), Outcome::kKnown);
 }
 
 TEST_F(KeyRingTest, KeepsItsKeysWhileTheFileIsDamaged) {
-  const std::string text = file_.Add({.name = "a"}, kNow).value();
+  const std::string text = file_.Add({.name = "a"}, kToday).value();
   EXPECT_EQ(Check(text), Outcome::kKnown);
   std::filesystem::copy(file_.path(), directory_ / "good");
   std::ofstream(file_.path()) << "{";

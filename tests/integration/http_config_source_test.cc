@@ -19,7 +19,7 @@
 namespace lagwatch::report {
 namespace {
 
-using Kind = ConfigAnswer::Kind;
+using ConfigKind = ConfigAnswer::Kind;
 
 class HttpConfigSourceTest : public ::testing::Test {
  protected:
@@ -37,25 +37,25 @@ TEST_F(HttpConfigSourceTest, BringsTheDocumentOnceAndThenThatItIsTheSame) {
   collector_.Start();
   auto source = Open(collector_.endpoint() + "/");
   const ConfigAnswer first = source->Fetch("");
-  ASSERT_EQ(first.kind, Kind::kDocument);
+  ASSERT_EQ(first.kind, ConfigKind::kDocument);
   auto text = OpenSigned(first.envelope, ParsePublicKey(collector_.config_key()).value());
   ASSERT_TRUE(text.ok()) << text.status().message();
   EXPECT_NE(text->find("jane&bob"), std::string::npos) << *text;
   EXPECT_NE(text->find("is_forced"), std::string::npos) << *text;
   ASSERT_NE(first.etag, "");
-  EXPECT_EQ(source->Fetch(first.etag).kind, Kind::kNotModified);
+  EXPECT_EQ(source->Fetch(first.etag).kind, ConfigKind::kNotModified);
   collector_.Configure("{}");
   const ConfigAnswer changed = source->Fetch(first.etag);
-  EXPECT_EQ(changed.kind, Kind::kDocument);
+  EXPECT_EQ(changed.kind, ConfigKind::kDocument);
   EXPECT_NE(changed.etag, first.etag);
 }
 
 TEST_F(HttpConfigSourceTest, TellsNoConfigFromAFailure) {
   collector_.Start();
-  EXPECT_EQ(Open(collector_.endpoint())->Fetch("").kind, Kind::kNone);
-  EXPECT_EQ(Open(collector_.endpoint(), "k_wrong")->Fetch("").kind, Kind::kFailed);
+  EXPECT_EQ(Open(collector_.endpoint())->Fetch("").kind, ConfigKind::kNone);
+  EXPECT_EQ(Open(collector_.endpoint(), "k_wrong")->Fetch("").kind, ConfigKind::kFailed);
   collector_.Kill();
-  EXPECT_EQ(Open(collector_.endpoint())->Fetch("").kind, Kind::kFailed);
+  EXPECT_EQ(Open(collector_.endpoint())->Fetch("").kind, ConfigKind::kFailed);
 }
 
 TEST_F(HttpConfigSourceTest, IsAbortedWhileItWaits) {
@@ -69,7 +69,7 @@ TEST_F(HttpConfigSourceTest, IsAbortedWhileItWaits) {
   auto source = Open("http://127.0.0.1:" + std::to_string(ntohs(address.sin_port)));
   std::atomic<bool> has_ended{false};
   std::thread fetching([&] {
-    EXPECT_EQ(source->Fetch("").kind, Kind::kFailed);
+    EXPECT_EQ(source->Fetch("").kind, ConfigKind::kFailed);
     has_ended = true;
   });
   // It is connected, and will wait for 30 s.
@@ -78,7 +78,7 @@ TEST_F(HttpConfigSourceTest, IsAbortedWhileItWaits) {
   source->Abort();
   EXPECT_TRUE(lagwatch::testing::WaitUntil([&] { return has_ended.load(); }, 25));
   fetching.join();
-  EXPECT_EQ(source->Fetch("").kind, Kind::kFailed);
+  EXPECT_EQ(source->Fetch("").kind, ConfigKind::kFailed);
   close(connection);
   close(listener);
 }

@@ -83,6 +83,13 @@ class CheckLayersTest(unittest.TestCase):
         self.assertEqual(result.returncode, 1)
         self.assertIn("report/orphan.h:1: belongs to no layer", result.stdout)
 
+    def test_a_source_begins_with_its_header(self):
+        header = {"base/env.h": ""}
+        self.assertEqual(check({**header, "base/env.cc": '#include "base/env.h"\n#include "base/uuid.h"\n'}).returncode, 0)
+        result = check({**header, "base/env.cc": '#include <string>\n#include "base/env.h"\n'})
+        self.assertEqual(result.returncode, 1)
+        self.assertIn('base/env.cc:1: its own header comes first: #include "base/env.h"', result.stdout)
+
     def test_systems_are_told_apart_by_file_names(self):
         for condition in ("#ifdef __linux__", "#if defined(__x86_64__)", "#  elif defined(__aarch64__) && 1",
                           "#ifndef _WIN32"):

@@ -3,10 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/policies/milliseconds.h"
+
 namespace lagwatch::policies {
 namespace {
 
-constexpr int64_t kMs = 1'000'000;
 constexpr int64_t kThresholdNs = 1000 * kMs;
 
 // A loop's thread, looked at every 100 ms.

@@ -3,10 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/policies/milliseconds.h"
+
 namespace lagwatch::policies {
 namespace {
-
-constexpr int64_t kMs = 1'000'000;
 
 TEST(CheckSchedule, TakesASampleForEachPlaceOfTheRing) {
   CheckSchedule schedule{.threshold_ns = 3'000 * kMs, .sample_interval_ns = 50 * kMs, .ring_size = 20};

@@ -4,11 +4,10 @@
 #include <gtest/gtest.h>
 
 #include "policies/refresh_interval.h"
+#include "tests/policies/milliseconds.h"
 
 namespace lagwatch::policies {
 namespace {
-
-constexpr int64_t kMs = 1'000'000;
 
 TEST(FrameLevels, AFrameDropsTheWholeIntervalsThatItIsLate) {
   EXPECT_EQ(DroppedFrames(-5 * kMs, 10 * kMs), 0u);

@@ -3,10 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/policies/milliseconds.h"
+
 namespace lagwatch::policies {
 namespace {
-
-constexpr int64_t kMs = 1'000'000;
 
 class TimeGuardTest : public ::testing::Test {
  protected:

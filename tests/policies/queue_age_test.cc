@@ -5,10 +5,11 @@
 
 #include <deque>
 
+#include "tests/policies/milliseconds.h"
+
 namespace lagwatch::policies {
 namespace {
 
-constexpr int64_t kMs = 1'000'000;
 constexpr int64_t kThresholdNs = 1000 * kMs;
 
 class QueueAgeTest : public ::testing::Test {

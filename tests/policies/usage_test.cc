@@ -6,11 +6,12 @@
 #include <set>
 #include <string>
 
+#include "tests/policies/milliseconds.h"
+
 namespace lagwatch::policies {
 namespace {
 
 TEST(DurationHistogram, HasABucketForEachDoubling) {
-  constexpr uint64_t kMs = 1'000'000;
   EXPECT_EQ(DurationHistogram::BucketOf(0, kMs), 0u);
   EXPECT_EQ(DurationHistogram::BucketOf(kMs - 1, kMs), 0u);
   EXPECT_EQ(DurationHistogram::BucketOf(kMs, kMs), 1u);

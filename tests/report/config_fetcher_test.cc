@@ -14,7 +14,7 @@ namespace {
 using testing::ConfigSigner;
 using testing::kHourMs;
 using testing::kNowMs;
-using Kind = ConfigAnswer::Kind;
+using ConfigKind = ConfigAnswer::Kind;
 
 class ScriptedSource final : public ConfigSource {
  public:
@@ -41,7 +41,7 @@ class ConfigFetcherTest : public ::testing::Test {
 };
 
 TEST_F(ConfigFetcherTest, AsksAtTheStartAndEverySixHoursMoreOrLess) {
-  source_.answer = {.kind = Kind::kNone};
+  source_.answer = {.kind = ConfigKind::kNone};
   PollAt(5);
   EXPECT_EQ(fetches(), 1u);
   PollAt(6 * kHourMs * 8 / 10);
@@ -53,12 +53,12 @@ TEST_F(ConfigFetcherTest, AsksAtTheStartAndEverySixHoursMoreOrLess) {
 }
 
 TEST_F(ConfigFetcherTest, SendsTheEtagAlongAndKeepsWhatIsNotModified) {
-  source_.answer = {.kind = Kind::kDocument,
+  source_.answer = {.kind = ConfigKind::kDocument,
                     .envelope = signer_.Envelope(7, {{"expires_wall_ms", kNowMs + 100 * kHourMs}}),
                     .etag = "\"a\""};
   PollAt(0);
   ASSERT_TRUE(store_.Current(kNowMs));
-  source_.answer = {.kind = Kind::kNotModified};
+  source_.answer = {.kind = ConfigKind::kNotModified};
   PollAt(7 * kHourMs);
   ASSERT_EQ(fetches(), 2u);
   EXPECT_EQ(source_.etags[0], "");
@@ -69,7 +69,7 @@ TEST_F(ConfigFetcherTest, SendsTheEtagAlongAndKeepsWhatIsNotModified) {
 }
 
 TEST_F(ConfigFetcherTest, AsksForTheWholeOnceItHasExpired) {
-  source_.answer = {.kind = Kind::kDocument, .envelope = signer_.Envelope(7), .etag = "\"a\""};
+  source_.answer = {.kind = ConfigKind::kDocument, .envelope = signer_.Envelope(7), .etag = "\"a\""};
   PollAt(0);
   PollAt(7 * kHourMs);
   ASSERT_EQ(fetches(), 2u);
@@ -106,7 +106,7 @@ TEST_F(ConfigFetcherTest, WaitsAsLongAsItIsToldButNoLongerThanADay) {
 }
 
 TEST_F(ConfigFetcherTest, CountsABadDocumentAsAFailure) {
-  source_.answer = {.kind = Kind::kDocument, .envelope = "<html>", .etag = "\"a\""};
+  source_.answer = {.kind = ConfigKind::kDocument, .envelope = "<html>", .etag = "\"a\""};
   PollAt(0);
   PollAt(61'000);
   ASSERT_EQ(fetches(), 2u);
@@ -114,7 +114,7 @@ TEST_F(ConfigFetcherTest, CountsABadDocumentAsAFailure) {
 }
 
 TEST_F(ConfigFetcherTest, AsksWhenAnUploadTellsOfAnotherVersionOnceForEach) {
-  source_.answer = {.kind = Kind::kDocument, .envelope = signer_.Envelope(7), .etag = {}};
+  source_.answer = {.kind = ConfigKind::kDocument, .envelope = signer_.Envelope(7), .etag = {}};
   PollAt(0);
   fetcher_.NoteVersion(7, kNowMs);
   fetcher_.NoteVersion(0, kNowMs);

@@ -19,7 +19,7 @@ using lagwatch::testing::Identity;
 using lagwatch::testing::MakeIdentity;
 using lagwatch::testing::TlsServer;
 using ::testing::HasSubstr;
-using Kind = UploadAnswer::Kind;
+using AnswerKind = UploadAnswer::Kind;
 
 constexpr char kAnswer[] =
     "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: 47\r\n\r\n"
@@ -41,7 +41,7 @@ class HttpTlsTest : public ::testing::Test {
                      int newest_version = TLS1_3_VERSION) {
     TlsServer server(identity, kAnswer, newest_version);
     const UploadAnswer answer = Post(server.endpoint(), ca_file);
-    EXPECT_EQ(answer.kind, Kind::kTryLater);
+    EXPECT_EQ(answer.kind, AnswerKind::kTryLater);
     EXPECT_EQ(answer.http_status, 0) << answer.message;
     EXPECT_FALSE(answer.message.empty());
     EXPECT_EQ(server.Stop(), "");
@@ -54,7 +54,7 @@ class HttpTlsTest : public ::testing::Test {
 TEST_F(HttpTlsTest, APinnedAuthoritysServerIsTrusted) {
   TlsServer server(MakeIdentity("IP:127.0.0.1", &authority_), kAnswer);
   UploadAnswer answer = Post(server.endpoint(), AuthorityFile());
-  EXPECT_EQ(answer.kind, Kind::kDelivered) << answer.message;
+  EXPECT_EQ(answer.kind, AnswerKind::kDelivered) << answer.message;
 }
 
 TEST_F(HttpTlsTest, AnotherAuthoritysServerGetsNothing) {
@@ -105,7 +105,7 @@ TEST_F(HttpTlsTest, SpeaksHttp2WithWhoCan) {
   const std::string output = node.Output();
   const std::string port = output.substr(5, output.size() - 7);
   UploadAnswer answer = Post("https://127.0.0.1:" + port, AuthorityFile());
-  EXPECT_EQ(answer.kind, Kind::kDelivered) << answer.message;
+  EXPECT_EQ(answer.kind, AnswerKind::kDelivered) << answer.message;
   EXPECT_EQ(answer.config_version, 2u);
 }
 

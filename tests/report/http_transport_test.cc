@@ -21,7 +21,7 @@ namespace lagwatch::report {
 namespace {
 
 using ::testing::HasSubstr;
-using Kind = UploadAnswer::Kind;
+using AnswerKind = UploadAnswer::Kind;
 
 class OneAnswerServer {
  public:
@@ -108,7 +108,7 @@ TEST(HttpTransport, PostsTheBodyWithItsHeaders) {
   OneAnswerServer server(HttpAnswer("200 OK"));
   std::string body(100'000, 'b');
   UploadAnswer answer = NewTransport(server.endpoint() + "/", "k_secret")->Post(Gzip(body));
-  EXPECT_EQ(answer.kind, Kind::kDelivered) << answer.message;
+  EXPECT_EQ(answer.kind, AnswerKind::kDelivered) << answer.message;
   EXPECT_EQ(answer.http_status, 200);
   std::string request = server.Request();
   EXPECT_THAT(request, ::testing::StartsWith("POST /v1/reports HTTP/1.1\r\n"));
@@ -126,16 +126,16 @@ TEST(HttpTransport, SendsNoAuthorizationWithoutAKey) {
 }
 
 TEST(HttpTransport, EachStatusHasItsMeaning) {
-  EXPECT_EQ(AnswerTo(HttpAnswer("202 Accepted")).kind, Kind::kDelivered);
+  EXPECT_EQ(AnswerTo(HttpAnswer("202 Accepted")).kind, AnswerKind::kDelivered);
   for (const char* status : {"400 Bad Request", "413 Too Large", "415 Unsupported"}) {
     const std::string error = R"({"error": {"code": "invalid", "message": "as told"}})";
-    EXPECT_EQ(AnswerTo(HttpAnswer(status, "", error)).kind, Kind::kRejected) << status;
+    EXPECT_EQ(AnswerTo(HttpAnswer(status, "", error)).kind, AnswerKind::kRejected) << status;
   }
   for (const char* status : {"401 Unauthorized", "403 Forbidden"}) {
-    EXPECT_EQ(AnswerTo(HttpAnswer(status)).kind, Kind::kUnauthorized) << status;
+    EXPECT_EQ(AnswerTo(HttpAnswer(status)).kind, AnswerKind::kUnauthorized) << status;
   }
   for (const char* status : {"404 Not Found", "429 Too Many", "500 Oops", "503 Unavailable"}) {
-    EXPECT_EQ(AnswerTo(HttpAnswer(status)).kind, Kind::kTryLater) << status;
+    EXPECT_EQ(AnswerTo(HttpAnswer(status)).kind, AnswerKind::kTryLater) << status;
   }
 }
 
@@ -151,20 +151,20 @@ TEST(HttpTransport, FollowsNoRedirect) {
   OneAnswerServer elsewhere(HttpAnswer("200 OK"));
   UploadAnswer answer =
       AnswerTo(HttpAnswer("307 Temporary Redirect", "Location: " + elsewhere.endpoint() + "/\r\n"));
-  EXPECT_EQ(answer.kind, Kind::kTryLater);
+  EXPECT_EQ(answer.kind, AnswerKind::kTryLater);
   EXPECT_EQ(answer.http_status, 307);
 }
 
 TEST(HttpTransport, ALoginPageIsNoCollector) {
   UploadAnswer answer =
       AnswerTo("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 5\r\n\r\nlogin");
-  EXPECT_EQ(answer.kind, Kind::kTryLater);
+  EXPECT_EQ(answer.kind, AnswerKind::kTryLater);
   EXPECT_THAT(answer.message, HasSubstr("not a lagwatch collector"));
 }
 
 TEST(HttpTransport, AnAnswerWithoutEndIsCutOff) {
   UploadAnswer answer = AnswerTo(HttpAnswer("200 OK", "", std::string(70'000, 'x')));
-  EXPECT_EQ(answer.kind, Kind::kTryLater);
+  EXPECT_EQ(answer.kind, AnswerKind::kTryLater);
 }
 
 TEST(HttpTransport, NobodyThereIsForLater) {
@@ -174,7 +174,7 @@ TEST(HttpTransport, NobodyThereIsForLater) {
     endpoint = server.endpoint();
   }
   UploadAnswer answer = NewTransport(endpoint)->Post(Gzip("body"));
-  EXPECT_EQ(answer.kind, Kind::kTryLater);
+  EXPECT_EQ(answer.kind, AnswerKind::kTryLater);
   EXPECT_EQ(answer.http_status, 0);
   EXPECT_THAT(answer.message, HasSubstr("onnect"));
 }
@@ -182,8 +182,8 @@ TEST(HttpTransport, NobodyThereIsForLater) {
 TEST(HttpTransport, OneTransportPostsManyTimes) {
   OneAnswerServer server(HttpAnswer("200 OK"));
   auto transport = NewTransport(server.endpoint());
-  EXPECT_EQ(transport->Post(Gzip("one")).kind, Kind::kDelivered);
-  EXPECT_EQ(transport->Post(Gzip("two")).kind, Kind::kDelivered);
+  EXPECT_EQ(transport->Post(Gzip("one")).kind, AnswerKind::kDelivered);
+  EXPECT_EQ(transport->Post(Gzip("two")).kind, AnswerKind::kDelivered);
 }
 
 TEST(HttpTransport, AbortEndsAPostThatHangs) {
@@ -192,8 +192,8 @@ TEST(HttpTransport, AbortEndsAPostThatHangs) {
   auto answer = std::async(std::launch::async, [&] { return transport->Post(Gzip("body")); });
   server.Request();
   transport->Abort();
-  EXPECT_EQ(answer.get().kind, Kind::kTryLater);
-  EXPECT_EQ(transport->Post(Gzip("body")).kind, Kind::kTryLater);
+  EXPECT_EQ(answer.get().kind, AnswerKind::kTryLater);
+  EXPECT_EQ(transport->Post(Gzip("body")).kind, AnswerKind::kTryLater);
 }
 
 TEST(HttpTransport, AnAbsurdRetryAfterIsBroughtIntoRange) {
@@ -205,14 +205,14 @@ TEST(HttpTransport, AnAbsurdRetryAfterIsBroughtIntoRange) {
 TEST(HttpTransport, ABodyThatIsCutDeliversNothing) {
   UploadAnswer answer = AnswerTo(
       "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 500\r\n\r\n{\"accepted\": 1");
-  EXPECT_EQ(answer.kind, Kind::kTryLater);
+  EXPECT_EQ(answer.kind, AnswerKind::kTryLater);
   EXPECT_EQ(answer.http_status, 0);
 }
 
 TEST(HttpTransport, AServerThatStallsIsGivenUp) {
   OneAnswerServer server("");
   auto client = HttpClient::Create({.endpoint = server.endpoint(), .timeouts = {.stall_s = 1}});
-  EXPECT_EQ(CreateHttpTransport(std::move(*client))->Post(Gzip("body")).kind, Kind::kTryLater);
+  EXPECT_EQ(CreateHttpTransport(std::move(*client))->Post(Gzip("body")).kind, AnswerKind::kTryLater);
 }
 
 TEST(HttpTransport, UnusableOptionsAreRefusedInWords) {

@@ -53,7 +53,7 @@ void ExpectRoundTrip(const std::vector<OwnedRecord>& records) {
   }
 }
 
-std::string FullLosses() {
+std::string EncodedLosses() {
   return EncodeLosses(
       {.id = IdOf("losses-012345678"),
        .app = "editor",
@@ -74,7 +74,7 @@ std::vector<OwnedRecord> FullRecords() {
           {RecordType::kRunEnd, EncodeRunEnd(lagwatch::testing::FullRunEnd())},
           {RecordType::kFrameSlice, lagwatch::testing::FullFrameSlice()},
           {RecordType::kUsage, lagwatch::testing::EncodeUsage(lagwatch::testing::FullUsage())},
-          {RecordType::kLosses, FullLosses()}};
+          {RecordType::kLosses, EncodedLosses()}};
 }
 
 TEST(PackedBatch, GivesBackEveryFieldOfEveryRecord) {

@@ -26,7 +26,7 @@ using ::testing::ElementsAre;
 using ::testing::EndsWith;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
-using Kind = UploadAnswer::Kind;
+using AnswerKind = UploadAnswer::Kind;
 using Payloads = ScriptedTransport::Payloads;
 
 class SpoolSenderTest : public ::testing::Test {
@@ -42,7 +42,7 @@ class SpoolSenderTest : public ::testing::Test {
     std::erase_if(names, [](const std::string& name) { return name.starts_with("ledger"); });
     return names;
   }
-  Kind UploadOnce() {
+  AnswerKind UploadOnce() {
     auto answer = sender_.UploadOnce();
     EXPECT_TRUE(answer.has_value());
     return answer->kind;
@@ -63,7 +63,7 @@ TEST_F(SpoolSenderTest, SeveralSegmentsGoInOneRequestOldestFirstAndAreRemoved) {
   Spool({"a", "b"});
   Spool({"c"});
   EXPECT_EQ(sender_.CountSegmentsLeft(), 2u);
-  EXPECT_EQ(UploadOnce(), Kind::kDelivered);
+  EXPECT_EQ(UploadOnce(), AnswerKind::kDelivered);
   EXPECT_THAT(transport_.posts, ElementsAre(ElementsAre("a", "b", "c")));
   EXPECT_THAT(SegmentFiles(), IsEmpty());
   EXPECT_EQ(sender_.stats().reports_delivered, 3u);
@@ -87,7 +87,7 @@ TEST_F(SpoolSenderTest, NoRequestHoldsMoreThan200Records) {
   for (int i = 0; i < 450; ++i) all.push_back("record " + std::to_string(i));
   Spool(all);
   Spool({"another segment"});
-  EXPECT_EQ(UploadOnce(), Kind::kDelivered);
+  EXPECT_EQ(UploadOnce(), AnswerKind::kDelivered);
   EXPECT_EQ(transport_.stored, all);
   for (const Payloads& post : transport_.posts) EXPECT_LE(post.size(), 200u);
   EXPECT_EQ(sender_.CountSegmentsLeft(), 1u);
@@ -97,7 +97,7 @@ TEST_F(SpoolSenderTest, NoRequestHoldsMoreThan1MiB) {
   Payloads big(6, std::string(250'000, 'x'));
   Spool(big);
   for (int i = 0; i < 6; ++i) Spool({std::string(250'000, 'y')});
-  while (sender_.CountSegmentsLeft() > 0) EXPECT_EQ(UploadOnce(), Kind::kDelivered);
+  while (sender_.CountSegmentsLeft() > 0) EXPECT_EQ(UploadOnce(), AnswerKind::kDelivered);
   EXPECT_THAT(transport_.stored, SizeIs(12));
   EXPECT_EQ(transport_.posts.size(), 4u);  // 4 + 2 of the large segment, then 4 + 2
   constexpr size_t kFramingBytes = 1000;
@@ -107,7 +107,8 @@ TEST_F(SpoolSenderTest, NoRequestHoldsMoreThan1MiB) {
 ScriptedTransport::Script RejectIfContaining(const std::string& guilty) {
   return [guilty](const Payloads& payloads) {
     bool is_guilty = std::find(payloads.begin(), payloads.end(), guilty) != payloads.end();
-    return UploadAnswer{.kind = is_guilty ? Kind::kRejected : Kind::kDelivered, .message = "malformed"};
+    return UploadAnswer{.kind = is_guilty ? AnswerKind::kRejected : AnswerKind::kDelivered,
+                        .message = "malformed"};
   };
 }
 
@@ -115,7 +116,7 @@ TEST_F(SpoolSenderTest, OnlyTheGuiltyRecordOfARejectedBatchIsSetAside) {
   transport_.script = RejectIfContaining("guilty");
   Spool({"a", "b", "c"});
   Spool({"d", "guilty", "e"});
-  EXPECT_EQ(UploadOnce(), Kind::kDelivered);
+  EXPECT_EQ(UploadOnce(), AnswerKind::kDelivered);
   EXPECT_THAT(transport_.stored, ElementsAre("a", "b", "c", "d", "e"));
   EXPECT_EQ(sender_.stats().reports_delivered, 5u);
   EXPECT_EQ(sender_.stats().records_rejected, 1u);
@@ -129,40 +130,40 @@ TEST_F(SpoolSenderTest, OnlyTheGuiltyRecordOfARejectedBatchIsSetAside) {
 
 TEST_F(SpoolSenderTest, WhatTheWayTakesInPiecesOnlyIsSentInPieces) {
   transport_.script = [](const Payloads& payloads) {
-    return UploadAnswer{.kind = payloads.size() > 1 ? Kind::kTooLarge : Kind::kDelivered};
+    return UploadAnswer{.kind = payloads.size() > 1 ? AnswerKind::kTooLarge : AnswerKind::kDelivered};
   };
   Spool({"a", "b", "c"});
-  EXPECT_EQ(UploadOnce(), Kind::kDelivered);
+  EXPECT_EQ(UploadOnce(), AnswerKind::kDelivered);
   EXPECT_THAT(transport_.stored, ElementsAre("a", "b", "c"));
 }
 
 TEST_F(SpoolSenderTest, ARecordThatTheWayDoesNotTakeIsKeptForLater) {
-  transport_.script = ScriptedTransport::Always(Kind::kTooLarge);
+  transport_.script = ScriptedTransport::Always(AnswerKind::kTooLarge);
   Spool({"a", "b"});
-  EXPECT_EQ(UploadOnce(), Kind::kTryLater);
+  EXPECT_EQ(UploadOnce(), AnswerKind::kTryLater);
   EXPECT_EQ(sender_.stats().records_rejected, 0u);
   EXPECT_THAT(SegmentFiles(), ElementsAre(EndsWith(".seg")));
-  transport_.script = ScriptedTransport::Always(Kind::kDelivered);
-  EXPECT_EQ(UploadOnce(), Kind::kDelivered);
+  transport_.script = ScriptedTransport::Always(AnswerKind::kDelivered);
+  EXPECT_EQ(UploadOnce(), AnswerKind::kDelivered);
   EXPECT_THAT(transport_.stored, ElementsAre("a", "b"));
 }
 
 TEST_F(SpoolSenderTest, AFailureWhileSplittingKeepsEverything) {
   int posts_left = 3;
   transport_.script = [&](const Payloads& payloads) -> UploadAnswer {
-    if (posts_left-- == 0) return {.kind = Kind::kTryLater, .message = "gone"};
+    if (posts_left-- == 0) return {.kind = AnswerKind::kTryLater, .message = "gone"};
     return RejectIfContaining("guilty")(payloads);
   };
   Spool({"a", "b", "c", "guilty"});
-  EXPECT_EQ(UploadOnce(), Kind::kTryLater);
+  EXPECT_EQ(UploadOnce(), AnswerKind::kTryLater);
   EXPECT_EQ(sender_.CountSegmentsLeft(), 1u);
   EXPECT_THAT(SegmentFiles(), SizeIs(1));
   transport_.script = RejectIfContaining("guilty");
-  EXPECT_EQ(UploadOnce(), Kind::kDelivered);
+  EXPECT_EQ(UploadOnce(), AnswerKind::kDelivered);
   for (const char* payload : {"a", "b", "c"}) EXPECT_THAT(transport_.stored, Contains(payload));
 }
 
-class SpoolSenderKeeps : public SpoolSenderTest, public ::testing::WithParamInterface<Kind> {};
+class SpoolSenderKeeps : public SpoolSenderTest, public ::testing::WithParamInterface<AnswerKind> {};
 
 TEST_P(SpoolSenderKeeps, WhatWasNotTaken) {
   transport_.script = ScriptedTransport::Always(GetParam());
@@ -171,27 +172,28 @@ TEST_P(SpoolSenderKeeps, WhatWasNotTaken) {
   EXPECT_EQ(UploadOnce(), GetParam());
   EXPECT_EQ(sender_.stats().failures, 2u);
   EXPECT_EQ(sender_.stats().last_problem, "as scripted");
-  transport_.script = ScriptedTransport::Always(Kind::kDelivered);
-  EXPECT_EQ(UploadOnce(), Kind::kDelivered);
+  transport_.script = ScriptedTransport::Always(AnswerKind::kDelivered);
+  EXPECT_EQ(UploadOnce(), AnswerKind::kDelivered);
   EXPECT_THAT(transport_.stored, ElementsAre("a"));
 }
 
-INSTANTIATE_TEST_SUITE_P(Answers, SpoolSenderKeeps, ::testing::Values(Kind::kTryLater, Kind::kUnauthorized));
+INSTANTIATE_TEST_SUITE_P(Answers, SpoolSenderKeeps,
+                         ::testing::Values(AnswerKind::kTryLater, AnswerKind::kUnauthorized));
 
 TEST_F(SpoolSenderTest, ASegmentThatAnotherUploaderTookIsNoError) {
   transport_.script = [&](const Payloads&) {
     for (const std::string& name : SegmentFiles()) std::filesystem::remove(spool_ / name);
-    return UploadAnswer{.kind = Kind::kDelivered};
+    return UploadAnswer{.kind = AnswerKind::kDelivered};
   };
   Spool({"a"});
-  EXPECT_EQ(UploadOnce(), Kind::kDelivered);
+  EXPECT_EQ(UploadOnce(), AnswerKind::kDelivered);
   EXPECT_EQ(sender_.stats().last_problem, "");
 }
 
 TEST_F(SpoolSenderTest, ASegmentThatCannotBeRemovedIsNotSentAgain) {
   env_.Fail(EnvCall::kRemove, EACCES);
   Spool({"a"});
-  EXPECT_EQ(UploadOnce(), Kind::kDelivered);
+  EXPECT_EQ(UploadOnce(), AnswerKind::kDelivered);
   EXPECT_THAT(sender_.stats().last_problem, ::testing::HasSubstr("cannot remove"));
   EXPECT_FALSE(sender_.UploadOnce().has_value());
   EXPECT_THAT(transport_.posts, SizeIs(1));
@@ -203,11 +205,11 @@ TEST_F(SpoolSenderTest, ASegmentThatCannotBeReadHoldsUpNoOthers) {
   Spool({"fine"});
   std::filesystem::rename(path, path + ".aside");
   std::filesystem::create_directory(path);
-  EXPECT_EQ(UploadOnce(), Kind::kDelivered);
+  EXPECT_EQ(UploadOnce(), AnswerKind::kDelivered);
   EXPECT_THAT(transport_.stored, ElementsAre("fine"));
   std::filesystem::remove(path);
   std::filesystem::rename(path + ".aside", path);
-  EXPECT_EQ(UploadOnce(), Kind::kDelivered);
+  EXPECT_EQ(UploadOnce(), AnswerKind::kDelivered);
   EXPECT_THAT(transport_.stored, ElementsAre("fine", "unreadable"));
 }
 
@@ -217,7 +219,7 @@ TEST_F(SpoolSenderTest, WhatIsWholeOfADamagedSegmentIsSent) {
   std::string bytes = lagwatch::testing::ReadFile(path);
   bytes[bytes.find("second")] = 'S';
   lagwatch::testing::WriteFile(path, bytes);
-  EXPECT_EQ(UploadOnce(), Kind::kDelivered);
+  EXPECT_EQ(UploadOnce(), AnswerKind::kDelivered);
   ASSERT_THAT(transport_.stored, ElementsAre("first", "third", ::testing::_));
   auto losses = DecodeLosses(transport_.stored[2]);
   ASSERT_TRUE(losses.ok());
@@ -228,7 +230,7 @@ TEST_F(SpoolSenderTest, WhatIsWholeOfADamagedSegmentIsSent) {
 TEST_F(SpoolSenderTest, OfASegmentWithNothingWholeTheLossIsLeft) {
   Spool({"only"});
   lagwatch::testing::WriteFile(spool_ / SegmentFiles().at(0), "rubbish");
-  EXPECT_EQ(UploadOnce(), Kind::kDelivered);
+  EXPECT_EQ(UploadOnce(), AnswerKind::kDelivered);
   EXPECT_EQ(sender_.stats().losses[static_cast<size_t>(LossReason::kDamaged)], 1u);
   EXPECT_THAT(SegmentFiles(), IsEmpty());
 }
@@ -236,7 +238,7 @@ TEST_F(SpoolSenderTest, OfASegmentWithNothingWholeTheLossIsLeft) {
 TEST_F(SpoolSenderTest, AnExceptionOnTheWayIsAFailureThatKeepsEverything) {
   transport_.script = [](const Payloads&) -> UploadAnswer { throw std::runtime_error("out of order"); };
   Spool({"a"});
-  EXPECT_EQ(UploadOnce(), Kind::kTryLater);
+  EXPECT_EQ(UploadOnce(), AnswerKind::kTryLater);
   EXPECT_THAT(sender_.stats().last_problem, ::testing::HasSubstr("out of order"));
   EXPECT_EQ(sender_.CountSegmentsLeft(), 1u);
 }

@@ -21,7 +21,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::MatchesRegex;
 using ::testing::SizeIs;
-using Kind = UploadAnswer::Kind;
+using AnswerKind = UploadAnswer::Kind;
 
 class FileTransportTest : public ::testing::Test {
  protected:
@@ -32,7 +32,8 @@ class FileTransportTest : public ::testing::Test {
 TEST_F(FileTransportTest, EachBatchIsAFileOfItsOwn) {
   auto transport = CreateFileTransport(&env_, "file://" + directory_ / "not/yet/there");
   ASSERT_TRUE(transport.ok());
-  for (const char* body : {"one", "two"}) EXPECT_EQ((*transport)->Post(Gzip(body)).kind, Kind::kDelivered);
+  for (const char* body : {"one", "two"})
+    EXPECT_EQ((*transport)->Post(Gzip(body)).kind, AnswerKind::kDelivered);
   std::vector<std::string> bodies;
   for (const auto& entry : std::filesystem::directory_iterator(directory_ / "not/yet/there")) {
     EXPECT_THAT(entry.path().filename().string(),
@@ -49,11 +50,11 @@ TEST_F(FileTransportTest, WhatCannotBeWrittenIsForLaterAndLeavesNothing) {
                        EnvCall::kRename}) {
     env_.Fail(call, ENOSPC);
     const UploadAnswer answer = (*transport)->Post(Gzip("body"));
-    EXPECT_EQ(answer.kind, Kind::kTryLater);
+    EXPECT_EQ(answer.kind, AnswerKind::kTryLater);
     EXPECT_THAT(answer.message, HasSubstr("No space left"));
     EXPECT_THAT(directory_.Files(), IsEmpty());
   }
-  EXPECT_EQ((*transport)->Post(Gzip("body")).kind, Kind::kDelivered);
+  EXPECT_EQ((*transport)->Post(Gzip("body")).kind, AnswerKind::kDelivered);
 }
 
 TEST_F(FileTransportTest, NeedsAnAbsolutePath) {
@@ -75,27 +76,27 @@ TEST(HostTransport, TheProgramSends) {
     sent = body;
     return 204;
   });
-  EXPECT_EQ(transport->Post("batch").kind, Kind::kDelivered);
+  EXPECT_EQ(transport->Post("batch").kind, AnswerKind::kDelivered);
   EXPECT_EQ(sent, "batch");
 }
 
 TEST(HostTransport, TheCollectorsAnswerIsHeeded) {
   EXPECT_EQ(AnswerOfHost(200, R"({"accepted": 1, "duplicates": 0, "rejected": 0})").answered_records, 1u);
-  EXPECT_EQ(AnswerOfHost(200, "<html>").kind, Kind::kTryLater);
-  EXPECT_EQ(AnswerOfHost(400, R"({"error": {"code": "invalid"}})").kind, Kind::kRejected);
-  for (int status : {400, 415}) EXPECT_EQ(AnswerOfHost(status, "<html>").kind, Kind::kTryLater);
-  EXPECT_EQ(AnswerOfHost(413, "<html>").kind, Kind::kTooLarge);
-  EXPECT_EQ(AnswerOfHost(401, "").kind, Kind::kUnauthorized);
-  EXPECT_EQ(AnswerOfHost(503, "").kind, Kind::kTryLater);
-  EXPECT_EQ(AnswerOfHost(0, "").kind, Kind::kTryLater);
-  EXPECT_EQ(AnswerOfHost(-1, "").kind, Kind::kTryLater);
+  EXPECT_EQ(AnswerOfHost(200, "<html>").kind, AnswerKind::kTryLater);
+  EXPECT_EQ(AnswerOfHost(400, R"({"error": {"code": "invalid"}})").kind, AnswerKind::kRejected);
+  for (int status : {400, 415}) EXPECT_EQ(AnswerOfHost(status, "<html>").kind, AnswerKind::kTryLater);
+  EXPECT_EQ(AnswerOfHost(413, "<html>").kind, AnswerKind::kTooLarge);
+  EXPECT_EQ(AnswerOfHost(401, "").kind, AnswerKind::kUnauthorized);
+  EXPECT_EQ(AnswerOfHost(503, "").kind, AnswerKind::kTryLater);
+  EXPECT_EQ(AnswerOfHost(0, "").kind, AnswerKind::kTryLater);
+  EXPECT_EQ(AnswerOfHost(-1, "").kind, AnswerKind::kTryLater);
 }
 
 TEST(HostTransport, IsNotAskedAnyMoreWhenAborted) {
   int calls = 0;
   auto transport = CreateHostTransport([&](std::string_view, std::string*) { return ++calls; });
   transport->Abort();
-  EXPECT_EQ(transport->Post("batch").kind, Kind::kTryLater);
+  EXPECT_EQ(transport->Post("batch").kind, AnswerKind::kTryLater);
   EXPECT_EQ(calls, 0);
 }
 

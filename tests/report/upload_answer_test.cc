@@ -10,7 +10,6 @@ namespace lagwatch::report {
 namespace {
 
 using ::testing::HasSubstr;
-using Kind = UploadAnswer::Kind;
 
 constexpr char kJson[] = "application/json; charset=utf-8";
 
@@ -20,7 +19,7 @@ TEST(UploadAnswer, SaysWhichRecordsWereRefused) {
   const UploadAnswer answer = Stored(
       R"({"accepted": 2, "duplicates": 1, "rejected": 1, "config_version": 7, "new_key": {},
           "results": [{"record": 3, "result": "rejected", "why": "bad\nid"}, {"record": 0, "result": "duplicate"}]})");
-  EXPECT_EQ(answer.kind, Kind::kDelivered);
+  EXPECT_EQ(answer.kind, UploadAnswer::Kind::kDelivered);
   EXPECT_EQ(answer.answered_records, 4u);
   EXPECT_EQ(answer.config_version, 7u);
   ASSERT_EQ(answer.refusals.size(), 1u);
@@ -29,11 +28,12 @@ TEST(UploadAnswer, SaysWhichRecordsWereRefused) {
 }
 
 TEST(UploadAnswer, ResultsAreNotNeededWhenAllIsStored) {
-  EXPECT_EQ(Stored(R"({"accepted": 2, "duplicates": 0, "rejected": 0})").kind, Kind::kDelivered);
+  EXPECT_EQ(Stored(R"({"accepted": 2, "duplicates": 0, "rejected": 0})").kind,
+            UploadAnswer::Kind::kDelivered);
 }
 
 TEST(UploadAnswer, ACollectorThatDoesNotSayWhichIsAskedAboutEach) {
-  EXPECT_EQ(Stored(R"({"accepted": 2, "duplicates": 0, "rejected": 1})").kind, Kind::kRejected);
+  EXPECT_EQ(Stored(R"({"accepted": 2, "duplicates": 0, "rejected": 1})").kind, UploadAnswer::Kind::kRejected);
 }
 
 TEST(UploadAnswer, WhatIsNoCollectorsAnswerDeliversNothing) {
@@ -57,30 +57,31 @@ TEST(UploadAnswer, WhatIsNoCollectorsAnswerDeliversNothing) {
           R"({"accepted": 0, "duplicates": 0, "rejected": 2, "results": [{"record": 0, "result": "rejected"},
               {"record": 0, "result": "rejected"}]})",
       }) {
-    EXPECT_EQ(Stored(body).kind, Kind::kTryLater) << body;
+    EXPECT_EQ(Stored(body).kind, UploadAnswer::Kind::kTryLater) << body;
   }
   EXPECT_EQ(ParseUploadAnswer(200, "text/html", R"({"accepted": 1, "duplicates": 0, "rejected": 0})").kind,
-            Kind::kTryLater);
+            UploadAnswer::Kind::kTryLater);
 }
 
 TEST(UploadAnswer, EveryCutOfAnAnswerDeliversNothing) {
   const std::string body =
       R"({"accepted": 2, "duplicates": 0, "rejected": 1, "results": [{"record": 3, "result": "rejected"}]})";
   for (size_t size = 0; size < body.size(); ++size)
-    EXPECT_EQ(Stored(body.substr(0, size)).kind, Kind::kTryLater) << size;
+    EXPECT_EQ(Stored(body.substr(0, size)).kind, UploadAnswer::Kind::kTryLater) << size;
 }
 
 TEST(UploadAnswer, OfWhoIsNoCollectorARefusalIsNone) {
   constexpr char kError[] = R"({"error": {"code": "invalid", "message": "no batch"}})";
   for (int status : {400, 415}) {
-    EXPECT_EQ(ParseUploadAnswer(status, kJson, kError).kind, Kind::kRejected);
-    EXPECT_EQ(ParseUploadAnswer(status, "text/html", kError).kind, Kind::kTryLater);
+    EXPECT_EQ(ParseUploadAnswer(status, kJson, kError).kind, UploadAnswer::Kind::kRejected);
+    EXPECT_EQ(ParseUploadAnswer(status, "text/html", kError).kind, UploadAnswer::Kind::kTryLater);
     for (const char* body : {"<html>", "", "{}", "[]", "null", R"({"error": "invalid"})", R"({"error": {}})",
                              R"({"error": {"code": 7}})", R"([{"error": {"code": "invalid"}}])"})
-      EXPECT_EQ(ParseUploadAnswer(status, kJson, body).kind, Kind::kTryLater) << body;
+      EXPECT_EQ(ParseUploadAnswer(status, kJson, body).kind, UploadAnswer::Kind::kTryLater) << body;
   }
-  EXPECT_EQ(ParseUploadAnswer(413, kJson, kError).kind, Kind::kRejected);
-  EXPECT_EQ(ParseUploadAnswer(413, "text/html", "<html>").kind, Kind::kTooLarge);  // a proxy's limit
+  EXPECT_EQ(ParseUploadAnswer(413, kJson, kError).kind, UploadAnswer::Kind::kRejected);
+  EXPECT_EQ(ParseUploadAnswer(413, "text/html", "<html>").kind,
+            UploadAnswer::Kind::kTooLarge);  // a proxy's limit
 }
 
 TEST(UploadAnswer, HasToFitTheBatch) {
@@ -92,7 +93,7 @@ TEST(UploadAnswer, HasToFitTheBatch) {
   const UploadAnswer outside = Stored(
       R"({"accepted": 0, "duplicates": 0, "rejected": 1, "results": [{"record": 1, "result": "rejected"}]})");
   EXPECT_FALSE(FitsBatch(outside, 1, 1));
-  EXPECT_TRUE(FitsBatch({.kind = Kind::kDelivered}, 5, 5));  // of a file, say
+  EXPECT_TRUE(FitsBatch({.kind = UploadAnswer::Kind::kDelivered}, 5, 5));  // of a file, say
 }
 
 TEST(UploadAnswer, MessagesAreOneLineAndShort) {

@@ -6,18 +6,18 @@
 namespace lagwatch::report {
 namespace {
 
-using Kind = UploadAnswer::Kind;
+using AnswerKind = UploadAnswer::Kind;
 
 constexpr uint64_t kLeastRandom = 0;
 constexpr int64_t kCapMs = 3'600'000;
 
-UploadAnswer Answer(Kind kind, int64_t retry_after_s = 0) {
+UploadAnswer Answer(AnswerKind kind, int64_t retry_after_s = 0) {
   return {.kind = kind, .retry_after_s = retry_after_s};
 }
 
 TEST(UploadPacing, GoesOnAtOnceAfterASuccessAndPollsWhenIdle) {
   UploadPacing pacing;
-  EXPECT_EQ(pacing.DelayMs(Answer(Kind::kDelivered), kLeastRandom), 0);
+  EXPECT_EQ(pacing.DelayMs(Answer(AnswerKind::kDelivered), kLeastRandom), 0);
   EXPECT_EQ(pacing.DelayMs(std::nullopt, kLeastRandom), UploadPacing::kPollMs);
   EXPECT_FALSE(pacing.is_failing());
 }
@@ -27,28 +27,29 @@ TEST(UploadPacing, BacksOffWithJitterUpToItsCapUntilASuccess) {
   int64_t longest_ms = 0;
   for (int failure = 0; failure < 40; ++failure) {
     // A random number just under a power of two is the longest wait at each step before the cap.
-    int64_t delay_ms = pacing.DelayMs(Answer(Kind::kTryLater), kCapMs - 1);
+    int64_t delay_ms = pacing.DelayMs(Answer(AnswerKind::kTryLater), kCapMs - 1);
     EXPECT_GT(delay_ms, 0);
     longest_ms = std::max(longest_ms, delay_ms);
   }
   EXPECT_GE(longest_ms, kCapMs);
   EXPECT_LT(longest_ms, 2 * kCapMs);
   EXPECT_TRUE(pacing.is_failing());
-  pacing.DelayMs(Answer(Kind::kDelivered), kLeastRandom);
+  pacing.DelayMs(Answer(AnswerKind::kDelivered), kLeastRandom);
   EXPECT_FALSE(pacing.is_failing());
-  EXPECT_LT(pacing.DelayMs(Answer(Kind::kTryLater), kCapMs - 1), 2'000);
+  EXPECT_LT(pacing.DelayMs(Answer(AnswerKind::kTryLater), kCapMs - 1), 2'000);
 }
 
 TEST(UploadPacing, HonoursRetryAfterUpToADay) {
   UploadPacing pacing;
-  EXPECT_EQ(pacing.DelayMs(Answer(Kind::kTryLater, 3'600), kLeastRandom), 3'600'000);
-  EXPECT_EQ(pacing.DelayMs(Answer(Kind::kTryLater, INT64_MAX), kLeastRandom), UploadPacing::kMaxRetryAfterMs);
-  EXPECT_GT(pacing.DelayMs(Answer(Kind::kTryLater, -5), kLeastRandom), 0);
+  EXPECT_EQ(pacing.DelayMs(Answer(AnswerKind::kTryLater, 3'600), kLeastRandom), 3'600'000);
+  EXPECT_EQ(pacing.DelayMs(Answer(AnswerKind::kTryLater, INT64_MAX), kLeastRandom),
+            UploadPacing::kMaxRetryAfterMs);
+  EXPECT_GT(pacing.DelayMs(Answer(AnswerKind::kTryLater, -5), kLeastRandom), 0);
 }
 
 TEST(UploadPacing, AWrongKeyWaitsForHours) {
   UploadPacing pacing;
-  EXPECT_EQ(pacing.DelayMs(Answer(Kind::kUnauthorized), kLeastRandom), UploadPacing::kUnauthorizedMs);
+  EXPECT_EQ(pacing.DelayMs(Answer(AnswerKind::kUnauthorized), kLeastRandom), UploadPacing::kUnauthorizedMs);
 }
 
 }  // namespace

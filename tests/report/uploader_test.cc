@@ -25,7 +25,7 @@ namespace {
 
 using lagwatch::testing::ScriptedTransport;
 using ::testing::ElementsAre;
-using Kind = UploadAnswer::Kind;
+using AnswerKind = UploadAnswer::Kind;
 using Payloads = ScriptedTransport::Payloads;
 
 constexpr int64_t kPlentyMs = 60'000;
@@ -74,7 +74,7 @@ TEST_F(UploaderOverAScript, SendsWhatIsSpooledWhileItRuns) {
   Flag delivered;
   transport_.script = [&](const Payloads&) {
     delivered.Set();
-    return UploadAnswer{.kind = Kind::kDelivered};
+    return UploadAnswer{.kind = AnswerKind::kDelivered};
   };
   Uploader uploader(&sender_, &transport_);
   ASSERT_TRUE(uploader.Start().ok());
@@ -98,7 +98,7 @@ TEST_F(UploaderOverAScript, StoppingLeavesACollectorAloneThatAskedToWait) {
   Flag refused;
   transport_.script = [&](const Payloads&) {
     refused.Set();
-    return UploadAnswer{.kind = Kind::kTryLater, .retry_after_s = 3'600};
+    return UploadAnswer{.kind = AnswerKind::kTryLater, .retry_after_s = 3'600};
   };
   Spool("a");
   Uploader uploader(&sender_, &transport_);
@@ -141,7 +141,7 @@ TEST_F(UploaderTest, WhileItLeavesTheCollectorAloneTheSpoolIsSwept) {
   ScriptedTransport transport;
   transport.script = [&](const Payloads&) {
     refused.Set();
-    return UploadAnswer{.kind = Kind::kUnauthorized};
+    return UploadAnswer{.kind = AnswerKind::kUnauthorized};
   };
   LeapingClock clock;
   SpoolSender sender(&base::SystemEnv(), spool_.path(), &transport, &namer_, clock);
@@ -175,7 +175,7 @@ TEST_F(UploaderOverAScript, TheThreadHasItsNameAndTakesNoSignals) {
     pthread_sigmask(SIG_SETMASK, nullptr, &mask);
     takes_signals =
         !sigismember(&mask, SIGTERM) || !sigismember(&mask, SIGPIPE) || !sigismember(&mask, SIGCHLD);
-    return UploadAnswer{.kind = Kind::kDelivered};
+    return UploadAnswer{.kind = AnswerKind::kDelivered};
   };
   Spool("a");
   Uploader uploader(&sender_, &transport_);
@@ -192,7 +192,7 @@ TEST_F(UploaderOverAScript, WhatIsThrownEndsNeitherTheThreadNorTheProgram) {
   Flag thrown;
   bool has_thrown = false;
   transport_.script = [&](const Payloads&) -> UploadAnswer {
-    if (has_thrown) return {.kind = Kind::kDelivered};
+    if (has_thrown) return {.kind = AnswerKind::kDelivered};
     has_thrown = true;
     thrown.Set();
     throw 7;
@@ -241,7 +241,7 @@ TEST_F(UploaderTest, StoppingEndsAtItsDeadlineWhenTheCollectorHangs) {
 TEST_F(UploaderOverAScript, DrainingTriesAgainUntilAllIsSent) {
   int failures_left = 1;
   transport_.script = [&](const Payloads&) {
-    return UploadAnswer{.kind = failures_left-- > 0 ? Kind::kTryLater : Kind::kDelivered};
+    return UploadAnswer{.kind = failures_left-- > 0 ? AnswerKind::kTryLater : AnswerKind::kDelivered};
   };
   Spool("a");
   EXPECT_EQ(DrainSpool(&sender_, NowNs() + kPlentyMs * base::kNsPerMs), 0u);
@@ -249,7 +249,7 @@ TEST_F(UploaderOverAScript, DrainingTriesAgainUntilAllIsSent) {
 }
 
 TEST_F(UploaderOverAScript, DrainingGivesUpWhenTheNextTryIsPastTheDeadline) {
-  transport_.script = ScriptedTransport::Always(Kind::kUnauthorized);
+  transport_.script = ScriptedTransport::Always(AnswerKind::kUnauthorized);
   Spool("a");
   Spool("b");
   EXPECT_EQ(DrainSpool(&sender_, NowNs() + kPlentyMs * base::kNsPerMs), 2u);

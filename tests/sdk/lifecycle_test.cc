@@ -67,7 +67,7 @@ TEST_F(SdkTest, BringsOptionsIntoTheirRanges) {
   EXPECT_EQ(Reports()[0].threshold_ms, 16u);
 }
 
-std::atomic<int> g_own_signals{0};
+std::atomic<int> g_host_signals{0};
 
 TEST_F(SdkTest, GoesOnCapturingWhenTheProgramTakesTheSignal) {
   Options options = TestOptions();
@@ -76,14 +76,14 @@ TEST_F(SdkTest, GoesOnCapturingWhenTheProgramTakesTheSignal) {
   auto loop = monitor.WatchLoop("ui");
   FreezeUntilReported(loop, "before");
   EXPECT_TRUE(WaitUntil([&] { return !Ends().empty(); }));  // nobody is captured just now
-  g_own_signals = 0;
+  g_host_signals = 0;
   struct sigaction own {};
-  own.sa_handler = [](int) { ++g_own_signals; };
+  own.sa_handler = [](int) { ++g_host_signals; };
   sigaction(SIGUSR2, &own, nullptr);
   FreezeUntilReported(loop, "after");
-  EXPECT_EQ(g_own_signals, 0);
+  EXPECT_EQ(g_host_signals, 0);
   raise(SIGUSR2);
-  EXPECT_TRUE(WaitUntil([] { return g_own_signals.load() == 1; }));
+  EXPECT_TRUE(WaitUntil([] { return g_host_signals.load() == 1; }));
   report::Report after = Reports().back();
   EXPECT_EQ(after.tag, "after");
   EXPECT_GE(after.stacks[after.expensive_stack].frames.size(), 3u);

@@ -23,7 +23,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-const base::Uuid kLag = base::CreateUuidV7(1'700'000'000'000);
+const base::Uuid kMaskedLag = base::CreateUuidV7(1'700'000'000'000);
 
 class MaskedRunTest : public ::testing::Test {
  protected:
@@ -38,11 +38,11 @@ class MaskedRunTest : public ::testing::Test {
       scene.Set("secret-scene");
       auto writer = std::move(RunWriter::Create(directory_.path(), facts, &scene).value());
       RunUsage usage{};
-      usage.id = kLag;
+      usage.id = kMaskedLag;
       usage.watched_ns = 7 * base::kNsPerSecond;
       std::string("secret-loop").copy(usage.loop, sizeof usage.loop);
       writer->NoteUsage(usage);
-      writer->LagBegan(kLag, "secret-loop", 3 * base::kNsPerSecond);
+      writer->LagBegan(kMaskedLag, "secret-loop", 3 * base::kNsPerSecond);
       writer->Refresh();
       static_cast<void>(writer.release());
     });
@@ -79,10 +79,10 @@ TEST_F(MaskedRunTest, TheNextStartOfTheProgramKnowsItAgain) {
   EXPECT_EQ(run.reason, policies::ExitReason::kKilledInLag);
   EXPECT_EQ(run.record.run.build_id, facts.build_id);
   EXPECT_EQ(run.record.run.oom_group_path, facts.oom_group_path);
-  EXPECT_EQ(run.record.usage_id, kLag);
+  EXPECT_EQ(run.record.usage_id, kMaskedLag);
   EXPECT_EQ(run.record.usage_loop, "");
   const report::RunEnd end = run.ToRunEnd();
-  EXPECT_EQ(end.report_id, kLag);
+  EXPECT_EQ(end.report_id, kMaskedLag);
   EXPECT_GE(end.lag_ns, 3'000'000'000u);
   EXPECT_EQ(end.app, "editor");
   EXPECT_EQ(end.app_version, "2.3.1");

@@ -24,7 +24,7 @@ using testing::PageParts;
 using testing::RunPath;
 using testing::SomeFacts;
 
-const base::Uuid kLag = base::CreateUuidV7(1'700'000'000'000);
+const base::Uuid kLagOfRun = base::CreateUuidV7(1'700'000'000'000);
 
 std::set<int> OpenFiles() {
   std::set<int> fds;
@@ -87,9 +87,9 @@ TEST_F(RunRecordFile, TellsWhatTheRunIs) {
 TEST_F(RunRecordFile, FollowsALag) {
   auto writer = Create();
   scene_.Set("export");
-  writer->LagBegan(kLag, "ui", 2 * base::kNsPerSecond);
+  writer->LagBegan(kLagOfRun, "ui", 2 * base::kNsPerSecond);
   RunRecord begun = Read();
-  EXPECT_EQ(begun.lag_id, kLag);
+  EXPECT_EQ(begun.lag_id, kLagOfRun);
   EXPECT_EQ(begun.lag_loop, "ui");
   EXPECT_EQ(begun.scene, "export");
   EXPECT_GE(begun.lag_ns, 2 * base::kNsPerSecond);
@@ -97,7 +97,7 @@ TEST_F(RunRecordFile, FollowsALag) {
   writer->Refresh();
   EXPECT_GE(Read().lag_ns, begun.lag_ns + 60 * base::kNsPerMs);
   EXPECT_EQ(Read().lag_begin_wall_ms, begun.lag_begin_wall_ms);
-  writer->LagEnded(kLag);
+  writer->LagEnded(kLagOfRun);
   EXPECT_FALSE(Read().was_in_lag());
 }
 
@@ -105,7 +105,7 @@ TEST_F(RunRecordFile, HasTheUseThatWasNotToldYet) {
   auto writer = Create();
   EXPECT_EQ(Read().usage_id, base::Uuid{});
   RunUsage usage{};
-  usage.id = kLag;
+  usage.id = kLagOfRun;
   usage.begin_wall_ms = 1'700'000'000'000;
   usage.end_wall_ms = 1'700'000'002'000;
   usage.watched_ns = 2 * base::kNsPerSecond;
@@ -119,7 +119,7 @@ TEST_F(RunRecordFile, HasTheUseThatWasNotToldYet) {
   writer->NoteUsage(usage);
   writer->Refresh();
   RunRecord record = Read();
-  EXPECT_EQ(record.usage_id, kLag);
+  EXPECT_EQ(record.usage_id, kLagOfRun);
   EXPECT_EQ(record.usage_begin_wall_ms, usage.begin_wall_ms);
   EXPECT_EQ(record.usage_end_wall_ms, usage.end_wall_ms);
   EXPECT_EQ(record.usage_loop, "ui");
@@ -146,13 +146,13 @@ TEST_F(RunRecordFile, HasTheUseThatWasNotToldYet) {
 TEST_F(RunRecordFile, OfSeveralLagsTellsTheOneThatBeganFirst) {
   auto writer = Create();
   const base::Uuid other = base::CreateUuidV7(1'700'000'000'001);
-  writer->LagBegan(kLag, "worker", 1 * base::kNsPerSecond);
+  writer->LagBegan(kLagOfRun, "worker", 1 * base::kNsPerSecond);
   writer->LagBegan(other, "ui", 5 * base::kNsPerSecond);
   writer->LagBegan(other, "ui", 6 * base::kNsPerSecond);  // its next report
   EXPECT_EQ(Read().lag_loop, "ui");
   writer->LagEnded(other);
-  EXPECT_EQ(Read().lag_id, kLag);
-  writer->LagEnded(kLag);
+  EXPECT_EQ(Read().lag_id, kLagOfRun);
+  writer->LagEnded(kLagOfRun);
   EXPECT_FALSE(Read().was_in_lag());
 }
 
@@ -172,7 +172,7 @@ TEST_F(RunRecordFile, IsNotDisturbedByMoreLagsThanItKeeps) {
 
 TEST_F(RunRecordFile, ALongGapBetweenRoundsWasNotTheProgramsTime) {
   auto writer = Create();
-  writer->LagBegan(kLag, "ui", 2 * base::kNsPerSecond);
+  writer->LagBegan(kLagOfRun, "ui", 2 * base::kNsPerSecond);
   usleep(1'500'000);  // stopped, as far as anybody can see
   writer->Refresh();
   EXPECT_EQ(Read().lag_ns, 3 * base::kNsPerSecond);
@@ -189,10 +189,10 @@ TEST_F(RunRecordFile, OutlivesAProcessThatIsKilled) {
   InKilledChild([&] {
     facts_.pid = static_cast<uint32_t>(getpid());
     auto writer = Create();
-    writer->LagBegan(kLag, "ui", 7);
+    writer->LagBegan(kLagOfRun, "ui", 7);
     static_cast<void>(writer.release());
   });
-  EXPECT_EQ(Read().lag_id, kLag);
+  EXPECT_EQ(Read().lag_id, kLagOfRun);
   EXPECT_FALSE(IsLocked(RunPath(directory_.path(), facts_)));
 }
 
@@ -233,7 +233,7 @@ TEST_F(RunRecordFile, AForkedChildDoesNotTouchItsParentsRecord) {
   });
   InKilledChild([&] {
     writer->AbandonInForkedChild();
-    writer->LagBegan(kLag, "ui", 7);
+    writer->LagBegan(kLagOfRun, "ui", 7);
     NoteRunTold();
     writer.reset();
   });
@@ -244,7 +244,7 @@ TEST_F(RunRecordFile, AForkedChildDoesNotTouchItsParentsRecord) {
 TEST_F(RunRecordFile, AFileThatIsCutShortCostsTheRecordAndNoMore) {
   auto writer = Create();
   ASSERT_EQ(truncate(RunPath(directory_.path(), facts_).c_str(), 0), 0);
-  writer->LagBegan(kLag, "ui", 7);
+  writer->LagBegan(kLagOfRun, "ui", 7);
   writer->Refresh();
   writer->MarkEnded();
   NoteRunCrashed(11);

@@ -37,12 +37,12 @@ constexpr int kForkOneIn = 1000;  // of a sanitizer's memory, a copy takes long
 #else
 constexpr int kForkOneIn = 40;
 #endif
-constexpr uint64_t kMostPrinted = 10;
+constexpr uint64_t kMostTold = 10;
 constexpr size_t kPageBytes = 4096;
 
 void Check(bool is_good, const char* what, Place* place) {
   if (is_good) return;
-  if (place->diary->failures.fetch_add(1) < kMostPrinted)
+  if (place->diary->failures.fetch_add(1) < kMostTold)
     std::fprintf(stderr, "soak: %s: %s\n", what, strerror(errno));
 }
 
@@ -50,7 +50,7 @@ void Check(bool is_good, const char* what, Place* place) {
 void CheckUninterrupted(bool is_good, const char* what, Place* place) {
   if (is_good) return;
   if (errno != EINTR) return Check(false, what, place);
-  if (place->diary->interrupted_calls.fetch_add(1) < kMostPrinted)
+  if (place->diary->interrupted_calls.fetch_add(1) < kMostTold)
     std::fprintf(stderr, "soak: %s was interrupted\n", what);
 }
 

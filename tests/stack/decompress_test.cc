@@ -90,8 +90,8 @@ TEST_P(Decompress, WhatIsTooLargeIsRefused) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Formats, Decompress,
-                         testing::Values(Format{"Zlib", Zlib, DecompressZlib},
-                                         Format{"Xz", Xz, DecompressXz}),
+                         ::testing::Values(Format{"Zlib", Zlib, DecompressZlib},
+                                           Format{"Xz", Xz, DecompressXz}),
                          [](const auto& format) { return format.param.name; });
 
 TEST(DecompressXz, ReadsWhatTheLargestPresetWrote) {

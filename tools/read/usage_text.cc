@@ -8,7 +8,6 @@
 namespace lagwatch::tools {
 namespace {
 
-constexpr auto kRight = Table::Align::kRight;
 constexpr double kMsPerHour = 3'600'000;
 constexpr double kMsPerSecond = 1000;
 
@@ -30,14 +29,14 @@ std::string NameOf(const Json& program) {
 std::string UsageText(const Json& usage, size_t max_width) {
   Table table({{"PROGRAM", Table::Align::kLeft, true},
                {"VERSION"},
-               {"USERS", kRight},
-               {"HOURS", kRight},
-               {"DISPATCHES", kRight},
-               {"LAGS", kRight},
-               {"LAGGED S", kRight},
-               {"S/HOUR", kRight},
-               {"MEDIAN", kRight},
-               {"P90", kRight}});
+               {"USERS", Table::Align::kRight},
+               {"HOURS", Table::Align::kRight},
+               {"DISPATCHES", Table::Align::kRight},
+               {"LAGS", Table::Align::kRight},
+               {"LAGGED S", Table::Align::kRight},
+               {"S/HOUR", Table::Align::kRight},
+               {"MEDIAN", Table::Align::kRight},
+               {"P90", Table::Align::kRight}});
   std::string details;
   for (const Json& program : usage) {
     const Json& rates = program.at("lagged_ms_per_hour");
@@ -49,9 +48,9 @@ std::string UsageText(const Json& usage, size_t max_width) {
     if (!program.at("slow").empty()) {
       Table slow({{"LOOP"},
                   {"TAG", Table::Align::kLeft, true},
-                  {"COUNT", kRight},
-                  {"TOTAL", kRight},
-                  {"LONGEST", kRight}});
+                  {"COUNT", Table::Align::kRight},
+                  {"TOTAL", Table::Align::kRight},
+                  {"LONGEST", Table::Align::kRight}});
       for (const Json& tag : program.at("slow")) {
         slow.AddRow({tag.at("loop").get<std::string>(), tag.at("tag").get<std::string>(),
                      tag.at("count").dump(), ShortDuration(tag.at("total_ms").get<double>()),

@@ -35,7 +35,7 @@ struct RunOptions {
   std::vector<std::string> command;
 };
 
-int Fail(const std::string& message) {
+int Refuse(const std::string& message) {
   std::cerr << "lagwatch: " << message << "\n";
   return 2;
 }
@@ -84,21 +84,21 @@ bool TakeStoredConfig(const report::PublicKey& key, sdk::PreloadConfig* config) 
 }
 
 int Run(RunOptions options) {
-  if (options.command.empty()) return Fail("run: no program given; try: lagwatch run -- PROGRAM ARGUMENTS");
+  if (options.command.empty()) return Refuse("run: no program given; try: lagwatch run -- PROGRAM ARGUMENTS");
   auto program = FindProgram(options.command.front());
   if (!program.ok()) {
     std::cerr << "lagwatch: " << program.status().message() << "\n";
     return 127;  // as a shell says it
   }
-  if (base::Status status = CheckCanPreload(*program); !status.ok()) return Fail(status.message());
+  if (base::Status status = CheckCanPreload(*program); !status.ok()) return Refuse(status.message());
   fs::path library = FindPreloadLibrary();
   if (library.empty())
-    return Fail("liblagwatch-preload.so is not beside this program: install lagwatch again");
+    return Refuse("liblagwatch-preload.so is not beside this program: install lagwatch again");
 
   sdk::PreloadConfig& config = options.config;
   if (!options.dump_signal.empty()) {
     config.dump_signal = static_cast<uint32_t>(SignalNumber(options.dump_signal));
-    if (config.dump_signal == 0) return Fail("run: '" + options.dump_signal + "' is no signal");
+    if (config.dump_signal == 0) return Refuse("run: '" + options.dump_signal + "' is no signal");
   }
   if (config.app.empty()) config.app = fs::path(options.command.front()).filename();
   if (config.spool_directory.empty()) config.spool_directory = sdk::DefaultSpoolDirectory();
@@ -107,12 +107,12 @@ int Run(RunOptions options) {
     config.had_preload = true;
     config.previous_preload = previous;
   }
-  if (HasLineEnd(config)) return Fail("run: no option may hold a line end");
+  if (HasLineEnd(config)) return Refuse("run: no option may hold a line end");
 
   bool is_watched = true;
   if (!options.sidecar.config_key.empty()) {
     auto key = report::ParsePublicKey(options.sidecar.config_key);
-    if (!key.ok()) return Fail("run: --config-key: " + key.status().message());
+    if (!key.ok()) return Refuse("run: --config-key: " + key.status().message());
     is_watched = TakeStoredConfig(*key, &config);
   }
   if (!options.sidecar.endpoint.empty()) {

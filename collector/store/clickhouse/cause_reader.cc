@@ -13,8 +13,6 @@
 namespace lagwatch::collector {
 namespace {
 
-constexpr int64_t kAllChildren = 100;
-
 // Losses are told of programs' versions, not of what else is asked for.
 bool CountsLosses(const ReportFilter& filter) {
   const bool has_days = filter.first_day || filter.last_day;
@@ -23,8 +21,6 @@ bool CountsLosses(const ReportFilter& filter) {
   of_days.last_day = filter.last_day;
   return filter.user.empty() && filter.cluster_key.empty() && (!has_days || filter == of_days);
 }
-
-int64_t Cut(double number) { return number < 9.2e18 ? static_cast<int64_t>(number) : INT64_MAX; }
 
 }  // namespace
 
@@ -124,7 +120,7 @@ std::vector<LossRow> CauseReader::Losses(const ReportFilter& filter) {
                       .version = version,
                       .reason = reason,
                       .cause = cause,
-                      .count = Cut(sum.first),
+                      .count = WholeNumber(sum.first),
                       .weighted_count = sum.second});
   }
   std::ranges::stable_sort(losses, std::greater(), &LossRow::weighted_count);

@@ -35,8 +35,6 @@ Status GuardedVoid(Work work) {
 
 std::string Limit(int64_t limit) { return " LIMIT " + std::to_string(limit); }
 
-int64_t Cut(double number) { return number < 9.2e18 ? static_cast<int64_t>(number) : INT64_MAX; }
-
 }  // namespace
 
 Result<std::unique_ptr<ClickHouseStore>> ClickHouseStore::Open(const std::string& url,
@@ -239,9 +237,11 @@ Result<std::vector<FrameSummary>> ClickHouseStore::Frames(const ReportFilter& fi
                                .slices = row.Int(4),
                                .users = row.Int(5),
                                .last_seen_ms = row.Int(6),
-                               .refresh_interval_ns = Cut(row.Real(7) / std::max(row.Real(8), 1.0)),
+                               .refresh_interval_ns = WholeNumber(row.Real(7) / std::max(row.Real(8), 1.0)),
                                .frames = {}};
-          const auto sum = [&](size_t column) { return static_cast<uint64_t>(Cut(row.Real(column))); };
+          const auto sum = [&](size_t column) {
+            return static_cast<uint64_t>(WholeNumber(row.Real(column)));
+          };
           summary.frames.frames = sum(8);
           summary.frames.dropped = sum(9);
           for (size_t i = 0; i < policies::kFrameLevels; ++i) summary.frames.by_level[i] = sum(10 + i);

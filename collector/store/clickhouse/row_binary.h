@@ -30,6 +30,11 @@ class RowWriter {
 // The last of them; what is said to be later is stored there.
 inline constexpr int64_t kLastDay = 49'000;
 
+// As far as an int64_t goes.
+inline int64_t WholeNumber(double number) {
+  return number < 9.2e18 ? static_cast<int64_t>(number) : INT64_MAX;
+}
+
 // A row of an answer, borrowed from it. Columns count from 0.
 class Row {
  public:

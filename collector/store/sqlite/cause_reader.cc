@@ -21,7 +21,6 @@
 namespace lagwatch::collector {
 namespace {
 
-constexpr int64_t kAllChildren = 100;
 constexpr int64_t kMostByWalk = 2000;
 
 CauseSums ReadSums(const Statement& row, int first_column) {

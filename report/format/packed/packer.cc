@@ -16,9 +16,9 @@ namespace {
 using namespace packed;
 
 // What WalkMessage() and VisitColumns() fill and write.
-class Cells {
+class CellWriter {
  public:
-  Cells() {
+  CellWriter() {
     for (std::string_view text : kKnownTexts) text_places_.emplace(text, text_places_.size() + 1);
   }
 
@@ -65,7 +65,7 @@ class Cells {
   std::string bytes_;
 };
 
-uint64_t Cells::PlaceOf(std::string_view text) {
+uint64_t CellWriter::PlaceOf(std::string_view text) {
   if (text.empty()) return 0;
   if (auto found = text_places_.find(text); found != text_places_.end()) return found->second;
   texts_.append(text);
@@ -73,7 +73,7 @@ uint64_t Cells::PlaceOf(std::string_view text) {
   return text_places_.emplace(text, text_places_.size() + 1).first->second;
 }
 
-void Cells::Id(const ColumnKey& key, const std::string_view* id) {
+void CellWriter::Id(const ColumnKey& key, const std::string_view* id) {
   std::vector<uint64_t>& column = columns_[key];
   if (id->empty()) return column.push_back(kNoId);
   auto [place, is_new] = id_places_.try_emplace(std::string(*id), id_places_.size());
@@ -127,7 +127,7 @@ std::string PackBatch(std::span<const Record> records) {
   std::vector<std::optional<Message>> messages = ParseAll(records);
   const FrameTables frame_tables = TakeTables(records, &messages);
 
-  Cells cells;
+  CellWriter cells;
   Predictor predictor;
   Message tables = frame_tables.ToMessage();
   WalkMessage(&tables, 0, &predictor, &cells);

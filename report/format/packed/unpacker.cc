@@ -29,9 +29,9 @@ struct Budget {
 };
 
 // What VisitColumns() and WalkMessage() read.
-class Cells {
+class CellReader {
  public:
-  Cells(std::string_view columns, Budget* budget) : bytes_(columns), budget_(budget) {}
+  CellReader(std::string_view columns, Budget* budget) : bytes_(columns), budget_(budget) {}
 
   void Column(const ColumnKey& key, size_t count, bool is_signed) {
     Budget::Spend(count, &budget_->numbers);
@@ -68,7 +68,7 @@ class Cells {
 };
 
 // How many numbers it has.
-size_t Cells::CountedColumn(const ColumnKey& key, bool is_signed) {
+size_t CellReader::CountedColumn(const ColumnKey& key, bool is_signed) {
   const char* at = bytes_.data();
   const uint64_t count = protozero::decode_varint(&at, bytes_.data() + bytes_.size());
   bytes_.remove_prefix(static_cast<size_t>(at - bytes_.data()));
@@ -76,7 +76,7 @@ size_t Cells::CountedColumn(const ColumnKey& key, bool is_signed) {
   return count;
 }
 
-void Cells::SetTexts(std::string_view bytes) {
+void CellReader::SetTexts(std::string_view bytes) {
   const ColumnKey key{&kTextLengths};
   for (size_t left = CountedColumn(key, false); left > 0; --left) {
     const uint64_t length = columns_[key].Next();
@@ -86,7 +86,7 @@ void Cells::SetTexts(std::string_view bytes) {
   }
 }
 
-void Cells::SetIds(std::string_view bytes) {
+void CellReader::SetIds(std::string_view bytes) {
   const ColumnKey key{&kIdTimes};
   uint64_t time = 0;
   for (size_t left = CountedColumn(key, true); left > 0; --left) {
@@ -99,13 +99,13 @@ void Cells::SetIds(std::string_view bytes) {
   }
 }
 
-void Cells::Text(const ColumnKey& key, std::string_view* text) {
+void CellReader::Text(const ColumnKey& key, std::string_view* text) {
   const uint64_t place = columns_[key].Next();
   if (place > texts_.size()) throw SchemaError{"a text is not there"};
   *text = place == 0 ? std::string_view() : texts_[place - 1];
 }
 
-void Cells::Unknown(const ColumnKey& key, std::string* bytes) {
+void CellReader::Unknown(const ColumnKey& key, std::string* bytes) {
   std::string_view text;
   Text(key, &text);
   // Copied: it counts before it is written.
@@ -113,7 +113,7 @@ void Cells::Unknown(const ColumnKey& key, std::string* bytes) {
   *bytes = text;
 }
 
-void Cells::Id(const ColumnKey& key, std::string_view* id) {
+void CellReader::Id(const ColumnKey& key, std::string_view* id) {
   const uint64_t code = columns_[key].Next();
   if (code == kNoId) return;
   size_t& last = last_ids_[key];
@@ -135,7 +135,7 @@ class Unpacker {
   void Unpack(std::string_view packed, std::vector<OwnedRecord>* records);
 
  private:
-  void ReadColumns(Cells* cells);
+  void ReadColumns(CellReader* cells);
 
   Budget* budget_;
   std::vector<std::pair<RecordType, bool>> types_;  // and whether it is carried as it is
@@ -179,7 +179,7 @@ PackedViews ReadViews(std::string_view packed) {
 
 void Unpacker::Unpack(std::string_view packed, std::vector<OwnedRecord>* records) {
   const PackedViews views = ReadViews(packed);
-  Cells cells(views.columns, budget_);
+  CellReader cells(views.columns, budget_);
   cells.SetTexts(views.texts);
   cells.SetIds(views.ids);
   ReadColumns(&cells);
@@ -203,7 +203,7 @@ void Unpacker::Unpack(std::string_view packed, std::vector<OwnedRecord>* records
 }
 
 // All of them: each is found only by the end of the one before.
-void Unpacker::ReadColumns(Cells* cells) {
+void Unpacker::ReadColumns(CellReader* cells) {
   const size_t record_count = cells->CountedColumn({&kRecordTypes}, false);
   Budget::Spend(record_count, &budget_->records);
   std::map<RecordType, size_t> counts;

@@ -11,6 +11,7 @@
 #include <random>
 
 #include "tests/collector/symbols/addr2line_oracle.h"
+#include "tests/collector/symbols/subject_files.h"
 #include "tests/stack/symbol_oracle.h"
 
 namespace lagwatch::collector {
@@ -23,10 +24,6 @@ using testing::FramesByAddr2line;
 using ::testing::Gt;
 using ::testing::IsEmpty;
 using ::testing::Le;
-
-constexpr char kProgram[] = LAGWATCH_SYMBOLS_SUBJECT;  // with everything
-constexpr char kStripped[] = LAGWATCH_SYMBOLS_SUBJECT ".stripped";
-constexpr char kDebug[] = LAGWATCH_SYMBOLS_SUBJECT ".debug";
 
 class Module {
  public:
@@ -164,8 +161,8 @@ TEST(ModuleSymbols, SaysWhatAddr2lineSaysOfItsOwnCollector) {
 
 TEST(ModuleSymbols, KnowsAStrippedProgramByItsDebugFile) {
   Module whole({kProgram});
-  Module debug({kDebug});
-  Module both({kStripped, kDebug});
+  Module debug({kDebugFile});
+  Module both({kStrippedFile, kDebugFile});
   size_t inlined = 0;
   for (uint64_t offset : RandomOffsets(kProgram, 1000)) {
     auto expected = whole->FramesAt(offset);

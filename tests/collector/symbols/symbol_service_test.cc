@@ -15,6 +15,7 @@
 #include "collector/symbols/elf_facts.h"
 #include "collector/symbols/sha256.h"
 #include "tests/collector/symbols/addr2line_oracle.h"
+#include "tests/collector/symbols/subject_files.h"
 #include "tests/stack/symbol_oracle.h"
 #include "tests/testing/process.h"
 #include "tests/testing/temp_directory.h"
@@ -29,16 +30,6 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 using testing::OutputOf;
 using ::testing::SizeIs;
-
-constexpr char kProgram[] = LAGWATCH_SYMBOLS_SUBJECT;
-constexpr char kDebug[] = LAGWATCH_SYMBOLS_SUBJECT ".debug";
-constexpr char kStripped[] = LAGWATCH_SYMBOLS_SUBJECT ".stripped";
-
-std::string ContentOf(const std::string& path) {
-  std::ostringstream content;
-  content << std::ifstream(path, std::ios::binary).rdbuf();
-  return content.str();
-}
 
 BuildId IdOf(const std::string& path) {
   OwnedFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
@@ -100,7 +91,7 @@ TEST_F(SymbolServiceTest, AnUploadedFileIsUsedAtOnce) {
   std::vector<std::string> known;
   service->symbolizer()->OnNewFile([&](std::string_view id) { known.emplace_back(id); });
   ExpectUnknown(service.get(), StatusCode::kNotFound);
-  EXPECT_EQ(Upload(service.get(), id_, kDebug).body, R"({"complete":true})");
+  EXPECT_EQ(Upload(service.get(), id_, kDebugFile).body, R"({"complete":true})");
   EXPECT_THAT(known, ElementsAre(id_.bytes()));
   ExpectSymbolized(service.get());
   service = Open();
@@ -109,10 +100,10 @@ TEST_F(SymbolServiceTest, AnUploadedFileIsUsedAtOnce) {
 
 TEST_F(SymbolServiceTest, RefusesWhatCannotNameAnything) {
   auto service = Open();
-  Response other_id = Upload(service.get(), *BuildId::FromHex("0123456789abcdef"), kDebug);
+  Response other_id = Upload(service.get(), *BuildId::FromHex("0123456789abcdef"), kDebugFile);
   EXPECT_EQ(other_id.status, 400);
   EXPECT_THAT(other_id.body, HasSubstr(id_.hex()));
-  Response stripped = Upload(service.get(), id_, kStripped);
+  Response stripped = Upload(service.get(), id_, kStrippedFile);
   EXPECT_EQ(stripped.status, 400);
   EXPECT_THAT(stripped.body, HasSubstr("neither debug information nor a symbol table"));
   const std::string text = directory_ / "text";
@@ -125,13 +116,13 @@ TEST_F(SymbolServiceTest, FindsFilesInDirectories) {
   const std::string by_id = directory_ / "by-id";
   const std::string path = by_id + "/.build-id/" + id_.path() + ".debug";
   std::filesystem::create_directories(std::filesystem::path(path).parent_path());
-  std::filesystem::copy(kDebug, path);
+  std::filesystem::copy(kDebugFile, path);
   ExpectSymbolized(Open({.directories = {by_id}}).get());
 
   const std::string plain = directory_ / "plain";
   std::filesystem::create_directories(plain + "/some/where");
-  std::filesystem::copy(kStripped, plain + "/a-stripped");
-  std::filesystem::copy(kDebug, plain + "/some/where/subject");
+  std::filesystem::copy(kStrippedFile, plain + "/a-stripped");
+  std::filesystem::copy(kDebugFile, plain + "/some/where/subject");
   std::ofstream(plain + "/text") << "no ELF file";
   ExpectSymbolized(Open({.directories = {plain}}).get());
 
@@ -142,7 +133,7 @@ TEST_F(SymbolServiceTest, FindsFilesInDirectories) {
 TEST_F(SymbolServiceTest, LeavesAFileAloneThatBrokeItsReader) {
   const std::string path = directory_ / ("dir/.build-id/" + id_.path() + ".debug");
   std::filesystem::create_directories(std::filesystem::path(path).parent_path());
-  std::filesystem::copy(kDebug, path);
+  std::filesystem::copy(kDebugFile, path);
   auto service = Open({.directories = {directory_ / "dir"}, .workers = {.program = "/bin/false"}});
   ExpectUnknown(service.get(), StatusCode::kInvalid);
   std::filesystem::remove(path);
@@ -169,7 +160,7 @@ uint16_t FreePort() {
 TEST_F(SymbolServiceTest, AsksARealDebuginfod) {
   if (OutputOf("command -v debuginfod").empty()) GTEST_SKIP() << "debuginfod is not installed";
   std::filesystem::create_directories(directory_ / "served");
-  std::filesystem::copy(kDebug, directory_ / "served/subject.debug");
+  std::filesystem::copy(kDebugFile, directory_ / "served/subject.debug");
   const std::string url = "http://127.0.0.1:" + std::to_string(FreePort());
   testing::Process server({"debuginfod", "-p", url.substr(url.rfind(':') + 1), "-d", directory_ / "index",
                            "-F", directory_ / "served"});

@@ -18,6 +18,7 @@
 
 #include "collector/symbols/elf_facts.h"
 #include "collector/symbols/module_symbols.h"
+#include "tests/collector/symbols/subject_files.h"
 #include "tests/stack/symbol_oracle.h"
 
 namespace lagwatch::collector {
@@ -26,14 +27,6 @@ namespace {
 using base::StatusCode;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
-
-constexpr char kProgram[] = LAGWATCH_SYMBOLS_SUBJECT;
-
-std::string ContentOf(const std::string& path) {
-  std::ostringstream content;
-  content << std::ifstream(path, std::ios::binary).rdbuf();
-  return content.str();
-}
 
 class OpenFile {
  public:
@@ -200,11 +193,17 @@ TEST_F(WorkerPoolTest, OutlivesCutFiles) {
   ExpectWell(&pool_);
 }
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr uint32_t kDamagedFiles = 300;  // a worker takes its time then
+#else
+constexpr uint32_t kDamagedFiles = 2000;
+#endif
+
 TEST_F(WorkerPoolTest, OutlivesFlippedBits) {
   const std::string whole = ContentOf(kProgram);
   WorkerPool pool(QuickOptions(std::chrono::seconds(2)));
   Damage damage;
-  for (uint32_t seed = 0; seed < 2000; ++seed) {
+  for (uint32_t seed = 0; seed < kDamagedFiles; ++seed) {
     std::mt19937 random(seed);
     std::string bytes = whole;
     // Few in some, so that most of it makes sense; many in others.

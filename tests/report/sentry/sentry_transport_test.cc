@@ -22,7 +22,7 @@ using collector::Json;
 using testing::EncodeEnd;
 using ::testing::HasSubstr;
 using testing::SampleReport;
-using Kind = UploadAnswer::Kind;
+using AnswerKind = UploadAnswer::Kind;
 
 class SentryTransportTest : public ::testing::Test {
  protected:
@@ -59,7 +59,7 @@ TEST_F(SentryTransportTest, AReportArrivesAsItWas) {
   sample.threads = {{"worker", {"Wait", "Run"}}};
   const std::string report = sample.Encode();
   const std::string end = EncodeEnd(sample.header.id, 5'234'000'000);
-  ASSERT_EQ(Post({{RecordType::kReport, report}, {RecordType::kLagEnd, end}}).kind, Kind::kDelivered);
+  ASSERT_EQ(Post({{RecordType::kReport, report}, {RecordType::kLagEnd, end}}).kind, AnswerKind::kDelivered);
   ASSERT_EQ(Reports().size(), 1u);
   const std::string id = Reports()[0]["id"];
   const Json taken = collector_.Get("/v1/reports/" + id);
@@ -77,8 +77,8 @@ TEST_F(SentryTransportTest, AReportArrivesAsItWas) {
 
 TEST_F(SentryTransportTest, ABatchThatIsSentAgainIsStoredOnce) {
   const std::string report = SampleReport().Encode();
-  EXPECT_EQ(Post({{RecordType::kReport, report}}).kind, Kind::kDelivered);
-  EXPECT_EQ(Post({{RecordType::kReport, report}}).kind, Kind::kDelivered);
+  EXPECT_EQ(Post({{RecordType::kReport, report}}).kind, AnswerKind::kDelivered);
+  EXPECT_EQ(Post({{RecordType::kReport, report}}).kind, AnswerKind::kDelivered);
   EXPECT_EQ(Reports().size(), 1u);
 }
 
@@ -91,7 +91,7 @@ TEST_F(SentryTransportTest, SealedReportsAndOthersThanHangsAreRefusedAlone) {
                                     {RecordType::kReport, dumped},
                                     {RecordType::kReport, report},
                                     {RecordType::kUsage, ""}});
-  EXPECT_EQ(answer.kind, Kind::kDelivered);
+  EXPECT_EQ(answer.kind, AnswerKind::kDelivered);
   ASSERT_EQ(answer.refusals.size(), 2u);
   EXPECT_EQ(answer.refusals[0].record, 0u);
   EXPECT_THAT(answer.refusals[0].why, HasSubstr("sealed"));
@@ -103,7 +103,7 @@ TEST_F(SentryTransportTest, SealedReportsAndOthersThanHangsAreRefusedAlone) {
 TEST_F(SentryTransportTest, AWrongKeyIsNoReasonToForget) {
   transport_ = TransportOf("k_wrong");
   const std::string report = SampleReport().Encode();
-  EXPECT_EQ(Post({{RecordType::kReport, report}}).kind, Kind::kUnauthorized);
+  EXPECT_EQ(Post({{RecordType::kReport, report}}).kind, AnswerKind::kUnauthorized);
 }
 
 TEST_F(SentryTransportTest, ARateLimitIsWaitedFor) {
@@ -113,7 +113,7 @@ TEST_F(SentryTransportTest, ARateLimitIsWaitedFor) {
   const std::string first = SampleReport().Encode();
   const std::string second = SampleReport().Encode();
   const UploadAnswer answer = Post({{RecordType::kReport, first}, {RecordType::kReport, second}});
-  EXPECT_EQ(answer.kind, Kind::kTryLater);
+  EXPECT_EQ(answer.kind, AnswerKind::kTryLater);
   EXPECT_EQ(answer.http_status, 429);
   EXPECT_EQ(answer.retry_after_s, 100);
   EXPECT_EQ(Reports().size(), 1u);
@@ -122,7 +122,7 @@ TEST_F(SentryTransportTest, ARateLimitIsWaitedFor) {
 TEST_F(SentryTransportTest, NobodyThereMeansLater) {
   transport_ = std::move(CreateSentryTransport({.endpoint = "sentry:http://k@127.0.0.1:1/1"}).value());
   const std::string report = SampleReport().Encode();
-  EXPECT_EQ(Post({{RecordType::kReport, report}}).kind, Kind::kTryLater);
+  EXPECT_EQ(Post({{RecordType::kReport, report}}).kind, AnswerKind::kTryLater);
 }
 
 TEST_F(SentryTransportTest, ADsnIsNeeded) {
@@ -178,8 +178,8 @@ TEST(SentryServerTest, WhatWasAnsweredIsNotSentAgainWithTheRest) {
       {accepted(first), collector::ErrorResponse(500, "internal", "no disk"), accepted(second)});
   const auto transport = server.CreateTransport();
   const std::string batch = GzipBatchOf({first.Encode(), second.Encode()});
-  EXPECT_EQ(transport->Post(batch).kind, Kind::kTryLater);
-  EXPECT_EQ(transport->Post(batch).kind, Kind::kDelivered);
+  EXPECT_EQ(transport->Post(batch).kind, AnswerKind::kTryLater);
+  EXPECT_EQ(transport->Post(batch).kind, AnswerKind::kDelivered);
   EXPECT_EQ(server.requests(), 3u);
 }
 
@@ -187,13 +187,13 @@ TEST(SentryServerTest, ALoginPageTakesNoReport) {
   ScriptedServer server({{200, "<html>Log in</html>"}, {200, R"({"id":"another"})"}, {400, "<html>"}});
   const auto transport = server.CreateTransport();
   for (int i = 0; i < 3; ++i)
-    EXPECT_EQ(transport->Post(GzipBatchOf({SampleReport().Encode()})).kind, Kind::kTryLater) << i;
+    EXPECT_EQ(transport->Post(GzipBatchOf({SampleReport().Encode()})).kind, AnswerKind::kTryLater) << i;
 }
 
 TEST(SentryServerTest, AnEventThatIsRefusedIsSetAside) {
   ScriptedServer server({{400, R"({"detail":"bad event"})"}});
   const UploadAnswer answer = server.CreateTransport()->Post(GzipBatchOf({SampleReport().Encode()}));
-  EXPECT_EQ(answer.kind, Kind::kDelivered);
+  EXPECT_EQ(answer.kind, AnswerKind::kDelivered);
   EXPECT_EQ(answer.refusals.size(), 1u);
 }
 

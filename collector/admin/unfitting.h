@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// What somebody who administers the collector sent and it cannot take. Context: background; pure.
+#pragma once
+
+#include <string>
+
+#include "base/status.h"
+
+namespace lagwatch::collector {
+
+// kInvalid; says where to read on.
+inline base::Status Unfitting(const std::string& what) {
+  return {base::StatusCode::kInvalid, what + "; see collector/API.md"};
+}
+
+}  // namespace lagwatch::collector
