@@ -19,7 +19,7 @@ int AppendLine(const std::string& path, std::string line) {
   if (fd < 0) return errno;
   char last = '\n';
   const off_t size = lseek(fd, 0, SEEK_END);
-  if (size > 0 && pread(fd, &last, 1, size - 1) == 1 && last != '\n') line.insert(0, "\n");
+  if (size > 0 && pread(fd, &last, 1, size - 1) == 1 && last != '\n') line.insert(0, 1, '\n');
   const bool is_written = write(fd, line.data(), line.size()) == static_cast<ssize_t>(line.size());
   const int error = is_written && fsync(fd) == 0 ? 0 : errno;
   close(fd);

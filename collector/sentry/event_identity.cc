@@ -53,7 +53,7 @@ std::optional<base::Uuid> ParseEventId(std::string_view text) {
   std::string digits(text);
   std::erase(digits, '-');
   if (digits.size() != 32) return std::nullopt;
-  for (const size_t at : {20, 16, 12, 8}) digits.insert(at, "-");
+  for (const size_t at : {20, 16, 12, 8}) digits.insert(at, 1, '-');
   std::ranges::transform(digits, digits.begin(), [](unsigned char c) { return std::tolower(c); });
   return base::TryParseUuid(digits);
 }
