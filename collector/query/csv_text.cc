@@ -22,7 +22,7 @@ std::string Quoted(std::string_view text) {
 
 std::string CellOf(std::string text) {
   if (!text.empty() && std::string_view("=+-@\t\r").find(text.front()) != std::string_view::npos)
-    text.insert(0, "'");
+    text.insert(0, 1, '\'');
   return text.find_first_of("\",\r\n") == std::string::npos ? text : Quoted(text);
 }
 

@@ -51,7 +51,7 @@ std::string DebugId(std::string build_id) {
   std::swap(build_id[4], build_id[5]);
   std::swap(build_id[6], build_id[7]);
   std::string text = Hex(build_id);
-  for (const size_t at : {20, 16, 12, 8}) text.insert(at, "-");
+  for (const size_t at : {20, 16, 12, 8}) text.insert(at, 1, '-');
   return text;
 }
 
