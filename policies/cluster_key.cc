@@ -12,11 +12,11 @@ namespace {
 // Of a lag's samples, in percent, that its cause is in.
 constexpr size_t kSteadyPercent = 90;
 
-bool Has(std::span<const std::string> names, const std::string& name) {
+bool Has(std::span<const std::string_view> names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-bool IsSteady(const std::string& name, std::span<const SeenNames> samples) {
+bool IsSteady(std::string_view name, std::span<const SeenNames> samples) {
   size_t with = 0;
   size_t all = 0;
   for (const SeenNames& sample : samples) {
@@ -27,10 +27,8 @@ bool IsSteady(const std::string& name, std::span<const SeenNames> samples) {
   return with * 100 >= all * kSteadyPercent;
 }
 
-auto FindEnd(std::span<const ClusterFrame> stack, const ClusterRules& rules) {
-  return std::find_if(stack.begin(), stack.end(), [&](const ClusterFrame& frame) {
-    return rules.RoleOf(frame.name, frame.module) == FrameRole::kEnd;
-  });
+auto FindEnd(std::span<const ClusterFrame> stack) {
+  return std::ranges::find(stack, FrameRole::kEnd, &ClusterFrame::role);
 }
 
 uint64_t HashFrames(std::span<const std::string> frames, uint64_t hash) {
@@ -40,27 +38,25 @@ uint64_t HashFrames(std::span<const std::string> frames, uint64_t hash) {
 
 }  // namespace
 
-std::vector<std::string> SignificantNames(std::span<const ClusterFrame> stack, const ClusterRules& rules) {
-  const auto within = stack.first(static_cast<size_t>(FindEnd(stack, rules) - stack.begin()));
-  std::vector<std::string> names;
+std::vector<std::string_view> SignificantNames(std::span<const ClusterFrame> stack) {
+  const auto within = stack.first(static_cast<size_t>(FindEnd(stack) - stack.begin()));
+  std::vector<std::string_view> names;
   for (auto frame = within.rbegin(); frame != within.rend(); ++frame) {
-    if (rules.RoleOf(frame->name, frame->module) == FrameRole::kSignificant && !Has(names, frame->name))
-      names.push_back(frame->name);
+    if (frame->role == FrameRole::kSignificant && !Has(names, frame->name)) names.push_back(frame->name);
   }
   std::reverse(names.begin(), names.end());
   return names;
 }
 
-std::vector<std::string> NameOfTheRest(std::span<const ClusterFrame> stack, const ClusterRules& rules) {
+std::vector<std::string_view> NameOfTheRest(std::span<const ClusterFrame> stack) {
   if (stack.empty()) return {};
-  auto end = FindEnd(stack, rules);
+  auto end = FindEnd(stack);
   return {end != stack.end() ? end->name : stack.front().name};
 }
 
-std::vector<std::string> WithoutPassingNames(std::vector<std::string> names,
-                                             std::span<const SeenNames> samples) {
-  auto steady = std::find_if(names.begin(), names.end(),
-                             [&](const std::string& name) { return IsSteady(name, samples); });
+std::vector<std::string_view> WithoutPassingNames(std::vector<std::string_view> names,
+                                                  std::span<const SeenNames> samples) {
+  auto steady = std::ranges::find_if(names, [&](std::string_view name) { return IsSteady(name, samples); });
   if (steady != names.end()) names.erase(names.begin(), steady);
   return names;
 }

@@ -24,30 +24,28 @@ enum class ClusterBy : uint64_t {
 constexpr size_t FramesOfLevel(int level) { return level == 1 ? 2 : 4; }
 
 struct ClusterFrame {
-  std::string name;    // that causes are told apart by
-  std::string module;  // its file's name
-
-  bool operator==(const ClusterFrame&) const = default;
+  std::string_view name;  // that causes are told apart by; borrowed, as the names below are
+  FrameRole role;
 };
 
 // The names of the significant frames of a stack, innermost first, each once: of functions that call each
 // other again and again, where they were entered first. Nothing from the innermost end on counts. None when
 // the stack has none.
-std::vector<std::string> SignificantNames(std::span<const ClusterFrame> stack, const ClusterRules& rules);
+std::vector<std::string_view> SignificantNames(std::span<const ClusterFrame> stack);
 
 // What a stack without significant frames is called: its innermost end or, without an end, its innermost
 // frame.
-std::vector<std::string> NameOfTheRest(std::span<const ClusterFrame> stack, const ClusterRules& rules);
+std::vector<std::string_view> NameOfTheRest(std::span<const ClusterFrame> stack);
 
 // A stack that the samples of one lag have, and how often.
 struct SeenNames {
-  std::vector<std::string> names;
+  std::vector<std::string_view> names;
   size_t count = 1;
 };
 // `names` without those at the inner end that are in too few of `samples`: helpers that a lag happened to be
 // found in. The whole of it when nothing would be left. Samples without names do not count.
-std::vector<std::string> WithoutPassingNames(std::vector<std::string> names,
-                                             std::span<const SeenNames> samples);
+std::vector<std::string_view> WithoutPassingNames(std::vector<std::string_view> names,
+                                                  std::span<const SeenNames> samples);
 
 // The innermost `count` of `functions` (innermost first) that are not wait wrappers. Wrappers are dropped
 // only at the innermost end: further out they are part of the story. When nothing else is left, the stack as

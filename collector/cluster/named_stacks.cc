@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <utility>
 
 #include "collector/cluster/cause_name.h"
+#include "collector/symbols/remembered.h"
 
 namespace lagwatch::collector {
 namespace {
@@ -28,16 +30,28 @@ bool IsOneDispatch(report::Kind kind) {
 
 }  // namespace
 
+NamedStacks::CauseFrame NamedStacks::ToCauseFrame(FrameName name, std::string_view file) const {
+  CauseFrame frame{.name = name.text,
+                   .readable = std::move(name.text),
+                   .is_symbol = name.is_symbol,
+                   .is_inside_library = !name.is_symbol && IsLibrary(file),
+                   .role = {}};
+  if (frame.is_symbol) frame.name = Remembered<CauseName>(frame.readable);
+  if (frame.is_inside_library) frame.name = CauseModule(file);
+  frame.role = rules_.RoleOf(frame.name, file);
+  return frame;
+}
+
 const std::vector<NamedStacks::CauseFrame>& NamedStacks::NamesOf(const report::Frame& frame) const {
   auto [known, is_new] = names_.try_emplace({frame.module, frame.offset});
   if (is_new) {
-    for (const FrameName& name : namer_.NamesOf(frame))
-      known->second.push_back({name.is_symbol ? CauseName(name.text) : name.text, name.text, name.is_symbol});
+    for (FrameName& name : namer_.NamesOf(frame))
+      known->second.push_back(ToCauseFrame(std::move(name), FileOf(frame)));
   }
   return known->second;
 }
 
-std::string NamedStacks::FileOf(const report::Frame& frame) const {
+std::string_view NamedStacks::FileOf(const report::Frame& frame) const {
   return frame.module == 0 ? "" : BaseName(report_.modules[frame.module - 1].path);
 }
 
@@ -45,23 +59,22 @@ std::string NamedStacks::FileOf(const report::Frame& frame) const {
 // library that called it; where there is none, as the library.
 std::vector<policies::ClusterFrame> NamedStacks::FramesOf(const report::Stack& stack) const {
   std::vector<policies::ClusterFrame> frames;
+  std::string_view caller_file;
   for (auto frame = stack.frames.rbegin(); frame != stack.frames.rend(); ++frame) {
-    const std::string file = FileOf(*frame);
+    const std::string_view file = FileOf(*frame);
     const std::vector<CauseFrame>& names = NamesOf(*frame);
     for (auto name = names.rbegin(); name != names.rend(); ++name) {
-      if (name->is_symbol || !IsLibrary(file)) {
-        frames.push_back({name->name, file});
-      } else if (frames.empty() || frames.back().module != file) {
-        frames.push_back({CauseModule(file), file});
-      }
+      if (name->is_inside_library && file == caller_file) continue;
+      frames.push_back({name->name, name->role});
+      caller_file = file;
     }
   }
   std::reverse(frames.begin(), frames.end());
   return frames;
 }
 
-std::vector<std::string> NamedStacks::SignificantNamesOf(const report::Stack& stack) const {
-  return policies::SignificantNames(FramesOf(stack), rules_);
+std::vector<std::string_view> NamedStacks::SignificantNamesOf(const report::Stack& stack) const {
+  return policies::SignificantNames(FramesOf(stack));
 }
 
 std::vector<policies::SeenNames> NamedStacks::SampleNames() const {
@@ -76,14 +89,15 @@ std::vector<policies::SeenNames> NamedStacks::SampleNames() const {
 
 std::vector<std::string> NamedStacks::CauseNames() const {
   const report::Stack& expensive = report_.stacks[report_.expensive_stack];
-  std::vector<std::string> names = SignificantNamesOf(expensive);
+  std::vector<std::string_view> names = SignificantNamesOf(expensive);
   if (IsOneDispatch(report_.kind)) {
     const std::vector<policies::SeenNames> samples = SampleNames();
     auto named = std::ranges::find_if(samples, [](const auto& sample) { return !sample.names.empty(); });
     if (names.empty() && named != samples.end()) names = named->names;
     names = policies::WithoutPassingNames(std::move(names), samples);
   }
-  return names.empty() ? policies::NameOfTheRest(FramesOf(expensive), rules_) : names;
+  if (names.empty()) names = policies::NameOfTheRest(FramesOf(expensive));
+  return {names.begin(), names.end()};
 }
 
 std::string NamedStacks::FindVia(const std::vector<std::string>& cause) const {
@@ -92,8 +106,7 @@ std::string NamedStacks::FindVia(const std::vector<std::string>& cause) const {
     for (const CauseFrame& name : NamesOf(frame)) {
       if (!name.is_symbol) continue;
       if (std::ranges::find(cause, name.name) != cause.end()) return "";
-      bool is_own = rules_.RoleOf(name.name, FileOf(frame)) != policies::FrameRole::kSkipped;
-      if (via.empty() && is_own) via = name.readable;
+      if (via.empty() && name.role != policies::FrameRole::kSkipped) via = name.readable;
     }
   }
   return via;
@@ -101,11 +114,8 @@ std::string NamedStacks::FindVia(const std::vector<std::string>& cause) const {
 
 std::string NamedStacks::PlaceOf(const report::Stack& stack) const {
   for (const report::Frame& frame : stack.frames) {
-    const std::string file = FileOf(frame);
     for (const CauseFrame& name : NamesOf(frame)) {
-      const bool says_something = name.is_symbol || !IsLibrary(file);
-      if (says_something && rules_.RoleOf(name.name, file) != policies::FrameRole::kSkipped)
-        return name.readable;
+      if (!name.is_inside_library && name.role != policies::FrameRole::kSkipped) return name.readable;
     }
   }
   return stack.frames.empty() ? "" : NamesOf(stack.frames.front()).front().readable;
@@ -116,7 +126,8 @@ std::vector<std::string> NamedStacks::HolderNames() const {
   const bool is_deadlock = report_.wait_outcome == report::WaitOutcome::kDeadlock;
   const report::Wait& wait = is_deadlock ? report_.waits.front() : report_.waits.back();
   if (wait.waits_for != report::WaitsFor::kOwner || wait.owner_stack == 0) return {};
-  return SignificantNamesOf(report_.stacks[wait.owner_stack - 1]);
+  const std::vector<std::string_view> names = SignificantNamesOf(report_.stacks[wait.owner_stack - 1]);
+  return {names.begin(), names.end()};
 }
 
 }  // namespace lagwatch::collector

@@ -41,12 +41,16 @@ class NamedStacks {
     std::string name;  // that causes are told apart by
     std::string readable;
     bool is_symbol;
+    bool is_inside_library;  // where in a library is not known
+    policies::FrameRole role;
   };
 
   const std::vector<CauseFrame>& NamesOf(const report::Frame& frame) const;
-  std::string FileOf(const report::Frame& frame) const;
+  CauseFrame ToCauseFrame(FrameName name, std::string_view file) const;
+  std::string_view FileOf(const report::Frame& frame) const;
   std::vector<policies::ClusterFrame> FramesOf(const report::Stack& stack) const;
-  std::vector<std::string> SignificantNamesOf(const report::Stack& stack) const;
+  // These borrow from `names_`.
+  std::vector<std::string_view> SignificantNamesOf(const report::Stack& stack) const;
   // The most seen first.
   std::vector<policies::SeenNames> SampleNames() const;
 

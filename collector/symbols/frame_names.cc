@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "collector/symbols/function_name.h"
+#include "collector/symbols/remembered.h"
 
 namespace lagwatch::collector {
 
@@ -24,10 +25,10 @@ const FrameName& FrameNames::NameOf(const report::Frame& frame) {
 FrameName FrameNames::CreateName(const Place& place) const {
   auto symbol = symbols_.find(place);
   if (symbol != symbols_.end() && !symbol->second->empty())
-    return {ReadableFunctionName(*symbol->second), true};
+    return {Remembered<ReadableFunctionName>(*symbol->second), true};
   const auto& [module, offset] = place;
   if (module == 0) return {HexNumber(offset), false};
-  return {BaseName(report_.modules[module - 1].path) + "+" + HexNumber(offset), false};
+  return {std::string(BaseName(report_.modules[module - 1].path)) + "+" + HexNumber(offset), false};
 }
 
 std::string HexNumber(uint64_t number) {
@@ -36,6 +37,6 @@ std::string HexNumber(uint64_t number) {
   return text;
 }
 
-std::string BaseName(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+std::string_view BaseName(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
 }  // namespace lagwatch::collector

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -60,7 +61,7 @@ class ReportNamer final : public FrameNamer {
 // "0x1f", as addresses are written everywhere in the JSON.
 std::string HexNumber(uint64_t number);
 
-// The part of a path after its last slash.
-std::string BaseName(const std::string& path);
+// The part of `path` after its last slash.
+std::string_view BaseName(std::string_view path);
 
 }  // namespace lagwatch::collector

@@ -27,7 +27,8 @@ using ::testing::HasSubstr;
 // them.
 std::string Canonical(RecordType type, std::string_view payload) {
   std::string bytes;
-  packed::WriteMessage(packed::ParseMessage(*packed::SpecOf(type), payload), SIZE_MAX, &bytes);
+  packed::WriteMessage(packed::ParseMessage(*packed::SpecOf(type), payload, std::pmr::get_default_resource()),
+                       SIZE_MAX, &bytes);
   return bytes;
 }
 

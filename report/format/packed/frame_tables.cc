@@ -9,9 +9,7 @@
 namespace lagwatch::report::packed {
 namespace {
 
-uint64_t At(const std::vector<uint64_t>& numbers, size_t index) {
-  return index < numbers.size() ? numbers[index] : 0;
-}
+uint64_t At(const Numbers& numbers, size_t index) { return index < numbers.size() ? numbers[index] : 0; }
 
 size_t FrameCount(Message* stack) {
   return std::max({stack->numbers(stack_place::kModule).size(), stack->numbers(stack_place::kOffset).size(),
@@ -42,7 +40,7 @@ uint64_t BackTo(size_t place, size_t* seen_count) {
 }  // namespace
 
 bool FrameTables::CanTake(Message* report) const {
-  std::vector<Message>& modules = report->messages(report_place::kModules);
+  Messages& modules = report->messages(report_place::kModules);
   std::set<ModuleKey> distinct;
   for (Message& module : modules) {
     if (!module.unknown.empty()) return false;
@@ -117,26 +115,26 @@ size_t FrameTables::TakeFrame(uint64_t module, uint64_t offset, uint64_t functio
 }
 
 void FrameTables::TakeSymbols(Message* report) const {
-  std::vector<Message>& told = report->messages(report_place::kSymbols);
-  const std::vector<Message> known = SymbolsOf(report);
+  Messages& told = report->messages(report_place::kSymbols);
+  const Messages known = SymbolsOf(report);
   if (known.empty() || told != known) return;
   told.clear();
   report->number(report_place::kHasTableSymbols) = 1;
 }
 
-std::vector<Message> FrameTables::SymbolsOf(Message* report) const {
+Messages FrameTables::SymbolsOf(Message* report) const {
   std::map<uint64_t, uint64_t> local_modules;
   for (uint64_t module : report->numbers(report_place::kTableModules)) {
     local_modules.emplace(module + 1, local_modules.size() + 1);
   }
-  std::vector<Message> symbols;
+  Messages symbols(report->memory());
   std::set<std::pair<uint64_t, uint64_t>> settled;
   for (Message& stack : report->messages(report_place::kStacks)) {
     for (size_t node = stack.number(stack_place::kNode) - 1; node != SIZE_MAX; node = nodes_[node].parent) {
       const TableFunction& function = functions_[frames_[nodes_[node].frame].function];
       if (function.name.empty() || !settled.emplace(function.module, function.start).second) continue;
-      Message& symbol =
-          symbols.emplace_back(SpecOf(RecordType::kReport)->fields[report_place::kSymbols].message);
+      Message& symbol = symbols.emplace_back(
+          SpecOf(RecordType::kReport)->fields[report_place::kSymbols].message, report->memory());
       symbol.number(symbol_place::kModule) = local_modules[function.module];
       symbol.number(symbol_place::kFunctionOffset) = function.start;
       symbol.text(symbol_place::kName) = function.name;
@@ -145,10 +143,10 @@ std::vector<Message> FrameTables::SymbolsOf(Message* report) const {
   return symbols;
 }
 
-Message FrameTables::ToMessage() const {
-  Message tables(&kTablesSpec);
+Message FrameTables::ToMessage(std::pmr::memory_resource* memory) const {
+  Message tables(&kTablesSpec, memory);
   auto add = [&](size_t table) -> Message& {
-    return tables.messages(table).emplace_back(kTablesSpec.fields[table].message);
+    return tables.messages(table).emplace_back(kTablesSpec.fields[table].message, memory);
   };
   for (const auto& [path, build_id, load_bias] : modules_) {
     Message& module = add(tables_place::kModules);
@@ -209,11 +207,11 @@ FrameTables::FrameTables(Message* tables) {
 
 void FrameTables::Restore(Message* report, size_t* frames_left) const {
   std::map<uint64_t, uint64_t> local_modules;
-  std::vector<Message>& modules = report->messages(report_place::kModules);
+  Messages& modules = report->messages(report_place::kModules);
   for (uint64_t place : report->numbers(report_place::kTableModules)) {
     if (place >= modules_.size()) throw SchemaError{"a report names a module that is not there"};
-    Message& module =
-        modules.emplace_back(SpecOf(RecordType::kReport)->fields[report_place::kModules].message);
+    Message& module = modules.emplace_back(
+        SpecOf(RecordType::kReport)->fields[report_place::kModules].message, report->memory());
     std::tie(module.text(module_place::kPath), module.text(module_place::kBuildId),
              module.number(module_place::kLoadBias)) = modules_[place];
     if (!local_modules.emplace(place + 1, modules.size()).second) throw SchemaError{"a module comes twice"};
@@ -221,7 +219,7 @@ void FrameTables::Restore(Message* report, size_t* frames_left) const {
   for (Message& stack : report->messages(report_place::kStacks))
     RestoreStack(&stack, local_modules, frames_left);
   if (report->number(report_place::kHasTableSymbols) == 0) return;
-  std::vector<Message> symbols = SymbolsOf(report);
+  Messages symbols = SymbolsOf(report);
   std::move(symbols.begin(), symbols.end(), std::back_inserter(report->messages(report_place::kSymbols)));
 }
 

@@ -19,6 +19,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory_resource>
 #include <string_view>
 #include <tuple>
 #include <utility>
@@ -53,7 +54,7 @@ class FrameTables {
   // After all were taken: takes the symbols out of one of them, if they are what the tables tell.
   void TakeSymbols(Message* report) const;
   // What was taken.
-  Message ToMessage() const;
+  Message ToMessage(std::pmr::memory_resource* memory) const;
 
   // --- unpacking
 
@@ -73,7 +74,7 @@ class FrameTables {
   void RestoreStack(Message* stack, const std::map<uint64_t, uint64_t>& local_modules,
                     size_t* frames_left) const;
   // Of the report's stacks, by their nodes.
-  std::vector<Message> SymbolsOf(Message* report) const;
+  Messages SymbolsOf(Message* report) const;
 
   std::vector<ModuleKey> modules_;
   std::vector<TableFunction> functions_;

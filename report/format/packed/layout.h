@@ -3,7 +3,6 @@
 #pragma once
 
 #include "report/format/packed/message_spec.h"
-#include "report/format/packed/walk.h"
 
 namespace lagwatch::report::packed {
 
@@ -11,14 +10,7 @@ inline constexpr uint32_t kPackedVersion = 1;
 
 enum class PackedBatchField : pbf_tag_type { kVersion = 1, kTexts = 2, kIds = 3, kColumns = 4 };
 
-// Before each, how many numbers it has.
-inline constexpr FieldSpec kTextLengths{0, Shape::kNumber};
-inline constexpr FieldSpec kIdTimes{0, Shape::kNumber, Model::kDelta};
-// Of each record, twice its type, and 1 more when it is in `kPlainPayloads`: carried as it is.
-inline constexpr FieldSpec kRecordTypes{0, Shape::kNumber};
-inline constexpr FieldSpec kPlainPayloads{0, Shape::kText};
-
-// An id: its first bytes, a number of milliseconds in a UUIDv7, are among kIdTimes; the rest is in `ids`.
+// An id: its first bytes, a number of milliseconds in a UUIDv7, are among the kIdTimes; the rest is in `ids`.
 inline constexpr size_t kIdTimeBytes = 6;
 inline constexpr size_t kIdRestBytes = 10;
 

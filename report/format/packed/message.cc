@@ -9,21 +9,25 @@
 namespace lagwatch::report::packed {
 namespace {
 
-Value EmptyValue(Shape shape) {
+void AddEmptyValue(Shape shape, std::pmr::vector<Value>* values) {
+  std::pmr::memory_resource* memory = values->get_allocator().resource();
   switch (shape) {
     case Shape::kNumber:
-      return uint64_t{0};
+      values->emplace_back(uint64_t{0});
+      return;
     case Shape::kText:
     case Shape::kFixed64:
     case Shape::kId:
-      return std::string_view();
+      values->emplace_back(std::string_view());
+      return;
     case Shape::kNumbers:
-      return std::vector<uint64_t>();
+      values->emplace_back(std::in_place_type<Numbers>, memory);
+      return;
     case Shape::kMessage:
     case Shape::kMessages:
-      break;
+      values->emplace_back(std::in_place_type<Messages>, memory);
+      return;
   }
-  return std::vector<Message>();
 }
 
 // The place of field `number`, or the count of places.
@@ -65,7 +69,7 @@ void ReadField(const FieldSpec& field, protozero::pbf_reader* reader, Value* val
         throw SchemaError{"an id is not 16 bytes"};
       return;
     case Shape::kNumbers: {
-      auto& numbers = std::get<std::vector<uint64_t>>(*value);
+      auto& numbers = std::get<Numbers>(*value);
       // Readers do not agree on what two of them mean.
       if (!numbers.empty()) throw SchemaError{"packed numbers come twice"};
       for (uint64_t number : reader->get_packed_uint64()) numbers.push_back(number);
@@ -73,10 +77,11 @@ void ReadField(const FieldSpec& field, protozero::pbf_reader* reader, Value* val
     }
     case Shape::kMessage:
     case Shape::kMessages: {
-      auto& messages = std::get<std::vector<Message>>(*value);
+      auto& messages = std::get<Messages>(*value);
       if (field.shape == Shape::kMessage && !messages.empty())
         throw SchemaError{"a single message comes twice"};
-      messages.push_back(ParseMessage(*field.message, ToView(reader->get_view())));
+      messages.push_back(
+          ParseMessage(*field.message, ToView(reader->get_view()), messages.get_allocator().resource()));
       return;
     }
   }
@@ -92,15 +97,29 @@ void WriteText(const FieldSpec& field, std::string_view text, std::string* bytes
   writer.add_fixed64(field.number, number);
 }
 
-}  // namespace
-
-Message::Message(const MessageSpec* message_spec) : spec(message_spec) {
-  values.reserve(spec->fields.size());
-  for (const FieldSpec& field : spec->fields) values.push_back(EmptyValue(field.shape));
+// In place; not as protozero would, which leaves out a nested message that turns out empty.
+void WriteChild(const Message& child, pbf_tag_type number, size_t limit_bytes, std::string* bytes) {
+  constexpr auto kLengthDelimited = static_cast<uint32_t>(protozero::pbf_wire_type::length_delimited);
+  protozero::add_varint_to_buffer(bytes, uint64_t{number} << 3 | kLengthDelimited);
+  const size_t length_at = bytes->size();
+  bytes->push_back(0);  // most are shorter than 128 bytes
+  WriteMessage(child, limit_bytes, bytes);
+  const size_t length = bytes->size() - length_at - 1;
+  char varint[protozero::max_varint_length];
+  const int varint_size = protozero::add_varint_to_buffer(varint, length);
+  bytes->replace(length_at, 1, varint, static_cast<size_t>(varint_size));
 }
 
-Message ParseMessage(const MessageSpec& spec, std::string_view bytes) {
-  Message message(&spec);
+}  // namespace
+
+Message::Message(const MessageSpec* message_spec, std::pmr::memory_resource* memory)
+    : spec(message_spec), values(memory) {
+  values.reserve(spec->fields.size());
+  for (const FieldSpec& field : spec->fields) AddEmptyValue(field.shape, &values);
+}
+
+Message ParseMessage(const MessageSpec& spec, std::string_view bytes, std::pmr::memory_resource* memory) {
+  Message message(&spec, memory);
   protozero::pbf_reader reader(bytes.data(), bytes.size());
   const char* begin = bytes.data();
   while (reader.next()) {
@@ -133,16 +152,13 @@ void WriteMessage(const Message& message, size_t limit_bytes, std::string* bytes
     } else if (const auto* text = std::get_if<std::string_view>(&value)) {
       make_room_for(text->size());
       WriteText(field, *text, bytes);
-    } else if (const auto* numbers = std::get_if<std::vector<uint64_t>>(&value)) {
+    } else if (const auto* numbers = std::get_if<Numbers>(&value)) {
       make_room_for(numbers->size());
       protozero::pbf_writer(*bytes).add_packed_uint64(field.number, numbers->begin(), numbers->end());
     } else {
-      for (const Message& child : std::get<std::vector<Message>>(value)) {
-        // Encoded apart: protozero leaves out a nested message that turns out empty.
-        std::string encoded;
+      for (const Message& child : std::get<Messages>(value)) {
         make_room_for(kLargestHeadBytes);
-        WriteMessage(child, limit_bytes - bytes->size(), &encoded);
-        protozero::pbf_writer(*bytes).add_message(field.number, encoded);
+        WriteChild(child, field.number, limit_bytes, bytes);
       }
     }
   }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory_resource>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -14,26 +15,31 @@
 namespace lagwatch::report::packed {
 
 struct Message;
+using Numbers = std::pmr::vector<uint64_t>;
+using Messages = std::pmr::vector<Message>;
 // By its field's shape: kNumber; kText, kFixed64 and kId (as bytes); kNumbers; kMessage and kMessages.
-using Value = std::variant<uint64_t, std::string_view, std::vector<uint64_t>, std::vector<Message>>;
+using Value = std::variant<uint64_t, std::string_view, Numbers, Messages>;
 
 struct Message {
-  explicit Message(const MessageSpec* message_spec);
+  // Its values are kept in `memory`, which must outlive it.
+  Message(const MessageSpec* message_spec, std::pmr::memory_resource* memory);
   bool operator==(const Message&) const = default;
+
+  std::pmr::memory_resource* memory() const { return values.get_allocator().resource(); }
 
   uint64_t& number(size_t place) { return std::get<uint64_t>(values[place]); }
   std::string_view& text(size_t place) { return std::get<std::string_view>(values[place]); }
-  std::vector<uint64_t>& numbers(size_t place) { return std::get<std::vector<uint64_t>>(values[place]); }
-  std::vector<Message>& messages(size_t place) { return std::get<std::vector<Message>>(values[place]); }
+  Numbers& numbers(size_t place) { return std::get<Numbers>(values[place]); }
+  Messages& messages(size_t place) { return std::get<Messages>(values[place]); }
 
   const MessageSpec* spec;
-  std::vector<Value> values;  // by place in the spec
-  std::string unknown;        // fields that the spec does not have, encoded
+  std::pmr::vector<Value> values;  // by place in the spec
+  std::string unknown;             // fields that the spec does not have, encoded
 };
 
-// Borrows `bytes`. Throws SchemaError or a protozero exception for what could not be put together again so
-// that every reader reads the same: such a record is carried as it is.
-Message ParseMessage(const MessageSpec& spec, std::string_view bytes);
+// Borrows `bytes`; the message is kept in `memory`. Throws SchemaError or a protozero exception for what
+// could not be put together again so that every reader reads the same: such a record is carried as it is.
+Message ParseMessage(const MessageSpec& spec, std::string_view bytes, std::pmr::memory_resource* memory);
 
 // Appends the encoded message to `bytes`. Throws SchemaError when that would make it longer than
 // `limit_bytes`.

@@ -21,227 +21,218 @@ constexpr FieldSpec OfTables(Shape shape, const MessageSpec* message) {
   return {0, shape, Model::kAsIs, 0, message};
 }
 
+// Columns go by number: 2 for each field, 1 for each message, after those of the message before.
+constexpr MessageSpec kNothing{{}, kBatchColumnCount - 1};
+
+template <size_t kCount>
+constexpr std::array<FieldSpec, kCount> FieldsAfter(const MessageSpec& before,
+                                                    const FieldSpec (&fields)[kCount]) {
+  std::array<FieldSpec, kCount> numbered = std::to_array(fields);
+  for (size_t i = 0; i < kCount; ++i) numbered[i].column = before.unknown_column + 1 + 2 * i;
+  return numbered;
+}
+template <size_t kCount>
+constexpr MessageSpec WithFields(const std::array<FieldSpec, kCount>& fields) {
+  return {fields, fields.back().column + 2};
+}
+
 using enum Shape;
 using enum Model;
 
-constexpr FieldSpec kModuleFields[] = {Of(ModuleField::kPath, kText), Of(ModuleField::kBuildId, kText),
-                                       Of(ModuleField::kLoadBias, kNumber, kDelta)};
-constexpr MessageSpec kModule{kModuleFields};
+constexpr auto kModuleFields =
+    FieldsAfter(kNothing, {Of(ModuleField::kPath, kText), Of(ModuleField::kBuildId, kText),
+                           Of(ModuleField::kLoadBias, kNumber, kDelta)});
+constexpr MessageSpec kModule = WithFields(kModuleFields);
 
-constexpr FieldSpec kStackFields[] = {
-    Of(StackField::kModule, kNumbers),         Of(StackField::kOffset, kNumbers),
-    Of(StackField::kFunctionOffset, kNumbers), OfTables(kNumber, kDelta),
-    Of(StackField::kCompleteness, kNumber),    Of(StackField::kGapAt, kNumber),
-    Of(StackField::kGapFrames, kNumber)};
-constexpr MessageSpec kStack{kStackFields};
+constexpr auto kStackFields =
+    FieldsAfter(kModule, {Of(StackField::kModule, kNumbers), Of(StackField::kOffset, kNumbers),
+                          Of(StackField::kFunctionOffset, kNumbers), OfTables(kNumber, kDelta),
+                          Of(StackField::kCompleteness, kNumber), Of(StackField::kGapAt, kNumber),
+                          Of(StackField::kGapFrames, kNumber)});
+constexpr MessageSpec kStack = WithFields(kStackFields);
 
-constexpr FieldSpec kSymbolFields[] = {Of(SymbolField::kModule, kNumber, kDelta),
-                                       Of(SymbolField::kFunctionOffset, kNumber, kKeyed, 0),
-                                       Of(SymbolField::kName, kText)};
-constexpr MessageSpec kSymbol{kSymbolFields};
+constexpr auto kSymbolFields = FieldsAfter(
+    kStack, {Of(SymbolField::kModule, kNumber, kDelta), Of(SymbolField::kFunctionOffset, kNumber, kKeyed, 0),
+             Of(SymbolField::kName, kText)});
+constexpr MessageSpec kSymbol = WithFields(kSymbolFields);
 
-constexpr FieldSpec kSampleFields[] = {Of(SampleField::kAgeNs, kNumber, kEvenAges),
-                                       Of(SampleField::kStack, kNumber, kDelta),
-                                       Of(SampleField::kUsedCpuNs, kNumber),
-                                       Of(SampleField::kUsedMinorFaults, kNumber),
-                                       Of(SampleField::kUsedMajorFaults, kNumber),
-                                       Of(SampleField::kUsedVoluntarySwitches, kNumber),
-                                       Of(SampleField::kUsedInvoluntarySwitches, kNumber)};
-constexpr MessageSpec kSample{kSampleFields};
+constexpr auto kSampleFields = FieldsAfter(
+    kSymbol, {Of(SampleField::kAgeNs, kNumber, kEvenAges), Of(SampleField::kStack, kNumber, kDelta),
+              Of(SampleField::kUsedCpuNs, kNumber), Of(SampleField::kUsedMinorFaults, kNumber),
+              Of(SampleField::kUsedMajorFaults, kNumber), Of(SampleField::kUsedVoluntarySwitches, kNumber),
+              Of(SampleField::kUsedInvoluntarySwitches, kNumber)});
+constexpr MessageSpec kSample = WithFields(kSampleFields);
 
-constexpr FieldSpec kVerdictFields[] = {Of(VerdictField::kWord, kNumber),
-                                        Of(VerdictField::kWallNs, kNumber, kDelta),
-                                        Of(VerdictField::kUserNs, kNumber),
-                                        Of(VerdictField::kKernelNs, kNumber),
-                                        Of(VerdictField::kRunQueueNs, kNumber),
-                                        Of(VerdictField::kThrottledNs, kNumber),
-                                        Of(VerdictField::kLockNs, kNumber),
-                                        Of(VerdictField::kDiskNs, kNumber),
-                                        Of(VerdictField::kMemoryNs, kNumber),
-                                        Of(VerdictField::kNetworkNs, kNumber),
-                                        Of(VerdictField::kSleepNs, kNumber),
-                                        Of(VerdictField::kStoppedNs, kNumber),
-                                        Of(VerdictField::kMinorFaults, kNumber),
-                                        Of(VerdictField::kMajorFaults, kNumber),
-                                        Of(VerdictField::kVoluntarySwitches, kNumber),
-                                        Of(VerdictField::kInvoluntarySwitches, kNumber),
-                                        Of(VerdictField::kCpuNs, kNumber)};
-constexpr MessageSpec kVerdict{kVerdictFields};
+constexpr auto kVerdictFields = FieldsAfter(
+    kSample, {Of(VerdictField::kWord, kNumber), Of(VerdictField::kWallNs, kNumber, kDelta),
+              Of(VerdictField::kUserNs, kNumber), Of(VerdictField::kKernelNs, kNumber),
+              Of(VerdictField::kRunQueueNs, kNumber), Of(VerdictField::kThrottledNs, kNumber),
+              Of(VerdictField::kLockNs, kNumber), Of(VerdictField::kDiskNs, kNumber),
+              Of(VerdictField::kMemoryNs, kNumber), Of(VerdictField::kNetworkNs, kNumber),
+              Of(VerdictField::kSleepNs, kNumber), Of(VerdictField::kStoppedNs, kNumber),
+              Of(VerdictField::kMinorFaults, kNumber), Of(VerdictField::kMajorFaults, kNumber),
+              Of(VerdictField::kVoluntarySwitches, kNumber), Of(VerdictField::kInvoluntarySwitches, kNumber),
+              Of(VerdictField::kCpuNs, kNumber)});
+constexpr MessageSpec kVerdict = WithFields(kVerdictFields);
 
-constexpr FieldSpec kGuardFields[] = {Of(GuardField::kSuspendedNs, kNumber),
-                                      Of(GuardField::kStoppedNs, kNumber), Of(GuardField::kLateNs, kNumber),
-                                      Of(GuardField::kDebuggerPid, kNumber)};
-constexpr MessageSpec kGuard{kGuardFields};
+constexpr auto kGuardFields =
+    FieldsAfter(kVerdict, {Of(GuardField::kSuspendedNs, kNumber), Of(GuardField::kStoppedNs, kNumber),
+                           Of(GuardField::kLateNs, kNumber), Of(GuardField::kDebuggerPid, kNumber)});
+constexpr MessageSpec kGuard = WithFields(kGuardFields);
 
-constexpr FieldSpec kPastDispatchFields[] = {
-    Of(PastDispatchField::kTag, kText), Of(PastDispatchField::kWallNs, kNumber),
-    Of(PastDispatchField::kAgeNs, kNumber, kAges, 1), Of(PastDispatchField::kCpuNs, kNumber),
-    Of(PastDispatchField::kQueueWaitNs, kNumber)};
-constexpr MessageSpec kPastDispatch{kPastDispatchFields};
+constexpr auto kPastDispatchFields = FieldsAfter(
+    kGuard, {Of(PastDispatchField::kTag, kText), Of(PastDispatchField::kWallNs, kNumber),
+             Of(PastDispatchField::kAgeNs, kNumber, kAges, 1), Of(PastDispatchField::kCpuNs, kNumber),
+             Of(PastDispatchField::kQueueWaitNs, kNumber)});
+constexpr MessageSpec kPastDispatch = WithFields(kPastDispatchFields);
 
-constexpr FieldSpec kFactFields[] = {Of(FactField::kName, kText), Of(FactField::kNumber, kNumber, kKeyed, 0),
-                                     Of(FactField::kText, kText)};
-constexpr MessageSpec kFact{kFactFields};
+constexpr auto kFactFields = FieldsAfter(
+    kPastDispatch,
+    {Of(FactField::kName, kText), Of(FactField::kNumber, kNumber, kKeyed, 0), Of(FactField::kText, kText)});
+constexpr MessageSpec kFact = WithFields(kFactFields);
 
-constexpr FieldSpec kThreadFields[] = {Of(ThreadField::kTid, kNumber, kDelta),
-                                       Of(ThreadField::kName, kText),
-                                       Of(ThreadField::kState, kText),
-                                       Of(ThreadField::kStack, kNumber, kDelta),
-                                       Of(ThreadField::kCpuNs, kNumber, kKeyed, 0),
-                                       Of(ThreadField::kWaitChannel, kText),
-                                       Of(ThreadField::kSyscall, kNumber)};
-constexpr MessageSpec kThread{kThreadFields};
+constexpr auto kThreadFields =
+    FieldsAfter(kFact, {Of(ThreadField::kTid, kNumber, kDelta), Of(ThreadField::kName, kText),
+                        Of(ThreadField::kState, kText), Of(ThreadField::kStack, kNumber, kDelta),
+                        Of(ThreadField::kCpuNs, kNumber, kKeyed, 0), Of(ThreadField::kWaitChannel, kText),
+                        Of(ThreadField::kSyscall, kNumber)});
+constexpr MessageSpec kThread = WithFields(kThreadFields);
 
-constexpr FieldSpec kWaitFields[] = {
-    Of(WaitField::kTid, kNumber, kDelta),      Of(WaitField::kStack, kNumber),
-    Of(WaitField::kLock, kNumber, kDelta),     Of(WaitField::kKind, kNumber),
-    Of(WaitField::kWaitsFor, kNumber),         Of(WaitField::kHasTimeout, kNumber),
-    Of(WaitField::kOwnerTid, kNumber, kDelta), Of(WaitField::kOwnerName, kText),
-    Of(WaitField::kOwnerStack, kNumber)};
-constexpr MessageSpec kWait{kWaitFields};
+constexpr auto kWaitFields =
+    FieldsAfter(kThread, {Of(WaitField::kTid, kNumber, kDelta), Of(WaitField::kStack, kNumber),
+                          Of(WaitField::kLock, kNumber, kDelta), Of(WaitField::kKind, kNumber),
+                          Of(WaitField::kWaitsFor, kNumber), Of(WaitField::kHasTimeout, kNumber),
+                          Of(WaitField::kOwnerTid, kNumber, kDelta), Of(WaitField::kOwnerName, kText),
+                          Of(WaitField::kOwnerStack, kNumber)});
+constexpr MessageSpec kWait = WithFields(kWaitFields);
 
-constexpr FieldSpec kCpuFields[] = {Of(CpuField::kWindowNs, kNumber), Of(CpuField::kThreadNs, kNumber),
-                                    Of(CpuField::kProcessNs, kNumber)};
-constexpr MessageSpec kCpu{kCpuFields};
+constexpr auto kCpuFields = FieldsAfter(
+    kWait,
+    {Of(CpuField::kWindowNs, kNumber), Of(CpuField::kThreadNs, kNumber), Of(CpuField::kProcessNs, kNumber)});
+constexpr MessageSpec kCpu = WithFields(kCpuFields);
 
 constexpr size_t kReportElapsed = 20;
-constexpr FieldSpec kReportFields[] = {Of(ReportField::kModules, kMessages, &kModule),
-                                       Of(ReportField::kStacks, kMessages, &kStack),
-                                       Of(ReportField::kSymbols, kMessages, &kSymbol),
-                                       OfTables(kNumbers),
-                                       OfTables(kNumber),
-                                       Of(ReportField::kId, kId),
-                                       Of(ReportField::kSessionId, kId),
-                                       Of(ReportField::kLagId, kId),
-                                       Of(ReportField::kOrdinal, kNumber),
-                                       Of(ReportField::kApp, kText),
-                                       Of(ReportField::kAppVersion, kText),
-                                       Of(ReportField::kUser, kText),
-                                       Of(ReportField::kOs, kText),
-                                       Of(ReportField::kMachine, kText),
-                                       Of(ReportField::kPid, kNumber, kDelta),
-                                       Of(ReportField::kTid, kNumber, kDelta),
-                                       Of(ReportField::kLoop, kText),
-                                       Of(ReportField::kTag, kText),
-                                       Of(ReportField::kKind, kNumber),
-                                       Of(ReportField::kThresholdMs, kNumber, kDelta),
-                                       Of(ReportField::kElapsedNs, kNumber),
-                                       Of(ReportField::kStartWallMs, kNumber, kIdTime, kReportElapsed),
-                                       Of(ReportField::kCpu, kMessage, &kCpu),
-                                       Of(ReportField::kSamples, kMessages, &kSample),
-                                       Of(ReportField::kExpensiveStack, kNumber),
-                                       Of(ReportField::kThreads, kMessages, &kThread),
-                                       Of(ReportField::kThreadsDropped, kNumber),
-                                       Of(ReportField::kWaits, kMessages, &kWait),
-                                       Of(ReportField::kWaitOutcome, kNumber),
-                                       Of(ReportField::kLevel, kNumber),
-                                       Of(ReportField::kVerdict, kMessage, &kVerdict),
-                                       Of(ReportField::kGuard, kMessage, &kGuard),
-                                       Of(ReportField::kHistory, kMessages, &kPastDispatch),
-                                       Of(ReportField::kFacts, kMessages, &kFact),
-                                       Of(ReportField::kSampleRatePpm, kNumber, kDelta),
-                                       Of(ReportField::kCause, kFixed64)};
+constexpr auto kReportFields =
+    FieldsAfter(kCpu, {Of(ReportField::kModules, kMessages, &kModule),
+                       Of(ReportField::kStacks, kMessages, &kStack),
+                       Of(ReportField::kSymbols, kMessages, &kSymbol),
+                       OfTables(kNumbers),
+                       OfTables(kNumber),
+                       Of(ReportField::kId, kId),
+                       Of(ReportField::kSessionId, kId),
+                       Of(ReportField::kLagId, kId),
+                       Of(ReportField::kOrdinal, kNumber),
+                       Of(ReportField::kApp, kText),
+                       Of(ReportField::kAppVersion, kText),
+                       Of(ReportField::kUser, kText),
+                       Of(ReportField::kOs, kText),
+                       Of(ReportField::kMachine, kText),
+                       Of(ReportField::kPid, kNumber, kDelta),
+                       Of(ReportField::kTid, kNumber, kDelta),
+                       Of(ReportField::kLoop, kText),
+                       Of(ReportField::kTag, kText),
+                       Of(ReportField::kKind, kNumber),
+                       Of(ReportField::kThresholdMs, kNumber, kDelta),
+                       Of(ReportField::kElapsedNs, kNumber),
+                       Of(ReportField::kStartWallMs, kNumber, kIdTime, kReportElapsed),
+                       Of(ReportField::kCpu, kMessage, &kCpu),
+                       Of(ReportField::kSamples, kMessages, &kSample),
+                       Of(ReportField::kExpensiveStack, kNumber),
+                       Of(ReportField::kThreads, kMessages, &kThread),
+                       Of(ReportField::kThreadsDropped, kNumber),
+                       Of(ReportField::kWaits, kMessages, &kWait),
+                       Of(ReportField::kWaitOutcome, kNumber),
+                       Of(ReportField::kLevel, kNumber),
+                       Of(ReportField::kVerdict, kMessage, &kVerdict),
+                       Of(ReportField::kGuard, kMessage, &kGuard),
+                       Of(ReportField::kHistory, kMessages, &kPastDispatch),
+                       Of(ReportField::kFacts, kMessages, &kFact),
+                       Of(ReportField::kSampleRatePpm, kNumber, kDelta),
+                       Of(ReportField::kCause, kFixed64)});
 static_assert(kReportFields[kReportElapsed].number == Number(ReportField::kElapsedNs));
-constexpr MessageSpec kReport{kReportFields};
+constexpr MessageSpec kReport = WithFields(kReportFields);
 
-constexpr FieldSpec kLagEndFields[] = {Of(LagEndField::kReportId, kId),
-                                       Of(LagEndField::kDurationNs, kNumber)};
-constexpr MessageSpec kLagEnd{kLagEndFields};
+constexpr auto kLagEndFields =
+    FieldsAfter(kReport, {Of(LagEndField::kReportId, kId), Of(LagEndField::kDurationNs, kNumber)});
+constexpr MessageSpec kLagEnd = WithFields(kLagEndFields);
 
-constexpr FieldSpec kRunEndFields[] = {Of(RunEndField::kSessionId, kId),
-                                       Of(RunEndField::kReason, kNumber),
-                                       Of(RunEndField::kSignal, kNumber),
-                                       Of(RunEndField::kReportId, kId),
-                                       Of(RunEndField::kLagNs, kNumber),
-                                       Of(RunEndField::kLoop, kText),
-                                       Of(RunEndField::kRunStartWallMs, kNumber, kIdTime),
-                                       Of(RunEndField::kLastSeenWallMs, kNumber, kDelta),
-                                       Of(RunEndField::kScene, kText),
-                                       Of(RunEndField::kApp, kText),
-                                       Of(RunEndField::kAppVersion, kText),
-                                       Of(RunEndField::kUser, kText),
-                                       Of(RunEndField::kSampleRatePpm, kNumber, kDelta)};
-constexpr MessageSpec kRunEnd{kRunEndFields};
+constexpr auto kRunEndFields = FieldsAfter(
+    kLagEnd,
+    {Of(RunEndField::kSessionId, kId), Of(RunEndField::kReason, kNumber), Of(RunEndField::kSignal, kNumber),
+     Of(RunEndField::kReportId, kId), Of(RunEndField::kLagNs, kNumber), Of(RunEndField::kLoop, kText),
+     Of(RunEndField::kRunStartWallMs, kNumber, kIdTime), Of(RunEndField::kLastSeenWallMs, kNumber, kDelta),
+     Of(RunEndField::kScene, kText), Of(RunEndField::kApp, kText), Of(RunEndField::kAppVersion, kText),
+     Of(RunEndField::kUser, kText), Of(RunEndField::kSampleRatePpm, kNumber, kDelta)});
+constexpr MessageSpec kRunEnd = WithFields(kRunEndFields);
 
-constexpr FieldSpec kFrameSliceFields[] = {Of(FrameSliceField::kId, kId),
-                                           Of(FrameSliceField::kSessionId, kId),
-                                           Of(FrameSliceField::kApp, kText),
-                                           Of(FrameSliceField::kAppVersion, kText),
-                                           Of(FrameSliceField::kUser, kText),
-                                           Of(FrameSliceField::kLoop, kText),
-                                           Of(FrameSliceField::kScene, kText),
-                                           Of(FrameSliceField::kDurationNs, kNumber),
-                                           Of(FrameSliceField::kBeginWallMs, kNumber, kIdTime, 7),
-                                           Of(FrameSliceField::kRefreshIntervalNs, kNumber, kDelta),
-                                           Of(FrameSliceField::kFrameCount, kNumber),
-                                           Of(FrameSliceField::kDropped, kNumber),
-                                           Of(FrameSliceField::kFramesByLevel, kNumbers),
-                                           Of(FrameSliceField::kNsByStage, kNumbers),
-                                           Of(FrameSliceField::kSampleRatePpm, kNumber, kDelta)};
-constexpr MessageSpec kFrameSlice{kFrameSliceFields};
+constexpr auto kFrameSliceFields = FieldsAfter(
+    kRunEnd,
+    {Of(FrameSliceField::kId, kId), Of(FrameSliceField::kSessionId, kId), Of(FrameSliceField::kApp, kText),
+     Of(FrameSliceField::kAppVersion, kText), Of(FrameSliceField::kUser, kText),
+     Of(FrameSliceField::kLoop, kText), Of(FrameSliceField::kScene, kText),
+     Of(FrameSliceField::kDurationNs, kNumber), Of(FrameSliceField::kBeginWallMs, kNumber, kIdTime, 7),
+     Of(FrameSliceField::kRefreshIntervalNs, kNumber, kDelta), Of(FrameSliceField::kFrameCount, kNumber),
+     Of(FrameSliceField::kDropped, kNumber), Of(FrameSliceField::kFramesByLevel, kNumbers),
+     Of(FrameSliceField::kNsByStage, kNumbers), Of(FrameSliceField::kSampleRatePpm, kNumber, kDelta)});
+constexpr MessageSpec kFrameSlice = WithFields(kFrameSliceFields);
 
-constexpr FieldSpec kLoopUsageFields[] = {
-    Of(LoopUsageField::kLoop, kText),         Of(LoopUsageField::kWatchedNs, kNumber),
-    Of(LoopUsageField::kDispatches, kNumber), Of(LoopUsageField::kUntimedDispatches, kNumber),
-    Of(LoopUsageField::kLags, kNumber),       Of(LoopUsageField::kLaggedNs, kNumber),
-    Of(LoopUsageField::kDurations, kNumbers)};
-constexpr MessageSpec kLoopUsage{kLoopUsageFields};
+constexpr auto kLoopUsageFields = FieldsAfter(
+    kFrameSlice, {Of(LoopUsageField::kLoop, kText), Of(LoopUsageField::kWatchedNs, kNumber),
+                  Of(LoopUsageField::kDispatches, kNumber), Of(LoopUsageField::kUntimedDispatches, kNumber),
+                  Of(LoopUsageField::kLags, kNumber), Of(LoopUsageField::kLaggedNs, kNumber),
+                  Of(LoopUsageField::kDurations, kNumbers)});
+constexpr MessageSpec kLoopUsage = WithFields(kLoopUsageFields);
 
-constexpr FieldSpec kSlowTagFields[] = {
-    Of(SlowTagField::kLoop, kText),        Of(SlowTagField::kTag, kText),
-    Of(SlowTagField::kCount, kNumber),     Of(SlowTagField::kTotalNs, kNumber),
-    Of(SlowTagField::kLongestNs, kNumber), Of(SlowTagField::kDurations, kNumbers)};
-constexpr MessageSpec kSlowTag{kSlowTagFields};
+constexpr auto kSlowTagFields =
+    FieldsAfter(kLoopUsage, {Of(SlowTagField::kLoop, kText), Of(SlowTagField::kTag, kText),
+                             Of(SlowTagField::kCount, kNumber), Of(SlowTagField::kTotalNs, kNumber),
+                             Of(SlowTagField::kLongestNs, kNumber), Of(SlowTagField::kDurations, kNumbers)});
+constexpr MessageSpec kSlowTag = WithFields(kSlowTagFields);
 
-constexpr FieldSpec kSuppressedFields[] = {Of(SuppressedField::kReason, kNumber),
-                                           Of(SuppressedField::kCount, kNumber)};
-constexpr MessageSpec kSuppressed{kSuppressedFields};
+constexpr auto kSuppressedFields =
+    FieldsAfter(kSlowTag, {Of(SuppressedField::kReason, kNumber), Of(SuppressedField::kCount, kNumber)});
+constexpr MessageSpec kSuppressed = WithFields(kSuppressedFields);
 
-constexpr FieldSpec kUsageFields[] = {Of(UsageField::kId, kId),
-                                      Of(UsageField::kSessionId, kId),
-                                      Of(UsageField::kApp, kText),
-                                      Of(UsageField::kAppVersion, kText),
-                                      Of(UsageField::kUser, kText),
-                                      Of(UsageField::kEndWallMs, kNumber, kIdTime),
-                                      Of(UsageField::kBeginWallMs, kNumber, kDelta),
-                                      Of(UsageField::kLoops, kMessages, &kLoopUsage),
-                                      Of(UsageField::kSlow, kMessages, &kSlowTag),
-                                      Of(UsageField::kSuppressed, kMessages, &kSuppressed),
-                                      Of(UsageField::kSampleRatePpm, kNumber, kDelta)};
-constexpr MessageSpec kUsage{kUsageFields};
+constexpr auto kUsageFields = FieldsAfter(
+    kSuppressed,
+    {Of(UsageField::kId, kId), Of(UsageField::kSessionId, kId), Of(UsageField::kApp, kText),
+     Of(UsageField::kAppVersion, kText), Of(UsageField::kUser, kText),
+     Of(UsageField::kEndWallMs, kNumber, kIdTime), Of(UsageField::kBeginWallMs, kNumber, kDelta),
+     Of(UsageField::kLoops, kMessages, &kLoopUsage), Of(UsageField::kSlow, kMessages, &kSlowTag),
+     Of(UsageField::kSuppressed, kMessages, &kSuppressed), Of(UsageField::kSampleRatePpm, kNumber, kDelta)});
+constexpr MessageSpec kUsage = WithFields(kUsageFields);
 
-constexpr FieldSpec kLossFields[] = {Of(LossField::kReason, kNumber), Of(LossField::kCause, kFixed64),
-                                     Of(LossField::kCount, kNumber),
-                                     Of(LossField::kSampleRatePpm, kNumber, kDelta)};
-constexpr MessageSpec kLoss{kLossFields};
+constexpr auto kLossFields =
+    FieldsAfter(kUsage, {Of(LossField::kReason, kNumber), Of(LossField::kCause, kFixed64),
+                         Of(LossField::kCount, kNumber), Of(LossField::kSampleRatePpm, kNumber, kDelta)});
+constexpr MessageSpec kLoss = WithFields(kLossFields);
 
-constexpr FieldSpec kLossesFields[] = {Of(LossesField::kId, kId),
-                                       Of(LossesField::kApp, kText),
-                                       Of(LossesField::kAppVersion, kText),
-                                       Of(LossesField::kUser, kText),
-                                       Of(LossesField::kEndWallMs, kNumber, kIdTime),
-                                       Of(LossesField::kBeginWallMs, kNumber, kDelta),
-                                       Of(LossesField::kLosses, kMessages, &kLoss)};
-constexpr MessageSpec kLosses{kLossesFields};
+constexpr auto kLossesFields = FieldsAfter(
+    kLoss, {Of(LossesField::kId, kId), Of(LossesField::kApp, kText), Of(LossesField::kAppVersion, kText),
+            Of(LossesField::kUser, kText), Of(LossesField::kEndWallMs, kNumber, kIdTime),
+            Of(LossesField::kBeginWallMs, kNumber, kDelta), Of(LossesField::kLosses, kMessages, &kLoss)});
+constexpr MessageSpec kLosses = WithFields(kLossesFields);
 
-constexpr FieldSpec kTableModuleFields[] = {OfTables(kText), OfTables(kText), OfTables(kNumber, kDelta)};
-constexpr MessageSpec kTableModule{kTableModuleFields};
-constexpr FieldSpec kFunctionFields[] = {OfTables(kNumber), OfTables(kNumber), OfTables(kNumber, kKeyed, 0),
-                                         OfTables(kText)};
-constexpr MessageSpec kFunction{kFunctionFields};
-constexpr FieldSpec kFrameFields[] = {OfTables(kNumber), OfTables(kNumber)};
-constexpr MessageSpec kFrame{kFrameFields};
-constexpr FieldSpec kNodeFields[] = {OfTables(kNumber), OfTables(kNumber)};
-constexpr MessageSpec kNode{kNodeFields};
-constexpr FieldSpec kTablesFields[] = {OfTables(kMessages, &kTableModule), OfTables(kMessages, &kFunction),
-                                       OfTables(kMessages, &kFrame), OfTables(kMessages, &kNode)};
+constexpr auto kTableModuleFields =
+    FieldsAfter(kLosses, {OfTables(kText), OfTables(kText), OfTables(kNumber, kDelta)});
+constexpr MessageSpec kTableModule = WithFields(kTableModuleFields);
+constexpr auto kFunctionFields = FieldsAfter(
+    kTableModule, {OfTables(kNumber), OfTables(kNumber), OfTables(kNumber, kKeyed, 0), OfTables(kText)});
+constexpr MessageSpec kFunction = WithFields(kFunctionFields);
+constexpr auto kFrameFields = FieldsAfter(kFunction, {OfTables(kNumber), OfTables(kNumber)});
+constexpr MessageSpec kFrame = WithFields(kFrameFields);
+constexpr auto kNodeFields = FieldsAfter(kFrame, {OfTables(kNumber), OfTables(kNumber)});
+constexpr MessageSpec kNode = WithFields(kNodeFields);
+constexpr auto kTablesFields =
+    FieldsAfter(kNode, {OfTables(kMessages, &kTableModule), OfTables(kMessages, &kFunction),
+                        OfTables(kMessages, &kFrame), OfTables(kMessages, &kNode)});
 
 constexpr RecordType kPackedTypes[] = {RecordType::kReport,     RecordType::kLagEnd, RecordType::kRunEnd,
                                        RecordType::kFrameSlice, RecordType::kUsage,  RecordType::kLosses};
 
 }  // namespace
 
-constexpr MessageSpec kTablesSpec{kTablesFields};
+constexpr MessageSpec kTablesSpec = WithFields(kTablesFields);
 
 const MessageSpec* SpecOf(RecordType type) {
   switch (type) {
@@ -265,5 +256,7 @@ const MessageSpec* SpecOf(RecordType type) {
 }
 
 std::span<const RecordType> PackedTypes() { return kPackedTypes; }
+
+size_t ColumnCount() { return kTablesSpec.unknown_column + 1; }
 
 }  // namespace lagwatch::report::packed

@@ -40,12 +40,23 @@ struct FieldSpec {
   Model model = Model::kAsIs;
   size_t peer = 0;  // place in MessageSpec::fields, before this one's
   const MessageSpec* message = nullptr;
+  // Of its values or, of a list, how many there are in each message; the elements of packed numbers are the
+  // next column.
+  size_t column = 0;
 };
 
 // Each belongs to one place of one record type.
 struct MessageSpec {
   std::span<const FieldSpec> fields;
+  size_t unknown_column;  // of the fields that are not among these
 };
+
+// Columns of no message. Of kRecordTypes each is twice the record's type, and 1 more when it is in
+// kPlainPayloads: carried as it is.
+enum BatchColumn : size_t { kTextLengths, kIdTimes, kRecordTypes, kPlainPayloads, kBatchColumnCount };
+
+// Columns have numbers below this. The numbers are not part of the wire format, only the order of the fields.
+size_t ColumnCount();
 
 // The message of a record of this type; null when such records are carried as they are.
 const MessageSpec* SpecOf(RecordType type);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <map>
+#include <memory_resource>
 #include <optional>
 #include <utility>
 
@@ -7,6 +8,7 @@
 #include "report/format/packed/frame_tables.h"
 #include "report/format/packed/known_texts.h"
 #include "report/format/packed/layout.h"
+#include "report/format/packed/walk.h"
 #include "report/format/packed_batch.h"
 #include "report/format/protozero_checked.h"
 
@@ -22,29 +24,24 @@ class CellWriter {
     for (std::string_view text : kKnownTexts) text_places_.emplace(text, text_places_.size() + 1);
   }
 
-  void Number(const ColumnKey& key, uint64_t predicted, const uint64_t* number) {
-    columns_[key].push_back(*number - predicted);
+  void Number(size_t column, uint64_t predicted, const uint64_t* number) {
+    columns_[column].push_back(*number - predicted);
   }
-  void Text(const ColumnKey& key, const std::string_view* text) { columns_[key].push_back(PlaceOf(*text)); }
-  void Unknown(const ColumnKey& key, const std::string* bytes) { columns_[key].push_back(PlaceOf(*bytes)); }
-  void Id(const ColumnKey& key, const std::string_view* id);
-  template <typename Element>
-  void Resize(const ColumnKey& key, const std::vector<Element>* list, const Element&) {
-    columns_[key].push_back(list->size());
-  }
+  void Text(size_t column, const std::string_view* text) { columns_[column].push_back(PlaceOf(*text)); }
+  void Unknown(size_t column, const std::string* bytes) { columns_[column].push_back(PlaceOf(*bytes)); }
+  void Id(size_t column, const std::string_view* id);
+  void Count(size_t column, const size_t* count) { columns_[column].push_back(*count); }
 
-  void Column(const ColumnKey& key, size_t, bool is_signed) {
-    AppendColumn(columns_[key], is_signed, &bytes_);
-  }
-  size_t Counts(const ColumnKey& key, size_t) {
+  void Column(size_t column, size_t, bool is_signed) { AppendColumn(columns_[column], is_signed, &bytes_); }
+  size_t Counts(size_t column, size_t) {
     size_t sum = 0;
-    for (uint64_t count : columns_[key]) sum += count;
-    AppendColumn(columns_[key], /*is_signed=*/false, &bytes_);
+    for (uint64_t count : columns_[column]) sum += count;
+    AppendColumn(columns_[column], /*is_signed=*/false, &bytes_);
     return sum;
   }
-  void CountedColumn(const ColumnKey& key, bool is_signed) {
-    protozero::add_varint_to_buffer(&bytes_, columns_[key].size());
-    AppendColumn(columns_[key], is_signed, &bytes_);
+  void CountedColumn(size_t column, bool is_signed) {
+    protozero::add_varint_to_buffer(&bytes_, columns_[column].size());
+    AppendColumn(columns_[column], is_signed, &bytes_);
   }
 
   const std::string& texts() const { return texts_; }
@@ -55,10 +52,10 @@ class CellWriter {
   // 0 for the empty one, else its place plus 1: known ones first.
   uint64_t PlaceOf(std::string_view text);
 
-  std::map<ColumnKey, std::vector<uint64_t>> columns_;
+  std::vector<std::vector<uint64_t>> columns_ = std::vector<std::vector<uint64_t>>(ColumnCount());
   std::map<std::string, uint64_t, std::less<>> text_places_;
   std::map<std::string, uint64_t, std::less<>> id_places_;
-  std::map<ColumnKey, uint64_t> last_ids_;
+  std::vector<std::optional<uint64_t>> last_ids_ = std::vector<std::optional<uint64_t>>(ColumnCount());
   uint64_t last_id_time_ = 0;
   std::string texts_;
   std::string ids_;
@@ -69,39 +66,40 @@ uint64_t CellWriter::PlaceOf(std::string_view text) {
   if (text.empty()) return 0;
   if (auto found = text_places_.find(text); found != text_places_.end()) return found->second;
   texts_.append(text);
-  columns_[{&kTextLengths}].push_back(text.size());
+  columns_[kTextLengths].push_back(text.size());
   return text_places_.emplace(text, text_places_.size() + 1).first->second;
 }
 
-void CellWriter::Id(const ColumnKey& key, const std::string_view* id) {
-  std::vector<uint64_t>& column = columns_[key];
-  if (id->empty()) return column.push_back(kNoId);
+void CellWriter::Id(size_t column, const std::string_view* id) {
+  std::vector<uint64_t>& codes = columns_[column];
+  if (id->empty()) return codes.push_back(kNoId);
   auto [place, is_new] = id_places_.try_emplace(std::string(*id), id_places_.size());
-  auto [last, is_first] = last_ids_.try_emplace(key, place->second);
+  std::optional<uint64_t>& last = last_ids_[column];
   if (is_new) {
     uint64_t time = 0;
     for (char byte : id->substr(0, kIdTimeBytes)) time = time << 8 | static_cast<uint8_t>(byte);
-    columns_[{&kIdTimes}].push_back(time - std::exchange(last_id_time_, time));
+    columns_[kIdTimes].push_back(time - std::exchange(last_id_time_, time));
     ids_.append(id->substr(kIdTimeBytes));
-    column.push_back(kNewId);
-  } else if (!is_first && last->second == place->second) {
-    column.push_back(kSameId);
+    codes.push_back(kNewId);
+  } else if (last == place->second) {
+    codes.push_back(kSameId);
   } else if (place->second == id_places_.size() - 1) {
-    column.push_back(kNewestId);
+    codes.push_back(kNewestId);
   } else {
-    column.push_back(kFirstIdPlace + place->second);
+    codes.push_back(kFirstIdPlace + place->second);
   }
-  last->second = place->second;
+  last = place->second;
 }
 
 // The records taken apart; those that cannot be, or need not, are absent.
-std::vector<std::optional<Message>> ParseAll(std::span<const Record> records) {
+std::vector<std::optional<Message>> ParseAll(std::span<const Record> records,
+                                             std::pmr::memory_resource* memory) {
   std::vector<std::optional<Message>> messages(records.size());
   for (size_t i = 0; i < records.size(); ++i) {
     const MessageSpec* spec = SpecOf(records[i].type);
     if (spec == nullptr) continue;
     try {
-      messages[i] = ParseMessage(*spec, records[i].payload);
+      messages[i] = ParseMessage(*spec, records[i].payload, memory);
     } catch (const SchemaError&) {
     } catch (const protozero::exception&) {
     }
@@ -124,28 +122,29 @@ FrameTables TakeTables(std::span<const Record> records, std::vector<std::optiona
 }  // namespace
 
 std::string PackBatch(std::span<const Record> records) {
-  std::vector<std::optional<Message>> messages = ParseAll(records);
+  std::pmr::monotonic_buffer_resource memory;
+  std::vector<std::optional<Message>> messages = ParseAll(records, &memory);
   const FrameTables frame_tables = TakeTables(records, &messages);
 
   CellWriter cells;
   Predictor predictor;
-  Message tables = frame_tables.ToMessage();
+  Message tables = frame_tables.ToMessage(&memory);
   WalkMessage(&tables, 0, &predictor, &cells);
   std::map<RecordType, size_t> counts;
   for (size_t i = 0; i < records.size(); ++i) {
     const uint64_t type = uint64_t{Number(records[i].type)} * 2 + (messages[i] ? 0 : 1);
-    cells.Number({&kRecordTypes}, 0, &type);
+    cells.Number(kRecordTypes, 0, &type);
     if (messages[i]) {
       WalkMessage(&*messages[i], 0, &predictor, &cells);
       ++counts[records[i].type];
     } else {
-      cells.Text({&kPlainPayloads}, &records[i].payload);
+      cells.Text(kPlainPayloads, &records[i].payload);
     }
   }
-  cells.CountedColumn({&kTextLengths}, false);
-  cells.CountedColumn({&kIdTimes}, true);
-  cells.CountedColumn({&kRecordTypes}, false);
-  cells.CountedColumn({&kPlainPayloads}, false);
+  cells.CountedColumn(kTextLengths, false);
+  cells.CountedColumn(kIdTimes, true);
+  cells.CountedColumn(kRecordTypes, false);
+  cells.CountedColumn(kPlainPayloads, false);
   VisitColumns(kTablesSpec, 1, &cells);
   for (RecordType type : PackedTypes()) {
     if (counts[type] != 0) VisitColumns(*SpecOf(type), counts[type], &cells);

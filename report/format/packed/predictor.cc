@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/format/packed/predictor.h"
 
-#include <cstring>
-
 namespace lagwatch::report::packed {
 namespace {
 
 constexpr uint64_t kNsPerMs = 1'000'000;
 
-std::string KeyOf(const Value& value) {
-  if (const auto* text = std::get_if<std::string_view>(&value)) return std::string(*text);
-  const uint64_t number = std::get<uint64_t>(value);
-  char bytes[sizeof number];
-  std::memcpy(bytes, &number, sizeof number);
-  return {bytes, sizeof bytes};
+// Borrows `value`.
+std::string_view KeyOf(const Value& value) {
+  if (const auto* text = std::get_if<std::string_view>(&value)) return *text;
+  const auto& number = std::get<uint64_t>(value);
+  return {reinterpret_cast<const char*>(&number), sizeof number};
 }
 
 // A UUIDv7 begins with its time, 48 bits of milliseconds.
@@ -37,19 +34,24 @@ uint64_t PeerNumber(const Message& message, const FieldSpec& field) {
 
 }  // namespace
 
+uint64_t& Predictor::Past::NumberOf(std::string_view key) {
+  const auto found = by_key.find(key);
+  return found != by_key.end() ? found->second : by_key[std::string(key)];
+}
+
 uint64_t Predictor::Predict(const Message& message, size_t place, size_t index) {
   const FieldSpec& field = message.spec->fields[place];
   switch (field.model) {
     case Model::kAsIs:
       return 0;
     case Model::kDelta:
-      return past_[&field].last;
+      return past_[field.column].last;
     case Model::kKeyed:
-      return past_[&field].by_key[KeyOf(message.values[field.peer])];
+      return past_[field.column].NumberOf(KeyOf(message.values[field.peer]));
     case Model::kAges:
-      return index == 0 ? 0 : past_[&field].last - PeerNumber(message, field);
+      return index == 0 ? 0 : past_[field.column].last - PeerNumber(message, field);
     case Model::kEvenAges:
-      return index == 0 ? 0 : past_[&field].last - past_[&field].step;
+      return index == 0 ? 0 : past_[field.column].last - past_[field.column].step;
     case Model::kIdTime:
       return TimeOfFirstId(message) - PeerNumber(message, field) / kNsPerMs;
   }
@@ -59,10 +61,10 @@ uint64_t Predictor::Predict(const Message& message, size_t place, size_t index) 
 void Predictor::Learn(const Message& message, size_t place, size_t index, uint64_t number) {
   const FieldSpec& field = message.spec->fields[place];
   if (field.model == Model::kAsIs || field.model == Model::kIdTime) return;
-  Past& past = past_[&field];
+  Past& past = past_[field.column];
   if (index != 0) past.step = past.last - number;
   past.last = number;
-  if (field.model == Model::kKeyed) past.by_key[KeyOf(message.values[field.peer])] = number;
+  if (field.model == Model::kKeyed) past.NumberOf(KeyOf(message.values[field.peer])) = number;
 }
 
 }  // namespace lagwatch::report::packed

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "report/format/packed/message.h"
 
@@ -23,10 +25,13 @@ class Predictor {
   struct Past {
     uint64_t last = 0;
     uint64_t step = 0;
+    // In order: a hash would let a hostile batch choose keys that collide.
     std::map<std::string, uint64_t, std::less<>> by_key;
+
+    uint64_t& NumberOf(std::string_view key);  // 0 when the key is new
   };
 
-  std::map<const FieldSpec*, Past> past_;
+  std::vector<Past> past_ = std::vector<Past>(ColumnCount());
 };
 
 // Whether differences of this model can be below 0.

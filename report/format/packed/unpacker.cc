@@ -2,6 +2,8 @@
 #include <deque>
 #include <iterator>
 #include <map>
+#include <memory>
+#include <memory_resource>
 #include <utility>
 
 #include "report/format/guarded_read.h"
@@ -9,6 +11,7 @@
 #include "report/format/packed/frame_tables.h"
 #include "report/format/packed/known_texts.h"
 #include "report/format/packed/layout.h"
+#include "report/format/packed/walk.h"
 #include "report/format/packed_batch.h"
 
 namespace lagwatch::report {
@@ -33,53 +36,49 @@ class CellReader {
  public:
   CellReader(std::string_view columns, Budget* budget) : bytes_(columns), budget_(budget) {}
 
-  void Column(const ColumnKey& key, size_t count, bool is_signed) {
+  void Column(size_t column, size_t count, bool is_signed) {
     Budget::Spend(count, &budget_->numbers);
-    columns_[key] = ColumnReader(count, is_signed, &bytes_);
+    columns_[column] = ColumnReader(count, is_signed, &bytes_);
   }
-  size_t Counts(const ColumnKey& key, size_t count) {
-    Column(key, count, /*is_signed=*/false);
-    return columns_[key].Sum(budget_->numbers);
+  size_t Counts(size_t column, size_t count) {
+    Column(column, count, /*is_signed=*/false);
+    return columns_[column].Sum(budget_->numbers);
   }
-  size_t CountedColumn(const ColumnKey& key, bool is_signed);
+  size_t CountedColumn(size_t column, bool is_signed);
   void SetTexts(std::string_view bytes);
   void SetIds(std::string_view bytes);
   bool is_at_end() const { return bytes_.empty(); }
 
-  void Number(const ColumnKey& key, uint64_t predicted, uint64_t* number) {
-    *number = predicted + columns_[key].Next();
+  void Number(size_t column, uint64_t predicted, uint64_t* number) {
+    *number = predicted + columns_[column].Next();
   }
-  void Text(const ColumnKey& key, std::string_view* text);
-  void Unknown(const ColumnKey& key, std::string* bytes);
-  void Id(const ColumnKey& key, std::string_view* id);
-  template <typename Element>
-  void Resize(const ColumnKey& key, std::vector<Element>* list, const Element& element) {
-    list->resize(columns_[key].Next(), element);
-  }
+  void Text(size_t column, std::string_view* text);
+  void Unknown(size_t column, std::string* bytes);
+  void Id(size_t column, std::string_view* id);
+  void Count(size_t column, size_t* count) { *count = columns_[column].Next(); }
 
  private:
   std::string_view bytes_;
   Budget* budget_;
-  std::map<ColumnKey, ColumnReader> columns_;
+  std::vector<ColumnReader> columns_ = std::vector<ColumnReader>(ColumnCount());
   std::vector<std::string_view> texts_{std::begin(kKnownTexts), std::end(kKnownTexts)};
   std::deque<std::string> ids_;  // keeps what views show in its place
   size_t ids_seen_ = 0;
-  std::map<ColumnKey, size_t> last_ids_;
+  std::vector<size_t> last_ids_ = std::vector<size_t>(ColumnCount());
 };
 
 // How many numbers it has.
-size_t CellReader::CountedColumn(const ColumnKey& key, bool is_signed) {
+size_t CellReader::CountedColumn(size_t column, bool is_signed) {
   const char* at = bytes_.data();
   const uint64_t count = protozero::decode_varint(&at, bytes_.data() + bytes_.size());
   bytes_.remove_prefix(static_cast<size_t>(at - bytes_.data()));
-  Column(key, count, is_signed);
+  Column(column, count, is_signed);
   return count;
 }
 
 void CellReader::SetTexts(std::string_view bytes) {
-  const ColumnKey key{&kTextLengths};
-  for (size_t left = CountedColumn(key, false); left > 0; --left) {
-    const uint64_t length = columns_[key].Next();
+  for (size_t left = CountedColumn(kTextLengths, false); left > 0; --left) {
+    const uint64_t length = columns_[kTextLengths].Next();
     if (length > bytes.size()) throw SchemaError{"a text is cut short"};
     texts_.push_back(bytes.substr(0, length));
     bytes.remove_prefix(length);
@@ -87,11 +86,10 @@ void CellReader::SetTexts(std::string_view bytes) {
 }
 
 void CellReader::SetIds(std::string_view bytes) {
-  const ColumnKey key{&kIdTimes};
   uint64_t time = 0;
-  for (size_t left = CountedColumn(key, true); left > 0; --left) {
+  for (size_t left = CountedColumn(kIdTimes, true); left > 0; --left) {
     if (bytes.size() < kIdRestBytes) throw SchemaError{"an id is cut short"};
-    time += columns_[key].Next();
+    time += columns_[kIdTimes].Next();
     std::string& id = ids_.emplace_back();
     for (size_t i = kIdTimeBytes; i-- > 0;) id.push_back(static_cast<char>(time >> (8 * i)));
     id.append(bytes.substr(0, kIdRestBytes));
@@ -99,24 +97,24 @@ void CellReader::SetIds(std::string_view bytes) {
   }
 }
 
-void CellReader::Text(const ColumnKey& key, std::string_view* text) {
-  const uint64_t place = columns_[key].Next();
+void CellReader::Text(size_t column, std::string_view* text) {
+  const uint64_t place = columns_[column].Next();
   if (place > texts_.size()) throw SchemaError{"a text is not there"};
   *text = place == 0 ? std::string_view() : texts_[place - 1];
 }
 
-void CellReader::Unknown(const ColumnKey& key, std::string* bytes) {
+void CellReader::Unknown(size_t column, std::string* bytes) {
   std::string_view text;
-  Text(key, &text);
+  Text(column, &text);
   // Copied: it counts before it is written.
   Budget::Spend(text.size(), &budget_->payload_bytes);
   *bytes = text;
 }
 
-void CellReader::Id(const ColumnKey& key, std::string_view* id) {
-  const uint64_t code = columns_[key].Next();
+void CellReader::Id(size_t column, std::string_view* id) {
+  const uint64_t code = columns_[column].Next();
   if (code == kNoId) return;
-  size_t& last = last_ids_[key];
+  size_t& last = last_ids_[column];
   if (code == kNewId) {
     last = ids_seen_++;
   } else if (code == kNewestId) {
@@ -185,31 +183,38 @@ void Unpacker::Unpack(std::string_view packed, std::vector<OwnedRecord>* records
   ReadColumns(&cells);
 
   Predictor predictor;
-  Message tables_message(&kTablesSpec);
+  std::pmr::monotonic_buffer_resource tables_memory;
+  Message tables_message(&kTablesSpec, &tables_memory);
   WalkMessage(&tables_message, 0, &predictor, &cells);
   const FrameTables tables(&tables_message);
+  constexpr size_t kUsualReportBytes = 256 << 10;  // taken apart
+  const auto buffer = std::make_unique_for_overwrite<std::byte[]>(kUsualReportBytes);
+  std::string payload;
   for (auto [type, is_plain] : types_) {
     OwnedRecord& record = records->emplace_back(OwnedRecord{type, {}});
     if (is_plain) {
-      cells.Unknown({&kPlainPayloads}, &record.payload);
+      cells.Unknown(kPlainPayloads, &record.payload);
       continue;
     }
-    Message message(SpecOf(type));
+    std::pmr::monotonic_buffer_resource memory(buffer.get(), kUsualReportBytes);
+    Message message(SpecOf(type), &memory);
     WalkMessage(&message, 0, &predictor, &cells);
     if (type == RecordType::kReport) tables.Restore(&message, &budget_->numbers);
-    WriteMessage(message, budget_->payload_bytes, &record.payload);
+    payload.clear();
+    WriteMessage(message, budget_->payload_bytes, &payload);
+    record.payload = payload;
     Budget::Spend(record.payload.size(), &budget_->payload_bytes);
   }
 }
 
 // All of them: each is found only by the end of the one before.
 void Unpacker::ReadColumns(CellReader* cells) {
-  const size_t record_count = cells->CountedColumn({&kRecordTypes}, false);
+  const size_t record_count = cells->CountedColumn(kRecordTypes, false);
   Budget::Spend(record_count, &budget_->records);
   std::map<RecordType, size_t> counts;
   for (size_t i = 0; i < record_count; ++i) {
     uint64_t code = 0;
-    cells->Number({&kRecordTypes}, 0, &code);
+    cells->Number(kRecordTypes, 0, &code);
     constexpr uint64_t kLargestType = (1u << 29) - 1;  // as a field's number
     if (code / 2 == 0 || code / 2 > kLargestType) throw SchemaError{"a record has no type"};
     const auto type = static_cast<RecordType>(code / 2);
@@ -220,7 +225,7 @@ void Unpacker::ReadColumns(CellReader* cells) {
     types_.emplace_back(type, is_plain);
     if (!is_plain) ++counts[type];
   }
-  cells->CountedColumn({&kPlainPayloads}, false);
+  cells->CountedColumn(kPlainPayloads, false);
   VisitColumns(kTablesSpec, 1, cells);
   for (RecordType type : PackedTypes()) {
     if (counts[type] != 0) VisitColumns(*SpecOf(type), counts[type], cells);

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reports of one program have the same few thousand names: what is made of a name is remembered. Context:
+// background; thread-safe, since each thread remembers for itself.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace lagwatch::collector {
+
+// What `kFunction`, which is pure, makes of `name`. Valid until this thread asks for another.
+template <std::string (*kFunction)(std::string_view)>
+const std::string& Remembered(std::string_view name) {
+  constexpr size_t kMostBytes = 4 << 20;  // of a thread; then it begins anew
+  constexpr size_t kNodeBytes = 128;
+  // In order: a hash would let a hostile report choose names that collide.
+  thread_local std::map<std::string, std::string, std::less<>> known;
+  thread_local size_t bytes = 0;
+
+  if (const auto found = known.find(name); found != known.end()) return found->second;
+  std::string made = kFunction(name);
+  bytes += kNodeBytes + name.size() + made.size();
+  if (bytes > kMostBytes) {
+    known.clear();
+    bytes = kNodeBytes + name.size() + made.size();
+  }
+  return known.emplace(name, std::move(made)).first->second;
+}
+
+}  // namespace lagwatch::collector
