@@ -42,31 +42,29 @@ NamedStacks::CauseFrame NamedStacks::ToCauseFrame(FrameName name, std::string_vi
   return frame;
 }
 
-const std::vector<NamedStacks::CauseFrame>& NamedStacks::NamesOf(const report::Frame& frame) const {
-  auto [known, is_new] = names_.try_emplace({frame.module, frame.offset});
+const NamedStacks::NamedFrame& NamedStacks::Named(const report::Frame& frame) const {
+  auto [known, is_new] = named_.try_emplace({frame.module, frame.offset});
+  NamedFrame& named = known->second;
   if (is_new) {
+    if (frame.module != 0) named.file = BaseName(report_.modules[frame.module - 1].path);
     for (FrameName& name : namer_.NamesOf(frame))
-      known->second.push_back(ToCauseFrame(std::move(name), FileOf(frame)));
+      named.functions.push_back(ToCauseFrame(std::move(name), named.file));
   }
-  return known->second;
-}
-
-std::string_view NamedStacks::FileOf(const report::Frame& frame) const {
-  return frame.module == 0 ? "" : BaseName(report_.modules[frame.module - 1].path);
+  return named;
 }
 
 // From the outermost frame on, so that a library's function without a name counts as the named one of that
 // library that called it; where there is none, as the library.
 std::vector<policies::ClusterFrame> NamedStacks::FramesOf(const report::Stack& stack) const {
   std::vector<policies::ClusterFrame> frames;
+  frames.reserve(stack.frames.size());
   std::string_view caller_file;
   for (auto frame = stack.frames.rbegin(); frame != stack.frames.rend(); ++frame) {
-    const std::string_view file = FileOf(*frame);
-    const std::vector<CauseFrame>& names = NamesOf(*frame);
-    for (auto name = names.rbegin(); name != names.rend(); ++name) {
-      if (name->is_inside_library && file == caller_file) continue;
+    const NamedFrame& named = Named(*frame);
+    for (auto name = named.functions.rbegin(); name != named.functions.rend(); ++name) {
+      if (name->is_inside_library && named.file == caller_file) continue;
       frames.push_back({name->name, name->role});
-      caller_file = file;
+      caller_file = named.file;
     }
   }
   std::reverse(frames.begin(), frames.end());
@@ -103,7 +101,7 @@ std::vector<std::string> NamedStacks::CauseNames() const {
 std::string NamedStacks::FindVia(const std::vector<std::string>& cause) const {
   std::string via;
   for (const report::Frame& frame : report_.stacks[report_.expensive_stack].frames) {
-    for (const CauseFrame& name : NamesOf(frame)) {
+    for (const CauseFrame& name : Named(frame).functions) {
       if (!name.is_symbol) continue;
       if (std::ranges::find(cause, name.name) != cause.end()) return "";
       if (via.empty() && name.role != policies::FrameRole::kSkipped) via = name.readable;
@@ -114,11 +112,11 @@ std::string NamedStacks::FindVia(const std::vector<std::string>& cause) const {
 
 std::string NamedStacks::PlaceOf(const report::Stack& stack) const {
   for (const report::Frame& frame : stack.frames) {
-    for (const CauseFrame& name : NamesOf(frame)) {
+    for (const CauseFrame& name : Named(frame).functions) {
       if (!name.is_inside_library && name.role != policies::FrameRole::kSkipped) return name.readable;
     }
   }
-  return stack.frames.empty() ? "" : NamesOf(stack.frames.front()).front().readable;
+  return stack.frames.empty() ? "" : Named(stack.frames.front()).functions.front().readable;
 }
 
 std::vector<std::string> NamedStacks::HolderNames() const {

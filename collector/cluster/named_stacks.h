@@ -45,11 +45,15 @@ class NamedStacks {
     policies::FrameRole role;
   };
 
-  const std::vector<CauseFrame>& NamesOf(const report::Frame& frame) const;
+  struct NamedFrame {
+    std::string_view file;
+    std::vector<CauseFrame> functions;  // the innermost inlined one first
+  };
+
+  const NamedFrame& Named(const report::Frame& frame) const;
   CauseFrame ToCauseFrame(FrameName name, std::string_view file) const;
-  std::string_view FileOf(const report::Frame& frame) const;
   std::vector<policies::ClusterFrame> FramesOf(const report::Stack& stack) const;
-  // These borrow from `names_`.
+  // These borrow from `named_`.
   std::vector<std::string_view> SignificantNamesOf(const report::Stack& stack) const;
   // The most seen first.
   std::vector<policies::SeenNames> SampleNames() const;
@@ -58,7 +62,7 @@ class NamedStacks {
   const FrameNamer& namer_;
   const policies::ClusterRules& rules_;
   // By module and offset: most frames are in all of a lag's samples.
-  mutable std::map<std::pair<uint32_t, uint64_t>, std::vector<CauseFrame>> names_;
+  mutable std::map<std::pair<uint32_t, uint64_t>, NamedFrame> named_;
 };
 
 }  // namespace lagwatch::collector

@@ -15,20 +15,13 @@ FrameNames::FrameNames(const report::Report& report) : report_(report) {
   }
 }
 
-const FrameName& FrameNames::NameOf(const report::Frame& frame) {
-  Place place{frame.module, frame.symbol_offset()};
-  auto known = names_.find(place);
-  if (known == names_.end()) known = names_.emplace(place, CreateName(place)).first;
-  return known->second;
-}
-
-FrameName FrameNames::CreateName(const Place& place) const {
-  auto symbol = symbols_.find(place);
+FrameName FrameNames::NameOf(const report::Frame& frame) const {
+  const uint64_t offset = frame.symbol_offset();
+  const auto symbol = symbols_.find({frame.module, offset});
   if (symbol != symbols_.end() && !symbol->second->empty())
     return {Remembered<ReadableFunctionName>(*symbol->second), true};
-  const auto& [module, offset] = place;
-  if (module == 0) return {HexNumber(offset), false};
-  return {std::string(BaseName(report_.modules[module - 1].path)) + "+" + HexNumber(offset), false};
+  if (frame.module == 0) return {HexNumber(offset), false};
+  return {std::string(BaseName(report_.modules[frame.module - 1].path)) + "+" + HexNumber(offset), false};
 }
 
 std::string HexNumber(uint64_t number) {

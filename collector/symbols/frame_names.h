@@ -25,17 +25,13 @@ class FrameNames {
 
   // The function's readable name where the client knew it; else `module+0xoffset` with the function's start
   // when that is known, so that two places in one function are one frame; `0xaddress` outside all modules.
-  // The reference lives as long as this.
-  const FrameName& NameOf(const report::Frame& frame);
+  FrameName NameOf(const report::Frame& frame) const;
 
  private:
   using Place = std::pair<uint32_t, uint64_t>;  // a frame's module and symbol_offset()
 
-  FrameName CreateName(const Place& place) const;
-
   const report::Report& report_;
   std::map<Place, const std::string*> symbols_;
-  std::map<Place, FrameName> names_;
 };
 
 // Names frames, inlined calls included: a symbolizer, or the report itself. Context: background.
@@ -55,7 +51,7 @@ class ReportNamer final : public FrameNamer {
   std::vector<FrameName> NamesOf(const report::Frame& frame) const override { return {names_.NameOf(frame)}; }
 
  private:
-  mutable FrameNames names_;  // what it remembers
+  FrameNames names_;
 };
 
 // "0x1f", as addresses are written everywhere in the JSON.

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "collector/symbols/function_name.h"
+#include "collector/symbols/remembered.h"
 
 namespace lagwatch::collector {
 
@@ -34,7 +35,7 @@ SymbolNamer::SymbolNamer(const report::Report& report, Symbolizer* symbolizer)
 std::vector<FrameName> SymbolNamer::NamesOf(const report::Frame& frame) const {
   std::vector<FrameName> names;
   for (const SourceFrame& source : SourcesOf(frame))
-    names.push_back({ReadableFunctionName(source.function), true});
+    names.push_back({Remembered<ReadableFunctionName>(source.function), true});
   if (names.empty()) names.push_back(names_.NameOf(frame));
   return names;
 }

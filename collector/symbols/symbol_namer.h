@@ -32,7 +32,7 @@ class SymbolNamer final : public FrameNamer {
   using Place = std::pair<uint32_t, uint64_t>;  // a frame's module and offset
 
   const report::Report& report_;
-  mutable FrameNames names_;  // what it remembers
+  FrameNames names_;
   std::map<Place, std::vector<SourceFrame>> sources_;
   bool is_unavailable_ = false;
 };

@@ -108,10 +108,15 @@ size_t FrameTables::TakeFrame(uint64_t module, uint64_t offset, uint64_t functio
   const bool is_start_unknown = function_offset == 0;
   const uint64_t start = is_start_unknown ? offset : function_offset;
   auto [function, is_new_function] = PlaceIn(&function_places_, std::tuple(module, is_start_unknown, start));
-  if (is_new_function) functions_.push_back({module, is_start_unknown, start});
+  if (is_new_function) AddFunction({module, is_start_unknown, start});
   auto [frame, is_new] = PlaceIn(&frame_places_, std::pair(function, offset - start));
   if (is_new) frames_.push_back({function, offset - start});
   return frame;
+}
+
+void FrameTables::AddFunction(TableFunction function) {
+  function.symbol = PlaceIn(&symbol_places_, std::pair(function.module, function.start)).first;
+  functions_.push_back(function);
 }
 
 void FrameTables::TakeSymbols(Message* report) const {
@@ -128,11 +133,12 @@ Messages FrameTables::SymbolsOf(Message* report) const {
     local_modules.emplace(module + 1, local_modules.size() + 1);
   }
   Messages symbols(report->memory());
-  std::set<std::pair<uint64_t, uint64_t>> settled;
+  std::vector<bool> is_settled(functions_.size());  // by TableFunction::symbol
   for (Message& stack : report->messages(report_place::kStacks)) {
     for (size_t node = stack.number(stack_place::kNode) - 1; node != SIZE_MAX; node = nodes_[node].parent) {
       const TableFunction& function = functions_[frames_[nodes_[node].frame].function];
-      if (function.name.empty() || !settled.emplace(function.module, function.start).second) continue;
+      if (function.name.empty() || is_settled[function.symbol]) continue;
+      is_settled[function.symbol] = true;
       Message& symbol = symbols.emplace_back(
           SpecOf(RecordType::kReport)->fields[report_place::kSymbols].message, report->memory());
       symbol.number(symbol_place::kModule) = local_modules[function.module];
@@ -182,9 +188,9 @@ FrameTables::FrameTables(Message* tables) {
                           module.number(module_place::kLoadBias));
   }
   for (Message& function : tables->messages(tables_place::kFunctions)) {
-    functions_.push_back({function.number(function_place::kModule),
-                          function.number(function_place::kIsStartUnknown) != 0,
-                          function.number(function_place::kStart), function.text(function_place::kName)});
+    AddFunction({function.number(function_place::kModule),
+                 function.number(function_place::kIsStartUnknown) != 0,
+                 function.number(function_place::kStart), function.text(function_place::kName)});
     if (functions_.back().module > modules_.size())
       throw SchemaError{"a function names a module that is not there"};
   }

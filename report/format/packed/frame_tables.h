@@ -35,6 +35,7 @@ struct TableFunction {
   bool is_start_unknown = false;
   uint64_t start = 0;
   std::string_view name = {};
+  size_t symbol = SIZE_MAX;  // one for all with this module and start: a Symbol does not tell them apart
 };
 struct TableFrame {
   size_t function = 0;
@@ -73,6 +74,7 @@ class FrameTables {
   size_t TakeFrame(uint64_t module, uint64_t offset, uint64_t function_offset);
   void RestoreStack(Message* stack, const std::map<uint64_t, uint64_t>& local_modules,
                     size_t* frames_left) const;
+  void AddFunction(TableFunction function);
   // Of the report's stacks, by their nodes.
   Messages SymbolsOf(Message* report) const;
 
@@ -80,6 +82,7 @@ class FrameTables {
   std::vector<TableFunction> functions_;
   std::vector<TableFrame> frames_;
   std::vector<TableNode> nodes_;
+  std::map<std::pair<uint64_t, uint64_t>, size_t> symbol_places_;  // by a function's module and start
 
   // Packing only.
   std::map<ModuleKey, size_t> module_places_;
