@@ -13,6 +13,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
@@ -88,6 +89,26 @@ Measured Measure(const char* name, bool is_tls, const std::vector<std::string>& 
   return measured;
 }
 
+// Batches and then SQLite's floor, which the machine's other work does not always slow down alike.
+struct Round {
+  Measured batches;
+  double sqlite_floor_rows_per_s;
+
+  double ratio() const { return batches.reports_per_s / sqlite_floor_rows_per_s; }
+};
+
+// Of three, by their ratio.
+template <typename MeasureRound>
+Round MedianRound(MeasureRound measure) {
+  std::array<Round, 3> rounds;
+  for (Round& round : rounds) {
+    round = measure();
+    std::fprintf(stderr, "             %.2f of SQLite's floor\n", round.ratio());
+  }
+  std::ranges::sort(rounds, {}, &Round::ratio);
+  return rounds[1];
+}
+
 // MiB of the server after each tenth of the time.
 std::vector<double> Soak(const std::vector<std::string>& real, int seconds) {
   testing::ScopedTempDirectory directory;
@@ -132,10 +153,13 @@ int Main(int argc, char** argv) {
   const auto no_batches = to_nothing(batches);
   const auto none_alone = to_nothing(alone);
 
-  const Measured plain = Measure("batches", false, batches, no_batches, kBatch);
-  testing::ScopedTempDirectory directory;
-  const double floor = SqliteRowsPerSecond(
-      directory / "", real, reports, std::max<size_t>(1, static_cast<size_t>(plain.reports_of_a_commit)));
+  const auto [plain, floor] = MedianRound([&]() -> Round {
+    const Measured measured = Measure("batches", false, batches, no_batches, kBatch);
+    testing::ScopedTempDirectory directory;
+    const auto reports_of_a_commit = static_cast<size_t>(measured.reports_of_a_commit);
+    return {measured,
+            SqliteRowsPerSecond(directory / "", real, reports, std::max<size_t>(1, reports_of_a_commit))};
+  });
   const Measured tls = Measure("batches, TLS", true, batches, no_batches, kBatch);
   const Measured single = Measure("alone", false, alone, none_alone, 1);
   const Measured single_tls = Measure("alone, TLS", true, alone, none_alone, 1);
