@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <iterator>
 #include <utility>
 
 #include "collector/cluster/varint.h"
@@ -30,19 +32,34 @@ void DurationSketch::Add(int64_t duration_ns, int64_t count) {
 
 void DurationSketch::Add(const DurationSketch& other) {
   if (other.is_condensed_ && !is_condensed_) Condense();
-  for (const auto& [key, count] : other.counts_) {
-    if (other.is_condensed_) {
-      AddTo(key, count);
-    } else {
-      Add(key, count);
-    }
-  }
+  if (other.is_condensed_ == is_condensed_) return Merge(other.counts_);
+  for (const auto& [duration_ns, count] : other.counts_) Add(duration_ns, count);
 }
 
 void DurationSketch::AddTo(int64_t key, int64_t count) {
-  const auto at = counts_.try_emplace(key, 0).first;
-  at->second += count;
-  if (at->second == 0) counts_.erase(at);
+  const auto at = std::ranges::lower_bound(counts_, key, {}, &Counts::value_type::first);
+  if (at == counts_.end() || at->first != key) {
+    if (count != 0) counts_.insert(at, {key, count});
+  } else if ((at->second += count) == 0) {
+    counts_.erase(at);
+  }
+  if (!is_condensed_ && counts_.size() > kMostExact) Condense();
+}
+
+void DurationSketch::Merge(const Counts& other) {
+  Counts both;
+  both.reserve(counts_.size() + other.size());
+  std::ranges::merge(counts_, other, std::back_inserter(both), {}, &Counts::value_type::first,
+                     &Counts::value_type::first);
+  counts_.clear();
+  for (const auto& [key, count] : both) {
+    if (!counts_.empty() && counts_.back().first == key) {
+      counts_.back().second += count;
+    } else {
+      counts_.emplace_back(key, count);
+    }
+  }
+  std::erase_if(counts_, [](const auto& each) { return each.second == 0; });
   if (!is_condensed_ && counts_.size() > kMostExact) Condense();
 }
 
@@ -79,9 +96,9 @@ bool DurationSketch::TakeFrom(std::string_view* bytes) {
     uint64_t key = 0;
     uint64_t count = 0;
     if (!TakeVarint(bytes, &key) || !TakeVarint(bytes, &count)) return false;
-    counts_.emplace_hint(counts_.end(), static_cast<int64_t>(key), UnZigZag(count));
+    counts_.emplace_back(static_cast<int64_t>(key), UnZigZag(count));
   }
-  return true;
+  return std::ranges::is_sorted(counts_, std::less_equal(), &Counts::value_type::first);
 }
 
 }  // namespace lagwatch::collector

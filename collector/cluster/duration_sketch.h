@@ -7,9 +7,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace lagwatch::collector {
 
@@ -32,11 +33,14 @@ class DurationSketch {
   bool TakeFrom(std::string_view* bytes);
 
  private:
+  using Counts = std::vector<std::pair<int64_t, int64_t>>;
+
   void AddTo(int64_t key, int64_t count);
+  void Merge(const Counts& other);
   void Condense();
 
   bool is_condensed_ = false;
-  std::map<int64_t, int64_t> counts_;  // by bucket when it is condensed, else by nanoseconds; none is 0
+  Counts counts_;  // by bucket when it is condensed, else by nanoseconds; in their order, and none is 0
 };
 
 }  // namespace lagwatch::collector

@@ -47,7 +47,7 @@ void MakeDatabaseOf(int version, const std::string& path, const base::Uuid& repo
 
 TEST_F(StoreFile, ADatabaseOfEachOlderVersionLearnsWhatIsNew) {
   const SampleReport report;
-  for (int version = 1; version < kSchemaVersion; ++version) {
+  for (int version = 1; version <= 5; ++version) {
     std::filesystem::remove(path_);
     MakeDatabaseOf(version, path_, report.header.id);
     auto store = SqliteStore::Open(path_);
@@ -61,6 +61,24 @@ TEST_F(StoreFile, ADatabaseOfEachOlderVersionLearnsWhatIsNew) {
     EXPECT_THAT(*(*store)->Commit(records), ::testing::Each(CommitOutcome::kStored)) << version;
     EXPECT_EQ((*store)->FindReport(report.header.id)->value().row.kind, "killed-in-hang");
   }
+}
+
+TEST_F(StoreFile, ADatabaseOfVersion6IsAskedLikeANewOne) {
+  {
+    Database database(path_);
+    database.Execute(kSchema);
+    database.Execute("PRAGMA user_version = 6");
+  }
+  auto store = SqliteStore::Open(path_);
+  ASSERT_TRUE(store.ok()) << store.status().message();
+  const std::string payload = SampleReport().Encode();
+  const report::Report decoded = report::DecodeReport(payload).value();
+  const std::vector<NewRecord> reports = {
+      NewReport::Create(decoded, Clusterer::Create("")->Assign(decoded), payload)};
+  ASSERT_TRUE((*store)->Commit(reports).ok());
+  auto page = (*store)->Causes({.filter = {.app = "editor"}});
+  ASSERT_TRUE(page.ok()) << page.status().message();
+  EXPECT_EQ(page->causes.size(), 1u);
 }
 
 TEST_F(StoreFile, KeepsReportsAcrossRestarts) {

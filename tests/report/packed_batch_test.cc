@@ -4,7 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
+#include <numeric>
 #include <random>
 #include <sstream>
 
@@ -27,8 +29,7 @@ using ::testing::HasSubstr;
 // them.
 std::string Canonical(RecordType type, std::string_view payload) {
   std::string bytes;
-  packed::WriteMessage(packed::ParseMessage(*packed::SpecOf(type), payload, std::pmr::get_default_resource()),
-                       SIZE_MAX, &bytes);
+  packed::WriteMessage(packed::ParseMessage(*packed::SpecOf(type), payload), SIZE_MAX, &bytes);
   return bytes;
 }
 
@@ -229,6 +230,24 @@ TEST(PackedBatch, KeepsNamesThatReportsDoNotAgreeOn) {
     return OwnedRecord{RecordType::kReport, bytes};
   };
   ExpectRoundTrip({named("one"), named("other"), {RecordType::kReport, report}, named("one")});
+}
+
+void AddColumns(const packed::MessageSpec& spec, std::vector<size_t>* columns) {
+  for (const packed::FieldSpec& field : spec.fields) {
+    columns->insert(columns->end(), {field.column, field.column + 1});
+    if (field.message != nullptr) AddColumns(*field.message, columns);
+  }
+  columns->push_back(spec.unknown_column);
+}
+
+TEST(PackedBatch, HasAColumnForEveryField) {
+  std::vector<size_t> columns(packed::kBatchColumnCount);
+  std::iota(columns.begin(), columns.end(), 0);
+  AddColumns(packed::kTablesSpec, &columns);
+  for (RecordType type : packed::PackedTypes()) AddColumns(*packed::SpecOf(type), &columns);
+  std::ranges::sort(columns);
+  EXPECT_EQ(std::ranges::adjacent_find(columns), columns.end());
+  EXPECT_EQ(columns.back() + 1, packed::ColumnCount());
 }
 
 // --- what docs/report_format.md says

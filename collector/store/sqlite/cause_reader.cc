@@ -5,6 +5,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
@@ -79,34 +80,16 @@ class SumsReader {
     return clusters;
   }
 
-  CauseRow Read(int64_t cluster) {
-    CauseRow cause;
-    double lost_per_report = 0;
-    {
-      Statement all = database_->Use(
-          "SELECT lost_reports / max(reports, 1) FROM cluster_sums WHERE cluster = ? AND segment = 0 AND day "
-          "= 0");
-      all.Bind(cluster);
-      if (all.Step()) lost_per_report = all.Real(0);
-    }
-    Statement rows =
-        database_->Use("SELECT " LAGWATCH_SUMS
-                       " FROM cluster_sums WHERE cluster = ?1"
-                       " AND segment IN (SELECT value FROM json_each(?2)) AND day BETWEEN ?3 AND ?4");
-    const Scope scope = IsWhole(cluster) ? Scope() : scope_;
-    rows.Bind(cluster, scope.segments, scope.first_day, scope.last_day);
-    while (rows.Step()) cause.sums.Add(ReadSums(rows, 0));
-    Estimate(lost_per_report, &cause);
-    return cause;
-  }
+  CauseRow Read(int64_t cluster) { return ReadIn(scope_, cluster); }
 
   CauseRow Describe(int64_t cluster) {
-    CauseRow cause = Read(cluster);
+    const std::vector<SegmentSum> segments = SegmentsOfCluster(cluster);
+    CauseRow cause = ReadIn(IsWhole(cluster, segments) ? Scope() : scope_, cluster);
     Statement named =
         database_->Use("SELECT " LAGWATCH_CLUSTER " FROM " LAGWATCH_CLUSTERS " WHERE clusters.id = ?");
     named.Bind(cluster);
     if (named.Step()) cause.cluster = ReadClusterAt(named);
-    AddSegments(cluster, &cause);
+    AddSegments(segments, &cause);
     return cause;
   }
 
@@ -127,6 +110,35 @@ class SumsReader {
   }
 
  private:
+  struct SegmentSum {
+    int64_t segment;
+    double hang_ns;
+    double estimated_hang_ns;
+  };
+  struct SegmentNames {
+    std::string app, version, verdict;
+  };
+
+  CauseRow ReadIn(const Scope& scope, int64_t cluster) {
+    CauseRow cause;
+    double lost_per_report = 0;
+    {
+      Statement all = database_->Use(
+          "SELECT lost_reports / max(reports, 1) FROM cluster_sums WHERE cluster = ? AND segment = 0 AND day "
+          "= 0");
+      all.Bind(cluster);
+      if (all.Step()) lost_per_report = all.Real(0);
+    }
+    Statement rows =
+        database_->Use("SELECT " LAGWATCH_SUMS
+                       " FROM cluster_sums WHERE cluster = ?1"
+                       " AND segment IN (SELECT value FROM json_each(?2)) AND day BETWEEN ?3 AND ?4");
+    rows.Bind(cluster, scope.segments, scope.first_day, scope.last_day);
+    while (rows.Step()) cause.sums.Add(ReadSums(rows, 0));
+    Estimate(lost_per_report, &cause);
+    return cause;
+  }
+
   std::vector<int64_t> CostliestInAll(int level, int64_t limit, int64_t offset) {
     Statement rows = database_->Use(
         "SELECT cluster FROM cluster_sums WHERE level = ?1 AND segment = 0 AND day = 0 AND estimated_hang_ns "
@@ -161,32 +173,42 @@ class SumsReader {
 
   // In the scope; nothing when there are no reports of it.
   std::optional<double> CostOf(int64_t cluster) {
-    Statement rows =
-        scope_.is_of_days()
-            ? database_->Use(
-                  "SELECT 0, estimated_hang_ns FROM cluster_sums WHERE cluster = ?1 AND segment = 0"
-                  " AND day BETWEEN ?2 AND ?3 AND reports > 0")
-            : database_->Use(
-                  "SELECT segment, estimated_hang_ns FROM cluster_sums WHERE cluster = ?1"
-                  " AND segment > 0 AND day BETWEEN ?2 AND ?3 AND reports > 0");
-    rows.Bind(cluster, scope_.first_day, scope_.last_day);
     std::optional<double> cost;
-    while (rows.Step()) {
-      if (scope_.is_of_days() || segments_.contains(rows.Int(0))) cost = cost.value_or(0) + rows.Real(1);
+    if (!scope_.is_of_days()) {
+      for (const SegmentSum& sum : SegmentsOfCluster(cluster))
+        if (segments_.contains(sum.segment)) cost = cost.value_or(0) + sum.estimated_hang_ns;
+      return cost;
     }
+    Statement rows = database_->Use(
+        "SELECT estimated_hang_ns FROM cluster_sums WHERE cluster = ?1 AND segment = 0"
+        " AND day BETWEEN ?2 AND ?3 AND reports > 0");
+    rows.Bind(cluster, scope_.first_day, scope_.last_day);
+    while (rows.Step()) cost = cost.value_or(0) + rows.Real(0);
     return cost;
   }
 
-  // Whether the scope leaves out none of its reports: most clusters are of one program.
-  bool IsWhole(int64_t cluster) {
-    if (scope_.is_of_days() || scope_.is_all()) return false;
+  // By an index that has all of it: the sketches between these rows are many times as large.
+  std::vector<SegmentSum> SegmentsOfCluster(int64_t cluster) {
     Statement rows = database_->Use(
-        "SELECT segment FROM cluster_sums WHERE cluster = ? AND segment > 0 AND day = 0 AND reports > 0");
+        "SELECT segment, hang_ns, estimated_hang_ns FROM cluster_sums INDEXED BY cluster_sums_of_segments"
+        " WHERE cluster = ? AND segment > 0 AND reports > 0");
     rows.Bind(cluster);
-    while (rows.Step()) {
-      if (!segments_.contains(rows.Int(0))) return false;
-    }
-    return true;
+    std::vector<SegmentSum> sums;
+    while (rows.Step()) sums.push_back({rows.Int(0), rows.Real(1), rows.Real(2)});
+    return sums;
+  }
+
+  // Whether the scope leaves out none of its reports: most clusters are of one program.
+  bool IsWhole(int64_t cluster, const std::vector<SegmentSum>& segments) {
+    if (scope_.is_all()) return true;
+    if (!scope_.is_of_days())
+      return std::ranges::all_of(segments, [&](const auto& sum) { return segments_.contains(sum.segment); });
+    Statement outside = database_->Use(
+        "SELECT 1 FROM cluster_sums WHERE cluster = ?1 AND segment = 0 AND (day BETWEEN 1 AND ?2 - 1 OR day "
+        "> ?3)"
+        " AND reports > 0 LIMIT 1");
+    outside.Bind(cluster, scope_.first_day, scope_.last_day);
+    return !outside.Step();
   }
 
   int64_t ReportsIn(const Scope& scope) {
@@ -198,20 +220,16 @@ class SumsReader {
     return rows.Step() ? rows.Int(0) : 0;
   }
 
-  void AddSegments(int64_t cluster, CauseRow* cause) {
+  void AddSegments(const std::vector<SegmentSum>& sums, CauseRow* cause) {
     const bool has_segments = scope_.segments != "[0]";
-    Statement rows = database_->Use(
-        "SELECT app, version, verdict, total(hang_ns) FROM cluster_sums JOIN segments ON segments.id = "
-        "segment"
-        " WHERE cluster = ?1 AND segment > 0 AND day = 0 AND reports > 0"
-        " AND (NOT ?3 OR segment IN (SELECT value FROM json_each(?2))) GROUP BY app, version, verdict");
-    rows.Bind(cluster, scope_.segments, int64_t{has_segments});
     std::set<std::string> apps, versions;
     std::map<std::string, double> verdicts;
-    while (rows.Step()) {
-      apps.insert(rows.Text(0));
-      versions.insert(rows.Text(1));
-      verdicts[rows.Text(2)] += rows.Real(3);
+    for (const SegmentSum& sum : sums) {
+      if (has_segments && !segments_.contains(sum.segment)) continue;
+      const SegmentNames& names = NamesOf(sum.segment);
+      apps.insert(names.app);
+      versions.insert(names.version);
+      verdicts[names.verdict] += sum.hang_ns;
     }
     cause->apps.assign(apps.begin(), apps.end());
     cause->versions.assign(versions.begin(), versions.end());
@@ -219,9 +237,20 @@ class SumsReader {
     std::ranges::stable_sort(cause->verdicts, std::greater(), &std::pair<std::string, double>::second);
   }
 
+  const SegmentNames& NamesOf(int64_t segment) {
+    const auto [known, is_new] = names_.try_emplace(segment);
+    if (is_new) {
+      Statement row = database_->Use("SELECT app, version, verdict FROM segments WHERE id = ?");
+      row.Bind(segment);
+      if (row.Step()) known->second = {row.Text(0), row.Text(1), row.Text(2)};
+    }
+    return known->second;
+  }
+
   Database* database_;
   Scope scope_;
-  std::unordered_set<int64_t> segments_;  // the scope's
+  std::unordered_set<int64_t> segments_;                  // the scope's
+  std::unordered_map<int64_t, SegmentNames> names_ = {};  // of segments that were asked for
 };
 
 // Nothing when the sums that are kept do not tell.

@@ -143,6 +143,7 @@ base::Status Migrate(Database* database) {
     MigrateToLastOlder(version, database);
     MigrateFromLastOlder(database);
   }
+  if (version <= 6) database->Execute(kSumsOfSegmentsIndex);
   if (version != kSchemaVersion) {
     database->Execute(("PRAGMA user_version = " + std::to_string(kSchemaVersion)).c_str());
   }

@@ -5,8 +5,15 @@
 
 namespace lagwatch::collector {
 
-inline constexpr int kSchemaVersion = 6;
+inline constexpr int kSchemaVersion = 7;
 
+// Version 7's: what a list reads of a cluster's segments, without the sketches between them.
+inline constexpr char kSumsOfSegmentsIndex[] = R"sql(
+CREATE INDEX cluster_sums_of_segments ON cluster_sums (cluster, segment, reports, hang_ns, estimated_hang_ns)
+  WHERE segment > 0;
+)sql";
+
+// Version 6's.
 inline constexpr char kSchema[] = R"sql(
 CREATE TABLE clusters (
   id INTEGER PRIMARY KEY,

@@ -149,10 +149,10 @@ Messages FrameTables::SymbolsOf(Message* report) const {
   return symbols;
 }
 
-Message FrameTables::ToMessage(std::pmr::memory_resource* memory) const {
-  Message tables(&kTablesSpec, memory);
+Message FrameTables::ToMessage() const {
+  Message tables(&kTablesSpec);
   auto add = [&](size_t table) -> Message& {
-    return tables.messages(table).emplace_back(kTablesSpec.fields[table].message, memory);
+    return tables.messages(table).emplace_back(kTablesSpec.fields[table].message);
   };
   for (const auto& [path, build_id, load_bias] : modules_) {
     Message& module = add(tables_place::kModules);

@@ -19,7 +19,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <memory_resource>
 #include <string_view>
 #include <tuple>
 #include <utility>
@@ -55,7 +54,7 @@ class FrameTables {
   // After all were taken: takes the symbols out of one of them, if they are what the tables tell.
   void TakeSymbols(Message* report) const;
   // What was taken.
-  Message ToMessage(std::pmr::memory_resource* memory) const;
+  Message ToMessage() const;
 
   // --- unpacking
 

@@ -80,8 +80,7 @@ void ReadField(const FieldSpec& field, protozero::pbf_reader* reader, Value* val
       auto& messages = std::get<Messages>(*value);
       if (field.shape == Shape::kMessage && !messages.empty())
         throw SchemaError{"a single message comes twice"};
-      messages.push_back(
-          ParseMessage(*field.message, ToView(reader->get_view()), messages.get_allocator().resource()));
+      messages.push_back(ParseMessage(*field.message, ToView(reader->get_view())));
       return;
     }
   }
@@ -118,8 +117,8 @@ Message::Message(const MessageSpec* message_spec, std::pmr::memory_resource* mem
   for (const FieldSpec& field : spec->fields) AddEmptyValue(field.shape, &values);
 }
 
-Message ParseMessage(const MessageSpec& spec, std::string_view bytes, std::pmr::memory_resource* memory) {
-  Message message(&spec, memory);
+Message ParseMessage(const MessageSpec& spec, std::string_view bytes) {
+  Message message(&spec);
   protozero::pbf_reader reader(bytes.data(), bytes.size());
   const char* begin = bytes.data();
   while (reader.next()) {

@@ -22,7 +22,8 @@ using Value = std::variant<uint64_t, std::string_view, Numbers, Messages>;
 
 struct Message {
   // Its values are kept in `memory`, which must outlive it.
-  Message(const MessageSpec* message_spec, std::pmr::memory_resource* memory);
+  explicit Message(const MessageSpec* message_spec,
+                   std::pmr::memory_resource* memory = std::pmr::new_delete_resource());
   bool operator==(const Message&) const = default;
 
   std::pmr::memory_resource* memory() const { return values.get_allocator().resource(); }
@@ -37,9 +38,9 @@ struct Message {
   std::string unknown;             // fields that the spec does not have, encoded
 };
 
-// Borrows `bytes`; the message is kept in `memory`. Throws SchemaError or a protozero exception for what
+// Borrows `bytes`. Throws SchemaError or a protozero exception for what
 // could not be put together again so that every reader reads the same: such a record is carried as it is.
-Message ParseMessage(const MessageSpec& spec, std::string_view bytes, std::pmr::memory_resource* memory);
+Message ParseMessage(const MessageSpec& spec, std::string_view bytes);
 
 // Appends the encoded message to `bytes`. Throws SchemaError when that would make it longer than
 // `limit_bytes`.

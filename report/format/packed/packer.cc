@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <map>
-#include <memory_resource>
 #include <optional>
 #include <utility>
 
@@ -92,14 +91,13 @@ void CellWriter::Id(size_t column, const std::string_view* id) {
 }
 
 // The records taken apart; those that cannot be, or need not, are absent.
-std::vector<std::optional<Message>> ParseAll(std::span<const Record> records,
-                                             std::pmr::memory_resource* memory) {
+std::vector<std::optional<Message>> ParseAll(std::span<const Record> records) {
   std::vector<std::optional<Message>> messages(records.size());
   for (size_t i = 0; i < records.size(); ++i) {
     const MessageSpec* spec = SpecOf(records[i].type);
     if (spec == nullptr) continue;
     try {
-      messages[i] = ParseMessage(*spec, records[i].payload, memory);
+      messages[i] = ParseMessage(*spec, records[i].payload);
     } catch (const SchemaError&) {
     } catch (const protozero::exception&) {
     }
@@ -122,13 +120,12 @@ FrameTables TakeTables(std::span<const Record> records, std::vector<std::optiona
 }  // namespace
 
 std::string PackBatch(std::span<const Record> records) {
-  std::pmr::monotonic_buffer_resource memory;
-  std::vector<std::optional<Message>> messages = ParseAll(records, &memory);
+  std::vector<std::optional<Message>> messages = ParseAll(records);
   const FrameTables frame_tables = TakeTables(records, &messages);
 
   CellWriter cells;
   Predictor predictor;
-  Message tables = frame_tables.ToMessage(&memory);
+  Message tables = frame_tables.ToMessage();
   WalkMessage(&tables, 0, &predictor, &cells);
   std::map<RecordType, size_t> counts;
   for (size_t i = 0; i < records.size(); ++i) {
