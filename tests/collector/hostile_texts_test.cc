@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whatever a client's texts hold, they are texts: for the database, in JSON, in CSV and in questions.
+// Whatever a client's texts hold, they are texts: for the database, in JSON and in filters.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

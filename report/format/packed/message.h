@@ -38,8 +38,8 @@ struct Message {
   std::string unknown;             // fields that the spec does not have, encoded
 };
 
-// Borrows `bytes`. Throws SchemaError or a protozero exception for what
-// could not be put together again so that every reader reads the same: such a record is carried as it is.
+// Borrows `bytes`. Throws SchemaError or a protozero exception for what could not be put together again so
+// that every reader reads the same: such a record is carried as it is.
 Message ParseMessage(const MessageSpec& spec, std::string_view bytes);
 
 // Appends the encoded message to `bytes`. Throws SchemaError when that would make it longer than
