@@ -28,6 +28,7 @@
 #include "collector/store/sqlite/sqlite_store.h"
 #include "collector/symbols/symbol_service.h"
 #include "collector/symbols/symbol_worker.h"
+#include "collector/web/page_files.h"
 #include "report/seal/seal_key.h"
 
 namespace lagwatch::collector {
@@ -166,7 +167,8 @@ Status Serve(const Flags& flags, const ListenAddress& listen) {
                                           .recluster = &recluster,
                                           .symbols = (*symbols)->api(),
                                           .metrics = &metrics,
-                                          .check_store = [&] { return CheckStore(store->get()); }},
+                                          .check_store = [&] { return CheckStore(store->get()); },
+                                          .page = PageFiles()},
                                          flags.limits),
                       &keys);
   auto server = HttpServer::Start({.listen = listen,

@@ -7,6 +7,7 @@
 #include "collector/admin/cluster_admin.h"
 #include "collector/admin/key_admin.h"
 #include "collector/http/events.h"
+#include "collector/http/page.h"
 #include "collector/http/sentry_upload.h"
 #include "collector/ingest/inflate.h"
 #include "collector/query/json_text.h"
@@ -269,6 +270,7 @@ std::vector<Endpoint> CollectorEndpoints(const Services& services, const BodyLim
                          })});
   }
   AddAdmin(services, &endpoints);
+  AddPage(services.page, &endpoints);
   return endpoints;
 }
 

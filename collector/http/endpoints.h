@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <vector>
 
 #include "collector/admin/audit_log.h"
@@ -18,6 +19,7 @@
 #include "collector/query/query_api.h"
 #include "collector/query/report_feed.h"
 #include "collector/symbols/symbols_api.h"
+#include "collector/web/page_files.h"
 
 namespace lagwatch::collector {
 
@@ -37,6 +39,7 @@ struct Services {
   SymbolsApi* symbols = nullptr;                   // null: no symbol files are taken
   Metrics* metrics = nullptr;                      // null: nothing is counted
   std::function<base::Status()> check_store = {};  // whether it answers
+  std::span<const PageFile> page = {};             // none: there is no page
 };
 
 std::vector<Endpoint> CollectorEndpoints(const Services& services, const BodyLimits& limits);

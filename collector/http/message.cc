@@ -13,14 +13,15 @@ using boost::system::error_code;
 
 std::string_view View(boost::beast::string_view text) { return {text.data(), text.size()}; }
 
+boost::beast::string_view AsBeast(std::string_view text) { return {text.data(), text.size()}; }
+
 void Set(http::field field, std::string_view value, ResponseMessage* message) {
-  if (!value.empty()) message->set(field, boost::beast::string_view(value.data(), value.size()));
+  if (!value.empty()) message->set(field, AsBeast(value));
 }
 
 template <typename Message>
 void SetCommon(Message* message) {
   message->set(http::field::server, "lagwatch-collector");
-  message->set(http::field::cache_control, "no-store");
   message->set("X-Content-Type-Options", "nosniff");
 }
 
@@ -39,6 +40,7 @@ RequestHead HeadOf(const RequestParser& parser) {
                    .content_encoding = View(request[http::field::content_encoding]),
                    .content_length = std::nullopt,
                    .if_none_match = View(request[http::field::if_none_match]),
+                   .accept_encoding = View(request[http::field::accept_encoding]),
                    .last_event_id = View(request["Last-Event-ID"]),
                    .sentry_auth = View(request["X-Sentry-Auth"])};
   if (auto length = parser.content_length()) head.content_length = *length;
@@ -76,8 +78,8 @@ std::optional<Response> RefuseMalformed(const error_code& error) {
 http::response<http::empty_body> StreamHeadOf(const Response& response, unsigned version) {
   http::response<http::empty_body> message(static_cast<http::status>(response.status), version);
   SetCommon(&message);
-  message.set(http::field::content_type,
-              boost::beast::string_view(response.content_type.data(), response.content_type.size()));
+  message.set(http::field::cache_control, "no-store");
+  message.set(http::field::content_type, AsBeast(response.content_type));
   message.keep_alive(false);
   return message;
 }
@@ -86,6 +88,13 @@ ResponseMessage MessageOf(Response response, unsigned version, bool keep_alive) 
   ResponseMessage message(static_cast<http::status>(response.status), version);
   SetCommon(&message);
   Set(http::field::content_type, response.content_type, &message);
+  Set(http::field::content_encoding, response.content_encoding, &message);
+  Set(http::field::cache_control, response.cache_control, &message);
+  if (!response.security_policy.empty()) {
+    message.set("Content-Security-Policy", AsBeast(response.security_policy));
+    message.set("Referrer-Policy", "no-referrer");
+    message.set("Cross-Origin-Opener-Policy", "same-origin");
+  }
   if (response.status == 401) message.set(http::field::www_authenticate, "Bearer");
   if (response.retry_after_s > 0)
     message.set(http::field::retry_after, std::to_string(response.retry_after_s));

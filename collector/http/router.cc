@@ -133,15 +133,17 @@ std::variant<Admitted, Response> Router::Admit(const RequestHead& head) const {
         keys_->CheckQuota(check.key, head.content_length.value_or(0), base::SystemClock().MonoNs());
     if (refusal) return TooManyRequests(*refusal, key_place);
   }
-  return Admitted{&endpoint, Request{.path = std::string(path),
-                                     .item = std::string(found.item),
-                                     .query = std::string(QueryOf(head.target)),
-                                     .if_none_match = std::string(head.if_none_match),
-                                     .last_event_id = std::string(head.last_event_id),
-                                     .is_gzip = IsGzip(head.content_encoding),
-                                     .body = {},
-                                     .key = std::move(check.key),
-                                     .room = {}}};
+  return Admitted{&endpoint,
+                  Request{.path = std::string(path),
+                          .item = std::string(found.item),
+                          .query = std::string(QueryOf(head.target)),
+                          .if_none_match = std::string(head.if_none_match),
+                          .accepts_gzip = head.accept_encoding.find("gzip") != std::string_view::npos,
+                          .last_event_id = std::string(head.last_event_id),
+                          .is_gzip = IsGzip(head.content_encoding),
+                          .body = {},
+                          .key = std::move(check.key),
+                          .room = {}}};
 }
 
 void Router::Handle(const Endpoint& endpoint, Request request, const Respond& respond) {

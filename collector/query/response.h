@@ -19,6 +19,9 @@ struct Response {
   int64_t retry_after_s = 0;                           // the Retry-After header; 0: none
   std::string sentry_rate_limits = {};                 // the X-Sentry-Rate-Limits header
   std::string_view content_type = "application/json";  // a literal
+  std::string_view content_encoding = {};              // likewise
+  std::string_view cache_control = "no-store";         // likewise
+  std::string_view security_policy = {};               // the Content-Security-Policy header, likewise
   // Makes the answer an endless stream: asked now and then, by one thread at a time, for what is new.
   std::function<std::string()> next_events = {};
 };

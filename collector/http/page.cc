@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/http/page.h"
+
+#include <algorithm>
+#include <string>
+
+#include "collector/ingest/inflate.h"
+
+namespace lagwatch::collector {
+namespace {
+
+constexpr std::string_view kIndex = "/index.html";
+constexpr std::string_view kAddresses[] = {"/",     "/causes/{cause}", "/reports/{report}", "/hang-rate",
+                                           "/live", "/settings",       "/connect"};
+// Nothing comes from elsewhere or goes there, and no text becomes a script.
+constexpr std::string_view kPolicy =
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self';"
+    " base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'";
+// A name with its content's hash in it is never another content's.
+constexpr std::string_view kForever = "public, max-age=31536000, immutable";
+constexpr std::string_view kAskEachTime = "no-cache";
+constexpr uint64_t kMostInflatedBytes = 16 << 20;
+
+Response Answer(const PageFile& file, const Request& request) {
+  Response response{.status = 200,
+                    .body = {},
+                    .etag = std::string(file.etag),
+                    .content_type = file.content_type,
+                    .cache_control = file.path.starts_with("/assets/") ? kForever : kAskEachTime,
+                    .security_policy = kPolicy};
+  if (request.if_none_match == file.etag) {
+    response.status = 304;
+  } else if (request.accepts_gzip) {
+    response.body = file.gzip;
+    response.content_encoding = "gzip";
+  } else {
+    auto inflated = InflateGzip(file.gzip, kMostInflatedBytes);
+    if (!inflated.ok()) return ErrorResponse(inflated.status());
+    response.body = std::move(*inflated);
+  }
+  return response;
+}
+
+Endpoint Open(std::string_view path, Handler handler) {
+  return {.method = "GET",
+          .path = path,
+          .access = kEverybody,
+          .runs_on = RunsOn::kIo,
+          .handler = std::move(handler)};
+}
+
+Handler Sending(const PageFile* file) {
+  return [file](const Request& request, const Respond& respond) { respond(Answer(*file, request)); };
+}
+
+void SayThereIsNone(const Request&, const Respond& respond) {
+  respond(
+      ErrorResponse(404, "not_found",
+                    "this collector was built without its page, for lack of npm; `lagwatch clusters` shows "
+                    "the same in a terminal"));
+}
+
+}  // namespace
+
+void AddPage(std::span<const PageFile> files, std::vector<Endpoint>* endpoints) {
+  const auto index = std::ranges::find(files, kIndex, &PageFile::path);
+  for (const std::string_view address : kAddresses)
+    endpoints->push_back(Open(address, index == files.end() ? Handler(SayThereIsNone) : Sending(&*index)));
+  for (const PageFile& file : files)
+    if (file.path != kIndex) endpoints->push_back(Open(file.path, Sending(&file)));
+}
+
+}  // namespace lagwatch::collector

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// The page: files that everybody may have. What it shows it asks for, with the reader's key. Context:
+// background.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "collector/http/endpoint.h"
+#include "collector/web/page_files.h"
+
+namespace lagwatch::collector {
+
+// Borrows `files`. At each address that the page has for the reader it is the same page; without files these
+// say so.
+void AddPage(std::span<const PageFile> files, std::vector<Endpoint>* endpoints);
+
+}  // namespace lagwatch::collector

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Questions to the collector, and its answers.
+import { session, signOut, type Session } from "./session";
+
+export type Params = Readonly<Record<string, string | number | null | undefined>>;
+
+// What the collector refused, in its own words, or that it was not there (status 0).
+export class ApiError extends Error {
+  constructor(
+    readonly status: number,
+    readonly code: string,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+export function withQuery(path: string, params: Params): string {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(params))
+    if (value !== null && value !== undefined && value !== "") query.set(name, String(value));
+  const text = query.toString();
+  return text === "" ? path : `${path}?${text}`;
+}
+
+async function errorOf(response: Response): Promise<ApiError> {
+  const told: unknown = await response.json().catch(() => null);
+  const error = (told as { error?: { code?: string; message?: string } } | null)?.error;
+  return new ApiError(response.status, error?.code ?? "unknown", error?.message ?? `the collector answered ${response.status}`);
+}
+
+export async function ask(path: string, init: RequestInit = {}, token = session.value?.token ?? ""): Promise<Response> {
+  const headers = new Headers(init.headers);
+  headers.set("Authorization", `Bearer ${token}`);
+  const response = await fetch(path, { ...init, headers, cache: "no-store" }).catch((error: unknown) => {
+    if (error instanceof DOMException && error.name === "AbortError") throw error;
+    throw new ApiError(0, "unreachable", "the collector cannot be reached; this page tries again when you do");
+  });
+  if (response.ok) return response;
+  if (response.status === 401 && token === session.value?.token) signOut();
+  throw await errorOf(response);
+}
+
+export async function get<T>(path: string, params: Params = {}, abort?: AbortSignal): Promise<T> {
+  const response = await ask(withQuery(path, params), abort ? { signal: abort } : {});
+  return (await response.json()) as T;
+}
+
+export async function change<T>(method: "POST" | "PUT" | "PATCH" | "DELETE", path: string, body?: unknown): Promise<T> {
+  const init: RequestInit = { method };
+  if (body !== undefined) {
+    init.body = JSON.stringify(body);
+    init.headers = { "Content-Type": "application/json" };
+  }
+  return (await (await ask(path, init)).json()) as T;
+}
+
+export async function openSession(token: string): Promise<Session> {
+  const response = await ask("/v1/key", {}, token);
+  const key = (await response.json()) as Omit<Session, "token">;
+  if (key.access === "project")
+    throw new ApiError(403, "forbidden", "this is a project key, which programs send with; sign in with a read or admin token");
+  return { token, ...key };
+}
+
+// Hands text to the reader as a file.
+export function saveAs(name: string, text: string, type = "application/json"): void {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([text], { type }));
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+}
+
+export async function download(path: string, params: Params, name: string): Promise<void> {
+  const response = await ask(withQuery(path, params));
+  saveAs(name, await response.text(), response.headers.get("Content-Type") ?? "text/plain");
+}

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whose eyes these are: a token, kept in this browser until somebody signs out.
+import { signal } from "@preact/signals";
+
+const kKept = "lagwatch.token";
+
+export interface Session {
+  readonly token: string;
+  readonly name: string;
+  readonly access: "project" | "read" | "admin";
+}
+
+export const session = signal<Session | null>(null);
+
+// A link may bring a token after the '#', which no server gets to see: it is taken, and gone from the address.
+export function takeToken(): string | null {
+  const brought = new URLSearchParams(location.hash.slice(1)).get("token");
+  if (brought === null) return localStorage.getItem(kKept);
+  history.replaceState(null, "", location.pathname + location.search);
+  return brought;
+}
+
+export function keepSession(opened: Session): void {
+  localStorage.setItem(kKept, opened.token);
+  session.value = opened;
+}
+
+export function signOut(): void {
+  localStorage.removeItem(kKept);
+  session.value = null;
+}
+
+export const isAdmin = (): boolean => session.value?.access === "admin";

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// What freezes the users, the costliest first.
+import { useEffect, useState } from "preact/hooks";
+import { download } from "../api/client";
+import { useReloadOnReports } from "../api/live";
+import type { Cluster } from "../api/types";
+import { duration, plural } from "../format/numbers";
+import { ConnectSteps } from "../live/connect_steps";
+import { FilterBar, filterParams, useFilters, type Known } from "../parts/filters";
+import { Empty, ErrorBox, Loading } from "../parts/states";
+import { CauseRows } from "./cause_rows";
+import { useCauseList } from "./cause_list";
+import "./causes.css";
+
+function known(causes: readonly Cluster[]): Known {
+  const all = (values: (cause: Cluster) => readonly string[]): string[] => [...new Set(causes.flatMap(values))].sort();
+  return { apps: all((cause) => cause.apps), versions: all((cause) => cause.versions) };
+}
+
+// All of them together: a cause's share says how much it is a share of.
+function totalMs(causes: readonly Cluster[]): number | null {
+  const one = causes.find((cause) => cause.share > 0);
+  return one ? one.estimated.hang_ms / one.share : null;
+}
+
+function Summary({ causes, hasAll }: { causes: readonly Cluster[]; hasAll: boolean }) {
+  const total = totalMs(causes);
+  return (
+    <p class="summary" role="status">
+      {total !== null && (
+        <>
+          <b>{duration(total)}</b> of hangs ·{" "}
+        </>
+      )}
+      {hasAll ? plural(causes.length, "cause") : `the ${causes.length} costliest causes so far`}
+    </p>
+  );
+}
+
+export function CausesPage() {
+  const [filters, setFilters] = useFilters();
+  const params = filterParams(filters);
+  const list = useCauseList({ level: 1, ...params });
+  const [csvError, setCsvError] = useState<Error | null>(null);
+  useReloadOnReports(list.reload);
+  useEffect(() => {
+    document.title = "Causes · lagwatch";
+  }, []);
+  const isFiltered = Object.keys(filters).length > 0;
+  const { causes } = list;
+  if (causes?.length === 0 && !isFiltered) return <ConnectSteps />;
+  const csv = (): void => {
+    setCsvError(null);
+    download("/v1/clusters", { level: 1, ...params, limit: 1000, format: "csv" }, "causes.csv").catch(setCsvError);
+  };
+  return (
+    <>
+      <div class="title">
+        <h1>Causes</h1>
+        <Summary causes={causes ?? []} hasAll={list.hasAll} />
+        <button onClick={csv} title="The 1,000 costliest that match">CSV</button>
+      </div>
+      <FilterBar known={known(causes ?? [])} filters={filters} onChange={setFilters} hasText />
+      {csvError && <ErrorBox error={csvError} />}
+      {list.error && <ErrorBox error={list.error} onRetry={list.reload} />}
+      {causes === null && !list.error && <Loading what="causes" />}
+      {causes?.length === 0 && (
+        <Empty title="Nothing froze that matches">
+          <p>Take a filter away, or look at a longer time.</p>
+        </Empty>
+      )}
+      {causes && causes.length > 0 && <CauseRows causes={causes} hasAll={list.hasAll} onEnd={list.loadMore} />}
+    </>
+  );
+}

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is asked for, kept in the address, so that it can be sent to somebody.
+import { useLocation } from "preact-iso";
+import { useEffect, useState } from "preact/hooks";
+import { withQuery, type Params } from "../api/client";
+import { kVerdicts } from "./verdict";
+
+const kMsPerDay = 86_400_000;
+export const kFilterNames = ["q", "app", "version", "verdict", "loop", "os", "user", "days"] as const;
+type FilterName = (typeof kFilterNames)[number];
+export type Filters = Readonly<Partial<Record<FilterName, string>>>;
+
+export function useFilters(): [Filters, (changed: Filters) => void] {
+  const { path, query, route } = useLocation();
+  const filters = Object.fromEntries(kFilterNames.flatMap((name) => (query[name] ? [[name, query[name]]] : []))) as Filters;
+  const change = (changed: Filters): void => route(withQuery(path, { ...query, ...changed }), true);
+  return [filters, change];
+}
+
+// As the API has them: days are whole ones, up to now.
+export function filterParams({ days, ...others }: Filters): Params {
+  const wanted = Number(days);
+  const today = Math.floor(Date.now() / kMsPerDay) * kMsPerDay;
+  return wanted > 0 ? { ...others, from_ms: today - (wanted - 1) * kMsPerDay } : others;
+}
+
+interface FieldProps {
+  name: FilterName;
+  label: string;
+  known: readonly string[];
+  filters: Filters;
+  onChange: (changed: Filters) => void;
+}
+
+// Text that takes effect a moment after the last key.
+function TextFilter({ name, label, known, filters, onChange }: FieldProps) {
+  const now = filters[name] ?? "";
+  const [text, setText] = useState(now);
+  useEffect(() => setText(now), [now]);
+  useEffect(() => {
+    if (text === now) return;
+    const timer = setTimeout(() => onChange({ [name]: text }), 250);
+    return () => clearTimeout(timer);
+  }, [text]);
+  return (
+    <label class={now === "" ? "filter" : "filter set"}>
+      <span>{label}</span>
+      <input type="search" name={name} value={text} list={`known-${name}`} onInput={(event) => setText(event.currentTarget.value)} />
+      <datalist id={`known-${name}`}>
+        {known.map((each) => (
+          <option key={each} value={each} />
+        ))}
+      </datalist>
+    </label>
+  );
+}
+
+export interface Known {
+  readonly apps: readonly string[];
+  readonly versions: readonly string[];
+}
+
+export function FilterBar({ known, filters, onChange, hasText }: { known: Known; filters: Filters; onChange: (changed: Filters) => void; hasText: boolean }) {
+  const [isWide, setWide] = useState(Boolean(filters.loop || filters.os || filters.user));
+  const isSet = Object.keys(filters).length > 0;
+  const field = { filters, onChange };
+  return (
+    <form class="filters" role="search" onSubmit={(event) => event.preventDefault()}>
+      {hasText && <TextFilter name="q" label="Search functions and titles" known={[]} {...field} />}
+      <TextFilter name="app" label="Program" known={known.apps} {...field} />
+      <TextFilter name="version" label="Version" known={known.versions} {...field} />
+      <label class={filters.verdict ? "filter set" : "filter"}>
+        <span>Verdict</span>
+        <select name="verdict" value={filters.verdict ?? ""} onChange={(event) => onChange({ verdict: event.currentTarget.value })}>
+          <option value="">any</option>
+          {Object.keys(kVerdicts).map((word) => (
+            <option key={word} value={word}>
+              {word}
+            </option>
+          ))}
+        </select>
+      </label>
+      <label class={filters.days ? "filter set" : "filter"}>
+        <span>Time</span>
+        <select name="days" value={filters.days ?? ""} onChange={(event) => onChange({ days: event.currentTarget.value })}>
+          <option value="">all</option>
+          <option value="1">today</option>
+          <option value="7">7 days</option>
+          <option value="30">30 days</option>
+          <option value="90">90 days</option>
+        </select>
+      </label>
+      {isWide && (
+        <>
+          <TextFilter name="loop" label="Loop" known={[]} {...field} />
+          <TextFilter name="os" label="System" known={[]} {...field} />
+          <TextFilter name="user" label="User" known={[]} {...field} />
+        </>
+      )}
+      {!isWide && (
+        <button type="button" class="quiet" onClick={() => setWide(true)}>
+          More filters
+        </button>
+      )}
+      {isSet && (
+        <button type="button" class="quiet" onClick={() => onChange(Object.fromEntries(kFilterNames.map((name) => [name, ""])))}>
+          Clear
+        </button>
+      )}
+    </form>
+  );
+}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is shown where there is nothing to show: not yet, not at all, or not this time.
+import type { ComponentChildren } from "preact";
+import { ApiError } from "../api/client";
+import type { Resource } from "../api/resource";
+
+export function Loading({ what }: { what: string }) {
+  return (
+    <div class="state loading" role="status">
+      <span class="spinner" aria-hidden="true" />
+      Asking for {what} …
+    </div>
+  );
+}
+
+export function ErrorBox({ error, onRetry }: { error: Error; onRetry?: (() => void) | undefined }) {
+  const status = error instanceof ApiError && error.status > 0 ? ` (${error.status})` : "";
+  return (
+    <div class="state error" role="alert">
+      <strong>That did not work{status}.</strong> {error.message}
+      {onRetry && <button onClick={onRetry}>Try again</button>}
+    </div>
+  );
+}
+
+export function Empty({ title, children }: { title: string; children?: ComponentChildren }) {
+  return (
+    <div class="state empty">
+      <h2>{title}</h2>
+      {children}
+    </div>
+  );
+}
+
+export function NotThere() {
+  return (
+    <Empty title="There is nothing at this address">
+      <p>
+        <a href="/">All causes</a>
+      </p>
+    </Empty>
+  );
+}
+
+// A resource's state, or what is made of its answer.
+export function Shown<T>({ resource, what, children }: { resource: Resource<T>; what: string; children: (data: T) => ComponentChildren }) {
+  if (resource.data === null) {
+    if (resource.error) return <ErrorBox error={resource.error} onRetry={resource.reload} />;
+    return <Loading what={what} />;
+  }
+  return (
+    <>
+      {resource.error && <ErrorBox error={resource.error} onRetry={resource.reload} />}
+      {children(resource.data)}
+    </>
+  );
+}

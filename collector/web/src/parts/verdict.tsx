@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Why it took so long: each word has its colour, everywhere the same.
+
+export const kVerdicts: Readonly<Record<string, string>> = {
+  cpu: "The loop's own thread computed",
+  lock: "It waited for a lock",
+  deadlock: "Threads wait for each other",
+  disk: "It waited for a disk",
+  memory: "It waited for memory",
+  network: "It waited for the network",
+  sleep: "It slept",
+  starved: "Other threads had the processors",
+  throttled: "Its control group had used up its share",
+  stopped: "It was stopped",
+  unknown: "Nothing tells",
+};
+
+export const verdictColor = (word: string): string => `var(--verdict-${word in kVerdicts ? word : "unknown"})`;
+
+export function VerdictWord({ word }: { word: string }) {
+  return (
+    <span class="verdict" title={kVerdicts[word] ?? ""}>
+      <i style={{ background: verdictColor(word) }} aria-hidden="true" />
+      {word}
+    </span>
+  );
+}
+
+// The one that most of the time is owed to.
+export function mainVerdict(verdictMs: Readonly<Record<string, number>>): string | null {
+  const [most] = Object.entries(verdictMs).sort(([, a], [, b]) => b - a);
+  return most ? most[0] : null;
+}
