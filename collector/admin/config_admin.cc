@@ -13,6 +13,7 @@
 #include "collector/config/config_file.h"
 #include "collector/files/replace_file.h"
 #include "collector/query/query_string.h"
+#include "report/config/remote_config.h"
 
 namespace lagwatch::collector {
 namespace {
@@ -45,6 +46,13 @@ std::string TextOf(const Json& json, const char* name) {
 
 bool IsFor(const Json& request, const std::string& cluster, const std::string& app_version) {
   return TextOf(request, "cluster") == cluster && TextOf(request, "app_version") == app_version;
+}
+
+Json SettingsJson() {
+  Json settings = Json::array();
+  for (const report::NumberKey& key : report::NumberKeys())
+    settings.push_back({{"name", key.name}, {"least", key.least}, {"most", key.most}});
+  return settings;
 }
 
 Response VersionResponse(uint64_t version) { return {200, JsonText({{"version", version}})}; }
@@ -92,7 +100,8 @@ Response ConfigAdmin::Get() const {
     history.push_back({{"version", version}, {"wall_ms", wall_ms}});
   return {200, JsonText({{"version", service_->CurrentVersion()},
                          {"config", std::move(*config)},
-                         {"history", std::move(history)}})};
+                         {"history", std::move(history)},
+                         {"settings", SettingsJson()}})};
 }
 
 // A version that was edited by hand is kept at the first change after it.

@@ -22,8 +22,8 @@ class ConfigAdmin {
   ConfigAdmin(std::string config_path, std::string history_directory, ConfigService* service,
               AuditLog* audit);
 
-  // {"version", "config", "history": [{"version", "wall_ms"}], the newest first}; "config" is null without
-  // one.
+  // {"version", "config", "history": [{"version", "wall_ms"}], the newest first, "settings": [{"name",
+  // "least", "most"}], its numbers}; "config" is null without one.
   Response Get() const;
   // `body` becomes the config when it is a good one. `query` may have "if_version": the version that the
   // caller knows; 409 when it is another by now.

@@ -36,6 +36,18 @@ Handler Answering(Answer answer) {
   return [answer](const Request& request, const Respond& respond) { respond(answer(request)); };
 }
 
+// What whoever has a key needs to know before asking for more.
+void AddOwnKey(std::vector<Endpoint>* endpoints) {
+  endpoints->push_back(
+      {.method = "GET",
+       .path = "/v1/key",
+       .access = kAnyKey,
+       .runs_on = RunsOn::kIo,
+       .handler = Answering([](const Request& request) {
+         return Response{200, JsonText({{"name", request.key.name}, {"access", NameOf(request.key.access)}})};
+       })});
+}
+
 void AddQueries(const QueryApi* query_api, std::vector<Endpoint>* endpoints) {
   for (const char* path : {"/v1/clusters", "/v1/clusters/{key}", "/v1/reports", "/v1/reports/{id}",
                            "/v1/frames", "/v1/usage", "/v1/losses", "/v1/missing-symbols"}) {
@@ -251,6 +263,7 @@ std::vector<Endpoint> CollectorEndpoints(const Services& services, const BodyLim
                          return GetConfig(config, request);
                        })});
   AddSentry(services, limits, &endpoints);
+  AddOwnKey(&endpoints);
   AddQueries(services.query_api, &endpoints);
   endpoints.push_back({.method = "GET",
                        .path = "/v1/openapi.json",

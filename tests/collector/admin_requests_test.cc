@@ -7,6 +7,7 @@
 
 #include "collector/http/endpoints.h"
 #include "collector/http/http_server.h"
+#include "report/config/remote_config.h"
 #include "tests/collector/http_client.h"
 #include "tests/collector/memory_collector.h"
 #include "tests/testing/temp_directory.h"
@@ -90,7 +91,9 @@ TEST_F(AdminRequestsTest, RefusesWhatCannotBeSaidOfAClusterAndChangesNothing) {
 }
 
 TEST_F(AdminRequestsTest, TheConfigIsPutAndGoneBackTo) {
-  EXPECT_EQ(Config(), Json::parse(R"({"version": 0, "config": null, "history": []})"));
+  Json config = Config();
+  config.erase("settings");
+  EXPECT_EQ(config, Json::parse(R"({"version": 0, "config": null, "history": []})"));
   const uint64_t first = Send("PUT", "/v1/admin/config", R"({"anr_threshold_ms": 6000})").json()["version"];
   const uint64_t second = Send("PUT", "/v1/admin/config", R"({"anr_threshold_ms": 7000})").json()["version"];
   EXPECT_GT(second, first);
@@ -123,6 +126,19 @@ TEST_F(AdminRequestsTest, WhoKnowsAnOlderConfigIsToldSo) {
   const std::string path = "/v1/admin/config?if_version=";
   EXPECT_EQ(Send("PUT", path + std::to_string(version), R"({"anr_threshold_ms": 6000})").status, 200);
   EXPECT_EQ(Send("PUT", path + std::to_string(version), R"({"anr_threshold_ms": 7000})").status, 409);
+}
+
+TEST_F(AdminRequestsTest, TheConfigTellsTheRangesOfItsNumbers) {
+  const Json settings = Config()["settings"];
+  ASSERT_THAT(settings, SizeIs(report::NumberKeys().size()));
+  for (const Json& setting : settings) {
+    const std::string name = setting["name"];
+    const int64_t least = setting["least"], most = setting["most"];
+    EXPECT_LT(least, most);
+    EXPECT_EQ(Send("PUT", "/v1/admin/config", Json{{name, most}}.dump()).status, 200) << name;
+    for (const int64_t number : {least - 1, most + 1})
+      EXPECT_EQ(Send("PUT", "/v1/admin/config", Json{{name, number}}.dump()).status, 400) << name;
+  }
 }
 
 TEST_F(AdminRequestsTest, AConfigThatWasEditedByHandIsKeptInTheHistory) {

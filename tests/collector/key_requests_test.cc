@@ -71,6 +71,17 @@ TEST_F(KeyRequestsTest, AKeyIsMadeUsedAndRevoked) {
   EXPECT_EQ(admin_.Perform("DELETE", "/v1/admin/keys/ci", nullptr).status, 404);
 }
 
+TEST_F(KeyRequestsTest, AKeyIsToldWhatItMay) {
+  for (const char* access : {"project", "read", "admin"}) {
+    const std::string name = std::string("of-") + access;
+    const Json made = AddKey(Json{{"name", name}, {"access", access}}.dump()).json();
+    Client client(server_->port());
+    client.headers = {"Authorization: Bearer " + made["key"].get<std::string>()};
+    EXPECT_EQ(client.Get("/v1/key").json(), (Json{{"name", name}, {"access", access}}));
+  }
+  EXPECT_EQ(StatusOf("k_none", "/v1/key"), 401);
+}
+
 TEST_F(KeyRequestsTest, AReplacedKeyHoldsForAWhile) {
   const std::string old = AddKey(R"({"name": "a", "access": "project"})").json()["key"];
   const std::string next =
