@@ -195,11 +195,33 @@ Result<std::optional<ShownCause>> CauseBook::Find(const std::string& key, const 
   return SumUp(*book, shown_key, filter, kAllChildren);
 }
 
+std::vector<std::string> ShownCause::keys() const {
+  std::vector<std::string> keys = merged_keys;
+  keys.push_back(row.cluster.key);
+  return keys;
+}
+
+Result<std::vector<CauseVersion>> CauseBook::Versions(const ShownCause& cause,
+                                                      const ReportFilter& filter) const {
+  std::map<std::pair<std::string, std::string>, CauseVersion> versions;
+  for (const std::string& key : cause.keys()) {
+    auto part = store_->CauseVersions(key, filter);
+    if (!part.ok()) return part.status();
+    for (CauseVersion& version : *part) {
+      CauseVersion& sum = versions[{version.app, version.version}];
+      sum.sums.Add(version.sums);
+      sum.estimated_hang_ns += version.estimated_hang_ns;
+    }
+  }
+  std::vector<CauseVersion> all;
+  for (auto& [name, sum] : versions)
+    all.push_back({name.first, name.second, std::move(sum.sums), sum.estimated_hang_ns});
+  return all;
+}
+
 Result<std::vector<CausePeriod>> CauseBook::Days(const ShownCause& cause) const {
-  std::vector<std::string> keys = cause.merged_keys;
-  keys.push_back(cause.row.cluster.key);
   std::map<int64_t, CauseSums> days;
-  for (const std::string& key : keys) {
+  for (const std::string& key : cause.keys()) {
     auto part = store_->CauseDays(key);
     if (!part.ok()) return part.status();
     for (const CausePeriod& day : *part) days[day.begin_ms].Add(day.sums);

@@ -25,6 +25,9 @@ struct ShownCause {
   CauseRow row;
   ClusterNote note;                      // empty without one
   std::vector<std::string> merged_keys;  // other clusters whose reports are shown here; sorted
+
+  // Of all clusters whose reports are shown here.
+  std::vector<std::string> keys() const;
 };
 
 struct ShownPage {
@@ -45,6 +48,8 @@ class CauseBook {
   base::Result<ShownPage> Causes(const CauseQuery& query) const;
   // The cause that the reports of cluster `key` are shown in; of a cluster that was split, itself.
   base::Result<std::optional<ShownCause>> Find(const std::string& key, const ReportFilter& filter = {}) const;
+  // The versions of programs that have such reports of it, by app and version.
+  base::Result<std::vector<CauseVersion>> Versions(const ShownCause& cause, const ReportFilter& filter) const;
   // Its days that had reports, oldest first.
   base::Result<std::vector<CausePeriod>> Days(const ShownCause& cause) const;
   // Store::Reports, where a cluster's key stands for the cause that it is shown in.

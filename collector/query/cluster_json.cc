@@ -20,12 +20,6 @@ Json VerdictsJson(const CauseRow& cause) {
   return verdicts;
 }
 
-// Of what was watched for no time, nothing is known.
-Json PerHourJson(double hang_ns, double watched_ns) {
-  constexpr double kNsPerHour = 3.6e12;
-  return watched_ns > 0 ? Json(ToMs(hang_ns / (watched_ns / kNsPerHour))) : Json();
-}
-
 Json CostJson(const CauseRow& cause, const CostOfAll& all) {
   const Cluster& cluster = cause.cluster;
   const CauseSums& sums = cause.sums;
@@ -54,6 +48,11 @@ Json CostJson(const CauseRow& cause, const CostOfAll& all) {
 }
 
 }  // namespace
+
+Json PerHourJson(double hang_ns, double watched_ns) {
+  constexpr double kNsPerHour = 3.6e12;
+  return watched_ns > 0 ? Json(ToMs(hang_ns / (watched_ns / kNsPerHour))) : Json();
+}
 
 Json ClusterJson(const ShownCause& cause, const CostOfAll& all) {
   Json json = CostJson(cause.row, all);

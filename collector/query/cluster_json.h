@@ -18,6 +18,8 @@ struct CostOfAll {
 };
 
 Json ClusterJson(const ShownCause& cause, const CostOfAll& all);
+// Milliseconds in an hour of watched time; null of what was watched for no time.
+Json PerHourJson(double hang_ns, double watched_ns);
 Json PeriodsJson(const std::vector<CausePeriod>& periods);
 
 }  // namespace lagwatch::collector

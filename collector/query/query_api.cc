@@ -9,7 +9,6 @@
 #include "collector/query/report_filter.h"
 #include "collector/query/report_json.h"
 #include "collector/query/usage_summary.h"
-#include "collector/store/report_summer.h"
 
 namespace lagwatch::collector {
 namespace {
@@ -24,10 +23,6 @@ constexpr std::string_view kFrames = "/v1/frames";
 constexpr std::string_view kUsage = "/v1/usage";
 constexpr std::string_view kLosses = "/v1/losses";
 constexpr std::string_view kMissingSymbols = "/v1/missing-symbols";
-constexpr int64_t kMsPerHour = 3'600'000;
-constexpr int64_t kDefaultLimit = 100;
-constexpr int64_t kMaxLimit = 1000;
-constexpr int64_t kMaxOffset = 1'000'000;
 
 // What follows `collection` and a slash in `path`; empty when nothing does.
 std::string_view ItemOf(std::string_view collection, std::string_view path) {
@@ -36,19 +31,8 @@ std::string_view ItemOf(std::string_view collection, std::string_view path) {
   return path.starts_with('/') ? path.substr(1) : std::string_view();
 }
 
-Status NoSuchCluster() {
-  return {StatusCode::kNotFound, "there is no such cluster; " + std::string(kClusters) + " lists them all"};
-}
-
 Status NoSuchReport() {
   return {StatusCode::kNotFound, "there is no such report; " + std::string(kReports) + " lists them"};
-}
-
-Result<report::Report> Decode(const StoredReport& stored) {
-  auto report = report::DecodeReport(stored.payload);
-  if (!report.ok())
-    return Status(StatusCode::kInternal, "the stored report is damaged: " + report.status().message());
-  return report;
 }
 
 std::string ModuleOf(const StoredReport& stored, const std::string& build_id) {
@@ -74,116 +58,15 @@ Response QueryApi::Get(std::string_view path, std::string_view query_text) const
 }
 
 QueryApi::Answer QueryApi::Dispatch(std::string_view path, const QueryString& query) const {
-  if (path == kClusters) return Clusters(query);
+  if (path == kClusters) return clusters_.List(query);
   if (path == kReports) return Reports(query);
   if (path == kFrames) return Frames(query);
   if (path == kUsage) return Usage(query);
   if (path == kLosses) return Losses(query);
   if (path == kMissingSymbols) return MissingSymbols(query);
-  if (auto key = ItemOf(kClusters, path); !key.empty()) return OneCluster(key, query);
+  if (auto key = ItemOf(kClusters, path); !key.empty()) return clusters_.One(std::string(key), query);
   if (auto id = ItemOf(kReports, path); !id.empty()) return OneReport(id);
   return Status(StatusCode::kNotFound, "there is nothing at this path; try " + std::string(kClusters));
-}
-
-QueryApi::Answer QueryApi::Clusters(const QueryString& query) const {
-  auto level = query.GetInt("level", 1, 1, 2);
-  if (!level.ok()) return level.status();
-  auto limit = query.GetInt("limit", kDefaultLimit, 1, kMaxLimit);
-  if (!limit.ok()) return limit.status();
-  auto offset = query.GetInt("offset", 0, 0, kMaxOffset);
-  if (!offset.ok()) return offset.status();
-  auto filter = ParseFilter(query);
-  if (!filter.ok()) return filter.status();
-  filter->cluster_key.clear();
-  auto page = book_.Causes(
-      {.filter = *filter, .level = static_cast<int>(*level), .limit = *limit, .offset = *offset});
-  if (!page.ok()) return page.status();
-  auto watched_ns = WatchedNs(*filter);
-  if (!watched_ns.ok()) return watched_ns.status();
-  Json answer = Json::array();
-  for (const ShownCause& cause : page->causes)
-    answer.push_back(ClusterJson(cause, {page->all.estimated_hang_ns, *watched_ns}));
-  return answer;
-}
-
-// Of one user alone it is not kept.
-Result<double> QueryApi::WatchedNs(const ReportFilter& filter) const {
-  return filter.user.empty() ? store_->WatchedNs(filter) : 0.0;
-}
-
-Result<CostOfAll> QueryApi::CostOf(const ReportFilter& filter) const {
-  auto all = store_->Causes({.filter = filter, .limit = 0});
-  if (!all.ok()) return all.status();
-  auto watched_ns = WatchedNs(filter);
-  if (!watched_ns.ok()) return watched_ns.status();
-  return CostOfAll{all->all.estimated_hang_ns, *watched_ns};
-}
-
-QueryApi::Answer QueryApi::OneCluster(std::string_view key, const QueryString& query) const {
-  auto filter = ParseFilter(query);
-  if (!filter.ok()) return filter.status();
-  auto cause = book_.Find(std::string(key), *filter);
-  if (!cause.ok()) return cause.status();
-  if (!*cause) return NoSuchCluster();
-  filter->cluster_key = (*cause)->row.cluster.key;
-  auto reports = book_.Reports(*filter, kDefaultLimit);
-  if (!reports.ok()) return reports.status();
-  auto chosen = Representative(**cause, *reports);
-  if (!chosen.ok()) return chosen.status();
-  if (!*chosen) return NoSuchCluster();
-  auto decoded = Decode(**chosen);
-  if (!decoded.ok()) return decoded.status();
-  auto days = book_.Days(**cause);
-  if (!days.ok()) return days.status();
-  filter->cluster_key.clear();
-  auto all = CostOf(*filter);
-  if (!all.ok()) return all.status();
-
-  Json answer = ClusterJson(**cause, *all);
-  answer["days"] = PeriodsJson(*days);
-  if (query.Get("trend") == "hour") {
-    auto hours = Hours(**cause, *filter);
-    if (!hours.ok()) return hours.status();
-    answer["hours"] = std::move(*hours);
-  }
-  answer["representative"] = base::ToString((*chosen)->row.id);
-  answer["stack"] = ExpensiveStackJson(*decoded, SymbolNamer(*decoded, symbolizer_));
-  answer["report_ids"] = Json::array();
-  for (const ReportRow& report : *reports) answer["report_ids"].push_back(base::ToString(report.id));
-  return answer;
-}
-
-// Of the newest, the one whose lag is counted here and lasted about as long as most of the cause's do.
-Result<std::optional<StoredReport>> QueryApi::Representative(const ShownCause& cause,
-                                                             const std::vector<ReportRow>& newest) const {
-  if (newest.empty()) return std::optional<StoredReport>();
-  const int64_t median_ns = cause.row.sums.durations.PercentileNs(50);
-  auto distance = [&](const ReportRow& report) {
-    return std::pair(!report.is_lead, std::abs(LagDurationNs(report) - median_ns));
-  };
-  const auto chosen = std::ranges::min_element(newest, {}, distance);
-  return store_->FindReport(chosen->id);
-}
-
-// Of the filter's days or, without one, the week up to the last report.
-QueryApi::Answer QueryApi::Hours(const ShownCause& cause, const ReportFilter& filter) const {
-  ReportFilter part = filter;
-  if (!part.last_day) part.last_day = cause.row.sums.last_seen_ms / kMsPerDay;
-  if (!part.first_day) part.first_day = *part.last_day - 6;
-  std::vector<std::string> keys = cause.merged_keys;
-  keys.push_back(cause.row.cluster.key);
-  std::map<int64_t, CauseSums> hours;
-  for (const std::string& key : keys) {
-    part.cluster_key = key;
-    Status visited = store_->ForEachReport(part, [&](const ReportRow& report) {
-      const Contribution contribution = ContributionOf(report);
-      contribution.AddTo(&hours[report.start_wall_ms / kMsPerHour * kMsPerHour], 1);
-    });
-    if (!visited.ok()) return visited;
-  }
-  std::vector<CausePeriod> periods;
-  for (auto& [begin_ms, sums] : hours) periods.push_back({begin_ms, std::move(sums)});
-  return PeriodsJson(periods);
 }
 
 QueryApi::Answer QueryApi::Reports(const QueryString& query) const {
@@ -280,7 +163,7 @@ QueryApi::Answer QueryApi::OneReport(std::string_view id) const {
   auto stored = store_->FindReport(*resolved);
   if (!stored.ok()) return stored.status();
   if (!*stored) return NoSuchReport();
-  auto report = Decode(**stored);
+  auto report = DecodeStored(**stored);
   if (!report.ok()) return report.status();
   const ReportRow& row = (*stored)->row;
   auto cluster = store_->FindCluster(row.level1_key);

@@ -8,7 +8,7 @@
 
 #include "base/status.h"
 #include "collector/query/cause_book.h"
-#include "collector/query/cluster_json.h"
+#include "collector/query/cluster_queries.h"
 #include "collector/query/json_text.h"
 #include "collector/query/query_string.h"
 #include "collector/query/response.h"
@@ -23,7 +23,11 @@ class QueryApi {
   // Borrows `store` and `symbolizer`, which may be null: then names are those that clients knew.
   // `rules` are those that reports are clustered with.
   QueryApi(Store* store, policies::ClusterRules rules, Symbolizer* symbolizer = nullptr)
-      : store_(store), book_(store), rules_(std::move(rules)), symbolizer_(symbolizer) {}
+      : store_(store),
+        book_(store),
+        rules_(std::move(rules)),
+        symbolizer_(symbolizer),
+        clusters_(store, symbolizer) {}
 
   // /v1/clusters, /v1/clusters/{key}, /v1/reports, /v1/reports/{id}, /v1/frames, /v1/usage, /v1/losses,
   // /v1/missing-symbols.
@@ -34,13 +38,6 @@ class QueryApi {
   using Answer = base::Result<Json>;
 
   Answer Dispatch(std::string_view path, const QueryString& query) const;
-  Answer Clusters(const QueryString& query) const;
-  Answer OneCluster(std::string_view key, const QueryString& query) const;
-  base::Result<double> WatchedNs(const ReportFilter& filter) const;
-  base::Result<CostOfAll> CostOf(const ReportFilter& filter) const;
-  Answer Hours(const ShownCause& cause, const ReportFilter& filter) const;
-  base::Result<std::optional<StoredReport>> Representative(const ShownCause& cause,
-                                                           const std::vector<ReportRow>& newest) const;
   Answer Reports(const QueryString& query) const;
   Answer Frames(const QueryString& query) const;
   Answer Usage(const QueryString& query) const;
@@ -53,6 +50,7 @@ class QueryApi {
   CauseBook book_;
   policies::ClusterRules rules_;
   Symbolizer* symbolizer_;
+  ClusterQueries clusters_;
 };
 
 }  // namespace lagwatch::collector

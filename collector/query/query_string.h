@@ -11,6 +11,10 @@
 
 namespace lagwatch::collector {
 
+// How many entries of a list are answered.
+inline constexpr int64_t kDefaultLimit = 100;
+inline constexpr int64_t kMaxLimit = 1000;
+
 class QueryString {
  public:
   QueryString() = default;

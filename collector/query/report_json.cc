@@ -223,6 +223,13 @@ Json CauseKeyJson(int64_t cause) {
 
 }  // namespace
 
+base::Result<report::Report> DecodeStored(const StoredReport& stored) {
+  auto report = report::DecodeReport(stored.payload);
+  if (report.ok()) return report;
+  return base::Status(base::StatusCode::kInternal,
+                      "the stored report is damaged: " + report.status().message());
+}
+
 Json LossJson(const LossRow& loss) {
   return {{"app", loss.app},       {"version", loss.version},
           {"reason", loss.reason}, {"cause_key", CauseKeyJson(loss.cause)},

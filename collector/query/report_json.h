@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/status.h"
 #include "collector/query/json_text.h"
 #include "collector/store/store.h"
 #include "collector/symbols/symbol_namer.h"
@@ -13,6 +14,9 @@
 #include "report/format/report.h"
 
 namespace lagwatch::collector {
+
+// Errors: kInternal when it is damaged.
+base::Result<report::Report> DecodeStored(const StoredReport& stored);
 
 // Without stacks; `cause` are the frames of its level-1 cluster.
 Json ReportHeaderJson(const ReportRow& row, const std::vector<std::string>& cause);

@@ -18,7 +18,11 @@ Contribution ContributionOf(const ReportRow& report) {
 void Estimate(double lost_per_report, CauseRow* cause) {
   const CauseSums& sums = cause->sums;
   cause->estimated_lags = sums.weighted_lags + lost_per_report * static_cast<double>(sums.lags);
-  cause->estimated_hang_ns = sums.weighted_hang_ns + lost_per_report * sums.hang_ns;
+  cause->estimated_hang_ns = EstimatedHangNs(lost_per_report, sums);
+}
+
+double EstimatedHangNs(double lost_per_report, const CauseSums& sums) {
+  return sums.weighted_hang_ns + lost_per_report * sums.hang_ns;
 }
 
 void SortByCost(std::vector<CauseRow>* causes) {

@@ -21,6 +21,7 @@ constexpr int64_t kAllChildren = 100;
 Contribution ContributionOf(const ReportRow& report);
 // A lost report is taken for one like those of its cluster that came: so many to each of them.
 void Estimate(double lost_per_report, CauseRow* cause);
+double EstimatedHangNs(double lost_per_report, const CauseSums& sums);
 // The costliest first.
 void SortByCost(std::vector<CauseRow>* causes);
 // The causes of a page and their children.

@@ -15,6 +15,7 @@
 #include "base/status.h"
 #include "base/uuid.h"
 #include "collector/store/records.h"
+#include "collector/store/version_sums.h"
 
 namespace lagwatch::collector {
 
@@ -45,6 +46,9 @@ class Store {
   // What the reports of a cluster that match come to, with its children; of none, or dumps alone, nothing.
   virtual base::Result<std::optional<CauseRow>> FindCause(const std::string& key,
                                                           const ReportFilter& filter = {}) = 0;
+  // The versions of programs that have such reports of a cluster, by app and version.
+  virtual base::Result<std::vector<CauseVersion>> CauseVersions(const std::string& key,
+                                                                const ReportFilter& filter = {}) = 0;
   // A cluster's days that had reports, oldest first.
   virtual base::Result<std::vector<CausePeriod>> CauseDays(const std::string& key) = 0;
   virtual base::Result<std::optional<Cluster>> FindCluster(const std::string& key) = 0;
@@ -78,6 +82,8 @@ class Store {
   virtual base::Result<std::vector<LossRow>> Losses(const ReportFilter& filter) = 0;
   // How long loops were watched on all users' machines, in ns. Of the filter, app, version and days count.
   virtual base::Result<double> WatchedNs(const ReportFilter& filter) = 0;
+  // The same of each version, by app and version.
+  virtual base::Result<std::vector<WatchedVersion>> WatchedVersions(const ReportFilter& filter) = 0;
   // Calls `visit` with every Usage record as it was encoded, in no particular order. Only the filter's app,
   // version and user count.
   virtual base::Status ForEachUsage(const ReportFilter& filter,

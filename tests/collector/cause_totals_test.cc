@@ -94,6 +94,21 @@ std::map<std::string, CauseSums> SumsOfReports(Store* store, int level, const Re
   return sums;
 }
 
+// Each is what a list of that version alone says.
+void ExpectVersions(Store* store, ReportFilter filter, const CauseRow& cause) {
+  const auto versions = store->CauseVersions(cause.cluster.key, filter).value();
+  for (const CauseVersion& version : versions) {
+    filter.version = version.version;
+    const auto alone = store->FindCause(cause.cluster.key, filter)->value();
+    EXPECT_EQ(version.sums.reports, alone.sums.reports);
+    EXPECT_EQ(version.sums.hang_ns, alone.sums.hang_ns);
+    EXPECT_EQ(version.sums.users.Count(), alone.sums.users.Count());
+    EXPECT_EQ(version.sums.first_seen_ms, alone.sums.first_seen_ms);
+    EXPECT_NEAR(version.estimated_hang_ns, alone.estimated_hang_ns, 1);
+  }
+  EXPECT_EQ(versions.size(), cause.versions.size());
+}
+
 void ExpectTotals(Store* store, const ReportFilter& filter, const std::string& what) {
   SCOPED_TRACE(what);
   for (int level : {1, 2}) {
@@ -112,6 +127,7 @@ void ExpectTotals(Store* store, const ReportFilter& filter, const std::string& w
                   static_cast<double>(sums.durations.PercentileNs(50)),
                   0.0115 * static_cast<double>(sums.durations.PercentileNs(50)));
     }
+    if (level == 1) ExpectVersions(store, filter, page->causes.front());
     EXPECT_TRUE(std::ranges::is_sorted(page->causes, std::greater(), &CauseRow::estimated_hang_ns));
   }
 }

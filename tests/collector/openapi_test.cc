@@ -102,7 +102,7 @@ TEST_F(OpenApiTest, TheProgramAnswersAsItSays) {
       {"body POST /api/{project}/store/", {{"event_id", std::string(32, 'a')}}},
       {"GET /v1/reports/{id}", base::ToString(report.header.id)},
       {"GET /v1/clusters/{key}", key},
-      {"query GET /v1/clusters/{key}", "?trend=hour"},
+      {"query GET /v1/clusters/{key}", "?trend=hour&by=version"},
       {"GET /v1/symbols/{build_id}", "0123456789abcdef"},
       {"query GET /v1/symbols/{build_id}", "?sha256=" + std::string(64, 'a')},
       {"PUT /v1/symbols/{build_id}", "0123456789abcdef"},

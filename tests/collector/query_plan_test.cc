@@ -135,6 +135,7 @@ TEST_F(QueryPlanTest, TheListOfCausesIsReadFromAnIndex) {
 TEST_F(QueryPlanTest, SoIsACause) {
   EXPECT_THAT(ScansFor("/v1/clusters/" + key_), IsEmpty());
   EXPECT_THAT(ScansFor("/v1/clusters/" + key_, "trend=hour"), IsEmpty());
+  EXPECT_THAT(ScansFor("/v1/clusters/" + key_, "by=version"), IsEmpty());
 }
 
 TEST_F(QueryPlanTest, SoAreReports) {

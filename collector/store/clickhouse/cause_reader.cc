@@ -53,6 +53,15 @@ std::optional<CauseRow> CauseReader::FindCause(const std::string& key, const Rep
   return std::move(page.causes.front());
 }
 
+std::vector<CauseVersion> CauseReader::Versions(const std::string& key, const ReportFilter& filter) {
+  VersionSums versions;
+  ReportFilter of_cluster = filter;
+  of_cluster.cluster_key = key;
+  lags_->ForEach(of_cluster, [&](const ReportRow& report) { versions.Add(report); });
+  LostPerReport lost = CountsLosses(filter) ? ReadLostPerReport() : LostPerReport();
+  return std::move(versions).Take(lost[key]);
+}
+
 std::vector<CausePeriod> CauseReader::Days(const std::string& key) {
   std::map<int64_t, CauseSums> sums;
   lags_->ForEach({.cluster_key = key}, [&](const ReportRow& report) {

@@ -12,6 +12,7 @@
 #include "collector/store/clickhouse/lag_reader.h"
 #include "collector/store/clickhouse/schema.h"
 #include "collector/store/records.h"
+#include "collector/store/version_sums.h"
 
 namespace lagwatch::collector {
 
@@ -23,6 +24,7 @@ class CauseReader {
 
   CausePage Causes(const CauseQuery& query);
   std::optional<CauseRow> FindCause(const std::string& key, const ReportFilter& filter);
+  std::vector<CauseVersion> Versions(const std::string& key, const ReportFilter& filter);
   std::vector<CausePeriod> Days(const std::string& key);
   std::optional<Cluster> FindCluster(const std::string& key);
   // Only the filter's app and version count.

@@ -104,6 +104,11 @@ Result<std::optional<CauseRow>> ClickHouseStore::FindCause(const std::string& ke
   return Guarded([&] { return causes_.FindCause(key, filter); });
 }
 
+Result<std::vector<CauseVersion>> ClickHouseStore::CauseVersions(const std::string& key,
+                                                                 const ReportFilter& filter) {
+  return Guarded([&] { return causes_.Versions(key, filter); });
+}
+
 Result<std::vector<CausePeriod>> ClickHouseStore::CauseDays(const std::string& key) {
   return Guarded([&] { return causes_.Days(key); });
 }
@@ -278,27 +283,16 @@ Result<std::optional<RunEndRow>> ClickHouseStore::FindRunEnd(const base::Uuid& s
 }
 
 Result<double> ClickHouseStore::WatchedNs(const ReportFilter& filter) {
-  return Guarded([&] {
-    double watched_ns = 0;
-    std::string days;
-    if (filter.first_day) days += " AND day >= " + DateOf(*filter.first_day);
-    if (filter.last_day) days += " AND day <= " + DateOf(*filter.last_day);
-    connection_.Select("SELECT sum(toFloat64(watched_ns)) FROM (SELECT watched_ns FROM " +
-                           schema_.All(kUsage) + " WHERE " + OfProgram(filter) + days +
-                           " ORDER BY id, ver DESC LIMIT 1 BY id)",
-                       "d", [&](const Row& row) { watched_ns = row.Real(0); });
-    return watched_ns;
-  });
+  return Guarded([&] { return usage_.WatchedNs(filter); });
+}
+
+Result<std::vector<WatchedVersion>> ClickHouseStore::WatchedVersions(const ReportFilter& filter) {
+  return Guarded([&] { return usage_.WatchedVersions(filter); });
 }
 
 Status ClickHouseStore::ForEachUsage(const ReportFilter& filter,
                                      const std::function<void(std::string_view payload)>& visit) {
-  return GuardedVoid([&] {
-    const std::string of_user = filter.user.empty() ? "" : " AND user = " + SqlText(filter.user);
-    connection_.Select("SELECT payload FROM " + schema_.All(kUsage) + " WHERE " + OfProgram(filter) +
-                           of_user + " ORDER BY id, ver DESC LIMIT 1 BY id",
-                       "s", [&](const Row& row) { visit(row.Bytes(0)); });
-  });
+  return GuardedVoid([&] { usage_.ForEach(filter, visit); });
 }
 
 Status ClickHouseStore::ForEachUnknownRecord(const std::function<void(const UnknownRecord& record)>& visit) {

@@ -13,6 +13,7 @@
 #include "collector/store/clickhouse/node_tables.h"
 #include "collector/store/clickhouse/record_committer.h"
 #include "collector/store/clickhouse/schema.h"
+#include "collector/store/clickhouse/usage_reader.h"
 #include "collector/store/clickhouse/versions.h"
 #include "collector/store/store.h"
 
@@ -40,6 +41,8 @@ class ClickHouseStore final : public Store {
   base::Result<CausePage> Causes(const CauseQuery& query) override;
   base::Result<std::optional<CauseRow>> FindCause(const std::string& key,
                                                   const ReportFilter& filter = {}) override;
+  base::Result<std::vector<CauseVersion>> CauseVersions(const std::string& key,
+                                                        const ReportFilter& filter = {}) override;
   base::Result<std::vector<CausePeriod>> CauseDays(const std::string& key) override;
   base::Result<std::optional<Cluster>> FindCluster(const std::string& key) override;
   base::Result<std::vector<StoredReport>> ReportsAfter(const base::Uuid& after, int64_t limit) override;
@@ -60,6 +63,7 @@ class ClickHouseStore final : public Store {
   base::Result<std::optional<RunEndRow>> FindRunEnd(const base::Uuid& session_id) override;
   base::Result<std::vector<LossRow>> Losses(const ReportFilter& filter) override;
   base::Result<double> WatchedNs(const ReportFilter& filter) override;
+  base::Result<std::vector<WatchedVersion>> WatchedVersions(const ReportFilter& filter) override;
   base::Status ForEachUsage(const ReportFilter& filter,
                             const std::function<void(std::string_view payload)>& visit) override;
   base::Status ForEachUnknownRecord(const std::function<void(const UnknownRecord& record)>& visit) override;
@@ -76,6 +80,7 @@ class ClickHouseStore final : public Store {
   NodeTables tables_{&connection_, &schema_};
   LagReader lags_{&connection_, &schema_};
   CauseReader causes_{&connection_, &schema_, &lags_};
+  UsageReader usage_{&connection_, &schema_};
   Versions versions_;
   RecordCommitter committer_;
 };

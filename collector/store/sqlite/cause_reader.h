@@ -8,6 +8,7 @@
 
 #include "collector/store/records.h"
 #include "collector/store/sqlite/database.h"
+#include "collector/store/version_sums.h"
 
 namespace lagwatch::collector {
 
@@ -15,6 +16,8 @@ namespace lagwatch::collector {
 // themselves.
 CausePage ReadCauses(Database* database, const CauseQuery& query);
 std::optional<CauseRow> ReadCause(Database* database, const std::string& key, const ReportFilter& filter);
+std::vector<CauseVersion> ReadCauseVersions(Database* database, const std::string& key,
+                                            const ReportFilter& filter);
 std::vector<CausePeriod> ReadCauseDays(Database* database, const std::string& key);
 std::optional<Cluster> ReadCluster(Database* database, const std::string& key);
 

@@ -332,12 +332,14 @@ Result<std::vector<LossRow>> SqliteStore::Losses(const ReportFilter& filter) {
 Result<double> SqliteStore::WatchedNs(const ReportFilter& filter) {
   return Guarded([&] {
     Connections::Reader reader(&connections_);
-    Statement row = reader->Use(
-        "SELECT total(watched_ns) FROM usage_sums WHERE day BETWEEN ?1 AND ?2"
-        " AND (?3 = '' OR app = ?3) AND (?4 = '' OR version = ?4)");
-    row.Bind(filter.first_day.value_or(0), filter.last_day.value_or(INT64_MAX), filter.app, filter.version);
-    row.Step();
-    return row.Real(0);
+    return ReadWatchedNs(reader.get(), filter);
+  });
+}
+
+Result<std::vector<WatchedVersion>> SqliteStore::WatchedVersions(const ReportFilter& filter) {
+  return Guarded([&] {
+    Connections::Reader reader(&connections_);
+    return ReadWatchedVersions(reader.get(), filter);
   });
 }
 
@@ -462,6 +464,14 @@ Result<std::optional<CauseRow>> SqliteStore::FindCause(const std::string& key, c
   return Guarded([&] {
     Connections::Reader reader(&connections_);
     return ReadCause(reader.get(), key, filter);
+  });
+}
+
+Result<std::vector<CauseVersion>> SqliteStore::CauseVersions(const std::string& key,
+                                                             const ReportFilter& filter) {
+  return Guarded([&] {
+    Connections::Reader reader(&connections_);
+    return ReadCauseVersions(reader.get(), key, filter);
   });
 }
 

@@ -29,6 +29,8 @@ class SqliteStore final : public Store {
   base::Result<CausePage> Causes(const CauseQuery& query) override;
   base::Result<std::optional<CauseRow>> FindCause(const std::string& key,
                                                   const ReportFilter& filter = {}) override;
+  base::Result<std::vector<CauseVersion>> CauseVersions(const std::string& key,
+                                                        const ReportFilter& filter = {}) override;
   base::Result<std::vector<CausePeriod>> CauseDays(const std::string& key) override;
   base::Result<std::optional<Cluster>> FindCluster(const std::string& key) override;
   base::Result<std::vector<StoredReport>> ReportsAfter(const base::Uuid& after, int64_t limit) override;
@@ -45,6 +47,7 @@ class SqliteStore final : public Store {
   base::Result<std::optional<RunEndRow>> FindRunEnd(const base::Uuid& session_id) override;
   base::Result<std::vector<LossRow>> Losses(const ReportFilter& filter) override;
   base::Result<double> WatchedNs(const ReportFilter& filter) override;
+  base::Result<std::vector<WatchedVersion>> WatchedVersions(const ReportFilter& filter) override;
   base::Status ForEachUsage(const ReportFilter& filter,
                             const std::function<void(std::string_view payload)>& visit) override;
   base::Status ForEachUnknownRecord(const std::function<void(const UnknownRecord& record)>& visit) override;

@@ -2,11 +2,17 @@
 // How long programs were watched, kept as records of it come. Throws SqliteError. Context: background.
 #pragma once
 
+#include <vector>
+
 #include "collector/store/sqlite/database.h"
+#include "collector/store/version_sums.h"
 #include "report/format/report.h"
 
 namespace lagwatch::collector {
 
 void AddToUsageSums(Database* database, const report::Usage& usage);
+// Of the filter, app, version and days count.
+double ReadWatchedNs(Database* database, const ReportFilter& filter);
+std::vector<WatchedVersion> ReadWatchedVersions(Database* database, const ReportFilter& filter);
 
 }  // namespace lagwatch::collector

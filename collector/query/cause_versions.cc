@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/query/cause_versions.h"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "collector/query/cluster_json.h"
+#include "policies/version_order.h"
+
+namespace lagwatch::collector {
+namespace {
+
+void KeepThoseSeenLast(std::vector<CauseVersion>* versions) {
+  auto last_seen_ms = [](const CauseVersion& version) { return version.sums.last_seen_ms; };
+  std::ranges::stable_sort(*versions, std::greater(), last_seen_ms);
+  if (versions->size() > kMaxVersions) versions->resize(kMaxVersions);
+}
+
+// By program.
+std::map<std::string, std::string> OldestOf(const std::vector<CauseVersion>& versions) {
+  std::map<std::string, std::string> oldest;
+  for (const CauseVersion& version : versions) {
+    const auto [known, is_new] = oldest.emplace(version.app, version.version);
+    if (!is_new && policies::IsOlderVersion(version.version, known->second)) known->second = version.version;
+  }
+  return oldest;
+}
+
+Json VersionJson(const CauseVersion& version, double watched_ns) {
+  const CauseSums& sums = version.sums;
+  return {{"app", version.app},
+          {"version", version.version},
+          {"reports", sums.reports},
+          {"lags", sums.lags},
+          {"users", sums.users.Count()},
+          {"hang_ms", ToMs(sums.hang_ns)},
+          {"estimated", {{"hang_ms", ToMs(version.estimated_hang_ns)}}},
+          {"hang_ms_per_hour", PerHourJson(version.estimated_hang_ns, watched_ns)},
+          {"watched_ms", ToMs(watched_ns)},
+          {"first_seen_ms", sums.first_seen_ms},
+          {"last_seen_ms", sums.last_seen_ms}};
+}
+
+}  // namespace
+
+Json CauseVersionsJson(std::vector<CauseVersion> versions, const std::vector<WatchedVersion>& watched) {
+  const std::map<std::string, std::string> oldest = OldestOf(versions);
+  std::map<std::pair<std::string, std::string>, double> watched_ns;
+  for (const WatchedVersion& each : watched) watched_ns[{each.app, each.version}] = each.watched_ns;
+  auto without = watched_ns;
+  for (const CauseVersion& version : versions) without.erase({version.app, version.version});
+  std::vector<CauseVersion> free_of_it;
+  for (const WatchedVersion& each : watched) {
+    const auto since = oldest.find(each.app);
+    if (since == oldest.end() || !without.contains({each.app, each.version})) continue;
+    if (each.watched_ns <= 0 || !policies::IsOlderVersion(since->second, each.version)) continue;
+    CauseVersion version{.app = each.app, .version = each.version, .sums = {}};
+    version.sums.first_seen_ms = each.first_day * kMsPerDay;
+    version.sums.last_seen_ms = each.last_day * kMsPerDay;
+    free_of_it.push_back(std::move(version));
+  }
+  KeepThoseSeenLast(&versions);
+  KeepThoseSeenLast(&free_of_it);
+  std::ranges::move(free_of_it, std::back_inserter(versions));
+  std::ranges::stable_sort(versions, {},
+                           [](const CauseVersion& version) { return version.sums.first_seen_ms; });
+  Json json = Json::array();
+  for (const CauseVersion& version : versions)
+    json.push_back(VersionJson(version, watched_ns[{version.app, version.version}]));
+  return json;
+}
+
+}  // namespace lagwatch::collector

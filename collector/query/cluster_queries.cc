@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/query/cluster_queries.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <utility>
+
+#include "collector/query/cause_versions.h"
+#include "collector/query/report_filter.h"
+#include "collector/query/report_json.h"
+#include "collector/store/report_summer.h"
+#include "collector/symbols/symbol_namer.h"
+
+namespace lagwatch::collector {
+namespace {
+
+using base::Result;
+using base::Status;
+using base::StatusCode;
+
+constexpr int64_t kMsPerHour = 3'600'000;
+constexpr int64_t kMaxOffset = 1'000'000;
+
+Status NoSuchCluster() {
+  return {StatusCode::kNotFound, "there is no such cluster; /v1/clusters lists them all"};
+}
+
+}  // namespace
+
+Result<Json> ClusterQueries::List(const QueryString& query) const {
+  auto level = query.GetInt("level", 1, 1, 2);
+  if (!level.ok()) return level.status();
+  auto limit = query.GetInt("limit", kDefaultLimit, 1, kMaxLimit);
+  if (!limit.ok()) return limit.status();
+  auto offset = query.GetInt("offset", 0, 0, kMaxOffset);
+  if (!offset.ok()) return offset.status();
+  auto filter = ParseFilter(query);
+  if (!filter.ok()) return filter.status();
+  filter->cluster_key.clear();
+  auto page = book_.Causes(
+      {.filter = *filter, .level = static_cast<int>(*level), .limit = *limit, .offset = *offset});
+  if (!page.ok()) return page.status();
+  auto watched_ns = WatchedNs(*filter);
+  if (!watched_ns.ok()) return watched_ns.status();
+  Json answer = Json::array();
+  for (const ShownCause& cause : page->causes)
+    answer.push_back(ClusterJson(cause, {page->all.estimated_hang_ns, *watched_ns}));
+  return answer;
+}
+
+// Of one user alone it is not kept.
+Result<double> ClusterQueries::WatchedNs(const ReportFilter& filter) const {
+  return filter.user.empty() ? store_->WatchedNs(filter) : 0.0;
+}
+
+Result<CostOfAll> ClusterQueries::CostOf(const ReportFilter& filter) const {
+  auto all = store_->Causes({.filter = filter, .limit = 0});
+  if (!all.ok()) return all.status();
+  auto watched_ns = WatchedNs(filter);
+  if (!watched_ns.ok()) return watched_ns.status();
+  return CostOfAll{all->all.estimated_hang_ns, *watched_ns};
+}
+
+Result<Json> ClusterQueries::One(const std::string& key, const QueryString& query) const {
+  auto filter = ParseFilter(query);
+  if (!filter.ok()) return filter.status();
+  const std::string by = query.Get("by");
+  if (!by.empty() && by != "version") return Status(StatusCode::kInvalid, "by must be version");
+  auto found = book_.Find(key, *filter);
+  if (!found.ok()) return found.status();
+  if (!*found) return NoSuchCluster();
+  const ShownCause& cause = **found;
+  auto all = CostOf(*filter);
+  if (!all.ok()) return all.status();
+  Json answer = ClusterJson(cause, *all);
+  auto days = book_.Days(cause);
+  if (!days.ok()) return days.status();
+  answer["days"] = PeriodsJson(*days);
+  if (query.Get("trend") == "hour") {
+    auto hours = Hours(cause, *filter);
+    if (!hours.ok()) return hours.status();
+    answer["hours"] = std::move(*hours);
+  }
+  if (by == "version") {
+    auto versions = Versions(cause, *filter);
+    if (!versions.ok()) return versions.status();
+    answer["by_version"] = std::move(*versions);
+  }
+  Status added = AddReports(cause, *filter, &answer);
+  return added.ok() ? Result<Json>(std::move(answer)) : added;
+}
+
+// One of them in full, and what the newest are called.
+Status ClusterQueries::AddReports(const ShownCause& cause, ReportFilter filter, Json* answer) const {
+  filter.cluster_key = cause.row.cluster.key;
+  auto reports = book_.Reports(filter, kDefaultLimit);
+  if (!reports.ok()) return reports.status();
+  auto chosen = Representative(cause, *reports);
+  if (!chosen.ok()) return chosen.status();
+  if (!*chosen) return NoSuchCluster();
+  auto decoded = DecodeStored(**chosen);
+  if (!decoded.ok()) return decoded.status();
+  (*answer)["representative"] = base::ToString((*chosen)->row.id);
+  (*answer)["stack"] = ExpensiveStackJson(*decoded, SymbolNamer(*decoded, symbolizer_));
+  (*answer)["report_ids"] = Json::array();
+  for (const ReportRow& report : *reports) (*answer)["report_ids"].push_back(base::ToString(report.id));
+  return {};
+}
+
+// Nobody knows how long one user's versions were watched.
+Result<Json> ClusterQueries::Versions(const ShownCause& cause, const ReportFilter& filter) const {
+  auto versions = book_.Versions(cause, filter);
+  if (!versions.ok()) return versions.status();
+  Result<std::vector<WatchedVersion>> watched = std::vector<WatchedVersion>();
+  if (filter.user.empty()) watched = store_->WatchedVersions(filter);
+  if (!watched.ok()) return watched.status();
+  return CauseVersionsJson(std::move(*versions), *watched);
+}
+
+// Of the newest, the one whose lag is counted here and lasted about as long as most of the cause's do.
+Result<std::optional<StoredReport>> ClusterQueries::Representative(
+    const ShownCause& cause, const std::vector<ReportRow>& newest) const {
+  if (newest.empty()) return std::optional<StoredReport>();
+  const int64_t median_ns = cause.row.sums.durations.PercentileNs(50);
+  auto distance = [&](const ReportRow& report) {
+    return std::pair(!report.is_lead, std::abs(LagDurationNs(report) - median_ns));
+  };
+  const auto chosen = std::ranges::min_element(newest, {}, distance);
+  return store_->FindReport(chosen->id);
+}
+
+// Of the filter's days or, without one, the week up to the last report.
+Result<Json> ClusterQueries::Hours(const ShownCause& cause, const ReportFilter& filter) const {
+  ReportFilter part = filter;
+  if (!part.last_day) part.last_day = cause.row.sums.last_seen_ms / kMsPerDay;
+  if (!part.first_day) part.first_day = *part.last_day - 6;
+  std::map<int64_t, CauseSums> hours;
+  for (const std::string& key : cause.keys()) {
+    part.cluster_key = key;
+    Status visited = store_->ForEachReport(part, [&](const ReportRow& report) {
+      const Contribution contribution = ContributionOf(report);
+      contribution.AddTo(&hours[report.start_wall_ms / kMsPerHour * kMsPerHour], 1);
+    });
+    if (!visited.ok()) return visited;
+  }
+  std::vector<CausePeriod> periods;
+  for (auto& [begin_ms, sums] : hours) periods.push_back({begin_ms, std::move(sums)});
+  return PeriodsJson(periods);
+}
+
+}  // namespace lagwatch::collector

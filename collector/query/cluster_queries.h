@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// The part of the API that is about clusters (collector/API.md). Context: background. Thread-safe.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "collector/query/cause_book.h"
+#include "collector/query/cluster_json.h"
+#include "collector/query/json_text.h"
+#include "collector/query/query_string.h"
+#include "collector/store/store.h"
+#include "collector/symbols/symbolizer.h"
+
+namespace lagwatch::collector {
+
+class ClusterQueries {
+ public:
+  // Borrows both; `symbolizer` may be null.
+  ClusterQueries(Store* store, Symbolizer* symbolizer)
+      : store_(store), book_(store), symbolizer_(symbolizer) {}
+
+  // /v1/clusters
+  base::Result<Json> List(const QueryString& query) const;
+  // /v1/clusters/{key}
+  base::Result<Json> One(const std::string& key, const QueryString& query) const;
+
+ private:
+  base::Result<double> WatchedNs(const ReportFilter& filter) const;
+  base::Result<CostOfAll> CostOf(const ReportFilter& filter) const;
+  base::Result<Json> Hours(const ShownCause& cause, const ReportFilter& filter) const;
+  base::Result<Json> Versions(const ShownCause& cause, const ReportFilter& filter) const;
+  base::Status AddReports(const ShownCause& cause, ReportFilter filter, Json* answer) const;
+  base::Result<std::optional<StoredReport>> Representative(const ShownCause& cause,
+                                                           const std::vector<ReportRow>& newest) const;
+
+  Store* store_;
+  CauseBook book_;
+  Symbolizer* symbolizer_;
+};
+
+}  // namespace lagwatch::collector

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads how long programs were watched. All throw ClickHouseError. Thread-safe. Context: background.
+#pragma once
+
+#include <functional>
+#include <string_view>
+#include <vector>
+
+#include "collector/store/clickhouse/connection.h"
+#include "collector/store/clickhouse/schema.h"
+#include "collector/store/records.h"
+#include "collector/store/version_sums.h"
+
+namespace lagwatch::collector {
+
+class UsageReader {
+ public:
+  // Borrows both.
+  UsageReader(Connection* connection, const Schema* schema) : connection_(connection), schema_(schema) {}
+
+  // As Store says.
+  double WatchedNs(const ReportFilter& filter);
+  std::vector<WatchedVersion> WatchedVersions(const ReportFilter& filter);
+  void ForEach(const ReportFilter& filter, const std::function<void(std::string_view payload)>& visit);
+
+ private:
+  Connection* connection_;
+  const Schema* schema_;
+};
+
+}  // namespace lagwatch::collector

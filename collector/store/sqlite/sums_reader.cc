@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/store/sqlite/sums_reader.h"
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
+
+#include "collector/store/report_summer.h"
+#include "collector/store/sqlite/report_reader.h"
+
+namespace lagwatch::collector {
+namespace {
+
+constexpr int64_t kMostByWalk = 2000;
+
+}  // namespace
+
+CauseSums ReadSums(const Statement& row, int first_column) {
+  CauseSums sums;
+  sums.reports = row.Int(first_column);
+  sums.lags = row.Int(first_column + 1);
+  sums.hang_ns = row.Real(first_column + 2);
+  sums.weighted_lags = row.Real(first_column + 3);
+  sums.weighted_hang_ns = row.Real(first_column + 4);
+  sums.longest_ns = row.Int(first_column + 5);
+  sums.first_seen_ms = row.Int(first_column + 6);
+  sums.last_seen_ms = row.Int(first_column + 7);
+  DecodeSketches(row.Bytes(first_column + 8), &sums);
+  return sums;
+}
+
+Cluster ReadClusterAt(const Statement& row) {
+  return {.key = row.Text(0),
+          .level = static_cast<int>(row.Int(1)),
+          .parent_key = row.Text(2),
+          .frames = NamesFromJson(row.Text(3)),
+          .via = row.Text(4),
+          .held_by = NamesFromJson(row.Text(5))};
+}
+
+std::optional<SumsScope> SumsScope::Of(Database* database, const ReportFilter& filter) {
+  if (!filter.user.empty() || !filter.cluster_key.empty()) return std::nullopt;
+  const auto segments = SegmentsOf(database, filter);
+  const bool has_days = filter.first_day || filter.last_day;
+  if (segments && has_days) return std::nullopt;
+  if (segments) return SumsScope{.segments = *segments};
+  if (has_days) {
+    return SumsScope{.first_day = std::max<int64_t>(filter.first_day.value_or(1), 1),
+                     .last_day = filter.last_day.value_or(INT64_MAX)};
+  }
+  return SumsScope{};
+}
+
+SumsReader::SumsReader(Database* database, SumsScope scope) : database_(database), scope_(std::move(scope)) {
+  const auto segments = nlohmann::json::parse(scope_.segments);
+  segments_.insert(segments.begin(), segments.end());
+}
+
+std::vector<int64_t> SumsReader::Costliest(int level, int64_t limit, int64_t offset) {
+  if (scope_.is_all()) return CostliestInAll(level, limit, offset);
+  // What makes up much of all is found soon among the costliest of all; what is little is summed up soon.
+  const bool is_much = ReportsIn(scope_) * 10 >= ReportsIn({});
+  if (is_much && offset + limit <= kMostByWalk) return CostliestByWalk(level, limit, offset);
+  Statement rows = database_->Use(
+      "SELECT cluster FROM cluster_sums WHERE level = ?1 AND segment IN (SELECT value FROM json_each(?2))"
+      " AND day BETWEEN ?3 AND ?4 GROUP BY cluster ORDER BY total(estimated_hang_ns) DESC, cluster"
+      " LIMIT ?5 OFFSET ?6");
+  rows.Bind(int64_t{level}, scope_.segments, scope_.first_day, scope_.last_day, limit, offset);
+  std::vector<int64_t> clusters;
+  while (rows.Step()) clusters.push_back(rows.Int(0));
+  return clusters;
+}
+
+CauseRow SumsReader::Describe(int64_t cluster) {
+  const std::vector<SegmentSum> segments = SegmentsOfCluster(cluster);
+  CauseRow cause = ReadIn(IsWhole(cluster, segments) ? SumsScope() : scope_, cluster);
+  Statement named =
+      database_->Use("SELECT " LAGWATCH_CLUSTER " FROM " LAGWATCH_CLUSTERS " WHERE clusters.id = ?");
+  named.Bind(cluster);
+  if (named.Step()) cause.cluster = ReadClusterAt(named);
+  AddSegments(segments, &cause);
+  return cause;
+}
+
+std::vector<CauseRow> SumsReader::Children(int64_t parent, int64_t limit) {
+  std::vector<CauseRow> children;
+  Statement rows = database_->Use(
+      "SELECT cluster FROM cluster_sums WHERE parent = ?1 AND parent != 0 AND segment = 0 AND day = 0"
+      " ORDER BY estimated_hang_ns DESC LIMIT ?2");
+  rows.Bind(parent, scope_.is_all() ? limit : kAllChildren);
+  while (rows.Step()) {
+    CauseRow child = Describe(rows.Int(0));
+    if (child.sums.reports > 0) children.push_back(std::move(child));
+  }
+  SortByCost(&children);
+  if (static_cast<int64_t>(children.size()) > limit) children.resize(static_cast<size_t>(limit));
+  return children;
+}
+
+CauseRow SumsReader::ReadIn(const SumsScope& scope, int64_t cluster) {
+  CauseRow cause;
+  Statement rows =
+      database_->Use("SELECT " LAGWATCH_SUMS
+                     " FROM cluster_sums WHERE cluster = ?1"
+                     " AND segment IN (SELECT value FROM json_each(?2)) AND day BETWEEN ?3 AND ?4");
+  rows.Bind(cluster, scope.segments, scope.first_day, scope.last_day);
+  while (rows.Step()) cause.sums.Add(ReadSums(rows, 0));
+  Estimate(LostPerReport(cluster), &cause);
+  return cause;
+}
+
+std::vector<int64_t> SumsReader::CostliestInAll(int level, int64_t limit, int64_t offset) {
+  Statement rows = database_->Use(
+      "SELECT cluster FROM cluster_sums WHERE level = ?1 AND segment = 0 AND day = 0 AND estimated_hang_ns "
+      ">= 0"
+      " ORDER BY estimated_hang_ns DESC, cluster LIMIT ?2 OFFSET ?3");
+  rows.Bind(int64_t{level}, limit, offset);
+  std::vector<int64_t> clusters;
+  while (rows.Step()) clusters.push_back(rows.Int(0));
+  return clusters;
+}
+
+// A cluster costs no more in a part of all than it costs in all: from the costliest in all down, until no
+// other can come in. After Fagin, Lotem, Naor: Optimal aggregation algorithms for middleware, PODS 2001.
+std::vector<int64_t> SumsReader::CostliestByWalk(int level, int64_t limit, int64_t offset) {
+  const auto wanted = static_cast<size_t>(offset + limit);
+  std::set<std::pair<double, int64_t>> found;  // minus the cost, and the cluster
+  Statement rows = database_->Use(
+      "SELECT cluster, estimated_hang_ns FROM cluster_sums WHERE level = ? AND segment = 0 AND day = 0"
+      " ORDER BY estimated_hang_ns DESC");
+  rows.Bind(int64_t{level});
+  while (wanted > 0 && rows.Step()) {
+    if (found.size() == wanted && rows.Real(1) < -found.rbegin()->first) break;
+    if (const auto cost = CostOf(rows.Int(0))) found.emplace(-*cost, rows.Int(0));
+    if (found.size() > wanted) found.erase(std::prev(found.end()));
+  }
+  std::vector<int64_t> clusters;
+  for (const auto& [cost, cluster] : found) clusters.push_back(cluster);
+  clusters.erase(clusters.begin(),
+                 clusters.begin() + std::min(offset, static_cast<int64_t>(clusters.size())));
+  return clusters;
+}
+
+// In the scope; nothing when there are no reports of it.
+std::optional<double> SumsReader::CostOf(int64_t cluster) {
+  std::optional<double> cost;
+  if (!scope_.is_of_days()) {
+    for (const SegmentSum& sum : SegmentsOfCluster(cluster))
+      if (segments_.contains(sum.segment)) cost = cost.value_or(0) + sum.estimated_hang_ns;
+    return cost;
+  }
+  Statement rows = database_->Use(
+      "SELECT estimated_hang_ns FROM cluster_sums WHERE cluster = ?1 AND segment = 0"
+      " AND day BETWEEN ?2 AND ?3 AND reports > 0");
+  rows.Bind(cluster, scope_.first_day, scope_.last_day);
+  while (rows.Step()) cost = cost.value_or(0) + rows.Real(0);
+  return cost;
+}
+
+// By an index that has all of it: the sketches between these rows are many times as large.
+std::vector<SumsReader::SegmentSum> SumsReader::SegmentsOfCluster(int64_t cluster) {
+  Statement rows = database_->Use(
+      "SELECT segment, hang_ns, estimated_hang_ns FROM cluster_sums INDEXED BY cluster_sums_of_segments"
+      " WHERE cluster = ? AND segment > 0 AND reports > 0");
+  rows.Bind(cluster);
+  std::vector<SegmentSum> sums;
+  while (rows.Step()) sums.push_back({rows.Int(0), rows.Real(1), rows.Real(2)});
+  return sums;
+}
+
+// Whether the scope leaves out none of its reports: most clusters are of one program.
+bool SumsReader::IsWhole(int64_t cluster, const std::vector<SegmentSum>& segments) {
+  if (scope_.is_all()) return true;
+  if (!scope_.is_of_days())
+    return std::ranges::all_of(segments, [&](const auto& sum) { return segments_.contains(sum.segment); });
+  Statement outside = database_->Use(
+      "SELECT 1 FROM cluster_sums WHERE cluster = ?1 AND segment = 0 AND (day BETWEEN 1 AND ?2 - 1 OR day "
+      "> ?3)"
+      " AND reports > 0 LIMIT 1");
+  outside.Bind(cluster, scope_.first_day, scope_.last_day);
+  return !outside.Step();
+}
+
+int64_t SumsReader::ReportsIn(const SumsScope& scope) {
+  Statement rows = database_->Use(
+      "SELECT sum(reports) FROM cluster_sums WHERE cluster = 0 AND segment IN (SELECT value FROM "
+      "json_each(?1))"
+      " AND day BETWEEN ?2 AND ?3");
+  rows.Bind(scope.segments, scope.first_day, scope.last_day);
+  return rows.Step() ? rows.Int(0) : 0;
+}
+
+void SumsReader::AddSegments(const std::vector<SegmentSum>& sums, CauseRow* cause) {
+  const bool has_segments = scope_.segments != "[0]";
+  std::set<std::string> apps, versions;
+  std::map<std::string, double> verdicts;
+  for (const SegmentSum& sum : sums) {
+    if (has_segments && !segments_.contains(sum.segment)) continue;
+    const SegmentNames& names = NamesOf(sum.segment);
+    apps.insert(names.app);
+    versions.insert(names.version);
+    verdicts[names.verdict] += sum.hang_ns;
+  }
+  cause->apps.assign(apps.begin(), apps.end());
+  cause->versions.assign(versions.begin(), versions.end());
+  cause->verdicts.assign(verdicts.begin(), verdicts.end());
+  std::ranges::stable_sort(cause->verdicts, std::greater(), &std::pair<std::string, double>::second);
+}
+
+const SumsReader::SegmentNames& SumsReader::NamesOf(int64_t segment) {
+  const auto [known, is_new] = names_.try_emplace(segment);
+  if (is_new) {
+    Statement row = database_->Use("SELECT app, version, verdict FROM segments WHERE id = ?");
+    row.Bind(segment);
+    if (row.Step()) known->second = {row.Text(0), row.Text(1), row.Text(2)};
+  }
+  return known->second;
+}
+
+double SumsReader::LostPerReport(int64_t cluster) {
+  Statement all = database_->Use(
+      "SELECT lost_reports / max(reports, 1) FROM cluster_sums WHERE cluster = ? AND segment = 0 AND day = "
+      "0");
+  all.Bind(cluster);
+  return all.Step() ? all.Real(0) : 0;
+}
+
+}  // namespace lagwatch::collector

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads the sums that are kept for each cluster (docs/design/store.md). All throw SqliteError. Context:
+// background. Not thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "collector/store/records.h"
+#include "collector/store/sqlite/database.h"
+
+// The columns that ReadSums takes.
+#define LAGWATCH_SUMS                                                                                 \
+  "reports, lags, hang_ns, weighted_lags, weighted_hang_ns, longest_ns, first_seen_ms, last_seen_ms," \
+  " sketches, lost_reports"
+#define LAGWATCH_CLUSTER \
+  "clusters.key, clusters.level, coalesce(parents.key, ''), clusters.frames, clusters.via, clusters.held_by"
+#define LAGWATCH_CLUSTERS "clusters LEFT JOIN clusters AS parents ON parents.id = clusters.parent"
+
+namespace lagwatch::collector {
+
+CauseSums ReadSums(const Statement& row, int first_column);
+// Of LAGWATCH_CLUSTER.
+Cluster ReadClusterAt(const Statement& row);
+
+// Which of the sums that are kept for each cluster make up what matches: the sum of all, those of some
+// segments, or those of some days.
+struct SumsScope {
+  std::string segments = "[0]";
+  int64_t first_day = 0;
+  int64_t last_day = 0;
+
+  // Nothing when the sums that are kept do not tell.
+  static std::optional<SumsScope> Of(Database* database, const ReportFilter& filter);
+
+  bool is_all() const { return segments == "[0]" && last_day == 0; }
+  bool is_of_days() const { return segments == "[0]" && last_day != 0; }
+};
+
+// Clusters are their ids in the database; 0 is all of them.
+class SumsReader {
+ public:
+  SumsReader(Database* database, SumsScope scope);
+
+  std::vector<int64_t> Costliest(int level, int64_t limit, int64_t offset);
+  // What its reports in the scope come to.
+  CauseRow Read(int64_t cluster) { return ReadIn(scope_, cluster); }
+  // The same with the cluster's name, programs and verdicts.
+  CauseRow Describe(int64_t cluster);
+  // Of more children than these, those that cost least in all are not looked at.
+  std::vector<CauseRow> Children(int64_t parent, int64_t limit);
+  // How many reports of a cluster were lost for each that came.
+  double LostPerReport(int64_t cluster);
+
+ private:
+  struct SegmentSum {
+    int64_t segment;
+    double hang_ns;
+    double estimated_hang_ns;
+  };
+  struct SegmentNames {
+    std::string app, version, verdict;
+  };
+
+  CauseRow ReadIn(const SumsScope& scope, int64_t cluster);
+  std::vector<int64_t> CostliestInAll(int level, int64_t limit, int64_t offset);
+  std::vector<int64_t> CostliestByWalk(int level, int64_t limit, int64_t offset);
+  std::optional<double> CostOf(int64_t cluster);
+  std::vector<SegmentSum> SegmentsOfCluster(int64_t cluster);
+  bool IsWhole(int64_t cluster, const std::vector<SegmentSum>& segments);
+  int64_t ReportsIn(const SumsScope& scope);
+  void AddSegments(const std::vector<SegmentSum>& sums, CauseRow* cause);
+  const SegmentNames& NamesOf(int64_t segment);
+
+  Database* database_;
+  SumsScope scope_;
+  std::unordered_set<int64_t> segments_;                  // the scope's
+  std::unordered_map<int64_t, SegmentNames> names_ = {};  // of segments that were asked for
+};
+
+}  // namespace lagwatch::collector
