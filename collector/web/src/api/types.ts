@@ -19,3 +19,12 @@ export type Config = Schemas["Config"];
 export type ConfigState = Schemas["ConfigState"];
 export type AuditEntry = Schemas["AuditEntry"];
 export type Usage = Schemas["Usage"];
+// What the newest reports of a cause say, taken together.
+export interface CauseSamples {
+  readonly reports: number;
+  readonly frames: readonly { readonly function: string; readonly module: string; readonly file?: string | null; readonly line?: number | null }[];
+  readonly stacks: readonly (readonly number[])[];
+  readonly samples: readonly { readonly stack: number; readonly ms: number }[];
+  readonly tags: readonly { readonly loop: string; readonly tag: string; readonly reports: number; readonly hang_ms: number }[];
+  readonly owners: readonly { readonly at: string; readonly name: string; readonly kind: string; readonly reports: number; readonly hang_ms: number; readonly stack: readonly number[] }[];
+}

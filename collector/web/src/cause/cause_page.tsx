@@ -1,1 +1,143 @@
-export function CausePage() { return null; }
+// SPDX-License-Identifier: Apache-2.0
+// One cause: where the time went, why, who holds the lock, and whether the fix worked.
+import { useRoute } from "preact-iso";
+import { useEffect, useMemo } from "preact/hooks";
+import { get } from "../api/client";
+import { useReloadOnReports } from "../api/live";
+import { useResource } from "../api/resource";
+import type { CauseSamples, ClusterDetails } from "../api/types";
+import { causeName, shortName } from "../format/frames";
+import { count, duration, percent, plural, rate } from "../format/numbers";
+import { ago, moment } from "../format/times";
+import { Chart } from "../parts/chart";
+import { Flame } from "../parts/flame";
+import { filterParams, useFilters } from "../parts/filters";
+import { StateMark } from "../parts/state_mark";
+import { Shown } from "../parts/states";
+import { CauseActions } from "./cause_actions";
+import { CauseReports } from "./cause_reports";
+import { Callers, Owners, Tags, Verdicts } from "./shares";
+import { Versions } from "./versions";
+import "./cause.css";
+
+function Figures({ cause }: { cause: ClusterDetails }) {
+  const { duration_ms: lasted } = cause;
+  const figures: [string, string, string][] = [
+    ["Hang time", duration(cause.estimated.hang_ms), `${percent(cause.share)} of all; ${duration(cause.hang_ms)} reported`],
+    ["Per hour of use", rate(cause.hang_ms_per_hour), "of the programs that have it"],
+    ["Lags", count(cause.estimated.lags), `${plural(cause.reports, "report")} of ${plural(cause.lags, "lag")} came`],
+    ["Users", count(cause.users), "that named themselves"],
+    ["Lasted", duration(lasted.p50), `p95 ${duration(lasted.p95)}, longest ${duration(lasted.max)}`],
+    ["Last seen", ago(cause.last_seen_ms), `first ${moment(cause.first_seen_ms)}`],
+  ];
+  return (
+    <dl class="figures">
+      {figures.map(([name, value, more]) => (
+        <div key={name} class="card">
+          <dt>{name}</dt>
+          <dd>{value}</dd>
+          <dd class="muted small">{more}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+function Heading({ cause, onChanged }: { cause: ClusterDetails; onChanged: () => void }) {
+  const isLink = /^https?:\/\//.test(cause.link ?? "");
+  return (
+    <div class="cause-head">
+      <p class="muted">
+        <a href="/">Causes</a>
+        {cause.parent && (
+          <>
+            {" "}
+            / <a href={`/causes/${cause.parent}`}>the whole cause</a>
+          </>
+        )}
+      </p>
+      <h1 class={cause.title ? "" : "mono"}>
+        {shortName(causeName(cause))}
+        <StateMark cause={cause} />
+      </h1>
+      <p class="mono stack-line">
+        {cause.frames.map(shortName).join(" ← ")}
+        {cause.via && <span class="muted"> ← via {shortName(cause.via)}</span>}
+        {cause.held_by.length > 0 && <span class="held"> · held by {cause.held_by.map(shortName).join(" ← ")}</span>}
+      </p>
+      <p class="muted">
+        {cause.apps.join(", ")} {cause.versions.join(", ")}
+        {cause.link && (
+          <>
+            {" · "}
+            {isLink ? (
+              <a href={cause.link} rel="noreferrer noopener">
+                {cause.link}
+              </a>
+            ) : (
+              cause.link
+            )}
+          </>
+        )}
+      </p>
+      <CauseActions cause={cause} onChanged={onChanged} />
+    </div>
+  );
+}
+
+function Samples({ samples }: { samples: CauseSamples }) {
+  const stacks = useMemo(() => samples.samples.map((sample) => ({ frames: (samples.stacks[sample.stack] ?? []).map((index) => samples.frames[index]!), ms: sample.ms })), [samples]);
+  return (
+    <section class="card">
+      <h2>
+        Where the time went <span class="muted small">samples of the newest {plural(samples.reports, "report")}</span>
+      </h2>
+      <Flame stacks={stacks} label="All samples of this cause" />
+    </section>
+  );
+}
+
+function Whole({ cause, samples, onChanged }: { cause: ClusterDetails; samples: CauseSamples; onChanged: () => void }) {
+  useEffect(() => {
+    document.title = `${causeName(cause)} · lagwatch`;
+  }, [cause.title, cause.key]);
+  return (
+    <>
+      <Heading cause={cause} onChanged={onChanged} />
+      <Figures cause={cause} />
+      <Samples samples={samples} />
+      <div class="columns">
+        <Versions cause={cause} />
+        <section class="card">
+          <h2>Day by day</h2>
+          <Chart label="Hang time by day" kind="bars" daysMs={cause.days.map((each) => each.begin_ms)} lines={[{ name: "Hang time", values: cause.days.map((each) => each.weighted_hang_ms), color: "--accent" }]} format={duration} />
+        </section>
+      </div>
+      <div class="columns">
+        <Verdicts cause={cause} />
+        <Owners samples={samples} />
+        <Callers cause={cause} />
+        <Tags samples={samples} />
+      </div>
+      <CauseReports cause={cause} />
+    </>
+  );
+}
+
+export function CausePage() {
+  const { params } = useRoute();
+  const [filters] = useFilters();
+  const key = params["cause"] ?? "";
+  const path = `/v1/clusters/${encodeURIComponent(key)}`;
+  const asked = filterParams(filters);
+  const both = useResource(path + JSON.stringify(asked), async (abort) => {
+    const [cause, samples] = await Promise.all([get<ClusterDetails>(path, { ...asked, by: "version" }, abort), get<CauseSamples>(`${path}/samples`, asked, abort)]);
+    return { cause, samples };
+  });
+  useReloadOnReports(both.reload, (report) => report.cluster.level1 === key || report.cluster.level2 === key);
+  return (
+    <Shown resource={both} what="the cause">
+      {({ cause, samples }) => <Whole cause={cause} samples={samples} onChanged={both.reload} />}
+    </Shown>
+  );
+}

@@ -1,1 +1,110 @@
-export function ReportPage() { return null; }
+// SPDX-License-Identifier: Apache-2.0
+// One report: what happened, why, and who stood in the way.
+import { useRoute } from "preact-iso";
+import { useEffect, useMemo } from "preact/hooks";
+import { get, saveAs } from "../api/client";
+import { useResource } from "../api/resource";
+import type { Report } from "../api/types";
+import { shortName } from "../format/frames";
+import { duration } from "../format/numbers";
+import { moment } from "../format/times";
+import { CopyButton } from "../parts/copy_button";
+import { Flame } from "../parts/flame";
+import { Shown } from "../parts/states";
+import { VerdictWord } from "../parts/verdict";
+import { Context, Modules } from "./context";
+import { Evidence } from "./evidence";
+import { asText, reportCollapsed, reportSpeedscope } from "./exports";
+import { LagTimeline } from "./lag_timeline";
+import { isOfCpu, timedStacks } from "./report_times";
+import { Threads } from "./threads";
+import { Waits } from "./waits";
+import "./report.css";
+
+function Downloads({ report }: { report: Report }) {
+  const name = `${report.app || "report"}-${report.id}`;
+  const files: readonly [string, string, () => string, string][] = [
+    ["JSON", ".json", () => JSON.stringify(report, null, 2), "application/json"],
+    ["Collapsed", ".collapsed.txt", () => reportCollapsed(report), "text/plain"],
+    ["speedscope", ".speedscope.json", () => reportSpeedscope(report), "application/json"],
+  ];
+  return (
+    <div class="downloads" role="group" aria-label="Download">
+      {files.map(([label, ending, text, type]) => (
+        <button key={label} onClick={() => saveAs(name + ending, text(), type)}>
+          {label}
+        </button>
+      ))}
+      <CopyButton text={asText(report, location.href)} label="Copy as text" />
+    </div>
+  );
+}
+
+function Heading({ report }: { report: Report }) {
+  const lasted = isOfCpu(report) ? `used the processor for ${duration(report.cpu.process_ms)} in ${duration(report.cpu.window_ms)}` : `froze for ${duration(report.duration_ms)}${report.ended ? "" : " or longer"}`;
+  return (
+    <div class="report-head">
+      <div>
+        <p class="muted">
+          <a href="/">Causes</a> / <a href={`/causes/${report.cluster.level1}`}>{shortName(report.cause[0] ?? "its cause")}</a>
+        </p>
+        <h1>
+          {report.app} {report.version} {lasted}
+        </h1>
+        <p class="muted">
+          {report.tag && <>in “{report.tag}” </>}
+          {report.loop && <>on loop {report.loop} · </>}
+          {moment(report.start_wall_ms)}
+          {report.user && <> · user {report.user}</>} · <span class="mark">{report.kind}</span>
+          {report.level === "anr" && <span class="mark regressed">ANR</span>}
+        </p>
+      </div>
+      <Downloads report={report} />
+    </div>
+  );
+}
+
+function Whole({ report }: { report: Report }) {
+  const stacks = useMemo(() => timedStacks(report), [report]);
+  useEffect(() => {
+    document.title = `${report.cause[0] ?? report.app} · lagwatch`;
+  }, [report]);
+  return (
+    <>
+      <Heading report={report} />
+      {!isOfCpu(report) && <LagTimeline report={report} />}
+      <div class="columns">
+        <section class="card">
+          <h2>
+            Why: <VerdictWord word={report.verdict.word} />
+          </h2>
+          <Evidence report={report} />
+        </section>
+        {report.waits.length > 0 && (
+          <section class="card">
+            <h2>Who waits for whom</h2>
+            <Waits waits={report.waits} deadlock={report.deadlock} />
+          </section>
+        )}
+      </div>
+      <section class="card">
+        <h2>{report.samples.length > 1 ? `Samples of the ${isOfCpu(report) ? "window" : "lag"} (${report.samples.length})` : "Most expensive stack"}</h2>
+        <Flame stacks={stacks} label="What the thread did" firstOrder={isOfCpu(report) ? "left-heavy" : "time"} />
+      </section>
+      <Threads report={report} />
+      <Modules report={report} />
+      <Context report={report} />
+    </>
+  );
+}
+
+export function ReportPage() {
+  const { params } = useRoute();
+  const path = `/v1/reports/${encodeURIComponent(params["report"] ?? "")}`;
+  const report = useResource(path, (abort) => get<Report>(path, {}, abort));
+  return (
+    <Shown resource={report} what="the report">
+      {(whole) => <Whole report={whole} />}
+    </Shown>
+  );
+}

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an admin may say of a cause: its name, its state, what it belongs to.
+import { useLocation } from "preact-iso";
+import { useState } from "preact/hooks";
+import { change, get } from "../api/client";
+import { useResource } from "../api/resource";
+import { isAdmin } from "../api/session";
+import type { Cluster, ClusterChange, ClusterDetails } from "../api/types";
+import { causeName, shortName } from "../format/frames";
+import { duration } from "../format/numbers";
+import { Dialog } from "../parts/dialog";
+import { Shown } from "../parts/states";
+
+interface ActionProps {
+  cause: ClusterDetails;
+  onChanged: () => void;
+}
+interface DialogProps extends ActionProps {
+  onClose: () => void;
+}
+
+const patch = (key: string, said: ClusterChange): Promise<unknown> => change("PATCH", `/v1/admin/clusters/${key}`, said);
+
+function EditDialog({ cause, onChanged, onClose }: DialogProps) {
+  const [title, setTitle] = useState(cause.title ?? "");
+  const [link, setLink] = useState(cause.link ?? "");
+  const [state, setState] = useState<string>(cause.state === "regressed" ? "fixed" : cause.state);
+  const [fixedIn, setFixedIn] = useState(cause.fixed_in ?? "");
+  const save = async (): Promise<void> => {
+    await patch(cause.key, { title, link, state: state as NonNullable<ClusterChange["state"]>, fixed_in: state === "fixed" ? fixedIn : "" });
+    onChanged();
+  };
+  return (
+    <Dialog title="What this cause is" action="Save" onAct={save} onClose={onClose}>
+      <label>
+        Title, shown instead of its frames
+        <input name="title" value={title} maxLength={200} onInput={(event) => setTitle(event.currentTarget.value)} />
+      </label>
+      <label>
+        Link to your tracker
+        <input name="link" type="url" value={link} placeholder="https://" onInput={(event) => setLink(event.currentTarget.value)} />
+      </label>
+      <label>
+        State
+        <select name="state" value={state} onChange={(event) => setState(event.currentTarget.value)}>
+          <option value="new">new: nobody looked yet</option>
+          <option value="known">known</option>
+          <option value="fixed">fixed</option>
+          <option value="ignored">ignored</option>
+        </select>
+      </label>
+      {state === "fixed" && (
+        <label>
+          Fixed in version (a report from it or a newer one makes the cause “regressed”)
+          <input name="fixed_in" value={fixedIn} onInput={(event) => setFixedIn(event.currentTarget.value)} />
+        </label>
+      )}
+    </Dialog>
+  );
+}
+
+function MergeDialog({ cause, onChanged, onClose }: DialogProps) {
+  const { route } = useLocation();
+  const [text, setText] = useState("");
+  const [target, setTarget] = useState<string | null>(null);
+  const found = useResource(`merge ${text}`, (abort) => get<Cluster[]>("/v1/clusters", { level: 1, q: text, limit: 21 }, abort));
+  const merge = async (): Promise<void> => {
+    await patch(cause.key, { merged_into: target });
+    onChanged();
+    route(`/causes/${target}`);
+  };
+  return (
+    <Dialog title={`Merge ${shortName(causeName(cause))} into …`} action="Merge" canAct={target !== null} onAct={merge} onClose={onClose}>
+      <p class="muted small">Its reports, and those to come, are shown in the other cause. Nothing is lost: it can be taken out again.</p>
+      <label>
+        Find the other cause
+        <input type="search" name="target" value={text} onInput={(event) => setText(event.currentTarget.value)} />
+      </label>
+      <Shown resource={found} what="causes">
+        {(causes) => (
+          <div class="targets" role="radiogroup" aria-label="The other cause">
+            {causes
+              .filter((each) => each.key !== cause.key)
+              .slice(0, 20)
+              .map((each) => (
+                <label key={each.key} class="target">
+                  <input type="radio" name="into" value={each.key} checked={target === each.key} onChange={() => setTarget(each.key)} />
+                  <span class="mono">{each.title || each.frames.map(shortName).join(" ← ")}</span>
+                  <span class="muted">{duration(each.estimated.hang_ms)}</span>
+                </label>
+              ))}
+          </div>
+        )}
+      </Shown>
+    </Dialog>
+  );
+}
+
+function SplitDialog({ cause, onChanged, onClose }: DialogProps) {
+  const split = async (): Promise<void> => {
+    await patch(cause.key, { is_split: !cause.is_split });
+    onChanged();
+  };
+  const others = cause.children.map((child) => child.frames.slice(cause.frames.length).map(shortName).join(" ← ") || "no caller known");
+  if (cause.is_split) {
+    return (
+      <Dialog title="Make it one cause again?" action="Make it one" onAct={split} onClose={onClose}>
+        <p>Its {others.length} parts are shown together again.</p>
+      </Dialog>
+    );
+  }
+  return (
+    <Dialog title="Split it by callers?" action="Split" onAct={split} onClose={onClose}>
+      <p>In the list it is shown as {others.length} causes:</p>
+      <ul class="mono">
+        {others.slice(0, 20).map((each) => (
+          <li key={each}>{each}</li>
+        ))}
+      </ul>
+    </Dialog>
+  );
+}
+
+function Merged({ cause, onChanged }: ActionProps) {
+  if (cause.merged.length === 0) return null;
+  return (
+    <p class="small">
+      With it:{" "}
+      {cause.merged.map((key) => (
+        <span key={key} class="mono">
+          {key} {isAdmin() && <button onClick={() => void patch(key, { merged_into: null }).then(onChanged)}>Take out</button>}{" "}
+        </span>
+      ))}
+    </p>
+  );
+}
+
+export function CauseActions({ cause, onChanged }: ActionProps) {
+  const [open, setOpen] = useState<"edit" | "merge" | "split" | null>(null);
+  const given = { cause, onChanged, onClose: () => setOpen(null) };
+  return (
+    <>
+      <Merged cause={cause} onChanged={onChanged} />
+      {isAdmin() && (
+        <div class="cause-actions">
+          <button onClick={() => setOpen("edit")}>Name, state, link …</button>
+          <button onClick={() => setOpen("merge")}>Merge …</button>
+          {cause.level === 1 && (cause.children.length > 1 || cause.is_split) && <button onClick={() => setOpen("split")}>{cause.is_split ? "Make it one …" : "Split …"}</button>}
+        </div>
+      )}
+      {open === "edit" && <EditDialog {...given} />}
+      {open === "merge" && <MergeDialog {...given} />}
+      {open === "split" && <SplitDialog {...given} />}
+    </>
+  );
+}

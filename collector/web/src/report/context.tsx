@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where it ran, and what was in its stacks.
+import type { Report } from "../api/types";
+import { count, duration, percent } from "../format/numbers";
+import { moment } from "../format/times";
+
+interface ModuleUse {
+  readonly path: string;
+  readonly buildId: string;
+  frames: number;
+  named: number;
+}
+
+export function modulesOf(report: Report): ModuleUse[] {
+  const modules = new Map<string, ModuleUse>();
+  const stacks = [report.expensive_stack, ...report.samples.map((sample) => sample.stack), ...report.threads.map((thread) => thread.stack)];
+  for (const frame of stacks.flat()) {
+    if (frame.module === "") continue;
+    const key = `${frame.build_id}\n${frame.module}`;
+    const use = modules.get(key) ?? { path: frame.module, buildId: frame.build_id, frames: 0, named: 0 };
+    modules.set(key, use);
+    ++use.frames;
+    if (!frame.function.includes("+0x")) ++use.named;
+  }
+  return [...modules.values()].sort((a, b) => b.frames - a.frames);
+}
+
+export function Modules({ report }: { report: Report }) {
+  const modules = modulesOf(report);
+  if (modules.length === 0) return null;
+  return (
+    <section class="card">
+      <h2>Modules ({modules.length})</h2>
+      <div class="scroll-x" role="region" aria-label="Modules" tabIndex={0}>
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">Module</th>
+              <th scope="col">Build id</th>
+              <th scope="col" class="number">Frames</th>
+              <th scope="col" class="number">With a name</th>
+            </tr>
+          </thead>
+          <tbody>
+            {modules.map((each) => (
+              <tr key={each.path + each.buildId}>
+                <td class="mono">{each.path}</td>
+                <td class="mono muted">{each.buildId || "none"}</td>
+                <td class="number">{count(each.frames)}</td>
+                <td class="number">{percent(each.named / each.frames)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </section>
+  );
+}
+
+export function Context({ report }: { report: Report }) {
+  const known: [string, string][] = [
+    ["Report", report.id],
+    ["Program", `${report.app} ${report.version}`],
+    ["User", report.user || "not named"],
+    ["System", `${report.os}, ${report.machine}`],
+    ["Process, thread", `${report.pid}, ${report.tid}`],
+    ["Session", report.session_id],
+    ["Lag", `${report.lag_id}, report ${report.ordinal + 1} of it`],
+    ["Began", moment(report.start_wall_ms)],
+    ["Threshold", duration(report.threshold_ms)],
+    ["Stands for", report.sample_rate_ppm ? `a sample of ${percent(report.sample_rate_ppm / 1e6)} of users` : "itself"],
+    ...Object.entries(report.facts).map(([name, value]): [string, string] => [name, String(value)]),
+  ];
+  return (
+    <section class="card">
+      <h2>Context</h2>
+      <dl class="context">
+        {known.map(([name, value]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd class="mono">{value}</dd>
+          </div>
+        ))}
+      </dl>
+    </section>
+  );
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// The numbers that the verdict stands on.
+import type { Report } from "../api/types";
+import { count, duration, percent } from "../format/numbers";
+import { verdictColor } from "../parts/verdict";
+
+// Parts of the looked-at time, and the verdict that each speaks for.
+function partsOf({ verdict }: Report): [string, string, number][] {
+  const parts: [string, string, number][] = [
+    ["on the processor, own code", "cpu", verdict.user_ms],
+    ["on the processor, in the kernel", "cpu", verdict.kernel_ms],
+    ["ready, but others had the processors", "starved", verdict.run_queue_ms],
+    ["held back by its control group", "throttled", verdict.throttled_ms],
+    ["waiting for a lock", "lock", verdict.lock_ms],
+    ["waiting for a disk", "disk", verdict.disk_ms],
+    ["waiting for memory", "memory", verdict.memory_ms],
+    ["waiting for the network", "network", verdict.network_ms],
+    ["asleep", "sleep", verdict.sleep_ms],
+    ["stopped", "stopped", verdict.stopped_ms],
+  ];
+  return parts.filter(([, , ms]) => ms > 0).sort(([, , a], [, , b]) => b - a);
+}
+
+export function Evidence({ report }: { report: Report }) {
+  const { verdict, guard } = report;
+  const { use } = verdict;
+  const others = [guard.suspended_ms > 0 && `the machine slept ${duration(guard.suspended_ms)}`, guard.stopped_ms > 0 && `the process was stopped ${duration(guard.stopped_ms)}`, guard.debugger_pid > 0 && `a debugger (${guard.debugger_pid}) was there`].filter(Boolean);
+  return (
+    <>
+      <p class="muted small">What the thread did in the {duration(verdict.wall_ms)} that were looked at</p>
+      <table class="evidence">
+        <tbody>
+          {partsOf(report).map(([what, word, ms]) => (
+            <tr key={what}>
+              <th scope="row">{what}</th>
+              <td class="part">
+                <div class="bar">
+                  <i style={{ width: `${(100 * ms) / Math.max(verdict.wall_ms, 1e-9)}%`, background: verdictColor(word) }} />
+                </div>
+              </td>
+              <td class="number">{duration(ms)}</td>
+              <td class="number">{verdict.wall_ms > 0 ? percent(ms / verdict.wall_ms) : "–"}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      <dl class="facts">
+        <div>
+          <dt>CPU time</dt>
+          <dd>{duration(use.cpu_ms)}</dd>
+        </div>
+        <div>
+          <dt>Page faults</dt>
+          <dd>
+            {count(use.minor_faults)} minor, {count(use.major_faults)} major
+          </dd>
+        </div>
+        <div>
+          <dt>Context switches</dt>
+          <dd>
+            {count(use.voluntary_switches)} voluntary, {count(use.involuntary_switches)} not
+          </dd>
+        </div>
+        <div>
+          <dt>Whole process</dt>
+          <dd>
+            {duration(report.cpu.process_ms)} CPU in {duration(report.cpu.window_ms)}
+          </dd>
+        </div>
+      </dl>
+      {others.length > 0 && <p class="muted small">Not part of the lag: {others.join("; ")}.</p>}
+    </>
+  );
+}

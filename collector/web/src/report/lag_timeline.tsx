@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// The lag from its beginning, its samples, and the dispatches before it.
+import type { Report } from "../api/types";
+import { shortName } from "../format/frames";
+import { duration } from "../format/numbers";
+import { frameHue } from "../parts/flame_tree";
+import { timelineOf, type Timeline } from "./report_times";
+
+const kTicks = 6;
+
+// Round steps: 1, 2 or 5 of a power of ten.
+export function tickStep(spanMs: number, ticks: number): number {
+  const rough = spanMs / ticks;
+  const power = 10 ** Math.floor(Math.log10(rough));
+  return ([1, 2, 5].find((step) => step * power >= rough) ?? 10) * power;
+}
+
+function ticksOf({ fromMs, toMs }: Timeline): number[] {
+  const step = tickStep(toMs - fromMs, kTicks);
+  const ticks: number[] = [];
+  for (let at = Math.ceil(fromMs / step) * step; at <= toMs; at += step) ticks.push(at);
+  return ticks;
+}
+
+// The innermost frame of the program itself says most; the system's are all alike.
+function sampleFrame(report: Report, index: number) {
+  const { stack } = report.samples[index]!;
+  return stack.find((frame) => frameHue(frame) !== null) ?? stack[0];
+}
+
+export function LagTimeline({ report }: { report: Report }) {
+  const line = timelineOf(report);
+  const span = line.toMs - line.fromMs;
+  const left = (ms: number): string => `${(100 * (Math.max(ms, line.fromMs) - line.fromMs)) / span}%`;
+  const width = (fromMs: number, toMs: number): string => `${(100 * Math.max(0, toMs - Math.max(fromMs, line.fromMs))) / span}%`;
+  const hidden = line.dispatches.filter((each) => each.fromMs + each.wallMs < line.fromMs).length;
+  return (
+    <section class="card timeline" aria-label="Time line">
+      <h2>Time line</h2>
+      <div class="time-lanes">
+        <div class="lane" aria-hidden="true">
+          <span class="lane-name">dispatches</span>
+          <div class="lane-line">
+            {line.dispatches
+              .filter((each) => each.fromMs + each.wallMs >= line.fromMs)
+              .map((each, i) => (
+                <i key={i} class="dispatch" style={{ left: left(each.fromMs), width: width(each.fromMs, each.fromMs + each.wallMs) }} title={`${each.tag || "untagged"}: ${duration(each.wallMs)}`} />
+              ))}
+            <i class="lag" style={{ left: left(0), width: width(0, line.lagMs) }} title={`${report.tag || "this dispatch"}: ${duration(line.lagMs)}`}>
+              <span>{report.tag || "lag"}</span>
+            </i>
+          </div>
+        </div>
+        <div class="lane" aria-hidden="true">
+          <span class="lane-name">samples</span>
+          <div class="lane-line">
+            {line.samples.map((each) => {
+              const frame = sampleFrame(report, each.index);
+              const hue = frame ? frameHue(frame) : null;
+              return <i key={each.index} class="sample" data-system={hue === null || undefined} style={{ left: left(each.atMs), width: width(each.atMs, each.untilMs), "--hue": `${hue ?? 215}` }} title={`${duration(each.atMs)}: ${frame?.function ?? "no stack"}`} />;
+            })}
+          </div>
+        </div>
+        <div class="lane">
+          <span class="lane-name" />
+          <div class="lane-line axis" aria-hidden="true">
+            {ticksOf(line).map((at) => (
+              <span key={at} style={{ left: left(at) }}>
+                {duration(at)}
+              </span>
+            ))}
+          </div>
+        </div>
+        <div class="moments" aria-hidden="true">
+          <i style={{ left: left(report.threshold_ms) }} title={`Threshold: ${duration(report.threshold_ms)}`} />
+          <i class="reported" style={{ left: left(line.reportedMs) }} title={`Reported at ${duration(line.reportedMs)}`} />
+        </div>
+      </div>
+      <p class="muted small">
+        Began at 0; over the threshold at {duration(report.threshold_ms)}; reported at {duration(line.reportedMs)}; {report.ended ? `over at ${duration(line.lagMs)}` : "its end is not known"}.
+        {hidden > 0 && ` ${hidden} dispatches are further to the left.`}
+      </p>
+      <details>
+        <summary>
+          {report.history.length} dispatches before, {report.samples.length} samples, as a table
+        </summary>
+        <div class="tables">
+          <table>
+            <caption class="unseen">Dispatches before the lag</caption>
+            <thead>
+              <tr>
+                <th scope="col">Dispatch</th>
+                <th scope="col" class="number">Began</th>
+                <th scope="col" class="number">Took</th>
+                <th scope="col" class="number">CPU</th>
+                <th scope="col" class="number">In queue</th>
+              </tr>
+            </thead>
+            <tbody>
+              {report.history.map((each, i) => (
+                <tr key={i}>
+                  <td>{each.tag || <span class="muted">untagged</span>}</td>
+                  <td class="number">{duration(line.reportedMs - each.age_ms)}</td>
+                  <td class="number">{duration(each.wall_ms)}</td>
+                  <td class="number">{duration(each.cpu_ms)}</td>
+                  <td class="number">{duration(each.queue_wait_ms)}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+          <table>
+            <caption class="unseen">Samples of the lag</caption>
+            <thead>
+              <tr>
+                <th scope="col" class="number">At</th>
+                <th scope="col" class="number">CPU since</th>
+                <th scope="col">Innermost function</th>
+              </tr>
+            </thead>
+            <tbody>
+              {line.samples.map((each) => (
+                <tr key={each.index}>
+                  <td class="number">{duration(each.atMs)}</td>
+                  <td class="number">{duration(report.samples[each.index]!.cpu_ms)}</td>
+                  <td class="mono">{shortName(sampleFrame(report, each.index)?.function ?? "no stack")}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      </details>
+    </section>
+  );
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Threads and what each waits for: a chain from the frozen thread to who is to blame, or a ring.
+import type { Wait } from "../api/types";
+import { shortName } from "../format/frames";
+
+interface ThreadAt {
+  readonly tid: number;
+  readonly name: string;
+  readonly at: string | null;
+}
+
+function Thread({ thread, role }: { thread: ThreadAt; role: string }) {
+  return (
+    <div class={`waits-thread ${role}`}>
+      <b>{thread.name || "thread"}</b> <span class="muted">{thread.tid}</span>
+      <div class="mono" title={thread.at ?? ""}>
+        {thread.at ? shortName(thread.at) : <span class="muted">no stack</span>}
+      </div>
+    </div>
+  );
+}
+
+const kForWords: Readonly<Record<string, string>> = { readers: "held by readers", signal: "nobody has signalled", unknown: "holder not known", owner: "held by" };
+
+export function Waits({ waits, deadlock }: { waits: readonly Wait[]; deadlock: boolean }) {
+  const last = waits[waits.length - 1];
+  return (
+    <ol class="waits" aria-label={deadlock ? "A deadlock: the last thread waits for one of those before it" : "Each waits for the next"}>
+      {waits.map((wait, i) => (
+        <li key={i}>
+          <Thread thread={wait} role={i === 0 ? "frozen" : ""} />
+          <div class="waits-lock">
+            <span aria-hidden="true">↓</span> waits for <b>{wait.kind}</b> <span class="mono muted">{wait.lock}</span>
+            {wait.has_timeout && " (with a timeout)"}, {kForWords[wait.for] ?? wait.for}
+          </div>
+        </li>
+      ))}
+      {last?.owner && (
+        <li>
+          <Thread thread={last.owner} role={deadlock ? "deadlocked" : "owner"} />
+          {deadlock && (
+            <div class="waits-lock bad">
+              <span aria-hidden="true">↺</span> deadlock: it waits, in turn, for one of the threads above
+            </div>
+          )}
+        </li>
+      )}
+    </ol>
+  );
+}
