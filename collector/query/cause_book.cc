@@ -231,6 +231,24 @@ Result<std::vector<CausePeriod>> CauseBook::Days(const ShownCause& cause) const 
   return periods;
 }
 
+Result<std::vector<std::vector<CauseDay>>> CauseBook::CostByDay(const std::vector<ShownCause>& causes,
+                                                                int64_t first_day, int64_t last_day) const {
+  std::vector<std::string> keys;
+  for (const ShownCause& cause : causes) std::ranges::move(cause.keys(), std::back_inserter(keys));
+  auto days = store_->CostByDay(keys, first_day, last_day);
+  if (!days.ok()) return days.status();
+  std::vector<std::vector<CauseDay>> shown;
+  for (const ShownCause& cause : causes) {
+    std::map<int64_t, double> sums;
+    for (const std::string& key : cause.keys()) {
+      for (const CauseDay& day : (*days)[key]) sums[day.day] += day.weighted_hang_ns;
+    }
+    shown.emplace_back();
+    for (const auto& [day, hang_ns] : sums) shown.back().push_back({day, hang_ns});
+  }
+  return shown;
+}
+
 Result<std::vector<ReportRow>> CauseBook::Reports(const ReportFilter& filter, int64_t limit,
                                                   const std::optional<base::Uuid>& before) const {
   if (filter.cluster_key.empty()) return store_->Reports(filter, limit, before);

@@ -52,6 +52,10 @@ class CauseBook {
   base::Result<std::vector<CauseVersion>> Versions(const ShownCause& cause, const ReportFilter& filter) const;
   // Its days that had reports, oldest first.
   base::Result<std::vector<CausePeriod>> Days(const ShownCause& cause) const;
+  // The cost of each from `first_day` to `last_day` (since 1970 UTC), on the days that had reports: in the
+  // order of `causes`, each oldest first.
+  base::Result<std::vector<std::vector<CauseDay>>> CostByDay(const std::vector<ShownCause>& causes,
+                                                             int64_t first_day, int64_t last_day) const;
   // Store::Reports, where a cluster's key stands for the cause that it is shown in.
   base::Result<std::vector<ReportRow>> Reports(const ReportFilter& filter, int64_t limit,
                                                const std::optional<base::Uuid>& before = {}) const;

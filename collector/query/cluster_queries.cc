@@ -6,6 +6,7 @@
 #include <map>
 #include <utility>
 
+#include "base/clock.h"
 #include "collector/query/cause_versions.h"
 #include "collector/query/report_filter.h"
 #include "collector/query/report_json.h"
@@ -21,6 +22,7 @@ using base::StatusCode;
 
 constexpr int64_t kMsPerHour = 3'600'000;
 constexpr int64_t kMaxOffset = 1'000'000;
+constexpr int64_t kMaxDays = 90;
 
 Status NoSuchCluster() {
   return {StatusCode::kNotFound, "there is no such cluster; /v1/clusters lists them all"};
@@ -35,6 +37,8 @@ Result<Json> ClusterQueries::List(const QueryString& query) const {
   if (!limit.ok()) return limit.status();
   auto offset = query.GetInt("offset", 0, 0, kMaxOffset);
   if (!offset.ok()) return offset.status();
+  auto days = query.GetInt("days", 0, 0, kMaxDays);
+  if (!days.ok()) return days.status();
   auto filter = ParseFilter(query);
   if (!filter.ok()) return filter.status();
   filter->cluster_key.clear();
@@ -46,7 +50,21 @@ Result<Json> ClusterQueries::List(const QueryString& query) const {
   Json answer = Json::array();
   for (const ShownCause& cause : page->causes)
     answer.push_back(ClusterJson(cause, {page->all.estimated_hang_ns, *watched_ns}));
-  return answer;
+  Status added = *days == 0 ? Status() : AddDays(page->causes, *days, &answer);
+  return added.ok() ? Result<Json>(std::move(answer)) : added;
+}
+
+Status ClusterQueries::AddDays(const std::vector<ShownCause>& causes, int64_t count, Json* list) const {
+  const int64_t today = base::SystemClock().WallMs() / kMsPerDay;
+  auto costs = book_.CostByDay(causes, today - count + 1, today);
+  if (!costs.ok()) return costs.status();
+  for (size_t i = 0; i < costs->size(); ++i) {
+    Json days = Json::array();
+    for (const CauseDay& day : (*costs)[i])
+      days.push_back({{"begin_ms", day.day * kMsPerDay}, {"hang_ms", ToMs(day.weighted_hang_ns)}});
+    (*list)[i]["days"] = std::move(days);
+  }
+  return {};
 }
 
 // Of one user alone it is not kept.

@@ -28,6 +28,8 @@ class ClusterQueries {
   base::Result<Json> One(const std::string& key, const QueryString& query) const;
 
  private:
+  // To each of the list, up to today.
+  base::Status AddDays(const std::vector<ShownCause>& causes, int64_t count, Json* list) const;
   base::Result<double> WatchedNs(const ReportFilter& filter) const;
   base::Result<CostOfAll> CostOf(const ReportFilter& filter) const;
   base::Result<Json> Hours(const ShownCause& cause, const ReportFilter& filter) const;

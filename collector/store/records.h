@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -224,6 +225,13 @@ struct ClusterNote {
 
   bool operator==(const ClusterNote&) const = default;
 };
+
+// What a cause's reports of one day stand for.
+struct CauseDay {
+  int64_t day = 0;  // since 1970 UTC
+  double weighted_hang_ns = 0;
+};
+using DaysOfCauses = std::map<std::string, std::vector<CauseDay>>;  // by cluster, each oldest first
 
 // What a cause cost in a time.
 struct CausePeriod {

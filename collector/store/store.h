@@ -51,6 +51,9 @@ class Store {
                                                                 const ReportFilter& filter = {}) = 0;
   // A cluster's days that had reports, oldest first.
   virtual base::Result<std::vector<CausePeriod>> CauseDays(const std::string& key) = 0;
+  // Those from `first_day` to `last_day` of several clusters, without what takes long to add up.
+  virtual base::Result<DaysOfCauses> CostByDay(std::span<const std::string> keys, int64_t first_day,
+                                               int64_t last_day) = 0;
   virtual base::Result<std::optional<Cluster>> FindCluster(const std::string& key) = 0;
 
   // Up to `limit` reports with ids after `after`, in the order of ids: for what goes over all of them.

@@ -129,6 +129,7 @@ TEST_F(QueryPlanTest, TheListOfCausesIsReadFromAnIndex) {
   EXPECT_THAT(ScansFor("/v1/clusters"), IsEmpty());
   EXPECT_THAT(ScansFor("/v1/clusters", "level=2&limit=10&offset=20"), IsEmpty());
   EXPECT_THAT(ScansFor("/v1/clusters", "version=1"), IsEmpty());
+  EXPECT_THAT(ScansFor("/v1/clusters", "days=90"), IsEmpty());
   EXPECT_THAT(ScansFor("/v1/clusters", "from_ms=1700000000000"), IsEmpty());
 }
 

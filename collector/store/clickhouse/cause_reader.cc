@@ -72,6 +72,23 @@ std::vector<CausePeriod> CauseReader::Days(const std::string& key) {
   return days;
 }
 
+DaysOfCauses CauseReader::CostByDay(std::span<const std::string> keys, int64_t first_day, int64_t last_day) {
+  std::map<std::string, std::map<int64_t, CauseSums>> sums;
+  for (const std::string& key : keys) sums[key];
+  lags_->ForEach({.first_day = first_day, .last_day = last_day}, [&](const ReportRow& report) {
+    if (!IsCounted(report.kind)) return;
+    for (const std::string& key : {report.level1_key, report.level2_key}) {
+      const auto wanted = sums.find(key);
+      if (wanted != sums.end()) ContributionOf(report).AddTo(&wanted->second[DayOf(report.id)], 1);
+    }
+  });
+  DaysOfCauses days;
+  for (const auto& [key, of_key] : sums) {
+    for (const auto& [day, sum] : of_key) days[key].push_back({day, sum.weighted_hang_ns});
+  }
+  return days;
+}
+
 std::optional<Cluster> CauseReader::FindCluster(const std::string& key) {
   auto found = Clusters({key});
   return found.empty() ? std::nullopt : std::optional(std::move(found.begin()->second));

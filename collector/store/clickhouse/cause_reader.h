@@ -4,6 +4,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -26,6 +27,7 @@ class CauseReader {
   std::optional<CauseRow> FindCause(const std::string& key, const ReportFilter& filter);
   std::vector<CauseVersion> Versions(const std::string& key, const ReportFilter& filter);
   std::vector<CausePeriod> Days(const std::string& key);
+  DaysOfCauses CostByDay(std::span<const std::string> keys, int64_t first_day, int64_t last_day);
   std::optional<Cluster> FindCluster(const std::string& key);
   // Only the filter's app and version count.
   std::vector<LossRow> Losses(const ReportFilter& filter);

@@ -113,6 +113,11 @@ Result<std::vector<CausePeriod>> ClickHouseStore::CauseDays(const std::string& k
   return Guarded([&] { return causes_.Days(key); });
 }
 
+Result<DaysOfCauses> ClickHouseStore::CostByDay(std::span<const std::string> keys, int64_t first_day,
+                                                int64_t last_day) {
+  return Guarded([&] { return causes_.CostByDay(keys, first_day, last_day); });
+}
+
 Result<std::optional<Cluster>> ClickHouseStore::FindCluster(const std::string& key) {
   return Guarded([&] { return causes_.FindCluster(key); });
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/store/sqlite/cause_reader.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "collector/store/report_summer.h"
@@ -97,6 +98,22 @@ std::vector<CausePeriod> ReadCauseDays(Database* database, const std::string& ke
                     " ORDER BY day");
   rows.Bind(*cluster);
   while (rows.Step()) days.push_back({rows.Int(0) * kMsPerDay, ReadSums(rows, 1)});
+  return days;
+}
+
+DaysOfCauses ReadCostByDay(Database* database, std::span<const std::string> keys, int64_t first_day,
+                           int64_t last_day) {
+  DaysOfCauses days;
+  for (const std::string& key : keys) {
+    const auto cluster = IdOf(database, key);
+    if (!cluster) continue;
+    Statement rows = database->Use(
+        "SELECT day, weighted_hang_ns FROM cluster_sums NOT INDEXED WHERE cluster = ? AND segment = 0"
+        " AND day BETWEEN ? AND ? AND reports > 0 ORDER BY day");
+    // Day 0 is the sum of all.
+    rows.Bind(*cluster, std::max<int64_t>(first_day, 1), last_day);
+    while (rows.Step()) days[key].push_back({rows.Int(0), rows.Real(1)});
+  }
   return days;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,8 @@ std::optional<CauseRow> ReadCause(Database* database, const std::string& key, co
 std::vector<CauseVersion> ReadCauseVersions(Database* database, const std::string& key,
                                             const ReportFilter& filter);
 std::vector<CausePeriod> ReadCauseDays(Database* database, const std::string& key);
+DaysOfCauses ReadCostByDay(Database* database, std::span<const std::string> keys, int64_t first_day,
+                           int64_t last_day);
 std::optional<Cluster> ReadCluster(Database* database, const std::string& key);
 
 }  // namespace lagwatch::collector

@@ -482,6 +482,14 @@ Result<std::vector<CausePeriod>> SqliteStore::CauseDays(const std::string& key) 
   });
 }
 
+Result<DaysOfCauses> SqliteStore::CostByDay(std::span<const std::string> keys, int64_t first_day,
+                                            int64_t last_day) {
+  return Guarded([&] {
+    Connections::Reader reader(&connections_);
+    return ReadCostByDay(reader.get(), keys, first_day, last_day);
+  });
+}
+
 Result<std::optional<Cluster>> SqliteStore::FindCluster(const std::string& key) {
   return Guarded([&] {
     Connections::Reader reader(&connections_);

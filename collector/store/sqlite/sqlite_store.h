@@ -32,6 +32,8 @@ class SqliteStore final : public Store {
   base::Result<std::vector<CauseVersion>> CauseVersions(const std::string& key,
                                                         const ReportFilter& filter = {}) override;
   base::Result<std::vector<CausePeriod>> CauseDays(const std::string& key) override;
+  base::Result<DaysOfCauses> CostByDay(std::span<const std::string> keys, int64_t first_day,
+                                       int64_t last_day) override;
   base::Result<std::optional<Cluster>> FindCluster(const std::string& key) override;
   base::Result<std::vector<StoredReport>> ReportsAfter(const base::Uuid& after, int64_t limit) override;
   base::Result<std::vector<UnnamedBuild>> UnnamedBuilds(int64_t limit) override;
