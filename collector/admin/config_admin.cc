@@ -55,6 +55,11 @@ Json SettingsJson() {
   return settings;
 }
 
+Response NoSuchVersion() {
+  return ErrorResponse(Status(StatusCode::kNotFound,
+                              "there is no such version of the config; GET /v1/admin/config lists them"));
+}
+
 Response VersionResponse(uint64_t version) { return {200, JsonText({{"version", version}})}; }
 
 }  // namespace
@@ -104,6 +109,15 @@ Response ConfigAdmin::Get() const {
                          {"settings", SettingsJson()}})};
 }
 
+Response ConfigAdmin::GetVersion(std::string_view version) const {
+  const auto number = VersionOf(std::string(version) + std::string(kSuffix));
+  std::string content;
+  if (!number || base::SystemEnv().ReadAll(HistoryPath(*number), &content) != 0) return NoSuchVersion();
+  auto config = ParseObject(content);
+  if (!config.ok()) return ErrorResponse(config.status());
+  return {200, JsonText({{"version", *number}, {"config", std::move(*config)}})};
+}
+
 // A version that was edited by hand is kept at the first change after it.
 Status ConfigAdmin::KeepVersion() {
   const uint64_t version = service_->CurrentVersion();
@@ -146,10 +160,7 @@ Response ConfigAdmin::Rollback(std::string_view body, std::string_view by) {
     return ErrorResponse(Unfitting(R"("version" is no version of the config's history)"));
   std::lock_guard lock(mutex_);
   std::string content;
-  if (base::SystemEnv().ReadAll(HistoryPath(wanted.get<uint64_t>()), &content) != 0) {
-    return ErrorResponse(Status(StatusCode::kNotFound,
-                                "there is no such version of the config; GET /v1/admin/config lists them"));
-  }
+  if (base::SystemEnv().ReadAll(HistoryPath(wanted.get<uint64_t>()), &content) != 0) return NoSuchVersion();
   if (Status replaced = Replace(content); !replaced.ok()) return ErrorResponse(replaced);
   audit_->Add(by, "config.rollback", std::to_string(service_->CurrentVersion()), {{"to", wanted}});
   return VersionResponse(service_->CurrentVersion());

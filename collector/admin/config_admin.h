@@ -25,6 +25,8 @@ class ConfigAdmin {
   // {"version", "config", "history": [{"version", "wall_ms"}], the newest first, "settings": [{"name",
   // "least", "most"}], its numbers}; "config" is null without one.
   Response Get() const;
+  // {"version", "config"} of one of the history.
+  Response GetVersion(std::string_view version) const;
   // `body` becomes the config when it is a good one. `query` may have "if_version": the version that the
   // caller knows; 409 when it is another by now.
   Response Put(std::string_view body, std::string_view query, std::string_view by);

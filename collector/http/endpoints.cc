@@ -129,6 +129,11 @@ void AddConfigAdmin(ConfigAdmin* config, std::vector<Endpoint>* endpoints) {
                         .path = "/v1/admin/config",
                         .access = kAdmins,
                         .handler = Answering([config](const Request&) { return config->Get(); })});
+  endpoints->push_back(
+      {.method = "GET",
+       .path = "/v1/admin/config/{version}",
+       .access = kAdmins,
+       .handler = Answering([config](const Request& request) { return config->GetVersion(request.item); })});
   endpoints->push_back(Changing("PUT", "/v1/admin/config", Answering([config](const Request& request) {
                                   return config->Put(request.body, request.query, request.key.name);
                                 }),

@@ -103,6 +103,10 @@ TEST_F(AdminRequestsTest, TheConfigIsPutAndGoneBackTo) {
   EXPECT_GT(back.json()["version"], second);  // clients take no older one
   EXPECT_EQ(Config()["config"]["anr_threshold_ms"], 6000);
   EXPECT_THAT(Config()["history"], SizeIs(3));
+  EXPECT_EQ(client_.Get("/v1/admin/config/" + std::to_string(second)).json()["config"],
+            Json({{"anr_threshold_ms", 7000}}));
+  EXPECT_EQ(client_.Get("/v1/admin/config/5").status, 404);
+  EXPECT_EQ(client_.Get("/v1/admin/config/first").status, 404);
   EXPECT_EQ(Send("POST", "/v1/admin/config/rollback", R"({"version": 5})").status, 404);
   const Json audit = client_.Get("/v1/admin/audit").json();
   ASSERT_THAT(audit, SizeIs(3));

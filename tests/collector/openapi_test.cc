@@ -111,6 +111,7 @@ TEST_F(OpenApiTest, TheProgramAnswersAsItSays) {
       {"body PUT /v1/symbols/{build_id}", HexBytes(piece)},
       {"body POST /v1/admin/keys", {{"name", "ci"}, {"access", "read"}, {"expires_in_s", 60}}},
       {"DELETE /v1/admin/keys/{name}", "ci"},
+      {"GET /v1/admin/config/{version}", put["version"].dump()},
       {"body PUT /v1/admin/config", {{"threshold_ms", 800}}},
       {"body POST /v1/admin/config/rollback", {{"version", put["version"]}}},
       {"body POST /v1/admin/allowlist", {{"user", "u-1"}}},

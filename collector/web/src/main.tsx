@@ -6,5 +6,8 @@ import "./style/tokens.css";
 import "./style/page.css";
 import "./style/parts.css";
 
+// The collector was updated since this page was loaded: its parts have other names now.
+addEventListener("vite:preloadError", () => location.reload());
+
 applyTheme();
 render(<App />, document.getElementById("page")!);

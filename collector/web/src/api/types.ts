@@ -28,3 +28,4 @@ export interface CauseSamples {
   readonly tags: readonly { readonly loop: string; readonly tag: string; readonly reports: number; readonly hang_ms: number }[];
   readonly owners: readonly { readonly at: string; readonly name: string; readonly kind: string; readonly reports: number; readonly hang_ms: number; readonly stack: readonly number[] }[];
 }
+export type DayUsage = Pick<Usage, "app" | "version" | "users" | "watched_ms" | "lags" | "lagged_ms" | "lagged_ms_per_hour"> & { readonly day_ms: number };

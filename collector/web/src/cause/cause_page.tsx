@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One cause: where the time went, why, who holds the lock, and whether the fix worked.
 import { useRoute } from "preact-iso";
-import { useEffect, useMemo } from "preact/hooks";
+import { useMemo } from "preact/hooks";
 import { get } from "../api/client";
 import { useReloadOnReports } from "../api/live";
 import { useResource } from "../api/resource";
@@ -14,6 +14,7 @@ import { Flame } from "../parts/flame";
 import { filterParams, useFilters } from "../parts/filters";
 import { StateMark } from "../parts/state_mark";
 import { Shown } from "../parts/states";
+import { useTitle } from "../parts/use_title";
 import { CauseActions } from "./cause_actions";
 import { CauseReports } from "./cause_reports";
 import { Callers, Owners, Tags, Verdicts } from "./shares";
@@ -98,9 +99,7 @@ function Samples({ samples }: { samples: CauseSamples }) {
 }
 
 function Whole({ cause, samples, onChanged }: { cause: ClusterDetails; samples: CauseSamples; onChanged: () => void }) {
-  useEffect(() => {
-    document.title = `${causeName(cause)} · lagwatch`;
-  }, [cause.title, cause.key]);
+  useTitle(causeName(cause));
   return (
     <>
       <Heading cause={cause} onChanged={onChanged} />

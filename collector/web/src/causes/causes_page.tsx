@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What freezes the users, the costliest first.
-import { useEffect, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import { download } from "../api/client";
 import { useReloadOnReports } from "../api/live";
 import type { Cluster } from "../api/types";
@@ -8,6 +8,7 @@ import { duration, plural } from "../format/numbers";
 import { ConnectSteps } from "../live/connect_steps";
 import { FilterBar, filterParams, useFilters, type Known } from "../parts/filters";
 import { Empty, ErrorBox, Loading } from "../parts/states";
+import { useTitle } from "../parts/use_title";
 import { CauseRows } from "./cause_rows";
 import { useCauseList } from "./cause_list";
 import "./causes.css";
@@ -43,9 +44,7 @@ export function CausesPage() {
   const list = useCauseList({ level: 1, ...params });
   const [csvError, setCsvError] = useState<Error | null>(null);
   useReloadOnReports(list.reload);
-  useEffect(() => {
-    document.title = "Causes · lagwatch";
-  }, []);
+  useTitle("Causes");
   const isFiltered = Object.keys(filters).length > 0;
   const { causes } = list;
   if (causes?.length === 0 && !isFiltered) return <ConnectSteps />;

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-import { useEffect } from "preact/hooks";
+import { useTitle } from "../parts/use_title";
 import { ConnectSteps } from "./connect_steps";
 
 export function ConnectPage() {
-  useEffect(() => {
-    document.title = "Connect a program · lagwatch";
-  }, []);
+  useTitle("Connect a program");
   return <ConnectSteps />;
 }

@@ -1,1 +1,158 @@
-export function RatePage() { return null; }
+// SPDX-License-Identifier: Apache-2.0
+// How many seconds of an hour's use are lagged, version by version and day by day.
+import { useState } from "preact/hooks";
+import { get } from "../api/client";
+import { useResource } from "../api/resource";
+import type { DayUsage, Usage } from "../api/types";
+import { count, duration, rate } from "../format/numbers";
+import { ago } from "../format/times";
+import { Chart, type Line } from "../parts/chart";
+import { Empty, Shown } from "../parts/states";
+import { useFilters } from "../parts/filters";
+import { useTitle } from "../parts/use_title";
+
+const kMsPerDay = 86_400_000;
+const kMostLines = 6;
+const kColors = ["--accent", "--verdict-cpu", "--verdict-network", "--verdict-lock", "--verdict-disk", "--verdict-starved"];
+
+type Measure = keyof Usage["lagged_ms_per_hour"];
+const kMeasures: readonly [Measure, string, string][] = [
+  ["all", "All users", "all lagged time by all watched time"],
+  ["p50", "Median user", "half of the users have less"],
+  ["p90", "90th percentile", "one user in ten has more"],
+];
+
+export function linesOf(days: readonly DayUsage[], measure: Measure): { daysMs: number[]; lines: Line[] } {
+  const daysMs = [...new Set(days.map((each) => each.day_ms))].sort((a, b) => a - b);
+  const watched = new Map<string, number>();
+  for (const each of days) watched.set(each.version, (watched.get(each.version) ?? 0) + each.watched_ms);
+  const versions = [...watched].sort(([, a], [, b]) => b - a).slice(0, kMostLines).map(([version]) => version).sort((a, b) => a.localeCompare(b, undefined, { numeric: true }));
+  const lines = versions.map((version, i): Line => {
+    const byDay = new Map(days.filter((each) => each.version === version).map((each) => [each.day_ms, each.lagged_ms_per_hour[measure]]));
+    return { name: version, values: daysMs.map((ms) => byDay.get(ms) ?? null), color: kColors[i]! };
+  });
+  return { daysMs, lines };
+}
+
+function Trend({ app, days }: { app: string; days: number }) {
+  const [measure, setMeasure] = useState<Measure>("all");
+  const fromMs = (Math.floor(Date.now() / kMsPerDay) - days + 1) * kMsPerDay;
+  const usage = useResource(`days of ${app} ${days}`, (abort) => get<DayUsage[]>("/v1/usage", { by: "day", app, from_ms: fromMs, limit: 10_000 }, abort));
+  return (
+    <section class="card">
+      <div class="title">
+        <h2>Lagged time per hour of use, by day</h2>
+        <div class="switch" role="group" aria-label="Of whom">
+          {kMeasures.map(([each, name, meaning]) => (
+            <button key={each} aria-pressed={measure === each} title={meaning} onClick={() => setMeasure(each)}>
+              {name}
+            </button>
+          ))}
+        </div>
+      </div>
+      <Shown resource={usage} what="the days">
+        {(all) => (all.length === 0 ? <p class="muted">No use was reported in these days.</p> : <Chart label={`Hang rate of ${app} by version and day`} {...linesOf(all, measure)} format={rate} height={280} />)}
+      </Shown>
+    </section>
+  );
+}
+
+function VersionTable({ usages }: { usages: readonly Usage[] }) {
+  return (
+    <section class="card">
+      <h2>Versions</h2>
+      <div class="scroll-x" role="region" aria-label="Versions" tabIndex={0}>
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">Version</th>
+              <th scope="col" class="number">All users</th>
+              <th scope="col" class="number">Median user</th>
+              <th scope="col" class="number">90th percentile</th>
+              <th scope="col" class="number">Lags</th>
+              <th scope="col" class="number">Lagged</th>
+              <th scope="col" class="number">Watched</th>
+              <th scope="col" class="number">Users</th>
+              <th scope="col">Last seen</th>
+            </tr>
+          </thead>
+          <tbody>
+            {usages.map((each) => (
+              <tr key={each.app + each.version}>
+                <th scope="row">
+                  <a href={`/?app=${encodeURIComponent(each.app)}&version=${encodeURIComponent(each.version)}`}>{each.version || "no version"}</a>
+                </th>
+                <td class="number">
+                  <b>{rate(each.lagged_ms_per_hour.all)}</b>
+                </td>
+                <td class="number">{rate(each.lagged_ms_per_hour.p50)}</td>
+                <td class="number">{rate(each.lagged_ms_per_hour.p90)}</td>
+                <td class="number">{count(each.lags)}</td>
+                <td class="number">{duration(each.lagged_ms)}</td>
+                <td class="number">{duration(each.watched_ms)}</td>
+                <td class="number">{count(each.users)}</td>
+                <td>{ago(each.last_seen_ms)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      <p class="muted small">Rates are of all users: what a sampled user tells stands for others, too. Lags and times are what was received.</p>
+    </section>
+  );
+}
+
+export function RatePage() {
+  useTitle("Hang rate");
+  const [filters, setFilters] = useFilters();
+  const usage = useResource("usage", (abort) => get<Usage[]>("/v1/usage", { limit: 1000 }, abort));
+  const days = Number(filters.days) > 0 ? Number(filters.days) : 30;
+  return (
+    <>
+      <div class="title">
+        <h1>Hang rate</h1>
+        <p class="summary">How much of the time that users had the program they were kept waiting</p>
+      </div>
+      <Shown resource={usage} what="what versions were used for">
+        {(all) => {
+          if (all.length === 0)
+            return (
+              <Empty title="Nothing was watched so far">
+                <p>
+                  Programs tell of their use now and then, also when nothing froze. <a href="/connect">Connect a program</a>
+                </p>
+              </Empty>
+            );
+          const apps = [...new Set(all.map((each) => each.app))];
+          const app = filters.app && apps.includes(filters.app) ? filters.app : apps[0]!;
+          return (
+            <>
+              <form class="filters" onSubmit={(event) => event.preventDefault()}>
+                <label class="filter">
+                  <span>Program</span>
+                  <select name="app" value={app} onChange={(event) => setFilters({ app: event.currentTarget.value })}>
+                    {apps.map((each) => (
+                      <option key={each} value={each}>
+                        {each}
+                      </option>
+                    ))}
+                  </select>
+                </label>
+                <label class="filter">
+                  <span>Time</span>
+                  <select name="days" value={`${days}`} onChange={(event) => setFilters({ days: event.currentTarget.value })}>
+                    <option value="7">7 days</option>
+                    <option value="30">30 days</option>
+                    <option value="90">90 days</option>
+                  </select>
+                </label>
+              </form>
+              <Trend app={app} days={days} />
+              <VersionTable usages={all.filter((each) => each.app === app)} />
+            </>
+          );
+        }}
+      </Shown>
+    </>
+  );
+}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One report: what happened, why, and who stood in the way.
 import { useRoute } from "preact-iso";
-import { useEffect, useMemo } from "preact/hooks";
+import { useMemo } from "preact/hooks";
 import { get, saveAs } from "../api/client";
 import { useResource } from "../api/resource";
 import type { Report } from "../api/types";
@@ -11,6 +11,7 @@ import { moment } from "../format/times";
 import { CopyButton } from "../parts/copy_button";
 import { Flame } from "../parts/flame";
 import { Shown } from "../parts/states";
+import { useTitle } from "../parts/use_title";
 import { VerdictWord } from "../parts/verdict";
 import { Context, Modules } from "./context";
 import { Evidence } from "./evidence";
@@ -66,9 +67,7 @@ function Heading({ report }: { report: Report }) {
 
 function Whole({ report }: { report: Report }) {
   const stacks = useMemo(() => timedStacks(report), [report]);
-  useEffect(() => {
-    document.title = `${report.cause[0] ?? report.app} · lagwatch`;
-  }, [report]);
+  useTitle(report.cause[0] ?? report.app);
   return (
     <>
       <Heading report={report} />

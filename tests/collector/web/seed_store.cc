@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fills a collector's data directory with what the page's tests and pictures are about.
+//
+//   seed_store DATA story       two programs' two weeks: what froze them, what was fixed, what came back
+//   seed_store DATA hostile     one report each of whose texts would be a script, were it taken for HTML
+//   seed_store DATA many COUNT  as many causes, of one report each
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "collector/ingest/ingest.h"
+#include "collector/store/sqlite/sqlite_store.h"
+#include "tests/testing/sample_report.h"
+
+namespace lagwatch::testing {
+namespace {
+
+using policies::VerdictWord;
+using Stack = std::vector<std::string>;
+
+constexpr int64_t kMsPerHour = 3'600'000;
+constexpr int64_t kMsPerDay = 24 * kMsPerHour;
+constexpr int64_t kNsPerMs = 1'000'000;
+constexpr int kDays = 14;
+
+[[noreturn]] void Fail(const std::string& why) {
+  std::fprintf(stderr, "seed_store: %s\n", why.c_str());
+  std::exit(1);
+}
+
+struct Release {
+  std::string version;
+  int first_day;  // of the days before today that it is used in
+  int last_day;
+};
+
+// What froze a program again and again.
+struct Cause {
+  std::string app;
+  std::vector<std::string> versions;
+  VerdictWord word;
+  std::string tag;
+  std::vector<Stack> stacks;  // what its samples show, the most expensive first
+  Stack callers;              // of all of them
+  int reports_a_day;
+  int64_t usual_ms;
+  Stack owner = {};  // who holds the lock
+};
+
+const std::vector<std::pair<std::string, std::vector<Release>>>& Programs() {
+  static const std::vector<std::pair<std::string, std::vector<Release>>> programs = {
+      {"editor", {{"2.3.0", 13, 9}, {"2.3.1", 9, 4}, {"2.4.0", 4, 0}}},
+      {"player", {{"1.9", 13, 5}, {"1.10", 6, 0}}}};
+  return programs;
+}
+
+std::vector<Cause> Causes() {
+  const Stack editor = {"Editor::Handle", "EventLoop::Run", "main"};
+  const Stack player = {"Player::OnFrame", "EventLoop::Run", "main"};
+  const auto with = [](Stack first, const Stack& rest) {
+    first.insert(first.end(), rest.begin(), rest.end());
+    return first;
+  };
+  return {
+      {"editor",
+       {"2.3.0", "2.3.1"},
+       VerdictWord::kCpu,
+       "paste",
+       {{"ParseOutline"},
+        {"std::vector<Heading, std::allocator<Heading> >::push_back", "ParseOutline"},
+        {"Heading::Level", "ParseOutline"}},
+       with({"Editor::OnPaste"}, editor),
+       7,
+       3400},
+      {"editor",
+       {"2.3.0", "2.3.1", "2.4.0"},
+       VerdictWord::kDisk,
+       "save",
+       {{"SaveFile"}},
+       with({"Editor::OnSave"}, editor),
+       5,
+       2900},
+      {"editor",
+       {"2.3.1", "2.4.0"},
+       VerdictWord::kDisk,
+       "autosave",
+       {{"SaveFile"}},
+       with({"Editor::OnSave", "AutoSave::OnTimer"}, editor),
+       3,
+       2400},
+      {"editor",
+       {"2.3.0", "2.3.1", "2.4.0"},
+       VerdictWord::kLock,
+       "find",
+       {{"Index::Lookup"}},
+       with({"Editor::OnFind"}, editor),
+       4,
+       2600,
+       {"Index::Rebuild", "Index::RunIndexer"}},
+      {"editor",
+       {"2.4.0"},
+       VerdictWord::kLock,
+       "replace",
+       {{"Index::Lookup"}},
+       with({"Editor::OnReplace"}, editor),
+       2,
+       2300,
+       {"Index::Rebuild", "Index::RunIndexer"}},
+      {"player",
+       {"1.9", "1.10"},
+       VerdictWord::kNetwork,
+       "cover",
+       {{"Http::Read", "Http::Fetch"}},
+       with({"Library::LoadCover"}, player),
+       4,
+       5200},
+      {"player",
+       {"1.10"},
+       VerdictWord::kStarved,
+       "frame",
+       {{"Decoder::Next"}, {"Decoder::Transform", "Decoder::Next"}},
+       with({"Player::Decode"}, player),
+       3,
+       2200},
+      {"player",
+       {"1.9", "1.10"},
+       VerdictWord::kMemory,
+       "open",
+       {{"Playlist::Load"}},
+       with({"Player::OnOpen"}, player),
+       1,
+       2700},
+  };
+}
+
+policies::Verdict VerdictOf(VerdictWord word, int64_t wall_ns) {
+  policies::Verdict verdict{.word = word, .shares = {.wall_ns = wall_ns}};
+  auto& shares = verdict.shares;
+  const int64_t most = wall_ns * 9 / 10;
+  shares.user_ns = wall_ns - most;
+  switch (word) {
+    case VerdictWord::kCpu:
+      shares.user_ns = most, shares.kernel_ns = wall_ns - most;
+      break;
+    case VerdictWord::kLock:
+      shares.lock_ns = most;
+      break;
+    case VerdictWord::kDisk:
+      shares.disk_ns = most;
+      break;
+    case VerdictWord::kMemory:
+      shares.memory_ns = most;
+      break;
+    case VerdictWord::kNetwork:
+      shares.network_ns = most;
+      break;
+    default:
+      shares.run_queue_ns = most;
+  }
+  verdict.use.cpu_ns = shares.user_ns + shares.kernel_ns;
+  verdict.use.minor_faults = word == VerdictWord::kMemory ? 5200 : 12;
+  verdict.use.major_faults = word == VerdictWord::kMemory ? 310 : 0;
+  verdict.use.voluntary_switches = word == VerdictWord::kCpu ? 0 : 9;
+  return verdict;
+}
+
+class Seeder {
+ public:
+  explicit Seeder(const std::string& data) {
+    std::filesystem::create_directories(data);
+    auto store = collector::SqliteStore::Open(data + "/collector.db");
+    if (!store.ok()) Fail(store.status().message());
+    store_ = std::move(*store);
+    ingest_ = std::make_unique<collector::Ingest>(store_.get(), collector::Clusterer::Create("").value());
+  }
+
+  void TellStory() {
+    for (const auto& [app, releases] : Programs())
+      for (const Release& release : releases)
+        for (int day = release.last_day; day <= release.first_day; ++day) Use(app, release.version, day);
+    for (const Cause& cause : Causes())
+      for (const std::string& version : cause.versions) Freeze(cause, version);
+    Flush();
+  }
+
+  void AddHostile() {
+    const std::string text =
+        R"(<img src=x onerror="document.title='owned'"><script>document.title='owned'</script>)";
+    SampleReport report;
+    auto& header = report.header;
+    StampHeader(now_ms_ - kMsPerHour, &header);
+    header.app = header.app_version = header.user = header.os = header.machine = text;
+    header.loop = header.tag = text;
+    header.elapsed_ns = 90'000 * kNsPerMs;
+    report.module_path = "/" + text;
+    report.stack = {text, text + "2", "\"'><svg onload=document.title='owned'>", "main"};
+    report.threads = {{text, {text}}};
+    report.waits = {{.fields = {.tid = header.tid,
+                                .lock = 0x1234,
+                                .kind = report::LockKind::kMutex,
+                                .waits_for = report::WaitsFor::kOwner,
+                                .owner_tid = header.tid + 1,
+                                .owner_name = text},
+                     .stack = report.stack,
+                     .owner_stack = {text + "3", "main"}}};
+    report.wait_outcome = report::WaitOutcome::kLock;
+    report.verdict = VerdictOf(VerdictWord::kLock, 2'000 * kNsPerMs);
+    report.history = {{.tag = text, .age_ns = 91'000 * kNsPerMs, .wall_ns = 5 * kNsPerMs}};
+    report.facts = {{.name = text, .text = text}};
+    Add(report::RecordType::kReport, report.Encode());
+    Use(text, text, 0);
+    Flush();
+  }
+
+  void AddMany(int count) {
+    for (int i = 0; i < count; ++i) {
+      SampleReport report;
+      StampHeader(now_ms_ - Below(kDays * kMsPerDay), &report.header);
+      report.header.elapsed_ns = (2000 + Below(3000)) * kNsPerMs;
+      const std::string number = std::to_string(i);
+      report.stack = {"Leaf" + number, "Caller" + number, "Outer", "main"};
+      report.verdict = VerdictOf(static_cast<VerdictWord>(1 + i % 7), 2'000 * kNsPerMs);
+      Add(report::RecordType::kReport, report.Encode());
+      if (i % 5000 == 4999) std::fprintf(stderr, "seed_store: %d reports\n", i + 1);
+    }
+    Flush();
+  }
+
+ private:
+  static constexpr int kRecordsOfABatch = 200;
+
+  void Add(report::RecordType type, const std::string& encoded) {
+    report::AppendToBatch({type, encoded}, &batch_);
+    if (++records_ == kRecordsOfABatch) Flush();
+  }
+
+  void Flush() {
+    if (records_ == 0) return;
+    const auto result = ingest_->Submit(batch_);
+    if (!result.ok()) Fail(result.status().message());
+    if (result->rejected > 0) Fail("a record was rejected");
+    batch_.clear();
+    records_ = 0;
+  }
+
+  int64_t Below(int64_t bound) { return static_cast<int64_t>(random_() % static_cast<uint64_t>(bound)); }
+
+  void StampHeader(int64_t start_ms, report::ReportHeader* header) {
+    header->id = header->lag_id = base::CreateUuidV7(start_ms);
+    header->session_id = base::CreateUuidV7(start_ms);
+    header->start_wall_ms = start_ms;
+  }
+
+  // How long users had the version on a day, and what they had of it.
+  void Use(const std::string& app, const std::string& version, int day) {
+    for (int user = 0; user < 12; ++user) {
+      const int64_t begin_ms = BeginOf(day) + Below(8 * kMsPerHour);
+      const int64_t watched_ms = kMsPerHour + Below(5 * kMsPerHour);
+      const bool is_better = version == "2.4.0";
+      const int64_t lagged_ms = Below(is_better ? 9'000 : 24'000) * (1 + user % 3);
+      report::Usage usage{.id = base::CreateUuidV7(begin_ms),
+                          .session_id = base::CreateUuidV7(begin_ms),
+                          .app = app,
+                          .app_version = version,
+                          .user = "u-" + std::to_string(user),
+                          .begin_wall_ms = static_cast<uint64_t>(begin_ms),
+                          .end_wall_ms = static_cast<uint64_t>(begin_ms + watched_ms)};
+      usage.loops = {{"ui",
+                      {.watched_ns = watched_ms * kNsPerMs,
+                       .dispatches = 40'000,
+                       .lags = static_cast<uint64_t>(lagged_ms / 2500),
+                       .lagged_ns = lagged_ms * kNsPerMs}}};
+      Add(report::RecordType::kUsage, EncodeUsage(usage));
+    }
+  }
+
+  // Today's early hours may not have come yet: a day ends now.
+  int64_t BeginOf(int day) const { return now_ms_ - (day + 1) * kMsPerDay + kMsPerHour; }
+
+  void Freeze(const Cause& cause, const std::string& version) {
+    const auto& programs = Programs();
+    const auto program =
+        std::ranges::find(programs, cause.app, &std::pair<std::string, std::vector<Release>>::first);
+    const auto release = std::ranges::find(program->second, version, &Release::version);
+    for (int day = release->last_day; day <= release->first_day; ++day)
+      for (int i = 0; i < cause.reports_a_day; ++i)
+        FreezeOnce(cause, version, BeginOf(day) + Below(20 * kMsPerHour));
+  }
+
+  void FreezeOnce(const Cause& cause, const std::string& version, int64_t start_ms) {
+    const std::string user = "u-" + std::to_string(Below(12));
+    const int64_t lag_ms = cause.usual_ms * (60 + Below(120)) / 100;
+    SampleReport report;
+    auto& header = report.header;
+    StampHeader(start_ms, &header);
+    header.app = cause.app;
+    header.app_version = version;
+    header.user = user;
+    header.tag = cause.tag;
+    header.elapsed_ns = 2'000 * kNsPerMs;
+    report.module_path = "/usr/bin/" + cause.app;
+    for (int i = 0; i < 20; ++i)
+      report.samples.push_back(StackOf(cause, Below(10) < 6 ? 0 : Below(std::ssize(cause.stacks))));
+    report.stack = StackOf(cause, 0);
+    report.threads = {{"worker", {"Pool::Wait", "Pool::Run"}}};
+    report.verdict = VerdictOf(cause.word, 1'000 * kNsPerMs);
+    if (!cause.owner.empty()) AddWait(cause, &report);
+    for (int i = 6; i > 0; --i) {
+      report.history.push_back({.tag = i % 2 ? "key" : "draw",
+                                .age_ns = (2'000 + i * 90) * kNsPerMs,
+                                .wall_ns = (4 + Below(30)) * kNsPerMs,
+                                .cpu_ns = 2 * kNsPerMs});
+    }
+    Add(report::RecordType::kReport, report.Encode());
+    Add(report::RecordType::kLagEnd, EncodeEnd(header.id, std::max<int64_t>(lag_ms, 2'050) * kNsPerMs));
+  }
+
+  static Stack StackOf(const Cause& cause, int64_t which) {
+    Stack stack = cause.stacks[static_cast<size_t>(which)];
+    stack.insert(stack.end(), cause.callers.begin(), cause.callers.end());
+    return stack;
+  }
+
+  static void AddWait(const Cause& cause, SampleReport* report) {
+    report->waits = {{.fields = {.tid = report->header.tid,
+                                 .lock = 0x7ffd29eaade0,
+                                 .kind = report::LockKind::kMutex,
+                                 .waits_for = report::WaitsFor::kOwner,
+                                 .owner_tid = report->header.tid + 7,
+                                 .owner_name = "indexer"},
+                      .stack = report->stack,
+                      .owner_stack = cause.owner}};
+    report->wait_outcome = report::WaitOutcome::kLock;
+  }
+
+  std::unique_ptr<collector::Store> store_;
+  std::unique_ptr<collector::Ingest> ingest_;
+  std::mt19937_64 random_{42};
+  const int64_t now_ms_ = base::SystemClock().WallMs();
+  std::string batch_;
+  int records_ = 0;
+};
+
+int Main(int argc, char** argv) {
+  const std::string what = argc > 2 ? argv[2] : "";
+  if (what != "story" && what != "hostile" && !(what == "many" && argc == 4))
+    Fail("usage: seed_store DATA story|hostile|many COUNT");
+  Seeder seeder(argv[1]);
+  if (what == "story") seeder.TellStory();
+  if (what == "hostile") seeder.AddHostile();
+  if (what == "many") seeder.AddMany(std::atoi(argv[3]));
+  return 0;
+}
+
+}  // namespace
+}  // namespace lagwatch::testing
+
+int main(int argc, char** argv) { return lagwatch::testing::Main(argc, argv); }
