@@ -20,6 +20,7 @@ class SweepCounter final : public SweepVisitor {
   bool OnRemoval(const std::string& name, const Segment& segment, policies::RemovalReason reason) override {
     const bool is_too_old = reason == policies::RemovalReason::kTooOld;
     gate_->CountRemoved(StemOf(name), segment, is_too_old ? LossReason::kTooOld : LossReason::kTooMuch);
+    hooks_.on_counted(name);
     return true;
   }
   bool KeepCounts() override { return hooks_.save(); }

@@ -15,6 +15,8 @@ namespace lagwatch::report {
 
 // What only who has the ledger can do. See SweepVisitor.
 struct SweepHooks {
+  // Before the save: the decision about it has to last, also of a segment that came after the sweep began.
+  std::function<void(const std::string& name)> on_counted;
   std::function<bool()> save;  // the ledger that the gate counts in; where that fails, the files stay
   std::function<void(const std::string& name)> on_removed;
   std::function<bool()> goes_on;

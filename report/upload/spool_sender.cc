@@ -120,20 +120,25 @@ void SpoolSender::SweepIfTimeTo(const UploadPolicies& policies) {
 void SpoolSender::Sweep(const UploadPolicies& policies) {
   if (base::Status noted = NotePresent(ListSegments()); !noted.ok()) return NoteProblem(noted.message());
   UploadGate gate(policies, ledger_file_.ledger(), clock_.WallMs());
-  const size_t present_before = present_.size();
-  const SweepHooks hooks{.save =
+  bool is_any_removed = false;
+  const SweepHooks hooks{.on_counted = [this](const std::string& name) { present_.insert(StemOf(name)); },
+                         .save =
                              [&] {
                                const bool is_saved = SaveOrNote();
                                if (is_saved) CountLosses(gate.TakeCounted());
                                return is_saved;
                              },
-                         .on_removed = [this](const std::string& name) { present_.erase(StemOf(name)); },
+                         .on_removed =
+                             [&](const std::string& name) {
+                               present_.erase(StemOf(name));
+                               is_any_removed = true;
+                             },
                          .goes_on = [this] { return !is_hurried_; }};
   const base::Status swept =
       SweepCounted(env_, spool_directory_, policies.retention, clock_.WallMs(), &gate, hooks);
   if (!swept.ok()) NoteProblem(swept.message());
   // Of the last ones, too, the decisions are forgotten.
-  if (present_.size() < present_before) SaveOrNote();
+  if (is_any_removed) SaveOrNote();
 }
 
 std::optional<UploadAnswer> SpoolSender::RunRound(const UploadPolicies& policies,

@@ -48,9 +48,7 @@ class Scene {
     Spool();
     Make({.user = "u-not-sampled"});
     Spool();
-    Make({.tag = "swept"});
-    Spool();
-    Age(kNoonMs - 8 * kDayMs);
+    AddSwept();
     policies_ = {.sampling = {.rate_ppm = 500'000, .salt = Salt()},
                  .quota = {3, 2},
                  .retention = {},
@@ -58,6 +56,12 @@ class Scene {
     collector_.refused_tags = {"refused"};
   }
 
+  // A segment that the next sweep removes.
+  void AddSwept() {
+    Make({.tag = "swept"});
+    Spool();
+    Age(kNoonMs - 8 * kDayMs);
+  }
   // Sends until there is nothing left to send, unless it is killed.
   void Send(base::Env* env, KillSwitch* kill) {
     collector_.on_post = collector_.on_stored = [kill] { kill->Deed(); };
@@ -137,18 +141,22 @@ TEST(UploadCrash, WithoutOneAllIsAccountedFor) {
 }
 
 // True when it was killed before it was done.
-bool SendUntilKilled(Scene* scene, int at, base::Env* real = &base::SystemEnv()) {
-  KillSwitch kill(at);
-  KillEnv env(&kill, real);
+bool SendUntilKilled(Scene* scene, KillSwitch* kill, KillEnv* env) {
 #if defined(__SANITIZE_ADDRESS__)
   // The spool is built without exceptions, so what it holds when a kill is thrown through it is never freed.
   const __lsan::ScopedDisabler killed_frees_nothing;
 #endif
   try {
-    scene->Send(&env, &kill);
+    scene->Send(env, kill);
   } catch (const Killed&) {
   }
-  return kill.is_killed();
+  return kill->is_killed();
+}
+
+bool SendUntilKilled(Scene* scene, int at, base::Env* real = &base::SystemEnv()) {
+  KillSwitch kill(at);
+  KillEnv env(&kill, real);
+  return SendUntilKilled(scene, &kill, &env);
 }
 
 TEST(UploadCrash, AtNoPointOneLosesOrDoublesAReport) {
@@ -174,6 +182,31 @@ TEST(UploadCrash, NorDoTwoInARow) {
       Scene scene;
       SendUntilKilled(&scene, first);
       SendUntilKilled(&scene, second);
+      scene.Send(&base::SystemEnv(), &never);
+      scene.ExpectAllAccountedFor();
+    }
+  }
+}
+
+// Between any two looks at the directory another program finishes a segment that the sweep takes.
+TEST(UploadCrash, NorDoesOneWhileAnotherProgramWrites) {
+  constexpr int kListings = 7;  // of the sweep, and of the round after it
+  constexpr int kDeeds = 12;    // until both segments that the sweep takes are gone
+  KillSwitch never(KillSwitch::kNever);
+  for (int listing = 1; listing <= kListings; ++listing) {
+    for (int deed = 0; deed <= kDeeds; ++deed) {
+      SCOPED_TRACE("written after listing " + std::to_string(listing) + ", killed " + std::to_string(deed) +
+                   " deeds later");
+      Scene scene;
+      KillSwitch kill(KillSwitch::kNever);
+      KillEnv env(&kill);
+      int listings = 0;
+      env.on_listed = [&] {
+        if (++listings != listing) return;
+        scene.AddSwept();
+        kill.Set(deed);
+      };
+      EXPECT_TRUE(SendUntilKilled(&scene, &kill, &env));
       scene.Send(&base::SystemEnv(), &never);
       scene.ExpectAllAccountedFor();
     }

@@ -35,6 +35,7 @@ class KillSwitch {
  public:
   static constexpr int kNever = -1;
   explicit KillSwitch(int at) : deeds_left_(at) {}
+  void Set(int at) { deeds_left_ = at; }
   void Deed() {
     if (deeds_left_ == 0) is_killed_ = true;
     if (is_killed_) throw Killed{};
@@ -84,11 +85,15 @@ class KillEnv final : public base::Env {
   bool IsLocked(const char* path) override { return real_.IsLocked(path); }
   int CreateDirectories(const std::string& path) override { return real_.CreateDirectories(path); }
   int List(const std::string& path, std::vector<std::string>* names) override {
-    return real_.List(path, names);
+    const int error = real_.List(path, names);
+    if (on_listed) on_listed();
+    return error;
   }
   int ReadFile(const std::string& path, std::string* content, base::FileFacts* facts) override {
     return real_.ReadFile(path, content, facts);
   }
+
+  std::function<void()> on_listed;  // what others do before the process looks at what it listed
 
  private:
   int Do(
