@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <optional>
+#include <set>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -12,6 +14,7 @@
 #include "report/format/report.h"
 #include "report/format/sealed.h"
 #include "report/spool/record_priority.h"
+#include "report/spool/spool_reader.h"
 #include "report/upload/ledger_file.h"
 
 namespace lagwatch::sdk {
@@ -25,7 +28,7 @@ report::LossReason ReasonOf(policies::RemovalReason reason) {
                                                     : report::LossReason::kTooMuch;
 }
 
-// The same at each call, so that what is counted twice is stored once.
+// The same at each call, so that who comes after a kill finds what was counted.
 base::Uuid LossesIdOf(std::string_view segment_name, size_t nth) {
   base::Uuid id = base::TryParseUuid(segment_name.substr(0, base::kUuidTextSize)).value_or(base::Uuid());
   segment_name.remove_prefix(std::min<size_t>(base::kUuidTextSize + 1, segment_name.size()));
@@ -69,10 +72,30 @@ class Counted {
   std::vector<report::Losses> all_;
 };
 
+using IdBytes = decltype(base::Uuid::bytes);
+
+// The ids of what is counted in the spool.
+std::set<IdBytes> LossesIn(const report::SpoolReader& reader) {
+  std::set<IdBytes> ids;
+  const auto names = reader.List(report::SpoolReader::Include::kFinished);
+  if (!names.ok()) return ids;
+  for (const std::string& name : *names) {
+    const auto segment = reader.Read(name);
+    if (!segment.ok()) continue;
+    for (const report::SpoolRecord& record : segment->records) {
+      if (record.type != RecordType::kLosses) continue;
+      if (const auto losses = report::DecodeLosses(record.payload); losses.ok()) ids.insert(losses->id.bytes);
+    }
+  }
+  return ids;
+}
+
 class LossWriter final : public report::SweepVisitor {
  public:
-  LossWriter(report::SpoolWriter* writer, int64_t now_wall_ms)
-      : writer_(writer), now_wall_ms_(static_cast<uint64_t>(std::max<int64_t>(0, now_wall_ms))) {}
+  LossWriter(report::SpoolReader reader, report::SpoolWriter* writer, int64_t now_wall_ms)
+      : reader_(std::move(reader)),
+        writer_(writer),
+        now_wall_ms_(static_cast<uint64_t>(std::max<int64_t>(0, now_wall_ms))) {}
 
   ReportPriority PriorityOf(const report::SpoolRecord& record) override {
     switch (record.type) {
@@ -106,6 +129,7 @@ class LossWriter final : public report::SweepVisitor {
     for (size_t i = 0; i < counted.all().size(); ++i) {
       report::Losses losses = counted.all()[i];
       losses.id = LossesIdOf(name, i);
+      if (IsCountedBefore(losses.id)) continue;
       if (!writer_->Append(RecordType::kLosses, EncodeLosses(losses),
                            {.priority = ReportPriority::kKilledInHang}))
         return false;
@@ -114,6 +138,12 @@ class LossWriter final : public report::SweepVisitor {
   }
 
  private:
+  // By a sweep that was killed before the removal. Two records of one id are stored once, but whoever removes
+  // them counts each on.
+  bool IsCountedBefore(const base::Uuid& id) {
+    if (!counted_before_) counted_before_ = LossesIn(reader_);
+    return counted_before_->contains(id.bytes);
+  }
   void Count(const report::SpoolRecord& record, report::LossReason reason, Counted* counted) const {
     if (record.type == RecordType::kLosses) {
       auto earlier = report::DecodeLosses(record.payload);
@@ -146,8 +176,10 @@ class LossWriter final : public report::SweepVisitor {
     return origin;
   }
 
+  report::SpoolReader reader_;
   report::SpoolWriter* writer_;
   uint64_t now_wall_ms_;
+  std::optional<std::set<IdBytes>> counted_before_;  // read when something is removed
 };
 
 // A ledger that has not changed for so long is nobody's, unless somebody goes on with it now.
@@ -163,7 +195,7 @@ bool HasSender(base::Env* env, const std::string& directory, bool is_sent, int64
 void SweepUnsentSpool(base::Env* env, const std::string& directory, bool is_sent, int64_t now_wall_ms,
                       report::SpoolWriter* writer) {
   if (HasSender(env, directory, is_sent, now_wall_ms)) return;
-  LossWriter visitor(writer, now_wall_ms);
+  LossWriter visitor({env, directory}, writer, now_wall_ms);
   // A spool that cannot be swept is none that can be written to either; that shows elsewhere.
   static_cast<void>(report::SweepSpool(env, directory, {}, now_wall_ms, &visitor));
   writer->Seal();

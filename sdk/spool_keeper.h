@@ -13,7 +13,8 @@ namespace lagwatch::sdk {
 
 // Sweeps the directory that `writer` writes to, unless a ledger there says that somebody sends it: still, or
 // again in this run (`is_sent`). The reports that it removes are counted in records of losses, appended by
-// `writer` before: at most once, for such a record's id is the removed segment's.
+// `writer` before: once, for such a record's id follows from the removed segment's name, and where a kill
+// left both, only the segment is removed.
 void SweepUnsentSpool(base::Env* env, const std::string& directory, bool is_sent, int64_t now_wall_ms,
                       report::SpoolWriter* writer);
 
