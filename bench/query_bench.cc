@@ -200,6 +200,13 @@ class Questions {
                [&] { return std::pair("/v1/reports/" + ids[at++ % ids.size()], std::string()); });
   }
 
+  void Searches() {
+    for (const char* query : {"q=caller77", "q=caller", "q=nobody", "q=caller1&app=mail&version=2.3"}) {
+      P95((std::string("causes ") + query).c_str(), 9,
+          [&] { return std::pair<std::string, std::string>("/v1/clusters", query); });
+    }
+  }
+
   void Lists() {
     for (const char* query : {"", "version=2.3", "user=u-77", "verdict=disk&os=system%202"}) {
       P95((std::string("reports ") + query).c_str(), 20,
@@ -229,6 +236,7 @@ int Main(int argc, char** argv) {
   const double causes_ms = questions.Causes();
   const double cause_ms = questions.OneCause(clusters);
   const double report_ms = questions.OneReport();
+  questions.Searches();
   questions.Lists();
   nlohmann::ordered_json json = {
       {"reports", all.reports},     {"clusters", clusters},

@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include "collector/store/cluster_search.h"
 #include "collector/store/report_summer.h"
 #include "policies/version_order.h"
 
@@ -99,6 +100,10 @@ Result<ShownPage> CauseBook::Causes(const CauseQuery& query) const {
     raw.limit = query.offset + query.limit + edited;
     raw.offset = 0;
   }
+  const ClusterSearch search(query.text);
+  for (const auto& [key, note] : book->notes) {
+    if (!query.text.empty() && search.IsIn(note.title)) raw.titled_keys.push_back(key);
+  }
   auto page = store_->Causes(raw);
   if (!page.ok()) return page.status();
   ShownPage shown{.causes = {}, .all = std::move(page->all)};
@@ -132,9 +137,25 @@ Status CauseBook::AddEdited(const Book& book, const CauseQuery& query,
   for (const std::string& key : shown_keys) {
     auto cause = SumUp(book, key, query.filter, query.child_limit);
     if (!cause.ok()) return cause.status();
-    if (*cause) causes->push_back(std::move(**cause));
+    if (!*cause) continue;
+    auto is_wanted = query.text.empty() ? Result<bool>(true) : IsCalled(book, query.text, **cause);
+    if (!is_wanted.ok()) return is_wanted.status();
+    if (*is_wanted) causes->push_back(std::move(**cause));
   }
   return {};
+}
+
+// By the name or title of any cluster that is shown in it.
+Result<bool> CauseBook::IsCalled(const Book& book, const std::string& text, const ShownCause& cause) const {
+  const ClusterSearch search(text);
+  if (search.IsIn(cause.row.cluster)) return true;
+  for (const std::string& key : cause.keys()) {
+    if (search.IsIn(book.NoteOf(key).title)) return true;
+    auto cluster = store_->FindCluster(key);
+    if (!cluster.ok()) return cluster.status();
+    if (*cluster && search.IsIn(**cluster)) return true;
+  }
+  return false;
 }
 
 // Level-2 clusters are shown alone only when theirs of level 1 was split.
@@ -193,60 +214,6 @@ Result<std::optional<ShownCause>> CauseBook::Find(const std::string& key, const 
   if (!book.ok()) return book.status();
   const std::string shown_key = book->edits.splits().contains(key) ? key : book->edits.ShownKey(key, key);
   return SumUp(*book, shown_key, filter, kAllChildren);
-}
-
-std::vector<std::string> ShownCause::keys() const {
-  std::vector<std::string> keys = merged_keys;
-  keys.push_back(row.cluster.key);
-  return keys;
-}
-
-Result<std::vector<CauseVersion>> CauseBook::Versions(const ShownCause& cause,
-                                                      const ReportFilter& filter) const {
-  std::map<std::pair<std::string, std::string>, CauseVersion> versions;
-  for (const std::string& key : cause.keys()) {
-    auto part = store_->CauseVersions(key, filter);
-    if (!part.ok()) return part.status();
-    for (CauseVersion& version : *part) {
-      CauseVersion& sum = versions[{version.app, version.version}];
-      sum.sums.Add(version.sums);
-      sum.estimated_hang_ns += version.estimated_hang_ns;
-    }
-  }
-  std::vector<CauseVersion> all;
-  for (auto& [name, sum] : versions)
-    all.push_back({name.first, name.second, std::move(sum.sums), sum.estimated_hang_ns});
-  return all;
-}
-
-Result<std::vector<CausePeriod>> CauseBook::Days(const ShownCause& cause) const {
-  std::map<int64_t, CauseSums> days;
-  for (const std::string& key : cause.keys()) {
-    auto part = store_->CauseDays(key);
-    if (!part.ok()) return part.status();
-    for (const CausePeriod& day : *part) days[day.begin_ms].Add(day.sums);
-  }
-  std::vector<CausePeriod> periods;
-  for (auto& [begin_ms, sums] : days) periods.push_back({begin_ms, std::move(sums)});
-  return periods;
-}
-
-Result<std::vector<std::vector<CauseDay>>> CauseBook::CostByDay(const std::vector<ShownCause>& causes,
-                                                                int64_t first_day, int64_t last_day) const {
-  std::vector<std::string> keys;
-  for (const ShownCause& cause : causes) std::ranges::move(cause.keys(), std::back_inserter(keys));
-  auto days = store_->CostByDay(keys, first_day, last_day);
-  if (!days.ok()) return days.status();
-  std::vector<std::vector<CauseDay>> shown;
-  for (const ShownCause& cause : causes) {
-    std::map<int64_t, double> sums;
-    for (const std::string& key : cause.keys()) {
-      for (const CauseDay& day : (*days)[key]) sums[day.day] += day.weighted_hang_ns;
-    }
-    shown.emplace_back();
-    for (const auto& [day, hang_ns] : sums) shown.back().push_back({day, hang_ns});
-  }
-  return shown;
 }
 
 Result<std::vector<ReportRow>> CauseBook::Reports(const ReportFilter& filter, int64_t limit,

@@ -79,6 +79,7 @@ class CauseBook {
   base::Result<std::vector<std::string>> MembersOf(const Book& book, const std::string& shown_key) const;
   base::Result<std::optional<ShownCause>> SumUp(const Book& book, const std::string& shown_key,
                                                 const ReportFilter& filter, int64_t child_limit) const;
+  base::Result<bool> IsCalled(const Book& book, const std::string& text, const ShownCause& cause) const;
   base::Status AddEdited(const Book& book, const CauseQuery& query, std::vector<ShownCause>* causes) const;
 
   Store* store_;

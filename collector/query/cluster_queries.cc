@@ -23,6 +23,7 @@ using base::StatusCode;
 constexpr int64_t kMsPerHour = 3'600'000;
 constexpr int64_t kMaxOffset = 1'000'000;
 constexpr int64_t kMaxDays = 90;
+constexpr size_t kMaxTextSearched = 200;
 
 Status NoSuchCluster() {
   return {StatusCode::kNotFound, "there is no such cluster; /v1/clusters lists them all"};
@@ -42,8 +43,15 @@ Result<Json> ClusterQueries::List(const QueryString& query) const {
   auto filter = ParseFilter(query);
   if (!filter.ok()) return filter.status();
   filter->cluster_key.clear();
-  auto page = book_.Causes(
-      {.filter = *filter, .level = static_cast<int>(*level), .limit = *limit, .offset = *offset});
+  const std::string text = query.Get("q");
+  if (text.size() > kMaxTextSearched)
+    return Status(StatusCode::kInvalid,
+                  "q may have " + std::to_string(kMaxTextSearched) + " bytes, not more");
+  auto page = book_.Causes({.filter = *filter,
+                            .level = static_cast<int>(*level),
+                            .limit = *limit,
+                            .offset = *offset,
+                            .text = text});
   if (!page.ok()) return page.status();
   auto watched_ns = WatchedNs(*filter);
   if (!watched_ns.ok()) return watched_ns.status();

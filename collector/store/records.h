@@ -190,6 +190,10 @@ struct CauseQuery {
   int64_t limit = 100;
   int64_t offset = 0;
   int64_t child_limit = 10;  // children of each
+  // Unless empty, only clusters that have it in their names (cluster_search.h), and those of `titled_keys`:
+  // people call them so. What all that match come to is not changed by that.
+  std::string text = {};
+  std::vector<std::string> titled_keys = {};
 };
 
 // Causes, the costliest first by their estimated hang time.

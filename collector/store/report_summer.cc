@@ -50,10 +50,11 @@ void ReportSummer::Add(const ReportRow& report) {
   children_[report.level1_key].insert(report.level2_key);
 }
 
-CausePage ReportSummer::ToPage(const CauseQuery& query) const {
+CausePage ReportSummer::ToPage(const CauseQuery& query, const std::set<std::string>* wanted) const {
   CausePage page{.causes = {}, .all = ToRow("", all_)};
-  for (const auto& [key, sum] : levels_[static_cast<size_t>(query.level - 1)])
-    page.causes.push_back(ToRow(key, sum));
+  for (const auto& [key, sum] : levels_[static_cast<size_t>(query.level - 1)]) {
+    if (wanted == nullptr || wanted->contains(key)) page.causes.push_back(ToRow(key, sum));
+  }
   SortByCost(&page.causes);
   const auto size = static_cast<int64_t>(page.causes.size());
   const int64_t begin = std::min(query.offset, size);

@@ -38,8 +38,9 @@ class ReportSummer {
   // What does not count in clusters is left out.
   void Add(const ReportRow& report);
 
-  // The part of the page that `query` asks for. Of its clusters, only the keys are known.
-  CausePage ToPage(const CauseQuery& query) const;
+  // The part of the page that `query` asks for, of `wanted` clusters (null: all). Of its clusters, only the
+  // keys are known.
+  CausePage ToPage(const CauseQuery& query, const std::set<std::string>* wanted = nullptr) const;
   // One of them, with its children; of no reports when there are none.
   CauseRow ToCause(const std::string& key, int level, int64_t child_limit) const;
 

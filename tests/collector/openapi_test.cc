@@ -101,7 +101,7 @@ TEST_F(OpenApiTest, TheProgramAnswersAsItSays) {
       {"POST /api/{project}/store/", "1"},
       {"body POST /api/{project}/store/", {{"event_id", std::string(32, 'a')}}},
       {"GET /v1/reports/{id}", base::ToString(report.header.id)},
-      {"query GET /v1/clusters", "?days=14"},
+      {"query GET /v1/clusters", "?days=14&q=LOOKUP"},
       {"GET /v1/clusters/{key}", key},
       {"query GET /v1/clusters/{key}", "?trend=hour&by=version"},
       {"GET /v1/symbols/{build_id}", "0123456789abcdef"},

@@ -17,8 +17,10 @@
 namespace lagwatch::collector {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using testing::SampleReport;
+using ::testing::StartsWith;
 
 // The SQL that any connection of this program runs while this is there.
 class StatementLog {
@@ -131,6 +133,14 @@ TEST_F(QueryPlanTest, TheListOfCausesIsReadFromAnIndex) {
   EXPECT_THAT(ScansFor("/v1/clusters", "version=1"), IsEmpty());
   EXPECT_THAT(ScansFor("/v1/clusters", "days=90"), IsEmpty());
   EXPECT_THAT(ScansFor("/v1/clusters", "from_ms=1700000000000"), IsEmpty());
+}
+
+// There is no index of texts within names: all names are gone over, which are a hundredth of what is stored
+// of clusters. What was found is looked up like the rest.
+TEST_F(QueryPlanTest, ASearchGoesOverNamesAlone) {
+  for (const char* query : {"q=work1", "q=work1&version=1", "q=work1&from_ms=1700000000000"}) {
+    EXPECT_THAT(ScansFor("/v1/clusters", query), ElementsAre(StartsWith("SCAN clusters of: "))) << query;
+  }
 }
 
 TEST_F(QueryPlanTest, SoIsACause) {

@@ -7,11 +7,15 @@
 #include <utility>
 
 #include "collector/store/clickhouse/conditions.h"
+#include "collector/store/cluster_search.h"
 #include "collector/store/report_summer.h"
 #include "report/format/losses.h"
 
 namespace lagwatch::collector {
 namespace {
+
+// Of rows with the same key, the one with most to tell.
+constexpr char kNamedOnce[] = " ORDER BY key, via = '', ver DESC LIMIT 1 BY key";
 
 // Losses are told of programs' versions, not of what else is asked for.
 bool CountsLosses(const ReportFilter& filter) {
@@ -31,7 +35,8 @@ CausePage CauseReader::Causes(const CauseQuery& query) {
     return found != lost.end() ? found->second : 0;
   });
   lags_->ForEach(query.filter, [&](const ReportRow& report) { summer.Add(report); });
-  CausePage page = summer.ToPage(query);
+  const auto found = query.text.empty() ? std::nullopt : std::optional(FindKeys(query));
+  CausePage page = summer.ToPage(query, found ? &*found : nullptr);
   Name(&page);
   return page;
 }
@@ -94,13 +99,28 @@ std::optional<Cluster> CauseReader::FindCluster(const std::string& key) {
   return found.empty() ? std::nullopt : std::optional(std::move(found.begin()->second));
 }
 
+std::set<std::string> CauseReader::FindKeys(const CauseQuery& query) {
+  std::set<std::string> keys(query.titled_keys.begin(), query.titled_keys.end());
+  const ClusterSearch search(query.text);
+  const std::string in_json = SqlText(search.in_json());
+  connection_->Select("SELECT key, frames, via, held_by FROM (SELECT key, level, frames, via, held_by FROM " +
+                          schema_->All(kClusters) + kNamedOnce +
+                          ") WHERE level = " + std::to_string(query.level) +
+                          " AND (position(lower(frames), " + in_json + ") > 0 OR position(lower(via), " +
+                          SqlText(search.text()) + ") > 0 OR position(lower(held_by), " + in_json + ") > 0)",
+                      "ssss", [&](const Row& row) {
+                        if (search.IsIn(row.Text(1), row.Text(2), row.Text(3))) keys.insert(row.Text(0));
+                      });
+  return keys;
+}
+
 std::unordered_map<std::string, Cluster> CauseReader::Clusters(const std::vector<std::string>& keys) {
   std::unordered_map<std::string, Cluster> clusters;
   if (keys.empty()) return clusters;
   const ExternalTable external = ExternalTable::OfTexts(keys);
   connection_->Select(
       "SELECT key, level, parent, frames, via, held_by FROM " + schema_->All(kClusters) +
-          " WHERE key IN (SELECT text FROM texts) ORDER BY key, via = '', ver DESC LIMIT 1 BY key",
+          " WHERE key IN (SELECT text FROM texts)" + kNamedOnce,
       "sissss",
       [&](const Row& row) {
         clusters[row.Text(0)] = {.key = row.Text(0),

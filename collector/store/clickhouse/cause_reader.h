@@ -4,6 +4,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -36,6 +37,7 @@ class CauseReader {
   using LostPerReport = std::unordered_map<std::string, double>;  // by cluster; "": of all
 
   LostPerReport ReadLostPerReport();
+  std::set<std::string> FindKeys(const CauseQuery& query);
   std::unordered_map<std::string, Cluster> Clusters(const std::vector<std::string>& keys);
   void Name(CausePage* page);
 

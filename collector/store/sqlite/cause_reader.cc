@@ -2,8 +2,11 @@
 #include "collector/store/sqlite/cause_reader.h"
 
 #include <algorithm>
+#include <set>
+#include <unordered_set>
 #include <utility>
 
+#include "collector/store/cluster_search.h"
 #include "collector/store/report_summer.h"
 #include "collector/store/sqlite/report_reader.h"
 #include "collector/store/sqlite/sums_reader.h"
@@ -15,6 +18,36 @@ std::optional<int64_t> IdOf(Database* database, const std::string& key) {
   Statement found = database->Use("SELECT id FROM clusters WHERE key = ?");
   found.Bind(key);
   return found.Step() ? std::optional(found.Int(0)) : std::nullopt;
+}
+
+// By going over all names: tens of thousands, and none of their sums. Calls `visit` with ids and keys.
+template <typename Visit>
+void FindClusters(Database* database, const CauseQuery& query, Visit visit) {
+  const ClusterSearch search(query.text);
+  Statement rows = database->Use(
+      "SELECT id, key, frames, via, held_by FROM clusters WHERE level = ?1"
+      " AND (instr(lower(frames), ?2) OR instr(lower(via), ?3) OR instr(lower(held_by), ?2))");
+  rows.Bind(int64_t{query.level}, search.in_json(), search.text());
+  while (rows.Step()) {
+    if (search.IsIn(rows.Text(2), rows.Text(3), rows.Text(4))) visit(rows.Int(0), rows.Text(1));
+  }
+  for (const std::string& key : query.titled_keys) {
+    Statement titled = database->Use("SELECT id FROM clusters WHERE key = ? AND level = ?");
+    titled.Bind(key, int64_t{query.level});
+    if (titled.Step()) visit(titled.Int(0), key);
+  }
+}
+
+CausePage SumOfReports(Database* database, const CauseQuery& query) {
+  std::set<std::string> found;
+  if (!query.text.empty()) FindClusters(database, query, [&](int64_t, auto key) { found.insert(key); });
+  ReportSummer summer;
+  ReadEachReport(database, query.filter, [&](const ReportRow& report) { summer.Add(report); });
+  CausePage page = summer.ToPage(query, query.text.empty() ? nullptr : &found);
+  ForEachCause(&page, [&](CauseRow* cause) {
+    cause->cluster = ReadCluster(database, cause->cluster.key).value_or(Cluster{});
+  });
+  return page;
 }
 
 std::optional<CauseRow> SumOfReports(Database* database, const std::string& key, ReportFilter filter) {
@@ -34,18 +67,13 @@ std::optional<CauseRow> SumOfReports(Database* database, const std::string& key,
 
 CausePage ReadCauses(Database* database, const CauseQuery& query) {
   auto scope = SumsScope::Of(database, query.filter);
-  if (!scope) {
-    ReportSummer summer;
-    ReadEachReport(database, query.filter, [&](const ReportRow& report) { summer.Add(report); });
-    CausePage page = summer.ToPage(query);
-    ForEachCause(&page, [&](CauseRow* cause) {
-      cause->cluster = ReadCluster(database, cause->cluster.key).value_or(Cluster{});
-    });
-    return page;
-  }
+  if (!scope) return SumOfReports(database, query);
+  std::unordered_set<int64_t> found;
+  if (!query.text.empty()) FindClusters(database, query, [&](int64_t id, const auto&) { found.insert(id); });
+  const auto* wanted = query.text.empty() ? nullptr : &found;
   SumsReader sums(database, std::move(*scope));
   CausePage page{.causes = {}, .all = sums.Read(0)};
-  for (int64_t cluster : sums.Costliest(query.level, query.limit, query.offset)) {
+  for (int64_t cluster : sums.Costliest(query.level, query.limit, query.offset, wanted)) {
     CauseRow cause = sums.Describe(cluster);
     if (query.level == 1) cause.children = sums.Children(cluster, query.child_limit);
     page.causes.push_back(std::move(cause));

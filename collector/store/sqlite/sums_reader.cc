@@ -58,19 +58,32 @@ SumsReader::SumsReader(Database* database, SumsScope scope) : database_(database
   segments_.insert(segments.begin(), segments.end());
 }
 
-std::vector<int64_t> SumsReader::Costliest(int level, int64_t limit, int64_t offset) {
-  if (scope_.is_all()) return CostliestInAll(level, limit, offset);
+std::vector<int64_t> SumsReader::Page::Of(Statement* rows) const {
+  std::vector<int64_t> clusters;
+  for (int64_t seen = 0; static_cast<int64_t>(clusters.size()) < limit && rows->Step();) {
+    if (Wants(rows->Int(0)) && ++seen > offset) clusters.push_back(rows->Int(0));
+  }
+  return clusters;
+}
+
+std::vector<int64_t> SumsReader::Page::Of(const std::set<std::pair<double, int64_t>>& by_cost) const {
+  std::vector<int64_t> clusters;
+  int64_t seen = 0;
+  for (const auto& [cost, cluster] : by_cost) {
+    if (++seen > offset && static_cast<int64_t>(clusters.size()) < limit) clusters.push_back(cluster);
+  }
+  return clusters;
+}
+
+std::vector<int64_t> SumsReader::Costliest(int level, int64_t limit, int64_t offset,
+                                           const std::unordered_set<int64_t>* wanted) {
+  const Page page{limit, offset, wanted};
+  if (scope_.is_all()) return CostliestInAll(level, page);
+  if (wanted != nullptr && static_cast<int64_t>(wanted->size()) <= kMostByWalk) return CostliestOfFew(page);
   // What makes up much of all is found soon among the costliest of all; what is little is summed up soon.
   const bool is_much = ReportsIn(scope_) * 10 >= ReportsIn({});
-  if (is_much && offset + limit <= kMostByWalk) return CostliestByWalk(level, limit, offset);
-  Statement rows = database_->Use(
-      "SELECT cluster FROM cluster_sums WHERE level = ?1 AND segment IN (SELECT value FROM json_each(?2))"
-      " AND day BETWEEN ?3 AND ?4 GROUP BY cluster ORDER BY total(estimated_hang_ns) DESC, cluster"
-      " LIMIT ?5 OFFSET ?6");
-  rows.Bind(int64_t{level}, scope_.segments, scope_.first_day, scope_.last_day, limit, offset);
-  std::vector<int64_t> clusters;
-  while (rows.Step()) clusters.push_back(rows.Int(0));
-  return clusters;
+  return is_much && offset + limit <= kMostByWalk ? CostliestByWalk(level, page)
+                                                  : CostliestBySum(level, page);
 }
 
 CauseRow SumsReader::Describe(int64_t cluster) {
@@ -111,36 +124,49 @@ CauseRow SumsReader::ReadIn(const SumsScope& scope, int64_t cluster) {
   return cause;
 }
 
-std::vector<int64_t> SumsReader::CostliestInAll(int level, int64_t limit, int64_t offset) {
+std::vector<int64_t> SumsReader::CostliestInAll(int level, const Page& page) {
   Statement rows = database_->Use(
       "SELECT cluster FROM cluster_sums WHERE level = ?1 AND segment = 0 AND day = 0 AND estimated_hang_ns "
       ">= 0"
-      " ORDER BY estimated_hang_ns DESC, cluster LIMIT ?2 OFFSET ?3");
-  rows.Bind(int64_t{level}, limit, offset);
-  std::vector<int64_t> clusters;
-  while (rows.Step()) clusters.push_back(rows.Int(0));
-  return clusters;
+      " ORDER BY estimated_hang_ns DESC, cluster");
+  rows.Bind(int64_t{level});
+  return page.Of(&rows);
 }
 
 // A cluster costs no more in a part of all than it costs in all: from the costliest in all down, until no
 // other can come in. After Fagin, Lotem, Naor: Optimal aggregation algorithms for middleware, PODS 2001.
-std::vector<int64_t> SumsReader::CostliestByWalk(int level, int64_t limit, int64_t offset) {
-  const auto wanted = static_cast<size_t>(offset + limit);
+std::vector<int64_t> SumsReader::CostliestByWalk(int level, const Page& page) {
+  const auto most = static_cast<size_t>(page.offset + page.limit);
   std::set<std::pair<double, int64_t>> found;  // minus the cost, and the cluster
   Statement rows = database_->Use(
       "SELECT cluster, estimated_hang_ns FROM cluster_sums WHERE level = ? AND segment = 0 AND day = 0"
       " ORDER BY estimated_hang_ns DESC");
   rows.Bind(int64_t{level});
-  while (wanted > 0 && rows.Step()) {
-    if (found.size() == wanted && rows.Real(1) < -found.rbegin()->first) break;
+  while (most > 0 && rows.Step()) {
+    if (found.size() == most && rows.Real(1) < -found.rbegin()->first) break;
+    if (!page.Wants(rows.Int(0))) continue;
     if (const auto cost = CostOf(rows.Int(0))) found.emplace(-*cost, rows.Int(0));
-    if (found.size() > wanted) found.erase(std::prev(found.end()));
+    if (found.size() > most) found.erase(std::prev(found.end()));
   }
-  std::vector<int64_t> clusters;
-  for (const auto& [cost, cluster] : found) clusters.push_back(cluster);
-  clusters.erase(clusters.begin(),
-                 clusters.begin() + std::min(offset, static_cast<int64_t>(clusters.size())));
-  return clusters;
+  return page.Of(found);
+}
+
+std::vector<int64_t> SumsReader::CostliestBySum(int level, const Page& page) {
+  Statement rows = database_->Use(
+      "SELECT cluster FROM cluster_sums WHERE level = ?1 AND segment IN (SELECT value FROM json_each(?2))"
+      " AND day BETWEEN ?3 AND ?4 GROUP BY cluster ORDER BY total(estimated_hang_ns) DESC, cluster"
+      " LIMIT ?5");
+  rows.Bind(int64_t{level}, scope_.segments, scope_.first_day, scope_.last_day,
+            page.wanted == nullptr ? page.offset + page.limit : INT64_MAX);
+  return page.Of(&rows);
+}
+
+std::vector<int64_t> SumsReader::CostliestOfFew(const Page& page) {
+  std::set<std::pair<double, int64_t>> costs;  // minus the cost, and the cluster
+  for (int64_t cluster : *page.wanted) {
+    if (const auto cost = CostOf(cluster)) costs.emplace(-*cost, cluster);
+  }
+  return page.Of(costs);
 }
 
 // In the scope; nothing when there are no reports of it.

@@ -5,9 +5,11 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "collector/store/records.h"
@@ -46,7 +48,9 @@ class SumsReader {
  public:
   SumsReader(Database* database, SumsScope scope);
 
-  std::vector<int64_t> Costliest(int level, int64_t limit, int64_t offset);
+  // Of `wanted` clusters; null: of all.
+  std::vector<int64_t> Costliest(int level, int64_t limit, int64_t offset,
+                                 const std::unordered_set<int64_t>* wanted = nullptr);
   // What its reports in the scope come to.
   CauseRow Read(int64_t cluster) { return ReadIn(scope_, cluster); }
   // The same with the cluster's name, programs and verdicts.
@@ -62,13 +66,25 @@ class SumsReader {
     double hang_ns;
     double estimated_hang_ns;
   };
+  struct Page {
+    int64_t limit;
+    int64_t offset;
+    const std::unordered_set<int64_t>* wanted;  // null: all
+
+    bool Wants(int64_t cluster) const { return wanted == nullptr || wanted->contains(cluster); }
+    // Of clusters in order.
+    std::vector<int64_t> Of(Statement* rows) const;
+    std::vector<int64_t> Of(const std::set<std::pair<double, int64_t>>& by_cost) const;
+  };
   struct SegmentNames {
     std::string app, version, verdict;
   };
 
   CauseRow ReadIn(const SumsScope& scope, int64_t cluster);
-  std::vector<int64_t> CostliestInAll(int level, int64_t limit, int64_t offset);
-  std::vector<int64_t> CostliestByWalk(int level, int64_t limit, int64_t offset);
+  std::vector<int64_t> CostliestInAll(int level, const Page& page);
+  std::vector<int64_t> CostliestByWalk(int level, const Page& page);
+  std::vector<int64_t> CostliestBySum(int level, const Page& page);
+  std::vector<int64_t> CostliestOfFew(const Page& page);
   std::optional<double> CostOf(int64_t cluster);
   std::vector<SegmentSum> SegmentsOfCluster(int64_t cluster);
   bool IsWhole(int64_t cluster, const std::vector<SegmentSum>& segments);
