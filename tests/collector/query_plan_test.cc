@@ -135,8 +135,8 @@ TEST_F(QueryPlanTest, TheListOfCausesIsReadFromAnIndex) {
   EXPECT_THAT(ScansFor("/v1/clusters", "from_ms=1700000000000"), IsEmpty());
 }
 
-// There is no index of texts within names: all names are gone over, which are a hundredth of what is stored
-// of clusters. What was found is looked up like the rest.
+// There is no index of texts within names: all names are gone over, less than a hundredth of a database. What
+// was found is looked up like the rest.
 TEST_F(QueryPlanTest, ASearchGoesOverNamesAlone) {
   for (const char* query : {"q=work1", "q=work1&version=1", "q=work1&from_ms=1700000000000"}) {
     EXPECT_THAT(ScansFor("/v1/clusters", query), ElementsAre(StartsWith("SCAN clusters of: "))) << query;
