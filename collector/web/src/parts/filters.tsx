@@ -13,7 +13,8 @@ export type Filters = Readonly<Partial<Record<FilterName, string>>>;
 export function useFilters(): [Filters, (changed: Filters) => void] {
   const { path, query, route } = useLocation();
   const filters = Object.fromEntries(kFilterNames.flatMap((name) => (query[name] ? [[name, query[name]]] : []))) as Filters;
-  const change = (changed: Filters): void => route(withQuery(path, { ...query, ...changed }), true);
+  // Of two that change at once, the second sees what the first did.
+  const change = (changed: Filters): void => route(withQuery(path, { ...Object.fromEntries(new URLSearchParams(location.search)), ...changed }), true);
   return [filters, change];
 }
 

@@ -21,7 +21,9 @@ export async function openBrowser() {
 async function newPage(browser, { collector, size = kDesktop, dark = false, token = collector.token, reducedMotion = "reduce" } = {}) {
   const context = await browser.newContext({ viewport: size, colorScheme: dark ? "dark" : "light", reducedMotion, acceptDownloads: true, locale: "en-GB", timezoneId: "Europe/Berlin" });
   const page = await context.newPage();
+  page.setDefaultTimeout(15_000);
   const problems = [];
+  const expected = [];
   page.on("pageerror", (error) => problems.push(`threw ${error}`));
   page.on("console", (message) => message.type() === "error" && problems.push(`logged ${message.text()}`));
   page.on("dialog", (dialog) => {
@@ -35,13 +37,16 @@ async function newPage(browser, { collector, size = kDesktop, dark = false, toke
     await page.goto(`${collector.url}${path}${token ? `#token=${token}` : ""}`);
     await page.locator("main").waitFor();
   };
-  // After each test: what was expected is taken out first.
-  const close = async ({ expected = [] } = {}) => {
-    const others = problems.filter((problem) => !expected.some((each) => problem.includes(each)));
+  // What a test does on purpose.
+  const expect = (...texts) => expected.push(...texts);
+  const finish = async () => {
     await context.close();
-    assert.deepEqual(others, []);
+    assert.deepEqual(
+      problems.filter((problem) => !expected.some((each) => problem.includes(each))),
+      [],
+    );
   };
-  return Object.assign(page, { go, finish: close });
+  return Object.assign(page, { go, expect, finish });
 }
 
 // Kept where CI looks for them.

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// axe-core over every page, by day and by night; nothing serious may be found.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { after, before, test } from "node:test";
+import { kPhone, openBrowser } from "./support/browser.mjs";
+import { startCollector } from "./support/collector.mjs";
+
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+let collector, browser, pages;
+before(async () => {
+  collector = await startCollector("story");
+  await collector.ask("/v1/admin/config", { method: "PUT", body: JSON.stringify({ allowlist: ["u-1"], threshold_ms: 700 }) });
+  await collector.ask("/v1/admin/config", { method: "PUT", body: JSON.stringify({ allowlist: ["u-1"], threshold_ms: 800 }) });
+  const [cause] = await collector.ask("/v1/clusters?verdict=lock");
+  const [report] = await collector.ask("/v1/reports?verdict=lock&limit=1");
+  browser = await openBrowser();
+  const flame = ".flame-graph g.frame";
+  pages = {
+    "/": [".cause"],
+    "/?q=nothing-like-it": [".state.empty"],
+    [`/causes/${cause.key}`]: [flame],
+    [`/reports/${report.id}`]: [flame],
+    "/live": [".reports tbody tr"],
+    "/hang-rate": [".plot canvas"],
+    "/settings": [".config"],
+    "/settings?part=keys": ["tbody tr"],
+    "/settings?part=audit": ["tbody tr"],
+    "/connect": [".connect"],
+  };
+});
+after(async () => {
+  await browser?.close();
+  await collector?.stop();
+});
+
+async function check(page) {
+  const findings = await page.evaluate(async () => (await globalThis.axe.run(document, { resultTypes: ["violations"] })).violations);
+  const serious = findings.filter((each) => ["serious", "critical"].includes(each.impact));
+  assert.deepEqual(
+    serious.map((each) => `${each.id}: ${each.nodes.map((node) => `${node.html.slice(0, 120)} ${node.failureSummary.slice(0, 200)}`).join(" | ")}`),
+    [],
+  );
+}
+
+for (const [name, options] of [
+  ["by day", {}],
+  ["by night", { dark: true }],
+  ["on a phone", { size: kPhone }],
+]) {
+  test(`every page ${name}`, async (context) => {
+    for (const [path, [shown]] of Object.entries(pages)) {
+      await context.test(path, async () => {
+        const page = await browser.newPage({ collector, ...options });
+        await page.addInitScript(axe);
+        await page.go(path);
+        await page.locator(shown).first().waitFor();
+        if (path === "/") await page.getByRole("button", { name: "Show by caller" }).first().click();
+        await check(page);
+        await page.finish();
+      });
+    }
+  });
+}
+
+test("the sign-in and the dialogs", async () => {
+  const stranger = await browser.newPage({ collector, token: "" });
+  await stranger.addInitScript(axe);
+  await stranger.go("/");
+  await check(stranger);
+  await stranger.finish();
+  const [path] = Object.keys(pages).filter((each) => each.startsWith("/causes/"));
+  const page = await browser.newPage({ collector });
+  await page.addInitScript(axe);
+  await page.go(path);
+  for (const button of ["Name, state, link", "Merge"]) {
+    await page.getByRole("button", { name: button }).click();
+    await page.getByRole("dialog").waitFor();
+    await check(page);
+    await page.keyboard.press("Escape");
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+  }
+  await page.finish();
+});

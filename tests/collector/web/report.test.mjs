@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { after, afterEach, before, beforeEach, test } from "node:test";
+import { kPhone, openBrowser, takePicture } from "./support/browser.mjs";
+import { startCollector } from "./support/collector.mjs";
+
+let collector, browser, page, id;
+before(async () => {
+  collector = await startCollector("story");
+  id = (await collector.ask("/v1/reports?verdict=lock&limit=1"))[0].id;
+  browser = await openBrowser();
+});
+after(async () => {
+  await browser?.close();
+  await collector?.stop();
+});
+beforeEach(async () => {
+  page = await browser.newPage({ collector });
+  await page.go(`/reports/${id}`);
+  await page.locator(".flame-graph g.frame").first().waitFor();
+});
+afterEach(() => page.finish());
+
+const card = (title) => page.locator("section.card", { has: page.getByRole("heading", { name: title }) });
+const download = async (name) => {
+  const [file] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name }).click()]);
+  return readFileSync(await file.path(), "utf8");
+};
+
+test("tells what happened, why, and who waits for whom", async () => {
+  assert.match(await page.locator("h1").textContent(), /editor 2\.[34]\.\d froze for \d/);
+  const line = page.locator(".timeline");
+  assert.equal(await line.locator(".sample").count(), 20);
+  assert.equal(await line.locator(".dispatch").count(), 6);
+  assert.match(await card("Why").textContent(), /waiting for a lock.*900 ms.*90 %/);
+  const waits = await card("Who waits for whom").textContent();
+  assert.match(waits, /Index::Lookup.*waits for mutex.*indexer.*Index::Rebuild/);
+  const threads = card("Threads");
+  assert.match(await threads.textContent(), /Pool::Wait/);
+  assert.match(await card("Modules").textContent(), /\/usr\/bin\/editor/);
+  assert.match(await card("Context").textContent(), /scene.*inbox/);
+  assert.match(await page.locator(".report-head").textContent(), new RegExp(new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeZone: "Europe/Berlin" }).format((await collector.ask(`/v1/reports/${id}`)).start_wall_ms)), "times are in the reader's zone");
+});
+
+test("gives JSON as the collector has it", async () => {
+  assert.deepEqual(JSON.parse(await download("JSON")), await collector.ask(`/v1/reports/${id}`));
+});
+
+test("gives collapsed stacks that add up to the samples", async () => {
+  const lines = (await download("Collapsed")).trim().split("\n");
+  const report = await collector.ask(`/v1/reports/${id}`);
+  const us = lines.reduce((sum, line) => sum + Number(/ (\d+)$/.exec(line)[1]), 0);
+  assert.equal(us, Math.round(report.samples[0].age_ms * 1000));
+  assert.ok(lines.every((line) => line.startsWith("main;")));
+});
+
+test("gives a speedscope file", async () => {
+  const file = JSON.parse(await download("speedscope"));
+  const [profile] = file.profiles;
+  assert.equal(profile.samples.length, 20);
+  assert.equal(profile.samples.length, profile.weights.length);
+  assert.equal(file.shared.frames[profile.samples[0][0]].name, "main");
+  assert.equal(profile.endValue, profile.weights.reduce((a, b) => a + b, 0));
+});
+
+test("is copied as text", async () => {
+  await page.context().grantPermissions(["clipboard-read", "clipboard-write"], { origin: collector.url });
+  await page.getByRole("button", { name: "Copy as text" }).click();
+  await page.getByText("Copied").waitFor();
+  const text = await page.evaluate(() => navigator.clipboard.readText());
+  assert.match(text, /editor 2\.[34]\.\d froze for/);
+  assert.match(text, /waits at Index::Lookup for mutex .* held by thread \d+ \(indexer\) at Index::Rebuild/);
+  assert.match(text, /Most expensive stack\n {4}Index::Lookup/);
+});
+
+test("leads to its cause", async () => {
+  await page.locator(".report-head a", { hasText: "Index::Lookup" }).click();
+  await page.getByRole("heading", { name: "Index::Lookup" }).waitFor();
+});
+
+test("looks right by night and on a phone", async () => {
+  for (const [name, options] of [
+    ["report-light", {}],
+    ["report-dark", { dark: true }],
+    ["report-phone", { size: kPhone }],
+  ]) {
+    const shown = await browser.newPage({ collector, ...options });
+    await shown.go(`/reports/${id}`);
+    await shown.locator(".flame-graph g.frame").first().waitFor();
+    const width = await shown.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+    assert.ok(width <= 0, `${name}: ${width} px wider than the window`);
+    await takePicture(shown, name, { fullPage: true });
+    await shown.finish();
+  }
+});
