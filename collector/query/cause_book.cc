@@ -209,11 +209,20 @@ Result<std::optional<ShownCause>> CauseBook::SumUp(const Book& book, const std::
   return std::optional(std::move(cause));
 }
 
+std::string CauseBook::Book::ShownKey(const std::string& key) const {
+  return edits.splits().contains(key) ? key : edits.ShownKey(key, key);
+}
+
+Result<std::string> CauseBook::ShownKey(const std::string& key) const {
+  auto book = Open();
+  if (!book.ok()) return book.status();
+  return book->ShownKey(key);
+}
+
 Result<std::optional<ShownCause>> CauseBook::Find(const std::string& key, const ReportFilter& filter) const {
   auto book = Open();
   if (!book.ok()) return book.status();
-  const std::string shown_key = book->edits.splits().contains(key) ? key : book->edits.ShownKey(key, key);
-  return SumUp(*book, shown_key, filter, kAllChildren);
+  return SumUp(*book, book->ShownKey(key), filter, kAllChildren);
 }
 
 Result<std::vector<ReportRow>> CauseBook::Reports(const ReportFilter& filter, int64_t limit,

@@ -46,6 +46,8 @@ class CauseBook {
 
   // The costliest first. Of level 2, clusters are as reports make them.
   base::Result<ShownPage> Causes(const CauseQuery& query) const;
+  // The key of the cluster that the reports of cluster `key` are shown in; of one that was split, its own.
+  base::Result<std::string> ShownKey(const std::string& key) const;
   // The cause that the reports of cluster `key` are shown in; of a cluster that was split, itself.
   base::Result<std::optional<ShownCause>> Find(const std::string& key, const ReportFilter& filter = {}) const;
   // The versions of programs that have such reports of it, by app and version.
@@ -71,6 +73,7 @@ class CauseBook {
     policies::ClusterEdits edits;
 
     ClusterNote NoteOf(const std::string& key) const;
+    std::string ShownKey(const std::string& key) const;
   };
 
   base::Result<Book> Open() const;

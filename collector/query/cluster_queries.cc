@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "collector/query/cause_samples.h"
 #include "collector/query/cause_versions.h"
 #include "collector/query/report_filter.h"
 #include "collector/query/report_json.h"
@@ -23,6 +24,7 @@ using base::StatusCode;
 constexpr int64_t kMsPerHour = 3'600'000;
 constexpr int64_t kMaxOffset = 1'000'000;
 constexpr int64_t kMaxDays = 90;
+constexpr int64_t kDefaultSampledReports = 200;
 constexpr size_t kMaxTextSearched = 200;
 
 Status NoSuchCluster() {
@@ -115,6 +117,35 @@ Result<Json> ClusterQueries::One(const std::string& key, const QueryString& quer
   }
   Status added = AddReports(cause, *filter, &answer);
   return added.ok() ? Result<Json>(std::move(answer)) : added;
+}
+
+// Some at a time: the last ones may not be needed.
+Result<Json> ClusterQueries::Samples(const std::string& key, const QueryString& query) const {
+  constexpr size_t kAtOnce = 50;
+  auto limit = query.GetInt("limit", kDefaultSampledReports, 1, kMaxLimit);
+  if (!limit.ok()) return limit.status();
+  auto filter = ParseFilter(query);
+  if (!filter.ok()) return filter.status();
+  auto shown_key = book_.ShownKey(key);
+  if (!shown_key.ok()) return shown_key.status();
+  filter->cluster_key = *shown_key;
+  auto rows = book_.Reports(*filter, *limit);
+  if (!rows.ok()) return rows.status();
+  std::erase_if(*rows, [](const ReportRow& row) { return !IsCounted(row.kind); });
+  if (rows->empty()) return NoSuchCluster();
+  CauseSamples samples(*rows, rules_, symbolizer_);
+  bool has_room = true;
+  for (size_t begin = 0; begin < rows->size() && has_room; begin += kAtOnce) {
+    std::vector<base::Uuid> ids;
+    for (size_t i = begin; i < std::min(begin + kAtOnce, rows->size()); ++i) ids.push_back((*rows)[i].id);
+    auto stored = store_->FindReports(ids);
+    if (!stored.ok()) return stored.status();
+    for (auto each = stored->rbegin(); each != stored->rend() && has_room; ++each) {
+      const auto report = DecodeStored(*each);
+      if (report.ok()) has_room = samples.TryAdd(each->row, *report);
+    }
+  }
+  return samples.ToJson();
 }
 
 // One of them in full, and what the newest are called.

@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/status.h"
@@ -13,19 +14,22 @@
 #include "collector/query/query_string.h"
 #include "collector/store/store.h"
 #include "collector/symbols/symbolizer.h"
+#include "policies/cluster_rules.h"
 
 namespace lagwatch::collector {
 
 class ClusterQueries {
  public:
-  // Borrows both; `symbolizer` may be null.
-  ClusterQueries(Store* store, Symbolizer* symbolizer)
-      : store_(store), book_(store), symbolizer_(symbolizer) {}
+  // Borrows the store and the symbolizer, which may be null.
+  ClusterQueries(Store* store, policies::ClusterRules rules, Symbolizer* symbolizer)
+      : store_(store), book_(store), rules_(std::move(rules)), symbolizer_(symbolizer) {}
 
   // /v1/clusters
   base::Result<Json> List(const QueryString& query) const;
   // /v1/clusters/{key}
   base::Result<Json> One(const std::string& key, const QueryString& query) const;
+  // /v1/clusters/{key}/samples
+  base::Result<Json> Samples(const std::string& key, const QueryString& query) const;
 
  private:
   // To each of the list, up to today.
@@ -40,6 +44,7 @@ class ClusterQueries {
 
   Store* store_;
   CauseBook book_;
+  policies::ClusterRules rules_;
   Symbolizer* symbolizer_;
 };
 

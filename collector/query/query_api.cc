@@ -18,6 +18,7 @@ using base::Status;
 using base::StatusCode;
 
 constexpr std::string_view kClusters = "/v1/clusters";
+constexpr std::string_view kSamples = "/samples";  // of a cluster
 constexpr std::string_view kReports = "/v1/reports";
 constexpr std::string_view kFrames = "/v1/frames";
 constexpr std::string_view kUsage = "/v1/usage";
@@ -64,7 +65,11 @@ QueryApi::Answer QueryApi::Dispatch(std::string_view path, const QueryString& qu
   if (path == kUsage) return Usage(query);
   if (path == kLosses) return Losses(query);
   if (path == kMissingSymbols) return MissingSymbols(query);
-  if (auto key = ItemOf(kClusters, path); !key.empty()) return clusters_.One(std::string(key), query);
+  if (auto key = ItemOf(kClusters, path); !key.empty()) {
+    if (!key.ends_with(kSamples)) return clusters_.One(std::string(key), query);
+    key.remove_suffix(kSamples.size());
+    return clusters_.Samples(std::string(key), query);
+  }
   if (auto id = ItemOf(kReports, path); !id.empty()) return OneReport(id);
   return Status(StatusCode::kNotFound, "there is nothing at this path; try " + std::string(kClusters));
 }

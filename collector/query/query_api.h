@@ -27,11 +27,10 @@ class QueryApi {
         book_(store),
         rules_(std::move(rules)),
         symbolizer_(symbolizer),
-        clusters_(store, symbolizer) {}
+        clusters_(store, rules_, symbolizer) {}
 
-  // /v1/clusters, /v1/clusters/{key}, /v1/reports, /v1/reports/{id}, /v1/frames, /v1/usage, /v1/losses,
-  // /v1/missing-symbols.
-  // Lists are CSV with format=csv.
+  // /v1/clusters, /v1/clusters/{key}, /v1/clusters/{key}/samples, /v1/reports, /v1/reports/{id}, /v1/frames,
+  // /v1/usage, /v1/losses, /v1/missing-symbols. Lists are CSV with format=csv.
   Response Get(std::string_view path, std::string_view query) const;
 
  private:

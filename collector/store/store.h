@@ -38,6 +38,8 @@ class Store {
   virtual base::Status ForEachReport(const ReportFilter& filter,
                                      const std::function<void(const ReportRow&)>& visit) = 0;
   virtual base::Result<std::optional<StoredReport>> FindReport(const base::Uuid& id) = 0;
+  // Those that are there, in the order of ids.
+  virtual base::Result<std::vector<StoredReport>> FindReports(std::span<const base::Uuid> ids) = 0;
   // Up to `limit` ids from `first` to `last`, both included.
   virtual base::Result<std::vector<base::Uuid>> FindIds(const base::Uuid& first, const base::Uuid& last,
                                                         int64_t limit) = 0;

@@ -93,6 +93,11 @@ TEST_F(OpenApiTest, TheProgramAnswersAsItSays) {
   const std::string symbols = "?size=5000&offset=0&sha256=" + std::string(64, 'a');
   ASSERT_EQ(client.Perform("PUT", "/v1/symbols/0123456789abcdef" + symbols, &piece).status, 200);
   const std::string key = client.Get("/v1/clusters").json()[0]["key"];
+  std::string key_of_lock;
+  for (const Json& cluster : client.Get("/v1/clusters").json()) {
+    if (!cluster["held_by"].empty()) key_of_lock = cluster["key"];
+  }
+  EXPECT_NE(key_of_lock, "");
 
   const Json values = {
       {"body POST /v1/reports", HexBytes(testing::EncodeBatch({SampleReport().Encode()}))},
@@ -103,6 +108,7 @@ TEST_F(OpenApiTest, TheProgramAnswersAsItSays) {
       {"GET /v1/reports/{id}", base::ToString(report.header.id)},
       {"query GET /v1/clusters", "?days=14&q=LOOKUP"},
       {"GET /v1/clusters/{key}", key},
+      {"GET /v1/clusters/{key}/samples", key_of_lock},
       {"query GET /v1/clusters/{key}", "?trend=hour&by=version"},
       {"GET /v1/symbols/{build_id}", "0123456789abcdef"},
       {"query GET /v1/symbols/{build_id}", "?sha256=" + std::string(64, 'a')},

@@ -147,6 +147,7 @@ TEST_F(QueryPlanTest, SoIsACause) {
   EXPECT_THAT(ScansFor("/v1/clusters/" + key_), IsEmpty());
   EXPECT_THAT(ScansFor("/v1/clusters/" + key_, "trend=hour"), IsEmpty());
   EXPECT_THAT(ScansFor("/v1/clusters/" + key_, "by=version"), IsEmpty());
+  EXPECT_THAT(ScansFor("/v1/clusters/" + key_ + "/samples"), IsEmpty());
 }
 
 TEST_F(QueryPlanTest, SoAreReports) {

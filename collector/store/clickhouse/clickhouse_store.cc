@@ -75,6 +75,10 @@ Result<std::optional<StoredReport>> ClickHouseStore::FindReport(const base::Uuid
   });
 }
 
+Result<std::vector<StoredReport>> ClickHouseStore::FindReports(std::span<const base::Uuid> ids) {
+  return Guarded([&] { return lags_.StoredWithIds(ids); });
+}
+
 Result<std::vector<base::Uuid>> ClickHouseStore::FindIds(const base::Uuid& first, const base::Uuid& last,
                                                          int64_t limit) {
   return Guarded([&] { return SelectIds(Between(first, last), limit); });

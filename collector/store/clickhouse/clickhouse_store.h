@@ -36,6 +36,7 @@ class ClickHouseStore final : public Store {
   base::Status ForEachReport(const ReportFilter& filter,
                              const std::function<void(const ReportRow&)>& visit) override;
   base::Result<std::optional<StoredReport>> FindReport(const base::Uuid& id) override;
+  base::Result<std::vector<StoredReport>> FindReports(std::span<const base::Uuid> ids) override;
   base::Result<std::vector<base::Uuid>> FindIds(const base::Uuid& first, const base::Uuid& last,
                                                 int64_t limit) override;
   base::Result<CausePage> Causes(const CauseQuery& query) override;

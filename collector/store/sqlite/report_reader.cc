@@ -156,6 +156,15 @@ void ReadEachReport(Database* database, const ReportFilter& filter,
   Visit(database, filter, INT64_MAX, std::nullopt, visit);
 }
 
+std::vector<StoredReport> ReadReportsWithIds(Database* database, std::span<const base::Uuid> ids) {
+  std::vector<StoredReport> reports;
+  for (const base::Uuid& id : ids) {
+    if (auto report = ReadReport(database, id)) reports.push_back(std::move(*report));
+  }
+  std::ranges::sort(reports, {}, [](const StoredReport& report) { return report.row.id.bytes; });
+  return reports;
+}
+
 std::vector<StoredReport> ReadReportsAfter(Database* database, const base::Uuid& after, int64_t limit) {
   std::vector<StoredReport> reports;
   Statement rows = database->Use("SELECT " LAGWATCH_REPORT_COLUMNS ", payload FROM reports" LAGWATCH_JOINS

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,9 @@ std::vector<ReportRow> ReadReports(Database* database, const ReportFilter& filte
 void ReadEachReport(Database* database, const ReportFilter& filter,
                     const std::function<void(const ReportRow&)>& visit);
 std::optional<StoredReport> ReadReport(Database* database, const base::Uuid& id);
+
+// In the order of ids.
+std::vector<StoredReport> ReadReportsWithIds(Database* database, std::span<const base::Uuid> ids);
 
 std::vector<StoredReport> ReadReportsAfter(Database* database, const base::Uuid& after, int64_t limit);
 

@@ -441,6 +441,13 @@ Result<std::optional<StoredReport>> SqliteStore::FindReport(const base::Uuid& id
   });
 }
 
+Result<std::vector<StoredReport>> SqliteStore::FindReports(std::span<const base::Uuid> ids) {
+  return Guarded([&] {
+    Connections::Reader reader(&connections_);
+    return ReadReportsWithIds(reader.get(), ids);
+  });
+}
+
 Result<std::vector<base::Uuid>> SqliteStore::FindIds(const base::Uuid& first, const base::Uuid& last,
                                                      int64_t limit) {
   return Guarded([&] {

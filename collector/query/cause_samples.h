@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// What reports of one cause say taken together: where their time went, as a flame graph shows it, what they
+// were in the middle of, and who held their locks. Context: background. Not thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "collector/query/frame_table.h"
+#include "collector/query/json_text.h"
+#include "collector/store/records.h"
+#include "collector/symbols/symbolizer.h"
+#include "policies/cluster_rules.h"
+#include "report/format/report.h"
+
+namespace lagwatch::collector {
+
+class CauseSamples {
+ public:
+  static constexpr size_t kMaxSamples = 20'000;
+  static constexpr size_t kMaxTableBytes = 16 << 20;  // of frames and stacks; the last report may go beyond
+  static constexpr size_t kMaxListed = 20;            // tags, and owners
+
+  // `rows` are all that may be added; borrows the others. `symbolizer` may be null.
+  CauseSamples(std::span<const ReportRow> rows, const policies::ClusterRules& rules, Symbolizer* symbolizer);
+
+  // The newest report first; false when there is no room for it, nor for older ones. May take seconds with a
+  // symbolizer.
+  bool TryAdd(const ReportRow& row, const report::Report& report);
+
+  // {"reports", "frames", "stacks", "samples", "tags", "owners"}, as collector/API.md says.
+  Json ToJson() const;
+
+ private:
+  struct Sample {
+    uint32_t stack = 0;  // its number in the report, and then in the table
+    double ns = 0;
+  };
+  struct Tally {
+    int64_t reports = 0;
+    double hang_ns = 0;
+
+    void Add(const ReportRow& row) {
+      ++reports;
+      hang_ns += static_cast<double>(row.hang_ns);
+    }
+  };
+  struct Owner {
+    Tally tally;
+    std::string name;
+    std::string kind;
+    FrameTable::Stack stack;
+  };
+
+  std::vector<Sample> SamplesOf(const ReportRow& row, const report::Report& report) const;
+  int64_t EarlierReportOf(const ReportRow& row) const;
+  void AddOwner(const ReportRow& row, const report::Report& report, const SymbolNamer& namer);
+  Json SamplesJson() const;
+  Json TagsJson() const;
+  Json OwnersJson() const;
+
+  const policies::ClusterRules& rules_;
+  Symbolizer* const symbolizer_;
+  std::map<std::string, std::vector<int64_t>> reports_of_lags_;  // how old lags were at each, by their ids
+  FrameTable table_;
+  std::vector<std::vector<Sample>> samples_;  // of each report, the newest first
+  size_t sample_count_ = 0;
+  std::map<std::pair<std::string, std::string>, Tally> tags_;  // by loop and tag
+  std::map<std::string, Owner> owners_;                        // by where they were
+};
+
+}  // namespace lagwatch::collector
