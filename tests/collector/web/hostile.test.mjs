@@ -11,7 +11,7 @@ let collector, browser;
 before(async () => {
   collector = await startCollector("hostile");
   const [cause] = await collector.ask("/v1/clusters");
-  await collector.ask(`/v1/admin/clusters/${cause.key}`, { method: "PATCH", body: JSON.stringify({ title: kText, link: kText }) });
+  await collector.ask(`/v1/admin/clusters/${cause.key}`, { method: "PATCH", body: JSON.stringify({ title: kText, link: `https://elsewhere.example/${kText}` }) });
   await collector.ask("/v1/admin/config", { method: "PUT", body: JSON.stringify({ allowlist: [kText] }) });
   await collector.ask("/v1/admin/allowlist", { method: "POST", body: JSON.stringify({ user: `${kText}2` }) });
   browser = await openBrowser();

@@ -86,7 +86,7 @@ test("an allowlisted user's report arrives at once, another's does not", async (
     await until("the config", () => keptVersions(forced.spool).length > 0 && keptVersions(other.spool).length > 0);
     other.freeze(1.2);
     forced.freeze(1.2);
-    await page.locator(".reports tr.fresh", { hasText: "u-forced" }).waitFor({ timeout: 5_000 });
+    await page.locator(".reports tr.fresh", { hasText: "u-forced" }).waitFor();
     assert.equal(await page.locator(".reports tr", { hasText: "u-other" }).count(), 0);
   } finally {
     await Promise.all([forced.stop(), other.stop()]);

@@ -10,6 +10,9 @@ if (!bin) throw new Error("LAGWATCH_BIN must name the folder of the built progra
 
 export const program = (name) => join(bin, name);
 
+// The helper of a program that has just ended may still write to its spool.
+const remove = (directory) => rmSync(directory, { recursive: true, force: true, maxRetries: 50, retryDelay: 100 });
+
 export async function until(what, condition, seconds = 20) {
   const end = Date.now() + seconds * 1000;
   for (;;) {
@@ -50,7 +53,7 @@ export async function startCollector(...seeds) {
     stop: () =>
       new Promise((done) => {
         child.once("exit", () => {
-          rmSync(directory, { recursive: true, force: true });
+          remove(directory);
           done();
         });
         child.kill();
@@ -80,7 +83,7 @@ export async function startRedis(collector, { user, flags = [] }) {
     stop: () =>
       new Promise((done) => {
         child.once("exit", () => {
-          rmSync(directory, { recursive: true, force: true });
+          remove(directory);
           done();
         });
         child.kill();
