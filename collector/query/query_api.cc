@@ -8,6 +8,7 @@
 #include "collector/query/csv_text.h"
 #include "collector/query/report_filter.h"
 #include "collector/query/report_json.h"
+#include "collector/query/usage_days.h"
 #include "collector/query/usage_summary.h"
 
 namespace lagwatch::collector {
@@ -24,6 +25,7 @@ constexpr std::string_view kFrames = "/v1/frames";
 constexpr std::string_view kUsage = "/v1/usage";
 constexpr std::string_view kLosses = "/v1/losses";
 constexpr std::string_view kMissingSymbols = "/v1/missing-symbols";
+constexpr int64_t kMaxUsageDays = 10'000;
 
 // What follows `collection` and a slash in `path`; empty when nothing does.
 std::string_view ItemOf(std::string_view collection, std::string_view path) {
@@ -113,11 +115,15 @@ QueryApi::Answer QueryApi::Frames(const QueryString& query) const {
 }
 
 QueryApi::Answer QueryApi::Usage(const QueryString& query) const {
+  const std::string by = query.Get("by");
+  if (by == "day") return UsageByDay(query);
+  if (!by.empty()) return Status(StatusCode::kInvalid, "by must be day");
   auto limit = query.GetInt("limit", kDefaultLimit, 1, kMaxLimit);
   if (!limit.ok()) return limit.status();
   UsageSummaries summaries;
   auto filter = ParseFilter(query);
   if (!filter.ok()) return filter.status();
+  filter->first_day = filter->last_day = std::nullopt;
   Status visited = store_->ForEachUsage(*filter, [&](std::string_view payload) {
     if (auto usage = report::DecodeUsage(payload); usage.ok()) summaries.Add(*usage);
   });
@@ -128,6 +134,22 @@ QueryApi::Answer QueryApi::Usage(const QueryString& query) const {
     answer.push_back(UsageJson(summary));
   }
   return answer;
+}
+
+QueryApi::Answer QueryApi::UsageByDay(const QueryString& query) const {
+  auto limit = query.GetInt("limit", kDefaultLimit, 1, kMaxUsageDays);
+  if (!limit.ok()) return limit.status();
+  auto filter = ParseFilter(query);
+  if (!filter.ok()) return filter.status();
+  UsageDays days;
+  Status visited = store_->ForEachUsage(*filter, [&](std::string_view payload) {
+    const auto usage = report::DecodeUsage(payload);
+    if (!usage.ok()) return;
+    const int64_t day = ToSigned(usage->begin_wall_ms) / kMsPerDay;
+    if (day >= filter->first_day.value_or(0) && day <= filter->last_day.value_or(INT64_MAX)) days.Add(*usage);
+  });
+  if (!visited.ok()) return visited;
+  return days.ToJson(static_cast<size_t>(*limit));
 }
 
 QueryApi::Answer QueryApi::Losses(const QueryString& query) const {

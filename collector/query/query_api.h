@@ -40,6 +40,7 @@ class QueryApi {
   Answer Reports(const QueryString& query) const;
   Answer Frames(const QueryString& query) const;
   Answer Usage(const QueryString& query) const;
+  Answer UsageByDay(const QueryString& query) const;
   Answer Losses(const QueryString& query) const;
   Answer MissingSymbols(const QueryString& query) const;
   Answer OneReport(std::string_view id) const;

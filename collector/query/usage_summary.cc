@@ -7,7 +7,6 @@
 namespace lagwatch::collector {
 namespace {
 
-constexpr double kMsInAnHour = 3'600'000;
 constexpr size_t kShownTags = 20;
 constexpr size_t kShownUsers = 20;
 
@@ -37,19 +36,13 @@ void AddTo(policies::SlowDispatches* sum, const policies::SlowDispatches& added)
   AddTo(&sum->durations, added.durations);
 }
 
-double LaggedMsPerHour(const policies::LoopUsage& usage) {
-  if (usage.watched_ns == 0) return 0;
-  return static_cast<double>(usage.lagged_ns) / static_cast<double>(usage.watched_ns) * kMsInAnHour;
-}
-
-// By nearest rank; 0 of none.
-double Percentile(const std::vector<double>& sorted, size_t percent) {
-  return sorted.empty() ? 0 : sorted[(sorted.size() * percent + 99) / 100 - 1];
-}
-
 double Rounded(double ms) {
   constexpr double kNsPerMs = 1'000'000;
   return ToMs(ms * kNsPerMs);
+}
+
+double RateOf(const policies::LoopUsage& usage) {
+  return LaggedMsPerHour(static_cast<double>(usage.lagged_ns), static_cast<double>(usage.watched_ns));
 }
 
 Json HistogramJson(const policies::DurationHistogram& histogram) {
@@ -102,10 +95,9 @@ void UsageSummaries::Add(const report::Usage& usage) {
   const bool is_first = sum.sessions.empty();
   summary.first_seen_ms = is_first ? begin_ms : std::min(summary.first_seen_ms, begin_ms);
   summary.last_seen_ms = std::max(summary.last_seen_ms, end_ms);
-  const std::string session(usage.session_id.as_bytes());
-  sum.sessions.insert(session);
-  // No user's name has a NUL in front.
-  policies::LoopUsage& user = sum.users[usage.user.empty() ? '\0' + session : usage.user];
+  sum.sessions.insert(std::string(usage.session_id.as_bytes()));
+  summary.rates.Add(usage);
+  policies::LoopUsage& user = sum.users[UsageUser(usage)];
   for (const report::LoopUsage& loop : usage.loops) {
     AddTo(&summary.total, loop.usage);
     AddTo(&summary.loops[loop.loop], loop.usage);
@@ -124,13 +116,11 @@ std::vector<UsageSummary> UsageSummaries::Take() && {
     summary.version = key.second;
     summary.runs = static_cast<int64_t>(sum.sessions.size());
     for (const auto& [user, usage] : sum.users) {
-      if (usage.watched_ns != 0) summary.lagged_ms_per_hour_by_user.push_back(LaggedMsPerHour(usage));
       if (!user.starts_with('\0')) summary.users.emplace_back(user, usage);
     }
     std::stable_sort(summary.users.begin(), summary.users.end(), [](const auto& one, const auto& other) {
       return one.second.lagged_ns > other.second.lagged_ns;
     });
-    std::sort(summary.lagged_ms_per_hour_by_user.begin(), summary.lagged_ms_per_hour_by_user.end());
     taken.push_back(std::move(summary));
   }
   std::stable_sort(taken.begin(), taken.end(), [](const UsageSummary& one, const UsageSummary& other) {
@@ -140,13 +130,12 @@ std::vector<UsageSummary> UsageSummaries::Take() && {
 }
 
 Json UsageJson(const UsageSummary& summary) {
-  const std::vector<double>& rates = summary.lagged_ms_per_hour_by_user;
-  Json json = {
-      {"app", summary.app}, {"version", summary.version}, {"users", rates.size()}, {"runs", summary.runs}};
+  Json json = {{"app", summary.app},
+               {"version", summary.version},
+               {"users", summary.rates.users()},
+               {"runs", summary.runs}};
   json.update(LoopUsageJson(summary.total));
-  json["lagged_ms_per_hour"] = {{"all", Rounded(LaggedMsPerHour(summary.total))},
-                                {"p50", Rounded(Percentile(rates, 50))},
-                                {"p90", Rounded(Percentile(rates, 90))}};
+  json["lagged_ms_per_hour"] = summary.rates.ToJson();
   json["loops"] = Json::array();
   for (const auto& [name, usage] : summary.loops) {
     Json loop = {{"loop", name}};
@@ -161,7 +150,7 @@ Json UsageJson(const UsageSummary& summary) {
                                    {"dispatches", usage.dispatches},
                                    {"lags", usage.lags},
                                    {"lagged_ms", ToMs(static_cast<double>(usage.lagged_ns))},
-                                   {"lagged_ms_per_hour", Rounded(LaggedMsPerHour(usage))}});
+                                   {"lagged_ms_per_hour", Rounded(RateOf(usage))}});
   }
   json["slow"] = SlowJson(summary);
   json["suppressed"] = Json::object();

@@ -13,6 +13,7 @@
 
 #include "base/uuid.h"
 #include "collector/query/json_text.h"
+#include "collector/query/lag_rate.h"
 #include "policies/usage.h"
 #include "report/format/report.h"
 
@@ -27,10 +28,8 @@ struct UsageSummary {
   std::map<std::pair<std::string, std::string>, policies::SlowDispatches> slow;  // by loop and tag
   policies::SuppressedCounts suppressed{};
   int64_t runs = 0;
-  // How long each user's loops lagged in an hour of being watched, in milliseconds; sorted. A run that names
-  // no user counts as a user of its own.
-  std::vector<double> lagged_ms_per_hour_by_user;
-  // Those of them that named themselves, with the longest lagged time first.
+  LagRates rates;
+  // Those that named themselves, with the longest lagged time first.
   std::vector<std::pair<std::string, policies::LoopUsage>> users;
   int64_t first_seen_ms = 0;
   int64_t last_seen_ms = 0;

@@ -89,8 +89,8 @@ class Store {
   virtual base::Result<double> WatchedNs(const ReportFilter& filter) = 0;
   // The same of each version, by app and version.
   virtual base::Result<std::vector<WatchedVersion>> WatchedVersions(const ReportFilter& filter) = 0;
-  // Calls `visit` with every Usage record as it was encoded, in no particular order. Only the filter's app,
-  // version and user count.
+  // Calls `visit` with every Usage record as it was encoded, in no particular order. Of the filter, app,
+  // version, user and the first day count: what ended before that is left out.
   virtual base::Status ForEachUsage(const ReportFilter& filter,
                                     const std::function<void(std::string_view payload)>& visit) = 0;
   // Calls `visit` with every record of a type that was not known when it came, oldest first.

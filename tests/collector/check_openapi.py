@@ -3,7 +3,8 @@
 """Asks a running collector everything that its OpenAPI document says, and holds the answers against it.
 
 check_openapi.py BASE_URL KEY VALUES: VALUES is a JSON object with what stands for {…} in paths, by operation
-("GET /v1/reports/{id}"), and bodies of those that change something ("body GET /v1/…").
+("GET /v1/reports/{id}"), queries ("query GET /v1/…", one or an array) and bodies of those that change something
+("body POST /v1/…").
 """
 import json
 import sys
@@ -69,25 +70,27 @@ def main():
         target = path
         if "{" in path:
             target = path[:path.index("{")] + values[name] + path[path.index("}") + 1:]
-        target += values.get("query " + name, "")
+        queries = values.get("query " + name, "")
+        targets = [target + query for query in (queries if isinstance(queries, list) else [queries])]
         body = values.get("body " + name)
         types = list(operation.get("requestBody", {}).get("content", {""}))
         if "requestBody" in operation and body is None:
             failures.append(f"{name}: the test has no body for it")
             continue
-        joint = "&" if "?" in target else "?"
         if {"sentry": []} in operation["security"]:
-            target += joint + "sentry_key="
+            targets = [each + ("&" if "?" in each else "?") + "sentry_key=" for each in targets]
         encoded = None if body is None else (bytes.fromhex(body) if isinstance(body, str)
                                              else json.dumps(body).encode())
         if isinstance(body, dict):
             schema = operation["requestBody"]["content"]["application/json"]["schema"]
             failures += [f"{name}, its body: {error}" for error in document.errors(schema, body)]
-        answer = ask(base, key, method, with_key(target, key), encoded, types[0])
-        failures += [f"{name}: {error}" for error in document.check(operation, *answer)]
-        if any("/format" in parameter.get("$ref", "") for parameter in operation.get("parameters", [])):
-            answer = ask(base, key, method, target + joint + "format=csv", None, "")
-            failures += [f"{name} as CSV: {error}" for error in document.check(operation, *answer)]
+        for target in targets:
+            answer = ask(base, key, method, with_key(target, key), encoded, types[0])
+            failures += [f"{method} {target}: {error}" for error in document.check(operation, *answer)]
+            if any("/format" in parameter.get("$ref", "") for parameter in operation.get("parameters", [])):
+                joint = "&" if "?" in target else "?"
+                answer = ask(base, key, method, target + joint + "format=csv", None, "")
+                failures += [f"{method} {target} as CSV: {error}" for error in document.check(operation, *answer)]
         status, content_type, text = ask(base, "wrong", method, with_key(target, "k_wrong"), encoded, types[0])
         if operation["security"] and (status != 401 or document.errors(
                 {"$ref": "#/components/schemas/Error"}, json.loads(text))):

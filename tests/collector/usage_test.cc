@@ -137,6 +137,81 @@ TEST(Usage, ShowsWhatWasSlowAndWhatIsNotReported) {
   EXPECT_EQ(editor["slow"][0]["longest_ms"], 2'000.0);
 }
 
+std::string SampledBatchOf(const std::vector<std::pair<report::Usage, uint32_t>>& usages) {
+  std::string batch;
+  for (const auto& [usage, sample_rate_ppm] : usages) {
+    std::string encoded = EncodeUsage(usage);
+    report::AppendSampleRate(report::RecordType::kUsage, sample_rate_ppm, &encoded);
+    report::AppendToBatch({report::RecordType::kUsage, encoded}, &batch);
+  }
+  return batch;
+}
+
+// By hand: hours and lagged seconds of each, and for how many they stand.
+//   a  1 h   0 s  x 1     b  1 h  10 s  x 20    c  2 h  60 s  x 4    d  1 h  90 s  x 1, and 1 h  0 s  x 5
+// All: 0 + 200 + 240 + 90 + 0 = 530 s in 1 + 20 + 8 + 1 + 5 = 35 h, or 15.142857 s an hour.
+// Users: a 0 x 1, b 10 x 20, c 30 x 4, d 45 x 3 (1 and 5 in as many hours): 28. Up to b they are 21, and the
+// 14th is among them; up to c they are 25, fewer than 90 %.
+TEST(Usage, ASampledUserStandsForThoseThatAreNot) {
+  MemoryCollector collector;
+  const std::vector<std::pair<report::Usage, uint32_t>> usages = {{UsageOf("a", 1, 0), 0},
+                                                                  {UsageOf("b", 1, 10), 50'000},
+                                                                  {UsageOf("c", 2, 60), 250'000},
+                                                                  {UsageOf("d", 1, 90), 1'000'000},
+                                                                  {UsageOf("d", 1, 0), 200'000}};
+  ASSERT_TRUE(collector.ingest.Submit(SampledBatchOf(usages)).ok());
+  const Json version = collector.Get("/v1/usage")[0];
+  EXPECT_EQ(version["lagged_ms_per_hour"],
+            Json::parse(R"({"all": 15142.857, "p50": 10000.0, "p90": 45000.0})"));
+  EXPECT_EQ(version["users"], 4);
+  EXPECT_EQ(version["watched_ms"], 6 * 3'600'000.0);  // as received
+  EXPECT_EQ(version["worst_users"][0]["lagged_ms_per_hour"], 45'000.0);
+  const Json day = collector.Get("/v1/usage", "by=day")[0];
+  EXPECT_EQ(day["lagged_ms_per_hour"], version["lagged_ms_per_hour"]);
+}
+
+TEST(Usage, IsToldDayByDay) {
+  constexpr uint64_t kADayMs = kMsPerDay;
+  constexpr uint64_t kFirstMs = 19'700 * kADayMs;
+  MemoryCollector collector;
+  std::vector<report::Usage> usages;
+  // The second goes on into the next day, and counts on its own.
+  for (const auto& [day, hours, lagged_s] : {std::tuple(0, 1, 0), {0, 3, 60}, {2, 1, 7}, {5, 1, 0}}) {
+    usages.push_back(UsageOf("u-" + std::to_string(usages.size()), hours, lagged_s));
+    usages.back().begin_wall_ms = kFirstMs + static_cast<uint64_t>(day) * kADayMs + kADayMs - 1;
+    usages.back().end_wall_ms = usages.back().begin_wall_ms + static_cast<uint64_t>(hours) * 3'600'000;
+  }
+  usages.push_back(usages[2]);
+  usages.back().id = base::CreateUuidV7(1);
+  usages.back().app_version = "9";
+  ASSERT_TRUE(collector.ingest.Submit(BatchOf(usages)).ok());
+  const Json days = collector.Get("/v1/usage", "by=day");
+  ASSERT_EQ(days.size(), 4u);
+  EXPECT_EQ(days[0]["day_ms"], kFirstMs + 5 * kADayMs);
+  EXPECT_EQ(days[1]["version"], "2.3.1");
+  EXPECT_EQ(days[2]["version"], "9");
+  EXPECT_EQ(days[3], Json::parse(R"({"app": "editor", "version": "2.3.1", "day_ms": 1702080000000,
+      "users": 2, "watched_ms": 14400000.0, "lags": 1, "lagged_ms": 60000.0,
+      "lagged_ms_per_hour": {"all": 15000.0, "p50": 0.0, "p90": 20000.0}})"));
+  auto of_days = [&](uint64_t first, uint64_t last) {
+    return collector
+        .Get("/v1/usage", "by=day&from_ms=" + std::to_string(kFirstMs + first * kADayMs) +
+                              "&to_ms=" + std::to_string(kFirstMs + last * kADayMs))
+        .size();
+  };
+  EXPECT_EQ(of_days(0, 1), 1u);
+  EXPECT_EQ(of_days(1, 2), 2u);
+  EXPECT_EQ(of_days(1, 9), 3u);
+  EXPECT_EQ(of_days(3, 4), 0u);
+  EXPECT_EQ(collector.Get("/v1/usage", "by=day&version=9").size(), 1u);
+  EXPECT_EQ(collector.Get("/v1/usage", "by=day&limit=2")[1], days[1]);
+  EXPECT_EQ(collector.query_api.Get("/v1/usage", "by=day&limit=10001").status, 400);
+  EXPECT_EQ(collector.query_api.Get("/v1/usage", "by=week").status, 400);
+  EXPECT_EQ(collector.query_api.Get("/v1/usage", "limit=1001").status, 400);
+  // Days count nowhere else.
+  EXPECT_EQ(collector.Get("/v1/usage", "from_ms=" + std::to_string(kFirstMs + 9 * kADayMs)).size(), 2u);
+}
+
 TEST(Usage, SurvivesWhatNoHonestClientSends) {
   MemoryCollector collector;
   report::Usage hostile = UsageOf("u", 1, 0);
@@ -148,6 +223,7 @@ TEST(Usage, SurvivesWhatNoHonestClientSends) {
   hostile.suppressed = second.suppressed = {{policies::SuppressedReason::kUnknown, UINT64_MAX}};
   EXPECT_EQ(collector.ingest.Submit(BatchOf({hostile, second}))->accepted, 2);
   EXPECT_EQ(collector.Get("/v1/usage")[0]["dispatches"], UINT64_MAX);
+  EXPECT_EQ(collector.Get("/v1/usage", "by=day")[0]["lags"], UINT64_MAX);
   report::Usage empty{.id = base::CreateUuidV7(2)};
   EXPECT_EQ(collector.ingest.Submit(BatchOf({empty}))->accepted, 1);
   EXPECT_EQ(collector.Get("/v1/usage").size(), 2u);

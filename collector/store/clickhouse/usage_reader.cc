@@ -43,9 +43,9 @@ std::vector<WatchedVersion> UsageReader::WatchedVersions(const ReportFilter& fil
 void UsageReader::ForEach(const ReportFilter& filter,
                           const std::function<void(std::string_view payload)>& visit) {
   const std::string of_user = filter.user.empty() ? "" : " AND user = " + SqlText(filter.user);
-  connection_->Select(
-      "SELECT payload FROM " + schema_->All(kUsage) + " WHERE " + OfProgram(filter) + of_user + kOnce, "s",
-      [&](const Row& row) { visit(row.Bytes(0)); });
+  connection_->Select("SELECT payload FROM " + schema_->All(kUsage) + " WHERE " + OfProgram(filter) +
+                          of_user + OfDays({.first_day = filter.first_day}) + kOnce,
+                      "s", [&](const Row& row) { visit(row.Bytes(0)); });
 }
 
 }  // namespace lagwatch::collector

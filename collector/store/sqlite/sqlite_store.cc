@@ -18,6 +18,11 @@ using base::StatusCode;
 
 CommitOutcome OutcomeOf(bool is_new) { return is_new ? CommitOutcome::kStored : CommitOutcome::kDuplicate; }
 
+// The beginning of the filter's days.
+int64_t FirstMsOf(const ReportFilter& filter) {
+  return std::min(filter.first_day.value_or(0), INT64_MAX / kMsPerDay) * kMsPerDay;
+}
+
 // Runs `work`, which may throw what SQLite says.
 template <typename Work>
 auto Guarded(Work work) -> Result<decltype(work())> {
@@ -349,8 +354,8 @@ Status SqliteStore::ForEachUsage(const ReportFilter& filter,
     Connections::Reader reader(&connections_);
     Statement rows = reader->Use(
         "SELECT payload FROM usage WHERE (?1 = '' OR app = ?1) AND (?2 = '' OR version = ?2)"
-        " AND (?3 = '' OR user = ?3)");
-    rows.Bind(filter.app, filter.version, filter.user);
+        " AND (?3 = '' OR user = ?3) AND end_wall_ms >= ?4");
+    rows.Bind(filter.app, filter.version, filter.user, FirstMsOf(filter));
     while (rows.Step()) visit(rows.Bytes(0));
   });
 }

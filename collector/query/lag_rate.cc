@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/query/lag_rate.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "collector/cluster/cause_sums.h"
+
+namespace lagwatch::collector {
+namespace {
+
+constexpr double kNsPerMs = 1'000'000;
+
+struct RateOfUser {
+  double ms_per_hour;
+  double weight;
+};
+
+// By nearest rank; 0 of none.
+double WeightedPercentile(const std::vector<RateOfUser>& sorted, double percent) {
+  double all = 0;
+  for (const RateOfUser& rate : sorted) all += rate.weight;
+  double seen = 0;
+  for (const RateOfUser& rate : sorted) {
+    seen += rate.weight;
+    if (seen * 100 >= all * percent) return rate.ms_per_hour;
+  }
+  return sorted.empty() ? 0 : sorted.back().ms_per_hour;
+}
+
+}  // namespace
+
+double LaggedMsPerHour(double lagged_ns, double watched_ns) {
+  constexpr double kMsInAnHour = 3'600'000;
+  return watched_ns > 0 ? lagged_ns / watched_ns * kMsInAnHour : 0;
+}
+
+// No user's name has a NUL in front.
+std::string UsageUser(const report::Usage& usage) {
+  return usage.user.empty() ? '\0' + std::string(usage.session_id.as_bytes()) : usage.user;
+}
+
+void LagRates::Add(const report::Usage& usage) {
+  const double weight = WeightOf(usage.sample_rate_ppm);
+  Times& user = users_[UsageUser(usage)];
+  for (const report::LoopUsage& loop : usage.loops) {
+    const auto watched_ns = static_cast<double>(loop.usage.watched_ns);
+    const auto lagged_ns = static_cast<double>(loop.usage.lagged_ns);
+    user.watched_ns += watched_ns;
+    user.lagged_ns += lagged_ns;
+    user.weighted_watched_ns += weight * watched_ns;
+    weighted_watched_ns_ += weight * watched_ns;
+    weighted_lagged_ns_ += weight * lagged_ns;
+  }
+}
+
+size_t LagRates::users() const {
+  return static_cast<size_t>(
+      std::ranges::count_if(users_, [](const auto& user) { return user.second.watched_ns > 0; }));
+}
+
+Json LagRates::ToJson() const {
+  std::vector<RateOfUser> rates;
+  for (const auto& [name, user] : users_) {
+    if (user.watched_ns > 0)
+      rates.push_back(
+          {LaggedMsPerHour(user.lagged_ns, user.watched_ns), user.weighted_watched_ns / user.watched_ns});
+  }
+  std::ranges::sort(rates, {}, &RateOfUser::ms_per_hour);
+  const double all = LaggedMsPerHour(weighted_lagged_ns_, weighted_watched_ns_);
+  return {{"all", ToMs(all * kNsPerMs)},
+          {"p50", ToMs(WeightedPercentile(rates, 50) * kNsPerMs)},
+          {"p90", ToMs(WeightedPercentile(rates, 90) * kNsPerMs)}};
+}
+
+}  // namespace lagwatch::collector

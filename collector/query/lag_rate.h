@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// How long loops lag in an hour of being watched, over users of whom some stand for others. Context:
+// background; pure. Not thread-safe.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <string>
+
+#include "collector/query/json_text.h"
+#include "report/format/report.h"
+
+namespace lagwatch::collector {
+
+// In milliseconds.
+double LaggedMsPerHour(double lagged_ns, double watched_ns);
+
+// Whose usage it is: a run that names no user counts as a user of its own.
+std::string UsageUser(const report::Usage& usage);
+
+// Of a sampled user's record, each number counts for all that it stands for. A user's own rate is what was
+// measured; it stands for as many as the records do, on average over the watched time.
+class LagRates {
+ public:
+  void Add(const report::Usage& usage);
+
+  // Those that were watched.
+  size_t users() const;
+  // {"all", "p50", "p90"}: of all time, and by nearest rank over users.
+  Json ToJson() const;
+
+ private:
+  struct Times {
+    double watched_ns = 0;
+    double lagged_ns = 0;
+    double weighted_watched_ns = 0;
+  };
+
+  std::map<std::string, Times> users_;
+  double weighted_watched_ns_ = 0;
+  double weighted_lagged_ns_ = 0;
+};
+
+}  // namespace lagwatch::collector

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/query/usage_days.h"
+
+#include "collector/store/records.h"
+
+namespace lagwatch::collector {
+
+void UsageDays::Add(const report::Usage& usage) {
+  const int64_t day = ToSigned(usage.begin_wall_ms) / kMsPerDay;
+  Sum& sum = sums_[{-day, usage.app, usage.app_version}];
+  sum.rates.Add(usage);
+  for (const report::LoopUsage& loop : usage.loops) {
+    sum.watched_ns += static_cast<double>(loop.usage.watched_ns);
+    sum.lagged_ns += static_cast<double>(loop.usage.lagged_ns);
+    sum.lags = loop.usage.lags > UINT64_MAX - sum.lags ? UINT64_MAX : sum.lags + loop.usage.lags;
+  }
+}
+
+Json UsageDays::ToJson(size_t limit) const {
+  Json json = Json::array();
+  for (const auto& [key, sum] : sums_) {
+    if (json.size() == limit) break;
+    const auto& [minus_day, app, version] = key;
+    json.push_back({{"app", app},
+                    {"version", version},
+                    {"day_ms", -minus_day * kMsPerDay},
+                    {"users", sum.rates.users()},
+                    {"watched_ms", ToMs(sum.watched_ns)},
+                    {"lags", sum.lags},
+                    {"lagged_ms", ToMs(sum.lagged_ns)},
+                    {"lagged_ms_per_hour", sum.rates.ToJson()}});
+  }
+  return json;
+}
+
+}  // namespace lagwatch::collector

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// How programs' versions fared day by day. Context: background. Not thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <tuple>
+
+#include "collector/query/json_text.h"
+#include "collector/query/lag_rate.h"
+#include "report/format/report.h"
+
+namespace lagwatch::collector {
+
+class UsageDays {
+ public:
+  // A record counts on the day (UTC) on which it began.
+  void Add(const report::Usage& usage);
+
+  // An entry for each day, program and version, the newest day first; `limit` at most.
+  Json ToJson(size_t limit) const;
+
+ private:
+  struct Sum {
+    LagRates rates;
+    double watched_ns = 0;
+    double lagged_ns = 0;
+    uint64_t lags = 0;  // stops at the most that there is: numbers come from clients
+  };
+
+  std::map<std::tuple<int64_t, std::string, std::string>, Sum> sums_;  // by minus the day, app and version
+};
+
+}  // namespace lagwatch::collector
