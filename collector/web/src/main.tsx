@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { render } from "preact";
 import { App } from "./app";
-import { applyTheme } from "./parts/theme";
+import { startTheme } from "./parts/theme";
 import "./style/tokens.css";
 import "./style/page.css";
 import "./style/parts.css";
@@ -9,5 +9,5 @@ import "./style/parts.css";
 // The collector was updated since this page was loaded: its parts have other names now.
 addEventListener("vite:preloadError", () => location.reload());
 
-applyTheme();
+startTheme();
 render(<App />, document.getElementById("page")!);

@@ -64,6 +64,12 @@ test("a new report appears on every page that it concerns", async () => {
     assert.equal(await page.locator(".reports tbody tr").count(), before + 1);
     await takePicture(page, "live");
     await page.getByText("1 new report since you came").waitFor();
+    // A cause says that there is more, and leaves what is looked at as it is.
+    await page.locator(".reports tr.fresh td a[href^='/causes/']").click();
+    await page.getByRole("application").waitFor();
+    redis.freeze(1.2);
+    await page.getByRole("button", { name: "Show it" }).click();
+    await page.getByRole("button", { name: "Show it" }).waitFor({ state: "detached" });
   } finally {
     await redis.stop();
   }

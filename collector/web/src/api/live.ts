@@ -7,6 +7,7 @@ import type { ReportHeader } from "./types";
 
 const kFirstPauseMs = 1_000;
 const kLongestPauseMs = 30_000;
+const kReloadPauseMs = 1_000;
 
 export const isListening = signal(false);
 
@@ -92,15 +93,16 @@ export function useNewReports(listener: Listener): void {
   }, []);
 }
 
-// Calls `reload` for new reports, but once in `pauseMs` at most.
-export function useReloadOnReports(reload: () => void, isMine: (report: ReportHeader) => boolean = () => true, pauseMs = 1_000): void {
+// Calls `reload` for new reports, but once a second at most.
+export function useReloadOnReports(reload: () => void): void {
   const timer = useRef<number | undefined>(undefined);
   useEffect(() => () => clearTimeout(timer.current), []);
-  useNewReports((report) => {
-    if (timer.current !== undefined || !isMine(report)) return;
-    timer.current = window.setTimeout(() => {
+  const latest = useRef(reload);
+  latest.current = reload;
+  useNewReports(() => {
+    timer.current ??= window.setTimeout(() => {
       timer.current = undefined;
-      reload();
-    }, pauseMs);
+      latest.current();
+    }, kReloadPauseMs);
   });
 }

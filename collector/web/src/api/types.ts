@@ -20,4 +20,4 @@ export type ConfigState = Schemas["ConfigState"];
 export type AuditEntry = Schemas["AuditEntry"];
 export type Usage = Schemas["Usage"];
 export type CauseSamples = Schemas["ClusterSamples"];
-export type DayUsage = Pick<Usage, "app" | "version" | "users" | "watched_ms" | "lags" | "lagged_ms" | "lagged_ms_per_hour"> & { readonly day_ms: number };
+export type DayUsage = Schemas["UsageDay"];

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // One cause: where the time went, why, who holds the lock, and whether the fix worked.
 import { useRoute } from "preact-iso";
-import { useMemo } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import { get } from "../api/client";
-import { useReloadOnReports } from "../api/live";
+import { useNewReports } from "../api/live";
 import { useResource } from "../api/resource";
 import type { CauseSamples, ClusterDetails } from "../api/types";
 import { causeName, shortName } from "../format/frames";
@@ -133,10 +133,26 @@ export function CausePage() {
     const [cause, samples] = await Promise.all([get<ClusterDetails>(path, { ...asked, by: "version" }, abort), get<CauseSamples>(`${path}/samples`, asked, abort)]);
     return { cause, samples };
   });
-  useReloadOnReports(both.reload, (report) => report.cluster.level1 === key || report.cluster.level2 === key);
+  // Whoever looks at a flame graph wants it to stay as it is.
+  const [fresh, setFresh] = useState(0);
+  const keys = [key, ...(both.data?.cause.merged ?? [])];
+  useNewReports(({ cluster }) => {
+    if (keys.includes(cluster.level1) || keys.includes(cluster.level2)) setFresh((before) => before + 1);
+  });
+  const reload = (): void => {
+    setFresh(0);
+    both.reload();
+  };
   return (
-    <Shown resource={both} what="the cause">
-      {({ cause, samples }) => <Whole cause={cause} samples={samples} onChanged={both.reload} />}
-    </Shown>
+    <>
+      {fresh > 0 && (
+        <p class="state fresh" role="status">
+          {plural(fresh, "new report")} <button onClick={reload}>Show {fresh === 1 ? "it" : "them"}</button>
+        </p>
+      )}
+      <Shown resource={both} what="the cause">
+        {({ cause, samples }) => <Whole cause={cause} samples={samples} onChanged={reload} />}
+      </Shown>
+    </>
   );
 }

@@ -7,6 +7,8 @@ import { day } from "../format/times";
 import { cssColor, isDark } from "./theme";
 import "./chart.css";
 
+const kSecondsPerDay = 86_400;
+
 export interface Line {
   readonly name: string;
   readonly values: readonly (number | null)[];
@@ -24,7 +26,7 @@ interface ChartProps {
 }
 
 function optionsOf({ lines, format, kind, height }: Required<ChartProps>, width: number): uPlot.Options {
-  const axis = { stroke: cssColor("--muted"), grid: { stroke: cssColor("--line"), width: 1 }, ticks: { stroke: cssColor("--line"), width: 1 }, font: `12px ${cssColor("--sans")}` };
+  const axis = { stroke: cssColor("--muted"), grid: { stroke: cssColor("--line"), width: 1 }, ticks: { stroke: cssColor("--line"), width: 1 }, font: "12px system-ui, sans-serif" };
   const paths = kind === "bars" ? uPlot.paths.bars!({ size: [0.6, 40] }) : undefined;
   return {
     width,
@@ -32,8 +34,9 @@ function optionsOf({ lines, format, kind, height }: Required<ChartProps>, width:
     cursor: { points: { size: 7 } },
     legend: { live: true },
     tzDate: (s) => uPlot.tzDate(new Date(s * 1000), "Etc/UTC"),
-    scales: { y: { range: (_, least, most) => [Math.min(0, least), most > 0 ? most * 1.1 : 1] } },
-    axes: [{ ...axis, values: (_, splits) => splits.map((s) => day(s * 1000)), incrs: [86_400, 2 * 86_400, 7 * 86_400, 14 * 86_400, 30 * 86_400], space: 70 }, { ...axis, size: 76, values: (_, splits) => splits.map(format) }],
+    // Half a day more on both sides, for the bars there.
+    scales: { x: { range: (_, least, most) => [least - kSecondsPerDay / 2, most + kSecondsPerDay / 2] }, y: { range: (_, least, most) => [Math.min(0, least), most > 0 ? most * 1.1 : 1] } },
+    axes: [{ ...axis, values: (_, splits) => splits.map((s) => day(s * 1000)), incrs: [1, 2, 7, 14, 30].map((days) => days * kSecondsPerDay), space: 70 }, { ...axis, size: 76, values: (_, splits) => splits.map(format) }],
     series: [
       { label: "Day", value: (_, s) => (s === null ? "–" : day(s * 1000)) },
       ...lines.map((line): uPlot.Series => {

@@ -31,7 +31,7 @@ function colorOf(node: LaidOutNode, isOnDark: boolean): string {
 function step(node: LaidOutNode, key: string): LaidOutNode | undefined {
   const shown = (each: LaidOutNode): boolean => !each.data.hide && each.x1 > each.x0;
   if (key === "ArrowUp") return node.parent ?? undefined;
-  if (key === "ArrowDown") return node.children?.filter(shown).reduce((a, b) => (b.data.value > a.data.value ? b : a));
+  if (key === "ArrowDown") return node.children?.filter(shown).sort((a, b) => b.data.value - a.data.value)[0];
   // On its level, whoever the caller.
   let root = node;
   while (root.parent) root = root.parent;

@@ -6,23 +6,34 @@ const kKept = "lagwatch.theme";
 const kThemes = ["system", "light", "dark"] as const;
 export type Theme = (typeof kThemes)[number];
 
-const kept = localStorage.getItem(kKept) as Theme | null;
-export const theme = signal<Theme>(kept !== null && kThemes.includes(kept) ? kept : "system");
-
+export const theme = signal<Theme>("system");
 // What charts draw with has no style sheet: they are drawn anew when this changes.
 export const isDark = signal(false);
-const systemIsDark = matchMedia("(prefers-color-scheme: dark)");
 
-export function applyTheme(): void {
+function apply(): void {
   document.documentElement.dataset["theme"] = theme.value;
-  isDark.value = theme.value === "dark" || (theme.value === "system" && systemIsDark.matches);
+  isDark.value = theme.value === "dark" || (theme.value === "system" && matchMedia("(prefers-color-scheme: dark)").matches);
 }
-systemIsDark.addEventListener("change", applyTheme);
+
+export function startTheme(): void {
+  const kept = localStorage.getItem(kKept) as Theme | null;
+  if (kept !== null && kThemes.includes(kept)) theme.value = kept;
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", apply);
+  apply();
+}
 
 export function nextTheme(): void {
   theme.value = kThemes[(kThemes.indexOf(theme.value) + 1) % kThemes.length]!;
   localStorage.setItem(kKept, theme.value);
-  applyTheme();
+  apply();
 }
 
-export const cssColor = (name: string): string => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+// A variable's colour as a canvas takes it: what `light-dark()` comes to here.
+export function cssColor(name: string): string {
+  const probe = document.createElement("i");
+  probe.style.color = `var(${name})`;
+  document.body.append(probe);
+  const { color } = getComputedStyle(probe);
+  probe.remove();
+  return color;
+}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where it ran, and what was in its stacks.
 import type { Report } from "../api/types";
-import { count, duration, percent } from "../format/numbers";
+import { bytes, count, duration, percent } from "../format/numbers";
 import { moment } from "../format/times";
 
 interface ModuleUse {
@@ -23,6 +23,17 @@ export function modulesOf(report: Report): ModuleUse[] {
     if (!frame.function.includes("+0x")) ++use.named;
   }
   return [...modules.values()].sort((a, b) => b.frames - a.frames);
+}
+
+// A fact's name ends with its unit.
+export function factText(name: string, value: number | string): string {
+  if (typeof value === "string") return value;
+  if (name.endsWith("_bytes")) return bytes(value);
+  if (name.endsWith("_us")) return duration(value / 1000);
+  if (name.endsWith("_ms")) return duration(value);
+  if (name.endsWith("_permille")) return percent(value / 1000);
+  if (name.endsWith("_percent")) return percent(value / 100);
+  return count(value);
 }
 
 export function Modules({ report }: { report: Report }) {
@@ -69,7 +80,7 @@ export function Context({ report }: { report: Report }) {
     ["Began", moment(report.start_wall_ms)],
     ["Threshold", duration(report.threshold_ms)],
     ["Stands for", report.sample_rate_ppm ? `a sample of ${percent(report.sample_rate_ppm / 1e6)} of users` : "itself"],
-    ...Object.entries(report.facts).map(([name, value]): [string, string] => [name, String(value)]),
+    ...Object.entries(report.facts).map(([name, value]): [string, string] => [name, factText(name, value)]),
   ];
   return (
     <section class="card">

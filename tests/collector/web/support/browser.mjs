@@ -6,7 +6,6 @@ import { join } from "node:path";
 import { chromium } from "playwright-core";
 
 const executablePath = process.env.CHROMIUM ?? "/usr/bin/chromium";
-const kPictures = process.env.LAGWATCH_PICTURES;
 
 export const kDesktop = { width: 1280, height: 860 };
 export const kPhone = { width: 390, height: 844 };
@@ -51,7 +50,8 @@ async function newPage(browser, { collector, size = kDesktop, dark = false, toke
 
 // Kept where CI looks for them.
 export async function takePicture(page, name, { fullPage = false } = {}) {
-  if (!kPictures) return;
-  mkdirSync(kPictures, { recursive: true });
-  await page.screenshot({ path: join(kPictures, `${name}.png`), fullPage, animations: "disabled" });
+  const directory = process.env.LAGWATCH_PICTURES;
+  if (!directory) return;
+  mkdirSync(directory, { recursive: true });
+  await page.screenshot({ path: join(directory, `${name}.png`), fullPage, animations: "disabled" });
 }

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+import { describe, expect, test } from "vitest";
+import { causeName, place, shortName } from "../../../../collector/web/src/format/frames";
+import { bytes, count, duration, percent, plural, rate } from "../../../../collector/web/src/format/numbers";
+import { factText } from "../../../../collector/web/src/report/context";
+import { ago } from "../../../../collector/web/src/format/times";
+
+describe("a duration", () => {
+  test.each([
+    [0, "0 ms"],
+    [0.25, "250 µs"],
+    [3.456, "3.46 ms"],
+    [999, "999 ms"],
+    [999.9, "1 s"],
+    [3400, "3.4 s"],
+    [119_000, "119 s"],
+    [120_000, "2 min"],
+    [7_200_000, "2 h"],
+    [172_800_000, "2 d"],
+    [null, "–"],
+    [Number.NaN, "–"],
+  ])("of %s ms is %s", (ms, text) => expect(duration(ms)).toBe(text));
+});
+
+test("numbers come with their units", () => {
+  expect(count(12)).toBe("12");
+  expect(count(1_234_567)).toBe("1.2M");
+  expect(percent(0.005)).toBe("0.5 %");
+  expect(percent(0.0001)).toBe("< 0.1 %");
+  expect(bytes(1536)).toBe("1.5 KiB");
+  expect(rate(1500)).toBe("1.5 s/h");
+  expect(rate(null)).toBe("–");
+  expect(plural(1, "report")).toBe("1 report");
+  expect(plural(2, "report")).toBe("2 reports");
+});
+
+test("how long ago", () => expect(ago(1_000_000, 1_000_000 + 2 * 3_600_000)).toBe("2 hr. ago"));
+
+describe("a function's name", () => {
+  test("that is short stays", () => expect(shortName("std::vector<int>::push_back")).toBe("std::vector<int>::push_back"));
+  test("that is long loses its arguments", () => {
+    const name = "std::map<std::string, std::vector<Heading, std::allocator<Heading>>, std::less<void>>::find<char const*>";
+    expect(shortName(name)).toBe("std::map<…>::find<…>");
+  });
+  test("keeps its operators", () => {
+    expect(shortName(`Matrix<${"a very long name of a type, ".repeat(4)}>::operator<`)).toBe("Matrix<…>::operator<");
+    expect(shortName(`Pointer<${"a very long name of a type, ".repeat(4)}>::operator->`)).toBe("Pointer<…>::operator->");
+  });
+  test("whose brackets do not match is left as it is", () => {
+    const name = `<${"x".repeat(100)}`;
+    expect(shortName(name)).toBe(name);
+  });
+});
+
+test("a frame's place and a cause's name", () => {
+  expect(place({ file: "/src/a.cc", line: 7 })).toBe("a.cc:7");
+  expect(place({ file: null, line: 7 })).toBe("");
+  expect(causeName({ title: "Slow", frames: ["A"], key: "1" })).toBe("Slow");
+  expect(causeName({ title: null, frames: [], key: "1" })).toBe("cause 1");
+});
+
+test.each([
+  ["rss_bytes", 1048576, "1 MiB"],
+  ["capture_pause_us", 250, "250 µs"],
+  ["cpu_pressure_permille", 373, "37 %"],
+  ["scene", "inbox", "inbox"],
+  ["threads", 6, "6"],
+])("the fact %s of %s is %s", (name, value, text) => expect(factText(name, value)).toBe(text));
