@@ -154,7 +154,6 @@ lagwatch::sdk::UploadServiceOptions ToUploadOptions(const lw_options& given, con
   const MonitorOptions normal = monitor.Normalized();
   options.audience = {normal.app, normal.user};
   options.app_version = normal.app_version;
-  options.policies.user = normal.user;
   options.policies.sampling.rate_ppm = given.user_rate_ppm;
   options.policies.quota = {.per_day = given.reports_per_day, .per_cluster = given.reports_per_cause};
   return options;

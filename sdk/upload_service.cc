@@ -83,6 +83,7 @@ report::UploadPolicies With(report::UploadPolicies policies, const report::Remot
   if (config.retention_hours) policies.retention.longest_ms = *config.retention_hours * kMsPerHour;
   if (config.retention_mib) policies.retention.total_bytes = uint64_t{*config.retention_mib} << 20;
   policies.is_forced = config.is_forced;
+  policies.user = config.user;
   policies.is_turned_off = config.is_killed;
   return policies;
 }

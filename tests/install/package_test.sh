@@ -45,3 +45,19 @@ esac
 status=0
 "$lagwatch" run --spool "$work/spool_run" -- /bin/sh -c 'exit 7' || status=$?
 [ "$status" -eq 7 ] || fail "lagwatch run exited with $status, but its program with 7"
+
+# The collector's page came along, if it was built.
+"$work/prefix/$bin/lagwatch-collector" --listen 127.0.0.1:0 --data "$work/data" >"$work/collector.out" 2>"$work/collector.log" &
+collector=$!
+trap 'kill "$collector" 2>/dev/null; rm -rf "$work"' EXIT
+tries=100
+until grep -q 'listening on' "$work/collector.out"; do
+  tries=$((tries - 1))
+  [ "$tries" -gt 0 ] || fail "the installed collector did not start: $(cat "$work/collector.log")"
+  sleep 0.1
+done
+page=$(curl -s "$(sed -n 's/.*listening on //p' "$work/collector.out")/")
+case "$page" in
+  *'<title>lagwatch</title>'* | *'without its page'*) ;;
+  *) fail "the installed collector's page is: $page" ;;
+esac

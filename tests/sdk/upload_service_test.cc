@@ -26,8 +26,7 @@ TEST(UploadPolicies, AreTheDocumentedOnesUnlessTheProgramSaysElse) {
 }
 
 TEST(UploadPolicies, TheCollectorHasTheLastWord) {
-  report::UploadPolicies own = DefaultUploadPolicies();
-  own.user = "u-71";
+  const report::UploadPolicies own = DefaultUploadPolicies();
   const report::UploadPolicies same = With(own, {});
   EXPECT_EQ(same.sampling.rate_ppm, own.sampling.rate_ppm);
   EXPECT_EQ(same.quota.per_day, own.quota.per_day);
@@ -36,6 +35,7 @@ TEST(UploadPolicies, TheCollectorHasTheLastWord) {
   report::RemoteConfig config;
   config.is_killed = true;
   config.is_forced = true;
+  config.user = "u-71";
   config.user_rate_ppm = 7;
   config.sampling_salt = 8;
   config.reports_per_day = 9;

@@ -56,6 +56,7 @@ test("the first screen connects a program, whose first report appears by itself"
 test("a new report appears on every page that it concerns", async () => {
   await page.go("/live");
   await page.getByText("waiting for new reports").waitFor();
+  await page.locator(".reports tbody tr").first().waitFor();
   const before = await page.locator(".reports tbody tr").count();
   const redis = await startRedis(collector, { user: "u-2" });
   try {

@@ -10,8 +10,26 @@ if (!bin) throw new Error("LAGWATCH_BIN must name the folder of the built progra
 
 export const program = (name) => join(bin, name);
 
-// The helper of a program that has just ended may still write to its spool.
-const remove = (directory) => rmSync(directory, { recursive: true, force: true, maxRetries: 50, retryDelay: 100 });
+// The helper of a program that has just ended may still write to its spool for a moment.
+function remove(directory) {
+  return until("the directory to be empty", () => {
+    try {
+      rmSync(directory, { recursive: true, force: true });
+      return true;
+    } catch (error) {
+      if (error.code !== "ENOTEMPTY") throw error;
+      return false;
+    }
+  });
+}
+
+// Ends with its signal, and takes its directory along.
+async function stop(child, directory) {
+  const gone = child.exitCode === null ? new Promise((done) => child.once("exit", done)) : null;
+  child.kill();
+  await gone;
+  await remove(directory);
+}
 
 export async function until(what, condition, seconds = 20) {
   const end = Date.now() + seconds * 1000;
@@ -50,14 +68,7 @@ export async function startCollector(...seeds) {
     key: readFileSync(join(data, "key"), "utf8").trim(),
     configKey: () => execFileSync(program("lagwatch-collector"), ["--data", data, "--print-public-key"], { encoding: "utf8" }).trim(),
     ask,
-    stop: () =>
-      new Promise((done) => {
-        child.once("exit", () => {
-          remove(directory);
-          done();
-        });
-        child.kill();
-      }),
+    stop: () => stop(child, directory),
   };
 }
 
@@ -80,13 +91,6 @@ export async function startRedis(collector, { user, flags = [] }) {
   return {
     spool,
     freeze: (seconds) => ask("debug", "sleep", String(seconds)),
-    stop: () =>
-      new Promise((done) => {
-        child.once("exit", () => {
-          remove(directory);
-          done();
-        });
-        child.kill();
-      }),
+    stop: () => stop(child, directory),
   };
 }
