@@ -41,12 +41,15 @@ export async function until(what, condition, seconds = 20) {
   }
 }
 
+// What this program's caller was told is not for those that it starts: a demo has a key, for one.
+const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("LAGWATCH_")));
+
 // `seeds`: what of seed_store the store begins with, as [what, ...more].
 export async function startCollector(...seeds) {
   const directory = mkdtempSync(join(tmpdir(), "lagwatch-page-"));
   const data = join(directory, "data");
   for (const seed of seeds) execFileSync(program("seed_store"), [data, ...[seed].flat().map(String)]);
-  const child = spawn(program("lagwatch-collector"), ["--listen", "127.0.0.1:0", "--data", data], { stdio: ["ignore", "pipe", "pipe"] });
+  const child = spawn(program("lagwatch-collector"), ["--listen", "127.0.0.1:0", "--data", data], { env, stdio: ["ignore", "pipe", "pipe"] });
   let said = "";
   let errors = "";
   child.stdout.on("data", (text) => (said += text));
@@ -66,7 +69,7 @@ export async function startCollector(...seeds) {
     url,
     token,
     key: readFileSync(join(data, "key"), "utf8").trim(),
-    configKey: () => execFileSync(program("lagwatch-collector"), ["--data", data, "--print-public-key"], { encoding: "utf8" }).trim(),
+    configKey: () => execFileSync(program("lagwatch-collector"), ["--data", data, "--print-public-key"], { env, encoding: "utf8" }).trim(),
     ask,
     stop: () => stop(child, directory),
   };
@@ -79,7 +82,7 @@ export async function startRedis(collector, { user, flags = [] }) {
   const spool = join(directory, "spool");
   const options = ["--endpoint", collector.url, "--key", collector.key, "--user", user, "--spool", spool, "--threshold-ms", "500", ...flags];
   const redis = ["redis-server", "--port", "0", "--unixsocket", socket, "--save", "", "--enable-debug-command", "local", "--dir", directory];
-  const child = spawn(program("lagwatch"), ["run", "--app-version", "7.0", ...options, "--", ...redis], { stdio: "ignore" });
+  const child = spawn(program("lagwatch"), ["run", "--app-version", "7.0", ...options, "--", ...redis], { env, stdio: "ignore" });
   const ask = (...words) => execFileSync("redis-cli", ["-s", socket, ...words], { stdio: "pipe" }).toString();
   await until("redis", () => {
     try {
