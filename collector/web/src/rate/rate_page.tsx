@@ -22,11 +22,13 @@ const kMeasures: readonly [Measure, string, string][] = [
   ["p90", "90th percentile", "one user in ten has more"],
 ];
 
+const byVersion = (a: string, b: string): number => a.localeCompare(b, undefined, { numeric: true });
+
 export function linesOf(days: readonly DayUsage[], measure: Measure): { daysMs: number[]; lines: Line[] } {
   const daysMs = [...new Set(days.map((each) => each.day_ms))].sort((a, b) => a - b);
   const watched = new Map<string, number>();
   for (const each of days) watched.set(each.version, (watched.get(each.version) ?? 0) + each.watched_ms);
-  const versions = [...watched].sort(([, a], [, b]) => b - a).slice(0, kMostLines).map(([version]) => version).sort((a, b) => a.localeCompare(b, undefined, { numeric: true }));
+  const versions = [...watched].sort(([, a], [, b]) => b - a).slice(0, kMostLines).map(([version]) => version).sort(byVersion);
   const lines = versions.map((version, i): Line => {
     const byDay = new Map(days.filter((each) => each.version === version).map((each) => [each.day_ms, each.lagged_ms_per_hour[measure]]));
     return { name: version, values: daysMs.map((ms) => byDay.get(ms) ?? null), color: kColors[i]! };
@@ -148,7 +150,7 @@ export function RatePage() {
                 </label>
               </form>
               <Trend app={app} days={days} />
-              <VersionTable usages={all.filter((each) => each.app === app)} />
+              <VersionTable usages={all.filter((each) => each.app === app).sort((a, b) => byVersion(b.version, a.version))} />
             </>
           );
         }}

@@ -29,4 +29,8 @@ export function numberProblem(text: string, range: Range): string | null {
   return null;
 }
 
-export const asText = (config: ConfigObject | null): string => `${JSON.stringify(config ?? {}, null, 2)}\n`;
+// A line for each key, also of a config that has none.
+export function asText(config: ConfigObject | null): string {
+  const text = JSON.stringify(config ?? {}, null, 2);
+  return text === "{}" ? "{\n}\n" : `${text}\n`;
+}
