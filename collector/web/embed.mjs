@@ -27,7 +27,9 @@ function filesIn(folder) {
 function literal(bytes) {
   const lines = [];
   for (let at = 0; at < bytes.length; at += kBytesALine) {
-    const line = [...bytes.subarray(at, at + kBytesALine)].map((byte) => `\\${byte.toString(8).padStart(3, "0")}`);
+    const line = [...bytes.subarray(at, at + kBytesALine)].map(
+      (byte) => `\\${byte.toString(8).padStart(3, "0")}`,
+    );
     lines.push(`    "${line.join("")}"`);
   }
   return lines.join("\n");

@@ -12,8 +12,14 @@ const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.mi
 let collector, browser, pages;
 before(async () => {
   collector = await startCollector("story");
-  await collector.ask("/v1/admin/config", { method: "PUT", body: JSON.stringify({ allowlist: ["u-1"], threshold_ms: 700 }) });
-  await collector.ask("/v1/admin/config", { method: "PUT", body: JSON.stringify({ allowlist: ["u-1"], threshold_ms: 800 }) });
+  await collector.ask("/v1/admin/config", {
+    method: "PUT",
+    body: JSON.stringify({ allowlist: ["u-1"], threshold_ms: 700 }),
+  });
+  await collector.ask("/v1/admin/config", {
+    method: "PUT",
+    body: JSON.stringify({ allowlist: ["u-1"], threshold_ms: 800 }),
+  });
   const [cause] = await collector.ask("/v1/clusters?verdict=lock");
   const [report] = await collector.ask("/v1/reports?verdict=lock&limit=1");
   browser = await openBrowser();
@@ -37,10 +43,15 @@ after(async () => {
 });
 
 async function check(page) {
-  const findings = await page.evaluate(async () => (await globalThis.axe.run(document, { resultTypes: ["violations"] })).violations);
+  const findings = await page.evaluate(
+    async () => (await globalThis.axe.run(document, { resultTypes: ["violations"] })).violations,
+  );
   const serious = findings.filter((each) => ["serious", "critical"].includes(each.impact));
   assert.deepEqual(
-    serious.map((each) => `${each.id}: ${each.nodes.map((node) => `${node.html.slice(0, 120)} ${node.failureSummary.slice(0, 200)}`).join(" | ")}`),
+    serious.map(
+      (each) =>
+        `${each.id}: ${each.nodes.map((node) => `${node.html.slice(0, 120)} ${node.failureSummary.slice(0, 200)}`).join(" | ")}`,
+    ),
     [],
   );
 }

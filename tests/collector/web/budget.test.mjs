@@ -13,10 +13,13 @@ const kLayoutShift = 0.1;
 const kTries = 3;
 
 let collector, browser;
-before(async () => {
-  collector = await startCollector(["many", kCauses]);
-  browser = await openBrowser();
-}, { timeout: 240_000 });
+before(
+  async () => {
+    collector = await startCollector(["many", kCauses]);
+    browser = await openBrowser();
+  },
+  { timeout: 240_000 },
+);
 after(async () => {
   await browser?.close();
   await collector?.stop();
@@ -25,8 +28,12 @@ after(async () => {
 function watchTheLoad() {
   globalThis.shift = 0;
   globalThis.blockedMs = 0;
-  new PerformanceObserver((list) => list.getEntries().forEach((entry) => !entry.hadRecentInput && (globalThis.shift += entry.value))).observe({ type: "layout-shift", buffered: true });
-  new PerformanceObserver((list) => list.getEntries().forEach((entry) => (globalThis.blockedMs += Math.max(0, entry.duration - 50)))).observe({ type: "longtask", buffered: true });
+  new PerformanceObserver((list) =>
+    list.getEntries().forEach((entry) => !entry.hadRecentInput && (globalThis.shift += entry.value)),
+  ).observe({ type: "layout-shift", buffered: true });
+  new PerformanceObserver((list) =>
+    list.getEntries().forEach((entry) => (globalThis.blockedMs += Math.max(0, entry.duration - 50))),
+  ).observe({ type: "longtask", buffered: true });
   // Interactive: the first rows are there, and a key on one of them is answered.
   const look = () => {
     if (globalThis.interactiveMs) return;
@@ -82,7 +89,10 @@ test("the first page is light, and all of it comes from the collector", async (c
 test("nothing jumps, and the thread is not held for long", async (context) => {
   const { page } = await load();
   await page.waitForTimeout(500);
-  const { shift, blockedMs } = await page.evaluate(() => ({ shift: globalThis.shift, blockedMs: globalThis.blockedMs }));
+  const { shift, blockedMs } = await page.evaluate(() => ({
+    shift: globalThis.shift,
+    blockedMs: globalThis.blockedMs,
+  }));
   context.diagnostic(`layout shift ${shift}, blocked for ${blockedMs} ms`);
   assert.ok(shift <= kLayoutShift, `layout shift of ${shift}`);
   assert.ok(blockedMs <= 300, `the main thread was held for ${blockedMs} ms`);
@@ -104,7 +114,8 @@ test("a page has a language, a title, a description and a viewport", async () =>
   const { page } = await load();
   assert.equal(await page.locator("html").getAttribute("lang"), "en");
   assert.match(await page.title(), /lagwatch/);
-  for (const name of ["description", "viewport", "color-scheme"]) assert.ok(await page.locator(`meta[name="${name}"]`).getAttribute("content"), name);
+  for (const name of ["description", "viewport", "color-scheme"])
+    assert.ok(await page.locator(`meta[name="${name}"]`).getAttribute("content"), name);
   assert.equal(await page.locator("h1").count(), 1);
   assert.equal((await fetch(`${collector.url}/no-such-page`)).status, 404);
   await page.finish();

@@ -19,7 +19,8 @@ beforeEach(async () => {
 });
 afterEach(() => page.finish());
 
-const keyOf = (...frames) => causes.find((cause) => frames.every((frame, i) => cause.frames[i] === frame)).key;
+const keyOf = (...frames) =>
+  causes.find((cause) => frames.every((frame, i) => cause.frames[i] === frame)).key;
 const card = (title) => page.locator("section.card", { has: page.getByRole("heading", { name: title }) });
 const frames = () => page.locator(".flame-graph g.frame");
 const graph = () => page.getByRole("application");
@@ -29,13 +30,17 @@ test("shows where the time went, why, and in which versions", async () => {
   await page.go(`/causes/${keyOf("ParseOutline", "Editor::OnPaste")}`);
   await frames().first().waitFor();
   const titles = (await page.locator(".flame-graph g.frame title").allTextContents()).join("\n");
-  for (const name of ["main", "Editor::OnPaste", "ParseOutline", "Heading::Level"]) assert.match(titles, new RegExp(name));
+  for (const name of ["main", "Editor::OnPaste", "ParseOutline", "Heading::Level"])
+    assert.match(titles, new RegExp(name));
   assert.match(await card("Why").textContent(), /cpu/);
   const versions = await card("Version by version").textContent();
   assert.match(versions, /Not seen in 2\.4\.0/, "the fix worked");
   assert.match(versions, /2\.3\.0/);
   assert.match(await card("In which dispatches").textContent(), /paste/);
-  await page.getByRole("img", { name: /Hang time by day/ }).locator("canvas").waitFor();
+  await page
+    .getByRole("img", { name: /Hang time by day/ })
+    .locator("canvas")
+    .waitFor();
   assert.ok((await page.locator(".reports tbody tr").count()) > 20);
 });
 
@@ -52,13 +57,35 @@ test("draws samples left-heavy, in time order, and zooms", async () => {
   await frames().first().waitFor();
   const leftHeavy = await frames().count();
   await page.getByRole("button", { name: "Time order" }).click();
-  await page.waitForFunction((before) => document.querySelectorAll(".flame-graph g.frame").length > before, leftHeavy);
+  await page.waitForFunction(
+    (before) => document.querySelectorAll(".flame-graph g.frame").length > before,
+    leftHeavy,
+  );
   await page.getByRole("button", { name: "Left heavy" }).click();
-  await page.waitForFunction((before) => document.querySelectorAll(".flame-graph g.frame").length === before, leftHeavy);
-  const width = (name) => page.locator(".flame-graph g.frame", { has: page.locator("title", { hasText: name }) }).first().getAttribute("width").then(Number);
+  await page.waitForFunction(
+    (before) => document.querySelectorAll(".flame-graph g.frame").length === before,
+    leftHeavy,
+  );
+  const width = (name) =>
+    page
+      .locator(".flame-graph g.frame", { has: page.locator("title", { hasText: name }) })
+      .first()
+      .getAttribute("width")
+      .then(Number);
   const before = await width("Heading::Level");
-  await page.locator(".flame-graph g.frame", { has: page.locator("title", { hasText: /^Heading::Level/ }) }).first().click();
-  await page.waitForFunction((least) => [...document.querySelectorAll(".flame-graph g.frame")].some((frame) => frame.querySelector("title")?.textContent.startsWith("Heading::Level") && Number(frame.getAttribute("width")) > least), before * 1.5);
+  await page
+    .locator(".flame-graph g.frame", { has: page.locator("title", { hasText: /^Heading::Level/ }) })
+    .first()
+    .click();
+  await page.waitForFunction(
+    (least) =>
+      [...document.querySelectorAll(".flame-graph g.frame")].some(
+        (frame) =>
+          frame.querySelector("title")?.textContent.startsWith("Heading::Level") &&
+          Number(frame.getAttribute("width")) > least,
+      ),
+    before * 1.5,
+  );
   assert.match(await said(), /Heading::Level/);
   await page.getByPlaceholder("Find a function").fill("parseoutline");
 });
@@ -67,7 +94,12 @@ test("goes from causes to a frame with the keyboard alone", async () => {
   await page.go("/");
   await page.locator(".cause").first().waitFor();
   // From the address bar: through the page's head into the list.
-  for (let i = 0; i < 25 && !(await page.evaluate(() => document.activeElement?.classList.contains("cause"))); ++i) await page.keyboard.press("Tab");
+  for (
+    let i = 0;
+    i < 25 && !(await page.evaluate(() => document.activeElement?.classList.contains("cause")));
+    ++i
+  )
+    await page.keyboard.press("Tab");
   const focused = () => page.evaluate(() => document.activeElement?.textContent ?? "");
   for (let i = 0; i < 10 && !/SaveFile/.test(await focused()); ++i) {
     const before = await focused();
@@ -80,7 +112,8 @@ test("goes from causes to a frame with the keyboard alone", async () => {
   await page.waitForFunction(() => document.querySelectorAll(".cause.level2").length === 0);
   await page.keyboard.press("Enter");
   await frames().first().waitFor();
-  for (let i = 0; i < 40 && !(await graph().evaluate((element) => element === document.activeElement)); ++i) await page.keyboard.press("Tab");
+  for (let i = 0; i < 40 && !(await graph().evaluate((element) => element === document.activeElement)); ++i)
+    await page.keyboard.press("Tab");
   for (let i = 0; i < 5; ++i) await page.keyboard.press("ArrowDown");
   assert.match(await said(), /Editor::/);
   await page.keyboard.press("ArrowDown");
@@ -104,25 +137,39 @@ test("is named, linked and called fixed", async () => {
   await dialog.getByRole("button", { name: "Save" }).click();
   await page.getByRole("heading", { name: "Pasting is quadratic" }).waitFor();
   assert.match(await page.locator(".mark").first().textContent(), /fixed in 2\.4\.0/);
-  assert.equal(await page.getByRole("link", { name: "https://tracker.example/1" }).getAttribute("href"), "https://tracker.example/1");
+  assert.equal(
+    await page.getByRole("link", { name: "https://tracker.example/1" }).getAttribute("href"),
+    "https://tracker.example/1",
+  );
   assert.equal((await collector.ask(`/v1/clusters/${key}`)).title, "Pasting is quadratic");
   await page.goto(`${collector.url}/?q=quadratic`);
   await page.locator(".cause", { hasText: "Pasting is quadratic" }).waitFor();
   // What is no address of the web is not made one.
-  await collector.ask(`/v1/admin/clusters/${key}`, { method: "PATCH", body: JSON.stringify({ link: "javascript:alert(1)" }) }).catch(() => undefined);
+  await collector
+    .ask(`/v1/admin/clusters/${key}`, {
+      method: "PATCH",
+      body: JSON.stringify({ link: "javascript:alert(1)" }),
+    })
+    .catch(() => undefined);
   await page.goto(`${collector.url}/causes/${key}`);
   await frames().first().waitFor();
   assert.equal(await page.locator("a[href^='javascript']").count(), 0);
 });
 
 test("is merged into another, and taken out again", async () => {
-  const [from, into] = [keyOf("Index::Lookup", "Editor::OnReplace"), keyOf("Index::Lookup", "Editor::OnFind")];
+  const [from, into] = [
+    keyOf("Index::Lookup", "Editor::OnReplace"),
+    keyOf("Index::Lookup", "Editor::OnFind"),
+  ];
   const apart = await collector.ask(`/v1/clusters/${into}`);
   await page.go(`/causes/${from}`);
   await page.getByRole("button", { name: "Merge" }).click();
   const dialog = page.getByRole("dialog");
   await dialog.getByLabel("Find the other cause").fill("Editor::OnFind");
-  await dialog.getByRole("radio").and(page.locator(`[value="${into}"]`)).check();
+  await dialog
+    .getByRole("radio")
+    .and(page.locator(`[value="${into}"]`))
+    .check();
   await dialog.getByRole("button", { name: "Merge" }).click();
   await page.waitForURL(`**/causes/${into}`);
   await page.getByRole("button", { name: "Take out" }).waitFor();
@@ -142,13 +189,19 @@ test("is split by its callers, and made one again", async () => {
   await page.getByRole("dialog").waitFor({ state: "detached" });
   await page.goto(`${collector.url}/?q=SaveFile`);
   await page.waitForFunction(() => document.querySelectorAll(".cause").length === 2);
-  await collector.ask(`/v1/admin/clusters/${key}`, { method: "PATCH", body: JSON.stringify({ is_split: false }) });
+  await collector.ask(`/v1/admin/clusters/${key}`, {
+    method: "PATCH",
+    body: JSON.stringify({ is_split: false }),
+  });
   await page.reload();
   await page.waitForFunction(() => document.querySelectorAll(".cause").length === 1);
 });
 
 test("offers readers nothing that they may not do", async () => {
-  const { key: readToken } = await collector.ask("/v1/admin/keys", { method: "POST", body: JSON.stringify({ name: "reader", access: "read" }) });
+  const { key: readToken } = await collector.ask("/v1/admin/keys", {
+    method: "POST",
+    body: JSON.stringify({ name: "reader", access: "read" }),
+  });
   const reader = await browser.newPage({ collector, token: readToken });
   await reader.go(`/causes/${causes[0].key}`);
   await reader.locator(".flame-graph g.frame").first().waitFor();

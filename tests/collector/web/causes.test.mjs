@@ -20,14 +20,19 @@ beforeEach(async () => {
 afterEach(() => page.finish());
 
 const rows = () => page.locator(".cause");
-const names = async () => (await page.locator(".cause.level1 .name b").allTextContents()).map((each) => each.trim());
-const rowsSettle = (count) => page.waitForFunction((wanted) => document.querySelectorAll(".cause").length === wanted, count);
+const names = async () =>
+  (await page.locator(".cause.level1 .name b").allTextContents()).map((each) => each.trim());
+const rowsSettle = (count) =>
+  page.waitForFunction((wanted) => document.querySelectorAll(".cause").length === wanted, count);
 
 test("lists what the collector has, the costliest first", async () => {
   const asked = await collector.ask("/v1/clusters");
   await page.go("/");
   await rowsSettle(asked.length);
-  assert.deepEqual(await names(), asked.map((cause) => cause.frames[0]));
+  assert.deepEqual(
+    await names(),
+    asked.map((cause) => cause.frames[0]),
+  );
   assert.match(await page.title(), /Causes/);
   assert.match(await rows().first().textContent(), /network/);
   assert.equal(await page.locator(".cause .sparkline").count(), asked.length);
@@ -45,7 +50,10 @@ test("opens a row to its callers, and goes from level 1 to level 2", async () =>
   assert.match((await parts.allTextContents()).join(), /AutoSave::OnTimer/);
   await parts.filter({ hasText: "AutoSave::OnTimer" }).locator("a").click();
   await page.getByRole("link", { name: "the whole cause" }).waitFor();
-  assert.match(await page.locator(".stack-line").textContent(), /SaveFile ← Editor::OnSave ← AutoSave::OnTimer/);
+  assert.match(
+    await page.locator(".stack-line").textContent(),
+    /SaveFile ← Editor::OnSave ← AutoSave::OnTimer/,
+  );
 });
 
 test("keeps search and filters in the address, and takes them from there", async () => {
@@ -99,7 +107,10 @@ test("filters by verdict, time, loop, system and user", async () => {
 test("gives the list as CSV", async () => {
   await page.go("/?app=player");
   await rows().first().waitFor();
-  const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "CSV" }).click()]);
+  const [download] = await Promise.all([
+    page.waitForEvent("download"),
+    page.getByRole("button", { name: "CSV" }).click(),
+  ]);
   const text = readFileSync(await download.path(), "utf8");
   assert.match(text.split("\n")[0], /key/);
   assert.match(text, /Http::Read < Http::Fetch/);
@@ -109,7 +120,14 @@ test("gives the list as CSV", async () => {
 test("says what went wrong, and works when it is tried again", async () => {
   let isBroken = true;
   page.expect("503");
-  await page.route("**/v1/clusters?*", (route) => (isBroken ? route.fulfill({ status: 503, json: { error: { code: "unavailable", message: "the store does not answer" } } }) : route.continue()));
+  await page.route("**/v1/clusters?*", (route) =>
+    isBroken
+      ? route.fulfill({
+          status: 503,
+          json: { error: { code: "unavailable", message: "the store does not answer" } },
+        })
+      : route.continue(),
+  );
   await page.go("/");
   await page.getByText("the store does not answer").waitFor();
   isBroken = false;

@@ -11,7 +11,10 @@ let collector, browser;
 before(async () => {
   collector = await startCollector("hostile");
   const [cause] = await collector.ask("/v1/clusters");
-  await collector.ask(`/v1/admin/clusters/${cause.key}`, { method: "PATCH", body: JSON.stringify({ title: kText, link: `https://elsewhere.example/${kText}` }) });
+  await collector.ask(`/v1/admin/clusters/${cause.key}`, {
+    method: "PATCH",
+    body: JSON.stringify({ title: kText, link: `https://elsewhere.example/${kText}` }),
+  });
   await collector.ask("/v1/admin/config", { method: "PUT", body: JSON.stringify({ allowlist: [kText] }) });
   await collector.ask("/v1/admin/allowlist", { method: "POST", body: JSON.stringify({ user: `${kText}2` }) });
   browser = await openBrowser();
@@ -27,7 +30,11 @@ async function show(path, isThere) {
   await isThere(page);
   await page.waitForTimeout(200);
   assert.doesNotMatch(await page.title(), /^owned/);
-  assert.equal(await page.locator("img, script:not([src]), svg[onload], [onerror]").count(), 0, "no text became an element");
+  assert.equal(
+    await page.locator("img, script:not([src]), svg[onload], [onerror]").count(),
+    0,
+    "no text became an element",
+  );
   assert.match(await page.locator("body").innerText(), /<img src=x onerror/, "it is shown as it is");
   await page.finish();
 }
@@ -52,18 +59,27 @@ test("in a report", async () => {
   const [report] = await collector.ask("/v1/reports");
   await show(`/reports/${report.id}`, async (page) => {
     await page.locator(".flame-graph g.frame").first().waitFor();
-    for (const details of await page.locator("details").all()) await details.evaluate((element) => (element.open = true));
+    for (const details of await page.locator("details").all())
+      await details.evaluate((element) => (element.open = true));
   });
 });
 
 test("among the newest", () => show("/live", (page) => page.locator(".reports tbody tr").first().waitFor()));
-test("in the hang rate", () => show("/hang-rate", (page) => page.getByRole("img", { name: /Hang rate/ }).waitFor()));
+test("in the hang rate", () =>
+  show("/hang-rate", (page) => page.getByRole("img", { name: /Hang rate/ }).waitFor()));
 test("in the settings", () => show("/settings", (page) => page.locator(".chips li").first().waitFor()));
-test("in the audit log", () => show("/settings?part=audit", (page) => page.getByText("allowlist.add").waitFor()));
+test("in the audit log", () =>
+  show("/settings?part=audit", (page) => page.getByText("allowlist.add").waitFor()));
 
 test("the policy holds: what is added by a script is not run, and nothing is loaded from elsewhere", async () => {
   const page = await browser.newPage({ collector });
-  page.expect("Content Security Policy", "TrustedHTML", "asked https://elsewhere.example/", "Trusted", "Failed to load resource");
+  page.expect(
+    "Content Security Policy",
+    "TrustedHTML",
+    "asked https://elsewhere.example/",
+    "Trusted",
+    "Failed to load resource",
+  );
   await page.go("/");
   const outcome = await page.evaluate(async () => {
     const refused = [];

@@ -47,7 +47,10 @@ test("the first screen connects a program, whose first report appears by itself"
   const redis = await startRedis({ url: endpoint, key }, { user: "u-1" });
   try {
     redis.freeze(1.2);
-    await page.locator(".cause", { hasText: /sleep|redis/ }).first().waitFor();
+    await page
+      .locator(".cause", { hasText: /sleep|redis/ })
+      .first()
+      .waitFor();
   } finally {
     await redis.stop();
   }
@@ -88,9 +91,15 @@ test("an allowlisted user's report arrives at once, another's does not", async (
   await page.getByText("waiting for new reports").waitFor();
   // Of neither's day anything is sent.
   const flags = ["--user-rate-ppm", "0", "--config-key", collector.configKey()];
-  const [forced, other] = await Promise.all([startRedis(collector, { user: "u-forced", flags }), startRedis(collector, { user: "u-other", flags })]);
+  const [forced, other] = await Promise.all([
+    startRedis(collector, { user: "u-forced", flags }),
+    startRedis(collector, { user: "u-other", flags }),
+  ]);
   try {
-    await until("the config", () => keptVersions(forced.spool).length > 0 && keptVersions(other.spool).length > 0);
+    await until(
+      "the config",
+      () => keptVersions(forced.spool).length > 0 && keptVersions(other.spool).length > 0,
+    );
     other.freeze(1.2);
     forced.freeze(1.2);
     await page.locator(".reports tr.fresh", { hasText: "u-forced" }).waitFor();

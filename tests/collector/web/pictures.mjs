@@ -29,12 +29,17 @@ async function ofTheDemo() {
     async (page) => {
       await causes(page);
       const shown = (await page.locator(".cause .what").allTextContents()).join("\n");
-      for (const name of ["Index::Lookup", "SaveFile", "ParseOutline", "lua_pcall"]) assert.match(shown, new RegExp(name), `the page does not show ${name}`);
+      for (const name of ["Index::Lookup", "SaveFile", "ParseOutline", "lua_pcall"])
+        assert.match(shown, new RegExp(name), `the page does not show ${name}`);
     },
     { size: { width: 1280, height: 480 } },
   );
-  const reports = await (await fetch(`${url}/v1/reports`, { headers: { Authorization: `Bearer ${token}` } })).json();
-  await picture("report", demo, `/reports/${reports.find((report) => report.tag === "find").id}`, flame, { size: { width: 1280, height: 1000 } });
+  const reports = await (
+    await fetch(`${url}/v1/reports`, { headers: { Authorization: `Bearer ${token}` } })
+  ).json();
+  await picture("report", demo, `/reports/${reports.find((report) => report.tag === "find").id}`, flame, {
+    size: { width: 1280, height: 1000 },
+  });
 }
 
 async function ofTwoWeeks() {
@@ -43,7 +48,13 @@ async function ofTwoWeeks() {
     const found = await collector.ask("/v1/clusters");
     const paste = found.find((cause) => cause.frames[0] === "ParseOutline").key;
     await picture("cause", collector, `/causes/${paste}`, flame, { size: { width: 1280, height: 1120 } });
-    await picture("hang-rate", collector, "/hang-rate?app=editor", (page) => page.locator(".plot canvas").waitFor(), { size: { width: 1280, height: 760 } });
+    await picture(
+      "hang-rate",
+      collector,
+      "/hang-rate?app=editor",
+      (page) => page.locator(".plot canvas").waitFor(),
+      { size: { width: 1280, height: 760 } },
+    );
     await picture("causes-dark", collector, "/", causes, { dark: true, size: { width: 1280, height: 620 } });
     await picture("causes-phone", collector, "/", causes, { size: kPhone });
     await picture(

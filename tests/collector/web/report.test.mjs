@@ -24,7 +24,10 @@ afterEach(() => page.finish());
 
 const card = (title) => page.locator("section.card", { has: page.getByRole("heading", { name: title }) });
 const download = async (name) => {
-  const [file] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name }).click()]);
+  const [file] = await Promise.all([
+    page.waitForEvent("download"),
+    page.getByRole("button", { name }).click(),
+  ]);
   return readFileSync(await file.path(), "utf8");
 };
 
@@ -40,7 +43,15 @@ test("tells what happened, why, and who waits for whom", async () => {
   assert.match(await threads.textContent(), /Pool::Wait/);
   assert.match(await card("Modules").textContent(), /\/usr\/bin\/editor/);
   assert.match(await card("Context").textContent(), /scene.*inbox/);
-  assert.match(await page.locator(".report-head").textContent(), new RegExp(new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeZone: "Europe/Berlin" }).format((await collector.ask(`/v1/reports/${id}`)).start_wall_ms)), "times are in the reader's zone");
+  assert.match(
+    await page.locator(".report-head").textContent(),
+    new RegExp(
+      new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeZone: "Europe/Berlin" }).format(
+        (await collector.ask(`/v1/reports/${id}`)).start_wall_ms,
+      ),
+    ),
+    "times are in the reader's zone",
+  );
 });
 
 test("gives JSON as the collector has it", async () => {
@@ -61,7 +72,10 @@ test("gives a speedscope file", async () => {
   assert.equal(profile.samples.length, 20);
   assert.equal(profile.samples.length, profile.weights.length);
   assert.equal(file.shared.frames[profile.samples[0][0]].name, "main");
-  assert.equal(profile.endValue, profile.weights.reduce((a, b) => a + b, 0));
+  assert.equal(
+    profile.endValue,
+    profile.weights.reduce((a, b) => a + b, 0),
+  );
 });
 
 test("is copied as text", async () => {

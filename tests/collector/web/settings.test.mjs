@@ -87,7 +87,12 @@ test("takes capture requests, overrides and the emergency stop", async () => {
   assert.ok(await lookAtChanges().isDisabled());
   await json.fill(JSON.stringify({ ...written, overrides: [{ app: "player", threshold_ms: 1500 }] }));
   await save();
-  assert.deepEqual(await config(), { threshold_ms: 800, capture_requests: [{ cluster: "00ab", app_version: "2.4.0" }], is_killed: true, overrides: [{ app: "player", threshold_ms: 1500 }] });
+  assert.deepEqual(await config(), {
+    threshold_ms: 800,
+    capture_requests: [{ cluster: "00ab", app_version: "2.4.0" }],
+    is_killed: true,
+    overrides: [{ app: "player", threshold_ms: 1500 }],
+  });
   // What the collector refuses, it says why, and the draft stays.
   page.expect("400");
   await page.getByText("The whole config as JSON").click();
@@ -112,22 +117,38 @@ test("makes keys, shows them once, and revokes them", async () => {
   await dialog.getByRole("button", { name: "Make it" }).click();
   const key = await page.locator(".new-key").textContent();
   assert.match(key, /^r_/);
-  assert.equal((await fetch(`${collector.url}/v1/clusters`, { headers: { Authorization: `Bearer ${key}` } })).status, 200);
+  assert.equal(
+    (await fetch(`${collector.url}/v1/clusters`, { headers: { Authorization: `Bearer ${key}` } })).status,
+    200,
+  );
   await takePicture(page, "keys");
   await page.locator("tr", { hasText: "ci-reader" }).getByRole("button", { name: "Revoke" }).click();
   await dialog.getByRole("button", { name: "Revoke" }).click();
   await page.locator("tr", { hasText: "ci-reader" }).waitFor({ state: "detached" });
-  assert.equal((await fetch(`${collector.url}/v1/clusters`, { headers: { Authorization: `Bearer ${key}` } })).status, 401);
+  assert.equal(
+    (await fetch(`${collector.url}/v1/clusters`, { headers: { Authorization: `Bearer ${key}` } })).status,
+    401,
+  );
 });
 
 test("shows the hang rate of each version and day", async () => {
   await page.go("/hang-rate");
-  await page.getByRole("img", { name: /Hang rate of/ }).locator("canvas").waitFor();
+  await page
+    .getByRole("img", { name: /Hang rate of/ })
+    .locator("canvas")
+    .waitFor();
   await page.getByLabel("Program").selectOption("editor");
   await page.getByRole("img", { name: "Hang rate of editor" }).waitFor();
-  const asked = (await collector.ask("/v1/usage")).find((usage) => usage.app === "editor" && usage.version === "2.4.0");
+  const asked = (await collector.ask("/v1/usage")).find(
+    (usage) => usage.app === "editor" && usage.version === "2.4.0",
+  );
   const row = page.locator("tr", { has: page.getByRole("link", { name: "2.4.0" }) });
-  assert.match(await row.textContent(), new RegExp(`${(asked.lagged_ms_per_hour.all / 1000).toLocaleString("en-GB", { maximumSignificantDigits: 3 })} s/h`));
+  assert.match(
+    await row.textContent(),
+    new RegExp(
+      `${(asked.lagged_ms_per_hour.all / 1000).toLocaleString("en-GB", { maximumSignificantDigits: 3 })} s/h`,
+    ),
+  );
   await page.getByRole("button", { name: "Median user" }).click();
   await page.getByText("As a table").first().click();
   assert.ok((await page.locator(".chart tbody tr").count()) >= 13);

@@ -26,15 +26,27 @@ export function withQuery(path: string, params: Params): string {
 async function errorOf(response: Response): Promise<ApiError> {
   const told: unknown = await response.json().catch(() => null);
   const error = (told as { error?: { code?: string; message?: string } } | null)?.error;
-  return new ApiError(response.status, error?.code ?? "unknown", error?.message ?? `the collector answered ${response.status}`);
+  return new ApiError(
+    response.status,
+    error?.code ?? "unknown",
+    error?.message ?? `the collector answered ${response.status}`,
+  );
 }
 
-export async function ask(path: string, init: RequestInit = {}, token = session.value?.token ?? ""): Promise<Response> {
+export async function ask(
+  path: string,
+  init: RequestInit = {},
+  token = session.value?.token ?? "",
+): Promise<Response> {
   const headers = new Headers(init.headers);
   headers.set("Authorization", `Bearer ${token}`);
   const response = await fetch(path, { ...init, headers, cache: "no-store" }).catch((error: unknown) => {
     if (error instanceof DOMException && error.name === "AbortError") throw error;
-    throw new ApiError(0, "unreachable", "the collector cannot be reached; this page tries again when you do");
+    throw new ApiError(
+      0,
+      "unreachable",
+      "the collector cannot be reached; this page tries again when you do",
+    );
   });
   if (response.ok) return response;
   if (response.status === 401 && token === session.value?.token) signOut();
@@ -46,7 +58,11 @@ export async function get<T>(path: string, params: Params = {}, abort?: AbortSig
   return (await response.json()) as T;
 }
 
-export async function change<T>(method: "POST" | "PUT" | "PATCH" | "DELETE", path: string, body?: unknown): Promise<T> {
+export async function change<T>(
+  method: "POST" | "PUT" | "PATCH" | "DELETE",
+  path: string,
+  body?: unknown,
+): Promise<T> {
   const init: RequestInit = { method };
   if (body !== undefined) {
     init.body = JSON.stringify(body);
@@ -59,7 +75,11 @@ export async function openSession(token: string): Promise<Session> {
   const response = await ask("/v1/key", {}, token);
   const key = (await response.json()) as Omit<Session, "token">;
   if (key.access === "project")
-    throw new ApiError(403, "forbidden", "this is a project key, which programs send with; sign in with a read or admin token");
+    throw new ApiError(
+      403,
+      "forbidden",
+      "this is a project key, which programs send with; sign in with a read or admin token",
+    );
   return { token, ...key };
 }
 

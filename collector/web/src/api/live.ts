@@ -41,8 +41,15 @@ export function takeEvents(text: string): { events: ServerEvent[]; rest: string 
   return { events, rest };
 }
 
-async function readStream(abort: AbortSignal, lastId: string, onEvent: (event: ServerEvent) => void): Promise<void> {
-  const response = await ask("/v1/events", { signal: abort, headers: lastId === "" ? {} : { "Last-Event-ID": lastId } });
+async function readStream(
+  abort: AbortSignal,
+  lastId: string,
+  onEvent: (event: ServerEvent) => void,
+): Promise<void> {
+  const response = await ask("/v1/events", {
+    signal: abort,
+    headers: lastId === "" ? {} : { "Last-Event-ID": lastId },
+  });
   const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
   if (!reader) return;
   isListening.value = true;

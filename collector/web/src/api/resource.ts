@@ -11,7 +11,11 @@ export interface Resource<T> {
 
 // Asks anew when `key` changes; an answer to an earlier key is not shown for a later one.
 export function useResource<T>(key: string, load: (abort: AbortSignal) => Promise<T>): Resource<T> {
-  const [state, setState] = useState<{ key: string; data: T | null; error: Error | null }>({ key, data: null, error: null });
+  const [state, setState] = useState<{ key: string; data: T | null; error: Error | null }>({
+    key,
+    data: null,
+    error: null,
+  });
   const [isLoading, setLoading] = useState(true);
   const latest = useRef(load);
   latest.current = load;
@@ -42,5 +46,10 @@ export function useResource<T>(key: string, load: (abort: AbortSignal) => Promis
   }, [reload]);
 
   const isCurrent = state.key === key;
-  return { data: isCurrent ? state.data : null, error: isCurrent ? state.error : null, isLoading: isLoading || !isCurrent, reload };
+  return {
+    data: isCurrent ? state.data : null,
+    error: isCurrent ? state.error : null,
+    isLoading: isLoading || !isCurrent,
+    reload,
+  };
 }

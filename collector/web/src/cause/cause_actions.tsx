@@ -19,7 +19,8 @@ interface DialogProps extends ActionProps {
   onClose: () => void;
 }
 
-const patch = (key: string, said: ClusterChange): Promise<unknown> => change("PATCH", `/v1/admin/clusters/${key}`, said);
+const patch = (key: string, said: ClusterChange): Promise<unknown> =>
+  change("PATCH", `/v1/admin/clusters/${key}`, said);
 
 function EditDialog({ cause, onChanged, onClose }: DialogProps) {
   const [title, setTitle] = useState(cause.title ?? "");
@@ -27,18 +28,34 @@ function EditDialog({ cause, onChanged, onClose }: DialogProps) {
   const [state, setState] = useState<string>(cause.state === "regressed" ? "fixed" : cause.state);
   const [fixedIn, setFixedIn] = useState(cause.fixed_in ?? "");
   const save = async (): Promise<void> => {
-    await patch(cause.key, { title, link, state: state as NonNullable<ClusterChange["state"]>, fixed_in: state === "fixed" ? fixedIn : "" });
+    await patch(cause.key, {
+      title,
+      link,
+      state: state as NonNullable<ClusterChange["state"]>,
+      fixed_in: state === "fixed" ? fixedIn : "",
+    });
     onChanged();
   };
   return (
     <Dialog title="What this cause is" action="Save" onAct={save} onClose={onClose}>
       <label>
         Title, shown instead of its frames
-        <input name="title" value={title} maxLength={200} onInput={(event) => setTitle(event.currentTarget.value)} />
+        <input
+          name="title"
+          value={title}
+          maxLength={200}
+          onInput={(event) => setTitle(event.currentTarget.value)}
+        />
       </label>
       <label>
         Link to your tracker
-        <input name="link" type="url" value={link} placeholder="https://" onInput={(event) => setLink(event.currentTarget.value)} />
+        <input
+          name="link"
+          type="url"
+          value={link}
+          placeholder="https://"
+          onInput={(event) => setLink(event.currentTarget.value)}
+        />
       </label>
       <label>
         State
@@ -63,18 +80,34 @@ function MergeDialog({ cause, onChanged, onClose }: DialogProps) {
   const { route } = useLocation();
   const [text, setText] = useState("");
   const [target, setTarget] = useState<string | null>(null);
-  const found = useResource(`merge ${text}`, (abort) => get<Cluster[]>("/v1/clusters", { level: 1, q: text, limit: 21 }, abort));
+  const found = useResource(`merge ${text}`, (abort) =>
+    get<Cluster[]>("/v1/clusters", { level: 1, q: text, limit: 21 }, abort),
+  );
   const merge = async (): Promise<void> => {
     await patch(cause.key, { merged_into: target });
     onChanged();
     route(`/causes/${target}`);
   };
   return (
-    <Dialog title={`Merge ${shortName(causeName(cause))} into …`} action="Merge" canAct={target !== null} onAct={merge} onClose={onClose}>
-      <p class="muted small">Its reports, and those to come, are shown in the other cause. Nothing is lost: it can be taken out again.</p>
+    <Dialog
+      title={`Merge ${shortName(causeName(cause))} into …`}
+      action="Merge"
+      canAct={target !== null}
+      onAct={merge}
+      onClose={onClose}
+    >
+      <p class="muted small">
+        Its reports, and those to come, are shown in the other cause. Nothing is lost: it can be taken out
+        again.
+      </p>
       <label>
         Find the other cause
-        <input type="search" name="target" value={text} onInput={(event) => setText(event.currentTarget.value)} />
+        <input
+          type="search"
+          name="target"
+          value={text}
+          onInput={(event) => setText(event.currentTarget.value)}
+        />
       </label>
       <Shown resource={found} what="causes">
         {(causes) => (
@@ -84,7 +117,13 @@ function MergeDialog({ cause, onChanged, onClose }: DialogProps) {
               .slice(0, 20)
               .map((each) => (
                 <label key={each.key} class="target">
-                  <input type="radio" name="into" value={each.key} checked={target === each.key} onChange={() => setTarget(each.key)} />
+                  <input
+                    type="radio"
+                    name="into"
+                    value={each.key}
+                    checked={target === each.key}
+                    onChange={() => setTarget(each.key)}
+                  />
                   <span class="mono">{each.title || each.frames.map(shortName).join(" ← ")}</span>
                   <span class="muted">{duration(each.estimated.hang_ms)}</span>
                 </label>
@@ -101,7 +140,9 @@ function SplitDialog({ cause, onChanged, onClose }: DialogProps) {
     await patch(cause.key, { is_split: !cause.is_split });
     onChanged();
   };
-  const others = cause.children.map((child) => child.frames.slice(cause.frames.length).map(shortName).join(" ← ") || "no caller known");
+  const others = cause.children.map(
+    (child) => child.frames.slice(cause.frames.length).map(shortName).join(" ← ") || "no caller known",
+  );
   if (cause.is_split) {
     return (
       <Dialog title="Make it one cause again?" action="Make it one" onAct={split} onClose={onClose}>
@@ -128,7 +169,10 @@ function Merged({ cause, onChanged }: ActionProps) {
       With it:{" "}
       {cause.merged.map((key) => (
         <span key={key} class="mono">
-          {key} {isAdmin() && <button onClick={() => void patch(key, { merged_into: null }).then(onChanged)}>Take out</button>}{" "}
+          {key}{" "}
+          {isAdmin() && (
+            <button onClick={() => void patch(key, { merged_into: null }).then(onChanged)}>Take out</button>
+          )}{" "}
         </span>
       ))}
     </p>
@@ -145,7 +189,9 @@ export function CauseActions({ cause, onChanged }: ActionProps) {
         <div class="cause-actions">
           <button onClick={() => setOpen("edit")}>Name, state, link …</button>
           <button onClick={() => setOpen("merge")}>Merge …</button>
-          {cause.level === 1 && (cause.children.length > 1 || cause.is_split) && <button onClick={() => setOpen("split")}>{cause.is_split ? "Make it one …" : "Split …"}</button>}
+          {cause.level === 1 && (cause.children.length > 1 || cause.is_split) && (
+            <button onClick={() => setOpen("split")}>{cause.is_split ? "Make it one …" : "Split …"}</button>
+          )}
         </div>
       )}
       {open === "edit" && <EditDialog {...given} />}

@@ -24,9 +24,17 @@ import "./cause.css";
 function Figures({ cause }: { cause: ClusterDetails }) {
   const { duration_ms: lasted } = cause;
   const figures: [string, string, string][] = [
-    ["Hang time", duration(cause.estimated.hang_ms), `${percent(cause.share)} of all; ${duration(cause.hang_ms)} reported`],
+    [
+      "Hang time",
+      duration(cause.estimated.hang_ms),
+      `${percent(cause.share)} of all; ${duration(cause.hang_ms)} reported`,
+    ],
     ["Per hour of use", rate(cause.hang_ms_per_hour), "of the programs that have it"],
-    ["Lags", count(cause.estimated.lags), `${plural(cause.reports, "report")} of ${plural(cause.lags, "lag")} came`],
+    [
+      "Lags",
+      count(cause.estimated.lags),
+      `${plural(cause.reports, "report")} of ${plural(cause.lags, "lag")} came`,
+    ],
     ["Users", count(cause.users), "that named themselves"],
     ["Lasted", duration(lasted.p50), `p95 ${duration(lasted.p95)}, longest ${duration(lasted.max)}`],
     ["Last seen", ago(cause.last_seen_ms), `first ${moment(cause.first_seen_ms)}`],
@@ -64,7 +72,9 @@ function Heading({ cause, onChanged }: { cause: ClusterDetails; onChanged: () =>
       <p class="mono stack-line">
         {cause.frames.map(shortName).join(" ← ")}
         {cause.via && <span class="muted"> ← via {shortName(cause.via)}</span>}
-        {cause.held_by.length > 0 && <span class="held"> · held by {cause.held_by.map(shortName).join(" ← ")}</span>}
+        {cause.held_by.length > 0 && (
+          <span class="held"> · held by {cause.held_by.map(shortName).join(" ← ")}</span>
+        )}
       </p>
       <p class="muted">
         {cause.apps.join(", ")} {cause.versions.join(", ")}
@@ -87,18 +97,34 @@ function Heading({ cause, onChanged }: { cause: ClusterDetails; onChanged: () =>
 }
 
 function Samples({ samples }: { samples: CauseSamples }) {
-  const stacks = useMemo(() => samples.samples.map((sample) => ({ frames: (samples.stacks[sample.stack] ?? []).map((index) => samples.frames[index]!), ms: sample.ms })), [samples]);
+  const stacks = useMemo(
+    () =>
+      samples.samples.map((sample) => ({
+        frames: (samples.stacks[sample.stack] ?? []).map((index) => samples.frames[index]!),
+        ms: sample.ms,
+      })),
+    [samples],
+  );
   return (
     <section class="card">
       <h2>
-        Where the time went <span class="muted small">samples of the newest {plural(samples.reports, "report")}</span>
+        Where the time went{" "}
+        <span class="muted small">samples of the newest {plural(samples.reports, "report")}</span>
       </h2>
       <Flame stacks={stacks} label="All samples of this cause" />
     </section>
   );
 }
 
-function Whole({ cause, samples, onChanged }: { cause: ClusterDetails; samples: CauseSamples; onChanged: () => void }) {
+function Whole({
+  cause,
+  samples,
+  onChanged,
+}: {
+  cause: ClusterDetails;
+  samples: CauseSamples;
+  onChanged: () => void;
+}) {
   useTitle(causeName(cause));
   return (
     <>
@@ -109,7 +135,19 @@ function Whole({ cause, samples, onChanged }: { cause: ClusterDetails; samples: 
         <Versions cause={cause} />
         <section class="card">
           <h2>Day by day</h2>
-          <Chart label="Hang time by day" kind="bars" daysMs={cause.days.map((each) => each.begin_ms)} lines={[{ name: "Hang time", values: cause.days.map((each) => each.weighted_hang_ms), color: "--accent" }]} format={duration} />
+          <Chart
+            label="Hang time by day"
+            kind="bars"
+            daysMs={cause.days.map((each) => each.begin_ms)}
+            lines={[
+              {
+                name: "Hang time",
+                values: cause.days.map((each) => each.weighted_hang_ms),
+                color: "--accent",
+              },
+            ]}
+            format={duration}
+          />
         </section>
       </div>
       <div class="columns">
@@ -130,7 +168,10 @@ export function CausePage() {
   const path = `/v1/clusters/${encodeURIComponent(key)}`;
   const asked = filterParams(filters);
   const both = useResource(path + JSON.stringify(asked), async (abort) => {
-    const [cause, samples] = await Promise.all([get<ClusterDetails>(path, { ...asked, by: "version" }, abort), get<CauseSamples>(`${path}/samples`, asked, abort)]);
+    const [cause, samples] = await Promise.all([
+      get<ClusterDetails>(path, { ...asked, by: "version" }, abort),
+      get<CauseSamples>(`${path}/samples`, asked, abort),
+    ]);
     return { cause, samples };
   });
   // Whoever looks at a flame graph wants it to stay as it is.

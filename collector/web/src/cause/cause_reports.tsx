@@ -10,12 +10,18 @@ import { ErrorBox, Shown } from "../parts/states";
 const kPage = 50;
 
 export function CauseReports({ cause }: { cause: ClusterDetails }) {
-  const newest = useResource(`reports of ${cause.key} ${cause.reports}`, (abort) => get<ReportHeader[]>("/v1/reports", { cluster: cause.key, limit: kPage }, abort));
+  const newest = useResource(`reports of ${cause.key} ${cause.reports}`, (abort) =>
+    get<ReportHeader[]>("/v1/reports", { cluster: cause.key, limit: kPage }, abort),
+  );
   const [older, setOlder] = useState<readonly ReportHeader[]>([]);
   const [error, setError] = useState<Error | null>(null);
   const [isAtEnd, setAtEnd] = useState(false);
   const more = (after: readonly ReportHeader[]): void => {
-    get<ReportHeader[]>("/v1/reports", { cluster: cause.key, limit: kPage, before: after[after.length - 1]?.id }).then((page) => {
+    get<ReportHeader[]>("/v1/reports", {
+      cluster: cause.key,
+      limit: kPage,
+      before: after[after.length - 1]?.id,
+    }).then((page) => {
       setOlder([...older, ...page]);
       setAtEnd(page.length < kPage);
     }, setError);
@@ -23,7 +29,11 @@ export function CauseReports({ cause }: { cause: ClusterDetails }) {
   return (
     <section class="card">
       <h2>
-        Reports <span class="muted small">{plural(cause.reports, "report")}; like most: <a href={`/reports/${cause.representative}`}>this one</a></span>
+        Reports{" "}
+        <span class="muted small">
+          {plural(cause.reports, "report")}; like most:{" "}
+          <a href={`/reports/${cause.representative}`}>this one</a>
+        </span>
       </h2>
       <Shown resource={newest} what="reports">
         {(first) => {

@@ -28,7 +28,12 @@ function Parts({ title, parts }: { title: string; parts: readonly Part[] }) {
               {duration(part.ms)} <span class="muted">{percent(total > 0 ? part.ms / total : 0)}</span>
             </div>
             <div class="bar">
-              <i style={{ width: `${total > 0 ? (100 * part.ms) / total : 0}%`, background: part.color ?? "var(--accent)" }} />
+              <i
+                style={{
+                  width: `${total > 0 ? (100 * part.ms) / total : 0}%`,
+                  background: part.color ?? "var(--accent)",
+                }}
+              />
             </div>
             {part.more && <div class="muted small">{part.more}</div>}
           </li>
@@ -41,14 +46,26 @@ function Parts({ title, parts }: { title: string; parts: readonly Part[] }) {
 export function Verdicts({ cause }: { cause: ClusterDetails }) {
   const parts = Object.entries(cause.verdict_ms)
     .sort(([, a], [, b]) => b - a)
-    .map(([word, ms]): Part => ({ key: word, name: <b>{word}</b>, ms, more: kVerdicts[word] ?? "", color: verdictColor(word) }));
+    .map(([word, ms]): Part => ({
+      key: word,
+      name: <b>{word}</b>,
+      ms,
+      more: kVerdicts[word] ?? "",
+      color: verdictColor(word),
+    }));
   return <Parts title="Why" parts={parts} />;
 }
 
 export function Owners({ samples }: { samples: CauseSamples }) {
   const parts = samples.owners.map((owner, i): Part => {
     const frames = owner.stack.slice(0, 4).map((index) => shortName(samples.frames[index]?.function ?? ""));
-    return { key: `${i}`, name: <b class="mono">{shortName(owner.at || "no stack")}</b>, ms: owner.hang_ms, more: `${owner.kind} held by thread ${owner.name}, ${plural(owner.reports, "report")}: ${frames.join(" ← ")}`, color: "var(--verdict-lock)" };
+    return {
+      key: `${i}`,
+      name: <b class="mono">{shortName(owner.at || "no stack")}</b>,
+      ms: owner.hang_ms,
+      more: `${owner.kind} held by thread ${owner.name}, ${plural(owner.reports, "report")}: ${frames.join(" ← ")}`,
+      color: "var(--verdict-lock)",
+    };
   });
   return <Parts title="Who held the lock" parts={parts} />;
 }
@@ -72,6 +89,11 @@ export function Callers({ cause }: { cause: ClusterDetails }) {
 }
 
 export function Tags({ samples }: { samples: CauseSamples }) {
-  const parts = samples.tags.map((tag): Part => ({ key: `${tag.loop}\n${tag.tag}`, name: <span class="mono">{tag.tag || "untagged"}</span>, ms: tag.hang_ms, more: `${tag.loop ? `loop ${tag.loop}, ` : ""}${plural(tag.reports, "report")}` }));
+  const parts = samples.tags.map((tag): Part => ({
+    key: `${tag.loop}\n${tag.tag}`,
+    name: <span class="mono">{tag.tag || "untagged"}</span>,
+    ms: tag.hang_ms,
+    more: `${tag.loop ? `loop ${tag.loop}, ` : ""}${plural(tag.reports, "report")}`,
+  }));
   return <Parts title="In which dispatches" parts={parts} />;
 }

@@ -13,10 +13,14 @@ const kNoticed = 0.1;
 export function answerOf(versions: readonly Version[]): string {
   const watched = versions.filter((each) => each.watched_ms >= kEnoughMs && each.hang_ms_per_hour !== null);
   const newest = watched[watched.length - 1];
-  const before = [...watched].reverse().find((each) => each !== newest && each.app === newest?.app && each.hang_ms_per_hour! > 0);
+  const before = [...watched]
+    .reverse()
+    .find((each) => each !== newest && each.app === newest?.app && each.hang_ms_per_hour! > 0);
   if (!newest) return "No version was watched for an hour yet.";
-  if (newest.hang_ms_per_hour === 0) return `Not seen in ${newest.version}, in ${duration(newest.watched_ms)} of use.`;
-  if (!before) return `${rate(newest.hang_ms_per_hour)} in ${newest.version}; there is no version to compare with.`;
+  if (newest.hang_ms_per_hour === 0)
+    return `Not seen in ${newest.version}, in ${duration(newest.watched_ms)} of use.`;
+  if (!before)
+    return `${rate(newest.hang_ms_per_hour)} in ${newest.version}; there is no version to compare with.`;
   const change = newest.hang_ms_per_hour! / before.hang_ms_per_hour! - 1;
   if (Math.abs(change) < kNoticed) return `About the same in ${newest.version} as in ${before.version}.`;
   return `${percent(Math.abs(change))} ${change < 0 ? "less" : "more"} in ${newest.version} than in ${before.version}.`;
@@ -35,15 +39,27 @@ export function Versions({ cause }: { cause: ClusterDetails }) {
             <tr>
               <th scope="col">Version</th>
               <th scope="col">Hang time per hour of use</th>
-              <th scope="col" class="number">Lags</th>
-              <th scope="col" class="number">Users</th>
-              <th scope="col" class="number">Watched</th>
+              <th scope="col" class="number">
+                Lags
+              </th>
+              <th scope="col" class="number">
+                Users
+              </th>
+              <th scope="col" class="number">
+                Watched
+              </th>
             </tr>
           </thead>
           <tbody>
             {versions.map((each) => (
               <tr key={each.app + each.version}>
-                <td title={each.reports > 0 ? `${moment(each.first_seen_ms)} to ${moment(each.last_seen_ms)}` : "it did not occur"}>
+                <td
+                  title={
+                    each.reports > 0
+                      ? `${moment(each.first_seen_ms)} to ${moment(each.last_seen_ms)}`
+                      : "it did not occur"
+                  }
+                >
                   {each.version} {cause.apps.length > 1 && <span class="muted">{each.app}</span>}
                 </td>
                 <td class="rate">

@@ -48,7 +48,12 @@ export function useCauseList(params: Params): CauseList {
         (page) => {
           if (asked.signal.aborted) return;
           const before = current.current.key === key ? (current.current.causes ?? []) : [];
-          setState({ key, causes: offset === 0 ? page : joined(before, page), hasAll: page.length < limit, error: null });
+          setState({
+            key,
+            causes: offset === 0 ? page : joined(before, page),
+            hasAll: page.length < limit,
+            error: null,
+          });
           setLoading(false);
         },
         (error: unknown) => {

@@ -24,7 +24,9 @@ export interface Row {
 export function rowsOf(causes: readonly Cluster[], open: ReadonlySet<string>): Row[] {
   return causes.flatMap((cause) => {
     const isOpen = open.has(cause.key);
-    const parts = isOpen ? cause.children.map((part): Row => ({ cause: part, whole: null, isOpen: false })) : [];
+    const parts = isOpen
+      ? cause.children.map((part): Row => ({ cause: part, whole: null, isOpen: false }))
+      : [];
     return [{ cause, whole: cause, isOpen }, ...parts];
   });
 }
@@ -50,7 +52,9 @@ function CauseCell({ row, parent }: { row: Row; parent: Cluster | null }) {
         {whole && <StateMark cause={whole} />}
       </div>
       <div class="callers" title={frames.join("\n")}>
-        {whole?.title ? frames.map(shortName).join(" ← ") : rest.map((each) => `← ${shortName(each)}`).join(" ") || whole?.apps.join(", ")}
+        {whole?.title
+          ? frames.map(shortName).join(" ← ")
+          : rest.map((each) => `← ${shortName(each)}`).join(" ") || whole?.apps.join(", ")}
         {cause.held_by.length > 0 && <span class="held"> · held by {shortName(cause.held_by[0]!)}</span>}
       </div>
     </div>
@@ -92,7 +96,12 @@ function CauseRow({ row, parent, index, top, mostMs, isCurrent, lastMs, onToggle
     >
       <div role="gridcell" class="opener">
         {canOpen && (
-          <button class="quiet" tabIndex={-1} aria-label={isOpen ? "Close" : "Show by caller"} onClick={onToggle}>
+          <button
+            class="quiet"
+            tabIndex={-1}
+            aria-label={isOpen ? "Close" : "Show by caller"}
+            onClick={onToggle}
+          >
             {isOpen ? "▾" : "▸"}
           </button>
         )}
@@ -113,9 +122,15 @@ function CauseRow({ row, parent, index, top, mostMs, isCurrent, lastMs, onToggle
       <div role="gridcell" class="days">
         {whole && <Sparkline days={whole.days ?? []} shown={kSparklineDays} lastMs={lastMs} />}
       </div>
-      <div role="gridcell" class="number">{count(cause.estimated.lags)}</div>
-      <div role="gridcell" class="number">{count(cause.users)}</div>
-      <div role="gridcell" class="number">{duration(cause.duration_ms.p95)}</div>
+      <div role="gridcell" class="number">
+        {count(cause.estimated.lags)}
+      </div>
+      <div role="gridcell" class="number">
+        {count(cause.users)}
+      </div>
+      <div role="gridcell" class="number">
+        {duration(cause.duration_ms.p95)}
+      </div>
       <div role="gridcell" class="versions" title={cause.versions.join(", ")}>
         {versionsText(cause.versions)}
       </div>
@@ -154,7 +169,9 @@ export function CauseRows({ causes, hasAll, onEnd }: RowsProps) {
     if (top < 120) scrollBy(0, top - 120);
     else if (top + rowHeight > innerHeight) scrollBy(0, top + rowHeight - innerHeight);
     // Once it is made.
-    requestAnimationFrame(() => list.current?.querySelector<HTMLElement>(`[data-row="${row}"]`)?.focus({ preventScroll: true }));
+    requestAnimationFrame(() =>
+      list.current?.querySelector<HTMLElement>(`[data-row="${row}"]`)?.focus({ preventScroll: true }),
+    );
   };
   const ownerOf = (index: number): number => {
     let at = index;
@@ -165,10 +182,18 @@ export function CauseRows({ causes, hasAll, onEnd }: RowsProps) {
     const row = rows[current];
     if (!row || event.ctrlKey || event.metaKey || event.altKey) return;
     const page = Math.max(1, Math.floor(innerHeight / rowHeight) - 3);
-    const moves: Record<string, number> = { ArrowDown: current + 1, ArrowUp: current - 1, PageDown: current + page, PageUp: current - page, Home: 0, End: rows.length - 1 };
+    const moves: Record<string, number> = {
+      ArrowDown: current + 1,
+      ArrowUp: current - 1,
+      PageDown: current + page,
+      PageUp: current - page,
+      Home: 0,
+      End: rows.length - 1,
+    };
     const target = moves[event.key];
     if (target !== undefined) focusOn(target);
-    else if (event.key === "Enter" && (event.target as HTMLElement).dataset["row"] !== undefined) route(`/causes/${row.cause.key}`);
+    else if (event.key === "Enter" && (event.target as HTMLElement).dataset["row"] !== undefined)
+      route(`/causes/${row.cause.key}`);
     else if (event.key === "ArrowRight" && hasParts(row) && !row.isOpen) toggle(row.cause.key);
     else if (event.key === "ArrowRight" && row.isOpen) focusOn(current + 1);
     else if (event.key === "ArrowLeft" && row.isOpen) toggle(row.cause.key);
@@ -179,16 +204,32 @@ export function CauseRows({ causes, hasAll, onEnd }: RowsProps) {
   const mostMs = Math.max(...causes.map((cause) => cause.estimated.hang_ms), 1e-9);
   const now = Date.now();
   return (
-    <div class="cause-grid" role="treegrid" aria-label="Causes, the costliest first" aria-rowcount={hasAll ? rows.length + 1 : -1} onKeyDown={onKey}>
+    <div
+      class="cause-grid"
+      role="treegrid"
+      aria-label="Causes, the costliest first"
+      aria-rowcount={hasAll ? rows.length + 1 : -1}
+      onKeyDown={onKey}
+    >
       <div role="row" class="head" aria-rowindex={1}>
-        <span role="columnheader" class="opener"><span class="unseen">By caller</span></span>
-        <span role="columnheader" title="How long users were kept waiting, estimated for all users">Hang time</span>
+        <span role="columnheader" class="opener">
+          <span class="unseen">By caller</span>
+        </span>
+        <span role="columnheader" title="How long users were kept waiting, estimated for all users">
+          Hang time
+        </span>
         <span role="columnheader">Cause (innermost first)</span>
         <span role="columnheader">Verdict</span>
         <span role="columnheader">{kSparklineDays} days</span>
-        <span role="columnheader" class="number">Lags</span>
-        <span role="columnheader" class="number">Users</span>
-        <span role="columnheader" class="number" title="One lag in twenty lasted longer">p95</span>
+        <span role="columnheader" class="number">
+          Lags
+        </span>
+        <span role="columnheader" class="number">
+          Users
+        </span>
+        <span role="columnheader" class="number" title="One lag in twenty lasted longer">
+          p95
+        </span>
         <span role="columnheader">Versions</span>
       </div>
       <div ref={list} role="rowgroup" class="rows" style={{ height: `${rows.length * rowHeight}px` }}>

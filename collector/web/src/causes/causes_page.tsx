@@ -14,7 +14,8 @@ import { useCauseList } from "./cause_list";
 import "./causes.css";
 
 function known(causes: readonly Cluster[]): Known {
-  const all = (values: (cause: Cluster) => readonly string[]): string[] => [...new Set(causes.flatMap(values))].sort();
+  const all = (values: (cause: Cluster) => readonly string[]): string[] =>
+    [...new Set(causes.flatMap(values))].sort();
   return { apps: all((cause) => cause.apps), versions: all((cause) => cause.versions) };
 }
 
@@ -50,14 +51,18 @@ export function CausesPage() {
   if (causes?.length === 0 && !isFiltered) return <ConnectSteps />;
   const csv = (): void => {
     setCsvError(null);
-    download("/v1/clusters", { level: 1, ...params, limit: 1000, format: "csv" }, "causes.csv").catch(setCsvError);
+    download("/v1/clusters", { level: 1, ...params, limit: 1000, format: "csv" }, "causes.csv").catch(
+      setCsvError,
+    );
   };
   return (
     <>
       <div class="title">
         <h1>Causes</h1>
         <Summary causes={causes ?? []} hasAll={list.hasAll} />
-        <button onClick={csv} title="The 1,000 costliest that match">CSV</button>
+        <button onClick={csv} title="The 1,000 costliest that match">
+          CSV
+        </button>
       </div>
       <FilterBar known={known(causes ?? [])} filters={filters} onChange={setFilters} hasText />
       {csvError && <ErrorBox error={csvError} />}
@@ -68,7 +73,9 @@ export function CausesPage() {
           <p>Take a filter away, or look at a longer time.</p>
         </Empty>
       )}
-      {causes && causes.length > 0 && <CauseRows causes={causes} hasAll={list.hasAll} onEnd={list.loadMore} />}
+      {causes && causes.length > 0 && (
+        <CauseRows causes={causes} hasAll={list.hasAll} onEnd={list.loadMore} />
+      )}
     </>
   );
 }

@@ -13,17 +13,26 @@ const kUnknownKey = "…the project key…";
 export function ConnectSteps() {
   const [key, setKey] = useState<string | null>(null);
   const [error, setError] = useState<Error | null>(null);
-  const lines = [`export LAGWATCH_ENDPOINT=${location.origin}`, `export LAGWATCH_KEY=${key ?? kUnknownKey}`, "lagwatch run -- your-program"];
+  const lines = [
+    `export LAGWATCH_ENDPOINT=${location.origin}`,
+    `export LAGWATCH_KEY=${key ?? kUnknownKey}`,
+    "lagwatch run -- your-program",
+  ];
   const makeKey = (): void => {
     const name = `page-${new Date().toISOString().slice(0, 19).replaceAll(":", "")}`;
-    change<AddedKey>("POST", "/v1/admin/keys", { name, access: "project" }).then((added) => setKey(added.key), setError);
+    change<AddedKey>("POST", "/v1/admin/keys", { name, access: "project" }).then(
+      (added) => setKey(added.key),
+      setError,
+    );
   };
   return (
     <section class="connect card">
       <h1>Connect a program</h1>
       <p>Three lines, and none of them in your code:</p>
       <div class="lines">
-        <pre tabIndex={0} aria-label="Commands">{lines.join("\n")}</pre>
+        <pre tabIndex={0} aria-label="Commands">
+          {lines.join("\n")}
+        </pre>
         <CopyButton text={lines.join("\n")} />
       </div>
       {key === null && (
@@ -36,13 +45,17 @@ export function ConnectSteps() {
           )}
         </p>
       )}
-      {key !== null && <p>This key is shown only now. Programs can send reports with it, and nothing else.</p>}
+      {key !== null && (
+        <p>This key is shown only now. Programs can send reports with it, and nothing else.</p>
+      )}
       {error && <ErrorBox error={error} />}
       <p class="muted">
-        A turn of the program's loop that takes longer than two seconds is reported. To see a report at once: <code>lagwatch run --dump-signal USR2 -- your-program</code>, then <code>lagwatch dump PID</code>.
+        A turn of the program's loop that takes longer than two seconds is reported. To see a report at once:{" "}
+        <code>lagwatch run --dump-signal USR2 -- your-program</code>, then <code>lagwatch dump PID</code>.
       </p>
       <p class="waiting" role="status">
-        <i class={isListening.value ? "pulse on" : "pulse"} aria-hidden="true" /> {isListening.value ? "Waiting for the first report; it appears here by itself" : "Connecting …"}
+        <i class={isListening.value ? "pulse on" : "pulse"} aria-hidden="true" />{" "}
+        {isListening.value ? "Waiting for the first report; it appears here by itself" : "Connecting …"}
       </p>
     </section>
   );

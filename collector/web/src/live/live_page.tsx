@@ -15,19 +15,27 @@ const kShown = 100;
 
 // Days aside: what comes now is of today.
 export function isAskedFor(report: ReportHeader, filters: Filters): boolean {
-  return (["app", "version", "loop", "os", "user"] as const).every((name) => !filters[name] || report[name] === filters[name]);
+  return (["app", "version", "loop", "os", "user"] as const).every(
+    (name) => !filters[name] || report[name] === filters[name],
+  );
 }
 
 export function LivePage() {
   useTitle("Live");
   const [filters, setFilters] = useFilters();
   const key = JSON.stringify(filters);
-  const before = useResource(key, (abort) => get<ReportHeader[]>("/v1/reports", { ...filterParams(filters), limit: kShown }, abort));
+  const before = useResource(key, (abort) =>
+    get<ReportHeader[]>("/v1/reports", { ...filterParams(filters), limit: kShown }, abort),
+  );
   const [fresh, setFresh] = useState<{ key: string; reports: readonly ReportHeader[] }>({ key, reports: [] });
   useNewReports((report) => {
     // A stream's reports come without a verdict: the list is asked instead.
     if (filters.verdict) before.reload();
-    else if (isAskedFor(report, filters)) setFresh((all) => ({ key, reports: [report, ...(all.key === key ? all.reports : [])].slice(0, kShown) }));
+    else if (isAskedFor(report, filters))
+      setFresh((all) => ({
+        key,
+        reports: [report, ...(all.key === key ? all.reports : [])].slice(0, kShown),
+      }));
   });
   const came = fresh.key === key ? fresh.reports : [];
   return (
@@ -35,7 +43,12 @@ export function LivePage() {
       <div class="title">
         <h1>Live</h1>
         <p class="summary" role="status">
-          <i class={isListening.value ? "pulse on" : "pulse"} aria-hidden="true" /> {isListening.value ? (came.length > 0 ? `${plural(came.length, "new report")} since you came` : "waiting for new reports") : "not connected; trying again"}
+          <i class={isListening.value ? "pulse on" : "pulse"} aria-hidden="true" />{" "}
+          {isListening.value
+            ? came.length > 0
+              ? `${plural(came.length, "new report")} since you came`
+              : "waiting for new reports"
+            : "not connected; trying again"}
         </p>
       </div>
       <FilterBar known={{ apps: [], versions: [] }} filters={filters} onChange={setFilters} hasText={false} />

@@ -26,7 +26,12 @@ interface ChartProps {
 }
 
 function optionsOf({ lines, format, kind, height }: Required<ChartProps>, width: number): uPlot.Options {
-  const axis = { stroke: cssColor("--muted"), grid: { stroke: cssColor("--line"), width: 1 }, ticks: { stroke: cssColor("--line"), width: 1 }, font: "12px system-ui, sans-serif" };
+  const axis = {
+    stroke: cssColor("--muted"),
+    grid: { stroke: cssColor("--line"), width: 1 },
+    ticks: { stroke: cssColor("--line"), width: 1 },
+    font: "12px system-ui, sans-serif",
+  };
   const paths = kind === "bars" ? uPlot.paths.bars!({ size: [0.6, 40] }) : undefined;
   return {
     width,
@@ -35,13 +40,32 @@ function optionsOf({ lines, format, kind, height }: Required<ChartProps>, width:
     legend: { live: true },
     tzDate: (s) => uPlot.tzDate(new Date(s * 1000), "Etc/UTC"),
     // Half a day more on both sides, for the bars there.
-    scales: { x: { range: (_, least, most) => [least - kSecondsPerDay / 2, most + kSecondsPerDay / 2] }, y: { range: (_, least, most) => [Math.min(0, least), most > 0 ? most * 1.1 : 1] } },
-    axes: [{ ...axis, values: (_, splits) => splits.map((s) => day(s * 1000)), incrs: [1, 2, 7, 14, 30].map((days) => days * kSecondsPerDay), space: 70 }, { ...axis, size: 76, values: (_, splits) => splits.map(format) }],
+    scales: {
+      x: { range: (_, least, most) => [least - kSecondsPerDay / 2, most + kSecondsPerDay / 2] },
+      y: { range: (_, least, most) => [Math.min(0, least), most > 0 ? most * 1.1 : 1] },
+    },
+    axes: [
+      {
+        ...axis,
+        values: (_, splits) => splits.map((s) => day(s * 1000)),
+        incrs: [1, 2, 7, 14, 30].map((days) => days * kSecondsPerDay),
+        space: 70,
+      },
+      { ...axis, size: 76, values: (_, splits) => splits.map(format) },
+    ],
     series: [
       { label: "Day", value: (_, s) => (s === null ? "–" : day(s * 1000)) },
       ...lines.map((line): uPlot.Series => {
         const stroke = cssColor(line.color);
-        return { label: line.name, stroke, width: 2, spanGaps: true, value: (_, value) => (value === null || value === undefined ? "–" : format(value)), ...(paths ? { paths, fill: stroke, points: { show: false } } : {}), ...(line.isDashed ? { dash: [6, 4] } : {}) };
+        return {
+          label: line.name,
+          stroke,
+          width: 2,
+          spanGaps: true,
+          value: (_, value) => (value === null || value === undefined ? "–" : format(value)),
+          ...(paths ? { paths, fill: stroke, points: { show: false } } : {}),
+          ...(line.isDashed ? { dash: [6, 4] } : {}),
+        };
       }),
     ],
   };
@@ -55,7 +79,10 @@ export function Chart({ kind = "line", height = 220, ...given }: ChartProps) {
   useEffect(() => {
     const element = place.current;
     if (!element) return;
-    const data = [daysMs.map((ms) => ms / 1000), ...lines.map((line) => [...line.values])] as uPlot.AlignedData;
+    const data = [
+      daysMs.map((ms) => ms / 1000),
+      ...lines.map((line) => [...line.values]),
+    ] as uPlot.AlignedData;
     const plot = new uPlot(optionsOf(props, element.clientWidth), data, element);
     const observer = new ResizeObserver(([entry]) => {
       const width = Math.floor(entry?.contentRect.width ?? 0);
@@ -69,7 +96,13 @@ export function Chart({ kind = "line", height = 220, ...given }: ChartProps) {
   }, [JSON.stringify([daysMs, lines]), dark]);
   return (
     <figure class="chart">
-      <div ref={place} class="plot" style={{ minHeight: `${height + 34}px` }} role="img" aria-label={`${label}; the table below has the numbers`} />
+      <div
+        ref={place}
+        class="plot"
+        style={{ minHeight: `${height + 34}px` }}
+        role="img"
+        aria-label={`${label}; the table below has the numbers`}
+      />
       <details>
         <summary class="small">As a table</summary>
         <div class="scroll-x" role="region" aria-label={label} tabIndex={0}>
@@ -90,7 +123,9 @@ export function Chart({ kind = "line", height = 220, ...given }: ChartProps) {
                   <td>{day(ms)}</td>
                   {lines.map((line) => (
                     <td key={line.name} class="number">
-                      {line.values[i] === null || line.values[i] === undefined ? "–" : format(line.values[i]!)}
+                      {line.values[i] === null || line.values[i] === undefined
+                        ? "–"
+                        : format(line.values[i]!)}
                     </td>
                   ))}
                 </tr>

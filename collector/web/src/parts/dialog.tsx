@@ -14,7 +14,15 @@ interface DialogProps {
 }
 
 // Asks before something is done, says why it could not be, and closes when it is.
-export function Dialog({ title, action, isBad = false, canAct = true, onAct, onClose, children }: DialogProps) {
+export function Dialog({
+  title,
+  action,
+  isBad = false,
+  canAct = true,
+  onAct,
+  onClose,
+  children,
+}: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const [error, setError] = useState<Error | null>(null);
   const [isActing, setActing] = useState(false);

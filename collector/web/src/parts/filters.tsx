@@ -12,9 +12,12 @@ export type Filters = Readonly<Partial<Record<FilterName, string>>>;
 
 export function useFilters(): [Filters, (changed: Filters) => void] {
   const { path, query, route } = useLocation();
-  const filters = Object.fromEntries(kFilterNames.flatMap((name) => (query[name] ? [[name, query[name]]] : []))) as Filters;
+  const filters = Object.fromEntries(
+    kFilterNames.flatMap((name) => (query[name] ? [[name, query[name]]] : [])),
+  ) as Filters;
   // Of two that change at once, the second sees what the first did.
-  const change = (changed: Filters): void => route(withQuery(path, { ...Object.fromEntries(new URLSearchParams(location.search)), ...changed }), true);
+  const change = (changed: Filters): void =>
+    route(withQuery(path, { ...Object.fromEntries(new URLSearchParams(location.search)), ...changed }), true);
   return [filters, change];
 }
 
@@ -46,7 +49,13 @@ function TextFilter({ name, label, known, filters, onChange }: FieldProps) {
   return (
     <label class={now === "" ? "filter" : "filter set"}>
       <span>{label}</span>
-      <input type="search" name={name} value={text} list={`known-${name}`} onInput={(event) => setText(event.currentTarget.value)} />
+      <input
+        type="search"
+        name={name}
+        value={text}
+        list={`known-${name}`}
+        onInput={(event) => setText(event.currentTarget.value)}
+      />
       <datalist id={`known-${name}`}>
         {known.map((each) => (
           <option key={each} value={each} />
@@ -61,7 +70,17 @@ export interface Known {
   readonly versions: readonly string[];
 }
 
-export function FilterBar({ known, filters, onChange, hasText }: { known: Known; filters: Filters; onChange: (changed: Filters) => void; hasText: boolean }) {
+export function FilterBar({
+  known,
+  filters,
+  onChange,
+  hasText,
+}: {
+  known: Known;
+  filters: Filters;
+  onChange: (changed: Filters) => void;
+  hasText: boolean;
+}) {
   const [isWide, setWide] = useState(Boolean(filters.loop || filters.os || filters.user));
   const isSet = Object.keys(filters).length > 0;
   const field = { filters, onChange };
@@ -72,7 +91,11 @@ export function FilterBar({ known, filters, onChange, hasText }: { known: Known;
       <TextFilter name="version" label="Version" known={known.versions} {...field} />
       <label class={filters.verdict ? "filter set" : "filter"}>
         <span>Verdict</span>
-        <select name="verdict" value={filters.verdict ?? ""} onChange={(event) => onChange({ verdict: event.currentTarget.value })}>
+        <select
+          name="verdict"
+          value={filters.verdict ?? ""}
+          onChange={(event) => onChange({ verdict: event.currentTarget.value })}
+        >
           <option value="">any</option>
           {Object.keys(kVerdicts).map((word) => (
             <option key={word} value={word}>
@@ -83,7 +106,11 @@ export function FilterBar({ known, filters, onChange, hasText }: { known: Known;
       </label>
       <label class={filters.days ? "filter set" : "filter"}>
         <span>Time</span>
-        <select name="days" value={filters.days ?? ""} onChange={(event) => onChange({ days: event.currentTarget.value })}>
+        <select
+          name="days"
+          value={filters.days ?? ""}
+          onChange={(event) => onChange({ days: event.currentTarget.value })}
+        >
           <option value="">all</option>
           <option value="1">today</option>
           <option value="7">7 days</option>
@@ -104,7 +131,11 @@ export function FilterBar({ known, filters, onChange, hasText }: { known: Known;
         </button>
       )}
       {isSet && (
-        <button type="button" class="quiet" onClick={() => onChange(Object.fromEntries(kFilterNames.map((name) => [name, ""])))}>
+        <button
+          type="button"
+          class="quiet"
+          onClick={() => onChange(Object.fromEntries(kFilterNames.map((name) => [name, ""])))}
+        >
           Clear
         </button>
       )}

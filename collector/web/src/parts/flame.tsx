@@ -60,7 +60,9 @@ class Drawing {
       .getName((node) => shortName(node.data.name))
       .setLabelHandler((node) => describe(node, tree.value))
       .setColorMapper((node) => colorOf(node, isDark.value))
-      .setSearchMatch((node, term) => term !== "" && node.data.name.toLowerCase().includes(term.toLowerCase()))
+      .setSearchMatch(
+        (node, term) => term !== "" && node.data.name.toLowerCase().includes(term.toLowerCase()),
+      )
       .setSearchHandler(() => undefined)
       .onClick((node) => this.show(node))
       .onHover((node) => onCurrent(describe(node, tree.value)));
@@ -150,7 +152,12 @@ export function Flame({ stacks, label, firstOrder = "left-heavy" }: FlameProps) 
         </div>
         <label class="find">
           <span class="unseen">Find a function</span>
-          <input type="search" placeholder="Find a function" value={term} onInput={(event) => setTerm(event.currentTarget.value)} />
+          <input
+            type="search"
+            placeholder="Find a function"
+            value={term}
+            onInput={(event) => setTerm(event.currentTarget.value)}
+          />
         </label>
         <span class="muted small">{duration(total)} of samples</span>
       </div>
@@ -162,7 +169,8 @@ export function Flame({ stacks, label, firstOrder = "left-heavy" }: FlameProps) 
         aria-label={`${label}. ${kHint}`}
         tabIndex={0}
         onKeyDown={(event) => {
-          if (!event.ctrlKey && !event.metaKey && !event.altKey && drawing.current?.onKey(event.key)) event.preventDefault();
+          if (!event.ctrlKey && !event.metaKey && !event.altKey && drawing.current?.onKey(event.key))
+            event.preventDefault();
         }}
       />
       <p class="flame-text mono" role="status">

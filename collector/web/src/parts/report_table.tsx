@@ -4,14 +4,24 @@ import { shortName } from "../format/frames";
 import { duration } from "../format/numbers";
 import { ago, moment } from "../format/times";
 
-export function ReportTable({ reports, hasCause = false, fresh }: { reports: readonly ReportHeader[]; hasCause?: boolean; fresh?: ReadonlySet<string> }) {
+export function ReportTable({
+  reports,
+  hasCause = false,
+  fresh,
+}: {
+  reports: readonly ReportHeader[];
+  hasCause?: boolean;
+  fresh?: ReadonlySet<string>;
+}) {
   return (
     <div class="scroll-x" role="region" aria-label="Reports" tabIndex={0}>
       <table class="reports">
         <thead>
           <tr>
             <th scope="col">Began</th>
-            <th scope="col" class="number">Lasted</th>
+            <th scope="col" class="number">
+              Lasted
+            </th>
             {hasCause && <th scope="col">Cause</th>}
             <th scope="col">Program</th>
             <th scope="col">Dispatch</th>

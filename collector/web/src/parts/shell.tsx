@@ -22,8 +22,20 @@ function Logo() {
   return (
     <svg viewBox="0 0 32 32" width="24" height="24" aria-hidden="true">
       <rect width="32" height="32" rx="7" fill="#3b5bdb" />
-      <path d="M4 16h4l2.5-7 3.5 14 2-7h2" fill="none" stroke="#fff" stroke-width="2.4" stroke-linejoin="round" />
-      <path d="M20 16h8" stroke="#ffd43b" stroke-width="2.4" stroke-linecap="round" stroke-dasharray="0.1 4" />
+      <path
+        d="M4 16h4l2.5-7 3.5 14 2-7h2"
+        fill="none"
+        stroke="#fff"
+        stroke-width="2.4"
+        stroke-linejoin="round"
+      />
+      <path
+        d="M20 16h8"
+        stroke="#ffd43b"
+        stroke-width="2.4"
+        stroke-linecap="round"
+        stroke-dasharray="0.1 4"
+      />
     </svg>
   );
 }
@@ -49,10 +61,19 @@ export function Shell({ children }: { children: ComponentChildren }) {
           {isAdmin() && <Way to="/settings">Settings</Way>}
         </nav>
         <div class="who">
-          <button class="quiet" onClick={nextTheme} aria-label={`Colours: ${theme.value}`} title={`Colours: ${theme.value}`}>
+          <button
+            class="quiet"
+            onClick={nextTheme}
+            aria-label={`Colours: ${theme.value}`}
+            title={`Colours: ${theme.value}`}
+          >
             {kThemeSigns[theme.value]}
           </button>
-          <button class="quiet" onClick={signOut} title={`Signed in with the ${session.value?.access} key “${session.value?.name}”`}>
+          <button
+            class="quiet"
+            onClick={signOut}
+            title={`Signed in with the ${session.value?.access} key “${session.value?.name}”`}
+          >
             Sign out
           </button>
         </div>

@@ -17,14 +17,23 @@ export function SignIn({ refusal, onToken }: { refusal: Error | null; onToken: (
         {refusal && <ErrorBox error={refusal} />}
         <label>
           Read or admin token
-          <input ref={field} type="password" name="token" autocomplete="current-password" placeholder="r_… or a_…" autofocus required />
+          <input
+            ref={field}
+            type="password"
+            name="token"
+            autocomplete="current-password"
+            placeholder="r_… or a_…"
+            autofocus
+            required
+          />
         </label>
         <button class="main" type="submit">
           Sign in
         </button>
         <p class="muted small">
-          The admin token is in <code>admin-token</code> in the collector's data directory; an admin makes others in Settings, or with{" "}
-          <code>lagwatch-collector keys add</code>. The token stays in this browser until you sign out.
+          The admin token is in <code>admin-token</code> in the collector's data directory; an admin makes
+          others in Settings, or with <code>lagwatch-collector keys add</code>. The token stays in this
+          browser until you sign out.
         </p>
       </form>
     </main>

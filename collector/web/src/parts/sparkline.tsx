@@ -23,7 +23,14 @@ export function Sparkline({ days, shown, lastMs }: { days: readonly Day[]; shown
   const width = shown * kStep;
   const lagged = values.filter((value) => value > 0).length;
   return (
-    <svg class="sparkline" viewBox={`0 0 ${width} ${kHeight}`} width={width} height={kHeight} role="img" aria-label={`${plural(lagged, "day")} of the last ${shown} with it, ${duration(most)} on the worst`}>
+    <svg
+      class="sparkline"
+      viewBox={`0 0 ${width} ${kHeight}`}
+      width={width}
+      height={kHeight}
+      role="img"
+      aria-label={`${plural(lagged, "day")} of the last ${shown} with it, ${duration(most)} on the worst`}
+    >
       <path d={`M0 ${kHeight - 0.5}h${width}`} class="base" />
       <path d={bars.join("")} class="bars" />
     </svg>

@@ -11,9 +11,26 @@ export function isNew(cause: Pick<Cluster, "state" | "first_seen_ms">, nowMs = D
 
 export function StateMark({ cause }: { cause: Cluster }) {
   const since = `first seen ${moment(cause.first_seen_ms)}`;
-  if (isNew(cause)) return <span class="mark new" title={since}>new</span>;
+  if (isNew(cause))
+    return (
+      <span class="mark new" title={since}>
+        new
+      </span>
+    );
   if (cause.state === "regressed")
-    return <span class="mark regressed" title={`fixed${cause.fixed_in ? ` in ${cause.fixed_in}` : ""}, and came back`}>regressed</span>;
+    return (
+      <span
+        class="mark regressed"
+        title={`fixed${cause.fixed_in ? ` in ${cause.fixed_in}` : ""}, and came back`}
+      >
+        regressed
+      </span>
+    );
   if (cause.state === "new") return null;
-  return <span class="mark" title={since}>{cause.state}{cause.state === "fixed" && cause.fixed_in ? ` in ${cause.fixed_in}` : ""}</span>;
+  return (
+    <span class="mark" title={since}>
+      {cause.state}
+      {cause.state === "fixed" && cause.fixed_in ? ` in ${cause.fixed_in}` : ""}
+    </span>
+  );
 }

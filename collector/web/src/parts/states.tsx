@@ -43,7 +43,15 @@ export function NotThere() {
 }
 
 // A resource's state, or what is made of its answer.
-export function Shown<T>({ resource, what, children }: { resource: Resource<T>; what: string; children: (data: T) => ComponentChildren }) {
+export function Shown<T>({
+  resource,
+  what,
+  children,
+}: {
+  resource: Resource<T>;
+  what: string;
+  children: (data: T) => ComponentChildren;
+}) {
   if (resource.data === null) {
     if (resource.error) return <ErrorBox error={resource.error} onRetry={resource.reload} />;
     return <Loading what={what} />;

@@ -12,7 +12,9 @@ export const isDark = signal(false);
 
 function apply(): void {
   document.documentElement.dataset["theme"] = theme.value;
-  isDark.value = theme.value === "dark" || (theme.value === "system" && matchMedia("(prefers-color-scheme: dark)").matches);
+  isDark.value =
+    theme.value === "dark" ||
+    (theme.value === "system" && matchMedia("(prefers-color-scheme: dark)").matches);
 }
 
 export function startTheme(): void {

@@ -15,7 +15,8 @@ export const kVerdicts: Readonly<Record<string, string>> = {
   unknown: "Nothing tells",
 };
 
-export const verdictColor = (word: string): string => `var(--verdict-${word in kVerdicts ? word : "unknown"})`;
+export const verdictColor = (word: string): string =>
+  `var(--verdict-${word in kVerdicts ? word : "unknown"})`;
 
 export function VerdictWord({ word }: { word: string }) {
   return (

@@ -19,7 +19,8 @@ export function visibleSpan(listTop: number, viewHeight: number, rowHeight: numb
 
 // Rows of one height in a list that scrolls with the page.
 export function useVisibleSpan(list: RefObject<HTMLElement>, rows: number, rowHeight: number): Span {
-  const measure = (): Span => visibleSpan(list.current?.getBoundingClientRect().top ?? 0, window.innerHeight, rowHeight, rows);
+  const measure = (): Span =>
+    visibleSpan(list.current?.getBoundingClientRect().top ?? 0, window.innerHeight, rowHeight, rows);
   const [span, setSpan] = useState<Span>(measure);
   const update = (): void =>
     setSpan((before) => {

@@ -13,7 +13,14 @@ import { useTitle } from "../parts/use_title";
 
 const kMsPerDay = 86_400_000;
 const kMostLines = 6;
-const kColors = ["--accent", "--verdict-cpu", "--verdict-network", "--verdict-lock", "--verdict-disk", "--verdict-starved"];
+const kColors = [
+  "--accent",
+  "--verdict-cpu",
+  "--verdict-network",
+  "--verdict-lock",
+  "--verdict-disk",
+  "--verdict-starved",
+];
 
 type Measure = keyof Usage["lagged_ms_per_hour"];
 const kMeasures: readonly [Measure, string, string][] = [
@@ -28,9 +35,17 @@ export function linesOf(days: readonly DayUsage[], measure: Measure): { daysMs: 
   const daysMs = [...new Set(days.map((each) => each.day_ms))].sort((a, b) => a - b);
   const watched = new Map<string, number>();
   for (const each of days) watched.set(each.version, (watched.get(each.version) ?? 0) + each.watched_ms);
-  const versions = [...watched].sort(([, a], [, b]) => b - a).slice(0, kMostLines).map(([version]) => version).sort(byVersion);
+  const versions = [...watched]
+    .sort(([, a], [, b]) => b - a)
+    .slice(0, kMostLines)
+    .map(([version]) => version)
+    .sort(byVersion);
   const lines = versions.map((version, i): Line => {
-    const byDay = new Map(days.filter((each) => each.version === version).map((each) => [each.day_ms, each.lagged_ms_per_hour[measure]]));
+    const byDay = new Map(
+      days
+        .filter((each) => each.version === version)
+        .map((each) => [each.day_ms, each.lagged_ms_per_hour[measure]]),
+    );
     return { name: version, values: daysMs.map((ms) => byDay.get(ms) ?? null), color: kColors[i]! };
   });
   return { daysMs, lines };
@@ -39,21 +54,39 @@ export function linesOf(days: readonly DayUsage[], measure: Measure): { daysMs: 
 function Trend({ app, days }: { app: string; days: number }) {
   const [measure, setMeasure] = useState<Measure>("all");
   const fromMs = (Math.floor(Date.now() / kMsPerDay) - days + 1) * kMsPerDay;
-  const usage = useResource(`days of ${app} ${days}`, (abort) => get<DayUsage[]>("/v1/usage", { by: "day", app, from_ms: fromMs, limit: 10_000 }, abort));
+  const usage = useResource(`days of ${app} ${days}`, (abort) =>
+    get<DayUsage[]>("/v1/usage", { by: "day", app, from_ms: fromMs, limit: 10_000 }, abort),
+  );
   return (
     <section class="card">
       <div class="title">
         <h2>Lagged time per hour of use, by day</h2>
         <div class="switch" role="group" aria-label="Of whom">
           {kMeasures.map(([each, name, meaning]) => (
-            <button key={each} aria-pressed={measure === each} title={meaning} onClick={() => setMeasure(each)}>
+            <button
+              key={each}
+              aria-pressed={measure === each}
+              title={meaning}
+              onClick={() => setMeasure(each)}
+            >
               {name}
             </button>
           ))}
         </div>
       </div>
       <Shown resource={usage} what="the days">
-        {(all) => (all.length === 0 ? <p class="muted">No use was reported in these days.</p> : <Chart label={`Hang rate of ${app} by version and day`} {...linesOf(all, measure)} format={rate} height={280} />)}
+        {(all) =>
+          all.length === 0 ? (
+            <p class="muted">No use was reported in these days.</p>
+          ) : (
+            <Chart
+              label={`Hang rate of ${app} by version and day`}
+              {...linesOf(all, measure)}
+              format={rate}
+              height={280}
+            />
+          )
+        }
       </Shown>
     </section>
   );
@@ -68,13 +101,27 @@ function VersionTable({ usages }: { usages: readonly Usage[] }) {
           <thead>
             <tr>
               <th scope="col">Version</th>
-              <th scope="col" class="number">All users</th>
-              <th scope="col" class="number">Median user</th>
-              <th scope="col" class="number">90th percentile</th>
-              <th scope="col" class="number">Lags</th>
-              <th scope="col" class="number">Lagged</th>
-              <th scope="col" class="number">Watched</th>
-              <th scope="col" class="number">Users</th>
+              <th scope="col" class="number">
+                All users
+              </th>
+              <th scope="col" class="number">
+                Median user
+              </th>
+              <th scope="col" class="number">
+                90th percentile
+              </th>
+              <th scope="col" class="number">
+                Lags
+              </th>
+              <th scope="col" class="number">
+                Lagged
+              </th>
+              <th scope="col" class="number">
+                Watched
+              </th>
+              <th scope="col" class="number">
+                Users
+              </th>
               <th scope="col">Last seen</th>
             </tr>
           </thead>
@@ -82,7 +129,11 @@ function VersionTable({ usages }: { usages: readonly Usage[] }) {
             {usages.map((each) => (
               <tr key={each.app + each.version}>
                 <th scope="row">
-                  <a href={`/?app=${encodeURIComponent(each.app)}&version=${encodeURIComponent(each.version)}`}>{each.version || "no version"}</a>
+                  <a
+                    href={`/?app=${encodeURIComponent(each.app)}&version=${encodeURIComponent(each.version)}`}
+                  >
+                    {each.version || "no version"}
+                  </a>
                 </th>
                 <td class="number">
                   <b>{rate(each.lagged_ms_per_hour.all)}</b>
@@ -99,7 +150,10 @@ function VersionTable({ usages }: { usages: readonly Usage[] }) {
           </tbody>
         </table>
       </div>
-      <p class="muted small">Rates are of all users: what a sampled user tells stands for others, too. Lags and times are what was received.</p>
+      <p class="muted small">
+        Rates are of all users: what a sampled user tells stands for others, too. Lags and times are what was
+        received.
+      </p>
     </section>
   );
 }
@@ -121,7 +175,8 @@ export function RatePage() {
             return (
               <Empty title="Nothing was watched so far">
                 <p>
-                  Programs tell of their use now and then, also when nothing froze. <a href="/connect">Connect a program</a>
+                  Programs tell of their use now and then, also when nothing froze.{" "}
+                  <a href="/connect">Connect a program</a>
                 </p>
               </Empty>
             );
@@ -132,7 +187,11 @@ export function RatePage() {
               <form class="filters" onSubmit={(event) => event.preventDefault()}>
                 <label class="filter">
                   <span>Program</span>
-                  <select name="app" value={app} onChange={(event) => setFilters({ app: event.currentTarget.value })}>
+                  <select
+                    name="app"
+                    value={app}
+                    onChange={(event) => setFilters({ app: event.currentTarget.value })}
+                  >
                     {apps.map((each) => (
                       <option key={each} value={each}>
                         {each}
@@ -142,7 +201,11 @@ export function RatePage() {
                 </label>
                 <label class="filter">
                   <span>Time</span>
-                  <select name="days" value={`${days}`} onChange={(event) => setFilters({ days: event.currentTarget.value })}>
+                  <select
+                    name="days"
+                    value={`${days}`}
+                    onChange={(event) => setFilters({ days: event.currentTarget.value })}
+                  >
                     <option value="7">7 days</option>
                     <option value="30">30 days</option>
                     <option value="90">90 days</option>
@@ -150,7 +213,11 @@ export function RatePage() {
                 </label>
               </form>
               <Trend app={app} days={days} />
-              <VersionTable usages={all.filter((each) => each.app === app).sort((a, b) => byVersion(b.version, a.version))} />
+              <VersionTable
+                usages={all
+                  .filter((each) => each.app === app)
+                  .sort((a, b) => byVersion(b.version, a.version))}
+              />
             </>
           );
         }}

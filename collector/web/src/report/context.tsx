@@ -13,7 +13,11 @@ interface ModuleUse {
 
 export function modulesOf(report: Report): ModuleUse[] {
   const modules = new Map<string, ModuleUse>();
-  const stacks = [report.expensive_stack, ...report.samples.map((sample) => sample.stack), ...report.threads.map((thread) => thread.stack)];
+  const stacks = [
+    report.expensive_stack,
+    ...report.samples.map((sample) => sample.stack),
+    ...report.threads.map((thread) => thread.stack),
+  ];
   for (const frame of stacks.flat()) {
     if (frame.module === "") continue;
     const key = `${frame.build_id}\n${frame.module}`;
@@ -48,8 +52,12 @@ export function Modules({ report }: { report: Report }) {
             <tr>
               <th scope="col">Module</th>
               <th scope="col">Build id</th>
-              <th scope="col" class="number">Frames</th>
-              <th scope="col" class="number">With a name</th>
+              <th scope="col" class="number">
+                Frames
+              </th>
+              <th scope="col" class="number">
+                With a name
+              </th>
             </tr>
           </thead>
           <tbody>
@@ -79,7 +87,10 @@ export function Context({ report }: { report: Report }) {
     ["Lag", `${report.lag_id}, report ${report.ordinal + 1} of it`],
     ["Began", moment(report.start_wall_ms)],
     ["Threshold", duration(report.threshold_ms)],
-    ["Stands for", report.sample_rate_ppm ? `a sample of ${percent(report.sample_rate_ppm / 1e6)} of users` : "itself"],
+    [
+      "Stands for",
+      report.sample_rate_ppm ? `a sample of ${percent(report.sample_rate_ppm / 1e6)} of users` : "itself",
+    ],
     ...Object.entries(report.facts).map(([name, value]): [string, string] => [name, factText(name, value)]),
   ];
   return (

@@ -24,7 +24,11 @@ function partsOf({ verdict }: Report): [string, string, number][] {
 export function Evidence({ report }: { report: Report }) {
   const { verdict, guard } = report;
   const { use } = verdict;
-  const others = [guard.suspended_ms > 0 && `the machine slept ${duration(guard.suspended_ms)}`, guard.stopped_ms > 0 && `the process was stopped ${duration(guard.stopped_ms)}`, guard.debugger_pid > 0 && `a debugger (${guard.debugger_pid}) was there`].filter(Boolean);
+  const others = [
+    guard.suspended_ms > 0 && `the machine slept ${duration(guard.suspended_ms)}`,
+    guard.stopped_ms > 0 && `the process was stopped ${duration(guard.stopped_ms)}`,
+    guard.debugger_pid > 0 && `a debugger (${guard.debugger_pid}) was there`,
+  ].filter(Boolean);
   return (
     <>
       <p class="muted small">What the thread did in the {duration(verdict.wall_ms)} that were looked at</p>
@@ -35,7 +39,12 @@ export function Evidence({ report }: { report: Report }) {
               <th scope="row">{what}</th>
               <td class="part">
                 <div class="bar">
-                  <i style={{ width: `${(100 * ms) / Math.max(verdict.wall_ms, 1e-9)}%`, background: verdictColor(word) }} />
+                  <i
+                    style={{
+                      width: `${(100 * ms) / Math.max(verdict.wall_ms, 1e-9)}%`,
+                      background: verdictColor(word),
+                    }}
+                  />
                 </div>
               </td>
               <td class="number">{duration(ms)}</td>

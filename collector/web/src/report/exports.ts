@@ -11,7 +11,10 @@ export function collapsed(stacks: readonly TimedStack[]): string {
   const sums = new Map<string, number>();
   for (const { frames, ms } of stacks) {
     if (frames.length === 0 || !(ms > 0)) continue;
-    const line = [...frames].reverse().map((frame) => frame.function.replace(/[;\r\n]/g, ":")).join(";");
+    const line = [...frames]
+      .reverse()
+      .map((frame) => frame.function.replace(/[;\r\n]/g, ":"))
+      .join(";");
     sums.set(line, (sums.get(line) ?? 0) + Math.round(ms * 1000));
   }
   return [...sums].map(([line, us]) => `${line} ${us}\n`).join("");
@@ -27,7 +30,11 @@ export function speedscope(name: string, stacks: readonly TimedStack[]): object 
     if (index === undefined) {
       index = frames.length;
       indices.set(key, index);
-      frames.push({ name: frame.function, ...(frame.file ? { file: frame.file } : {}), ...(frame.file && frame.line ? { line: frame.line } : {}) });
+      frames.push({
+        name: frame.function,
+        ...(frame.file ? { file: frame.file } : {}),
+        ...(frame.file && frame.line ? { line: frame.line } : {}),
+      });
     }
     return index;
   };
@@ -52,7 +59,11 @@ const frameLine = (frame: FlameFrame & { offset?: string }): string => {
 export function asText(report: Report, address: string): string {
   const { verdict } = report;
   const waits = report.waits.map(
-    (wait) => `  thread ${wait.tid} (${wait.name}) waits${wait.at ? ` at ${wait.at}` : ""} for ${wait.kind} ${wait.lock}` + (wait.owner ? ` held by thread ${wait.owner.tid} (${wait.owner.name})${wait.owner.at ? ` at ${wait.owner.at}` : ""}` : ""),
+    (wait) =>
+      `  thread ${wait.tid} (${wait.name}) waits${wait.at ? ` at ${wait.at}` : ""} for ${wait.kind} ${wait.lock}` +
+      (wait.owner
+        ? ` held by thread ${wait.owner.tid} (${wait.owner.name})${wait.owner.at ? ` at ${wait.owner.at}` : ""}`
+        : ""),
   );
   return [
     `${report.app} ${report.version} froze for ${duration(report.duration_ms)}${report.ended ? "" : " or longer"}`,
@@ -60,7 +71,9 @@ export function asText(report: Report, address: string): string {
     `  verdict: ${verdict.word}`,
     `  cause: ${report.cause.join(" < ")}`,
     `  ${address}`,
-    ...(waits.length > 0 ? ["", "Who waits for whom", ...waits, ...(report.deadlock ? ["  deadlock"] : [])] : []),
+    ...(waits.length > 0
+      ? ["", "Who waits for whom", ...waits, ...(report.deadlock ? ["  deadlock"] : [])]
+      : []),
     "",
     "Most expensive stack",
     ...report.expensive_stack.map(frameLine),
@@ -69,4 +82,7 @@ export function asText(report: Report, address: string): string {
 }
 
 export const reportCollapsed = (report: Report): string => collapsed(timedStacks(report));
-export const reportSpeedscope = (report: Report): string => JSON.stringify(speedscope(`${report.app} ${report.version}: ${report.cause[0] ?? report.id}`, timedStacks(report)));
+export const reportSpeedscope = (report: Report): string =>
+  JSON.stringify(
+    speedscope(`${report.app} ${report.version}: ${report.cause[0] ?? report.id}`, timedStacks(report)),
+  );

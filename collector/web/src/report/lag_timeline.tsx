@@ -32,7 +32,8 @@ export function LagTimeline({ report }: { report: Report }) {
   const line = timelineOf(report);
   const span = line.toMs - line.fromMs;
   const left = (ms: number): string => `${(100 * (Math.max(ms, line.fromMs) - line.fromMs)) / span}%`;
-  const width = (fromMs: number, toMs: number): string => `${(100 * Math.max(0, toMs - Math.max(fromMs, line.fromMs))) / span}%`;
+  const width = (fromMs: number, toMs: number): string =>
+    `${(100 * Math.max(0, toMs - Math.max(fromMs, line.fromMs))) / span}%`;
   const hidden = line.dispatches.filter((each) => each.fromMs + each.wallMs < line.fromMs).length;
   return (
     <section class="card timeline" aria-label="Time line">
@@ -44,9 +45,18 @@ export function LagTimeline({ report }: { report: Report }) {
             {line.dispatches
               .filter((each) => each.fromMs + each.wallMs >= line.fromMs)
               .map((each, i) => (
-                <i key={i} class="dispatch" style={{ left: left(each.fromMs), width: width(each.fromMs, each.fromMs + each.wallMs) }} title={`${each.tag || "untagged"}: ${duration(each.wallMs)}`} />
+                <i
+                  key={i}
+                  class="dispatch"
+                  style={{ left: left(each.fromMs), width: width(each.fromMs, each.fromMs + each.wallMs) }}
+                  title={`${each.tag || "untagged"}: ${duration(each.wallMs)}`}
+                />
               ))}
-            <i class="lag" style={{ left: left(0), width: width(0, line.lagMs) }} title={`${report.tag || "this dispatch"}: ${duration(line.lagMs)}`}>
+            <i
+              class="lag"
+              style={{ left: left(0), width: width(0, line.lagMs) }}
+              title={`${report.tag || "this dispatch"}: ${duration(line.lagMs)}`}
+            >
               <span>{report.tag || "lag"}</span>
             </i>
           </div>
@@ -57,7 +67,19 @@ export function LagTimeline({ report }: { report: Report }) {
             {line.samples.map((each) => {
               const frame = sampleFrame(report, each.index);
               const hue = frame ? frameHue(frame) : null;
-              return <i key={each.index} class="sample" data-system={hue === null || undefined} style={{ left: left(each.atMs), width: width(each.atMs, each.untilMs), "--hue": `${hue ?? 215}` }} title={`${duration(each.atMs)}: ${frame?.function ?? "no stack"}`} />;
+              return (
+                <i
+                  key={each.index}
+                  class="sample"
+                  data-system={hue === null || undefined}
+                  style={{
+                    left: left(each.atMs),
+                    width: width(each.atMs, each.untilMs),
+                    "--hue": `${hue ?? 215}`,
+                  }}
+                  title={`${duration(each.atMs)}: ${frame?.function ?? "no stack"}`}
+                />
+              );
             })}
           </div>
         </div>
@@ -72,12 +94,21 @@ export function LagTimeline({ report }: { report: Report }) {
           </div>
         </div>
         <div class="moments" aria-hidden="true">
-          <i style={{ left: left(report.threshold_ms) }} title={`Threshold: ${duration(report.threshold_ms)}`} />
-          <i class="reported" style={{ left: left(line.reportedMs) }} title={`Reported at ${duration(line.reportedMs)}`} />
+          <i
+            style={{ left: left(report.threshold_ms) }}
+            title={`Threshold: ${duration(report.threshold_ms)}`}
+          />
+          <i
+            class="reported"
+            style={{ left: left(line.reportedMs) }}
+            title={`Reported at ${duration(line.reportedMs)}`}
+          />
         </div>
       </div>
       <p class="muted small">
-        Began at 0; over the threshold at {duration(report.threshold_ms)}; reported at {duration(line.reportedMs)}; {report.ended ? `over at ${duration(line.lagMs)}` : "its end is not known"}.
+        Began at 0; over the threshold at {duration(report.threshold_ms)}; reported at{" "}
+        {duration(line.reportedMs)};{" "}
+        {report.ended ? `over at ${duration(line.lagMs)}` : "its end is not known"}.
         {hidden > 0 && ` ${hidden} dispatches are further to the left.`}
       </p>
       <details>
@@ -90,10 +121,18 @@ export function LagTimeline({ report }: { report: Report }) {
             <thead>
               <tr>
                 <th scope="col">Dispatch</th>
-                <th scope="col" class="number">Began</th>
-                <th scope="col" class="number">Took</th>
-                <th scope="col" class="number">CPU</th>
-                <th scope="col" class="number">In queue</th>
+                <th scope="col" class="number">
+                  Began
+                </th>
+                <th scope="col" class="number">
+                  Took
+                </th>
+                <th scope="col" class="number">
+                  CPU
+                </th>
+                <th scope="col" class="number">
+                  In queue
+                </th>
               </tr>
             </thead>
             <tbody>
@@ -112,8 +151,12 @@ export function LagTimeline({ report }: { report: Report }) {
             <caption class="unseen">Samples of the lag</caption>
             <thead>
               <tr>
-                <th scope="col" class="number">At</th>
-                <th scope="col" class="number">CPU since</th>
+                <th scope="col" class="number">
+                  At
+                </th>
+                <th scope="col" class="number">
+                  CPU since
+                </th>
                 <th scope="col">Innermost function</th>
               </tr>
             </thead>

@@ -42,12 +42,15 @@ function Downloads({ report }: { report: Report }) {
 }
 
 function Heading({ report }: { report: Report }) {
-  const lasted = isOfCpu(report) ? `used the processor for ${duration(report.cpu.process_ms)} in ${duration(report.cpu.window_ms)}` : `froze for ${duration(report.duration_ms)}${report.ended ? "" : " or longer"}`;
+  const lasted = isOfCpu(report)
+    ? `used the processor for ${duration(report.cpu.process_ms)} in ${duration(report.cpu.window_ms)}`
+    : `froze for ${duration(report.duration_ms)}${report.ended ? "" : " or longer"}`;
   return (
     <div class="report-head">
       <div>
         <p class="muted">
-          <a href="/">Causes</a> / <a href={`/causes/${report.cluster.level1}`}>{shortName(report.cause[0] ?? "its cause")}</a>
+          <a href="/">Causes</a> /{" "}
+          <a href={`/causes/${report.cluster.level1}`}>{shortName(report.cause[0] ?? "its cause")}</a>
         </p>
         <h1>
           {report.app} {report.version} {lasted}
@@ -87,8 +90,16 @@ function Whole({ report }: { report: Report }) {
         )}
       </div>
       <section class="card">
-        <h2>{report.samples.length > 1 ? `Samples of the ${isOfCpu(report) ? "window" : "lag"} (${report.samples.length})` : "Most expensive stack"}</h2>
-        <Flame stacks={stacks} label="What the thread did" firstOrder={isOfCpu(report) ? "left-heavy" : "time"} />
+        <h2>
+          {report.samples.length > 1
+            ? `Samples of the ${isOfCpu(report) ? "window" : "lag"} (${report.samples.length})`
+            : "Most expensive stack"}
+        </h2>
+        <Flame
+          stacks={stacks}
+          label="What the thread did"
+          firstOrder={isOfCpu(report) ? "left-heavy" : "time"}
+        />
       </section>
       <Threads report={report} />
       <Modules report={report} />

@@ -4,7 +4,8 @@ import type { Report } from "../api/types";
 import type { TimedStack } from "../parts/flame_tree";
 
 // About the process and what it computes: nothing lagged.
-export const isOfCpu = (report: Pick<Report, "kind">): boolean => report.kind === "cpu" || report.kind === "cpu-average";
+export const isOfCpu = (report: Pick<Report, "kind">): boolean =>
+  report.kind === "cpu" || report.kind === "cpu-average";
 
 export interface Timeline {
   readonly fromMs: number;
@@ -21,13 +22,24 @@ const kShareBefore = 0.35;
 export function timelineOf(report: Report): Timeline {
   const reportedMs = report.elapsed_ms;
   const lagMs = Math.max(report.duration_ms, reportedMs);
-  const dispatches = report.history.map((each) => ({ tag: each.tag, fromMs: reportedMs - each.age_ms, wallMs: each.wall_ms }));
+  const dispatches = report.history.map((each) => ({
+    tag: each.tag,
+    fromMs: reportedMs - each.age_ms,
+    wallMs: each.wall_ms,
+  }));
   const samples = report.samples.map((sample, index) => {
     const next = report.samples[index + 1];
     return { atMs: reportedMs - sample.age_ms, untilMs: reportedMs - (next ? next.age_ms : 0), index };
   });
   const earliest = Math.min(0, ...dispatches.map((each) => each.fromMs), ...samples.map((each) => each.atMs));
-  return { fromMs: Math.max(earliest, -Math.max(lagMs * kShareBefore, 1)), toMs: lagMs, lagMs, reportedMs, dispatches, samples };
+  return {
+    fromMs: Math.max(earliest, -Math.max(lagMs * kShareBefore, 1)),
+    toMs: lagMs,
+    lagMs,
+    reportedMs,
+    dispatches,
+    samples,
+  };
 }
 
 // A sample stands for the time until the next one; the last for the time until the report was made. Of the
@@ -35,7 +47,10 @@ export function timelineOf(report: Report): Timeline {
 export function timedStacks(report: Report): TimedStack[] {
   const stacks = report.samples.map((sample, index) => {
     const next = report.samples[index + 1];
-    return { frames: sample.stack, ms: isOfCpu(report) ? sample.cpu_ms : sample.age_ms - (next ? next.age_ms : 0) };
+    return {
+      frames: sample.stack,
+      ms: isOfCpu(report) ? sample.cpu_ms : sample.age_ms - (next ? next.age_ms : 0),
+    };
   });
   if (stacks.some((stack) => stack.ms > 0 && stack.frames.length > 0)) return stacks;
   return [{ frames: report.expensive_stack, ms: Math.max(report.elapsed_ms, 1) }];

@@ -5,14 +5,24 @@ import { fileName, place, shortName, wholeFrame } from "../format/frames";
 import { duration } from "../format/numbers";
 import { frameHue } from "../parts/flame_tree";
 
-const kStates: Readonly<Record<string, string>> = { R: "running", S: "sleeping", D: "in uninterruptible sleep", T: "stopped", t: "traced", Z: "zombie", I: "idle" };
+const kStates: Readonly<Record<string, string>> = {
+  R: "running",
+  S: "sleeping",
+  D: "in uninterruptible sleep",
+  T: "stopped",
+  t: "traced",
+  Z: "zombie",
+  I: "idle",
+};
 
 export function StackList({ stack }: { stack: readonly Frame[] }) {
   return (
     <ol class="stack mono">
       {stack.map((frame, i) => (
         <li key={i} class={frameHue(frame) === null ? "system" : undefined} title={wholeFrame(frame)}>
-          {frame.left_out_before ? <span class="muted">… {frame.left_out_before} frames left out … </span> : null}
+          {frame.left_out_before ? (
+            <span class="muted">… {frame.left_out_before} frames left out … </span>
+          ) : null}
           <span class="function">{shortName(frame.function)}</span>
           {frame.inlined && <span class="muted"> inlined</span>}
           <span class="muted place"> {place(frame as Frame) || fileName(frame.module)}</span>
@@ -23,7 +33,9 @@ export function StackList({ stack }: { stack: readonly Frame[] }) {
 }
 
 export function Threads({ report }: { report: Report }) {
-  const threads = [...report.threads].sort((a, b) => Number(b.tid === report.tid) - Number(a.tid === report.tid));
+  const threads = [...report.threads].sort(
+    (a, b) => Number(b.tid === report.tid) - Number(a.tid === report.tid),
+  );
   return (
     <section class="card">
       <h2>Threads ({report.threads.length + report.threads_dropped})</h2>
@@ -39,10 +51,16 @@ export function Threads({ report }: { report: Report }) {
               <span class="mono">{thread.stack[0] ? shortName(thread.stack[0].function) : "no stack"}</span>
             </span>
           </summary>
-          {thread.stack.length > 0 ? <StackList stack={thread.stack} /> : <p class="muted">Its stack could not be captured.</p>}
+          {thread.stack.length > 0 ? (
+            <StackList stack={thread.stack} />
+          ) : (
+            <p class="muted">Its stack could not be captured.</p>
+          )}
         </details>
       ))}
-      {report.threads_dropped > 0 && <p class="muted">{report.threads_dropped} more had no room in the report.</p>}
+      {report.threads_dropped > 0 && (
+        <p class="muted">{report.threads_dropped} more had no room in the report.</p>
+      )}
     </section>
   );
 }

@@ -20,17 +20,28 @@ function Thread({ thread, role }: { thread: ThreadAt; role: string }) {
   );
 }
 
-const kForWords: Readonly<Record<string, string>> = { readers: "held by readers", signal: "nobody has signalled", unknown: "holder not known", owner: "held by" };
+const kForWords: Readonly<Record<string, string>> = {
+  readers: "held by readers",
+  signal: "nobody has signalled",
+  unknown: "holder not known",
+  owner: "held by",
+};
 
 export function Waits({ waits, deadlock }: { waits: readonly Wait[]; deadlock: boolean }) {
   const last = waits[waits.length - 1];
   return (
-    <ol class="waits" aria-label={deadlock ? "A deadlock: the last thread waits for one of those before it" : "Each waits for the next"}>
+    <ol
+      class="waits"
+      aria-label={
+        deadlock ? "A deadlock: the last thread waits for one of those before it" : "Each waits for the next"
+      }
+    >
       {waits.map((wait, i) => (
         <li key={i}>
           <Thread thread={wait} role={i === 0 ? "frozen" : ""} />
           <div class="waits-lock">
-            <span aria-hidden="true">↓</span> waits for <b>{wait.kind}</b> <span class="mono muted">{wait.lock}</span>
+            <span aria-hidden="true">↓</span> waits for <b>{wait.kind}</b>{" "}
+            <span class="mono muted">{wait.lock}</span>
             {wait.has_timeout && " (with a timeout)"}, {kForWords[wait.for] ?? wait.for}
           </div>
         </li>

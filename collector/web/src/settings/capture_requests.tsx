@@ -3,14 +3,23 @@ import { useState } from "preact/hooks";
 import { duration } from "../format/numbers";
 import { requestsOf, withValue, type CaptureRequest, type ConfigObject } from "./draft";
 
-export function CaptureRequests({ draft, onDraft }: { draft: ConfigObject; onDraft: (draft: ConfigObject) => void }) {
+export function CaptureRequests({
+  draft,
+  onDraft,
+}: {
+  draft: ConfigObject;
+  onDraft: (draft: ConfigObject) => void;
+}) {
   const [cluster, setCluster] = useState("");
   const [version, setVersion] = useState("");
   const requests = requestsOf(draft["capture_requests"]);
-  const put = (after: readonly CaptureRequest[]): void => onDraft(withValue(draft, "capture_requests", after));
+  const put = (after: readonly CaptureRequest[]): void =>
+    onDraft(withValue(draft, "capture_requests", after));
   const isKey = /^[0-9a-f]{1,16}$/.test(cluster);
   const add = (): void => {
-    const others = requests.filter((each) => each.cluster !== cluster || (each.app_version ?? "") !== version);
+    const others = requests.filter(
+      (each) => each.cluster !== cluster || (each.app_version ?? "") !== version,
+    );
     put([...others, { cluster, ...(version === "" ? {} : { app_version: version }) }]);
     setCluster("");
     setVersion("");
@@ -18,15 +27,29 @@ export function CaptureRequests({ draft, onDraft }: { draft: ConfigObject; onDra
   return (
     <fieldset>
       <legend>Capture requests</legend>
-      <p class="muted small">“For this cause, take a trace the next time”. Clients keep these; they take no traces so far. A report has its cause's key as “cause_key”.</p>
+      <p class="muted small">
+        “For this cause, take a trace the next time”. Clients keep these; they take no traces so far. A report
+        has its cause's key as “cause_key”.
+      </p>
       <div class="adder">
         <label>
           <span class="unseen">Cause key</span>
-          <input name="capture-cluster" class="mono" placeholder="cause key, hexadecimal" value={cluster} onInput={(event) => setCluster(event.currentTarget.value.trim())} />
+          <input
+            name="capture-cluster"
+            class="mono"
+            placeholder="cause key, hexadecimal"
+            value={cluster}
+            onInput={(event) => setCluster(event.currentTarget.value.trim())}
+          />
         </label>
         <label>
           <span class="unseen">Version</span>
-          <input name="capture-version" placeholder="version, or any" value={version} onInput={(event) => setVersion(event.currentTarget.value.trim())} />
+          <input
+            name="capture-version"
+            placeholder="version, or any"
+            value={version}
+            onInput={(event) => setVersion(event.currentTarget.value.trim())}
+          />
         </label>
         <button type="button" disabled={!isKey} onClick={add}>
           Add request
@@ -40,7 +63,12 @@ export function CaptureRequests({ draft, onDraft }: { draft: ConfigObject; onDra
             </a>{" "}
             {each.app_version ?? "any version"}
             {each.interval_us !== undefined && `, every ${duration(each.interval_us / 1000)}`}
-            <button type="button" class="quiet" aria-label={`Withdraw the request for ${each.cluster}`} onClick={() => put(requests.filter((other) => other !== each))}>
+            <button
+              type="button"
+              class="quiet"
+              aria-label={`Withdraw the request for ${each.cluster}`}
+              onClick={() => put(requests.filter((other) => other !== each))}
+            >
               ×
             </button>
           </li>

@@ -16,7 +16,13 @@ interface EditProps {
   onDraft: (draft: ConfigObject) => void;
 }
 
-function NumberField({ setting, range, draft, onDraft, onProblem }: EditProps & { setting: KnownSetting; range: Range; onProblem: (problem: string | null) => void }) {
+function NumberField({
+  setting,
+  range,
+  draft,
+  onDraft,
+  onProblem,
+}: EditProps & { setting: KnownSetting; range: Range; onProblem: (problem: string | null) => void }) {
   const value = draft[setting.name];
   const [wrong, setWrong] = useState<string | null>(null);
   const text = wrong ?? (value === undefined ? "" : String(value));
@@ -32,11 +38,24 @@ function NumberField({ setting, range, draft, onDraft, onProblem }: EditProps & 
     <div class="setting">
       <label for={id}>{setting.label}</label>
       <div class="with-unit">
-        <input id={id} name={setting.name} inputMode="numeric" value={text} placeholder={setting.whenUnset} aria-invalid={problem !== null} aria-describedby={`${id}-says`} onInput={(event) => onInput(event.currentTarget.value.trim())} />
+        <input
+          id={id}
+          name={setting.name}
+          inputMode="numeric"
+          value={text}
+          placeholder={setting.whenUnset}
+          aria-invalid={problem !== null}
+          aria-describedby={`${id}-says`}
+          onInput={(event) => onInput(event.currentTarget.value.trim())}
+        />
         <span class="muted">{setting.unit}</span>
       </div>
       <p id={`${id}-says`} class={problem ? "bad small" : "muted small"}>
-        {problem ? `Must be ${problem}.` : text !== "" && setting.says ? `${setting.says(Number(text))}. ${setting.help}` : `${setting.help} ${range.least} to ${range.most}.`}
+        {problem
+          ? `Must be ${problem}.`
+          : text !== "" && setting.says
+            ? `${setting.says(Number(text))}. ${setting.help}`
+            : `${setting.help} ${range.least} to ${range.most}.`}
       </p>
     </div>
   );
@@ -58,7 +77,13 @@ function Allowlist({ draft, onDraft }: EditProps) {
       <div class="adder">
         <label>
           <span class="unseen">User</span>
-          <input name="allowlist-user" placeholder="user" value={user} onInput={(event) => setUser(event.currentTarget.value)} onKeyDown={(event) => event.key === "Enter" && (event.preventDefault(), add())} />
+          <input
+            name="allowlist-user"
+            placeholder="user"
+            value={user}
+            onInput={(event) => setUser(event.currentTarget.value)}
+            onKeyDown={(event) => event.key === "Enter" && (event.preventDefault(), add())}
+          />
         </label>
         <button type="button" onClick={add}>
           Add user
@@ -68,7 +93,12 @@ function Allowlist({ draft, onDraft }: EditProps) {
         {users.map((each) => (
           <li key={each}>
             <span>{each}</span>
-            <button type="button" class="quiet" aria-label={`Take ${each} off the allowlist`} onClick={() => put(users.filter((other) => other !== each))}>
+            <button
+              type="button"
+              class="quiet"
+              aria-label={`Take ${each} off the allowlist`}
+              onClick={() => put(users.filter((other) => other !== each))}
+            >
               ×
             </button>
           </li>
@@ -85,7 +115,8 @@ function AsJson({ draft, onDraft, onProblem }: EditProps & { onProblem: (problem
     setText(typed);
     try {
       const parsed: unknown = JSON.parse(typed);
-      if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed)) throw new Error("it must be a JSON object");
+      if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed))
+        throw new Error("it must be a JSON object");
       onProblem(null);
       onDraft(parsed as ConfigObject);
     } catch (error) {
@@ -97,7 +128,15 @@ function AsJson({ draft, onDraft, onProblem }: EditProps & { onProblem: (problem
       <summary>The whole config as JSON, with overrides by program and version</summary>
       <label>
         <span class="unseen">Config</span>
-        <textarea class="mono" name="config-json" rows={14} spellcheck={false} value={text ?? asText(draft)} onInput={(event) => onInput(event.currentTarget.value)} onBlur={() => setText(null)} />
+        <textarea
+          class="mono"
+          name="config-json"
+          rows={14}
+          spellcheck={false}
+          value={text ?? asText(draft)}
+          onInput={(event) => onInput(event.currentTarget.value)}
+          onBlur={() => setText(null)}
+        />
       </label>
     </details>
   );
@@ -107,7 +146,10 @@ function History({ state, onChanged }: { state: ConfigState; onChanged: () => vo
   const [wanted, setWanted] = useState<{ version: number; config: ConfigObject } | null>(null);
   const [error, setError] = useState<Error | null>(null);
   const look = (version: number): void => {
-    get<{ config: ConfigObject }>(`/v1/admin/config/${version}`).then(({ config }) => setWanted({ version, config }), setError);
+    get<{ config: ConfigObject }>(`/v1/admin/config/${version}`).then(
+      ({ config }) => setWanted({ version, config }),
+      setError,
+    );
   };
   const rollBack = async (): Promise<void> => {
     await change("POST", "/v1/admin/config/rollback", { version: wanted?.version });
@@ -126,13 +168,27 @@ function History({ state, onChanged }: { state: ConfigState; onChanged: () => vo
             <span class="muted" title={moment(each.wall_ms)}>
               {ago(each.wall_ms)}
             </span>
-            {each.version === state.version ? <span class="mark new">now</span> : <button onClick={() => look(each.version)}>Go back to it …</button>}
+            {each.version === state.version ? (
+              <span class="mark new">now</span>
+            ) : (
+              <button onClick={() => look(each.version)}>Go back to it …</button>
+            )}
           </li>
         ))}
       </ul>
       {wanted && (
-        <Dialog title={`Go back to version ${wanted.version}?`} action="Go back" canAct={!isSame} onAct={rollBack} onClose={() => setWanted(null)}>
-          <p class="muted small">{isSame ? "It says the same as the config that holds." : "It becomes a new version, which clients take at their next poll."}</p>
+        <Dialog
+          title={`Go back to version ${wanted.version}?`}
+          action="Go back"
+          canAct={!isSame}
+          onAct={rollBack}
+          onClose={() => setWanted(null)}
+        >
+          <p class="muted small">
+            {isSame
+              ? "It says the same as the config that holds."
+              : "It becomes a new version, which clients take at their next poll."}
+          </p>
           <DiffView before={state.config as ConfigObject | null} after={wanted.config} />
         </Dialog>
       )}
@@ -170,14 +226,24 @@ export function ConfigForm({ state, onChanged }: { state: ConfigState; onChanged
         }}
       >
         <h2>
-          What clients are told <span class="muted small">{state.version === 0 ? "nothing so far" : `version ${state.version}`}</span>
+          What clients are told{" "}
+          <span class="muted small">
+            {state.version === 0 ? "nothing so far" : `version ${state.version}`}
+          </span>
         </h2>
         {settingsOf(state.settings.map((range) => range.name)).map(({ group, settings }) => (
           <fieldset key={group}>
             <legend>{group}</legend>
             <div class="settings">
               {settings.map((setting) => (
-                <NumberField key={setting.name} setting={setting} range={ranges.get(setting.name)!} draft={draft} onDraft={setDraft} onProblem={onProblem(setting.name)} />
+                <NumberField
+                  key={setting.name}
+                  setting={setting}
+                  range={ranges.get(setting.name)!}
+                  draft={draft}
+                  onDraft={setDraft}
+                  onProblem={onProblem(setting.name)}
+                />
               ))}
             </div>
           </fieldset>
@@ -187,7 +253,12 @@ export function ConfigForm({ state, onChanged }: { state: ConfigState; onChanged
         <fieldset>
           <legend>Emergency</legend>
           <label class="check">
-            <input type="checkbox" name="is_killed" checked={draft["is_killed"] === true} onChange={(event) => setDraft(withValue(draft, "is_killed", event.currentTarget.checked))} />
+            <input
+              type="checkbox"
+              name="is_killed"
+              checked={draft["is_killed"] === true}
+              onChange={(event) => setDraft(withValue(draft, "is_killed", event.currentTarget.checked))}
+            />
             <span>Turn lagwatch off everywhere: nothing is watched, written or sent any more</span>
           </label>
         </fieldset>
@@ -207,8 +278,16 @@ export function ConfigForm({ state, onChanged }: { state: ConfigState; onChanged
         </div>
       </form>
       {isSaving && (
-        <Dialog title="Save these changes?" action="Sign and save" onAct={save} onClose={() => setSaving(false)}>
-          <p class="muted small">They become a new version, signed by this collector. Clients take it at their next poll, or when they send.</p>
+        <Dialog
+          title="Save these changes?"
+          action="Sign and save"
+          onAct={save}
+          onClose={() => setSaving(false)}
+        >
+          <p class="muted small">
+            They become a new version, signed by this collector. Clients take it at their next poll, or when
+            they send.
+          </p>
           <DiffView before={saved} after={draft} />
         </Dialog>
       )}

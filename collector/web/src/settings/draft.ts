@@ -18,14 +18,17 @@ export function withValue(config: ConfigObject, name: string, value: unknown): C
   return isNone ? others : { ...others, [name]: value };
 }
 
-export const textsOf = (value: unknown): readonly string[] => (Array.isArray(value) ? value.filter((each): each is string => typeof each === "string") : []);
+export const textsOf = (value: unknown): readonly string[] =>
+  Array.isArray(value) ? value.filter((each): each is string => typeof each === "string") : [];
 
-export const requestsOf = (value: unknown): readonly CaptureRequest[] => (Array.isArray(value) ? (value as CaptureRequest[]) : []);
+export const requestsOf = (value: unknown): readonly CaptureRequest[] =>
+  Array.isArray(value) ? (value as CaptureRequest[]) : [];
 
 export function numberProblem(text: string, range: Range): string | null {
   if (text === "") return null;
   const value = Number(text);
-  if (!/^[0-9]+$/.test(text) || value < range.least || value > range.most) return `a whole number from ${range.least} to ${range.most}`;
+  if (!/^[0-9]+$/.test(text) || value < range.least || value > range.most)
+    return `a whole number from ${range.least} to ${range.most}`;
   return null;
 }
 

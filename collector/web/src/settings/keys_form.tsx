@@ -34,11 +34,20 @@ function AddDialog({ onAdded, onClose }: { onAdded: (added: AddedKey) => void; o
     <Dialog title="A new key" action="Make it" canAct={name.trim() !== ""} onAct={add} onClose={onClose}>
       <label>
         Name
-        <input name="key-name" value={name} required onInput={(event) => setName(event.currentTarget.value)} />
+        <input
+          name="key-name"
+          value={name}
+          required
+          onInput={(event) => setName(event.currentTarget.value)}
+        />
       </label>
       <label>
         It may
-        <select name="key-access" value={access} onChange={(event) => setAccess(event.currentTarget.value as Key["access"])}>
+        <select
+          name="key-access"
+          value={access}
+          onChange={(event) => setAccess(event.currentTarget.value as Key["access"])}
+        >
           <option value="project">send reports (project)</option>
           <option value="read">read everything (read)</option>
           <option value="admin">read and change everything (admin)</option>
@@ -46,17 +55,39 @@ function AddDialog({ onAdded, onClose }: { onAdded: (added: AddedKey) => void; o
       </label>
       <label>
         Expires after days
-        <input name="key-days" type="number" min="0.01" step="any" placeholder="never" value={days} onInput={(event) => setDays(event.currentTarget.value)} />
+        <input
+          name="key-days"
+          type="number"
+          min="0.01"
+          step="any"
+          placeholder="never"
+          value={days}
+          onInput={(event) => setDays(event.currentTarget.value)}
+        />
       </label>
       {access === "project" && (
         <>
           <label>
             At most, reports a second
-            <input name="key-rate" type="number" min="1" placeholder="no limit" value={perSecond} onInput={(event) => setPerSecond(event.currentTarget.value)} />
+            <input
+              name="key-rate"
+              type="number"
+              min="1"
+              placeholder="no limit"
+              value={perSecond}
+              onInput={(event) => setPerSecond(event.currentTarget.value)}
+            />
           </label>
           <label>
             At most, MiB a day
-            <input name="key-mib" type="number" min="1" placeholder="no limit" value={mibPerDay} onInput={(event) => setMibPerDay(event.currentTarget.value)} />
+            <input
+              name="key-mib"
+              type="number"
+              min="1"
+              placeholder="no limit"
+              value={mibPerDay}
+              onInput={(event) => setMibPerDay(event.currentTarget.value)}
+            />
           </label>
         </>
       )}
@@ -65,7 +96,14 @@ function AddDialog({ onAdded, onClose }: { onAdded: (added: AddedKey) => void; o
 }
 
 function limitsOf(key: Key): string {
-  return [key.reports_per_s ? `${key.reports_per_s} reports/s` : "", key.bytes_per_day ? `${bytes(key.bytes_per_day)} a day` : ""].filter(Boolean).join(", ") || "none";
+  return (
+    [
+      key.reports_per_s ? `${key.reports_per_s} reports/s` : "",
+      key.bytes_per_day ? `${bytes(key.bytes_per_day)} a day` : "",
+    ]
+      .filter(Boolean)
+      .join(", ") || "none"
+  );
 }
 
 export function KeysForm() {
@@ -87,7 +125,8 @@ export function KeysForm() {
       {added && (
         <div class="state good" role="status">
           <p>
-            The key “{added.name}”. It is shown only now: <code class="new-key">{added.key}</code> <CopyButton text={added.key} />
+            The key “{added.name}”. It is shown only now: <code class="new-key">{added.key}</code>{" "}
+            <CopyButton text={added.key} />
           </p>
         </div>
       )}
@@ -137,8 +176,18 @@ export function KeysForm() {
         />
       )}
       {revoked && (
-        <Dialog title={`Revoke “${revoked.name}”?`} action="Revoke" isBad onAct={revoke} onClose={() => setRevoked(null)}>
-          <p>{revoked.access === "project" ? "Programs that carry it cannot send reports from now on; they keep them for as long as their config says." : "Who uses it is refused from now on."}</p>
+        <Dialog
+          title={`Revoke “${revoked.name}”?`}
+          action="Revoke"
+          isBad
+          onAct={revoke}
+          onClose={() => setRevoked(null)}
+        >
+          <p>
+            {revoked.access === "project"
+              ? "Programs that carry it cannot send reports from now on; they keep them for as long as their config says."
+              : "Who uses it is refused from now on."}
+          </p>
         </Dialog>
       )}
     </section>

@@ -11,25 +11,95 @@ export interface KnownSetting {
   readonly says?: (value: number) => string; // the same in other words
 }
 
-export const kKnownSettings: readonly { readonly group: string; readonly settings: readonly KnownSetting[] }[] = [
+export const kKnownSettings: readonly {
+  readonly group: string;
+  readonly settings: readonly KnownSetting[];
+}[] = [
   {
     group: "Sampling and quotas",
     settings: [
-      { name: "user_rate_ppm", label: "Users who report on a day", unit: "of a million", whenUnset: "50,000", help: "Each day others.", says: (value) => percent(value / 1e6) },
-      { name: "sampling_salt", label: "Sampling salt", unit: "", whenUnset: "0", help: "Another one draws other users." },
-      { name: "reports_per_day", label: "Reports of one user a day", unit: "reports", whenUnset: "20", help: "" },
-      { name: "reports_per_cluster", label: "Of these, of one cause", unit: "reports", whenUnset: "3", help: "" },
-      { name: "retention_hours", label: "Unsent reports are kept for", unit: "hours", whenUnset: "168", help: "", says: (value) => duration(value * 3_600_000) },
-      { name: "retention_mib", label: "Unsent reports may take", unit: "MiB", whenUnset: "64", help: "", says: (value) => bytes(value * 1048576) },
+      {
+        name: "user_rate_ppm",
+        label: "Users who report on a day",
+        unit: "of a million",
+        whenUnset: "50,000",
+        help: "Each day others.",
+        says: (value) => percent(value / 1e6),
+      },
+      {
+        name: "sampling_salt",
+        label: "Sampling salt",
+        unit: "",
+        whenUnset: "0",
+        help: "Another one draws other users.",
+      },
+      {
+        name: "reports_per_day",
+        label: "Reports of one user a day",
+        unit: "reports",
+        whenUnset: "20",
+        help: "",
+      },
+      {
+        name: "reports_per_cluster",
+        label: "Of these, of one cause",
+        unit: "reports",
+        whenUnset: "3",
+        help: "",
+      },
+      {
+        name: "retention_hours",
+        label: "Unsent reports are kept for",
+        unit: "hours",
+        whenUnset: "168",
+        help: "",
+        says: (value) => duration(value * 3_600_000),
+      },
+      {
+        name: "retention_mib",
+        label: "Unsent reports may take",
+        unit: "MiB",
+        whenUnset: "64",
+        help: "",
+        says: (value) => bytes(value * 1048576),
+      },
     ],
   },
   {
     group: "Thresholds (from a program's next start on)",
     settings: [
-      { name: "threshold_ms", label: "A dispatch is a lag after", unit: "ms", whenUnset: "the program's", help: "", says: duration },
-      { name: "anr_threshold_ms", label: "A lag is an ANR after", unit: "ms", whenUnset: "the program's", help: "0: none is.", says: duration },
-      { name: "check_period_ms", label: "Between two checks of a lag", unit: "ms", whenUnset: "the program's", help: "", says: duration },
-      { name: "sample_interval_ms", label: "Between two samples of a busy loop", unit: "ms", whenUnset: "the program's", help: "", says: duration },
+      {
+        name: "threshold_ms",
+        label: "A dispatch is a lag after",
+        unit: "ms",
+        whenUnset: "the program's",
+        help: "",
+        says: duration,
+      },
+      {
+        name: "anr_threshold_ms",
+        label: "A lag is an ANR after",
+        unit: "ms",
+        whenUnset: "the program's",
+        help: "0: none is.",
+        says: duration,
+      },
+      {
+        name: "check_period_ms",
+        label: "Between two checks of a lag",
+        unit: "ms",
+        whenUnset: "the program's",
+        help: "",
+        says: duration,
+      },
+      {
+        name: "sample_interval_ms",
+        label: "Between two samples of a busy loop",
+        unit: "ms",
+        whenUnset: "the program's",
+        help: "",
+        says: duration,
+      },
     ],
   },
 ];
@@ -39,7 +109,12 @@ const kNamed = new Set(kKnownSettings.flatMap((group) => group.settings.map((set
 // A newer collector may have numbers that this page has no words for.
 export function settingsOf(names: readonly string[]): typeof kKnownSettings {
   const there = new Set(names);
-  const others = names.filter((name) => !kNamed.has(name)).map((name): KnownSetting => ({ name, label: name, unit: "", whenUnset: "the program's", help: "" }));
-  const known = kKnownSettings.map(({ group, settings }) => ({ group, settings: settings.filter((setting) => there.has(setting.name)) }));
+  const others = names
+    .filter((name) => !kNamed.has(name))
+    .map((name): KnownSetting => ({ name, label: name, unit: "", whenUnset: "the program's", help: "" }));
+  const known = kKnownSettings.map(({ group, settings }) => ({
+    group,
+    settings: settings.filter((setting) => there.has(setting.name)),
+  }));
   return others.length > 0 ? [...known, { group: "Others", settings: others }] : known;
 }

@@ -12,13 +12,26 @@ export const kPhone = { width: 390, height: 844 };
 
 export async function openBrowser() {
   // The sandbox needs what containers do not give; all pages here are our own.
-  const browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-dev-shm-usage"] });
+  const browser = await chromium.launch({
+    executablePath,
+    args: ["--no-sandbox", "--disable-dev-shm-usage"],
+  });
   return { newPage: (options) => newPage(browser, options), close: () => browser.close() };
 }
 
 // A page that fails the test when it logs an error, throws, breaks its policy, or asks anybody but the collector.
-async function newPage(browser, { collector, size = kDesktop, dark = false, token = collector.token, reducedMotion = "reduce" } = {}) {
-  const context = await browser.newContext({ viewport: size, colorScheme: dark ? "dark" : "light", reducedMotion, acceptDownloads: true, locale: "en-GB", timezoneId: "Europe/Berlin" });
+async function newPage(
+  browser,
+  { collector, size = kDesktop, dark = false, token = collector.token, reducedMotion = "reduce" } = {},
+) {
+  const context = await browser.newContext({
+    viewport: size,
+    colorScheme: dark ? "dark" : "light",
+    reducedMotion,
+    acceptDownloads: true,
+    locale: "en-GB",
+    timezoneId: "Europe/Berlin",
+  });
   const page = await context.newPage();
   page.setDefaultTimeout(15_000);
   const problems = [];
@@ -30,7 +43,8 @@ async function newPage(browser, { collector, size = kDesktop, dark = false, toke
     void dialog.dismiss();
   });
   page.on("request", (request) => {
-    if (!request.url().startsWith(collector.url) && !request.url().startsWith("blob:")) problems.push(`asked ${request.url()}`);
+    if (!request.url().startsWith(collector.url) && !request.url().startsWith("blob:"))
+      problems.push(`asked ${request.url()}`);
   });
   const go = async (path) => {
     await page.goto(`${collector.url}${path}${token ? `#token=${token}` : ""}`);

@@ -49,7 +49,10 @@ export async function startCollector(...seeds) {
   const directory = mkdtempSync(join(tmpdir(), "lagwatch-page-"));
   const data = join(directory, "data");
   for (const seed of seeds) execFileSync(program("seed_store"), [data, ...[seed].flat().map(String)]);
-  const child = spawn(program("lagwatch-collector"), ["--listen", "127.0.0.1:0", "--data", data], { env, stdio: ["ignore", "pipe", "pipe"] });
+  const child = spawn(program("lagwatch-collector"), ["--listen", "127.0.0.1:0", "--data", data], {
+    env,
+    stdio: ["ignore", "pipe", "pipe"],
+  });
   let said = "";
   let errors = "";
   child.stdout.on("data", (text) => (said += text));
@@ -60,7 +63,10 @@ export async function startCollector(...seeds) {
   });
   const token = readFileSync(join(data, "admin-token"), "utf8").trim();
   const ask = async (path, init = {}) => {
-    const headers = { Authorization: `Bearer ${token}`, ...(init.body ? { "Content-Type": "application/json" } : {}) };
+    const headers = {
+      Authorization: `Bearer ${token}`,
+      ...(init.body ? { "Content-Type": "application/json" } : {}),
+    };
     const answer = await fetch(url + path, { ...init, headers });
     if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
     return answer.json();
@@ -69,7 +75,11 @@ export async function startCollector(...seeds) {
     url,
     token,
     key: readFileSync(join(data, "key"), "utf8").trim(),
-    configKey: () => execFileSync(program("lagwatch-collector"), ["--data", data, "--print-public-key"], { env, encoding: "utf8" }).trim(),
+    configKey: () =>
+      execFileSync(program("lagwatch-collector"), ["--data", data, "--print-public-key"], {
+        env,
+        encoding: "utf8",
+      }).trim(),
     ask,
     stop: () => stop(child, directory),
   };
@@ -80,9 +90,36 @@ export async function startRedis(collector, { user, flags = [] }) {
   const directory = mkdtempSync(join(tmpdir(), "lagwatch-redis-"));
   const socket = join(directory, "redis.sock");
   const spool = join(directory, "spool");
-  const options = ["--endpoint", collector.url, "--key", collector.key, "--user", user, "--spool", spool, "--threshold-ms", "500", ...flags];
-  const redis = ["redis-server", "--port", "0", "--unixsocket", socket, "--save", "", "--enable-debug-command", "local", "--dir", directory];
-  const child = spawn(program("lagwatch"), ["run", "--app-version", "7.0", ...options, "--", ...redis], { env, stdio: "ignore" });
+  const options = [
+    "--endpoint",
+    collector.url,
+    "--key",
+    collector.key,
+    "--user",
+    user,
+    "--spool",
+    spool,
+    "--threshold-ms",
+    "500",
+    ...flags,
+  ];
+  const redis = [
+    "redis-server",
+    "--port",
+    "0",
+    "--unixsocket",
+    socket,
+    "--save",
+    "",
+    "--enable-debug-command",
+    "local",
+    "--dir",
+    directory,
+  ];
+  const child = spawn(program("lagwatch"), ["run", "--app-version", "7.0", ...options, "--", ...redis], {
+    env,
+    stdio: "ignore",
+  });
   const ask = (...words) => execFileSync("redis-cli", ["-s", socket, ...words], { stdio: "pipe" }).toString();
   await until("redis", () => {
     try {

@@ -37,14 +37,20 @@ test("numbers come with their units", () => {
 test("how long ago", () => expect(ago(1_000_000, 1_000_000 + 2 * 3_600_000)).toBe("2 hr. ago"));
 
 describe("a function's name", () => {
-  test("that is short stays", () => expect(shortName("std::vector<int>::push_back")).toBe("std::vector<int>::push_back"));
+  test("that is short stays", () =>
+    expect(shortName("std::vector<int>::push_back")).toBe("std::vector<int>::push_back"));
   test("that is long loses its arguments", () => {
-    const name = "std::map<std::string, std::vector<Heading, std::allocator<Heading>>, std::less<void>>::find<char const*>";
+    const name =
+      "std::map<std::string, std::vector<Heading, std::allocator<Heading>>, std::less<void>>::find<char const*>";
     expect(shortName(name)).toBe("std::map<…>::find<…>");
   });
   test("keeps its operators", () => {
-    expect(shortName(`Matrix<${"a very long name of a type, ".repeat(4)}>::operator<`)).toBe("Matrix<…>::operator<");
-    expect(shortName(`Pointer<${"a very long name of a type, ".repeat(4)}>::operator->`)).toBe("Pointer<…>::operator->");
+    expect(shortName(`Matrix<${"a very long name of a type, ".repeat(4)}>::operator<`)).toBe(
+      "Matrix<…>::operator<",
+    );
+    expect(shortName(`Pointer<${"a very long name of a type, ".repeat(4)}>::operator->`)).toBe(
+      "Pointer<…>::operator->",
+    );
   });
   test("whose brackets do not match is left as it is", () => {
     const name = `<${"x".repeat(100)}`;

@@ -10,7 +10,8 @@ import { linesOf } from "../../../../collector/web/src/rate/rate_page";
 import { numberProblem, withValue } from "../../../../collector/web/src/settings/draft";
 import { settingsOf } from "../../../../collector/web/src/settings/known_settings";
 
-const cause = (key: string, parts: string[] = []) => ({ key, children: parts.map((part) => ({ key: part })) }) as never;
+const cause = (key: string, parts: string[] = []) =>
+  ({ key, children: parts.map((part) => ({ key: part })) }) as never;
 
 describe("rows", () => {
   test("of an open cause follow it", () => {
@@ -23,20 +24,29 @@ describe("rows", () => {
     expect(visibleSpan(-50_000, 800, 50, 10_000)).toEqual({ first: 988, end: 1028 });
     expect(visibleSpan(-50_000, 800, 50, 3)).toEqual({ first: 3, end: 3 });
   });
-  test("that moved between two pages are shown once", () => expect(joined([cause("a"), cause("b")], [cause("b"), cause("c")]).map((each) => each.key)).toEqual(["a", "b", "c"]));
+  test("that moved between two pages are shown once", () =>
+    expect(joined([cause("a"), cause("b")], [cause("b"), cause("c")]).map((each) => each.key)).toEqual([
+      "a",
+      "b",
+      "c",
+    ]));
 });
 
 describe("server-sent events", () => {
   test("are taken whole, and what is cut waits", () => {
-    const { events, rest } = takeEvents('id: 1\nevent: report\ndata: {"a":1}\n\n: a comment\n\nid: 2\nevent: rep');
+    const { events, rest } = takeEvents(
+      'id: 1\nevent: report\ndata: {"a":1}\n\n: a comment\n\nid: 2\nevent: rep',
+    );
     expect(events).toEqual([{ id: "1", type: "report", data: '{"a":1}' }]);
     expect(rest).toBe("id: 2\nevent: rep");
   });
-  test("may have several lines of data", () => expect(takeEvents("data: a\ndata:b\n\n").events[0]!.data).toBe("a\nb"));
+  test("may have several lines of data", () =>
+    expect(takeEvents("data: a\ndata:b\n\n").events[0]!.data).toBe("a\nb"));
 });
 
 describe("whether the fix worked", () => {
-  const version = (name: string, rate: number, hours = 10) => ({ app: "editor", version: name, hang_ms_per_hour: rate, watched_ms: hours * 3_600_000 }) as never;
+  const version = (name: string, rate: number, hours = 10) =>
+    ({ app: "editor", version: name, hang_ms_per_hour: rate, watched_ms: hours * 3_600_000 }) as never;
   test.each([
     ["Not seen in 2.0, in 10 h of use.", [version("1.0", 100), version("2.0", 0)]],
     ["60 % less in 2.0 than in 1.0.", [version("1.0", 100), version("2.0", 40)]],
@@ -55,7 +65,8 @@ test("a cause is new for a week, unless somebody said more of it", () => {
 });
 
 test("hang rates have a line a version, with gaps", () => {
-  const day = (version: string, at: number, all: number) => ({ app: "a", version, day_ms: at, watched_ms: 1, lagged_ms_per_hour: { all, p50: 0, p90: 0 } }) as never;
+  const day = (version: string, at: number, all: number) =>
+    ({ app: "a", version, day_ms: at, watched_ms: 1, lagged_ms_per_hour: { all, p50: 0, p90: 0 } }) as never;
   const { daysMs, lines } = linesOf([day("1.10", 2, 5), day("1.9", 1, 7), day("1.9", 2, 8)], "all");
   expect(daysMs).toEqual([1, 2]);
   expect(lines.map((line) => [line.name, line.values])).toEqual([
@@ -81,5 +92,10 @@ describe("a setting", () => {
     expect(withValue({}, "allowlist", [])).toEqual({});
     expect(withValue({}, "user_rate_ppm", 0)).toEqual({ user_rate_ppm: 0 });
   });
-  test("that this page does not know is shown all the same", () => expect(settingsOf(["threshold_ms", "future_ms"]).flatMap((group) => group.settings.map((setting) => setting.name))).toEqual(["threshold_ms", "future_ms"]));
+  test("that this page does not know is shown all the same", () =>
+    expect(
+      settingsOf(["threshold_ms", "future_ms"]).flatMap((group) =>
+        group.settings.map((setting) => setting.name),
+      ),
+    ).toEqual(["threshold_ms", "future_ms"]));
 });
