@@ -3,15 +3,15 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { after, before, test } from "node:test";
-import { kPhone, openBrowser } from "./support/browser.mjs";
-import { startCollector } from "./support/collector.mjs";
+import { test } from "node:test";
+import { kPhone } from "./support/browser.mjs";
+import { useCollector } from "./support/setup.mjs";
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
 let collector, browser, pages;
-before(async () => {
-  collector = await startCollector("story");
+useCollector(["story"], async (ready) => {
+  ({ collector, browser } = ready);
   await collector.ask("/v1/admin/config", {
     method: "PUT",
     body: JSON.stringify({ allowlist: ["u-1"], threshold_ms: 700 }),
@@ -22,7 +22,6 @@ before(async () => {
   });
   const [cause] = await collector.ask("/v1/clusters?verdict=lock");
   const [report] = await collector.ask("/v1/reports?verdict=lock&limit=1");
-  browser = await openBrowser();
   const flame = ".flame-graph g.frame";
   pages = {
     "/": [".cause"],
@@ -36,10 +35,6 @@ before(async () => {
     "/settings?part=audit": ["tbody tr"],
     "/connect": [".connect"],
   };
-});
-after(async () => {
-  await browser?.close();
-  await collector?.stop();
 });
 
 async function check(page) {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the first page may weigh, how soon it can be used with 50,000 causes, and that nothing jumps.
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
-import { openBrowser } from "./support/browser.mjs";
-import { startCollector } from "./support/collector.mjs";
+import { test } from "node:test";
+import { useCollector } from "./support/setup.mjs";
 
 const kCauses = 50_000;
 const kScriptBytes = 150 * 1024;
@@ -13,17 +12,7 @@ const kLayoutShift = 0.1;
 const kTries = 3;
 
 let collector, browser;
-before(
-  async () => {
-    collector = await startCollector(["many", kCauses]);
-    browser = await openBrowser();
-  },
-  { timeout: 240_000 },
-);
-after(async () => {
-  await browser?.close();
-  await collector?.stop();
-});
+useCollector([["many", kCauses]], (ready) => ({ collector, browser } = ready));
 
 function watchTheLoad() {
   globalThis.shift = 0;

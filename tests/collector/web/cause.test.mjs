@@ -1,23 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from "node:assert/strict";
-import { after, afterEach, before, beforeEach, test } from "node:test";
-import { kPhone, openBrowser, takePicture } from "./support/browser.mjs";
-import { startCollector } from "./support/collector.mjs";
+import { test } from "node:test";
+import { kPhone, takePicture } from "./support/browser.mjs";
+import { useCollector, usePage } from "./support/setup.mjs";
 
 let collector, browser, page, causes;
-before(async () => {
-  collector = await startCollector("story");
+useCollector(["story"], async (ready) => {
+  ({ collector, browser } = ready);
   causes = await collector.ask("/v1/clusters");
-  browser = await openBrowser();
 });
-after(async () => {
-  await browser?.close();
-  await collector?.stop();
-});
-beforeEach(async () => {
-  page = await browser.newPage({ collector });
-});
-afterEach(() => page.finish());
+usePage(
+  () => browser.newPage({ collector }),
+  (opened) => (page = opened),
+);
 
 const keyOf = (...frames) =>
   causes.find((cause) => frames.every((frame, i) => cause.frames[i] === frame)).key;

@@ -1,23 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
-import { after, afterEach, before, beforeEach, test } from "node:test";
-import { kPhone, openBrowser, takePicture } from "./support/browser.mjs";
-import { startCollector } from "./support/collector.mjs";
+import { test } from "node:test";
+import { kPhone, takePicture } from "./support/browser.mjs";
+import { useCollector, usePage } from "./support/setup.mjs";
 
 let collector, browser, page;
-before(async () => {
-  collector = await startCollector("story");
-  browser = await openBrowser();
-});
-after(async () => {
-  await browser?.close();
-  await collector?.stop();
-});
-beforeEach(async () => {
-  page = await browser.newPage({ collector });
-});
-afterEach(() => page.finish());
+useCollector(["story"], (ready) => ({ collector, browser } = ready));
+usePage(
+  () => browser.newPage({ collector }),
+  (opened) => (page = opened),
+);
 
 const rows = () => page.locator(".cause");
 const names = async () =>

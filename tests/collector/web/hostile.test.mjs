@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Texts come from programs that anybody may have changed: none of them is ever more than text.
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
-import { openBrowser } from "./support/browser.mjs";
-import { startCollector } from "./support/collector.mjs";
+import { test } from "node:test";
+import { useCollector } from "./support/setup.mjs";
 
 const kText = `<img src=x onerror="document.title='owned'"><script>document.title='owned'</script>`;
 
 let collector, browser;
-before(async () => {
-  collector = await startCollector("hostile");
+useCollector(["hostile"], async (ready) => {
+  ({ collector, browser } = ready);
   const [cause] = await collector.ask("/v1/clusters");
   await collector.ask(`/v1/admin/clusters/${cause.key}`, {
     method: "PATCH",
@@ -17,11 +16,6 @@ before(async () => {
   });
   await collector.ask("/v1/admin/config", { method: "PUT", body: JSON.stringify({ allowlist: [kText] }) });
   await collector.ask("/v1/admin/allowlist", { method: "POST", body: JSON.stringify({ user: `${kText}2` }) });
-  browser = await openBrowser();
-});
-after(async () => {
-  await browser?.close();
-  await collector?.stop();
 });
 
 async function show(path, isThere) {

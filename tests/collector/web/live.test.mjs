@@ -3,23 +3,17 @@
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { after, afterEach, before, beforeEach, test } from "node:test";
-import { openBrowser, takePicture } from "./support/browser.mjs";
-import { startCollector, startRedis, until } from "./support/collector.mjs";
+import { test } from "node:test";
+import { takePicture } from "./support/browser.mjs";
+import { startRedis, until } from "./support/collector.mjs";
+import { useCollector, usePage } from "./support/setup.mjs";
 
 let collector, browser, page;
-before(async () => {
-  collector = await startCollector();
-  browser = await openBrowser();
-});
-after(async () => {
-  await browser?.close();
-  await collector?.stop();
-});
-beforeEach(async () => {
-  page = await browser.newPage({ collector });
-});
-afterEach(() => page.finish());
+useCollector([], (ready) => ({ collector, browser } = ready));
+usePage(
+  () => browser.newPage({ collector }),
+  (opened) => (page = opened),
+);
 
 const configVersion = async () => (await collector.ask("/v1/admin/config")).version;
 // What the program holds to, as it keeps it.

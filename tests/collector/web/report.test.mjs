@@ -1,26 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
-import { after, afterEach, before, beforeEach, test } from "node:test";
-import { kPhone, openBrowser, takePicture } from "./support/browser.mjs";
-import { startCollector } from "./support/collector.mjs";
+import { test } from "node:test";
+import { kPhone, takePicture } from "./support/browser.mjs";
+import { useCollector, usePage } from "./support/setup.mjs";
 
 let collector, browser, page, id;
-before(async () => {
-  collector = await startCollector("story");
+useCollector(["story"], async (ready) => {
+  ({ collector, browser } = ready);
   id = (await collector.ask("/v1/reports?verdict=lock&limit=1"))[0].id;
-  browser = await openBrowser();
 });
-after(async () => {
-  await browser?.close();
-  await collector?.stop();
-});
-beforeEach(async () => {
-  page = await browser.newPage({ collector });
-  await page.go(`/reports/${id}`);
-  await page.locator(".flame-graph g.frame").first().waitFor();
-});
-afterEach(() => page.finish());
+usePage(
+  () => browser.newPage({ collector }),
+  async (opened) => {
+    page = opened;
+    await page.go(`/reports/${id}`);
+    await page.locator(".flame-graph g.frame").first().waitFor();
+  },
+);
 
 const card = (title) => page.locator("section.card", { has: page.getByRole("heading", { name: title }) });
 const download = async (name) => {

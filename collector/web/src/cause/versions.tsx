@@ -3,6 +3,7 @@
 import type { ClusterDetails } from "../api/types";
 import { count, duration, percent, rate } from "../format/numbers";
 import { moment } from "../format/times";
+import { Table } from "../parts/table";
 
 type Version = NonNullable<ClusterDetails["by_version"]>[number];
 
@@ -33,49 +34,39 @@ export function Versions({ cause }: { cause: ClusterDetails }) {
     <section class="card">
       <h2>Version by version</h2>
       <p class="answer">{answerOf(versions)}</p>
-      <div class="scroll-x" role="region" aria-label="Versions" tabIndex={0}>
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">Version</th>
-              <th scope="col">Hang time per hour of use</th>
-              <th scope="col" class="number">
-                Lags
-              </th>
-              <th scope="col" class="number">
-                Users
-              </th>
-              <th scope="col" class="number">
-                Watched
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {versions.map((each) => (
-              <tr key={each.app + each.version}>
-                <td
-                  title={
-                    each.reports > 0
-                      ? `${moment(each.first_seen_ms)} to ${moment(each.last_seen_ms)}`
-                      : "it did not occur"
-                  }
-                >
-                  {each.version} {cause.apps.length > 1 && <span class="muted">{each.app}</span>}
-                </td>
-                <td class="rate">
-                  {each.hang_ms_per_hour === 0 ? <span class="none">none</span> : rate(each.hang_ms_per_hour)}
-                  <div class="bar" aria-hidden="true">
-                    <i style={{ width: `${(100 * (each.hang_ms_per_hour ?? 0)) / most}%` }} />
-                  </div>
-                </td>
-                <td class="number">{count(each.lags)}</td>
-                <td class="number">{count(each.users)}</td>
-                <td class="number">{duration(each.watched_ms)}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <Table
+        label="Versions"
+        columns={[
+          "Version",
+          "Hang time per hour of use",
+          { number: "Lags" },
+          { number: "Users" },
+          { number: "Watched" },
+        ]}
+      >
+        {versions.map((each) => (
+          <tr key={each.app + each.version}>
+            <td
+              title={
+                each.reports > 0
+                  ? `${moment(each.first_seen_ms)} to ${moment(each.last_seen_ms)}`
+                  : "it did not occur"
+              }
+            >
+              {each.version} {cause.apps.length > 1 && <span class="muted">{each.app}</span>}
+            </td>
+            <td class="rate">
+              {each.hang_ms_per_hour === 0 ? <span class="none">none</span> : rate(each.hang_ms_per_hour)}
+              <div class="bar" aria-hidden="true">
+                <i style={{ width: `${(100 * (each.hang_ms_per_hour ?? 0)) / most}%` }} />
+              </div>
+            </td>
+            <td class="number">{count(each.lags)}</td>
+            <td class="number">{count(each.users)}</td>
+            <td class="number">{duration(each.watched_ms)}</td>
+          </tr>
+        ))}
+      </Table>
     </section>
   );
 }

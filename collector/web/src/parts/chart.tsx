@@ -4,6 +4,7 @@ import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { day } from "../format/times";
+import { Table } from "./table";
 import { cssColor, isDark } from "./theme";
 import "./chart.css";
 
@@ -105,34 +106,18 @@ export function Chart({ kind = "line", height = 220, ...given }: ChartProps) {
       />
       <details>
         <summary class="small">As a table</summary>
-        <div class="scroll-x" role="region" aria-label={label} tabIndex={0}>
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">Day (UTC)</th>
-                {lines.map((line) => (
-                  <th key={line.name} scope="col" class="number">
-                    {line.name}
-                  </th>
-                ))}
-              </tr>
-            </thead>
-            <tbody>
-              {daysMs.map((ms, i) => (
-                <tr key={ms}>
-                  <td>{day(ms)}</td>
-                  {lines.map((line) => (
-                    <td key={line.name} class="number">
-                      {line.values[i] === null || line.values[i] === undefined
-                        ? "–"
-                        : format(line.values[i]!)}
-                    </td>
-                  ))}
-                </tr>
+        <Table label={label} columns={["Day (UTC)", ...lines.map((line) => ({ number: line.name }))]}>
+          {daysMs.map((ms, i) => (
+            <tr key={ms}>
+              <td>{day(ms)}</td>
+              {lines.map((line) => (
+                <td key={line.name} class="number">
+                  {line.values[i] === null || line.values[i] === undefined ? "–" : format(line.values[i]!)}
+                </td>
               ))}
-            </tbody>
-          </table>
-        </div>
+            </tr>
+          ))}
+        </Table>
       </details>
     </figure>
   );

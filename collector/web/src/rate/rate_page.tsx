@@ -9,6 +9,7 @@ import { ago } from "../format/times";
 import { Chart, type Line } from "../parts/chart";
 import { Empty, Shown } from "../parts/states";
 import { useFilters } from "../parts/filters";
+import { Table } from "../parts/table";
 import { useTitle } from "../parts/use_title";
 
 const kMsPerDay = 86_400_000;
@@ -96,60 +97,40 @@ function VersionTable({ usages }: { usages: readonly Usage[] }) {
   return (
     <section class="card">
       <h2>Versions</h2>
-      <div class="scroll-x" role="region" aria-label="Versions" tabIndex={0}>
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">Version</th>
-              <th scope="col" class="number">
-                All users
-              </th>
-              <th scope="col" class="number">
-                Median user
-              </th>
-              <th scope="col" class="number">
-                90th percentile
-              </th>
-              <th scope="col" class="number">
-                Lags
-              </th>
-              <th scope="col" class="number">
-                Lagged
-              </th>
-              <th scope="col" class="number">
-                Watched
-              </th>
-              <th scope="col" class="number">
-                Users
-              </th>
-              <th scope="col">Last seen</th>
-            </tr>
-          </thead>
-          <tbody>
-            {usages.map((each) => (
-              <tr key={each.app + each.version}>
-                <th scope="row">
-                  <a
-                    href={`/?app=${encodeURIComponent(each.app)}&version=${encodeURIComponent(each.version)}`}
-                  >
-                    {each.version || "no version"}
-                  </a>
-                </th>
-                <td class="number">
-                  <b>{rate(each.lagged_ms_per_hour.all)}</b>
-                </td>
-                <td class="number">{rate(each.lagged_ms_per_hour.p50)}</td>
-                <td class="number">{rate(each.lagged_ms_per_hour.p90)}</td>
-                <td class="number">{count(each.lags)}</td>
-                <td class="number">{duration(each.lagged_ms)}</td>
-                <td class="number">{duration(each.watched_ms)}</td>
-                <td class="number">{count(each.users)}</td>
-                <td>{ago(each.last_seen_ms)}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <Table
+        label="Versions"
+        columns={[
+          "Version",
+          { number: "All users" },
+          { number: "Median user" },
+          { number: "90th percentile" },
+          { number: "Lags" },
+          { number: "Lagged" },
+          { number: "Watched" },
+          { number: "Users" },
+          "Last seen",
+        ]}
+      >
+        {usages.map((each) => (
+          <tr key={each.app + each.version}>
+            <th scope="row">
+              <a href={`/?app=${encodeURIComponent(each.app)}&version=${encodeURIComponent(each.version)}`}>
+                {each.version || "no version"}
+              </a>
+            </th>
+            <td class="number">
+              <b>{rate(each.lagged_ms_per_hour.all)}</b>
+            </td>
+            <td class="number">{rate(each.lagged_ms_per_hour.p50)}</td>
+            <td class="number">{rate(each.lagged_ms_per_hour.p90)}</td>
+            <td class="number">{count(each.lags)}</td>
+            <td class="number">{duration(each.lagged_ms)}</td>
+            <td class="number">{duration(each.watched_ms)}</td>
+            <td class="number">{count(each.users)}</td>
+            <td>{ago(each.last_seen_ms)}</td>
+          </tr>
+        ))}
+      </Table>
       <p class="muted small">
         Rates are of all users: what a sampled user tells stands for others, too. Lags and times are what was
         received.

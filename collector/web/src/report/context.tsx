@@ -3,6 +3,7 @@
 import type { Report } from "../api/types";
 import { bytes, count, duration, percent } from "../format/numbers";
 import { moment } from "../format/times";
+import { Table } from "../parts/table";
 
 interface ModuleUse {
   readonly path: string;
@@ -46,32 +47,19 @@ export function Modules({ report }: { report: Report }) {
   return (
     <section class="card">
       <h2>Modules ({modules.length})</h2>
-      <div class="scroll-x" role="region" aria-label="Modules" tabIndex={0}>
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">Module</th>
-              <th scope="col">Build id</th>
-              <th scope="col" class="number">
-                Frames
-              </th>
-              <th scope="col" class="number">
-                With a name
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {modules.map((each) => (
-              <tr key={each.path + each.buildId}>
-                <td class="mono">{each.path}</td>
-                <td class="mono muted">{each.buildId || "none"}</td>
-                <td class="number">{count(each.frames)}</td>
-                <td class="number">{percent(each.named / each.frames)}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <Table
+        label="Modules"
+        columns={["Module", "Build id", { number: "Frames" }, { number: "With a name" }]}
+      >
+        {modules.map((each) => (
+          <tr key={each.path + each.buildId}>
+            <td class="mono">{each.path}</td>
+            <td class="mono muted">{each.buildId || "none"}</td>
+            <td class="number">{count(each.frames)}</td>
+            <td class="number">{percent(each.named / each.frames)}</td>
+          </tr>
+        ))}
+      </Table>
     </section>
   );
 }

@@ -4,6 +4,7 @@ import type { Report } from "../api/types";
 import { shortName } from "../format/frames";
 import { duration } from "../format/numbers";
 import { frameHue } from "../parts/flame_tree";
+import { Table } from "../parts/table";
 import { timelineOf, type Timeline } from "./report_times";
 
 const kTicks = 6;
@@ -116,60 +117,38 @@ export function LagTimeline({ report }: { report: Report }) {
           {report.history.length} dispatches before, {report.samples.length} samples, as a table
         </summary>
         <div class="tables">
-          <table>
-            <caption class="unseen">Dispatches before the lag</caption>
-            <thead>
-              <tr>
-                <th scope="col">Dispatch</th>
-                <th scope="col" class="number">
-                  Began
-                </th>
-                <th scope="col" class="number">
-                  Took
-                </th>
-                <th scope="col" class="number">
-                  CPU
-                </th>
-                <th scope="col" class="number">
-                  In queue
-                </th>
+          <Table
+            label="Dispatches before the lag"
+            columns={[
+              "Dispatch",
+              { number: "Began" },
+              { number: "Took" },
+              { number: "CPU" },
+              { number: "In queue" },
+            ]}
+          >
+            {report.history.map((each, i) => (
+              <tr key={i}>
+                <td>{each.tag || <span class="muted">untagged</span>}</td>
+                <td class="number">{duration(line.reportedMs - each.age_ms)}</td>
+                <td class="number">{duration(each.wall_ms)}</td>
+                <td class="number">{duration(each.cpu_ms)}</td>
+                <td class="number">{duration(each.queue_wait_ms)}</td>
               </tr>
-            </thead>
-            <tbody>
-              {report.history.map((each, i) => (
-                <tr key={i}>
-                  <td>{each.tag || <span class="muted">untagged</span>}</td>
-                  <td class="number">{duration(line.reportedMs - each.age_ms)}</td>
-                  <td class="number">{duration(each.wall_ms)}</td>
-                  <td class="number">{duration(each.cpu_ms)}</td>
-                  <td class="number">{duration(each.queue_wait_ms)}</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-          <table>
-            <caption class="unseen">Samples of the lag</caption>
-            <thead>
-              <tr>
-                <th scope="col" class="number">
-                  At
-                </th>
-                <th scope="col" class="number">
-                  CPU since
-                </th>
-                <th scope="col">Innermost function</th>
+            ))}
+          </Table>
+          <Table
+            label="Samples of the lag"
+            columns={[{ number: "At" }, { number: "CPU since" }, "Innermost function"]}
+          >
+            {line.samples.map((each) => (
+              <tr key={each.index}>
+                <td class="number">{duration(each.atMs)}</td>
+                <td class="number">{duration(report.samples[each.index]!.cpu_ms)}</td>
+                <td class="mono">{shortName(sampleFrame(report, each.index)?.function ?? "no stack")}</td>
               </tr>
-            </thead>
-            <tbody>
-              {line.samples.map((each) => (
-                <tr key={each.index}>
-                  <td class="number">{duration(each.atMs)}</td>
-                  <td class="number">{duration(report.samples[each.index]!.cpu_ms)}</td>
-                  <td class="mono">{shortName(sampleFrame(report, each.index)?.function ?? "no stack")}</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
+            ))}
+          </Table>
         </div>
       </details>
     </section>

@@ -4,6 +4,7 @@ import { useResource } from "../api/resource";
 import type { AuditEntry } from "../api/types";
 import { ago, moment } from "../format/times";
 import { Shown } from "../parts/states";
+import { Table } from "../parts/table";
 
 export function AuditLog() {
   const audit = useResource("audit", (abort) => get<AuditEntry[]>("/v1/admin/audit", { limit: 200 }, abort));
@@ -15,30 +16,17 @@ export function AuditLog() {
           entries.length === 0 ? (
             <p class="muted">Nobody changed anything so far.</p>
           ) : (
-            <div class="scroll-x" role="region" aria-label="Audit log" tabIndex={0}>
-              <table>
-                <thead>
-                  <tr>
-                    <th scope="col">When</th>
-                    <th scope="col">Who</th>
-                    <th scope="col">What</th>
-                    <th scope="col">Of</th>
-                    <th scope="col">Details</th>
-                  </tr>
-                </thead>
-                <tbody>
-                  {entries.map((entry, i) => (
-                    <tr key={i}>
-                      <td title={moment(entry.wall_ms)}>{ago(entry.wall_ms)}</td>
-                      <td>{entry.by}</td>
-                      <td>{entry.action}</td>
-                      <td class="mono">{entry.subject}</td>
-                      <td class="mono muted">{entry.details ? JSON.stringify(entry.details) : ""}</td>
-                    </tr>
-                  ))}
-                </tbody>
-              </table>
-            </div>
+            <Table label="Audit log" columns={["When", "Who", "What", "Of", "Details"]}>
+              {entries.map((entry, i) => (
+                <tr key={i}>
+                  <td title={moment(entry.wall_ms)}>{ago(entry.wall_ms)}</td>
+                  <td>{entry.by}</td>
+                  <td>{entry.action}</td>
+                  <td class="mono">{entry.subject}</td>
+                  <td class="mono muted">{entry.details ? JSON.stringify(entry.details) : ""}</td>
+                </tr>
+              ))}
+            </Table>
           )
         }
       </Shown>

@@ -9,6 +9,7 @@ import { ago, moment } from "../format/times";
 import { CopyButton } from "../parts/copy_button";
 import { Dialog } from "../parts/dialog";
 import { Shown } from "../parts/states";
+import { Table } from "../parts/table";
 
 const kSecondsPerDay = 86_400;
 
@@ -132,38 +133,22 @@ export function KeysForm() {
       )}
       <Shown resource={keys} what="keys">
         {(all) => (
-          <div class="scroll-x" role="region" aria-label="Keys" tabIndex={0}>
-            <table>
-              <thead>
-                <tr>
-                  <th scope="col">Name</th>
-                  <th scope="col">May</th>
-                  <th scope="col">Made</th>
-                  <th scope="col">Expires</th>
-                  <th scope="col">Quota</th>
-                  <th scope="col">
-                    <span class="unseen">Actions</span>
-                  </th>
-                </tr>
-              </thead>
-              <tbody>
-                {all.map((key) => (
-                  <tr key={key.name}>
-                    <td>{key.name}</td>
-                    <td>{key.access}</td>
-                    <td title={moment(key.created_wall_ms)}>{ago(key.created_wall_ms)}</td>
-                    <td>{key.expires_wall_ms ? moment(key.expires_wall_ms) : "never"}</td>
-                    <td>{limitsOf(key)}</td>
-                    <td class="number">
-                      <button class="bad" onClick={() => setRevoked(key)}>
-                        Revoke …
-                      </button>
-                    </td>
-                  </tr>
-                ))}
-              </tbody>
-            </table>
-          </div>
+          <Table label="Keys" columns={["Name", "May", "Made", "Expires", "Quota", { unseen: "Actions" }]}>
+            {all.map((key) => (
+              <tr key={key.name}>
+                <td>{key.name}</td>
+                <td>{key.access}</td>
+                <td title={moment(key.created_wall_ms)}>{ago(key.created_wall_ms)}</td>
+                <td>{key.expires_wall_ms ? moment(key.expires_wall_ms) : "never"}</td>
+                <td>{limitsOf(key)}</td>
+                <td class="number">
+                  <button class="bad" onClick={() => setRevoked(key)}>
+                    Revoke …
+                  </button>
+                </td>
+              </tr>
+            ))}
+          </Table>
         )}
       </Shown>
       {isAdding && (

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// What most of the tests begin and end with.
+import { after, afterEach, before, beforeEach } from "node:test";
+import { openBrowser } from "./browser.mjs";
+import { startCollector } from "./collector.mjs";
+
+// A collector and a browser for all tests of a file; `take` gets both.
+export function useCollector(seeds, take) {
+  let collector, browser;
+  before(
+    async () => {
+      collector = await startCollector(...seeds);
+      browser = await openBrowser();
+      await take({ collector, browser });
+    },
+    { timeout: 240_000 },
+  );
+  after(async () => {
+    await browser?.close();
+    await collector?.stop();
+  });
+}
+
+// A page for each test, which fails the test when something was wrong with it.
+export function usePage(open, take) {
+  let page;
+  beforeEach(async () => {
+    page = await open();
+    await take(page);
+  });
+  afterEach(() => page.finish());
+}
