@@ -11,7 +11,6 @@ import { count, duration, percent, plural, rate } from "../format/numbers";
 import { ago, moment } from "../format/times";
 import { Chart } from "../parts/chart";
 import { Flame } from "../parts/flame";
-import { filterParams, useFilters } from "../parts/filters";
 import { StateMark } from "../parts/state_mark";
 import { Shown } from "../parts/states";
 import { useTitle } from "../parts/use_title";
@@ -163,14 +162,12 @@ function Whole({
 
 export function CausePage() {
   const { params } = useRoute();
-  const [filters] = useFilters();
   const key = params["cause"] ?? "";
   const path = `/v1/clusters/${encodeURIComponent(key)}`;
-  const asked = filterParams(filters);
-  const both = useResource(path + JSON.stringify(asked), async (abort) => {
+  const both = useResource(path, async (abort) => {
     const [cause, samples] = await Promise.all([
-      get<ClusterDetails>(path, { ...asked, by: "version" }, abort),
-      get<CauseSamples>(`${path}/samples`, asked, abort),
+      get<ClusterDetails>(path, { by: "version" }, abort),
+      get<CauseSamples>(`${path}/samples`, {}, abort),
     ]);
     return { cause, samples };
   });
