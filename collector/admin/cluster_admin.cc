@@ -80,7 +80,9 @@ Response PatchCluster(const CauseBook& book, std::string_view key, std::string_v
   if (!note.ok()) return ErrorResponse(note.status());
   Json changes;
   if (Status applied = Apply(body, &*note, &changes); !applied.ok()) return ErrorResponse(applied);
-  note->changed_wall_ms = base::SystemClock().WallMs();
+  // What comes after this has come back: a new title says nothing of that.
+  if (changes.contains("state") || changes.contains("fixed_in"))
+    note->changed_wall_ms = base::SystemClock().WallMs();
   note->changed_by = by;
   if (Status put = book.Put(*note); !put.ok()) return ErrorResponse(put);
   audit->Add(by, "cluster.change", key, changes);

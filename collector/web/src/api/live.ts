@@ -8,8 +8,14 @@ import type { ReportHeader } from "./types";
 const kFirstPauseMs = 1_000;
 const kLongestPauseMs = 30_000;
 const kReloadPauseMs = 1_000;
+// The collector says something every 15 s: after so long a silence it is not there any more.
+const kSilenceMs = 45_000;
+// Who looks at another tab for a moment is still here.
+const kAwayMs = 5_000;
 
 export const isListening = signal(false);
+// Grows when reports may have come while nobody listened.
+export const gaps = signal(0);
 
 type Listener = (report: ReportHeader) => void;
 const listeners = new Set<Listener>();
@@ -44,6 +50,7 @@ export function takeEvents(text: string): { events: ServerEvent[]; rest: string 
 async function readStream(
   abort: AbortSignal,
   lastId: string,
+  onOpen: () => void,
   onEvent: (event: ServerEvent) => void,
 ): Promise<void> {
   const response = await ask("/v1/events", {
@@ -52,10 +59,11 @@ async function readStream(
   });
   const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
   if (!reader) return;
-  isListening.value = true;
+  onOpen();
   let text = "";
   for (;;) {
-    const { value, done } = await reader.read();
+    const silence = setTimeout(() => void reader.cancel(), kSilenceMs);
+    const { value, done } = await reader.read().finally(() => clearTimeout(silence));
     if (done) return;
     const { events, rest } = takeEvents(text + value);
     text = rest;
@@ -63,23 +71,59 @@ async function readStream(
   }
 }
 
+// Aborted when nobody has seen this tab for a while: a browser has six connections to a collector, for all tabs.
+function whileSeen(): { signal: AbortSignal; end: () => void } {
+  const away = new AbortController();
+  let timer: number | undefined;
+  const look = (): void => {
+    clearTimeout(timer);
+    if (document.hidden) timer = window.setTimeout(() => away.abort(), kAwayMs);
+  };
+  document.addEventListener("visibilitychange", look);
+  return {
+    signal: away.signal,
+    end: () => {
+      clearTimeout(timer);
+      document.removeEventListener("visibilitychange", look);
+    },
+  };
+}
+
+const untilSeen = (): Promise<void> =>
+  new Promise((seen) => document.addEventListener("visibilitychange", () => seen(), { once: true }));
+
 // Listens until it is told to stop; goes on where it was cut off.
 export function listen(): () => void {
   const abort = new AbortController();
   let lastId = "";
   let pauseMs = kFirstPauseMs;
+  let isFirst = true;
+  const onOpen = (): void => {
+    isListening.value = true;
+    pauseMs = kFirstPauseMs;
+    if (!isFirst) ++gaps.value;
+    isFirst = false;
+  };
   const onEvent = (event: ServerEvent): void => {
     lastId = event.id;
-    pauseMs = kFirstPauseMs;
     if (event.type !== "report") return;
     const report = JSON.parse(event.data) as ReportHeader;
     listeners.forEach((listener) => listener(report));
   };
   const run = async (): Promise<void> => {
     while (!abort.signal.aborted) {
-      await readStream(abort.signal, lastId, onEvent).catch(() => undefined);
+      if (document.hidden) {
+        await untilSeen();
+        continue;
+      }
+      const seen = whileSeen();
+      await readStream(AbortSignal.any([abort.signal, seen.signal]), lastId, onOpen, onEvent).catch(
+        () => undefined,
+      );
+      seen.end();
       isListening.value = false;
       if (abort.signal.aborted) return;
+      if (seen.signal.aborted) continue;
       await new Promise((resume) => setTimeout(resume, pauseMs));
       pauseMs = Math.min(pauseMs * 2, kLongestPauseMs);
     }
@@ -100,16 +144,27 @@ export function useNewReports(listener: Listener): void {
   }, []);
 }
 
-// Calls `reload` for new reports, but once a second at most.
-export function useReloadOnReports(reload: () => void): void {
+// Calls `reload` for new reports, but once a second at most, and never while an answer is under way.
+export function useReloadOnReports(
+  { reload, isLoading }: { reload: () => void; isLoading: boolean },
+  isWanted: () => boolean = () => true,
+): void {
   const timer = useRef<number | undefined>(undefined);
   useEffect(() => () => clearTimeout(timer.current), []);
-  const latest = useRef(reload);
-  latest.current = reload;
-  useNewReports(() => {
+  const latest = useRef({ reload, isLoading });
+  latest.current = { reload, isLoading };
+  const arm = (): void => {
     timer.current ??= window.setTimeout(() => {
       timer.current = undefined;
-      latest.current();
+      if (latest.current.isLoading) arm();
+      else latest.current.reload();
     }, kReloadPauseMs);
+  };
+  useNewReports(() => {
+    if (isWanted()) arm();
   });
+  const missed = gaps.value;
+  useEffect(() => {
+    if (missed > 0) arm();
+  }, [missed]);
 }

@@ -9,7 +9,7 @@ import type { Cluster, ClusterChange, ClusterDetails } from "../api/types";
 import { causeName, shortName } from "../format/frames";
 import { duration } from "../format/numbers";
 import { Dialog } from "../parts/dialog";
-import { Shown } from "../parts/states";
+import { ErrorBox, Shown } from "../parts/states";
 
 interface ActionProps {
   cause: ClusterDetails;
@@ -25,15 +25,19 @@ const patch = (key: string, said: ClusterChange): Promise<unknown> =>
 function EditDialog({ cause, onChanged, onClose }: DialogProps) {
   const [title, setTitle] = useState(cause.title ?? "");
   const [link, setLink] = useState(cause.link ?? "");
-  const [state, setState] = useState<string>(cause.state === "regressed" ? "fixed" : cause.state);
+  const [state, setState] = useState<string>(cause.state);
   const [fixedIn, setFixedIn] = useState(cause.fixed_in ?? "");
   const save = async (): Promise<void> => {
-    await patch(cause.key, {
-      title,
-      link,
-      state: state as NonNullable<ClusterChange["state"]>,
-      fixed_in: state === "fixed" ? fixedIn : "",
-    });
+    const isFixed = state === "fixed" || state === "regressed";
+    // What was not touched is somebody else's to change at the same time.
+    const said: ClusterChange = {
+      ...(title !== (cause.title ?? "") ? { title } : {}),
+      ...(link !== (cause.link ?? "") ? { link } : {}),
+      ...(state !== cause.state ? { state: state as NonNullable<ClusterChange["state"]> } : {}),
+      ...(isFixed && fixedIn !== (cause.fixed_in ?? "") ? { fixed_in: fixedIn } : {}),
+      ...(!isFixed && cause.fixed_in ? { fixed_in: "" } : {}),
+    };
+    if (Object.keys(said).length > 0) await patch(cause.key, said);
     onChanged();
   };
   return (
@@ -60,13 +64,14 @@ function EditDialog({ cause, onChanged, onClose }: DialogProps) {
       <label>
         State
         <select name="state" value={state} onChange={(event) => setState(event.currentTarget.value)}>
+          {cause.state === "regressed" && <option value="regressed">regressed: it came back</option>}
           <option value="new">new: nobody looked yet</option>
           <option value="known">known</option>
           <option value="fixed">fixed</option>
           <option value="ignored">ignored</option>
         </select>
       </label>
-      {state === "fixed" && (
+      {(state === "fixed" || state === "regressed") && (
         <label>
           Fixed in version (a report from it or a newer one makes the cause “regressed”)
           <input name="fixed_in" value={fixedIn} onInput={(event) => setFixedIn(event.currentTarget.value)} />
@@ -106,7 +111,10 @@ function MergeDialog({ cause, onChanged, onClose }: DialogProps) {
           type="search"
           name="target"
           value={text}
-          onInput={(event) => setText(event.currentTarget.value)}
+          onInput={(event) => {
+            setText(event.currentTarget.value);
+            setTarget(null);
+          }}
         />
       </label>
       <Shown resource={found} what="causes">
@@ -163,19 +171,21 @@ function SplitDialog({ cause, onChanged, onClose }: DialogProps) {
 }
 
 function Merged({ cause, onChanged }: ActionProps) {
+  const [error, setError] = useState<Error | null>(null);
   if (cause.merged.length === 0) return null;
+  const takeOut = (key: string): void => {
+    patch(key, { merged_into: null }).then(onChanged, setError);
+  };
   return (
-    <p class="small">
+    <div class="small">
       With it:{" "}
       {cause.merged.map((key) => (
         <span key={key} class="mono">
-          {key}{" "}
-          {isAdmin() && (
-            <button onClick={() => void patch(key, { merged_into: null }).then(onChanged)}>Take out</button>
-          )}{" "}
+          {key} {isAdmin() && <button onClick={() => takeOut(key)}>Take out</button>}{" "}
         </span>
       ))}
-    </p>
+      {error && <ErrorBox error={error} />}
+    </div>
   );
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One cause: where the time went, why, who holds the lock, and whether the fix worked.
 import { useRoute } from "preact-iso";
-import { useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import { get } from "../api/client";
 import { useNewReports } from "../api/live";
 import { useResource } from "../api/resource";
@@ -155,7 +155,7 @@ function Whole({
         <Callers cause={cause} />
         <Tags samples={samples} />
       </div>
-      <CauseReports cause={cause} />
+      <CauseReports key={`${cause.reports}`} cause={cause} />
     </>
   );
 }
@@ -173,6 +173,7 @@ export function CausePage() {
   });
   // Whoever looks at a flame graph wants it to stay as it is.
   const [fresh, setFresh] = useState(0);
+  useEffect(() => setFresh(0), [key]);
   const keys = [key, ...(both.data?.cause.merged ?? [])];
   useNewReports(({ cluster }) => {
     if (keys.includes(cluster.level1) || keys.includes(cluster.level2)) setFresh((before) => before + 1);

@@ -17,6 +17,7 @@ export function CauseReports({ cause }: { cause: ClusterDetails }) {
   const [error, setError] = useState<Error | null>(null);
   const [isAtEnd, setAtEnd] = useState(false);
   const more = (after: readonly ReportHeader[]): void => {
+    setError(null);
     get<ReportHeader[]>("/v1/reports", {
       cluster: cause.key,
       limit: kPage,

@@ -30,6 +30,11 @@ export function joined(known: readonly Cluster[], more: readonly Cluster[]): Clu
   return [...known, ...more.filter((cause) => !keys.has(cause.key))];
 }
 
+// The first rows as they are now; what was loaded after them stays.
+export function refreshed(known: readonly Cluster[], first: readonly Cluster[], asked: number): Cluster[] {
+  return first.length < asked ? [...first] : joined(first, known.slice(asked));
+}
+
 export function useCauseList(params: Params): CauseList {
   const key = withQuery("/v1/clusters", params);
   const [state, setState] = useState<State>({ key, causes: null, hasAll: false, error: null });
@@ -50,8 +55,8 @@ export function useCauseList(params: Params): CauseList {
           const before = current.current.key === key ? (current.current.causes ?? []) : [];
           setState({
             key,
-            causes: offset === 0 ? page : joined(before, page),
-            hasAll: page.length < limit,
+            causes: offset === 0 ? refreshed(before, page, limit) : joined(before, page),
+            hasAll: page.length < limit || (offset === 0 && before.length > limit && current.current.hasAll),
             error: null,
           });
           setLoading(false);

@@ -154,7 +154,7 @@ export function CauseRows({ causes, hasAll, onEnd }: RowsProps) {
   const span = useVisibleSpan(list, rows.length, rowHeight);
   useEffect(() => {
     if (!hasAll && span.end > rows.length - 30) onEnd();
-  }, [span.end, rows.length, hasAll]);
+  }, [span.end, rows.length, hasAll, causes]);
 
   const toggle = (key: string): void =>
     setOpen((before) => {
@@ -179,14 +179,17 @@ export function CauseRows({ causes, hasAll, onEnd }: RowsProps) {
     return at;
   };
   const onKey = (event: KeyboardEvent): void => {
-    const row = rows[current];
+    // Rows may have changed places since one got the focus.
+    const focused = (event.target as Element).closest<HTMLElement>("[data-row]");
+    const at = focused ? Number(focused.dataset["row"]) : current;
+    const row = rows[at];
     if (!row || event.ctrlKey || event.metaKey || event.altKey) return;
     const page = Math.max(1, Math.floor(innerHeight / rowHeight) - 3);
     const moves: Record<string, number> = {
-      ArrowDown: current + 1,
-      ArrowUp: current - 1,
-      PageDown: current + page,
-      PageUp: current - page,
+      ArrowDown: at + 1,
+      ArrowUp: at - 1,
+      PageDown: at + page,
+      PageUp: at - page,
       Home: 0,
       End: rows.length - 1,
     };
@@ -195,14 +198,16 @@ export function CauseRows({ causes, hasAll, onEnd }: RowsProps) {
     else if (event.key === "Enter" && (event.target as HTMLElement).dataset["row"] !== undefined)
       route(`/causes/${row.cause.key}`);
     else if (event.key === "ArrowRight" && hasParts(row) && !row.isOpen) toggle(row.cause.key);
-    else if (event.key === "ArrowRight" && row.isOpen) focusOn(current + 1);
+    else if (event.key === "ArrowRight" && row.isOpen) focusOn(at + 1);
     else if (event.key === "ArrowLeft" && row.isOpen) toggle(row.cause.key);
-    else if (event.key === "ArrowLeft" && row.whole === null) focusOn(ownerOf(current));
+    else if (event.key === "ArrowLeft" && row.whole === null) focusOn(ownerOf(at));
     else return;
     event.preventDefault();
   };
   const mostMs = Math.max(...causes.map((cause) => cause.estimated.hang_ms), 1e-9);
   const now = Date.now();
+  // One of the rows that are there can always be reached with the Tab key.
+  const stop = Math.min(Math.max(current, span.first), span.end - 1);
   return (
     <div
       class="cause-grid"
@@ -243,7 +248,7 @@ export function CauseRows({ causes, hasAll, onEnd }: RowsProps) {
               index={index}
               top={index * rowHeight}
               mostMs={mostMs}
-              isCurrent={index === Math.min(current, rows.length - 1)}
+              isCurrent={index === stop}
               lastMs={now}
               onToggle={() => toggle(row.cause.key)}
               onFocus={() => setCurrent(index)}

@@ -44,7 +44,7 @@ export function CausesPage() {
   const params = filterParams(filters);
   const list = useCauseList({ level: 1, ...params });
   const [csvError, setCsvError] = useState<Error | null>(null);
-  useReloadOnReports(list.reload);
+  useReloadOnReports(list);
   useTitle("Causes");
   const isFiltered = Object.keys(filters).length > 0;
   const { causes } = list;

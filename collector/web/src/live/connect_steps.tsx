@@ -2,9 +2,9 @@
 // The first screen of a collector that nothing was sent to: three lines that connect a program.
 import { useState } from "preact/hooks";
 import { change } from "../api/client";
-import { isListening } from "../api/live";
+import { isListening, useNewReports } from "../api/live";
 import { isAdmin } from "../api/session";
-import type { AddedKey } from "../api/types";
+import type { AddedKey, ReportHeader } from "../api/types";
 import { CopyButton } from "../parts/copy_button";
 import { ErrorBox } from "../parts/states";
 
@@ -13,6 +13,8 @@ const kUnknownKey = "…the project key…";
 export function ConnectSteps() {
   const [key, setKey] = useState<string | null>(null);
   const [error, setError] = useState<Error | null>(null);
+  const [came, setCame] = useState<ReportHeader | null>(null);
+  useNewReports(setCame);
   const lines = [
     `export LAGWATCH_ENDPOINT=${location.origin}`,
     `export LAGWATCH_KEY=${key ?? kUnknownKey}`,
@@ -55,7 +57,13 @@ export function ConnectSteps() {
       </p>
       <p class="waiting" role="status">
         <i class={isListening.value ? "pulse on" : "pulse"} aria-hidden="true" />{" "}
-        {isListening.value ? "Waiting for the first report; it appears here by itself" : "Connecting …"}
+        {came ? (
+          <a href={`/reports/${came.id}`}>A report of {came.app} is here</a>
+        ) : isListening.value ? (
+          "Waiting for the first report; it appears here by itself"
+        ) : (
+          "Connecting …"
+        )}
       </p>
     </section>
   );

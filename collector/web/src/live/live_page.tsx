@@ -2,7 +2,7 @@
 // Reports as they come, the newest first.
 import { useState } from "preact/hooks";
 import { get } from "../api/client";
-import { isListening, useNewReports } from "../api/live";
+import { isListening, useNewReports, useReloadOnReports } from "../api/live";
 import { useResource } from "../api/resource";
 import type { ReportHeader } from "../api/types";
 import { plural } from "../format/numbers";
@@ -28,10 +28,10 @@ export function LivePage() {
     get<ReportHeader[]>("/v1/reports", { ...filterParams(filters), limit: kShown }, abort),
   );
   const [fresh, setFresh] = useState<{ key: string; reports: readonly ReportHeader[] }>({ key, reports: [] });
+  // A stream's reports come without a verdict: the list is asked instead.
+  useReloadOnReports(before, () => filters.verdict !== undefined);
   useNewReports((report) => {
-    // A stream's reports come without a verdict: the list is asked instead.
-    if (filters.verdict) before.reload();
-    else if (isAskedFor(report, filters))
+    if (!filters.verdict && isAskedFor(report, filters))
       setFresh((all) => ({
         key,
         reports: [report, ...(all.key === key ? all.reports : [])].slice(0, kShown),

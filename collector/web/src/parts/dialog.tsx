@@ -27,23 +27,31 @@ export function Dialog({
   const [error, setError] = useState<Error | null>(null);
   const [isActing, setActing] = useState(false);
   useEffect(() => dialog.current?.showModal(), []);
+  // Closed, and not just gone: so the focus goes back to where it was.
+  const close = (): void => dialog.current?.close();
   const act = (event: Event): void => {
     event.preventDefault();
     setActing(true);
     setError(null);
-    onAct().then(onClose, (refusal: Error) => {
+    onAct().then(close, (refusal: Error) => {
       setError(refusal);
       setActing(false);
     });
   };
   return (
-    <dialog ref={dialog} class="card" aria-labelledby="dialog-title" onClose={onClose}>
+    <dialog
+      ref={dialog}
+      class="card"
+      aria-labelledby="dialog-title"
+      onClose={onClose}
+      onCancel={(event) => isActing && event.preventDefault()}
+    >
       <form onSubmit={act}>
         <h2 id="dialog-title">{title}</h2>
         {children}
         {error && <ErrorBox error={error} />}
         <div class="actions">
-          <button type="button" onClick={onClose}>
+          <button type="button" onClick={close}>
             Cancel
           </button>
           <button class={isBad ? "main bad-main" : "main"} type="submit" disabled={!canAct || isActing}>

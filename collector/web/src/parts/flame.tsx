@@ -120,7 +120,10 @@ export function Flame({ stacks, label, firstOrder = "left-heavy" }: FlameProps) 
   const [text, setText] = useState("");
   const [width, setWidth] = useState(0);
   const dark = isDark.value;
-  const total = useMemo(() => stacks.reduce((sum, stack) => sum + stack.ms, 0), [stacks]);
+  const total = useMemo(
+    () => stacks.reduce((sum, stack) => (stack.frames.length > 0 ? sum + Math.max(0, stack.ms) : sum), 0),
+    [stacks],
+  );
 
   useEffect(() => {
     const observer = new ResizeObserver(([entry]) => setWidth(Math.floor(entry?.contentRect.width ?? 0)));
@@ -128,7 +131,7 @@ export function Flame({ stacks, label, firstOrder = "left-heavy" }: FlameProps) 
     return () => observer.disconnect();
   }, []);
   useEffect(() => {
-    if (!place.current || width === 0) return;
+    if (!place.current || width === 0 || total === 0) return;
     const drawn = new Drawing(place.current, stacks, order, setText);
     drawing.current = drawn;
     if (term !== "") drawn.search(term);
@@ -142,6 +145,7 @@ export function Flame({ stacks, label, firstOrder = "left-heavy" }: FlameProps) 
   ];
   return (
     <div class="flame">
+      {total === 0 && <p class="muted">No stack was captured.</p>}
       <div class="flame-tools">
         <div class="switch" role="group" aria-label="Order">
           {choices.map(([each, name]) => (

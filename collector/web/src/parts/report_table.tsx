@@ -40,7 +40,11 @@ export function ReportTable({
           </td>
           {hasCause && (
             <td class="mono">
-              <a href={`/causes/${report.cluster.level1}`}>{shortName(report.cause[0] ?? "no stack")}</a>
+              {report.kind === "dump" ? (
+                shortName(report.cause[0] ?? "no stack")
+              ) : (
+                <a href={`/causes/${report.cluster.level1}`}>{shortName(report.cause[0] ?? "no stack")}</a>
+              )}
             </td>
           )}
           <td>

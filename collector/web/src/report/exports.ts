@@ -4,7 +4,7 @@ import type { Report } from "../api/types";
 import { place } from "../format/frames";
 import { duration } from "../format/numbers";
 import type { FlameFrame, TimedStack } from "../parts/flame_tree";
-import { timedStacks } from "./report_times";
+import { isOfCpu, timedStacks } from "./report_times";
 
 // Brendan Gregg's collapsed stacks: outermost first, with the microseconds of each.
 export function collapsed(stacks: readonly TimedStack[]): string {
@@ -55,6 +55,14 @@ const frameLine = (frame: FlameFrame & { offset?: string }): string => {
   return `    ${frame.function}${line ? ` (${line})` : ""}`;
 };
 
+// What happened, in a few words.
+export function whatHappened(report: Report): string {
+  if (report.kind === "dump") return "was looked at";
+  if (isOfCpu(report))
+    return `used the processor for ${duration(report.cpu.process_ms)} in ${duration(report.cpu.window_ms)}`;
+  return `froze for ${duration(report.duration_ms)}${report.ended ? "" : " or longer"}`;
+}
+
 // What somebody pastes into a tracker.
 export function asText(report: Report, address: string): string {
   const { verdict } = report;
@@ -66,8 +74,8 @@ export function asText(report: Report, address: string): string {
         : ""),
   );
   return [
-    `${report.app} ${report.version} froze for ${duration(report.duration_ms)}${report.ended ? "" : " or longer"}`,
-    `  in "${report.tag}" on loop ${report.loop}, ${new Date(report.start_wall_ms).toISOString()}, ${report.os} ${report.machine}`,
+    `${report.app} ${report.version} ${whatHappened(report)}`,
+    `  ${report.tag ? `in "${report.tag}" ` : ""}${report.loop ? `on loop ${report.loop}, ` : ""}${new Date(report.start_wall_ms).toISOString()}, ${report.os} ${report.machine}`,
     `  verdict: ${verdict.word}`,
     `  cause: ${report.cause.join(" < ")}`,
     `  ${address}`,

@@ -6,7 +6,6 @@ import { get, saveAs } from "../api/client";
 import { useResource } from "../api/resource";
 import type { Report } from "../api/types";
 import { shortName } from "../format/frames";
-import { duration } from "../format/numbers";
 import { moment } from "../format/times";
 import { CopyButton } from "../parts/copy_button";
 import { Flame } from "../parts/flame";
@@ -15,9 +14,9 @@ import { useTitle } from "../parts/use_title";
 import { VerdictWord } from "../parts/verdict";
 import { Context, Modules } from "./context";
 import { Evidence } from "./evidence";
-import { asText, reportCollapsed, reportSpeedscope } from "./exports";
+import { asText, reportCollapsed, reportSpeedscope, whatHappened } from "./exports";
 import { LagTimeline } from "./lag_timeline";
-import { isOfCpu, timedStacks } from "./report_times";
+import { hasLag, isOfCpu, timedStacks } from "./report_times";
 import { Threads } from "./threads";
 import { Waits } from "./waits";
 import "./report.css";
@@ -42,18 +41,20 @@ function Downloads({ report }: { report: Report }) {
 }
 
 function Heading({ report }: { report: Report }) {
-  const lasted = isOfCpu(report)
-    ? `used the processor for ${duration(report.cpu.process_ms)} in ${duration(report.cpu.window_ms)}`
-    : `froze for ${duration(report.duration_ms)}${report.ended ? "" : " or longer"}`;
   return (
     <div class="report-head">
       <div>
         <p class="muted">
-          <a href="/">Causes</a> /{" "}
-          <a href={`/causes/${report.cluster.level1}`}>{shortName(report.cause[0] ?? "its cause")}</a>
+          <a href="/">Causes</a>
+          {report.kind !== "dump" && (
+            <>
+              {" "}
+              / <a href={`/causes/${report.cluster.level1}`}>{shortName(report.cause[0] ?? "its cause")}</a>
+            </>
+          )}
         </p>
         <h1>
-          {report.app} {report.version} {lasted}
+          {report.app} {report.version} {whatHappened(report)}
         </h1>
         <p class="muted">
           {report.tag && <>in “{report.tag}” </>}
@@ -74,7 +75,7 @@ function Whole({ report }: { report: Report }) {
   return (
     <>
       <Heading report={report} />
-      {!isOfCpu(report) && <LagTimeline report={report} />}
+      {hasLag(report) && <LagTimeline report={report} />}
       <div class="columns">
         <section class="card">
           <h2>

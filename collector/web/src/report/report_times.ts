@@ -7,6 +7,9 @@ import type { TimedStack } from "../parts/flame_tree";
 export const isOfCpu = (report: Pick<Report, "kind">): boolean =>
   report.kind === "cpu" || report.kind === "cpu-average";
 
+// Of a dump, nothing did either: somebody asked.
+export const hasLag = (report: Pick<Report, "kind">): boolean => !isOfCpu(report) && report.kind !== "dump";
+
 export interface Timeline {
   readonly fromMs: number;
   readonly toMs: number;

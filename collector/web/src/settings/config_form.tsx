@@ -109,7 +109,12 @@ function Allowlist({ draft, onDraft }: EditProps) {
 }
 
 // What has no field of its own: edited as it is written.
-function AsJson({ draft, onDraft, onProblem }: EditProps & { onProblem: (problem: string | null) => void }) {
+function AsJson({
+  draft,
+  onDraft,
+  hasProblem,
+  onProblem,
+}: EditProps & { hasProblem: boolean; onProblem: (problem: string | null) => void }) {
   const [text, setText] = useState<string | null>(null);
   const onInput = (typed: string): void => {
     setText(typed);
@@ -135,7 +140,9 @@ function AsJson({ draft, onDraft, onProblem }: EditProps & { onProblem: (problem
           spellcheck={false}
           value={text ?? asText(draft)}
           onInput={(event) => onInput(event.currentTarget.value)}
-          onBlur={() => setText(null)}
+          onBlur={() => {
+            if (!hasProblem) setText(null);
+          }}
         />
       </label>
     </details>
@@ -262,7 +269,12 @@ export function ConfigForm({ state, onChanged }: { state: ConfigState; onChanged
             <span>Turn lagwatch off everywhere: nothing is watched, written or sent any more</span>
           </label>
         </fieldset>
-        <AsJson draft={draft} onDraft={setDraft} onProblem={onProblem("JSON")} />
+        <AsJson
+          draft={draft}
+          onDraft={setDraft}
+          hasProblem={problems.has("JSON")}
+          onProblem={onProblem("JSON")}
+        />
         {problems.has("JSON") && (
           <p class="bad small" role="alert">
             The JSON is not one: {problems.get("JSON")}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { describe, expect, test } from "vitest";
 import { takeEvents } from "../../../../collector/web/src/api/live";
-import { joined } from "../../../../collector/web/src/causes/cause_list";
+import { joined, refreshed } from "../../../../collector/web/src/causes/cause_list";
 import { rowsOf } from "../../../../collector/web/src/causes/cause_rows";
 import { answerOf } from "../../../../collector/web/src/cause/versions";
 import { isNew } from "../../../../collector/web/src/parts/state_mark";
@@ -23,6 +23,11 @@ describe("rows", () => {
     expect(visibleSpan(100, 800, 50, 10_000)).toEqual({ first: 0, end: 26 });
     expect(visibleSpan(-50_000, 800, 50, 10_000)).toEqual({ first: 988, end: 1028 });
     expect(visibleSpan(-50_000, 800, 50, 3)).toEqual({ first: 3, end: 3 });
+  });
+  test("that were loaded stay when the first are asked for anew", () => {
+    const keys = (causes: readonly { key: string }[]) => causes.map((each) => each.key).join("");
+    expect(keys(refreshed([cause("a"), cause("b"), cause("c")], [cause("b"), cause("d")], 2))).toBe("bdc");
+    expect(keys(refreshed([cause("a"), cause("b"), cause("c")], [cause("b")], 2))).toBe("b");
   });
   test("that moved between two pages are shown once", () =>
     expect(joined([cause("a"), cause("b")], [cause("b"), cause("c")]).map((each) => each.key)).toEqual([
