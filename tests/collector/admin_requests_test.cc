@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <fstream>
+#include <thread>
 
 #include "collector/http/endpoints.h"
 #include "collector/http/http_server.h"
@@ -74,6 +76,19 @@ TEST_F(AdminRequestsTest, WhatIsSaidOfAClusterIsShownWithIt) {
   EXPECT_EQ(cluster["fixed_in"], "99.0");
   EXPECT_EQ(client_.Get("/v1/clusters").json()[0]["title"], title);
   EXPECT_EQ(Send("PATCH", path, R"({"title": null})").json()["title"], Json());
+}
+
+TEST_F(AdminRequestsTest, ANewTitleDoesNotMoveWhenItWasCalledFixed) {
+  const std::string path = "/v1/admin/clusters/" + ClusterKey();
+  const auto changed_wall_ms = [&] { return collector_.store->Notes().value().at(0).changed_wall_ms; };
+  Send("PATCH", path, R"({"state": "fixed"})");
+  const int64_t fixed_wall_ms = changed_wall_ms();
+  EXPECT_GT(fixed_wall_ms, 0);
+  std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  Send("PATCH", path, R"({"title": "Slow lookup"})");
+  EXPECT_EQ(changed_wall_ms(), fixed_wall_ms);
+  Send("PATCH", path, R"({"state": "known"})");
+  EXPECT_GT(changed_wall_ms(), fixed_wall_ms);
 }
 
 TEST_F(AdminRequestsTest, RefusesWhatCannotBeSaidOfAClusterAndChangesNothing) {

@@ -137,6 +137,10 @@ test("is named, linked and called fixed", async () => {
   await page.go(`/causes/${key}`);
   await page.getByRole("button", { name: "Name, state, link" }).click();
   const dialog = page.getByRole("dialog");
+  await dialog.getByRole("button", { name: "Cancel" }).click();
+  await dialog.waitFor({ state: "detached" });
+  assert.match(await page.evaluate(() => document.activeElement?.textContent ?? ""), /Name, state, link/);
+  await page.keyboard.press("Enter");
   await dialog.getByLabel("Title").fill("Pasting is quadratic");
   await dialog.getByLabel("Link").fill("https://tracker.example/1");
   await dialog.getByLabel("State").selectOption("fixed");

@@ -78,6 +78,8 @@ test("takes capture requests, overrides and the emergency stop", async () => {
   await json.fill("{");
   await page.getByRole("alert").waitFor();
   assert.ok(await lookAtChanges().isDisabled());
+  await json.blur();
+  assert.equal(await json.inputValue(), "{", "what was typed stays to be mended");
   await json.fill(JSON.stringify({ ...written, overrides: [{ app: "player", threshold_ms: 1500 }] }));
   await save();
   assert.deepEqual(await config(), {
