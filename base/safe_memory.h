@@ -19,6 +19,10 @@ bool ReadOwnValue(uint64_t address, T* value) {
   return ReadOwnMemory(address, value, sizeof *value) == sizeof *value;
 }
 
+// Whether there is memory; true also where the system does not let us ask. Changes errno. Context: any
+// thread.
+bool IsReadable(uint64_t address);
+
 // Copies the NUL-terminated string at `address`, cut at `size_bytes - 1` characters, always terminated;
 // empty when it cannot be read. Context: watchdog.
 void ReadOwnString(uint64_t address, char* destination, size_t size_bytes);

@@ -30,6 +30,8 @@ size_t ReadMemoryFile(uint64_t address, char* destination, size_t size_bytes) {
   return done;
 }
 
+}  // namespace
+
 // With a way to change the mask that does not exist, the call fails in any case: by EFAULT when it cannot
 // read the set.
 bool IsReadable(uint64_t address) {
@@ -38,8 +40,6 @@ bool IsReadable(uint64_t address) {
   const uint64_t set = address & ~(kSetBytes - 1);
   return set != 0 && (syscall(SYS_rt_sigprocmask, kNoWay, set, nullptr, kSetBytes) == 0 || errno != EFAULT);
 }
-
-}  // namespace
 
 size_t ReadOwnMemory(uint64_t address, void* destination, size_t size_bytes) {
   constexpr uint64_t kPageSize = 4096;

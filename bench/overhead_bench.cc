@@ -119,7 +119,9 @@ class BusyLoop {
     constexpr uint64_t kShortestGap = 2'000;
     constexpr uint64_t kLongestGap = 400'000;  // longer ones are other threads' turns
     tid_ = gettid();
-    auto read_request = [] { return stack::g_capture_slot.load()->request.load(std::memory_order_relaxed); };
+    auto read_request = [] {
+      return stack::g_capture_desk.slots[0].load()->request.load(std::memory_order_relaxed);
+    };
     uint64_t last = base::ReadTicks();
     uint64_t last_request = read_request();
     bool was_for_capture = false;  // a gap may lie before the clock is read, or after

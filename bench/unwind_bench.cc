@@ -31,8 +31,12 @@
 #include "base/clock.h"
 #include "base/safe_memory.h"
 #include "bench/libunwind_local.h"
+#include "bench/own_walks.h"
+#include "stack/code_map.h"
 #include "stack/local_symbols.h"
+#include "stack/own_stack.h"
 #include "stack/signal/context.h"
+#include "stack/signal/kernel_calls.h"
 #include "stack/unwind/table_unwinder.h"
 #include "stack/unwind/unwind_table.h"
 #include "tests/testing/libunwind_unwinder.h"
@@ -43,6 +47,7 @@ using namespace lagwatch;
 
 constexpr int kRounds = 300;
 constexpr int kDepth = 100;
+constexpr int kOwnDepth = 24;  // some 30 frames with those around
 constexpr size_t kStacks = 12'000;
 
 int64_t NowNs() { return base::SystemClock().MonoNs(); }
@@ -97,6 +102,38 @@ void MeasureHere(stack::Unwinder* unwinder, stack::TableLibrary* tables, Speed* 
     }));
     speed->fast.Add(per_frame(100, [&] { return bench::WalkWithBacktrace(frames.data(), frames.size()); }));
     speed->step.Add(per_frame(4, [&] { return bench::WalkWithSteps(frames.data(), frames.size()); }));
+  }
+}
+
+// Walks of the own stack where they stand: ours, libunwind's, and along frame pointers, where there are any.
+struct OwnSpeed {
+  Least ours;
+  Least frame_pointers;
+  Least libunwind;
+  size_t frame_count = 0;
+};
+
+void MeasureOwn(const stack::OwnStackWalker& walker, OwnSpeed* speed) {
+  constexpr int kRepeats = 200;
+  std::array<uint64_t, 512> ours;
+  std::array<void*, 512> theirs;
+  auto is_whole = [&] {
+    bool is_complete = false;
+    speed->frame_count = walker.WalkCallers(ours.data(), ours.size(), &is_complete);
+    return is_complete;
+  };
+  while (!is_whole()) std::this_thread::yield();  // until the tables are compiled
+  auto per_frame = [](auto walk) {
+    size_t count = walk();
+    int64_t begin_ns = NowNs();
+    for (int i = 0; i < kRepeats; ++i) walk();
+    return static_cast<double>(NowNs() - begin_ns) / kRepeats / static_cast<double>(count);
+  };
+  for (int round = 0; round < kRounds; ++round) {
+    speed->ours.Add(per_frame([&] { return bench::WalkOwnStack(walker, ours.data(), ours.size()); }));
+    speed->frame_pointers.Add(
+        per_frame([&] { return bench::WalkByFramePointers(ours.data(), ours.size()); }));
+    speed->libunwind.Add(per_frame([&] { return bench::WalkWithBacktrace(theirs.data(), theirs.size()); }));
   }
 }
 
@@ -274,6 +311,19 @@ int main() {
       "at depth %d: ours %.2f ns a frame, libunwind's cached backtrace %.2f, unw_step %.1f (%.2fx, %.0fx)\n",
       kDepth, speed.ours.value(), speed.fast.value(), speed.step.value(),
       speed.ours.value() / speed.fast.value(), speed.step.value() / speed.ours.value());
+  auto code = stack::CodeMap::Create();
+  if (!code.ok()) return 1;
+  auto walker = stack::OwnStackWalker::Create(std::move(code).value());
+  if (!walker.ok()) return 1;
+  OwnSpeed own;
+  OwnSpeed own_without;
+  bench::DescendWithFramePointers(kOwnDepth, [&] { MeasureOwn(**walker, &own); });
+  Descend<0>(kOwnDepth, [&] { MeasureOwn(**walker, &own_without); });
+  std::printf(
+      "the own stack, %zu frames: ours %.2f ns a frame, along frame pointers %.2f, libunwind's unw_backtrace "
+      "%.2f; without frame pointers ours %.2f, unw_backtrace %.2f\n",
+      own.frame_count, own.ours.value(), own.frame_pointers.value(), own.libunwind.value(),
+      own_without.ours.value(), own_without.libunwind.value());
   auto oracle = stack::CreateLibunwindUnwinder();
   auto fresh = stack::CreateTableUnwinder(tables.get());
   Agreement agreement = MeasureAgreement(fresh.get(), oracle.get());
@@ -281,9 +331,11 @@ int main() {
   bool has_ended = tables->TryStop();
   std::printf(
       "{\"ns_per_frame\":%.2f,\"libunwind_fast_ns_per_frame\":%.2f,\"unw_step_ns_per_frame\":%.1f,"
-      "\"agreement_pct\":%.3f,\"stacks\":%zu,\"table_build_ms_per_mib\":%.2f,\"table_bytes_per_mib\":%.0f}\n",
+      "\"agreement_pct\":%.3f,\"stacks\":%zu,\"table_build_ms_per_mib\":%.2f,\"table_bytes_per_mib\":%.0f,"
+      "\"own_ns_per_frame\":%.2f,\"own_fp_ns_per_frame\":%.2f,\"own_unw_ns_per_frame\":%.2f}\n",
       speed.ours.value(), speed.fast.value(), speed.step.value(),
       100.0 * static_cast<double>(agreement.equal) / static_cast<double>(agreement.stacks), agreement.stacks,
-      cost.build_ms_per_mib, cost.bytes_per_mib);
+      cost.build_ms_per_mib, cost.bytes_per_mib, own.ours.value(), own.frame_pointers.value(),
+      own.libunwind.value());
   return has_ended ? 0 : 1;
 }

@@ -64,6 +64,24 @@ void DeclareLimits(Flags* flags, CLI::App* app) {
       ->capture_default_str();
 }
 
+void DeclareTraces(Flags* flags, CLI::App* app) {
+  app->add_option("--max-trace-bytes", flags->traces.packed_bytes, "Limit of a trace as it is sent")
+      ->capture_default_str();
+  app->add_option("--max-trace-unpacked-bytes", flags->traces.unpacked_bytes, "Limit of a trace, unpacked")
+      ->capture_default_str();
+  app->add_option("--max-traces-a-day", flags->traces.traces_a_day,
+                  "How many traces each project key may bring in a day (UTC); 0: none are taken")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  app->add_option("--max-trace-bytes-a-day", flags->traces.bytes_a_day, "How large these may be together")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  app->add_option("--trace-retention-days", flags->trace_retention_days,
+                  "For how long traces are kept, though not longer than reports; 0: as long as these")
+      ->check(CLI::Range(0, 36'500))
+      ->capture_default_str();
+}
+
 }  // namespace
 
 base::Status Check(const Flags& flags) {
@@ -137,6 +155,7 @@ void Declare(Flags* flags, CLI::App* app) {
       ->allow_extra_args(false);
   DeclareLimits(flags, app->add_option_group("Limits", "What a peer may have and take"));
   DeclareCauses(flags, app->add_option_group("Causes", "How reports become causes"));
+  DeclareTraces(flags, app->add_option_group("Traces", "What may come along with reports"));
   app->add_option("--config", flags->config,
                   "File with the config for clients; need not be there (default: DATA/config.json)");
   app->add_option("--log-format", flags->log_format, "How stderr is written: for people, or an object a line")

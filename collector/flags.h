@@ -10,6 +10,7 @@
 #include "collector/http/http_limits.h"
 #include "collector/http/tls.h"
 #include "collector/http/upload.h"
+#include "collector/ingest/trace_limits.h"
 #include "policies/cluster_key.h"
 
 namespace CLI {
@@ -35,6 +36,8 @@ struct Flags {
   std::vector<std::string> debuginfod_urls;
   uint64_t symbols_gib = 20;
   int64_t retention_days = 90;
+  TraceLimits traces;
+  int64_t trace_retention_days = 30;
   std::string config;
   bool prints_public_key = false;
   bool prints_seal_key = false;

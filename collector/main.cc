@@ -143,13 +143,15 @@ Status Serve(const Flags& flags, const ListenAddress& listen) {
   SymbolizeJob symbolize(store->get(), *clusterer, (*symbols)->symbolizer());
   ReclusterJob recluster(store->get(), *clusterer, (*symbols)->symbolizer(), flags.data + "/clustering");
   RetentionJob retention(store->get(), flags.retention_days, [] { return base::SystemClock().WallMs(); });
+  TraceRetentionJob trace_retention(store->get(), flags.trace_retention_days,
+                                    [] { return base::SystemClock().WallMs(); });
   RepairJob repair(store->get());
   CompactJob compact(store->get());
   Maintenance maintenance(
-      {&recluster, &symbolize, &retention, &repair, &compact}, kMaintenancePause,
+      {&recluster, &symbolize, &retention, &trace_retention, &repair, &compact}, kMaintenancePause,
       [](const auto& job, const Status& error) { spdlog::error("{}: {}", job, error.message()); });
   (*symbols)->symbolizer()->OnNewFile([&](std::string_view) { maintenance.Wake(); });
-  Ingest ingest(store->get(), std::move(*clusterer), &opener);
+  Ingest ingest(store->get(), std::move(*clusterer), &opener, {}, flags.traces);
   ReportFeed feed;
   GroupCommit commits(store->get(),
                       [&feed](auto records, auto outcomes) { feed.Publish(records, outcomes); });

@@ -58,6 +58,15 @@ class DailyQuota {
     ++use_->count;
     return QuotaAnswer::kSend;
   }
+  // Whether so much more of what is measured may be sent, whatever of; counts it if so.
+  bool TakeAmount(uint32_t amount, int64_t day) {
+    TurnTo(day);
+    if (limits_.per_day != QuotaLimits::kNoLimit &&
+        (amount > limits_.per_day || use_->count > limits_.per_day - amount))
+      return false;
+    use_->count += std::min(amount, UINT32_MAX - use_->count);
+    return true;
+  }
 
  private:
   // A clock that was set back, or to and fro, brings no new quota; one that was years ahead does not stop the

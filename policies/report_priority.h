@@ -7,8 +7,15 @@
 
 namespace lagwatch::policies {
 
-// From what matters least.
-enum class ReportPriority : uint8_t { kSlow, kCpu, kLag, kAnr, kKilledInHang };
-inline constexpr size_t kReportPriorities = 5;
+// From what matters least. The numbers from 0 on are written down: lagwatch.proto's Sealed.
+enum class ReportPriority : int8_t {
+  kTrace = -1,  // no report: all of these matter more
+  kSlow = 0,
+  kCpu = 1,
+  kLag = 2,
+  kAnr = 3,
+  kKilledInHang = 4,
+};
+inline constexpr size_t kReportPriorities = 5;  // of reports
 
 }  // namespace lagwatch::policies

@@ -88,6 +88,18 @@ lagwatch::base::Result<std::unique_ptr<lagwatch::report::Sealer>> CreateSealer(c
       "seal_key is not a collector's seal key, so nothing is written: " + sealer.status().message());
 }
 
+lagwatch::sdk::TraceOptions ToTraceOptions(const lw_options& given) {
+  lagwatch::sdk::TraceOptions options;
+  options.is_on = given.trace != 0;
+  options.interval_ns = given.trace_interval_ms * lagwatch::base::kNsPerMs;
+  options.has_hooks = given.trace_hooks != 0;
+  options.before_ns = given.trace_before_s * lagwatch::base::kNsPerSecond;
+  options.slow_ns = given.trace_slow_ms * lagwatch::base::kNsPerMs;
+  options.buffer_bytes = uint64_t{given.trace_buffer_kib} << 10;
+  options.max_bytes = uint64_t{given.trace_max_kib} << 10;
+  return options;
+}
+
 MonitorOptions ToMonitorOptions(const lw_options& given) {
   using lagwatch::base::kNsPerMs;
   MonitorOptions options;
@@ -116,6 +128,7 @@ MonitorOptions ToMonitorOptions(const lw_options& given) {
   options.watch.cpu.background_percent = percent(given.cpu_background_percent);
   options.watch.cpu.window_ns = given.cpu_window_ms * kNsPerMs;
   options.capture.signal_number = given.capture_signal;
+  options.trace = ToTraceOptions(given);
   options.dump_signal = given.dump_signal;
   options.watch.dump_interval_ns = given.dump_interval_ms * kNsPerMs;
   options.feeds_service = given.feed_systemd != 0;
@@ -156,6 +169,7 @@ lagwatch::sdk::UploadServiceOptions ToUploadOptions(const lw_options& given, con
   options.app_version = normal.app_version;
   options.policies.sampling.rate_ppm = given.user_rate_ppm;
   options.policies.quota = {.per_day = given.reports_per_day, .per_cluster = given.reports_per_cause};
+  options.policies.traces.per_day = given.traces_per_day;
   return options;
 }
 
@@ -261,6 +275,11 @@ void lw_options_init(lw_options* options) noexcept {
   options->user_rate_ppm = 50000;
   options->reports_per_day = 20;
   options->reports_per_cause = 3;
+  options->trace_interval_ms = 10;
+  options->trace_before_s = 10;
+  options->trace_buffer_kib = 8192;
+  options->trace_max_kib = 256;
+  options->traces_per_day = 5;
 }
 
 void lw_stats_init(lw_stats* stats) noexcept {
@@ -366,6 +385,8 @@ void lw_get_stats(lw_stats* stats) noexcept {
       .reports_refused = lost(LossReason::kRefused),
       .reports_damaged = lost(LossReason::kDamaged),
       .reports_turned_off = lost(LossReason::kTurnedOff),
+      .traces_written = current.traces_written,
+      .traces_dropped = current.traces_dropped,
   };
   std::memcpy(stats, &all, all.struct_size_bytes);
 }
@@ -390,6 +411,8 @@ int lw_set_value(const char* key, const char* value) noexcept {
 void lw_set_scene(const char* scene) noexcept { lagwatch::sdk::ProcessWords().scene.Set(scene); }
 
 int lw_dump_now(const char* reason) noexcept { return ProcessMonitor::Instance().AskForDump(reason) ? 1 : 0; }
+
+int lw_trace_now(void) noexcept { return ProcessMonitor::Instance().AskForTrace() ? 1 : 0; }
 
 void lw_set_foreground(int is_foreground) noexcept {
   ProcessMonitor::Instance().SetForeground(is_foreground != 0);

@@ -39,6 +39,10 @@ bool ApplyStoredConfig(const report::PublicKey& key, MonitorOptions* options) {
   take(config->anr_threshold_ms, &options->watch.anr_threshold_ns);
   take(config->check_period_ms, &options->watch.check_period_ns);
   take(config->sample_interval_ms, &options->watch.sample_interval_ns);
+  for (const report::CaptureRequest& request : config->capture_requests) {
+    const bool is_ours = request.app_version.empty() || request.app_version == normal.app_version;
+    if (is_ours) options->trace.wishes.push_back({request.cluster, request.interval_us * int64_t{1'000}});
+  }
   return !config->is_killed;
 }
 

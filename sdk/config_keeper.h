@@ -46,8 +46,8 @@ class ConfigKeeper {
   const base::Clock* clock_;
 };
 
-// Takes the stored config's thresholds and times over into the options of a monitor that is about to start.
-// False when the collector wants nothing watched.
+// Takes the stored config's thresholds, times and wishes for traces over into the options of a monitor that
+// is about to start. False when the collector wants nothing watched.
 bool ApplyStoredConfig(const report::PublicKey& key, MonitorOptions* options);
 
 }  // namespace lagwatch::sdk

@@ -11,6 +11,7 @@
 #include "report/config/config_file_name.h"
 #include "report/format/losses.h"
 #include "report/format/report.h"
+#include "report/format/trace_record.h"
 #include "report/spool/spool_directory.h"
 #include "report/spool/spool_reader.h"
 #include "report/upload/ledger_file.h"
@@ -33,6 +34,8 @@ std::string AppOf(const report::SpoolRecord& record) {
       return app_of(report::DecodeFrameSlice(record.payload));
     case report::RecordType::kUsage:
       return app_of(report::DecodeUsage(record.payload));
+    case report::RecordType::kTrace:
+      return app_of(report::DecodeTraceRecord(record.payload));
     case report::RecordType::kLosses:
       return app_of(report::DecodeLosses(record.payload));
     default:
@@ -160,8 +163,10 @@ class Eraser {
     std::erase_if(ledger->losses, is_of_app);
     std::erase_if(ledger->frozen, is_of_app);
     report::UploadLedger own{.installation = ledger->installation};
-    own.QuotaUseOf(origin);
-    ledger->quota_uses.erase(own.quota_uses.begin()->first);
+    using Quota = report::UploadLedger::Quota;
+    for (const Quota quota : {Quota::kReports, Quota::kTraces, Quota::kTraceKib})
+      own.QuotaUseOf(origin, quota);
+    for (const auto& [key, use] : own.quota_uses) ledger->quota_uses.erase(key);
   }
 
   base::Env& env_ = base::SystemEnv();

@@ -68,6 +68,7 @@ MonitorOptions MonitorOptions::Normalized() const {
   for (int32_t* percent : {&in.cpu.percent, &in.cpu.average_percent, &in.cpu.background_percent})
     *percent = std::clamp(*percent, 0, 100);
   in.cpu.window_ns = std::clamp(in.cpu.window_ns, watchdog::CpuOptions::kShortestWindowNs, kLongestNs);
+  normal.trace = trace.Normalized();
   in.listener = normal.listener.get();
   if (normal.app.empty()) normal.app = ProgramName();
   if (normal.spool_directory.empty()) normal.spool_directory = DefaultSpoolDirectory();
@@ -127,21 +128,58 @@ base::Result<std::unique_ptr<Monitor>> Monitor::Start(const MonitorOptions& opti
   auto run = RunWriter::Create(normal.spool_directory, run_facts, &ProcessWords().scene, facts.scrubber);
   if (run.ok()) monitor->run_ = std::move(run).value();
 
+  monitor->StartFlightRecorder(normal, facts, registry);
   monitor->sink_ = std::make_unique<ReportSink>(std::move(facts), monitor->spool_.get(), monitor->run_.get(),
                                                 &ProcessWords(), is_crowded, monitor->sealer_.get());
   const RunRecord* last_run = monitor->last_run_ ? &monitor->last_run_->record : nullptr;
   monitor->sink_->WatchStart(PlanStart(normal.start, run_facts, last_run), &ProcessStartUp(), registry);
-  monitor->watchdog_ = std::make_unique<watchdog::Watchdog>(normal.watch, registry, monitor->capturer_.get(),
-                                                            monitor->sink_.get());
+  watchdog::HangSink* sink = monitor->sink_.get();
+  if (monitor->flight_recorder_ != nullptr) {
+    monitor->trace_triggers_ = std::make_unique<TraceTriggers>(sink, monitor->flight_recorder_.get());
+    sink = monitor->trace_triggers_.get();
+    if (normal.trace.slow_ns != 0) {
+      monitor->slow_traces_ = std::make_unique<SlowTraces>(&normal.watch, monitor->flight_recorder_.get());
+      normal.watch.listener = monitor->slow_traces_.get();
+    }
+  }
+  monitor->watchdog_ =
+      std::make_unique<watchdog::Watchdog>(normal.watch, registry, monitor->capturer_.get(), sink);
   base::Status status = monitor->watchdog_->Start();
   if (status.ok()) return monitor;
   if (monitor->run_ != nullptr) monitor->run_->Discard();
+  if (!monitor->TryStopFlightRecorder()) static_cast<void>(monitor.release());
   return status;
+}
+
+void Monitor::StartFlightRecorder(const MonitorOptions& options, const ProgramFacts& facts,
+                                  watchdog::LoopRegistry* registry) {
+  if (!options.trace.is_on) return;
+  FlightRecorder::Setup setup{.options = options.trace,
+                              .facts = facts,
+                              .spool_directory = options.spool_directory,
+                              .capture = options.capture,
+                              .registry = registry};
+  if (options.create_sealer) {
+    auto sealer = options.create_sealer();
+    if (!sealer.ok()) return;
+    setup.sealer = std::move(sealer).value();
+  }
+  trace_limit_.SetInterval(options.watch.dump_interval_ns);
+  auto recorder = FlightRecorder::Start(std::move(setup));
+  if (recorder.ok()) flight_recorder_ = std::move(recorder).value();
+}
+
+bool Monitor::TraceNow() {
+  const int64_t now_ns = base::SystemClock().MonoNs();
+  if (flight_recorder_ == nullptr || !trace_limit_.TryPass(now_ns)) return false;
+  return flight_recorder_->Ask({.reason = TraceReason::kApi, .begin_ns = now_ns, .end_ns = now_ns});
 }
 
 void Monitor::Stop(std::unique_ptr<Monitor> monitor, const std::function<void(const Monitor&)>& look) {
   bool is_own = monitor->process_id_ == getpid();
   bool is_stopped = is_own && monitor->watchdog_->TryStop();
+  // Also when the watchdog hangs: or threads would be looked at for ever.
+  is_stopped = is_own && monitor->TryStopFlightRecorder() && is_stopped;
   if (look) look(*monitor);
   if (!is_stopped) {
     static_cast<void>(monitor.release());
@@ -178,9 +216,13 @@ void Monitor::WithdrawReports() {
   ScopedNoFileSizeSignal no_signal;
   // Between two rounds nobody else writes, and all that was written is sealed.
   bool is_paused = watchdog_->BorrowSink();
+  if (is_paused && trace_triggers_ != nullptr) trace_triggers_->Forget();
+  if (flight_recorder_ != nullptr) flight_recorder_->ForgetAsked();
   report::SpoolReader reader(&base::SystemEnv(), spool_directory_);
   auto names = reader.List(report::SpoolReader::Include::kFinished);
   for (const std::string& name : names.ok() ? *names : std::vector<std::string>()) {
+    if (flight_recorder_ != nullptr && name.starts_with(base::ToString(flight_recorder_->spool_session())))
+      static_cast<void>(reader.Remove(name));
     if (!name.starts_with(base::ToString(session_id_))) continue;
     auto segment = reader.Read(name);
     if (!segment.ok()) continue;

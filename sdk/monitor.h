@@ -9,12 +9,17 @@
 #include <string>
 
 #include "base/status.h"
+#include "policies/rate_limit.h"
 #include "report/spool/spool_writer.h"
 #include "sdk/dump_signal.h"
 #include "sdk/exit_analysis.h"
+#include "sdk/flight_recorder.h"
 #include "sdk/report_sink.h"
 #include "sdk/run_writer.h"
+#include "sdk/slow_traces.h"
 #include "sdk/start_up.h"
+#include "sdk/trace_options.h"
+#include "sdk/trace_triggers.h"
 #include "stack/stack_capturer.h"
 #include "watchdog/hang_listener.h"
 #include "watchdog/loop_registry.h"
@@ -34,6 +39,7 @@ struct MonitorOptions {
   bool is_sent = false;  // somebody sends the spool while the program runs, and keeps it within its limits
   watchdog::WatchOptions watch;
   stack::CaptureOptions capture;
+  TraceOptions trace;
   int dump_signal = 0;         // 0: none
   bool feeds_service = false;  // the service manager's watchdog, if the environment names one
   StartOptions start;
@@ -61,12 +67,17 @@ class Monitor {
   // Removes from the spool what was reported so far of this run, which nobody waited for. What was sent
   // already stays sent.
   void WithdrawReports();
+  // Asks for a trace of what led here; false when none will be written: nothing is recorded, or one was asked
+  // for less than options.watch.dump_interval_ns ago. Context: any, but for signals.
+  bool TraceNow();
   // For the child of a fork(): gives up signal and files and leaks the rest, whose threads are not there.
   static void AbandonInForkedChild(std::unique_ptr<Monitor> monitor);
 
   const watchdog::WatchCounters& watch_counters() const { return watchdog_->counters(); }
   report::SpoolCounters spool_counters() const { return spool_->counters(); }
   uint64_t reports_too_large() const { return sink_->too_large_count(); }
+  // Null when nothing is recorded.
+  const FlightRecorder* flight_recorder() const { return flight_recorder_.get(); }
   const stack::CaptureCounters& capture_counters() const { return capturer_->counters(); }
   // How the program's last run ended, if it left a record.
   const std::optional<EndedRun>& last_run() const { return last_run_; }
@@ -81,6 +92,10 @@ class Monitor {
  private:
   Monitor() = default;
 
+  // Without it, where it cannot be had, reports are made all the same.
+  void StartFlightRecorder(const MonitorOptions& options, const ProgramFacts& facts,
+                           watchdog::LoopRegistry* registry);
+  bool TryStopFlightRecorder() { return flight_recorder_ == nullptr || flight_recorder_->TryStop(); }
   void TellHowRunsEnded(const RunFacts& now, bool is_crowded);
   // Whether so many segments wait in the spool that perhaps nobody sends them.
   bool IsSpoolCrowded() const;
@@ -97,6 +112,10 @@ class Monitor {
   std::optional<EndedRun> last_run_;
   std::unique_ptr<RunWriter> run_;  // may be null
   std::unique_ptr<ReportSink> sink_;
+  policies::RateLimit trace_limit_;                  // of TraceNow()
+  std::unique_ptr<FlightRecorder> flight_recorder_;  // may be null, as may be the next one
+  std::unique_ptr<TraceTriggers> trace_triggers_;
+  std::unique_ptr<SlowTraces> slow_traces_;  // likewise
   std::unique_ptr<watchdog::Watchdog> watchdog_;
 };
 

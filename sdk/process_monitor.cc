@@ -11,6 +11,7 @@
 #include "sdk/program_words.h"
 #include "sdk/writing_switch.h"
 #include "stack/stack_capturer.h"
+#include "trace/hooks/hook_recorder.h"
 
 namespace lagwatch::sdk {
 namespace {
@@ -53,6 +54,8 @@ MonitorStats& MonitorStats::operator+=(const MonitorStats& other) {
   spool_other_errors += other.spool_other_errors;
   spool_syncs += other.spool_syncs;
   spool_syncs_failed += other.spool_syncs_failed;
+  traces_written += other.traces_written;
+  traces_dropped += other.traces_dropped;
   for (size_t reason = 0; reason < losses.size(); ++reason) losses[reason] += other.losses[reason];
   return *this;
 }
@@ -202,7 +205,22 @@ void ProcessMonitor::WithdrawStart() {
 watchdog::WatchedLoop* ProcessMonitor::WatchLoop(const char* name) {
   if (!has_thread_end_key_) return nullptr;  // its thread's end would go unnoticed
   pthread_setspecific(thread_end_key_, this);
-  return registry_.Add(name, gettid());
+  watchdog::WatchedLoop* loop = registry_.Add(name, gettid());
+  if (loop != nullptr) {
+    const watchdog::LoopWords& words = loop->probe.words();
+    trace::SetDispatchNumber(&words.begun, &words.ended, loop->probe.track_request());
+  }
+  return loop;
+}
+
+void ProcessMonitor::UnwatchLoop(watchdog::WatchedLoop* loop) {
+  if (loop->tid.load() == gettid()) trace::SetDispatchNumber(nullptr);
+  registry_.Remove(loop);
+}
+
+bool ProcessMonitor::AskForTrace() {
+  std::lock_guard lock(mutex_);
+  return monitor_ != nullptr && monitor_->TraceNow();
 }
 
 std::optional<EndedRun> ProcessMonitor::last_run() {
@@ -267,6 +285,10 @@ MonitorStats ProcessMonitor::StatsOf(const Monitor& monitor) {
   stats.spool_other_errors = refusals(report::SpoolRefusal::kOther);
   stats.spool_syncs = spool.syncs;
   stats.spool_syncs_failed = spool.syncs_failed;
+  if (const FlightRecorder* recorder = monitor.flight_recorder()) {
+    stats.traces_written = recorder->written_count();
+    stats.traces_dropped = recorder->dropped_count();
+  }
   return stats;
 }
 

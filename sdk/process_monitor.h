@@ -74,6 +74,8 @@ struct MonitorStats {
   uint64_t spool_other_errors = 0;
   uint64_t spool_syncs = 0;
   uint64_t spool_syncs_failed = 0;
+  uint64_t traces_written = 0;
+  uint64_t traces_dropped = 0;
   report::LossCounts losses{};  // reports that were not sent, and why
 
   MonitorStats& operator+=(const MonitorStats& other);
@@ -105,13 +107,16 @@ class ProcessMonitor {
 
   // For the calling thread; its loops are forgotten when it ends.
   watchdog::WatchedLoop* WatchLoop(const char* name);
-  void UnwatchLoop(watchdog::WatchedLoop* loop) { registry_.Remove(loop); }
+  void UnwatchLoop(watchdog::WatchedLoop* loop);
 
   // Asks for a dump; false when none will be made, because the monitor is off or one was asked for just
   // before. Context: any.
   bool AskForDump(const char* reason) {
     return registry_.dump_requests().Ask(reason, 0) == watchdog::DumpRequests::Answer::kAccepted;
   }
+
+  // Asks for a trace of what led here: see Monitor::TraceNow().
+  bool AskForTrace();
 
   // Says where the application is. Any thread; wait-free.
   void SetForeground(bool is_foreground) { registry_.SetForeground(is_foreground); }

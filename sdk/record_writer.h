@@ -27,13 +27,17 @@ class RecordWriter {
               report::RecordNote note = {}) {
     if (sealer_ == nullptr) return spool_->Append(type, payload, note);
     const std::string_view sealed =
-        sealer_->Seal({type, outside.id, outside.cause, static_cast<uint32_t>(note.priority)}, payload);
+        sealer_->Seal({type, outside.id, outside.cause, WrittenPriority(note.priority)}, payload);
     note.is_sealed_report = type == report::RecordType::kReport;
     return !sealed.empty() && spool_->Append(report::RecordType::kSealed, sealed, note);
   }
   bool is_sealing() const { return sealer_ != nullptr; }
 
  private:
+  static uint32_t WrittenPriority(policies::ReportPriority priority) {
+    return priority == policies::ReportPriority::kTrace ? 0 : static_cast<uint32_t>(priority);
+  }
+
   report::SpoolWriter* spool_;
   report::Sealer* sealer_;
 };

@@ -124,20 +124,6 @@ report::WaitsFor ToReport(stack::WaitsFor waits_for) {
   return report::WaitsFor::kUnknown;
 }
 
-// Of the stack that is told as the expensive one.
-uint64_t CauseOf(const watchdog::LagEvent& event) {
-  const stack::Stack& stack = *event.expensive_stack;
-  std::array<policies::CauseFrame, stack::kMaxFrames> frames;
-  for (uint32_t i = 0; i < stack.frame_count; ++i) {
-    const stack::Frame& frame = stack.frames[i];
-    if (frame.module == stack::kNoModule) continue;
-    const stack::Module& module = event.modules->module(frame.module);
-    frames[i] = {module.path_view(), module.build_id_view(),
-                 frame.function_offset != 0 ? frame.function_offset : frame.offset};
-  }
-  return policies::CauseKey({frames.data(), stack.frame_count});
-}
-
 report::WaitOutcome ToReport(watchdog::WaitOutcome outcome) {
   switch (outcome) {
     case watchdog::WaitOutcome::kLock:
@@ -151,6 +137,19 @@ report::WaitOutcome ToReport(watchdog::WaitOutcome outcome) {
 }
 
 }  // namespace
+
+uint64_t CauseOf(const watchdog::LagEvent& event) {
+  const stack::Stack& stack = *event.expensive_stack;
+  std::array<policies::CauseFrame, stack::kMaxFrames> frames;
+  for (uint32_t i = 0; i < stack.frame_count; ++i) {
+    const stack::Frame& frame = stack.frames[i];
+    if (frame.module == stack::kNoModule) continue;
+    const stack::Module& module = event.modules->module(frame.module);
+    frames[i] = {module.path_view(), module.build_id_view(),
+                 frame.function_offset != 0 ? frame.function_offset : frame.offset};
+  }
+  return policies::CauseKey({frames.data(), stack.frame_count});
+}
 
 ProgramFacts SystemFacts() {
   ProgramFacts facts;

@@ -36,6 +36,9 @@ struct ProgramFacts {
 // The facts that the system knows: os, machine, pid, a new session id. Context: background.
 ProgramFacts SystemFacts();
 
+// The cause of the stack that is told as the expensive one; 0 when there is none. Context: watchdog.
+uint64_t CauseOf(const watchdog::LagEvent& event);
+
 // Context: watchdog, but for the construction (background; allocates all that will be needed).
 class ReportSink final : public watchdog::HangSink {
  public:

@@ -114,6 +114,8 @@ class LossWriter final : public report::SweepVisitor {
         auto sealed = report::DecodeSealed(record.payload);
         return sealed.ok() ? sealed->label.KnownPriority() : ReportPriority::kSlow;
       }
+      case RecordType::kTrace:
+        return ReportPriority::kTrace;
       case RecordType::kLosses:
         return ReportPriority::kKilledInHang;  // few bytes for many reports
       default:

@@ -73,7 +73,12 @@ bool MaySendNow(bool unmetered_only) {
   return network == Network::kUnmetered || (network == Network::kMetered && !unmetered_only);
 }
 
-report::UploadPolicies DefaultUploadPolicies() { return {.sampling = {}, .quota = {}, .retention = {}}; }
+report::UploadPolicies DefaultUploadPolicies() {
+  return {.sampling = {},
+          .quota = {},
+          .traces = {.per_day = 5, .per_cause = 2, .kib_per_day = 4096},
+          .retention = {}};
+}
 
 report::UploadPolicies With(report::UploadPolicies policies, const report::RemoteConfig& config) {
   if (config.user_rate_ppm) policies.sampling.rate_ppm = *config.user_rate_ppm;

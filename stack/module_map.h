@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is loaded where in this process: from /proc/self/maps and the modules' own headers in memory, so that
 // neither the loader's lock nor the files are needed.
-// Not thread-safe: the watchdog thread's own.
+// Thread safety: one thread at a time, but for modules: once Refresh() has returned, what it added is never
+// changed, and any thread that got an index from there may read module(index).
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string_view>
 
 #include "stack/raw_stack.h"
@@ -42,6 +44,12 @@ class ModuleMap {
   static constexpr uint32_t kMaxModules = 2048;
   static constexpr size_t kMaxRanges = 8192;
 
+  struct CodeRange {
+    uint64_t begin;
+    uint64_t end;
+    uint32_t module;  // kNoModule: made at run time
+  };
+
   // Context: background; allocates all that it will ever need.
   ModuleMap();
 
@@ -57,6 +65,8 @@ class ModuleMap {
   }
   // Whether there is code at `address`, in a module or made at run time. Context: watchdog.
   bool IsCode(uint64_t address) const { return FindRange(address) != nullptr; }
+  // All that is executable, ascending. Valid until the next Refresh().
+  std::span<const CodeRange> code() const { return {code_.get(), code_count_}; }
   const Module& module(uint32_t index) const { return modules_[index]; }
   uint32_t module_count() const { return module_count_; }
   // How much of it is code. Context: watchdog.
@@ -67,11 +77,6 @@ class ModuleMap {
   uint64_t dropped_count() const { return dropped_count_; }
 
  private:
-  struct CodeRange {
-    uint64_t begin;
-    uint64_t end;
-    uint32_t module;  // kNoModule: made at run time
-  };
   struct Line;
   struct Image;
 

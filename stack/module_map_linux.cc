@@ -133,7 +133,8 @@ void ModuleMap::AddLine(const Line& line, Image* image) {
   if (is_module && image->module == kNoModule) image->module = FindOrAddModule(*image);
   uint32_t index = is_module ? image->module : kNoModule;
   code_[code_count_++] = {line.begin, line.end, index};
-  if (index != kNoModule) modules_[index].end = std::max(modules_[index].end, line.end);
+  // Only where it grows: others may be reading a module that was there before.
+  if (index != kNoModule && modules_[index].end < line.end) modules_[index].end = line.end;
 }
 
 bool ModuleMap::ReadModule(const Image& image, Module* module) {

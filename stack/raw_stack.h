@@ -22,6 +22,7 @@ struct Registers {
   static constexpr int kStackPointer = 7;
   static constexpr int kProgramCounter = 16;
   static constexpr int kReturnAddress = 16;  // unwind tables know it by this number
+  static constexpr uint64_t kAddressMask = ~uint64_t{0};
 #elif defined(__aarch64__)
   static constexpr int kCount = 33;
   static constexpr int kBasePointer = 19;
@@ -29,6 +30,8 @@ struct Registers {
   static constexpr int kStackPointer = 31;
   static constexpr int kProgramCounter = 32;
   static constexpr int kReturnAddress = 30;
+  // Pointer authentication keeps a signature in the bits above a user space address.
+  static constexpr uint64_t kAddressMask = (uint64_t{1} << 48) - 1;
 #endif
   static constexpr uint64_t kAllKnown = (uint64_t{1} << kCount) - 1;
 
@@ -94,6 +97,10 @@ struct StackRegions {
   bool IsOnMainStack(uint64_t stack_pointer) const {
     return stack_pointer < main_stack.end && main_stack.end != 0 &&
            stack_pointer >= main_stack.begin - kMainStackGrowthBytes;
+  }
+  // Whether there was memory for stacks there; not under a thread that is newer.
+  bool Knows(uint64_t stack_pointer) const {
+    return IsOnMainStack(stack_pointer) || FindRegion(stack_pointer, regions, count) != nullptr;
   }
   // The live stack of a thread with that stack pointer, with what of the red zone is there as well: up to the
   // end of its mapping, or, outside of all of them, of its page, which is there in any case.

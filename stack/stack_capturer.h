@@ -5,14 +5,18 @@
 //   neither   (uninterruptible, signal blocked, gone) whatever could be read, and the stack says what is
 //   missing
 // A blocked thread gets the signal only when its stack could not be unwound without its registers and the
-// system call restarts by itself, so the application never sees EINTR.
+// system call restarts by itself. One that falls asleep just then has its call made again where that is
+// possible (docs/design/capture.md), so that the application does not see EINTR.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 
 #include "base/counter.h"
 #include "base/status.h"
+#include "stack/capture_signal_owner.h"
+#include "stack/code_map.h"
 #include "stack/module_map.h"
 #include "stack/signal/capture_signal.h"
 #include "stack/stack.h"
@@ -39,76 +43,99 @@ struct CaptureCounters {
   base::Counter handler_moved;  // … and another signal was taken instead
 };
 
-// Thread safety: Create and Shutdown from any thread; the rest from the watchdog thread only.
+// Thread safety: Create from any thread; a capturer is one thread's at a time (the watchdog's, a sampler's).
+// There may be up to CaptureDesk::kMaxSlots in a process; they share one signal, wait for nobody else's
+// capture, and may capture the same thread at once.
 class StackCapturer {
  public:
   static constexpr int64_t kUnread = -1;
 
-  // Installs the signal's handler. At most one capturer may exist in a process at a time. A handler that a
-  // wanted signal already has goes on getting what is not ours, and keeps its flags and its mask. Errors:
-  // kUnavailable when every real-time signal has a handler or there is no memory, kInvalid when there is no
-  // such signal. Context: background.
+  // Installs the signal's handler, unless another capturer did. A handler that a wanted signal already has
+  // goes on getting what is not ours, and keeps its flags and its mask. Errors: kUnavailable when every
+  // real-time signal has a handler, when others capture by another signal than the wanted one, when there are
+  // too many capturers or there is no memory; kInvalid when there is no such signal. Context: background.
+  static base::Result<std::unique_ptr<StackCapturer>> Create(const CaptureOptions& options,
+                                                             std::shared_ptr<CodeMap> code);
+  // With a code map of its own. Context: background.
   static base::Result<std::unique_ptr<StackCapturer>> Create(const CaptureOptions& options,
                                                              std::unique_ptr<Unwinder> unwinder);
-  // Gives the signals back, but for those that somebody else took. Context: background.
+  // The last one gives the signals back, but for those that somebody else took. Context: background.
   ~StackCapturer();
   StackCapturer(const StackCapturer&) = delete;
   StackCapturer& operator=(const StackCapturer&) = delete;
 
   // For the child of a fork(): gives the signals back without touching anything that needs a lock. The
-  // capturer that there may be must then be leaked; there can be another one. Context: background.
-  static void AbandonAllInForkedChild();
+  // capturers that there may be must then be leaked; there can be others. Context: background.
+  static void AbandonAllInForkedChild() { CaptureSignalOwner::AbandonInForkedChild(); }
 
-  // If somebody else took the signal's handler, takes another signal that nobody uses; the other's handler
-  // stays as it is. To be called before captures: one system call when all is well. Context: watchdog.
-  void KeepSignal();
+  // If somebody else took the signal's handler, takes another signal that nobody uses, for all capturers; the
+  // other's handler stays as it is. To be called before captures: one system call when all is well. Returns
+  // the signal that has our handler; 0 when there is none to be had. Context: watchdog.
+  int KeepSignal();
 
   // Looks at what is loaded and where stacks may lie. To be called before captures. Context: watchdog.
-  void RefreshModules();
+  void RefreshModules() { code_->Refresh(); }
   // To be called now and then while captures go on: looks again when stacks since then had addresses that
   // belong to nothing known, or when that was long ago. Context: watchdog.
-  void RefreshModulesIfDue();
+  void RefreshModulesIfDue() { code_->RefreshIfDue(); }
 
   // The stack of thread `tid`, which must not be the caller; always leaves `stack` valid. Waits for at most
   // the signal's timeout. `cpu_ns` is what the thread's CPU clock showed a moment ago, if it has run without
   // a pause for long by that; then a question to /proc is saved. Context: watchdog.
   void Capture(int tid, Stack* stack, int64_t cpu_ns = kUnread);
 
-  const ModuleMap& modules() const { return modules_; }
+  // The stack of a thread that sleeps, read where it lies; never a signal. False when the thread does not
+  // sleep, or went on meanwhile. `activity_fd` is the thread's from OpenThreadActivity(), or -1. Context:
+  // watchdog.
+  bool CaptureAsleep(int tid, Stack* stack, int activity_fd = -1);
+
+  // See CodeMap::modules().
+  const ModuleMap& modules() const { return code_->modules(); }
+  CodeMap& code() const { return *code_; }
   const CaptureCounters& counters() const { return counters_; }
-  int signal_number() const { return signal_number_; }
+  int signal_number() const { return CaptureSignalOwner::signal().number; }
+  // The last answer to a signal. For tests.
+  RawStack* answer_for_test() { return &slot_->stack; }
 
  private:
-  StackCapturer(const CaptureOptions& options, std::unique_ptr<Unwinder> unwinder, int signal_number);
+  StackCapturer(const CaptureOptions& options, std::shared_ptr<CodeMap> code, CaptureSlot* slot);
+
+  // Brings up to date what others may have changed since the last capture.
+  void Begin();
+  // False when the thread is gone.
+  bool Send(int tid);
 
   // False when the thread changed between running and sleeping meanwhile: then it is worth another try.
   // `was_asleep` becomes true once it was seen to sleep, after which it gets no signal.
   bool TryCapture(int tid, int64_t cpu_ns, bool* was_asleep, Stack* stack);
-  bool TryReadBlocked(int tid, const BlockedThread& blocked);
+  bool TryReadBlocked(int tid, const BlockedThread& blocked, int activity_fd = -1);
   enum class SignalOutcome { kAnswered, kNoAnswer, kAsleep };
   SignalOutcome TrySignal(int tid, int64_t cpu_ns);
   // Waits until the thread has used a processor for a while since its CPU clock showed `cpu_ns`, which is
   // brought up to date, for the signal's timeout at most: one that only waits for one may be on its way out
   // of a system call, which a signal would still make fail. True, too, when it sleeps by now.
   bool AwaitProgress(int tid, int64_t* cpu_ns);
-  bool AwaitAnswer();
+  bool AwaitAnswer(bool is_on_processor);
+  bool HasJustAnswered(int tid);
+  void NoteAnswer(int tid);
   void Pause(int64_t ns);
   bool IsHandlerCopying() const;
   bool MayInterrupt(const BlockedThread& blocked) const;
   bool MayBeInterrupted(int tid) const;
-  bool OwnsSignal() const;
-  static void ReleaseSignals();
 
   int64_t signal_timeout_ns_;
-  std::unique_ptr<Unwinder> unwinder_;
-  int signal_number_;
-  bool is_lost_ = false;  // somebody else has the handler, and there is no other signal to be had
-  bool restarts_calls_;   // not where the application's own handler of that signal does not
-  uint32_t ticket_;       // of the last request
-  int answered_tid_ = 0;  // of the last signal, whose mask need not be asked for again; 0: nobody
-  ModuleMap modules_;
-  int64_t modules_read_ns_ = 0;
-  bool has_met_unknown_code_ = false;  // since then
+  std::shared_ptr<CodeMap> code_;
+  CaptureSlot* slot_;
+  uint32_t regions_refresh_ = 0;       // which refresh of the code map they are of
+  CaptureSignalOwner::Signal signal_;  // of the capture under way
+  uint32_t ticket_;                    // of the last request
+  uint32_t user_id_;
+  // Threads that answered a moment ago, whose masks need not be asked for again; by tid.
+  struct Answered {
+    int tid = 0;
+    int64_t mono_ns = 0;
+  };
+  std::array<Answered, 64> answered_{};
   CaptureCounters counters_;
   std::unique_ptr<RawStack> blocked_stack_;
 };

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
 #include <linux/futex.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <string_view>
 
@@ -28,9 +31,11 @@ bool BlockedThread::RestartsAfterSignal() const {
   }
 }
 
-ThreadActivity ReadThreadActivity(int tid, BlockedThread* blocked) {
-  char buffer[256];
-  std::string_view text = base::ReadSmallFile(base::TaskPath(tid, "syscall").c_str(), buffer, sizeof buffer);
+namespace {
+
+constexpr size_t kMostActivityBytes = 256;
+
+ThreadActivity ParseActivity(std::string_view text, BlockedThread* blocked) {
   if (text.empty()) return ThreadActivity::kGone;
   if (text.starts_with("running")) return ThreadActivity::kRunning;
   *blocked = {};
@@ -48,6 +53,23 @@ ThreadActivity ReadThreadActivity(int tid, BlockedThread* blocked) {
     return ThreadActivity::kRunning;
   }
   return ThreadActivity::kBlocked;
+}
+
+}  // namespace
+
+ThreadActivity ReadThreadActivity(int tid, BlockedThread* blocked) {
+  char buffer[kMostActivityBytes];
+  return ParseActivity(base::ReadSmallFile(base::TaskPath(tid, "syscall").c_str(), buffer, sizeof buffer),
+                       blocked);
+}
+
+int OpenThreadActivity(int tid) { return open(base::TaskPath(tid, "syscall").c_str(), O_RDONLY | O_CLOEXEC); }
+
+ThreadActivity ReadThreadActivity(int tid, int activity_fd, BlockedThread* blocked) {
+  if (activity_fd < 0) return ReadThreadActivity(tid, blocked);
+  char buffer[kMostActivityBytes];
+  const ssize_t size = pread(activity_fd, buffer, sizeof buffer, 0);
+  return ParseActivity({buffer, static_cast<size_t>(std::max<ssize_t>(size, 0))}, blocked);
 }
 
 bool IsSignalBlocked(int tid, int signal_number) {

@@ -7,6 +7,8 @@
 
 namespace lagwatch::stack {
 
+class TableLibrary;
+
 // Turns a caught thread into frames. An unknown register is never guessed: where it is needed, the stack ends
 // as kIncomplete. Context: watchdog; not thread-safe.
 class Unwinder {
@@ -15,6 +17,16 @@ class Unwinder {
 
   // `modules` must be as fresh as `raw`. Always yields at least the innermost frame.
   virtual void Unwind(const RawStack& raw, const ModuleMap& modules, Stack* stack) = 0;
+
+  // The frame of a caller, to be told by its return address alone.
+  virtual Frame Resolve(uint64_t return_address, const ModuleMap& modules) {
+    const uint64_t address = return_address - 1;
+    const uint32_t module = modules.FindCode(address);
+    return {module, module == kNoModule ? address : address - modules.module(module).load_bias, 0};
+  }
+
+  // The tables that it uses, which live as long as it does; null when there are none.
+  virtual TableLibrary* tables() { return nullptr; }
 
   // To be called when code was loaded or unloaded: forgets what was cached of the modules.
   virtual void OnModulesChanged() = 0;

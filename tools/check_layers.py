@@ -18,6 +18,9 @@ LAYERS = {
     "stack": ["base"],
     "stack/signal": ["stack/raw_stack.h", "base"],
     "trace": ["stack", "base"],
+    "trace/model": ["base"],
+    "trace/export": ["trace/model", "base"],
+    "trace/format": ["trace/model", "report/format/guarded_read.h", "report/format/protozero_checked.h", "base"],
     "watchdog": ["stack", "trace", "policies", "base"],
     "report/format": ["policies/exit_reason.h", "policies/frame_levels.h", "policies/guard.h",
                       "policies/report_priority.h", "policies/usage.h", "policies/verdict.h", "base"],
@@ -28,8 +31,9 @@ LAYERS = {
     "report/upload": ["report/config", "report/format", "report/sentry", "report/spool", "policies", "base"],
     "sdk": ["watchdog", "stack", "trace", "policies", "report", "base"],
     "sdk/include": [],
-    "collector": ["report/config", "report/format", "report/seal", "report/sentry/dsn.h", "policies", "base"],
-    "tools": ["sdk", "report", "collector", "trace", "policies", "base"],
+    "collector": ["report/config", "report/format", "report/seal", "report/sentry/dsn.h", "trace/export", "trace/format",
+                  "trace/model", "policies", "base"],
+    "tools": ["sdk", "report", "collector", "trace", "stack/local_symbols.h", "policies", "base"],
     "samples": ["sdk/include"],
 }
 # Parts of the above that a folder may not include all the same.
@@ -49,14 +53,14 @@ LIBRARIES = {
     "libunwind.h": ["bench", "tests"],
     "lzma.h": ["collector/symbols/function_symbols.cc", "stack/decompress.cc"],
     "nlohmann/": ["collector/keys", "collector/query", "collector/sentry", "collector/store", "report/config",
-                  "report/sentry", "report/upload", "tools/read"],
+                  "report/sentry", "report/upload", "tools/read", "trace/export/text.cc"],
     "openssl/": ["collector/http", "collector/keys", "collector/symbols/sha256.cc", "report/config", "report/seal"],
-    "protozero/": ["report/format"],
+    "protozero/": ["report/format", "trace/export/proto.h"],
     "prometheus/": ["collector/http"],
     "spdlog/": ["collector/admin/audit_log.cc", "collector/config", "collector/http", "collector/keys", "collector/log_format.cc",
                 "collector/main.cc"],
     "sqlite3.h": ["collector/store"],
-    "zlib.h": ["collector/ingest", "report/seal", "report/upload", "stack/decompress.cc"],
+    "zlib.h": ["base/gzip", "collector/ingest", "report/seal", "stack/decompress.cc"],
 }
 # The system's own headers that lie in folders.
 SYSTEM_FOLDERS = ("arpa/", "asm/", "linux/", "net/", "netinet/", "sys/")
@@ -66,6 +70,7 @@ SYSTEM_SPECIFIC_NAME = re.compile(r"_(linux|darwin|none|x86_64|aarch64)\.(h|cc)$
 SYSTEM_SPECIFIC_FILES = [
     "base/ticks.h",
     "sdk/include/lagwatch/c.h",
+    "stack/own_frame.h",
     "stack/raw_stack.h",
     "tools/run/target_check.cc",
 ]

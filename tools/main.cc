@@ -9,6 +9,7 @@
 #include "tools/run/run_command.h"
 #include "tools/spool_records.h"
 #include "tools/symbols/symbols_command.h"
+#include "tools/trace/trace_command.h"
 #include "tools/upload/upload_command.h"
 
 int main(int argc, char** argv) {
@@ -19,6 +20,7 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   int exit_code = 0;
   lagwatch::tools::AddRunCommand(&app, &exit_code);
+  lagwatch::tools::AddTraceCommand(&app, &exit_code);
   lagwatch::tools::AddReadCommands(&app, lagwatch::tools::LoadSpoolRecords, &exit_code);
   lagwatch::tools::AddUploadCommand(&app, &exit_code);
   lagwatch::tools::AddSymbolsCommand(&app, &exit_code);

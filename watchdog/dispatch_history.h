@@ -9,7 +9,7 @@
 
 namespace lagwatch::watchdog {
 
-// Thread safety: Add from the loop's own thread only, Read from the watchdog thread only. Wait-free.
+// Thread safety: Add from the loop's own thread only, Read from any other. Wait-free.
 class DispatchHistory {
  public:
   static constexpr size_t kMaxDispatches = 200;
@@ -18,7 +18,9 @@ class DispatchHistory {
   struct Dispatch {
     uint64_t begin_ticks;
     uint64_t duration_ticks;
-    int64_t cpu_ns;  // 0 when not known
+    int64_t cpu_ns;   // 0 when not known
+    uint32_t number;  // the low half of the loop's
+    int32_t tid;
     char tag[kMaxTagBytes];
   };
   // Forgets the oldest. Context: hot.

@@ -60,7 +60,14 @@ void LoopProbe::Reset() {
 
 void LoopProbe::Keep(uint64_t duration_ticks) {
   // Relaxed loads: the words are this thread's own, and any limit will do.
-  if (duration_ticks > history_ticks_.load(std::memory_order_relaxed)) KeepInHistory(duration_ticks);
+  uint64_t requested = 0;
+  if (kept_ticks_.load(std::memory_order_relaxed) == requested)
+    kept_ticks_.compare_exchange_strong(requested, std::min(slow_ticks_.load(std::memory_order_relaxed),
+                                                            history_ticks_.load(std::memory_order_relaxed)));
+  const bool is_history = duration_ticks > history_ticks_.load(std::memory_order_relaxed);
+  const bool is_timed = words_.begin_ticks.load(std::memory_order_relaxed) != kUntimed;
+  if (is_timed && (is_history || track_.load(std::memory_order_relaxed) != nullptr))
+    KeepWithTag(duration_ticks, is_history);
   if (duration_ticks <= slow_ticks_.load(std::memory_order_relaxed)) return;
   uint64_t number = words_.begun.load(std::memory_order_relaxed);
   // Release, each: see SlowDurationTicks.
@@ -69,26 +76,35 @@ void LoopProbe::Keep(uint64_t duration_ticks) {
   slow_number_.store(number, std::memory_order_release);
 }
 
-void LoopProbe::KeepInHistory(uint64_t duration_ticks) {
-  DispatchHistory::Dispatch dispatch{};
-  dispatch.begin_ticks = words_.begin_ticks.load(std::memory_order_relaxed);  // own thread's, all of these
-  if (dispatch.begin_ticks == kUntimed) return;                               // begun without a clock
-  CountLong(duration_ticks);
-  if (history_ == nullptr) return;
+void LoopProbe::KeepWithTag(uint64_t duration_ticks, bool is_history) {
+  if (is_history) CountLong(duration_ticks);
+  DispatchHistory* track = track_.load(std::memory_order_acquire);  // pairs with SetTrack
+  if (track == nullptr && history_ == nullptr) return;
   int error = errno;
+  DispatchHistory::Dispatch dispatch{};
+  // Relaxed loads: own thread's, all of these.
+  dispatch.begin_ticks = words_.begin_ticks.load(std::memory_order_relaxed);
   dispatch.duration_ticks = duration_ticks;
+  dispatch.number = static_cast<uint32_t>(words_.begun.load(std::memory_order_relaxed));
+  dispatch.tid = tid_;
   const char* tag = words_.tag.load(std::memory_order_relaxed);
   if (tag != nullptr) base::CopyOwnString(tag, dispatch.tag, sizeof dispatch.tag);
+  if (track != nullptr) track->Add(dispatch);
+  if (is_history && history_ != nullptr) KeepInHistory(dispatch);
+  errno = error;
+}
+
+void LoopProbe::KeepInHistory(DispatchHistory::Dispatch dispatch) {
   bool is_cpu_known = cpu_read_due_ticks_.load(std::memory_order_relaxed) != kNever && cpu_ns_ != 0;
-  if (is_cpu_known && duration_ticks > cpu_ticks_.load(std::memory_order_relaxed)) {
+  if (is_cpu_known && dispatch.duration_ticks > cpu_ticks_.load(std::memory_order_relaxed)) {
     int64_t before_ns = cpu_ns_;
-    ReadCpu(dispatch.begin_ticks + duration_ticks);
+    ReadCpu(dispatch.begin_ticks + dispatch.duration_ticks);
     dispatch.cpu_ns = std::max<int64_t>(0, cpu_ns_ - before_ns);  // after a fork it is another thread's
   }
   history_->Add(dispatch);
   DispatchHistory* notes = notes_.load(std::memory_order_relaxed);  // set before the loop began
-  if (notes != nullptr && duration_ticks > note_ticks_.load(std::memory_order_relaxed)) notes->Add(dispatch);
-  errno = error;
+  if (notes != nullptr && dispatch.duration_ticks > note_ticks_.load(std::memory_order_relaxed))
+    notes->Add(dispatch);
 }
 
 void LoopProbe::BeginDue(uint64_t ticks) {

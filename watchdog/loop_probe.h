@@ -84,6 +84,14 @@ class alignas(64) LoopProbe {
   bool IsStillIn(uint64_t number) const {
     return words_.ended.load(std::memory_order_acquire) < number;  // pairs with the ends' stores
   }
+  // The number of the dispatch under way, 0 between two. Context: any.
+  uint64_t number_under_way() const {
+    const uint64_t ended = words_.ended.load(std::memory_order_acquire);  // pairs with the ends' stores
+    const uint64_t begun = words_.begun.load(std::memory_order_acquire);  // pairs with the begins'
+    return begun == ended ? 0 : begun;
+  }
+  // For who may read no more than words: see LoopWords.
+  const LoopWords& words() const { return words_; }
   // How many dispatches have begun. Context: watchdog.
   uint64_t begun() const { return words_.begun.load(std::memory_order_relaxed); }  // goes with nothing else
   // When the first dispatch with a time stamp began, of all loops that had this place (CLOCK_MONOTONIC); 0:
@@ -118,6 +126,19 @@ class alignas(64) LoopProbe {
   void SetNotes(DispatchHistory* notes) { notes_.store(notes, std::memory_order_release); }  // publishes it
   const DispatchHistory* notes() const { return notes_.load(std::memory_order_acquire); }
 
+  // The same for a track, which is for recordings: what is in the history, and what was asked for by
+  // RequestTrack(). Never reset.
+  void SetTrack(DispatchHistory* track) { track_.store(track, std::memory_order_release); }  // publishes it
+  const DispatchHistory* track() const { return track_.load(std::memory_order_acquire); }
+  // The thread that begins dispatches from now on, the caller.
+  void SetThread(int32_t tid) { tid_ = tid; }
+  // The dispatch under way is kept in the track, however short it is. Context: any.
+  void RequestTrack() {
+    kept_ticks_.store(0, std::memory_order_relaxed);  // at worst another dispatch is kept, or none
+  }
+  // What RequestTrack() sets to 0: for who may write no more than a word.
+  std::atomic<uint64_t>* track_request() { return &kept_ticks_; }
+
   // Asks the loop to wake `watchdog` with its next dispatch, until CancelWake(). A dispatch that has not seen
   // this is one that Read() sees after base::FenceAllThreads(). Context: watchdog.
   void AskForWake(base::Sleeper* watchdog) {
@@ -144,9 +165,10 @@ class alignas(64) LoopProbe {
  private:
   static constexpr uint64_t kNever = UINT64_MAX;
 
-  // What a dispatch beyond the limits leaves behind.
+  // What a dispatch beyond the limits, or asked for, leaves behind.
   void Keep(uint64_t duration_ticks);
-  void KeepInHistory(uint64_t duration_ticks);
+  void KeepWithTag(uint64_t duration_ticks, bool is_history);
+  void KeepInHistory(DispatchHistory::Dispatch dispatch);
   // What a begin does at the first dispatch, and whenever the thread's clock is to be read again.
   void BeginDue(uint64_t ticks);
   void CountLong(uint64_t duration_ticks);
@@ -169,6 +191,8 @@ class alignas(64) LoopProbe {
   DispatchHistory* history_ = nullptr;
   std::atomic<int64_t> first_begin_ns_{0};
   std::atomic<DispatchHistory*> notes_{nullptr};
+  std::atomic<DispatchHistory*> track_{nullptr};
+  int32_t tid_ = 0;
   std::array<std::atomic<uint64_t>, policies::DurationHistogram::kBuckets> long_counts_{};
   std::atomic<base::Sleeper*> watchdog_{nullptr};
 };

@@ -37,6 +37,8 @@ WatchedLoop* LoopRegistry::Add(const char* name, int tid) {
       notes_[i].reset(new (std::nothrow) DispatchHistory);
       loop.probe.SetNotes(notes_[i].get());
     }
+    if (keeps_tracks_) AddTrack(i);
+    loop.probe.SetThread(tid);
     loop.tid.store(tid, std::memory_order_relaxed);  // published by the generation
     loop.SetName(name);
     loop.generation.store(generation + 1, std::memory_order_release);
@@ -47,6 +49,18 @@ WatchedLoop* LoopRegistry::Add(const char* name, int tid) {
   }
   refused_count_.Add();
   return nullptr;
+}
+
+void LoopRegistry::KeepTracks() {
+  std::lock_guard lock(mutex_);
+  keeps_tracks_ = true;
+  for (size_t i = 0; i < places().size(); ++i) AddTrack(i);
+}
+
+void LoopRegistry::AddTrack(size_t place) {
+  if (tracks_[place] != nullptr) return;
+  tracks_[place].reset(new (std::nothrow) DispatchHistory);
+  loops_[place].probe.SetTrack(tracks_[place].get());
 }
 
 void LoopRegistry::Remove(WatchedLoop* loop) {
@@ -67,6 +81,7 @@ void LoopRegistry::KeepOnlyThread(int parent_tid, int child_tid) {
   dump_requests_.Close();
   for (WatchedLoop& loop : loops_) {  // one may just have been taken
     if (loop.tid.load() == parent_tid) {
+      loop.probe.SetThread(child_tid);
       loop.tid.store(child_tid);
     } else {
       FreePlace(&loop);

@@ -59,6 +59,9 @@ class LoopRegistry {
   // Context: background.
   void KeepOnlyThread(int parent_tid, int child_tid);
 
+  // From now on loops have a track for who records them. Context: background (as Add).
+  void KeepTracks();
+
   // Where the watchdog sleeps: it outlives the watchdog, because a loop may be about to wake it. A new loop
   // wakes it, too.
   base::Sleeper& watchdog_sleeper() { return watchdog_sleeper_; }
@@ -82,12 +85,15 @@ class LoopRegistry {
 
  private:
   void FreePlace(WatchedLoop* loop);
+  void AddTrack(size_t place);
 
   std::mutex mutex_;
   std::array<WatchedLoop, kMaxLoops> loops_;
   std::atomic<size_t> taken_count_{0};
   std::array<std::unique_ptr<DispatchHistory>, kMaxLoops> histories_;  // of the places that were ever taken
   std::array<std::unique_ptr<DispatchHistory>, kMaxLoops> notes_;
+  std::array<std::unique_ptr<DispatchHistory>, kMaxLoops> tracks_;
+  bool keeps_tracks_ = false;
   base::Counter refused_count_;
   base::Sleeper watchdog_sleeper_;
   DumpRequests dump_requests_{&watchdog_sleeper_};

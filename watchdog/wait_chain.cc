@@ -63,7 +63,10 @@ uint32_t WaitChain::TryFollow(int32_t tid, stack::StackCapturer* capturer) {
   NameOwners();
   // Only now, when all have been read, so that they were all true at one and the same moment.
   const size_t followed = count_;
-  for (count_ = 0; count_ < followed && HasNotMoved(count_, capturer->modules());) ++count_;
+  {
+    const auto held = capturer->code().Hold();
+    for (count_ = 0; count_ < followed && HasNotMoved(count_, capturer->modules());) ++count_;
+  }
   Conclude(count_ == followed ? cycle_begin : kMaxWaits);
   return static_cast<uint32_t>(followed - count_) + (step == Step::kChanged);
 }
@@ -80,7 +83,10 @@ WaitChain::Step WaitChain::TryAdd(int32_t tid, stack::StackCapturer* capturer) {
   // After the capture, which may have woken the thread for a moment.
   auto switches = ReadSwitches(tid);
   if (!switches || !IsBlockedAt(tid, blocked)) return Step::kChanged;
-  auto lock = owners_.Find(blocked, stack, capturer->modules());
+  auto lock = [&] {
+    const auto held = capturer->code().Hold();
+    return owners_.Find(blocked, stack, capturer->modules());
+  }();
   if (!lock) return Step::kEnded;
   rests_[count_] = {blocked, *switches};
   waits_[count_++] = {.tid = tid, .stack = &stack, .lock = *lock, .owner_name = {}, .owner_stack = nullptr};

@@ -89,6 +89,7 @@ ResponseMessage MessageOf(Response response, unsigned version, bool keep_alive) 
   SetCommon(&message);
   Set(http::field::content_type, response.content_type, &message);
   Set(http::field::content_encoding, response.content_encoding, &message);
+  Set(http::field::content_disposition, response.content_disposition, &message);
   Set(http::field::cache_control, response.cache_control, &message);
   if (!response.security_policy.empty()) {
     message.set("Content-Security-Policy", AsBeast(response.security_policy));

@@ -10,7 +10,7 @@
 namespace lagwatch::collector {
 
 struct BodyLimits {
-  uint64_t body_bytes = 1 << 20;      // as sent
+  uint64_t body_bytes = 2 << 20;      // as sent: room for a trace and what comes with it
   uint64_t inflated_bytes = 8 << 20;  // after decompression
 };
 

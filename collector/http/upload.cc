@@ -67,8 +67,8 @@ void Upload::operator()(Request request, const Respond& respond) const {
     if (config_ != nullptr) answer["config_version"] = config_->CurrentVersion();
     respond({200, JsonText(answer)});
   };
-  if (commits_ == nullptr) return done(ingest_->Submit(held->body));
-  ingest_->Submit(held->body, commits_, std::move(done));
+  if (commits_ == nullptr) return done(ingest_->Submit(held->body, held->key.name));
+  ingest_->Submit(held->body, commits_, std::move(done), held->key.name);
 }
 
 }  // namespace lagwatch::collector

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "base/clock.h"
 #include "collector/ingest/opened_records.h"
 #include "collector/ingest/report_limits.h"
 
@@ -53,7 +54,8 @@ base::Result<IngestResult> ResultOf(const std::vector<base::Status>& statuses,
 
 }  // namespace
 
-base::Result<NewRecord> Ingest::Read(report::RecordType type, std::string_view payload) const {
+base::Result<NewRecord> Ingest::Read(report::RecordType type, std::string_view payload,
+                                     std::string_view project, ReadRecords* all) const {
   auto as_is = [](auto record) { return record; };
   switch (type) {
     case report::RecordType::kReport:
@@ -73,6 +75,11 @@ base::Result<NewRecord> Ingest::Read(report::RecordType type, std::string_view p
       });
     case report::RecordType::kLosses:
       return Checked(report::DecodeLosses(payload), as_is);
+    case report::RecordType::kTrace: {
+      auto record = report::DecodeTraceRecord(payload);
+      if (!record.ok()) return record.status();
+      return ReadTrace(std::move(*record), project, all);
+    }
     default:
       break;
   }
@@ -84,7 +91,30 @@ base::Result<NewRecord> Ingest::Read(report::RecordType type, std::string_view p
   return NewRecord(UnknownRecord{type, std::string(payload)});
 }
 
-base::Result<Ingest::ReadRecords> Ingest::ReadBatch(std::string_view batch) const {
+// A trace has its place in the day's quota before it is unfolded.
+base::Result<NewRecord> Ingest::ReadTrace(report::TraceRecord record, std::string_view project,
+                                          ReadRecords* all) const {
+  const size_t size_bytes = record.trace.size();
+  if (!trace_quota_.TryTake(project, size_bytes, base::SystemClock().WallMs()))
+    return base::Status(base::StatusCode::kTooLarge,
+                        "the collector takes no more traces of this project today");
+  if (base::Status checked = CheckTrace(record, trace_limits_); !checked.ok()) {
+    trace_quota_.GiveBack(project, size_bytes, base::SystemClock().WallMs());
+    return checked;
+  }
+  all->traces.push_back({all->valid.size(), size_bytes});
+  return NewRecord(NewTrace::Create(std::move(record)));
+}
+
+void Ingest::GiveBack(const std::vector<CountedTrace>& traces, std::string_view project,
+                      const base::Result<std::vector<CommitOutcome>>& outcomes) const {
+  for (const CountedTrace& trace : traces) {
+    if (outcomes.ok() && (*outcomes)[trace.index] == CommitOutcome::kStored) continue;
+    trace_quota_.GiveBack(project, trace.size_bytes, base::SystemClock().WallMs());
+  }
+}
+
+base::Result<Ingest::ReadRecords> Ingest::ReadBatch(std::string_view batch, std::string_view project) const {
   auto records = report::ReadBatch(batch, limits_);
   if (!records.ok()) return records.status();
 
@@ -92,8 +122,12 @@ base::Result<Ingest::ReadRecords> Ingest::ReadBatch(std::string_view batch) cons
   OpenedRecords opened(opener_);
   for (const report::OwnedRecord& listed : *records) {
     auto record = opened.Open({listed.type, listed.payload});
-    if (!record.ok() && record.status().code() != base::StatusCode::kInvalid) return record.status();
-    auto read = record.ok() ? Read(record->type, record->payload) : base::Result<NewRecord>(record.status());
+    if (!record.ok() && record.status().code() != base::StatusCode::kInvalid) {
+      GiveBack(all.traces, project, record.status());
+      return record.status();
+    }
+    auto read = record.ok() ? Read(record->type, record->payload, project, &all)
+                            : base::Result<NewRecord>(record.status());
     all.statuses.push_back(read.status());
     if (read.ok()) all.valid.push_back(std::move(*read));
   }
@@ -104,17 +138,21 @@ base::Result<Ingest::ReadRecords> Ingest::ReadBatch(std::string_view batch) cons
   return all;
 }
 
-base::Result<IngestResult> Ingest::Submit(std::string_view batch) const {
-  auto records = ReadBatch(batch);
+base::Result<IngestResult> Ingest::Submit(std::string_view batch, std::string_view project) const {
+  auto records = ReadBatch(batch, project);
   if (!records.ok()) return records.status();
-  return ResultOf(records->statuses, store_->Commit(records->valid));
+  const auto outcomes = store_->Commit(records->valid);
+  GiveBack(records->traces, project, outcomes);
+  return ResultOf(records->statuses, outcomes);
 }
 
-void Ingest::Submit(std::string_view batch, GroupCommit* commits, Done done) const {
-  auto records = ReadBatch(batch);
+void Ingest::Submit(std::string_view batch, GroupCommit* commits, Done done, std::string_view project) const {
+  auto records = ReadBatch(batch, project);
   if (!records.ok()) return done(records.status());
   commits->Commit(std::move(records->valid),
-                  [statuses = std::move(records->statuses), done = std::move(done)](auto outcomes) {
+                  [this, statuses = std::move(records->statuses), traces = std::move(records->traces),
+                   project = std::string(project), done = std::move(done)](auto outcomes) {
+                    GiveBack(traces, project, outcomes);
                     done(ResultOf(statuses, outcomes));
                   });
 }

@@ -11,6 +11,8 @@
 #include "base/status.h"
 #include "collector/cluster/clusterer.h"
 #include "collector/ingest/group_commit.h"
+#include "collector/ingest/trace_limits.h"
+#include "collector/ingest/trace_quota.h"
 #include "collector/store/store.h"
 #include "report/format/packed_batch.h"
 #include "report/seal/record_opener.h"
@@ -38,33 +40,53 @@ class Ingest {
   // Borrows `store`, and `opener` of sealed records, which may be null: then they are refused. Both must
   // outlive this. `limits` are of a batch.
   Ingest(Store* store, Clusterer clusterer, const report::RecordOpener* opener = nullptr,
-         const report::UnpackLimits& limits = {})
-      : store_(store), clusterer_(std::move(clusterer)), opener_(opener), limits_(limits) {}
+         const report::UnpackLimits& limits = {}, const TraceLimits& traces = {})
+      : store_(store),
+        clusterer_(std::move(clusterer)),
+        opener_(opener),
+        limits_(limits),
+        trace_limits_(traces),
+        trace_quota_(traces) {}
 
   // `batch` is an encoded lagwatch.Batch. Returns after the commit. A malformed record is refused alone; one
   // of a type that is not known here is kept as it is. Errors: kInvalid when the batch is unreadable or holds
   // nothing but malformed records; kTooLarge when too much was sealed in it; kUnavailable or kInternal, and
-  // nothing is stored, when the database refuses or there is too little memory.
-  base::Result<IngestResult> Submit(std::string_view batch) const;
+  // nothing is stored, when the database refuses or there is too little memory. `project` is whose quota of
+  // traces they count in.
+  base::Result<IngestResult> Submit(std::string_view batch, std::string_view project = {}) const;
 
   // The same, committed together with what others bring: `done` is called once, on this thread or on one of
   // `commits`, which must outlive the call.
   using Done = std::function<void(base::Result<IngestResult>)>;
-  void Submit(std::string_view batch, GroupCommit* commits, Done done) const;
+  void Submit(std::string_view batch, GroupCommit* commits, Done done, std::string_view project = {}) const;
 
  private:
+  struct CountedTrace {
+    size_t index = 0;  // in the valid ones
+    size_t size_bytes = 0;
+  };
   struct ReadRecords {
     std::vector<NewRecord> valid;
     std::vector<base::Status> statuses;  // of all that the batch holds, in order
+    std::vector<CountedTrace> traces;    // that have room in the quota
   };
 
-  base::Result<ReadRecords> ReadBatch(std::string_view batch) const;
-  base::Result<NewRecord> Read(report::RecordType type, std::string_view payload) const;
+  base::Result<ReadRecords> ReadBatch(std::string_view batch, std::string_view project) const;
+  // The next of `all`'s valid ones, if it is valid.
+  base::Result<NewRecord> Read(report::RecordType type, std::string_view payload, std::string_view project,
+                               ReadRecords* all) const;
+  base::Result<NewRecord> ReadTrace(report::TraceRecord record, std::string_view project,
+                                    ReadRecords* all) const;
+  // The room of those that were not stored.
+  void GiveBack(const std::vector<CountedTrace>& traces, std::string_view project,
+                const base::Result<std::vector<CommitOutcome>>& outcomes) const;
 
   Store* store_;
   Clusterer clusterer_;
   const report::RecordOpener* opener_;
   report::UnpackLimits limits_;
+  TraceLimits trace_limits_;
+  mutable TraceQuota trace_quota_;
 };
 
 }  // namespace lagwatch::collector

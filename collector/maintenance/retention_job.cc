@@ -8,6 +8,7 @@ namespace {
 
 // A step holds up those who bring reports.
 constexpr int64_t kRemovedInAStep = 500;
+constexpr int64_t kTracesOfAStep = 20;
 constexpr int64_t kClustersOfAStep = 10;
 
 }  // namespace
@@ -20,6 +21,14 @@ base::Result<bool> RetentionJob::Step() {
   const auto removed = store_->RemoveBefore(wall_ms_() / kMsPerDay - days_, kRemovedInAStep);
   if (!removed.ok()) return removed.status();
   return *removed >= kRemovedInAStep;
+}
+
+TraceRetentionJob::TraceRetentionJob(Store* store, int64_t days, std::function<int64_t()> wall_ms)
+    : store_(store), days_(days), wall_ms_(std::move(wall_ms)) {}
+
+base::Result<bool> TraceRetentionJob::Step() {
+  if (days_ == 0) return false;
+  return store_->RemoveTracesBefore(wall_ms_() / kMsPerDay - days_, kTracesOfAStep);
 }
 
 base::Result<bool> RepairJob::Step() {

@@ -26,6 +26,21 @@ class RetentionJob final : public MaintenanceJob {
   std::function<int64_t()> wall_ms_;
 };
 
+// The same of traces alone, which take more room and are asked for sooner.
+class TraceRetentionJob final : public MaintenanceJob {
+ public:
+  // As RetentionJob.
+  TraceRetentionJob(Store* store, int64_t days, std::function<int64_t()> wall_ms);
+
+  std::string name() const override { return "retention of traces"; }
+  base::Result<bool> Step() override;
+
+ private:
+  Store* store_;
+  int64_t days_;
+  std::function<int64_t()> wall_ms_;
+};
+
 class RepairJob final : public MaintenanceJob {
  public:
   // Borrows `store`.

@@ -21,6 +21,7 @@ using base::StatusCode;
 constexpr std::string_view kClusters = "/v1/clusters";
 constexpr std::string_view kSamples = "/samples";  // of a cluster
 constexpr std::string_view kReports = "/v1/reports";
+constexpr std::string_view kTraces = "/v1/traces";
 constexpr std::string_view kFrames = "/v1/frames";
 constexpr std::string_view kUsage = "/v1/usage";
 constexpr std::string_view kLosses = "/v1/losses";
@@ -50,6 +51,7 @@ std::string ModuleOf(const StoredReport& stored, const std::string& build_id) {
 Response QueryApi::Get(std::string_view path, std::string_view query_text) const {
   auto query = QueryString::Parse(query_text);
   if (!query.ok()) return ErrorResponse(query.status());
+  if (auto item = ItemOf(kTraces, path); !item.empty()) return traces_.Get(item, *query);
   const std::string format = query->Get("format");
   if (!format.empty() && format != "json" && format != "csv")
     return ErrorResponse(Status(StatusCode::kInvalid, "format must be json or csv"));
@@ -63,6 +65,7 @@ Response QueryApi::Get(std::string_view path, std::string_view query_text) const
 QueryApi::Answer QueryApi::Dispatch(std::string_view path, const QueryString& query) const {
   if (path == kClusters) return clusters_.List(query);
   if (path == kReports) return Reports(query);
+  if (path == kTraces) return traces_.List(query);
   if (path == kFrames) return Frames(query);
   if (path == kUsage) return Usage(query);
   if (path == kLosses) return Losses(query);
@@ -81,16 +84,15 @@ QueryApi::Answer QueryApi::Reports(const QueryString& query) const {
   if (!limit.ok()) return limit.status();
   auto filter = ParseFilter(query);
   if (!filter.ok()) return filter.status();
-  std::optional<base::Uuid> before;
-  if (const std::string id = query.Get("before"); !id.empty()) {
-    before = base::TryParseUuid(id);
-    if (!before) return Status(StatusCode::kInvalid, "before must be the id of a report");
-  }
-  auto reports = book_.Reports(*filter, *limit, before);
+  auto before = ParseBefore(query);
+  if (!before.ok()) return before.status();
+  auto reports = book_.Reports(*filter, *limit, *before);
   if (!reports.ok()) return reports.status();
   std::map<std::string, Cluster> clusters;
   Json answer = Json::array();
+  std::vector<base::Uuid> ids;
   for (const ReportRow& report : *reports) {
+    ids.push_back(report.id);
     auto known = clusters.find(report.level1_key);
     if (known == clusters.end()) {
       auto found = store_->FindCluster(report.level1_key);
@@ -99,6 +101,7 @@ QueryApi::Answer QueryApi::Reports(const QueryString& query) const {
     }
     answer.push_back(ReportHeaderJson(report, known->second.frames));
   }
+  if (Status added = traces_.AddTraceCounts(ids, &answer); !added.ok()) return added;
   return answer;
 }
 
@@ -201,6 +204,7 @@ QueryApi::Answer QueryApi::OneReport(std::string_view id) const {
   AddWaits(*report, namer, rules_, &answer);
   AddCircumstances(*report, &answer);
   AddPowerTree(*report, &answer);
+  if (Status added = traces_.AddTraces(row.id, &answer); !added.ok()) return added;
   return answer;
 }
 

@@ -12,6 +12,7 @@
 #include "collector/query/json_text.h"
 #include "collector/query/query_string.h"
 #include "collector/query/response.h"
+#include "collector/query/trace_queries.h"
 #include "collector/store/store.h"
 #include "collector/symbols/symbolizer.h"
 #include "policies/cluster_rules.h"
@@ -27,10 +28,12 @@ class QueryApi {
         book_(store),
         rules_(std::move(rules)),
         symbolizer_(symbolizer),
-        clusters_(store, rules_, symbolizer) {}
+        clusters_(store, rules_, symbolizer),
+        traces_(store, symbolizer) {}
 
   // /v1/clusters, /v1/clusters/{key}, /v1/clusters/{key}/samples, /v1/reports, /v1/reports/{id}, /v1/frames,
-  // /v1/usage, /v1/losses, /v1/missing-symbols. Lists are CSV with format=csv.
+  // /v1/usage, /v1/losses, /v1/missing-symbols. Lists are CSV with format=csv. /v1/traces/{id} is a file,
+  // /v1/traces/{id}/flame JSON.
   Response Get(std::string_view path, std::string_view query) const;
 
  private:
@@ -51,6 +54,7 @@ class QueryApi {
   policies::ClusterRules rules_;
   Symbolizer* symbolizer_;
   ClusterQueries clusters_;
+  TraceQueries traces_;
 };
 
 }  // namespace lagwatch::collector

@@ -36,6 +36,14 @@ Result<ReportFilter> ParseFilter(const QueryString& query) {
   return filter;
 }
 
+Result<std::optional<base::Uuid>> ParseBefore(const QueryString& query) {
+  const std::string id = query.Get("before");
+  if (id.empty()) return std::optional<base::Uuid>();
+  const auto before = base::TryParseUuid(id);
+  if (!before) return base::Status(base::StatusCode::kInvalid, "before must be an id that the list has told");
+  return before;
+}
+
 bool Matches(const ReportFilter& filter, const ReportRow& report) {
   auto is_as = [](const std::string& wanted, const std::string& text) {
     return wanted.empty() || wanted == text;

@@ -2,7 +2,10 @@
 // Which reports somebody asks for. Context: background; pure.
 #pragma once
 
+#include <optional>
+
 #include "base/status.h"
+#include "base/uuid.h"
 #include "collector/query/query_string.h"
 #include "collector/store/records.h"
 
@@ -10,6 +13,9 @@ namespace lagwatch::collector {
 
 // FILTER of collector/API.md, and `cluster`. Errors: kInvalid for times that are none.
 base::Result<ReportFilter> ParseFilter(const QueryString& query);
+
+// `before`: only what has a smaller id. Errors: kInvalid for what is no id.
+base::Result<std::optional<base::Uuid>> ParseBefore(const QueryString& query);
 
 // Whether a report is one of them, by all but its cluster and days.
 bool Matches(const ReportFilter& filter, const ReportRow& report);

@@ -90,4 +90,21 @@ NewReport NewReport::Create(const report::Report& report, ClusterPath clusters, 
   return {std::move(row), std::move(clusters), std::string(payload), UnnamedBuildsOf(report)};
 }
 
+NewTrace NewTrace::Create(report::TraceRecord record) {
+  TraceRow row{.id = record.id,
+               .session_id = record.session_id,
+               .report_id = record.report_id,
+               .lag_id = record.lag_id,
+               .app = std::move(record.app),
+               .version = std::move(record.app_version),
+               .user = std::move(record.user),
+               .begin_wall_ms = ToSigned(record.begin_wall_ms),
+               .duration_ns = ToSigned(record.duration_ns),
+               .reason = std::move(record.reason),
+               .size_bytes = static_cast<int64_t>(record.trace.size()),
+               .sample_rate_ppm = record.sample_rate_ppm,
+               .cause = static_cast<int64_t>(record.cause)};
+  return {std::move(row), std::move(record.trace)};
+}
+
 }  // namespace lagwatch::collector

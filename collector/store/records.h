@@ -17,6 +17,7 @@
 #include "collector/cluster/clusterer.h"
 #include "report/format/losses.h"
 #include "report/format/report.h"
+#include "report/format/trace_record.h"
 
 namespace lagwatch::collector {
 
@@ -60,6 +61,28 @@ inline int64_t LagDurationNs(const ReportRow& report) {
 struct StoredReport {
   ReportRow row;
   std::string payload;
+};
+
+// What is known of a trace without looking into it. Numbers from clients are cut to int64_t.
+struct TraceRow {
+  base::Uuid id;
+  base::Uuid session_id;
+  base::Uuid report_id;  // zero when it belongs to no report
+  base::Uuid lag_id;     // likewise
+  std::string app;
+  std::string version;
+  std::string user;
+  int64_t begin_wall_ms = 0;
+  int64_t duration_ns = 0;
+  std::string reason;
+  int64_t size_bytes = 0;  // as it is stored
+  int64_t sample_rate_ppm = 0;
+  int64_t cause = 0;
+};
+
+struct StoredTrace {
+  TraceRow row;
+  std::string trace;  // as its client packed it
 };
 
 // Reports of one program version, one reason and one cause that were made and never came.
@@ -116,6 +139,13 @@ struct NewUsage {
   std::string payload;  // as it was encoded
 };
 
+struct NewTrace {
+  TraceRow row;
+  std::string trace;  // as it was packed
+
+  static NewTrace Create(report::TraceRecord record);
+};
+
 // How long a record's loops were watched; of a sampled user's, what that stands for.
 double WatchedNsOf(const report::Usage& usage);
 
@@ -126,7 +156,7 @@ struct UnknownRecord {
 };
 
 using NewRecord = std::variant<NewReport, report::LagEnd, report::RunEnd, report::FrameSlice, NewUsage,
-                               report::Losses, UnknownRecord>;
+                               report::Losses, NewTrace, UnknownRecord>;
 
 enum class CommitOutcome {
   kStored,

@@ -77,6 +77,16 @@ class Store {
   // Gives some of the space back that removed reports have left; whether there is more to give back.
   virtual base::Result<bool> Compact() = 0;
 
+  // Traces that belong to these reports, in the order of their ids.
+  virtual base::Result<std::vector<TraceRow>> TracesOf(std::span<const base::Uuid> report_ids) = 0;
+  // Up to `limit` traces with ids before `before`, if there is one, the newest first; also those that belong
+  // to no report. Only the filter's app, version and user count.
+  virtual base::Result<std::vector<TraceRow>> ListTraces(const ReportFilter& filter, int64_t limit,
+                                                         const std::optional<base::Uuid>& before) = 0;
+  virtual base::Result<std::optional<StoredTrace>> FindTrace(const base::Uuid& id) = 0;
+  // As RemoveBefore, which removes these, too, of traces alone; whether there may be more.
+  virtual base::Result<bool> RemoveTracesBefore(int64_t day, int64_t limit) = 0;
+
   virtual base::Status PutNote(const ClusterNote& note) = 0;
   virtual base::Result<std::vector<ClusterNote>> Notes() = 0;
 

@@ -54,6 +54,8 @@ void AppendSampleRate(RecordType type, uint32_t sample_rate_ppm, std::string* en
       return append(UsageField::kSampleRatePpm);
     case RecordType::kSealed:
       return append(SealedField::kSampleRatePpm);
+    case RecordType::kTrace:
+      return append(TraceRecordField::kSampleRatePpm);
     case RecordType::kLagEnd:
     case RecordType::kLosses:
     case RecordType::kPacked:

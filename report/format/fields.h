@@ -19,6 +19,7 @@ enum class RecordType : pbf_tag_type {
   kLosses = 6,
   kPacked = 7,  // of a batch only: records in the compact form
   kSealed = 8,  // one of the others, for the collector's eyes only
+  kTrace = 9,
 };
 
 enum class ReportField : pbf_tag_type {
@@ -198,6 +199,21 @@ enum class SealedField : pbf_tag_type {
   kNonce = 6,
   kSealed = 7,
   kSampleRatePpm = 9,
+};
+enum class TraceRecordField : pbf_tag_type {
+  kId = 1,
+  kSessionId = 2,
+  kReportId = 3,
+  kLagId = 4,
+  kApp = 5,
+  kAppVersion = 6,
+  kUser = 7,
+  kBeginWallMs = 8,
+  kDurationNs = 9,
+  kReason = 10,
+  kTrace = 11,
+  kSampleRatePpm = 12,
+  kCause = 13,
 };
 enum class LossesField : pbf_tag_type {
   kId = 1,

@@ -223,7 +223,7 @@ void AppendToBatch(const Record& record, std::string* batch);
 void AppendSymbol(const Symbol& symbol, std::string* encoded_report);
 // Likewise, what its cause is.
 void AppendCause(uint64_t cause, std::string* encoded_report);
-// Likewise, what share of users it stands for: to a report, run's end, frame slice, usage or
+// Likewise, what share of users it stands for: to a report, run's end, frame slice, usage, trace or
 // sealed record; others stay.
 void AppendSampleRate(RecordType type, uint32_t sample_rate_ppm, std::string* encoded_record);
 

@@ -29,6 +29,7 @@ struct SealedLabel {
   uint32_t priority = 0;  // a policies::ReportPriority; that of a run's end is kKilledInHang when it was so
 
   policies::ReportPriority KnownPriority() const {
+    if (type == RecordType::kTrace) return policies::ReportPriority::kTrace;
     const bool is_known = priority < policies::kReportPriorities;
     return is_known ? static_cast<policies::ReportPriority>(priority) : policies::ReportPriority::kSlow;
   }

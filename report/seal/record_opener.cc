@@ -30,6 +30,7 @@ bool IsSealable(RecordType type) {
     case RecordType::kRunEnd:
     case RecordType::kFrameSlice:
     case RecordType::kUsage:
+    case RecordType::kTrace:
       return true;
     default:
       return false;

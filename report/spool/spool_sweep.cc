@@ -85,10 +85,10 @@ class Sweep {
   }
 
   policies::ReportPriority PriorityOf(const std::string& name) {
-    auto priority = policies::ReportPriority::kSlow;
-    if (IsRejected(name)) return priority;
+    if (IsRejected(name)) return policies::ReportPriority::kSlow;
     auto segment = reader_.Read(name);
-    if (!segment.ok()) return priority;
+    if (!segment.ok() || segment->records.empty()) return policies::ReportPriority::kSlow;
+    auto priority = policies::ReportPriority::kTrace;
     for (const SpoolRecord& record : segment->records)
       priority = std::max(priority, visitor_->PriorityOf(record));
     return priority;

@@ -142,7 +142,10 @@ uint64_t SpoolWriter::DirectoryState() const {
 void SpoolWriter::CloseSegment() {
   env_->Close(fd_);
   fd_ = -1;
-  segment_ = {.sequence = segment_.sequence + 1, .size_bytes = 0, .reports = 0, .priority = {}};
+  segment_ = {.sequence = segment_.sequence + 1,
+              .size_bytes = 0,
+              .reports = 0,
+              .priority = policies::ReportPriority::kTrace};
 }
 
 void SpoolWriter::Seal() {

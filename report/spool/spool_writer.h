@@ -124,7 +124,8 @@ class SpoolWriter {
   policies::RetryPause open_pause_;
   SegmentBook book_;
   int fd_ = -1;
-  SealedSegment segment_{};  // the one that is being written: its good records
+  // The one that is being written: its good records.
+  SealedSegment segment_{0, 0, 0, policies::ReportPriority::kTrace};
   bool has_sealed_ = false;
   uint32_t last_sealed_ = 0;  // its sequence number, if any was sealed
   base::Counter records_written_;

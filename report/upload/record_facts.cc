@@ -7,6 +7,7 @@
 #include "policies/cause_key.h"
 #include "report/format/report.h"
 #include "report/format/sealed.h"
+#include "report/format/trace_record.h"
 #include "report/spool/record_priority.h"
 
 namespace lagwatch::report {
@@ -55,6 +56,17 @@ RecordFacts FactsOfOther(const Told& told) {
           .made_wall_ms = WallMsOf(told.id)};
 }
 
+// It belongs to the day of its report.
+RecordFacts FactsOfTrace(const TraceRecord& trace) {
+  const bool has_report = trace.report_id != base::Uuid{};
+  return {.has_origin = true,
+          .origin = {trace.app, trace.app_version, trace.user},
+          .made_wall_ms = WallMsOf(has_report ? trace.report_id : trace.id),
+          .priority = policies::ReportPriority::kTrace,
+          .cause = trace.cause,
+          .report_id = trace.report_id};
+}
+
 // What is outside.
 RecordFacts FactsOfSealed(const SealedLabel& label) {
   RecordFacts facts{.type = label.type,
@@ -66,6 +78,9 @@ RecordFacts FactsOfSealed(const SealedLabel& label) {
   switch (label.type) {
     case RecordType::kReport:
       facts.lag_id = facts.report_id = label.id;
+      break;
+    case RecordType::kTrace:
+      facts.report_id = label.id;
       break;
     case RecordType::kLagEnd:
       return {.type = label.type, .is_sealed = true, .report_id = label.id};
@@ -94,6 +109,9 @@ RecordFacts DecodedFactsOf(const SpoolRecord& record) {
       break;
     case RecordType::kUsage:
       if (auto usage = DecodeUsage(record.payload); usage.ok()) return FactsOfOther(*usage);
+      break;
+    case RecordType::kTrace:
+      if (auto trace = DecodeTraceRecord(record.payload); trace.ok()) return FactsOfTrace(*trace);
       break;
     case RecordType::kSealed:
       if (auto sealed = DecodeSealed(record.payload); sealed.ok()) return FactsOfSealed(sealed->label);

@@ -71,8 +71,10 @@ class SentryTransport final : public Transport {
         client_(std::move(client)) {}
 
   UploadAnswer Post(std::string_view gzip_body) override {
-    const auto batch = Gunzip(gzip_body);
-    const auto records = ReadBatch(batch);
+    constexpr size_t kMostBytes = size_t{1} << 30;  // far more than a batch has
+    const auto batch = base::Gunzip(gzip_body, kMostBytes);
+    if (!batch.ok()) return {.kind = UploadAnswer::Kind::kRejected, .message = batch.status().message()};
+    const auto records = ReadBatch(*batch);
     if (!records.ok()) return {.kind = UploadAnswer::Kind::kRejected, .message = records.status().message()};
     LagOutcomes outcomes;
     for (const OwnedRecord& record : *records) Note(record, &outcomes);

@@ -34,6 +34,11 @@ constexpr RecordType kLastKnownToAll = RecordType::kUsage;
 // cannot make reports vanish.
 bool IsKnownToAll(RecordType type) { return type <= kLastKnownToAll || type == RecordType::kSealed; }
 
+bool HasOnlyTraces(const Segment& segment) {
+  auto is_trace = [](const SpoolRecord& record) { return FactsOf(record).type == RecordType::kTrace; };
+  return !segment.records.empty() && std::ranges::all_of(segment.records, is_trace);
+}
+
 struct Leaving {
   LedgerFile* file;
   ~Leaving() { file->Leave(); }
@@ -145,6 +150,7 @@ std::optional<UploadAnswer> SpoolSender::RunRound(const UploadPolicies& policies
                                                   const std::vector<std::string>& files) {
   if (base::Status noted = NotePresent(files); !noted.ok()) return UploadAnswer{.message = noted.message()};
   Load load = NextLoad(files);
+  PutTracesLast(&load);
   UploadGate gate(policies, ledger_file_.ledger(), clock_.WallMs());
   gate.Decide(load.segments);
   std::vector<PendingRecord> records = ToSend(&gate, &load);
@@ -223,6 +229,20 @@ SpoolSender::Load SpoolSender::NextLoad(const std::vector<std::string>& files) {
     if (load.segments.size() == kMaxRoundSegments) break;
   }
   return load;
+}
+
+// Reports are not to wait for what is large and matters less.
+void SpoolSender::PutTracesLast(Load* load) {
+  Load traces;
+  Load others;
+  for (size_t i = 0; i < load->files.size(); ++i) {
+    Load& part = HasOnlyTraces(load->segments[i].content) ? traces : others;
+    part.files.push_back(std::move(load->files[i]));
+    part.segments.push_back(std::move(load->segments[i]));
+  }
+  std::ranges::move(traces.files, std::back_inserter(others.files));
+  std::ranges::move(traces.segments, std::back_inserter(others.segments));
+  *load = std::move(others);
 }
 
 // Of the first segments what one request takes, of one at least; the others leave the load. Losses last.

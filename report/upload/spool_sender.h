@@ -93,6 +93,7 @@ class SpoolSender {
   std::optional<UploadAnswer> RunRound(const UploadPolicies& policies, const std::vector<std::string>& files);
   std::vector<std::string> ListSegments() const;
   base::Status NotePresent(const std::vector<std::string>& files);
+  static void PutTracesLast(Load* load);
   Load NextLoad(const std::vector<std::string>& files);
   std::vector<PendingRecord> ToSend(UploadGate* gate, Load* load);
   std::vector<PendingRecord> ToSend(const WaitingSegment& segment, size_t index, const UploadGate& gate);

@@ -35,6 +35,8 @@ void UploadGate::Decide(std::span<WaitingSegment> segments) {
     DecideSegment(&segment, killed, &candidates);
   }
   DecideByQuota(std::move(candidates));
+  for (WaitingSegment& segment : segments)
+    if (std::ranges::find(undecided, &segment) != undecided.end()) DecideTraces(segment);
   for (const WaitingSegment* segment : undecided) MarkDone(*segment);
 }
 
@@ -118,6 +120,33 @@ void UploadGate::DecideByQuota(std::vector<Candidate> candidates) {
         Drop(*candidate.segment, candidate.record, LossReason::kCauseIsFull, rate_ppm);
         break;
     }
+  }
+}
+
+// Where their reports go, and within limits of their own. No report is lost with one, so none is counted.
+void UploadGate::DecideTraces(const WaitingSegment& segment) {
+  const int64_t today = policies::DayOf(now_wall_ms_);
+  const policies::QuotaLimits size_limits{.per_day = policies_.traces.kib_per_day};
+  for (size_t i = 0; i < segment.facts.size(); ++i) {
+    const RecordFacts& facts = segment.facts[i];
+    const SpoolRecord& record = segment.content.records[i];
+    if (facts.type != RecordType::kTrace || !facts.has_origin || !IsSent(segment, i) || IsForced(facts))
+      continue;
+    const auto size_kib = static_cast<uint32_t>((record.payload.size() + 1023) / 1024);
+    using Quota = UploadLedger::Quota;
+    policies::QuotaUse* size_use = ledger_->QuotaUseOf(facts.origin, Quota::kTraceKib);
+    const policies::QuotaUse before = *size_use;
+    bool is_sent = !ledger_->IsDropped(facts.report_id) &&
+                   policies::DailyQuota(size_limits, size_use).TakeAmount(size_kib, today);
+    const uint32_t per_cause =
+        facts.cause != 0 ? policies_.traces.per_cause : policies::QuotaLimits::kNoLimit;
+    policies::DailyQuota counts({policies_.traces.per_day, per_cause},
+                                ledger_->QuotaUseOf(facts.origin, Quota::kTraces));
+    if (is_sent && counts.Take(facts.cause, ReportPriority::kKilledInHang, today) != QuotaAnswer::kSend) {
+      *ledger_->QuotaUseOf(facts.origin, Quota::kTraceKib) = before;
+      is_sent = false;
+    }
+    if (!is_sent) Drop(segment, i, LossReason::kUnknown, 0);
   }
 }
 

@@ -210,9 +210,11 @@ bool UploadLedger::IsDropped(const base::Uuid& report_id) const {
   return std::ranges::find(dropped_reports, report_id) != dropped_reports.end();
 }
 
-QuotaUse* UploadLedger::QuotaUseOf(const Origin& origin) {
+QuotaUse* UploadLedger::QuotaUseOf(const Origin& origin, Quota quota) {
   const std::string& user = origin.user.empty() ? installation : origin.user;
-  const uint64_t key = base::HashBytes(user, base::HashBytes("\n", base::HashBytes(origin.app)));
+  uint64_t key = base::HashBytes(user, base::HashBytes("\n", base::HashBytes(origin.app)));
+  if (quota == Quota::kTraces) key = base::HashBytes("\ntraces", key);
+  if (quota == Quota::kTraceKib) key = base::HashBytes("\ntrace KiB", key);
   if (!quota_uses.contains(key) && quota_uses.size() == kMaxQuotaUses) {
     quota_uses.erase(
         std::ranges::min_element(quota_uses, {}, [](const auto& use) { return use.second.latest_day; }));

@@ -39,12 +39,12 @@ std::string StemOf(std::string_view file_name);
 
 struct UploadLedger {
   static constexpr size_t kMaxDroppedReports = 1024;
-  static constexpr size_t kMaxQuotaUses = 16;
+  static constexpr size_t kMaxQuotaUses = 48;
   static constexpr size_t kMaxOrigins = 32;  // of losses, each with as many reasons and causes as
   static constexpr size_t kMaxLossesOfOrigin = 128;
 
   std::string installation = {};  // tells this one from others where reports name no user; never sent
-  std::map<uint64_t, policies::QuotaUse> quota_uses = {};  // by hash of app and user
+  std::map<uint64_t, policies::QuotaUse> quota_uses = {};  // by hash of app, user and what
   std::map<std::string, SegmentDecision> segments = {};    // by file name, without its ending
   std::deque<base::Uuid> dropped_reports = {};             // whose ends are not sent either; the latest
   std::vector<Losses> losses = {};                         // counted, and not sent so far
@@ -61,7 +61,8 @@ struct UploadLedger {
   void NoteDropped(const base::Uuid& report_id);
   bool IsDropped(const base::Uuid& report_id) const;
   // Made at its first use; the one that was used least recently gives way.
-  policies::QuotaUse* QuotaUseOf(const Origin& origin);
+  enum class Quota { kReports, kTraces, kTraceKib };
+  policies::QuotaUse* QuotaUseOf(const Origin& origin, Quota quota = Quota::kReports);
 
   std::string ToText() const;
   // Errors: kInvalid for what ToText did not make, be it damaged or a later version's.

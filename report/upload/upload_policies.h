@@ -12,11 +12,19 @@
 
 namespace lagwatch::report {
 
+// Of traces, each user a day. A trace goes only where its report does, too.
+struct TraceLimits {
+  uint32_t per_day = policies::QuotaLimits::kNoLimit;
+  uint32_t per_cause = policies::QuotaLimits::kNoLimit;  // of these
+  uint32_t kib_per_day = policies::QuotaLimits::kNoLimit;
+};
+
 // As it is, everything is.
 struct UploadPolicies {
   policies::UserSampling sampling = {.rate_ppm = policies::UserSampling::kAllPpm};
   policies::QuotaLimits quota = {.per_day = policies::QuotaLimits::kNoLimit,
                                  .per_cluster = policies::QuotaLimits::kNoLimit};
+  TraceLimits traces = {};
   // All of this user's is sent, past sampling and quota.
   bool is_forced = false;
   std::string user = {};

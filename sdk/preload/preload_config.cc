@@ -8,6 +8,18 @@
 namespace lagwatch::sdk {
 namespace {
 
+constexpr std::pair<std::string_view, std::string PreloadConfig::*> kTexts[] = {
+    {"app", &PreloadConfig::app},
+    {"app_version", &PreloadConfig::app_version},
+    {"user", &PreloadConfig::user},
+    {"spool", &PreloadConfig::spool_directory},
+    {"threads", &PreloadConfig::threads},
+    {"trace_arena", &PreloadConfig::trace_arena},
+    {"trace_patched_modules", &PreloadConfig::trace_patched_modules},
+    {"trace_patched_functions", &PreloadConfig::trace_patched_functions},
+    {"trace_unpatched_functions", &PreloadConfig::trace_unpatched_functions},
+};
+
 constexpr std::pair<std::string_view, uint32_t PreloadConfig::*> kNumbers[] = {
     {"threshold_ms", &PreloadConfig::threshold_ms},
     {"anr_threshold_ms", &PreloadConfig::anr_threshold_ms},
@@ -15,6 +27,20 @@ constexpr std::pair<std::string_view, uint32_t PreloadConfig::*> kNumbers[] = {
     {"sample_interval_ms", &PreloadConfig::sample_interval_ms},
     {"dump_signal", &PreloadConfig::dump_signal},
     {"is_sent", &PreloadConfig::is_sent},
+    {"is_watched", &PreloadConfig::is_watched},
+    {"has_traces", &PreloadConfig::has_traces},
+    {"traces_interval_ms", &PreloadConfig::traces_interval_ms},
+    {"traces_hooks", &PreloadConfig::traces_hooks},
+    {"traces_before_s", &PreloadConfig::traces_before_s},
+    {"traces_slow_ms", &PreloadConfig::traces_slow_ms},
+    {"traces_buffer_kib", &PreloadConfig::traces_buffer_kib},
+    {"traces_max_kib", &PreloadConfig::traces_max_kib},
+    {"trace_pid", &PreloadConfig::trace_pid},
+    {"trace_main_interval_us", &PreloadConfig::trace_main_interval_us},
+    {"trace_worker_interval_us", &PreloadConfig::trace_worker_interval_us},
+    {"trace_worker_groups", &PreloadConfig::trace_worker_groups},
+    {"trace_calls", &PreloadConfig::trace_calls},
+    {"trace_hook_interval_us", &PreloadConfig::trace_hook_interval_us},
 };
 
 }  // namespace
@@ -24,11 +50,7 @@ std::string PreloadConfig::ToText() const {
   auto add = [&](std::string_view name, std::string_view value) {
     text.append(name).append("=").append(value).append("\n");
   };
-  add("app", app);
-  add("app_version", app_version);
-  add("user", user);
-  add("spool", spool_directory);
-  add("threads", threads);
+  for (const auto& [name, member] : kTexts) add(name, this->*member);
   for (const auto& [name, member] : kNumbers) add(name, std::to_string(this->*member));
   if (had_preload) add("preload", previous_preload);
   return text;
@@ -43,11 +65,9 @@ PreloadConfig PreloadConfig::Parse(std::string_view text) {
     if (equals == std::string_view::npos) continue;
     std::string_view name = line.substr(0, equals);
     std::string value(line.substr(equals + 1));
-    if (name == "app") config.app = value;
-    if (name == "app_version") config.app_version = value;
-    if (name == "user") config.user = value;
-    if (name == "spool") config.spool_directory = value;
-    if (name == "threads") config.threads = value;
+    for (const auto& [text_name, member] : kTexts) {
+      if (name == text_name) config.*member = value;
+    }
     for (const auto& [number_name, member] : kNumbers) {
       if (name == number_name)
         config.*member = static_cast<uint32_t>(std::strtoul(value.c_str(), nullptr, 10));
@@ -58,6 +78,13 @@ PreloadConfig PreloadConfig::Parse(std::string_view text) {
     }
   }
   return config;
+}
+
+bool PreloadConfig::HasLineEnd() const {
+  return previous_preload.find('\n') != std::string::npos ||
+         std::ranges::any_of(kTexts, [this](const auto& text) {
+           return (this->*text.second).find('\n') != std::string::npos;
+         });
 }
 
 }  // namespace lagwatch::sdk

@@ -26,9 +26,32 @@ struct PreloadConfig {
   uint32_t sample_interval_ms = kUnset;
   uint32_t dump_signal = 0;  // 0: none
   uint32_t is_sent = 0;      // 1: MonitorOptions::is_sent
-  bool had_preload = false;  // whether LD_PRELOAD was set before, and to what
+  uint32_t is_watched = 1;   // 0: no loop is
+  // MonitorOptions::trace: reports come with traces.
+  uint32_t has_traces = 0;
+  uint32_t traces_interval_ms = 10;
+  uint32_t traces_hooks = 0;
+  uint32_t traces_before_s = 10;
+  uint32_t traces_slow_ms = 0;
+  uint32_t traces_buffer_kib = 8192;
+  uint32_t traces_max_kib = 256;
+  // The file of the trace::Arena that process `trace_pid` is recorded into; empty: it is not recorded. The
+  // rest is for that case.
+  std::string trace_arena;
+  uint32_t trace_pid = 0;
+  uint32_t trace_main_interval_us = 10'000;    // 0: the main thread is not looked at
+  uint32_t trace_worker_interval_us = 10'000;  // 0: the others are not
+  uint32_t trace_worker_groups = 2;
+  uint32_t trace_calls = 1;                 // of instrumented functions: 0 off, 1 precise, 2 coarse
+  std::string trace_patched_modules;        // separated by commas; empty: nothing is patched
+  std::string trace_patched_functions;      // of these; empty: all
+  std::string trace_unpatched_functions;    // but not these
+  uint32_t trace_hook_interval_us = 1'000;  // 0: threads do not look at themselves
+  bool had_preload = false;                 // whether LD_PRELOAD was set before, and to what
   std::string previous_preload;
 
+  // Whether some text holds one, and so cannot be told.
+  bool HasLineEnd() const;
   // One "name=value" a line. Names that Parse does not know are skipped.
   std::string ToText() const;
   static PreloadConfig Parse(std::string_view text);

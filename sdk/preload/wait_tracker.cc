@@ -10,6 +10,8 @@
 #include <mutex>
 
 #include "sdk/preload/preload_config.h"
+#include "sdk/preload/preload_environment.h"
+#include "sdk/preload/trace_recording.h"
 #include "sdk/process_monitor.h"
 #include "stack/thread_state.h"
 
@@ -46,6 +48,15 @@ class Preload {
     return config_.threads == thread_name;
   }
 
+  // The environment stays as it is for a program that the process may become by exec: a script's interpreter,
+  // say. Children, which inherit it, are not meant.
+  bool IsTraced() const {
+    return !config_.trace_arena.empty() && config_.trace_pid == static_cast<uint32_t>(getpid());
+  }
+  void StartTrace() const {
+    if (IsTraced()) StartTraceRecording(config_);
+  }
+
   void StartMonitor() {
     MonitorOptions options;
     options.app = config_.app;
@@ -61,6 +72,14 @@ class Preload {
     set(config_.sample_interval_ms, &options.watch.sample_interval_ns);
     options.is_sent = config_.is_sent != 0;
     options.dump_signal = static_cast<int>(config_.dump_signal);
+    // One recording at a time.
+    options.trace.is_on = config_.has_traces != 0 && config_.trace_arena.empty();
+    options.trace.interval_ns = config_.traces_interval_ms * base::kNsPerMs;
+    options.trace.has_hooks = config_.traces_hooks != 0;
+    options.trace.before_ns = config_.traces_before_s * base::kNsPerSecond;
+    options.trace.slow_ns = config_.traces_slow_ms * base::kNsPerMs;
+    options.trace.buffer_bytes = uint64_t{config_.traces_buffer_kib} << 10;
+    options.trace.max_bytes = uint64_t{config_.traces_max_kib} << 10;
     ProcessMonitor::Instance().Start({.options = options});
   }
 
@@ -70,12 +89,8 @@ class Preload {
     is_wanted_ = text != nullptr;
     if (!is_wanted_) return;
     config_ = PreloadConfig::Parse(text);
-    unsetenv(kPreloadConfigVariable);
-    if (config_.had_preload) {
-      setenv("LD_PRELOAD", config_.previous_preload.c_str(), 1);
-    } else {
-      unsetenv("LD_PRELOAD");
-    }
+    is_wanted_ = config_.is_watched != 0;
+    if (!IsTraced()) RestoreEnvironment(config_);
     pthread_atfork(nullptr, nullptr, [] {
       g_start_tried.store(false);
       // The only thread that is left is the main one now.
@@ -88,12 +103,13 @@ class Preload {
 };
 
 // Before main(), while the program has seen nothing of its environment yet.
-__attribute__((constructor)) void TakeConfig() { Preload::Instance(); }
+__attribute__((constructor)) void TakeConfig() { Preload::Instance().StartTrace(); }
 
 // When the program ends by exit() or by returning from main(): a lag that was over by then keeps its
 // duration.
 __attribute__((destructor)) void StopMonitor() {
   if (g_start_tried.load()) ProcessMonitor::Instance().Stop(0);
+  StopTraceRecording();
 }
 
 void LookAtThread() {

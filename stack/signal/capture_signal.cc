@@ -2,11 +2,15 @@
 #include "stack/signal/capture_signal.h"
 
 #include "base/ticks.h"
+#include "stack/signal/call_restart.h"
 #include "stack/signal/context.h"
+#include "stack/signal/kernel_calls.h"
+#include "stack/signal/replaced_returns.h"
 
 namespace lagwatch::stack {
 
-std::atomic<CaptureSlot*> g_capture_slot{nullptr};
+constinit CaptureDesk g_capture_desk;
+constinit std::atomic<TimerAction> g_timer_action{nullptr};
 
 namespace {
 
@@ -16,17 +20,23 @@ namespace {
 // runs on some other memory.
 bool CutToOwnStack(const CaptureSlot& slot, uint64_t stack_pointer, MemoryRegion* live) {
   if (slot.stacks.IsOnMainStack(stack_pointer)) return true;
-  if (!slot.thread_block.is_known()) return false;
+  const ThreadBlockLayout thread_block = g_capture_desk.thread_block;
+  if (!thread_block.is_known()) return false;
   uint64_t thread_pointer = ReadThreadPointer();
-  uint64_t note_address = thread_pointer + static_cast<uint64_t>(slot.thread_block.stack_note_offset);
-  if (!live->Holds(thread_pointer) || !live->Holds(note_address)) return false;  // no thread of the C library
-  const auto* note = reinterpret_cast<const ThreadStackNote*>(note_address);
-  if (!note->Holds(stack_pointer) || !note->Holds(thread_pointer)) return false;
+  uint64_t note_address = thread_pointer + static_cast<uint64_t>(thread_block.stack_note_offset);
+  ThreadStackNote note;
+  if (live->Holds(thread_pointer) && live->Holds(note_address)) {
+    note = *reinterpret_cast<const ThreadStackNote*>(note_address);
+  } else if (CopyReadable(slot.process_id, note_address, reinterpret_cast<char*>(&note), sizeof note) !=
+             sizeof note) {  // a thread that is newer than the regions, or none of the C library
+    return false;
+  }
+  if (!note.Holds(stack_pointer) || !note.Holds(thread_pointer)) return false;
   live->end = thread_pointer;
   // Of the red zone, what shares a page with the stack pointer; more when this handler runs further down.
   constexpr uint64_t kPageMask = 4096 - 1;
   auto handler_frame = reinterpret_cast<uint64_t>(__builtin_frame_address(0));
-  bool is_same_stack = note->Holds(handler_frame) && handler_frame < live->begin;
+  bool is_same_stack = note.Holds(handler_frame) && handler_frame < live->begin;
   uint64_t page = stack_pointer & ~kPageMask;
   if (!is_same_stack && live->begin < page) live->begin = page;
   return live->begin < live->end;
@@ -46,33 +56,62 @@ void CopyStack(const CaptureSlot& slot, RawStack* stack) {
   if (is_certain) {
     CopyMapped(live.begin, stack->bytes, wanted_bytes);
     stack->size_bytes = wanted_bytes;
+    // Read where it comes from: the copy was written past the caches.
+    MendReturns(stack->address, reinterpret_cast<const char*>(stack->address), stack->bytes, wanted_bytes);
   } else {
     // The regions may be out of date, and past the stack's real end there may be nothing by now.
     stack->size_bytes = CopyReadable(slot.process_id, live.begin, stack->bytes, wanted_bytes);
+    MendReturns(stack->address, stack->bytes, stack->bytes, stack->size_bytes);
   }
+  uint64_t& program_counter = stack->registers.value[Registers::kProgramCounter];
+  program_counter = CurrentReplacedReturns().Original(program_counter);  // of a function that has just ended
 }
 
-void PassOn(const CaptureSlot& slot, int signal_number, siginfo_t* info, void* user_context) {
-  uint32_t count = slot.previous_count.load(std::memory_order_acquire);  // pairs with the store of an entry
+// The slot that a signal asks to be answered through; null when it is not ours.
+CaptureSlot* SlotOf(const siginfo_t& info) {
+  if (!CaptureSlot::IsMarked(info)) return nullptr;
+  uint32_t index = CaptureSlot::IndexOf(info);
+  if (index >= CaptureDesk::kMaxSlots) return nullptr;
+  CaptureSlot* slot = g_capture_desk.slots[index].load(std::memory_order_acquire);  // pairs with its making
+  return slot != nullptr && info.si_pid == slot->process_id ? slot : nullptr;
+}
+
+bool IsTimers(const siginfo_t& info) {
+  return info.si_code == SI_TIMER && reinterpret_cast<uint64_t>(info.si_value.sival_ptr) == kTimerMark;
+}
+
+void ActOnTimer(const void* user_context) {
+  const TimerAction action = g_timer_action.load(std::memory_order_acquire);  // pairs with its store
+  if (action == nullptr) return;
+  Registers registers;
+  ReadContext(user_context, &registers);
+  action(registers);
+}
+
+// What has that signal's handler below ours; null when nothing ever had.
+const struct sigaction* FindHandlerBelow(int signal_number) {
+  const CaptureDesk& desk = g_capture_desk;
+  uint32_t count = desk.previous_count.load(std::memory_order_acquire);  // pairs with the store of an entry
   uint32_t index = 0;
-  while (index < count && slot.previous[index].signal_number != signal_number) ++index;
-  if (index == count) return;
-  const struct sigaction& action = slot.previous[index].action;
-  if ((action.sa_flags & SA_SIGINFO) != 0) {
-    action.sa_sigaction(signal_number, info, user_context);
-  } else if (action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN) {
-    action.sa_handler(signal_number);
+  while (index < count && desk.previous[index].signal_number != signal_number) ++index;
+  if (index == count) return nullptr;
+  const struct sigaction& action = desk.previous[index].action;
+  const bool is_handler =
+      (action.sa_flags & SA_SIGINFO) != 0 || (action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN);
+  return is_handler ? &action : nullptr;
+}
+
+void PassOn(int signal_number, siginfo_t* info, void* user_context) {
+  const struct sigaction* action = FindHandlerBelow(signal_number);
+  if (action == nullptr) return;
+  if ((action->sa_flags & SA_SIGINFO) != 0) {
+    action->sa_sigaction(signal_number, info, user_context);
+  } else {
+    action->sa_handler(signal_number);
   }
 }
 
-}  // namespace
-
-void HandleCaptureSignal(int signal_number, siginfo_t* info, void* user_context) noexcept {
-  CaptureSlot* slot = g_capture_slot.load(std::memory_order_acquire);  // pairs with the store of a ready slot
-  if (slot == nullptr) return;
-  const uint64_t begin_ticks = base::ReadTicks();
-  if (!slot->HasSent(*info)) return PassOn(*slot, signal_number, info, user_context);
-  uint32_t ticket = CaptureSlot::TicketOf(*info);
+void Answer(CaptureSlot* slot, uint32_t ticket, uint64_t begin_ticks, const void* user_context) {
   uint64_t expected = CaptureSlot::Request(ticket, CaptureSlot::kRequested);
   if (!slot->request.compare_exchange_strong(expected, CaptureSlot::Request(ticket, CaptureSlot::kCopying)))
     return;
@@ -81,6 +120,21 @@ void HandleCaptureSignal(int signal_number, siginfo_t* info, void* user_context)
   slot->pause_ticks = base::ReadTicks() - begin_ticks;
   // Release: publishes the copy.
   slot->request.store(CaptureSlot::Request(ticket, CaptureSlot::kDone), std::memory_order_release);
+}
+
+}  // namespace
+
+void HandleCaptureSignal(int signal_number, siginfo_t* info, void* user_context) noexcept {
+  const uint64_t begin_ticks = base::ReadTicks();
+  if (IsTimers(*info)) {
+    ActOnTimer(user_context);
+  } else {
+    CaptureSlot* slot = SlotOf(*info);
+    if (slot == nullptr) return PassOn(signal_number, info, user_context);
+    Answer(slot, CaptureSlot::TicketOf(*info), begin_ticks, user_context);
+  }
+  // One that shares its signal with us may have been called for the same call.
+  if (FindHandlerBelow(signal_number) == nullptr) RestartInterruptedCall(signal_number, user_context);
 }
 
 }  // namespace lagwatch::stack

@@ -21,9 +21,9 @@ struct PreviousAction {
   struct sigaction action;
 };
 
-// One capture at a time is asked for through a slot.
+// One capture at a time is asked for through a slot; each capturer has its own.
 //
-// Thread safety: the watchdog asks, the handler answers; `request` hands the other members over.
+// Thread safety: the capturer asks, the handler answers; `request` hands the other members over.
 // Invariants:
 // - A request is a ticket never used before and its state, in one word: only the handler whose signal carries
 //   that ticket can take it to kCopying, so a late signal does nothing.
@@ -35,46 +35,71 @@ struct CaptureSlot {
   static constexpr uint32_t TicketOf(uint64_t request) { return static_cast<uint32_t>(request >> 2); }
   static constexpr State StateOf(uint64_t request) { return static_cast<State>(request & 3); }
 
-  // What a signal of ours carries: its ticket, marked, so that a late one is told from a foreign one.
-  static void* SignalValue(uint32_t ticket) { return reinterpret_cast<void*>(kMark | ticket); }
-  bool HasSent(const siginfo_t& info) const {
-    return info.si_code == SI_QUEUE && info.si_pid == process_id &&
-           (reinterpret_cast<uint64_t>(info.si_value.sival_ptr) & ~kTicketMask) == kMark;
+  // What a signal of ours carries: its ticket and its slot, marked, so that a late one is told from a foreign
+  // one.
+  void* SignalValue(uint32_t ticket) const {
+    return reinterpret_cast<void*>(kMark | uint64_t{index} << kIndexShift | ticket);
+  }
+  static bool IsMarked(const siginfo_t& info) {
+    return info.si_code == SI_QUEUE && (ValueOf(info) & ~(kIndexMask << kIndexShift | kTicketMask)) == kMark;
+  }
+  static uint32_t IndexOf(const siginfo_t& info) {
+    return static_cast<uint32_t>(ValueOf(info) >> kIndexShift & kIndexMask);
   }
   static uint32_t TicketOf(const siginfo_t& info) {
-    return static_cast<uint32_t>(reinterpret_cast<uint64_t>(info.si_value.sival_ptr) & kTicketMask);
+    return static_cast<uint32_t>(ValueOf(info) & kTicketMask);
   }
 
   static constexpr size_t kMaxRegions = 8192;
   static constexpr uint64_t kTicketMask = 0xffff'ffff;
-  static constexpr uint64_t kMark = 0x6c61'6777'0000'0000;
+  static constexpr int kIndexShift = 32;
+  static constexpr uint64_t kIndexMask = 0xff;
+  static constexpr uint64_t kMark = 0x6c61'6700'0000'0000;
 
   std::atomic<uint64_t> request{Request(0, kIdle)};
-  std::atomic<bool> is_taken{false};  // there is a capturer; not the handler's concern
-  int process_id = 0;
-  // Unchanged while the handler is installed: where it finds the thread's own stack.
-  ThreadBlockLayout thread_block;
-  // Of each signal that ever had our handler: where somebody else put another on top of ours, that may still
-  // call ours. An entry that is counted is changed only while its signal has another handler than ours.
-  static constexpr uint32_t kMaxSignals = 8;
-  PreviousAction previous[kMaxSignals]{};
-  std::atomic<uint32_t> previous_count{0};
+  uint32_t index = 0;  // among the desk's; unchanged once it is there
+  int process_id = 0;  // whose signals may answer
   // Unchanged while kRequested or kCopying.
   StackRegions stacks{};
   MemoryRegion regions[kMaxRegions];  // those of `stacks`
   // Written with `stack`: how long the handler kept the thread.
   uint64_t pause_ticks = 0;
   RawStack stack;
+
+ private:
+  static uint64_t ValueOf(const siginfo_t& info) {
+    return reinterpret_cast<uint64_t>(info.si_value.sival_ptr);
+  }
 };
 static_assert(std::atomic<uint64_t>::is_always_lock_free, "not signal-safe");
 
-// The slot that the handler answers through, null when there is none. A slot that was once set is never
-// freed: a late signal may still look at it.
-extern std::atomic<CaptureSlot*> g_capture_slot;
+// What the handler finds: the slots to answer through, and whose signals it took over.
+struct CaptureDesk {
+  static constexpr uint32_t kMaxSlots = 32;
+  static constexpr uint32_t kMaxSignals = 8;
+
+  // Null until the first use. A slot is never freed: a late signal may still look at it.
+  std::atomic<CaptureSlot*> slots[kMaxSlots]{};
+  // Unchanged while the handler is installed: where it finds the thread's own stack.
+  ThreadBlockLayout thread_block;
+  // Of each signal that ever had our handler: where somebody else put another on top of ours, that may still
+  // call ours. An entry that is counted is changed only while its signal has another handler than ours.
+  PreviousAction previous[kMaxSignals]{};
+  std::atomic<uint32_t> previous_count{0};
+};
 static_assert(std::atomic<CaptureSlot*>::is_always_lock_free, "not signal-safe");
 
-// To be installed with SA_SIGINFO; the signal's value is SignalValue(ticket). Other signals go to the
-// previous handler, if there was one. Context: signal.
+extern CaptureDesk g_capture_desk;
+
+// What a timer's signal of ours carries, which asks the thread to look at itself.
+inline constexpr uint64_t kTimerMark = 0x6c61'6777'7469'6d65;
+// Does that, with the registers that the thread was interrupted with. Context: signal.
+using TimerAction = void (*)(const Registers& registers);
+extern std::atomic<TimerAction> g_timer_action;  // null: such signals do nothing
+static_assert(std::atomic<TimerAction>::is_always_lock_free, "not signal-safe");
+
+// To be installed with SA_SIGINFO; the signal's value is a slot's SignalValue(ticket). Other signals go to
+// the previous handler, if there was one. Context: signal.
 void HandleCaptureSignal(int signal_number, siginfo_t* info, void* user_context) noexcept;
 
 }  // namespace lagwatch::stack

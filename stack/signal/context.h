@@ -17,9 +17,7 @@ uint64_t ReadThreadPointer() noexcept;
 // Copies memory that is certain to be there. `destination` is aligned by 16. Context: signal.
 void CopyMapped(uint64_t source_address, char* destination, uint64_t size_bytes) noexcept;
 
-// process_vm_readv(2) on the own process, made without the C library and its errno: copies up to the first
-// page that cannot be read, and returns how much; 0 where the call is forbidden. Context: signal.
-uint64_t CopyReadable(int process_id, uint64_t source_address, char* destination,
-                      uint64_t size_bytes) noexcept;
+// A system call made without the C library and its errno; what the kernel answers. Context: signal.
+int64_t CallKernel(int64_t number, const uint64_t (&arguments)[6]) noexcept;
 
 }  // namespace lagwatch::stack

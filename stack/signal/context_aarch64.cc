@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <sys/syscall.h>
-#include <sys/uio.h>
 #include <ucontext.h>
 
 #include "stack/signal/context.h"
@@ -30,23 +28,19 @@ void CopyMapped(uint64_t source_address, char* destination, uint64_t size_bytes)
   }
 }
 
-uint64_t CopyReadable(int process_id, uint64_t source_address, char* destination,
-                      uint64_t size_bytes) noexcept {
-  iovec local{destination, size_bytes};
-  iovec remote{reinterpret_cast<void*>(source_address), size_bytes};
-  register int64_t number asm("x8") = SYS_process_vm_readv;
-  register int64_t result asm("x0") = process_id;
-  register uint64_t local_vectors asm("x1") = reinterpret_cast<uint64_t>(&local);
-  register uint64_t local_count asm("x2") = 1;
-  register uint64_t remote_vectors asm("x3") = reinterpret_cast<uint64_t>(&remote);
-  register uint64_t remote_count asm("x4") = 1;
-  register uint64_t flags asm("x5") = 0;
+int64_t CallKernel(int64_t number, const uint64_t (&arguments)[6]) noexcept {
+  register int64_t call asm("x8") = number;
+  register uint64_t result asm("x0") = arguments[0];
+  register uint64_t second asm("x1") = arguments[1];
+  register uint64_t third asm("x2") = arguments[2];
+  register uint64_t fourth asm("x3") = arguments[3];
+  register uint64_t fifth asm("x4") = arguments[4];
+  register uint64_t sixth asm("x5") = arguments[5];
   asm volatile("svc #0"
                : "+r"(result)
-               : "r"(number), "r"(local_vectors), "r"(local_count), "r"(remote_vectors), "r"(remote_count),
-                 "r"(flags)
+               : "r"(call), "r"(second), "r"(third), "r"(fourth), "r"(fifth), "r"(sixth)
                : "memory");
-  return result < 0 ? 0 : static_cast<uint64_t>(result);
+  return static_cast<int64_t>(result);
 }
 
 }  // namespace lagwatch::stack

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <emmintrin.h>
-#include <sys/syscall.h>
-#include <sys/uio.h>
 #include <ucontext.h>
 
 #include "stack/signal/context.h"
@@ -46,20 +44,16 @@ void CopyMapped(uint64_t source_address, char* destination, uint64_t size_bytes)
   for (; done < size_bytes; ++done) destination[done] = from[done];
 }
 
-uint64_t CopyReadable(int process_id, uint64_t source_address, char* destination,
-                      uint64_t size_bytes) noexcept {
-  iovec local{destination, size_bytes};
-  iovec remote{reinterpret_cast<void*>(source_address), size_bytes};
-  int64_t result = SYS_process_vm_readv;
-  register uint64_t remote_count asm("r8") = 1;
-  register uint64_t remote_vectors asm("r10") = reinterpret_cast<uint64_t>(&remote);
-  register uint64_t flags asm("r9") = 0;
+int64_t CallKernel(int64_t number, const uint64_t (&arguments)[6]) noexcept {
+  int64_t result = number;
+  register uint64_t fourth asm("r10") = arguments[3];
+  register uint64_t fifth asm("r8") = arguments[4];
+  register uint64_t sixth asm("r9") = arguments[5];
   asm volatile("syscall"
                : "+a"(result)
-               : "D"(static_cast<int64_t>(process_id)), "S"(&local), "d"(uint64_t{1}), "r"(remote_vectors),
-                 "r"(remote_count), "r"(flags)
+               : "D"(arguments[0]), "S"(arguments[1]), "d"(arguments[2]), "r"(fourth), "r"(fifth), "r"(sixth)
                : "rcx", "r11", "memory");
-  return result < 0 ? 0 : static_cast<uint64_t>(result);
+  return result;
 }
 
 }  // namespace lagwatch::stack

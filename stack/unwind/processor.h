@@ -47,7 +47,7 @@ bool IsSignalReturn(const unsigned char (&code)[kMaxCodeBytes]);
 uint64_t SignalFrameOffset(int dwarf_register);
 
 // A return address as the call saved it, without its signature (arm64 pointer authentication).
-uint64_t StripSignature(uint64_t return_address);
+inline uint64_t StripSignature(uint64_t return_address) { return return_address & Registers::kAddressMask; }
 
 // Whether a call leaves the return address in a register, which a leaf function need not save.
 extern const bool kHasLinkRegister;

@@ -67,10 +67,4 @@ uint64_t SignalFrameOffset(int dwarf_register) {
   return context + offsetof(mcontext_t, regs) + 8 * static_cast<uint64_t>(dwarf_register);
 }
 
-uint64_t StripSignature(uint64_t return_address) {
-  // The signature is kept in the bits above a user space address.
-  constexpr uint64_t kAddressBits = (uint64_t{1} << 48) - 1;
-  return return_address & kAddressBits;
-}
-
 }  // namespace lagwatch::stack

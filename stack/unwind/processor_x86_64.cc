@@ -107,6 +107,4 @@ uint64_t SignalFrameOffset(int dwarf_register) {
   return offsetof(ucontext_t, uc_mcontext.gregs) + 8 * static_cast<uint64_t>(kKernelOrder[dwarf_register]);
 }
 
-uint64_t StripSignature(uint64_t return_address) { return return_address; }
-
 }  // namespace lagwatch::stack

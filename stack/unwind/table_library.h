@@ -16,7 +16,7 @@
 
 namespace lagwatch::stack {
 
-// Thread safety: Find and Request from the watchdog's thread; the rest from one thread at a time.
+// Thread safety: Find from any thread; the rest from one thread at a time.
 // Invariant: a table is complete before its pointer is published, and lives as long as the library.
 class TableLibrary {
  public:
@@ -30,9 +30,13 @@ class TableLibrary {
   [[nodiscard]] bool TryStop();
 
   // The table of the module with that index in the module map; null when it is not compiled (yet). Context:
-  // watchdog.
+  // any.
   const UnwindTable* Find(uint32_t module_index) const {
     return tables_[module_index].load(std::memory_order_acquire);  // pairs with the publishing store
+  }
+  // Whether nobody need ask for it any more. Context: any.
+  bool IsRequested(uint32_t module_index) const {
+    return states_[module_index].load(std::memory_order_relaxed) != State::kUnknown;  // a hint
   }
   // Has it compiled, once. Context: watchdog.
   void Request(uint32_t module_index, const Module& module);

@@ -106,6 +106,14 @@ class TableUnwinder final : public Unwinder {
                                                    : Completeness::kIncomplete;
   }
 
+  Frame Resolve(uint64_t return_address, const ModuleMap& modules) override {
+    modules_ = &modules;
+    const CachedRule& cached = Lookup(return_address);
+    return {cached.module, cached.offset, cached.found.function_offset};
+  }
+
+  TableLibrary* tables() override { return tables_; }
+
   void OnModulesChanged() override {
     pages_.Clear();
     // Zero is no key, but in the first slot; what was never filled is not touched, so that it costs no
@@ -450,6 +458,10 @@ class SelfContainedUnwinder final : public Unwinder {
   void Unwind(const RawStack& raw, const ModuleMap& modules, Stack* stack) override {
     unwinder_.Unwind(raw, modules, stack);
   }
+  Frame Resolve(uint64_t return_address, const ModuleMap& modules) override {
+    return unwinder_.Resolve(return_address, modules);
+  }
+  TableLibrary* tables() override { return tables_.get(); }
   void OnModulesChanged() override { unwinder_.OnModulesChanged(); }
 
  private:

@@ -10,6 +10,7 @@
 #include "collector/http/endpoints.h"
 #include "collector/http/page.h"
 #include "tests/collector/http_client.h"
+#include "tests/collector/sample_traces.h"
 #include "tests/testing/process.h"
 #include "tests/testing/sample_report.h"
 #include "tests/testing/temp_directory.h"
@@ -77,7 +78,7 @@ class OpenApiTest : public ::testing::Test {
 
   testing::ScopedTempDirectory directory_;
   Process program_{{LAGWATCH_COLLECTOR_PROGRAM, "--listen", "127.0.0.1:0", "--data", directory_ / "data",
-                    "--retention-days", "0", "--admin-token", kAdminToken}};
+                    "--retention-days", "0", "--trace-retention-days", "0", "--admin-token", kAdminToken}};
 };
 
 TEST_F(OpenApiTest, TheProgramAnswersAsItSays) {
@@ -85,7 +86,10 @@ TEST_F(OpenApiTest, TheProgramAnswersAsItSays) {
   testing::Client client(port);
   client.headers[0] = std::string("Authorization: Bearer ") + kAdminToken;
   const SampleReport report = LockReport();
-  ASSERT_EQ(client.Post(BatchOf(report)).json()["rejected"], 0);
+  const report::TraceRecord trace = testing::TraceOf(report.header.id);
+  std::string batch = BatchOf(report);
+  testing::AppendTrace(trace, &batch);
+  ASSERT_EQ(client.Post(batch).json()["rejected"], 0);
   client.headers[1] = "Content-Type: application/json";
   const std::string config = R"({"threshold_ms": 700})";
   const Json put = client.Perform("PUT", "/v1/admin/config", &config).json();
@@ -107,6 +111,12 @@ TEST_F(OpenApiTest, TheProgramAnswersAsItSays) {
       {"POST /api/{project}/store/", "1"},
       {"body POST /api/{project}/store/", {{"event_id", std::string(32, 'a')}}},
       {"GET /v1/reports/{id}", base::ToString(report.header.id)},
+      {"GET /v1/traces/{id}", base::ToString(trace.id)},
+      {"query GET /v1/traces/{id}",
+       {"", "?format=lwtrace", "?format=speedscope&tid=100", "?format=chrome", "?format=pprof",
+        "?format=collapsed", "?format=nanoscope"}},
+      {"GET /v1/traces/{id}/flame", base::ToString(trace.id)},
+      {"query GET /v1/traces/{id}/flame", {"", "?tid=101"}},
       {"query GET /v1/clusters", {"", "?days=14&q=LOOKUP"}},
       {"GET /v1/clusters/{key}", key},
       {"query GET /v1/usage", {"", "?by=day"}},

@@ -55,8 +55,10 @@ TEST_F(StoreFile, ADatabaseOfEachOlderVersionLearnsWhatIsNew) {
     const std::vector<NewRecord> records = {report::RunEnd{.session_id = report.header.session_id,
                                                            .reason = policies::ExitReason::kKilledInLag,
                                                            .report_id = report.header.id},
-                                            report::FrameSlice(), NewUsage(),
+                                            report::FrameSlice(),
+                                            NewUsage(),
                                             report::Losses{.losses = {{.count = 1}}},
+                                            NewTrace(),
                                             UnknownRecord{static_cast<report::RecordType>(77), "new"}};
     EXPECT_THAT(*(*store)->Commit(records), ::testing::Each(CommitOutcome::kStored)) << version;
     EXPECT_EQ((*store)->FindReport(report.header.id)->value().row.kind, "killed-in-hang");
@@ -79,6 +81,25 @@ TEST_F(StoreFile, ADatabaseOfVersion6IsAskedLikeANewOne) {
   auto page = (*store)->Causes({.filter = {.app = "editor"}});
   ASSERT_TRUE(page.ok()) << page.status().message();
   EXPECT_EQ(page->causes.size(), 1u);
+}
+
+TEST_F(StoreFile, ADatabaseOfVersion7KeepsItsReportsAndTakesTraces) {
+  const SampleReport report;
+  const std::string payload = report.Encode();
+  const report::Report decoded = report::DecodeReport(payload).value();
+  const std::vector<NewRecord> reports = {
+      NewReport::Create(decoded, Clusterer::Create("")->Assign(decoded), payload)};
+  ASSERT_TRUE(SqliteStore::Open(path_).value()->Commit(reports).ok());
+  Database(path_).Execute("DROP TABLE packed_traces; DROP TABLE traces; PRAGMA user_version = 7");
+
+  auto store = SqliteStore::Open(path_);
+  ASSERT_TRUE(store.ok()) << store.status().message();
+  EXPECT_THAT(*(*store)->Commit(reports), ElementsAre(CommitOutcome::kDuplicate));
+  const report::TraceRecord trace{.id = base::CreateUuidV7(1), .report_id = report.header.id, .trace = "t"};
+  EXPECT_THAT(*(*store)->Commit(std::vector<NewRecord>{NewTrace::Create(trace)}),
+              ElementsAre(CommitOutcome::kStored));
+  EXPECT_EQ((*store)->TracesOf(std::vector{report.header.id})->size(), 1u);
+  EXPECT_EQ((*store)->FindTrace(trace.id)->value().trace, "t");
 }
 
 TEST_F(StoreFile, KeepsReportsAcrossRestarts) {

@@ -34,13 +34,13 @@ def check_needs(args):
     """What objects need from outside is on the list."""
     undefined = symbols(args.nm, args.files, "--undefined-only")
     needed = undefined - symbols(args.nm, args.files, "--defined-only")
-    return [f"{name} is used, but not listed" for name in sorted(needed - declared(args.list))]
+    return [f"{name} is used, but not listed" for name in sorted(needed - declared(args.list) - set(args.also))]
 
 
 def check_exports(args):
     """A shared library exports what is on the list, all of it and nothing else."""
     exported = symbols(args.nm, args.files, "--dynamic", "--defined-only")
-    listed = declared(args.list)
+    listed = declared(args.list) | set(args.also)
     return ([f"{name} is exported, but not listed" for name in sorted(exported - listed)] +
             [f"{name} is listed, but not exported" for name in sorted(listed - exported)])
 
@@ -52,6 +52,7 @@ def main():
     for name, check in {"needs": check_needs, "exports": check_exports}.items():
         command = checks.add_parser(name, help=check.__doc__)
         command.set_defaults(check=check)
+        command.add_argument("--also", action="append", default=[], help="a name that counts as listed")
         command.add_argument("list", type=pathlib.Path, help="a header, a .map file or a plain list of names")
         command.add_argument("files", nargs="+", help="objects, archives or a shared library")
     args = parser.parse_args()

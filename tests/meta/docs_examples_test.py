@@ -37,7 +37,17 @@ class Scene:
     def fill(self):
         url = self.environment["COLLECTOR"]
         spool = self.home / "spool"
-        self.run(f"deadlock 2 300 {spool} && lagwatch upload --spool {spool} --endpoint {url} --key $(cat $DATA/key)")
+        self.run(f"""
+            deadlock 2 300 {spool}
+            # What froze here has a trace, too.
+            lagwatch run --trace --threshold-ms 300 --spool {spool} -- \\
+              redis-server --port 0 --unixsocket $HOME/redis.sock --save '' --enable-debug-command yes >redis.log &
+            for i in {{1..100}}; do redis-cli -s $HOME/redis.sock ping >/dev/null 2>&1 && break; sleep 0.1; done
+            redis-cli -s $HOME/redis.sock debug sleep 1
+            sleep 1
+            redis-cli -s $HOME/redis.sock shutdown
+            wait
+            lagwatch upload --spool {spool} --endpoint {url} --key $(cat $DATA/key)""")
         self.environment["KEY"] = self.ask("/v1/clusters")[0]["key"]
         self.run("curl -sSf -X PUT -H \"Authorization: Bearer $(cat $DATA/admin-token)\" "
                  f"-H 'Content-Type: application/json' {url}/v1/admin/config -d '{{}}'")

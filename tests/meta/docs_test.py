@@ -59,7 +59,7 @@ def main() -> None:
     assert not missing, f"docs/configuration.md lacks options of lw_options: {missing}"
 
     run = read("tools/run/run_command.cc")
-    flags = re.findall(r'add_option\("(--[\w-]+)"', run) + re.findall(r'envname\("(\w+)"', run)
+    flags = re.findall(r'add_(?:option|flag)\("(--[\w-]+)"', run) + re.findall(r'envname\("(\w+)"', run)
     assert len(flags) > 15, flags
     missing = [flag for flag in flags if f"`{flag}`" not in configuration]
     assert not missing, f"docs/configuration.md lacks what `lagwatch run` takes: {missing}"

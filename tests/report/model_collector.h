@@ -62,6 +62,7 @@ class ModelCollector final : public report::Transport {
   std::vector<report::LagEnd> ends;
   std::vector<report::SealedLabel> sealed;  // it has no key
   uint32_t sealed_rate_ppm = 0;             // of the last
+  std::vector<report::TraceRecord> traces;
   size_t other_records = 0;
 
  private:
@@ -81,6 +82,8 @@ class ModelCollector final : public report::Transport {
     } else if (record.type == report::RecordType::kSealed) {
       sealed.push_back(report::DecodeSealed(record.payload)->label);
       sealed_rate_ppm = report::DecodeSealed(record.payload)->sample_rate_ppm;
+    } else if (record.type == report::RecordType::kTrace) {
+      traces.push_back(*report::DecodeTraceRecord(record.payload));
     } else {
       ++other_records;
     }

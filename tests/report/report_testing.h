@@ -13,6 +13,7 @@
 #include "base/uuid.h"
 #include "report/format/report.h"
 #include "report/format/report_encoder.h"
+#include "report/format/trace_record.h"
 #include "tests/testing/temp_directory.h"
 
 namespace lagwatch::testing {
@@ -38,6 +39,22 @@ inline std::string OutputOf(const std::string& command) {
 
 // An id of 16 printable characters.
 inline base::Uuid IdOf(std::string_view text) { return *base::TryUuidFromBytes(text); }
+
+// Without a sample rate, which is added later.
+inline report::TraceRecord FullTraceRecord() {
+  return {.id = IdOf("trace-0123456789"),
+          .session_id = IdOf("session-01234567"),
+          .report_id = IdOf("id-0123456789abc"),
+          .lag_id = IdOf("lag-0123456789ab"),
+          .app = "editor",
+          .app_version = "2.3.1",
+          .user = "u-71",
+          .begin_wall_ms = 1'700'000'000'000,
+          .duration_ns = 12'000'000'000,
+          .reason = "lag",
+          .trace = "gzip",
+          .cause = 77};
+}
 
 inline constexpr policies::Verdict kFullVerdict{
     .word = policies::VerdictWord::kStarved,

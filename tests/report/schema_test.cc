@@ -11,6 +11,7 @@
 #include "report/format/losses.h"
 #include "report/format/packed_batch.h"
 #include "report/format/sealed.h"
+#include "report/format/trace_record.h"
 #include "tests/report/report_testing.h"
 #include "tests/testing/sample_report.h"
 
@@ -19,6 +20,7 @@ namespace {
 
 using lagwatch::testing::EncodeEnd;
 using lagwatch::testing::FullReport;
+using lagwatch::testing::FullTraceRecord;
 using lagwatch::testing::IdOf;
 
 constexpr char kSchemaDirectory[] = LAGWATCH_SCHEMA_DIR;
@@ -285,6 +287,21 @@ sealed {
   sealed: "what nobody reads"
   sample_rate_ppm: 50000
 }
+traces {
+  id: "trace-0123456789"
+  session_id: "session-01234567"
+  report_id: "id-0123456789abc"
+  lag_id: "lag-0123456789ab"
+  app: "editor"
+  app_version: "2.3.1"
+  user: "u-71"
+  begin_wall_ms: 1700000000000
+  duration_ns: 12000000000
+  reason: "lag"
+  trace: "gzip"
+  sample_rate_ppm: 50000
+  cause: 77
+}
 )";
 
 std::string DecodedByProtoc(const std::string& bytes) {
@@ -344,6 +361,9 @@ TEST(Schema, ProtocShowsEveryFieldByItsName) {
   std::string sent(buffer.content());
   AppendSampleRate(RecordType::kSealed, 50'000, &sent);
   AppendToBatch({RecordType::kSealed, sent}, &batch);
+  std::string trace = EncodeTraceRecord(FullTraceRecord());
+  AppendSampleRate(RecordType::kTrace, 50'000, &trace);
+  AppendToBatch({RecordType::kTrace, trace}, &batch);
   EXPECT_EQ(DecodedByProtoc(batch), kExpectedBatch);
 }
 

@@ -31,6 +31,8 @@ int RunCTest(const char* spool_directory) {
   lw_set_weight(NULL, 1);
   lw_note_queued(loop);
   lw_note_run(loop);
+  lw_trace_begin("part");
+  lw_trace_end("part");
   lw_scope_begin(loop, "scope", 100);
   lw_scope_end(loop);
   lw_scope_end(loop);

@@ -121,6 +121,21 @@ TEST_F(ConfigKeeperTest, WhatIsStoredChangesTheOptionsOfTheNextStart) {
   EXPECT_EQ(options_.watch.idle_handler_threshold_ns, idle_before_ns);
 }
 
+TEST_F(ConfigKeeperTest, TracesAreWantedOfThisVersionOrOfAny) {
+  ConfigKeeper keeper = NewKeeper();
+  Answer(signer_.Envelope(1, ForYears({{"capture_requests",
+                                        {{{"cluster", "77"}, {"interval_us", 5000}},
+                                         {{"cluster", "88"}, {"app_version", "2.3.1"}},
+                                         {{"cluster", "99"}, {"app_version", "2.3.0"}}}}})));
+  keeper.Poll(true);
+  options_.app_version = "2.3.1";
+  EXPECT_TRUE(ApplyStoredConfig(signer_.public_key(), &options_));
+  ASSERT_EQ(options_.trace.wishes.size(), 2u);
+  EXPECT_EQ(options_.trace.wishes[0].cause, 0x77u);
+  EXPECT_EQ(options_.trace.wishes[0].interval_ns, 5 * base::kNsPerMs);
+  EXPECT_EQ(options_.trace.wishes[1].cause, 0x88u);
+}
+
 TEST_F(ConfigKeeperTest, WhatIsStoredIsBelievedByItsKeyAndItsProgramAlone) {
   ConfigKeeper keeper = NewKeeper();
   Answer(signer_.Envelope(1, ForYears({{"is_killed", true}})));

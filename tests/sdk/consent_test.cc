@@ -78,7 +78,9 @@ class ConsentTest : public ::testing::Test {
     auto ledger = report::UploadLedger::New(1);
     for (const std::string& app : apps) {
       ledger.CountLoss({.app = app}, {report::LossReason::kTooOld, 0, 1}, 1);
-      ledger.QuotaUseOf({.app = app});
+      using Quota = report::UploadLedger::Quota;
+      for (const Quota quota : {Quota::kReports, Quota::kTraces, Quota::kTraceKib})
+        ledger.QuotaUseOf({.app = app}, quota);
     }
     ledger.FreezeLosses();
     for (const std::string& app : apps)
@@ -221,7 +223,7 @@ TEST_F(ConsentTest, TakenBackItLeavesWhatIsCountedOfOthers) {
   monitor.SetConsent(LW_CONSENT_NOT_GIVEN);
   const report::UploadLedger left = Ledger();
   EXPECT_EQ(left.installation, installation);
-  EXPECT_EQ(left.quota_uses.size(), 1u);
+  EXPECT_EQ(left.quota_uses.size(), 3u) << "of the other program: reports, traces and their KiB";
   ASSERT_EQ(left.losses.size(), 1u);
   EXPECT_EQ(left.losses[0].app, "viewer");
   ASSERT_EQ(left.frozen.size(), 1u);

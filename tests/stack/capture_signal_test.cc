@@ -44,7 +44,7 @@ class CaptureSignalTest : public ::testing::Test {
     capturer_->Capture(tid, stack_.get());
     EXPECT_EQ(capturer_->counters().signal_timeouts.value(), 0u);
     EXPECT_GE(stack_->frame_count, 1u);
-    return g_capture_slot.load()->stack;
+    return *capturer_->answer_for_test();
   }
 
   std::unique_ptr<StackCapturer> capturer_ = CreateCapturer();
@@ -64,6 +64,39 @@ TEST_F(CaptureSignalTest, CopiesAThreadsOwnStackUpToItsControlBlock) {
   EXPECT_EQ(raw.end, block);
   EXPECT_EQ(raw.address + raw.size_bytes, raw.end);
   EXPECT_EQ(stack_->completeness, Completeness::kComplete);
+}
+
+// Samplers look at the map now and then only.
+TEST_F(CaptureSignalTest, CopiesAThreadThatIsNewerThanTheMap) {
+  LAGWATCH_SKIP_UNDER_EMULATION("there is no process_vm_readv(2)");
+  capturer_->RefreshModules();
+  constexpr size_t kStackBytes = 300 * kPageBytes;  // so that none of those kept for the next thread is taken
+  std::atomic<uint64_t> block{0};
+  std::atomic<int> tid{0};
+  StopFlag stop{false};
+  std::function<void()> run = [&] {
+    block = reinterpret_cast<uint64_t>(__builtin_thread_pointer());
+    volatile char deep[4 * kPageBytes] = {};
+    tid = gettid();
+    testing::Spin(stop);
+    deep[1] = deep[0];
+  };
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, kStackBytes);
+  pthread_t thread;
+  auto call = [](void* function) -> void* {
+    (*static_cast<std::function<void()>*>(function))();
+    return nullptr;
+  };
+  ASSERT_EQ(pthread_create(&thread, &attributes, call, &run), 0);
+  pthread_attr_destroy(&attributes);
+  ASSERT_TRUE(testing::WaitUntil([&] { return tid.load() != 0; }));
+  const RawStack& raw = Capture(tid);
+  EXPECT_EQ(raw.end, block);
+  EXPECT_EQ(raw.address + raw.size_bytes, raw.end);
+  stop = true;
+  pthread_join(thread, nullptr);
 }
 
 [[gnu::noinline]] void Recurse(int depth, const std::function<void()>& at_the_end) {

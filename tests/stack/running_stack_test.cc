@@ -143,7 +143,7 @@ TEST_F(CoroutineStackTest, IsCompleteAtTheCoroutinesBegin) {
   StalledThread thread(Enter);
   Capture(thread.tid());
   auto raw = std::make_unique<RawStack>();
-  raw->registers = g_capture_slot.load()->stack.registers;
+  raw->registers = capturer_->answer_for_test()->registers;
   raw->address = raw->registers.stack_pointer() - kRedZoneBytes;
   raw->end = reinterpret_cast<uint64_t>(memory_) + kStackBytes;
   ASSERT_LE(raw->end - raw->address, kStackBytes);

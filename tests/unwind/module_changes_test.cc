@@ -10,8 +10,11 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "stack/code_map.h"
+#include "stack/own_stack.h"
 #include "stack/stack_capturer.h"
 #include "tests/testing/process.h"
 #include "tests/testing/stalls.h"
@@ -156,6 +159,67 @@ TEST_F(ModuleChangesTest, TrustsNoFileThatWasReplacedBeforeTheFirstLook) {
   Plugin plugin(path);
   CopyOf(SMALL_PLUGIN, "replaced.so");
   ExpectRightCallers(plugin, [] {});
+}
+
+// The thread walks its own stack behind a plugin's functions.
+struct OwnLook {
+  const stack::OwnStackWalker* walker;
+  std::vector<uint64_t> ours = std::vector<uint64_t>(64);
+  std::vector<void*> theirs = std::vector<void*>(64);
+  bool is_complete = false;
+
+  [[gnu::noinline]] static void Run(void* self) {
+    auto* look = static_cast<OwnLook*>(self);
+    look->ours.resize(64);
+    look->theirs.resize(64);
+    look->theirs.resize(static_cast<size_t>(backtrace(look->theirs.data(), 64)));
+    look->ours.resize(look->walker->WalkCallers(look->ours.data(), 64, &look->is_complete));
+    asm volatile("");
+  }
+  bool IsRight() const {
+    if (!is_complete || theirs.size() < ours.size()) return false;
+    return std::equal(ours.rbegin(), ours.rend(), theirs.rbegin(),
+                      [](uint64_t our, void* their) { return our == reinterpret_cast<uint64_t>(their); });
+  }
+};
+
+// Two plugins in the same place have other frames; a walk that took one's rules for the other's would go
+// astray.
+TEST_F(ModuleChangesTest, WalksOfTheOwnStackForgetCodeThatWasUnloaded) {
+  auto code = stack::CodeMap::Create().value();
+  auto walker = stack::OwnStackWalker::Create(code).value();
+  OwnLook look{.walker = walker.get()};
+  int reused_count = 0;
+  void* last_place = nullptr;
+  for (int i = 0; i < 20; ++i) {
+    Plugin plugin(i % 2 == 0 ? SMALL_PLUGIN : LARGE_PLUGIN);
+    code->Refresh();
+    ASSERT_TRUE(testing::WaitUntil([&] {
+      plugin.call()(OwnLook::Run, &look);
+      return look.is_complete;
+    }));
+    EXPECT_TRUE(look.IsRight());
+    EXPECT_GE(look.ours.size(), 4u);
+    Dl_info info{};
+    dladdr(reinterpret_cast<void*>(plugin.call()), &info);
+    reused_count += std::exchange(last_place, info.dli_fbase) == info.dli_fbase;
+  }
+  EXPECT_GT(reused_count, 0) << "the test is about code in the same place";
+}
+
+TEST_F(ModuleChangesTest, WalksOfTheOwnStackSayThatTheyDoNotKnowNewCode) {
+  auto code = stack::CodeMap::Create().value();
+  auto walker = stack::OwnStackWalker::Create(code).value();
+  OwnLook look{.walker = walker.get()};
+  Plugin plugin(SMALL_PLUGIN);
+  plugin.call()(OwnLook::Run, &look);
+  EXPECT_FALSE(look.is_complete);
+  EXPECT_TRUE(testing::WaitUntil([&] {
+    code->RefreshIfDue();
+    plugin.call()(OwnLook::Run, &look);
+    return look.is_complete;
+  }));
+  EXPECT_TRUE(look.IsRight());
 }
 
 }  // namespace

@@ -13,8 +13,12 @@ namespace lagwatch::watchdog {
 namespace {
 
 DispatchHistory::Dispatch Numbered(uint64_t n) {
-  DispatchHistory::Dispatch dispatch{
-      .begin_ticks = n, .duration_ticks = 2 * n, .cpu_ns = static_cast<int64_t>(n), .tag = {}};
+  DispatchHistory::Dispatch dispatch{.begin_ticks = n,
+                                     .duration_ticks = 2 * n,
+                                     .cpu_ns = static_cast<int64_t>(n),
+                                     .number = 0,
+                                     .tid = 0,
+                                     .tag = {}};
   std::string tag = std::to_string(n);
   std::memcpy(dispatch.tag, tag.c_str(), tag.size());
   return dispatch;

@@ -118,6 +118,32 @@ TEST_F(LoopProbeHistoryTest, LeavesOutWhatIsShortOrHasNoTimeStamp) {
   EXPECT_EQ(Last().duration_ticks, 0u);
 }
 
+TEST_F(LoopProbeHistoryTest, ItsTrackHasWhatWasAskedForToo) {
+  const auto track = std::make_unique<DispatchHistory>();
+  probe_.SetTrack(track.get());
+  probe_.SetThread(77);
+  constexpr uint64_t kLong = 50'000'000;
+  probe_.SetLimits({.history_ticks = kLong});
+  for (const char* tag : {"short", "asked for", "short"}) {
+    probe_.Begin(tag);
+    if (tag[0] == 'a') probe_.RequestTrack();
+    probe_.End();
+  }
+  probe_.Begin("long");
+  for (const uint64_t begin = base::ReadTicks(); base::ReadTicks() - begin <= kLong;) {
+  }
+  probe_.End();
+  ASSERT_EQ(track->count(), 2u);
+  DispatchHistory::Dispatch dispatch;
+  ASSERT_TRUE(track->ReadNumber(1, &dispatch));
+  EXPECT_STREQ(dispatch.tag, "asked for");
+  EXPECT_EQ(dispatch.number, 2u);
+  EXPECT_EQ(dispatch.tid, 77);
+  ASSERT_TRUE(track->ReadNumber(2, &dispatch));
+  EXPECT_STREQ(dispatch.tag, "long");
+  EXPECT_EQ(history_->count(), 1u);
+}
+
 TEST_F(LoopProbeHistoryTest, TellsTheCpuTimeOfSlowOnes) {
   // The clock is read at each begin.
   probe_.SetLimits({.history_ticks = 0, .cpu_ticks = 0, .cpu_read_interval_ticks = 1});

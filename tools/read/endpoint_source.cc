@@ -27,9 +27,9 @@ class EndpointSource final : public ReportSource {
     headers_.reset(curl_slist_append(nullptr, ("Authorization: Bearer " + endpoint_.token).c_str()));
   }
 
-  base::Result<Json> Get(const std::string& path, const collector::QueryString& query) override {
+  base::Result<Answer> Ask(const std::string& path, const collector::QueryString& query) override {
     std::string url = endpoint_.url + path + "?" + query.ToText();
-    std::string answer;
+    Answer answer;
     CURL* curl = curl_.get();
     curl_easy_setopt(curl, CURLOPT_URL, url.c_str());
     curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
@@ -38,14 +38,15 @@ class EndpointSource final : public ReportSource {
     curl_easy_setopt(curl, CURLOPT_TIMEOUT, kTimeoutS);
     if (!endpoint_.ca_file.empty()) curl_easy_setopt(curl, CURLOPT_CAINFO, endpoint_.ca_file.c_str());
     curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, &AppendAnswer);
-    curl_easy_setopt(curl, CURLOPT_WRITEDATA, &answer);
+    curl_easy_setopt(curl, CURLOPT_WRITEDATA, &answer.body);
     if (CURLcode code = curl_easy_perform(curl); code != CURLE_OK) {
       return Status(StatusCode::kUnavailable, "cannot ask the collector at " + endpoint_.url + ": " +
                                                   curl_easy_strerror(code) + "; check --endpoint");
     }
     long http_status = 0;
     curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &http_status);
-    return ReadAnswer(static_cast<int>(http_status), answer);
+    answer.http_status = static_cast<int>(http_status);
+    return answer;
   }
 
  private:

@@ -7,10 +7,12 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <memory>
 
 #include "tools/read/report_text.h"
 #include "tools/read/usage_text.h"
+#include "trace/export/export.h"
 
 namespace lagwatch::tools {
 namespace {
@@ -30,6 +32,7 @@ struct Flags {
   std::string user;
   std::string cluster;
   std::string id;
+  std::string trace_file;
   LoadRecords load_records;
 };
 
@@ -111,7 +114,50 @@ int ShowFrames(const Flags& flags) {
               [](const Json& frames) { return FrameTable(frames, TerminalWidth()); });
 }
 
+// The name of the API for the format of such a file; empty for none.
+std::string FormatOfFile(const std::string& file) {
+  if (file.ends_with(".lwtrace")) return "lwtrace";
+  const auto format = trace::FindFormat(file);
+  return format ? std::string(trace::InfoOf(*format).name) : "";
+}
+
+base::Result<std::string> TraceOfReport(ReportSource* source, const std::string& report_id) {
+  const auto report = source->Get("/v1/reports/" + report_id, {});
+  if (!report.ok()) return report.status();
+  const Json traces = report->value("traces", Json::array());
+  if (traces.empty()) return base::Status(base::StatusCode::kNotFound, "the report has no trace");
+  return traces.front().at("id").get<std::string>();
+}
+
+// `find_id` tells the trace's id, of a source of reports.
+template <typename FindId>
+int SaveTrace(const Flags& flags, FindId find_id) {
+  auto source = OpenSource(flags);
+  if (!source.ok()) return Fail(source.status().message());
+  const base::Result<std::string> id = find_id(source->get());
+  if (!id.ok()) return Fail(id.status().message());
+  QueryString query;
+  query.Set("format", FormatOfFile(flags.trace_file));
+  const auto trace = (*source)->GetFile("/v1/traces/" + *id, query);
+  if (!trace.ok()) return Fail(trace.status().message());
+  std::ofstream file(flags.trace_file, std::ios::binary);
+  file << *trace;
+  file.close();
+  return file ? 0 : Fail("cannot write to " + flags.trace_file);
+}
+
+int ShowTraces(const Flags& flags) {
+  if (!flags.id.empty()) return SaveTrace(flags, [&](ReportSource*) { return flags.id; });
+  QueryString query;
+  query.Set("limit", std::to_string(flags.limit));
+  query.Set("app", flags.app);
+  return Show(flags, "/v1/traces", query, "there are no traces",
+              [](const Json& traces) { return TraceTable(traces, TerminalWidth()); });
+}
+
 int ShowReport(const Flags& flags) {
+  if (!flags.trace_file.empty())
+    return SaveTrace(flags, [&](ReportSource* source) { return TraceOfReport(source, flags.id); });
   return Show(flags, "/v1/reports/" + flags.id, {}, "the report is empty",
               [](const Json& report) { return ReportText(report); });
 }
@@ -136,7 +182,14 @@ int ShowLosses(const Flags& flags) {
 // CLI11's way: what is wrong, or nothing.
 std::string CheckId(const std::string& id) {
   bool is_good = id.find_first_not_of("0123456789abcdefABCDEF-") == std::string::npos;
-  return is_good ? "" : "'" + id + "' is not a report's id; `lagwatch reports` lists them";
+  return is_good ? "" : "'" + id + "' is no id; `lagwatch reports` and `lagwatch traces` list them";
+}
+
+std::string CheckTraceFile(const std::string& file) {
+  if (!FormatOfFile(file).empty()) return "";
+  std::string endings = ".lwtrace";
+  for (const trace::FormatInfo& info : trace::Formats()) endings += ", " + std::string(info.suffix);
+  return "the file's name tells the format; it ends in one of " + endings;
 }
 
 using Run = int (*)(const Flags&);
@@ -196,6 +249,20 @@ void AddReadCommands(CLI::App* app, const LoadRecords& load_records, int* exit_c
   AddListFlags(reports);
   reports.app->add_option("--cluster", reports.flags->cluster, "Only those of the cluster with this key");
 
+  Command traces = AddCommand(app, "traces", "List traces, the newest first, or write one to a file",
+                              &ShowTraces, load_records, exit_code);
+  AddListFlags(traces);
+  auto* trace_id =
+      traces.app->add_option("ID", traces.flags->id, "A trace's id: write that one")->check(&CheckId);
+  auto* trace_file =
+      traces.app
+          ->add_option("-o,--output", traces.flags->trace_file,
+                       "The file; its name tells the format: .perfetto-trace, .speedscope.json, "
+                       ".pb.gz …")
+          ->check(&CheckTraceFile)
+          ->needs(trace_id);
+  trace_id->needs(trace_file);
+
   Command frames = AddCommand(app, "frames", "Show how well frames were drawn, the most dropped ones first",
                               &ShowFrames, load_records, exit_code);
   AddListFlags(frames);
@@ -211,6 +278,11 @@ void AddReadCommands(CLI::App* app, const LoadRecords& load_records, int* exit_c
   report.app->add_option("ID", report.flags->id, "The report's id, or its beginning")
       ->required()
       ->check(&CheckId);
+  report.app
+      ->add_option("--trace", report.flags->trace_file,
+                   "Write the trace of what led there to this file, in the format that its name ends in: "
+                   ".perfetto-trace, .speedscope.json, .pb.gz …")
+      ->check(&CheckTraceFile);
 }
 
 }  // namespace lagwatch::tools

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/read/report_source.h"
 
+#include <utility>
+
 namespace lagwatch::tools {
 namespace {
 
@@ -23,6 +25,20 @@ StatusCode CodeOf(int http_status) {
 }
 
 }  // namespace
+
+base::Result<Json> ReportSource::Get(const std::string& path, const collector::QueryString& query) {
+  const auto answer = Ask(path, query);
+  if (!answer.ok()) return answer.status();
+  return ReadAnswer(answer->http_status, answer->body);
+}
+
+base::Result<std::string> ReportSource::GetFile(const std::string& path,
+                                                const collector::QueryString& query) {
+  auto answer = Ask(path, query);
+  if (!answer.ok()) return answer.status();
+  if (answer->http_status == 200) return std::move(answer->body);
+  return ReadAnswer(answer->http_status, answer->body).status();
+}
 
 base::Result<Json> ReadAnswer(int http_status, const std::string& text) {
   Json answer = Json::parse(text, nullptr, /*allow_exceptions=*/false);

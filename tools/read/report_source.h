@@ -19,7 +19,18 @@ class ReportSource {
  public:
   virtual ~ReportSource() = default;
   // The answer to GET `path` of the collector's API, or the error it gave.
-  virtual base::Result<Json> Get(const std::string& path, const collector::QueryString& query) = 0;
+  base::Result<Json> Get(const std::string& path, const collector::QueryString& query);
+  // The same of what is a file.
+  base::Result<std::string> GetFile(const std::string& path, const collector::QueryString& query);
+
+ protected:
+  struct Answer {
+    int http_status = 0;
+    std::string body = {};
+  };
+
+  // Errors: kUnavailable when nobody answers.
+  virtual base::Result<Answer> Ask(const std::string& path, const collector::QueryString& query) = 0;
 };
 
 // Reads a spool directory's records, with names for frames as far as this machine has them, as an encoded

@@ -220,6 +220,17 @@ std::string FactLines(const Json& facts) {
   return lines.empty() ? "" : "\nFacts\n" + lines;
 }
 
+// Older collectors tell of none.
+std::string TraceLines(const Json& report) {
+  std::string lines;
+  for (const Json& trace : report.value("traces", Json::array()))
+    lines += Format("  %.0f ms recorded (", trace.at("duration_ms").get<double>()) + Text(trace, "reason") +
+             Format("), %.0f KiB\n", trace.at("size_bytes").get<double>() / 1024);
+  if (lines.empty()) return "";
+  return "\nWhat led there\n" + lines + "  get it with: lagwatch report " + Text(report, "id") +
+         " --trace FILE.perfetto-trace\n";
+}
+
 // Neighbouring samples with the same functions make one line.
 std::string TimelineLines(const Json& samples) {
   std::string lines;
@@ -395,6 +406,19 @@ std::string ReportTable(const Json& reports, size_t max_width) {
   return table.ToText(max_width);
 }
 
+std::string TraceTable(const Json& traces, size_t max_width) {
+  Table table({{"BEGAN (UTC)"}, {"SPANS", kRight}, {"WHY"}, {"APP"}, {"KIB", kRight}, {"ID"}, {"REPORT"}});
+  for (const Json& trace : traces) {
+    const Json& report_id = trace.at("report_id");
+    table.AddRow({UtcTime(trace.at("begin_wall_ms").get<int64_t>()),
+                  ShortDuration(trace.at("duration_ms").get<double>()), Text(trace, "reason"),
+                  Text(trace, "app") + " " + Text(trace, "version"),
+                  std::to_string((trace.at("size_bytes").get<int64_t>() + 1023) / 1024), Text(trace, "id"),
+                  report_id.is_null() ? "-" : report_id.get<std::string>()});
+  }
+  return table.ToText(max_width);
+}
+
 std::string ReportText(const Json& report) {
   const Json& samples = report.at("samples");
   int64_t dropped = report.at("threads_dropped").get<int64_t>();
@@ -402,14 +426,14 @@ std::string ReportText(const Json& report) {
     const Json tree = report.value("power_tree", Json::array());
     return PrintableLines(CpuHeaderLines(report) + BusiestThreadLines(report) +
                           (tree.empty() ? "" : "\nWhere the CPU time went (innermost functions first)\n") +
-                          PowerTreeLines(tree, "  ") + "\nThreads\n" +
+                          PowerTreeLines(tree, "  ") + TraceLines(report) + "\nThreads\n" +
                           ThreadLines(report.at("threads"), Text(report, "machine")));
   }
   return PrintableLines(
       HeaderLines(report) + "\nMost expensive stack\n" +
       StackLines(report.at("expensive_stack"), Text(report, "expensive_completeness"), "  ") +
       WaitLines(report) + "\nTimeline (" + std::to_string(samples.size()) + " samples, before the report)\n" +
-      TimelineLines(samples) + FactLines(report.at("facts")) + "\nThreads\n" +
+      TimelineLines(samples) + FactLines(report.at("facts")) + TraceLines(report) + "\nThreads\n" +
       ThreadLines(report.at("threads"), Text(report, "machine")) +
       (dropped == 0 ? "" : "  and " + std::to_string(dropped) + " more that did not fit\n"));
 }

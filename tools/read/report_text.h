@@ -17,6 +17,7 @@ std::string FrameTable(const Json& frames, size_t max_width);
 // Reports that never came: one line for each program version, reason and cause.
 std::string LossTable(const Json& losses, size_t max_width);
 std::string ReportTable(const Json& reports, size_t max_width);
+std::string TraceTable(const Json& traces, size_t max_width);
 // One report in full: header, most expensive stack, who waits for whom, timeline, threads.
 std::string ReportText(const Json& report);
 

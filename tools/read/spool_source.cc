@@ -3,6 +3,7 @@
 #include <cinttypes>
 #include <cstdint>
 #include <cstdio>
+#include <utility>
 
 #include "collector/ingest/ingest.h"
 #include "collector/query/query_api.h"
@@ -14,6 +15,7 @@ namespace {
 
 // Of one's own machine: none is packed, and they are in memory already.
 constexpr report::UnpackLimits kAsManyAsThereAre{.record_count = SIZE_MAX};
+constexpr collector::TraceLimits kAllTraces{.traces_a_day = INT64_MAX, .bytes_a_day = INT64_MAX};
 
 // A collector without server and disk.
 class SpoolSource final : public ReportSource {
@@ -21,7 +23,7 @@ class SpoolSource final : public ReportSource {
   SpoolSource(std::unique_ptr<collector::Store> store, collector::Clusterer clusterer)
       : store_(std::move(store)),
         query_api_(store_.get(), clusterer.rules()),
-        ingest_(store_.get(), std::move(clusterer), /*opener=*/nullptr, kAsManyAsThereAre) {}
+        ingest_(store_.get(), std::move(clusterer), /*opener=*/nullptr, kAsManyAsThereAre, kAllTraces) {}
 
   base::Status Load(const std::string& batch) {
     auto loaded = ingest_.Submit(batch);
@@ -35,9 +37,9 @@ class SpoolSource final : public ReportSource {
     return {};
   }
 
-  base::Result<Json> Get(const std::string& path, const collector::QueryString& query) override {
+  base::Result<Answer> Ask(const std::string& path, const collector::QueryString& query) override {
     collector::Response response = query_api_.Get(path, query.ToText());
-    return ReadAnswer(response.status, response.body);
+    return Answer{response.status, std::move(response.body)};
   }
 
  private:

@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/run/run_command.h"
 
-#include <unistd.h>
-
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
-#include <cerrno>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -20,8 +16,8 @@
 #include "sdk/default_paths.h"
 #include "sdk/preload/preload_config.h"
 #include "tools/dump/dump_command.h"
+#include "tools/run/preload.h"
 #include "tools/run/sidecar.h"
-#include "tools/run/target_check.h"
 
 namespace lagwatch::tools {
 namespace {
@@ -38,33 +34,6 @@ struct RunOptions {
 int Refuse(const std::string& message) {
   std::cerr << "lagwatch: " << message << "\n";
   return 2;
-}
-
-fs::path OwnProgram() { return fs::read_symlink("/proc/self/exe"); }
-
-// Beside this program, as built or as installed; empty when it is in neither place.
-fs::path FindPreloadLibrary() {
-  fs::path prefix = OwnProgram().parent_path().parent_path();
-  for (const char* place :
-       {"lib/liblagwatch-preload.so", LAGWATCH_INSTALL_LIBDIR "/lagwatch/liblagwatch-preload.so"}) {
-    if (fs::exists(prefix / place)) return prefix / place;
-  }
-  return {};
-}
-
-bool HasLineEnd(const sdk::PreloadConfig& config) {
-  for (const std::string* text : {&config.app, &config.app_version, &config.user, &config.spool_directory,
-                                  &config.threads, &config.previous_preload}) {
-    if (text->find('\n') != std::string::npos) return true;
-  }
-  return false;
-}
-
-void SetEnvironment(const sdk::PreloadConfig& config, const fs::path& library) {
-  std::string preload = library.string();
-  if (config.had_preload && !config.previous_preload.empty()) preload += ":" + config.previous_preload;
-  setenv("LD_PRELOAD", preload.c_str(), 1);
-  setenv(sdk::kPreloadConfigVariable, config.ToText().c_str(), 1);
 }
 
 // What the collector told an earlier run. False when it wants nothing watched.
@@ -85,15 +54,12 @@ bool TakeStoredConfig(const report::PublicKey& key, sdk::PreloadConfig* config) 
 
 int Run(RunOptions options) {
   if (options.command.empty()) return Refuse("run: no program given; try: lagwatch run -- PROGRAM ARGUMENTS");
-  auto program = FindProgram(options.command.front());
-  if (!program.ok()) {
+  auto program = FindWatchableProgram(options.command.front());
+  if (!program.ok() && program.status().code() == base::StatusCode::kNotFound) {
     std::cerr << "lagwatch: " << program.status().message() << "\n";
     return 127;  // as a shell says it
   }
-  if (base::Status status = CheckCanPreload(*program); !status.ok()) return Refuse(status.message());
-  fs::path library = FindPreloadLibrary();
-  if (library.empty())
-    return Refuse("liblagwatch-preload.so is not beside this program: install lagwatch again");
+  if (!program.ok()) return Refuse(program.status().message());
 
   sdk::PreloadConfig& config = options.config;
   if (!options.dump_signal.empty()) {
@@ -103,11 +69,6 @@ int Run(RunOptions options) {
   if (config.app.empty()) config.app = fs::path(options.command.front()).filename();
   if (config.spool_directory.empty()) config.spool_directory = sdk::DefaultSpoolDirectory();
   config.spool_directory = fs::absolute(config.spool_directory);
-  if (const char* previous = std::getenv("LD_PRELOAD")) {
-    config.had_preload = true;
-    config.previous_preload = previous;
-  }
-  if (HasLineEnd(config)) return Refuse("run: no option may hold a line end");
 
   bool is_watched = true;
   if (!options.sidecar.config_key.empty()) {
@@ -115,6 +76,8 @@ int Run(RunOptions options) {
     if (!key.ok()) return Refuse("run: --config-key: " + key.status().message());
     is_watched = TakeStoredConfig(*key, &config);
   }
+  auto environment = PreparePreload(config);
+  if (!environment.ok()) return Refuse("run: " + environment.status().message());
   if (!options.sidecar.endpoint.empty()) {
     config.is_sent = 1;
     options.sidecar.spool_directory = config.spool_directory;
@@ -125,13 +88,8 @@ int Run(RunOptions options) {
     if (!status.ok())
       std::cerr << "lagwatch: reports stay in " << config.spool_directory << ": " << status.message() << "\n";
   }
-  if (is_watched) SetEnvironment(config, library);
-  std::vector<char*> arguments;
-  for (std::string& argument : options.command) arguments.push_back(argument.data());
-  arguments.push_back(nullptr);
-  execv(program->c_str(), arguments.data());
-  std::cerr << "lagwatch: cannot run " << *program << ": " << std::strerror(errno) << "\n";
-  return 126;  // as a shell says it
+  if (is_watched) environment->Set();
+  return BecomeProgram(*program, std::move(options.command));
 }
 
 void AddUploadOptions(CLI::App* run, SidecarOptions* options) {
@@ -155,6 +113,42 @@ void AddUploadOptions(CLI::App* run, SidecarOptions* options) {
   run->add_option("--reports-per-cause", options->reports_per_cause, "Of these, so many of one cause")
       ->envname("LAGWATCH_REPORTS_PER_CAUSE")
       ->capture_default_str();
+  run->add_option("--traces-per-day", options->traces_per_day, "Send so many traces of a user a day")
+      ->envname("LAGWATCH_TRACES_PER_DAY")
+      ->capture_default_str();
+}
+
+void AddTraceOptions(CLI::App* run, sdk::PreloadConfig* config) {
+  run->add_flag("--trace", config->has_traces,
+                "Record the program all the time; reports come with traces of what led to them")
+      ->envname("LAGWATCH_TRACE");
+  run->add_flag("--trace-hooks", config->traces_hooks,
+                "Threads look at themselves, too, in calls that they make anyway")
+      ->envname("LAGWATCH_TRACE_HOOKS");
+  struct Number {
+    const char* flag;
+    const char* variable;
+    uint32_t* value;
+    uint32_t least;
+    uint32_t most;
+    const char* meaning;
+  };
+  const Number numbers[] = {{"--trace-interval-ms", "LAGWATCH_TRACE_INTERVAL_MS", &config->traces_interval_ms,
+                             1, 100, "Between two looks at a thread"},
+                            {"--trace-before-s", "LAGWATCH_TRACE_BEFORE_S", &config->traces_before_s, 0, 600,
+                             "How much of what came before a lag is in its trace"},
+                            {"--trace-slow-ms", "LAGWATCH_TRACE_SLOW_MS", &config->traces_slow_ms, 0, 3600000,
+                             "A dispatch longer than this gets a trace, too, if it is no lag; 0: none does"},
+                            {"--trace-buffer-kib", "LAGWATCH_TRACE_BUFFER_KIB", &config->traces_buffer_kib,
+                             1024, 262144, "Memory for what is recorded"},
+                            {"--trace-max-kib", "LAGWATCH_TRACE_MAX_KIB", &config->traces_max_kib, 4, 900,
+                             "A larger trace is made shorter"}};
+  for (const Number& number : numbers) {
+    run->add_option(number.flag, *number.value, number.meaning)
+        ->envname(number.variable)
+        ->check(CLI::Range(number.least, number.most))
+        ->capture_default_str();
+  }
 }
 
 }  // namespace
@@ -172,6 +166,7 @@ void AddRunCommand(CLI::App* app, int* exit_code) {
       "  lagwatch clusters");
   sdk::PreloadConfig& config = options->config;
   AddUploadOptions(run, &options->sidecar);
+  AddTraceOptions(run, &config);
   run->add_option("--app", config.app, "The program's name in reports (default: its file name)")
       ->envname("LAGWATCH_APP");
   run->add_option("--app-version", config.app_version, "Its version")->envname("LAGWATCH_APP_VERSION");

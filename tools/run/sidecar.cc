@@ -37,7 +37,8 @@ constexpr int kFollowedFd = 3;
                                         "--follow-fd=" + std::to_string(kFollowedFd),
                                         "--user-rate-ppm=" + std::to_string(options.user_rate_ppm),
                                         "--reports-per-day=" + std::to_string(options.reports_per_day),
-                                        "--reports-per-cause=" + std::to_string(options.reports_per_cause)};
+                                        "--reports-per-cause=" + std::to_string(options.reports_per_cause),
+                                        "--traces-per-day=" + std::to_string(options.traces_per_day)};
   // An empty value would be taken from the next argument.
   auto add = [&](const std::string& flag, const std::string& value) {
     if (!value.empty()) arguments.push_back(flag + "=" + value);

@@ -218,6 +218,26 @@ Result<int64_t> ClickHouseStore::RemoveBefore(int64_t day, int64_t) {
   });
 }
 
+Result<std::vector<TraceRow>> ClickHouseStore::TracesOf(std::span<const base::Uuid> report_ids) {
+  return Guarded([&] { return traces_.TracesOf(report_ids); });
+}
+
+Result<std::vector<TraceRow>> ClickHouseStore::ListTraces(const ReportFilter& filter, int64_t limit,
+                                                          const std::optional<base::Uuid>& before) {
+  return Guarded([&] { return traces_.List(filter, limit, before); });
+}
+
+Result<std::optional<StoredTrace>> ClickHouseStore::FindTrace(const base::Uuid& id) {
+  return Guarded([&] { return traces_.Find(id); });
+}
+
+Result<bool> ClickHouseStore::RemoveTracesBefore(int64_t day, int64_t) {
+  return Guarded([&] {
+    tables_.DropBefore(day, &kTraces);
+    return false;
+  });
+}
+
 Result<int64_t> ClickHouseStore::RepairSums(int64_t) {
   return Guarded([&] {
     tables_.Make();

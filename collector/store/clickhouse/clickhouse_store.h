@@ -13,6 +13,7 @@
 #include "collector/store/clickhouse/node_tables.h"
 #include "collector/store/clickhouse/record_committer.h"
 #include "collector/store/clickhouse/schema.h"
+#include "collector/store/clickhouse/trace_reader.h"
 #include "collector/store/clickhouse/usage_reader.h"
 #include "collector/store/clickhouse/versions.h"
 #include "collector/store/store.h"
@@ -60,6 +61,12 @@ class ClickHouseStore final : public Store {
   base::Result<int64_t> RepairSums(int64_t limit) override;
   // ClickHouse does so by itself.
   base::Result<bool> Compact() override { return false; }
+  base::Result<std::vector<TraceRow>> TracesOf(std::span<const base::Uuid> report_ids) override;
+  base::Result<std::vector<TraceRow>> ListTraces(const ReportFilter& filter, int64_t limit,
+                                                 const std::optional<base::Uuid>& before) override;
+  base::Result<std::optional<StoredTrace>> FindTrace(const base::Uuid& id) override;
+  // All that are old enough at once.
+  base::Result<bool> RemoveTracesBefore(int64_t day, int64_t limit) override;
   base::Status PutNote(const ClusterNote& note) override;
   base::Result<std::vector<ClusterNote>> Notes() override;
   base::Result<std::vector<FrameSummary>> Frames(const ReportFilter& filter, int64_t limit) override;
@@ -83,6 +90,7 @@ class ClickHouseStore final : public Store {
   NodeTables tables_{&connection_, &schema_};
   LagReader lags_{&connection_, &schema_};
   CauseReader causes_{&connection_, &schema_, &lags_};
+  TraceReader traces_{&connection_, &schema_};
   UsageReader usage_{&connection_, &schema_};
   Versions versions_;
   RecordCommitter committer_;

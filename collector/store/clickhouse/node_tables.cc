@@ -37,12 +37,12 @@ void NodeTables::MakeAt(size_t node) {
   for (const std::string& statement : schema_->Statements()) connection_->ExecuteAt(node, statement);
 }
 
-void NodeTables::DropBefore(int64_t day) {
+void NodeTables::DropBefore(int64_t day, const Table* only) {
   std::string error;
   size_t failed = 0;
   for (size_t node = 0; node < connection_->node_count(); ++node) {
     try {
-      DropAt(node, day);
+      DropAt(node, day, only);
     } catch (const ClickHouseError& refused) {
       error = refused.what();
       ++failed;
@@ -51,10 +51,10 @@ void NodeTables::DropBefore(int64_t day) {
   if (failed == connection_->node_count()) throw ClickHouseError(error);
 }
 
-void NodeTables::DropAt(size_t node, int64_t day) {
+void NodeTables::DropAt(size_t node, int64_t day, const Table* only) {
   std::vector<std::string> statements;
   for (const Table& table : kTables) {
-    if (table.is_kept) continue;
+    if (table.is_kept || (only != nullptr && only->name != table.name)) continue;
     connection_->SelectAt(node,
                           "SELECT DISTINCT partition FROM system.parts WHERE active AND database = " +
                               SqlText(schema_->database()) + " AND table = " + SqlText(table.name) +

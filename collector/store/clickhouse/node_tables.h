@@ -22,12 +22,12 @@ class NodeTables {
   // At the nodes that answer, and did not before. Throws when none has ever answered.
   void Make();
   // Drops the days before that one, at the nodes that answer: one of each shard is enough. Throws when none
-  // does.
-  void DropBefore(int64_t day);
+  // does. With `only`, of that table alone.
+  void DropBefore(int64_t day, const Table* only = nullptr);
 
  private:
   void MakeAt(size_t node);
-  void DropAt(size_t node, int64_t day);
+  void DropAt(size_t node, int64_t day, const Table* only);
 
   Connection* connection_;
   const Schema* schema_;

@@ -26,9 +26,10 @@ struct IdColumn {
   const char* column;
   bool has_its_day;
 };
-constexpr IdColumn kIdColumns[] = {{'r', &kReports, "id", true},          {'e', &kEnds, "report_id", true},
-                                   {'s', &kRunEnds, "session_id", false}, {'f', &kFrames, "id", false},
-                                   {'u', &kUsage, "id", false},           {'l', &kLosses, "id", false}};
+constexpr IdColumn kIdColumns[] = {
+    {'r', &kReports, "id", true}, {'e', &kEnds, "report_id", true}, {'s', &kRunEnds, "session_id", false},
+    {'f', &kFrames, "id", false}, {'u', &kUsage, "id", false},      {'l', &kLosses, "id", false},
+    {'c', &kTraces, "id", true}};
 
 bool SaysNothing(const NewRecord& record) {
   const auto* losses = std::get_if<report::Losses>(&record);

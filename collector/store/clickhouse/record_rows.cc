@@ -83,6 +83,14 @@ void RecordRows::Add(const report::Losses& losses) {
   }
 }
 
+void RecordRows::Add(const NewTrace& added) {
+  const TraceRow& row = added.row;
+  Of(kTraces).Day(DayOf(row.id));
+  AddValues(&Of(kTraces), row.id, row.session_id, row.report_id, row.lag_id, row.app, row.version, row.user,
+            row.begin_wall_ms, row.duration_ns, row.reason, row.size_bytes, row.sample_rate_ppm, row.cause,
+            versions_->First(), added.trace);
+}
+
 void RecordRows::Add(const UnknownRecord& record) {
   const int64_t now_ms = base::SystemClock().WallMs();
   Of(kUnknown).Day(now_ms / kMsPerDay);
@@ -133,6 +141,7 @@ std::string KeyOf(const NewRecord& record) {
   if (const auto* slice = std::get_if<report::FrameSlice>(&record)) return of('f', slice->id);
   if (const auto* added = std::get_if<NewUsage>(&record)) return of('u', added->usage.id);
   if (const auto* losses = std::get_if<report::Losses>(&record)) return of('l', losses->id);
+  if (const auto* added = std::get_if<NewTrace>(&record)) return of('c', added->row.id);
   const auto& unknown = std::get<UnknownRecord>(record);
   return "t" + std::to_string(Number(unknown.type)) + ":" + unknown.payload;
 }

@@ -27,6 +27,7 @@ class RecordRows {
   void Add(const report::FrameSlice& slice);
   void Add(const NewUsage& added);
   void Add(const report::Losses& losses);
+  void Add(const NewTrace& added);
   void Add(const UnknownRecord& record);
   void Add(const Cluster& cluster);
   // Only where the reports are now.

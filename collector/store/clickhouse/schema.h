@@ -75,6 +75,12 @@ inline constexpr Table kLosses{"losses_v1",
 inline constexpr Table kUnknown{"unknown_v1",
                                 "day Date, type Int64, payload String, received_wall_ms Int64, ver UInt64",
                                 "(type, payload)", "payload"};
+inline constexpr Table kTraces{
+    "traces_v1",
+    "day Date, id " LAGWATCH_ID ", session_id " LAGWATCH_ID ", report_id " LAGWATCH_ID ", lag_id " LAGWATCH_ID
+    ", app String, version String, user String, begin_wall_ms Int64, duration_ns Int64, reason String,"
+    " size_bytes Int64, sample_rate_ppm Int64, cause Int64, ver UInt64, trace String",
+    "id", "id"};
 inline constexpr Table kClusters{
     "clusters_v1",
     "key String, level Int64, parent String, frames String, via String, held_by String, ver UInt64",
@@ -95,8 +101,8 @@ inline constexpr Table kUnnamed{"unnamed_v1",
                                 "day Date, build_id String, id " LAGWATCH_ID ", is_named Int64, ver UInt64",
                                 "(build_id, id, is_named)", "id"};
 
-inline constexpr std::array kTables = {kReports, kPlacements, kEnds,     kRunEnds, kFrames, kUsage,
-                                       kLosses,  kUnknown,    kClusters, kNotes,   kUnnamed};
+inline constexpr std::array kTables = {kReports, kPlacements, kEnds,     kRunEnds, kFrames,  kUsage,
+                                       kLosses,  kUnknown,    kClusters, kNotes,   kUnnamed, kTraces};
 
 // How these tables are called in statements.
 class Schema {

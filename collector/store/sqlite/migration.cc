@@ -144,6 +144,7 @@ base::Status Migrate(Database* database) {
     MigrateFromLastOlder(database);
   }
   if (version <= 6) database->Execute(kSumsOfSegmentsIndex);
+  if (version <= 7) database->Execute(kSchemaOfTraces);
   if (version != kSchemaVersion) {
     database->Execute(("PRAGMA user_version = " + std::to_string(kSchemaVersion)).c_str());
   }

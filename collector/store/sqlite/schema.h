@@ -5,12 +5,38 @@
 
 namespace lagwatch::collector {
 
-inline constexpr int kSchemaVersion = 7;
+inline constexpr int kSchemaVersion = 8;
 
 // Version 7's: what a list reads of a cluster's segments, without the sketches between them.
 inline constexpr char kSumsOfSegmentsIndex[] = R"sql(
 CREATE INDEX cluster_sums_of_segments ON cluster_sums (cluster, segment, reports, hang_ns, estimated_hang_ns)
   WHERE segment > 0;
+)sql";
+
+// Version 8's. Few are asked for, and they are large.
+inline constexpr char kSchemaOfTraces[] = R"sql(
+CREATE TABLE traces (
+  row INTEGER PRIMARY KEY,
+  id BLOB NOT NULL UNIQUE,  -- sorts by the time of its making
+  session_id BLOB NOT NULL,
+  report_id BLOB NOT NULL,  -- zero when it belongs to none
+  lag_id BLOB NOT NULL,
+  app TEXT NOT NULL,
+  version TEXT NOT NULL,
+  user TEXT NOT NULL,
+  begin_wall_ms INTEGER NOT NULL,
+  duration_ns INTEGER NOT NULL,
+  reason TEXT NOT NULL,
+  size_bytes INTEGER NOT NULL,
+  sample_rate_ppm INTEGER NOT NULL,
+  cause INTEGER NOT NULL
+) STRICT;
+CREATE INDEX traces_by_report ON traces (report_id, id);
+
+CREATE TABLE packed_traces (
+  row INTEGER PRIMARY KEY REFERENCES traces (row),
+  trace BLOB NOT NULL  -- as its client packed it
+) STRICT;
 )sql";
 
 // Version 6's.

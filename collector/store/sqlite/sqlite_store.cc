@@ -7,6 +7,7 @@
 #include "collector/store/sqlite/cause_reader.h"
 #include "collector/store/sqlite/migration.h"
 #include "collector/store/sqlite/report_reader.h"
+#include "collector/store/sqlite/trace_table.h"
 #include "collector/store/sqlite/usage_sums.h"
 
 namespace lagwatch::collector {
@@ -110,6 +111,7 @@ void SqliteStore::RemoveOtherRecordsBefore(Database* database, int64_t day) {
   database->Use("DELETE FROM usage WHERE end_wall_ms < ?").Bind(end_ms).Run();
   database->Use("DELETE FROM usage_sums WHERE day < ?").Bind(day).Run();
   database->Use("DELETE FROM unknown_records WHERE received_wall_ms < ?").Bind(end_ms).Run();
+  RemoveTraces(database, end_id, INT64_MAX);
 }
 
 Result<int64_t> SqliteStore::RepairSums(int64_t limit) {
@@ -312,6 +314,36 @@ Status SqliteStore::ForEachUnknownRecord(const std::function<void(const UnknownR
     Statement rows = reader->Use("SELECT type, payload FROM unknown_records ORDER BY received_wall_ms");
     while (rows.Step()) visit({static_cast<report::RecordType>(rows.Int(0)), rows.Bytes(1)});
   });
+}
+
+CommitOutcome SqliteStore::Insert(Database* database, const NewTrace& added) {
+  return OutcomeOf(InsertTrace(database, added));
+}
+
+Result<std::vector<TraceRow>> SqliteStore::TracesOf(std::span<const base::Uuid> report_ids) {
+  return Guarded([&] {
+    Connections::Reader reader(&connections_);
+    return ReadTracesOf(reader.get(), report_ids);
+  });
+}
+
+Result<std::vector<TraceRow>> SqliteStore::ListTraces(const ReportFilter& filter, int64_t limit,
+                                                      const std::optional<base::Uuid>& before) {
+  return Guarded([&] {
+    Connections::Reader reader(&connections_);
+    return ListTracesIn(reader.get(), filter, limit, before);
+  });
+}
+
+Result<std::optional<StoredTrace>> SqliteStore::FindTrace(const base::Uuid& id) {
+  return Guarded([&] {
+    Connections::Reader reader(&connections_);
+    return ReadTrace(reader.get(), id);
+  });
+}
+
+Result<bool> SqliteStore::RemoveTracesBefore(int64_t day, int64_t limit) {
+  return Write([&](Database* database) { return RemoveTraces(database, FirstIdOf(day), limit) == limit; });
 }
 
 Result<std::vector<LossRow>> SqliteStore::Losses(const ReportFilter& filter) {

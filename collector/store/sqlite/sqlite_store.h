@@ -44,6 +44,11 @@ class SqliteStore final : public Store {
   base::Result<int64_t> RemoveBefore(int64_t day, int64_t limit) override;
   base::Result<int64_t> RepairSums(int64_t limit) override;
   base::Result<bool> Compact() override;
+  base::Result<std::vector<TraceRow>> TracesOf(std::span<const base::Uuid> report_ids) override;
+  base::Result<std::vector<TraceRow>> ListTraces(const ReportFilter& filter, int64_t limit,
+                                                 const std::optional<base::Uuid>& before) override;
+  base::Result<std::optional<StoredTrace>> FindTrace(const base::Uuid& id) override;
+  base::Result<bool> RemoveTracesBefore(int64_t day, int64_t limit) override;
   base::Status PutNote(const ClusterNote& note) override;
   base::Result<std::vector<ClusterNote>> Notes() override;
   base::Result<std::vector<FrameSummary>> Frames(const ReportFilter& filter, int64_t limit) override;
@@ -70,6 +75,7 @@ class SqliteStore final : public Store {
   CommitOutcome Insert(Database* database, const report::FrameSlice& slice);
   CommitOutcome Insert(Database* database, const NewUsage& added);
   CommitOutcome Insert(Database* database, const report::Losses& losses);
+  CommitOutcome Insert(Database* database, const NewTrace& added);
   CommitOutcome Insert(Database* database, const UnknownRecord& record);
   void AddToSums(Database* database, const report::Losses& losses, const report::Loss& loss);
   int64_t CountUnknownRecords(Database* database);

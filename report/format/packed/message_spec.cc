@@ -250,6 +250,7 @@ const MessageSpec* SpecOf(RecordType type) {
       return &kLosses;
     case RecordType::kPacked:
     case RecordType::kSealed:
+    case RecordType::kTrace:
       break;
   }
   return nullptr;

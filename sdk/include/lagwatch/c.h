@@ -252,6 +252,18 @@ typedef struct lw_options {
   const char* ca_file; /* PEM: whom none of these certifies is not talked to; default: the system's store */
   const char* proxy;   /* "http://host:port"; default: as the environment says (https_proxy, no_proxy, …) */
   lw_transport transport; /* in the endpoint's place; default: none */
+  /* Not 0: the stacks of all threads are recorded all the time, the oldest being forgotten, and a report comes
+   * with a trace of what led to it. Default: 0, off. */
+  uint32_t trace;
+  uint32_t trace_interval_ms; /* between two looks at a thread that runs: 1 to 100, default 10 */
+  /* Not 0: threads look at themselves, too, in calls that they make anyway (malloc, locks, input and output, …),
+   * for which the import tables of all modules are rewritten. Default: 0. */
+  uint32_t trace_hooks;
+  uint32_t trace_before_s;   /* how much of what came before a lag is in its trace: 0 to 600, default 10 */
+  uint32_t trace_slow_ms;    /* a dispatch longer than this gets one, too, if it is no lag: 16 on; default 0, none */
+  uint32_t trace_buffer_kib; /* memory for what is recorded: 1024 to 262144, default 8192 */
+  uint32_t trace_max_kib;    /* a larger trace is made shorter: 4 to 900, default 256 */
+  uint32_t traces_per_day;   /* that are sent of a user, of reports that are: default 5; UINT32_MAX: all */
 } lw_options;
 
 typedef struct lw_thresholds {
@@ -305,6 +317,8 @@ typedef struct lw_stats {
   uint64_t reports_refused;    /* by the collector; kept in .rejected files for a while */
   uint64_t reports_damaged;    /* files with damage, rather: how many reports that was is not known */
   uint64_t reports_turned_off; /* the collector wants none */
+  uint64_t traces_written;
+  uint64_t traces_dropped; /* not written: too many at once, nothing was recorded, or no room on disk */
 } lw_stats;
 
 /* Fills in sizes and defaults. */
@@ -345,6 +359,11 @@ LW_API int lw_get_last_exit(lw_last_exit* last_exit) LW_NOEXCEPT;
  * thread; no listener is told. From any thread; waits for nobody; not for signal handlers: see dump_signal.
  */
 LW_API int lw_dump_now(const char* reason) LW_NOEXCEPT;
+/* With the option `trace`: writes a trace of what all threads did in the last trace_before_s, without a report. A
+ * thread of lagwatch's makes it soon after the call has returned: 1 means that, 0 that there will be none, because
+ * nothing is recorded or one was asked for within dump_interval_ms before. (A dump comes with a trace of its own.)
+ * From any thread; may wait while the monitor starts; not for signal handlers. */
+LW_API int lw_trace_now(void) LW_NOEXCEPT;
 
 /* What the program is at, for the record of this run: a screen, a document type. Copied, cut to 64 bytes. Any
  * thread, also in signal handlers; waits for nobody. The record has it at the watchdog's next look: soon
@@ -519,6 +538,31 @@ LW_API void lw_frame_end(lw_loop* loop) LW_NOEXCEPT;
  * 60 Hz where those are not told. A program that draws for every second refresh only should say so. From any
  * thread; wait-free. */
 LW_API void lw_set_refresh_interval(lw_loop* loop, uint64_t interval_ns) LW_NOEXCEPT;
+
+/* Around a part of the program's work that traces shall show by name, on any thread; may be nested. `name` is
+ * not copied: it must stay readable for as long as the program runs, as a literal does. A pair belongs to one
+ * thread and one name. Also for signal handlers. Hot: while nothing records calls, two loads and a compare; else
+ * about two reads of the tick counter a pair. */
+LW_API const uint64_t* lw_trace_switch(void) LW_NOEXCEPT;       /* for the next functions only: 0 is off */
+LW_API void lw_trace_begin_recorded(const char* name) LW_NOEXCEPT;
+LW_API void lw_trace_end_recorded(const char* name) LW_NOEXCEPT;
+static inline int lw_is_trace_recording(void) LW_NOEXCEPT {
+  static const uint64_t* where;
+  const uint64_t* found = __atomic_load_n(&where, __ATOMIC_RELAXED);
+  if (found == NULL) {
+    found = lw_trace_switch();
+    __atomic_store_n(&where, found, __ATOMIC_RELAXED);
+  }
+  return __atomic_load_n(found, __ATOMIC_RELAXED) != 0;
+}
+
+static inline void lw_trace_begin(const char* name) LW_NOEXCEPT {
+  if (lw_is_trace_recording()) lw_trace_begin_recorded(name);
+}
+
+static inline void lw_trace_end(const char* name) LW_NOEXCEPT {
+  if (lw_is_trace_recording()) lw_trace_end_recorded(name);
+}
 
 #ifdef __cplusplus
 } /* extern "C" */

@@ -66,6 +66,14 @@ struct Options {
   std::string ca_file = {};
   std::string proxy = {};
   lw_transport transport = {};
+  bool trace = false;
+  uint32_t trace_interval_ms = 10;
+  bool trace_hooks = false;
+  uint32_t trace_before_s = 10;
+  uint32_t trace_slow_ms = 0;
+  uint32_t trace_buffer_kib = 8192;
+  uint32_t trace_max_kib = 256;
+  uint32_t traces_per_day = 5;
 };
 
 // A watched loop of the thread that called WatchLoop. A plain handle: copying it copies the handle.
@@ -159,6 +167,20 @@ class ScopedFrame {
   lw_loop* loop_;
 };
 
+// A part of the program's work that traces show by name, from construction to destruction. On any thread.
+// Hot: next to nothing while nothing records calls.
+class ScopedTrace {
+ public:
+  // `name` must stay readable for as long as the program runs: a literal.
+  explicit ScopedTrace(const char* name) noexcept : name_(name) { lw_trace_begin(name_); }
+  ~ScopedTrace() { lw_trace_end(name_); }
+  ScopedTrace(const ScopedTrace&) = delete;
+  ScopedTrace& operator=(const ScopedTrace&) = delete;
+
+ private:
+  const char* name_;
+};
+
 // Keeps the process's monitor running for as long as it lives. There is one monitor in a process.
 class Monitor {
  public:
@@ -209,6 +231,14 @@ class Monitor {
     raw.unmetered_only = options.unmetered_only ? 1 : 0;
     raw.ca_file = options.ca_file.c_str();
     raw.proxy = options.proxy.c_str();
+    raw.trace = options.trace ? 1 : 0;
+    raw.trace_interval_ms = options.trace_interval_ms;
+    raw.trace_hooks = options.trace_hooks ? 1 : 0;
+    raw.trace_before_s = options.trace_before_s;
+    raw.trace_slow_ms = options.trace_slow_ms;
+    raw.trace_buffer_kib = options.trace_buffer_kib;
+    raw.trace_max_kib = options.trace_max_kib;
+    raw.traces_per_day = options.traces_per_day;
     raw.transport = options.transport;
     return Monitor(lw_start(&raw));
   }
@@ -244,6 +274,8 @@ class Monitor {
   }
   // A report of what every thread is doing now. False when there will be none. From any thread.
   bool DumpNow(const char* reason) const noexcept { return lw_dump_now(reason) != 0; }
+  // A trace of what led here, with Options::trace. False when there will be none. From any thread.
+  bool TraceNow() const noexcept { return lw_trace_now() != 0; }
   lw_stats stats() const noexcept {
     lw_stats stats;
     lw_stats_init(&stats);

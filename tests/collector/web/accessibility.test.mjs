@@ -22,12 +22,14 @@ useCollector(["story"], async (ready) => {
   });
   const [cause] = await collector.ask("/v1/clusters?verdict=lock");
   const [report] = await collector.ask("/v1/reports?verdict=lock&limit=1");
+  const [traced] = await collector.ask("/v1/reports?verdict=network&limit=1");
   const flame = ".flame-graph g.frame";
   pages = {
     "/": [".cause"],
     "/?q=nothing-like-it": [".state.empty"],
     [`/causes/${cause.key}`]: [flame],
     [`/reports/${report.id}`]: [flame],
+    [`/reports/${traced.id}`]: [`.trace ${flame}`],
     "/live": [".reports tbody tr"],
     "/hang-rate": [".plot canvas"],
     "/settings": [".config"],

@@ -97,6 +97,18 @@ test("filters by verdict, time, loop, system and user", async () => {
   await rows().first().waitFor();
 });
 
+test("takes text away that has no effect yet", async () => {
+  await page.go("/?app=player");
+  await rows().first().waitFor();
+  await page.getByRole("button", { name: "More filters" }).click();
+  await page.getByLabel("Loop").fill("no such loop");
+  await page.getByRole("button", { name: "Clear" }).click();
+  await rowsSettle(7);
+  await page.waitForTimeout(500);
+  assert.equal(new URL(page.url()).search, "");
+  assert.equal(await page.getByLabel("Loop").inputValue(), "");
+});
+
 test("gives the list as CSV", async () => {
   await page.go("/?app=player");
   await rows().first().waitFor();

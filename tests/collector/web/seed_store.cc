@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "collector/ingest/ingest.h"
 #include "collector/store/sqlite/sqlite_store.h"
+#include "tests/collector/sample_traces.h"
 #include "tests/testing/sample_report.h"
 
 namespace lagwatch::testing {
@@ -317,8 +318,37 @@ class Seeder {
                                 .wall_ns = (4 + Below(30)) * kNsPerMs,
                                 .cpu_ns = 2 * kNsPerMs});
     }
-    Add(report::RecordType::kReport, report.Encode());
+    std::string encoded = report.Encode();
+    report::AppendCause(std::hash<std::string>()(cause.app + cause.tag), &encoded);
+    Add(report::RecordType::kReport, encoded);
     Add(report::RecordType::kLagEnd, EncodeEnd(header.id, std::max<int64_t>(lag_ms, 2'050) * kNsPerMs));
+    if (cause.tag == "cover") AddTrace(cause, header);
+  }
+
+  // What led there: other covers, one after the other, while a pool's thread waits for work.
+  void AddTrace(const Cause& cause, const report::ReportHeader& header) {
+    constexpr int64_t kWindowMs = 5'000;
+    TraceBuilder builder;
+    builder.trace.process_name = cause.app;
+    builder.trace.pid = static_cast<int32_t>(header.pid);
+    builder.trace.threads[0] = {
+        .tid = static_cast<int32_t>(header.tid), .name = "ui", .runs = {}, .calls = {}, .dispatches = {}};
+    builder.trace.modules[0].path = "/usr/bin/" + cause.app;
+    for (int64_t at_ms = 0; at_ms < kWindowMs; at_ms += 10) {
+      const bool is_loading = at_ms % 700 < 500;
+      builder.Sample(at_ms, is_loading ? "main;EventLoop::Run;Player::OnFrame;Library::LoadCover;Http::Fetch"
+                                       : "main;EventLoop::Run;Player::OnFrame;Player::Draw");
+    }
+    const uint32_t worker = builder.AddThread("worker");
+    builder.Wait(worker, 100, kWindowMs, "Pool::Run;Pool::Wait;pthread_cond_wait",
+                 trace::CallKind::kCondition);
+    report::TraceRecord record = TraceOf(header.id, builder.trace, header.start_wall_ms);
+    record.app = header.app;
+    record.app_version = header.app_version;
+    record.user = header.user;
+    record.begin_wall_ms = static_cast<uint64_t>(header.start_wall_ms - kWindowMs);
+    record.duration_ns = kWindowMs * kNsPerMs;
+    Add(report::RecordType::kTrace, report::EncodeTraceRecord(record));
   }
 
   static Stack StackOf(const Cause& cause, int64_t which) {

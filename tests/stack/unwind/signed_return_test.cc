@@ -72,7 +72,7 @@ TEST_F(SignedReturnTest, ProvesAFramePointerThatIsNotKnown) {
   auto thread = Stall(&with_key_a::Descend);
   Capture(thread->tid());
   ASSERT_TRUE(IsIn(1, &with_key_a::Innermost));
-  RawStack& raw = g_capture_slot.load()->stack;
+  RawStack& raw = *capturer_->answer_for_test();
   raw.registers.value[Registers::kProgramCounter] = AddressOf(1) + 1;
   raw.registers.known_mask = uint64_t{1} << Registers::kStackPointer | uint64_t{1}
                                                                            << Registers::kProgramCounter;
@@ -111,7 +111,7 @@ TEST_F(SignedCoroutineTest, EndsWhereASignedZeroIsTheCaller) {
   Capture(thread.tid());
   // A copy of the test's own: the handler's depends on a system call that not every machine allows.
   auto raw = std::make_unique<RawStack>();
-  raw->registers = g_capture_slot.load()->stack.registers;
+  raw->registers = capturer_->answer_for_test()->registers;
   raw->address = raw->registers.stack_pointer();
   raw->end = reinterpret_cast<uint64_t>(memory_) + kStackBytes;
   ASSERT_LE(raw->end - raw->address, kStackBytes);

@@ -12,6 +12,7 @@
 #include "collector/http/endpoints.h"
 #include "collector/http/http_server.h"
 #include "collector/store/sqlite/sqlite_store.h"
+#include "tests/collector/sample_traces.h"
 #include "tests/testing/sample_report.h"
 #include "tests/testing/temp_directory.h"
 #include "tests/testing/tls_server.h"
@@ -133,6 +134,26 @@ TEST_F(ReadCommands, ShowFrames) {
   EXPECT_THAT(Run("frames").out, ::testing::ContainsRegex(
                                      "editor 2.3.1 +ui +inbox +50 +25.0 +600 +600 +20 +11 +7 +2 +draw 90 %"));
   EXPECT_EQ(Json::parse(Run("frames --json --app editor").out)[0]["levels"]["frozen"], 2);
+}
+
+TEST_F(ReadCommands, AReportTellsItsTraceAndGivesIt) {
+  SampleReport report, other;
+  spool_ = EncodeBatch({report.Encode(), other.Encode()});
+  testing::AppendTrace(testing::TraceOf(report.header.id), &spool_);
+  const std::string id = base::ToString(report.header.id), other_id = base::ToString(other.header.id);
+  EXPECT_THAT(Run("report " + id).out, HasSubstr("\nWhat led there\n  40 ms recorded (lag), "));
+  EXPECT_THAT(Run("report " + id).out, HasSubstr("lagwatch report " + id + " --trace "));
+  EXPECT_EQ(Run("report " + other_id).out.find("What led there"), std::string::npos);
+
+  testing::ScopedTempDirectory directory;
+  const std::string file = directory / "led.collapsed";
+  EXPECT_EQ(Run("report " + id + " --trace " + file).exit_code, 0);
+  std::ifstream written(file);
+  EXPECT_THAT(std::string(std::istreambuf_iterator<char>(written), {}),
+              HasSubstr("main;Handle;Load 20000000"));
+  EXPECT_EQ(Run("report " + id + " --trace " + (directory / "led.lwtrace")).exit_code, 0);
+  EXPECT_THAT(Run("report " + other_id + " --trace " + file).err, HasSubstr("has no trace"));
+  EXPECT_EQ(Run("report " + id + " --trace led.txt").exit_code, kUsage);
 }
 
 TEST_F(ReadCommands, FilterReportsByCluster) {

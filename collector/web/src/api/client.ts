@@ -83,16 +83,27 @@ export async function openSession(token: string): Promise<Session> {
   return { token, ...key };
 }
 
-// Hands text to the reader as a file.
-export function saveAs(name: string, text: string, type = "application/json"): void {
+function saveBlob(name: string, blob: Blob): void {
   const link = document.createElement("a");
-  link.href = URL.createObjectURL(new Blob([text], { type }));
+  link.href = URL.createObjectURL(blob);
   link.download = name;
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
 }
 
+// Hands text to the reader as a file.
+export function saveAs(name: string, text: string, type = "application/json"): void {
+  saveBlob(name, new Blob([text], { type }));
+}
+
 export async function download(path: string, params: Params, name: string): Promise<void> {
   const response = await ask(withQuery(path, params));
   saveAs(name, await response.text(), response.headers.get("Content-Type") ?? "text/plain");
+}
+
+// By the name that the collector has for it.
+export async function downloadFile(path: string, params: Params): Promise<void> {
+  const response = await ask(withQuery(path, params));
+  const name = /filename="([^"]+)"/.exec(response.headers.get("Content-Disposition") ?? "")?.[1];
+  saveBlob(name ?? "lagwatch-file", await response.blob());
 }

@@ -82,10 +82,11 @@ export function FilterBar({
   hasText: boolean;
 }) {
   const [isWide, setWide] = useState(Boolean(filters.loop || filters.os || filters.user));
+  const [clearings, setClearings] = useState(0); // which also take text away that has no effect yet
   const isSet = Object.keys(filters).length > 0;
   const field = { filters, onChange };
   return (
-    <form class="filters" role="search" onSubmit={(event) => event.preventDefault()}>
+    <form key={clearings} class="filters" role="search" onSubmit={(event) => event.preventDefault()}>
       {hasText && <TextFilter name="q" label="Search functions and titles" known={[]} {...field} />}
       <TextFilter name="app" label="Program" known={known.apps} {...field} />
       <TextFilter name="version" label="Version" known={known.versions} {...field} />
@@ -134,7 +135,10 @@ export function FilterBar({
         <button
           type="button"
           class="quiet"
-          onClick={() => onChange(Object.fromEntries(kFilterNames.map((name) => [name, ""])))}
+          onClick={() => {
+            setClearings(clearings + 1);
+            onChange(Object.fromEntries(kFilterNames.map((name) => [name, ""])));
+          }}
         >
           Clear
         </button>

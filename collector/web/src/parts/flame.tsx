@@ -110,9 +110,13 @@ interface FlameProps {
   stacks: readonly TimedStack[];
   label: string;
   firstOrder?: FlameOrder;
+  orders?: readonly FlameOrder[]; // that the stacks can be shown in
 }
 
-export function Flame({ stacks, label, firstOrder = "left-heavy" }: FlameProps) {
+const kOrders: Readonly<Record<FlameOrder, string>> = { "left-heavy": "Left heavy", time: "Time order" };
+const kAllOrders: readonly FlameOrder[] = ["left-heavy", "time"];
+
+export function Flame({ stacks, label, firstOrder = "left-heavy", orders = kAllOrders }: FlameProps) {
   const place = useRef<HTMLDivElement>(null);
   const drawing = useRef<Drawing | null>(null);
   const [order, setOrder] = useState(firstOrder);
@@ -139,21 +143,19 @@ export function Flame({ stacks, label, firstOrder = "left-heavy" }: FlameProps) 
   }, [stacks, order, width, dark]);
   useEffect(() => drawing.current?.search(term), [term]);
 
-  const choices: readonly [FlameOrder, string][] = [
-    ["left-heavy", "Left heavy"],
-    ["time", "Time order"],
-  ];
   return (
     <div class="flame">
       {total === 0 && <p class="muted">No stack was captured.</p>}
       <div class="flame-tools">
-        <div class="switch" role="group" aria-label="Order">
-          {choices.map(([each, name]) => (
-            <button key={each} aria-pressed={order === each} onClick={() => setOrder(each)}>
-              {name}
-            </button>
-          ))}
-        </div>
+        {orders.length > 1 && (
+          <div class="switch" role="group" aria-label="Order">
+            {orders.map((each) => (
+              <button key={each} aria-pressed={order === each} onClick={() => setOrder(each)}>
+                {kOrders[each]}
+              </button>
+            ))}
+          </div>
+        )}
         <label class="find">
           <span class="unseen">Find a function</span>
           <input

@@ -33,6 +33,7 @@ export function ReportTable({
         <tr key={report.id} class={fresh?.has(report.id) ? "fresh" : undefined}>
           <td title={moment(report.start_wall_ms)}>
             <a href={`/reports/${report.id}`}>{ago(report.start_wall_ms)}</a>
+            {(report.trace_count ?? 0) > 0 && <span class="mark">trace</span>}
           </td>
           <td class="number">
             {report.ended ? "" : "≥ "}

@@ -18,6 +18,7 @@ import { asText, reportCollapsed, reportSpeedscope, whatHappened } from "./expor
 import { LagTimeline } from "./lag_timeline";
 import { hasLag, isOfCpu, timedStacks } from "./report_times";
 import { Threads } from "./threads";
+import { TracePanel } from "./trace_panel";
 import { Waits } from "./waits";
 import "./report.css";
 
@@ -102,6 +103,7 @@ function Whole({ report }: { report: Report }) {
           firstOrder={isOfCpu(report) ? "left-heavy" : "time"}
         />
       </section>
+      <TracePanel report={report} />
       <Threads report={report} />
       <Modules report={report} />
       <Context report={report} />

@@ -10,7 +10,8 @@ export function CaptureRequests({
   draft: ConfigObject;
   onDraft: (draft: ConfigObject) => void;
 }) {
-  const [cluster, setCluster] = useState("");
+  // A report's page asks for its own cause.
+  const [cluster, setCluster] = useState(() => new URLSearchParams(location.search).get("capture") ?? "");
   const [version, setVersion] = useState("");
   const requests = requestsOf(draft["capture_requests"]);
   const put = (after: readonly CaptureRequest[]): void =>
@@ -28,8 +29,8 @@ export function CaptureRequests({
     <fieldset>
       <legend>Capture requests</legend>
       <p class="muted small">
-        “For this cause, take a trace the next time”. Clients keep these; they take no traces so far. A report
-        has its cause's key as “cause_key”.
+        “For this cause, take a trace the next time”: programs that record (option “trace”) send one with the
+        next lag of the cause. Its key is a report's “cause_key”.
       </p>
       <div class="adder">
         <label>
@@ -58,10 +59,7 @@ export function CaptureRequests({
       <ul class="chips">
         {requests.map((each) => (
           <li key={`${each.cluster} ${each.app_version ?? ""}`}>
-            <a class="mono" href={`/causes/${each.cluster}`}>
-              {each.cluster}
-            </a>{" "}
-            {each.app_version ?? "any version"}
+            <span class="mono">{each.cluster}</span> {each.app_version ?? "any version"}
             {each.interval_us !== undefined && `, every ${duration(each.interval_us / 1000)}`}
             <button
               type="button"

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// dl_iterate_phdr(3), into which no fork of this process falls: the C library would leave the loader's lock
+// taken in the child for ever, whose next dlopen, or exception, would wait for it.
+#pragma once
+
+#include <link.h>
+
+#include <cstddef>
+
+namespace lagwatch::base {
+
+// Calls `visit` for what is loaded, under the loader's lock, until it does not return 0. Forks wait until it
+// is over, for a second at most. Context: background; not from `visit`, nor where a fork may be under way.
+void WalkLoadedModules(int (*visit)(dl_phdr_info* info, size_t size_bytes, void* context), void* context);
+
+}  // namespace lagwatch::base

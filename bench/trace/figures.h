@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the parts of the trace suite measured, for its last line.
+#pragma once
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace lagwatch::bench {
+
+// A figure that this machine lacks the means for is null in JSON.
+using Figures = std::vector<std::pair<std::string, std::optional<double>>>;
+
+inline double MedianOf(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+// Each part appends its own.
+void MeasureInstrumentation(Figures* figures);
+void MeasureSampling(Figures* figures);
+void MeasureSampleBytes(Figures* figures);
+
+}  // namespace lagwatch::bench

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/query/trace_queries.h"
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "collector/ingest/trace_limits.h"
+#include "collector/query/report_filter.h"
+#include "collector/query/trace_json.h"
+#include "collector/symbols/trace_namer.h"
+#include "trace/export/export.h"
+#include "trace/format/trace_codec.h"
+
+namespace lagwatch::collector {
+namespace {
+
+using base::Status;
+using base::StatusCode;
+
+constexpr std::string_view kFlame = "/flame";
+constexpr std::string_view kOwnFormat = "lwtrace";
+// Who waits for a file waits no longer for names.
+constexpr std::chrono::seconds kMostForNames{10};
+
+Status NoSuchTrace() {
+  return {StatusCode::kNotFound, "there is no such trace (any more); /v1/traces lists them"};
+}
+
+// The thread that the query asks for; else the main one, else the first.
+base::Result<int32_t> ThreadOf(const trace::Trace& trace, const QueryString& query) {
+  auto wanted = query.GetInt("tid", 0, 0, INT32_MAX);
+  if (!wanted.ok()) return wanted.status();
+  const auto has = [&](int64_t tid) {
+    return std::ranges::any_of(trace.threads, [&](const trace::Thread& each) { return each.tid == tid; });
+  };
+  if (*wanted != 0) {
+    if (!has(*wanted)) return Status(StatusCode::kNotFound, "the trace holds no such thread");
+    return static_cast<int32_t>(*wanted);
+  }
+  if (trace.threads.empty()) return Status(StatusCode::kNotFound, "the trace holds no thread");
+  return has(trace.pid) ? trace.pid : trace.threads.front().tid;
+}
+
+std::string_view TypeOf(std::string_view format) {
+  if (format == "speedscope" || format == "chrome") return "application/json";
+  if (format == "collapsed" || format == "nanoscope") return "text/plain; charset=utf-8";
+  return "application/octet-stream";
+}
+
+std::string FormatNames() {
+  std::string names(kOwnFormat);
+  for (const trace::FormatInfo& info : trace::Formats()) names += ", " + std::string(info.name);
+  return names;
+}
+
+}  // namespace
+
+Response TraceQueries::Get(std::string_view item, const QueryString& query) const {
+  if (!item.ends_with(kFlame)) return File(item, query);
+  item.remove_suffix(kFlame.size());
+  return Flame(item, query);
+}
+
+base::Result<Json> TraceQueries::List(const QueryString& query) const {
+  auto limit = query.GetInt("limit", kDefaultLimit, 1, kMaxLimit);
+  if (!limit.ok()) return limit.status();
+  auto filter = ParseFilter(query);
+  if (!filter.ok()) return filter.status();
+  auto before = ParseBefore(query);
+  if (!before.ok()) return before.status();
+  const auto traces = store_->ListTraces(*filter, *limit, *before);
+  if (!traces.ok()) return traces.status();
+  Json list = Json::array();
+  for (const TraceRow& trace : *traces) list.push_back(TraceHeaderJson(trace));
+  return list;
+}
+
+base::Result<TraceQueries::Opened> TraceQueries::Open(std::string_view id) const {
+  const auto parsed = base::TryParseUuid(std::string(id));
+  if (!parsed)
+    return Status(StatusCode::kInvalid, "a trace's id looks like 01932d5c-7a4e-7cc0-98c4-dc0c0c07398f");
+  auto stored = store_->FindTrace(*parsed);
+  if (!stored.ok()) return stored.status();
+  if (!*stored) return NoSuchTrace();
+  // It was within the limits that held when it came.
+  auto trace = OpenTrace((*stored)->trace, size_t{1} << 30);
+  if (!trace.ok()) return Status(StatusCode::kInternal, "the trace is damaged: " + trace.status().message());
+  NameFrames(symbolizer_, kMostForNames, &*trace);
+  return Opened{std::move((*stored)->row), std::move(*trace)};
+}
+
+Response TraceQueries::File(std::string_view id, const QueryString& query) const {
+  std::string name = query.Get("format");
+  if (name.empty()) name = trace::Formats().front().name;
+  const auto is_named = [&](const trace::FormatInfo& info) { return info.name == name; };
+  const auto info = std::ranges::find_if(trace::Formats(), is_named);
+  if (name != kOwnFormat && info == trace::Formats().end())
+    return ErrorResponse(Status(StatusCode::kInvalid, "format must be one of " + FormatNames()));
+  auto opened = Open(id);
+  if (!opened.ok()) return ErrorResponse(opened.status());
+  trace::ExportOptions options;
+  if (!query.Get("tid").empty()) {
+    auto tid = ThreadOf(opened->trace, query);
+    if (!tid.ok()) return ErrorResponse(tid.status());
+    options.tid = *tid;
+  }
+  auto file = name == kOwnFormat ? base::Result<std::string>(trace::PackTrace(opened->trace))
+                                 : trace::Export(info->format, opened->trace, options);
+  if (!file.ok()) return ErrorResponse(file.status());
+  const std::string suffix = name == kOwnFormat ? ".lwtrace" : std::string(info->suffix);
+  return {.status = 200,
+          .body = std::move(*file),
+          .content_type = TypeOf(name),
+          .content_disposition =
+              "attachment; filename=\"lagwatch-" + base::ToString(opened->row.id) + suffix + "\""};
+}
+
+Response TraceQueries::Flame(std::string_view id, const QueryString& query) const {
+  auto opened = Open(id);
+  if (!opened.ok()) return ErrorResponse(opened.status());
+  auto tid = ThreadOf(opened->trace, query);
+  if (!tid.ok()) return ErrorResponse(tid.status());
+  Json answer = TraceHeaderJson(opened->row);
+  AddFlame(opened->trace, *tid, &answer);
+  return {200, JsonText(answer)};
+}
+
+Status TraceQueries::AddTraces(const base::Uuid& report_id, Json* report) const {
+  const auto traces = store_->TracesOf(std::span(&report_id, 1));
+  if (!traces.ok()) return traces.status();
+  Json list = Json::array();
+  for (const TraceRow& trace : *traces) list.push_back(TraceHeaderJson(trace));
+  (*report)["traces"] = std::move(list);
+  return {};
+}
+
+Status TraceQueries::AddTraceCounts(std::span<const base::Uuid> report_ids, Json* reports) const {
+  const auto traces = store_->TracesOf(report_ids);
+  if (!traces.ok()) return traces.status();
+  std::map<std::string, int64_t> counts;
+  for (const TraceRow& trace : *traces) ++counts[base::ToString(trace.report_id)];
+  for (Json& report : *reports) {
+    const auto found = counts.find(report["id"].get<std::string>());
+    report["trace_count"] = found == counts.end() ? 0 : found->second;
+  }
+  return {};
+}
+
+}  // namespace lagwatch::collector

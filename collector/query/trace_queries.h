@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the API tells of traces. Context: background. Thread-safe.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "base/status.h"
+#include "collector/query/json_text.h"
+#include "collector/query/query_string.h"
+#include "collector/query/response.h"
+#include "collector/store/store.h"
+#include "collector/symbols/symbolizer.h"
+#include "trace/model/trace.h"
+
+namespace lagwatch::collector {
+
+class TraceQueries {
+ public:
+  // Borrows both; `symbolizer` may be null.
+  TraceQueries(Store* store, Symbolizer* symbolizer) : store_(store), symbolizer_(symbolizer) {}
+
+  // /v1/traces/{id}: the trace as a file, in the format that the query names; /v1/traces/{id}/flame.
+  Response Get(std::string_view item, const QueryString& query) const;
+
+  // /v1/traces: the newest, also those that belong to no report.
+  base::Result<Json> List(const QueryString& query) const;
+
+  // Adds to a report what traces there are of it; `traces` to each of a list, how many.
+  base::Status AddTraces(const base::Uuid& report_id, Json* report) const;
+  base::Status AddTraceCounts(std::span<const base::Uuid> report_ids, Json* reports) const;
+
+ private:
+  struct Opened {
+    TraceRow row;
+    trace::Trace trace;  // with names
+  };
+
+  base::Result<Opened> Open(std::string_view id) const;
+  Response File(std::string_view id, const QueryString& query) const;
+  Response Flame(std::string_view id, const QueryString& query) const;
+
+  Store* store_;
+  Symbolizer* symbolizer_;
+};
+
+}  // namespace lagwatch::collector

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sdk/flight_recorder.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/env.h"
+#include "sdk/trace_dump.h"
+#include "sdk/writing_switch.h"
+#include "stack/code_map.h"
+#include "trace/hooks/hook_recorder.h"
+
+namespace lagwatch::sdk {
+namespace {
+
+constexpr size_t kThreadStackBytes = 1 << 20;
+constexpr int64_t kStopNs = 5 * base::kNsPerSecond;
+// Traces take a quarter of what may wait on disk at most.
+constexpr uint64_t kMaxUnsentBytes = 16 << 20;
+
+// Whole stacks take most; of calls nothing is recorded.
+trace::Arena::Sizes SizesOf(uint64_t buffer_bytes) {
+  return {.main_bytes = buffer_bytes / 4,
+          .worker_bytes = buffer_bytes / 4,
+          .call_bytes = 0,
+          .stack_bytes = buffer_bytes / 2};
+}
+
+int64_t ShortestWanted(const TraceOptions& options) {
+  int64_t interval_ns = options.interval_ns;
+  for (const TraceWish& wish : options.wishes) interval_ns = std::min(interval_ns, wish.interval_ns);
+  return interval_ns;
+}
+
+}  // namespace
+
+TraceOptions TraceOptions::Normalized() const {
+  constexpr int64_t kLongestIntervalNs = 100 * base::kNsPerMs;
+  TraceOptions normal = *this;
+  normal.interval_ns = std::clamp(interval_ns, base::kNsPerMs, kLongestIntervalNs);
+  normal.before_ns = std::clamp(before_ns, int64_t{0}, 600 * base::kNsPerSecond);
+  normal.buffer_bytes = std::clamp(buffer_bytes, uint64_t{1} << 20, uint64_t{256} << 20);
+  normal.max_bytes = std::clamp(max_bytes, uint64_t{4} << 10, uint64_t{900} << 10);
+  constexpr int64_t kLongestSlowNs = 3600 * base::kNsPerSecond;
+  if (slow_ns != 0) normal.slow_ns = std::clamp(slow_ns, 16 * base::kNsPerMs, kLongestSlowNs);
+  for (TraceWish& wish : normal.wishes)
+    wish.interval_ns = std::clamp(wish.interval_ns, base::kNsPerMs, kLongestIntervalNs);
+  return normal;
+}
+
+std::string_view TraceReasonName(TraceReason reason) {
+  constexpr std::array<std::string_view, 8> kNames = {"lag",    "anr",     "slow", "cpu",
+                                                      "frames", "request", "api",  "signal"};
+  return kNames[static_cast<size_t>(reason)];
+}
+
+FlightRecorder::FlightRecorder(Setup setup) : setup_(std::move(setup)), dispatches_(setup_.registry) {}
+
+base::Result<std::unique_ptr<FlightRecorder>> FlightRecorder::Start(Setup setup) {
+  std::unique_ptr<FlightRecorder> self(new FlightRecorder(std::move(setup)));
+  if (base::Status status = self->OpenSpool(); !status.ok()) return status;
+  if (base::Status status = self->StartRecording(); !status.ok()) return status;
+  base::Status status =
+      self->thread_.Start("lagwatch-dump", kThreadStackBytes, &FlightRecorder::Run, self.get());
+  if (status.ok()) return self;
+  if (!self->TryStop()) static_cast<void>(self.release());
+  return status;
+}
+
+base::Status FlightRecorder::OpenSpool() {
+  // Of a later time than the reports', so that whoever goes by names has the reports first.
+  spool_session_ = base::CreateUuidV7(base::SystemClock().WallMs() + 1);
+  report::SpoolLimits limits;
+  limits.unsent_bytes = kMaxUnsentBytes;
+  auto spool =
+      report::SpoolWriter::Create(&base::SystemEnv(), setup_.spool_directory, spool_session_, limits);
+  if (!spool.ok()) return spool.status();
+  spool_ = std::move(spool).value();
+  return {};
+}
+
+base::Status FlightRecorder::StartRecording() {
+  arena_ = trace::Arena::CreatePrivate(SizesOf(setup_.options.buffer_bytes));
+  if (arena_ == nullptr) return {base::StatusCode::kUnavailable, "no memory to record traces in"};
+  auto code = stack::CodeMap::Create();
+  if (!code.ok()) return code.status();
+  setup_.registry->KeepTracks();
+  trace::RecorderOptions options;
+  options.main_interval_ns = options.worker_interval_ns = ShortestWanted(setup_.options);
+  options.has_hooks = setup_.options.has_hooks;
+  options.hooks.interval_ns = setup_.options.interval_ns;
+  options.capture = setup_.capture;
+  options.dispatches = &dispatches_;
+  auto recorder = trace::Recorder::Start(arena_.get(), std::move(code).value(), options);
+  if (!recorder.ok()) return recorder.status();
+  recorder_ = std::move(recorder).value();
+  return {};
+}
+
+bool FlightRecorder::TryStop() {
+  stopping_.store(true);
+  sleeper_.Wake();
+  const bool has_ended = thread_.TryJoin(kStopNs);
+  return (recorder_ == nullptr || recorder_->TryStop()) && has_ended;
+}
+
+bool FlightRecorder::Ask(const TraceEvent& event) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (asked_count_ == kMaxAsked) {
+      dropped_.Add();
+      return false;
+    }
+    asked_[asked_count_++] = event;
+  }
+  sleeper_.Wake();
+  return true;
+}
+
+void FlightRecorder::SetInterval(int64_t interval_ns) {
+  trace::ArenaHeader& header = arena_->header();
+  header.main_interval_ns.store(interval_ns, std::memory_order_relaxed);  // a number
+  header.worker_interval_ns.store(interval_ns, std::memory_order_relaxed);
+}
+
+void FlightRecorder::Run(void* self) {
+  trace::LeaveThisThreadOut();
+  base::LeaveFileTable();
+  auto* recorder = static_cast<FlightRecorder*>(self);
+  while (!recorder->stopping_.load()) {
+    recorder->WriteAsked();
+    recorder->sleeper_.SleepUntil(recorder->NextDueNs());
+  }
+  recorder->WriteAsked();
+  recorder->spool_.reset();  // its descriptor is one of this thread's own
+}
+
+void FlightRecorder::ForgetAsked() {
+  const std::lock_guard writing(writing_mutex_);
+  const std::lock_guard lock(mutex_);
+  asked_count_ = 0;
+}
+
+// When the next one is due; the end of time without one.
+int64_t FlightRecorder::NextDueNs() {
+  const std::lock_guard lock(mutex_);
+  return asked_count_ != 0 ? asked_[0].end_ns + kTraceAfterNs : base::Sleeper::kForever;
+}
+
+bool FlightRecorder::TakeAsked(TraceEvent* event) {
+  const std::lock_guard lock(mutex_);
+  if (asked_count_ == 0) return false;
+  *event = asked_[0];
+  std::copy(asked_.begin() + 1, asked_.begin() + static_cast<std::ptrdiff_t>(asked_count_), asked_.begin());
+  --asked_count_;
+  return true;
+}
+
+// What follows an event is waited for, but not while the monitor stops.
+void FlightRecorder::WriteAsked() {
+  while (stopping_.load() || base::SystemClock().MonoNs() >= NextDueNs()) {
+    const std::lock_guard writing(writing_mutex_);
+    TraceEvent event;
+    if (!TakeAsked(&event)) return;
+    (Write(event) ? written_ : dropped_).Add();
+  }
+}
+
+bool FlightRecorder::Write(const TraceEvent& event) {
+  if (!process_writing.is_on()) return false;
+  const auto record = DumpTrace(*arena_, event, setup_.options, setup_.facts);
+  if (!record) return false;
+  RecordWriter writer(spool_.get(), setup_.sealer.get());
+  const base::Uuid& outside_id = event.report_id == base::Uuid{} ? record->id : event.report_id;
+  const bool is_written =
+      process_writing.is_on() &&
+      writer.Append(report::RecordType::kTrace, EncodeTraceRecord(*record), {outside_id, event.cause},
+                    {.priority = policies::ReportPriority::kTrace});
+  spool_->Seal();
+  return is_written;
+}
+
+}  // namespace lagwatch::sdk

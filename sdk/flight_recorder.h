@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// Records the program all the time, and puts what led to an event into the spool, in segments of its own: the
+// watchdog's files are the watchdog's alone.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "base/counter.h"
+#include "base/quiet_thread.h"
+#include "base/sleeper.h"
+#include "base/status.h"
+#include "report/seal/sealer.h"
+#include "report/spool/spool_writer.h"
+#include "sdk/loop_dispatches.h"
+#include "sdk/record_writer.h"
+#include "sdk/report_sink.h"
+#include "sdk/trace_options.h"
+#include "stack/stack_capturer.h"
+#include "trace/record/arena.h"
+#include "trace/record/recorder.h"
+
+namespace lagwatch::sdk {
+
+// Thread safety: Start and TryStop from one thread at a time; the rest from any.
+class FlightRecorder {
+ public:
+  struct Setup {
+    TraceOptions options;
+    ProgramFacts facts;
+    std::string spool_directory;
+    stack::CaptureOptions capture;
+    watchdog::LoopRegistry* registry;                  // borrowed
+    std::unique_ptr<report::Sealer> sealer = nullptr;  // its own; null: nothing is sealed
+  };
+  // Errors: those of trace::Recorder and SpoolWriter, no memory. Context: background.
+  static base::Result<std::unique_ptr<FlightRecorder>> Start(Setup setup);
+  // Writes the traces that were asked for, and ends all threads. False when one does not end in time: then
+  // this object must be leaked. Context: background.
+  [[nodiscard]] bool TryStop();
+  FlightRecorder(const FlightRecorder&) = delete;
+  FlightRecorder& operator=(const FlightRecorder&) = delete;
+
+  // A trace of what led to the event is written in a moment, in the background. False, and counted, when too
+  // many are asked for at once. Context: watchdog.
+  bool Ask(const TraceEvent& event);
+  // Traces that were asked for and are not written so far never are; waits for one that is being written.
+  // Context: background.
+  void ForgetAsked();
+  // How often threads are looked at from now on. Context: any.
+  void SetInterval(int64_t interval_ns);
+
+  const TraceOptions& options() const { return setup_.options; }
+  uint64_t written_count() const { return written_.value(); }
+  // Of those that were asked for: too many at once, without content, or not to be written.
+  uint64_t dropped_count() const { return dropped_.value(); }
+  // How the names of its segments begin.
+  const base::Uuid& spool_session() const { return spool_session_; }
+
+ private:
+  static constexpr size_t kMaxAsked = 8;
+
+  explicit FlightRecorder(Setup setup);
+
+  base::Status StartRecording();
+  base::Status OpenSpool();
+  static void Run(void* self);
+  int64_t NextDueNs();
+  // The oldest that was asked for, if there is one.
+  bool TakeAsked(TraceEvent* event);
+  void WriteAsked();
+  bool Write(const TraceEvent& event);
+
+  Setup setup_;
+  LoopDispatches dispatches_;
+  base::Uuid spool_session_;
+  std::unique_ptr<trace::Arena> arena_;
+  std::unique_ptr<trace::Recorder> recorder_;
+  std::unique_ptr<report::SpoolWriter> spool_;  // its thread's
+  std::mutex writing_mutex_;                    // held while a trace is written
+  std::mutex mutex_;                            // of the next two; held for moments only
+  std::array<TraceEvent, kMaxAsked> asked_;
+  size_t asked_count_ = 0;
+  base::Counter written_;
+  base::Counter dropped_;
+  std::atomic<bool> stopping_{false};
+  base::Sleeper sleeper_;
+  base::QuietThread thread_;
+};
+
+}  // namespace lagwatch::sdk

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tells the recorder of traces of the dispatches of watched loops.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "trace/record/dispatch_source.h"
+#include "watchdog/loop_registry.h"
+
+namespace lagwatch::sdk {
+
+class LoopDispatches final : public trace::DispatchSource {
+ public:
+  // Borrowed. What happened before is not told.
+  explicit LoopDispatches(watchdog::LoopRegistry* registry);
+
+  // Of several loops of a thread, the first one that is in a dispatch counts.
+  uint32_t DispatchOf(int32_t tid) const override;
+  bool TakeNote(trace::DispatchNote* note) override;
+  uint64_t forgotten_count() const override { return forgotten_count_; }
+
+ private:
+  // What was taken of a loop's.
+  struct Taken {
+    uint64_t ended;     // of its track
+    uint64_t underway;  // number of the last one that was told of while it went on
+  };
+  bool TakeEnded(const watchdog::WatchedLoop& loop, Taken* taken, trace::DispatchNote* note);
+  static bool TakeUnderway(watchdog::WatchedLoop* loop, Taken* taken, trace::DispatchNote* note);
+
+  watchdog::LoopRegistry* registry_;
+  std::array<Taken, watchdog::LoopRegistry::kMaxLoops> taken_{};
+  size_t place_ = 0;  // where the next note is looked for
+  uint64_t forgotten_count_ = 0;
+};
+
+}  // namespace lagwatch::sdk

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sdk/preload/trace_recording.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/quiet_thread.h"
+#include "stack/code_map.h"
+#include "trace/hooks/hook_recorder.h"
+#include "trace/record/recorder.h"
+
+namespace lagwatch::sdk {
+namespace {
+
+std::vector<std::string> Split(std::string_view list) {
+  std::vector<std::string> parts;
+  while (!list.empty()) {
+    const std::string_view part = list.substr(0, list.find(','));
+    if (!part.empty()) parts.emplace_back(part);
+    list.remove_prefix(std::min(part.size() + 1, list.size()));
+  }
+  return parts;
+}
+
+trace::RecorderOptions OptionsOf(const PreloadConfig& config) {
+  trace::RecorderOptions options;
+  options.main_interval_ns = config.trace_main_interval_us * int64_t{1000};
+  options.worker_interval_ns = config.trace_worker_interval_us * int64_t{1000};
+  options.worker_groups = config.trace_worker_groups;
+  options.has_hooks = config.trace_hook_interval_us != 0;
+  options.hooks.interval_ns = config.trace_hook_interval_us * int64_t{1000};
+  options.calls.are_recorded = config.trace_calls != 0;
+  options.calls.clock = config.trace_calls == 2 ? trace::CallClock::kCoarse : trace::CallClock::kPrecise;
+  options.calls.are_patched = !config.trace_patched_modules.empty();
+  options.calls.filter.allow_modules = Split(config.trace_patched_modules);
+  options.calls.filter.allow_functions = Split(config.trace_patched_functions);
+  options.calls.filter.deny_functions = Split(config.trace_unpatched_functions);
+  return options;
+}
+
+struct Recording {
+  std::unique_ptr<trace::Arena> arena;
+  std::unique_ptr<trace::Recorder> recorder;
+  pid_t pid;
+};
+
+// Leaked in a forked child, whose recorder has no threads.
+Recording* g_recording = nullptr;
+
+// False while another one goes on.
+bool MakeRoom() {
+  if (g_recording == nullptr || g_recording->pid != getpid()) return true;
+  if (g_recording->arena->header().state.load() == trace::ArenaState::kRecording) return false;
+  StopTraceRecording();
+  return true;
+}
+
+// Started in somebody's own thread, which is to go on at once.
+PreloadConfig* g_wanted = nullptr;
+std::atomic<bool> g_is_attaching{false};
+
+void Attach(void*) {
+  trace::LeaveThisThreadOut();
+  const std::unique_ptr<PreloadConfig> config(std::exchange(g_wanted, nullptr));
+  if (MakeRoom()) StartTraceRecording(*config);
+  g_is_attaching.store(false);
+}
+
+}  // namespace
+
+void StartTraceRecording(const PreloadConfig& config) {
+  auto arena = trace::Arena::Open(config.trace_arena);
+  if (!arena.ok()) return;
+  // The process was another program before, which was recorded, too.
+  if ((*arena)->header().state.load() != trace::ArenaState::kEmpty) (*arena)->Clear();
+  auto code = stack::CodeMap::Create();
+  if (!code.ok()) return;
+  auto recorder = trace::Recorder::Start(arena->get(), *code, OptionsOf(config));
+  if (!recorder.ok()) return;
+  g_recording = new Recording{std::move(arena).value(), std::move(recorder).value(), getpid()};
+}
+
+void StopTraceRecording() {
+  Recording* recording = std::exchange(g_recording, nullptr);
+  if (recording == nullptr || recording->pid != getpid()) return;
+  const bool is_over = recording->recorder->TryStop();
+  if (!is_over) return;
+  static_cast<void>(recording->arena.release());  // threads may still be on their way out of a recorded call
+  delete recording;
+}
+
+int AttachTraceRecording(const char* config_text) {
+  constexpr size_t kStackBytes = 256 * 1024;
+  if (g_is_attaching.exchange(true)) return EBUSY;
+  PreloadConfig config = PreloadConfig::Parse(config_text);
+  const bool is_busy = g_recording != nullptr && g_recording->pid == getpid() &&
+                       g_recording->arena->header().state.load() == trace::ArenaState::kRecording;
+  const bool is_meant = config.trace_pid == static_cast<uint32_t>(getpid());
+  if (is_busy || !is_meant) {
+    g_is_attaching.store(false);
+    return is_busy ? EBUSY : EINVAL;
+  }
+  g_wanted = new PreloadConfig(std::move(config));
+  static base::QuietThread thread;
+  const bool is_started = thread.TryJoin(base::kNsPerSecond) &&
+                          thread.Start("lagwatch-attach", kStackBytes, Attach, nullptr).ok();
+  if (is_started) return 0;
+  delete std::exchange(g_wanted, nullptr);
+  g_is_attaching.store(false);
+  return EAGAIN;
+}
+
+}  // namespace lagwatch::sdk
+
+// What `lagwatch trace record --pid` calls, in a thread of the program's that it has stopped.
+extern "C" __attribute__((visibility("default"))) int lagwatch_trace_attach(const char* config) {
+  return lagwatch::sdk::AttachTraceRecording(config);
+}

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Asks for traces of dispatches that are slow, but no lags: as a listener before the program's own.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "base/clock.h"
+#include "policies/rate_limit.h"
+#include "sdk/flight_recorder.h"
+#include "watchdog/hang_listener.h"
+#include "watchdog/watch_options.h"
+
+namespace lagwatch::sdk {
+
+// Context: watchdog, but for the construction.
+class SlowTraces final : public watchdog::HangListener {
+ public:
+  // Takes over the options' listener, and has dispatches told that are slow enough for either. `recorder` is
+  // borrowed.
+  SlowTraces(watchdog::WatchOptions* watch, FlightRecorder* recorder)
+      : next_(watch->listener),
+        recorder_(recorder),
+        next_sensitive_ns_(watch->sensitive_ns),
+        lag_ns_(watch->threshold_ns) {
+    const int64_t slow_ns = recorder->options().slow_ns;
+    watch->sensitive_ns = watch->sensitive_ns == 0 ? slow_ns : std::min(watch->sensitive_ns, slow_ns);
+    limit_.SetInterval(watch->dump_interval_ns);
+  }
+
+  void OnLagBegin(const watchdog::LagNotice& lag) override {
+    if (next_ != nullptr) next_->OnLagBegin(lag);
+  }
+  void OnLagEnd(const watchdog::LagNotice& lag) override {
+    if (next_ != nullptr) next_->OnLagEnd(lag);
+  }
+  void OnFiltered(const watchdog::LagNotice& lag, watchdog::FilterReason reason) override {
+    if (next_ != nullptr) next_->OnFiltered(lag, reason);
+  }
+  bool WantsSensitive() const override { return true; }
+  void OnSensitive(const watchdog::LagNotice& dispatch) override {
+    TellNext(dispatch);
+    const int64_t now_ns = base::SystemClock().MonoNs();
+    const bool is_slow = dispatch.elapsed_ns > recorder_->options().slow_ns && dispatch.elapsed_ns <= lag_ns_;
+    if (!is_slow || !limit_.TryPass(now_ns)) return;
+    // It has ended at some time since the last look: what came before is long enough to have it all.
+    recorder_->Ask(
+        {.reason = TraceReason::kSlow, .begin_ns = now_ns - dispatch.elapsed_ns, .end_ns = now_ns});
+  }
+
+ private:
+  void TellNext(watchdog::LagNotice dispatch) {
+    const bool is_wanted = next_ != nullptr && next_->WantsSensitive() && next_sensitive_ns_ != 0;
+    if (!is_wanted || dispatch.elapsed_ns <= next_sensitive_ns_) return;
+    dispatch.threshold_ns = next_sensitive_ns_;
+    next_->OnSensitive(dispatch);
+  }
+
+  watchdog::HangListener* next_;  // may be null
+  FlightRecorder* recorder_;
+  int64_t next_sensitive_ns_;
+  int64_t lag_ns_;
+  policies::RateLimit limit_;
+};
+
+}  // namespace lagwatch::sdk

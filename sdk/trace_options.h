@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a monitor records besides reports, and what it is asked to take a trace of.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/uuid.h"
+
+namespace lagwatch::sdk {
+
+// A trace is wanted the next time that a lag has this cause.
+struct TraceWish {
+  uint64_t cause = 0;
+  int64_t interval_ns = 0;  // between two looks, as long as it is not granted
+};
+
+struct TraceOptions {
+  bool is_on = false;
+  int64_t interval_ns = 10 * base::kNsPerMs;    // between two looks at a thread: 1 to 100 ms
+  bool has_hooks = false;                       // threads look at themselves, too
+  int64_t before_ns = 10 * base::kNsPerSecond;  // of what led to a lag: 0 to 10 minutes
+  uint64_t buffer_bytes = uint64_t{8} << 20;    // of the flight recorder: 1 to 256 MiB
+  uint64_t max_bytes = uint64_t{256} << 10;     // of one trace: 4 to 900 KiB, packed
+  int64_t slow_ns = 0;  // a longer dispatch gets a trace, too, if it is no lag; 0: none does
+  std::vector<TraceWish> wishes = {};
+
+  // Every number brought into its range.
+  TraceOptions Normalized() const;
+};
+
+enum class TraceReason : uint8_t { kLag, kAnr, kSlow, kCpu, kFrames, kRequest, kApi, kSignal };
+// As lagwatch.proto lists them.
+std::string_view TraceReasonName(TraceReason reason);
+
+// What a trace is to be of.
+struct TraceEvent {
+  TraceReason reason = TraceReason::kApi;
+  base::Uuid report_id = {};  // zero when it belongs to no report
+  base::Uuid lag_id = {};
+  uint64_t cause = 0;
+  int64_t begin_ns = 0;  // CLOCK_MONOTONIC
+  int64_t end_ns = 0;
+};
+
+}  // namespace lagwatch::sdk

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sdk/trace_triggers.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "base/clock.h"
+#include "sdk/report_sink.h"
+
+namespace lagwatch::sdk {
+namespace {
+
+// What is of a moment, not of a dispatch: no end is told of it.
+bool IsOfMoment(watchdog::HangKind kind) {
+  return kind == watchdog::HangKind::kCpu || kind == watchdog::HangKind::kCpuAverage ||
+         kind == watchdog::HangKind::kDump;
+}
+
+TraceReason ReasonOf(const watchdog::LagEvent& event) {
+  switch (event.kind) {
+    case watchdog::HangKind::kCpu:
+    case watchdog::HangKind::kCpuAverage:
+      return TraceReason::kCpu;
+    case watchdog::HangKind::kFrame:
+      return TraceReason::kFrames;
+    case watchdog::HangKind::kDump: {
+      const bool is_by_signal = std::ranges::any_of(event.facts, [](const watchdog::Fact& fact) {
+        return std::string_view(fact.name) == "dump_signal";
+      });
+      return is_by_signal ? TraceReason::kSignal : TraceReason::kApi;
+    }
+    default:
+      break;
+  }
+  return event.level == watchdog::HangLevel::kAnr ? TraceReason::kAnr : TraceReason::kLag;
+}
+
+TraceEvent ToTraceEvent(const watchdog::LagEvent& event, uint64_t cause) {
+  return {.reason = ReasonOf(event),
+          .report_id = event.id,
+          .lag_id = event.lag_id,
+          .cause = cause,
+          .begin_ns = event.detected_mono_ns - event.elapsed_ns,
+          .end_ns = event.detected_mono_ns};
+}
+
+}  // namespace
+
+TraceTriggers::TraceTriggers(watchdog::HangSink* sink, FlightRecorder* recorder)
+    : sink_(sink), recorder_(recorder), wishes_(recorder->options().wishes) {}
+
+bool TraceTriggers::OnLag(const watchdog::LagEvent& event) {
+  if (!sink_->OnLag(event)) return false;
+  const uint64_t cause = CauseOf(event);
+  if (IsOfMoment(event.kind)) {
+    AskNow(ToTraceEvent(event, cause));
+  } else {
+    NoteLag(event, cause);
+  }
+  return true;
+}
+
+void TraceTriggers::Forget() {
+  lag_count_ = 0;
+  lags_ = {};
+  ready_count_ = 0;
+}
+
+void TraceTriggers::NoteLag(const watchdog::LagEvent& event, uint64_t cause) {
+  const size_t count = std::min(lag_count_, kMaxLags);
+  auto* const end = lags_.begin() + count;
+  Lag* lag =
+      std::find_if(lags_.begin(), end, [&](const Lag& known) { return known.event.lag_id == event.lag_id; });
+  if (lag == end) {
+    if (event.ordinal != 0) return;  // forgotten: it had its trace
+    lag = &lags_[lag_count_++ % kMaxLags];
+    if (lag->is_waiting) Release(lag, event.detected_mono_ns);
+    *lag = {ToTraceEvent(event, cause), event.detected_mono_ns, true};
+  }
+  if (!lag->is_waiting) return;
+  if (TakeWish(cause)) {
+    lag->event.reason = TraceReason::kRequest;
+  } else if (event.level == watchdog::HangLevel::kAnr && lag->event.reason == TraceReason::kLag) {
+    lag->event.reason = TraceReason::kAnr;
+  }
+  if (event.level == watchdog::HangLevel::kAnr) Release(lag, event.detected_mono_ns);
+}
+
+void TraceTriggers::OnLagEnd(const base::Uuid& event_id, int64_t duration_ns) {
+  sink_->OnLagEnd(event_id, duration_ns);
+  for (Lag& lag : lags_) {
+    if (lag.is_waiting && lag.event.report_id == event_id) Release(&lag, lag.event.begin_ns + duration_ns);
+  }
+}
+
+void TraceTriggers::OnRoundDone() {
+  sink_->OnRoundDone();
+  const int64_t now_ns = base::SystemClock().MonoNs();
+  for (Lag& lag : lags_)
+    if (lag.is_waiting && now_ns - lag.detected_ns >= kLongestWaitNs) Release(&lag, now_ns);
+  AskForReady();
+}
+
+void TraceTriggers::OnStop() {
+  sink_->OnStop();
+  for (Lag& lag : lags_)
+    if (lag.is_waiting) Release(&lag, base::SystemClock().MonoNs());
+  AskForReady();
+}
+
+void TraceTriggers::Release(Lag* lag, int64_t end_ns) {
+  lag->is_waiting = false;
+  lag->event.end_ns = std::max(end_ns, lag->event.begin_ns);
+  AskNow(lag->event);
+}
+
+// Not before the round is done, which finishes the report's segment.
+void TraceTriggers::AskNow(const TraceEvent& event) {
+  if (ready_count_ < ready_.size()) ready_[ready_count_++] = event;
+}
+
+void TraceTriggers::AskForReady() {
+  for (size_t i = 0; i < ready_count_; ++i) recorder_->Ask(ready_[i]);
+  ready_count_ = 0;
+}
+
+bool TraceTriggers::TakeWish(uint64_t cause) {
+  const auto granted = std::ranges::find(wishes_, cause, &TraceWish::cause);
+  if (granted == wishes_.end()) return false;
+  wishes_.erase(granted);
+  int64_t interval_ns = recorder_->options().interval_ns;
+  for (const TraceWish& wish : wishes_) interval_ns = std::min(interval_ns, wish.interval_ns);
+  recorder_->SetInterval(interval_ns);
+  return true;
+}
+
+}  // namespace lagwatch::sdk

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stands between the watchdog and the sink: asks for a trace of what was reported, once for each event.
+//
+// A lag's trace is taken when the lag is over; when it becomes an ANR at once, because people kill programs
+// that freeze for long; and after kLongestWaitNs in any case. Its report is on disk, and its segment
+// finished, before the trace is asked for.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "base/uuid.h"
+#include "sdk/flight_recorder.h"
+#include "sdk/trace_options.h"
+#include "watchdog/hang_sink.h"
+
+namespace lagwatch::sdk {
+
+// Context: watchdog, but for the construction.
+class TraceTriggers final : public watchdog::HangSink {
+ public:
+  static constexpr int64_t kLongestWaitNs = 10 * base::kNsPerSecond;
+
+  // Both borrowed.
+  TraceTriggers(watchdog::HangSink* sink, FlightRecorder* recorder);
+
+  bool OnLag(const watchdog::LagEvent& event) override;
+  void OnLagEnd(const base::Uuid& event_id, int64_t duration_ns) override;
+  void OnFrames(const watchdog::FrameEvent& event) override { sink_->OnFrames(event); }
+  bool OnUsage(const watchdog::UsageEvent& event) override { return sink_->OnUsage(event); }
+  void OnUsageSoFar(const watchdog::UsageEvent& event) override { sink_->OnUsageSoFar(event); }
+  void OnRoundDone() override;
+  void OnStop() override;
+  // Of what was reported so far no trace is asked for any more.
+  void Forget();
+
+ private:
+  static constexpr size_t kMaxLags = 16;
+
+  // A lag that was reported.
+  struct Lag {
+    TraceEvent event;
+    int64_t detected_ns;
+    bool is_waiting;  // its trace was not taken so far
+  };
+
+  void NoteLag(const watchdog::LagEvent& event, uint64_t cause);
+  void Release(Lag* lag, int64_t end_ns);
+  void AskNow(const TraceEvent& event);
+  // Whether somebody wants a trace of that cause, which is granted by this.
+  bool TakeWish(uint64_t cause);
+  void AskForReady();
+
+  watchdog::HangSink* sink_;
+  FlightRecorder* recorder_;
+  std::vector<TraceWish> wishes_;
+  std::array<Lag, kMaxLags> lags_{};  // the last ones
+  size_t lag_count_ = 0;              // ever
+  std::array<TraceEvent, kMaxLags> ready_{};
+  size_t ready_count_ = 0;
+};
+
+}  // namespace lagwatch::sdk

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// The real-time signal that all capturers of a process share, its handler, and the slots that it answers
+// through. See docs/design/capture.md.
+#pragma once
+
+#include "base/status.h"
+#include "stack/signal/capture_signal.h"
+
+namespace lagwatch::stack {
+
+// Thread safety: all from any thread; what changes handlers takes a lock of its own, a capture does not.
+// Invariants: the handler is installed while there is a capturer, and each capturer has a slot to itself.
+class CaptureSignalOwner {
+ public:
+  struct Signal {
+    int number;
+    bool restarts_calls;  // not where the application's own handler of that signal does not
+  };
+  struct Kept {
+    bool was_lost;  // somebody else was found to have taken the handler, for the first time
+    bool is_moved;  // another signal was taken instead
+    bool is_ours;   // there is a signal that has our handler
+  };
+
+  // A slot for one more capturer. `wanted_number` 0: the signal that others use already, or one that nobody
+  // uses. Errors: kUnavailable when every real-time signal has a handler, when others use another than the
+  // wanted one, or when there are too many capturers or no memory; kInvalid when there is no such signal.
+  // Context: background.
+  static base::Result<CaptureSlot*> Join(int wanted_number);
+  // The last one gives the signals back, but for those that somebody else took. Context: background.
+  static void Leave(CaptureSlot* slot);
+  // For the child of a fork(), whose threads but one are gone: gives the signals and all slots back without
+  // waiting for a lock. Context: background.
+  static void AbandonInForkedChild();
+
+  // The one in use. Context: watchdog.
+  static Signal signal();
+  // Whether that signal has our handler. Context: watchdog (one system call).
+  static bool Owns(int signal_number);
+  // If somebody else took the handler, takes another signal that nobody uses; the other's handler stays as it
+  // is. Context: watchdog (one system call when all is well).
+  static Kept Keep();
+};
+
+}  // namespace lagwatch::stack

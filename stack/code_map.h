@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is loaded in this process and how to unwind it: the module map, the unwind tables and the unwinder,
+// shared by all who capture.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+
+#include "base/status.h"
+#include "stack/code_snapshot.h"
+#include "stack/frame_section_file.h"
+#include "stack/module_map.h"
+#include "stack/raw_stack.h"
+#include "stack/stack.h"
+#include "stack/unwinder.h"
+
+namespace lagwatch::stack {
+
+// Thread safety: any thread; all but the snapshot takes the map's lock, for some microseconds, and Refresh
+// for as long as it reads the process's map. A forked child, whose lock may be held for ever, must leak it.
+class CodeMap {
+ public:
+  // With tables of its own, compiled by a thread in the background. Errors: kUnavailable when there is no
+  // such thread to be had, or no memory. Context: background.
+  static base::Result<std::shared_ptr<CodeMap>> Create(const FrameSectionLoader& files = {});
+  // With any unwinder. Context: background.
+  explicit CodeMap(std::unique_ptr<Unwinder> unwinder);
+
+  // Looks at what is loaded and where stacks may lie. To be called before captures. Context: watchdog.
+  void Refresh();
+  // To be called now and then while captures go on: looks again when stacks since then had addresses that
+  // belong to nothing known, or when that was long ago. Context: watchdog.
+  void RefreshIfDue();
+  // How often that was; 0: never. Context: any.
+  uint32_t refresh_count() const {
+    return refresh_count_.load(std::memory_order_acquire);  // pairs with Refresh()
+  }
+
+  // Context: watchdog.
+  void Unwind(const RawStack& raw, Stack* stack);
+  // The frame of a caller by its return address, as Unwind() would tell it. Right only while the code that
+  // was there when the address was recorded still is: to be asked before the Refresh() that follows an
+  // unloading. Context: watchdog.
+  Frame Resolve(uint64_t return_address);
+  // Copies the regions where stacks may lie to `regions`, which has room for kMaxRanges. Context: watchdog.
+  StackRegions CopyStacks(MemoryRegion* regions, uint32_t* refresh_count) const;
+  // Context: watchdog.
+  Module CopyModule(uint32_t index) const;
+  uint32_t module_count() const;
+
+  // Keeps others from refreshing and unwinding for as long as the answer lives. Context: watchdog.
+  [[nodiscard]] std::unique_lock<std::mutex> Hold() const { return std::unique_lock(mutex_); }
+  // Only while held, but for module(index) of an index that came from a stack of this map's.
+  const ModuleMap& modules() const { return modules_; }
+
+  // For those who may not wait.
+  const CodeSnapshot& snapshot() const { return snapshot_; }
+  // Null when the unwinder has none.
+  const TableLibrary* tables() const { return unwinder_->tables(); }
+  // Has the table of that module compiled, unless somebody holds the map right now. Context: any, but for a
+  // system call the first time.
+  void TryRequestTable(uint32_t module);
+  // Code or a stack was met that the map does not hold: see RefreshIfDue(). Context: any.
+  void NoteUnknownMemory() {
+    // Relaxed: a hint. Read first, so that many threads do not fight for it.
+    if (!has_met_unknown_.load(std::memory_order_relaxed))
+      has_met_unknown_.store(true, std::memory_order_relaxed);
+  }
+
+ private:
+  void RefreshHeld();
+
+  mutable std::mutex mutex_;
+  ModuleMap modules_;
+  std::unique_ptr<Unwinder> unwinder_;
+  CodeSnapshot snapshot_;
+  std::atomic<uint32_t> refresh_count_{0};
+  std::atomic<int64_t> refreshed_ns_{0};
+  std::atomic<bool> has_met_unknown_{false};    // since then
+  std::atomic<bool> has_found_changes_{false};  // by then
+};
+
+}  // namespace lagwatch::stack

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// Walks the calling thread's own stack where nothing may be waited for: in hooks of malloc, of locks, of the
+// loader. See docs/design/unwinding.md.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "base/mapped_array.h"
+#include "base/status.h"
+#include "stack/code_map.h"
+#include "stack/own_frame.h"
+#include "stack/raw_stack.h"
+#include "stack/signal/thread_block.h"
+#include "stack/unwind/compact_rule.h"
+#include "stack/unwind/table_library.h"
+
+namespace lagwatch::stack {
+
+struct OwnCursor;
+enum class OwnStep : uint8_t;
+
+// No lock, no allocation, no storage of the thread's; errno is kept. A system call only for code seen for the
+// first time, and where the thread runs on another stack than its own.
+//
+// Thread safety: any thread of the C library's at once, signal handlers included.
+// Invariants:
+// - Rules are cached in two words, the second of which is the rule XOR what it is for: words of two writers
+//   do not fit together, and are looked up again. What a rule is for includes the generation of the code
+//   snapshot, so that a change of modules makes all of them strangers.
+// - Memory is read plainly only between the stack pointer and the end of the calling thread's own stack.
+class OwnStackWalker {
+ public:
+  // Errors: kUnavailable when the map's unwinder has no tables, or there is no memory. Context: background.
+  static base::Result<std::unique_ptr<OwnStackWalker>> Create(std::shared_ptr<CodeMap> code);
+
+  // The return addresses from `from.program_counter` on, innermost first; at most `capacity`. `is_complete`:
+  // they reach the place where the thread began. Where tables are not compiled yet they are asked for, and
+  // where code is unknown the next CodeMap::RefreshIfDue() looks. The function that `from` is of must not
+  // have returned. Context: hot, signal.
+  size_t Walk(const OwnFrame& from, uint64_t* program_counters, size_t capacity, bool* is_complete) const;
+
+  // The same for the callers of the function that this is written in.
+  [[gnu::always_inline]] inline size_t WalkCallers(uint64_t* program_counters, size_t capacity,
+                                                   bool* is_complete) const {
+    const size_t count = WalkCallersOf(OwnFrame::Here(), program_counters, capacity, is_complete);
+    asm volatile("" ::: "memory");  // not a tail call, which would take the frame away
+    return count;
+  }
+  size_t WalkCallersOf(const OwnFrame& function, uint64_t* program_counters, size_t capacity,
+                       bool* is_complete) const;
+
+ private:
+  static constexpr size_t kCachedRules = 8192;
+
+  struct CachedRule {  // direct-mapped by address; both are read and written atomically
+    uint64_t word;
+    uint64_t check;
+  };
+
+  using Place = CodeSnapshot::Place;
+  enum class Known : uint8_t {
+    kRule,
+    kNoRule,   // the module does not tell
+    kNowhere,  // no module is there
+    kNotYet,   // may be another time
+  };
+  struct Rarities;
+
+  explicit OwnStackWalker(std::shared_ptr<CodeMap> code);
+
+  size_t WalkFrom(const OwnCursor& start, bool is_skipped, uint64_t* program_counters, size_t capacity,
+                  bool* is_complete) const;
+  // `key` is the generation's.
+  CompactRule RuleOf(uint64_t end_of_call, uint32_t generation, uint64_t key) const;
+  Known LookUp(uint64_t address, uint32_t generation, Place* place, FoundRule* found) const;
+  OwnStep StepRarely(uint32_t generation, Rarities* rarities, OwnCursor* cursor) const;
+  bool IsAtItsBegin(const OwnCursor& cursor, uint32_t generation) const;
+  // Where the calling thread certainly has memory from `stack_pointer` on; empty on another stack.
+  MemoryRegion OwnStack(uint64_t stack_pointer) const;
+
+  std::shared_ptr<CodeMap> code_;
+  const TableLibrary* tables_;
+  ThreadBlockLayout thread_block_;
+  mutable base::MappedArray<CachedRule> rules_;
+};
+
+}  // namespace lagwatch::stack

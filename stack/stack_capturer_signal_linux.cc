@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstring>
+#include <utility>
+
+#include "base/clock.h"
+#include "stack/stack_capturer.h"
+
+namespace lagwatch::stack {
+
+StackCapturer::SignalOutcome StackCapturer::TrySignal(int tid, int64_t cpu_ns) {
+  const bool runs_on = cpu_ns != kUnread;
+  if (!runs_on) cpu_ns = base::ThreadCpuNs(tid);
+  if (IsHandlerCopying()) {  // an earlier one, which was put off in the middle
+    counters_.signal_timeouts.Add();
+    return SignalOutcome::kNoAnswer;
+  }
+  if (!HasJustAnswered(tid) && IsSignalBlocked(tid, signal_.number)) {
+    counters_.signals_withheld.Add();
+    return SignalOutcome::kNoAnswer;
+  }
+  if (!AwaitProgress(tid, &cpu_ns)) {
+    counters_.signals_withheld.Add();
+    return SignalOutcome::kNoAnswer;
+  }
+  // The last questions before the signal: the thread may have gone to sleep where a signal would be noticed,
+  // or may have taken the handler just now. The CPU clock of one that is on a processor goes on from one
+  // reading to the next, which is sooner told, and for less, than by /proc; but that also knows who is about
+  // to sleep.
+  const bool is_on_processor = base::ThreadCpuNs(tid) > cpu_ns;
+  const bool still_runs_on = runs_on && is_on_processor;
+  if (!still_runs_on && !MayBeInterrupted(tid)) return SignalOutcome::kAsleep;
+  if (!CaptureSignalOwner::Owns(signal_.number)) {
+    counters_.signals_withheld.Add();
+    return SignalOutcome::kNoAnswer;
+  }
+  if (!Send(tid)) return SignalOutcome::kNoAnswer;
+  if (AwaitAnswer(is_on_processor)) {
+    NoteAnswer(tid);
+    return SignalOutcome::kAnswered;
+  }
+  counters_.signal_timeouts.Add();
+  return SignalOutcome::kNoAnswer;
+}
+
+bool StackCapturer::AwaitProgress(int tid, int64_t* cpu_ns) {
+  // Who has used so much CPU time runs in the program, and is not just leaving a system call.
+  constexpr int64_t kProgressNs = 5'000;
+  constexpr int64_t kFirstPauseNs = 50'000;
+  constexpr int64_t kLongestPauseNs = 1'000'000;
+  const int64_t begin_ns = base::SystemClock().MonoNs();
+  const int64_t first_cpu_ns = *cpu_ns;
+  for (int64_t pause_ns = kFirstPauseNs;;) {
+    const int64_t last_cpu_ns = std::exchange(*cpu_ns, base::ThreadCpuNs(tid));
+    if (*cpu_ns < 0) return false;
+    const int64_t progress_ns = *cpu_ns - first_cpu_ns;
+    if (progress_ns >= kProgressNs) return true;
+    const int64_t now_ns = base::SystemClock().MonoNs();
+    if (now_ns - begin_ns >= signal_timeout_ns_) return false;
+    if (*cpu_ns != last_cpu_ns) {
+      // It is on a processor. Another thread's clock is dear to read.
+      while (base::SystemClock().MonoNs() - now_ns < kProgressNs - progress_ns) {
+      }
+      continue;
+    }
+    BlockedThread blocked;
+    if (ReadThreadActivity(tid, &blocked) != ThreadActivity::kRunning) return true;
+    Pause(pause_ns);
+    pause_ns = std::min(pause_ns * 2, kLongestPauseNs);
+  }
+}
+
+bool StackCapturer::AwaitAnswer(bool is_on_processor) {
+  const uint64_t done = CaptureSlot::Request(ticket_, CaptureSlot::kDone);
+  // Polled, so that the handler needs no system call to wake us; at first without a pause if the thread is on
+  // a processor, because waking up from one might take that very processor. The pauses grow as the answer
+  // gets less likely.
+  constexpr int64_t kSpinNs = 30'000;
+  const int64_t spin_end_ns = base::SystemClock().MonoNs() + (is_on_processor ? kSpinNs : 0);
+  while (base::SystemClock().MonoNs() < spin_end_ns) {
+    if (slot_->request.load(std::memory_order_acquire) == done) return true;  // pairs with the handler
+  }
+  constexpr int64_t kFirstPauseNs = 10'000;
+  constexpr int64_t kLongestPauseNs = 1'000'000;
+  int64_t waited_ns = 0;
+  for (int64_t pause_ns = kFirstPauseNs; waited_ns < signal_timeout_ns_; waited_ns += pause_ns) {
+    if (slot_->request.load(std::memory_order_acquire) == done) return true;  // pairs with the handler
+    Pause(pause_ns);
+    pause_ns = std::min(pause_ns * 2, kLongestPauseNs);
+  }
+  uint64_t expected = CaptureSlot::Request(ticket_, CaptureSlot::kRequested);
+  if (slot_->request.compare_exchange_strong(expected, CaptureSlot::Request(ticket_, CaptureSlot::kIdle)))
+    return false;
+  return expected == done;
+}
+
+bool StackCapturer::IsHandlerCopying() const {
+  uint64_t request = slot_->request.load(std::memory_order_acquire);  // pairs with the handler's kDone
+  return CaptureSlot::StateOf(request) == CaptureSlot::kCopying;
+}
+
+bool StackCapturer::Send(int tid) {
+  siginfo_t info;
+  std::memset(&info, 0, sizeof info);
+  info.si_signo = signal_.number;
+  info.si_code = SI_QUEUE;
+  info.si_pid = slot_->process_id;
+  info.si_uid = user_id_;
+  info.si_value.sival_ptr = slot_->SignalValue(++ticket_);
+  slot_->request.store(CaptureSlot::Request(ticket_, CaptureSlot::kRequested));
+  if (syscall(SYS_rt_tgsigqueueinfo, info.si_pid, tid, signal_.number, &info) != 0) {
+    slot_->request.store(CaptureSlot::Request(ticket_, CaptureSlot::kIdle));
+    return false;
+  }
+  counters_.signals_sent.Add();
+  return true;
+}
+
+bool StackCapturer::HasJustAnswered(int tid) {
+  constexpr int64_t kLongestNs = 100 * base::kNsPerMs;
+  Answered& answered = answered_[static_cast<size_t>(tid) % answered_.size()];
+  if (answered.tid != tid) return false;
+  answered.tid = 0;  // until it answers again
+  return base::SystemClock().MonoNs() - answered.mono_ns <= kLongestNs;
+}
+
+void StackCapturer::NoteAnswer(int tid) {
+  counters_.pause_ticks.Add(slot_->pause_ticks);
+  answered_[static_cast<size_t>(tid) % answered_.size()] = {tid, base::SystemClock().MonoNs()};
+}
+
+}  // namespace lagwatch::stack

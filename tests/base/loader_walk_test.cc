@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/loader_walk.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <thread>
+
+namespace lagwatch::base {
+namespace {
+
+int Count(dl_phdr_info*, size_t, void* count) {
+  ++*static_cast<int*>(count);
+  return 0;
+}
+
+TEST(LoaderWalk, VisitsWhatTheLoaderDoes) {
+  int ours = 0, the_loaders = 0;
+  WalkLoadedModules(&Count, &ours);
+  dl_iterate_phdr(&Count, &the_loaders);
+  EXPECT_EQ(ours, the_loaders);
+}
+
+TEST(LoaderWalk, LeavesNoLockInAChild) {
+  std::atomic<bool> is_over{false};
+  std::thread walker([&] {
+    while (!is_over) {
+      WalkLoadedModules(
+          [](dl_phdr_info*, size_t, void*) {
+            usleep(1000);
+            return 0;
+          },
+          nullptr);
+    }
+  });
+  for (int i = 0; i < 50; ++i) {
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(10);  // ends who waits for ever
+      int count = 0;
+      dl_iterate_phdr(&Count, &count);
+      _exit(count > 0 ? 0 : 1);
+    }
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    ASSERT_EQ(status, 0) << i;
+  }
+  is_over = true;
+  walker.join();
+}
+
+}  // namespace
+}  // namespace lagwatch::base

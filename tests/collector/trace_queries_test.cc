@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/query/trace_queries.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/collector/memory_collector.h"
+#include "tests/collector/sample_traces.h"
+#include "trace/export/export.h"
+
+namespace lagwatch::collector {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using testing::MemoryCollector;
+using testing::SampleReport;
+using ::testing::SizeIs;
+
+// Knows one place of every module.
+class OnePlace final : public Symbolizer {
+ public:
+  base::Result<SymbolizedFrames> Symbolize(std::string_view build_id,
+                                           std::span<const uint64_t> offsets) override {
+    EXPECT_EQ(build_id, "\x01\xab");
+    SymbolizedFrames frames(offsets.size());
+    frames[0] = {{.function = "_ZN5Inner3RunEv", .file = "inner.h", .line = 3, .is_inlined = true},
+                 {.function = "_ZN6Editor4SaveEv", .file = "editor.cc", .line = 17}};
+    return frames;
+  }
+  void OnNewFile(std::function<void(std::string_view)>) override {}
+};
+
+class TraceQueriesTest : public ::testing::Test {
+ protected:
+  TraceQueriesTest() {
+    std::string batch = testing::EncodeBatch({report_.Encode(), SampleReport().Encode()});
+    testing::AppendTrace(trace_, &batch);
+    EXPECT_EQ(collector_.ingest.Submit(batch)->accepted, 3);
+  }
+
+  std::string Path(const char* more = "") const { return "/v1/traces/" + base::ToString(trace_.id) + more; }
+
+  MemoryCollector collector_;
+  OnePlace symbols_;
+  QueryApi api_{collector_.store.get(), Clusterer::Create("")->rules(), &symbols_};
+  SampleReport report_;
+  report::TraceRecord trace_ = testing::TraceOf(report_.header.id);
+};
+
+TEST_F(TraceQueriesTest, AReportTellsItsTraces) {
+  const Json report = collector_.Get("/v1/reports/" + base::ToString(report_.header.id));
+  ASSERT_THAT(report["traces"], SizeIs(1));
+  const Json& trace = report["traces"][0];
+  EXPECT_EQ(trace["id"], base::ToString(trace_.id));
+  EXPECT_EQ(trace["reason"], "lag");
+  EXPECT_EQ(trace["duration_ms"], 40);
+  EXPECT_EQ(trace["size_bytes"], trace_.trace.size());
+  int64_t traces = 0;
+  for (const Json& listed : collector_.Get("/v1/reports")) traces += listed["trace_count"].get<int64_t>();
+  EXPECT_EQ(traces, 1);
+}
+
+TEST_F(TraceQueriesTest, AListHasTracesWithoutReportsToo) {
+  const report::TraceRecord alone = testing::TraceOf({});
+  std::string batch;
+  testing::AppendTrace(alone, &batch);
+  ASSERT_EQ(collector_.ingest.Submit(batch)->accepted, 1);
+  const Json all = collector_.Get("/v1/traces");
+  ASSERT_THAT(all, SizeIs(2));
+  EXPECT_GT(all[0]["id"], all[1]["id"]);
+  const Json& without = all[0]["report_id"].is_null() ? all[0] : all[1];
+  EXPECT_EQ(without["id"], base::ToString(alone.id));
+  EXPECT_TRUE(without["report_id"].is_null());
+  const Json page = collector_.Get("/v1/traces", "limit=1");
+  ASSERT_THAT(page, SizeIs(1));
+  EXPECT_EQ(page[0], all[0]);
+  EXPECT_EQ(collector_.Get("/v1/traces", "before=" + all[0]["id"].get<std::string>()), Json::array({all[1]}));
+  EXPECT_THAT(collector_.Get("/v1/traces", "app=another"), IsEmpty());
+  EXPECT_THAT(collector_.Get("/v1/traces", "user=nobody"), IsEmpty());
+  EXPECT_EQ(api_.Get("/v1/traces", "before=yesterday").status, 400);
+}
+
+TEST_F(TraceQueriesTest, ATraceCanBeHadInEachFormatAsAFile) {
+  for (const trace::FormatInfo& format : trace::Formats()) {
+    const Response file = api_.Get(Path(), "format=" + std::string(format.name));
+    EXPECT_EQ(file.status, 200) << file.body;
+    EXPECT_FALSE(file.body.empty());
+    EXPECT_EQ(file.content_disposition, "attachment; filename=\"lagwatch-" + base::ToString(trace_.id) +
+                                            std::string(format.suffix) + "\"");
+  }
+  EXPECT_EQ(api_.Get(Path(), "").body, api_.Get(Path(), "format=perfetto").body);
+  EXPECT_THAT(api_.Get(Path(), "format=collapsed").body, HasSubstr("main;main;Handle;Load 20000000\n"));
+  EXPECT_EQ(Json::parse(api_.Get(Path(), "format=speedscope").body)["$schema"],
+            "https://www.speedscope.app/file-format-schema.json");
+  const Response own = api_.Get(Path(), "format=lwtrace");
+  EXPECT_THAT(own.content_disposition, HasSubstr(".lwtrace\""));
+  const auto unpacked = trace::UnpackTrace(own.body);
+  ASSERT_TRUE(unpacked.ok());
+  EXPECT_EQ(unpacked->threads.size(), 2u);
+}
+
+TEST_F(TraceQueriesTest, PlacesGetTheNamesOfSymbolFiles) {
+  EXPECT_THAT(api_.Get(Path(), "format=collapsed").body, HasSubstr("main;main;Editor::Save "));
+  EXPECT_THAT(collector_.query_api.Get(Path(), "format=collapsed").body, HasSubstr("main;main;editor+0x"));
+  const auto trace = trace::UnpackTrace(api_.Get(Path(), "format=lwtrace").body);
+  EXPECT_EQ(trace->frames.back().file, "editor.cc");
+  EXPECT_EQ(trace->frames.back().line, 17u);
+}
+
+TEST_F(TraceQueriesTest, OneThreadCanBeHadAlone) {
+  const std::string worker = api_.Get(Path(), "format=collapsed&tid=101").body;
+  EXPECT_THAT(worker, HasSubstr("worker;Pool;pthread_mutex_lock 25000000\n"));
+  EXPECT_EQ(worker.find("Handle"), worker.npos);
+}
+
+TEST_F(TraceQueriesTest, TellsAFlameGraphOfAThread) {
+  const Json flame = Json::parse(api_.Get(Path("/flame"), "").body);
+  EXPECT_EQ(flame["tid"], 100);  // the main one
+  EXPECT_EQ(flame["reason"], "lag");
+  ASSERT_THAT(flame["threads"], SizeIs(2));
+  EXPECT_EQ(flame["threads"][0]["is_main"], true);
+  EXPECT_EQ(flame["threads"][1]["name"], "worker");
+  EXPECT_EQ(flame["threads"][1]["known_ms"], 25);
+  ASSERT_THAT(flame["stacks"], SizeIs(3));
+  const Json& longest = flame["stacks"][0];
+  EXPECT_EQ(longest["ms"], 20);
+  EXPECT_EQ(flame["frames"][longest["frames"][0].get<size_t>()]["function"], "Load");
+  EXPECT_EQ(flame["frames"][longest["frames"][2].get<size_t>()]["function"], "main");
+  EXPECT_THAT(flame["losses"], IsEmpty());
+
+  const Json worker = Json::parse(api_.Get(Path("/flame"), "tid=101").body);
+  EXPECT_EQ(worker["tid"], 101);
+  EXPECT_THAT(worker["stacks"], SizeIs(1));
+}
+
+TEST_F(TraceQueriesTest, SaysWhatIsNotThere) {
+  EXPECT_EQ(api_.Get(Path(), "format=elf").status, 400);
+  EXPECT_THAT(api_.Get(Path(), "format=elf").body, HasSubstr("lwtrace, perfetto, speedscope"));
+  EXPECT_EQ(api_.Get(Path(), "tid=7").status, 404);
+  EXPECT_EQ(api_.Get(Path("/flame"), "tid=7").status, 404);
+  EXPECT_EQ(api_.Get("/v1/traces/" + base::ToString(report_.header.id), "").status, 404);
+  EXPECT_EQ(api_.Get("/v1/traces/none", "").status, 400);
+}
+
+}  // namespace
+}  // namespace lagwatch::collector

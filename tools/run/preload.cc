@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/run/preload.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <iostream>
+#include <utility>
+
+#include "tools/run/target_check.h"
+
+namespace lagwatch::tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+// As built or as installed; empty when it is in neither place.
+fs::path FindPreloadLibrary() {
+  fs::path prefix = OwnProgram().parent_path().parent_path();
+  for (const char* place :
+       {"lib/liblagwatch-preload.so", LAGWATCH_INSTALL_LIBDIR "/lagwatch/liblagwatch-preload.so"}) {
+    if (fs::exists(prefix / place)) return prefix / place;
+  }
+  return {};
+}
+
+}  // namespace
+
+fs::path OwnProgram() { return fs::read_symlink("/proc/self/exe"); }
+
+base::Result<std::string> FindWatchableProgram(const std::string& command) {
+  auto program = FindProgram(command);
+  if (!program.ok()) return program;
+  if (base::Status status = CheckCanPreload(*program); !status.ok()) return status;
+  return program;
+}
+
+base::Result<PreloadEnvironment> PreparePreload(sdk::PreloadConfig config) {
+  const fs::path library = FindPreloadLibrary();
+  if (library.empty()) {
+    return base::Status(base::StatusCode::kNotFound,
+                        "liblagwatch-preload.so is not beside this program: install lagwatch again");
+  }
+  std::string preload = library.string();
+  if (const char* previous = std::getenv("LD_PRELOAD")) {
+    config.had_preload = true;
+    config.previous_preload = previous;
+    if (*previous != '\0') preload += ":" + config.previous_preload;
+  }
+  if (config.HasLineEnd()) return base::Status(base::StatusCode::kInvalid, "no option may hold a line end");
+  return PreloadEnvironment{std::move(preload), config.ToText()};
+}
+
+void PreloadEnvironment::Set() const {
+  setenv("LD_PRELOAD", preload.c_str(), 1);
+  setenv(sdk::kPreloadConfigVariable, config.c_str(), 1);
+}
+
+int BecomeProgram(const std::string& program, std::vector<std::string> command) {
+  std::vector<char*> arguments;
+  for (std::string& argument : command) arguments.push_back(argument.data());
+  arguments.push_back(nullptr);
+  execv(program.c_str(), arguments.data());
+  std::cerr << "lagwatch: cannot run " << program << ": " << std::strerror(errno) << "\n";
+  return 126;  // as a shell says it
+}
+
+}  // namespace lagwatch::tools

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the preloaded library gets into a program that the command line starts. Context: background.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "sdk/preload/preload_config.h"
+
+namespace lagwatch::tools {
+
+// This program's own file.
+std::filesystem::path OwnProgram();
+
+// The file that `command` names, when the library can be preloaded into it. Errors: kNotFound, kInvalid.
+base::Result<std::string> FindWatchableProgram(const std::string& command);
+
+// The environment of a program that loads the library.
+struct PreloadEnvironment {
+  std::string preload;
+  std::string config;
+
+  // Gives it to programs that are started from now on.
+  void Set() const;
+};
+
+// Has the library told `config`; what LD_PRELOAD is now is kept. Errors: kNotFound when the library is not
+// beside this program; kInvalid when an option holds a line end.
+base::Result<PreloadEnvironment> PreparePreload(sdk::PreloadConfig config);
+
+// Becomes `program`; returns the exit code when that fails, having said why.
+int BecomeProgram(const std::string& program, std::vector<std::string> command);
+
+}  // namespace lagwatch::tools

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <dlfcn.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cinttypes>
+#include <csignal>
+#include <cstdio>
+#include <fstream>
+#include <optional>
+#include <string>
+
+#include "tools/run/preload.h"
+#include "tools/trace/attach.h"
+#include "tools/trace/remote_call.h"
+
+namespace lagwatch::tools {
+namespace {
+
+// Where a file is mapped from its first byte on, and which it is.
+struct MappedFile {
+  uint64_t base;
+  uint64_t inode;
+  std::string path;
+};
+
+// The first mapping in process `pid` whose file is named `name`.
+std::optional<MappedFile> FindMapping(const std::string& pid, std::string_view name) {
+  std::ifstream maps("/proc/" + pid + "/maps");
+  for (std::string line; std::getline(maps, line);) {
+    const size_t slash = line.find('/');
+    if (slash == std::string::npos || line.substr(line.rfind('/') + 1) != name) continue;
+    uint64_t begin = 0;
+    uint64_t offset = 0;
+    uint64_t inode = 0;
+    if (std::sscanf(line.c_str(), "%" SCNx64 "-%*x %*s %" SCNx64 " %*s %" SCNu64, &begin, &offset, &inode) ==
+            3 &&
+        offset == 0)
+      return MappedFile{begin, inode, line.substr(slash)};
+  }
+  return std::nullopt;
+}
+
+base::Status Invalid(std::string message) { return {base::StatusCode::kInvalid, std::move(message)}; }
+base::Status Unavailable(std::string message) { return {base::StatusCode::kUnavailable, std::move(message)}; }
+
+// How far dlopen and dlsym of process `pid` are from our own: it must have the same file of the C library.
+base::Result<uint64_t> LibraryDistance(const std::string& pid) {
+  constexpr std::string_view kLibrary = "libc.so.6";
+  const auto ours = FindMapping("self", kLibrary);
+  const auto theirs = FindMapping(pid, kLibrary);
+  if (!ours) return Unavailable("this program has no C library that it could find functions in");
+  if (!theirs) {
+    return Invalid("process " + pid + " has not loaded " + std::string(kLibrary) +
+                   ": it is linked statically or against another C library, or it may not be looked at");
+  }
+  if (ours->inode != theirs->inode) {
+    return Invalid("process " + pid + " has another C library than this program (" + theirs->path +
+                   "): run lagwatch where it runs, in its container");
+  }
+  return theirs->base - ours->base;
+}
+
+// No signal ends this program while a thread of another one is stopped in the middle of a call.
+class ScopedSignalBlock {
+ public:
+  ScopedSignalBlock() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before_);
+  }
+  ~ScopedSignalBlock() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  ScopedSignalBlock(const ScopedSignalBlock&) = delete;
+  ScopedSignalBlock& operator=(const ScopedSignalBlock&) = delete;
+
+ private:
+  sigset_t before_;
+};
+
+base::Status RefusalOf(int error, const std::string& pid) {
+  if (error == EBUSY) return Unavailable("process " + pid + " is being recorded already");
+  if (error == EAGAIN) return Unavailable("process " + pid + " could not start a thread for it");
+  return Invalid("process " + pid +
+                 " has another number where it runs: run lagwatch there, in its container");
+}
+
+}  // namespace
+
+base::Status AttachRecorder(pid_t pid, const sdk::PreloadConfig& config) {
+  const auto environment = PreparePreload(config);
+  if (!environment.ok()) return environment.status();
+  const std::string library = environment->preload.substr(0, environment->preload.find(':'));
+  const auto distance = LibraryDistance(std::to_string(pid));
+  if (!distance.ok()) return distance.status();
+
+  // As far away in that process as here.
+  auto remote = [&](const char* function) {
+    return reinterpret_cast<uint64_t>(dlsym(RTLD_DEFAULT, function)) + *distance;
+  };
+  const ScopedSignalBlock block;
+  auto caller = RemoteCaller::Stop(pid);
+  if (!caller.ok()) return caller.status();
+  if (base::Status status = (*caller)->UseOwnStack(remote("mmap"), remote("munmap")); !status.ok())
+    return status;
+  const auto path = (*caller)->Copy(library);
+  const auto name = (*caller)->Copy("lagwatch_trace_attach");
+  const auto text = (*caller)->Copy(environment->config);
+  for (const auto* copied : {&path, &name, &text}) {
+    if (!copied->ok()) return copied->status();
+  }
+  const auto handle = (*caller)->Call(remote("dlopen"), {*path, RTLD_NOW});
+  if (!handle.ok()) return handle.status();
+  if (*handle == 0) return Unavailable("process " + std::to_string(pid) + " cannot load " + library);
+  const auto attach = (*caller)->Call(remote("dlsym"), {*handle, *name});
+  if (!attach.ok()) return attach.status();
+  if (*attach == 0)
+    return Unavailable(library + " is of another version than this program: install lagwatch again");
+  const auto refused = (*caller)->Call(*attach, {*text});
+  if (!refused.ok()) return refused.status();
+  const auto error = static_cast<int32_t>(*refused);
+  return error == 0 ? base::Status() : RefusalOf(error, std::to_string(pid));
+}
+
+}  // namespace lagwatch::tools

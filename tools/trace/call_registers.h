@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// A stopped thread's registers, as a function call needs them. Implemented once per processor, chosen by
+// CMake.
+#pragma once
+
+#include <sys/user.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace lagwatch::tools {
+
+using ThreadRegisters = user_regs_struct;
+
+inline constexpr size_t kMostCallArguments = 6;
+extern const int kVectorRegisters;  // the register set that PTRACE_GETREGSET knows them as
+
+uint64_t StackPointerOf(const ThreadRegisters& registers);
+uint64_t ProgramCounterOf(const ThreadRegisters& registers);
+uint64_t ResultOf(const ThreadRegisters& registers);
+
+// As at the first instruction of `function`, which is to return to address 0. `stack_pointer` is aligned by
+// 16, and becomes what it is by then. False when the return address must first be written to the stack, as a
+// zero word at *return_slot.
+bool PrepareCall(uint64_t function, const std::vector<uint64_t>& arguments, uint64_t stack_pointer,
+                 ThreadRegisters* registers, uint64_t* return_slot);
+
+// A system call that has just failed is made again: `number`, whose first argument is `first_argument`.
+void MakeSyscallAgain(uint64_t number, uint64_t first_argument, ThreadRegisters* registers);
+
+}  // namespace lagwatch::tools

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <elf.h>
+
+#include "tools/trace/call_registers.h"
+
+namespace lagwatch::tools {
+
+const int kVectorRegisters = NT_X86_XSTATE;
+
+uint64_t StackPointerOf(const ThreadRegisters& registers) { return registers.rsp; }
+uint64_t ProgramCounterOf(const ThreadRegisters& registers) { return registers.rip; }
+uint64_t ResultOf(const ThreadRegisters& registers) { return registers.rax; }
+
+bool PrepareCall(uint64_t function, const std::vector<uint64_t>& arguments, uint64_t stack_pointer,
+                 ThreadRegisters* registers, uint64_t* return_slot) {
+  unsigned long long* const places[] = {&registers->rdi, &registers->rsi, &registers->rdx,
+                                        &registers->rcx, &registers->r8,  &registers->r9};
+  for (size_t i = 0; i < arguments.size() && i < kMostCallArguments; ++i) *places[i] = arguments[i];
+  registers->rip = function;
+  registers->rax = 0;
+  registers->eflags &= ~uint64_t{1 << 10};          // the direction flag
+  registers->orig_rax = static_cast<uint64_t>(-1);  // no system call to make again on the way
+  registers->rsp = stack_pointer - sizeof(uint64_t);
+  *return_slot = registers->rsp;
+  return false;
+}
+
+void MakeSyscallAgain(uint64_t number, uint64_t, ThreadRegisters* registers) {
+  constexpr uint64_t kInstructionBytes = 2;
+  registers->rax = number;
+  registers->orig_rax = static_cast<uint64_t>(-1);  // the kernel need not do it
+  registers->rip -= kInstructionBytes;
+}
+
+}  // namespace lagwatch::tools

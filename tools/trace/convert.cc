@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/trace/convert.h"
+
+#include <filesystem>
+#include <iostream>
+
+#include "tools/trace/name_frames.h"
+#include "tools/trace/progress.h"
+#include "tools/trace/trace_file.h"
+
+namespace lagwatch::tools {
+namespace {
+
+int RefuseToConvert(const std::string& message) {
+  std::cerr << "lagwatch: trace convert: " << message << "\n";
+  return 2;
+}
+
+std::filesystem::path DefaultOutput(const ConvertOptions& options) {
+  std::filesystem::path path = options.input;
+  const auto format = trace::FindFormat(options.format);
+  path.replace_extension(format ? std::string(trace::InfoOf(*format).suffix) : "." + std::string(kOwnFormat));
+  return path;
+}
+
+}  // namespace
+
+int ConvertTrace(const ConvertOptions& options) {
+  if (options.output.empty() && options.format.empty())
+    return RefuseToConvert("into what? Give --to FORMAT (" + FormatNames() + ") or --output FILE");
+  const std::filesystem::path output =
+      options.output.empty() ? DefaultOutput(options) : std::filesystem::path(options.output);
+  if (output == options.input)
+    return RefuseToConvert(output.string() + " would take its own place: give --output");
+  auto trace = ReadTraceFile(options.input);
+  if (!trace.ok()) return RefuseToConvert(trace.status().message());
+  {
+    Progress progress;
+    NameFrames(&*trace, [&](size_t done, size_t total) { progress.Show("naming functions", done, total); });
+    progress.Say("writing " + output.string());
+  }
+  const auto bytes = FormatTrace(*trace, options.format, output, {.tid = options.tid, .slices = {}});
+  if (!bytes.ok()) return RefuseToConvert(bytes.status().message());
+  if (output == "-") {
+    std::cout << *bytes << std::flush;
+    return std::cout ? 0 : RefuseToConvert("cannot write to standard output");
+  }
+  if (base::Status status = WriteWholeFile(output, *bytes); !status.ok())
+    return RefuseToConvert(status.message());
+  std::cerr << "lagwatch: " << output.string() << ": " << (bytes->size() + 1023) / 1024 << " KiB\n";
+  return 0;
+}
+
+}  // namespace lagwatch::tools

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/trace/name_frames.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <vector>
+
+#include "collector/symbols/function_name.h"
+
+namespace lagwatch::tools {
+
+void FrameNamer::Name(trace::Trace* trace, const std::function<void(size_t, size_t)>& progress) {
+  // One module after the other: a module's table is large, and not all of them are kept.
+  std::vector<uint32_t> order(trace->frames.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::stable_sort(order, {}, [&](uint32_t i) { return trace->frames[i].module; });
+  size_t done = 0;
+  for (uint32_t i : order) {
+    if (progress) progress(++done, order.size());
+    trace::Frame& frame = trace->frames[i];
+    if (!frame.name.empty() || frame.module >= trace->modules.size()) continue;
+    frame.name = NameOf(trace->modules[frame.module],
+                        frame.function_offset != 0 ? frame.function_offset : frame.offset);
+  }
+}
+
+const std::string& FrameNamer::NameOf(const trace::Module& module, uint64_t offset) {
+  const auto [place, is_new] = names_.try_emplace({module.path, module.build_id, offset});
+  if (is_new) {
+    if (auto name = symbols_.NameOf(module.path, module.build_id, offset))
+      place->second = collector::ReadableFunctionName(*name);
+  }
+  return place->second;
+}
+
+void NameFrames(trace::Trace* trace, const std::function<void(size_t, size_t)>& progress) {
+  FrameNamer().Name(trace, progress);
+}
+
+}  // namespace lagwatch::tools

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gives a trace's frames the names that this machine's files know. Context: background.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <tuple>
+
+#include "stack/local_symbols.h"
+#include "trace/model/trace.h"
+
+namespace lagwatch::tools {
+
+// Remembers what it has found, and what it has not, for traces of the same modules.
+class FrameNamer {
+ public:
+  // Frames that have names keep them, and those of unknown places get none. `progress` is told now and then
+  // how many of how many frames are done; may be empty.
+  void Name(trace::Trace* trace, const std::function<void(size_t, size_t)>& progress = {});
+
+ private:
+  const std::string& NameOf(const trace::Module& module, uint64_t offset);
+
+  stack::LocalSymbols symbols_;
+  std::map<std::tuple<std::string, std::string, uint64_t>, std::string> names_;  // empty: there is none
+};
+
+// The same, once.
+void NameFrames(trace::Trace* trace, const std::function<void(size_t, size_t)>& progress = {});
+
+}  // namespace lagwatch::tools

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/trace/recording.h"
+
+#include <unistd.h>
+
+#include <cmath>
+#include <cstdio>
+#include <iostream>
+#include <utility>
+
+#include "base/clock.h"
+#include "tools/trace/name_frames.h"
+#include "tools/trace/progress.h"
+#include "tools/trace/trace_file.h"
+#include "trace/record/arena_reader.h"
+
+namespace lagwatch::tools {
+namespace {
+
+uint32_t ToUs(double ms) { return static_cast<uint32_t>(std::lround(ms * 1000)); }
+
+trace::Arena::Sizes SizesOf(const RecordOptions& options) {
+  constexpr uint64_t kMib = 1 << 20;
+  return {options.main_mib * kMib, options.worker_mib * kMib, options.call_mib * kMib,
+          options.stack_mib * kMib};
+}
+
+std::string Seconds(int64_t ns) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f s", static_cast<double>(ns) / base::kNsPerSecond);
+  return text;
+}
+
+std::string WithCommas(const std::vector<std::string>& parts) {
+  std::string list;
+  for (const std::string& part : parts) list += (list.empty() ? "" : ",") + part;
+  return list;
+}
+
+}  // namespace
+
+base::Result<std::unique_ptr<Recording>> Recording::Create(const RecordOptions& options) {
+  auto file = ArenaFile::Create(SizesOf(options));
+  if (!file.ok()) return file.status();
+  return std::unique_ptr<Recording>(new Recording(options, std::move(file).value()));
+}
+
+Recording::Recording(const RecordOptions& options, std::unique_ptr<ArenaFile> file)
+    : options_(options), file_(std::move(file)) {}
+
+sdk::PreloadConfig Recording::ConfigFor(pid_t pid) const {
+  sdk::PreloadConfig config;
+  config.is_watched = 0;
+  config.trace_arena = file_->path();
+  config.trace_pid = static_cast<uint32_t>(pid);
+  config.trace_main_interval_us =
+      ToUs(options_.main_interval_ms < 0 ? options_.interval_ms : options_.main_interval_ms);
+  config.trace_worker_interval_us = ToUs(options_.interval_ms);
+  config.trace_worker_groups = options_.groups;
+  config.trace_calls = options_.calls == "off" ? 0 : options_.calls == "coarse" ? 2 : 1;
+  config.trace_patched_modules = WithCommas(options_.patched_modules);
+  config.trace_patched_functions = WithCommas(options_.patched_functions);
+  config.trace_unpatched_functions = WithCommas(options_.unpatched_functions);
+  config.trace_hook_interval_us = options_.has_no_hooks ? 0 : ToUs(options_.hook_interval_ms);
+  return config;
+}
+
+void Recording::Await(const std::function<bool()>& is_over) const {
+  constexpr useconds_t kPauseUs = 20'000;
+  Progress progress;
+  const int64_t begin_ns = base::SystemClock().MonoNs();
+  while (!is_over()) {
+    const int64_t passed_ns = base::SystemClock().MonoNs() - begin_ns;
+    const bool is_late =
+        options_.duration_s > 0 && static_cast<double>(passed_ns) >= options_.duration_s * base::kNsPerSecond;
+    if (is_late) return;
+    progress.Say("recording " + Seconds(passed_ns) + ", " + std::to_string(SampleCount()) + " samples");
+    usleep(kPauseUs);
+  }
+}
+
+void Recording::Stop() const {
+  constexpr useconds_t kPauseUs = 5'000;
+  constexpr int kTries = 200;
+  file_->arena().header().is_stop_wanted.store(1);
+  for (int i = 0; i < kTries && header().state.load() == trace::ArenaState::kRecording; ++i) usleep(kPauseUs);
+}
+
+base::Status Recording::Write(const std::string& default_name) const {
+  const std::string output = !options_.output.empty() ? options_.output : default_name + ".lwtrace";
+  trace::Trace trace = trace::ReadArena(arena());
+  {
+    Progress progress;
+    NameFrames(&trace, [&](size_t done, size_t total) { progress.Show("naming functions", done, total); });
+  }
+  const auto bytes = FormatTrace(trace, options_.format, output);
+  if (!bytes.ok()) return bytes.status();
+  if (base::Status status = WriteWholeFile(output, *bytes); !status.ok()) return status;
+  const size_t threads = trace.threads.size();
+  std::cerr << "lagwatch: " << output << ": " << SampleCount() << " samples of " << threads
+            << (threads == 1 ? " thread" : " threads") << " in " << Seconds(trace.end_ns - trace.begin_ns)
+            << ", " << (bytes->size() + 1023) / 1024 << " KiB\n";
+  for (const trace::Loss& loss : trace.losses) {
+    std::cerr << "  " << loss.count << " " << loss.what;
+    if (!loss.remedy.empty()) std::cerr << " (less with " << loss.remedy << ")";
+    std::cerr << "\n";
+  }
+  return {};
+}
+
+}  // namespace lagwatch::tools

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls functions in another process, on one of its own threads, as a debugger does: the thread is stopped
+// where it waits in the kernel, makes the call, and goes on waiting as if nothing had been. It never sees
+// EINTR. Context: background. Linux.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+
+namespace lagwatch::tools {
+
+class RemoteCaller {
+ public:
+  // Stops a thread of the process that waits for something outside of it, and so holds no lock of the C
+  // library's, the main thread rather than others. Waits for one for a few seconds. Errors: kNotFound when
+  // there is no such process, kUnauthorized when the system does not let us, kUnavailable when no thread
+  // waits so or another debugger is there.
+  static base::Result<std::unique_ptr<RemoteCaller>> Stop(pid_t pid);
+  // Lets the thread go on.
+  ~RemoteCaller();
+  RemoteCaller(const RemoteCaller&) = delete;
+  RemoteCaller& operator=(const RemoteCaller&) = delete;
+
+  // Calls run on the thread's stack, of which a coroutine has little; from now on, until the thread goes on,
+  // on memory that the process's own mmap and munmap, at these addresses, give and take. Errors: those of
+  // Call; kUnavailable when there is none.
+  base::Status UseOwnStack(uint64_t mmap_address, uint64_t munmap_address);
+  // A copy of `text` in the stack that calls run on, for calls; its address. Errors: kIo.
+  base::Result<uint64_t> Copy(const std::string& text);
+  // What the function at `address` returns. Errors: kUnavailable when it does not return in time, or faults.
+  base::Result<uint64_t> Call(uint64_t address, const std::vector<uint64_t>& arguments);
+
+ private:
+  struct Registers;
+
+  RemoteCaller(pid_t pid, pid_t tid);
+  static base::Result<std::unique_ptr<RemoteCaller>> TryStop(pid_t pid, pid_t tid);
+  base::Status AwaitReturn();
+  void LeaveOwnStack();
+
+  pid_t pid_;
+  pid_t tid_;
+  uint64_t stack_pointer_ = 0;  // below all that is in use
+  uint64_t own_stack_ = 0;      // 0: none
+  uint64_t munmap_address_ = 0;
+  bool is_lost_ = false;  // a call did not return: nothing more is called
+  uint64_t signal_mask_ = 0;
+  std::unique_ptr<Registers> before_;
+};
+
+}  // namespace lagwatch::tools

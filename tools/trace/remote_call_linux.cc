@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <elf.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <system_error>
+#include <utility>
+
+#include "base/clock.h"
+#include "tools/trace/call_registers.h"
+#include "tools/trace/remote_call.h"
+
+namespace lagwatch::tools {
+namespace {
+
+constexpr int64_t kFindThreadNs = 5 * base::kNsPerSecond;
+constexpr int64_t kStopNs = 2 * base::kNsPerSecond;
+constexpr int64_t kReturnNs = 10 * base::kNsPerSecond;
+constexpr timespec kPollPause{.tv_sec = 0, .tv_nsec = base::kNsPerMs};
+// More than the red zone. The stack of a coroutine may end not far below it.
+constexpr uint64_t kKeptBytes = 256;
+constexpr uint64_t kStackBytes = 1 << 20;
+
+int64_t MonoNow() { return base::SystemClock().MonoNs(); }
+
+// Waits for events outside of the process, which code makes with no lock of the C library's held.
+bool IsHarmlessWait(long number) {
+  static constexpr long kHarmless[] = {
+#ifdef SYS_poll
+      SYS_poll,           SYS_select,          SYS_epoll_wait,
+      SYS_pause,          SYS_accept,
+#endif
+      SYS_ppoll,          SYS_pselect6,        SYS_epoll_pwait,
+      SYS_epoll_pwait2,   SYS_nanosleep,       SYS_clock_nanosleep,
+      SYS_read,           SYS_recvfrom,        SYS_recvmsg,
+      SYS_accept4,        SYS_wait4,           SYS_waitid,
+      SYS_connect,        SYS_rt_sigtimedwait, SYS_rt_sigsuspend,
+      SYS_restart_syscall};  // of one of these, after somebody has stopped it
+  return std::ranges::find(kHarmless, number) != std::end(kHarmless);
+}
+
+// The system call that a thread sleeps in; -1: in none, or it cannot be seen.
+long SyscallOf(pid_t pid, pid_t tid, uint64_t* first_argument = nullptr) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/task/" + std::to_string(tid) + "/syscall");
+  std::string word;
+  std::string argument;
+  file >> word >> argument;
+  if (word.empty() || word.find_first_not_of("0123456789") != std::string::npos) return -1;
+  if (first_argument != nullptr) *first_argument = std::strtoull(argument.c_str(), nullptr, 16);
+  return std::stol(word);
+}
+
+// The main thread first.
+std::vector<pid_t> ThreadsOf(pid_t pid) {
+  std::vector<pid_t> threads{pid};
+  std::error_code error;
+  for (const auto& entry :
+       std::filesystem::directory_iterator("/proc/" + std::to_string(pid) + "/task", error)) {
+    const pid_t tid = std::stoi(entry.path().filename().string());
+    if (tid != pid) threads.push_back(tid);
+  }
+  return threads;
+}
+
+base::Status StopError(pid_t pid, int error) {
+  if (error == EPERM) {
+    return {
+        base::StatusCode::kUnauthorized,
+        "the system does not let us into process " + std::to_string(pid) +
+            ": it is another user's, or being debugged, or kernel.yama.ptrace_scope forbids it; try sudo"};
+  }
+  return base::IoError("cannot stop a thread of process " + std::to_string(pid), error);
+}
+
+enum class Stopping : uint8_t { kStopped, kEnded, kLate };
+
+// `status` is waitpid's, of a thread that has stopped.
+Stopping AwaitStop(pid_t tid, int64_t timeout_ns, int* status) {
+  const int64_t deadline_ns = MonoNow() + timeout_ns;
+  while (MonoNow() < deadline_ns) {
+    const pid_t found = waitpid(tid, status, __WALL | WNOHANG);
+    if (found == tid) return WIFSTOPPED(*status) ? Stopping::kStopped : Stopping::kEnded;
+    if (found < 0) return Stopping::kEnded;
+    nanosleep(&kPollPause, nullptr);
+  }
+  return Stopping::kLate;
+}
+
+// The signal that the thread was about to get, which it is to get after all; 0 when we stopped it, or it
+// stands still with its whole process.
+int SignalOf(int status) { return status >> 16 == PTRACE_EVENT_STOP ? 0 : WSTOPSIG(status); }
+
+bool Read(pid_t tid, ThreadRegisters* registers) {
+  iovec piece{registers, sizeof *registers};
+  return ptrace(PTRACE_GETREGSET, tid, NT_PRSTATUS, &piece) == 0;
+}
+bool Write(pid_t tid, ThreadRegisters registers) {
+  iovec piece{&registers, sizeof registers};
+  return ptrace(PTRACE_SETREGSET, tid, NT_PRSTATUS, &piece) == 0;
+}
+
+// Vectors and numbers with a point, which code around a system call of its own may count on.
+bool ReadVectors(pid_t tid, std::vector<char>* bytes) {
+  constexpr size_t kMostBytes = 64 * 1024;
+  bytes->resize(kMostBytes);
+  iovec piece{bytes->data(), bytes->size()};
+  if (ptrace(PTRACE_GETREGSET, tid, kVectorRegisters, &piece) != 0) return false;
+  bytes->resize(piece.iov_len);
+  return true;
+}
+bool WriteVectors(pid_t tid, std::vector<char> bytes) {
+  iovec piece{bytes.data(), bytes.size()};
+  return ptrace(PTRACE_SETREGSET, tid, kVectorRegisters, &piece) == 0;
+}
+
+// Signals wait until the call is over, but for those that it would make itself.
+uint64_t MaskForCalls() {
+  uint64_t mask = ~uint64_t{0};
+  for (int number : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP}) mask &= ~(uint64_t{1} << (number - 1));
+  return mask;
+}
+
+}  // namespace
+
+struct RemoteCaller::Registers {
+  ThreadRegisters values;
+  std::vector<char> vectors;
+};
+
+base::Result<std::unique_ptr<RemoteCaller>> RemoteCaller::Stop(pid_t pid) {
+  const int64_t deadline_ns = MonoNow() + kFindThreadNs;
+  if (kill(pid, 0) != 0 && errno == ESRCH)
+    return base::Status(base::StatusCode::kNotFound, "there is no process " + std::to_string(pid));
+  do {
+    for (const pid_t tid : ThreadsOf(pid)) {
+      if (!IsHarmlessWait(SyscallOf(pid, tid))) continue;
+      auto caller = TryStop(pid, tid);
+      if (!caller.ok() || *caller != nullptr) return caller;
+    }
+    nanosleep(&kPollPause, nullptr);
+  } while (MonoNow() < deadline_ns && kill(pid, 0) == 0);
+  // What keeps us from seeing where its threads are would also keep us from stopping them.
+  if (ptrace(PTRACE_SEIZE, pid, 0, 0) != 0) return StopError(pid, errno);
+  ptrace(PTRACE_INTERRUPT, pid, 0, 0);
+  int status = 0;
+  if (AwaitStop(pid, kStopNs, &status) == Stopping::kStopped) ptrace(PTRACE_DETACH, pid, 0, SignalOf(status));
+  return base::Status(base::StatusCode::kUnavailable,
+                      "no thread of process " + std::to_string(pid) +
+                          " waits for anything, so there is none that could load the recorder; try again, or "
+                          "start the program by lagwatch trace record -- PROGRAM");
+}
+
+// Null when the thread went on before it could be stopped.
+base::Result<std::unique_ptr<RemoteCaller>> RemoteCaller::TryStop(pid_t pid, pid_t tid) {
+  if (ptrace(PTRACE_SEIZE, tid, 0, 0) != 0) {
+    if (errno == ESRCH) return std::unique_ptr<RemoteCaller>();
+    return StopError(pid, errno);
+  }
+  ptrace(PTRACE_INTERRUPT, tid, 0, 0);
+  int status = 0;
+  const Stopping stop = AwaitStop(tid, kStopNs, &status);
+  if (stop == Stopping::kEnded) return std::unique_ptr<RemoteCaller>();
+  if (stop == Stopping::kLate)
+    return base::Status(base::StatusCode::kUnavailable,
+                        "a thread of process " + std::to_string(pid) + " does not stop");
+  std::unique_ptr<RemoteCaller> caller(new RemoteCaller(pid, tid));
+  uint64_t first_argument = 0;
+  const long number = SyscallOf(pid, tid, &first_argument);
+  const bool is_waiting = IsHarmlessWait(number);
+  const bool has_state =
+      SignalOf(status) == 0 && Read(tid, &caller->before_->values) &&
+      ReadVectors(tid, &caller->before_->vectors) &&
+      ptrace(PTRACE_GETSIGMASK, tid, sizeof caller->signal_mask_, &caller->signal_mask_) == 0;
+  if (!is_waiting || !has_state) {
+    ptrace(PTRACE_DETACH, tid, 0, SignalOf(status));
+    caller->tid_ = 0;
+    return std::unique_ptr<RemoteCaller>();
+  }
+  // Most calls the kernel makes again by itself; epoll_wait, of which it would not, the program shall not see
+  // fail.
+  if (static_cast<int64_t>(ResultOf(caller->before_->values)) == -EINTR)
+    MakeSyscallAgain(static_cast<uint64_t>(number), first_argument, &caller->before_->values);
+  const uint64_t mask = MaskForCalls();
+  ptrace(PTRACE_SETSIGMASK, tid, sizeof mask, &mask);
+  caller->stack_pointer_ = StackPointerOf(caller->before_->values) - kKeptBytes;
+  return caller;
+}
+
+RemoteCaller::RemoteCaller(pid_t pid, pid_t tid) : pid_(pid), tid_(tid), before_(new Registers) {}
+
+RemoteCaller::~RemoteCaller() {
+  LeaveOwnStack();
+  if (tid_ == 0) return;
+  Write(tid_, before_->values);
+  WriteVectors(tid_, before_->vectors);
+  ptrace(PTRACE_SETSIGMASK, tid_, sizeof signal_mask_, &signal_mask_);
+  ptrace(PTRACE_DETACH, tid_, 0, 0);
+}
+
+base::Status RemoteCaller::UseOwnStack(uint64_t mmap_address, uint64_t munmap_address) {
+  const auto memory =
+      Call(mmap_address, {0, kStackBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                          static_cast<uint64_t>(-1), 0});
+  if (!memory.ok()) return memory.status();
+  if (*memory == reinterpret_cast<uint64_t>(MAP_FAILED))
+    return {base::StatusCode::kUnavailable, "process " + std::to_string(pid_) + " has no memory"};
+  own_stack_ = *memory;
+  munmap_address_ = munmap_address;
+  stack_pointer_ = own_stack_ + kStackBytes;
+  return {};
+}
+
+void RemoteCaller::LeaveOwnStack() {
+  if (own_stack_ == 0 || tid_ == 0 || is_lost_) return;
+  stack_pointer_ = StackPointerOf(before_->values) - kKeptBytes;
+  static_cast<void>(Call(munmap_address_, {std::exchange(own_stack_, 0), kStackBytes}));
+}
+
+base::Result<uint64_t> RemoteCaller::Copy(const std::string& text) {
+  const uint64_t address = (stack_pointer_ - text.size() - 1) & ~uint64_t{15};
+  iovec from{const_cast<char*>(text.c_str()), text.size() + 1};
+  iovec to{reinterpret_cast<void*>(address), text.size() + 1};
+  if (process_vm_writev(pid_, &from, 1, &to, 1, 0) != static_cast<ssize_t>(text.size() + 1))
+    return base::IoError("cannot write to the memory of process " + std::to_string(pid_), errno);
+  stack_pointer_ = address;
+  return address;
+}
+
+base::Result<uint64_t> RemoteCaller::Call(uint64_t address, const std::vector<uint64_t>& arguments) {
+  ThreadRegisters registers = before_->values;
+  uint64_t return_slot = 0;
+  if (!PrepareCall(address, arguments, stack_pointer_ & ~uint64_t{15}, &registers, &return_slot) &&
+      ptrace(PTRACE_POKEDATA, tid_, return_slot, 0) != 0) {
+    return base::IoError("cannot write to the stack of process " + std::to_string(pid_), errno);
+  }
+  if (!Write(tid_, registers)) return base::IoError("cannot set registers", errno);
+  if (base::Status status = AwaitReturn(); !status.ok()) return status;
+  if (!Read(tid_, &registers)) return base::IoError("cannot read registers", errno);
+  if (ProgramCounterOf(registers) != 0)
+    return base::Status(base::StatusCode::kUnavailable,
+                        "a call in process " + std::to_string(pid_) + " failed");
+  return ResultOf(registers);
+}
+
+// The return to address 0 is a fault, of which the process never hears.
+base::Status RemoteCaller::AwaitReturn() {
+  const base::Status is_gone(base::StatusCode::kUnavailable, "process " + std::to_string(pid_) + " ended");
+  int status = 0;
+  int signal_number = 0;
+  do {
+    if (ptrace(PTRACE_CONT, tid_, 0, signal_number) != 0) return is_gone;
+    const Stopping stop = AwaitStop(tid_, kReturnNs, &status);
+    if (stop == Stopping::kEnded) {
+      tid_ = 0;
+      return is_gone;
+    }
+    if (stop == Stopping::kLate) {
+      // It waits for a lock that nobody gives back. To take it out of there is as bad as things are.
+      is_lost_ = true;
+      ptrace(PTRACE_INTERRUPT, tid_, 0, 0);
+      AwaitStop(tid_, kStopNs, &status);
+      return {base::StatusCode::kUnavailable,
+              "a call in process " + std::to_string(pid_) + " does not return"};
+    }
+    // What is no fault is a stop of the whole process, or an event of ours.
+    signal_number = 0;
+  } while (WSTOPSIG(status) != SIGSEGV && WSTOPSIG(status) != SIGBUS && WSTOPSIG(status) != SIGILL);
+  return {};
+}
+
+}  // namespace lagwatch::tools

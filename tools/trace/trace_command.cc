@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/trace/trace_command.h"
+
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <algorithm>
+#include <climits>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "tools/trace/convert.h"
+#include "tools/trace/record.h"
+#include "tools/trace/show.h"
+#include "tools/trace/top/top.h"
+#include "tools/trace/top/top_view.h"
+#include "tools/trace/trace_file.h"
+
+namespace lagwatch::tools {
+namespace {
+
+void AddFormatOption(CLI::App* command, std::string* format) {
+  command
+      ->add_option("--to", *format,
+                   "The format to write (default: as the file's name ends): " + FormatNames())
+      ->check([](const std::string& name) {
+        const bool is_known =
+            name == kOwnFormat ||
+            std::ranges::any_of(trace::Formats(), [&](const auto& info) { return info.name == name; });
+        return is_known ? std::string() : "there is no format '" + name + "': there are " + FormatNames();
+      });
+}
+
+void AddLookOptions(CLI::App* command, RecordOptions* options) {
+  command->add_option("--interval-ms", options->interval_ms, "How often threads are looked at")
+      ->check(CLI::Range(1.0, 100.0))
+      ->capture_default_str();
+  command
+      ->add_option("--main-interval-ms", options->main_interval_ms,
+                   "How often the main thread is (default: as the others)")
+      ->check(CLI::Range(1.0, 100.0));
+  command
+      ->add_option(
+          "--hook-interval-ms", options->hook_interval_ms,
+          "How often threads look at themselves, in calls that they make: allocations, locks, files, …")
+      ->check(CLI::Range(0.1, 100.0))
+      ->capture_default_str();
+  command->add_flag("--no-hooks", options->has_no_hooks, "Threads do not look at themselves");
+  command
+      ->add_option("--groups", options->groups,
+                   "How many threads look at those that are not the main one, at most")
+      ->check(CLI::Range(1, 12))
+      ->capture_default_str();
+}
+
+void AddCallOptions(CLI::App* command, RecordOptions* options) {
+  command
+      ->add_option("--calls", options->calls,
+                   "How exactly calls of functions built with -finstrument-functions are timed")
+      ->check(CLI::IsMember({"precise", "coarse", "off"}))
+      ->capture_default_str();
+  command->add_option(
+      "--patch", options->patched_modules,
+      "Record the calls of functions built with -fpatchable-function-entry, too, in modules with "
+      "such a name ('*' for all)");
+  command->add_option("--functions", options->patched_functions, "Of these, only functions with such a name");
+  command->add_option("--not-functions", options->unpatched_functions, "… but not with such a one");
+}
+
+void AddSizeOption(CLI::App* command, const char* name, uint64_t* mib, const char* what) {
+  command->add_option(name, *mib, what)->check(CLI::Range(1, 4096))->capture_default_str();
+}
+
+void AddSortOption(CLI::App* command, std::string* sort) {
+  command->add_option("--sort", *sort, "By the time in the function itself, or in it and below it")
+      ->check(CLI::IsMember({"self", "total"}))
+      ->capture_default_str();
+}
+
+// What is recorded; `then` is called when it is known.
+void AddSubjectOptions(CLI::App* command, RecordOptions* options, const char* about_pid,
+                       const std::function<void()>& then) {
+  auto* pid =
+      command->add_option("--pid", options->pid, about_pid)->check(CLI::Range(1, INT_MAX, "a process id"));
+  command->add_option("command", options->command, "The program and its arguments, after --")->excludes(pid);
+  command->positionals_at_end();
+  command->callback([command, options, then] {
+    if (options->pid == 0 && options->command.empty()) {
+      throw CLI::RequiredError("trace " + command->get_name() +
+                               ": a program (-- PROGRAM ARGUMENTS) or --pid");
+    }
+    then();
+  });
+}
+
+void AddRecordCommand(CLI::App* trace, int* exit_code) {
+  auto options = std::make_shared<RecordOptions>();
+  CLI::App* record = trace->add_subcommand("record", "Run a program and record where its time goes");
+  record->footer(
+      "  lagwatch trace record -- redis-server --port 6380\n"
+      "  lagwatch trace record --pid $(pidof redis-server) --duration 10 -o redis.speedscope.json");
+  record->add_option("-o,--output", options->output, "The file to write (default: PROGRAM.lwtrace)");
+  AddFormatOption(record, &options->format);
+  AddLookOptions(record, options.get());
+  AddCallOptions(record, options.get());
+  record->add_option("--duration", options->duration_s, "Seconds to record (default: until the program ends)")
+      ->check(CLI::PositiveNumber);
+  AddSizeOption(record, "--main-mib", &options->main_mib,
+                "Memory for the main thread's samples; the oldest make room");
+  AddSizeOption(record, "--worker-mib", &options->worker_mib, "… for the other threads' samples");
+  AddSizeOption(record, "--call-mib", &options->call_mib, "… for instrumented calls");
+  AddSizeOption(record, "--stack-mib", &options->stack_mib, "… for the distinct call stacks");
+  AddSubjectOptions(record, options.get(), "Record this process, which runs already, until Ctrl-C",
+                    [options, exit_code] {
+                      *exit_code = options->pid != 0 ? RecordProcess(*options) : RecordProgram(*options);
+                    });
+}
+
+void AddTopCommand(CLI::App* trace, int* exit_code) {
+  auto options = std::make_shared<TopOptions>();
+  options->record.calls = "off";
+  CLI::App* top = trace->add_subcommand("top", "See where a program's time goes while it runs");
+  top->footer(
+      "Keys:\n" + TopHelp() +
+      "\nWhere standard output is no terminal, and with --plain, it prints the first functions at each "
+      "refresh.\n"
+      "Quitting ends a program that was started here, by SIGTERM, and leaves one that ran already alone.\n\n"
+      "  lagwatch trace top -- python3 busy.py\n"
+      "  lagwatch trace top --pid $(pidof redis-server)\n"
+      "  lagwatch trace top --pid $(pidof redis-server) --plain --refresh 10 --count 6 > minute.txt");
+  top->add_option("--refresh", options->refresh_s, "Seconds from one refresh to the next")
+      ->check(CLI::Range(0.1, 3600.0))
+      ->capture_default_str();
+  top->add_option("--count", options->count, "Quit after so many refreshes (default: when the program ends)")
+      ->check(CLI::Range(1, INT_MAX));
+  top->add_flag("--plain", options->is_plain, "Print text, also on a terminal");
+  top->add_option("-n,--lines", options->lines, "How many functions to print")
+      ->check(CLI::Range(1, 10000))
+      ->capture_default_str();
+  AddSortOption(top, &options->sort);
+  top->add_flag("--waits", options->has_waits, "With threads that wait, not only those that run");
+  top->add_flag("--all", options->is_since_begin, "Since the beginning, not in the last interval");
+  auto* output = top->add_option("-o,--output", options->output,
+                                 "Where to write what the program prints (default: nowhere)");
+  AddLookOptions(top, &options->record);
+  AddSizeOption(top, "--main-mib", &options->record.main_mib, "Memory for the main thread's samples");
+  AddSizeOption(top, "--worker-mib", &options->record.worker_mib, "… for the other threads' samples");
+  AddSizeOption(top, "--stack-mib", &options->record.stack_mib, "… for the distinct call stacks");
+  AddSubjectOptions(top, &options->record, "Look at this process, which runs already",
+                    [options, exit_code] { *exit_code = RunTop(*options); });
+  output->excludes(top->get_option("--pid"));
+}
+
+void AddConvertCommand(CLI::App* trace, int* exit_code) {
+  auto options = std::make_shared<ConvertOptions>();
+  CLI::App* convert = trace->add_subcommand("convert", "Turn a recording into what other programs open");
+  std::string formats;
+  for (const trace::FormatInfo& info : trace::Formats()) {
+    formats += "  " + std::string(info.name) + std::string(14 - info.name.size(), ' ') +
+               std::string(info.suffix) + std::string(20 - info.suffix.size(), ' ') +
+               std::string(info.purpose) + "\n";
+  }
+  convert->footer(formats + "\n  lagwatch trace convert redis-server.lwtrace -o redis.speedscope.json");
+  convert->add_option("TRACE", options->input, "The recording")->required();
+  convert->add_option(
+      "-o,--output", options->output,
+      "The file to write (default: the recording's name with the format's ending; - is standard "
+      "output)");
+  AddFormatOption(convert, &options->format);
+  convert->add_option("--tid", options->tid, "This thread only");
+  convert->callback([options, exit_code] { *exit_code = ConvertTrace(*options); });
+}
+
+void AddShowCommand(CLI::App* trace, int* exit_code) {
+  auto options = std::make_shared<ShowOptions>();
+  CLI::App* show =
+      trace->add_subcommand("show", "What a recording holds, and the functions that took the time");
+  show->add_option("TRACE", options->input, "The recording")->required();
+  show->add_option("-n,--lines", options->lines, "How many functions")
+      ->check(CLI::Range(1, 10000))
+      ->capture_default_str();
+  AddSortOption(show, &options->sort);
+  show->callback([options, exit_code] { *exit_code = ShowTrace(*options); });
+}
+
+}  // namespace
+
+void AddTraceCommand(CLI::App* app, int* exit_code) {
+  CLI::App* trace = app->add_subcommand("trace", "Record programs, and see where their time goes");
+  trace->require_subcommand(1);
+  AddRecordCommand(trace, exit_code);
+  AddTopCommand(trace, exit_code);
+  AddConvertCommand(trace, exit_code);
+  AddShowCommand(trace, exit_code);
+}
+
+}  // namespace lagwatch::tools

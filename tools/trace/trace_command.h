@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// `lagwatch trace`: records programs, converts recordings, and shows where the time goes.
+#pragma once
+
+#include <CLI/App.hpp>
+
+namespace lagwatch::tools {
+
+// `exit_code` is set when the command has run.
+void AddTraceCommand(CLI::App* app, int* exit_code);
+
+}  // namespace lagwatch::tools

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the exporters of timelines share: a trace's tracks with the names that are shown. Context: background.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "trace/model/slices.h"
+#include "trace/model/trace.h"
+
+namespace lagwatch::trace {
+
+struct Timeline {
+  const Trace& trace;               // borrowed
+  std::vector<uint32_t> functions;  // by frame
+  std::vector<uint32_t> frames;     // by function, the first one
+  std::vector<std::string> names;   // by function; UTF-8, in one line
+  std::vector<Track> tracks;
+
+  const std::string& NameOf(const Slice& slice) const { return names[functions[slice.frame]]; }
+};
+
+Timeline MakeTimeline(const Trace& trace, const SliceOptions& options);
+
+// The names of trace.frames by function, as FunctionNumbers() counts them.
+std::vector<std::string> FunctionNames(const Trace& trace, const std::vector<uint32_t>& functions);
+
+// "render", or "thread 71" when it has no name; UTF-8, in one line.
+std::string ThreadName(const Thread& thread);
+
+// Whether tracks of the thread are told apart by more than its name: it was sampled and instrumented.
+bool HasTwoTracks(const Timeline& timeline, const Track& track);
+
+// "render", or "render (samples)" beside its instrumented calls.
+std::string TrackName(const Timeline& timeline, const Track& track);
+
+}  // namespace lagwatch::trace

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a thread comes to look at itself: in a call that it makes anyway, when nobody has looked at it for an
+// interval, or when it has waited, or has let another thread go on.
+// Context: hot, signal.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/ticks.h"
+#include "trace/hooks/capture_threads.h"
+#include "trace/hooks/own_frame.h"
+#include "trace/hooks/waiter_table.h"
+#include "trace/model/trace.h"
+
+namespace lagwatch::trace {
+
+// What a thread has for itself; all zero at first.
+struct ThreadSlot {
+  CaptureThread* thread;  // null: has not looked at itself yet
+  // Its low half is the dispatch that the thread is in; null: in none, ever.
+  const std::atomic<uint64_t>* dispatch_number;
+  // When it is the same number, that dispatch has ended; null: that is not told.
+  const std::atomic<uint64_t>* ended_number;
+  // Set to 0 when the thread looks at itself in a dispatch; may be null.
+  std::atomic<uint64_t>* dispatch_request;
+  uint64_t allocations;
+  uint64_t allocated_bytes;
+  WaiterTable::Cell* waits_in;  // where it is entered while it waits
+  uint64_t turn_ticks;          // when it came back from its last poll; 0: it never polled
+  uint64_t clock_ticks;         // when it looked at the clock in a call that is often made
+  uint32_t calls_to_skip;       // before it looks again
+  uint32_t skipped_calls;       // how many that were at the last look
+  uint32_t refused_start;       // the start of recording in which there was no room for it
+  bool is_busy;                 // capturing; signal handlers must not
+  bool is_left_out;
+};
+// Initial-exec: no call and no allocation at the first access.
+extern constinit thread_local ThreadSlot t_slot __attribute__((tls_model("initial-exec")));
+
+// What all threads share.
+struct CaptureState {
+  static constexpr int64_t kNever = INT64_MAX;
+
+  std::atomic<int64_t> interval_ticks{kNever};
+  std::atomic<int64_t> wait_ticks{kNever};  // waits from here on are always written down
+  std::atomic<bool> is_recording{false};
+  std::atomic<uint32_t> start_count{0};
+  // Changed only while nobody captures.
+  StackWalker walker = WalkFramePointers;
+  const void* walker_context = nullptr;
+};
+extern constinit CaptureState g_capture;
+extern constinit CaptureThreads g_capture_threads;
+extern constinit WaiterTable g_waiters;
+
+struct CaptureCall {
+  RunKind run;
+  CallKind call;
+  uint64_t object;
+  uint64_t begin_ticks;
+  uint64_t end_ticks;
+  bool is_for_all = false;  // RunKind::kWoke: all that waited
+};
+
+// The calling thread looks at itself, from `from` outwards. False when it does not: nobody records, it is
+// doing so already, or there is no room. Keeps errno.
+bool Capture(const OwnFrame& from, const CaptureCall& call);
+
+inline bool IsRecording() { return g_capture.is_recording.load(std::memory_order_relaxed); }
+
+// Whether nobody has looked at the thread for an interval. Stamps are of any thread, and may be later.
+inline bool IsDue(uint64_t now_ticks) {
+  const CaptureThread* thread = t_slot.thread;
+  if (thread == nullptr) return true;
+  // Relaxed: a stamp orders nothing.
+  const uint64_t last_ticks = thread->last_capture_ticks.load(std::memory_order_relaxed);
+  return static_cast<int64_t>(now_ticks - last_ticks) >=
+         g_capture.interval_ticks.load(std::memory_order_relaxed);
+}
+
+// For calls that return at once and are made at some moments only.
+inline void CapturePointAt(const OwnFrame& from, CallKind call, uint64_t object, uint64_t now_ticks) {
+  if (IsDue(now_ticks)) Capture(from, {RunKind::kCaptured, call, object, now_ticks, now_ticks});
+}
+
+// For calls that programs make so often that to read the clock in each would cost more than the call: skips
+// more of them the faster they come, but never so many that the interval would be missed by much.
+void LookAtClock(const OwnFrame& from, CallKind call);
+[[gnu::always_inline]] inline void CaptureOften(CallKind call) {
+  if (t_slot.calls_to_skip != 0) {
+    --t_slot.calls_to_skip;
+    return;
+  }
+  LookAtClock(CallersFrame(), call);
+}
+
+// At the end of a call that may have waited since `begin_ticks`. Returns when that is.
+uint64_t CaptureAfter(const OwnFrame& from, CallKind call, uint64_t object, uint64_t begin_ticks);
+
+// At the end of a poll that began at `begin_ticks`. One that ends a long turn of a loop is written down as a
+// wait, however short it was: what was on the stack before has ended, and may be there again afterwards.
+void CaptureAfterPoll(const OwnFrame& from, uint64_t begin_ticks);
+
+// The calling thread, since `begin_ticks`, let somebody go on who was seen to wait for `object`: the moment
+// lies between the two times of the record.
+inline void CaptureWake(const OwnFrame& from, CallKind call, uint64_t object, uint64_t begin_ticks,
+                        bool is_for_all = false) {
+  Capture(from, {RunKind::kWoke, call, object, begin_ticks, base::ReadTicks(), is_for_all});
+}
+// Around a call that may let somebody go on who waits for `object`.
+class ReleaseWatch {
+ public:
+  explicit ReleaseWatch(uint64_t object)
+      : object_(object), begin_ticks_(base::ReadTicks()), watch_(g_waiters.BeforeRelease(object)) {}
+
+  // The call is made, and let go.
+  void CaptureAfter(const OwnFrame& from, CallKind call, bool is_for_all = false) const {
+    if (g_waiters.AfterRelease(object_, watch_)) [[unlikely]] {
+      CaptureWake(from, call, object_, begin_ticks_, is_for_all);
+    } else {
+      CapturePointAt(from, call, object_, begin_ticks_);
+    }
+  }
+
+ private:
+  uint64_t object_;
+  // From before the release: after it, the next owner might have released, too.
+  uint64_t begin_ticks_;
+  WaiterTable::Watch watch_;
+};
+
+// While it lives, the thread is known to wait for an object.
+class ScopedWaiter {
+ public:
+  explicit ScopedWaiter(uint64_t object) : outer_(t_slot.waits_in) {
+    t_slot.waits_in = cell_ = g_waiters.Enter(object);
+  }
+  ~ScopedWaiter() {
+    if (cell_ != nullptr) WaiterTable::Leave(cell_);
+    t_slot.waits_in = outer_;
+  }
+  ScopedWaiter(const ScopedWaiter&) = delete;
+  ScopedWaiter& operator=(const ScopedWaiter&) = delete;
+
+ private:
+  WaiterTable::Cell* cell_;
+  WaiterTable::Cell* outer_;  // of the call that a signal handler's wait has interrupted
+};
+
+// Once per process, before recording: what happens at the ends of threads and in children of fork().
+// Context: background.
+void PrepareCapture();
+// Recording is off from here on in this process, as in a child of fork().
+void ForgetCaptures();
+
+}  // namespace lagwatch::trace

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// Synchronous capture: threads look at themselves in calls that they make anyway. See
+// docs/design/trace_hooks.md.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "trace/hooks/capture.h"
+#include "trace/hooks/hook_table.h"
+#include "trace/hooks/import_tables.h"
+
+namespace lagwatch::trace {
+
+struct HookOptions {
+  int64_t interval_ns = base::kNsPerMs;  // a thread looks at itself when nobody has for so long
+  int64_t wait_ns = 100'000;             // calls that take so long are always written down, as waits
+  uint32_t families = kAllHooks;
+  ModuleFilter modules = {};
+  StackWalker walker = WalkFramePointers;
+  const void* walker_context = nullptr;  // handed to it; lives until nothing is captured any more
+};
+
+struct HookCounters {
+  CaptureCounts threads;
+  uint64_t threads_refused = 0;  // too many at once; they are not captured
+  uint64_t waiters_refused = 0;  // whose wakers are not known
+  ImportCounts imports;
+};
+
+// One records at a time in a process.
+//
+// Thread safety: Start, Stop, SetInterval and Drain by one thread at a time; counters from any.
+// Context: background.
+class HookRecorder {
+ public:
+  HookRecorder() = default;
+  ~HookRecorder() { Stop(); }
+  HookRecorder(const HookRecorder&) = delete;
+  HookRecorder& operator=(const HookRecorder&) = delete;
+
+  // Fails when somebody else records. In a child of fork() nothing is recorded until it is started there, for
+  // which it need not be stopped before.
+  base::Status Start(const HookOptions& options);
+  // From the threads' next calls on.
+  void SetInterval(int64_t interval_ns);
+  // Nothing is captured any more when it returns, and the import tables are as they were. False when threads
+  // were still capturing after some time: then so will the last of their records be. What was captured can
+  // still be drained, until the next start.
+  bool Stop();
+  bool is_recording() const { return is_started_ && IsRecording(); }
+
+  // Calls `visit(tid, record, pcs)` for what has been captured since, each thread's in the order in which the
+  // calls ended; a wait comes after what was captured in signal handlers meanwhile. Then looks for modules
+  // that were loaded since, and frees what ended threads had. Returns how many there were.
+  template <typename Visit>
+  size_t Drain(Visit visit) {
+    const size_t count = g_capture_threads.Drain(visit);
+    if (is_recording()) ImportTables::Shared().LookAtModules();
+    return count;
+  }
+
+  static HookCounters counters();
+
+ private:
+  int64_t ToTicks(int64_t ns) const;
+
+  bool is_started_ = false;
+  double ticks_per_ns_ = 0;
+};
+
+// When somebody last looked at thread `tid`, for other sources of stacks to read and to write; null as long
+// as the thread has not looked at itself. Context: any, signal included.
+inline std::atomic<uint64_t>* LastCaptureTicks(int32_t tid) {
+  CaptureThread* thread = g_capture_threads.Find(tid);
+  return thread == nullptr ? nullptr : &thread->last_capture_ticks;
+}
+
+// The calling thread looks at itself here, when that is due or `is_forced`. False when it did not.
+// Context: hot.
+bool CaptureHere(bool is_forced);
+
+// The low half of `number` tells from now on which dispatch the calling thread is in, and `ended`, if there
+// is one, which was over last: in none when it is the same; null: none. `request`, if there is one, is set to
+// 0 by looks in a dispatch. Context: hot.
+inline void SetDispatchNumber(const std::atomic<uint64_t>* number,
+                              const std::atomic<uint64_t>* ended = nullptr,
+                              std::atomic<uint64_t>* request = nullptr) {
+  t_slot.dispatch_number = number;
+  t_slot.ended_number = ended;
+  t_slot.dispatch_request = request;
+}
+
+// The calling thread, one of lagwatch's own, is not captured. Context: any.
+inline void LeaveThisThreadOut() { t_slot.is_left_out = true; }
+
+}  // namespace lagwatch::trace

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// Puts the hooks into the import tables of the modules that are loaded, and takes them out again. See
+// docs/design/trace_hooks.md for what is rewritten and what never is.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "trace/hooks/hook_table.h"
+
+namespace lagwatch::trace {
+
+// Which modules' calls are seen, by shell patterns of the names of their files, without folders. The C
+// library, the loader and sanitizers' runtimes are never touched.
+struct ModuleFilter {
+  std::vector<std::string> allow = {};  // none: all
+  std::vector<std::string> deny = {};
+  // The module that the hooks are in, too: where they are linked into the program itself.
+  bool is_own_module_included = false;
+};
+
+struct ImportCounts {
+  uint64_t slots_patched = 0;    // at any time
+  uint64_t slots_restored = 0;   // at any time
+  uint64_t modules_refused = 0;  // whose tables could not be made writable
+  uint64_t scans = 0;
+};
+
+// Thread safety: any thread; one at a time rewrites. Context: background.
+// Invariants:
+// - A slot is only ever changed from what the function really is (or the loader's stub for it) to the hook,
+//   and back to what it really is.
+// - All that is done to a module is done under the loader's lock, so that it is there, and only after the
+//   loader has finished with the slot.
+class ImportTables {
+ public:
+  // The process has one set of import tables.
+  static ImportTables& Shared();
+
+  // From here on the chosen modules call the hooks, also those that are loaded later once LookAtModules() is
+  // called. What was chosen before is taken back first.
+  void Install(uint32_t families, const ModuleFilter& filter);
+  // All slots are as they were. Does nothing when nothing is installed.
+  void Remove();
+  // Looks for modules that came or went since; cheap when none did. Where somebody else is looking already,
+  // leaves it to them.
+  void LookAtModules();
+
+  ImportCounts counts() const;
+
+ private:
+  struct Scan;
+  class ScopedTurn;
+
+  ImportTables();
+  void ResolveAll();
+  void Rewrite(bool is_install);
+  bool IsChosen(std::string_view path) const;
+  bool IsUnchanged(uint64_t adds, uint64_t subs) const;
+  bool RewriteModule(Scan* scan, const class LoadedModule& module, std::string_view path);
+
+  std::atomic<int> turn_{0};  // the process whose thread rewrites; 0: none does. A fork()ed child's is free.
+  std::atomic<bool> is_installed_{false};
+  uint32_t families_ = 0;
+  ModuleFilter filter_;
+  std::string program_name_;
+  HookTable hooks_{};
+  // Of the loader's counts, at the last look.
+  uint64_t adds_ = 0;
+  uint64_t subs_ = 0;
+  bool is_unfinished_ = false;  // the loader was still busy with a module
+  std::atomic<uint64_t> slots_patched_{0};
+  std::atomic<uint64_t> slots_restored_{0};
+  std::atomic<uint64_t> modules_refused_{0};
+  std::atomic<uint64_t> scans_{0};
+};
+
+}  // namespace lagwatch::trace

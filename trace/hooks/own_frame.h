@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a thread looks at its own stack from inside a function that it called. Context: signal.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "stack/own_frame.h"
+
+namespace lagwatch::trace {
+
+using stack::OwnFrame;
+
+// Of the caller of the function that this is written in.
+[[gnu::always_inline]] inline OwnFrame CallersFrame() {
+  const auto* frame = static_cast<const uint64_t*>(__builtin_frame_address(0));
+  return {reinterpret_cast<uint64_t>(__builtin_extract_return_addr(__builtin_return_address(0))),
+          reinterpret_cast<uint64_t>(__builtin_dwarf_cfa()), frame[0]};
+}
+
+// Writes the program counters from `from.program_counter` outwards, at most `capacity`, and returns how many:
+// at least one. `is_complete`: the outermost frame is among them. Neither faults nor allocates. `context` is
+// whoever walks.
+using StackWalker = size_t (*)(const void* context, const OwnFrame& from, uint64_t* pcs, size_t capacity,
+                               bool* is_complete);
+
+// Follows frame pointers, inside the thread's own stack only.
+size_t WalkFramePointers(const void*, const OwnFrame& from, uint64_t* pcs, size_t capacity,
+                         bool* is_complete);
+
+// To be called once before the first walk. Context: background (starts a thread).
+void FindOwnStacks();
+
+}  // namespace lagwatch::trace

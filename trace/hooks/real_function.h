@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a function's name means in this process: what a call of it would end at. Context: background (takes
+// the loader's lock).
+#pragma once
+
+#include <string_view>
+
+#include "trace/hooks/hook_table.h"
+
+namespace lagwatch::trace {
+
+// Null when no module has it.
+void* FindRealFunction(const char* name);
+
+// Whether `version` of the hook's function is the real one. Where nobody knows yet, `has_new` becomes true
+// and the answer is no until FindVersions has been called. Takes no lock.
+bool IsRealVersion(Hook* hook, std::string_view version, bool* has_new);
+void FindVersions(Hook* hook);
+
+}  // namespace lagwatch::trace

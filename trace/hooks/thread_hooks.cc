@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <pthread.h>
+
+#include "trace/hooks/hook_table.h"
+#include "trace/hooks/lock_wait.h"
+
+namespace lagwatch::trace {
+namespace {
+
+constinit RealFunction<int(pthread_t, void**)> real_join;
+constinit RealFunction<int(pthread_barrier_t*)> real_barrier_wait;
+
+int HookJoin(pthread_t thread, void** result) {
+  if (!IsRecording()) return real_join(thread, result);
+  const auto object = static_cast<uint64_t>(thread);
+  const uint64_t begin_ticks = base::ReadTicks();
+  int error;
+  {
+    ScopedWaiter waiter(object);
+    error = real_join(thread, result);
+  }
+  CaptureAfter(CallersFrame(), CallKind::kJoin, object, begin_ticks);
+  return error;
+}
+
+int HookBarrierWait(pthread_barrier_t* barrier) {
+  if (!IsRecording()) return real_barrier_wait(barrier);
+  const uint64_t begin_ticks = base::ReadTicks();
+  const int result = real_barrier_wait(barrier);
+  // The C library names the thread so that came last, and let the others go on.
+  if (result == PTHREAD_BARRIER_SERIAL_THREAD) {
+    CaptureWake(CallersFrame(), CallKind::kBarrier, ObjectOf(barrier), begin_ticks);
+  } else {
+    CaptureAfter(CallersFrame(), CallKind::kBarrier, ObjectOf(barrier), begin_ticks);
+  }
+  return result;
+}
+
+}  // namespace
+
+void AddThreadHooks(HookTable* table) {
+  table->Add(kLockHooks, "pthread_join", HookJoin, &real_join);
+  table->Add(kLockHooks, "pthread_barrier_wait", HookBarrierWait, &real_barrier_wait);
+}
+
+}  // namespace lagwatch::trace

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Records which functions a program's threads enter and leave: the instrumentation that a compiler put there
+// (cyg_profile.cc), the one that is patched in at run time (patch/) and parts that the program names itself
+// all end here. There is one recording in a process at a time, because hooks have no argument to find it by.
+#pragma once
+
+#include <cstdint>
+
+#include "trace/record/block_pool.h"
+
+namespace lagwatch::trace {
+
+enum class CallClock : uint32_t {
+  kPrecise,  // base::ReadTicks() at each event
+  kCoarse,   // the same, as a ticker thread read it up to 5 ms ago
+};
+
+struct CallStats {
+  uint64_t events_in_handlers = 0;    // not recorded: a signal handler's, which had interrupted the recorder
+  uint64_t events_without_block = 0;  // not recorded: every block was in use
+  uint64_t blocks_abandoned = 0;  // a handler jumped out of the recorder, so its block is never used again
+};
+
+// All threads record from now on. `pool` is borrowed for ever, since nobody can say when the last thread is
+// past its last event: it must stay mapped, and nobody else may start it anew. False, and nothing changed,
+// when there is a recording already, or no thread for the ticker. A child of fork() does not record until it
+// starts a recording of its own. Context: background.
+bool StartCalls(BlockPoolHeader* pool, CallClock clock);
+// Threads stop at their next event. What they recorded stays in the pool, in blocks of which some are open
+// until their thread ends or records again. Context: background.
+void StopCalls();
+bool IsRecordingCalls();
+// A word that is 0 exactly while there is no recording, so that callers can look without a call.
+const uint64_t* CallSwitch();
+// Since the process began. Context: any.
+CallStats CallRecorderStats();
+
+// The calling thread enters or leaves a function (its address), or a part that it names (the address of a
+// string that stays where it is). Wait-free but for the claim of a block every 2,000 events. What a signal
+// handler does that interrupts one of these is not recorded. Context: hot, signal.
+void RecordEnter(uint64_t function);
+void RecordExit(uint64_t function);
+void RecordNameBegin(const char* name);
+void RecordNameEnd(const char* name);
+
+}  // namespace lagwatch::trace

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writes to code that other threads run, without ever making it writable: the kernel writes, as it does for a
+// debugger. Context: background.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace lagwatch::trace {
+
+class CodeWriter {
+ public:
+  // Not usable where the system lacks or forbids what it takes.
+  CodeWriter();
+  ~CodeWriter();
+  CodeWriter(const CodeWriter&) = delete;
+  CodeWriter& operator=(const CodeWriter&) = delete;
+
+  bool is_usable() const { return memory_fd_ >= 0; }
+  // Byte by byte, each of which other threads see whole.
+  bool Write(uint64_t address, const unsigned char* bytes, size_t size_bytes) const;
+  bool WriteByte(uint64_t address, unsigned char byte) const { return Write(address, &byte, 1); }
+  // What was written before is what every processor runs after.
+  static bool SynchronizeProcessors();
+  // Memory for code at just that place, all zero; false when something is there.
+  static bool Map(uint64_t address, uint64_t size_bytes);
+  static void Unmap(uint64_t address, uint64_t size_bytes);
+
+ private:
+  int memory_fd_ = -1;
+};
+
+}  // namespace lagwatch::trace

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
+#include <linux/membarrier.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "trace/instrument/code_writer.h"
+
+namespace lagwatch::trace {
+
+CodeWriter::CodeWriter() {
+  if (syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0) != 0) return;
+  memory_fd_ = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
+}
+
+CodeWriter::~CodeWriter() {
+  if (memory_fd_ >= 0) close(memory_fd_);
+}
+
+bool CodeWriter::Write(uint64_t address, const unsigned char* bytes, size_t size_bytes) const {
+  for (size_t i = 0; i < size_bytes; ++i)
+    if (pwrite(memory_fd_, bytes + i, 1, static_cast<off_t>(address + i)) != 1) return false;
+  return true;
+}
+
+bool CodeWriter::SynchronizeProcessors() {
+  return syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0) == 0;
+}
+
+bool CodeWriter::Map(uint64_t address, uint64_t size_bytes) {
+  void* wanted = reinterpret_cast<void*>(address);
+  void* memory = mmap(wanted, size_bytes, PROT_READ | PROT_EXEC,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+  if (memory == wanted) return true;
+  if (memory != MAP_FAILED) munmap(memory, size_bytes);  // Linux before 4.17 takes the address for a hint
+  return false;
+}
+
+void CodeWriter::Unmap(uint64_t address, uint64_t size_bytes) {
+  munmap(reinterpret_cast<void*>(address), size_bytes);
+}
+
+}  // namespace lagwatch::trace

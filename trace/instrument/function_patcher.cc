@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trace/instrument/function_patcher.h"
+
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+
+#include "base/loader_walk.h"
+#include "stack/local_symbols.h"
+#include "trace/instrument/return_thunks.h"
+
+namespace lagwatch::trace {
+namespace {
+
+constexpr uint64_t kPageBytes = 4096;
+constexpr uint64_t kLargestStubsBytes = uint64_t{512} << 20;
+
+uint64_t PageDown(uint64_t address) { return address & ~(kPageBytes - 1); }
+uint64_t PageUp(uint64_t address) { return PageDown(address + kPageBytes - 1); }
+
+size_t IndexOf(NopShape shape) { return static_cast<size_t>(shape) - 1; }
+
+}  // namespace
+
+struct FunctionPatcher::Pass {
+  FunctionPatcher* patcher;
+  const FunctionFilter* filter;
+  PatchReport report;
+};
+
+PatchReport FunctionPatcher::Apply(const FunctionFilter& filter) {
+  Pass pass{this, &filter, {}};
+  if (!CanPatch() || !writer_.is_usable() || !PrepareReturnThunks()) return pass.report;
+  pthread_mutex_lock(&mutex_);
+  for (Module& module : modules_) module.is_loaded = false;
+  // It holds a lock that keeps what it visits from being unloaded.
+  base::WalkLoadedModules(&Visit, &pass);
+  ForgetUnloaded();
+  pthread_mutex_unlock(&mutex_);
+  return pass.report;
+}
+
+void FunctionPatcher::Clear() { Apply({.deny_modules = {"*"}}); }
+
+int FunctionPatcher::Visit(dl_phdr_info* info, size_t, void* pass) {
+  Pass* visit = static_cast<Pass*>(pass);
+  Module* module = visit->patcher->FindOrAdd(*info);
+  if (module != nullptr) visit->patcher->ApplyTo(module, visit);
+  return 0;
+}
+
+FunctionPatcher::Module* FunctionPatcher::FindOrAdd(const dl_phdr_info& info) {
+  PatchableModule found = DescribeModule(info);
+  if (found.code_begin >= found.code_end) return nullptr;
+  for (Module& module : modules_) {
+    if (module.is_loaded || !module.patchable.IsSame(found)) continue;
+    module.is_loaded = true;
+    // It may have been unloaded and loaded again: its code tells.
+    for (size_t i = 0; i < module.patchable.sites.size(); ++i) {
+      const PatchSite& site = module.patchable.sites[i];
+      const auto is_on = *reinterpret_cast<const unsigned char*>(site.address) == BytesFor(site, 0).on;
+      module.is_patched[i] = site.shape != NopShape::kNone && is_on;
+    }
+    return &module;
+  }
+  FindSites(info, &found);
+  Module& added = modules_.emplace_back();
+  added.patchable = std::move(found);
+  added.is_patched.resize(added.patchable.sites.size());
+  return &added;
+}
+
+void FunctionPatcher::ApplyTo(Module* module, Pass* pass) {
+  const PatchableModule& patchable = module->patchable;
+  const FunctionFilter& filter = *pass->filter;
+  if (patchable.sites.empty()) return;
+  const bool wants_module = filter.WantsModule(patchable.path);
+  const auto names = wants_module && filter.needs_names()
+                         ? stack::FunctionTable::Load(patchable.path, patchable.build_id)
+                         : stack::FunctionTable();
+  struct Change {
+    size_t site;
+    unsigned char byte;
+  };
+  std::vector<Change> changes;
+  for (size_t i = 0; i < patchable.sites.size(); ++i) {
+    const PatchSite& site = patchable.sites[i];
+    const bool is_wanted = wants_module && filter.WantsAddress(site.function) &&
+                           (!filter.needs_names() ||
+                            filter.WantsName(names.NameAt(site.function - patchable.load_bias).value_or("")));
+    pass->report.wanted += is_wanted ? 1 : 0;
+    if (is_wanted && site.shape == NopShape::kNone) {
+      ++pass->report.other_shape;
+    } else if (is_wanted == module->is_patched[i]) {
+      pass->report.patched += is_wanted ? 1 : 0;
+    } else if (!is_wanted) {
+      changes.push_back({i, BytesFor(site, 0).off});
+    } else if (!PlaceStubs(module, site.shape)) {
+      ++pass->report.out_of_reach;
+    } else if (Prepare(module, site)) {
+      changes.push_back({i, BytesFor(site, 0).on});
+    } else {
+      ++pass->report.not_permitted;
+    }
+  }
+  if (changes.empty()) return;
+  // No processor may meet the call before its operand.
+  const bool is_synchronized = CodeWriter::SynchronizeProcessors();
+  for (const Change& change : changes) {
+    const PatchSite& site = patchable.sites[change.site];
+    const bool is_on = change.byte == BytesFor(site, 0).on;
+    const bool is_done = is_synchronized && writer_.WriteByte(site.address, change.byte);
+    if (is_done) module->is_patched[change.site] = is_on;
+    if (is_on) ++(is_done ? pass->report.patched : pass->report.not_permitted);
+  }
+  CodeWriter::SynchronizeProcessors();
+}
+
+bool FunctionPatcher::PlaceStubs(Module* module, NopShape shape) {
+  Stubs& stubs = module->stubs[IndexOf(shape)];
+  if (stubs.displacement != 0 || stubs.has_failed) return stubs.displacement != 0;
+  const uint64_t code_begin = module->patchable.code_begin;
+  const uint64_t size_bytes =
+      PageUp(module->patchable.code_end - PageDown(code_begin) + kCallBytes + kStubBytes) +
+      2 * kPageBytes;  // the rounding of a displacement, and the literals
+  int64_t displacement = 0;
+  for (size_t i = 0; size_bytes <= kLargestStubsBytes; ++i) {
+    displacement = StubDisplacement(shape, i);
+    if (displacement == 0) break;
+    const uint64_t begin = PageDown(code_begin + kCallBytes + static_cast<uint64_t>(displacement));
+    const bool has_wrapped = (begin >= code_begin) != (displacement > 0);
+    if (has_wrapped || !CodeWriter::Map(begin, size_bytes)) continue;
+    stubs.begin = begin;
+    stubs.end = begin + size_bytes;
+    const uint64_t targets[] = {EntryTrampoline(false), EntryTrampoline(true)};
+    unsigned char literals[sizeof targets];
+    std::memcpy(literals, targets, sizeof targets);
+    if (writer_.Write(stubs.end - sizeof literals, literals, sizeof literals)) {
+      stubs.displacement = displacement;
+      return true;
+    }
+    CodeWriter::Unmap(begin, size_bytes);
+    break;
+  }
+  stubs.has_failed = true;
+  return false;
+}
+
+// All but the byte that puts the call into force.
+bool FunctionPatcher::Prepare(Module* module, const PatchSite& site) {
+  const Stubs& stubs = module->stubs[IndexOf(site.shape)];
+  const uint64_t stub = site.address + kCallBytes + static_cast<uint64_t>(stubs.displacement);
+  const bool is_after_landing_pad = site.function != site.address;
+  const uint64_t literal = stubs.end - (is_after_landing_pad ? 1 : 2) * sizeof(uint64_t);
+  unsigned char code[kStubBytes];
+  MakeStub(stub, literal, code);
+  if (!writer_.Write(stub, code, sizeof code)) return false;
+  const SiteBytes bytes = BytesFor(site, stubs.displacement);
+  for (size_t i = 0; i < bytes.operand_count; ++i)
+    if (!writer_.WriteByte(site.address + bytes.operand_at[i], bytes.operands[i])) return false;
+  return true;
+}
+
+void FunctionPatcher::ForgetUnloaded() {
+  for (const Module& module : modules_) {
+    if (module.is_loaded) continue;
+    // Its code is gone, so nobody is on the way to a stub.
+    for (const Stubs& stubs : module.stubs)
+      if (stubs.displacement != 0) CodeWriter::Unmap(stubs.begin, stubs.end - stubs.begin);
+  }
+  std::erase_if(modules_, [](const Module& module) { return !module.is_loaded; });
+}
+
+}  // namespace lagwatch::trace

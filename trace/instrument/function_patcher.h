@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Records calls of functions that were built with -fpatchable-function-entry, by putting calls to the
+// recorder in the place of their nops, and back, while the program runs. What a recording (StartCalls) then
+// gets is what it gets from the compiler's own hooks. docs/design/trace_instrument.md tells why that is safe.
+#pragma once
+
+#include <link.h>
+#include <pthread.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "trace/instrument/code_writer.h"
+#include "trace/instrument/function_filter.h"
+#include "trace/instrument/patchable_module.h"
+
+namespace lagwatch::trace {
+
+struct PatchReport {
+  uint64_t wanted = 0;         // functions that the filter wants; of these
+  uint64_t patched = 0;        // are patched now
+  uint64_t other_shape = 0;    // have nops that are too few, or in other instructions than we know
+  uint64_t out_of_reach = 0;   // are in modules near which there is no place for stubs
+  uint64_t not_permitted = 0;  // could not be written to
+
+  bool operator==(const PatchReport&) const = default;
+};
+
+// One in a process, since there is one code. Thread safety: all from any thread; threads that run through the
+// code meanwhile are what it is about. A patched function that is under way when it is unpatched ends as it
+// began. Never to be destroyed while something is patched.
+class FunctionPatcher {
+ public:
+  FunctionPatcher() = default;
+  FunctionPatcher(const FunctionPatcher&) = delete;
+  FunctionPatcher& operator=(const FunctionPatcher&) = delete;
+
+  // Patches what `filter` wants in the modules that are loaded now, and unpatches the rest; again after
+  // dlopen(), for its modules. Takes the loader's lock. Context: background.
+  PatchReport Apply(const FunctionFilter& filter);
+  // Unpatches everything. What is left in place of the nops does nothing, either. Context: background.
+  void Clear();
+
+ private:
+  // Where the stubs of a shape's sites are: each as far from its site as all others.
+  struct Stubs {
+    int64_t displacement = 0;  // from the end of the call; 0: there are none
+    uint64_t begin = 0;
+    uint64_t end = 0;
+    bool has_failed = false;
+  };
+  struct Module {
+    PatchableModule patchable;
+    Stubs stubs[std::size(kNopShapes)];
+    std::vector<bool> is_patched;  // by site
+    bool is_loaded = true;
+  };
+  struct Pass;
+
+  static int Visit(dl_phdr_info* info, size_t size_bytes, void* pass);
+  Module* FindOrAdd(const dl_phdr_info& info);
+  void ApplyTo(Module* module, Pass* pass);
+  bool PlaceStubs(Module* module, NopShape shape);
+  bool Prepare(Module* module, const PatchSite& site);
+  void ForgetUnloaded();
+
+  pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
+  CodeWriter writer_;
+  std::vector<Module> modules_;
+};
+
+}  // namespace lagwatch::trace

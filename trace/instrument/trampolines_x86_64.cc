@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// The code that patched functions are led through; what it calls is in return_thunks_x86_64.cc.
+#include "trace/instrument/trampolines_x86_64.h"
+
+// A thunk is eight bytes: a call to lagwatch_return, and three that are never run. They lie in memory that
+// the module's file has nothing of, and are written when they are first needed. Each has its original return
+// address kMaxThunks * 8 bytes before it, which is what the unwind table says, too: DW_CFA_val_expression for
+// the return address, less 1, of a frame marked as a signal's. So marked, the libgcc unwinder can tell the
+// thunk's frame from the caller's, which have one CFA; and it does not take 1 off the address, as it does
+// after calls, so we do.
+// In bytes: 0x16 val_expression, 16 (rip), 15 bytes: breg7 (rsp) -8, deref, const1s -8, and,
+// const4u 0x40000, minus, deref, lit1, minus.
+asm(R"(
+  .pushsection .bss.lagwatch_thunks, "aw", @nobits
+  .balign 4096
+  .hidden lagwatch_originals
+  .globl lagwatch_originals
+lagwatch_originals:
+  .space 0x40000
+  .hidden lagwatch_thunks
+  .globl lagwatch_thunks
+  .cfi_startproc
+  .cfi_signal_frame
+  .cfi_def_cfa rsp, 0
+  .cfi_escape 0x16, 0x10, 0x0f, 0x77, 0x78, 0x06, 0x09, 0xf8, 0x1a, 0x0c, 0x00, 0x00, 0x04, 0x00, 0x1c, 0x06, 0x31, 0x1c
+lagwatch_thunks:
+  .space 0x40000
+  .cfi_endproc
+  .popsection
+)");
+
+// What a patched function was called with and what it returns must survive: all registers that a call may
+// change are saved, general ones here, vector registers only around what may use them.
+asm(R"(
+  .macro lagwatch_save offset
+    sub $\offset, %rsp
+    .cfi_adjust_cfa_offset \offset
+    mov %rax, (%rsp)
+    mov %rcx, 8(%rsp)
+    mov %rdx, 16(%rsp)
+    mov %rsi, 24(%rsp)
+    mov %rdi, 32(%rsp)
+    mov %r8, 40(%rsp)
+    mov %r9, 48(%rsp)
+    mov %r10, 56(%rsp)
+    mov %r11, 64(%rsp)
+  .endm
+  .macro lagwatch_restore offset
+    mov (%rsp), %rax
+    mov 8(%rsp), %rcx
+    mov 16(%rsp), %rdx
+    mov 24(%rsp), %rsi
+    mov 32(%rsp), %rdi
+    mov 40(%rsp), %r8
+    mov 48(%rsp), %r9
+    mov 56(%rsp), %r10
+    mov 64(%rsp), %r11
+    add $\offset, %rsp
+    .cfi_adjust_cfa_offset -\offset
+  .endm
+  .macro lagwatch_entry_from name, distance
+    .hidden \name
+    .globl \name
+    .type \name, @function
+    .balign 64
+  \name:
+    .cfi_startproc
+    lagwatch_save 80
+    mov 80(%rsp), %rdi
+    sub $\distance, %rdi
+    lea 88(%rsp), %rsi
+    call lagwatch_on_entry
+    lagwatch_restore 80
+    ret
+    .cfi_endproc
+    .size \name, . - \name
+  .endm
+  .pushsection .text
+  lagwatch_entry_from lagwatch_entry, 5
+  lagwatch_entry_from lagwatch_entry_after_landing_pad, 9
+  .hidden lagwatch_return
+  .globl lagwatch_return
+  .type lagwatch_return, @function
+  .balign 64
+lagwatch_return:
+  .cfi_startproc
+  lagwatch_save 72
+  mov 72(%rsp), %rdi
+  call lagwatch_on_return
+  mov %rax, 72(%rsp)
+  lagwatch_restore 72
+  ret
+  .cfi_endproc
+  .size lagwatch_return, . - lagwatch_return
+  .hidden lagwatch_call_saved
+  .globl lagwatch_call_saved
+  .type lagwatch_call_saved, @function
+  .balign 64
+lagwatch_call_saved:
+  .cfi_startproc
+  push %rbp
+  .cfi_def_cfa_offset 16
+  .cfi_offset rbp, -16
+  mov %rsp, %rbp
+  .cfi_def_cfa_register rbp
+  sub $4096, %rsp
+  and $-64, %rsp
+  xor %eax, %eax
+  mov %rax, 512(%rsp)
+  mov %rax, 520(%rsp)
+  mov %rax, 528(%rsp)
+  mov %rax, 536(%rsp)
+  mov %rax, 544(%rsp)
+  mov %rax, 552(%rsp)
+  mov %rax, 560(%rsp)
+  mov %rax, 568(%rsp)
+  mov %rdx, %r9
+  mov $0xe7, %eax
+  xor %edx, %edx
+  xsave (%rsp)
+  mov %r9, %rdx
+  call *%r8
+  mov $0xe7, %eax
+  xor %edx, %edx
+  xrstor (%rsp)
+  leave
+  .cfi_def_cfa rsp, 8
+  ret
+  .cfi_endproc
+  .size lagwatch_call_saved, . - lagwatch_call_saved
+  .popsection
+)");

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a slow dispatch spent its time, from the calls that were recorded in it: a tree small enough for a
+// report, and a key by which dispatches of the same cause are the same. After Matrix's TraceDataUtils, but
+// for what docs/design/trace_instrument.md says. Pure. Context: background.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "trace/model/trace.h"
+
+namespace lagwatch::trace {
+
+// Neighbours that called the same function are one node.
+struct CallNode {
+  uint32_t frame = 0;    // index into Trace::frames
+  uint32_t depth = 0;    // 0: called by nobody that was recorded
+  uint32_t count = 1;    // calls
+  int64_t total_ns = 0;  // of all of them, with what they called
+
+  bool operator==(const CallNode&) const = default;
+};
+
+// Each node is followed by what it called, depth + 1, in the order of time.
+using CallTree = std::vector<CallNode>;
+
+// Of `calls` (ascending by time) what lies between `begin_ns` and `end_ns`. A call that began before counts
+// from begin_ns, one that did not end till end_ns; what was left without being told so (an exception, say)
+// ends with its caller. With an exit whose enter is lost, nothing is known of what it enclosed: it is
+// ignored, and so are functions that were entered before begin_ns and call nobody in it.
+CallTree BuildCallTree(std::span<const CallEvent> calls, int64_t begin_ns, int64_t end_ns);
+
+struct TrimOptions {
+  size_t max_nodes = 30;
+  int64_t step_ns = 5'000'000;
+  int rounds = 60;
+};
+// In round n, nodes shorter than n steps go, from the end on, until few enough are left; then, if need be,
+// the shortest ones. A node never goes before what it called.
+CallTree TrimCallTree(CallTree tree, const TrimOptions& options = {});
+
+// The functions that the dispatch is about, outermost first: from those that took `min_share` of
+// `duration_ns` or more, the path to the one that did the most of it itself or in what is too short to count.
+// Recursion counts once. Empty when none took so long.
+std::vector<uint32_t> HeavyPath(const CallTree& tree, int64_t duration_ns, double min_share = 0.3);
+
+// Of that path, the same in every run of a build: by names where they are known, else by build id and offset.
+// 0 for an empty path.
+uint64_t StackKey(const Trace& trace, std::span<const uint32_t> path);
+
+}  // namespace lagwatch::trace

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// The words that people see for what a trace holds. Context: background.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "trace/model/trace.h"
+
+namespace lagwatch::trace {
+
+// "mutex", "file" …; empty for kNone.
+std::string_view NameOf(CallKind call);
+
+// The function's name, or "module+0xoffset" as long as there is none.
+std::string DisplayName(const Trace& trace, const Frame& frame);
+
+}  // namespace lagwatch::trace

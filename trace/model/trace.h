@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// A recording of one process, as plain data: what recorders, the trace file, the analyses and the exporters
+// share. All times are CLOCK_MONOTONIC in nanoseconds. Context: background.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace lagwatch::trace {
+
+inline constexpr uint32_t kNoIndex = UINT32_MAX;
+
+struct Module {
+  std::string path;
+  std::string build_id;    // raw bytes; may be empty
+  uint64_t load_bias = 0;  // address = load_bias + offset
+};
+
+// A place in code, or a part of a function that the program named itself.
+struct Frame {
+  uint32_t module = kNoIndex;    // index into Trace::modules
+  uint64_t offset = 0;           // in the module's own address space; the address itself without a module
+  uint64_t function_offset = 0;  // where the function starts; 0 when that is not known
+  std::string name;              // demangled; empty as long as nobody has looked it up
+  std::string file;              // of the source; may be empty
+  uint32_t line = 0;
+};
+
+// A stack is the path from a node to its root. Parents come before their children.
+struct StackNode {
+  uint32_t parent = kNoIndex;  // index into Trace::nodes; kNoIndex: the thread began here
+  uint32_t frame = 0;          // index into Trace::frames
+};
+
+// What a thread had used since it began.
+struct Totals {
+  int64_t cpu_ns = 0;
+  uint64_t allocations = 0;
+  uint64_t allocated_bytes = 0;
+  uint64_t minor_faults = 0;
+  uint64_t major_faults = 0;
+  uint64_t voluntary_switches = 0;
+  uint64_t involuntary_switches = 0;
+
+  bool operator==(const Totals&) const = default;
+};
+
+enum class RunKind : uint8_t {
+  kSampled,   // a sampler looked at the thread
+  kCaptured,  // the thread looked at itself, in a call that returned at once
+  kWaited,    // the thread looked at itself at the end of a call that lasted from begin_ns to end_ns exactly
+  kWoke,      // the thread looked at itself as it let another one go on that waited for `object`, at begin_ns
+};
+
+// What the call was, in which a thread looked at itself. The innermost frame is that call's own, but with
+// kNone and kUser.
+enum class CallKind : uint8_t {
+  kNone,
+  kAllocation,
+  kMutex,
+  kRwLock,
+  kCondition,
+  kSemaphore,
+  kBarrier,
+  kJoin,
+  kFutex,
+  kFile,
+  kSocket,
+  kPoll,
+  kSleep,
+  kLoadLibrary,
+  kClock,
+  kUser,  // the program asked for it
+};
+
+// One stack, seen `count` times in a row in one dispatch, from the first to the last time.
+struct Run {
+  int64_t begin_ns = 0;
+  int64_t end_ns = 0;  // equal to begin_ns when it was seen once
+  uint32_t count = 1;
+  uint32_t stack = kNoIndex;  // index into Trace::nodes, the innermost one
+  uint32_t dispatch = 0;      // 0: in none, or not known
+  RunKind kind = RunKind::kSampled;
+  CallKind call = CallKind::kNone;
+  uint64_t object = 0;           // kWaited, kWoke: address of the lock, the thread …; 0 when there is none
+  bool is_for_all = false;       // kWoke: all that waited, as a broadcast does
+  bool is_running = false;       // kSampled: the thread had a processor; false also where that is not known
+  bool is_complete = true;       // false: outermost frames are missing
+  std::optional<Totals> totals;  // at end_ns; of threads that looked at themselves
+};
+
+// An instrumented function, or a part that the program named, was entered or left.
+struct CallEvent {
+  int64_t time_ns = 0;
+  uint32_t frame = 0;  // index into Trace::frames
+  bool is_enter = false;
+};
+
+// One turn of the thread's loop.
+struct Dispatch {
+  uint32_t id = 0;  // Run::dispatch
+  int64_t begin_ns = 0;
+  int64_t end_ns = 0;
+  std::string tag;
+};
+
+struct Thread {
+  int32_t tid = 0;
+  std::string name;
+  // Ascending by begin_ns. A kWaited run may hold kSampled ones, which were seen while it lasted; else none
+  // overlap.
+  std::vector<Run> runs;
+  // Ascending. What the recorder has forgotten leaves ends without begins and begins without ends.
+  std::vector<CallEvent> calls;
+  std::vector<Dispatch> dispatches;  // ascending
+};
+
+// What is missing, and which option would have kept it.
+struct Loss {
+  std::string what;  // "samples overwritten", say
+  uint64_t count = 0;
+  std::string remedy;  // "--buffer-mib 32", say
+};
+
+struct Trace {
+  int32_t pid = 0;
+  std::string process_name;
+  int64_t begin_ns = 0;  // of the window that was recorded
+  int64_t end_ns = 0;
+  int64_t wall_minus_mono_ns = 0;  // CLOCK_REALTIME less CLOCK_MONOTONIC
+  int64_t boot_minus_mono_ns = 0;  // CLOCK_BOOTTIME less CLOCK_MONOTONIC
+  int64_t sample_interval_ns = 0;  // of the samplers, the longest; 0 when there were none
+  std::vector<Module> modules;
+  std::vector<Frame> frames;
+  std::vector<StackNode> nodes;
+  std::vector<Thread> threads;
+  std::vector<Loss> losses;
+};
+
+}  // namespace lagwatch::trace

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// Everything that a recording consists of, in one piece of memory that another process can map, too: what was
+// recorded outlives the program that was recorded, even if that is killed. Holds indices, no pointers.
+//
+// Thread safety: see each part. Whoever reads may be in another process and does not disturb the writers.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "base/status.h"
+#include "trace/record/block_pool.h"
+#include "trace/record/counters.h"
+
+namespace lagwatch::trace {
+
+// What is loaded where. Written once, before `module_count` tells of it.
+struct ArenaModule {
+  static constexpr size_t kMaxPathBytes = 512;
+  static constexpr size_t kMaxBuildIdBytes = 32;
+
+  uint64_t begin;  // of its mapping
+  uint64_t end;
+  uint64_t load_bias;
+  uint16_t path_size;
+  uint16_t build_id_size;
+  char path[kMaxPathBytes];
+  unsigned char build_id[kMaxBuildIdBytes];
+};
+
+// A run that goes on; the same members as in a model's Run.
+struct OpenRun {
+  int64_t begin_ns;
+  int64_t end_ns;
+  uint32_t count;  // 0: there is none
+  uint32_t stack;  // StackTable's id
+  uint32_t dispatch;
+  uint32_t is_complete;
+};
+
+// A thread that samplers look at, or that looks at itself. Its sampler writes it; a reader that finds the
+// same even `version` before and after it copied has a consistent copy.
+struct ArenaThread {
+  static constexpr size_t kMaxNameBytes = 16;
+
+  std::atomic<uint32_t> version;  // odd: being written
+  int32_t tid;                    // 0: the place was never used
+  char name[kMaxNameBytes];
+  OpenRun open;
+};
+
+// Half of the call-stack table: see stack_table.h.
+struct StackGeneration {
+  std::atomic<uint64_t> number;  // 0: being emptied; else ascending, by one each time the other half is full
+  std::atomic<uint32_t> node_count;  // of published nodes, the unused first one included
+};
+
+// The same moment on the processor's counter and on the clock.
+struct ArenaTicks {
+  std::atomic<uint32_t> version;  // as a thread's
+  uint64_t first_ticks;
+  int64_t first_mono_ns;
+  uint64_t last_ticks;
+  int64_t last_mono_ns;
+};
+
+struct ArenaLayout {
+  uint64_t module_capacity;
+  uint64_t thread_capacity;
+  uint64_t stack_capacity;  // nodes of a generation
+  uint64_t main_blocks;     // of each pool
+  uint64_t worker_blocks;
+  uint64_t call_blocks;
+};
+
+enum class ArenaState : uint32_t { kEmpty, kRecording, kStopped };
+
+struct ArenaHeader {
+  static constexpr uint64_t kMagic = 0x6c77'7472'6163'6533;  // "lwtrace3"
+
+  uint64_t magic;
+  ArenaLayout layout;
+  int32_t owner_pid;  // without that process nobody wants the recording any more; 0: the recorded one's own
+  int32_t pid;
+  char process_name[ArenaThread::kMaxNameBytes];
+  std::atomic<ArenaState> state;
+  int64_t begin_mono_ns;
+  std::atomic<int64_t> last_mono_ns;      // when the recorder was last seen alive
+  std::atomic<int64_t> complete_mono_ns;  // what was seen before is here; 0: none of it yet
+  int64_t wall_minus_mono_ns;
+  int64_t boot_minus_mono_ns;
+  // What a person, perhaps in another process, wants of the samplers; read at each tick.
+  std::atomic<int64_t> main_interval_ns;
+  std::atomic<int64_t> worker_interval_ns;
+  std::atomic<uint32_t> is_stop_wanted;
+  std::atomic<uint32_t> module_count;
+  ArenaTicks ticks;
+  StackGeneration generations[2];
+  RecordCounters counters;
+};
+
+// One mapping of it. Context: background, but for the accessors (any).
+class Arena {
+ public:
+  struct Sizes {
+    uint64_t main_bytes = 8 << 20;  // of the main thread's samples
+    uint64_t worker_bytes = 8 << 20;
+    uint64_t call_bytes = 8 << 20;   // of instrumented calls
+    uint64_t stack_bytes = 8 << 20;  // of the call-stack table
+  };
+
+  // Fresh memory of this process alone. Null when there is none.
+  static std::unique_ptr<Arena> CreatePrivate(const Sizes& sizes);
+  // A new file of that size, for its owner only, that others can map. Errors: kIo.
+  static base::Result<std::unique_ptr<Arena>> CreateFile(const std::string& path, const Sizes& sizes);
+  // Maps what another process created. Errors: kIo; kInvalid when it is no arena of this version.
+  static base::Result<std::unique_ptr<Arena>> Open(const std::string& path);
+  // Forgets all of it, for a recording that begins anew. Nobody may write meanwhile. Context: background.
+  void Clear();
+  ~Arena();
+  Arena(const Arena&) = delete;
+  Arena& operator=(const Arena&) = delete;
+
+  ArenaHeader& header() const { return *static_cast<ArenaHeader*>(memory_); }
+  // As it was when it was mapped, whatever the other process has written over it since.
+  const ArenaLayout& layout() const { return layout_; }
+  // How many modules there are by now.
+  uint32_t module_count() const {
+    const uint64_t count = header().module_count.load(std::memory_order_acquire);  // pairs with its store
+    return static_cast<uint32_t>(std::min(count, layout_.module_capacity));
+  }
+  ArenaModule* modules() const;
+  ArenaThread* threads() const;
+  struct StackNodeBytes* stack_nodes(uint64_t generation_number) const;
+  BlockPool main_pool() const;
+  BlockPool worker_pool() const;
+  BlockPool call_pool() const;
+
+ private:
+  Arena(void* memory, size_t size_bytes, const ArenaLayout& layout)
+      : memory_(memory), size_bytes_(size_bytes), layout_(layout) {}
+
+  void* memory_;
+  size_t size_bytes_;
+  ArenaLayout layout_;
+};
+
+}  // namespace lagwatch::trace

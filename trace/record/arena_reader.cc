@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trace/record/arena_reader.h"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <string_view>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "trace/model/names.h"
+#include "trace/record/call_reader.h"
+#include "trace/record/dispatch_book.h"
+#include "trace/record/run_codec.h"
+#include "trace/record/stack_table.h"
+#include "trace/record/thread_book.h"
+
+namespace lagwatch::trace {
+namespace {
+
+constexpr uint32_t kIndexMask = (1U << kStackIndexBits) - 1;
+
+// Gives modules, frames and stacks of the arena their places in the trace, as they are needed.
+class CodeReader {
+ public:
+  CodeReader(const Arena& arena, Trace* trace) : arena_(arena), trace_(trace) {
+    for (int half = 0; half < 2; ++half) {
+      if (!CopyStackGeneration(arena, half, &generations_[half])) generations_[half].nodes.clear();
+      nodes_[half].resize(generations_[half].nodes.size(), kNoIndex);
+    }
+  }
+
+  // Index of the node for StackTable's id; kNoIndex when it was forgotten.
+  uint32_t Stack(uint32_t id) {
+    const uint32_t generation = id >> kStackIndexBits;
+    const int half = static_cast<int>(generation % 2);
+    if (static_cast<uint8_t>(generations_[half].number) != generation) return kNoIndex;
+    return Node(half, id & kIndexMask);
+  }
+
+  // The call itself, in which the thread looked at itself, below its caller. By name: what is known of it is
+  // what kind of call it was.
+  uint32_t Call(uint32_t caller, CallKind call) {
+    const auto [place, is_new] = calls_.try_emplace({caller, call}, kNoIndex);
+    if (!is_new) return place->second;
+    const auto [frame, is_new_frame] =
+        call_frames_.try_emplace(call, static_cast<uint32_t>(trace_->frames.size()));
+    if (is_new_frame) trace_->frames.emplace_back().name = "(" + std::string(NameOf(call)) + ")";
+    trace_->nodes.push_back({caller, frame->second});
+    return place->second = static_cast<uint32_t>(trace_->nodes.size() - 1);
+  }
+
+  // Of the trace, by index in the arena.
+  uint32_t ModuleOf(uint32_t index) {
+    if (index >= arena_.module_count()) return kNoIndex;
+    const auto [place, is_new] = modules_.try_emplace(index, static_cast<uint32_t>(trace_->modules.size()));
+    if (!is_new) return place->second;
+    const ArenaModule& module = arena_.modules()[index];
+    trace_->modules.push_back(
+        {std::string(module.path, std::min<size_t>(module.path_size, sizeof module.path)),
+         std::string(reinterpret_cast<const char*>(module.build_id),
+                     std::min<size_t>(module.build_id_size, sizeof module.build_id)),
+         module.load_bias});
+    return place->second;
+  }
+
+ private:
+  uint32_t Node(int half, uint32_t index) {
+    const std::vector<StackNodeBytes>& source = generations_[half].nodes;
+    path_.clear();
+    while (index != 0 && index < source.size() && nodes_[half][index] == kNoIndex) {
+      path_.push_back(index);
+      const uint32_t parent = source[index].parent;
+      if (parent >= index) return kNoIndex;  // damaged
+      index = parent;
+    }
+    if (index >= source.size()) return kNoIndex;
+    uint32_t node = index == 0 ? kNoIndex : nodes_[half][index];
+    for (size_t i = path_.size(); i-- != 0;) {
+      if (!IsOurs(source[path_[i]])) {
+        trace_->nodes.push_back({node, FrameOf(source[path_[i]])});
+        node = static_cast<uint32_t>(trace_->nodes.size() - 1);
+      }
+      nodes_[half][path_[i]] = node;
+    }
+    return node == kNoIndex && !path_.empty() ? NodeInHook() : node;
+  }
+
+  // A look that saw nothing but a hook: what called it was not known how to unwind yet.
+  uint32_t NodeInHook() {
+    if (node_in_hook_ == kNoIndex) {
+      node_in_hook_ = static_cast<uint32_t>(trace_->nodes.size());
+      trace_->nodes.push_back({kNoIndex, static_cast<uint32_t>(trace_->frames.size())});
+      trace_->frames.emplace_back().name = "(lagwatch)";
+    }
+    return node_in_hook_;
+  }
+
+  // A hook that the program went through, seen from outside.
+  bool IsOurs(const StackNodeBytes& node) const {
+    if (node.flags == StackNodeBytes::kAddress || node.module >= arena_.module_count()) return false;
+    const ArenaModule& module = arena_.modules()[node.module];
+    const std::string_view path(module.path, std::min<size_t>(module.path_size, sizeof module.path));
+    return path.ends_with("/liblagwatch-preload.so");
+  }
+
+  uint32_t FrameOf(const StackNodeBytes& node) {
+    Frame frame;
+    if (node.flags == StackNodeBytes::kAddress) {
+      frame.offset = node.offset | uint64_t{node.function_offset} << 32;
+    } else {
+      frame.module = ModuleOf(node.module);
+      frame.offset = node.offset;
+      frame.function_offset = node.function_offset;
+    }
+    const auto [place, is_new] =
+        frames_.try_emplace(std::tuple(frame.module, frame.offset, frame.function_offset),
+                            static_cast<uint32_t>(trace_->frames.size()));
+    if (is_new) trace_->frames.push_back(std::move(frame));
+    return place->second;
+  }
+
+  const Arena& arena_;
+  Trace* trace_;
+  StackGenerationCopy generations_[2];
+  std::vector<uint32_t> nodes_[2];  // of the trace, by index in the generation
+  std::map<std::tuple<uint32_t, uint64_t, uint64_t>, uint32_t> frames_;
+  std::unordered_map<uint32_t, uint32_t> modules_;
+  std::map<std::pair<uint32_t, CallKind>, uint32_t> calls_;  // nodes
+  std::map<CallKind, uint32_t> call_frames_;
+  uint32_t node_in_hook_ = kNoIndex;
+  std::vector<uint32_t> path_;
+};
+
+class ArenaReader {
+ public:
+  // `memory` may be null.
+  ArenaReader(const Arena& arena, const Window& window, ArenaFollower::Memory* memory)
+      : arena_(arena), window_(window), memory_(memory), code_(arena, &trace_) {}
+
+  Trace Read() {
+    ReadHeader();
+    ReadThreads();
+    ReadPool(arena_.main_pool(), memory_ == nullptr ? nullptr : &memory_->main_blocks);
+    ReadPool(arena_.worker_pool(), memory_ == nullptr ? nullptr : &memory_->worker_blocks);
+    const CallPlaces places{[this](uint32_t module) { return code_.ModuleOf(module); },
+                            [this](int32_t tid) -> Thread& { return ThreadOf(tid); }};
+    ReadCalls(arena_, window_, places, &trace_);
+    AddDispatches();
+    for (Thread& thread : trace_.threads)
+      std::ranges::stable_sort(thread.runs, {},
+                               [](const Run& run) { return std::pair(run.begin_ns, -run.end_ns); });
+    std::erase_if(trace_.threads, [](const Thread& thread) {
+      return (thread.runs.empty() && thread.calls.empty() && thread.dispatches.empty()) ||
+             thread.name.starts_with("lagwatch");
+    });
+    std::ranges::sort(trace_.threads, [this](const Thread& a, const Thread& b) {
+      return std::pair(a.tid != trace_.pid, a.tid) < std::pair(b.tid != trace_.pid, b.tid);
+    });
+    TellLosses();
+    return std::move(trace_);
+  }
+
+ private:
+  void ReadHeader() {
+    const ArenaHeader& header = arena_.header();
+    trace_.pid = header.pid;
+    trace_.process_name =
+        std::string(header.process_name, strnlen(header.process_name, sizeof header.process_name));
+    trace_.begin_ns = std::max(window_.begin_ns, header.begin_mono_ns);
+    trace_.end_ns = std::max(std::min(window_.end_ns, header.last_mono_ns.load()), trace_.begin_ns);
+    trace_.wall_minus_mono_ns = header.wall_minus_mono_ns;
+    trace_.boot_minus_mono_ns = header.boot_minus_mono_ns;
+    trace_.sample_interval_ns = std::max(header.main_interval_ns.load(), header.worker_interval_ns.load());
+  }
+
+  // Names, and the runs that go on.
+  void ReadThreads() {
+    for (uint64_t i = 0; i < arena_.layout().thread_capacity; ++i) {
+      ThreadCopy copy;
+      if (!CopyThread(arena_.threads()[i], &copy)) continue;
+      ThreadOf(copy.tid).name = copy.name;
+      if (copy.open.count == 0) continue;
+      RunRecord run{};
+      run.begin_ns = copy.open.begin_ns;
+      run.end_ns = copy.open.end_ns;
+      run.tid = copy.tid;
+      run.count = copy.open.count;
+      run.stack = copy.open.stack;
+      run.dispatch = copy.open.dispatch;
+      run.is_complete = copy.open.is_complete != 0;
+      AddRun(run);
+    }
+  }
+
+  void ReadPool(const BlockPool& pool, std::vector<ArenaFollower::Seen>* seen) {
+    const auto block = std::make_unique<Block>();
+    if (seen != nullptr) seen->resize(pool.block_count());
+    for (uint64_t i = 0; i < pool.block_count(); ++i) {
+      const BlockPool::Fill fill = pool.FillOf(i);  // before it is copied, which may find more
+      if (seen != nullptr && (*seen)[i].fill == fill && (*seen)[i].last_end_ns < window_.begin_ns) continue;
+      if (!pool.Copy(i, block.get()) || block->kind != BlockKind::kRuns) continue;
+      const int64_t last_end_ns = ReadRuns(*block);
+      if (seen != nullptr) (*seen)[i] = {fill, last_end_ns};
+    }
+  }
+
+  // The last end of its runs.
+  int64_t ReadRuns(const Block& block) {
+    int64_t last_end_ns = INT64_MIN;
+    RunCodecState state{static_cast<int64_t>(block.base), 0, 0, 0, {}};
+    const size_t used_bytes = block.used_bytes.load(std::memory_order_relaxed);  // a copy of our own
+    for (size_t at = 0; at < used_bytes;) {
+      RunRecord run;
+      const size_t size_bytes = DecodeRun(block.bytes + at, used_bytes - at, &state, &run);
+      if (size_bytes == 0) break;
+      at += size_bytes;
+      last_end_ns = std::max(last_end_ns, run.end_ns);
+      run.is_dispatch() ? dispatches_.Add(run) : AddRun(run);
+    }
+    return last_end_ns;
+  }
+
+  void AddRun(const RunRecord& record) {
+    if (record.end_ns < window_.begin_ns || record.begin_ns > window_.end_ns ||
+        record.end_ns < record.begin_ns)
+      return;
+    Run run;
+    run.stack = code_.Stack(record.stack);
+    if (run.stack == kNoIndex) {
+      forgotten_ += record.count;
+      return;
+    }
+    run.begin_ns = record.begin_ns;
+    run.end_ns = record.end_ns;
+    run.count = record.count;
+    run.dispatch = record.dispatch;
+    run.kind = static_cast<RunKind>(record.kind & 3);
+    if (record.call <= static_cast<uint8_t>(CallKind::kUser)) run.call = static_cast<CallKind>(record.call);
+    if (run.kind != RunKind::kSampled && run.call != CallKind::kNone && run.call != CallKind::kUser)
+      run.stack = code_.Call(run.stack, run.call);
+    run.object = record.object;
+    run.is_for_all = record.is_for_all;
+    run.is_running = record.is_running;
+    run.is_complete = record.is_complete;
+    if (record.has_totals) {
+      const RunTotals& totals = record.totals;
+      run.totals = {static_cast<int64_t>(totals.cpu_ns),
+                    totals.allocations,
+                    totals.allocated_bytes,
+                    totals.minor_faults,
+                    totals.major_faults,
+                    totals.voluntary_switches,
+                    totals.involuntary_switches};
+    }
+    trace_.end_ns = std::max(trace_.end_ns, std::min(run.end_ns, window_.end_ns));
+    ThreadOf(record.tid).runs.push_back(run);
+  }
+
+  void AddDispatches() {
+    for (auto& [tid, dispatches] : dispatches_.Take(trace_.end_ns)) {
+      std::erase_if(dispatches, [this](const Dispatch& dispatch) {
+        return dispatch.end_ns < window_.begin_ns || dispatch.begin_ns > window_.end_ns;
+      });
+      if (!dispatches.empty()) ThreadOf(tid).dispatches = std::move(dispatches);
+    }
+  }
+
+  Thread& ThreadOf(int32_t tid) {
+    const auto [place, is_new] = threads_.try_emplace(tid, trace_.threads.size());
+    if (is_new) trace_.threads.emplace_back().tid = tid;
+    return trace_.threads[place->second];
+  }
+
+  void TellLosses() {
+    const RecordCounters& counters = arena_.header().counters;
+    auto tell = [this](std::string what, uint64_t count, std::string remedy) {
+      if (count != 0) trace_.losses.push_back({std::move(what), count, std::move(remedy)});
+    };
+    if (memory_ == nullptr) {
+      tell("blocks of the main thread overwritten", arena_.main_pool().header().overwritten_count.load(),
+           "--main-mib");
+      tell("blocks of other threads overwritten", arena_.worker_pool().header().overwritten_count.load(),
+           "--worker-mib");
+      tell("blocks of calls overwritten", arena_.call_pool().header().overwritten_count.load(), "--call-mib");
+    }
+    tell("samples whose stacks were forgotten", forgotten_ + counters.stacks_refused.value(), "--stack-mib");
+    tell("samples without room", counters.runs_refused.value(), "--worker-mib");
+    tell("looks that got no answer", counters.no_answer.value(), "");
+    tell("threads that were not looked at while they ran", counters.timers_refused.value(), "");
+    tell("dispatches whose times were not kept", counters.dispatches_refused.value(), "");
+    tell("samples between two dispatches", counters.between_dispatches.value(), "");
+    tell("samples left out, because the machine was busy", counters.late_ticks.value(), "--interval-ms");
+    tell("threads without a place", counters.threads_refused.value(), "");
+    tell("modules without a place", counters.modules_refused.value(), "");
+    tell("looks of threads at themselves that found no room", counters.captures_dropped.value(),
+         "--hook-interval-ms");
+  }
+
+  const Arena& arena_;
+  Window window_;
+  ArenaFollower::Memory* memory_;
+  Trace trace_;
+  CodeReader code_;
+  DispatchBook dispatches_;
+  std::unordered_map<int32_t, size_t> threads_;
+  uint64_t forgotten_ = 0;
+};
+
+}  // namespace
+
+Trace ReadArena(const Arena& arena, const Window& window) {
+  return ArenaReader(arena, window, nullptr).Read();
+}
+
+Trace ArenaFollower::Read(const Window& window) { return ArenaReader(*arena_, window, &memory_).Read(); }
+
+}  // namespace lagwatch::trace

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// Records a process into an arena: lists its threads, has samplers look at them, and keeps the arena's tables
+// of modules, names and clocks up to date.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "base/mapped_array.h"
+#include "base/quiet_thread.h"
+#include "base/sleeper.h"
+#include "base/status.h"
+#include "stack/code_map.h"
+#include "trace/record/call_recording.h"
+#include "trace/record/sampler.h"
+#include "trace/record/self_captures.h"
+
+namespace lagwatch::trace {
+
+struct RecorderOptions {
+  int64_t main_interval_ns = 10'000'000;    // how often the main thread is looked at: 1 to 100 ms
+  int64_t worker_interval_ns = 10'000'000;  // … and all others; 0 is "never" for either
+  uint32_t worker_groups = 2;               // threads that look at these
+  bool has_hooks = false;                   // threads look at themselves, too
+  HookOptions hooks;
+  CallOptions calls;
+  DispatchSource* dispatches = nullptr;  // borrowed; null: no thread has a loop
+  stack::CaptureOptions capture;
+};
+
+// Thread safety: Start and TryStop from one thread at a time.
+class Recorder {
+ public:
+  // Records into `arena`, which is borrowed (for ever, where calls are recorded), unwinding by `code`.
+  // Errors: those of stack::StackCapturer, no memory, no threads. Context: background.
+  static base::Result<std::unique_ptr<Recorder>> Start(Arena* arena, std::shared_ptr<stack::CodeMap> code,
+                                                       const RecorderOptions& options);
+  // Ends all of its threads; what was recorded stays. False when one does not end in time: then this object
+  // and the arena must be leaked. Context: background.
+  [[nodiscard]] bool TryStop();
+  Recorder(const Recorder&) = delete;
+  Recorder& operator=(const Recorder&) = delete;
+
+ private:
+  Recorder(Arena* arena, std::shared_ptr<stack::CodeMap> code);
+
+  Shelf shelf() { return {arena_, &stack_mutex_, &stacks_, &threads_, &ticks_per_ms_}; }
+
+  base::Status AddSampler(BlockPool pool, const RecorderOptions& options,
+                          const std::atomic<int64_t>* interval_ns);
+  base::Status StartThreads();
+  base::Status StartSelfCaptures(const RecorderOptions& options);
+  void DrainCaptures();
+  void DescribeProcess(const RecorderOptions& options);
+  static void Run(void* self);
+  void KeepUp();
+  void ListThreads();
+  // The sampler that looks at the thread; null when nobody does.
+  Sampler* SamplerOf(int32_t tid);
+  bool IsOurs(int32_t tid) const;
+  void CopyModules();
+  void NoteClocks();
+  void NoteEnd();
+
+  // A thread that some sampler looks at.
+  struct Known {
+    int32_t tid;
+    uint32_t place;
+  };
+
+  Arena* arena_;
+  std::shared_ptr<stack::CodeMap> code_;
+  std::mutex stack_mutex_;
+  StackTable stacks_;
+  ThreadBook threads_;
+  std::unique_ptr<Sampler> main_sampler_;
+  std::vector<std::unique_ptr<Sampler>> worker_samplers_;
+  base::MappedArray<Known> known_;
+  uint64_t period_ = 0;
+  bool lists_now_ = false;
+  bool is_abandoned_ = false;
+  int64_t renamed_ns_ = 0;
+  CallRecording calls_;
+  std::mutex captures_mutex_;                    // of the next one, which the recorder's thread drains
+  std::unique_ptr<SelfCaptures> self_captures_;  // null until they began
+  std::atomic<uint64_t> ticks_per_ms_{0};
+  std::atomic<bool> stopping_{false};
+  base::Sleeper sleeper_;
+  base::QuietThread thread_;
+};
+
+}  // namespace lagwatch::trace

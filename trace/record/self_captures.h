@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Brings what threads have noted themselves into the flight recorder: what they saw when they looked at
+// themselves, and the dispatches of their loops.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "base/mapped_array.h"
+#include "base/status.h"
+#include "stack/code_map.h"
+#include "stack/own_stack.h"
+#include "trace/hooks/hook_recorder.h"
+#include "trace/record/arena_clock.h"
+#include "trace/record/dispatch_source.h"
+#include "trace/record/run_writer.h"
+#include "trace/record/shelf.h"
+
+namespace lagwatch::trace {
+
+// Thread safety: one thread at a time. At most one in a process.
+class SelfCaptures {
+ public:
+  // Has the process's calls hooked. `shelf` is borrowed with all that is on it, and so is `dispatches`, which
+  // may be null. Errors: those of stack::OwnStackWalker and HookRecorder. Context: background.
+  static base::Result<std::unique_ptr<SelfCaptures>> Start(const Shelf& shelf,
+                                                           std::shared_ptr<stack::CodeMap> code,
+                                                           HookOptions options, DispatchSource* dispatches);
+  ~SelfCaptures();
+  SelfCaptures(const SelfCaptures&) = delete;
+  SelfCaptures& operator=(const SelfCaptures&) = delete;
+
+  // Takes over what there is by now, whose moments `clock` tells. To be called ten times a second. Samples of
+  // the last kMostHeldNs may not be written down yet, until Stop(). Context: background.
+  static constexpr int64_t kMostHeldNs = 200'000'000;
+  void Drain(const ArenaClock& clock);
+  // Takes the hooks away; what there is can still be drained. Context: background.
+  void Stop();
+
+ private:
+  SelfCaptures(const Shelf& shelf, std::shared_ptr<stack::CodeMap> code, DispatchSource* dispatches);
+
+  // A thread's samples of one stack, one after the other; without a count they are written down as far as
+  // they are known.
+  static constexpr size_t kOpenRuns = 1024;
+  void AddSample(const RunRecord& run);
+  void FinishSamples(int32_t tid);
+  void WriteOldSamples(int64_t before_ns);
+  void WriteOpen(RunRecord* open);
+  RunWriter& WriterOf(int32_t tid) { return tid == main_tid_ ? main_writer_ : worker_writer_; }
+  void Write(int32_t tid, const CaptureRecord& record, const uint64_t* program_counters,
+             const ArenaClock& clock);
+  void DrainDispatches(const ArenaClock& clock);
+
+  Shelf shelf_;
+  RecordCounters* counters_;
+  std::shared_ptr<stack::CodeMap> code_;
+  DispatchSource* dispatches_;  // may be null
+  uint64_t forgotten_dispatches_ = 0;
+  int32_t main_tid_;
+  RunWriter main_writer_;
+  RunWriter worker_writer_;
+  std::unique_ptr<stack::Stack> stack_;
+  std::unique_ptr<stack::OwnStackWalker> walker_;
+  base::MappedArray<RunRecord> open_runs_;  // by the thread's id
+  HookRecorder hooks_;
+  uint64_t dropped_captures_;  // of all recordings of this process so far
+  bool is_stopped_ = false;
+};
+
+}  // namespace lagwatch::trace

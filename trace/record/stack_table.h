@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Each distinct call stack once, as a path in a trie of (parent, frame), in an arena of fixed size. An id of
+// 32 bits stands for a stack. When the table is full, the older half of it is forgotten.
+//
+// Thread safety: one thread at a time interns; any thread or process reads, without locks.
+// Invariants:
+// - Nodes live in two generations, number n in half n % 2. New ones go to the newer; when that is full, the
+//   older half is emptied and becomes the next generation.
+// - A node is complete before `node_count` tells of it, and unchanged as long as its generation lasts.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/mapped_array.h"
+#include "stack/stack.h"
+#include "trace/record/arena.h"
+
+namespace lagwatch::trace {
+
+// A node as it lies in the arena: 16 bytes.
+struct StackNodeBytes {
+  enum Flags : uint16_t { kInModule = 0, kAddress = 1 };
+
+  uint32_t parent;  // index of its node in the same generation; 0: none
+  uint16_t module;
+  uint16_t flags;
+  uint32_t offset;           // kAddress: the lower half
+  uint32_t function_offset;  // kAddress: the upper half
+
+  bool operator==(const StackNodeBytes&) const = default;
+};
+static_assert(sizeof(StackNodeBytes) == 16);
+
+// An id: eight bits of its generation's number, then the node's index.
+inline constexpr uint32_t kStackIndexBits = 24;
+inline constexpr uint32_t kNoStack = 0;
+
+class StackTable {
+ public:
+  // `arena` is borrowed. Context: background; allocates all that will be needed.
+  explicit StackTable(Arena* arena);
+  bool ok() const { return !slots_.empty(); }
+
+  // The id of `stack`, whose innermost frame counts as its whole function, because a sample finds it anywhere
+  // in there. kNoStack for an empty one, and for one that does not fit at all. Context: watchdog.
+  uint32_t Intern(const stack::Stack& stack);
+
+ private:
+  uint32_t InternIn(uint64_t generation, const stack::Stack& stack);
+  // The index of the child; 0 when the generation is full.
+  uint32_t FindOrAdd(uint64_t generation, const StackNodeBytes& node);
+  void BeginGeneration(uint64_t number);
+
+  Arena* arena_;
+  uint64_t newest_ = 0;
+  uint32_t capacity_;
+  size_t slot_mask_ = 0;
+  base::MappedArray<uint32_t> slots_;  // of the newest generation: open addressing, index of a node or 0
+};
+
+// A copy of a generation, for reading.
+struct StackGenerationCopy {
+  uint64_t number = 0;
+  std::vector<StackNodeBytes> nodes;
+};
+// False when it is empty or was emptied meanwhile. Context: background.
+bool CopyStackGeneration(const Arena& arena, int half, StackGenerationCopy* copy);
+
+}  // namespace lagwatch::trace

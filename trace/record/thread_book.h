@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// The places of the recorded threads in the arena: who has which, and the run that goes on in each.
+#pragma once
+
+#include <cstdint>
+
+#include "base/mapped_array.h"
+#include "trace/record/arena.h"
+
+namespace lagwatch::trace {
+
+// Thread safety: Take and Release from one thread (the recorder's); the run of a place from its sampler only.
+class ThreadBook {
+ public:
+  static constexpr uint32_t kNoPlace = UINT32_MAX;
+
+  // `arena` is borrowed. Context: background.
+  explicit ThreadBook(Arena* arena);
+  bool ok() const { return !is_taken_.empty() || capacity_ == 0; }
+
+  // A place for the thread; kNoPlace, counted, when all are taken. Those of ended threads are used anew, the
+  // longest unused one first. Context: watchdog.
+  uint32_t Take(int32_t tid);
+  // Its thread has ended; name and tid stay until somebody else takes the place. Context: watchdog.
+  void Release(uint32_t place) { is_taken_[place] = 0; }
+  // Threads give themselves names after they have begun. Context: watchdog (a small file of /proc).
+  void RefreshName(uint32_t place);
+
+  // The run under way, to be changed through SetOpen() only. Context: watchdog.
+  const OpenRun& open(uint32_t place) const { return arena_->threads()[place].open; }
+  int32_t tid(uint32_t place) const { return arena_->threads()[place].tid; }
+  void SetOpen(uint32_t place, const OpenRun& run);
+
+ private:
+  Arena* arena_;
+  uint32_t capacity_;
+  uint32_t next_ = 0;
+  base::MappedArray<uint8_t> is_taken_;
+};
+
+// A consistent copy of a place; false when it was never used, or is written all the time. Context:
+// background.
+struct ThreadCopy {
+  int32_t tid;
+  char name[ArenaThread::kMaxNameBytes];
+  OpenRun open;
+};
+bool CopyThread(const ArenaThread& thread, ThreadCopy* copy);
+
+}  // namespace lagwatch::trace
