@@ -79,11 +79,12 @@ std::vector<TraceRow> ListTracesIn(Database* database, const ReportFilter& filte
                                    const std::optional<base::Uuid>& before) {
   base::Uuid end;
   end.bytes.fill(0xff);
+  const base::Uuid beyond = before.value_or(end);
   Statement rows = database->Use("SELECT " LAGWATCH_TRACE
                                  " FROM traces WHERE id < ?1 AND (?2 = '' OR app = ?2)"
                                  " AND (?3 = '' OR version = ?3) AND (?4 = '' OR user = ?4)"
                                  " ORDER BY id DESC LIMIT ?5");
-  rows.Bind(Blob{before.value_or(end).as_bytes()}, filter.app, filter.version, filter.user, limit);
+  rows.Bind(Blob{beyond.as_bytes()}, filter.app, filter.version, filter.user, limit);
   std::vector<TraceRow> traces;
   while (rows.Step()) traces.push_back(ReadTraceRow(rows));
   return traces;
