@@ -15,7 +15,13 @@ base::Result<std::shared_ptr<CodeMap>> CodeMap::Create(const FrameSectionLoader&
   return std::make_shared<CodeMap>(std::move(unwinder).value());
 }
 
-CodeMap::CodeMap(std::unique_ptr<Unwinder> unwinder) : unwinder_(std::move(unwinder)) {}
+CodeMap::CodeMap(std::unique_ptr<Unwinder> unwinder) : unwinder_(std::move(unwinder)) {
+  if (tables() != nullptr) tables()->UseSource(this);
+}
+
+CodeMap::~CodeMap() {
+  if (tables() != nullptr) tables()->UseSource(nullptr);
+}
 
 void CodeMap::Refresh() {
   std::lock_guard lock(mutex_);
@@ -80,12 +86,6 @@ Module CodeMap::CopyModule(uint32_t index) const {
 uint32_t CodeMap::module_count() const {
   std::lock_guard lock(mutex_);
   return modules_.module_count();
-}
-
-void CodeMap::TryRequestTable(uint32_t module) {
-  std::unique_lock lock(mutex_, std::try_to_lock);
-  if (!lock.owns_lock() || unwinder_->tables() == nullptr || module >= modules_.module_count()) return;
-  unwinder_->tables()->Request(module, modules_.module(module));
 }
 
 }  // namespace lagwatch::stack

@@ -14,19 +14,21 @@
 #include "stack/module_map.h"
 #include "stack/raw_stack.h"
 #include "stack/stack.h"
+#include "stack/unwind/table_library.h"
 #include "stack/unwinder.h"
 
 namespace lagwatch::stack {
 
 // Thread safety: any thread; all but the snapshot takes the map's lock, for some microseconds, and Refresh
 // for as long as it reads the process's map. A forked child, whose lock may be held for ever, must leak it.
-class CodeMap {
+class CodeMap final : private ModuleSource {
  public:
   // With tables of its own, compiled by a thread in the background. Errors: kUnavailable when there is no
   // such thread to be had, or no memory. Context: background.
   static base::Result<std::shared_ptr<CodeMap>> Create(const FrameSectionLoader& files = {});
   // With any unwinder. Context: background.
   explicit CodeMap(std::unique_ptr<Unwinder> unwinder);
+  ~CodeMap() override;
 
   // Looks at what is loaded and where stacks may lie. To be called before captures. Context: watchdog.
   void Refresh();
@@ -47,7 +49,7 @@ class CodeMap {
   // Copies the regions where stacks may lie to `regions`, which has room for kMaxRanges. Context: watchdog.
   StackRegions CopyStacks(MemoryRegion* regions, uint32_t* refresh_count) const;
   // Context: watchdog.
-  Module CopyModule(uint32_t index) const;
+  Module CopyModule(uint32_t index) const override;
   uint32_t module_count() const;
 
   // Keeps others from refreshing and unwinding for as long as the answer lives. Context: watchdog.
@@ -58,10 +60,7 @@ class CodeMap {
   // For those who may not wait.
   const CodeSnapshot& snapshot() const { return snapshot_; }
   // Null when the unwinder has none.
-  const TableLibrary* tables() const { return unwinder_->tables(); }
-  // Has the table of that module compiled, unless somebody holds the map right now. Context: any, but for a
-  // system call the first time.
-  void TryRequestTable(uint32_t module);
+  TableLibrary* tables() const { return unwinder_->tables(); }
   // Code or a stack was met that the map does not hold: see RefreshIfDue(). Context: any.
   void NoteUnknownMemory() {
     // Relaxed: a hint. Read first, so that many threads do not fight for it.

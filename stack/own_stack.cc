@@ -155,7 +155,7 @@ OwnStackWalker::Known OwnStackWalker::LookUp(uint64_t address, uint32_t generati
   }
   const UnwindTable* table = tables_->Find(place->module);
   if (table == nullptr) {
-    if (!tables_->IsRequested(place->module)) code_->TryRequestTable(place->module);
+    if (!tables_->IsRequested(place->module)) tables_->RequestByIndex(place->module);
     return Known::kNotYet;
   }
   *found = FoundRule{};

@@ -81,7 +81,7 @@ class OwnStackWalker {
   MemoryRegion OwnStack(uint64_t stack_pointer) const;
 
   std::shared_ptr<CodeMap> code_;
-  const TableLibrary* tables_;
+  TableLibrary* tables_;
   ThreadBlockLayout thread_block_;
   mutable base::MappedArray<CachedRule> rules_;
 };

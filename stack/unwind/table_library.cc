@@ -45,17 +45,32 @@ bool TableLibrary::TryStop() {
 }
 
 void TableLibrary::Request(uint32_t module_index, const Module& module) {
-  // Only we leave kUnknown. Acquire: pairs with the thread that gave a module up, and read it before.
-  if (states_[module_index].load(std::memory_order_acquire) != State::kUnknown) return;
+  if (IsRequested(module_index)) return;
+  auto expected = State::kUnknown;
+  // Pairs with the thread that gave a module up, and read it before.
+  if (!states_[module_index].compare_exchange_strong(expected, State::kBeingRequested)) return;
   modules_[module_index] = module;
   states_[module_index].store(State::kRequested, std::memory_order_release);  // publishes the copy
   sleeper_.Wake();
 }
 
+void TableLibrary::UseSource(const ModuleSource* source) {
+  const std::lock_guard lock(source_mutex_);
+  source_ = source;
+}
+
+bool TableLibrary::CopyWished(uint32_t module_index) {
+  const std::lock_guard lock(source_mutex_);
+  if (source_ == nullptr) return false;
+  modules_[module_index] = source_->CopyModule(module_index);
+  return true;
+}
+
 void TableLibrary::AwaitForTest() const {
   constexpr timespec kPause{.tv_sec = 0, .tv_nsec = base::kNsPerMs};
   for (uint32_t i = 0; i < ModuleMap::kMaxModules; ++i) {
-    while (states_[i].load() == State::kRequested) nanosleep(&kPause, nullptr);
+    auto is_under_way = [&](State state) { return state != State::kUnknown && state != State::kDone; };
+    while (is_under_way(states_[i].load())) nanosleep(&kPause, nullptr);
   }
 }
 
@@ -69,7 +84,12 @@ void TableLibrary::Run(void* self) {
 
 void TableLibrary::CompileRequested() {
   for (uint32_t i = 0; i < ModuleMap::kMaxModules && !stopping_.load(); ++i) {
-    if (states_[i].load(std::memory_order_acquire) != State::kRequested) continue;  // pairs with Request()
+    const State state = states_[i].load(std::memory_order_acquire);  // pairs with Request()
+    if (state != State::kRequested && state != State::kWished) continue;
+    if (state == State::kWished && !CopyWished(i)) {
+      states_[i].store(State::kDone);
+      continue;
+    }
     const UnwindTable* table = FindSameBuild(i);
     if (table == nullptr) {
       auto fresh = std::make_unique<UnwindTable>();

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 
 #include "base/quiet_thread.h"
 #include "base/sleeper.h"
@@ -16,7 +17,15 @@
 
 namespace lagwatch::stack {
 
-// Thread safety: Find from any thread; the rest from one thread at a time.
+// Who knows the modules by their indices. Thread safety: any thread.
+class ModuleSource {
+ public:
+  virtual ~ModuleSource() = default;
+  // Context: watchdog.
+  virtual Module CopyModule(uint32_t index) const = 0;
+};
+
+// Thread safety: Find and what is said to be for any context from any thread; the rest from one at a time.
 // Invariant: a table is complete before its pointer is published, and lives as long as the library.
 class TableLibrary {
  public:
@@ -40,15 +49,25 @@ class TableLibrary {
   }
   // Has it compiled, once. Context: watchdog.
   void Request(uint32_t module_index, const Module& module);
+  // The same, where nobody can be waited for: what module that is, the library's own thread asks its source.
+  // Context: any, but for a system call the first time.
+  void RequestByIndex(uint32_t module_index) {
+    auto expected = State::kUnknown;
+    if (states_[module_index].compare_exchange_strong(expected, State::kWished)) sleeper_.Wake();
+  }
+  // Null: none (any more), and once this has returned, it is not asked. Context: background.
+  void UseSource(const ModuleSource* source);
 
   // Waits until all that was requested is compiled. Context: background.
   void AwaitForTest() const;
 
  private:
-  enum class State : uint8_t { kUnknown, kRequested, kDone };
+  enum class State : uint8_t { kUnknown, kWished, kBeingRequested, kRequested, kDone };
 
   static void Run(void* self);
   void CompileRequested();
+  // Whether the module of a wish is known now.
+  bool CopyWished(uint32_t module_index);
   // False when there are no rules.
   bool Compile(const Module& module, UnwindTable* table) const;
   // The table of the same build, loaded somewhere else before; null when there is none.
@@ -59,6 +78,8 @@ class TableLibrary {
   std::unique_ptr<std::atomic<State>[]> states_;
   std::unique_ptr<Module[]> modules_;    // copies of those requested
   std::unique_ptr<uint8_t[]> give_ups_;  // how often a module was not what had been read; the own thread's
+  std::mutex source_mutex_;              // of the next one
+  const ModuleSource* source_ = nullptr;
   std::atomic<bool> stopping_{false};
   base::Sleeper sleeper_;
   base::QuietThread thread_;

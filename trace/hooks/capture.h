@@ -47,6 +47,7 @@ struct CaptureState {
   std::atomic<int64_t> wait_ticks{kNever};  // waits from here on are always written down
   std::atomic<bool> is_recording{false};
   std::atomic<uint32_t> start_count{0};
+  std::atomic<bool> has_new_modules{false};  // somebody should look at them
   // Changed only while nobody captures.
   StackWalker walker = WalkFramePointers;
   const void* walker_context = nullptr;

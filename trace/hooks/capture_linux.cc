@@ -8,6 +8,7 @@
 #include <ctime>
 
 #include "base/clock.h"
+#include "base/thread_end_key.h"
 #include "trace/hooks/capture.h"
 
 namespace lagwatch::trace {
@@ -22,11 +23,8 @@ namespace {
 // So many calls go by before the clock is read again, at most.
 constexpr uint32_t kMostSkippedCalls = 31;
 
-// The C library keeps the values of the first keys in the thread's own block; for others it allocates, which
-// is not to be done where threads register.
-constexpr pthread_key_t kKeysWithoutAllocation = 32;
-constexpr pthread_key_t kNoKey = UINT32_MAX;
-pthread_key_t g_end_key = kNoKey;
+pthread_key_t g_end_key;
+bool g_has_end_key = false;
 
 // The last that a thread does of its own. Who joins it is let go on now.
 void EndThread(void*) {
@@ -42,11 +40,13 @@ void EndThread(void*) {
 CaptureThread* OwnEntry(ThreadSlot* slot) {
   if (slot->thread != nullptr) return slot->thread;
   const uint32_t start_count = g_capture.start_count.load(std::memory_order_relaxed);  // a number
-  if (slot->refused_start == start_count) return nullptr;
+  // Acquire: what was prepared for recording comes before.
+  if (slot->refused_start == start_count || !g_capture.is_recording.load(std::memory_order_acquire))
+    return nullptr;
   slot->thread = g_capture_threads.Register(gettid());
   if (slot->thread == nullptr) {
     slot->refused_start = start_count;
-  } else if (g_end_key < kKeysWithoutAllocation) {
+  } else if (g_has_end_key) {
     pthread_setspecific(g_end_key, slot);
   }
   return slot->thread;
@@ -169,7 +169,7 @@ void PrepareCapture() {
   static std::atomic<bool> is_prepared{false};
   if (is_prepared.exchange(true)) return;
   FindOwnStacks();
-  if (pthread_key_create(&g_end_key, EndThread) != 0) g_end_key = kNoKey;
+  g_has_end_key = base::CreateThreadEndKey(&g_end_key, EndThread);
   pthread_atfork(nullptr, nullptr, ForgetCaptures);
 }
 

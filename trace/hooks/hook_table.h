@@ -21,7 +21,8 @@ enum HookFamily : uint32_t {
   kSleepHooks = 1 << 5,
   kLoadHooks = 1 << 6,
   kClockHooks = 1 << 7,
-  kAllHooks = (1 << 8) - 1,
+  kSignalHooks = 1 << 8,  // nothing is captured in them
+  kAllHooks = (1 << 9) - 1,
 };
 
 // The function that a hook stands in front of. Set before the hook is first called, and never taken back:
@@ -179,5 +180,6 @@ void AddSocketHooks(HookTable* table);
 void AddWaitHooks(HookTable* table);
 void AddClockHooks(HookTable* table);
 void AddLoadHooks(HookTable* table);
+void AddSignalHooks(HookTable* table);
 
 }  // namespace lagwatch::trace

@@ -83,7 +83,7 @@ ImportTables& ImportTables::Shared() {
 ImportTables::ImportTables() : program_name_(ProgramName()) {
   for (auto* add : {AddAllocationHooks, AddMutexHooks, AddReadWriteLockHooks, AddConditionHooks,
                     AddSemaphoreHooks, AddThreadHooks, AddFutexHooks, AddFileHooks, AddSocketHooks,
-                    AddWaitHooks, AddClockHooks, AddLoadHooks})
+                    AddWaitHooks, AddClockHooks, AddLoadHooks, AddSignalHooks})
     add(&hooks_);
 }
 
@@ -171,6 +171,8 @@ bool ImportTables::RewriteModule(Scan* scan, const LoadedModule& module, std::st
     if (real == 0 || value == wanted) return;
     if (scan->is_install) {
       if ((hook->family & families_) == 0) return;
+      // What it loads would not be searched for where it says.
+      if (hook->family == kLoadHooks && module.has_search_path()) return;
       // Calls for the first time go to the loader by way of the module's own code.
       const bool is_unresolved = slot.is_jump && slot.is_undefined && module.HoldsCode(value);
       if (value != real && !is_unresolved) return;

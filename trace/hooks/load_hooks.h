@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // dlopen asks who calls it: the caller's own search path counts. So the hook gives it that caller wherever it
-// may matter, and leaves the call to a jump; only a library named by its path is opened, timed and looked at
-// from here. Context: hot.
+// may matter, and leaves the call to a jump; only a library named by its path is opened, timed from
+// here. Context: hot.
 #pragma once
 
 #include <cstdint>

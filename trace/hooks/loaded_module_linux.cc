@@ -85,6 +85,9 @@ void LoadedModule::ReadDynamic(const ElfW(Dyn) * dynamic) {
       case DT_RELACOUNT:
         relative_count = value;
         break;
+      case DT_RPATH:
+        has_search_path_ = true;
+        break;
       default:
         break;
     }

@@ -36,6 +36,8 @@ class LoadedModule {
   bool Holds(uint64_t address) const { return all_.Holds(address); }
   // What becomes read-only once the loader has filled it in; by whole pages.
   const AddressRange& relro() const { return relro_; }
+  // DT_RPATH: where also what its libraries need is looked for.
+  bool has_search_path() const { return has_search_path_; }
 
   // Of a slot's function; empty: any will do.
   std::string_view VersionOf(const ImportSlot& slot) const;
@@ -67,6 +69,7 @@ class LoadedModule {
   AddressRange all_;
   AddressRange relro_;
   AddressRange code_[kMaxCodeRanges];
+  bool has_search_path_ = false;
   Relocations jumps_{};
   Relocations others_{};
   const ElfW(Sym) * symbols_ = nullptr;

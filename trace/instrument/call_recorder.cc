@@ -5,6 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/thread_end_key.h"
 #include "trace/instrument/call_writer.h"
 #include "trace/instrument/coarse_clock.h"
 
@@ -142,7 +143,7 @@ void ForgetInChild() {
 }
 
 bool Prepare() {
-  if (!g_has_end_key) g_has_end_key = pthread_key_create(&g_end_key, &EndThread) == 0;
+  if (!g_has_end_key) g_has_end_key = base::CreateThreadEndKey(&g_end_key, &EndThread);
   if (!g_has_fork_handler) g_has_fork_handler = pthread_atfork(nullptr, nullptr, &ForgetInChild) == 0;
   return g_has_end_key && g_has_fork_handler;
 }

@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "base/safe_memory.h"
+#include "base/thread_end_key.h"
 #include "stack/signal/replaced_returns.h"
 #include "trace/instrument/call_writer.h"
 #include "trace/instrument/return_thunks.h"
@@ -207,7 +208,7 @@ LAGWATCH_UNTRACED void EndThreadThunks(void* self) {
 
 bool PrepareReturnThunks() {
   if (g_is_prepared) return true;
-  if (pthread_key_create(&g_thread_key, &EndThreadThunks) != 0) return false;
+  if (!base::CreateThreadEndKey(&g_thread_key, &EndThreadThunks)) return false;
   for (uint32_t thunk = 0; thunk < kMaxThunks; ++thunk) {
     unsigned char* code = lagwatch_thunks + thunk * kThunkBytes;
     const auto distance = static_cast<int32_t>(reinterpret_cast<int64_t>(&lagwatch_return) -

@@ -19,7 +19,9 @@ FunctionPatcher& Patcher() {
 base::Status CallRecording::Start(Arena* arena, const CallOptions& options) {
   if (!options.are_recorded) return {};
   if (!StartCalls(arena->call_pool().mutable_header(), options.clock)) {
-    return {base::StatusCode::kUnavailable, "calls are being recorded already, or there is no thread for it"};
+    return {base::StatusCode::kUnavailable,
+            "calls are being recorded already, there is no thread for it, or the program has taken the first "
+            "32 thread-specific keys"};
   }
   is_on_ = true;
   options_ = options;

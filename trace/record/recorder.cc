@@ -69,6 +69,7 @@ base::Status Recorder::AddSampler(BlockPool pool, const RecorderOptions& options
   if (!capturer.ok()) return capturer.status();
   worker_samplers_.push_back(
       std::make_unique<Sampler>(shelf(), pool, std::move(capturer).value(), interval_ns, options.dispatches));
+  if (!options.has_timers) worker_samplers_.back()->LeaveTimersOut();
   return {};
 }
 
@@ -76,7 +77,7 @@ base::Status Recorder::StartSelfCaptures(const RecorderOptions& options) {
   code_->Refresh();
   HookOptions hooks = options.hooks;
   if (!options.has_hooks)
-    hooks.families = 0;  // threads look at themselves only when their timers tell them to
+    hooks.families = kSignalHooks;  // threads look at themselves only when their timers tell them to
   auto captures = SelfCaptures::Start(shelf(), code_, hooks, options.dispatches);
   if (!captures.ok()) return captures.status();
   self_captures_ = std::move(captures).value();

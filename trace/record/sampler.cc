@@ -91,6 +91,7 @@ int64_t Sampler::NextDue(int64_t due_ns, int64_t interval_ns) {
 // Cheaper than the list. Of one that came and one that went meanwhile the next regular listing tells.
 void Sampler::CountThreads() {
   if (!counts_threads_) return;
+  if (HookRecorder::TakeNewModules()) who_lists_->Wake();
   constexpr const char* kTasks = "/proc/self/task";
   if (tasks_fd_ < 0 && has_own_files_) tasks_fd_ = open(kTasks, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   struct stat tasks {};
@@ -134,7 +135,7 @@ void Sampler::Forget(Target* target) {
 }
 
 void Sampler::KeepTimers(int64_t interval_ns) {
-  const int signal_number = capturer_->KeepSignal();
+  const int signal_number = has_timers_ ? capturer_->KeepSignal() : 0;
   if (signal_number != std::exchange(timer_signal_, signal_number)) {
     for (Target& target : targets_) {
       target.timer.Delete();

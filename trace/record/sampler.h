@@ -35,6 +35,8 @@ class Sampler {
     who_lists_ = who_lists;
     counts_threads_ = counts;
   }
+  // Threads that run are not looked at. Before Start.
+  void LeaveTimersOut() { has_timers_ = false; }
   base::Status Start(const char* thread_name);
   // Any thread.
   void AskToStop();
@@ -99,6 +101,7 @@ class Sampler {
   const DispatchSource* dispatches_;  // may be null
   RunWriter writer_;
   base::MappedArray<Target> targets_;
+  bool has_timers_ = true;
   int64_t last_interval_ns_ = 0;  // that of the timers
   int timer_signal_ = 0;          // likewise; 0: none
   std::unique_ptr<stack::Stack> stack_;

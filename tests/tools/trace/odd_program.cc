@@ -144,6 +144,17 @@ int TakeAllSignals() {
   return count > kOnTheirWay ? 1 : 0;
 }
 
+// As daemons do when they begin.
+int ResetAllSignals() {
+  for (int number = 1; number < NSIG; ++number) {
+    struct sigaction action {};
+    sigaction(number, &action, nullptr);
+    signal(number, SIG_DFL);
+  }
+  OddBusy();
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -158,6 +169,7 @@ int main(int argc, char** argv) {
   if (what == "small-stacks") failed = RunOnSmallStacks();
   if (what == "wait-on-small-stack") failed = WaitOnSmallStack();
   if (what == "take-all-signals") failed = TakeAllSignals();
+  if (what == "reset-all-signals") failed = ResetAllSignals();
   if (what == "close-all") {
     for (int fd = 0; fd < 1024; ++fd) close(fd);
   }

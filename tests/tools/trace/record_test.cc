@@ -125,6 +125,11 @@ TEST_F(RecordTest, ASignalThatTheProgramTakesIsSentNoMore) {
   EXPECT_THAT(errors_, HasSubstr("not looked at while they ran"));
 }
 
+TEST_F(RecordTest, AProgramMayResetAllOfItsSignals) {
+  EXPECT_EQ(Record(Odd("reset-all-signals")), 0) << errors_;
+  EXPECT_GT(BusyNs(), 700 * kMs) << errors_;
+}
+
 TEST_F(RecordTest, ThreadsWithSmallStacksAreRecorded) {
   EXPECT_EQ(Record(Odd("small-stacks")), 0) << errors_;
   EXPECT_GE(directory_.Read().threads.size(), 5u);
