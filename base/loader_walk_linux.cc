@@ -11,21 +11,25 @@ namespace lagwatch::base {
 namespace {
 
 constexpr timespec kPause{0, 50'000};
-constexpr int kMostPauses = 20'000;  // a second
+constexpr int kPausesOfAFork = 10'000;   // about a second
+constexpr int kPausesOfAWalk = 100'000;  // ten: the fork of a large process takes seconds
 
 pthread_mutex_t g_walk = PTHREAD_MUTEX_INITIALIZER;
 std::atomic<int> g_waiting_forks{0};
 std::atomic<pid_t> g_forker{0};  // the thread that has it from the beginning of its fork to the end
 
-// Not for ever: a walk may itself wait for a lock that the forking thread has.
+// Neither a fork nor a walk waits for ever: each may have a lock that the other waits for.
+bool WaitForTheWalk(int most_pauses) {
+  for (int i = 0; i < most_pauses; ++i) {
+    if (pthread_mutex_trylock(&g_walk) == 0) return true;
+    nanosleep(&kPause, nullptr);
+  }
+  return false;
+}
+
 void PrepareFork() {
   g_waiting_forks.fetch_add(1);
-  for (int i = 0; i < kMostPauses && g_forker.load() != gettid(); ++i) {
-    if (pthread_mutex_trylock(&g_walk) == 0)
-      g_forker.store(gettid());
-    else
-      nanosleep(&kPause, nullptr);
-  }
+  if (g_forker.load() != gettid() && WaitForTheWalk(kPausesOfAFork)) g_forker.store(gettid());
   g_waiting_forks.fetch_sub(1);
 }
 
@@ -41,15 +45,19 @@ void FinishForkInChild() {
   pthread_mutex_init(&g_walk, nullptr);
 }
 
+// Before anybody else's of this library, so that it is called after them, who may wait for a thread that
+// walks.
+[[gnu::constructor(101)]] void RegisterForkHandlers() {
+  pthread_atfork(&PrepareFork, &FinishForkInParent, &FinishForkInChild);
+}
+
 }  // namespace
 
 void WalkLoadedModules(int (*visit)(dl_phdr_info*, size_t, void*), void* context) {
-  static const int registered = pthread_atfork(&PrepareFork, &FinishForkInParent, &FinishForkInChild);
-  static_cast<void>(registered);
-  for (int i = 0; i < kMostPauses && g_waiting_forks.load() != 0; ++i) nanosleep(&kPause, nullptr);
-  pthread_mutex_lock(&g_walk);
+  for (int i = 0; i < kPausesOfAFork && g_waiting_forks.load() != 0; ++i) nanosleep(&kPause, nullptr);
+  const bool is_alone = WaitForTheWalk(kPausesOfAWalk);
   dl_iterate_phdr(visit, context);
-  pthread_mutex_unlock(&g_walk);
+  if (is_alone) pthread_mutex_unlock(&g_walk);
 }
 
 }  // namespace lagwatch::base

@@ -2,10 +2,13 @@
 #include "base/loader_walk.h"
 
 #include <gtest/gtest.h>
+#include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
+#include <mutex>
 #include <thread>
 
 namespace lagwatch::base {
@@ -49,6 +52,34 @@ TEST(LoaderWalk, LeavesNoLockInAChild) {
   }
   is_over = true;
   walker.join();
+}
+
+std::mutex g_lock_of_the_program;
+std::atomic<bool> g_is_fork_waiting{false};
+
+TEST(LoaderWalk, AForkThatWaitsForWhoWalksDoesNotHinderTheWalk) {
+  pthread_atfork(
+      [] {
+        g_is_fork_waiting = true;
+        g_lock_of_the_program.lock();
+      },
+      [] { g_lock_of_the_program.unlock(); }, nullptr);
+  int count = 0;
+  WalkLoadedModules(&Count, &count);
+  g_lock_of_the_program.lock();
+  const auto start = std::chrono::steady_clock::now();
+  std::thread forker([] {
+    const pid_t child = fork();
+    if (child == 0) _exit(0);
+    int status = 0;
+    EXPECT_EQ(waitpid(child, &status, 0), child);
+  });
+  while (!g_is_fork_waiting) std::this_thread::yield();
+  WalkLoadedModules(&Count, &count);
+  g_lock_of_the_program.unlock();
+  forker.join();
+  EXPECT_GT(count, 0);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
 }
 
 }  // namespace
