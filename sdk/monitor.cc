@@ -175,9 +175,10 @@ bool Monitor::TraceNow() {
   return flight_recorder_->Ask({.reason = TraceReason::kApi, .begin_ns = now_ns, .end_ns = now_ns});
 }
 
-void Monitor::Stop(std::unique_ptr<Monitor> monitor, const std::function<void(const Monitor&)>& look) {
+void Monitor::Stop(std::unique_ptr<Monitor> monitor, watchdog::StopReason reason,
+                   const std::function<void(const Monitor&)>& look) {
   bool is_own = monitor->process_id_ == getpid();
-  bool is_stopped = is_own && monitor->watchdog_->TryStop();
+  bool is_stopped = is_own && monitor->watchdog_->TryStop(reason);
   // Also when the watchdog hangs: or threads would be looked at for ever.
   is_stopped = is_own && monitor->TryStopFlightRecorder() && is_stopped;
   if (look) look(*monitor);
@@ -187,6 +188,20 @@ void Monitor::Stop(std::unique_ptr<Monitor> monitor, const std::function<void(co
   }
   if (monitor->run_ != nullptr) monitor->run_->MarkEnded();
 }
+
+namespace {
+
+// A process that ended by itself in a hang ended the hang: its length is the one that the record kept.
+bool TryTellEndOfHang(const EndedRun& run, RecordWriter* writer) {
+  if (!run.record.was_in_lag() || run.reason != policies::ExitReason::kCleanExit) return true;
+  char bytes[report::kMaxLagEndBytes];
+  report::FixedBuffer buffer(bytes, sizeof bytes);
+  return report::EncodeLagEnd(run.record.lag_id, run.record.lag_ns, &buffer) &&
+         writer->Append(report::RecordType::kLagEnd, buffer.content(), {run.record.lag_id},
+                        {.priority = policies::ReportPriority::kLag, .is_lag_start_or_end = true});
+}
+
+}  // namespace
 
 bool Monitor::IsSpoolCrowded() const {
   auto segments =
@@ -203,6 +218,7 @@ void Monitor::TellHowRunsEnded(const RunFacts& now, bool is_crowded) {
     const std::string usage = run.EncodeUsage();
     if (!usage.empty() && !writer.Append(report::RecordType::kUsage, usage, {run.record.usage_id}))
       return false;
+    if (!TryTellEndOfHang(run, &writer)) return false;
     const base::Uuid& id = run.record.was_in_lag() ? run.record.lag_id : run.record.run.session_id;
     return writer.Append(report::RecordType::kRunEnd, report::EncodeRunEnd(run.ToRunEnd()), {id},
                          {.priority = run.reason == policies::ExitReason::kKilledInLag

@@ -60,7 +60,9 @@ class Monitor {
                                                       watchdog::LoopRegistry* registry);
   // Stops watching, then frees the monitor; leaks it when its thread does not end in time or is in another
   // process. `look` sees the monitor when it has stopped counting.
-  static void Stop(std::unique_ptr<Monitor> monitor, const std::function<void(const Monitor&)>& look = {});
+  static void Stop(std::unique_ptr<Monitor> monitor,
+                   watchdog::StopReason reason = watchdog::StopReason::kStopped,
+                   const std::function<void(const Monitor&)>& look = {});
   // Around a fork(), in the parent.
   void PauseForFork() { watchdog_->PauseForFork(); }
   void ResumeAfterFork() { watchdog_->ResumeAfterFork(); }

@@ -5,9 +5,11 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <ctime>
 #include <new>
 #include <utility>
 
+#include "base/clock.h"
 #include "sdk/program_words.h"
 #include "sdk/writing_switch.h"
 #include "stack/stack_capturer.h"
@@ -18,7 +20,30 @@ namespace {
 
 constexpr char kNotStarted[] = "it was not started";
 constexpr char kWasStopped[] = "it was stopped";
+constexpr char kIsBeingStopped[] = "it is being stopped";
+constexpr char kWasForked[] = "the process was forked: start it again in the child";
 constexpr char kNoConsent[] = "it waits for the user's consent";
+
+// The longest that a fork waits for `mutex_`. A thread that holds it may wait for a lock of the forking
+// thread.
+constexpr int kForkPauses = 100;
+constexpr timespec kForkPause{.tv_sec = 0, .tv_nsec = base::kNsPerMs};
+
+// Between the handlers of one fork, in the thread that forks and in the child's only thread.
+struct ForkState {
+  int tid;         // the parent's thread
+  bool is_locked;  // the thread has taken `mutex_`
+};
+// Initial-exec: no allocation at the first access.
+thread_local ForkState t_fork __attribute__((tls_model("initial-exec")));
+
+bool TryLockForFork(std::mutex* mutex) {
+  for (int i = 0; i < kForkPauses; ++i) {
+    if (mutex->try_lock()) return true;
+    nanosleep(&kForkPause, nullptr);
+  }
+  return mutex->try_lock();
+}
 
 }  // namespace
 
@@ -81,8 +106,12 @@ ProcessMonitor::StartResult ProcessMonitor::Start(StartRequest request) {
   {
     std::lock_guard life_lock(life_mutex_);
     if (is_on()) return StartResult::kAlreadyStarted;
-    request_ = std::move(request);
-    is_wanted_ = true;
+    std::optional<StartRequest> previous(std::move(request));  // destroyed without a lock
+    {
+      std::lock_guard lock(mutex_);
+      request_.swap(previous);
+      is_wanted_ = true;
+    }
     result = TryStart();
   }
   if (result == StartResult::kStarted && on_started) on_started();
@@ -94,10 +123,13 @@ ProcessMonitor::StartResult ProcessMonitor::SetConsent(bool is_given) {
   StartResult result = StartResult::kOff;
   {
     std::lock_guard life_lock(life_mutex_);
-    consent_ = is_given;
+    {
+      std::lock_guard lock(mutex_);
+      consent_ = is_given;
+    }
     if (!is_given) {
       process_writing.SetRefused(true);
-      StopAll(0);
+      StopAll(0, watchdog::StopReason::kStopped);
       if (request_ && request_->erase_kept) request_->erase_kept(request_->options);
       return StayOff(kNoConsent);
     }
@@ -111,7 +143,7 @@ ProcessMonitor::StartResult ProcessMonitor::SetConsent(bool is_given) {
 }
 
 ProcessMonitor::StartResult ProcessMonitor::TryStart() {
-  StopAll(0);  // an upload that only waits for another config
+  StopAll(0, watchdog::StopReason::kStopped);  // an upload that only waits for another config
   const bool has_consent = consent_.value_or(request_->has_consent);
   process_writing.SetRefused(!has_consent);
   if (!has_consent) return StayOff(kNoConsent);
@@ -151,13 +183,16 @@ std::unique_ptr<BackgroundUpload> ProcessMonitor::StartUpload(const std::string&
   return std::move(created).value();
 }
 
-void ProcessMonitor::Stop(int64_t flush_timeout_ms) {
+void ProcessMonitor::Stop(int64_t flush_timeout_ms, watchdog::StopReason reason) {
   std::lock_guard life_lock(life_mutex_);
-  is_wanted_ = false;
-  StopAll(flush_timeout_ms);
+  {
+    std::lock_guard lock(mutex_);
+    is_wanted_ = false;
+  }
+  StopAll(flush_timeout_ms, reason);
 }
 
-void ProcessMonitor::StopAll(int64_t flush_timeout_ms) {
+void ProcessMonitor::StopAll(int64_t flush_timeout_ms, watchdog::StopReason reason) {
   std::unique_ptr<Monitor> monitor;
   std::unique_ptr<BackgroundUpload> upload;
   {
@@ -166,11 +201,11 @@ void ProcessMonitor::StopAll(int64_t flush_timeout_ms) {
     stopping_stats_ = CurrentStats();
     monitor = std::move(monitor_);
     upload = std::move(upload_);
-    why_off_ = "it is being stopped";
+    why_off_ = kIsBeingStopped;
   }
   MonitorStats stats;
   if (monitor != nullptr)
-    Monitor::Stop(std::move(monitor), [&](const Monitor& stopped) { stats = StatsOf(stopped); });
+    Monitor::Stop(std::move(monitor), reason, [&](const Monitor& stopped) { stats = StatsOf(stopped); });
   if (upload != nullptr) {
     const bool is_stopped = upload->TryStop(flush_timeout_ms);
     AddUpload(*upload, &stats);
@@ -292,20 +327,21 @@ MonitorStats ProcessMonitor::StatsOf(const Monitor& monitor) {
   return stats;
 }
 
+// A start or a stop may be under way, in this thread (a callback that forks) or in another: neither is waited
+// for, because it may take seconds.
 void ProcessMonitor::PrepareFork() {
   ProcessMonitor& self = Instance();
-  self.life_mutex_.lock();
-  self.mutex_.lock();
-  self.forking_tid_ = gettid();
+  t_fork = {gettid(), TryLockForFork(&self.mutex_)};
+  if (!t_fork.is_locked) return;
   self.forking_stats_ = self.CurrentStats();  // in the child, locks in it may be held for ever
   if (self.monitor_ != nullptr) self.monitor_->PauseForFork();
 }
 
 void ProcessMonitor::FinishForkInParent() {
   ProcessMonitor& self = Instance();
+  if (!t_fork.is_locked) return;
   if (self.monitor_ != nullptr) self.monitor_->ResumeAfterFork();
   self.mutex_.unlock();
-  self.life_mutex_.unlock();
 }
 
 void ProcessMonitor::FinishForkInChild() {
@@ -315,13 +351,28 @@ void ProcessMonitor::FinishForkInChild() {
   ProcessStartUp().Reset();
   ProcessWords().values.ResetLock();
   stack::StackCapturer::AbandonAllInForkedChild();  // also one of a monitor that could not be stopped
-  self.registry_.KeepOnlyThread(self.forking_tid_, gettid());
+  self.registry_.KeepOnlyThread(t_fork.tid, gettid());
+  if (!t_fork.is_locked) self.ForgetUnknownState();
   self.ended_stats_ += self.forking_stats_;
+  self.ended_stats_ += self.stopping_stats_;  // of a stop that only the parent goes on with
+  self.forking_stats_ = self.stopping_stats_ = {};
   static_cast<void>(self.upload_.release());  // its thread stayed in the parent
   self.is_wanted_ = false;
-  if (self.monitor_ == nullptr) return;
-  Monitor::AbandonInForkedChild(std::move(self.monitor_));
-  self.why_off_ = "the process was forked: start it again in the child";
+  const bool was_on = self.monitor_ != nullptr || self.why_off_ == kIsBeingStopped;
+  if (self.monitor_ != nullptr) Monitor::AbandonInForkedChild(std::move(self.monitor_));
+  if (was_on) self.why_off_ = kWasForked;
+}
+
+// Another thread was changing the members at the moment of the fork: they are made anew, and their old memory
+// is leaked.
+void ProcessMonitor::ForgetUnknownState() {
+  new (&request_) std::optional<StartRequest>;
+  new (&consent_) std::optional<bool>;
+  new (&monitor_) std::unique_ptr<Monitor>;
+  new (&upload_) std::unique_ptr<BackgroundUpload>;
+  new (&last_run_) std::optional<EndedRun>;
+  new (&why_off_) std::string(kIsBeingStopped);
+  ended_stats_ = stopping_stats_ = forking_stats_ = {};
 }
 
 }  // namespace lagwatch::sdk

@@ -93,7 +93,7 @@ class ProcessMonitor {
   // nothing but say so when it is on already.
   enum class StartResult { kStarted, kAlreadyStarted, kOff };
   StartResult Start(StartRequest request);
-  void Stop(int64_t flush_timeout_ms);
+  void Stop(int64_t flush_timeout_ms, watchdog::StopReason reason = watchdog::StopReason::kStopped);
   // Given: starts what was to be started. Taken back: stops, sends nothing more and erases what is kept where
   // the last start said.
   StartResult SetConsent(bool is_given);
@@ -135,6 +135,7 @@ class ProcessMonitor {
   static void PrepareFork();
   static void FinishForkInParent();
   static void FinishForkInChild();
+  void ForgetUnknownState();
   static MonitorStats StatsOf(const Monitor& monitor);
   static void AddUpload(const BackgroundUpload& upload, MonitorStats* stats);
   bool is_on();
@@ -142,28 +143,29 @@ class ProcessMonitor {
   StartResult TryStart();
   StartResult StartMonitor(const MonitorOptions& options);
   StartResult StayOff(const char* why);
-  void StopAll(int64_t flush_timeout_ms);
+  void StopAll(int64_t flush_timeout_ms, watchdog::StopReason reason);
   std::unique_ptr<BackgroundUpload> StartUpload(const std::string& spool_directory) const;
   MonitorStats CurrentStats() const;
 
   watchdog::LoopRegistry registry_;
   pthread_key_t thread_end_key_{};
   bool has_thread_end_key_ = false;  // a process has only so many
-  // Held while a monitor starts or stops, and during a fork. Taken before the other, which is held for
-  // moments only: a callback may ask for the counts while a stop waits for it.
+  // Serializes starts and stops, through all their I/O and callbacks: no fork handler takes it. Taken before
+  // the other.
   std::mutex life_mutex_;
-  std::optional<StartRequest> request_;  // the last; guarded by life_mutex_, as are the next two
-  bool is_wanted_ = false;               // it was not stopped since
-  std::optional<bool> consent_;          // as SetConsent() was told
-  std::mutex mutex_;                     // guards what follows
+  // Held for moments only, and during a fork. Guards all that follows; the first three members change only
+  // under both mutexes, so either one is enough to read them.
+  std::mutex mutex_;
+  std::optional<StartRequest> request_;  // the last one
+  bool is_wanted_ = false;               // no stop came after it
+  std::optional<bool> consent_;          // the last value that SetConsent() was given
   std::unique_ptr<Monitor> monitor_;
   std::unique_ptr<BackgroundUpload> upload_;
   std::optional<EndedRun> last_run_;
   std::string why_off_;
   MonitorStats ended_stats_;     // of monitors that were stopped
   MonitorStats stopping_stats_;  // of the one that is being stopped, when that began
-  MonitorStats forking_stats_;   // of the one that a child will have no more
-  int forking_tid_ = 0;
+  MonitorStats forking_stats_;   // of the monitor that a forked child does not have
 };
 
 }  // namespace lagwatch::sdk

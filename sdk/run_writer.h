@@ -91,7 +91,8 @@ class RunWriter {
 
 // What the program tells of the run that goes on, if this process has one. Context: any, signal included.
 void NoteRunEnded();
-void NoteRunTold();  // to stop
+void NoteRunGoesOn();  // takes NoteRunEnded() back
+void NoteRunTold();    // to stop
 void NoteRunCrashed(int32_t signal_number);
 
 }  // namespace lagwatch::sdk

@@ -236,6 +236,8 @@ void RunWriter::AbandonInForkedChild() {
 
 void NoteRunEnded() { Mark(offsetof(RunMarks, has_ended), 1); }
 
+void NoteRunGoesOn() { Mark(offsetof(RunMarks, has_ended), 0); }
+
 void NoteRunTold() { Mark(offsetof(RunMarks, was_told_to_stop), 1); }
 
 void NoteRunCrashed(int32_t signal_number) {

@@ -23,4 +23,8 @@ bool HasRunThroughout(int32_t tid, const policies::ThreadLook& before, policies:
 // watchdog.
 policies::Doing WhatItWaitsFor(int32_t tid, const stack::BlockedThread& blocked, char state);
 
+// Whether the call waits for an event for as long as that takes: a signal, a child, a message, a connection,
+// a thread's end. Not a lock, and nothing with a timeout. Context: any; pure.
+bool WaitsForEvent(const stack::BlockedThread& blocked);
+
 }  // namespace lagwatch::watchdog

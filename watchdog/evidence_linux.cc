@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -187,6 +188,53 @@ Doing WhatItWaitsFor(int32_t tid, const stack::BlockedThread& blocked, char stat
 
     default:
       return state == kUninterruptible ? Doing::kDisk : Doing::kUnknown;
+  }
+}
+
+bool WaitsForEvent(const stack::BlockedThread& blocked) {
+  const uint64_t* arguments = blocked.arguments;
+  switch (blocked.syscall_number) {
+#ifdef SYS_pause
+    case SYS_pause:
+#endif
+    case SYS_rt_sigsuspend:
+    case SYS_wait4:
+    case SYS_waitid:
+    case SYS_accept:
+    case SYS_accept4:
+    case SYS_read:
+    case SYS_readv:
+    case SYS_recvfrom:
+    case SYS_recvmsg:
+    case SYS_msgrcv:
+    case SYS_semop:
+      return true;
+    case SYS_rt_sigtimedwait:
+      return arguments[2] == 0;
+    case SYS_mq_timedreceive:
+    case SYS_recvmmsg:
+      return arguments[4] == 0;
+#ifdef SYS_poll
+    case SYS_poll:
+      return static_cast<int32_t>(arguments[2]) < 0;
+#endif
+#ifdef SYS_epoll_wait
+    case SYS_epoll_wait:
+#endif
+    case SYS_epoll_pwait:
+      return static_cast<int32_t>(arguments[3]) < 0;
+    case SYS_ppoll:
+      return arguments[2] == 0;
+#ifdef SYS_select
+    case SYS_select:
+#endif
+    case SYS_pselect6:
+      return arguments[4] == 0;
+    case SYS_futex:
+      // Conditions, semaphores and thread ends. Mutexes wait by FUTEX_WAIT.
+      return (arguments[1] & FUTEX_CMD_MASK) == FUTEX_WAIT_BITSET && arguments[3] == 0;
+    default:
+      return false;
   }
 }
 

@@ -99,6 +99,7 @@ void LoopRegistry::FreePlace(WatchedLoop* loop) {
   loop->scopes.Reset();
   loop->idle_handler.Reset();
   loop->frames.Reset();
+  loop->is_inferred.store(false);
   loop->tid.store(0);
   loop->generation.store(generation + 1);
   watchdog_sleeper_.Wake();  // it may sleep for good, and the loop may have been in a lag

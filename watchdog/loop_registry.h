@@ -35,6 +35,8 @@ struct WatchedLoop {
   LoopScopes scopes;
   LoopProbe idle_handler;
   LoopFrames frames;
+  // Its dispatches are the times between the thread's waits; the program says nothing of them.
+  std::atomic<bool> is_inferred{false};
 
   bool is_in_use() const {
     return generation.load(std::memory_order_acquire) % 2 != 0;

@@ -41,6 +41,7 @@ int64_t LoopWatch::Look(WatchedLoop* loop, const WatchTools& tools) {
     generation_ = generation;
     loop->CopyName(name_);
     tid_ = loop->tid.load();
+    first_begun_ = loop->probe.begun();
   }
   const int64_t now_ns = tools.clock->MonoNs();
   const Thresholds thresholds = loop->limits.ThresholdsOr(tools.options->thresholds());
@@ -121,6 +122,12 @@ void LoopWatch::FinishIfOver(const WatchedLoop& loop, const WatchTools& tools) {
   if (generation_ != 0) frame_counts_.Tell(loop, name_, tools.clock->MonoNs(), tools.sink);
 }
 
+void LoopWatch::FinishHangs(const WatchedLoop& loop, const WatchTools& tools) {
+  for (Watched& watched : watched_) {
+    if (watched.watch.is_lagging()) Finish(&watched, loop, tools);
+  }
+}
+
 void LoopWatch::Forget(const WatchedLoop& loop, const WatchTools& tools) {
   for (Watched& watched : watched_) {
     // The probe goes on numbering whoever has the place, so its record of this dispatch is still found.
@@ -161,6 +168,8 @@ int64_t LoopWatch::Follow(Watched* watched, const WatchedLoop& loop, int64_t now
   if (!watch.IsWindowDue(now_ns) || watch.is_window_open()) return next_read_ns;
   if (IsForADebugger(now_ns, tools)) {
     watch.PutOffCheck(now_ns + 2 * options.check_period_ns);
+  } else if (IsIdle(*watched, loop, tools)) {
+    watch.BeginAgain(now_ns);
   } else {
     OpenWindow(watched, loop, span.tag, now_ns, tools);
   }
@@ -177,6 +186,19 @@ bool LoopWatch::IsForADebugger(int64_t now_ns, const WatchTools& tools) {
   bool is_left_alone = !tools.options->reports_under_debugger && stack::ReadTracer() != 0;
   tools.counters->checks_under_debugger.Add(is_left_alone);
   return is_left_alone;
+}
+
+// A program polls a few times when it starts, to connect to a server say, and then idles in other calls.
+bool LoopWatch::IsIdle(const Watched& watched, const WatchedLoop& loop, const WatchTools& tools) const {
+  constexpr uint64_t kFewDispatches = 10;
+  const bool may_be_no_loop = watched.source == &dispatches_ && !watched.watch.is_lagging() &&
+                              loop.is_inferred.load() && loop.probe.begun() - first_begun_ < kFewDispatches;
+  stack::BlockedThread blocked{};
+  const bool is_idle = may_be_no_loop &&
+                       stack::ReadThreadActivity(tid_, &blocked) == stack::ThreadActivity::kBlocked &&
+                       WaitsForEvent(blocked);
+  tools.counters->idle_waits.Add(is_idle);
+  return is_idle;
 }
 
 void LoopWatch::Finish(Watched* watched, const WatchedLoop& loop, const WatchTools& tools) {
@@ -346,6 +368,7 @@ void LoopWatch::Check(Watched* watched, const WatchedLoop& loop, int64_t now_ns,
   size_t ring_size = static_cast<size_t>(tools.options->ring_size);
   size_t count = std::min(static_cast<size_t>(sample_count_ - watch.first_sample()), ring_size);
   if (count == 0) return;
+  if (IsIdle(*watched, loop, tools)) return watch.BeginAgain(now_ns);
   const LoopSample* samples[WatchOptions::kMaxRingSize];
   const LoopSample*
       captured[WatchOptions::kMaxRingSize];  // those with a stack: a failure must not win by repeating

@@ -69,6 +69,8 @@ class LoopWatch {
   bool IsLagging() const;
   // Finishes what is being watched and is over by now. Captures nothing.
   void FinishIfOver(const WatchedLoop& loop, const WatchTools& tools);
+  // Reports the end of every hang that is under way: the process ends, and the loop with it.
+  void FinishHangs(const WatchedLoop& loop, const WatchTools& tools);
   // Adds to the book what the loop was used for since the last look. To be called before the book is told.
   void CollectUsage(const WatchedLoop& loop, const WatchTools& tools);
   // The loop's place is empty, or was taken by another loop.
@@ -97,6 +99,9 @@ class LoopWatch {
   // now is to be looked at.
   int64_t Follow(Watched* watched, const WatchedLoop& loop, int64_t now_ns, const WatchTools& tools);
   bool IsForADebugger(int64_t now_ns, const WatchTools& tools);
+  // Whether the thread idles elsewhere than in its waits: it has waited so rarely that it may be no loop, and
+  // sleeps until some event comes.
+  bool IsIdle(const Watched& watched, const WatchedLoop& loop, const WatchTools& tools) const;
   void Finish(Watched* watched, const WatchedLoop& loop, const WatchTools& tools);
   void OpenWindow(Watched* watched, const WatchedLoop& loop, const char* tag, int64_t now_ns,
                   const WatchTools& tools);
@@ -132,6 +137,7 @@ class LoopWatch {
   int64_t last_look_ns_ = 0;
   policies::GuardFindings found_since_look_;
   uint64_t last_begun_ = 0;
+  uint64_t first_begun_ = 0;  // the place's count when the loop took it
   bool has_begun_nothing_ = false;
 
   UsageReader usage_reader_;

@@ -40,6 +40,12 @@ void SpanWatch::Discount(const policies::GuardFindings& findings) {
   cpu_baseline_.mono_ns += findings.stopped_ns;
 }
 
+void SpanWatch::BeginAgain(int64_t now_ns) {
+  begin_ns_ = now_ns;
+  next_check_ns_ = NoLaterThanAnr(now_ns + thresholds_.threshold_ns);
+  is_window_open_ = false;
+}
+
 bool SpanWatch::OpenWindow(uint64_t first_sample) {
   is_window_open_ = true;
   first_sample_ = first_sample;

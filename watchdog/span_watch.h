@@ -52,6 +52,8 @@ class SpanWatch {
   void Discount(const policies::GuardFindings& findings);
   // What was found since the span began.
   const policies::GuardFindings& guard() const { return guard_; }
+  // Lets the span begin at `now_ns`: the time before was spent idle.
+  void BeginAgain(int64_t now_ns);
   // Leaves the next check out: the one after it is at `check_ns`.
   void PutOffCheck(int64_t check_ns) { put_off_to_ns_ = next_check_ns_ = check_ns; }
 

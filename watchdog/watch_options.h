@@ -69,6 +69,7 @@ struct WatchCounters {
   base::Counter lags_stopped;      // … had the process not been stopped
   base::Counter lags_suspended;    // … had the machine not slept
   base::Counter lags_ended_first;  // … had they been looked at in time
+  base::Counter idle_waits;        // … had the thread not slept until some event came
   base::Counter notes_lost;        // of slow dispatches, because too many came at once
   base::Counter usage_records;     // that were kept
   base::Counter samples;

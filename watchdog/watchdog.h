@@ -25,6 +25,11 @@
 
 namespace lagwatch::watchdog {
 
+enum class StopReason : uint8_t {
+  kStopped,      // the program goes on, and so may a hang
+  kProcessEnds,  // exit(): a hang that is under way ends now
+};
+
 // Thread safety: all from any thread, but for counters() one at a time.
 class Watchdog {
  public:
@@ -37,10 +42,10 @@ class Watchdog {
 
   // Starts the thread, named "lagwatch". Context: background.
   base::Status Start();
-  // Ends it. A lag that is over by now gets its end; one under way keeps its report without one. False when
-  // the thread does not end in time, because a disk that it writes to hangs: then this object, and all that
-  // it borrows, must be leaked. Context: background.
-  [[nodiscard]] bool TryStop();
+  // Ends it. A hang that is over by now gets its end; `reason` decides about one that is under way, which
+  // else keeps its report without an end. False when the thread does not end in time, because a disk that it
+  // writes to hangs: then this object, and all that it borrows, must be leaked. Context: background.
+  [[nodiscard]] bool TryStop(StopReason reason = StopReason::kStopped);
   // Around a fork(), in the parent: lets no round go on meanwhile, so that the child inherits no file that
   // one had open. Neither waits for the other for more than 100 ms: a child with a stray descriptor is better
   // than no child, and than a lag that goes unseen because another's fork handler hangs. Context: background.
@@ -125,6 +130,7 @@ class Watchdog {
   int64_t last_account_ns_ = 0;  // of the last DiscountForeignTime()
   int64_t waited_ns_ = 0;        // since the guard's last reading
   std::atomic<bool> stopping_{false};
+  std::atomic<StopReason> stop_reason_{StopReason::kStopped};
   base::QuietThread thread_;
 };
 

@@ -46,7 +46,8 @@ base::Status Watchdog::Start() {
   return status;
 }
 
-bool Watchdog::TryStop() {
+bool Watchdog::TryStop(StopReason reason) {
+  stop_reason_.store(reason);
   stopping_.store(true);
   registry_->watchdog_sleeper().Wake();
   const bool is_stopped = thread_.TryJoin(kStopTimeoutNs);
@@ -106,7 +107,11 @@ void Watchdog::RunRounds() {
   while (!registry_->dump_requests().CloseIfIdle())
     DumpIfAsked();  // whoever was told that it is made gets it
   const std::span<LoopWatch> watches = watches_.all();
-  for (size_t i = 0; i < watches.size(); ++i) watches[i].FinishIfOver(registry_->places()[i], tools_);
+  const bool is_end = stop_reason_.load() == StopReason::kProcessEnds;
+  for (size_t i = 0; i < watches.size(); ++i) {
+    if (is_end) watches[i].FinishHangs(registry_->places()[i], tools_);
+    watches[i].FinishIfOver(registry_->places()[i], tools_);
+  }
   TellLastUsage();
   sink_->OnStop();
   last_cpu_ns_.store(base::ThreadCpuNs(tid_.exchange(0)));

@@ -144,6 +144,8 @@ class ReportEncoder {
   std::array<uint64_t, kMaxStacks> stack_hashes_;  // equal hashes are taken as equal stacks
 };
 
+// The size of a buffer in which every LagEnd record fits.
+inline constexpr size_t kMaxLagEndBytes = 128;
 // Writes a LagEnd record. False when it does not fit.
 bool EncodeLagEnd(const base::Uuid& report_id, int64_t duration_ns, FixedBuffer* buffer);
 

@@ -105,10 +105,9 @@ class Preload {
 // Before main(), while the program has seen nothing of its environment yet.
 __attribute__((constructor)) void TakeConfig() { Preload::Instance().StartTrace(); }
 
-// When the program ends by exit() or by returning from main(): a lag that was over by then keeps its
-// duration.
+// Runs when the program ends by exit() or by returning from main(): a hang that is under way ends here.
 __attribute__((destructor)) void StopMonitor() {
-  if (g_start_tried.load()) ProcessMonitor::Instance().Stop(0);
+  if (g_start_tried.load()) ProcessMonitor::Instance().Stop(0, watchdog::StopReason::kProcessEnds);
   StopTraceRecording();
 }
 
@@ -126,6 +125,7 @@ void LookAtThread() {
   if (!preload.is_wanted() || !preload.ShouldWatch(name)) return;
   if (!g_start_tried.exchange(true)) preload.StartMonitor();
   waits.loop = ProcessMonitor::Instance().WatchLoop(name);
+  if (waits.loop != nullptr) waits.loop->is_inferred.store(true);
   waits.looks_left = 0;
 }
 

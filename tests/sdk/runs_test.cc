@@ -131,6 +131,26 @@ TEST_F(SdkTest, TheNextStartTellsWhatAKilledRunWasUsedFor) {
   EXPECT_LE(usage.loops[0].usage.dispatches, 400u);
 }
 
+TEST_F(SdkTest, TheNextStartTellsTheEndOfAHangThatExitEnded) {
+  pid_t child = fork();
+  if (child == 0) {
+    auto monitor = Monitor::Start(TestOptions());
+    auto loop = monitor.WatchLoop("ui");
+    lw_dispatch_begin(loop.handle(), "ends the program");
+    testing::WaitUntil([&] { return monitor.stats().reports_written > 0; });
+    usleep(300'000);
+    std::quick_exit(0);
+  }
+  waitpid(child, nullptr, 0);
+  ASSERT_FALSE(Reports().empty());  // several, if a busy machine changed its stack
+  EXPECT_TRUE(Ends().empty());
+  auto monitor = Monitor::Start(TestOptions());
+  ASSERT_EQ(Ends().size(), 1u);
+  EXPECT_EQ(Ends()[0].report_id, Reports()[0].id);
+  EXPECT_GE(Ends()[0].duration_ns, Reports()[0].elapsed_ns);
+  EXPECT_EQ(monitor.last_exit()->reason, LW_EXIT_CLEAN);
+}
+
 TEST_F(SdkTest, WorksWithoutARunRecordAndCountsThat) {
   base::SystemEnv().CreateDirectories(directory_ / "spool");
   int fd = open((directory_ / "spool/runs").c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600);

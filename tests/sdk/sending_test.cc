@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 #include <lagwatch/lagwatch.h>
 
+#include <atomic>
 #include <cstddef>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tests/sdk/sdk_testing.h"
@@ -99,6 +101,44 @@ TEST_F(SdkTest, WithoutANetworkNothingIsTried) {
   monitor.Stop(60'000);
   EXPECT_GT(transport.batches(), 0u);
   EXPECT_TRUE(Reports().empty());
+}
+
+// A transport whose function takes a while, and forks.
+struct ForkingTransport {
+  std::atomic<bool> is_inside{false};
+  std::atomic<bool> is_released{false};
+  std::atomic<int> child_result{-1};
+
+  static int Post(void* context, const void*, size_t, char*, size_t* answer_bytes) {
+    auto* self = static_cast<ForkingTransport*>(context);
+    self->is_inside.store(true);
+    WaitUntil([&] { return self->is_released.load(); });
+    self->child_result.store(InForkedChild([] { return lw_why_off()[0] == '\0' ? 1 : 7; }));
+    *answer_bytes = 0;
+    return 200;
+  }
+};
+
+TEST_F(SdkTest, ForksDuringAStopDoNotWaitForIt) {
+  ForkingTransport transport;
+  Options options = TestOptions();
+  options.user_rate_ppm = 1'000'000;
+  options.transport = {.context = &transport, .post = &ForkingTransport::Post};
+  auto monitor = Monitor::Start(options);
+  FreezeUntilReported(monitor.WatchLoop("ui"), "sent by a function that forks");
+  ASSERT_TRUE(WaitUntil([&] { return transport.is_inside.load(); }));
+  std::atomic<bool> has_stopped{false};
+  std::thread stopper([&] {
+    monitor.Stop(60'000);
+    has_stopped.store(true);
+  });
+  // The stop waits for the function, which waits for this thread: no fork may wait for the stop.
+  EXPECT_TRUE(WaitUntil([&] { return std::string(lw_why_off()) == "it is being stopped"; }));
+  EXPECT_EQ(InForkedChild([] { return lw_why_off()[0] == '\0' ? 1 : 7; }), 7);
+  EXPECT_FALSE(has_stopped.load());
+  transport.is_released.store(true);
+  stopper.join();
+  EXPECT_EQ(transport.child_result.load(), 7);
 }
 
 }  // namespace
