@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+// Programs that fork, and that become other programs. The parent waits for its children, so that all output comes
+// before its end.
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <spawn.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "bench/hosts/host.h"
+
+extern char** environ;
+
+static void Begin(void) {
+  Tick(10);
+  Tick(10);
+}
+static int WaitFor(pid_t child) {
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static int HangInChild(int count, char** arguments) {
+  (void)count;
+  (void)arguments;
+  Begin();
+  const pid_t child = Checked(fork(), "fork");
+  if (child == 0) {
+    Begin();
+    HangComputing();
+    Tick(10);
+    exit(11);
+  }
+  while (waitpid(child, NULL, WNOHANG) == 0) Tick(5);
+  puts("done");
+  return 3;
+}
+
+static int ForkOften(int count, char** arguments) {
+  int sum = 0;
+  (void)count;
+  (void)arguments;
+  Begin();
+  for (int i = 0; i < 300; ++i) {
+    const pid_t child = Checked(fork(), "fork");
+    if (child == 0) _exit(1);
+    sum += WaitFor(child);
+    Tick(0);
+  }
+  printf("children %d\n", sum);
+  HangComputing();
+  Tick(10);
+  return 3;
+}
+
+static atomic_int is_over;
+static void* ForkInThread(void* unused) {
+  long failed = 0;
+  (void)unused;
+  while (!is_over) {
+    const pid_t child = fork();
+    if (child == 0) _exit(0);
+    failed += child < 0 || WaitFor(child) != 0;
+  }
+  printf("failed forks %ld\n", failed);
+  return NULL;
+}
+static int ForkBesideHang(int count, char** arguments) {
+  (void)count;
+  (void)arguments;
+  Begin();
+  const pthread_t first = StartThread(ForkInThread, NULL);
+  const pthread_t second = StartThread(ForkInThread, NULL);
+  HangSleeping();
+  Tick(10);
+  HangComputing();
+  Tick(10);
+  is_over = 1;
+  pthread_join(first, NULL);
+  pthread_join(second, NULL);
+  return 3;
+}
+
+// As daemons do it: the parent ends, the child goes on in its own session.
+static int BecomeDaemon(int count, char** arguments) {
+  int ends[2];
+  char byte = 0;
+  (void)count;
+  (void)arguments;
+  Begin();
+  Checked(pipe(ends), "pipe");
+  if (Checked(fork(), "fork") != 0) {
+    close(ends[1]);
+    return read(ends[0], &byte, 1) == 1 ? byte : 1;
+  }
+  close(ends[0]);
+  Checked(setsid(), "setsid");
+  Begin();
+  HangComputing();
+  Tick(10);
+  byte = 12;
+  return write(ends[1], &byte, 1) == 1 ? 0 : 1;
+}
+
+static int CallDaemon(int count, char** arguments) {
+  int ends[2];
+  char byte = 0;
+  (void)count;
+  (void)arguments;
+  Begin();
+  Checked(pipe(ends), "pipe");
+  const pid_t child = Checked(fork(), "fork");
+  if (child != 0) {
+    close(ends[1]);
+    WaitFor(child);
+    return read(ends[0], &byte, 1) == 1 ? byte : 1;
+  }
+  Checked(daemon(1, 1), "daemon");
+  Begin();
+  HangComputing();
+  Tick(10);
+  byte = 13;
+  return write(ends[1], &byte, 1) == 1 ? 0 : 1;
+}
+
+static int VforkAndExec(int count, char** arguments) {
+  char* const command[] = {(char*)"/bin/true", NULL};
+  int failed = 0;
+  (void)count;
+  (void)arguments;
+  Begin();
+  for (int i = 0; i < 30; ++i) {
+    const pid_t child = vfork();
+    if (child == 0) {
+      execv(command[0], command);
+      _exit(1);
+    }
+    failed += WaitFor(child);
+    Tick(1);
+  }
+  printf("failed %d\n", failed);
+  HangComputing();
+  Tick(10);
+  return 3;
+}
+
+static int SpawnPrograms(int count, char** arguments) {
+  char* const command[] = {(char*)"/bin/sh", (char*)"-c", (char*)"env | grep -c -e LAGWATCH -e LD_PRELOAD", NULL};
+  pid_t child;
+  (void)count;
+  (void)arguments;
+  Begin();
+  for (int i = 0; i < 5; ++i) {
+    if (posix_spawn(&child, command[0], NULL, NULL, command, environ) != 0) return 1;
+    printf("its status %d\n", WaitFor(child));
+    Tick(1);
+  }
+  printf("the shell's status %d\n", WEXITSTATUS(system("exit 5")));
+  HangComputing();
+  Tick(10);
+  return 3;
+}
+
+static int ShowEnvironment(int count, char** arguments) {
+  int own = 0;
+  (void)count;
+  (void)arguments;
+  for (char** variable = environ; *variable != NULL; ++variable)
+    own += strstr(*variable, "LAGWATCH_PRELOAD") != NULL || strncmp(*variable, "LD_PRELOAD", 10) == 0;
+  printf("variables of the monitor %d\n", own);
+  Begin();
+  return 3;
+}
+
+static char own_path[4096];
+static int Become(const char* name, int uses_search) {
+  char* const command[] = {own_path, (char*)name, NULL};
+  const ssize_t size = readlink("/proc/self/exe", own_path, sizeof own_path - 1);
+  own_path[size > 0 ? size : 0] = '\0';
+  if (uses_search) execvp(own_path, command);
+  execve(own_path, command, environ);
+  return 1;
+}
+static int BecomeAnother(int count, char** arguments) {
+  (void)count;
+  (void)arguments;
+  return Become("exit_in_hang", 0);
+}
+static int BecomeAnotherLater(int count, char** arguments) {
+  (void)count;
+  (void)arguments;
+  Begin();
+  PauseMs(30);
+  return Become("exit_in_hang", 1);
+}
+
+const struct Host kForkHosts[] = {
+    {"hang_in_child", HangInChild, "HangComputing", ""},
+    {"fork_often", ForkOften, "HangComputing", ""},
+    {"fork_beside_hang", ForkBesideHang, "HangSleeping,HangComputing", ""},
+    {"become_daemon", BecomeDaemon, "HangComputing", "blocks"},
+    {"call_daemon", CallDaemon, "HangComputing", "blocks"},
+    {"vfork_and_exec", VforkAndExec, "HangComputing", ""},
+    {"spawn_programs", SpawnPrograms, "HangComputing", ""},
+    {"show_environment", ShowEnvironment, "", ""},
+    {"become_another", BecomeAnother, "HangComputing", ""},
+    {"become_another_later", BecomeAnotherLater, "HangComputing", ""},
+    {NULL, NULL, NULL, NULL},
+};

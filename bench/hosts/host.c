@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/hosts/host.h"
+
+#include <dirent.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+void Tick(int ms) { poll(NULL, 0, ms); }
+
+void PauseMs(int ms) {
+  struct timespec left = {ms / 1000, ms % 1000 * 1000000L};
+  while (nanosleep(&left, &left) != 0) {
+  }
+}
+
+static double NowMs(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6;
+}
+
+__attribute__((noinline)) void HangComputing(void) {
+  volatile unsigned long sum = 0;
+  for (const double end_ms = NowMs() + 700; NowMs() < end_ms;) {
+    for (int i = 0; i < 100000; ++i) sum += (unsigned long)i;
+  }
+}
+
+__attribute__((noinline)) void HangSleeping(void) {
+  PauseMs(700);
+  __asm__ volatile("");  // no tail call: the function stays in the stack
+}
+
+int Checked(int result, const char* what) {
+  if (result >= 0) return result;
+  perror(what);
+  exit(70);
+}
+
+int CountDescriptors(void) {
+  DIR* directory = opendir("/proc/self/fd");
+  if (directory == NULL) return -1;
+  int count = 0;
+  while (readdir(directory) != NULL) ++count;
+  closedir(directory);
+  return count - 3;  // ".", ".." and the directory itself
+}
+
+unsigned long StartThread(void* (*run)(void*), void* argument) {
+  pthread_t thread;
+  Checked(-pthread_create(&thread, NULL, run, argument), "pthread_create");
+  return thread;
+}
+
+static const struct Host* const kKinds[] = {
+    kCancellationHosts, kDescriptorHosts, kEndingHosts,  kForkHosts,   kIdentityHosts,
+    kIdleHosts,         kLimitHosts,      kSeccompHosts, kSignalHosts, kThreadHosts,
+};
+
+int main(int argument_count, char** arguments) {
+  setvbuf(stdout, NULL, _IONBF, 0);
+  const char* wanted = argument_count > 1 ? arguments[1] : "";
+  if (strcmp(wanted, "random") == 0) return RunRandomHost(argument_count - 2, arguments + 2);
+  for (size_t kind = 0; kind < sizeof kKinds / sizeof *kKinds; ++kind) {
+    for (const struct Host* host = kKinds[kind]; host->name != NULL; ++host) {
+      if (strcmp(wanted, "--list") == 0) printf("%s\t%s\t%s\n", host->name, host->hangs, host->traits);
+      if (strcmp(wanted, host->name) == 0) return host->run(argument_count - 2, arguments + 2);
+    }
+  }
+  if (strcmp(wanted, "--list") == 0) return 0;
+  fprintf(stderr, "usage: %s --list | HOST | random SEED SECONDS\n", arguments[0]);
+  return 64;
+}

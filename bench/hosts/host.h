@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Host programs for `scripts/bench hosts`: each does one thing that a monitor inside a program can spoil, prints
+// what it saw, and hangs on purpose where its row says so. Its exit code and output are the same in every run.
+#pragma once
+
+#include <stddef.h>
+
+// A dispatch of the main loop ends and the next one begins: poll(2) without descriptors.
+void Tick(int ms);
+void PauseMs(int ms);
+
+// The hangs, each of which is to be reported with its function's name: 700 ms of computing, and of sleeping.
+void HangComputing(void);
+void HangSleeping(void);
+
+// Ends the process with a message when `result` is below 0.
+int Checked(int result, const char* what);
+
+// The number of open descriptors that the process itself sees.
+int CountDescriptors(void);
+
+// Starts a thread that runs `run`, and ends the process when that is not possible.
+unsigned long StartThread(void* (*run)(void*), void* argument);
+
+struct Host {
+  const char* name;
+  int (*run)(int argument_count, char** arguments);
+  const char* hangs;   // functions to be found in reports, separated by commas; "": no report is expected
+  const char* traits;  // "root": needs root; "blind": hangs may go unseen, but lagwatch must say so
+};
+
+extern const struct Host kCancellationHosts[];
+extern const struct Host kDescriptorHosts[];
+extern const struct Host kEndingHosts[];
+extern const struct Host kForkHosts[];
+extern const struct Host kIdentityHosts[];
+extern const struct Host kIdleHosts[];
+extern const struct Host kLimitHosts[];
+extern const struct Host kSeccompHosts[];
+extern const struct Host kSignalHosts[];
+extern const struct Host kThreadHosts[];
+
+int RunRandomHost(int argument_count, char** arguments);

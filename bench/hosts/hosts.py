@@ -1,0 +1,218 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs host programs bare and under `lagwatch run`, and compares what they did with what lagwatch reported.
+
+A host is `same` when its exit code and output are those of the bare run, its hangs were reported, and no other was.
+Otherwise it counts as `harmed` (another exit code or output), `missed` (a hang without a report), `false` (a report
+without a hang) or `silent` (not watched, and lagwatch did not say so). The last line is one JSON object.
+"""
+import argparse
+import concurrent.futures
+import dataclasses
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+import real_hosts  # noqa: E402
+
+THRESHOLD_MS = 250
+TIMEOUT_S = 60
+
+
+@dataclasses.dataclass
+class Host:
+    name: str
+    command: list
+    hangs: list
+    traits: set
+
+
+@dataclasses.dataclass
+class Run:
+    code: int
+    output: str
+    notes: str  # lines of lagwatch itself
+
+
+@dataclasses.dataclass
+class Finding:
+    host: str
+    kind: str
+    detail: str
+
+
+def run(command, env=None):
+    try:
+        ended = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                               timeout=TIMEOUT_S, env=env, start_new_session=True)
+    except subprocess.TimeoutExpired as expired:
+        return Run(-1000, f"did not end in {TIMEOUT_S} s: {(expired.stdout or b'').decode(errors='replace')}", "")
+    errors = ended.stderr.decode(errors="replace").splitlines()
+    notes = [line for line in errors if line.startswith("lagwatch: ")]
+    others = [line for line in errors if not line.startswith("lagwatch: ")]
+    return Run(ended.returncode, ended.stdout.decode(errors="replace") + "\n".join(others), "\n".join(notes))
+
+
+class Bench:
+    def __init__(self, bin_directory):
+        self.lagwatch = str(bin_directory / "lagwatch")
+        self.host_program = str(bin_directory / "bench_host")
+
+    def own_hosts(self):
+        rows = run([self.host_program, "--list"]).output.splitlines()
+        for row in rows:
+            name, hangs, traits = row.split("\t")
+            yield Host(name, [self.host_program, name], [hang for hang in hangs.split(",") if hang],
+                       {trait for trait in traits.split(",") if trait})
+
+    def watched_command(self, host, spool):
+        options = ["--threshold-ms", str(THRESHOLD_MS), "--spool", spool]
+        if "all" in host.traits:
+            options += ["--threads", "all"]
+        if "children" in host.traits:
+            options += ["--children", "all"]
+        if "hooks" in host.traits:
+            options += ["--trace", "--trace-hooks"]
+        return [self.lagwatch, "run", *options, "--", *host.command]
+
+    def reports(self, spool):
+        """Each report's functions, its completeness and whether its end is known."""
+        listed = run([self.lagwatch, "reports", "--spool", spool, "--json"])
+        try:
+            rows = json.loads(listed.output)
+        except ValueError:
+            return [], listed.output + listed.notes
+        reports = []
+        for row in rows:
+            text = run([self.lagwatch, "report", row["id"], "--spool", spool, "--json"]).output
+            try:
+                reports.append(json.loads(text))
+            except ValueError:
+                reports.append({"unreadable": text})
+        notes = run([self.lagwatch, "reports", "--spool", spool]).output
+        return reports, notes
+
+    def check(self, host):
+        bare = run(host.command)
+        with tempfile.TemporaryDirectory(prefix="lagwatch-hosts-") as directory:
+            os.chmod(directory, 0o700)
+            spool = directory + "/spool"
+            watched = run(self.watched_command(host, spool))
+            reports, notes = self.reports(spool)
+        return list(self.judge(host, bare, watched, reports, notes + watched.notes))
+
+    def run_real(self, program, spool):
+        """The exit code and output of a real program, watched when there is a spool."""
+        with tempfile.TemporaryDirectory(prefix="lagwatch-real-") as directory:
+            os.chmod(directory, 0o755)
+            port = real_hosts.free_port()
+            command = program.command(directory, port)
+            host = Host(program.name, command, [], program.traits)
+            if spool:
+                command = self.watched_command(host, spool)
+            if program.drive is None:
+                ended = run(command)
+                return ended
+            process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                       stderr=subprocess.PIPE, start_new_session=True)
+            try:
+                answer = program.drive(directory, port)
+                process.terminate()
+                _, errors = process.communicate(timeout=TIMEOUT_S)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, 9)
+                return Run(-1000, "did not end", "")
+            notes = [line for line in errors.decode(errors="replace").splitlines() if line.startswith("lagwatch: ")]
+            return Run(process.returncode, answer, "\n".join(notes))
+
+    def check_real(self, program):
+        bare = self.run_real(program, None)
+        with tempfile.TemporaryDirectory(prefix="lagwatch-hosts-") as directory:
+            os.chmod(directory, 0o711)
+            spool = directory + "/spool"
+            watched = self.run_real(program, spool)
+            reports, notes = self.reports(spool)
+        if "stdout" in program.traits:  # its messages on standard error differ from run to run
+            bare.output, watched.output = bare.output.split("\n")[0], watched.output.split("\n")[0]
+        findings = []
+        if (bare.code, bare.output) != (watched.code, watched.output):
+            findings.append(Finding(program.name, "harmed", f"bare {bare.code} {bare.output[-300:]!r}, "
+                                                            f"watched {watched.code} {watched.output[-300:]!r}"))
+        if len(reports) < program.reports:
+            findings.append(Finding(program.name, "missed", f"{len(reports)} reports; {notes + watched.notes!r}"))
+        if program.reports == 0 and reports and "others" not in program.traits:
+            findings.append(Finding(program.name, "false", json.dumps(reports[0])[:600]))
+        return findings
+
+    def judge(self, host, bare, watched, reports, notes):
+        if (bare.code, bare.output) != (watched.code, watched.output):
+            yield Finding(host.name, "harmed", f"bare {bare.code} {bare.output[-300:]!r}, "
+                                               f"watched {watched.code} {watched.output[-300:]!r}")
+        texts = [json.dumps(report) for report in reports]
+        unexplained = [hang for hang in host.hangs if not any(hang in text for text in texts)]
+        has_enough = "nostack" in host.traits and len(reports) >= len(host.hangs)
+        if unexplained and not has_enough:
+            if "blind" in host.traits:
+                if not re.search("not watched|could not|cannot|stopped", notes):
+                    yield Finding(host.name, "silent", f"no report of {unexplained} and no word about it: {notes!r}")
+            else:
+                yield Finding(host.name, "missed", f"{unexplained} of {len(reports)} reports")
+        others = [text for text in texts if host.hangs == [] or
+                  ("nostack" not in host.traits and not any(hang in text for hang in host.hangs))]
+        if others and "others" not in host.traits:
+            yield Finding(host.name, "false", others[0][:600])
+        if "ended" in host.traits and any(not report.get("ended") for report in reports):
+            yield Finding(host.name, "missed", "the end of the hang is not known")
+
+
+def run_random(bench, cases, first_seed, jobs):
+    def one(seed):
+        host = Host(f"random {seed}", [bench.host_program, "random", str(seed), "150"], [], {"others", "all"})
+        return [finding for finding in bench.check(host) if finding.kind == "harmed"]
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        findings = []
+        for seed, found in zip(range(first_seed, first_seed + cases), pool.map(one, range(first_seed, first_seed + cases))):
+            findings += found
+            for finding in found:
+                print(f"{finding.host}: {finding.kind}: {finding.detail}", flush=True)
+    print(f"random hosts: {cases} from seed {first_seed}, {len(findings)} differ from their bare run")
+    return 1 if findings else 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--bin", type=pathlib.Path, required=True, help="the folder of lagwatch and bench_host")
+    parser.add_argument("--only", default="", help="a regular expression: hosts with such names")
+    parser.add_argument("--real", action="store_true", help="also real programs, which must be installed")
+    parser.add_argument("--jobs", type=int, default=2, help="hosts at a time")
+    parser.add_argument("--random", type=int, help="so many random hosts instead")
+    parser.add_argument("--seed", type=int, default=1, help="of the first random host")
+    options = parser.parse_args()
+    bench = Bench(options.bin.resolve())
+    if options.random:
+        sys.exit(run_random(bench, options.random, options.seed, options.jobs))
+
+    hosts = [host for host in bench.own_hosts() if "root" not in host.traits or os.geteuid() == 0]
+    if options.real:
+        hosts += real_hosts.installed()
+    hosts = [host for host in hosts if re.search(options.only, host.name)]
+    counts = {"hosts": len(hosts), "same": 0, "harmed": 0, "missed": 0, "false": 0, "silent": 0}
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        check = lambda host: bench.check(host) if isinstance(host, Host) else bench.check_real(host)  # noqa: E731
+        for host, findings in zip(hosts, pool.map(check, hosts)):
+            counts["same"] += not findings
+            for kind in {finding.kind for finding in findings}:
+                counts[kind] += 1
+            for finding in findings:
+                print(f"{finding.host}: {finding.kind}: {finding.detail}", flush=True)
+    print(json.dumps(counts))
+    sys.exit(0 if counts["same"] == counts["hosts"] and hosts else 1)
+
+
+if __name__ == "__main__":
+    main()

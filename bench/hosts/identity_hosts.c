@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// Programs that change who they are and what they see: user, root directory, namespaces.
+#define _GNU_SOURCE
+#include <errno.h>
+#include <grp.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "bench/hosts/host.h"
+
+enum { kNobody = 65534 };
+
+static int HangTwice(void) {
+  Tick(10);
+  Tick(10);
+  HangComputing();
+  Tick(10);
+  HangSleeping();
+  Tick(10);
+  return 3;
+}
+
+static void DropPrivileges(void) {
+  Checked(setgroups(0, NULL), "setgroups");
+  Checked(setgid(kNobody), "setgid");
+  Checked(setuid(kNobody), "setuid");
+  printf("user %d, dumpable %d\n", (int)getuid(), prctl(PR_GET_DUMPABLE));
+}
+
+// Servers drop their privileges before their loop begins, after it began, or in their workers.
+static int DropBeforeLoop(int count, char** arguments) {
+  (void)count;
+  (void)arguments;
+  DropPrivileges();
+  return HangTwice();
+}
+static int DropInLoop(int count, char** arguments) {
+  (void)count;
+  (void)arguments;
+  Tick(10);
+  Tick(10);
+  DropPrivileges();
+  return HangTwice();
+}
+static int DropInWorker(int count, char** arguments) {
+  int status = 0;
+  (void)count;
+  (void)arguments;
+  Tick(10);
+  Tick(10);
+  const pid_t child = Checked(fork(), "fork");
+  if (child == 0) {
+    DropPrivileges();
+    exit(HangTwice());
+  }
+  while (waitpid(child, &status, WNOHANG) == 0) Tick(10);
+  return WEXITSTATUS(status);
+}
+static int BecomeUndumpable(int count, char** arguments) {
+  (void)count;
+  (void)arguments;
+  Tick(10);
+  Checked(prctl(PR_SET_DUMPABLE, 0), "prctl");
+  return HangTwice();
+}
+
+static int ChangeRoot(int count, char** arguments) {
+  char path[] = "/tmp/host-root-XXXXXX";
+  (void)count;
+  (void)arguments;
+  Tick(10);
+  Tick(10);
+  PauseMs(50);
+  if (mkdtemp(path) == NULL) return 1;
+  Checked(chroot(path), "chroot");
+  Checked(chdir("/"), "chdir");
+  printf("files %d\n", access("/proc", F_OK) == 0);
+  HangTwice();
+  return 3;
+}
+
+static int LoseDirectory(int count, char** arguments) {
+  char path[] = "/tmp/host-lost-XXXXXX";
+  (void)count;
+  (void)arguments;
+  if (mkdtemp(path) == NULL) return 1;
+  Checked(chdir(path), "chdir");
+  Checked(rmdir(path), "rmdir");
+  umask(0777);
+  return HangTwice();
+}
+
+static int UnshareUser(int count, char** arguments) {
+  (void)count;
+  (void)arguments;
+  Tick(10);
+  Tick(10);
+  PauseMs(50);
+  const int result = unshare(CLONE_NEWUSER);
+  printf("unshare %d %s\n", result, result == 0 ? "" : strerror(errno));
+  return HangTwice();
+}
+
+const struct Host kIdentityHosts[] = {
+    {"drop_before_loop", DropBeforeLoop, "HangComputing,HangSleeping", "root"},
+    {"drop_in_loop", DropInLoop, "HangComputing,HangSleeping", "root"},
+    {"drop_in_worker", DropInWorker, "HangComputing,HangSleeping", "root"},
+    {"become_undumpable", BecomeUndumpable, "HangComputing,HangSleeping", ""},
+    {"change_root", ChangeRoot, "HangComputing,HangSleeping", "root"},
+    {"lose_directory", LoseDirectory, "HangComputing,HangSleeping", ""},
+    {"unshare_user", UnshareUser, "HangComputing,HangSleeping", ""},
+    {NULL, NULL, NULL, NULL},
+};

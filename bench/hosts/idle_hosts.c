@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// Programs that poll at their start and then idle in other calls, which is no hang.
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/msg.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "bench/hosts/host.h"
+
+static int ends[2];
+static int queue;
+static int listener;
+static sem_t semaphore;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
+static int is_done;
+
+static void Ignore(int signal_number) { (void)signal_number; }
+
+// Ends every kind of wait after a while.
+static void* EndWaits(void* unused) {
+  struct {
+    long type;
+    char byte;
+  } message = {1, 'x'};
+  struct sockaddr_in address;
+  socklen_t size = sizeof address;
+  (void)unused;
+  PauseMs(900);
+  if (write(ends[1], "x", 1) != 1) return NULL;
+  msgsnd(queue, &message, 1, 0);
+  sem_post(&semaphore);
+  pthread_mutex_lock(&mutex);
+  is_done = 1;
+  pthread_cond_signal(&condition);
+  pthread_mutex_unlock(&mutex);
+  if (getsockname(listener, (struct sockaddr*)&address, &size) == 0) {
+    const int peer = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (connect(peer, (struct sockaddr*)&address, size) != 0) perror("connect");
+    close(peer);
+  }
+  kill(getpid(), SIGUSR1);
+  return NULL;
+}
+
+static pthread_t Begin(void) {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGUSR1);
+  pthread_sigmask(SIG_BLOCK, &set, NULL);
+  signal(SIGUSR1, Ignore);
+  Checked(pipe(ends), "pipe");
+  queue = Checked(msgget(IPC_PRIVATE, 0600), "msgget");
+  listener = Checked(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), "socket");
+  Checked(listen(listener, 4), "listen");
+  sem_init(&semaphore, 0, 0);
+  Tick(10);
+  Tick(10);
+  return StartThread(EndWaits, NULL);
+}
+static int End(pthread_t thread) {
+  pthread_join(thread, NULL);
+  msgctl(queue, IPC_RMID, NULL);
+  puts("done");
+  return 3;
+}
+
+static int IdleInSuspend(int count, char** arguments) {
+  sigset_t none;
+  (void)count;
+  (void)arguments;
+  const pthread_t thread = Begin();
+  sigemptyset(&none);
+  sigsuspend(&none);
+  return End(thread);
+}
+static int IdleInSigwait(int count, char** arguments) {
+  sigset_t set;
+  int signal_number = 0;
+  (void)count;
+  (void)arguments;
+  const pthread_t thread = Begin();
+  sigemptyset(&set);
+  sigaddset(&set, SIGUSR1);
+  sigwait(&set, &signal_number);
+  return End(thread);
+}
+static int IdleInJoin(int count, char** arguments) {
+  (void)count;
+  (void)arguments;
+  return End(Begin());
+}
+static int IdleInRead(int count, char** arguments) {
+  char byte;
+  (void)count;
+  (void)arguments;
+  const pthread_t thread = Begin();
+  if (read(ends[0], &byte, 1) != 1) return 1;
+  return End(thread);
+}
+static int IdleInAccept(int count, char** arguments) {
+  (void)count;
+  (void)arguments;
+  const pthread_t thread = Begin();
+  close(Checked(accept(listener, NULL, NULL), "accept"));
+  return End(thread);
+}
+static int IdleInMessage(int count, char** arguments) {
+  struct {
+    long type;
+    char byte;
+  } message;
+  (void)count;
+  (void)arguments;
+  const pthread_t thread = Begin();
+  Checked((int)msgrcv(queue, &message, 1, 0, 0), "msgrcv");
+  return End(thread);
+}
+static int IdleInSemaphore(int count, char** arguments) {
+  (void)count;
+  (void)arguments;
+  const pthread_t thread = Begin();
+  sem_wait(&semaphore);
+  return End(thread);
+}
+static int IdleInCondition(int count, char** arguments) {
+  (void)count;
+  (void)arguments;
+  const pthread_t thread = Begin();
+  pthread_mutex_lock(&mutex);
+  while (!is_done) pthread_cond_wait(&condition, &mutex);
+  pthread_mutex_unlock(&mutex);
+  return End(thread);
+}
+static int IdleInWaitpid(int count, char** arguments) {
+  (void)count;
+  (void)arguments;
+  const pthread_t thread = Begin();
+  const pid_t child = Checked(fork(), "fork");
+  if (child == 0) {
+    PauseMs(900);
+    _exit(0);
+  }
+  waitpid(child, NULL, 0);
+  return End(thread);
+}
+
+const struct Host kIdleHosts[] = {
+    {"idle_in_sigsuspend", IdleInSuspend, "", ""},  {"idle_in_sigwait", IdleInSigwait, "", ""},
+    {"idle_in_join", IdleInJoin, "", ""},           {"idle_in_read", IdleInRead, "", ""},
+    {"idle_in_accept", IdleInAccept, "", ""},       {"idle_in_msgrcv", IdleInMessage, "", ""},
+    {"idle_in_sem_wait", IdleInSemaphore, "", ""},  {"idle_in_cond_wait", IdleInCondition, "", ""},
+    {"idle_in_waitpid", IdleInWaitpid, "", ""},     {NULL, NULL, NULL, NULL},
+};

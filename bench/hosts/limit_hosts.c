@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// Programs with little memory, and with much of it locked or changed at once.
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "bench/hosts/host.h"
+
+static void LimitAddressSpace(long more_kib) {
+  long pages = 0;
+  FILE* file = fopen("/proc/self/statm", "r");
+  if (file == NULL || fscanf(file, "%ld", &pages) != 1) exit(1);
+  fclose(file);
+  const rlim_t bytes = (rlim_t)(pages * 4096 + more_kib * 1024);
+  const struct rlimit limit = {bytes, bytes};
+  Checked(setrlimit(RLIMIT_AS, &limit), "setrlimit");
+}
+
+static int LittleMemory(long more_kib) {
+  LimitAddressSpace(more_kib);
+  Tick(10);
+  Tick(10);
+  HangComputing();
+  Tick(10);
+  puts("done");
+  return 3;
+}
+static int Memory64(int count, char** arguments) {
+  (void)count;
+  (void)arguments;
+  return LittleMemory(64);
+}
+static int Memory1024(int count, char** arguments) {
+  (void)count;
+  (void)arguments;
+  return LittleMemory(1024);
+}
+static int Memory4096(int count, char** arguments) {
+  (void)count;
+  (void)arguments;
+  return LittleMemory(4096);
+}
+static int Memory16384(int count, char** arguments) {
+  (void)count;
+  (void)arguments;
+  return LittleMemory(16384);
+}
+
+static int MemoryRunsOut(int count, char** arguments) {
+  (void)count;
+  (void)arguments;
+  Tick(10);
+  Tick(10);
+  PauseMs(100);
+  LimitAddressSpace(0);
+  HangComputing();
+  Tick(10);
+  HangSleeping();
+  Tick(10);
+  puts("done");
+  return 3;
+}
+
+static int NoThreads(int count, char** arguments) {
+  const struct rlimit limit = {0, 0};
+  (void)count;
+  (void)arguments;
+  Checked(setuid(65534), "setuid");
+  Checked(setrlimit(RLIMIT_NPROC, &limit), "setrlimit");
+  Tick(10);
+  Tick(10);
+  HangComputing();
+  Tick(10);
+  puts("done");
+  return 3;
+}
+
+static int LockMemory(int count, char** arguments) {
+  (void)count;
+  (void)arguments;
+  Checked(mlockall(MCL_CURRENT | MCL_FUTURE), "mlockall");
+  Tick(10);
+  Tick(10);
+  HangComputing();
+  Tick(10);
+  long locked_kib = 0;
+  char line[256];
+  FILE* file = fopen("/proc/self/status", "r");
+  while (file != NULL && fgets(line, sizeof line, file) != NULL) sscanf(line, "VmLck: %ld", &locked_kib);
+  printf("locked more than 24 MiB: %d\n", locked_kib > 24 * 1024);
+  return 3;
+}
+
+static int SmallFiles(int count, char** arguments) {
+  const struct rlimit limit = {0, 0};
+  (void)count;
+  (void)arguments;
+  Tick(10);
+  Tick(10);
+  Checked(setrlimit(RLIMIT_FSIZE, &limit), "setrlimit");
+  HangComputing();
+  Tick(10);
+  return 3;
+}
+
+static void* HangInSmallStack(void* unused) {
+  (void)unused;
+  Tick(10);
+  Tick(10);
+  HangComputing();
+  Tick(10);
+  return NULL;
+}
+static int SmallStack(int count, char** arguments) {
+  pthread_attr_t attributes;
+  pthread_t thread;
+  (void)count;
+  (void)arguments;
+  Tick(10);
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, 20 * 1024);
+  Checked(-pthread_create(&thread, &attributes, HangInSmallStack, NULL), "pthread_create");
+  pthread_join(thread, NULL);
+  puts("done");
+  return 3;
+}
+
+// One call that holds the address space's lock for long: a change of very many mappings.
+__attribute__((noinline)) static void HangChangingMemory(void) {
+  enum { kPages = 60000 };
+  char* memory = mmap(NULL, (size_t)kPages * 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) exit(1);
+  for (int i = 0; i < kPages; i += 2) mprotect(memory + (size_t)i * 4096, 4096, PROT_NONE);
+  for (int i = 0; i < 12; ++i) {
+    mprotect(memory, (size_t)kPages * 4096, PROT_READ | PROT_WRITE);
+    for (int j = 0; j < kPages; j += 2) mprotect(memory + (size_t)j * 4096, 4096, PROT_NONE);
+  }
+  munmap(memory, (size_t)kPages * 4096);
+}
+static int ChangeMemory(int count, char** arguments) {
+  (void)count;
+  (void)arguments;
+  Tick(10);
+  Tick(10);
+  HangChangingMemory();
+  Tick(10);
+  puts("done");
+  return 3;
+}
+
+const struct Host kLimitHosts[] = {
+    {"memory_64_kib", Memory64, "HangComputing", "blind"},
+    {"memory_1_mib", Memory1024, "HangComputing", "blind"},
+    {"memory_4_mib", Memory4096, "HangComputing", "blind"},
+    {"memory_16_mib", Memory16384, "HangComputing", "blind"},
+    {"memory_runs_out", MemoryRunsOut, "HangComputing,HangSleeping", ""},
+    {"no_threads", NoThreads, "HangComputing", "root,blind"},
+    {"lock_memory", LockMemory, "HangComputing", ""},
+    {"small_files", SmallFiles, "HangComputing", "blind"},
+    {"small_stack", SmallStack, "HangComputing", "all"},
+    {"change_memory", ChangeMemory, "HangChangingMemory", "nostack"},
+    {NULL, NULL, NULL, NULL},
+};

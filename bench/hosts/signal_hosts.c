@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+// Programs with handlers, masks and signal stacks of their own.
+#define _GNU_SOURCE
+#include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/signalfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "bench/hosts/host.h"
+
+static atomic_int handled;
+static void Count(int signal_number) {
+  (void)signal_number;
+  ++handled;
+}
+static void CountHandler(int signal_number) { Count(signal_number); }
+
+static int HangTwice(void) {
+  Tick(10);
+  Tick(10);
+  HangComputing();
+  Tick(10);
+  HangSleeping();
+  Tick(10);
+  printf("signals handled %d\n", handled);
+  return 3;
+}
+
+// A signal stack between pages that cannot be touched.
+static void UseSignalStack(size_t size) {
+  const size_t pages = (size + 4095) & ~(size_t)4095;
+  char* memory = mmap(NULL, pages + 8192, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED || mprotect(memory + 4096, pages, PROT_READ | PROT_WRITE) != 0) exit(1);
+  const stack_t stack = {.ss_sp = memory + 4096 + pages - size, .ss_size = size};
+  const struct sigaction action = {.sa_handler = CountHandler, .sa_flags = SA_ONSTACK};
+  Checked(sigaltstack(&stack, NULL), "sigaltstack");
+  Checked(sigaction(SIGSEGV, &action, NULL), "sigaction");
+}
+static int SmallSignalStack(int count, char** arguments) {
+  (void)count;
+  (void)arguments;
+  UseSignalStack(2048);
+  return HangTwice();
+}
+static void* HangOnSignalStack(void* unused) {
+  (void)unused;
+  UseSignalStack(4096);
+  Tick(10);
+  Tick(10);
+  HangComputing();
+  Tick(10);
+  return NULL;
+}
+static int SmallSignalStackInThread(int count, char** arguments) {
+  (void)count;
+  (void)arguments;
+  Tick(10);
+  Tick(10);
+  pthread_join(StartThread(HangOnSignalStack, NULL), NULL);
+  return HangTwice();
+}
+static int LargeSignalStack(int count, char** arguments) {
+  (void)count;
+  (void)arguments;
+  UseSignalStack(64 * 1024);
+  return HangTwice();
+}
+
+static int BlockAll(int count, char** arguments) {
+  sigset_t all;
+  (void)count;
+  (void)arguments;
+  sigfillset(&all);
+  sigprocmask(SIG_BLOCK, &all, NULL);
+  return HangTwice();
+}
+static int HandleAll(int count, char** arguments) {
+  (void)count;
+  (void)arguments;
+  for (int i = 1; i <= 64; ++i) signal(i, Count);
+  return HangTwice();
+}
+static int HandleAllLater(int count, char** arguments) {
+  (void)count;
+  (void)arguments;
+  Tick(10);
+  Tick(10);
+  for (int i = 1; i <= 64; ++i) signal(i, Count);
+  return HangTwice();
+}
+static int ResetAll(int count, char** arguments) {
+  (void)count;
+  (void)arguments;
+  Tick(10);
+  Tick(10);
+  PauseMs(50);
+  for (int i = 1; i <= 64; ++i) signal(i, SIG_DFL);
+  return HangTwice();
+}
+static int ListHandlers(int count, char** arguments) {
+  int before = 0;
+  (void)count;
+  (void)arguments;
+  struct sigaction action;
+  for (int i = 1; i < 32; ++i) before += sigaction(i, NULL, &action) == 0 && action.sa_handler != SIG_DFL;
+  printf("standard signals with handlers %d\n", before);
+  return HangTwice();
+}
+
+// A descriptor for signals sees only those that were meant for it.
+static int ReadSignals(int count, char** arguments) {
+  sigset_t set;
+  struct signalfd_siginfo info;
+  int others = 0;
+  (void)count;
+  (void)arguments;
+  sigfillset(&set);
+  sigprocmask(SIG_BLOCK, &set, NULL);
+  const int fd = Checked(signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC), "signalfd");
+  HangTwice();
+  while (read(fd, &info, sizeof info) == sizeof info) ++others;
+  printf("signals of others %d\n", others);
+  return 3;
+}
+
+// Calls that end with EINTR after any handler: none may, because the program handles nothing.
+static int CountInterrupts(int count, char** arguments) {
+  int interrupts = 0;
+  sem_t semaphore;
+  (void)count;
+  (void)arguments;
+  sem_init(&semaphore, 0, 0);
+  Tick(10);
+  Tick(10);
+  for (int i = 0; i < 60; ++i) {
+    struct timespec end;
+    clock_gettime(CLOCK_REALTIME, &end);
+    end.tv_nsec += 10 * 1000000L;
+    end.tv_sec += end.tv_nsec / 1000000000L;
+    end.tv_nsec %= 1000000000L;
+    if (sem_timedwait(&semaphore, &end) != 0 && errno == EINTR) ++interrupts;
+    const struct timespec shortly = {0, 2000000};
+    if (nanosleep(&shortly, NULL) != 0) ++interrupts;
+    Tick(0);
+  }
+  Tick(10);
+  printf("interrupts %d\n", interrupts);
+  HangSleeping();
+  Tick(10);
+  return 3;
+}
+
+static void* SendSignals(void* main_thread) {
+  for (int i = 0; i < 200; ++i) {
+    pthread_kill(*(pthread_t*)main_thread, SIGRTMIN + 3);
+    PauseMs(2);
+  }
+  return NULL;
+}
+// Queued signals all arrive.
+static int CountSignals(int count, char** arguments) {
+  pthread_t self = pthread_self();
+  (void)count;
+  (void)arguments;
+  signal(SIGRTMIN + 3, Count);
+  Tick(10);
+  Tick(10);
+  const pthread_t thread = StartThread(SendSignals, &self);
+  HangComputing();
+  Tick(10);
+  pthread_join(thread, NULL);
+  printf("signals %d\n", handled);
+  return 3;
+}
+
+const struct Host kSignalHosts[] = {
+    {"small_signal_stack", SmallSignalStack, "HangComputing,HangSleeping", "nostack"},
+    {"small_signal_stack_in_thread", SmallSignalStackInThread, "HangComputing,HangSleeping", "all,nostack"},
+    {"large_signal_stack", LargeSignalStack, "HangComputing,HangSleeping", ""},
+    {"block_all_signals", BlockAll, "HangComputing,HangSleeping", "nostack"},
+    {"handle_all_signals", HandleAll, "HangComputing,HangSleeping", "nostack"},
+    {"handle_all_signals_later", HandleAllLater, "HangComputing,HangSleeping", "nostack"},
+    {"reset_all_signals", ResetAll, "HangComputing,HangSleeping", ""},
+    {"list_handlers", ListHandlers, "HangComputing,HangSleeping", ""},
+    {"read_signals", ReadSignals, "HangComputing,HangSleeping", "nostack"},
+    {"count_interrupts", CountInterrupts, "HangSleeping", ""},
+    {"count_signals", CountSignals, "HangComputing", ""},
+    {NULL, NULL, NULL, NULL},
+};
