@@ -80,7 +80,7 @@ class LinuxEnv final : public Env {
     int error = fstat(fd, &before) == 0 ? 0 : errno;
     if (error == 0 && (S_ISDIR(before.st_mode) ? fsync(fd) : fdatasync(fd)) != 0) error = errno;
     // The program may have closed descriptors that it does not know while the disk took its time: then this
-    // one may be the program's by now (but see LeaveFileTable).
+    // one may be the program's by now (but see HasOwnFiles).
     struct stat after {};
     if (fstat(fd, &after) == 0 && IsSameFile(before, after)) close(fd);
     return error;

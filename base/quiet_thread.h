@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A thread of lagwatch's own inside somebody else's program: it has a name, takes none of the program's
-// signals, and can be given up on when it hangs.
+// A thread of lagwatch inside the watched program: it has a name, takes none of the program's signals, has
+// its own descriptor table, and can be given up when it hangs.
 #pragma once
 
 #include <pthread.h>
@@ -8,10 +8,19 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
+#include <utility>
 
+#include "base/sleeper.h"
 #include "base/status.h"
 
 namespace lagwatch::base {
+
+// Which descriptor table, root, working directory and umask a thread has.
+enum class ThreadFiles : uint8_t {
+  kOwn,      // its own: an empty table, and copies of the rest, which the program does not change any more
+  kProgram,  // the program's: for threads that call the program's functions
+};
 
 // Thread safety: one thread starts and joins.
 class QuietThread {
@@ -20,8 +29,10 @@ class QuietThread {
   QuietThread(const QuietThread&) = delete;
   QuietThread& operator=(const QuietThread&) = delete;
 
-  // Runs `run(context)` on a new thread, named at most 15 characters. Context: background.
-  Status Start(const char* name, size_t stack_bytes, void (*run)(void*), void* context);
+  // Runs `run(context)` on a new thread, named at most 15 characters. Returns when the thread has left the
+  // program's files (see HasOwnFiles()), after one second at the latest. Context: background.
+  Status Start(const char* name, size_t stack_bytes, void (*run)(void*), void* context,
+               ThreadFiles files = ThreadFiles::kOwn);
   bool is_running() const { return is_running_; }
   // Joins the thread, which must have been told to end. False when it did not end in time: then this object
   // and all that the thread uses must be leaked. True when none was started. Context: background.
@@ -33,15 +44,57 @@ class QuietThread {
   const char* name_ = nullptr;
   void (*run_)(void*) = nullptr;
   void* context_ = nullptr;
+  ThreadFiles files_ = ThreadFiles::kOwn;
+  std::atomic<bool> is_set_up_{false};
   std::atomic<bool> has_ended_{false};
+  Sleeper starter_;
+  Sleeper joiner_;
   bool is_running_ = false;
   pthread_t thread_{};
 };
 
-// Gives the calling thread, one of ours, a table of descriptors of its own, which is empty: the program
-// neither sees what the thread opens nor closes it by mistake, and a fork()ed child inherits none of it. Nor
-// can the thread use what others opened. False where the system cannot do that (Linux before 5.9). Context:
-// background.
-bool LeaveFileTable();
+// Whether the calling thread has its own descriptor table. What it opens, the program neither sees nor closes
+// by mistake, a fork()ed child does not inherit it, and it is closed when the thread ends; a descriptor may
+// be used and closed by that thread only. False in the program's threads, and in all threads where the system
+// cannot do that (or under ThreadSanitizer, which knows one table for all threads). Context: any but signals.
+bool HasOwnFiles();
+
+// Runs `run(context)` with its own descriptor table: on the calling thread when that has one, else on a
+// thread that lasts for the call. False when there is no thread; then it did not run. Not a cancellation
+// point. Context: background.
+[[nodiscard]] bool RunWithOwnFiles(void (*run)(void*), void* context);
+
+// The same for a function object. Its exceptions are the caller's.
+template <typename Function>
+[[nodiscard]] bool RunWithOwnFiles(Function&& function) {
+  struct Call {
+    Function* function;
+#if defined(__cpp_exceptions)
+    std::exception_ptr error = nullptr;
+#endif
+  } call{&function};
+  const bool has_run = RunWithOwnFiles(
+      [](void* context) {
+        auto* called = static_cast<Call*>(context);
+#if defined(__cpp_exceptions)
+        try {
+          (*called->function)();
+        } catch (...) {
+          called->error = std::current_exception();
+        }
+#else
+        (*called->function)();
+#endif
+      },
+      &call);
+#if defined(__cpp_exceptions)
+  if (call.error != nullptr) std::rethrow_exception(call.error);
+#endif
+  return has_run;
+}
+
+// Gives the calling thread an empty descriptor table by unshare(2), as before Linux 5.9. False when the
+// system refuses.
+bool LeaveFileTableByUnshareForTest();
 
 }  // namespace lagwatch::base

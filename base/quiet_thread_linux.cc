@@ -1,20 +1,90 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <dirent.h>
+#include <sched.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
-#include <ctime>
 #include <string>
+#include <string_view>
 
 #include "base/clock.h"
+#include "base/proc_file.h"
 #include "base/quiet_thread.h"
 
 namespace lagwatch::base {
+namespace {
 
-Status QuietThread::Start(const char* name, size_t stack_bytes, void (*run)(void*), void* context) {
+constexpr int64_t kLongestSetUpNs = kNsPerSecond;
+constexpr size_t kCallStackBytes = 1 << 20;
+constexpr rlim_t kMostDescriptors = 1 << 16;  // that are tried where they cannot be listed
+
+thread_local bool t_has_own_files __attribute__((tls_model("initial-exec"))) = false;
+
+// The program's threads may be cancelled, but not in the middle of a call of ours.
+class ScopedNoCancellation {
+ public:
+  ScopedNoCancellation() { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &previous_); }
+  ~ScopedNoCancellation() { pthread_setcancelstate(previous_, nullptr); }
+  ScopedNoCancellation(const ScopedNoCancellation&) = delete;
+  ScopedNoCancellation& operator=(const ScopedNoCancellation&) = delete;
+
+ private:
+  int previous_ = PTHREAD_CANCEL_ENABLE;
+};
+
+// For Linux before 5.9. What is closed here stays open in the program, whose table is another one by then.
+bool LeaveFileTableByUnshare() {
+  if (unshare(CLONE_FILES) != 0) return false;
+  rlimit limit{};
+  DIR* descriptors = opendir("/proc/thread-self/fd");
+  if (descriptors == nullptr) {
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return false;
+    for (rlim_t fd = 0; fd < std::min<rlim_t>(limit.rlim_cur, kMostDescriptors); ++fd)
+      close(static_cast<int>(fd));
+    return true;
+  }
+  while (const dirent* entry = readdir(descriptors)) {
+    std::string_view name = entry->d_name;
+    uint64_t fd = 0;
+    if (ConsumeDecimal(&name, &fd) && static_cast<int>(fd) != dirfd(descriptors)) close(static_cast<int>(fd));
+  }
+  closedir(descriptors);
+  return true;
+}
+
+bool LeaveFileTable() {
+#if defined(__SANITIZE_THREAD__)  // which knows one table for all threads
+  return false;
+#elif defined(SYS_close_range)
+  constexpr unsigned kUnshareFirst = 1U << 1;  // CLOSE_RANGE_UNSHARE, which older headers lack
+  return syscall(SYS_close_range, 0U, ~0U, kUnshareFirst) == 0 || LeaveFileTableByUnshare();
+#else
+  return LeaveFileTableByUnshare();
+#endif
+}
+
+// The program's chroot(2), chdir(2) and umask(2) are not to move or hide the files that the thread opens.
+void LeaveFileSystem() {
+  if (unshare(CLONE_FS) == 0) umask(0077);
+}
+
+}  // namespace
+
+bool LeaveFileTableByUnshareForTest() { return LeaveFileTableByUnshare(); }
+
+bool HasOwnFiles() { return t_has_own_files; }
+
+Status QuietThread::Start(const char* name, size_t stack_bytes, void (*run)(void*), void* context,
+                          ThreadFiles files) {
   name_ = name;
   run_ = run;
   context_ = context;
+  files_ = files;
+  is_set_up_.store(false);
   has_ended_.store(false);
   // The thread inherits a full mask, so there is no moment at which it could take the program's signals.
   sigset_t all;
@@ -29,15 +99,19 @@ Status QuietThread::Start(const char* name, size_t stack_bytes, void (*run)(void
   pthread_sigmask(SIG_SETMASK, &previous, nullptr);
   if (error != 0) return IoError("cannot start the thread " + std::string(name), error);
   is_running_ = true;
+  const int64_t deadline_ns = SystemClock().MonoNs() + kLongestSetUpNs;
+  while (!is_set_up_.load() && SystemClock().MonoNs() < deadline_ns) starter_.SleepUntil(deadline_ns);
   return {};
 }
 
 bool QuietThread::TryJoin(int64_t timeout_ns) {
   if (!is_running_) return true;
-  constexpr timespec kPause{.tv_sec = 0, .tv_nsec = kNsPerMs};
-  const int64_t deadline_ns = SystemClock().MonoNs() + timeout_ns;
-  while (!has_ended_.load() && SystemClock().MonoNs() < deadline_ns) nanosleep(&kPause, nullptr);
+  const int64_t now_ns = SystemClock().MonoNs();
+  const int64_t deadline_ns =
+      timeout_ns < Sleeper::kForever - now_ns ? now_ns + timeout_ns : Sleeper::kForever;
+  while (!has_ended_.load() && SystemClock().MonoNs() < deadline_ns) joiner_.SleepUntil(deadline_ns);
   if (!has_ended_.load()) return false;
+  const ScopedNoCancellation no_cancellation;
   pthread_join(thread_, nullptr);
   is_running_ = false;
   return true;
@@ -45,19 +119,28 @@ bool QuietThread::TryJoin(int64_t timeout_ns) {
 
 void* QuietThread::Run(void* self) {
   auto* thread = static_cast<QuietThread*>(self);
+  if (thread->files_ == ThreadFiles::kOwn) {
+    t_has_own_files = LeaveFileTable();
+    LeaveFileSystem();
+  }
   pthread_setname_np(pthread_self(), thread->name_);
+  thread->is_set_up_.store(true);
+  thread->starter_.Wake();
   thread->run_(thread->context_);
   thread->has_ended_.store(true);
+  thread->joiner_.Wake();
   return nullptr;
 }
 
-bool LeaveFileTable() {
-#if defined(SYS_close_range) && !defined(__SANITIZE_THREAD__)  // which knows one table for all threads
-  constexpr unsigned kUnshareFirst = 1U << 1;  // CLOSE_RANGE_UNSHARE, which older headers lack
-  return syscall(SYS_close_range, 0U, ~0U, kUnshareFirst) == 0;
-#else
-  return false;
-#endif
+bool RunWithOwnFiles(void (*run)(void*), void* context) {
+  if (HasOwnFiles()) {
+    run(context);
+    return true;
+  }
+  const ScopedNoCancellation no_cancellation;
+  QuietThread thread;
+  if (!thread.Start("lagwatch-files", kCallStackBytes, run, context).ok()) return false;
+  return thread.TryJoin(Sleeper::kForever);
 }
 
 }  // namespace lagwatch::base

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/env.h"
+#include "base/quiet_thread.h"
 #include "base/sleeper.h"
 #include "report/config/config_file_name.h"
 #include "report/format/losses.h"
@@ -182,7 +183,10 @@ class Eraser {
 void EraseWhatIsKept(const MonitorOptions& options) {
   ScopedNoFileSizeSignal no_signal;
   const MonitorOptions normal = options.Normalized();
-  if (report::CheckSpoolDirectory(&base::SystemEnv(), normal.spool_directory).ok()) Eraser(normal).Erase();
+  // Without a thread it stays, as it does on a disk that refuses to remove it.
+  static_cast<void>(base::RunWithOwnFiles([&] {
+    if (report::CheckSpoolDirectory(&base::SystemEnv(), normal.spool_directory).ok()) Eraser(normal).Erase();
+  }));
 }
 
 }  // namespace lagwatch::sdk

@@ -125,7 +125,6 @@ void FlightRecorder::SetInterval(int64_t interval_ns) {
 
 void FlightRecorder::Run(void* self) {
   trace::LeaveThisThreadOut();
-  base::LeaveFileTable();
   auto* recorder = static_cast<FlightRecorder*>(self);
   while (!recorder->stopping_.load()) {
     recorder->WriteAsked();

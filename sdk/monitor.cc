@@ -4,8 +4,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <exception>
 
 #include "base/env.h"
+#include "base/quiet_thread.h"
 #include "report/spool/spool_reader.h"
 #include "sdk/default_paths.h"
 #include "sdk/no_file_size_signal.h"
@@ -34,6 +36,16 @@ report::RecordType TypeOf(const report::SpoolRecord& record) {
   if (record.type != report::RecordType::kSealed) return record.type;
   const auto sealed = report::DecodeSealed(record.payload);
   return sealed.ok() ? sealed.value().label.type : record.type;
+}
+
+RunFacts RunFactsOf(const ProgramFacts& facts, bool is_masked) {
+  RunFacts run_facts = SystemRunFacts();
+  run_facts.session_id = facts.session_id;
+  run_facts.app = facts.app;
+  run_facts.app_version = facts.app_version;
+  run_facts.user = facts.user;
+  run_facts.is_masked = is_masked;
+  return run_facts;
 }
 
 }  // namespace
@@ -95,22 +107,14 @@ base::Result<std::unique_ptr<Monitor>> Monitor::Start(const MonitorOptions& opti
   facts.user = normal.user;
   facts.scrubber = policies::Scrubber(normal.scrub_patterns, HomeDirectory());
   monitor->session_id_ = facts.session_id;
-  auto spool = report::SpoolWriter::Create(&base::SystemEnv(), normal.spool_directory, facts.session_id,
-                                           LimitsOf(normal), normal.spool_sync);
-  if (!spool.ok()) return spool.status();
-  monitor->spool_ = std::move(spool).value();
-
-  SweepUnsentSpool(&base::SystemEnv(), normal.spool_directory, normal.is_sent, base::SystemClock().WallMs(),
-                   monitor->spool_.get());
-
-  RunFacts run_facts = SystemRunFacts();
-  run_facts.session_id = facts.session_id;
-  run_facts.app = facts.app;
-  run_facts.app_version = facts.app_version;
-  run_facts.user = facts.user;
-  run_facts.is_masked = monitor->sealer_ != nullptr;
-  const bool is_crowded = monitor->IsSpoolCrowded();
-  monitor->TellHowRunsEnded(run_facts, is_crowded);
+  RunFacts run_facts;
+  base::Status opened(base::StatusCode::kUnavailable, "no thread to open the spool with");
+  // Not in this thread, whose descriptor table the program's other threads use meanwhile.
+  const bool has_run = base::RunWithOwnFiles([&] {
+    run_facts = RunFactsOf(facts, monitor->sealer_ != nullptr);
+    opened = monitor->OpenSpool(normal, run_facts);
+  });
+  if (!has_run || !opened.ok()) return opened;
 
   if (normal.dump_signal != 0) {  // without it when it cannot be had
     auto dump_signal = DumpSignal::Install(normal.dump_signal, &registry->dump_requests());
@@ -125,12 +129,19 @@ base::Result<std::unique_ptr<Monitor>> Monitor::Start(const MonitorOptions& opti
   if (!capturer.ok()) return capturer.status();
   monitor->capturer_ = std::move(capturer).value();
 
-  auto run = RunWriter::Create(normal.spool_directory, run_facts, &ProcessWords().scene, facts.scrubber);
-  if (run.ok()) monitor->run_ = std::move(run).value();
-
+  // A record that cannot be made, for want of a thread or of room, is counted.
+  static_cast<void>(base::RunWithOwnFiles([&] {
+    auto run = RunWriter::Create(normal.spool_directory, run_facts, &ProcessWords().scene, facts.scrubber);
+    if (run.ok()) monitor->run_ = std::move(run).value();
+  }));
+  if (base::Status status = monitor->StartListener(&normal.watch); !status.ok()) {
+    if (monitor->run_ != nullptr) monitor->run_->Discard();
+    return status;
+  }
   monitor->StartFlightRecorder(normal, facts, registry);
-  monitor->sink_ = std::make_unique<ReportSink>(std::move(facts), monitor->spool_.get(), monitor->run_.get(),
-                                                &ProcessWords(), is_crowded, monitor->sealer_.get());
+  monitor->sink_ =
+      std::make_unique<ReportSink>(std::move(facts), monitor->spool_.get(), monitor->run_.get(),
+                                   &ProcessWords(), monitor->is_crowded_, monitor->sealer_.get());
   const RunRecord* last_run = monitor->last_run_ ? &monitor->last_run_->record : nullptr;
   monitor->sink_->WatchStart(PlanStart(normal.start, run_facts, last_run), &ProcessStartUp(), registry);
   watchdog::HangSink* sink = monitor->sink_.get();
@@ -147,8 +158,30 @@ base::Result<std::unique_ptr<Monitor>> Monitor::Start(const MonitorOptions& opti
   base::Status status = monitor->watchdog_->Start();
   if (status.ok()) return monitor;
   if (monitor->run_ != nullptr) monitor->run_->Discard();
-  if (!monitor->TryStopFlightRecorder()) static_cast<void>(monitor.release());
+  const bool is_stopped = monitor->TryStopFlightRecorder();
+  if (!monitor->TryStopListener() || !is_stopped) static_cast<void>(monitor.release());
   return status;
+}
+
+base::Status Monitor::OpenSpool(const MonitorOptions& options, const RunFacts& run_facts) {
+  auto spool = report::SpoolWriter::Create(&base::SystemEnv(), options.spool_directory, run_facts.session_id,
+                                           LimitsOf(options), options.spool_sync);
+  if (!spool.ok()) return spool.status();
+  spool_ = std::move(spool).value();
+  SweepUnsentSpool(&base::SystemEnv(), options.spool_directory, options.is_sent, base::SystemClock().WallMs(),
+                   spool_.get());
+  is_crowded_ = IsSpoolCrowded();
+  TellHowRunsEnded(run_facts);
+  return {};
+}
+
+base::Status Monitor::StartListener(watchdog::WatchOptions* watch) {
+  if (watch->listener == nullptr) return {};
+  auto listener = ProgramListener::Start(watch->listener);
+  if (!listener.ok()) return listener.status();
+  program_listener_ = std::move(listener).value();
+  watch->listener = program_listener_.get();
+  return {};
 }
 
 void Monitor::StartFlightRecorder(const MonitorOptions& options, const ProgramFacts& facts,
@@ -181,6 +214,7 @@ void Monitor::Stop(std::unique_ptr<Monitor> monitor, watchdog::StopReason reason
   bool is_stopped = is_own && monitor->watchdog_->TryStop(reason);
   // Also when the watchdog hangs: or threads would be looked at for ever.
   is_stopped = is_own && monitor->TryStopFlightRecorder() && is_stopped;
+  is_stopped = is_stopped && monitor->TryStopListener();  // a watchdog that goes on may call it
   if (look) look(*monitor);
   if (!is_stopped) {
     static_cast<void>(monitor.release());
@@ -209,12 +243,12 @@ bool Monitor::IsSpoolCrowded() const {
   return segments.ok() && segments->size() >= kMaxWaitingSegments;
 }
 
-void Monitor::TellHowRunsEnded(const RunFacts& now, bool is_crowded) {
+void Monitor::TellHowRunsEnded(const RunFacts& now) {
   RecordWriter writer(spool_.get(), sealer_.get());
   TellEndedRuns(spool_directory_, now, [&](const EndedRun& run) {
     if (!last_run_ && run.is_of_same_program) last_run_ = run;
     bool is_news = run.reason != policies::ExitReason::kCleanExit || run.record.was_in_lag();
-    if (is_crowded && !is_news) return true;
+    if (is_crowded_ && !is_news) return true;
     const std::string usage = run.EncodeUsage();
     if (!usage.empty() && !writer.Append(report::RecordType::kUsage, usage, {run.record.usage_id}))
       return false;
@@ -229,11 +263,27 @@ void Monitor::TellHowRunsEnded(const RunFacts& now, bool is_crowded) {
 }
 
 void Monitor::WithdrawReports() {
-  ScopedNoFileSizeSignal no_signal;
-  // Between two rounds nobody else writes, and all that was written is sealed.
-  bool is_paused = watchdog_->BorrowSink();
-  if (is_paused && trace_triggers_ != nullptr) trace_triggers_->Forget();
+  constexpr int64_t kBeginTimeoutNs = 100 * base::kNsPerMs;
   if (flight_recorder_ != nullptr) flight_recorder_->ForgetAsked();
+  // Between two rounds, on the thread that owns the descriptor of the open segment.
+  auto withdraw = [](void* self) {
+    auto* monitor = static_cast<Monitor*>(self);
+    if (monitor->trace_triggers_ != nullptr) monitor->trace_triggers_->Forget();
+    monitor->TryRemoveReports(monitor->spool_.get());
+    monitor->spool_->Prepare();
+  };
+  if (watchdog_->RunBetweenRounds(withdraw, this, kBeginTimeoutNs)) return;
+  static_cast<void>(base::RunWithOwnFiles([this] { TryRemoveReports(nullptr); }));
+}
+
+void Monitor::TryRemoveReports(report::SpoolWriter* spool) {
+  try {
+    RemoveReports(spool);
+  } catch (const std::exception&) {  // no memory: what is left is sent
+  }
+}
+
+void Monitor::RemoveReports(report::SpoolWriter* spool) {
   report::SpoolReader reader(&base::SystemEnv(), spool_directory_);
   auto names = reader.List(report::SpoolReader::Include::kFinished);
   for (const std::string& name : names.ok() ? *names : std::vector<std::string>()) {
@@ -249,15 +299,19 @@ void Monitor::WithdrawReports() {
     auto& records = segment->records;
     if (std::ranges::none_of(records, is_report)) continue;
     std::erase_if(records, is_report);
-    if (!records.empty() && !is_paused) continue;
+    if (!records.empty() && spool == nullptr) continue;
     bool is_kept = std::ranges::all_of(records, [&](const report::SpoolRecord& record) {
-      return spool_->Append(record.type, record.payload);
+      return spool->Append(record.type, record.payload);
     });
     if (is_kept) static_cast<void>(reader.Remove(name));
   }
-  if (!is_paused) return;
-  spool_->Seal();
-  watchdog_->ReturnSink();
+  if (spool != nullptr) spool->Seal();
+}
+
+void Monitor::RemoveEmptySegment() {
+  constexpr int64_t kTimeoutNs = 50 * base::kNsPerMs;
+  auto finish = [](void* spool) { static_cast<report::SpoolWriter*>(spool)->FinishPreparing(); };
+  static_cast<void>(watchdog_->RunBetweenRounds(finish, spool_.get(), kTimeoutNs, kTimeoutNs));
 }
 
 void Monitor::AbandonInForkedChild(std::unique_ptr<Monitor> monitor) {

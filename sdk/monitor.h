@@ -14,6 +14,7 @@
 #include "sdk/dump_signal.h"
 #include "sdk/exit_analysis.h"
 #include "sdk/flight_recorder.h"
+#include "sdk/program_listener.h"
 #include "sdk/report_sink.h"
 #include "sdk/run_writer.h"
 #include "sdk/slow_traces.h"
@@ -69,6 +70,9 @@ class Monitor {
   // Removes from the spool what was reported so far of this run, which nobody waited for. What was sent
   // already stays sent.
   void WithdrawReports();
+  // The process ends by exit(), which does not wait for the monitor: removes the segment that was opened
+  // ahead, if nothing is in it. Waits for 100 ms at most.
+  void RemoveEmptySegment();
   // Asks for a trace of what led here; false when none will be written: nothing is recorded, or one was asked
   // for less than options.watch.dump_interval_ns ago. Context: any, but for signals.
   bool TraceNow();
@@ -97,15 +101,24 @@ class Monitor {
   // Without it, where it cannot be had, reports are made all the same.
   void StartFlightRecorder(const MonitorOptions& options, const ProgramFacts& facts,
                            watchdog::LoopRegistry* registry);
+  base::Status OpenSpool(const MonitorOptions& options, const RunFacts& run_facts);
+  // Takes the place of the options' listener, if there is one.
+  base::Status StartListener(watchdog::WatchOptions* watch);
+  bool TryStopListener() { return program_listener_ == nullptr || program_listener_->TryStop(); }
+  // Without `spool`, only segments that hold nothing but reports.
+  void RemoveReports(report::SpoolWriter* spool);
+  void TryRemoveReports(report::SpoolWriter* spool);
   bool TryStopFlightRecorder() { return flight_recorder_ == nullptr || flight_recorder_->TryStop(); }
-  void TellHowRunsEnded(const RunFacts& now, bool is_crowded);
+  void TellHowRunsEnded(const RunFacts& now);
   // Whether so many segments wait in the spool that perhaps nobody sends them.
   bool IsSpoolCrowded() const;
 
   int process_id_ = 0;  // whose thread the watchdog's is
   std::string spool_directory_;
   base::Uuid session_id_;
+  bool is_crowded_ = false;
   std::shared_ptr<watchdog::HangListener> listener_;
+  std::unique_ptr<ProgramListener> program_listener_;  // may be null
   std::unique_ptr<DumpSignal> dump_signal_;  // may be null; under the capturer's, if they are the same
   std::unique_ptr<watchdog::ServiceFeed> service_;
   std::unique_ptr<stack::StackCapturer> capturer_;

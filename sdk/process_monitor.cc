@@ -95,8 +95,8 @@ ProcessMonitor::ProcessMonitor() : why_off_(kNotStarted) {
                           static_cast<ProcessMonitor*>(self)->registry_.RemoveThread(gettid());
                         });
   // A program that calls exit() without stopping the monitor ends well all the same.
-  std::atexit(&NoteRunEnded);
-  at_quick_exit(&NoteRunEnded);
+  std::atexit(&NoteExit);
+  at_quick_exit(&NoteExit);
   pthread_atfork(&PrepareFork, &FinishForkInParent, &FinishForkInChild);
 }
 
@@ -325,6 +325,13 @@ MonitorStats ProcessMonitor::StatsOf(const Monitor& monitor) {
     stats.traces_dropped = recorder->dropped_count();
   }
   return stats;
+}
+
+void ProcessMonitor::NoteExit() {
+  NoteRunEnded();
+  ProcessMonitor& self = Instance();
+  std::unique_lock lock(self.mutex_, std::try_to_lock);
+  if (lock.owns_lock() && self.monitor_ != nullptr) self.monitor_->RemoveEmptySegment();
 }
 
 // A start or a stop may be under way, in this thread (a callback that forks) or in another: neither is waited

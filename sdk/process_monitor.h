@@ -132,6 +132,7 @@ class ProcessMonitor {
  private:
   ProcessMonitor();
 
+  static void NoteExit();
   static void PrepareFork();
   static void FinishForkInParent();
   static void FinishForkInChild();

@@ -230,7 +230,9 @@ void ReportSink::OnFrames(const watchdog::FrameEvent& event) {
 
 void ReportSink::OnStop() {
   frame_slices_->WriteAll([this](const FrameSlice& slice) { Write(slice); });
-  OnRoundDone();
+  WriteDeferred();
+  spool_->Finish();
+  if (run_ != nullptr) run_->Refresh();
 }
 
 bool ReportSink::OnUsage(const watchdog::UsageEvent& event) {
@@ -297,10 +299,15 @@ policies::SuppressedCounts ReportSink::SuppressedOf(const watchdog::UsageEvent& 
 }
 
 void ReportSink::OnRoundDone() {
+  WriteDeferred();
+  spool_->Seal();
+  spool_->Prepare();
+  if (run_ != nullptr) run_->Refresh();
+}
+
+void ReportSink::WriteDeferred() {
   frame_slices_->WriteDue(base::SystemClock().MonoNs(), [this](const FrameSlice& slice) { Write(slice); });
   TellStart();
-  spool_->Seal();
-  if (run_ != nullptr) run_->Refresh();
 }
 
 bool ReportSink::IsInStart(int64_t mono_ns) const {

@@ -55,8 +55,11 @@ class ReportSink final : public watchdog::HangSink {
   void OnFrames(const watchdog::FrameEvent& event) override;
   bool OnUsage(const watchdog::UsageEvent& event) override;
   void OnUsageSoFar(const watchdog::UsageEvent& event) override;
-  // Seals what the round has written: no file of ours is open between two rounds, so a program that closes
-  // descriptors it does not know cannot make us write into its own.
+  // Opens a segment ahead: see report::SpoolWriter::Prepare().
+  void OnStart() override { spool_->Prepare(); }
+  // Seals what the round has written. Where the watchdog shares the program's descriptor table, no file is
+  // open between two rounds: a program that closes descriptors it does not know would make us write into its
+  // own.
   void OnRoundDone() override;
   void OnStop() override;
 
@@ -76,6 +79,8 @@ class ReportSink final : public watchdog::HangSink {
   // Reports that did not reach the disk, or had to make room there.
   uint64_t NotWritten() const { return not_written_.value() + spool_->counters().reports_removed; }
   void Write(const FrameSlice& slice);
+  // What was put off until a round is done.
+  void WriteDeferred();
   // Whether that was before the program said that it is ready.
   bool IsInStart(int64_t mono_ns) const;
   // Once: when the program is ready, and was not in time.

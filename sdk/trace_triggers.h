@@ -26,6 +26,7 @@ class TraceTriggers final : public watchdog::HangSink {
   // Both borrowed.
   TraceTriggers(watchdog::HangSink* sink, FlightRecorder* recorder);
 
+  void OnStart() override { sink_->OnStart(); }
   bool OnLag(const watchdog::LagEvent& event) override;
   void OnLagEnd(const base::Uuid& event_id, int64_t duration_ns) override;
   void OnFrames(const watchdog::FrameEvent& event) override { sink_->OnFrames(event); }

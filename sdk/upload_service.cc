@@ -2,6 +2,7 @@
 #include "sdk/upload_service.h"
 
 #include <atomic>
+#include <exception>
 #include <map>
 #include <utility>
 #include <vector>
@@ -111,10 +112,7 @@ base::Result<std::unique_ptr<UploadService>> UploadService::Create(const std::st
 }
 
 base::Status UploadService::CreateTransport() {
-  if (options_.post != nullptr) {
-    transport_ = report::CreateHostTransport(options_.post);
-    return {};
-  }
+  if (options_.post != nullptr) return CreateHostTransport();
   if (options_.http.endpoint.starts_with(report::kFileScheme)) {
     auto transport = report::CreateFileTransport(&base::SystemEnv(), options_.http.endpoint);
     if (!transport.ok()) return transport.status();
@@ -132,6 +130,31 @@ base::Status UploadService::CreateTransport() {
   http_client_ = std::move(client).value();
   transport_ = report::CreateHttpTransport(http_client_);
   return {};
+}
+
+// The program's function uses the program's descriptors, which the uploader's thread does not have.
+base::Status UploadService::CreateHostTransport() {
+  auto caller = base::ProgramCaller::Start("lagwatch-post");
+  if (!caller.ok()) return caller.status();
+  caller_ = std::move(caller).value();
+  transport_ = report::CreateHostTransport([this](std::string_view gzip_body, std::string* answer) {
+    int status = 0;
+    caller_->Call([&] {
+      try {
+        status = options_.post(gzip_body, answer);
+      } catch (const std::exception&) {  // no memory for the answer: as if there was none
+        status = 0;
+      }
+    });
+    return status;
+  });
+  return {};
+}
+
+UploadService::~UploadService() {
+  constexpr int64_t kTimeoutNs = 3 * base::kNsPerSecond;
+  uploader_.reset();
+  if (caller_ != nullptr && !caller_->TryStop(kTimeoutNs)) static_cast<void>(caller_.release());
 }
 
 base::Status UploadService::CreateKeeper(const std::string& spool_directory) {

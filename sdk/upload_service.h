@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "base/program_caller.h"
 #include "base/status.h"
 #include "report/config/config_file_name.h"
 #include "report/config/remote_config.h"
@@ -58,6 +59,8 @@ class UploadService final : public BackgroundUpload {
                                                              UploadServiceOptions options,
                                                              std::unique_ptr<ConfigKeeper> keeper = nullptr);
 
+  ~UploadService() override;
+
   // Sends from a thread of its own until Stop.
   base::Status Start() override { return uploader_->Start(); }
   bool TryStop(int64_t flush_timeout_ms) override;
@@ -71,6 +74,7 @@ class UploadService final : public BackgroundUpload {
   explicit UploadService(UploadServiceOptions options) : options_(std::move(options)) {}
 
   base::Status CreateTransport();
+  base::Status CreateHostTransport();
   base::Status CreateKeeper(const std::string& spool_directory);
   // True when the collector's config is another one than before.
   bool PollConfig();
@@ -81,6 +85,7 @@ class UploadService final : public BackgroundUpload {
   std::optional<report::RemoteConfig> config_;  // likewise, as it was at the last poll
   std::unique_ptr<report::FrameNamer> namer_;
   std::shared_ptr<report::HttpClient> http_client_;
+  std::unique_ptr<base::ProgramCaller> caller_;  // of the program's own function, if it has one
   std::unique_ptr<report::Transport> transport_;
   std::unique_ptr<report::SpoolSender> sender_;
   std::unique_ptr<report::Uploader> uploader_;

@@ -26,7 +26,7 @@ enum class ThreadActivity { kRunning, kBlocked, kGone };
 ThreadActivity ReadThreadActivity(int tid, BlockedThread* blocked);
 
 // A descriptor for who asks about a thread often, and has a table of descriptors of its own
-// (base::LeaveFileTable): the caller closes it. -1 when there is none. Context: watchdog.
+// (base::HasOwnFiles): the caller closes it. -1 when there is none. Context: watchdog.
 int OpenThreadActivity(int tid);
 // The same by that descriptor, if it is one. Context: watchdog.
 ThreadActivity ReadThreadActivity(int tid, int activity_fd, BlockedThread* blocked);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -107,6 +108,9 @@ int ReadTracer() {
 }
 
 void ReadThreadName(int tid, char* name, uint64_t size_bytes) {
+  // A thread of the program opens no file for it.
+  constexpr size_t kKernelNameBytes = 16;
+  if (size_bytes >= kKernelNameBytes && tid == gettid() && prctl(PR_GET_NAME, name) == 0) return;
   std::string_view text = base::ReadSmallFile(base::TaskPath(tid, "comm").c_str(), name, size_bytes - 1);
   name[text.size()] = '\0';
   if (char* line_end = std::strchr(name, '\n')) *line_end = '\0';

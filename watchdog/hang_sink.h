@@ -135,6 +135,8 @@ struct FrameEvent {
 class HangSink {
  public:
   virtual ~HangSink() = default;
+  // First of all calls, on the watchdog's thread: the time to open what the program may forbid later.
+  virtual void OnStart() {}
   // False when the event was lost; its end is then not told.
   virtual bool OnLag(const LagEvent& event) = 0;
   // The lag that `event_id` told of is over.

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/proc_file.h"
+#include "base/quiet_thread.h"
 #include "watchdog/report_facts.h"
 
 namespace lagwatch::watchdog {
@@ -88,7 +89,7 @@ int64_t OpenFiles() {
   constexpr int64_t kMostCounted = 4096;
   int fd = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) return kNotKnown;
-  int64_t count = -1;  // but for our own
+  int64_t count = base::HasOwnFiles() ? 0 : -1;  // but for our own
   alignas(dirent64) char entries[4096];
   while (count < kMostCounted) {
     long size = syscall(SYS_getdents64, fd, entries, sizeof entries);

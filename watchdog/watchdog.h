@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/quiet_thread.h"
+#include "base/sleeper.h"
 #include "base/status.h"
 #include "base/ticks.h"
 #include "policies/guard.h"
@@ -40,32 +41,38 @@ class Watchdog {
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
 
-  // Starts the thread, named "lagwatch". Context: background.
+  // Starts the thread, named "lagwatch", and returns when it is set up: HangSink::OnStart() is done, or takes
+  // longer than a second. Context: background.
   base::Status Start();
   // Ends it. A hang that is over by now gets its end; `reason` decides about one that is under way, which
   // else keeps its report without an end. False when the thread does not end in time, because a disk that it
   // writes to hangs: then this object, and all that it borrows, must be leaked. Context: background.
   [[nodiscard]] bool TryStop(StopReason reason = StopReason::kStopped);
-  // Around a fork(), in the parent: lets no round go on meanwhile, so that the child inherits no file that
-  // one had open. Neither waits for the other for more than 100 ms: a child with a stray descriptor is better
-  // than no child, and than a lag that goes unseen because another's fork handler hangs. Context: background.
-  // False when rounds go on.
+  // Around a fork(), in the parent, where the watchdog's thread shares the program's descriptor table: lets
+  // no round go on meanwhile, so that the child inherits no file that one had open. Waits for at most 100 ms;
+  // elsewhere (see base::HasOwnFiles) there is nothing to inherit, and nothing is waited for. False when
+  // rounds go on. Context: background.
   bool PauseForFork();
   void ResumeAfterFork() {
     if (is_paused_) round_mutex_.unlock();
   }
 
-  // Around a use of the sink's files by another thread: no round goes on meanwhile, however long that takes.
-  // False when a round does not end within 100 ms: then there is nothing to return. Context: background.
-  [[nodiscard]] bool BorrowSink();
-  void ReturnSink();
+  // Runs `run(context)` on the watchdog's thread, which owns the descriptors of the sink, between two rounds;
+  // waits for at most `begin_timeout_ns` until it begins, and `end_timeout_ns` until it has ended. False when
+  // it did not begin: then it never will. One call at a time. Context: background.
+  [[nodiscard]] bool RunBetweenRounds(void (*run)(void*), void* context, int64_t begin_timeout_ns,
+                                      int64_t end_timeout_ns = base::Sleeper::kForever);
 
   const WatchCounters& counters() const { return counters_; }
   // CPU time that its thread has used.
   int64_t CpuNs() const;
 
  private:
+  struct Task;
+
+  void SetUp();
   void RunRounds();
+  void RunTaskIfAsked();
   // False when a fork takes too long: the round is then to go on without the lock.
   bool TryLockRound();
   // Looks at every loop; returns when the next round is due (CLOCK_MONOTONIC).
@@ -122,9 +129,13 @@ class Watchdog {
   uint64_t counted_pause_ticks_ = 0;
   std::atomic<int> tid_{0};              // 0 when it does not run
   std::atomic<int64_t> last_cpu_ns_{0};  // when it ended
-  std::mutex round_mutex_;               // held during a round; by nobody else but a fork
+  std::mutex round_mutex_;               // held during a round and a fork
   bool is_paused_ = false;               // the fork's
-  std::atomic<bool> is_sink_borrowed_{false};
+  std::atomic<bool> has_own_files_{false};
+  std::atomic<bool> is_set_up_{false};
+  base::Sleeper starter_;
+  std::atomic<Task*> task_{nullptr};
+  base::Sleeper task_done_;
   bool is_fork_slow_ = false;  // the watchdog's: it has waited for this fork already
   policies::TimeGuard guard_;
   int64_t last_account_ns_ = 0;  // of the last DiscountForeignTime()

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <new>
 #include <utility>
 
 #include "base/thread_fence.h"
@@ -17,11 +18,20 @@ constexpr int64_t kFirstCalibrationNs = 10 * base::kNsPerMs;
 constexpr int64_t kAnyWait = INT64_MAX;
 constexpr timespec kShortPause{.tv_sec = 0, .tv_nsec = base::kNsPerMs};
 constexpr int kPauseTries = 100;
+constexpr int64_t kSetUpTimeoutNs = base::kNsPerSecond;
 constexpr int64_t kStopTimeoutNs = 3 * base::kNsPerSecond;
 // Use is told along with a report, because that is sent anyway; but not more often than this.
 constexpr int64_t kUsageWithReportNs = 60 * base::kNsPerSecond;
 
 }  // namespace
+
+struct Watchdog::Task {
+  enum class State : uint8_t { kWaiting, kRunning, kDone };
+
+  void (*run)(void*);
+  void* context;
+  std::atomic<State> state{State::kWaiting};
+};
 
 Watchdog::Watchdog(const WatchOptions& options, LoopRegistry* registry, stack::StackCapturer* capturer,
                    HangSink* sink)
@@ -42,6 +52,9 @@ Watchdog::Watchdog(const WatchOptions& options, LoopRegistry* registry, stack::S
 base::Status Watchdog::Start() {
   base::Status status = thread_.Start(
       "lagwatch", kStackBytes, [](void* self) { static_cast<Watchdog*>(self)->RunRounds(); }, this);
+  const int64_t deadline_ns = base::SystemClock().MonoNs() + kSetUpTimeoutNs;
+  while (status.ok() && !is_set_up_.load() && base::SystemClock().MonoNs() < deadline_ns)
+    starter_.SleepUntil(deadline_ns);
   if (status.ok()) registry_->dump_requests().Open(options_.dump_interval_ns);
   return status;
 }
@@ -56,6 +69,8 @@ bool Watchdog::TryStop(StopReason reason) {
 }
 
 bool Watchdog::PauseForFork() {
+  is_paused_ = false;
+  if (has_own_files_.load()) return false;
   is_paused_ = round_mutex_.try_lock();
   for (int i = 0; i < kPauseTries && !is_paused_; ++i) {
     nanosleep(&kShortPause, nullptr);
@@ -64,24 +79,47 @@ bool Watchdog::PauseForFork() {
   return is_paused_;
 }
 
-bool Watchdog::BorrowSink() {
-  is_sink_borrowed_.store(true);
-  if (PauseForFork()) return true;
-  is_sink_borrowed_.store(false);
-  return false;
+bool Watchdog::RunBetweenRounds(void (*run)(void*), void* context, int64_t begin_timeout_ns,
+                                int64_t end_timeout_ns) {
+  if (tid_.load() == gettid()) {
+    run(context);
+    return true;
+  }
+  auto* task = new (std::nothrow) Task{run, context};
+  if (task == nullptr) return false;
+  auto wait = [&](int64_t timeout_ns) {
+    const int64_t now_ns = base::SystemClock().MonoNs();
+    const int64_t until_ns =
+        timeout_ns < base::Sleeper::kForever - now_ns ? now_ns + timeout_ns : base::Sleeper::kForever;
+    while (task->state.load() != Task::State::kDone && base::SystemClock().MonoNs() < until_ns)
+      task_done_.SleepUntil(until_ns);
+  };
+  task_.store(task);
+  registry_->watchdog_sleeper().Wake();
+  wait(begin_timeout_ns);
+  // The thread that takes it out runs it, or deletes it.
+  if (task_.exchange(nullptr) == task) {
+    delete task;
+    return false;
+  }
+  wait(end_timeout_ns);
+  if (task->state.load() == Task::State::kDone)
+    delete task;  // else it is leaked, as the thread still runs it
+  return true;
 }
 
-void Watchdog::ReturnSink() {
-  is_sink_borrowed_.store(false);
-  ResumeAfterFork();
+void Watchdog::RunTaskIfAsked() {
+  Task* task = task_.exchange(nullptr);
+  if (task == nullptr) return;
+  task->state.store(Task::State::kRunning);
+  task->run(task->context);
+  task->state.store(Task::State::kDone);  // from here on it is the caller's
+  task_done_.Wake();
 }
 
 bool Watchdog::TryLockRound() {
   bool is_locked = round_mutex_.try_lock();
-  auto may_wait = [&](int tries) {
-    return is_sink_borrowed_.load() || (tries < kPauseTries && !is_fork_slow_);
-  };
-  for (int i = 0; !is_locked && may_wait(i); ++i) {
+  for (int i = 0; !is_locked && i < kPauseTries && !is_fork_slow_; ++i) {
     nanosleep(&kShortPause, nullptr);
     is_locked = round_mutex_.try_lock();
   }
@@ -89,9 +127,17 @@ bool Watchdog::TryLockRound() {
   return is_locked;
 }
 
+void Watchdog::SetUp() {
+  tid_.store(gettid());
+  has_own_files_.store(base::HasOwnFiles());
+  sink_->OnStart();
+  is_set_up_.store(true);
+  starter_.Wake();
+}
+
 void Watchdog::RunRounds() {
   const base::Clock& clock = base::SystemClock();
-  tid_.store(gettid());
+  SetUp();
   counters_.lock_layouts_unknown.Add(static_cast<uint64_t>(waits_.MeasureLayouts()));
   tick_scale_.Anchor(base::ReadTickPair(clock));
   int64_t next_ns = clock.MonoNs() + kFirstCalibrationNs;
@@ -99,6 +145,7 @@ void Watchdog::RunRounds() {
   BeginUsagePeriod();
   while (!stopping_.load()) {
     Sleep(next_ns);
+    RunTaskIfAsked();
     bool is_locked = TryLockRound();
     tick_scale_.Update(base::ReadTickPair(clock));
     next_ns = tick_scale_.is_known() ? RunRound() : next_ns + kFirstCalibrationNs;

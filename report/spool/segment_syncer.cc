@@ -34,8 +34,6 @@ bool SegmentSyncer::TryStop(int64_t timeout_ns) {
 }
 
 void SegmentSyncer::Run() {
-  // Else the child of a fork() would have a descriptor of ours, if it comes at the wrong moment.
-  base::LeaveFileTable();
   for (;;) {
     const bool is_last = is_to_stop_.load();  // read first: what was asked for before the stop is done
     const uint64_t asked = asked_.exchange(kNothing);

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/spool/spool_writer.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <utility>
 
 #include "base/hash.h"
+#include "base/quiet_thread.h"
 #include "report/spool/spool_directory.h"
 
 namespace lagwatch::report {
@@ -63,11 +66,7 @@ SpoolWriter::SpoolWriter(base::Env* env, const std::string& directory, const bas
       book_(limits.unsent_bytes) {}
 
 SpoolWriter::~SpoolWriter() {
-  Seal();
-  if (fd_ >= 0) {
-    env_->Remove(PathOf(segment_.sequence, kOpenSuffix).text());
-    CloseSegment();
-  }
+  Finish();
   if (syncer_ != nullptr && !syncer_->TryStop(kStopTimeoutNs)) static_cast<void>(syncer_.release());
 }
 
@@ -88,7 +87,10 @@ bool SpoolWriter::Append(RecordType type, std::string_view payload, const Record
 bool SpoolWriter::TryAppend(RecordType type, std::string_view payload) {
   if (payload.size() > limits_.record_bytes) return false;
   const size_t record_bytes = sizeof(RecordHeader) + payload.size();
-  if (segment_.size_bytes + record_bytes > limits_.segment_bytes) Seal();
+  if (segment_.size_bytes + record_bytes > limits_.segment_bytes) {
+    Seal();
+    if (segment_.size_bytes != 0) CloseSegment();  // it could not be renamed, but is full
+  }
   if (fd_ < 0 && !OpenSegment()) return false;
 
   const RecordHeader header = MakeRecordHeader(type, payload);
@@ -110,7 +112,8 @@ bool SpoolWriter::IsDone(int error) {
 bool SpoolWriter::OpenSegment() {
   const int64_t now_ns = clock_->MonoNs();
   if (!open_pause_.MayTry(now_ns, [this] { return DirectoryState(); })) return false;
-  if (IsDone(CreateSegment())) {
+  has_prepare_failed_ = !IsDone(CreateSegment());
+  if (!has_prepare_failed_) {
     open_pause_.NoteWorked();
     return true;
   }
@@ -126,6 +129,7 @@ int SpoolWriter::CreateSegment() {
     fd_ = -1;
     return error;
   }
+  fd_owner_tid_ = base::HasOwnFiles() ? gettid() : 0;
   const int error = env_->Rename(unlocked.text(), PathOf(segment_.sequence, kOpenSuffix).text());
   if (error == 0) return 0;
   env_->Remove(unlocked.text());
@@ -139,27 +143,68 @@ uint64_t SpoolWriter::DirectoryState() const {
   return static_cast<uint64_t>(facts.modified_wall_ms) << 12 ^ facts.mode;
 }
 
+bool SpoolWriter::IsDescriptorHere() const { return fd_owner_tid_ == 0 || fd_owner_tid_ == gettid(); }
+
 void SpoolWriter::CloseSegment() {
-  env_->Close(fd_);
+  // In another thread's table the number is not ours; that table is closed when its thread ends.
+  if (IsDescriptorHere()) env_->Close(fd_);
+  ForgetSegment();
+}
+
+void SpoolWriter::ForgetSegment() {
   fd_ = -1;
+  refused_bytes_ = 0;
   segment_ = {.sequence = segment_.sequence + 1,
               .size_bytes = 0,
               .reports = 0,
               .priority = policies::ReportPriority::kTrace};
 }
 
+bool SpoolWriter::TryRenameSealed() {
+  const int error = env_->Rename(PathOf(segment_.sequence, kOpenSuffix).text(),
+                                 PathOf(segment_.sequence, kSealedSuffix).text());
+  if (IsDone(error)) return true;
+  const bool is_forbidden = RefusalOf(error) == SpoolRefusal::kForbidden;
+  if (is_forbidden && fd_owner_tid_ != 0) refused_bytes_ = segment_.size_bytes;
+  return false;
+}
+
 void SpoolWriter::Seal() {
-  if (segment_.size_bytes == 0) return;
+  if (segment_.size_bytes == 0 || segment_.size_bytes == refused_bytes_) return;
   // One that cannot be renamed is read all the same, once its lock is free.
-  if (IsDone(env_->Rename(PathOf(segment_.sequence, kOpenSuffix).text(),
-                          PathOf(segment_.sequence, kSealedSuffix).text()))) {
+  if (TryRenameSealed()) {
     segments_sealed_.Add();
     has_sealed_ = true;
     last_sealed_ = segment_.sequence;
     book_.Add(segment_);
+  } else if (refused_bytes_ != 0) {
+    return;
   }
   CloseSegment();
   if (book_.is_full()) MakeRoom();
+}
+
+void SpoolWriter::Prepare() {
+  if (fd_ >= 0 || !is_preparing_ || has_prepare_failed_ || !base::HasOwnFiles()) return;
+  has_prepare_failed_ = CreateSegment() != 0;
+}
+
+void SpoolWriter::FinishPreparing() {
+  is_preparing_ = false;
+  RemoveIfEmpty();
+}
+
+void SpoolWriter::Finish() {
+  refused_bytes_ = 0;  // the last try
+  Seal();
+  RemoveIfEmpty();
+  if (fd_ >= 0) CloseSegment();
+}
+
+void SpoolWriter::RemoveIfEmpty() {
+  if (fd_ < 0 || segment_.size_bytes != 0) return;
+  env_->Remove(PathOf(segment_.sequence, kOpenSuffix).text());
+  CloseSegment();
 }
 
 void SpoolWriter::MakeRoom() {
@@ -177,7 +222,9 @@ bool SpoolWriter::IsLastSealedLeft() const {
 }
 
 void SpoolWriter::AbandonInForkedChild() {
-  if (fd_ >= 0) CloseSegment();
+  // The child inherits no descriptor of a thread that has its own table.
+  if (fd_ >= 0 && fd_owner_tid_ == 0) env_->Close(fd_);
+  ForgetSegment();
   static_cast<void>(syncer_.release());
 }
 

@@ -88,11 +88,23 @@ class SpoolWriter {
   // in a row, that is tried more rarely, and at once when the directory has changed. Context: watchdog.
   bool Append(RecordType type, std::string_view payload, const RecordNote& note = {});
   // Hands the records written so far to the uploader; the next Append starts a new segment. Does nothing when
-  // there are none, so it may be called at every tick. Context: watchdog.
+  // there are none, so it may be called at every tick. Where a thread that has its own descriptor table may
+  // not rename the segment (the process has given up its privileges), the segment goes on: it could not begin
+  // another one. Context: watchdog.
   void Seal();
+  // Opens the next segment ahead, so that the process may lose the right, or the descriptors, to do so later.
+  // Does nothing on a thread without its own descriptor table (base::HasOwnFiles). From then on only this
+  // thread may write, until Finish(). A failure is not counted: the next Append tries again. Context:
+  // watchdog.
+  void Prepare();
+  // From now on no segment is opened ahead; one that is empty is removed. Context: watchdog.
+  void FinishPreparing();
+  // Seals what was written, removes a segment that was opened ahead, and holds no descriptor any more.
+  // Context: watchdog.
+  void Finish();
   // Whether the segment that was sealed last is still there: then it was not sent so far. Context: watchdog.
   bool IsLastSealedLeft() const;
-  // For the child of a fork(): leaves segment and thread to the parent. Context: watchdog.
+  // For the child of a fork(): leaves segment and thread to the parent. Context: background.
   void AbandonInForkedChild();
 
   SpoolCounters counters() const;
@@ -107,6 +119,13 @@ class SpoolWriter {
   bool IsDone(int error);
   int CreateSegment();
   void CloseSegment();
+  // Goes on with the next sequence number, and leaves the descriptor as it is.
+  void ForgetSegment();
+  // False when the system refused to rename the segment, which is counted.
+  bool TryRenameSealed();
+  void RemoveIfEmpty();
+  // Whether the segment's descriptor is in the calling thread's table.
+  bool IsDescriptorHere() const;
   void MakeRoom();
   // What the chance to begin a segment depends on: changes when files in the directory come or go.
   uint64_t DirectoryState() const;
@@ -124,6 +143,11 @@ class SpoolWriter {
   policies::RetryPause open_pause_;
   SegmentBook book_;
   int fd_ = -1;
+  // The thread in whose own descriptor table fd_ is; 0: it is in the table that the program's threads share.
+  int fd_owner_tid_ = 0;
+  bool is_preparing_ = true;
+  bool has_prepare_failed_ = false;  // since the last segment was begun
+  uint32_t refused_bytes_ = 0;       // of the segment, when it could not be renamed
   // The one that is being written: its good records.
   SealedSegment segment_{0, 0, 0, policies::ReportPriority::kTrace};
   bool has_sealed_ = false;

@@ -20,7 +20,9 @@ using base::Result;
 using base::Status;
 using base::StatusCode;
 
-constexpr int kPollMs = 1'000;
+// Other threads do not wake a request: the descriptor that libcurl would be woken by is in the table of the
+// thread that asks, and its number may be the program's in theirs.
+constexpr int kPollMs = 50;
 constexpr size_t kMaxAnswerBytes = 256 << 10;
 constexpr size_t kMaxHeaderBytes = 1024;  // of one that we keep
 constexpr long kLowestBytesPerSecond = 10;
@@ -83,17 +85,14 @@ Status Check(const HttpOptions& options) {
   return {};
 }
 
-// curl_multi rather than curl_easy_perform, because only the former can be woken by another thread.
+// curl_multi rather than curl_easy_perform, because only the former returns now and then.
 class CurlClient final : public HttpClient {
  public:
   bool Prepare(const HttpOptions& options);
 
   HttpAnswer Ask(const HttpRequest& request) override;
-  void Abort() override {
-    is_aborted_ = true;
-    Wake();
-  }
-  void Wake() override { curl_multi_wakeup(multi_.get()); }
+  void Abort() override { is_aborted_ = true; }
+  void Disconnect() override { multi_.reset(); }
 
  private:
   template <typename Value>
@@ -114,7 +113,7 @@ class CurlClient final : public HttpClient {
   std::string endpoint_;
   std::string key_;
   policies::CircuitBreaker breaker_;
-  MultiHandle multi_{curl_multi_init()};
+  MultiHandle multi_;  // opens descriptors when it is made, so the thread that asks makes it
   HeaderList headers_;
   EasyHandle easy_{curl_easy_init()};
   char error_text_[CURL_ERROR_SIZE] = "";
@@ -124,7 +123,7 @@ bool CurlClient::Prepare(const HttpOptions& options) {
   endpoint_ = options.endpoint;
   while (endpoint_.ends_with('/')) endpoint_.pop_back();
   key_ = options.key;
-  return multi_ && easy_ && PrepareConnection(options) && PrepareTls(options.ca_file);
+  return easy_ && PrepareConnection(options) && PrepareTls(options.ca_file);
 }
 
 bool CurlClient::PrepareConnection(const HttpOptions& options) {
@@ -204,6 +203,8 @@ HttpAnswer CurlClient::AskNow(const HttpRequest& request) {
 }
 
 CURLcode CurlClient::Perform(const HttpRequest& request) {
+  if (multi_ == nullptr) multi_.reset(curl_multi_init());
+  if (multi_ == nullptr) return CURLE_OUT_OF_MEMORY;
   if (curl_multi_add_handle(multi_.get(), easy_.get()) != CURLM_OK) return CURLE_FAILED_INIT;
   CURLMcode state = CURLM_OK;
   int running = 1;

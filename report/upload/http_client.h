@@ -36,7 +36,7 @@ struct HttpRequest {
   std::vector<std::string> headers = {};
   bool is_post = false;
   std::string_view body = {};  // of a POST
-  // When it becomes true, and after Wake(), the request is given up. Borrowed; null: it never does.
+  // Within 50 ms after it becomes true, the request is given up. Borrowed; null: it never is.
   const std::atomic<bool>* is_cancelled = nullptr;
 };
 
@@ -49,7 +49,7 @@ struct HttpAnswer {
   std::string error{};  // for a person, when there was no answer
 };
 
-// One thread at a time asks.
+// One thread at a time asks; its descriptor table holds the connections until it calls Disconnect().
 class HttpClient {
  public:
   // Errors: kInvalid when an option cannot be one; kInternal when libcurl cannot be set up.
@@ -59,8 +59,8 @@ class HttpClient {
   virtual HttpAnswer Ask(const HttpRequest& request) = 0;
   // Makes an Ask under way, and all later ones, return soon and without an answer. From any thread.
   virtual void Abort() = 0;
-  // Makes an Ask under way look at whether it is cancelled. From any thread.
-  virtual void Wake() = 0;
+  // Closes all connections; the next Ask opens them again. From the thread that asks.
+  virtual void Disconnect() = 0;
 };
 
 // As it may stand behind the '?' of a path.

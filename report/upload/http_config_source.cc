@@ -16,10 +16,7 @@ class HttpConfigSource final : public ConfigSource {
               "&user=" + EscapedForUrl(audience.user)) {}
 
   ConfigAnswer Fetch(const std::string& etag) override;
-  void Abort() override {
-    is_aborted_ = true;
-    client_->Wake();
-  }
+  void Abort() override { is_aborted_ = true; }
 
  private:
   std::shared_ptr<HttpClient> client_;

@@ -22,6 +22,7 @@ class HttpTransport final : public Transport {
     return answer;
   }
   void Abort() override { client_->Abort(); }
+  void Disconnect() override { client_->Disconnect(); }
 
  private:
   std::shared_ptr<HttpClient> client_;

@@ -91,6 +91,7 @@ class SentryTransport final : public Transport {
     return all;
   }
   void Abort() override { client_->Abort(); }
+  void Disconnect() override { client_->Disconnect(); }
 
  private:
   UploadAnswer Send(const OwnedRecord& record, const LagOutcomes& outcomes) {

@@ -15,6 +15,8 @@ class Transport {
   virtual UploadAnswer Post(std::string_view gzip_body) = 0;
   // Makes a Post under way, and all later ones, return kTryLater soon. From any thread.
   virtual void Abort() = 0;
+  // Closes what Post() keeps open. From the thread that posts, before it ends.
+  virtual void Disconnect() {}
 };
 
 }  // namespace lagwatch::report

@@ -56,8 +56,13 @@ bool Uploader::TryStop(int64_t flush_deadline_ms) {
   return has_ended || thread_.TryJoin(kGraceNs);
 }
 
-// What ends a round unforeseen, such as want of memory, ends neither the thread nor the program.
 void Uploader::Run() {
+  RunWhateverHappens();
+  transport_->Disconnect();  // its descriptors are in this thread's table
+}
+
+// What ends a round unforeseen, such as want of memory, ends neither the thread nor the program.
+void Uploader::RunWhateverHappens() {
   while (true) {
     try {
       return RunUntilStopped();

@@ -46,6 +46,7 @@ class Uploader {
 
  private:
   void Run();
+  void RunWhateverHappens();
   void RunUntilStopped();
   // One look at the spool, and the wait after it. Returns until when the collector is to be left alone.
   int64_t RunRound(UploadPacing* pacing);

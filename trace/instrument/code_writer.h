@@ -8,6 +8,8 @@
 
 namespace lagwatch::trace {
 
+// Holds a descriptor on the process's memory: to be made and destroyed on a thread with its own descriptor
+// table (base::RunWithOwnFiles), or the program could write there by mistake, and its children could.
 class CodeWriter {
  public:
   // Not usable where the system lacks or forbids what it takes.

@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "base/loader_walk.h"
+#include "base/quiet_thread.h"
 #include "stack/local_symbols.h"
 #include "trace/instrument/return_thunks.h"
 
@@ -25,19 +26,28 @@ size_t IndexOf(NopShape shape) { return static_cast<size_t>(shape) - 1; }
 struct FunctionPatcher::Pass {
   FunctionPatcher* patcher;
   const FunctionFilter* filter;
-  PatchReport report;
+  const CodeWriter* writer = nullptr;
+  PatchReport report{};
 };
 
 PatchReport FunctionPatcher::Apply(const FunctionFilter& filter) {
-  Pass pass{this, &filter, {}};
-  if (!CanPatch() || !writer_.is_usable() || !PrepareReturnThunks()) return pass.report;
+  Pass pass{this, &filter};
+  if (!CanPatch() || !PrepareReturnThunks()) return pass.report;
+  // Without a thread nothing is patched, and nothing is reported.
+  static_cast<void>(base::RunWithOwnFiles([&] { ApplyNow(&pass); }));
+  return pass.report;
+}
+
+void FunctionPatcher::ApplyNow(Pass* pass) {
+  const CodeWriter writer;
+  if (!writer.is_usable()) return;
+  pass->writer = &writer;
   pthread_mutex_lock(&mutex_);
   for (Module& module : modules_) module.is_loaded = false;
   // It holds a lock that keeps what it visits from being unloaded.
-  base::WalkLoadedModules(&Visit, &pass);
+  base::WalkLoadedModules(&Visit, pass);
   ForgetUnloaded();
   pthread_mutex_unlock(&mutex_);
-  return pass.report;
 }
 
 void FunctionPatcher::Clear() { Apply({.deny_modules = {"*"}}); }
@@ -95,9 +105,9 @@ void FunctionPatcher::ApplyTo(Module* module, Pass* pass) {
       pass->report.patched += is_wanted ? 1 : 0;
     } else if (!is_wanted) {
       changes.push_back({i, BytesFor(site, 0).off});
-    } else if (!PlaceStubs(module, site.shape)) {
+    } else if (!PlaceStubs(*pass->writer, module, site.shape)) {
       ++pass->report.out_of_reach;
-    } else if (Prepare(module, site)) {
+    } else if (Prepare(*pass->writer, module, site)) {
       changes.push_back({i, BytesFor(site, 0).on});
     } else {
       ++pass->report.not_permitted;
@@ -109,14 +119,14 @@ void FunctionPatcher::ApplyTo(Module* module, Pass* pass) {
   for (const Change& change : changes) {
     const PatchSite& site = patchable.sites[change.site];
     const bool is_on = change.byte == BytesFor(site, 0).on;
-    const bool is_done = is_synchronized && writer_.WriteByte(site.address, change.byte);
+    const bool is_done = is_synchronized && pass->writer->WriteByte(site.address, change.byte);
     if (is_done) module->is_patched[change.site] = is_on;
     if (is_on) ++(is_done ? pass->report.patched : pass->report.not_permitted);
   }
   CodeWriter::SynchronizeProcessors();
 }
 
-bool FunctionPatcher::PlaceStubs(Module* module, NopShape shape) {
+bool FunctionPatcher::PlaceStubs(const CodeWriter& writer, Module* module, NopShape shape) {
   Stubs& stubs = module->stubs[IndexOf(shape)];
   if (stubs.displacement != 0 || stubs.has_failed) return stubs.displacement != 0;
   const uint64_t code_begin = module->patchable.code_begin;
@@ -135,7 +145,7 @@ bool FunctionPatcher::PlaceStubs(Module* module, NopShape shape) {
     const uint64_t targets[] = {EntryTrampoline(false), EntryTrampoline(true)};
     unsigned char literals[sizeof targets];
     std::memcpy(literals, targets, sizeof targets);
-    if (writer_.Write(stubs.end - sizeof literals, literals, sizeof literals)) {
+    if (writer.Write(stubs.end - sizeof literals, literals, sizeof literals)) {
       stubs.displacement = displacement;
       return true;
     }
@@ -147,17 +157,17 @@ bool FunctionPatcher::PlaceStubs(Module* module, NopShape shape) {
 }
 
 // All but the byte that puts the call into force.
-bool FunctionPatcher::Prepare(Module* module, const PatchSite& site) {
+bool FunctionPatcher::Prepare(const CodeWriter& writer, Module* module, const PatchSite& site) {
   const Stubs& stubs = module->stubs[IndexOf(site.shape)];
   const uint64_t stub = site.address + kCallBytes + static_cast<uint64_t>(stubs.displacement);
   const bool is_after_landing_pad = site.function != site.address;
   const uint64_t literal = stubs.end - (is_after_landing_pad ? 1 : 2) * sizeof(uint64_t);
   unsigned char code[kStubBytes];
   MakeStub(stub, literal, code);
-  if (!writer_.Write(stub, code, sizeof code)) return false;
+  if (!writer.Write(stub, code, sizeof code)) return false;
   const SiteBytes bytes = BytesFor(site, stubs.displacement);
   for (size_t i = 0; i < bytes.operand_count; ++i)
-    if (!writer_.WriteByte(site.address + bytes.operand_at[i], bytes.operands[i])) return false;
+    if (!writer.WriteByte(site.address + bytes.operand_at[i], bytes.operands[i])) return false;
   return true;
 }
 

@@ -37,7 +37,8 @@ class FunctionPatcher {
   FunctionPatcher& operator=(const FunctionPatcher&) = delete;
 
   // Patches what `filter` wants in the modules that are loaded now, and unpatches the rest; again after
-  // dlopen(), for its modules. Takes the loader's lock. Context: background.
+  // dlopen(), for its modules. Takes the loader's lock, and works on a thread with its own descriptor table
+  // (base::RunWithOwnFiles). Context: background.
   PatchReport Apply(const FunctionFilter& filter);
   // Unpatches everything. What is left in place of the nops does nothing, either. Context: background.
   void Clear();
@@ -58,15 +59,15 @@ class FunctionPatcher {
   };
   struct Pass;
 
+  void ApplyNow(Pass* pass);
   static int Visit(dl_phdr_info* info, size_t size_bytes, void* pass);
   Module* FindOrAdd(const dl_phdr_info& info);
   void ApplyTo(Module* module, Pass* pass);
-  bool PlaceStubs(Module* module, NopShape shape);
-  bool Prepare(Module* module, const PatchSite& site);
+  static bool PlaceStubs(const CodeWriter& writer, Module* module, NopShape shape);
+  static bool Prepare(const CodeWriter& writer, Module* module, const PatchSite& site);
   void ForgetUnloaded();
 
   pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
-  CodeWriter writer_;
   std::vector<Module> modules_;
 };
 

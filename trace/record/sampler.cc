@@ -64,7 +64,7 @@ void Sampler::Run(void* self) {
   auto* sampler = static_cast<Sampler*>(self);
   sampler->tid_.store(gettid());
   LeaveThisThreadOut();
-  sampler->has_own_files_ = base::LeaveFileTable();
+  sampler->has_own_files_ = base::HasOwnFiles();
   int64_t due_ns = Now();
   const std::atomic<uint32_t>& is_stop_wanted = sampler->shelf_.arena->header().is_stop_wanted;
   while (!sampler->stopping_.load() && is_stop_wanted.load(std::memory_order_relaxed) == 0) {  // by anybody

@@ -81,10 +81,10 @@ typedef enum lw_filtered {
   LW_FILTERED_REPORT_LOST = 3      /* the report did not reach the disk */
 } lw_filtered;
 
-/* Called on the watchdog's thread, all of them, after the report is on disk; nothing is watched until they
- * return. The loop that hangs may hold any lock, the allocator's too: a callback that needs one waits as long
- * as the loop does. They must not throw, nor start or stop the monitor, and every signal is blocked. Any may
- * be NULL. */
+/* Called on a thread of the library's that shares the program's descriptors, all of them, after the report is
+ * on disk; nothing is watched until they return. The loop that hangs may hold any lock, the allocator's too: a
+ * callback that needs one waits as long as the loop does. They must not throw, nor start or stop the monitor,
+ * and every signal is blocked. Any may be NULL. */
 typedef struct lw_listener {
   void* context; /* passed to each */
   /* A lag was found; and again, with LW_LEVEL_ANR, when it passes the second threshold. */
@@ -162,8 +162,9 @@ typedef struct lw_transport {
   /* Posts `body` as it is (a gzipped lagwatch.Batch, for the collector's POST /v1/reports) and returns the
    * HTTP status of the answer, 0 when there was none. Copies the answer's body to `answer` and sets
    * `*answer_size_bytes`, which holds how much fits, to its size. 2xx with an empty one means that the program
-   * has taken over the batch for good. Called on the upload thread, every signal blocked; must not throw, nor
-   * start or stop the monitor. lw_stop() waits until it returns. NULL: not used. */
+   * has taken over the batch for good. Called on a thread of the library's that shares the program's
+   * descriptors, every signal blocked; must not throw, nor start or stop the monitor. lw_stop() waits until it
+   * returns. NULL: not used. */
   int (*post)(void* context, const void* body, size_t body_size_bytes, char* answer,
               size_t* answer_size_bytes);
 } lw_transport;

@@ -3,6 +3,7 @@
 #include "trace/instrument/function_patcher.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -160,6 +161,36 @@ TEST_P(PatchedFunctions, MayBeCalledBySignalHandlersAnywhere) {
   should_stop = true;
   worker.join();
   sigaction(SIGUSR1, &previous, nullptr);
+}
+
+// With a descriptor on the memory among the program's, a child could write to its parent, and a program that
+// closes what it does not know would have its own file written to.
+TEST(FunctionPatcher, OpensNothingAmongTheProgramsDescriptors) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "the sanitizer knows one table for all threads";
+#endif
+  if (!CanPatch()) GTEST_SKIP() << "this processor's code cannot be patched";
+  Patcher().Clear();
+  std::atomic<bool> stop{false};
+  int rounds = 0;
+  int missed = 0;
+  std::thread program([&] {
+    const int lowest = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    close(lowest);
+    for (; !stop; ++rounds) {
+      const int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+      missed += fd == lowest ? 0 : 1;
+      close(fd);
+    }
+  });
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_GT(Patcher().Apply({.allow_modules = {"trace_instrument_tests"}}).patched, 0u);
+    Patcher().Clear();
+  }
+  stop = true;
+  program.join();
+  EXPECT_GT(rounds, 100);
+  EXPECT_EQ(missed, 0) << "of " << rounds;
 }
 
 TEST(FunctionPatcher, FollowsModulesThatComeAndGo) {
