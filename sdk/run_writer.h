@@ -93,5 +93,6 @@ class RunWriter {
 void NoteRunEnded();
 void NoteRunTold();  // to stop
 void NoteRunCrashed(int32_t signal_number);
+void NoteRunStopped(StopCause cause);
 
 }  // namespace lagwatch::sdk
