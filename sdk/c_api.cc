@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The C ABI over ProcessMonitor: translates, and lets no exception out.
 #include <lagwatch/c.h>
+#include <pthread.h>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
-#include <exception>
 #include <functional>
 #include <memory>
 #include <type_traits>
@@ -66,6 +66,7 @@ static_assert(LW_NETWORK_UNMETERED == static_cast<int>(Network::kUnmetered) &&
               LW_NETWORK_METERED == static_cast<int>(Network::kMetered) &&
               LW_NETWORK_NONE == static_cast<int>(Network::kNone));
 
+constexpr size_t kMaxReasonBytes = 512;
 // Of what a host's transport hands over of the collector's answer.
 constexpr size_t kMaxHostAnswerBytes = 64 << 10;
 
@@ -129,6 +130,7 @@ MonitorOptions ToMonitorOptions(const lw_options& given) {
   options.watch.cpu.window_ns = given.cpu_window_ms * kNsPerMs;
   options.capture.signal_number = given.capture_signal;
   options.trace = ToTraceOptions(given);
+  options.seccomp_is_allowed = given.seccomp_allows_lagwatch != 0;
   options.dump_signal = given.dump_signal;
   options.watch.dump_interval_ns = given.dump_interval_ms * kNsPerMs;
   options.feeds_service = given.feed_systemd != 0;
@@ -246,6 +248,27 @@ lw_status ToStatus(ProcessMonitor::StartResult result) {
   return LW_OFF;
 }
 
+// Makes a call that may allocate, wait or reach a cancellation point: lets no exception out, for which
+// `otherwise` is returned, and is no cancellation point of the caller's.
+template <typename Result, typename Call>
+Result Guarded(Result otherwise, Call call) noexcept {
+  int state = PTHREAD_CANCEL_ENABLE;
+  pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+  try {
+    otherwise = call();
+  } catch (...) {  // no memory
+  }
+  pthread_setcancelstate(state, nullptr);
+  return otherwise;
+}
+template <typename Call>
+void Guarded(Call call) noexcept {
+  Guarded(0, [&call] {
+    call();
+    return 0;
+  });
+}
+
 }  // namespace
 
 extern "C" {
@@ -293,7 +316,7 @@ void lw_last_exit_init(lw_last_exit* last_exit) noexcept {
 }
 
 lw_status lw_start(const lw_options* options) noexcept {
-  try {
+  return Guarded(LW_OFF, [options] {
     const lw_options given = WithDefaults(options);
     const MonitorOptions monitor_options = ToMonitorOptions(given);
     return ToStatus(ProcessMonitor::Instance().Start(
@@ -303,24 +326,17 @@ lw_status lw_start(const lw_options* options) noexcept {
          .on_started = TellLastExitTo(given.on_last_exit, given.on_last_exit_context),
          .erase_kept = &lagwatch::sdk::EraseWhatIsKept,
          .has_consent = given.consent == LW_CONSENT_GIVEN}));
-  } catch (const std::exception&) {  // no memory: stay off
-  }
-  return LW_OFF;
+  });
 }
 
+// Without memory to flush with, the next start sends what is left.
 void lw_stop(uint32_t flush_timeout_ms) noexcept {
-  try {
-    ProcessMonitor::Instance().Stop(flush_timeout_ms);
-  } catch (const std::exception&) {  // no memory to flush with: the next start sends what is left
-  }
+  Guarded([=] { ProcessMonitor::Instance().Stop(flush_timeout_ms); });
 }
 
 lw_status lw_set_consent(lw_consent consent) noexcept {
-  try {
-    return ToStatus(ProcessMonitor::Instance().SetConsent(consent == LW_CONSENT_GIVEN));
-  } catch (const std::exception&) {  // no memory: stay off
-  }
-  return LW_OFF;
+  return Guarded(
+      LW_OFF, [=] { return ToStatus(ProcessMonitor::Instance().SetConsent(consent == LW_CONSENT_GIVEN)); });
 }
 
 void lw_set_network(lw_network network) noexcept {
@@ -329,18 +345,17 @@ void lw_set_network(lw_network network) noexcept {
 }
 
 const char* lw_why_off(void) noexcept {
-  try {
-    static thread_local std::string text;
-    text = ProcessMonitor::Instance().why_off();
-    return text.c_str();
-  } catch (const std::exception&) {
-    return "there is no memory";
-  }
+  return Guarded("there is no memory", [] {
+    static thread_local char text[kMaxReasonBytes];  // needs no destructor, which is registered with malloc
+    CopyText(ProcessMonitor::Instance().why_off(), text);
+    return static_cast<const char*>(text);
+  });
 }
 
 void lw_get_stats(lw_stats* stats) noexcept {
   using lagwatch::report::LossReason;
-  const lagwatch::sdk::MonitorStats current = ProcessMonitor::Instance().stats();
+  const auto current =
+      Guarded(lagwatch::sdk::MonitorStats(), [] { return ProcessMonitor::Instance().stats(); });
   auto lost = [&](LossReason reason) { return current.losses[static_cast<size_t>(reason)]; };
   const lw_stats all{
       .struct_size_bytes = std::min(stats->struct_size_bytes, sizeof(lw_stats)),
@@ -353,10 +368,10 @@ void lw_get_stats(lw_stats* stats) noexcept {
       .capture_signals_sent = current.capture_signals_sent,
       .capture_timeouts = current.capture_timeouts,
       .stacks_incomplete = current.stacks_incomplete,
-      .loops_refused = ProcessMonitor::Instance().loops_refused(),
+      .loops_refused = Guarded(uint64_t{0}, [] { return ProcessMonitor::Instance().loops_refused(); }),
       .run_records_failed = current.run_records_failed,
       .dumps = current.dumps,
-      .dumps_refused = ProcessMonitor::Instance().dumps_refused(),
+      .dumps_refused = Guarded(uint64_t{0}, [] { return ProcessMonitor::Instance().dumps_refused(); }),
       .watchdog_cpu_ns = current.watchdog_cpu_ns,
       .capture_pause_ns = current.capture_pause_ns,
       .handler_lost = current.handler_lost,
@@ -392,44 +407,42 @@ void lw_get_stats(lw_stats* stats) noexcept {
 }
 
 int lw_get_last_exit(lw_last_exit* last_exit) noexcept {
-  try {
+  return Guarded(0, [last_exit] {
     auto run = ProcessMonitor::Instance().last_run();
     if (!run) return 0;
     lw_last_exit all = ToLastExit(*run);
     all.struct_size_bytes = std::min(last_exit->struct_size_bytes, sizeof all);
     std::memcpy(last_exit, &all, all.struct_size_bytes);
     return 1;
-  } catch (const std::exception&) {
-    return 0;
-  }
+  });
 }
 
 int lw_set_value(const char* key, const char* value) noexcept {
-  return lagwatch::sdk::ProcessWords().values.Set(key, value) ? 1 : 0;
+  return Guarded(0, [=] { return lagwatch::sdk::ProcessWords().values.Set(key, value) ? 1 : 0; });
 }
 
 void lw_set_scene(const char* scene) noexcept { lagwatch::sdk::ProcessWords().scene.Set(scene); }
 
-int lw_dump_now(const char* reason) noexcept { return ProcessMonitor::Instance().AskForDump(reason) ? 1 : 0; }
+int lw_dump_now(const char* reason) noexcept {
+  return Guarded(0, [reason] { return ProcessMonitor::Instance().AskForDump(reason) ? 1 : 0; });
+}
 
-int lw_trace_now(void) noexcept { return ProcessMonitor::Instance().AskForTrace() ? 1 : 0; }
+int lw_trace_now(void) noexcept {
+  return Guarded(0, [] { return ProcessMonitor::Instance().AskForTrace() ? 1 : 0; });
+}
 
 void lw_set_foreground(int is_foreground) noexcept {
-  ProcessMonitor::Instance().SetForeground(is_foreground != 0);
+  Guarded([=] { ProcessMonitor::Instance().SetForeground(is_foreground != 0); });
 }
 
+// Without memory the start is not recorded.
 void lw_ready(void) noexcept {
-  try {
-    ProcessMonitor::Instance().NoteReady();
-  } catch (const std::exception&) {  // no memory: the start is not told
-  }
+  Guarded([] { ProcessMonitor::Instance().NoteReady(); });
 }
 
+// Without memory its reports stay.
 void lw_withdraw_start(void) noexcept {
-  try {
-    ProcessMonitor::Instance().WithdrawStart();
-  } catch (const std::exception&) {  // no memory: its reports stay
-  }
+  Guarded([] { ProcessMonitor::Instance().WithdrawStart(); });
 }
 
 void lw_note_stop(void) noexcept { lagwatch::sdk::NoteRunTold(); }
@@ -439,11 +452,13 @@ void lw_note_crash(int signal_number) noexcept { lagwatch::sdk::NoteRunCrashed(s
 const char* lw_version(void) noexcept { return LAGWATCH_VERSION; }
 
 lw_loop* lw_watch_loop(const char* name) noexcept {
-  return reinterpret_cast<lw_loop*>(ProcessMonitor::Instance().WatchLoop(name == nullptr ? "" : name));
+  return Guarded(static_cast<lw_loop*>(nullptr), [name] {
+    return reinterpret_cast<lw_loop*>(ProcessMonitor::Instance().WatchLoop(name == nullptr ? "" : name));
+  });
 }
 
 void lw_unwatch_loop(lw_loop* loop) noexcept {
-  if (loop != nullptr) ProcessMonitor::Instance().UnwatchLoop(ToLoop(loop));
+  if (loop != nullptr) Guarded([loop] { ProcessMonitor::Instance().UnwatchLoop(ToLoop(loop)); });
 }
 
 lw_thresholds lw_set_thresholds(lw_loop* loop, uint32_t threshold_ms, uint32_t anr_threshold_ms) noexcept {

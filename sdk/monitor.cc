@@ -10,6 +10,7 @@
 #include "base/quiet_thread.h"
 #include "report/spool/spool_reader.h"
 #include "sdk/default_paths.h"
+#include "sdk/host_limits.h"
 #include "sdk/no_file_size_signal.h"
 #include "sdk/run_facts.h"
 #include "sdk/spool_keeper.h"
@@ -89,6 +90,7 @@ MonitorOptions MonitorOptions::Normalized() const {
 
 base::Result<std::unique_ptr<Monitor>> Monitor::Start(const MonitorOptions& options,
                                                       watchdog::LoopRegistry* registry) {
+  if (base::Status status = CheckCanRunHere(options.seccomp_is_allowed); !status.ok()) return status;
   MonitorOptions normal = options.Normalized();
   ScopedNoFileSizeSignal no_signal;
   std::unique_ptr<Monitor> monitor(new Monitor);

@@ -41,8 +41,9 @@ struct MonitorOptions {
   watchdog::WatchOptions watch;
   stack::CaptureOptions capture;
   TraceOptions trace;
-  int dump_signal = 0;         // 0: none
-  bool feeds_service = false;  // the service manager's watchdog, if the environment names one
+  bool seccomp_is_allowed = false;  // filters allow the system calls that docs/hosts.md lists
+  int dump_signal = 0;              // 0: none
+  bool feeds_service = false;       // the service manager's watchdog, if the environment names one
   StartOptions start;
   std::shared_ptr<watchdog::HangListener> listener;  // may be null; kept as long as the monitor
   // When set, all that is written is sealed; if it fails, nothing is written.

@@ -91,9 +91,11 @@ ProcessMonitor& ProcessMonitor::Instance() {
 }
 
 ProcessMonitor::ProcessMonitor() : why_off_(kNotStarted) {
-  has_thread_end_key_ = 0 == pthread_key_create(&thread_end_key_, [](void* self) {
-                          static_cast<ProcessMonitor*>(self)->registry_.RemoveThread(gettid());
-                        });
+  // The value is the thread's id: a thread that is confined by then may not ask for it.
+  has_thread_end_key_ =
+      0 == pthread_key_create(&thread_end_key_, [](void* tid) {
+        Instance().registry_.RemoveThread(static_cast<int>(reinterpret_cast<intptr_t>(tid)));
+      });
   // A program that calls exit() without stopping the monitor ends well all the same.
   std::atexit(&NoteExit);
   at_quick_exit(&NoteExit);
@@ -239,8 +241,9 @@ void ProcessMonitor::WithdrawStart() {
 
 watchdog::WatchedLoop* ProcessMonitor::WatchLoop(const char* name) {
   if (!has_thread_end_key_) return nullptr;  // its thread's end would go unnoticed
-  pthread_setspecific(thread_end_key_, this);
-  watchdog::WatchedLoop* loop = registry_.Add(name, gettid());
+  const int tid = gettid();
+  pthread_setspecific(thread_end_key_, reinterpret_cast<void*>(static_cast<intptr_t>(tid)));
+  watchdog::WatchedLoop* loop = registry_.Add(name, tid);
   if (loop != nullptr) {
     const watchdog::LoopWords& words = loop->probe.words();
     trace::SetDispatchNumber(&words.begun, &words.ended, loop->probe.track_request());
@@ -358,7 +361,10 @@ void ProcessMonitor::FinishForkInChild() {
   ProcessStartUp().Reset();
   ProcessWords().values.ResetLock();
   stack::StackCapturer::AbandonAllInForkedChild();  // also one of a monitor that could not be stopped
-  self.registry_.KeepOnlyThread(t_fork.tid, gettid());
+  const int tid = gettid();
+  self.registry_.KeepOnlyThread(t_fork.tid, tid);
+  if (self.has_thread_end_key_ && pthread_getspecific(self.thread_end_key_) != nullptr)
+    pthread_setspecific(self.thread_end_key_, reinterpret_cast<void*>(static_cast<intptr_t>(tid)));
   if (!t_fork.is_locked) self.ForgetUnknownState();
   self.ended_stats_ += self.forking_stats_;
   self.ended_stats_ += self.stopping_stats_;  // of a stop that only the parent goes on with

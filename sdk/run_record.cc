@@ -134,6 +134,8 @@ RunFile ParseRunRecord(std::string_view bytes, RunRecord* record) {
   const auto marks = Read<RunMarks>(bytes, RunPage::kMarksAt);
   record->has_ended = marks.has_ended != 0;
   record->was_told_to_stop = marks.was_told_to_stop != 0;
+  if (marks.stop_cause == static_cast<uint32_t>(StopCause::kSeccomp))
+    record->stop_cause = StopCause::kSeccomp;
   record->crash_signal = static_cast<int32_t>(std::min(marks.crash_signal, kMaxSignal));
   record->seen_wall_ms = header.start_wall_ms;
   if (auto usage = LastWhole<RunUsage>(bytes, RunPage::kUsageAt, &UsageCrc32c)) ReadUsage(*usage, record);

@@ -83,11 +83,18 @@ struct RunUsage {
   uint32_t crc32c;  // of all before it in this struct
 };
 
+// Why lagwatch stopped before the program's end, without the program's asking.
+enum class StopCause : uint32_t {
+  kNone = 0,
+  kSeccomp = 1,  // the program was about to confine itself by a filter that may not know our calls
+};
+
 // Single stores, which signal handlers and ending threads make.
 struct RunMarks {
   uint32_t has_ended;
   uint32_t was_told_to_stop;
   uint32_t crash_signal;
+  uint32_t stop_cause;  // StopCause; 0 where an older version wrote
 };
 
 struct RunPage {
@@ -129,6 +136,7 @@ struct RunRecord {
   bool has_ended = false;
   bool was_told_to_stop = false;
   int32_t crash_signal = 0;
+  StopCause stop_cause = StopCause::kNone;  // what is not known here is none
   int64_t seen_wall_ms = 0;
   int64_t oom_kills_in_group = -1;
   int64_t oom_kills_on_machine = -1;

@@ -94,5 +94,6 @@ void NoteRunEnded();
 void NoteRunGoesOn();  // takes NoteRunEnded() back
 void NoteRunTold();    // to stop
 void NoteRunCrashed(int32_t signal_number);
+void NoteRunStopped(StopCause cause);
 
 }  // namespace lagwatch::sdk

@@ -240,6 +240,8 @@ void NoteRunGoesOn() { Mark(offsetof(RunMarks, has_ended), 0); }
 
 void NoteRunTold() { Mark(offsetof(RunMarks, was_told_to_stop), 1); }
 
+void NoteRunStopped(StopCause cause) { Mark(offsetof(RunMarks, stop_cause), static_cast<uint32_t>(cause)); }
+
 void NoteRunCrashed(int32_t signal_number) {
   Mark(offsetof(RunMarks, crash_signal), static_cast<uint32_t>(signal_number));
 }

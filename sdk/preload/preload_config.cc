@@ -28,6 +28,8 @@ constexpr std::pair<std::string_view, uint32_t PreloadConfig::*> kNumbers[] = {
     {"dump_signal", &PreloadConfig::dump_signal},
     {"is_sent", &PreloadConfig::is_sent},
     {"is_watched", &PreloadConfig::is_watched},
+    {"seccomp_filters", &PreloadConfig::seccomp_filters},
+    {"seccomp_is_allowed", &PreloadConfig::seccomp_is_allowed},
     {"has_traces", &PreloadConfig::has_traces},
     {"traces_interval_ms", &PreloadConfig::traces_interval_ms},
     {"traces_hooks", &PreloadConfig::traces_hooks},

@@ -2,18 +2,22 @@
 #include "sdk/preload/wait_tracker.h"
 
 #include <pthread.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <mutex>
+#include <new>
 
+#include "base/seccomp.h"
 #include "sdk/preload/preload_config.h"
 #include "sdk/preload/preload_environment.h"
+#include "sdk/preload/thread_waits.h"
 #include "sdk/preload/trace_recording.h"
 #include "sdk/process_monitor.h"
-#include "stack/thread_state.h"
+#include "sdk/run_writer.h"
 
 namespace lagwatch::sdk {
 namespace {
@@ -21,17 +25,11 @@ namespace {
 // A thread may take its name only after its first waits.
 constexpr int kNameLooks = 100;
 
-struct ThreadWaits {
-  watchdog::WatchedLoop* loop;
-  int looks_left;  // at a thread that is not watched (yet)
-  bool is_known;   // the members above are set
-  bool is_inside;  // a wait of this thread
-};
-// Initial-exec: no call and no allocation at the first access.
-thread_local ThreadWaits t_waits __attribute__((tls_model("initial-exec")));
-
-// Whether this process has tried to start its monitor.
-std::atomic<bool> g_start_tried{false};
+// The process that the library's memory belongs to. A child that was made without fork handlers, or that
+// shares its parent's memory until it calls exec, has another id.
+std::atomic<pid_t> g_process{0};
+// Held while the monitor is started, or stopped before the program's end. Not across a fork.
+constinit std::mutex g_start_mutex;
 
 class Preload {
  public:
@@ -53,6 +51,12 @@ class Preload {
   bool IsTraced() const {
     return !config_.trace_arena.empty() && config_.trace_pid == static_cast<uint32_t>(getpid());
   }
+  // Not under a filter that somebody has put between `lagwatch run` and the program: it may not know our
+  // calls.
+  bool MayRun() const {
+    if (config_.seccomp_is_allowed != 0) return true;
+    return base::ReadSeccomp().filters <= config_.seccomp_filters;
+  }
   void StartTrace() const {
     if (IsTraced()) StartTraceRecording(config_);
   }
@@ -71,6 +75,7 @@ class Preload {
     set(config_.check_period_ms, &options.watch.check_period_ns);
     set(config_.sample_interval_ms, &options.watch.sample_interval_ns);
     options.is_sent = config_.is_sent != 0;
+    options.seccomp_is_allowed = true;  // MayRun() has looked
     options.dump_signal = static_cast<int>(config_.dump_signal);
     // One recording at a time.
     options.trace.is_on = config_.has_traces != 0 && config_.trace_arena.empty();
@@ -92,7 +97,9 @@ class Preload {
     is_wanted_ = config_.is_watched != 0;
     if (!IsTraced()) RestoreEnvironment(config_);
     pthread_atfork(nullptr, nullptr, [] {
-      g_start_tried.store(false);
+      g_process.store(getpid());
+      new (&g_start_mutex) std::mutex;  // another thread of the parent may hold it
+      g_wait_switches.start_tried.store(false);
       // The only thread that is left is the main one now.
       if (t_waits.loop == nullptr) t_waits.is_known = false;
     });
@@ -103,52 +110,142 @@ class Preload {
 };
 
 // Before main(), while the program has seen nothing of its environment yet.
-__attribute__((constructor)) void TakeConfig() { Preload::Instance().StartTrace(); }
-
-// Runs when the program ends by exit() or by returning from main(): a hang that is under way ends here.
-__attribute__((destructor)) void StopMonitor() {
-  if (g_start_tried.load()) ProcessMonitor::Instance().Stop(0, watchdog::StopReason::kProcessEnds);
-  StopTraceRecording();
+__attribute__((constructor)) void TakeConfig() {
+  g_process.store(getpid());
+  try {
+    const Preload& preload = Preload::Instance();
+    if (!preload.MayRun()) {
+      TurnOff();
+    } else {
+      preload.StartTrace();
+    }
+  } catch (...) {  // no memory
+    TurnOff();
+  }
 }
 
-void LookAtThread() {
-  ThreadWaits& waits = t_waits;
-  if (!waits.is_known) {
-    waits.is_known = true;
-    waits.looks_left = kNameLooks;
+// Runs when the program ends by exit() or by returning from main(): a hang that is under way ends here.
+__attribute__((destructor)) void StopMonitor() { StopAll(); }
+
+// Not in a child without fork handlers, which may be confined in a way that was not noticed.
+void StartOnce() {
+  std::lock_guard lock(g_start_mutex);
+  if (g_wait_switches.is_off.load() || g_process.load() != getpid()) return;
+  if (!g_wait_switches.start_tried.exchange(true)) Preload::Instance().StartMonitor();
+}
+
+// Where cancellation points and allocations follow that must not end the caller.
+class ScopedUninterrupted {
+ public:
+  ScopedUninterrupted() : error_(errno) { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state_); }
+  ~ScopedUninterrupted() {
+    int ours;
+    pthread_setcancelstate(state_, &ours);
+    errno = error_;
   }
-  if (waits.looks_left == 0) return;
-  --waits.looks_left;
+  ScopedUninterrupted(const ScopedUninterrupted&) = delete;
+  ScopedUninterrupted& operator=(const ScopedUninterrupted&) = delete;
+
+ private:
+  int error_;
+  int state_ = PTHREAD_CANCEL_ENABLE;
+};
+
+// True when there was a monitor.
+bool StopMonitorAndTrace() {
+  std::lock_guard lock(g_start_mutex);
+  const bool had_monitor = g_wait_switches.start_tried.load() && ProcessMonitor::Instance().why_off().empty();
+  if (had_monitor) ProcessMonitor::Instance().Stop(0);
+  StopTraceRecording();
+  return had_monitor;
+}
+
+void RestartMonitor() {
+  std::lock_guard lock(g_start_mutex);
+  Preload::Instance().StartMonitor();
+}
+
+void LookAtThread(ThreadWaits* waits) {
+  if (!waits->is_known) {
+    waits->is_known = true;
+    waits->looks_left = kNameLooks;
+  }
+  if (waits->looks_left == 0) return;
+  --waits->looks_left;
   Preload& preload = Preload::Instance();
-  char name[watchdog::WatchedLoop::kMaxNameBytes];
-  stack::ReadThreadName(gettid(), name, sizeof name);
+  char name[watchdog::WatchedLoop::kMaxNameBytes] = {};
+  if (prctl(PR_GET_NAME, name) != 0) return;
   if (!preload.is_wanted() || !preload.ShouldWatch(name)) return;
-  if (!g_start_tried.exchange(true)) preload.StartMonitor();
-  waits.loop = ProcessMonitor::Instance().WatchLoop(name);
-  if (waits.loop != nullptr) waits.loop->is_inferred.store(true);
-  waits.looks_left = 0;
+  StartOnce();
+  waits->loop = ProcessMonitor::Instance().WatchLoop(name);
+  if (waits->loop != nullptr) waits->loop->is_inferred.store(true);
+  waits->looks_left = 0;
 }
 
 }  // namespace
 
-ScopedWait::ScopedWait(const char* name) : name_(name), is_outermost_(!t_waits.is_inside) {
-  if (!is_outermost_) return;
-  t_waits.is_inside = true;
-  if (t_waits.loop != nullptr) t_waits.loop->probe.End();
+void PrepareThread(ThreadWaits* waits) {
+  try {
+    if (waits->loop == nullptr) {
+      LookAtThread(waits);
+    } else {
+      StartOnce();
+    }
+  } catch (...) {  // no memory
+    TurnOff();
+  }
 }
 
-ScopedWait::~ScopedWait() {
-  if (!is_outermost_) return;
-  int error = errno;
-  if (t_waits.loop == nullptr) {
-    if (!t_waits.is_known || t_waits.looks_left > 0) LookAtThread();
-  } else if (!g_start_tried.load(
-                 std::memory_order_relaxed)) {  // only ever true again after this thread forked
-    if (!g_start_tried.exchange(true)) Preload::Instance().StartMonitor();
+void TurnOff() { g_wait_switches.is_off.store(true); }
+
+MonitorPause StopForConfinement() {
+  if (g_wait_switches.is_off.load()) return {};
+  const ScopedUninterrupted uninterrupted;
+  if (g_process.load() != getpid()) return {};
+  g_wait_switches.is_off.store(true);
+  try {
+    if (g_wait_switches.start_tried.load()) NoteRunStopped(StopCause::kSeccomp);
+    return {.had_monitor = StopMonitorAndTrace(), .was_turned_off = true};
+  } catch (...) {  // no memory
+    return {};
   }
-  if (t_waits.loop != nullptr) t_waits.loop->probe.Begin(name_);
-  t_waits.is_inside = false;
-  errno = error;
+}
+
+void UndoConfinement(MonitorPause pause) {
+  if (!pause.was_turned_off) return;
+  g_wait_switches.is_off.store(false);
+  ResumeMonitor(pause);
+}
+
+MonitorPause PauseMonitor() {
+  const ScopedUninterrupted uninterrupted;
+  if (g_wait_switches.is_off.load() || g_process.load() != getpid()) return {};
+  try {
+    return {.had_monitor = StopMonitorAndTrace()};
+  } catch (...) {  // no memory
+    return {};
+  }
+}
+
+void ResumeMonitor(MonitorPause pause) {
+  if (!pause.had_monitor) return;
+  const ScopedUninterrupted uninterrupted;
+  try {
+    RestartMonitor();
+  } catch (...) {  // no memory
+    TurnOff();
+  }
+}
+
+void StopAll() {
+  const ScopedUninterrupted uninterrupted;
+  try {
+    if (g_wait_switches.start_tried.load())
+      ProcessMonitor::Instance().Stop(0, watchdog::StopReason::kProcessEnds);
+    StopTraceRecording();
+  } catch (...) {  // no memory: what was found so far is in the spool
+    TurnOff();
+  }
 }
 
 }  // namespace lagwatch::sdk

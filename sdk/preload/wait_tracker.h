@@ -1,24 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times a program's loops by their waits: from one wait's return to the next wait's entry is one dispatch.
-// The monitor starts at a process's first wait, so a program without a loop gets no thread and no file, and a
-// child that goes on after fork() gets a monitor of its own once it waits.
+// Starts the process's monitor at the first wait of a thread that is to be watched, so a program without a
+// loop gets no thread and no file, and a child that goes on after fork() gets a monitor of its own once it
+// waits. Throws nothing.
 #pragma once
+
+#include "sdk/preload/thread_waits.h"
 
 namespace lagwatch::sdk {
 
-// Around a wait on the calling thread. Waits inside of that, from signal handlers, are passed over.
-// Context: hot after a thread's first waits.
-class ScopedWait {
- public:
-  // `name` is the wait's, a literal: it becomes the tag of the dispatch that follows.
-  explicit ScopedWait(const char* name);
-  ~ScopedWait();
-  ScopedWait(const ScopedWait&) = delete;
-  ScopedWait& operator=(const ScopedWait&) = delete;
+// Finds out whether the calling thread is to be watched, and starts the monitor if need be. The caller has
+// disabled cancellation. Context: background.
+void PrepareThread(ThreadWaits* waits);
 
- private:
-  const char* name_;
-  bool is_outermost_;
+// Nothing is watched in this process from here on. A monitor that runs goes on. Context: any.
+void TurnOff();
+
+// Stops the monitor and the recording. Context: background.
+void StopAll();
+
+// What was stopped and may go on later.
+struct MonitorPause {
+  bool had_monitor = false;
+  bool was_turned_off = false;
 };
+
+// Before the calling thread is confined by a seccomp filter: stops monitor and recording for good, and notes
+// the cause in the run's record. Does nothing where lagwatch is off, and in a child that shares its parent's
+// memory or was made without fork handlers. Keeps errno. Context: background.
+MonitorPause StopForConfinement();
+// The filter was refused: starts again what was stopped. Keeps errno. Context: background.
+void UndoConfinement(MonitorPause pause);
+
+// Around a call that the kernel makes only for a process with one thread. Recordings do not go on. Keep
+// errno. Context: background.
+MonitorPause PauseMonitor();
+void ResumeMonitor(MonitorPause pause);
 
 }  // namespace lagwatch::sdk

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The wait functions that the preloaded library puts in front of the C library's own.
+// The wait functions that the preloaded library puts in front of the C library's own. Compiled without
+// exceptions: see thread_waits.h.
 #include <dlfcn.h>
 #include <poll.h>
 #include <sys/epoll.h>
@@ -9,11 +10,9 @@
 #include <cerrno>
 #include <csignal>
 
-#include "sdk/preload/wait_tracker.h"
+#include "sdk/preload/thread_waits.h"
 
 namespace {
-
-using lagwatch::sdk::ScopedWait;
 
 // The next definition of a function after ours, looked up at its first call. The arguments must be passed as
 // the types that the function takes.
@@ -32,8 +31,10 @@ class Next {
       errno = ENOSYS;
       return -1;
     }
-    ScopedWait wait(name_);
-    return reinterpret_cast<int (*)(Arguments...)>(function)(arguments...);
+    lagwatch::sdk::BeginWait();
+    const int result = reinterpret_cast<int (*)(Arguments...)>(function)(arguments...);
+    lagwatch::sdk::EndWait(name_);
+    return result;
   }
 
  private:

@@ -9,6 +9,7 @@
 #include <iostream>
 #include <utility>
 
+#include "base/seccomp.h"
 #include "tools/run/target_check.h"
 
 namespace lagwatch::tools {
@@ -43,6 +44,7 @@ base::Result<PreloadEnvironment> PreparePreload(sdk::PreloadConfig config) {
     return base::Status(base::StatusCode::kNotFound,
                         "liblagwatch-preload.so is not beside this program: install lagwatch again");
   }
+  config.seccomp_filters = base::ReadSeccomp().filters;
   std::string preload = library.string();
   if (const char* previous = std::getenv("LD_PRELOAD")) {
     config.had_preload = true;

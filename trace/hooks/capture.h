@@ -18,6 +18,13 @@ namespace lagwatch::trace {
 
 // What a thread has for itself; all zero at first.
 struct ThreadSlot {
+  // Where the thread is entered while it waits, and the frame of the hook that it waits in.
+  struct Wait {
+    WaiterTable::Cell* cell;  // null: it does not wait, or there was no room
+    uint64_t stack_pointer;   // at the call of the hook
+    uint64_t return_address;  // of the hook
+  };
+
   CaptureThread* thread;  // null: has not looked at itself yet
   // Its low half is the dispatch that the thread is in; null: in none, ever.
   const std::atomic<uint64_t>* dispatch_number;
@@ -27,13 +34,13 @@ struct ThreadSlot {
   std::atomic<uint64_t>* dispatch_request;
   uint64_t allocations;
   uint64_t allocated_bytes;
-  WaiterTable::Cell* waits_in;  // where it is entered while it waits
-  uint64_t turn_ticks;          // when it came back from its last poll; 0: it never polled
-  uint64_t clock_ticks;         // when it looked at the clock in a call that is often made
-  uint32_t calls_to_skip;       // before it looks again
-  uint32_t skipped_calls;       // how many that were at the last look
-  uint32_t refused_start;       // the start of recording in which there was no room for it
-  bool is_busy;                 // capturing; signal handlers must not
+  Wait wait;
+  uint64_t turn_ticks;     // when it came back from its last poll; 0: it never polled
+  uint64_t clock_ticks;    // when it looked at the clock in a call that is often made
+  uint32_t calls_to_skip;  // before it looks again
+  uint32_t skipped_calls;  // how many that were at the last look
+  uint32_t refused_start;  // the start of recording in which there was no room for it
+  bool is_busy;            // capturing; signal handlers must not
   bool is_left_out;
 };
 // Initial-exec: no call and no allocation at the first access.
@@ -132,22 +139,33 @@ class ReleaseWatch {
   WaiterTable::Watch watch_;
 };
 
-// While it lives, the thread is known to wait for an object.
+// The wait that a signal handler has interrupted, whose wait begins at `from`. One that was left is taken
+// back.
+ThreadSlot::Wait InterruptedWait(const OwnFrame& from);
+ThreadSlot::Wait EnterWait(const OwnFrame& from, uint64_t object);
+// While it lives, the thread is known to wait for an object. A wait may also be left by pthread_cancel(), by
+// a jump or by an exception, which run no destructor here: then the next wait of the thread, or its end,
+// takes its entry back.
 class ScopedWaiter {
  public:
-  explicit ScopedWaiter(uint64_t object) : outer_(t_slot.waits_in) {
-    t_slot.waits_in = cell_ = g_waiters.Enter(object);
+  // `from`: the caller of the hook.
+  ScopedWaiter(const OwnFrame& from, uint64_t object)
+      : outer_(InterruptedWait(from)), own_(EnterWait(from, object)) {
+    t_slot.wait = own_;
   }
   ~ScopedWaiter() {
-    if (cell_ != nullptr) WaiterTable::Leave(cell_);
-    t_slot.waits_in = outer_;
+    const ThreadSlot::Wait inner = t_slot.wait;
+    const bool is_other = inner.stack_pointer != own_.stack_pointer;  // a signal handler's, which was left
+    if (is_other && inner.cell != nullptr) WaiterTable::Leave(inner.cell);
+    if (own_.cell != nullptr) WaiterTable::Leave(own_.cell);
+    t_slot.wait = outer_;
   }
   ScopedWaiter(const ScopedWaiter&) = delete;
   ScopedWaiter& operator=(const ScopedWaiter&) = delete;
 
  private:
-  WaiterTable::Cell* cell_;
-  WaiterTable::Cell* outer_;  // of the call that a signal handler's wait has interrupted
+  ThreadSlot::Wait outer_;  // of the call that a signal handler's wait has interrupted; empty: there is none
+  ThreadSlot::Wait own_;
 };
 
 // Once per process, before recording: what happens at the ends of threads and in children of fork().

@@ -8,6 +8,7 @@
 #include <ctime>
 
 #include "base/clock.h"
+#include "base/safe_memory.h"
 #include "base/thread_end_key.h"
 #include "trace/hooks/capture.h"
 
@@ -26,12 +27,29 @@ constexpr uint32_t kMostSkippedCalls = 31;
 pthread_key_t g_end_key;
 bool g_has_end_key = false;
 
+void LeaveWait() {
+  if (t_slot.wait.cell != nullptr) WaiterTable::Leave(t_slot.wait.cell);
+  t_slot.wait = {};
+}
+
+// Whether the hook that the thread waits in is known to be no longer on the stack. Where the call instruction
+// stores the return address, later calls overwrite it. The stack may be gone, as a coroutine's.
+bool WasLeft(const ThreadSlot::Wait& wait, const OwnFrame& from) {
+  if (from.stack_pointer == wait.stack_pointer) return true;
+#if defined(__x86_64__)
+  const int saved_errno = errno;
+  uint64_t return_address = 0;
+  base::ReadOwnMemory(wait.stack_pointer - sizeof return_address, &return_address, sizeof return_address);
+  errno = saved_errno;
+  return return_address != wait.return_address;
+#else
+  return false;
+#endif
+}
+
 // The last that a thread does of its own. Who joins it is let go on now.
 void EndThread(void*) {
-  if (t_slot.waits_in != nullptr) {  // was cancelled while it waited
-    WaiterTable::Leave(t_slot.waits_in);
-    t_slot.waits_in = nullptr;
-  }
+  LeaveWait();  // was cancelled while it waited
   const auto self = static_cast<uint64_t>(pthread_self());
   const uint64_t now_ticks = base::ReadTicks();
   if (g_waiters.HasWaiter(self)) CaptureWake(CallersFrame(), CallKind::kJoin, self, now_ticks);
@@ -105,6 +123,17 @@ bool Write(const ThreadSlot& slot, CaptureThread* thread, const OwnFrame& from, 
 }
 
 }  // namespace
+
+ThreadSlot::Wait InterruptedWait(const OwnFrame& from) {
+  if (t_slot.wait.cell != nullptr && WasLeft(t_slot.wait, from)) LeaveWait();
+  return t_slot.wait;
+}
+
+ThreadSlot::Wait EnterWait(const OwnFrame& from, uint64_t object) {
+  // The entry of a thread that is cancelled in its first wait goes at its end.
+  if (g_has_end_key && t_slot.thread == nullptr) pthread_setspecific(g_end_key, &t_slot);
+  return {g_waiters.Enter(object), from.stack_pointer, from.program_counter};
+}
 
 bool Capture(const OwnFrame& from, const CaptureCall& call) {
   ThreadSlot& slot = t_slot;
@@ -181,7 +210,7 @@ void ForgetCaptures() {
   g_capture_threads.ForgetAll(t_slot.is_busy ? t_slot.thread : nullptr);
   g_waiters.Clear();
   t_slot.thread = nullptr;
-  t_slot.waits_in = nullptr;
+  t_slot.wait = {};
 }
 
 }  // namespace lagwatch::trace

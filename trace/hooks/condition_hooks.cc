@@ -27,7 +27,7 @@ int WaitForCondition(const OwnFrame& from, const void* condition, const void* mu
   if (watch.has_waiter) CaptureWake(from, CallKind::kMutex, mutex_object, begin_ticks);
   int error;
   {
-    ScopedWaiter waiter(ObjectOf(condition));
+    ScopedWaiter waiter(from, ObjectOf(condition));
     error = wait();
   }
   if (!watch.has_waiter && g_waiters.AfterRelease(mutex_object, watch)) {

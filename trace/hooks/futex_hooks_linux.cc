@@ -16,7 +16,7 @@ long WaitForFutex(const OwnFrame& from, uint64_t object, Call call) {
   const uint64_t begin_ticks = base::ReadTicks();
   long result;
   {
-    ScopedWaiter waiter(object);
+    ScopedWaiter waiter(from, object);
     result = call();
   }
   CaptureAfter(from, CallKind::kFutex, object, begin_ticks);

@@ -18,7 +18,7 @@ int WaitForLock(const OwnFrame& from, CallKind call, uint64_t object, TryLock tr
   const uint64_t begin_ticks = base::ReadTicks();
   int error;
   {
-    ScopedWaiter waiter(object);
+    ScopedWaiter waiter(from, object);
     // Who released it before it could see us; from here on everybody does.
     error = try_lock();
     if (error != EBUSY) return error;

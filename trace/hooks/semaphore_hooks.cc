@@ -31,7 +31,7 @@ int WaitForSemaphore(const OwnFrame& from, sem_t* semaphore, Wait wait) {
   const uint64_t begin_ticks = base::ReadTicks();
   int result;
   {
-    ScopedWaiter waiter(object);
+    ScopedWaiter waiter(from, object);
     if (TrySemaphore(semaphore)) return 0;
     result = wait();
   }

@@ -16,7 +16,7 @@ int HookJoin(pthread_t thread, void** result) {
   const uint64_t begin_ticks = base::ReadTicks();
   int error;
   {
-    ScopedWaiter waiter(object);
+    ScopedWaiter waiter(CallersFrame(), object);
     error = real_join(thread, result);
   }
   CaptureAfter(CallersFrame(), CallKind::kJoin, object, begin_ticks);

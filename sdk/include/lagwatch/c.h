@@ -265,6 +265,10 @@ typedef struct lw_options {
   uint32_t trace_buffer_kib; /* memory for what is recorded: 1024 to 262144, default 8192 */
   uint32_t trace_max_kib;    /* a larger trace is made shorter: 4 to 900, default 256 */
   uint32_t traces_per_day;   /* that are sent of a user, of reports that are: default 5; UINT32_MAX: all */
+  /* Not 0: each seccomp filter that confines the program, now or later, allows the system calls that
+   * docs/hosts.md lists. Default: 0. Then lw_start() leaves the monitor off in a confined program, except in a
+   * container whose first process is confined alike, and a program that confines itself calls lw_stop() before. */
+  uint32_t seccomp_allows_lagwatch;
 } lw_options;
 
 typedef struct lw_thresholds {

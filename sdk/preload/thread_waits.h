@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Times the calling thread's loop by its waits: from the return of one wait to the entry of the next is one
+// dispatch. A wait may also be left by pthread_cancel(), by a jump or by an exception of a signal handler: no
+// function here keeps an object with a destructor across the wait, and the next wait needs no end of the
+// last. Compiled without exceptions, so that the host's unwinder calls no routine of ours.
+#pragma once
+
+#include <atomic>
+
+#include "watchdog/loop_registry.h"
+
+namespace lagwatch::sdk {
+
+// What the preloaded library knows of a thread; all zero at first.
+struct ThreadWaits {
+  watchdog::WatchedLoop* loop;
+  int looks_left;     // at a thread that is not watched (yet)
+  int skipped_waits;  // since is_busy was found set
+  bool is_known;      // the members above are set
+  bool is_busy;       // the thread is in BeginWait or EndWait
+};
+// Initial-exec: no call and no allocation at the first access.
+extern constinit thread_local ThreadWaits t_waits __attribute__((tls_model("initial-exec")));
+
+// State of the process. Context: hot.
+struct WaitSwitches {
+  std::atomic<bool> is_off{false};       // for good: the hooks only forward their calls
+  std::atomic<bool> start_tried{false};  // this process has tried to start its monitor
+};
+extern constinit WaitSwitches g_wait_switches;
+
+// Before and after a wait on the calling thread. `name` is the wait's, a literal: it becomes the tag of the
+// dispatch that follows. Keep errno. Context: hot after a thread's first waits.
+void BeginWait();
+void EndWait(const char* name);
+
+}  // namespace lagwatch::sdk
