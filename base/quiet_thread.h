@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/mapped_memory.h"
 #include "base/status.h"
 
 namespace lagwatch::base {
@@ -17,6 +18,10 @@ namespace lagwatch::base {
 class QuietThread {
  public:
   QuietThread() = default;
+  // A thread that still runs keeps its stack.
+  ~QuietThread() {
+    if (is_running_) static_cast<void>(stack_.release());
+  }
   QuietThread(const QuietThread&) = delete;
   QuietThread& operator=(const QuietThread&) = delete;
 
@@ -33,6 +38,9 @@ class QuietThread {
   const char* name_ = nullptr;
   void (*run_)(void*) = nullptr;
   void* context_ = nullptr;
+  // Of the thread's own, because the C library's would be locked and filled under mlockall(MCL_FUTURE); the
+  // lowest page is a guard. Freed once the thread is joined.
+  MappedBlock<char> stack_;
   std::atomic<bool> has_ended_{false};
   bool is_running_ = false;
   pthread_t thread_{};

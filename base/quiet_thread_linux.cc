@@ -2,6 +2,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <ctime>
 #include <string>
@@ -16,6 +17,10 @@ Status QuietThread::Start(const char* name, size_t stack_bytes, void (*run)(void
   run_ = run;
   context_ = context;
   has_ended_.store(false);
+  const auto guard_bytes = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  stack_ = MapBlock<char>(stack_bytes + guard_bytes);
+  if (stack_ == nullptr) return IoError("no stack for the thread " + std::string(name), ENOMEM);
+  mprotect(stack_.get(), guard_bytes, PROT_NONE);
   // The thread inherits a full mask, so there is no moment at which it could take the program's signals.
   sigset_t all;
   sigset_t previous;
@@ -23,11 +28,14 @@ Status QuietThread::Start(const char* name, size_t stack_bytes, void (*run)(void
   pthread_sigmask(SIG_SETMASK, &all, &previous);
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
-  pthread_attr_setstacksize(&attributes, stack_bytes);
+  pthread_attr_setstack(&attributes, stack_.get() + guard_bytes, stack_bytes);
   int error = pthread_create(&thread_, &attributes, &QuietThread::Run, this);
   pthread_attr_destroy(&attributes);
   pthread_sigmask(SIG_SETMASK, &previous, nullptr);
-  if (error != 0) return IoError("cannot start the thread " + std::string(name), error);
+  if (error != 0) {
+    stack_.reset();
+    return IoError("cannot start the thread " + std::string(name), error);
+  }
   is_running_ = true;
   return {};
 }
@@ -39,6 +47,7 @@ bool QuietThread::TryJoin(int64_t timeout_ns) {
   while (!has_ended_.load() && SystemClock().MonoNs() < deadline_ns) nanosleep(&kPause, nullptr);
   if (!has_ended_.load()) return false;
   pthread_join(thread_, nullptr);
+  stack_.reset();
   is_running_ = false;
   return true;
 }
