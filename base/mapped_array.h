@@ -11,6 +11,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "base/mapped_memory.h"
+
 namespace lagwatch::base {
 
 // Owns its memory; pointers into it are valid until it grows. Not thread-safe. Context: watchdog, background.
@@ -72,8 +74,8 @@ class MappedArray {
   bool Reserve(size_t capacity) {
     size_t bytes = PageRound(capacity * sizeof(T));
     if (data_ != nullptr) return Move(bytes);
-    void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED) return false;
+    void* memory = MapUnlocked(bytes);
+    if (memory == nullptr) return false;
     data_ = static_cast<T*>(memory);
     capacity_ = bytes / sizeof(T);
     return true;

@@ -11,6 +11,7 @@
 #include <exception>
 #include <utility>
 
+#include "base/mapped_memory.h"
 #include "base/sleeper.h"
 #include "base/status.h"
 
@@ -26,6 +27,10 @@ enum class ThreadFiles : uint8_t {
 class QuietThread {
  public:
   QuietThread() = default;
+  // A thread that still runs keeps its stack.
+  ~QuietThread() {
+    if (is_running_) static_cast<void>(stack_.release());
+  }
   QuietThread(const QuietThread&) = delete;
   QuietThread& operator=(const QuietThread&) = delete;
 
@@ -46,6 +51,9 @@ class QuietThread {
   void* context_ = nullptr;
   ThreadFiles files_ = ThreadFiles::kOwn;
   std::atomic<bool> is_set_up_{false};
+  // Of the thread's own, because the C library's would be locked and filled under mlockall(MCL_FUTURE); the
+  // lowest page is a guard. Freed once the thread is joined.
+  MappedBlock<char> stack_;
   std::atomic<bool> has_ended_{false};
   Sleeper starter_;
   Sleeper joiner_;

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <string>
 #include <string_view>
@@ -86,6 +87,10 @@ Status QuietThread::Start(const char* name, size_t stack_bytes, void (*run)(void
   files_ = files;
   is_set_up_.store(false);
   has_ended_.store(false);
+  const auto guard_bytes = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  stack_ = MapBlock<char>(stack_bytes + guard_bytes);
+  if (stack_ == nullptr) return IoError("no stack for the thread " + std::string(name), ENOMEM);
+  mprotect(stack_.get(), guard_bytes, PROT_NONE);
   // The thread inherits a full mask, so there is no moment at which it could take the program's signals.
   sigset_t all;
   sigset_t previous;
@@ -93,11 +98,14 @@ Status QuietThread::Start(const char* name, size_t stack_bytes, void (*run)(void
   pthread_sigmask(SIG_SETMASK, &all, &previous);
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
-  pthread_attr_setstacksize(&attributes, stack_bytes);
+  pthread_attr_setstack(&attributes, stack_.get() + guard_bytes, stack_bytes);
   int error = pthread_create(&thread_, &attributes, &QuietThread::Run, this);
   pthread_attr_destroy(&attributes);
   pthread_sigmask(SIG_SETMASK, &previous, nullptr);
-  if (error != 0) return IoError("cannot start the thread " + std::string(name), error);
+  if (error != 0) {
+    stack_.reset();
+    return IoError("cannot start the thread " + std::string(name), error);
+  }
   is_running_ = true;
   const int64_t deadline_ns = SystemClock().MonoNs() + kLongestSetUpNs;
   while (!is_set_up_.load() && SystemClock().MonoNs() < deadline_ns) starter_.SleepUntil(deadline_ns);
@@ -113,6 +121,7 @@ bool QuietThread::TryJoin(int64_t timeout_ns) {
   if (!has_ended_.load()) return false;
   const ScopedNoCancellation no_cancellation;
   pthread_join(thread_, nullptr);
+  stack_.reset();
   is_running_ = false;
   return true;
 }

@@ -15,8 +15,10 @@ std::string_view FileName(std::string_view path) { return path.substr(path.rfind
 
 uint64_t HashFrame(const CauseFrame& frame, uint64_t hash) {
   // An address outside all modules is another one at each start.
-  const bool is_in_module = !frame.module_path.empty() || !frame.build_id.empty();
-  const std::string_view module = frame.build_id.empty() ? FileName(frame.module_path) : frame.build_id;
+  const bool is_in_module =
+      (!frame.module_path.empty() && frame.module_path != kGeneratedCodeModule) || !frame.build_id.empty();
+  std::string_view module = frame.build_id;
+  if (module.empty() && is_in_module) module = FileName(frame.module_path);
   hash = base::HashBytes(module, base::HashWord(module.size(), hash));
   return base::HashWord(is_in_module ? frame.function_offset : 0, hash);
 }

@@ -14,8 +14,12 @@
 
 namespace lagwatch::policies {
 
+// The module that frames of code made at run time belong to. It has no build id, and its offsets are
+// addresses, which differ in each run: no key and no name contains them.
+inline constexpr std::string_view kGeneratedCodeModule = "[jit]";
+
 struct CauseFrame {
-  std::string_view module_path;  // empty when the address is in no module
+  std::string_view module_path;  // empty, or kGeneratedCodeModule, when the address is in no module
   std::string_view build_id;     // raw bytes; where it is empty, the file's name stands for it
   uint64_t function_offset = 0;  // where the function is not known, the frame's own
 };

@@ -66,6 +66,10 @@ policies::Verdict WholeUs(policies::Verdict verdict) {
   return verdict;
 }
 
+// One more than the module map has, for code made at run time.
+constexpr uint32_t kGeneratedCodeSlot = stack::ModuleMap::kMaxModules;
+constexpr uint32_t kModuleSlots = kGeneratedCodeSlot + 1;
+
 // A program that is killed in one of the others was not frozen.
 bool IsFreeze(watchdog::HangKind kind) {
   return kind != watchdog::HangKind::kCpu && kind != watchdog::HangKind::kCpuAverage &&
@@ -172,9 +176,9 @@ ReportSink::ReportSink(ProgramFacts facts, report::SpoolWriter* spool, RunWriter
       words_(words),
       saves_files_(saves_files),
       frame_slices_(new FrameSlices),
-      bytes_(new char[kBufferBytes]),
-      buffer_(bytes_.get(), kBufferBytes),
-      encoded_modules_(new uint32_t[stack::ModuleMap::kMaxModules]()) {}
+      bytes_(base::MapBlock<char>(kBufferBytes)),
+      buffer_(bytes_.get(), bytes_ == nullptr ? 0 : kBufferBytes),
+      encoded_modules_(new uint32_t[kModuleSlots]()) {}
 
 void ReportSink::WatchStart(const StartPlan& plan, StartUp* start_up, watchdog::LoopRegistry* registry) {
   start_ = plan;
@@ -528,9 +532,11 @@ uint32_t ReportSink::EncodeOptionalStack(const stack::Stack* stack, const stack:
 
 uint32_t ReportSink::EncodedModule(uint32_t module, const stack::ModuleMap& modules,
                                    report::ReportEncoder* encoder) {
-  if (module == stack::kNoModule) return report::kNoModule;
-  uint32_t& encoded = encoded_modules_[module];
-  if (encoded == 0) {
+  const bool is_generated = module == stack::kNoModule;
+  uint32_t& encoded = encoded_modules_[is_generated ? kGeneratedCodeSlot : module];
+  if (encoded == 0 && is_generated) {
+    encoded = encoder->AddModule(policies::kGeneratedCodeModule, {}, 0) + 1;
+  } else if (encoded == 0) {
     const stack::Module& loaded = modules.module(module);
     encoded = encoder->AddModule(facts_.scrubber.Path(loaded.path_view()).view(), loaded.build_id_view(),
                                  loaded.load_bias) +
@@ -540,7 +546,7 @@ uint32_t ReportSink::EncodedModule(uint32_t module, const stack::ModuleMap& modu
 }
 
 void ReportSink::ForgetModulesFrom(uint32_t first_encoded_index) {
-  for (uint32_t i = 0; i < stack::ModuleMap::kMaxModules; ++i) {
+  for (uint32_t i = 0; i < kModuleSlots; ++i) {
     if (encoded_modules_[i] > first_encoded_index) encoded_modules_[i] = 0;
   }
 }

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/counter.h"
+#include "base/mapped_memory.h"
 #include "base/uuid.h"
 #include "policies/scrubbing.h"
 #include "report/format/report_encoder.h"
@@ -121,7 +122,7 @@ class ReportSink final : public watchdog::HangSink {
   base::Counter not_written_;
   uint64_t told_too_large_ = 0;
   uint64_t told_not_written_ = 0;
-  std::unique_ptr<char[]> bytes_;
+  base::MappedBlock<char> bytes_;
   report::FixedBuffer buffer_;
   std::unique_ptr<uint32_t[]> encoded_modules_;  // by index in the ModuleMap: the report's index plus 1, or 0
 };

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "base/mapped_memory.h"
 #include "stack/capture_signal_owner.h"
 #include "stack/signal/kernel_calls.h"
 #include "stack/thread_block_layout.h"
@@ -32,9 +33,8 @@ std::atomic<bool> g_is_lost{false};  // somebody else has the handler, and there
 // On pages of its own, touched as far as stacks usually are, so that the handler takes no page fault; the
 // rest costs nothing until a stack is that deep. Null when there is no memory.
 CaptureSlot* CreateSlot() {
-  void* pages =
-      mmap(nullptr, sizeof(CaptureSlot), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (pages == MAP_FAILED) return nullptr;
+  void* pages = base::MapUnlocked(sizeof(CaptureSlot));
+  if (pages == nullptr) return nullptr;
   madvise(pages, sizeof(CaptureSlot), MADV_NOHUGEPAGE);  // a huge page would make all of it resident at once
   auto* slot = new (pages) CaptureSlot;
   std::memset(slot->stack.bytes, 0, kUsualRawStackBytes);

@@ -12,7 +12,10 @@ namespace lagwatch::stack {
 base::Result<std::shared_ptr<CodeMap>> CodeMap::Create(const FrameSectionLoader& files) {
   auto unwinder = CreateTableUnwinder(files);
   if (!unwinder.ok()) return unwinder.status();
-  return std::make_shared<CodeMap>(std::move(unwinder).value());
+  auto map = std::make_shared<CodeMap>(std::move(unwinder).value());
+  if (!map->modules_.ok())
+    return base::Status(base::StatusCode::kUnavailable, "no memory for the map of modules");
+  return map;
 }
 
 CodeMap::CodeMap(std::unique_ptr<Unwinder> unwinder) : unwinder_(std::move(unwinder)) {

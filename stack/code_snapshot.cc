@@ -28,7 +28,7 @@ void CodeSnapshot::Publish(const ModuleMap& modules) {
     Range& place = copy.ranges[count++];
     StoreWord(range.begin, &place.begin);
     StoreWord(range.end, &place.end);
-    StoreWord(range.module == kNoModule ? 0 : modules.module(range.module).load_bias, &place.load_bias);
+    StoreWord(range.load_bias, &place.load_bias);
     StoreWord(range.module, &place.module);
   }
   copy.range_count.store(static_cast<uint32_t>(count), std::memory_order_release);

@@ -36,7 +36,11 @@ bool ReadElfHeaders(uint64_t base, ElfHeaders* headers) {
   headers->load_bias = base - (first_load->p_vaddr - first_load->p_offset);
   for (size_t i = 0; i < count; ++i) {
     uint64_t address = headers->load_bias + segments[i].p_vaddr;
-    if (segments[i].p_type == PT_GNU_EH_FRAME) {
+    const bool is_code = segments[i].p_type == PT_LOAD && (segments[i].p_flags & PF_X) != 0;
+    if (is_code && headers->code_segment_count < ElfHeaders::kMaxCodeSegments) {
+      headers->code_segments[headers->code_segment_count++] = {segments[i].p_offset, segments[i].p_filesz,
+                                                               segments[i].p_vaddr};
+    } else if (segments[i].p_type == PT_GNU_EH_FRAME) {
       headers->eh_frame_hdr = address;
     } else if (segments[i].p_type == PT_NOTE && headers->build_id == 0) {
       auto note = FindBuildIdNote(address, segments[i].p_memsz, ReadMemory);

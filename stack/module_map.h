@@ -8,10 +8,11 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <string_view>
 
+#include "base/mapped_memory.h"
+#include "stack/elf_headers.h"
 #include "stack/raw_stack.h"
 #include "stack/stack.h"
 
@@ -28,12 +29,17 @@ struct Module {
   uint64_t end;           // one past its last mapped byte
   uint16_t path_size;
   uint16_t build_id_size;
+  uint16_t code_segment_count;
+  CodeSegment code_segments[ElfHeaders::kMaxCodeSegments];
   char path[kMaxPathBytes];
   unsigned char build_id[kMaxBuildIdBytes];
 
   std::string_view path_view() const { return {path, path_size}; }
   std::string_view build_id_view() const { return {reinterpret_cast<const char*>(build_id), build_id_size}; }
 
+  // The load bias of code at `address` that is mapped from `file_offset`: another than the module's where a
+  // part of the file is mapped once more, as V8 does with its built-in functions. Context: watchdog.
+  uint64_t LoadBiasAt(uint64_t address, uint64_t file_offset) const;
   // Whether it is what its memory holds now: another file may have been loaded in its place. Context:
   // watchdog, background.
   bool IsStillLoaded() const;
@@ -47,11 +53,18 @@ class ModuleMap {
   struct CodeRange {
     uint64_t begin;
     uint64_t end;
-    uint32_t module;  // kNoModule: made at run time
+    uint64_t load_bias;  // address = load_bias + offset; 0 without a module
+    uint64_t inode;      // of the mapped file; 0: none
+    uint32_t module;     // kNoModule: made at run time
   };
 
   // Context: background; allocates all that it will ever need.
   ModuleMap();
+  // False when there was no memory: then it stays empty.
+  bool ok() const {
+    return modules_ != nullptr && last_seen_ != nullptr && code_ != nullptr && writable_ != nullptr &&
+           text_ != nullptr;
+  }
 
   // Reads the map again. A module keeps its index for the map's lifetime, also after it was unloaded, so
   // stacks unwound earlier stay meaningful. Returns whether anything that is executable changed. Context:
@@ -65,6 +78,8 @@ class ModuleMap {
   }
   // Whether there is code at `address`, in a module or made at run time. Context: watchdog.
   bool IsCode(uint64_t address) const { return FindRange(address) != nullptr; }
+  // The code around `address`; null where there is none. Valid until the next Refresh(). Context: watchdog.
+  const CodeRange* FindRange(uint64_t address) const;
   // All that is executable, ascending. Valid until the next Refresh().
   std::span<const CodeRange> code() const { return {code_.get(), code_count_}; }
   const Module& module(uint32_t index) const { return modules_[index]; }
@@ -84,21 +99,21 @@ class ModuleMap {
   static bool ParseLine(std::string_view text, Line* line);
   void AddLine(const Line& line, Image* image);
   uint32_t FindOrAddModule(const Image& image);
-  const CodeRange* FindRange(uint64_t address) const;
+  void FindModulesOfCopies();
 
-  std::unique_ptr<Module[]> modules_;
-  std::unique_ptr<uint32_t[]> last_seen_;  // by which refresh, for each module
+  base::MappedBlock<Module> modules_;
+  base::MappedBlock<uint32_t> last_seen_;  // by which refresh, for each module
   uint32_t refresh_count_ = 0;
   uint32_t module_count_ = 0;
   uint32_t module_hint_ = 0;  // modules tend to come in the order of the last time
-  std::unique_ptr<CodeRange[]> code_;
+  base::MappedBlock<CodeRange> code_;
   size_t code_count_ = 0;
-  std::unique_ptr<MemoryRegion[]> writable_;
+  base::MappedBlock<MemoryRegion> writable_;
   size_t writable_count_ = 0;
   MemoryRegion main_stack_{};
   uint64_t code_hash_ = 0;
   uint64_t dropped_count_ = 0;
-  std::unique_ptr<char[]> text_;
+  base::MappedBlock<char> text_;
 };
 
 }  // namespace lagwatch::stack

@@ -9,7 +9,6 @@
 #include "base/hash.h"
 #include "base/proc_file.h"
 #include "base/safe_memory.h"
-#include "stack/elf_headers.h"
 #include "stack/module_map.h"
 #include "stack/stack.h"
 
@@ -17,6 +16,7 @@ namespace lagwatch::stack {
 namespace {
 
 constexpr size_t kTextBytes = 64 * 1024;
+constexpr uint64_t kLargestPageBytes = 64 * 1024;
 
 }  // namespace
 
@@ -64,13 +64,14 @@ bool ModuleMap::ParseLine(std::string_view text, Line* line) {
 }
 
 ModuleMap::ModuleMap()
-    : modules_(new Module[kMaxModules]),
-      last_seen_(new uint32_t[kMaxModules]),
-      code_(new CodeRange[kMaxRanges]),
-      writable_(new MemoryRegion[kMaxRanges]),
-      text_(new char[kTextBytes]) {}
+    : modules_(base::MapBlock<Module>(kMaxModules)),
+      last_seen_(base::MapBlock<uint32_t>(kMaxModules)),
+      code_(base::MapBlock<CodeRange>(kMaxRanges)),
+      writable_(base::MapBlock<MemoryRegion>(kMaxRanges)),
+      text_(base::MapBlock<char>(kTextBytes)) {}
 
 bool ModuleMap::Refresh() {
+  if (!ok()) return false;
   int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
   if (fd < 0) return false;
   ++refresh_count_;
@@ -100,9 +101,11 @@ bool ModuleMap::Refresh() {
   }
   close(fd);
 
+  FindModulesOfCopies();
   uint64_t hash = base::kFnvOffsetBasis;
   for (size_t i = 0; i < code_count_; ++i) {
     hash = base::HashWord(code_[i].begin, base::HashWord(code_[i].module, hash));
+    hash = base::HashWord(code_[i].load_bias, hash);
   }
   return std::exchange(code_hash_, hash) != hash;
 }
@@ -132,9 +135,35 @@ void ModuleMap::AddLine(const Line& line, Image* image) {
   bool is_module = (is_vdso || is_file) && image->base != 0;
   if (is_module && image->module == kNoModule) image->module = FindOrAddModule(*image);
   uint32_t index = is_module ? image->module : kNoModule;
-  code_[code_count_++] = {line.begin, line.end, index};
+  if (index == kNoModule) {
+    // FindModulesOfCopies() resolves the file offset.
+    code_[code_count_++] = {line.begin, line.end, line.file_offset, is_file ? line.inode : 0, kNoModule};
+    return;
+  }
+  Module& module = modules_[index];
+  const uint64_t load_bias = is_vdso ? module.load_bias : module.LoadBiasAt(line.begin, line.file_offset);
+  code_[code_count_++] = {line.begin, line.end, load_bias, line.inode, index};
   // Only where it grows: others may be reading a module that was there before.
-  if (index != kNoModule && modules_[index].end < line.end) modules_[index].end = line.end;
+  const bool is_copy = load_bias != module.load_bias;
+  if (!is_copy && module.end < line.end) module.end = line.end;
+}
+
+// A file's code may be mapped once more at an address that is not next to the module, before it or after it.
+void ModuleMap::FindModulesOfCopies() {
+  for (CodeRange& range : std::span(code_.get(), code_count_)) {
+    if (range.module != kNoModule) continue;
+    const uint64_t file_offset = std::exchange(range.load_bias, 0);
+    for (uint32_t i = 0; range.inode != 0 && i < module_count_; ++i) {
+      const Module& module = modules_[i];
+      if (module.inode != range.inode || last_seen_[i] != refresh_count_) continue;
+      const uint64_t load_bias = module.LoadBiasAt(range.begin, file_offset);
+      // Equal only if that part of the file is no code: then it is another file, of another device.
+      if (load_bias == module.load_bias) continue;
+      range.load_bias = load_bias;
+      range.module = i;
+      break;
+    }
+  }
 }
 
 bool ModuleMap::ReadModule(const Image& image, Module* module) {
@@ -146,6 +175,8 @@ bool ModuleMap::ReadModule(const Image& image, Module* module) {
   module->load_bias = headers.load_bias;
   module->eh_frame_hdr = headers.eh_frame_hdr;
   module->end = 0;
+  module->code_segment_count = static_cast<uint16_t>(headers.code_segment_count);
+  std::copy_n(headers.code_segments, headers.code_segment_count, module->code_segments);
   module->path_size = static_cast<uint16_t>(path.size());
   std::memcpy(module->path, path.data(), path.size());
   size_t build_id_size = std::min(headers.build_id_size_bytes, Module::kMaxBuildIdBytes);
@@ -174,6 +205,18 @@ uint32_t ModuleMap::FindOrAddModule(const Image& image) {
   if (!ReadModule(image, &modules_[module_count_])) return kNoModule;
   last_seen_[module_count_] = refresh_count_;
   return module_count_++;
+}
+
+uint64_t Module::LoadBiasAt(uint64_t address, uint64_t file_offset) const {
+  uint64_t other_bias = load_bias;
+  for (const CodeSegment& segment : std::span(code_segments, code_segment_count)) {
+    const uint64_t first_page = segment.file_offset & ~(kLargestPageBytes - 1);
+    if (file_offset < first_page || file_offset >= segment.file_offset + segment.size_bytes) continue;
+    const uint64_t bias = address - file_offset + segment.file_offset - segment.address;
+    if (bias == load_bias) return bias;
+    other_bias = bias;
+  }
+  return other_bias;
 }
 
 bool Module::IsStillLoaded() const {

@@ -15,7 +15,8 @@ inline constexpr size_t kMaxFrames = 256;
 
 // Frame and Stack are plain data without initializers: large arrays of them are made and must not be touched.
 struct Frame {
-  uint32_t module;  // kNoModule, or an index into the ModuleMap that unwound it, valid for its lifetime
+  // An index into the ModuleMap that unwound it, valid for its lifetime; kNoModule for code made at run time.
+  uint32_t module;
   // In the module's own address space, as in its symbol table; the address itself without a module. For a
   // caller this is the byte before the return address, which is inside the call.
   uint64_t offset;
@@ -23,7 +24,9 @@ struct Frame {
 
   // Equal for two places in the same function.
   uint64_t FunctionHash(uint64_t seed = base::kFnvOffsetBasis) const {
-    return base::HashWord(function_offset != 0 ? function_offset : offset, base::HashWord(module, seed));
+    // Code made at run time has no functions that are known, and its addresses differ from run to run.
+    const uint64_t function = module == kNoModule ? 0 : function_offset != 0 ? function_offset : offset;
+    return base::HashWord(function, base::HashWord(module, seed));
   }
 };
 

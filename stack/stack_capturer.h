@@ -14,6 +14,7 @@
 #include <memory>
 
 #include "base/counter.h"
+#include "base/mapped_memory.h"
 #include "base/status.h"
 #include "stack/capture_signal_owner.h"
 #include "stack/code_map.h"
@@ -137,7 +138,7 @@ class StackCapturer {
   };
   std::array<Answered, 64> answered_{};
   CaptureCounters counters_;
-  std::unique_ptr<RawStack> blocked_stack_;
+  base::MappedBlock<RawStack> blocked_stack_;  // one
 };
 
 }  // namespace lagwatch::stack

@@ -34,7 +34,10 @@ base::Result<std::unique_ptr<StackCapturer>> StackCapturer::Create(const Capture
                                                                    std::shared_ptr<CodeMap> code) {
   auto slot = CaptureSignalOwner::Join(options.signal_number);
   if (!slot.ok()) return slot.status();
-  return std::unique_ptr<StackCapturer>(new StackCapturer(options, std::move(code), *slot));
+  std::unique_ptr<StackCapturer> capturer(new StackCapturer(options, std::move(code), *slot));
+  if (capturer->blocked_stack_ == nullptr)
+    return base::Status(base::StatusCode::kUnavailable, "no memory for a stack's copy");
+  return capturer;
 }
 
 base::Result<std::unique_ptr<StackCapturer>> StackCapturer::Create(const CaptureOptions& options,
@@ -50,7 +53,7 @@ StackCapturer::StackCapturer(const CaptureOptions& options, std::shared_ptr<Code
       // Goes on where an earlier capturer with this slot left off, so that no ticket is used twice.
       ticket_(CaptureSlot::TicketOf(slot->request.load())),
       user_id_(getuid()),
-      blocked_stack_(new RawStack) {
+      blocked_stack_(base::MapBlock<RawStack>(1)) {
   slot->process_id = getpid();
 }
 
@@ -100,7 +103,7 @@ bool StackCapturer::TryCapture(int tid, int64_t cpu_ns, bool* was_asleep, Stack*
     if (activity == ThreadActivity::kBlocked) {
       *was_asleep = true;
       if (!TryReadBlocked(tid, blocked)) return false;
-      code_->Unwind(*blocked_stack_, stack);
+      code_->Unwind(blocked_stack_[0], stack);
       if (stack->completeness != Completeness::kIncomplete || !MayInterrupt(blocked)) return true;
       counters_.sleepers_signalled.Add();
     }
@@ -127,13 +130,13 @@ bool StackCapturer::CaptureAsleep(int tid, Stack* stack, int activity_fd) {
   if (ReadThreadActivity(tid, activity_fd, &blocked) != ThreadActivity::kBlocked ||
       !TryReadBlocked(tid, blocked, activity_fd))
     return false;
-  code_->Unwind(*blocked_stack_, stack);
+  code_->Unwind(blocked_stack_[0], stack);
   counters_.incomplete_stacks.Add(stack->completeness >= Completeness::kIncomplete);
   return true;
 }
 
 bool StackCapturer::TryReadBlocked(int tid, const BlockedThread& blocked, int activity_fd) {
-  RawStack& raw = *blocked_stack_;
+  RawStack& raw = blocked_stack_[0];
   raw.registers.known_mask = uint64_t{1} << Registers::kStackPointer | uint64_t{1}
                                                                            << Registers::kProgramCounter;
   raw.registers.value[Registers::kStackPointer] = blocked.stack_pointer;

@@ -5,6 +5,7 @@
 #include <csignal>
 #include <cstring>
 
+#include "base/mapped_memory.h"
 #include "stack/signal/context.h"
 #include "stack/thread_block_layout.h"
 
@@ -40,8 +41,8 @@ void* SearchOwnBlock(void* argument) {
 }  // namespace
 
 ThreadBlockLayout FindThreadBlockLayout() {
-  void* stack = mmap(nullptr, kStackBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (stack == MAP_FAILED) return {};
+  void* stack = base::MapUnlocked(kStackBytes);
+  if (stack == nullptr) return {};
   Search search{{reinterpret_cast<uint64_t>(stack), kStackBytes}, {}};
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);

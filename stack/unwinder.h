@@ -21,8 +21,9 @@ class Unwinder {
   // The frame of a caller, to be told by its return address alone.
   virtual Frame Resolve(uint64_t return_address, const ModuleMap& modules) {
     const uint64_t address = return_address - 1;
-    const uint32_t module = modules.FindCode(address);
-    return {module, module == kNoModule ? address : address - modules.module(module).load_bias, 0};
+    const ModuleMap::CodeRange* range = modules.FindRange(address);
+    if (range == nullptr) return {kNoModule, address, 0};
+    return {range->module, address - range->load_bias, 0};
   }
 
   // The tables that it uses, which live as long as it does; null when there are none.

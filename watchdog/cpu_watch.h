@@ -26,6 +26,8 @@ namespace lagwatch::watchdog {
 class CpuWatch {
  public:
   CpuWatch(const CpuOptions& options, int32_t max_threads);
+  // False when there was no memory.
+  bool ok() const { return samples_.ok(); }
   CpuWatch(const CpuWatch&) = delete;
   CpuWatch& operator=(const CpuWatch&) = delete;
 

@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 
+#include "base/mapped_memory.h"
 #include "watchdog/loop_registry.h"
 #include "watchdog/loop_watch.h"
 
@@ -18,12 +19,14 @@ class LoopWatches {
   // With rings of so many samples. Context: background; allocates.
   explicit LoopWatches(int32_t ring_size)
       : ring_size_(static_cast<size_t>(ring_size)),
-        samples_(new LoopSample[LoopRegistry::kMaxLoops * ring_size_]),
+        samples_(base::MapBlock<LoopSample>(LoopRegistry::kMaxLoops * ring_size_)),
         watches_(std::allocator<LoopWatch>().allocate(LoopRegistry::kMaxLoops)) {}
   ~LoopWatches() {
     std::destroy_n(watches_, count_);
     std::allocator<LoopWatch>().deallocate(watches_, LoopRegistry::kMaxLoops);
   }
+  // False when there was no memory for the rings.
+  bool ok() const { return samples_ != nullptr; }
   LoopWatches(const LoopWatches&) = delete;
   LoopWatches& operator=(const LoopWatches&) = delete;
 
@@ -40,7 +43,7 @@ class LoopWatches {
 
  private:
   size_t ring_size_;
-  std::unique_ptr<LoopSample[]> samples_;
+  base::MappedBlock<LoopSample> samples_;
   LoopWatch* watches_;
   size_t count_ = 0;
 };

@@ -11,7 +11,7 @@ constexpr size_t kSlices = policies::CpuWindow::kSlices;
 
 }  // namespace
 
-PowerSamples::PowerSamples() : entries_(new Entry[kMaxStacks]) {
+PowerSamples::PowerSamples() : entries_(base::MapBlock<Entry>(kMaxStacks)) {
   for (size_t i = 0; i < kMaxStacks; ++i) places_[i] = static_cast<uint8_t>(i);
 }
 

@@ -6,9 +6,9 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 
+#include "base/mapped_memory.h"
 #include "policies/cpu_load.h"
 #include "stack/stack.h"
 #include "watchdog/hang_sink.h"
@@ -22,6 +22,8 @@ class PowerSamples {
 
   // Context: background; allocates all that will be needed, but touches none of it.
   PowerSamples();
+  // False when there was no memory.
+  bool ok() const { return entries_ != nullptr; }
 
   void Clear();
   // A slice of the window begins; what the oldest one saw is forgotten.
@@ -63,7 +65,7 @@ class PowerSamples {
   size_t TakePlace();
   void RemoveAt(size_t place);
 
-  std::unique_ptr<Entry[]> entries_;
+  base::MappedBlock<Entry> entries_;
   // The places in use come first, in no order.
   std::array<uint8_t, kMaxStacks> places_;
   std::array<const LoopSample*, kMaxStacks> heaviest_;

@@ -27,7 +27,7 @@ bool IsWhole(const stack::Stack& stack) {
 
 ThreadLister::ThreadLister(int32_t max_threads)
     : capacity_(static_cast<size_t>(max_threads)),
-      records_(new Record[capacity_]),
+      records_(base::MapBlock<Record>(capacity_)),
       places_(new Place[capacity_]()),
       listed_(new const ThreadSnapshot*[capacity_]),
       running_(new Record*[capacity_]) {}

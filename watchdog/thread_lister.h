@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 
+#include "base/mapped_memory.h"
 #include "stack/stack_capturer.h"
 #include "stack/thread_state.h"
 #include "watchdog/hang_sink.h"
@@ -17,6 +18,8 @@ class ThreadLister {
  public:
   // Context: background; allocates the room for `max_threads`, but touches none of it.
   explicit ThreadLister(int32_t max_threads);
+  // False when there was no memory.
+  bool ok() const { return records_ != nullptr; }
 
   // Captures all threads but the caller. The watched one comes first, with the stack that is already known of
   // it. Takes little more than 200 ms at most, for other loops are not looked at meanwhile. Threads that run
@@ -53,7 +56,7 @@ class ThreadLister {
   static void ReadWaitChannelOf(Record* record);
 
   size_t capacity_;
-  std::unique_ptr<Record[]> records_;
+  base::MappedBlock<Record> records_;
   std::unique_ptr<Place[]> places_;  // of the records, by the same index
   size_t place_hint_ = 0;            // threads come in nearly the same order every time
   std::unique_ptr<const ThreadSnapshot*[]> listed_;

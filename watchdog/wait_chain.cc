@@ -31,7 +31,7 @@ bool IsBlockedAt(int32_t tid, const stack::BlockedThread& place) {
 
 }  // namespace
 
-WaitChain::WaitChain() : stacks_(new stack::Stack[kMaxWaits + 1]) {}
+WaitChain::WaitChain() : stacks_(base::MapBlock<stack::Stack>(kMaxWaits + 1)) {}
 
 void WaitChain::Clear() {
   count_ = 0;

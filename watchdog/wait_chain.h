@@ -6,9 +6,9 @@
 
 #include <array>
 #include <cstdint>
-#include <memory>
 #include <span>
 
+#include "base/mapped_memory.h"
 #include "stack/lock_owner.h"
 #include "stack/stack_capturer.h"
 #include "watchdog/hang_sink.h"
@@ -22,6 +22,8 @@ class WaitChain {
 
   // Context: background; allocates all that it will ever need.
   WaitChain();
+  // False when there was no memory.
+  bool ok() const { return stacks_ != nullptr; }
 
   // As LockOwners::MeasureLayouts(); to be called once, before the first Follow().
   int MeasureLayouts() { return owners_.MeasureLayouts(); }
@@ -56,7 +58,7 @@ class WaitChain {
   stack::LockOwners owners_;
   std::array<Wait, kMaxWaits> waits_;
   std::array<Rest, kMaxWaits> rests_;
-  std::unique_ptr<stack::Stack[]> stacks_;  // of the waits' threads, and of the last owner
+  base::MappedBlock<stack::Stack> stacks_;  // of the waits' threads, and of the last owner
   size_t count_ = 0;
   WaitOutcome outcome_ = WaitOutcome::kNone;
 };

@@ -50,6 +50,8 @@ Watchdog::Watchdog(const WatchOptions& options, LoopRegistry* registry, stack::S
 }
 
 base::Status Watchdog::Start() {
+  const bool has_memory = threads_.ok() && watches_.ok() && waits_.ok() && (cpu_ == nullptr || cpu_->ok());
+  if (!has_memory) return base::Status(base::StatusCode::kUnavailable, "no memory for the watchdog's stacks");
   base::Status status = thread_.Start(
       "lagwatch", kStackBytes, [](void* self) { static_cast<Watchdog*>(self)->RunRounds(); }, this);
   const int64_t deadline_ns = base::SystemClock().MonoNs() + kSetUpTimeoutNs;

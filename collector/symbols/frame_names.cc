@@ -6,6 +6,7 @@
 
 #include "collector/symbols/function_name.h"
 #include "collector/symbols/remembered.h"
+#include "policies/cause_key.h"
 
 namespace lagwatch::collector {
 
@@ -21,7 +22,9 @@ FrameName FrameNames::NameOf(const report::Frame& frame) const {
   if (symbol != symbols_.end() && !symbol->second->empty())
     return {Remembered<ReadableFunctionName>(*symbol->second), true};
   if (frame.module == 0) return {HexNumber(offset), false};
-  return {std::string(BaseName(report_.modules[frame.module - 1].path)) + "+" + HexNumber(offset), false};
+  const std::string& path = report_.modules[frame.module - 1].path;
+  if (path == policies::kGeneratedCodeModule) return {path, false};
+  return {std::string(BaseName(path)) + "+" + HexNumber(offset), false};
 }
 
 std::string HexNumber(uint64_t number) {

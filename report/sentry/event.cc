@@ -14,6 +14,8 @@
 #include <string_view>
 #include <utility>
 
+#include "policies/cause_key.h"
+
 namespace lagwatch::report {
 namespace {
 
@@ -118,7 +120,11 @@ class EventWriter {
       const Module& module = report_.modules[frame.module - 1];
       bias = module.load_bias;
       json["package"] = module.path;
-      json["image_addr"] = Address(bias);
+      if (module.path == policies::kGeneratedCodeModule) {
+        json["function"] = module.path;
+      } else {
+        json["image_addr"] = Address(bias);
+      }
     }
     json["instruction_addr"] = Address(bias + frame.offset);
     if (frame.function_offset != 0) json["symbol_addr"] = Address(bias + frame.function_offset);
@@ -147,6 +153,7 @@ class EventWriter {
   Json Images() const {
     Json images = Json::array();
     for (const Module& module : report_.modules) {
+      if (module.path == policies::kGeneratedCodeModule) continue;
       Json image = {{"type", "elf"},
                     {"code_file", module.path},
                     {"image_addr", Address(module.load_bias)},

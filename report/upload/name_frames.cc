@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "policies/cause_key.h"
 #include "report/format/report.h"
 
 namespace lagwatch::report {
@@ -19,6 +20,7 @@ std::string NameFrames(std::string_view encoded_report, FrameNamer* namer) {
     for (const Frame& frame : stack.frames) {
       if (frame.module == 0 || !settled.emplace(frame.module, frame.symbol_offset()).second) continue;
       const Module& module = report->modules[frame.module - 1];
+      if (module.path == policies::kGeneratedCodeModule) continue;
       if (auto name = namer->NameOf(module.path, module.build_id, frame.symbol_offset())) {
         AppendSymbol({frame.module, frame.symbol_offset(), *std::move(name)}, &named);
       }

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "base/safe_memory.h"
 #include "stack/module_map.h"
 #include "stack/page_cache.h"
 #include "stack/unwind/processor.h"
@@ -19,7 +20,9 @@ class CodeReader {
   template <size_t kBytes>
   bool Read(uint64_t address, unsigned char (&bytes)[kBytes]) const {
     static_assert(kBytes % sizeof(uint64_t) == 0);
-    if (!modules_->IsCode(address)) return false;
+    const ModuleMap::CodeRange* range = modules_->FindRange(address);
+    if (range == nullptr) return false;
+    if (range->module == kNoModule) return ReadChangingCode(address, bytes, kBytes);
     for (size_t i = 0; i < kBytes; i += sizeof(uint64_t)) {
       uint64_t word = 0;
       // What follows the last page of code reads as zeros.
@@ -38,6 +41,14 @@ class CodeReader {
   bool IsReturnAddress(uint64_t address) const { return CallBefore(address).kind != CallSite::Kind::kNone; }
 
  private:
+  // Code made at run time may change at any moment, so it is never cached. What follows its last page reads
+  // as zeros.
+  static bool ReadChangingCode(uint64_t address, unsigned char* bytes, size_t size_bytes) {
+    const size_t got = base::ReadOwnMemory(address, bytes, size_bytes);
+    if (got < size_bytes) __builtin_memset(bytes + got, 0, size_bytes - got);
+    return got != 0;
+  }
+
   PageCache* pages_;
   const ModuleMap* modules_;
 };

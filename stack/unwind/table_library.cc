@@ -21,7 +21,7 @@ TableLibrary::TableLibrary(const FrameSectionLoader& files)
     : files_(files),
       tables_(new std::atomic<const UnwindTable*>[ModuleMap::kMaxModules]()),
       states_(new std::atomic<State>[ModuleMap::kMaxModules]()),
-      modules_(new Module[ModuleMap::kMaxModules]),
+      modules_(base::MapBlock<Module>(ModuleMap::kMaxModules)),
       give_ups_(new uint8_t[ModuleMap::kMaxModules]()) {}
 
 TableLibrary::~TableLibrary() {
@@ -35,6 +35,8 @@ TableLibrary::~TableLibrary() {
 }
 
 base::Status TableLibrary::Start() {
+  if (modules_ == nullptr)
+    return base::Status(base::StatusCode::kUnavailable, "no memory for the unwind tables' modules");
   return thread_.Start("lagwatch-tables", kThreadStackBytes, &TableLibrary::Run, this);
 }
 

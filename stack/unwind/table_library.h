@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 
+#include "base/mapped_memory.h"
 #include "base/quiet_thread.h"
 #include "base/sleeper.h"
 #include "base/status.h"
@@ -76,7 +77,7 @@ class TableLibrary {
   FrameSectionLoader files_;
   std::unique_ptr<std::atomic<const UnwindTable*>[]> tables_;  // by index of the module
   std::unique_ptr<std::atomic<State>[]> states_;
-  std::unique_ptr<Module[]> modules_;    // copies of those requested
+  base::MappedBlock<Module> modules_;    // copies of those requested
   std::unique_ptr<uint8_t[]> give_ups_;  // how often a module was not what had been read; the own thread's
   std::mutex source_mutex_;              // of the next one
   const ModuleSource* source_ = nullptr;

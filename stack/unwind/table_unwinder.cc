@@ -195,7 +195,7 @@ class TableUnwinder final : public Unwinder {
     const uint64_t frame_count = frames_.count();
     if (frame_count > FrameList::kInnermost || cached.module == kNoModule) return Step::kIncomplete;
     const CachedRule own = cached;  // the walk may replace what is cached
-    uint64_t function_start = modules_->module(own.module).load_bias + own.found.function_offset;
+    uint64_t function_start = own.address - own.offset + own.found.function_offset;
     FramePointerSearch search(cursor.stack_pointer, function_start, own.found.rule, memory_, code_);
     auto walk_from = [&](uint64_t frame_pointer) {
       frames_.RewindTo(frame_count);
@@ -228,10 +228,12 @@ class TableUnwinder final : public Unwinder {
 
   [[gnu::noinline]] void Fill(uint64_t end_of_call, CachedRule* cached) {
     const uint64_t address = end_of_call - 1;
-    *cached = CachedRule{end_of_call, address, address, FoundRule{}, modules_->FindCode(address), false};
-    if (cached->module == kNoModule) return;
+    const ModuleMap::CodeRange* range = modules_->FindRange(address);
+    *cached = CachedRule{end_of_call, address, address, FoundRule{}, kNoModule, false};
+    if (range == nullptr || range->module == kNoModule) return;
+    cached->module = range->module;
     const Module& module = modules_->module(cached->module);
-    cached->offset = address - module.load_bias;
+    cached->offset = address - range->load_bias;
     const UnwindTable* table = tables_->Find(cached->module);
     bool is_found = table != nullptr ? table->Find(cached->offset, &cached->found)
                                      : search_.Find(module, cached->offset, &pages_, &cached->found);
@@ -395,6 +397,7 @@ class TableUnwinder final : public Unwinder {
       if (may_be_leaf && StepFromLeaf(cursor)) return Step::kToCaller;
     }
     if (!cursor->is_frame_pointer_known) return Step::kIncomplete;
+    if (cached.module == kNoModule) return StepFromGeneratedCode(cursor);
     if (cursor->frame_pointer == 0) {
       bool is_lost = cursor->registers == nullptr && !code_->IsReturnAddress(cursor->program_counter);
       return is_lost || memory_->has_read_live_memory() ? Step::kIncomplete : Step::kComplete;
@@ -416,6 +419,48 @@ class TableUnwinder final : public Unwinder {
            GoToCaller(return_address, cfa, false, cursor) == Step::kToCaller;
   }
 
+  // Just-in-time compilers may use the frame pointer for something else: then its value proves nothing, not
+  // even when it is zero or leads to a sound frame further out.
+  Step StepFromGeneratedCode(Cursor* cursor) {
+    uint64_t return_address;
+    const uint64_t record = cursor->frame_pointer;
+    if (!memory_->ReadWord(record + sizeof return_address, &return_address) || return_address == 0 ||
+        SkipsCaller(*cursor, record, StripSignature(return_address))) {
+      return Step::kIncomplete;
+    }
+    return StepByFrameRecord(record, cursor);
+  }
+
+  // Whether a caller in a module stands further in than `record`. Generated code that sets up no frame record
+  // leaves its caller's frame pointer as it was, so `record` may be that of its caller or further out.
+  bool SkipsCaller(const Cursor& cursor, uint64_t record, uint64_t return_address) {
+    constexpr uint64_t kMaxFrameBytes = 64 * 1024;
+    uint64_t word;
+    if (ReadLinkRegister(cursor, &word) && StripSignature(word) != return_address &&
+        IsInCallerWithRule(StripSignature(word))) {
+      return true;
+    }
+    if (record - cursor.stack_pointer > kMaxFrameBytes) return true;
+    for (uint64_t at = cursor.stack_pointer; at < record; at += sizeof word) {
+      if (!memory_->ReadWord(at, &word) || IsInCallerWithRule(StripSignature(word))) return true;
+    }
+    return false;
+  }
+
+  // Whether a module's function can have called generated code there: it has an unwind rule, and the call is
+  // not one of another such function.
+  bool IsInCallerWithRule(uint64_t return_address) {
+    auto has_rule = [this](uint64_t address) {
+      const CachedRule& cached = Lookup(address + 1);
+      return cached.module != kNoModule && cached.found.rule.cfa != Cfa::kNone;
+    };
+    if (modules_->FindCode(return_address - 1) == kNoModule) return false;
+    const CallSite call = code_->CallBefore(return_address);
+    if (call.kind == CallSite::Kind::kNone) return false;
+    if (call.kind == CallSite::Kind::kDirect && has_rule(call.target)) return false;
+    return has_rule(return_address - 1);
+  }
+
   // A frame record is {the caller's frame pointer, return address}.
   Step StepByFrameRecord(uint64_t record, Cursor* cursor) {
     uint64_t saved;
@@ -428,6 +473,7 @@ class TableUnwinder final : public Unwinder {
     if (return_address != 0 && !code_->IsReturnAddress(return_address)) return Step::kIncomplete;
     cursor->frame_pointer = saved;
     cursor->is_frame_pointer_known = true;
+    cursor->is_base_pointer_known = false;
     return GoToCaller(return_address, record + 2 * sizeof saved, false, cursor);
   }
 

@@ -102,6 +102,14 @@ TEST(Clusterer, NamesAProgramWithoutSymbolsByItsPlaces) {
   EXPECT_EQ(cluster.via, "run_app");
 }
 
+TEST(Clusterer, CodeMadeAtRunTimeIsTheSameAtAnyAddress) {
+  const SampleReport run{.module_path = "[jit]", .stack = {"@0x7f0000001000", "OnTimer", "main"}};
+  const SampleReport other{.module_path = "[jit]", .stack = {"@0x7e0000002000", "OnTimer", "main"}};
+  EXPECT_THAT(Assign(run)[0].frames, ElementsAre("[jit]", "OnTimer"));
+  EXPECT_EQ(Assign(run)[0].key, Assign(other)[0].key);
+  EXPECT_EQ(Assign(run)[1].key, Assign(other)[1].key);
+}
+
 TEST(Clusterer, ClustersByTheRawFramesWhenAskedTo) {
   const SampleReport sample{.stack = {"futex_wait", "memcpy", "std::sort<int*>", "Rank", "main"}};
   const ClusterPath path = Assign(sample, policies::ClusterBy::kRaw);

@@ -45,6 +45,7 @@ TEST(CauseKey, DoesNotDependOnWhereTheProgramLies) {
   EXPECT_NE(KeyOf({without_id}), KeyOf({{"/a/other.so", "", 0x10}}));
   // Outside all modules the address says nothing.
   EXPECT_EQ(KeyOf({{"", "", 0x10}}), KeyOf({{"", "", 0x20}}));
+  EXPECT_EQ(KeyOf({{kGeneratedCodeModule, "", 0x10}}), KeyOf({{"", "", 0x20}}));
 }
 
 TEST(CauseKey, OfNoFramesIsNotKnown) { EXPECT_EQ(KeyOf({}), 0u); }

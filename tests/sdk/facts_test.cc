@@ -18,9 +18,13 @@ TEST_F(SdkTest, ReportsTellOfTheProcessTheMachineAndTheWatchdogItself) {
   auto loop = monitor.WatchLoop("ui");
   std::vector<int> files;
   for (int i = 0; i < 100; ++i) files.push_back(open("/dev/null", O_RDONLY | O_CLOEXEC));
-  FreezeUntilReported(loop, "freeze");
+  // On a loaded machine the thread may get no processor in time to answer a capture's signal.
+  report::Report lag;
+  for (int i = 0; i < 10 && FactOf(lag, "capture_pause_us") <= 0; ++i) {
+    FreezeUntilReported(loop, "freeze");
+    lag = Reports().back();
+  }
   for (int fd : files) close(fd);
-  report::Report lag = Reports()[0];
   EXPECT_GE(FactOf(lag, "open_fds"), 100);
   EXPECT_LT(FactOf(lag, "open_fds"), 1000);
   EXPECT_GE(FactOf(lag, "threads"), 3);  // this one, the judge, the watchdog

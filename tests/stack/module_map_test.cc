@@ -2,11 +2,14 @@
 #include "stack/module_map.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <link.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <string>
@@ -129,6 +132,58 @@ TEST(ModuleMap, KeepsAModulesIndexWhileOthersComeAndGo) {
   EXPECT_TRUE(map.Refresh());
   EXPECT_EQ(map.module(added).path_view(), library);
   EXPECT_EQ(map.FindCode(reinterpret_cast<uint64_t>(&LoadedByTheLoader)), own);
+}
+
+// As V8 maps its built-in functions once more, near the code that it makes.
+TEST(ModuleMap, CodeThatIsMappedOnceMoreHasTheOffsetsOfItsFile) {
+  const auto function = reinterpret_cast<uint64_t>(&LoadedByTheLoader);
+  ModuleMap map;
+  map.Refresh();
+  const ModuleMap::CodeRange* original = map.FindRange(function);
+  ASSERT_NE(original, nullptr);
+  const uint64_t offset = function - original->load_bias;
+  const Module& module = map.module(original->module);
+  const CodeSegment* segment = std::ranges::find_if(
+      module.code_segments, module.code_segments + module.code_segment_count, [&](const CodeSegment& item) {
+        return offset >= item.address && offset - item.address < item.size_bytes;
+      });
+  ASSERT_NE(segment, module.code_segments + module.code_segment_count);
+  const uint64_t in_file = offset - segment->address + segment->file_offset;
+  const auto page_bytes = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  const uint64_t in_page = in_file % page_bytes;
+
+  const int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+  ASSERT_GE(fd, 0);
+  // One below all that is loaded, one wherever the kernel likes.
+  for (void* wanted : {reinterpret_cast<void*>(0x10'0000'0000), static_cast<void*>(nullptr)}) {
+    void* copy = mmap(wanted, page_bytes, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd,
+                      static_cast<off_t>(in_file - in_page));
+    ASSERT_NE(copy, MAP_FAILED);
+    const uint64_t again = reinterpret_cast<uint64_t>(copy) + in_page;
+    EXPECT_TRUE(map.Refresh());
+    const ModuleMap::CodeRange* found = map.FindRange(again);
+    ASSERT_NE(found, nullptr);
+    EXPECT_EQ(found->module, map.FindCode(function));
+    EXPECT_EQ(again - found->load_bias, offset);
+    munmap(copy, page_bytes);
+  }
+  close(fd);
+}
+
+TEST(ModuleMap, CodeMadeAtRunTimeBelongsToNoModule) {
+  const auto page_bytes = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  const int fd = memfd_create("doublemapper", MFD_CLOEXEC);
+  ASSERT_TRUE(fd >= 0 && ftruncate(fd, static_cast<off_t>(page_bytes)) == 0);
+  void* in_file = mmap(nullptr, page_bytes, PROT_READ | PROT_EXEC, MAP_SHARED, fd, 0);
+  void* anonymous = mmap(nullptr, page_bytes, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ModuleMap map;
+  map.Refresh();
+  for (void* page : {in_file, anonymous}) {
+    EXPECT_TRUE(map.IsCode(reinterpret_cast<uint64_t>(page)));
+    EXPECT_EQ(map.FindCode(reinterpret_cast<uint64_t>(page)), kNoModule);
+    munmap(page, page_bytes);
+  }
+  close(fd);
 }
 
 }  // namespace

@@ -156,8 +156,11 @@ class CpuWatchTest : public ::testing::Test {
 
   WatchOptions options_;
   std::unique_ptr<LoopRegistry> registry_ = std::make_unique<LoopRegistry>();
+  // A loaded machine may be late.
   std::unique_ptr<stack::StackCapturer> capturer_ =
-      stack::StackCapturer::Create({}, stack::CreateTableUnwinder().value()).value();
+      stack::StackCapturer::Create({.signal_timeout_ns = 10 * base::kNsPerSecond},
+                                   stack::CreateTableUnwinder().value())
+          .value();
   testing::RecordingSink sink_;
   std::unique_ptr<Watchdog> watchdog_;
 };

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "policies/cause_key.h"
 #include "policies/cluster_key.h"
 #include "tools/read/syscall_name.h"
 #include "tools/read/table.h"
@@ -73,6 +74,11 @@ std::vector<std::string> Functions(const Json& stack) {
 // The part of a path after its last slash.
 std::string FileName(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
+// Whether a frame's name is its place already. Addresses of code made at run time mean nothing later.
+bool HasPlace(const std::string& function) {
+  return function.find("+0x") != std::string::npos || function == policies::kGeneratedCodeModule;
+}
+
 std::string StackLines(const Json& stack, const std::string& completeness, const std::string& indent) {
   std::string lines;
   for (const Json& frame : stack) {
@@ -80,8 +86,7 @@ std::string StackLines(const Json& stack, const std::string& completeness, const
       lines += indent + "… (" + gap->dump() + " frames left out)\n";
     std::string function = Text(frame, "function");
     std::string place = FileName(Text(frame, "module")) + "+" + Text(frame, "offset");
-    lines +=
-        indent + function + (function.find("+0x") == std::string::npos ? "  (" + place + ")" : "") + "\n";
+    lines += indent + function + (HasPlace(function) ? "" : "  (" + place + ")") + "\n";
   }
   if (completeness == "none") lines += indent + "(could not be captured)\n";
   if (completeness == "cut" || completeness == "incomplete")

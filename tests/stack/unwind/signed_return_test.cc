@@ -27,14 +27,23 @@ class SignedReturnTest : public CaughtStackTest {
     if ((getauxval(AT_HWCAP) & HWCAP_PACA) == 0) GTEST_SKIP() << "this processor signs no return addresses";
   }
 
-  // A thread that spins below Descend's frames.
+  // A thread that spins below Descend's frames. A signature depends on the stack pointer and is zero for a
+  // part of them, so the frames are moved until it is another.
   template <typename Descend>
   std::unique_ptr<StalledThread> Stall(Descend* descend) {
-    auto thread = std::make_unique<StalledThread>([=, this](const StopFlag& stop) {
-      descend(kDepth, stop, &return_address_);
-      asm volatile("");
-    });
-    EXPECT_TRUE(testing::WaitUntil([&] { return return_address_.load() != 0; }));
+    constexpr size_t kMaxTries = 64;
+    std::unique_ptr<StalledThread> thread;
+    for (size_t i = 1; i <= kMaxTries && return_address_ >> 48 == 0; ++i) {
+      thread = nullptr;
+      return_address_ = 0;
+      thread = std::make_unique<StalledThread>([=, this](const StopFlag& stop) {
+        auto* room = static_cast<volatile char*>(__builtin_alloca(16 * i));
+        room[0] = 1;
+        descend(kDepth, stop, &return_address_);
+        room[1] = room[0];
+      });
+      EXPECT_TRUE(testing::WaitUntil([&] { return return_address_.load() != 0; }));
+    }
     EXPECT_NE(return_address_ >> 48, 0u) << "the test is about signed addresses";
     return thread;
   }
