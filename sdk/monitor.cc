@@ -127,6 +127,7 @@ base::Result<std::unique_ptr<Monitor>> Monitor::Start(const MonitorOptions& opti
 
   auto run = RunWriter::Create(normal.spool_directory, run_facts, &ProcessWords().scene, facts.scrubber);
   if (run.ok()) monitor->run_ = std::move(run).value();
+  registry->watchdog_sleeper().SetSharedWord(run.ok() ? monitor->run_->call_word() : nullptr);
 
   monitor->StartFlightRecorder(normal, facts, registry);
   monitor->sink_ = std::make_unique<ReportSink>(std::move(facts), monitor->spool_.get(), monitor->run_.get(),

@@ -300,7 +300,9 @@ void ReportSink::OnRoundDone() {
   frame_slices_->WriteDue(base::SystemClock().MonoNs(), [this](const FrameSlice& slice) { Write(slice); });
   TellStart();
   spool_->Seal();
-  if (run_ != nullptr) run_->Refresh();
+  if (run_ == nullptr) return;
+  run_->Refresh();
+  if (run_->TakeDumpCall() && registry_ != nullptr) registry_->dump_requests().Ask("lagwatch dump", 0);
 }
 
 bool ReportSink::IsInStart(int64_t mono_ns) const {
