@@ -9,10 +9,15 @@
 #include <cstdlib>
 #include <mutex>
 
+#include "sdk/preload/exec_environment.h"
+#include "sdk/preload/exec_hooks.h"
 #include "sdk/preload/preload_config.h"
 #include "sdk/preload/preload_environment.h"
+#include "sdk/preload/thread_choice.h"
 #include "sdk/preload/trace_recording.h"
+#include "sdk/preload/watch_summary.h"
 #include "sdk/process_monitor.h"
+#include "sdk/run_writer.h"
 #include "stack/thread_state.h"
 
 namespace lagwatch::sdk {
@@ -22,16 +27,21 @@ namespace {
 constexpr int kNameLooks = 100;
 
 struct ThreadWaits {
-  watchdog::WatchedLoop* loop;
-  int looks_left;  // at a thread that is not watched (yet)
-  bool is_known;   // the members above are set
-  bool is_inside;  // a wait of this thread
+  watchdog::WatchedLoop* loop = nullptr;
+  int looks_left = 0;         // at a thread that is not watched (yet)
+  bool is_known = false;      // the members above are set
+  bool is_inside = false;     // a wait of this thread
+  bool is_candidate = false;  // as of thread_choice.h
+  bool is_chosen = false;     // likewise, and watched
+  CandidateWaits candidate;
 };
 // Initial-exec: no call and no allocation at the first access.
-thread_local ThreadWaits t_waits __attribute__((tls_model("initial-exec")));
+constinit thread_local ThreadWaits t_waits __attribute__((tls_model("initial-exec")));
 
 // Whether this process has tried to start its monitor.
 std::atomic<bool> g_start_tried{false};
+// As fork() and the loader told; in a child of vfork() or clone() it is another's.
+std::atomic<pid_t> g_process_id{0};
 
 class Preload {
  public:
@@ -42,14 +52,16 @@ class Preload {
 
   bool is_wanted() const { return is_wanted_; }
 
+  // Whether other threads are watched when the main thread runs no loop.
+  bool IsAuto() const { return config_.threads == "auto"; }
+
   bool ShouldWatch(const char* thread_name) const {
     if (config_.threads == "all") return true;
-    if (config_.threads == "main") return gettid() == getpid();
+    if (config_.threads == "main" || IsAuto()) return gettid() == getpid();
     return config_.threads == thread_name;
   }
 
-  // The environment stays as it is for a program that the process may become by exec: a script's interpreter,
-  // say. Children, which inherit it, are not meant.
+  // Whether this process is recorded, whatever program it becomes by exec. Children are not.
   bool IsTraced() const {
     return !config_.trace_arena.empty() && config_.trace_pid == static_cast<uint32_t>(getpid());
   }
@@ -59,7 +71,7 @@ class Preload {
 
   void StartMonitor() {
     MonitorOptions options;
-    options.app = config_.app;
+    options.app = AppName(config_);
     options.app_version = config_.app_version;
     options.user = config_.user;
     options.spool_directory = config_.spool_directory;
@@ -80,7 +92,9 @@ class Preload {
     options.trace.slow_ns = config_.traces_slow_ms * base::kNsPerMs;
     options.trace.buffer_bytes = uint64_t{config_.traces_buffer_kib} << 10;
     options.trace.max_bytes = uint64_t{config_.traces_max_kib} << 10;
-    ProcessMonitor::Instance().Start({.options = options});
+    ProcessMonitor& monitor = ProcessMonitor::Instance();
+    if (monitor.Start({.options = options}) == ProcessMonitor::StartResult::kOff)
+      NoteUnwatched(monitor.why_off().c_str());
   }
 
  private:
@@ -90,11 +104,18 @@ class Preload {
     if (!is_wanted_) return;
     config_ = PreloadConfig::Parse(text);
     is_wanted_ = config_.is_watched != 0;
-    if (!IsTraced()) RestoreEnvironment(config_);
+    g_process_id.store(getpid());
+    SetUpFollowing(config_, RestoreEnvironment(config_));
+    FindExecFunctions();
+    BeginSummary(config_);
     pthread_atfork(nullptr, nullptr, [] {
       g_start_tried.store(false);
+      g_process_id.store(getpid());
       // The only thread that is left is the main one now.
       if (t_waits.loop == nullptr) t_waits.is_known = false;
+      ForgetThreadChoice();
+      t_waits.is_candidate = t_waits.is_chosen = false;
+      if (t_waits.loop != nullptr) NoteMainLoop(t_waits.loop);
     });
   }
 
@@ -110,6 +131,37 @@ __attribute__((constructor)) void TakeConfig() { Preload::Instance().StartTrace(
 __attribute__((destructor)) void StopMonitor() {
   if (g_start_tried.load()) ProcessMonitor::Instance().Stop(0);
   StopTraceRecording();
+  EndSummary();
+}
+
+void WatchThread(ThreadWaits* waits, const char* name) {
+  if (!g_start_tried.exchange(true)) Preload::Instance().StartMonitor();
+  NoteLoopWatched();
+  waits->loop = ProcessMonitor::Instance().WatchLoop(name);
+  waits->looks_left = 0;
+  waits->is_candidate = false;
+  if (waits->loop == nullptr) return;
+  CountWatchedLoop();
+  if (gettid() == getpid()) NoteMainLoop(waits->loop);
+}
+
+// Of a thread that is not the main one, under `--threads auto`.
+void LookAtCandidate(ThreadWaits* waits) {
+  waits->is_candidate = true;
+  if (!IsChosenAfterWait(&waits->candidate)) return;
+  char name[watchdog::WatchedLoop::kMaxNameBytes];
+  stack::ReadThreadName(gettid(), name, sizeof name);
+  WatchThread(waits, name);
+  waits->is_chosen = waits->loop != nullptr;
+}
+
+// The main thread runs a loop after all.
+void LetGo(ThreadWaits* waits) {
+  NoteChosenThreadLeft();
+  ProcessMonitor::Instance().UnwatchLoop(waits->loop);
+  const bool is_inside = waits->is_inside;
+  *waits = {};
+  waits->is_inside = is_inside;
 }
 
 void LookAtThread() {
@@ -119,14 +171,13 @@ void LookAtThread() {
     waits.looks_left = kNameLooks;
   }
   if (waits.looks_left == 0) return;
-  --waits.looks_left;
   Preload& preload = Preload::Instance();
+  if (preload.is_wanted() && preload.IsAuto() && gettid() != getpid()) return LookAtCandidate(&waits);
+  --waits.looks_left;
   char name[watchdog::WatchedLoop::kMaxNameBytes];
   stack::ReadThreadName(gettid(), name, sizeof name);
   if (!preload.is_wanted() || !preload.ShouldWatch(name)) return;
-  if (!g_start_tried.exchange(true)) preload.StartMonitor();
-  waits.loop = ProcessMonitor::Instance().WatchLoop(name);
-  waits.looks_left = 0;
+  WatchThread(&waits, name);
 }
 
 }  // namespace
@@ -135,6 +186,7 @@ ScopedWait::ScopedWait(const char* name) : name_(name), is_outermost_(!t_waits.i
   if (!is_outermost_) return;
   t_waits.is_inside = true;
   if (t_waits.loop != nullptr) t_waits.loop->probe.End();
+  if (t_waits.is_candidate) NoteCandidateWaits(&t_waits.candidate);
 }
 
 ScopedWait::~ScopedWait() {
@@ -144,10 +196,32 @@ ScopedWait::~ScopedWait() {
     if (!t_waits.is_known || t_waits.looks_left > 0) LookAtThread();
   } else if (!g_start_tried.load(
                  std::memory_order_relaxed)) {  // only ever true again after this thread forked
+    NoteLoopWatched();
     if (!g_start_tried.exchange(true)) Preload::Instance().StartMonitor();
   }
+  if (t_waits.is_chosen && HasMainLoopReturned()) LetGo(&t_waits);
   if (t_waits.loop != nullptr) t_waits.loop->probe.Begin(name_);
   t_waits.is_inside = false;
+  errno = error;
+}
+
+void StartMonitorEarly() {
+  if (g_process_id.load() != getpid() || !Preload::Instance().is_wanted()) return;
+  if (!g_start_tried.exchange(true)) Preload::Instance().StartMonitor();
+}
+
+ScopedExec::ScopedExec(bool is_child) : is_own_(!is_child && IsFollowedProcess()) {
+  if (!is_own_) return;
+  NoteRunReplaced(true);
+  has_dispatch_ = t_waits.loop != nullptr && !t_waits.is_inside;
+  if (has_dispatch_) t_waits.loop->probe.End();
+}
+
+ScopedExec::~ScopedExec() {
+  if (!is_own_) return;
+  const int error = errno;
+  NoteRunReplaced(false);
+  if (has_dispatch_) t_waits.loop->probe.Begin("exec");
   errno = error;
 }
 
