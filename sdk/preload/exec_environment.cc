@@ -194,9 +194,11 @@ void SetUpFollowing(const PreloadConfig& config, const std::string& library) {
   if (own.library_id.is_known() && own.loader_id.is_known()) own.library = kept_library->c_str();
 }
 
-void NoteLoopWatched() {
-  g_loop_pid.store(getpid());
-  g_has_loop.store(true);
+void NoteProcessWatched() { g_loop_pid.store(getpid()); }
+
+void NoteLoopRuns() {
+  // Relaxed: goes with nothing else. Stored once, because all threads share the word.
+  if (!g_has_loop.load(std::memory_order_relaxed)) g_has_loop.store(true, std::memory_order_relaxed);
 }
 
 bool IsFollowedProcess() {
@@ -230,8 +232,7 @@ void FillEnvironment(const EnvironmentPlan& plan, char* const* environment, char
   const Following& own = g_following;
   const char* preload = PreloadIn(environment);
   auto put = [&text](std::string_view part) { text += part.copy(text, part.size()); };
-  char** const last = pointers + plan.pointer_count - 1;
-  *pointers++ = text;
+  char* const own_preload = text;
   put(kPreload);
   put({own.library, own.library_size});
   if (preload != nullptr && *preload != '\0') {
@@ -239,18 +240,20 @@ void FillEnvironment(const EnvironmentPlan& plan, char* const* environment, char
     put(preload);
   }
   put(std::string_view("\0", 1));
-  if (preload == nullptr) {
-    *pointers++ = const_cast<char*>(own.config);  // exec only reads it
-  } else {
-    *pointers++ = text;
+  char* own_config = const_cast<char*>(own.config);  // exec only reads it
+  if (preload != nullptr) {
+    own_config = text;
     put({own.config, own.config_size});
     put(PreloadConfig::kPreviousPreloadName);
     put(preload);
     put(std::string_view("\n\0", 2));
   }
-  for (; environment != nullptr && *environment != nullptr && pointers < last; ++environment) {
-    if (!Names(*environment, kPreload)) *pointers++ = *environment;
-  }
+  // The program sees its variables in the order that they had.
+  char** const last = pointers + plan.pointer_count - 3;
+  for (; environment != nullptr && *environment != nullptr && pointers < last; ++environment)
+    *pointers++ = Names(*environment, kPreload) ? own_preload : *environment;
+  if (preload == nullptr) *pointers++ = own_preload;
+  *pointers++ = own_config;
   *pointers = nullptr;
 }
 

@@ -19,8 +19,10 @@ namespace lagwatch::sdk {
 // library's constructor.
 void SetUpFollowing(const PreloadConfig& config, const std::string& library);
 
-// This process watches a loop from now on: its children are no longer followed unless all are.
-void NoteLoopWatched();
+// This process is watched from now on, also where it goes on after fork().
+void NoteProcessWatched();
+// It runs a loop, having returned to a wait: its children are no longer followed unless all are.
+void NoteLoopRuns();
 
 // Whether the caller is the process that loaded the library, or a child of fork() that watches a loop.
 bool IsFollowedProcess();

@@ -12,6 +12,7 @@ namespace lagwatch::sdk {
 enum class ProgramKind : uint8_t {
   kDynamic,       // `interpreter` is its dynamic loader
   kScript,        // `interpreter` is what its first line names
+  kSanitized,     // dynamic, with AddressSanitizer's runtime, which must be loaded before all else
   kStatic,        // no loader, so nothing can be preloaded
   kOtherMachine,  // an ELF file of another class or processor
   kPrivileged,    // setuid, setgid or file capabilities: the loader ignores LD_PRELOAD

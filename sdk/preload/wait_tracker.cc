@@ -136,7 +136,7 @@ __attribute__((destructor)) void StopMonitor() {
 
 void WatchThread(ThreadWaits* waits, const char* name) {
   if (!g_start_tried.exchange(true)) Preload::Instance().StartMonitor();
-  NoteLoopWatched();
+  NoteProcessWatched();
   waits->loop = ProcessMonitor::Instance().WatchLoop(name);
   waits->looks_left = 0;
   waits->is_candidate = false;
@@ -192,15 +192,17 @@ ScopedWait::ScopedWait(const char* name) : name_(name), is_outermost_(!t_waits.i
 ScopedWait::~ScopedWait() {
   if (!is_outermost_) return;
   int error = errno;
+  const bool is_loop = t_waits.loop != nullptr;
   if (t_waits.loop == nullptr) {
     if (!t_waits.is_known || t_waits.looks_left > 0) LookAtThread();
   } else if (!g_start_tried.load(
                  std::memory_order_relaxed)) {  // only ever true again after this thread forked
-    NoteLoopWatched();
+    NoteProcessWatched();
     if (!g_start_tried.exchange(true)) Preload::Instance().StartMonitor();
   }
   if (t_waits.is_chosen && HasMainLoopReturned()) LetGo(&t_waits);
   if (t_waits.loop != nullptr) t_waits.loop->probe.Begin(name_);
+  if (is_loop) NoteLoopRuns();
   t_waits.is_inside = false;
   errno = error;
 }

@@ -44,6 +44,10 @@ Status Check(const std::string& path, const std::filesystem::path& library, int 
     case ProgramKind::kScript:
       if (interpreters_left == 0) return CannotWatch(path, "its interpreters never end");
       return Check(program.interpreter, library, interpreters_left - 1);
+    case ProgramKind::kSanitized:
+      return CannotWatch(path,
+                         "the runtime of AddressSanitizer must be its first library; build it with "
+                         "-static-libasan");
     case ProgramKind::kStatic:
       return CannotWatch(path, std::string("it is statically linked") + kLinkInstead);
     case ProgramKind::kOtherMachine:

@@ -111,7 +111,8 @@ TEST_F(ExecTest, KeepsANameThatWasGiven) {
 }
 
 TEST_F(ExecTest, LeavesProgramsAloneThatCannotLoadTheLibrary) {
-  for (const std::string program : {LAGWATCH_STATIC_PROGRAM, LAGWATCH_FOREIGN_LOADER_PROGRAM}) {
+  for (const std::string program :
+       {LAGWATCH_STATIC_PROGRAM, LAGWATCH_FOREIGN_LOADER_PROGRAM, LAGWATCH_SANITIZED_PROGRAM}) {
     const Words command = {"sh", "-c", program + " \"$@\"; echo $?", "sh"};
     Process plain(command);
     Process watched(Watched(command));
