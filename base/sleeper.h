@@ -17,8 +17,19 @@ class Sleeper {
   static constexpr int64_t kForever = INT64_MAX;
   void Wake();
 
+  // Another process can end the sleep, too: by changing `*word`, which is in a shared mapping, and by
+  // FUTEX_WAKE on it. Borrowed; null: none can. The mapping may lose its file at any time. On kernels before
+  // 5.16, which cannot wait for two words, the sleeper notices within 5 s. To be called while nobody sleeps.
+  void SetSharedWord(const uint32_t* word);
+
  private:
+  bool HasSharedWordChanged();
+  void Wait(int64_t mono_ns);
+
   std::atomic<uint32_t> woken_{0};
+  const uint32_t* shared_word_ = nullptr;
+  uint32_t seen_value_ = 0;  // of the shared word
+  bool can_wait_for_two_ = true;
 };
 
 }  // namespace lagwatch::base

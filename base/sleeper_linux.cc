@@ -3,20 +3,75 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <ctime>
 
 #include "base/clock.h"
+#include "base/safe_memory.h"
 #include "base/sleeper.h"
 
 namespace lagwatch::base {
+namespace {
+
+constexpr int64_t kSharedPollNs = 5 * kNsPerSecond;
+
+timespec ToTimespec(int64_t ns) { return {.tv_sec = ns / kNsPerSecond, .tv_nsec = ns % kNsPerSecond}; }
+
+#ifdef SYS_futex_waitv
+// False when the system cannot do that.
+bool WaitForTwo(const void* own_word, const uint32_t* shared_word, uint32_t shared_value,
+                const timespec* deadline) {
+  futex_waitv words[2] = {};
+  words[0].uaddr = reinterpret_cast<uintptr_t>(own_word);
+  words[0].flags = FUTEX_32 | FUTEX_PRIVATE_FLAG;
+  words[1].uaddr = reinterpret_cast<uintptr_t>(shared_word);
+  words[1].val = shared_value;
+  words[1].flags = FUTEX_32;
+  if (syscall(SYS_futex_waitv, words, 2, 0, deadline, CLOCK_MONOTONIC) >= 0) return true;
+  return errno == EAGAIN || errno == EINTR || errno == ETIMEDOUT;
+}
+#else
+bool WaitForTwo(const void*, const uint32_t*, uint32_t, const timespec*) { return false; }
+#endif
+
+}  // namespace
 
 void Sleeper::SleepUntil(int64_t mono_ns) {
-  timespec deadline{.tv_sec = mono_ns / kNsPerSecond, .tv_nsec = mono_ns % kNsPerSecond};
   while (woken_.exchange(0) == 0) {
-    if (SystemClock().MonoNs() >= mono_ns) return;
-    const timespec* timeout = mono_ns == kForever ? nullptr : &deadline;
-    syscall(SYS_futex, &woken_, FUTEX_WAIT_BITSET_PRIVATE, 0, timeout, nullptr, FUTEX_BITSET_MATCH_ANY);
+    if (HasSharedWordChanged() || SystemClock().MonoNs() >= mono_ns) return;
+    Wait(mono_ns);
   }
+}
+
+void Sleeper::Wait(int64_t mono_ns) {
+  timespec deadline = ToTimespec(mono_ns);
+  const timespec* timeout = mono_ns == kForever ? nullptr : &deadline;
+  if (shared_word_ != nullptr && can_wait_for_two_) {
+    can_wait_for_two_ = WaitForTwo(&woken_, shared_word_, seen_value_, timeout);
+    if (can_wait_for_two_) return;
+  }
+  if (shared_word_ != nullptr) {
+    deadline = ToTimespec(std::min(mono_ns, SystemClock().MonoNs() + kSharedPollNs));
+    timeout = &deadline;
+  }
+  syscall(SYS_futex, &woken_, FUTEX_WAIT_BITSET_PRIVATE, 0, timeout, nullptr, FUTEX_BITSET_MATCH_ANY);
+}
+
+bool Sleeper::HasSharedWordChanged() {
+  uint32_t value = 0;
+  // A load could raise SIGBUS.
+  if (shared_word_ == nullptr || !ReadOwnValue(reinterpret_cast<uint64_t>(shared_word_), &value))
+    return false;
+  const bool has_changed = value != seen_value_;
+  seen_value_ = value;
+  return has_changed;
+}
+
+void Sleeper::SetSharedWord(const uint32_t* word) {
+  shared_word_ = word;
+  can_wait_for_two_ = true;
+  HasSharedWordChanged();
 }
 
 void Sleeper::Wake() {

@@ -136,6 +136,7 @@ base::Result<std::unique_ptr<Monitor>> Monitor::Start(const MonitorOptions& opti
     auto run = RunWriter::Create(normal.spool_directory, run_facts, &ProcessWords().scene, facts.scrubber);
     if (run.ok()) monitor->run_ = std::move(run).value();
   }));
+  registry->watchdog_sleeper().SetSharedWord(monitor->run_ != nullptr ? monitor->run_->call_word() : nullptr);
   if (base::Status status = monitor->StartListener(&normal.watch); !status.ok()) {
     if (monitor->run_ != nullptr) monitor->run_->Discard();
     return status;

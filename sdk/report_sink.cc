@@ -306,7 +306,9 @@ void ReportSink::OnRoundDone() {
   WriteDeferred();
   spool_->Seal();
   spool_->Prepare();
-  if (run_ != nullptr) run_->Refresh();
+  if (run_ == nullptr) return;
+  run_->Refresh();
+  if (run_->TakeDumpCall() && registry_ != nullptr) registry_->dump_requests().Ask("lagwatch dump", 0);
 }
 
 void ReportSink::WriteDeferred() {

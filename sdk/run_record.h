@@ -97,9 +97,18 @@ struct RunMarks {
   uint32_t stop_cause;  // StopCause; 0 where an older version wrote
 };
 
+// By which another process asks the run's process for a dump: it counts `dumps_asked` up in the file and
+// wakes those that wait there (FUTEX_WAKE). Zeros where an older version wrote.
+struct RunCalls {
+  uint32_t dumps_asked;
+  uint32_t dumps_taken;  // what `dumps_asked` was when the watchdog last looked
+  uint32_t is_heard;     // 1: the watchdog looks
+};
+
 struct RunPage {
   static constexpr size_t kBytes = 4096;
   static constexpr size_t kMarksAt = 2048;
+  static constexpr size_t kCallsAt = 2304;
   static constexpr size_t kProgressAt[2] = {2560, 3072};
   static constexpr size_t kUsageAt[2] = {3584, 3840};  // zeros where an older version wrote
 };

@@ -44,6 +44,11 @@ class RunWriter {
   // that the run goes on.
   void Refresh();
 
+  // Whether another process has asked for a dump since the last call. Context: watchdog.
+  bool TakeDumpCall();
+  // Changes when it asks; for Sleeper::SetSharedWord. Null in a forked child.
+  const uint32_t* call_word() const;
+
   // The run is not worth a record: removes the file. Context: background.
   void Discard();
   // The run ends well.
@@ -74,6 +79,7 @@ class RunWriter {
   bool is_masked_;
   const TextCell* scene_;
   policies::Scrubber scrubber_;
+  uint32_t dumps_taken_ = 0;
   uint64_t sequence_ = 0;
   uint64_t written_scene_ = 0;
   int64_t last_age_ns_ = 0;  // when the lags were last aged
@@ -91,7 +97,7 @@ class RunWriter {
 
 // What the program tells of the run that goes on, if this process has one. Context: any, signal included.
 void NoteRunEnded();
-void NoteRunGoesOn();  // takes NoteRunEnded() back
+void NoteRunGoesOn();  // takes NoteRunEnded() back: the program could not end, or not become another
 void NoteRunTold();    // to stop
 void NoteRunCrashed(int32_t signal_number);
 void NoteRunStopped(StopCause cause);

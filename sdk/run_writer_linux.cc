@@ -107,6 +107,8 @@ Result<std::unique_ptr<RunWriter>> RunWriter::Create(const std::string& spool_di
   std::unique_ptr<RunWriter> writer(new RunWriter(page, path, facts, scene, scrubber));
   RunHeader header = ToHeader(facts.is_masked ? MaskRun(facts) : facts, IsLocked(new_path.c_str()));
   if (!CopyToPage(page, &header, sizeof header)) return fail("cannot write ", EIO);
+  const RunCalls calls{.dumps_asked = 0, .dumps_taken = 0, .is_heard = 1};
+  CopyToPage(page + RunPage::kCallsAt, &calls, sizeof calls);
   writer->Write(base::SystemClock().MonoNs());
   // Whoever finds a file of this name finds it locked and whole.
   if (rename(new_path.c_str(), path.c_str()) != 0) return fail("cannot name ", errno);
@@ -166,6 +168,20 @@ void RunWriter::Refresh() {
   bool is_usage_due = usage_.watched_ns - written_ns > written_ns / 4 + base::kNsPerSecond ||
                       now_ns - last_usage_write_ns_ >= kIdleRefreshNs;
   if (usage_.id != base::Uuid{} && is_usage_due) WriteUsage(now_ns);
+}
+
+bool RunWriter::TakeDumpCall() {
+  uint32_t asked = 0;
+  if (page_ == nullptr || !base::ReadOwnValue(reinterpret_cast<uint64_t>(call_word()), &asked)) return false;
+  if (asked == dumps_taken_) return false;
+  dumps_taken_ = asked;
+  CopyToPage(page_ + RunPage::kCallsAt + offsetof(RunCalls, dumps_taken), &asked, sizeof asked);
+  return true;
+}
+
+const uint32_t* RunWriter::call_word() const {
+  if (page_ == nullptr) return nullptr;
+  return reinterpret_cast<const uint32_t*>(page_ + RunPage::kCallsAt + offsetof(RunCalls, dumps_asked));
 }
 
 void RunWriter::NoteUsage(const RunUsage& usage) {

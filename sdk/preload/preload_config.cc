@@ -10,10 +10,12 @@ namespace {
 
 constexpr std::pair<std::string_view, std::string PreloadConfig::*> kTexts[] = {
     {"app", &PreloadConfig::app},
+    {"script", &PreloadConfig::script},
     {"app_version", &PreloadConfig::app_version},
     {"user", &PreloadConfig::user},
     {"spool", &PreloadConfig::spool_directory},
     {"threads", &PreloadConfig::threads},
+    {"children", &PreloadConfig::children},
     {"trace_arena", &PreloadConfig::trace_arena},
     {"trace_patched_modules", &PreloadConfig::trace_patched_modules},
     {"trace_patched_functions", &PreloadConfig::trace_patched_functions},
@@ -30,6 +32,8 @@ constexpr std::pair<std::string_view, uint32_t PreloadConfig::*> kNumbers[] = {
     {"is_watched", &PreloadConfig::is_watched},
     {"seccomp_filters", &PreloadConfig::seccomp_filters},
     {"seccomp_is_allowed", &PreloadConfig::seccomp_is_allowed},
+    {"is_verbose", &PreloadConfig::is_verbose},
+    {"run_pid", &PreloadConfig::run_pid},
     {"has_traces", &PreloadConfig::has_traces},
     {"traces_interval_ms", &PreloadConfig::traces_interval_ms},
     {"traces_hooks", &PreloadConfig::traces_hooks},
@@ -54,7 +58,7 @@ std::string PreloadConfig::ToText() const {
   };
   for (const auto& [name, member] : kTexts) add(name, this->*member);
   for (const auto& [name, member] : kNumbers) add(name, std::to_string(this->*member));
-  if (had_preload) add("preload", previous_preload);
+  if (had_preload) text.append(kPreviousPreloadName).append(previous_preload).append("\n");
   return text;
 }
 
@@ -80,6 +84,11 @@ PreloadConfig PreloadConfig::Parse(std::string_view text) {
     }
   }
   return config;
+}
+
+ChildrenFollowed PreloadConfig::children_followed() const {
+  if (children == "none") return ChildrenFollowed::kNone;
+  return children == "all" ? ChildrenFollowed::kAll : ChildrenFollowed::kExec;
 }
 
 bool PreloadConfig::HasLineEnd() const {

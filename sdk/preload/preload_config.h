@@ -11,15 +11,24 @@ namespace lagwatch::sdk {
 
 inline constexpr char kPreloadConfigVariable[] = "LAGWATCH_PRELOAD_CONFIG";
 
+// The programs that are watched besides the first one.
+enum class ChildrenFollowed : uint8_t {
+  kNone,
+  kExec,  // what a watched process becomes by exec, and the children of one that has watched no loop (yet)
+  kAll,   // each child process, too
+};
+
 // Strings must not hold line ends.
 struct PreloadConfig {
   static constexpr uint32_t kUnset = UINT32_MAX;  // as the library has it
 
-  std::string app;
+  std::string app;     // empty: the file name of each program
+  std::string script;  // the same for the next program alone: env(1) runs a script's interpreter
   std::string app_version;
   std::string user;
   std::string spool_directory;
-  std::string threads = "main";  // "main", "all", or the name of the threads to watch
+  std::string threads = "auto";   // "auto", "main", "all", or the name of the threads to watch
+  std::string children = "exec";  // ChildrenFollowed, by its name
   uint32_t threshold_ms = 2000;
   uint32_t anr_threshold_ms = kUnset;
   uint32_t check_period_ms = kUnset;
@@ -27,6 +36,8 @@ struct PreloadConfig {
   uint32_t dump_signal = 0;         // 0: none
   uint32_t is_sent = 0;             // 1: MonitorOptions::is_sent
   uint32_t is_watched = 1;          // 0: no loop is
+  uint32_t is_verbose = 0;          // 1: print on stderr at the end what was watched
+  uint32_t run_pid = 0;             // the process that `lagwatch run` became; 0: not told
   uint32_t seccomp_filters = 0;     // that `lagwatch run` itself is confined by
   uint32_t seccomp_is_allowed = 0;  // 1: filters let all pass that docs/hosts.md lists
   // MonitorOptions::trace: reports come with traces.
@@ -52,8 +63,11 @@ struct PreloadConfig {
   bool had_preload = false;                 // whether LD_PRELOAD was set before, and to what
   std::string previous_preload;
 
+  ChildrenFollowed children_followed() const;
   // Whether some text holds one, and so cannot be told.
   bool HasLineEnd() const;
+  // The line that says what LD_PRELOAD was before follows all others and begins so.
+  static constexpr std::string_view kPreviousPreloadName = "preload=";
   // One "name=value" a line. Names that Parse does not know are skipped.
   std::string ToText() const;
   static PreloadConfig Parse(std::string_view text);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sdk/preload/preload_environment.h"
 
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -16,13 +17,16 @@ bool Names(const char* variable, std::string_view name) {
 
 }  // namespace
 
-void RestoreEnvironment(const PreloadConfig& config) {
+std::string RestoreEnvironment(const PreloadConfig& config) {
   constexpr std::string_view kPreload = "LD_PRELOAD";
-  if (environ == nullptr) return;
+  std::string library;
+  if (environ == nullptr) return library;
   char** kept = environ;
   for (char** variable = environ; *variable != nullptr; ++variable) {
     if (Names(*variable, kPreloadConfigVariable)) continue;
     if (Names(*variable, kPreload)) {
+      const std::string_view value(*variable + kPreload.size() + 1);
+      library = value.substr(0, value.find(':'));
       if (!config.had_preload) continue;
       // Not longer than what stands there, which has our library in front of it.
       const std::string before = std::string(kPreload) + "=" + config.previous_preload;
@@ -31,6 +35,17 @@ void RestoreEnvironment(const PreloadConfig& config) {
     *kept++ = *variable;
   }
   *kept = nullptr;
+  return library;
+}
+
+std::string AppName(const PreloadConfig& config) {
+  constexpr std::string_view kDescriptors = "/dev/fd/";  // of fexecve(3)
+  if (!config.app.empty()) return config.app;
+  if (!config.script.empty()) return config.script;
+  const auto* started = reinterpret_cast<const char*>(getauxval(AT_EXECFN));
+  const std::string_view path = started == nullptr ? "" : started;
+  if (path.starts_with(kDescriptors)) return {};
+  return std::string(path.substr(path.rfind('/') + 1));
 }
 
 }  // namespace lagwatch::sdk

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <csignal>
 
+#include "sdk/preload/exec_environment.h"
 #include "sdk/preload/wait_tracker.h"
 
 namespace lagwatch::sdk {
@@ -32,6 +33,13 @@ void Leave(ThreadWaits* waits) {
   waits->is_busy = false;
 }
 
+// Whether a watched thread needs PrepareThread() again.
+bool IsToBePrepared(const ThreadWaits& waits) {
+  // Relaxed: only false again after this thread has forked.
+  return !g_wait_switches.start_tried.load(std::memory_order_relaxed) ||
+         (waits.is_chosen && HasMainLoopReturned());
+}
+
 // The start opens files and takes locks: it is neither cancelled nor left by a signal handler's jump. Faults
 // stay as they are, because a blocked one ends the process.
 void PrepareUninterrupted(ThreadWaits* waits) {
@@ -53,8 +61,9 @@ void PrepareUninterrupted(ThreadWaits* waits) {
 void BeginWait() {
   if (g_wait_switches.is_off.load(std::memory_order_relaxed)) return;  // only ever becomes true
   ThreadWaits& waits = t_waits;
-  if (waits.loop == nullptr || !TryEnter(&waits)) return;
-  waits.loop->probe.End();
+  if ((waits.loop == nullptr && !waits.is_candidate) || !TryEnter(&waits)) return;
+  if (waits.loop != nullptr) waits.loop->probe.End();
+  if (waits.is_candidate) NoteCandidateWaits(&waits.candidate);
   Leave(&waits);
 }
 
@@ -63,14 +72,16 @@ void EndWait(const char* name) {
   ThreadWaits& waits = t_waits;
   if (waits.is_known && waits.loop == nullptr && waits.looks_left == 0) return;
   if (!TryEnter(&waits)) return;
+  if (waits.is_candidate && !IsChoiceDue(&waits.candidate)) return Leave(&waits);
   const int error = errno;
-  // Relaxed: only false again after this thread has forked.
-  const bool is_ready = waits.loop != nullptr && g_wait_switches.start_tried.load(std::memory_order_relaxed);
+  const bool was_loop = waits.loop != nullptr;
+  const bool is_ready = was_loop && !IsToBePrepared(waits);
   if (!is_ready) PrepareUninterrupted(&waits);
   if (waits.loop != nullptr && (is_ready || TryEnter(&waits))) {
     watchdog::LoopProbe& probe = waits.loop->probe;
     if (probe.number_under_way() != 0) probe.End();  // a signal handler's, which waited inside this wait
     probe.Begin(name);
+    if (was_loop) NoteLoopRuns();
   }
   Leave(&waits);
   errno = error;

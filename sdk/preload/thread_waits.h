@@ -7,17 +7,21 @@
 
 #include <atomic>
 
+#include "sdk/preload/thread_choice.h"
 #include "watchdog/loop_registry.h"
 
 namespace lagwatch::sdk {
 
 // What the preloaded library knows of a thread; all zero at first.
 struct ThreadWaits {
-  watchdog::WatchedLoop* loop;
-  int looks_left;     // at a thread that is not watched (yet)
-  int skipped_waits;  // since is_busy was found set
-  bool is_known;      // the members above are set
-  bool is_busy;       // the thread is in BeginWait or EndWait
+  watchdog::WatchedLoop* loop = nullptr;
+  int looks_left = 0;         // at a thread that is not watched (yet)
+  int skipped_waits = 0;      // since is_busy was found set
+  bool is_known = false;      // the members above are set
+  bool is_busy = false;       // the thread is in BeginWait or EndWait
+  bool is_candidate = false;  // as of thread_choice.h
+  bool is_chosen = false;     // likewise, and watched
+  CandidateWaits candidate;
 };
 // Initial-exec: no call and no allocation at the first access.
 extern constinit thread_local ThreadWaits t_waits __attribute__((tls_model("initial-exec")));

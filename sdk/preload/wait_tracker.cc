@@ -12,10 +12,14 @@
 #include <new>
 
 #include "base/seccomp.h"
+#include "sdk/preload/exec_environment.h"
+#include "sdk/preload/exec_hooks.h"
 #include "sdk/preload/preload_config.h"
 #include "sdk/preload/preload_environment.h"
+#include "sdk/preload/thread_choice.h"
 #include "sdk/preload/thread_waits.h"
 #include "sdk/preload/trace_recording.h"
+#include "sdk/preload/watch_summary.h"
 #include "sdk/process_monitor.h"
 #include "sdk/run_writer.h"
 
@@ -24,6 +28,9 @@ namespace {
 
 // A thread may take its name only after its first waits.
 constexpr int kNameLooks = 100;
+
+constexpr char kConfined[] = "a seccomp filter confines it, which may not allow lagwatch's system calls";
+constexpr char kNoMemory[] = "there is no memory left";
 
 // The process that the library's memory belongs to. A child that was made without fork handlers, or that
 // shares its parent's memory until it calls exec, has another id.
@@ -40,14 +47,16 @@ class Preload {
 
   bool is_wanted() const { return is_wanted_; }
 
+  // Whether other threads are watched when the main thread runs no loop.
+  bool IsAuto() const { return config_.threads == "auto"; }
+
   bool ShouldWatch(const char* thread_name) const {
     if (config_.threads == "all") return true;
-    if (config_.threads == "main") return gettid() == getpid();
+    if (config_.threads == "main" || IsAuto()) return gettid() == getpid();
     return config_.threads == thread_name;
   }
 
-  // The environment stays as it is for a program that the process may become by exec: a script's interpreter,
-  // say. Children, which inherit it, are not meant.
+  // Whether this process is recorded, whatever program it becomes by exec. Children are not.
   bool IsTraced() const {
     return !config_.trace_arena.empty() && config_.trace_pid == static_cast<uint32_t>(getpid());
   }
@@ -63,7 +72,7 @@ class Preload {
 
   void StartMonitor() {
     MonitorOptions options;
-    options.app = config_.app;
+    options.app = AppName(config_);
     options.app_version = config_.app_version;
     options.user = config_.user;
     options.spool_directory = config_.spool_directory;
@@ -85,7 +94,9 @@ class Preload {
     options.trace.slow_ns = config_.traces_slow_ms * base::kNsPerMs;
     options.trace.buffer_bytes = uint64_t{config_.traces_buffer_kib} << 10;
     options.trace.max_bytes = uint64_t{config_.traces_max_kib} << 10;
-    ProcessMonitor::Instance().Start({.options = options});
+    ProcessMonitor& monitor = ProcessMonitor::Instance();
+    if (monitor.Start({.options = options}) == ProcessMonitor::StartResult::kOff)
+      NoteUnwatched(monitor.why_off().c_str());
   }
 
  private:
@@ -95,13 +106,18 @@ class Preload {
     if (!is_wanted_) return;
     config_ = PreloadConfig::Parse(text);
     is_wanted_ = config_.is_watched != 0;
-    if (!IsTraced()) RestoreEnvironment(config_);
+    SetUpFollowing(config_, RestoreEnvironment(config_));
+    FindExecFunctions();
+    BeginSummary(config_);
     pthread_atfork(nullptr, nullptr, [] {
       g_process.store(getpid());
       new (&g_start_mutex) std::mutex;  // another thread of the parent may hold it
       g_wait_switches.start_tried.store(false);
       // The only thread that is left is the main one now.
       if (t_waits.loop == nullptr) t_waits.is_known = false;
+      ForgetThreadChoice();
+      t_waits.is_candidate = t_waits.is_chosen = false;
+      if (t_waits.loop != nullptr) NoteMainLoop(t_waits.loop);
     });
   }
 
@@ -116,6 +132,7 @@ __attribute__((constructor)) void TakeConfig() {
     const Preload& preload = Preload::Instance();
     if (!preload.MayRun()) {
       TurnOff();
+      if (preload.is_wanted()) NoteUnwatched(kConfined);
     } else {
       preload.StartTrace();
     }
@@ -125,7 +142,10 @@ __attribute__((constructor)) void TakeConfig() {
 }
 
 // Runs when the program ends by exit() or by returning from main(): a hang that is under way ends here.
-__attribute__((destructor)) void StopMonitor() { StopAll(); }
+__attribute__((destructor)) void StopMonitor() {
+  StopAll();
+  EndSummary();
+}
 
 // Not in a child without fork handlers, which may be confined in a way that was not noticed.
 void StartOnce() {
@@ -165,21 +185,49 @@ void RestartMonitor() {
   Preload::Instance().StartMonitor();
 }
 
+void WatchThread(ThreadWaits* waits, const char* name) {
+  StartOnce();
+  NoteProcessWatched();
+  waits->loop = ProcessMonitor::Instance().WatchLoop(name);
+  waits->looks_left = 0;
+  waits->is_candidate = false;
+  if (waits->loop == nullptr) return;
+  waits->loop->is_inferred.store(true);
+  CountWatchedLoop();
+  if (gettid() == getpid()) NoteMainLoop(waits->loop);
+}
+
 void LookAtThread(ThreadWaits* waits) {
   if (!waits->is_known) {
     waits->is_known = true;
     waits->looks_left = kNameLooks;
   }
   if (waits->looks_left == 0) return;
-  --waits->looks_left;
   Preload& preload = Preload::Instance();
+  if (!preload.is_wanted()) {
+    waits->looks_left = 0;
+    return;
+  }
   char name[watchdog::WatchedLoop::kMaxNameBytes] = {};
-  if (prctl(PR_GET_NAME, name) != 0) return;
-  if (!preload.is_wanted() || !preload.ShouldWatch(name)) return;
-  StartOnce();
-  waits->loop = ProcessMonitor::Instance().WatchLoop(name);
-  if (waits->loop != nullptr) waits->loop->is_inferred.store(true);
-  waits->looks_left = 0;
+  if (preload.IsAuto() && gettid() != getpid()) {
+    waits->is_candidate = true;
+    if (!ChooseThread(waits->candidate) || prctl(PR_GET_NAME, name) != 0) return;
+    WatchThread(waits, name);
+    waits->is_chosen = waits->loop != nullptr;
+    return;
+  }
+  --waits->looks_left;
+  if (prctl(PR_GET_NAME, name) != 0 || !preload.ShouldWatch(name)) return;
+  WatchThread(waits, name);
+}
+
+// The main thread runs a loop after all.
+void LetGo(ThreadWaits* waits) {
+  NoteChosenThreadLeft();
+  ProcessMonitor::Instance().UnwatchLoop(waits->loop);
+  const bool is_busy = waits->is_busy;
+  *waits = {};
+  waits->is_busy = is_busy;
 }
 
 }  // namespace
@@ -188,11 +236,15 @@ void PrepareThread(ThreadWaits* waits) {
   try {
     if (waits->loop == nullptr) {
       LookAtThread(waits);
+    } else if (waits->is_chosen && HasMainLoopReturned()) {
+      LetGo(waits);
     } else {
+      NoteProcessWatched();
       StartOnce();
     }
-  } catch (...) {  // no memory
+  } catch (...) {
     TurnOff();
+    NoteUnwatched(kNoMemory);
   }
 }
 
@@ -204,6 +256,7 @@ MonitorPause StopForConfinement() {
   if (g_process.load() != getpid()) return {};
   g_wait_switches.is_off.store(true);
   try {
+    if (Preload::Instance().is_wanted() && IsFollowedProcess()) NoteUnwatched(kConfined);
     if (g_wait_switches.start_tried.load()) NoteRunStopped(StopCause::kSeccomp);
     return {.had_monitor = StopMonitorAndTrace(), .was_turned_off = true};
   } catch (...) {  // no memory
@@ -246,6 +299,30 @@ void StopAll() {
   } catch (...) {  // no memory: what was found so far is in the spool
     TurnOff();
   }
+}
+
+void StartMonitorEarly() {
+  const ScopedUninterrupted uninterrupted;
+  try {
+    if (g_process.load() == getpid() && Preload::Instance().is_wanted()) StartOnce();
+  } catch (...) {  // no memory
+    TurnOff();
+  }
+}
+
+ScopedExec::ScopedExec(bool is_child) : is_own_(!is_child && IsFollowedProcess()) {
+  if (!is_own_) return;
+  NoteRunEnded();
+  has_dispatch_ = t_waits.loop != nullptr && t_waits.loop->probe.number_under_way() != 0;
+  if (has_dispatch_) t_waits.loop->probe.End();
+}
+
+ScopedExec::~ScopedExec() {
+  if (!is_own_) return;
+  const int error = errno;
+  NoteRunGoesOn();
+  if (has_dispatch_) t_waits.loop->probe.Begin("exec");
+  errno = error;
 }
 
 }  // namespace lagwatch::sdk

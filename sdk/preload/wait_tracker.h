@@ -35,5 +35,25 @@ void UndoConfinement(MonitorPause pause);
 // errno. Context: background.
 MonitorPause PauseMonitor();
 void ResumeMonitor(MonitorPause pause);
+// Starts the process's monitor before its first wait. Does nothing when it was started, and in a child that
+// shares this process's memory. Context: background.
+void StartMonitorEarly();
+
+// Around an exec on the calling thread of the process itself: the dispatch ends, so that no capture signal is
+// sent that the next program would get, and the run's record says that the run ended well. When exec fails,
+// both go on. Does nothing in a child that shares this process's memory. Context: any, a vfork() child
+// included.
+class ScopedExec {
+ public:
+  // Does nothing for a program that is started as a child.
+  explicit ScopedExec(bool is_child);
+  ~ScopedExec();
+  ScopedExec(const ScopedExec&) = delete;
+  ScopedExec& operator=(const ScopedExec&) = delete;
+
+ private:
+  bool is_own_;
+  bool has_dispatch_ = false;
+};
 
 }  // namespace lagwatch::sdk

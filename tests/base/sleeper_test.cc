@@ -2,6 +2,11 @@
 #include "base/sleeper.h"
 
 #include <gtest/gtest.h>
+#include <linux/futex.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <thread>
@@ -67,6 +72,66 @@ TEST(Sleeper, LosesNoWakeOfAnotherThread) {
     pong.SleepUntil(NowNs() + kForEverNs);
   }
   partner.join();
+}
+
+// A page that two processes share.
+class SharedWord {
+ public:
+  SharedWord() : word_(mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) {}
+  ~SharedWord() { munmap(word_, 4096); }
+  SharedWord(const SharedWord&) = delete;
+  SharedWord& operator=(const SharedWord&) = delete;
+
+  uint32_t* get() const { return static_cast<uint32_t*>(word_); }
+  void Change() const {
+    std::atomic_ref(*get()).fetch_add(1);
+    syscall(SYS_futex, get(), FUTEX_WAKE, 1, nullptr, nullptr, 0);
+  }
+
+ private:
+  void* word_;
+};
+
+TEST(Sleeper, IsWokenByAnotherProcess) {
+  SharedWord word;
+  Sleeper sleeper;
+  sleeper.SetSharedWord(word.get());
+  for (int round = 0; round < 20; ++round) {
+    const pid_t child = fork();
+    if (child == 0) {
+      usleep(round % 2 == 0 ? 0 : 5'000);
+      word.Change();
+      _exit(0);
+    }
+    sleeper.SleepUntil(round % 3 == 0 ? Sleeper::kForever : NowNs() + kForEverNs);
+    waitpid(child, nullptr, 0);
+  }
+}
+
+TEST(Sleeper, IsStillWokenByThreadsWhenItHasASharedWord) {
+  SharedWord word;
+  Sleeper sleeper;
+  sleeper.SetSharedWord(word.get());
+  std::thread waker([&] {
+    usleep(5'000);
+    sleeper.Wake();
+  });
+  sleeper.SleepUntil(NowNs() + kForEverNs);
+  waker.join();
+  int64_t deadline_ns = NowNs() + 5 * kNsPerMs;
+  sleeper.SleepUntil(deadline_ns);
+  EXPECT_GE(NowNs(), deadline_ns);
+}
+
+TEST(Sleeper, SleepsOnWhenTheSharedWordIsGone) {
+  Sleeper sleeper;
+  {
+    SharedWord word;
+    sleeper.SetSharedWord(word.get());
+  }
+  int64_t deadline_ns = NowNs() + 20 * kNsPerMs;
+  sleeper.SleepUntil(deadline_ns);
+  EXPECT_GE(NowNs(), deadline_ns);
 }
 
 }  // namespace

@@ -253,6 +253,35 @@ TEST_F(RunRecordFile, AFileThatIsCutShortCostsTheRecordAndNoMore) {
   EXPECT_EQ(Read(&record), RunFile::kDamaged);
 }
 
+TEST_F(RunRecordFile, TakesEachRequestOfAnotherProcessOnce) {
+  auto writer = Create();
+  EXPECT_FALSE(writer->TakeDumpCall());
+  auto call = [&] {
+    std::fstream file(testing::RunPath(directory_.path(), facts_), std::ios::in | std::ios::out);
+    const uint32_t asked = *writer->call_word() + 1;
+    file.seekp(RunPage::kCallsAt + offsetof(RunCalls, dumps_asked));
+    file.write(reinterpret_cast<const char*>(&asked), sizeof asked);
+  };
+  call();
+  EXPECT_TRUE(writer->TakeDumpCall());
+  EXPECT_FALSE(writer->TakeDumpCall());
+  call();
+  call();
+  EXPECT_TRUE(writer->TakeDumpCall());
+  EXPECT_FALSE(writer->TakeDumpCall());
+  writer->AbandonInForkedChild();
+  EXPECT_EQ(writer->call_word(), nullptr);
+  EXPECT_FALSE(writer->TakeDumpCall());
+}
+
+TEST_F(RunRecordFile, ARunThatIsReplacedHasEndedWellUnlessThatFails) {
+  auto writer = Create();
+  NoteRunEnded();
+  EXPECT_TRUE(Read().has_ended);
+  NoteRunGoesOn();
+  EXPECT_FALSE(Read().has_ended);
+}
+
 TEST_F(RunRecordFile, IsRefusedWhereItsDirectoryIsNone) {
   testing::ScopedTempDirectory elsewhere;
   ASSERT_EQ(symlink(elsewhere.path().c_str(), (directory_ / "runs").c_str()), 0);

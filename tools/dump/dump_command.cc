@@ -1,14 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/dump/dump_command.h"
 
+#include <fcntl.h>
+#include <linux/futex.h>
 #include <signal.h>
-#include <sys/types.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <atomic>
 #include <cerrno>
 #include <charconv>
+#include <chrono>
 #include <climits>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
@@ -16,8 +24,9 @@
 #include <iostream>
 #include <memory>
 #include <string>
+#include <thread>
 
-#include "sdk/preload/preload_config.h"
+#include "sdk/run_record.h"
 
 namespace lagwatch::tools {
 namespace {
@@ -26,7 +35,7 @@ namespace fs = std::filesystem;
 
 struct DumpOptions {
   pid_t pid = 0;
-  std::string signal;  // empty: what `lagwatch run` was told
+  std::string signal;  // deprecated: no signal is sent
 };
 
 int Fail(const std::string& message) {
@@ -49,46 +58,86 @@ bool HasWatchdog(const fs::path& process) {
   return false;
 }
 
-// Whether the process has a handler for the signal: without one, the signal might end it.
-bool Handles(const fs::path& process, int signal_number) {
-  constexpr char kCaught[] = "SigCgt:";
-  std::ifstream status(process / "status");
-  for (std::string line; std::getline(status, line);) {
-    if (line.rfind(kCaught, 0) != 0) continue;
-    uint64_t caught = std::strtoull(line.c_str() + sizeof kCaught - 1, nullptr, 16);
-    return (caught >> (signal_number - 1) & 1) != 0;
+// The page of the process's run record, which its watchdog listens to.
+class RunPageMapping {
+ public:
+  explicit RunPageMapping(const fs::path& file) {
+    const int fd = open(file.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    struct stat status {};
+    if (fd >= 0 && fstat(fd, &status) == 0 && status.st_size == sdk::RunPage::kBytes) {
+      void* page = mmap(nullptr, sdk::RunPage::kBytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+      if (page != MAP_FAILED) page_ = static_cast<char*>(page);
+    }
+    error_ = errno;
+    if (fd >= 0) close(fd);
   }
-  return false;
-}
+  ~RunPageMapping() {
+    if (page_ != nullptr) munmap(page_, sdk::RunPage::kBytes);
+  }
+  RunPageMapping(const RunPageMapping&) = delete;
+  RunPageMapping& operator=(const RunPageMapping&) = delete;
 
-// As `lagwatch run` told the program at its start; 0 when it did not, or when that cannot be seen any more.
-int SignalOfRun(const fs::path& process) {
-  const std::string name = std::string(sdk::kPreloadConfigVariable) + "=";
-  std::ifstream environment(process / "environ");
-  for (std::string variable; std::getline(environment, variable, '\0');) {
-    if (variable.rfind(name, 0) == 0)
-      return static_cast<int>(sdk::PreloadConfig::Parse(variable.substr(name.size())).dump_signal);
+  bool is_mapped() const { return page_ != nullptr; }
+  int error() const { return error_; }
+  std::atomic_ref<uint32_t> dumps_asked() const { return Word(offsetof(sdk::RunCalls, dumps_asked)); }
+  std::atomic_ref<uint32_t> dumps_taken() const { return Word(offsetof(sdk::RunCalls, dumps_taken)); }
+  bool is_heard() const { return Word(offsetof(sdk::RunCalls, is_heard)).load() != 0; }
+  void WakeWatchdog() const {
+    syscall(SYS_futex, page_ + sdk::RunPage::kCallsAt, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
   }
-  return 0;
+
+ private:
+  std::atomic_ref<uint32_t> Word(size_t offset) const {
+    return std::atomic_ref(*reinterpret_cast<uint32_t*>(page_ + sdk::RunPage::kCallsAt + offset));
+  }
+  static_assert(offsetof(sdk::RunCalls, dumps_asked) == 0, "the word that the watchdog waits for");
+
+  char* page_ = nullptr;
+  int error_ = 0;
+};
+
+// The run record that the process has mapped; empty when it has none.
+fs::path RunRecordOf(const fs::path& process) {
+  const std::string directory = std::string("/") + sdk::kRunDirectoryName + "/";
+  std::ifstream maps(process / "maps");
+  for (std::string line; std::getline(maps, line);) {
+    const size_t path = line.find('/');
+    if (path == std::string::npos || line.find(" rw-s ") == std::string::npos) continue;
+    if (!line.ends_with(sdk::kRunSuffix) || line.find(directory) == std::string::npos) continue;
+    // As the process sees the file system.
+    const fs::path seen = process / "root" / line.substr(path + 1);
+    std::error_code error;
+    return fs::exists(seen, error) ? seen : fs::path(line.substr(path));
+  }
+  return {};
 }
 
 int Dump(const DumpOptions& options) {
+  constexpr auto kPatience = std::chrono::seconds(6);  // the watchdog of an older kernel looks each 5 s
   const std::string pid = std::to_string(options.pid);
   const fs::path process = "/proc/" + pid;
   if (!fs::exists(process)) return Fail("there is no process " + pid);
   if (!HasWatchdog(process))
     return Fail("process " + pid + " is not watched: it has no thread named lagwatch");
-  const int number = options.signal.empty() ? SignalOfRun(process) : SignalNumber(options.signal);
-  if (number == 0) {
-    return Fail("which signal asks process " + pid +
-                " for a dump is not known: give the one of its option dump_signal as --signal");
+  const fs::path record = RunRecordOf(process);
+  if (record.empty()) {
+    return Fail("process " + pid +
+                " has no run record that this user can see, through which it is asked for a dump");
   }
-  if (!Handles(process, number)) {
-    return Fail("process " + pid + " does not handle signal " + std::to_string(number) +
-                ", which might end it: give the one of its option dump_signal as --signal");
+  const RunPageMapping page(record);
+  if (!page.is_mapped()) return Fail("cannot open " + record.string() + ": " + std::strerror(page.error()));
+  if (!page.is_heard())
+    return Fail("process " + pid + " runs an older lagwatch: send it the signal of its option dump_signal");
+  const uint32_t asked = page.dumps_asked().fetch_add(1) + 1;
+  page.WakeWatchdog();
+  const auto end = std::chrono::steady_clock::now() + kPatience;
+  while (static_cast<int32_t>(page.dumps_taken().load() - asked) < 0) {
+    if (std::chrono::steady_clock::now() > end) {
+      return Fail("process " + pid +
+                  " has not taken the request yet; it makes the dump when its watchdog runs again");
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
-  if (kill(options.pid, number) != 0)
-    return Fail("cannot send a signal to process " + pid + ": " + std::strerror(errno));
   std::cout << "asked process " << pid << " for a dump, one in 10 s is made; `lagwatch reports` lists it\n";
   return 0;
 }
@@ -113,16 +162,15 @@ void AddDumpCommand(CLI::App* app, int* exit_code) {
   CLI::App* dump =
       app->add_subcommand("dump", "Ask a watched program for a report of what all its threads are doing");
   dump->footer(
-      "Sends the signal that the program was told to make dumps at. What was started by `lagwatch run` "
-      "tells which\n"
-      "one that is.\n\n"
-      "  lagwatch run --dump-signal USR2 -- redis-server\n"
+      "No signal is sent: the request goes through the page that the program keeps of its run in the spool "
+      "directory.\n\n"
+      "  lagwatch run -- redis-server\n"
       "  lagwatch dump $(pidof redis-server)\n"
       "  lagwatch reports");
   dump->add_option("PID", options->pid, "The process")
       ->required()
       ->check(CLI::Range(1, INT_MAX, "a process id"));
-  dump->add_option("--signal", options->signal, "The signal: a name or a number")
+  dump->add_option("--signal", options->signal, "Deprecated, without effect: no signal is sent")
       ->check([](const std::string& text) {
         return SignalNumber(text) != 0 ? "" : "'" + text + "' is no signal";
       });

@@ -10,7 +10,10 @@
 #include <fstream>
 #include <memory>
 
+#include "base/clock.h"
+#include "sdk/preload/unwatched_notes.h"
 #include "tools/read/report_text.h"
+#include "tools/read/table.h"
 #include "tools/read/usage_text.h"
 #include "trace/export/export.h"
 
@@ -26,6 +29,7 @@ struct Flags {
   std::string ca_file;
   std::string spool;
   bool json = false;
+  bool verbose = false;
   int level = 1;
   int limit = 100;
   std::string app;
@@ -48,13 +52,21 @@ std::string DefaultSpool() {
 }
 
 // Flags before the environment, a collector before a spool.
+std::string EndpointOf(const Flags& flags) {
+  const bool is_told = !flags.endpoint.empty() || !flags.spool.empty();
+  return is_told ? flags.endpoint : Environment("LAGWATCH_ENDPOINT");
+}
+
+std::string SpoolOf(const Flags& flags) {
+  std::string spool = flags.spool.empty() ? Environment("LAGWATCH_SPOOL") : flags.spool;
+  return spool.empty() ? DefaultSpool() : spool;
+}
+
 base::Result<std::unique_ptr<ReportSource>> OpenSource(const Flags& flags) {
-  std::string endpoint = flags.endpoint;
-  if (endpoint.empty() && flags.spool.empty()) endpoint = Environment("LAGWATCH_ENDPOINT");
+  const std::string endpoint = EndpointOf(flags);
   if (!endpoint.empty())
     return OpenEndpoint({.url = endpoint, .token = flags.token, .ca_file = flags.ca_file});
-  std::string spool = flags.spool.empty() ? Environment("LAGWATCH_SPOOL") : flags.spool;
-  return OpenSpool(spool.empty() ? DefaultSpool() : spool, flags.load_records);
+  return OpenSpool(SpoolOf(flags), flags.load_records);
 }
 
 // Characters in a line of the terminal; 0 when stdout is none.
@@ -88,6 +100,36 @@ int Show(const Flags& flags, const std::string& path, const QueryString& query, 
   }
 }
 
+// Prints on stderr which programs were to be watched in the last week and were not. Only a spool knows that.
+void PrintUnwatched(const Flags& flags) {
+  constexpr int64_t kShownMs = int64_t{7} * 24 * 3600 * 1000;
+  if (!EndpointOf(flags).empty()) return;
+  const int64_t from_wall_ms = base::SystemClock().WallMs() - kShownMs;
+  for (const sdk::UnwatchedNote& note : sdk::ReadUnwatchedNotes(SpoolOf(flags), from_wall_ms)) {
+    if (!flags.app.empty() && note.app != flags.app) continue;
+    const std::string time = UtcTime(note.wall_ms) + " UTC";
+    std::fprintf(stderr, "lagwatch: not watched: %s (process %u, %s): %s\n", Printable(note.app).c_str(),
+                 note.pid, time.c_str(), Printable(note.why).c_str());
+  }
+}
+
+// Prints on stderr what was watched, as far as the records say.
+void PrintWatched(const Flags& flags) {
+  auto source = OpenSource(flags);
+  if (!source.ok()) return;
+  QueryString query;
+  query.Set("limit", std::to_string(flags.limit));
+  query.Set("app", flags.app);
+  const auto usage = (*source)->Get("/v1/usage", query);
+  if (!usage.ok() || !usage->is_array()) return;
+  for (const Json& program : *usage) {
+    const std::string name = program.value("app", "") + " " + program.value("version", "");
+    std::fprintf(stderr, "lagwatch: watched %s for %.1f s: %lld dispatches, %lld hangs\n",
+                 Printable(name).c_str(), program.value("watched_ms", 0.0) / 1000,
+                 program.value("dispatches", 0LL), program.value("lags", 0LL));
+  }
+}
+
 int ShowClusters(const Flags& flags) {
   QueryString query;
   query.Set("level", std::to_string(flags.level));
@@ -102,8 +144,11 @@ int ShowReports(const Flags& flags) {
   query.Set("limit", std::to_string(flags.limit));
   query.Set("app", flags.app);
   query.Set("cluster", flags.cluster);
-  return Show(flags, "/v1/reports", query, "there are no such reports",
-              [](const Json& reports) { return ReportTable(reports, TerminalWidth()); });
+  const int exit_code = Show(flags, "/v1/reports", query, "there are no such reports",
+                             [](const Json& reports) { return ReportTable(reports, TerminalWidth()); });
+  if (flags.verbose) PrintWatched(flags);
+  PrintUnwatched(flags);
+  return exit_code;
 }
 
 int ShowFrames(const Flags& flags) {
@@ -175,8 +220,10 @@ int ShowLosses(const Flags& flags) {
   QueryString query;
   query.Set("limit", std::to_string(flags.limit));
   query.Set("app", flags.app);
-  return Show(flags, "/v1/losses", query, "no reports were lost or held back",
-              [](const Json& losses) { return LossTable(losses, TerminalWidth()); });
+  const int exit_code = Show(flags, "/v1/losses", query, "no reports were lost or held back",
+                             [](const Json& losses) { return LossTable(losses, TerminalWidth()); });
+  PrintUnwatched(flags);
+  return exit_code;
 }
 
 // CLI11's way: what is wrong, or nothing.
@@ -247,6 +294,8 @@ void AddReadCommands(CLI::App* app, const LoadRecords& load_records, int* exit_c
   Command reports =
       AddCommand(app, "reports", "List reports, the newest first", &ShowReports, load_records, exit_code);
   AddListFlags(reports);
+  reports.app->add_flag("--verbose", reports.flags->verbose,
+                        "Say on stderr how long which programs were watched");
   reports.app->add_option("--cluster", reports.flags->cluster, "Only those of the cluster with this key");
 
   Command traces = AddCommand(app, "traces", "List traces, the newest first, or write one to a file",

@@ -34,7 +34,7 @@ fs::path OwnProgram() { return fs::read_symlink("/proc/self/exe"); }
 base::Result<std::string> FindWatchableProgram(const std::string& command) {
   auto program = FindProgram(command);
   if (!program.ok()) return program;
-  if (base::Status status = CheckCanPreload(*program); !status.ok()) return status;
+  if (base::Status status = CheckCanPreload(*program, FindPreloadLibrary()); !status.ok()) return status;
   return program;
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/run/run_command.h"
 
+#include <unistd.h>
+
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <cstdlib>
@@ -18,6 +20,7 @@
 #include "tools/dump/dump_command.h"
 #include "tools/run/preload.h"
 #include "tools/run/sidecar.h"
+#include "tools/run/spool_check.h"
 
 namespace lagwatch::tools {
 namespace {
@@ -28,6 +31,7 @@ struct RunOptions {
   sdk::PreloadConfig config;
   std::string dump_signal;
   SidecarOptions sidecar;
+  bool is_quiet = false;
   std::vector<std::string> command;
 };
 
@@ -37,9 +41,9 @@ int Refuse(const std::string& message) {
 }
 
 // What the collector told an earlier run. False when it wants nothing watched.
-bool TakeStoredConfig(const report::PublicKey& key, sdk::PreloadConfig* config) {
+bool TakeStoredConfig(const report::PublicKey& key, const std::string& app, sdk::PreloadConfig* config) {
   sdk::MonitorOptions options;
-  options.app = config->app;
+  options.app = app;
   options.user = config->user;
   options.spool_directory = config->spool_directory;
   options.watch.threshold_ns = config->threshold_ms * base::kNsPerMs;
@@ -66,7 +70,9 @@ int Run(RunOptions options) {
     config.dump_signal = static_cast<uint32_t>(SignalNumber(options.dump_signal));
     if (config.dump_signal == 0) return Refuse("run: '" + options.dump_signal + "' is no signal");
   }
-  if (config.app.empty()) config.app = fs::path(options.command.front()).filename();
+  // Without the option, each program that is followed has a name of its own.
+  const std::string app =
+      config.app.empty() ? fs::path(options.command.front()).filename().string() : config.app;
   if (config.spool_directory.empty()) config.spool_directory = sdk::DefaultSpoolDirectory();
   config.spool_directory = fs::absolute(config.spool_directory);
 
@@ -74,18 +80,24 @@ int Run(RunOptions options) {
   if (!options.sidecar.config_key.empty()) {
     auto key = report::ParsePublicKey(options.sidecar.config_key);
     if (!key.ok()) return Refuse("run: --config-key: " + key.status().message());
-    is_watched = TakeStoredConfig(*key, &config);
+    is_watched = TakeStoredConfig(*key, app, &config);
   }
+  config.run_pid = static_cast<uint32_t>(getpid());
+  config.is_sent = options.sidecar.endpoint.empty() ? 0 : 1;
   auto environment = PreparePreload(config);
   if (!environment.ok()) return Refuse("run: " + environment.status().message());
+  if (base::Status spool = CheckCanKeepReports(config.spool_directory);
+      is_watched && !spool.ok() && !options.is_quiet) {
+    std::cerr << "lagwatch: " << app << " runs unwatched: " << spool.message()
+              << " (--quiet hides this line)\n";
+  }
   if (!options.sidecar.endpoint.empty()) {
-    config.is_sent = 1;
     options.sidecar.spool_directory = config.spool_directory;
-    options.sidecar.app = config.app;
+    options.sidecar.app = app;
     options.sidecar.app_version = config.app_version;
     options.sidecar.user = config.user;
     base::Status status = StartSidecar(OwnProgram(), options.sidecar);
-    if (!status.ok())
+    if (!status.ok() && !options.is_quiet)
       std::cerr << "lagwatch: reports stay in " << config.spool_directory << ": " << status.message() << "\n";
   }
   if (is_watched) environment->Set();
@@ -178,9 +190,24 @@ void AddRunCommand(CLI::App* app, int* exit_code) {
   run->add_option("--spool", config.spool_directory,
                   "Where reports wait (default: " + sdk::DefaultSpoolDirectory() + ")")
       ->envname("LAGWATCH_SPOOL");
-  run->add_option("--threads", config.threads, "Whose loops to watch: main, all, or a thread's name")
+  run->add_option(
+         "--threads", config.threads,
+         "Whose loops to watch: auto (the main thread's, or those of other threads while it runs none), "
+         "main, all, or a thread's name")
       ->envname("LAGWATCH_THREADS")
       ->capture_default_str();
+  run->add_option("--children", config.children,
+                  "Programs to watch besides the first: none; exec: what a watched process becomes by exec, "
+                  "and the children of one that watches no loop (sh, env, timeout, wrapper scripts); all: "
+                  "every child process")
+      ->envname("LAGWATCH_CHILDREN")
+      ->check(CLI::IsMember({"none", "exec", "all"}))
+      ->capture_default_str();
+  run->add_flag("--quiet", options->is_quiet, "Print no line when the program will not be watched")
+      ->envname("LAGWATCH_QUIET");
+  run->add_flag("--verbose", config.is_verbose,
+                "Print on stderr, at the program's end, how many loops were watched and hangs seen")
+      ->envname("LAGWATCH_VERBOSE");
   run->add_option("--dump-signal", options->dump_signal,
                   "A signal (USR2, say) at which the program makes a dump; see `lagwatch dump`")
       ->envname("LAGWATCH_DUMP_SIGNAL");

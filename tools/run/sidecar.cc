@@ -18,7 +18,7 @@ namespace {
 // The number that the followed process's descriptor has in the sidecar.
 constexpr int kFollowedFd = 3;
 
-[[noreturn]] void BecomeSidecar(const std::filesystem::path& own_program, int followed_fd,
+[[noreturn]] void BecomeSidecar(const std::filesystem::path& own_program, int followed_fd, pid_t followed_run,
                                 const SidecarOptions& options) {
   int null = open("/dev/null", O_RDWR);
   for (int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) dup2(null, fd);
@@ -35,6 +35,7 @@ constexpr int kFollowedFd = 3;
                                         "--spool=" + options.spool_directory,
                                         "--endpoint=" + options.endpoint,
                                         "--follow-fd=" + std::to_string(kFollowedFd),
+                                        "--follow-run=" + std::to_string(followed_run),
                                         "--user-rate-ppm=" + std::to_string(options.user_rate_ppm),
                                         "--reports-per-day=" + std::to_string(options.reports_per_day),
                                         "--reports-per-cause=" + std::to_string(options.reports_per_cause),
@@ -59,12 +60,13 @@ constexpr int kFollowedFd = 3;
 base::Status StartSidecar(const std::filesystem::path& own_program, const SidecarOptions& options) {
   int followed_fd = static_cast<int>(syscall(SYS_pidfd_open, getpid(), 0));
   if (followed_fd < 0) return base::IoError("cannot follow the program (Linux 5.3 is needed)", errno);
+  const pid_t followed_run = getpid();
   pid_t child = fork();
   if (child < 0) return base::IoError("cannot start the uploading process", errno);
   if (child == 0) {
     // A grandchild, so that the program will never meet a child that it did not start.
     setsid();
-    if (fork() == 0) BecomeSidecar(own_program, followed_fd, options);
+    if (fork() == 0) BecomeSidecar(own_program, followed_fd, followed_run, options);
     _exit(0);
   }
   waitpid(child, nullptr, 0);

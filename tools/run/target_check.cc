@@ -1,91 +1,67 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/run/target_check.h"
 
-#include <elf.h>
-#include <link.h>
+#include <fcntl.h>
 #include <sys/stat.h>
-#include <sys/xattr.h>
 #include <unistd.h>
 
-#include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <sstream>
-#include <vector>
+
+#include "sdk/preload/program_file.h"
+#include "tools/run/glibc_version.h"
 
 namespace lagwatch::tools {
 namespace {
 
 using base::Status;
 using base::StatusCode;
+using sdk::ProgramKind;
 
 constexpr char kLinkInstead[] = "; link its code with liblagwatch instead";
-constexpr int kMaxInterpreters = 4;  // the kernel's own limit is 4 too
-
-#if defined(__x86_64__)
-constexpr int kOwnMachine = EM_X86_64;
-#elif defined(__aarch64__)
-constexpr int kOwnMachine = EM_AARCH64;
-#endif
 
 Status CannotWatch(const std::string& path, const std::string& why) {
   return {StatusCode::kInvalid, "cannot watch " + path + ": " + why};
 }
 
-bool IsPrivileged(const std::string& path, const struct stat& status) {
-  bool changes_user = (status.st_mode & S_ISUID) != 0 && status.st_uid != getuid();
-  bool changes_group = (status.st_mode & S_ISGID) != 0 && status.st_gid != getgid();
-  return changes_user || changes_group || getxattr(path.c_str(), "security.capability", nullptr, 0) > 0;
-}
-
-// "#!/usr/bin/env python3" -> "/usr/bin/env"
-std::string InterpreterOf(const std::string& head) {
-  std::istringstream line(head.substr(2, head.find('\n') - 2));
-  std::string interpreter;
-  line >> interpreter;
-  return interpreter;
-}
-
-Status CheckElf(const std::string& path, std::ifstream* file) {
-  ElfW(Ehdr) elf{};
-  file->seekg(0);
-  file->read(reinterpret_cast<char*>(&elf), sizeof elf);
-  if (file->gcount() < EI_NIDENT || std::memcmp(elf.e_ident, ELFMAG, SELFMAG) != 0) {
-    return CannotWatch(path, "it is neither an ELF program nor a script");
+Status CheckLoader(const std::string& path, const std::string& loader, const std::filesystem::path& library) {
+  if (!sdk::IsGlibcLoader(loader.c_str())) {
+    return CannotWatch(path, "its loader is " + loader +
+                                 ", and the library that is preloaded needs the GNU C library (glibc); run "
+                                 "it without lagwatch");
   }
-  if (elf.e_ident[EI_CLASS] != ELFCLASS64 || elf.e_machine != kOwnMachine) {
-    return CannotWatch(path, "it is built for another kind of processor than this lagwatch");
-  }
-  std::vector<ElfW(Phdr)> segments(elf.e_phnum);
-  file->seekg(static_cast<std::streamoff>(elf.e_phoff));
-  file->read(reinterpret_cast<char*>(segments.data()),
-             static_cast<std::streamsize>(segments.size() * sizeof segments[0]));
-  bool is_dynamic = std::any_of(segments.begin(), segments.end(),
-                                [](const auto& segment) { return segment.p_type == PT_INTERP; });
-  if (!is_dynamic) return CannotWatch(path, std::string("it is statically linked") + kLinkInstead);
+  if (Status status = CheckGlibc(loader, library); !status.ok()) return CannotWatch(path, status.message());
   return {};
 }
 
-Status Check(const std::string& path, int interpreters_left) {
-  struct stat status {};
-  if (stat(path.c_str(), &status) != 0) return CannotWatch(path, std::strerror(errno));
-  if (IsPrivileged(path, status)) {
-    return CannotWatch(path, std::string("it runs with other privileges than yours (setuid, setgid or file "
-                                         "capabilities), so the loader ignores preloaded libraries") +
-                                 kLinkInstead);
+Status Check(const std::string& path, const std::filesystem::path& library, int interpreters_left) {
+  const sdk::ProgramFile program = sdk::ReadProgramFile(AT_FDCWD, path.c_str());
+  switch (program.kind) {
+    case ProgramKind::kDynamic:
+      return CheckLoader(path, program.interpreter, library);
+    case ProgramKind::kScript:
+      if (interpreters_left == 0) return CannotWatch(path, "its interpreters never end");
+      return Check(program.interpreter, library, interpreters_left - 1);
+    case ProgramKind::kSanitized:
+      return CannotWatch(path,
+                         "the runtime of AddressSanitizer must be its first library; build it with "
+                         "-static-libasan");
+    case ProgramKind::kStatic:
+      return CannotWatch(path, std::string("it is statically linked") + kLinkInstead);
+    case ProgramKind::kOtherMachine:
+      return CannotWatch(path, "it is built for another kind of processor than this lagwatch");
+    case ProgramKind::kPrivileged:
+      return CannotWatch(path, std::string("it runs with other privileges than yours (setuid, setgid or "
+                                           "file capabilities), so the loader ignores preloaded libraries") +
+                                   kLinkInstead);
+    case ProgramKind::kUnknown:
+      return CannotWatch(path, "it is neither an ELF program nor a script");
+    case ProgramKind::kUnreadable:
+      break;
   }
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return CannotWatch(path, "it cannot be read");
-  std::string head(256, '\0');
-  file.read(head.data(), static_cast<std::streamsize>(head.size()));
-  head.resize(static_cast<size_t>(file.gcount()));
-  file.clear();
-  if (head.starts_with("#!")) {
-    if (interpreters_left == 0) return CannotWatch(path, "its interpreters never end");
-    return Check(InterpreterOf(head), interpreters_left - 1);
-  }
-  return CheckElf(path, &file);
+  return CannotWatch(path, std::strerror(program.error));
 }
 
 }  // namespace
@@ -108,6 +84,8 @@ base::Result<std::string> FindProgram(const std::string& command) {
   return base::Status(StatusCode::kNotFound, command + ": no such program in PATH");
 }
 
-base::Status CheckCanPreload(const std::string& path) { return Check(path, kMaxInterpreters); }
+base::Status CheckCanPreload(const std::string& path, const std::filesystem::path& library) {
+  return Check(path, library, sdk::kMaxScriptInterpreters);
+}
 
 }  // namespace lagwatch::tools

@@ -3,6 +3,7 @@
 // are dynamically linked, of this machine's kind, and not privileged. Context: background.
 #pragma once
 
+#include <filesystem>
 #include <string>
 
 #include "base/status.h"
@@ -12,8 +13,8 @@ namespace lagwatch::tools {
 // The file that execvp would run for `command`. Errors: kNotFound.
 base::Result<std::string> FindProgram(const std::string& command);
 
-// Ok when `path` can be watched. For a script, its interpreter is looked at. Errors: kInvalid, saying why not
-// and what to do instead.
-base::Status CheckCanPreload(const std::string& path);
+// Ok when `library` can be preloaded into `path`. For a script, its interpreter is checked. Errors: kInvalid,
+// saying why not and what to do instead.
+base::Status CheckCanPreload(const std::string& path, const std::filesystem::path& library);
 
 }  // namespace lagwatch::tools

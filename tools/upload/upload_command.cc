@@ -5,16 +5,19 @@
 
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <chrono>
 #include <csignal>
 #include <iostream>
 #include <memory>
 #include <string>
+#include <thread>
 
 #include "base/clock.h"
 #include "base/env.h"
 #include "report/spool/spool_reader.h"
 #include "sdk/default_paths.h"
 #include "sdk/upload_service.h"
+#include "tools/upload/followed_run.h"
 
 namespace lagwatch::tools {
 namespace {
@@ -32,14 +35,19 @@ struct UploadOptions {
   std::string app_version;
   int timeout_s = 30;
   int followed_fd = -1;
+  pid_t followed_run = 0;
 };
 
-// Sends while another process runs, until its descriptor says that it has ended.
-void SendWhileRunning(sdk::UploadService* service, int followed_fd) {
+// Sends while another process runs, until its descriptor says that it has ended, and those that it started
+// and that are followed, too.
+void SendWhileRunning(sdk::UploadService* service, const UploadOptions& options) {
+  constexpr auto kLookPeriod = std::chrono::milliseconds(500);
   if (!service->Start().ok()) return;
-  pollfd followed{.fd = followed_fd, .events = POLLIN, .revents = 0};
+  pollfd followed{.fd = options.followed_fd, .events = POLLIN, .revents = 0};
   while (poll(&followed, 1, -1) < 0) {
   }
+  while (options.followed_run != 0 && IsFollowedRunAlive(options.spool_directory, options.followed_run))
+    std::this_thread::sleep_for(kLookPeriod);
 }
 
 sdk::UploadServiceOptions ServiceOptions(const UploadOptions& options) {
@@ -76,7 +84,7 @@ int Upload(const UploadOptions& options) {
   }
   const int64_t timeout_ns = options.timeout_s * base::kNsPerSecond;
   if (options.followed_fd >= 0) {
-    SendWhileRunning(service->get(), options.followed_fd);
+    SendWhileRunning(service->get(), options);
     const bool is_stopped = (*service)->TryStop(timeout_ns / base::kNsPerMs);
     if (!is_stopped) static_cast<void>(service->release());
     return 0;
@@ -124,6 +132,7 @@ void AddUploadCommand(CLI::App* app, int* exit_code) {
   upload->add_option("--user", options->audience.user)->group("");
   // How `lagwatch run` starts it: the descriptor becomes readable when the watched program ends.
   upload->add_option("--follow-fd", options->followed_fd)->group("");
+  upload->add_option("--follow-run", options->followed_run)->group("");
   upload->callback([options, exit_code] { *exit_code = Upload(*options); });
 }
 

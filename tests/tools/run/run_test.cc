@@ -8,43 +8,16 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "tests/testing/configured_collector.h"
-#include "tests/testing/process.h"
-#include "tests/testing/temp_directory.h"
+#include "tests/tools/run/run_testing.h"
 
 namespace lagwatch::tools {
 namespace {
 
-using nlohmann::json;
 using ::testing::HasSubstr;
-using testing::Process;
-using testing::ScopedTempDirectory;
-
-class RunTest : public ::testing::Test {
- protected:
-  std::vector<std::string> Watched(std::vector<std::string> command,
-                                   std::vector<std::string> flags = {}) const {
-    std::vector<std::string> all = {LAGWATCH_PROGRAM, "run", "--threshold-ms", "200", "--spool", spool_};
-    all.insert(all.end(), flags.begin(), flags.end());
-    all.push_back("--");
-    all.insert(all.end(), command.begin(), command.end());
-    return all;
-  }
-  json Ask(std::vector<std::string> question) const {
-    question.insert(question.begin(), LAGWATCH_PROGRAM);
-    question.insert(question.end(), {"--spool", spool_, "--json"});
-    Process process(question);
-    EXPECT_EQ(process.Wait(), 0) << process.Errors();
-    return json::parse(process.Output());
-  }
-
-  ScopedTempDirectory directory_;
-  std::string spool_ = directory_ / "spool";
-};
 
 class RunWaitTest : public RunTest, public ::testing::WithParamInterface<const char*> {};
 
@@ -82,7 +55,7 @@ INSTANTIATE_TEST_SUITE_P(EveryWait, RunWaitTest,
                          [](const auto& wait) { return std::string(wait.param); });
 
 TEST_F(RunTest, MakesADumpWhenAsked) {
-  Process process(Watched({LAGWATCH_WAIT_LOOP, "poll", "60000"}, {"--dump-signal", "USR2"}));
+  Process process(Watched({LAGWATCH_WAIT_LOOP, "poll", "60000"}));
   const std::string pid = std::to_string(process.pid());
   // It is watched from its first wait on.
   EXPECT_TRUE(testing::WaitUntil([&] { return Process({LAGWATCH_PROGRAM, "dump", pid}).Wait() == 0; }));
@@ -94,8 +67,8 @@ TEST_F(RunTest, MakesADumpWhenAsked) {
     return !id.empty();
   }));
   json report = Ask({"report", id});
-  EXPECT_EQ(report["tag"], "signal");
-  EXPECT_EQ(report["facts"]["dump_signal"], SIGUSR2);
+  EXPECT_EQ(report["tag"], "lagwatch dump");
+  EXPECT_FALSE(report["facts"].contains("dump_signal"));
   EXPECT_EQ(report["pid"], process.pid());
   EXPECT_EQ(report["threads"][0]["tid"], process.pid());
   Process show({LAGWATCH_PROGRAM, "report", id, "--spool", spool_});
@@ -106,42 +79,84 @@ TEST_F(RunTest, MakesADumpWhenAsked) {
   EXPECT_THAT(show.Output(), ::testing::Not(HasSubstr("  lasted ")));
 }
 
-TEST_F(RunTest, SendsNoSignalThatMightEndAProgram) {
-  Process process(Watched({LAGWATCH_WAIT_LOOP, "poll", "60000"}));
+TEST_F(RunTest, AsksAnIdleProgramWithDeadlyHandlersForADump) {
+  Process process(Watched({LAGWATCH_WAIT_LOOP, "poll", "0", "deadly"}, {"--dump-signal", "USR2"}));
   const std::string pid = std::to_string(process.pid());
-  // Until it is watched.
-  auto errors_of = [](std::vector<std::string> command) {
-    std::string errors;
-    EXPECT_TRUE(testing::WaitUntil([&] {
-      Process dump(command);
-      EXPECT_EQ(dump.Wait(), 1);
-      errors = dump.Errors();
-      return errors.find("is not watched") == std::string::npos;
-    }));
-    return errors;
-  };
-  EXPECT_THAT(errors_of({LAGWATCH_PROGRAM, "dump", pid, "--signal", "SIGUSR2"}),
-              HasSubstr("does not handle signal 12"));
-  EXPECT_THAT(errors_of({LAGWATCH_PROGRAM, "dump", pid}), HasSubstr("for a dump is not known"));
-  EXPECT_EQ(kill(process.pid(), 0), 0);
-  Process none({LAGWATCH_PROGRAM, "dump", pid, "--signal", "NONSENSE"});
+  EXPECT_TRUE(testing::WaitUntil([&] { return process.Output() == "waiting\n"; }));
+  Process dump({LAGWATCH_PROGRAM, "dump", pid});
+  EXPECT_EQ(dump.Wait(), 0) << dump.Errors();
+  EXPECT_TRUE(testing::WaitUntil([&] {
+    const json reports = Ask({"reports"});
+    return reports.size() == 1 && reports[0]["kind"] == "dump";
+  }));
+  EXPECT_EQ(kill(process.pid(), SIGTERM), 0);
+  EXPECT_EQ(process.Wait(), -SIGTERM);  // it has lived until then
+}
+
+TEST_F(RunTest, SaysThatAProgramIsNotWatched) {
+  Process dump({LAGWATCH_PROGRAM, "dump", std::to_string(getpid())});
+  EXPECT_EQ(dump.Wait(), 1);
+  EXPECT_THAT(dump.Errors(), HasSubstr("is not watched"));
+  Process none({LAGWATCH_PROGRAM, "dump", std::to_string(getpid()), "--signal", "NONSENSE"});
   EXPECT_EQ(none.Wait(), 2);
   EXPECT_THAT(none.Errors(), HasSubstr("'NONSENSE' is no signal"));
 }
 
-TEST_F(RunTest, WatchesTheMainThreadOnlyUnlessTold) {
-  EXPECT_EQ(Process(Watched({LAGWATCH_WAIT_LOOP, "poll", "600", "thread"})).Wait(), 0);
+TEST_F(RunTest, WatchesTheThreadsThatItIsTold) {
+  const std::vector<std::string> command = {LAGWATCH_WAIT_LOOP, "poll", "600", "thread"};
+  EXPECT_EQ(Process(Watched(command, {"--threads", "main"})).Wait(), 0);
   EXPECT_FALSE(std::filesystem::exists(spool_));
-  EXPECT_EQ(Process(Watched({LAGWATCH_WAIT_LOOP, "poll", "600", "thread"}, {"--threads", "other"})).Wait(),
-            0);
+  EXPECT_EQ(Process(Watched(command, {"--threads", "other"})).Wait(), 0);
   EXPECT_FALSE(std::filesystem::exists(spool_));
-  EXPECT_EQ(Process(Watched({LAGWATCH_WAIT_LOOP, "poll", "600", "thread"}, {"--threads", "worker"})).Wait(),
-            0);
+  EXPECT_EQ(Process(Watched(command, {"--threads", "worker"})).Wait(), 0);
   EXPECT_EQ(Ask({"reports"}).size(), 1u);
-  EXPECT_EQ(Process(Watched({LAGWATCH_WAIT_LOOP, "poll", "600", "thread"}, {"--threads", "all"})).Wait(), 0);
+  EXPECT_EQ(Process(Watched(command, {"--threads", "all"})).Wait(), 0);
   json reports = Ask({"reports"});
   ASSERT_EQ(reports.size(), 2u);
   EXPECT_EQ(reports[0]["loop"], "worker");
+}
+
+TEST_F(RunTest, WatchesOtherThreadsWhileTheMainThreadOnlyWaitsForThem) {
+  for (const char* wait : {"join", "sigwait", "pause", "exit"}) {
+    Process process(Watched({LAGWATCH_WAIT_LOOP, "poll", "600", wait}));
+    EXPECT_EQ(process.Wait(), 0) << wait;
+    json reports = Ask({"reports"});
+    ASSERT_EQ(reports.size(), 1u) << wait;
+    EXPECT_EQ(reports[0]["loop"], "worker");
+    std::filesystem::remove_all(spool_);
+  }
+}
+
+TEST_F(RunTest, DoesNotWatchWorkersOfAMainThreadThatRunsALoop) {
+  Process process(Watched({LAGWATCH_WAIT_LOOP, "poll", "600", "worker"}));
+  EXPECT_EQ(process.Wait(), 0);
+  EXPECT_EQ(Ask({"reports"}), json::array());
+}
+
+TEST_F(RunTest, SaysAtTheEndWhatWasWatchedWhenAsked) {
+  Process process(Watched({LAGWATCH_WAIT_LOOP, "poll", "600"}, {"--verbose"}));
+  EXPECT_EQ(process.Wait(), 0);
+  EXPECT_EQ(process.Output(), "good\n");
+  EXPECT_EQ(process.Errors(), "lagwatch: watched 1 loop in 1 thread; 1 hang\n");
+  Process none(Watched({"/bin/true"}, {"--verbose"}));
+  EXPECT_EQ(none.Wait(), 0);
+  EXPECT_EQ(none.Errors(), "lagwatch: watched nothing: no thread waited in a loop\n");
+  Process reports({LAGWATCH_PROGRAM, "reports", "--verbose", "--spool", spool_});
+  EXPECT_EQ(reports.Wait(), 0);
+  EXPECT_THAT(reports.Errors(), HasSubstr("lagwatch: watched wait_loop"));
+  EXPECT_THAT(reports.Errors(), HasSubstr(", 1 hangs\n"));
+}
+
+TEST_F(RunTest, LeavesANoteOfAProgramWithoutALoop) {
+  Process process(Watched({"sleep", "5.2"}));
+  EXPECT_EQ(process.Wait(), 0);
+  EXPECT_EQ(process.Errors(), "");
+  for (const char* list : {"reports", "losses"}) {
+    Process read({LAGWATCH_PROGRAM, list, "--spool", spool_});
+    EXPECT_EQ(read.Wait(), 0);
+    EXPECT_THAT(read.Errors(), HasSubstr("lagwatch: not watched: sleep (process "));
+    EXPECT_THAT(read.Errors(), HasSubstr("no thread waited in a loop"));
+  }
 }
 
 TEST_F(RunTest, GoesOnWatchingAChildThatRunsTheLoop) {
@@ -288,9 +303,10 @@ TEST_F(RunTest, AnswersWrongUseWithWhatToDo) {
   EXPECT_THAT(out_of_range.Errors(), HasSubstr("--threshold-ms"));
   Process help({LAGWATCH_PROGRAM, "run", "--help"});
   EXPECT_EQ(help.Wait(), 0);
-  for (const char* flag : {"--endpoint", "--key", "--app", "--app-version", "--threshold-ms", "--spool",
-                           "--threads", "LAGWATCH_SPOOL", "--user-rate-ppm", "--reports-per-day",
-                           "--reports-per-cause", "--ca-file", "--config-key"}) {
+  for (const char* flag :
+       {"--endpoint", "--key", "--app", "--app-version", "--threshold-ms", "--spool", "--threads",
+        "--children", "--quiet", "--verbose", "LAGWATCH_SPOOL", "--user-rate-ppm", "--reports-per-day",
+        "--reports-per-cause", "--ca-file", "--config-key"}) {
     EXPECT_THAT(help.Output(), HasSubstr(flag));
   }
 }

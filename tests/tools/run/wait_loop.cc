@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program that nobody prepared: it waits by the function it is told, freezes once, and waits again.
 //
-//   wait_loop FUNCTION [FREEZE_MS [thread|fork]]
+//   wait_loop FUNCTION [FREEZE_MS [thread|fork|deadly|join|sigwait|pause|exit|worker]]
 //
-// `thread` does it on a second thread named "worker", `fork` in a forked child.
+// `thread` does it on a second thread named "worker", `fork` in a forked child. `deadly` installs handlers
+// that end the program at SIGUSR1 and SIGUSR2 and then waits for good. `join`, `sigwait`, `pause` and `exit`
+// are what the main thread does while a worker runs a loop for a while and freezes in it; with `worker` the
+// main thread runs a loop, too.
 #include <poll.h>
 #include <pthread.h>
 #include <sys/epoll.h>
@@ -12,6 +15,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -58,6 +62,35 @@ bool Wait(const std::string& function, int epoll) {
   return all_timed_out;
 }
 
+// A loop that is idle most of the time, freezes, and ends the program.
+[[noreturn]] void RunWorker(std::chrono::milliseconds freeze) {
+  pthread_setname_np(pthread_self(), "worker");
+  for (int turn = 0; turn < 40; ++turn) {
+    poll(nullptr, 0, 20);
+    if (turn == 30) FreezeHere(freeze);
+  }
+  std::puts("good");
+  std::fflush(stdout);
+  _exit(0);
+}
+
+[[noreturn]] void WaitForWorker(const std::string& way, std::chrono::milliseconds freeze) {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGUSR1);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  std::thread worker(&RunWorker, freeze);
+  if (way == "exit") {
+    worker.detach();
+    pthread_exit(nullptr);
+  }
+  if (way == "join") worker.join();
+  int number = 0;
+  while (way == "sigwait") sigwait(&signals, &number);
+  while (way == "pause") pause();
+  while (true) poll(nullptr, 0, 20);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -66,6 +99,17 @@ int main(int argc, char** argv) {
   std::chrono::milliseconds freeze(argc > 2 ? std::atoi(argv[2]) : 0);
   std::string where = argc > 3 ? argv[3] : "";
   bool is_good = false;
+  if (where == "deadly") {
+    poll(nullptr, 0, 1);
+    for (int number : {SIGUSR1, SIGUSR2}) std::signal(number, [](int) { _exit(3); });
+    poll(nullptr, 0, 50);
+    std::puts("waiting");
+    std::fflush(stdout);
+    while (true) poll(nullptr, 0, -1);
+  }
+  for (const char* way : {"join", "sigwait", "pause", "exit", "worker"}) {
+    if (where == way) WaitForWorker(where, freeze);
+  }
   if (where == "thread") {
     std::thread worker([&] {
       pthread_setname_np(pthread_self(), "worker");

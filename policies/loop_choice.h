@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Decides which threads run the program's loops when nobody has named them: the main thread if it returns to
+// a wait, else the threads that do while the main thread only waits for others (pthread_join, sigwait,
+// pause). Context: any; pure.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace lagwatch::policies {
+
+// The waits of one thread until now.
+struct WaitHistory {
+  uint32_t waits = 0;
+  int64_t waited_ns = 0;
+  int64_t worked_ns = 0;  // between its waits
+
+  // A thread that waits now and then and works for long by design would be reported as hanging. A loop has
+  // returned to its wait several times and has spent most of its time there, or never long outside.
+  bool IsLoop() const {
+    constexpr uint32_t kMinWaits = 3;
+    constexpr uint32_t kManyWaits = 20;
+    constexpr int64_t kShortWorkNs = 20'000'000;
+    if (waits < kMinWaits) return false;
+    return waited_ns >= worked_ns || (waits >= kManyWaits && worked_ns / waits <= kShortWorkNs);
+  }
+};
+
+// What is seen of the main thread.
+struct MainThreadFacts {
+  uint64_t dispatches = 0;             // begun, each after a wait
+  bool is_in_dispatch = false;         // false before its first wait, too
+  bool is_waiting_for_others = false;  // blocked in a call that another thread or a signal ends
+};
+
+// Thread safety: one thread at a time.
+class MainThreadRole {
+ public:
+  // True when other threads' loops are to be watched. To be called now and then, not before NextLookNs().
+  bool LeavesLoopsToOthers(const MainThreadFacts& facts, int64_t now_ns) {
+    constexpr int64_t kQuietNs = 1'000'000'000;
+    constexpr int64_t kShortestNs = 20'000'000;
+    constexpr int64_t kLongestNs = 10'000'000'000;
+    const bool has_waited = facts.dispatches != dispatches_;
+    if (since_ns_ == 0 || has_waited) since_ns_ = now_ns;
+    dispatches_ = facts.dispatches;
+    const bool is_loop = facts.dispatches >= 2;
+    if (is_loop && (has_waited || !facts.is_in_dispatch)) {
+      look_interval_ns_ = std::min(look_interval_ns_ * 2, kLongestNs);
+      since_ns_ = now_ns;
+    } else {
+      look_interval_ns_ = kShortestNs;
+    }
+    next_look_ns_ = now_ns + look_interval_ns_;
+    const bool is_quiet = now_ns - since_ns_ >= kQuietNs;
+    if (is_loop) return is_quiet && facts.is_waiting_for_others;
+    return is_quiet || facts.is_waiting_for_others;
+  }
+  int64_t next_look_ns() const { return next_look_ns_; }
+
+ private:
+  uint64_t dispatches_ = 0;
+  int64_t since_ns_ = 0;  // of the last change; 0: none was seen
+  int64_t next_look_ns_ = 0;
+  int64_t look_interval_ns_ = 20'000'000;
+};
+
+}  // namespace lagwatch::policies

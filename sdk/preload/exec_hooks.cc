@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sdk/preload/exec_hooks.h"
+
+#include <alloca.h>
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdarg>
+
+#include "sdk/preload/exec_environment.h"
+#include "sdk/preload/wait_tracker.h"
+
+namespace lagwatch::sdk {
+namespace {
+
+// The next definition after ours.
+template <typename Function>
+class Next {
+ public:
+  explicit constexpr Next(const char* name) : name_(name) {}
+
+  Function* get() {
+    Function* function = function_.load(std::memory_order_relaxed);  // the same value for every thread
+    if (function != nullptr) return function;
+    function = reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name_));
+    function_.store(function, std::memory_order_relaxed);
+    return function;
+  }
+
+ private:
+  const char* name_;
+  std::atomic<Function*> function_{nullptr};
+};
+
+using Argv = char* const*;
+constinit Next<int(const char*, Argv, Argv)> g_execve("execve");
+constinit Next<int(const char*, Argv, Argv)> g_execvpe("execvpe");
+constinit Next<int(int, Argv, Argv)> g_fexecve("fexecve");
+constinit Next<int(int, const char*, Argv, Argv, int)> g_execveat("execveat");
+using Spawn = int(pid_t*, const char*, const posix_spawn_file_actions_t*, const posix_spawnattr_t*, Argv,
+                  Argv);
+constinit Next<Spawn> g_spawn("posix_spawn");
+constinit Next<Spawn> g_spawnp("posix_spawnp");
+
+// Calls `start` with the environment that the target is to have.
+template <typename Start>
+[[gnu::noinline]] int Follow(const ExecTarget& target, Argv environment, Start start) {
+  const int error = errno;
+  const EnvironmentPlan plan = PlanEnvironment(target, environment);
+  const ScopedExec exec(target.is_child);
+  if (plan.is_followed()) {
+    auto** pointers = static_cast<char**>(alloca(plan.pointer_count * sizeof(char*)));
+    FillEnvironment(plan, environment, pointers, static_cast<char*>(alloca(plan.text_bytes)));
+    errno = error;
+    const int result = start(pointers);
+    // Without our variables there may be room for it.
+    const bool is_too_big = result == E2BIG || (result == -1 && errno == E2BIG);
+    if (!is_too_big) return result;
+  }
+  errno = error;
+  return start(environment);
+}
+
+int Execve(const char* path, Argv arguments, Argv environment) {
+  const ExecTarget target{AT_FDCWD, path, /*is_searched=*/false, /*is_child=*/false};
+  return Follow(target, environment, [&](Argv next) {
+    auto* function = g_execve.get();
+    if (function != nullptr) return function(path, arguments, next);
+    return static_cast<int>(syscall(SYS_execve, path, arguments, next));
+  });
+}
+
+int Execvpe(const char* file, Argv arguments, Argv environment) {
+  const ExecTarget target{AT_FDCWD, file, /*is_searched=*/true, /*is_child=*/false};
+  return Follow(target, environment, [&](Argv next) {
+    auto* function = g_execvpe.get();
+    if (function != nullptr) return function(file, arguments, next);
+    errno = ENOSYS;
+    return -1;
+  });
+}
+
+// The arguments of execl and its like, as an array; the argument after them, for execle.
+size_t CountArguments(const char* first, va_list list) {
+  size_t count = 0;
+  for (const char* argument = first; argument != nullptr; argument = va_arg(list, const char*)) ++count;
+  return count;
+}
+
+char* const* TakeArguments(const char* first, va_list list, char** array) {
+  *array = const_cast<char*>(first);
+  while (*array != nullptr) *++array = va_arg(list, char*);
+  return array;
+}
+
+}  // namespace
+
+void FindExecFunctions() {
+  g_execve.get();
+  g_execvpe.get();
+  g_fexecve.get();
+  g_execveat.get();
+  g_spawn.get();
+  g_spawnp.get();
+}
+
+}  // namespace lagwatch::sdk
+
+using lagwatch::sdk::Argv;
+using lagwatch::sdk::ExecTarget;
+using lagwatch::sdk::Follow;
+
+#define LAGWATCH_EXEC __attribute__((visibility("default")))
+// The array must be in the frame of the function that calls exec: a macro, because alloca needs that.
+#define LAGWATCH_TAKE_ARGUMENTS(first)                                         \
+  va_list list;                                                                \
+  va_start(list, first);                                                       \
+  const size_t count = lagwatch::sdk::CountArguments(first, list);             \
+  va_end(list);                                                                \
+  auto** arguments = static_cast<char**>(alloca((count + 1) * sizeof(char*))); \
+  va_start(list, first);                                                       \
+  lagwatch::sdk::TakeArguments(first, list, arguments)
+
+extern "C" {
+
+LAGWATCH_EXEC int execve(const char* path, Argv arguments, Argv environment) noexcept {
+  return lagwatch::sdk::Execve(path, arguments, environment);
+}
+
+LAGWATCH_EXEC int execv(const char* path, Argv arguments) noexcept {
+  return lagwatch::sdk::Execve(path, arguments, environ);
+}
+
+LAGWATCH_EXEC int execvp(const char* file, Argv arguments) noexcept {
+  return lagwatch::sdk::Execvpe(file, arguments, environ);
+}
+
+LAGWATCH_EXEC int execvpe(const char* file, Argv arguments, Argv environment) noexcept {
+  return lagwatch::sdk::Execvpe(file, arguments, environment);
+}
+
+LAGWATCH_EXEC int execl(const char* path, const char* first, ...) noexcept {
+  LAGWATCH_TAKE_ARGUMENTS(first);
+  va_end(list);
+  return lagwatch::sdk::Execve(path, arguments, environ);
+}
+
+LAGWATCH_EXEC int execlp(const char* file, const char* first, ...) noexcept {
+  LAGWATCH_TAKE_ARGUMENTS(first);
+  va_end(list);
+  return lagwatch::sdk::Execvpe(file, arguments, environ);
+}
+
+LAGWATCH_EXEC int execle(const char* path, const char* first, ...) noexcept {
+  LAGWATCH_TAKE_ARGUMENTS(first);
+  Argv environment = va_arg(list, Argv);
+  va_end(list);
+  return lagwatch::sdk::Execve(path, arguments, environment);
+}
+
+LAGWATCH_EXEC int fexecve(int fd, Argv arguments, Argv environment) noexcept {
+  const ExecTarget target{fd, "", /*is_searched=*/false, /*is_child=*/false};
+  return Follow(target, environment, [&](Argv next) {
+    auto* function = lagwatch::sdk::g_fexecve.get();
+    if (function != nullptr) return function(fd, arguments, next);
+    errno = ENOSYS;
+    return -1;
+  });
+}
+
+LAGWATCH_EXEC int execveat(int directory_fd, const char* path, Argv arguments, Argv environment,
+                           int flags) noexcept {
+  const ExecTarget target{directory_fd, path, /*is_searched=*/false, /*is_child=*/false};
+  return Follow(target, environment, [&](Argv next) {
+    auto* function = lagwatch::sdk::g_execveat.get();  // none before glibc 2.34
+    if (function != nullptr) return function(directory_fd, path, arguments, next, flags);
+    return static_cast<int>(syscall(SYS_execveat, directory_fd, path, arguments, next, flags));
+  });
+}
+
+LAGWATCH_EXEC int posix_spawn(pid_t* pid, const char* path, const posix_spawn_file_actions_t* actions,
+                              const posix_spawnattr_t* attributes, Argv arguments, Argv environment) {
+  const ExecTarget target{AT_FDCWD, path, /*is_searched=*/false, /*is_child=*/true};
+  return Follow(target, environment, [&](Argv next) {
+    auto* function = lagwatch::sdk::g_spawn.get();
+    return function == nullptr ? ENOSYS : function(pid, path, actions, attributes, arguments, next);
+  });
+}
+
+LAGWATCH_EXEC int posix_spawnp(pid_t* pid, const char* file, const posix_spawn_file_actions_t* actions,
+                               const posix_spawnattr_t* attributes, Argv arguments, Argv environment) {
+  const ExecTarget target{AT_FDCWD, file, /*is_searched=*/true, /*is_child=*/true};
+  return Follow(target, environment, [&](Argv next) {
+    auto* function = lagwatch::sdk::g_spawnp.get();
+    return function == nullptr ? ENOSYS : function(pid, file, actions, attributes, arguments, next);
+  });
+}
+
+}  // extern "C"

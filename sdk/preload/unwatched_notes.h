@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Programs that were to be watched and were not, with the reason: one line each in a file of the spool
+// directory. The preloaded library writes it; `lagwatch reports` and `lagwatch losses` show it.
+// Context: background.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace lagwatch::sdk {
+
+inline constexpr char kUnwatchedFileName[] = "unwatched";  // in the spool directory
+
+struct UnwatchedNote {
+  int64_t wall_ms = 0;
+  uint32_t pid = 0;
+  std::string app;
+  std::string why;
+};
+
+// Appends the note; drops it when the directory cannot be used. Past 64 KiB the file begins anew.
+void AddUnwatchedNote(const std::string& spool_directory, const UnwatchedNote& note);
+// The notes since `from_wall_ms`, the oldest first. Lines that are none are skipped.
+std::vector<UnwatchedNote> ReadUnwatchedNotes(const std::string& spool_directory, int64_t from_wall_ms);
+
+}  // namespace lagwatch::sdk

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sdk/preload/watch_summary.h"
+
+#include <pthread.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
+#include <exception>
+
+#include "base/clock.h"
+#include "sdk/preload/exec_environment.h"
+#include "sdk/preload/preload_environment.h"
+#include "sdk/preload/unwatched_notes.h"
+#include "sdk/process_monitor.h"
+
+namespace lagwatch::sdk {
+namespace {
+
+// Shorter runs without a loop are those of commands, which have none.
+constexpr int64_t kNotedRunNs = 5 * base::kNsPerSecond;
+
+struct Summary {
+  PreloadConfig config;
+  int64_t begin_ns = 0;
+  struct stat errors {};  // stderr's, at the start
+  bool has_errors = false;
+};
+Summary* g_summary = nullptr;  // leaked: threads may still be running when the process ends
+std::atomic<int> g_loops{0};
+std::atomic<bool> g_is_noted{false};
+// Children may be what was to be watched.
+std::atomic<bool> g_has_forked{false};
+
+bool HasSameErrors(const Summary& summary) {
+  struct stat now {};
+  return summary.has_errors && fstat(STDERR_FILENO, &now) == 0 && now.st_dev == summary.errors.st_dev &&
+         now.st_ino == summary.errors.st_ino;
+}
+
+void PrintSummary(const Summary& summary) {
+  if (summary.config.is_verbose == 0 || !HasSameErrors(summary)) return;
+  const int loops = g_loops.load();
+  const bool is_first = summary.config.run_pid == static_cast<uint32_t>(getpid());
+  // Not for each command that a script runs.
+  if (loops == 0 && (!is_first || g_has_forked.load() || HasHandedOn())) return;
+  const auto hangs = static_cast<unsigned long long>(ProcessMonitor::Instance().stats().lags);
+  char line[160];
+  const int size =
+      loops == 0 ? std::snprintf(line, sizeof line, "lagwatch: watched nothing: no thread waited in a loop\n")
+                 : std::snprintf(
+                       line, sizeof line, "lagwatch: watched %d loop%s in %d thread%s; %llu hang%s\n", loops,
+                       loops == 1 ? "" : "s", loops, loops == 1 ? "" : "s", hangs, hangs == 1 ? "" : "s");
+  if (write(STDERR_FILENO, line, static_cast<size_t>(size)) < 0) return;  // nobody reads it any more
+}
+
+}  // namespace
+
+void BeginSummary(const PreloadConfig& config) {
+  g_summary = new Summary;
+  g_summary->config = config;
+  g_summary->begin_ns = base::SystemClock().MonoNs();
+  g_summary->has_errors = fstat(STDERR_FILENO, &g_summary->errors) == 0;
+  pthread_atfork([] { g_has_forked.store(true); }, nullptr,
+                 [] {
+                   g_loops.store(0);
+                   g_is_noted.store(false);
+                 });
+}
+
+void NoteUnwatched(const char* why) {
+  if (g_summary == nullptr || g_is_noted.exchange(true)) return;
+  try {
+    AddUnwatchedNote(g_summary->config.spool_directory, {.wall_ms = base::SystemClock().WallMs(),
+                                                         .pid = static_cast<uint32_t>(getpid()),
+                                                         .app = AppName(g_summary->config),
+                                                         .why = why});
+  } catch (const std::exception&) {  // no memory
+  }
+}
+
+void CountWatchedLoop() { g_loops.fetch_add(1); }
+
+void EndSummary() {
+  if (g_summary == nullptr || g_summary->config.is_watched == 0) return;
+  const bool is_long = base::SystemClock().MonoNs() - g_summary->begin_ns >= kNotedRunNs;
+  if (g_loops.load() == 0 && is_long && !g_has_forked.load() && !HasHandedOn())
+    NoteUnwatched("no thread waited in a loop that is known (epoll_wait, poll, select and their like)");
+  PrintSummary(*g_summary);
+}
+
+}  // namespace lagwatch::sdk

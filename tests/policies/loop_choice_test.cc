@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "policies/loop_choice.h"
+
+#include <gtest/gtest.h>
+
+namespace lagwatch::policies {
+namespace {
+
+constexpr int64_t kMs = 1'000'000;
+
+TEST(WaitHistory, IsALoopOnceTheThreadHasReturnedToItsWait) {
+  EXPECT_FALSE((WaitHistory{.waits = 2, .waited_ns = 100 * kMs, .worked_ns = 0}).IsLoop());
+  EXPECT_TRUE((WaitHistory{.waits = 3, .waited_ns = 100 * kMs, .worked_ns = 50 * kMs}).IsLoop());
+}
+
+TEST(WaitHistory, IsNoLoopOfAThreadThatMostlyWorks) {
+  EXPECT_FALSE((WaitHistory{.waits = 10, .waited_ns = 100 * kMs, .worked_ns = 5000 * kMs}).IsLoop());
+  EXPECT_TRUE((WaitHistory{.waits = 1000, .waited_ns = 100 * kMs, .worked_ns = 5000 * kMs}).IsLoop());
+}
+
+TEST(MainThreadRole, LeavesLoopsToOthersAtOnceWhenItOnlyWaitsForThem) {
+  MainThreadRole role;
+  EXPECT_TRUE(role.LeavesLoopsToOthers({.is_waiting_for_others = true}, 1 * kMs));
+}
+
+TEST(MainThreadRole, HasASecondToComeToItsLoop) {
+  MainThreadRole role;
+  EXPECT_FALSE(role.LeavesLoopsToOthers({}, 1 * kMs));
+  EXPECT_FALSE(role.LeavesLoopsToOthers({}, 900 * kMs));
+  EXPECT_TRUE(role.LeavesLoopsToOthers({}, 1100 * kMs));
+}
+
+TEST(MainThreadRole, IsALoopHoweverLongItIsIdleOrHangs) {
+  MainThreadRole idle;
+  MainThreadRole hangs;
+  for (int64_t now_ns = kMs; now_ns < 60'000 * kMs; now_ns += 500 * kMs) {
+    EXPECT_FALSE(idle.LeavesLoopsToOthers({.dispatches = 2}, now_ns));
+    EXPECT_FALSE(hangs.LeavesLoopsToOthers({.dispatches = 2, .is_in_dispatch = true}, now_ns));
+  }
+}
+
+TEST(MainThreadRole, MayHaveWaitedAtTheStartBeforeItWaitsForOthers) {
+  MainThreadRole role;
+  const MainThreadFacts facts{.dispatches = 3, .is_in_dispatch = true, .is_waiting_for_others = true};
+  EXPECT_FALSE(role.LeavesLoopsToOthers(facts, 1 * kMs));
+  EXPECT_FALSE(role.LeavesLoopsToOthers(facts, 500 * kMs));
+  EXPECT_TRUE(role.LeavesLoopsToOthers(facts, 1100 * kMs));
+}
+
+TEST(MainThreadRole, IsLookedAtLessOftenOnceItRunsALoop) {
+  MainThreadRole role;
+  int64_t now_ns = kMs;
+  for (uint64_t turn = 2; turn < 30; ++turn, now_ns = role.next_look_ns())
+    EXPECT_FALSE(role.LeavesLoopsToOthers({.dispatches = turn}, now_ns));
+  EXPECT_GE(role.next_look_ns() - now_ns, 0);
+  role.LeavesLoopsToOthers({.dispatches = 30}, now_ns);
+  EXPECT_GE(role.next_look_ns() - now_ns, 5000 * kMs);
+}
+
+}  // namespace
+}  // namespace lagwatch::policies

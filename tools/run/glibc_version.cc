@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/run/glibc_version.h"
+
+#include <elf.h>
+#include <link.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <string_view>
+
+namespace lagwatch::tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+// An ELF file in memory. Reads nothing outside of it.
+class ElfImage {
+ public:
+  explicit ElfImage(const fs::path& file) {
+    std::ifstream stream(file, std::ios::binary);
+    bytes_.assign(std::istreambuf_iterator<char>(stream), {});
+    header_ = Read<ElfW(Ehdr)>(0);
+    const bool is_elf =
+        std::memcmp(header_.e_ident, ELFMAG, SELFMAG) == 0 && header_.e_ident[EI_CLASS] == ELFCLASS64;
+    if (!is_elf) header_ = {};
+  }
+
+  // Zeros past the end.
+  template <typename T>
+  T Read(uint64_t offset) const {
+    T value{};
+    if (offset <= bytes_.size() && bytes_.size() - offset >= sizeof value)
+      std::memcpy(&value, bytes_.data() + offset, sizeof value);
+    return value;
+  }
+  std::string_view TextAt(uint64_t offset) const {
+    const std::string_view all(bytes_);
+    const std::string_view rest = all.substr(std::min<uint64_t>(offset, all.size()));
+    return rest.substr(0, rest.find('\0'));
+  }
+  ElfW(Shdr) SectionAt(size_t index) const {
+    return index < header_.e_shnum ? Read<ElfW(Shdr)>(header_.e_shoff + index * sizeof(ElfW(Shdr)))
+                                   : ElfW(Shdr){};
+  }
+  ElfW(Shdr) SectionOfType(uint32_t type) const {
+    for (size_t i = 0; i < header_.e_shnum; ++i) {
+      if (SectionAt(i).sh_type == type) return SectionAt(i);
+    }
+    return {};
+  }
+
+ private:
+  std::string bytes_;
+  ElfW(Ehdr) header_{};
+};
+
+void TakeHigher(std::string_view name, std::optional<GlibcVersion>* highest) {
+  constexpr std::string_view kPrefix = "GLIBC_";
+  if (!name.starts_with(kPrefix)) return;
+  name.remove_prefix(kPrefix.size());
+  GlibcVersion version;
+  const char* end = name.data() + name.size();
+  const auto [dot, major_error] = std::from_chars(name.data(), end, version.major);
+  if (major_error != std::errc() || dot == end || *dot != '.') return;
+  if (std::from_chars(dot + 1, end, version.minor).ec != std::errc()) return;
+  if (!*highest || version > **highest) *highest = version;
+}
+
+// As a linked list in the file: `next` is relative to the entry before, 0 at the end.
+template <typename Entry, typename Visit>
+void ForEach(const ElfImage& image, uint64_t at, uint64_t count, uint32_t Entry::*next, Visit visit) {
+  for (uint64_t i = 0; i < count; ++i) {
+    const auto entry = image.Read<Entry>(at);
+    visit(at, entry);
+    if (entry.*next == 0) return;
+    at += entry.*next;
+  }
+}
+
+fs::path LibraryOf(const fs::path& loader) {
+  std::error_code error;
+  const fs::path resolved = fs::canonical(loader, error);
+  const fs::path library = (error ? loader : resolved).parent_path() / "libc.so.6";
+  return fs::exists(library, error) ? library : fs::path();
+}
+
+}  // namespace
+
+std::optional<GlibcVersion> NeededGlibc(const fs::path& file) {
+  const ElfImage image(file);
+  const ElfW(Shdr) needs = image.SectionOfType(SHT_GNU_verneed);
+  const ElfW(Shdr) texts = image.SectionAt(needs.sh_link);
+  std::optional<GlibcVersion> highest;
+  ForEach<ElfW(Verneed)>(
+      image, needs.sh_offset, needs.sh_info, &ElfW(Verneed)::vn_next, [&](uint64_t at, const auto& need) {
+        ForEach<ElfW(Vernaux)>(image, at + need.vn_aux, need.vn_cnt, &ElfW(Vernaux)::vna_next,
+                               [&](uint64_t, const auto& version) {
+                                 TakeHigher(image.TextAt(texts.sh_offset + version.vna_name), &highest);
+                               });
+      });
+  return highest;
+}
+
+std::optional<GlibcVersion> DefinedGlibc(const fs::path& file) {
+  const ElfImage image(file);
+  const ElfW(Shdr) definitions = image.SectionOfType(SHT_GNU_verdef);
+  const ElfW(Shdr) texts = image.SectionAt(definitions.sh_link);
+  std::optional<GlibcVersion> highest;
+  ForEach<ElfW(Verdef)>(image, definitions.sh_offset, definitions.sh_info, &ElfW(Verdef)::vd_next,
+                        [&](uint64_t at, const auto& definition) {
+                          const auto name = image.Read<ElfW(Verdaux)>(at + definition.vd_aux);
+                          TakeHigher(image.TextAt(texts.sh_offset + name.vda_name), &highest);
+                        });
+  return highest;
+}
+
+base::Status CheckGlibc(const fs::path& loader, const fs::path& library) {
+  const fs::path offering = LibraryOf(loader);
+  if (offering.empty()) return {};  // the loader looks elsewhere: nothing to compare with
+  const std::optional<GlibcVersion> needed = NeededGlibc(library);
+  const std::optional<GlibcVersion> offered = DefinedGlibc(offering);
+  if (!needed || !offered || *needed <= *offered) return {};
+  return {base::StatusCode::kInvalid,
+          "its C library, " + offering.string() + ", is glibc " + offered->ToText() + ", and " +
+              library.filename().string() + " needs " + needed->ToText() +
+              ": use a lagwatch that was built for that version, or run the program without it"};
+}
+
+}  // namespace lagwatch::tools
