@@ -66,9 +66,9 @@ bool HasOwnFiles();
 
 // The same for a function object. Its exceptions are the caller's.
 template <typename Function>
-[[nodiscard]] bool RunWithOwnFiles(Function&& function) {
+[[nodiscard]] bool RunWithOwnFiles(const Function& function) {
   struct Call {
-    Function* function;
+    const Function* function;
 #if defined(__cpp_exceptions)
     std::exception_ptr error = nullptr;
 #endif

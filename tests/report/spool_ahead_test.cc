@@ -149,7 +149,9 @@ TEST_F(SpoolAhead, IsDestroyedWithoutClosingTheProgramsDescriptor) {
     auto writer = NewWriter();
     InOwnFiles([&] {
       writer->Prepare();
-      if (has_record) EXPECT_TRUE(writer->Append(RecordType::kReport, "left open"));
+      if (has_record) {
+        EXPECT_TRUE(writer->Append(RecordType::kReport, "left open"));
+      }
     });
     writer.reset();
     for (int fd = 0; fd < 3; ++fd) EXPECT_GE(fcntl(fd, F_GETFD), 0) << fd;
