@@ -27,8 +27,9 @@ class ProgramCaller {
   // allocation).
   void Call(void (*function)(void*), void* context);
   template <typename Function>
-  void Call(Function&& function) {
-    Call([](void* called) { (*static_cast<Function*>(called))(); }, &function);
+  void Call(const Function& function) {
+    const Function* place = &function;
+    Call([](void* called) { (**static_cast<const Function**>(called))(); }, static_cast<void*>(&place));
   }
   // Ends the thread. False when a call does not return in time: then this object must be leaked. Context:
   // background.

@@ -34,8 +34,8 @@ class QuietThread {
   QuietThread(const QuietThread&) = delete;
   QuietThread& operator=(const QuietThread&) = delete;
 
-  // Runs `run(context)` on a new thread, named at most 15 characters. Returns when the thread has left the
-  // program's files (see HasOwnFiles()), after one second at the latest. Context: background.
+  // Runs `run(context)` on a new thread, named at most 15 characters. With kOwn, returns when the thread has
+  // left the program's files (see HasOwnFiles()), after one second at the latest. Context: background.
   Status Start(const char* name, size_t stack_bytes, void (*run)(void*), void* context,
                ThreadFiles files = ThreadFiles::kOwn);
   bool is_running() const { return is_running_; }
@@ -74,9 +74,9 @@ bool HasOwnFiles();
 
 // The same for a function object. Its exceptions are the caller's.
 template <typename Function>
-[[nodiscard]] bool RunWithOwnFiles(Function&& function) {
+[[nodiscard]] bool RunWithOwnFiles(const Function& function) {
   struct Call {
-    Function* function;
+    const Function* function;
 #if defined(__cpp_exceptions)
     std::exception_ptr error = nullptr;
 #endif

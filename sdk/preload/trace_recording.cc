@@ -71,7 +71,10 @@ std::atomic<bool> g_is_attaching{false};
 void Attach(void*) {
   trace::LeaveThisThreadOut();
   const std::unique_ptr<PreloadConfig> config(std::exchange(g_wanted, nullptr));
-  if (MakeRoom()) StartTraceRecording(*config);
+  static_cast<void>(base::RunWithOwnFiles([&config] {
+    trace::LeaveThisThreadOut();
+    if (MakeRoom()) StartTraceRecording(*config);
+  }));
   g_is_attaching.store(false);
 }
 
@@ -111,8 +114,10 @@ int AttachTraceRecording(const char* config_text) {
   }
   g_wanted = new PreloadConfig(std::move(config));
   static base::QuietThread thread;
-  const bool is_started = thread.TryJoin(base::kNsPerSecond) &&
-                          thread.Start("lagwatch-attach", kStackBytes, Attach, nullptr).ok();
+  // With the program's files first, so that the program's thread need not wait until it has its own.
+  const bool is_started =
+      thread.TryJoin(base::kNsPerSecond) &&
+      thread.Start("lagwatch-attach", kStackBytes, Attach, nullptr, base::ThreadFiles::kProgram).ok();
   if (is_started) return 0;
   delete std::exchange(g_wanted, nullptr);
   g_is_attaching.store(false);

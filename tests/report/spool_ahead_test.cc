@@ -49,9 +49,12 @@ class SpoolAhead : public ::testing::Test {
   std::vector<std::string> Payloads() {
     const SpoolReader reader(&base::SystemEnv(), spool_.path());
     std::vector<std::string> payloads;
-    for (const std::string& name : reader.List(SpoolReader::Include::kFinished).value()) {
-      for (SpoolRecord& record : reader.Read(name).value().records)
-        payloads.push_back(std::move(record.payload));
+    const auto names = reader.List(SpoolReader::Include::kFinished);
+    if (!names.ok()) return {"cannot be listed"};
+    for (const std::string& name : *names) {
+      auto segment = reader.Read(name);
+      if (!segment.ok()) return {"cannot be read"};
+      for (SpoolRecord& record : segment->records) payloads.push_back(std::move(record.payload));
     }
     return payloads;
   }
@@ -149,7 +152,9 @@ TEST_F(SpoolAhead, IsDestroyedWithoutClosingTheProgramsDescriptor) {
     auto writer = NewWriter();
     InOwnFiles([&] {
       writer->Prepare();
-      if (has_record) EXPECT_TRUE(writer->Append(RecordType::kReport, "left open"));
+      if (has_record) {
+        EXPECT_TRUE(writer->Append(RecordType::kReport, "left open"));
+      }
     });
     writer.reset();
     for (int fd = 0; fd < 3; ++fd) EXPECT_GE(fcntl(fd, F_GETFD), 0) << fd;

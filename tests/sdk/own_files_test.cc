@@ -52,7 +52,7 @@ class LowestNumber {
   ~LowestNumber() {
     stop_ = true;
     thread_.join();
-    EXPECT_GT(rounds_, 1000);
+    EXPECT_GT(rounds_, 100);
     EXPECT_EQ(missed_, 0) << "of " << rounds_ << " rounds";
     EXPECT_EQ(lost_, 0) << "of " << rounds_ << " rounds";
   }

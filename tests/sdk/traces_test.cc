@@ -293,7 +293,7 @@ TEST_F(TracesTest, ThatAreTooLargeAreMadeShorter) {
 TEST_F(TracesTest, AreNotTakenInAForkedChild) {
   auto monitor = Monitor::Start(TracingOptions());
   ASSERT_TRUE(monitor.is_on()) << monitor.why_off();
-  QuickPartOfTraceTest();
+  QuickPartOfTraceTest(300);  // what was seen is collected every 100 ms
   EXPECT_EQ(InForkedChild([] { return lw_trace_now(); }), 0);
   EXPECT_TRUE(monitor.TraceNow());
   monitor.Stop();
