@@ -64,6 +64,7 @@ TEST_F(LockedMemoryTest, LittleMemoryThatMayBeLockedEndsNoProgram) {
       auto loop = monitor.WatchLoop("ui");
       ScopedDispatch dispatch(loop, "freeze");
       usleep(300'000);
+      if (!monitor.is_on()) std::cout << monitor.why_off() << std::endl;
       return monitor.is_on() ? 0 : 1;
     });
     std::cout << limit_kib << " KiB: " << (exit_code == 0 ? "watched" : "not watched") << "\n";
