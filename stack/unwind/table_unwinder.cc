@@ -422,13 +422,20 @@ class TableUnwinder final : public Unwinder {
   // Just-in-time compilers may use the frame pointer for something else: then its value proves nothing, not
   // even when it is zero or leads to a sound frame further out.
   Step StepFromGeneratedCode(Cursor* cursor) {
-    uint64_t return_address;
     const uint64_t record = cursor->frame_pointer;
-    if (!memory_->ReadWord(record + sizeof return_address, &return_address) || return_address == 0 ||
-        SkipsCaller(*cursor, record, StripSignature(return_address))) {
+    uint64_t saved;
+    uint64_t return_address;
+    if (record < cursor->stack_pointer || record % sizeof saved != 0 || !memory_->ReadWord(record, &saved) ||
+        !memory_->ReadWord(record + sizeof saved, &return_address)) {
       return Step::kIncomplete;
     }
-    return StepByFrameRecord(record, cursor);
+    return_address = StripSignature(return_address);
+    const ModuleMap::CodeRange* caller = modules_->FindRange(return_address - 1);
+    if (caller == nullptr || SkipsCaller(*cursor, record, return_address)) return Step::kIncomplete;
+    // HotSpot's interpreter pushes return addresses and jumps. Then the caller keeps a frame record, too.
+    const bool is_plausible = caller->module == kNoModule ? saved > record && saved < memory_->end()
+                                                          : code_->IsReturnAddress(return_address);
+    return is_plausible ? GoToRecordsCaller(record, saved, return_address, cursor) : Step::kIncomplete;
   }
 
   // Whether a caller in a module stands further in than `record`. Generated code that sets up no frame record
@@ -471,6 +478,10 @@ class TableUnwinder final : public Unwinder {
     }
     return_address = StripSignature(return_address);
     if (return_address != 0 && !code_->IsReturnAddress(return_address)) return Step::kIncomplete;
+    return GoToRecordsCaller(record, saved, return_address, cursor);
+  }
+
+  Step GoToRecordsCaller(uint64_t record, uint64_t saved, uint64_t return_address, Cursor* cursor) {
     cursor->frame_pointer = saved;
     cursor->is_frame_pointer_known = true;
     cursor->is_base_pointer_known = false;

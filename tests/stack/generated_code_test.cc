@@ -53,6 +53,13 @@ const GeneratedCode& CodeWithFrameRecord() {
   static const GeneratedCode code({0x55, 0x48, 0x89, 0xe5, 0xff, 0xd6, 0x5d, 0xc3});
   return code;
 }
+// push %rbp; mov %rsp,%rbp; lea 1f(%rip),%rax; push %rax; jmp 2f; 1: pop %rbp; ret; 2: as above. HotSpot's
+// interpreter calls so.
+const GeneratedCode& CodeThatJumpsInsteadOfCalling() {
+  static const GeneratedCode code({0x55, 0x48, 0x89, 0xe5, 0x48, 0x8d, 0x05, 0x03, 0x00, 0x00, 0x00, 0x50,
+                                   0xeb, 0x02, 0x5d, 0xc3, 0x55, 0x48, 0x89, 0xe5, 0xff, 0xd6, 0x5d, 0xc3});
+  return code;
+}
 // sub $8,%rsp; call *%rsi; add $8,%rsp; ret
 const GeneratedCode& CodeWithoutFrameRecord() {
   static const GeneratedCode code({0x48, 0x83, 0xec, 0x08, 0xff, 0xd6, 0x48, 0x83, 0xc4, 0x08, 0xc3});
@@ -131,12 +138,14 @@ class GeneratedCodeTest : public CaughtStackTest {
 
 TEST_F(GeneratedCodeTest, FramesBeyondItAreFoundWhenItKeepsFramePointers) {
   for (Caller caller : {&CallFromAnyFrame, &CallFromAFrameWithPointer}) {
-    CaptureIn(caller, CodeWithFrameRecord(), &SpinHere);
-    EXPECT_EQ(stack_->completeness, Completeness::kComplete);
-    const int generated = IndexOfGenerated();
-    ASSERT_GT(generated, 0);
-    EXPECT_TRUE(IsIn(static_cast<uint32_t>(generated) - 1, &SpinHere));
-    EXPECT_TRUE(IsIn(static_cast<uint32_t>(generated) + 1, caller));
+    for (const GeneratedCode* code : {&CodeWithFrameRecord(), &CodeThatJumpsInsteadOfCalling()}) {
+      CaptureIn(caller, *code, &SpinHere);
+      EXPECT_EQ(stack_->completeness, Completeness::kComplete);
+      const int generated = IndexOfGenerated();
+      ASSERT_GT(generated, 0);
+      EXPECT_TRUE(IsIn(static_cast<uint32_t>(generated) - 1, &SpinHere));
+      EXPECT_TRUE(IsIn(static_cast<uint32_t>(generated) + 1, caller));
+    }
   }
 }
 
