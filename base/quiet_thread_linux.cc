@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/quiet_thread.h"
+#include "base/run_guarded.h"
 
 namespace lagwatch::base {
 
@@ -46,7 +47,7 @@ bool QuietThread::TryJoin(int64_t timeout_ns) {
 void* QuietThread::Run(void* self) {
   auto* thread = static_cast<QuietThread*>(self);
   pthread_setname_np(pthread_self(), thread->name_);
-  thread->run_(thread->context_);
+  RunGuarded(thread->run_, thread->context_);
   thread->has_ended_.store(true);
   return nullptr;
 }

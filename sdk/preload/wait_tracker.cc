@@ -11,6 +11,7 @@
 #include <mutex>
 #include <new>
 
+#include "base/run_guarded.h"
 #include "base/seccomp.h"
 #include "sdk/preload/preload_config.h"
 #include "sdk/preload/preload_environment.h"
@@ -115,12 +116,13 @@ __attribute__((constructor)) void TakeConfig() {
   try {
     const Preload& preload = Preload::Instance();
     if (!preload.MayRun()) {
-      TurnOff();
+      g_wait_switches.is_off.store(true);
     } else {
       preload.StartTrace();
     }
   } catch (...) {  // no memory
-    TurnOff();
+    base::failure_count.fetch_add(1);
+    g_wait_switches.is_off.store(true);
   }
 }
 
@@ -191,12 +193,12 @@ void PrepareThread(ThreadWaits* waits) {
     } else {
       StartOnce();
     }
-  } catch (...) {  // no memory
-    TurnOff();
+  } catch (...) {  // no memory: this thread is not watched
+    base::failure_count.fetch_add(1);
+    waits->is_known = true;
+    waits->looks_left = 0;
   }
 }
-
-void TurnOff() { g_wait_switches.is_off.store(true); }
 
 MonitorPause StopForConfinement() {
   if (g_wait_switches.is_off.load()) return {};
@@ -207,6 +209,7 @@ MonitorPause StopForConfinement() {
     if (g_wait_switches.start_tried.load()) NoteRunStopped(StopCause::kSeccomp);
     return {.had_monitor = StopMonitorAndTrace(), .was_turned_off = true};
   } catch (...) {  // no memory
+    base::failure_count.fetch_add(1);
     return {};
   }
 }
@@ -223,6 +226,7 @@ MonitorPause PauseMonitor() {
   try {
     return {.had_monitor = StopMonitorAndTrace()};
   } catch (...) {  // no memory
+    base::failure_count.fetch_add(1);
     return {};
   }
 }
@@ -232,18 +236,19 @@ void ResumeMonitor(MonitorPause pause) {
   const ScopedUninterrupted uninterrupted;
   try {
     RestartMonitor();
-  } catch (...) {  // no memory
-    TurnOff();
+  } catch (...) {  // no memory: it stays off
+    base::failure_count.fetch_add(1);
   }
 }
 
 void StopAll() {
+  if (g_wait_switches.is_off.load()) return;  // a confined process may not make our calls
   const ScopedUninterrupted uninterrupted;
   try {
     if (g_wait_switches.start_tried.load()) ProcessMonitor::Instance().Stop(0);
     StopTraceRecording();
   } catch (...) {  // no memory: what was found so far is in the spool
-    TurnOff();
+    base::failure_count.fetch_add(1);
   }
 }
 
