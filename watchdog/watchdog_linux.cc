@@ -39,6 +39,11 @@ Watchdog::Watchdog(const WatchOptions& options, LoopRegistry* registry, stack::S
   for (size_t i = 0; i < places.size(); ++i) watches[i].SkipWhatWasBefore(places[i]);
 }
 
+Watchdog::~Watchdog() {
+  while (thread_.is_running() && !TryStop()) {
+  }
+}
+
 base::Status Watchdog::Start() {
   base::Status status = thread_.Start(
       "lagwatch", kStackBytes, [](void* self) { static_cast<Watchdog*>(self)->RunRounds(); }, this);

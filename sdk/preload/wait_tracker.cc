@@ -110,9 +110,18 @@ class Preload {
   PreloadConfig config_;
 };
 
+bool HasMemory() {
+  constexpr size_t kStartBytes = 256 << 10;
+  void* memory = std::malloc(kStartBytes);
+  std::free(memory);
+  return memory != nullptr;
+}
+
 // Before main(), while the program has seen nothing of its environment yet.
 __attribute__((constructor)) void TakeConfig() {
   g_process.store(getpid());
+  // The C++ runtime may not have its reserve of memory for exceptions yet.
+  if (!HasMemory()) return g_wait_switches.is_off.store(true);
   try {
     const Preload& preload = Preload::Instance();
     if (!preload.MayRun()) {
