@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cstddef>
 #include <ctime>
+#include <new>
 #include <string_view>
 
 #include "base/clock.h"
@@ -25,7 +27,8 @@ class LinuxClock final : public Clock {
 
 const Clock& SystemClock() {
   // Never destroyed: the watchdog may still run while the process ends.
-  static const LinuxClock& clock = *new LinuxClock;
+  alignas(LinuxClock) static std::byte memory[sizeof(LinuxClock)];  // the first use may meet a full memory
+  static const LinuxClock& clock = *new (memory) LinuxClock;
   return clock;
 }
 

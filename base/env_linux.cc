@@ -7,8 +7,10 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <cstdio>
 #include <filesystem>
+#include <new>
 
 #include "base/env.h"
 
@@ -167,7 +169,8 @@ class LinuxEnv final : public Env {
 
 Env& SystemEnv() {
   // Never destroyed: the watchdog may still run while the process ends.
-  static LinuxEnv& env = *new LinuxEnv;
+  alignas(LinuxEnv) static std::byte memory[sizeof(LinuxEnv)];  // the first use may meet a full memory
+  static LinuxEnv& env = *new (memory) LinuxEnv;
   return env;
 }
 

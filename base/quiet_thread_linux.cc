@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/proc_file.h"
 #include "base/quiet_thread.h"
+#include "base/run_guarded.h"
 
 namespace lagwatch::base {
 namespace {
@@ -136,7 +137,7 @@ void* QuietThread::Run(void* self) {
   pthread_setname_np(pthread_self(), thread->name_);
   thread->is_set_up_.store(true);
   thread->starter_.Wake();
-  thread->run_(thread->context_);
+  RunGuarded(thread->run_, thread->context_);
   thread->has_ended_.store(true);
   thread->joiner_.Wake();
   return nullptr;

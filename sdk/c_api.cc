@@ -10,6 +10,7 @@
 #include <memory>
 #include <type_traits>
 
+#include "base/run_guarded.h"
 #include "report/seal/record_sealer.h"
 #include "sdk/c_listener.h"
 #include "sdk/config_keeper.h"
@@ -256,7 +257,8 @@ Result Guarded(Result otherwise, Call call) noexcept {
   pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
   try {
     otherwise = call();
-  } catch (...) {  // no memory
+  } catch (...) {                                                           // no memory
+    lagwatch::base::failure_count.fetch_add(1, std::memory_order_relaxed);  // a statistic
   }
   pthread_setcancelstate(state, nullptr);
   return otherwise;
@@ -402,6 +404,7 @@ void lw_get_stats(lw_stats* stats) noexcept {
       .reports_turned_off = lost(LossReason::kTurnedOff),
       .traces_written = current.traces_written,
       .traces_dropped = current.traces_dropped,
+      .memory_failures = lagwatch::base::failure_count.load(),
   };
   std::memcpy(stats, &all, all.struct_size_bytes);
 }

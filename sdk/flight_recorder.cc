@@ -97,6 +97,11 @@ base::Status FlightRecorder::StartRecording() {
   return {};
 }
 
+FlightRecorder::~FlightRecorder() {
+  while (!TryStop()) {
+  }
+}
+
 bool FlightRecorder::TryStop() {
   stopping_.store(true);
   sleeper_.Wake();

@@ -43,6 +43,8 @@ class FlightRecorder {
   // Writes the traces that were asked for, and ends all threads. False when one does not end in time: then
   // this object must be leaked. Context: background.
   [[nodiscard]] bool TryStop();
+  // Waits for its threads, for as long as that takes: an exception may end the owner's start.
+  ~FlightRecorder();
   FlightRecorder(const FlightRecorder&) = delete;
   FlightRecorder& operator=(const FlightRecorder&) = delete;
 

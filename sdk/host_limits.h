@@ -10,6 +10,6 @@ namespace lagwatch::sdk {
 // RLIMIT_DATA) to start without taking memory that the program needs, or a seccomp filter confines the
 // process and may not know our system calls. A filter that also confines the first process of the pid
 // namespace is a container's. Context: background.
-base::Status CheckCanRunHere(bool seccomp_is_allowed);
+base::Status CheckCanRunHere(bool is_traced, bool seccomp_is_allowed);
 
 }  // namespace lagwatch::sdk

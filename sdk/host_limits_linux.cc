@@ -14,9 +14,12 @@ namespace {
 using base::Status;
 using base::StatusCode;
 
-// A start maps this much at most, threads' stacks and the C library's heap for them included, and leaves as
-// much to the program. See docs/design/watchdog.md.
-constexpr uint64_t kNeededBytes = uint64_t{256} << 20;
+// What must be left. A monitor maps 24 MiB of data, and the C library reserves 64 MiB of addresses for the
+// heap of the first of its threads that allocates, for a moment twice as much; the rest stays for the
+// program.
+constexpr uint64_t kAddressBytes = uint64_t{192} << 20;
+constexpr uint64_t kDataBytes = uint64_t{64} << 20;
+constexpr uint64_t kTraceBytes = uint64_t{160} << 20;  // in addition, of both
 
 // Of a line "NAME:  NUMBER kB" of /proc/self/status; 0 where there is none.
 uint64_t ReadBytes(std::string_view status, std::string_view line_start) {
@@ -28,18 +31,21 @@ uint64_t ReadBytes(std::string_view status, std::string_view line_start) {
   return base::ConsumeDecimal(&status, &kib) ? kib << 10 : 0;
 }
 
-bool LeavesRoom(int resource, std::string_view status, std::string_view line_start) {
+bool LeavesRoom(int resource, uint64_t needed_bytes, std::string_view status, std::string_view line_start) {
   rlimit limit{};
   if (getrlimit(static_cast<__rlimit_resource>(resource), &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
     return true;
   const uint64_t used_bytes = ReadBytes(status, line_start);
-  return used_bytes + kNeededBytes <= limit.rlim_cur;
+  return used_bytes + needed_bytes <= limit.rlim_cur;
 }
 
-Status CheckMemory() {
+Status CheckMemory(bool is_traced) {
+  const uint64_t more_bytes = is_traced ? kTraceBytes : 0;
   char buffer[8192];
   const std::string_view status = base::ReadSmallFile("/proc/self/status", buffer, sizeof buffer);
-  if (LeavesRoom(RLIMIT_AS, status, "\nVmSize:") && LeavesRoom(RLIMIT_DATA, status, "\nVmData:")) return {};
+  if (LeavesRoom(RLIMIT_AS, kAddressBytes + more_bytes, status, "\nVmSize:") &&
+      LeavesRoom(RLIMIT_DATA, kDataBytes + more_bytes, status, "\nVmData:"))
+    return {};
   return Status(StatusCode::kUnavailable,
                 "too little memory is left under the process's limits (RLIMIT_AS, RLIMIT_DATA)");
 }
@@ -54,8 +60,8 @@ Status CheckSeccomp() {
 
 }  // namespace
 
-Status CheckCanRunHere(bool seccomp_is_allowed) {
-  if (Status status = CheckMemory(); !status.ok()) return status;
+Status CheckCanRunHere(bool is_traced, bool seccomp_is_allowed) {
+  if (Status status = CheckMemory(is_traced); !status.ok()) return status;
   return seccomp_is_allowed ? Status() : CheckSeccomp();
 }
 

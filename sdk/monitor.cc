@@ -90,7 +90,8 @@ MonitorOptions MonitorOptions::Normalized() const {
 
 base::Result<std::unique_ptr<Monitor>> Monitor::Start(const MonitorOptions& options,
                                                       watchdog::LoopRegistry* registry) {
-  if (base::Status status = CheckCanRunHere(options.seccomp_is_allowed); !status.ok()) return status;
+  if (base::Status status = CheckCanRunHere(options.trace.is_on, options.seccomp_is_allowed); !status.ok())
+    return status;
   MonitorOptions normal = options.Normalized();
   ScopedNoFileSizeSignal no_signal;
   std::unique_ptr<Monitor> monitor(new Monitor);

@@ -38,6 +38,8 @@ class Watchdog {
   // needed.
   Watchdog(const WatchOptions& options, LoopRegistry* registry, stack::StackCapturer* capturer,
            HangSink* sink);
+  // Ends the thread, for as long as that takes, unless TryStop() did: an exception may end the owner's start.
+  ~Watchdog();
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
 

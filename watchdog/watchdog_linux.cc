@@ -49,6 +49,11 @@ Watchdog::Watchdog(const WatchOptions& options, LoopRegistry* registry, stack::S
   for (size_t i = 0; i < places.size(); ++i) watches[i].SkipWhatWasBefore(places[i]);
 }
 
+Watchdog::~Watchdog() {
+  while (thread_.is_running() && !TryStop()) {
+  }
+}
+
 base::Status Watchdog::Start() {
   const bool has_memory = threads_.ok() && watches_.ok() && waits_.ok() && (cpu_ == nullptr || cpu_->ok());
   if (!has_memory) return base::Status(base::StatusCode::kUnavailable, "no memory for the watchdog's stacks");

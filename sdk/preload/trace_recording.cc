@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/quiet_thread.h"
+#include "sdk/preload/thread_waits.h"
 #include "stack/code_map.h"
 #include "trace/hooks/hook_recorder.h"
 #include "trace/record/recorder.h"
@@ -128,5 +129,10 @@ int AttachTraceRecording(const char* config_text) {
 
 // What `lagwatch trace record --pid` calls, in a thread of the program's that it has stopped.
 extern "C" __attribute__((visibility("default"))) int lagwatch_trace_attach(const char* config) {
-  return lagwatch::sdk::AttachTraceRecording(config);
+  if (lagwatch::sdk::g_wait_switches.is_off.load()) return EPERM;
+  try {
+    return lagwatch::sdk::AttachTraceRecording(config);
+  } catch (...) {
+    return ENOMEM;
+  }
 }

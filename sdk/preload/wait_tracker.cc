@@ -11,6 +11,7 @@
 #include <mutex>
 #include <new>
 
+#include "base/run_guarded.h"
 #include "base/seccomp.h"
 #include "sdk/preload/exec_environment.h"
 #include "sdk/preload/exec_hooks.h"
@@ -125,19 +126,29 @@ class Preload {
   PreloadConfig config_;
 };
 
+bool HasMemory() {
+  constexpr size_t kStartBytes = 256 << 10;
+  void* memory = std::malloc(kStartBytes);
+  std::free(memory);
+  return memory != nullptr;
+}
+
 // Before main(), while the program has seen nothing of its environment yet.
 __attribute__((constructor)) void TakeConfig() {
   g_process.store(getpid());
+  // The C++ runtime may not have its reserve of memory for exceptions yet.
+  if (!HasMemory()) return g_wait_switches.is_off.store(true);
   try {
     const Preload& preload = Preload::Instance();
     if (!preload.MayRun()) {
-      TurnOff();
+      g_wait_switches.is_off.store(true);
       if (preload.is_wanted()) NoteUnwatched(kConfined);
     } else {
       preload.StartTrace();
     }
   } catch (...) {  // no memory
-    TurnOff();
+    base::failure_count.fetch_add(1);
+    g_wait_switches.is_off.store(true);
   }
 }
 
@@ -242,13 +253,13 @@ void PrepareThread(ThreadWaits* waits) {
       NoteProcessWatched();
       StartOnce();
     }
-  } catch (...) {
-    TurnOff();
+  } catch (...) {  // no memory: this thread is not watched
+    base::failure_count.fetch_add(1);
+    waits->is_known = true;
+    waits->looks_left = 0;
     NoteUnwatched(kNoMemory);
   }
 }
-
-void TurnOff() { g_wait_switches.is_off.store(true); }
 
 MonitorPause StopForConfinement() {
   if (g_wait_switches.is_off.load()) return {};
@@ -260,6 +271,7 @@ MonitorPause StopForConfinement() {
     if (g_wait_switches.start_tried.load()) NoteRunStopped(StopCause::kSeccomp);
     return {.had_monitor = StopMonitorAndTrace(), .was_turned_off = true};
   } catch (...) {  // no memory
+    base::failure_count.fetch_add(1);
     return {};
   }
 }
@@ -276,6 +288,7 @@ MonitorPause PauseMonitor() {
   try {
     return {.had_monitor = StopMonitorAndTrace()};
   } catch (...) {  // no memory
+    base::failure_count.fetch_add(1);
     return {};
   }
 }
@@ -285,19 +298,20 @@ void ResumeMonitor(MonitorPause pause) {
   const ScopedUninterrupted uninterrupted;
   try {
     RestartMonitor();
-  } catch (...) {  // no memory
-    TurnOff();
+  } catch (...) {  // no memory: it stays off
+    base::failure_count.fetch_add(1);
   }
 }
 
 void StopAll() {
+  if (g_wait_switches.is_off.load()) return;  // a confined process may not make our calls
   const ScopedUninterrupted uninterrupted;
   try {
     if (g_wait_switches.start_tried.load())
       ProcessMonitor::Instance().Stop(0, watchdog::StopReason::kProcessEnds);
     StopTraceRecording();
   } catch (...) {  // no memory: what was found so far is in the spool
-    TurnOff();
+    base::failure_count.fetch_add(1);
   }
 }
 
@@ -306,7 +320,7 @@ void StartMonitorEarly() {
   try {
     if (g_process.load() == getpid() && Preload::Instance().is_wanted()) StartOnce();
   } catch (...) {  // no memory
-    TurnOff();
+    base::failure_count.fetch_add(1);
   }
 }
 

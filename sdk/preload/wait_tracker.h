@@ -12,9 +12,6 @@ namespace lagwatch::sdk {
 // disabled cancellation. Context: background.
 void PrepareThread(ThreadWaits* waits);
 
-// Nothing is watched in this process from here on. A monitor that runs goes on. Context: any.
-void TurnOff();
-
 // Stops the monitor and the recording. Context: background.
 void StopAll();
 

@@ -6,8 +6,10 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 #include <ctime>
+#include <new>
 
 #include "base/clock.h"
 #include "base/loader_walk.h"
@@ -76,7 +78,9 @@ class ImportTables::ScopedTurn {
 
 ImportTables& ImportTables::Shared() {
   // Never destroyed: hooks may be called until the very end.
-  static ImportTables& tables = *new ImportTables;
+  alignas(
+      ImportTables) static std::byte memory[sizeof(ImportTables)];  // the first use may meet a full memory
+  static ImportTables& tables = *new (memory) ImportTables;
   return tables;
 }
 

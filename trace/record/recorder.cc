@@ -129,6 +129,11 @@ void Recorder::DescribeProcess(const RecorderOptions& options) {
   NoteClocks();
 }
 
+Recorder::~Recorder() {
+  while (!TryStop()) {
+  }
+}
+
 bool Recorder::TryStop() {
   stopping_.store(true);
   sleeper_.Wake();

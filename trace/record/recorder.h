@@ -43,6 +43,8 @@ class Recorder {
   // Ends all of its threads; what was recorded stays. False when one does not end in time: then this object
   // and the arena must be leaked. Context: background.
   [[nodiscard]] bool TryStop();
+  // Waits for its threads, for as long as that takes: an exception may end the owner's start.
+  ~Recorder();
   Recorder(const Recorder&) = delete;
   Recorder& operator=(const Recorder&) = delete;
 

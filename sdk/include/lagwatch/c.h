@@ -324,6 +324,7 @@ typedef struct lw_stats {
   uint64_t reports_turned_off; /* the collector wants none */
   uint64_t traces_written;
   uint64_t traces_dropped; /* not written: too many at once, nothing was recorded, or no room on disk */
+  uint64_t memory_failures; /* calls and threads of lagwatch's that ended early, because there was no memory */
 } lw_stats;
 
 /* Fills in sizes and defaults. */
