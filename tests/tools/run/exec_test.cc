@@ -98,7 +98,8 @@ TEST_F(ExecTest, FollowsNothingWhenToldSo) {
 TEST_F(ExecTest, FollowsTheChildrenOfALoopOnlyWhenAllAreMeant) {
   for (const char* way : {"vfork", "fork", "posix_spawn"}) {
     const Words command = Join({LAGWATCH_EXEC_CHAIN, "loop", way}, kFreezing);
-    EXPECT_EQ(AppsReported(command), Words{}) << way;
+    // The loop itself hangs while it waits for the child's end.
+    EXPECT_THAT(AppsReported(command), Not(::testing::Contains("wait_loop"))) << way;
   }
   for (const char* way : {"vfork", "fork", "posix_spawn"}) {
     const Words command = Join({LAGWATCH_EXEC_CHAIN, "loop", way}, kFreezing);
