@@ -15,7 +15,7 @@ struct CandidateWaits {
   int64_t changed_ns = 0;  // when its last wait began or ended; 0: none did
 };
 
-// Context: hot, for all; the choice itself reads a file under /proc, 50 times a second at most.
+// Context: hot, for all.
 void NoteCandidateWaits(CandidateWaits* candidate);
 // After a wait: whether the calling thread, which is not the main one, is to be watched from now on.
 bool IsChosenAfterWait(CandidateWaits* candidate);

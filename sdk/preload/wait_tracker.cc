@@ -2,6 +2,7 @@
 #include "sdk/preload/wait_tracker.h"
 
 #include <pthread.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -18,7 +19,6 @@
 #include "sdk/preload/watch_summary.h"
 #include "sdk/process_monitor.h"
 #include "sdk/run_writer.h"
-#include "stack/thread_state.h"
 
 namespace lagwatch::sdk {
 namespace {
@@ -149,8 +149,8 @@ void WatchThread(ThreadWaits* waits, const char* name) {
 void LookAtCandidate(ThreadWaits* waits) {
   waits->is_candidate = true;
   if (!IsChosenAfterWait(&waits->candidate)) return;
-  char name[watchdog::WatchedLoop::kMaxNameBytes];
-  stack::ReadThreadName(gettid(), name, sizeof name);
+  char name[watchdog::WatchedLoop::kMaxNameBytes] = {};
+  prctl(PR_GET_NAME, name);  // a file under /proc would take a descriptor of the program's
   WatchThread(waits, name);
   waits->is_chosen = waits->loop != nullptr;
 }
@@ -174,8 +174,8 @@ void LookAtThread() {
   Preload& preload = Preload::Instance();
   if (preload.is_wanted() && preload.IsAuto() && gettid() != getpid()) return LookAtCandidate(&waits);
   --waits.looks_left;
-  char name[watchdog::WatchedLoop::kMaxNameBytes];
-  stack::ReadThreadName(gettid(), name, sizeof name);
+  char name[watchdog::WatchedLoop::kMaxNameBytes] = {};
+  prctl(PR_GET_NAME, name);  // a file under /proc would take a descriptor of the program's
   if (!preload.is_wanted() || !preload.ShouldWatch(name)) return;
   WatchThread(&waits, name);
 }
