@@ -28,39 +28,50 @@ struct WaitHistory {
 
 // What is seen of the main thread.
 struct MainThreadFacts {
-  uint64_t dispatches = 0;             // begun, each after a wait
-  bool is_in_dispatch = false;         // false before its first wait, too
-  bool is_waiting_for_others = false;  // blocked in a call that another thread or a signal ends
+  uint64_t dispatches = 0;      // begun, each after a wait
+  bool is_in_dispatch = false;  // false before its first wait, too
+  int64_t cpu_ns = 0;           // that it has used; negative: it has ended
 };
 
 // Thread safety: one thread at a time.
 class MainThreadRole {
  public:
-  // True when other threads' loops are to be watched. To be called now and then, not before NextLookNs().
+  // True when other threads' loops are to be watched: the main thread is blocked outside of a wait, or does
+  // not come to its second wait for a second. To be called now and then, not before next_look_ns().
   bool LeavesLoopsToOthers(const MainThreadFacts& facts, int64_t now_ns) {
     constexpr int64_t kQuietNs = 1'000'000'000;
     constexpr int64_t kShortestNs = 20'000'000;
     constexpr int64_t kLongestNs = 10'000'000'000;
+    const bool is_first = since_ns_ == 0;
     const bool has_waited = facts.dispatches != dispatches_;
-    if (since_ns_ == 0 || has_waited) since_ns_ = now_ns;
+    const bool is_blocked =
+        facts.cpu_ns < 0 || (!is_first && facts.cpu_ns - cpu_ns_ <= (now_ns - looked_ns_) / kBusyShare);
+    if (is_first || has_waited || !is_blocked) blocked_since_ns_ = now_ns;
+    if (is_first || has_waited) since_ns_ = now_ns;
     dispatches_ = facts.dispatches;
+    cpu_ns_ = facts.cpu_ns;
+    looked_ns_ = now_ns;
     const bool is_loop = facts.dispatches >= 2;
     if (is_loop && (has_waited || !facts.is_in_dispatch)) {
       look_interval_ns_ = std::min(look_interval_ns_ * 2, kLongestNs);
-      since_ns_ = now_ns;
+      since_ns_ = blocked_since_ns_ = now_ns;
     } else {
       look_interval_ns_ = kShortestNs;
     }
     next_look_ns_ = now_ns + look_interval_ns_;
-    const bool is_quiet = now_ns - since_ns_ >= kQuietNs;
-    if (is_loop) return is_quiet && facts.is_waiting_for_others;
-    return is_quiet || facts.is_waiting_for_others;
+    if (is_loop) return now_ns - blocked_since_ns_ >= kQuietNs;
+    return is_blocked || now_ns - since_ns_ >= kQuietNs;
   }
   int64_t next_look_ns() const { return next_look_ns_; }
 
  private:
+  static constexpr int64_t kBusyShare = 20;  // a thread that uses less than this part of the time is blocked
+
   uint64_t dispatches_ = 0;
-  int64_t since_ns_ = 0;  // of the last change; 0: none was seen
+  int64_t cpu_ns_ = 0;
+  int64_t looked_ns_ = 0;
+  int64_t since_ns_ = 0;          // of its last wait; 0: it was not looked at
+  int64_t blocked_since_ns_ = 0;  // and since its last use of CPU
   int64_t next_look_ns_ = 0;
   int64_t look_interval_ns_ = 20'000'000;
 };

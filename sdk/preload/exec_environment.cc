@@ -54,6 +54,7 @@ Following g_following;
 std::atomic<bool> g_has_loop{false};
 std::atomic<pid_t> g_loop_pid{0};
 std::atomic<bool> g_has_handed_on{false};
+std::atomic<bool> g_is_stopped{false};
 static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<pid_t>::is_always_lock_free,
               "not signal-safe");
 
@@ -146,7 +147,7 @@ bool CanLoadLibrary(const ExecTarget& target) {
 
 bool IsWanted(const ExecTarget& target) {
   const Following& own = g_following;
-  if (own.library == nullptr || target.path == nullptr) return false;
+  if (own.library == nullptr || target.path == nullptr || g_is_stopped.load()) return false;
   const bool is_same = !target.is_child && IsFollowedProcess();
   if (own.is_traced && is_same) return true;
   if (!own.is_watched) return false;
@@ -200,6 +201,8 @@ void NoteLoopRuns() {
   // Relaxed: goes with nothing else. Stored once, because all threads share the word.
   if (!g_has_loop.load(std::memory_order_relaxed)) g_has_loop.store(true, std::memory_order_relaxed);
 }
+
+void StopFollowing() { g_is_stopped.store(true); }
 
 bool IsFollowedProcess() {
   const pid_t pid = getpid();

@@ -24,6 +24,10 @@ void NoteProcessWatched();
 // It runs a loop, having returned to a wait: its children are no longer followed unless all are.
 void NoteLoopRuns();
 
+// No program is followed any more: the process is about to confine itself (seccomp), and reading files may
+// end it.
+void StopFollowing();
+
 // Whether the caller is the process that loaded the library, or a child of fork() that watches a loop.
 bool IsFollowedProcess();
 // Whether a program was started in this process's place or as its child, and is followed.

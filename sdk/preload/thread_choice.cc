@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sdk/preload/thread_choice.h"
 
-#include <sys/syscall.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
 #include <atomic>
 
 #include "base/clock.h"
-#include "stack/thread_state.h"
 
 namespace lagwatch::sdk {
 namespace {
@@ -17,14 +13,6 @@ namespace {
 // Idle loops cost next to nothing, but each has a place in the registry and in usage records.
 constexpr int kMaxChosen = 16;
 constexpr uint64_t kDispatchesOfALoop = 2;
-
-constexpr std::array kCallsForOthers = {
-#ifdef SYS_pause
-    SYS_pause,
-#endif
-    SYS_futex,  SYS_rt_sigtimedwait, SYS_rt_sigsuspend,   SYS_wait4,
-    SYS_waitid, SYS_nanosleep,       SYS_clock_nanosleep,
-};
 
 std::atomic<const watchdog::WatchedLoop*> g_main_loop{nullptr};
 std::atomic<int> g_chosen{0};
@@ -42,13 +30,8 @@ policies::MainThreadFacts LookAtMainThread() {
     facts.dispatches = words.begun.load();
     facts.is_in_dispatch = facts.dispatches != ended;
   }
-  stack::BlockedThread blocked;
-  const stack::ThreadActivity activity = stack::ReadThreadActivity(getpid(), &blocked);
-  const bool is_for_others =
-      std::ranges::find(kCallsForOthers, blocked.syscall_number) != kCallsForOthers.end();
-  const char state = stack::ReadThreadStateLetter(getpid());
-  facts.is_waiting_for_others =
-      (activity == stack::ThreadActivity::kBlocked && is_for_others) || state == 'Z' || state == 'X';
+  // By its CPU clock: a file under /proc would take a descriptor of the program's.
+  facts.cpu_ns = base::ThreadCpuNs(getpid());
   return facts;
 }
 

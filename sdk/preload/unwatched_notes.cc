@@ -31,12 +31,13 @@ std::string PathIn(const std::string& spool_directory) { return spool_directory 
 // "WALL_MS PID APP\tWHY": only the last text may hold anything.
 bool TryParse(const std::string& line, UnwatchedNote* note) {
   const size_t tab = line.find('\t');
-  int app_at = 0;
+  int numbers_end = 0;
   if (tab == std::string::npos ||
-      std::sscanf(line.c_str(), "%" SCNd64 " %" SCNu32 " %n", &note->wall_ms, &note->pid, &app_at) != 2 ||
-      app_at == 0 || static_cast<size_t>(app_at) > tab)
+      std::sscanf(line.c_str(), "%" SCNd64 " %" SCNu32 "%n", &note->wall_ms, &note->pid, &numbers_end) != 2)
     return false;
-  note->app = line.substr(static_cast<size_t>(app_at), tab - static_cast<size_t>(app_at));
+  const size_t app_at = static_cast<size_t>(numbers_end) + 1;  // after a space
+  if (app_at > tab) return false;
+  note->app = line.substr(app_at, tab - app_at);
   note->why = line.substr(tab + 1);
   return true;
 }

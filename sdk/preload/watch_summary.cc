@@ -30,6 +30,7 @@ struct Summary {
 Summary* g_summary = nullptr;  // leaked: threads may still be running when the process ends
 std::atomic<int> g_loops{0};
 std::atomic<bool> g_is_noted{false};
+std::atomic<bool> g_is_abandoned{false};
 // Children may be what was to be watched.
 std::atomic<bool> g_has_forked{false};
 
@@ -82,8 +83,10 @@ void NoteUnwatched(const char* why) {
 
 void CountWatchedLoop() { g_loops.fetch_add(1); }
 
+void AbandonSummary() { g_is_abandoned.store(true); }
+
 void EndSummary() {
-  if (g_summary == nullptr || g_summary->config.is_watched == 0) return;
+  if (g_summary == nullptr || g_is_abandoned.load() || g_summary->config.is_watched == 0) return;
   const bool is_long = base::SystemClock().MonoNs() - g_summary->begin_ns >= kNotedRunNs;
   if (g_loops.load() == 0 && is_long && !g_has_forked.load() && !HasHandedOn())
     NoteUnwatched("no thread waited in a loop that is known (epoll_wait, poll, select and their like)");

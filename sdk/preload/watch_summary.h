@@ -16,6 +16,10 @@ void NoteUnwatched(const char* why);
 // A loop is watched from now on, on a thread of its own.
 void CountWatchedLoop();
 
+// Makes EndSummary() do nothing: the process is about to confine itself (seccomp), and opening a file may end
+// it.
+void AbandonSummary();
+
 // At the process's end: with --verbose a line on stderr, if that is still the file that it was at the start;
 // a note when a process that has run for a while had no loop to watch.
 void EndSummary();

@@ -18,30 +18,34 @@ TEST(WaitHistory, IsNoLoopOfAThreadThatMostlyWorks) {
   EXPECT_TRUE((WaitHistory{.waits = 1000, .waited_ns = 100 * kMs, .worked_ns = 5000 * kMs}).IsLoop());
 }
 
-TEST(MainThreadRole, LeavesLoopsToOthersAtOnceWhenItOnlyWaitsForThem) {
+TEST(MainThreadRole, LeavesLoopsToOthersAsSoonAsItIsSeenToBeBlocked) {
   MainThreadRole role;
-  EXPECT_TRUE(role.LeavesLoopsToOthers({.is_waiting_for_others = true}, 1 * kMs));
+  EXPECT_FALSE(role.LeavesLoopsToOthers({.cpu_ns = 7 * kMs}, 1 * kMs));
+  EXPECT_TRUE(role.LeavesLoopsToOthers({.cpu_ns = 7 * kMs}, 21 * kMs));
+  MainThreadRole ended;
+  EXPECT_TRUE(ended.LeavesLoopsToOthers({.cpu_ns = -1}, 1 * kMs));
 }
 
-TEST(MainThreadRole, HasASecondToComeToItsLoop) {
+TEST(MainThreadRole, HasASecondToComeToItsLoopWhileItWorks) {
   MainThreadRole role;
-  EXPECT_FALSE(role.LeavesLoopsToOthers({}, 1 * kMs));
-  EXPECT_FALSE(role.LeavesLoopsToOthers({}, 900 * kMs));
-  EXPECT_TRUE(role.LeavesLoopsToOthers({}, 1100 * kMs));
+  for (int64_t now_ms = 1; now_ms <= 1000; now_ms += 20)
+    EXPECT_FALSE(role.LeavesLoopsToOthers({.cpu_ns = now_ms * kMs}, now_ms * kMs));
+  EXPECT_TRUE(role.LeavesLoopsToOthers({.cpu_ns = 1020 * kMs}, 1020 * kMs));
 }
 
-TEST(MainThreadRole, IsALoopHoweverLongItIsIdleOrHangs) {
+TEST(MainThreadRole, IsALoopHoweverLongItIsIdleOrWorks) {
   MainThreadRole idle;
-  MainThreadRole hangs;
+  MainThreadRole works;
   for (int64_t now_ns = kMs; now_ns < 60'000 * kMs; now_ns += 500 * kMs) {
     EXPECT_FALSE(idle.LeavesLoopsToOthers({.dispatches = 2}, now_ns));
-    EXPECT_FALSE(hangs.LeavesLoopsToOthers({.dispatches = 2, .is_in_dispatch = true}, now_ns));
+    EXPECT_FALSE(
+        works.LeavesLoopsToOthers({.dispatches = 2, .is_in_dispatch = true, .cpu_ns = now_ns}, now_ns));
   }
 }
 
-TEST(MainThreadRole, MayHaveWaitedAtTheStartBeforeItWaitsForOthers) {
+TEST(MainThreadRole, MayHaveWaitedAtTheStartBeforeItIsBlocked) {
   MainThreadRole role;
-  const MainThreadFacts facts{.dispatches = 3, .is_in_dispatch = true, .is_waiting_for_others = true};
+  const MainThreadFacts facts{.dispatches = 3, .is_in_dispatch = true};
   EXPECT_FALSE(role.LeavesLoopsToOthers(facts, 1 * kMs));
   EXPECT_FALSE(role.LeavesLoopsToOthers(facts, 500 * kMs));
   EXPECT_TRUE(role.LeavesLoopsToOthers(facts, 1100 * kMs));

@@ -123,10 +123,12 @@ void PrintWatched(const Flags& flags) {
   const auto usage = (*source)->Get("/v1/usage", query);
   if (!usage.ok() || !usage->is_array()) return;
   for (const Json& program : *usage) {
-    const std::string name = program.value("app", "") + " " + program.value("version", "");
-    std::fprintf(stderr, "lagwatch: watched %s for %.1f s: %lld dispatches, %lld hangs\n",
+    const std::string version = program.value("version", "");
+    const std::string name = program.value("app", "") + (version.empty() ? "" : " " + version);
+    const long long hangs = program.value("lags", 0LL);
+    std::fprintf(stderr, "lagwatch: watched %s for %.1f s: %lld dispatches, %lld hang%s\n",
                  Printable(name).c_str(), program.value("watched_ms", 0.0) / 1000,
-                 program.value("dispatches", 0LL), program.value("lags", 0LL));
+                 program.value("dispatches", 0LL), hangs, hangs == 1 ? "" : "s");
   }
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Starts another program in each of the ways that the C library has.
 //
-//   exec_chain [loop] FUNCTION PROGRAM ARGUMENTS…
+//   exec_chain [loop|freeze] FUNCTION PROGRAM ARGUMENTS…
 //
-// With `loop` it waits in a loop of its own before. The functions that start a child wait for its end and
-// return its exit code.
+// With `loop` it waits in a loop of its own before; with `freeze` it also computes for 600 ms after that. The
+// functions that start a child wait for its end and return its exit code.
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <poll.h>
@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 extern char** environ;
@@ -31,8 +32,11 @@ static const char* Argument(char** arguments, int index) {
 
 int main(int argc, char** argv) {
   ++argv;
-  if (argc > 1 && strcmp(argv[0], "loop") == 0) {
+  if (argc > 1 && (strcmp(argv[0], "loop") == 0 || strcmp(argv[0], "freeze") == 0)) {
     for (int i = 0; i < 4; ++i) poll(NULL, 0, 10);
+    const clock_t end = clock() + CLOCKS_PER_SEC * 6 / 10;
+    while (strcmp(argv[0], "freeze") == 0 && clock() < end) {
+    }
     ++argv;
   }
   const char* function = argv[0];

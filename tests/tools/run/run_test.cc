@@ -144,7 +144,7 @@ TEST_F(RunTest, SaysAtTheEndWhatWasWatchedWhenAsked) {
   Process reports({LAGWATCH_PROGRAM, "reports", "--verbose", "--spool", spool_});
   EXPECT_EQ(reports.Wait(), 0);
   EXPECT_THAT(reports.Errors(), HasSubstr("lagwatch: watched wait_loop"));
-  EXPECT_THAT(reports.Errors(), HasSubstr(", 1 hangs\n"));
+  EXPECT_THAT(reports.Errors(), HasSubstr(", 1 hang\n"));
 }
 
 TEST_F(RunTest, LeavesANoteOfAProgramWithoutALoop) {
