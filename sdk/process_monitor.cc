@@ -10,6 +10,7 @@
 
 #include "sdk/program_words.h"
 #include "sdk/writing_switch.h"
+#include "stack/signal_stacks.h"
 #include "stack/stack_capturer.h"
 #include "trace/hooks/hook_recorder.h"
 
@@ -205,6 +206,7 @@ void ProcessMonitor::WithdrawStart() {
 watchdog::WatchedLoop* ProcessMonitor::WatchLoop(const char* name) {
   if (!has_thread_end_key_) return nullptr;  // its thread's end would go unnoticed
   pthread_setspecific(thread_end_key_, this);
+  stack::SignalStacks::NoteOwn();
   watchdog::WatchedLoop* loop = registry_.Add(name, gettid());
   if (loop != nullptr) {
     const watchdog::LoopWords& words = loop->probe.words();
