@@ -12,10 +12,10 @@ struct GuardFindings {
   int64_t suspended_ns = 0;  // the machine slept
   int64_t stopped_ns = 0;    // the process did not run: SIGSTOP, a frozen control group, a debugger
   int64_t late_ns = 0;       // the watchdog itself was ready to run, and got no processor
+  int32_t debugger_pid = 0;  // who traces the process; 0: nobody
   // The watchdog waited in the kernel while the process ran on: for the address space, as a rule, which the
   // program was changing. That is the program's own time.
   int64_t blocked_ns = 0;
-  int32_t debugger_pid = 0;  // who traces the process; 0: nobody
 
   bool operator==(const GuardFindings&) const = default;
   GuardFindings& operator+=(const GuardFindings& other) {
@@ -38,9 +38,10 @@ struct SelfReading {
   int64_t waited_ns = 0;     // since the reading before, by its own will
 };
 
-// Whether a process that used `cpu_ns` of CPU time on up to `parallel_threads` processors at once, within
-// `interval_ns`, can have been stopped for `stopped_ns` of that. If it used much more than the rest of the
-// interval allows, it was the watchdog alone that could not run.
+// Whether a process (or a thread, with its waits for a processor) that used `cpu_ns` of CPU time on up to
+// `parallel_threads` processors at once, within `interval_ns`, can have been stopped for `stopped_ns` of
+// that. If it used much more than the rest of the interval allows, it was the watchdog alone that could not
+// run.
 constexpr bool CanHaveBeenStopped(int64_t stopped_ns, int64_t interval_ns, int64_t cpu_ns,
                                   int64_t parallel_threads) {
   return cpu_ns - (interval_ns - stopped_ns) * parallel_threads < stopped_ns / 8;

@@ -43,6 +43,7 @@ int64_t LoopWatch::Look(WatchedLoop* loop, const WatchTools& tools) {
     tid_ = loop->tid.load();
     tools.capturer->kept_activities().Keep(tid_);
   }
+  NoteActivity();
   const int64_t now_ns = tools.clock->MonoNs();
   const Thresholds thresholds = loop->limits.ThresholdsOr(tools.options->thresholds());
   if (thresholds == last_thresholds_ && IsAllAsBefore(*loop, now_ns)) {
@@ -99,9 +100,33 @@ int64_t LoopWatch::NextLookNs(int64_t now_ns, const WatchTools& tools) const {
   return next_ns;
 }
 
-void LoopWatch::Discount(const policies::GuardFindings& findings) {
+void LoopWatch::Discount(const policies::GuardFindings& process_findings) {
+  policies::GuardFindings findings = process_findings;
+  if (findings.stopped_ns != 0 && HasBeenActive(findings.stopped_ns))
+    findings.blocked_ns += std::exchange(findings.stopped_ns, 0);
   found_since_look_ += findings;
   for (Watched& watched : watched_) watched.watch.Discount(findings);
+}
+
+void LoopWatch::NoteActivity() {
+  activity_ = {};
+  const bool is_idle =
+      std::ranges::all_of(watched_, [](const Watched& watched) { return watched.watch.number() == 0; });
+  if (is_idle) return;
+  const int64_t cpu_ns = base::ThreadCpuNs(tid_);
+  const int64_t queued_ns = base::ThreadRunDelayNs(tid_);
+  if (cpu_ns >= 0 && queued_ns >= 0) activity_ = {base::SystemClock().MonoNs(), cpu_ns + queued_ns};
+}
+
+bool LoopWatch::HasBeenActive(int64_t stopped_ns) const {
+  if (activity_.mono_ns == 0) return false;
+  const int64_t wall_ns = base::SystemClock().MonoNs() - activity_.mono_ns;
+  const int64_t cpu_ns = base::ThreadCpuNs(tid_);
+  const int64_t queued_ns = base::ThreadRunDelayNs(tid_);
+  if (stopped_ns > wall_ns || cpu_ns < 0 || queued_ns < 0) return false;
+  constexpr int64_t kOneThread = 1;
+  return !policies::CanHaveBeenStopped(stopped_ns, wall_ns, cpu_ns + queued_ns - activity_.active_ns,
+                                       kOneThread);
 }
 
 bool LoopWatch::IsQuiet(const WatchedLoop& loop) const {
