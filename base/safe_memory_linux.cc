@@ -18,7 +18,7 @@ namespace {
 std::atomic<bool> g_is_call_forbidden{false};
 
 size_t ReadMemoryFile(uint64_t address, char* destination, size_t size_bytes) {
-  int fd = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
+  int fd = open("/proc/thread-self/mem", O_RDONLY | O_CLOEXEC);
   if (fd < 0) return 0;
   size_t done = 0;
   while (done < size_bytes) {
@@ -47,6 +47,8 @@ size_t ReadOwnMemory(uint64_t address, void* destination, size_t size_bytes) {
   constexpr int kMaxPages = 64;
   auto* out = static_cast<char*>(destination);
   if (g_is_call_forbidden.load(std::memory_order_relaxed)) return ReadMemoryFile(address, out, size_bytes);
+  // The calling thread's id, because the process's names no memory once the main thread has ended.
+  const pid_t tid = gettid();
   size_t done = 0;
   while (done < size_bytes) {
     iovec local{out + done, size_bytes - done};
@@ -60,7 +62,7 @@ size_t ReadOwnMemory(uint64_t address, void* destination, size_t size_bytes) {
       at += piece;
       asked += piece;
     }
-    ssize_t got = process_vm_readv(getpid(), &local, 1, remote, pages, 0);
+    ssize_t got = process_vm_readv(tid, &local, 1, remote, pages, 0);
     if (got < 0 && (errno == ENOSYS || errno == EPERM)) {
       g_is_call_forbidden.store(true, std::memory_order_relaxed);
       return ReadMemoryFile(address, out, size_bytes);

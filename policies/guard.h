@@ -13,12 +13,16 @@ struct GuardFindings {
   int64_t stopped_ns = 0;    // the process did not run: SIGSTOP, a frozen control group, a debugger
   int64_t late_ns = 0;       // the watchdog itself was ready to run, and got no processor
   int32_t debugger_pid = 0;  // who traces the process; 0: nobody
+  // The watchdog waited in the kernel while the process ran on: for the address space, as a rule, which the
+  // program was changing. That is the program's own time.
+  int64_t blocked_ns = 0;
 
   bool operator==(const GuardFindings&) const = default;
   GuardFindings& operator+=(const GuardFindings& other) {
     suspended_ns += other.suspended_ns;
     stopped_ns += other.stopped_ns;
     late_ns += other.late_ns;
+    blocked_ns += other.blocked_ns;
     if (other.debugger_pid != 0) debugger_pid = other.debugger_pid;
     return *this;
   }
@@ -33,6 +37,15 @@ struct SelfReading {
   int64_t run_delay_ns = 0;  // how long it has been ready without a processor, ever; -1: not known
   int64_t waited_ns = 0;     // since the reading before, by its own will
 };
+
+// Whether a process (or a thread, with its waits for a processor) that used `cpu_ns` of CPU time on up to
+// `parallel_threads` processors at once, within `interval_ns`, can have been stopped for `stopped_ns` of
+// that. If it used much more than the rest of the interval allows, it was the watchdog alone that could not
+// run.
+constexpr bool CanHaveBeenStopped(int64_t stopped_ns, int64_t interval_ns, int64_t cpu_ns,
+                                  int64_t parallel_threads) {
+  return cpu_ns - (interval_ns - stopped_ns) * parallel_threads < stopped_ns / 8;
+}
 
 // Tells from one thread's own account what happened to all of the process. Time in which that thread neither
 // ran, nor was ready to, nor wanted to wait is time in which it could not run: then nothing of the process

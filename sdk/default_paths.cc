@@ -21,7 +21,7 @@ std::string HomeDirectory() {
 
 std::string ProgramName() {
   char path[4096];
-  ssize_t size = readlink("/proc/self/exe", path, sizeof path);
+  ssize_t size = readlink("/proc/thread-self/exe", path, sizeof path);
   if (size <= 0) return "unknown";
   std::string name(path, static_cast<size_t>(size));
   return name.substr(name.rfind('/') + 1);

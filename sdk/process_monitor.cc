@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "sdk/program_words.h"
 #include "sdk/writing_switch.h"
+#include "stack/signal_stacks.h"
 #include "stack/stack_capturer.h"
 #include "trace/hooks/hook_recorder.h"
 
@@ -243,6 +244,7 @@ watchdog::WatchedLoop* ProcessMonitor::WatchLoop(const char* name) {
   if (!has_thread_end_key_) return nullptr;  // its thread's end would go unnoticed
   const int tid = gettid();
   pthread_setspecific(thread_end_key_, reinterpret_cast<void*>(static_cast<intptr_t>(tid)));
+  stack::SignalStacks::NoteOwn();
   watchdog::WatchedLoop* loop = registry_.Add(name, tid);
   if (loop != nullptr) {
     const watchdog::LoopWords& words = loop->probe.words();

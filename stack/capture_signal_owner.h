@@ -13,7 +13,7 @@ namespace lagwatch::stack {
 class CaptureSignalOwner {
  public:
   struct Signal {
-    int number;
+    int number;           // 0: none, until a program that handles all real-time signals gives one up
     bool restarts_calls;  // not where the application's own handler of that signal does not
   };
   struct Kept {
@@ -23,7 +23,8 @@ class CaptureSignalOwner {
   };
 
   // A slot for one more capturer. `wanted_number` 0: the signal that others use already, or one that nobody
-  // uses. Errors: kUnavailable when every real-time signal has a handler, when others use another than the
+  // uses; there may be no such signal, and then signal().number stays 0 until Keep() finds one. Errors:
+  // kUnavailable when the wanted signal's handler cannot be installed, when others use another than the
   // wanted one, or when there are too many capturers or no memory; kInvalid when there is no such signal.
   // Context: background.
   static base::Result<CaptureSlot*> Join(int wanted_number);

@@ -11,6 +11,7 @@
 #include "base/mapped_memory.h"
 #include "stack/capture_signal_owner.h"
 #include "stack/signal/kernel_calls.h"
+#include "stack/signal_stacks.h"
 #include "stack/thread_block_layout.h"
 
 // glibc's own sigaction: sanitizers and preloaded libraries that wrap the public name delay handlers or
@@ -28,7 +29,7 @@ uint32_t g_capturer_count = 0;
 // The number, and whether calls restart in the bit above.
 constexpr uint32_t kRestartsCalls = 1 << 8;
 std::atomic<uint32_t> g_signal{0};
-std::atomic<bool> g_is_lost{false};  // somebody else has the handler, and there is no other signal to be had
+std::atomic<bool> g_is_lost{false};  // no signal has our handler
 
 // On pages of its own, touched as far as stacks usually are, so that the handler takes no page fault; the
 // rest costs nothing until a stack is that deep. Null when there is no memory.
@@ -139,14 +140,17 @@ bool InstallHandler(int signal_number, const struct sigaction& found) {
 
 base::Status InstallFirst(int wanted_number) {
   constexpr auto kUnavailable = base::StatusCode::kUnavailable;
+  if (!g_capture_desk.thread_block.is_known()) g_capture_desk.thread_block = FindThreadBlockLayout();
   const int number = wanted_number != 0 ? wanted_number : ChooseUnusedSignal();
-  if (number == 0) return base::Status(kUnavailable, "every real-time signal already has a handler");
+  if (number == 0) {  // captures go on without a signal
+    g_is_lost.store(true);
+    return base::Status();
+  }
   struct sigaction found {};
   if (__sigaction(number, nullptr, &found) != 0) {
     return base::Status(base::StatusCode::kInvalid,
                         "there is no signal " + std::to_string(number) + " to capture with");
   }
-  if (!g_capture_desk.thread_block.is_known()) g_capture_desk.thread_block = FindThreadBlockLayout();
   if (InstallHandler(number, found)) return base::Status();
   return base::Status(kUnavailable,
                       "cannot install the handler of signal " + std::to_string(number) + " to capture with");
@@ -173,6 +177,7 @@ void ReleaseSignals() {
 
 base::Result<CaptureSlot*> CaptureSignalOwner::Join(int wanted_number) {
   constexpr auto kUnavailable = base::StatusCode::kUnavailable;
+  SignalStacks::NoteOwn();
   std::lock_guard lock(g_owner_mutex);
   const bool is_first = g_capturer_count == 0;
   if (!is_first && wanted_number != 0 && wanted_number != signal().number) {
@@ -198,6 +203,7 @@ void CaptureSignalOwner::AbandonInForkedChild() {
   new (&g_owner_mutex) std::mutex;  // a thread that stayed in the parent may have held it
   ReleaseSignals();
   g_capturer_count = 0;
+  SignalStacks::ForgetInForkedChild();
   for (uint32_t i = 0; i < CaptureDesk::kMaxSlots; ++i) {
     g_is_taken[i] = false;
     CaptureSlot* slot = g_capture_desk.slots[i].load();
@@ -215,7 +221,7 @@ CaptureSignalOwner::Signal CaptureSignalOwner::signal() {
 
 bool CaptureSignalOwner::Owns(int signal_number) {
   struct sigaction current {};
-  return __sigaction(signal_number, nullptr, &current) == 0 && IsOurs(current);
+  return signal_number != 0 && __sigaction(signal_number, nullptr, &current) == 0 && IsOurs(current);
 }
 
 CaptureSignalOwner::Kept CaptureSignalOwner::Keep() {

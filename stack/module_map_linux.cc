@@ -72,7 +72,7 @@ ModuleMap::ModuleMap()
 
 bool ModuleMap::Refresh() {
   if (!ok()) return false;
-  int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+  int fd = open("/proc/thread-self/maps", O_RDONLY | O_CLOEXEC);
   if (fd < 0) return false;
   ++refresh_count_;
   code_count_ = 0;

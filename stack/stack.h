@@ -37,6 +37,50 @@ enum class Completeness : uint8_t {
   kNone,        // the thread could not be captured
 };
 
+// Why a capture returned no frame.
+enum class NoStackReason : uint8_t {
+  kNone,              // it returned some
+  kGone,              // the thread has ended
+  kNoSignal,          // the program handles every real-time signal, or took ours
+  kSignalBlocked,     // the thread blocks the signal
+  kSmallSignalStack,  // its alternate signal stack has no room for a handler
+  kHidden,            // it sleeps, and the process may not read where: ThreadActivity::kHidden
+  kNoProcessor,       // it did not run in time
+  kNoAnswer,          // its handler did not run in time
+  kUnsteady,          // it went on between running and sleeping
+  kUnreadable,        // its memory could not be read
+  kLockedMemory,      // the program was changing its address space, and the watchdog had to wait for that
+};
+
+// As in reports.
+constexpr const char* NameOf(NoStackReason reason) {
+  switch (reason) {
+    case NoStackReason::kNone:
+      break;
+    case NoStackReason::kGone:
+      return "thread_ended";
+    case NoStackReason::kNoSignal:
+      return "no_signal";
+    case NoStackReason::kSignalBlocked:
+      return "signal_blocked";
+    case NoStackReason::kSmallSignalStack:
+      return "small_signal_stack";
+    case NoStackReason::kHidden:
+      return "not_permitted";
+    case NoStackReason::kNoProcessor:
+      return "no_processor";
+    case NoStackReason::kNoAnswer:
+      return "no_answer";
+    case NoStackReason::kUnsteady:
+      return "unsteady";
+    case NoStackReason::kUnreadable:
+      return "memory_unreadable";
+    case NoStackReason::kLockedMemory:
+      return "address_space_locked";
+  }
+  return "";
+}
+
 struct Stack {
   uint32_t frame_count;
   Completeness completeness;

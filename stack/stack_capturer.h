@@ -3,7 +3,7 @@
 //   blocked   its stack is read where it lies; no signal
 //   running   a real-time signal, whose handler copies registers and stack and returns
 //   neither   (uninterruptible, signal blocked, gone) whatever could be read, and the stack says what is
-//   missing
+//   missing; no_stack_reason() says why
 // A blocked thread gets the signal only when its stack could not be unwound without its registers and the
 // system call restarts by itself. One that falls asleep just then has its call made again where that is
 // possible (docs/design/capture.md), so that the application does not see EINTR.
@@ -35,7 +35,9 @@ struct CaptureCounters {
   base::Counter captures;
   base::Counter signals_sent;
   base::Counter signal_timeouts;
-  base::Counter signals_withheld;    // the thread blocks the signal, or somebody else took the handler
+  // The thread blocks the signal, has no room for a handler or runs too little; or somebody else took the
+  // handler.
+  base::Counter signals_withheld;
   base::Counter sleepers_signalled;  // in calls that restart, because their stacks were incomplete otherwise
   base::Counter incomplete_stacks;
   base::Counter waited_ns;      // that captures wanted to wait, for threads to go on or to answer
@@ -52,8 +54,9 @@ class StackCapturer {
   static constexpr int64_t kUnread = -1;
 
   // Installs the signal's handler, unless another capturer did. A handler that a wanted signal already has
-  // goes on getting what is not ours, and keeps its flags and its mask. Errors: kUnavailable when every
-  // real-time signal has a handler, when others capture by another signal than the wanted one, when there are
+  // goes on getting what is not ours, and keeps its flags and its mask. Where the program handles every
+  // real-time signal, only threads that sleep have stacks. Errors: kUnavailable when the wanted signal's
+  // handler cannot be installed, when others capture by another signal than the wanted one, when there are
   // too many capturers or there is no memory; kInvalid when there is no such signal. Context: background.
   static base::Result<std::unique_ptr<StackCapturer>> Create(const CaptureOptions& options,
                                                              std::shared_ptr<CodeMap> code);
@@ -95,6 +98,13 @@ class StackCapturer {
   CodeMap& code() const { return *code_; }
   const CaptureCounters& counters() const { return counters_; }
   int signal_number() const { return CaptureSignalOwner::signal().number; }
+  // Of the last capture. Context: watchdog.
+  NoStackReason no_stack_reason() const { return no_stack_reason_; }
+  // The call that the last capture interrupted, and that the thread was about to make again. False when it
+  // did not interrupt one, or the kernel has not kept the call's number. Context: watchdog.
+  bool ReadInterruptedCall(BlockedThread* call) const;
+  // What captures read of sleeping threads by, where a descriptor is kept. Context: watchdog.
+  KeptActivities& kept_activities() { return kept_activities_; }
   // The last answer to a signal. For tests.
   RawStack* answer_for_test() { return &slot_->stack; }
 
@@ -103,15 +113,23 @@ class StackCapturer {
 
   // Brings up to date what others may have changed since the last capture.
   void Begin();
-  // False when the thread is gone.
-  bool Send(int tid);
+  // False when the thread is gone. `was_asleep` goes with the signal.
+  bool Send(int tid, bool was_asleep);
 
   // False when the thread changed between running and sleeping meanwhile: then it is worth another try.
   // `was_asleep` becomes true once it was seen to sleep, after which it gets no signal.
   bool TryCapture(int tid, int64_t cpu_ns, bool* was_asleep, Stack* stack);
+  // Unwinds what the handler has copied.
+  void TakeAnswer(Stack* stack);
   bool TryReadBlocked(int tid, const BlockedThread& blocked, int activity_fd = -1);
   enum class SignalOutcome { kAnswered, kNoAnswer, kAsleep };
   SignalOutcome TrySignal(int tid, int64_t cpu_ns);
+  // For a hidden thread, in a call that restarts.
+  SignalOutcome SignalHidden(int tid);
+  // Whether a signal may be sent to that thread at all.
+  bool MayBeSignalled(int tid);
+  SignalOutcome Withhold(NoStackReason reason);
+  SignalOutcome SendAndWait(int tid, bool is_on_processor, bool was_asleep);
   // Waits until the thread has used a processor for a while since its CPU clock showed `cpu_ns`, which is
   // brought up to date, for the signal's timeout at most: one that only waits for one may be on its way out
   // of a system call, which a signal would still make fail. True, too, when it sleeps by now.
@@ -138,6 +156,9 @@ class StackCapturer {
   };
   std::array<Answered, 64> answered_{};
   CaptureCounters counters_;
+  NoStackReason no_stack_reason_ = NoStackReason::kNone;
+  bool has_answer_ = false;  // the last capture, to its signal
+  KeptActivities kept_activities_;
   base::MappedBlock<RawStack> blocked_stack_;  // one
 };
 

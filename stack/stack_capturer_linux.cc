@@ -6,6 +6,8 @@
 #include <csignal>
 #include <cstring>
 #include <ctime>
+#include <iterator>
+#include <type_traits>
 #include <utility>
 
 #include "base/clock.h"
@@ -87,9 +89,16 @@ void StackCapturer::Capture(int tid, Stack* stack, int64_t cpu_ns) {
   constexpr int kTries = 8;
   constexpr int64_t kPauseNs = 20'000;
   bool was_asleep = false;
+  no_stack_reason_ = NoStackReason::kNone;
+  has_answer_ = false;
   for (int i = 0; i < kTries && !TryCapture(tid, cpu_ns, &was_asleep, stack); ++i) {
     cpu_ns = kUnread;
     Pause(kPauseNs);
+  }
+  if (stack->frame_count != 0) {
+    no_stack_reason_ = NoStackReason::kNone;
+  } else if (no_stack_reason_ == NoStackReason::kNone) {
+    no_stack_reason_ = NoStackReason::kUnsteady;
   }
   counters_.incomplete_stacks.Add(stack->completeness >= Completeness::kIncomplete);
 }
@@ -97,9 +106,16 @@ void StackCapturer::Capture(int tid, Stack* stack, int64_t cpu_ns) {
 bool StackCapturer::TryCapture(int tid, int64_t cpu_ns, bool* was_asleep, Stack* stack) {
   if (cpu_ns == kUnread) {
     BlockedThread blocked;
-    ThreadActivity activity = ReadThreadActivity(tid, &blocked);
-    if (activity == ThreadActivity::kGone) return true;
+    ThreadActivity activity = ReadThreadActivity(tid, &kept_activities_, &blocked);
+    if (activity == ThreadActivity::kGone) {
+      no_stack_reason_ = NoStackReason::kGone;
+      return true;
+    }
     if (activity == ThreadActivity::kRunning && *was_asleep) return false;
+    if (activity == ThreadActivity::kHidden) {
+      if (SignalHidden(tid) == SignalOutcome::kAnswered) TakeAnswer(stack);
+      return true;
+    }
     if (activity == ThreadActivity::kBlocked) {
       *was_asleep = true;
       if (!TryReadBlocked(tid, blocked)) return false;
@@ -117,9 +133,14 @@ bool StackCapturer::TryCapture(int tid, int64_t cpu_ns, bool* was_asleep, Stack*
     case SignalOutcome::kAnswered:
       break;
   }
+  TakeAnswer(stack);
+  return true;
+}
+
+void StackCapturer::TakeAnswer(Stack* stack) {
+  has_answer_ = true;
   code_->Unwind(slot_->stack, stack);
   slot_->request.store(CaptureSlot::Request(ticket_, CaptureSlot::kIdle));
-  return true;
 }
 
 bool StackCapturer::CaptureAsleep(int tid, Stack* stack, int activity_fd) {
@@ -130,12 +151,14 @@ bool StackCapturer::CaptureAsleep(int tid, Stack* stack, int activity_fd) {
   if (ReadThreadActivity(tid, activity_fd, &blocked) != ThreadActivity::kBlocked ||
       !TryReadBlocked(tid, blocked, activity_fd))
     return false;
+  no_stack_reason_ = NoStackReason::kNone;
   code_->Unwind(blocked_stack_[0], stack);
   counters_.incomplete_stacks.Add(stack->completeness >= Completeness::kIncomplete);
   return true;
 }
 
 bool StackCapturer::TryReadBlocked(int tid, const BlockedThread& blocked, int activity_fd) {
+  if (activity_fd < 0) activity_fd = kept_activities_.DescriptorOf(tid);
   RawStack& raw = blocked_stack_[0];
   raw.registers.known_mask = uint64_t{1} << Registers::kStackPointer | uint64_t{1}
                                                                            << Registers::kProgramCounter;
@@ -149,6 +172,7 @@ bool StackCapturer::TryReadBlocked(int tid, const BlockedThread& blocked, int ac
   raw.size_bytes = base::ReadOwnMemory(raw.address, raw.bytes,
                                        std::min<uint64_t>(raw.end - raw.address, kMaxRawStackBytes));
   MendReturns(raw.address, raw.bytes, raw.bytes, raw.size_bytes);
+  no_stack_reason_ = raw.size_bytes == 0 ? NoStackReason::kUnreadable : NoStackReason::kUnsteady;
   // Nothing moved while the stack was read, if the thread is in the same call and has not run, or has left
   // its stack as it was. The call alone does not tell: a loop may be back in it by now, or fault at the same
   // place.
@@ -166,17 +190,41 @@ void StackCapturer::Pause(int64_t ns) {
   counters_.waited_ns.Add(static_cast<uint64_t>(waited_ns));
 }
 
+bool StackCapturer::ReadInterruptedCall(BlockedThread* call) const {
+  if (!has_answer_) return false;
+  const Registers& registers = slot_->stack.registers;
+  *call = {};
+  call->stack_pointer = registers.stack_pointer();
+  call->program_counter = registers.program_counter();
+  // The kernel has put the thread back to the instruction that makes the call.
+#if defined(__x86_64__)
+  constexpr uint16_t kCall = 0x050f;
+  constexpr int kNumber = 0;                         // rax
+  constexpr int kArguments[] = {5, 4, 1, 10, 8, 9};  // rdi, rsi, rdx, r10, r8, r9
+#elif defined(__aarch64__)
+  constexpr uint32_t kCall = 0xd4000001;
+  constexpr int kNumber = 8;
+  constexpr int kArguments[] = {0, 1, 2, 3, 4, 5};
+#endif
+  std::remove_const_t<decltype(kCall)> code;
+  if (!base::ReadOwnValue(call->program_counter, &code) || code != kCall) return false;
+  call->syscall_number = static_cast<int64_t>(registers.value[kNumber]);
+  for (size_t i = 0; i < std::size(kArguments); ++i) call->arguments[i] = registers.value[kArguments[i]];
+  return true;
+}
+
 bool StackCapturer::MayInterrupt(const BlockedThread& blocked) const {
   return signal_.restarts_calls && blocked.RestartsAfterSignal();
 }
 
 bool StackCapturer::MayBeInterrupted(int tid) const {
   BlockedThread blocked;
-  switch (ReadThreadActivity(tid, &blocked)) {
+  switch (ReadThreadActivity(tid, &kept_activities_, &blocked)) {
     case ThreadActivity::kRunning:
       return true;
     case ThreadActivity::kBlocked:
       return MayInterrupt(blocked);
+    case ThreadActivity::kHidden:
     case ThreadActivity::kGone:
       break;
   }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "stack/signal_stacks.h"
 #include "stack/stack_capturer.h"
 
 namespace lagwatch::stack {
@@ -15,18 +16,8 @@ namespace lagwatch::stack {
 StackCapturer::SignalOutcome StackCapturer::TrySignal(int tid, int64_t cpu_ns) {
   const bool runs_on = cpu_ns != kUnread;
   if (!runs_on) cpu_ns = base::ThreadCpuNs(tid);
-  if (IsHandlerCopying()) {  // an earlier one, which was put off in the middle
-    counters_.signal_timeouts.Add();
-    return SignalOutcome::kNoAnswer;
-  }
-  if (!HasJustAnswered(tid) && IsSignalBlocked(tid, signal_.number)) {
-    counters_.signals_withheld.Add();
-    return SignalOutcome::kNoAnswer;
-  }
-  if (!AwaitProgress(tid, &cpu_ns)) {
-    counters_.signals_withheld.Add();
-    return SignalOutcome::kNoAnswer;
-  }
+  if (!MayBeSignalled(tid)) return SignalOutcome::kNoAnswer;
+  if (!AwaitProgress(tid, &cpu_ns)) return Withhold(NoStackReason::kNoProcessor);
   // The last questions before the signal: the thread may have gone to sleep where a signal would be noticed,
   // or may have taken the handler just now. The CPU clock of one that is on a processor goes on from one
   // reading to the next, which is sooner told, and for less, than by /proc; but that also knows who is about
@@ -34,16 +25,61 @@ StackCapturer::SignalOutcome StackCapturer::TrySignal(int tid, int64_t cpu_ns) {
   const bool is_on_processor = base::ThreadCpuNs(tid) > cpu_ns;
   const bool still_runs_on = runs_on && is_on_processor;
   if (!still_runs_on && !MayBeInterrupted(tid)) return SignalOutcome::kAsleep;
-  if (!CaptureSignalOwner::Owns(signal_.number)) {
-    counters_.signals_withheld.Add();
+  return SendAndWait(tid, is_on_processor, false);
+}
+
+StackCapturer::SignalOutcome StackCapturer::SignalHidden(int tid) {
+  no_stack_reason_ = NoStackReason::kHidden;
+  if (!signal_.restarts_calls || !RestartsHiddenAfterSignal(tid) || !MayBeSignalled(tid))
+    return SignalOutcome::kNoAnswer;
+  // Once more, as late as possible: it may have gone on to sleep elsewhere.
+  if (!RestartsHiddenAfterSignal(tid)) return SignalOutcome::kNoAnswer;
+  counters_.sleepers_signalled.Add();
+  return SendAndWait(tid, false, true);
+}
+
+bool StackCapturer::MayBeSignalled(int tid) {
+  if (IsHandlerCopying()) {  // an earlier one, which was put off in the middle
+    counters_.signal_timeouts.Add();
+    no_stack_reason_ = NoStackReason::kNoAnswer;
+    return false;
+  }
+  if (signal_.number == 0) {
+    Withhold(NoStackReason::kNoSignal);
+    return false;
+  }
+  if (SignalStacks::MustNotSignal(tid)) {
+    Withhold(NoStackReason::kSmallSignalStack);
+    return false;
+  }
+  if (!HasJustAnswered(tid) && IsSignalBlocked(tid, signal_.number)) {
+    Withhold(NoStackReason::kSignalBlocked);
+    return false;
+  }
+  return true;
+}
+
+StackCapturer::SignalOutcome StackCapturer::Withhold(NoStackReason reason) {
+  counters_.signals_withheld.Add();
+  no_stack_reason_ = reason;
+  return SignalOutcome::kNoAnswer;
+}
+
+StackCapturer::SignalOutcome StackCapturer::SendAndWait(int tid, bool is_on_processor, bool was_asleep) {
+  if (!CaptureSignalOwner::Owns(signal_.number)) return Withhold(NoStackReason::kNoSignal);
+  if (!SignalStacks::TryBeginSend(slot_->index, tid)) return Withhold(NoStackReason::kSmallSignalStack);
+  const bool is_sent = Send(tid, was_asleep);
+  SignalStacks::EndSend(slot_->index);
+  if (!is_sent) {
+    no_stack_reason_ = NoStackReason::kGone;
     return SignalOutcome::kNoAnswer;
   }
-  if (!Send(tid)) return SignalOutcome::kNoAnswer;
   if (AwaitAnswer(is_on_processor)) {
     NoteAnswer(tid);
     return SignalOutcome::kAnswered;
   }
   counters_.signal_timeouts.Add();
+  no_stack_reason_ = NoStackReason::kNoAnswer;
   return SignalOutcome::kNoAnswer;
 }
 
@@ -68,7 +104,7 @@ bool StackCapturer::AwaitProgress(int tid, int64_t* cpu_ns) {
       continue;
     }
     BlockedThread blocked;
-    if (ReadThreadActivity(tid, &blocked) != ThreadActivity::kRunning) return true;
+    if (ReadThreadActivity(tid, &kept_activities_, &blocked) != ThreadActivity::kRunning) return true;
     Pause(pause_ns);
     pause_ns = std::min(pause_ns * 2, kLongestPauseNs);
   }
@@ -103,14 +139,14 @@ bool StackCapturer::IsHandlerCopying() const {
   return CaptureSlot::StateOf(request) == CaptureSlot::kCopying;
 }
 
-bool StackCapturer::Send(int tid) {
+bool StackCapturer::Send(int tid, bool was_asleep) {
   siginfo_t info;
   std::memset(&info, 0, sizeof info);
   info.si_signo = signal_.number;
   info.si_code = SI_QUEUE;
   info.si_pid = slot_->process_id;
   info.si_uid = user_id_;
-  info.si_value.sival_ptr = slot_->SignalValue(++ticket_);
+  info.si_value.sival_ptr = slot_->SignalValue(++ticket_, was_asleep);
   slot_->request.store(CaptureSlot::Request(ticket_, CaptureSlot::kRequested));
   if (syscall(SYS_rt_tgsigqueueinfo, info.si_pid, tid, signal_.number, &info) != 0) {
     slot_->request.store(CaptureSlot::Request(ticket_, CaptureSlot::kIdle));

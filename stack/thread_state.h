@@ -2,7 +2,9 @@
 // What the kernel says of a thread of this process without disturbing it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 namespace lagwatch::stack {
 
@@ -20,16 +22,65 @@ struct BlockedThread {
   bool RestartsAfterSignal() const;
 };
 
-enum class ThreadActivity { kRunning, kBlocked, kGone };
+enum class ThreadActivity {
+  kRunning,
+  kBlocked,
+  // Sleeps or is stopped, but the kernel does not let the process read where: the file belongs to root in a
+  // process that has changed its user id and is not dumpable, or /proc is not there.
+  kHidden,
+  kGone,
+};
 
 // Fills `blocked` when the answer is kBlocked. Context: watchdog.
 ThreadActivity ReadThreadActivity(int tid, BlockedThread* blocked);
+
+// Whether a hidden thread sleeps in a call that a handler installed with SA_RESTART can interrupt without the
+// program noticing, by the kernel's function that it waits in: wait4, flock, reads of pipes, futexes. A futex
+// with an absolute timeout is made again by the handler (stack/signal/call_restart.h), and one with a
+// relative timeout returns EINTR, which futex(2) allows at any time. Context: watchdog.
+bool RestartsHiddenAfterSignal(int tid);
 
 // A descriptor for who asks about a thread often, and has a table of descriptors of its own
 // (base::HasOwnFiles): the caller closes it. -1 when there is none. Context: watchdog.
 int OpenThreadActivity(int tid);
 // The same by that descriptor, if it is one. Context: watchdog.
 ThreadActivity ReadThreadActivity(int tid, int activity_fd, BlockedThread* blocked);
+
+// Descriptors of the activity of threads that are asked about often. They go on answering after the process
+// has dropped its privileges, when the files can no longer be opened.
+//
+// Thread safety: one thread's, which has a table of descriptors of its own (base::LeaveFileTable) if anything
+// is to be kept open.
+class KeptActivities {
+ public:
+  KeptActivities() = default;
+  ~KeptActivities();
+  KeptActivities(const KeptActivities&) = delete;
+  KeptActivities& operator=(const KeptActivities&) = delete;
+
+  // From now on Keep() opens descriptors; until then it does nothing.
+  void Allow() { is_allowed_ = true; }
+  // Keeps thread `tid`'s open, if there is room. Context: watchdog.
+  void Keep(int tid);
+  // Context: watchdog.
+  void Release(int tid);
+  // -1 when none is kept.
+  int DescriptorOf(int tid) const;
+
+ private:
+  static constexpr size_t kCapacity = 128;
+  struct Entry {
+    int tid = 0;
+    int fd = -1;
+  };
+
+  bool is_allowed_ = false;
+  size_t count_ = 0;
+  Entry entries_[kCapacity];
+};
+
+// By the descriptor in `kept`, which may be null, if there is one. Context: watchdog.
+ThreadActivity ReadThreadActivity(int tid, const KeptActivities* kept, BlockedThread* blocked);
 
 // Whether thread `tid` has `signal_number` blocked; true when that cannot be found out. Context: watchdog.
 bool IsSignalBlocked(int tid, int signal_number);
@@ -40,6 +91,8 @@ char ReadThreadStateLetter(int tid);
 // The function of the kernel that the thread sleeps in, cut to fit, always terminated; empty when it does not
 // sleep or the kernel does not say. Context: watchdog.
 void ReadWaitChannel(int tid, char* channel, uint64_t size_bytes);
+// The function's name without what compilers append to it (".constprop.0").
+std::string_view FunctionOfChannel(std::string_view channel);
 
 // Who traces this process, as a debugger does: its process id; 0 when nobody does. Context: watchdog.
 int ReadTracer();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
+#include <gnu/libc-version.h>
 #include <linux/futex.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -9,6 +10,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "base/clock.h"
 #include "base/proc_file.h"
 #include "stack/thread_state.h"
 
@@ -37,7 +39,6 @@ namespace {
 constexpr size_t kMostActivityBytes = 256;
 
 ThreadActivity ParseActivity(std::string_view text, BlockedThread* blocked) {
-  if (text.empty()) return ThreadActivity::kGone;
   if (text.starts_with("running")) return ThreadActivity::kRunning;
   *blocked = {};
   uint64_t number = 0;
@@ -53,24 +54,112 @@ ThreadActivity ParseActivity(std::string_view text, BlockedThread* blocked) {
       !base::ConsumeHex(&text, &blocked->program_counter)) {
     return ThreadActivity::kRunning;
   }
+  // The main thread's after it has ended.
+  if (blocked->stack_pointer == 0) return ThreadActivity::kGone;
   return ThreadActivity::kBlocked;
+}
+
+// What can be told of a thread whose activity cannot be read.
+ThreadActivity ActivityByState(int tid) {
+  switch (ReadThreadStateLetter(tid)) {
+    case 'R':
+      return ThreadActivity::kRunning;
+    case 'Z':
+    case 'X':
+      return ThreadActivity::kGone;
+    case '?':
+      break;
+    default:
+      return ThreadActivity::kHidden;
+  }
+  constexpr int kMostTid = 1 << 22;  // the kernel's PID_MAX_LIMIT; a clock's name has no room for more
+  const int64_t cpu_ns = base::ThreadCpuNs(tid);
+  if (tid > kMostTid || cpu_ns < 0) return ThreadActivity::kGone;
+  return base::ThreadCpuNs(tid) > cpu_ns ? ThreadActivity::kRunning : ThreadActivity::kHidden;
+}
+
+ThreadActivity ReadActivityFile(int tid, int fd, BlockedThread* blocked) {
+  char buffer[kMostActivityBytes];
+  const ssize_t size = pread(fd, buffer, sizeof buffer, 0);
+  if (size <= 0) return ActivityByState(tid);
+  return ParseActivity({buffer, static_cast<size_t>(size)}, blocked);
+}
+
+// Whether the handler knows the number of an interrupted call that the C library lets be cancelled: since
+// glibc 2.41 these share one system call instruction.
+bool CanRepeatCancellableCalls() {
+#if defined(__x86_64__)
+  constexpr uint64_t kFirstMinorVersionWithout = 41;
+  std::string_view version = gnu_get_libc_version();
+  uint64_t major = 0;
+  uint64_t minor = 0;
+  if (!base::ConsumeDecimal(&version, &major) || version.empty()) return false;
+  version.remove_prefix(1);  // '.'
+  return base::ConsumeDecimal(&version, &minor) && major == 2 && minor < kFirstMinorVersionWithout;
+#else
+  return false;
+#endif
 }
 
 }  // namespace
 
 ThreadActivity ReadThreadActivity(int tid, BlockedThread* blocked) {
-  char buffer[kMostActivityBytes];
-  return ParseActivity(base::ReadSmallFile(base::TaskPath(tid, "syscall").c_str(), buffer, sizeof buffer),
-                       blocked);
+  const int fd = OpenThreadActivity(tid);
+  const ThreadActivity activity = fd < 0 ? ActivityByState(tid) : ReadActivityFile(tid, fd, blocked);
+  if (fd >= 0) close(fd);
+  return activity;
 }
 
 int OpenThreadActivity(int tid) { return open(base::TaskPath(tid, "syscall").c_str(), O_RDONLY | O_CLOEXEC); }
 
 ThreadActivity ReadThreadActivity(int tid, int activity_fd, BlockedThread* blocked) {
-  if (activity_fd < 0) return ReadThreadActivity(tid, blocked);
-  char buffer[kMostActivityBytes];
-  const ssize_t size = pread(activity_fd, buffer, sizeof buffer, 0);
-  return ParseActivity({buffer, static_cast<size_t>(std::max<ssize_t>(size, 0))}, blocked);
+  return activity_fd < 0 ? ReadThreadActivity(tid, blocked) : ReadActivityFile(tid, activity_fd, blocked);
+}
+
+ThreadActivity ReadThreadActivity(int tid, const KeptActivities* kept, BlockedThread* blocked) {
+  return ReadThreadActivity(tid, kept == nullptr ? -1 : kept->DescriptorOf(tid), blocked);
+}
+
+bool RestartsHiddenAfterSignal(int tid) {
+  // The functions that the kernel names for these calls have changed over time.
+  static constexpr std::string_view kCalls[] = {
+      "do_wait",     "pipe_read", "anon_pipe_read", "flock_lock_inode_wait", "locks_lock_inode_wait",
+      "fcntl_setlk",
+  };
+  static constexpr std::string_view kFutexes[] = {"futex_do_wait", "futex_wait_queue", "futex_wait_queue_me"};
+  if (ReadThreadStateLetter(tid) != 'S') return false;
+  char channel[64];
+  ReadWaitChannel(tid, channel, sizeof channel);
+  const std::string_view function = FunctionOfChannel(channel);
+  const auto is_channel = [&](std::string_view name) { return name == function; };
+  return std::ranges::any_of(kCalls, is_channel) ||
+         (CanRepeatCancellableCalls() && std::ranges::any_of(kFutexes, is_channel));
+}
+
+KeptActivities::~KeptActivities() {
+  for (size_t i = 0; i < count_; ++i) close(entries_[i].fd);
+}
+
+void KeptActivities::Keep(int tid) {
+  if (!is_allowed_ || count_ == kCapacity || DescriptorOf(tid) >= 0) return;
+  const int fd = OpenThreadActivity(tid);
+  if (fd >= 0) entries_[count_++] = {tid, fd};
+}
+
+void KeptActivities::Release(int tid) {
+  for (size_t i = 0; i < count_; ++i) {
+    if (entries_[i].tid != tid) continue;
+    close(entries_[i].fd);
+    entries_[i] = entries_[--count_];
+    return;
+  }
+}
+
+int KeptActivities::DescriptorOf(int tid) const {
+  for (size_t i = 0; i < count_; ++i) {
+    if (entries_[i].tid == tid) return entries_[i].fd;
+  }
+  return -1;
 }
 
 bool IsSignalBlocked(int tid, int signal_number) {
@@ -95,6 +184,8 @@ void ReadWaitChannel(int tid, char* channel, uint64_t size_bytes) {
   std::string_view text = base::ReadSmallFile(base::TaskPath(tid, "wchan").c_str(), channel, size_bytes - 1);
   channel[text == "0" ? 0 : text.size()] = '\0';
 }
+
+std::string_view FunctionOfChannel(std::string_view channel) { return channel.substr(0, channel.find('.')); }
 
 int ReadTracer() {
   char buffer[1024];

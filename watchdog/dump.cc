@@ -18,6 +18,7 @@ bool MakeDump(const DumpRequest& request, const WatchedLoop* loop, LoopSample* s
   tools.capturer->Capture(tid, &sample->stack);
   sample->mono_ns = tools.clock->MonoNs();
   sample->use = {};
+  sample->no_stack_reason = tools.capturer->no_stack_reason();
 
   LagEvent event{};
   const int64_t wall_ms = tools.clock->WallMs();
@@ -42,6 +43,7 @@ bool MakeDump(const DumpRequest& request, const WatchedLoop* loop, LoopSample* s
   event.threads_dropped = tools.threads->dropped_count();
   FactList facts;
   if (request.signal_number != 0) facts.Add("dump_signal", request.signal_number);
+  AddNoStackFacts(samples, &facts);
   AddProcessFacts(tools, &facts);
   event.facts = facts.all();
   PastDispatch history[DispatchHistory::kMaxDispatches];

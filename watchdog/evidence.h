@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include "policies/verdict.h"
 #include "stack/thread_state.h"
@@ -11,8 +12,10 @@ namespace lagwatch::watchdog {
 
 // Looks at thread `tid`; false when it is gone. `before` is an earlier look at it, or null: what cannot have
 // changed since is taken from there. On a two-core virtual machine that takes 15 µs for a thread that has
-// slept since, 27 µs for one that runs, 33 µs for one that has run and sleeps. Context: watchdog.
-bool LookAtThread(int32_t tid, const policies::ThreadLook* before, policies::ThreadLook* look);
+// slept since, 27 µs for one that runs, 33 µs for one that has run and sleeps. `kept` may be null. Context:
+// watchdog.
+bool LookAtThread(int32_t tid, const policies::ThreadLook* before, policies::ThreadLook* look,
+                  const stack::KeptActivities* kept = nullptr);
 // The same for a thread that has run all the time since `before`: then it cannot have waited, and what it
 // used besides CPU time is left for the next look. False, and nothing changed, when it has not; told in less
 // than 2 µs. Context: watchdog.
@@ -26,5 +29,8 @@ policies::Doing WhatItWaitsFor(int32_t tid, const stack::BlockedThread& blocked,
 // Whether the call waits for an event for as long as that takes: a signal, a child, a message, a connection,
 // a thread's end. Not a lock, and nothing with a timeout. Context: any; pure.
 bool WaitsForEvent(const stack::BlockedThread& blocked);
+
+// The same for a hidden thread (stack::ThreadActivity::kHidden), by the kernel's function that it waits in.
+policies::Doing WhatHiddenWaitsFor(std::string_view channel, char state);
 
 }  // namespace lagwatch::watchdog

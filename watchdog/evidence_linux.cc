@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "base/clock.h"
+#include "base/proc_file.h"
 #include "stack/thread_counters.h"
 #include "watchdog/evidence.h"
 
@@ -29,12 +30,13 @@ bool IsInPipe(int32_t tid) {
 Doing WaitOnDescriptor(int32_t tid, uint64_t fd_argument, char state) {
   if (state == kUninterruptible) return Doing::kDisk;
   const int fd = static_cast<int>(fd_argument);
-  constexpr std::string_view kFolder = "/proc/self/fd/";
-  char path[32];
-  std::memcpy(path, kFolder.data(), kFolder.size());
-  *std::to_chars(path + kFolder.size(), path + sizeof path - 1, fd).ptr = '\0';
+  constexpr std::string_view kFolder = "fd/";
+  char leaf[16];
+  std::memcpy(leaf, kFolder.data(), kFolder.size());
+  *std::to_chars(leaf + kFolder.size(), leaf + sizeof leaf - 1, fd).ptr = '\0';
   char target[64];
-  ssize_t size = readlink(path, target, sizeof target);
+  // The thread's own table: the watchdog's, and that of a main thread that has ended, are others.
+  ssize_t size = readlink(base::TaskPath(tid, leaf).c_str(), target, sizeof target);
   if (size <= 0) return Doing::kUnknown;
   std::string_view name(target, static_cast<size_t>(size));
   if (name == "anon_inode:[timerfd]") return Doing::kSleep;
@@ -238,6 +240,31 @@ bool WaitsForEvent(const stack::BlockedThread& blocked) {
   }
 }
 
+Doing WhatHiddenWaitsFor(std::string_view channel, char state) {
+  struct Rule {
+    std::string_view part;
+    Doing doing;
+  };
+  // The first that fits.
+  static constexpr Rule kRules[] = {
+      {"futex", Doing::kLock},         {"flock", Doing::kLock},         {"locks_lock", Doing::kLock},
+      {"setlk", Doing::kLock},         {"posix_lock", Doing::kLock},    {"semtimedop", Doing::kLock},
+      {"nanosleep", Doing::kSleep},    {"sys_pause", Doing::kSleep},    {"sigtimedwait", Doing::kSleep},
+      {"sigsuspend", Doing::kSleep},   {"pipe_", Doing::kNetwork},      {"poll", Doing::kNetwork},
+      {"select", Doing::kNetwork},     {"epoll", Doing::kNetwork},      {"sock", Doing::kNetwork},
+      {"unix_", Doing::kNetwork},      {"inet_", Doing::kNetwork},      {"tcp_", Doing::kNetwork},
+      {"skb", Doing::kNetwork},        {"wait_woken", Doing::kNetwork}, {"tty_", Doing::kNetwork},
+      {"eventfd", Doing::kNetwork},    {"msgrcv", Doing::kNetwork},     {"msgsnd", Doing::kNetwork},
+      {"fuse", Doing::kDisk},          {"request_wait", Doing::kDisk},  {"rpc_", Doing::kDisk},
+      {"nfs", Doing::kDisk},           {"userfault", Doing::kMemory},   {"reclaim", Doing::kMemory},
+      {"balance_dirty", Doing::kDisk}, {"mem_cgroup", Doing::kMemory},
+  };
+  for (const Rule& rule : kRules) {
+    if (channel.find(rule.part) != std::string_view::npos) return rule.doing;
+  }
+  return state == kUninterruptible ? Doing::kDisk : Doing::kUnknown;
+}
+
 bool HasRunThroughout(int32_t tid, const policies::ThreadLook& before, policies::ThreadLook* look) {
   if (before.doing != Doing::kRunning) return false;
   const int64_t now_ns = base::SystemClock().MonoNs();
@@ -251,7 +278,8 @@ bool HasRunThroughout(int32_t tid, const policies::ThreadLook& before, policies:
   return true;
 }
 
-bool LookAtThread(int32_t tid, const policies::ThreadLook* before, policies::ThreadLook* look) {
+bool LookAtThread(int32_t tid, const policies::ThreadLook* before, policies::ThreadLook* look,
+                  const stack::KeptActivities* kept) {
   *look = {};
   look->mono_ns = base::SystemClock().MonoNs();
   look->use.cpu_ns = base::ThreadCpuNs(tid);
@@ -282,11 +310,22 @@ bool LookAtThread(int32_t tid, const policies::ThreadLook* before, policies::Thr
     case 'S':
     case kUninterruptible: {
       stack::BlockedThread blocked{};
-      stack::ThreadActivity activity = stack::ReadThreadActivity(tid, &blocked);
-      if (activity == stack::ThreadActivity::kGone) return false;
-      // If it has gone on since, it was asleep only for a moment.
-      look->doing = activity == stack::ThreadActivity::kBlocked ? WhatItWaitsFor(tid, blocked, stat.state)
-                                                                : Doing::kRunning;
+      switch (stack::ReadThreadActivity(tid, kept, &blocked)) {
+        case stack::ThreadActivity::kGone:
+          return false;
+        case stack::ThreadActivity::kRunning:  // it was asleep only for a moment
+          look->doing = Doing::kRunning;
+          break;
+        case stack::ThreadActivity::kBlocked:
+          look->doing = WhatItWaitsFor(tid, blocked, stat.state);
+          break;
+        case stack::ThreadActivity::kHidden: {
+          char channel[64];
+          stack::ReadWaitChannel(tid, channel, sizeof channel);
+          look->doing = WhatHiddenWaitsFor(channel, stat.state);
+          break;
+        }
+      }
       break;
     }
     case 'T':

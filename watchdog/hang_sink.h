@@ -20,6 +20,7 @@ namespace lagwatch::watchdog {
 struct LoopSample {
   int64_t mono_ns;
   policies::ThreadUse use;  // since the sample before
+  stack::NoStackReason no_stack_reason;
   stack::Stack stack;
 };
 static_assert(

@@ -42,7 +42,9 @@ int64_t LoopWatch::Look(WatchedLoop* loop, const WatchTools& tools) {
     loop->CopyName(name_);
     tid_ = loop->tid.load();
     first_begun_ = loop->probe.begun();
+    tools.capturer->kept_activities().Keep(tid_);
   }
+  NoteActivity();
   const int64_t now_ns = tools.clock->MonoNs();
   const Thresholds thresholds = loop->limits.ThresholdsOr(tools.options->thresholds());
   if (thresholds == last_thresholds_ && IsAllAsBefore(*loop, now_ns)) {
@@ -99,9 +101,33 @@ int64_t LoopWatch::NextLookNs(int64_t now_ns, const WatchTools& tools) const {
   return next_ns;
 }
 
-void LoopWatch::Discount(const policies::GuardFindings& findings) {
+void LoopWatch::Discount(const policies::GuardFindings& process_findings) {
+  policies::GuardFindings findings = process_findings;
+  if (findings.stopped_ns != 0 && HasBeenActive(findings.stopped_ns))
+    findings.blocked_ns += std::exchange(findings.stopped_ns, 0);
   found_since_look_ += findings;
   for (Watched& watched : watched_) watched.watch.Discount(findings);
+}
+
+void LoopWatch::NoteActivity() {
+  activity_ = {};
+  const bool is_idle =
+      std::ranges::all_of(watched_, [](const Watched& watched) { return watched.watch.number() == 0; });
+  if (is_idle) return;
+  const int64_t cpu_ns = base::ThreadCpuNs(tid_);
+  const int64_t queued_ns = base::ThreadRunDelayNs(tid_);
+  if (cpu_ns >= 0 && queued_ns >= 0) activity_ = {base::SystemClock().MonoNs(), cpu_ns + queued_ns};
+}
+
+bool LoopWatch::HasBeenActive(int64_t stopped_ns) const {
+  if (activity_.mono_ns == 0) return false;
+  const int64_t wall_ns = base::SystemClock().MonoNs() - activity_.mono_ns;
+  const int64_t cpu_ns = base::ThreadCpuNs(tid_);
+  const int64_t queued_ns = base::ThreadRunDelayNs(tid_);
+  if (stopped_ns > wall_ns || cpu_ns < 0 || queued_ns < 0) return false;
+  constexpr int64_t kOneThread = 1;
+  return !policies::CanHaveBeenStopped(stopped_ns, wall_ns, cpu_ns + queued_ns - activity_.active_ns,
+                                       kOneThread);
 }
 
 bool LoopWatch::IsQuiet(const WatchedLoop& loop) const {
@@ -137,6 +163,7 @@ void LoopWatch::Forget(const WatchedLoop& loop, const WatchTools& tools) {
   if (generation_ != 0) frame_counts_.Tell(loop, name_, tools.clock->MonoNs(), tools.sink);
   CollectUsage(loop, tools);
   if (generation_ == 0 && !loop.is_in_use()) SkipWhatWasBefore(loop);
+  if (generation_ != 0) tools.capturer->kept_activities().Release(tid_);
   last_usage_ns_ = 0;
   generation_ = 0;
   last_look_ns_ = 0;
@@ -203,7 +230,7 @@ bool LoopWatch::IsIdle(const Watched& watched, const WatchedLoop& loop, const Wa
 
 void LoopWatch::Finish(Watched* watched, const WatchedLoop& loop, const WatchTools& tools) {
   SpanWatch& watch = watched->watch;
-  if (!watch.is_lagging()) {
+  if (!watch.is_lagging() && !TryReportLate(watched, loop, tools)) {
     CountSuppressed(*watched, loop, tools);
   } else {
     // By the clock it is over by now at the latest; exact is what the loop's own thread measured.
@@ -216,6 +243,31 @@ void LoopWatch::Finish(Watched* watched, const WatchedLoop& loop, const WatchToo
   }
   watched->counted_ns = 0;
   watch.End();
+}
+
+bool LoopWatch::TryReportLate(Watched* watched, const WatchedLoop& loop, const WatchTools& tools) {
+  SpanWatch& watch = watched->watch;
+  if (watch.guard().blocked_ns == 0) return false;
+  const int64_t now_ns = tools.clock->MonoNs();
+  const int64_t duration_ns =
+      watched->source->DurationNs(watch.number(), loop, ToSpanTools(tools)) - watch.guard().stopped_ns;
+  if (duration_ns < watch.threshold_ns() || IsForADebugger(now_ns, tools)) return false;
+  LoopSample& sample = NextSample(now_ns, tools);
+  sample.stack.Clear();
+  sample.no_stack_reason = stack::NoStackReason::kLockedMemory;
+  sample.use = {};
+  policies::ThreadLook look;
+  if (is_account_open_ &&
+      LookAtThread(tid_, &account_.last_look(), &look, &tools.capturer->kept_activities()))
+    sample.use = account_.Add(look);
+  ++sample_count_;
+  tools.counters->lags.Add();
+  const int64_t end_ns = watch.begin_ns() + duration_ns;
+  watch.Check(SpanWatch::kNoStack, end_ns, *tools.options);
+  const LoopSample* samples[] = {&sample};
+  Report(watched, loop, samples, sample.stack, end_ns, tools);
+  if (HangListener* listener = tools.options->listener) listener->OnLagBegin(Notice(*watched, duration_ns));
+  return true;
 }
 
 void LoopWatch::CollectUsage(const WatchedLoop& loop, const WatchTools& tools) {
@@ -296,20 +348,21 @@ void LoopWatch::TellNote(const DispatchHistory::Dispatch& note, const WatchedLoo
 void LoopWatch::OpenWindow(Watched* watched, const WatchedLoop& loop, const char* tag, int64_t now_ns,
                            const WatchTools& tools) {
   next_sample_ns_ = now_ns;
-  char text[SpanWatch::kMaxTagBytes];
-  base::ReadOwnString(reinterpret_cast<uint64_t>(tag), text, sizeof text);
-  if (!watched->IsStillIn(loop)) text[0] = '\0';  // the string may have been another by then
-  watched->watch.SetTag(text);
-  bool is_first = watched->watch.OpenWindow(sample_count_);
-  if (is_first)
-    watched->watch.SetCpuBaseline({now_ns, base::ThreadCpuNs(loop.tid.load()), base::ProcessCpuNs()});
-  tools.capturer->KeepSignal();
   // What goes on around it, or inside it, needs the account from its own first window on.
   bool is_other_open = std::ranges::any_of(watched_, [&](const Watched& other) {
     bool is_in_window = other.watch.is_window_open() && other.IsStillIn(loop);
     return &other != watched && (other.watch.is_lagging() || is_in_window);
   });
-  if (is_first && !is_other_open) is_account_open_ = false;
+  // First what waits for nothing: the program may be changing its address space.
+  bool is_first = watched->watch.OpenWindow(sample_count_);
+  if (is_first)
+    watched->watch.SetCpuBaseline({now_ns, base::ThreadCpuNs(loop.tid.load()), base::ProcessCpuNs()});
+  if (is_first && !is_other_open) OpenAccount(loop, tools);
+  char text[SpanWatch::kMaxTagBytes];
+  base::ReadOwnString(reinterpret_cast<uint64_t>(tag), text, sizeof text);
+  if (!watched->IsStillIn(loop)) text[0] = '\0';  // the string may have been another by then
+  watched->watch.SetTag(text);
+  tools.capturer->KeepSignal();
   if (is_first) {
     tools.capturer->RefreshModules();
   } else {
@@ -317,16 +370,32 @@ void LoopWatch::OpenWindow(Watched* watched, const WatchedLoop& loop, const char
   }
 }
 
-void LoopWatch::TakeSample(const WatchedLoop& loop, int64_t now_ns, const WatchTools& tools) {
+void LoopWatch::OpenAccount(const WatchedLoop& loop, const WatchTools& tools) {
+  is_account_open_ = false;
+  policies::ThreadLook look;
+  const int32_t tid = loop.tid.load();
+  if (LookAtThread(tid, nullptr, &look, &tools.capturer->kept_activities())) Account(tid, look);
+  is_account_fresh_ = true;
+}
+
+LoopSample& LoopWatch::NextSample(int64_t now_ns, const WatchTools& tools) {
   LoopSample& sample = ring_[sample_count_ % static_cast<size_t>(tools.options->ring_size)];
-  next_sample_ns_ = now_ns + tools.options->sample_interval_ns;
   sample.mono_ns = now_ns;
+  return sample;
+}
+
+void LoopWatch::TakeSample(const WatchedLoop& loop, int64_t now_ns, const WatchTools& tools) {
+  LoopSample& sample = NextSample(now_ns, tools);
+  next_sample_ns_ = now_ns + tools.options->sample_interval_ns;
   const int32_t tid = loop.tid.load();
   policies::ThreadLook look;  // before the capture, which may keep the thread busy
-  const bool has_run_on = is_account_open_ && HasRunThroughout(tid, account_.last_look(), &look);
-  const bool has_look =
-      has_run_on || LookAtThread(tid, is_account_open_ ? &account_.last_look() : nullptr, &look);
+  // Not by a look of a moment ago, since when the thread can have run, and be about to sleep.
+  const bool is_fresh = std::exchange(is_account_fresh_, false);
+  const bool has_run_on = is_account_open_ && !is_fresh && HasRunThroughout(tid, account_.last_look(), &look);
+  const bool has_look = has_run_on || LookAtThread(tid, is_account_open_ ? &account_.last_look() : nullptr,
+                                                   &look, &tools.capturer->kept_activities());
   tools.capturer->Capture(tid, &sample.stack, has_run_on ? look.use.cpu_ns : stack::StackCapturer::kUnread);
+  sample.no_stack_reason = tools.capturer->no_stack_reason();
   // A stack of what came after must not be blamed for it. What goes on may be blamed: the others' check asks
   // once more whether they do.
   bool is_any_going_on = std::ranges::any_of(watched_, [&](const Watched& watched) {
@@ -346,11 +415,13 @@ policies::ThreadUse LoopWatch::Account(int32_t tid, const policies::ThreadLook& 
   return {};
 }
 
-policies::Verdict LoopWatch::Judge(const Watched& watched, const WatchedLoop& loop, WaitOutcome outcome) {
+policies::Verdict LoopWatch::Judge(const Watched& watched, const WatchedLoop& loop, WaitOutcome outcome,
+                                   const WatchTools& tools) {
   if (!is_account_open_) return {};
   const int32_t tid = loop.tid.load();
   policies::ThreadLook look;
-  if (LookAtThread(tid, &account_.last_look(), &look) && watched.IsStillIn(loop)) account_.Add(look);
+  const stack::KeptActivities* kept = &tools.capturer->kept_activities();
+  if (LookAtThread(tid, &account_.last_look(), &look, kept) && watched.IsStillIn(loop)) account_.Add(look);
   policies::Verdict verdict;
   const stack::ThrottleCounters throttle = stack::ReadThrottleCounters(tid);
   int64_t throttled_ns = throttle.throttled_ns - throttle_begin_.throttled_ns;
@@ -446,11 +517,14 @@ bool LoopWatch::Report(Watched* watched, const WatchedLoop& loop, std::span<cons
   FactList facts;
   if (loop.limits.weight() != 0) facts.Add("loop_weight", loop.limits.weight());
   watched->source->AddFacts(loop, &facts);
+  AddNoStackFacts(samples, &facts);
+  if (watch.guard().blocked_ns != 0)
+    facts.Add("watchdog_blocked_ms", watch.guard().blocked_ns / base::kNsPerMs);
   AddProcessFacts(tools, &facts);
   event.facts = facts.all();
   PastDispatch history[DispatchHistory::kMaxDispatches];
   event.history = ReadPastDispatches(loop.probe.history(), *tools.tick_scale, *tools.clock, history);
-  event.verdict = Judge(*watched, loop, event.wait_outcome);
+  event.verdict = Judge(*watched, loop, event.wait_outcome, tools);
   event.modules = &tools.capturer->modules();
   event.guard = watch.guard();
   if (!tools.sink->OnLag(event)) {

@@ -105,11 +105,22 @@ class LoopWatch {
   void Finish(Watched* watched, const WatchedLoop& loop, const WatchTools& tools);
   void OpenWindow(Watched* watched, const WatchedLoop& loop, const char* tag, int64_t now_ns,
                   const WatchTools& tools);
+  // What the thread has run and waited for a processor so far: to tell, later, a stop of the process, in
+  // which it does neither, from a wait of the watchdog's own.
+  void NoteActivity();
+  bool HasBeenActive(int64_t stopped_ns) const;
+  // Reports a hang that was over before the watchdog could look at it, because it was kept waiting for the
+  // address space that the hang's thread was changing. False when it was not kept from anything.
+  bool TryReportLate(Watched* watched, const WatchedLoop& loop, const WatchTools& tools);
+  // Looks at the thread before anything that may wait for its memory.
+  void OpenAccount(const WatchedLoop& loop, const WatchTools& tools);
   // Of whatever is going on, once for all kinds.
   void TakeSample(const WatchedLoop& loop, int64_t now_ns, const WatchTools& tools);
   policies::ThreadUse Account(int32_t tid, const policies::ThreadLook& look);
-  policies::Verdict Judge(const Watched& watched, const WatchedLoop& loop, WaitOutcome outcome);
+  policies::Verdict Judge(const Watched& watched, const WatchedLoop& loop, WaitOutcome outcome,
+                          const WatchTools& tools);
   void Check(Watched* watched, const WatchedLoop& loop, int64_t now_ns, const WatchTools& tools);
+  LoopSample& NextSample(int64_t now_ns, const WatchTools& tools);
   // False when the report was lost.
   bool Report(Watched* watched, const WatchedLoop& loop, std::span<const LoopSample* const> samples,
               const stack::Stack& expensive, int64_t now_ns, const WatchTools& tools);
@@ -151,6 +162,12 @@ class LoopWatch {
 
   // How the thread spends its time from the first window of what goes on.
   bool is_account_open_ = false;
+  struct Activity {
+    int64_t mono_ns = 0;  // 0: nothing is known
+    int64_t active_ns = 0;
+  };
+  Activity activity_;
+  bool is_account_fresh_ = false;  // opened since the last sample
   policies::TimeAccount account_;
   stack::ThrottleCounters throttle_begin_;
 

@@ -12,4 +12,7 @@ namespace lagwatch::watchdog {
 // for a report only.
 void AddProcessFacts(const WatchTools& tools, FactList* facts);
 
+// Says so when samples have no stack: how many, and why the last one of them has none. Context: watchdog.
+void AddNoStackFacts(std::span<const LoopSample* const> samples, FactList* facts);
+
 }  // namespace lagwatch::watchdog

@@ -72,7 +72,7 @@ class Path {
 void AddMemoryAndThreads(FactList* facts) {
   constexpr int64_t kKib = 1024;
   char buffer[4096];
-  std::string_view status = base::ReadSmallFile("/proc/self/status", buffer, sizeof buffer);
+  std::string_view status = base::ReadSmallFile("/proc/thread-self/status", buffer, sizeof buffer);
   auto kib = [&](std::string_view key) {
     int64_t number = NumberAfter(status, key);
     return number == kNotKnown ? kNotKnown : number * kKib;
@@ -261,6 +261,19 @@ void AddOwnCost(const WatchTools& tools, FactList* facts) {
 }
 
 }  // namespace
+
+void AddNoStackFacts(std::span<const LoopSample* const> samples, FactList* facts) {
+  int64_t count = 0;
+  const char* reason = nullptr;
+  for (const LoopSample* sample : samples) {
+    if (sample->stack.frame_count != 0) continue;
+    ++count;
+    reason = NameOf(sample->no_stack_reason);
+  }
+  if (count == 0) return;
+  facts->Add("no_stack_samples", count);
+  facts->AddText("no_stack_reason", reason);
+}
 
 void AddProcessFacts(const WatchTools& tools, FactList* facts) {
   AddMemoryAndThreads(facts);

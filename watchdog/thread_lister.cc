@@ -59,7 +59,9 @@ void ThreadLister::Capture(int32_t watched_tid, const stack::Stack& watched_stac
       return true;
     }
     record->snapshot.stack.Clear();
-    if (!record->is_asleep) {
+    if (record->is_hidden) {  // a signal for each of many threads that only wait is too much
+      ReadWaitChannelOf(record);
+    } else if (!record->is_asleep) {
       running_[running_count_++] = record;
     } else {
       CaptureOne(capturer, record);
@@ -100,7 +102,9 @@ ThreadLister::Record* ThreadLister::List(int32_t tid) {
   stack::ReadThreadName(tid, snapshot.name, sizeof snapshot.name);
   int64_t cpu_ns = base::ThreadCpuNs(tid);
   stack::BlockedThread blocked{};
-  record->is_asleep = stack::ReadThreadActivity(tid, &blocked) == stack::ThreadActivity::kBlocked;
+  const stack::ThreadActivity activity = stack::ReadThreadActivity(tid, &blocked);
+  record->is_asleep = activity == stack::ThreadActivity::kBlocked;
+  record->is_hidden = activity == stack::ThreadActivity::kHidden;
   record->is_stack_kept =
       record->is_stack_kept && record->is_asleep && cpu_ns == snapshot.cpu_ns && blocked == record->blocked;
   if (record->is_stack_kept) return record;  // nothing else can have changed either

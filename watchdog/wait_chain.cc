@@ -24,11 +24,6 @@ std::optional<uint64_t> ReadSwitches(int32_t tid) {
   return base::ConsumeDecimal(&text, &switches) ? std::optional(switches) : std::nullopt;
 }
 
-bool IsBlockedAt(int32_t tid, const stack::BlockedThread& place) {
-  stack::BlockedThread now;
-  return stack::ReadThreadActivity(tid, &now) == stack::ThreadActivity::kBlocked && now == place;
-}
-
 }  // namespace
 
 WaitChain::WaitChain() : stacks_(base::MapBlock<stack::Stack>(kMaxWaits + 1)) {}
@@ -65,7 +60,7 @@ uint32_t WaitChain::TryFollow(int32_t tid, stack::StackCapturer* capturer) {
   const size_t followed = count_;
   {
     const auto held = capturer->code().Hold();
-    for (count_ = 0; count_ < followed && HasNotMoved(count_, capturer->modules());) ++count_;
+    for (count_ = 0; count_ < followed && HasNotMoved(count_, *capturer);) ++count_;
   }
   Conclude(count_ == followed ? cycle_begin : kMaxWaits);
   return static_cast<uint32_t>(followed - count_) + (step == Step::kChanged);
@@ -75,29 +70,44 @@ WaitChain::Step WaitChain::TryAdd(int32_t tid, stack::StackCapturer* capturer) {
   stack::Stack& stack = stacks_[count_];
   stack.Clear();
   stack::BlockedThread blocked;
-  bool may_wait = stack::ReadThreadActivity(tid, &blocked) == stack::ThreadActivity::kBlocked &&
-                  stack::LockOwners::IsInLockCall(blocked);
+  const stack::KeptActivities& kept = capturer->kept_activities();
+  const stack::ThreadActivity activity = stack::ReadThreadActivity(tid, &kept, &blocked);
+  const bool is_hidden = activity == stack::ThreadActivity::kHidden && stack::RestartsHiddenAfterSignal(tid);
+  bool may_wait =
+      is_hidden || (activity == stack::ThreadActivity::kBlocked && stack::LockOwners::IsInLockCall(blocked));
   if (!may_wait && count_ == 0) return Step::kEnded;  // the usual case must cost nothing
   capturer->Capture(tid, &stack);
+  if (is_hidden)
+    may_wait = capturer->ReadInterruptedCall(&blocked) && stack::LockOwners::IsInLockCall(blocked);
   if (!may_wait || count_ == kMaxWaits) return Step::kEnded;
   // After the capture, which may have woken the thread for a moment.
   auto switches = ReadSwitches(tid);
-  if (!switches || !IsBlockedAt(tid, blocked)) return Step::kChanged;
+  const Rest rest{blocked, switches.value_or(0), is_hidden};
+  if (!switches || !IsAtRest(tid, rest, kept)) return Step::kChanged;
   auto lock = [&] {
     const auto held = capturer->code().Hold();
     return owners_.Find(blocked, stack, capturer->modules());
   }();
   if (!lock) return Step::kEnded;
-  rests_[count_] = {blocked, *switches};
+  rests_[count_] = rest;
   waits_[count_++] = {.tid = tid, .stack = &stack, .lock = *lock, .owner_name = {}, .owner_stack = nullptr};
   return Step::kAdded;
 }
 
-bool WaitChain::HasNotMoved(size_t index, const stack::ModuleMap& modules) const {
+// A hidden thread that sleeps again after the signal was made to go back into its call: the program has not
+// run since, if the thread has not been woken once more.
+bool WaitChain::IsAtRest(int32_t tid, const Rest& rest, const stack::KeptActivities& kept) {
+  stack::BlockedThread now;
+  const stack::ThreadActivity activity = stack::ReadThreadActivity(tid, &kept, &now);
+  return rest.is_hidden ? activity == stack::ThreadActivity::kHidden
+                        : activity == stack::ThreadActivity::kBlocked && now == rest.blocked;
+}
+
+bool WaitChain::HasNotMoved(size_t index, stack::StackCapturer& capturer) const {
   const Wait& wait = waits_[index];
   const Rest& rest = rests_[index];
-  return owners_.Find(rest.blocked, *wait.stack, modules) == wait.lock &&
-         IsBlockedAt(wait.tid, rest.blocked) && ReadSwitches(wait.tid) == rest.switches;
+  return owners_.Find(rest.blocked, *wait.stack, capturer.modules()) == wait.lock &&
+         IsAtRest(wait.tid, rest, capturer.kept_activities()) && ReadSwitches(wait.tid) == rest.switches;
 }
 
 void WaitChain::NameOwners() {

@@ -43,13 +43,15 @@ class WaitChain {
   struct Rest {
     stack::BlockedThread blocked;
     uint64_t switches;
+    bool is_hidden;  // `blocked` is what it told when it was interrupted
   };
   enum class Step { kAdded, kEnded, kChanged };
 
   // Returns how many waits changed meanwhile.
   uint32_t TryFollow(int32_t tid, stack::StackCapturer* capturer);
   Step TryAdd(int32_t tid, stack::StackCapturer* capturer);
-  bool HasNotMoved(size_t index, const stack::ModuleMap& modules) const;
+  static bool IsAtRest(int32_t tid, const Rest& rest, const stack::KeptActivities& kept);
+  bool HasNotMoved(size_t index, stack::StackCapturer& capturer) const;
   void NameOwners();
   void Conclude(size_t cycle_begin);
   // Which of the waits is `tid`'s; count_ when none is.

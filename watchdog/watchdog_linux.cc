@@ -6,8 +6,10 @@
 #include <new>
 #include <utility>
 
+#include "base/proc_file.h"
 #include "base/thread_fence.h"
 #include "watchdog/service_feed.h"
+#include "watchdog/thread_loads.h"
 #include "watchdog/watchdog.h"
 
 namespace lagwatch::watchdog {
@@ -22,6 +24,16 @@ constexpr int64_t kSetUpTimeoutNs = base::kNsPerSecond;
 constexpr int64_t kStopTimeoutNs = 3 * base::kNsPerSecond;
 // Use is told along with a report, because that is sent anyway; but not more often than this.
 constexpr int64_t kUsageWithReportNs = 60 * base::kNsPerSecond;
+
+// How many threads of the process may run at once.
+int64_t CountParallelThreads() {
+  int64_t threads = 0;
+  base::ForEachThread([&](int) {
+    ++threads;
+    return true;
+  });
+  return std::clamp<int64_t>(threads, 1, CountUsableCores());
+}
 
 }  // namespace
 
@@ -187,18 +199,26 @@ void Watchdog::DiscountForeignTime(int64_t wanted_wait_ns) {
   const base::Clock& clock = base::SystemClock();
   const int64_t now_ns = clock.MonoNs();
   const int64_t interval_ns = now_ns - std::exchange(last_account_ns_, now_ns);
+  const int64_t process_cpu_ns = base::ProcessCpuNs();
+  const int64_t interval_cpu_ns = process_cpu_ns - std::exchange(last_process_cpu_ns_, process_cpu_ns);
   waited_ns_ += std::min(wanted_wait_ns, interval_ns);
   // Nearly every wake is on time: then the kernel's account need only be fresh.
   constexpr int64_t kFreshNs = base::kNsPerSecond;
   bool is_on_time = wanted_wait_ns > interval_ns - policies::TimeGuard::kToleranceNs;
   if (is_on_time && now_ns - guard_.last_mono_ns() < kFreshNs) return;
   const int tid = gettid();
-  const policies::GuardFindings findings = guard_.Update({.mono_ns = now_ns,
-                                                          .boot_ns = clock.BootNs(),
-                                                          .cpu_ns = base::ThreadCpuNs(tid),
-                                                          .run_delay_ns = base::ThreadRunDelayNs(tid),
-                                                          .waited_ns = std::exchange(waited_ns_, 0)});
+  policies::GuardFindings findings = guard_.Update({.mono_ns = now_ns,
+                                                    .boot_ns = clock.BootNs(),
+                                                    .cpu_ns = base::ThreadCpuNs(tid),
+                                                    .run_delay_ns = base::ThreadRunDelayNs(tid),
+                                                    .waited_ns = std::exchange(waited_ns_, 0)});
   if (findings.is_clean()) return;
+  const bool was_blocked =
+      findings.stopped_ns != 0 &&
+      !policies::CanHaveBeenStopped(std::min(findings.stopped_ns, interval_ns), interval_ns, interval_cpu_ns,
+                                    CountParallelThreads());
+  if (was_blocked) findings.blocked_ns = std::exchange(findings.stopped_ns, 0);
+  counters_.blocked_ms.Add(static_cast<uint64_t>(findings.blocked_ns / base::kNsPerMs));
   counters_.stops.Add(findings.stopped_ns != 0);
   counters_.stopped_ms.Add(static_cast<uint64_t>(findings.stopped_ns / base::kNsPerMs));
   counters_.suspensions.Add(findings.suspended_ns != 0);

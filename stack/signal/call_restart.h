@@ -18,7 +18,9 @@ int64_t NumberOfCall(const unsigned char (&code)[kCodeBeforeCallBytes]) noexcept
 
 // If the signal that the calling handler was called for, and no other, has just ended a system call that can
 // as well be made again, changes the context so that it is. To be called with all signals blocked, but those
-// of the thread's own faults. `user_context` is the handler's ucontext_t. Context: signal.
-void RestartInterruptedCall(int signal_number, void* user_context) noexcept;
+// of the thread's own faults. `user_context` is the handler's ucontext_t. `was_asleep`: the signal was sent
+// to a thread that slept, possibly for long, so a futex with a relative timeout is left interrupted, which
+// its callers expect, rather than made to wait for all of the timeout once more. Context: signal.
+void RestartInterruptedCall(int signal_number, bool was_asleep, void* user_context) noexcept;
 
 }  // namespace lagwatch::stack

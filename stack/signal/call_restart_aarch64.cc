@@ -5,6 +5,6 @@
 namespace lagwatch::stack {
 
 int64_t NumberOfCall(const unsigned char (&)[kCodeBeforeCallBytes]) noexcept { return -1; }
-void RestartInterruptedCall(int, void*) noexcept {}
+void RestartInterruptedCall(int, bool, void*) noexcept {}
 
 }  // namespace lagwatch::stack

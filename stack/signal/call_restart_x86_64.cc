@@ -50,12 +50,11 @@ bool AreMoves(const unsigned char* code, const unsigned char* end) {
 bool HasMaskOfPselect(uint64_t pair) {
   uint64_t mask = 0;
   return pair != 0 &&
-         (CopyReadable(ProcessId(), pair, reinterpret_cast<char*>(&mask), sizeof mask) != sizeof mask ||
-          mask != 0);
+         (CopyReadable(pair, reinterpret_cast<char*>(&mask), sizeof mask) != sizeof mask || mask != 0);
 }
 
 // Whether the call, once interrupted, has done nothing yet, and means the same when it is made again.
-bool IsRepeatable(int64_t number, const greg_t* registers) {
+bool IsRepeatable(int64_t number, bool was_asleep, const greg_t* registers) {
   switch (number) {
     case SYS_poll:
     case SYS_select:
@@ -87,7 +86,7 @@ bool IsRepeatable(int64_t number, const greg_t* registers) {
     case SYS_futex: {
       const auto operation =
           static_cast<int>(registers[REG_RSI]) & ~(FUTEX_PRIVATE_FLAG | FUTEX_CLOCK_REALTIME);
-      return operation == FUTEX_WAIT || operation == FUTEX_WAIT_BITSET;
+      return (operation == FUTEX_WAIT && !was_asleep) || operation == FUTEX_WAIT_BITSET;
     }
     default:
       return false;
@@ -124,17 +123,16 @@ int64_t NumberOfCall(const unsigned char (&code)[kCodeBeforeCallBytes]) noexcept
   return -1;
 }
 
-void RestartInterruptedCall(int signal_number, void* user_context) noexcept {
+void RestartInterruptedCall(int signal_number, bool was_asleep, void* user_context) noexcept {
   auto* context = static_cast<ucontext_t*>(user_context);
   greg_t* registers = context->uc_mcontext.gregs;
   // A system call leaves its own end in rcx.
   if (registers[REG_RAX] != -EINTR || registers[REG_RCX] != registers[REG_RIP]) return;
   unsigned char code[kCodeBeforeCallBytes];
   const uint64_t code_address = static_cast<uint64_t>(registers[REG_RIP]) - sizeof code;
-  if (CopyReadable(ProcessId(), code_address, reinterpret_cast<char*>(code), sizeof code) != sizeof code)
-    return;
+  if (CopyReadable(code_address, reinterpret_cast<char*>(code), sizeof code) != sizeof code) return;
   const int64_t number = NumberOfCall(code);
-  if (!IsRepeatable(number, registers)) return;
+  if (!IsRepeatable(number, was_asleep, registers)) return;
   SignalSet blocked;
   __builtin_memcpy(&blocked, &context->uc_sigmask, sizeof blocked);
   if (MayConcernProgram(signal_number, blocked)) return;

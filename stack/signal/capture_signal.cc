@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stack/signal/capture_signal.h"
 
+#include <ucontext.h>
+
 #include "base/ticks.h"
 #include "stack/signal/call_restart.h"
 #include "stack/signal/context.h"
@@ -27,7 +29,7 @@ bool CutToOwnStack(const CaptureSlot& slot, uint64_t stack_pointer, MemoryRegion
   ThreadStackNote note;
   if (live->Holds(thread_pointer) && live->Holds(note_address)) {
     note = *reinterpret_cast<const ThreadStackNote*>(note_address);
-  } else if (CopyReadable(slot.process_id, note_address, reinterpret_cast<char*>(&note), sizeof note) !=
+  } else if (CopyReadable(note_address, reinterpret_cast<char*>(&note), sizeof note) !=
              sizeof note) {  // a thread that is newer than the regions, or none of the C library
     return false;
   }
@@ -60,7 +62,7 @@ void CopyStack(const CaptureSlot& slot, RawStack* stack) {
     MendReturns(stack->address, reinterpret_cast<const char*>(stack->address), stack->bytes, wanted_bytes);
   } else {
     // The regions may be out of date, and past the stack's real end there may be nothing by now.
-    stack->size_bytes = CopyReadable(slot.process_id, live.begin, stack->bytes, wanted_bytes);
+    stack->size_bytes = CopyReadable(live.begin, stack->bytes, wanted_bytes);
     MendReturns(stack->address, stack->bytes, stack->bytes, stack->size_bytes);
   }
   uint64_t& program_counter = stack->registers.value[Registers::kProgramCounter];
@@ -80,9 +82,17 @@ bool IsTimers(const siginfo_t& info) {
   return info.si_code == SI_TIMER && reinterpret_cast<uint64_t>(info.si_value.sival_ptr) == kTimerMark;
 }
 
+// Whether an alternate signal stack, if the handler runs on one, has room for a timer's action.
+bool HasRoomForAction(const void* user_context) {
+  const stack_t& alternate = static_cast<const ucontext_t*>(user_context)->uc_stack;
+  const auto room_bytes =
+      reinterpret_cast<uint64_t>(__builtin_frame_address(0)) - reinterpret_cast<uint64_t>(alternate.ss_sp);
+  return room_bytes >= alternate.ss_size || room_bytes >= kTimerActionBytes;
+}
+
 void ActOnTimer(const void* user_context) {
   const TimerAction action = g_timer_action.load(std::memory_order_acquire);  // pairs with its store
-  if (action == nullptr) return;
+  if (action == nullptr || !HasRoomForAction(user_context)) return;
   Registers registers;
   ReadContext(user_context, &registers);
   action(registers);
@@ -126,15 +136,18 @@ void Answer(CaptureSlot* slot, uint32_t ticket, uint64_t begin_ticks, const void
 
 void HandleCaptureSignal(int signal_number, siginfo_t* info, void* user_context) noexcept {
   const uint64_t begin_ticks = base::ReadTicks();
+  bool was_asleep = false;
   if (IsTimers(*info)) {
     ActOnTimer(user_context);
   } else {
     CaptureSlot* slot = SlotOf(*info);
     if (slot == nullptr) return PassOn(signal_number, info, user_context);
+    was_asleep = CaptureSlot::WasAsleep(*info);
     Answer(slot, CaptureSlot::TicketOf(*info), begin_ticks, user_context);
   }
   // One that shares its signal with us may have been called for the same call.
-  if (FindHandlerBelow(signal_number) == nullptr) RestartInterruptedCall(signal_number, user_context);
+  if (FindHandlerBelow(signal_number) == nullptr)
+    RestartInterruptedCall(signal_number, was_asleep, user_context);
 }
 
 }  // namespace lagwatch::stack

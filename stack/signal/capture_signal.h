@@ -36,13 +36,16 @@ struct CaptureSlot {
   static constexpr State StateOf(uint64_t request) { return static_cast<State>(request & 3); }
 
   // What a signal of ours carries: its ticket and its slot, marked, so that a late one is told from a foreign
-  // one.
-  void* SignalValue(uint32_t ticket) const {
-    return reinterpret_cast<void*>(kMark | uint64_t{index} << kIndexShift | ticket);
+  // one; and whether the thread was known to sleep when the signal was sent.
+  void* SignalValue(uint32_t ticket, bool was_asleep = false) const {
+    return reinterpret_cast<void*>(kMark | (was_asleep ? kAsleepBit : 0) | uint64_t{index} << kIndexShift |
+                                   ticket);
   }
   static bool IsMarked(const siginfo_t& info) {
-    return info.si_code == SI_QUEUE && (ValueOf(info) & ~(kIndexMask << kIndexShift | kTicketMask)) == kMark;
+    return info.si_code == SI_QUEUE &&
+           (ValueOf(info) & ~(kAsleepBit | kIndexMask << kIndexShift | kTicketMask)) == kMark;
   }
+  static bool WasAsleep(const siginfo_t& info) { return (ValueOf(info) & kAsleepBit) != 0; }
   static uint32_t IndexOf(const siginfo_t& info) {
     return static_cast<uint32_t>(ValueOf(info) >> kIndexShift & kIndexMask);
   }
@@ -53,7 +56,8 @@ struct CaptureSlot {
   static constexpr size_t kMaxRegions = 8192;
   static constexpr uint64_t kTicketMask = 0xffff'ffff;
   static constexpr int kIndexShift = 32;
-  static constexpr uint64_t kIndexMask = 0xff;
+  static constexpr uint64_t kIndexMask = 0x7f;
+  static constexpr uint64_t kAsleepBit = uint64_t{1} << 39;
   static constexpr uint64_t kMark = 0x6c61'6700'0000'0000;
 
   std::atomic<uint64_t> request{Request(0, kIdle)};
@@ -95,6 +99,8 @@ extern CaptureDesk g_capture_desk;
 inline constexpr uint64_t kTimerMark = 0x6c61'6777'7469'6d65;
 // Does that, with the registers that the thread was interrupted with. Context: signal.
 using TimerAction = void (*)(const Registers& registers);
+// It is left out where an alternate signal stack has less room.
+inline constexpr uint64_t kTimerActionBytes = 8 * 1024;
 extern std::atomic<TimerAction> g_timer_action;  // null: such signals do nothing
 static_assert(std::atomic<TimerAction>::is_always_lock_free, "not signal-safe");
 

@@ -28,16 +28,15 @@ uint64_t AddressOf(T* object) {
 
 }  // namespace
 
-uint64_t CopyReadable(int process_id, uint64_t source_address, char* destination,
-                      uint64_t size_bytes) noexcept {
+uint64_t CopyReadable(uint64_t source_address, char* destination, uint64_t size_bytes) noexcept {
+  // Not the process's id, which names no memory once the main thread has ended.
+  const int64_t tid = CallKernel(SYS_gettid, {});
   iovec local{destination, size_bytes};
   iovec remote{reinterpret_cast<void*>(source_address), size_bytes};
-  const int64_t result = CallKernel(SYS_process_vm_readv, {static_cast<uint64_t>(process_id),
-                                                           AddressOf(&local), 1, AddressOf(&remote), 1, 0});
+  const int64_t result = CallKernel(
+      SYS_process_vm_readv, {static_cast<uint64_t>(tid), AddressOf(&local), 1, AddressOf(&remote), 1, 0});
   return result < 0 ? 0 : static_cast<uint64_t>(result);
 }
-
-int ProcessId() noexcept { return static_cast<int>(CallKernel(SYS_getpid, {})); }
 
 SignalSet PendingSignals() noexcept {
   SignalSet pending = 0;

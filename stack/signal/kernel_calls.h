@@ -19,10 +19,7 @@ inline constexpr SignalSet kFaultSignals = SignalBit(SIGSEGV) | SignalBit(SIGBUS
 
 // Copies up to the first page of this process that cannot be read, and returns how much; 0 where that is
 // forbidden.
-uint64_t CopyReadable(int process_id, uint64_t source_address, char* destination,
-                      uint64_t size_bytes) noexcept;
-
-int ProcessId() noexcept;
+uint64_t CopyReadable(uint64_t source_address, char* destination, uint64_t size_bytes) noexcept;
 
 // Of those that the calling thread blocks, which wait for it, or for any thread. All, if that is not known.
 SignalSet PendingSignals() noexcept;

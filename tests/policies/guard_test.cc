@@ -75,9 +75,17 @@ TEST(TimeGuard, TheFirstReadingFindsNothing) {
 }
 
 TEST(GuardFindings, AddUp) {
-  GuardFindings sum{.suspended_ns = 1, .stopped_ns = 2, .late_ns = 3, .debugger_pid = 4};
-  sum += {.suspended_ns = 10, .stopped_ns = 20, .late_ns = 30};
-  EXPECT_EQ(sum, (GuardFindings{11, 22, 33, 4}));
+  GuardFindings sum{.suspended_ns = 1, .stopped_ns = 2, .late_ns = 3, .debugger_pid = 4, .blocked_ns = 5};
+  sum += {.suspended_ns = 10, .stopped_ns = 20, .late_ns = 30, .blocked_ns = 50};
+  EXPECT_EQ(sum, (GuardFindings{11, 22, 33, 4, 55}));
+}
+
+TEST(CanHaveBeenStopped, OnlyWithTheCpuTimeOfTheRestOfTheInterval) {
+  EXPECT_TRUE(CanHaveBeenStopped(900 * kMs, 1000 * kMs, 100 * kMs, 1));
+  EXPECT_FALSE(CanHaveBeenStopped(900 * kMs, 1000 * kMs, 950 * kMs, 1));
+  EXPECT_FALSE(CanHaveBeenStopped(900 * kMs, 1000 * kMs, 300 * kMs, 1)) << "a busy machine";
+  EXPECT_TRUE(CanHaveBeenStopped(900 * kMs, 1000 * kMs, 300 * kMs, 4)) << "four threads ran before";
+  EXPECT_TRUE(CanHaveBeenStopped(900 * kMs, 900 * kMs, 0, 8));
 }
 
 }  // namespace

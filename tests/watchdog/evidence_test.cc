@@ -201,6 +201,18 @@ TEST_F(EvidenceTest, AThreadThatIsGoneCannotBeLookedAt) {
   EXPECT_TRUE(testing::WaitUntil([&] { return !LookAtThread(tid, nullptr, &look); }));
 }
 
+TEST(WhatHiddenWaitsFor, IsToldByTheKernelsFunction) {
+  EXPECT_EQ(WhatHiddenWaitsFor("futex_do_wait", 'S'), Doing::kLock);
+  EXPECT_EQ(WhatHiddenWaitsFor("locks_lock_inode_wait", 'S'), Doing::kLock);
+  EXPECT_EQ(WhatHiddenWaitsFor("hrtimer_nanosleep", 'S'), Doing::kSleep);
+  EXPECT_EQ(WhatHiddenWaitsFor("do_sigtimedwait.isra.0", 'S'), Doing::kSleep);
+  EXPECT_EQ(WhatHiddenWaitsFor("poll_schedule_timeout.constprop.0", 'S'), Doing::kNetwork);
+  EXPECT_EQ(WhatHiddenWaitsFor("anon_pipe_read", 'S'), Doing::kNetwork);
+  EXPECT_EQ(WhatHiddenWaitsFor("request_wait_answer", 'D'), Doing::kDisk);
+  EXPECT_EQ(WhatHiddenWaitsFor("folio_wait_bit_common", 'D'), Doing::kDisk);
+  EXPECT_EQ(WhatHiddenWaitsFor("do_wait", 'S'), Doing::kUnknown);
+}
+
 TEST(WhatItWaitsFor, IsToldByTheCall) {
   auto waits_for = [](int64_t number, char state, uint64_t second_argument = 0) {
     return WhatItWaitsFor(gettid(), {number, {0, second_argument, 0, 0, 0, 0}, 0, 0}, state);

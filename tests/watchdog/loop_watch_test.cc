@@ -551,6 +551,33 @@ TEST_F(LoopWatchUsageTest, CountsALagThatEndedBeforeItsCheck) {
   EXPECT_EQ(listener_.told, std::vector<std::string>{"over too soon"});
 }
 
+// It waited for the address space, which the dispatch was changing.
+TEST_F(LoopWatchUsageTest, ReportsALagThatEndedWhileItWasKeptWaiting) {
+  Look();
+  loop_->probe.Begin("mprotect");
+  Look();
+  clock_.now_ns = clock_.MonoNs() + 60 * kNsPerMs;
+  Look();  // opens the window
+  const uint64_t begin_ticks = base::ReadTicks();
+  while (tick_scale_.ToNs(base::ReadTicks() - begin_ticks) < 150 * kNsPerMs) {
+  }
+  loop_->probe.End();
+  clock_.now_ns += 150 * kNsPerMs;
+  watch_.Discount({.blocked_ns = 150 * kNsPerMs});
+  Look();
+  ASSERT_EQ(sink_.lags().size(), 1u);
+  const testing::RecordedLag lag = sink_.lags()[0];
+  EXPECT_GE(lag.elapsed_ns, 150 * kNsPerMs);
+  EXPECT_EQ(lag.facts.at("no_stack_samples"), 1);
+  EXPECT_EQ(lag.texts.at("no_stack_reason"), "address_space_locked");
+  EXPECT_EQ(lag.facts.at("watchdog_blocked_ms"), 150);
+  EXPECT_EQ(sink_.ends().size(), 1u);
+  EXPECT_EQ(counters_.lags.value(), 1u);
+  EXPECT_EQ(counters_.lags_ended_first.value(), 0u);
+  Look();
+  EXPECT_EQ(sink_.lags().size(), 1u);
+}
+
 TEST_F(LoopWatchUsageTest, NotesSlowDispatchesOnceAndNoneOfAStop) {
   options_.threshold_ns = 100 * kNsPerSecond;
   Look();

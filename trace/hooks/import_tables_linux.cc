@@ -34,7 +34,7 @@ void Store(uint64_t* slot, uint64_t value) { __atomic_store_n(slot, value, __ATO
 
 std::string ProgramName() {
   char path[4096];
-  const ssize_t size = readlink("/proc/self/exe", path, sizeof path);
+  const ssize_t size = readlink("/proc/thread-self/exe", path, sizeof path);
   return size <= 0 ? std::string() : std::string(path, static_cast<size_t>(size));
 }
 

@@ -15,7 +15,7 @@ namespace {
 
 std::string ReadMaps() {
   std::string text;
-  const int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+  const int fd = open("/proc/thread-self/maps", O_RDONLY | O_CLOEXEC);
   if (fd < 0) return text;
   constexpr size_t kStepBytes = 32 << 10;
   for (ssize_t size = 1; size > 0;) {

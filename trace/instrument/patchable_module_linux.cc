@@ -14,7 +14,7 @@
 namespace lagwatch::trace {
 namespace {
 
-constexpr char kProgramFile[] = "/proc/self/exe";
+constexpr char kProgramFile[] = "/proc/thread-self/exe";
 
 std::string PathOf(const dl_phdr_info& info) {
   char path[PATH_MAX];

@@ -12,7 +12,8 @@ namespace lagwatch::trace {
 class CpuTimer {
  public:
   // Thread `tid` of this process gets `signal_number`, which a stack::StackCapturer has the handler of. False
-  // when the system has no more timers for us. Context: watchdog.
+  // when the system has no more timers for us, or the thread has no room for a signal handler. Context:
+  // watchdog.
   bool Create(int32_t tid, int signal_number, int64_t interval_ns);
   bool is_there() const { return id_ != kNone; }
   void SetInterval(int64_t interval_ns) const;
@@ -21,6 +22,7 @@ class CpuTimer {
  private:
   static constexpr int kNone = -1;
 
+  int32_t tid_ = 0;
   int id_ = kNone;  // the kernel's
 };
 

@@ -5,10 +5,12 @@
 #include <csignal>
 #include <cstring>
 #include <ctime>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/ticks.h"
 #include "stack/signal/capture_signal.h"
+#include "stack/signal_stacks.h"
 #include "trace/hooks/capture.h"
 #include "trace/record/cpu_timers.h"
 
@@ -47,6 +49,11 @@ bool CpuTimer::Create(int32_t tid, int signal_number, int64_t interval_ns) {
     id_ = kNone;
     return false;
   }
+  tid_ = tid;
+  if (!stack::SignalStacks::TryAddTimer(tid, id_)) {
+    syscall(SYS_timer_delete, std::exchange(id_, kNone));
+    return false;
+  }
   SetInterval(interval_ns);
   return true;
 }
@@ -57,7 +64,7 @@ void CpuTimer::SetInterval(int64_t interval_ns) const {
 }
 
 void CpuTimer::Delete() {
-  if (is_there()) syscall(SYS_timer_delete, id_);
+  if (is_there() && stack::SignalStacks::RemoveTimer(tid_, id_)) syscall(SYS_timer_delete, id_);
   id_ = kNone;
 }
 
