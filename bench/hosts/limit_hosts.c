@@ -161,7 +161,7 @@ const struct Host kLimitHosts[] = {
     {"memory_runs_out", MemoryRunsOut, "HangComputing,HangSleeping", ""},
     {"no_threads", NoThreads, "HangComputing", "root,blind"},
     {"lock_memory", LockMemory, "HangComputing", ""},
-    {"small_files", SmallFiles, "HangComputing", "blind"},
+    {"small_files", SmallFiles, "HangComputing", "blind,later"},
     {"small_stack", SmallStack, "HangComputing", "all"},
     {"change_memory", ChangeMemory, "HangChangingMemory", "nostack"},
     {NULL, NULL, NULL, NULL},
