@@ -16,7 +16,7 @@
 namespace lagwatch::sdk {
 namespace {
 
-constexpr char kNotStarted[] = "it was not started";
+constexpr char kNotStarted[] = "not started";  // short: a std::string of it needs no memory
 constexpr char kWasStopped[] = "it was stopped";
 constexpr char kNoConsent[] = "it waits for the user's consent";
 
@@ -61,7 +61,9 @@ MonitorStats& MonitorStats::operator+=(const MonitorStats& other) {
 }
 
 ProcessMonitor& ProcessMonitor::Instance() {
-  static ProcessMonitor* instance = new ProcessMonitor;
+  // Never destroyed, and not from malloc, so that calls into lagwatch work where there is no memory.
+  alignas(ProcessMonitor) static char storage[sizeof(ProcessMonitor)];
+  static auto* instance = new (storage) ProcessMonitor;
   return *instance;
 }
 
