@@ -24,8 +24,11 @@ std::string_view TakeLine(std::string_view* text) {
 }  // namespace
 
 void FrameList::Add(std::string_view pattern) {
+  const size_t star = pattern.find('*');
   if (pattern.ends_with('*')) {
     AddPrefix(pattern.substr(0, pattern.size() - 1));
+  } else if (star != pattern.npos) {
+    ends_.push_back({std::string(pattern.substr(0, star)), std::string(pattern.substr(star + 1))});
   } else {
     names_.insert(std::lower_bound(names_.begin(), names_.end(), pattern), std::string(pattern));
   }
@@ -44,7 +47,12 @@ bool FrameList::HasPrefixOf(std::string_view name) const {
 }
 
 bool FrameList::Contains(std::string_view name) const {
-  return std::binary_search(names_.begin(), names_.end(), name) || HasPrefixOf(name);
+  auto has_ends = [name](const Ends& ends) {
+    return name.size() >= ends.prefix.size() + ends.suffix.size() && name.starts_with(ends.prefix) &&
+           name.ends_with(ends.suffix);
+  };
+  return std::binary_search(names_.begin(), names_.end(), name) || HasPrefixOf(name) ||
+         std::ranges::any_of(ends_, has_ends);
 }
 
 base::Result<FrameList*> ClusterRules::ListOf(std::string_view heading) {
@@ -68,8 +76,8 @@ base::Status ClusterRules::Add(std::string_view text) {
       continue;
     }
     if (list == nullptr) return Wrong(line_number, "a name needs a heading above it, such as [waits]");
-    if (size_t star = line.find('*'); star == 0 || (star != line.npos && star + 1 < line.size()))
-      return Wrong(line_number, "'*' may stand only at the end of a name");
+    if (line.front() == '*' || std::ranges::count(line, '*') > 1)
+      return Wrong(line_number, "'*' may stand once in a name, and not at its begin");
     list->Add(line);
   }
   return {};

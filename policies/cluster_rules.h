@@ -11,7 +11,7 @@
 
 namespace lagwatch::policies {
 
-// Names of functions or files; `*` at the end of one matches any ending.
+// Names of functions or files. `*` at the end of one matches any ending, `*` inside of one anything there.
 class FrameList {
  public:
   void Add(std::string_view pattern);
@@ -23,6 +23,11 @@ class FrameList {
 
   std::vector<std::string> names_;     // sorted
   std::vector<std::string> prefixes_;  // sorted
+  struct Ends {
+    std::string prefix;
+    std::string suffix;
+  };
+  std::vector<Ends> ends_;  // of the patterns with `*` inside
 };
 
 // Functions that only wait.

@@ -19,7 +19,7 @@
 namespace lagwatch::sdk {
 namespace {
 
-constexpr char kNotStarted[] = "it was not started";
+constexpr char kNotStarted[] = "not started";  // short: a std::string of it needs no memory
 constexpr char kWasStopped[] = "it was stopped";
 constexpr char kIsBeingStopped[] = "it is being stopped";
 constexpr char kWasForked[] = "the process was forked: start it again in the child";
@@ -87,7 +87,9 @@ MonitorStats& MonitorStats::operator+=(const MonitorStats& other) {
 }
 
 ProcessMonitor& ProcessMonitor::Instance() {
-  static ProcessMonitor* instance = new ProcessMonitor;
+  // Never destroyed, and not from malloc, so that calls into lagwatch work where there is no memory.
+  alignas(ProcessMonitor) static char storage[sizeof(ProcessMonitor)];
+  static auto* instance = new (storage) ProcessMonitor;
   return *instance;
 }
 

@@ -33,6 +33,15 @@ TEST(FrameList, MatchesWholeNamesAndBeginnings) {
   EXPECT_FALSE(frames.Contains(""));
 }
 
+TEST(FrameList, MatchesNamesByBothTheirEnds) {
+  WaitFrames frames = Waits("Builtins_*Handler\n");
+  EXPECT_TRUE(frames.Contains("Builtins_IncHandler"));
+  EXPECT_TRUE(frames.Contains("Builtins_Handler"));
+  EXPECT_FALSE(frames.Contains("Builtins_IncHandlers"));
+  EXPECT_FALSE(frames.Contains("IncHandler"));
+  EXPECT_FALSE(frames.Contains("Builtins_Hand"));
+}
+
 TEST(FrameList, FindsNamesWhateverTheirOrder) {
   WaitFrames frames = Waits("c\na\nb\na\n");
   for (const char* name : {"a", "b", "c"}) EXPECT_TRUE(frames.Contains(name)) << name;
@@ -61,7 +70,7 @@ TEST(ClusterRules, GiveAFrameARoleByItsHeading) {
 }
 
 TEST(ClusterRules, NameTheWrongLine) {
-  for (const char* line : {"*", "*lock", "std::*::lock", "lock**", "[wait]"}) {
+  for (const char* line : {"*", "*lock", "std::*::*lock", "lock**", "[wait]"}) {
     ClusterRules rules;
     base::Status added = rules.Add(std::string("[waits]\nread\n").append(line));
     EXPECT_EQ(added.code(), base::StatusCode::kInvalid) << line;
@@ -84,11 +93,14 @@ TEST(ClusterRules, ThatAreShippedNameWaitsAndLibrariesAndNoWork) {
         "std::lock_guard<std::mutex>::lock_guard", "std::unique_lock<std::mutex>::lock"}) {
     EXPECT_TRUE(rules.waits().Contains(wait)) << wait;
   }
-  for (const char* skipped : {"memcpy", "malloc", "std::map::find", "core::fmt::write", "operator new"})
+  for (const char* skipped : {"memcpy", "malloc", "std::map::find", "core::fmt::write", "operator new",
+                              "Builtins_IncHandler", "Builtins_KeyedLoadIC_Megamorphic"})
     EXPECT_EQ(rules.RoleOf(skipped, "app"), FrameRole::kSkipped) << skipped;
-  for (const char* end : {"main", "g_main_context_dispatch", "uv_run", "QEventLoop::exec"})
+  for (const char* end :
+       {"main", "g_main_context_dispatch", "uv_run", "QEventLoop::exec", "JavaCalls::call_helper"})
     EXPECT_EQ(rules.RoleOf(end, "app"), FrameRole::kEnd) << end;
-  for (const char* work : {"readQueryFromClient", "luaV_execute", "Editor::Save", "ParseOutline"}) {
+  for (const char* work : {"readQueryFromClient", "luaV_execute", "Editor::Save", "ParseOutline", "[jit]",
+                           "Builtins_ArrayPrototypeSort"}) {
     EXPECT_FALSE(rules.waits().Contains(work)) << work;
     EXPECT_EQ(rules.RoleOf(work, "app"), FrameRole::kSignificant) << work;
   }

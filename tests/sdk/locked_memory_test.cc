@@ -45,7 +45,7 @@ TEST_F(LockedMemoryTest, ItsReservesAreNotFilled) {
   const int64_t resident_kib = StatusKib("VmRSS") - before_kib;
   const int64_t locked_kib = StatusKib("VmLck") - locked_before_kib;
   RecordProperty("resident_kib", static_cast<int>(resident_kib));
-  std::cout << "resident " << resident_kib << " KiB, locked " << locked_kib << " KiB\n";
+  std::cout << "resident " << resident_kib << " KiB, locked " << locked_kib << " KiB" << std::endl;
   EXPECT_LE(resident_kib, 8 * 1024);
   EXPECT_EQ(Reports().size(), 1u);
   munlockall();
