@@ -150,6 +150,8 @@ void Watchdog::SetUp() {
   tid_.store(gettid());
   has_own_files_.store(base::HasOwnFiles());
   sink_->OnStart();
+  // Servers drop their privileges between their first waits, after which the file cannot be opened any more.
+  tools_.capturer->kept_activities().Keep(getpid());
   is_set_up_.store(true);
   starter_.Wake();
 }
