@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stack/own_stack.h"
 
+#include <sys/syscall.h>
+
+#include <csignal>
 #include <utility>
 
 #include "stack/own_stack_step.h"
@@ -75,6 +78,12 @@ size_t OwnStackWalker::Walk(const OwnFrame& from, uint64_t* program_counters, si
                             bool* is_complete) const {
   const OwnCursor cursor{from.program_counter, from.stack_pointer, from.frame_pointer, from.base_pointer,
                          nullptr};
+  if (!HasRoom()) [[unlikely]] {
+    *is_complete = false;
+    if (capacity == 0) return 0;
+    program_counters[0] = CurrentReplacedReturns().Original(from.program_counter);
+    return 1;
+  }
   return WalkFrom(cursor, false, program_counters, capacity, is_complete);
 }
 
@@ -82,6 +91,9 @@ size_t OwnStackWalker::WalkCallersOf(const OwnFrame& function, uint64_t* program
                                      bool* is_complete) const {
   const OwnCursor cursor{function.program_counter, function.stack_pointer, function.frame_pointer,
                          function.base_pointer, nullptr};
+  *is_complete = false;
+  if (!HasRoom()) [[unlikely]]
+    return 0;
   return WalkFrom(cursor, true, program_counters, capacity, is_complete);
 }
 
@@ -191,6 +203,21 @@ bool OwnStackWalker::IsAtItsBegin(const OwnCursor& cursor, uint32_t generation) 
   return cursor.registers == nullptr &&
          LookUp(cursor.program_counter, generation, &place, &found) == Known::kRule &&
          found.function_offset == cursor.program_counter - place.load_bias;
+}
+
+bool OwnStackWalker::HasRoom() const {
+  const auto frame = reinterpret_cast<uint64_t>(__builtin_frame_address(0));
+  if (thread_block_.is_known()) {
+    const uint64_t note_address =
+        ReadThreadPointer() + static_cast<uint64_t>(thread_block_.stack_note_offset);
+    const ThreadStackNote note{LoadOwnWord(note_address), LoadOwnWord(note_address + sizeof(uint64_t))};
+    if (note.Holds(frame)) return frame - note.address >= kWalkBytes;
+  }
+  if (StackRegions{nullptr, 0, code_->snapshot().main_stack()}.IsOnMainStack(frame)) return true;
+  stack_t alternate;
+  uint64_t arguments[6] = {0, reinterpret_cast<uint64_t>(&alternate)};
+  const bool is_on_it = CallKernel(SYS_sigaltstack, arguments) == 0 && (alternate.ss_flags & SS_ONSTACK) != 0;
+  return !is_on_it || frame - reinterpret_cast<uint64_t>(alternate.ss_sp) >= kWalkBytes;
 }
 
 MemoryRegion OwnStackWalker::OwnStack(uint64_t stack_pointer) const {

@@ -32,6 +32,10 @@ enum class OwnStep : uint8_t;
 // - Memory is read plainly only between the stack pointer and the end of the calling thread's own stack.
 class OwnStackWalker {
  public:
+  // What a walk takes of the stack that it runs on, at most. Where less is left, as on a small alternate
+  // signal stack, it ends at its first frame.
+  static constexpr size_t kWalkBytes = 4096;
+
   // Errors: kUnavailable when the map's unwinder has no tables, or there is no memory. Context: background.
   static base::Result<std::unique_ptr<OwnStackWalker>> Create(std::shared_ptr<CodeMap> code);
 
@@ -77,6 +81,9 @@ class OwnStackWalker {
   Known LookUp(uint64_t address, uint32_t generation, Place* place, FoundRule* found) const;
   OwnStep StepRarely(uint32_t generation, Rarities* rarities, OwnCursor* cursor) const;
   bool IsAtItsBegin(const OwnCursor& cursor, uint32_t generation) const;
+  // Whether the stack that the caller runs on has kWalkBytes left. True where its size is not known, as for
+  // coroutines. A system call on a stack that is not the thread's own.
+  bool HasRoom() const;
   // Where the calling thread certainly has memory from `stack_pointer` on; empty on another stack.
   MemoryRegion OwnStack(uint64_t stack_pointer) const;
 

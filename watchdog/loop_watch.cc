@@ -80,6 +80,7 @@ int64_t LoopWatch::Look(WatchedLoop* loop, const WatchTools& tools) {
   is_window_open_ = std::ranges::any_of(watched_, [](const Watched& watched) {
     return watched.watch.is_window_open();
   });  // checks close theirs
+  if (activity_.mono_ns == 0) NoteActivity();  // something has begun
   next_whole_look_ns_ = std::min(next_ns, now_ns + tools.options->check_period_ns);
   return NextLookNs(now_ns, tools);
 }

@@ -3,6 +3,7 @@
 // in a child.
 #include <gtest/gtest.h>
 #include <pthread.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -15,9 +16,11 @@
 #include <functional>
 #include <memory>
 #include <thread>
+#include <vector>
 
 #include "base/quiet_thread.h"
 #include "base/safe_memory.h"
+#include "stack/own_stack.h"
 #include "stack/signal_stacks.h"
 #include "stack/stack_capturer.h"
 #include "stack/unwind/table_unwinder.h"
@@ -407,6 +410,69 @@ TEST(SignalStacksTest, AreNotedAgainInAForkedChild) {
                 FAIL_CHILD_UNLESS(!SignalStacks::MustNotSignal(getppid()));
                 return 0;
               });
+            }),
+            0);
+}
+
+// What a walk in a signal handler leaves of the alternate stack that it runs on.
+struct WalkOnAlternateStack {
+  static constexpr unsigned char kPaint = 0x5a;
+  const OwnStackWalker* walker;
+  size_t count = 0;
+  size_t used_bytes = 0;
+  std::vector<unsigned char> bytes;
+};
+WalkOnAlternateStack* g_walk = nullptr;
+
+void WalkInHandler(int) {
+  uint64_t program_counters[64];
+  bool is_complete;
+  const auto frame = reinterpret_cast<uint64_t>(__builtin_frame_address(0)) - sizeof program_counters - 128;
+  auto* begin = g_walk->bytes.data();
+  const size_t room = frame - reinterpret_cast<uint64_t>(begin);
+  for (size_t i = 0; i < room; ++i) begin[i] = WalkOnAlternateStack::kPaint;
+  const OwnFrame here = OwnFrame::Here();
+  g_walk->count = g_walk->walker->Walk(here, program_counters, 64, &is_complete);
+  size_t untouched = 0;
+  while (untouched < room && begin[untouched] == WalkOnAlternateStack::kPaint) ++untouched;
+  g_walk->used_bytes = room - untouched;
+}
+
+void WalkWith(size_t room_bytes, const OwnStackWalker& walker, WalkOnAlternateStack* walk) {
+  walk->walker = &walker;
+  walk->bytes.resize(getauxval(AT_MINSIGSTKSZ) + room_bytes);
+  g_walk = walk;
+  const stack_t stack{.ss_sp = walk->bytes.data(), .ss_flags = 0, .ss_size = walk->bytes.size()};
+  sigaltstack(&stack, nullptr);
+  struct sigaction action {};
+  action.sa_handler = WalkInHandler;
+  action.sa_flags = SA_ONSTACK;
+  sigaction(SIGURG, &action, nullptr);
+  raise(SIGURG);
+}
+
+TEST(WalkInAHandler, TakesNoMoreOfASmallStackThanItHas) {
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+  GTEST_SKIP() << "sanitizers make frames larger";
+#endif
+  EXPECT_EQ(InChild([] {
+              auto code = std::make_shared<CodeMap>(CreateTableUnwinder().value());
+              auto walker = OwnStackWalker::Create(code).value();
+              WalkOnAlternateStack large;
+              for (int i = 0; i < 200 && large.count < 4;
+                   ++i) {  // tables are compiled on request, by a thread
+                WalkWith(64 << 10, *walker, &large);
+                usleep(20'000);
+              }
+              WalkWith(64 << 10, *walker, &large);
+              FAIL_CHILD_UNLESS(large.count >= 2);
+              FAIL_CHILD_UNLESS(large.used_bytes > 256);
+              FAIL_CHILD_UNLESS(large.used_bytes <= OwnStackWalker::kWalkBytes);
+              WalkOnAlternateStack small;
+              WalkWith(2048, *walker, &small);
+              FAIL_CHILD_UNLESS(small.count == 1);
+              FAIL_CHILD_UNLESS(small.used_bytes < 512);
+              return 0;
             }),
             0);
 }
