@@ -112,7 +112,7 @@ class Preload {
 
 bool HasMemory() {
   constexpr size_t kStartBytes = 256 << 10;
-  void* memory = std::malloc(kStartBytes);
+  void* volatile memory = std::malloc(kStartBytes);  // volatile: the compiler may not leave it out
   std::free(memory);
   return memory != nullptr;
 }
