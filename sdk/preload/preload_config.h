@@ -28,7 +28,7 @@ struct PreloadConfig {
   uint32_t is_sent = 0;             // 1: MonitorOptions::is_sent
   uint32_t is_watched = 1;          // 0: no loop is
   uint32_t seccomp_filters = 0;     // that `lagwatch run` itself is confined by
-  uint32_t seccomp_is_allowed = 0;  // 1: filters let all pass that docs/hosts.md lists
+  uint32_t seccomp_is_allowed = 0;  // 1: filters let all pass that docs/configuration.md lists
   // MonitorOptions::trace: reports come with traces.
   uint32_t has_traces = 0;
   uint32_t traces_interval_ms = 10;

@@ -40,6 +40,7 @@ class Preload {
   }
 
   bool is_wanted() const { return is_wanted_; }
+  bool is_seccomp_allowed() const { return config_.seccomp_is_allowed != 0; }
 
   bool ShouldWatch(const char* thread_name) const {
     if (config_.threads == "all") return true;
@@ -55,7 +56,7 @@ class Preload {
   // Not under a filter that somebody has put between `lagwatch run` and the program: it may not know our
   // calls.
   bool MayRun() const {
-    if (config_.seccomp_is_allowed != 0) return true;
+    if (is_seccomp_allowed()) return true;
     return base::ReadSeccomp().filters <= config_.seccomp_filters;
   }
   void StartTrace() const {
@@ -209,12 +210,13 @@ void PrepareThread(ThreadWaits* waits) {
   }
 }
 
-MonitorPause StopForConfinement() {
+MonitorPause StopForConfinement(bool is_strict) {
   if (g_wait_switches.is_off.load()) return {};
   const ScopedUninterrupted uninterrupted;
   if (g_process.load() != getpid()) return {};
-  g_wait_switches.is_off.store(true);
   try {
+    if (!is_strict && Preload::Instance().is_seccomp_allowed()) return {};
+    g_wait_switches.is_off.store(true);
     if (g_wait_switches.start_tried.load()) NoteRunStopped(StopCause::kSeccomp);
     return {.had_monitor = StopMonitorAndTrace(), .was_turned_off = true};
   } catch (...) {  // no memory
