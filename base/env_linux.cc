@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -9,10 +10,10 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdio>
-#include <filesystem>
 #include <new>
 
 #include "base/env.h"
+#include "base/mapped_array.h"
 
 namespace lagwatch::base {
 namespace {
@@ -126,12 +127,25 @@ class LinuxEnv final : public Env {
 
   int List(const std::string& path, std::vector<std::string>* names) override {
     names->clear();
-    std::error_code error;
-    for (std::filesystem::directory_iterator at(path, error), end; !error && at != end; at.increment(error)) {
-      names->push_back(at->path().filename().string());
+    DIR* directory = opendir(path.c_str());
+    if (directory == nullptr) return errno;
+    // Where memory may run out no descriptor is open.
+    MappedArray<char> texts;
+    errno = 0;
+    while (const dirent* entry = readdir(directory)) {
+      const std::string_view name = entry->d_name;
+      bool is_kept = true;
+      for (size_t i = 0; name != "." && name != ".." && i <= name.size(); ++i)
+        is_kept = texts.PushBack(entry->d_name[i]) && is_kept;
+      errno = is_kept ? 0 : ENOMEM;
+      if (!is_kept) break;
     }
+    const int error = errno;
+    closedir(directory);
+    for (const char* name = texts.data(); error == 0 && name != texts.end(); name += names->back().size() + 1)
+      names->emplace_back(name);
     std::sort(names->begin(), names->end());
-    return error.value();
+    return error;
   }
 
   int ReadFile(const std::string& path, std::string* content, FileFacts* facts) override {

@@ -41,7 +41,7 @@ struct MonitorOptions {
   watchdog::WatchOptions watch;
   stack::CaptureOptions capture;
   TraceOptions trace;
-  bool seccomp_is_allowed = false;  // filters allow the system calls that docs/hosts.md lists
+  bool seccomp_is_allowed = false;  // filters allow the system calls that docs/configuration.md lists
   int dump_signal = 0;              // 0: none
   bool feeds_service = false;       // the service manager's watchdog, if the environment names one
   StartOptions start;

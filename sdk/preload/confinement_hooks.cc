@@ -70,8 +70,8 @@ bool IsForOneThread(Word entered) {
 }
 
 template <typename Call>
-auto Confine(Call call) {
-  const MonitorPause pause = lagwatch::sdk::StopForConfinement();
+auto Confine(bool is_strict, Call call) {
+  const MonitorPause pause = lagwatch::sdk::StopForConfinement(is_strict);
   const auto result = call();
   if (result < 0) lagwatch::sdk::UndoConfinement(pause);
   return result;
@@ -106,7 +106,7 @@ int LagwatchPrctl(int option, Word a, Word b, Word c, Word d) {
     return real != nullptr ? real(option, a, b, c, d)
                            : static_cast<int>(lagwatch::sdk::RawSyscall(SYS_prctl, option, a, b, c, d, 0));
   };
-  return IsConfiningPrctl(option, a, b) ? Confine(call) : call();
+  return IsConfiningPrctl(option, a, b) ? Confine(a == SECCOMP_MODE_STRICT, call) : call();
 }
 
 long LagwatchSyscall(Word number, Word a, Word b, Word c, Word d, Word e, Word f) {
@@ -119,7 +119,7 @@ long LagwatchSyscall(Word number, Word a, Word b, Word c, Word d, Word e, Word f
                           (number == SYS_setns && IsForOneThread(static_cast<int>(b)));
   auto call = [=] { return real(number, a, b, c, d, e, f); };
   if (is_confining) [[unlikely]]
-    return Confine(call);
+    return Confine(number == SYS_prctl ? b == SECCOMP_MODE_STRICT : a == SECCOMP_SET_MODE_STRICT, call);
   if (is_for_one) [[unlikely]]
     return CallAlone(call);
   return real(number, a, b, c, d, e, f);

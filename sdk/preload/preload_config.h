@@ -39,7 +39,7 @@ struct PreloadConfig {
   uint32_t is_verbose = 0;          // 1: print on stderr at the end what was watched
   uint32_t run_pid = 0;             // the process that `lagwatch run` became; 0: not told
   uint32_t seccomp_filters = 0;     // that `lagwatch run` itself is confined by
-  uint32_t seccomp_is_allowed = 0;  // 1: filters let all pass that docs/hosts.md lists
+  uint32_t seccomp_is_allowed = 0;  // 1: filters let all pass that docs/configuration.md lists
   // MonitorOptions::trace: reports come with traces.
   uint32_t has_traces = 0;
   uint32_t traces_interval_ms = 10;

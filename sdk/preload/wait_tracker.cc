@@ -47,6 +47,7 @@ class Preload {
   }
 
   bool is_wanted() const { return is_wanted_; }
+  bool is_seccomp_allowed() const { return config_.seccomp_is_allowed != 0; }
 
   // Whether other threads are watched when the main thread runs no loop.
   bool IsAuto() const { return config_.threads == "auto"; }
@@ -64,7 +65,7 @@ class Preload {
   // Not under a filter that somebody has put between `lagwatch run` and the program: it may not know our
   // calls.
   bool MayRun() const {
-    if (config_.seccomp_is_allowed != 0) return true;
+    if (is_seccomp_allowed()) return true;
     return base::ReadSeccomp().filters <= config_.seccomp_filters;
   }
   void StartTrace() const {
@@ -128,7 +129,7 @@ class Preload {
 
 bool HasMemory() {
   constexpr size_t kStartBytes = 256 << 10;
-  void* memory = std::malloc(kStartBytes);
+  void* volatile memory = std::malloc(kStartBytes);  // volatile: the compiler may not leave it out
   std::free(memory);
   return memory != nullptr;
 }
@@ -261,12 +262,13 @@ void PrepareThread(ThreadWaits* waits) {
   }
 }
 
-MonitorPause StopForConfinement() {
+MonitorPause StopForConfinement(bool is_strict) {
   if (g_wait_switches.is_off.load()) return {};
   const ScopedUninterrupted uninterrupted;
   if (g_process.load() != getpid()) return {};
-  g_wait_switches.is_off.store(true);
   try {
+    if (!is_strict && Preload::Instance().is_seccomp_allowed()) return {};
+    g_wait_switches.is_off.store(true);
     if (Preload::Instance().is_wanted() && IsFollowedProcess()) NoteUnwatched(kConfined);
     if (g_wait_switches.start_tried.load()) NoteRunStopped(StopCause::kSeccomp);
     return {.had_monitor = StopMonitorAndTrace(), .was_turned_off = true};

@@ -21,10 +21,11 @@ struct MonitorPause {
   bool was_turned_off = false;
 };
 
-// Before the calling thread is confined by a seccomp filter: stops monitor and recording for good, and notes
-// the cause in the run's record. Does nothing where lagwatch is off, and in a child that shares its parent's
-// memory or was made without fork handlers. Keeps errno. Context: background.
-MonitorPause StopForConfinement();
+// Before the calling thread is confined by a seccomp filter, or `is_strict`, to four calls: stops monitor and
+// recording for good, and notes the cause in the run's record. Does nothing where lagwatch is off, where
+// filters are said to allow our calls, and in a child that shares its parent's memory or was made without
+// fork handlers. Keeps errno. Context: background.
+MonitorPause StopForConfinement(bool is_strict);
 // The filter was refused: starts again what was stopped. Keeps errno. Context: background.
 void UndoConfinement(MonitorPause pause);
 

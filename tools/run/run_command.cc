@@ -208,6 +208,9 @@ void AddRunCommand(CLI::App* app, int* exit_code) {
   run->add_flag("--verbose", config.is_verbose,
                 "Print on stderr, at the program's end, how many loops were watched and hangs seen")
       ->envname("LAGWATCH_VERBOSE");
+  run->add_flag("--seccomp-allows-lagwatch", config.seccomp_is_allowed,
+                "The program's seccomp filters allow lagwatch's system calls: go on when it confines itself")
+      ->envname("LAGWATCH_SECCOMP_ALLOWS_LAGWATCH");
   run->add_option("--dump-signal", options->dump_signal,
                   "A signal (USR2, say) at which the program makes a dump; see `lagwatch dump`")
       ->envname("LAGWATCH_DUMP_SIGNAL");

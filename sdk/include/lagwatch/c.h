@@ -266,8 +266,9 @@ typedef struct lw_options {
   uint32_t trace_max_kib;    /* a larger trace is made shorter: 4 to 900, default 256 */
   uint32_t traces_per_day;   /* that are sent of a user, of reports that are: default 5; UINT32_MAX: all */
   /* Not 0: each seccomp filter that confines the program, now or later, allows the system calls that
-   * docs/hosts.md lists. Default: 0. Then lw_start() leaves the monitor off in a confined program, except in a
-   * container whose first process is confined alike, and a program that confines itself calls lw_stop() before. */
+   * docs/configuration.md lists. Default: 0. Then lw_start() leaves the monitor off in a confined program, except
+   * where the first process of the pid namespace has as many filters, as in a container; and a program that
+   * confines itself calls lw_stop() before. */
   uint32_t seccomp_allows_lagwatch;
 } lw_options;
 
@@ -337,7 +338,9 @@ LW_API void lw_last_exit_init(lw_last_exit* last_exit) LW_NOEXCEPT;
  * creates the spool directory); not for signal handlers. */
 LW_API lw_status lw_start(const lw_options* options) LW_NOEXCEPT;
 /* Stops it, giving the upload of what is on disk up to `flush_timeout_ms`. A loop in a dispatch goes on
- * undisturbed. Harmless when the monitor is off. */
+ * undisturbed. Harmless when the monitor is off. To be called before seccomp(2) (see seccomp_allows_lagwatch), and
+ * before unshare(2) and setns(2) with namespaces that the kernel refuses to a process with several threads (user,
+ * mount, time); after the latter lw_start() may follow. */
 LW_API void lw_stop(uint32_t flush_timeout_ms) LW_NOEXCEPT;
 /* What the user says of it: an lw_consent, which takes the place of the option's from now on. Given: a monitor
  * that waits for it starts, with the options of the last lw_start(). Taken back: the monitor stops at once, what
