@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 #include <sys/prctl.h>
+#include <sys/single_threaded.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -42,6 +43,7 @@ constinit thread_local ThreadWaits t_waits __attribute__((tls_model("initial-exe
 std::atomic<bool> g_start_tried{false};
 // As fork() and the loader told; in a child of vfork() or clone() it is another's.
 std::atomic<pid_t> g_process_id{0};
+std::atomic<bool> g_is_forked{false};
 
 class Preload {
  public:
@@ -111,6 +113,7 @@ class Preload {
     pthread_atfork(nullptr, nullptr, [] {
       g_start_tried.store(false);
       g_process_id.store(getpid());
+      g_is_forked.store(true);
       // The only thread that is left is the main one now.
       if (t_waits.loop == nullptr) t_waits.is_known = false;
       ForgetThreadChoice();
@@ -209,6 +212,9 @@ ScopedWait::~ScopedWait() {
 
 void StartMonitorEarly() {
   if (g_process_id.load() != getpid() || !Preload::Instance().is_wanted()) return;
+  // A forked child may do little when its parent has threads; that of a loop is a helper, which calls exec
+  // next.
+  if (g_is_forked.load() && (RunsLoop() || __libc_single_threaded == 0)) return;
   if (!g_start_tried.exchange(true)) Preload::Instance().StartMonitor();
 }
 
