@@ -155,7 +155,7 @@ bool IsWanted(const ExecTarget& target) {
     case ChildrenFollowed::kNone:
       return false;
     case ChildrenFollowed::kExec:
-      return is_same || !g_has_loop.load();
+      return is_same || !RunsLoop();
     case ChildrenFollowed::kAll:
       break;
   }
@@ -201,6 +201,8 @@ void NoteLoopRuns() {
   // Relaxed: goes with nothing else. Stored once, because all threads share the word.
   if (!g_has_loop.load(std::memory_order_relaxed)) g_has_loop.store(true, std::memory_order_relaxed);
 }
+
+bool RunsLoop() { return g_has_loop.load(); }
 
 void StopFollowing() { g_is_stopped.store(true); }
 

@@ -23,6 +23,8 @@ void SetUpFollowing(const PreloadConfig& config, const std::string& library);
 void NoteProcessWatched();
 // It runs a loop, having returned to a wait: its children are no longer followed unless all are.
 void NoteLoopRuns();
+// Whether this process or the one that it was forked from runs a loop.
+bool RunsLoop();
 
 // No program is followed any more: the process is about to confine itself (seccomp), and reading files may
 // end it.

@@ -83,7 +83,6 @@ int Run(RunOptions options) {
     is_watched = TakeStoredConfig(*key, app, &config);
   }
   config.run_pid = static_cast<uint32_t>(getpid());
-  config.is_sent = options.sidecar.endpoint.empty() ? 0 : 1;
   auto environment = PreparePreload(config);
   if (!environment.ok()) return Refuse("run: " + environment.status().message());
   if (base::Status spool = CheckCanKeepReports(config.spool_directory);
@@ -92,6 +91,7 @@ int Run(RunOptions options) {
               << " (--quiet hides this line)\n";
   }
   if (!options.sidecar.endpoint.empty()) {
+    config.is_sent = 1;
     options.sidecar.spool_directory = config.spool_directory;
     options.sidecar.app = app;
     options.sidecar.app_version = config.app_version;

@@ -140,6 +140,13 @@ TEST_F(RunTest, RefusesLoadersOfOtherCLibraries) {
   EXPECT_THAT(process.Errors(), HasSubstr("run it without lagwatch"));
 }
 
+TEST_F(RunTest, RefusesProgramsWithAnOlderCLibrary) {
+  Process process(Watched({LAGWATCH_OLD_GLIBC_PROGRAM}));
+  EXPECT_EQ(process.Wait(), 2);
+  EXPECT_THAT(process.Errors(),
+              HasSubstr("old_glibc/libc.so.6, is glibc 2.28, and liblagwatch-preload.so needs 2."));
+}
+
 TEST_F(RunTest, SaysBeforehandThatReportsCannotBeKept) {
   const std::string file = directory_ / "file";
   std::ofstream(file) << "in the way\n";

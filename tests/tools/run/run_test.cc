@@ -147,6 +147,15 @@ TEST_F(RunTest, SaysAtTheEndWhatWasWatchedWhenAsked) {
   EXPECT_THAT(reports.Errors(), HasSubstr(", 1 hang\n"));
 }
 
+TEST_F(RunTest, StartsBeforeAServerGivesUpItsPrivileges) {
+  if (getuid() != 0) GTEST_SKIP() << "only root can become another user";
+  Process process(Watched({LAGWATCH_WAIT_LOOP, "poll", "0", "setuid"}));
+  EXPECT_EQ(process.Wait(), 0);
+  EXPECT_EQ(process.Output(), "good\n");
+  // Afterwards it could not create the run record.
+  EXPECT_FALSE(std::filesystem::is_empty(spool_ + "/runs"));
+}
+
 TEST_F(RunTest, LeavesANoteOfAProgramWithoutALoop) {
   Process process(Watched({"sleep", "5.2"}));
   EXPECT_EQ(process.Wait(), 0);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program that nobody prepared: it waits by the function it is told, freezes once, and waits again.
 //
-//   wait_loop FUNCTION [FREEZE_MS [thread|fork|deadly|join|sigwait|pause|exit|worker]]
+//   wait_loop FUNCTION [FREEZE_MS [thread|fork|deadly|setuid|join|sigwait|pause|exit|worker]]
 //
 // `thread` does it on a second thread named "worker", `fork` in a forked child. `deadly` installs handlers
-// that end the program at SIGUSR1 and SIGUSR2 and then waits for good. `join`, `sigwait`, `pause` and `exit`
+// that end the program at SIGUSR1 and SIGUSR2 and then waits for good. `setuid` gives up root's privileges
+// before the loop. `join`, `sigwait`, `pause` and `exit`
 // are what the main thread does while a worker runs a loop for a while and freezes in it; with `worker` the
 // main thread runs a loop, too.
 #include <poll.h>
@@ -107,6 +108,8 @@ int main(int argc, char** argv) {
     std::fflush(stdout);
     while (true) poll(nullptr, 0, -1);
   }
+  constexpr uid_t kNobody = 65534;
+  if (where == "setuid" && setuid(kNobody) != 0) return 1;
   for (const char* way : {"join", "sigwait", "pause", "exit", "worker"}) {
     if (where == way) WaitForWorker(where, freeze);
   }
