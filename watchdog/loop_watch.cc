@@ -80,7 +80,6 @@ int64_t LoopWatch::Look(WatchedLoop* loop, const WatchTools& tools) {
   is_window_open_ = std::ranges::any_of(watched_, [](const Watched& watched) {
     return watched.watch.is_window_open();
   });  // checks close theirs
-  if (activity_.mono_ns == 0) NoteActivity();  // something has begun
   next_whole_look_ns_ = std::min(next_ns, now_ns + tools.options->check_period_ns);
   return NextLookNs(now_ns, tools);
 }
@@ -112,9 +111,6 @@ void LoopWatch::Discount(const policies::GuardFindings& process_findings) {
 
 void LoopWatch::NoteActivity() {
   activity_ = {};
-  const bool is_idle =
-      std::ranges::all_of(watched_, [](const Watched& watched) { return watched.watch.number() == 0; });
-  if (is_idle) return;
   const int64_t cpu_ns = base::ThreadCpuNs(tid_);
   const int64_t queued_ns = base::ThreadRunDelayNs(tid_);
   if (cpu_ns >= 0 && queued_ns >= 0) activity_ = {base::SystemClock().MonoNs(), cpu_ns + queued_ns};
