@@ -49,12 +49,14 @@ ThreadActivity ReadThreadActivity(int tid, int activity_fd, BlockedThread* block
 // Descriptors of the activity of threads that are asked about often. They go on answering after the process
 // has dropped its privileges, when the files can no longer be opened.
 //
-// Thread safety: one thread's, which has a table of descriptors of its own (base::LeaveFileTable) if anything
+// Thread safety: one thread's, which has a table of descriptors of its own (base::HasOwnFiles) if anything
 // is to be kept open.
 class KeptActivities {
  public:
   KeptActivities() = default;
-  ~KeptActivities();
+  // Closes nothing: another thread destroys it, in whose table the numbers mean other files. The table of the
+  // thread that opened them ends with that thread.
+  ~KeptActivities() = default;
   KeptActivities(const KeptActivities&) = delete;
   KeptActivities& operator=(const KeptActivities&) = delete;
 

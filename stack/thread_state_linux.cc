@@ -136,10 +136,6 @@ bool RestartsHiddenAfterSignal(int tid) {
          (CanRepeatCancellableCalls() && std::ranges::any_of(kFutexes, is_channel));
 }
 
-KeptActivities::~KeptActivities() {
-  for (size_t i = 0; i < count_; ++i) close(entries_[i].fd);
-}
-
 void KeptActivities::Keep(int tid) {
   if (!is_allowed_ || count_ == kCapacity || DescriptorOf(tid) >= 0) return;
   const int fd = OpenThreadActivity(tid);

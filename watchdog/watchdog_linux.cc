@@ -150,6 +150,7 @@ void Watchdog::SetUp() {
   tid_.store(gettid());
   has_own_files_.store(base::HasOwnFiles());
   sink_->OnStart();
+  if (base::HasOwnFiles()) tools_.capturer->kept_activities().Allow();
   // Servers drop their privileges between their first waits, after which the file cannot be opened any more.
   tools_.capturer->kept_activities().Keep(getpid());
   is_set_up_.store(true);
