@@ -42,6 +42,8 @@ class Env {
   virtual int Rename(const char* from, const char* to) = 0;  // Context: watchdog. Replaces `to`.
   virtual int Remove(const char* path) = 0;                  // Context: watchdog.
   virtual bool Exists(const char* path) = 0;                 // Context: watchdog.
+  // Whether the calling thread may open another file: not at RLIMIT_NOFILE. Context: watchdog.
+  virtual bool HasFreeDescriptor() { return true; }
   // Errors as of lstat(2). Context: watchdog.
   virtual int Look(const char* path, FileFacts* facts) = 0;
   // Returns when the disk has the file's content, or the directory's entries; that may take for ever. A link

@@ -69,6 +69,12 @@ class LinuxEnv final : public Env {
 
   bool Exists(const char* path) override { return access(path, F_OK) == 0; }
 
+  bool HasFreeDescriptor() override {
+    const int fd = open("/", O_PATH | O_CLOEXEC);
+    if (fd >= 0) close(fd);
+    return fd >= 0 || (errno != EMFILE && errno != ENFILE);
+  }
+
   int Look(const char* path, FileFacts* facts) override {
     struct stat status {};
     if (lstat(path, &status) != 0) return errno;

@@ -233,6 +233,7 @@ void ReportSink::OnFrames(const watchdog::FrameEvent& event) {
 }
 
 void ReportSink::OnStop() {
+  if (run_ != nullptr) run_->WriteLastUsage();
   frame_slices_->WriteAll([this](const FrameSlice& slice) { Write(slice); });
   WriteDeferred();
   spool_->Finish();

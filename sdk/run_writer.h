@@ -40,6 +40,8 @@ class RunWriter {
   // What is left to tell of the loops' use; sequence and checksum are ignored. An empty one: nothing is. That
   // is written at once; other news by Refresh(), often while a run is young, and then once a minute.
   void NoteUsage(const RunUsage& usage);
+  // Writes what was noted last, at the end of the run.
+  void WriteLastUsage();
   // To be called at every round of the watchdog: writes when there is something new, and from time to time
   // that the run goes on.
   void Refresh();

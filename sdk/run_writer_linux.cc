@@ -191,6 +191,10 @@ void RunWriter::NoteUsage(const RunUsage& usage) {
   if (is_told) WriteUsage(base::SystemClock().MonoNs());
 }
 
+void RunWriter::WriteLastUsage() {
+  if (usage_.id != base::Uuid{}) WriteUsage(base::SystemClock().MonoNs());
+}
+
 void RunWriter::WriteUsage(int64_t mono_ns) {
   if (page_ == nullptr) return;
   usage_.sequence = ++usage_sequence_;

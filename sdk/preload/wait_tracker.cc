@@ -3,7 +3,6 @@
 
 #include <pthread.h>
 #include <sys/prctl.h>
-#include <sys/single_threaded.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -37,7 +36,6 @@ constexpr char kNoMemory[] = "there is no memory left";
 // The process that the library's memory belongs to. A child that was made without fork handlers, or that
 // shares its parent's memory until it calls exec, has another id.
 std::atomic<pid_t> g_process{0};
-std::atomic<bool> g_is_forked{false};
 // Held while the monitor is started, or stopped before the program's end. Not across a fork.
 constinit std::mutex g_start_mutex;
 
@@ -115,7 +113,6 @@ class Preload {
     BeginSummary(config_);
     pthread_atfork(nullptr, nullptr, [] {
       g_process.store(getpid());
-      g_is_forked.store(true);
       new (&g_start_mutex) std::mutex;  // another thread of the parent may hold it
       g_wait_switches.start_tried.store(false);
       // The only thread that is left is the main one now.
@@ -324,11 +321,8 @@ void StopAll() {
 
 void StartMonitorEarly() {
   const ScopedUninterrupted uninterrupted;
-  // A forked child may do little when its parent has threads; that of a loop is a helper, which calls exec
-  // next.
-  const bool is_helper = g_is_forked.load() && (RunsLoop() || __libc_single_threaded == 0);
   try {
-    if (!is_helper && g_process.load() == getpid() && Preload::Instance().is_wanted()) StartOnce();
+    if (g_process.load() == getpid() && Preload::Instance().is_wanted()) StartOnce();
   } catch (...) {  // no memory
     base::failure_count.fetch_add(1);
   }

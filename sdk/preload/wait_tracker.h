@@ -34,9 +34,8 @@ void UndoConfinement(MonitorPause pause);
 MonitorPause PauseMonitor();
 void ResumeMonitor(MonitorPause pause);
 
-// Starts the process's monitor before its first wait. Does nothing when it was started, in a child that
-// shares this process's memory, and in a forked child of a process with threads or a loop. Context:
-// background.
+// Starts the process's monitor before its first wait. Does nothing when it was started, and in a child that
+// shares this process's memory. Context: background.
 void StartMonitorEarly();
 
 // Around an exec on the calling thread of the process itself: the dispatch ends, so that no capture signal is
