@@ -197,7 +197,7 @@ void CatchHandler(int, siginfo_t*, void* user_context) {
   stack::MemoryRegion live = g_catch->modules.stacks().LiveStack(raw.registers.stack_pointer());
   raw.address = live.begin;
   raw.end = live.end;
-  raw.size_bytes = stack::CopyReadable(getpid(), raw.address, raw.bytes,
+  raw.size_bytes = stack::CopyReadable(raw.address, raw.bytes,
                                        std::min<uint64_t>(raw.end - raw.address, stack::kMaxRawStackBytes));
   ++g_catch->answered;
 }

@@ -166,8 +166,8 @@ TEST(DroppedPrivilegesTest, LeaveKeptDescriptorsReadable) {
               std::atomic<int> step{0};
               int result = 0;
               std::thread watchdog([&] {
-                result = [&] {
-                  FAIL_CHILD_UNLESS(base::LeaveFileTable());
+                const auto watch = [&] {
+                  FAIL_CHILD_UNLESS(base::HasOwnFiles());
                   KeptActivities& kept = capturer->kept_activities();
                   kept.Keep(sleeping.tid());
                   FAIL_CHILD_UNLESS(kept.DescriptorOf(sleeping.tid()) == -1);
@@ -185,7 +185,8 @@ TEST(DroppedPrivilegesTest, LeaveKeptDescriptorsReadable) {
                   FAIL_CHILD_UNLESS(kept.DescriptorOf(sleeping.tid()) == -1);
                   FAIL_CHILD_UNLESS(IsFound(sleeping.tid(), ThreadActivity::kHidden, &kept));
                   return 0;
-                }();
+                };
+                if (!base::RunWithOwnFiles([&] { result = watch(); })) result = 99;
                 step = 3;
               });
               while (step.load() == 0) std::this_thread::yield();
