@@ -205,6 +205,7 @@ void NoteLoopRuns() {
 bool RunsLoop() { return g_has_loop.load(); }
 
 void StopFollowing() { g_is_stopped.store(true); }
+void ResumeFollowing() { g_is_stopped.store(false); }
 
 bool IsFollowedProcess() {
   const pid_t pid = getpid();

@@ -29,6 +29,8 @@ bool RunsLoop();
 // No program is followed any more: the process is about to confine itself (seccomp), and reading files may
 // end it.
 void StopFollowing();
+// The process was not confined after all.
+void ResumeFollowing();
 
 // Whether the caller is the process that loaded the library, or a child of fork() that watches a loop.
 bool IsFollowedProcess();

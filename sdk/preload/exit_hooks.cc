@@ -7,7 +7,9 @@
 
 #include <atomic>
 #include <cerrno>
+#include <utility>
 
+#include "sdk/preload/thread_waits.h"
 #include "sdk/run_writer.h"
 
 #define LAGWATCH_HOOK __attribute__((visibility("default")))
@@ -36,7 +38,8 @@ __attribute__((constructor)) void FindNextFunctions() {
 
 // A child of vfork() shares this memory but not the record: NoteRunEnded() compares the process id.
 [[noreturn]] void End(Exit next, int status) {
-  lagwatch::sdk::NoteRunEnded();
+  // Back to false: a child of vfork() sets its parent's.
+  if (!std::exchange(lagwatch::sdk::t_waits.is_in_confined_child, false)) lagwatch::sdk::NoteRunEnded();
   if (next != nullptr) next(status);
   for (;;) syscall(SYS_exit_group, status);
 }

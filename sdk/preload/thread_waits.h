@@ -21,6 +21,9 @@ struct ThreadWaits {
   bool is_busy = false;       // the thread is in BeginWait or EndWait
   bool is_candidate = false;  // as of thread_choice.h
   bool is_chosen = false;     // likewise, and watched
+  // A child that shares this memory, or a copy of it, and was made without fork handlers confines itself: its
+  // end makes no system call of ours.
+  bool is_in_confined_child = false;
   CandidateWaits candidate;
 };
 // Initial-exec: no call and no allocation at the first access.

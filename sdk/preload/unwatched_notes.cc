@@ -62,6 +62,17 @@ void AddUnwatchedNote(const std::string& spool_directory, const UnwatchedNote& n
   close(fd);
 }
 
+void RemoveUnwatchedNote(const std::string& spool_directory, uint32_t pid) {
+  std::string content;
+  if (base::SystemEnv().ReadAll(PathIn(spool_directory), &content) != 0 || content.size() < 2) return;
+  const size_t line_at = content.rfind('\n', content.size() - 2) + 1;  // 0 when there is one line only
+  UnwatchedNote note;
+  const std::string line = content.substr(line_at, content.size() - 1 - line_at);
+  if (!TryParse(line, &note) || note.pid != pid) return;
+  [[maybe_unused]] const int result =
+      truncate(PathIn(spool_directory).c_str(), static_cast<off_t>(line_at));  // else the note stays
+}
+
 std::vector<UnwatchedNote> ReadUnwatchedNotes(const std::string& spool_directory, int64_t from_wall_ms) {
   std::vector<UnwatchedNote> notes;
   std::string content;

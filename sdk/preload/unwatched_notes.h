@@ -21,6 +21,8 @@ struct UnwatchedNote {
 
 // Appends the note; drops it when the directory cannot be used. Past 64 KiB the file begins anew.
 void AddUnwatchedNote(const std::string& spool_directory, const UnwatchedNote& note);
+// Takes the process's last note back, if no other note follows it.
+void RemoveUnwatchedNote(const std::string& spool_directory, uint32_t pid);
 // The notes since `from_wall_ms`, the oldest first. Lines that are none are skipped.
 std::vector<UnwatchedNote> ReadUnwatchedNotes(const std::string& spool_directory, int64_t from_wall_ms);
 

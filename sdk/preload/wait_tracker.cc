@@ -265,7 +265,10 @@ void PrepareThread(ThreadWaits* waits) {
 MonitorPause StopForConfinement(bool is_strict) {
   if (g_wait_switches.is_off.load()) return {};
   const ScopedUninterrupted uninterrupted;
-  if (g_process.load() != getpid()) return {};
+  if (g_process.load() != getpid()) {
+    t_waits.is_in_confined_child = true;
+    return {};
+  }
   try {
     if (!is_strict && Preload::Instance().is_seccomp_allowed()) return {};
     g_wait_switches.is_off.store(true);
@@ -282,7 +285,10 @@ MonitorPause StopForConfinement(bool is_strict) {
 
 void UndoConfinement(MonitorPause pause) {
   if (!pause.was_turned_off) return;
+  const ScopedUninterrupted uninterrupted;
   g_wait_switches.is_off.store(false);
+  ResumeSummary();
+  ResumeFollowing();
   ResumeMonitor(pause);
 }
 

@@ -85,6 +85,15 @@ void CountWatchedLoop() { g_loops.fetch_add(1); }
 
 void AbandonSummary() { g_is_abandoned.store(true); }
 
+void ResumeSummary() {
+  g_is_abandoned.store(false);
+  if (g_summary == nullptr || !g_is_noted.exchange(false)) return;
+  try {
+    RemoveUnwatchedNote(g_summary->config.spool_directory, static_cast<uint32_t>(getpid()));
+  } catch (const std::exception&) {  // no memory: the note stays
+  }
+}
+
 void EndSummary() {
   if (g_summary == nullptr || g_is_abandoned.load() || g_summary->config.is_watched == 0) return;
   const bool is_long = base::SystemClock().MonoNs() - g_summary->begin_ns >= kNotedRunNs;

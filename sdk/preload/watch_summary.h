@@ -19,6 +19,8 @@ void CountWatchedLoop();
 // Makes EndSummary() do nothing: the process is about to confine itself (seccomp), and opening a file may end
 // it.
 void AbandonSummary();
+// Takes back AbandonSummary() and the note of this process. No exception leaves it.
+void ResumeSummary();
 
 // At the process's end: with --verbose a line on stderr, if that is still the file that it was at the start;
 // a note when a process that has run for a while had no loop to watch.

@@ -171,7 +171,7 @@ TEST_F(CollectorProgram, SaysThatItCannotHaveItsDirectory) {
 }
 
 TEST_F(CollectorProgram, SaysWhichClusterRuleIsWrong) {
-  std::ofstream(directory_ / "rules.txt") << "[waits]\nfine\nnot*fine\n";
+  std::ofstream(directory_ / "rules.txt") << "[waits]\nfine\nnot*so*fine\n";
   for (const std::string& rules : {directory_ / "rules.txt", directory_ / "."}) {
     Process collector = Start({"--listen", "127.0.0.1:0", "--data", data_, "--cluster-rules", rules});
     EXPECT_EQ(collector.Wait(), 1);

@@ -37,7 +37,6 @@ TEST(MallocProof, CpuUseIsReportedWithoutMalloc) {
 TEST(MallocProof, ASinkThatAllocatesDoesNotSurvive) {
   Process program({LAGWATCH_MALLOC_PROOF, "allocating-sink"});
   EXPECT_EQ(program.Wait(), -SIGABRT);
-  EXPECT_EQ(program.Errors(), "the watchdog's thread called malloc or free\n");
   EXPECT_EQ(program.Output(), "");
 }
 

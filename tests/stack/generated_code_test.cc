@@ -82,7 +82,7 @@ const GeneratedCode& CodeThatPointsIntoItsCallersFrame() {
   asm volatile("");
 }
 
-[[gnu::noinline]] void SleepHere(Call* call) {
+[[gnu::noinline, maybe_unused]] void SleepHere(Call* call) {
   call->has_begun = true;
   while (!*call->stop) usleep(100'000);
   asm volatile("");
@@ -200,6 +200,8 @@ TEST_F(GeneratedCodeTest, ACallerIsNotSkippedWhenItSpinsItself) {
   }
 }
 
+// Where all of the program keeps frame pointers, the search for a sleeper's may pass over the generated code.
+#if defined(__OPTIMIZE__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 TEST_F(GeneratedCodeTest, ASleepersFramePointerIsNotGuessed) {
   for (Caller caller : {&CallFromAnyFrame, &CallFromAFrameWithPointer}) {
     CaptureIn(caller, CodeWithoutFrameRecord(), &SleepHere);
@@ -211,6 +213,8 @@ TEST_F(GeneratedCodeTest, ASleepersFramePointerIsNotGuessed) {
     EXPECT_TRUE(next == stack_->frame_count || IsIn(next, caller));
   }
 }
+
+#endif
 
 TEST_F(GeneratedCodeTest, ItsAddressIsNoPartOfAStacksHash) {
   CaptureIn(&CallFromAnyFrame, CodeWithFrameRecord(), &SpinHere);
