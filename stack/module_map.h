@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is loaded where in this process: from /proc/thread-self/maps and the modules' own headers in memory,
+// What is loaded where in this process: from /proc/self/maps and the modules' own headers in memory,
 // so that neither the loader's lock nor the files are needed. Thread safety: one thread at a time, but for
 // modules: once Refresh() has returned, what it added is never changed, and any thread that got an index from
 // there may read module(index).

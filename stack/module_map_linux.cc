@@ -72,7 +72,7 @@ ModuleMap::ModuleMap()
 
 bool ModuleMap::Refresh() {
   if (!ok()) return false;
-  int fd = open("/proc/thread-self/maps", O_RDONLY | O_CLOEXEC);
+  int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
   if (fd < 0) return false;
   ++refresh_count_;
   code_count_ = 0;
@@ -81,8 +81,17 @@ bool ModuleMap::Refresh() {
   Image image;
   char image_path[Module::kMaxPathBytes];
   size_t filled = 0;
+  bool is_threads_own = false;
   for (;;) {
     ssize_t got = read(fd, text_.get() + filled, kTextBytes - filled);
+    // Empty once the main thread has ended. Not the first choice: emulators show their own map there.
+    if (got <= 0 && code_count_ + writable_count_ == 0 && !is_threads_own) {
+      is_threads_own = true;
+      close(fd);
+      fd = open("/proc/thread-self/maps", O_RDONLY | O_CLOEXEC);
+      if (fd < 0) return false;
+      continue;
+    }
     if (got <= 0) break;
     filled += static_cast<size_t>(got);
     std::string_view text(text_.get(), filled);

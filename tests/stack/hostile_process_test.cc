@@ -103,6 +103,7 @@ TEST(DroppedPrivilegesTest, TellRunningFromSleeping) {
 }
 
 TEST(DroppedPrivilegesTest, ShowARunningThreadByASignal) {
+  LAGWATCH_SKIP_UNDER_EMULATION("signal frames are the emulator\'s");
   EXPECT_EQ(InChild([] {
               DropPrivileges();
               auto capturer = CreateCapturer();
@@ -317,6 +318,7 @@ class AlternateStack {
 };
 
 TEST(SignalStacksTest, NoSignalGoesToAThreadWithASmallOne) {
+  LAGWATCH_SKIP_UNDER_EMULATION("signal frames are the emulator\'s");
   EXPECT_EQ(
       InChild([] {
         auto capturer = CreateCapturer();
@@ -340,6 +342,7 @@ TEST(SignalStacksTest, NoSignalGoesToAThreadWithASmallOne) {
 }
 
 TEST(SignalStacksTest, WhatIsNeededIsEnough) {
+  LAGWATCH_SKIP_UNDER_EMULATION("signal frames are the emulator\'s");
   EXPECT_EQ(InChild([] {
               auto capturer = CreateCapturer();
               AlternateStack enough(SignalStacks::NeededBytes());
@@ -358,6 +361,7 @@ TEST(SignalStacksTest, WhatIsNeededIsEnough) {
 
 // A signal that is on its way when the stack becomes small would end the process.
 TEST(SignalStacksTest, NoSignalIsUnderWayWhenAStackBecomesSmall) {
+  LAGWATCH_SKIP_UNDER_EMULATION("signal frames are the emulator\'s");
   EXPECT_EQ(InChild([] {
               auto capturer = CreateCapturer({.signal_timeout_ns = 1'000'000});
               AlternateStack small(2048);
@@ -453,6 +457,7 @@ void WalkWith(size_t room_bytes, const OwnStackWalker& walker, WalkOnAlternateSt
 }
 
 TEST(WalkInAHandler, TakesNoMoreOfASmallStackThanItHas) {
+  LAGWATCH_SKIP_UNDER_EMULATION("signal frames are the emulator\'s");
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
   GTEST_SKIP() << "sanitizers make frames larger";
 #endif
