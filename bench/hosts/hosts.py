@@ -139,6 +139,9 @@ class Bench:
         with tempfile.TemporaryDirectory(prefix="lagwatch-hosts-") as directory:
             os.chmod(directory, 0o711)
             spool = directory + "/spool"
+            if "nobody" in program.traits:  # whose processes are to write there
+                os.mkdir(spool, 0o700)
+                os.chown(spool, 65534, 65534)
             watched = self.run_real(program, spool)
             reports, notes = self.reports(spool)
         if "stdout" in program.traits:  # its messages on standard error differ from run to run

@@ -140,7 +140,7 @@ PROGRAMS = [
     Program("vim", "vim", lambda *_: ["vim", "-u", "NONE", "-es", "-c", "sleep 300m", "-c", "qa!"]),
     Program("vlc", "cvlc", lambda *_: ["cvlc", "--intf", "dummy", "--vout", "dummy", "--aout", "dummy", "vlc://pause:1",
                                        "vlc://quit"], traits=["all", "others", "stdout", "user"]),
-    Program("postgres", "psql", postgres_command, ask_postgres, reports=1, traits=["children"]),
+    Program("postgres", "psql", postgres_command, ask_postgres, reports=1, traits=["children", "nobody"]),
 ]
 
 

@@ -2,6 +2,7 @@
 // The calls by which a server gives up its privileges or its root directory, usually before it first waits.
 // The monitor starts before them: afterwards the process could not open the spool directory any more.
 #include <dlfcn.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -12,6 +13,7 @@
 namespace {
 
 using lagwatch::sdk::StartMonitorEarly;
+using lagwatch::sdk::StopUntilNextWait;
 
 // The next definition after ours. These calls are made in processes with an intact loader: a child of vfork()
 // gets what its parent has looked up, or looks it up itself, as the C library's lazy binding would.
@@ -41,7 +43,15 @@ constexpr uid_t kUnchanged = static_cast<uid_t>(-1);
 
 void PrepareForUser(uid_t user) {
   const int error = errno;
-  if (geteuid() == 0 && user != 0 && user != kUnchanged) StartMonitorEarly();
+  if (geteuid() == 0 && user != 0 && user != kUnchanged) {
+    // Then the calling thread alone keeps capabilities: the C library makes later calls of this kind on all
+    // threads, and ends the process when they fail on ours.
+    if (prctl(PR_GET_KEEPCAPS, 0, 0, 0, 0) == 1) {
+      StopUntilNextWait();
+    } else {
+      StartMonitorEarly();
+    }
+  }
   errno = error;
 }
 

@@ -325,6 +325,10 @@ void StopAll() {
   }
 }
 
+void StopUntilNextWait() {
+  if (PauseMonitor().had_monitor) g_wait_switches.start_tried.store(false);
+}
+
 void StartMonitorEarly() {
   const ScopedUninterrupted uninterrupted;
   try {

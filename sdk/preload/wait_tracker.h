@@ -34,6 +34,9 @@ void UndoConfinement(MonitorPause pause);
 MonitorPause PauseMonitor();
 void ResumeMonitor(MonitorPause pause);
 
+// Stops the monitor until the next wait of a watched thread. Keeps errno. Context: background.
+void StopUntilNextWait();
+
 // Starts the process's monitor before its first wait. Does nothing when it was started, and in a child that
 // shares this process's memory. Context: background.
 void StartMonitorEarly();

@@ -156,6 +156,13 @@ TEST_F(RunTest, StartsBeforeAServerGivesUpItsPrivileges) {
   EXPECT_FALSE(std::filesystem::is_empty(spool_ + "/runs"));
 }
 
+TEST_F(RunTest, EndsNoProgramThatKeepsCapabilitiesInOneThread) {
+  if (getuid() != 0) GTEST_SKIP() << "only root can become another user";
+  Process process(Watched({"setpriv", "--reuid=65534", "--clear-groups", "id", "-u"}));
+  EXPECT_EQ(process.Wait(), 0);
+  EXPECT_EQ(process.Output(), "65534\n");
+}
+
 TEST_F(RunTest, LeavesANoteOfAProgramWithoutALoop) {
   Process process(Watched({"sleep", "5.2"}));
   EXPECT_EQ(process.Wait(), 0);
