@@ -25,7 +25,7 @@ namespace {
 constexpr uint32_t kMostSkippedCalls = 31;
 
 pthread_key_t g_end_key;
-bool g_has_end_key = false;
+std::atomic<bool> g_has_end_key{false};  // release, acquire: the key comes before
 
 void LeaveWait() {
   if (t_slot.wait.cell != nullptr) WaiterTable::Leave(t_slot.wait.cell);
@@ -64,7 +64,7 @@ CaptureThread* OwnEntry(ThreadSlot* slot) {
   slot->thread = g_capture_threads.Register(gettid());
   if (slot->thread == nullptr) {
     slot->refused_start = start_count;
-  } else if (g_has_end_key) {
+  } else if (g_has_end_key.load(std::memory_order_acquire)) {
     pthread_setspecific(g_end_key, slot);
   }
   return slot->thread;
@@ -131,7 +131,8 @@ ThreadSlot::Wait InterruptedWait(const OwnFrame& from) {
 
 ThreadSlot::Wait EnterWait(const OwnFrame& from, uint64_t object) {
   // The entry of a thread that is cancelled in its first wait goes at its end.
-  if (g_has_end_key && t_slot.thread == nullptr) pthread_setspecific(g_end_key, &t_slot);
+  if (t_slot.thread == nullptr && g_has_end_key.load(std::memory_order_acquire))
+    pthread_setspecific(g_end_key, &t_slot);
   return {g_waiters.Enter(object), from.stack_pointer, from.program_counter};
 }
 
@@ -198,7 +199,7 @@ void PrepareCapture() {
   static std::atomic<bool> is_prepared{false};
   if (is_prepared.exchange(true)) return;
   FindOwnStacks();
-  g_has_end_key = base::CreateThreadEndKey(&g_end_key, EndThread);
+  g_has_end_key.store(base::CreateThreadEndKey(&g_end_key, EndThread), std::memory_order_release);
   pthread_atfork(nullptr, nullptr, ForgetCaptures);
 }
 
