@@ -4,7 +4,8 @@
 # Its sources are named from the repository's root ("base/status.h"), which is every module's include directory.
 #   SRCS          sources, relative to the calling folder
 #   DEPS          what its headers include; PRIVATE_DEPS what only its sources include
-#   CAPTURE       the module runs in signal, hot or watchdog context: no exceptions, no RTTI
+#   CAPTURE       the module runs in signal, hot or watchdog context: it throws nothing, and has no RTTI. What the C++
+#                 library throws for want of memory gives locks and memory back on its way through
 function(lagwatch_library NAME)
   cmake_parse_arguments(PARSE_ARGV 1 ARG "CAPTURE" "" "SRCS;DEPS;PRIVATE_DEPS")
   set(target lagwatch_${NAME})
@@ -14,7 +15,7 @@ function(lagwatch_library NAME)
   target_link_libraries(${target} PUBLIC ${ARG_DEPS} PRIVATE ${ARG_PRIVATE_DEPS})
   lagwatch_compile_options(${target})
   if(ARG_CAPTURE)
-    target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions -fno-rtti>)
+    target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-rtti>)
   endif()
 endfunction()
 

@@ -19,6 +19,7 @@ struct ElfHeaders {
   static constexpr size_t kMaxCodeSegments = 4;
 
   uint64_t load_bias = 0;
+  uint64_t end = 0;           // address after the last segment
   uint64_t eh_frame_hdr = 0;  // address, 0 when there is none
   uint64_t build_id = 0;      // address, 0 when there is none
   size_t build_id_size_bytes = 0;

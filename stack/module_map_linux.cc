@@ -38,6 +38,14 @@ struct ModuleMap::Image {
   uint64_t inode = 0;
   std::string_view path;
   uint32_t module = kNoModule;
+
+  // Whether a mapping of the file's first page is one of the image's own segments: a linker may put the end of
+  // one segment and the beginning of the next into the same page of the file, which is mapped for both (lld).
+  bool HasSegmentAt(const Line& line) const {
+    ElfHeaders headers;
+    return base != 0 && inode == line.inode && path == line.path && ReadElfHeaders(base, &headers) &&
+           line.begin < headers.end;
+  }
 };
 
 // "7f12…-7f13… r-xp 00001000 fd:01 1234   /usr/lib/x.so"
@@ -131,7 +139,7 @@ void ModuleMap::AddLine(const Line& line, Image* image) {
   }
   bool is_vdso = line.path == "[vdso]";
   bool is_file = !line.path.empty() && line.path.front() == '/';
-  if (is_vdso || (is_file && line.file_offset == 0)) {
+  if (is_vdso || (is_file && line.file_offset == 0 && !image->HasSegmentAt(line))) {
     *image = {line.begin, line.inode, line.path, kNoModule};
   } else if (is_file && (image->inode != line.inode || image->path != line.path)) {
     *image = {};

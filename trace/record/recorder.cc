@@ -53,10 +53,7 @@ base::Result<std::unique_ptr<Recorder>> Recorder::Start(Arena* arena, std::share
   base::Status status = recorder->StartSelfCaptures(options);
   if (status.ok()) status = recorder->calls_.Start(arena, options.calls);
   if (status.ok()) status = recorder->StartThreads();
-  if (!status.ok()) {
-    if (!recorder->TryStop()) static_cast<void>(recorder.release());
-    return status;
-  }
+  if (!status.ok()) return status;
   return recorder;
 }
 

@@ -26,6 +26,8 @@ namespace {
 
 using base::StatusCode;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::SizeIs;
 
 class OpenFile {
@@ -99,7 +101,7 @@ TEST_F(WorkerPoolTest, TellsWhatAFileIs) {
   OpenFile file(kProgram);
   auto answer = pool_.Inspect(file.fd());
   ASSERT_TRUE(answer.ok()) << answer.status().message();
-  EXPECT_THAT(answer->build_id, SizeIs(20));
+  EXPECT_THAT(answer->build_id, Not(IsEmpty()));
   EXPECT_TRUE(answer->has_symbols);
   OpenFile stripped(LAGWATCH_SYMBOLS_SUBJECT ".stripped");
   EXPECT_FALSE(pool_.Inspect(stripped.fd())->has_symbols);
