@@ -2,7 +2,9 @@
 // A program that confines itself or changes its namespaces, waits and works before and after, and prints the
 // results of its calls.
 //
-//   confined HOW FREEZE_MS
+//   confined HOW FREEZE_MS [CALL…]
+//
+// CALL: the number of a system call that the filter lets pass, too.
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -25,12 +27,13 @@
 
 namespace {
 
-// Lets pass what a program calls that waits, works and prints.
+// What a program calls that waits, works and prints.
+std::vector<long> allowed = {SYS_poll,       SYS_ppoll,         SYS_write, SYS_exit, SYS_exit_group,
+                             SYS_munmap,     SYS_madvise,       SYS_futex, SYS_mmap, SYS_rt_sigreturn,
+                             SYS_newfstatat, SYS_clock_gettime, SYS_brk,   SYS_rseq, SYS_rt_sigprocmask,
+                             SYS_fstat,      SYS_mprotect};
+
 std::vector<sock_filter> Filter(uint32_t otherwise) {
-  const long allowed[] = {SYS_poll,       SYS_ppoll,         SYS_write, SYS_exit, SYS_exit_group,
-                          SYS_munmap,     SYS_madvise,       SYS_futex, SYS_mmap, SYS_rt_sigreturn,
-                          SYS_newfstatat, SYS_clock_gettime, SYS_brk,   SYS_rseq, SYS_rt_sigprocmask,
-                          SYS_fstat,      SYS_mprotect};
   std::vector<sock_filter> filter;
   filter.push_back(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)));
   for (const long number : allowed) {
@@ -94,6 +97,7 @@ int main(int argc, char** argv) {
   const std::chrono::milliseconds freeze(std::atoi(argv[2]));
   constexpr uint32_t kKill = SECCOMP_RET_KILL_PROCESS;
   constexpr uint32_t kForbid = SECCOMP_RET_ERRNO | EPERM;
+  for (int i = 3; i < argc; ++i) allowed.push_back(std::atol(argv[i]));
   if (how != "early") {
     Wait();
     Wait();

@@ -4,8 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <ostream>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -65,6 +68,47 @@ INSTANTIATE_TEST_SUITE_P(EachWay, ConfinedTest,
                            std::erase(name, '-');
                            return name;
                          });
+
+// The block of the document that begins with `access brk`.
+std::vector<std::string> DocumentedCalls() {
+  std::ifstream document(LAGWATCH_CONFIGURATION_DOCUMENT);
+  std::vector<std::string> calls;
+  for (std::string line; std::getline(document, line);) {
+    if (calls.empty() && !line.starts_with("access brk ")) continue;
+    if (line == "```") break;
+    std::istringstream words(line);
+    for (std::string word; words >> word;) calls.push_back(word);
+  }
+  return calls;
+}
+
+TEST(ConfinedListTest, TheDocumentedCallsAreAll) {
+  const std::vector<std::string> calls = DocumentedCalls();
+  std::vector<std::string> numbers;
+  std::ifstream kernel_header(LAGWATCH_KERNEL_HEADER);
+  for (std::string line; std::getline(kernel_header, line);) {
+    std::istringstream words(line);
+    std::string define, name, number;
+    if (!(words >> define >> name >> number) || !name.starts_with("__NR_")) continue;
+    if (std::ranges::find(calls, name.substr(5)) != calls.end()) numbers.push_back(number);
+  }
+  ASSERT_EQ(numbers.size(), calls.size());
+  for (const std::vector<std::string>& options :
+       std::vector<std::vector<std::string>>{{}, {"--threads", "all"}, {"--trace"}, {"--trace", "--trace-hooks"}}) {
+    const ScopedTempDirectory directory;
+    const std::string spool = directory / "spool";
+    std::vector<std::string> command{LAGWATCH_PROGRAM, "run",     "--threshold-ms", "200", "--seccomp-allows-lagwatch",
+                                     "--spool",        spool};
+    command.insert(command.end(), options.begin(), options.end());
+    command.insert(command.end(), {"--", LAGWATCH_CONFINED, "all-threads", "600"});
+    command.insert(command.end(), numbers.begin(), numbers.end());
+    const auto watched = RunToEnd(command);
+    EXPECT_EQ(watched.first, 3) << ::testing::PrintToString(options);
+    const auto reports =
+        nlohmann::json::parse(RunToEnd({LAGWATCH_PROGRAM, "reports", "--spool", spool, "--json"}).second);
+    EXPECT_EQ(reports.size(), 1) << ::testing::PrintToString(options);
+  }
+}
 
 }  // namespace
 }  // namespace lagwatch::tools

@@ -57,6 +57,7 @@ TEST_F(RecordTest, ASignalIsForTheProgram) {
   for (const int number : {SIGTERM, SIGHUP, SIGINT}) {
     Process recorder(directory_.RecordCommand({}, {"/usr/bin/python3", "-c",
                                                    "import signal, time\n"
+                                                   "time.sleep(0.3)\n"
                                                    "print('ready', flush=True)\n"
                                                    "time.sleep(60)"}));
     ASSERT_TRUE(WaitUntil([&] { return recorder.Output() == "ready\n"; }));
