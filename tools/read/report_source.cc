@@ -17,6 +17,8 @@ StatusCode CodeOf(int http_status) {
       return StatusCode::kUnauthorized;
     case 404:
       return StatusCode::kNotFound;
+    case 413:
+      return StatusCode::kTooLarge;
     case 503:
       return StatusCode::kUnavailable;
     default:

@@ -124,8 +124,12 @@ Result<Json> SymbolsClient::AskPatiently(const std::string& target, const std::s
 Result<Json> SymbolsClient::SendPiece(const std::string& target, std::string piece,
                                       const std::atomic<bool>& is_stopped) {
   std::string packed = report::Gzip(piece);
-  const bool is_gzip = packed.size() < piece.size();
-  return AskPatiently(target, is_gzip ? &packed : &piece, is_gzip, is_stopped);
+  if (packed.size() < piece.size()) {
+    auto answer = AskPatiently(target, &packed, true, is_stopped);
+    // Long runs of zeros look like a bomb to a collector, which takes them as they are.
+    if (answer.ok() || answer.status().code() != StatusCode::kTooLarge) return answer;
+  }
+  return AskPatiently(target, &piece, false, is_stopped);
 }
 
 Result<SymbolsClient::Outcome> SymbolsClient::Upload(const LocalSymbolFile& file,

@@ -87,6 +87,16 @@ TEST_F(SymbolsCommand, SendsWhatTheCollectorLacks) {
   EXPECT_EQ(Json::parse(Run({"list", "--json"}, url).out).size(), 2u);
 }
 
+TEST_F(SymbolsCommand, SendsAFileOfZeros) {
+  Process collector = Start();
+  const std::string file = directory_ / "zeros";
+  std::filesystem::copy(kSubject, file);
+  std::filesystem::resize_file(file, 3 << 20);
+  Outcome sent = Run({"upload", file}, UrlOf(collector));
+  EXPECT_EQ(sent.exit_code, 0) << sent.err;
+  EXPECT_THAT(sent.out, HasSubstr("1 files sent"));
+}
+
 // More than fits into one body, over a connection that dies: the collector is killed and started again.
 TEST_F(SymbolsCommand, GoesOnWhereItWasCutOff) {
   std::string url;
