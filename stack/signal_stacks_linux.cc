@@ -38,6 +38,7 @@ struct Timer {
 constexpr size_t kTimers = 4096;
 constexpr size_t kMostProbes = 64;
 Timer g_timers[kTimers];
+std::atomic<bool> g_has_timers{false};  // whether there ever was one
 
 std::atomic<int>* FindSmall(int tid) {
   if (g_small_count.load() == 0) return nullptr;
@@ -129,11 +130,17 @@ void SignalStacks::NoteOwn() {
 }
 
 void SignalStacks::ForgetInForkedChild() {
-  for (std::atomic<int>& small : g_small) small.store(0);
-  g_small_count.store(0);
+  // A table that is all zeros is left alone: to write it would copy its pages in each child.
+  if (g_small_count.load() != 0) {
+    for (std::atomic<int>& small : g_small) small.store(0, std::memory_order_relaxed);
+    g_small_count.store(0);
+  }
   g_is_overfull.store(false);
-  for (std::atomic<int>& sending_to : g_sending_to) sending_to.store(0);
-  for (Timer& timer : g_timers) timer.tid.store(0);  // a child inherits no timer
+  for (std::atomic<int>& sending_to : g_sending_to) sending_to.store(0, std::memory_order_relaxed);
+  if (g_has_timers.load()) {  // none of which a child inherits
+    for (Timer& timer : g_timers) timer.tid.store(0, std::memory_order_relaxed);
+    g_has_timers.store(false);
+  }
   NoteOwn();
 }
 
@@ -150,6 +157,7 @@ bool SignalStacks::TryBeginSend(uint32_t sender, int tid) {
 void SignalStacks::EndSend(uint32_t sender) { g_sending_to[sender].store(0); }
 
 bool SignalStacks::TryAddTimer(int tid, int timer_id) {
+  g_has_timers.store(true);
   for (size_t probe = 0; probe < kMostProbes; ++probe) {
     Timer& timer = g_timers[(static_cast<size_t>(tid) + probe) % kTimers];
     int expected = 0;
