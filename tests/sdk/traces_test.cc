@@ -50,7 +50,6 @@ inline void SpinForTraceTest(int64_t ms) {
   while (!stop) {
     seed = seed * 1664525 + 1013904223;
     DescendInTraceTest(seed >> 8, 24);
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
 }
 
@@ -266,6 +265,9 @@ TEST_F(TracesTest, OfADispatchThatIsNoLagAreTakenIfAskedFor) {
 }
 
 TEST_F(TracesTest, ThatAreTooLargeAreMadeShorter) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "it delays signals until their stacks are gone, or loses what a handler acquired in a sleep";
+#endif
   Options options = TracingOptions();
   options.trace_interval_ms = 1;
   options.trace_max_kib = 4;
