@@ -16,15 +16,26 @@ bool Has(std::span<const std::string_view> names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-bool IsSteady(std::string_view name, std::span<const SeenNames> samples) {
+// Of fewer samples, some of a helper's stand side by side too often by chance.
+constexpr size_t kFewestSamplesOfPhase = 10;
+
+// Whether what `name` did is what took the time: it is in nearly all samples, or in most of them and in all from
+// its first to its last. Samples of a helper that is called again and again have others in between.
+bool TookTheTime(std::string_view name, std::span<const SeenNames> samples) {
   size_t with = 0;
   size_t all = 0;
+  size_t runs = 0;
+  bool was_within = false;
   for (const SeenNames& sample : samples) {
     if (sample.names.empty()) continue;
+    const bool is_within = Has(sample.names, name);
     all += sample.count;
-    if (Has(sample.names, name)) with += sample.count;
+    if (is_within) with += sample.count;
+    if (is_within && !was_within) ++runs;
+    was_within = is_within;
   }
-  return with * 100 >= all * kSteadyPercent;
+  const bool is_phase = runs == 1 && 2 * with > all && all >= kFewestSamplesOfPhase;
+  return is_phase || with * 100 >= all * kSteadyPercent;
 }
 
 auto FindEnd(std::span<const ClusterFrame> stack) {
@@ -56,8 +67,8 @@ std::vector<std::string_view> NameOfTheRest(std::span<const ClusterFrame> stack)
 
 std::vector<std::string_view> WithoutPassingNames(std::vector<std::string_view> names,
                                                   std::span<const SeenNames> samples) {
-  auto steady = std::ranges::find_if(names, [&](std::string_view name) { return IsSteady(name, samples); });
-  if (steady != names.end()) names.erase(names.begin(), steady);
+  auto cause = std::ranges::find_if(names, [&](std::string_view name) { return TookTheTime(name, samples); });
+  if (cause != names.end()) names.erase(names.begin(), cause);
   return names;
 }
 

@@ -37,13 +37,14 @@ std::vector<std::string_view> SignificantNames(std::span<const ClusterFrame> sta
 // frame.
 std::vector<std::string_view> NameOfTheRest(std::span<const ClusterFrame> stack);
 
-// A stack that the samples of one lag have, and how often.
+// A stack that samples of one lag have, and how many one after the other.
 struct SeenNames {
   std::vector<std::string_view> names;
   size_t count = 1;
 };
-// `names` without those at the inner end that are in too few of `samples`: helpers that a lag happened to be
-// found in. The whole of it when nothing would be left. Samples without names do not count.
+// `names` without those at the inner end that are in too few of `samples` (oldest first): helpers that a lag
+// happened to be found in. What took most of the time in one go stays. The whole of it when nothing would be
+// left. Samples without names do not count.
 std::vector<std::string_view> WithoutPassingNames(std::vector<std::string_view> names,
                                                   std::span<const SeenNames> samples);
 

@@ -121,6 +121,8 @@ MonitorOptions ToMonitorOptions(const lw_options& given) {
   options.watch.check_period_ns = given.check_period_ms * kNsPerMs;
   options.watch.sample_interval_ns = given.sample_interval_ms * kNsPerMs;
   options.watch.ring_size = static_cast<int32_t>(std::min<uint32_t>(given.ring_size, INT32_MAX));
+  if (given.expensive == LW_EXPENSIVE_LEAF)
+    options.watch.expensive_stack_rule = lagwatch::policies::ExpensiveStackRule::kLeaf;
   auto percent = [](uint32_t given_percent) {
     return static_cast<int32_t>(std::min<uint32_t>(given_percent, 100));
   };

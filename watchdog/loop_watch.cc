@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "base/safe_memory.h"
-#include "policies/expensive_stack.h"
 #include "watchdog/evidence.h"
+#include "watchdog/expensive_sample.h"
 #include "watchdog/past_dispatches.h"
 #include "watchdog/report_facts.h"
 
@@ -438,25 +438,14 @@ void LoopWatch::Check(Watched* watched, const WatchedLoop& loop, int64_t now_ns,
   if (count == 0) return;
   if (IsIdle(*watched, loop, tools)) return watch.BeginAgain(now_ns);
   const LoopSample* samples[WatchOptions::kMaxRingSize];
-  const LoopSample*
-      captured[WatchOptions::kMaxRingSize];  // those with a stack: a failure must not win by repeating
-  uint64_t innermost[WatchOptions::kMaxRingSize];
-  size_t captured_count = 0;
-  for (size_t i = 0; i < count; ++i) {
-    samples[i] = &ring_[(sample_count_ - count + i) % ring_size];
-    if (samples[i]->stack.frame_count == 0) continue;
-    innermost[captured_count] = samples[i]->stack.InnermostFunctionHash();
-    captured[captured_count++] = samples[i];
-  }
-  const LoopSample* expensive_sample =
-      captured_count == 0 ? samples[count - 1]
-                          : captured[policies::PickExpensiveStack({innermost, captured_count})];
-  const stack::Stack& expensive = expensive_sample->stack;
+  for (size_t i = 0; i < count; ++i) samples[i] = &ring_[(sample_count_ - count + i) % ring_size];
+  const stack::Stack& expensive =
+      PickExpensiveSample({samples, count}, tools.options->expensive_stack_rule).stack;
 
   if (!watch.is_lagging()) tools.counters->lags.Add();
   bool was_lagging = watch.is_lagging();
   HangLevel level_before = watch.level();
-  const uint64_t stack_hash = captured_count == 0 ? SpanWatch::kNoStack : expensive.FunctionHash();
+  const uint64_t stack_hash = expensive.frame_count == 0 ? SpanWatch::kNoStack : expensive.FunctionHash();
   const SpanWatch::Outcome outcome = watch.Check(stack_hash, now_ns, *tools.options);
   bool is_kept = outcome == SpanWatch::Outcome::kReport &&
                  Report(watched, loop, {samples, count}, expensive, now_ns, tools);

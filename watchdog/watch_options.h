@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/counter.h"
+#include "policies/expensive_stack.h"
 #include "watchdog/loop_limits.h"
 
 namespace lagwatch::watchdog {
@@ -39,6 +40,7 @@ struct WatchOptions {
   int64_t annealing_cap_ns = 60 * base::kNsPerSecond;
   int64_t sample_interval_ns = 50 * base::kNsPerMs;
   int32_t ring_size = 20;            // samples that a check looks at; at most kMaxRingSize
+  policies::ExpensiveStackRule expensive_stack_rule = policies::ExpensiveStackRule::kPath;
   int32_t max_threads = 512;         // whose stacks go into a report
   HangListener* listener = nullptr;  // borrowed; null: nobody listens
   ServiceFeed* service = nullptr;    // borrowed; null: no service manager is told that all is well

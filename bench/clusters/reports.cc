@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 
 #include "base/hash.h"
 #include "collector/symbols/function_name.h"
@@ -124,7 +125,11 @@ class ReportMaker {
   }
 
  private:
-  // As a client does: so many samples, the stack of the function seen most is the expensive one.
+  static uint64_t HashFrame(const RawFrame& frame) {
+    return base::HashBytes(frame.module + frame.symbol, frame.offset);
+  }
+
+  // As a client does: so many samples, the newest of the heaviest path is the expensive one.
   void AddSamples() {
     const size_t path = random_.Below(cause_.place.paths.size());
     const int64_t count = random_.Chance(70) ? 20 : random_.Between(1, 19);
@@ -132,10 +137,15 @@ class ReportMaker {
     std::vector<uint64_t> innermost;
     for (int64_t i = 0; i < count; ++i) {
       stacks.push_back(renderer_.Sample(cause_.place, path, &random_));
-      const RawFrame& frame = stacks.back().front();
-      innermost.push_back(base::HashBytes(frame.module + frame.symbol, frame.offset));
+      innermost.push_back(HashFrame(stacks.back().front()));
     }
-    const size_t expensive = policies::PickExpensiveStack(innermost);
+    std::vector<size_t> samples(stacks.size());
+    std::iota(samples.begin(), samples.end(), size_t{0});
+    const size_t expensive =
+        policies::PickExpensivePath(samples, innermost, [&](size_t sample, size_t depth) -> uint64_t {
+          const RawStack& stack = stacks[sample];
+          return depth < stack.size() ? HashFrame(stack[stack.size() - 1 - depth]) : 0;
+        });
     std::vector<RawStack> known;
     for (size_t i = 0; i < stacks.size(); ++i) {
       RawStack stack = stacks[i];

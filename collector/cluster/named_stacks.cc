@@ -76,23 +76,43 @@ std::vector<std::string_view> NamedStacks::SignificantNamesOf(const report::Stac
 }
 
 std::vector<policies::SeenNames> NamedStacks::SampleNames() const {
+  std::map<uint32_t, std::vector<std::string_view>> names;
+  std::vector<policies::SeenNames> seen;
+  const report::Sample* last = nullptr;
+  for (const report::Sample& sample : report_.samples) {
+    if (last != nullptr && last->stack == sample.stack) {
+      ++seen.back().count;
+      continue;
+    }
+    last = &sample;
+    auto [known, is_new] = names.try_emplace(sample.stack);
+    if (is_new) known->second = SignificantNamesOf(report_.stacks[sample.stack]);
+    seen.push_back({known->second, 1});
+  }
+  return seen;
+}
+
+std::vector<std::string_view> NamedStacks::MostSeenNames() const {
   std::map<uint32_t, size_t> counts;
   for (const report::Sample& sample : report_.samples) ++counts[sample.stack];
-  std::vector<policies::SeenNames> seen;
-  for (const auto& [stack, count] : counts)
-    seen.push_back({SignificantNamesOf(report_.stacks[stack]), count});
-  std::ranges::stable_sort(seen, std::greater<>(), &policies::SeenNames::count);
-  return seen;
+  std::vector<std::string_view> names;
+  size_t most = 0;
+  for (const auto& [stack, count] : counts) {
+    if (count <= most) continue;
+    auto candidate = SignificantNamesOf(report_.stacks[stack]);
+    if (candidate.empty()) continue;
+    names = std::move(candidate);
+    most = count;
+  }
+  return names;
 }
 
 std::vector<std::string> NamedStacks::CauseNames() const {
   const report::Stack& expensive = report_.stacks[report_.expensive_stack];
   std::vector<std::string_view> names = SignificantNamesOf(expensive);
   if (IsOneDispatch(report_.kind)) {
-    const std::vector<policies::SeenNames> samples = SampleNames();
-    auto named = std::ranges::find_if(samples, [](const auto& sample) { return !sample.names.empty(); });
-    if (names.empty() && named != samples.end()) names = named->names;
-    names = policies::WithoutPassingNames(std::move(names), samples);
+    if (names.empty()) names = MostSeenNames();
+    names = policies::WithoutPassingNames(std::move(names), SampleNames());
   }
   if (names.empty()) names = policies::NameOfTheRest(FramesOf(expensive));
   return {names.begin(), names.end()};

@@ -55,8 +55,10 @@ class NamedStacks {
   std::vector<policies::ClusterFrame> FramesOf(const report::Stack& stack) const;
   // These borrow from `named_`.
   std::vector<std::string_view> SignificantNamesOf(const report::Stack& stack) const;
-  // The most seen first.
+  // Of all samples, oldest first.
   std::vector<policies::SeenNames> SampleNames() const;
+  // Of the stack seen most, of those that have any.
+  std::vector<std::string_view> MostSeenNames() const;
 
   const report::Report& report_;
   const FrameNamer& namer_;

@@ -16,6 +16,7 @@ constexpr std::pair<std::string_view, std::string PreloadConfig::*> kTexts[] = {
     {"spool", &PreloadConfig::spool_directory},
     {"threads", &PreloadConfig::threads},
     {"children", &PreloadConfig::children},
+    {"expensive", &PreloadConfig::expensive},
     {"trace_arena", &PreloadConfig::trace_arena},
     {"trace_patched_modules", &PreloadConfig::trace_patched_modules},
     {"trace_patched_functions", &PreloadConfig::trace_patched_functions},

@@ -29,6 +29,7 @@ struct PreloadConfig {
   std::string spool_directory;
   std::string threads = "auto";   // "auto", "main", "all", or the name of the threads to watch
   std::string children = "exec";  // ChildrenFollowed, by its name
+  std::string expensive = "path";  // or "leaf": policies::ExpensiveStackRule
   uint32_t threshold_ms = 2000;
   uint32_t anr_threshold_ms = kUnset;
   uint32_t check_period_ms = kUnset;

@@ -85,6 +85,8 @@ class Preload {
     set(config_.anr_threshold_ms, &options.watch.anr_threshold_ns);
     set(config_.check_period_ms, &options.watch.check_period_ns);
     set(config_.sample_interval_ms, &options.watch.sample_interval_ns);
+    if (config_.expensive == "leaf")
+      options.watch.expensive_stack_rule = policies::ExpensiveStackRule::kLeaf;
     options.is_sent = config_.is_sent != 0;
     options.seccomp_is_allowed = true;  // MayRun() has looked
     options.dump_signal = static_cast<int>(config_.dump_signal);

@@ -57,8 +57,21 @@ TEST(NameOfTheRest, IsTheInnermostEndElseTheInnermostFrame) {
 }
 
 TEST(WithoutPassingNames, BeginsWhereTheSamplesAgree) {
-  const std::vector<SeenNames> samples = {{{"Find", "Parse", "OnKey"}, 12}, {{"Parse", "OnKey"}, 8}};
+  const std::vector<SeenNames> samples = {
+      {{"Find", "Parse", "OnKey"}, 8}, {{"Parse", "OnKey"}, 8}, {{"Find", "Parse", "OnKey"}, 4}};
   EXPECT_THAT(WithoutPassingNames({"Find", "Parse", "OnKey"}, samples), ElementsAre("Parse", "OnKey"));
+}
+
+TEST(WithoutPassingNames, KeepsWhatTookMostOfTheTimeInOneGo) {
+  const SeenNames guilty = {{"Load", "OnKey"}, 12};
+  const std::vector<SeenNames> samples = {{{"Play", "OnKey"}, 3}, guilty, {{"Draw", "OnKey"}, 5}};
+  EXPECT_THAT(WithoutPassingNames({"Load", "OnKey"}, samples), ElementsAre("Load", "OnKey"));
+  EXPECT_THAT(WithoutPassingNames({"Draw", "OnKey"}, samples), ElementsAre("OnKey"));
+}
+
+TEST(WithoutPassingNames, KnowsNoPhasesInAFewSamples) {
+  const std::vector<SeenNames> samples = {{{"Find", "Parse"}, 3}, {{"Parse"}, 2}};
+  EXPECT_THAT(WithoutPassingNames({"Find", "Parse"}, samples), ElementsAre("Parse"));
 }
 
 TEST(WithoutPassingNames, ForgivesASampleInTen) {

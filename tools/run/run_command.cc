@@ -203,6 +203,12 @@ void AddRunCommand(CLI::App* app, int* exit_code) {
       ->envname("LAGWATCH_CHILDREN")
       ->check(CLI::IsMember({"none", "exec", "all"}))
       ->capture_default_str();
+  run->add_option("--expensive", config.expensive,
+                  "Which sample stands for a busy lag: path (the newest on the heaviest path from the outermost "
+                  "call inwards) or leaf (of the innermost function seen most often)")
+      ->envname("LAGWATCH_EXPENSIVE")
+      ->check(CLI::IsMember({"path", "leaf"}))
+      ->capture_default_str();
   run->add_flag("--quiet", options->is_quiet, "Print no line when the program will not be watched")
       ->envname("LAGWATCH_QUIET");
   run->add_flag("--verbose", config.is_verbose,

@@ -148,6 +148,12 @@ typedef enum lw_start_kind {
   LW_START_WARM = 3
 } lw_start_kind;
 
+/* Of the samples of a busy loop, the one that its report shows. */
+typedef enum lw_expensive {
+  LW_EXPENSIVE_PATH = 0, /* the newest on the heaviest path from the outermost call inwards */
+  LW_EXPENSIVE_LEAF = 1  /* the newest of the innermost function seen most often */
+} lw_expensive;
+
 /* Which records the disk is made to take at once, by a thread of lagwatch's own. A record outlives the program
  * in any case; this is about power cuts and crashes of the machine, which may else cost the last half minute. */
 typedef enum lw_spool_sync {
@@ -270,6 +276,8 @@ typedef struct lw_options {
    * where the first process of the pid namespace has as many filters, as in a container; and a program that
    * confines itself calls lw_stop() before. */
   uint32_t seccomp_allows_lagwatch;
+  /* Which sample of a busy loop is shown as the expensive stack: default LW_EXPENSIVE_PATH. */
+  uint32_t expensive; /* an lw_expensive */
 } lw_options;
 
 typedef struct lw_thresholds {

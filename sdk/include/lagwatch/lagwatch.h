@@ -75,6 +75,7 @@ struct Options {
   uint32_t trace_max_kib = 256;
   uint32_t traces_per_day = 5;
   bool seccomp_allows_lagwatch = false;
+  lw_expensive expensive = LW_EXPENSIVE_PATH;
 };
 
 // A watched loop of the thread that called WatchLoop. A plain handle: copying it copies the handle.
@@ -232,6 +233,7 @@ class Monitor {
     raw.unmetered_only = options.unmetered_only ? 1 : 0;
     raw.ca_file = options.ca_file.c_str();
     raw.proxy = options.proxy.c_str();
+    raw.expensive = options.expensive;
     raw.trace = options.trace ? 1 : 0;
     raw.trace_interval_ms = options.trace_interval_ms;
     raw.trace_hooks = options.trace_hooks ? 1 : 0;

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whom a report blames: in each recipe a dispatch calls several functions that all spend their time in the
+// same inner function, most of it for the guilty one, and never for the guilty one last. The real watchdog
+// watches; right is a report whose expensive stack has the guilty function. The rule of the innermost
+// function is asked about the same samples.
+#include <link.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/clock.h"
+#include "stack/stack_capturer.h"
+#include "stack/unwind/table_unwinder.h"
+#include "watchdog/expensive_sample.h"
+#include "watchdog/watchdog.h"
+
+namespace {
+
+using namespace lagwatch;
+
+constexpr int64_t kThresholdMs = 400;
+constexpr int64_t kSampleIntervalMs = 10;
+constexpr int64_t kWindowMs = 200;  // so long before the threshold samples begin
+
+int64_t NowNs() { return base::SystemClock().MonoNs(); }
+
+using Work = void (*)(int64_t ms);
+
+bool IsBefore(int64_t end_ns) { return NowNs() < end_ns; }
+int64_t EndNs(int64_t ms) { return NowNs() + ms * base::kNsPerMs; }
+
+// What callers share. The empty statements keep calls from becoming jumps.
+
+[[gnu::noinline]] void Sleep(int64_t ms) {
+  std::this_thread::sleep_for(std::chrono::milliseconds(ms));
+  asm volatile("");
+}
+
+[[gnu::noinline]] void Poll(int64_t ms) {
+  poll(nullptr, 0, static_cast<int>(ms));
+  asm volatile("");
+}
+
+[[gnu::noinline]] void AwaitSignal(int64_t ms) {
+  static std::mutex mutex;
+  static std::condition_variable changed;
+  std::unique_lock lock(mutex);
+  changed.wait_for(lock, std::chrono::milliseconds(ms));
+}
+
+[[gnu::noinline]] void AwaitLock(int64_t ms) {
+  static std::timed_mutex mutex;
+  static std::once_flag is_taken;
+  std::call_once(is_taken, [] { std::thread([] { mutex.lock(); }).join(); });
+  static_cast<void>(mutex.try_lock_for(std::chrono::milliseconds(ms)));
+}
+
+[[gnu::noinline]] void Spin(int64_t ms) {
+  for (const int64_t end_ns = EndNs(ms); IsBefore(end_ns);) {
+    for (int i = 0; i < 1000; ++i) asm volatile("");
+  }
+}
+
+[[gnu::noinline]] void SortNumbers(int64_t ms) {
+  std::vector<uint32_t> numbers(2000);
+  uint32_t seed = 1;
+  for (const int64_t end_ns = EndNs(ms); IsBefore(end_ns);) {
+    for (uint32_t& number : numbers) number = seed = seed * 1664525 + 1013904223;
+    std::sort(numbers.begin(), numbers.end());
+  }
+}
+
+[[gnu::noinline]] void CopyMemory(int64_t ms) {
+  static std::vector<char> from(1 << 20, 'x');
+  static std::vector<char> to(1 << 20);
+  for (const int64_t end_ns = EndNs(ms); IsBefore(end_ns);) {
+    std::memcpy(to.data(), from.data(), from.size());
+    asm volatile("" ::: "memory");
+  }
+}
+
+[[gnu::noinline]] void AskKernel(int64_t ms) {
+  for (const int64_t end_ns = EndNs(ms); IsBefore(end_ns);) {
+    for (int i = 0; i < 100; ++i) getppid();
+  }
+}
+
+// The callers.
+#define LAGWATCH_CALLER(name)                          \
+  [[gnu::noinline]] void name(Work work, int64_t ms) { \
+    work(ms);                                          \
+    asm volatile("# " #name);                          \
+  }
+LAGWATCH_CALLER(LoadContacts)
+LAGWATCH_CALLER(PlayClick)
+LAGWATCH_CALLER(DrawRow)
+LAGWATCH_CALLER(SaveDraft)
+LAGWATCH_CALLER(CheckSpelling)
+#undef LAGWATCH_CALLER
+
+// A layer that all go through, as a toolkit's or a database's.
+[[gnu::noinline]] void Query(void (*caller)(Work, int64_t), Work work, int64_t ms, int layers) {
+  if (layers == 0) {
+    caller(work, ms);
+  } else {
+    Query(caller, work, ms, layers - 1);
+  }
+  asm volatile("# Query");
+}
+
+struct Step {
+  void (*caller)(Work, int64_t);
+  int64_t ms;
+  int layers = 0;
+};
+
+// LoadContacts is the guilty one, in all of them.
+struct Shape {
+  const char* name;
+  std::vector<Step> steps;
+};
+
+constexpr int64_t kAfterMs = 150;  // what the report's look may come late by
+
+std::vector<Shape> Shapes() {
+  // In the window three times as long as all others, then others until after the report.
+  Shape first{"first", {{LoadContacts, kWindowMs + 140}, {PlayClick, 60 + kAfterMs}}};
+  Shape rows{"many", {{LoadContacts, kWindowMs + 110}}};
+  for (int i = 0; i < 24; ++i)
+    rows.steps.push_back({i % 3 == 0 ? DrawRow : i % 3 == 1 ? SaveDraft : CheckSpelling, 10});
+  Shape turns{"in turns", {}};
+  for (int i = 0; i < 16; ++i) {
+    turns.steps.push_back({LoadContacts, 22});
+    turns.steps.push_back({i % 2 == 0 ? PlayClick : DrawRow, 13});
+  }
+  Shape layers{"in layers", {{PlayClick, kWindowMs, 3}, {LoadContacts, 130, 5}, {DrawRow, 70 + kAfterMs, 2}}};
+  return {first, rows, turns, layers};
+}
+
+struct NamedWork {
+  const char* name;
+  Work work;
+};
+constexpr NamedWork kWorks[] = {
+    {"sleep", Sleep}, {"poll", Poll},        {"condition", AwaitSignal}, {"lock", AwaitLock},
+    {"spin", Spin},   {"sort", SortNumbers}, {"memcpy", CopyMemory},     {"system calls", AskKernel}};
+
+uint64_t ProgramBase() {
+  uint64_t base = 0;
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, size_t, void* found) {
+        *static_cast<uint64_t*>(found) = info->dlpi_addr;
+        return 1;  // the program comes first
+      },
+      &base);
+  return base;
+}
+
+bool HasGuilty(const stack::Stack& stack) {
+  const uint64_t guilty = reinterpret_cast<uint64_t>(&LoadContacts) - ProgramBase();
+  return std::ranges::any_of(stack.view(),
+                             [&](const stack::Frame& frame) { return frame.function_offset == guilty; });
+}
+
+// Of the lag's first report.
+class BlameSink final : public watchdog::HangSink {
+ public:
+  bool OnLag(const watchdog::LagEvent& event) override {
+    std::lock_guard lock(mutex_);
+    if (has_report_) return true;
+    has_report_ = true;
+    is_right_ = HasGuilty(*event.expensive_stack);
+    leaf_is_right_ =
+        HasGuilty(watchdog::PickExpensiveSample(event.samples, policies::ExpensiveStackRule::kLeaf).stack);
+    guilty_count_ = std::ranges::count_if(
+        event.samples, [](const watchdog::LoopSample* sample) { return HasGuilty(sample->stack); });
+    sample_count_ = event.samples.size();
+    return true;
+  }
+  void OnLagEnd(const base::Uuid&, int64_t) override {}
+  void OnRoundDone() override {}
+
+  struct Outcome {
+    bool has_report = false;
+    bool is_right = false;
+    bool leaf_is_right = false;
+    int64_t guilty_count = 0;
+    size_t sample_count = 0;
+  };
+  Outcome Take() {
+    std::lock_guard lock(mutex_);
+    return {std::exchange(has_report_, false), is_right_, leaf_is_right_, guilty_count_, sample_count_};
+  }
+
+ private:
+  std::mutex mutex_;
+  bool has_report_ = false;
+  bool is_right_ = false;
+  bool leaf_is_right_ = false;
+  int64_t guilty_count_ = 0;
+  size_t sample_count_ = 0;
+};
+
+void RunDispatch(const Shape& shape, Work work, watchdog::LoopRegistry* registry) {
+  std::thread([&] {
+    watchdog::WatchedLoop* loop = registry->Add(shape.name, gettid());
+    loop->probe.Begin(shape.name);
+    for (const Step& step : shape.steps) Query(step.caller, work, step.ms, step.layers);
+    loop->probe.End();
+    registry->Remove(loop);
+  }).join();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  int runs = 3;
+  if (argc == 3 && std::string(argv[1]) == "--runs") runs = std::atoi(argv[2]);
+  watchdog::WatchOptions options;
+  options.threshold_ns = kThresholdMs * base::kNsPerMs;
+  options.sample_interval_ns = kSampleIntervalMs * base::kNsPerMs;
+  auto registry = std::make_unique<watchdog::LoopRegistry>();
+  BlameSink sink;
+  auto unwinder = stack::CreateTableUnwinder();
+  if (!unwinder.ok()) return 1;
+  auto capturer = stack::StackCapturer::Create({}, std::move(unwinder).value());
+  if (!capturer.ok()) return 1;
+  std::unique_ptr<stack::StackCapturer> owned_capturer = std::move(capturer).value();
+  watchdog::Watchdog watchdog(options, registry.get(), owned_capturer.get(), &sink);
+  if (!watchdog.Start().ok()) return 1;
+
+  int recipes = 0;
+  int right = 0;
+  int leaf_right = 0;
+  std::printf("%-24s  %-8s  %-8s  samples with the guilty function\n", "recipe", "path", "leaf");
+  for (const NamedWork& work : kWorks) {
+    for (const Shape& shape : Shapes()) {
+      int recipe_right = 0;
+      int recipe_leaf_right = 0;
+      std::string samples;
+      for (int run = 0; run < runs; ++run) {
+        RunDispatch(shape, work.work, registry.get());
+        const BlameSink::Outcome outcome = sink.Take();
+        recipe_right += outcome.has_report && outcome.is_right;
+        recipe_leaf_right += outcome.has_report && outcome.leaf_is_right;
+        samples += outcome.has_report ? " " + std::to_string(outcome.guilty_count) + "/" +
+                                            std::to_string(outcome.sample_count)
+                                      : " (no report)";
+      }
+      const std::string name = std::string(work.name) + ", " + shape.name;
+      std::printf("%-24s  %d of %d    %d of %d  %s\n", name.c_str(), recipe_right, runs, recipe_leaf_right,
+                  runs, samples.c_str());
+      std::fflush(stdout);
+      ++recipes;
+      right += recipe_right;
+      leaf_right += recipe_leaf_right;
+    }
+  }
+  const bool is_stopped = watchdog.TryStop();
+  const double all = std::max(1, recipes * runs);
+  std::printf("{\"recipes\": %d, \"right_pct\": %.1f, \"leaf_rule_right_pct\": %.1f}\n", recipes,
+              100 * right / all, 100 * leaf_right / all);
+  return is_stopped ? 0 : 1;
+}
