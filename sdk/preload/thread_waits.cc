@@ -58,16 +58,23 @@ void PrepareUninterrupted(ThreadWaits* waits) {
 
 }  // namespace
 
-void BeginWait() {
+void BeginWait(const WaitCall& call) {
   if (g_wait_switches.is_off.load(std::memory_order_relaxed)) return;  // only ever becomes true
   ThreadWaits& waits = t_waits;
   if ((waits.loop == nullptr && !waits.is_candidate) || !TryEnter(&waits)) return;
-  if (waits.loop != nullptr) waits.loop->probe.End();
+  if (waits.loop != nullptr) {
+    watchdog::LoopProbe& probe = waits.loop->probe;
+    if (probe.number_under_way() == 0) {
+      waits.home.Forget();
+    } else if (waits.home.Serves(call)) {
+      probe.End();
+    }
+  }
   if (waits.is_candidate) NoteCandidateWaits(&waits.candidate);
   Leave(&waits);
 }
 
-void EndWait(const char* name) {
+void EndWait(const char* name, bool succeeded) {
   if (g_wait_switches.is_off.load(std::memory_order_relaxed)) return;  // only ever becomes true
   ThreadWaits& waits = t_waits;
   if (waits.is_known && waits.loop == nullptr && waits.looks_left == 0) return;
@@ -75,6 +82,10 @@ void EndWait(const char* name) {
   if (waits.is_candidate && !IsChoiceDue(&waits.candidate)) return Leave(&waits);
   const int error = errno;
   const bool was_loop = waits.loop != nullptr;
+  if (was_loop && waits.home.GoesOn(succeeded)) {
+    errno = error;
+    return Leave(&waits);
+  }
   const bool is_ready = was_loop && !IsToBePrepared(waits);
   if (!is_ready) PrepareUninterrupted(&waits);
   if (waits.loop != nullptr && (is_ready || TryEnter(&waits))) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times the calling thread's loop by its waits: from the return of one wait to the entry of the next is one
-// dispatch. A wait may also be left by pthread_cancel(), by a jump or by an exception of a signal handler: no
+// Times the calling thread's loop by its waits: from the return of one of its waits to the entry of the next is
+// one dispatch, and waits of handlers are part of it. A wait may also be left by pthread_cancel(), by a jump or by an exception of a signal handler: no
 // function here keeps an object with a destructor across the wait, and the next wait needs no end of the
 // last. Compiled without exceptions, so that the host's unwinder calls no routine of ours.
 #pragma once
@@ -8,6 +8,7 @@
 #include <atomic>
 
 #include "sdk/preload/thread_choice.h"
+#include "sdk/preload/wait_home.h"
 #include "watchdog/loop_registry.h"
 
 namespace lagwatch::sdk {
@@ -25,6 +26,7 @@ struct ThreadWaits {
   // end makes no system call of ours.
   bool is_in_confined_child = false;
   CandidateWaits candidate;
+  WaitHome home;
 };
 // Initial-exec: no call and no allocation at the first access.
 extern constinit thread_local ThreadWaits t_waits __attribute__((tls_model("initial-exec")));
@@ -38,7 +40,7 @@ extern constinit WaitSwitches g_wait_switches;
 
 // Before and after a wait on the calling thread. `name` is the wait's, a literal: it becomes the tag of the
 // dispatch that follows. Keep errno. Context: hot after a thread's first waits.
-void BeginWait();
-void EndWait(const char* name);
+void BeginWait(const WaitCall& call);
+void EndWait(const char* name, bool succeeded);
 
 }  // namespace lagwatch::sdk

@@ -21,7 +21,7 @@ class Next {
   explicit constexpr Next(const char* name) : name_(name) {}
 
   template <typename... Arguments>
-  int operator()(Arguments... arguments) {
+  int operator()(const lagwatch::sdk::WaitCall& call, Arguments... arguments) {
     void* function = function_.load(std::memory_order_relaxed);  // the same value for every thread
     if (function == nullptr) {
       function = dlsym(RTLD_NEXT, name_);
@@ -31,9 +31,9 @@ class Next {
       errno = ENOSYS;
       return -1;
     }
-    lagwatch::sdk::BeginWait();
+    lagwatch::sdk::BeginWait(call);
     const int result = reinterpret_cast<int (*)(Arguments...)>(function)(arguments...);
-    lagwatch::sdk::EndWait(name_);
+    lagwatch::sdk::EndWait(name_, result >= 0);
     return result;
   }
 
@@ -45,57 +45,67 @@ class Next {
 }  // namespace
 
 #define LAGWATCH_WAIT __attribute__((visibility("default")))
+// In the wait function itself.
+#define LAGWATCH_CALL(set)                                         \
+  lagwatch::sdk::WaitCall {                                        \
+    set, reinterpret_cast<uintptr_t>(__builtin_return_address(0)), \
+        reinterpret_cast<uintptr_t>(__builtin_frame_address(0))    \
+  }
+
+using lagwatch::sdk::WaitSet;
 
 extern "C" {
 
 LAGWATCH_WAIT int epoll_wait(int fd, epoll_event* events, int max_events, int timeout_ms) {
   static constinit Next next("epoll_wait");
-  return next(fd, events, max_events, timeout_ms);
+  return next(LAGWATCH_CALL(WaitSet::Epoll(fd)), fd, events, max_events, timeout_ms);
 }
 
 LAGWATCH_WAIT int epoll_pwait(int fd, epoll_event* events, int max_events, int timeout_ms,
                               const sigset_t* mask) {
   static constinit Next next("epoll_pwait");
-  return next(fd, events, max_events, timeout_ms, mask);
+  return next(LAGWATCH_CALL(WaitSet::Epoll(fd)), fd, events, max_events, timeout_ms, mask);
 }
 
 LAGWATCH_WAIT int epoll_pwait2(int fd, epoll_event* events, int max_events, const timespec* timeout,
                                const sigset_t* mask) {
   static constinit Next next("epoll_pwait2");
-  return next(fd, events, max_events, timeout, mask);
+  return next(LAGWATCH_CALL(WaitSet::Epoll(fd)), fd, events, max_events, timeout, mask);
 }
 
 LAGWATCH_WAIT int poll(pollfd* fds, nfds_t count, int timeout_ms) {
   static constinit Next next("poll");
-  return next(fds, count, timeout_ms);
+  return next(LAGWATCH_CALL(WaitSet::Poll(fds, count)), fds, count, timeout_ms);
 }
 
 LAGWATCH_WAIT int ppoll(pollfd* fds, nfds_t count, const timespec* timeout, const sigset_t* mask) {
   static constinit Next next("ppoll");
-  return next(fds, count, timeout, mask);
+  return next(LAGWATCH_CALL(WaitSet::Poll(fds, count)), fds, count, timeout, mask);
 }
 
 LAGWATCH_WAIT int select(int count, fd_set* reads, fd_set* writes, fd_set* exceptions, timeval* timeout) {
   static constinit Next next("select");
-  return next(count, reads, writes, exceptions, timeout);
+  return next(LAGWATCH_CALL(WaitSet::Select(count, reads, writes, exceptions)), count, reads, writes,
+              exceptions, timeout);
 }
 
 LAGWATCH_WAIT int pselect(int count, fd_set* reads, fd_set* writes, fd_set* exceptions,
                           const timespec* timeout, const sigset_t* mask) {
   static constinit Next next("pselect");
-  return next(count, reads, writes, exceptions, timeout, mask);
+  return next(LAGWATCH_CALL(WaitSet::Select(count, reads, writes, exceptions)), count, reads, writes,
+              exceptions, timeout, mask);
 }
 
 // What poll and ppoll become in programs built with _FORTIFY_SOURCE.
 LAGWATCH_WAIT int __poll_chk(pollfd* fds, nfds_t count, int timeout_ms, size_t fds_bytes) {
   static constinit Next next("__poll_chk");
-  return next(fds, count, timeout_ms, fds_bytes);
+  return next(LAGWATCH_CALL(WaitSet::Poll(fds, count)), fds, count, timeout_ms, fds_bytes);
 }
 
 LAGWATCH_WAIT int __ppoll_chk(pollfd* fds, nfds_t count, const timespec* timeout, const sigset_t* mask,
                               size_t fds_bytes) {
   static constinit Next next("__ppoll_chk");
-  return next(fds, count, timeout, mask, fds_bytes);
+  return next(LAGWATCH_CALL(WaitSet::Poll(fds, count)), fds, count, timeout, mask, fds_bytes);
 }
 
 }  // extern "C"

@@ -54,6 +54,44 @@ INSTANTIATE_TEST_SUITE_P(EveryWait, RunWaitTest,
                                            "select", "pselect", "__poll_chk", "__ppoll_chk"),
                          [](const auto& wait) { return std::string(wait.param); });
 
+TEST_F(RunTest, BlamesTheCallerThatTookLongerUnlessToldToGoByTheLeaf) {
+  auto blamed = [&](const std::string& rule) {
+    const std::string spool = directory_ / rule;
+    Process process({LAGWATCH_PROGRAM, "run", "--threshold-ms", "1200", "--spool", spool, "--expensive", rule,
+                     "--", LAGWATCH_WAIT_LOOP, "poll", "1500", "shared"});
+    EXPECT_EQ(process.Wait(), 0);
+    Process reports({LAGWATCH_PROGRAM, "reports", "--spool", spool, "--json"});
+    EXPECT_EQ(reports.Wait(), 0);
+    const json all = json::parse(reports.Output());
+    if (all.size() != 1) return std::to_string(all.size()) + " reports";
+    Process show({LAGWATCH_PROGRAM, "report", all[0]["id"], "--spool", spool, "--json"});
+    EXPECT_EQ(show.Wait(), 0);
+    std::string functions;
+    const json report = json::parse(show.Output());
+    for (const json& frame : report["expensive_stack"])
+      functions += frame["function"].get<std::string>() + " ";
+    return functions;
+  };
+  EXPECT_THAT(blamed("path"), HasSubstr("LoadHere"));
+  EXPECT_THAT(blamed("leaf"), HasSubstr("ClickHere"));
+}
+
+TEST_F(RunTest, FindsAWaitInsideAHandlerAndNoDialog) {
+  for (const char* innocent : {"dialog", "next"}) {
+    EXPECT_EQ(Process(Watched({LAGWATCH_WAIT_LOOP, "epoll_wait", "700", innocent})).Wait(), 0);
+    EXPECT_EQ(Ask({"reports"}), json::array()) << innocent;
+  }
+  EXPECT_EQ(Process(Watched({LAGWATCH_WAIT_LOOP, "epoll_wait", "700", "inside"})).Wait(), 0);
+  const json reports = Ask({"reports"});
+  ASSERT_EQ(reports.size(), 1u) << reports;
+  EXPECT_EQ(reports[0]["ended"], true);
+  const json report = Ask({"report", reports[0]["id"]});
+  EXPECT_GE(report["duration_ms"].get<int>() + report["guard"]["stopped_ms"].get<int>(), 700);
+  std::vector<std::string> functions;
+  for (const json& frame : report["expensive_stack"]) functions.push_back(frame["function"]);
+  EXPECT_THAT(functions, ::testing::Contains(HasSubstr("AskService")));
+}
+
 TEST_F(RunTest, MakesADumpWhenAsked) {
   Process process(Watched({LAGWATCH_WAIT_LOOP, "poll", "60000"}));
   const std::string pid = std::to_string(process.pid());

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program that nobody prepared: it waits by the function it is told, freezes once, and waits again.
 //
-//   wait_loop FUNCTION [FREEZE_MS [thread|fork|deadly|setuid|join|sigwait|pause|exit|worker]]
+//   wait_loop FUNCTION [FREEZE_MS
+//   [thread|fork|deadly|shared|inside|dialog|next|setuid|join|sigwait|pause|exit|worker]]
 //
 // `thread` does it on a second thread named "worker", `fork` in a forked child. `deadly` installs handlers
-// that end the program at SIGUSR1 and SIGUSR2 and then waits for good. `setuid` gives up root's privileges
-// before the loop. `join`, `sigwait`, `pause` and `exit`
-// are what the main thread does while a worker runs a loop for a while and freezes in it; with `worker` the
-// main thread runs a loop, too.
+// that end the program at SIGUSR1 and SIGUSR2 and then waits for good. `shared` freezes in two functions that
+// share a third. `inside` asks a service that does not answer, in a handler of a loop; `dialog` runs the same
+// loop in a handler; `next` ends it and runs another one. `setuid` gives up root's privileges before the
+// loop. `join`, `sigwait`, `pause` and `exit` are what the main thread does while a worker runs a loop for a
+// while and freezes in it; with `worker` the main thread runs a loop, too.
 #include <poll.h>
 #include <pthread.h>
 #include <sys/epoll.h>
@@ -52,6 +54,16 @@ bool Wait(const std::string& function, int epoll) {
   asm volatile("");
 }
 
+// Two that freeze in the same function, the first for longer.
+[[gnu::noinline]] void LoadHere(std::chrono::milliseconds freeze) {
+  FreezeHere(freeze * 2 / 3);
+  asm volatile("# load");
+}
+[[gnu::noinline]] void ClickHere(std::chrono::milliseconds freeze) {
+  FreezeHere(freeze / 3);
+  asm volatile("# click");
+}
+
 [[gnu::noinline]] bool RunLoop(const std::string& function, std::chrono::milliseconds freeze) {
   int epoll = epoll_create1(EPOLL_CLOEXEC);
   bool all_timed_out = true;
@@ -61,6 +73,44 @@ bool Wait(const std::string& function, int epoll) {
   }
   close(epoll);
   return all_timed_out;
+}
+
+void Turn(int epoll, int turns) {
+  epoll_event events[1];
+  for (int turn = 0; turn < turns; ++turn) epoll_wait(epoll, events, 1, 20);
+}
+
+[[gnu::noinline]] void AskService(std::chrono::milliseconds freeze) {
+  int ends[2];
+  if (pipe(ends) != 0) return;
+  pollfd answer{.fd = ends[0], .events = POLLIN, .revents = 0};
+  poll(&answer, 1, static_cast<int>(freeze.count()));
+  close(ends[0]);
+  close(ends[1]);
+}
+
+[[gnu::noinline]] void ShowDialog(int epoll, std::chrono::milliseconds freeze) {
+  Turn(epoll, static_cast<int>(freeze.count() / 20));
+  asm volatile("");
+}
+
+[[gnu::noinline]] void RunNext(std::chrono::milliseconds freeze) {
+  volatile char deep[1024];
+  deep[0] = 1;
+  const int epoll = epoll_create1(EPOLL_CLOEXEC);
+  epoll_event events[1];
+  epoll_wait(epoll, events, 1, static_cast<int>(freeze.count()));
+  close(epoll);
+}
+
+void RunLoopOf(const std::string& what, std::chrono::milliseconds freeze) {
+  const int epoll = epoll_create1(EPOLL_CLOEXEC);
+  Turn(epoll, 10);
+  if (what == "inside") AskService(freeze);
+  if (what == "dialog") ShowDialog(epoll, freeze);
+  if (what != "next") Turn(epoll, 10);
+  close(epoll);
+  if (what == "next") RunNext(freeze);
 }
 
 // A loop that is idle most of the time, freezes, and ends the program.
@@ -107,6 +157,18 @@ int main(int argc, char** argv) {
     std::puts("waiting");
     std::fflush(stdout);
     while (true) poll(nullptr, 0, -1);
+  }
+  if (where == "shared") {
+    for (int turn = 0; turn < 3; ++turn) poll(nullptr, 0, 1);
+    LoadHere(freeze);
+    ClickHere(freeze);
+    poll(nullptr, 0, 1);
+    return 0;
+  }
+  for (const char* what : {"inside", "dialog", "next"}) {
+    if (where != what) continue;
+    RunLoopOf(where, freeze);
+    return 0;
   }
   constexpr uid_t kNobody = 65534;
   if (where == "setuid" && setuid(kNobody) != 0) return 1;

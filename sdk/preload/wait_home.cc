@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sdk/preload/wait_home.h"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/safe_memory.h"
+
+namespace lagwatch::sdk {
+namespace {
+
+constexpr int64_t kLongWaitNs = 1 * base::kNsPerMs;
+constexpr uint16_t kFewestLongWaits = 3;              // that make a home
+constexpr uint16_t kSettledLongWaits = 64;            // then a home is left only for good
+constexpr uint16_t kLongWaitsAway = 8;                // that are no handler's any more,
+constexpr int64_t kAwayNs = 10 * base::kNsPerSecond;  // after so long
+
+// A handler's frames lie below those of the loop that called it, on the same stack.
+constexpr uintptr_t kDeepestStackBytes = uintptr_t{64} << 20;
+// Or as high as the wait's own, which helper functions of the loop call.
+constexpr uintptr_t kHelperBytes = 512;
+
+bool Holds(std::span<const int> descriptors, int descriptor) {
+  return std::ranges::find(descriptors, descriptor) != descriptors.end();
+}
+
+bool HoldsAll(std::span<const int> descriptors, std::span<const int> key) {
+  return std::ranges::all_of(key, [&](int descriptor) { return Holds(descriptors, descriptor); });
+}
+
+bool IsOpen(int descriptor) {
+  const int saved_errno = errno;
+  const bool is_open = fcntl(descriptor, F_GETFD) >= 0;
+  errno = saved_errno;
+  return is_open;
+}
+
+int64_t NowNs() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec * base::kNsPerSecond + now.tv_nsec;
+}
+
+size_t Read(bool is_readable, const void* source, void* destination, size_t size_bytes) {
+  if (!is_readable) return base::ReadOwnMemory(reinterpret_cast<uint64_t>(source), destination, size_bytes);
+  std::memcpy(destination, source, size_bytes);
+  return size_bytes;
+}
+
+}  // namespace
+
+bool WaitSet::IsWithin(const WaitSet& other) const {
+  return kind_ == other.kind_ && fds_ == other.fds_ && std::ranges::equal(sets_, other.sets_) &&
+         count_ <= other.count_;
+}
+
+size_t WaitSet::CopyDescriptors(bool is_readable, int* descriptors, size_t capacity) const {
+  const int saved_errno = errno;
+  size_t found = 0;
+  auto add = [&](int descriptor) {
+    if (found < capacity && !Holds({descriptors, found}, descriptor)) descriptors[found++] = descriptor;
+  };
+  if (kind_ == Kind::kPoll && count_ != 0) {
+    pollfd fds[WaitHome::kMaxPolled];
+    const size_t bytes = std::min(count_, std::size(fds)) * sizeof fds[0];
+    const size_t count = Read(is_readable, fds_, fds, bytes) / sizeof fds[0];
+    for (size_t i = 0; i < count; ++i) {
+      if (fds[i].fd >= 0) add(fds[i].fd);  // the kernel passes over others, too
+    }
+  }
+  for (const fd_set* set : sets_) {
+    if (set == nullptr) continue;
+    uint64_t words[FD_SETSIZE / 64] = {};
+    const size_t bytes = std::min((count_ + 63) / 64 * 8, sizeof words);
+    Read(is_readable, set, words, bytes);
+    for (size_t i = 0; i < bytes / 8; ++i) {
+      for (uint64_t word = words[i]; word != 0; word &= word - 1) {
+        const size_t descriptor = i * 64 + static_cast<size_t>(__builtin_ctzll(word));
+        if (descriptor < count_) add(static_cast<int>(descriptor));
+      }
+    }
+  }
+  errno = saved_errno;
+  return found;
+}
+
+bool WaitHome::Serves(const WaitCall& call) {
+  const bool is_usual =
+      home_ != nullptr && home_->is_epoll && call.set.is_epoll() && home_->key[0] == call.set.epoll();
+  is_foreign_ = false;
+  if (is_usual) {
+    waiting_ = home_;
+  } else {
+    int memory[kMaxPolled];
+    const std::span<const int> descriptors = Copy(call.set, memory);
+    waiting_ = FindOrAdd(call, descriptors);
+    is_foreign_ = IsForeign(call, *waiting_, descriptors);
+  }
+  waiting_->frame = std::max(waiting_->frame, call.frame);  // the outermost of a loop that is nested
+  last_set_ = call.set;
+  is_last_readable_ = false;
+  const bool is_timed = waiting_ != home_ || waiting_->long_waits < kSettledLongWaits;
+  wait_begin_ns_ = is_timed ? NowNs() : 0;
+  if (!is_foreign_ && away_since_ns_ != 0) {
+    away_since_ns_ = 0;
+    for (Place& place : places_) place.long_waits_away = 0;
+  }
+  if (is_foreign_ && away_since_ns_ == 0) away_since_ns_ = wait_begin_ns_;
+  return !is_foreign_;
+}
+
+bool WaitHome::GoesOn(bool succeeded) {
+  if (waiting_ == nullptr) return false;
+  Place* place = std::exchange(waiting_, nullptr);
+  is_last_readable_ = succeeded;
+  if (wait_begin_ns_ == 0) return false;
+  const int64_t now_ns = NowNs();
+  if (now_ns - wait_begin_ns_ >= kLongWaitNs) {
+    if (place->long_waits != UINT16_MAX) ++place->long_waits;
+    if (is_foreign_) ++place->long_waits_away;
+  }
+  if (!IsNewHome(*place, now_ns)) return is_foreign_;
+  home_ = place;
+  return false;
+}
+
+std::span<const int> WaitHome::Copy(const WaitSet& set, int* descriptors) const {
+  if (set.is_epoll()) {
+    *descriptors = set.epoll();
+    return {descriptors, 1};
+  }
+  // A loop usually polls the same array again, and the kernel could read it.
+  const bool is_readable = is_last_readable_ && set.IsWithin(last_set_);
+  return {descriptors, set.CopyDescriptors(is_readable, descriptors, kMaxPolled)};
+}
+
+WaitHome::Place* WaitHome::FindOrAdd(const WaitCall& call, std::span<const int> descriptors) {
+  Place* least = nullptr;
+  for (Place& place : places_) {
+    const bool is_used = place.site != 0;
+    if (is_used && place.is_epoll == call.set.is_epoll()) {
+      if (place.is_epoll && place.key[0] == descriptors[0]) return &place;
+      if (!place.is_epoll && place.site == call.site) {
+        const bool is_same_frame = place.frame == call.frame;
+        if (HoldsAll(descriptors, place.key_view()) && (is_same_frame || place.key_count != 0)) return &place;
+        if (is_same_frame) {  // the same loop, of other sources than before
+          auto gone = std::remove_if(place.key, place.key + place.key_count,
+                                     [&](int descriptor) { return !Holds(descriptors, descriptor); });
+          place.key_count = static_cast<uint8_t>(gone - place.key);
+          if (place.key_count != 0) return &place;
+          place.key_count = static_cast<uint8_t>(std::min(descriptors.size(), Place::kMaxKey));
+          std::copy_n(descriptors.begin(), place.key_count, place.key);
+          return &place;
+        }
+      }
+    }
+    if (&place != home_ && (least == nullptr || place.long_waits < least->long_waits)) least = &place;
+  }
+  *least = {};
+  least->site = call.site;
+  least->frame = call.frame;
+  least->is_epoll = call.set.is_epoll();
+  least->key_count = static_cast<uint8_t>(std::min(descriptors.size(), Place::kMaxKey));
+  std::copy_n(descriptors.begin(), least->key_count, least->key);
+  return least;
+}
+
+bool WaitHome::IsForeign(const WaitCall& call, const Place& place, std::span<const int> descriptors) {
+  if (home_ == nullptr || &place == home_ || HoldsAll(descriptors, home_->key_view())) return false;
+  // Of a handler that the loop has called. On another stack a coroutine runs: nothing is known then.
+  const uintptr_t begin = home_->frame + kHelperBytes;
+  const bool is_deeper = call.frame < begin && begin - call.frame < kDeepestStackBytes;
+  if (!is_deeper || descriptors.size() == kMaxPolled) return false;
+  if (IsOpen(home_->key[0])) return true;
+  home_ = nullptr;  // that loop is over
+  return false;
+}
+
+bool WaitHome::IsNewHome(const Place& place, int64_t now_ns) const {
+  if (&place == home_ || !place.IsTelling() || place.long_waits < kFewestLongWaits) return false;
+  if (home_ == nullptr) return true;
+  const bool is_away = place.long_waits_away >= kLongWaitsAway && now_ns - away_since_ns_ > kAwayNs;
+  const bool is_better =
+      home_->long_waits < kSettledLongWaits && place.long_waits > 2 * home_->long_waits + 3;
+  return is_away || is_better;
+}
+
+}  // namespace lagwatch::sdk

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tells a thread's waits apart: those of its loop, between two dispatches, and those of a handler, within
+// one. A modal dialog's nested loop waits for the loop's descriptors, too; a handler that asks a service
+// waits for others. The rule and its figures: docs/design/waits.md. Compiled without exceptions: see
+// thread_waits.h. Context: hot; the thread's own.
+#pragma once
+
+#include <poll.h>
+#include <sys/select.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace lagwatch::sdk {
+
+// What a wait waits for, as the host passes it. What it points to need not be readable: who asks the kernel
+// for too much only gets an error.
+class WaitSet {
+ public:
+  static WaitSet Epoll(int epoll) { return WaitSet(epoll); }
+  static WaitSet Poll(const pollfd* fds, nfds_t count) { return WaitSet(fds, count); }
+  // Null sets are empty.
+  static WaitSet Select(int limit, const fd_set* reads, const fd_set* writes, const fd_set* exceptions) {
+    return WaitSet(limit, reads, writes, exceptions);
+  }
+
+  constexpr WaitSet() = default;
+  bool is_epoll() const { return kind_ == Kind::kEpoll; }
+  int epoll() const { return epoll_; }
+  // Whether it is read from where `other` is, and no further.
+  bool IsWithin(const WaitSet& other) const;
+  // Copies up to `capacity` of its descriptors, and returns how many; none where they cannot be read. With
+  // `is_readable` one reads them without asking the kernel.
+  size_t CopyDescriptors(bool is_readable, int* descriptors, size_t capacity) const;
+
+ private:
+  enum class Kind : uint8_t { kEpoll, kPoll, kSelect };
+  explicit WaitSet(int epoll) : kind_(Kind::kEpoll), epoll_(epoll) {}
+  WaitSet(const pollfd* fds, nfds_t count) : kind_(Kind::kPoll), fds_(fds), count_(count) {}
+  WaitSet(int limit, const fd_set* reads, const fd_set* writes, const fd_set* exceptions)
+      : kind_(Kind::kSelect),
+        sets_{reads, writes, exceptions},
+        count_(limit < 0 ? 0 : static_cast<size_t>(limit)) {}
+
+  Kind kind_ = Kind::kEpoll;
+  int epoll_ = 0;
+  const pollfd* fds_ = nullptr;
+  const fd_set* sets_[3] = {};
+  size_t count_ = 0;
+};
+
+struct WaitCall {
+  WaitSet set;
+  uintptr_t site;   // where the wait function returns to
+  uintptr_t frame;  // of the wait function: lower the more calls are under way
+};
+
+// Learns where a thread's loop waits, its home. A signal handler may wait inside a wait:
+// the last call decides.
+class WaitHome {
+ public:
+  static constexpr size_t kMaxPolled = 64;  // descriptors that are looked at of a set
+
+  // Before a wait while a dispatch is under way: whether it is the loop's, and so ends the dispatch. Keeps
+  // errno.
+  bool Serves(const WaitCall& call);
+  // Before a wait while none is.
+  void Forget() { waiting_ = nullptr; }
+  // After a wait, `succeeded` unless it failed: whether the dispatch goes on that was under way before.
+  bool GoesOn(bool succeeded);
+
+ private:
+  // Where a thread has waited: the same epoll descriptor; or a set from the same place of the program, in the
+  // same frame or with the same descriptors.
+  struct Place {
+    static constexpr size_t kMaxKey = 16;
+
+    uintptr_t site;
+    uintptr_t frame;
+    int key[kMaxKey];  // an epoll descriptor, or those that all its sets had
+    uint8_t key_count;
+    bool is_epoll;
+    uint16_t long_waits;
+    uint16_t long_waits_away;  // since the last wait at home
+
+    std::span<const int> key_view() const { return {key, key_count}; }
+    // Many wait for a single descriptor, a server's, both in their loop and for an answer.
+    bool IsTelling() const { return is_epoll || key_count >= 2; }
+  };
+  static constexpr size_t kPlaces = 6;
+
+  std::span<const int> Copy(const WaitSet& set, int* descriptors) const;
+  Place* FindOrAdd(const WaitCall& call, std::span<const int> descriptors);
+  bool IsForeign(const WaitCall& call, const Place& place, std::span<const int> descriptors);
+  bool IsNewHome(const Place& place, int64_t now_ns) const;
+
+  Place places_[kPlaces] = {};
+  Place* home_ = nullptr;
+  Place* waiting_ = nullptr;  // where the wait under way is; null: not looked at
+  bool is_foreign_ = false;
+  int64_t wait_begin_ns_ = 0;      // 0: not timed
+  int64_t away_since_ns_ = 0;      // when the first wait began that was not at home; 0: the last one was
+  WaitSet last_set_;               // of the wait under way or the last one
+  bool is_last_readable_ = false;  // the kernel has read last_set_
+};
+
+}  // namespace lagwatch::sdk

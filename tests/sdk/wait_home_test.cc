@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sdk/preload/wait_home.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include <ctime>
+#include <vector>
+
+namespace lagwatch::sdk {
+namespace {
+
+constexpr uintptr_t kSite = 0x1000;
+constexpr uintptr_t kOtherSite = 0x2000;
+constexpr uintptr_t kFrame = 0x7fff'0000;
+constexpr uintptr_t kDeeper = kFrame - 4096;
+constexpr uintptr_t kShallower = kFrame + 4096;
+
+class WaitHomeTest : public ::testing::Test {
+ protected:
+  ~WaitHomeTest() override {
+    for (int descriptor : opened_) close(descriptor);
+  }
+  int Open() {
+    opened_.push_back(open("/dev/null", O_RDONLY | O_CLOEXEC));
+    return opened_.back();
+  }
+  static std::vector<pollfd> Set(const std::vector<int>& descriptors) {
+    std::vector<pollfd> set;
+    for (int descriptor : descriptors) set.push_back({.fd = descriptor, .events = POLLIN, .revents = 0});
+    return set;
+  }
+  // Whether the wait serves. Each is a long one.
+  bool Wait(const WaitCall& call) {
+    const bool serves = home_.Serves(call);
+    constexpr timespec kPause{.tv_sec = 0, .tv_nsec = 1'200'000};
+    nanosleep(&kPause, nullptr);
+    EXPECT_EQ(home_.GoesOn(true), !serves);
+    return serves;
+  }
+  bool Epoll(int epoll, uintptr_t site = kSite, uintptr_t frame = kFrame) {
+    return Wait({WaitSet::Epoll(epoll), site, frame});
+  }
+  bool Poll(const std::vector<int>& descriptors, uintptr_t site = kSite, uintptr_t frame = kFrame) {
+    const std::vector<pollfd> set = Set(descriptors);
+    return Wait({WaitSet::Poll(set.data(), set.size()), site, frame});
+  }
+
+  WaitHome home_{};
+  std::vector<int> opened_;
+};
+
+TEST_F(WaitHomeTest, AllWaitsServeUntilThereIsAHome) {
+  const int home = Open();
+  const int other = Open();
+  for (int i = 0; i < 2; ++i) EXPECT_TRUE(Epoll(home));
+  EXPECT_TRUE(Epoll(other, kOtherSite, kDeeper));
+  EXPECT_TRUE(Epoll(home));
+  EXPECT_FALSE(Epoll(other, kOtherSite, kDeeper));
+}
+
+TEST_F(WaitHomeTest, TheSameLoopNestedServes) {
+  const int home = Open();
+  for (int i = 0; i < 3; ++i) Epoll(home);
+  EXPECT_TRUE(Epoll(home, kOtherSite, kDeeper));
+}
+
+TEST_F(WaitHomeTest, APolledLoopIsKnownByItsDescriptors) {
+  const int display = Open();
+  const int wake = Open();
+  const int dialog = Open();
+  for (int i = 0; i < 3; ++i) Poll({display, wake});
+  EXPECT_TRUE(Poll({wake, dialog, display}, kOtherSite, kDeeper));  // a dialog has more sources
+  EXPECT_FALSE(Poll({dialog}, kSite, kDeeper));                     // a private context
+  EXPECT_FALSE(Poll({display}, kOtherSite, kDeeper));               // the answer to a request
+  EXPECT_TRUE(Poll({display, dialog}));                             // a source went
+  EXPECT_TRUE(Poll({display, wake}));
+}
+
+TEST_F(WaitHomeTest, ASelectedLoopIsKnownByItsDescriptors) {
+  const int terminal = Open();
+  const int child = Open();
+  fd_set both;
+  FD_ZERO(&both);
+  FD_SET(terminal, &both);
+  FD_SET(child, &both);
+  fd_set one;
+  FD_ZERO(&one);
+  FD_SET(child, &one);
+  const int limit = child + 1;
+  for (int i = 0; i < 3; ++i) Wait({WaitSet::Select(limit, &both, nullptr, nullptr), kSite, kFrame});
+  EXPECT_TRUE(Wait({WaitSet::Select(limit, &one, nullptr, &both), kSite, kDeeper}));
+  EXPECT_FALSE(Wait({WaitSet::Select(limit, &one, nullptr, nullptr), kSite, kDeeper}));
+}
+
+TEST_F(WaitHomeTest, AClientOfOneServerHasNoHome) {
+  const int server = Open();
+  for (int i = 0; i < 5; ++i) Poll({server});
+  EXPECT_TRUE(Poll({Open()}, kOtherSite, kDeeper));
+}
+
+TEST_F(WaitHomeTest, AWaitOnAShallowerStackIsOfAnotherLoop) {
+  const int home = Open();
+  for (int i = 0; i < 3; ++i) Epoll(home);
+  EXPECT_TRUE(Epoll(Open(), kOtherSite, kShallower));
+}
+
+TEST_F(WaitHomeTest, AWaitOnAnotherStackSaysNothing) {
+  const int home = Open();
+  for (int i = 0; i < 3; ++i) Epoll(home);
+  EXPECT_TRUE(Epoll(Open(), kOtherSite, kFrame - (uintptr_t{1} << 30)));
+}
+
+TEST_F(WaitHomeTest, ALoopWhoseDescriptorIsClosedIsOver) {
+  const int home = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  for (int i = 0; i < 3; ++i) Epoll(home);
+  const int other = Open();
+  close(home);
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(Epoll(other, kOtherSite, kDeeper));
+  EXPECT_FALSE(Epoll(Open(), kSite, kDeeper - 64));  // that is the home now
+}
+
+TEST_F(WaitHomeTest, SetsThatCannotBeReadHaveNoDescriptors) {
+  int descriptors[4];
+  auto* nowhere = reinterpret_cast<pollfd*>(uintptr_t{16});
+  EXPECT_EQ(WaitSet::Poll(nowhere, 3).CopyDescriptors(false, descriptors, 4), 0u);
+  const int display = Open();
+  const int wake = Open();
+  for (int i = 0; i < 3; ++i) Poll({display, wake});
+  EXPECT_FALSE(home_.Serves({WaitSet::Poll(nowhere, 2), kOtherSite, kDeeper}));
+}
+
+TEST_F(WaitHomeTest, WhatIsWaitedForMostTakesOverAtTheBegin) {
+  const int early = Open();
+  const int home = Open();
+  for (int i = 0; i < 3; ++i) Epoll(early, kOtherSite, kFrame);
+  for (int i = 0; i < 9; ++i) EXPECT_FALSE(Epoll(home, kSite, kDeeper));
+  home_.Serves({WaitSet::Epoll(home), kSite, kDeeper});
+  constexpr timespec kPause{.tv_sec = 0, .tv_nsec = 1'200'000};
+  nanosleep(&kPause, nullptr);
+  EXPECT_FALSE(home_.GoesOn(true));  // a dispatch of its own follows
+  EXPECT_TRUE(Epoll(home, kSite, kDeeper));
+}
+
+}  // namespace
+}  // namespace lagwatch::sdk
