@@ -2,11 +2,14 @@
 #include "sdk/preload/wait_home.h"
 
 #include <fcntl.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 #include <ctime>
+#include <string_view>
 #include <utility>
 
 #include "base/clock.h"
@@ -39,6 +42,19 @@ bool IsOpen(int descriptor) {
   const bool is_open = fcntl(descriptor, F_GETFD) >= 0;
   errno = saved_errno;
   return is_open;
+}
+
+// What is only waited for in order to be woken up. Asks the kernel for a link of /proc, and opens nothing.
+bool IsEvent(int descriptor) {
+  char link[32] = "/proc/self/fd/";
+  char* end = std::to_chars(link + std::strlen(link), std::end(link) - 1, descriptor).ptr;
+  *end = '\0';
+  constexpr std::string_view kEvent = "anon_inode:[eventfd]";
+  char target[kEvent.size() + 1];
+  const int saved_errno = errno;
+  const ssize_t length = readlink(link, target, sizeof target);
+  errno = saved_errno;
+  return length > 0 && std::string_view(target, static_cast<size_t>(length)) == kEvent;
 }
 
 int64_t NowNs() {
@@ -90,6 +106,16 @@ size_t WaitSet::CopyDescriptors(bool is_readable, int* descriptors, size_t capac
   return found;
 }
 
+// Many wait for a single descriptor, a server's, both in their loop and for an answer.
+bool WaitHome::Place::IsTelling() {
+  if (is_epoll || key_count != 1) return is_epoll || key_count != 0;
+  if (asked_key != key[0] + 1) {
+    asked_key = key[0] + 1;
+    is_known_by_one = IsEvent(key[0]);
+  }
+  return is_known_by_one;
+}
+
 bool WaitHome::Serves(const WaitCall& call) {
   const bool is_usual =
       home_ != nullptr && home_->is_epoll && call.set.is_epoll() && home_->key[0] == call.set.epoll();
@@ -125,7 +151,7 @@ bool WaitHome::GoesOn(bool succeeded) {
     if (place->long_waits != UINT16_MAX) ++place->long_waits;
     if (is_foreign_) ++place->long_waits_away;
   }
-  if (!IsNewHome(*place, now_ns)) return is_foreign_;
+  if (!IsNewHome(place, now_ns)) return is_foreign_;
   home_ = place;
   return false;
 }
@@ -182,13 +208,12 @@ bool WaitHome::IsForeign(const WaitCall& call, const Place& place, std::span<con
   return false;
 }
 
-bool WaitHome::IsNewHome(const Place& place, int64_t now_ns) const {
-  if (&place == home_ || !place.IsTelling() || place.long_waits < kFewestLongWaits) return false;
-  if (home_ == nullptr) return true;
-  const bool is_away = place.long_waits_away >= kLongWaitsAway && now_ns - away_since_ns_ > kAwayNs;
-  const bool is_better =
-      home_->long_waits < kSettledLongWaits && place.long_waits > 2 * home_->long_waits + 3;
-  return is_away || is_better;
+bool WaitHome::IsNewHome(Place* place, int64_t now_ns) const {
+  if (place == home_ || place->long_waits < kFewestLongWaits) return false;
+  const bool is_away = place->long_waits_away >= kLongWaitsAway && now_ns - away_since_ns_ > kAwayNs;
+  const bool is_better = home_ != nullptr && home_->long_waits < kSettledLongWaits &&
+                         place->long_waits > 2 * home_->long_waits + 3;
+  return (home_ == nullptr || is_away || is_better) && place->IsTelling();
 }
 
 }  // namespace lagwatch::sdk

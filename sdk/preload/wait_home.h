@@ -81,19 +81,21 @@ class WaitHome {
     int key[kMaxKey];  // an epoll descriptor, or those that all its sets had
     uint8_t key_count;
     bool is_epoll;
+    bool is_known_by_one;  // whether a single descriptor is enough, once `asked_key` is that and one
+    int asked_key;
     uint16_t long_waits;
     uint16_t long_waits_away;  // since the last wait at home
 
     std::span<const int> key_view() const { return {key, key_count}; }
-    // Many wait for a single descriptor, a server's, both in their loop and for an answer.
-    bool IsTelling() const { return is_epoll || key_count >= 2; }
+    // Whether a loop could be known by it.
+    bool IsTelling();
   };
   static constexpr size_t kPlaces = 6;
 
   std::span<const int> Copy(const WaitSet& set, int* descriptors) const;
   Place* FindOrAdd(const WaitCall& call, std::span<const int> descriptors);
   bool IsForeign(const WaitCall& call, const Place& place, std::span<const int> descriptors);
-  bool IsNewHome(const Place& place, int64_t now_ns) const;
+  bool IsNewHome(Place* place, int64_t now_ns) const;
 
   Place places_[kPlaces] = {};
   Place* home_ = nullptr;

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <ctime>
@@ -99,6 +100,14 @@ TEST_F(WaitHomeTest, AClientOfOneServerHasNoHome) {
   const int server = Open();
   for (int i = 0; i < 5; ++i) Poll({server});
   EXPECT_TRUE(Poll({Open()}, kOtherSite, kDeeper));
+}
+
+TEST_F(WaitHomeTest, ALoopThatOnlyWaitsToBeWokenUpHasAHome) {
+  opened_.push_back(eventfd(0, EFD_CLOEXEC));
+  const int wake = opened_.back();
+  for (int i = 0; i < 3; ++i) Poll({wake});
+  EXPECT_TRUE(Poll({wake}, kSite, kDeeper));
+  EXPECT_FALSE(Poll({Open()}, kOtherSite, kDeeper));
 }
 
 TEST_F(WaitHomeTest, AWaitOnAShallowerStackIsOfAnotherLoop) {
