@@ -79,7 +79,8 @@ TimeShares TimeAccount::Shares(int64_t throttled_ns) const {
   shares.run_queue_ns = time_ns(Doing::kQueued) - shares.throttled_ns;
 
   int64_t seen_ns = 0;
-  for (Doing wait : {Doing::kLock, Doing::kDisk, Doing::kMemory, Doing::kNetwork, Doing::kSleep})
+  for (Doing wait : {Doing::kLock, Doing::kDisk, Doing::kMemory, Doing::kNetwork, Doing::kProcess,
+                     Doing::kPipe, Doing::kDisplay, Doing::kService, Doing::kNameLookup, Doing::kSleep})
     seen_ns += time_ns(wait);
   auto with_unseen_ns = [&](Doing wait) {
     return time_ns(wait) + (seen_ns == 0 ? 0 : Portion(unseen_ns_, time_ns(wait), seen_ns));
@@ -88,6 +89,11 @@ TimeShares TimeAccount::Shares(int64_t throttled_ns) const {
   shares.disk_ns = with_unseen_ns(Doing::kDisk);
   shares.memory_ns = with_unseen_ns(Doing::kMemory);
   shares.network_ns = with_unseen_ns(Doing::kNetwork);
+  shares.process_ns = with_unseen_ns(Doing::kProcess);
+  shares.pipe_ns = with_unseen_ns(Doing::kPipe);
+  shares.display_ns = with_unseen_ns(Doing::kDisplay);
+  shares.service_ns = with_unseen_ns(Doing::kService);
+  shares.name_lookup_ns = with_unseen_ns(Doing::kNameLookup);
   shares.sleep_ns = with_unseen_ns(Doing::kSleep);
   shares.stopped_ns = time_ns(Doing::kStopped);
   if (seen_ns == 0) {
@@ -108,11 +114,16 @@ VerdictWord Judge(const TimeShares& shares, bool is_deadlock) {
     VerdictWord word;
     int64_t ns;
   };
-  const std::array<Part, 7> parts = {{
+  const std::array<Part, 12> parts = {{
       {VerdictWord::kLock, shares.lock_ns},
       {VerdictWord::kDisk, shares.disk_ns},
       {VerdictWord::kMemory, shares.memory_ns},
       {VerdictWord::kNetwork, shares.network_ns},
+      {VerdictWord::kProcess, shares.process_ns},
+      {VerdictWord::kPipe, shares.pipe_ns},
+      {VerdictWord::kDisplay, shares.display_ns},
+      {VerdictWord::kService, shares.service_ns},
+      {VerdictWord::kNameLookup, shares.name_lookup_ns},
       {VerdictWord::kSleep, shares.sleep_ns},
       {VerdictWord::kStopped, shares.stopped_ns},
       {VerdictWord::kCpu, shares.user_ns + shares.kernel_ns},

@@ -13,16 +13,21 @@ namespace lagwatch::policies {
 // Persisted in reports: do not renumber.
 enum class VerdictWord : int32_t {
   kUnknown = 0,
-  kCpu = 1,        // it computed
-  kLock = 2,       // it waited for a lock
-  kDeadlock = 3,   // … that is never left
-  kDisk = 4,       // it waited for a file or a device
-  kMemory = 5,     // it waited for its own memory: page faults, reclaim
-  kNetwork = 6,    // it waited for a socket or a pipe
-  kSleep = 7,      // it slept by its own will
-  kStarved = 8,    // it was ready to run, and got no processor
-  kThrottled = 9,  // … because its control group's quota was used up
-  kStopped = 10,   // it was stopped: a signal, a debugger, a frozen control group
+  kCpu = 1,          // it computed
+  kLock = 2,         // it waited for a lock
+  kDeadlock = 3,     // … that is never left
+  kDisk = 4,         // it waited for a file or a device
+  kMemory = 5,       // it waited for its own memory: page faults, reclaim
+  kNetwork = 6,      // it waited for a socket, a terminal, an event
+  kSleep = 7,        // it slept by its own will
+  kStarved = 8,      // it was ready to run, and got no processor
+  kThrottled = 9,    // … because its control group's quota was used up
+  kStopped = 10,     // it was stopped: a signal, a debugger, a frozen control group
+  kProcess = 11,     // it waited for a child or another process
+  kPipe = 12,        // … for the other end of a pipe
+  kDisplay = 13,     // … for an X or Wayland server
+  kService = 14,     // … for another service of this machine, over a unix socket
+  kNameLookup = 15,  // … for a name server
 };
 
 // "cpu", "lock" …, as in the JSON that people and programs read.
@@ -48,6 +53,16 @@ constexpr const char* VerdictName(VerdictWord word) {
       return "throttled";
     case VerdictWord::kStopped:
       return "stopped";
+    case VerdictWord::kProcess:
+      return "process";
+    case VerdictWord::kPipe:
+      return "pipe";
+    case VerdictWord::kDisplay:
+      return "display";
+    case VerdictWord::kService:
+      return "service";
+    case VerdictWord::kNameLookup:
+      return "name-lookup";
     case VerdictWord::kUnknown:
       break;
   }
@@ -65,6 +80,11 @@ struct TimeShares {
   int64_t disk_ns = 0;
   int64_t memory_ns = 0;
   int64_t network_ns = 0;
+  int64_t process_ns = 0;
+  int64_t pipe_ns = 0;
+  int64_t display_ns = 0;
+  int64_t service_ns = 0;
+  int64_t name_lookup_ns = 0;
   int64_t sleep_ns = 0;
   int64_t stopped_ns = 0;
 
@@ -99,6 +119,11 @@ enum class Doing : uint8_t {
   kDisk,
   kMemory,
   kNetwork,
+  kProcess,
+  kPipe,
+  kDisplay,
+  kService,
+  kNameLookup,
   kSleep,
   kStopped,
 };
@@ -156,7 +181,8 @@ class TimeAccount {
 //   a
 //      quarter of that. (The kernel tells of a period without quota only when it is over, so a quarter is
 //      plenty.) A busy machine makes everybody wait a little: less than half says nothing of the program.
-//   3. The largest of lock, disk, memory, network, sleep, stopped, and CPU as the sum of both kinds; of equal
+//   3. The largest of lock, disk, memory, network, process, pipe, display, service, name lookup, sleep,
+//   stopped, and CPU as the sum of both kinds; of equal
 //      ones the first in this order, because a wait is easier to do something about.
 //   4. kUnknown if there is none, or if more of the time is not accounted for than that.
 VerdictWord Judge(const TimeShares& shares, bool is_deadlock);

@@ -4,14 +4,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <charconv>
-#include <cstring>
 #include <string_view>
 
 #include "base/clock.h"
 #include "base/proc_file.h"
 #include "stack/thread_counters.h"
 #include "watchdog/evidence.h"
+#include "watchdog/wait_peer.h"
 
 namespace lagwatch::watchdog {
 namespace {
@@ -20,29 +19,13 @@ using policies::Doing;
 
 constexpr char kUninterruptible = 'D';
 
-// A pipe with a name looks like any file, but not in the kernel.
-bool IsInPipe(int32_t tid) {
+// The open of a pipe with a name waits for its other end.
+bool IsOpeningPipe(int32_t tid) {
   char channel[64];
   stack::ReadWaitChannel(tid, channel, sizeof channel);
-  return std::string_view(channel).find("pipe") != std::string_view::npos;
-}
-
-Doing WaitOnDescriptor(int32_t tid, uint64_t fd_argument, char state) {
-  if (state == kUninterruptible) return Doing::kDisk;
-  const int fd = static_cast<int>(fd_argument);
-  constexpr std::string_view kFolder = "fd/";
-  char leaf[16];
-  std::memcpy(leaf, kFolder.data(), kFolder.size());
-  *std::to_chars(leaf + kFolder.size(), leaf + sizeof leaf - 1, fd).ptr = '\0';
-  char target[64];
-  // The thread's own table: the watchdog's, and that of a main thread that has ended, are others.
-  ssize_t size = readlink(base::TaskPath(tid, leaf).c_str(), target, sizeof target);
-  if (size <= 0) return Doing::kUnknown;
-  std::string_view name(target, static_cast<size_t>(size));
-  if (name == "anon_inode:[timerfd]") return Doing::kSleep;
-  // A socket, a pipe, a terminal, an event: something comes from elsewhere.
-  if (!name.starts_with('/') || name.starts_with("/dev/") || IsInPipe(tid)) return Doing::kNetwork;
-  return Doing::kDisk;  // on a file system in user space
+  const std::string_view name(channel);
+  return name.find("fifo") != std::string_view::npos ||
+         name.find("wait_for_partner") != std::string_view::npos;
 }
 
 bool IsFileLock(uint64_t command) { return command == F_SETLKW || command == F_OFD_SETLKW; }
@@ -79,12 +62,15 @@ Doing WhatItWaitsFor(int32_t tid, const stack::BlockedThread& blocked, char stat
     case SYS_poll:
 #endif
     case SYS_ppoll:
-      return arguments[1] == 0 ? Doing::kSleep : Doing::kNetwork;
+      return arguments[1] == 0 ? Doing::kSleep : WhatPollAwaits(tid, arguments[0], arguments[1]);
 #ifdef SYS_select
     case SYS_select:
 #endif
     case SYS_pselect6:
-      return static_cast<int>(arguments[0]) == 0 ? Doing::kSleep : Doing::kNetwork;
+      return static_cast<int>(arguments[0]) == 0
+                 ? Doing::kSleep
+                 : WhatSelectAwaits(tid, static_cast<int>(arguments[0]),
+                                    {arguments[1], arguments[2], arguments[3]});
 #ifdef SYS_epoll_wait
     case SYS_epoll_wait:
 #endif
@@ -92,8 +78,14 @@ Doing WhatItWaitsFor(int32_t tid, const stack::BlockedThread& blocked, char stat
 #ifdef SYS_epoll_pwait2
     case SYS_epoll_pwait2:
 #endif
+      return WhatEpollAwaits(tid, static_cast<int>(arguments[0]));
     case SYS_accept:
     case SYS_accept4:
+    case SYS_msgrcv:
+    case SYS_msgsnd:
+    case SYS_mq_timedreceive:
+    case SYS_mq_timedsend:
+      return Doing::kNetwork;
     case SYS_connect:
     case SYS_recvfrom:
     case SYS_recvmsg:
@@ -101,12 +93,6 @@ Doing WhatItWaitsFor(int32_t tid, const stack::BlockedThread& blocked, char stat
     case SYS_sendto:
     case SYS_sendmsg:
     case SYS_sendmmsg:
-    case SYS_msgrcv:
-    case SYS_msgsnd:
-    case SYS_mq_timedreceive:
-    case SYS_mq_timedsend:
-      return Doing::kNetwork;
-
     case SYS_read:
     case SYS_readv:
     case SYS_write:
@@ -116,7 +102,7 @@ Doing WhatItWaitsFor(int32_t tid, const stack::BlockedThread& blocked, char stat
     case SYS_vmsplice:
     case SYS_sendfile:
     case SYS_ioctl:
-      return WaitOnDescriptor(tid, arguments[0], state);
+      return WhatDescriptorAwaits(tid, static_cast<int>(arguments[0]), state);
 
     case SYS_mmap:
     case SYS_munmap:
@@ -129,7 +115,7 @@ Doing WhatItWaitsFor(int32_t tid, const stack::BlockedThread& blocked, char stat
     case SYS_mlockall:
       return Doing::kMemory;
 
-    // It waits for a process, or goes on with one of several calls: no word of ours.
+    // The last three: for a child to go on with another program.
     case SYS_wait4:
     case SYS_waitid:
     case SYS_clone:
@@ -139,8 +125,16 @@ Doing WhatItWaitsFor(int32_t tid, const stack::BlockedThread& blocked, char stat
 #ifdef SYS_vfork
     case SYS_vfork:
 #endif
-    case SYS_restart_syscall:
+      return Doing::kProcess;
+
+    case SYS_restart_syscall:  // one of several calls goes on
       return Doing::kUnknown;
+
+    case SYS_openat:
+#ifdef SYS_open
+    case SYS_open:
+#endif
+      return IsOpeningPipe(tid) ? Doing::kPipe : Doing::kDisk;
 
     case SYS_fsync:
     case SYS_fdatasync:
@@ -156,9 +150,7 @@ Doing WhatItWaitsFor(int32_t tid, const stack::BlockedThread& blocked, char stat
     case SYS_preadv:
     case SYS_pwrite64:
     case SYS_pwritev:
-    case SYS_openat:
 #ifdef SYS_open
-    case SYS_open:
     case SYS_stat:
     case SYS_lstat:
     case SYS_access:
@@ -247,17 +239,43 @@ Doing WhatHiddenWaitsFor(std::string_view channel, char state) {
   };
   // The first that fits.
   static constexpr Rule kRules[] = {
-      {"futex", Doing::kLock},         {"flock", Doing::kLock},         {"locks_lock", Doing::kLock},
-      {"setlk", Doing::kLock},         {"posix_lock", Doing::kLock},    {"semtimedop", Doing::kLock},
-      {"nanosleep", Doing::kSleep},    {"sys_pause", Doing::kSleep},    {"sigtimedwait", Doing::kSleep},
-      {"sigsuspend", Doing::kSleep},   {"pipe_", Doing::kNetwork},      {"poll", Doing::kNetwork},
-      {"select", Doing::kNetwork},     {"epoll", Doing::kNetwork},      {"sock", Doing::kNetwork},
-      {"unix_", Doing::kNetwork},      {"inet_", Doing::kNetwork},      {"tcp_", Doing::kNetwork},
-      {"skb", Doing::kNetwork},        {"wait_woken", Doing::kNetwork}, {"tty_", Doing::kNetwork},
-      {"eventfd", Doing::kNetwork},    {"msgrcv", Doing::kNetwork},     {"msgsnd", Doing::kNetwork},
-      {"fuse", Doing::kDisk},          {"request_wait", Doing::kDisk},  {"rpc_", Doing::kDisk},
-      {"nfs", Doing::kDisk},           {"userfault", Doing::kMemory},   {"reclaim", Doing::kMemory},
-      {"balance_dirty", Doing::kDisk}, {"mem_cgroup", Doing::kMemory},
+
+      {"futex", Doing::kLock},
+      {"flock", Doing::kLock},
+      {"locks_lock", Doing::kLock},
+      {"setlk", Doing::kLock},
+      {"posix_lock", Doing::kLock},
+      {"semtimedop", Doing::kLock},
+      {"nanosleep", Doing::kSleep},
+      {"sys_pause", Doing::kSleep},
+      {"sigtimedwait", Doing::kSleep},
+      {"sigsuspend", Doing::kSleep},
+      {"pipe_", Doing::kPipe},
+      {"poll", Doing::kNetwork},
+      {"select", Doing::kNetwork},
+      {"epoll", Doing::kNetwork},
+      {"sock", Doing::kNetwork},
+      {"unix_", Doing::kService},
+      {"inet_", Doing::kNetwork},
+      {"tcp_", Doing::kNetwork},
+      {"skb", Doing::kNetwork},
+      {"wait_woken", Doing::kNetwork},
+      {"tty_", Doing::kNetwork},
+      {"eventfd", Doing::kNetwork},
+      {"msgrcv", Doing::kNetwork},
+      {"msgsnd", Doing::kNetwork},
+      {"fuse", Doing::kDisk},
+      {"request_wait", Doing::kDisk},
+      {"rpc_", Doing::kDisk},
+      {"nfs", Doing::kDisk},
+      {"userfault", Doing::kMemory},
+      {"reclaim", Doing::kMemory},
+      {"balance_dirty", Doing::kDisk},
+      {"do_wait", Doing::kProcess},
+      {"wait_for_vfork", Doing::kProcess},
+      {"wait_for_partner", Doing::kPipe},
+      {"fifo_open", Doing::kPipe},
+      {"mem_cgroup", Doing::kMemory},
   };
   for (const Rule& rule : kRules) {
     if (channel.find(rule.part) != std::string_view::npos) return rule.doing;

@@ -46,6 +46,11 @@ Json VerdictJson(const policies::Verdict& verdict) {
           {"disk_ms", ToMs(shares.disk_ns)},
           {"memory_ms", ToMs(shares.memory_ns)},
           {"network_ms", ToMs(shares.network_ns)},
+          {"process_ms", ToMs(shares.process_ns)},
+          {"pipe_ms", ToMs(shares.pipe_ns)},
+          {"display_ms", ToMs(shares.display_ns)},
+          {"service_ms", ToMs(shares.service_ns)},
+          {"name_lookup_ms", ToMs(shares.name_lookup_ns)},
           {"sleep_ms", ToMs(shares.sleep_ns)},
           {"stopped_ms", ToMs(shares.stopped_ns)},
           {"use", UseJson(verdict.use)}};

@@ -85,6 +85,11 @@ enum class VerdictField : pbf_tag_type {
   kVoluntarySwitches = 15,
   kInvoluntarySwitches = 16,
   kCpuNs = 17,
+  kProcessNs = 18,
+  kPipeNs = 19,
+  kDisplayNs = 20,
+  kServiceNs = 21,
+  kNameLookupNs = 22,
 };
 enum class GuardField : pbf_tag_type { kSuspendedNs = 1, kStoppedNs = 2, kLateNs = 3, kDebuggerPid = 4 };
 enum class PastDispatchField : pbf_tag_type {

@@ -177,6 +177,11 @@ void ReportEncoder::SetVerdict(const policies::Verdict& verdict) {
   PutMeasure(&writer, Number(VerdictField::kMajorFaults), verdict.use.major_faults);
   PutMeasure(&writer, Number(VerdictField::kVoluntarySwitches), verdict.use.voluntary_switches);
   PutMeasure(&writer, Number(VerdictField::kInvoluntarySwitches), verdict.use.involuntary_switches);
+  PutMeasure(&writer, Number(VerdictField::kProcessNs), shares.process_ns);
+  PutMeasure(&writer, Number(VerdictField::kPipeNs), shares.pipe_ns);
+  PutMeasure(&writer, Number(VerdictField::kDisplayNs), shares.display_ns);
+  PutMeasure(&writer, Number(VerdictField::kServiceNs), shares.service_ns);
+  PutMeasure(&writer, Number(VerdictField::kNameLookupNs), shares.name_lookup_ns);
 }
 
 void ReportEncoder::SetGuard(const policies::GuardFindings& findings) {

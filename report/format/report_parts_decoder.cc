@@ -169,6 +169,21 @@ policies::Verdict ReadVerdict(pbf_message<VerdictField> message) {
       case VerdictField::kNetworkNs:
         read(&shares.network_ns);
         break;
+      case VerdictField::kProcessNs:
+        read(&shares.process_ns);
+        break;
+      case VerdictField::kPipeNs:
+        read(&shares.pipe_ns);
+        break;
+      case VerdictField::kDisplayNs:
+        read(&shares.display_ns);
+        break;
+      case VerdictField::kServiceNs:
+        read(&shares.service_ns);
+        break;
+      case VerdictField::kNameLookupNs:
+        read(&shares.name_lookup_ns);
+        break;
       case VerdictField::kSleepNs:
         read(&shares.sleep_ns);
         break;

@@ -184,12 +184,21 @@ class EventWriter {
                  {"lag_id", base::ToString(report_.lag_id)},
                  {"samples", report_.samples.size()}};
     const policies::TimeShares& shares = report_.verdict.shares;
-    const std::pair<const char*, int64_t> parts[] = {
-        {"user_ms", shares.user_ns},           {"kernel_ms", shares.kernel_ns},
-        {"run_queue_ms", shares.run_queue_ns}, {"throttled_ms", shares.throttled_ns},
-        {"lock_ms", shares.lock_ns},           {"disk_ms", shares.disk_ns},
-        {"memory_ms", shares.memory_ns},       {"network_ms", shares.network_ns},
-        {"sleep_ms", shares.sleep_ns},         {"stopped_ms", shares.stopped_ns}};
+    const std::pair<const char*, int64_t> parts[] = {{"user_ms", shares.user_ns},
+                                                     {"kernel_ms", shares.kernel_ns},
+                                                     {"run_queue_ms", shares.run_queue_ns},
+                                                     {"throttled_ms", shares.throttled_ns},
+                                                     {"lock_ms", shares.lock_ns},
+                                                     {"disk_ms", shares.disk_ns},
+                                                     {"memory_ms", shares.memory_ns},
+                                                     {"network_ms", shares.network_ns},
+                                                     {"process_ms", shares.process_ns},
+                                                     {"pipe_ms", shares.pipe_ns},
+                                                     {"display_ms", shares.display_ns},
+                                                     {"service_ms", shares.service_ns},
+                                                     {"name_lookup_ms", shares.name_lookup_ns},
+                                                     {"sleep_ms", shares.sleep_ns},
+                                                     {"stopped_ms", shares.stopped_ns}};
     for (const auto& [name, ns] : parts)
       if (ns > 0) json[name] = ToMs(static_cast<uint64_t>(ns));
     if (!report_.waits.empty() && report_.waits.front().waits_for == WaitsFor::kOwner)

@@ -141,6 +141,11 @@ constexpr char kExpectedBatch[] = R"(reports {
     voluntary_switches: 14
     involuntary_switches: 15
     cpu_ns: 11
+    process_ns: 111
+    pipe_ns: 112
+    display_ns: 113
+    service_ns: 114
+    name_lookup_ns: 115
   }
   guard {
     suspended_ns: 21

@@ -119,7 +119,7 @@ TEST_F(EvidenceTest, NapsAndPollsOfNothingAreSleep) {
   EXPECT_TRUE(IsFound(polling, Doing::kSleep));
 }
 
-TEST_F(EvidenceTest, APollOfSomethingIsNetwork) {
+TEST_F(EvidenceTest, APollOfAPipeIsPipe) {
   int fds[2];
   ASSERT_EQ(pipe(fds), 0);
   Ends ends{fds[0], fds[1]};
@@ -127,15 +127,15 @@ TEST_F(EvidenceTest, APollOfSomethingIsNetwork) {
     pollfd waited{.fd = ends.reading, .events = POLLIN, .revents = 0};
     while (!stop.load()) poll(&waited, 1, 1);
   });
-  EXPECT_TRUE(IsFound(thread, Doing::kNetwork));
+  EXPECT_TRUE(IsFound(thread, Doing::kPipe));
 }
 
 TEST_F(EvidenceTest, WhatIsReadTellsTheWait) {
   int fds[2];
   ASSERT_EQ(pipe(fds), 0);
-  EXPECT_TRUE(IsReaderFound({fds[0], fds[1]}, Doing::kNetwork));
+  EXPECT_TRUE(IsReaderFound({fds[0], fds[1]}, Doing::kPipe));
   ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
-  EXPECT_TRUE(IsReaderFound({fds[0], fds[1]}, Doing::kNetwork));
+  EXPECT_TRUE(IsReaderFound({fds[0], fds[1]}, Doing::kPipe));
   int event = eventfd(0, 0);
   EXPECT_TRUE(IsReaderFound({event, event}, Doing::kNetwork));
 
@@ -143,7 +143,7 @@ TEST_F(EvidenceTest, WhatIsReadTellsTheWait) {
   std::string path = directory / "pipe";
   ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
   int named = open(path.c_str(), O_RDWR);
-  EXPECT_TRUE(IsReaderFound({named, named}, Doing::kNetwork));
+  EXPECT_TRUE(IsReaderFound({named, named}, Doing::kPipe));
 }
 
 TEST_F(EvidenceTest, AReadOfATimerIsSleep) {
@@ -207,10 +207,10 @@ TEST(WhatHiddenWaitsFor, IsToldByTheKernelsFunction) {
   EXPECT_EQ(WhatHiddenWaitsFor("hrtimer_nanosleep", 'S'), Doing::kSleep);
   EXPECT_EQ(WhatHiddenWaitsFor("do_sigtimedwait.isra.0", 'S'), Doing::kSleep);
   EXPECT_EQ(WhatHiddenWaitsFor("poll_schedule_timeout.constprop.0", 'S'), Doing::kNetwork);
-  EXPECT_EQ(WhatHiddenWaitsFor("anon_pipe_read", 'S'), Doing::kNetwork);
+  EXPECT_EQ(WhatHiddenWaitsFor("anon_pipe_read", 'S'), Doing::kPipe);
   EXPECT_EQ(WhatHiddenWaitsFor("request_wait_answer", 'D'), Doing::kDisk);
   EXPECT_EQ(WhatHiddenWaitsFor("folio_wait_bit_common", 'D'), Doing::kDisk);
-  EXPECT_EQ(WhatHiddenWaitsFor("do_wait", 'S'), Doing::kUnknown);
+  EXPECT_EQ(WhatHiddenWaitsFor("do_wait", 'S'), Doing::kProcess);
 }
 
 TEST(WhatItWaitsFor, IsToldByTheCall) {
@@ -226,7 +226,7 @@ TEST(WhatItWaitsFor, IsToldByTheCall) {
   EXPECT_EQ(waits_for(SYS_pread64, 'S'), Doing::kDisk);
   EXPECT_EQ(waits_for(SYS_recvmsg, 'S'), Doing::kNetwork);
   EXPECT_EQ(waits_for(SYS_rt_sigtimedwait, 'S'), Doing::kSleep);
-  EXPECT_EQ(waits_for(SYS_wait4, 'S'), Doing::kUnknown);
+  EXPECT_EQ(waits_for(SYS_wait4, 'S'), Doing::kProcess);
   EXPECT_EQ(waits_for(SYS_getpid, 'D'), Doing::kDisk);
   EXPECT_EQ(waits_for(SYS_getpid, 'S'), Doing::kUnknown);
 }
@@ -276,13 +276,13 @@ TEST_F(VerdictTest, ASleepIsASleep) {
   EXPECT_GT(verdict.use.voluntary_switches, 0);
 }
 
-TEST_F(VerdictTest, AReadFromASocketIsNetwork) {
+TEST_F(VerdictTest, AReadFromASocketPairIsPipe) {
   int fds[2];
   ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
   Ends ends{fds[0], fds[1]};
   policies::Verdict verdict = VerdictOn([&](const StopFlag&) { ends.Read(); }, [&] { ends.EndRead(); });
-  EXPECT_EQ(verdict.word, VerdictWord::kNetwork);
-  EXPECT_GT(verdict.shares.network_ns, verdict.shares.wall_ns / 2);
+  EXPECT_EQ(verdict.word, VerdictWord::kPipe);
+  EXPECT_GT(verdict.shares.pipe_ns, verdict.shares.wall_ns / 2);
 }
 
 TEST_F(VerdictTest, ASpinRunsOrIsNotLetTo) {

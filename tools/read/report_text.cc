@@ -103,11 +103,21 @@ std::string VerdictText(const Json& verdict) {
     double ms;
   };
   auto ms = [&](const char* key) { return verdict.at(key).get<double>(); };
-  std::vector<Part> parts = {{"cpu", ms("user_ms")},         {"kernel cpu", ms("kernel_ms")},
-                             {"no cpu", ms("run_queue_ms")}, {"throttled", ms("throttled_ms")},
-                             {"lock", ms("lock_ms")},        {"disk", ms("disk_ms")},
-                             {"memory", ms("memory_ms")},    {"network", ms("network_ms")},
-                             {"sleep", ms("sleep_ms")},      {"stopped", ms("stopped_ms")}};
+  std::vector<Part> parts = {{"cpu", ms("user_ms")},
+                             {"kernel cpu", ms("kernel_ms")},
+                             {"no cpu", ms("run_queue_ms")},
+                             {"throttled", ms("throttled_ms")},
+                             {"lock", ms("lock_ms")},
+                             {"disk", ms("disk_ms")},
+                             {"memory", ms("memory_ms")},
+                             {"network", ms("network_ms")},
+                             {"process", ms("process_ms")},
+                             {"pipe", ms("pipe_ms")},
+                             {"display", ms("display_ms")},
+                             {"service", ms("service_ms")},
+                             {"name lookup", ms("name_lookup_ms")},
+                             {"sleep", ms("sleep_ms")},
+                             {"stopped", ms("stopped_ms")}};
   std::stable_sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) { return a.ms > b.ms; });
   parts.resize(kMaxParts);
   double wall_ms = std::max(ms("wall_ms"), 0.001);

@@ -15,6 +15,11 @@ function partsOf({ verdict }: Report): [string, string, number][] {
     ["waiting for a disk", "disk", verdict.disk_ms],
     ["waiting for memory", "memory", verdict.memory_ms],
     ["waiting for the network", "network", verdict.network_ms],
+    ["waiting for another process", "process", verdict.process_ms],
+    ["waiting for the other end of a pipe", "pipe", verdict.pipe_ms],
+    ["waiting for the display", "display", verdict.display_ms],
+    ["waiting for a service of this machine", "service", verdict.service_ms],
+    ["waiting for a name server", "name-lookup", verdict.name_lookup_ms],
     ["asleep", "sleep", verdict.sleep_ms],
     ["stopped", "stopped", verdict.stopped_ms],
   ];
