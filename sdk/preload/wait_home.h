@@ -19,7 +19,9 @@ namespace lagwatch::sdk {
 class WaitSet {
  public:
   static WaitSet Epoll(int epoll) { return WaitSet(epoll); }
-  static WaitSet Poll(const pollfd* fds, nfds_t count) { return WaitSet(fds, count); }
+  // Not const: glibc declares that poll(2) only writes to `fds`, so GCC takes what is read there for
+  // uninitialized.
+  static WaitSet Poll(pollfd* fds, nfds_t count) { return WaitSet(fds, count); }
   // Null sets are empty.
   static WaitSet Select(int limit, const fd_set* reads, const fd_set* writes, const fd_set* exceptions) {
     return WaitSet(limit, reads, writes, exceptions);
