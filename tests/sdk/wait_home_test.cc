@@ -45,7 +45,7 @@ class WaitHomeTest : public ::testing::Test {
     return Wait({WaitSet::Epoll(epoll), site, frame});
   }
   bool Poll(const std::vector<int>& descriptors, uintptr_t site = kSite, uintptr_t frame = kFrame) {
-    const std::vector<pollfd> set = Set(descriptors);
+    std::vector<pollfd> set = Set(descriptors);
     return Wait({WaitSet::Poll(set.data(), set.size()), site, frame});
   }
 
