@@ -69,6 +69,7 @@ int StackCapturer::KeepSignal() {
 }
 
 void StackCapturer::Begin() {
+  Collect();  // its slot is needed
   const CaptureSignalOwner::Signal signal = CaptureSignalOwner::signal();
   if (signal.number != signal_.number) answered_.fill({});
   signal_ = signal;
@@ -95,12 +96,16 @@ void StackCapturer::Capture(int tid, Stack* stack, int64_t cpu_ns) {
     cpu_ns = kUnread;
     Pause(kPauseNs);
   }
-  if (stack->frame_count != 0) {
+  FinishCapture(*stack);
+}
+
+void StackCapturer::FinishCapture(const Stack& stack) {
+  if (stack.frame_count != 0) {
     no_stack_reason_ = NoStackReason::kNone;
   } else if (no_stack_reason_ == NoStackReason::kNone) {
     no_stack_reason_ = NoStackReason::kUnsteady;
   }
-  counters_.incomplete_stacks.Add(stack->completeness >= Completeness::kIncomplete);
+  counters_.incomplete_stacks.Add(stack.completeness >= Completeness::kIncomplete);
 }
 
 bool StackCapturer::TryCapture(int tid, int64_t cpu_ns, bool* was_asleep, Stack* stack) {

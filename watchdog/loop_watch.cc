@@ -44,13 +44,19 @@ int64_t LoopWatch::Look(WatchedLoop* loop, const WatchTools& tools) {
     first_begun_ = loop->probe.begun();
     tools.capturer->kept_activities().Keep(tid_);
   }
-  NoteActivity();
+  CollectSample(*loop, tools);
   const int64_t now_ns = tools.clock->MonoNs();
   const Thresholds thresholds = loop->limits.ThresholdsOr(tools.options->thresholds());
   if (thresholds == last_thresholds_ && IsAllAsBefore(*loop, now_ns)) {
-    if (is_window_open_ && now_ns >= next_sample_ns_) TakeSample(*loop, now_ns, tools);
+    const bool is_sample_due = is_window_open_ && now_ns >= next_sample_ns_;
+    if (is_sample_due) {
+      TakeSample(*loop, now_ns, false, tools);
+    } else {
+      NoteActivity();
+    }
     return NextLookNs(now_ns, tools);
   }
+  NoteActivity();
   last_thresholds_ = thresholds;
   SetProbeLimits(loop, ToSpanTools(tools));
 
@@ -69,7 +75,8 @@ int64_t LoopWatch::Look(WatchedLoop* loop, const WatchTools& tools) {
   last_look_ns_ = now_ns;
   const uint64_t begun = loop->probe.begun();
   has_begun_nothing_ = std::exchange(last_begun_, begun) == begun;
-  if (is_window_open_ && (now_ns >= next_sample_ns_ || is_check_due)) TakeSample(*loop, now_ns, tools);
+  if (is_window_open_ && (now_ns >= next_sample_ns_ || is_check_due))
+    TakeSample(*loop, now_ns, is_check_due, tools);
   for (Watched& watched : watched_) {
     const SpanWatch& watch = watched.watch;
     if (watch.number() == 0 || IsToldByDispatch(watched)) continue;
@@ -152,6 +159,7 @@ void LoopWatch::FinishHangs(const WatchedLoop& loop, const WatchTools& tools) {
 }
 
 void LoopWatch::Forget(const WatchedLoop& loop, const WatchTools& tools) {
+  CollectSample(loop, tools);
   for (Watched& watched : watched_) {
     // The probe goes on numbering whoever has the place, so its record of this dispatch is still found.
     if (watched.watch.number() != 0) Finish(&watched, loop, tools);
@@ -226,6 +234,7 @@ bool LoopWatch::IsIdle(const Watched& watched, const WatchedLoop& loop, const Wa
 }
 
 void LoopWatch::Finish(Watched* watched, const WatchedLoop& loop, const WatchTools& tools) {
+  CollectSample(loop, tools);
   SpanWatch& watch = watched->watch;
   if (!watch.is_lagging() && !TryReportLate(watched, loop, tools)) {
     CountSuppressed(*watched, loop, tools);
@@ -381,7 +390,8 @@ LoopSample& LoopWatch::NextSample(int64_t now_ns, const WatchTools& tools) {
   return sample;
 }
 
-void LoopWatch::TakeSample(const WatchedLoop& loop, int64_t now_ns, const WatchTools& tools) {
+void LoopWatch::TakeSample(const WatchedLoop& loop, int64_t now_ns, bool is_needed_now,
+                           const WatchTools& tools) {
   LoopSample& sample = NextSample(now_ns, tools);
   next_sample_ns_ = now_ns + tools.options->sample_interval_ns;
   const int32_t tid = loop.tid.load();
@@ -391,17 +401,32 @@ void LoopWatch::TakeSample(const WatchedLoop& loop, int64_t now_ns, const WatchT
   const bool has_run_on = is_account_open_ && !is_fresh && HasRunThroughout(tid, account_.last_look(), &look);
   const bool has_look = has_run_on || LookAtThread(tid, is_account_open_ ? &account_.last_look() : nullptr,
                                                    &look, &tools.capturer->kept_activities());
-  tools.capturer->Capture(tid, &sample.stack, has_run_on ? look.use.cpu_ns : stack::StackCapturer::kUnread);
-  sample.no_stack_reason = tools.capturer->no_stack_reason();
+  activity_ = has_look ? Activity{look.mono_ns, look.use.cpu_ns + look.run_queue_ns} : Activity{};
+  if (has_run_on && !is_needed_now) {
+    tools.capturer->BeginCapture(tid, look.use.cpu_ns, &sample.stack, &sample.no_stack_reason);
+  } else {
+    tools.capturer->Capture(tid, &sample.stack, has_run_on ? look.use.cpu_ns : stack::StackCapturer::kUnread);
+    sample.no_stack_reason = tools.capturer->no_stack_reason();
+  }
+  is_sample_outstanding_ = true;
+  sample.use = has_look && IsAnyGoingOn(loop) ? Account(tid, look) : policies::ThreadUse{};
+  if (is_needed_now) CollectSample(loop, tools);
+}
+
+void LoopWatch::CollectSample(const WatchedLoop& loop, const WatchTools& tools) {
+  if (!std::exchange(is_sample_outstanding_, false)) return;
+  tools.capturer->Collect();
   // A stack of what came after must not be blamed for it. What goes on may be blamed: the others' check asks
   // once more whether they do.
-  bool is_any_going_on = std::ranges::any_of(watched_, [&](const Watched& watched) {
+  if (!IsAnyGoingOn(loop)) return tools.counters->samples_discarded.Add();
+  tools.counters->samples.Add();
+  ++sample_count_;
+}
+
+bool LoopWatch::IsAnyGoingOn(const WatchedLoop& loop) const {
+  return std::ranges::any_of(watched_, [&](const Watched& watched) {
     return watched.watch.is_window_open() && watched.IsStillIn(loop);
   });
-  if (!is_any_going_on) return tools.counters->samples_discarded.Add();
-  tools.counters->samples.Add();
-  sample.use = has_look ? Account(tid, look) : policies::ThreadUse{};
-  ++sample_count_;
 }
 
 policies::ThreadUse LoopWatch::Account(int32_t tid, const policies::ThreadLook& look) {

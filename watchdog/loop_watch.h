@@ -114,8 +114,13 @@ class LoopWatch {
   bool TryReportLate(Watched* watched, const WatchedLoop& loop, const WatchTools& tools);
   // Looks at the thread before anything that may wait for its memory.
   void OpenAccount(const WatchedLoop& loop, const WatchTools& tools);
-  // Of whatever is going on, once for all kinds.
-  void TakeSample(const WatchedLoop& loop, int64_t now_ns, const WatchTools& tools);
+  // Of whatever is going on, once for all kinds. Unless it `is_needed_now`, it is outstanding until the next
+  // look: nothing waits for the answer of a thread that runs.
+  void TakeSample(const WatchedLoop& loop, int64_t now_ns, bool is_needed_now, const WatchTools& tools);
+  // Counts the outstanding sample in, if there is one and what it is of still goes on.
+  void CollectSample(const WatchedLoop& loop, const WatchTools& tools);
+  // Whether something is going on whose window is open.
+  bool IsAnyGoingOn(const WatchedLoop& loop) const;
   policies::ThreadUse Account(int32_t tid, const policies::ThreadLook& look);
   policies::Verdict Judge(const Watched& watched, const WatchedLoop& loop, WaitOutcome outcome,
                           const WatchTools& tools);
@@ -137,6 +142,7 @@ class LoopWatch {
   LoopSample* ring_ = nullptr;
   uint64_t sample_count_ = 0;  // taken so far; the ring holds the last of them
   int64_t next_sample_ns_ = 0;
+  bool is_sample_outstanding_ = false;
   bool is_window_open_ = false;  // of anything
   int64_t next_whole_look_ns_ = 0;
   Thresholds last_thresholds_;
@@ -162,6 +168,7 @@ class LoopWatch {
 
   // How the thread spends its time from the first window of what goes on.
   bool is_account_open_ = false;
+  // CPU time and waits for a processor by a moment.
   struct Activity {
     int64_t mono_ns = 0;  // 0: nothing is known
     int64_t active_ns = 0;
