@@ -98,7 +98,7 @@ class StackCapturer {
   void Collect();
 
   // The stack of a thread that sleeps, read where it lies; never a signal. False when the thread does not
-  // sleep, or went on meanwhile. `activity_fd` is the thread's from OpenThreadActivity(), or -1. Context:
+  // sleep, or went on meanwhile. `activity_fd` is the thread's ThreadFile::kActivity, or -1. Context:
   // watchdog.
   bool CaptureAsleep(int tid, Stack* stack, int activity_fd = -1);
 
@@ -112,8 +112,8 @@ class StackCapturer {
   // The call that the last capture interrupted, and that the thread was about to make again. False when it
   // did not interrupt one, or the kernel has not kept the call's number. Context: watchdog.
   bool ReadInterruptedCall(BlockedThread* call) const;
-  // What captures read of sleeping threads by, where a descriptor is kept. Context: watchdog.
-  KeptActivities& kept_activities() { return kept_activities_; }
+  // Files of threads that captures read by descriptors that are kept. Context: watchdog.
+  ThreadFiles& thread_files() { return thread_files_; }
   // The last answer to a signal. For tests.
   RawStack* answer_for_test() { return &slot_->stack; }
 
@@ -184,7 +184,7 @@ class StackCapturer {
     int64_t sent_ns = 0;
   };
   Outstanding outstanding_;
-  KeptActivities kept_activities_;
+  ThreadFiles thread_files_;
   base::MappedBlock<RawStack> blocked_stack_;  // one
 };
 

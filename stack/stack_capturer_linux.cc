@@ -111,7 +111,7 @@ void StackCapturer::FinishCapture(const Stack& stack) {
 bool StackCapturer::TryCapture(int tid, int64_t cpu_ns, bool* was_asleep, Stack* stack) {
   if (cpu_ns == kUnread) {
     BlockedThread blocked;
-    ThreadActivity activity = ReadThreadActivity(tid, &kept_activities_, &blocked);
+    ThreadActivity activity = ReadThreadActivity(tid, &thread_files_, &blocked);
     if (activity == ThreadActivity::kGone) {
       no_stack_reason_ = NoStackReason::kGone;
       return true;
@@ -163,7 +163,7 @@ bool StackCapturer::CaptureAsleep(int tid, Stack* stack, int activity_fd) {
 }
 
 bool StackCapturer::TryReadBlocked(int tid, const BlockedThread& blocked, int activity_fd) {
-  if (activity_fd < 0) activity_fd = kept_activities_.DescriptorOf(tid);
+  if (activity_fd < 0) activity_fd = thread_files_.DescriptorOf(tid, ThreadFile::kActivity);
   RawStack& raw = blocked_stack_[0];
   raw.registers.known_mask = uint64_t{1} << Registers::kStackPointer | uint64_t{1}
                                                                            << Registers::kProgramCounter;
@@ -224,7 +224,7 @@ bool StackCapturer::MayInterrupt(const BlockedThread& blocked) const {
 
 bool StackCapturer::MayBeInterrupted(int tid) const {
   BlockedThread blocked;
-  switch (ReadThreadActivity(tid, &kept_activities_, &blocked)) {
+  switch (ReadThreadActivity(tid, &thread_files_, &blocked)) {
     case ThreadActivity::kRunning:
       return true;
     case ThreadActivity::kBlocked:

@@ -161,7 +161,7 @@ bool StackCapturer::AwaitProgress(int tid, int64_t* cpu_ns, bool* has_run_on) {
       continue;
     }
     BlockedThread blocked;
-    if (ReadThreadActivity(tid, &kept_activities_, &blocked) != ThreadActivity::kRunning) return true;
+    if (ReadThreadActivity(tid, &thread_files_, &blocked) != ThreadActivity::kRunning) return true;
     Pause(pause_ns);
     pause_ns = std::min(pause_ns * 2, kLongestPauseNs);
   }

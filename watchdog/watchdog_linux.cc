@@ -8,6 +8,7 @@
 
 #include "base/proc_file.h"
 #include "base/thread_fence.h"
+#include "stack/thread_counters.h"
 #include "watchdog/service_feed.h"
 #include "watchdog/thread_loads.h"
 #include "watchdog/watchdog.h"
@@ -150,9 +151,9 @@ void Watchdog::SetUp() {
   tid_.store(gettid());
   has_own_files_.store(base::HasOwnFiles());
   sink_->OnStart();
-  if (base::HasOwnFiles()) tools_.capturer->kept_activities().Allow();
+  if (base::HasOwnFiles()) tools_.capturer->thread_files().Allow();
   // Servers drop their privileges between their first waits, after which the file cannot be opened any more.
-  tools_.capturer->kept_activities().Keep(getpid());
+  tools_.capturer->thread_files().Keep(getpid());
   is_set_up_.store(true);
   starter_.Wake();
 }
@@ -218,7 +219,7 @@ void Watchdog::DiscountForeignTime(int64_t wanted_wait_ns) {
   policies::GuardFindings findings = guard_.Update({.mono_ns = now_ns,
                                                     .boot_ns = clock.BootNs(),
                                                     .cpu_ns = base::ThreadCpuNs(tid),
-                                                    .run_delay_ns = base::ThreadRunDelayNs(tid),
+                                                    .run_delay_ns = stack::ReadRunQueueNs(tid),
                                                     .waited_ns = std::exchange(waited_ns_, 0)});
   if (findings.is_clean()) return;
   const bool was_blocked =
