@@ -28,8 +28,5 @@ const Clock& SystemClock();
 // Context: watchdog (one system call).
 int64_t ThreadCpuNs(int tid);
 int64_t ProcessCpuNs();
-// How long thread `tid` has been ready to run without a processor so far; -1 when the kernel does not say.
-// Context: watchdog (a small file of /proc).
-int64_t ThreadRunDelayNs(int tid);
 
 }  // namespace lagwatch::base

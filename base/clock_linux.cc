@@ -2,10 +2,8 @@
 #include <cstddef>
 #include <ctime>
 #include <new>
-#include <string_view>
 
 #include "base/clock.h"
-#include "base/proc_file.h"
 
 namespace lagwatch::base {
 namespace {
@@ -40,14 +38,5 @@ int64_t ThreadCpuNs(int tid) {
 }
 
 int64_t ProcessCpuNs() { return ReadNs(CLOCK_PROCESS_CPUTIME_ID); }
-
-int64_t ThreadRunDelayNs(int tid) {
-  char buffer[128];
-  std::string_view text = ReadSmallFile(TaskPath(tid, "schedstat").c_str(), buffer, sizeof buffer);
-  uint64_t run_ns;
-  uint64_t delay_ns;
-  if (!ConsumeDecimal(&text, &run_ns) || !ConsumeDecimal(&text, &delay_ns)) return -1;
-  return static_cast<int64_t>(delay_ns);
-}
 
 }  // namespace lagwatch::base

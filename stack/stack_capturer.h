@@ -88,8 +88,17 @@ class StackCapturer {
   // a pause for long by that; then a question to /proc is saved. Context: watchdog.
   void Capture(int tid, Stack* stack, int64_t cpu_ns = kUnread);
 
+  // Asks a thread that has run without a pause for long for its stack, and does not wait for the answer: the
+  // next call of Collect(), or of any capture, writes it to `stack` and `no_stack_reason`, which must live
+  // until then. Falls back to Capture() if the thread does not run any more. `cpu_ns` as for Capture().
+  // Context: watchdog.
+  void BeginCapture(int tid, int64_t cpu_ns, Stack* stack, NoStackReason* no_stack_reason);
+  // Takes the outstanding answer, if there is one. Waits for it until the signal's timeout has passed since
+  // BeginCapture(). Context: watchdog.
+  void Collect();
+
   // The stack of a thread that sleeps, read where it lies; never a signal. False when the thread does not
-  // sleep, or went on meanwhile. `activity_fd` is the thread's from OpenThreadActivity(), or -1. Context:
+  // sleep, or went on meanwhile. `activity_fd` is the thread's ThreadFile::kActivity, or -1. Context:
   // watchdog.
   bool CaptureAsleep(int tid, Stack* stack, int activity_fd = -1);
 
@@ -103,8 +112,8 @@ class StackCapturer {
   // The call that the last capture interrupted, and that the thread was about to make again. False when it
   // did not interrupt one, or the kernel has not kept the call's number. Context: watchdog.
   bool ReadInterruptedCall(BlockedThread* call) const;
-  // What captures read of sleeping threads by, where a descriptor is kept. Context: watchdog.
-  KeptActivities& kept_activities() { return kept_activities_; }
+  // Files of threads that captures read by descriptors that are kept. Context: watchdog.
+  ThreadFiles& thread_files() { return thread_files_; }
   // The last answer to a signal. For tests.
   RawStack* answer_for_test() { return &slot_->stack; }
 
@@ -119,22 +128,31 @@ class StackCapturer {
   // False when the thread changed between running and sleeping meanwhile: then it is worth another try.
   // `was_asleep` becomes true once it was seen to sleep, after which it gets no signal.
   bool TryCapture(int tid, int64_t cpu_ns, bool* was_asleep, Stack* stack);
+  // Counts how a capture ended.
+  void FinishCapture(const Stack& stack);
   // Unwinds what the handler has copied.
   void TakeAnswer(Stack* stack);
   bool TryReadBlocked(int tid, const BlockedThread& blocked, int activity_fd = -1);
   enum class SignalOutcome { kAnswered, kNoAnswer, kAsleep };
   SignalOutcome TrySignal(int tid, int64_t cpu_ns);
+  // The part before the signal is sent. kAnswered: may be sent.
+  SignalOutcome PrepareSignal(int tid, int64_t cpu_ns, bool* is_on_processor);
   // For a hidden thread, in a call that restarts.
   SignalOutcome SignalHidden(int tid);
   // Whether a signal may be sent to that thread at all.
   bool MayBeSignalled(int tid);
   SignalOutcome Withhold(NoStackReason reason);
   SignalOutcome SendAndWait(int tid, bool is_on_processor, bool was_asleep);
+  // False when it cannot be sent; no_stack_reason() says why.
+  bool TrySend(int tid, bool was_asleep);
+  // Whether the answer has come, for which it waits until `timeout_ns` after the signal.
+  bool TakeOutcome(int tid, bool is_on_processor, int64_t timeout_ns);
   // Waits until the thread has used a processor for a while since its CPU clock showed `cpu_ns`, which is
   // brought up to date, for the signal's timeout at most: one that only waits for one may be on its way out
   // of a system call, which a signal would still make fail. True, too, when it sleeps by now.
-  bool AwaitProgress(int tid, int64_t* cpu_ns);
-  bool AwaitAnswer(bool is_on_processor);
+  // `has_run_on` becomes true if the thread has not been off the processor meanwhile.
+  bool AwaitProgress(int tid, int64_t* cpu_ns, bool* has_run_on);
+  bool AwaitAnswer(bool is_on_processor, int64_t timeout_ns);
   bool HasJustAnswered(int tid);
   void NoteAnswer(int tid);
   void Pause(int64_t ns);
@@ -158,7 +176,15 @@ class StackCapturer {
   CaptureCounters counters_;
   NoStackReason no_stack_reason_ = NoStackReason::kNone;
   bool has_answer_ = false;  // the last capture, to its signal
-  KeptActivities kept_activities_;
+  // The capture whose answer is outstanding.
+  struct Outstanding {
+    Stack* stack = nullptr;  // null: there is none
+    NoStackReason* no_stack_reason = nullptr;
+    int tid = 0;
+    int64_t sent_ns = 0;
+  };
+  Outstanding outstanding_;
+  ThreadFiles thread_files_;
   base::MappedBlock<RawStack> blocked_stack_;  // one
 };
 

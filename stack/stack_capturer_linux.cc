@@ -69,6 +69,7 @@ int StackCapturer::KeepSignal() {
 }
 
 void StackCapturer::Begin() {
+  Collect();  // its slot is needed
   const CaptureSignalOwner::Signal signal = CaptureSignalOwner::signal();
   if (signal.number != signal_.number) answered_.fill({});
   signal_ = signal;
@@ -95,18 +96,22 @@ void StackCapturer::Capture(int tid, Stack* stack, int64_t cpu_ns) {
     cpu_ns = kUnread;
     Pause(kPauseNs);
   }
-  if (stack->frame_count != 0) {
+  FinishCapture(*stack);
+}
+
+void StackCapturer::FinishCapture(const Stack& stack) {
+  if (stack.frame_count != 0) {
     no_stack_reason_ = NoStackReason::kNone;
   } else if (no_stack_reason_ == NoStackReason::kNone) {
     no_stack_reason_ = NoStackReason::kUnsteady;
   }
-  counters_.incomplete_stacks.Add(stack->completeness >= Completeness::kIncomplete);
+  counters_.incomplete_stacks.Add(stack.completeness >= Completeness::kIncomplete);
 }
 
 bool StackCapturer::TryCapture(int tid, int64_t cpu_ns, bool* was_asleep, Stack* stack) {
   if (cpu_ns == kUnread) {
     BlockedThread blocked;
-    ThreadActivity activity = ReadThreadActivity(tid, &kept_activities_, &blocked);
+    ThreadActivity activity = ReadThreadActivity(tid, &thread_files_, &blocked);
     if (activity == ThreadActivity::kGone) {
       no_stack_reason_ = NoStackReason::kGone;
       return true;
@@ -158,7 +163,7 @@ bool StackCapturer::CaptureAsleep(int tid, Stack* stack, int activity_fd) {
 }
 
 bool StackCapturer::TryReadBlocked(int tid, const BlockedThread& blocked, int activity_fd) {
-  if (activity_fd < 0) activity_fd = kept_activities_.DescriptorOf(tid);
+  if (activity_fd < 0) activity_fd = thread_files_.DescriptorOf(tid, ThreadFile::kActivity);
   RawStack& raw = blocked_stack_[0];
   raw.registers.known_mask = uint64_t{1} << Registers::kStackPointer | uint64_t{1}
                                                                            << Registers::kProgramCounter;
@@ -219,7 +224,7 @@ bool StackCapturer::MayInterrupt(const BlockedThread& blocked) const {
 
 bool StackCapturer::MayBeInterrupted(int tid) const {
   BlockedThread blocked;
-  switch (ReadThreadActivity(tid, &kept_activities_, &blocked)) {
+  switch (ReadThreadActivity(tid, &thread_files_, &blocked)) {
     case ThreadActivity::kRunning:
       return true;
     case ThreadActivity::kBlocked:

@@ -12,20 +12,63 @@
 #include "stack/stack_capturer.h"
 
 namespace lagwatch::stack {
+namespace {
+
+constexpr int64_t kSpinNs = 30'000;  // in which nearly every answer has come
+
+}  // namespace
 
 StackCapturer::SignalOutcome StackCapturer::TrySignal(int tid, int64_t cpu_ns) {
+  bool is_on_processor = false;
+  const SignalOutcome prepared = PrepareSignal(tid, cpu_ns, &is_on_processor);
+  return prepared == SignalOutcome::kAnswered ? SendAndWait(tid, is_on_processor, false) : prepared;
+}
+
+void StackCapturer::BeginCapture(int tid, int64_t cpu_ns, Stack* stack, NoStackReason* no_stack_reason) {
+  Begin();
+  stack->Clear();
+  no_stack_reason_ = NoStackReason::kNone;
+  has_answer_ = false;
+  bool is_on_processor = false;
+  const SignalOutcome prepared = PrepareSignal(tid, cpu_ns, &is_on_processor);
+  if (prepared == SignalOutcome::kAnswered && TrySend(tid, false)) {
+    counters_.captures.Add();
+    outstanding_ = {stack, no_stack_reason, tid, base::SystemClock().MonoNs()};
+    return;
+  }
+  if (prepared == SignalOutcome::kAsleep) {
+    Capture(tid, stack);
+  } else {
+    counters_.captures.Add();
+    FinishCapture(*stack);
+  }
+  *no_stack_reason = no_stack_reason_;
+}
+
+void StackCapturer::Collect() {
+  const Outstanding outstanding = std::exchange(outstanding_, {});
+  if (outstanding.stack == nullptr) return;
+  const int64_t waited_ns = base::SystemClock().MonoNs() - outstanding.sent_ns;
+  no_stack_reason_ = NoStackReason::kNone;
+  const bool is_new = waited_ns < kSpinNs;  // it is taken for another capture
+  if (TakeOutcome(outstanding.tid, is_new, signal_timeout_ns_ - waited_ns)) TakeAnswer(outstanding.stack);
+  FinishCapture(*outstanding.stack);
+  *outstanding.no_stack_reason = no_stack_reason_;
+}
+
+StackCapturer::SignalOutcome StackCapturer::PrepareSignal(int tid, int64_t cpu_ns, bool* is_on_processor) {
   const bool runs_on = cpu_ns != kUnread;
   if (!runs_on) cpu_ns = base::ThreadCpuNs(tid);
   if (!MayBeSignalled(tid)) return SignalOutcome::kNoAnswer;
-  if (!AwaitProgress(tid, &cpu_ns)) return Withhold(NoStackReason::kNoProcessor);
+  bool has_run_on = false;
+  if (!AwaitProgress(tid, &cpu_ns, &has_run_on)) return Withhold(NoStackReason::kNoProcessor);
   // The last questions before the signal: the thread may have gone to sleep where a signal would be noticed,
   // or may have taken the handler just now. The CPU clock of one that is on a processor goes on from one
   // reading to the next, which is sooner told, and for less, than by /proc; but that also knows who is about
   // to sleep.
-  const bool is_on_processor = base::ThreadCpuNs(tid) > cpu_ns;
-  const bool still_runs_on = runs_on && is_on_processor;
-  if (!still_runs_on && !MayBeInterrupted(tid)) return SignalOutcome::kAsleep;
-  return SendAndWait(tid, is_on_processor, false);
+  *is_on_processor = (runs_on && has_run_on) || base::ThreadCpuNs(tid) > cpu_ns;
+  const bool still_runs_on = runs_on && *is_on_processor;
+  return still_runs_on || MayBeInterrupted(tid) ? SignalOutcome::kAnswered : SignalOutcome::kAsleep;
 }
 
 StackCapturer::SignalOutcome StackCapturer::SignalHidden(int tid) {
@@ -66,24 +109,37 @@ StackCapturer::SignalOutcome StackCapturer::Withhold(NoStackReason reason) {
 }
 
 StackCapturer::SignalOutcome StackCapturer::SendAndWait(int tid, bool is_on_processor, bool was_asleep) {
-  if (!CaptureSignalOwner::Owns(signal_.number)) return Withhold(NoStackReason::kNoSignal);
-  if (!SignalStacks::TryBeginSend(slot_->index, tid)) return Withhold(NoStackReason::kSmallSignalStack);
+  return TrySend(tid, was_asleep) && TakeOutcome(tid, is_on_processor, signal_timeout_ns_)
+             ? SignalOutcome::kAnswered
+             : SignalOutcome::kNoAnswer;
+}
+
+bool StackCapturer::TrySend(int tid, bool was_asleep) {
+  if (!CaptureSignalOwner::Owns(signal_.number)) {
+    Withhold(NoStackReason::kNoSignal);
+    return false;
+  }
+  if (!SignalStacks::TryBeginSend(slot_->index, tid)) {
+    Withhold(NoStackReason::kSmallSignalStack);
+    return false;
+  }
   const bool is_sent = Send(tid, was_asleep);
   SignalStacks::EndSend(slot_->index);
-  if (!is_sent) {
-    no_stack_reason_ = NoStackReason::kGone;
-    return SignalOutcome::kNoAnswer;
-  }
-  if (AwaitAnswer(is_on_processor)) {
+  if (!is_sent) no_stack_reason_ = NoStackReason::kGone;
+  return is_sent;
+}
+
+bool StackCapturer::TakeOutcome(int tid, bool is_on_processor, int64_t timeout_ns) {
+  if (AwaitAnswer(is_on_processor, timeout_ns)) {
     NoteAnswer(tid);
-    return SignalOutcome::kAnswered;
+    return true;
   }
   counters_.signal_timeouts.Add();
   no_stack_reason_ = NoStackReason::kNoAnswer;
-  return SignalOutcome::kNoAnswer;
+  return false;
 }
 
-bool StackCapturer::AwaitProgress(int tid, int64_t* cpu_ns) {
+bool StackCapturer::AwaitProgress(int tid, int64_t* cpu_ns, bool* has_run_on) {
   // Who has used so much CPU time runs in the program, and is not just leaving a system call.
   constexpr int64_t kProgressNs = 5'000;
   constexpr int64_t kFirstPauseNs = 50'000;
@@ -94,8 +150,9 @@ bool StackCapturer::AwaitProgress(int tid, int64_t* cpu_ns) {
     const int64_t last_cpu_ns = std::exchange(*cpu_ns, base::ThreadCpuNs(tid));
     if (*cpu_ns < 0) return false;
     const int64_t progress_ns = *cpu_ns - first_cpu_ns;
-    if (progress_ns >= kProgressNs) return true;
     const int64_t now_ns = base::SystemClock().MonoNs();
+    *has_run_on = progress_ns >= now_ns - begin_ns;  // the first reading was earlier
+    if (progress_ns >= kProgressNs) return true;
     if (now_ns - begin_ns >= signal_timeout_ns_) return false;
     if (*cpu_ns != last_cpu_ns) {
       // It is on a processor. Another thread's clock is dear to read.
@@ -104,18 +161,17 @@ bool StackCapturer::AwaitProgress(int tid, int64_t* cpu_ns) {
       continue;
     }
     BlockedThread blocked;
-    if (ReadThreadActivity(tid, &kept_activities_, &blocked) != ThreadActivity::kRunning) return true;
+    if (ReadThreadActivity(tid, &thread_files_, &blocked) != ThreadActivity::kRunning) return true;
     Pause(pause_ns);
     pause_ns = std::min(pause_ns * 2, kLongestPauseNs);
   }
 }
 
-bool StackCapturer::AwaitAnswer(bool is_on_processor) {
+bool StackCapturer::AwaitAnswer(bool is_on_processor, int64_t timeout_ns) {
   const uint64_t done = CaptureSlot::Request(ticket_, CaptureSlot::kDone);
   // Polled, so that the handler needs no system call to wake us; at first without a pause if the thread is on
   // a processor, because waking up from one might take that very processor. The pauses grow as the answer
   // gets less likely.
-  constexpr int64_t kSpinNs = 30'000;
   const int64_t spin_end_ns = base::SystemClock().MonoNs() + (is_on_processor ? kSpinNs : 0);
   while (base::SystemClock().MonoNs() < spin_end_ns) {
     if (slot_->request.load(std::memory_order_acquire) == done) return true;  // pairs with the handler
@@ -123,8 +179,9 @@ bool StackCapturer::AwaitAnswer(bool is_on_processor) {
   constexpr int64_t kFirstPauseNs = 10'000;
   constexpr int64_t kLongestPauseNs = 1'000'000;
   int64_t waited_ns = 0;
-  for (int64_t pause_ns = kFirstPauseNs; waited_ns < signal_timeout_ns_; waited_ns += pause_ns) {
+  for (int64_t pause_ns = kFirstPauseNs;; waited_ns += pause_ns) {
     if (slot_->request.load(std::memory_order_acquire) == done) return true;  // pairs with the handler
+    if (waited_ns >= timeout_ns) break;
     Pause(pause_ns);
     pause_ns = std::min(pause_ns * 2, kLongestPauseNs);
   }

@@ -5,6 +5,8 @@
 
 #include <cstdint>
 
+#include "stack/thread_files.h"
+
 namespace lagwatch::stack {
 
 struct ThreadStat {
@@ -15,8 +17,8 @@ struct ThreadStat {
   int64_t minor_faults = 0;
   int64_t major_faults = 0;
 };
-// False when the thread is gone. Context: watchdog (reads a file of /proc).
-bool ReadThreadStat(int tid, ThreadStat* stat);
+// False when the thread is gone. `files` may be null. Context: watchdog (reads a file of /proc).
+bool ReadThreadStat(int tid, ThreadStat* stat, const ThreadFiles* files = nullptr);
 
 // They change only when the thread runs.
 struct SchedulerCounters {
@@ -26,7 +28,9 @@ struct SchedulerCounters {
 };
 // False when the thread is gone, or the kernel does not tell of its switches; the time in the queue is 0
 // where it is not told. Context: watchdog (reads two files of /proc).
-bool ReadSchedulerCounters(int tid, SchedulerCounters* counters);
+bool ReadSchedulerCounters(int tid, SchedulerCounters* counters, const ThreadFiles* files = nullptr);
+// The first of them alone; -1 when the kernel does not say. Context: watchdog (reads a file of /proc).
+int64_t ReadRunQueueNs(int tid, const ThreadFiles* files = nullptr);
 
 // How often, and for how long in all, the control groups of thread `tid` were without quota: its own and
 // those around it, as far as they can be seen. Both 0 where there is no quota.

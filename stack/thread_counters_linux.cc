@@ -99,7 +99,7 @@ void AddGroupsAround(std::string_view group, bool is_version_2, ThrottleCounters
 
 }  // namespace
 
-bool ReadThreadStat(int tid, ThreadStat* stat) {
+bool ReadThreadStat(int tid, ThreadStat* stat, const ThreadFiles* files) {
   *stat = {};
   // proc_pid_stat(5)'s numbers of the fields.
   constexpr int kState = 3;
@@ -111,7 +111,7 @@ bool ReadThreadStat(int tid, ThreadStat* stat) {
   const int64_t tick_ns = base::kNsPerSecond / std::max(sysconf(_SC_CLK_TCK), 1L);
 
   char buffer[1024];
-  std::string_view text = base::ReadSmallFile(base::TaskPath(tid, "stat").c_str(), buffer, sizeof buffer);
+  std::string_view text = ReadThreadFile(tid, ThreadFile::kState, files, buffer, sizeof buffer);
   size_t name_end = text.rfind(')');  // the name itself may hold anything
   if (name_end == std::string_view::npos) return false;
   text.remove_prefix(name_end + 1);
@@ -131,17 +131,19 @@ bool ReadThreadStat(int tid, ThreadStat* stat) {
   return true;
 }
 
-bool ReadSchedulerCounters(int tid, SchedulerCounters* counters) {
-  *counters = {};
-  char buffer[4096];
-  std::string_view text =
-      base::ReadSmallFile(base::TaskPath(tid, "schedstat").c_str(), buffer, sizeof buffer);
+int64_t ReadRunQueueNs(int tid, const ThreadFiles* files) {
+  char buffer[128];
+  std::string_view text = ReadThreadFile(tid, ThreadFile::kCounters, files, buffer, sizeof buffer);
   uint64_t run_ns = 0;
   uint64_t wait_ns = 0;
-  if (base::ConsumeDecimal(&text, &run_ns) && base::ConsumeDecimal(&text, &wait_ns))
-    counters->run_queue_ns = static_cast<int64_t>(wait_ns);
+  const bool is_known = base::ConsumeDecimal(&text, &run_ns) && base::ConsumeDecimal(&text, &wait_ns);
+  return is_known ? static_cast<int64_t>(wait_ns) : -1;
+}
 
-  text = base::ReadSmallFile(base::TaskPath(tid, "status").c_str(), buffer, sizeof buffer);
+bool ReadSchedulerCounters(int tid, SchedulerCounters* counters, const ThreadFiles* files) {
+  *counters = {.run_queue_ns = std::max<int64_t>(ReadRunQueueNs(tid, files), 0)};
+  char buffer[4096];
+  const std::string_view text = ReadThreadFile(tid, ThreadFile::kStatus, files, buffer, sizeof buffer);
   return FindNumber(text, "\nvoluntary_ctxt_switches:", &counters->voluntary_switches) &&
          FindNumber(text, "\nnonvoluntary_ctxt_switches:", &counters->involuntary_switches);
 }

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "stack/thread_files.h"
+
 namespace lagwatch::stack {
 
 // /proc/self/task/TID/syscall: where a thread sleeps in the kernel.
@@ -40,49 +42,10 @@ ThreadActivity ReadThreadActivity(int tid, BlockedThread* blocked);
 // relative timeout returns EINTR, which futex(2) allows at any time. Context: watchdog.
 bool RestartsHiddenAfterSignal(int tid);
 
-// A descriptor for who asks about a thread often, and has a table of descriptors of its own
-// (base::HasOwnFiles): the caller closes it. -1 when there is none. Context: watchdog.
-int OpenThreadActivity(int tid);
-// The same by that descriptor, if it is one. Context: watchdog.
+// The same by a descriptor of the thread's activity, if it is one. Context: watchdog.
 ThreadActivity ReadThreadActivity(int tid, int activity_fd, BlockedThread* blocked);
-
-// Descriptors of the activity of threads that are asked about often. They go on answering after the process
-// has dropped its privileges, when the files can no longer be opened.
-//
-// Thread safety: one thread's, which has a table of descriptors of its own (base::HasOwnFiles) if anything
-// is to be kept open.
-class KeptActivities {
- public:
-  KeptActivities() = default;
-  // Closes nothing: another thread destroys it, in whose table the numbers mean other files. The table of the
-  // thread that opened them ends with that thread.
-  ~KeptActivities() = default;
-  KeptActivities(const KeptActivities&) = delete;
-  KeptActivities& operator=(const KeptActivities&) = delete;
-
-  // From now on Keep() opens descriptors; until then it does nothing.
-  void Allow() { is_allowed_ = true; }
-  // Keeps thread `tid`'s open, if there is room. Context: watchdog.
-  void Keep(int tid);
-  // Context: watchdog.
-  void Release(int tid);
-  // -1 when none is kept.
-  int DescriptorOf(int tid) const;
-
- private:
-  static constexpr size_t kCapacity = 128;
-  struct Entry {
-    int tid = 0;
-    int fd = -1;
-  };
-
-  bool is_allowed_ = false;
-  size_t count_ = 0;
-  Entry entries_[kCapacity];
-};
-
-// By the descriptor in `kept`, which may be null, if there is one. Context: watchdog.
-ThreadActivity ReadThreadActivity(int tid, const KeptActivities* kept, BlockedThread* blocked);
+// By the descriptor in `files`, which may be null, if there is one. Context: watchdog.
+ThreadActivity ReadThreadActivity(int tid, const ThreadFiles* files, BlockedThread* blocked);
 
 // Whether thread `tid` has `signal_number` blocked; true when that cannot be found out. Context: watchdog.
 bool IsSignalBlocked(int tid, int signal_number);

@@ -104,20 +104,19 @@ bool CanRepeatCancellableCalls() {
 }  // namespace
 
 ThreadActivity ReadThreadActivity(int tid, BlockedThread* blocked) {
-  const int fd = OpenThreadActivity(tid);
+  const int fd = OpenThreadFile(tid, ThreadFile::kActivity);
   const ThreadActivity activity = fd < 0 ? ActivityByState(tid) : ReadActivityFile(tid, fd, blocked);
   if (fd >= 0) close(fd);
   return activity;
 }
 
-int OpenThreadActivity(int tid) { return open(base::TaskPath(tid, "syscall").c_str(), O_RDONLY | O_CLOEXEC); }
-
 ThreadActivity ReadThreadActivity(int tid, int activity_fd, BlockedThread* blocked) {
   return activity_fd < 0 ? ReadThreadActivity(tid, blocked) : ReadActivityFile(tid, activity_fd, blocked);
 }
 
-ThreadActivity ReadThreadActivity(int tid, const KeptActivities* kept, BlockedThread* blocked) {
-  return ReadThreadActivity(tid, kept == nullptr ? -1 : kept->DescriptorOf(tid), blocked);
+ThreadActivity ReadThreadActivity(int tid, const ThreadFiles* files, BlockedThread* blocked) {
+  const int fd = files == nullptr ? -1 : files->DescriptorOf(tid, ThreadFile::kActivity);
+  return ReadThreadActivity(tid, fd, blocked);
 }
 
 bool RestartsHiddenAfterSignal(int tid) {
@@ -134,28 +133,6 @@ bool RestartsHiddenAfterSignal(int tid) {
   const auto is_channel = [&](std::string_view name) { return name == function; };
   return std::ranges::any_of(kCalls, is_channel) ||
          (CanRepeatCancellableCalls() && std::ranges::any_of(kFutexes, is_channel));
-}
-
-void KeptActivities::Keep(int tid) {
-  if (!is_allowed_ || count_ == kCapacity || DescriptorOf(tid) >= 0) return;
-  const int fd = OpenThreadActivity(tid);
-  if (fd >= 0) entries_[count_++] = {tid, fd};
-}
-
-void KeptActivities::Release(int tid) {
-  for (size_t i = 0; i < count_; ++i) {
-    if (entries_[i].tid != tid) continue;
-    close(entries_[i].fd);
-    entries_[i] = entries_[--count_];
-    return;
-  }
-}
-
-int KeptActivities::DescriptorOf(int tid) const {
-  for (size_t i = 0; i < count_; ++i) {
-    if (entries_[i].tid == tid) return entries_[i].fd;
-  }
-  return -1;
 }
 
 bool IsSignalBlocked(int tid, int signal_number) {

@@ -15,7 +15,7 @@ namespace lagwatch::watchdog {
 // slept since, 27 µs for one that runs, 33 µs for one that has run and sleeps. `kept` may be null. Context:
 // watchdog.
 bool LookAtThread(int32_t tid, const policies::ThreadLook* before, policies::ThreadLook* look,
-                  const stack::KeptActivities* kept = nullptr);
+                  const stack::ThreadFiles* files = nullptr);
 // The same for a thread that has run all the time since `before`: then it cannot have waited, and what it
 // used besides CPU time is left for the next look. False, and nothing changed, when it has not; told in less
 // than 2 µs. Context: watchdog.

@@ -297,12 +297,12 @@ bool HasRunThroughout(int32_t tid, const policies::ThreadLook& before, policies:
 }
 
 bool LookAtThread(int32_t tid, const policies::ThreadLook* before, policies::ThreadLook* look,
-                  const stack::KeptActivities* kept) {
+                  const stack::ThreadFiles* files) {
   *look = {};
   look->mono_ns = base::SystemClock().MonoNs();
   look->use.cpu_ns = base::ThreadCpuNs(tid);
   stack::ThreadStat stat;
-  if (look->use.cpu_ns < 0 || !stack::ReadThreadStat(tid, &stat)) return false;
+  if (look->use.cpu_ns < 0 || !stack::ReadThreadStat(tid, &stat, files)) return false;
   look->user_ns = stat.user_ns;
   look->kernel_ns = stat.kernel_ns;
   look->block_io_ns = stat.block_io_ns;
@@ -314,7 +314,7 @@ bool LookAtThread(int32_t tid, const policies::ThreadLook* before, policies::Thr
     look->use.involuntary_switches = before->use.involuntary_switches;
   } else {
     stack::SchedulerCounters scheduler;
-    stack::ReadSchedulerCounters(tid, &scheduler);  // what is not told counts as none
+    stack::ReadSchedulerCounters(tid, &scheduler, files);  // what is not told counts as none
     look->run_queue_ns = scheduler.run_queue_ns;
     look->use.voluntary_switches = scheduler.voluntary_switches;
     look->use.involuntary_switches = scheduler.involuntary_switches;
@@ -328,7 +328,7 @@ bool LookAtThread(int32_t tid, const policies::ThreadLook* before, policies::Thr
     case 'S':
     case kUninterruptible: {
       stack::BlockedThread blocked{};
-      switch (stack::ReadThreadActivity(tid, kept, &blocked)) {
+      switch (stack::ReadThreadActivity(tid, files, &blocked)) {
         case stack::ThreadActivity::kGone:
           return false;
         case stack::ThreadActivity::kRunning:  // it was asleep only for a moment

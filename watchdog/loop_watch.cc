@@ -42,15 +42,22 @@ int64_t LoopWatch::Look(WatchedLoop* loop, const WatchTools& tools) {
     loop->CopyName(name_);
     tid_ = loop->tid.load();
     first_begun_ = loop->probe.begun();
-    tools.capturer->kept_activities().Keep(tid_);
+    files_ = &tools.capturer->thread_files();
+    files_->Keep(tid_);
   }
-  NoteActivity();
+  CollectSample(*loop, tools);
   const int64_t now_ns = tools.clock->MonoNs();
   const Thresholds thresholds = loop->limits.ThresholdsOr(tools.options->thresholds());
   if (thresholds == last_thresholds_ && IsAllAsBefore(*loop, now_ns)) {
-    if (is_window_open_ && now_ns >= next_sample_ns_) TakeSample(*loop, now_ns, tools);
+    const bool is_sample_due = is_window_open_ && now_ns >= next_sample_ns_;
+    if (is_sample_due) {
+      TakeSample(*loop, now_ns, false, tools);
+    } else {
+      activity_ = ReadActivity();
+    }
     return NextLookNs(now_ns, tools);
   }
+  activity_ = ReadActivity();
   last_thresholds_ = thresholds;
   SetProbeLimits(loop, ToSpanTools(tools));
 
@@ -69,7 +76,8 @@ int64_t LoopWatch::Look(WatchedLoop* loop, const WatchTools& tools) {
   last_look_ns_ = now_ns;
   const uint64_t begun = loop->probe.begun();
   has_begun_nothing_ = std::exchange(last_begun_, begun) == begun;
-  if (is_window_open_ && (now_ns >= next_sample_ns_ || is_check_due)) TakeSample(*loop, now_ns, tools);
+  if (is_window_open_ && (now_ns >= next_sample_ns_ || is_check_due))
+    TakeSample(*loop, now_ns, is_check_due, tools);
   for (Watched& watched : watched_) {
     const SpanWatch& watch = watched.watch;
     if (watch.number() == 0 || IsToldByDispatch(watched)) continue;
@@ -80,6 +88,10 @@ int64_t LoopWatch::Look(WatchedLoop* loop, const WatchTools& tools) {
   is_window_open_ = std::ranges::any_of(watched_, [](const Watched& watched) {
     return watched.watch.is_window_open();
   });  // checks close theirs
+  if (keeps_thread_files_ && !is_window_open_ && !IsLagging()) {
+    files_->ReleaseOthers(tid_);
+    keeps_thread_files_ = false;
+  }
   next_whole_look_ns_ = std::min(next_ns, now_ns + tools.options->check_period_ns);
   return NextLookNs(now_ns, tools);
 }
@@ -109,22 +121,19 @@ void LoopWatch::Discount(const policies::GuardFindings& process_findings) {
   for (Watched& watched : watched_) watched.watch.Discount(findings);
 }
 
-void LoopWatch::NoteActivity() {
-  activity_ = {};
+LoopWatch::Activity LoopWatch::ReadActivity() const {
   const int64_t cpu_ns = base::ThreadCpuNs(tid_);
-  const int64_t queued_ns = base::ThreadRunDelayNs(tid_);
-  if (cpu_ns >= 0 && queued_ns >= 0) activity_ = {base::SystemClock().MonoNs(), cpu_ns + queued_ns};
+  const int64_t queued_ns = stack::ReadRunQueueNs(tid_, files_);
+  if (cpu_ns < 0 || queued_ns < 0) return {};
+  return {base::SystemClock().MonoNs(), cpu_ns + queued_ns};
 }
 
 bool LoopWatch::HasBeenActive(int64_t stopped_ns) const {
-  if (activity_.mono_ns == 0) return false;
-  const int64_t wall_ns = base::SystemClock().MonoNs() - activity_.mono_ns;
-  const int64_t cpu_ns = base::ThreadCpuNs(tid_);
-  const int64_t queued_ns = base::ThreadRunDelayNs(tid_);
-  if (stopped_ns > wall_ns || cpu_ns < 0 || queued_ns < 0) return false;
+  const Activity now = ReadActivity();
+  const int64_t wall_ns = now.mono_ns - activity_.mono_ns;
+  if (activity_.mono_ns == 0 || now.mono_ns == 0 || stopped_ns > wall_ns) return false;
   constexpr int64_t kOneThread = 1;
-  return !policies::CanHaveBeenStopped(stopped_ns, wall_ns, cpu_ns + queued_ns - activity_.active_ns,
-                                       kOneThread);
+  return !policies::CanHaveBeenStopped(stopped_ns, wall_ns, now.active_ns - activity_.active_ns, kOneThread);
 }
 
 bool LoopWatch::IsQuiet(const WatchedLoop& loop) const {
@@ -152,6 +161,7 @@ void LoopWatch::FinishHangs(const WatchedLoop& loop, const WatchTools& tools) {
 }
 
 void LoopWatch::Forget(const WatchedLoop& loop, const WatchTools& tools) {
+  CollectSample(loop, tools);
   for (Watched& watched : watched_) {
     // The probe goes on numbering whoever has the place, so its record of this dispatch is still found.
     if (watched.watch.number() != 0) Finish(&watched, loop, tools);
@@ -160,7 +170,8 @@ void LoopWatch::Forget(const WatchedLoop& loop, const WatchTools& tools) {
   if (generation_ != 0) frame_counts_.Tell(loop, name_, tools.clock->MonoNs(), tools.sink);
   CollectUsage(loop, tools);
   if (generation_ == 0 && !loop.is_in_use()) SkipWhatWasBefore(loop);
-  if (generation_ != 0) tools.capturer->kept_activities().Release(tid_);
+  if (generation_ != 0) files_->Release(tid_);
+  keeps_thread_files_ = false;
   last_usage_ns_ = 0;
   generation_ = 0;
   last_look_ns_ = 0;
@@ -226,6 +237,7 @@ bool LoopWatch::IsIdle(const Watched& watched, const WatchedLoop& loop, const Wa
 }
 
 void LoopWatch::Finish(Watched* watched, const WatchedLoop& loop, const WatchTools& tools) {
+  CollectSample(loop, tools);
   SpanWatch& watch = watched->watch;
   if (!watch.is_lagging() && !TryReportLate(watched, loop, tools)) {
     CountSuppressed(*watched, loop, tools);
@@ -254,8 +266,7 @@ bool LoopWatch::TryReportLate(Watched* watched, const WatchedLoop& loop, const W
   sample.no_stack_reason = stack::NoStackReason::kLockedMemory;
   sample.use = {};
   policies::ThreadLook look;
-  if (is_account_open_ &&
-      LookAtThread(tid_, &account_.last_look(), &look, &tools.capturer->kept_activities()))
+  if (is_account_open_ && LookAtThread(tid_, &account_.last_look(), &look, files_))
     sample.use = account_.Add(look);
   ++sample_count_;
   tools.counters->lags.Add();
@@ -354,7 +365,9 @@ void LoopWatch::OpenWindow(Watched* watched, const WatchedLoop& loop, const char
   bool is_first = watched->watch.OpenWindow(sample_count_);
   if (is_first)
     watched->watch.SetCpuBaseline({now_ns, base::ThreadCpuNs(loop.tid.load()), base::ProcessCpuNs()});
-  if (is_first && !is_other_open) OpenAccount(loop, tools);
+  files_->KeepAll(tid_);
+  keeps_thread_files_ = true;
+  if (is_first && !is_other_open) OpenAccount(loop);
   char text[SpanWatch::kMaxTagBytes];
   base::ReadOwnString(reinterpret_cast<uint64_t>(tag), text, sizeof text);
   if (!watched->IsStillIn(loop)) text[0] = '\0';  // the string may have been another by then
@@ -367,11 +380,11 @@ void LoopWatch::OpenWindow(Watched* watched, const WatchedLoop& loop, const char
   }
 }
 
-void LoopWatch::OpenAccount(const WatchedLoop& loop, const WatchTools& tools) {
+void LoopWatch::OpenAccount(const WatchedLoop& loop) {
   is_account_open_ = false;
   policies::ThreadLook look;
   const int32_t tid = loop.tid.load();
-  if (LookAtThread(tid, nullptr, &look, &tools.capturer->kept_activities())) Account(tid, look);
+  if (LookAtThread(tid, nullptr, &look, files_)) Account(tid, look);
   is_account_fresh_ = true;
 }
 
@@ -381,7 +394,8 @@ LoopSample& LoopWatch::NextSample(int64_t now_ns, const WatchTools& tools) {
   return sample;
 }
 
-void LoopWatch::TakeSample(const WatchedLoop& loop, int64_t now_ns, const WatchTools& tools) {
+void LoopWatch::TakeSample(const WatchedLoop& loop, int64_t now_ns, bool is_needed_now,
+                           const WatchTools& tools) {
   LoopSample& sample = NextSample(now_ns, tools);
   next_sample_ns_ = now_ns + tools.options->sample_interval_ns;
   const int32_t tid = loop.tid.load();
@@ -389,19 +403,34 @@ void LoopWatch::TakeSample(const WatchedLoop& loop, int64_t now_ns, const WatchT
   // Not by a look of a moment ago, since when the thread can have run, and be about to sleep.
   const bool is_fresh = std::exchange(is_account_fresh_, false);
   const bool has_run_on = is_account_open_ && !is_fresh && HasRunThroughout(tid, account_.last_look(), &look);
-  const bool has_look = has_run_on || LookAtThread(tid, is_account_open_ ? &account_.last_look() : nullptr,
-                                                   &look, &tools.capturer->kept_activities());
-  tools.capturer->Capture(tid, &sample.stack, has_run_on ? look.use.cpu_ns : stack::StackCapturer::kUnread);
-  sample.no_stack_reason = tools.capturer->no_stack_reason();
+  const bool has_look =
+      has_run_on || LookAtThread(tid, is_account_open_ ? &account_.last_look() : nullptr, &look, files_);
+  activity_ = has_look ? Activity{look.mono_ns, look.use.cpu_ns + look.run_queue_ns} : Activity{};
+  if (has_run_on && !is_needed_now) {
+    tools.capturer->BeginCapture(tid, look.use.cpu_ns, &sample.stack, &sample.no_stack_reason);
+  } else {
+    tools.capturer->Capture(tid, &sample.stack, has_run_on ? look.use.cpu_ns : stack::StackCapturer::kUnread);
+    sample.no_stack_reason = tools.capturer->no_stack_reason();
+  }
+  is_sample_outstanding_ = true;
+  sample.use = has_look && IsAnyGoingOn(loop) ? Account(tid, look) : policies::ThreadUse{};
+  if (is_needed_now) CollectSample(loop, tools);
+}
+
+void LoopWatch::CollectSample(const WatchedLoop& loop, const WatchTools& tools) {
+  if (!std::exchange(is_sample_outstanding_, false)) return;
+  tools.capturer->Collect();
   // A stack of what came after must not be blamed for it. What goes on may be blamed: the others' check asks
   // once more whether they do.
-  bool is_any_going_on = std::ranges::any_of(watched_, [&](const Watched& watched) {
+  if (!IsAnyGoingOn(loop)) return tools.counters->samples_discarded.Add();
+  tools.counters->samples.Add();
+  ++sample_count_;
+}
+
+bool LoopWatch::IsAnyGoingOn(const WatchedLoop& loop) const {
+  return std::ranges::any_of(watched_, [&](const Watched& watched) {
     return watched.watch.is_window_open() && watched.IsStillIn(loop);
   });
-  if (!is_any_going_on) return tools.counters->samples_discarded.Add();
-  tools.counters->samples.Add();
-  sample.use = has_look ? Account(tid, look) : policies::ThreadUse{};
-  ++sample_count_;
 }
 
 policies::ThreadUse LoopWatch::Account(int32_t tid, const policies::ThreadLook& look) {
@@ -412,13 +441,11 @@ policies::ThreadUse LoopWatch::Account(int32_t tid, const policies::ThreadLook& 
   return {};
 }
 
-policies::Verdict LoopWatch::Judge(const Watched& watched, const WatchedLoop& loop, WaitOutcome outcome,
-                                   const WatchTools& tools) {
+policies::Verdict LoopWatch::Judge(const Watched& watched, const WatchedLoop& loop, WaitOutcome outcome) {
   if (!is_account_open_) return {};
   const int32_t tid = loop.tid.load();
   policies::ThreadLook look;
-  const stack::KeptActivities* kept = &tools.capturer->kept_activities();
-  if (LookAtThread(tid, &account_.last_look(), &look, kept) && watched.IsStillIn(loop)) account_.Add(look);
+  if (LookAtThread(tid, &account_.last_look(), &look, files_) && watched.IsStillIn(loop)) account_.Add(look);
   policies::Verdict verdict;
   const stack::ThrottleCounters throttle = stack::ReadThrottleCounters(tid);
   int64_t throttled_ns = throttle.throttled_ns - throttle_begin_.throttled_ns;
@@ -510,7 +537,7 @@ bool LoopWatch::Report(Watched* watched, const WatchedLoop& loop, std::span<cons
   event.facts = facts.all();
   PastDispatch history[DispatchHistory::kMaxDispatches];
   event.history = ReadPastDispatches(loop.probe.history(), *tools.tick_scale, *tools.clock, history);
-  event.verdict = Judge(*watched, loop, event.wait_outcome, tools);
+  event.verdict = Judge(*watched, loop, event.wait_outcome);
   event.modules = &tools.capturer->modules();
   event.guard = watch.guard();
   if (!tools.sink->OnLag(event)) {

@@ -107,18 +107,26 @@ class LoopWatch {
                   const WatchTools& tools);
   // What the thread has run and waited for a processor so far: to tell, later, a stop of the process, in
   // which it does neither, from a wait of the watchdog's own.
-  void NoteActivity();
+  struct Activity {
+    int64_t mono_ns = 0;  // 0: nothing is known
+    int64_t active_ns = 0;
+  };
+  Activity ReadActivity() const;
   bool HasBeenActive(int64_t stopped_ns) const;
   // Reports a hang that was over before the watchdog could look at it, because it was kept waiting for the
   // address space that the hang's thread was changing. False when it was not kept from anything.
   bool TryReportLate(Watched* watched, const WatchedLoop& loop, const WatchTools& tools);
   // Looks at the thread before anything that may wait for its memory.
-  void OpenAccount(const WatchedLoop& loop, const WatchTools& tools);
-  // Of whatever is going on, once for all kinds.
-  void TakeSample(const WatchedLoop& loop, int64_t now_ns, const WatchTools& tools);
+  void OpenAccount(const WatchedLoop& loop);
+  // Of whatever is going on, once for all kinds. Unless it `is_needed_now`, it is outstanding until the next
+  // look: nothing waits for the answer of a thread that runs.
+  void TakeSample(const WatchedLoop& loop, int64_t now_ns, bool is_needed_now, const WatchTools& tools);
+  // Counts the outstanding sample in, if there is one and what it is of still goes on.
+  void CollectSample(const WatchedLoop& loop, const WatchTools& tools);
+  // Whether something is going on whose window is open.
+  bool IsAnyGoingOn(const WatchedLoop& loop) const;
   policies::ThreadUse Account(int32_t tid, const policies::ThreadLook& look);
-  policies::Verdict Judge(const Watched& watched, const WatchedLoop& loop, WaitOutcome outcome,
-                          const WatchTools& tools);
+  policies::Verdict Judge(const Watched& watched, const WatchedLoop& loop, WaitOutcome outcome);
   void Check(Watched* watched, const WatchedLoop& loop, int64_t now_ns, const WatchTools& tools);
   LoopSample& NextSample(int64_t now_ns, const WatchTools& tools);
   // False when the report was lost.
@@ -137,6 +145,7 @@ class LoopWatch {
   LoopSample* ring_ = nullptr;
   uint64_t sample_count_ = 0;  // taken so far; the ring holds the last of them
   int64_t next_sample_ns_ = 0;
+  bool is_sample_outstanding_ = false;
   bool is_window_open_ = false;  // of anything
   int64_t next_whole_look_ns_ = 0;
   Thresholds last_thresholds_;
@@ -144,6 +153,8 @@ class LoopWatch {
   // The loop whose place this is: a generation to notice that there is a new one.
   uint32_t generation_ = 0;
   int32_t tid_ = 0;
+  stack::ThreadFiles* files_ = nullptr;  // once there is a loop
+  bool keeps_thread_files_ = false;      // the thread's files, in `files_`
   char name_[WatchedLoop::kMaxNameBytes] = {};
   int64_t last_look_ns_ = 0;
   policies::GuardFindings found_since_look_;
@@ -162,10 +173,6 @@ class LoopWatch {
 
   // How the thread spends its time from the first window of what goes on.
   bool is_account_open_ = false;
-  struct Activity {
-    int64_t mono_ns = 0;  // 0: nothing is known
-    int64_t active_ns = 0;
-  };
   Activity activity_;
   bool is_account_fresh_ = false;  // opened since the last sample
   policies::TimeAccount account_;

@@ -70,8 +70,8 @@ WaitChain::Step WaitChain::TryAdd(int32_t tid, stack::StackCapturer* capturer) {
   stack::Stack& stack = stacks_[count_];
   stack.Clear();
   stack::BlockedThread blocked;
-  const stack::KeptActivities& kept = capturer->kept_activities();
-  const stack::ThreadActivity activity = stack::ReadThreadActivity(tid, &kept, &blocked);
+  const stack::ThreadFiles& files = capturer->thread_files();
+  const stack::ThreadActivity activity = stack::ReadThreadActivity(tid, &files, &blocked);
   const bool is_hidden = activity == stack::ThreadActivity::kHidden && stack::RestartsHiddenAfterSignal(tid);
   bool may_wait =
       is_hidden || (activity == stack::ThreadActivity::kBlocked && stack::LockOwners::IsInLockCall(blocked));
@@ -83,7 +83,7 @@ WaitChain::Step WaitChain::TryAdd(int32_t tid, stack::StackCapturer* capturer) {
   // After the capture, which may have woken the thread for a moment.
   auto switches = ReadSwitches(tid);
   const Rest rest{blocked, switches.value_or(0), is_hidden};
-  if (!switches || !IsAtRest(tid, rest, kept)) return Step::kChanged;
+  if (!switches || !IsAtRest(tid, rest, files)) return Step::kChanged;
   auto lock = [&] {
     const auto held = capturer->code().Hold();
     return owners_.Find(blocked, stack, capturer->modules());
@@ -96,9 +96,9 @@ WaitChain::Step WaitChain::TryAdd(int32_t tid, stack::StackCapturer* capturer) {
 
 // A hidden thread that sleeps again after the signal was made to go back into its call: the program has not
 // run since, if the thread has not been woken once more.
-bool WaitChain::IsAtRest(int32_t tid, const Rest& rest, const stack::KeptActivities& kept) {
+bool WaitChain::IsAtRest(int32_t tid, const Rest& rest, const stack::ThreadFiles& files) {
   stack::BlockedThread now;
-  const stack::ThreadActivity activity = stack::ReadThreadActivity(tid, &kept, &now);
+  const stack::ThreadActivity activity = stack::ReadThreadActivity(tid, &files, &now);
   return rest.is_hidden ? activity == stack::ThreadActivity::kHidden
                         : activity == stack::ThreadActivity::kBlocked && now == rest.blocked;
 }
@@ -107,7 +107,7 @@ bool WaitChain::HasNotMoved(size_t index, stack::StackCapturer& capturer) const 
   const Wait& wait = waits_[index];
   const Rest& rest = rests_[index];
   return owners_.Find(rest.blocked, *wait.stack, capturer.modules()) == wait.lock &&
-         IsAtRest(wait.tid, rest, capturer.kept_activities()) && ReadSwitches(wait.tid) == rest.switches;
+         IsAtRest(wait.tid, rest, capturer.thread_files()) && ReadSwitches(wait.tid) == rest.switches;
 }
 
 void WaitChain::NameOwners() {

@@ -50,7 +50,7 @@ class WaitChain {
   // Returns how many waits changed meanwhile.
   uint32_t TryFollow(int32_t tid, stack::StackCapturer* capturer);
   Step TryAdd(int32_t tid, stack::StackCapturer* capturer);
-  static bool IsAtRest(int32_t tid, const Rest& rest, const stack::KeptActivities& kept);
+  static bool IsAtRest(int32_t tid, const Rest& rest, const stack::ThreadFiles& files);
   bool HasNotMoved(size_t index, stack::StackCapturer& capturer) const;
   void NameOwners();
   void Conclude(size_t cycle_begin);

@@ -141,8 +141,12 @@ class Watchdog {
   bool is_fork_slow_ = false;  // the watchdog's: it has waited for this fork already
   policies::TimeGuard guard_;
   int64_t last_account_ns_ = 0;  // of the last DiscountForeignTime()
-  int64_t last_process_cpu_ns_ = 0;
-  int64_t waited_ns_ = 0;  // since the guard's last reading
+  struct ProcessCpu {
+    int64_t mono_ns = 0;
+    int64_t cpu_ns = 0;
+  };
+  ProcessCpu process_cpu_;  // by a moment ago
+  int64_t waited_ns_ = 0;   // since the guard's last reading
   std::atomic<bool> stopping_{false};
   std::atomic<StopReason> stop_reason_{StopReason::kStopped};
   base::QuietThread thread_;

@@ -8,6 +8,7 @@
 
 #include "base/proc_file.h"
 #include "base/thread_fence.h"
+#include "stack/thread_counters.h"
 #include "watchdog/service_feed.h"
 #include "watchdog/thread_loads.h"
 #include "watchdog/watchdog.h"
@@ -150,9 +151,9 @@ void Watchdog::SetUp() {
   tid_.store(gettid());
   has_own_files_.store(base::HasOwnFiles());
   sink_->OnStart();
-  if (base::HasOwnFiles()) tools_.capturer->kept_activities().Allow();
+  if (base::HasOwnFiles()) tools_.capturer->thread_files().Allow();
   // Servers drop their privileges between their first waits, after which the file cannot be opened any more.
-  tools_.capturer->kept_activities().Keep(getpid());
+  tools_.capturer->thread_files().Keep(getpid());
   is_set_up_.store(true);
   starter_.Wake();
 }
@@ -202,24 +203,29 @@ void Watchdog::DiscountForeignTime(int64_t wanted_wait_ns) {
   const base::Clock& clock = base::SystemClock();
   const int64_t now_ns = clock.MonoNs();
   const int64_t interval_ns = now_ns - std::exchange(last_account_ns_, now_ns);
-  const int64_t process_cpu_ns = base::ProcessCpuNs();
-  const int64_t interval_cpu_ns = process_cpu_ns - std::exchange(last_process_cpu_ns_, process_cpu_ns);
   waited_ns_ += std::min(wanted_wait_ns, interval_ns);
-  // Nearly every wake is on time: then the kernel's account need only be fresh.
+  // Nearly every wake is on time: then the kernel's accounts need only be fresh.
   constexpr int64_t kFreshNs = base::kNsPerSecond;
+  constexpr int64_t kFreshCpuNs = 100 * base::kNsPerMs;
   bool is_on_time = wanted_wait_ns > interval_ns - policies::TimeGuard::kToleranceNs;
-  if (is_on_time && now_ns - guard_.last_mono_ns() < kFreshNs) return;
+  const int64_t cpu_interval_ns = now_ns - process_cpu_.mono_ns;
+  if (is_on_time && now_ns - guard_.last_mono_ns() < kFreshNs) {
+    if (cpu_interval_ns >= kFreshCpuNs) process_cpu_ = {now_ns, base::ProcessCpuNs()};
+    return;
+  }
+  const ProcessCpu process_cpu{now_ns, base::ProcessCpuNs()};
+  const int64_t interval_cpu_ns = process_cpu.cpu_ns - std::exchange(process_cpu_, process_cpu).cpu_ns;
   const int tid = gettid();
   policies::GuardFindings findings = guard_.Update({.mono_ns = now_ns,
                                                     .boot_ns = clock.BootNs(),
                                                     .cpu_ns = base::ThreadCpuNs(tid),
-                                                    .run_delay_ns = base::ThreadRunDelayNs(tid),
+                                                    .run_delay_ns = stack::ReadRunQueueNs(tid),
                                                     .waited_ns = std::exchange(waited_ns_, 0)});
   if (findings.is_clean()) return;
   const bool was_blocked =
       findings.stopped_ns != 0 &&
-      !policies::CanHaveBeenStopped(std::min(findings.stopped_ns, interval_ns), interval_ns, interval_cpu_ns,
-                                    CountParallelThreads());
+      !policies::CanHaveBeenStopped(std::min(findings.stopped_ns, cpu_interval_ns), cpu_interval_ns,
+                                    interval_cpu_ns, CountParallelThreads());
   if (was_blocked) findings.blocked_ns = std::exchange(findings.stopped_ns, 0);
   counters_.blocked_ms.Add(static_cast<uint64_t>(findings.blocked_ns / base::kNsPerMs));
   counters_.stops.Add(findings.stopped_ns != 0);

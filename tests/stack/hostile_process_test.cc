@@ -65,7 +65,7 @@ void DropPrivileges() {
   prctl(PR_SET_DUMPABLE, 0);
 }
 
-bool IsFound(int tid, ThreadActivity wanted, const KeptActivities* kept = nullptr) {
+bool IsFound(int tid, ThreadActivity wanted, const ThreadFiles* kept = nullptr) {
   return testing::WaitUntil([&] {
     BlockedThread blocked;
     return ReadThreadActivity(tid, kept, &blocked) == wanted;
@@ -169,12 +169,12 @@ TEST(DroppedPrivilegesTest, LeaveKeptDescriptorsReadable) {
               std::thread watchdog([&] {
                 const auto watch = [&] {
                   FAIL_CHILD_UNLESS(base::HasOwnFiles());
-                  KeptActivities& kept = capturer->kept_activities();
+                  ThreadFiles& kept = capturer->thread_files();
                   kept.Keep(sleeping.tid());
-                  FAIL_CHILD_UNLESS(kept.DescriptorOf(sleeping.tid()) == -1);
+                  FAIL_CHILD_UNLESS(kept.DescriptorOf(sleeping.tid(), ThreadFile::kActivity) == -1);
                   kept.Allow();
                   kept.Keep(sleeping.tid());
-                  FAIL_CHILD_UNLESS(kept.DescriptorOf(sleeping.tid()) >= 0);
+                  FAIL_CHILD_UNLESS(kept.DescriptorOf(sleeping.tid(), ThreadFile::kActivity) >= 0);
                   step = 1;
                   while (step.load() != 2) std::this_thread::yield();
                   FAIL_CHILD_UNLESS(IsFound(sleeping.tid(), ThreadActivity::kBlocked, &kept));
@@ -183,7 +183,7 @@ TEST(DroppedPrivilegesTest, LeaveKeptDescriptorsReadable) {
                   FAIL_CHILD_UNLESS(ShowsTheStall(*capturer, *stack));
                   FAIL_CHILD_UNLESS(capturer->counters().signals_sent.value() == 0);
                   kept.Release(sleeping.tid());
-                  FAIL_CHILD_UNLESS(kept.DescriptorOf(sleeping.tid()) == -1);
+                  FAIL_CHILD_UNLESS(kept.DescriptorOf(sleeping.tid(), ThreadFile::kActivity) == -1);
                   FAIL_CHILD_UNLESS(IsFound(sleeping.tid(), ThreadActivity::kHidden, &kept));
                   return 0;
                 };

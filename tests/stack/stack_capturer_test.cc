@@ -13,6 +13,7 @@
 #include <semaphore>
 #include <vector>
 
+#include "base/clock.h"
 #include "stack/unwind/table_unwinder.h"
 #include "tests/testing/emulation.h"
 #include "tests/testing/process.h"
@@ -73,6 +74,46 @@ TEST_F(StackCapturerTest, ShowsARunningThreadByOneSignal) {
   EXPECT_EQ(IndexOf(reinterpret_cast<void*>(&testing::Spin)), 0);
   EXPECT_EQ(capturer_->counters().signals_sent.value(), 1u);
   EXPECT_EQ(capturer_->counters().signal_timeouts.value(), 0u);
+}
+
+TEST_F(StackCapturerTest, WritesAnAnswerThatItDidNotWaitForWhenItIsCollected) {
+  StalledThread thread(testing::Spin);
+  NoStackReason reason = NoStackReason::kUnsteady;
+  capturer_->RefreshModules();
+  capturer_->BeginCapture(thread.tid(), base::ThreadCpuNs(thread.tid()), stack_.get(), &reason);
+  EXPECT_EQ(stack_->frame_count, 0u);
+  capturer_->Collect();
+  ExpectShowsTheStall(reinterpret_cast<void*>(&testing::Spin));
+  EXPECT_EQ(reason, NoStackReason::kNone);
+  EXPECT_EQ(capturer_->counters().captures.value(), 1u);
+}
+
+TEST_F(StackCapturerTest, AnotherCaptureCollectsWhatIsOutstanding) {
+  StalledThread thread(testing::Spin);
+  StalledThread other(testing::Spin);
+  Stack other_stack;
+  NoStackReason reason = NoStackReason::kUnsteady;
+  capturer_->RefreshModules();
+  capturer_->BeginCapture(thread.tid(), base::ThreadCpuNs(thread.tid()), stack_.get(), &reason);
+  capturer_->Capture(other.tid(), &other_stack);
+  ExpectShowsTheStall(reinterpret_cast<void*>(&testing::Spin));
+  EXPECT_EQ(other_stack.FunctionHash(), stack_->FunctionHash());
+  EXPECT_EQ(reason, NoStackReason::kNone);
+}
+
+TEST_F(StackCapturerTest, GivesAnAnswerUpThatDoesNotCome) {
+  auto capturer = StackCapturer::Create({.signal_number = testing::CaptureSignal(), .signal_timeout_ns = 1},
+                                        CreateTableUnwinder().value())
+                      .value();
+  const int tid = [&] {
+    StalledThread thread(testing::Spin);
+    return thread.tid();
+  }();
+  NoStackReason reason = NoStackReason::kNone;
+  capturer->BeginCapture(tid, 0, stack_.get(), &reason);
+  capturer->Collect();
+  EXPECT_EQ(stack_->frame_count, 0u);
+  EXPECT_NE(reason, NoStackReason::kNone);
 }
 
 TEST_F(StackCapturerTest, ShowsAThreadThatWaitsForALock) {

@@ -82,11 +82,11 @@ class LoopWatchTest : public ::testing::Test {
     while (next_ns_ <= start_ns_ + until_ns) {
       clock_.now_ns = std::max(clock_.now_ns, next_ns_);
       uint64_t unchanged = counters_.unchanged_checks.value();
-      uint64_t samples = counters_.samples.value();
+      const uint64_t captures = capturer_->counters().captures.value();
       next_ns_ = watch_.Look(loop_, tools());
       int64_t at_ms = (clock_.now_ns - start_ns_) / kNsPerMs;
       if (counters_.unchanged_checks.value() != unchanged) unchanged_at_ms_.push_back(at_ms);
-      if (counters_.samples.value() != samples) samples_at_ms_.push_back(at_ms);
+      if (capturer_->counters().captures.value() != captures) samples_at_ms_.push_back(at_ms);
     }
     clock_.now_ns = start_ns_ + until_ns;
   }

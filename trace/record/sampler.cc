@@ -102,7 +102,7 @@ void Sampler::CountThreads() {
 void Sampler::TakeAdded() {
   const std::lock_guard lock(mutex_);
   for (Target target : added_) {
-    if (has_own_files_) target.activity_fd = stack::OpenThreadActivity(target.tid);
+    if (has_own_files_) target.activity_fd = stack::OpenThreadFile(target.tid, stack::ThreadFile::kActivity);
     if (!targets_.PushBack(target)) Forget(&target);
   }
   added_.Resize(0);

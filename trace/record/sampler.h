@@ -66,7 +66,7 @@ class Sampler {
     CpuTimer timer;
     uint8_t timer_tries;
     uint64_t stamp;   // the thread's time of the last look, as the sampler left it
-    int activity_fd;  // see stack::OpenThreadActivity; -1: none
+    int activity_fd;  // stack::ThreadFile::kActivity; -1: none
   };
 
   static void Run(void* self);

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files of /proc of threads that are read often, kept open: a pread(2) costs a third of opening, reading and
+// closing.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace lagwatch::stack {
+
+// In /proc/self/task/TID.
+enum class ThreadFile : uint8_t {
+  kActivity,
+  kState,
+  kCounters,
+  kStatus
+};  // syscall, stat, schedstat, status
+
+// Thread safety: one thread's, which has a table of descriptors of its own (base::HasOwnFiles) if anything
+// is to be kept open.
+class ThreadFiles {
+ public:
+  ThreadFiles() = default;
+  // Closes nothing: another thread destroys it, in whose table the numbers mean other files. The table of the
+  // thread that opened them ends with that thread.
+  ~ThreadFiles() = default;
+  ThreadFiles(const ThreadFiles&) = delete;
+  ThreadFiles& operator=(const ThreadFiles&) = delete;
+
+  // From now on files are kept; until then Keep() and KeepAll() do nothing.
+  void Allow() { is_allowed_ = true; }
+  // Keeps the activity of thread `tid` open, if there is room: it can be read after the process has dropped
+  // its privileges, when it can no longer be opened. Context: watchdog.
+  void Keep(int tid);
+  // Keeps the others open, too, of a thread that Keep() was called for. Context: watchdog.
+  void KeepAll(int tid);
+  // Undoes KeepAll(). Context: watchdog.
+  void ReleaseOthers(int tid);
+  // Undoes Keep() and KeepAll(). Context: watchdog.
+  void Release(int tid);
+  // -1 when it is not kept.
+  int DescriptorOf(int tid, ThreadFile file) const;
+
+ private:
+  static constexpr size_t kCapacity = 128;
+  static constexpr size_t kFiles = static_cast<size_t>(ThreadFile::kStatus) + 1;
+  struct Entry {
+    int tid;
+    int fds[kFiles];  // -1: not kept
+  };
+
+  Entry* Find(int tid);
+
+  bool is_allowed_ = false;
+  size_t count_ = 0;
+  Entry entries_[kCapacity];
+};
+
+// Opens one of them; -1 when that fails. The caller closes it, and has a table of descriptors of its own.
+// Context: watchdog.
+int OpenThreadFile(int tid, ThreadFile file);
+
+// The file's first `size_bytes` bytes, by the descriptor in `files`, which may be null, if there is one. An
+// empty view when it cannot be read. Context: watchdog.
+std::string_view ReadThreadFile(int tid, ThreadFile file, const ThreadFiles* files, char* buffer,
+                                size_t size_bytes);
+
+}  // namespace lagwatch::stack

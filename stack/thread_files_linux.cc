@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/proc_file.h"
+#include "stack/thread_files.h"
+
+namespace lagwatch::stack {
+namespace {
+
+constexpr const char* kNames[] = {"syscall", "stat", "schedstat", "status"};
+
+void Close(int* fd) {
+  if (*fd >= 0) close(*fd);
+  *fd = -1;
+}
+
+}  // namespace
+
+void ThreadFiles::Keep(int tid) {
+  if (!is_allowed_ || count_ == kCapacity || Find(tid) != nullptr) return;
+  Entry& entry = entries_[count_++];
+  entry.tid = tid;
+  std::ranges::fill(entry.fds, -1);
+  entry.fds[static_cast<size_t>(ThreadFile::kActivity)] = OpenThreadFile(tid, ThreadFile::kActivity);
+}
+
+void ThreadFiles::KeepAll(int tid) {
+  Entry* entry = Find(tid);
+  if (entry == nullptr) return;
+  for (ThreadFile file : {ThreadFile::kState, ThreadFile::kCounters, ThreadFile::kStatus}) {
+    int& fd = entry->fds[static_cast<size_t>(file)];
+    if (fd < 0) fd = OpenThreadFile(tid, file);
+  }
+}
+
+void ThreadFiles::ReleaseOthers(int tid) {
+  Entry* entry = Find(tid);
+  if (entry == nullptr) return;
+  for (ThreadFile file : {ThreadFile::kState, ThreadFile::kCounters, ThreadFile::kStatus})
+    Close(&entry->fds[static_cast<size_t>(file)]);
+}
+
+void ThreadFiles::Release(int tid) {
+  Entry* entry = Find(tid);
+  if (entry == nullptr) return;
+  for (int& fd : entry->fds) Close(&fd);
+  *entry = entries_[--count_];
+}
+
+ThreadFiles::Entry* ThreadFiles::Find(int tid) {
+  Entry* end = entries_ + count_;
+  Entry* entry = std::find_if(entries_, end, [&](const Entry& other) { return other.tid == tid; });
+  return entry == end ? nullptr : entry;
+}
+
+int ThreadFiles::DescriptorOf(int tid, ThreadFile file) const {
+  const Entry* entry = const_cast<ThreadFiles*>(this)->Find(tid);
+  return entry == nullptr ? -1 : entry->fds[static_cast<size_t>(file)];
+}
+
+int OpenThreadFile(int tid, ThreadFile file) {
+  return open(base::TaskPath(tid, kNames[static_cast<size_t>(file)]).c_str(), O_RDONLY | O_CLOEXEC);
+}
+
+std::string_view ReadThreadFile(int tid, ThreadFile file, const ThreadFiles* files, char* buffer,
+                                size_t size_bytes) {
+  const int fd = files == nullptr ? -1 : files->DescriptorOf(tid, file);
+  if (fd < 0) {
+    const base::TaskPath path(tid, kNames[static_cast<size_t>(file)]);
+    return base::ReadSmallFile(path.c_str(), buffer, size_bytes);
+  }
+  const ssize_t got = pread(fd, buffer, size_bytes, 0);
+  return {buffer, static_cast<size_t>(std::max<ssize_t>(got, 0))};
+}
+
+}  // namespace lagwatch::stack
