@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/safe_memory.h"
+#include "policies/fact_names.h"
 #include "watchdog/evidence.h"
 #include "watchdog/expensive_sample.h"
 #include "watchdog/past_dispatches.h"
@@ -506,6 +507,7 @@ bool LoopWatch::Report(Watched* watched, const WatchedLoop& loop, std::span<cons
   AddNoStackFacts(samples, &facts);
   if (watch.guard().blocked_ns != 0)
     facts.Add("watchdog_blocked_ms", watch.guard().blocked_ns / base::kNsPerMs);
+  facts.Add(policies::kOwnThreadsFact, tools.threads->own_count());
   AddProcessFacts(tools, &facts);
   event.facts = facts.all();
   PastDispatch history[DispatchHistory::kMaxDispatches];

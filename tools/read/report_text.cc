@@ -326,6 +326,13 @@ std::string ThreadLines(const Json& threads, const std::string& machine) {
   return lines;
 }
 
+// "  5 threads of lagwatch". Older collectors do not tell.
+std::string OwnThreadLine(const Json& report) {
+  const auto count = report.value("lagwatch_threads", int64_t{0});
+  if (count == 0) return "";
+  return "  " + std::to_string(count) + (count == 1 ? " thread" : " threads") + " of lagwatch\n";
+}
+
 // Control characters that are no ends of lines come from the report.
 std::string PrintableLines(const std::string& lines) {
   std::string printable;
@@ -450,7 +457,8 @@ std::string ReportText(const Json& report) {
       WaitLines(report) + "\nTimeline (" + std::to_string(samples.size()) + " samples, before the report)\n" +
       TimelineLines(samples) + FactLines(report.at("facts")) + TraceLines(report) + "\nThreads\n" +
       ThreadLines(report.at("threads"), Text(report, "machine")) +
-      (dropped == 0 ? "" : "  and " + std::to_string(dropped) + " more that did not fit\n"));
+      (dropped == 0 ? "" : "  and " + std::to_string(dropped) + " more that did not fit\n") +
+      OwnThreadLine(report));
 }
 
 }  // namespace lagwatch::tools

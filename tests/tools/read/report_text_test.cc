@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "policies/fact_names.h"
 #include "report/format/losses.h"
 #include "tests/testing/sample_report.h"
 
@@ -61,10 +62,11 @@ TEST(ReportText, ReportsAreATable) {
   SampleReport report;
   report.header.id = report.header.lag_id = *base::TryParseUuid("018bcfe5-6800-7000-8000-000000000001");
   auto source = SourceOf(EncodeBatch({report.Encode()}));
-  EXPECT_EQ(ReportTable(source->Get("/v1/reports", {}).value(), 0),
-            "STARTED (UTC)         LASTED  APP           LOOP  DISPATCH  CAUSE (innermost 2)  ID\n"
-            "2023-11-14 22:13:20  > 2.0 s  editor 2.3.1  ui    key       Leaf < Caller        "
-            "018bcfe5-6800-7000-8000-000000000001\n");
+  EXPECT_EQ(
+      ReportTable(source->Get("/v1/reports", {}).value(), 0),
+      "STARTED (UTC)         LASTED  APP           LOOP  DISPATCH  CAUSE (innermost 2)  ID\n"
+      "2023-11-14 22:13:20  > 2.0 s  editor 2.3.1  ui    key       Leaf < Caller        "
+      "018bcfe5-6800-7000-8000-000000000001\n");
 }
 
 TEST(ReportText, AReportSaysItsKindAndLevelWhenTheyAreNotPlain) {
@@ -107,6 +109,46 @@ TEST(ReportText, ALagThatItsRunWasKilledInIsMarked) {
   EXPECT_EQ(reports[0]["kind"], "killed-in-hang");
   EXPECT_EQ(reports[0]["ended"], true);
   EXPECT_THAT(ReportTable(reports, 0), HasSubstr("  7.0 s killed  "));
+}
+
+// As older clients made it: newer ones leave it out.
+TEST(ReportText, WhatIsLagwatchsOwnIsNoPartOfAReport) {
+  SampleReport report{.threads = {{"worker", {"Work"}},
+                                  {"lagwatch", {"Run"}},
+                                  {"lagwatch-sync", {"Run"}},
+                                  {"lagwatch-fan", {"Work"}}}};
+  const char* hook = "_ZN8lagwatch5trace12_GLOBAL__N_113HookMutexLockEP15pthread_mutex_t";
+  report.stack = {"pthread_mutex_lock", hook, "Find", "main"};
+  report.waits = {{.fields = {.tid = 4712,
+                              .lock = 0x7f10,
+                              .kind = report::LockKind::kMutex,
+                              .waits_for = report::WaitsFor::kOwner,
+                              .owner_tid = 4713,
+                              .owner_name = "worker"},
+                   .stack = report.stack,
+                   .owner_stack = {"poll", hook, "Work"}}};
+  auto source = SourceOf(EncodeBatch({report.Encode()}));
+  const Json json = source->Get("/v1/reports/" + base::ToString(report.header.id), {}).value();
+  EXPECT_EQ(json.dump().find("HookMutexLock"), std::string::npos);
+  EXPECT_EQ(json["lagwatch_threads"], 2);
+  const std::string text = ReportText(json);
+  EXPECT_THAT(text, HasSubstr("\nMost expensive stack\n  pthread_mutex_lock  (editor+0x1010)\n  Find  "));
+  EXPECT_THAT(text, HasSubstr("  2 threads of lagwatch\n"));
+  EXPECT_THAT(text, HasSubstr(" lagwatch-fan  "));
+  EXPECT_THAT(text, Not(HasSubstr(" lagwatch-sync  ")));
+  // As its own client counted them; what has such a name then is the program's.
+  report.facts = {{policies::kOwnThreadsFact, 5, ""}};
+  source = SourceOf(EncodeBatch({report.Encode()}));
+  const std::string counted =
+      ReportText(source->Get("/v1/reports/" + base::ToString(report.header.id), {}).value());
+  EXPECT_THAT(counted, HasSubstr("  5 threads of lagwatch\n"));
+  EXPECT_THAT(counted, HasSubstr(" lagwatch-sync  "));
+  EXPECT_THAT(counted, Not(HasSubstr("lagwatch_threads")));
+  // In a library of lagwatch's, whatever its functions are called.
+  SampleReport preloaded{.module_path = "/usr/lib/lagwatch/liblagwatch-preload.so"};
+  source = SourceOf(EncodeBatch({preloaded.Encode()}));
+  EXPECT_EQ(source->Get("/v1/reports/" + base::ToString(preloaded.header.id), {}).value()["expensive_stack"],
+            Json::array());
 }
 
 TEST(ReportText, AReportHasHeaderStackTimelineAndThreads) {
