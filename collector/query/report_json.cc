@@ -243,6 +243,12 @@ Json LossJson(const LossRow& loss) {
           {"reports", loss.count}, {"estimated", {{"reports", loss.weighted_count}}}};
 }
 
+Json ExitJson(const RunEndRow& end) {
+  return {{"reason", end.reason},
+          {"signal", end.signal == 0 ? Json() : Json(end.signal)},
+          {"last_seen_wall_ms", end.last_seen_wall_ms}};
+}
+
 Json ReportHeaderJson(const ReportRow& row, const std::vector<std::string>& cause) {
   return {{"id", base::ToString(row.id)},
           {"app", row.app},

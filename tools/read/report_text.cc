@@ -136,6 +136,18 @@ std::string VerdictLine(const Json& report) {
   return is_missing ? "" : "  verdict  " + VerdictText(verdict) + "\n";
 }
 
+// "crash-in-lag, signal 11"; empty while that is not known, and from older collectors.
+std::string ExitText(const Json& report) {
+  const Json exit = report.value("exit", Json());
+  if (exit.is_null()) return "";
+  return Text(exit, "reason") + (exit.at("signal").is_null() ? "" : ", signal " + exit.at("signal").dump());
+}
+
+std::string ExitLine(const Json& report) {
+  const std::string exit = ExitText(report);
+  return exit.empty() ? "" : "  run      ended by " + exit + "\n";
+}
+
 // What it is, when it is more or other than a dispatch over its first threshold.
 std::string KindLines(const Json& report) {
   std::string kind = Text(report, "kind");
@@ -225,7 +237,7 @@ std::string HeaderLines(const Json& report) {
          DurationLine(report) +                   //
          VerdictLine(report) + CpuLine(report) +  //
          "  machine  " + Text(report, "os") + " " + Text(report, "machine") + "\n" + "  cluster  " +
-         Text(cluster, "level1") + " > " + Text(cluster, "level2") + "\n";
+         Text(cluster, "level1") + " > " + Text(cluster, "level2") + "\n" + ExitLine(report);
 }
 
 std::string FactLines(const Json& facts) {
@@ -419,11 +431,12 @@ std::string ReportTable(const Json& reports, size_t max_width) {
                {"LOOP"},
                {"DISPATCH"},
                {"CAUSE (innermost 2)", Table::Align::kLeft, /*is_elastic=*/true},
+               {"RUN ENDED BY"},
                {"ID"}});
   for (const Json& report : reports) {
     table.AddRow({UtcTime(report.at("start_wall_ms").get<int64_t>()), Duration(report),
                   Text(report, "app") + " " + Text(report, "version"), Text(report, "loop"),
-                  Text(report, "tag"), Cause(report.at("cause")), Text(report, "id")});
+                  Text(report, "tag"), Cause(report.at("cause")), ExitText(report), Text(report, "id")});
   }
   return table.ToText(max_width);
 }

@@ -64,8 +64,8 @@ TEST(ReportText, ReportsAreATable) {
   auto source = SourceOf(EncodeBatch({report.Encode()}));
   EXPECT_EQ(
       ReportTable(source->Get("/v1/reports", {}).value(), 0),
-      "STARTED (UTC)         LASTED  APP           LOOP  DISPATCH  CAUSE (innermost 2)  ID\n"
-      "2023-11-14 22:13:20  > 2.0 s  editor 2.3.1  ui    key       Leaf < Caller        "
+      "STARTED (UTC)         LASTED  APP           LOOP  DISPATCH  CAUSE (innermost 2)  RUN ENDED BY  ID\n"
+      "2023-11-14 22:13:20  > 2.0 s  editor 2.3.1  ui    key       Leaf < Caller                      "
       "018bcfe5-6800-7000-8000-000000000001\n");
 }
 
@@ -109,6 +109,22 @@ TEST(ReportText, ALagThatItsRunWasKilledInIsMarked) {
   EXPECT_EQ(reports[0]["kind"], "killed-in-hang");
   EXPECT_EQ(reports[0]["ended"], true);
   EXPECT_THAT(ReportTable(reports, 0), HasSubstr("  7.0 s killed  "));
+}
+
+TEST(ReportText, HowItsRunEndedIsShownWithAReport) {
+  SampleReport report;
+  report::RunEnd end{.session_id = report.header.session_id,
+                     .reason = policies::ExitReason::kHangInCrash,
+                     .signal = 11,
+                     .report_id = report.header.id,
+                     .lag_ns = 7'000'000'000};
+  std::string batch = EncodeBatch({report.Encode()});
+  report::AppendToBatch({report::RecordType::kRunEnd, report::EncodeRunEnd(end)}, &batch);
+  auto source = SourceOf(batch);
+  EXPECT_THAT(ReportTable(source->Get("/v1/reports", {}).value(), 0),
+              HasSubstr("  hang-in-crash, signal 11  "));
+  EXPECT_THAT(ReportText(source->Get("/v1/reports/" + base::ToString(report.header.id), {}).value()),
+              HasSubstr("\n  run      ended by hang-in-crash, signal 11\n"));
 }
 
 // As older clients made it: newer ones leave it out.

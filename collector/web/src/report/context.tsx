@@ -3,6 +3,7 @@
 import type { Report } from "../api/types";
 import { bytes, count, duration, percent } from "../format/numbers";
 import { moment } from "../format/times";
+import { exitText } from "../parts/exits";
 import { Table } from "../parts/table";
 
 interface ModuleUse {
@@ -75,6 +76,7 @@ export function Context({ report }: { report: Report }) {
     ["Lag", `${report.lag_id}, report ${report.ordinal + 1} of it`],
     ["Began", moment(report.start_wall_ms)],
     ["Threshold", duration(report.threshold_ms)],
+    ["Run ended", report.exit ? exitText(report.exit) : "not told yet"],
     [
       "Stands for",
       report.sample_rate_ppm ? `a sample of ${percent(report.sample_rate_ppm / 1e6)} of users` : "itself",
