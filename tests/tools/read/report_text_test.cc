@@ -167,6 +167,48 @@ TEST(ReportText, WhatIsLagwatchsOwnIsNoPartOfAReport) {
             Json::array());
 }
 
+TEST(ReportText, WhoIsWaitedForIsShownBesideTheVerdict) {
+  auto lines_of = [](policies::VerdictWord word, const std::vector<report::Fact>& facts) {
+    SampleReport report;
+    report.verdict.word = word;
+    report.verdict.shares.wall_ns = 1'000'000'000;
+    report.facts = facts;
+    auto source = SourceOf(EncodeBatch({report.Encode()}));
+    const std::string text =
+        ReportText(source->Get("/v1/reports/" + base::ToString(report.header.id), {}).value());
+    EXPECT_THAT(text, Not(HasSubstr("waits_for")));
+    const size_t begin = text.find("  verdict");
+    return text.substr(begin, text.find("  CPU  ") - begin);
+  };
+  using policies::VerdictWord;
+  std::vector<report::Fact> facts = {
+      {"waits_for", 0, "process"}, {"waits_for_pid", 4711, ""}, {"waits_for_name", 0, "sleep"}};
+  EXPECT_EQ(lines_of(VerdictWord::kProcess, facts), "  verdict  process  waits for: sleep (pid 4711)\n");
+  EXPECT_EQ(lines_of(VerdictWord::kCpu, facts), "  verdict  cpu\n  at last  waits for: sleep (pid 4711)\n");
+  facts = {{"waits_for", 0, "process"}, {"waits_for_pid", 4711, ""}, {"waits_for_count", 3, ""}};
+  EXPECT_EQ(lines_of(VerdictWord::kProcess, facts),
+            "  verdict  process  waits for: a process (pid 4711), one of 3\n");
+  facts = {{"waits_for", 0, "name-lookup"}, {"waits_for_address", 0, "127.0.0.53:53"}};
+  EXPECT_EQ(lines_of(VerdictWord::kNameLookup, facts), "  verdict  name-lookup  waits for: 127.0.0.53:53\n");
+  facts = {{"waits_for", 0, "service"},
+           {"waits_for_pid", 71, ""},
+           {"waits_for_name", 0, "dbus-daemon"},
+           {"waits_for_address", 0, "/run/bus"}};
+  EXPECT_EQ(lines_of(VerdictWord::kService, facts),
+            "  verdict  service  waits for: dbus-daemon (pid 71), /run/bus\n");
+}
+
+TEST(ReportText, SharesAreShownAsPercentAndLoadsAsNumbers) {
+  SampleReport report;
+  report.facts = {{"load_1min_permille", 2120, ""}, {"cpu_pressure_permille", 34, ""}};
+  auto source = SourceOf(EncodeBatch({report.Encode()}));
+  const Json json = source->Get("/v1/reports/" + base::ToString(report.header.id), {}).value();
+  EXPECT_EQ(json["facts"]["load_1min_permille"], 2120);
+  EXPECT_THAT(ReportText(json), HasSubstr("\n  cpu_pressure  3.4 %\n"));
+  EXPECT_THAT(ReportText(json), HasSubstr("\n  load_1min  2.12\n"));
+  EXPECT_THAT(ReportText(json), Not(HasSubstr("permille")));
+}
+
 TEST(ReportText, AReportHasHeaderStackTimelineAndThreads) {
   SampleReport report{.samples = {{"Leaf", "main"}, {"Leaf", "main"}, {"Other", "main"}},
                       .threads = {{"worker\x1b", {"Work"}}}};

@@ -2,12 +2,14 @@
 // A program that freezes in a call that lagwatch stands in front of, for good, while its other threads wait in
 // others; or that waits for its child, for three seconds.
 //
-//   hooked_waits lock|poll
+//   hooked_waits lock|poll|child
 #include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <spawn.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <string>
@@ -53,12 +55,23 @@ int g_pipe[2];
   asm volatile("");
 }
 
+[[gnu::noinline]] void AskChild() {
+  char name[] = "sleep";
+  char seconds[] = "3";
+  char* arguments[] = {name, seconds, nullptr};
+  pid_t child = 0;
+  posix_spawnp(&child, name, nullptr, nullptr, arguments, environ);
+  waitpid(child, nullptr, 0);
+  asm volatile("");
+}
+
 [[gnu::noinline]] void RunLoop(const std::string& way) {
   const int epoll = epoll_create1(EPOLL_CLOEXEC);
   epoll_event event;
   for (int turn = 0; turn < 20; ++turn) epoll_wait(epoll, &event, 1, 20);
   if (way == "lock") AskHolder();
   if (way == "poll") AskService();
+  if (way == "child") AskChild();
   asm volatile("");
 }
 

@@ -161,5 +161,21 @@ INSTANTIATE_TEST_SUITE_P(EveryHook, OwnPartsTest,
                                            Way{"Lock", "lock", false}, Way{"LockAndHooks", "lock", true}),
                          [](const auto& way) { return std::string(way.param.name); });
 
+TEST_F(RunTest, NamesTheChildThatIsWaitedFor) {
+  EXPECT_EQ(Process(Watched({LAGWATCH_HOOKED_WAITS, "child"})).Wait(), 0);
+  const json reports = Ask({"reports"});
+  ASSERT_FALSE(reports.empty());
+  const json report = Ask({"report", reports[0]["id"]});
+  EXPECT_EQ(report["facts"]["waits_for"], "process");
+  EXPECT_EQ(report["facts"]["waits_for_name"], "sleep");
+  const std::string pid = report["facts"]["waits_for_pid"].dump();
+  Process show({LAGWATCH_PROGRAM, "report", report["id"], "--spool", spool_});
+  EXPECT_EQ(show.Wait(), 0);
+  EXPECT_THAT(show.Output(), HasSubstr("  waits for: sleep (pid " + pid + ")\n"));
+  EXPECT_THAT(show.Output(), Not(HasSubstr("waits_for")));
+  EXPECT_THAT(show.Output(), Not(HasSubstr("permille")));
+  EXPECT_THAT(show.Output(), ::testing::ContainsRegex("  load_1min  [0-9]+[.][0-9][0-9]\n"));
+}
+
 }  // namespace
 }  // namespace lagwatch::tools
