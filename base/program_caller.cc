@@ -3,6 +3,8 @@
 
 #include <new>
 
+#include "base/own_threads.h"
+
 namespace lagwatch::base {
 
 Result<std::unique_ptr<ProgramCaller>> ProgramCaller::Start(const char* thread_name) {
@@ -36,7 +38,10 @@ void ProgramCaller::Run() {
       called_.SleepUntil(Sleeper::kForever);
       continue;
     }
-    function_(context_);
+    {
+      const ScopedLentThread lent;
+      function_(context_);
+    }
     is_called_.store(false);
     done_.Wake();
   }

@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "base/clock.h"
+#include "base/own_threads.h"
 #include "base/proc_file.h"
 #include "base/quiet_thread.h"
 #include "base/run_guarded.h"
@@ -133,6 +134,7 @@ bool QuietThread::TryJoin(int64_t timeout_ns) {
 
 void* QuietThread::Run(void* self) {
   auto* thread = static_cast<QuietThread*>(self);
+  const ScopedOwnThread own;
   if (thread->files_ == ThreadFiles::kOwn) {
     t_has_own_files = LeaveFileTable();
     LeaveFileSystem();

@@ -19,6 +19,10 @@ const char* ExitReasonName(ExitReason reason) {
       return "crash";
     case ExitReason::kStopped:
       return "stopped";
+    case ExitReason::kCrashInLag:
+      return "crash-in-lag";
+    case ExitReason::kHangInCrash:
+      return "hang-in-crash";
     case ExitReason::kUnknown:
       break;
   }
@@ -26,6 +30,8 @@ const char* ExitReasonName(ExitReason reason) {
 }
 
 ExitReason ClassifyExit(const ExitEvidence& evidence) {
+  if (evidence.crash_signal != 0 && evidence.was_in_lag_at_crash) return ExitReason::kCrashInLag;
+  if (evidence.crash_signal != 0 && evidence.has_hung_since_crash) return ExitReason::kHangInCrash;
   if (evidence.crash_signal != 0) return ExitReason::kCrash;
   if (evidence.has_ended_cleanly || evidence.has_replaced_itself) return ExitReason::kCleanExit;
   if (evidence.was_told_to_stop && !evidence.was_in_lag) return ExitReason::kStopped;

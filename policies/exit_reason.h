@@ -17,8 +17,11 @@ enum class ExitReason : int32_t {
   kReboot = 5,       // the machine was started anew
   kCrash = 6,        // the program told of the signal that ended it
   kStopped = 7,      // the program told that somebody asked it to end
+  kCrashInLag = 8,   // as kCrash, and a loop was frozen when the signal came
+  kHangInCrash =
+      9,  // as kCrash, and then a loop froze: its handler, or what it waits for, did not come to an end
 };
-inline constexpr int32_t kLastExitReason = 7;
+inline constexpr int32_t kLastExitReason = 9;
 
 // "clean-exit", "killed-in-lag" …, as in the JSON that people and programs read.
 const char* ExitReasonName(ExitReason reason);
@@ -31,6 +34,10 @@ struct ExitEvidence {
   int32_t crash_signal = 0;  // that the program told of; 0: none
   bool was_told_to_stop = false;
   bool was_in_lag = false;
+  // A loop was frozen when the program told of its crash, or froze only then. Both false where that is not
+  // known.
+  bool was_in_lag_at_crash = false;
+  bool has_hung_since_crash = false;
   // The machine was started anew since.
   bool has_rebooted = false;
   // The same program is there now with another build id or version.
@@ -42,7 +49,8 @@ struct ExitEvidence {
 };
 
 // The first that applies, from what must be so to what may be:
-//   1. crash      a fact that the program told; its handler may have called exit() after that
+//   1. crash      a fact that the program told; its handler may have called exit() after that. In a lag, or
+//                 with a hang after it, it has reasons of its own
 //   2. clean exit a fact, too
 //   3. stopped    was told so outside a lag: what came later, a reboot say, does not explain the end better
 //   4. reboot     took every process along, frozen or not

@@ -205,7 +205,9 @@ static_assert(LW_EXIT_UNKNOWN == static_cast<int>(ExitReason::kUnknown) &&
               LW_EXIT_UPDATE == static_cast<int>(ExitReason::kUpdate) &&
               LW_EXIT_REBOOT == static_cast<int>(ExitReason::kReboot) &&
               LW_EXIT_CRASH == static_cast<int>(ExitReason::kCrash) &&
-              LW_EXIT_STOPPED == static_cast<int>(ExitReason::kStopped));
+              LW_EXIT_STOPPED == static_cast<int>(ExitReason::kStopped) &&
+              LW_EXIT_CRASH_IN_LAG == static_cast<int>(ExitReason::kCrashInLag) &&
+              LW_EXIT_HANG_IN_CRASH == static_cast<int>(ExitReason::kHangInCrash));
 
 template <size_t kSize>
 void CopyText(const std::string& text, char (&field)[kSize]) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <iterator>
 
 #include "base/env.h"
 #include "base/quiet_thread.h"
@@ -229,9 +230,14 @@ void Monitor::Stop(std::unique_ptr<Monitor> monitor, watchdog::StopReason reason
 
 namespace {
 
-// A process that ended by itself in a hang ended the hang: its length is the one that the record kept.
+// A process that ended by itself in a hang, or crashed there, ended the hang: its length is the one that the
+// record kept.
 bool TryTellEndOfHang(const EndedRun& run, RecordWriter* writer) {
-  if (!run.record.was_in_lag() || run.reason != policies::ExitReason::kCleanExit) return true;
+  using Reason = policies::ExitReason;
+  constexpr Reason kEndsOfHangs[] = {Reason::kCleanExit, Reason::kCrash, Reason::kCrashInLag,
+                                     Reason::kHangInCrash};
+  if (!run.record.was_in_lag() || std::ranges::find(kEndsOfHangs, run.reason) == std::end(kEndsOfHangs))
+    return true;
   char bytes[report::kMaxLagEndBytes];
   report::FixedBuffer buffer(bytes, sizeof bytes);
   return report::EncodeLagEnd(run.record.lag_id, run.record.lag_ns, &buffer) &&

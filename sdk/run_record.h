@@ -89,12 +89,23 @@ enum class StopCause : uint32_t {
   kSeccomp = 1,  // the program was about to confine itself by a filter that may not know our calls
 };
 
+// Whether a loop was frozen when the program told of its crash.
+enum class CrashMoment : uint32_t {
+  kNotKnown = 0,
+  kOutsideLag = 1,
+  kInLag = 2,
+};
+
 // Single stores, which signal handlers and ending threads make.
 struct RunMarks {
   uint32_t has_ended;
   uint32_t was_told_to_stop;
   uint32_t crash_signal;
   uint32_t stop_cause;  // StopCause; 0 where an older version wrote
+  // Of the first crash; zeros where an older version wrote.
+  uint32_t crash_moment;  // CrashMoment
+  uint32_t unused;
+  int64_t crash_wall_ms;
 };
 
 // By which another process asks the run's process for a dump: it counts `dumps_asked` up in the file and
@@ -145,6 +156,8 @@ struct RunRecord {
   bool has_ended = false;
   bool was_told_to_stop = false;
   int32_t crash_signal = 0;
+  CrashMoment crash_moment = CrashMoment::kNotKnown;
+  int64_t crash_wall_ms = 0;
   StopCause stop_cause = StopCause::kNone;  // what is not known here is none
   int64_t seen_wall_ms = 0;
   int64_t oom_kills_in_group = -1;
@@ -163,6 +176,8 @@ struct RunRecord {
   policies::SuppressedCounts suppressed{};
 
   bool was_in_lag() const { return lag_id != base::Uuid{}; }
+  // Whether a loop froze after the crash: then most of the lag came after it.
+  bool has_hung_since_crash() const;
 };
 
 enum class RunFile {

@@ -35,6 +35,9 @@ constexpr int64_t kLongestRoundNs = base::kNsPerSecond;
 // The run that goes on, for those who have no RunWriter at hand, and whose it is.
 std::atomic<char*> g_page{nullptr};
 std::atomic<pid_t> g_pid{0};
+// What a signal handler is to tell of a crash.
+std::atomic<bool> g_is_in_lag{false};
+std::atomic<bool> g_has_crashed{false};
 // A page that no run uses any more. It stays mapped: a signal handler may still have its address.
 std::atomic<char*> g_spare_page{nullptr};
 
@@ -43,7 +46,8 @@ bool CopyToPage(char* at, const void* data, size_t size_bytes) {
   return base::ReadOwnMemory(reinterpret_cast<uint64_t>(data), at, size_bytes) == size_bytes;
 }
 
-void Mark(size_t offset, uint32_t value) {
+template <typename Value>
+void Mark(size_t offset, Value value) {
   char* page = g_page.load();
   if (page == nullptr || g_pid.load() != getpid()) return;
   int error = errno;
@@ -112,6 +116,8 @@ Result<std::unique_ptr<RunWriter>> RunWriter::Create(const std::string& spool_di
   writer->Write(base::SystemClock().MonoNs());
   // Whoever finds a file of this name finds it locked and whole.
   if (rename(new_path.c_str(), path.c_str()) != 0) return fail("cannot name ", errno);
+  g_is_in_lag.store(false);
+  g_has_crashed.store(false);
   g_pid.store(getpid());
   g_page.store(page);
   return writer;
@@ -230,6 +236,7 @@ void RunWriter::Write(int64_t mono_ns) {
   const Lag* lag = std::min_element(lags_, lags_ + lag_count_, [](const Lag& one, const Lag& other) {
     return one.begin_mono_ns < other.begin_mono_ns;
   });
+  g_is_in_lag.store(lag_count_ != 0);
   if (lag_count_ != 0) {
     progress.lag_id = lag->id;
     progress.lag_begin_wall_ms = lag->begin_wall_ms;
@@ -263,6 +270,11 @@ void NoteRunTold() { Mark(offsetof(RunMarks, was_told_to_stop), 1); }
 void NoteRunStopped(StopCause cause) { Mark(offsetof(RunMarks, stop_cause), static_cast<uint32_t>(cause)); }
 
 void NoteRunCrashed(int32_t signal_number) {
+  if (!g_has_crashed.exchange(true)) {  // a handler may crash, too
+    const CrashMoment moment = g_is_in_lag.load() ? CrashMoment::kInLag : CrashMoment::kOutsideLag;
+    Mark(offsetof(RunMarks, crash_wall_ms), base::SystemClock().WallMs());
+    Mark(offsetof(RunMarks, crash_moment), static_cast<uint32_t>(moment));
+  }
   Mark(offsetof(RunMarks, crash_signal), static_cast<uint32_t>(signal_number));
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "stack/own_code.h"
 #include "stack/unwind/table_unwinder.h"
 
 namespace lagwatch::stack {
@@ -60,6 +61,7 @@ void CodeMap::Unwind(const RawStack& raw, Stack* stack) {
   {
     std::lock_guard lock(mutex_);
     unwinder_->Unwind(raw, modules_, stack);
+    CutOwnFrames(modules_, stack);
   }
   if (std::ranges::any_of(stack->view(), [](const Frame& frame) { return frame.module == kNoModule; }))
     NoteUnknownMemory();

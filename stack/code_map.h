@@ -40,7 +40,7 @@ class CodeMap final : private ModuleSource {
     return refresh_count_.load(std::memory_order_acquire);  // pairs with Refresh()
   }
 
-  // Context: watchdog.
+  // Leaves out the frames of lagwatch itself (stack/own_code.h). Context: watchdog.
   void Unwind(const RawStack& raw, Stack* stack);
   // The frame of a caller by its return address, as Unwind() would tell it. Right only while the code that
   // was there when the address was recorded still is: to be asked before the Refresh() that follows an

@@ -30,6 +30,7 @@ struct Module {
   uint16_t path_size;
   uint16_t build_id_size;
   uint16_t code_segment_count;
+  bool is_own;  // one of lagwatch's libraries
   CodeSegment code_segments[ElfHeaders::kMaxCodeSegments];
   char path[kMaxPathBytes];
   unsigned char build_id[kMaxBuildIdBytes];

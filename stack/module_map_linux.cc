@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/hash.h"
+#include "base/own_names.h"
 #include "base/proc_file.h"
 #include "base/safe_memory.h"
 #include "stack/module_map.h"
@@ -39,8 +40,9 @@ struct ModuleMap::Image {
   std::string_view path;
   uint32_t module = kNoModule;
 
-  // Whether a mapping of the file's first page is one of the image's own segments: a linker may put the end of
-  // one segment and the beginning of the next into the same page of the file, which is mapped for both (lld).
+  // Whether a mapping of the file's first page is one of the image's own segments: a linker may put the end
+  // of one segment and the beginning of the next into the same page of the file, which is mapped for both
+  // (lld).
   bool HasSegmentAt(const Line& line) const {
     ElfHeaders headers;
     return base != 0 && inode == line.inode && path == line.path && ReadElfHeaders(base, &headers) &&
@@ -192,6 +194,7 @@ bool ModuleMap::ReadModule(const Image& image, Module* module) {
   module->load_bias = headers.load_bias;
   module->eh_frame_hdr = headers.eh_frame_hdr;
   module->end = 0;
+  module->is_own = base::IsOwnLibrary(image.path);
   module->code_segment_count = static_cast<uint16_t>(headers.code_segment_count);
   std::copy_n(headers.code_segments, headers.code_segment_count, module->code_segments);
   module->path_size = static_cast<uint16_t>(path.size());

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include "policies/fact_names.h"
 #include "watchdog/past_dispatches.h"
 #include "watchdog/report_facts.h"
 
@@ -44,6 +45,7 @@ bool MakeDump(const DumpRequest& request, const WatchedLoop* loop, LoopSample* s
   FactList facts;
   if (request.signal_number != 0) facts.Add("dump_signal", request.signal_number);
   AddNoStackFacts(samples, &facts);
+  facts.Add(policies::kOwnThreadsFact, tools.threads->own_count());
   AddProcessFacts(tools, &facts);
   event.facts = facts.all();
   PastDispatch history[DispatchHistory::kMaxDispatches];

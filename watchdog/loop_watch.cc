@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "base/safe_memory.h"
+#include "policies/fact_names.h"
+#include "watchdog/awaited.h"
 #include "watchdog/evidence.h"
 #include "watchdog/expensive_sample.h"
 #include "watchdog/past_dispatches.h"
@@ -518,7 +520,11 @@ bool LoopWatch::Report(Watched* watched, const WatchedLoop& loop, std::span<cons
   event.cpu_thread_ns = base::ThreadCpuNs(tid) - before.thread_cpu_ns;
   event.cpu_process_ns = base::ProcessCpuNs() - before.process_cpu_ns;
   tools.counters->waits_changed.Add(tools.waits->Follow(tid, tools.capturer));
-  if (!watched->IsStillIn(loop)) tools.waits->Clear();  // it waits for something else by now
+  Awaited awaited = FindAwaited(tid, &tools.capturer->kept_activities());
+  if (!watched->IsStillIn(loop)) {  // it waits for something else by now
+    tools.waits->Clear();
+    awaited = {};
+  }
   tools.threads->Capture(tid, expensive, tools.capturer);
   tools.counters->thread_stacks_reused.Add(tools.threads->reused_count());
   event.samples = samples;
@@ -531,8 +537,10 @@ bool LoopWatch::Report(Watched* watched, const WatchedLoop& loop, std::span<cons
   if (loop.limits.weight() != 0) facts.Add("loop_weight", loop.limits.weight());
   watched->source->AddFacts(loop, &facts);
   AddNoStackFacts(samples, &facts);
+  AddAwaitedFacts(awaited, &facts);
   if (watch.guard().blocked_ns != 0)
     facts.Add("watchdog_blocked_ms", watch.guard().blocked_ns / base::kNsPerMs);
+  facts.Add(policies::kOwnThreadsFact, tools.threads->own_count());
   AddProcessFacts(tools, &facts);
   event.facts = facts.all();
   PastDispatch history[DispatchHistory::kMaxDispatches];

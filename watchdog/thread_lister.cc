@@ -6,6 +6,8 @@
 #include <ctime>
 
 #include "base/clock.h"
+#include "base/own_names.h"
+#include "base/own_threads.h"
 #include "base/proc_file.h"
 
 namespace lagwatch::watchdog {
@@ -23,6 +25,11 @@ bool IsWhole(const stack::Stack& stack) {
          stack.completeness == stack::Completeness::kCut;
 }
 
+// A program that links lagwatch and is preloaded, too, has two of them.
+bool IsOfOtherLagwatch(const ThreadSnapshot& thread) {
+  return thread.tid != getpid() && base::IsOwnThreadName(thread.name);
+}
+
 }  // namespace
 
 ThreadLister::ThreadLister(int32_t max_threads)
@@ -38,6 +45,7 @@ void ThreadLister::Capture(int32_t watched_tid, const stack::Stack& watched_stac
   running_count_ = 0;
   dropped_count_ = 0;
   reused_count_ = 0;
+  own_count_ = 0;
   ++look_;
   const int64_t deadline_ns = NowNs() + kBudgetNs;
   if (Record* watched = List(watched_tid)) {
@@ -45,15 +53,25 @@ void ThreadLister::Capture(int32_t watched_tid, const stack::Stack& watched_stac
     watched->is_stack_kept = false;  // it is the lag's most expensive one, not its last
     if (watched_stack.frame_count == 0) ReadWaitChannelOf(watched);
   }
-  int32_t own_tid = gettid();
+  const int32_t own_tid = gettid();
   base::ForEachThread([&](int tid) {
-    if (tid == watched_tid || tid == own_tid) return true;
+    if (tid == watched_tid) return true;
+    const base::ThreadOwner owner = base::OwnerOfThread(tid);
+    if (tid == own_tid || owner == base::ThreadOwner::kLagwatch) {
+      ++own_count_;
+      return true;
+    }
     if (NowNs() >= deadline_ns) {
       ++dropped_count_;
       return true;
     }
     Record* record = List(tid);
     if (record == nullptr) return true;
+    if (owner == base::ThreadOwner::kProgram && IsOfOtherLagwatch(record->snapshot)) {
+      --count_;
+      ++own_count_;
+      return true;
+    }
     if (record->is_stack_kept) {
       ++reused_count_;
       return true;

@@ -21,15 +21,18 @@ class ThreadLister {
   // False when there was no memory.
   bool ok() const { return records_ != nullptr; }
 
-  // Captures all threads but the caller. The watched one comes first, with the stack that is already known of
-  // it. Takes little more than 200 ms at most, for other loops are not looked at meanwhile. Threads that run
-  // come last, because they may not answer: those that there is no time for are listed without a stack.
+  // Captures all threads of the program: those of lagwatch, as the caller is one, are only counted. The
+  // watched one comes first, with the stack that is already known of it. Takes little more than 200 ms at
+  // most, for other loops are not looked at meanwhile. Threads that run come last, because they may not
+  // answer: those that there is no time for are listed without a stack.
   void Capture(int32_t watched_tid, const stack::Stack& watched_stack, stack::StackCapturer* capturer);
   std::span<const ThreadSnapshot* const> threads() const { return {listed_.get(), count_}; }
   // Of the last Capture(): threads for which there was no room or no time, and threads whose stacks are those
   // of an earlier one.
   uint32_t dropped_count() const { return dropped_count_; }
   uint32_t reused_count() const { return reused_count_; }
+  // Of the last Capture(): threads of lagwatch.
+  uint32_t own_count() const { return own_count_; }
 
  private:
   // What is known of a thread, from one Capture() to the next.
@@ -67,6 +70,7 @@ class ThreadLister {
   size_t running_count_ = 0;
   uint32_t dropped_count_ = 0;
   uint32_t reused_count_ = 0;
+  uint32_t own_count_ = 0;
 };
 
 }  // namespace lagwatch::watchdog

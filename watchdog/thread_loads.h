@@ -15,8 +15,8 @@ class ThreadLoads {
   // Context: background; allocates room for `max_threads`: the load of more is not told.
   explicit ThreadLoads(int32_t max_threads);
 
-  // Looks at all threads but the caller. False when there was no look to compare with: busiest() is then
-  // empty. One system call a thread, no file but the list of threads; disturbs none.
+  // Looks at all threads of the program, and none of lagwatch's. False when there was no look to compare
+  // with: busiest() is then empty. One system call a thread, no file but the list of threads; disturbs none.
   bool Look(int64_t now_ns);
   // The next look has none to compare with.
   void Forget() { has_baseline_ = false; }

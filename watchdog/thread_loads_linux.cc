@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/own_threads.h"
 #include "base/proc_file.h"
 #include "watchdog/thread_loads.h"
 
@@ -24,7 +25,7 @@ bool ThreadLoads::Look(int64_t now_ns) {
   busiest_.Clear();
   hint_ = 0;
   base::ForEachThread([&](int tid) {
-    if (tid == own_tid) return true;
+    if (tid == own_tid || base::OwnerOfThread(tid) == base::ThreadOwner::kLagwatch) return true;
     are_all_listed = count < capacity_;
     if (!are_all_listed) return false;
     const int64_t cpu_ns = base::ThreadCpuNs(tid);

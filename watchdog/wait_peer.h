@@ -3,11 +3,14 @@
 // disk or server may be what hangs. Context: watchdog.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "policies/verdict.h"
 
 namespace lagwatch::watchdog {
+
+inline constexpr int kNoDescriptor = -1;
 
 // By the link in thread `tid`'s /proc folder, since the watchdog's own descriptors are others. `state` is the
 // kernel's letter (S or D), of a thread that is in a call on the descriptor itself.
@@ -15,9 +18,23 @@ policies::Doing WhatDescriptorAwaits(int32_t tid, int descriptor, char state);
 
 // Of a set that is polled, by the same rules. Descriptors that only wake a loop up, and timers, do not count
 // beside others. Where several kinds are waited for, or too many descriptors: the network. `fds` and `sets`
-// are addresses in this process, of pollfd[] and of up to three fd_set.
-policies::Doing WhatPollAwaits(int32_t tid, uint64_t fds, uint64_t count);
-policies::Doing WhatSelectAwaits(int32_t tid, int limit, const uint64_t (&sets)[3]);
-policies::Doing WhatEpollAwaits(int32_t tid, int epoll);
+// are addresses in this process, of pollfd[] and of up to three fd_set. `only`, which may be null, becomes
+// the descriptor that is waited for where it is one; else kNoDescriptor.
+policies::Doing WhatPollAwaits(int32_t tid, uint64_t fds, uint64_t count, int* only = nullptr);
+policies::Doing WhatSelectAwaits(int32_t tid, int limit, const uint64_t (&sets)[3], int* only = nullptr);
+policies::Doing WhatEpollAwaits(int32_t tid, int epoll, int* only = nullptr);
+
+// What is at the other end of a socket.
+struct SocketPeer {
+  policies::Doing doing = policies::Doing::kUnknown;
+  uint32_t inode = 0;      // of a unix socket's peer; 0: not known
+  char address[112] = {};  // where a unix socket's server is bound, or the name server; may be empty
+};
+// Asks the kernel. `inode` is the socket's own.
+SocketPeer AskAboutSocket(int32_t tid, uint64_t inode);
+
+// The number in the link of thread `tid`'s descriptor, as in "socket:[7]": `kind` is what comes before the
+// brackets. 0 where the descriptor is of another kind.
+uint64_t InodeOfDescriptor(int32_t tid, int descriptor, const char* kind);
 
 }  // namespace lagwatch::watchdog

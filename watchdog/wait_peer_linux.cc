@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <arpa/inet.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 #include <linux/sock_diag.h>
@@ -91,8 +92,24 @@ Doing WhatServerIs(std::string_view name) {
   return Doing::kService;
 }
 
-// Whether the datagram socket is connected to a name server.
-bool IsNameLookup(int32_t tid, uint64_t inode) {
+// "127.0.0.53:53" of "3500007F:0035", as the kernel has it: words of four bytes in this machine's order.
+void WriteAddress(std::string_view text, char* address, size_t size_bytes) {
+  unsigned char bytes[16] = {};
+  size_t count = 0;
+  for (; count < sizeof bytes && text.size() > count * 2 + 8 - 1; count += 4) {
+    std::string_view word = text.substr(count * 2, 8);
+    uint64_t number = 0;
+    if (!base::ConsumeHex(&word, &number) || !word.empty()) break;
+    const auto copied = static_cast<uint32_t>(number);
+    std::memcpy(bytes + count, &copied, sizeof copied);
+  }
+  char numbers[INET6_ADDRSTRLEN] = {};
+  if (inet_ntop(count == 4 ? AF_INET : AF_INET6, bytes, numbers, sizeof numbers) == nullptr) return;
+  std::snprintf(address, size_bytes, count == 4 ? "%s:53" : "[%s]:53", numbers);
+}
+
+// Whether the datagram socket is connected to a name server; then that one's address.
+bool IsNameLookup(int32_t tid, uint64_t inode, char* address, size_t size_bytes) {
   for (const char* table : {"net/udp", "net/udp6"}) {
     char buffer[8192];
     std::string_view text = base::ReadSmallFile(base::TaskPath(tid, table).c_str(), buffer, sizeof buffer);
@@ -105,15 +122,27 @@ bool IsNameLookup(int32_t tid, uint64_t inode) {
       const size_t size = std::min(line.size(), sizeof copy - 1);
       std::memcpy(copy, line.data(), size);
       copy[size] = '\0';
-      const int parts = std::sscanf(copy, " %*d: %*[0-9A-F]:%*4s %*[0-9A-F]:%4s %*s %*s %*s %*s %*s %*s %lu",
-                                    remote_port, &line_inode);
-      if (parts == 2 && line_inode == inode) return std::string_view(remote_port) == "0035";
+      char remote[33] = {};
+      const int parts = std::sscanf(copy, " %*d: %*[0-9A-F]:%*4s %32[0-9A-F]:%4s %*s %*s %*s %*s %*s %*s %lu",
+                                    remote, remote_port, &line_inode);
+      if (parts != 3 || line_inode != inode) continue;
+      const bool is_lookup = std::string_view(remote_port) == "0035";
+      if (is_lookup) WriteAddress(remote, address, size_bytes);
+      return is_lookup;
     }
   }
   return false;
 }
 
-Doing AskWhatSocketAwaits(int32_t tid, uint64_t inode) {
+Doing WhatPeerIs(const UnixSocket& own, const std::optional<UnixSocket>& peer) {
+  if (peer && peer->name[0] != '\0') return WhatServerIs(peer->name);
+  // A pair; or a server, which waits for its client.
+  return own.name[0] == '\0' && peer ? Doing::kPipe : Doing::kService;
+}
+
+}  // namespace
+
+SocketPeer AskAboutSocket(int32_t tid, uint64_t inode) {
   const int netlink = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
   std::optional<UnixSocket> own;
   std::optional<UnixSocket> peer;
@@ -122,11 +151,19 @@ Doing AskWhatSocketAwaits(int32_t tid, uint64_t inode) {
     if (own && own->peer_inode != 0) peer = AskForUnixSocket(netlink, own->peer_inode);
     close(netlink);
   }
-  if (!own) return IsNameLookup(tid, inode) ? Doing::kNameLookup : Doing::kNetwork;
-  if (peer && peer->name[0] != '\0') return WhatServerIs(peer->name);
-  // A pair; or a server, which waits for its client.
-  return own->name[0] == '\0' && peer ? Doing::kPipe : Doing::kService;
+  SocketPeer found;
+  if (!own) {
+    const bool is_lookup = IsNameLookup(tid, inode, found.address, sizeof found.address);
+    found.doing = is_lookup ? Doing::kNameLookup : Doing::kNetwork;
+    return found;
+  }
+  found.doing = WhatPeerIs(*own, peer);
+  found.inode = own->peer_inode;
+  if (peer) std::memcpy(found.address, peer->name, sizeof peer->name);
+  return found;
 }
+
+namespace {
 
 // Asks once for each of the last sockets: a hang is looked at many times. Of no thread's own: that memory may
 // have to be allocated, and the hang may be in there.
@@ -136,7 +173,7 @@ Doing WhatSocketAwaits(int32_t tid, uint64_t inode) {
   std::atomic<uint64_t>& answer = answers[inode % std::size(answers)];
   const uint64_t known = answer.load(std::memory_order_relaxed);  // whole in itself
   if (known >> kInodeShift == inode) return static_cast<Doing>(known & 0xff);
-  const Doing doing = AskWhatSocketAwaits(tid, inode);
+  const Doing doing = AskAboutSocket(tid, inode).doing;
   answer.store(inode << kInodeShift | static_cast<uint64_t>(doing), std::memory_order_relaxed);
   return doing;
 }
@@ -149,14 +186,18 @@ struct Descriptor {
   bool is_path = false;
 };
 
-Descriptor DescribeDescriptor(int32_t tid, int descriptor) {
+// In the thread's own table: the watchdog's, and that of a main thread that has ended, are others.
+std::string_view ReadLink(int32_t tid, int descriptor, char (&target)[64]) {
   char leaf[24];
   std::snprintf(leaf, sizeof leaf, "fd/%d", descriptor);
-  char target[64];
-  // The thread's own table: the watchdog's, and that of a main thread that has ended, are others.
   const ssize_t size = readlink(base::TaskPath(tid, leaf).c_str(), target, sizeof target);
-  if (size <= 0) return {};
-  std::string_view name(target, static_cast<size_t>(size));
+  return {target, size <= 0 ? 0 : static_cast<size_t>(size)};
+}
+
+Descriptor DescribeDescriptor(int32_t tid, int descriptor) {
+  char target[64];
+  std::string_view name = ReadLink(tid, descriptor, target);
+  if (name.empty()) return {};
   if (name.starts_with("socket:[")) {
     name.remove_prefix(std::strlen("socket:["));
     uint64_t inode = 0;
@@ -182,6 +223,11 @@ class Sum {
     if (found.doing == Doing::kUnknown) return;
     std::optional<Doing>& sum = found.use == Use::kOnlyWakes ? wakes_ : awaited_;
     sum = !sum || *sum == found.doing ? found.doing : Doing::kNetwork;
+    if (found.use == Use::kAwaited && descriptor != only_)
+      only_ = awaited_count_++ == 0 ? descriptor : kNoDescriptor;
+  }
+  void TellOnly(int* only) const {
+    if (only != nullptr) *only = count_ > kMostInSet ? kNoDescriptor : only_;
   }
   Doing doing() const {
     return count_ > kMostInSet ? Doing::kNetwork : awaited_.value_or(wakes_.value_or(Doing::kNetwork));
@@ -190,11 +236,24 @@ class Sum {
  private:
   int32_t tid_;
   size_t count_ = 0;
+  size_t awaited_count_ = 0;
+  int only_ = kNoDescriptor;  // of those awaited, where it is one
   std::optional<Doing> awaited_;
   std::optional<Doing> wakes_;
 };
 
 }  // namespace
+
+uint64_t InodeOfDescriptor(int32_t tid, int descriptor, const char* kind) {
+  char target[64];
+  std::string_view name = ReadLink(tid, descriptor, target);
+  if (!name.starts_with(kind)) return 0;
+  name.remove_prefix(std::strlen(kind));
+  if (!name.starts_with(":[")) return 0;
+  name.remove_prefix(2);
+  uint64_t inode = 0;
+  return base::ConsumeDecimal(&name, &inode) ? inode : 0;
+}
 
 Doing WhatDescriptorAwaits(int32_t tid, int descriptor, char state) {
   constexpr char kUninterruptible = 'D';
@@ -204,18 +263,20 @@ Doing WhatDescriptorAwaits(int32_t tid, int descriptor, char state) {
   return IsInPipe(tid) ? Doing::kPipe : Doing::kDisk;  // on a file system in user space
 }
 
-Doing WhatPollAwaits(int32_t tid, uint64_t fds, uint64_t count) {
+Doing WhatPollAwaits(int32_t tid, uint64_t fds, uint64_t count, int* only) {
   pollfd copies[kMostInSet];
+  if (only != nullptr) *only = kNoDescriptor;
   if (count > kMostInSet) return Doing::kNetwork;
   const size_t read = base::ReadOwnMemory(fds, copies, count * sizeof copies[0]) / sizeof copies[0];
   Sum sum(tid);
   for (size_t i = 0; i < read; ++i) {
     if (copies[i].fd >= 0) sum.Add(copies[i].fd);
   }
+  sum.TellOnly(only);
   return sum.doing();
 }
 
-Doing WhatSelectAwaits(int32_t tid, int limit, const uint64_t (&sets)[3]) {
+Doing WhatSelectAwaits(int32_t tid, int limit, const uint64_t (&sets)[3], int* only) {
   Sum sum(tid);
   for (const uint64_t set : sets) {
     fd_set copy;
@@ -226,10 +287,11 @@ Doing WhatSelectAwaits(int32_t tid, int limit, const uint64_t (&sets)[3]) {
       if (FD_ISSET(descriptor, &copy)) sum.Add(descriptor);
     }
   }
+  sum.TellOnly(only);
   return sum.doing();
 }
 
-Doing WhatEpollAwaits(int32_t tid, int epoll) {
+Doing WhatEpollAwaits(int32_t tid, int epoll, int* only) {
   char leaf[24];
   std::snprintf(leaf, sizeof leaf, "fdinfo/%d", epoll);
   char buffer[2048];
@@ -241,6 +303,7 @@ Doing WhatEpollAwaits(int32_t tid, int epoll) {
     uint64_t descriptor = 0;
     if (base::ConsumeDecimal(&text, &descriptor)) sum.Add(static_cast<int>(descriptor));
   }
+  sum.TellOnly(only);
   return sum.doing();
 }
 

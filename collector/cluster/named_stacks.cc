@@ -6,6 +6,7 @@
 #include <map>
 #include <utility>
 
+#include "base/own_names.h"
 #include "collector/cluster/cause_name.h"
 #include "collector/symbols/remembered.h"
 
@@ -47,8 +48,10 @@ const NamedStacks::NamedFrame& NamedStacks::Named(const report::Frame& frame) co
   NamedFrame& named = known->second;
   if (is_new) {
     if (frame.module != 0) named.file = BaseName(report_.modules[frame.module - 1].path);
-    for (FrameName& name : namer_.NamesOf(frame))
-      named.functions.push_back(ToCauseFrame(std::move(name), named.file));
+    for (FrameName& name : namer_.NamesOf(frame)) {
+      if (!base::IsOwnFunctionName(name.text))
+        named.functions.push_back(ToCauseFrame(std::move(name), named.file));
+    }
   }
   return named;
 }
@@ -136,7 +139,10 @@ std::string NamedStacks::PlaceOf(const report::Stack& stack) const {
       if (!name.is_inside_library && name.role != policies::FrameRole::kSkipped) return name.readable;
     }
   }
-  return stack.frames.empty() ? "" : Named(stack.frames.front()).functions.front().readable;
+  for (const report::Frame& frame : stack.frames) {
+    if (!Named(frame).functions.empty()) return Named(frame).functions.front().readable;
+  }
+  return "";
 }
 
 std::vector<std::string> NamedStacks::HolderNames() const {

@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "base/own_names.h"
+
 namespace lagwatch::collector {
 
 FrameTable::Stack FrameTable::Add(const report::Report& report, const SymbolNamer& namer,
@@ -13,8 +15,10 @@ FrameTable::Stack FrameTable::Add(const report::Report& report, const SymbolName
     const std::string& module = frame.module == 0 ? kNoModule : report.modules[frame.module - 1].path;
     const std::vector<SourceFrame>& sources = namer.SourcesOf(frame);
     const std::vector<FrameName> names = namer.NamesOf(frame);
-    for (size_t i = 0; i < names.size(); ++i)
+    for (size_t i = 0; i < names.size(); ++i) {
+      if (base::IsOwnFunctionName(names[i].text)) continue;
       numbers.push_back(NumberOf(names[i].text, module, i < sources.size() ? &sources[i] : nullptr));
+    }
   }
   return numbers;
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "collector/query/csv_text.h"
 #include "collector/query/report_filter.h"
@@ -102,6 +103,7 @@ QueryApi::Answer QueryApi::Reports(const QueryString& query) const {
     answer.push_back(ReportHeaderJson(report, known->second.frames));
   }
   if (Status added = traces_.AddTraceCounts(ids, &answer); !added.ok()) return added;
+  if (Status added = AddExits(*reports, answer); !added.ok()) return added;
   return answer;
 }
 
@@ -131,6 +133,9 @@ QueryApi::Answer QueryApi::Usage(const QueryString& query) const {
     if (auto usage = report::DecodeUsage(payload); usage.ok()) summaries.Add(*usage);
   });
   if (!visited.ok()) return visited;
+  auto exits = store_->CountExits(*filter);
+  if (!exits.ok()) return exits.status();
+  for (const ExitCount& exit : *exits) summaries.Add(exit);
   Json answer = Json::array();
   for (const UsageSummary& summary : std::move(summaries).Take()) {
     if (static_cast<int64_t>(answer.size()) == *limit) break;
@@ -198,7 +203,9 @@ QueryApi::Answer QueryApi::OneReport(std::string_view id) const {
   const ReportRow& row = (*stored)->row;
   auto cluster = store_->FindCluster(row.level1_key);
   if (!cluster.ok()) return cluster.status();
-  Json answer = ReportHeaderJson(row, cluster->value_or(Cluster{}).frames);
+  Json answers = Json::array({ReportHeaderJson(row, cluster->value_or(Cluster{}).frames)});
+  if (Status added = AddExits({&row, 1}, answers); !added.ok()) return added;
+  Json answer = std::move(answers.front());
   const SymbolNamer namer(*report, symbolizer_);
   AddStacks(*report, namer, &answer);
   AddWaits(*report, namer, rules_, &answer);
@@ -206,6 +213,24 @@ QueryApi::Answer QueryApi::OneReport(std::string_view id) const {
   AddPowerTree(*report, &answer);
   if (Status added = traces_.AddTraces(row.id, &answer); !added.ok()) return added;
   return answer;
+}
+
+// How the reports' runs ended, which their next starts tell.
+Status QueryApi::AddExits(std::span<const ReportRow> reports, Json& answer) const {
+  std::set<std::string> seen;
+  std::vector<base::Uuid> sessions;
+  for (const ReportRow& report : reports) {
+    if (seen.insert(base::ToString(report.session_id)).second) sessions.push_back(report.session_id);
+  }
+  auto ends = store_->RunEndsOf(sessions);
+  if (!ends.ok()) return ends.status();
+  std::map<std::string, Json> exits;
+  for (const RunEndRow& end : *ends) exits.emplace(base::ToString(end.session_id), ExitJson(end));
+  for (size_t i = 0; i < reports.size(); ++i) {
+    const auto found = exits.find(base::ToString(reports[i].session_id));
+    answer[i]["exit"] = found == exits.end() ? Json() : found->second;
+  }
+  return {};
 }
 
 Result<base::Uuid> QueryApi::ResolveId(std::string_view id) const {

@@ -3,6 +3,7 @@
 // about a spool. The answers' shapes are in collector/API.md. Context: background. Thread-safe.
 #pragma once
 
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -46,6 +47,8 @@ class QueryApi {
   Answer UsageByDay(const QueryString& query) const;
   Answer Losses(const QueryString& query) const;
   Answer MissingSymbols(const QueryString& query) const;
+  // Adds "exit" to the answer's entries, which are those of `reports`.
+  base::Status AddExits(std::span<const ReportRow> reports, Json& answer) const;
   Answer OneReport(std::string_view id) const;
   base::Result<base::Uuid> ResolveId(std::string_view id) const;
 

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <map>
 
+#include "base/own_names.h"
 #include "collector/cluster/named_stacks.h"
 #include "collector/symbols/frame_names.h"
 
@@ -124,7 +125,7 @@ class StackWriter {
       const bool is_after_gap = stack.gap_frames != 0 && &frame == &stack.frames[stack.gap_at];
       const size_t first = frames.size();
       AddFunctions(frame, &frames);
-      if (is_after_gap) frames[first]["left_out_before"] = stack.gap_frames;
+      if (is_after_gap && frames.size() > first) frames[first]["left_out_before"] = stack.gap_frames;
     }
     return frames;
   }
@@ -180,6 +181,7 @@ class StackWriter {
     const std::vector<SourceFrame>& sources = namer_.SourcesOf(frame);
     const std::vector<FrameName> names = namer_.NamesOf(frame);
     for (size_t i = 0; i < names.size(); ++i) {
+      if (base::IsOwnFunctionName(names[i].text)) continue;  // named since it was stored
       frames->push_back({{"module", module.path},
                          {"build_id", HexBytes(module.build_id)},
                          {"offset", HexNumber(frame.offset)},
@@ -241,6 +243,12 @@ Json LossJson(const LossRow& loss) {
           {"reports", loss.count}, {"estimated", {{"reports", loss.weighted_count}}}};
 }
 
+Json ExitJson(const RunEndRow& end) {
+  return {{"reason", end.reason},
+          {"signal", end.signal == 0 ? Json() : Json(end.signal)},
+          {"last_seen_wall_ms", end.last_seen_wall_ms}};
+}
+
 Json ReportHeaderJson(const ReportRow& row, const std::vector<std::string>& cause) {
   return {{"id", base::ToString(row.id)},
           {"app", row.app},
@@ -279,6 +287,7 @@ void AddStacks(const report::Report& report, const SymbolNamer& namer, Json* jso
   (*json)["samples"] = writer.Samples();
   (*json)["threads"] = writer.Threads();
   (*json)["threads_dropped"] = report.threads_dropped;
+  (*json)["lagwatch_threads"] = report.own_threads;
 }
 
 void AddWaits(const report::Report& report, const SymbolNamer& namer, const policies::ClusterRules& rules,

@@ -19,6 +19,8 @@ namespace lagwatch::collector {
 base::Result<report::Report> DecodeStored(const StoredReport& stored);
 
 // Without stacks; `cause` are the frames of its level-1 cluster.
+// How a run ended.
+Json ExitJson(const RunEndRow& end);
 Json ReportHeaderJson(const ReportRow& row, const std::vector<std::string>& cause);
 // Adds the stacks to a report's header.
 void AddStacks(const report::Report& report, const SymbolNamer& namer, Json* json);

@@ -108,6 +108,11 @@ void UsageSummaries::Add(const report::Usage& usage) {
     AddTo(&summary.suppressed[static_cast<size_t>(suppressed.reason)], suppressed.count);
 }
 
+void UsageSummaries::Add(const ExitCount& exit) {
+  const auto sum = sums_.find({exit.app, exit.version});
+  if (sum != sums_.end()) sum->second.summary.exits[exit.reason] += exit.runs;
+}
+
 std::vector<UsageSummary> UsageSummaries::Take() && {
   std::vector<UsageSummary> taken;
   for (auto& [key, sum] : sums_) {
@@ -158,6 +163,7 @@ Json UsageJson(const UsageSummary& summary) {
     std::string name(policies::SuppressedReasonName(static_cast<policies::SuppressedReason>(i)));
     if (summary.suppressed[i] != 0) json["suppressed"][name] = summary.suppressed[i];
   }
+  json["exits"] = summary.exits;
   json["first_seen_ms"] = summary.first_seen_ms;
   json["last_seen_ms"] = summary.last_seen_ms;
   return json;

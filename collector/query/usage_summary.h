@@ -14,6 +14,7 @@
 #include "base/uuid.h"
 #include "collector/query/json_text.h"
 #include "collector/query/lag_rate.h"
+#include "collector/store/records.h"
 #include "policies/usage.h"
 #include "report/format/report.h"
 
@@ -28,6 +29,7 @@ struct UsageSummary {
   std::map<std::pair<std::string, std::string>, policies::SlowDispatches> slow;  // by loop and tag
   policies::SuppressedCounts suppressed{};
   int64_t runs = 0;
+  std::map<std::string, int64_t> exits;  // how many of all runs ended for which reason
   LagRates rates;
   // Those that named themselves, with the longest lagged time first.
   std::vector<std::pair<std::string, policies::LoopUsage>> users;
@@ -38,6 +40,8 @@ struct UsageSummary {
 class UsageSummaries {
  public:
   void Add(const report::Usage& usage);
+  // After all usage: of what was not used nothing is shown.
+  void Add(const ExitCount& exit);
   // Those of the most watched time first.
   std::vector<UsageSummary> Take() &&;
 

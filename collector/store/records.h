@@ -97,6 +97,7 @@ struct LossRow {
 
 // How a run ended, by its session.
 struct RunEndRow {
+  base::Uuid session_id;
   std::string reason;
   int64_t signal = 0;
   base::Uuid report_id;  // zero when in no lag
@@ -108,6 +109,14 @@ struct RunEndRow {
   std::string app;
   std::string version;
   std::string user;
+};
+
+// How many runs of one program version ended for one reason.
+struct ExitCount {
+  std::string app;
+  std::string version;
+  std::string reason;
+  int64_t runs = 0;
 };
 
 // All that is known of the frames of one program version's loop in one scene. Sums are cut to int64_t.

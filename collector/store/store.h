@@ -92,7 +92,10 @@ class Store {
 
   // Those with the most dropped frames first. Only the filter's app and version count.
   virtual base::Result<std::vector<FrameSummary>> Frames(const ReportFilter& filter, int64_t limit) = 0;
-  virtual base::Result<std::optional<RunEndRow>> FindRunEnd(const base::Uuid& session_id) = 0;
+  // Of those runs that are known to be over, in no particular order.
+  virtual base::Result<std::vector<RunEndRow>> RunEndsOf(std::span<const base::Uuid> session_ids) = 0;
+  // Only the filter's app and version count.
+  virtual base::Result<std::vector<ExitCount>> CountExits(const ReportFilter& filter) = 0;
   // Those with the most reports first. Only the filter's app and version count.
   virtual base::Result<std::vector<LossRow>> Losses(const ReportFilter& filter) = 0;
   // How long loops were watched on all users' machines, in ns. Of the filter, app, version and days count.

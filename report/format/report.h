@@ -120,6 +120,7 @@ struct Report {
   std::vector<Thread> threads;
   std::vector<Symbol> symbols;
   uint32_t threads_dropped = 0;
+  uint32_t own_threads = 0;  // of lagwatch, which are in no list
   std::vector<Wait> waits;
   WaitOutcome wait_outcome = WaitOutcome::kNone;
   Level level = Level::kLag;

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "report/format/guarded_read.h"
+#include "report/format/own_parts.h"
 #include "report/format/report.h"
 #include "report/format/report_parts_decoder.h"
 
@@ -175,6 +176,7 @@ base::Result<Report> DecodeReport(std::string_view bytes) {
   return Guarded("the report", [&] {
     Report report = ReadReport(pbf_message<ReportField>(bytes.data(), bytes.size()));
     CheckReferences(report);
+    HideOwnParts(&report);
     return report;
   });
 }

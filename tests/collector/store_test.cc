@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <set>
 #include <thread>
 
@@ -74,6 +75,12 @@ std::string KindOf(Store* store, const base::Uuid& id) { return store->FindRepor
 
 class StoreRunEnd : public ::testing::Test {
  protected:
+  RunEndRow FoundEnd() const {
+    const auto found = collector_.store->RunEndsOf({&report_.header.session_id, 1});
+    EXPECT_EQ(found->size(), 1u);
+    return found->size() == 1 ? found->front() : RunEndRow{};
+  }
+
   SampleReport report_;
   MemoryCollector collector_;
 };
@@ -100,13 +107,13 @@ TEST_F(StoreRunEnd, MayComeBeforeItsReport) {
 TEST_F(StoreRunEnd, IsStoredOnceAsItWasFirstTold) {
   EXPECT_EQ(collector_.SubmitRunEnds({RunEndOf(report_, policies::ExitReason::kOomKill)}).accepted, 1);
   EXPECT_EQ(collector_.SubmitRunEnds({RunEndOf(report_, policies::ExitReason::kUnknown)}).duplicates, 1);
-  auto found = collector_.store->FindRunEnd(report_.header.session_id);
-  ASSERT_TRUE(found->has_value());
-  EXPECT_EQ(found->value().reason, "oom-kill");
-  EXPECT_EQ(found->value().report_id, report_.header.id);
-  EXPECT_EQ(found->value().lag_ns, 9'000'000'000);
-  EXPECT_EQ(found->value().scene, "inbox");
-  EXPECT_EQ(found->value().user, "u-71");
+  const RunEndRow found = FoundEnd();
+  EXPECT_EQ(found.session_id, report_.header.session_id);
+  EXPECT_EQ(found.reason, "oom-kill");
+  EXPECT_EQ(found.report_id, report_.header.id);
+  EXPECT_EQ(found.lag_ns, 9'000'000'000);
+  EXPECT_EQ(found.scene, "inbox");
+  EXPECT_EQ(found.user, "u-71");
 }
 
 TEST_F(StoreRunEnd, ALagThatIsKnownToHaveEndedWasNotKilled) {
@@ -134,7 +141,46 @@ TEST_F(StoreRunEnd, NeverMakesALagShorterThanItsReportSays) {
 TEST_F(StoreRunEnd, MayBeWithoutALag) {
   report::RunEnd end{.session_id = report_.header.session_id, .reason = policies::ExitReason::kCleanExit};
   EXPECT_EQ(collector_.SubmitRunEnds({end}).accepted, 1);
-  EXPECT_EQ(collector_.store->FindRunEnd(report_.header.session_id)->value().report_id, base::Uuid{});
+  EXPECT_EQ(FoundEnd().report_id, base::Uuid{});
+}
+
+// Of each reason a number of runs of its own: in the answers about reports and about use.
+TEST_F(StoreRunEnd, EveryReasonIsTold) {
+  std::vector<report::RunEnd> ends;
+  std::vector<SampleReport> reports;
+  std::map<std::string, int64_t> expected;
+  for (int32_t value = 0; value <= policies::kLastExitReason; ++value) {
+    const auto reason = static_cast<policies::ExitReason>(value);
+    expected[policies::ExitReasonName(reason)] = value + 1;
+    for (int32_t i = 0; i <= value; ++i) {
+      SampleReport report;
+      report.header.id = report.header.lag_id = base::CreateUuidV7(1'700'000'000'000 + value * 100 + i);
+      report.header.session_id = report.header.id;
+      ends.push_back(RunEndOf(report, reason));
+      reports.push_back(report);
+    }
+  }
+  collector_.Submit(reports);
+  collector_.SubmitRunEnds(ends);
+  std::string batch;
+  const report::Usage usage{.id = base::CreateUuidV7(1'700'000'000'000),
+                            .session_id = base::CreateUuidV7(1'700'000'000'000),
+                            .app = "editor",
+                            .app_version = "2.3.1",
+                            .user = {},
+                            .loops = {{"ui", {.watched_ns = 1'000'000'000}}}};
+  report::AppendToBatch({report::RecordType::kUsage, testing::EncodeUsage(usage)}, &batch);
+  ASSERT_EQ(collector_.ingest.Submit(batch)->accepted, 1);
+  const std::map<std::string, int64_t> counted = collector_.Get("/v1/usage")[0]["exits"];
+  EXPECT_EQ(counted, expected);
+  std::map<std::string, int64_t> listed;
+  for (const Json& report : collector_.Get("/v1/reports", "limit=1000")) {
+    const std::string reason = report["exit"]["reason"];
+    ++listed[reason];
+  }
+  EXPECT_EQ(listed, expected);
+  const Json report = collector_.Get("/v1/reports/" + base::ToString(reports.back().header.id));
+  EXPECT_EQ(report["exit"]["reason"], "hang-in-crash");
 }
 
 TEST(Store, KeepsUnknownRecordsOnceAndSoMany) {

@@ -63,6 +63,15 @@ TEST(ExitReason, AFactThatTheProgramToldIsNotOverriddenByALag) {
   EXPECT_EQ(ClassifyExit({.has_ended_cleanly = true, .was_in_lag = true}), ExitReason::kCleanExit);
 }
 
+TEST(ExitReason, ACrashInAHangAndAHangInACrashAreToldApart) {
+  EXPECT_EQ(ClassifyExit({.crash_signal = 11, .was_in_lag = true, .was_in_lag_at_crash = true}),
+            ExitReason::kCrashInLag);
+  EXPECT_EQ(ClassifyExit({.crash_signal = 11, .was_in_lag = true, .has_hung_since_crash = true}),
+            ExitReason::kHangInCrash);
+  EXPECT_EQ(ClassifyExit({.was_in_lag = true, .was_in_lag_at_crash = true, .has_hung_since_crash = true}),
+            ExitReason::kKilledInLag);
+}
+
 TEST(ExitReason, AFrozenProgramThatWasToldToStopWasKilledInItsLag) {
   EXPECT_EQ(ClassifyExit({.was_told_to_stop = true, .was_in_lag = true}), ExitReason::kKilledInLag);
 }

@@ -177,6 +177,35 @@ TEST_F(ExitAnalysis, MarksTellTheReason) {
   EXPECT_EQ(ToldReason(), ExitReason::kUnknown);
 }
 
+TEST_F(ExitAnalysis, ACrashIsTakenWithTheHangAroundItOrAfterIt) {
+  constexpr int64_t kCrashMs = 1'700'000'010'000;
+  RunFacts facts = DeadRun();
+  PageParts parts(facts);
+  parts.marks.crash_signal = SIGSEGV;
+  parts.marks.crash_wall_ms = kCrashMs;
+  parts.progress[0].sequence = 1;
+  parts.progress[0].lag_id = kLag;
+  auto told = [&](CrashMoment moment, int64_t lag_begin_ms, int64_t seen_ms) {
+    parts.marks.crash_moment = static_cast<uint32_t>(moment);
+    parts.progress[0].lag_begin_wall_ms = lag_begin_ms;
+    parts.progress[0].seen_wall_ms = seen_ms;
+    parts.FixChecksums();
+    Leave(facts, parts);
+    return ToldReason();
+  };
+  EXPECT_EQ(told(CrashMoment::kInLag, kCrashMs - 5000, kCrashMs), ExitReason::kCrashInLag);
+  EXPECT_EQ(told(CrashMoment::kInLag, kCrashMs - 5000, kCrashMs + 60'000), ExitReason::kCrashInLag);
+  EXPECT_EQ(told(CrashMoment::kOutsideLag, kCrashMs - 50, kCrashMs + 3000), ExitReason::kHangInCrash);
+  EXPECT_EQ(told(CrashMoment::kOutsideLag, kCrashMs + 50, kCrashMs + 3000), ExitReason::kHangInCrash);
+  // It was about to be a lag when the crash came.
+  EXPECT_EQ(told(CrashMoment::kOutsideLag, kCrashMs - 1950, kCrashMs + 60), ExitReason::kCrashInLag);
+  EXPECT_EQ(told(CrashMoment::kNotKnown, kCrashMs - 5000, kCrashMs), ExitReason::kCrash);
+  EXPECT_EQ(told(static_cast<CrashMoment>(99), INT64_MIN, INT64_MAX), ExitReason::kCrash);
+  EXPECT_EQ(told(CrashMoment::kOutsideLag, INT64_MIN, INT64_MAX), ExitReason::kCrashInLag);
+  parts.progress[0].lag_id = {};
+  EXPECT_EQ(told(CrashMoment::kOutsideLag, 0, kCrashMs), ExitReason::kCrash);
+}
+
 TEST_F(ExitAnalysis, ARunBeforeARebootIsToldWithItsLag) {
   RunFacts facts = SomeFacts();  // the pid is in use again, by this process
   facts.boot_id.bytes[0] ^= 1;

@@ -19,6 +19,8 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/own_threads.h"
+#include "base/program_caller.h"
 #include "stack/unwind/table_unwinder.h"
 #include "tests/testing/process.h"
 #include "tests/testing/stalls.h"
@@ -193,6 +195,43 @@ TEST_F(ThreadListerTest, TheWatchedThreadComesFirstWithTheStackThatIsKnownOfIt) 
   }
   Capture();  // watched no longer: the stack is its own again
   EXPECT_NE(Find(sleepers.tid(1))->stack.frames[0].offset, 0x1234u);
+}
+
+TEST_F(ThreadListerTest, ThreadsOfLagwatchAreCountedAndNotListedUnlessTheyRunThePrograms) {
+  Capture();
+  const uint32_t before = lister_.own_count();  // this thread, as the watchdog
+  EXPECT_GE(before, 1u);
+  std::atomic<int> tid{0};
+  std::atomic<bool> is_lent{false};
+  auto caller = base::ProgramCaller::Start("lagwatch-call").value();
+  caller->Call([&] { tid = gettid(); });
+  EXPECT_EQ(base::OwnerOfThread(tid), base::ThreadOwner::kLagwatch);
+  Capture();
+  EXPECT_EQ(Find(tid), nullptr);
+  EXPECT_EQ(lister_.own_count(), before + 1);
+  sem_t release;
+  sem_init(&release, 0, 0);
+  std::thread other([&] {
+    caller->Call([&] {
+      is_lent = true;
+      sem_wait(&release);
+    });
+  });
+  EXPECT_TRUE(testing::WaitUntil([&] { return is_lent.load(); }));
+  Capture();
+  EXPECT_NE(Find(tid), nullptr);
+  EXPECT_EQ(lister_.own_count(), before);
+  sem_post(&release);
+  other.join();
+  EXPECT_TRUE(caller->TryStop(base::kNsPerSecond));
+  EXPECT_EQ(base::OwnerOfThread(tid), base::ThreadOwner::kProgram);
+  // Of another copy of lagwatch in the same process.
+  Sleepers sleepers(1);
+  ASSERT_TRUE(sleepers.WaitUntilAsleep());
+  std::ofstream("/proc/self/task/" + std::to_string(sleepers.tid(0)) + "/comm") << "lagwatch-sync";
+  Capture();
+  EXPECT_EQ(Find(sleepers.tid(0)), nullptr);
+  EXPECT_EQ(lister_.own_count(), before + 1);
 }
 
 TEST_F(ThreadListerTest, HundredsOfSleepersFitIntoOneLook) {

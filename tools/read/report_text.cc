@@ -6,6 +6,7 @@
 
 #include "policies/cause_key.h"
 #include "policies/cluster_key.h"
+#include "policies/fact_names.h"
 #include "tools/read/syscall_name.h"
 #include "tools/read/table.h"
 
@@ -129,11 +130,46 @@ std::string VerdictText(const Json& verdict) {
   return Text(verdict, "word") + (shares.empty() ? "" : " (" + Join(shares, ", ") + ")");
 }
 
+// "waits for: sleep (pid 4711)"; empty where nothing is named.
+std::string WaitsForText(const Json& facts) {
+  if (!facts.contains(policies::kWaitsForFact)) return "";
+  auto text = [&](const char* fact) {
+    const Json value = facts.value(fact, Json());
+    return value.is_string() ? value.get<std::string>() : value.is_null() ? "" : value.dump();
+  };
+  const std::string pid = text(policies::kWaitsForPidFact);
+  const std::string count = text(policies::kWaitsForCountFact);
+  const std::string name = text(policies::kWaitsForNameFact);
+  const std::string address = text(policies::kWaitsForAddressFact);
+  std::string whom = pid.empty() ? "" : (name.empty() ? "a process" : name) + " (pid " + pid + ")";
+  if (!count.empty()) whom += ", one of " + count;
+  return "waits for: " + whom + (whom.empty() || address.empty() ? "" : ", ") + address;
+}
+
 // Reports of older programs have none.
 std::string VerdictLine(const Json& report) {
   const Json& verdict = report.at("verdict");
+  const Json& facts = report.at("facts");
+  const std::string waits_for = WaitsForText(facts);
+  const bool is_verdicts = facts.value(policies::kWaitsForFact, Json()) == verdict.at("word");
   bool is_missing = verdict.at("wall_ms").get<double>() == 0 && Text(verdict, "word") == "unknown";
-  return is_missing ? "" : "  verdict  " + VerdictText(verdict) + "\n";
+  std::string lines =
+      is_missing ? "" : "  verdict  " + VerdictText(verdict) + (is_verdicts ? "  " + waits_for : "") + "\n";
+  // What it waited for when it was reported, though most of the time went elsewhere.
+  if (!waits_for.empty() && (is_missing || !is_verdicts)) lines += "  at last  " + waits_for + "\n";
+  return lines;
+}
+
+// "crash-in-lag, signal 11"; empty while that is not known, and from older collectors.
+std::string ExitText(const Json& report) {
+  const Json exit = report.value("exit", Json());
+  if (exit.is_null()) return "";
+  return Text(exit, "reason") + (exit.at("signal").is_null() ? "" : ", signal " + exit.at("signal").dump());
+}
+
+std::string ExitLine(const Json& report) {
+  const std::string exit = ExitText(report);
+  return exit.empty() ? "" : "  run      ended by " + exit + "\n";
 }
 
 // What it is, when it is more or other than a dispatch over its first threshold.
@@ -225,13 +261,25 @@ std::string HeaderLines(const Json& report) {
          DurationLine(report) +                   //
          VerdictLine(report) + CpuLine(report) +  //
          "  machine  " + Text(report, "os") + " " + Text(report, "machine") + "\n" + "  cluster  " +
-         Text(cluster, "level1") + " > " + Text(cluster, "level2") + "\n";
+         Text(cluster, "level1") + " > " + Text(cluster, "level2") + "\n" + ExitLine(report);
+}
+
+// The machine's load as a number, other shares as percent.
+std::string FactLine(const std::string& name, const Json& value) {
+  constexpr std::string_view kShare = "_permille";
+  const bool is_share = name.ends_with(kShare) && value.is_number();
+  if (!is_share)
+    return "  " + name + "  " + (value.is_string() ? value.get<std::string>() : value.dump()) + "\n";
+  const std::string what = name.substr(0, name.size() - kShare.size());
+  if (name.starts_with("load_")) return "  " + what + Format("  %.2f\n", value.get<double>() / 1000);
+  return "  " + what + Format("  %.1f %%\n", value.get<double>() / 10);
 }
 
 std::string FactLines(const Json& facts) {
   std::string lines;
-  for (const auto& [name, value] : facts.items())
-    lines += "  " + name + "  " + (value.is_string() ? value.get<std::string>() : value.dump()) + "\n";
+  for (const auto& [name, value] : facts.items()) {
+    if (!name.starts_with(policies::kWaitsForFact)) lines += FactLine(name, value);  // beside the verdict
+  }
   return lines.empty() ? "" : "\nFacts\n" + lines;
 }
 
@@ -326,6 +374,13 @@ std::string ThreadLines(const Json& threads, const std::string& machine) {
   return lines;
 }
 
+// "  5 threads of lagwatch". Older collectors do not tell.
+std::string OwnThreadLine(const Json& report) {
+  const auto count = report.value("lagwatch_threads", int64_t{0});
+  if (count == 0) return "";
+  return "  " + std::to_string(count) + (count == 1 ? " thread" : " threads") + " of lagwatch\n";
+}
+
 // Control characters that are no ends of lines come from the report.
 std::string PrintableLines(const std::string& lines) {
   std::string printable;
@@ -412,11 +467,12 @@ std::string ReportTable(const Json& reports, size_t max_width) {
                {"LOOP"},
                {"DISPATCH"},
                {"CAUSE (innermost 2)", Table::Align::kLeft, /*is_elastic=*/true},
+               {"RUN ENDED BY"},
                {"ID"}});
   for (const Json& report : reports) {
     table.AddRow({UtcTime(report.at("start_wall_ms").get<int64_t>()), Duration(report),
                   Text(report, "app") + " " + Text(report, "version"), Text(report, "loop"),
-                  Text(report, "tag"), Cause(report.at("cause")), Text(report, "id")});
+                  Text(report, "tag"), Cause(report.at("cause")), ExitText(report), Text(report, "id")});
   }
   return table.ToText(max_width);
 }
@@ -450,7 +506,8 @@ std::string ReportText(const Json& report) {
       WaitLines(report) + "\nTimeline (" + std::to_string(samples.size()) + " samples, before the report)\n" +
       TimelineLines(samples) + FactLines(report.at("facts")) + TraceLines(report) + "\nThreads\n" +
       ThreadLines(report.at("threads"), Text(report, "machine")) +
-      (dropped == 0 ? "" : "  and " + std::to_string(dropped) + " more that did not fit\n"));
+      (dropped == 0 ? "" : "  and " + std::to_string(dropped) + " more that did not fit\n") +
+      OwnThreadLine(report));
 }
 
 }  // namespace lagwatch::tools

@@ -67,6 +67,14 @@ std::string UsageText(const Json& usage, size_t max_width) {
       }
       details += "\n";
     }
+    const Json exits = program.value("exits", Json::object());  // older collectors do not tell
+    if (!exits.empty()) details += "\nRuns of " + Printable(NameOf(program)) + " ended by:";
+    const char* separator = " ";
+    for (const auto& [reason, runs] : exits.items()) {
+      details += separator + runs.dump() + " " + Printable(reason);
+      separator = ", ";
+    }
+    if (!exits.empty()) details += "\n";
   }
   return table.ToText(max_width) + details;
 }

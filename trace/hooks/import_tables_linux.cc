@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/loader_walk.h"
+#include "stack/own_code.h"
 #include "trace/hooks/import_tables.h"
 #include "trace/hooks/loaded_module_linux.h"
 #include "trace/hooks/page_access.h"
@@ -89,6 +90,7 @@ ImportTables::ImportTables() : program_name_(ProgramName()) {
                     AddSemaphoreHooks, AddThreadHooks, AddFutexHooks, AddFileHooks, AddSocketHooks,
                     AddWaitHooks, AddClockHooks, AddLoadHooks, AddSignalHooks})
     add(&hooks_);
+  for (const Hook& hook : hooks_) stack::NoteOwnFunction(hook.replacement);
 }
 
 void ImportTables::Install(uint32_t families, const ModuleFilter& filter) {

@@ -286,29 +286,12 @@ Result<std::vector<FrameSummary>> ClickHouseStore::Frames(const ReportFilter& fi
   });
 }
 
-Result<std::optional<RunEndRow>> ClickHouseStore::FindRunEnd(const base::Uuid& session_id) {
-  return Guarded([&] {
-    std::optional<RunEndRow> found;
-    connection_.Select(
-        "SELECT reason, signal, report_id, lag_ns, loop, run_start_wall_ms, last_seen_wall_ms, scene, app, "
-        "version,"
-        " user FROM " +
-            schema_.All(kRunEnds) + " WHERE session_id = " + SqlId(session_id) + " ORDER BY ver DESC LIMIT 1",
-        "siuisiissss", [&](const Row& row) {
-          found = RunEndRow{.reason = row.Text(0),
-                            .signal = row.Int(1),
-                            .report_id = row.Id(2),
-                            .lag_ns = row.Int(3),
-                            .loop = row.Text(4),
-                            .run_start_wall_ms = row.Int(5),
-                            .last_seen_wall_ms = row.Int(6),
-                            .scene = row.Text(7),
-                            .app = row.Text(8),
-                            .version = row.Text(9),
-                            .user = row.Text(10)};
-        });
-    return found;
-  });
+Result<std::vector<RunEndRow>> ClickHouseStore::RunEndsOf(std::span<const base::Uuid> session_ids) {
+  return Guarded([&] { return usage_.RunEndsOf(session_ids); });
+}
+
+Result<std::vector<ExitCount>> ClickHouseStore::CountExits(const ReportFilter& filter) {
+  return Guarded([&] { return usage_.CountExits(filter); });
 }
 
 Result<double> ClickHouseStore::WatchedNs(const ReportFilter& filter) {

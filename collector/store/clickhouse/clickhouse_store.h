@@ -70,7 +70,8 @@ class ClickHouseStore final : public Store {
   base::Status PutNote(const ClusterNote& note) override;
   base::Result<std::vector<ClusterNote>> Notes() override;
   base::Result<std::vector<FrameSummary>> Frames(const ReportFilter& filter, int64_t limit) override;
-  base::Result<std::optional<RunEndRow>> FindRunEnd(const base::Uuid& session_id) override;
+  base::Result<std::vector<RunEndRow>> RunEndsOf(std::span<const base::Uuid> session_ids) override;
+  base::Result<std::vector<ExitCount>> CountExits(const ReportFilter& filter) override;
   base::Result<std::vector<LossRow>> Losses(const ReportFilter& filter) override;
   base::Result<double> WatchedNs(const ReportFilter& filter) override;
   base::Result<std::vector<WatchedVersion>> WatchedVersions(const ReportFilter& filter) override;

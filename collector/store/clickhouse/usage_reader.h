@@ -21,6 +21,8 @@ class UsageReader {
   // As Store says.
   double WatchedNs(const ReportFilter& filter);
   std::vector<WatchedVersion> WatchedVersions(const ReportFilter& filter);
+  std::vector<RunEndRow> RunEndsOf(std::span<const base::Uuid> session_ids);
+  std::vector<ExitCount> CountExits(const ReportFilter& filter);
   void ForEach(const ReportFilter& filter, const std::function<void(std::string_view payload)>& visit);
 
  private:

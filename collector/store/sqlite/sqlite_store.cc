@@ -392,25 +392,43 @@ Status SqliteStore::ForEachUsage(const ReportFilter& filter,
   });
 }
 
-Result<std::optional<RunEndRow>> SqliteStore::FindRunEnd(const base::Uuid& session_id) {
-  return Guarded([&]() -> std::optional<RunEndRow> {
+Result<std::vector<RunEndRow>> SqliteStore::RunEndsOf(std::span<const base::Uuid> session_ids) {
+  return Guarded([&] {
+    std::vector<RunEndRow> ends;
     Connections::Reader reader(&connections_);
-    Statement row = reader->Use(
-        "SELECT reason, signal, coalesce(report_id, x''), lag_ns, loop, run_start_wall_ms, last_seen_wall_ms,"
-        " scene, app, version, user FROM run_ends WHERE session_id = ?");
-    row.Bind(Blob{session_id.as_bytes()});
-    if (!row.Step()) return std::nullopt;
-    return RunEndRow{.reason = row.Text(0),
-                     .signal = row.Int(1),
-                     .report_id = ReadUuid(row, 2),
-                     .lag_ns = row.Int(3),
-                     .loop = row.Text(4),
-                     .run_start_wall_ms = row.Int(5),
-                     .last_seen_wall_ms = row.Int(6),
-                     .scene = row.Text(7),
-                     .app = row.Text(8),
-                     .version = row.Text(9),
-                     .user = row.Text(10)};
+    for (const base::Uuid& session_id : session_ids) {
+      Statement row = reader->Use(
+          "SELECT reason, signal, coalesce(report_id, x''), lag_ns, loop, run_start_wall_ms,"
+          " last_seen_wall_ms, scene, app, version, user FROM run_ends WHERE session_id = ?");
+      row.Bind(Blob{session_id.as_bytes()});
+      if (!row.Step()) continue;
+      ends.push_back({.session_id = session_id,
+                      .reason = row.Text(0),
+                      .signal = row.Int(1),
+                      .report_id = ReadUuid(row, 2),
+                      .lag_ns = row.Int(3),
+                      .loop = row.Text(4),
+                      .run_start_wall_ms = row.Int(5),
+                      .last_seen_wall_ms = row.Int(6),
+                      .scene = row.Text(7),
+                      .app = row.Text(8),
+                      .version = row.Text(9),
+                      .user = row.Text(10)});
+    }
+    return ends;
+  });
+}
+
+Result<std::vector<ExitCount>> SqliteStore::CountExits(const ReportFilter& filter) {
+  return Guarded([&] {
+    std::vector<ExitCount> counts;
+    Connections::Reader reader(&connections_);
+    Statement rows = reader->Use(
+        "SELECT app, version, reason, count(*) FROM run_ends WHERE (?1 = '' OR app = ?1)"
+        " AND (?2 = '' OR version = ?2) GROUP BY app, version, reason");
+    rows.Bind(filter.app, filter.version);
+    while (rows.Step()) counts.push_back({rows.Text(0), rows.Text(1), rows.Text(2), rows.Int(3)});
+    return counts;
   });
 }
 

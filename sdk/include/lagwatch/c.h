@@ -118,8 +118,10 @@ typedef enum lw_exit_reason {
   LW_EXIT_OOM_KILL = 3,      /* killed by the kernel, which had run out of memory */
   LW_EXIT_UPDATE = 4,        /* it vanished, and now is another build or version */
   LW_EXIT_REBOOT = 5,        /* the machine was started anew */
-  LW_EXIT_CRASH = 6,         /* lw_note_crash() told so */
-  LW_EXIT_STOPPED = 7        /* lw_note_stop() told so, and no loop was frozen */
+  LW_EXIT_CRASH = 6,         /* lw_note_crash() told so, and no loop was frozen */
+  LW_EXIT_STOPPED = 7,       /* lw_note_stop() told so, and no loop was frozen */
+  LW_EXIT_CRASH_IN_LAG = 8,  /* lw_note_crash() told so while a loop was frozen */
+  LW_EXIT_HANG_IN_CRASH = 9  /* a loop froze after lw_note_crash(): the crash handler did not come to an end */
 } lw_exit_reason;
 
 /* Texts are cut to their arrays and always terminated. */

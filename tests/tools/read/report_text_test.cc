@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "policies/fact_names.h"
 #include "report/format/losses.h"
 #include "tests/testing/sample_report.h"
 
@@ -61,10 +62,11 @@ TEST(ReportText, ReportsAreATable) {
   SampleReport report;
   report.header.id = report.header.lag_id = *base::TryParseUuid("018bcfe5-6800-7000-8000-000000000001");
   auto source = SourceOf(EncodeBatch({report.Encode()}));
-  EXPECT_EQ(ReportTable(source->Get("/v1/reports", {}).value(), 0),
-            "STARTED (UTC)         LASTED  APP           LOOP  DISPATCH  CAUSE (innermost 2)  ID\n"
-            "2023-11-14 22:13:20  > 2.0 s  editor 2.3.1  ui    key       Leaf < Caller        "
-            "018bcfe5-6800-7000-8000-000000000001\n");
+  EXPECT_EQ(
+      ReportTable(source->Get("/v1/reports", {}).value(), 0),
+      "STARTED (UTC)         LASTED  APP           LOOP  DISPATCH  CAUSE (innermost 2)  RUN ENDED BY  ID\n"
+      "2023-11-14 22:13:20  > 2.0 s  editor 2.3.1  ui    key       Leaf < Caller                      "
+      "018bcfe5-6800-7000-8000-000000000001\n");
 }
 
 TEST(ReportText, AReportSaysItsKindAndLevelWhenTheyAreNotPlain) {
@@ -107,6 +109,104 @@ TEST(ReportText, ALagThatItsRunWasKilledInIsMarked) {
   EXPECT_EQ(reports[0]["kind"], "killed-in-hang");
   EXPECT_EQ(reports[0]["ended"], true);
   EXPECT_THAT(ReportTable(reports, 0), HasSubstr("  7.0 s killed  "));
+}
+
+TEST(ReportText, HowItsRunEndedIsShownWithAReport) {
+  SampleReport report;
+  report::RunEnd end{.session_id = report.header.session_id,
+                     .reason = policies::ExitReason::kHangInCrash,
+                     .signal = 11,
+                     .report_id = report.header.id,
+                     .lag_ns = 7'000'000'000};
+  std::string batch = EncodeBatch({report.Encode()});
+  report::AppendToBatch({report::RecordType::kRunEnd, report::EncodeRunEnd(end)}, &batch);
+  auto source = SourceOf(batch);
+  EXPECT_THAT(ReportTable(source->Get("/v1/reports", {}).value(), 0),
+              HasSubstr("  hang-in-crash, signal 11  "));
+  EXPECT_THAT(ReportText(source->Get("/v1/reports/" + base::ToString(report.header.id), {}).value()),
+              HasSubstr("\n  run      ended by hang-in-crash, signal 11\n"));
+}
+
+// As older clients made it: newer ones leave it out.
+TEST(ReportText, WhatIsLagwatchsOwnIsNoPartOfAReport) {
+  SampleReport report{.threads = {{"worker", {"Work"}},
+                                  {"lagwatch", {"Run"}},
+                                  {"lagwatch-sync", {"Run"}},
+                                  {"lagwatch-fan", {"Work"}}}};
+  const char* hook = "_ZN8lagwatch5trace12_GLOBAL__N_113HookMutexLockEP15pthread_mutex_t";
+  report.stack = {"pthread_mutex_lock", hook, "Find", "main"};
+  report.waits = {{.fields = {.tid = 4712,
+                              .lock = 0x7f10,
+                              .kind = report::LockKind::kMutex,
+                              .waits_for = report::WaitsFor::kOwner,
+                              .owner_tid = 4713,
+                              .owner_name = "worker"},
+                   .stack = report.stack,
+                   .owner_stack = {"poll", hook, "Work"}}};
+  auto source = SourceOf(EncodeBatch({report.Encode()}));
+  const Json json = source->Get("/v1/reports/" + base::ToString(report.header.id), {}).value();
+  EXPECT_EQ(json.dump().find("HookMutexLock"), std::string::npos);
+  EXPECT_EQ(json["lagwatch_threads"], 2);
+  const std::string text = ReportText(json);
+  EXPECT_THAT(text, HasSubstr("\nMost expensive stack\n  pthread_mutex_lock  (editor+0x1010)\n  Find  "));
+  EXPECT_THAT(text, HasSubstr("  2 threads of lagwatch\n"));
+  EXPECT_THAT(text, HasSubstr(" lagwatch-fan  "));
+  EXPECT_THAT(text, Not(HasSubstr(" lagwatch-sync  ")));
+  // As its own client counted them; what has such a name then is the program's.
+  report.facts = {{policies::kOwnThreadsFact, 5, ""}};
+  source = SourceOf(EncodeBatch({report.Encode()}));
+  const std::string counted =
+      ReportText(source->Get("/v1/reports/" + base::ToString(report.header.id), {}).value());
+  EXPECT_THAT(counted, HasSubstr("  5 threads of lagwatch\n"));
+  EXPECT_THAT(counted, HasSubstr(" lagwatch-sync  "));
+  EXPECT_THAT(counted, Not(HasSubstr("lagwatch_threads")));
+  // In a library of lagwatch's, whatever its functions are called.
+  SampleReport preloaded{.module_path = "/usr/lib/lagwatch/liblagwatch-preload.so"};
+  source = SourceOf(EncodeBatch({preloaded.Encode()}));
+  EXPECT_EQ(source->Get("/v1/reports/" + base::ToString(preloaded.header.id), {}).value()["expensive_stack"],
+            Json::array());
+}
+
+TEST(ReportText, WhoIsWaitedForIsShownBesideTheVerdict) {
+  auto lines_of = [](policies::VerdictWord word, const std::vector<report::Fact>& facts) {
+    SampleReport report;
+    report.verdict.word = word;
+    report.verdict.shares.wall_ns = 1'000'000'000;
+    report.facts = facts;
+    auto source = SourceOf(EncodeBatch({report.Encode()}));
+    const std::string text =
+        ReportText(source->Get("/v1/reports/" + base::ToString(report.header.id), {}).value());
+    EXPECT_THAT(text, Not(HasSubstr("waits_for")));
+    const size_t begin = text.find("  verdict");
+    return text.substr(begin, text.find("  CPU  ") - begin);
+  };
+  using policies::VerdictWord;
+  std::vector<report::Fact> facts = {
+      {"waits_for", 0, "process"}, {"waits_for_pid", 4711, ""}, {"waits_for_name", 0, "sleep"}};
+  EXPECT_EQ(lines_of(VerdictWord::kProcess, facts), "  verdict  process  waits for: sleep (pid 4711)\n");
+  EXPECT_EQ(lines_of(VerdictWord::kCpu, facts), "  verdict  cpu\n  at last  waits for: sleep (pid 4711)\n");
+  facts = {{"waits_for", 0, "process"}, {"waits_for_pid", 4711, ""}, {"waits_for_count", 3, ""}};
+  EXPECT_EQ(lines_of(VerdictWord::kProcess, facts),
+            "  verdict  process  waits for: a process (pid 4711), one of 3\n");
+  facts = {{"waits_for", 0, "name-lookup"}, {"waits_for_address", 0, "127.0.0.53:53"}};
+  EXPECT_EQ(lines_of(VerdictWord::kNameLookup, facts), "  verdict  name-lookup  waits for: 127.0.0.53:53\n");
+  facts = {{"waits_for", 0, "service"},
+           {"waits_for_pid", 71, ""},
+           {"waits_for_name", 0, "dbus-daemon"},
+           {"waits_for_address", 0, "/run/bus"}};
+  EXPECT_EQ(lines_of(VerdictWord::kService, facts),
+            "  verdict  service  waits for: dbus-daemon (pid 71), /run/bus\n");
+}
+
+TEST(ReportText, SharesAreShownAsPercentAndLoadsAsNumbers) {
+  SampleReport report;
+  report.facts = {{"load_1min_permille", 2120, ""}, {"cpu_pressure_permille", 34, ""}};
+  auto source = SourceOf(EncodeBatch({report.Encode()}));
+  const Json json = source->Get("/v1/reports/" + base::ToString(report.header.id), {}).value();
+  EXPECT_EQ(json["facts"]["load_1min_permille"], 2120);
+  EXPECT_THAT(ReportText(json), HasSubstr("\n  cpu_pressure  3.4 %\n"));
+  EXPECT_THAT(ReportText(json), HasSubstr("\n  load_1min  2.12\n"));
+  EXPECT_THAT(ReportText(json), Not(HasSubstr("permille")));
 }
 
 TEST(ReportText, AReportHasHeaderStackTimelineAndThreads) {

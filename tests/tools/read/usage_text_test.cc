@@ -35,6 +35,23 @@ TEST(UsageText, IsATableOfVersions) {
             "editor   2.3.1        1   1.50       12345     2       7.5     5.0     5.0  5.0\n");
 }
 
+TEST(UsageText, CountsHowRunsEnded) {
+  const report::Usage usage = SomeUsage();
+  std::string batch;
+  report::AppendToBatch({report::RecordType::kUsage, testing::EncodeUsage(usage)}, &batch);
+  for (const auto reason : {policies::ExitReason::kCrashInLag, policies::ExitReason::kCleanExit,
+                            policies::ExitReason::kCleanExit}) {
+    const report::RunEnd end{.session_id = base::CreateUuidV7(1'700'000'000'000),
+                             .reason = reason,
+                             .app = usage.app,
+                             .app_version = usage.app_version};
+    report::AppendToBatch({report::RecordType::kRunEnd, report::EncodeRunEnd(end)}, &batch);
+  }
+  auto load = [&](const std::string&) -> base::Result<std::string> { return batch; };
+  EXPECT_THAT(UsageText(OpenSpool("/no/such/directory", load).value()->Get("/v1/usage", {}).value(), 0),
+              ::testing::EndsWith("\nRuns of editor 2.3.1 ended by: 2 clean-exit, 1 crash-in-lag\n"));
+}
+
 TEST(UsageText, TellsWhatWasSlowAndWhatWasNotReported) {
   report::Usage usage = SomeUsage();
   usage.slow = {{"ui", "open\x1b[2J", {.count = 3, .total_ns = 2'700'000'000, .longest_ns = 990'000'000}}};

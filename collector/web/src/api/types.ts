@@ -10,6 +10,7 @@ export type ClusterChange = Schemas["ClusterChange"];
 export type Frame = Schemas["Frame"];
 export type ReportHeader = Schemas["ReportHeader"];
 export type Report = Schemas["Report"];
+export type Exit = Schemas["Exit"];
 export type TraceHeader = Schemas["TraceHeader"];
 export type TraceFlame = Schemas["TraceFlame"];
 export type Wait = Schemas["Wait"];

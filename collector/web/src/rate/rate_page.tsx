@@ -7,6 +7,7 @@ import type { DayUsage, Usage } from "../api/types";
 import { count, duration, rate } from "../format/numbers";
 import { ago } from "../format/times";
 import { Chart, type Line } from "../parts/chart";
+import { exitCounts } from "../parts/exits";
 import { Empty, Shown } from "../parts/states";
 import { useFilters } from "../parts/filters";
 import { Table } from "../parts/table";
@@ -108,6 +109,7 @@ function VersionTable({ usages }: { usages: readonly Usage[] }) {
           { number: "Lagged" },
           { number: "Watched" },
           { number: "Users" },
+          "Runs ended by",
           "Last seen",
         ]}
       >
@@ -127,6 +129,7 @@ function VersionTable({ usages }: { usages: readonly Usage[] }) {
             <td class="number">{duration(each.lagged_ms)}</td>
             <td class="number">{duration(each.watched_ms)}</td>
             <td class="number">{count(each.users)}</td>
+            <td>{exitCounts(each.exits)}</td>
             <td>{ago(each.last_seen_ms)}</td>
           </tr>
         ))}

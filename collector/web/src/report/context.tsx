@@ -3,6 +3,7 @@
 import type { Report } from "../api/types";
 import { bytes, count, duration, percent } from "../format/numbers";
 import { moment } from "../format/times";
+import { exitText } from "../parts/exits";
 import { Table } from "../parts/table";
 
 interface ModuleUse {
@@ -36,6 +37,7 @@ export function factText(name: string, value: number | string): string {
   if (name.endsWith("_bytes")) return bytes(value);
   if (name.endsWith("_us")) return duration(value / 1000);
   if (name.endsWith("_ms")) return duration(value);
+  if (name.startsWith("load_") && name.endsWith("_permille")) return (value / 1000).toFixed(2);
   if (name.endsWith("_permille")) return percent(value / 1000);
   if (name.endsWith("_percent")) return percent(value / 100);
   return count(value);
@@ -75,11 +77,14 @@ export function Context({ report }: { report: Report }) {
     ["Lag", `${report.lag_id}, report ${report.ordinal + 1} of it`],
     ["Began", moment(report.start_wall_ms)],
     ["Threshold", duration(report.threshold_ms)],
+    ["Run ended", report.exit ? exitText(report.exit) : "not told yet"],
     [
       "Stands for",
       report.sample_rate_ppm ? `a sample of ${percent(report.sample_rate_ppm / 1e6)} of users` : "itself",
     ],
-    ...Object.entries(report.facts).map(([name, value]): [string, string] => [name, factText(name, value)]),
+    ...Object.entries(report.facts)
+      .filter(([name]) => !name.startsWith("waits_for"))
+      .map(([name, value]): [string, string] => [name.replace(/_permille$/, ""), factText(name, value)]),
   ];
   return (
     <section class="card">

@@ -26,9 +26,21 @@ function partsOf({ verdict }: Report): [string, string, number][] {
   return parts.filter(([, , ms]) => ms > 0).sort(([, , a], [, , b]) => b - a);
 }
 
+// "sleep (pid 4711), one of 2"; null where nothing is named.
+export function waitsFor({ facts }: Report): string | null {
+  if (facts.waits_for === undefined) return null;
+  const process =
+    facts.waits_for_pid === undefined
+      ? null
+      : `${facts.waits_for_name ?? "a process"} (pid ${facts.waits_for_pid})`;
+  const others = facts.waits_for_count === undefined ? null : `one of ${facts.waits_for_count}`;
+  return [process, others, facts.waits_for_address].filter(Boolean).join(", ");
+}
+
 export function Evidence({ report }: { report: Report }) {
   const { verdict, guard } = report;
   const { use } = verdict;
+  const whom = waitsFor(report);
   const others = [
     guard.suspended_ms > 0 && `the machine slept ${duration(guard.suspended_ms)}`,
     guard.stopped_ms > 0 && `the process was stopped ${duration(guard.stopped_ms)}`,
@@ -59,6 +71,12 @@ export function Evidence({ report }: { report: Report }) {
         </tbody>
       </table>
       <dl class="facts">
+        {whom !== null && (
+          <div>
+            <dt>Waits for</dt>
+            <dd>{whom}</dd>
+          </div>
+        )}
         <div>
           <dt>CPU time</dt>
           <dd>{duration(use.cpu_ms)}</dd>

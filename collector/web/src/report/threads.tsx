@@ -61,6 +61,11 @@ export function Threads({ report }: { report: Report }) {
       {report.threads_dropped > 0 && (
         <p class="muted">{report.threads_dropped} more had no room in the report.</p>
       )}
+      {report.lagwatch_threads > 0 && (
+        <p class="muted">
+          {report.lagwatch_threads} {report.lagwatch_threads === 1 ? "thread" : "threads"} of lagwatch
+        </p>
+      )}
     </section>
   );
 }

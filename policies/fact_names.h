@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Names of a report's facts that its readers know, too. Part of the wire format.
+#pragma once
+
+namespace lagwatch::policies {
+
+// How many threads of lagwatch the process had, which are not listed.
+inline constexpr char kOwnThreadsFact[] = "lagwatch_threads";
+
+// What the thread waits for outside of its process (watchdog/awaited.h): a word as of a verdict, and whose it
+// is.
+inline constexpr char kWaitsForFact[] = "waits_for";
+inline constexpr char kWaitsForPidFact[] = "waits_for_pid";
+inline constexpr char kWaitsForNameFact[] = "waits_for_name";
+inline constexpr char kWaitsForCountFact[] = "waits_for_count";  // of several processes
+inline constexpr char kWaitsForAddressFact[] = "waits_for_address";
+
+}  // namespace lagwatch::policies

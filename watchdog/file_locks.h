@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who holds the lock on a file that a thread waits for, as /proc/locks has it. Context: watchdog.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace lagwatch::watchdog {
+
+struct FileLock {
+  char kind[16] = {};         // "FLOCK", "POSIX", "OFDLCK"; empty where no such wait was found
+  int32_t holder_pid = 0;     // 0: the kernel does not tell
+  uint32_t holder_count = 0;  // readers may be many
+};
+
+// Of the lock on the file `inode` (0: not known) that process `pid` waits for. `locks` are the lines of
+// /proc/locks; a wait comes after the lock that it waits for, under the same number. Pure.
+FileLock FindAwaitedLock(std::string_view locks, int32_t pid, uint64_t inode);
+
+// The same, of the file that thread `tid` has as `descriptor`.
+FileLock ReadAwaitedLock(int32_t tid, int descriptor);
+
+}  // namespace lagwatch::watchdog

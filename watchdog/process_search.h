@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Searches /proc for processes, without allocation. Context: watchdog.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace lagwatch::watchdog {
+
+// The process's name, as the kernel has it; empty where that is not told.
+void ReadProcessName(int32_t pid, char* name, size_t size_bytes);
+
+// Another process that has `link` (as "socket:[7]") among its descriptors, of those that this process may
+// look at; 0: none was found within `budget_ns`.
+int32_t FindProcessWith(std::string_view link, int64_t budget_ns);
+
+// Children of this process: those of thread `tid` or, where it has none, of any thread. Returns how many, and
+// the pid of the last one started.
+uint32_t FindChildren(int32_t tid, int32_t* last_pid);
+
+}  // namespace lagwatch::watchdog
