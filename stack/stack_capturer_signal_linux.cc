@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <cstring>
 #include <utility>
@@ -69,9 +70,10 @@ StackCapturer::SignalOutcome StackCapturer::SendAndWait(int tid, bool is_on_proc
   if (!CaptureSignalOwner::Owns(signal_.number)) return Withhold(NoStackReason::kNoSignal);
   if (!SignalStacks::TryBeginSend(slot_->index, tid)) return Withhold(NoStackReason::kSmallSignalStack);
   const bool is_sent = Send(tid, was_asleep);
+  const bool is_gone = !is_sent && errno == ESRCH;
   SignalStacks::EndSend(slot_->index);
   if (!is_sent) {
-    no_stack_reason_ = NoStackReason::kGone;
+    no_stack_reason_ = is_gone ? NoStackReason::kGone : NoStackReason::kNoSignal;  // RLIMIT_SIGPENDING
     return SignalOutcome::kNoAnswer;
   }
   if (AwaitAnswer(is_on_processor)) {
