@@ -11,7 +11,9 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdarg>
+#include <utility>
 
+#include "base/seccomp.h"
 #include "sdk/preload/exec_environment.h"
 #include "sdk/preload/wait_tracker.h"
 
@@ -50,6 +52,13 @@ constinit Next<Spawn> g_spawnp("posix_spawnp");
 // Calls `start` with the environment that the target is to have.
 template <typename Start>
 [[gnu::noinline]] int Follow(const ExecTarget& target, Argv environment, Start start) {
+  if (base::IsConfined()) return start(environment);
+  // A child of vfork() that has confined itself shares this with its parent, which is not confined.
+  if (std::exchange(t_waits.is_in_confined_child, false)) {
+    const int result = start(environment);
+    t_waits.is_in_confined_child = true;
+    return result;
+  }
   const int error = errno;
   const EnvironmentPlan plan = PlanEnvironment(target, environment);
   const ScopedExec exec(target.is_child);
