@@ -34,6 +34,7 @@ constexpr int kNameLooks = 100;
 constexpr char kConfined[] = "a seccomp filter confines it, which may not allow lagwatch's system calls";
 constexpr char kDispatched[] = "it has its system calls dispatched to itself";
 constexpr char kNoTicks[] = "it forbids the use of the time stamp counter";
+constexpr char kNoKey[] = "it has taken all keys of thread-specific data (PTHREAD_KEYS_MAX)";
 constexpr char kNoMemory[] = "there is no memory left";
 
 // The process that the library's memory belongs to. A child that was made without fork handlers, or that
@@ -228,7 +229,10 @@ void WatchThread(ThreadWaits* waits, const char* name) {
   waits->loop = ProcessMonitor::Instance().WatchLoop(name);
   waits->looks_left = 0;
   waits->is_candidate = false;
-  if (waits->loop == nullptr) return;
+  if (waits->loop == nullptr) {
+    if (!ProcessMonitor::Instance().CanWatchLoops()) NoteUnwatched(kNoKey);
+    return;
+  }
   waits->loop->is_inferred.store(true);
   CountWatchedLoop();
   if (gettid() == getpid()) NoteMainLoop(waits->loop);
