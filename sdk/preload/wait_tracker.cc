@@ -195,10 +195,15 @@ void StartOnce() {
 // Where cancellation points and allocations follow that must not end the caller.
 class ScopedUninterrupted {
  public:
-  ScopedUninterrupted() : error_(errno) { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state_); }
+  // The type, too: a cancellation under way looks at that alone.
+  ScopedUninterrupted() : error_(errno) {
+    pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &type_);
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state_);
+  }
   ~ScopedUninterrupted() {
     int ours;
     pthread_setcancelstate(state_, &ours);
+    if (type_ != PTHREAD_CANCEL_DEFERRED) pthread_setcanceltype(type_, &ours);
     errno = error_;
   }
   ScopedUninterrupted(const ScopedUninterrupted&) = delete;
@@ -206,6 +211,7 @@ class ScopedUninterrupted {
 
  private:
   int error_;
+  int type_ = PTHREAD_CANCEL_DEFERRED;
   int state_ = PTHREAD_CANCEL_ENABLE;
 };
 
