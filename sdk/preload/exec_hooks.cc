@@ -13,6 +13,7 @@
 #include <cstdarg>
 #include <utility>
 
+#include "base/mapped_memory.h"
 #include "base/seccomp.h"
 #include "sdk/preload/exec_environment.h"
 #include "sdk/preload/wait_tracker.h"
@@ -63,8 +64,14 @@ template <typename Start>
   const EnvironmentPlan plan = PlanEnvironment(target, environment);
   const ScopedExec exec(target.is_child);
   if (plan.is_followed()) {
-    auto** pointers = static_cast<char**>(alloca(plan.pointer_count * sizeof(char*)));
-    FillEnvironment(plan, environment, pointers, static_cast<char*>(alloca(plan.text_bytes)));
+    // The caller's stack may be small. A child of vfork() would leave a mapping to its parent.
+    const size_t pointer_bytes = plan.pointer_count * sizeof(char*);
+    base::MappedBlock<char> mapped;
+    if (OwnsMemory()) mapped = base::MapBlock<char>(pointer_bytes + plan.text_bytes);
+    char* memory = mapped.get();
+    if (memory == nullptr) memory = static_cast<char*>(alloca(pointer_bytes + plan.text_bytes));
+    auto** pointers = reinterpret_cast<char**>(memory);
+    FillEnvironment(plan, environment, pointers, memory + pointer_bytes);
     errno = error;
     const int result = start(pointers);
     // Without our variables there may be room for it.

@@ -6,7 +6,7 @@
 namespace lagwatch::sdk {
 
 // Calls `run` in the calling thread, on a stack of 1 MiB that is mapped for the call. `run` must not throw.
-// False when there is no memory for the stack. Context: background.
-bool RunOnFreshStack(void (*run)());
+// False when there is no memory for the stack. Context: any, a vfork() child included.
+bool RunOnFreshStack(void (*run)(void* context), void* context = nullptr);
 
 }  // namespace lagwatch::sdk

@@ -174,7 +174,7 @@ __attribute__((destructor)) void StopMonitor() {
 
 // The caller's stack may be a coroutine's of a few KiB.
 void StartMonitor() {
-  const bool has_run = RunOnFreshStack([] {
+  const bool has_run = RunOnFreshStack([](void*) {
     try {
       Preload::Instance().StartMonitor();
     } catch (...) {  // no memory
@@ -403,6 +403,8 @@ MonitorPause PauseIfThreadsDiffer() {
   }
   return PauseMonitor();
 }
+
+bool OwnsMemory() { return g_process.load() == getpid(); }
 
 ScopedExec::ScopedExec(bool is_child) : is_own_(!is_child && IsFollowedProcess()) {
   if (!is_own_) return;

@@ -54,6 +54,9 @@ void StartBeforeUserChange(uid_t user);
 // Context: background.
 MonitorPause PauseIfThreadsDiffer();
 
+// False in a child that shares its parent's memory or was made without fork handlers. Context: any, signal.
+bool OwnsMemory();
+
 // Around an exec on the calling thread of the process itself: the dispatch ends, so that no capture signal is
 // sent that the next program would get, and the run's record says that the run ended well. When exec fails,
 // both go on. Does nothing in a child that shares this process's memory. Context: any, a vfork() child
