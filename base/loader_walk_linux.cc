@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <pthread.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <ctime>
@@ -16,7 +15,9 @@ constexpr int kPausesOfAWalk = 100'000;  // ten: the fork of a large process tak
 
 pthread_mutex_t g_walk = PTHREAD_MUTEX_INITIALIZER;
 std::atomic<int> g_waiting_forks{0};
-std::atomic<pid_t> g_forker{0};  // the thread that has it from the beginning of its fork to the end
+// Its address is the thread's. Initial-exec: no call and no allocation at the first access.
+thread_local char t_mark __attribute__((tls_model("initial-exec")));
+std::atomic<const char*> g_forker{nullptr};  // that has it from the beginning of its fork to the end
 
 // Neither a fork nor a walk waits for ever: each may have a lock that the other waits for.
 bool WaitForTheWalk(int most_pauses) {
@@ -29,19 +30,19 @@ bool WaitForTheWalk(int most_pauses) {
 
 void PrepareFork() {
   g_waiting_forks.fetch_add(1);
-  if (g_forker.load() != gettid() && WaitForTheWalk(kPausesOfAFork)) g_forker.store(gettid());
+  if (g_forker.load() != &t_mark && WaitForTheWalk(kPausesOfAFork)) g_forker.store(&t_mark);
   g_waiting_forks.fetch_sub(1);
 }
 
 void FinishForkInParent() {
-  if (g_forker.load() != gettid()) return;
-  g_forker.store(0);
+  if (g_forker.load() != &t_mark) return;
+  g_forker.store(nullptr);
   pthread_mutex_unlock(&g_walk);
 }
 
 void FinishForkInChild() {
   g_waiting_forks.store(0);
-  g_forker.store(0);
+  g_forker.store(nullptr);
   pthread_mutex_init(&g_walk, nullptr);
 }
 

@@ -30,12 +30,20 @@ thread_local bool t_has_own_files __attribute__((tls_model("initial-exec"))) = f
 // The program's threads may be cancelled, but not in the middle of a call of ours.
 class ScopedNoCancellation {
  public:
-  ScopedNoCancellation() { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &previous_); }
-  ~ScopedNoCancellation() { pthread_setcancelstate(previous_, nullptr); }
+  // The type, too: a cancellation under way looks at that alone.
+  ScopedNoCancellation() {
+    pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &type_);
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &previous_);
+  }
+  ~ScopedNoCancellation() {
+    pthread_setcancelstate(previous_, nullptr);
+    pthread_setcanceltype(type_, nullptr);
+  }
   ScopedNoCancellation(const ScopedNoCancellation&) = delete;
   ScopedNoCancellation& operator=(const ScopedNoCancellation&) = delete;
 
  private:
+  int type_ = PTHREAD_CANCEL_DEFERRED;
   int previous_ = PTHREAD_CANCEL_ENABLE;
 };
 

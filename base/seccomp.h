@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads which seccomp filters confine a thread.
+// Reads which seccomp filters confine a thread, and remembers that the process has confined itself.
 #pragma once
 
 #include <cstdint>
@@ -17,5 +17,11 @@ struct SeccompState {
 SeccompState ReadSeccomp();
 // The same for another file of the format of /proc/PID/status.
 SeccompState ReadSeccompOf(const char* status_path);
+
+// Whether the process has stopped lagwatch and confined itself in a way that may not know lagwatch's system
+// calls: from then on no hook and no fork handler makes any. Forked children inherit it. Context: any,
+// signal.
+bool IsConfined();
+void SetConfined(bool is_confined);
 
 }  // namespace lagwatch::base

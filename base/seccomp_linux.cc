@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <atomic>
 #include <string_view>
 
 #include "base/proc_file.h"
@@ -9,6 +10,9 @@ namespace lagwatch::base {
 namespace {
 
 constexpr size_t kStatusBytes = 8192;
+
+std::atomic<bool> g_is_confined{false};
+static_assert(std::atomic<bool>::is_always_lock_free, "not signal-safe");
 
 // The number after "\nNAME:"; false when the line is not there.
 bool FindNumber(std::string_view text, std::string_view line_start, uint64_t* value) {
@@ -33,5 +37,8 @@ SeccompState ReadSeccompOf(const char* status_path) {
   if (mode != 0) filters = std::max<uint64_t>(filters, 1);
   return {true, static_cast<uint32_t>(filters)};
 }
+
+bool IsConfined() { return g_is_confined.load(); }
+void SetConfined(bool is_confined) { g_is_confined.store(is_confined); }
 
 }  // namespace lagwatch::base

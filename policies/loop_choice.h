@@ -9,7 +9,7 @@
 
 namespace lagwatch::policies {
 
-// The waits of one thread until now.
+// The waits of one thread until now, without its first.
 struct WaitHistory {
   uint32_t waits = 0;
   int64_t waited_ns = 0;
@@ -17,10 +17,13 @@ struct WaitHistory {
 
   // A thread that waits now and then and works for long by design would be reported as hanging. A loop has
   // returned to its wait several times and has spent most of its time there, or never long outside.
-  bool IsLoop() const {
+  // Once the main thread has ended, another takes its place, and is one as soon as it waits again.
+  bool IsLoop(bool has_main_ended) const {
+    constexpr uint32_t kMinWaitsAsMain = 1;
     constexpr uint32_t kMinWaits = 3;
     constexpr uint32_t kManyWaits = 20;
     constexpr int64_t kShortWorkNs = 20'000'000;
+    if (has_main_ended && waits >= kMinWaitsAsMain) return true;
     if (waits < kMinWaits) return false;
     return waited_ns >= worked_ns || (waits >= kManyWaits && worked_ns / waits <= kShortWorkNs);
   }
@@ -30,7 +33,8 @@ struct WaitHistory {
 struct MainThreadFacts {
   uint64_t dispatches = 0;      // begun, each after a wait
   bool is_in_dispatch = false;  // false before its first wait, too
-  int64_t cpu_ns = 0;           // that it has used; negative: it has ended
+  bool has_ended = false;
+  int64_t cpu_ns = 0;  // that it has used
 };
 
 // Thread safety: one thread at a time.
@@ -45,7 +49,7 @@ class MainThreadRole {
     const bool is_first = since_ns_ == 0;
     const bool has_waited = facts.dispatches != dispatches_;
     const bool is_blocked =
-        facts.cpu_ns < 0 || (!is_first && facts.cpu_ns - cpu_ns_ <= (now_ns - looked_ns_) / kBusyShare);
+        facts.has_ended || (!is_first && facts.cpu_ns - cpu_ns_ <= (now_ns - looked_ns_) / kBusyShare);
     if (is_first || has_waited || !is_blocked) blocked_since_ns_ = now_ns;
     if (is_first || has_waited) since_ns_ = now_ns;
     dispatches_ = facts.dispatches;
@@ -59,6 +63,7 @@ class MainThreadRole {
       look_interval_ns_ = kShortestNs;
     }
     next_look_ns_ = now_ns + look_interval_ns_;
+    if (facts.has_ended) return true;
     if (is_loop) return now_ns - blocked_since_ns_ >= kQuietNs;
     return is_blocked || now_ns - since_ns_ >= kQuietNs;
   }

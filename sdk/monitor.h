@@ -90,6 +90,7 @@ class Monitor {
   const std::optional<EndedRun>& last_run() const { return last_run_; }
   // CPU time of the watchdog's thread.
   int64_t WatchdogCpuNs() const { return watchdog_->CpuNs(); }
+  int watchdog_tid() const { return watchdog_->tid(); }
   // Null when no service manager is told that all is well.
   const watchdog::ServiceFeed* service() const { return service_.get(); }
   // False when there is no room for one, say: then the end of this run will not be told.

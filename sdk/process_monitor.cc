@@ -9,7 +9,9 @@
 #include <new>
 #include <utility>
 
+#include "base/capabilities.h"
 #include "base/clock.h"
+#include "base/seccomp.h"
 #include "sdk/program_words.h"
 #include "sdk/writing_switch.h"
 #include "stack/signal_stacks.h"
@@ -232,6 +234,12 @@ std::string ProcessMonitor::why_off() {
   return why_off_;
 }
 
+bool ProcessMonitor::HasCallersCapabilities() {
+  std::lock_guard lock(mutex_);
+  const int tid = monitor_ == nullptr ? 0 : monitor_->watchdog_tid();
+  return tid == 0 || base::HasCapabilitiesOf(tid);
+}
+
 void ProcessMonitor::NoteReady() {
   ProcessStartUp().NoteReady(base::SystemClock().MonoNs());
   registry_.watchdog_sleeper().Wake();
@@ -345,6 +353,10 @@ void ProcessMonitor::NoteExit() {
 // for, because it may take seconds.
 void ProcessMonitor::PrepareFork() {
   ProcessMonitor& self = Instance();
+  if (base::IsConfined()) {  // and nothing is left to prepare
+    t_fork = {};
+    return;
+  }
   t_fork = {gettid(), TryLockForFork(&self.mutex_)};
   if (!t_fork.is_locked) return;
   self.forking_stats_ = self.CurrentStats();  // in the child, locks in it may be held for ever
@@ -359,6 +371,7 @@ void ProcessMonitor::FinishForkInParent() {
 }
 
 void ProcessMonitor::FinishForkInChild() {
+  if (base::IsConfined()) return;
   ProcessMonitor& self = Instance();
   new (&self.life_mutex_) std::mutex;  // their owner's id is the parent's
   new (&self.mutex_) std::mutex;

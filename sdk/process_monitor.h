@@ -100,11 +100,16 @@ class ProcessMonitor {
   // Empty when the monitor is on.
   std::string why_off();
 
+  // Whether lagwatch's threads have the calling thread's capabilities; true when the monitor is off.
+  bool HasCallersCapabilities();
+
   // The program is ready; only the first call of a process counts.
   void NoteReady();
   // Nobody waited for this start: nothing is told of it.
   void WithdrawStart();
 
+  // False when the program has taken all keys of thread-specific data: the end of a thread would go unnoticed.
+  bool CanWatchLoops() const { return has_thread_end_key_; }
   // For the calling thread; its loops are forgotten when it ends.
   watchdog::WatchedLoop* WatchLoop(const char* name);
   void UnwatchLoop(watchdog::WatchedLoop* loop);

@@ -8,6 +8,7 @@
 #include <cerrno>
 
 #include "base/clock.h"
+#include "base/safe_memory.h"
 #include "stack/signal/capture_signal.h"
 #include "stack/signal_stacks.h"
 
@@ -103,11 +104,15 @@ bool SignalStacks::IsSmall(const stack_t& stack) {
 }
 
 int SignalStacks::Set(const stack_t* stack, stack_t* previous, SetStack real) {
-  if (stack == nullptr) return real(stack, previous);
   const int saved_errno = errno;
+  stack_t wanted;
+  if (stack == nullptr || !base::ReadOwnValue(reinterpret_cast<uint64_t>(stack), &wanted)) {
+    errno = saved_errno;
+    return real(stack, previous);  // which only asks, or fails
+  }
   const int tid = gettid();
   const bool was_small = FindSmall(tid) != nullptr;
-  const bool is_small = IsSmall(*stack);
+  const bool is_small = IsSmall(wanted);
   if (is_small) {
     AddSmall(tid);
     AwaitSignalsUnderWay(tid);

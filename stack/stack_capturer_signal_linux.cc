@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <cstring>
 #include <utility>
@@ -124,8 +125,10 @@ bool StackCapturer::TrySend(int tid, bool was_asleep) {
     return false;
   }
   const bool is_sent = Send(tid, was_asleep);
+  const bool is_gone = !is_sent && errno == ESRCH;
   SignalStacks::EndSend(slot_->index);
-  if (!is_sent) no_stack_reason_ = NoStackReason::kGone;
+  if (!is_sent)
+    no_stack_reason_ = is_gone ? NoStackReason::kGone : NoStackReason::kNoSignal;  // RLIMIT_SIGPENDING
   return is_sent;
 }
 

@@ -68,6 +68,8 @@ class Watchdog {
   const WatchCounters& counters() const { return counters_; }
   // CPU time that its thread has used.
   int64_t CpuNs() const;
+  // Its thread's id; 0 when it does not run.
+  int tid() const { return tid_.load(); }
 
  private:
   struct Task;

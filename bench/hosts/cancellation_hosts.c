@@ -148,7 +148,32 @@ static int JumpOutOfWait(int count, char** arguments) {
   return 3;
 }
 
+// At any moment, also while the thread is new.
+static void* PollAsynchronously(void* unused) {
+  (void)unused;
+  pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL);
+  for (;;) Tick(0);
+}
+static int CancelOften(int count, char** arguments) {
+  enum { kThreads = 3000 };
+  int cancelled = 0;
+  (void)count;
+  (void)arguments;
+  for (int i = 0; i < kThreads; ++i) {
+    void* result = NULL;
+    const pthread_t thread = StartThread(PollAsynchronously, NULL);
+    for (volatile int pause = 0; pause < i % 100 * 300; ++pause) {
+    }
+    pthread_cancel(thread);
+    pthread_join(thread, &result);
+    cancelled += result == PTHREAD_CANCELED;
+  }
+  printf("cancelled %d\n", cancelled);
+  return 3;
+}
+
 const struct Host kCancellationHosts[] = {
+    {"cancel_often", CancelOften, "", "all"},
     {"cancel_poll", CancelPoll, "HangComputing", "all"},
     {"cancel_ppoll", CancelPpoll, "HangComputing", ""},
     {"cancel_select", CancelSelect, "HangComputing", ""},

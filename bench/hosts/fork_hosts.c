@@ -7,9 +7,11 @@
 #include <pthread.h>
 #include <spawn.h>
 #include <stdatomic.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -202,7 +204,36 @@ static int BecomeAnotherLater(int count, char** arguments) {
   return Become("exit_in_hang", 1);
 }
 
+// As handlers of crashes do: a program is started from a signal handler, on a stack of 8 KiB.
+static void ReportCrash(int signal_number) {
+  (void)signal_number;
+  const pid_t child = fork();
+  if (child == 0) {
+    execl("/bin/echo", "echo", "a crash", (char*)NULL);
+    _exit(99);
+  }
+  waitpid(child, NULL, 0);
+  _exit(4);
+}
+static int ExecInHandler(int count, char** arguments) {
+  enum { kGuardBytes = 4096, kStackBytes = 8192 };
+  (void)count;
+  (void)arguments;
+  char* memory = mmap(NULL, kGuardBytes + kStackBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return 1;
+  Checked(mprotect(memory, kGuardBytes, PROT_NONE), "mprotect");
+  const stack_t stack = {.ss_sp = memory + kGuardBytes, .ss_size = kStackBytes};
+  const struct sigaction action = {.sa_handler = ReportCrash, .sa_flags = SA_ONSTACK};
+  Checked(sigaltstack(&stack, NULL), "sigaltstack");
+  Checked(sigaction(SIGUSR1, &action, NULL), "sigaction");
+  Tick(10);
+  Tick(10);
+  raise(SIGUSR1);
+  return 1;
+}
+
 const struct Host kForkHosts[] = {
+    {"exec_in_handler", ExecInHandler, "", "children"},
     {"hang_in_child", HangInChild, "HangComputing", ""},
     {"fork_often", ForkOften, "HangComputing", ""},
     {"fork_beside_hang", ForkBesideHang, "HangSleeping,HangComputing", ""},

@@ -36,6 +36,7 @@ extern const struct Host kForkHosts[];
 extern const struct Host kIdentityHosts[];
 extern const struct Host kIdleHosts[];
 extern const struct Host kLimitHosts[];
+extern const struct Host kLoaderHosts[];
 extern const struct Host kSeccompHosts[];
 extern const struct Host kSignalHosts[];
 extern const struct Host kThreadHosts[];

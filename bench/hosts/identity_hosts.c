@@ -3,12 +3,14 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <grp.h>
+#include <linux/capability.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -107,7 +109,42 @@ static int UnshareUser(int count, char** arguments) {
   return HangTwice();
 }
 
+// The main thread alone gives its capabilities up. The C library ends a process in which a change of user or
+// group succeeds in some threads only.
+static int ChangeIdsWithoutCapabilities(int count, char** arguments) {
+  struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+  const struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {{0, 0, 0}, {0, 0, 0}};
+  const gid_t group = kNobody;
+  (void)count;
+  (void)arguments;
+  Tick(10);
+  Tick(10);
+  Checked((int)syscall(SYS_capset, &header, none), "capset");
+  printf("%d %d %d", setgroups(1, &group), setgid(kNobody), setegid(kNobody));
+  printf(" %d %d %d\n", setuid(kNobody), seteuid(kNobody), setresuid(1, 1, 1));
+  return HangTwice();
+}
+// As a program that keeps one capability.
+static int KeepCapabilities(int count, char** arguments) {
+  (void)count;
+  (void)arguments;
+  Tick(10);
+  Tick(10);
+  Checked(prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0), "keepcaps");
+  DropPrivileges();
+  return HangTwice();
+}
+static int ChangeEffectiveUser(int count, char** arguments) {
+  (void)count;
+  (void)arguments;
+  Checked(seteuid(kNobody), "seteuid");
+  return HangTwice();
+}
+
 const struct Host kIdentityHosts[] = {
+    {"change_ids_without_capabilities", ChangeIdsWithoutCapabilities, "HangComputing,HangSleeping", "root"},
+    {"keep_capabilities", KeepCapabilities, "HangComputing,HangSleeping", "root"},
+    {"change_effective_user", ChangeEffectiveUser, "HangComputing,HangSleeping", "root"},
     {"drop_before_loop", DropBeforeLoop, "HangComputing,HangSleeping", "root"},
     {"drop_in_loop", DropInLoop, "HangComputing,HangSleeping", "root"},
     {"drop_in_worker", DropInWorker, "HangComputing,HangSleeping", "root"},

@@ -153,7 +153,22 @@ static int ChangeMemory(int count, char** arguments) {
   return 3;
 }
 
+static int TakeAllKeys(int count, char** arguments) {
+  pthread_key_t key;
+  int keys = 0;
+  (void)count;
+  (void)arguments;
+  while (pthread_key_create(&key, NULL) == 0) ++keys;
+  printf("some keys: %d\n", keys > 0);
+  Tick(10);
+  Tick(10);
+  HangComputing();
+  Tick(10);
+  return 3;
+}
+
 const struct Host kLimitHosts[] = {
+    {"take_all_keys", TakeAllKeys, "HangComputing", "blind"},
     {"memory_64_kib", Memory64, "HangComputing", "blind"},
     {"memory_1_mib", Memory1024, "HangComputing", "blind"},
     {"memory_4_mib", Memory4096, "HangComputing", "blind"},

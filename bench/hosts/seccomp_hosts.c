@@ -5,8 +5,10 @@
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -14,11 +16,25 @@
 
 #include "bench/hosts/host.h"
 
-static const int kAllowed[] = {SYS_read,           SYS_write,     SYS_poll,           SYS_clock_gettime,
-                               SYS_exit_group,     SYS_exit,      SYS_rt_sigreturn,   SYS_restart_syscall,
-                               SYS_clock_nanosleep, SYS_nanosleep, SYS_rt_sigprocmask, SYS_futex,
-                               SYS_brk,            SYS_mmap,      SYS_munmap,         SYS_close,
-                               SYS_fstat,          SYS_newfstatat, SYS_getpid};
+static const int kAllowed[] = {SYS_read,
+                               SYS_write,
+                               SYS_poll,
+                               SYS_clock_gettime,
+                               SYS_exit_group,
+                               SYS_exit,
+                               SYS_rt_sigreturn,
+                               SYS_restart_syscall,
+                               SYS_clock_nanosleep,
+                               SYS_nanosleep,
+                               SYS_rt_sigprocmask,
+                               SYS_futex,
+                               SYS_brk,
+                               SYS_mmap,
+                               SYS_munmap,
+                               SYS_close,
+                               SYS_fstat,
+                               SYS_newfstatat,
+                               SYS_getpid};
 
 enum Door { kBySeccomp, kByPrctl };
 
@@ -113,7 +129,127 @@ static int ConfineChild(int count, char** arguments) {
   return 3;
 }
 
+// What a monitor might call in a hook or a fork handler, and a confined program need not allow.
+static void Forbid(void) {
+  static const int kForbidden[] = {
+      SYS_gettid,   SYS_getpid,       SYS_process_vm_readv, SYS_sched_yield, SYS_geteuid,
+      SYS_readlink, SYS_timer_delete, SYS_membarrier,       SYS_tgkill,      SYS_sigaltstack,
+      SYS_prctl,    SYS_statx,        SYS_unshare,          SYS_capget};
+  enum { kCalls = sizeof kForbidden / sizeof *kForbidden };
+  struct sock_filter code[kCalls + 3];
+  size_t size = 0;
+  code[size++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
+  for (size_t i = 0; i < kCalls; ++i) {
+    code[size++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)kForbidden[i],
+                                                (unsigned char)(kCalls - i), 0);
+  }
+  code[size++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+  code[size++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
+  struct sock_fprog program = {(unsigned short)size, code};
+  Tick(10);
+  Tick(10);
+  Checked(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs");
+  Checked(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), "seccomp");
+}
+static void ForkOnce(void) {
+  int status = 0;
+  const pid_t child = fork();
+  if (child == 0) {
+    Tick(1);
+    Tick(1);
+    _exit(5);
+  }
+  Checked(waitpid(child, &status, 0), "waitpid");
+  printf("the child's status %d\n", WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status));
+}
+static int ForkConfined(int count, char** arguments) {
+  (void)count;
+  (void)arguments;
+  Forbid();
+  ForkOnce();
+  return 3;
+}
+static int DropConfined(int count, char** arguments) {
+  (void)count;
+  (void)arguments;
+  Forbid();
+  printf("%d %d\n", setgid(65534), setuid(65534));
+  return 3;
+}
+static int ExecConfined(int count, char** arguments) {
+  (void)count;
+  (void)arguments;
+  Forbid();
+  execl("/bin/echo", "echo", "another program", (char*)NULL);
+  return 1;
+}
+
+// Landlock: no file may be opened any more.
+static int RestrictFiles(int count, char** arguments) {
+  enum { kCreateRuleset = 444, kRestrictSelf = 446 };
+  const unsigned long long all_of_files = 0x1fff;
+  (void)count;
+  (void)arguments;
+  const int rules = (int)syscall(kCreateRuleset, &all_of_files, sizeof all_of_files, 0);
+  Checked(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs");
+  if (rules >= 0) Checked((int)syscall(kRestrictSelf, rules, 0), "landlock");  // else the kernel has none
+  return HangOnce();
+}
+
+// A read of the time stamp counter is a fault.
+static int ForbidTicks(int count, char** arguments) {
+  (void)count;
+  (void)arguments;
+  prctl(PR_SET_TSC, PR_TSC_SIGSEGV);
+  for (int i = 0; i < 5; ++i) Tick(1);
+  prctl(PR_SET_TSC, PR_TSC_ENABLE);
+  return HangOnce();
+}
+
+// System calls outside the C library become SIGSYS.
+static volatile char dispatches;
+static volatile int dispatched;
+static void NoteDispatch(int signal_number) {
+  (void)signal_number;
+  dispatches = 0;
+  ++dispatched;
+}
+static int DispatchCalls(int count, char** arguments) {
+  unsigned long begin = 0;
+  unsigned long end = 0;
+  char line[512];
+  (void)count;
+  (void)arguments;
+  Tick(10);
+  Tick(10);
+  FILE* maps = fopen("/proc/self/maps", "r");
+  while (maps != NULL && fgets(line, sizeof line, maps) != NULL) {
+    unsigned long from = 0;
+    unsigned long to = 0;
+    if (strstr(line, "/libc.so.6") == NULL || sscanf(line, "%lx-%lx", &from, &to) != 2) continue;
+    if (begin == 0) begin = from;
+    end = to;
+  }
+  if (maps != NULL) fclose(maps);
+  signal(SIGSYS, NoteDispatch);
+  prctl(59 /* PR_SET_SYSCALL_USER_DISPATCH */, 1, begin, end - begin, &dispatches);
+  dispatches = 1;
+  HangComputing();
+  Tick(10);
+  HangSleeping();
+  Tick(10);
+  dispatches = 0;
+  printf("dispatched %d\n", dispatched);
+  return 3;
+}
+
 const struct Host kSeccompHosts[] = {
+    {"fork_confined", ForkConfined, "", ""},
+    {"drop_confined", DropConfined, "", "root"},
+    {"exec_confined", ExecConfined, "", ""},
+    {"restrict_files", RestrictFiles, "HangComputing,HangSleeping", ""},
+    {"forbid_ticks", ForbidTicks, "HangComputing,HangSleeping", "blind"},
+    {"dispatch_calls", DispatchCalls, "HangComputing,HangSleeping", "blind"},
     {"confine_early", ConfineEarly, "HangComputing,HangSleeping", "blind"},
     {"confine_late", ConfineLate, "HangComputing,HangSleeping", "blind"},
     {"confine_all_threads", ConfineAllThreads, "HangComputing,HangSleeping", "blind"},

@@ -11,6 +11,8 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -181,7 +183,47 @@ static int CountSignals(int count, char** arguments) {
   return 3;
 }
 
+// Real-time signals end a program that does not handle them.
+static int EndByRealTimeSignals(int count, char** arguments) {
+  (void)count;
+  (void)arguments;
+  for (int number = SIGRTMIN; number <= SIGRTMAX; ++number) {
+    int status = 0;
+    const pid_t child = fork();
+    if (child == 0) {
+      Tick(1);
+      Tick(1);
+      raise(number);
+      _exit(0);
+    }
+    Checked(waitpid(child, &status, 0), "waitpid");
+    printf("%d ", WIFSIGNALED(status) ? WTERMSIG(status) - SIGRTMIN : -1);
+  }
+  puts("");
+  return 3;
+}
+
+// Not by the C library's function.
+static int SmallSignalStackByCall(int count, char** arguments) {
+  static char memory[2048];
+  const stack_t stack = {.ss_sp = memory, .ss_size = sizeof memory};
+  (void)count;
+  (void)arguments;
+  Tick(10);
+  Tick(10);
+  Checked((int)syscall(SYS_sigaltstack, &stack, NULL), "sigaltstack");
+  Checked(sigaltstack((const stack_t*)16, NULL) + 1, "no such stack");
+  HangComputing();
+  Tick(10);
+  HangSleeping();
+  Tick(10);
+  puts("done");
+  return 3;
+}
+
 const struct Host kSignalHosts[] = {
+    {"end_by_real_time_signals", EndByRealTimeSignals, "", ""},
+    {"small_signal_stack_by_call", SmallSignalStackByCall, "HangComputing,HangSleeping", "nostack"},
     {"small_signal_stack", SmallSignalStack, "HangComputing,HangSleeping", "nostack"},
     {"small_signal_stack_in_thread", SmallSignalStackInThread, "HangComputing,HangSleeping", "all,nostack"},
     {"large_signal_stack", LargeSignalStack, "HangComputing,HangSleeping", ""},

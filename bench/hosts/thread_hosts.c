@@ -5,7 +5,10 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
+#include <ucontext.h>
+#include <unistd.h>
 
 #include "bench/hosts/host.h"
 
@@ -55,7 +58,54 @@ static int ManyThreads(int count, char** arguments) {
   return 3;
 }
 
+// Another thread takes the place of the main one, and waits seldom.
+static void* TakeItsPlace(void* unused) {
+  (void)unused;
+  Tick(20);
+  PauseMs(100);
+  Tick(20);
+  HangComputing();
+  Tick(20);
+  puts("done");
+  exit(3);
+}
+static int LeaveItToOne(int count, char** arguments) {
+  (void)count;
+  (void)arguments;
+  Tick(20);
+  StartThread(TakeItsPlace, NULL);
+  pthread_exit(NULL);
+}
+
+// The first waits are a coroutine's.
+static ucontext_t g_caller;
+static ucontext_t g_coroutine;
+static void RunCoroutine(void) {
+  for (int i = 0; i < 5; ++i) Tick(10);
+  HangComputing();
+  Tick(10);
+}
+static int WaitInCoroutine(int count, char** arguments) {
+  enum { kGuardBytes = 4096, kStackBytes = 16 * 1024 };
+  (void)count;
+  (void)arguments;
+  char* memory =
+      mmap(NULL, kGuardBytes + kStackBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return 1;
+  Checked(mprotect(memory, kGuardBytes, PROT_NONE), "mprotect");
+  getcontext(&g_coroutine);
+  g_coroutine.uc_stack.ss_sp = memory + kGuardBytes;
+  g_coroutine.uc_stack.ss_size = kStackBytes;
+  g_coroutine.uc_link = &g_caller;
+  makecontext(&g_coroutine, RunCoroutine, 0);
+  swapcontext(&g_caller, &g_coroutine);
+  puts("done");
+  return 3;
+}
+
 const struct Host kThreadHosts[] = {
+    {"leave_it_to_one", LeaveItToOne, "HangComputing", ""},
+    {"wait_in_coroutine", WaitInCoroutine, "HangComputing", ""},
     {"loop_elsewhere", LoopElsewhere, "HangComputing", ""},
     {"many_loops", ManyLoops, "HangComputing", "all"},
     {"many_threads", ManyThreads, "HangComputing", "all"},

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The calls by which a program confines itself, in front of the C library's own. A seccomp filter that does
-// not know our calls would end the process at the next of them: so nothing of ours is left when it takes
-// effect. unshare(2) and setns(2) refuse some changes to a process with several threads: ours end for the
-// call. Compiled without exceptions: see thread_waits.h.
+// not know our calls would end the process at the next of them, and so would the ban of the time stamp
+// counter (PR_SET_TSC): nothing of ours is left when they take effect. Landlock rules hold for the calling
+// thread and for those that it starts, so the monitor starts before them. unshare(2) and setns(2) refuse some
+// changes to a process with several threads: ours end for the call. Compiled without exceptions: see
+// thread_waits.h.
 #include <dlfcn.h>
 #include <linux/seccomp.h>
 #include <sched.h>
@@ -11,13 +13,16 @@
 
 #include <atomic>
 #include <cerrno>
+#include <csignal>
 #include <cstdint>
+#include <optional>
 
 #include "sdk/preload/raw_syscall.h"
 #include "sdk/preload/wait_tracker.h"
 
 namespace {
 
+using lagwatch::sdk::Confinement;
 using lagwatch::sdk::MonitorPause;
 
 // The next definition of a function after ours.
@@ -53,11 +58,37 @@ constinit Real<int(int)> g_unshare("unshare");
 constinit Real<int(int, int)> g_setns("setns");
 
 // Calls with a null pointer only find out what the kernel knows.
-bool IsConfiningPrctl(Word option, Word mode, Word program) {
-  return option == PR_SET_SECCOMP && (mode == SECCOMP_MODE_STRICT || program != 0);
+std::optional<Confinement> ConfinementByFilter(bool is_strict, Word program) {
+  if (is_strict) return Confinement::kStrict;
+  if (program != 0) return Confinement::kFilter;
+  return std::nullopt;
 }
-bool IsConfiningSeccomp(Word operation, Word program) {
-  return operation == SECCOMP_SET_MODE_STRICT || (operation == SECCOMP_SET_MODE_FILTER && program != 0);
+std::optional<Confinement> ConfinementBySeccomp(Word operation, Word program) {
+  if (operation != SECCOMP_SET_MODE_STRICT && operation != SECCOMP_SET_MODE_FILTER) return std::nullopt;
+  return ConfinementByFilter(operation == SECCOMP_SET_MODE_STRICT, program);
+}
+std::optional<Confinement> ConfinementByPrctl(Word option, Word mode, Word program) {
+  constexpr Word kSetDispatch = 59;  // PR_SET_SYSCALL_USER_DISPATCH, which older headers lack
+  switch (option) {
+    case PR_SET_SECCOMP:
+      return ConfinementByFilter(mode == SECCOMP_MODE_STRICT, program);
+    case PR_SET_TSC:
+      if (mode == PR_TSC_SIGSEGV) return Confinement::kNoTicks;
+      break;
+    case kSetDispatch:
+      if (mode != 0) return Confinement::kDispatchedCalls;
+      break;
+    default:
+      break;
+  }
+  return std::nullopt;
+}
+std::optional<Confinement> ConfinementBySyscall(Word number, Word a, Word b, Word c) {
+  if (number == SYS_seccomp) [[unlikely]]
+    return ConfinementBySeccomp(a, c);
+  if (number == SYS_prctl) [[unlikely]]
+    return ConfinementByPrctl(static_cast<int>(a), b, c);
+  return std::nullopt;
 }
 // What the kernel does for a process with one thread only.
 bool NeedsOneThread(Word unshared) {
@@ -69,9 +100,26 @@ bool IsForOneThread(Word entered) {
   return entered == 0 || (entered & (CLONE_NEWUSER | CLONE_NEWNS | kNewTime)) != 0;
 }
 
+// After these calls the thread, and those that it starts, may not be allowed to open the spool directory.
+void StartBefore(Word number, Word a, Word b) {
+  constexpr Word kLandlock = 446;  // SYS_landlock_restrict_self, which older headers lack
+  switch (number) {
+    case SYS_setuid:
+    case SYS_setfsuid:
+      return lagwatch::sdk::StartBeforeUserChange(static_cast<uid_t>(a));
+    case SYS_setreuid:
+    case SYS_setresuid:
+      return lagwatch::sdk::StartBeforeUserChange(static_cast<uid_t>(b));
+    case kLandlock:
+      return lagwatch::sdk::StartMonitorEarly();
+    default:
+      return;
+  }
+}
+
 template <typename Call>
-auto Confine(bool is_strict, Call call) {
-  const MonitorPause pause = lagwatch::sdk::StopForConfinement(is_strict);
+auto Confine(Confinement confinement, Call call) {
+  const MonitorPause pause = lagwatch::sdk::StopForConfinement(confinement);
   const auto result = call();
   if (result < 0) lagwatch::sdk::UndoConfinement(pause);
   return result;
@@ -85,8 +133,14 @@ auto CallAlone(Call call) {
   return result;
 }
 
-// Before main(): no later call of syscall(2) has to look up the real one, which a signal handler must not.
-[[gnu::constructor]] void FindSyscall() { g_syscall.Find(); }
+// Before main(): a signal handler must not look up the real ones, and neither must a thread of ours, which
+// would wait for a thread that loads a library.
+[[gnu::constructor]] void FindConfiningCalls() {
+  g_prctl.Find();
+  g_syscall.Find();
+  g_unshare.Find();
+  g_setns.Find();
+}
 
 }  // namespace
 
@@ -106,20 +160,23 @@ int LagwatchPrctl(int option, Word a, Word b, Word c, Word d) {
     return real != nullptr ? real(option, a, b, c, d)
                            : static_cast<int>(lagwatch::sdk::RawSyscall(SYS_prctl, option, a, b, c, d, 0));
   };
-  return IsConfiningPrctl(option, a, b) ? Confine(a == SECCOMP_MODE_STRICT, call) : call();
+  const std::optional<Confinement> confinement = ConfinementByPrctl(option, a, b);
+  return confinement ? Confine(*confinement, call) : call();
 }
 
 long LagwatchSyscall(Word number, Word a, Word b, Word c, Word d, Word e, Word f) {
   auto* real = g_syscall.found();
   if (real == nullptr) [[unlikely]]  // in another library's constructor
     real = &lagwatch::sdk::RawSyscall;
-  const bool is_confining = (number == SYS_seccomp && IsConfiningSeccomp(a, c)) ||
-                            (number == SYS_prctl && IsConfiningPrctl(static_cast<int>(a), b, c));
+  const std::optional<Confinement> confinement = ConfinementBySyscall(number, a, b, c);
   const bool is_for_one = (number == SYS_unshare && NeedsOneThread(a)) ||
                           (number == SYS_setns && IsForOneThread(static_cast<int>(b)));
   auto call = [=] { return real(number, a, b, c, d, e, f); };
-  if (is_confining) [[unlikely]]
-    return Confine(number == SYS_prctl ? b == SECCOMP_MODE_STRICT : a == SECCOMP_SET_MODE_STRICT, call);
+  if (confinement) [[unlikely]]
+    return Confine(*confinement, call);
+  StartBefore(number, a, b);
+  if (number == SYS_sigaltstack) [[unlikely]]
+    return sigaltstack(reinterpret_cast<const stack_t*>(a), reinterpret_cast<stack_t*>(b));
   if (is_for_one) [[unlikely]]
     return CallAlone(call);
   return real(number, a, b, c, d, e, f);

@@ -15,6 +15,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "sdk/preload/fresh_stack.h"
 #include "sdk/preload/program_file.h"
 
 namespace lagwatch::sdk {
@@ -229,7 +230,16 @@ EnvironmentPlan PlanEnvironment(const ExecTarget& target, char* const* environme
   if (preload != nullptr)
     plan.text_bytes += own.config_size + PreloadConfig::kPreviousPreloadName.size() + preload_size + 2;
   if (plan.pointer_count * sizeof(char*) + plan.text_bytes > kMaxEnvironmentBytes) return {};
-  if (!CanLoadLibrary(target)) return {};
+  // The files' heads and paths take more stack than a signal handler may have.
+  struct Check {
+    const ExecTarget* target;
+    bool can_load;
+  } check{&target, false};
+  auto run = [](void* context) {
+    auto* self = static_cast<Check*>(context);
+    self->can_load = CanLoadLibrary(*self->target);
+  };
+  if (!RunOnFreshStack(run, &check) || !check.can_load) return {};
   g_has_handed_on.store(true);
   return plan;
 }

@@ -11,7 +11,10 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdarg>
+#include <utility>
 
+#include "base/mapped_memory.h"
+#include "base/seccomp.h"
 #include "sdk/preload/exec_environment.h"
 #include "sdk/preload/wait_tracker.h"
 
@@ -50,12 +53,25 @@ constinit Next<Spawn> g_spawnp("posix_spawnp");
 // Calls `start` with the environment that the target is to have.
 template <typename Start>
 [[gnu::noinline]] int Follow(const ExecTarget& target, Argv environment, Start start) {
+  if (base::IsConfined()) return start(environment);
+  // A child of vfork() that has confined itself shares this with its parent, which is not confined.
+  if (std::exchange(t_waits.is_in_confined_child, false)) {
+    const int result = start(environment);
+    t_waits.is_in_confined_child = true;
+    return result;
+  }
   const int error = errno;
   const EnvironmentPlan plan = PlanEnvironment(target, environment);
   const ScopedExec exec(target.is_child);
   if (plan.is_followed()) {
-    auto** pointers = static_cast<char**>(alloca(plan.pointer_count * sizeof(char*)));
-    FillEnvironment(plan, environment, pointers, static_cast<char*>(alloca(plan.text_bytes)));
+    // The caller's stack may be small. A child of vfork() would leave a mapping to its parent.
+    const size_t pointer_bytes = plan.pointer_count * sizeof(char*);
+    base::MappedBlock<char> mapped;
+    if (OwnsMemory()) mapped = base::MapBlock<char>(pointer_bytes + plan.text_bytes);
+    char* memory = mapped.get();
+    if (memory == nullptr) memory = static_cast<char*>(alloca(pointer_bytes + plan.text_bytes));
+    auto** pointers = reinterpret_cast<char**>(memory);
+    FillEnvironment(plan, environment, pointers, memory + pointer_bytes);
     errno = error;
     const int result = start(pointers);
     // Without our variables there may be room for it.

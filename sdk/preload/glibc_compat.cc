@@ -49,13 +49,18 @@ int LookAtModule(dl_phdr_info* module, size_t, void* data) {
   return 1;
 }
 
+int (*g_next_find)(void*, dl_find_object*) = nullptr;
+
+// Before main(): dlsym(3) waits for a thread that loads a library.
+[[gnu::constructor]] void FindNext() {
+  g_next_find = reinterpret_cast<int (*)(void*, dl_find_object*)>(dlsym(RTLD_DEFAULT, "_dl_find_object"));
+}
+
 }  // namespace
 
 // glibc 2.35; used by the unwinder of exceptions.
 LAGWATCH_HIDDEN int _dl_find_object(void* address, dl_find_object* found) noexcept {
-  using Function = int (*)(void*, dl_find_object*);
-  static const auto next = reinterpret_cast<Function>(dlsym(RTLD_DEFAULT, "_dl_find_object"));
-  if (next != nullptr) return next(address, found);
+  if (g_next_find != nullptr) return g_next_find(address, found);
   *found = {};
   Search search{reinterpret_cast<uintptr_t>(address), found, false};
   dl_iterate_phdr(&LookAtModule, &search);

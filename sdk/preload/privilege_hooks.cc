@@ -1,34 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
 // The calls by which a server gives up its privileges or its root directory, usually before it first waits.
-// The monitor starts before them: afterwards the process could not open the spool directory any more.
+// The monitor starts before them: afterwards the process could not open the spool directory any more. The C
+// library makes most of them on all threads, and ends the process when they succeed on some only: so
+// lagwatch's threads end for the call if their capabilities are others than the calling thread's.
 #include <dlfcn.h>
-#include <sys/prctl.h>
+#include <grp.h>
+#include <sys/fsuid.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
 
+#include "base/seccomp.h"
 #include "sdk/preload/wait_tracker.h"
 
 namespace {
 
+using lagwatch::sdk::MonitorPause;
+using lagwatch::sdk::PauseIfThreadsDiffer;
+using lagwatch::sdk::ResumeMonitor;
+using lagwatch::sdk::StartBeforeUserChange;
 using lagwatch::sdk::StartMonitorEarly;
-using lagwatch::sdk::StopUntilNextWait;
 
-// The next definition after ours. These calls are made in processes with an intact loader: a child of vfork()
-// gets what its parent has looked up, or looks it up itself, as the C library's lazy binding would.
+// The next definition after ours.
 template <typename... Arguments>
 class Next {
  public:
+  using Function = int (*)(Arguments...);
   explicit constexpr Next(const char* name) : name_(name) {}
 
+  Function Find() {
+    const auto function = reinterpret_cast<Function>(dlsym(RTLD_NEXT, name_));
+    function_.store(function, std::memory_order_relaxed);
+    return function;
+  }
   int operator()(Arguments... arguments) {
-    using Function = int (*)(Arguments...);
     Function function = function_.load(std::memory_order_relaxed);  // the same value for every thread
-    if (function == nullptr) {
-      function = reinterpret_cast<Function>(dlsym(RTLD_NEXT, name_));
-      function_.store(function, std::memory_order_relaxed);
-    }
+    if (function == nullptr) [[unlikely]]                           // in another library's constructor
+      function = Find();
     if (function != nullptr) return function(arguments...);
     errno = ENOSYS;
     return -1;
@@ -36,24 +45,53 @@ class Next {
 
  private:
   const char* name_;
-  std::atomic<int (*)(Arguments...)> function_{nullptr};
+  std::atomic<Function> function_{nullptr};
 };
 
-constexpr uid_t kUnchanged = static_cast<uid_t>(-1);
+constinit Next<uid_t> g_setuid("setuid");
+constinit Next<uid_t> g_seteuid("seteuid");
+constinit Next<uid_t, uid_t> g_setreuid("setreuid");
+constinit Next<uid_t, uid_t, uid_t> g_setresuid("setresuid");
+constinit Next<uid_t> g_setfsuid("setfsuid");
+constinit Next<gid_t> g_setgid("setgid");
+constinit Next<gid_t> g_setegid("setegid");
+constinit Next<gid_t, gid_t> g_setregid("setregid");
+constinit Next<gid_t, gid_t, gid_t> g_setresgid("setresgid");
+constinit Next<size_t, const gid_t*> g_setgroups("setgroups");
+constinit Next<const char*, gid_t> g_initgroups("initgroups");
+constinit Next<const char*> g_chroot("chroot");
 
-void PrepareForUser(uid_t user) {
-  const int error = errno;
-  if (geteuid() == 0 && user != 0 && user != kUnchanged) {
-    // Then the calling thread alone keeps capabilities: the C library makes later calls of this kind on all
-    // threads, and ends the process when they fail on ours.
-    if (prctl(PR_GET_KEEPCAPS, 0, 0, 0, 0) == 1) {
-      StopUntilNextWait();
-    } else {
-      StartMonitorEarly();
-    }
-  }
-  errno = error;
+// Before main(): dlsym(3) waits for a thread that loads a library, and is not for a child of vfork().
+[[gnu::constructor]] void FindPrivilegeCalls() {
+  g_setuid.Find();
+  g_seteuid.Find();
+  g_setreuid.Find();
+  g_setresuid.Find();
+  g_setfsuid.Find();
+  g_setgid.Find();
+  g_setegid.Find();
+  g_setregid.Find();
+  g_setresgid.Find();
+  g_setgroups.Find();
+  g_initgroups.Find();
+  g_chroot.Find();
 }
+
+// The C library makes these calls on all threads. Each thread has capabilities of its own.
+class ScopedForAllThreads {
+ public:
+  explicit ScopedForAllThreads(uid_t user = static_cast<uid_t>(-1)) {
+    if (lagwatch::base::IsConfined()) return;
+    StartBeforeUserChange(user);
+    pause_ = PauseIfThreadsDiffer();
+  }
+  ~ScopedForAllThreads() { ResumeMonitor(pause_); }
+  ScopedForAllThreads(const ScopedForAllThreads&) = delete;
+  ScopedForAllThreads& operator=(const ScopedForAllThreads&) = delete;
+
+ private:
+  MonitorPause pause_;
+};
 
 }  // namespace
 
@@ -62,29 +100,64 @@ void PrepareForUser(uid_t user) {
 extern "C" {
 
 LAGWATCH_PRIVILEGE int setuid(uid_t user) noexcept {
-  static constinit Next<uid_t> next("setuid");
-  PrepareForUser(user);
-  return next(user);
+  const ScopedForAllThreads scope(user);
+  return g_setuid(user);
+}
+
+LAGWATCH_PRIVILEGE int seteuid(uid_t user) noexcept {
+  const ScopedForAllThreads scope(user);
+  return g_seteuid(user);
 }
 
 LAGWATCH_PRIVILEGE int setreuid(uid_t real, uid_t effective) noexcept {
-  static constinit Next<uid_t, uid_t> next("setreuid");
-  PrepareForUser(effective);
-  return next(real, effective);
+  const ScopedForAllThreads scope(effective);
+  return g_setreuid(real, effective);
 }
 
 LAGWATCH_PRIVILEGE int setresuid(uid_t real, uid_t effective, uid_t saved) noexcept {
-  static constinit Next<uid_t, uid_t, uid_t> next("setresuid");
-  PrepareForUser(effective);
-  return next(real, effective, saved);
+  const ScopedForAllThreads scope(effective);
+  return g_setresuid(real, effective, saved);
+}
+
+// Of the calling thread alone.
+LAGWATCH_PRIVILEGE int setfsuid(uid_t user) noexcept {
+  if (!lagwatch::base::IsConfined()) StartBeforeUserChange(user);
+  return g_setfsuid(user);
+}
+
+LAGWATCH_PRIVILEGE int setgid(gid_t group) noexcept {
+  const ScopedForAllThreads scope;
+  return g_setgid(group);
+}
+
+LAGWATCH_PRIVILEGE int setegid(gid_t group) noexcept {
+  const ScopedForAllThreads scope;
+  return g_setegid(group);
+}
+
+LAGWATCH_PRIVILEGE int setregid(gid_t real, gid_t effective) noexcept {
+  const ScopedForAllThreads scope;
+  return g_setregid(real, effective);
+}
+
+LAGWATCH_PRIVILEGE int setresgid(gid_t real, gid_t effective, gid_t saved) noexcept {
+  const ScopedForAllThreads scope;
+  return g_setresgid(real, effective, saved);
+}
+
+LAGWATCH_PRIVILEGE int setgroups(size_t count, const gid_t* groups) noexcept {
+  const ScopedForAllThreads scope;
+  return g_setgroups(count, groups);
+}
+
+LAGWATCH_PRIVILEGE int initgroups(const char* user, gid_t group) {
+  const ScopedForAllThreads scope;
+  return g_initgroups(user, group);
 }
 
 LAGWATCH_PRIVILEGE int chroot(const char* path) noexcept {
-  static constinit Next<const char*> next("chroot");
-  const int error = errno;
   StartMonitorEarly();
-  errno = error;
-  return next(path);
+  return g_chroot(path);
 }
 
 }  // extern "C"

@@ -6,6 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/seccomp.h"
 #include "stack/signal_stacks.h"
 
 namespace {
@@ -22,12 +23,14 @@ constinit SignalStacks::SetStack g_real = CallKernel;
 __attribute__((constructor)) void FindReal() {
   if (void* next = dlsym(RTLD_NEXT, "sigaltstack")) g_real = reinterpret_cast<SignalStacks::SetStack>(next);
   // The child's thread has the same stack, and another id.
-  pthread_atfork(nullptr, nullptr, SignalStacks::NoteOwn);
+  pthread_atfork(nullptr, nullptr, [] {
+    if (!lagwatch::base::IsConfined()) SignalStacks::NoteOwn();
+  });
 }
 
 }  // namespace
 
 extern "C" __attribute__((visibility("default"))) int sigaltstack(const stack_t* stack,
                                                                   stack_t* previous) noexcept {
-  return SignalStacks::Set(stack, previous, g_real);
+  return lagwatch::base::IsConfined() ? g_real(stack, previous) : SignalStacks::Set(stack, previous, g_real);
 }

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 
 #include "base/clock.h"
 
@@ -19,6 +20,7 @@ std::atomic<int> g_chosen{0};
 std::atomic<uint64_t> g_dispatches_at_choice{0};  // of the main thread, when the last thread was chosen
 std::atomic<int64_t> g_next_look_ns{0};
 std::atomic<bool> g_are_others_watched{false};  // at the last look
+std::atomic<bool> g_has_main_ended{false};      // likewise
 std::atomic_flag g_is_looking;
 policies::MainThreadRole g_main_role;  // by the thread that set the flag
 
@@ -30,7 +32,9 @@ policies::MainThreadFacts LookAtMainThread() {
     facts.dispatches = words.begun.load();
     facts.is_in_dispatch = facts.dispatches != ended;
   }
-  // By its CPU clock: a file under /proc would take a descriptor of the program's.
+  // A file under /proc would take a descriptor of the program's. A thread that has ended has no program.
+  char program[1];
+  facts.has_ended = readlink("/proc/self/exe", program, sizeof program) < 0 && errno == ENOENT;
   facts.cpu_ns = base::ThreadCpuNs(getpid());
   return facts;
 }
@@ -41,6 +45,7 @@ bool AreOthersWatched(int64_t now_ns) {
   const bool are_watched = g_main_role.LeavesLoopsToOthers(facts, now_ns);
   if (are_watched) g_dispatches_at_choice.store(facts.dispatches);
   g_are_others_watched.store(are_watched);
+  g_has_main_ended.store(facts.has_ended);
   g_next_look_ns.store(g_main_role.next_look_ns());
   g_is_looking.clear();
   return are_watched;
@@ -60,11 +65,13 @@ bool IsChoiceDue(CandidateWaits* candidate) {
   candidate->changed_ns = now_ns;
   ++candidate->history.waits;
   // Also looks where no thread may be chosen yet: the main thread's role shows over time only.
-  return now_ns >= g_next_look_ns.load() || (g_are_others_watched.load() && candidate->history.IsLoop());
+  return now_ns >= g_next_look_ns.load() ||
+         (g_are_others_watched.load() && candidate->history.IsLoop(g_has_main_ended.load()));
 }
 
 bool ChooseThread(const CandidateWaits& candidate) {
-  if (!AreOthersWatched(base::SystemClock().MonoNs()) || !candidate.history.IsLoop()) return false;
+  if (!AreOthersWatched(base::SystemClock().MonoNs()) || !candidate.history.IsLoop(g_has_main_ended.load()))
+    return false;
   if (g_chosen.fetch_add(1) < kMaxChosen) return true;
   g_chosen.fetch_sub(1);
   return false;
@@ -87,6 +94,7 @@ void ForgetThreadChoice() {
   g_dispatches_at_choice.store(0);
   g_next_look_ns.store(0);
   g_are_others_watched.store(false);
+  g_has_main_ended.store(false);
   g_is_looking.clear();
   g_main_role = {};
 }

@@ -43,6 +43,9 @@ bool IsToBePrepared(const ThreadWaits& waits) {
 // The start opens files and takes locks: it is neither cancelled nor left by a signal handler's jump. Faults
 // stay as they are, because a blocked one ends the process.
 void PrepareUninterrupted(ThreadWaits* waits) {
+  // The C library's handler of an asynchronous cancellation that is under way looks at the type alone.
+  int type = PTHREAD_CANCEL_DEFERRED;
+  pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &type);
   int state = PTHREAD_CANCEL_ENABLE;
   pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
   sigset_t blocked;
@@ -52,8 +55,9 @@ void PrepareUninterrupted(ThreadWaits* waits) {
   pthread_sigmask(SIG_BLOCK, &blocked, &previous);
   PrepareThread(waits);
   Leave(waits);
-  pthread_setcancelstate(state, nullptr);  // may end the thread
+  pthread_setcancelstate(state, nullptr);
   pthread_sigmask(SIG_SETMASK, &previous, nullptr);
+  pthread_setcanceltype(type, nullptr);  // may end the thread
 }
 
 }  // namespace

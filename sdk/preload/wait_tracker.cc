@@ -15,6 +15,7 @@
 #include "base/seccomp.h"
 #include "sdk/preload/exec_environment.h"
 #include "sdk/preload/exec_hooks.h"
+#include "sdk/preload/fresh_stack.h"
 #include "sdk/preload/preload_config.h"
 #include "sdk/preload/preload_environment.h"
 #include "sdk/preload/thread_choice.h"
@@ -31,6 +32,9 @@ namespace {
 constexpr int kNameLooks = 100;
 
 constexpr char kConfined[] = "a seccomp filter confines it, which may not allow lagwatch's system calls";
+constexpr char kDispatched[] = "it has its system calls dispatched to itself";
+constexpr char kNoTicks[] = "it forbids the use of the time stamp counter";
+constexpr char kNoKey[] = "it has taken all keys of thread-specific data (PTHREAD_KEYS_MAX)";
 constexpr char kNoMemory[] = "there is no memory left";
 
 // The process that the library's memory belongs to. A child that was made without fork handlers, or that
@@ -68,6 +72,11 @@ class Preload {
     if (is_seccomp_allowed()) return true;
     return base::ReadSeccomp().filters <= config_.seccomp_filters;
   }
+  // Whoever started it may have forbidden this, too.
+  static bool HasTicks() {
+    int mode = PR_TSC_ENABLE;
+    return prctl(PR_GET_TSC, &mode) != 0 || mode == PR_TSC_ENABLE;
+  }
   void StartTrace() const {
     if (IsTraced()) StartTraceRecording(config_);
   }
@@ -85,8 +94,7 @@ class Preload {
     set(config_.anr_threshold_ms, &options.watch.anr_threshold_ns);
     set(config_.check_period_ms, &options.watch.check_period_ns);
     set(config_.sample_interval_ms, &options.watch.sample_interval_ns);
-    if (config_.expensive == "leaf")
-      options.watch.expensive_stack_rule = policies::ExpensiveStackRule::kLeaf;
+    if (config_.expensive == "leaf") options.watch.expensive_stack_rule = policies::ExpensiveStackRule::kLeaf;
     options.is_sent = config_.is_sent != 0;
     options.seccomp_is_allowed = true;  // MayRun() has looked
     options.dump_signal = static_cast<int>(config_.dump_signal);
@@ -114,6 +122,7 @@ class Preload {
     FindExecFunctions();
     BeginSummary(config_);
     pthread_atfork(nullptr, nullptr, [] {
+      if (base::IsConfined()) return;
       g_process.store(getpid());
       new (&g_start_mutex) std::mutex;  // another thread of the parent may hold it
       g_wait_switches.start_tried.store(false);
@@ -143,9 +152,11 @@ __attribute__((constructor)) void TakeConfig() {
   if (!HasMemory()) return g_wait_switches.is_off.store(true);
   try {
     const Preload& preload = Preload::Instance();
-    if (!preload.MayRun()) {
+    const bool has_ticks = Preload::HasTicks();
+    if (!has_ticks || !preload.MayRun()) {
       g_wait_switches.is_off.store(true);
-      if (preload.is_wanted()) NoteUnwatched(kConfined);
+      base::SetConfined(true);
+      if (preload.is_wanted()) NoteUnwatched(has_ticks ? kConfined : kNoTicks);
     } else {
       preload.StartTrace();
     }
@@ -161,20 +172,38 @@ __attribute__((destructor)) void StopMonitor() {
   EndSummary();
 }
 
+// The caller's stack may be a coroutine's of a few KiB.
+void StartMonitor() {
+  const bool has_run = RunOnFreshStack([](void*) {
+    try {
+      Preload::Instance().StartMonitor();
+    } catch (...) {  // no memory
+      base::failure_count.fetch_add(1);
+      NoteUnwatched(kNoMemory);
+    }
+  });
+  if (!has_run) NoteUnwatched(kNoMemory);
+}
+
 // Not in a child without fork handlers, which may be confined in a way that was not noticed.
 void StartOnce() {
   std::lock_guard lock(g_start_mutex);
   if (g_wait_switches.is_off.load() || g_process.load() != getpid()) return;
-  if (!g_wait_switches.start_tried.exchange(true)) Preload::Instance().StartMonitor();
+  if (!g_wait_switches.start_tried.exchange(true)) StartMonitor();
 }
 
 // Where cancellation points and allocations follow that must not end the caller.
 class ScopedUninterrupted {
  public:
-  ScopedUninterrupted() : error_(errno) { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state_); }
+  // The type, too: a cancellation under way looks at that alone.
+  ScopedUninterrupted() : error_(errno) {
+    pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &type_);
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state_);
+  }
   ~ScopedUninterrupted() {
     int ours;
     pthread_setcancelstate(state_, &ours);
+    if (type_ != PTHREAD_CANCEL_DEFERRED) pthread_setcanceltype(type_, &ours);
     errno = error_;
   }
   ScopedUninterrupted(const ScopedUninterrupted&) = delete;
@@ -182,6 +211,7 @@ class ScopedUninterrupted {
 
  private:
   int error_;
+  int type_ = PTHREAD_CANCEL_DEFERRED;
   int state_ = PTHREAD_CANCEL_ENABLE;
 };
 
@@ -196,7 +226,7 @@ bool StopMonitorAndTrace() {
 
 void RestartMonitor() {
   std::lock_guard lock(g_start_mutex);
-  Preload::Instance().StartMonitor();
+  StartMonitor();
 }
 
 void WatchThread(ThreadWaits* waits, const char* name) {
@@ -205,7 +235,10 @@ void WatchThread(ThreadWaits* waits, const char* name) {
   waits->loop = ProcessMonitor::Instance().WatchLoop(name);
   waits->looks_left = 0;
   waits->is_candidate = false;
-  if (waits->loop == nullptr) return;
+  if (waits->loop == nullptr) {
+    if (!ProcessMonitor::Instance().CanWatchLoops()) NoteUnwatched(kNoKey);
+    return;
+  }
   waits->loop->is_inferred.store(true);
   CountWatchedLoop();
   if (gettid() == getpid()) NoteMainLoop(waits->loop);
@@ -233,6 +266,19 @@ void LookAtThread(ThreadWaits* waits) {
   --waits->looks_left;
   if (prctl(PR_GET_NAME, name) != 0 || !preload.ShouldWatch(name)) return;
   WatchThread(waits, name);
+}
+
+const char* ReasonOf(Confinement confinement) {
+  switch (confinement) {
+    case Confinement::kFilter:
+    case Confinement::kStrict:
+      break;
+    case Confinement::kDispatchedCalls:
+      return kDispatched;
+    case Confinement::kNoTicks:
+      return kNoTicks;
+  }
+  return kConfined;
 }
 
 // The main thread runs a loop after all.
@@ -264,7 +310,7 @@ void PrepareThread(ThreadWaits* waits) {
   }
 }
 
-MonitorPause StopForConfinement(bool is_strict) {
+MonitorPause StopForConfinement(Confinement confinement) {
   if (g_wait_switches.is_off.load()) return {};
   const ScopedUninterrupted uninterrupted;
   if (g_process.load() != getpid()) {
@@ -272,9 +318,11 @@ MonitorPause StopForConfinement(bool is_strict) {
     return {};
   }
   try {
-    if (!is_strict && Preload::Instance().is_seccomp_allowed()) return {};
+    const bool is_filter = confinement == Confinement::kFilter;
+    if (is_filter && Preload::Instance().is_seccomp_allowed()) return {};
     g_wait_switches.is_off.store(true);
-    if (Preload::Instance().is_wanted() && IsFollowedProcess()) NoteUnwatched(kConfined);
+    base::SetConfined(true);
+    if (Preload::Instance().is_wanted() && IsFollowedProcess()) NoteUnwatched(ReasonOf(confinement));
     AbandonSummary();
     StopFollowing();
     if (g_wait_switches.start_tried.load()) NoteRunStopped(StopCause::kSeccomp);
@@ -289,6 +337,7 @@ void UndoConfinement(MonitorPause pause) {
   if (!pause.was_turned_off) return;
   const ScopedUninterrupted uninterrupted;
   g_wait_switches.is_off.store(false);
+  base::SetConfined(false);
   ResumeSummary();
   ResumeFollowing();
   ResumeMonitor(pause);
@@ -327,11 +376,8 @@ void StopAll() {
   }
 }
 
-void StopUntilNextWait() {
-  if (PauseMonitor().had_monitor) g_wait_switches.start_tried.store(false);
-}
-
 void StartMonitorEarly() {
+  if (g_wait_switches.is_off.load()) return;
   const ScopedUninterrupted uninterrupted;
   try {
     if (g_process.load() == getpid() && Preload::Instance().is_wanted()) StartOnce();
@@ -339,6 +385,26 @@ void StartMonitorEarly() {
     base::failure_count.fetch_add(1);
   }
 }
+
+void StartBeforeUserChange(uid_t user) {
+  constexpr uid_t kUnchanged = static_cast<uid_t>(-1);
+  if (user == 0 || user == kUnchanged || g_wait_switches.is_off.load()) return;
+  if (geteuid() == 0) StartMonitorEarly();
+}
+
+MonitorPause PauseIfThreadsDiffer() {
+  const bool may_run = !g_wait_switches.is_off.load() && g_wait_switches.start_tried.load();
+  if (!may_run || g_process.load() != getpid()) return {};
+  try {
+    if (ProcessMonitor::Instance().HasCallersCapabilities()) return {};
+  } catch (...) {  // a lock's error
+    base::failure_count.fetch_add(1);
+    return {};
+  }
+  return PauseMonitor();
+}
+
+bool OwnsMemory() { return g_process.load() == getpid(); }
 
 ScopedExec::ScopedExec(bool is_child) : is_own_(!is_child && IsFollowedProcess()) {
   if (!is_own_) return;

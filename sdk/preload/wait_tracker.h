@@ -4,6 +4,10 @@
 // waits. Throws nothing.
 #pragma once
 
+#include <sys/types.h>
+
+#include <cstdint>
+
 #include "sdk/preload/thread_waits.h"
 
 namespace lagwatch::sdk {
@@ -21,12 +25,18 @@ struct MonitorPause {
   bool was_turned_off = false;
 };
 
-// Before the calling thread is confined by a seccomp filter, or `is_strict`, to four calls: stops monitor and
-// recording for good, and notes the cause in the run's record. Does nothing where lagwatch is off, where
-// filters are said to allow our calls, and in a child that shares its parent's memory or was made without
-// fork handlers. Keeps errno. Context: background.
-MonitorPause StopForConfinement(bool is_strict);
-// The filter was refused: starts again what was stopped. Keeps errno. Context: background.
+// The ways in which a thread forbids itself what lagwatch does on it.
+enum class Confinement : uint8_t {
+  kFilter,           // seccomp, by a filter: it may be said to allow our calls
+  kStrict,           // seccomp, to four calls
+  kDispatchedCalls,  // system calls become signals (syscall user dispatch)
+  kNoTicks,          // reading the time stamp counter becomes a fault
+};
+// Before the calling thread is confined: stops monitor and recording for good, and notes the cause. Does
+// nothing where lagwatch is off, where filters are said to allow our calls, and in a child that shares its
+// parent's memory or was made without fork handlers. Keeps errno. Context: background.
+MonitorPause StopForConfinement(Confinement confinement);
+// The kernel refused: starts again what was stopped. Keeps errno. Context: background.
 void UndoConfinement(MonitorPause pause);
 
 // Around a call that the kernel makes only for a process with one thread. Recordings do not go on. Keep
@@ -34,12 +44,18 @@ void UndoConfinement(MonitorPause pause);
 MonitorPause PauseMonitor();
 void ResumeMonitor(MonitorPause pause);
 
-// Stops the monitor until the next wait of a watched thread. Keeps errno. Context: background.
-void StopUntilNextWait();
-
 // Starts the process's monitor before its first wait. Does nothing when it was started, and in a child that
-// shares this process's memory. Context: background.
+// shares this process's memory. Keeps errno. Context: background.
 void StartMonitorEarly();
+// Likewise, before root becomes `user`, who may not open the spool directory. Context: background.
+void StartBeforeUserChange(uid_t user);
+// Before the C library makes a system call on all threads: it ends the process when the results differ. Stops
+// the monitor for the call if its threads have other capabilities than the calling thread. Keeps errno.
+// Context: background.
+MonitorPause PauseIfThreadsDiffer();
+
+// False in a child that shares its parent's memory or was made without fork handlers. Context: any, signal.
+bool OwnsMemory();
 
 // Around an exec on the calling thread of the process itself: the dispatch ends, so that no capture signal is
 // sent that the next program would get, and the run's record says that the run ended well. When exec fails,

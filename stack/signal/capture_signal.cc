@@ -98,25 +98,32 @@ void ActOnTimer(const void* user_context) {
   action(registers);
 }
 
-// What has that signal's handler below ours; null when nothing ever had.
-const struct sigaction* FindHandlerBelow(int signal_number) {
+// What the signal had before ours; null when it never had ours.
+const struct sigaction* FindActionBelow(int signal_number) {
   const CaptureDesk& desk = g_capture_desk;
   uint32_t count = desk.previous_count.load(std::memory_order_acquire);  // pairs with the store of an entry
   uint32_t index = 0;
   while (index < count && desk.previous[index].signal_number != signal_number) ++index;
-  if (index == count) return nullptr;
-  const struct sigaction& action = desk.previous[index].action;
-  const bool is_handler =
-      (action.sa_flags & SA_SIGINFO) != 0 || (action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN);
-  return is_handler ? &action : nullptr;
+  return index == count ? nullptr : &desk.previous[index].action;
 }
 
+bool HasHandlerBelow(int signal_number) {
+  const struct sigaction* action = FindActionBelow(signal_number);
+  return action != nullptr && ((action->sa_flags & SA_SIGINFO) != 0 ||
+                               (action->sa_handler != SIG_DFL && action->sa_handler != SIG_IGN));
+}
+
+// A signal that is not ours does what it would do without us.
 void PassOn(int signal_number, siginfo_t* info, void* user_context) {
-  const struct sigaction* action = FindHandlerBelow(signal_number);
+  const struct sigaction* action = FindActionBelow(signal_number);
   if (action == nullptr) return;
   if ((action->sa_flags & SA_SIGINFO) != 0) {
     action->sa_sigaction(signal_number, info, user_context);
-  } else {
+  } else if (action->sa_handler == SIG_DFL) {
+    const bool is_late_capture = CaptureSlot::IsMarked(*info);  // of a monitor that has ended
+    if (!is_late_capture)
+      TakeDefaultAction(signal_number, *info, reinterpret_cast<uint64_t>(&HandleCaptureSignal));
+  } else if (action->sa_handler != SIG_IGN) {
     action->sa_handler(signal_number);
   }
 }
@@ -146,8 +153,7 @@ void HandleCaptureSignal(int signal_number, siginfo_t* info, void* user_context)
     Answer(slot, CaptureSlot::TicketOf(*info), begin_ticks, user_context);
   }
   // One that shares its signal with us may have been called for the same call.
-  if (FindHandlerBelow(signal_number) == nullptr)
-    RestartInterruptedCall(signal_number, was_asleep, user_context);
+  if (!HasHandlerBelow(signal_number)) RestartInterruptedCall(signal_number, was_asleep, user_context);
 }
 
 }  // namespace lagwatch::stack

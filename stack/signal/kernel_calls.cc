@@ -51,4 +51,18 @@ bool IsHandled(int signal_number, SignalSet* blocked_meanwhile) noexcept {
   return !is_known || (action.handler != kDefault && action.handler != kIgnore);
 }
 
+void TakeDefaultAction(int signal_number, const siginfo_t& info, uint64_t handler_address) noexcept {
+  const auto number = static_cast<uint64_t>(signal_number);
+  KernelAction action;
+  const bool is_known =
+      CallKernel(SYS_rt_sigaction, {number, 0, AddressOf(&action), sizeof action.mask}) == 0;
+  if (!is_known || action.handler != handler_address) return;
+  action.handler = kDefault;
+  CallKernel(SYS_rt_sigaction, {number, AddressOf(&action), 0, sizeof action.mask});
+  // The handler blocks the signal, so that it is taken at the handler's end.
+  const auto pid = static_cast<uint64_t>(CallKernel(SYS_getpid, {}));
+  const auto tid = static_cast<uint64_t>(CallKernel(SYS_gettid, {}));
+  CallKernel(SYS_rt_tgsigqueueinfo, {pid, tid, number, AddressOf(&info)});
+}
+
 }  // namespace lagwatch::stack

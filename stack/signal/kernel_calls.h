@@ -28,4 +28,8 @@ SignalSet PendingSignals() noexcept;
 // known.
 bool IsHandled(int signal_number, SignalSet* blocked_meanwhile) noexcept;
 
+// Ends the process by the default action of the signal whose handler runs, once that handler,
+// `handler_address`, returns. Does nothing if the process has another action for the signal by now.
+void TakeDefaultAction(int signal_number, const siginfo_t& info, uint64_t handler_address) noexcept;
+
 }  // namespace lagwatch::stack

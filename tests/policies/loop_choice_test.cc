@@ -9,13 +9,13 @@ namespace {
 constexpr int64_t kMs = 1'000'000;
 
 TEST(WaitHistory, IsALoopOnceTheThreadHasReturnedToItsWait) {
-  EXPECT_FALSE((WaitHistory{.waits = 2, .waited_ns = 100 * kMs, .worked_ns = 0}).IsLoop());
-  EXPECT_TRUE((WaitHistory{.waits = 3, .waited_ns = 100 * kMs, .worked_ns = 50 * kMs}).IsLoop());
+  EXPECT_FALSE((WaitHistory{.waits = 2, .waited_ns = 100 * kMs, .worked_ns = 0}).IsLoop(false));
+  EXPECT_TRUE((WaitHistory{.waits = 3, .waited_ns = 100 * kMs, .worked_ns = 50 * kMs}).IsLoop(false));
 }
 
 TEST(WaitHistory, IsNoLoopOfAThreadThatMostlyWorks) {
-  EXPECT_FALSE((WaitHistory{.waits = 10, .waited_ns = 100 * kMs, .worked_ns = 5000 * kMs}).IsLoop());
-  EXPECT_TRUE((WaitHistory{.waits = 1000, .waited_ns = 100 * kMs, .worked_ns = 5000 * kMs}).IsLoop());
+  EXPECT_FALSE((WaitHistory{.waits = 10, .waited_ns = 100 * kMs, .worked_ns = 5000 * kMs}).IsLoop(false));
+  EXPECT_TRUE((WaitHistory{.waits = 1000, .waited_ns = 100 * kMs, .worked_ns = 5000 * kMs}).IsLoop(false));
 }
 
 TEST(MainThreadRole, LeavesLoopsToOthersAsSoonAsItIsSeenToBeBlocked) {
@@ -23,7 +23,13 @@ TEST(MainThreadRole, LeavesLoopsToOthersAsSoonAsItIsSeenToBeBlocked) {
   EXPECT_FALSE(role.LeavesLoopsToOthers({.cpu_ns = 7 * kMs}, 1 * kMs));
   EXPECT_TRUE(role.LeavesLoopsToOthers({.cpu_ns = 7 * kMs}, 21 * kMs));
   MainThreadRole ended;
-  EXPECT_TRUE(ended.LeavesLoopsToOthers({.cpu_ns = -1}, 1 * kMs));
+  EXPECT_TRUE(
+      ended.LeavesLoopsToOthers({.dispatches = 3, .is_in_dispatch = true, .has_ended = true}, 1 * kMs));
+}
+
+TEST(WaitHistory, IsALoopAtTheSecondWaitOnceTheMainThreadHasEnded) {
+  EXPECT_FALSE(WaitHistory{}.IsLoop(true));
+  EXPECT_TRUE((WaitHistory{.waits = 1, .waited_ns = 20 * kMs, .worked_ns = 100 * kMs}).IsLoop(true));
 }
 
 TEST(MainThreadRole, HasASecondToComeToItsLoopWhileItWorks) {

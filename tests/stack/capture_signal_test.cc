@@ -51,6 +51,17 @@ class CaptureSignalTest : public ::testing::Test {
   std::unique_ptr<Stack> stack_{new Stack};
 };
 
+TEST(CaptureSignal, EndsTheProcessWhenItIsNotOurs) {
+  const int number = SIGRTMIN + 5;
+  EXPECT_EXIT(
+      {
+        const std::unique_ptr<StackCapturer> capturer = CreateCapturer(number);
+        raise(number);
+        _exit(0);
+      },
+      ::testing::KilledBySignal(number), "");
+}
+
 TEST(ThreadBlockLayout, IsFoundInThisCLibrary) { EXPECT_TRUE(FindThreadBlockLayout().is_known()); }
 
 TEST_F(CaptureSignalTest, CopiesAThreadsOwnStackUpToItsControlBlock) {
