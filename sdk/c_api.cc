@@ -99,6 +99,7 @@ lagwatch::sdk::TraceOptions ToTraceOptions(const lw_options& given) {
   options.slow_ns = given.trace_slow_ms * lagwatch::base::kNsPerMs;
   options.buffer_bytes = uint64_t{given.trace_buffer_kib} << 10;
   options.max_bytes = uint64_t{given.trace_max_kib} << 10;
+  options.patched_modules = ToString(given.trace_patch);
   return options;
 }
 

@@ -18,12 +18,33 @@ constexpr int64_t kStopNs = 5 * base::kNsPerSecond;
 // Traces take a quarter of what may wait on disk at most.
 constexpr uint64_t kMaxUnsentBytes = 16 << 20;
 
-// Whole stacks take most; of calls nothing is recorded.
+// Whole stacks take most. Calls take 8 bytes each time a function is entered or left; where nothing is
+// instrumented their part is never touched.
 trace::Arena::Sizes SizesOf(uint64_t buffer_bytes) {
   return {.main_bytes = buffer_bytes / 4,
-          .worker_bytes = buffer_bytes / 4,
-          .call_bytes = 0,
+          .worker_bytes = buffer_bytes / 8,
+          .call_bytes = buffer_bytes / 8,
           .stack_bytes = buffer_bytes / 2};
+}
+
+// Names separated by commas.
+std::vector<std::string> Split(std::string_view list) {
+  std::vector<std::string> parts;
+  while (!list.empty()) {
+    const std::string_view part = list.substr(0, list.find(','));
+    if (!part.empty()) parts.emplace_back(part);
+    list.remove_prefix(std::min(part.size() + 1, list.size()));
+  }
+  return parts;
+}
+
+trace::CallOptions CallsOf(const TraceOptions& options) {
+  trace::CallOptions calls;
+  calls.are_recorded = true;
+  calls.are_required = false;
+  calls.filter.allow_modules = Split(options.patched_modules);
+  calls.are_patched = !calls.filter.allow_modules.empty();
+  return calls;
 }
 
 int64_t ShortestWanted(const TraceOptions& options) {
@@ -91,6 +112,7 @@ base::Status FlightRecorder::StartRecording() {
   options.hooks.interval_ns = setup_.options.interval_ns;
   options.capture = setup_.capture;
   options.dispatches = &dispatches_;
+  options.calls = CallsOf(setup_.options);
   auto recorder = trace::Recorder::Start(arena_.get(), std::move(code).value(), options);
   if (!recorder.ok()) return recorder.status();
   recorder_ = std::move(recorder).value();
@@ -100,6 +122,8 @@ base::Status FlightRecorder::StartRecording() {
 FlightRecorder::~FlightRecorder() {
   while (!TryStop()) {
   }
+  recorder_.reset();  // borrows the arena
+  if (arena_ != nullptr) trace::Arena::FreeButCalls(std::move(arena_));
 }
 
 bool FlightRecorder::TryStop() {

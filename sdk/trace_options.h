@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -25,6 +26,10 @@ struct TraceOptions {
   uint64_t buffer_bytes = uint64_t{8} << 20;    // of the flight recorder: 1 to 256 MiB
   uint64_t max_bytes = uint64_t{256} << 10;     // of one trace: 4 to 900 KiB, packed
   int64_t slow_ns = 0;  // a longer dispatch gets a trace, too, if it is no lag; 0: none does
+  // Calls of functions built with -fpatchable-function-entry are recorded in these modules: file names or
+  // patterns, separated by commas. Calls of functions that a compiler instrumented, and named parts, always
+  // are.
+  std::string patched_modules = {};
   std::vector<TraceWish> wishes = {};
 
   // Every number brought into its range.

@@ -17,6 +17,7 @@ constexpr std::pair<std::string_view, std::string PreloadConfig::*> kTexts[] = {
     {"threads", &PreloadConfig::threads},
     {"children", &PreloadConfig::children},
     {"expensive", &PreloadConfig::expensive},
+    {"traces_patched_modules", &PreloadConfig::traces_patched_modules},
     {"trace_arena", &PreloadConfig::trace_arena},
     {"trace_patched_modules", &PreloadConfig::trace_patched_modules},
     {"trace_patched_functions", &PreloadConfig::trace_patched_functions},

@@ -85,8 +85,7 @@ class Preload {
     set(config_.anr_threshold_ms, &options.watch.anr_threshold_ns);
     set(config_.check_period_ms, &options.watch.check_period_ns);
     set(config_.sample_interval_ms, &options.watch.sample_interval_ns);
-    if (config_.expensive == "leaf")
-      options.watch.expensive_stack_rule = policies::ExpensiveStackRule::kLeaf;
+    if (config_.expensive == "leaf") options.watch.expensive_stack_rule = policies::ExpensiveStackRule::kLeaf;
     options.is_sent = config_.is_sent != 0;
     options.seccomp_is_allowed = true;  // MayRun() has looked
     options.dump_signal = static_cast<int>(config_.dump_signal);
@@ -98,6 +97,7 @@ class Preload {
     options.trace.slow_ns = config_.traces_slow_ms * base::kNsPerMs;
     options.trace.buffer_bytes = uint64_t{config_.traces_buffer_kib} << 10;
     options.trace.max_bytes = uint64_t{config_.traces_max_kib} << 10;
+    options.trace.patched_modules = config_.traces_patched_modules;
     ProcessMonitor& monitor = ProcessMonitor::Instance();
     if (monitor.Start({.options = options}) == ProcessMonitor::StartResult::kOff)
       NoteUnwatched(monitor.why_off().c_str());

@@ -137,6 +137,11 @@ void AddTraceOptions(CLI::App* run, sdk::PreloadConfig* config) {
   run->add_flag("--trace-hooks", config->traces_hooks,
                 "Threads look at themselves, too, in calls that they make anyway")
       ->envname("LAGWATCH_TRACE_HOOKS");
+  run->add_option(
+         "--trace-patch", config->traces_patched_modules,
+         "Record the calls of functions built with -fpatchable-function-entry, too, in these modules: file "
+         "names or patterns, separated by commas")
+      ->envname("LAGWATCH_TRACE_PATCH");
   struct Number {
     const char* flag;
     const char* variable;
@@ -203,9 +208,10 @@ void AddRunCommand(CLI::App* app, int* exit_code) {
       ->envname("LAGWATCH_CHILDREN")
       ->check(CLI::IsMember({"none", "exec", "all"}))
       ->capture_default_str();
-  run->add_option("--expensive", config.expensive,
-                  "Which sample stands for a busy lag: path (the newest on the heaviest path from the outermost "
-                  "call inwards) or leaf (of the innermost function seen most often)")
+  run->add_option(
+         "--expensive", config.expensive,
+         "Which sample stands for a busy lag: path (the newest on the heaviest path from the outermost "
+         "call inwards) or leaf (of the innermost function seen most often)")
       ->envname("LAGWATCH_EXPENSIVE")
       ->check(CLI::IsMember({"path", "leaf"}))
       ->capture_default_str();

@@ -82,9 +82,9 @@ typedef enum lw_filtered {
 } lw_filtered;
 
 /* Called on a thread of the library's that shares the program's descriptors, all of them, after the report is
- * on disk; nothing is watched until they return. The loop that hangs may hold any lock, the allocator's too: a
- * callback that needs one waits as long as the loop does. They must not throw, nor start or stop the monitor,
- * and every signal is blocked. Any may be NULL. */
+ * on disk; nothing is watched until they return. The loop that hangs may hold any lock, the allocator's too:
+ * a callback that needs one waits as long as the loop does. They must not throw, nor start or stop the
+ * monitor, and every signal is blocked. Any may be NULL. */
 typedef struct lw_listener {
   void* context; /* passed to each */
   /* A lag was found; and again, with LW_LEVEL_ANR, when it passes the second threshold. */
@@ -154,8 +154,9 @@ typedef enum lw_expensive {
   LW_EXPENSIVE_LEAF = 1  /* the newest of the innermost function seen most often */
 } lw_expensive;
 
-/* Which records the disk is made to take at once, by a thread of lagwatch's own. A record outlives the program
- * in any case; this is about power cuts and crashes of the machine, which may else cost the last half minute. */
+/* Which records the disk is made to take at once, by a thread of lagwatch's own. A record outlives the
+ * program in any case; this is about power cuts and crashes of the machine, which may else cost the last half
+ * minute. */
 typedef enum lw_spool_sync {
   LW_SPOOL_SYNC_NEVER = 0, /* no thread, and no disk is made busy */
   LW_SPOOL_SYNC_LAGS = 1,  /* a lag's first report, and its end */
@@ -167,35 +168,32 @@ typedef struct lw_transport {
   void* context; /* passed to `post`; both must stay until lw_stop() has returned */
   /* Posts `body` as it is (a gzipped lagwatch.Batch, for the collector's POST /v1/reports) and returns the
    * HTTP status of the answer, 0 when there was none. Copies the answer's body to `answer` and sets
-   * `*answer_size_bytes`, which holds how much fits, to its size. 2xx with an empty one means that the program
-   * has taken over the batch for good. Called on a thread of the library's that shares the program's
-   * descriptors, every signal blocked; must not throw, nor start or stop the monitor. lw_stop() waits until it
-   * returns. NULL: not used. */
+   * `*answer_size_bytes`, which holds how much fits, to its size. 2xx with an empty one means that the
+   * program has taken over the batch for good. Called on a thread of the library's that shares the program's
+   * descriptors, every signal blocked; must not throw, nor start or stop the monitor. lw_stop() waits until
+   * it returns. NULL: not used. */
   int (*post)(void* context, const void* body, size_t body_size_bytes, char* answer,
               size_t* answer_size_bytes);
 } lw_transport;
 
 /* See lw_set_network(). */
-typedef enum lw_network {
-  LW_NETWORK_UNMETERED = 0,
-  LW_NETWORK_METERED = 1,
-  LW_NETWORK_NONE = 2
-} lw_network;
+typedef enum lw_network { LW_NETWORK_UNMETERED = 0, LW_NETWORK_METERED = 1, LW_NETWORK_NONE = 2 } lw_network;
 
 typedef void (*lw_on_last_exit)(const lw_last_exit* last_exit, void* context);
 
 typedef struct lw_options {
   size_t struct_size_bytes;
-  const char* app;             /* default: the program's file name */
-  const char* app_version;     /* default: empty */
-  const char* user;            /* who is affected, as a pseudonym; default: empty */
-  /* The collector, "https://host:port"; or "file:///directory" for a file a batch; or "sentry:" and the DSN of a
-   * Sentry project, which gets an event for each hang. Default: empty, reports stay on disk. */
+  const char* app;         /* default: the program's file name */
+  const char* app_version; /* default: empty */
+  const char* user;        /* who is affected, as a pseudonym; default: empty */
+  /* The collector, "https://host:port"; or "file:///directory" for a file a batch; or "sentry:" and the DSN
+   * of a Sentry project, which gets an event for each hang. Default: empty, reports stay on disk. */
   const char* endpoint;
-  const char* key;             /* the collector's key for this project */
-  /* Default: $XDG_STATE_HOME or ~/.local/state, then lagwatch/spool; without a home /tmp/lagwatch-UID. The default
-   * is shared by all programs of the user: whoever has an endpoint sends what waits there. Made if need be. The
-   * monitor stays off when it is a symbolic link, belongs to another user or can be written to by others. */
+  const char* key; /* the collector's key for this project */
+  /* Default: $XDG_STATE_HOME or ~/.local/state, then lagwatch/spool; without a home /tmp/lagwatch-UID. The
+   * default is shared by all programs of the user: whoever has an endpoint sends what waits there. Made if
+   * need be. The monitor stays off when it is a symbolic link, belongs to another user or can be written to
+   * by others. */
   const char* spool_directory;
   uint32_t threshold_ms;       /* a dispatch longer than this is a lag: 16 to 3600000, default 2000 */
   uint32_t check_period_ms;    /* between two checks of one lag, before they become rarer: default 1000 */
@@ -246,38 +244,45 @@ typedef struct lw_options {
    * (docs/privacy.md): up to 8 patterns of up to 63 bytes, one a line; '*' stands for any run without blanks,
    * '?' for any byte. Default: empty. */
   const char* scrub_tags;
-  uint32_t spool_sync;             /* an lw_spool_sync: default LW_SPOOL_SYNC_LAGS */
-  /* The key that reports are sealed with (`lagwatch-collector --print-seal-key`): 64 hexadecimal digits. What is
-   * written and sent can then be read by that collector alone; docs/design/sealing.md tells what that costs.
-   * Default: empty, nothing is sealed. With one that is none the monitor stays off, and nothing is written. */
+  uint32_t spool_sync; /* an lw_spool_sync: default LW_SPOOL_SYNC_LAGS */
+  /* The key that reports are sealed with (`lagwatch-collector --print-seal-key`): 64 hexadecimal digits. What
+   * is written and sent can then be read by that collector alone; docs/design/sealing.md tells what that
+   * costs. Default: empty, nothing is sealed. With one that is none the monitor stays off, and nothing is
+   * written. */
   const char* seal_key;
   /* What is sent, with an endpoint or a transport. The rest is counted, and the counts are sent. */
-  uint32_t user_rate_ppm;   /* of a million users, so many a day, each day others: default 50000, 5 % */
-  uint32_t reports_per_day; /* of a user: default 20, the last for what matters most; UINT32_MAX: all */
+  uint32_t user_rate_ppm;     /* of a million users, so many a day, each day others: default 50000, 5 % */
+  uint32_t reports_per_day;   /* of a user: default 20, the last for what matters most; UINT32_MAX: all */
   uint32_t reports_per_cause; /* of these: default 3; UINT32_MAX: all */
   uint32_t unmetered_only;    /* not 0: nothing on a metered network, see lw_set_network(); default 0 */
   const char* ca_file; /* PEM: whom none of these certifies is not talked to; default: the system's store */
   const char* proxy;   /* "http://host:port"; default: as the environment says (https_proxy, no_proxy, …) */
   lw_transport transport; /* in the endpoint's place; default: none */
-  /* Not 0: the stacks of all threads are recorded all the time, the oldest being forgotten, and a report comes
-   * with a trace of what led to it. Default: 0, off. */
+  /* Not 0: the stacks of all threads are recorded all the time, the oldest being forgotten, and a report
+   * comes with a trace of what led to it. Default: 0, off. */
   uint32_t trace;
   uint32_t trace_interval_ms; /* between two looks at a thread that runs: 1 to 100, default 10 */
-  /* Not 0: threads look at themselves, too, in calls that they make anyway (malloc, locks, input and output, …),
-   * for which the import tables of all modules are rewritten. Default: 0. */
+  /* Not 0: threads look at themselves, too, in calls that they make anyway (malloc, locks, input and output,
+   * …), for which the import tables of all modules are rewritten. Default: 0. */
   uint32_t trace_hooks;
-  uint32_t trace_before_s;   /* how much of what came before a lag is in its trace: 0 to 600, default 10 */
-  uint32_t trace_slow_ms;    /* a dispatch longer than this gets one, too, if it is no lag: 16 on; default 0, none */
+  uint32_t trace_before_s; /* how much of what came before a lag is in its trace: 0 to 600, default 10 */
+  uint32_t
+      trace_slow_ms; /* a dispatch longer than this gets one, too, if it is no lag: 16 on; default 0, none */
   uint32_t trace_buffer_kib; /* memory for what is recorded: 1024 to 262144, default 8192 */
   uint32_t trace_max_kib;    /* a larger trace is made shorter: 4 to 900, default 256 */
   uint32_t traces_per_day;   /* that are sent of a user, of reports that are: default 5; UINT32_MAX: all */
   /* Not 0: each seccomp filter that confines the program, now or later, allows the system calls that
-   * docs/configuration.md lists. Default: 0. Then lw_start() leaves the monitor off in a confined program, except
-   * where the first process of the pid namespace has as many filters, as in a container; and a program that
-   * confines itself calls lw_stop() before. */
+   * docs/configuration.md lists. Default: 0. Then lw_start() leaves the monitor off in a confined program,
+   * except where the first process of the pid namespace has as many filters, as in a container; and a program
+   * that confines itself calls lw_stop() before. */
   uint32_t seccomp_allows_lagwatch;
   /* Which sample of a busy loop is shown as the expensive stack: default LW_EXPENSIVE_PATH. */
   uint32_t expensive; /* an lw_expensive */
+  /* With `trace`: modules whose functions' calls are recorded, too, where they are built with
+   * -fpatchable-function-entry; file names or patterns ('*', '?'), separated by commas. Their code is changed
+   * while the program runs. Default: empty, none. Calls of functions built with -finstrument-functions, and
+   * parts that lw_trace_begin() names, are recorded in any case. */
+  const char* trace_patch;
 } lw_options;
 
 typedef struct lw_thresholds {
@@ -333,7 +338,8 @@ typedef struct lw_stats {
   uint64_t reports_turned_off; /* the collector wants none */
   uint64_t traces_written;
   uint64_t traces_dropped; /* not written: too many at once, nothing was recorded, or no room on disk */
-  uint64_t memory_failures; /* calls and threads of lagwatch's that ended early, because there was no memory */
+  uint64_t
+      memory_failures; /* calls and threads of lagwatch's that ended early, because there was no memory */
 } lw_stats;
 
 /* Fills in sizes and defaults. */
@@ -346,14 +352,15 @@ LW_API void lw_last_exit_init(lw_last_exit* last_exit) LW_NOEXCEPT;
  * creates the spool directory); not for signal handlers. */
 LW_API lw_status lw_start(const lw_options* options) LW_NOEXCEPT;
 /* Stops it, giving the upload of what is on disk up to `flush_timeout_ms`. A loop in a dispatch goes on
- * undisturbed. Harmless when the monitor is off. To be called before seccomp(2) (see seccomp_allows_lagwatch), and
- * before unshare(2) and setns(2) with namespaces that the kernel refuses to a process with several threads (user,
- * mount, time); after the latter lw_start() may follow. */
+ * undisturbed. Harmless when the monitor is off. To be called before seccomp(2) (see
+ * seccomp_allows_lagwatch), and before unshare(2) and setns(2) with namespaces that the kernel refuses to a
+ * process with several threads (user, mount, time); after the latter lw_start() may follow. */
 LW_API void lw_stop(uint32_t flush_timeout_ms) LW_NOEXCEPT;
-/* What the user says of it: an lw_consent, which takes the place of the option's from now on. Given: a monitor
- * that waits for it starts, with the options of the last lw_start(). Taken back: the monitor stops at once, what
- * waits is not sent, and what lagwatch keeps for this program (`app`, on this machine) in the spool directory of
- * the last lw_start() is erased. Returns as lw_start() does. May block; not for signal handlers nor callbacks. */
+/* What the user says of it: an lw_consent, which takes the place of the option's from now on. Given: a
+ * monitor that waits for it starts, with the options of the last lw_start(). Taken back: the monitor stops at
+ * once, what waits is not sent, and what lagwatch keeps for this program (`app`, on this machine) in the
+ * spool directory of the last lw_start() is erased. Returns as lw_start() does. May block; not for signal
+ * handlers nor callbacks. */
 LW_API lw_status lw_set_consent(lw_consent consent) LW_NOEXCEPT;
 /* Which network the program is on now; at first, an unmetered one. On LW_NETWORK_NONE nothing is tried; what
  * is on disk waits. Any thread, with the monitor on or off; wait-free. */
@@ -376,10 +383,10 @@ LW_API int lw_get_last_exit(lw_last_exit* last_exit) LW_NOEXCEPT;
  * thread; no listener is told. From any thread; waits for nobody; not for signal handlers: see dump_signal.
  */
 LW_API int lw_dump_now(const char* reason) LW_NOEXCEPT;
-/* With the option `trace`: writes a trace of what all threads did in the last trace_before_s, without a report. A
- * thread of lagwatch's makes it soon after the call has returned: 1 means that, 0 that there will be none, because
- * nothing is recorded or one was asked for within dump_interval_ms before. (A dump comes with a trace of its own.)
- * From any thread; may wait while the monitor starts; not for signal handlers. */
+/* With the option `trace`: writes a trace of what all threads did in the last trace_before_s, without a
+ * report. A thread of lagwatch's makes it soon after the call has returned: 1 means that, 0 that there will
+ * be none, because nothing is recorded or one was asked for within dump_interval_ms before. (A dump comes
+ * with a trace of its own.) From any thread; may wait while the monitor starts; not for signal handlers. */
 LW_API int lw_trace_now(void) LW_NOEXCEPT;
 
 /* What the program is at, for the record of this run: a screen, a document type. Copied, cut to 64 bytes. Any
@@ -558,9 +565,9 @@ LW_API void lw_set_refresh_interval(lw_loop* loop, uint64_t interval_ns) LW_NOEX
 
 /* Around a part of the program's work that traces shall show by name, on any thread; may be nested. `name` is
  * not copied: it must stay readable for as long as the program runs, as a literal does. A pair belongs to one
- * thread and one name. Also for signal handlers. Hot: while nothing records calls, two loads and a compare; else
- * about two reads of the tick counter a pair. */
-LW_API const uint64_t* lw_trace_switch(void) LW_NOEXCEPT;       /* for the next functions only: 0 is off */
+ * thread and one name. Also for signal handlers. Hot: while nothing records calls, two loads and a compare;
+ * else about two reads of the tick counter a pair. */
+LW_API const uint64_t* lw_trace_switch(void) LW_NOEXCEPT; /* for the next functions only: 0 is off */
 LW_API void lw_trace_begin_recorded(const char* name) LW_NOEXCEPT;
 LW_API void lw_trace_end_recorded(const char* name) LW_NOEXCEPT;
 static inline int lw_is_trace_recording(void) LW_NOEXCEPT {

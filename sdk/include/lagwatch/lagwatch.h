@@ -76,6 +76,7 @@ struct Options {
   uint32_t traces_per_day = 5;
   bool seccomp_allows_lagwatch = false;
   lw_expensive expensive = LW_EXPENSIVE_PATH;
+  std::string trace_patch = {};
 };
 
 // A watched loop of the thread that called WatchLoop. A plain handle: copying it copies the handle.
@@ -242,6 +243,7 @@ class Monitor {
     raw.trace_buffer_kib = options.trace_buffer_kib;
     raw.trace_max_kib = options.trace_max_kib;
     raw.traces_per_day = options.traces_per_day;
+    raw.trace_patch = options.trace_patch.c_str();
     raw.seccomp_allows_lagwatch = options.seccomp_allows_lagwatch ? 1 : 0;
     raw.transport = options.transport;
     return Monitor(lw_start(&raw));

@@ -67,6 +67,16 @@ TEST_F(RecordTest, ASignalIsForTheProgram) {
   }
 }
 
+TEST_F(RecordTest, PartsThatALinkedProgramNamesAreInTheTrace) {
+  ASSERT_EQ(Record({LAGWATCH_NAMING, "300"}), 0) << errors_;
+  auto totals = TotalsByName(directory_.Read());
+  EXPECT_GT(totals["load document"], 290 * kMs) << errors_;
+  EXPECT_GE(totals["whole run"], totals["load document"]);
+  ASSERT_EQ(Record({LAGWATCH_NAMING, "300"}, {"--calls", "off"}), 0) << errors_;
+  totals = TotalsByName(directory_.Read());
+  EXPECT_EQ(totals["load document"], 0) << errors_;
+}
+
 TEST_F(RecordTest, ALinkIsWrittenTo) {
   Process recorder({"/bin/sh", "-c",
                     std::string("exec ") + LAGWATCH_PROGRAM + " trace record -o /dev/stdout -- " +
