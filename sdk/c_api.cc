@@ -490,6 +490,10 @@ void lw_note_run(lw_loop* loop) noexcept {
   if (loop != nullptr) ToLoop(loop)->tasks.NoteRun();
 }
 
+void lw_note_queue_wait(lw_loop* loop, uint64_t wait_ns) noexcept {
+  if (loop != nullptr) ToLoop(loop)->probe.NoteQueueWait(ToSigned(wait_ns));
+}
+
 void lw_scope_begin(lw_loop* loop, const char* name, uint32_t deadline_ms) noexcept {
   using lagwatch::watchdog::Thresholds;
   int64_t deadline_ns = deadline_ms * lagwatch::base::kNsPerMs;

@@ -490,7 +490,8 @@ void ReportSink::EncodeHistory(const watchdog::LagEvent& event, report::ReportEn
     encoder->AddPastDispatch({.tag = facts_.scrubber.Text(dispatch.tag).view(),
                               .age_ns = dispatch.age_ns,
                               .wall_ns = dispatch.wall_ns,
-                              .cpu_ns = dispatch.cpu_ns});
+                              .cpu_ns = dispatch.cpu_ns,
+                              .queue_wait_ns = dispatch.queue_wait_ns});
   }
   if (!encoder->ok()) encoder->RewindTo(before);
 }

@@ -84,7 +84,8 @@ struct PastDispatch {
   char tag[kMaxTagBytes];  // may be empty
   int64_t age_ns;          // of its end
   int64_t wall_ns;
-  int64_t cpu_ns;  // 0 when not known
+  int64_t cpu_ns;         // 0 when not known
+  int64_t queue_wait_ns;  // of the task that it ran; 0 when the program did not say
 };
 
 // A lag at the moment of a check that found it with a new stack, or over its second threshold. Everything is

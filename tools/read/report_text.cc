@@ -14,6 +14,7 @@ namespace {
 
 constexpr auto kRight = Table::Align::kRight;
 constexpr size_t kTimelineFrames = 4;
+constexpr size_t kHistoryRows = 10;
 
 std::string Text(const Json& object, const char* key) { return object.at(key).get<std::string>(); }
 
@@ -261,6 +262,28 @@ std::string TimelineLines(const Json& samples) {
   return lines;
 }
 
+// "-" for what is not known.
+std::string DurationIfKnown(const Json& ms) {
+  return ms.get<double>() == 0 ? "-" : ShortDuration(ms.get<double>());
+}
+
+// The loop's dispatches before the report, the oldest first. Older collectors list none.
+std::string HistoryLines(const Json& report) {
+  const Json history = report.value("history", Json::array());
+  if (history.empty()) return "";
+  const size_t count = std::min(history.size(), kHistoryRows);
+  Table table({{"  ENDED", kRight}, {"TOOK", kRight}, {"CPU", kRight}, {"IN QUEUE", kRight}, {"DISPATCH"}});
+  for (size_t i = history.size() - count; i < history.size(); ++i) {
+    const Json& dispatch = history[i];
+    table.AddRow({"  " + ShortDuration(dispatch.at("age_ms").get<double>()) + " before",
+                  ShortDuration(dispatch.at("wall_ms").get<double>()), DurationIfKnown(dispatch.at("cpu_ms")),
+                  DurationIfKnown(dispatch.at("queue_wait_ms")), Text(dispatch, "tag")});
+  }
+  const std::string of_all = count == history.size() ? "" : " of " + std::to_string(history.size());
+  return "\nDispatches before (the last " + std::to_string(count) + of_all + " over 1 ms)\n" +
+         table.ToText(0);
+}
+
 // "thread 72 (indexer)"
 std::string ThreadName(const Json& thread) {
   std::string name = Text(thread, "name");
@@ -448,8 +471,8 @@ std::string ReportText(const Json& report) {
       HeaderLines(report) + "\nMost expensive stack\n" +
       StackLines(report.at("expensive_stack"), Text(report, "expensive_completeness"), "  ") +
       WaitLines(report) + "\nTimeline (" + std::to_string(samples.size()) + " samples, before the report)\n" +
-      TimelineLines(samples) + FactLines(report.at("facts")) + TraceLines(report) + "\nThreads\n" +
-      ThreadLines(report.at("threads"), Text(report, "machine")) +
+      TimelineLines(samples) + HistoryLines(report) + FactLines(report.at("facts")) + TraceLines(report) +
+      "\nThreads\n" + ThreadLines(report.at("threads"), Text(report, "machine")) +
       (dropped == 0 ? "" : "  and " + std::to_string(dropped) + " more that did not fit\n"));
 }
 

@@ -521,6 +521,10 @@ static inline void lw_dispatch_end_counted(lw_loop* loop) LW_NOEXCEPT {
  * clock. */
 LW_API void lw_note_queued(lw_loop* loop) LW_NOEXCEPT;
 LW_API void lw_note_run(lw_loop* loop) LW_NOEXCEPT;
+/* In a dispatch, on the loop's thread: the task that it runs had waited for so long in the queue. Of several
+ * tasks of one dispatch the longest wait counts. Told with the loop's past dispatches, next to how long it
+ * ran; for programs that keep the time at which a task was queued. Hot: a few loads and stores, no clock. */
+LW_API void lw_note_queue_wait(lw_loop* loop, uint64_t wait_ns) LW_NOEXCEPT;
 
 /* Around a stretch of work of the loop's thread that has a deadline of its own, 16 ms to 1 h, in a dispatch
  * or not. `name` is the report's tag; not copied: it must stay readable until the scope ends. Scopes may be

@@ -13,6 +13,7 @@
 
 #include <lagwatch/c.h>
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -98,6 +99,10 @@ class Loop {
   // changed: queue_ping.h.
   void NoteQueued() const noexcept { lw_note_queued(handle_); }
   void NoteRun() const noexcept { lw_note_run(handle_); }
+  // In a dispatch, on the loop's thread: its task had waited for so long in the queue. Hot.
+  void NoteQueueWait(std::chrono::nanoseconds wait) const noexcept {
+    lw_note_queue_wait(handle_, wait.count() > 0 ? static_cast<uint64_t>(wait.count()) : 0);
+  }
   // An input event arrived; the loop is done with one. From any thread. Hot.
   void InputReceived() const noexcept { lw_input_received(handle_); }
   void InputFinished() const noexcept { lw_input_finished(handle_); }

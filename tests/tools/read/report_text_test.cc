@@ -153,6 +153,28 @@ TEST(ReportText, AReportHasHeaderStackTimelineAndThreads) {
                 "    Work  (editor+0x6010)\n");
 }
 
+TEST(ReportText, AReportListsTheLatestDispatchesBeforeIt) {
+  SampleReport report;
+  for (int i = 1; i <= 12; ++i) {
+    report.history.push_back({.tag = "paint " + std::to_string(i),
+                              .age_ns = static_cast<uint64_t>(13 - i) * 1'000'000'000,
+                              .wall_ns = static_cast<uint64_t>(i) * 10'000'000});
+  }
+  report.history[10].cpu_ns = 90'000'000;
+  report.history[11].queue_wait_ns = 1'500'000'000;
+  auto source = SourceOf(EncodeBatch({report.Encode()}));
+  const std::string text =
+      ReportText(source->Get("/v1/reports/" + base::ToString(report.header.id), {}).value());
+  const size_t begin = text.find("\nDispatches before");
+  ASSERT_NE(begin, std::string::npos) << text;
+  const std::string table = text.substr(begin, text.find("\n\n", begin) - begin);
+  EXPECT_THAT(table, HasSubstr("Dispatches before (the last 10 of 12 over 1 ms)\n"));
+  EXPECT_THAT(table, ::testing::Not(HasSubstr("paint 2\n")));
+  EXPECT_THAT(table, HasSubstr("10.0 s before   30 ms      -         -  paint 3\n"));
+  EXPECT_THAT(table, HasSubstr(" 2.0 s before  110 ms  90 ms         -  paint 11\n"));
+  EXPECT_THAT(table, HasSubstr(" 1.0 s before  120 ms      -     1.5 s  paint 12"));
+}
+
 TEST(ReportText, AVerdictHasItsLargestShares) {
   auto verdict_of = [](policies::VerdictWord word, const policies::TimeShares& shares) {
     SampleReport report;
