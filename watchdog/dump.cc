@@ -44,6 +44,7 @@ bool MakeDump(const DumpRequest& request, const WatchedLoop* loop, LoopSample* s
   FactList facts;
   if (request.signal_number != 0) facts.Add("dump_signal", request.signal_number);
   AddNoStackFacts(samples, &facts);
+  AddThreadFacts(tid, tools, &facts);
   AddProcessFacts(tools, &facts);
   event.facts = facts.all();
   PastDispatch history[DispatchHistory::kMaxDispatches];

@@ -506,6 +506,7 @@ bool LoopWatch::Report(Watched* watched, const WatchedLoop& loop, std::span<cons
   AddNoStackFacts(samples, &facts);
   if (watch.guard().blocked_ns != 0)
     facts.Add("watchdog_blocked_ms", watch.guard().blocked_ns / base::kNsPerMs);
+  AddThreadFacts(tid, tools, &facts);
   AddProcessFacts(tools, &facts);
   event.facts = facts.all();
   PastDispatch history[DispatchHistory::kMaxDispatches];

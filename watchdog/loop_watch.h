@@ -41,7 +41,10 @@ struct WatchTools {
   WaitChain* waits;
   HangSink* sink;
   WatchCounters* counters;
-  UsageBook* usage = nullptr;  // null: what loops are used for is not counted
+  UsageBook* usage = nullptr;              // null: what loops are used for is not counted
+  const LoopRegistry* registry = nullptr;  // null: the application is in the foreground
+
+  bool is_foreground() const { return registry == nullptr || registry->is_foreground(); }
 };
 
 // Context: watchdog; not thread-safe.

@@ -349,7 +349,7 @@ TEST_F(SdkTest, ReportsTooMuchCpuNowAndOnAverage) {
     EXPECT_GT(report.samples.at(0).use.cpu_ns, 0);
     std::set<std::string> facts;
     for (const report::Fact& fact : report.facts) facts.insert(fact.name);
-    EXPECT_TRUE(facts.contains("busiest_1_name") && facts.contains("in_background"));
+    EXPECT_TRUE(facts.contains("busiest_1_name") && facts.contains("foreground"));
   }
   EXPECT_EQ(monitor.stats().lags, 0u);
   // A process that computes is not frozen.

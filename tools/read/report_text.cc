@@ -158,7 +158,10 @@ std::string CpuUse(const Json& report) {
     use += " (limit " + facts["limit_percent"].dump() + " % of " +
            (is_of_thread ? "one, for a thread" : facts["cores"].dump()) + ")";
   }
-  return use + (facts.value("in_background", Json(0)) == 1 ? ", in the background" : "");
+  // Reports of older programs have the opposite fact.
+  const bool is_background =
+      facts.value("foreground", Json(1)) == 0 || facts.value("in_background", Json(0)) == 1;
+  return use + (is_background ? ", in the background" : "");
 }
 
 std::string CpuHeaderLines(const Json& report) {

@@ -212,7 +212,7 @@ TEST(ReportText, AReportOfCpuUseIsAboutTheProcess) {
   report.header.cpu_process_ns = 97'800'000'000;
   report.facts = {{"cores", 2, ""},
                   {"limit_percent", 20, ""},
-                  {"in_background", 1, ""},
+                  {"foreground", 0, ""},
                   {"busiest_1_name", 0, "indexer"},
                   {"busiest_1_tid", 4712, ""},
                   {"busiest_1_percent", 99, ""}};
