@@ -93,6 +93,7 @@ lagwatch::base::Result<std::unique_ptr<lagwatch::report::Sealer>> CreateSealer(c
 lagwatch::sdk::TraceOptions ToTraceOptions(const lw_options& given) {
   lagwatch::sdk::TraceOptions options;
   options.is_on = given.trace != 0;
+  options.reports_slow = given.slow_reports != 0;
   options.interval_ns = given.trace_interval_ms * lagwatch::base::kNsPerMs;
   options.has_hooks = given.trace_hooks != 0;
   options.before_ns = given.trace_before_s * lagwatch::base::kNsPerSecond;
@@ -176,6 +177,7 @@ lagwatch::sdk::UploadServiceOptions ToUploadOptions(const lw_options& given, con
   options.policies.sampling.rate_ppm = given.user_rate_ppm;
   options.policies.quota = {.per_day = given.reports_per_day, .per_cluster = given.reports_per_cause};
   options.policies.traces.per_day = given.traces_per_day;
+  options.policies.slow.per_day = given.slow_reports_per_day;
   return options;
 }
 
@@ -308,6 +310,7 @@ void lw_options_init(lw_options* options) noexcept {
   options->trace_buffer_kib = 8192;
   options->trace_max_kib = 256;
   options->traces_per_day = 5;
+  options->slow_reports_per_day = 5;
 }
 
 void lw_stats_init(lw_stats* stats) noexcept {

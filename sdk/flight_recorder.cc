@@ -146,6 +146,19 @@ bool FlightRecorder::Ask(const TraceEvent& event) {
   return true;
 }
 
+bool FlightRecorder::AskForReport(const watchdog::SlowDispatch& dispatch) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (slow_count_ == kMaxSlow) {
+      reports_dropped_.Add();
+      return false;
+    }
+    slow_[slow_count_++] = SlowRequest(dispatch);
+  }
+  sleeper_.Wake();
+  return true;
+}
+
 void FlightRecorder::SetInterval(int64_t interval_ns) {
   trace::ArenaHeader& header = arena_->header();
   header.main_interval_ns.store(interval_ns, std::memory_order_relaxed);  // a number
@@ -157,36 +170,74 @@ void FlightRecorder::Run(void* self) {
   auto* recorder = static_cast<FlightRecorder*>(self);
   while (!recorder->stopping_.load()) {
     recorder->WriteAsked();
+    recorder->WriteReports();
     recorder->sleeper_.SleepUntil(recorder->NextDueNs());
   }
   recorder->WriteAsked();
+  recorder->WriteReports();
   recorder->spool_.reset();  // its descriptor is one of this thread's own
 }
 
 void FlightRecorder::ForgetAsked() {
   const std::lock_guard writing(writing_mutex_);
   const std::lock_guard lock(mutex_);
-  asked_count_ = 0;
+  asked_count_ = slow_count_ = 0;
 }
 
 // When the next one is due; the end of time without one.
 int64_t FlightRecorder::NextDueNs() {
   const std::lock_guard lock(mutex_);
-  return asked_count_ != 0 ? asked_[0].end_ns + kTraceAfterNs : base::Sleeper::kForever;
+  const int64_t trace_ns = asked_count_ != 0 ? asked_[0].end_ns + kTraceAfterNs : base::Sleeper::kForever;
+  return slow_count_ != 0 ? std::min(trace_ns, slow_[0].end_ns() + kTraceAfterNs) : trace_ns;
 }
 
 bool FlightRecorder::TakeAsked(TraceEvent* event) {
   const std::lock_guard lock(mutex_);
-  if (asked_count_ == 0) return false;
+  const bool is_due = asked_count_ != 0 &&
+                      (stopping_.load() || base::SystemClock().MonoNs() >= asked_[0].end_ns + kTraceAfterNs);
+  if (!is_due) return false;
   *event = asked_[0];
   std::copy(asked_.begin() + 1, asked_.begin() + static_cast<std::ptrdiff_t>(asked_count_), asked_.begin());
   --asked_count_;
   return true;
 }
 
+bool FlightRecorder::TakeSlow(SlowRequest* request) {
+  const std::lock_guard lock(mutex_);
+  const bool is_due = slow_count_ != 0 &&
+                      (stopping_.load() || base::SystemClock().MonoNs() >= slow_[0].end_ns() + kTraceAfterNs);
+  if (!is_due) return false;
+  *request = slow_[0];
+  std::copy(slow_.begin() + 1, slow_.begin() + static_cast<std::ptrdiff_t>(slow_count_), slow_.begin());
+  --slow_count_;
+  return true;
+}
+
+void FlightRecorder::WriteReports() {
+  SlowRequest request;
+  for (;;) {
+    const std::lock_guard writing(writing_mutex_);
+    if (!TakeSlow(&request)) return;
+    (Write(request) ? reports_written_ : reports_dropped_).Add();
+  }
+}
+
+bool FlightRecorder::Write(const SlowRequest& request) {
+  if (!process_writing.is_on()) return false;
+  const auto report = MakeSlowReport(*arena_, request, setup_.facts);
+  if (!report || !process_writing.is_on()) return false;
+  RecordWriter writer(spool_.get(), setup_.sealer.get());
+  const report::RecordNote note{.priority = policies::ReportPriority::kSlowDispatch};
+  const bool is_written =
+      writer.Append(report::RecordType::kReport, report->payload, {report->id, report->cause}, note) &&
+      writer.Append(report::RecordType::kLagEnd, report->end, {report->id}, note);
+  spool_->Seal();
+  return is_written;
+}
+
 // What follows an event is waited for, but not while the monitor stops.
 void FlightRecorder::WriteAsked() {
-  while (stopping_.load() || base::SystemClock().MonoNs() >= NextDueNs()) {
+  for (;;) {
     const std::lock_guard writing(writing_mutex_);
     TraceEvent event;
     if (!TakeAsked(&event)) return;

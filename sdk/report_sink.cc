@@ -143,6 +143,20 @@ report::WaitOutcome ToReport(watchdog::WaitOutcome outcome) {
 
 }  // namespace
 
+void AddProgramWords(const ProgramWords& words, const policies::Scrubber& scrubber,
+                     report::ReportEncoder* encoder) {
+  char scene[TextCell::kMaxBytes];
+  words.scene.Read(scene);
+  const policies::ScrubbedText told_scene = scrubber.Text({scene, strnlen(scene, sizeof scene)});
+  if (!told_scene.view().empty()) encoder->AddText("scene", told_scene.view());
+  words.values.ForEach([&](std::string_view key, std::string_view value) {
+    constexpr std::string_view kPrefix = "app.";
+    char name[kPrefix.size() + ProgramValues::kMaxKeyBytes];
+    const char* end = std::ranges::copy(key, std::ranges::copy(kPrefix, name).out).out;
+    encoder->AddText({name, static_cast<size_t>(end - name)}, scrubber.Text(value).view());
+  });
+}
+
 uint64_t CauseOf(const watchdog::LagEvent& event) {
   const stack::Stack& stack = *event.expensive_stack;
   std::array<policies::CauseFrame, stack::kMaxFrames> frames;
@@ -376,7 +390,7 @@ bool ReportSink::EncodeStart(const base::Uuid& id, int64_t ready_ns) {
     if (milestone.mono_ns < begin_ns || milestone.mono_ns > ready_ns) continue;
     encoder.AddNumber(milestone.name, (milestone.mono_ns - begin_ns) / base::kNsPerMs);
   }
-  AddWords(&encoder);
+  AddProgramWords(*words_, facts_.scrubber, &encoder);
   // They tell what the program was at.
   encoder.AddNumber("lags_before_ready", lags_in_start_);
   encoder.SetExpensiveStack(encoder.AddStack({}, report::Completeness::kNone));
@@ -438,7 +452,7 @@ bool ReportSink::Encode(const watchdog::LagEvent& event) {
                          : encoder.AddText(fact.name, facts_.scrubber.Text(fact.text).view());
   }
   if (is_in_start && !is_start_lag) encoder.AddNumber("before_ready", 1);
-  AddWords(&encoder);
+  AddProgramWords(*words_, facts_.scrubber, &encoder);
   encoder.SetExpensiveStack(EncodeStack(*event.expensive_stack, *event.modules, &encoder));
   for (const watchdog::LoopSample* sample : event.samples) {
     uint32_t stack = EncodeStack(sample->stack, *event.modules, &encoder);
@@ -450,19 +464,6 @@ bool ReportSink::Encode(const watchdog::LagEvent& event) {
   EncodeHistory(event, &encoder);
   EncodeThreads(event, &encoder);
   return encoder.ok();
-}
-
-void ReportSink::AddWords(report::ReportEncoder* encoder) const {
-  char scene[TextCell::kMaxBytes];
-  words_->scene.Read(scene);
-  const policies::ScrubbedText told_scene = facts_.scrubber.Text({scene, strnlen(scene, sizeof scene)});
-  if (!told_scene.view().empty()) encoder->AddText("scene", told_scene.view());
-  words_->values.ForEach([&](std::string_view key, std::string_view value) {
-    constexpr std::string_view kPrefix = "app.";
-    char name[kPrefix.size() + ProgramValues::kMaxKeyBytes];
-    const char* end = std::ranges::copy(key, std::ranges::copy(kPrefix, name).out).out;
-    encoder->AddText({name, static_cast<size_t>(end - name)}, facts_.scrubber.Text(value).view());
-  });
 }
 
 void ReportSink::EncodeWaits(const watchdog::LagEvent& event, report::ReportEncoder* encoder) {

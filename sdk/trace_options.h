@@ -19,7 +19,8 @@ struct TraceWish {
 };
 
 struct TraceOptions {
-  bool is_on = false;
+  bool is_on = false;                           // reports come with traces
+  bool reports_slow = false;                    // slow dispatches are reported, from what is recorded
   int64_t interval_ns = 10 * base::kNsPerMs;    // between two looks at a thread: 1 to 100 ms
   bool has_hooks = false;                       // threads look at themselves, too
   int64_t before_ns = 10 * base::kNsPerSecond;  // of what led to a lag: 0 to 10 minutes
@@ -32,6 +33,7 @@ struct TraceOptions {
   std::string patched_modules = {};
   std::vector<TraceWish> wishes = {};
 
+  bool records() const { return is_on || reports_slow; }
   // Every number brought into its range.
   TraceOptions Normalized() const;
 };

@@ -329,8 +329,10 @@ void LoopWatch::TellNote(const DispatchHistory::Dispatch& note, const WatchedLoo
   if (end_ns > last_stop_.from_ns && end_ns - duration_ns < last_stop_.to_ns)
     duration_ns -= last_stop_.lasted_ns;
   const int64_t threshold_ns = loop.limits.ThresholdsOr(options.thresholds()).threshold_ns;
-  if (duration_ns > options.slow_dispatch_ns && duration_ns < threshold_ns)
+  if (duration_ns > options.slow_dispatch_ns && duration_ns < threshold_ns) {
     tools.usage->AddSlow(name_, note.tag, duration_ns);
+    TellSlow(note, loop, end_ns, duration_ns, tools);
+  }
   bool is_sensitive = options.sensitive_ns != 0 && duration_ns > options.sensitive_ns;
   if (!is_sensitive || options.listener == nullptr || !options.listener->WantsSensitive()) return;
   options.listener->OnSensitive({.loop_name = name_,
@@ -340,6 +342,25 @@ void LoopWatch::TellNote(const DispatchHistory::Dispatch& note, const WatchedLoo
                                  .level = HangLevel::kLag,
                                  .threshold_ns = options.sensitive_ns,
                                  .elapsed_ns = duration_ns});
+}
+
+void LoopWatch::TellSlow(const DispatchHistory::Dispatch& note, const WatchedLoop& loop, int64_t end_ns,
+                         int64_t duration_ns, const WatchTools& tools) {
+  if (!tools.sink->WantsSlow()) return;
+  if (!tools.options->reports_under_debugger && stack::ReadTracer() != 0) return;
+  const int64_t begin_ns = end_ns - tools.tick_scale->ToNs(note.duration_ticks);
+  FactList facts;
+  if (note.queue_wait_ns != 0) facts.Add("queue_wait_ms", note.queue_wait_ns / base::kNsPerMs);
+  AddSlowFrameFacts(loop.frames, begin_ns, end_ns, &facts);
+  AddThreadFacts(note.tid, tools, &facts);
+  tools.sink->OnSlow({.loop_name = name_,
+                      .tag = note.tag,
+                      .tid = note.tid,
+                      .begin_mono_ns = begin_ns,
+                      .duration_ns = duration_ns,
+                      .threshold_ns = tools.options->slow_dispatch_ns,
+                      .cpu_ns = std::min(note.cpu_ns, duration_ns),
+                      .facts = facts.all()});
 }
 
 void LoopWatch::OpenWindow(Watched* watched, const WatchedLoop& loop, const char* tag, int64_t now_ns,

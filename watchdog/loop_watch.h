@@ -135,6 +135,8 @@ class LoopWatch {
   void ReadNotes(const WatchedLoop& loop, int64_t now_ns, const WatchTools& tools);
   void TellNote(const DispatchHistory::Dispatch& note, const WatchedLoop& loop, int64_t now_ns,
                 const WatchTools& tools);
+  void TellSlow(const DispatchHistory::Dispatch& note, const WatchedLoop& loop, int64_t end_ns,
+                int64_t duration_ns, const WatchTools& tools);
   LagNotice Notice(const Watched& watched, int64_t elapsed_ns) const;
 
   LoopSample* ring_ = nullptr;

@@ -43,6 +43,8 @@ constexpr std::pair<std::string_view, uint32_t PreloadConfig::*> kNumbers[] = {
     {"traces_slow_ms", &PreloadConfig::traces_slow_ms},
     {"traces_buffer_kib", &PreloadConfig::traces_buffer_kib},
     {"traces_max_kib", &PreloadConfig::traces_max_kib},
+    {"reports_slow", &PreloadConfig::reports_slow},
+    {"slow_dispatch_ms", &PreloadConfig::slow_dispatch_ms},
     {"trace_pid", &PreloadConfig::trace_pid},
     {"trace_main_interval_us", &PreloadConfig::trace_main_interval_us},
     {"trace_worker_interval_us", &PreloadConfig::trace_worker_interval_us},

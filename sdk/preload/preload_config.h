@@ -50,6 +50,8 @@ struct PreloadConfig {
   uint32_t traces_buffer_kib = 8192;
   uint32_t traces_max_kib = 256;
   std::string traces_patched_modules;
+  uint32_t reports_slow = 0;  // MonitorOptions::trace.reports_slow
+  uint32_t slow_dispatch_ms = 700;
   // The file of the trace::Arena that process `trace_pid` is recorded into; empty: it is not recorded. The
   // rest is for that case.
   std::string trace_arena;

@@ -49,6 +49,9 @@ bool IsOfCpu(const Json& report) {
   return kind == "cpu" || kind == "cpu-average";
 }
 
+// A dispatch that was slow, but no lag.
+bool IsSlow(const Json& report) { return Text(report, "kind") == "slow"; }
+
 // A lag whose end is not known lasted at least as long as it was seen; so did one that ended with its
 // process.
 std::string Duration(const Json& report) {
@@ -197,9 +200,37 @@ std::string PowerTreeLines(const Json& nodes, const std::string& indent) {
   return lines;
 }
 
-// A dump is about one moment.
+// From the outermost functions inwards: "  91 %   640 ms   12 x  Parse".
+std::string CallTreeLines(const Json& nodes, const std::string& indent) {
+  std::string lines;
+  for (const Json& node : nodes) {
+    const auto calls = node.at("calls").get<uint64_t>();
+    const std::string ms = ShortDuration(node.at("wall_ms").get<double>());
+    lines += Format("  %3.0f %%  %8s  ", node.at("percent").get<double>(), ms.c_str()) + indent +
+             Text(node, "function") + (calls > 1 ? "  (" + std::to_string(calls) + " calls)" : "") + "\n" +
+             CallTreeLines(node.at("callees"), indent + "  ");
+  }
+  return lines;
+}
+
+std::string SlowReportLines(const Json& report) {
+  const bool is_of_calls = report.at("facts").value("tree_of", Json()) == "calls";
+  const Json tree = report.value("call_tree", Json::array());
+  return (tree.empty() ? ""
+                       : std::string("\nWhere the time went (") +
+                             (is_of_calls ? "recorded calls" : "estimated from samples") + ")\n") +
+         CallTreeLines(tree, "") + "\nHeaviest path\n" +
+         StackLines(report.at("expensive_stack"), Text(report, "expensive_completeness"), "  ");
+}
+
+// A dump is about one moment. Of a slow dispatch only its thread's CPU time is known.
 std::string CpuLine(const Json& report) {
   if (IsDump(report)) return "";
+  if (IsSlow(report)) {
+    const double thread_ms = report.at("cpu").at("thread_ms").get<double>();
+    const double wall_ms = std::max(report.at("elapsed_ms").get<double>(), 0.001);
+    return thread_ms == 0 ? "" : "  CPU      thread " + Format("%.0f %%\n", 100 * thread_ms / wall_ms);
+  }
   const Json& cpu = report.at("cpu");
   double window_ms = std::max(cpu.at("window_ms").get<double>(), 0.001);
   auto percent = [&](const char* key) {
@@ -469,6 +500,10 @@ std::string ReportText(const Json& report) {
                           (tree.empty() ? "" : "\nWhere the CPU time went (innermost functions first)\n") +
                           PowerTreeLines(tree, "  ") + TraceLines(report) + "\nThreads\n" +
                           ThreadLines(report.at("threads"), Text(report, "machine")));
+  }
+  if (IsSlow(report)) {
+    return PrintableLines(HeaderLines(report) + SlowReportLines(report) + FactLines(report.at("facts")) +
+                          TraceLines(report));
   }
   return PrintableLines(
       HeaderLines(report) + "\nMost expensive stack\n" +

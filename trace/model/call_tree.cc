@@ -5,9 +5,6 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
-#include <string_view>
-
-#include "base/hash.h"
 
 namespace lagwatch::trace {
 namespace {
@@ -170,22 +167,6 @@ std::vector<uint32_t> HeavyPath(const CallTree& tree, int64_t duration_ns, doubl
   }
   std::reverse(path.begin(), path.end());
   return path;
-}
-
-uint64_t StackKey(const Trace& trace, std::span<const uint32_t> path) {
-  if (path.empty()) return 0;
-  uint64_t key = base::kFnvOffsetBasis;
-  for (const uint32_t index : path) {
-    const Frame& frame = trace.frames[index];
-    key = base::HashWord(frame.name.size(), key);
-    if (!frame.name.empty()) {
-      key = base::HashBytes(frame.name, key);
-      continue;
-    }
-    if (frame.module != kNoIndex) key = base::HashBytes(trace.modules[frame.module].build_id, key);
-    key = base::HashWord(frame.function_offset != 0 ? frame.function_offset : frame.offset, key);
-  }
-  return key;
 }
 
 }  // namespace lagwatch::trace

@@ -206,7 +206,7 @@ typedef struct lw_options {
   uint32_t anr_threshold_ms;          /* a longer lag is an ANR: default 5000 */
   uint32_t idle_handler_threshold_ms; /* a longer idle handler is reported: default 2000 */
   uint32_t input_threshold_ms;        /* so is a longer input event: default 2000 */
-  uint32_t slow_dispatch_ms;          /* a longer one is told with its CPU time in a history: default 700 */
+  uint32_t slow_dispatch_ms; /* a longer one has its CPU time in a history, see slow_reports: default 700 */
   lw_listener
       listener; /* context and callbacks must stay until lw_stop() has returned; default: nobody listens */
   /* Called once by lw_start, on its thread, if a last run left a record. */
@@ -283,6 +283,12 @@ typedef struct lw_options {
    * while the program runs. Default: empty, none. Calls of functions built with -finstrument-functions, and
    * parts that lw_trace_begin() names, are recorded in any case. */
   const char* trace_patch;
+  /* Not 0: a dispatch that took longer than slow_dispatch_ms and was no lag is reported, kind "slow", with a
+   * tree of the calls that took its time: those that are recorded (lw_trace_begin(), instrumented functions),
+   * else those that samples of its thread saw. One in dump_interval_ms at most. Records what `trace` does,
+   * with its interval, buffer and hooks, also where `trace` is off. Default: 0. */
+  uint32_t slow_reports;
+  uint32_t slow_reports_per_day; /* of these so many are sent of a user a day: default 5; UINT32_MAX: all */
 } lw_options;
 
 typedef struct lw_thresholds {
@@ -468,8 +474,9 @@ LW_API void lw_set_weight(lw_loop* loop, uint32_t weight) LW_NOEXCEPT;
  * looked at once a window, and without the option never. Neither kind is told to a listener. */
 
 /* Every report also tells what the loop did before: the last 200 dispatches that took longer than 1 ms, with
- * tag (cut to 31 bytes), age and duration; those longer than slow_dispatch_ms with their CPU time, which is
- * too long by 100 ms at most. Only dispatches with a time stamp are told. */
+ * tag (cut to 31 bytes), age, duration and the wait that lw_note_queue_wait() told; those longer than
+ * slow_dispatch_ms with their CPU time, which is too long by 100 ms at most. Only dispatches with a time
+ * stamp are told. */
 
 /* "Usage" goes to the collector, too, even when nothing lagged, so that lags can be told per hour of use: of
  * each loop, how long it was watched, its dispatches with a histogram of their durations (in powers of two,

@@ -78,6 +78,8 @@ struct Options {
   bool seccomp_allows_lagwatch = false;
   lw_expensive expensive = LW_EXPENSIVE_PATH;
   std::string trace_patch = {};
+  bool slow_reports = false;
+  uint32_t slow_reports_per_day = 5;
 };
 
 // A watched loop of the thread that called WatchLoop. A plain handle: copying it copies the handle.
@@ -249,6 +251,8 @@ class Monitor {
     raw.trace_max_kib = options.trace_max_kib;
     raw.traces_per_day = options.traces_per_day;
     raw.trace_patch = options.trace_patch.c_str();
+    raw.slow_reports = options.slow_reports ? 1 : 0;
+    raw.slow_reports_per_day = options.slow_reports_per_day;
     raw.seccomp_allows_lagwatch = options.seccomp_allows_lagwatch ? 1 : 0;
     raw.transport = options.transport;
     return Monitor(lw_start(&raw));

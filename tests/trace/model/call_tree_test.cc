@@ -120,26 +120,5 @@ TEST(HeavyPath, RecursionCountsOnce) {
   EXPECT_EQ(HeavyPath(tree, 100 * kMillisecond), (std::vector<uint32_t>{1, 2}));
 }
 
-Frame CodeIn(uint32_t module, uint64_t offset, const std::string& name = "") {
-  Frame frame;
-  frame.module = module;
-  frame.offset = offset;
-  frame.function_offset = 8;
-  frame.name = name;
-  return frame;
-}
-
-TEST(StackKey, IsTheSameForTheSameCodeElsewhere) {
-  Trace trace;
-  for (const char* build_id : {"one", "one", "two"}) trace.modules.emplace_back().build_id = build_id;
-  trace.frames = {CodeIn(0, 16), CodeIn(1, 20), CodeIn(2, 16), CodeIn(0, 0, "Save"), CodeIn(2, 0, "Save")};
-  const auto key = [&](std::vector<uint32_t> path) { return StackKey(trace, path); };
-  EXPECT_EQ(key({0}), key({1}));
-  EXPECT_NE(key({0}), key({2}));
-  EXPECT_EQ(key({3}), key({4}));
-  EXPECT_NE(key({0, 3}), key({3, 0}));
-  EXPECT_EQ(key({}), 0U);
-}
-
 }  // namespace
 }  // namespace lagwatch::trace

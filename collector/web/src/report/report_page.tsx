@@ -16,7 +16,7 @@ import { Context, Modules } from "./context";
 import { Evidence } from "./evidence";
 import { asText, reportCollapsed, reportSpeedscope, whatHappened } from "./exports";
 import { LagTimeline } from "./lag_timeline";
-import { hasLag, isOfCpu, timedStacks } from "./report_times";
+import { hasLag, isOfCpu, isSlow, timedStacks } from "./report_times";
 import { Threads } from "./threads";
 import { TracePanel } from "./trace_panel";
 import { Waits } from "./waits";
@@ -93,14 +93,16 @@ function Whole({ report }: { report: Report }) {
       </div>
       <section class="card">
         <h2>
-          {report.samples.length > 1
+          {isSlow(report)
+            ? "Where the time went"
+            : report.samples.length > 1
             ? `Samples of the ${isOfCpu(report) ? "window" : "lag"} (${report.samples.length})`
             : "Most expensive stack"}
         </h2>
         <Flame
           stacks={stacks}
           label="What the thread did"
-          firstOrder={isOfCpu(report) ? "left-heavy" : "time"}
+          firstOrder={isOfCpu(report) || isSlow(report) ? "left-heavy" : "time"}
         />
       </section>
       <TracePanel report={report} />
