@@ -70,6 +70,12 @@ function Heading({ report }: { report: Report }) {
   );
 }
 
+function samplesTitle(report: Report): string {
+  if (isSlow(report)) return "Where the time went";
+  if (report.samples.length <= 1) return "Most expensive stack";
+  return `Samples of the ${isOfCpu(report) ? "window" : "lag"} (${report.samples.length})`;
+}
+
 function Whole({ report }: { report: Report }) {
   const stacks = useMemo(() => timedStacks(report), [report]);
   useTitle(report.cause[0] ?? report.app);
@@ -92,13 +98,7 @@ function Whole({ report }: { report: Report }) {
         )}
       </div>
       <section class="card">
-        <h2>
-          {isSlow(report)
-            ? "Where the time went"
-            : report.samples.length > 1
-            ? `Samples of the ${isOfCpu(report) ? "window" : "lag"} (${report.samples.length})`
-            : "Most expensive stack"}
-        </h2>
+        <h2>{samplesTitle(report)}</h2>
         <Flame
           stacks={stacks}
           label="What the thread did"
