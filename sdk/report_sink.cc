@@ -290,15 +290,25 @@ void ReportSink::OnUsageSoFar(const watchdog::UsageEvent& event) {
   sum.begin_wall_ms = event.begin_wall_ms;
   sum.end_wall_ms = event.end_wall_ms;
   policies::DurationHistogram durations;
+  policies::BackgroundUsage background;
   for (const watchdog::NamedLoopUsage& loop : event.loops) {
     sum.watched_ns += loop.usage.watched_ns;
     sum.dispatches += loop.usage.dispatches;
     sum.untimed_dispatches += loop.usage.untimed_dispatches;
     sum.lags += loop.usage.lags;
     sum.lagged_ns += loop.usage.lagged_ns;
+    background.watched_ns += loop.usage.background.watched_ns;
+    background.lags += loop.usage.background.lags;
+    background.lagged_ns += loop.usage.background.lagged_ns;
     for (size_t i = 0; i < durations.counts.size(); ++i)
       durations.counts[i] += loop.usage.durations.counts[i];
   }
+  auto to_ms = [&](int64_t ns) {
+    return to_32(static_cast<uint64_t>(std::max<int64_t>(ns, 0) / base::kNsPerMs));
+  };
+  sum.background_watched_ms = to_ms(background.watched_ns);
+  sum.background_lags = to_32(background.lags);
+  sum.background_lagged_ms = to_ms(background.lagged_ns);
   std::transform(durations.counts.begin(), durations.counts.end(), sum.durations, to_32);
   const policies::SuppressedCounts suppressed = SuppressedOf(event);
   std::transform(suppressed.begin(), suppressed.end(), sum.suppressed, to_32);

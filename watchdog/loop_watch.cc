@@ -47,7 +47,8 @@ int64_t LoopWatch::Look(WatchedLoop* loop, const WatchTools& tools) {
   NoteActivity();
   const int64_t now_ns = tools.clock->MonoNs();
   const Thresholds thresholds = loop->limits.ThresholdsOr(tools.options->thresholds());
-  if (thresholds == last_thresholds_ && IsAllAsBefore(*loop, now_ns)) {
+  const bool has_moved = was_background_ == tools.is_foreground();  // what was before is counted where it was
+  if (thresholds == last_thresholds_ && !has_moved && IsAllAsBefore(*loop, now_ns)) {
     if (is_window_open_ && now_ns >= next_sample_ns_) TakeSample(*loop, now_ns, tools);
     return NextLookNs(now_ns, tools);
   }
@@ -274,8 +275,12 @@ void LoopWatch::CollectUsage(const WatchedLoop& loop, const WatchTools& tools) {
   if (found_since_look_.stopped_ns != 0) last_stop_ = {last_look_ns_, now_ns, found_since_look_.stopped_ns};
   policies::LoopUsage* usage = tools.usage->Of(name_);
   const int64_t before_ns = std::exchange(last_usage_ns_, now_ns);
-  if (before_ns != 0)
-    usage->watched_ns += std::max<int64_t>(0, now_ns - before_ns - found_since_look_.stopped_ns);
+  const bool was_background = std::exchange(was_background_, !tools.is_foreground());
+  if (before_ns != 0) {
+    const int64_t added_ns = std::max<int64_t>(0, now_ns - before_ns - found_since_look_.stopped_ns);
+    usage->watched_ns += added_ns;
+    if (was_background) usage->background.watched_ns += added_ns;
+  }
   usage_reader_.ReadCounts(loop.probe, usage);
   ReadNotes(loop, now_ns, tools);
 }
@@ -285,11 +290,17 @@ void LoopWatch::CountLag(Watched* watched, int64_t duration_ns, const WatchTools
   const HangKind kind = watched->source->kind();
   if (tools.usage == nullptr || (kind != HangKind::kLag && kind != HangKind::kBusyLoop)) return;
   policies::LoopUsage* usage = tools.usage->Of(name_);
-  if (watched->counted_ns == 0) ++usage->lags;
+  if (watched->counted_ns == 0) {
+    watched->is_background = !tools.is_foreground();
+    ++usage->lags;
+    usage->background.lags += watched->is_background;
+  }
   // Less than was counted, when it was over a little before the last look.
   const int64_t added_ns =
       duration_ns - std::exchange(watched->counted_ns, std::max<int64_t>(duration_ns, 1));
   usage->lagged_ns = std::max<int64_t>(0, usage->lagged_ns + added_ns);
+  if (watched->is_background)
+    usage->background.lagged_ns = std::max<int64_t>(0, usage->background.lagged_ns + added_ns);
 }
 
 void LoopWatch::CountSuppressed(const Watched& watched, const WatchedLoop& loop, const WatchTools& tools) {

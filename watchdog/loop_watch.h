@@ -84,7 +84,8 @@ class LoopWatch {
   struct Watched {
     SpanSource* source;
     SpanWatch watch;
-    int64_t counted_ns = 0;  // of its lag, in the book by now
+    int64_t counted_ns = 0;      // of its lag, in the book by now
+    bool is_background = false;  // that lag was found while the application was there
 
     bool IsStillIn(const WatchedLoop& loop) const {
       return watch.number() != 0 && source->IsStillIn(watch.number(), loop);
@@ -157,7 +158,8 @@ class LoopWatch {
   bool has_begun_nothing_ = false;
 
   UsageReader usage_reader_;
-  int64_t last_usage_ns_ = 0;  // what was before is in the book
+  int64_t last_usage_ns_ = 0;    // what was before is in the book
+  bool was_background_ = false;  // the application, then
   // The last stop of the process, somewhere between two looks.
   struct {
     int64_t from_ns = 0;

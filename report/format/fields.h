@@ -187,6 +187,9 @@ enum class LoopUsageField : pbf_tag_type {
   kLags = 5,
   kLaggedNs = 6,
   kDurations = 7,
+  kBackgroundWatchedNs = 8,
+  kBackgroundLags = 9,
+  kBackgroundLaggedNs = 10,
 };
 enum class SlowTagField : pbf_tag_type {
   kLoop = 1,
