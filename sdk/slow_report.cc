@@ -61,21 +61,36 @@ int64_t CoveredNs(const CallTree& tree) {
   return covered_ns;
 }
 
-// Takes the outermost functions off that have one callee each, which takes nearly all of their time.
+// Takes the outermost functions off that have one callee each, which takes nearly all of their time; and what
+// else there is beside them, which is little.
 CallTree WithoutStem(const CallTree& tree, size_t kept) {
   constexpr int64_t kPercent = 95;
-  size_t stem = 0;
-  while (stem + 1 < tree.size() && tree[stem + 1].depth == stem + 1 &&
-         tree[stem + 1].total_ns >= tree[0].total_ns / 100 * kPercent) {
-    ++stem;
+  const auto longest = std::ranges::max_element(
+      tree, {}, [](const CallNode& node) { return node.depth == 0 ? node.total_ns : -1; });
+  if (longest == tree.end() || longest->total_ns < CoveredNs(tree) / 100 * kPercent) return tree;
+  auto is_root = [](const CallNode& node) { return node.depth == 0; };
+  const std::span<const CallNode> whole(longest, std::find_if(longest + 1, tree.end(), is_root));
+  // Of the stem's nodes the longest child, with what it called.
+  size_t at = 0;
+  size_t end = whole.size();
+  std::vector<size_t> stem;
+  for (;;) {
+    size_t child = end;
+    for (size_t i = at + 1; i < end; ++i) {
+      const bool is_child = whole[i].depth == whole[at].depth + 1;
+      if (is_child && whole[i].total_ns >= whole[at].total_ns / 100 * kPercent) child = i;
+    }
+    if (child == end) break;
+    stem.push_back(at);
+    at = child;
+    for (size_t i = child + 1; i < end; ++i)
+      if (whole[i].depth <= whole[child].depth) end = i;
   }
-  if (stem <= kept || tree[0].total_ns < CoveredNs(tree) / 100 * kPercent) return tree;
-  const size_t removed = stem - kept;
+  const size_t first = stem.size() > kept ? stem[stem.size() - kept] : 0;
   CallTree rest;
-  for (size_t i = removed; i < tree.size(); ++i) {
-    if (tree[i].depth < removed) continue;  // too short to matter
-    rest.push_back(tree[i]);
-    rest.back().depth -= static_cast<uint32_t>(removed);
+  for (size_t i = first; i < whole.size() && (i == first || whole[i].depth > whole[first].depth); ++i) {
+    rest.push_back(whole[i]);
+    rest.back().depth -= whole[first].depth;
   }
   return rest;
 }
@@ -257,7 +272,8 @@ std::optional<SlowReport> MakeSlowReport(const trace::Arena& arena, const SlowRe
     tree = trace::BuildCallTree(calls, request.begin_ns, request.end_ns());
   }
   if (tree.empty()) return std::nullopt;
-  return SlowReportWriter(trace, request, program).Write(WithoutStem(tree, kMaxStemNodes), has_calls);
+  tree = WithoutStem(trace::MergeSiblings(tree), kMaxStemNodes);
+  return SlowReportWriter(trace, request, program).Write(tree, has_calls);
 }
 
 }  // namespace lagwatch::sdk
