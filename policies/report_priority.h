@@ -9,13 +9,15 @@ namespace lagwatch::policies {
 
 // From what matters least. The numbers from 0 on are written down: lagwatch.proto's Sealed.
 enum class ReportPriority : int8_t {
-  kTrace = -1,  // no report: all of these matter more
+  kTrace = -2,         // no report: all of these matter more
+  kSlowDispatch = -1,  // a report of Kind::kSlow, which has a quota of its own; written down as 5
   kSlow = 0,
   kCpu = 1,
   kLag = 2,
   kAnr = 3,
   kKilledInHang = 4,
 };
-inline constexpr size_t kReportPriorities = 5;  // of reports
+inline constexpr size_t kReportPriorities = 5;  // of reports, from 0 on
+inline constexpr uint32_t kWrittenSlowDispatch = 5;
 
 }  // namespace lagwatch::policies

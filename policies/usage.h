@@ -29,6 +29,16 @@ struct DurationHistogram {
   bool operator==(const DurationHistogram&) const = default;
 };
 
+// Of a loop's use, the part in which the application was in the background. A lag is there where it was
+// found.
+struct BackgroundUsage {
+  int64_t watched_ns = 0;
+  uint64_t lags = 0;
+  int64_t lagged_ns = 0;
+
+  bool operator==(const BackgroundUsage&) const = default;
+};
+
 // Of one loop, or of several together.
 struct LoopUsage {
   int64_t watched_ns = 0;            // the loop was there, and the process was neither stopped nor suspended
@@ -37,6 +47,7 @@ struct LoopUsage {
   uint64_t lags = 0;                 // dispatches and busy stretches that were found over the threshold
   int64_t lagged_ns = 0;             // their whole durations, as far as they were watched
   DurationHistogram durations = {};  // of the timed dispatches
+  BackgroundUsage background = {};   // of watched_ns, lags and lagged_ns
 
   bool operator==(const LoopUsage&) const = default;
 };

@@ -93,12 +93,14 @@ lagwatch::base::Result<std::unique_ptr<lagwatch::report::Sealer>> CreateSealer(c
 lagwatch::sdk::TraceOptions ToTraceOptions(const lw_options& given) {
   lagwatch::sdk::TraceOptions options;
   options.is_on = given.trace != 0;
+  options.reports_slow = given.slow_reports != 0;
   options.interval_ns = given.trace_interval_ms * lagwatch::base::kNsPerMs;
   options.has_hooks = given.trace_hooks != 0;
   options.before_ns = given.trace_before_s * lagwatch::base::kNsPerSecond;
   options.slow_ns = given.trace_slow_ms * lagwatch::base::kNsPerMs;
   options.buffer_bytes = uint64_t{given.trace_buffer_kib} << 10;
   options.max_bytes = uint64_t{given.trace_max_kib} << 10;
+  options.patched_modules = ToString(given.trace_patch);
   return options;
 }
 
@@ -175,6 +177,7 @@ lagwatch::sdk::UploadServiceOptions ToUploadOptions(const lw_options& given, con
   options.policies.sampling.rate_ppm = given.user_rate_ppm;
   options.policies.quota = {.per_day = given.reports_per_day, .per_cluster = given.reports_per_cause};
   options.policies.traces.per_day = given.traces_per_day;
+  options.policies.slow.per_day = given.slow_reports_per_day;
   return options;
 }
 
@@ -309,6 +312,7 @@ void lw_options_init(lw_options* options) noexcept {
   options->trace_buffer_kib = 8192;
   options->trace_max_kib = 256;
   options->traces_per_day = 5;
+  options->slow_reports_per_day = 5;
 }
 
 void lw_stats_init(lw_stats* stats) noexcept {
@@ -489,6 +493,10 @@ void lw_note_queued(lw_loop* loop) noexcept {
 
 void lw_note_run(lw_loop* loop) noexcept {
   if (loop != nullptr) ToLoop(loop)->tasks.NoteRun();
+}
+
+void lw_note_queue_wait(lw_loop* loop, uint64_t wait_ns) noexcept {
+  if (loop != nullptr) ToLoop(loop)->probe.NoteQueueWait(ToSigned(wait_ns));
 }
 
 void lw_scope_begin(lw_loop* loop, const char* name, uint32_t deadline_ms) noexcept {

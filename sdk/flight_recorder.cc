@@ -18,12 +18,33 @@ constexpr int64_t kStopNs = 5 * base::kNsPerSecond;
 // Traces take a quarter of what may wait on disk at most.
 constexpr uint64_t kMaxUnsentBytes = 16 << 20;
 
-// Whole stacks take most; of calls nothing is recorded.
+// Whole stacks take most. Calls take 8 bytes each time a function is entered or left; where nothing is
+// instrumented their part is never touched.
 trace::Arena::Sizes SizesOf(uint64_t buffer_bytes) {
   return {.main_bytes = buffer_bytes / 4,
-          .worker_bytes = buffer_bytes / 4,
-          .call_bytes = 0,
+          .worker_bytes = buffer_bytes / 8,
+          .call_bytes = buffer_bytes / 8,
           .stack_bytes = buffer_bytes / 2};
+}
+
+// Names separated by commas.
+std::vector<std::string> Split(std::string_view list) {
+  std::vector<std::string> parts;
+  while (!list.empty()) {
+    const std::string_view part = list.substr(0, list.find(','));
+    if (!part.empty()) parts.emplace_back(part);
+    list.remove_prefix(std::min(part.size() + 1, list.size()));
+  }
+  return parts;
+}
+
+trace::CallOptions CallsOf(const TraceOptions& options) {
+  trace::CallOptions calls;
+  calls.are_recorded = true;
+  calls.are_required = false;
+  calls.filter.allow_modules = Split(options.patched_modules);
+  calls.are_patched = !calls.filter.allow_modules.empty();
+  return calls;
 }
 
 int64_t ShortestWanted(const TraceOptions& options) {
@@ -91,6 +112,7 @@ base::Status FlightRecorder::StartRecording() {
   options.hooks.interval_ns = setup_.options.interval_ns;
   options.capture = setup_.capture;
   options.dispatches = &dispatches_;
+  options.calls = CallsOf(setup_.options);
   auto recorder = trace::Recorder::Start(arena_.get(), std::move(code).value(), options);
   if (!recorder.ok()) return recorder.status();
   recorder_ = std::move(recorder).value();
@@ -100,6 +122,8 @@ base::Status FlightRecorder::StartRecording() {
 FlightRecorder::~FlightRecorder() {
   while (!TryStop()) {
   }
+  recorder_.reset();  // borrows the arena
+  if (arena_ != nullptr) trace::Arena::FreeButCalls(std::move(arena_));
 }
 
 bool FlightRecorder::TryStop() {
@@ -122,6 +146,19 @@ bool FlightRecorder::Ask(const TraceEvent& event) {
   return true;
 }
 
+bool FlightRecorder::AskForReport(const watchdog::SlowDispatch& dispatch) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (slow_count_ == kMaxSlow) {
+      reports_dropped_.Add();
+      return false;
+    }
+    slow_[slow_count_++] = SlowRequest(dispatch);
+  }
+  sleeper_.Wake();
+  return true;
+}
+
 void FlightRecorder::SetInterval(int64_t interval_ns) {
   trace::ArenaHeader& header = arena_->header();
   header.main_interval_ns.store(interval_ns, std::memory_order_relaxed);  // a number
@@ -133,36 +170,74 @@ void FlightRecorder::Run(void* self) {
   auto* recorder = static_cast<FlightRecorder*>(self);
   while (!recorder->stopping_.load()) {
     recorder->WriteAsked();
+    recorder->WriteReports();
     recorder->sleeper_.SleepUntil(recorder->NextDueNs());
   }
   recorder->WriteAsked();
+  recorder->WriteReports();
   recorder->spool_.reset();  // its descriptor is one of this thread's own
 }
 
 void FlightRecorder::ForgetAsked() {
   const std::lock_guard writing(writing_mutex_);
   const std::lock_guard lock(mutex_);
-  asked_count_ = 0;
+  asked_count_ = slow_count_ = 0;
 }
 
 // When the next one is due; the end of time without one.
 int64_t FlightRecorder::NextDueNs() {
   const std::lock_guard lock(mutex_);
-  return asked_count_ != 0 ? asked_[0].end_ns + kTraceAfterNs : base::Sleeper::kForever;
+  const int64_t trace_ns = asked_count_ != 0 ? asked_[0].end_ns + kTraceAfterNs : base::Sleeper::kForever;
+  return slow_count_ != 0 ? std::min(trace_ns, slow_[0].end_ns() + kTraceAfterNs) : trace_ns;
 }
 
 bool FlightRecorder::TakeAsked(TraceEvent* event) {
   const std::lock_guard lock(mutex_);
-  if (asked_count_ == 0) return false;
+  const bool is_due = asked_count_ != 0 &&
+                      (stopping_.load() || base::SystemClock().MonoNs() >= asked_[0].end_ns + kTraceAfterNs);
+  if (!is_due) return false;
   *event = asked_[0];
   std::copy(asked_.begin() + 1, asked_.begin() + static_cast<std::ptrdiff_t>(asked_count_), asked_.begin());
   --asked_count_;
   return true;
 }
 
+bool FlightRecorder::TakeSlow(SlowRequest* request) {
+  const std::lock_guard lock(mutex_);
+  const bool is_due = slow_count_ != 0 &&
+                      (stopping_.load() || base::SystemClock().MonoNs() >= slow_[0].end_ns() + kTraceAfterNs);
+  if (!is_due) return false;
+  *request = slow_[0];
+  std::copy(slow_.begin() + 1, slow_.begin() + static_cast<std::ptrdiff_t>(slow_count_), slow_.begin());
+  --slow_count_;
+  return true;
+}
+
+void FlightRecorder::WriteReports() {
+  SlowRequest request;
+  for (;;) {
+    const std::lock_guard writing(writing_mutex_);
+    if (!TakeSlow(&request)) return;
+    (Write(request) ? reports_written_ : reports_dropped_).Add();
+  }
+}
+
+bool FlightRecorder::Write(const SlowRequest& request) {
+  if (!process_writing.is_on()) return false;
+  const auto report = MakeSlowReport(*arena_, request, setup_.facts);
+  if (!report || !process_writing.is_on()) return false;
+  RecordWriter writer(spool_.get(), setup_.sealer.get());
+  const report::RecordNote note{.priority = policies::ReportPriority::kSlowDispatch};
+  const bool is_written =
+      writer.Append(report::RecordType::kReport, report->payload, {report->id, report->cause}, note) &&
+      writer.Append(report::RecordType::kLagEnd, report->end, {report->id}, note);
+  spool_->Seal();
+  return is_written;
+}
+
 // What follows an event is waited for, but not while the monitor stops.
 void FlightRecorder::WriteAsked() {
-  while (stopping_.load() || base::SystemClock().MonoNs() >= NextDueNs()) {
+  for (;;) {
     const std::lock_guard writing(writing_mutex_);
     TraceEvent event;
     if (!TakeAsked(&event)) return;

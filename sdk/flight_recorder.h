@@ -20,6 +20,7 @@
 #include "sdk/loop_dispatches.h"
 #include "sdk/record_writer.h"
 #include "sdk/report_sink.h"
+#include "sdk/slow_report.h"
 #include "sdk/trace_options.h"
 #include "stack/stack_capturer.h"
 #include "trace/record/arena.h"
@@ -51,7 +52,9 @@ class FlightRecorder {
   // A trace of what led to the event is written in a moment, in the background. False, and counted, when too
   // many are asked for at once. Context: watchdog.
   bool Ask(const TraceEvent& event);
-  // Traces that were asked for and are not written so far never are; waits for one that is being written.
+  // The same for a report of a slow dispatch.
+  bool AskForReport(const watchdog::SlowDispatch& dispatch);
+  // What was asked for and is not written so far never is; waits for one that is being written.
   // Context: background.
   void ForgetAsked();
   // How often threads are looked at from now on. Context: any.
@@ -59,6 +62,9 @@ class FlightRecorder {
 
   const TraceOptions& options() const { return setup_.options; }
   uint64_t written_count() const { return written_.value(); }
+  uint64_t reports_written() const { return reports_written_.value(); }
+  // Too many slow dispatches at once, or not to be written.
+  uint64_t reports_dropped() const { return reports_dropped_.value(); }
   // Of those that were asked for: too many at once, without content, or not to be written.
   uint64_t dropped_count() const { return dropped_.value(); }
   // How the names of its segments begin.
@@ -66,6 +72,7 @@ class FlightRecorder {
 
  private:
   static constexpr size_t kMaxAsked = 8;
+  static constexpr size_t kMaxSlow = 4;
 
   explicit FlightRecorder(Setup setup);
 
@@ -73,10 +80,13 @@ class FlightRecorder {
   base::Status OpenSpool();
   static void Run(void* self);
   int64_t NextDueNs();
-  // The oldest that was asked for, if there is one.
+  // The oldest that was asked for, if its time has come.
   bool TakeAsked(TraceEvent* event);
+  bool TakeSlow(SlowRequest* request);
   void WriteAsked();
+  void WriteReports();
   bool Write(const TraceEvent& event);
+  bool Write(const SlowRequest& request);
 
   Setup setup_;
   LoopDispatches dispatches_;
@@ -85,11 +95,15 @@ class FlightRecorder {
   std::unique_ptr<trace::Recorder> recorder_;
   std::unique_ptr<report::SpoolWriter> spool_;  // its thread's
   std::mutex writing_mutex_;                    // held while a trace is written
-  std::mutex mutex_;                            // of the next two; held for moments only
+  std::mutex mutex_;                            // of the next four; held for moments only
   std::array<TraceEvent, kMaxAsked> asked_;
   size_t asked_count_ = 0;
+  std::array<SlowRequest, kMaxSlow> slow_;
+  size_t slow_count_ = 0;
   base::Counter written_;
   base::Counter dropped_;
+  base::Counter reports_written_;
+  base::Counter reports_dropped_;
   std::atomic<bool> stopping_{false};
   base::Sleeper sleeper_;
   base::QuietThread thread_;

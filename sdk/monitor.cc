@@ -91,7 +91,8 @@ MonitorOptions MonitorOptions::Normalized() const {
 
 base::Result<std::unique_ptr<Monitor>> Monitor::Start(const MonitorOptions& options,
                                                       watchdog::LoopRegistry* registry) {
-  if (base::Status status = CheckCanRunHere(options.trace.is_on, options.seccomp_is_allowed); !status.ok())
+  if (base::Status status = CheckCanRunHere(options.trace.records(), options.seccomp_is_allowed);
+      !status.ok())
     return status;
   MonitorOptions normal = options.Normalized();
   ScopedNoFileSizeSignal no_signal;
@@ -151,9 +152,10 @@ base::Result<std::unique_ptr<Monitor>> Monitor::Start(const MonitorOptions& opti
   monitor->sink_->WatchStart(PlanStart(normal.start, run_facts, last_run), &ProcessStartUp(), registry);
   watchdog::HangSink* sink = monitor->sink_.get();
   if (monitor->flight_recorder_ != nullptr) {
-    monitor->trace_triggers_ = std::make_unique<TraceTriggers>(sink, monitor->flight_recorder_.get());
+    monitor->trace_triggers_ =
+        std::make_unique<TraceTriggers>(sink, monitor->flight_recorder_.get(), normal.watch.dump_interval_ns);
     sink = monitor->trace_triggers_.get();
-    if (normal.trace.slow_ns != 0) {
+    if (normal.trace.is_on && normal.trace.slow_ns != 0) {
       monitor->slow_traces_ = std::make_unique<SlowTraces>(&normal.watch, monitor->flight_recorder_.get());
       normal.watch.listener = monitor->slow_traces_.get();
     }
@@ -191,7 +193,7 @@ base::Status Monitor::StartListener(watchdog::WatchOptions* watch) {
 
 void Monitor::StartFlightRecorder(const MonitorOptions& options, const ProgramFacts& facts,
                                   watchdog::LoopRegistry* registry) {
-  if (!options.trace.is_on) return;
+  if (!options.trace.records()) return;
   FlightRecorder::Setup setup{.options = options.trace,
                               .facts = facts,
                               .spool_directory = options.spool_directory,
@@ -209,7 +211,8 @@ void Monitor::StartFlightRecorder(const MonitorOptions& options, const ProgramFa
 
 bool Monitor::TraceNow() {
   const int64_t now_ns = base::SystemClock().MonoNs();
-  if (flight_recorder_ == nullptr || !trace_limit_.TryPass(now_ns)) return false;
+  const bool is_on = flight_recorder_ != nullptr && flight_recorder_->options().is_on;
+  if (!is_on || !trace_limit_.TryPass(now_ns)) return false;
   return flight_recorder_->Ask({.reason = TraceReason::kApi, .begin_ns = now_ns, .end_ns = now_ns});
 }
 

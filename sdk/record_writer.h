@@ -35,6 +35,7 @@ class RecordWriter {
 
  private:
   static uint32_t WrittenPriority(policies::ReportPriority priority) {
+    if (priority == policies::ReportPriority::kSlowDispatch) return policies::kWrittenSlowDispatch;
     return priority == policies::ReportPriority::kTrace ? 0 : static_cast<uint32_t>(priority);
   }
 

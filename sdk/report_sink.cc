@@ -143,6 +143,20 @@ report::WaitOutcome ToReport(watchdog::WaitOutcome outcome) {
 
 }  // namespace
 
+void AddProgramWords(const ProgramWords& words, const policies::Scrubber& scrubber,
+                     report::ReportEncoder* encoder) {
+  char scene[TextCell::kMaxBytes];
+  words.scene.Read(scene);
+  const policies::ScrubbedText told_scene = scrubber.Text({scene, strnlen(scene, sizeof scene)});
+  if (!told_scene.view().empty()) encoder->AddText("scene", told_scene.view());
+  words.values.ForEach([&](std::string_view key, std::string_view value) {
+    constexpr std::string_view kPrefix = "app.";
+    char name[kPrefix.size() + ProgramValues::kMaxKeyBytes];
+    const char* end = std::ranges::copy(key, std::ranges::copy(kPrefix, name).out).out;
+    encoder->AddText({name, static_cast<size_t>(end - name)}, scrubber.Text(value).view());
+  });
+}
+
 uint64_t CauseOf(const watchdog::LagEvent& event) {
   const stack::Stack& stack = *event.expensive_stack;
   std::array<policies::CauseFrame, stack::kMaxFrames> frames;
@@ -276,15 +290,25 @@ void ReportSink::OnUsageSoFar(const watchdog::UsageEvent& event) {
   sum.begin_wall_ms = event.begin_wall_ms;
   sum.end_wall_ms = event.end_wall_ms;
   policies::DurationHistogram durations;
+  policies::BackgroundUsage background;
   for (const watchdog::NamedLoopUsage& loop : event.loops) {
     sum.watched_ns += loop.usage.watched_ns;
     sum.dispatches += loop.usage.dispatches;
     sum.untimed_dispatches += loop.usage.untimed_dispatches;
     sum.lags += loop.usage.lags;
     sum.lagged_ns += loop.usage.lagged_ns;
+    background.watched_ns += loop.usage.background.watched_ns;
+    background.lags += loop.usage.background.lags;
+    background.lagged_ns += loop.usage.background.lagged_ns;
     for (size_t i = 0; i < durations.counts.size(); ++i)
       durations.counts[i] += loop.usage.durations.counts[i];
   }
+  auto to_ms = [&](int64_t ns) {
+    return to_32(static_cast<uint64_t>(std::max<int64_t>(ns, 0) / base::kNsPerMs));
+  };
+  sum.background_watched_ms = to_ms(background.watched_ns);
+  sum.background_lags = to_32(background.lags);
+  sum.background_lagged_ms = to_ms(background.lagged_ns);
   std::transform(durations.counts.begin(), durations.counts.end(), sum.durations, to_32);
   const policies::SuppressedCounts suppressed = SuppressedOf(event);
   std::transform(suppressed.begin(), suppressed.end(), sum.suppressed, to_32);
@@ -376,7 +400,7 @@ bool ReportSink::EncodeStart(const base::Uuid& id, int64_t ready_ns) {
     if (milestone.mono_ns < begin_ns || milestone.mono_ns > ready_ns) continue;
     encoder.AddNumber(milestone.name, (milestone.mono_ns - begin_ns) / base::kNsPerMs);
   }
-  AddWords(&encoder);
+  AddProgramWords(*words_, facts_.scrubber, &encoder);
   // They tell what the program was at.
   encoder.AddNumber("lags_before_ready", lags_in_start_);
   encoder.SetExpensiveStack(encoder.AddStack({}, report::Completeness::kNone));
@@ -438,7 +462,7 @@ bool ReportSink::Encode(const watchdog::LagEvent& event) {
                          : encoder.AddText(fact.name, facts_.scrubber.Text(fact.text).view());
   }
   if (is_in_start && !is_start_lag) encoder.AddNumber("before_ready", 1);
-  AddWords(&encoder);
+  AddProgramWords(*words_, facts_.scrubber, &encoder);
   encoder.SetExpensiveStack(EncodeStack(*event.expensive_stack, *event.modules, &encoder));
   for (const watchdog::LoopSample* sample : event.samples) {
     uint32_t stack = EncodeStack(sample->stack, *event.modules, &encoder);
@@ -450,19 +474,6 @@ bool ReportSink::Encode(const watchdog::LagEvent& event) {
   EncodeHistory(event, &encoder);
   EncodeThreads(event, &encoder);
   return encoder.ok();
-}
-
-void ReportSink::AddWords(report::ReportEncoder* encoder) const {
-  char scene[TextCell::kMaxBytes];
-  words_->scene.Read(scene);
-  const policies::ScrubbedText told_scene = facts_.scrubber.Text({scene, strnlen(scene, sizeof scene)});
-  if (!told_scene.view().empty()) encoder->AddText("scene", told_scene.view());
-  words_->values.ForEach([&](std::string_view key, std::string_view value) {
-    constexpr std::string_view kPrefix = "app.";
-    char name[kPrefix.size() + ProgramValues::kMaxKeyBytes];
-    const char* end = std::ranges::copy(key, std::ranges::copy(kPrefix, name).out).out;
-    encoder->AddText({name, static_cast<size_t>(end - name)}, facts_.scrubber.Text(value).view());
-  });
 }
 
 void ReportSink::EncodeWaits(const watchdog::LagEvent& event, report::ReportEncoder* encoder) {
@@ -490,7 +501,8 @@ void ReportSink::EncodeHistory(const watchdog::LagEvent& event, report::ReportEn
     encoder->AddPastDispatch({.tag = facts_.scrubber.Text(dispatch.tag).view(),
                               .age_ns = dispatch.age_ns,
                               .wall_ns = dispatch.wall_ns,
-                              .cpu_ns = dispatch.cpu_ns});
+                              .cpu_ns = dispatch.cpu_ns,
+                              .queue_wait_ns = dispatch.queue_wait_ns});
   }
   if (!encoder->ok()) encoder->RewindTo(before);
 }

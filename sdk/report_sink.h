@@ -37,6 +37,10 @@ struct ProgramFacts {
 // The facts that the system knows: os, machine, pid, a new session id. Context: background.
 ProgramFacts SystemFacts();
 
+// Adds what the program says of itself, its scene and its values, as facts. Context: any.
+void AddProgramWords(const ProgramWords& words, const policies::Scrubber& scrubber,
+                     report::ReportEncoder* encoder);
+
 // The cause of the stack that is told as the expensive one; 0 when there is none. Context: watchdog.
 uint64_t CauseOf(const watchdog::LagEvent& event);
 
@@ -90,8 +94,6 @@ class ReportSink final : public watchdog::HangSink {
   bool Encode(const watchdog::LagEvent& event);
   // What the watchdog counts, and what is counted here.
   policies::SuppressedCounts SuppressedOf(const watchdog::UsageEvent& event) const;
-  // What the program says of itself.
-  void AddWords(report::ReportEncoder* encoder) const;
   void EncodeWaits(const watchdog::LagEvent& event, report::ReportEncoder* encoder);
   void EncodeHistory(const watchdog::LagEvent& event, report::ReportEncoder* encoder);
   void EncodeThreads(const watchdog::LagEvent& event, report::ReportEncoder* encoder);

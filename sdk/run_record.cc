@@ -6,6 +6,7 @@
 #include <cstring>
 #include <optional>
 
+#include "base/clock.h"
 #include "base/crc32c.h"
 
 namespace lagwatch::sdk {
@@ -63,6 +64,9 @@ void ReadUsage(const RunUsage& page, RunRecord* record) {
                    .lags = page.lags,
                    .lagged_ns = at_least_0(page.lagged_ns)};
   std::copy(std::begin(page.durations), std::end(page.durations), record->usage.durations.counts.begin());
+  record->usage.background = {.watched_ns = page.background_watched_ms * base::kNsPerMs,
+                              .lags = page.background_lags,
+                              .lagged_ns = page.background_lagged_ms * base::kNsPerMs};
   std::copy_n(page.suppressed, record->suppressed.size(), record->suppressed.begin());
 }
 

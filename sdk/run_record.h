@@ -78,7 +78,11 @@ struct RunUsage {
   int64_t lagged_ns;
   char loop[32];  // its name, when there was only one
   uint32_t durations[policies::DurationHistogram::kBuckets];
-  uint32_t suppressed[16];  // by policies::SuppressedReason
+  uint32_t suppressed[13];  // by policies::SuppressedReason
+  // Of watched_ns, lags and lagged_ns; zeros where an older version wrote.
+  uint32_t background_watched_ms;
+  uint32_t background_lags;
+  uint32_t background_lagged_ms;
   uint32_t unused;
   uint32_t crc32c;  // of all before it in this struct
 };

@@ -154,13 +154,19 @@ class LossWriter final : public report::SweepVisitor {
     if (record.type == RecordType::kSealed) {
       auto sealed = report::DecodeSealed(record.payload);
       if (sealed.ok() && sealed->label.type == RecordType::kReport)
-        counted->Add(LostNow({}, reason, sealed->label.cause, 0));
+        counted->Add(LostNow({}, reason, CauseOf(sealed->label.KnownPriority(), sealed->label.cause), 0));
     }
     if (record.type != RecordType::kReport) return;
     auto lost = report::DecodeReport(record.payload);
     if (!lost.ok()) return;
     counted->Add(LostNow({.app = lost->app, .app_version = lost->app_version, .user = lost->user}, reason,
-                         lost->cause, lost->sample_rate_ppm));
+                         CauseOf(report::PriorityOf(lost->kind, lost->level), lost->cause),
+                         lost->sample_rate_ppm));
+  }
+
+  // By their causes lost reports are estimated to be lags, which a slow dispatch is not.
+  static uint64_t CauseOf(ReportPriority priority, uint64_t cause) {
+    return priority == ReportPriority::kSlowDispatch ? 0 : cause;
   }
 
   // Taken for one report, of whom the segment's others are.

@@ -46,11 +46,18 @@ TraceEvent ToTraceEvent(const watchdog::LagEvent& event, uint64_t cause) {
 
 }  // namespace
 
-TraceTriggers::TraceTriggers(watchdog::HangSink* sink, FlightRecorder* recorder)
-    : sink_(sink), recorder_(recorder), wishes_(recorder->options().wishes) {}
+TraceTriggers::TraceTriggers(watchdog::HangSink* sink, FlightRecorder* recorder, int64_t slow_interval_ns)
+    : sink_(sink), recorder_(recorder), wishes_(recorder->options().wishes) {
+  slow_limit_.SetInterval(slow_interval_ns);
+}
+
+void TraceTriggers::OnSlow(const watchdog::SlowDispatch& dispatch) {
+  if (slow_limit_.TryPass(base::SystemClock().MonoNs())) recorder_->AskForReport(dispatch);
+}
 
 bool TraceTriggers::OnLag(const watchdog::LagEvent& event) {
   if (!sink_->OnLag(event)) return false;
+  if (!recorder_->options().is_on) return true;
   const uint64_t cause = CauseOf(event);
   if (IsOfMoment(event.kind)) {
     AskNow(ToTraceEvent(event, cause));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stands between the watchdog and the sink: asks for a trace of what was reported, once for each event.
+// Stands between the watchdog and the sink: asks for a trace of what was reported, once for each event, and
+// for a report of a slow dispatch.
 //
 // A lag's trace is taken when the lag is over; when it becomes an ANR at once, because people kill programs
 // that freeze for long; and after kLongestWaitNs in any case. Its report is on disk, and its segment
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "base/uuid.h"
+#include "policies/rate_limit.h"
 #include "sdk/flight_recorder.h"
 #include "sdk/trace_options.h"
 #include "watchdog/hang_sink.h"
@@ -23,12 +25,14 @@ class TraceTriggers final : public watchdog::HangSink {
  public:
   static constexpr int64_t kLongestWaitNs = 10 * base::kNsPerSecond;
 
-  // Both borrowed.
-  TraceTriggers(watchdog::HangSink* sink, FlightRecorder* recorder);
+  // Both borrowed. One slow dispatch in `slow_interval_ns` is reported at most.
+  TraceTriggers(watchdog::HangSink* sink, FlightRecorder* recorder, int64_t slow_interval_ns = 0);
 
   void OnStart() override { sink_->OnStart(); }
   bool OnLag(const watchdog::LagEvent& event) override;
   void OnLagEnd(const base::Uuid& event_id, int64_t duration_ns) override;
+  bool WantsSlow() const override { return recorder_->options().reports_slow; }
+  void OnSlow(const watchdog::SlowDispatch& dispatch) override;
   void OnFrames(const watchdog::FrameEvent& event) override { sink_->OnFrames(event); }
   bool OnUsage(const watchdog::UsageEvent& event) override { return sink_->OnUsage(event); }
   void OnUsageSoFar(const watchdog::UsageEvent& event) override { sink_->OnUsageSoFar(event); }
@@ -57,6 +61,7 @@ class TraceTriggers final : public watchdog::HangSink {
   watchdog::HangSink* sink_;
   FlightRecorder* recorder_;
   std::vector<TraceWish> wishes_;
+  policies::RateLimit slow_limit_;
   std::array<Lag, kMaxLags> lags_{};  // the last ones
   size_t lag_count_ = 0;              // ever
   std::array<TraceEvent, kMaxLags> ready_{};

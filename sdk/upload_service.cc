@@ -78,6 +78,7 @@ report::UploadPolicies DefaultUploadPolicies() {
   return {.sampling = {},
           .quota = {},
           .traces = {.per_day = 5, .per_cause = 2, .kib_per_day = 4096},
+          .slow = {.per_day = 5, .per_cause = 2},
           .retention = {}};
 }
 
@@ -86,6 +87,7 @@ report::UploadPolicies With(report::UploadPolicies policies, const report::Remot
   if (config.sampling_salt) policies.sampling.salt = *config.sampling_salt;
   if (config.reports_per_day) policies.quota.per_day = *config.reports_per_day;
   if (config.reports_per_cluster) policies.quota.per_cluster = *config.reports_per_cluster;
+  if (config.slow_reports_per_day) policies.slow.per_day = *config.slow_reports_per_day;
   if (config.retention_hours) policies.retention.longest_ms = *config.retention_hours * kMsPerHour;
   if (config.retention_mib) policies.retention.total_bytes = uint64_t{*config.retention_mib} << 20;
   policies.is_forced = config.is_forced;

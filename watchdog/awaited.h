@@ -25,7 +25,7 @@ struct Awaited {
 
 // Looks at processes for some 20 ms at most: for a report only. An unknown word where thread `tid` waits for
 // nothing of that kind.
-Awaited FindAwaited(int32_t tid, const stack::KeptActivities* kept);
+Awaited FindAwaited(int32_t tid, const stack::ThreadFiles* files);
 
 // The facts borrow the texts of `awaited`. None where nothing is named.
 void AddAwaitedFacts(const Awaited& awaited, FactList* facts);

@@ -153,7 +153,7 @@ int AwaitedDescriptor(int32_t tid, const stack::BlockedThread& blocked) {
 
 }  // namespace
 
-Awaited FindAwaited(int32_t tid, const stack::KeptActivities* kept) {
+Awaited FindAwaited(int32_t tid, const stack::ThreadFiles* files) {
   Awaited awaited;
   stack::BlockedThread blocked{};
   if (stack::ReadThreadActivity(tid, kept, &blocked) != stack::ThreadActivity::kBlocked) return awaited;

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "watchdog/cpu_watch.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <utility>
 
 #include "base/clock.h"
 #include "stack/thread_state.h"
+#include "watchdog/report_facts.h"
 
 namespace lagwatch::watchdog {
 namespace {
@@ -153,7 +156,7 @@ void CpuWatch::Report(const Findings& findings, std::span<const LoopSample* cons
   facts.Add("process_percent", policies::PercentOf(findings.cpu_ns, findings.wall_ns));
   facts.Add("limit_percent", findings.limit_percent);
   facts.AddText("limit_of", findings.limit_of);
-  facts.Add("in_background", !is_foreground_);
+  AddThreadFacts(busy_count_ == 0 ? getpid() : busy_[0].snapshot.tid, tools, &facts);
   const ThreadSnapshot* threads[kMaxTold];
   for (size_t i = 0; i < busy_count_; ++i) {
     threads[i] = &busy_[i].snapshot;

@@ -18,8 +18,9 @@ class DispatchHistory {
   struct Dispatch {
     uint64_t begin_ticks;
     uint64_t duration_ticks;
-    int64_t cpu_ns;   // 0 when not known
-    uint32_t number;  // the low half of the loop's
+    int64_t cpu_ns;         // 0 when not known
+    int64_t queue_wait_ns;  // 0 when not known
+    uint32_t number;        // the low half of the loop's
     int32_t tid;
     char tag[kMaxTagBytes];
   };

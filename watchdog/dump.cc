@@ -46,6 +46,7 @@ bool MakeDump(const DumpRequest& request, const WatchedLoop* loop, LoopSample* s
   if (request.signal_number != 0) facts.Add("dump_signal", request.signal_number);
   AddNoStackFacts(samples, &facts);
   facts.Add(policies::kOwnThreadsFact, tools.threads->own_count());
+  AddThreadFacts(tid, tools, &facts);
   AddProcessFacts(tools, &facts);
   event.facts = facts.all();
   PastDispatch history[DispatchHistory::kMaxDispatches];

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "watchdog/frame_spans.h"
 
+#include <array>
+
 namespace lagwatch::watchdog {
 
 Span FrameSpans::Read(const WatchedLoop& loop, int64_t now_ns, const SpanTools& tools) {
@@ -24,6 +26,23 @@ void FrameSpans::AddFacts(const WatchedLoop& loop, FactList* facts) const {
   constexpr int64_t kNsPerUs = 1000;
   facts->AddText("frame_stage", policies::FrameStageName(loop.frames.stage()));
   facts->Add("refresh_interval_us", loop.frames.refresh_interval_ns() / kNsPerUs);
+}
+
+void AddSlowFrameFacts(const LoopFrames& frames, int64_t begin_ns, int64_t end_ns, FactList* facts) {
+  constexpr std::array<const char*, policies::kFrameStages> kNames = {
+      "frame_other_ms",  "frame_input_ms", "frame_animation_ms",
+      "frame_layout_ms", "frame_draw_ms",  "frame_submit_ms"};
+  // Dispatches are timed by ticks, frames by the clock.
+  constexpr int64_t kToleranceNs = 1 * base::kNsPerMs;
+  LoopFrames::SlowFrame frame;
+  if (!frames.ReadSlow(&frame)) return;
+  if (frame.begin_ns < begin_ns - kToleranceNs || frame.begin_ns + frame.duration_ns > end_ns + kToleranceNs)
+    return;
+  facts->Add("frame_ms", frame.duration_ns / base::kNsPerMs);
+  for (size_t i = 0; i < kNames.size(); ++i) {
+    const auto stage_ms = static_cast<int64_t>(frame.by_stage_ns[i]) / base::kNsPerMs;
+    if (stage_ms != 0) facts->Add(kNames[i], stage_ms);
+  }
 }
 
 void FrameCounts::Tell(const WatchedLoop& loop, const char* loop_name, int64_t now_ns, HangSink* sink) {

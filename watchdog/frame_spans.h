@@ -28,6 +28,9 @@ class FrameSpans final : public SpanSource {
   int64_t told_ns_ = 0;       // when
 };
 
+// The stages of the loop's last slow frame, if that lay between `begin_ns` and `end_ns`. Context: watchdog.
+void AddSlowFrameFacts(const LoopFrames& frames, int64_t begin_ns, int64_t end_ns, FactList* facts);
+
 // Hands to the sink what the loop's frames were since the last look.
 // Context: watchdog; not thread-safe. Each loop has its own.
 class FrameCounts {

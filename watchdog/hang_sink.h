@@ -84,7 +84,8 @@ struct PastDispatch {
   char tag[kMaxTagBytes];  // may be empty
   int64_t age_ns;          // of its end
   int64_t wall_ns;
-  int64_t cpu_ns;  // 0 when not known
+  int64_t cpu_ns;         // 0 when not known
+  int64_t queue_wait_ns;  // of the task that it ran; 0 when the program did not say
 };
 
 // A lag at the moment of a check that found it with a new stack, or over its second threshold. Everything is
@@ -132,6 +133,19 @@ struct FrameEvent {
   policies::FrameTotals frames;
 };
 
+// A dispatch that took longer than WatchOptions::slow_dispatch_ns, was no lag, and is over. Borrowed for the
+// call.
+struct SlowDispatch {
+  const char* loop_name;
+  const char* tag;  // may be empty
+  int32_t tid;
+  int64_t begin_mono_ns;
+  int64_t duration_ns;
+  int64_t threshold_ns;
+  int64_t cpu_ns;  // of its thread, too long by 100 ms at most; 0 when not known
+  std::span<const Fact> facts;
+};
+
 // Context: watchdog, all of it.
 class HangSink {
  public:
@@ -142,6 +156,9 @@ class HangSink {
   virtual bool OnLag(const LagEvent& event) = 0;
   // The lag that `event_id` told of is over.
   virtual void OnLagEnd(const base::Uuid& event_id, int64_t duration_ns) = 0;
+  // Whether it wants to know of slow dispatches, and one that is over.
+  virtual bool WantsSlow() const { return false; }
+  virtual void OnSlow(const SlowDispatch&) {}
   // Frames were made, however good or bad they were.
   virtual void OnFrames(const FrameEvent&) {}
   // What the loops were used for since the last call that returned true, or since the watch began. False when

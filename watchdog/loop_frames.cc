@@ -123,6 +123,17 @@ int64_t LoopFrames::SlowDurationNs(uint64_t number) const {
   return slow_number_.load(std::memory_order_acquire) == number ? duration_ns : 0;
 }
 
+bool LoopFrames::ReadSlow(SlowFrame* frame) const {
+  // Acquire, each: as SlowDurationNs.
+  const uint64_t number = slow_number_.load(std::memory_order_acquire);
+  if (number == 0 || IsStillIn(number)) return false;
+  frame->duration_ns = slow_duration_ns_.load(std::memory_order_acquire);
+  frame->begin_ns = slow_begin_ns_.load(std::memory_order_acquire);
+  for (size_t i = 0; i < slow_stage_ns_.size(); ++i)
+    frame->by_stage_ns[i] = slow_stage_ns_[i].load(std::memory_order_acquire);
+  return slow_number_.load(std::memory_order_acquire) == number;
+}
+
 void LoopFrames::Reset() {
   nested_ = 0;
   ended_.store(begun_.load());
@@ -159,6 +170,9 @@ void LoopFrames::Keep(int64_t duration_ns) {
   // Release, each: see LoopProbe::Keep.
   slow_number_.store(0, std::memory_order_release);
   slow_duration_ns_.store(duration_ns, std::memory_order_release);
+  slow_begin_ns_.store(begin_ns_.load(std::memory_order_relaxed), std::memory_order_release);
+  for (size_t i = 0; i < stage_ns_.size(); ++i)
+    slow_stage_ns_[i].store(stage_ns_[i], std::memory_order_release);
   slow_number_.store(begun_.load(std::memory_order_relaxed), std::memory_order_release);
 }
 

@@ -63,6 +63,14 @@ class alignas(64) LoopFrames {
   void SetSlowNs(int64_t slow_ns) { slow_ns_.store(slow_ns, std::memory_order_relaxed); }
   // 0 when that is not on record.
   int64_t SlowDurationNs(uint64_t number) const;
+  // The last slow frame that is over.
+  struct SlowFrame {
+    int64_t begin_ns;
+    int64_t duration_ns;
+    std::array<uint64_t, policies::kFrameStages> by_stage_ns;
+  };
+  // False when there was none, or the loop's thread is just writing it.
+  bool ReadSlow(SlowFrame* frame) const;
   // When the first frame was done; 0: none was. Any thread.
   int64_t first_end_ns() const { return first_end_ns_.load(std::memory_order_relaxed); }
 
@@ -113,6 +121,8 @@ class alignas(64) LoopFrames {
   std::atomic<int64_t> slow_ns_{INT64_MAX};
   std::atomic<uint64_t> slow_number_{0};
   std::atomic<int64_t> slow_duration_ns_{0};
+  std::atomic<int64_t> slow_begin_ns_{0};
+  std::array<std::atomic<uint64_t>, policies::kFrameStages> slow_stage_ns_{};
 };
 
 }  // namespace lagwatch::watchdog

@@ -87,6 +87,8 @@ void LoopProbe::KeepWithTag(uint64_t duration_ticks, bool is_history) {
   dispatch.duration_ticks = duration_ticks;
   dispatch.number = static_cast<uint32_t>(words_.begun.load(std::memory_order_relaxed));
   dispatch.tid = tid_;
+  if (queue_wait_number_ == words_.begun.load(std::memory_order_relaxed))
+    dispatch.queue_wait_ns = queue_wait_ns_;
   const char* tag = words_.tag.load(std::memory_order_relaxed);
   if (tag != nullptr) base::CopyOwnString(tag, dispatch.tag, sizeof dispatch.tag);
   if (track != nullptr) track->Add(dispatch);

@@ -72,6 +72,17 @@ class alignas(64) LoopProbe {
     words_.ended.store(ended + 1, std::memory_order_release);  // publishes what is kept
   }
 
+  // The dispatch under way runs a task that had waited for so long in a queue; of several, the longest
+  // counts. In none, nothing happens. Context: hot. Three compares and two stores.
+  void NoteQueueWait(int64_t wait_ns) {
+    const uint64_t number =
+        words_.begun.load(std::memory_order_relaxed);  // this and the next are own thread's
+    if (number == words_.ended.load(std::memory_order_relaxed)) return;
+    if (queue_wait_number_ == number && queue_wait_ns_ >= wait_ns) return;
+    queue_wait_number_ = number;
+    queue_wait_ns_ = wait_ns;
+  }
+
   struct Dispatch {
     uint64_t number;       // 0 when the loop is idle
     uint64_t begin_ticks;  // kUntimed when the loop only counts
@@ -178,7 +189,9 @@ class alignas(64) LoopProbe {
   LoopWords words_;  // first: a pointer to the probe is a pointer to them
   std::atomic<uint64_t> kept_ticks_{kNever};
   std::atomic<uint64_t> cpu_read_due_ticks_{0};
-  int64_t cpu_ns_ = 0;  // when it was read last
+  int64_t cpu_ns_ = 0;              // when it was read last
+  uint64_t queue_wait_number_ = 0;  // the dispatch that the next one is of
+  int64_t queue_wait_ns_ = 0;
 
   // Limits, all but the least one: what the end of nearly every dispatch does not read.
   std::atomic<uint64_t> slow_ticks_{kNever};

@@ -50,7 +50,8 @@ int64_t LoopWatch::Look(WatchedLoop* loop, const WatchTools& tools) {
   CollectSample(*loop, tools);
   const int64_t now_ns = tools.clock->MonoNs();
   const Thresholds thresholds = loop->limits.ThresholdsOr(tools.options->thresholds());
-  if (thresholds == last_thresholds_ && IsAllAsBefore(*loop, now_ns)) {
+  const bool has_moved = was_background_ == tools.is_foreground();  // what was before is counted where it was
+  if (thresholds == last_thresholds_ && !has_moved && IsAllAsBefore(*loop, now_ns)) {
     const bool is_sample_due = is_window_open_ && now_ns >= next_sample_ns_;
     if (is_sample_due) {
       TakeSample(*loop, now_ns, false, tools);
@@ -287,8 +288,12 @@ void LoopWatch::CollectUsage(const WatchedLoop& loop, const WatchTools& tools) {
   if (found_since_look_.stopped_ns != 0) last_stop_ = {last_look_ns_, now_ns, found_since_look_.stopped_ns};
   policies::LoopUsage* usage = tools.usage->Of(name_);
   const int64_t before_ns = std::exchange(last_usage_ns_, now_ns);
-  if (before_ns != 0)
-    usage->watched_ns += std::max<int64_t>(0, now_ns - before_ns - found_since_look_.stopped_ns);
+  const bool was_background = std::exchange(was_background_, !tools.is_foreground());
+  if (before_ns != 0) {
+    const int64_t added_ns = std::max<int64_t>(0, now_ns - before_ns - found_since_look_.stopped_ns);
+    usage->watched_ns += added_ns;
+    if (was_background) usage->background.watched_ns += added_ns;
+  }
   usage_reader_.ReadCounts(loop.probe, usage);
   ReadNotes(loop, now_ns, tools);
 }
@@ -298,11 +303,17 @@ void LoopWatch::CountLag(Watched* watched, int64_t duration_ns, const WatchTools
   const HangKind kind = watched->source->kind();
   if (tools.usage == nullptr || (kind != HangKind::kLag && kind != HangKind::kBusyLoop)) return;
   policies::LoopUsage* usage = tools.usage->Of(name_);
-  if (watched->counted_ns == 0) ++usage->lags;
+  if (watched->counted_ns == 0) {
+    watched->is_background = !tools.is_foreground();
+    ++usage->lags;
+    usage->background.lags += watched->is_background;
+  }
   // Less than was counted, when it was over a little before the last look.
   const int64_t added_ns =
       duration_ns - std::exchange(watched->counted_ns, std::max<int64_t>(duration_ns, 1));
   usage->lagged_ns = std::max<int64_t>(0, usage->lagged_ns + added_ns);
+  if (watched->is_background)
+    usage->background.lagged_ns = std::max<int64_t>(0, usage->background.lagged_ns + added_ns);
 }
 
 void LoopWatch::CountSuppressed(const Watched& watched, const WatchedLoop& loop, const WatchTools& tools) {
@@ -342,8 +353,10 @@ void LoopWatch::TellNote(const DispatchHistory::Dispatch& note, const WatchedLoo
   if (end_ns > last_stop_.from_ns && end_ns - duration_ns < last_stop_.to_ns)
     duration_ns -= last_stop_.lasted_ns;
   const int64_t threshold_ns = loop.limits.ThresholdsOr(options.thresholds()).threshold_ns;
-  if (duration_ns > options.slow_dispatch_ns && duration_ns < threshold_ns)
+  if (duration_ns > options.slow_dispatch_ns && duration_ns < threshold_ns) {
     tools.usage->AddSlow(name_, note.tag, duration_ns);
+    TellSlow(note, loop, end_ns, duration_ns, tools);
+  }
   bool is_sensitive = options.sensitive_ns != 0 && duration_ns > options.sensitive_ns;
   if (!is_sensitive || options.listener == nullptr || !options.listener->WantsSensitive()) return;
   options.listener->OnSensitive({.loop_name = name_,
@@ -353,6 +366,25 @@ void LoopWatch::TellNote(const DispatchHistory::Dispatch& note, const WatchedLoo
                                  .level = HangLevel::kLag,
                                  .threshold_ns = options.sensitive_ns,
                                  .elapsed_ns = duration_ns});
+}
+
+void LoopWatch::TellSlow(const DispatchHistory::Dispatch& note, const WatchedLoop& loop, int64_t end_ns,
+                         int64_t duration_ns, const WatchTools& tools) {
+  if (!tools.sink->WantsSlow()) return;
+  if (!tools.options->reports_under_debugger && stack::ReadTracer() != 0) return;
+  const int64_t begin_ns = end_ns - tools.tick_scale->ToNs(note.duration_ticks);
+  FactList facts;
+  if (note.queue_wait_ns != 0) facts.Add("queue_wait_ms", note.queue_wait_ns / base::kNsPerMs);
+  AddSlowFrameFacts(loop.frames, begin_ns, end_ns, &facts);
+  AddThreadFacts(note.tid, tools, &facts);
+  tools.sink->OnSlow({.loop_name = name_,
+                      .tag = note.tag,
+                      .tid = note.tid,
+                      .begin_mono_ns = begin_ns,
+                      .duration_ns = duration_ns,
+                      .threshold_ns = tools.options->slow_dispatch_ns,
+                      .cpu_ns = std::min(note.cpu_ns, duration_ns),
+                      .facts = facts.all()});
 }
 
 void LoopWatch::OpenWindow(Watched* watched, const WatchedLoop& loop, const char* tag, int64_t now_ns,
@@ -520,7 +552,7 @@ bool LoopWatch::Report(Watched* watched, const WatchedLoop& loop, std::span<cons
   event.cpu_thread_ns = base::ThreadCpuNs(tid) - before.thread_cpu_ns;
   event.cpu_process_ns = base::ProcessCpuNs() - before.process_cpu_ns;
   tools.counters->waits_changed.Add(tools.waits->Follow(tid, tools.capturer));
-  Awaited awaited = FindAwaited(tid, &tools.capturer->kept_activities());
+  Awaited awaited = FindAwaited(tid, &tools.capturer->thread_files());
   if (!watched->IsStillIn(loop)) {  // it waits for something else by now
     tools.waits->Clear();
     awaited = {};
@@ -541,6 +573,7 @@ bool LoopWatch::Report(Watched* watched, const WatchedLoop& loop, std::span<cons
   if (watch.guard().blocked_ns != 0)
     facts.Add("watchdog_blocked_ms", watch.guard().blocked_ns / base::kNsPerMs);
   facts.Add(policies::kOwnThreadsFact, tools.threads->own_count());
+  AddThreadFacts(tid, tools, &facts);
   AddProcessFacts(tools, &facts);
   event.facts = facts.all();
   PastDispatch history[DispatchHistory::kMaxDispatches];

@@ -41,7 +41,10 @@ struct WatchTools {
   WaitChain* waits;
   HangSink* sink;
   WatchCounters* counters;
-  UsageBook* usage = nullptr;  // null: what loops are used for is not counted
+  UsageBook* usage = nullptr;              // null: what loops are used for is not counted
+  const LoopRegistry* registry = nullptr;  // null: the application is in the foreground
+
+  bool is_foreground() const { return registry == nullptr || registry->is_foreground(); }
 };
 
 // Context: watchdog; not thread-safe.
@@ -81,7 +84,8 @@ class LoopWatch {
   struct Watched {
     SpanSource* source;
     SpanWatch watch;
-    int64_t counted_ns = 0;  // of its lag, in the book by now
+    int64_t counted_ns = 0;      // of its lag, in the book by now
+    bool is_background = false;  // that lag was found while the application was there
 
     bool IsStillIn(const WatchedLoop& loop) const {
       return watch.number() != 0 && source->IsStillIn(watch.number(), loop);
@@ -140,6 +144,8 @@ class LoopWatch {
   void ReadNotes(const WatchedLoop& loop, int64_t now_ns, const WatchTools& tools);
   void TellNote(const DispatchHistory::Dispatch& note, const WatchedLoop& loop, int64_t now_ns,
                 const WatchTools& tools);
+  void TellSlow(const DispatchHistory::Dispatch& note, const WatchedLoop& loop, int64_t end_ns,
+                int64_t duration_ns, const WatchTools& tools);
   LagNotice Notice(const Watched& watched, int64_t elapsed_ns) const;
 
   LoopSample* ring_ = nullptr;
@@ -163,7 +169,8 @@ class LoopWatch {
   bool has_begun_nothing_ = false;
 
   UsageReader usage_reader_;
-  int64_t last_usage_ns_ = 0;  // what was before is in the book
+  int64_t last_usage_ns_ = 0;    // what was before is in the book
+  bool was_background_ = false;  // the application, then
   // The last stop of the process, somewhere between two looks.
   struct {
     int64_t from_ns = 0;

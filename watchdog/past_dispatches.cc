@@ -26,6 +26,7 @@ std::span<const PastDispatch> ReadPastDispatches(const DispatchHistory* history,
     std::memcpy(told.tag, dispatch.tag, sizeof told.tag);
     told.age_ns = end_age * kHistoryStepNs;
     told.wall_ns = (begin_age - end_age) * kHistoryStepNs;
+    told.queue_wait_ns = dispatch.queue_wait_ns / kHistoryStepNs * kHistoryStepNs;
     told.cpu_ns = std::min(dispatch.cpu_ns, told.wall_ns) / kHistoryStepNs * kHistoryStepNs;
   }
   return {room, count};

@@ -12,6 +12,10 @@ namespace lagwatch::watchdog {
 // for a report only.
 void AddProcessFacts(const WatchTools& tools, FactList* facts);
 
+// How the watched thread is scheduled, and whether the application is in the foreground. Reads a file of
+// /proc, about 10 µs. Context: watchdog, for a report only.
+void AddThreadFacts(int32_t tid, const WatchTools& tools, FactList* facts);
+
 // Says so when samples have no stack: how many, and why the last one of them has none. Context: watchdog.
 void AddNoStackFacts(std::span<const LoopSample* const> samples, FactList* facts);
 

@@ -275,6 +275,33 @@ void AddNoStackFacts(std::span<const LoopSample* const> samples, FactList* facts
   facts->AddText("no_stack_reason", reason);
 }
 
+void AddThreadFacts(int32_t tid, const WatchTools& tools, FactList* facts) {
+  facts->Add("foreground", tools.is_foreground() ? 1 : 0);
+  // Fields of proc_pid_stat(5), counted from the first one after the thread's name, which may hold anything.
+  constexpr size_t kNiceField = 16;
+  constexpr size_t kRealtimePriorityField = 37;
+  constexpr size_t kPolicyField = 38;
+  constexpr std::array<const char*, 7> kPolicies = {"other", "fifo", "rr",      "batch",
+                                                    nullptr, "idle", "deadline"};
+  char buffer[1024];
+  std::string_view stat = base::ReadSmallFile(base::TaskPath(tid, "stat").c_str(), buffer, sizeof buffer);
+  const size_t name_end = stat.rfind(") ");
+  if (name_end == std::string_view::npos) return;
+  stat.remove_prefix(name_end + 2);
+  for (size_t field = 0; !stat.empty(); ++field) {
+    const std::string_view text = stat.substr(0, stat.find(' '));
+    stat.remove_prefix(std::min(text.size() + 1, stat.size()));
+    const bool is_negative = text.starts_with('-');
+    const int64_t number = NumberOf(text.substr(is_negative ? 1 : 0));
+    if (number == kNotKnown) continue;
+    if (field == kNiceField) facts->Add("nice", is_negative ? -number : number);
+    if (field == kRealtimePriorityField && number != 0) facts->Add("realtime_priority", number);
+    if (field != kPolicyField || static_cast<size_t>(number) >= kPolicies.size()) continue;
+    if (kPolicies[static_cast<size_t>(number)] != nullptr)
+      facts->AddText("scheduling_policy", kPolicies[static_cast<size_t>(number)]);
+  }
+}
+
 void AddProcessFacts(const WatchTools& tools, FactList* facts) {
   AddMemoryAndThreads(facts);
   AddIfKnown("open_fds", OpenFiles(), facts);

@@ -55,7 +55,7 @@ Watchdog::Watchdog(const WatchOptions& options, LoopRegistry* registry, stack::S
       watches_(options.ring_size),
       cpu_(options.cpu.is_watched ? new CpuWatch(options.cpu, options.max_threads) : nullptr),
       tools_{&options_, &tick_scale_, &base::SystemClock(), capturer, &threads_,
-             &waits_,   sink,         &counters_,           &usage_},
+             &waits_,   sink,         &counters_,           &usage_,  registry},
       dump_sample_(new LoopSample) {
   const std::span<WatchedLoop> places = registry_->places();
   const std::span<LoopWatch> watches = watches_.First(places.size());

@@ -23,6 +23,7 @@ bool IsOneDispatch(report::Kind kind) {
     case report::Kind::kCpu:
     case report::Kind::kCpuAverage:
     case report::Kind::kDump:
+    case report::Kind::kSlow:
       return false;
     default:
       return true;

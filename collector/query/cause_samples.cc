@@ -59,13 +59,16 @@ bool CauseSamples::TryAdd(const ReportRow& row, const report::Report& report) {
   return true;
 }
 
-// A stack counts until the next one was seen. Of use of the CPU, samples are not one after the other: there
-// each has the time that was used in it.
+// A stack counts until the next one was seen. Of use of the CPU, and of a slow dispatch's tree, samples are
+// not one after the other: there each has its time.
 std::vector<CauseSamples::Sample> CauseSamples::SamplesOf(const ReportRow& row,
                                                           const report::Report& report) const {
   std::vector<Sample> samples;
   double total_ns = 0;
-  if (!IsLag(report::KindName(report.kind))) {
+  if (report.kind == report::Kind::kSlow) {
+    for (const report::Sample& sample : report.samples)
+      samples.push_back({sample.stack, static_cast<double>(ToSigned(sample.wall_ns))});
+  } else if (!IsLag(report::KindName(report.kind))) {
     for (const report::Sample& sample : report.samples)
       samples.push_back({sample.stack, static_cast<double>(std::max<int64_t>(sample.use.cpu_ns, 0))});
   } else {

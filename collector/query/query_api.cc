@@ -210,7 +210,7 @@ QueryApi::Answer QueryApi::OneReport(std::string_view id) const {
   AddStacks(*report, namer, &answer);
   AddWaits(*report, namer, rules_, &answer);
   AddCircumstances(*report, &answer);
-  AddPowerTree(*report, &answer);
+  AddCostTree(*report, &answer);
   if (Status added = traces_.AddTraces(row.id, &answer); !added.ok()) return added;
   return answer;
 }

@@ -57,11 +57,13 @@ Json VerdictJson(const policies::Verdict& verdict) {
           {"use", UseJson(verdict.use)}};
 }
 
-// Merges a report's samples by their functions, from the innermost outwards.
-class PowerTree {
+// Merges a report's samples by their functions, each with what it cost.
+class CostTree {
  public:
-  explicit PowerTree(const report::Report& report) : report_(report), names_(report) {
-    for (const report::Sample& sample : report.samples) total_ns_ += CpuNs(sample);
+  // From the innermost functions outwards, by CPU time; or, of a slow dispatch, inwards, by time.
+  explicit CostTree(const report::Report& report)
+      : report_(report), names_(report), is_slow_(report.kind == report::Kind::kSlow) {
+    for (const report::Sample& sample : report.samples) total_ns_ += CostNs(sample);
   }
 
   Json ToJson() {
@@ -71,16 +73,18 @@ class PowerTree {
   }
 
  private:
-  // Stacks are as deep as their writer likes; what little is left at the outer end tells nothing.
+  // Stacks are as deep as their writer likes; what little is left at the far end tells nothing.
   static constexpr size_t kMaxDepth = 32;
   static constexpr double kMinShare = 0.01;
 
   struct Node {
-    double cpu_ns = 0;
+    double cost_ns = 0;
+    uint64_t calls = 0;
     std::vector<const report::Sample*> samples = {};
   };
 
-  static double CpuNs(const report::Sample& sample) {
+  double CostNs(const report::Sample& sample) const {
+    if (is_slow_) return static_cast<double>(sample.wall_ns);
     return static_cast<double>(std::max<int64_t>(sample.use.cpu_ns, 0));
   }
 
@@ -89,29 +93,38 @@ class PowerTree {
     std::map<std::string, Node> by_function;
     for (const report::Sample* sample : samples) {
       const report::Stack& stack = report_.stacks[sample->stack];
-      const bool is_at_gap = stack.gap_frames != 0 && depth >= stack.gap_at;
-      if (depth >= kMaxDepth || depth >= stack.frames.size() || is_at_gap) continue;
-      Node& node = by_function[names_.NameOf(stack.frames[depth]).text];
-      node.cpu_ns += CpuNs(*sample);
+      if (depth >= kMaxDepth || depth >= stack.frames.size()) continue;
+      const size_t index = is_slow_ ? stack.frames.size() - 1 - depth : depth;
+      const bool is_past_gap =
+          stack.gap_frames != 0 && (is_slow_ ? index < stack.gap_at : index >= stack.gap_at);
+      if (is_past_gap) continue;
+      Node& node = by_function[names_.NameOf(stack.frames[index]).text];
+      node.cost_ns += CostNs(*sample);
+      if (depth + 1 == stack.frames.size()) node.calls += sample->calls;
       node.samples.push_back(sample);
     }
     std::vector<const std::pair<const std::string, Node>*> nodes;
     for (const auto& entry : by_function) {
-      if (entry.second.cpu_ns > 0 && entry.second.cpu_ns >= kMinShare * total_ns_) nodes.push_back(&entry);
+      if (entry.second.cost_ns > 0 && entry.second.cost_ns >= kMinShare * total_ns_) nodes.push_back(&entry);
     }
-    std::ranges::stable_sort(nodes, [](auto* a, auto* b) { return a->second.cpu_ns > b->second.cpu_ns; });
+    std::ranges::stable_sort(nodes, [](auto* a, auto* b) { return a->second.cost_ns > b->second.cost_ns; });
     Json json = Json::array();
-    for (const auto* node : nodes) {
-      json.push_back({{"function", node->first},
-                      {"cpu_ms", ToMs(node->second.cpu_ns)},
-                      {"percent", 100 * node->second.cpu_ns / total_ns_},
-                      {"callers", Level(node->second.samples, depth + 1)}});
-    }
+    for (const auto* node : nodes) json.push_back(NodeJson(node->first, node->second, depth));
+    return json;
+  }
+
+  Json NodeJson(const std::string& function, const Node& node, size_t depth) {
+    Json json = {{"function", function}};
+    json[is_slow_ ? "wall_ms" : "cpu_ms"] = ToMs(node.cost_ns);
+    json["percent"] = 100 * node.cost_ns / total_ns_;
+    if (is_slow_) json["calls"] = node.calls;
+    json[is_slow_ ? "callees" : "callers"] = Level(node.samples, depth + 1);
     return json;
   }
 
   const report::Report& report_;
   FrameNames names_;
+  bool is_slow_;
   double total_ns_ = 0;
 };
 
@@ -135,6 +148,10 @@ class StackWriter {
     for (const report::Sample& sample : report_.samples) {
       Json json = UseJson(sample.use);
       json["age_ms"] = ToMs(sample.age_ns);
+      if (report_.kind == report::Kind::kSlow) {
+        json["wall_ms"] = ToMs(static_cast<double>(sample.wall_ns));
+        json["calls"] = sample.calls;
+      }
       json["stack"] = Frames(report_.stacks[sample.stack]);
       samples.push_back(std::move(json));
     }
@@ -316,8 +333,9 @@ void AddCircumstances(const report::Report& report, Json* json) {
     (*json)["facts"][fact.name] = fact.text.empty() ? Json(fact.number) : Json(fact.text);
 }
 
-void AddPowerTree(const report::Report& report, Json* json) {
-  if (report.kind == report::Kind::kCpuAverage) (*json)["power_tree"] = PowerTree(report).ToJson();
+void AddCostTree(const report::Report& report, Json* json) {
+  if (report.kind == report::Kind::kCpuAverage) (*json)["power_tree"] = CostTree(report).ToJson();
+  if (report.kind == report::Kind::kSlow) (*json)["call_tree"] = CostTree(report).ToJson();
 }
 
 Json FramesJson(const FrameSummary& summary) {

@@ -30,7 +30,7 @@ void AddWaits(const report::Report& report, const SymbolNamer& namer, const poli
 // Adds why and how it happened: level, verdict, what was not the program's fault, what the loop did before.
 void AddCircumstances(const report::Report& report, Json* json);
 // Adds, to a report of average CPU use, the tree of where the CPU time went, innermost functions first.
-void AddPowerTree(const report::Report& report, Json* json);
+void AddCostTree(const report::Report& report, Json* json);
 // A loop's frames in a scene.
 Json FramesJson(const FrameSummary& summary);
 Json LossJson(const LossRow& loss);

@@ -27,6 +27,9 @@ void AddTo(policies::LoopUsage* sum, const policies::LoopUsage& added) {
   AddTo(&sum->lags, added.lags);
   AddTo(&sum->lagged_ns, added.lagged_ns);
   AddTo(&sum->durations, added.durations);
+  AddTo(&sum->background.watched_ns, added.background.watched_ns);
+  AddTo(&sum->background.lags, added.background.lags);
+  AddTo(&sum->background.lagged_ns, added.background.lagged_ns);
 }
 
 void AddTo(policies::SlowDispatches* sum, const policies::SlowDispatches& added) {
@@ -45,6 +48,13 @@ double RateOf(const policies::LoopUsage& usage) {
   return LaggedMsPerHour(static_cast<double>(usage.lagged_ns), static_cast<double>(usage.watched_ns));
 }
 
+// Null where the application never was in the background.
+Json BackgroundRate(const policies::BackgroundUsage& usage) {
+  if (usage.watched_ns <= 0) return {};
+  return Rounded(
+      LaggedMsPerHour(static_cast<double>(usage.lagged_ns), static_cast<double>(usage.watched_ns)));
+}
+
 Json HistogramJson(const policies::DurationHistogram& histogram) {
   Json buckets = Json::array();
   for (size_t i = 0; i < histogram.counts.size(); ++i) {
@@ -61,7 +71,12 @@ Json LoopUsageJson(const policies::LoopUsage& usage) {
           {"untimed_dispatches", usage.untimed_dispatches},
           {"lags", usage.lags},
           {"lagged_ms", ToMs(static_cast<double>(usage.lagged_ns))},
-          {"durations", HistogramJson(usage.durations)}};
+          {"durations", HistogramJson(usage.durations)},
+          {"background",
+           {{"watched_ms", ToMs(static_cast<double>(usage.background.watched_ns))},
+            {"lags", usage.background.lags},
+            {"lagged_ms", ToMs(static_cast<double>(usage.background.lagged_ns))},
+            {"lagged_ms_per_hour", BackgroundRate(usage.background)}}}};
 }
 
 // Those that took the most time.

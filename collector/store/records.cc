@@ -46,7 +46,8 @@ base::Uuid FirstIdOf(int64_t day) {
 
 bool IsLag(std::string_view kind) {
   return kind != report::KindName(report::Kind::kCpu) &&
-         kind != report::KindName(report::Kind::kCpuAverage) && kind != report::KindName(report::Kind::kDump);
+         kind != report::KindName(report::Kind::kCpuAverage) &&
+         kind != report::KindName(report::Kind::kDump) && kind != report::KindName(report::Kind::kSlow);
 }
 
 bool IsCounted(std::string_view kind) { return kind != report::KindName(report::Kind::kDump); }

@@ -180,7 +180,7 @@ int64_t DayOf(const base::Uuid& id);
 // The first id that can be made on that day.
 base::Uuid FirstIdOf(int64_t day);
 
-// Neither a request for a look nor CPU use is a lag.
+// Neither a request for a look nor CPU use is a lag, nor a dispatch that was only slow.
 bool IsLag(std::string_view kind);
 // Whether it counts in its clusters. A dump does not: somebody asked, nothing froze.
 bool IsCounted(std::string_view kind);

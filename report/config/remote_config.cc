@@ -18,6 +18,7 @@ constexpr NumberKey kNumbers[] = {
     {"sampling_salt", &RemoteConfig::sampling_salt, 0, UINT32_MAX},
     {"reports_per_day", &RemoteConfig::reports_per_day, 0, 10'000},
     {"reports_per_cluster", &RemoteConfig::reports_per_cluster, 0, 10'000},
+    {"slow_reports_per_day", &RemoteConfig::slow_reports_per_day, 0, 10'000},
     {"retention_hours", &RemoteConfig::retention_hours, 1, 24 * 90},
     {"retention_mib", &RemoteConfig::retention_mib, 1, 4096},
     {"threshold_ms", &RemoteConfig::threshold_ms, 16, kHourMs},

@@ -36,6 +36,7 @@ struct RemoteConfig {
   std::optional<uint32_t> sampling_salt;
   std::optional<uint32_t> reports_per_day;
   std::optional<uint32_t> reports_per_cluster;
+  std::optional<uint32_t> slow_reports_per_day;
   std::optional<uint32_t> retention_hours;
   std::optional<uint32_t> retention_mib;
   std::optional<uint32_t> threshold_ms;

@@ -108,6 +108,8 @@ enum class SampleField : pbf_tag_type {
   kUsedMajorFaults = 5,
   kUsedVoluntarySwitches = 6,
   kUsedInvoluntarySwitches = 7,
+  kWallNs = 8,
+  kCalls = 9,
 };
 enum class ThreadField : pbf_tag_type {
   kTid = 1,
@@ -185,6 +187,9 @@ enum class LoopUsageField : pbf_tag_type {
   kLags = 5,
   kLaggedNs = 6,
   kDurations = 7,
+  kBackgroundWatchedNs = 8,
+  kBackgroundLags = 9,
+  kBackgroundLaggedNs = 10,
 };
 enum class SlowTagField : pbf_tag_type {
   kLoop = 1,
@@ -252,6 +257,7 @@ enum class Kind : int32_t {
   kStartupLag = 11,
   kDump = 12,
   kKilledInHang = 13,
+  kSlow = 14,
 };
 enum class Level : int32_t { kLag = 0, kAnr = 1 };
 enum class Completeness : int32_t { kComplete = 0, kCut = 1, kIncomplete = 2, kNone = 3 };

@@ -46,6 +46,8 @@ struct Sample {
   uint64_t age_ns = 0;
   uint32_t stack = 0;            // index into Report::stacks
   policies::ThreadUse use = {};  // since the sample before
+  uint64_t wall_ns = 0;          // of Kind::kSlow, as the next one: see lagwatch.proto
+  uint64_t calls = 0;
 };
 
 struct Thread {
@@ -229,7 +231,7 @@ void AppendCause(uint64_t cause, std::string* encoded_report);
 void AppendSampleRate(RecordType type, uint32_t sample_rate_ppm, std::string* encoded_record);
 
 // "lag", "busy-loop", "waited", "idle-handler", "input", "scope", "cpu", "cpu-average", "frames", "startup",
-// "startup-lag", "dump", "killed-in-hang", "unknown", as in the JSON that people and programs read.
+// "startup-lag", "dump", "killed-in-hang", "slow", "unknown", as in the JSON that people and programs read.
 std::string_view KindName(Kind kind);
 // "lag", "anr".
 std::string_view LevelName(Level level);

@@ -110,7 +110,8 @@ uint32_t ReportEncoder::AddStack(std::span<const EncodedFrame> frames, Completen
   return stack_count_++;
 }
 
-void ReportEncoder::AddSample(int64_t age_ns, uint32_t stack, const policies::ThreadUse& use) {
+void ReportEncoder::AddSample(int64_t age_ns, uint32_t stack, const policies::ThreadUse& use,
+                              const CallCost& cost) {
   FixedWriter sample(writer_, Number(ReportField::kSamples));
   sample.add_uint64(Number(SampleField::kAgeNs), static_cast<uint64_t>(std::max<int64_t>(age_ns, 0)));
   sample.add_uint32(Number(SampleField::kStack), stack);
@@ -119,6 +120,8 @@ void ReportEncoder::AddSample(int64_t age_ns, uint32_t stack, const policies::Th
   PutMeasure(&sample, Number(SampleField::kUsedMajorFaults), use.major_faults);
   PutMeasure(&sample, Number(SampleField::kUsedVoluntarySwitches), use.voluntary_switches);
   PutMeasure(&sample, Number(SampleField::kUsedInvoluntarySwitches), use.involuntary_switches);
+  PutMeasure(&sample, Number(SampleField::kWallNs), cost.wall_ns);
+  PutNumber(&sample, Number(SampleField::kCalls), cost.calls);
 }
 
 void ReportEncoder::SetExpensiveStack(uint32_t stack) {

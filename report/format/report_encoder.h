@@ -95,6 +95,12 @@ struct PastDispatchFields {
   int64_t queue_wait_ns = 0;
 };
 
+// What a sample of Kind::kSlow stands for.
+struct CallCost {
+  int64_t wall_ns = 0;  // in the function itself
+  uint64_t calls = 0;
+};
+
 class ReportEncoder {
  public:
   // Clears `buffer` and borrows it.
@@ -108,7 +114,8 @@ class ReportEncoder {
   // Returns the stack's index, or kNoStack when a report can hold no more distinct stacks.
   uint32_t AddStack(std::span<const EncodedFrame> frames, Completeness completeness, StackGap gap = {});
   // `use` is since the sample before.
-  void AddSample(int64_t age_ns, uint32_t stack, const policies::ThreadUse& use = {});
+  void AddSample(int64_t age_ns, uint32_t stack, const policies::ThreadUse& use = {},
+                 const CallCost& cost = {});
   void SetExpensiveStack(uint32_t stack);
   void AddThread(const ThreadFields& thread);
   void SetThreadsDropped(uint32_t count);

@@ -94,6 +94,12 @@ Sample ReadSample(pbf_message<SampleField> message) {
       case SampleField::kUsedInvoluntarySwitches:
         read(&sample.use.involuntary_switches);
         break;
+      case SampleField::kWallNs:
+        sample.wall_ns = message.get_uint64();
+        break;
+      case SampleField::kCalls:
+        sample.calls = message.get_uint64();
+        break;
       default:
         message.skip();
     }

@@ -30,6 +30,7 @@ struct SealedLabel {
 
   policies::ReportPriority KnownPriority() const {
     if (type == RecordType::kTrace) return policies::ReportPriority::kTrace;
+    if (priority == policies::kWrittenSlowDispatch) return policies::ReportPriority::kSlowDispatch;
     const bool is_known = priority < policies::kReportPriorities;
     return is_known ? static_cast<policies::ReportPriority>(priority) : policies::ReportPriority::kSlow;
   }

@@ -47,6 +47,15 @@ LoopUsage ReadLoopUsage(pbf_message<LoopUsageField> message) {
       case LoopUsageField::kLaggedNs:
         usage.lagged_ns = ReadMeasure(&message);
         break;
+      case LoopUsageField::kBackgroundWatchedNs:
+        usage.background.watched_ns = ReadMeasure(&message);
+        break;
+      case LoopUsageField::kBackgroundLags:
+        usage.background.lags = message.get_uint64();
+        break;
+      case LoopUsageField::kBackgroundLaggedNs:
+        usage.background.lagged_ns = ReadMeasure(&message);
+        break;
       case LoopUsageField::kDurations:
         usage.durations = ReadHistogram(&message);
         break;

@@ -55,6 +55,9 @@ void UsageEncoder::AddLoop(std::string_view loop, const policies::LoopUsage& usa
   PutNumber(&writer, LoopUsageField::kLags, usage.lags);
   PutMeasure(&writer, LoopUsageField::kLaggedNs, usage.lagged_ns);
   PutHistogram(&writer, LoopUsageField::kDurations, usage.durations);
+  PutMeasure(&writer, LoopUsageField::kBackgroundWatchedNs, usage.background.watched_ns);
+  PutNumber(&writer, LoopUsageField::kBackgroundLags, usage.background.lags);
+  PutMeasure(&writer, LoopUsageField::kBackgroundLaggedNs, usage.background.lagged_ns);
 }
 
 void UsageEncoder::AddSlow(std::string_view loop, std::string_view tag,

@@ -31,6 +31,8 @@ std::string_view KindName(Kind kind) {
       return "dump";
     case Kind::kKilledInHang:
       return "killed-in-hang";
+    case Kind::kSlow:
+      return "slow";
     case Kind::kUnknown:
       break;
   }

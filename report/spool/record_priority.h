@@ -28,6 +28,8 @@ constexpr policies::ReportPriority PriorityOf(Kind kind, Level level) {
     case Kind::kStartup:
     case Kind::kDump:
       break;
+    case Kind::kSlow:
+      return ReportPriority::kSlowDispatch;
   }
   return ReportPriority::kSlow;
 }

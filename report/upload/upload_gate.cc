@@ -109,8 +109,7 @@ void UploadGate::DecideByQuota(std::vector<Candidate> candidates) {
     const RecordFacts& facts = candidate.segment->facts[candidate.record];
     if (IsForced(facts)) continue;
     const uint32_t rate_ppm = RateOf(*candidate.segment, candidate.record);
-    policies::DailyQuota quota(policies_.quota, ledger_->QuotaUseOf(facts.origin));
-    switch (quota.Take(facts.cause, candidate.priority, policies::DayOf(now_wall_ms_))) {
+    switch (TakeQuota(facts, candidate.priority)) {
       case QuotaAnswer::kSend:
         break;
       case QuotaAnswer::kDayIsFull:
@@ -121,6 +120,17 @@ void UploadGate::DecideByQuota(std::vector<Candidate> candidates) {
         break;
     }
   }
+}
+
+QuotaAnswer UploadGate::TakeQuota(const RecordFacts& facts, ReportPriority priority) {
+  const int64_t today = policies::DayOf(now_wall_ms_);
+  if (priority != ReportPriority::kSlowDispatch) {
+    return policies::DailyQuota(policies_.quota, ledger_->QuotaUseOf(facts.origin))
+        .Take(facts.cause, priority, today);
+  }
+  policies::DailyQuota quota({policies_.slow.per_day, policies_.slow.per_cause},
+                             ledger_->QuotaUseOf(facts.origin, UploadLedger::Quota::kSlow));
+  return quota.Take(facts.cause, ReportPriority::kKilledInHang, today);  // all of it is theirs
 }
 
 // Where their reports go, and within limits of their own. No report is lost with one, so none is counted.
@@ -216,7 +226,9 @@ void UploadGate::CountRecord(const SpoolRecord& record, const RecordFacts& facts
       ledger_->CountLoss({earlier->app, earlier->app_version, earlier->user}, loss, now_wall_ms_);
   }
   if (facts.type != RecordType::kReport) return;
-  Count(facts.origin, {reason, facts.cause, 1, rate_ppm});
+  // By their causes lost reports are estimated to be lags, which a slow dispatch is not.
+  const uint64_t cause = facts.priority == ReportPriority::kSlowDispatch ? 0 : facts.cause;
+  Count(facts.origin, {reason, cause, 1, rate_ppm});
   if (facts.has_origin) ledger_->NoteDropped(facts.report_id);
 }
 

@@ -61,6 +61,7 @@ class UploadGate {
                      std::vector<Candidate>* candidates);
   void CountDamage(const WaitingSegment& segment);
   void DecideByQuota(std::vector<Candidate> candidates);
+  policies::QuotaAnswer TakeQuota(const RecordFacts& facts, policies::ReportPriority priority);
   void DecideTraces(const WaitingSegment& segment);
   void MarkDone(const WaitingSegment& segment);
   void CountRecord(const SpoolRecord& record, const RecordFacts& facts, LossReason reason, uint32_t rate_ppm);

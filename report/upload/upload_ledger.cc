@@ -214,6 +214,7 @@ QuotaUse* UploadLedger::QuotaUseOf(const Origin& origin, Quota quota) {
   const std::string& user = origin.user.empty() ? installation : origin.user;
   uint64_t key = base::HashBytes(user, base::HashBytes("\n", base::HashBytes(origin.app)));
   if (quota == Quota::kTraces) key = base::HashBytes("\ntraces", key);
+  if (quota == Quota::kSlow) key = base::HashBytes("\nslow", key);
   if (quota == Quota::kTraceKib) key = base::HashBytes("\ntrace KiB", key);
   if (!quota_uses.contains(key) && quota_uses.size() == kMaxQuotaUses) {
     quota_uses.erase(

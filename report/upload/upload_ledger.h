@@ -61,7 +61,7 @@ struct UploadLedger {
   void NoteDropped(const base::Uuid& report_id);
   bool IsDropped(const base::Uuid& report_id) const;
   // Made at its first use; the one that was used least recently gives way.
-  enum class Quota { kReports, kTraces, kTraceKib };
+  enum class Quota { kReports, kTraces, kTraceKib, kSlow };
   policies::QuotaUse* QuotaUseOf(const Origin& origin, Quota quota = Quota::kReports);
 
   std::string ToText() const;

@@ -19,12 +19,19 @@ struct TraceLimits {
   uint32_t kib_per_day = policies::QuotaLimits::kNoLimit;
 };
 
+// Of reports of slow dispatches, each user a day; they leave the others their quota.
+struct SlowLimits {
+  uint32_t per_day = policies::QuotaLimits::kNoLimit;
+  uint32_t per_cause = policies::QuotaLimits::kNoLimit;  // of these
+};
+
 // As it is, everything is.
 struct UploadPolicies {
   policies::UserSampling sampling = {.rate_ppm = policies::UserSampling::kAllPpm};
   policies::QuotaLimits quota = {.per_day = policies::QuotaLimits::kNoLimit,
                                  .per_cluster = policies::QuotaLimits::kNoLimit};
   TraceLimits traces = {};
+  SlowLimits slow = {};
   // All of this user's is sent, past sampling and quota.
   bool is_forced = false;
   std::string user = {};

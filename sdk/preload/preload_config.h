@@ -27,8 +27,8 @@ struct PreloadConfig {
   std::string app_version;
   std::string user;
   std::string spool_directory;
-  std::string threads = "auto";   // "auto", "main", "all", or the name of the threads to watch
-  std::string children = "exec";  // ChildrenFollowed, by its name
+  std::string threads = "auto";    // "auto", "main", "all", or the name of the threads to watch
+  std::string children = "exec";   // ChildrenFollowed, by its name
   std::string expensive = "path";  // or "leaf": policies::ExpensiveStackRule
   uint32_t threshold_ms = 2000;
   uint32_t anr_threshold_ms = kUnset;
@@ -49,6 +49,9 @@ struct PreloadConfig {
   uint32_t traces_slow_ms = 0;
   uint32_t traces_buffer_kib = 8192;
   uint32_t traces_max_kib = 256;
+  std::string traces_patched_modules;
+  uint32_t reports_slow = 0;  // MonitorOptions::trace.reports_slow
+  uint32_t slow_dispatch_ms = 700;
   // The file of the trace::Arena that process `trace_pid` is recorded into; empty: it is not recorded. The
   // rest is for that case.
   std::string trace_arena;

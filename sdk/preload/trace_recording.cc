@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sdk/preload/trace_recording.h"
 
+#include <dlfcn.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,6 +16,7 @@
 #include "base/clock.h"
 #include "base/quiet_thread.h"
 #include "sdk/preload/thread_waits.h"
+#include "sdk/shared_calls.h"
 #include "stack/code_map.h"
 #include "trace/hooks/hook_recorder.h"
 #include "trace/record/recorder.h"
@@ -48,9 +50,32 @@ trace::RecorderOptions OptionsOf(const PreloadConfig& config) {
   return options;
 }
 
+// The program's own lagwatch library, if it links one: records the parts that the program names.
+class LinkedCalls {
+ public:
+  LinkedCalls(const trace::Arena& arena, const trace::CallOptions& options) {
+    if (!options.are_recorded) return;
+    const auto start =
+        reinterpret_cast<lw_internal_start_calls_function>(dlsym(RTLD_DEFAULT, LAGWATCH_START_CALLS));
+    stop_ = reinterpret_cast<lw_internal_stop_calls_function>(dlsym(RTLD_DEFAULT, LAGWATCH_STOP_CALLS));
+    const bool is_coarse = options.clock == trace::CallClock::kCoarse;
+    const bool is_started =
+        start != nullptr && stop_ != nullptr &&
+        start(trace::ArenaHeader::kMagic, arena.call_pool().mutable_header(), is_coarse) != 0;
+    if (!is_started) stop_ = nullptr;
+  }
+  void Stop() {
+    if (stop_ != nullptr) std::exchange(stop_, nullptr)();
+  }
+
+ private:
+  lw_internal_stop_calls_function stop_ = nullptr;
+};
+
 struct Recording {
   std::unique_ptr<trace::Arena> arena;
   std::unique_ptr<trace::Recorder> recorder;
+  LinkedCalls linked_calls;
   pid_t pid;
 };
 
@@ -88,14 +113,17 @@ void StartTraceRecording(const PreloadConfig& config) {
   if ((*arena)->header().state.load() != trace::ArenaState::kEmpty) (*arena)->Clear();
   auto code = stack::CodeMap::Create();
   if (!code.ok()) return;
-  auto recorder = trace::Recorder::Start(arena->get(), *code, OptionsOf(config));
+  const trace::RecorderOptions options = OptionsOf(config);
+  auto recorder = trace::Recorder::Start(arena->get(), *code, options);
   if (!recorder.ok()) return;
-  g_recording = new Recording{std::move(arena).value(), std::move(recorder).value(), getpid()};
+  const LinkedCalls linked_calls(**arena, options.calls);
+  g_recording = new Recording{std::move(arena).value(), std::move(recorder).value(), linked_calls, getpid()};
 }
 
 void StopTraceRecording() {
   Recording* recording = std::exchange(g_recording, nullptr);
   if (recording == nullptr || recording->pid != getpid()) return;
+  recording->linked_calls.Stop();
   const bool is_over = recording->recorder->TryStop();
   if (!is_over) return;
   static_cast<void>(recording->arena.release());  // threads may still be on their way out of a recorded call

@@ -100,12 +100,15 @@ class Preload {
     options.dump_signal = static_cast<int>(config_.dump_signal);
     // One recording at a time.
     options.trace.is_on = config_.has_traces != 0 && config_.trace_arena.empty();
+    options.trace.reports_slow = config_.reports_slow != 0 && config_.trace_arena.empty();
+    options.watch.slow_dispatch_ns = config_.slow_dispatch_ms * base::kNsPerMs;
     options.trace.interval_ns = config_.traces_interval_ms * base::kNsPerMs;
     options.trace.has_hooks = config_.traces_hooks != 0;
     options.trace.before_ns = config_.traces_before_s * base::kNsPerSecond;
     options.trace.slow_ns = config_.traces_slow_ms * base::kNsPerMs;
     options.trace.buffer_bytes = uint64_t{config_.traces_buffer_kib} << 10;
     options.trace.max_bytes = uint64_t{config_.traces_max_kib} << 10;
+    options.trace.patched_modules = config_.traces_patched_modules;
     ProcessMonitor& monitor = ProcessMonitor::Instance();
     if (monitor.Start({.options = options}) == ProcessMonitor::StartResult::kOff)
       NoteUnwatched(monitor.why_off().c_str());

@@ -371,6 +371,40 @@ TEST(QueryApi, MergesTheStacksOfAverageCpuUseFromTheInside) {
       << shown["power_tree"].dump();
 }
 
+TEST(QueryApi, ASlowDispatchHasATreeOfItsCallsAndIsNoLag) {
+  MemoryCollector collector;
+  SampleReport lag;
+  SampleReport slow;
+  slow.header.id = slow.header.lag_id = base::CreateUuidV7(1'700'000'000'001);
+  slow.header.kind = report::Kind::kSlow;
+  slow.header.elapsed_ns = 1'000'000'000;
+  slow.stack = {"Parse", "Load", "OnOpen"};
+  slow.samples = {{"OnOpen"}, {"Load", "OnOpen"}, {"Parse", "Load", "OnOpen"}, {"Paint", "OnOpen"}};
+  slow.sample_costs = {{10'000'000, 1}, {90'000'000, 1}, {700'000'000, 12}, {200'000'000, 0}};
+  SampleReport same = slow;
+  same.header.id = same.header.lag_id = base::CreateUuidV7(1'700'000'000'002);
+  collector.Submit({lag, slow, same});
+  const Json shown = collector.Get("/v1/reports/" + base::ToString(slow.header.id));
+  EXPECT_EQ(shown["kind"], "slow");
+  EXPECT_EQ(shown["samples"][2]["wall_ms"], 700);
+  EXPECT_EQ(shown["samples"][2]["calls"], 12);
+  EXPECT_EQ(shown["call_tree"], Json::parse(R"([
+      {"function": "OnOpen", "wall_ms": 1000, "percent": 100, "calls": 1, "callees": [
+        {"function": "Load", "wall_ms": 790, "percent": 79, "calls": 1, "callees": [
+          {"function": "Parse", "wall_ms": 700, "percent": 70, "calls": 12, "callees": []}]},
+        {"function": "Paint", "wall_ms": 200, "percent": 20, "calls": 0, "callees": []}]}])"))
+      << shown["call_tree"].dump();
+  const Json clusters = collector.Get("/v1/clusters");
+  ASSERT_EQ(clusters.size(), 2u);
+  EXPECT_EQ(clusters[1]["frames"], Json({"Parse", "Load"}));
+  EXPECT_EQ(clusters[1]["reports"], 2);
+  EXPECT_EQ(clusters[1]["lags"], 0);
+  EXPECT_EQ(clusters[1]["hang_ms"], 0);
+  EXPECT_EQ(collector.Get("/v1/reports", "kind=slow").size(), 2u);
+  EXPECT_EQ(collector.Get("/v1/clusters", "kind=slow").size(), 1u);
+  EXPECT_EQ(collector.Get("/v1/clusters", "kind=lag").size(), 1u);
+}
+
 TEST(QueryApi, CpuUseIsNoLagInAClustersSums) {
   MemoryCollector collector;
   SampleReport lag;

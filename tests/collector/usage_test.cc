@@ -81,6 +81,21 @@ TEST(Usage, TellsTheHangRateOfAVersionAndOfItsUsers) {
   EXPECT_EQ(editor["last_seen_ms"], 1'700'003'600'000);
 }
 
+TEST(Usage, TellsWhatLaggedInTheBackground) {
+  MemoryCollector collector;
+  report::Usage first = UsageOf("u", 2, 90);
+  first.loops[0].usage.background = {.watched_ns = kHourNs, .lags = 1, .lagged_ns = 60 * kSecondNs};
+  report::Usage second = UsageOf("v", 2, 0);
+  second.loops[0].usage.background = {.watched_ns = kHourNs};
+  EXPECT_TRUE(collector.ingest.Submit(BatchOf({first, second})).ok());
+  const Json editor = collector.Get("/v1/usage")[0];
+  EXPECT_EQ(editor["lagged_ms"], 90'000.0);
+  EXPECT_EQ(editor["background"], Json::parse(R"({"watched_ms": 7200000, "lags": 1, "lagged_ms": 60000,
+                                                  "lagged_ms_per_hour": 30000})"));
+  EXPECT_EQ(editor["loops"][0]["background"], editor["background"]);
+  EXPECT_TRUE(collector.Get("/v1/usage", "app=none").empty());
+}
+
 TEST(Usage, CountsARecordOnceHoweverOftenItComes) {
   MemoryCollector collector;
   report::Usage usage = UsageOf("u", 1, 5);

@@ -60,7 +60,7 @@ TEST_F(CpuUseTest, IsToldWithItsThreadsAndATreeOfWhereItWent) {
   EXPECT_THAT(average, HasSubstr("\nWhere the CPU time went (innermost functions first)\n"));
   const json report = json::parse(Ask({"report", id, "--json"}));
   EXPECT_EQ(report["facts"]["limit_percent"], 1);
-  EXPECT_EQ(report["facts"]["in_background"], 1);
+  EXPECT_EQ(report["facts"]["foreground"], 0);
   EXPECT_THAT(report["power_tree"].dump(), HasSubstr("BurnUntil"));
   EXPECT_GE(report["cpu"]["window_ms"], 2000);
 

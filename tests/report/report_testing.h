@@ -93,7 +93,7 @@ inline void EncodeFullReport(report::ReportEncoder* encoder) {
   const report::EncodedFrame running[] = {{program, 0x99, 0x90}};
   uint32_t wait_stack = encoder->AddStack(waiting, report::Completeness::kIncomplete, {2, 9744});
   uint32_t run_stack = encoder->AddStack(running, report::Completeness::kComplete);
-  encoder->AddSample(50'000'000, run_stack, {1, 2, 3, 4, 5});
+  encoder->AddSample(50'000'000, run_stack, {1, 2, 3, 4, 5}, {.wall_ns = 6, .calls = 7});
   encoder->AddSample(1'000, wait_stack);
   encoder->SetExpensiveStack(run_stack);
   encoder->AddThread({.tid = 11, .name = "main", .state = 'R', .stack = run_stack, .cpu_ns = 5'000});
@@ -134,7 +134,8 @@ inline report::Usage FullUsage() {
                          .dispatches = 1000,
                          .untimed_dispatches = 7,
                          .lags = 2,
-                         .lagged_ns = 5'000'000'000};
+                         .lagged_ns = 5'000'000'000,
+                         .background = {.watched_ns = 31, .lags = 32, .lagged_ns = 33}};
   ui.durations.counts = {900, 80, 0, 13};
   policies::SlowDispatches open{.count = 3, .total_ns = 2'700'000'000, .longest_ns = 1'100'000'000};
   open.durations.counts[10] = 2;

@@ -85,6 +85,8 @@ constexpr char kExpectedBatch[] = R"(reports {
     used_major_faults: 3
     used_voluntary_switches: 4
     used_involuntary_switches: 5
+    wall_ns: 6
+    calls: 7
   }
   samples {
     age_ns: 1000
@@ -233,6 +235,9 @@ usages {
     durations: 80
     durations: 0
     durations: 13
+    background_watched_ns: 31
+    background_lags: 32
+    background_lagged_ns: 33
   }
   slow {
     loop: "ui"

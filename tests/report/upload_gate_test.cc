@@ -195,6 +195,42 @@ TEST_F(UploadGateTest, WhatMattersMoreIsTakenFirst) {
   EXPECT_EQ(TagsStored("slow"), 0u);
 }
 
+TEST_F(UploadGateTest, SlowDispatchesHaveAQuotaOfTheirOwn) {
+  policies_.quota = {4, kNoLimit};
+  policies_.slow = {.per_day = 3, .per_cause = 2};
+  Add(10, {.tag = "slow", .kind = Kind::kSlow, .function_offset = 0});
+  Add(10, {.tag = "anr", .level = Level::kAnr, .function_offset = 0});
+  Send();
+  EXPECT_EQ(TagsStored("anr"), 4u);
+  EXPECT_EQ(TagsStored("slow"), 3u);
+  EXPECT_EQ(collector_.LossesTold(LossReason::kDayIsFull), 13u);
+  clock_.now_wall_ms += kDayMs;
+  Add(10, {.tag = "same", .kind = Kind::kSlow, .function_offset = 0x7777});
+  Send();
+  EXPECT_EQ(TagsStored("same"), 2u);
+  EXPECT_EQ(collector_.LossesTold(LossReason::kCauseIsFull), 8u);
+  // Lost reports of a cause are taken for lags of it.
+  for (const auto& [id, losses] : collector_.losses) {
+    for (const Loss& loss : losses.losses) {
+      if (loss.reason == LossReason::kCauseIsFull) {
+        EXPECT_EQ(loss.cause, 0u);
+      }
+    }
+  }
+}
+
+TEST_F(UploadGateTest, SealedSlowDispatchesHaveIt) {
+  policies_.quota = {4, kNoLimit};
+  policies_.slow = {.per_day = 1, .per_cause = kNoLimit};
+  std::vector<SpoolRecord> records;
+  for (int i = 0; i < 5; ++i)
+    records.push_back(lagwatch::testing::SealedRecord(
+        {RecordType::kReport, NewId(), 0x1000, policies::kWrittenSlowDispatch}));
+  spool_.Add(records);
+  Send();
+  EXPECT_EQ(Counted(LossReason::kDayIsFull), 4u);
+}
+
 TEST_F(UploadGateTest, ALagThatTheRunWasKilledInMattersMost) {
   policies_.quota = {1, kNoLimit};
   const base::Uuid fatal = NewId();

@@ -294,6 +294,31 @@ TEST_F(SdkTest, TellsWhatTheLoopDidBefore) {
   EXPECT_GT(history[0].age_ns, 0u);
 }
 
+TEST_F(SdkTest, TellsHowLongTasksOfPastDispatchesHadWaited) {
+  auto monitor = Monitor::Start(TestOptions());
+  auto loop = monitor.WatchLoop("ui");
+  auto dispatch = [&](const char* tag, std::chrono::milliseconds wait) {
+    ScopedDispatch scope(loop, tag);
+    loop.NoteQueueWait(wait / 2);
+    loop.NoteQueueWait(wait);
+    loop.NoteQueueWait(wait / 3);
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  };
+  loop.NoteQueueWait(std::chrono::seconds(77));  // in no dispatch
+  dispatch("first", std::chrono::milliseconds(1234));
+  dispatch("second", std::chrono::milliseconds(56));
+  {
+    ScopedDispatch scope(loop, "untold");
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  FreezeUntilReported(loop, "slow");
+  const std::vector<report::PastDispatch> history = Reports().back().history;
+  ASSERT_EQ(history.size(), 3u);
+  EXPECT_EQ(history[0].queue_wait_ns, 1'234'000'000u);
+  EXPECT_EQ(history[1].queue_wait_ns, 56'000'000u);
+  EXPECT_EQ(history[2].queue_wait_ns, 0u);
+}
+
 TEST_F(SdkTest, ReportsTooMuchCpuNowAndOnAverage) {
   Options options = TestOptions();
   options.watch_cpu = true;
@@ -324,7 +349,7 @@ TEST_F(SdkTest, ReportsTooMuchCpuNowAndOnAverage) {
     EXPECT_GT(report.samples.at(0).use.cpu_ns, 0);
     std::set<std::string> facts;
     for (const report::Fact& fact : report.facts) facts.insert(fact.name);
-    EXPECT_TRUE(facts.contains("busiest_1_name") && facts.contains("in_background"));
+    EXPECT_TRUE(facts.contains("busiest_1_name") && facts.contains("foreground"));
   }
   EXPECT_EQ(monitor.stats().lags, 0u);
   // A process that computes is not frozen.

@@ -113,6 +113,9 @@ TEST_F(RunRecordFile, HasTheUseThatWasNotToldYet) {
   usage.untimed_dispatches = 1;
   usage.lags = 2;
   usage.lagged_ns = 3;
+  usage.background_watched_ms = 4;
+  usage.background_lags = 5;
+  usage.background_lagged_ms = 6;
   std::memcpy(usage.loop, "ui", 2);
   usage.durations[3] = 4;
   usage.suppressed[1] = 5;
@@ -128,6 +131,9 @@ TEST_F(RunRecordFile, HasTheUseThatWasNotToldYet) {
   EXPECT_EQ(record.usage.untimed_dispatches, 1u);
   EXPECT_EQ(record.usage.lags, 2u);
   EXPECT_EQ(record.usage.lagged_ns, 3);
+  EXPECT_EQ(record.usage.background.watched_ns, 4 * base::kNsPerMs);
+  EXPECT_EQ(record.usage.background.lags, 5u);
+  EXPECT_EQ(record.usage.background.lagged_ns, 6 * base::kNsPerMs);
   EXPECT_EQ(record.usage.durations.counts[3], 4u);
   EXPECT_EQ(record.suppressed[1], 5u);
   // A little more is not worth a write; much more is.

@@ -82,7 +82,8 @@ std::string SampleReport::Encode() const {
   for (size_t i = 0; i < shown.size(); ++i) {
     policies::ThreadUse use{};
     if (i < sample_cpu_ns.size()) use.cpu_ns = sample_cpu_ns[i];
-    encoder.AddSample(kSampleIntervalNs * static_cast<int64_t>(shown.size() - i), add_stack(shown[i]), use);
+    encoder.AddSample(kSampleIntervalNs * static_cast<int64_t>(shown.size() - i), add_stack(shown[i]), use,
+                      i < sample_costs.size() ? sample_costs[i] : report::CallCost());
   }
   report::ThreadFields watched{
       .tid = header.tid, .name = "main", .state = 'R', .stack = add_stack(stack), .cpu_ns = 5'000'000'000};

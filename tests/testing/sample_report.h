@@ -29,6 +29,7 @@ struct SampleReport {
   std::vector<std::string> stack = {"Leaf", "Caller", "Loop", "main"};  // of the lag; innermost first
   std::vector<std::vector<std::string>> samples = {};  // oldest first; `stack` once when empty
   std::vector<int64_t> sample_cpu_ns = {};             // of each sample; 0 where there is none
+  std::vector<report::CallCost> sample_costs = {};     // likewise
   std::vector<std::pair<std::string, std::vector<std::string>>> threads =
       {};  // name and stack, after the watched one
   std::vector<SampleWait> waits = {};

@@ -182,7 +182,7 @@ TEST_F(CpuWatchTest, TellsAThreadThatSpinsByNameAndStack) {
   EXPECT_TRUE(report.texts.at("limit_of") == "thread" ||
               report.facts.at("process_percent") >= 20 * CountUsableCores());
   EXPECT_EQ(report.facts.at("cores"), CountUsableCores());
-  EXPECT_EQ(report.facts.at("in_background"), 0);
+  EXPECT_EQ(report.facts.at("foreground"), 1);
   EXPECT_GT(report.cpu_thread_ns, 0);
   EXPECT_GE(report.threads, 1u);
   EXPECT_LE(report.threads, 3u);
@@ -278,7 +278,7 @@ TEST_F(CpuWatchTest, InTheBackgroundLessIsTooMuch) {
   registry_->SetForeground(false);
   ASSERT_TRUE(WaitFor(HangKind::kCpuAverage));
   EXPECT_GE(base::SystemClock().MonoNs() - begin_ns, options_.cpu.window_ns);
-  EXPECT_EQ(Of(HangKind::kCpuAverage)[0].facts.at("in_background"), 1);
+  EXPECT_EQ(Of(HangKind::kCpuAverage)[0].facts.at("foreground"), 0);
   EXPECT_EQ(Of(HangKind::kCpuAverage)[0].facts.at("limit_percent"), 1);
 }
 

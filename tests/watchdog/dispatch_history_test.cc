@@ -16,6 +16,7 @@ DispatchHistory::Dispatch Numbered(uint64_t n) {
   DispatchHistory::Dispatch dispatch{.begin_ticks = n,
                                      .duration_ticks = 2 * n,
                                      .cpu_ns = static_cast<int64_t>(n),
+                                     .queue_wait_ns = 0,
                                      .number = 0,
                                      .tid = 0,
                                      .tag = {}};

@@ -614,5 +614,33 @@ TEST_F(LoopWatchUsageTest, CountsALagAsFarAsItWentAndThenExactly) {
   EXPECT_EQ(ui().untimed_dispatches, 1u);
 }
 
+TEST_F(LoopWatchUsageTest, TellsTheBackgroundApart) {
+  const auto registry = std::make_unique<LoopRegistry>();
+  WatchTools all = tools();
+  all.usage = &usage_;
+  all.registry = registry.get();
+  auto watch_for = [&](int looks) {
+    for (int i = 0; i < looks; ++i) {
+      watch_.Look(loop_, all);
+      clock_.now_ns += 10 * kNsPerMs;
+    }
+  };
+  watch_for(10);
+  registry->SetForeground(false);
+  BeginDispatch("long");
+  watch_for(31);
+  registry->SetForeground(true);
+  watch_for(10);
+  EndDispatch();
+  watch_for(11);
+  const policies::BackgroundUsage background = ui().background;
+  EXPECT_EQ(background.watched_ns, 310 * kNsPerMs);
+  EXPECT_EQ(ui().watched_ns, 610 * kNsPerMs);
+  EXPECT_EQ(ui().lags, 1u);
+  EXPECT_EQ(background.lags, 1u);  // it was found there
+  EXPECT_EQ(background.lagged_ns, ui().lagged_ns);
+  EXPECT_GT(background.lagged_ns, 300 * kNsPerMs);
+}
+
 }  // namespace
 }  // namespace lagwatch::watchdog

@@ -4,6 +4,8 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cmath>
@@ -84,6 +86,39 @@ TEST_F(ReportFactsTest, CountFilesAndThreads) {
     testing::StalledThread thread(testing::WaitForLock);
     EXPECT_GT(Read()["threads"], before.at("threads"));
   }
+}
+
+TEST_F(ReportFactsTest, TellHowTheThreadIsScheduled) {
+  testing::StalledThread thread(testing::WaitForLock);
+  auto facts_of = [&] {
+    FactList list;
+    AddThreadFacts(thread.tid(), tools_, &list);
+    std::map<std::string, std::string> facts;
+    for (const Fact& fact : list.all())
+      facts[fact.name] = fact.text != nullptr ? fact.text : std::to_string(fact.number);
+    return facts;
+  };
+  using Facts = std::map<std::string, std::string>;
+  const std::string nice = std::to_string(getpriority(PRIO_PROCESS, 0));
+  EXPECT_EQ(facts_of(), (Facts{{"foreground", "1"}, {"nice", nice}, {"scheduling_policy", "other"}}));
+  ASSERT_EQ(setpriority(PRIO_PROCESS, static_cast<id_t>(thread.tid()), 17), 0);
+  EXPECT_EQ(facts_of()["nice"], "17");
+  const sched_param none{};
+  ASSERT_EQ(sched_setscheduler(thread.tid(), SCHED_BATCH, &none), 0);
+  EXPECT_EQ(facts_of()["scheduling_policy"], "batch");
+  ASSERT_EQ(sched_setscheduler(thread.tid(), SCHED_IDLE, &none), 0);
+  EXPECT_EQ(facts_of()["scheduling_policy"], "idle");
+  const auto registry = std::make_unique<LoopRegistry>();
+  tools_.registry = registry.get();
+  registry->SetForeground(false);
+  EXPECT_EQ(facts_of()["foreground"], "0");
+  if (setpriority(PRIO_PROCESS, static_cast<id_t>(thread.tid()), -3) == 0) {  // root only
+    EXPECT_EQ(facts_of()["nice"], "-3");
+  }
+  const sched_param realtime{.sched_priority = 7};
+  if (sched_setscheduler(thread.tid(), SCHED_FIFO, &realtime) != 0) return;
+  EXPECT_EQ(facts_of()["scheduling_policy"], "fifo");
+  EXPECT_EQ(facts_of()["realtime_priority"], "7");
 }
 
 TEST_F(ReportFactsTest, TellMemoryInBytes) {

@@ -15,6 +15,7 @@ namespace {
 
 constexpr auto kRight = Table::Align::kRight;
 constexpr size_t kTimelineFrames = 4;
+constexpr size_t kHistoryRows = 10;
 
 std::string Text(const Json& object, const char* key) { return object.at(key).get<std::string>(); }
 
@@ -48,6 +49,9 @@ bool IsOfCpu(const Json& report) {
   std::string kind = Text(report, "kind");
   return kind == "cpu" || kind == "cpu-average";
 }
+
+// A dispatch that was slow, but no lag.
+bool IsSlow(const Json& report) { return Text(report, "kind") == "slow"; }
 
 // A lag whose end is not known lasted at least as long as it was seen; so did one that ended with its
 // process.
@@ -193,7 +197,10 @@ std::string CpuUse(const Json& report) {
     use += " (limit " + facts["limit_percent"].dump() + " % of " +
            (is_of_thread ? "one, for a thread" : facts["cores"].dump()) + ")";
   }
-  return use + (facts.value("in_background", Json(0)) == 1 ? ", in the background" : "");
+  // Reports of older programs have the opposite fact.
+  const bool is_background =
+      facts.value("foreground", Json(1)) == 0 || facts.value("in_background", Json(0)) == 1;
+  return use + (is_background ? ", in the background" : "");
 }
 
 std::string CpuHeaderLines(const Json& report) {
@@ -229,9 +236,37 @@ std::string PowerTreeLines(const Json& nodes, const std::string& indent) {
   return lines;
 }
 
-// A dump is about one moment.
+// From the outermost functions inwards: "  91 %   640 ms   12 x  Parse".
+std::string CallTreeLines(const Json& nodes, const std::string& indent) {
+  std::string lines;
+  for (const Json& node : nodes) {
+    const auto calls = node.at("calls").get<uint64_t>();
+    const std::string ms = ShortDuration(node.at("wall_ms").get<double>());
+    lines += Format("  %3.0f %%  %8s  ", node.at("percent").get<double>(), ms.c_str()) + indent +
+             Text(node, "function") + (calls > 1 ? "  (" + std::to_string(calls) + " calls)" : "") + "\n" +
+             CallTreeLines(node.at("callees"), indent + "  ");
+  }
+  return lines;
+}
+
+std::string SlowReportLines(const Json& report) {
+  const bool is_of_calls = report.at("facts").value("tree_of", Json()) == "calls";
+  const Json tree = report.value("call_tree", Json::array());
+  return (tree.empty() ? ""
+                       : std::string("\nWhere the time went (") +
+                             (is_of_calls ? "recorded calls" : "estimated from samples") + ")\n") +
+         CallTreeLines(tree, "") + "\nHeaviest path\n" +
+         StackLines(report.at("expensive_stack"), Text(report, "expensive_completeness"), "  ");
+}
+
+// A dump is about one moment. Of a slow dispatch only its thread's CPU time is known.
 std::string CpuLine(const Json& report) {
   if (IsDump(report)) return "";
+  if (IsSlow(report)) {
+    const double thread_ms = report.at("cpu").at("thread_ms").get<double>();
+    const double wall_ms = std::max(report.at("elapsed_ms").get<double>(), 0.001);
+    return thread_ms == 0 ? "" : "  CPU      thread " + Format("%.0f %%\n", 100 * thread_ms / wall_ms);
+  }
   const Json& cpu = report.at("cpu");
   double window_ms = std::max(cpu.at("window_ms").get<double>(), 0.001);
   auto percent = [&](const char* key) {
@@ -307,6 +342,28 @@ std::string TimelineLines(const Json& samples) {
              (functions.empty() ? "(no stack)" : Join(functions, " < ")) + "\n";
   }
   return lines;
+}
+
+// "-" for what is not known.
+std::string DurationIfKnown(const Json& ms) {
+  return ms.get<double>() == 0 ? "-" : ShortDuration(ms.get<double>());
+}
+
+// The loop's dispatches before the report, the oldest first. Older collectors list none.
+std::string HistoryLines(const Json& report) {
+  const Json history = report.value("history", Json::array());
+  if (history.empty()) return "";
+  const size_t count = std::min(history.size(), kHistoryRows);
+  Table table({{"  ENDED", kRight}, {"TOOK", kRight}, {"CPU", kRight}, {"IN QUEUE", kRight}, {"DISPATCH"}});
+  for (size_t i = history.size() - count; i < history.size(); ++i) {
+    const Json& dispatch = history[i];
+    table.AddRow({"  " + ShortDuration(dispatch.at("age_ms").get<double>()) + " before",
+                  ShortDuration(dispatch.at("wall_ms").get<double>()), DurationIfKnown(dispatch.at("cpu_ms")),
+                  DurationIfKnown(dispatch.at("queue_wait_ms")), Text(dispatch, "tag")});
+  }
+  const std::string of_all = count == history.size() ? "" : " of " + std::to_string(history.size());
+  return "\nDispatches before (the last " + std::to_string(count) + of_all + " over 1 ms)\n" +
+         table.ToText(0);
 }
 
 // "thread 72 (indexer)"
@@ -500,12 +557,16 @@ std::string ReportText(const Json& report) {
                           PowerTreeLines(tree, "  ") + TraceLines(report) + "\nThreads\n" +
                           ThreadLines(report.at("threads"), Text(report, "machine")));
   }
+  if (IsSlow(report)) {
+    return PrintableLines(HeaderLines(report) + SlowReportLines(report) + FactLines(report.at("facts")) +
+                          TraceLines(report));
+  }
   return PrintableLines(
       HeaderLines(report) + "\nMost expensive stack\n" +
       StackLines(report.at("expensive_stack"), Text(report, "expensive_completeness"), "  ") +
       WaitLines(report) + "\nTimeline (" + std::to_string(samples.size()) + " samples, before the report)\n" +
-      TimelineLines(samples) + FactLines(report.at("facts")) + TraceLines(report) + "\nThreads\n" +
-      ThreadLines(report.at("threads"), Text(report, "machine")) +
+      TimelineLines(samples) + HistoryLines(report) + FactLines(report.at("facts")) + TraceLines(report) +
+      "\nThreads\n" + ThreadLines(report.at("threads"), Text(report, "machine")) +
       (dropped == 0 ? "" : "  and " + std::to_string(dropped) + " more that did not fit\n") +
       OwnThreadLine(report));
 }

@@ -24,6 +24,23 @@ std::string NameOf(const Json& program) {
   return program.at("app").get<std::string>() + " " + program.at("version").get<std::string>();
 }
 
+// The part of the figures that is of the time in the background, where the program told of any, and the rest.
+std::string BackgroundText(const Json& program) {
+  const Json background = program.value("background", Json());  // older collectors tell of none
+  if (!background.is_object() || background.at("watched_ms").get<double>() <= 0) return "";
+  auto of = [](double watched_ms, double lags, double lagged_ms) {
+    return Hours(watched_ms) + " h, " + Decimal(lags, 0) + " lags, " + Seconds(lagged_ms) + " s, " +
+           (watched_ms > 0 ? Seconds(lagged_ms / watched_ms * kMsPerHour) : "-") + " s/hour";
+  };
+  auto number = [](const Json& usage, const char* key) { return usage.at(key).get<double>(); };
+  auto rest = [&](const char* key) { return number(program, key) - number(background, key); };
+  return "\nOf " + Printable(NameOf(program)) +
+         " in the foreground: " + of(rest("watched_ms"), rest("lags"), rest("lagged_ms")) +
+         "; in the background: " +
+         of(number(background, "watched_ms"), number(background, "lags"), number(background, "lagged_ms")) +
+         "\n";
+}
+
 }  // namespace
 
 std::string UsageText(const Json& usage, size_t max_width) {
@@ -45,6 +62,7 @@ std::string UsageText(const Json& usage, size_t max_width) {
                   program.at("dispatches").dump(), program.at("lags").dump(),
                   Seconds(program.at("lagged_ms")), Seconds(rates.at("all")), Seconds(rates.at("p50")),
                   Seconds(rates.at("p90"))});
+    details += BackgroundText(program);
     if (!program.at("slow").empty()) {
       Table slow({{"LOOP"},
                   {"TAG", Table::Align::kLeft, true},

@@ -125,6 +125,10 @@ void AddUploadOptions(CLI::App* run, SidecarOptions* options) {
   run->add_option("--reports-per-cause", options->reports_per_cause, "Of these, so many of one cause")
       ->envname("LAGWATCH_REPORTS_PER_CAUSE")
       ->capture_default_str();
+  run->add_option("--slow-reports-per-day", options->slow_reports_per_day,
+                  "Send so many reports of slow dispatches of a user a day")
+      ->envname("LAGWATCH_SLOW_REPORTS_PER_DAY")
+      ->capture_default_str();
   run->add_option("--traces-per-day", options->traces_per_day, "Send so many traces of a user a day")
       ->envname("LAGWATCH_TRACES_PER_DAY")
       ->capture_default_str();
@@ -134,9 +138,21 @@ void AddTraceOptions(CLI::App* run, sdk::PreloadConfig* config) {
   run->add_flag("--trace", config->has_traces,
                 "Record the program all the time; reports come with traces of what led to them")
       ->envname("LAGWATCH_TRACE");
+  run->add_flag("--slow-reports", config->reports_slow,
+                "Report dispatches over --slow-dispatch-ms, too, with a tree of the calls that took the time")
+      ->envname("LAGWATCH_SLOW_REPORTS");
+  run->add_option("--slow-dispatch-ms", config->slow_dispatch_ms, "A dispatch longer than this is slow")
+      ->envname("LAGWATCH_SLOW_DISPATCH_MS")
+      ->check(CLI::Range(1, 3600000))
+      ->capture_default_str();
   run->add_flag("--trace-hooks", config->traces_hooks,
                 "Threads look at themselves, too, in calls that they make anyway")
       ->envname("LAGWATCH_TRACE_HOOKS");
+  run->add_option(
+         "--trace-patch", config->traces_patched_modules,
+         "Record the calls of functions built with -fpatchable-function-entry, too, in these modules: file "
+         "names or patterns, separated by commas")
+      ->envname("LAGWATCH_TRACE_PATCH");
   struct Number {
     const char* flag;
     const char* variable;
@@ -203,9 +219,10 @@ void AddRunCommand(CLI::App* app, int* exit_code) {
       ->envname("LAGWATCH_CHILDREN")
       ->check(CLI::IsMember({"none", "exec", "all"}))
       ->capture_default_str();
-  run->add_option("--expensive", config.expensive,
-                  "Which sample stands for a busy lag: path (the newest on the heaviest path from the outermost "
-                  "call inwards) or leaf (of the innermost function seen most often)")
+  run->add_option(
+         "--expensive", config.expensive,
+         "Which sample stands for a busy lag: path (the newest on the heaviest path from the outermost "
+         "call inwards) or leaf (of the innermost function seen most often)")
       ->envname("LAGWATCH_EXPENSIVE")
       ->check(CLI::IsMember({"path", "leaf"}))
       ->capture_default_str();

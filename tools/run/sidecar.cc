@@ -30,16 +30,18 @@ constexpr int kFollowedFd = 3;
   close_range(kFollowedFd + 1, ~0U, 0);
   setenv("LAGWATCH_KEY", options.key.c_str(), 1);  // not among the arguments, which everybody can read
   setenv("LAGWATCH_CA_FILE", options.ca_file.c_str(), 1);
-  std::vector<std::string> arguments = {"lagwatch",
-                                        "upload",
-                                        "--spool=" + options.spool_directory,
-                                        "--endpoint=" + options.endpoint,
-                                        "--follow-fd=" + std::to_string(kFollowedFd),
-                                        "--follow-run=" + std::to_string(followed_run),
-                                        "--user-rate-ppm=" + std::to_string(options.user_rate_ppm),
-                                        "--reports-per-day=" + std::to_string(options.reports_per_day),
-                                        "--reports-per-cause=" + std::to_string(options.reports_per_cause),
-                                        "--traces-per-day=" + std::to_string(options.traces_per_day)};
+  std::vector<std::string> arguments = {
+      "lagwatch",
+      "upload",
+      "--spool=" + options.spool_directory,
+      "--endpoint=" + options.endpoint,
+      "--follow-fd=" + std::to_string(kFollowedFd),
+      "--follow-run=" + std::to_string(followed_run),
+      "--user-rate-ppm=" + std::to_string(options.user_rate_ppm),
+      "--reports-per-day=" + std::to_string(options.reports_per_day),
+      "--reports-per-cause=" + std::to_string(options.reports_per_cause),
+      "--traces-per-day=" + std::to_string(options.traces_per_day),
+      "--slow-reports-per-day=" + std::to_string(options.slow_reports_per_day)};
   // An empty value would be taken from the next argument.
   auto add = [&](const std::string& flag, const std::string& value) {
     if (!value.empty()) arguments.push_back(flag + "=" + value);

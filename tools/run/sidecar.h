@@ -24,6 +24,7 @@ struct SidecarOptions {
   uint32_t reports_per_day = 20;
   uint32_t reports_per_cause = 3;
   uint32_t traces_per_day = 5;
+  uint32_t slow_reports_per_day = 5;
 };
 
 // Starts `own_program upload …` as a process that is no child of the caller and shares neither its terminal

@@ -30,6 +30,7 @@ struct UploadOptions {
   uint32_t reports_per_day = policies::QuotaLimits::kNoLimit;
   uint32_t reports_per_cause = policies::QuotaLimits::kNoLimit;
   uint32_t traces_per_day = policies::QuotaLimits::kNoLimit;
+  uint32_t slow_reports_per_day = policies::QuotaLimits::kNoLimit;
   std::string config_key;
   report::ConfigAudience audience;
   std::string app_version;
@@ -60,6 +61,7 @@ sdk::UploadServiceOptions ServiceOptions(const UploadOptions& options) {
   service.policies.sampling.rate_ppm = options.user_rate_ppm;
   service.policies.quota = {.per_day = options.reports_per_day, .per_cluster = options.reports_per_cause};
   service.policies.traces.per_day = options.traces_per_day;
+  service.policies.slow.per_day = options.slow_reports_per_day;
   return service;
 }
 
@@ -125,6 +127,7 @@ void AddUploadCommand(CLI::App* app, int* exit_code) {
   upload->add_option("--user-rate-ppm", options->user_rate_ppm)->group("");
   upload->add_option("--reports-per-day", options->reports_per_day)->group("");
   upload->add_option("--reports-per-cause", options->reports_per_cause)->group("");
+  upload->add_option("--slow-reports-per-day", options->slow_reports_per_day)->group("");
   upload->add_option("--traces-per-day", options->traces_per_day)->group("");
   upload->add_option("--config-key", options->config_key)->group("");
   upload->add_option("--app", options->audience.app)->group("");

@@ -5,9 +5,6 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
-#include <string_view>
-
-#include "base/hash.h"
 
 namespace lagwatch::trace {
 namespace {
@@ -132,6 +129,39 @@ CallTree BuildCallTree(std::span<const CallEvent> calls, int64_t begin_ns, int64
   return builder.Finish(end_ns);
 }
 
+CallTree MergeSiblings(const CallTree& tree) {
+  struct Merged {
+    CallNode node;
+    std::vector<size_t> children;
+  };
+  std::vector<Merged> merged(1);  // the first one stands for who calls the outermost functions
+  std::vector<size_t> path = {0};
+  for (const CallNode& node : tree) {
+    path.resize(node.depth + 1);
+    const std::vector<size_t>& siblings = merged[path.back()].children;
+    const auto known =
+        std::ranges::find(siblings, node.frame, [&](size_t sibling) { return merged[sibling].node.frame; });
+    if (known != siblings.end()) {
+      merged[*known].node.count += node.count;
+      merged[*known].node.total_ns += node.total_ns;
+      path.push_back(*known);
+      continue;
+    }
+    merged[path.back()].children.push_back(merged.size());
+    path.push_back(merged.size());
+    merged.push_back({node, {}});
+  }
+  CallTree result;
+  std::vector<size_t> next(merged[0].children.rbegin(), merged[0].children.rend());
+  while (!next.empty()) {
+    const Merged& node = merged[next.back()];
+    next.pop_back();
+    result.push_back(node.node);
+    next.insert(next.end(), node.children.rbegin(), node.children.rend());
+  }
+  return result;
+}
+
 CallTree TrimCallTree(CallTree tree, const TrimOptions& options) {
   for (int round = 1; round <= options.rounds && tree.size() > options.max_nodes; ++round)
     RemoveFromEnd(&tree, options.max_nodes,
@@ -170,22 +200,6 @@ std::vector<uint32_t> HeavyPath(const CallTree& tree, int64_t duration_ns, doubl
   }
   std::reverse(path.begin(), path.end());
   return path;
-}
-
-uint64_t StackKey(const Trace& trace, std::span<const uint32_t> path) {
-  if (path.empty()) return 0;
-  uint64_t key = base::kFnvOffsetBasis;
-  for (const uint32_t index : path) {
-    const Frame& frame = trace.frames[index];
-    key = base::HashWord(frame.name.size(), key);
-    if (!frame.name.empty()) {
-      key = base::HashBytes(frame.name, key);
-      continue;
-    }
-    if (frame.module != kNoIndex) key = base::HashBytes(trace.modules[frame.module].build_id, key);
-    key = base::HashWord(frame.function_offset != 0 ? frame.function_offset : frame.offset, key);
-  }
-  return key;
 }
 
 }  // namespace lagwatch::trace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a slow dispatch spent its time, from the calls that were recorded in it: a tree small enough for a
-// report, and a key by which dispatches of the same cause are the same. After Matrix's TraceDataUtils, but
-// for what docs/design/trace_instrument.md says. Pure. Context: background.
+// Where a slow dispatch spent its time, from the calls in it: a tree small enough for a report, and the path
+// in it that dispatches of the same cause share. After Matrix's TraceDataUtils, but for what
+// docs/design/trace_instrument.md says. Pure. Context: background.
 #pragma once
 
 #include <cstddef>
@@ -32,6 +32,10 @@ using CallTree = std::vector<CallNode>;
 // ignored, and so are functions that were entered before begin_ns and call nobody in it.
 CallTree BuildCallTree(std::span<const CallEvent> calls, int64_t begin_ns, int64_t end_ns);
 
+// The same with one node for each function that a node called, whatever it called in between; in the order in
+// which they were called first.
+CallTree MergeSiblings(const CallTree& tree);
+
 struct TrimOptions {
   size_t max_nodes = 30;
   int64_t step_ns = 5'000'000;
@@ -45,9 +49,5 @@ CallTree TrimCallTree(CallTree tree, const TrimOptions& options = {});
 // `duration_ns` or more, the path to the one that did the most of it itself or in what is too short to count.
 // Recursion counts once. Empty when none took so long.
 std::vector<uint32_t> HeavyPath(const CallTree& tree, int64_t duration_ns, double min_share = 0.3);
-
-// Of that path, the same in every run of a build: by names where they are known, else by build id and offset.
-// 0 for an empty path.
-uint64_t StackKey(const Trace& trace, std::span<const uint32_t> path);
 
 }  // namespace lagwatch::trace

@@ -119,6 +119,9 @@ class Arena {
   static base::Result<std::unique_ptr<Arena>> CreateFile(const std::string& path, const Sizes& sizes);
   // Maps what another process created. Errors: kIo; kInvalid when it is no arena of this version.
   static base::Result<std::unique_ptr<Arena>> Open(const std::string& path);
+  // Frees `arena` except the pool of calls, which stays mapped and empty for ever: a thread may be on its way
+  // out of a recorded call. Context: background.
+  static void FreeButCalls(std::unique_ptr<Arena> arena);
   // Forgets all of it, for a recording that begins anew. Nobody may write meanwhile. Context: background.
   void Clear();
   ~Arena();

@@ -151,6 +151,17 @@ base::Result<std::unique_ptr<Arena>> Arena::Open(const std::string& path) {
   return arena;
 }
 
+void Arena::FreeButCalls(std::unique_ptr<Arena> arena) {
+  Arena* kept = arena.release();  // its destructor would unmap all of it
+  const uint64_t calls = Offsets(kept->layout_).pools[2];
+  char* memory = static_cast<char*>(kept->memory_);
+  munmap(memory, calls);
+  madvise(memory + calls, kept->size_bytes_ - calls,
+          MADV_DONTNEED);  // private: zero from now on, so without blocks
+  kept->memory_ = nullptr;
+  delete kept;
+}
+
 void Arena::Clear() {
   const int32_t owner_pid = header().owner_pid;
   // Gives the pages of a file back, and those of private memory, so that nothing is touched for it.
@@ -159,7 +170,9 @@ void Arena::Clear() {
   header().owner_pid = owner_pid;
 }
 
-Arena::~Arena() { munmap(memory_, size_bytes_); }
+Arena::~Arena() {
+  if (memory_ != nullptr) munmap(memory_, size_bytes_);
+}
 
 ArenaModule* Arena::modules() const { return At<ArenaModule>(*this, Offsets(layout_).modules); }
 ArenaThread* Arena::threads() const { return At<ArenaThread>(*this, Offsets(layout_).threads); }

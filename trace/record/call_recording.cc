@@ -19,6 +19,7 @@ FunctionPatcher& Patcher() {
 base::Status CallRecording::Start(Arena* arena, const CallOptions& options) {
   if (!options.are_recorded) return {};
   if (!StartCalls(arena->call_pool().mutable_header(), options.clock)) {
+    if (!options.are_required) return {};
     return {base::StatusCode::kUnavailable,
             "calls are being recorded already, there is no thread for it, or the program has taken the first "
             "32 thread-specific keys"};

@@ -13,7 +13,8 @@ namespace lagwatch::trace {
 
 struct CallOptions {
   bool are_recorded =
-      false;  // of functions that a compiler instrumented, and of parts that the program names
+      false;                 // of functions that a compiler instrumented, and of parts that the program names
+  bool are_required = true;  // false: a recorder that cannot record calls records the rest
   CallClock clock = CallClock::kPrecise;
   bool are_patched =
       false;  // also of functions built with -fpatchable-function-entry, which `filter` chooses

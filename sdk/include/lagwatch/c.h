@@ -82,9 +82,9 @@ typedef enum lw_filtered {
 } lw_filtered;
 
 /* Called on a thread of the library's that shares the program's descriptors, all of them, after the report is
- * on disk; nothing is watched until they return. The loop that hangs may hold any lock, the allocator's too: a
- * callback that needs one waits as long as the loop does. They must not throw, nor start or stop the monitor,
- * and every signal is blocked. Any may be NULL. */
+ * on disk; nothing is watched until they return. The loop that hangs may hold any lock, the allocator's too:
+ * a callback that needs one waits as long as the loop does. They must not throw, nor start or stop the
+ * monitor, and every signal is blocked. Any may be NULL. */
 typedef struct lw_listener {
   void* context; /* passed to each */
   /* A lag was found; and again, with LW_LEVEL_ANR, when it passes the second threshold. */
@@ -156,8 +156,9 @@ typedef enum lw_expensive {
   LW_EXPENSIVE_LEAF = 1  /* the newest of the innermost function seen most often */
 } lw_expensive;
 
-/* Which records the disk is made to take at once, by a thread of lagwatch's own. A record outlives the program
- * in any case; this is about power cuts and crashes of the machine, which may else cost the last half minute. */
+/* Which records the disk is made to take at once, by a thread of lagwatch's own. A record outlives the
+ * program in any case; this is about power cuts and crashes of the machine, which may else cost the last half
+ * minute. */
 typedef enum lw_spool_sync {
   LW_SPOOL_SYNC_NEVER = 0, /* no thread, and no disk is made busy */
   LW_SPOOL_SYNC_LAGS = 1,  /* a lag's first report, and its end */
@@ -169,35 +170,32 @@ typedef struct lw_transport {
   void* context; /* passed to `post`; both must stay until lw_stop() has returned */
   /* Posts `body` as it is (a gzipped lagwatch.Batch, for the collector's POST /v1/reports) and returns the
    * HTTP status of the answer, 0 when there was none. Copies the answer's body to `answer` and sets
-   * `*answer_size_bytes`, which holds how much fits, to its size. 2xx with an empty one means that the program
-   * has taken over the batch for good. Called on a thread of the library's that shares the program's
-   * descriptors, every signal blocked; must not throw, nor start or stop the monitor. lw_stop() waits until it
-   * returns. NULL: not used. */
+   * `*answer_size_bytes`, which holds how much fits, to its size. 2xx with an empty one means that the
+   * program has taken over the batch for good. Called on a thread of the library's that shares the program's
+   * descriptors, every signal blocked; must not throw, nor start or stop the monitor. lw_stop() waits until
+   * it returns. NULL: not used. */
   int (*post)(void* context, const void* body, size_t body_size_bytes, char* answer,
               size_t* answer_size_bytes);
 } lw_transport;
 
 /* See lw_set_network(). */
-typedef enum lw_network {
-  LW_NETWORK_UNMETERED = 0,
-  LW_NETWORK_METERED = 1,
-  LW_NETWORK_NONE = 2
-} lw_network;
+typedef enum lw_network { LW_NETWORK_UNMETERED = 0, LW_NETWORK_METERED = 1, LW_NETWORK_NONE = 2 } lw_network;
 
 typedef void (*lw_on_last_exit)(const lw_last_exit* last_exit, void* context);
 
 typedef struct lw_options {
   size_t struct_size_bytes;
-  const char* app;             /* default: the program's file name */
-  const char* app_version;     /* default: empty */
-  const char* user;            /* who is affected, as a pseudonym; default: empty */
-  /* The collector, "https://host:port"; or "file:///directory" for a file a batch; or "sentry:" and the DSN of a
-   * Sentry project, which gets an event for each hang. Default: empty, reports stay on disk. */
+  const char* app;         /* default: the program's file name */
+  const char* app_version; /* default: empty */
+  const char* user;        /* who is affected, as a pseudonym; default: empty */
+  /* The collector, "https://host:port"; or "file:///directory" for a file a batch; or "sentry:" and the DSN
+   * of a Sentry project, which gets an event for each hang. Default: empty, reports stay on disk. */
   const char* endpoint;
-  const char* key;             /* the collector's key for this project */
-  /* Default: $XDG_STATE_HOME or ~/.local/state, then lagwatch/spool; without a home /tmp/lagwatch-UID. The default
-   * is shared by all programs of the user: whoever has an endpoint sends what waits there. Made if need be. The
-   * monitor stays off when it is a symbolic link, belongs to another user or can be written to by others. */
+  const char* key; /* the collector's key for this project */
+  /* Default: $XDG_STATE_HOME or ~/.local/state, then lagwatch/spool; without a home /tmp/lagwatch-UID. The
+   * default is shared by all programs of the user: whoever has an endpoint sends what waits there. Made if
+   * need be. The monitor stays off when it is a symbolic link, belongs to another user or can be written to
+   * by others. */
   const char* spool_directory;
   uint32_t threshold_ms;       /* a dispatch longer than this is a lag: 16 to 3600000, default 2000 */
   uint32_t check_period_ms;    /* between two checks of one lag, before they become rarer: default 1000 */
@@ -210,7 +208,7 @@ typedef struct lw_options {
   uint32_t anr_threshold_ms;          /* a longer lag is an ANR: default 5000 */
   uint32_t idle_handler_threshold_ms; /* a longer idle handler is reported: default 2000 */
   uint32_t input_threshold_ms;        /* so is a longer input event: default 2000 */
-  uint32_t slow_dispatch_ms;          /* a longer one is told with its CPU time in a history: default 700 */
+  uint32_t slow_dispatch_ms; /* a longer one has its CPU time in a history, see slow_reports: default 700 */
   lw_listener
       listener; /* context and callbacks must stay until lw_stop() has returned; default: nobody listens */
   /* Called once by lw_start, on its thread, if a last run left a record. */
@@ -248,38 +246,51 @@ typedef struct lw_options {
    * (docs/privacy.md): up to 8 patterns of up to 63 bytes, one a line; '*' stands for any run without blanks,
    * '?' for any byte. Default: empty. */
   const char* scrub_tags;
-  uint32_t spool_sync;             /* an lw_spool_sync: default LW_SPOOL_SYNC_LAGS */
-  /* The key that reports are sealed with (`lagwatch-collector --print-seal-key`): 64 hexadecimal digits. What is
-   * written and sent can then be read by that collector alone; docs/design/sealing.md tells what that costs.
-   * Default: empty, nothing is sealed. With one that is none the monitor stays off, and nothing is written. */
+  uint32_t spool_sync; /* an lw_spool_sync: default LW_SPOOL_SYNC_LAGS */
+  /* The key that reports are sealed with (`lagwatch-collector --print-seal-key`): 64 hexadecimal digits. What
+   * is written and sent can then be read by that collector alone; docs/design/sealing.md tells what that
+   * costs. Default: empty, nothing is sealed. With one that is none the monitor stays off, and nothing is
+   * written. */
   const char* seal_key;
   /* What is sent, with an endpoint or a transport. The rest is counted, and the counts are sent. */
-  uint32_t user_rate_ppm;   /* of a million users, so many a day, each day others: default 50000, 5 % */
-  uint32_t reports_per_day; /* of a user: default 20, the last for what matters most; UINT32_MAX: all */
+  uint32_t user_rate_ppm;     /* of a million users, so many a day, each day others: default 50000, 5 % */
+  uint32_t reports_per_day;   /* of a user: default 20, the last for what matters most; UINT32_MAX: all */
   uint32_t reports_per_cause; /* of these: default 3; UINT32_MAX: all */
   uint32_t unmetered_only;    /* not 0: nothing on a metered network, see lw_set_network(); default 0 */
   const char* ca_file; /* PEM: whom none of these certifies is not talked to; default: the system's store */
   const char* proxy;   /* "http://host:port"; default: as the environment says (https_proxy, no_proxy, …) */
   lw_transport transport; /* in the endpoint's place; default: none */
-  /* Not 0: the stacks of all threads are recorded all the time, the oldest being forgotten, and a report comes
-   * with a trace of what led to it. Default: 0, off. */
+  /* Not 0: the stacks of all threads are recorded all the time, the oldest being forgotten, and a report
+   * comes with a trace of what led to it. Default: 0, off. */
   uint32_t trace;
   uint32_t trace_interval_ms; /* between two looks at a thread that runs: 1 to 100, default 10 */
-  /* Not 0: threads look at themselves, too, in calls that they make anyway (malloc, locks, input and output, …),
-   * for which the import tables of all modules are rewritten. Default: 0. */
+  /* Not 0: threads look at themselves, too, in calls that they make anyway (malloc, locks, input and output,
+   * …), for which the import tables of all modules are rewritten. Default: 0. */
   uint32_t trace_hooks;
-  uint32_t trace_before_s;   /* how much of what came before a lag is in its trace: 0 to 600, default 10 */
-  uint32_t trace_slow_ms;    /* a dispatch longer than this gets one, too, if it is no lag: 16 on; default 0, none */
+  uint32_t trace_before_s; /* how much of what came before a lag is in its trace: 0 to 600, default 10 */
+  uint32_t
+      trace_slow_ms; /* a dispatch longer than this gets one, too, if it is no lag: 16 on; default 0, none */
   uint32_t trace_buffer_kib; /* memory for what is recorded: 1024 to 262144, default 8192 */
   uint32_t trace_max_kib;    /* a larger trace is made shorter: 4 to 900, default 256 */
   uint32_t traces_per_day;   /* that are sent of a user, of reports that are: default 5; UINT32_MAX: all */
   /* Not 0: each seccomp filter that confines the program, now or later, allows the system calls that
-   * docs/configuration.md lists. Default: 0. Then lw_start() leaves the monitor off in a confined program, except
-   * where the first process of the pid namespace has as many filters, as in a container; and a program that
-   * confines itself calls lw_stop() before. */
+   * docs/configuration.md lists. Default: 0. Then lw_start() leaves the monitor off in a confined program,
+   * except where the first process of the pid namespace has as many filters, as in a container; and a program
+   * that confines itself calls lw_stop() before. */
   uint32_t seccomp_allows_lagwatch;
   /* Which sample of a busy loop is shown as the expensive stack: default LW_EXPENSIVE_PATH. */
   uint32_t expensive; /* an lw_expensive */
+  /* With `trace`: modules whose functions' calls are recorded, too, where they are built with
+   * -fpatchable-function-entry; file names or patterns ('*', '?'), separated by commas. Their code is changed
+   * while the program runs. Default: empty, none. Calls of functions built with -finstrument-functions, and
+   * parts that lw_trace_begin() names, are recorded in any case. */
+  const char* trace_patch;
+  /* Not 0: a dispatch that took longer than slow_dispatch_ms and was no lag is reported, kind "slow", with a
+   * tree of the calls that took its time: those that are recorded (lw_trace_begin(), instrumented functions),
+   * else those that samples of its thread saw. One in dump_interval_ms at most. Records what `trace` does,
+   * with its interval, buffer and hooks, also where `trace` is off. Default: 0. */
+  uint32_t slow_reports;
+  uint32_t slow_reports_per_day; /* of these so many are sent of a user a day: default 5; UINT32_MAX: all */
 } lw_options;
 
 typedef struct lw_thresholds {
@@ -335,7 +346,8 @@ typedef struct lw_stats {
   uint64_t reports_turned_off; /* the collector wants none */
   uint64_t traces_written;
   uint64_t traces_dropped; /* not written: too many at once, nothing was recorded, or no room on disk */
-  uint64_t memory_failures; /* calls and threads of lagwatch's that ended early, because there was no memory */
+  uint64_t
+      memory_failures; /* calls and threads of lagwatch's that ended early, because there was no memory */
 } lw_stats;
 
 /* Fills in sizes and defaults. */
@@ -348,14 +360,15 @@ LW_API void lw_last_exit_init(lw_last_exit* last_exit) LW_NOEXCEPT;
  * creates the spool directory); not for signal handlers. */
 LW_API lw_status lw_start(const lw_options* options) LW_NOEXCEPT;
 /* Stops it, giving the upload of what is on disk up to `flush_timeout_ms`. A loop in a dispatch goes on
- * undisturbed. Harmless when the monitor is off. To be called before seccomp(2) (see seccomp_allows_lagwatch), and
- * before unshare(2) and setns(2) with namespaces that the kernel refuses to a process with several threads (user,
- * mount, time); after the latter lw_start() may follow. */
+ * undisturbed. Harmless when the monitor is off. To be called before seccomp(2) (see
+ * seccomp_allows_lagwatch), and before unshare(2) and setns(2) with namespaces that the kernel refuses to a
+ * process with several threads (user, mount, time); after the latter lw_start() may follow. */
 LW_API void lw_stop(uint32_t flush_timeout_ms) LW_NOEXCEPT;
-/* What the user says of it: an lw_consent, which takes the place of the option's from now on. Given: a monitor
- * that waits for it starts, with the options of the last lw_start(). Taken back: the monitor stops at once, what
- * waits is not sent, and what lagwatch keeps for this program (`app`, on this machine) in the spool directory of
- * the last lw_start() is erased. Returns as lw_start() does. May block; not for signal handlers nor callbacks. */
+/* What the user says of it: an lw_consent, which takes the place of the option's from now on. Given: a
+ * monitor that waits for it starts, with the options of the last lw_start(). Taken back: the monitor stops at
+ * once, what waits is not sent, and what lagwatch keeps for this program (`app`, on this machine) in the
+ * spool directory of the last lw_start() is erased. Returns as lw_start() does. May block; not for signal
+ * handlers nor callbacks. */
 LW_API lw_status lw_set_consent(lw_consent consent) LW_NOEXCEPT;
 /* Which network the program is on now; at first, an unmetered one. On LW_NETWORK_NONE nothing is tried; what
  * is on disk waits. Any thread, with the monitor on or off; wait-free. */
@@ -378,10 +391,10 @@ LW_API int lw_get_last_exit(lw_last_exit* last_exit) LW_NOEXCEPT;
  * thread; no listener is told. From any thread; waits for nobody; not for signal handlers: see dump_signal.
  */
 LW_API int lw_dump_now(const char* reason) LW_NOEXCEPT;
-/* With the option `trace`: writes a trace of what all threads did in the last trace_before_s, without a report. A
- * thread of lagwatch's makes it soon after the call has returned: 1 means that, 0 that there will be none, because
- * nothing is recorded or one was asked for within dump_interval_ms before. (A dump comes with a trace of its own.)
- * From any thread; may wait while the monitor starts; not for signal handlers. */
+/* With the option `trace`: writes a trace of what all threads did in the last trace_before_s, without a
+ * report. A thread of lagwatch's makes it soon after the call has returned: 1 means that, 0 that there will
+ * be none, because nothing is recorded or one was asked for within dump_interval_ms before. (A dump comes
+ * with a trace of its own.) From any thread; may wait while the monitor starts; not for signal handlers. */
 LW_API int lw_trace_now(void) LW_NOEXCEPT;
 
 /* What the program is at, for the record of this run: a screen, a document type. Copied, cut to 64 bytes. Any
@@ -395,8 +408,9 @@ LW_API void lw_set_scene(const char* scene) LW_NOEXCEPT;
  * with the monitor on or off; the watchdog waits for nobody when it reads them. The first use of a key takes
  * a short lock, so it is not for signal handlers. Texts are sent: none that names a person. */
 LW_API int lw_set_value(const char* key, const char* value) LW_NOEXCEPT;
-/* Whether the application is in the foreground, which it is until told. It matters for reports of CPU use
- * alone. Any thread, whether or not the monitor is on; wait-free, and a change wakes the watchdog once. */
+/* Whether the application is in the foreground, which it is until told. Each report says so, and usage tells
+ * hangs in the background apart. It matters for reports of CPU use alone. Any thread, whether or not the
+ * monitor is on; wait-free, and a change wakes the watchdog once. */
 LW_API void lw_set_foreground(int is_foreground) LW_NOEXCEPT;
 /* The program is ready to be used. With the option `start`, a start that took longer than its threshold is
  * reported, kind "startup", as "cold start" or "warm start", without stacks but with its milestones as facts,
@@ -463,8 +477,9 @@ LW_API void lw_set_weight(lw_loop* loop, uint32_t weight) LW_NOEXCEPT;
  * looked at once a window, and without the option never. Neither kind is told to a listener. */
 
 /* Every report also tells what the loop did before: the last 200 dispatches that took longer than 1 ms, with
- * tag (cut to 31 bytes), age and duration; those longer than slow_dispatch_ms with their CPU time, which is
- * too long by 100 ms at most. Only dispatches with a time stamp are told. */
+ * tag (cut to 31 bytes), age, duration and the wait that lw_note_queue_wait() told; those longer than
+ * slow_dispatch_ms with their CPU time, which is too long by 100 ms at most. Only dispatches with a time
+ * stamp are told. */
 
 /* "Usage" goes to the collector, too, even when nothing lagged, so that lags can be told per hour of use: of
  * each loop, how long it was watched, its dispatches with a histogram of their durations (in powers of two,
@@ -516,6 +531,10 @@ static inline void lw_dispatch_end_counted(lw_loop* loop) LW_NOEXCEPT {
  * clock. */
 LW_API void lw_note_queued(lw_loop* loop) LW_NOEXCEPT;
 LW_API void lw_note_run(lw_loop* loop) LW_NOEXCEPT;
+/* In a dispatch, on the loop's thread: the task that it runs had waited for so long in the queue. Of several
+ * tasks of one dispatch the longest wait counts. Told with the loop's past dispatches, next to how long it
+ * ran; for programs that keep the time at which a task was queued. Hot: a few loads and stores, no clock. */
+LW_API void lw_note_queue_wait(lw_loop* loop, uint64_t wait_ns) LW_NOEXCEPT;
 
 /* Around a stretch of work of the loop's thread that has a deadline of its own, 16 ms to 1 h, in a dispatch
  * or not. `name` is the report's tag; not copied: it must stay readable until the scope ends. Scopes may be
@@ -560,9 +579,9 @@ LW_API void lw_set_refresh_interval(lw_loop* loop, uint64_t interval_ns) LW_NOEX
 
 /* Around a part of the program's work that traces shall show by name, on any thread; may be nested. `name` is
  * not copied: it must stay readable for as long as the program runs, as a literal does. A pair belongs to one
- * thread and one name. Also for signal handlers. Hot: while nothing records calls, two loads and a compare; else
- * about two reads of the tick counter a pair. */
-LW_API const uint64_t* lw_trace_switch(void) LW_NOEXCEPT;       /* for the next functions only: 0 is off */
+ * thread and one name. Also for signal handlers. Hot: while nothing records calls, two loads and a compare;
+ * else about two reads of the tick counter a pair. */
+LW_API const uint64_t* lw_trace_switch(void) LW_NOEXCEPT; /* for the next functions only: 0 is off */
 LW_API void lw_trace_begin_recorded(const char* name) LW_NOEXCEPT;
 LW_API void lw_trace_end_recorded(const char* name) LW_NOEXCEPT;
 static inline int lw_is_trace_recording(void) LW_NOEXCEPT {

@@ -13,6 +13,7 @@
 
 #include <lagwatch/c.h>
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -76,6 +77,9 @@ struct Options {
   uint32_t traces_per_day = 5;
   bool seccomp_allows_lagwatch = false;
   lw_expensive expensive = LW_EXPENSIVE_PATH;
+  std::string trace_patch = {};
+  bool slow_reports = false;
+  uint32_t slow_reports_per_day = 5;
 };
 
 // A watched loop of the thread that called WatchLoop. A plain handle: copying it copies the handle.
@@ -97,6 +101,10 @@ class Loop {
   // changed: queue_ping.h.
   void NoteQueued() const noexcept { lw_note_queued(handle_); }
   void NoteRun() const noexcept { lw_note_run(handle_); }
+  // In a dispatch, on the loop's thread: its task had waited for so long in the queue. Hot.
+  void NoteQueueWait(std::chrono::nanoseconds wait) const noexcept {
+    lw_note_queue_wait(handle_, wait.count() > 0 ? static_cast<uint64_t>(wait.count()) : 0);
+  }
   // An input event arrived; the loop is done with one. From any thread. Hot.
   void InputReceived() const noexcept { lw_input_received(handle_); }
   void InputFinished() const noexcept { lw_input_finished(handle_); }
@@ -242,6 +250,9 @@ class Monitor {
     raw.trace_buffer_kib = options.trace_buffer_kib;
     raw.trace_max_kib = options.trace_max_kib;
     raw.traces_per_day = options.traces_per_day;
+    raw.trace_patch = options.trace_patch.c_str();
+    raw.slow_reports = options.slow_reports ? 1 : 0;
+    raw.slow_reports_per_day = options.slow_reports_per_day;
     raw.seccomp_allows_lagwatch = options.seccomp_allows_lagwatch ? 1 : 0;
     raw.transport = options.transport;
     return Monitor(lw_start(&raw));

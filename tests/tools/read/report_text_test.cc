@@ -253,6 +253,30 @@ TEST(ReportText, AReportHasHeaderStackTimelineAndThreads) {
                 "    Work  (editor+0x6010)\n");
 }
 
+TEST(ReportText, AReportListsTheLatestDispatchesBeforeIt) {
+  SampleReport report;
+  std::vector<std::string> tags;
+  for (int64_t i = 1; i <= 12; ++i) tags.push_back("paint " + std::to_string(i));
+  for (int64_t i = 1; i <= 12; ++i) {
+    report.history.push_back({.tag = tags[static_cast<size_t>(i) - 1],
+                              .age_ns = (13 - i) * 1'000'000'000,
+                              .wall_ns = i * 10'000'000});
+  }
+  report.history[10].cpu_ns = 90'000'000;
+  report.history[11].queue_wait_ns = 1'500'000'000;
+  auto source = SourceOf(EncodeBatch({report.Encode()}));
+  const std::string text =
+      ReportText(source->Get("/v1/reports/" + base::ToString(report.header.id), {}).value());
+  const size_t begin = text.find("\nDispatches before");
+  ASSERT_NE(begin, std::string::npos) << text;
+  const std::string table = text.substr(begin, text.find("\n\n", begin) - begin);
+  EXPECT_THAT(table, HasSubstr("Dispatches before (the last 10 of 12 over 1 ms)\n"));
+  EXPECT_THAT(table, ::testing::Not(HasSubstr("paint 2\n")));
+  EXPECT_THAT(table, HasSubstr("10.0 s before   30 ms      -         -  paint 3\n"));
+  EXPECT_THAT(table, HasSubstr(" 2.0 s before  110 ms  90 ms         -  paint 11\n"));
+  EXPECT_THAT(table, HasSubstr(" 1.0 s before  120 ms      -     1.5 s  paint 12"));
+}
+
 TEST(ReportText, AVerdictHasItsLargestShares) {
   auto verdict_of = [](policies::VerdictWord word, const policies::TimeShares& shares) {
     SampleReport report;
@@ -290,7 +314,7 @@ TEST(ReportText, AReportOfCpuUseIsAboutTheProcess) {
   report.header.cpu_process_ns = 97'800'000'000;
   report.facts = {{"cores", 2, ""},
                   {"limit_percent", 20, ""},
-                  {"in_background", 1, ""},
+                  {"foreground", 0, ""},
                   {"busiest_1_name", 0, "indexer"},
                   {"busiest_1_tid", 4712, ""},
                   {"busiest_1_percent", 99, ""}};
@@ -313,6 +337,32 @@ TEST(ReportText, AReportOfCpuUseIsAboutTheProcess) {
   text = ReportText(source->Get("/v1/reports/" + base::ToString(report.header.id), {}).value());
   EXPECT_THAT(text, HasSubstr(" (limit 20 % of one, for a thread), in the background\n"));
   EXPECT_THAT(ReportTable(source->Get("/v1/reports", {}).value(), 0), HasSubstr("  -  editor"));
+}
+
+TEST(ReportText, ASlowDispatchHasATreeWithCosts) {
+  SampleReport report{
+      .stack = {"Parse", "Load", "OnOpen"},
+      .samples = {{"OnOpen"}, {"Load", "OnOpen"}, {"Parse", "Load", "OnOpen"}, {"Paint", "OnOpen"}},
+      .sample_costs = {{10'000'000, 1}, {90'000'000, 1}, {700'000'000, 12}, {200'000'000, 0}}};
+  report.header.kind = report::Kind::kSlow;
+  report.header.elapsed_ns = 1'000'000'000;
+  report.header.threshold_ms = 700;
+  report.header.cpu_thread_ns = 430'000'000;
+  report.facts = {{"tree_of", 0, "calls"}, {"foreground", 0, ""}};
+  auto source = SourceOf(EncodeBatch({report.Encode()}, {EncodeEnd(report.header.id, 1'000'000'000)}));
+  const std::string text =
+      ReportText(source->Get("/v1/reports/" + base::ToString(report.header.id), {}).value());
+  EXPECT_THAT(text, HasSubstr("\n  kind     slow\n"));
+  EXPECT_THAT(text, HasSubstr("\n  lasted   1.0 s (threshold 700 ms)\n  CPU      thread 43 %\n"));
+  EXPECT_THAT(text, HasSubstr("\nWhere the time went (recorded calls)\n"
+                              "  100 %     1.0 s  OnOpen\n"
+                              "   79 %    790 ms    Load\n"
+                              "   70 %    700 ms      Parse  (12 calls)\n"
+                              "   20 %    200 ms    Paint\n"
+                              "\nHeaviest path\n"
+                              "  Parse"));
+  EXPECT_THAT(text, HasSubstr("\n  foreground  0\n"));
+  EXPECT_THAT(text, Not(HasSubstr("Timeline")));
 }
 
 TEST(ReportText, FramesLeftOutOfADeepStackAreCounted) {

@@ -52,6 +52,14 @@ TEST(UsageText, CountsHowRunsEnded) {
               ::testing::EndsWith("\nRuns of editor 2.3.1 ended by: 2 clean-exit, 1 crash-in-lag\n"));
 }
 
+TEST(UsageText, TellsForegroundAndBackgroundApart) {
+  report::Usage usage = SomeUsage();
+  usage.loops[0].usage.background = {.watched_ns = 3'600'000'000'000, .lags = 1, .lagged_ns = 3'000'000'000};
+  EXPECT_THAT(UsageText(UsageIn(usage), 0),
+              ::testing::EndsWith("\nOf editor 2.3.1 in the foreground: 0.50 h, 1 lags, 4.5 s, 9.0 s/hour; "
+                                  "in the background: 1.00 h, 1 lags, 3.0 s, 3.0 s/hour\n"));
+}
+
 TEST(UsageText, TellsWhatWasSlowAndWhatWasNotReported) {
   report::Usage usage = SomeUsage();
   usage.slow = {{"ui", "open\x1b[2J", {.count = 3, .total_ns = 2'700'000'000, .longest_ns = 990'000'000}}};

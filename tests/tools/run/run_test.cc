@@ -54,6 +54,45 @@ INSTANTIATE_TEST_SUITE_P(EveryWait, RunWaitTest,
                                            "select", "pselect", "__poll_chk", "__ppoll_chk"),
                          [](const auto& wait) { return std::string(wait.param); });
 
+TEST_F(RunTest, ReportsASlowDispatchWithATreeIfAskedTo) {
+  Process process({LAGWATCH_PROGRAM, "run", "--threshold-ms", "20000", "--slow-reports", "--slow-dispatch-ms",
+                   "300", "--spool", spool_, "--", LAGWATCH_WAIT_LOOP, "poll", "1500"});
+  EXPECT_EQ(process.Wait(), 0);
+  EXPECT_EQ(process.Errors(), "");
+  const json reports = Ask({"reports"});
+  ASSERT_EQ(reports.size(), 1u) << reports;
+  EXPECT_EQ(reports[0]["kind"], "slow");
+  EXPECT_EQ(reports[0]["ended"], true);
+  EXPECT_GE(reports[0]["duration_ms"], 1500);
+  const json report = Ask({"report", reports[0]["id"]});
+  EXPECT_THAT(report["call_tree"].dump(), HasSubstr("FreezeHere"));
+  Process show({LAGWATCH_PROGRAM, "report", reports[0]["id"], "--spool", spool_});
+  EXPECT_EQ(show.Wait(), 0);
+  EXPECT_THAT(show.Output(), HasSubstr("\nWhere the time went (estimated from samples)\n"));
+  EXPECT_THAT(show.Output(), HasSubstr("FreezeHere"));
+  const json clusters = Ask({"clusters"});
+  ASSERT_EQ(clusters.size(), 1u);
+  EXPECT_EQ(clusters[0]["lags"], 0);
+}
+
+TEST_F(RunTest, PrintsTheDispatchesBeforeAHang) {
+  Process process(Watched({"/usr/bin/python3", "-c",
+                           "import select, time\n"
+                           "poll = select.poll()\n"
+                           "for ms in [30] * 14 + [700, 0]:\n"
+                           "  poll.poll(1)\n"
+                           "  time.sleep(ms / 1000)\n"}));
+  EXPECT_EQ(process.Wait(), 0);
+  const json reports = Ask({"reports"});
+  ASSERT_EQ(reports.size(), 1u) << reports;
+  EXPECT_GE(Ask({"report", reports[0]["id"]})["history"].size(), 12u);
+  Process show({LAGWATCH_PROGRAM, "report", reports[0]["id"], "--spool", spool_});
+  EXPECT_EQ(show.Wait(), 0);
+  EXPECT_THAT(show.Output(), HasSubstr("\nDispatches before (the last 10 of "));
+  EXPECT_THAT(show.Output(), HasSubstr("  IN QUEUE  DISPATCH\n"));
+  EXPECT_THAT(show.Output(), HasSubstr("  poll\n"));
+}
+
 TEST_F(RunTest, BlamesTheCallerThatTookLongerUnlessToldToGoByTheLeaf) {
   auto blamed = [&](const std::string& rule) {
     const std::string spool = directory_ / rule;

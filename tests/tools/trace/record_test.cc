@@ -6,9 +6,12 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdlib>
+#include <map>
+#include <string>
 #include <utility>
 
 #include "tests/tools/trace/recorded.h"
+#include "trace/model/call_tree.h"
 
 namespace lagwatch::tools {
 namespace {
@@ -65,6 +68,31 @@ TEST_F(RecordTest, ASignalIsForTheProgram) {
     EXPECT_EQ(recorder.Wait(), 128 + number) << recorder.Errors();
     EXPECT_FALSE(directory_.Read().threads.empty());
   }
+}
+
+TEST_F(RecordTest, PartsThatALinkedProgramNamesAreInTheTrace) {
+  auto parts_of = [](const trace::Trace& trace) {
+    std::map<std::string, int64_t> parts_ns;
+    for (const trace::Thread& thread : trace.threads) {
+      for (const trace::CallNode& node : trace::BuildCallTree(thread.calls, trace.begin_ns, trace.end_ns))
+        parts_ns[trace.frames[node.frame].name] += node.total_ns;
+    }
+    return parts_ns;
+  };
+  ASSERT_EQ(Record({LAGWATCH_NAMING, "300"}), 0) << errors_;
+  auto parts = parts_of(directory_.Read());
+  ASSERT_EQ(parts.size(), 2u) << errors_;
+  EXPECT_GT(parts["load document"], 290 * kMs);
+  EXPECT_GE(parts["whole run"], parts["load document"]);
+  Process convert(
+      {LAGWATCH_PROGRAM, "trace", "convert", directory_.file(), "--to", "chrome", "-o", "/dev/stdout"});
+  EXPECT_EQ(convert.Wait(), 0) << convert.Errors();
+  EXPECT_THAT(convert.Output(), HasSubstr("load document"));
+}
+
+TEST_F(RecordTest, WithoutCallsNoPartIsInTheTrace) {
+  ASSERT_EQ(Record({LAGWATCH_NAMING, "300"}, {"--calls", "off"}), 0) << errors_;
+  for (const trace::Thread& thread : directory_.Read().threads) EXPECT_TRUE(thread.calls.empty());
 }
 
 TEST_F(RecordTest, ALinkIsWrittenTo) {

@@ -54,6 +54,14 @@ TEST(BuildCallTree, ExitsWithoutEntersAreIgnored) {
   EXPECT_TRUE(BuildCallTree({}, 0, 1).empty());
 }
 
+TEST(MergeSiblings, AddsUpWhatIsNotNextToEachOther) {
+  const CallTree tree = {{1, 0, 1, 100}, {2, 1, 2, 30}, {3, 2, 1, 10}, {4, 1, 1, 20},
+                         {2, 1, 3, 40},  {3, 2, 2, 15}, {5, 2, 1, 5},  {1, 0, 1, 50}};
+  EXPECT_EQ(MergeSiblings(tree),
+            (CallTree{{1, 0, 2, 150}, {2, 1, 5, 70}, {3, 2, 3, 25}, {5, 2, 1, 5}, {4, 1, 1, 20}}));
+  EXPECT_EQ(MergeSiblings({}), CallTree());
+}
+
 TEST(TrimCallTree, LeavesFewNodesAlone) {
   const CallTree tree{Node(1, 0, 1, 1), Node(2, 1, 1, 0)};
   EXPECT_EQ(TrimCallTree(tree), tree);
@@ -118,27 +126,6 @@ TEST(HeavyPath, IsTheDispatchItselfWhenManyShortCallsSumUp) {
 TEST(HeavyPath, RecursionCountsOnce) {
   const CallTree tree{Node(1, 0, 1, 100), Node(2, 1, 1, 99), Node(2, 2, 1, 98), Node(2, 3, 1, 97)};
   EXPECT_EQ(HeavyPath(tree, 100 * kMillisecond), (std::vector<uint32_t>{1, 2}));
-}
-
-Frame CodeIn(uint32_t module, uint64_t offset, const std::string& name = "") {
-  Frame frame;
-  frame.module = module;
-  frame.offset = offset;
-  frame.function_offset = 8;
-  frame.name = name;
-  return frame;
-}
-
-TEST(StackKey, IsTheSameForTheSameCodeElsewhere) {
-  Trace trace;
-  for (const char* build_id : {"one", "one", "two"}) trace.modules.emplace_back().build_id = build_id;
-  trace.frames = {CodeIn(0, 16), CodeIn(1, 20), CodeIn(2, 16), CodeIn(0, 0, "Save"), CodeIn(2, 0, "Save")};
-  const auto key = [&](std::vector<uint32_t> path) { return StackKey(trace, path); };
-  EXPECT_EQ(key({0}), key({1}));
-  EXPECT_NE(key({0}), key({2}));
-  EXPECT_EQ(key({3}), key({4}));
-  EXPECT_NE(key({0, 3}), key({3, 0}));
-  EXPECT_EQ(key({}), 0U);
 }
 
 }  // namespace

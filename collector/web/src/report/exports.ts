@@ -4,7 +4,7 @@ import type { Report } from "../api/types";
 import { place } from "../format/frames";
 import { duration } from "../format/numbers";
 import type { FlameFrame, TimedStack } from "../parts/flame_tree";
-import { isOfCpu, timedStacks } from "./report_times";
+import { isOfCpu, isSlow, timedStacks } from "./report_times";
 
 // Brendan Gregg's collapsed stacks: outermost first, with the microseconds of each.
 export function collapsed(stacks: readonly TimedStack[]): string {
@@ -60,6 +60,7 @@ export function whatHappened(report: Report): string {
   if (report.kind === "dump") return "was looked at";
   if (isOfCpu(report))
     return `used the processor for ${duration(report.cpu.process_ms)} in ${duration(report.cpu.window_ms)}`;
+  if (isSlow(report)) return `was slow for ${duration(report.duration_ms)}`;
   return `froze for ${duration(report.duration_ms)}${report.ended ? "" : " or longer"}`;
 }
 

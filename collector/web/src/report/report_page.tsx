@@ -16,7 +16,7 @@ import { Context, Modules } from "./context";
 import { Evidence } from "./evidence";
 import { asText, reportCollapsed, reportSpeedscope, whatHappened } from "./exports";
 import { LagTimeline } from "./lag_timeline";
-import { hasLag, isOfCpu, timedStacks } from "./report_times";
+import { hasLag, isOfCpu, isSlow, timedStacks } from "./report_times";
 import { Threads } from "./threads";
 import { TracePanel } from "./trace_panel";
 import { Waits } from "./waits";
@@ -70,6 +70,12 @@ function Heading({ report }: { report: Report }) {
   );
 }
 
+function samplesTitle(report: Report): string {
+  if (isSlow(report)) return "Where the time went";
+  if (report.samples.length <= 1) return "Most expensive stack";
+  return `Samples of the ${isOfCpu(report) ? "window" : "lag"} (${report.samples.length})`;
+}
+
 function Whole({ report }: { report: Report }) {
   const stacks = useMemo(() => timedStacks(report), [report]);
   useTitle(report.cause[0] ?? report.app);
@@ -92,15 +98,11 @@ function Whole({ report }: { report: Report }) {
         )}
       </div>
       <section class="card">
-        <h2>
-          {report.samples.length > 1
-            ? `Samples of the ${isOfCpu(report) ? "window" : "lag"} (${report.samples.length})`
-            : "Most expensive stack"}
-        </h2>
+        <h2>{samplesTitle(report)}</h2>
         <Flame
           stacks={stacks}
           label="What the thread did"
-          firstOrder={isOfCpu(report) ? "left-heavy" : "time"}
+          firstOrder={isOfCpu(report) || isSlow(report) ? "left-heavy" : "time"}
         />
       </section>
       <TracePanel report={report} />

@@ -7,8 +7,12 @@ import type { TimedStack } from "../parts/flame_tree";
 export const isOfCpu = (report: Pick<Report, "kind">): boolean =>
   report.kind === "cpu" || report.kind === "cpu-average";
 
+// One dispatch that was slow, but no lag: its samples are a tree of calls with their times.
+export const isSlow = (report: Pick<Report, "kind">): boolean => report.kind === "slow";
+
 // Of a dump, nothing did either: somebody asked.
-export const hasLag = (report: Pick<Report, "kind">): boolean => !isOfCpu(report) && report.kind !== "dump";
+export const hasLag = (report: Pick<Report, "kind">): boolean =>
+  !isOfCpu(report) && !isSlow(report) && report.kind !== "dump";
 
 export interface Timeline {
   readonly fromMs: number;
@@ -46,13 +50,17 @@ export function timelineOf(report: Report): Timeline {
 }
 
 // A sample stands for the time until the next one; the last for the time until the report was made. Of the
-// processor's use, for what was used there.
+// processor's use, for what was used there; of a slow dispatch, for the time that was spent there.
 export function timedStacks(report: Report): TimedStack[] {
   const stacks = report.samples.map((sample, index) => {
     const next = report.samples[index + 1];
     return {
       frames: sample.stack,
-      ms: isOfCpu(report) ? sample.cpu_ms : sample.age_ms - (next ? next.age_ms : 0),
+      ms: isSlow(report)
+        ? (sample.wall_ms ?? 0)
+        : isOfCpu(report)
+          ? sample.cpu_ms
+          : sample.age_ms - (next ? next.age_ms : 0),
     };
   });
   if (stacks.some((stack) => stack.ms > 0 && stack.frames.length > 0)) return stacks;

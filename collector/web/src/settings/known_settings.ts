@@ -48,6 +48,13 @@ export const kKnownSettings: readonly {
         help: "",
       },
       {
+        name: "slow_reports_per_day",
+        label: "Reports of slow dispatches of one user a day",
+        unit: "reports",
+        whenUnset: "5",
+        help: "Of programs that report them.",
+      },
+      {
         name: "retention_hours",
         label: "Unsent reports are kept for",
         unit: "hours",
