@@ -156,7 +156,7 @@ int AwaitedDescriptor(int32_t tid, const stack::BlockedThread& blocked) {
 Awaited FindAwaited(int32_t tid, const stack::ThreadFiles* files) {
   Awaited awaited;
   stack::BlockedThread blocked{};
-  if (stack::ReadThreadActivity(tid, kept, &blocked) != stack::ThreadActivity::kBlocked) return awaited;
+  if (stack::ReadThreadActivity(tid, files, &blocked) != stack::ThreadActivity::kBlocked) return awaited;
   const uint64_t* arguments = blocked.arguments;
   switch (blocked.syscall_number) {
     case SYS_wait4:
