@@ -100,6 +100,8 @@ void LoopRegistry::FreePlace(WatchedLoop* loop) {
   loop->idle_handler.Reset();
   loop->frames.Reset();
   loop->is_inferred.store(false);
+  loop->home_frame.store(0);
+  loop->polled_descriptor.store(-1);
   loop->tid.store(0);
   loop->generation.store(generation + 1);
   watchdog_sleeper_.Wake();  // it may sleep for good, and the loop may have been in a lag

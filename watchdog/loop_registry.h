@@ -37,6 +37,10 @@ struct WatchedLoop {
   LoopFrames frames;
   // Its dispatches are the times between the thread's waits; the program says nothing of them.
   std::atomic<bool> is_inferred{false};
+  // Of an inferred one, by its thread before a dispatch begins: the frame of the wait that its loop is known
+  // by, 0 while none is; and the only descriptor that the last wait was for, -1 when there was none or more.
+  std::atomic<uintptr_t> home_frame{0};
+  std::atomic<int32_t> polled_descriptor{-1};
 
   bool is_in_use() const {
     return generation.load(std::memory_order_acquire) % 2 != 0;

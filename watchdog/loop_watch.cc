@@ -41,7 +41,7 @@ int64_t LoopWatch::Look(WatchedLoop* loop, const WatchTools& tools) {
     generation_ = generation;
     loop->CopyName(name_);
     tid_ = loop->tid.load();
-    first_begun_ = loop->probe.begun();
+    idle_places_.BeginLoop(loop->probe.begun(), tools.clock->MonoNs());
     tools.capturer->kept_activities().Keep(tid_);
   }
   NoteActivity();
@@ -147,16 +147,21 @@ void LoopWatch::FinishIfOver(const WatchedLoop& loop, const WatchTools& tools) {
 
 void LoopWatch::FinishHangs(const WatchedLoop& loop, const WatchTools& tools) {
   for (Watched& watched : watched_) {
-    if (watched.watch.is_lagging()) Finish(&watched, loop, tools);
+    const bool is_unproven = watched.source == &dispatches_ && !watched.watch.is_lagging() &&
+                             idle_places_.IsUnproven(watched.watch.number()) &&
+                             !idle_places_.IsOutside(watched.watch.number()) && !IsStillAsleep(loop, tools);
+    if (watched.watch.is_lagging() || is_unproven) Finish(&watched, loop, tools);
   }
 }
 
 void LoopWatch::Forget(const WatchedLoop& loop, const WatchTools& tools) {
+  has_returned_ = false;
   for (Watched& watched : watched_) {
     // The probe goes on numbering whoever has the place, so its record of this dispatch is still found.
     if (watched.watch.number() != 0) Finish(&watched, loop, tools);
     watched.source->Forget();
   }
+  has_returned_ = true;
   if (generation_ != 0) frame_counts_.Tell(loop, name_, tools.clock->MonoNs(), tools.sink);
   CollectUsage(loop, tools);
   if (generation_ == 0 && !loop.is_in_use()) SkipWhatWasBefore(loop);
@@ -192,10 +197,15 @@ int64_t LoopWatch::Follow(Watched* watched, const WatchedLoop& loop, int64_t now
   if (!watch.IsWindowDue(now_ns) || watch.is_window_open()) return next_read_ns;
   if (IsForADebugger(now_ns, tools)) {
     watch.PutOffCheck(now_ns + 2 * options.check_period_ns);
-  } else if (IsIdle(*watched, loop, tools)) {
-    watch.BeginAgain(now_ns);
-  } else {
+    return next_read_ns;
+  }
+  IdlePlaces::Answer answer = IdlePlaces::Answer::kHang;
+  if (MayIdle(*watched, loop))
+    answer = idle_places_.AtWindow(watch.number(), tid_, &tools.capturer->kept_activities());
+  if (answer == IdlePlaces::Answer::kHang) {
     OpenWindow(watched, loop, span.tag, now_ns, tools);
+  } else {
+    Rest(&watch, answer, now_ns, tools);
   }
   return next_read_ns;
 }
@@ -212,22 +222,10 @@ bool LoopWatch::IsForADebugger(int64_t now_ns, const WatchTools& tools) {
   return is_left_alone;
 }
 
-// A program polls a few times when it starts, to connect to a server say, and then idles in other calls.
-bool LoopWatch::IsIdle(const Watched& watched, const WatchedLoop& loop, const WatchTools& tools) const {
-  constexpr uint64_t kFewDispatches = 10;
-  const bool may_be_no_loop = watched.source == &dispatches_ && !watched.watch.is_lagging() &&
-                              loop.is_inferred.load() && loop.probe.begun() - first_begun_ < kFewDispatches;
-  stack::BlockedThread blocked{};
-  const bool is_idle = may_be_no_loop &&
-                       stack::ReadThreadActivity(tid_, &blocked) == stack::ThreadActivity::kBlocked &&
-                       WaitsForEvent(blocked);
-  tools.counters->idle_waits.Add(is_idle);
-  return is_idle;
-}
-
 void LoopWatch::Finish(Watched* watched, const WatchedLoop& loop, const WatchTools& tools) {
   SpanWatch& watch = watched->watch;
-  if (!watch.is_lagging() && !TryReportLate(watched, loop, tools)) {
+  if (!watch.is_lagging() && !TryReportLate(watched, loop, tools) &&
+      !TryReportUnproven(watched, loop, tools)) {
     CountSuppressed(*watched, loop, tools);
   } else {
     // By the clock it is over by now at the latest; exact is what the loop's own thread measured.
@@ -237,6 +235,10 @@ void LoopWatch::Finish(Watched* watched, const WatchedLoop& loop, const WatchToo
     CountLag(watched, duration_ns, tools);
     for (const base::Uuid& id : watch.report_ids()) tools.sink->OnLagEnd(id, duration_ns);
     if (HangListener* listener = tools.options->listener) listener->OnLagEnd(Notice(*watched, duration_ns));
+  }
+  if (watched->source == &dispatches_ && loop.is_inferred.load()) {
+    const int64_t measured_ns = watched->source->DurationNs(watch.number(), loop, ToSpanTools(tools));
+    idle_places_.EndDispatch(watch.number(), std::max(measured_ns, watch.threshold_ns()), has_returned_);
   }
   watched->counted_ns = 0;
   watch.End();
@@ -258,13 +260,62 @@ bool LoopWatch::TryReportLate(Watched* watched, const WatchedLoop& loop, const W
       LookAtThread(tid_, &account_.last_look(), &look, &tools.capturer->kept_activities()))
     sample.use = account_.Add(look);
   ++sample_count_;
-  tools.counters->lags.Add();
-  const int64_t end_ns = watch.begin_ns() + duration_ns;
-  watch.Check(SpanWatch::kNoStack, end_ns, *tools.options);
   const LoopSample* samples[] = {&sample};
-  Report(watched, loop, samples, sample.stack, end_ns, tools);
-  if (HangListener* listener = tools.options->listener) listener->OnLagBegin(Notice(*watched, duration_ns));
+  BeginEnded(watched, loop, samples, duration_ns, tools);
   return true;
+}
+
+bool LoopWatch::TryReportUnproven(Watched* watched, const WatchedLoop& loop, const WatchTools& tools) {
+  SpanWatch& watch = watched->watch;
+  const auto ring_size = static_cast<uint64_t>(tools.options->ring_size);
+  const bool has_samples = sample_count_ < unproven_samples_ + ring_size && unproven_samples_ != 0;
+  const bool is_unproven =
+      watched->source == &dispatches_ && has_returned_ && idle_places_.IsUnproven(watch.number());
+  if (!is_unproven || !has_samples) return false;
+  const int64_t now_ns = tools.clock->MonoNs();
+  const int64_t measured_ns = watched->source->DurationNs(watch.number(), loop, ToSpanTools(tools));
+  const int64_t duration_ns =
+      measured_ns == 0 ? now_ns - watch.begin_ns() : measured_ns - watch.guard().stopped_ns;
+  if (duration_ns < watch.threshold_ns() || IsForADebugger(now_ns, tools)) return false;
+  // The oldest place in the ring may hold what IsStillAsleep() captured.
+  const uint64_t kept = std::min(sample_count_, std::max<uint64_t>(ring_size - 1, 1));
+  const uint64_t oldest = std::max(watch.first_sample(), sample_count_ - kept);
+  const LoopSample* samples[WatchOptions::kMaxRingSize];
+  size_t count = 0;
+  for (uint64_t i = oldest; i < unproven_samples_; ++i) samples[count++] = &ring_[i % ring_size];
+  if (count == 0) samples[count++] = &ring_[(unproven_samples_ - 1) % ring_size];
+  BeginEnded(watched, loop, {samples, count}, duration_ns, tools);
+  return true;
+}
+
+void LoopWatch::BeginEnded(Watched* watched, const WatchedLoop& loop,
+                           std::span<const LoopSample* const> samples, int64_t duration_ns,
+                           const WatchTools& tools) {
+  SpanWatch& watch = watched->watch;
+  const stack::Stack& expensive = PickExpensiveSample(samples, tools.options->expensive_stack_rule).stack;
+  const int64_t end_ns = watch.begin_ns() + duration_ns;
+  tools.counters->lags.Add();
+  watch.Check(expensive.frame_count == 0 ? SpanWatch::kNoStack : expensive.FunctionHash(), end_ns,
+              *tools.options);
+  Report(watched, loop, samples, expensive, end_ns, tools);
+  if (HangListener* listener = tools.options->listener) listener->OnLagBegin(Notice(*watched, duration_ns));
+}
+
+bool LoopWatch::IsStillAsleep(const WatchedLoop& loop, const WatchTools& tools) {
+  constexpr size_t kWaitFrames = 2;  // of the C library, around the call
+  if (unproven_samples_ == 0) return true;
+  const auto ring_size = static_cast<uint64_t>(tools.options->ring_size);
+  const stack::Stack& before = ring_[(unproven_samples_ - 1) % ring_size].stack;
+  LoopSample& now = ring_[unproven_samples_ % ring_size];
+  tools.capturer->Capture(loop.tid.load(), &now.stack);
+  return CountCommonFrames(before, now.stack) + kWaitFrames >= before.frame_count;
+}
+
+void LoopWatch::Rest(SpanWatch* watch, IdlePlaces::Answer answer, int64_t now_ns, const WatchTools& tools) {
+  if (answer == IdlePlaces::Answer::kUnproven)
+    return watch->PutOffWindow(now_ns + tools.options->check_period_ns);
+  tools.counters->idle_waits.Add();
+  watch->BeginAgain(now_ns);
 }
 
 void LoopWatch::CollectUsage(const WatchedLoop& loop, const WatchTools& tools) {
@@ -436,7 +487,13 @@ void LoopWatch::Check(Watched* watched, const WatchedLoop& loop, int64_t now_ns,
   size_t ring_size = static_cast<size_t>(tools.options->ring_size);
   size_t count = std::min(static_cast<size_t>(sample_count_ - watch.first_sample()), ring_size);
   if (count == 0) return;
-  if (IsIdle(*watched, loop, tools)) return watch.BeginAgain(now_ns);
+  if (MayIdle(*watched, loop)) {
+    const LoopSample& newest = ring_[(sample_count_ - 1) % ring_size];
+    const IdlePlaces::Answer answer =
+        idle_places_.AtCheck(watch.number(), loop, newest.stack, now_ns, &tools.capturer->kept_activities());
+    if (answer == IdlePlaces::Answer::kUnproven) unproven_samples_ = sample_count_;
+    if (answer != IdlePlaces::Answer::kHang) return Rest(&watch, answer, now_ns, tools);
+  }
   const LoopSample* samples[WatchOptions::kMaxRingSize];
   for (size_t i = 0; i < count; ++i) samples[i] = &ring_[(sample_count_ - count + i) % ring_size];
   const stack::Stack& expensive =

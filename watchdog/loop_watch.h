@@ -18,6 +18,7 @@
 #include "watchdog/frame_spans.h"
 #include "watchdog/hang_listener.h"
 #include "watchdog/hang_sink.h"
+#include "watchdog/idle_places.h"
 #include "watchdog/loop_registry.h"
 #include "watchdog/probe_spans.h"
 #include "watchdog/queue_spans.h"
@@ -99,9 +100,12 @@ class LoopWatch {
   // now is to be looked at.
   int64_t Follow(Watched* watched, const WatchedLoop& loop, int64_t now_ns, const WatchTools& tools);
   bool IsForADebugger(int64_t now_ns, const WatchTools& tools);
-  // Whether the thread idles elsewhere than in its waits: it has waited so rarely that it may be no loop, and
-  // sleeps until some event comes.
-  bool IsIdle(const Watched& watched, const WatchedLoop& loop, const WatchTools& tools) const;
+  // Whether a dispatch that the thread's waits tell of is spent idle, as far as a look tells.
+  bool MayIdle(const Watched& watched, const WatchedLoop& loop) const {
+    return watched.source == &dispatches_ && !watched.watch.is_lagging() && loop.is_inferred.load();
+  }
+  // Does what an answer other than kHang asks for.
+  static void Rest(SpanWatch* watch, IdlePlaces::Answer answer, int64_t now_ns, const WatchTools& tools);
   void Finish(Watched* watched, const WatchedLoop& loop, const WatchTools& tools);
   void OpenWindow(Watched* watched, const WatchedLoop& loop, const char* tag, int64_t now_ns,
                   const WatchTools& tools);
@@ -112,6 +116,13 @@ class LoopWatch {
   // Reports a hang that was over before the watchdog could look at it, because it was kept waiting for the
   // address space that the hang's thread was changing. False when it was not kept from anything.
   bool TryReportLate(Watched* watched, const WatchedLoop& loop, const WatchTools& tools);
+  // Reports a hang that might have been idle, and is over by now. False when it is none.
+  bool TryReportUnproven(Watched* watched, const WatchedLoop& loop, const WatchTools& tools);
+  // Whether the thread is still within the call in which the last sample found it.
+  bool IsStillAsleep(const WatchedLoop& loop, const WatchTools& tools);
+  // Finds the hang's begin by what ended it, and tells who listens.
+  void BeginEnded(Watched* watched, const WatchedLoop& loop, std::span<const LoopSample* const> samples,
+                  int64_t duration_ns, const WatchTools& tools);
   // Looks at the thread before anything that may wait for its memory.
   void OpenAccount(const WatchedLoop& loop, const WatchTools& tools);
   // Of whatever is going on, once for all kinds.
@@ -135,7 +146,10 @@ class LoopWatch {
   LagNotice Notice(const Watched& watched, int64_t elapsed_ns) const;
 
   LoopSample* ring_ = nullptr;
-  uint64_t sample_count_ = 0;  // taken so far; the ring holds the last of them
+  IdlePlaces idle_places_;
+  bool has_returned_ = true;       // what is finished has ended by its thread's next wait
+  uint64_t unproven_samples_ = 0;  // taken before the last answer kUnproven
+  uint64_t sample_count_ = 0;      // taken so far; the ring holds the last of them
   int64_t next_sample_ns_ = 0;
   bool is_window_open_ = false;  // of anything
   int64_t next_whole_look_ns_ = 0;
@@ -148,7 +162,6 @@ class LoopWatch {
   int64_t last_look_ns_ = 0;
   policies::GuardFindings found_since_look_;
   uint64_t last_begun_ = 0;
-  uint64_t first_begun_ = 0;  // the place's count when the loop took it
   bool has_begun_nothing_ = false;
 
   UsageReader usage_reader_;

@@ -58,7 +58,7 @@ unsigned long StartThread(void* (*run)(void*), void* argument) {
 }
 
 static const struct Host* const kKinds[] = {
-    kCancellationHosts, kDescriptorHosts, kEndingHosts,  kForkHosts,   kIdentityHosts,
+    kCancellationHosts, kDescriptorHosts, kEndingHosts,  kForkHosts,   kHandlerHosts, kIdentityHosts,
     kIdleHosts,         kLimitHosts,      kSeccompHosts, kSignalHosts, kThreadHosts,
 };
 

@@ -85,8 +85,7 @@ class Preload {
     set(config_.anr_threshold_ms, &options.watch.anr_threshold_ns);
     set(config_.check_period_ms, &options.watch.check_period_ns);
     set(config_.sample_interval_ms, &options.watch.sample_interval_ns);
-    if (config_.expensive == "leaf")
-      options.watch.expensive_stack_rule = policies::ExpensiveStackRule::kLeaf;
+    if (config_.expensive == "leaf") options.watch.expensive_stack_rule = policies::ExpensiveStackRule::kLeaf;
     options.is_sent = config_.is_sent != 0;
     options.seccomp_is_allowed = true;  // MayRun() has looked
     options.dump_signal = static_cast<int>(config_.dump_signal);
@@ -206,6 +205,7 @@ void WatchThread(ThreadWaits* waits, const char* name) {
   waits->looks_left = 0;
   waits->is_candidate = false;
   if (waits->loop == nullptr) return;
+  waits->generation = waits->loop->generation.load();
   waits->loop->is_inferred.store(true);
   CountWatchedLoop();
   if (gettid() == getpid()) NoteMainLoop(waits->loop);
