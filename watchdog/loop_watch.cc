@@ -81,6 +81,10 @@ int64_t LoopWatch::Look(WatchedLoop* loop, const WatchTools& tools) {
     return watched.watch.is_window_open();
   });  // checks close theirs
   next_whole_look_ns_ = std::min(next_ns, now_ns + tools.options->check_period_ns);
+  const policies::CheckSchedule schedule{thresholds.threshold_ns, tools.options->sample_interval_ns,
+                                         tools.options->ring_size};
+  idle_sleep_ns_ = schedule.idle_sleep_ns();
+  GiveRingBackIfUnused(tools);
   return NextLookNs(now_ns, tools);
 }
 
@@ -166,6 +170,7 @@ void LoopWatch::Forget(const WatchedLoop& loop, const WatchTools& tools) {
   CollectUsage(loop, tools);
   if (generation_ == 0 && !loop.is_in_use()) SkipWhatWasBefore(loop);
   if (generation_ != 0) tools.capturer->kept_activities().Release(tid_);
+  if (tools.rings != nullptr) GiveRingBack(tools.rings);
   last_usage_ns_ = 0;
   generation_ = 0;
   last_look_ns_ = 0;
@@ -251,7 +256,9 @@ bool LoopWatch::TryReportLate(Watched* watched, const WatchedLoop& loop, const W
   const int64_t duration_ns =
       watched->source->DurationNs(watch.number(), loop, ToSpanTools(tools)) - watch.guard().stopped_ns;
   if (duration_ns < watch.threshold_ns() || IsForADebugger(now_ns, tools)) return false;
-  LoopSample& sample = NextSample(now_ns, tools);
+  LoopSample* next = NextSample(now_ns, tools);
+  if (next == nullptr) return false;
+  LoopSample& sample = *next;
   sample.stack.Clear();
   sample.no_stack_reason = stack::NoStackReason::kLockedMemory;
   sample.use = {};
@@ -395,6 +402,7 @@ void LoopWatch::TellNote(const DispatchHistory::Dispatch& note, const WatchedLoo
 
 void LoopWatch::OpenWindow(Watched* watched, const WatchedLoop& loop, const char* tag, int64_t now_ns,
                            const WatchTools& tools) {
+  if (!HasRing(tools)) return watched->watch.PutOffWindow(now_ns + tools.options->check_period_ns);
   next_sample_ns_ = now_ns;
   // What goes on around it, or inside it, needs the account from its own first window on.
   bool is_other_open = std::ranges::any_of(watched_, [&](const Watched& other) {
@@ -426,14 +434,28 @@ void LoopWatch::OpenAccount(const WatchedLoop& loop, const WatchTools& tools) {
   is_account_fresh_ = true;
 }
 
-LoopSample& LoopWatch::NextSample(int64_t now_ns, const WatchTools& tools) {
+bool LoopWatch::HasRing(const WatchTools& tools) {
+  if (ring_ == nullptr && tools.rings != nullptr) ring_ = tools.rings->Take();
+  return ring_ != nullptr;
+}
+
+void LoopWatch::GiveRingBackIfUnused(const WatchTools& tools) {
+  const bool is_used = is_window_open_ || IsLagging() ||
+                       idle_places_.IsUnproven(watched_[0].watch.number());  // whose samples are kept
+  if (!is_used && tools.rings != nullptr) GiveRingBack(tools.rings);
+}
+
+LoopSample* LoopWatch::NextSample(int64_t now_ns, const WatchTools& tools) {
+  if (!HasRing(tools)) return nullptr;
   LoopSample& sample = ring_[sample_count_ % static_cast<size_t>(tools.options->ring_size)];
   sample.mono_ns = now_ns;
-  return sample;
+  return &sample;
 }
 
 void LoopWatch::TakeSample(const WatchedLoop& loop, int64_t now_ns, const WatchTools& tools) {
-  LoopSample& sample = NextSample(now_ns, tools);
+  LoopSample* next = NextSample(now_ns, tools);
+  if (next == nullptr) return;
+  LoopSample& sample = *next;
   next_sample_ns_ = now_ns + tools.options->sample_interval_ns;
   const int32_t tid = loop.tid.load();
   policies::ThreadLook look;  // before the capture, which may keep the thread busy

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <span>
+#include <utility>
 
 #include "base/ticks.h"
 #include "policies/guard.h"
@@ -22,6 +23,7 @@
 #include "watchdog/loop_registry.h"
 #include "watchdog/probe_spans.h"
 #include "watchdog/queue_spans.h"
+#include "watchdog/sample_rings.h"
 #include "watchdog/scope_spans.h"
 #include "watchdog/span_watch.h"
 #include "watchdog/thread_lister.h"
@@ -42,7 +44,8 @@ struct WatchTools {
   WaitChain* waits;
   HangSink* sink;
   WatchCounters* counters;
-  UsageBook* usage = nullptr;  // null: what loops are used for is not counted
+  UsageBook* usage = nullptr;    // null: what loops are used for is not counted
+  SampleRings* rings = nullptr;  // null: each watch has a ring of its own
 };
 
 // Context: watchdog; not thread-safe.
@@ -52,8 +55,15 @@ class LoopWatch {
   LoopWatch(const LoopWatch&) = delete;
   LoopWatch& operator=(const LoopWatch&) = delete;
 
-  // Lends it room for the options' `ring_size` samples. To be called once, before anything else.
+  // Lends it room for the options' `ring_size` samples, where the tools have no rings. To be called once,
+  // before anything else.
   void SetRing(LoopSample* ring) { ring_ = ring; }
+  void GiveRingBack(SampleRings* rings) { rings->GiveBack(std::exchange(ring_, nullptr)); }
+  // Whether the watchdog looks at it; for LoopWatches. False when that is as it was.
+  bool SetActive(bool is_active) { return std::exchange(is_active_, is_active) != is_active; }
+  bool is_active() const { return is_active_; }
+  // In how long at the latest a dispatch that begins now is to be looked at, as of the last look.
+  int64_t idle_sleep_ns() const { return idle_sleep_ns_; }
   // What the place counts by now was made before anybody watched.
   void SkipWhatWasBefore(const WatchedLoop& loop) {
     usage_reader_.Skip(loop.probe);
@@ -131,7 +141,10 @@ class LoopWatch {
   policies::Verdict Judge(const Watched& watched, const WatchedLoop& loop, WaitOutcome outcome,
                           const WatchTools& tools);
   void Check(Watched* watched, const WatchedLoop& loop, int64_t now_ns, const WatchTools& tools);
-  LoopSample& NextSample(int64_t now_ns, const WatchTools& tools);
+  // Null when there is no memory for samples.
+  LoopSample* NextSample(int64_t now_ns, const WatchTools& tools);
+  bool HasRing(const WatchTools& tools);
+  void GiveRingBackIfUnused(const WatchTools& tools);
   // False when the report was lost.
   bool Report(Watched* watched, const WatchedLoop& loop, std::span<const LoopSample* const> samples,
               const stack::Stack& expensive, int64_t now_ns, const WatchTools& tools);
@@ -145,7 +158,9 @@ class LoopWatch {
                 const WatchTools& tools);
   LagNotice Notice(const Watched& watched, int64_t elapsed_ns) const;
 
-  LoopSample* ring_ = nullptr;
+  bool is_active_ = false;
+  int64_t idle_sleep_ns_ = 0;
+  LoopSample* ring_ = nullptr;  // while something is over its window
   IdlePlaces idle_places_;
   bool has_returned_ = true;       // what is finished has ended by its thread's next wait
   uint64_t unproven_samples_ = 0;  // taken before the last answer kUnproven
