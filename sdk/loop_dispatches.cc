@@ -13,15 +13,18 @@ using watchdog::DispatchHistory;
 using watchdog::LoopProbe;
 using watchdog::WatchedLoop;
 
-LoopDispatches::LoopDispatches(watchdog::LoopRegistry* registry) : registry_(registry) {
-  for (size_t i = 0; i < registry->places().size(); ++i) {
-    const DispatchHistory* track = registry->places()[i].probe.track();
+LoopDispatches::LoopDispatches(watchdog::LoopRegistry* registry)
+    : registry_(registry), taken_(base::MapBlock<Taken>(watchdog::LoopRegistry::kMaxLoops)) {
+  const watchdog::LoopRegistry::Places places = registry->places();
+  for (size_t i = 0; i < places.size() && taken_ != nullptr; ++i) {
+    const DispatchHistory* track = places[i].probe.track();
     if (track != nullptr) taken_[i].ended = track->count();
   }
 }
 
 uint32_t LoopDispatches::DispatchOf(int32_t tid) const {
-  for (WatchedLoop& loop : registry_->places()) {
+  const watchdog::LoopRegistry::Places places = registry_->places();
+  for (WatchedLoop& loop : places) {
     // Relaxed: a loop that comes or goes just now may be missed.
     if (loop.tid.load(std::memory_order_relaxed) != tid || !loop.is_in_use()) continue;
     const auto number = static_cast<uint32_t>(loop.probe.number_under_way());
@@ -33,8 +36,10 @@ uint32_t LoopDispatches::DispatchOf(int32_t tid) const {
 }
 
 bool LoopDispatches::TakeNote(DispatchNote* note) {
-  for (; place_ < registry_->places().size(); ++place_) {
-    WatchedLoop& loop = registry_->places()[place_];
+  if (taken_ == nullptr) return false;
+  const watchdog::LoopRegistry::Places places = registry_->places();
+  for (; place_ < places.size(); ++place_) {
+    WatchedLoop& loop = places[place_];
     Taken& taken = taken_[place_];
     if (TakeEnded(loop, &taken, note)) return true;
     if (TakeUnderway(&loop, &taken, note)) {

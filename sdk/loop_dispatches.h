@@ -2,9 +2,9 @@
 // Tells the recorder of traces of the dispatches of watched loops.
 #pragma once
 
-#include <array>
 #include <cstdint>
 
+#include "base/mapped_memory.h"
 #include "trace/record/dispatch_source.h"
 #include "watchdog/loop_registry.h"
 
@@ -30,8 +30,8 @@ class LoopDispatches final : public trace::DispatchSource {
   static bool TakeUnderway(watchdog::WatchedLoop* loop, Taken* taken, trace::DispatchNote* note);
 
   watchdog::LoopRegistry* registry_;
-  std::array<Taken, watchdog::LoopRegistry::kMaxLoops> taken_{};
-  size_t place_ = 0;  // where the next note is looked for
+  base::MappedBlock<Taken> taken_;  // by place; null: nothing is told
+  size_t place_ = 0;                // where the next note is looked for
   uint64_t forgotten_count_ = 0;
 };
 

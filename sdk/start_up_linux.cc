@@ -35,7 +35,8 @@ bool IsWarm(const StartOptions& options, const RunFacts& now, const RunRecord* l
 template <typename Time>
 int64_t FirstOf(watchdog::LoopRegistry* registry, Time time_of) {
   int64_t first_ns = 0;
-  for (const watchdog::WatchedLoop& loop : registry->places()) {
+  const watchdog::LoopRegistry::Places places = registry->places();
+  for (const watchdog::WatchedLoop& loop : places) {
     int64_t ns = time_of(loop);
     if (ns != 0 && (first_ns == 0 || ns < first_ns)) first_ns = ns;
   }

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "base/clock.h"
 #include "watchdog/hang_sink.h"
 
 namespace lagwatch::watchdog {
@@ -39,6 +40,42 @@ class HangListener {
   virtual bool WantsSensitive() const { return false; }
   // One has ended, at this look or shortly before.
   virtual void OnSensitive(const LagNotice&) {}
+};
+
+// Measures how long another one's calls take: that is time that the watchdog waits, and neither a stop of the
+// process nor the fault of what goes on meanwhile.
+class TimedListener final : public HangListener {
+ public:
+  // Borrowed; null: it is never called.
+  explicit TimedListener(HangListener* listener) : listener_(listener) {}
+
+  // In all calls so far.
+  int64_t called_ns() const { return called_ns_; }
+
+  void OnLagBegin(const LagNotice& lag) override {
+    Measure([&] { listener_->OnLagBegin(lag); });
+  }
+  void OnLagEnd(const LagNotice& lag) override {
+    Measure([&] { listener_->OnLagEnd(lag); });
+  }
+  void OnFiltered(const LagNotice& lag, FilterReason reason) override {
+    Measure([&] { listener_->OnFiltered(lag, reason); });
+  }
+  bool WantsSensitive() const override { return listener_->WantsSensitive(); }
+  void OnSensitive(const LagNotice& dispatch) override {
+    Measure([&] { listener_->OnSensitive(dispatch); });
+  }
+
+ private:
+  template <typename Call>
+  void Measure(Call call) {
+    const int64_t begin_ns = base::SystemClock().MonoNs();
+    call();
+    called_ns_ += base::SystemClock().MonoNs() - begin_ns;
+  }
+
+  HangListener* listener_;
+  int64_t called_ns_ = 0;
 };
 
 }  // namespace lagwatch::watchdog

@@ -46,7 +46,7 @@ void LoopProbe::SetLimits(const Limits& limits) {
 void LoopProbe::WakeWatchdog() {
   // Acquire: pairs with AskForWake.
   if (words_.is_watchdog_asleep.exchange(0, std::memory_order_acquire) != 0)
-    watchdog_.load(std::memory_order_relaxed)->Wake();
+    woken_->Add(this, look_within_ns_.load(std::memory_order_relaxed));
 }
 
 void LoopProbe::Reset() {

@@ -6,10 +6,10 @@
 #include <atomic>
 #include <cstdint>
 
-#include "base/sleeper.h"
 #include "base/ticks.h"
 #include "policies/usage.h"
 #include "watchdog/dispatch_history.h"
+#include "watchdog/woken_probes.h"
 
 namespace lagwatch::watchdog {
 
@@ -150,11 +150,24 @@ class alignas(64) LoopProbe {
   // What RequestTrack() sets to 0: for who may write no more than a word.
   std::atomic<uint64_t>* track_request() { return &kept_ticks_; }
 
-  // Asks the loop to wake `watchdog` with its next dispatch, until CancelWake(). A dispatch that has not seen
-  // this is one that Read() sees after base::FenceAllThreads(). Context: watchdog.
-  void AskForWake(base::Sleeper* watchdog) {
-    watchdog_.store(watchdog, std::memory_order_relaxed);  // published by the next store
+  // The place of the loop in its registry, and the list that wakes are added to; once for all, before its
+  // first dispatch.
+  void SetPlace(uint32_t place, WokenProbes* woken) {
+    place_ = place;
+    woken_ = woken;
+  }
+  uint32_t place() const { return place_; }
+
+  // Asks the loop to add itself to the woken ones with its next dispatch, until CancelWake(): one that begins
+  // then is to be looked at within `look_within_ns`. A dispatch that has not seen this is one that Read()
+  // sees after base::FenceAllThreads(). Context: watchdog.
+  void AskForWake(int64_t look_within_ns) {
+    look_within_ns_.store(look_within_ns, std::memory_order_relaxed);  // published by the next store
     words_.is_watchdog_asleep.store(1, std::memory_order_release);
+  }
+  // Whether it has not begun one since.
+  bool is_asked_for_wake() const {
+    return words_.is_watchdog_asleep.load(std::memory_order_relaxed) != 0;  // after the fence
   }
   void CancelWake() {
     words_.is_watchdog_asleep.store(0, std::memory_order_relaxed);  // a needless wake does no harm
@@ -167,6 +180,14 @@ class alignas(64) LoopProbe {
       WakeWatchdog();
   }
   void WakeWatchdog();
+  // After WokenProbes::TakeAll(): returns the next one, and lets this one be added again. Context: watchdog.
+  LoopProbe* TakeNextWoken() {
+    LoopProbe* next = next_woken_;
+    is_listed_.store(false);
+    return next;
+  }
+  // See WokenProbes::Reset().
+  void ForgetListed() { is_listed_.store(false); }
 
   // Idle again, for the next loop that takes this place. Not while the loop's thread uses it.
   void Reset();
@@ -207,7 +228,13 @@ class alignas(64) LoopProbe {
   std::atomic<DispatchHistory*> track_{nullptr};
   int32_t tid_ = 0;
   std::array<std::atomic<uint64_t>, policies::DurationHistogram::kBuckets> long_counts_{};
-  std::atomic<base::Sleeper*> watchdog_{nullptr};
+
+  friend class WokenProbes;
+  WokenProbes* woken_ = nullptr;
+  LoopProbe* next_woken_ = nullptr;
+  std::atomic<bool> is_listed_{false};
+  uint32_t place_ = 0;
+  std::atomic<int64_t> look_within_ns_{WokenProbes::kAtOnce};
 };
 
 }  // namespace lagwatch::watchdog

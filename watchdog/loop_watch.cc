@@ -43,7 +43,7 @@ int64_t LoopWatch::Look(WatchedLoop* loop, const WatchTools& tools) {
     generation_ = generation;
     loop->CopyName(name_);
     tid_ = loop->tid.load();
-    first_begun_ = loop->probe.begun();
+    idle_places_.BeginLoop(loop->probe.begun(), tools.clock->MonoNs());
     files_ = &tools.capturer->thread_files();
     files_->Keep(tid_);
   }
@@ -96,6 +96,10 @@ int64_t LoopWatch::Look(WatchedLoop* loop, const WatchTools& tools) {
     keeps_thread_files_ = false;
   }
   next_whole_look_ns_ = std::min(next_ns, now_ns + tools.options->check_period_ns);
+  const policies::CheckSchedule schedule{thresholds.threshold_ns, tools.options->sample_interval_ns,
+                                         tools.options->ring_size};
+  idle_sleep_ns_ = schedule.idle_sleep_ns();
+  GiveRingBackIfUnused(*loop, tools);
   return NextLookNs(now_ns, tools);
 }
 
@@ -158,23 +162,30 @@ void LoopWatch::FinishIfOver(const WatchedLoop& loop, const WatchTools& tools) {
 }
 
 void LoopWatch::FinishHangs(const WatchedLoop& loop, const WatchTools& tools) {
+  CollectSample(loop, tools);
   for (Watched& watched : watched_) {
-    if (watched.watch.is_lagging()) Finish(&watched, loop, tools);
+    const bool is_unproven = watched.source == &dispatches_ && !watched.watch.is_lagging() &&
+                             idle_places_.IsUnproven(watched.watch.number()) &&
+                             !idle_places_.IsOutside(watched.watch.number()) && !IsStillAsleep(loop, tools);
+    if (watched.watch.is_lagging() || is_unproven) Finish(&watched, loop, tools);
   }
 }
 
 void LoopWatch::Forget(const WatchedLoop& loop, const WatchTools& tools) {
   CollectSample(loop, tools);
+  has_returned_ = false;
   for (Watched& watched : watched_) {
     // The probe goes on numbering whoever has the place, so its record of this dispatch is still found.
     if (watched.watch.number() != 0) Finish(&watched, loop, tools);
     watched.source->Forget();
   }
+  has_returned_ = true;
   if (generation_ != 0) frame_counts_.Tell(loop, name_, tools.clock->MonoNs(), tools.sink);
   CollectUsage(loop, tools);
   if (generation_ == 0 && !loop.is_in_use()) SkipWhatWasBefore(loop);
   if (generation_ != 0) files_->Release(tid_);
   keeps_thread_files_ = false;
+  if (tools.rings != nullptr) GiveRingBack(tools.rings);
   last_usage_ns_ = 0;
   generation_ = 0;
   last_look_ns_ = 0;
@@ -206,10 +217,14 @@ int64_t LoopWatch::Follow(Watched* watched, const WatchedLoop& loop, int64_t now
   if (!watch.IsWindowDue(now_ns) || watch.is_window_open()) return next_read_ns;
   if (IsForADebugger(now_ns, tools)) {
     watch.PutOffCheck(now_ns + 2 * options.check_period_ns);
-  } else if (IsIdle(*watched, loop, tools)) {
-    watch.BeginAgain(now_ns);
-  } else {
+    return next_read_ns;
+  }
+  IdlePlaces::Answer answer = IdlePlaces::Answer::kHang;
+  if (MayIdle(*watched, loop)) answer = idle_places_.AtWindow(watch.number(), tid_, files_);
+  if (answer == IdlePlaces::Answer::kHang) {
     OpenWindow(watched, loop, span.tag, now_ns, tools);
+  } else {
+    Rest(&watch, answer, now_ns, tools);
   }
   return next_read_ns;
 }
@@ -226,23 +241,11 @@ bool LoopWatch::IsForADebugger(int64_t now_ns, const WatchTools& tools) {
   return is_left_alone;
 }
 
-// A program polls a few times when it starts, to connect to a server say, and then idles in other calls.
-bool LoopWatch::IsIdle(const Watched& watched, const WatchedLoop& loop, const WatchTools& tools) const {
-  constexpr uint64_t kFewDispatches = 10;
-  const bool may_be_no_loop = watched.source == &dispatches_ && !watched.watch.is_lagging() &&
-                              loop.is_inferred.load() && loop.probe.begun() - first_begun_ < kFewDispatches;
-  stack::BlockedThread blocked{};
-  const bool is_idle = may_be_no_loop &&
-                       stack::ReadThreadActivity(tid_, &blocked) == stack::ThreadActivity::kBlocked &&
-                       WaitsForEvent(blocked);
-  tools.counters->idle_waits.Add(is_idle);
-  return is_idle;
-}
-
 void LoopWatch::Finish(Watched* watched, const WatchedLoop& loop, const WatchTools& tools) {
   CollectSample(loop, tools);
   SpanWatch& watch = watched->watch;
-  if (!watch.is_lagging() && !TryReportLate(watched, loop, tools)) {
+  if (!watch.is_lagging() && !TryReportLate(watched, loop, tools) &&
+      !TryReportUnproven(watched, loop, tools)) {
     CountSuppressed(*watched, loop, tools);
   } else {
     // By the clock it is over by now at the latest; exact is what the loop's own thread measured.
@@ -252,6 +255,10 @@ void LoopWatch::Finish(Watched* watched, const WatchedLoop& loop, const WatchToo
     CountLag(watched, duration_ns, tools);
     for (const base::Uuid& id : watch.report_ids()) tools.sink->OnLagEnd(id, duration_ns);
     if (HangListener* listener = tools.options->listener) listener->OnLagEnd(Notice(*watched, duration_ns));
+  }
+  if (watched->source == &dispatches_ && loop.is_inferred.load()) {
+    const int64_t measured_ns = watched->source->DurationNs(watch.number(), loop, ToSpanTools(tools));
+    idle_places_.EndDispatch(watch.number(), std::max(measured_ns, watch.threshold_ns()), has_returned_);
   }
   watched->counted_ns = 0;
   watch.End();
@@ -264,7 +271,9 @@ bool LoopWatch::TryReportLate(Watched* watched, const WatchedLoop& loop, const W
   const int64_t duration_ns =
       watched->source->DurationNs(watch.number(), loop, ToSpanTools(tools)) - watch.guard().stopped_ns;
   if (duration_ns < watch.threshold_ns() || IsForADebugger(now_ns, tools)) return false;
-  LoopSample& sample = NextSample(now_ns, tools);
+  LoopSample* next = NextSample(now_ns, tools);
+  if (next == nullptr) return false;
+  LoopSample& sample = *next;
   sample.stack.Clear();
   sample.no_stack_reason = stack::NoStackReason::kLockedMemory;
   sample.use = {};
@@ -272,13 +281,62 @@ bool LoopWatch::TryReportLate(Watched* watched, const WatchedLoop& loop, const W
   if (is_account_open_ && LookAtThread(tid_, &account_.last_look(), &look, files_))
     sample.use = account_.Add(look);
   ++sample_count_;
-  tools.counters->lags.Add();
-  const int64_t end_ns = watch.begin_ns() + duration_ns;
-  watch.Check(SpanWatch::kNoStack, end_ns, *tools.options);
   const LoopSample* samples[] = {&sample};
-  Report(watched, loop, samples, sample.stack, end_ns, tools);
-  if (HangListener* listener = tools.options->listener) listener->OnLagBegin(Notice(*watched, duration_ns));
+  BeginEnded(watched, loop, samples, duration_ns, tools);
   return true;
+}
+
+bool LoopWatch::TryReportUnproven(Watched* watched, const WatchedLoop& loop, const WatchTools& tools) {
+  SpanWatch& watch = watched->watch;
+  const auto ring_size = static_cast<uint64_t>(tools.options->ring_size);
+  const bool has_samples = sample_count_ < unproven_samples_ + ring_size && unproven_samples_ != 0;
+  const bool is_unproven =
+      watched->source == &dispatches_ && has_returned_ && idle_places_.IsUnproven(watch.number());
+  if (!is_unproven || !has_samples) return false;
+  const int64_t now_ns = tools.clock->MonoNs();
+  const int64_t measured_ns = watched->source->DurationNs(watch.number(), loop, ToSpanTools(tools));
+  const int64_t duration_ns =
+      measured_ns == 0 ? now_ns - watch.begin_ns() : measured_ns - watch.guard().stopped_ns;
+  if (duration_ns < watch.threshold_ns() || IsForADebugger(now_ns, tools)) return false;
+  // The oldest place in the ring may hold what IsStillAsleep() captured.
+  const uint64_t kept = std::min(sample_count_, std::max<uint64_t>(ring_size - 1, 1));
+  const uint64_t oldest = std::max(watch.first_sample(), sample_count_ - kept);
+  const LoopSample* samples[WatchOptions::kMaxRingSize];
+  size_t count = 0;
+  for (uint64_t i = oldest; i < unproven_samples_; ++i) samples[count++] = &ring_[i % ring_size];
+  if (count == 0) samples[count++] = &ring_[(unproven_samples_ - 1) % ring_size];
+  BeginEnded(watched, loop, {samples, count}, duration_ns, tools);
+  return true;
+}
+
+void LoopWatch::BeginEnded(Watched* watched, const WatchedLoop& loop,
+                           std::span<const LoopSample* const> samples, int64_t duration_ns,
+                           const WatchTools& tools) {
+  SpanWatch& watch = watched->watch;
+  const stack::Stack& expensive = PickExpensiveSample(samples, tools.options->expensive_stack_rule).stack;
+  const int64_t end_ns = watch.begin_ns() + duration_ns;
+  tools.counters->lags.Add();
+  watch.Check(expensive.frame_count == 0 ? SpanWatch::kNoStack : expensive.FunctionHash(), end_ns,
+              *tools.options);
+  Report(watched, loop, samples, expensive, end_ns, tools);
+  if (HangListener* listener = tools.options->listener) listener->OnLagBegin(Notice(*watched, duration_ns));
+}
+
+bool LoopWatch::IsStillAsleep(const WatchedLoop& loop, const WatchTools& tools) {
+  constexpr size_t kWaitFrames = 2;  // of the C library, around the call
+  if (unproven_samples_ == 0) return true;
+  const auto ring_size = static_cast<uint64_t>(tools.options->ring_size);
+  const stack::Stack& before = ring_[(unproven_samples_ - 1) % ring_size].stack;
+  LoopSample& now = ring_[unproven_samples_ % ring_size];
+  tools.capturer->Capture(loop.tid.load(), &now.stack);
+  return CountCommonFrames(before, now.stack) + kWaitFrames >= before.frame_count;
+}
+
+void LoopWatch::Rest(SpanWatch* watch, IdlePlaces::Answer answer, int64_t now_ns, const WatchTools& tools) {
+  if (answer == IdlePlaces::Answer::kUnproven)
+    return watch->PutOffWindow(now_ns + tools.options->check_period_ns);
+  tools.counters->idle_waits.Add();
+  watch->BeginAgain(now_ns);
 }
 
 void LoopWatch::CollectUsage(const WatchedLoop& loop, const WatchTools& tools) {
@@ -389,6 +447,7 @@ void LoopWatch::TellSlow(const DispatchHistory::Dispatch& note, const WatchedLoo
 
 void LoopWatch::OpenWindow(Watched* watched, const WatchedLoop& loop, const char* tag, int64_t now_ns,
                            const WatchTools& tools) {
+  if (!HasRing(tools)) return watched->watch.PutOffWindow(now_ns + tools.options->check_period_ns);
   next_sample_ns_ = now_ns;
   // What goes on around it, or inside it, needs the account from its own first window on.
   bool is_other_open = std::ranges::any_of(watched_, [&](const Watched& other) {
@@ -422,15 +481,31 @@ void LoopWatch::OpenAccount(const WatchedLoop& loop) {
   is_account_fresh_ = true;
 }
 
-LoopSample& LoopWatch::NextSample(int64_t now_ns, const WatchTools& tools) {
+bool LoopWatch::HasRing(const WatchTools& tools) {
+  if (ring_ == nullptr && tools.rings != nullptr) ring_ = tools.rings->Take();
+  return ring_ != nullptr;
+}
+
+void LoopWatch::GiveRingBackIfUnused(const WatchedLoop& loop, const WatchTools& tools) {
+  const bool is_used = is_window_open_ || IsLagging() ||
+                       idle_places_.IsUnproven(watched_[0].watch.number());  // whose samples are kept
+  if (is_used || tools.rings == nullptr) return;
+  CollectSample(loop, tools);  // which is written to the ring
+  GiveRingBack(tools.rings);
+}
+
+LoopSample* LoopWatch::NextSample(int64_t now_ns, const WatchTools& tools) {
+  if (!HasRing(tools)) return nullptr;
   LoopSample& sample = ring_[sample_count_ % static_cast<size_t>(tools.options->ring_size)];
   sample.mono_ns = now_ns;
-  return sample;
+  return &sample;
 }
 
 void LoopWatch::TakeSample(const WatchedLoop& loop, int64_t now_ns, bool is_needed_now,
                            const WatchTools& tools) {
-  LoopSample& sample = NextSample(now_ns, tools);
+  LoopSample* next = NextSample(now_ns, tools);
+  if (next == nullptr) return;
+  LoopSample& sample = *next;
   next_sample_ns_ = now_ns + tools.options->sample_interval_ns;
   const int32_t tid = loop.tid.load();
   policies::ThreadLook look;  // before the capture, which may keep the thread busy
@@ -497,7 +572,13 @@ void LoopWatch::Check(Watched* watched, const WatchedLoop& loop, int64_t now_ns,
   size_t ring_size = static_cast<size_t>(tools.options->ring_size);
   size_t count = std::min(static_cast<size_t>(sample_count_ - watch.first_sample()), ring_size);
   if (count == 0) return;
-  if (IsIdle(*watched, loop, tools)) return watch.BeginAgain(now_ns);
+  if (MayIdle(*watched, loop)) {
+    const LoopSample& newest = ring_[(sample_count_ - 1) % ring_size];
+    const IdlePlaces::Answer answer =
+        idle_places_.AtCheck(watch.number(), loop, newest.stack, now_ns, files_);
+    if (answer == IdlePlaces::Answer::kUnproven) unproven_samples_ = sample_count_;
+    if (answer != IdlePlaces::Answer::kHang) return Rest(&watch, answer, now_ns, tools);
+  }
   const LoopSample* samples[WatchOptions::kMaxRingSize];
   for (size_t i = 0; i < count; ++i) samples[i] = &ring_[(sample_count_ - count + i) % ring_size];
   const stack::Stack& expensive =

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <span>
+#include <utility>
 
 #include "base/ticks.h"
 #include "policies/guard.h"
@@ -18,9 +19,11 @@
 #include "watchdog/frame_spans.h"
 #include "watchdog/hang_listener.h"
 #include "watchdog/hang_sink.h"
+#include "watchdog/idle_places.h"
 #include "watchdog/loop_registry.h"
 #include "watchdog/probe_spans.h"
 #include "watchdog/queue_spans.h"
+#include "watchdog/sample_rings.h"
 #include "watchdog/scope_spans.h"
 #include "watchdog/span_watch.h"
 #include "watchdog/thread_lister.h"
@@ -43,6 +46,7 @@ struct WatchTools {
   WatchCounters* counters;
   UsageBook* usage = nullptr;              // null: what loops are used for is not counted
   const LoopRegistry* registry = nullptr;  // null: the application is in the foreground
+  SampleRings* rings = nullptr;            // null: each watch has a ring of its own
 
   bool is_foreground() const { return registry == nullptr || registry->is_foreground(); }
 };
@@ -54,8 +58,15 @@ class LoopWatch {
   LoopWatch(const LoopWatch&) = delete;
   LoopWatch& operator=(const LoopWatch&) = delete;
 
-  // Lends it room for the options' `ring_size` samples. To be called once, before anything else.
+  // Lends it room for the options' `ring_size` samples, where the tools have no rings. To be called once,
+  // before anything else.
   void SetRing(LoopSample* ring) { ring_ = ring; }
+  void GiveRingBack(SampleRings* rings) { rings->GiveBack(std::exchange(ring_, nullptr)); }
+  // Whether the watchdog looks at it; for LoopWatches. False when that is as it was.
+  bool SetActive(bool is_active) { return std::exchange(is_active_, is_active) != is_active; }
+  bool is_active() const { return is_active_; }
+  // In how long at the latest a dispatch that begins now is to be looked at, as of the last look.
+  int64_t idle_sleep_ns() const { return idle_sleep_ns_; }
   // What the place counts by now was made before anybody watched.
   void SkipWhatWasBefore(const WatchedLoop& loop) {
     usage_reader_.Skip(loop.probe);
@@ -103,9 +114,12 @@ class LoopWatch {
   // now is to be looked at.
   int64_t Follow(Watched* watched, const WatchedLoop& loop, int64_t now_ns, const WatchTools& tools);
   bool IsForADebugger(int64_t now_ns, const WatchTools& tools);
-  // Whether the thread idles elsewhere than in its waits: it has waited so rarely that it may be no loop, and
-  // sleeps until some event comes.
-  bool IsIdle(const Watched& watched, const WatchedLoop& loop, const WatchTools& tools) const;
+  // Whether a dispatch that the thread's waits tell of is spent idle, as far as a look tells.
+  bool MayIdle(const Watched& watched, const WatchedLoop& loop) const {
+    return watched.source == &dispatches_ && !watched.watch.is_lagging() && loop.is_inferred.load();
+  }
+  // Does what an answer other than kHang asks for.
+  static void Rest(SpanWatch* watch, IdlePlaces::Answer answer, int64_t now_ns, const WatchTools& tools);
   void Finish(Watched* watched, const WatchedLoop& loop, const WatchTools& tools);
   void OpenWindow(Watched* watched, const WatchedLoop& loop, const char* tag, int64_t now_ns,
                   const WatchTools& tools);
@@ -120,6 +134,13 @@ class LoopWatch {
   // Reports a hang that was over before the watchdog could look at it, because it was kept waiting for the
   // address space that the hang's thread was changing. False when it was not kept from anything.
   bool TryReportLate(Watched* watched, const WatchedLoop& loop, const WatchTools& tools);
+  // Reports a hang that might have been idle, and is over by now. False when it is none.
+  bool TryReportUnproven(Watched* watched, const WatchedLoop& loop, const WatchTools& tools);
+  // Whether the thread is still within the call in which the last sample found it.
+  bool IsStillAsleep(const WatchedLoop& loop, const WatchTools& tools);
+  // Finds the hang's begin by what ended it, and tells who listens.
+  void BeginEnded(Watched* watched, const WatchedLoop& loop, std::span<const LoopSample* const> samples,
+                  int64_t duration_ns, const WatchTools& tools);
   // Looks at the thread before anything that may wait for its memory.
   void OpenAccount(const WatchedLoop& loop);
   // Of whatever is going on, once for all kinds. Unless it `is_needed_now`, it is outstanding until the next
@@ -132,7 +153,10 @@ class LoopWatch {
   policies::ThreadUse Account(int32_t tid, const policies::ThreadLook& look);
   policies::Verdict Judge(const Watched& watched, const WatchedLoop& loop, WaitOutcome outcome);
   void Check(Watched* watched, const WatchedLoop& loop, int64_t now_ns, const WatchTools& tools);
-  LoopSample& NextSample(int64_t now_ns, const WatchTools& tools);
+  // Null when there is no memory for samples.
+  LoopSample* NextSample(int64_t now_ns, const WatchTools& tools);
+  bool HasRing(const WatchTools& tools);
+  void GiveRingBackIfUnused(const WatchedLoop& loop, const WatchTools& tools);
   // False when the report was lost.
   bool Report(Watched* watched, const WatchedLoop& loop, std::span<const LoopSample* const> samples,
               const stack::Stack& expensive, int64_t now_ns, const WatchTools& tools);
@@ -148,8 +172,13 @@ class LoopWatch {
                 int64_t duration_ns, const WatchTools& tools);
   LagNotice Notice(const Watched& watched, int64_t elapsed_ns) const;
 
-  LoopSample* ring_ = nullptr;
-  uint64_t sample_count_ = 0;  // taken so far; the ring holds the last of them
+  bool is_active_ = false;
+  int64_t idle_sleep_ns_ = 0;
+  LoopSample* ring_ = nullptr;  // while something is over its window
+  IdlePlaces idle_places_;
+  bool has_returned_ = true;       // what is finished has ended by its thread's next wait
+  uint64_t unproven_samples_ = 0;  // taken before the last answer kUnproven
+  uint64_t sample_count_ = 0;      // taken so far; the ring holds the last of them
   int64_t next_sample_ns_ = 0;
   bool is_sample_outstanding_ = false;
   bool is_window_open_ = false;  // of anything
@@ -165,7 +194,6 @@ class LoopWatch {
   int64_t last_look_ns_ = 0;
   policies::GuardFindings found_since_look_;
   uint64_t last_begun_ = 0;
-  uint64_t first_begun_ = 0;  // the place's count when the loop took it
   bool has_begun_nothing_ = false;
 
   UsageReader usage_reader_;

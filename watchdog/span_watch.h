@@ -56,6 +56,11 @@ class SpanWatch {
   void BeginAgain(int64_t now_ns);
   // Leaves the next check out: the one after it is at `check_ns`.
   void PutOffCheck(int64_t check_ns) { put_off_to_ns_ = next_check_ns_ = check_ns; }
+  // The same for a window, which is closed until then.
+  void PutOffWindow(int64_t window_ns) {
+    PutOffCheck(window_ns + schedule_.window_ns());
+    is_window_open_ = false;
+  }
 
   bool IsWindowDue(int64_t now_ns) const { return now_ns >= WindowStartNs(); }
   bool IsCheckDue(int64_t now_ns) const { return now_ns >= next_check_ns_; }

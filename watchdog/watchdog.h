@@ -93,15 +93,23 @@ class Watchdog {
   // looked at).
   void Sleep(int64_t next_ns);
   uint64_t CountReportsTried() const;
-  // Accounts for the time of a look, before which the capturer had waited so long and so many reports had
-  // been tried.
-  void AccountForLook(uint64_t waited_ns_before, uint64_t reports_before);
+  // What looks have waited for, so far, that is neither the processor nor a disk: captures, and a listener.
+  int64_t WaitedInLooksNs() const {
+    return static_cast<int64_t>(tools_.capturer->counters().waited_ns.value()) + listener_.called_ns();
+  }
+  // Accounts for the time of a look, before which looks had waited so long and so many reports had been
+  // tried.
+  void AccountForLook(int64_t waited_ns_before, uint64_t reports_before);
   // Takes off what was not the program's time since the last call, in which this thread wanted to wait for so
   // long at most.
   void DiscountForeignTime(int64_t wanted_wait_ns);
-  // False when some loop is not quiet after all, or could not be asked to wake us.
-  bool AskLoopsForWake();
-  void CancelWakes();
+  // Looks from now on at the loops that have something to see.
+  void ActivateWoken();
+  // Looks no more at loops that are quiet: they add themselves to the woken ones when they begin a dispatch.
+  // True when no other is left.
+  bool ParkQuietLoops();
+  // Brings the book up to date for loops that are not looked at.
+  void CollectParkedUsage();
 
   // Tells the sink what the loops were used for: so far, or for good when that is due.
   void TellUsage(uint64_t reports_before);
@@ -128,6 +136,7 @@ class Watchdog {
   int64_t usage_so_far_ns_ = 0;  // when it was told so far
   policies::SuppressedCounts suppressed_told_{};
   WatchTools tools_;
+  TimedListener listener_;
   std::unique_ptr<LoopSample> dump_sample_;
   int64_t last_signal_check_ns_ = 0;
   uint64_t counted_pause_ticks_ = 0;

@@ -55,11 +55,17 @@ Watchdog::Watchdog(const WatchOptions& options, LoopRegistry* registry, stack::S
       watches_(options.ring_size),
       cpu_(options.cpu.is_watched ? new CpuWatch(options.cpu, options.max_threads) : nullptr),
       tools_{&options_, &tick_scale_, &base::SystemClock(), capturer, &threads_,
-             &waits_,   sink,         &counters_,           &usage_,  registry},
+             &waits_,   sink,         &counters_,           &usage_,  registry,
+             watches_.rings()},
+      listener_(options.listener),
       dump_sample_(new LoopSample) {
-  const std::span<WatchedLoop> places = registry_->places();
-  const std::span<LoopWatch> watches = watches_.First(places.size());
-  for (size_t i = 0; i < places.size(); ++i) watches[i].SkipWhatWasBefore(places[i]);
+  if (options_.listener != nullptr) options_.listener = &listener_;
+  if (!watches_.ok()) return;
+  ActivateWoken();  // who was listed before is among all
+  const LoopRegistry::Places places = registry_->places();
+  for (size_t i = 0; i < places.size(); ++i) {
+    if (watches_.Activate(i)) watches_.Of(i).SkipWhatWasBefore(places[i]);
+  }
 }
 
 Watchdog::~Watchdog() {
@@ -176,11 +182,11 @@ void Watchdog::RunRounds() {
   }
   while (!registry_->dump_requests().CloseIfIdle())
     DumpIfAsked();  // whoever was told that it is made gets it
-  const std::span<LoopWatch> watches = watches_.all();
   const bool is_end = stop_reason_.load() == StopReason::kProcessEnds;
-  for (size_t i = 0; i < watches.size(); ++i) {
-    if (is_end) watches[i].FinishHangs(registry_->places()[i], tools_);
-    watches[i].FinishIfOver(registry_->places()[i], tools_);
+  const LoopRegistry::Places places = registry_->places();
+  for (uint32_t place : watches_.active()) {
+    if (is_end) watches_.Of(place).FinishHangs(places[place], tools_);
+    watches_.Of(place).FinishIfOver(places[place], tools_);
   }
   TellLastUsage();
   sink_->OnStop();
@@ -189,13 +195,17 @@ void Watchdog::RunRounds() {
 
 void Watchdog::Sleep(int64_t next_ns) {
   const base::Clock& clock = base::SystemClock();
-  bool is_for_good = tick_scale_.is_known() && AskLoopsForWake();
+  bool is_for_good = tick_scale_.is_known() && ParkQuietLoops();
   const int64_t wait_ns = std::max<int64_t>(next_ns - clock.MonoNs(), 0);
   int64_t quiet_until_ns = base::Sleeper::kForever;
   if (options_.service != nullptr) quiet_until_ns = options_.service->due_ns();
   if (cpu_ != nullptr) quiet_until_ns = std::min(quiet_until_ns, cpu_->NextLookNs());
-  registry_->watchdog_sleeper().SleepUntil(is_for_good ? quiet_until_ns : next_ns);
-  if (is_for_good) CancelWakes();
+  WokenProbes& woken = registry_->woken_probes();
+  const int64_t until_ns = is_for_good ? quiet_until_ns : next_ns;
+  woken.SetNextLook(until_ns);
+  if (woken.is_empty()) registry_->watchdog_sleeper().SleepUntil(until_ns);
+  woken.SetNextLook(0);
+  ActivateWoken();
   DiscountForeignTime(is_for_good ? kAnyWait : wait_ns);
 }
 
@@ -232,49 +242,55 @@ void Watchdog::DiscountForeignTime(int64_t wanted_wait_ns) {
   counters_.stopped_ms.Add(static_cast<uint64_t>(findings.stopped_ns / base::kNsPerMs));
   counters_.suspensions.Add(findings.suspended_ns != 0);
   counters_.late_wakes.Add(findings.late_ns != 0);
-  for (LoopWatch& watch : watches_.all()) watch.Discount(findings);
+  for (uint32_t place : watches_.active()) watches_.Of(place).Discount(findings);
 }
 
-bool Watchdog::AskLoopsForWake() {
-  const std::span<WatchedLoop> places = registry_->places();
-  const std::span<LoopWatch> watches = watches_.First(places.size());
-  for (size_t i = 0; i < places.size(); ++i) {
-    if (places[i].is_in_use() && !watches[i].IsQuiet(places[i])) return false;
+void Watchdog::ActivateWoken() {
+  for (LoopProbe* probe = registry_->woken_probes().TakeAll(); probe != nullptr;) {
+    const uint32_t place = probe->place();
+    probe = probe->TakeNextWoken();
+    watches_.Activate(place);  // without memory it is not watched
   }
-  for (WatchedLoop& loop : places) {
-    if (loop.is_in_use()) loop.probe.AskForWake(&registry_->watchdog_sleeper());
-  }
-  bool is_agreed = base::FenceAllThreads();
-  // A loop that was added meanwhile has woken the sleeper.
-  for (size_t i = 0; i < places.size(); ++i) {
-    bool is_quiet = watches[i].IsQuiet(places[i]) && places[i].probe.Read().number == 0;
-    is_agreed = is_agreed && (!places[i].is_in_use() || is_quiet);
-  }
-  if (!is_agreed) CancelWakes();
-  return is_agreed;
 }
 
-void Watchdog::CancelWakes() {
-  for (WatchedLoop& loop : registry_->places()) loop.probe.CancelWake();
+bool Watchdog::ParkQuietLoops() {
+  const LoopRegistry::Places places = registry_->places();
+  bool is_any_asked = false;
+  for (uint32_t place : watches_.active()) {
+    if (!places[place].is_in_use() || !watches_.Of(place).IsQuiet(places[place])) continue;
+    places[place].probe.AskForWake(watches_.Of(place).idle_sleep_ns());
+    is_any_asked = true;
+  }
+  if (!is_any_asked) return watches_.active().empty();
+  const bool is_fenced = base::FenceAllThreads();
+  watches_.DeactivateIf([&](uint32_t place) {
+    WatchedLoop& loop = places[place];
+    const bool is_asleep = is_fenced && loop.is_in_use() && loop.probe.is_asked_for_wake() &&
+                           watches_.Of(place).IsQuiet(loop) && loop.probe.Read().number == 0;
+    if (!is_asleep && loop.probe.is_asked_for_wake()) loop.probe.CancelWake();
+    return is_asleep;
+  });
+  return watches_.active().empty();
 }
 
 int64_t Watchdog::RunRound() {
   int64_t next_ns = base::SystemClock().MonoNs() + options_.check_period_ns;
   const uint64_t reports_before = counters_.reports.value();
-  const std::span<WatchedLoop> places = registry_->places();
-  const std::span<LoopWatch> watches = watches_.First(places.size());
-  for (size_t i = 0; i < places.size(); ++i) {
-    if (!places[i].is_in_use()) {
-      watches[i].Forget(places[i], tools_);
-      continue;
-    }
-    const uint64_t waited_ns = tools_.capturer->counters().waited_ns.value();
+  const LoopRegistry::Places places = registry_->places();
+  watches_.DeactivateIf([&](uint32_t place) {
+    if (places[place].is_in_use()) return false;
+    watches_.Of(place).Forget(places[place], tools_);
+    return true;
+  });
+  for (uint32_t place : watches_.active()) {
+    if (!places[place].is_in_use()) continue;  // it has left just now, and is listed again
+    const int64_t waited_ns = WaitedInLooksNs();
     const uint64_t reports = CountReportsTried();
-    next_ns = std::min(next_ns, watches[i].Look(&places[i], tools_));
+    next_ns = std::min(next_ns, watches_.Of(place).Look(&places[place], tools_));
     AccountForLook(waited_ns, reports);
   }
   if (cpu_ != nullptr) {
-    const uint64_t waited_ns = tools_.capturer->counters().waited_ns.value();
+    const int64_t waited_ns = WaitedInLooksNs();
     const uint64_t reports = CountReportsTried();
     next_ns = std::min(next_ns, cpu_->Look(registry_->is_foreground(), tools_));
     AccountForLook(waited_ns, reports);
@@ -292,12 +308,14 @@ void Watchdog::DumpIfAsked() {
   DumpRequest request;
   if (!registry_->dump_requests().Take(&request)) return;
   const WatchedLoop* loop = nullptr;
-  const std::span<LoopWatch> watches = watches_.all();
-  for (size_t i = 0; i < watches.size(); ++i) {
-    const WatchedLoop& candidate = registry_->places()[i];
-    if (!candidate.is_in_use()) continue;
-    if (loop == nullptr || watches[i].IsLagging()) loop = &candidate;
-    if (watches[i].IsLagging()) break;
+  const LoopRegistry::Places places = registry_->places();
+  for (size_t i = 0; i < places.size() && loop == nullptr; ++i) {
+    if (places[i].is_in_use()) loop = &places[i];
+  }
+  for (uint32_t place : watches_.active()) {
+    if (!places[place].is_in_use() || !watches_.Of(place).IsLagging()) continue;
+    loop = &places[place];
+    break;
   }
   if (options_.reports_under_debugger || stack::ReadTracer() == 0) {
     MakeDump(request, loop, dump_sample_.get(), tools_);
@@ -318,7 +336,9 @@ void Watchdog::KeepSignalNowAndThen() {
 
 int64_t Watchdog::FeedIfWell() {
   if (options_.service == nullptr) return INT64_MAX;
-  if (std::ranges::any_of(watches_.all(), &LoopWatch::IsLagging)) return INT64_MAX;
+  const bool is_lagging =
+      std::ranges::any_of(watches_.active(), [&](uint32_t place) { return watches_.Of(place).IsLagging(); });
+  if (is_lagging) return INT64_MAX;
   options_.service->Feed(base::SystemClock().MonoNs());
   return options_.service->due_ns();
 }
@@ -344,6 +364,7 @@ void Watchdog::TellUsage(uint64_t reports_before) {
   if (!is_due && now_ns - usage_so_far_ns_ < options_.check_period_ns) return;  // samples come more often
   if (usage_.is_empty()) return;
   usage_so_far_ns_ = now_ns;
+  if (is_due) CollectParkedUsage();
   policies::SuppressedCounts suppressed;
   const UsageEvent event = DescribeUsage(&suppressed, is_alone);
   if (!is_due) return sink_->OnUsageSoFar(event);
@@ -354,9 +375,18 @@ void Watchdog::TellUsage(uint64_t reports_before) {
   BeginUsagePeriod();
 }
 
+void Watchdog::CollectParkedUsage() {
+  const LoopRegistry::Places places = registry_->places();
+  for (size_t i = 0; i < places.size(); ++i) {
+    LoopWatch* watch = watches_.Find(i);
+    if (watch != nullptr && !watch->is_active()) watch->CollectUsage(places[i], tools_);
+  }
+}
+
 void Watchdog::TellLastUsage() {
-  const std::span<LoopWatch> watches = watches_.all();
-  for (size_t i = 0; i < watches.size(); ++i) watches[i].CollectUsage(registry_->places()[i], tools_);
+  CollectParkedUsage();
+  for (uint32_t place : watches_.active())
+    watches_.Of(place).CollectUsage(registry_->places()[place], tools_);
   if (options_.usage_period_ns == 0 || usage_.is_empty()) return;
   policies::SuppressedCounts suppressed;
   const bool is_alone = true;
@@ -405,9 +435,8 @@ uint64_t Watchdog::CountReportsTried() const {
   return counters_.reports.value() + counters_.reports_lost.value();
 }
 
-void Watchdog::AccountForLook(uint64_t waited_ns_before, uint64_t reports_before) {
-  const auto waited_ns =
-      static_cast<int64_t>(tools_.capturer->counters().waited_ns.value() - waited_ns_before);
+void Watchdog::AccountForLook(int64_t waited_ns_before, uint64_t reports_before) {
+  const int64_t waited_ns = WaitedInLooksNs() - waited_ns_before;
   // The next loop is to be looked at by what is known now.
   if (base::SystemClock().MonoNs() - last_account_ns_ <= policies::TimeGuard::kToleranceNs) {
     waited_ns_ += waited_ns;

@@ -100,11 +100,11 @@ static int CancelThreads(enum Wait wait, int is_asynchronous, int polls_in_clean
   return 3;
 }
 
-#define CANCEL_HOST(Name, wait, is_asynchronous, polls_in_cleanup)     \
-  static int Name(int count, char** arguments) {                       \
-    (void)count;                                                       \
-    (void)arguments;                                                   \
-    return CancelThreads(wait, is_asynchronous, polls_in_cleanup);     \
+#define CANCEL_HOST(Name, wait, is_asynchronous, polls_in_cleanup) \
+  static int Name(int count, char** arguments) {                   \
+    (void)count;                                                   \
+    (void)arguments;                                               \
+    return CancelThreads(wait, is_asynchronous, polls_in_cleanup); \
   }
 CANCEL_HOST(CancelPoll, kPoll, 0, 0)
 CANCEL_HOST(CancelPpoll, kPpoll, 0, 0)

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs that fork, and that become other programs. The parent waits for its children, so that all output comes
-// before its end.
+// Programs that fork, and that become other programs. The parent waits for its children, so that all output
+// comes before its end.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdatomic.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -155,7 +155,8 @@ static int VforkAndExec(int count, char** arguments) {
 }
 
 static int SpawnPrograms(int count, char** arguments) {
-  char* const command[] = {(char*)"/bin/sh", (char*)"-c", (char*)"env | grep -c -e LAGWATCH -e LD_PRELOAD", NULL};
+  char* const command[] = {(char*)"/bin/sh", (char*)"-c", (char*)"env | grep -c -e LAGWATCH -e LD_PRELOAD",
+                           NULL};
   pid_t child;
   (void)count;
   (void)arguments;
@@ -219,7 +220,8 @@ static int ExecInHandler(int count, char** arguments) {
   enum { kGuardBytes = 4096, kStackBytes = 8192 };
   (void)count;
   (void)arguments;
-  char* memory = mmap(NULL, kGuardBytes + kStackBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  char* memory =
+      mmap(NULL, kGuardBytes + kStackBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return 1;
   Checked(mprotect(memory, kGuardBytes, PROT_NONE), "mprotect");
   const stack_t stack = {.ss_sp = memory + kGuardBytes, .ss_size = kStackBytes};

@@ -58,8 +58,8 @@ unsigned long StartThread(void* (*run)(void*), void* argument) {
 }
 
 static const struct Host* const kKinds[] = {
-    kCancellationHosts, kDescriptorHosts, kEndingHosts,  kForkHosts,   kIdentityHosts, kIdleHosts,
-    kLimitHosts,        kLoaderHosts,     kSeccompHosts, kSignalHosts, kThreadHosts,
+    kCancellationHosts, kDescriptorHosts, kEndingHosts, kForkHosts,    kHandlerHosts, kIdentityHosts,
+    kIdleHosts,         kLimitHosts,      kLoaderHosts, kSeccompHosts, kSignalHosts,  kThreadHosts,
 };
 
 int main(int argument_count, char** arguments) {

@@ -26,13 +26,15 @@ struct Host {
   const char* name;
   int (*run)(int argument_count, char** arguments);
   const char* hangs;   // functions to be found in reports, separated by commas; "": no report is expected
-  const char* traits;  // "root": needs root; "blind": hangs may go unseen, but lagwatch must say so
+  // "root": needs root; "blind": hangs may go unseen, but lagwatch must say so; "times=N": at least N reports
+  const char* traits;
 };
 
 extern const struct Host kCancellationHosts[];
 extern const struct Host kDescriptorHosts[];
 extern const struct Host kEndingHosts[];
 extern const struct Host kForkHosts[];
+extern const struct Host kHandlerHosts[];
 extern const struct Host kIdentityHosts[];
 extern const struct Host kIdleHosts[];
 extern const struct Host kLimitHosts[];

@@ -173,6 +173,9 @@ class Bench:
                   ("nostack" not in host.traits and not any(hang in text for hang in host.hangs))]
         if others and "others" not in host.traits:
             yield Finding(host.name, "false", others[0][:600])
+        times = max([int(trait.removeprefix("times=")) for trait in host.traits if trait.startswith("times=")], default=0)
+        if len(reports) < times:
+            yield Finding(host.name, "missed", f"{len(reports)} of {times} reports")
         if "ended" in host.traits and any(not report.get("ended") for report in reports):
             yield Finding(host.name, "missed", "the end of the hang is not known")
 

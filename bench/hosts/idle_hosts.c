@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs that poll at their start and then idle in other calls, which is no hang.
+// Programs that poll at their start, or run a loop for a while, and then idle in other calls, which is no
+// hang. What waits in the same calls in a handler of a loop is in handler_hosts.c.
 #define _GNU_SOURCE
 #include <arpa/inet.h>
+#include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/epoll.h>
 #include <sys/msg.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "bench/hosts/host.h"
@@ -152,10 +157,133 @@ static int IdleInWaitpid(int count, char** arguments) {
   return End(thread);
 }
 
+// Those that wake up now and then, each time past the threshold.
+static int IdleInSleeps(int count, char** arguments) {
+  (void)count;
+  (void)arguments;
+  const pthread_t thread = Begin();
+  for (int i = 0; i < 4; ++i) PauseMs(400);
+  return End(thread);
+}
+static struct timespec After(clockid_t clock, int ms) {
+  struct timespec then;
+  clock_gettime(clock, &then);
+  then.tv_nsec += ms * 1000000L;
+  then.tv_sec += then.tv_nsec / 1000000000L;
+  then.tv_nsec %= 1000000000L;
+  return then;
+}
+static int IdleInTimedCondition(int count, char** arguments) {
+  (void)count;
+  (void)arguments;
+  const pthread_t thread = Begin();
+  static pthread_cond_t never = PTHREAD_COND_INITIALIZER;
+  for (int i = 0; i < 4; ++i) {
+    const struct timespec then = After(CLOCK_REALTIME, 400);
+    pthread_mutex_lock(&mutex);
+    if (pthread_cond_timedwait(&never, &mutex, &then) != ETIMEDOUT) return 1;
+    pthread_mutex_unlock(&mutex);
+  }
+  return End(thread);
+}
+static int IdleInSigtimedwait(int count, char** arguments) {
+  const struct timespec timeout = {0, 400000000};
+  sigset_t set;
+  (void)count;
+  (void)arguments;
+  const pthread_t thread = Begin();
+  sigemptyset(&set);
+  sigaddset(&set, SIGUSR2);
+  for (int i = 0; i < 4; ++i) {
+    if (sigtimedwait(&set, NULL, &timeout) != -1) return 1;
+  }
+  return End(thread);
+}
+
+// A client that polls its only socket before it reads, often with a timeout and then without.
+static int server_end;
+static void* Answer(void* unused) {
+  (void)unused;
+  for (int i = 0; i < 3; ++i) {
+    PauseMs(450);
+    if (write(server_end, "x", 1) != 1) return NULL;
+  }
+  return NULL;
+}
+static int IdleInRecvOfPolled(int count, char** arguments) {
+  int sockets[2];
+  char byte;
+  (void)count;
+  (void)arguments;
+  Checked(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets), "socketpair");
+  struct pollfd client = {sockets[0], POLLIN, 0};
+  server_end = sockets[1];
+  for (int i = 0; i < 12; ++i) poll(&client, 1, 5);
+  const pthread_t thread = StartThread(Answer, NULL);
+  for (int i = 0; i < 3; ++i) {
+    if (recv(sockets[0], &byte, 1, 0) != 1) return 1;
+    for (int turn = 0; turn < 4; ++turn) poll(&client, 1, 5);
+  }
+  pthread_join(thread, NULL);
+  puts("done");
+  return 3;
+}
+
+// Threads that poll for a while, and then wait for work.
+static void* Work(void* unused) {
+  (void)unused;
+  Tick(10);
+  Tick(10);
+  pthread_mutex_lock(&mutex);
+  while (!is_done) pthread_cond_wait(&condition, &mutex);
+  pthread_mutex_unlock(&mutex);
+  return NULL;
+}
+static int IdleWorkers(int count, char** arguments) {
+  pthread_t workers[3];
+  (void)count;
+  (void)arguments;
+  for (int i = 0; i < 3; ++i) workers[i] = StartThread(Work, NULL);
+  PauseMs(900);
+  pthread_mutex_lock(&mutex);
+  is_done = 1;
+  pthread_cond_broadcast(&condition);
+  pthread_mutex_unlock(&mutex);
+  for (int i = 0; i < 3; ++i) pthread_join(workers[i], NULL);
+  puts("done");
+  return 3;
+}
+
+static __attribute__((noinline)) void RunLoop(int turns) {
+  struct epoll_event events[128];
+  const int epoll = Checked(epoll_create1(EPOLL_CLOEXEC), "epoll_create1");
+  for (int i = 0; i < turns; ++i) epoll_wait(epoll, events, 128, 5);
+  close(epoll);
+}
+static int IdleAfterLoop(int count, char** arguments) {
+  (void)count;
+  (void)arguments;
+  const pthread_t thread = Begin();
+  RunLoop(30);
+  PauseMs(600);
+  return End(thread);
+}
+
 const struct Host kIdleHosts[] = {
-    {"idle_in_sigsuspend", IdleInSuspend, "", ""},  {"idle_in_sigwait", IdleInSigwait, "", ""},
-    {"idle_in_join", IdleInJoin, "", ""},           {"idle_in_read", IdleInRead, "", ""},
-    {"idle_in_accept", IdleInAccept, "", ""},       {"idle_in_msgrcv", IdleInMessage, "", ""},
-    {"idle_in_sem_wait", IdleInSemaphore, "", ""},  {"idle_in_cond_wait", IdleInCondition, "", ""},
-    {"idle_in_waitpid", IdleInWaitpid, "", ""},     {NULL, NULL, NULL, NULL},
+    {"idle_in_sigsuspend", IdleInSuspend, "", ""},
+    {"idle_in_sigwait", IdleInSigwait, "", ""},
+    {"idle_in_join", IdleInJoin, "", ""},
+    {"idle_in_read", IdleInRead, "", ""},
+    {"idle_in_accept", IdleInAccept, "", ""},
+    {"idle_in_msgrcv", IdleInMessage, "", ""},
+    {"idle_in_sem_wait", IdleInSemaphore, "", ""},
+    {"idle_in_cond_wait", IdleInCondition, "", ""},
+    {"idle_in_waitpid", IdleInWaitpid, "", ""},
+    {"idle_in_sleeps", IdleInSleeps, "", ""},
+    {"idle_in_timed_cond_wait", IdleInTimedCondition, "", ""},
+    {"idle_in_sigtimedwait", IdleInSigtimedwait, "", ""},
+    {"idle_in_recv_of_polled", IdleInRecvOfPolled, "", ""},
+    {"idle_workers", IdleWorkers, "", "all"},
+    {"idle_after_loop", IdleAfterLoop, "", ""},
+    {NULL, NULL, NULL, NULL},
 };

@@ -133,7 +133,8 @@ static int SmallStack(int count, char** arguments) {
 // One call that holds the address space's lock for long: a change of very many mappings.
 __attribute__((noinline)) static void HangChangingMemory(void) {
   enum { kPages = 60000 };
-  char* memory = mmap(NULL, (size_t)kPages * 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  char* memory =
+      mmap(NULL, (size_t)kPages * 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) exit(1);
   for (int i = 0; i < kPages; i += 2) mprotect(memory + (size_t)i * 4096, 4096, PROT_NONE);
   for (int i = 0; i < 12; ++i) {

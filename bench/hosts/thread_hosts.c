@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -103,11 +104,54 @@ static int WaitInCoroutine(int count, char** arguments) {
   return 3;
 }
 
+// A thread that waits, and then works, when its specific data are destroyed; in the place of its loop another
+// thread's may be watched by then. That one waits meanwhile, which is no hang.
+static pthread_key_t key;
+static pthread_barrier_t has_waited;
+static void WaitLate(void* unused) {
+  (void)unused;
+  pthread_barrier_wait(&has_waited);  // the other thread has the place
+  Tick(1);
+  for (int i = 0; i < 3; ++i) {
+    const double end = (double)clock() + 0.2 * CLOCKS_PER_SEC;
+    while ((double)clock() < end) {
+    }
+  }
+}
+static void* WaitInDestructor(void* unused) {
+  Tick(1);
+  Tick(1);
+  pthread_setspecific(key, &key);
+  return unused;
+}
+static void* WaitBeside(void* unused) {
+  PauseMs(200);  // the first thread is in its destructor
+  Tick(1);
+  Tick(1);
+  pthread_barrier_wait(&has_waited);
+  Tick(1500);
+  return unused;
+}
+static int PollInDestructor(int count, char** arguments) {
+  (void)count;
+  (void)arguments;
+  Tick(1);  // lagwatch has its key by now, whose data are destroyed first
+  Checked(-pthread_key_create(&key, WaitLate), "pthread_key_create");
+  pthread_barrier_init(&has_waited, NULL, 2);
+  const pthread_t first = StartThread(WaitInDestructor, NULL);
+  const pthread_t beside = StartThread(WaitBeside, NULL);
+  pthread_join(first, NULL);
+  pthread_join(beside, NULL);
+  puts("done");
+  return 3;
+}
+
 const struct Host kThreadHosts[] = {
     {"leave_it_to_one", LeaveItToOne, "HangComputing", ""},
     {"wait_in_coroutine", WaitInCoroutine, "HangComputing", ""},
     {"loop_elsewhere", LoopElsewhere, "HangComputing", ""},
     {"many_loops", ManyLoops, "HangComputing", "all"},
     {"many_threads", ManyThreads, "HangComputing", "all"},
+    {"poll_in_destructor", PollInDestructor, "", "all"},
     {NULL, NULL, NULL, NULL},
 };

@@ -2,12 +2,15 @@
 #include "sdk/preload/thread_waits.h"
 
 #include <pthread.h>
+#include <sys/syscall.h>
 
 #include <cerrno>
 #include <csignal>
 
 #include "sdk/preload/exec_environment.h"
+#include "sdk/preload/raw_syscall.h"
 #include "sdk/preload/wait_tracker.h"
+#include "watchdog/idle_places.h"
 
 namespace lagwatch::sdk {
 
@@ -17,12 +20,33 @@ constinit WaitSwitches g_wait_switches{};
 namespace {
 
 // A signal handler that waits inside BeginWait or EndWait is passed over. A handler that jumps out of them,
-// or an asynchronous cancellation, leaves is_busy set: after so many waits that is assumed.
+// or an asynchronous cancellation, leaves is_busy set. The next wait tells by its frame, which cannot be as
+// high as that of a call that is under way; where the frames are on different stacks, that is assumed after
+// so many waits.
 constexpr int kMostSkippedWaits = 16;
 
-bool TryEnter(ThreadWaits* waits) {
-  if (waits->is_busy && ++waits->skipped_waits < kMostSkippedWaits) return false;
+// Of the function that calls it.
+[[gnu::always_inline]] inline uintptr_t OwnFrame() {
+  return reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
+}
+
+bool IsOnSignalStack() {
+  const int error = errno;
+  stack_t stack{};
+  const long result = RawSyscall(SYS_sigaltstack, 0, reinterpret_cast<long>(&stack), 0, 0, 0, 0);
+  errno = error;
+  return result < 0 || (stack.ss_flags & SS_ONSTACK) != 0;
+}
+
+bool WasLeft(const ThreadWaits& waits, uintptr_t frame) {
+  return frame >= waits.busy_frame && frame - waits.busy_frame < watchdog::kDeepestStackBytes &&
+         !waits.is_in_confined_child && !IsOnSignalStack();
+}
+
+bool TryEnter(ThreadWaits* waits, uintptr_t frame) {
+  if (waits->is_busy && !WasLeft(*waits, frame) && ++waits->skipped_waits < kMostSkippedWaits) return false;
   waits->skipped_waits = 0;
+  waits->busy_frame = frame;
   waits->is_busy = true;
   std::atomic_signal_fence(std::memory_order_seq_cst);
   return true;
@@ -38,6 +62,25 @@ bool IsToBePrepared(const ThreadWaits& waits) {
   // Relaxed: only false again after this thread has forked.
   return !g_wait_switches.start_tried.load(std::memory_order_relaxed) ||
          (waits.is_chosen && HasMainLoopReturned());
+}
+
+// The place is freed when the thread's specific data are destroyed, and may be another loop's by now; other
+// destructors of the thread may wait after that.
+void ForgetFreedPlace(ThreadWaits* waits) {
+  // Relaxed: the thread itself has freed it.
+  if (waits->loop == nullptr || waits->loop->generation.load(std::memory_order_relaxed) == waits->generation)
+    return;
+  waits->loop = nullptr;
+  waits->is_known = true;
+  waits->looks_left = 0;
+  waits->is_candidate = waits->is_chosen = false;
+}
+
+// Says where the loop waits, for the watchdog: see IdlePlaces.
+void TellHome(ThreadWaits* waits) {
+  // Relaxed, both: published by the dispatch that begins next.
+  waits->loop->home_frame.store(waits->home.home_frame(), std::memory_order_relaxed);
+  waits->loop->polled_descriptor.store(waits->home.only_descriptor(), std::memory_order_relaxed);
 }
 
 // The start opens files and takes locks: it is neither cancelled nor left by a signal handler's jump. Faults
@@ -65,7 +108,8 @@ void PrepareUninterrupted(ThreadWaits* waits) {
 void BeginWait(const WaitCall& call) {
   if (g_wait_switches.is_off.load(std::memory_order_relaxed)) return;  // only ever becomes true
   ThreadWaits& waits = t_waits;
-  if ((waits.loop == nullptr && !waits.is_candidate) || !TryEnter(&waits)) return;
+  ForgetFreedPlace(&waits);
+  if ((waits.loop == nullptr && !waits.is_candidate) || !TryEnter(&waits, OwnFrame())) return;
   if (waits.loop != nullptr) {
     watchdog::LoopProbe& probe = waits.loop->probe;
     if (probe.number_under_way() == 0) {
@@ -81,8 +125,10 @@ void BeginWait(const WaitCall& call) {
 void EndWait(const char* name, bool succeeded) {
   if (g_wait_switches.is_off.load(std::memory_order_relaxed)) return;  // only ever becomes true
   ThreadWaits& waits = t_waits;
+  const uintptr_t frame = OwnFrame();
+  ForgetFreedPlace(&waits);
   if (waits.is_known && waits.loop == nullptr && waits.looks_left == 0) return;
-  if (!TryEnter(&waits)) return;
+  if (!TryEnter(&waits, frame)) return;
   if (waits.is_candidate && !IsChoiceDue(&waits.candidate)) return Leave(&waits);
   const int error = errno;
   const bool was_loop = waits.loop != nullptr;
@@ -92,7 +138,8 @@ void EndWait(const char* name, bool succeeded) {
   }
   const bool is_ready = was_loop && !IsToBePrepared(waits);
   if (!is_ready) PrepareUninterrupted(&waits);
-  if (waits.loop != nullptr && (is_ready || TryEnter(&waits))) {
+  if (waits.loop != nullptr && (is_ready || TryEnter(&waits, frame))) {
+    TellHome(&waits);
     watchdog::LoopProbe& probe = waits.loop->probe;
     if (probe.number_under_way() != 0) probe.End();  // a signal handler's, which waited inside this wait
     probe.Begin(name);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times the calling thread's loop by its waits: from the return of one of its waits to the entry of the next is
-// one dispatch, and waits of handlers are part of it. A wait may also be left by pthread_cancel(), by a jump or by an exception of a signal handler: no
-// function here keeps an object with a destructor across the wait, and the next wait needs no end of the
-// last. Compiled without exceptions, so that the host's unwinder calls no routine of ours.
+// Times the calling thread's loop by its waits: from the return of one of its waits to the entry of the next
+// is one dispatch, and waits of handlers are part of it. A wait may also be left by pthread_cancel(), by a
+// jump or by an exception of a signal handler: no function here keeps an object with a destructor across the
+// wait, and the next wait needs no end of the last. What runs between such a jump and the end of the next
+// wait is no dispatch. Compiled without exceptions, so that the host's unwinder calls no routine of ours.
 #pragma once
 
 #include <atomic>
@@ -16,6 +17,8 @@ namespace lagwatch::sdk {
 // What the preloaded library knows of a thread; all zero at first.
 struct ThreadWaits {
   watchdog::WatchedLoop* loop = nullptr;
+  uint32_t generation = 0;    // of the loop's place, while it is this thread's
+  uintptr_t busy_frame = 0;   // of the BeginWait or EndWait that has set is_busy
   int looks_left = 0;         // at a thread that is not watched (yet)
   int skipped_waits = 0;      // since is_busy was found set
   bool is_known = false;      // the members above are set

@@ -14,8 +14,13 @@
 
 #include "base/clock.h"
 #include "base/safe_memory.h"
+#include "watchdog/idle_places.h"
 
 namespace lagwatch::sdk {
+
+using watchdog::kDeepestStackBytes;
+using watchdog::kHelperBytes;
+
 namespace {
 
 constexpr int64_t kLongWaitNs = 1 * base::kNsPerMs;
@@ -23,11 +28,6 @@ constexpr uint16_t kFewestLongWaits = 3;              // that make a home
 constexpr uint16_t kSettledLongWaits = 64;            // then a home is left only for good
 constexpr uint16_t kLongWaitsAway = 8;                // that are no handler's any more,
 constexpr int64_t kAwayNs = 10 * base::kNsPerSecond;  // after so long
-
-// A handler's frames lie below those of the loop that called it, on the same stack.
-constexpr uintptr_t kDeepestStackBytes = uintptr_t{64} << 20;
-// Or as high as the wait's own, which helper functions of the loop call.
-constexpr uintptr_t kHelperBytes = 512;
 
 bool Holds(std::span<const int> descriptors, int descriptor) {
   return std::ranges::find(descriptors, descriptor) != descriptors.end();
@@ -127,6 +127,8 @@ bool WaitHome::Serves(const WaitCall& call) {
     const std::span<const int> descriptors = Copy(call.set, memory);
     waiting_ = FindOrAdd(call, descriptors);
     is_foreign_ = IsForeign(call, *waiting_, descriptors);
+    if (!is_foreign_)
+      only_descriptor_number_ = !call.set.is_epoll() && descriptors.size() == 1 ? descriptors[0] + 1 : 0;
   }
   waiting_->frame = std::max(waiting_->frame, call.frame);  // the outermost of a loop that is nested
   last_set_ = call.set;

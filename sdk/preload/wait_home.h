@@ -72,6 +72,11 @@ class WaitHome {
   // After a wait, `succeeded` unless it failed: whether the dispatch goes on that was under way before.
   bool GoesOn(bool succeeded);
 
+  // The outermost frame of the home's waits, 0 while there is no home.
+  uintptr_t home_frame() const { return home_ == nullptr ? 0 : home_->frame; }
+  // What the last wait that ended a dispatch was for, if for one polled descriptor alone; else -1.
+  int only_descriptor() const { return only_descriptor_number_ - 1; }
+
  private:
   // Where a thread has waited: the same epoll descriptor; or a set from the same place of the program, in the
   // same frame or with the same descriptors.
@@ -103,10 +108,11 @@ class WaitHome {
   Place* home_ = nullptr;
   Place* waiting_ = nullptr;  // where the wait under way is; null: not looked at
   bool is_foreign_ = false;
-  int64_t wait_begin_ns_ = 0;      // 0: not timed
-  int64_t away_since_ns_ = 0;      // when the first wait began that was not at home; 0: the last one was
-  WaitSet last_set_;               // of the wait under way or the last one
-  bool is_last_readable_ = false;  // the kernel has read last_set_
+  int only_descriptor_number_ = 0;  // by one more than the descriptor; 0: none
+  int64_t wait_begin_ns_ = 0;       // 0: not timed
+  int64_t away_since_ns_ = 0;       // when the first wait began that was not at home; 0: the last one was
+  WaitSet last_set_;                // of the wait under way or the last one
+  bool is_last_readable_ = false;   // the kernel has read last_set_
 };
 
 }  // namespace lagwatch::sdk

@@ -242,6 +242,7 @@ void WatchThread(ThreadWaits* waits, const char* name) {
     if (!ProcessMonitor::Instance().CanWatchLoops()) NoteUnwatched(kNoKey);
     return;
   }
+  waits->generation = waits->loop->generation.load();
   waits->loop->is_inferred.store(true);
   CountWatchedLoop();
   if (gettid() == getpid()) NoteMainLoop(waits->loop);

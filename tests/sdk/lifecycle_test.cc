@@ -159,7 +159,7 @@ TEST_F(SdkTest, FreesThePlacesOfThreadsThatEnd) {
 
 TEST_F(SdkTest, RefusesMoreLoopsThanItCanWatchAndCountsThem) {
   auto monitor = Monitor::Start(TestOptions());
-  for (int i = 0; i < 64; ++i) EXPECT_TRUE(monitor.WatchLoop("loop").is_watched());
+  for (int i = 0; i < 8192; ++i) EXPECT_TRUE(monitor.WatchLoop("loop").is_watched());
   Loop refused = monitor.WatchLoop("one too many");
   EXPECT_FALSE(refused.is_watched());
   ScopedDispatch dispatch(refused, "harmless");

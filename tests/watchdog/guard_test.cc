@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <csignal>
 #include <memory>
 #include <thread>
@@ -160,6 +161,44 @@ TEST_F(GuardTest, SaysNothingUnderADebugger) {
   close(ready[0]);
   close(ready[1]);
   if (!is_traced) GTEST_SKIP() << "the kernel does not let a child trace its parent";
+}
+
+class SlowListener final : public HangListener {
+ public:
+  void OnLagBegin(const LagNotice&) override {}
+  void OnLagEnd(const LagNotice&) override {
+    is_called.store(true);
+    std::this_thread::sleep_for(milliseconds(1500));
+  }
+  void OnFiltered(const LagNotice&, FilterReason) override {}
+  std::atomic<bool> is_called{false};
+};
+
+TEST_F(GuardTest, AListenerThatTakesItsTimeIsNoStopOfTheProcess) {
+  EXPECT_TRUE(watchdog_->TryStop());
+  SlowListener listener;
+  WatchOptions options;
+  options.threshold_ns = kThresholdNs;
+  options.check_period_ns = 100 * kNsPerMs;
+  options.listener = &listener;
+  watchdog_ = std::make_unique<Watchdog>(options, registry_.get(), capturer_.get(), &sink_);
+  ASSERT_TRUE(watchdog_->Start().ok());
+  loop_->probe.Begin("first");
+  EXPECT_TRUE(testing::WaitUntil([&] { return sink_.lags().size() == 1; }, 10));
+  loop_->probe.End();
+  EXPECT_TRUE(testing::WaitUntil([&] { return listener.is_called.load(); }, 10));
+  const int64_t begin_ns = base::SystemClock().MonoNs();
+  loop_->probe.Begin("second");
+  // A sleep: a process that computes is known not to be stopped.
+  EXPECT_TRUE(testing::WaitUntil([&] { return sink_.lags().size() == 2; }, 10));
+  const int64_t elapsed_ns = base::SystemClock().MonoNs() - begin_ns;
+  loop_->probe.End();
+  EXPECT_TRUE(testing::WaitUntil([&] { return sink_.ends().size() == 2; }, 10));
+  EXPECT_EQ(watchdog_->counters().stops.value(), 0u);
+  EXPECT_EQ(sink_.lags()[1].guard.stopped_ns, 0);
+  EXPECT_GE(sink_.lags()[1].elapsed_ns, 1000 * kNsPerMs);
+  EXPECT_LE(sink_.lags()[1].elapsed_ns, elapsed_ns);
+  EXPECT_GE(sink_.ends()[1].second, 1000 * kNsPerMs);
 }
 
 TEST_F(GuardTest, SleepsForGoodWhileAllLoopsAreIdleAndIsWokenByTheNextDispatch) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <vector>
 
 namespace lagwatch::watchdog {
 namespace {
@@ -39,6 +40,20 @@ TEST_F(LoopRegistryTest, RefusesWhatFindsNoPlaceAndCountsIt) {
   for (size_t i = 0; i < LoopRegistry::kMaxLoops; ++i) ASSERT_NE(registry_->Add("loop", 1), nullptr);
   EXPECT_EQ(registry_->Add("one too many", 1), nullptr);
   EXPECT_EQ(registry_->refused_count(), 1u);
+}
+
+TEST_F(LoopRegistryTest, GrowsWithoutMovingWhatIsThere) {
+  WatchedLoop* first = registry_->Add("first", 1);
+  std::vector<WatchedLoop*> loops;
+  for (int i = 0; i < 3000; ++i) loops.push_back(registry_->Add("loop", 2));
+  EXPECT_EQ(registry_->places().size(), 3001u);
+  EXPECT_EQ(&registry_->places()[0], first);
+  for (size_t i = 0; i < loops.size(); ++i) ASSERT_EQ(&registry_->places()[i + 1], loops[i]);
+  registry_->Remove(loops[100]);
+  registry_->Remove(loops[20]);
+  EXPECT_EQ(registry_->Add("again", 3), loops[20]);
+  EXPECT_EQ(registry_->Add("again", 3), loops[100]);
+  EXPECT_EQ(registry_->Add("new", 3), &registry_->places()[3001]);
 }
 
 TEST_F(LoopRegistryTest, GivesAFreedPlaceANewGenerationAndAnIdleProbe) {

@@ -431,7 +431,7 @@ LW_API void lw_note_stop(void) LW_NOEXCEPT;
 /* It is about to end by this signal: */
 LW_API void lw_note_crash(int signal_number) LW_NOEXCEPT;
 
-/* Watches a loop of the calling thread. NULL when 64 loops are watched already; every other function accepts
+/* Watches a loop of the calling thread. NULL when 8192 loops are watched already; every other function accepts
  * that. The loop is no longer watched once the thread ends. Short lock; not for signal handlers. */
 LW_API lw_loop* lw_watch_loop(const char* name) LW_NOEXCEPT;
 /* Ends that earlier; `loop` must not be used afterwards. From the loop's thread. */

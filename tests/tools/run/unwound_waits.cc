@@ -4,6 +4,8 @@
 //
 //   unwound_waits cancel           cancels a thread in each function that waits, and prints how that ended
 //   unwound_waits jump|throw MS    leaves polls by a signal handler, goes on to poll, and freezes for MS once
+//   unwound_waits storm MS         leaves short polls anywhere, and freezes for MS after the next one, 12
+//   times
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
@@ -298,12 +300,34 @@ int Leave(bool throws, std::chrono::milliseconds freeze) {
   return 3;
 }
 
+// Leaves the last of many polls anywhere, also in what lagwatch does around it.
+[[gnu::noinline]] void LeaveAnywhere(int delay_us) {
+  itimerval soon{{0, 0}, {0, delay_us}};
+  if (sigsetjmp(g_outside, 1) != 0) return;
+  setitimer(ITIMER_REAL, &soon, nullptr);
+  for (;;) poll(nullptr, 0, 0);
+}
+
+int Storm(std::chrono::milliseconds freeze) {
+  std::signal(SIGALRM, LeaveWait);
+  for (int i = 0; i < 3; ++i) poll(nullptr, 0, 5);
+  for (int round = 0; round < 12; ++round) {
+    for (int i = 0; i < 20; ++i) LeaveAnywhere(500 + 37 * i + round);
+    poll(nullptr, 0, 5);
+    FreezeHere(freeze);
+    poll(nullptr, 0, 5);
+  }
+  std::puts("left");
+  return 3;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   const std::string how = argc > 1 ? argv[1] : "";
   const std::chrono::milliseconds freeze(argc > 2 ? std::atoi(argv[2]) : 0);
   if (how == "cancel") return Cancel();
+  if (how == "storm") return Storm(freeze);
   if (how == "jump" || how == "throw") return Leave(how == "throw", freeze);
   return 2;
 }

@@ -65,6 +65,11 @@ TEST_P(UnwoundWaitsTest, ALoopIsWatchedAfterASignalHandlerHasLeftItsWaits) {
   EXPECT_EQ(Reports().size(), 2u) << Reports();
 }
 
+TEST_P(UnwoundWaitsTest, TheNextWaitAfterAJumpOutOfAHookBeginsADispatch) {
+  EXPECT_EQ(RunWatched(GetParam(), {"storm", "400"}).exit_code, 3);
+  EXPECT_EQ(Reports().size(), 12u) << Reports();
+}
+
 INSTANTIATE_TEST_SUITE_P(
     EachMode, UnwoundWaitsTest,
     ::testing::Values(std::vector<std::string>{}, std::vector<std::string>{"--threads", "all"},
