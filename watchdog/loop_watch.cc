@@ -47,7 +47,6 @@ int64_t LoopWatch::Look(WatchedLoop* loop, const WatchTools& tools) {
     files_ = &tools.capturer->thread_files();
     files_->Keep(tid_);
   }
-  CollectSample(*loop, tools);
   const int64_t now_ns = tools.clock->MonoNs();
   const Thresholds thresholds = loop->limits.ThresholdsOr(tools.options->thresholds());
   const bool has_moved = was_background_ == tools.is_foreground();  // what was before is counted where it was
@@ -56,10 +55,12 @@ int64_t LoopWatch::Look(WatchedLoop* loop, const WatchTools& tools) {
     if (is_sample_due) {
       TakeSample(*loop, now_ns, false, tools);
     } else {
+      CollectSample(*loop, tools);
       activity_ = ReadActivity();
     }
     return NextLookNs(now_ns, tools);
   }
+  CollectSample(*loop, tools);
   activity_ = ReadActivity();
   last_thresholds_ = thresholds;
   SetProbeLimits(loop, ToSpanTools(tools));
@@ -503,9 +504,6 @@ LoopSample* LoopWatch::NextSample(int64_t now_ns, const WatchTools& tools) {
 
 void LoopWatch::TakeSample(const WatchedLoop& loop, int64_t now_ns, bool is_needed_now,
                            const WatchTools& tools) {
-  LoopSample* next = NextSample(now_ns, tools);
-  if (next == nullptr) return;
-  LoopSample& sample = *next;
   next_sample_ns_ = now_ns + tools.options->sample_interval_ns;
   const int32_t tid = loop.tid.load();
   policies::ThreadLook look;  // before the capture, which may keep the thread busy
@@ -515,6 +513,11 @@ void LoopWatch::TakeSample(const WatchedLoop& loop, int64_t now_ns, bool is_need
   const bool has_look =
       has_run_on || LookAtThread(tid, is_account_open_ ? &account_.last_look() : nullptr, &look, files_);
   activity_ = has_look ? Activity{look.mono_ns, look.use.cpu_ns + look.run_queue_ns} : Activity{};
+  // Between two readings of the thread's CPU clock, of which the second is to show that it has run on.
+  CollectSample(loop, tools);
+  LoopSample* next = NextSample(now_ns, tools);
+  if (next == nullptr) return;
+  LoopSample& sample = *next;
   if (has_run_on && !is_needed_now) {
     tools.capturer->BeginCapture(tid, look.use.cpu_ns, &sample.stack, &sample.no_stack_reason);
   } else {
