@@ -4,7 +4,7 @@
 
 namespace lagwatch::policies {
 
-// How many threads of lagwatch the process had, which are not listed.
+// Number of threads of lagwatch in the process, which are not listed.
 inline constexpr char kOwnThreadsFact[] = "lagwatch_threads";
 
 // What the thread waits for outside of its process (watchdog/awaited.h): a word as of a verdict, and whose it

@@ -54,7 +54,7 @@ class FlightRecorder {
   bool Ask(const TraceEvent& event);
   // The same for a report of a slow dispatch.
   bool AskForReport(const watchdog::SlowDispatch& dispatch);
-  // What was asked for and is not written so far never is; waits for one that is being written.
+  // Drops the traces that are asked for and not written yet; waits for one that is being written.
   // Context: background.
   void ForgetAsked();
   // How often threads are looked at from now on. Context: any.

@@ -30,7 +30,7 @@ class LoopDispatches final : public trace::DispatchSource {
   static bool TakeUnderway(watchdog::WatchedLoop* loop, Taken* taken, trace::DispatchNote* note);
 
   watchdog::LoopRegistry* registry_;
-  base::MappedBlock<Taken> taken_;  // by place; null: nothing is told
+  base::MappedBlock<Taken> taken_;  // by place; null: nothing is returned
   size_t place_ = 0;                // where the next note is looked for
   uint64_t forgotten_count_ = 0;
 };

@@ -108,7 +108,8 @@ class ProcessMonitor {
   // Nobody waited for this start: nothing is told of it.
   void WithdrawStart();
 
-  // False when the program has taken all keys of thread-specific data: the end of a thread would go unnoticed.
+  // False when the program has taken all keys of thread-specific data: the end of a thread would go
+  // unnoticed.
   bool CanWatchLoops() const { return has_thread_end_key_; }
   // For the calling thread; its loops are forgotten when it ends.
   watchdog::WatchedLoop* WatchLoop(const char* name);

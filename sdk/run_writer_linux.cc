@@ -35,7 +35,7 @@ constexpr int64_t kLongestRoundNs = base::kNsPerSecond;
 // The run that goes on, for those who have no RunWriter at hand, and whose it is.
 std::atomic<char*> g_page{nullptr};
 std::atomic<pid_t> g_pid{0};
-// What a signal handler is to tell of a crash.
+// Facts about a crash, written by a signal handler.
 std::atomic<bool> g_is_in_lag{false};
 std::atomic<bool> g_has_crashed{false};
 // A page that no run uses any more. It stays mapped: a signal handler may still have its address.

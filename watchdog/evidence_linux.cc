@@ -314,7 +314,7 @@ bool LookAtThread(int32_t tid, const policies::ThreadLook* before, policies::Thr
     look->use.involuntary_switches = before->use.involuntary_switches;
   } else {
     stack::SchedulerCounters scheduler;
-    stack::ReadSchedulerCounters(tid, &scheduler, files);  // what is not told counts as none
+    stack::ReadSchedulerCounters(tid, &scheduler, files);  // an unknown value counts as 0
     look->run_queue_ns = scheduler.run_queue_ns;
     look->use.voluntary_switches = scheduler.voluntary_switches;
     look->use.involuntary_switches = scheduler.involuntary_switches;

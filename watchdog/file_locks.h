@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who holds the lock on a file that a thread waits for, as /proc/locks has it. Context: watchdog.
+// Finds the holder of the file lock that a thread waits for, in /proc/locks. Context: watchdog.
 #pragma once
 
 #include <cstddef>

@@ -128,7 +128,7 @@ IdlePlaces::Answer IdlePlaces::AtCheck(uint64_t number, const WatchedLoop& loop,
 
 void IdlePlaces::EndDispatch(uint64_t number, int64_t duration_ns, bool has_returned) {
   if (seen_.number == number) Learn(seen_.path_hash, duration_ns, seen_.was_idle);
-  // What was found above the loop's frame was its handler after all.
+  // The thread above the loop's frame was in a handler after all.
   if (asleep_.number == number && asleep_.is_outside && has_returned)
     loop_top_ = std::max<uintptr_t>(loop_top_, asleep_.blocked.stack_pointer + 1);
   seen_ = {};

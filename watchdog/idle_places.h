@@ -18,7 +18,7 @@ inline constexpr uintptr_t kDeepestStackBytes = uintptr_t{64} << 20;
 // Or as high as those of the loop's wait, which helper functions of the loop call.
 inline constexpr uintptr_t kHelperBytes = 512;
 
-// What a sleeping thread waits for, by its call alone.
+// Kinds of waits, by the system call alone.
 enum class WaitKind : uint8_t {
   kOther,  // a lock, a disk: no thread idles there
   kEvent,  // for as long as it takes
@@ -77,7 +77,7 @@ class IdlePlaces {
   int64_t first_ns_ = 0;
   uintptr_t loop_top_ = 0;  // handlers' frames have been as high as that
   Place places_[kPlaces];
-  // Where a check has found the thread, in which dispatch.
+  // The place at which a check has found the thread, and the dispatch.
   struct {
     uint64_t number = 0;
     uint64_t path_hash = 0;
@@ -92,7 +92,7 @@ class IdlePlaces {
   } asleep_;
 };
 
-// How many of their outermost frames two stacks have in common.
+// Number of outermost frames that two stacks have in common.
 size_t CountCommonFrames(const stack::Stack& stack, const stack::Stack& other);
 
 }  // namespace lagwatch::watchdog

@@ -49,7 +49,7 @@ int64_t LoopWatch::Look(WatchedLoop* loop, const WatchTools& tools) {
   }
   const int64_t now_ns = tools.clock->MonoNs();
   const Thresholds thresholds = loop->limits.ThresholdsOr(tools.options->thresholds());
-  const bool has_moved = was_background_ == tools.is_foreground();  // what was before is counted where it was
+  const bool has_moved = was_background_ == tools.is_foreground();  // the time before is counted in the earlier state
   if (thresholds == last_thresholds_ && !has_moved && IsAllAsBefore(*loop, now_ns)) {
     const bool is_sample_due = is_window_open_ && now_ns >= next_sample_ns_;
     if (is_sample_due) {

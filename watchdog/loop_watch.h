@@ -176,7 +176,7 @@ class LoopWatch {
   int64_t idle_sleep_ns_ = 0;
   LoopSample* ring_ = nullptr;  // while something is over its window
   IdlePlaces idle_places_;
-  bool has_returned_ = true;       // what is finished has ended by its thread's next wait
+  bool has_returned_ = true;       // a finished dispatch has ended by its thread's next wait
   uint64_t unproven_samples_ = 0;  // taken before the last answer kUnproven
   uint64_t sample_count_ = 0;      // taken so far; the ring holds the last of them
   int64_t next_sample_ns_ = 0;

@@ -12,7 +12,7 @@ namespace lagwatch::watchdog {
 // for a report only.
 void AddProcessFacts(const WatchTools& tools, FactList* facts);
 
-// How the watched thread is scheduled, and whether the application is in the foreground. Reads a file of
+// The scheduling of the watched thread, and whether the application is in the foreground. Reads a file of
 // /proc, about 10 µs. Context: watchdog, for a report only.
 void AddThreadFacts(int32_t tid, const WatchTools& tools, FactList* facts);
 

@@ -24,7 +24,7 @@ policies::Doing WhatPollAwaits(int32_t tid, uint64_t fds, uint64_t count, int* o
 policies::Doing WhatSelectAwaits(int32_t tid, int limit, const uint64_t (&sets)[3], int* only = nullptr);
 policies::Doing WhatEpollAwaits(int32_t tid, int epoll, int* only = nullptr);
 
-// What is at the other end of a socket.
+// The other end of a socket.
 struct SocketPeer {
   policies::Doing doing = policies::Doing::kUnknown;
   uint32_t inode = 0;      // of a unix socket's peer; 0: not known

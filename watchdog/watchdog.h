@@ -93,7 +93,7 @@ class Watchdog {
   // looked at).
   void Sleep(int64_t next_ns);
   uint64_t CountReportsTried() const;
-  // What looks have waited for, so far, that is neither the processor nor a disk: captures, and a listener.
+  // Time that looks have waited so far, for captures and a listener; not for a processor or a disk.
   int64_t WaitedInLooksNs() const {
     return static_cast<int64_t>(tools_.capturer->counters().waited_ns.value()) + listener_.called_ns();
   }

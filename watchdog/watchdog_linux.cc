@@ -54,14 +54,13 @@ Watchdog::Watchdog(const WatchOptions& options, LoopRegistry* registry, stack::S
       threads_(options.max_threads),
       watches_(options.ring_size),
       cpu_(options.cpu.is_watched ? new CpuWatch(options.cpu, options.max_threads) : nullptr),
-      tools_{&options_, &tick_scale_, &base::SystemClock(), capturer, &threads_,
-             &waits_,   sink,         &counters_,           &usage_,  registry,
-             watches_.rings()},
+      tools_{&options_, &tick_scale_, &base::SystemClock(), capturer, &threads_, &waits_, sink, &counters_,
+             &usage_,   registry,     watches_.rings()},
       listener_(options.listener),
       dump_sample_(new LoopSample) {
   if (options_.listener != nullptr) options_.listener = &listener_;
   if (!watches_.ok()) return;
-  ActivateWoken();  // who was listed before is among all
+  ActivateWoken();  // loops that were listed before are among all
   const LoopRegistry::Places places = registry_->places();
   for (size_t i = 0; i < places.size(); ++i) {
     if (watches_.Activate(i)) watches_.Of(i).SkipWhatWasBefore(places[i]);

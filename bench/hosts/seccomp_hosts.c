@@ -129,7 +129,7 @@ static int ConfineChild(int count, char** arguments) {
   return 3;
 }
 
-// What a monitor might call in a hook or a fork handler, and a confined program need not allow.
+// Calls that a monitor might make in a hook or a fork handler, and that a confined program need not allow.
 static void Forbid(void) {
   static const int kForbidden[] = {
       SYS_gettid,   SYS_getpid,       SYS_process_vm_readv, SYS_sched_yield, SYS_geteuid,

@@ -215,7 +215,7 @@ QueryApi::Answer QueryApi::OneReport(std::string_view id) const {
   return answer;
 }
 
-// How the reports' runs ended, which their next starts tell.
+// Adds how the runs of the reports ended, as the next starts reported it.
 Status QueryApi::AddExits(std::span<const ReportRow> reports, Json& answer) const {
   std::set<std::string> seen;
   std::vector<base::Uuid> sessions;

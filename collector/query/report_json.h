@@ -19,7 +19,7 @@ namespace lagwatch::collector {
 base::Result<report::Report> DecodeStored(const StoredReport& stored);
 
 // Without stacks; `cause` are the frames of its level-1 cluster.
-// How a run ended.
+// The end of a run.
 Json ExitJson(const RunEndRow& end);
 Json ReportHeaderJson(const ReportRow& row, const std::vector<std::string>& cause);
 // Adds the stacks to a report's header.

@@ -29,7 +29,7 @@ struct UsageSummary {
   std::map<std::pair<std::string, std::string>, policies::SlowDispatches> slow;  // by loop and tag
   policies::SuppressedCounts suppressed{};
   int64_t runs = 0;
-  std::map<std::string, int64_t> exits;  // how many of all runs ended for which reason
+  std::map<std::string, int64_t> exits;  // number of runs by the reason that they ended for
   LagRates rates;
   // Those that named themselves, with the longest lagged time first.
   std::vector<std::pair<std::string, policies::LoopUsage>> users;

@@ -111,7 +111,7 @@ struct RunEndRow {
   std::string user;
 };
 
-// How many runs of one program version ended for one reason.
+// Number of runs of one program version that ended for one reason.
 struct ExitCount {
   std::string app;
   std::string version;

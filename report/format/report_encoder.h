@@ -95,7 +95,7 @@ struct PastDispatchFields {
   int64_t queue_wait_ns = 0;
 };
 
-// What a sample of Kind::kSlow stands for.
+// Calls that a sample of Kind::kSlow stands for.
 struct CallCost {
   int64_t wall_ns = 0;  // in the function itself
   uint64_t calls = 0;

@@ -74,7 +74,7 @@ class WaitHome {
 
   // The outermost frame of the home's waits, 0 while there is no home.
   uintptr_t home_frame() const { return home_ == nullptr ? 0 : home_->frame; }
-  // What the last wait that ended a dispatch was for, if for one polled descriptor alone; else -1.
+  // The descriptor that the last wait which ended a dispatch polled, if it was a single one; else -1.
   int only_descriptor() const { return only_descriptor_number_ - 1; }
 
  private:

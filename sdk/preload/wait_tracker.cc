@@ -72,7 +72,7 @@ class Preload {
     if (is_seccomp_allowed()) return true;
     return base::ReadSeccomp().filters <= config_.seccomp_filters;
   }
-  // Whoever started it may have forbidden this, too.
+  // The process that started it may have forbidden this, too.
   static bool HasTicks() {
     int mode = PR_TSC_ENABLE;
     return prctl(PR_GET_TSC, &mode) != 0 || mode == PR_TSC_ENABLE;

@@ -98,7 +98,7 @@ void ActOnTimer(const void* user_context) {
   action(registers);
 }
 
-// What the signal had before ours; null when it never had ours.
+// The action that the signal had before ours; null when it never had ours.
 const struct sigaction* FindActionBelow(int signal_number) {
   const CaptureDesk& desk = g_capture_desk;
   uint32_t count = desk.previous_count.load(std::memory_order_acquire);  // pairs with the store of an entry

@@ -45,7 +45,7 @@ class Crashes : public SdkTest {
     waitpid(program, &status, 0);
     return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
   }
-  // As the next start is told.
+  // As the next start reads it.
   std::optional<lw_last_exit> LastExit() const {
     const auto monitor = Monitor::Start(TestOptions());
     return monitor.last_exit();

@@ -66,7 +66,7 @@ void KillAndReap(pid_t child) {
   waitpid(child, nullptr, 0);
 }
 
-// What a thread that runs `wait` is found to wait for; `release` ends its wait.
+// Returns the finding for a thread that runs `wait`; `release` ends its wait.
 Awaited FoundIn(const std::function<void()>& wait, const std::function<void()>& release) {
   std::atomic<int32_t> tid{0};
   std::thread thread([&] {
@@ -186,7 +186,7 @@ TEST_F(AwaitedTest, NamesAServiceByItsProcessAndItsSocket) {
   });
   const int client = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   ASSERT_EQ(connect(client, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
-  // Until then nobody has it open.
+  // No process has it open until then.
   EXPECT_TRUE(WaitUntil([&] { return HasSocketBeside(child); }));
   pollfd answer{.fd = client, .events = POLLIN, .revents = 0};
   const Awaited polled = FoundIn([&] { poll(&answer, 1, 2000); }, [] {});

@@ -159,7 +159,7 @@ std::string VerdictLine(const Json& report) {
   bool is_missing = verdict.at("wall_ms").get<double>() == 0 && Text(verdict, "word") == "unknown";
   std::string lines =
       is_missing ? "" : "  verdict  " + VerdictText(verdict) + (is_verdicts ? "  " + waits_for : "") + "\n";
-  // What it waited for when it was reported, though most of the time went elsewhere.
+  // The peer that it waited for when it was reported, though most of the time went elsewhere.
   if (!waits_for.empty() && (is_missing || !is_verdicts)) lines += "  at last  " + waits_for + "\n";
   return lines;
 }

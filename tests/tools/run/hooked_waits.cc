@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program that freezes in a call that lagwatch stands in front of, for good, while its other threads wait in
-// others; or that waits for its child, for three seconds.
+// A program that freezes in a call that lagwatch stands in front of, for good, while its other threads wait
+// in others; or that waits for its child, for three seconds.
 //
 //   hooked_waits lock|poll|child
 #include <poll.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is lagwatch's own in a program is no part of what it reports of that program.
+// Frames and threads of lagwatch do not appear in its reports about a program.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -33,7 +33,7 @@ void PrintTo(const Place& place, std::ostream* out) {
 }
 using Places = std::vector<Place>;
 
-// Where files are mapped first.
+// The first addresses at which files are mapped.
 std::map<std::string, uint64_t> BasesOf(pid_t pid) {
   std::map<std::string, uint64_t> bases;
   std::ifstream maps("/proc/" + std::to_string(pid) + "/maps");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a run of a program ended, in words.
+// Names of the reasons that a run of a program ended for.
 import type { Exit } from "../api/types";
 import { count } from "../format/numbers";
 
