@@ -276,7 +276,10 @@ class Seeder {
                       {.watched_ns = watched_ms * kNsPerMs,
                        .dispatches = 40'000,
                        .lags = static_cast<uint64_t>(lagged_ms / 2500),
-                       .lagged_ns = lagged_ms * kNsPerMs}}};
+                       .lagged_ns = lagged_ms * kNsPerMs,
+                       .background = {.watched_ns = watched_ms / 4 * kNsPerMs,
+                                      .lags = static_cast<uint64_t>(lagged_ms / 10'000),
+                                      .lagged_ns = lagged_ms / 3 * kNsPerMs}}}};
       Add(report::RecordType::kUsage, EncodeUsage(usage));
     }
   }

@@ -105,6 +105,7 @@ function VersionTable({ usages }: { usages: readonly Usage[] }) {
           { number: "All users" },
           { number: "Median user" },
           { number: "90th percentile" },
+          { number: "In the background" },
           { number: "Lags" },
           { number: "Lagged" },
           { number: "Watched" },
@@ -125,6 +126,7 @@ function VersionTable({ usages }: { usages: readonly Usage[] }) {
             </td>
             <td class="number">{rate(each.lagged_ms_per_hour.p50)}</td>
             <td class="number">{rate(each.lagged_ms_per_hour.p90)}</td>
+            <td class="number">{rate(each.background.lagged_ms_per_hour)}</td>
             <td class="number">{count(each.lags)}</td>
             <td class="number">{duration(each.lagged_ms)}</td>
             <td class="number">{duration(each.watched_ms)}</td>
@@ -136,7 +138,7 @@ function VersionTable({ usages }: { usages: readonly Usage[] }) {
       </Table>
       <p class="muted small">
         Rates are of all users: what a sampled user tells stands for others, too. Lags and times are what was
-        received.
+        received. Time in the background counts in all of them, and has a rate of its own.
       </p>
     </section>
   );
