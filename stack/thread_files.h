@@ -33,7 +33,8 @@ class ThreadFiles {
   // Keeps the activity of thread `tid` open, if there is room: it can be read after the process has dropped
   // its privileges, when it can no longer be opened. Context: watchdog.
   void Keep(int tid);
-  // Keeps the others open, too, of a thread that Keep() was called for. Context: watchdog.
+  // Keeps the others open, too, of a thread that Keep() was called for, unless the limit of descriptors is
+  // near. Context: watchdog.
   void KeepAll(int tid);
   // Undoes KeepAll(). Context: watchdog.
   void ReleaseOthers(int tid);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,6 +16,13 @@ constexpr const char* kNames[] = {"syscall", "stat", "schedstat", "status"};
 void Close(int* fd) {
   if (*fd >= 0) close(*fd);
   *fd = -1;
+}
+
+// Whether as many files as a report needs (maps, the spool's) can be opened beside `fd`, the newest.
+bool LeavesRoom(int fd) {
+  constexpr rlim_t kSpare = 16;
+  rlimit limit{};
+  return getrlimit(RLIMIT_NOFILE, &limit) == 0 && static_cast<rlim_t>(fd) + kSpare < limit.rlim_cur;
 }
 
 }  // namespace
@@ -33,6 +41,7 @@ void ThreadFiles::KeepAll(int tid) {
   for (ThreadFile file : {ThreadFile::kState, ThreadFile::kCounters, ThreadFile::kStatus}) {
     int& fd = entry->fds[static_cast<size_t>(file)];
     if (fd < 0) fd = OpenThreadFile(tid, file);
+    if (fd >= 0 && !LeavesRoom(fd)) Close(&fd);
   }
 }
 
