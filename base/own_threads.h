@@ -4,6 +4,7 @@
 // thread changes its own place only, and a forked child finds none of its parent's threads.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace lagwatch::base {
@@ -16,6 +17,11 @@ enum class ThreadOwner : uint8_t {
 
 // Context: any; some dozen loads.
 ThreadOwner OwnerOfThread(int32_t tid);
+
+// Calls `visit(tid)` for each of lagwatch's threads until it returns false. Returns whether it never did.
+// Context: any; takes no lock.
+template <typename Visit>
+bool ForEachOwnThread(Visit visit);
 
 // Makes the calling thread one of lagwatch's. Where the table is full, the thread counts as the program's.
 class ScopedOwnThread {
@@ -34,5 +40,19 @@ class ScopedLentThread {
   ScopedLentThread(const ScopedLentThread&) = delete;
   ScopedLentThread& operator=(const ScopedLentThread&) = delete;
 };
+
+namespace internal {
+inline constexpr size_t kMostOwnThreads = 64;
+int32_t OwnThreadAt(size_t place);  // 0: none
+}  // namespace internal
+
+template <typename Visit>
+bool ForEachOwnThread(Visit visit) {
+  for (size_t place = 0; place < internal::kMostOwnThreads; ++place) {
+    const int32_t tid = internal::OwnThreadAt(place);
+    if (tid != 0 && !visit(tid)) return false;
+  }
+  return true;
+}
 
 }  // namespace lagwatch::base

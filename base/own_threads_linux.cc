@@ -11,7 +11,7 @@ namespace {
 constexpr uint64_t kFree = 0;
 constexpr uint64_t kLentBit = uint64_t{1} << 63;
 
-constinit std::atomic<uint64_t> g_threads[64] = {};
+constinit std::atomic<uint64_t> g_threads[internal::kMostOwnThreads] = {};
 
 uint64_t KeyOf(int32_t tid) {
   return static_cast<uint64_t>(static_cast<uint32_t>(getpid())) << 32 | static_cast<uint32_t>(tid);
@@ -41,6 +41,11 @@ ThreadOwner OwnerOfThread(int32_t tid) {
     if (thread == (key | kLentBit)) return ThreadOwner::kLent;
   }
   return ThreadOwner::kProgram;
+}
+
+int32_t internal::OwnThreadAt(size_t place) {
+  const uint64_t thread = g_threads[place].load(std::memory_order_relaxed);
+  return IsFree(thread) ? 0 : static_cast<int32_t>(thread & 0xffff'ffff);
 }
 
 ScopedOwnThread::ScopedOwnThread() {

@@ -234,12 +234,6 @@ std::string ProcessMonitor::why_off() {
   return why_off_;
 }
 
-bool ProcessMonitor::HasCallersCapabilities() {
-  std::lock_guard lock(mutex_);
-  const int tid = monitor_ == nullptr ? 0 : monitor_->watchdog_tid();
-  return tid == 0 || base::HasCapabilitiesOf(tid);
-}
-
 void ProcessMonitor::NoteReady() {
   ProcessStartUp().NoteReady(base::SystemClock().MonoNs());
   registry_.watchdog_sleeper().Wake();

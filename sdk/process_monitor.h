@@ -100,9 +100,6 @@ class ProcessMonitor {
   // Empty when the monitor is on.
   std::string why_off();
 
-  // Whether lagwatch's threads have the calling thread's capabilities; true when the monitor is off.
-  bool HasCallersCapabilities();
-
   // The program is ready; only the first call of a process counts.
   void NoteReady();
   // Nobody waited for this start: nothing is told of it.

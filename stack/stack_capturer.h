@@ -150,8 +150,7 @@ class StackCapturer {
   // Waits until the thread has used a processor for a while since its CPU clock showed `cpu_ns`, which is
   // brought up to date, for the signal's timeout at most: one that only waits for one may be on its way out
   // of a system call, which a signal would still make fail. True, too, when it sleeps by now.
-  // `has_run_on` becomes true if the thread has not been off the processor meanwhile.
-  bool AwaitProgress(int tid, int64_t* cpu_ns, bool* has_run_on);
+  bool AwaitProgress(int tid, int64_t* cpu_ns);
   bool AwaitAnswer(bool is_on_processor, int64_t timeout_ns);
   bool HasJustAnswered(int tid);
   void NoteAnswer(int tid);

@@ -61,13 +61,12 @@ StackCapturer::SignalOutcome StackCapturer::PrepareSignal(int tid, int64_t cpu_n
   const bool runs_on = cpu_ns != kUnread;
   if (!runs_on) cpu_ns = base::ThreadCpuNs(tid);
   if (!MayBeSignalled(tid)) return SignalOutcome::kNoAnswer;
-  bool has_run_on = false;
-  if (!AwaitProgress(tid, &cpu_ns, &has_run_on)) return Withhold(NoStackReason::kNoProcessor);
+  if (!AwaitProgress(tid, &cpu_ns)) return Withhold(NoStackReason::kNoProcessor);
   // The last questions before the signal: the thread may have gone to sleep where a signal would be noticed,
   // or may have taken the handler just now. The CPU clock of one that is on a processor goes on from one
   // reading to the next, which is sooner told, and for less, than by /proc; but that also knows who is about
   // to sleep.
-  *is_on_processor = (runs_on && has_run_on) || base::ThreadCpuNs(tid) > cpu_ns;
+  *is_on_processor = base::ThreadCpuNs(tid) > cpu_ns;
   const bool still_runs_on = runs_on && *is_on_processor;
   return still_runs_on || MayBeInterrupted(tid) ? SignalOutcome::kAnswered : SignalOutcome::kAsleep;
 }
@@ -142,7 +141,7 @@ bool StackCapturer::TakeOutcome(int tid, bool is_on_processor, int64_t timeout_n
   return false;
 }
 
-bool StackCapturer::AwaitProgress(int tid, int64_t* cpu_ns, bool* has_run_on) {
+bool StackCapturer::AwaitProgress(int tid, int64_t* cpu_ns) {
   // Who has used so much CPU time runs in the program, and is not just leaving a system call.
   constexpr int64_t kProgressNs = 5'000;
   constexpr int64_t kFirstPauseNs = 50'000;
@@ -153,9 +152,8 @@ bool StackCapturer::AwaitProgress(int tid, int64_t* cpu_ns, bool* has_run_on) {
     const int64_t last_cpu_ns = std::exchange(*cpu_ns, base::ThreadCpuNs(tid));
     if (*cpu_ns < 0) return false;
     const int64_t progress_ns = *cpu_ns - first_cpu_ns;
-    const int64_t now_ns = base::SystemClock().MonoNs();
-    *has_run_on = progress_ns >= now_ns - begin_ns;  // the first reading was earlier
     if (progress_ns >= kProgressNs) return true;
+    const int64_t now_ns = base::SystemClock().MonoNs();
     if (now_ns - begin_ns >= signal_timeout_ns_) return false;
     if (*cpu_ns != last_cpu_ns) {
       // It is on a processor. Another thread's clock is dear to read.

@@ -31,14 +31,15 @@ class ThreadFiles {
   // From now on files are kept; until then Keep() and KeepAll() do nothing.
   void Allow() { is_allowed_ = true; }
   // Keeps the activity of thread `tid` open, if there is room: it can be read after the process has dropped
-  // its privileges, when it can no longer be opened. Context: watchdog.
-  void Keep(int tid);
+  // its privileges, when it can no longer be opened. True if it is kept: then each call is undone by a
+  // Release(). Context: watchdog.
+  bool Keep(int tid);
   // Keeps the others open, too, of a thread that Keep() was called for, unless the limit of descriptors is
   // near. Context: watchdog.
   void KeepAll(int tid);
   // Undoes KeepAll(). Context: watchdog.
   void ReleaseOthers(int tid);
-  // Undoes Keep() and KeepAll(). Context: watchdog.
+  // Undoes a Keep(); the last one closes all. Context: watchdog.
   void Release(int tid);
   // -1 when it is not kept.
   int DescriptorOf(int tid, ThreadFile file) const;
@@ -48,6 +49,7 @@ class ThreadFiles {
   static constexpr size_t kFiles = static_cast<size_t>(ThreadFile::kStatus) + 1;
   struct Entry {
     int tid;
+    int users;
     int fds[kFiles];  // -1: not kept
   };
 

@@ -27,12 +27,18 @@ bool LeavesRoom(int fd) {
 
 }  // namespace
 
-void ThreadFiles::Keep(int tid) {
-  if (!is_allowed_ || count_ == kCapacity || Find(tid) != nullptr) return;
+bool ThreadFiles::Keep(int tid) {
+  if (Entry* known = Find(tid)) {
+    ++known->users;
+    return true;
+  }
+  if (!is_allowed_ || count_ == kCapacity) return false;
   Entry& entry = entries_[count_++];
   entry.tid = tid;
+  entry.users = 1;
   std::ranges::fill(entry.fds, -1);
   entry.fds[static_cast<size_t>(ThreadFile::kActivity)] = OpenThreadFile(tid, ThreadFile::kActivity);
+  return true;
 }
 
 void ThreadFiles::KeepAll(int tid) {
@@ -54,7 +60,7 @@ void ThreadFiles::ReleaseOthers(int tid) {
 
 void ThreadFiles::Release(int tid) {
   Entry* entry = Find(tid);
-  if (entry == nullptr) return;
+  if (entry == nullptr || --entry->users > 0) return;
   for (int& fd : entry->fds) Close(&fd);
   *entry = entries_[--count_];
 }

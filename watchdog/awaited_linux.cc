@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
+#include <sched.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -9,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/proc_file.h"
+#include "base/safe_memory.h"
 #include "policies/fact_names.h"
 #include "watchdog/awaited.h"
 #include "watchdog/file_locks.h"
@@ -56,7 +59,7 @@ int32_t PidOfPidfd(int32_t tid, int descriptor) {
 void FindChild(int32_t tid, int32_t pid, Awaited* awaited) {
   awaited->word = VerdictWord::kProcess;
   awaited->pid = pid;
-  awaited->process_count = pid > 0 ? 1 : FindChildren(tid, &awaited->pid);
+  awaited->process_count = pid > 0 ? 1 : FindChildren(tid, kSearchBudgetNs, &awaited->pid);
 }
 
 // As the arguments of wait4(2) and waitid(2) name it.
@@ -83,11 +86,22 @@ void FindLock(int32_t tid, int descriptor, Awaited* awaited) {
                 is_of_open_file ? "; the kernel does not tell its holder" : "");
 }
 
+// The access of the other end of the pipe that a thread has open as `descriptor`; 0: any.
+mode_t AccessOfOtherEnd(int32_t tid, int descriptor) {
+  char leaf[24];
+  std::snprintf(leaf, sizeof leaf, "fd/%d", descriptor);
+  struct stat file {};
+  if (lstat(base::TaskPath(tid, leaf).c_str(), &file) != 0) return 0;
+  const bool is_read = (file.st_mode & S_IRUSR) != 0;
+  const bool is_written = (file.st_mode & S_IWUSR) != 0;
+  return is_read == is_written ? 0 : is_read ? S_IWUSR : S_IRUSR;
+}
+
 // By the number of its end, which another process has open, too.
-void FindEnd(const char* kind, uint64_t inode, Awaited* awaited) {
+void FindEnd(const char* kind, uint64_t inode, mode_t access, Awaited* awaited) {
   char link[40];
   std::snprintf(link, sizeof link, "%s:[%lu]", kind, static_cast<unsigned long>(inode));
-  awaited->pid = inode == 0 ? 0 : FindProcessWith(link, kSearchBudgetNs);
+  awaited->pid = inode == 0 ? 0 : FindProcessWith(link, access, kSearchBudgetNs);
   awaited->process_count = awaited->pid != 0;
 }
 
@@ -98,10 +112,11 @@ void FindPeer(int32_t tid, int descriptor, Awaited* awaited) {
     awaited->word = WordOf(peer.doing);
     if (awaited->word == VerdictWord::kUnknown) return;
     std::memcpy(awaited->address, peer.address, sizeof peer.address);
-    if (awaited->word != VerdictWord::kNameLookup || peer.inode != 0) FindEnd("socket", peer.inode, awaited);
+    if (awaited->word != VerdictWord::kNameLookup || peer.inode != 0)
+      FindEnd("socket", peer.inode, 0, awaited);
   } else if (const uint64_t pipe = InodeOfDescriptor(tid, descriptor, "pipe")) {
     awaited->word = VerdictWord::kPipe;
-    FindEnd("pipe", pipe, awaited);
+    FindEnd("pipe", pipe, AccessOfOtherEnd(tid, descriptor), awaited);
   } else if (const int32_t pid = PidOfPidfd(tid, descriptor)) {
     FindChild(tid, pid, awaited);
   }
@@ -166,8 +181,14 @@ Awaited FindAwaited(int32_t tid, const stack::ThreadFiles* files) {
       FindChildOfWaitId(tid, arguments, &awaited);
       break;
     case SYS_clone:
+      if ((arguments[0] & CLONE_VFORK) != 0) FindChild(tid, 0, &awaited);
+      break;
 #ifdef SYS_clone3
-    case SYS_clone3:
+    case SYS_clone3: {
+      uint64_t flags = 0;  // the first of its arguments' members
+      if (base::ReadOwnValue(arguments[0], &flags) && (flags & CLONE_VFORK) != 0) FindChild(tid, 0, &awaited);
+      break;
+    }
 #endif
 #ifdef SYS_vfork
     case SYS_vfork:

@@ -45,11 +45,12 @@ int64_t LoopWatch::Look(WatchedLoop* loop, const WatchTools& tools) {
     tid_ = loop->tid.load();
     idle_places_.BeginLoop(loop->probe.begun(), tools.clock->MonoNs());
     files_ = &tools.capturer->thread_files();
-    files_->Keep(tid_);
+    is_thread_kept_ = files_->Keep(tid_);
   }
   const int64_t now_ns = tools.clock->MonoNs();
   const Thresholds thresholds = loop->limits.ThresholdsOr(tools.options->thresholds());
-  const bool has_moved = was_background_ == tools.is_foreground();  // the time before is counted in the earlier state
+  const bool has_moved =
+      was_background_ == tools.is_foreground();  // the time before is counted in the earlier state
   if (thresholds == last_thresholds_ && !has_moved && IsAllAsBefore(*loop, now_ns)) {
     const bool is_sample_due = is_window_open_ && now_ns >= next_sample_ns_;
     if (is_sample_due) {
@@ -66,6 +67,7 @@ int64_t LoopWatch::Look(WatchedLoop* loop, const WatchTools& tools) {
   SetProbeLimits(loop, ToSpanTools(tools));
 
   int64_t next_ns = kNever;
+  idle_sleep_ns_ = kNever;
   bool is_check_due = false;
   is_window_open_ = false;
   for (Watched& watched : watched_) {
@@ -97,9 +99,6 @@ int64_t LoopWatch::Look(WatchedLoop* loop, const WatchTools& tools) {
     keeps_thread_files_ = false;
   }
   next_whole_look_ns_ = std::min(next_ns, now_ns + tools.options->check_period_ns);
-  const policies::CheckSchedule schedule{thresholds.threshold_ns, tools.options->sample_interval_ns,
-                                         tools.options->ring_size};
-  idle_sleep_ns_ = schedule.idle_sleep_ns();
   GiveRingBackIfUnused(*loop, tools);
   return NextLookNs(now_ns, tools);
 }
@@ -184,7 +183,7 @@ void LoopWatch::Forget(const WatchedLoop& loop, const WatchTools& tools) {
   if (generation_ != 0) frame_counts_.Tell(loop, name_, tools.clock->MonoNs(), tools.sink);
   CollectUsage(loop, tools);
   if (generation_ == 0 && !loop.is_in_use()) SkipWhatWasBefore(loop);
-  if (generation_ != 0) files_->Release(tid_);
+  if (std::exchange(is_thread_kept_, false)) files_->Release(tid_);
   keeps_thread_files_ = false;
   if (tools.rings != nullptr) GiveRingBack(tools.rings);
   last_usage_ns_ = 0;
@@ -209,11 +208,10 @@ int64_t LoopWatch::Follow(Watched* watched, const WatchedLoop& loop, int64_t now
   if (watch.number() != 0 && watch.number() != span.number) Finish(watched, loop, tools);
   if (span.thresholds.threshold_ns == 0) return kNever;
   int64_t next_read_ns = span.read_again_within_ns == kNever ? kNever : now_ns + span.read_again_within_ns;
-  if (span.number == 0) {
-    const policies::CheckSchedule schedule{span.thresholds.threshold_ns, options.sample_interval_ns,
-                                           options.ring_size};
-    return std::min(now_ns + schedule.idle_sleep_ns(), next_read_ns);
-  }
+  const policies::CheckSchedule schedule{span.thresholds.threshold_ns, options.sample_interval_ns,
+                                         options.ring_size};
+  idle_sleep_ns_ = std::min(idle_sleep_ns_, schedule.idle_sleep_ns());
+  if (span.number == 0) return std::min(now_ns + schedule.idle_sleep_ns(), next_read_ns);
   watch.Follow(span, options);
   if (!watch.IsWindowDue(now_ns) || watch.is_window_open()) return next_read_ns;
   if (IsForADebugger(now_ns, tools)) {

@@ -76,6 +76,10 @@ class LoopWatch {
   int64_t Look(WatchedLoop* loop, const WatchTools& tools);
   // Time passed that was not the program's. To be told before the next look.
   void Discount(const policies::GuardFindings& findings);
+  // The same for a loop that is not looked at, whose use alone counts.
+  void DiscountParked(int64_t stopped_ns) {
+    if (last_usage_ns_ != 0) last_usage_ns_ += stopped_ns;
+  }
   // Whether nothing goes on, nothing has begun since the look before, and nothing but a dispatch, which wakes
   // the watchdog, is to be expected of this loop.
   bool IsQuiet(const WatchedLoop& loop) const;
@@ -189,7 +193,8 @@ class LoopWatch {
   uint32_t generation_ = 0;
   int32_t tid_ = 0;
   stack::ThreadFiles* files_ = nullptr;  // once there is a loop
-  bool keeps_thread_files_ = false;      // the thread's files, in `files_`
+  bool is_thread_kept_ = false;
+  bool keeps_thread_files_ = false;  // the thread's files, in `files_`
   char name_[WatchedLoop::kMaxNameBytes] = {};
   int64_t last_look_ns_ = 0;
   policies::GuardFindings found_since_look_;

@@ -2,6 +2,8 @@
 // Searches /proc for processes, without allocation. Context: watchdog.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -12,11 +14,12 @@ namespace lagwatch::watchdog {
 void ReadProcessName(int32_t pid, char* name, size_t size_bytes);
 
 // Another process that has `link` (as "socket:[7]") among its descriptors, of those that this process may
-// look at; 0: none was found within `budget_ns`.
-int32_t FindProcessWith(std::string_view link, int64_t budget_ns);
+// look at. With `access` (S_IRUSR, S_IWUSR), a descriptor must be open for that. 0: none was found within
+// `budget_ns`, or this process itself has such a descriptor.
+int32_t FindProcessWith(std::string_view link, mode_t access, int64_t budget_ns);
 
-// Children of this process: those of thread `tid` or, where it has none, of any thread. Returns how many, and
-// the pid of the last one started.
-uint32_t FindChildren(int32_t tid, int32_t* last_pid);
+// Children of this process: those of thread `tid` or, where it has none, of any thread, as far as they are
+// found within `budget_ns`. Returns their number, and the pid of the last one started.
+uint32_t FindChildren(int32_t tid, int64_t budget_ns, int32_t* last_pid);
 
 }  // namespace lagwatch::watchdog

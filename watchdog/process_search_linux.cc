@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -52,13 +53,11 @@ void ReadProcessName(int32_t pid, char* name, size_t size_bytes) {
   name[std::min(text.find('\n'), text.size())] = '\0';
 }
 
-int32_t FindProcessWith(std::string_view link, int64_t budget_ns) {
+int32_t FindProcessWith(std::string_view link, mode_t access, int64_t budget_ns) {
   const base::Clock& clock = base::SystemClock();
   const int64_t deadline_ns = clock.MonoNs() + budget_ns;
-  const int32_t own_pid = getpid();
-  int32_t found = 0;
-  ForEachNumberIn("/proc", [&](int pid) {
-    if (pid == own_pid) return true;
+  const auto has_open = [&](int pid) {
+    bool is_found = false;
     char folder[32];
     std::snprintf(folder, sizeof folder, "/proc/%d/fd", pid);
     ForEachNumberIn(folder, [&](int descriptor) {
@@ -66,20 +65,31 @@ int32_t FindProcessWith(std::string_view link, int64_t budget_ns) {
       char target[64];
       std::snprintf(path, sizeof path, "%s/%d", folder, descriptor);
       const ssize_t size = readlink(path, target, sizeof target);
-      if (size > 0 && std::string_view(target, static_cast<size_t>(size)) == link) found = pid;
-      return found == 0 && clock.MonoNs() < deadline_ns;
+      struct stat file {};
+      is_found = size > 0 && std::string_view(target, static_cast<size_t>(size)) == link &&
+                 (access == 0 || (lstat(path, &file) == 0 && (file.st_mode & access) != 0));
+      return !is_found && clock.MonoNs() < deadline_ns;
     });
+    return is_found;
+  };
+  const int32_t own_pid = getpid();
+  if (has_open(own_pid)) return 0;
+  int32_t found = 0;
+  ForEachNumberIn("/proc", [&](int pid) {
+    if (pid != own_pid && has_open(pid)) found = pid;
     return found == 0 && clock.MonoNs() < deadline_ns;
   });
   return found;
 }
 
-uint32_t FindChildren(int32_t tid, int32_t* last_pid) {
+uint32_t FindChildren(int32_t tid, int64_t budget_ns, int32_t* last_pid) {
   uint32_t count = ReadChildrenOf(tid, last_pid);
   if (count != 0) return count;
+  const base::Clock& clock = base::SystemClock();
+  const int64_t deadline_ns = clock.MonoNs() + budget_ns;
   base::ForEachThread([&](int other) {
     count += ReadChildrenOf(other, last_pid);
-    return true;
+    return clock.MonoNs() < deadline_ns;
   });
   return count;
 }

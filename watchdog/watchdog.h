@@ -109,6 +109,9 @@ class Watchdog {
   // True when no other is left.
   bool ParkQuietLoops();
   // Brings the book up to date for loops that are not looked at.
+  // Of loops that are not looked at.
+  template <typename Visit>
+  void ForEachParked(Visit visit);
   void CollectParkedUsage();
 
   // Tells the sink what the loops were used for: so far, or for good when that is due.
@@ -156,6 +159,7 @@ class Watchdog {
     int64_t mono_ns = 0;
     int64_t cpu_ns = 0;
   };
+  bool was_foreground_ = true;
   ProcessCpu process_cpu_;  // by a moment ago
   int64_t waited_ns_ = 0;   // since the guard's last reading
   std::atomic<bool> stopping_{false};

@@ -192,6 +192,15 @@ void Watchdog::RunRounds() {
   last_cpu_ns_.store(base::ThreadCpuNs(tid_.exchange(0)));
 }
 
+template <typename Visit>
+void Watchdog::ForEachParked(Visit visit) {
+  const LoopRegistry::Places places = registry_->places();
+  for (size_t i = 0; i < places.size(); ++i) {
+    LoopWatch* watch = watches_.Find(i);
+    if (watch != nullptr && !watch->is_active()) visit(watch, places[i]);
+  }
+}
+
 void Watchdog::Sleep(int64_t next_ns) {
   const base::Clock& clock = base::SystemClock();
   bool is_for_good = tick_scale_.is_known() && ParkQuietLoops();
@@ -242,13 +251,16 @@ void Watchdog::DiscountForeignTime(int64_t wanted_wait_ns) {
   counters_.suspensions.Add(findings.suspended_ns != 0);
   counters_.late_wakes.Add(findings.late_ns != 0);
   for (uint32_t place : watches_.active()) watches_.Of(place).Discount(findings);
+  if (findings.stopped_ns == 0) return;
+  ForEachParked([&](LoopWatch* watch, const WatchedLoop&) { watch->DiscountParked(findings.stopped_ns); });
 }
 
 void Watchdog::ActivateWoken() {
   for (LoopProbe* probe = registry_->woken_probes().TakeAll(); probe != nullptr;) {
     const uint32_t place = probe->place();
     probe = probe->TakeNextWoken();
-    watches_.Activate(place);  // without memory it is not watched
+    if (!watches_.Activate(place))  // no memory: again with its next dispatch
+      registry_->places()[place].probe.AskForWake(options_.check_period_ns);
   }
 }
 
@@ -274,6 +286,9 @@ bool Watchdog::ParkQuietLoops() {
 
 int64_t Watchdog::RunRound() {
   int64_t next_ns = base::SystemClock().MonoNs() + options_.check_period_ns;
+  // Time so far counts where it was spent.
+  if (std::exchange(was_foreground_, registry_->is_foreground()) != registry_->is_foreground())
+    CollectParkedUsage();
   const uint64_t reports_before = counters_.reports.value();
   const LoopRegistry::Places places = registry_->places();
   watches_.DeactivateIf([&](uint32_t place) {
@@ -375,11 +390,7 @@ void Watchdog::TellUsage(uint64_t reports_before) {
 }
 
 void Watchdog::CollectParkedUsage() {
-  const LoopRegistry::Places places = registry_->places();
-  for (size_t i = 0; i < places.size(); ++i) {
-    LoopWatch* watch = watches_.Find(i);
-    if (watch != nullptr && !watch->is_active()) watch->CollectUsage(places[i], tools_);
-  }
+  ForEachParked([&](LoopWatch* watch, const WatchedLoop& loop) { watch->CollectUsage(loop, tools_); });
 }
 
 void Watchdog::TellLastUsage() {

@@ -34,7 +34,9 @@ policies::MainThreadFacts LookAtMainThread() {
   }
   // A file under /proc would take a descriptor of the program's. A thread that has ended has no program.
   char program[1];
-  facts.has_ended = readlink("/proc/self/exe", program, sizeof program) < 0 && errno == ENOENT;
+  // Its own has one, unless the process has left /proc behind by chroot(2).
+  facts.has_ended = readlink("/proc/self/exe", program, sizeof program) < 0 && errno == ENOENT &&
+                    readlink("/proc/thread-self/exe", program, sizeof program) > 0;
   facts.cpu_ns = base::ThreadCpuNs(getpid());
   return facts;
 }

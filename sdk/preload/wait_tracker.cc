@@ -11,6 +11,8 @@
 #include <mutex>
 #include <new>
 
+#include "base/capabilities.h"
+#include "base/own_threads.h"
 #include "base/run_guarded.h"
 #include "base/seccomp.h"
 #include "sdk/preload/exec_environment.h"
@@ -397,14 +399,9 @@ void StartBeforeUserChange(uid_t user) {
 }
 
 MonitorPause PauseIfThreadsDiffer() {
-  const bool may_run = !g_wait_switches.is_off.load() && g_wait_switches.start_tried.load();
-  if (!may_run || g_process.load() != getpid()) return {};
-  try {
-    if (ProcessMonitor::Instance().HasCallersCapabilities()) return {};
-  } catch (...) {  // a lock's error
-    base::failure_count.fetch_add(1);
-    return {};
-  }
+  if (g_wait_switches.is_off.load() || g_process.load() != getpid()) return {};
+  // Takes no lock unless they differ: the call may be a signal handler's.
+  if (base::ForEachOwnThread(base::HasCapabilitiesOf)) return {};
   return PauseMonitor();
 }
 

@@ -249,7 +249,6 @@ TEST_F(StackCapturerTest, TakesItsSignalUpAgainWhereSomebodyLeftItsHandlerBehind
   TakeSignal(own);
   capturer_ = nullptr;
   __sigaction(own, &action_under_foreign, nullptr);
-  raise(own);  // ours takes it, and nothing happens
   auto again = StackCapturer::Create({.signal_number = own}, CreateTableUnwinder().value());
   ASSERT_TRUE(again.ok()) << again.status().message();
   capturer_ = std::move(again).value();
@@ -297,7 +296,13 @@ TEST_F(StackCapturerTest, TellsHowLongItsHandlerKeptThreads) {
   EXPECT_GT(capturer_->counters().pause_ticks.value(), one);
 }
 
-TEST_F(StackCapturerTest, IgnoresStrayAndLateSignals) {
+TEST_F(StackCapturerTest, IsNotMisledByStraySignals) {
+  const int own = capturer_->signal_number();
+  capturer_ = nullptr;
+  signal(own, SIG_IGN);  // or they end the process, as without a capturer
+  capturer_ = StackCapturer::Create({.signal_number = own, .signal_timeout_ns = 10 * base::kNsPerSecond},
+                                    CreateTableUnwinder().value())
+                  .value();
   StalledThread thread(testing::Spin);
   Capture(thread.tid());
   uint32_t frames = stack_->frame_count;
@@ -305,6 +310,8 @@ TEST_F(StackCapturerTest, IgnoresStrayAndLateSignals) {
   kill(getpid(), capturer_->signal_number());
   Capture(thread.tid());
   EXPECT_EQ(stack_->frame_count, frames);
+  capturer_ = nullptr;
+  signal(own, SIG_DFL);
 }
 
 TEST_F(StackCapturerTest, KeepsErrno) {

@@ -409,7 +409,7 @@ LW_API void lw_set_scene(const char* scene) LW_NOEXCEPT;
  * a short lock, so it is not for signal handlers. Texts are sent: none that names a person. */
 LW_API int lw_set_value(const char* key, const char* value) LW_NOEXCEPT;
 /* Whether the application is in the foreground, which it is until told. Each report says so, and usage tells
- * hangs in the background apart. It matters for reports of CPU use alone. Any thread, whether or not the
+ * hangs in the background apart. Any thread, whether or not the
  * monitor is on; wait-free, and a change wakes the watchdog once. */
 LW_API void lw_set_foreground(int is_foreground) LW_NOEXCEPT;
 /* The program is ready to be used. With the option `start`, a start that took longer than its threshold is
