@@ -667,13 +667,14 @@ std::string SharesText(const policies::TimeShares& shares) {
   return text;
 }
 
-// The median cost of a look at a thread, `before` being an earlier one or null.
-double MedianLookUs(int tid, const policies::ThreadLook* before) {
+// The median cost of a look at a thread, `before` being an earlier one or null, `files` those kept open or
+// null.
+double MedianLookUs(int tid, const policies::ThreadLook* before, const stack::ThreadFiles* files) {
   std::vector<int64_t> costs_ns;
   for (int i = 0; i < 2000; ++i) {
     policies::ThreadLook look;
     int64_t begin_ns = NowNs();
-    watchdog::LookAtThread(tid, before, &look);
+    watchdog::LookAtThread(tid, before, &look, files);
     costs_ns.push_back(NowNs() - begin_ns);
   }
   std::sort(costs_ns.begin(), costs_ns.end());
@@ -698,10 +699,22 @@ void PrintLookCosts() {
   SleepMs(50);
   policies::ThreadLook before;
   watchdog::LookAtThread(waiting_tid, nullptr, &before);
-  std::printf("a look takes, at a thread that\n  has slept since  %5.1f us\n",
-              MedianLookUs(waiting_tid, &before));
-  std::printf("  runs             %5.1f us\n", MedianLookUs(spinning_tid, nullptr));
-  std::printf("  has run, sleeps  %5.1f us\n", MedianLookUs(waiting_tid, nullptr));
+  // This process has no hang that a test could disturb: its own table of descriptors serves.
+  stack::ThreadFiles files;
+  files.Allow();
+  for (int tid : {waiting_tid.load(), spinning_tid.load()}) {
+    files.Keep(tid);
+    files.KeepAll(tid);
+  }
+  std::printf("a look takes, with files opened for it and with files kept open, at a thread that\n");
+  auto print = [&](const char* what, int tid, const policies::ThreadLook* earlier) {
+    const double opened_us = MedianLookUs(tid, earlier, nullptr);
+    std::printf("  %-15s  %5.1f us  %5.1f us\n", what, opened_us, MedianLookUs(tid, earlier, &files));
+  };
+  print("has slept since", waiting_tid, &before);
+  print("runs", spinning_tid, nullptr);
+  print("has run, sleeps", waiting_tid, nullptr);
+  for (int tid : {waiting_tid.load(), spinning_tid.load()}) files.Release(tid);
   stop = true;
   mutex.unlock();
   spinning.join();
