@@ -162,7 +162,9 @@ base::Result<std::unique_ptr<Monitor>> Monitor::Start(const MonitorOptions& opti
   }
   monitor->watchdog_ =
       std::make_unique<watchdog::Watchdog>(normal.watch, registry, monitor->capturer_.get(), sink);
-  base::Status status = monitor->watchdog_->Start();
+  base::Status status = monitor->sink_->ok()
+                            ? monitor->watchdog_->Start()
+                            : base::Status(base::StatusCode::kUnavailable, "no memory to write reports in");
   if (status.ok()) return monitor;
   if (monitor->run_ != nullptr) monitor->run_->Discard();
   const bool is_stopped = monitor->TryStopFlightRecorder();

@@ -51,6 +51,8 @@ class ReportSink final : public watchdog::HangSink {
   // no file is made that tells of no lag.
   ReportSink(ProgramFacts facts, report::SpoolWriter* spool, RunWriter* run, const ProgramWords* words,
              bool saves_files = false, report::Sealer* sealer = nullptr);
+  // False when there is no memory for its records: then it may not be used.
+  bool ok() const { return bytes_ != nullptr; }
   // What is to be told of the program's start. `start_up` and `registry` are borrowed. To be called once,
   // before all else; nothing is told if it is not.
   void WatchStart(const StartPlan& plan, StartUp* start_up, watchdog::LoopRegistry* registry);

@@ -260,11 +260,11 @@ TEST_F(RunEndTest, AProgramThatEndsByItselfEndedWell) {
   EXPECT_EQ(RunRecords(), 1u);
 }
 
-TEST_F(RunEndTest, ACrashInALagIsACrash) {
+TEST_F(RunEndTest, ACrashInALagIsACrashInALag) {
   Process freezer({LAGWATCH_FREEZER, spool_});
   freezer.WriteInput("crash 500\n");
   EXPECT_EQ(freezer.Wait(), -SIGSEGV);
-  EXPECT_THAT(LastExit(), ::testing::StartsWith("last 6 signal " + std::to_string(SIGSEGV) + " lag 1 "));
+  EXPECT_THAT(LastExit(), ::testing::StartsWith("last 8 signal " + std::to_string(SIGSEGV) + " lag 1 "));
   EXPECT_EQ(SpooledReports().back()["kind"], "lag");
 }
 
