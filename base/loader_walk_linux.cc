@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <ctime>
+#include <exception>
 
 #include "base/loader_walk.h"
 
@@ -52,13 +53,33 @@ void FinishForkInChild() {
   pthread_atfork(&PrepareFork, &FinishForkInParent, &FinishForkInChild);
 }
 
+struct Walk {
+  int (*visit)(dl_phdr_info*, size_t, void*);
+  void* context;
+  std::exception_ptr thrown;
+};
+
+// No exception passes through the loader's frames: another copy of the unwinder may be responsible for them,
+// and end the process.
+int Visit(dl_phdr_info* info, size_t size, void* context) {
+  auto* walk = static_cast<Walk*>(context);
+  try {
+    return walk->visit(info, size, walk->context);
+  } catch (...) {
+    walk->thrown = std::current_exception();
+    return 1;
+  }
+}
+
 }  // namespace
 
 void WalkLoadedModules(int (*visit)(dl_phdr_info*, size_t, void*), void* context) {
   for (int i = 0; i < kPausesOfAFork && g_waiting_forks.load() != 0; ++i) nanosleep(&kPause, nullptr);
   const bool is_alone = WaitForTheWalk(kPausesOfAWalk);
-  dl_iterate_phdr(visit, context);
+  Walk walk{visit, context, nullptr};
+  dl_iterate_phdr(&Visit, &walk);
   if (is_alone) pthread_mutex_unlock(&g_walk);
+  if (walk.thrown) std::rethrow_exception(walk.thrown);
 }
 
 }  // namespace lagwatch::base

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <chrono>
 #include <mutex>
+#include <new>
 #include <thread>
 
 namespace lagwatch::base {
@@ -24,6 +25,14 @@ TEST(LoaderWalk, VisitsWhatTheLoaderDoes) {
   WalkLoadedModules(&Count, &ours);
   dl_iterate_phdr(&Count, &the_loaders);
   EXPECT_EQ(ours, the_loaders);
+}
+
+TEST(LoaderWalk, ForwardsAnExceptionAfterTheWalk) {
+  const auto throws = [](dl_phdr_info*, size_t, void*) -> int { throw std::bad_alloc(); };
+  EXPECT_THROW(WalkLoadedModules(throws, nullptr), std::bad_alloc);
+  int count = 0;
+  WalkLoadedModules(&Count, &count);  // no lock is left taken
+  EXPECT_GT(count, 0);
 }
 
 TEST(LoaderWalk, LeavesNoLockInAChild) {

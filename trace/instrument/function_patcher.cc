@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <iterator>
+#include <memory>
 
 #include "base/loader_walk.h"
 #include "base/quiet_thread.h"
@@ -43,11 +44,12 @@ void FunctionPatcher::ApplyNow(Pass* pass) {
   if (!writer.is_usable()) return;
   pass->writer = &writer;
   pthread_mutex_lock(&mutex_);
+  const auto unlock = [](pthread_mutex_t* mutex) { pthread_mutex_unlock(mutex); };
+  const std::unique_ptr<pthread_mutex_t, decltype(unlock)> lock(&mutex_);
   for (Module& module : modules_) module.is_loaded = false;
   // It holds a lock that keeps what it visits from being unloaded.
   base::WalkLoadedModules(&Visit, pass);
   ForgetUnloaded();
-  pthread_mutex_unlock(&mutex_);
 }
 
 void FunctionPatcher::Clear() { Apply({.deny_modules = {"*"}}); }
