@@ -100,7 +100,8 @@ policies::ExitEvidence EvidenceOf(const RunRecord& record, const RunFacts& now) 
   evidence.has_replaced_itself = IsOwnProcess(run, now);
   evidence.crash_signal = record.crash_signal;
   evidence.has_hung_since_crash = record.has_hung_since_crash();
-  // What was not long yet when the crash came, and ended soon after, is a lag that it came in, too.
+  // A dispatch that was short when the crash came, and ended soon after, counts as a lag that it came in,
+  // too.
   evidence.was_in_lag_at_crash =
       record.crash_moment == CrashMoment::kInLag || (record.crash_moment == CrashMoment::kOutsideLag &&
                                                      record.was_in_lag() && !evidence.has_hung_since_crash);

@@ -31,7 +31,7 @@ class LoopDispatches final : public trace::DispatchSource {
 
   watchdog::LoopRegistry* registry_;
   base::MappedBlock<Taken> taken_;  // by place; null: nothing is returned
-  size_t place_ = 0;                // where the next note is looked for
+  size_t place_ = 0;                // the place to search next for a note
   uint64_t forgotten_count_ = 0;
 };
 

@@ -108,7 +108,7 @@ int SignalStacks::Set(const stack_t* stack, stack_t* previous, SetStack real) {
   stack_t wanted;
   if (stack == nullptr || !base::ReadOwnValue(reinterpret_cast<uint64_t>(stack), &wanted)) {
     errno = saved_errno;
-    return real(stack, previous);  // which only asks, or fails
+    return real(stack, previous);  // a query, or an error
   }
   const int tid = gettid();
   const bool was_small = FindSmall(tid) != nullptr;

@@ -487,9 +487,9 @@ bool LoopWatch::HasRing(const WatchTools& tools) {
 
 void LoopWatch::GiveRingBackIfUnused(const WatchedLoop& loop, const WatchTools& tools) {
   const bool is_used = is_window_open_ || IsLagging() ||
-                       idle_places_.IsUnproven(watched_[0].watch.number());  // whose samples are kept
+                       idle_places_.IsUnproven(watched_[0].watch.number());  // its samples are kept
   if (is_used || tools.rings == nullptr) return;
-  CollectSample(loop, tools);  // which is written to the ring
+  CollectSample(loop, tools);  // an answer would be written to the ring
   GiveRingBack(tools.rings);
 }
 

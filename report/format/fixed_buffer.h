@@ -16,7 +16,8 @@ namespace lagwatch::report {
 class FixedBuffer {
  public:
   // Borrows `data`, which must outlive the buffer. `capacity_bytes` must be over kSlackBytes.
-  FixedBuffer(char* data, size_t capacity_bytes) : data_(data), limit_bytes_(capacity_bytes > kSlackBytes ? capacity_bytes - kSlackBytes : 0) {}
+  FixedBuffer(char* data, size_t capacity_bytes)
+      : data_(data), limit_bytes_(capacity_bytes > kSlackBytes ? capacity_bytes - kSlackBytes : 0) {}
 
   size_t size() const { return size_bytes_; }
   bool overflowed() const { return overflowed_; }

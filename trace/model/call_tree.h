@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a slow dispatch spent its time, from the calls in it: a tree small enough for a report, and the path
-// in it that dispatches of the same cause share. After Matrix's TraceDataUtils, but for what
+// The time that a slow dispatch spent, by the calls in it: a tree small enough for a report, and the path
+// in it that dispatches of the same cause share. After Matrix's TraceDataUtils, except for what
 // docs/design/trace_instrument.md says. Pure. Context: background.
 #pragma once
 
