@@ -64,6 +64,15 @@ void DeclareLimits(Flags* flags, CLI::App* app) {
       ->capture_default_str();
 }
 
+void DeclareDisk(Flags* flags, CLI::App* app) {
+  app->add_option("--min-free-mib", flags->min_free_mib,
+                  "Free space of DATA's file system, in MiB, below which nothing new is taken (503), so that "
+                  "retention "
+                  "has room to work; 0: take reports until the disk is full")
+      ->check(CLI::Range(0, 1 << 30))
+      ->capture_default_str();
+}
+
 void DeclareTraces(Flags* flags, CLI::App* app) {
   app->add_option("--max-trace-bytes", flags->traces.packed_bytes, "Limit of a trace as it is sent")
       ->capture_default_str();
@@ -155,6 +164,7 @@ void Declare(Flags* flags, CLI::App* app) {
       ->allow_extra_args(false);
   DeclareLimits(flags, app->add_option_group("Limits", "What a peer may have and take"));
   DeclareCauses(flags, app->add_option_group("Causes", "How reports become causes"));
+  DeclareDisk(flags, app->add_option_group("Disk", "What is kept free"));
   DeclareTraces(flags, app->add_option_group("Traces", "What may come along with reports"));
   app->add_option("--config", flags->config,
                   "File with the config for clients; need not be there (default: DATA/config.json)");

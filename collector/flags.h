@@ -36,6 +36,7 @@ struct Flags {
   std::vector<std::string> debuginfod_urls;
   uint64_t symbols_gib = 20;
   int64_t retention_days = 90;
+  uint64_t min_free_mib = 512;
   TraceLimits traces;
   int64_t trace_retention_days = 30;
   std::string config;

@@ -14,6 +14,7 @@
 #include "base/env.h"
 #include "collector/backup/backup_command.h"
 #include "collector/config/config_service.h"
+#include "collector/files/disk_space.h"
 #include "collector/flags.h"
 #include "collector/http/endpoints.h"
 #include "collector/http/http_server.h"
@@ -115,6 +116,14 @@ base::Result<std::unique_ptr<Store>> OpenStore(const Flags& flags) {
 // Asks the store what costs it nothing.
 Status CheckStore(Store* store) { return store->FindIds(base::Uuid{}, base::Uuid{}, 1).status(); }
 
+TimeRule TimesToTake(const Flags& flags) {
+  const base::Clock& clock = base::SystemClock();
+  const int64_t start_ms = clock.WallMs() - clock.BootNs() / base::kNsPerMs;
+  return {.wall_ms = [&clock] { return clock.WallMs(); },
+          .steady_wall_ms = [&clock, start_ms] { return start_ms + clock.BootNs() / base::kNsPerMs; },
+          .retention_days = flags.retention_days};
+}
+
 Status Serve(const Flags& flags, const ListenAddress& listen) {
   const sigset_t signals = BlockSignals();
   if (Status created = CreateDataDirectory(flags); !created.ok()) return created;
@@ -151,11 +160,12 @@ Status Serve(const Flags& flags, const ListenAddress& listen) {
       {&recluster, &symbolize, &retention, &trace_retention, &repair, &compact}, kMaintenancePause,
       [](const auto& job, const Status& error) { spdlog::error("{}: {}", job, error.message()); });
   (*symbols)->symbolizer()->OnNewFile([&](std::string_view) { maintenance.Wake(); });
-  Ingest ingest(store->get(), std::move(*clusterer), &opener, {}, flags.traces);
+  Ingest ingest(store->get(), std::move(*clusterer), &opener, {}, flags.traces, TimesToTake(flags));
   ReportFeed feed;
   GroupCommit commits(store->get(),
                       [&feed](auto records, auto outcomes) { feed.Publish(records, outcomes); });
   Metrics metrics;
+  const DiskSpace disk(flags.data, flags.min_free_mib << 20);
   const Router router(CollectorEndpoints({.ingest = &ingest,
                                           .commits = &commits,
                                           .query_api = &query_api,
@@ -169,6 +179,7 @@ Status Serve(const Flags& flags, const ListenAddress& listen) {
                                           .recluster = &recluster,
                                           .symbols = (*symbols)->api(),
                                           .metrics = &metrics,
+                                          .disk = &disk,
                                           .check_store = [&] { return CheckStore(store->get()); },
                                           .page = PageFiles()},
                                          flags.limits),

@@ -9,6 +9,7 @@
 #include "collector/admin/audit_log.h"
 #include "collector/admin/config_admin.h"
 #include "collector/config/config_service.h"
+#include "collector/files/disk_space.h"
 #include "collector/http/endpoint.h"
 #include "collector/http/upload.h"
 #include "collector/ingest/ingest.h"
@@ -38,6 +39,7 @@ struct Services {
   const ReclusterJob* recluster = nullptr;         // null: it has no progress
   SymbolsApi* symbols = nullptr;                   // null: no symbol files are taken
   Metrics* metrics = nullptr;                      // null: nothing is counted
+  const DiskSpace* disk = nullptr;                 // null: it is never full
   std::function<base::Status()> check_store = {};  // whether it answers
   std::span<const PageFile> page = {};             // none: there is no page
 };

@@ -134,10 +134,11 @@ class SessionOver final : public Session, public std::enable_shared_from_this<Se
       co_return false;
     }
     Admitted& admitted = std::get<Admitted>(admission);
-    error = co_await ReadBody(&parser, admitted.endpoint->body_limit);
+    error = co_await ReadBody(&parser, admitted.endpoint->body_limit, &admitted.request.room);
     if (error == http::error::body_limit) {
-      co_await Refuse(Router::BodyTooLarge(*admitted.endpoint), parser);
+      co_await Refuse(Router::BodyTooLarge(admitted.endpoint->body_limit), parser);
     }
+    if (error == asio::error::no_memory) co_await Refuse(TooMuchToDo(), parser);
     if (error) co_return false;
     const bool keep_alive = parser.keep_alive();
     admitted.request.body = std::move(parser.get().body());
@@ -174,7 +175,8 @@ class SessionOver final : public Session, public std::enable_shared_from_this<Se
     co_return error;
   }
 
-  // Before the body is read; takes room for as much as the head says.
+  // Before the body is read. There must be room for as much as the head says; it is charged as the body
+  // comes.
   std::variant<Admitted, Response> Admit(const RequestParser& parser) {
     if (auto refusal = RefuseAmbiguous(parser)) return std::move(*refusal);
     const RequestHead head = HeadOf(parser);
@@ -182,29 +184,38 @@ class SessionOver final : public Session, public std::enable_shared_from_this<Se
     auto* admitted = std::get_if<Admitted>(&admission);
     if (admitted == nullptr || admitted->endpoint->body_limit == 0) return admission;
     const uint64_t body_bytes = head.content_length.value_or(admitted->endpoint->body_limit);
-    auto room = context_.bytes->TryTake(caller_.peer, std::max(body_bytes, limits_.least_request_bytes));
-    if (!room) return TooMuchToDo();
+    // A body whose key is not known before it is read shares the room of its kind alone.
+    const bool is_keyless = admitted->endpoint->access != kEverybody && admitted->request.key.name.empty();
+    if (is_keyless && body_bytes > limits_.KeylessBytesOfAPeer())
+      return Router::BodyTooLarge(limits_.KeylessBytesOfAPeer());
+    Budget* bytes = is_keyless ? context_.keyless_bytes : context_.bytes;
+    auto room = bytes->TryTake(caller_.peer, std::max(body_bytes, limits_.least_request_bytes));
+    if (!room || !room->TryResize(0)) return TooMuchToDo();
     admitted->request.room = std::move(*room);
     return admission;
   }
 
-  asio::awaitable<error_code> ReadBody(RequestParser* parser, uint64_t limit) {
+  // Charges `room` with what was read of the body, and once it is whole with what its answer costs at least.
+  // Errors: no_memory when there is too little room.
+  asio::awaitable<error_code> ReadBody(RequestParser* parser, uint64_t limit, Budget::Share* room) {
     error_code error;
     parser->body_limit(limit);
-    if (parser->is_done()) co_return error;
-    if (parser->get()[http::field::expect] == "100-continue") {
+    if (!parser->is_done() && parser->get()[http::field::expect] == "100-continue") {
       error =
           co_await Write(http::response<http::empty_body>(http::status::continue_, parser->get().version()));
     }
     const Clock::time_point begin = Clock::now();
     uint64_t received = 0;
-    buffer_.reserve(kPieceBytes);
     parser->eager(true);
     while (!error && !parser->is_done()) {
       Lowest().expires_at(begin + TimeFor(limits_, std::min(received, limit)));
       received += co_await http::async_read_some(stream_, buffer_, *parser,
                                                  asio::redirect_error(asio::use_awaitable, error));
+      if (!error && !room->TryResize(parser->get().body().size())) error = asio::error::no_memory;
+      buffer_.reserve(kPieceBytes);  // not for a head alone
     }
+    const uint64_t whole_bytes = std::max<uint64_t>(parser->get().body().size(), limits_.least_request_bytes);
+    if (!error && limit > 0 && !room->TryResize(whole_bytes)) error = asio::error::no_memory;
     co_return error;
   }
 

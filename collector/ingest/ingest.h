@@ -11,6 +11,7 @@
 #include "base/status.h"
 #include "collector/cluster/clusterer.h"
 #include "collector/ingest/group_commit.h"
+#include "collector/ingest/time_bounds.h"
 #include "collector/ingest/trace_limits.h"
 #include "collector/ingest/trace_quota.h"
 #include "collector/store/store.h"
@@ -24,7 +25,8 @@ struct RecordResult {
   enum class Kind { kStored, kDuplicate, kRejected };
 
   Kind kind = Kind::kStored;
-  std::string why = {};  // it was rejected, for a person
+  std::string why = {};     // it was rejected, for a person
+  bool is_refused = false;  // rejected because of its times, ids or durations (TimeBounds)
 };
 
 struct IngestResult {
@@ -33,26 +35,28 @@ struct IngestResult {
   int64_t accepted = 0;
   int64_t duplicates = 0;
   int64_t rejected = 0;
+  int64_t refused = 0;  // of those rejected
 };
 
 class Ingest {
  public:
   // Borrows `store`, and `opener` of sealed records, which may be null: then they are refused. Both must
-  // outlive this. `limits` are of a batch.
+  // outlive this. `limits` are of a batch. `times` decides which records are refused.
   Ingest(Store* store, Clusterer clusterer, const report::RecordOpener* opener = nullptr,
-         const report::UnpackLimits& limits = {}, const TraceLimits& traces = {})
+         const report::UnpackLimits& limits = {}, const TraceLimits& traces = {}, TimeRule times = {})
       : store_(store),
         clusterer_(std::move(clusterer)),
         opener_(opener),
         limits_(limits),
         trace_limits_(traces),
-        trace_quota_(traces) {}
+        trace_quota_(traces),
+        times_(std::move(times)) {}
 
   // `batch` is an encoded lagwatch.Batch. Returns after the commit. A malformed record is refused alone; one
   // of a type that is not known here is kept as it is. Errors: kInvalid when the batch is unreadable or holds
-  // nothing but malformed records; kTooLarge when too much was sealed in it; kUnavailable or kInternal, and
-  // nothing is stored, when the database refuses or there is too little memory. `project` is whose quota of
-  // traces they count in.
+  // nothing but malformed records (one that is refused is not malformed); kTooLarge when too much was sealed
+  // in it; kUnavailable or kInternal, and nothing is stored, when the database refuses or there is too little
+  // memory. `project` is whose quota of traces they count in.
   base::Result<IngestResult> Submit(std::string_view batch, std::string_view project = {}) const;
 
   // The same, committed together with what others bring: `done` is called once, on this thread or on one of
@@ -67,8 +71,10 @@ class Ingest {
   };
   struct ReadRecords {
     std::vector<NewRecord> valid;
-    std::vector<base::Status> statuses;  // of all that the batch holds, in order
-    std::vector<CountedTrace> traces;    // that have room in the quota
+    std::vector<RecordResult> results;  // of all that the batch holds, in order; kStored: to be committed
+    std::vector<CountedTrace> traces;   // that have room in the quota
+    TimeBounds bounds;
+    bool is_refused = false;  // the record that was read last
   };
 
   base::Result<ReadRecords> ReadBatch(std::string_view batch, std::string_view project) const;
@@ -87,6 +93,7 @@ class Ingest {
   report::UnpackLimits limits_;
   TraceLimits trace_limits_;
   mutable TraceQuota trace_quota_;
+  TimeRule times_;
 };
 
 }  // namespace lagwatch::collector
