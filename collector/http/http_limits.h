@@ -23,6 +23,7 @@ struct HttpLimits {
 
   int query_threads = 2;
   int queued_queries = 64;
+  std::chrono::milliseconds query_time{30'000};  // from a question's arrival to its answer
 
   uint64_t BytesOfAPeer() const { return connections_per_peer == 0 ? bytes_in_flight : bytes_in_flight / 4; }
 };

@@ -68,6 +68,7 @@ void Metrics::CountRecords(const IngestResult& result) {
   count("accepted", result.accepted);
   count("duplicate", result.duplicates);
   count("rejected", result.rejected);
+  count("folded", result.folded);
 }
 
 void Metrics::CountSentryDrops(const std::map<std::string, uint64_t>& dropped) {

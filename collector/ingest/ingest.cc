@@ -41,9 +41,11 @@ RecordResult ToResult(CommitOutcome outcome) {
 
 // `outcomes` are of those whose status is good.
 base::Result<IngestResult> ResultOf(const std::vector<base::Status>& statuses,
-                                    const base::Result<std::vector<CommitOutcome>>& outcomes) {
+                                    const base::Result<std::vector<CommitOutcome>>& outcomes,
+                                    int64_t folded) {
   if (!outcomes.ok()) return outcomes.status();
   IngestResult result;
+  result.folded = folded;
   auto outcome = outcomes->begin();
   for (const base::Status& status : statuses) {
     Add(status.ok() ? ToResult(*outcome++) : RecordResult{RecordResult::Kind::kRejected, status.message()},
@@ -114,6 +116,24 @@ void Ingest::GiveBack(const std::vector<CountedTrace>& traces, std::string_view 
   }
 }
 
+bool Ingest::BoundNames(std::string_view project, NewRecord* record) const {
+  const int64_t now_ms = base::SystemClock().WallMs();
+  if (auto* added = std::get_if<NewReport>(record)) {
+    ReportRow& row = added->row;
+    return name_limits_.Bound(project, now_ms, &row.app, &row.version, &row.loop, &row.os);
+  }
+  if (auto* added = std::get_if<NewTrace>(record))
+    return name_limits_.Bound(project, now_ms, &added->row.app, &added->row.version);
+  const auto bound = [&](auto* of) {
+    return name_limits_.Bound(project, now_ms, &of->app, &of->app_version);
+  };
+  if (auto* added = std::get_if<NewUsage>(record)) return bound(&added->usage);
+  if (auto* end = std::get_if<report::RunEnd>(record)) return bound(end);
+  if (auto* slice = std::get_if<report::FrameSlice>(record)) return bound(slice);
+  if (auto* losses = std::get_if<report::Losses>(record)) return bound(losses);
+  return false;
+}
+
 base::Result<Ingest::ReadRecords> Ingest::ReadBatch(std::string_view batch, std::string_view project) const {
   auto records = report::ReadBatch(batch, limits_);
   if (!records.ok()) return records.status();
@@ -129,7 +149,9 @@ base::Result<Ingest::ReadRecords> Ingest::ReadBatch(std::string_view batch, std:
     auto read = record.ok() ? Read(record->type, record->payload, project, &all)
                             : base::Result<NewRecord>(record.status());
     all.statuses.push_back(read.status());
-    if (read.ok()) all.valid.push_back(std::move(*read));
+    if (!read.ok()) continue;
+    all.folded += BoundNames(project, &*read) ? 1 : 0;
+    all.valid.push_back(std::move(*read));
   }
   if (all.valid.empty() && !all.statuses.empty()) {
     return base::Status(base::StatusCode::kInvalid,
@@ -143,18 +165,19 @@ base::Result<IngestResult> Ingest::Submit(std::string_view batch, std::string_vi
   if (!records.ok()) return records.status();
   const auto outcomes = store_->Commit(records->valid);
   GiveBack(records->traces, project, outcomes);
-  return ResultOf(records->statuses, outcomes);
+  return ResultOf(records->statuses, outcomes, records->folded);
 }
 
 void Ingest::Submit(std::string_view batch, GroupCommit* commits, Done done, std::string_view project) const {
   auto records = ReadBatch(batch, project);
   if (!records.ok()) return done(records.status());
-  commits->Commit(std::move(records->valid),
-                  [this, statuses = std::move(records->statuses), traces = std::move(records->traces),
-                   project = std::string(project), done = std::move(done)](auto outcomes) {
-                    GiveBack(traces, project, outcomes);
-                    done(ResultOf(statuses, outcomes));
-                  });
+  commits->Commit(
+      std::move(records->valid),
+      [this, statuses = std::move(records->statuses), traces = std::move(records->traces),
+       folded = records->folded, project = std::string(project), done = std::move(done)](auto outcomes) {
+        GiveBack(traces, project, outcomes);
+        done(ResultOf(statuses, outcomes, folded));
+      });
 }
 
 }  // namespace lagwatch::collector

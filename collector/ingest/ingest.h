@@ -11,6 +11,7 @@
 #include "base/status.h"
 #include "collector/cluster/clusterer.h"
 #include "collector/ingest/group_commit.h"
+#include "collector/ingest/name_limits.h"
 #include "collector/ingest/trace_limits.h"
 #include "collector/ingest/trace_quota.h"
 #include "collector/store/store.h"
@@ -33,6 +34,7 @@ struct IngestResult {
   int64_t accepted = 0;
   int64_t duplicates = 0;
   int64_t rejected = 0;
+  int64_t folded = 0;  // accepted or known, and a name of theirs counts under "(others)" (name_limits.h)
 };
 
 class Ingest {
@@ -40,19 +42,21 @@ class Ingest {
   // Borrows `store`, and `opener` of sealed records, which may be null: then they are refused. Both must
   // outlive this. `limits` are of a batch.
   Ingest(Store* store, Clusterer clusterer, const report::RecordOpener* opener = nullptr,
-         const report::UnpackLimits& limits = {}, const TraceLimits& traces = {})
+         const report::UnpackLimits& limits = {}, const TraceLimits& traces = {},
+         const NameBounds& names = {})
       : store_(store),
         clusterer_(std::move(clusterer)),
         opener_(opener),
         limits_(limits),
         trace_limits_(traces),
-        trace_quota_(traces) {}
+        trace_quota_(traces),
+        name_limits_(names) {}
 
   // `batch` is an encoded lagwatch.Batch. Returns after the commit. A malformed record is refused alone; one
   // of a type that is not known here is kept as it is. Errors: kInvalid when the batch is unreadable or holds
   // nothing but malformed records; kTooLarge when too much was sealed in it; kUnavailable or kInternal, and
   // nothing is stored, when the database refuses or there is too little memory. `project` is whose quota of
-  // traces they count in.
+  // traces, and whose names, they count in.
   base::Result<IngestResult> Submit(std::string_view batch, std::string_view project = {}) const;
 
   // The same, committed together with what others bring: `done` is called once, on this thread or on one of
@@ -69,6 +73,7 @@ class Ingest {
     std::vector<NewRecord> valid;
     std::vector<base::Status> statuses;  // of all that the batch holds, in order
     std::vector<CountedTrace> traces;    // that have room in the quota
+    int64_t folded = 0;
   };
 
   base::Result<ReadRecords> ReadBatch(std::string_view batch, std::string_view project) const;
@@ -77,6 +82,8 @@ class Ingest {
                                ReadRecords* all) const;
   base::Result<NewRecord> ReadTrace(report::TraceRecord record, std::string_view project,
                                     ReadRecords* all) const;
+  // Whether a name was one too many.
+  bool BoundNames(std::string_view project, NewRecord* record) const;
   // The room of those that were not stored.
   void GiveBack(const std::vector<CountedTrace>& traces, std::string_view project,
                 const base::Result<std::vector<CommitOutcome>>& outcomes) const;
@@ -87,6 +94,7 @@ class Ingest {
   report::UnpackLimits limits_;
   TraceLimits trace_limits_;
   mutable TraceQuota trace_quota_;
+  mutable NameLimits name_limits_;
 };
 
 }  // namespace lagwatch::collector
