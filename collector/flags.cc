@@ -20,6 +20,8 @@ Files in DATA:
   symbols/      symbol files that were uploaded           config-history/  what config.json was before
   audit.jsonl   who changed what                          clustering  by which rules reports have clusters
   clickhouse-spool  reports on their way to ClickHouse (--store)
+  retention, retention-traces  up to which day old records are gone
+  confirmed-clock   when a person said that the clock is right (retention confirm-clock)
 
 Signals:
   SIGTERM, SIGINT  answer what has begun, for 10 s at most, and end
@@ -35,6 +37,19 @@ Examples:
 
 The HTTP API, keys and limits: collector/API.md.
 )";
+
+void DeclareQueries(Flags* flags, CLI::App* app) {
+  app->add_option("--query-threads", flags->http.query_threads,
+                  "Threads of their own for questions, so that these hold up no upload")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  app->add_option_function<int64_t>(
+         "--query-timeout-s",
+         [flags](int64_t seconds) { flags->http.query_time = std::chrono::seconds(seconds); },
+         "A question is ended when it has no answer after that time, or when its client has gone")
+      ->check(CLI::Range(1, 3600))
+      ->default_str("30");
+}
 
 void DeclareLimits(Flags* flags, CLI::App* app) {
   app->add_option("--max-body-bytes", flags->limits.body_bytes, "Limit of a request's body as it is sent")
@@ -58,10 +73,7 @@ void DeclareLimits(Flags* flags, CLI::App* app) {
   app->add_option("--threads", flags->threads, "Threads that read, write and store")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
-  app->add_option("--query-threads", flags->http.query_threads,
-                  "Threads of their own for questions, so that these hold up no upload")
-      ->check(CLI::Range(1, 1024))
-      ->capture_default_str();
+  DeclareQueries(flags, app);
 }
 
 void DeclareDisk(Flags* flags, CLI::App* app) {
@@ -122,6 +134,10 @@ void DeclareCauses(Flags* flags, CLI::App* app) {
                   "The URL of a debuginfod server to ask for symbol files; may be given several times")
       ->allow_extra_args(false);
   app->add_option("--symbols-gib", flags->symbols_gib, "How much uploaded symbol files may take, in GiB")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  app->add_option("--debuginfod-gib", flags->debuginfod_gib,
+                  "How much files from debuginfod servers may take, in GiB")
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
   app->add_option("--retention-days", flags->retention_days, "For how long reports are kept; 0: for ever")

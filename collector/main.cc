@@ -23,6 +23,7 @@
 #include "collector/keys/secret_file.h"
 #include "collector/log_format.h"
 #include "collector/maintenance/maintenance.h"
+#include "collector/maintenance/retention_command.h"
 #include "collector/maintenance/retention_job.h"
 #include "collector/maintenance/symbolize_job.h"
 #include "collector/store/clickhouse/clickhouse_store.h"
@@ -141,25 +142,35 @@ Status Serve(const Flags& flags, const ListenAddress& listen) {
   auto symbols = SymbolService::Open({.data_directory = flags.data,
                                       .directories = flags.symbol_directories,
                                       .debuginfod_urls = flags.debuginfod_urls,
-                                      .limits = {.total_bytes = flags.symbols_gib << 30}});
+                                      .limits = {.total_bytes = flags.symbols_gib << 30},
+                                      .debuginfod_limits = {.total_bytes = flags.debuginfod_gib << 30}});
   if (!symbols.ok()) return symbols.status();
   auto store = OpenStore(flags);
   if (!store.ok()) return store.status();
   AuditLog audit(flags.data + "/audit.jsonl");
   ConfigAdmin config_admin(flags.ConfigPath(), flags.data + "/config-history", &config, &audit);
   const CauseBook causes(store->get());
-  QueryApi query_api(store->get(), clusterer->rules(), (*symbols)->symbolizer());
+  QueryApi query_api(store->get(), clusterer->rules(), (*symbols)->reader_symbolizer());
   SymbolizeJob symbolize(store->get(), *clusterer, (*symbols)->symbolizer());
   ReclusterJob recluster(store->get(), *clusterer, (*symbols)->symbolizer(), flags.data + "/clustering");
-  RetentionJob retention(store->get(), flags.retention_days, [] { return base::SystemClock().WallMs(); });
-  TraceRetentionJob trace_retention(store->get(), flags.trace_retention_days,
-                                    [] { return base::SystemClock().WallMs(); });
+  const auto wall_ms = [] { return base::SystemClock().WallMs(); };
+  RetentionJob retention(
+      store->get(), flags.retention_days, wall_ms,
+      {.state_path = flags.data + "/retention", .confirmed_path = flags.ConfirmedClockPath()});
+  TraceRetentionJob trace_retention(
+      store->get(), flags.trace_retention_days, wall_ms,
+      {.state_path = flags.data + "/retention-traces", .confirmed_path = flags.ConfirmedClockPath()});
+  UnusedNamesJob unused_names(store->get());
   RepairJob repair(store->get());
   CompactJob compact(store->get());
-  Maintenance maintenance(
-      {&recluster, &symbolize, &retention, &trace_retention, &repair, &compact}, kMaintenancePause,
-      [](const auto& job, const Status& error) { spdlog::error("{}: {}", job, error.message()); });
-  (*symbols)->symbolizer()->OnNewFile([&](std::string_view) { maintenance.Wake(); });
+  const auto log_error = [](const auto& job, const Status& error) {
+    spdlog::error("{}: {}", job, error.message());
+  };
+  Maintenance maintenance({&retention, &trace_retention, &unused_names, &repair, &compact}, kMaintenancePause,
+                          log_error);
+  // Apart: servers of symbols may be slow.
+  Maintenance naming({&recluster, &symbolize}, kMaintenancePause, log_error);
+  (*symbols)->symbolizer()->OnNewFile([&](std::string_view) { naming.Wake(); });
   Ingest ingest(store->get(), std::move(*clusterer), &opener, {}, flags.traces, TimesToTake(flags));
   ReportFeed feed;
   GroupCommit commits(store->get(),
@@ -177,6 +188,7 @@ Status Serve(const Flags& flags, const ListenAddress& listen) {
                                           .config_admin = &config_admin,
                                           .audit = &audit,
                                           .recluster = &recluster,
+                                          .retention = &retention,
                                           .symbols = (*symbols)->api(),
                                           .metrics = &metrics,
                                           .disk = &disk,
@@ -200,6 +212,7 @@ Status Serve(const Flags& flags, const ListenAddress& listen) {
     spdlog::warn("keys and reports cross the network as they are: give --tls-cert, or let a proxy speak TLS");
   spdlog::info("stopping on signal {}", WaitForStop(signals, server->get()));
   (*server)->Stop();
+  (*symbols)->Stop();
   return {};
 }
 
@@ -214,6 +227,8 @@ int Main(int argc, char** argv) {
       &app, [&flags] { return flags.KeyFilePath(); }, &command_exit_code);
   AddBackupCommands(
       &app, [&flags] { return flags.data; }, &command_exit_code);
+  AddRetentionCommand(
+      &app, [&flags] { return flags.ConfirmedClockPath(); }, &command_exit_code);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

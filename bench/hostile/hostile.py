@@ -19,6 +19,7 @@ import tempfile
 import time
 
 import ingest_attacks
+import query_attacks
 import store_attacks
 import wire_attacks
 from target import Collector
@@ -95,7 +96,7 @@ def mount(directory, size_mib):
 
 
 def all_attacks():
-    return [*ingest_attacks.attacks(), *store_attacks.attacks(), *wire_attacks.attacks()]
+    return [*ingest_attacks.attacks(), *query_attacks.attacks(), *store_attacks.attacks(), *wire_attacks.attacks()]
 
 
 def main():

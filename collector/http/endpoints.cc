@@ -171,12 +171,17 @@ Response AuditEntries(const AuditLog& audit, const Request& request) {
   return entries.ok() ? Response{200, JsonText(*entries)} : ErrorResponse(entries.status());
 }
 
-Response Jobs(const ReclusterJob& recluster) {
+Response Jobs(const ReclusterJob& recluster, const RetentionJob* retention) {
   const ReclusterProgress progress = recluster.progress();
-  return {200,
-          JsonText(
-              {{"recluster",
-                {{"is_running", progress.is_running}, {"done", progress.done}, {"total", progress.total}}}})};
+  Json jobs = {{"recluster",
+                {{"is_running", progress.is_running}, {"done", progress.done}, {"total", progress.total}}}};
+  if (retention != nullptr) {
+    const RetentionState state = retention->state();
+    jobs["retention"] = {{"is_held", state.is_held},
+                         {"reached_ms", state.reached_day * kMsPerDay},
+                         {"wanted_ms", state.wanted_day * kMsPerDay}};
+  }
+  return {200, JsonText(jobs)};
 }
 
 void AddAdmin(const Services& services, std::vector<Endpoint>* endpoints) {
@@ -195,7 +200,8 @@ void AddAdmin(const Services& services, std::vector<Endpoint>* endpoints) {
         {.method = "GET",
          .path = "/v1/admin/jobs",
          .access = kAdmins,
-         .handler = Answering([job = services.recluster](const Request&) { return Jobs(*job); })});
+         .handler = Answering([recluster = services.recluster, retention = services.retention](
+                                  const Request&) { return Jobs(*recluster, retention); })});
   }
   endpoints->push_back({.method = "GET",
                         .path = "/v1/admin/audit",

@@ -16,6 +16,7 @@
 #include "collector/keys/key_file.h"
 #include "collector/keys/key_ring.h"
 #include "collector/maintenance/recluster_job.h"
+#include "collector/maintenance/retention_job.h"
 #include "collector/query/cause_book.h"
 #include "collector/query/query_api.h"
 #include "collector/query/report_feed.h"
@@ -37,6 +38,7 @@ struct Services {
   ConfigAdmin* config_admin = nullptr;             // null: the config cannot be changed
   AuditLog* audit = nullptr;                       // null: nothing at all can be changed
   const ReclusterJob* recluster = nullptr;         // null: it has no progress
+  const RetentionJob* retention = nullptr;         // null: it has no state
   SymbolsApi* symbols = nullptr;                   // null: no symbol files are taken
   Metrics* metrics = nullptr;                      // null: nothing is counted
   const DiskSpace* disk = nullptr;                 // null: it is never full

@@ -23,6 +23,7 @@ struct HttpLimits {
 
   int query_threads = 2;
   int queued_queries = 64;
+  std::chrono::milliseconds query_time{30'000};  // from a question's arrival to its answer
 
   // Bodies whose key is not in the head have room of their own, beside `bytes_in_flight`.
   uint64_t KeylessBytes() const { return bytes_in_flight / 4; }

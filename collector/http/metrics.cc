@@ -79,6 +79,7 @@ void Metrics::CountRecords(const IngestResult& result) {
   count("duplicate", result.duplicates);
   count("rejected", result.rejected - result.refused);
   count("refused", result.refused);
+  count("folded", result.folded);
 }
 
 void Metrics::CountSentryDrops(const std::map<std::string, uint64_t>& dropped) {

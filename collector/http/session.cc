@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/http/session.h"
 
+#include <poll.h>
+
 #include <algorithm>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/redirect_error.hpp>
@@ -18,6 +20,7 @@
 
 #include "collector/http/await_response.h"
 #include "collector/http/message.h"
+#include "collector/store/query_limit.h"
 
 namespace lagwatch::collector {
 namespace {
@@ -35,6 +38,7 @@ constexpr std::chrono::seconds kLingerTime{2};
 constexpr uint64_t kLingerBytes = 8 << 20;
 constexpr std::chrono::milliseconds kStreamPause{200};
 constexpr std::chrono::seconds kStreamSignPause{15};
+constexpr std::chrono::milliseconds kClientPause{100};
 
 Response TooMuchToDo() {
   Response response = ErrorResponse(
@@ -51,6 +55,7 @@ class SessionOver final : public Session, public std::enable_shared_from_this<Se
               const SessionContext& context)
       : tls_(std::move(tls)),
         stream_(std::move(stream)),
+        query_timer_(stream_.get_executor()),
         caller_(std::move(caller)),
         context_(context),
         limits_(*context.limits) {}
@@ -221,11 +226,52 @@ class SessionOver final : public Session, public std::enable_shared_from_this<Se
 
   asio::awaitable<Response> Answer(Admitted admitted) {
     auto request = std::make_shared<Request>(std::move(admitted.request));
-    return AwaitResponse(context_.answers, [this, request, endpoint = admitted.endpoint](Respond respond) {
-      auto handle = [request, endpoint, respond] { Router::Handle(*endpoint, std::move(*request), respond); };
-      if (endpoint->runs_on == RunsOn::kIo) return handle();
+    const Endpoint* endpoint = admitted.endpoint;
+    if (endpoint->runs_on == RunsOn::kIo) co_return co_await Handle(request, endpoint);
+    // What changes something is not broken off.
+    if (endpoint->method == "GET") {
+      query_ = std::make_shared<QueryLimit>(limits_.query_time);
+      WatchClient(query_);
+    }
+    Response response = co_await Query(request, endpoint, query_);
+    query_ = nullptr;
+    query_timer_.cancel();
+    co_return response;
+  }
+
+  asio::awaitable<Response> Handle(std::shared_ptr<Request> request, const Endpoint* endpoint) {
+    return AwaitResponse(context_.answers, [request, endpoint](Respond respond) {
+      Router::Handle(*endpoint, std::move(*request), respond);
+    });
+  }
+
+  asio::awaitable<Response> Query(std::shared_ptr<Request> request, const Endpoint* endpoint,
+                                  std::shared_ptr<QueryLimit> limit) {
+    return AwaitResponse(context_.answers, [this, request, endpoint, limit](Respond respond) {
+      auto handle = [request, endpoint, limit, respond] {
+        if (limit != nullptr && limit->IsOver()) return respond(ErrorResponse(limit->ToStatus()));
+        const QueryLimit::Scope scope(limit.get());
+        Router::Handle(*endpoint, std::move(*request), respond);
+      };
       if (!context_.queries->TryPost(std::move(handle))) respond(TooMuchToDo());
     });
+  }
+
+  // Cancels the query when its client closes the connection before the answer has come, or this is aborted.
+  void WatchClient(std::shared_ptr<QueryLimit> limit) {
+    query_timer_.expires_after(kClientPause);
+    query_timer_.async_wait([self = this->shared_from_this(), limit](const error_code& error) {
+      if (error || self->query_ != limit) return;
+      if (self->HasClientGone()) return limit->Cancel();
+      self->WatchClient(limit);
+    });
+  }
+
+  // A client that has ended its side counts as gone: none asks and then listens to the answer alone.
+  bool HasClientGone() {
+    pollfd socket{.fd = Lowest().socket().native_handle(), .events = POLLRDHUP, .revents = 0};
+    if (socket.fd < 0) return true;
+    return poll(&socket, 1, 0) > 0 && (socket.revents & (POLLRDHUP | POLLHUP | POLLERR | POLLNVAL)) != 0;
   }
 
   // Until the client goes or the server stops. A sign of life now and then finds out about clients.
@@ -291,6 +337,8 @@ class SessionOver final : public Session, public std::enable_shared_from_this<Se
 
   const std::shared_ptr<asio::ssl::context> tls_;  // outlives the stream
   Stream stream_;
+  std::shared_ptr<QueryLimit> query_;  // that is under way
+  asio::steady_timer query_timer_;     // while it is
   boost::beast::flat_buffer buffer_{kMaxBufferBytes};
   const Caller caller_;
   const SessionContext context_;

@@ -35,9 +35,11 @@ RecordResult ToResult(CommitOutcome outcome) {
 
 // `outcomes` are of the records that were to be committed.
 base::Result<IngestResult> ResultOf(const std::vector<RecordResult>& results,
-                                    const base::Result<std::vector<CommitOutcome>>& outcomes) {
+                                    const base::Result<std::vector<CommitOutcome>>& outcomes,
+                                    int64_t folded) {
   if (!outcomes.ok()) return outcomes.status();
   IngestResult result;
+  result.folded = folded;
   auto outcome = outcomes->begin();
   for (const RecordResult& each : results)
     Add(each.kind == RecordResult::Kind::kStored ? ToResult(*outcome++) : each, &result);
@@ -120,6 +122,24 @@ void Ingest::GiveBack(const std::vector<CountedTrace>& traces, std::string_view 
   }
 }
 
+bool Ingest::BoundNames(std::string_view project, NewRecord* record) const {
+  const int64_t now_ms = base::SystemClock().WallMs();
+  if (auto* added = std::get_if<NewReport>(record)) {
+    ReportRow& row = added->row;
+    return name_limits_.Bound(project, now_ms, &row.app, &row.version, &row.loop, &row.os);
+  }
+  if (auto* added = std::get_if<NewTrace>(record))
+    return name_limits_.Bound(project, now_ms, &added->row.app, &added->row.version);
+  const auto bound = [&](auto* of) {
+    return name_limits_.Bound(project, now_ms, &of->app, &of->app_version);
+  };
+  if (auto* added = std::get_if<NewUsage>(record)) return bound(&added->usage);
+  if (auto* end = std::get_if<report::RunEnd>(record)) return bound(end);
+  if (auto* slice = std::get_if<report::FrameSlice>(record)) return bound(slice);
+  if (auto* losses = std::get_if<report::Losses>(record)) return bound(losses);
+  return false;
+}
+
 base::Result<Ingest::ReadRecords> Ingest::ReadBatch(std::string_view batch, std::string_view project) const {
   auto records = report::ReadBatch(batch, limits_);
   if (!records.ok()) return records.status();
@@ -140,7 +160,9 @@ base::Result<Ingest::ReadRecords> Ingest::ReadBatch(std::string_view batch, std:
                                     : RecordResult{.kind = RecordResult::Kind::kRejected,
                                                    .why = read.status().message(),
                                                    .is_refused = all.is_refused});
-    if (read.ok()) all.valid.push_back(std::move(*read));
+    if (!read.ok()) continue;
+    all.folded += BoundNames(project, &*read) ? 1 : 0;
+    all.valid.push_back(std::move(*read));
   }
   const auto is_malformed = [](const RecordResult& each) {
     return each.kind == RecordResult::Kind::kRejected && !each.is_refused;
@@ -155,21 +177,22 @@ base::Result<Ingest::ReadRecords> Ingest::ReadBatch(std::string_view batch, std:
 base::Result<IngestResult> Ingest::Submit(std::string_view batch, std::string_view project) const {
   auto records = ReadBatch(batch, project);
   if (!records.ok()) return records.status();
-  if (records->valid.empty()) return ResultOf(records->results, std::vector<CommitOutcome>());
+  if (records->valid.empty()) return ResultOf(records->results, std::vector<CommitOutcome>(), 0);
   const auto outcomes = store_->Commit(records->valid);
   GiveBack(records->traces, project, outcomes);
-  return ResultOf(records->results, outcomes);
+  return ResultOf(records->results, outcomes, records->folded);
 }
 
 void Ingest::Submit(std::string_view batch, GroupCommit* commits, Done done, std::string_view project) const {
   auto records = ReadBatch(batch, project);
   if (!records.ok()) return done(records.status());
-  if (records->valid.empty()) return done(ResultOf(records->results, std::vector<CommitOutcome>()));
+  if (records->valid.empty()) return done(ResultOf(records->results, std::vector<CommitOutcome>(), 0));
   commits->Commit(std::move(records->valid),
                   [this, results = std::move(records->results), traces = std::move(records->traces),
-                   project = std::string(project), done = std::move(done)](auto outcomes) {
+                   folded = records->folded, project = std::string(project),
+                   done = std::move(done)](auto outcomes) {
                     GiveBack(traces, project, outcomes);
-                    done(ResultOf(results, outcomes));
+                    done(ResultOf(results, outcomes, folded));
                   });
 }
 

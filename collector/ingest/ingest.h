@@ -11,6 +11,7 @@
 #include "base/status.h"
 #include "collector/cluster/clusterer.h"
 #include "collector/ingest/group_commit.h"
+#include "collector/ingest/name_limits.h"
 #include "collector/ingest/time_bounds.h"
 #include "collector/ingest/trace_limits.h"
 #include "collector/ingest/trace_quota.h"
@@ -36,6 +37,7 @@ struct IngestResult {
   int64_t duplicates = 0;
   int64_t rejected = 0;
   int64_t refused = 0;  // of those rejected
+  int64_t folded = 0;  // accepted or known, and a name of theirs counts under "(others)" (name_limits.h)
 };
 
 class Ingest {
@@ -43,20 +45,22 @@ class Ingest {
   // Borrows `store`, and `opener` of sealed records, which may be null: then they are refused. Both must
   // outlive this. `limits` are of a batch. `times` decides which records are refused.
   Ingest(Store* store, Clusterer clusterer, const report::RecordOpener* opener = nullptr,
-         const report::UnpackLimits& limits = {}, const TraceLimits& traces = {}, TimeRule times = {})
+         const report::UnpackLimits& limits = {}, const TraceLimits& traces = {}, TimeRule times = {},
+         const NameBounds& names = {})
       : store_(store),
         clusterer_(std::move(clusterer)),
         opener_(opener),
         limits_(limits),
         trace_limits_(traces),
         trace_quota_(traces),
-        times_(std::move(times)) {}
+        times_(std::move(times)),
+        name_limits_(names) {}
 
   // `batch` is an encoded lagwatch.Batch. Returns after the commit. A malformed record is refused alone; one
   // of a type that is not known here is kept as it is. Errors: kInvalid when the batch is unreadable or holds
   // nothing but malformed records (one that is refused is not malformed); kTooLarge when too much was sealed
   // in it; kUnavailable or kInternal, and nothing is stored, when the database refuses or there is too little
-  // memory. `project` is whose quota of traces they count in.
+  // memory. `project` is whose quota of traces, and whose names, they count in.
   base::Result<IngestResult> Submit(std::string_view batch, std::string_view project = {}) const;
 
   // The same, committed together with what others bring: `done` is called once, on this thread or on one of
@@ -75,6 +79,7 @@ class Ingest {
     std::vector<CountedTrace> traces;   // that have room in the quota
     TimeBounds bounds;
     bool is_refused = false;  // the record that was read last
+    int64_t folded = 0;
   };
 
   base::Result<ReadRecords> ReadBatch(std::string_view batch, std::string_view project) const;
@@ -83,6 +88,8 @@ class Ingest {
                                ReadRecords* all) const;
   base::Result<NewRecord> ReadTrace(report::TraceRecord record, std::string_view project,
                                     ReadRecords* all) const;
+  // Whether a name was one too many.
+  bool BoundNames(std::string_view project, NewRecord* record) const;
   // The room of those that were not stored.
   void GiveBack(const std::vector<CountedTrace>& traces, std::string_view project,
                 const base::Result<std::vector<CommitOutcome>>& outcomes) const;
@@ -94,6 +101,7 @@ class Ingest {
   TraceLimits trace_limits_;
   mutable TraceQuota trace_quota_;
   TimeRule times_;
+  mutable NameLimits name_limits_;
 };
 
 }  // namespace lagwatch::collector

@@ -71,6 +71,11 @@ class Store {
   // whole days go at once, and what else is as old; returns how many reports it removed: fewer when none are
   // left. What they contributed to sums goes with them.
   virtual base::Result<int64_t> RemoveBefore(int64_t day, int64_t limit) = 0;
+  // Removes the names that no report has any more (programs' versions, clusters), looking at up to `limit` of
+  // each kind; whether there are more to look at. Names that people said something of stay.
+  virtual base::Result<bool> RemoveUnused(int64_t limit) = 0;
+  // The day (since 1970 UTC) of the newest record, by the ids that clients gave; nothing of an empty store.
+  virtual base::Result<std::optional<int64_t>> NewestDay() = 0;
   // Puts right what taking reports out of sums leaves behind (users, first and last times, longest lags), of
   // up to `limit` clusters; returns how many it did.
   virtual base::Result<int64_t> RepairSums(int64_t limit) = 0;

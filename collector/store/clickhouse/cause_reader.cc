@@ -8,6 +8,7 @@
 
 #include "collector/store/clickhouse/conditions.h"
 #include "collector/store/cluster_search.h"
+#include "collector/store/loss_weights.h"
 #include "collector/store/report_summer.h"
 #include "report/format/losses.h"
 
@@ -144,21 +145,22 @@ void CauseReader::Name(CausePage* page) {
 // Summed up here, in one order: so each collector says the same of the same rows.
 std::vector<LossRow> CauseReader::Losses(const ReportFilter& filter) {
   std::map<std::tuple<int64_t, std::string, std::string, std::string>, std::pair<double, double>> sums;
-  connection_->Select(
-      "SELECT app, version, reason, cause, sample_rate_ppm, sum(toFloat64(count)) AS reports FROM (SELECT "
-      "app,"
-      " version, reason, cause, sample_rate_ppm, count FROM " +
-          schema_->All(kLosses) + " WHERE " + OfProgram(filter) +
-          " ORDER BY id, position, ver DESC LIMIT 1 BY id, position)"
-          " GROUP BY app, version, reason, cause, sample_rate_ppm"
-          " ORDER BY app, version, reason, cause, sample_rate_ppm",
-      "sssiid", [&](const Row& row) {
-        auto& [reports, weighted] = sums[{row.Int(3), row.Text(2), row.Text(0), row.Text(1)}];
-        // Who is not sampled tells so for himself.
-        const bool is_of_all = row.Text(2) == report::LossReasonName(report::LossReason::kNotSampled);
-        reports += row.Real(5);
-        weighted += row.Real(5) * (is_of_all ? 1 : WeightOf(row.Int(4)));
-      });
+  connection_->Select("SELECT app, version, reason, cause, sample_rate_ppm, sum(toFloat64(least(count, " +
+                          std::to_string(kMostLostAtOnce) +
+                          "))) AS reports FROM (SELECT app,"
+                          " version, reason, cause, sample_rate_ppm, count FROM " +
+                          schema_->All(kLosses) + " WHERE " + OfProgram(filter) +
+                          " ORDER BY id, position, ver DESC LIMIT 1 BY id, position)"
+                          " GROUP BY app, version, reason, cause, sample_rate_ppm"
+                          " ORDER BY app, version, reason, cause, sample_rate_ppm",
+                      "sssiid", [&](const Row& row) {
+                        auto& [reports, weighted] = sums[{row.Int(3), row.Text(2), row.Text(0), row.Text(1)}];
+                        // Who is not sampled tells so for himself.
+                        const bool is_of_all =
+                            row.Text(2) == report::LossReasonName(report::LossReason::kNotSampled);
+                        reports += row.Real(5);
+                        weighted += row.Real(5) * (is_of_all ? 1 : WeightOf(row.Int(4)));
+                      });
   std::vector<LossRow> losses;
   for (const auto& [key, sum] : sums) {
     const auto& [cause, reason, app, version] = key;
@@ -195,8 +197,8 @@ CauseReader::LostPerReport CauseReader::ReadLostPerReport() {
   for (const auto& [key, count] : reports_of_causes) {
     const auto& [cause, cluster] = key;
     const auto of_cause = static_cast<double>(reports_of_causes[{cause, std::string()}]);
-    lost_per_report[cluster] +=
-        lost[cause] * static_cast<double>(count) / of_cause / static_cast<double>(reports[cluster]);
+    const double of_each = std::min(lost[cause] / of_cause, kMostLostPerReport);
+    lost_per_report[cluster] += of_each * static_cast<double>(count) / static_cast<double>(reports[cluster]);
   }
   return lost_per_report;
 }

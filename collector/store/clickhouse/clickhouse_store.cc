@@ -6,6 +6,7 @@
 
 #include "base/env.h"
 #include "collector/store/clickhouse/conditions.h"
+#include "collector/store/query_limit.h"
 
 namespace lagwatch::collector {
 namespace {
@@ -17,9 +18,12 @@ using base::StatusCode;
 // Runs `work`, which may throw what ClickHouse says.
 template <typename Work>
 auto Guarded(Work work) -> Result<decltype(work())> {
+  const QueryLimit* limit = QueryLimit::OfThisThread();
+  if (limit != nullptr && limit->IsOver()) return limit->ToStatus();
   try {
     return work();
   } catch (const ClickHouseError& error) {
+    if (limit != nullptr && limit->IsOver()) return limit->ToStatus();
     return Status(StatusCode::kUnavailable, error.what());
   }
 }
@@ -215,6 +219,20 @@ Result<int64_t> ClickHouseStore::RemoveBefore(int64_t day, int64_t) {
         [&](const Row& row) { removed = row.Int(0); });
     tables_.DropBefore(day);
     return removed;
+  });
+}
+
+// Each newest day is that of a partition: no row is read for it.
+Result<std::optional<int64_t>> ClickHouseStore::NewestDay() {
+  return Guarded([&] {
+    std::optional<int64_t> newest;
+    for (const Table* table : {&kReports, &kUsage, &kLosses, &kTraces}) {
+      connection_.Select("SELECT toInt64(max(toUInt16(day))) FROM " + schema_.All(*table), "i",
+                         [&](const Row& row) {
+                           if (row.Int(0) > 0) newest = std::max(newest.value_or(0), row.Int(0));
+                         });
+    }
+    return newest;
   });
 }
 

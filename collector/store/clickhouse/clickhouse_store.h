@@ -59,6 +59,9 @@ class ClickHouseStore final : public Store {
   // No sums are kept. Makes the tables at nodes that did not answer before, and tells why what was committed
   // waits.
   base::Result<int64_t> RepairSums(int64_t limit) override;
+  // Names of clusters stay: collectors know by themselves which have a row.
+  base::Result<bool> RemoveUnused(int64_t) override { return false; }
+  base::Result<std::optional<int64_t>> NewestDay() override;
   // ClickHouse does so by itself.
   base::Result<bool> Compact() override { return false; }
   base::Result<std::vector<TraceRow>> TracesOf(std::span<const base::Uuid> report_ids) override;

@@ -7,6 +7,9 @@
 #include <charconv>
 #include <utility>
 
+#include "base/clock.h"
+#include "collector/store/query_limit.h"
+
 namespace lagwatch::collector {
 namespace {
 
@@ -14,6 +17,8 @@ constexpr long kConnectMs = 1500;
 // Without a byte: while rows are inserted; and while an answer is made, which comes at its end.
 constexpr long kInsertStallS = 30;
 constexpr long kSelectStallS = 300;
+// For a statement that ends another.
+constexpr long kKillMs = 2000;
 constexpr size_t kMostErrorBytes = 2000;
 
 template <auto kFree>
@@ -62,7 +67,12 @@ struct Connection::Request {
   std::string_view body;                    // without an external table
   const ExternalTable* external = nullptr;  // else
   std::function<void(std::string_view)> take = {};
-  mutable bool has_taken = false;  // something of an answer
+  const QueryLimit* limit = nullptr;  // null: none
+  std::string query_id = {};          // by which it is ended; empty without a limit
+  long most_ms = 0;                   // 0: as long as bytes come
+  mutable bool has_taken = false;     // something of an answer
+
+  bool IsOver() const { return limit != nullptr && limit->IsOver(); }
 };
 
 // What one node says.
@@ -85,6 +95,10 @@ struct Connection::Answer {
       has_taken = true;
       request.take(bytes);
     }
+  }
+  // For libcurl, once in a second or more often: not 0 ends the request.
+  static int OnProgress(void* data, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
+    return static_cast<const Answer*>(data)->request.IsOver() ? 1 : 0;
   }
   // For libcurl, which no exception may pass through.
   static size_t OnBytes(char* bytes, size_t, size_t size, void* data) {
@@ -134,6 +148,12 @@ struct Connection::Handle {
     Set(CURLOPT_LOW_SPEED_TIME, request.take ? kSelectStallS : kInsertStallS);
     Set(CURLOPT_WRITEFUNCTION, &Answer::OnBytes);
     Set(CURLOPT_WRITEDATA, answer);
+    if (request.most_ms > 0) Set(CURLOPT_TIMEOUT_MS, request.most_ms);
+    if (request.limit != nullptr) {
+      Set(CURLOPT_NOPROGRESS, 0L);
+      Set(CURLOPT_XFERINFOFUNCTION, &Answer::OnProgress);
+      Set(CURLOPT_XFERINFODATA, answer);
+    }
     const CURLcode code = curl_easy_perform(easy.get());
     Set(CURLOPT_MIMEPOST, static_cast<curl_mime*>(nullptr));
     return code;
@@ -250,8 +270,20 @@ void Connection::Select(const std::string& sql, std::string_view kinds,
     request.parameters += "&" + external->name + "_format=RowBinary&" + external->name +
                           "_structure=" + Escaped(external->structure) + "&query=" + Escaped(statement);
   }
+  Limit(&request);
   Ask(request);
   taker.Finish();
+}
+
+// By the thread's limit: ClickHouse is told of the deadline, and can be told to end the query sooner.
+void Connection::Limit(Request* request) {
+  request->limit = QueryLimit::OfThisThread();
+  if (request->limit == nullptr) return;
+  const auto left = request->limit->Remaining();
+  request->most_ms = std::max<long>(left.count(), 1);
+  request->query_id = "lagwatch-" + base::ToString(base::CreateUuidV7(base::SystemClock().WallMs()));
+  request->parameters +=
+      "&query_id=" + request->query_id + "&max_execution_time=" + std::to_string(left.count() / 1000 + 1);
 }
 
 void Connection::SelectAt(size_t node, const std::string& sql, std::string_view kinds,
@@ -305,8 +337,22 @@ void Connection::Ask(const Request& request) {
       preferred_node_ = node;
       return;
     } catch (const NodeError& error) {
+      if (request.IsOver()) {
+        Kill(node, request, handle.get());
+        throw ClickHouseError(request.limit->ToStatus().message());
+      }
       if (!error.may_do_elsewhere || request.has_taken || i + 1 == node_count()) throw;
     }
+  }
+}
+
+// Closing the connection does not end a query that reads: ClickHouse would make the answer to its end.
+void Connection::Kill(size_t node, const Request& request, Handle* handle) {
+  const std::string sql = "KILL QUERY WHERE query_id = " + SqlText(request.query_id) + " ASYNC";
+  try {
+    AskNode(node, {.parameters = "", .body = sql, .most_ms = kKillMs}, handle);
+  } catch (const ClickHouseError&) {
+    // Its max_execution_time ends it.
   }
 }
 

@@ -68,10 +68,7 @@ inline constexpr Table kLosses{"losses_v1",
                                "day Date, id " LAGWATCH_ID
                                ", position Int64, app String, version String, user String, reason String,"
                                " cause Int64, count Int64, sample_rate_ppm Int64, ver UInt64",
-                               "(id, position)",
-                               "id",
-                               true,
-                               true};
+                               "(id, position)", "id"};
 inline constexpr Table kUnknown{"unknown_v1",
                                 "day Date, type Int64, payload String, received_wall_ms Int64, ver UInt64",
                                 "(type, payload)", "payload"};

@@ -150,6 +150,10 @@ void ReportWriter::Finish() {
 void ReportWriter::Forget() {
   sums_ = {};
   lags_.clear();
+  ForgetIds();
+}
+
+void ReportWriter::ForgetIds() {
   cluster_ids_.clear();
   segment_ids_.clear();
 }

@@ -37,6 +37,8 @@ class ReportWriter {
 
   // After a transaction that came to nothing: forgets what it was about.
   void Forget();
+  // Names were removed: their ids are not those that this knows.
+  void ForgetIds();
 
  private:
   using SegmentKey = std::tuple<std::string, std::string, std::string, std::string, std::string, std::string>;

@@ -5,7 +5,7 @@
 
 namespace lagwatch::collector {
 
-inline constexpr int kSchemaVersion = 8;
+inline constexpr int kSchemaVersion = 9;
 
 // Version 7's: what a list reads of a cluster's segments, without the sketches between them.
 inline constexpr char kSumsOfSegmentsIndex[] = R"sql(

@@ -8,6 +8,7 @@
 
 #include "collector/store/sqlite/connections.h"
 #include "collector/store/sqlite/report_writer.h"
+#include "collector/store/sqlite/unused_rows.h"
 #include "collector/store/store.h"
 
 namespace lagwatch::collector {
@@ -42,6 +43,8 @@ class SqliteStore final : public Store {
                                                              int64_t limit) override;
   base::Status Recluster(std::span<const Reclustered> reports) override;
   base::Result<int64_t> RemoveBefore(int64_t day, int64_t limit) override;
+  base::Result<bool> RemoveUnused(int64_t limit) override;
+  base::Result<std::optional<int64_t>> NewestDay() override;
   base::Result<int64_t> RepairSums(int64_t limit) override;
   base::Result<bool> Compact() override;
   base::Result<std::vector<TraceRow>> TracesOf(std::span<const base::Uuid> report_ids) override;
@@ -78,13 +81,13 @@ class SqliteStore final : public Store {
   CommitOutcome Insert(Database* database, const report::Losses& losses);
   CommitOutcome Insert(Database* database, const NewTrace& added);
   CommitOutcome Insert(Database* database, const UnknownRecord& record);
-  void AddToSums(Database* database, const report::Losses& losses, const report::Loss& loss);
   int64_t CountUnknownRecords(Database* database);
   bool HasUnknownRecord(Database* database, const UnknownRecord& record);
 
   Connections connections_;
-  // Both used by who holds the writer.
+  // All used by who holds the writer.
   ReportWriter reports_;
+  UnusedRows unused_;
   std::optional<int64_t> unknown_record_count_;  // known within a commit that needs it
 };
 

@@ -6,6 +6,8 @@
 #include <exception>
 #include <string>
 
+#include "collector/store/loss_weights.h"
+
 namespace lagwatch::collector {
 namespace {
 
@@ -27,6 +29,14 @@ void MergeSketches(sqlite3_context* context, int, sqlite3_value** values) {
   } catch (const std::exception&) {
     sqlite3_result_error_nomem(context);
   }
+}
+
+// Whether losses of that cause are shared out now.
+bool HasShares(Database* database, int64_t cause) {
+  Statement shares =
+      database->Use("SELECT 1 FROM cause_reports WHERE cause = ? AND lost_reports > 0 LIMIT 1");
+  shares.Bind(cause);
+  return shares.Step();
 }
 
 }  // namespace
@@ -117,13 +127,13 @@ void SumsWriter::ShareOutLosses(Database* database) const {
     auto lost = database->Use(
         "SELECT total(weighted_reports) FROM loss_sums WHERE cause = ? AND reason != 'not-sampled'");
     lost.Bind(cause);
-    if (!lost.Step() || lost.Real(0) == 0) continue;
+    if (!lost.Step() || (lost.Real(0) == 0 && !HasShares(database, cause))) continue;
     database
         ->Use(
-            "UPDATE cause_reports SET lost_reports = ?2 * reports"
-            " / (SELECT max(reports, 1.0) FROM cause_reports WHERE cause = ?1 AND cluster = 0)"
+            "UPDATE cause_reports SET lost_reports = min(?3 * reports, ?2 * reports"
+            " / (SELECT max(reports, 1.0) FROM cause_reports WHERE cause = ?1 AND cluster = 0))"
             " WHERE cause = ?1")
-        .Bind(cause, lost.Real(0))
+        .Bind(cause, lost.Real(0), kMostLostPerReport)
         .Run();
     database
         ->Use(

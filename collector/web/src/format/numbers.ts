@@ -53,3 +53,10 @@ export function rate(msPerHour: number | null | undefined): string {
 export function plural(value: number, one: string, many = `${one}s`): string {
   return `${count(value)} ${value === 1 ? one : many}`;
 }
+
+// "a, b and 312 others", of which the first are named.
+export function named(names: readonly string[], more: number, shown = 10): string {
+  const others = names.length - Math.min(names.length, shown) + more;
+  const first = names.slice(0, shown).join(", ");
+  return others > 0 ? `${first} and ${count(others)} ${others === 1 ? "other" : "others"}` : first;
+}

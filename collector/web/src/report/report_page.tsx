@@ -3,6 +3,7 @@
 import { useRoute } from "preact-iso";
 import { useMemo } from "preact/hooks";
 import { get, saveAs } from "../api/client";
+import { usePendingNames } from "../api/pending_names";
 import { useResource } from "../api/resource";
 import type { Report } from "../api/types";
 import { shortName } from "../format/frames";
@@ -117,6 +118,7 @@ export function ReportPage() {
   const { params } = useRoute();
   const path = `/v1/reports/${encodeURIComponent(params["report"] ?? "")}`;
   const report = useResource(path, (abort) => get<Report>(path, {}, abort));
+  usePendingNames(report, (whole) => whole.names_pending);
   return (
     <Shown resource={report} what="the report">
       {(whole) => <Whole report={whole} />}
