@@ -106,7 +106,7 @@ TEST(NameBounds, AListThatWouldBeTooLargeIsRefusedWithTheWayOut) {
 
 TEST(NameBounds, NamesBeyondAKeysBoundsCountAsOthers) {
   const std::unique_ptr<Store> store = testing::open_store();
-  const Ingest ingest(store.get(), Clusterer::Create("").value(), nullptr, {}, {},
+  const Ingest ingest(store.get(), Clusterer::Create("").value(), nullptr, {}, {}, {},
                       {.apps = 2, .versions = 3, .places = 4});
   std::vector<std::string> reports;
   for (int i = 0; i < 10; ++i) reports.push_back(ReportNamed("editor", "1." + std::to_string(i)));
