@@ -135,6 +135,7 @@ class SessionOver final : public Session, public std::enable_shared_from_this<Se
     }
     Admitted& admitted = std::get<Admitted>(admission);
     error = co_await ReadBody(&parser, admitted.endpoint->body_limit, &admitted.request.room);
+    if (error) admitted.request.room = {};
     if (error == http::error::body_limit) {
       co_await Refuse(Router::BodyTooLarge(admitted.endpoint->body_limit), parser);
     }
@@ -224,7 +225,7 @@ class SessionOver final : public Session, public std::enable_shared_from_this<Se
     return AwaitResponse(context_.answers, [this, request, endpoint = admitted.endpoint](Respond respond) {
       auto handle = [request, endpoint, respond] { Router::Handle(*endpoint, std::move(*request), respond); };
       if (endpoint->runs_on == RunsOn::kIo) return handle();
-      if (!context_.queries->TryPost(std::move(handle))) respond(TooMuchToDo());
+      if (!context_.queries->TryPost(caller_.peer, std::move(handle))) respond(TooMuchToDo());
     });
   }
 
