@@ -140,6 +140,7 @@ class SessionOver final : public Session, public std::enable_shared_from_this<Se
     }
     Admitted& admitted = std::get<Admitted>(admission);
     error = co_await ReadBody(&parser, admitted.endpoint->body_limit, &admitted.request.room);
+    if (error) admitted.request.room = {};
     if (error == http::error::body_limit) {
       co_await Refuse(Router::BodyTooLarge(admitted.endpoint->body_limit), parser);
     }
@@ -253,7 +254,7 @@ class SessionOver final : public Session, public std::enable_shared_from_this<Se
         const QueryLimit::Scope scope(limit.get());
         Router::Handle(*endpoint, std::move(*request), respond);
       };
-      if (!context_.queries->TryPost(std::move(handle))) respond(TooMuchToDo());
+      if (!context_.queries->TryPost(caller_.peer, std::move(handle))) respond(TooMuchToDo());
     });
   }
 
