@@ -30,6 +30,13 @@ class Store {
   // become of kind "killed-in-hang" and end with what is known of its duration, unless the lag's own end is
   // known.
   virtual base::Result<std::vector<CommitOutcome>> Commit(std::span<const NewRecord> records) = 0;
+  // As Commit, but a power cut may undo it until Sync has returned. Queries see the records at once.
+  virtual base::Result<std::vector<CommitOutcome>> CommitUnsynced(std::span<const NewRecord> records) {
+    return Commit(records);
+  }
+  // Waits until the disk has all that was committed before the call. Other commits go on meanwhile. After an
+  // error nothing is known of what was not synced before: it may be there.
+  virtual base::Status Sync() { return {}; }
 
   // Up to `limit` reports, the newest id first; those before the id `before` where it is given.
   virtual base::Result<std::vector<ReportRow>> Reports(const ReportFilter& filter, int64_t limit,

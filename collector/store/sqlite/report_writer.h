@@ -48,6 +48,7 @@ class ReportWriter {
   int64_t SegmentId(const SegmentKey& key);
   std::optional<int64_t> TakeEarlyEnd(const base::Uuid& report_id);
   std::optional<int64_t> KilledNs(const base::Uuid& report_id);
+  bool HasRoom(const base::Uuid& lag_id);
   bool HasSiblings(const ReportRow& row);
   base::Uuid LagOfReport(const base::Uuid& report_id);
   void Account(const base::Uuid& lag_id);

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/store/sqlite/sqlite_store.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "base/clock.h"
 #include "collector/store/query_limit.h"
@@ -52,24 +55,42 @@ Status GuardedVoid(Work work) {
 }  // namespace
 
 Result<std::unique_ptr<SqliteStore>> SqliteStore::Open(const std::string& path) {
+  return Open(path, &fdatasync);
+}
+
+Result<std::unique_ptr<SqliteStore>> SqliteStore::Open(const std::string& path, LogSync::SyncFile sync_file) {
   try {
-    std::unique_ptr<SqliteStore> store(new SqliteStore(path));
+    std::unique_ptr<SqliteStore> store(new SqliteStore(path, std::move(sync_file)));
     Connections::Writer writer(&store->connections_);
     RegisterSumsFunctions(writer.get());
     if (Status status = Migrate(writer.get()); !status.ok()) {
       return Status(status.code(), "the database " + path + " " + status.message());
     }
+    // Commits do not wait for the disk: Sync does.
+    writer->Execute("PRAGMA synchronous = NORMAL");
     return store;
   } catch (const SqliteError& error) {
     return Status(StatusCode::kIo, "cannot open the database " + path + ": " + error.what());
   }
 }
 
-SqliteStore::SqliteStore(const std::string& path)
-    : connections_(path), reports_(Connections::Writer(&connections_).get()) {}
+SqliteStore::SqliteStore(const std::string& path, LogSync::SyncFile sync_file)
+    : connections_(path),
+      log_sync_(path, &connections_, std::move(sync_file)),
+      reports_(Connections::Writer(&connections_).get()) {}
 
 template <typename Work>
 auto SqliteStore::Write(Work work) -> Result<decltype(work(nullptr))> {
+  auto written = WriteUnsynced(std::move(work));
+  if (!written.ok()) return written;
+  if (Status synced = Sync(); !synced.ok()) return synced;
+  return written;
+}
+
+Status SqliteStore::Sync() { return log_sync_.Sync(); }
+
+template <typename Work>
+auto SqliteStore::WriteUnsynced(Work work) -> Result<decltype(work(nullptr))> {
   Connections::Writer writer(&connections_);
   auto written = Guarded([&] {
     Transaction transaction(writer.get());
@@ -83,7 +104,14 @@ auto SqliteStore::Write(Work work) -> Result<decltype(work(nullptr))> {
 }
 
 Result<std::vector<CommitOutcome>> SqliteStore::Commit(std::span<const NewRecord> records) {
-  return Write([&](Database* database) {
+  auto outcomes = CommitUnsynced(records);
+  if (!outcomes.ok()) return outcomes;
+  if (Status synced = Sync(); !synced.ok()) return synced;
+  return outcomes;
+}
+
+Result<std::vector<CommitOutcome>> SqliteStore::CommitUnsynced(std::span<const NewRecord> records) {
+  return WriteUnsynced([&](Database* database) {
     std::vector<CommitOutcome> outcomes;
     unknown_record_count_.reset();
     for (const NewRecord& record : records)

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "collector/store/sqlite/connections.h"
+#include "collector/store/sqlite/log_sync.h"
 #include "collector/store/sqlite/report_writer.h"
 #include "collector/store/sqlite/unused_rows.h"
 #include "collector/store/store.h"
@@ -18,8 +19,13 @@ class SqliteStore final : public Store {
   // `path` is a file, created when it is not there, or ":memory:".
   // Errors: kIo when it cannot be opened; kInvalid when a newer lagwatch wrote it.
   static base::Result<std::unique_ptr<SqliteStore>> Open(const std::string& path);
+  // With another way to sync a file, for tests.
+  static base::Result<std::unique_ptr<SqliteStore>> Open(const std::string& path,
+                                                         LogSync::SyncFile sync_file);
 
   base::Result<std::vector<CommitOutcome>> Commit(std::span<const NewRecord> records) override;
+  base::Result<std::vector<CommitOutcome>> CommitUnsynced(std::span<const NewRecord> records) override;
+  base::Status Sync() override;
   base::Result<std::vector<ReportRow>> Reports(const ReportFilter& filter, int64_t limit,
                                                const std::optional<base::Uuid>& before = {}) override;
   base::Status ForEachReport(const ReportFilter& filter,
@@ -65,11 +71,14 @@ class SqliteStore final : public Store {
   base::Status ForEachUnknownRecord(const std::function<void(const UnknownRecord& record)>& visit) override;
 
  private:
-  explicit SqliteStore(const std::string& path);
+  SqliteStore(const std::string& path, LogSync::SyncFile sync_file);
 
-  // What `work` returns, of a transaction.
+  // What `work` returns, of a transaction that the disk has.
   template <typename Work>
   auto Write(Work work) -> base::Result<decltype(work(nullptr))>;
+  // The same, without waiting for the disk.
+  template <typename Work>
+  auto WriteUnsynced(Work work) -> base::Result<decltype(work(nullptr))>;
 
   // With the writer held.
   void RemoveOtherRecordsBefore(Database* database, int64_t day);
@@ -85,6 +94,7 @@ class SqliteStore final : public Store {
   bool HasUnknownRecord(Database* database, const UnknownRecord& record);
 
   Connections connections_;
+  LogSync log_sync_;
   // All used by who holds the writer.
   ReportWriter reports_;
   UnusedRows unused_;
