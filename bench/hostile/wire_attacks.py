@@ -167,7 +167,7 @@ def largest_reports(collector, seconds):
     complaints = []
     modules = [(f"/usr/lib/lib{i}.so", bytes([i % 256, i >> 8] * 10)) for i in range(8000)]
     stacks = [[(1 + (i + k) % 8000, 4096 * k) for k in range(24)] for i in range(8000)]
-    threads = b"".join(wire.data(23, wire.uint(1, i + 1) + wire.data(2, "n" * 15) + wire.uint(4, i + 1)) for i in range(7000))
+    threads = b"".join(wire.data(23, wire.uint(1, i + 1) + wire.data(2, "n" * 15) + wire.uint(4, i + 1)) for i in range(5300))
     symbols = b"".join(wire.data(24, wire.uint(1, i % 8000 + 1) + wire.uint(2, 4096 * (i % 24)) +
                                  wire.data(3, f"Function{i}")) for i in range(40_000))
     report = wire.report(modules=modules, stacks=stacks, more=threads + symbols)

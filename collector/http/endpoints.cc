@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/http/endpoints.h"
 
+#include <memory>
 #include <utility>
 
 #include "base/clock.h"
@@ -311,13 +312,14 @@ std::vector<Endpoint> CollectorEndpoints(const Services& services, const BodyLim
                        })});
   if (services.symbols != nullptr) AddSymbols(services.symbols, limits, &endpoints);
   if (services.feed != nullptr) {
-    endpoints.push_back({.method = "GET",
-                         .path = "/v1/events",
-                         .access = kReaders,
-                         .runs_on = RunsOn::kIo,
-                         .handler = Answering([feed = services.feed](const Request& request) {
-                           return StreamReports(feed, request);
-                         })});
+    endpoints.push_back(
+        {.method = "GET",
+         .path = "/v1/events",
+         .access = kReaders,
+         .runs_on = RunsOn::kIo,
+         .handler = Answering([texts = std::make_shared<EventTexts>(services.feed)](const Request& request) {
+           return StreamReports(texts, request);
+         })});
   }
   AddAdmin(services, &endpoints);
   if (services.audit != nullptr) ChangeOnlyWithAudit(services.audit, &endpoints);
