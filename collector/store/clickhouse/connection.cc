@@ -14,7 +14,7 @@ namespace lagwatch::collector {
 namespace {
 
 constexpr long kConnectMs = 1500;
-// Without a byte: while rows are inserted; and while an answer is made, which comes at its end.
+// Without a byte: while rows are inserted; and while a statement is executed, whose answer comes at its end.
 constexpr long kInsertStallS = 30;
 constexpr long kSelectStallS = 300;
 // For a statement that ends another.
@@ -70,7 +70,8 @@ struct Connection::Request {
   const QueryLimit* limit = nullptr;  // null: none
   std::string query_id = {};          // by which it is ended; empty without a limit
   long most_ms = 0;                   // 0: as long as bytes come
-  mutable bool has_taken = false;     // something of an answer
+  long stall_s = kInsertStallS;
+  mutable bool has_taken = false;  // something of an answer
 
   bool IsOver() const { return limit != nullptr && limit->IsOver(); }
 };
@@ -145,7 +146,7 @@ struct Connection::Handle {
     Set(CURLOPT_ERRORBUFFER, error);
     Set(CURLOPT_CONNECTTIMEOUT_MS, kConnectMs);
     Set(CURLOPT_LOW_SPEED_LIMIT, 1L);
-    Set(CURLOPT_LOW_SPEED_TIME, request.take ? kSelectStallS : kInsertStallS);
+    Set(CURLOPT_LOW_SPEED_TIME, request.take ? kSelectStallS : request.stall_s);
     Set(CURLOPT_WRITEFUNCTION, &Answer::OnBytes);
     Set(CURLOPT_WRITEDATA, answer);
     if (request.most_ms > 0) Set(CURLOPT_TIMEOUT_MS, request.most_ms);
@@ -257,19 +258,27 @@ class RowTaker {
 
 }  // namespace
 
+namespace {
+
+std::string ParametersOf(const std::string& statement, const ExternalTable* external) {
+  std::string parameters = "&wait_end_of_query=1&max_bytes_before_external_sort=500000000";
+  if (external != nullptr) {
+    parameters += "&" + external->name + "_format=RowBinary&" + external->name +
+                  "_structure=" + Escaped(external->structure) + "&query=" + Escaped(statement);
+  }
+  return parameters;
+}
+
+}  // namespace
+
 void Connection::Select(const std::string& sql, std::string_view kinds,
                         const std::function<void(const Row&)>& visit, const ExternalTable* external) {
   RowTaker taker(kinds, visit);
   const std::string statement = sql + " FORMAT RowBinary";
-  Request request{
-      .parameters = LAGWATCH_SETTINGS "&wait_end_of_query=1&max_bytes_before_external_sort=500000000",
-      .body = statement,
-      .external = external,
-      .take = [&](std::string_view bytes) { taker.Take(bytes); }};
-  if (external != nullptr) {
-    request.parameters += "&" + external->name + "_format=RowBinary&" + external->name +
-                          "_structure=" + Escaped(external->structure) + "&query=" + Escaped(statement);
-  }
+  Request request{.parameters = LAGWATCH_SETTINGS + ParametersOf(statement, external),
+                  .body = statement,
+                  .external = external,
+                  .take = [&](std::string_view bytes) { taker.Take(bytes); }};
   Limit(&request);
   Ask(request);
   taker.Finish();
@@ -287,16 +296,24 @@ void Connection::Limit(Request* request) {
 }
 
 void Connection::SelectAt(size_t node, const std::string& sql, std::string_view kinds,
-                          const std::function<void(const Row&)>& visit) {
+                          const std::function<void(const Row&)>& visit, const ExternalTable* external) {
   RowTaker taker(kinds, visit);
   const std::string statement = sql + " FORMAT RowBinary";
   const ScopedHandle handle(this);
   AskNode(node,
-          {.parameters = "wait_end_of_query=1",
+          {.parameters = ParametersOf(statement, external).substr(1),
            .body = statement,
+           .external = external,
            .take = [&](std::string_view bytes) { taker.Take(bytes); }},
           handle.get());
   taker.Finish();
+}
+
+void Connection::InsertAt(size_t node, const std::string& table, std::string_view rows) {
+  const ScopedHandle handle(this);
+  AskNode(node,
+          {.parameters = "query=" + Escaped("INSERT INTO " + table + " FORMAT RowBinary"), .body = rows},
+          handle.get());
 }
 
 void Connection::Insert(const std::string& table_and_columns, std::string_view rows) {
@@ -324,7 +341,7 @@ std::string Connection::InsertSettings() {
 
 void Connection::ExecuteAt(size_t node, const std::string& sql) {
   const ScopedHandle handle(this);
-  AskNode(node, {.parameters = "", .body = sql}, handle.get());
+  AskNode(node, {.parameters = "", .body = sql, .stall_s = kSelectStallS}, handle.get());
 }
 
 void Connection::Ask(const Request& request) {

@@ -60,7 +60,8 @@ class Connection {
   void Insert(const std::string& table_and_columns, std::string_view rows);
   // At that node alone.
   void SelectAt(size_t node, const std::string& sql, std::string_view kinds,
-                const std::function<void(const Row&)>& visit);
+                const std::function<void(const Row&)>& visit, const ExternalTable* external = nullptr);
+  void InsertAt(size_t node, const std::string& table, std::string_view rows);
   void ExecuteAt(size_t node, const std::string& sql);
 
   size_t node_count() const { return url_.nodes.size(); }
