@@ -41,7 +41,7 @@ class Bench:
             flags, to_close = attack.prepare() if attack.prepare else ((), None)
             environment, clock_path = self.clock_of(attack, directory)
             collector = Collector(self.program, os.path.join(directory, "data"), (*attack.flags, *flags), environment)
-            collector.move_clock = lambda offset_s: pathlib.Path(clock_path).write_bytes(struct.pack("<q", offset_s))
+            collector.move_clock = lambda offset_s: move_clock(clock_path, offset_s)
             try:
                 return self.attack(attack, collector)
             finally:
@@ -86,6 +86,11 @@ class Bench:
             return
         if stored < normal["acknowledged"]:
             yield f"{stored} of {normal['acknowledged']} acknowledged reports are there"
+
+
+def move_clock(path, offset_s):
+    with open(path, "r+b") as file:  # not truncated: the collector has it mapped
+        file.write(struct.pack("<q", offset_s))
 
 
 def mount(directory, size_mib):
