@@ -17,7 +17,7 @@ __attribute__((constructor)) static void Map(void) {
   if (memory != MAP_FAILED) offset_s = memory;
 }
 
-int clock_gettime(clockid_t clock, struct timespec* now) {
+__attribute__((visibility("default"))) int clock_gettime(clockid_t clock, struct timespec* now) {
   static int (*next)(clockid_t, struct timespec*);
   if (next == NULL) next = (int (*)(clockid_t, struct timespec*))dlsym(RTLD_NEXT, "clock_gettime");
   const int result = next(clock, now);
