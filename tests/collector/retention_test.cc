@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What goes with old reports, and a wall clock that is wrong.
+// Removes what goes with old reports.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include <fstream>
 
 #include "collector/maintenance/retention_job.h"
 #include "collector/store/loss_weights.h"
@@ -15,7 +13,6 @@ namespace lagwatch::collector {
 namespace {
 
 using testing::EncodeBatch;
-using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::MemoryCollector;
 using testing::SampleReport;
@@ -181,110 +178,6 @@ TEST(Retention, ADatabaseOfVersion8ForgetsMadeUpLosses) {
   ASSERT_TRUE(store.ok()) << store.status().message();
   EXPECT_EQ((*store)->Causes({})->causes[0].estimated_lags, 1 + kMostLostPerReport);
   EXPECT_EQ((*store)->Losses({})->front().count, kMostLostAtOnce);
-}
-
-class RetentionClock : public ::testing::Test {
- protected:
-  RetentionJob Job(int64_t days = 90) {
-    return {collector_.store.get(),
-            days,
-            [this] { return wall_day_ * kMsPerDay + 7; },
-            {.state_path = directory_ / "retention",
-             .confirmed_path = directory_ / "confirmed",
-             .mono_ns = [this] { return mono_ns_; }}};
-  }
-
-  // A report of each of the last `days`.
-  void Fill(int64_t days) {
-    std::vector<SampleReport> reports;
-    for (int64_t day = kLastDay - days + 1; day <= kLastDay; ++day) reports.push_back(ReportOfDay(day));
-    collector_.Submit(reports);
-  }
-
-  int64_t Kept() { return collector_.store->Causes({})->all.sums.reports; }
-
-  testing::ScopedTempDirectory directory_;
-  MemoryCollector collector_;
-  int64_t wall_day_ = kLastDay;
-  int64_t mono_ns_ = 0;
-};
-
-TEST_F(RetentionClock, AJumpOfAHundredDaysRemovesNothing) {
-  Fill(90);
-  RetentionJob job = Job();
-  EXPECT_FALSE(job.Step().value());
-  wall_day_ += 100;
-  const auto held = job.Step();
-  EXPECT_THAT(held.status().message(), HasSubstr("confirm-clock"));
-  EXPECT_TRUE(job.state().is_held);
-  EXPECT_TRUE(job.Step().ok());  // said once in an hour
-  EXPECT_EQ(Kept(), 90);
-  // A restart knows as much.
-  EXPECT_FALSE(Job().Step().ok());
-  EXPECT_EQ(Kept(), 90);
-  // Nor is anything lost once the clock is right again.
-  wall_day_ = kLastDay;
-  EXPECT_FALSE(job.Step().value());
-  EXPECT_FALSE(job.state().is_held);
-  EXPECT_EQ(Kept(), 90);
-}
-
-TEST_F(RetentionClock, AFirstStartWithAWrongClockRemovesNothing) {
-  Fill(90);
-  wall_day_ += 100;
-  EXPECT_FALSE(Job().Step().ok());
-  EXPECT_EQ(Kept(), 90);
-}
-
-TEST_F(RetentionClock, GoesOnAtOnceWhenItIsToldThatTheClockIsRight) {
-  Fill(90);
-  RetentionJob job = Job();
-  EXPECT_FALSE(job.Step().value());
-  wall_day_ += 40;
-  EXPECT_FALSE(job.Step().ok());
-  ASSERT_TRUE(ConfirmClock(directory_ / "confirmed", wall_day_ * kMsPerDay).ok());
-  EXPECT_FALSE(job.Step().value());
-  EXPECT_FALSE(job.state().is_held);
-  EXPECT_EQ(Kept(), 51);
-  // It was told of that day, not for ever.
-  wall_day_ += 40;
-  EXPECT_FALSE(job.Step().ok());
-  EXPECT_EQ(Kept(), 51);
-}
-
-TEST_F(RetentionClock, ADayIsRemovedEachDayWithoutAWord) {
-  Fill(90);
-  RetentionJob job = Job(30);
-  for (int64_t day = 0; day < 5; ++day, ++wall_day_) EXPECT_FALSE(job.Step().value());
-  EXPECT_EQ(Kept(), 31 - 4);
-}
-
-// The collector was off for four days: what programs send now says that its clock is right.
-TEST_F(RetentionClock, CatchesUpADayInAnHourWhenRecordsAgreeWithTheClock) {
-  Fill(31);
-  RetentionJob job = Job(30);
-  EXPECT_FALSE(job.Step().value());
-  wall_day_ += 4;
-  EXPECT_FALSE(job.Step().ok());
-  collector_.Submit({ReportOfDay(wall_day_)});
-  EXPECT_FALSE(job.Step().value());
-  EXPECT_EQ(Kept(), 31);  // one came, one went
-  EXPECT_FALSE(job.Step().value());
-  EXPECT_EQ(Kept(), 31);
-  mono_ns_ += 3601 * base::kNsPerSecond;
-  EXPECT_FALSE(job.Step().value());
-  EXPECT_EQ(Kept(), 30);
-}
-
-TEST_F(RetentionClock, AClockThatWentBackAndForthRemovesADayAtMost) {
-  Fill(90);
-  RetentionJob job = Job();
-  EXPECT_FALSE(job.Step().value());
-  for (const int64_t day : {kLastDay - 1000, kLastDay + 1000, kLastDay - 50, kLastDay + 100}) {
-    wall_day_ = day;
-    std::ignore = job.Step();
-    EXPECT_GE(Kept(), 89) << day;
-  }
 }
 
 }  // namespace
