@@ -44,6 +44,7 @@ struct Flags {
 
   bool HasClickHouse() const { return store != "sqlite"; }
   std::string ConfigPath() const { return config.empty() ? data + "/config.json" : config; }
+  std::string AuditPath() const { return data + "/audit.jsonl"; }
   std::string KeyFilePath() const { return data + "/keys.json"; }
   std::string SigningKeyPath() const { return data + "/signing-key"; }
   std::string SealKeyPath() const { return data + "/seal-key"; }

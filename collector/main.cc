@@ -14,6 +14,7 @@
 #include "base/env.h"
 #include "collector/backup/backup_command.h"
 #include "collector/config/config_service.h"
+#include "collector/files/data_lock.h"
 #include "collector/flags.h"
 #include "collector/http/endpoints.h"
 #include "collector/http/http_server.h"
@@ -118,6 +119,8 @@ Status CheckStore(Store* store) { return store->FindIds(base::Uuid{}, base::Uuid
 Status Serve(const Flags& flags, const ListenAddress& listen) {
   const sigset_t signals = BlockSignals();
   if (Status created = CreateDataDirectory(flags); !created.ok()) return created;
+  const auto data_lock = DataLock::Take(flags.data);
+  if (!data_lock.ok()) return data_lock.status();
   auto clusterer = Clusterer::Create(flags.cluster_rules, flags.cluster_by);
   if (!clusterer.ok()) return clusterer.status();
   const KeyFile key_file(flags.KeyFilePath());
@@ -136,7 +139,7 @@ Status Serve(const Flags& flags, const ListenAddress& listen) {
   if (!symbols.ok()) return symbols.status();
   auto store = OpenStore(flags);
   if (!store.ok()) return store.status();
-  AuditLog audit(flags.data + "/audit.jsonl");
+  AuditLog audit(flags.AuditPath());
   ConfigAdmin config_admin(flags.ConfigPath(), flags.data + "/config-history", &config, &audit);
   const CauseBook causes(store->get());
   QueryApi query_api(store->get(), clusterer->rules(), (*symbols)->symbolizer());
@@ -145,10 +148,12 @@ Status Serve(const Flags& flags, const ListenAddress& listen) {
   RetentionJob retention(store->get(), flags.retention_days, [] { return base::SystemClock().WallMs(); });
   TraceRetentionJob trace_retention(store->get(), flags.trace_retention_days,
                                     [] { return base::SystemClock().WallMs(); });
+  Deletions deletions(store->get(), flags.data + "/deletions.json");
   RepairJob repair(store->get());
   CompactJob compact(store->get());
   Maintenance maintenance(
-      {&recluster, &symbolize, &retention, &trace_retention, &repair, &compact}, kMaintenancePause,
+      {&recluster, &symbolize, &retention, &trace_retention, &deletions, &repair, &compact},
+      kMaintenancePause,
       [](const auto& job, const Status& error) { spdlog::error("{}: {}", job, error.message()); });
   (*symbols)->symbolizer()->OnNewFile([&](std::string_view) { maintenance.Wake(); });
   Ingest ingest(store->get(), std::move(*clusterer), &opener, {}, flags.traces);
@@ -167,6 +172,9 @@ Status Serve(const Flags& flags, const ListenAddress& listen) {
                                           .config_admin = &config_admin,
                                           .audit = &audit,
                                           .recluster = &recluster,
+                                          .store = store->get(),
+                                          .deletions = &deletions,
+                                          .wake_maintenance = [&] { maintenance.Wake(); },
                                           .symbols = (*symbols)->api(),
                                           .metrics = &metrics,
                                           .check_store = [&] { return CheckStore(store->get()); },
@@ -200,7 +208,8 @@ int Main(int argc, char** argv) {
   Declare(&flags, &app);
   int command_exit_code = -1;
   AddKeysCommand(
-      &app, [&flags] { return flags.KeyFilePath(); }, &command_exit_code);
+      &app, [&flags] { return flags.KeyFilePath(); }, [&flags] { return flags.AuditPath(); },
+      &command_exit_code);
   AddBackupCommands(
       &app, [&flags] { return flags.data; }, &command_exit_code);
   try {

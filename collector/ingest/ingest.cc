@@ -91,17 +91,15 @@ base::Result<NewRecord> Ingest::Read(report::RecordType type, std::string_view p
   return NewRecord(UnknownRecord{type, std::string(payload)});
 }
 
-// A trace has its place in the day's quota before it is unfolded.
+// A trace has its place in the day's quota before it is unfolded, and keeps it when it is a bad one: to find
+// that out is the work that the quota limits.
 base::Result<NewRecord> Ingest::ReadTrace(report::TraceRecord record, std::string_view project,
                                           ReadRecords* all) const {
   const size_t size_bytes = record.trace.size();
   if (!trace_quota_.TryTake(project, size_bytes, base::SystemClock().WallMs()))
     return base::Status(base::StatusCode::kTooLarge,
                         "the collector takes no more traces of this project today");
-  if (base::Status checked = CheckTrace(record, trace_limits_); !checked.ok()) {
-    trace_quota_.GiveBack(project, size_bytes, base::SystemClock().WallMs());
-    return checked;
-  }
+  if (base::Status checked = CheckTrace(record, trace_limits_); !checked.ok()) return checked;
   all->traces.push_back({all->valid.size(), size_bytes});
   return NewRecord(NewTrace::Create(std::move(record)));
 }
@@ -129,7 +127,9 @@ base::Result<Ingest::ReadRecords> Ingest::ReadBatch(std::string_view batch, std:
     auto read = record.ok() ? Read(record->type, record->payload, project, &all)
                             : base::Result<NewRecord>(record.status());
     all.statuses.push_back(read.status());
-    if (read.ok()) all.valid.push_back(std::move(*read));
+    if (!read.ok()) continue;
+    read->sender = project;
+    all.valid.push_back(std::move(*read));
   }
   if (all.valid.empty() && !all.statuses.empty()) {
     return base::Status(base::StatusCode::kInvalid,

@@ -51,8 +51,8 @@ class Ingest {
   // `batch` is an encoded lagwatch.Batch. Returns after the commit. A malformed record is refused alone; one
   // of a type that is not known here is kept as it is. Errors: kInvalid when the batch is unreadable or holds
   // nothing but malformed records; kTooLarge when too much was sealed in it; kUnavailable or kInternal, and
-  // nothing is stored, when the database refuses or there is too little memory. `project` is whose quota of
-  // traces they count in.
+  // nothing is stored, when the database refuses or there is too little memory. `project` is the name of
+  // the key that brings it: traces count in its quota, and all that is stored can be deleted by it.
   base::Result<IngestResult> Submit(std::string_view batch, std::string_view project = {}) const;
 
   // The same, committed together with what others bring: `done` is called once, on this thread or on one of

@@ -34,7 +34,7 @@ base::Result<bool> TraceRetentionJob::Step() {
 base::Result<bool> RepairJob::Step() {
   const auto repaired = store_->RepairSums(kClustersOfAStep);
   if (!repaired.ok()) return repaired.status();
-  return *repaired == kClustersOfAStep;
+  return *repaired > 0;
 }
 
 }  // namespace lagwatch::collector

@@ -15,6 +15,7 @@
 #include "base/status.h"
 #include "base/uuid.h"
 #include "collector/store/records.h"
+#include "collector/store/removal.h"
 #include "collector/store/version_sums.h"
 
 namespace lagwatch::collector {
@@ -71,8 +72,12 @@ class Store {
   // whole days go at once, and what else is as old; returns how many reports it removed: fewer when none are
   // left. What they contributed to sums goes with them.
   virtual base::Result<int64_t> RemoveBefore(int64_t day, int64_t limit) = 0;
+  // Removes up to `limit` records that `removal` names, with what they contributed to sums, and says whether
+  // there may be more; `progress` tells where it goes on. RepairSums does the rest. Errors: also kInvalid
+  // when this kind of store cannot.
+  virtual base::Result<bool> Remove(const Removal& removal, int64_t limit, RemovalProgress* progress) = 0;
   // Puts right what taking reports out of sums leaves behind (users, first and last times, longest lags), of
-  // up to `limit` clusters; returns how many it did.
+  // up to `limit` clusters, then of all reports; returns how many sums it did.
   virtual base::Result<int64_t> RepairSums(int64_t limit) = 0;
   // Gives some of the space back that removed reports have left; whether there is more to give back.
   virtual base::Result<bool> Compact() = 0;

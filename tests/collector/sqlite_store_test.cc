@@ -83,6 +83,46 @@ TEST_F(StoreFile, ADatabaseOfVersion6IsAskedLikeANewOne) {
   EXPECT_EQ(page->causes.size(), 1u);
 }
 
+// Makes version 8 of a new database.
+constexpr char kWithoutSenders[] = R"sql(
+DROP TABLE senders;
+DROP TABLE shrunk_totals;
+DROP INDEX losses_by_cause;
+ALTER TABLE reports DROP COLUMN sender;
+ALTER TABLE traces DROP COLUMN sender;
+ALTER TABLE run_ends DROP COLUMN sender;
+ALTER TABLE frame_slices DROP COLUMN sender;
+ALTER TABLE usage DROP COLUMN sender;
+ALTER TABLE losses DROP COLUMN sender;
+ALTER TABLE unknown_records DROP COLUMN sender;
+PRAGMA user_version = 8;
+)sql";
+
+TEST_F(StoreFile, ADatabaseOfVersion8LearnsWhichKeyBringsARecord) {
+  const auto reports_of = [](const SampleReport& report, const std::string& sender) {
+    const std::string payload = report.Encode();
+    const report::Report decoded = report::DecodeReport(payload).value();
+    std::vector<NewRecord> records = {
+        NewReport::Create(decoded, Clusterer::Create("")->Assign(decoded), payload)};
+    records[0].sender = sender;
+    return records;
+  };
+  const SampleReport before, after;
+  ASSERT_TRUE(SqliteStore::Open(path_).value()->Commit(reports_of(before, "leaked")).ok());
+  Database(path_).Execute(kWithoutSenders);
+
+  auto store = SqliteStore::Open(path_);
+  ASSERT_TRUE(store.ok()) << store.status().message();
+  ASSERT_TRUE((*store)->Commit(reports_of(after, "leaked")).ok());
+  RemovalProgress progress;
+  const Removal removal{.by = Removal::By::kKey, .subject = "leaked"};
+  while ((*store)->Remove(removal, 10, &progress).value()) {
+  }
+  EXPECT_EQ(progress.reports, 1);
+  EXPECT_TRUE((*store)->FindReport(before.header.id)->has_value());
+  EXPECT_FALSE((*store)->FindReport(after.header.id)->has_value());
+}
+
 TEST_F(StoreFile, ADatabaseOfVersion7KeepsItsReportsAndTakesTraces) {
   const SampleReport report;
   const std::string payload = report.Encode();
@@ -90,6 +130,7 @@ TEST_F(StoreFile, ADatabaseOfVersion7KeepsItsReportsAndTakesTraces) {
   const std::vector<NewRecord> reports = {
       NewReport::Create(decoded, Clusterer::Create("")->Assign(decoded), payload)};
   ASSERT_TRUE(SqliteStore::Open(path_).value()->Commit(reports).ok());
+  Database(path_).Execute(kWithoutSenders);
   Database(path_).Execute("DROP TABLE packed_traces; DROP TABLE traces; PRAGMA user_version = 7");
 
   auto store = SqliteStore::Open(path_);

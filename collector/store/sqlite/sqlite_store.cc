@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "collector/store/sqlite/cause_reader.h"
 #include "collector/store/sqlite/migration.h"
+#include "collector/store/sqlite/record_remover.h"
 #include "collector/store/sqlite/report_reader.h"
 #include "collector/store/sqlite/trace_table.h"
 #include "collector/store/sqlite/usage_sums.h"
@@ -72,7 +73,10 @@ auto SqliteStore::Write(Work work) -> Result<decltype(work(nullptr))> {
     transaction.Commit();
     return result;
   });
-  if (!written.ok()) reports_.Forget();
+  if (!written.ok()) {
+    reports_.Forget();
+    sender_ids_.clear();
+  }
   return written;
 }
 
@@ -80,10 +84,24 @@ Result<std::vector<CommitOutcome>> SqliteStore::Commit(std::span<const NewRecord
   return Write([&](Database* database) {
     std::vector<CommitOutcome> outcomes;
     unknown_record_count_.reset();
-    for (const NewRecord& record : records)
-      outcomes.push_back(std::visit([&](const auto& known) { return Insert(database, known); }, record));
+    for (const NewRecord& record : records) {
+      const int64_t sender = SenderId(database, record.sender);
+      outcomes.push_back(
+          std::visit([&](const auto& known) { return Insert(database, sender, known); }, record));
+    }
     return outcomes;
   });
+}
+
+int64_t SqliteStore::SenderId(Database* database, const std::string& name) {
+  if (name.empty()) return 0;
+  const auto known = sender_ids_.find(name);
+  if (known != sender_ids_.end()) return known->second;
+  Statement added = database->Use(
+      "INSERT INTO senders (name) VALUES (?) ON CONFLICT DO UPDATE SET name = name RETURNING id");
+  added.Bind(name);
+  added.Step();
+  return sender_ids_.emplace(name, added.Int(0)).first->second;
 }
 
 Status SqliteStore::Recluster(std::span<const Reclustered> reports) {
@@ -112,6 +130,26 @@ void SqliteStore::RemoveOtherRecordsBefore(Database* database, int64_t day) {
   database->Use("DELETE FROM usage_sums WHERE day < ?").Bind(day).Run();
   database->Use("DELETE FROM unknown_records WHERE received_wall_ms < ?").Bind(end_ms).Run();
   RemoveTraces(database, end_id, INT64_MAX);
+}
+
+// What is to go is looked for without the writer: that may be a walk over a whole table.
+Result<bool> SqliteStore::Remove(const Removal& removal, int64_t limit, RemovalProgress* progress) {
+  const auto found = Guarded([&] {
+    Connections::Reader reader(&connections_);
+    return FindRecords(reader.get(), removal, *progress, limit);
+  });
+  if (!found.ok()) return found.status();
+  RemovalProgress next = *progress;
+  if (!found->empty()) {
+    const auto removed = Write([&](Database* database) {
+      RemoveRecords(database, &reports_, *found, &next);
+      return true;
+    });
+    if (!removed.ok()) return removed.status();
+  }
+  const bool has_more = Advance(removal, *found, limit, &next);
+  *progress = next;
+  return has_more;
 }
 
 Result<int64_t> SqliteStore::RepairSums(int64_t limit) {
@@ -192,27 +230,31 @@ Result<std::vector<StoredReport>> SqliteStore::ReportsAfter(const base::Uuid& af
   });
 }
 
-CommitOutcome SqliteStore::Insert(Database*, const NewReport& added) { return reports_.Insert(added); }
-CommitOutcome SqliteStore::Insert(Database*, const report::LagEnd& end) { return reports_.Insert(end); }
+CommitOutcome SqliteStore::Insert(Database*, int64_t sender, const NewReport& added) {
+  return reports_.Insert(added, sender);
+}
+CommitOutcome SqliteStore::Insert(Database*, int64_t, const report::LagEnd& end) {
+  return reports_.Insert(end);
+}
 
-CommitOutcome SqliteStore::Insert(Database* database, const report::RunEnd& end) {
+CommitOutcome SqliteStore::Insert(Database* database, int64_t sender, const report::RunEnd& end) {
   bool was_in_lag = end.report_id != base::Uuid{};
   database
       ->Use(
           "INSERT OR IGNORE INTO run_ends (session_id, reason, signal, report_id, lag_ns, loop,"
-          " run_start_wall_ms, last_seen_wall_ms, scene, app, version, user)"
-          " VALUES (?, ?, ?, NULLIF(?, x''), ?, ?, ?, ?, ?, ?, ?, ?)")
+          " run_start_wall_ms, last_seen_wall_ms, scene, app, version, user, sender)"
+          " VALUES (?, ?, ?, NULLIF(?, x''), ?, ?, ?, ?, ?, ?, ?, ?, ?)")
       .Bind(Blob{end.session_id.as_bytes()}, policies::ExitReasonName(end.reason), int64_t{end.signal},
             Blob{was_in_lag ? end.report_id.as_bytes() : ""}, ToSigned(end.lag_ns), end.loop,
             ToSigned(end.run_start_wall_ms), ToSigned(end.last_seen_wall_ms), end.scene, end.app,
-            end.app_version, end.user)
+            end.app_version, end.user, sender)
       .Run();
   if (database->changes() == 0) return CommitOutcome::kDuplicate;
   if (was_in_lag) reports_.NoteKilled(end.report_id);
   return CommitOutcome::kStored;
 }
 
-CommitOutcome SqliteStore::Insert(Database* database, const report::FrameSlice& slice) {
+CommitOutcome SqliteStore::Insert(Database* database, int64_t sender, const report::FrameSlice& slice) {
   const auto& levels = slice.frames.by_level;
   const auto& stages = slice.frames.by_stage_ns;
   static_assert(policies::kFrameLevels == 5 && policies::kFrameStages == 6);
@@ -221,34 +263,35 @@ CommitOutcome SqliteStore::Insert(Database* database, const report::FrameSlice& 
           "INSERT OR IGNORE INTO frame_slices (id, session_id, app, version, user, loop, scene, "
           "begin_wall_ms,"
           " duration_ns, refresh_interval_ns, frames, dropped, best, normal, middle, high, frozen,"
-          " other_ns, input_ns, animation_ns, layout_ns, draw_ns, submit_ns)"
-          " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
+          " other_ns, input_ns, animation_ns, layout_ns, draw_ns, submit_ns, sender)"
+          " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
       .Bind(Blob{slice.id.as_bytes()}, Blob{slice.session_id.as_bytes()}, slice.app, slice.app_version,
             slice.user, slice.loop, slice.scene, ToSigned(slice.begin_wall_ms), ToSigned(slice.duration_ns),
             ToSigned(slice.refresh_interval_ns), ToSigned(slice.frames.frames),
             ToSigned(slice.frames.dropped), ToSigned(levels[0]), ToSigned(levels[1]), ToSigned(levels[2]),
             ToSigned(levels[3]), ToSigned(levels[4]), ToSigned(stages[0]), ToSigned(stages[1]),
-            ToSigned(stages[2]), ToSigned(stages[3]), ToSigned(stages[4]), ToSigned(stages[5]))
+            ToSigned(stages[2]), ToSigned(stages[3]), ToSigned(stages[4]), ToSigned(stages[5]), sender)
       .Run();
   return OutcomeOf(database->changes() != 0);
 }
 
-CommitOutcome SqliteStore::Insert(Database* database, const NewUsage& added) {
+CommitOutcome SqliteStore::Insert(Database* database, int64_t sender, const NewUsage& added) {
   const report::Usage& usage = added.usage;
   database
       ->Use(
           "INSERT OR IGNORE INTO usage (id, session_id, app, version, user, begin_wall_ms, end_wall_ms, "
-          "payload)"
-          " VALUES (?, ?, ?, ?, ?, ?, ?, ?)")
+          "payload, sender)"
+          " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)")
       .Bind(Blob{usage.id.as_bytes()}, Blob{usage.session_id.as_bytes()}, usage.app, usage.app_version,
-            usage.user, ToSigned(usage.begin_wall_ms), ToSigned(usage.end_wall_ms), Blob{added.payload})
+            usage.user, ToSigned(usage.begin_wall_ms), ToSigned(usage.end_wall_ms), Blob{added.payload},
+            sender)
       .Run();
   if (database->changes() == 0) return CommitOutcome::kDuplicate;
   AddToUsageSums(database, usage);
   return CommitOutcome::kStored;
 }
 
-CommitOutcome SqliteStore::Insert(Database* database, const report::Losses& losses) {
+CommitOutcome SqliteStore::Insert(Database* database, int64_t sender, const report::Losses& losses) {
   int64_t position = 0;
   bool is_new = false;
   for (const report::Loss& loss : losses.losses) {
@@ -256,11 +299,11 @@ CommitOutcome SqliteStore::Insert(Database* database, const report::Losses& loss
         ->Use(
             "INSERT OR IGNORE INTO losses (id, position, app, version, user, begin_wall_ms, end_wall_ms, "
             "reason,"
-            " cause, count, sample_rate_ppm) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
+            " cause, count, sample_rate_ppm, sender) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
         .Bind(Blob{losses.id.as_bytes()}, position++, losses.app, losses.app_version, losses.user,
               ToSigned(losses.begin_wall_ms), ToSigned(losses.end_wall_ms),
               report::LossReasonName(loss.reason), static_cast<int64_t>(loss.cause), ToSigned(loss.count),
-              int64_t{loss.sample_rate_ppm})
+              int64_t{loss.sample_rate_ppm}, sender)
         .Run();
     if (database->changes() == 0) continue;
     is_new = true;
@@ -285,12 +328,12 @@ void SqliteStore::AddToSums(Database* database, const report::Losses& losses, co
   if (loss.cause != 0) reports_.NoteLost(static_cast<int64_t>(loss.cause));
 }
 
-CommitOutcome SqliteStore::Insert(Database* database, const UnknownRecord& record) {
+CommitOutcome SqliteStore::Insert(Database* database, int64_t sender, const UnknownRecord& record) {
   if (HasUnknownRecord(database, record)) return CommitOutcome::kDuplicate;
   if (!unknown_record_count_) unknown_record_count_ = CountUnknownRecords(database);
   if (*unknown_record_count_ >= kMaxUnknownRecords) return CommitOutcome::kNoRoom;
-  database->Use("INSERT INTO unknown_records (type, payload, received_wall_ms) VALUES (?, ?, ?)")
-      .Bind(int64_t{Number(record.type)}, Blob{record.payload}, base::SystemClock().WallMs())
+  database->Use("INSERT INTO unknown_records (type, payload, received_wall_ms, sender) VALUES (?, ?, ?, ?)")
+      .Bind(int64_t{Number(record.type)}, Blob{record.payload}, base::SystemClock().WallMs(), sender)
       .Run();
   ++*unknown_record_count_;
   return CommitOutcome::kStored;
@@ -316,8 +359,8 @@ Status SqliteStore::ForEachUnknownRecord(const std::function<void(const UnknownR
   });
 }
 
-CommitOutcome SqliteStore::Insert(Database* database, const NewTrace& added) {
-  return OutcomeOf(InsertTrace(database, added));
+CommitOutcome SqliteStore::Insert(Database* database, int64_t sender, const NewTrace& added) {
+  return OutcomeOf(InsertTrace(database, added, sender));
 }
 
 Result<std::vector<TraceRow>> SqliteStore::TracesOf(std::span<const base::Uuid> report_ids) {
