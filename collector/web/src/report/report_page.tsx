@@ -4,10 +4,12 @@ import { useRoute } from "preact-iso";
 import { useMemo } from "preact/hooks";
 import { get, saveAs } from "../api/client";
 import { useResource } from "../api/resource";
+import { isAdmin } from "../api/session";
 import type { Report } from "../api/types";
 import { shortName } from "../format/frames";
 import { moment } from "../format/times";
 import { CopyButton } from "../parts/copy_button";
+import { DeleteButton } from "../parts/delete_button";
 import { Flame } from "../parts/flame";
 import { Shown } from "../parts/states";
 import { useTitle } from "../parts/use_title";
@@ -37,6 +39,7 @@ function Downloads({ report }: { report: Report }) {
         </button>
       ))}
       <CopyButton text={asText(report, location.href)} label="Copy as text" />
+      {isAdmin() && <DeleteButton kind="report" subject={report.id} what="this report" />}
     </div>
   );
 }
