@@ -83,6 +83,9 @@ class NullSink final : public watchdog::HangSink {
   void OnRoundDone() override {}
 };
 
+// Signals of the floor that its empty handler has answered.
+std::atomic<uint64_t> floor_answers{0};
+
 // A dispatch that never ends, at the end of so many calls; it knows what it lost to captures: the gaps in
 // which one was asked for or answered.
 class BusyLoop {
@@ -120,7 +123,8 @@ class BusyLoop {
     constexpr uint64_t kLongestGap = 400'000;  // longer ones are other threads' turns
     tid_ = gettid();
     auto read_request = [] {
-      return stack::g_capture_desk.slots[0].load()->request.load(std::memory_order_relaxed);
+      const stack::CaptureSlot* slot = stack::g_capture_desk.slots[0].load();
+      return slot->request.load(std::memory_order_relaxed) + floor_answers.load(std::memory_order_relaxed);
     };
     uint64_t last = base::ReadTicks();
     uint64_t last_request = read_request();
@@ -187,34 +191,34 @@ Cost MeasureSampling(int64_t interval_ns, double ticks_per_ns) {
   return cost;
 }
 
-std::atomic<bool> floor_answered{false};
-
 // What no sampler that interrupts can be under: a thread that wakes, sends a signal to the busy one and waits
-// until its empty handler has run. Only that thread's CPU, in percent.
-double MeasureFloor(int64_t interval_ns) {
+// until its empty handler has run; and what that takes from the busy one.
+Cost MeasureFloor(int64_t interval_ns, double ticks_per_ns) {
   struct sigaction answer {};
-  answer.sa_handler = [](int) { floor_answered.store(true, std::memory_order_release); };
+  answer.sa_handler = [](int) { floor_answers.fetch_add(1, std::memory_order_release); };
   sigaction(SIGRTMIN, &answer, nullptr);
   watchdog::LoopRegistry registry;
   BusyLoop loop(&registry);
-  double floor_pct = 0;
+  Cost floor{};
   std::thread sampler([&] {
     base::Sleeper sleeper;
     const int tid = loop.tid();
     const int64_t cpu_ns = base::ThreadCpuNs(gettid());
+    const uint64_t lost = loop.lost_ticks();
     const int64_t begin_ns = NowNs();
     for (int64_t next_ns = begin_ns; next_ns < begin_ns + kMeasureNs; next_ns += interval_ns) {
       sleeper.SleepUntil(next_ns);
-      floor_answered = false;
+      const uint64_t request = floor_answers.load() + 1;
       tgkill(getpid(), tid, SIGRTMIN);
-      while (!floor_answered.load(std::memory_order_acquire)) {
+      while (floor_answers.load(std::memory_order_acquire) != request) {
       }
     }
     const auto wall_ns = static_cast<double>(NowNs() - begin_ns);
-    floor_pct = 100.0 * static_cast<double>(base::ThreadCpuNs(gettid()) - cpu_ns) / wall_ns;
+    floor.watchdog_pct = 100.0 * static_cast<double>(base::ThreadCpuNs(gettid()) - cpu_ns) / wall_ns;
+    floor.stolen_pct = 100.0 * static_cast<double>(loop.lost_ticks() - lost) / ticks_per_ns / wall_ns;
   });
   sampler.join();
-  return floor_pct;
+  return floor;
 }
 
 template <typename Work>
@@ -278,21 +282,25 @@ int main() {
   Idle idle = MeasureThroughTheLibrary();
   double ticks_per_ns = TicksPerNs();
   Cost costs[3];
-  double floors[3];
+  Cost floors[3];
   const int64_t intervals_ms[] = {50, 10, 1};
   for (int i = 0; i < 3; ++i) {
     costs[i] = MeasureSampling(intervals_ms[i] * kNsPerMs, ticks_per_ns);
-    floors[i] = MeasureFloor(intervals_ms[i] * kNsPerMs);
-    std::printf("every %2" PRId64 " ms: watchdog %.3f %% (floor %.3f %%), stolen %.3f %%, %" PRIu64
+    floors[i] = MeasureFloor(intervals_ms[i] * kNsPerMs, ticks_per_ns);
+    std::printf("every %2" PRId64
+                " ms: watchdog %.3f %% (floor %.3f %%), stolen %.3f %% (floor %.3f %%), %" PRIu64
                 " samples in %d s\n",
-                intervals_ms[i], costs[i].watchdog_pct, floors[i], costs[i].stolen_pct, costs[i].samples,
-                static_cast<int>(kMeasureNs / kNsPerSecond));
+                intervals_ms[i], costs[i].watchdog_pct, floors[i].watchdog_pct, costs[i].stolen_pct,
+                floors[i].stolen_pct, costs[i].samples, static_cast<int>(kMeasureNs / kNsPerSecond));
   }
   std::printf(
       "{\"dispatch_pair_ns\":%.2f,\"tick_pair_ns\":%.2f,\"cpu_pct_at_50ms\":%.3f,\"cpu_pct_at_10ms\":%.3f,"
       "\"cpu_pct_at_1ms\":%.3f,\"floor_pct_at_50ms\":%.3f,\"floor_pct_at_10ms\":%.3f,\"floor_pct_at_1ms\":%."
       "3f,"
+      "\"floor_stolen_pct_at_50ms\":%.3f,\"floor_stolen_pct_at_10ms\":%.3f,\"floor_stolen_pct_at_1ms\":%.3f,"
       "\"idle_wakeups_per_s\":%.2f,\"rss_kib\":%" PRId64 ",\"start_us\":%.0f}\n",
       idle.dispatch_pair_ns, idle.tick_pair_ns, costs[0].total_pct(), costs[1].total_pct(),
-      costs[2].total_pct(), floors[0], floors[1], floors[2], idle.wakeups_per_s, idle.rss_kib, idle.start_us);
+      costs[2].total_pct(), floors[0].watchdog_pct, floors[1].watchdog_pct, floors[2].watchdog_pct,
+      floors[0].stolen_pct, floors[1].stolen_pct, floors[2].stolen_pct, idle.wakeups_per_s, idle.rss_kib,
+      idle.start_us);
 }

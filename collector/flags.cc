@@ -21,6 +21,8 @@ Files in DATA:
   audit.jsonl   who changed what                          clustering  by which rules reports have clusters
   deletions.json  what was deleted, and is to be          collector.lock  keeps a second one out
   clickhouse-spool  reports on their way to ClickHouse (--store)
+  retention, retention-traces  up to which day old records are gone
+  confirmed-clock   when a person said that the clock is right (retention confirm-clock)
 
 Signals:
   SIGTERM, SIGINT  answer what has begun, for 10 s at most, and end
@@ -36,6 +38,19 @@ Examples:
 
 The HTTP API, keys and limits: collector/API.md.
 )";
+
+void DeclareQueries(Flags* flags, CLI::App* app) {
+  app->add_option("--query-threads", flags->http.query_threads,
+                  "Threads of their own for questions, so that these hold up no upload")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  app->add_option_function<int64_t>(
+         "--query-timeout-s",
+         [flags](int64_t seconds) { flags->http.query_time = std::chrono::seconds(seconds); },
+         "A question is ended when it has no answer after that time, or when its client has gone")
+      ->check(CLI::Range(1, 3600))
+      ->default_str("30");
+}
 
 void DeclareLimits(Flags* flags, CLI::App* app) {
   app->add_option("--max-body-bytes", flags->limits.body_bytes, "Limit of a request's body as it is sent")
@@ -59,9 +74,15 @@ void DeclareLimits(Flags* flags, CLI::App* app) {
   app->add_option("--threads", flags->threads, "Threads that read, write and store")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
-  app->add_option("--query-threads", flags->http.query_threads,
-                  "Threads of their own for questions, so that these hold up no upload")
-      ->check(CLI::Range(1, 1024))
+  DeclareQueries(flags, app);
+}
+
+void DeclareDisk(Flags* flags, CLI::App* app) {
+  app->add_option("--min-free-mib", flags->min_free_mib,
+                  "Free space of DATA's file system, in MiB, below which nothing new is taken (503), so that "
+                  "retention "
+                  "has room to work; 0: take reports until the disk is full")
+      ->check(CLI::Range(0, 1 << 30))
       ->capture_default_str();
 }
 
@@ -116,6 +137,10 @@ void DeclareCauses(Flags* flags, CLI::App* app) {
   app->add_option("--symbols-gib", flags->symbols_gib, "How much uploaded symbol files may take, in GiB")
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
+  app->add_option("--debuginfod-gib", flags->debuginfod_gib,
+                  "How much files from debuginfod servers may take, in GiB")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
   app->add_option("--retention-days", flags->retention_days, "For how long reports are kept; 0: for ever")
       ->check(CLI::Range(0, 36'500))
       ->capture_default_str();
@@ -156,6 +181,7 @@ void Declare(Flags* flags, CLI::App* app) {
       ->allow_extra_args(false);
   DeclareLimits(flags, app->add_option_group("Limits", "What a peer may have and take"));
   DeclareCauses(flags, app->add_option_group("Causes", "How reports become causes"));
+  DeclareDisk(flags, app->add_option_group("Disk", "What is kept free"));
   DeclareTraces(flags, app->add_option_group("Traces", "What may come along with reports"));
   app->add_option("--config", flags->config,
                   "File with the config for clients; need not be there (default: DATA/config.json)");

@@ -35,7 +35,9 @@ struct Flags {
   std::vector<std::string> symbol_directories;
   std::vector<std::string> debuginfod_urls;
   uint64_t symbols_gib = 20;
+  uint64_t debuginfod_gib = 10;
   int64_t retention_days = 90;
+  uint64_t min_free_mib = 512;
   TraceLimits traces;
   int64_t trace_retention_days = 30;
   std::string config;
@@ -46,6 +48,7 @@ struct Flags {
   std::string ConfigPath() const { return config.empty() ? data + "/config.json" : config; }
   std::string AuditPath() const { return data + "/audit.jsonl"; }
   std::string KeyFilePath() const { return data + "/keys.json"; }
+  std::string ConfirmedClockPath() const { return data + "/confirmed-clock"; }
   std::string SigningKeyPath() const { return data + "/signing-key"; }
   std::string SealKeyPath() const { return data + "/seal-key"; }
 };

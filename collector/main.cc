@@ -15,6 +15,7 @@
 #include "collector/backup/backup_command.h"
 #include "collector/config/config_service.h"
 #include "collector/files/data_lock.h"
+#include "collector/files/disk_space.h"
 #include "collector/flags.h"
 #include "collector/http/endpoints.h"
 #include "collector/http/http_server.h"
@@ -23,6 +24,7 @@
 #include "collector/keys/secret_file.h"
 #include "collector/log_format.h"
 #include "collector/maintenance/maintenance.h"
+#include "collector/maintenance/retention_command.h"
 #include "collector/maintenance/retention_job.h"
 #include "collector/maintenance/symbolize_job.h"
 #include "collector/store/clickhouse/clickhouse_store.h"
@@ -116,6 +118,14 @@ base::Result<std::unique_ptr<Store>> OpenStore(const Flags& flags) {
 // Asks the store what costs it nothing.
 Status CheckStore(Store* store) { return store->FindIds(base::Uuid{}, base::Uuid{}, 1).status(); }
 
+TimeRule TimesToTake(const Flags& flags) {
+  const base::Clock& clock = base::SystemClock();
+  const int64_t start_ms = clock.WallMs() - clock.BootNs() / base::kNsPerMs;
+  return {.wall_ms = [&clock] { return clock.WallMs(); },
+          .steady_wall_ms = [&clock, start_ms] { return start_ms + clock.BootNs() / base::kNsPerMs; },
+          .retention_days = flags.retention_days};
+}
+
 Status Serve(const Flags& flags, const ListenAddress& listen) {
   const sigset_t signals = BlockSignals();
   if (Status created = CreateDataDirectory(flags); !created.ok()) return created;
@@ -135,32 +145,42 @@ Status Serve(const Flags& flags, const ListenAddress& listen) {
   auto symbols = SymbolService::Open({.data_directory = flags.data,
                                       .directories = flags.symbol_directories,
                                       .debuginfod_urls = flags.debuginfod_urls,
-                                      .limits = {.total_bytes = flags.symbols_gib << 30}});
+                                      .limits = {.total_bytes = flags.symbols_gib << 30},
+                                      .debuginfod_limits = {.total_bytes = flags.debuginfod_gib << 30}});
   if (!symbols.ok()) return symbols.status();
   auto store = OpenStore(flags);
   if (!store.ok()) return store.status();
   AuditLog audit(flags.AuditPath());
   ConfigAdmin config_admin(flags.ConfigPath(), flags.data + "/config-history", &config, &audit);
   const CauseBook causes(store->get());
-  QueryApi query_api(store->get(), clusterer->rules(), (*symbols)->symbolizer());
+  QueryApi query_api(store->get(), clusterer->rules(), (*symbols)->reader_symbolizer());
   SymbolizeJob symbolize(store->get(), *clusterer, (*symbols)->symbolizer());
   ReclusterJob recluster(store->get(), *clusterer, (*symbols)->symbolizer(), flags.data + "/clustering");
-  RetentionJob retention(store->get(), flags.retention_days, [] { return base::SystemClock().WallMs(); });
-  TraceRetentionJob trace_retention(store->get(), flags.trace_retention_days,
-                                    [] { return base::SystemClock().WallMs(); });
+  const auto wall_ms = [] { return base::SystemClock().WallMs(); };
+  RetentionJob retention(
+      store->get(), flags.retention_days, wall_ms,
+      {.state_path = flags.data + "/retention", .confirmed_path = flags.ConfirmedClockPath()});
+  TraceRetentionJob trace_retention(
+      store->get(), flags.trace_retention_days, wall_ms,
+      {.state_path = flags.data + "/retention-traces", .confirmed_path = flags.ConfirmedClockPath()});
   Deletions deletions(store->get(), flags.data + "/deletions.json");
+  UnusedNamesJob unused_names(store->get());
   RepairJob repair(store->get());
   CompactJob compact(store->get());
-  Maintenance maintenance(
-      {&recluster, &symbolize, &retention, &trace_retention, &deletions, &repair, &compact},
-      kMaintenancePause,
-      [](const auto& job, const Status& error) { spdlog::error("{}: {}", job, error.message()); });
-  (*symbols)->symbolizer()->OnNewFile([&](std::string_view) { maintenance.Wake(); });
-  Ingest ingest(store->get(), std::move(*clusterer), &opener, {}, flags.traces);
+  const auto log_error = [](const auto& job, const Status& error) {
+    spdlog::error("{}: {}", job, error.message());
+  };
+  Maintenance maintenance({&retention, &trace_retention, &deletions, &unused_names, &repair, &compact},
+                          kMaintenancePause, log_error);
+  // Apart: servers of symbols may be slow.
+  Maintenance naming({&recluster, &symbolize}, kMaintenancePause, log_error);
+  (*symbols)->symbolizer()->OnNewFile([&](std::string_view) { naming.Wake(); });
+  Ingest ingest(store->get(), std::move(*clusterer), &opener, {}, flags.traces, TimesToTake(flags));
   ReportFeed feed;
   GroupCommit commits(store->get(),
                       [&feed](auto records, auto outcomes) { feed.Publish(records, outcomes); });
   Metrics metrics;
+  const DiskSpace disk(flags.data, flags.min_free_mib << 20);
   const Router router(CollectorEndpoints({.ingest = &ingest,
                                           .commits = &commits,
                                           .query_api = &query_api,
@@ -175,8 +195,10 @@ Status Serve(const Flags& flags, const ListenAddress& listen) {
                                           .store = store->get(),
                                           .deletions = &deletions,
                                           .wake_maintenance = [&] { maintenance.Wake(); },
+                                          .retention = &retention,
                                           .symbols = (*symbols)->api(),
                                           .metrics = &metrics,
+                                          .disk = &disk,
                                           .check_store = [&] { return CheckStore(store->get()); },
                                           .page = PageFiles()},
                                          flags.limits),
@@ -197,6 +219,7 @@ Status Serve(const Flags& flags, const ListenAddress& listen) {
     spdlog::warn("keys and reports cross the network as they are: give --tls-cert, or let a proxy speak TLS");
   spdlog::info("stopping on signal {}", WaitForStop(signals, server->get()));
   (*server)->Stop();
+  (*symbols)->Stop();
   return {};
 }
 
@@ -212,6 +235,8 @@ int Main(int argc, char** argv) {
       &command_exit_code);
   AddBackupCommands(
       &app, [&flags] { return flags.data; }, &command_exit_code);
+  AddRetentionCommand(
+      &app, [&flags] { return flags.ConfirmedClockPath(); }, &command_exit_code);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -43,7 +43,8 @@ EXCEPT = {
 
 # Who may include a library's headers.
 LIBRARIES = {
-    "CLI/": ["collector/backup/backup_command.cc", "collector/flags.cc", "collector/keys/keys_command.cc", "collector/main.cc", "tools"],
+    "CLI/": ["collector/backup/backup_command.cc", "collector/flags.cc", "collector/keys/keys_command.cc", "collector/main.cc",
+             "collector/maintenance/retention_command.cc", "tools"],
     "boost/": ["collector/http"],
     "curl/": ["collector/store/clickhouse", "report/upload", "tools/admin", "tools/read", "tools/symbols"],
     "dwarf.h": ["collector/symbols"],

@@ -26,7 +26,30 @@ int AppendLine(const std::string& path, std::string line) {
   return error;
 }
 
+// Far more than the entries of the few changes that can be made at once.
+constexpr off_t kReservedBytes = 256 << 10;
+
+// File systems that cannot set blocks aside (EOPNOTSUPP) at least have to let the file be opened for writing.
+int ReserveAtEnd(const std::string& path) {
+  const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+  if (fd < 0) return errno;
+  const off_t size = lseek(fd, 0, SEEK_END);
+  int error = size < 0 ? errno : 0;
+  if (error == 0 && fallocate(fd, FALLOC_FL_KEEP_SIZE, size, kReservedBytes) != 0) error = errno;
+  close(fd);
+  return error == EOPNOTSUPP ? 0 : error;
+}
+
 }  // namespace
+
+base::Status AuditLog::Reserve() {
+  std::lock_guard lock(mutex_);
+  const int error = ReserveAtEnd(path_);
+  if (error == 0) return {};
+  return {base::StatusCode::kUnavailable,
+          base::IoError("nothing was changed, because the audit log cannot be written: " + path_, error)
+              .message()};
+}
 
 void AuditLog::Add(std::string_view by, std::string_view action, std::string_view subject,
                    const Json& details) {

@@ -18,6 +18,10 @@ class AuditLog {
   // The file need not be there yet.
   explicit AuditLog(std::string path) : path_(std::move(path)) {}
 
+  // Sets room aside on the disk for the entries of the changes that are under way. To be called before a
+  // change. Errors: kUnavailable when no entry could be written, as on a full disk.
+  base::Status Reserve();
+
   // `by` is the name of the key that was shown, `action` a word such as "config.put". What cannot be written
   // is in the program's log instead.
   void Add(std::string_view by, std::string_view action, std::string_view subject, const Json& details = {});

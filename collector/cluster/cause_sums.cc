@@ -46,7 +46,8 @@ void Contribution::AddTo(CauseSums* sums, int sign) const {
 
 double WeightOf(int64_t sample_rate_ppm) {
   constexpr double kAllPpm = 1'000'000;
-  return sample_rate_ppm <= 0 ? 1 : std::max(1.0, kAllPpm / static_cast<double>(sample_rate_ppm));
+  return sample_rate_ppm <= 0 ? 1
+                              : std::clamp(kAllPpm / static_cast<double>(sample_rate_ppm), 1.0, kMostWeight);
 }
 
 std::string EncodeSketches(const CauseSums& sums) {

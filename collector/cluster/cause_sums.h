@@ -42,6 +42,9 @@ struct Contribution {
   void AddTo(CauseSums* sums, int sign) const;
 };
 
+// One report stands for that many at most: it would else decide, by a rate that its client made up, which
+// cause costs most.
+inline constexpr double kMostWeight = 10'000;
 // Of how many users' reports this is one: `sample_rate_ppm` of users send theirs; 0: all.
 double WeightOf(int64_t sample_rate_ppm);
 

@@ -49,6 +49,20 @@ ClusterPath PathOf(ClusterBy by, const Names& names, const Names& held_by) {
   return path;
 }
 
+// A cluster's key is of the whole names; what is kept of them and listed is what a person reads.
+ClusterPath WithShortNames(ClusterPath path) {
+  constexpr size_t kMostNameBytes = 4096;
+  const auto cut = [](std::string* name) {
+    if (name->size() > kMostNameBytes) name->resize(kMostNameBytes);
+  };
+  for (Cluster& cluster : path) {
+    for (std::string& name : cluster.frames) cut(&name);
+    for (std::string& name : cluster.held_by) cut(&name);
+    cut(&cluster.via);
+  }
+  return path;
+}
+
 ClusterPath AssignRaw(const report::Report& report, const FrameNamer& namer,
                       const policies::WaitFrames& wait_frames) {
   std::span<const report::Frame> frames = report.stacks[report.expensive_stack].frames;
@@ -58,7 +72,7 @@ ClusterPath AssignRaw(const report::Report& report, const FrameNamer& namer,
   ClusterPath path = PathOf(ClusterBy::kRaw, names, {});
   for (Cluster& cluster : path)
     cluster.via = FindVia(frames.last(names.size()), cluster.frames.size(), namer);
-  return path;
+  return WithShortNames(std::move(path));
 }
 
 base::Result<std::string> ReadRules(const std::filesystem::path& file) {
@@ -117,7 +131,7 @@ ClusterPath Clusterer::Assign(const report::Report& report, const FrameNamer& na
   const NamedStacks stacks(report, namer, rules_);
   ClusterPath path = PathOf(by_, stacks.CauseNames(), First(stacks.HolderNames(), kHolderFrames));
   for (Cluster& cluster : path) cluster.via = stacks.FindVia(cluster.frames);
-  return path;
+  return WithShortNames(std::move(path));
 }
 
 }  // namespace lagwatch::collector

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string_view>
 
+#include "base/status.h"
 #include "collector/http/request.h"
 
 namespace lagwatch::collector {
@@ -43,6 +45,8 @@ struct Endpoint {
   std::string_view body_type = {};  // its Content-Type; empty: any
   bool takes_gzip = false;
   bool is_metered = false;  // counts towards the key's quota
+  // Whether there is room to store a body; asked before it is read. Empty: always.
+  std::function<base::Status()> check_room = {};
 };
 
 }  // namespace lagwatch::collector

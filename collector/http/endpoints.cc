@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/http/endpoints.h"
 
+#include <memory>
 #include <utility>
 
 #include "base/clock.h"
@@ -9,6 +10,7 @@
 #include "collector/admin/key_admin.h"
 #include "collector/http/events.h"
 #include "collector/http/page.h"
+#include "collector/http/refusals.h"
 #include "collector/http/sentry_upload.h"
 #include "collector/ingest/inflate.h"
 #include "collector/query/json_text.h"
@@ -63,10 +65,17 @@ void AddQueries(const QueryApi* query_api, std::vector<Endpoint>* endpoints) {
   }
 }
 
-Response Ready(const std::function<base::Status()>& check_store) {
-  const base::Status store = check_store ? check_store() : base::Status();
-  if (store.ok()) return {200, JsonText({{"status", "ready"}})};
-  return ErrorResponse(503, "unavailable", store.message());
+Response Ready(const std::function<base::Status()>& check_store, const DiskSpace* disk) {
+  base::Status ready = disk != nullptr ? disk->Check() : base::Status();
+  if (ready.ok() && check_store) ready = check_store();
+  if (ready.ok()) return {200, JsonText({{"status", "ready"}})};
+  return ErrorResponse(503, "unavailable", ready.message());
+}
+
+Response MetricsText(Metrics* metrics, const DiskSpace* disk) {
+  if (disk != nullptr) metrics->SetDiskFreeBytes(disk->FreeBytes());
+  return {
+      .status = 200, .body = metrics->ToText(), .content_type = "text/plain; version=0.0.4; charset=utf-8"};
 }
 
 // For those who run the collector. Whether it is ready is asked where questions are: while too many wait, it
@@ -79,22 +88,19 @@ void AddOperations(const Services& services, std::vector<Endpoint>* endpoints) {
                         .handler = Answering([](const Request&) {
                           return Response{200, JsonText({{"status", "ok"}})};
                         })});
-  endpoints->push_back(
-      {.method = "GET",
-       .path = "/readyz",
-       .access = kEverybody,
-       .runs_on = RunsOn::kQueries,
-       .handler = Answering([check = services.check_store](const Request&) { return Ready(check); })});
+  endpoints->push_back({.method = "GET",
+                        .path = "/readyz",
+                        .access = kEverybody,
+                        .runs_on = RunsOn::kQueries,
+                        .handler = Answering([check = services.check_store, disk = services.disk](
+                                                 const Request&) { return Ready(check, disk); })});
   if (services.metrics == nullptr) return;
   endpoints->push_back({.method = "GET",
                         .path = "/metrics",
                         .access = kReaders,
                         .runs_on = RunsOn::kIo,
-                        .handler = Answering([metrics = services.metrics](const Request&) {
-                          return Response{.status = 200,
-                                          .body = metrics->ToText(),
-                                          .content_type = "text/plain; version=0.0.4; charset=utf-8"};
-                        })});
+                        .handler = Answering([metrics = services.metrics, disk = services.disk](
+                                                 const Request&) { return MetricsText(metrics, disk); })});
 }
 
 constexpr uint64_t kMaxAdminBodyBytes = 4096;
@@ -169,12 +175,17 @@ Response AuditEntries(const AuditLog& audit, const Request& request) {
   return entries.ok() ? Response{200, JsonText(*entries)} : ErrorResponse(entries.status());
 }
 
-Response Jobs(const ReclusterJob& recluster) {
+Response Jobs(const ReclusterJob& recluster, const RetentionJob* retention) {
   const ReclusterProgress progress = recluster.progress();
-  return {200,
-          JsonText(
-              {{"recluster",
-                {{"is_running", progress.is_running}, {"done", progress.done}, {"total", progress.total}}}})};
+  Json jobs = {{"recluster",
+                {{"is_running", progress.is_running}, {"done", progress.done}, {"total", progress.total}}}};
+  if (retention != nullptr) {
+    const RetentionState state = retention->state();
+    jobs["retention"] = {{"is_held", state.is_held},
+                         {"reached_ms", state.reached_day * kMsPerDay},
+                         {"wanted_ms", state.wanted_day * kMsPerDay}};
+  }
+  return {200, JsonText(jobs)};
 }
 
 void AddDeletions(const Services& services, std::vector<Endpoint>* endpoints) {
@@ -217,7 +228,8 @@ void AddAdmin(const Services& services, std::vector<Endpoint>* endpoints) {
         {.method = "GET",
          .path = "/v1/admin/jobs",
          .access = kAdmins,
-         .handler = Answering([job = services.recluster](const Request&) { return Jobs(*job); })});
+         .handler = Answering([recluster = services.recluster, retention = services.retention](
+                                  const Request&) { return Jobs(*recluster, retention); })});
   }
   endpoints->push_back({.method = "GET",
                         .path = "/v1/admin/audit",
@@ -273,6 +285,26 @@ void AddSentry(const Services& services, const BodyLimits& limits, std::vector<E
   }
 }
 
+// A change whose entry in the audit log could not be written is not made.
+void ChangeOnlyWithAudit(AuditLog* audit, std::vector<Endpoint>* endpoints) {
+  for (Endpoint& endpoint : *endpoints) {
+    if (endpoint.method == "GET" || !endpoint.path.starts_with("/v1/admin/")) continue;
+    endpoint.handler = [audit, handler = std::move(endpoint.handler)](Request request,
+                                                                      const Respond& respond) {
+      if (base::Status reserved = audit->Reserve(); !reserved.ok()) return respond(NoRoom(reserved));
+      handler(std::move(request), respond);
+    };
+  }
+}
+
+// What stores a body takes none while the disk is full.
+void StoreOnlyWithRoom(const DiskSpace* disk, std::vector<Endpoint>* endpoints) {
+  for (Endpoint& endpoint : *endpoints) {
+    if (endpoint.is_metered || endpoint.path == "/v1/symbols/{build_id}")
+      endpoint.check_room = [disk] { return disk->Check(); };
+  }
+}
+
 }  // namespace
 
 std::vector<Endpoint> CollectorEndpoints(const Services& services, const BodyLimits& limits) {
@@ -307,15 +339,18 @@ std::vector<Endpoint> CollectorEndpoints(const Services& services, const BodyLim
                        })});
   if (services.symbols != nullptr) AddSymbols(services.symbols, limits, &endpoints);
   if (services.feed != nullptr) {
-    endpoints.push_back({.method = "GET",
-                         .path = "/v1/events",
-                         .access = kReaders,
-                         .runs_on = RunsOn::kIo,
-                         .handler = Answering([feed = services.feed](const Request& request) {
-                           return StreamReports(feed, request);
-                         })});
+    endpoints.push_back(
+        {.method = "GET",
+         .path = "/v1/events",
+         .access = kReaders,
+         .runs_on = RunsOn::kIo,
+         .handler = Answering([texts = std::make_shared<EventTexts>(services.feed)](const Request& request) {
+           return StreamReports(texts, request);
+         })});
   }
   AddAdmin(services, &endpoints);
+  if (services.audit != nullptr) ChangeOnlyWithAudit(services.audit, &endpoints);
+  if (services.disk != nullptr) StoreOnlyWithRoom(services.disk, &endpoints);
   AddPage(services.page, &endpoints);
   return endpoints;
 }

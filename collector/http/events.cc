@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/http/events.h"
 
-#include <memory>
-#include <string>
+#include <algorithm>
+#include <utility>
+#include <vector>
 
-#include "collector/query/report_filter.h"
 #include "collector/query/report_json.h"
 
 namespace lagwatch::collector {
@@ -17,22 +17,46 @@ std::string EventOf(const ReportFeed::Entry& entry) {
 
 }  // namespace
 
-Response StreamReports(const ReportFeed* feed, const Request& request) {
+void EventTexts::TakeNew() {
+  if (feed_->count() == count_) return;
+  std::vector<ReportFeed::Entry> entries = feed_->Since(&count_);
+  uint64_t number = count_ - entries.size();
+  for (ReportFeed::Entry& entry : entries) {
+    std::string text = EventOf(entry);
+    kept_bytes_ += text.size();
+    events_.push_back({++number, std::move(entry.row), std::move(text)});
+  }
+  while (events_.size() > ReportFeed::kMaxKept || (events_.size() > 1 && kept_bytes_ > kMaxKeptBytes)) {
+    kept_bytes_ -= events_.front().text.size();
+    events_.pop_front();
+  }
+}
+
+std::string EventTexts::Next(const ReportFilter& filter, uint64_t* seen) {
+  std::lock_guard lock(mutex_);
+  TakeNew();
+  std::string texts;
+  auto event = std::ranges::upper_bound(events_, *seen, {}, &Event::number);
+  for (; event != events_.end() && texts.size() < kMaxBytesAtOnce; ++event) {
+    *seen = event->number;
+    if (Matches(filter, event->row)) texts += event->text;
+  }
+  return texts;
+}
+
+Response StreamReports(const std::shared_ptr<EventTexts>& texts, const Request& request) {
   auto query = QueryString::Parse(request.query);
   if (!query.ok()) return ErrorResponse(query.status());
   auto filter = ParseFilter(*query);
   if (!filter.ok()) return ErrorResponse(filter.status());
-  std::shared_ptr<void> place = feed->TryListen();
+  const ReportFeed& feed = texts->feed();
+  std::shared_ptr<void> place = feed.TryListen();
   if (place == nullptr)
     return ErrorResponse(503, "unavailable", "too many listen already; ask for /v1/reports now and then");
   const auto last = base::TryParseUuid(request.last_event_id);
-  uint64_t seen = last ? feed->CountAt(*last).value_or(feed->count()) : feed->count();
-  auto next_events = [feed, seen, place, filter = std::move(*filter)]() mutable {
-    std::string events;
-    for (const ReportFeed::Entry& entry : feed->Since(&seen)) {
-      if (Matches(filter, entry.row)) events += EventOf(entry);
-    }
-    return events;
+  uint64_t seen = last ? feed.CountAt(*last).value_or(feed.count()) : feed.count();
+  auto next_events = [texts, seen, place, filter = std::move(*filter)]() mutable {
+    return texts->Next(filter, &seen);
   };
   return {.status = 200,
           .body = {},

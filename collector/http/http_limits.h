@@ -23,7 +23,13 @@ struct HttpLimits {
 
   int query_threads = 2;
   int queued_queries = 64;
+  std::chrono::milliseconds query_time{30'000};  // from a question's arrival to its answer
 
+  // Bodies whose key is not in the head have room of their own, beside `bytes_in_flight`.
+  uint64_t KeylessBytes() const { return bytes_in_flight / 4; }
+  uint64_t KeylessBytesOfAPeer() const {
+    return connections_per_peer == 0 ? KeylessBytes() : KeylessBytes() / 2;
+  }
   uint64_t BytesOfAPeer() const { return connections_per_peer == 0 ? bytes_in_flight : bytes_in_flight / 4; }
 };
 

@@ -142,6 +142,7 @@ class HttpServer::Impl {
                                  {.router = router_,
                                   .limits = &options_.limits,
                                   .bytes = &bytes_,
+                                  .keyless_bytes = &keyless_bytes_,
                                   .queries = &queries_,
                                   .refusals = &refusals_,
                                   .answers = &answers_,
@@ -171,6 +172,8 @@ class HttpServer::Impl {
                       options_.limits.connections_per_peer, Watch(&Metrics::SetConnections)};
   Budget bytes_{options_.limits.bytes_in_flight, options_.limits.BytesOfAPeer(),
                 Watch(&Metrics::SetBytesInFlight)};
+  Budget keyless_bytes_{options_.limits.KeylessBytes(), options_.limits.KeylessBytesOfAPeer(),
+                        Watch(&Metrics::SetKeylessBytesInFlight)};
   LimitedLog refusals_;
   TlsIdentity tls_{options_.tls};
   AnswersUnderWay answers_;

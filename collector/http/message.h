@@ -2,14 +2,45 @@
 // Requests and answers as Beast has them. Context: background; pure.
 #pragma once
 
+#include <boost/beast/core/buffers_range.hpp>
 #include <boost/beast/http.hpp>
+#include <cstdint>
 #include <optional>
+#include <string>
 
 #include "collector/http/request.h"
 
 namespace lagwatch::collector {
 
-using RequestParser = boost::beast::http::request_parser<boost::beast::http::string_body>;
+// A body in a string that grows with what was read. Beast's own string_body takes as much memory as the
+// head's Content-Length announces.
+struct GrowingBody {
+  using value_type = std::string;
+
+  class reader {
+   public:
+    template <bool kIsRequest, typename Fields>
+    reader(boost::beast::http::header<kIsRequest, Fields>&, value_type& body) : body_(body) {}
+
+    void init(const boost::optional<uint64_t>&, boost::system::error_code& error) { error = {}; }
+    template <typename Buffers>
+    size_t put(const Buffers& buffers, boost::system::error_code& error) {
+      error = {};
+      size_t size = 0;
+      for (const boost::asio::const_buffer buffer : boost::beast::buffers_range_ref(buffers)) {
+        body_.append(static_cast<const char*>(buffer.data()), buffer.size());
+        size += buffer.size();
+      }
+      return size;
+    }
+    void finish(boost::system::error_code& error) { error = {}; }
+
+   private:
+    value_type& body_;
+  };
+};
+
+using RequestParser = boost::beast::http::request_parser<GrowingBody>;
 using ResponseMessage = boost::beast::http::response<boost::beast::http::string_body>;
 
 inline constexpr uint32_t kMaxHeadBytes = 8192;

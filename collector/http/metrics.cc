@@ -50,6 +50,16 @@ struct Metrics::Impl {
                                            .Help("Bytes of bodies that are being read or stored")
                                            .Register(registry)
                                            .Add({});
+  prometheus::Gauge& keyless_bytes_in_flight = prometheus::BuildGauge()
+                                                   .Name("lagwatch_keyless_bytes_in_flight")
+                                                   .Help("The same of bodies whose key is not in the head")
+                                                   .Register(registry)
+                                                   .Add({});
+  prometheus::Gauge& disk_free_bytes = prometheus::BuildGauge()
+                                           .Name("lagwatch_disk_free_bytes")
+                                           .Help("Free bytes of the data directory's file system")
+                                           .Register(registry)
+                                           .Add({});
 };
 
 Metrics::Metrics() : impl_(std::make_unique<Impl>()) {}
@@ -67,7 +77,9 @@ void Metrics::CountRecords(const IngestResult& result) {
   };
   count("accepted", result.accepted);
   count("duplicate", result.duplicates);
-  count("rejected", result.rejected);
+  count("rejected", result.rejected - result.refused);
+  count("refused", result.refused);
+  count("folded", result.folded);
 }
 
 void Metrics::CountSentryDrops(const std::map<std::string, uint64_t>& dropped) {
@@ -78,6 +90,11 @@ void Metrics::CountSentryDrops(const std::map<std::string, uint64_t>& dropped) {
 void Metrics::CountRefusedConnection() { impl_->refused_connections.Increment(); }
 void Metrics::SetConnections(uint64_t count) { impl_->connections.Set(static_cast<double>(count)); }
 void Metrics::SetBytesInFlight(uint64_t bytes) { impl_->bytes_in_flight.Set(static_cast<double>(bytes)); }
+
+void Metrics::SetKeylessBytesInFlight(uint64_t bytes) {
+  impl_->keyless_bytes_in_flight.Set(static_cast<double>(bytes));
+}
+void Metrics::SetDiskFreeBytes(uint64_t bytes) { impl_->disk_free_bytes.Set(static_cast<double>(bytes)); }
 
 std::string Metrics::ToText() const {
   return prometheus::TextSerializer().Serialize(impl_->registry.Collect());

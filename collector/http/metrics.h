@@ -28,6 +28,8 @@ class Metrics {
   void CountRefusedConnection();
   void SetConnections(uint64_t count);
   void SetBytesInFlight(uint64_t bytes);
+  void SetKeylessBytesInFlight(uint64_t bytes);
+  void SetDiskFreeBytes(uint64_t bytes);
 
   std::string ToText() const;
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads for what takes long, with a queue that has an end. Context: background. Thread-safe.
+// Threads for what takes long, with a queue that has an end. Peers take turns: one that asks for much waits
+// for itself. Context: background. Thread-safe.
 #pragma once
 
 #include <functional>
 #include <memory>
+#include <string>
 
 namespace lagwatch::collector {
 
@@ -14,9 +16,8 @@ class QueryThreads {
   // Waits for all tasks.
   ~QueryThreads();
 
-  // False when the queue is full.
-  [[nodiscard]] bool TryPost(std::function<void()> task);
-  bool IsFull() const;
+  // Tasks of one peer are done in their order. False when the queue is full.
+  [[nodiscard]] bool TryPost(const std::string& peer, std::function<void()> task);
 
  private:
   struct Impl;

@@ -23,6 +23,13 @@ Response MayNot(const KeyRecord& key) {
   return ErrorResponse(403, "forbidden", what);
 }
 
+Response NoRoom(const base::Status& room) {
+  constexpr int64_t kRetryS = 60;  // retention needs time
+  Response response = ErrorResponse(room);
+  response.retry_after_s = kRetryS;
+  return response;
+}
+
 Response TooManyRequests(const QuotaRefusal& refusal, KeyPlace place) {
   Response response = ErrorResponse(429, "quota", refusal.reason + "; send the rest later");
   response.retry_after_s = refusal.wait_s;

@@ -12,6 +12,8 @@ namespace lagwatch::collector {
 Response NeedsAKey(const KeyCheck& check, KeyPlace place);
 // To one that is known, and may do other things.
 Response MayNot(const KeyRecord& key);
+// To what cannot be stored for now, because the disk is full.
+Response NoRoom(const base::Status& room);
 Response TooManyRequests(const QuotaRefusal& refusal, KeyPlace place);
 
 }  // namespace lagwatch::collector

@@ -77,7 +77,7 @@ KeyCheck CheckKey(const RequestHead& head, KeyPlace place, KeyRing* keys, bool* 
 }
 
 std::optional<Response> CheckBody(const Endpoint& endpoint, const RequestHead& head) {
-  if (head.content_length.value_or(0) > endpoint.body_limit) return Router::BodyTooLarge(endpoint);
+  if (head.content_length.value_or(0) > endpoint.body_limit) return Router::BodyTooLarge(endpoint.body_limit);
   if (endpoint.body_limit == 0) return std::nullopt;
   if (!endpoint.body_type.empty() && !IsOfType(head.content_type, endpoint.body_type))
     return ErrorResponse(415, "unsupported_type", "send the body as " + std::string(endpoint.body_type));
@@ -136,6 +136,9 @@ std::variant<Admitted, Response> Router::Admit(const RequestHead& head) const {
         keys_->CheckQuota(check.key, head.content_length.value_or(0), base::SystemClock().MonoNs());
     if (refusal) return TooManyRequests(*refusal, key_place);
   }
+  if (endpoint.check_room) {
+    if (base::Status room = endpoint.check_room(); !room.ok()) return NoRoom(room);
+  }
   return Admitted{&endpoint,
                   Request{.path = std::string(path),
                           .item = std::string(found.item),
@@ -160,12 +163,11 @@ void Router::Handle(const Endpoint& endpoint, Request request, const Respond& re
   }
 }
 
-Response Router::BodyTooLarge(const Endpoint& endpoint) {
+Response Router::BodyTooLarge(uint64_t limit_bytes) {
   return ErrorResponse(413, "too_large",
-                       endpoint.body_limit == 0
-                           ? "this request has no body"
-                           : "the body has more than " + std::to_string(endpoint.body_limit) +
-                                 " bytes; send fewer reports in one request");
+                       limit_bytes == 0 ? "this request has no body"
+                                        : "the body has more than " + std::to_string(limit_bytes) +
+                                              " bytes; send fewer reports in one request");
 }
 
 }  // namespace lagwatch::collector

@@ -26,8 +26,8 @@ class Router {
   std::variant<Admitted, Response> Admit(const RequestHead& head) const;
   // Calls the handler; what it throws is answered for it.
   static void Handle(const Endpoint& endpoint, Request request, const Respond& respond);
-  // The answer to a body over the endpoint's limit.
-  static Response BodyTooLarge(const Endpoint& endpoint);
+  // The answer to a body over its limit.
+  static Response BodyTooLarge(uint64_t limit_bytes);
 
  private:
   const std::vector<Endpoint> endpoints_;

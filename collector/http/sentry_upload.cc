@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/http/sentry_upload.h"
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
@@ -38,7 +39,13 @@ std::optional<Response> AdmitByDsn(const std::string& dsn, uint64_t sent_bytes, 
 
 std::string SentryLineFor(const IngestResult& result) {
   return "sentry: " + std::to_string(result.accepted) + " accepted, " + std::to_string(result.duplicates) +
-         " known already, " + std::to_string(result.rejected) + " refused";
+         " known already, " + std::to_string(result.rejected) + " rejected";
+}
+
+// The first record that was refused when nothing was stored or known; null otherwise.
+const RecordResult* FindRefusal(const IngestResult& result) {
+  if (result.refused == 0 || result.accepted + result.duplicates > 0) return nullptr;
+  return &*std::ranges::find_if(result.records, &RecordResult::is_refused);
 }
 
 }  // namespace
@@ -72,6 +79,8 @@ void SentryUpload::operator()(Request request, const Respond& respond) const {
     if (!result.ok()) return Refuse(result.status(), respond);
     log_->Info(SentryLineFor(*result));
     if (metrics_ != nullptr) metrics_->CountRecords(*result);
+    if (const RecordResult* refusal = FindRefusal(*result))
+      return respond(ErrorResponse(400, "refused", refusal->why));
     respond(Answer(held->second.event_id));
   };
   const std::string& sender = held->first.key.name;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/http/session.h"
 
+#include <poll.h>
+
 #include <algorithm>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/redirect_error.hpp>
@@ -18,6 +20,7 @@
 
 #include "collector/http/await_response.h"
 #include "collector/http/message.h"
+#include "collector/store/query_limit.h"
 
 namespace lagwatch::collector {
 namespace {
@@ -35,6 +38,7 @@ constexpr std::chrono::seconds kLingerTime{2};
 constexpr uint64_t kLingerBytes = 8 << 20;
 constexpr std::chrono::milliseconds kStreamPause{200};
 constexpr std::chrono::seconds kStreamSignPause{15};
+constexpr std::chrono::milliseconds kClientPause{100};
 // Browsers that were here once speak TLS alone for a year (RFC 6797).
 constexpr char kStrictTransport[] = "max-age=31536000";
 
@@ -53,6 +57,7 @@ class SessionOver final : public Session, public std::enable_shared_from_this<Se
               const SessionContext& context)
       : tls_(std::move(tls)),
         stream_(std::move(stream)),
+        query_timer_(stream_.get_executor()),
         caller_(std::move(caller)),
         context_(context),
         limits_(*context.limits) {}
@@ -136,10 +141,12 @@ class SessionOver final : public Session, public std::enable_shared_from_this<Se
       co_return false;
     }
     Admitted& admitted = std::get<Admitted>(admission);
-    error = co_await ReadBody(&parser, admitted.endpoint->body_limit);
+    error = co_await ReadBody(&parser, admitted.endpoint->body_limit, &admitted.request.room);
+    if (error) admitted.request.room = {};
     if (error == http::error::body_limit) {
-      co_await Refuse(Router::BodyTooLarge(*admitted.endpoint), parser);
+      co_await Refuse(Router::BodyTooLarge(admitted.endpoint->body_limit), parser);
     }
+    if (error == asio::error::no_memory) co_await Refuse(TooMuchToDo(), parser);
     if (error) co_return false;
     const bool keep_alive = parser.keep_alive();
     admitted.request.body = std::move(parser.get().body());
@@ -177,7 +184,8 @@ class SessionOver final : public Session, public std::enable_shared_from_this<Se
     co_return error;
   }
 
-  // Before the body is read; takes room for as much as the head says.
+  // Before the body is read. There must be room for as much as the head says; it is charged as the body
+  // comes.
   std::variant<Admitted, Response> Admit(const RequestParser& parser) {
     if (auto refusal = RefuseAmbiguous(parser)) return std::move(*refusal);
     const RequestHead head = HeadOf(parser);
@@ -185,39 +193,89 @@ class SessionOver final : public Session, public std::enable_shared_from_this<Se
     auto* admitted = std::get_if<Admitted>(&admission);
     if (admitted == nullptr || admitted->endpoint->body_limit == 0) return admission;
     const uint64_t body_bytes = head.content_length.value_or(admitted->endpoint->body_limit);
-    auto room = context_.bytes->TryTake(caller_.peer, std::max(body_bytes, limits_.least_request_bytes));
-    if (!room) return TooMuchToDo();
+    // A body whose key is not known before it is read shares the room of its kind alone.
+    const bool is_keyless = admitted->endpoint->access != kEverybody && admitted->request.key.name.empty();
+    if (is_keyless && body_bytes > limits_.KeylessBytesOfAPeer())
+      return Router::BodyTooLarge(limits_.KeylessBytesOfAPeer());
+    Budget* bytes = is_keyless ? context_.keyless_bytes : context_.bytes;
+    auto room = bytes->TryTake(caller_.peer, std::max(body_bytes, limits_.least_request_bytes));
+    if (!room || !room->TryResize(0)) return TooMuchToDo();
     admitted->request.room = std::move(*room);
     return admission;
   }
 
-  asio::awaitable<error_code> ReadBody(RequestParser* parser, uint64_t limit) {
+  // Charges `room` with what was read of the body, and once it is whole with what its answer costs at least.
+  // Errors: no_memory when there is too little room.
+  asio::awaitable<error_code> ReadBody(RequestParser* parser, uint64_t limit, Budget::Share* room) {
     error_code error;
     parser->body_limit(limit);
-    if (parser->is_done()) co_return error;
-    if (parser->get()[http::field::expect] == "100-continue") {
+    if (!parser->is_done() && parser->get()[http::field::expect] == "100-continue") {
       error =
           co_await Write(http::response<http::empty_body>(http::status::continue_, parser->get().version()));
     }
     const Clock::time_point begin = Clock::now();
     uint64_t received = 0;
-    buffer_.reserve(kPieceBytes);
     parser->eager(true);
     while (!error && !parser->is_done()) {
       Lowest().expires_at(begin + TimeFor(limits_, std::min(received, limit)));
       received += co_await http::async_read_some(stream_, buffer_, *parser,
                                                  asio::redirect_error(asio::use_awaitable, error));
+      if (!error && !room->TryResize(parser->get().body().size())) error = asio::error::no_memory;
+      buffer_.reserve(kPieceBytes);  // not for a head alone
     }
+    const uint64_t whole_bytes = std::max<uint64_t>(parser->get().body().size(), limits_.least_request_bytes);
+    if (!error && limit > 0 && !room->TryResize(whole_bytes)) error = asio::error::no_memory;
     co_return error;
   }
 
   asio::awaitable<Response> Answer(Admitted admitted) {
     auto request = std::make_shared<Request>(std::move(admitted.request));
-    return AwaitResponse(context_.answers, [this, request, endpoint = admitted.endpoint](Respond respond) {
-      auto handle = [request, endpoint, respond] { Router::Handle(*endpoint, std::move(*request), respond); };
-      if (endpoint->runs_on == RunsOn::kIo) return handle();
-      if (!context_.queries->TryPost(std::move(handle))) respond(TooMuchToDo());
+    const Endpoint* endpoint = admitted.endpoint;
+    if (endpoint->runs_on == RunsOn::kIo) co_return co_await Handle(request, endpoint);
+    // What changes something is not broken off.
+    if (endpoint->method == "GET") {
+      query_ = std::make_shared<QueryLimit>(limits_.query_time);
+      WatchClient(query_);
+    }
+    Response response = co_await Query(request, endpoint, query_);
+    query_ = nullptr;
+    query_timer_.cancel();
+    co_return response;
+  }
+
+  asio::awaitable<Response> Handle(std::shared_ptr<Request> request, const Endpoint* endpoint) {
+    return AwaitResponse(context_.answers, [request, endpoint](Respond respond) {
+      Router::Handle(*endpoint, std::move(*request), respond);
     });
+  }
+
+  asio::awaitable<Response> Query(std::shared_ptr<Request> request, const Endpoint* endpoint,
+                                  std::shared_ptr<QueryLimit> limit) {
+    return AwaitResponse(context_.answers, [this, request, endpoint, limit](Respond respond) {
+      auto handle = [request, endpoint, limit, respond] {
+        if (limit != nullptr && limit->IsOver()) return respond(ErrorResponse(limit->ToStatus()));
+        const QueryLimit::Scope scope(limit.get());
+        Router::Handle(*endpoint, std::move(*request), respond);
+      };
+      if (!context_.queries->TryPost(caller_.peer, std::move(handle))) respond(TooMuchToDo());
+    });
+  }
+
+  // Cancels the query when its client closes the connection before the answer has come, or this is aborted.
+  void WatchClient(std::shared_ptr<QueryLimit> limit) {
+    query_timer_.expires_after(kClientPause);
+    query_timer_.async_wait([self = this->shared_from_this(), limit](const error_code& error) {
+      if (error || self->query_ != limit) return;
+      if (self->HasClientGone()) return limit->Cancel();
+      self->WatchClient(limit);
+    });
+  }
+
+  // A client that has ended its side counts as gone: none asks and then listens to the answer alone.
+  bool HasClientGone() {
+    pollfd socket{.fd = Lowest().socket().native_handle(), .events = POLLRDHUP, .revents = 0};
+    if (socket.fd < 0) return true;
+    return poll(&socket, 1, 0) > 0 && (socket.revents & (POLLRDHUP | POLLHUP | POLLERR | POLLNVAL)) != 0;
   }
 
   // Until the client goes or the server stops. A sign of life now and then finds out about clients.
@@ -296,6 +354,8 @@ class SessionOver final : public Session, public std::enable_shared_from_this<Se
 
   const std::shared_ptr<asio::ssl::context> tls_;  // outlives the stream
   Stream stream_;
+  std::shared_ptr<QueryLimit> query_;  // that is under way
+  asio::steady_timer query_timer_;     // while it is
   boost::beast::flat_buffer buffer_{kMaxBufferBytes};
   const Caller caller_;
   const SessionContext context_;

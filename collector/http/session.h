@@ -28,7 +28,8 @@ using TcpStream = boost::beast::basic_stream<boost::asio::ip::tcp,
 struct SessionContext {
   const Router* router = nullptr;
   const HttpLimits* limits = nullptr;
-  Budget* bytes = nullptr;  // of bodies in flight
+  Budget* bytes = nullptr;          // of bodies in flight
+  Budget* keyless_bytes = nullptr;  // of those whose key is not in the head
   QueryThreads* queries = nullptr;
   LimitedLog* refusals = nullptr;
   AnswersUnderWay* answers = nullptr;

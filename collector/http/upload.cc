@@ -26,6 +26,7 @@ Json ResultsJson(const std::vector<RecordResult>& records) {
       result["result"] = "duplicate";
     } else {
       result.update({{"result", "rejected"}, {"why", records[i].why}});
+      if (records[i].is_refused) result["refused"] = true;
     }
     results.push_back(std::move(result));
   }
@@ -36,13 +37,15 @@ Json AnswerTo(const IngestResult& result) {
   return {{"accepted", result.accepted},
           {"duplicates", result.duplicates},
           {"rejected", result.rejected},
+          {"refused", result.refused},
           {"results", ResultsJson(result.records)}};
 }
 
 std::string LineFor(const IngestResult& result) {
   std::string line = "upload: " + std::to_string(result.accepted) + " accepted, " +
                      std::to_string(result.duplicates) + " known already, " +
-                     std::to_string(result.rejected) + " refused";
+                     std::to_string(result.rejected) + " rejected";
+  if (result.refused > 0) line += " (" + std::to_string(result.refused) + " refused for their times)";
   const auto first = std::ranges::find(result.records, RecordResult::Kind::kRejected, &RecordResult::kind);
   if (first != result.records.end()) line += ", the first: " + Quoted(first->why);
   return line;

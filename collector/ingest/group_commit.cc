@@ -10,11 +10,16 @@ namespace {
 
 // More would make the first wait for long, and saves little.
 constexpr size_t kMostRecords = 4000;
+// Written and not synced. With more, answers would only come later.
+constexpr size_t kMostUnsyncedGroups = 2;
 
 }  // namespace
 
 GroupCommit::GroupCommit(Store* store, OnCommit on_commit)
-    : store_(store), on_commit_(std::move(on_commit)), thread_([this] { Run(); }) {}
+    : store_(store),
+      on_commit_(std::move(on_commit)),
+      writer_([this] { Write(); }),
+      syncer_([this] { Sync(); }) {}
 
 GroupCommit::~GroupCommit() {
   {
@@ -22,7 +27,13 @@ GroupCommit::~GroupCommit() {
     is_stopping_ = true;
   }
   has_work_.notify_one();
-  thread_.join();
+  writer_.join();
+  {
+    std::lock_guard lock(mutex_);
+    is_written_ = true;
+  }
+  has_unsynced_.notify_one();
+  syncer_.join();
 }
 
 void GroupCommit::Commit(std::vector<NewRecord> records, Done done) {
@@ -33,11 +44,17 @@ void GroupCommit::Commit(std::vector<NewRecord> records, Done done) {
   has_work_.notify_one();
 }
 
-void GroupCommit::Run() {
+void GroupCommit::Write() {
   for (;;) {
     std::vector<Waiting> group = TakeGroup();
     if (group.empty()) return;
-    CommitTogether(std::move(group));
+    Unsynced written = WriteTogether(std::move(group));
+    if (written.group.empty()) continue;
+    std::unique_lock lock(mutex_);
+    has_synced_.wait(lock, [&] { return unsynced_.size() < kMostUnsyncedGroups; });
+    unsynced_.push_back(std::move(written));
+    lock.unlock();
+    has_unsynced_.notify_one();
   }
 }
 
@@ -56,34 +73,61 @@ std::vector<GroupCommit::Waiting> GroupCommit::TakeGroup() {
   return group;
 }
 
-base::Result<std::vector<CommitOutcome>> GroupCommit::CommitNow(std::span<const NewRecord> records) {
+GroupCommit::Unsynced GroupCommit::WriteTogether(std::vector<Waiting> group) {
+  Unsynced written;
+  for (Waiting& each : group) {
+    written.sizes.push_back(each.records.size());
+    std::ranges::move(each.records, std::back_inserter(written.records));
+    each.records.clear();
+  }
+  auto outcomes = store_->CommitUnsynced(written.records);
+  ++commits_;
+  if (outcomes.ok()) {
+    written.group = std::move(group);
+    written.outcomes = std::move(*outcomes);
+    return written;
+  }
+  // One request's records may be what the database refuses: the others are not to suffer for it.
+  std::span<const NewRecord> rest = written.records;
+  for (size_t i = 0; i < group.size(); ++i) {
+    const std::span<const NewRecord> own = rest.first(written.sizes[i]);
+    rest = rest.subspan(written.sizes[i]);
+    group[i].done(group.size() > 1 ? CommitAlone(own)
+                                   : base::Result<std::vector<CommitOutcome>>(outcomes.status()));
+  }
+  return {};
+}
+
+base::Result<std::vector<CommitOutcome>> GroupCommit::CommitAlone(std::span<const NewRecord> records) {
   auto outcomes = store_->Commit(records);
   if (outcomes.ok() && on_commit_) on_commit_(records, *outcomes);
   return outcomes;
 }
 
-void GroupCommit::CommitTogether(std::vector<Waiting> group) {
-  std::vector<NewRecord> records;
-  std::vector<size_t> sizes;
-  for (Waiting& each : group) {
-    sizes.push_back(each.records.size());
-    std::ranges::move(each.records, std::back_inserter(records));
+void GroupCommit::Sync() {
+  for (;;) {
+    std::vector<Unsynced> written;
+    {
+      std::unique_lock lock(mutex_);
+      has_unsynced_.wait(lock, [&] { return is_written_ || !unsynced_.empty(); });
+      if (unsynced_.empty()) return;
+      written = std::exchange(unsynced_, {});
+    }
+    has_synced_.notify_one();
+    const base::Status synced = store_->Sync();
+    for (Unsynced& each : written) Answer(&each, synced);
   }
-  const auto outcomes = CommitNow(records);
-  ++commits_;
-  // One request's records may be what the database refuses: the others are not to suffer for it.
-  const bool is_each_alone = !outcomes.ok() && group.size() > 1;
-  std::span<const NewRecord> rest = records;
-  auto outcome = outcomes.ok() ? outcomes->begin() : std::vector<CommitOutcome>::const_iterator();
-  for (size_t i = 0; i < group.size(); ++i) {
-    const std::span<const NewRecord> own = rest.first(sizes[i]);
-    rest = rest.subspan(sizes[i]);
-    if (outcomes.ok()) {
-      const auto begin = std::exchange(outcome, outcome + static_cast<ptrdiff_t>(sizes[i]));
-      group[i].done(std::vector(begin, outcome));
+}
+
+void GroupCommit::Answer(Unsynced* written, const base::Status& synced) const {
+  if (synced.ok() && on_commit_) on_commit_(written->records, written->outcomes);
+  auto outcome = written->outcomes.begin();
+  for (size_t i = 0; i < written->group.size(); ++i) {
+    const auto begin = std::exchange(outcome, outcome + static_cast<ptrdiff_t>(written->sizes[i]));
+    if (synced.ok()) {
+      written->group[i].done(std::vector(begin, outcome));
     } else {
-      group[i].done(is_each_alone ? CommitNow(own)
-                                  : base::Result<std::vector<CommitOutcome>>(outcomes.status()));
+      written->group[i].done(synced);
     }
   }
 }

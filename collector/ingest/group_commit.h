@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Commits what several requests bring in one transaction: the disk is waited for once for all that came
-// meanwhile. Thread-safe. Context: background.
+// Commits the records of several requests in one transaction. One thread writes transactions; another one
+// waits until the disk has them, and answers their requests, while the first one writes the next.
+// Thread-safe. Context: background.
 #pragma once
 
 #include <atomic>
@@ -30,8 +31,9 @@ class GroupCommit {
   // Commits what waits first.
   ~GroupCommit();
 
-  // All or nothing, in the order of the calls. `done` is called on a thread of this, after the commit; it is
-  // to be quick, because the next commit waits for it. How much may wait is the caller's to limit.
+  // All or nothing, in the order of the calls. `done` is called on a thread of this, once the disk has the
+  // records; it is to be quick, because the next commit waits for it. How much may wait is the caller's to
+  // limit.
   void Commit(std::vector<NewRecord> records, Done done);
 
   // Transactions so far.
@@ -43,19 +45,35 @@ class GroupCommit {
     Done done;
   };
 
-  void Run();
+  // A group that the database has, and the disk perhaps not.
+  struct Unsynced {
+    std::vector<Waiting> group;  // without its records
+    std::vector<NewRecord> records;
+    std::vector<size_t> sizes;  // of the group's parts of them
+    std::vector<CommitOutcome> outcomes;
+  };
+
+  void Write();
   std::vector<Waiting> TakeGroup();
-  void CommitTogether(std::vector<Waiting> group);
-  base::Result<std::vector<CommitOutcome>> CommitNow(std::span<const NewRecord> records);
+  // Of no group when it was answered already.
+  Unsynced WriteTogether(std::vector<Waiting> group);
+  base::Result<std::vector<CommitOutcome>> CommitAlone(std::span<const NewRecord> records);
+  void Sync();
+  void Answer(Unsynced* written, const base::Status& synced) const;
 
   Store* store_;
   const OnCommit on_commit_;
   std::mutex mutex_;
   std::condition_variable has_work_;
-  std::vector<Waiting> waiting_;  // guarded by mutex_
-  bool is_stopping_ = false;      // guarded by mutex_
+  std::condition_variable has_unsynced_;
+  std::condition_variable has_synced_;
+  std::vector<Waiting> waiting_;    // guarded by mutex_, as what follows
+  std::vector<Unsynced> unsynced_;  // in their order
+  bool is_stopping_ = false;        // no more come
+  bool is_written_ = false;         // all that came
   std::atomic<uint64_t> commits_{0};
-  std::thread thread_;
+  std::thread writer_;
+  std::thread syncer_;
 };
 
 }  // namespace lagwatch::collector

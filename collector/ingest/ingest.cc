@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/ingest/ingest.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/clock.h"
@@ -10,19 +11,12 @@
 namespace lagwatch::collector {
 namespace {
 
-// What `wrap` makes of a record that could be decoded and is within the limits.
-template <typename Decoded, typename Wrap>
-base::Result<NewRecord> Checked(base::Result<Decoded> decoded, Wrap wrap) {
-  if (!decoded.ok()) return decoded.status();
-  if (base::Status limits = CheckLimits(*decoded); !limits.ok()) return limits;
-  return NewRecord(wrap(std::move(*decoded)));
-}
-
 // Counts it, too.
 void Add(RecordResult result, IngestResult* all) {
   all->accepted += result.kind == RecordResult::Kind::kStored;
   all->duplicates += result.kind == RecordResult::Kind::kDuplicate;
   all->rejected += result.kind == RecordResult::Kind::kRejected;
+  all->refused += result.is_refused;
   all->records.push_back(std::move(result));
 }
 
@@ -39,16 +33,16 @@ RecordResult ToResult(CommitOutcome outcome) {
           "the collector keeps no more records of types that it does not know; update it"};
 }
 
-// `outcomes` are of those whose status is good.
-base::Result<IngestResult> ResultOf(const std::vector<base::Status>& statuses,
-                                    const base::Result<std::vector<CommitOutcome>>& outcomes) {
+// `outcomes` are of the records that were to be committed.
+base::Result<IngestResult> ResultOf(const std::vector<RecordResult>& results,
+                                    const base::Result<std::vector<CommitOutcome>>& outcomes,
+                                    int64_t folded) {
   if (!outcomes.ok()) return outcomes.status();
   IngestResult result;
+  result.folded = folded;
   auto outcome = outcomes->begin();
-  for (const base::Status& status : statuses) {
-    Add(status.ok() ? ToResult(*outcome++) : RecordResult{RecordResult::Kind::kRejected, status.message()},
-        &result);
-  }
+  for (const RecordResult& each : results)
+    Add(each.kind == RecordResult::Kind::kStored ? ToResult(*outcome++) : each, &result);
   return result;
 }
 
@@ -57,24 +51,34 @@ base::Result<IngestResult> ResultOf(const std::vector<base::Status>& statuses,
 base::Result<NewRecord> Ingest::Read(report::RecordType type, std::string_view payload,
                                      std::string_view project, ReadRecords* all) const {
   auto as_is = [](auto record) { return record; };
+  // What `wrap` makes of a record that could be decoded and is within the limits.
+  auto checked = [all](auto decoded, auto wrap) -> base::Result<NewRecord> {
+    if (!decoded.ok()) return decoded.status();
+    if (base::Status limits = CheckLimits(*decoded); !limits.ok()) return limits;
+    if (base::Status times = CheckTimes(*decoded, all->bounds); !times.ok()) {
+      all->is_refused = true;
+      return times;
+    }
+    return NewRecord(wrap(std::move(*decoded)));
+  };
   switch (type) {
     case report::RecordType::kReport:
-      return Checked(report::DecodeReport(payload), [&](report::Report report) {
+      return checked(report::DecodeReport(payload), [&](report::Report report) {
         ClusterPath clusters = clusterer_.Assign(report);
         return NewReport::Create(report, std::move(clusters), payload);
       });
     case report::RecordType::kLagEnd:
-      return Checked(report::DecodeLagEnd(payload), as_is);
+      return checked(report::DecodeLagEnd(payload), as_is);
     case report::RecordType::kRunEnd:
-      return Checked(report::DecodeRunEnd(payload), as_is);
+      return checked(report::DecodeRunEnd(payload), as_is);
     case report::RecordType::kFrameSlice:
-      return Checked(report::DecodeFrameSlice(payload), as_is);
+      return checked(report::DecodeFrameSlice(payload), as_is);
     case report::RecordType::kUsage:
-      return Checked(report::DecodeUsage(payload), [&](report::Usage usage) {
+      return checked(report::DecodeUsage(payload), [&](report::Usage usage) {
         return NewUsage{std::move(usage), std::string(payload)};
       });
     case report::RecordType::kLosses:
-      return Checked(report::DecodeLosses(payload), as_is);
+      return checked(report::DecodeLosses(payload), as_is);
     case report::RecordType::kTrace: {
       auto record = report::DecodeTraceRecord(payload);
       if (!record.ok()) return record.status();
@@ -95,6 +99,10 @@ base::Result<NewRecord> Ingest::Read(report::RecordType type, std::string_view p
 // that out is the work that the quota limits.
 base::Result<NewRecord> Ingest::ReadTrace(report::TraceRecord record, std::string_view project,
                                           ReadRecords* all) const {
+  if (base::Status times = CheckTimes(record, all->bounds); !times.ok()) {
+    all->is_refused = true;
+    return times;
+  }
   const size_t size_bytes = record.trace.size();
   if (!trace_quota_.TryTake(project, size_bytes, base::SystemClock().WallMs()))
     return base::Status(base::StatusCode::kTooLarge,
@@ -112,11 +120,30 @@ void Ingest::GiveBack(const std::vector<CountedTrace>& traces, std::string_view 
   }
 }
 
+bool Ingest::BoundNames(std::string_view project, NewRecord* record) const {
+  const int64_t now_ms = base::SystemClock().WallMs();
+  if (auto* added = std::get_if<NewReport>(record)) {
+    ReportRow& row = added->row;
+    return name_limits_.Bound(project, now_ms, &row.app, &row.version, &row.loop, &row.os);
+  }
+  if (auto* added = std::get_if<NewTrace>(record))
+    return name_limits_.Bound(project, now_ms, &added->row.app, &added->row.version);
+  const auto bound = [&](auto* of) {
+    return name_limits_.Bound(project, now_ms, &of->app, &of->app_version);
+  };
+  if (auto* added = std::get_if<NewUsage>(record)) return bound(&added->usage);
+  if (auto* end = std::get_if<report::RunEnd>(record)) return bound(end);
+  if (auto* slice = std::get_if<report::FrameSlice>(record)) return bound(slice);
+  if (auto* losses = std::get_if<report::Losses>(record)) return bound(losses);
+  return false;
+}
+
 base::Result<Ingest::ReadRecords> Ingest::ReadBatch(std::string_view batch, std::string_view project) const {
   auto records = report::ReadBatch(batch, limits_);
   if (!records.ok()) return records.status();
 
   ReadRecords all;
+  all.bounds = TimeBounds::Of(times_);
   OpenedRecords opened(opener_);
   for (const report::OwnedRecord& listed : *records) {
     auto record = opened.Open({listed.type, listed.payload});
@@ -124,16 +151,24 @@ base::Result<Ingest::ReadRecords> Ingest::ReadBatch(std::string_view batch, std:
       GiveBack(all.traces, project, record.status());
       return record.status();
     }
+    all.is_refused = false;
     auto read = record.ok() ? Read(record->type, record->payload, project, &all)
                             : base::Result<NewRecord>(record.status());
-    all.statuses.push_back(read.status());
+    all.results.push_back(read.ok() ? RecordResult{}
+                                    : RecordResult{.kind = RecordResult::Kind::kRejected,
+                                                   .why = read.status().message(),
+                                                   .is_refused = all.is_refused});
     if (!read.ok()) continue;
+    all.folded += BoundNames(project, &*read) ? 1 : 0;
     read->sender = project;
     all.valid.push_back(std::move(*read));
   }
-  if (all.valid.empty() && !all.statuses.empty()) {
+  const auto is_malformed = [](const RecordResult& each) {
+    return each.kind == RecordResult::Kind::kRejected && !each.is_refused;
+  };
+  if (!all.results.empty() && std::ranges::all_of(all.results, is_malformed)) {
     return base::Status(base::StatusCode::kInvalid,
-                        "no record of the batch is valid; the first: " + all.statuses.front().message());
+                        "no record of the batch is valid; the first: " + all.results.front().why);
   }
   return all;
 }
@@ -141,20 +176,23 @@ base::Result<Ingest::ReadRecords> Ingest::ReadBatch(std::string_view batch, std:
 base::Result<IngestResult> Ingest::Submit(std::string_view batch, std::string_view project) const {
   auto records = ReadBatch(batch, project);
   if (!records.ok()) return records.status();
+  if (records->valid.empty()) return ResultOf(records->results, std::vector<CommitOutcome>(), 0);
   const auto outcomes = store_->Commit(records->valid);
   GiveBack(records->traces, project, outcomes);
-  return ResultOf(records->statuses, outcomes);
+  return ResultOf(records->results, outcomes, records->folded);
 }
 
 void Ingest::Submit(std::string_view batch, GroupCommit* commits, Done done, std::string_view project) const {
   auto records = ReadBatch(batch, project);
   if (!records.ok()) return done(records.status());
-  commits->Commit(std::move(records->valid),
-                  [this, statuses = std::move(records->statuses), traces = std::move(records->traces),
-                   project = std::string(project), done = std::move(done)](auto outcomes) {
-                    GiveBack(traces, project, outcomes);
-                    done(ResultOf(statuses, outcomes));
-                  });
+  if (records->valid.empty()) return done(ResultOf(records->results, std::vector<CommitOutcome>(), 0));
+  commits->Commit(
+      std::move(records->valid),
+      [this, results = std::move(records->results), traces = std::move(records->traces),
+       folded = records->folded, project = std::string(project), done = std::move(done)](auto outcomes) {
+        GiveBack(traces, project, outcomes);
+        done(ResultOf(results, outcomes, folded));
+      });
 }
 
 }  // namespace lagwatch::collector

@@ -11,6 +11,8 @@
 #include "base/status.h"
 #include "collector/cluster/clusterer.h"
 #include "collector/ingest/group_commit.h"
+#include "collector/ingest/name_limits.h"
+#include "collector/ingest/time_bounds.h"
 #include "collector/ingest/trace_limits.h"
 #include "collector/ingest/trace_quota.h"
 #include "collector/store/store.h"
@@ -24,7 +26,8 @@ struct RecordResult {
   enum class Kind { kStored, kDuplicate, kRejected };
 
   Kind kind = Kind::kStored;
-  std::string why = {};  // it was rejected, for a person
+  std::string why = {};     // it was rejected, for a person
+  bool is_refused = false;  // rejected because of its times, ids or durations (TimeBounds)
 };
 
 struct IngestResult {
@@ -33,26 +36,32 @@ struct IngestResult {
   int64_t accepted = 0;
   int64_t duplicates = 0;
   int64_t rejected = 0;
+  int64_t refused = 0;  // of those rejected
+  int64_t folded = 0;   // accepted or known, and a name of theirs counts under "(others)" (name_limits.h)
 };
 
 class Ingest {
  public:
   // Borrows `store`, and `opener` of sealed records, which may be null: then they are refused. Both must
-  // outlive this. `limits` are of a batch.
+  // outlive this. `limits` are of a batch. `times` decides which records are refused.
   Ingest(Store* store, Clusterer clusterer, const report::RecordOpener* opener = nullptr,
-         const report::UnpackLimits& limits = {}, const TraceLimits& traces = {})
+         const report::UnpackLimits& limits = {}, const TraceLimits& traces = {}, TimeRule times = {},
+         const NameBounds& names = {})
       : store_(store),
         clusterer_(std::move(clusterer)),
         opener_(opener),
         limits_(limits),
         trace_limits_(traces),
-        trace_quota_(traces) {}
+        trace_quota_(traces),
+        times_(std::move(times)),
+        name_limits_(names) {}
 
   // `batch` is an encoded lagwatch.Batch. Returns after the commit. A malformed record is refused alone; one
   // of a type that is not known here is kept as it is. Errors: kInvalid when the batch is unreadable or holds
-  // nothing but malformed records; kTooLarge when too much was sealed in it; kUnavailable or kInternal, and
-  // nothing is stored, when the database refuses or there is too little memory. `project` is the name of
-  // the key that brings it: traces count in its quota, and all that is stored can be deleted by it.
+  // nothing but malformed records (one that is refused is not malformed); kTooLarge when too much was sealed
+  // in it; kUnavailable or kInternal, and nothing is stored, when the database refuses or there is too little
+  // memory. `project` is the name of the key that brings it: traces count in its quota, names in its bounds,
+  // and all that is stored can be deleted by it.
   base::Result<IngestResult> Submit(std::string_view batch, std::string_view project = {}) const;
 
   // The same, committed together with what others bring: `done` is called once, on this thread or on one of
@@ -67,8 +76,11 @@ class Ingest {
   };
   struct ReadRecords {
     std::vector<NewRecord> valid;
-    std::vector<base::Status> statuses;  // of all that the batch holds, in order
-    std::vector<CountedTrace> traces;    // that have room in the quota
+    std::vector<RecordResult> results;  // of all that the batch holds, in order; kStored: to be committed
+    std::vector<CountedTrace> traces;   // that have room in the quota
+    TimeBounds bounds;
+    bool is_refused = false;  // the record that was read last
+    int64_t folded = 0;
   };
 
   base::Result<ReadRecords> ReadBatch(std::string_view batch, std::string_view project) const;
@@ -77,6 +89,8 @@ class Ingest {
                                ReadRecords* all) const;
   base::Result<NewRecord> ReadTrace(report::TraceRecord record, std::string_view project,
                                     ReadRecords* all) const;
+  // Whether a name was one too many.
+  bool BoundNames(std::string_view project, NewRecord* record) const;
   // The room of those that were not stored.
   void GiveBack(const std::vector<CountedTrace>& traces, std::string_view project,
                 const base::Result<std::vector<CommitOutcome>>& outcomes) const;
@@ -87,6 +101,8 @@ class Ingest {
   report::UnpackLimits limits_;
   TraceLimits trace_limits_;
   mutable TraceQuota trace_quota_;
+  TimeRule times_;
+  mutable NameLimits name_limits_;
 };
 
 }  // namespace lagwatch::collector

@@ -11,7 +11,7 @@
 
 namespace lagwatch::collector {
 
-inline constexpr size_t kMaxShownFrames = 200'000;    // of all samples', threads' and waits' stacks together
+inline constexpr size_t kMaxShownFrames = 135'000;    // of all stacks: 512 threads of 256 frames, and some
 inline constexpr size_t kMaxModules = 8192;           // four times what a client knows
 inline constexpr size_t kMaxStacks = 8192;            // eight times what a client writes
 inline constexpr size_t kMaxSymbols = 50'000;         // a few hundred are usual

@@ -10,26 +10,56 @@ namespace {
 constexpr int64_t kRemovedInAStep = 500;
 constexpr int64_t kTracesOfAStep = 20;
 constexpr int64_t kClustersOfAStep = 10;
+constexpr int64_t kNamesOfAStep = 500;
 
 }  // namespace
 
-RetentionJob::RetentionJob(Store* store, int64_t days, std::function<int64_t()> wall_ms)
-    : store_(store), days_(days), wall_ms_(std::move(wall_ms)) {}
+base::Status HoldNotice::Check(const RetentionState& state, int64_t mono_ns) {
+  constexpr int64_t kPauseNs = 3600 * base::kNsPerSecond;
+  if (!state.is_held) {
+    said_mono_ns_.reset();
+    return {};
+  }
+  if (said_mono_ns_ && mono_ns - *said_mono_ns_ < kPauseNs) return {};
+  said_mono_ns_ = mono_ns;
+  return {base::StatusCode::kUnavailable,
+          "removes nothing: by this machine's clock " + std::to_string(state.wanted_day - state.reached_day) +
+              " days' worth is too old, and no program has sent anything of today. Is the clock right? "
+              "Then say so: lagwatch-collector retention confirm-clock"};
+}
+
+RetentionJob::RetentionJob(Store* store, int64_t days, std::function<int64_t()> wall_ms,
+                           RetentionOptions options)
+    : store_(store), days_(days), guard_(store, days, std::move(wall_ms), std::move(options)) {}
 
 base::Result<bool> RetentionJob::Step() {
   if (days_ == 0) return false;
-  const auto removed = store_->RemoveBefore(wall_ms_() / kMsPerDay - days_, kRemovedInAStep);
+  const auto cutoff = guard_.Cutoff();
+  if (!cutoff.ok()) return cutoff.status();
+  const auto removed = store_->RemoveBefore(*cutoff, kRemovedInAStep);
   if (!removed.ok()) return removed.status();
-  return *removed >= kRemovedInAStep;
+  if (*removed >= kRemovedInAStep) return true;
+  if (base::Status noted = guard_.NoteReached(*cutoff); !noted.ok()) return noted;
+  base::Status notice = notice_.Check(guard_.state(), base::SystemClock().MonoNs());
+  return notice.ok() ? base::Result<bool>(false) : notice;
 }
 
-TraceRetentionJob::TraceRetentionJob(Store* store, int64_t days, std::function<int64_t()> wall_ms)
-    : store_(store), days_(days), wall_ms_(std::move(wall_ms)) {}
+TraceRetentionJob::TraceRetentionJob(Store* store, int64_t days, std::function<int64_t()> wall_ms,
+                                     RetentionOptions options)
+    : store_(store), days_(days), guard_(store, days, std::move(wall_ms), std::move(options)) {}
 
 base::Result<bool> TraceRetentionJob::Step() {
   if (days_ == 0) return false;
-  return store_->RemoveTracesBefore(wall_ms_() / kMsPerDay - days_, kTracesOfAStep);
+  const auto cutoff = guard_.Cutoff();
+  if (!cutoff.ok()) return cutoff.status();
+  const auto has_more = store_->RemoveTracesBefore(*cutoff, kTracesOfAStep);
+  if (!has_more.ok() || *has_more) return has_more;
+  if (base::Status noted = guard_.NoteReached(*cutoff); !noted.ok()) return noted;
+  base::Status notice = notice_.Check(guard_.state(), base::SystemClock().MonoNs());
+  return notice.ok() ? base::Result<bool>(false) : notice;
 }
+
+base::Result<bool> UnusedNamesJob::Step() { return store_->RemoveUnused(kNamesOfAStep); }
 
 base::Result<bool> RepairJob::Step() {
   const auto repaired = store_->RepairSums(kClustersOfAStep);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/maintenance/symbolize_job.h"
 
+#include <chrono>
 #include <vector>
 
 #include "collector/symbols/symbol_namer.h"
@@ -11,6 +12,8 @@ namespace {
 
 constexpr int64_t kBuildsOfAStep = 1000;
 constexpr int64_t kNamedInAStep = 100;
+// Modules that were looked up in one step are known in the next, which so comes further.
+constexpr std::chrono::seconds kTimeOfAStep{10};
 
 }  // namespace
 
@@ -18,10 +21,13 @@ base::Result<bool> SymbolizeJob::Step() {
   const auto builds = store_->UnnamedBuilds(kBuildsOfAStep);
   if (!builds.ok()) return builds.status();
   bool has_more = false;
+  const auto end = std::chrono::steady_clock::now() + kTimeOfAStep;
   for (const UnnamedBuild& build : *builds) {
     // A place that is in no function asks whether there is a file, and costs nothing else.
     const uint64_t nowhere[] = {0};
-    if (!symbolizer_->Symbolize(build.build_id, nowhere).ok()) continue;
+    const bool has_file = symbolizer_->Symbolize(build.build_id, nowhere).ok();
+    if (std::chrono::steady_clock::now() >= end) return true;
+    if (!has_file) continue;
     const auto named = NameSome(build.build_id);
     if (!named.ok()) return named.status();
     has_more |= *named;

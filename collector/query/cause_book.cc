@@ -44,6 +44,8 @@ void AddCause(CauseRow more, CauseRow* cause) {
   cause->estimated_hang_ns += more.estimated_hang_ns;
   AddAll(more.apps, &cause->apps);
   AddAll(more.versions, &cause->versions);
+  cause->more_apps += more.more_apps;
+  cause->more_versions += more.more_versions;
   AddVerdicts(more.verdicts, &cause->verdicts);
   std::ranges::move(more.children, std::back_inserter(cause->children));
 }

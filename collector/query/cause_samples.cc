@@ -46,6 +46,7 @@ bool CauseSamples::TryAdd(const ReportRow& row, const report::Report& report) {
   if (samples.size() > kMaxSamples) samples.erase(samples.begin(), samples.end() - kMaxSamples);
   if (sample_count_ + samples.size() > kMaxSamples || table_.size_bytes() > kMaxTableBytes) return false;
   const SymbolNamer namer(report, symbolizer_);
+  has_pending_names_ |= namer.is_unavailable();
   std::map<uint32_t, uint32_t> numbers;  // of the report's stacks in the table
   for (Sample& sample : samples) {
     const auto [number, is_new] = numbers.try_emplace(sample.stack);
@@ -115,8 +116,9 @@ void CauseSamples::AddOwner(const ReportRow& row, const report::Report& report, 
 }
 
 Json CauseSamples::ToJson() const {
-  return {{"reports", samples_.size()}, {"frames", table_.frames()}, {"stacks", table_.StacksJson()},
-          {"samples", SamplesJson()},   {"tags", TagsJson()},        {"owners", OwnersJson()}};
+  return {{"reports", samples_.size()},         {"frames", table_.frames()}, {"stacks", table_.StacksJson()},
+          {"samples", SamplesJson()},           {"tags", TagsJson()},        {"owners", OwnersJson()},
+          {"names_pending", has_pending_names_}};
 }
 
 Json CauseSamples::SamplesJson() const {

@@ -28,11 +28,11 @@ class CauseSamples {
   // `rows` are all that may be added; borrows the others. `symbolizer` may be null.
   CauseSamples(std::span<const ReportRow> rows, const policies::ClusterRules& rules, Symbolizer* symbolizer);
 
-  // The newest report first; false when there is no room for it, nor for older ones. May take seconds with a
-  // symbolizer.
+  // The newest report first; false when there is no room for it, nor for older ones. Takes as long as the
+  // symbolizer does.
   bool TryAdd(const ReportRow& row, const report::Report& report);
 
-  // {"reports", "frames", "stacks", "samples", "tags", "owners"}, as collector/API.md says.
+  // {"reports", "frames", "stacks", "samples", "tags", "owners", "names_pending"}, as collector/API.md says.
   Json ToJson() const;
 
  private:
@@ -69,6 +69,7 @@ class CauseSamples {
   FrameTable table_;
   std::vector<std::vector<Sample>> samples_;  // of each report, the newest first
   size_t sample_count_ = 0;
+  bool has_pending_names_ = false;
   std::map<std::pair<std::string, std::string>, Tally> tags_;  // by loop and tag
   std::map<std::string, Owner> owners_;                        // by where they were
 };

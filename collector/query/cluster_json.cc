@@ -2,6 +2,7 @@
 #include "collector/query/cluster_json.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace lagwatch::collector {
 namespace {
@@ -20,17 +21,35 @@ Json VerdictsJson(const CauseRow& cause) {
   return verdicts;
 }
 
-Json CostJson(const CauseRow& cause, const CostOfAll& all) {
+// At the end of a character.
+std::string Shortened(const std::string& text) {
+  if (text.size() <= kMostTextBytes) return text;
+  size_t end = kMostTextBytes;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;
+  return text.substr(0, end) + "…";
+}
+
+Json Shortened(const std::vector<std::string>& texts) {
+  Json shortened = Json::array();
+  for (const std::string& text : texts) shortened.push_back(Shortened(text));
+  return shortened;
+}
+
+Json CostJson(const CauseRow& cause, const CostOfAll& all, NameRoom* room) {
   const Cluster& cluster = cause.cluster;
   const CauseSums& sums = cause.sums;
+  int64_t more_apps = cause.more_apps;
+  int64_t more_versions = cause.more_versions;
+  Json apps = room->Take(cause.apps, &more_apps);
+  Json versions = room->Take(cause.versions, &more_versions);
   Json children = Json::array();
-  for (const CauseRow& child : cause.children) children.push_back(CostJson(child, all));
+  for (const CauseRow& child : cause.children) children.push_back(CostJson(child, all, room));
   return {{"key", cluster.key},
           {"level", cluster.level},
           {"parent", cluster.parent_key.empty() ? Json() : Json(cluster.parent_key)},
-          {"frames", cluster.frames},
-          {"via", cluster.via.empty() ? Json() : Json(cluster.via)},
-          {"held_by", cluster.held_by},
+          {"frames", Shortened(cluster.frames)},
+          {"via", cluster.via.empty() ? Json() : Json(Shortened(cluster.via))},
+          {"held_by", Shortened(cluster.held_by)},
           {"reports", sums.reports},
           {"lags", sums.lags},
           {"users", sums.users.Count()},
@@ -40,8 +59,10 @@ Json CostJson(const CauseRow& cause, const CostOfAll& all) {
           {"hang_ms_per_hour", PerHourJson(cause.estimated_hang_ns, all.watched_ns)},
           {"duration_ms", DurationsJson(sums)},
           {"verdict_ms", VerdictsJson(cause)},
-          {"apps", cause.apps},
-          {"versions", cause.versions},
+          {"apps", std::move(apps)},
+          {"versions", std::move(versions)},
+          {"more_apps", more_apps},
+          {"more_versions", more_versions},
           {"first_seen_ms", sums.first_seen_ms},
           {"last_seen_ms", sums.last_seen_ms},
           {"children", std::move(children)}};
@@ -54,8 +75,19 @@ Json PerHourJson(double hang_ns, double watched_ns) {
   return watched_ns > 0 ? Json(ToMs(hang_ns / (watched_ns / kNsPerHour))) : Json();
 }
 
-Json ClusterJson(const ShownCause& cause, const CostOfAll& all) {
-  Json json = CostJson(cause.row, all);
+Json NameRoom::Take(const std::vector<std::string>& names, int64_t* more) {
+  Json taken = Json::array();
+  for (const std::string& name : names) {
+    if (name.size() >= left_bytes_) break;
+    left_bytes_ -= name.size() + 1;
+    taken.push_back(name);
+  }
+  *more += static_cast<int64_t>(names.size() - taken.size());
+  return taken;
+}
+
+Json ClusterJson(const ShownCause& cause, const CostOfAll& all, NameRoom* room) {
+  Json json = CostJson(cause.row, all, room);
   const ClusterNote& note = cause.note;
   json["title"] = note.title.empty() ? Json() : Json(note.title);
   json["link"] = note.link.empty() ? Json() : Json(note.link);

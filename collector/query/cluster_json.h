@@ -3,6 +3,9 @@
 // meaning. Context: background; pure.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <string>
 #include <vector>
 
 #include "collector/query/cause_book.h"
@@ -17,7 +20,21 @@ struct CostOfAll {
   double watched_ns = 0;  // 0: not known
 };
 
-Json ClusterJson(const ShownCause& cause, const CostOfAll& all);
+// Names of programs and versions that an answer has room for: those beyond it are counted only.
+class NameRoom {
+ public:
+  static constexpr size_t kMostBytes = 1 << 20;
+
+  // As many of `names` as there is room for; adds the number of the others to `more`.
+  Json Take(const std::vector<std::string>& names, int64_t* more);
+
+ private:
+  size_t left_bytes_ = kMostBytes;
+};
+
+// Texts of more than kMostTextBytes are cut.
+inline constexpr size_t kMostTextBytes = 1000;
+Json ClusterJson(const ShownCause& cause, const CostOfAll& all, NameRoom* room);
 // Milliseconds in an hour of watched time; null of what was watched for no time.
 Json PerHourJson(double hang_ns, double watched_ns);
 Json PeriodsJson(const std::vector<CausePeriod>& periods);

@@ -61,8 +61,9 @@ Result<Json> ClusterQueries::List(const QueryString& query) const {
   auto watched_ns = WatchedNs(*filter);
   if (!watched_ns.ok()) return watched_ns.status();
   Json answer = Json::array();
+  NameRoom room;
   for (const ShownCause& cause : page->causes)
-    answer.push_back(ClusterJson(cause, {page->all.estimated_hang_ns, *watched_ns}));
+    answer.push_back(ClusterJson(cause, {page->all.estimated_hang_ns, *watched_ns}, &room));
   Status added = *days == 0 ? Status() : AddDays(page->causes, *days, &answer);
   return added.ok() ? Result<Json>(std::move(answer)) : added;
 }
@@ -104,7 +105,8 @@ Result<Json> ClusterQueries::One(const std::string& key, const QueryString& quer
   const ShownCause& cause = **found;
   auto all = CostOf(*filter);
   if (!all.ok()) return all.status();
-  Json answer = ClusterJson(cause, *all);
+  NameRoom room;
+  Json answer = ClusterJson(cause, *all, &room);
   auto days = book_.Days(cause);
   if (!days.ok()) return days.status();
   answer["days"] = PeriodsJson(*days);
@@ -162,7 +164,9 @@ Status ClusterQueries::AddReports(const ShownCause& cause, ReportFilter filter, 
   auto decoded = DecodeStored(**chosen);
   if (!decoded.ok()) return decoded.status();
   (*answer)["representative"] = base::ToString((*chosen)->row.id);
-  (*answer)["stack"] = ExpensiveStackJson(*decoded, SymbolNamer(*decoded, symbolizer_));
+  const SymbolNamer namer(*decoded, symbolizer_);
+  (*answer)["stack"] = ExpensiveStackJson(*decoded, namer);
+  (*answer)["names_pending"] = namer.is_unavailable();
   (*answer)["report_ids"] = Json::array();
   for (const ReportRow& report : *reports) (*answer)["report_ids"].push_back(base::ToString(report.id));
   return {};

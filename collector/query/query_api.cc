@@ -28,6 +28,7 @@ constexpr std::string_view kUsage = "/v1/usage";
 constexpr std::string_view kLosses = "/v1/losses";
 constexpr std::string_view kMissingSymbols = "/v1/missing-symbols";
 constexpr int64_t kMaxUsageDays = 10'000;
+constexpr size_t kMaxListBytes = 32 << 20;
 
 // What follows `collection` and a slash in `path`; empty when nothing does.
 std::string_view ItemOf(std::string_view collection, std::string_view path) {
@@ -58,7 +59,13 @@ Response QueryApi::Get(std::string_view path, std::string_view query_text) const
     return ErrorResponse(Status(StatusCode::kInvalid, "format must be json or csv"));
   Answer answer = Dispatch(path, *query);
   if (!answer.ok()) return ErrorResponse(answer.status());
-  if (format != "csv") return {200, JsonText(*answer)};
+  std::string text = JsonText(*answer);
+  if (text.size() > kMaxListBytes && answer->is_array()) {
+    return ErrorResponse(Status(StatusCode::kTooLarge, "the list would have more than " +
+                                                           std::to_string(kMaxListBytes >> 20) +
+                                                           " MiB; ask for fewer entries (limit=)"));
+  }
+  if (format != "csv") return {200, std::move(text)};
   if (!answer->is_array()) return ErrorResponse(Status(StatusCode::kInvalid, "only lists can be had as CSV"));
   return {.status = 200, .body = CsvText(*answer), .content_type = "text/csv; charset=utf-8"};
 }
@@ -207,6 +214,7 @@ QueryApi::Answer QueryApi::OneReport(std::string_view id) const {
   if (Status added = AddExits({&row, 1}, answers); !added.ok()) return added;
   Json answer = std::move(answers.front());
   const SymbolNamer namer(*report, symbolizer_);
+  answer["names_pending"] = namer.is_unavailable();
   AddStacks(*report, namer, &answer);
   AddWaits(*report, namer, rules_, &answer);
   AddCircumstances(*report, &answer);

@@ -89,8 +89,8 @@ base::Result<TraceQueries::Opened> TraceQueries::Open(std::string_view id) const
   // It was within the limits that held when it came.
   auto trace = OpenTrace((*stored)->trace, size_t{1} << 30);
   if (!trace.ok()) return Status(StatusCode::kInternal, "the trace is damaged: " + trace.status().message());
-  NameFrames(symbolizer_, kMostForNames, &*trace);
-  return Opened{std::move((*stored)->row), std::move(*trace)};
+  const bool is_complete = NameFrames(symbolizer_, kMostForNames, &*trace);
+  return Opened{std::move((*stored)->row), std::move(*trace), !is_complete};
 }
 
 Response TraceQueries::File(std::string_view id, const QueryString& query) const {
@@ -125,6 +125,7 @@ Response TraceQueries::Flame(std::string_view id, const QueryString& query) cons
   auto tid = ThreadOf(opened->trace, query);
   if (!tid.ok()) return ErrorResponse(tid.status());
   Json answer = TraceHeaderJson(opened->row);
+  answer["names_pending"] = opened->has_pending_names;
   AddFlame(opened->trace, *tid, &answer);
   return {200, JsonText(answer)};
 }

@@ -34,6 +34,7 @@ class TraceQueries {
   struct Opened {
     TraceRow row;
     trace::Trace trace;  // with names
+    bool has_pending_names = false;
   };
 
   base::Result<Opened> Open(std::string_view id) const;

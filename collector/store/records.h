@@ -221,8 +221,10 @@ struct CauseRow {
   // do reports that were lost, as far as their cause is known.
   double estimated_lags = 0;
   double estimated_hang_ns = 0;
-  std::vector<std::string> apps;                         // sorted
-  std::vector<std::string> versions;                     // sorted
+  std::vector<std::string> apps;      // sorted, those of the most hang time (cause_names.h)
+  std::vector<std::string> versions;  // likewise
+  int64_t more_apps = 0;              // that are not among them
+  int64_t more_versions = 0;          // likewise
   std::vector<std::pair<std::string, double>> verdicts;  // hang_ns by verdict, the most first
   std::vector<CauseRow> children;                        // level 2 of a level-1 cluster, the costliest first
 };

@@ -25,6 +25,15 @@ double EstimatedHangNs(double lost_per_report, const CauseSums& sums) {
   return sums.weighted_hang_ns + lost_per_report * sums.hang_ns;
 }
 
+void SetNames(const NameCosts& apps, const NameCosts& versions, CauseRow* cause) {
+  CauseNames of_apps = CostliestNames(apps);
+  CauseNames of_versions = CostliestVersions(versions);
+  cause->apps = std::move(of_apps.names);
+  cause->more_apps = of_apps.more;
+  cause->versions = std::move(of_versions.names);
+  cause->more_versions = of_versions.more;
+}
+
 void SortByCost(std::vector<CauseRow>* causes) {
   std::ranges::sort(*causes, [](const CauseRow& a, const CauseRow& b) {
     return std::pair(-a.estimated_hang_ns, a.cluster.key) < std::pair(-b.estimated_hang_ns, b.cluster.key);
@@ -76,8 +85,8 @@ CauseRow ReportSummer::ToCause(const std::string& key, int level, int64_t child_
 
 void ReportSummer::AddTo(Sum* sum, const ReportRow& report) {
   ContributionOf(report).AddTo(&sum->sums, 1);
-  sum->apps.insert(report.app);
-  sum->versions.insert(report.version);
+  sum->apps[report.app] += static_cast<double>(report.hang_ns);
+  sum->versions[report.version] += static_cast<double>(report.hang_ns);
   sum->verdicts[report.verdict] += static_cast<double>(report.hang_ns);
 }
 
@@ -85,8 +94,7 @@ CauseRow ReportSummer::ToRow(const std::string& key, const Sum& sum) const {
   CauseRow cause;
   cause.cluster.key = key;
   cause.sums = sum.sums;
-  cause.apps.assign(sum.apps.begin(), sum.apps.end());
-  cause.versions.assign(sum.versions.begin(), sum.versions.end());
+  SetNames(sum.apps, sum.versions, &cause);
   cause.verdicts.assign(sum.verdicts.begin(), sum.verdicts.end());
   std::ranges::stable_sort(cause.verdicts, std::greater(), &std::pair<std::string, double>::second);
   Estimate(lost_per_report_(key), &cause);

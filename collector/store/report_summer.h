@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "collector/store/cause_names.h"
 #include "collector/store/records.h"
 
 namespace lagwatch::collector {
@@ -22,6 +23,7 @@ Contribution ContributionOf(const ReportRow& report);
 // A lost report is taken for one like those of its cluster that came: so many to each of them.
 void Estimate(double lost_per_report, CauseRow* cause);
 double EstimatedHangNs(double lost_per_report, const CauseSums& sums);
+void SetNames(const NameCosts& apps, const NameCosts& versions, CauseRow* cause);
 // The costliest first.
 void SortByCost(std::vector<CauseRow>* causes);
 // The causes of a page and their children.
@@ -47,7 +49,7 @@ class ReportSummer {
  private:
   struct Sum {
     CauseSums sums;
-    std::set<std::string> apps, versions;
+    NameCosts apps, versions;
     std::map<std::string, double> verdicts;
   };
   using Sums = std::map<std::string, Sum>;  // by cluster key

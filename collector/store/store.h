@@ -31,6 +31,13 @@ class Store {
   // become of kind "killed-in-hang" and end with what is known of its duration, unless the lag's own end is
   // known.
   virtual base::Result<std::vector<CommitOutcome>> Commit(std::span<const NewRecord> records) = 0;
+  // As Commit, but a power cut may undo it until Sync has returned. Queries see the records at once.
+  virtual base::Result<std::vector<CommitOutcome>> CommitUnsynced(std::span<const NewRecord> records) {
+    return Commit(records);
+  }
+  // Waits until the disk has all that was committed before the call. Other commits go on meanwhile. After an
+  // error nothing is known of what was not synced before: it may be there.
+  virtual base::Status Sync() { return {}; }
 
   // Up to `limit` reports, the newest id first; those before the id `before` where it is given.
   virtual base::Result<std::vector<ReportRow>> Reports(const ReportFilter& filter, int64_t limit,
@@ -76,6 +83,11 @@ class Store {
   // there may be more; `progress` tells where it goes on. RepairSums does the rest. Errors: also kInvalid
   // when this kind of store cannot.
   virtual base::Result<bool> Remove(const Removal& removal, int64_t limit, RemovalProgress* progress) = 0;
+  // Removes the names that no report has any more (programs' versions, clusters), looking at up to `limit` of
+  // each kind; whether there are more to look at. Names that people said something of stay.
+  virtual base::Result<bool> RemoveUnused(int64_t limit) = 0;
+  // The day (since 1970 UTC) of the newest record, by the ids that clients gave; nothing of an empty store.
+  virtual base::Result<std::optional<int64_t>> NewestDay() = 0;
   // Puts right what taking reports out of sums leaves behind (users, first and last times, longest lags), of
   // up to `limit` clusters, then of all reports; returns how many sums it did.
   virtual base::Result<int64_t> RepairSums(int64_t limit) = 0;

@@ -53,6 +53,20 @@ Result<SymbolizedFrames> FileSymbolizer::Symbolize(std::string_view build_id,
   return in_order;
 }
 
+std::optional<Result<SymbolizedFrames>> FileSymbolizer::TryFind(std::string_view build_id,
+                                                                std::span<const uint64_t> offsets) {
+  const auto id = BuildId::FromBytes(build_id);
+  if (!id) return Symbolize(build_id, offsets);
+  std::map<uint64_t, std::vector<SourceFrame>> frames;
+  if (!FindKnown(*id, offsets, &frames).empty()) {
+    Status known = KnownProblem(*id);
+    return known.ok() ? std::nullopt : std::optional(Result<SymbolizedFrames>(std::move(known)));
+  }
+  SymbolizedFrames in_order;
+  for (uint64_t offset : offsets) in_order.push_back(frames[offset]);
+  return in_order;
+}
+
 std::vector<uint64_t> FileSymbolizer::FindKnown(const BuildId& build_id, std::span<const uint64_t> offsets,
                                                 std::map<uint64_t, std::vector<SourceFrame>>* frames) {
   std::vector<uint64_t> unknown(offsets.begin(), offsets.end());

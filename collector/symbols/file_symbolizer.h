@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,9 @@ class FileSymbolizer final : public Symbolizer {
 
   base::Result<SymbolizedFrames> Symbolize(std::string_view build_id,
                                            std::span<const uint64_t> offsets) override;
+  // What is known without a look at files; nothing when they have to be looked at.
+  std::optional<base::Result<SymbolizedFrames>> TryFind(std::string_view build_id,
+                                                        std::span<const uint64_t> offsets);
   void OnNewFile(std::function<void(std::string_view build_id)> callback) override;
 
   // A file has become known: what was said of its build id is forgotten.

@@ -16,8 +16,8 @@ namespace lagwatch::collector {
 
 class SymbolNamer final : public FrameNamer {
  public:
-  // Looks up all frames of the report's stacks; may take seconds. What no file tells is as the client had it.
-  // Borrows `report`, which must outlive this; `symbolizer` may be null.
+  // Looks up all frames of the report's stacks; takes as long as the symbolizer does. What no file tells is
+  // as the client had it. Borrows `report`, which must outlive this; `symbolizer` may be null.
   SymbolNamer(const report::Report& report, Symbolizer* symbolizer);
 
   // The innermost inlined function first; at least one.

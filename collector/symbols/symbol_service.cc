@@ -14,6 +14,7 @@ base::Result<std::unique_ptr<SymbolService>> SymbolService::Open(const SymbolOpt
   for (const auto& source : service->sources_) sources.push_back(source.get());
   service->symbolizer_ = std::make_unique<FileSymbolizer>(std::move(sources), &service->pool_);
   FileSymbolizer* symbolizer = service->symbolizer_.get();
+  service->reader_symbolizer_ = std::make_unique<BackgroundSymbolizer>(symbolizer);
   service->files_->OnNewFile([symbolizer](const BuildId& build_id) { symbolizer->NoteNewFile(build_id); });
   return service;
 }
@@ -37,10 +38,16 @@ Status SymbolService::OpenSources(const SymbolOptions& options) {
   if (options.debuginfod_urls.empty()) return {};
   std::string urls;
   for (const std::string& url : options.debuginfod_urls) urls += url + " ";
-  auto servers = DebuginfodServers::Create(urls, options.data_directory + "/debuginfod");
+  auto servers =
+      DebuginfodServers::Create(urls, options.data_directory + "/debuginfod", options.debuginfod_limits);
   if (!servers.ok()) return servers.status();
+  debuginfod_ = servers->get();
   sources_.push_back(std::move(*servers));
   return {};
+}
+
+void SymbolService::Stop() {
+  if (debuginfod_ != nullptr) debuginfod_->Stop();
 }
 
 Status SymbolService::CheckFile(int fd, const BuildId& build_id) {

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "collector/symbols/background_symbolizer.h"
+#include "collector/symbols/cache_directory.h"
 #include "collector/symbols/file_symbolizer.h"
 #include "collector/symbols/symbol_files.h"
 #include "collector/symbols/symbol_source.h"
@@ -19,6 +21,7 @@ struct SymbolOptions {
   std::vector<std::string> directories = {};  // with files of this machine
   std::vector<std::string> debuginfod_urls = {};
   SymbolFileLimits limits = {};
+  CacheLimits debuginfod_limits = {};
   WorkerOptions workers = {};
 };
 
@@ -29,7 +32,12 @@ class SymbolService {
   static base::Result<std::unique_ptr<SymbolService>> Open(const SymbolOptions& options);
 
   SymbolsApi* api() { return &api_; }
+  // Ends downloads, so that what works in the background can end. Thread-safe.
+  void Stop();
+  // For what works in the background: it waits for files, processes and servers.
   Symbolizer* symbolizer() { return symbolizer_.get(); }
+  // For what answers people: it never waits.
+  BackgroundSymbolizer* reader_symbolizer() { return reader_symbolizer_.get(); }
 
  private:
   explicit SymbolService(const WorkerOptions& workers) : pool_(workers) {}
@@ -42,7 +50,9 @@ class SymbolService {
   std::unique_ptr<SymbolFiles> files_;
   SymbolsApi api_{nullptr};
   std::vector<std::unique_ptr<SymbolSource>> sources_;
+  DebuginfodServers* debuginfod_ = nullptr;  // one of them, or null
   std::unique_ptr<FileSymbolizer> symbolizer_;
+  std::unique_ptr<BackgroundSymbolizer> reader_symbolizer_;
 };
 
 }  // namespace lagwatch::collector

@@ -2,6 +2,7 @@
 // Places that have symbol files. Context: background. Thread-safe.
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <mutex>
 #include <string>
@@ -10,6 +11,7 @@
 
 #include "base/status.h"
 #include "collector/symbols/build_id.h"
+#include "collector/symbols/cache_directory.h"
 #include "collector/symbols/owned_fd.h"
 #include "collector/symbols/symbol_files.h"
 #include "collector/symbols/worker_pool.h"
@@ -51,24 +53,35 @@ class SymbolDirectory final : public SymbolSource {
   std::map<BuildId, std::vector<std::string>> files_;  // that have symbols
 };
 
-// Servers that speak debuginfod's protocol, with a cache of files. A server that cannot be reached is left
-// alone for a minute.
+// Servers that speak debuginfod's protocol, with a bounded cache of files on disk. Servers that cannot be
+// reached, or take long to say that they have no file, are left alone for a minute.
 class DebuginfodServers final : public SymbolSource {
  public:
   // `urls` with spaces between. It sets this process's environment, whence libdebuginfod has its settings: to
   // be called before there are other threads. One at most. Errors: kInternal.
   static base::Result<std::unique_ptr<DebuginfodServers>> Create(const std::string& urls,
-                                                                 const std::string& cache_directory);
+                                                                 const std::string& cache_directory,
+                                                                 const CacheLimits& cache_limits = {});
   ~DebuginfodServers() override;
   OwnedFd OpenFile(const BuildId& build_id, SymbolKind kind) override;
+  // Breaks off the download that is under way; there are no others after that.
+  void Stop() { is_stopping_ = true; }
 
  private:
-  explicit DebuginfodServers(void* client) : client_(client) {}
+  DebuginfodServers(void* client, std::string cache_directory, const CacheLimits& cache_limits)
+      : cache_directory_(std::move(cache_directory)), cache_limits_(cache_limits), client_(client) {}
 
+  void TrimCache();
+
+  const std::string cache_directory_;
+  const CacheLimits cache_limits_;
   OwnedFd log_;
+  std::atomic<bool> is_stopping_{false};
   std::mutex mutex_;
   void* client_;                  // libdebuginfod's, guarded by mutex_: it answers one at a time
   int64_t is_away_until_ns_ = 0;  // guarded by mutex_
+  int64_t trim_at_ns_ = 0;        // likewise
+  int lookups_ = 0;               // likewise: since the cache was trimmed
 };
 
 }  // namespace lagwatch::collector

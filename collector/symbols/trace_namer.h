@@ -11,7 +11,8 @@ namespace lagwatch::collector {
 
 // Gives frames that have no name the name, file and line of the function that the place is in; where others
 // are inlined there, of the one that they are inlined into. Names that were given become readable. Modules
-// that were not looked up before `most` is over keep their places. `symbolizer` may be null.
-void NameFrames(Symbolizer* symbolizer, std::chrono::nanoseconds most, trace::Trace* trace);
+// that were not looked up before `most` is over keep their places. `symbolizer` may be null. Returns false
+// when some module cannot be looked up now, but may be later.
+bool NameFrames(Symbolizer* symbolizer, std::chrono::nanoseconds most, trace::Trace* trace);
 
 }  // namespace lagwatch::collector

@@ -140,6 +140,9 @@ bool WaitHome::Serves(const WaitCall& call) {
     for (Place& place : places_) place.long_waits_away = 0;
   }
   if (is_foreign_ && away_since_ns_ == 0) away_since_ns_ = wait_begin_ns_;
+  if (waiting_ == home_ && std::exchange(has_waited_around_, false)) {
+    for (Place& place : places_) place.long_waits_around = 0;
+  }
   return !is_foreign_;
 }
 
@@ -152,6 +155,10 @@ bool WaitHome::GoesOn(bool succeeded) {
   if (now_ns - wait_begin_ns_ >= kLongWaitNs) {
     if (place->long_waits != UINT16_MAX) ++place->long_waits;
     if (is_foreign_) ++place->long_waits_away;
+    if (IsAround(*place)) {
+      ++place->long_waits_around;
+      has_waited_around_ = true;
+    }
   }
   if (!IsNewHome(place, now_ns)) return is_foreign_;
   home_ = place;
@@ -176,7 +183,8 @@ WaitHome::Place* WaitHome::FindOrAdd(const WaitCall& call, std::span<const int> 
       if (place.is_epoll && place.key[0] == descriptors[0]) return &place;
       if (!place.is_epoll && place.site == call.site) {
         const bool is_same_frame = place.frame == call.frame;
-        if (HoldsAll(descriptors, place.key_view()) && (is_same_frame || place.key_count != 0)) return &place;
+        // Else one descriptor, a server's, may be of a client's request as well as of its loop.
+        if (HoldsAll(descriptors, place.key_view()) && (is_same_frame || place.IsTelling())) return &place;
         if (is_same_frame) {  // the same loop, of other sources than before
           auto gone = std::remove_if(place.key, place.key + place.key_count,
                                      [&](int descriptor) { return !Holds(descriptors, descriptor); });
@@ -199,6 +207,11 @@ WaitHome::Place* WaitHome::FindOrAdd(const WaitCall& call, std::span<const int> 
   return least;
 }
 
+bool WaitHome::IsAround(const Place& place) const {
+  return home_ != nullptr && place.frame > home_->frame + kHelperBytes &&
+         place.frame - home_->frame < kDeepestStackBytes;
+}
+
 bool WaitHome::IsForeign(const WaitCall& call, const Place& place, std::span<const int> descriptors) {
   if (home_ == nullptr || &place == home_ || HoldsAll(descriptors, home_->key_view())) return false;
   // Of a handler that the loop has called. On another stack a coroutine runs: nothing is known then.
@@ -213,8 +226,11 @@ bool WaitHome::IsForeign(const WaitCall& call, const Place& place, std::span<con
 bool WaitHome::IsNewHome(Place* place, int64_t now_ns) const {
   if (place == home_ || place->long_waits < kFewestLongWaits) return false;
   const bool is_away = place->long_waits_away >= kLongWaitsAway && now_ns - away_since_ns_ > kAwayNs;
-  const bool is_better = home_ != nullptr && home_->long_waits < kSettledLongWaits &&
-                         place->long_waits > 2 * home_->long_waits + 3;
+  // What waits around the home, again and again without it, has called it: a client that connected to its
+  // server before its loop began, and asks it later.
+  const bool is_better =
+      home_ != nullptr && home_->long_waits < kSettledLongWaits &&
+      (place->long_waits > 2 * home_->long_waits + 3 || place->long_waits_around >= kFewestLongWaits);
   return (home_ == nullptr || is_away || is_better) && place->IsTelling();
 }
 

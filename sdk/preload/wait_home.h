@@ -91,7 +91,8 @@ class WaitHome {
     bool is_known_by_one;  // whether a single descriptor is enough, once `asked_key` is that and one
     int asked_key;
     uint16_t long_waits;
-    uint16_t long_waits_away;  // since the last wait at home
+    uint16_t long_waits_away;    // of a handler, since the last wait of the loop
+    uint16_t long_waits_around;  // in a frame that encloses the home's, since the last wait at home
 
     std::span<const int> key_view() const { return {key, key_count}; }
     // Whether a loop could be known by it.
@@ -101,6 +102,7 @@ class WaitHome {
 
   std::span<const int> Copy(const WaitSet& set, int* descriptors) const;
   Place* FindOrAdd(const WaitCall& call, std::span<const int> descriptors);
+  bool IsAround(const Place& place) const;
   bool IsForeign(const WaitCall& call, const Place& place, std::span<const int> descriptors);
   bool IsNewHome(Place* place, int64_t now_ns) const;
 
@@ -108,6 +110,7 @@ class WaitHome {
   Place* home_ = nullptr;
   Place* waiting_ = nullptr;  // where the wait under way is; null: not looked at
   bool is_foreign_ = false;
+  bool has_waited_around_ = false;  // a place's long_waits_around is not 0
   int only_descriptor_number_ = 0;  // by one more than the descriptor; 0: none
   int64_t wait_begin_ns_ = 0;       // 0: not timed
   int64_t away_since_ns_ = 0;       // when the first wait began that was not at home; 0: the last one was

@@ -144,7 +144,7 @@ class Traffic {
                                                   .end_wall_ms = static_cast<uint64_t>(day_ms_ + 1000),
                                                   .loops = {{"ui", ui}}}));
     const auto reason = Draw(2) == 0 ? report::LossReason::kCauseIsFull : report::LossReason::kNotSampled;
-    // One program alone has losses of the third cause, and one user has more than a double tells from others.
+    // One program alone has losses of the third cause, and one user claims more than an entry counts for.
     const uint64_t cause = app_ == 0 ? 3 : 1 + Draw(2);
     const uint64_t count = user_ == 1 ? uint64_t{1} << 62 : 1 + Draw(20);
     Add(RecordType::kLosses, report::EncodeLosses({.id = id,

@@ -102,6 +102,32 @@ TEST_F(EventsTest, APlaceIsGivenBack) {
   EXPECT_NE(feed_.TryListen(), nullptr);
 }
 
+// A listener that reads slowly, or not at all, holds a piece of what is new, not all of it.
+TEST(EventTexts, GoOutPieceByPieceAndLeaveNothingOut) {
+  ReportFeed feed;
+  EventTexts texts(&feed);
+  std::vector<NewRecord> records;
+  for (int i = 0; i < 500; ++i) {
+    NewReport report;
+    report.row.id = base::CreateUuidV7(i);
+    report.row.tag = std::string(1000, 'x');
+    records.emplace_back(report);
+  }
+  feed.Publish(records, std::vector<CommitOutcome>(records.size(), CommitOutcome::kStored));
+  uint64_t seen = 0;
+  std::string all;
+  int pieces = 0;
+  for (std::string piece = texts.Next({}, &seen); !piece.empty(); piece = texts.Next({}, &seen)) {
+    EXPECT_LT(piece.size(), EventTexts::kMaxBytesAtOnce + 4000);
+    all += piece;
+    ++pieces;
+  }
+  EXPECT_GT(pieces, 5);
+  EXPECT_EQ(testing::Count(all, "event: report"), 500u);
+  uint64_t other = 499;
+  EXPECT_EQ(testing::Count(texts.Next({}, &other), "event: report"), 1u);
+}
+
 TEST(ReportFeed, KeepsTheNewest) {
   ReportFeed feed;
   std::vector<NewRecord> records(ReportFeed::kMaxKept + 5, NewReport{});

@@ -8,6 +8,7 @@
 
 #include "collector/http/http_server.h"
 #include "collector/http/limited_log.h"
+#include "collector/http/query_threads.h"
 #include "tests/collector/http_client.h"
 
 namespace lagwatch::collector {
@@ -57,6 +58,16 @@ class HttpLimitsTest : public ::testing::Test {
                        },
                    .body_limit = 1000,
                    .body_type = "text/plain"},
+                  {.method = "POST",
+                   .path = "/sentry",
+                   .access = kSenders,
+                   .key_place = KeyPlace::kSentry,
+                   .runs_on = RunsOn::kIo,
+                   .handler =
+                       [](const Request& request, const Respond& respond) {
+                         respond({200, std::to_string(request.body.size())});
+                       },
+                   .body_limit = 1000},
                   {.method = "GET",
                    .path = "/late",
                    .access = kEverybody,
@@ -136,12 +147,29 @@ TEST_F(HttpLimitsTest, LetsSlowQuestionsHoldUpNothingElse) {
   EXPECT_EQ(testing::Count(rest, "HTTP/1.1 200"), 2u);
 }
 
+// Who asks for much waits for itself.
+TEST(QueryThreads, LetsPeersTakeTurns) {
+  std::string done;
+  std::promise<void> release;
+  std::shared_future<void> released = release.get_future().share();
+  {
+    QueryThreads threads(1, 10);
+    EXPECT_TRUE(threads.TryPost("greedy", [released] { released.wait(); }));
+    for (int i = 0; i < 4; ++i) EXPECT_TRUE(threads.TryPost("greedy", [&done] { done += 'g'; }));
+    EXPECT_TRUE(threads.TryPost("modest", [&done] { done += '1'; }));
+    EXPECT_TRUE(threads.TryPost("modest", [&done] { done += '2'; }));
+    release.set_value();
+  }
+  EXPECT_EQ(done.size(), 6u);
+  EXPECT_LT(done.find('2'), done.find("gg")) << done;
+}
+
 TEST_F(HttpLimitsTest, RefusesABodyBeforeItComesWhenTooMuchIsInFlight) {
   auto server = Start({.connections_per_peer = 0, .bytes_in_flight = 2000, .least_request_bytes = 900});
   std::vector<RawConnection> holders;
   for (int i = 0; i < 2; ++i) {
     holders.emplace_back(server->port());
-    holders.back().Send(BodyHead(1000));
+    holders.back().Send(BodyHead(1000) + std::string(999, 'x'));
   }
   std::string refusal;
   EXPECT_TRUE(testing::WaitFor([&] {
@@ -153,7 +181,7 @@ TEST_F(HttpLimitsTest, RefusesABodyBeforeItComesWhenTooMuchIsInFlight) {
   })) << refusal;
   EXPECT_THAT(refusal, HasSubstr("Retry-After: "));
   EXPECT_EQ(Client(server->port()).Get("/ping").status, 200);
-  holders[0].Send(std::string(1000, 'x'));
+  holders[0].Send("x");
   EXPECT_THAT(holders[0].ReceiveAll(), StartsWith("HTTP/1.1 200"));
   RawConnection next(server->port());
   next.Send(BodyHead(1) + "x");
@@ -163,16 +191,78 @@ TEST_F(HttpLimitsTest, RefusesABodyBeforeItComesWhenTooMuchIsInFlight) {
 TEST_F(HttpLimitsTest, LetsNoPeerHaveAllThatIsInFlight) {
   auto server = Start({.bytes_in_flight = 4000, .least_request_bytes = 1});
   RawConnection holder(server->port(), 2);
-  holder.Send(BodyHead(1000));
+  holder.Send(BodyHead(1000) + std::string(999, 'x'));
   EXPECT_TRUE(testing::WaitFor([&] {
     RawConnection same(server->port(), 2);
-    same.Send(BodyHead(1));
+    same.Send(BodyHead(2));
     same.ShutDownSending();
     return same.ReceiveAll().starts_with("HTTP/1.1 503");
   }));
   RawConnection other(server->port(), 3);
   other.Send(BodyHead(1) + "x");
   EXPECT_THAT(other.ReceiveAll(), StartsWith("HTTP/1.1 200"));
+}
+
+// A head that announces a body reserves nothing: that would shut others out for the price of a head.
+TEST_F(HttpLimitsTest, ChargesBytesThatWereReadNotThoseAnnounced) {
+  auto server = Start({.connections_per_peer = 0, .bytes_in_flight = 2000, .least_request_bytes = 1});
+  std::vector<RawConnection> holders;
+  for (int i = 0; i < 40; ++i) {
+    holders.emplace_back(server->port());
+    holders.back().Send(BodyHead(1000) + "x");
+  }
+  EXPECT_TRUE(testing::WaitFor(
+      [&] { return metrics_.ToText().find("lagwatch_bytes_in_flight 40\n") != std::string::npos; }));
+  RawConnection other(server->port());
+  other.Send(BodyHead(1000) + std::string(1000, 'x'));
+  EXPECT_THAT(other.ReceiveAll(), StartsWith("HTTP/1.1 200"));
+}
+
+TEST_F(HttpLimitsTest, RefusesTheRestOfABodyThatNoRoomIsLeftFor) {
+  auto server = Start({.connections_per_peer = 0, .bytes_in_flight = 2000, .least_request_bytes = 1});
+  std::vector<RawConnection> bodies;
+  for (int i = 0; i < 3; ++i) {
+    bodies.emplace_back(server->port());
+    bodies.back().Send(BodyHead(1000));
+  }
+  EXPECT_TRUE(testing::WaitFor(
+      [&] { return metrics_.ToText().find("lagwatch_connections 3\n") != std::string::npos; }));
+  usleep(100'000);  // until the heads are read
+  for (RawConnection& each : bodies) each.Send(std::string(900, 'x'));
+  std::string answers;
+  EXPECT_TRUE(testing::WaitFor([&] {
+    for (RawConnection& each : bodies) answers += each.ReceiveReady();
+    return testing::Count(answers, "HTTP/1.1 503") >= 1;
+  })) << answers;
+  EXPECT_THAT(answers, HasSubstr("Retry-After: "));
+  for (RawConnection& each : bodies) each.TrySend(std::string(100, 'x'));
+  for (RawConnection& each : bodies) answers += each.ReceiveAll();
+  EXPECT_GE(testing::Count(answers, "HTTP/1.1 200"), 1u);
+}
+
+// Bodies whose key is looked for in them.
+TEST_F(HttpLimitsTest, BodiesWithoutAKeyInTheHeadTakeNoRoomFromOthers) {
+  const auto post = [](const std::string& more) {
+    return "POST /sentry HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 400\r\n" + more + "\r\n";
+  };
+  auto server = Start({.connections_per_peer = 0, .bytes_in_flight = 2000, .least_request_bytes = 1});
+  RawConnection keyless(server->port());
+  keyless.Send(post("") + std::string(399, 'x'));
+  EXPECT_TRUE(testing::WaitFor([&] {
+    return metrics_.ToText().find("lagwatch_keyless_bytes_in_flight 399\n") != std::string::npos;
+  })) << metrics_.ToText();
+  EXPECT_THAT(metrics_.ToText(), HasSubstr("lagwatch_bytes_in_flight 0\n"));
+  RawConnection second(server->port());
+  second.Send(post(""));
+  EXPECT_THAT(second.ReceiveAll(), StartsWith("HTTP/1.1 503"));
+  RawConnection keyed(server->port());
+  keyed.Send(post("X-Sentry-Auth: Sentry sentry_key=k\r\n") + std::string(400, 'x'));
+  EXPECT_THAT(keyed.ReceiveAll(), StartsWith("HTTP/1.1 200"));
+  RawConnection wrong(server->port());
+  wrong.Send(post("X-Sentry-Auth: Sentry sentry_key=other\r\n"));
+  EXPECT_THAT(wrong.ReceiveAll(), StartsWith("HTTP/1.1 401"));
+  keyless.Send("x");
+  EXPECT_THAT(keyless.ReceiveAll(), StartsWith("HTTP/1.1 200"));
 }
 
 TEST_F(HttpLimitsTest, CountsTheConnectionsOfEachPeer) {
@@ -202,16 +292,16 @@ TEST_F(HttpLimitsTest, CountsAllConnections) {
 TEST_F(HttpLimitsTest, CountsWhatItAnswersAndHolds) {
   auto server = Start({.connections_per_peer = 2});
   RawConnection holder(server->port(), 2);
-  holder.Send(BodyHead(1000));
+  holder.Send(BodyHead(1000) + std::string(999, 'x'));
   RawConnection(server->port(), 2).Send("GET /no-path HTTP/1.1\r\nHost: x\r\n\r\n");
   EXPECT_EQ(Client(server->port()).Get("/ping").status, 200);
   EXPECT_TRUE(testing::WaitFor([&] {
     const std::string text = metrics_.ToText();
-    return text.find("lagwatch_bytes_in_flight 16384") != text.npos &&
+    return text.find("lagwatch_bytes_in_flight 999\n") != text.npos &&
            text.find(R"(lagwatch_http_answers_total{code="404",path=""} 1)") != text.npos;
   })) << metrics_.ToText();
   EXPECT_THAT(metrics_.ToText(), HasSubstr(R"(lagwatch_http_answers_total{code="200",path="/ping"} 1)"));
-  holder.Send(std::string(1000, 'x'));
+  holder.Send("x");
   holder.ReceiveAll();
   EXPECT_TRUE(testing::WaitFor([&] {
     const std::string text = metrics_.ToText();

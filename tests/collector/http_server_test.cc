@@ -52,7 +52,8 @@ class HttpServerTest : public ::testing::Test {
 TEST_F(HttpServerTest, TakesReportsAndShowsThem) {
   Answer answer = client_.PostGzip(EncodeBatch({SampleReport().Encode()}));
   EXPECT_EQ(answer.status, 200);
-  EXPECT_EQ(answer.json(), Json::parse(R"({"accepted": 1, "duplicates": 0, "rejected": 0, "results": []})"));
+  EXPECT_EQ(answer.json(),
+            Json::parse(R"({"accepted": 1, "duplicates": 0, "rejected": 0, "refused": 0, "results": []})"));
   EXPECT_EQ(client_.Get("/v1/clusters?level=2").json()[0]["frames"][0], "Leaf");
 }
 
@@ -63,7 +64,8 @@ TEST_F(HttpServerTest, TakesUncompressedReportsToo) {
 TEST_F(HttpServerTest, CountsADuplicateUpload) {
   std::string batch = EncodeBatch({SampleReport().Encode()});
   client_.Post(batch);
-  EXPECT_EQ(client_.Post(batch).json(), Json::parse(R"({"accepted": 0, "duplicates": 1, "rejected": 0,
+  EXPECT_EQ(client_.Post(batch).json(),
+            Json::parse(R"({"accepted": 0, "duplicates": 1, "rejected": 0, "refused": 0,
                                                         "results": [{"record": 0, "result": "duplicate"}]})"));
 
   Json partly = client_.Post(EncodeBatch({"no report", SampleReport().Encode()})).json();

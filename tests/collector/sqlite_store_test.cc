@@ -11,6 +11,7 @@
 #include "collector/store/sqlite/older_schemas.h"
 #include "collector/store/sqlite/schema.h"
 #include "tests/collector/memory_collector.h"
+#include "tests/collector/older_database.h"
 #include "tests/testing/temp_directory.h"
 
 namespace lagwatch::collector {
@@ -83,22 +84,7 @@ TEST_F(StoreFile, ADatabaseOfVersion6IsAskedLikeANewOne) {
   EXPECT_EQ(page->causes.size(), 1u);
 }
 
-// Makes version 8 of a new database.
-constexpr char kWithoutSenders[] = R"sql(
-DROP TABLE senders;
-DROP TABLE shrunk_totals;
-DROP INDEX losses_by_cause;
-ALTER TABLE reports DROP COLUMN sender;
-ALTER TABLE traces DROP COLUMN sender;
-ALTER TABLE run_ends DROP COLUMN sender;
-ALTER TABLE frame_slices DROP COLUMN sender;
-ALTER TABLE usage DROP COLUMN sender;
-ALTER TABLE losses DROP COLUMN sender;
-ALTER TABLE unknown_records DROP COLUMN sender;
-PRAGMA user_version = 8;
-)sql";
-
-TEST_F(StoreFile, ADatabaseOfVersion8LearnsWhichKeyBringsARecord) {
+TEST_F(StoreFile, ADatabaseOfVersion9LearnsWhichKeyBringsARecord) {
   const auto reports_of = [](const SampleReport& report, const std::string& sender) {
     const std::string payload = report.Encode();
     const report::Report decoded = report::DecodeReport(payload).value();
@@ -109,7 +95,7 @@ TEST_F(StoreFile, ADatabaseOfVersion8LearnsWhichKeyBringsARecord) {
   };
   const SampleReport before, after;
   ASSERT_TRUE(SqliteStore::Open(path_).value()->Commit(reports_of(before, "leaked")).ok());
-  Database(path_).Execute(kWithoutSenders);
+  Database(path_).Execute(testing::kWithoutSenders);
 
   auto store = SqliteStore::Open(path_);
   ASSERT_TRUE(store.ok()) << store.status().message();
@@ -130,7 +116,7 @@ TEST_F(StoreFile, ADatabaseOfVersion7KeepsItsReportsAndTakesTraces) {
   const std::vector<NewRecord> reports = {
       NewReport::Create(decoded, Clusterer::Create("")->Assign(decoded), payload)};
   ASSERT_TRUE(SqliteStore::Open(path_).value()->Commit(reports).ok());
-  Database(path_).Execute(kWithoutSenders);
+  Database(path_).Execute(testing::kWithoutSenders);
   Database(path_).Execute("DROP TABLE packed_traces; DROP TABLE traces; PRAGMA user_version = 7");
 
   auto store = SqliteStore::Open(path_);

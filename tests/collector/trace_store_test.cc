@@ -102,7 +102,7 @@ TEST_F(TraceStoreTest, ListsTracesTheNewestFirst) {
 TEST_F(TraceStoreTest, OldTracesGoBeforeTheirReportsAndWithThem) {
   const report::TraceRecord old = TraceOfDay(kTraceDay - 40);
   const report::TraceRecord young = TraceOfDay(kTraceDay - 10);
-  Commit({old, young});
+  Commit({old, young, TraceOfDay(kTraceDay)});  // the last says that the clock is right
   const auto now_ms = [] { return kTraceDay * kMsPerDay + 7; };
   TraceRetentionJob all(store_.get(), 0, now_ms);
   EXPECT_FALSE(all.Step().value());

@@ -116,6 +116,36 @@ TEST_F(WaitHomeTest, AWaitOnAShallowerStackIsOfAnotherLoop) {
   EXPECT_TRUE(Epoll(Open(), kOtherSite, kShallower));
 }
 
+TEST_F(WaitHomeTest, ALoopIsNotTakenForTheRequestsToOneOfItsServers) {
+  const int server = Open();
+  const int wake = Open();
+  Poll({server}, kSite, kDeeper);
+  for (int i = 0; i < 3; ++i) Poll({wake, server});
+  EXPECT_FALSE(Poll({server}, kSite, kDeeper));
+  EXPECT_FALSE(Poll({Open()}, kOtherSite, kDeeper));
+}
+
+TEST_F(WaitHomeTest, ALoopThatEnclosesTheHomeTakesOver) {
+  opened_.push_back(eventfd(0, EFD_CLOEXEC));
+  const int answer = opened_.back();
+  const int display = Open();
+  const int wake = Open();
+  for (int i = 0; i < 8; ++i) Poll({answer}, kSite, kDeeper);  // a client's requests, before its loop begins
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(Poll({display, wake}, kSite, kFrame));
+  EXPECT_FALSE(Poll({answer}, kSite, kDeeper));  // one more, in a handler
+  EXPECT_TRUE(Poll({display, wake}, kSite, kFrame));
+}
+
+TEST_F(WaitHomeTest, WaitsAroundTheHomeMustFollowEachOther) {
+  const int home = Open();
+  const int other = Open();
+  for (int i = 0; i < 10; ++i) Epoll(home);
+  for (int i = 0; i < 3; ++i) {
+    for (int j = 0; j < 2; ++j) EXPECT_TRUE(Epoll(other, kOtherSite, kShallower));
+    EXPECT_TRUE(Epoll(home));
+  }
+}
+
 TEST_F(WaitHomeTest, AWaitOnAnotherStackSaysNothing) {
   const int home = Open();
   for (int i = 0; i < 3; ++i) Epoll(home);

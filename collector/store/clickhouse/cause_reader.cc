@@ -8,6 +8,7 @@
 
 #include "collector/store/clickhouse/conditions.h"
 #include "collector/store/cluster_search.h"
+#include "collector/store/loss_weights.h"
 #include "collector/store/report_summer.h"
 #include "report/format/losses.h"
 
@@ -26,17 +27,32 @@ bool CountsLosses(const ReportFilter& filter) {
   return filter.user.empty() && filter.cluster_key.empty() && (!has_days || filter == of_days);
 }
 
+std::function<double(const std::string&)> OfCluster(const std::unordered_map<std::string, double>& lost) {
+  return [&lost](const std::string& key) {
+    const auto found = lost.find(key);
+    return found != lost.end() ? found->second : 0;
+  };
+}
+
 }  // namespace
+
+std::unique_ptr<SummedCauses> CauseReader::OpenSums(const ReportFilter& filter) {
+  return SummedCauses::Open(connection_, schema_, lags_, units_, filter);
+}
 
 CausePage CauseReader::Causes(const CauseQuery& query) {
   const LostPerReport lost = CountsLosses(query.filter) ? ReadLostPerReport() : LostPerReport();
-  ReportSummer summer([&](const std::string& key) {
-    const auto found = lost.find(key);
-    return found != lost.end() ? found->second : 0;
-  });
-  lags_->ForEach(query.filter, [&](const ReportRow& report) { summer.Add(report); });
+  const auto lost_of = OfCluster(lost);
   const auto found = query.text.empty() ? std::nullopt : std::optional(FindKeys(query));
-  CausePage page = summer.ToPage(query, found ? &*found : nullptr);
+  const auto* wanted = found ? &*found : nullptr;
+  CausePage page;
+  if (const auto sums = OpenSums(query.filter)) {
+    page = sums->Causes(query, wanted, lost_of);
+  } else {
+    ReportSummer summer(lost_of);
+    lags_->ForEach(query.filter, [&](const ReportRow& report) { summer.Add(report); });
+    page = summer.ToPage(query, wanted);
+  }
   Name(&page);
   return page;
 }
@@ -45,42 +61,63 @@ std::optional<CauseRow> CauseReader::FindCause(const std::string& key, const Rep
   const auto cluster = FindCluster(key);
   if (!cluster) return std::nullopt;
   const LostPerReport lost = CountsLosses(filter) ? ReadLostPerReport() : LostPerReport();
-  ReportSummer summer([&](const std::string& of) {
-    const auto found = lost.find(of);
-    return found != lost.end() ? found->second : 0;
-  });
-  ReportFilter of_cluster = filter;
-  of_cluster.cluster_key = key;
-  lags_->ForEach(of_cluster, [&](const ReportRow& report) { summer.Add(report); });
-  CausePage page{.causes = {summer.ToCause(key, cluster->level, kAllChildren)}, .all = {}};
+  const auto lost_of = OfCluster(lost);
+  CausePage page;
+  if (const auto sums = OpenSums(filter)) {
+    page.causes = {sums->Cause(*cluster, lost_of)};
+  } else {
+    ReportSummer summer(lost_of);
+    ReportFilter of_cluster = filter;
+    of_cluster.cluster_key = key;
+    lags_->ForEach(of_cluster, [&](const ReportRow& report) { summer.Add(report); });
+    page.causes = {summer.ToCause(key, cluster->level, kAllChildren)};
+  }
   if (page.causes.front().sums.reports == 0) return std::nullopt;
   Name(&page);
   return std::move(page.causes.front());
 }
 
 std::vector<CauseVersion> CauseReader::Versions(const std::string& key, const ReportFilter& filter) {
+  const auto cluster = FindCluster(key);
+  if (!cluster) return {};
   VersionSums versions;
-  ReportFilter of_cluster = filter;
-  of_cluster.cluster_key = key;
-  lags_->ForEach(of_cluster, [&](const ReportRow& report) { versions.Add(report); });
+  if (const auto sums = OpenSums(filter)) {
+    versions = sums->Versions(*cluster);
+  } else {
+    ReportFilter of_cluster = filter;
+    of_cluster.cluster_key = key;
+    lags_->ForEach(of_cluster, [&](const ReportRow& report) { versions.Add(report); });
+  }
   LostPerReport lost = CountsLosses(filter) ? ReadLostPerReport() : LostPerReport();
   return std::move(versions).Take(lost[key]);
 }
 
 std::vector<CausePeriod> CauseReader::Days(const std::string& key) {
-  std::map<int64_t, CauseSums> sums;
-  lags_->ForEach({.cluster_key = key}, [&](const ReportRow& report) {
-    if (IsCounted(report.kind)) ContributionOf(report).AddTo(&sums[DayOf(report.id)], 1);
-  });
+  const auto cluster = FindCluster(key);
+  if (!cluster) return {};
+  std::map<int64_t, CauseSums> sums_of_days;
+  if (const auto sums = OpenSums({})) {
+    sums_of_days = sums->Days(*cluster);
+  } else {
+    lags_->ForEach({.cluster_key = key}, [&](const ReportRow& report) {
+      if (IsCounted(report.kind)) ContributionOf(report).AddTo(&sums_of_days[DayOf(report.id)], 1);
+    });
+  }
   std::vector<CausePeriod> days;
-  for (const auto& [day, sum] : sums) days.push_back({day * kMsPerDay, sum});
+  for (const auto& [day, sum] : sums_of_days) days.push_back({day * kMsPerDay, sum});
   return days;
 }
 
 DaysOfCauses CauseReader::CostByDay(std::span<const std::string> keys, int64_t first_day, int64_t last_day) {
+  const ReportFilter of_days{.first_day = first_day, .last_day = last_day};
+  if (const auto sums = OpenSums(of_days)) {
+    std::vector<Cluster> clusters;
+    for (auto& [key, cluster] : Clusters({keys.begin(), keys.end()})) clusters.push_back(std::move(cluster));
+    return sums->CostByDay(clusters);
+  }
   std::map<std::string, std::map<int64_t, CauseSums>> sums;
   for (const std::string& key : keys) sums[key];
-  lags_->ForEach({.first_day = first_day, .last_day = last_day}, [&](const ReportRow& report) {
+  lags_->ForEach(of_days, [&](const ReportRow& report) {
     if (!IsCounted(report.kind)) return;
     for (const std::string& key : {report.level1_key, report.level2_key}) {
       const auto wanted = sums.find(key);
@@ -144,21 +181,22 @@ void CauseReader::Name(CausePage* page) {
 // Summed up here, in one order: so each collector says the same of the same rows.
 std::vector<LossRow> CauseReader::Losses(const ReportFilter& filter) {
   std::map<std::tuple<int64_t, std::string, std::string, std::string>, std::pair<double, double>> sums;
-  connection_->Select(
-      "SELECT app, version, reason, cause, sample_rate_ppm, sum(toFloat64(count)) AS reports FROM (SELECT "
-      "app,"
-      " version, reason, cause, sample_rate_ppm, count FROM " +
-          schema_->All(kLosses) + " WHERE " + OfProgram(filter) +
-          " ORDER BY id, position, ver DESC LIMIT 1 BY id, position)"
-          " GROUP BY app, version, reason, cause, sample_rate_ppm"
-          " ORDER BY app, version, reason, cause, sample_rate_ppm",
-      "sssiid", [&](const Row& row) {
-        auto& [reports, weighted] = sums[{row.Int(3), row.Text(2), row.Text(0), row.Text(1)}];
-        // Who is not sampled tells so for himself.
-        const bool is_of_all = row.Text(2) == report::LossReasonName(report::LossReason::kNotSampled);
-        reports += row.Real(5);
-        weighted += row.Real(5) * (is_of_all ? 1 : WeightOf(row.Int(4)));
-      });
+  connection_->Select("SELECT app, version, reason, cause, sample_rate_ppm, sum(toFloat64(least(count, " +
+                          std::to_string(kMostLostAtOnce) +
+                          "))) AS reports FROM (SELECT app,"
+                          " version, reason, cause, sample_rate_ppm, count FROM " +
+                          schema_->All(kLosses) + " WHERE " + OfProgram(filter) +
+                          " ORDER BY id, position, ver DESC LIMIT 1 BY id, position)"
+                          " GROUP BY app, version, reason, cause, sample_rate_ppm"
+                          " ORDER BY app, version, reason, cause, sample_rate_ppm",
+                      "sssiid", [&](const Row& row) {
+                        auto& [reports, weighted] = sums[{row.Int(3), row.Text(2), row.Text(0), row.Text(1)}];
+                        // Who is not sampled tells so for himself.
+                        const bool is_of_all =
+                            row.Text(2) == report::LossReasonName(report::LossReason::kNotSampled);
+                        reports += row.Real(5);
+                        weighted += row.Real(5) * (is_of_all ? 1 : WeightOf(row.Int(4)));
+                      });
   std::vector<LossRow> losses;
   for (const auto& [key, sum] : sums) {
     const auto& [cause, reason, app, version] = key;
@@ -173,6 +211,19 @@ std::vector<LossRow> CauseReader::Losses(const ReportFilter& filter) {
   return losses;
 }
 
+SummedCauses::ReportCounts CauseReader::CountReports(const std::set<int64_t>& causes) {
+  if (const auto sums = OpenSums({})) return sums->CountReports(causes);
+  SummedCauses::ReportCounts counts;
+  lags_->ForEach({}, [&](const ReportRow& report) {
+    if (!IsCounted(report.kind)) return;
+    for (const std::string& key : {std::string(), report.level1_key, report.level2_key}) {
+      ++counts.reports[key];
+      if (causes.contains(report.cause)) ++counts.of_causes[{report.cause, key}];
+    }
+  });
+  return counts;
+}
+
 // A lost report is taken for one like those of its cause that came: each cluster has the share of a cause's
 // losses that it has of its reports.
 CauseReader::LostPerReport CauseReader::ReadLostPerReport() {
@@ -182,21 +233,15 @@ CauseReader::LostPerReport CauseReader::ReadLostPerReport() {
       lost[loss.cause] += loss.weighted_count;
   }
   if (lost.empty()) return {};
-  std::unordered_map<std::string, int64_t> reports;  // by cluster
-  std::map<std::pair<int64_t, std::string>, int64_t> reports_of_causes;
-  lags_->ForEach({}, [&](const ReportRow& report) {
-    if (!IsCounted(report.kind)) return;
-    for (const std::string& key : {std::string(), report.level1_key, report.level2_key}) {
-      ++reports[key];
-      if (lost.contains(report.cause)) ++reports_of_causes[{report.cause, key}];
-    }
-  });
+  std::set<int64_t> causes;
+  for (const auto& [cause, count] : lost) causes.insert(cause);
+  auto [reports, reports_of_causes] = CountReports(causes);
   LostPerReport lost_per_report;
   for (const auto& [key, count] : reports_of_causes) {
     const auto& [cause, cluster] = key;
     const auto of_cause = static_cast<double>(reports_of_causes[{cause, std::string()}]);
-    lost_per_report[cluster] +=
-        lost[cause] * static_cast<double>(count) / of_cause / static_cast<double>(reports[cluster]);
+    const double of_each = std::min(lost[cause] / of_cause, kMostLostPerReport);
+    lost_per_report[cluster] += of_each * static_cast<double>(count) / static_cast<double>(reports[cluster]);
   }
   return lost_per_report;
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads what the reports of clusters come to, from the reports themselves. All throw ClickHouseError.
-// Thread-safe. Context: background.
+// Reads what the reports of clusters come to: from their sums, or else from the reports themselves. All throw
+// ClickHouseError. Thread-safe. Context: background.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <set>
 #include <span>
@@ -13,6 +14,7 @@
 #include "collector/store/clickhouse/connection.h"
 #include "collector/store/clickhouse/lag_reader.h"
 #include "collector/store/clickhouse/schema.h"
+#include "collector/store/clickhouse/summed_causes.h"
 #include "collector/store/records.h"
 #include "collector/store/version_sums.h"
 
@@ -21,8 +23,8 @@ namespace lagwatch::collector {
 class CauseReader {
  public:
   // Borrows all.
-  CauseReader(Connection* connection, const Schema* schema, LagReader* lags)
-      : connection_(connection), schema_(schema), lags_(lags) {}
+  CauseReader(Connection* connection, const Schema* schema, LagReader* lags, KnownUnits* units)
+      : connection_(connection), schema_(schema), lags_(lags), units_(units) {}
 
   CausePage Causes(const CauseQuery& query);
   std::optional<CauseRow> FindCause(const std::string& key, const ReportFilter& filter);
@@ -36,7 +38,9 @@ class CauseReader {
  private:
   using LostPerReport = std::unordered_map<std::string, double>;  // by cluster; "": of all
 
+  std::unique_ptr<SummedCauses> OpenSums(const ReportFilter& filter);
   LostPerReport ReadLostPerReport();
+  SummedCauses::ReportCounts CountReports(const std::set<int64_t>& causes);
   std::set<std::string> FindKeys(const CauseQuery& query);
   std::unordered_map<std::string, Cluster> Clusters(const std::vector<std::string>& keys);
   void Name(CausePage* page);
@@ -44,6 +48,7 @@ class CauseReader {
   Connection* connection_;
   const Schema* schema_;
   LagReader* lags_;
+  KnownUnits* units_;
 };
 
 }  // namespace lagwatch::collector

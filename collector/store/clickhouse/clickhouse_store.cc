@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/env.h"
 #include "collector/store/clickhouse/conditions.h"
+#include "collector/store/query_limit.h"
 
 namespace lagwatch::collector {
 namespace {
@@ -17,9 +19,12 @@ using base::StatusCode;
 // Runs `work`, which may throw what ClickHouse says.
 template <typename Work>
 auto Guarded(Work work) -> Result<decltype(work())> {
+  const QueryLimit* limit = QueryLimit::OfThisThread();
+  if (limit != nullptr && limit->IsOver()) return limit->ToStatus();
   try {
     return work();
   } catch (const ClickHouseError& error) {
+    if (limit != nullptr && limit->IsOver()) return limit->ToStatus();
     return Status(StatusCode::kUnavailable, error.what());
   }
 }
@@ -51,10 +56,26 @@ Result<std::unique_ptr<ClickHouseStore>> ClickHouseStore::Open(const std::string
 }
 
 ClickHouseStore::ClickHouseStore(const ClickHouseUrl& url, std::unique_ptr<BatchSpool> spool)
-    : schema_(url), connection_(url), committer_(&connection_, &schema_, &versions_, std::move(spool)) {}
+    : schema_(url),
+      connection_(url),
+      worker_(&connection_, &schema_, &versions_, [] { return base::SystemClock().WallMs(); }),
+      committer_(&connection_, &schema_, &versions_, std::move(spool)) {}
+
+Status ClickHouseStore::SumUpForTest() {
+  return GuardedVoid([&] { SumUp(); });
+}
+
+void ClickHouseStore::SumUp() {
+  std::lock_guard lock(worker_mutex_);
+  worker_.HurryForTest();
+  while (worker_.Step()) continue;
+  units_.Forget();
+}
 
 Result<std::vector<CommitOutcome>> ClickHouseStore::Commit(std::span<const NewRecord> records) {
-  return committer_.Commit(records);
+  auto outcomes = committer_.Commit(records);
+  units_.Forget();
+  return outcomes;
 }
 
 Result<std::vector<ReportRow>> ClickHouseStore::Reports(const ReportFilter& filter, int64_t limit,
@@ -100,26 +121,41 @@ std::vector<base::Uuid> ClickHouseStore::SelectIds(const std::string& condition,
 }
 
 Result<CausePage> ClickHouseStore::Causes(const CauseQuery& query) {
-  return Guarded([&] { return causes_.Causes(query); });
+  return Guarded([&] {
+    BeforeAnswer();
+    return causes_.Causes(query);
+  });
 }
 
 Result<std::optional<CauseRow>> ClickHouseStore::FindCause(const std::string& key,
                                                            const ReportFilter& filter) {
-  return Guarded([&] { return causes_.FindCause(key, filter); });
+  return Guarded([&] {
+    BeforeAnswer();
+    return causes_.FindCause(key, filter);
+  });
 }
 
 Result<std::vector<CauseVersion>> ClickHouseStore::CauseVersions(const std::string& key,
                                                                  const ReportFilter& filter) {
-  return Guarded([&] { return causes_.Versions(key, filter); });
+  return Guarded([&] {
+    BeforeAnswer();
+    return causes_.Versions(key, filter);
+  });
 }
 
 Result<std::vector<CausePeriod>> ClickHouseStore::CauseDays(const std::string& key) {
-  return Guarded([&] { return causes_.Days(key); });
+  return Guarded([&] {
+    BeforeAnswer();
+    return causes_.Days(key);
+  });
 }
 
 Result<DaysOfCauses> ClickHouseStore::CostByDay(std::span<const std::string> keys, int64_t first_day,
                                                 int64_t last_day) {
-  return Guarded([&] { return causes_.CostByDay(keys, first_day, last_day); });
+  return Guarded([&] {
+    BeforeAnswer();
+    return causes_.CostByDay(keys, first_day, last_day);
+  });
 }
 
 Result<std::optional<Cluster>> ClickHouseStore::FindCluster(const std::string& key) {
@@ -164,15 +200,9 @@ Status ClickHouseStore::Recluster(std::span<const Reclustered> reports) {
       moved[std::string(report.id.as_bytes())] = &report;
       ids.push_back(report.id);
     }
-    RecordRows rows(&schema_, &versions_);
-    for (const ReportRow& report : lags_.WithIds(ids)) {
-      const Reclustered& to = *moved.at(std::string(report.id.as_bytes()));
-      if (!to.named_build.empty()) rows.AddNamed(report.id, to.named_build);
-      if (report.level1_key == to.clusters[0].key && report.level2_key == to.clusters[1].key) continue;
-      committer_.AddNewClusters(to.clusters, &rows);
-      rows.AddPlacement(report.id, report.lag_id, to.clusters);
-    }
-    InsertNow(&rows);
+    const Status sent = committer_.Move(lags_.WithIds(ids), moved);
+    units_.Forget();
+    if (!sent.ok()) throw ClickHouseError(sent.message());
   });
 }
 
@@ -185,12 +215,7 @@ Status ClickHouseStore::PutNote(const ClusterNote& note) {
 }
 
 void ClickHouseStore::InsertNow(RecordRows* rows) {
-  try {
-    for (const Batch::Part& part : rows->Take()) connection_.Insert(part.target, part.rows);
-  } catch (const ClickHouseError&) {
-    committer_.ForgetClusters();
-    throw;
-  }
+  for (const Batch::Part& part : rows->Take()) connection_.Insert(part.target, part.rows);
 }
 
 Result<std::vector<ClusterNote>> ClickHouseStore::Notes() {
@@ -214,7 +239,23 @@ Result<int64_t> ClickHouseStore::RemoveBefore(int64_t day, int64_t) {
         "SELECT toInt64(uniqExact(id)) FROM " + schema_.All(kReports) + " WHERE day < " + DateOf(day), "i",
         [&](const Row& row) { removed = row.Int(0); });
     tables_.DropBefore(day);
+    worker_.MarkRemoved(day);
+    units_.Forget();
     return removed;
+  });
+}
+
+// Each newest day is that of a partition: no row is read for it.
+Result<std::optional<int64_t>> ClickHouseStore::NewestDay() {
+  return Guarded([&] {
+    std::optional<int64_t> newest;
+    for (const Table* table : {&kReports, &kUsage, &kLosses, &kTraces}) {
+      connection_.Select("SELECT toInt64(max(toUInt16(day))) FROM " + schema_.All(*table), "i",
+                         [&](const Row& row) {
+                           if (row.Int(0) > 0) newest = std::max(newest.value_or(0), row.Int(0));
+                         });
+    }
+    return newest;
   });
 }
 
@@ -244,12 +285,15 @@ Result<bool> ClickHouseStore::Remove(const Removal&, int64_t, RemovalProgress*) 
       "a store in ClickHouse removes whole days alone; docs/operations.md says how to delete from it");
 }
 
-Result<int64_t> ClickHouseStore::RepairSums(int64_t) {
+Result<int64_t> ClickHouseStore::RepairSums(int64_t limit) {
   return Guarded([&] {
     tables_.Make();
+    std::lock_guard lock(worker_mutex_);
+    const bool has_more = worker_.Step();
+    units_.Forget();
     if (const std::string error = committer_.error(); !error.empty())
       throw ClickHouseError("reports wait on this machine: " + error);
-    return int64_t{0};
+    return has_more ? limit : 0;
   });
 }
 

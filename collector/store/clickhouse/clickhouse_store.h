@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "collector/store/clickhouse/node_tables.h"
 #include "collector/store/clickhouse/record_committer.h"
 #include "collector/store/clickhouse/schema.h"
+#include "collector/store/clickhouse/sums_worker.h"
 #include "collector/store/clickhouse/trace_reader.h"
 #include "collector/store/clickhouse/usage_reader.h"
 #include "collector/store/clickhouse/versions.h"
@@ -58,9 +60,15 @@ class ClickHouseStore final : public Store {
   base::Result<int64_t> RemoveBefore(int64_t day, int64_t limit) override;
   // Only days go (docs/operations.md says what to do instead).
   base::Result<bool> Remove(const Removal& removal, int64_t limit, RemovalProgress* progress) override;
-  // No sums are kept. Makes the tables at nodes that did not answer before, and tells why what was committed
-  // waits.
+  // Sums up one unit (sums_worker.h). Makes the tables at nodes that did not answer before, and tells why
+  // what was committed waits.
   base::Result<int64_t> RepairSums(int64_t limit) override;
+  // Names of clusters stay: collectors know by themselves which have a row.
+  base::Result<bool> RemoveUnused(int64_t) override { return false; }
+  base::Result<std::optional<int64_t>> NewestDay() override;
+  // All that changed, without pauses; and from now on before each answer about causes.
+  base::Status SumUpForTest();
+  void SumUpBeforeAnswersForTest() { sums_up_before_answers_ = true; }
   // ClickHouse does so by itself.
   base::Result<bool> Compact() override { return false; }
   base::Result<std::vector<TraceRow>> TracesOf(std::span<const base::Uuid> report_ids) override;
@@ -87,15 +95,24 @@ class ClickHouseStore final : public Store {
   // In order, each once.
   std::vector<base::Uuid> SelectIds(const std::string& condition, int64_t limit);
   void InsertNow(RecordRows* rows);
+  void SumUp();
+  // What is done before an answer about causes: nothing but in tests.
+  void BeforeAnswer() {
+    if (sums_up_before_answers_) SumUp();
+  }
 
   const Schema schema_;
   Connection connection_;
   NodeTables tables_{&connection_, &schema_};
-  LagReader lags_{&connection_, &schema_};
-  CauseReader causes_{&connection_, &schema_, &lags_};
+  LagReader lags_{RowSource(&connection_, &schema_), &schema_};
+  KnownUnits units_{RowSource(&connection_, &schema_)};
+  CauseReader causes_{&connection_, &schema_, &lags_, &units_};
   TraceReader traces_{&connection_, &schema_};
-  UsageReader usage_{&connection_, &schema_};
+  UsageReader usage_{&connection_, &schema_, &units_};
   Versions versions_;
+  std::mutex worker_mutex_;
+  SumsWorker worker_;  // guarded by worker_mutex_
+  bool sums_up_before_answers_ = false;
   RecordCommitter committer_;
 };
 

@@ -10,9 +10,6 @@
 namespace lagwatch::collector {
 namespace {
 
-// Longer than any lag that is believed (cause_sums.cc): so far away can reports of one lag be.
-constexpr int64_t kDaysOfALag = 31;
-
 std::string DaysBetween(int64_t first, int64_t last) {
   return "day BETWEEN " + DateOf(first) + " AND " + DateOf(last);
 }
@@ -46,6 +43,16 @@ std::string DaysOf(std::span<const base::Uuid> ids) {
 std::string DaysAround(std::span<const base::Uuid> ids) {
   const auto [first, last] = DayRangeOf(ids);
   return DaysBetween(first - kDaysOfALag, last + kDaysOfALag);
+}
+
+std::string DaysOfLags(int64_t first, int64_t last) { return DaysBetween(first - 1, last + kDaysOfALag); }
+
+std::string InHours(const std::string& column, const HourRange& hours) {
+  // Of the first hour and of the last one are also ids that no day is known of.
+  std::string sql = "(1";
+  if (hours.first > 24) sql += " AND " + column + " >= " + SqlId(FirstIdOfHour(hours.first));
+  if (hours.end < (kLastDay + 1) * 24) sql += " AND " + column + " < " + SqlId(FirstIdOfHour(hours.end));
+  return sql + ")";
 }
 
 std::string Between(const base::Uuid& first, const base::Uuid& last) {

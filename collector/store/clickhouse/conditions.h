@@ -7,9 +7,13 @@
 
 #include "base/uuid.h"
 #include "collector/store/clickhouse/schema.h"
+#include "collector/store/clickhouse/sums_unit.h"
 #include "collector/store/records.h"
 
 namespace lagwatch::collector {
+
+// Longer than any lag that is believed (cause_sums.cc): so far away can reports of one lag be.
+inline constexpr int64_t kDaysOfALag = 31;
 
 // A day as a Date.
 std::string DateOf(int64_t day);
@@ -19,6 +23,10 @@ std::string DaysOf(std::span<const base::Uuid> ids);
 std::string DaysAround(std::span<const base::Uuid> ids);
 // Reports with ids from `first` to `last`, both included.
 std::string Between(const base::Uuid& first, const base::Uuid& last);
+// Days of reports of lags that began from the day `first` to `last`.
+std::string DaysOfLags(int64_t first, int64_t last);
+// Ids in `column` that were made in these hours.
+std::string InHours(const std::string& column, const HourRange& hours);
 // Rows of that program's version, where they are named.
 std::string OfProgram(const ReportFilter& filter);
 

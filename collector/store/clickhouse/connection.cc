@@ -7,13 +7,18 @@
 #include <charconv>
 #include <utility>
 
+#include "base/clock.h"
+#include "collector/store/query_limit.h"
+
 namespace lagwatch::collector {
 namespace {
 
 constexpr long kConnectMs = 1500;
-// Without a byte: while rows are inserted; and while an answer is made, which comes at its end.
+// Without a byte: while rows are inserted; and while a statement is executed, whose answer comes at its end.
 constexpr long kInsertStallS = 30;
 constexpr long kSelectStallS = 300;
+// For a statement that ends another.
+constexpr long kKillMs = 2000;
 constexpr size_t kMostErrorBytes = 2000;
 
 template <auto kFree>
@@ -62,7 +67,13 @@ struct Connection::Request {
   std::string_view body;                    // without an external table
   const ExternalTable* external = nullptr;  // else
   std::function<void(std::string_view)> take = {};
+  const QueryLimit* limit = nullptr;  // null: none
+  std::string query_id = {};          // by which it is ended; empty without a limit
+  long most_ms = 0;                   // 0: as long as bytes come
+  long stall_s = kInsertStallS;
   mutable bool has_taken = false;  // something of an answer
+
+  bool IsOver() const { return limit != nullptr && limit->IsOver(); }
 };
 
 // What one node says.
@@ -85,6 +96,10 @@ struct Connection::Answer {
       has_taken = true;
       request.take(bytes);
     }
+  }
+  // For libcurl, once in a second or more often: not 0 ends the request.
+  static int OnProgress(void* data, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
+    return static_cast<const Answer*>(data)->request.IsOver() ? 1 : 0;
   }
   // For libcurl, which no exception may pass through.
   static size_t OnBytes(char* bytes, size_t, size_t size, void* data) {
@@ -131,9 +146,15 @@ struct Connection::Handle {
     Set(CURLOPT_ERRORBUFFER, error);
     Set(CURLOPT_CONNECTTIMEOUT_MS, kConnectMs);
     Set(CURLOPT_LOW_SPEED_LIMIT, 1L);
-    Set(CURLOPT_LOW_SPEED_TIME, request.take ? kSelectStallS : kInsertStallS);
+    Set(CURLOPT_LOW_SPEED_TIME, request.take ? kSelectStallS : request.stall_s);
     Set(CURLOPT_WRITEFUNCTION, &Answer::OnBytes);
     Set(CURLOPT_WRITEDATA, answer);
+    if (request.most_ms > 0) Set(CURLOPT_TIMEOUT_MS, request.most_ms);
+    if (request.limit != nullptr) {
+      Set(CURLOPT_NOPROGRESS, 0L);
+      Set(CURLOPT_XFERINFOFUNCTION, &Answer::OnProgress);
+      Set(CURLOPT_XFERINFODATA, answer);
+    }
     const CURLcode code = curl_easy_perform(easy.get());
     Set(CURLOPT_MIMEPOST, static_cast<curl_mime*>(nullptr));
     return code;
@@ -237,34 +258,62 @@ class RowTaker {
 
 }  // namespace
 
+namespace {
+
+std::string ParametersOf(const std::string& statement, const ExternalTable* external) {
+  std::string parameters = "&wait_end_of_query=1&max_bytes_before_external_sort=500000000";
+  if (external != nullptr) {
+    parameters += "&" + external->name + "_format=RowBinary&" + external->name +
+                  "_structure=" + Escaped(external->structure) + "&query=" + Escaped(statement);
+  }
+  return parameters;
+}
+
+}  // namespace
+
 void Connection::Select(const std::string& sql, std::string_view kinds,
                         const std::function<void(const Row&)>& visit, const ExternalTable* external) {
   RowTaker taker(kinds, visit);
   const std::string statement = sql + " FORMAT RowBinary";
-  Request request{
-      .parameters = LAGWATCH_SETTINGS "&wait_end_of_query=1&max_bytes_before_external_sort=500000000",
-      .body = statement,
-      .external = external,
-      .take = [&](std::string_view bytes) { taker.Take(bytes); }};
-  if (external != nullptr) {
-    request.parameters += "&" + external->name + "_format=RowBinary&" + external->name +
-                          "_structure=" + Escaped(external->structure) + "&query=" + Escaped(statement);
-  }
+  Request request{.parameters = LAGWATCH_SETTINGS + ParametersOf(statement, external),
+                  .body = statement,
+                  .external = external,
+                  .take = [&](std::string_view bytes) { taker.Take(bytes); }};
+  Limit(&request);
   Ask(request);
   taker.Finish();
 }
 
+// By the thread's limit: ClickHouse is told of the deadline, and can be told to end the query sooner.
+void Connection::Limit(Request* request) {
+  request->limit = QueryLimit::OfThisThread();
+  if (request->limit == nullptr) return;
+  const auto left = request->limit->Remaining();
+  request->most_ms = std::max<long>(left.count(), 1);
+  request->query_id = "lagwatch-" + base::ToString(base::CreateUuidV7(base::SystemClock().WallMs()));
+  request->parameters +=
+      "&query_id=" + request->query_id + "&max_execution_time=" + std::to_string(left.count() / 1000 + 1);
+}
+
 void Connection::SelectAt(size_t node, const std::string& sql, std::string_view kinds,
-                          const std::function<void(const Row&)>& visit) {
+                          const std::function<void(const Row&)>& visit, const ExternalTable* external) {
   RowTaker taker(kinds, visit);
   const std::string statement = sql + " FORMAT RowBinary";
   const ScopedHandle handle(this);
   AskNode(node,
-          {.parameters = "wait_end_of_query=1",
+          {.parameters = ParametersOf(statement, external).substr(1),
            .body = statement,
+           .external = external,
            .take = [&](std::string_view bytes) { taker.Take(bytes); }},
           handle.get());
   taker.Finish();
+}
+
+void Connection::InsertAt(size_t node, const std::string& table, std::string_view rows) {
+  const ScopedHandle handle(this);
+  AskNode(node,
+          {.parameters = "query=" + Escaped("INSERT INTO " + table + " FORMAT RowBinary"), .body = rows},
+          handle.get());
 }
 
 void Connection::Insert(const std::string& table_and_columns, std::string_view rows) {
@@ -292,7 +341,7 @@ std::string Connection::InsertSettings() {
 
 void Connection::ExecuteAt(size_t node, const std::string& sql) {
   const ScopedHandle handle(this);
-  AskNode(node, {.parameters = "", .body = sql}, handle.get());
+  AskNode(node, {.parameters = "", .body = sql, .stall_s = kSelectStallS}, handle.get());
 }
 
 void Connection::Ask(const Request& request) {
@@ -305,8 +354,22 @@ void Connection::Ask(const Request& request) {
       preferred_node_ = node;
       return;
     } catch (const NodeError& error) {
+      if (request.IsOver()) {
+        Kill(node, request, handle.get());
+        throw ClickHouseError(request.limit->ToStatus().message());
+      }
       if (!error.may_do_elsewhere || request.has_taken || i + 1 == node_count()) throw;
     }
+  }
+}
+
+// Closing the connection does not end a query that reads: ClickHouse would make the answer to its end.
+void Connection::Kill(size_t node, const Request& request, Handle* handle) {
+  const std::string sql = "KILL QUERY WHERE query_id = " + SqlText(request.query_id) + " ASYNC";
+  try {
+    AskNode(node, {.parameters = "", .body = sql, .most_ms = kKillMs}, handle);
+  } catch (const ClickHouseError&) {
+    // Its max_execution_time ends it.
   }
 }
 

@@ -53,14 +53,15 @@ class Connection {
   // All throw ClickHouseError.
 
   // Calls `visit` for each row as it comes; `kinds` are those of Row::Take. A node that goes away in the
-  // middle of an answer is an error. `visit` may ask for other things.
+  // middle of an answer is an error. `visit` may ask for other things. The thread's QueryLimit ends it.
   void Select(const std::string& sql, std::string_view kinds, const std::function<void(const Row&)>& visit,
               const ExternalTable* external = nullptr);
   // Returns when each shard has the rows. The same bytes may be inserted again: they are there once.
   void Insert(const std::string& table_and_columns, std::string_view rows);
   // At that node alone.
   void SelectAt(size_t node, const std::string& sql, std::string_view kinds,
-                const std::function<void(const Row&)>& visit);
+                const std::function<void(const Row&)>& visit, const ExternalTable* external = nullptr);
+  void InsertAt(size_t node, const std::string& table, std::string_view rows);
   void ExecuteAt(size_t node, const std::string& sql);
 
   size_t node_count() const { return url_.nodes.size(); }
@@ -72,7 +73,9 @@ class Connection {
   class ScopedHandle;
 
   std::string InsertSettings();
+  void Limit(Request* request);
   void Ask(const Request& request);
+  void Kill(size_t node, const Request& request, Handle* handle);
   void AskNode(size_t node, const Request& request, Handle* handle);
 
   const ClickHouseUrl url_;

@@ -81,6 +81,24 @@ void LagReader::ForEach(const ReportFilter& filter, const Visit& visit) {
   });
 }
 
+void LagReader::ForEachOf(std::span<const HourRange> hours, const Visit& visit) {
+  std::string condition;
+  for (const HourRange& range : hours)
+    condition +=
+        (condition.empty() ? "(" : " OR ") + InHours("lag_id", range) + " OR " + InHours("id", range);
+  if (condition.empty()) return;
+  // What is read in vain are reports whose own ids are of these hours, and those of their lags are not.
+  const auto is_of_them = [&](const ReportRow& report) {
+    const int64_t home = HomeHourOf(report.id, report.lag_id);
+    return std::ranges::any_of(hours, [&](const HourRange& range) { return range.Has(home); });
+  };
+  const auto first = std::ranges::min_element(hours, {}, &HourRange::first)->first;
+  const auto last = std::ranges::max_element(hours, {}, &HourRange::end)->end;
+  SelectLags(condition + ") AND " + DaysOfLags(first / 24, last / 24), nullptr, [&](const ReportRow& report) {
+    if (is_of_them(report)) visit(report);
+  });
+}
+
 std::vector<ReportRow> LagReader::Newest(const ReportFilter& filter, int64_t limit,
                                          const std::optional<base::Uuid>& before) {
   const Conditions conditions(filter, *schema_);
@@ -88,10 +106,11 @@ std::vector<ReportRow> LagReader::Newest(const ReportFilter& filter, int64_t lim
   std::optional<base::Uuid> end = before;
   while (static_cast<int64_t>(found.size()) < limit) {
     std::vector<base::Uuid> ids;
-    connection_->Select("SELECT id FROM " + schema_->All(kReports) + " WHERE " + conditions.OfReports() +
-                            (end ? " AND id < " + SqlId(*end) + " AND day <= " + DateOf(DayOf(*end)) : "") +
-                            " ORDER BY id DESC LIMIT 1 BY id LIMIT " + std::to_string(limit),
-                        "u", [&](const Row& row) { ids.push_back(row.Id(0)); });
+    source_.Select("id", kReports,
+                   " WHERE " + conditions.OfReports() +
+                       (end ? " AND id < " + SqlId(*end) + " AND day <= " + DateOf(DayOf(*end)) : "") +
+                       " ORDER BY id DESC LIMIT 1 BY id LIMIT " + std::to_string(limit),
+                   "u", [&](const Row& row) { ids.push_back(row.Id(0)); });
     if (ids.empty()) break;
     std::vector<ReportRow> reports = WithIds(ids);
     for (auto report = reports.rbegin(); report != reports.rend(); ++report) {
@@ -126,10 +145,9 @@ std::vector<StoredReport> LagReader::StoredWithIds(std::span<const base::Uuid> i
   if (stored.empty()) return stored;
   const ExternalTable external = ExternalTable::OfIds(ids);
   auto next = stored.begin();
-  connection_->Select(
-      "SELECT id, payload FROM " + schema_->All(kReports) + " WHERE id IN (SELECT id FROM ids) AND " +
-          DaysOf(ids) + " ORDER BY id, ver DESC LIMIT 1 BY id",
-      "us",
+  source_.Select(
+      "id, payload", kReports,
+      " WHERE id IN (SELECT id FROM ids) AND " + DaysOf(ids) + " ORDER BY id, ver DESC LIMIT 1 BY id", "us",
       [&](const Row& row) {
         while (next != stored.end() && next->row.id.bytes < row.Id(0).bytes) ++next;
         if (next != stored.end() && next->row.id == row.Id(0)) next->payload = row.Text(1);
@@ -142,10 +160,9 @@ std::vector<base::Uuid> LagReader::LagsOf(std::span<const base::Uuid> ids) {
   std::vector<base::Uuid> lags;
   if (ids.empty()) return lags;
   const ExternalTable external = ExternalTable::OfIds(ids);
-  connection_->Select(
-      "SELECT lag_id FROM " + schema_->All(kReports) + " WHERE id IN (SELECT id FROM ids) AND " +
-          DaysOf(ids) + " GROUP BY lag_id",
-      "u", [&](const Row& row) { lags.push_back(row.Id(0)); }, &external);
+  source_.Select(
+      "lag_id", kReports, " WHERE id IN (SELECT id FROM ids) AND " + DaysOf(ids) + " GROUP BY lag_id", "u",
+      [&](const Row& row) { lags.push_back(row.Id(0)); }, &external);
   return lags;
 }
 
@@ -162,9 +179,8 @@ void LagReader::SelectLags(const std::string& condition, const ExternalTable* ex
     if (reports.size() >= kReportsOfAJoin && reports.back().lag_id != row.Id(1)) join();
     reports.push_back(ReadRow(row));
   };
-  connection_->Select("SELECT " + std::string(kColumns) + " FROM " + schema_->All(kReports) + " WHERE " +
-                          condition + " ORDER BY lag_id, id, ver DESC",
-                      kKinds, add, external);
+  source_.Select(kColumns, kReports, " WHERE " + condition + " ORDER BY lag_id, id, ver DESC", kKinds, add,
+                 external);
   join();
 }
 
@@ -179,10 +195,9 @@ void LagReader::Join(std::vector<ReportRow>* reports) {
 
 void LagReader::Place(const ExternalTable& ids, const std::string& days, std::vector<ReportRow>* reports) {
   std::unordered_map<base::Uuid, std::pair<std::string, std::string>, HashOfId> placed;
-  connection_->Select(
-      "SELECT id, level1, level2 FROM " + schema_->All(kPlacements) +
-          " WHERE id IN (SELECT id FROM ids) AND " + days + " ORDER BY id, ver DESC LIMIT 1 BY id",
-      "uss",
+  source_.Select(
+      "id, level1, level2", kPlacements,
+      " WHERE id IN (SELECT id FROM ids) AND " + days + " ORDER BY id, ver DESC LIMIT 1 BY id", "uss",
       [&](const Row& row) {
         placed[row.Id(0)] = {row.Text(1), row.Text(2)};
       },
@@ -200,9 +215,9 @@ void LagReader::Account(const ExternalTable& ids, const std::string& days, std::
     std::optional<int64_t> killed_ns;
   };
   std::unordered_map<base::Uuid, End, HashOfId> ends;
-  connection_->Select(
-      "SELECT report_id, of_run, duration_ns FROM " + schema_->All(kEnds) +
-          " WHERE report_id IN (SELECT id FROM ids) AND " + days +
+  source_.Select(
+      "report_id, of_run, duration_ns", kEnds,
+      " WHERE report_id IN (SELECT id FROM ids) AND " + days +
           " ORDER BY report_id, of_run, ver DESC LIMIT 1 BY report_id, of_run",
       "uii",
       [&](const Row& row) {

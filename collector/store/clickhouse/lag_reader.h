@@ -8,10 +8,13 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "collector/store/clickhouse/connection.h"
+#include "collector/store/clickhouse/row_source.h"
 #include "collector/store/clickhouse/schema.h"
+#include "collector/store/clickhouse/sums_unit.h"
 #include "collector/store/records.h"
 
 namespace lagwatch::collector {
@@ -20,11 +23,13 @@ class LagReader {
  public:
   using Visit = std::function<void(const ReportRow&)>;
 
-  // Borrows both.
-  LagReader(Connection* connection, const Schema* schema) : connection_(connection), schema_(schema) {}
+  // Borrows `schema`.
+  LagReader(RowSource source, const Schema* schema) : source_(std::move(source)), schema_(schema) {}
 
   // All that match, in the order of their lags' ids.
   void ForEach(const ReportFilter& filter, const Visit& visit);
+  // All that are summed up in these hours (sums_unit.h).
+  void ForEachOf(std::span<const HourRange> hours, const Visit& visit);
   // The newest id first, of those before the id `before`.
   std::vector<ReportRow> Newest(const ReportFilter& filter, int64_t limit,
                                 const std::optional<base::Uuid>& before);
@@ -40,7 +45,7 @@ class LagReader {
   void Place(const ExternalTable& ids, const std::string& days, std::vector<ReportRow>* reports);
   void Account(const ExternalTable& ids, const std::string& days, std::vector<ReportRow>* reports);
 
-  Connection* connection_;
+  const RowSource source_;
   const Schema* schema_;
 };
 

@@ -53,16 +53,25 @@ void NodeTables::DropBefore(int64_t day, const Table* only) {
 
 void NodeTables::DropAt(size_t node, int64_t day, const Table* only) {
   std::vector<std::string> statements;
+  const auto find = [&](const Table& table, const std::string& condition) {
+    connection_->SelectAt(
+        node,
+        "SELECT DISTINCT partition FROM system.parts WHERE active AND database = " +
+            SqlText(schema_->database()) + " AND table = " + SqlText(table.name) + " AND " + condition,
+        "s", [&](const Row& row) {
+          statements.push_back("ALTER TABLE " + schema_->OfShard(table) + " DROP PARTITION " +
+                               (table.is_sums ? row.Text(0) : SqlText(row.Bytes(0))));
+        });
+  };
   for (const Table& table : kTables) {
-    if (table.is_kept || (only != nullptr && only->name != table.name)) continue;
-    connection_->SelectAt(node,
-                          "SELECT DISTINCT partition FROM system.parts WHERE active AND database = " +
-                              SqlText(schema_->database()) + " AND table = " + SqlText(table.name) +
-                              " AND partition < toString(" + DateOf(day) + ")",
-                          "s", [&](const Row& row) {
-                            statements.push_back("ALTER TABLE " + schema_->OfShard(table) +
-                                                 " DROP PARTITION " + SqlText(row.Bytes(0)));
-                          });
+    if (!table.is_kept && (only == nullptr || only->name == table.name))
+      find(table, "partition < toString(" + DateOf(day) + ")");
+  }
+  if (only == nullptr && day > kDaysOfALag) {
+    // Lags that began earlier may have reports that stay.
+    const int64_t first_day = day - kDaysOfALag;
+    find(kMarks, "partition < toString(" + DateOf(first_day) + ") AND partition > toString(toDate(1))");
+    find(kDaySums, "toInt64(partition) < " + std::to_string(SumsUnit::OfHour(first_day * 24).number()));
   }
   for (const std::string& statement : statements) connection_->ExecuteAt(node, statement);
 }

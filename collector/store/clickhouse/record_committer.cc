@@ -24,12 +24,24 @@ struct IdColumn {
   char kind;
   const Table* table;
   const char* column;
-  bool has_its_day;
+  bool has_its_day;  // the id says of which day the row is; else the record does
 };
 constexpr IdColumn kIdColumns[] = {
     {'r', &kReports, "id", true}, {'e', &kEnds, "report_id", true}, {'s', &kRunEnds, "session_id", false},
     {'f', &kFrames, "id", false}, {'u', &kUsage, "id", false},      {'l', &kLosses, "id", false},
     {'c', &kTraces, "id", true}};
+
+// Ids of one kind that are looked for.
+struct Wanted {
+  std::vector<base::Uuid> ids;
+  std::set<std::string> dates;  // of the records
+};
+
+std::string OneOf(const std::set<std::string>& dates) {
+  std::string sql;
+  for (const std::string& date : dates) sql += (sql.empty() ? "day IN (" : ", ") + date;
+  return sql + ")";
+}
 
 bool SaysNothing(const NewRecord& record) {
   const auto* losses = std::get_if<report::Losses>(&record);
@@ -43,15 +55,26 @@ class RecordCommitter::Group {
  public:
   explicit Group(RecordCommitter* owner) : owner_(owner), rows_(owner->schema_, owner->versions_) {}
 
-  void Add(const NewRecord& record, const std::string& key) {
+  // `lags`: by the ids of reports.
+  void Add(const NewRecord& record, const std::string& key, const std::map<std::string, base::Uuid>& lags) {
+    if (const auto ended = EndedReportOf(record)) {
+      const auto lag = lags.find(std::string(ended->as_bytes()));
+      rows_.MarkEndOf(*ended, lag == lags.end() ? std::nullopt : std::optional(lag->second));
+    }
     if (const auto* added = std::get_if<NewReport>(&record)) owner_->AddNewClusters(added->clusters, &rows_);
     std::visit([&](const auto& known) { rows_.Add(known); }, record);
     keys_.push_back(key);
     if (rows_.size_bytes() >= kMostBatchBytes) EndBatch();
   }
+  void Move(const ReportRow& report, const Reclustered& to) {
+    if (!to.named_build.empty()) rows_.AddNamed(report.id, to.named_build);
+    if (report.level1_key == to.clusters[0].key && report.level2_key == to.clusters[1].key) return;
+    owner_->AddNewClusters(to.clusters, &rows_);
+    rows_.AddPlacement(report.id, report.lag_id, to.clusters);
+  }
 
   Status Send() {
-    if (!keys_.empty()) EndBatch();
+    EndBatch();
     for (const Batch& batch : batches_) {
       if (Status sent = owner_->sender_.Send(batch); !sent.ok()) return sent;
     }
@@ -59,7 +82,10 @@ class RecordCommitter::Group {
   }
 
  private:
-  void EndBatch() { batches_.push_back({rows_.Take(), std::exchange(keys_, {})}); }
+  void EndBatch() {
+    std::vector<Batch::Part> parts = rows_.Take();
+    if (!parts.empty()) batches_.push_back({std::move(parts), std::exchange(keys_, {})});
+  }
 
   RecordCommitter* owner_;
   RecordRows rows_;
@@ -77,6 +103,7 @@ RecordCommitter::RecordCommitter(Connection* connection, const Schema* schema, V
 base::Result<std::vector<CommitOutcome>> RecordCommitter::Commit(std::span<const NewRecord> records) {
   std::lock_guard lock(commit_mutex_);
   std::set<std::string> known = KeysThatAreThere(records);
+  const std::map<std::string, base::Uuid> lags = LagsOfEnded(records);
   std::optional<int64_t> unknown_count;
   std::vector<CommitOutcome> outcomes;
   Group group(this);
@@ -91,7 +118,7 @@ base::Result<std::vector<CommitOutcome>> RecordCommitter::Commit(std::span<const
     } else {
       if (is_unknown) ++*unknown_count;
       known.insert(key);
-      group.Add(record, key);
+      group.Add(record, key, lags);
       outcomes.push_back(CommitOutcome::kStored);
     }
   }
@@ -99,6 +126,41 @@ base::Result<std::vector<CommitOutcome>> RecordCommitter::Commit(std::span<const
   if (sent.ok()) return outcomes;
   ForgetClusters();
   return Status(StatusCode::kUnavailable, sent.message());
+}
+
+Status RecordCommitter::Move(std::span<const ReportRow> reports,
+                             const std::map<std::string, const Reclustered*>& to) {
+  std::lock_guard lock(commit_mutex_);
+  Group group(this);
+  for (const ReportRow& report : reports) group.Move(report, *to.at(std::string(report.id.as_bytes())));
+  Status sent = group.Send();
+  if (!sent.ok()) ForgetClusters();
+  return sent;
+}
+
+// Of the same commit, or of those that are there.
+std::map<std::string, base::Uuid> RecordCommitter::LagsOfEnded(std::span<const NewRecord> records) {
+  std::map<std::string, base::Uuid> lags;
+  for (const NewRecord& record : records) {
+    if (const auto* added = std::get_if<NewReport>(&record))
+      lags.emplace(added->row.id.as_bytes(), added->row.lag_id);
+  }
+  std::vector<base::Uuid> wanted;
+  for (const NewRecord& record : records) {
+    const auto ended = EndedReportOf(record);
+    if (ended && !lags.contains(std::string(ended->as_bytes()))) wanted.push_back(*ended);
+  }
+  if (wanted.empty() || !sender_.error().empty()) return lags;
+  try {
+    const ExternalTable external = ExternalTable::OfIds(wanted);
+    connection_->Select(
+        "SELECT id, lag_id FROM " + schema_->All(kReports) + " WHERE id IN (SELECT id FROM ids) AND " +
+            DaysOf(wanted),
+        "uu", [&](const Row& row) { lags.emplace(row.Bytes(0), row.Id(1)); }, &external);
+  } catch (const ClickHouseError&) {
+    // The worker looks for them later.
+  }
+  return lags;
 }
 
 void RecordCommitter::AddNewClusters(const ClusterPath& path, RecordRows* rows) {
@@ -128,20 +190,24 @@ std::set<std::string> RecordCommitter::KeysThatAreThere(std::span<const NewRecor
 }
 
 void RecordCommitter::FindIds(std::span<const NewRecord> records, std::set<std::string>* keys) {
-  std::map<char, std::vector<base::Uuid>> ids;
+  std::map<char, Wanted> wanted_of;
   for (const NewRecord& record : records) {
     const std::string key = KeyOf(record);
-    if (const auto id = base::TryUuidFromBytes(std::string_view(key).substr(1))) ids[key[0]].push_back(*id);
+    const auto id = base::TryUuidFromBytes(std::string_view(key).substr(1));
+    if (!id || key[0] == 't') continue;
+    wanted_of[key[0]].ids.push_back(*id);
+    wanted_of[key[0]].dates.insert(DateOf(DayOfRecord(record)));
   }
   for (const IdColumn& of : kIdColumns) {
-    const auto wanted = ids.find(of.kind);
-    if (wanted == ids.end()) continue;
-    const ExternalTable external = ExternalTable::OfIds(wanted->second);
+    const auto wanted = wanted_of.find(of.kind);
+    if (wanted == wanted_of.end()) continue;
+    const auto& [ids, dates] = wanted->second;
+    const ExternalTable external = ExternalTable::OfIds(ids);
     const std::string column = of.column;
     connection_->Select(
         "SELECT " + column + " FROM " + schema_->All(*of.table) + " WHERE " + column +
-            " IN (SELECT id FROM ids)" + (of.kind == 'e' ? " AND of_run = 0" : "") +
-            (of.has_its_day ? " AND " + DaysOf(wanted->second) : ""),
+            " IN (SELECT id FROM ids)" + (of.kind == 'e' ? " AND of_run = 0" : "") + " AND " +
+            (of.has_its_day ? DaysOf(ids) : OneOf(dates)),
         "u", [&](const Row& row) { keys->insert(of.kind + row.Text(0)); }, &external);
   }
 }

@@ -2,6 +2,7 @@
 // Takes records, each once. Thread-safe. Context: background.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -28,14 +29,18 @@ class RecordCommitter {
   base::Result<std::vector<CommitOutcome>> Commit(std::span<const NewRecord> records);
   // Why what was committed waits; empty when it does not.
   std::string error() const { return sender_.error(); }
-  // Adds the rows of clusters that were not known here before, to rows that are then inserted.
-  void AddNewClusters(const ClusterPath& path, RecordRows* rows);
-  // What was added did not get there.
-  void ForgetClusters();
+  // Moves reports to their clusters. `reports` are as they were.
+  base::Status Move(std::span<const ReportRow> reports, const std::map<std::string, const Reclustered*>& to);
 
  private:
   class Group;
 
+  // Adds the rows of clusters that were not known here before, to rows that are then sent.
+  void AddNewClusters(const ClusterPath& path, RecordRows* rows);
+  // What was added did not get there.
+  void ForgetClusters();
+  // Of reports that have ends among these: the lags that are known.
+  std::map<std::string, base::Uuid> LagsOfEnded(std::span<const NewRecord> records);
   // Of those that ClickHouse has; of none while it does not answer.
   std::set<std::string> KeysThatAreThere(std::span<const NewRecord> records);
   void FindIds(std::span<const NewRecord> records, std::set<std::string>* keys);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/store/clickhouse/record_rows.h"
 
+#include <algorithm>
+
 #include "base/clock.h"
 #include "policies/exit_reason.h"
 
@@ -26,6 +28,7 @@ void AddValues(RowWriter* rows, const Values&... values) {
 
 void RecordRows::Add(const NewReport& added) {
   const ReportRow& row = added.row;
+  Mark(SumsUnit::OfHour(HomeHourOf(row.id, row.lag_id)));
   RowWriter& reports = Of(kReports);
   reports.Day(DayOf(row.id));
   AddValues(&reports, row.id, row.lag_id, row.session_id, row.ordinal, row.app, row.version, row.user,
@@ -49,7 +52,7 @@ void RecordRows::Add(const report::RunEnd& end) {
   AddValues(&Of(kRunEnds), end.session_id, policies::ExitReasonName(end.reason), end.signal, end.report_id,
             ToSigned(end.lag_ns), end.loop, ToSigned(end.run_start_wall_ms), ToSigned(end.last_seen_wall_ms),
             end.scene, end.app, end.app_version, end.user, versions_->First());
-  if (end.reason != policies::ExitReason::kKilledInLag || end.report_id == base::Uuid{}) return;
+  if (!EndedReportOf(end)) return;
   Of(kEnds).Day(DayOf(end.report_id));
   AddValues(&Of(kEnds), end.report_id, 1, ToSigned(end.lag_ns), versions_->First());
 }
@@ -69,6 +72,7 @@ void RecordRows::Add(const report::FrameSlice& slice) {
 void RecordRows::Add(const NewUsage& added) {
   const report::Usage& usage = added.usage;
   Of(kUsage).Day(DayOfMs(usage.end_wall_ms));
+  Mark(SumsUnit::OfUsage(std::clamp<int64_t>(DayOfMs(usage.end_wall_ms), 1, kLastDay)));
   AddValues(&Of(kUsage), usage.id, usage.app, usage.app_version, usage.user,
             static_cast<int64_t>(std::min(WatchedNsOf(usage), 9e18)), versions_->First(), added.payload);
 }
@@ -103,6 +107,7 @@ void RecordRows::Add(const Cluster& cluster) {
 }
 
 void RecordRows::AddPlacement(const base::Uuid& id, const base::Uuid& lag_id, const ClusterPath& clusters) {
+  Mark(SumsUnit::OfHour(HomeHourOf(id, lag_id)));
   Of(kPlacements).Day(DayOf(id));
   AddValues(&Of(kPlacements), id, lag_id, clusters[0].key, clusters[1].key, versions_->Newest());
 }
@@ -117,7 +122,20 @@ void RecordRows::Add(const ClusterNote& note) {
             int64_t{note.is_split}, note.changed_wall_ms, note.changed_by, versions_->Newest());
 }
 
+void RecordRows::MarkEndOf(const base::Uuid& report_id, const std::optional<base::Uuid>& lag_id) {
+  Mark(SumsUnit::OfHour(HomeHourOf(report_id, lag_id.value_or(report_id))));
+  if (!lag_id) Mark(SumsUnit::OfUnknownLags(HourOf(report_id) / 24));
+}
+
 std::vector<Batch::Part> RecordRows::Take() {
+  if (!marked_.empty()) {
+    const int64_t number = versions_->NextBatch();
+    for (int64_t unit : marked_) {
+      Of(kMarks).Day(SumsUnit(unit).day());
+      AddValues(&Of(kMarks), unit, versions_->collector(), number, number);
+    }
+    marked_.clear();
+  }
   std::vector<Batch::Part> parts;
   for (const Table& table : kTables) {
     if (const auto rows = rows_.find(table.name); rows != rows_.end())
@@ -131,6 +149,22 @@ size_t RecordRows::size_bytes() const {
   size_t size = 0;
   for (const auto& [table, rows] : rows_) size += rows.bytes().size();
   return size;
+}
+
+std::optional<base::Uuid> EndedReportOf(const NewRecord& record) {
+  if (const auto* end = std::get_if<report::LagEnd>(&record)) return end->report_id;
+  const auto* run = std::get_if<report::RunEnd>(&record);
+  if (run == nullptr || run->reason != policies::ExitReason::kKilledInLag || run->report_id == base::Uuid{})
+    return std::nullopt;
+  return run->report_id;
+}
+
+int64_t DayOfRecord(const NewRecord& record) {
+  if (const auto* end = std::get_if<report::RunEnd>(&record)) return DayOfMs(end->last_seen_wall_ms);
+  if (const auto* slice = std::get_if<report::FrameSlice>(&record)) return DayOfMs(slice->begin_wall_ms);
+  if (const auto* added = std::get_if<NewUsage>(&record)) return DayOfMs(added->usage.end_wall_ms);
+  if (const auto* losses = std::get_if<report::Losses>(&record)) return DayOfMs(losses->end_wall_ms);
+  return 1;
 }
 
 std::string KeyOf(const NewRecord& record) {

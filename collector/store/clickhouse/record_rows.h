@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -11,6 +12,7 @@
 #include "collector/store/clickhouse/batch_spool.h"
 #include "collector/store/clickhouse/row_binary.h"
 #include "collector/store/clickhouse/schema.h"
+#include "collector/store/clickhouse/sums_unit.h"
 #include "collector/store/clickhouse/versions.h"
 #include "collector/store/records.h"
 
@@ -34,8 +36,12 @@ class RecordRows {
   void AddPlacement(const base::Uuid& id, const base::Uuid& lag_id, const ClusterPath& clusters);
   void AddNamed(const base::Uuid& id, const std::string& build_id);
   void Add(const ClusterNote& note);
+  // The lag of a report that an end was added of. Without that, sums_worker.h looks for it later.
+  void MarkEndOf(const base::Uuid& report_id, const std::optional<base::Uuid>& lag_id);
+  void Mark(SumsUnit unit) { marked_.insert(unit.number()); }
 
-  // In the order of the schema. After it there are none.
+  // In the order of the schema, marks last. After it there are none. Batches are to be sent in the order in
+  // which they were taken.
   std::vector<Batch::Part> Take();
   size_t size_bytes() const;
 
@@ -45,9 +51,14 @@ class RecordRows {
   const Schema* schema_;
   Versions* versions_;
   std::map<std::string_view, RowWriter> rows_;  // by table
+  std::set<int64_t> marked_;                    // units whose reports these rows change
 };
 
 // What makes a record one: the text is unique among all kinds.
 std::string KeyOf(const NewRecord& record);
+// The report that an end is of; nothing for other records.
+std::optional<base::Uuid> EndedReportOf(const NewRecord& record);
+// The days of the rows of a record that is no report, an end, or of an unknown type: by what it says itself.
+int64_t DayOfRecord(const NewRecord& record);
 
 }  // namespace lagwatch::collector

@@ -41,6 +41,7 @@ bool TakeSize(std::string_view* bytes, size_t* size) {
 }  // namespace
 
 void RowWriter::Int(int64_t value) { AppendNumber(value, &bytes_); }
+void RowWriter::Real(double value) { AppendNumber(value, &bytes_); }
 void RowWriter::Day(int64_t day) {
   AppendNumber(static_cast<uint16_t>(std::clamp<int64_t>(day, 1, kLastDay)), &bytes_);
 }

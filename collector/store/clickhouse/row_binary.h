@@ -16,9 +16,12 @@ namespace lagwatch::collector {
 class RowWriter {
  public:
   void Int(int64_t value);
+  void Real(double value);
   void Day(int64_t day);  // since 1970; cut to those that all versions of ClickHouse know
   void Id(const base::Uuid& id);
   void Text(std::string_view text);
+  // Rows, or columns, that another one has written.
+  void Bytes(std::string_view bytes) { bytes_ += bytes; }
 
   const std::string& bytes() const { return bytes_; }
   bool empty() const { return bytes_.empty(); }

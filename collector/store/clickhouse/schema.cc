@@ -6,6 +6,9 @@
 namespace lagwatch::collector {
 namespace {
 
+// Lists read single clusters' rows, which are few.
+constexpr char kSumsGranularity[] = "512";
+
 std::string Concatenated(std::initializer_list<std::string_view> parts) {
   std::string text;
   for (std::string_view part : parts) text += part;
@@ -36,9 +39,17 @@ std::string Schema::Target(const Table& table) const {
 }
 
 std::string Schema::Engine(const Table& table) const {
-  if (!is_cluster()) return "ReplacingMergeTree(ver)";
-  return Concatenated({"ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/", url_.database, "/",
-                       table.name, "', '{replica}', ver)"});
+  const std::string kind = table.is_sums ? "MergeTree" : "ReplacingMergeTree";
+  const std::string version = table.is_sums ? "" : "ver";
+  if (!is_cluster()) return kind + "(" + version + ")";
+  return Concatenated({"Replicated", kind, "('/clickhouse/tables/{shard}/", url_.database, "/", table.name,
+                       "', '{replica}'", version.empty() ? "" : ", ", version, ")"});
+}
+
+std::string Schema::MakeNewSums(const std::string& name) const {
+  return Concatenated({"CREATE TABLE `", url_.database, "`.", name, " (", kDaySums.columns,
+                       ") ENGINE = MergeTree() PARTITION BY unit ORDER BY ", kDaySums.order_by,
+                       " SETTINGS index_granularity = ", kSumsGranularity});
 }
 
 std::vector<std::string> Schema::Statements() const {
@@ -46,10 +57,14 @@ std::vector<std::string> Schema::Statements() const {
   for (const Table& table : kTables) {
     statements.push_back(Concatenated(
         {"CREATE TABLE IF NOT EXISTS ", OfShard(table), " (", table.columns, ") ENGINE = ", Engine(table),
-         table.is_by_day ? " PARTITION BY day" : "", " ORDER BY ", table.order_by,
-         is_cluster() ? " SETTINGS replicated_deduplication_window = 1000,"
-                        " replicated_deduplication_window_seconds = 604800"
-                      : ""}));
+         table.is_sums     ? " PARTITION BY unit"
+         : table.is_by_day ? " PARTITION BY day"
+                           : "",
+         " ORDER BY ", table.order_by,
+         " SETTINGS index_granularity = ", table.is_sums ? kSumsGranularity : "8192",
+         is_cluster() && !table.is_sums ? ", replicated_deduplication_window = 1000,"
+                                          " replicated_deduplication_window_seconds = 604800"
+                                        : ""}));
     if (!is_cluster()) continue;
     statements.push_back(Concatenated({"CREATE TABLE IF NOT EXISTS ", All(table), " AS ", OfShard(table),
                                        " ENGINE = Distributed(`", url_.cluster, "`, `", url_.database, "`, ",

@@ -22,6 +22,7 @@ struct Table {
   std::string_view shard_by;  // a column
   bool is_by_day = true;      // divided by `day`
   bool is_kept = false;       // when old reports go
+  bool is_sums = false;       // divided by `unit`, and replaced unit by unit (sums_worker.h)
 };
 
 #define LAGWATCH_ID "FixedString(16)"
@@ -68,10 +69,7 @@ inline constexpr Table kLosses{"losses_v1",
                                "day Date, id " LAGWATCH_ID
                                ", position Int64, app String, version String, user String, reason String,"
                                " cause Int64, count Int64, sample_rate_ppm Int64, ver UInt64",
-                               "(id, position)",
-                               "id",
-                               true,
-                               true};
+                               "(id, position)", "id"};
 inline constexpr Table kUnknown{"unknown_v1",
                                 "day Date, type Int64, payload String, received_wall_ms Int64, ver UInt64",
                                 "(type, payload)", "payload"};
@@ -101,8 +99,40 @@ inline constexpr Table kUnnamed{"unnamed_v1",
                                 "day Date, build_id String, id " LAGWATCH_ID ", is_named Int64, ver UInt64",
                                 "(build_id, id, is_named)", "id"};
 
-inline constexpr std::array kTables = {kReports, kPlacements, kEnds,     kRunEnds, kFrames,  kUsage,
-                                       kLosses,  kUnknown,    kClusters, kNotes,   kUnnamed, kTraces};
+// What reports of a unit (sums_unit.h) come to; sum_row.h says what the rows of each scope are. Rows that
+// have all but the sums alike add up.
+inline constexpr Table kDaySums{
+    "day_sums_v1",
+    "unit Int64, scope Int64, level Int64, parent String, cluster String, day Int64, app String,"
+    " version String, kind String, verdict String, loop String, os String, cause Int64, reports Int64,"
+    " lags Int64, hang_ns Float64, weighted_lags Float64, weighted_hang_ns Float64, longest_ns Int64,"
+    " first_seen_ms Int64, last_seen_ms Int64, sketches String",
+    "(scope, level, parent, cluster, day)",
+    "unit",
+    false,
+    true,
+    true};
+// Batches that changed rows of a unit: of each collector's process the number of its last one. Comes to the
+// tables after the rows that it is about. The sum of a unit's numbers only grows; sums that were made of all
+// of them say the same number.
+inline constexpr Table kMarks{"marks_v1",
+                              "day Date, unit Int64, collector Int64, number Int64, ver UInt64",
+                              "(unit, collector)",
+                              "unit",
+                              true,
+                              true};
+// Who sums up: of those that are not over yet, the one that began first.
+inline constexpr Table kLeases{"leases_v1",
+                               "name String, holder Int64, since_ms Int64, until_ms Int64, ver UInt64",
+                               "(name, holder)",
+                               "name",
+                               false,
+                               true};
+
+// Marks come last.
+inline constexpr std::array kTables = {kReports, kPlacements, kEnds,    kRunEnds,  kFrames,
+                                       kUsage,   kLosses,     kUnknown, kClusters, kNotes,
+                                       kUnnamed, kTraces,     kDaySums, kLeases,   kMarks};
 
 // How these tables are called in statements.
 class Schema {
@@ -116,6 +146,9 @@ class Schema {
   // All(), with its columns in order: where to insert.
   std::string Target(const Table& table) const;
 
+  // Makes an empty table `name` at one node, whose units can replace those of kDaySums there.
+  std::string MakeNewSums(const std::string& name) const;
+
   // For each node, in this order; nothing happens where they were executed before.
   std::vector<std::string> Statements() const;
   // How many tables a node has after that: rows of `count()`.
@@ -123,9 +156,10 @@ class Schema {
   size_t table_count() const;
 
   const std::string& database() const { return url_.database; }
+  const std::string& cluster() const { return url_.cluster; }
+  bool is_cluster() const { return !url_.cluster.empty(); }
 
  private:
-  bool is_cluster() const { return !url_.cluster.empty(); }
   std::string Engine(const Table& table) const;
 
   ClickHouseUrl url_;

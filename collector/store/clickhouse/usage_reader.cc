@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/store/clickhouse/usage_reader.h"
 
+#include <algorithm>
+#include <map>
 #include <string>
+#include <utility>
 
 #include "collector/store/clickhouse/conditions.h"
 
@@ -18,27 +21,57 @@ std::string OfDays(const ReportFilter& filter) {
   return sql;
 }
 
+std::string Listed(const std::vector<int64_t>& units) {
+  std::string list;
+  for (int64_t unit : units) list += (list.empty() ? "" : ", ") + std::to_string(unit);
+  return list;
+}
+
+std::string DatesOf(const std::vector<HourRange>& days) {
+  std::string dates;
+  for (const HourRange& day : days) dates += (dates.empty() ? "" : ", ") + DateOf(day.first / 24);
+  return dates;
+}
+
 }  // namespace
 
 double UsageReader::WatchedNs(const ReportFilter& filter) {
   double watched_ns = 0;
-  connection_->Select("SELECT sum(toFloat64(watched_ns)) FROM (SELECT watched_ns FROM " +
-                          schema_->All(kUsage) + " WHERE " + OfProgram(filter) + OfDays(filter) + kOnce + ")",
-                      "d", [&](const Row& row) { watched_ns = row.Real(0); });
+  for (const WatchedVersion& version : WatchedVersions(filter)) watched_ns += version.watched_ns;
   return watched_ns;
 }
 
 std::vector<WatchedVersion> UsageReader::WatchedVersions(const ReportFilter& filter) {
-  std::vector<WatchedVersion> versions;
-  connection_->Select(
-      "SELECT app, version, sum(toFloat64(watched_ns)), toInt64(min(day)), toInt64(max(day)) FROM"
-      " (SELECT app, version, watched_ns, day FROM " +
-          schema_->All(kUsage) + " WHERE " + OfProgram(filter) + OfDays(filter) + kOnce +
-          ") GROUP BY app, version ORDER BY app, version",
-      "ssdii", [&](const Row& row) {
-        versions.push_back({row.Text(0), row.Text(1), row.Real(2), row.Int(3), row.Int(4)});
-      });
-  return versions;
+  constexpr char kColumns[] = "), toInt64(min(day)), toInt64(max(day)) FROM ";
+  constexpr char kGroups[] = " GROUP BY app, version";
+  std::map<std::pair<std::string, std::string>, WatchedVersion> versions;
+  const auto add = [&](const Row& row) {
+    const WatchedVersion part{row.Text(0), row.Text(1), row.Real(2), row.Int(3), row.Int(4)};
+    const auto [known, is_new] = versions.try_emplace({part.app, part.version}, part);
+    if (is_new) return;
+    known->second.watched_ns += part.watched_ns;
+    known->second.first_day = std::min(known->second.first_day, part.first_day);
+    known->second.last_day = std::max(known->second.last_day, part.last_day);
+  };
+  const auto plan = SumsPlan::OfUsage(*units_->Get(), filter);
+  if (plan && !plan->units.empty()) {
+    connection_->Select("SELECT app, version, sum(hang_ns" + std::string(kColumns) + schema_->All(kDaySums) +
+                            " WHERE unit IN (" + Listed(plan->units) +
+                            ") AND scope = " + std::to_string(static_cast<int64_t>(SumScope::kWatched)) +
+                            " AND " + OfProgram(filter) + kGroups,
+                        "ssdii", add);
+  }
+  if (!plan || !plan->others.empty()) {
+    connection_->Select("SELECT app, version, sum(toFloat64(watched_ns)" + std::string(kColumns) +
+                            "(SELECT app, version, watched_ns, day FROM " + schema_->All(kUsage) + " WHERE " +
+                            OfProgram(filter) +
+                            (plan ? " AND day IN (" + DatesOf(plan->others) + ")" : OfDays(filter)) + kOnce +
+                            ")" + kGroups,
+                        "ssdii", add);
+  }
+  std::vector<WatchedVersion> sorted;
+  for (auto& [name, version] : versions) sorted.push_back(std::move(version));
+  return sorted;
 }
 
 std::vector<RunEndRow> UsageReader::RunEndsOf(std::span<const base::Uuid> session_ids) {

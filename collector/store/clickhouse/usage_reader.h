@@ -8,6 +8,7 @@
 
 #include "collector/store/clickhouse/connection.h"
 #include "collector/store/clickhouse/schema.h"
+#include "collector/store/clickhouse/sums_plan.h"
 #include "collector/store/records.h"
 #include "collector/store/version_sums.h"
 
@@ -15,8 +16,9 @@ namespace lagwatch::collector {
 
 class UsageReader {
  public:
-  // Borrows both.
-  UsageReader(Connection* connection, const Schema* schema) : connection_(connection), schema_(schema) {}
+  // Borrows all.
+  UsageReader(Connection* connection, const Schema* schema, KnownUnits* units)
+      : connection_(connection), schema_(schema), units_(units) {}
 
   // As Store says.
   double WatchedNs(const ReportFilter& filter);
@@ -28,6 +30,7 @@ class UsageReader {
  private:
   Connection* connection_;
   const Schema* schema_;
+  KnownUnits* units_;
 };
 
 }  // namespace lagwatch::collector

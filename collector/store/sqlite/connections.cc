@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/store/sqlite/connections.h"
 
+#include <chrono>
 #include <utility>
+
+#include "collector/store/query_limit.h"
 
 namespace lagwatch::collector {
 namespace {
 
 // More would only wait for the processor, and each keeps pages of its own.
 constexpr size_t kMostReaders = 8;
+// How often who waits for one looks whether the query is over.
+constexpr std::chrono::milliseconds kLook{50};
 
 }  // namespace
 
@@ -15,10 +20,11 @@ Connections::Reader::Reader(Connections* owner) : owner_(owner) {
   if (owner->is_in_memory()) {
     writer_lock_ = std::unique_lock(owner->writer_mutex_);
     database_ = &owner->writer_;
+    database_->SetLimit(QueryLimit::OfThisThread());
     return;
   }
   std::unique_lock lock(owner->readers_mutex_);
-  owner->reader_is_free_.wait(lock, [&] { return owner->readers_in_use_ < kMostReaders; });
+  WaitForFreeReader(&lock);
   if (owner->free_readers_.empty()) {
     own_ = std::make_unique<Database>(owner->path_);
     own_->Execute("PRAGMA query_only = ON; PRAGMA cache_size = -16384;");
@@ -28,9 +34,20 @@ Connections::Reader::Reader(Connections* owner) : owner_(owner) {
   }
   ++owner->readers_in_use_;
   database_ = own_.get();
+  database_->SetLimit(QueryLimit::OfThisThread());
+}
+
+void Connections::Reader::WaitForFreeReader(std::unique_lock<std::mutex>* lock) {
+  const auto is_free = [&] { return owner_->readers_in_use_ < kMostReaders; };
+  const QueryLimit* limit = QueryLimit::OfThisThread();
+  if (limit == nullptr) return owner_->reader_is_free_.wait(*lock, is_free);
+  while (!owner_->reader_is_free_.wait_for(*lock, kLook, is_free)) {
+    if (limit->IsOver()) throw SqliteError(limit->ToStatus().message());
+  }
 }
 
 Connections::Reader::~Reader() {
+  database_->SetLimit(nullptr);
   if (own_ == nullptr) return;
   {
     std::lock_guard lock(owner_->readers_mutex_);

@@ -30,6 +30,8 @@ class Connections {
     Database* database_;
   };
 
+  // What the thread's QueryLimit ends throws SqliteError; so does this when it is over before there is a free
+  // one.
   class Reader {
    public:
     explicit Reader(Connections* owner);
@@ -40,6 +42,8 @@ class Connections {
     Database* get() const { return database_; }
 
    private:
+    void WaitForFreeReader(std::unique_lock<std::mutex>* lock);
+
     Connections* owner_;
     std::unique_lock<std::mutex> writer_lock_;  // of a database in memory
     std::unique_ptr<Database> own_;

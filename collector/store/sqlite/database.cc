@@ -3,10 +3,14 @@
 
 #include <sqlite3.h>
 
+#include "collector/store/query_limit.h"
+
 namespace lagwatch::collector {
 namespace {
 
 constexpr int kBusyTimeoutMs = 5'000;
+// Of SQLite's virtual machine: well below a millisecond.
+constexpr int kStepsBetweenLooks = 2000;
 
 void Check(int code, sqlite3* connection) {
   if (code != SQLITE_OK) throw SqliteError(connection ? sqlite3_errmsg(connection) : sqlite3_errstr(code));
@@ -92,6 +96,12 @@ Statement Database::Use(const char* sql) {
     known = prepared_.emplace(sql, Prepared(handle, &sqlite3_finalize)).first;
   }
   return Statement(known->second.get());
+}
+
+void Database::SetLimit(const QueryLimit* limit) {
+  auto* is_over = +[](void* data) { return static_cast<const QueryLimit*>(data)->IsOver() ? 1 : 0; };
+  sqlite3_progress_handler(connection_.get(), kStepsBetweenLooks, limit == nullptr ? nullptr : is_over,
+                           const_cast<QueryLimit*>(limit));
 }
 
 int64_t Database::last_row() const { return sqlite3_last_insert_rowid(connection_.get()); }

@@ -16,6 +16,8 @@ struct sqlite3_stmt;
 
 namespace lagwatch::collector {
 
+class QueryLimit;
+
 struct SqliteError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -75,6 +77,8 @@ class Database {
   void Execute(const char* sql);
   // Prepared at first, kept for later. `sql` must live as long as the database: a literal.
   Statement Use(const char* sql);
+  // Statements are interrupted, and throw, once `limit` is over. Borrows it; null: none.
+  void SetLimit(const QueryLimit* limit);
   int64_t last_row() const;
   sqlite3* handle() { return connection_.get(); }
   // Rows that the last statement inserted, changed or deleted.

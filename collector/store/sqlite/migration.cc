@@ -2,8 +2,10 @@
 #include "collector/store/sqlite/migration.h"
 
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 
+#include "collector/store/sqlite/loss_table.h"
 #include "collector/store/sqlite/older_schemas.h"
 #include "collector/store/sqlite/report_reader.h"
 #include "collector/store/sqlite/report_writer.h"
@@ -126,6 +128,22 @@ void MoveFromLastOlder(Database* database) {
   }
 }
 
+// Version 9 bounds what an entry of losses counts for (loss_weights.h), and what a report stands for
+// (kMostWeight): sums that have more of it are summed up anew in the background.
+void BoundLosses(Database* database) {
+  for (const char* sql : {"INSERT OR IGNORE INTO shrunk_clusters SELECT DISTINCT level1 FROM reports"
+                          " WHERE sample_rate_ppm BETWEEN 1 AND 99",
+                          "INSERT OR IGNORE INTO shrunk_clusters SELECT DISTINCT level2 FROM reports"
+                          " WHERE sample_rate_ppm BETWEEN 1 AND 99"}) {
+    database->Execute(sql);
+  }
+  ReportWriter writer(database);
+  std::set<int64_t> causes;
+  RebuildLossSums(database, &causes);
+  for (int64_t cause : causes) writer.NoteLost(cause);
+  writer.Finish();
+}
+
 }  // namespace
 
 base::Status Migrate(Database* database) {
@@ -149,8 +167,9 @@ base::Status Migrate(Database* database) {
   }
   if (version <= 6) database->Execute(kSumsOfSegmentsIndex);
   if (version <= 7) database->Execute(kSchemaOfTraces);
-  if (version <= 8) database->Execute(kSchemaOfSenders);
+  if (version <= 9) database->Execute(kSchemaOfSenders);
   if (version > 0 && version <= kLastOlderVersion) MoveFromLastOlder(database);
+  if (version != 0 && version <= 8) BoundLosses(database);
   if (version != kSchemaVersion) {
     database->Execute(("PRAGMA user_version = " + std::to_string(kSchemaVersion)).c_str());
   }

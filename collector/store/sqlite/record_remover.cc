@@ -5,11 +5,12 @@
 #include <array>
 #include <map>
 #include <optional>
+#include <set>
 #include <string_view>
 #include <utility>
 
 #include "collector/store/records.h"
-#include "collector/store/sqlite/loss_sums.h"
+#include "collector/store/sqlite/loss_table.h"
 #include "collector/store/sqlite/usage_sums.h"
 
 namespace lagwatch::collector {
@@ -139,6 +140,12 @@ void RemoveRunEnd(Database* database, ReportWriter* reports, const std::string& 
   if (!report_id.empty()) reports->NoteUnkilled(UuidOf(report_id));
 }
 
+void RemoveLossesOf(Database* database, ReportWriter* reports, std::span<const std::string> ids) {
+  std::set<int64_t> causes;
+  RemoveLosses(database, ids, &causes);
+  for (const int64_t cause : causes) reports->NoteLost(cause);
+}
+
 // Adds how many it removed.
 void RemoveOthers(Database* database, ReportWriter* reports, const FoundRecords& found,
                   RemovalProgress* progress) {
@@ -147,7 +154,7 @@ void RemoveOthers(Database* database, ReportWriter* reports, const FoundRecords&
     case kUsageStage:
       return RemoveUsage(database, found.rows);
     case kLossStage:
-      return RemoveLosses(database, found.ids, reports);
+      return RemoveLossesOf(database, reports, found.ids);
     case kFrameStage:
       for (const std::string& id : found.ids)
         database->Use("DELETE FROM frame_slices WHERE id = ?").Bind(Blob{id}).Run();

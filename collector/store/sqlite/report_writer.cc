@@ -11,6 +11,9 @@ namespace lagwatch::collector {
 namespace {
 
 constexpr size_t kMostKnownClusters = 200'000;
+// A lag's time is divided among so many of its reports, those stored first, and its first one; others have no
+// part of it. A client reports a lag that goes on for hours once a minute at most.
+constexpr int64_t kMostReportsOfALag = 256;
 
 }  // namespace
 
@@ -77,7 +80,8 @@ CommitOutcome ReportWriter::Insert(const NewReport& added, int64_t sender) {
                                                                      .end_ns = end_ns,
                                                                      .killed_ns = KilledNs(row.id)}});
   }
-  const policies::LagShare& share = account.shares.front();
+  const bool has_part = row.lag_id == row.id || HasRoom(row.lag_id);
+  const policies::LagShare share = has_part ? account.shares.front() : policies::LagShare{};
   const std::string kind(account.was_killed ? report::KindName(report::Kind::kKilledInHang) : row.kind);
   const ReportPlace place{.clusters = {level1, level2},
                           .segment = SegmentId({row.app, row.version, kind, row.verdict, row.loop, row.os}),
@@ -113,8 +117,15 @@ CommitOutcome ReportWriter::Insert(const NewReport& added, int64_t sender) {
                                     .user = row.user};
     sums_.Count(place, contribution, 1);
   }
-  if (is_lag && HasSiblings(row)) lags_.insert(row.lag_id.bytes);
+  if (is_lag && has_part && HasSiblings(row)) lags_.insert(row.lag_id.bytes);
   return CommitOutcome::kStored;
+}
+
+// Whether one more report has a part of the lag's time.
+bool ReportWriter::HasRoom(const base::Uuid& lag_id) {
+  auto last = database_->Use("SELECT 1 FROM reports WHERE lag_id = ? AND lag_id != id LIMIT 1 OFFSET ?");
+  last.Bind(Blob{lag_id.as_bytes()}, kMostReportsOfALag - 1);
+  return !last.Step();
 }
 
 bool ReportWriter::HasSiblings(const ReportRow& row) {
@@ -157,9 +168,13 @@ void ReportWriter::Finish() {
 }
 
 void ReportWriter::Forget() {
-  sums_ = {};
+  sums_.Forget();
   lags_.clear();
   has_removed_ = false;
+  ForgetIds();
+}
+
+void ReportWriter::ForgetIds() {
   cluster_ids_.clear();
   segment_ids_.clear();
 }
@@ -221,8 +236,9 @@ std::vector<ReportWriter::Known> ReportWriter::ReportsOfLag(const base::Uuid& la
   std::vector<Known> reports;
   auto rows = database_->Use(LAGWATCH_KNOWN
                              " WHERE row IN (SELECT row FROM reports WHERE id = ?1"
-                             " UNION ALL SELECT row FROM reports WHERE lag_id = ?1 AND lag_id != id)");
-  rows.Bind(Blob{lag_id.as_bytes()});
+                             " UNION ALL SELECT row FROM (SELECT row FROM reports WHERE lag_id = ?1"
+                             "  AND lag_id != id ORDER BY row LIMIT ?2))");
+  rows.Bind(Blob{lag_id.as_bytes()}, kMostReportsOfALag);
   while (rows.Step()) reports.push_back(Known::Read(rows));
   return reports;
 }
@@ -343,12 +359,8 @@ void ReportWriter::RepairCluster(int64_t cluster) {
       if (IsCounted(known.kind)) sums_.CountIn(cluster, known.place, known.ToContribution());
     }
   }
-  {
-    auto causes = database_->Use("SELECT cause FROM cause_reports WHERE cluster = ? AND lost_reports > 0");
-    causes.Bind(cluster);
-    while (causes.Step()) sums_.NoteLost(causes.Int(0));
-  }
   database_->Use("DELETE FROM cause_reports WHERE cluster = ? AND reports <= 0").Bind(cluster).Run();
+  sums_.NoteRemade(cluster);
 }
 
 std::string ReportWriter::KindAsReported(int64_t row) {

@@ -43,6 +43,8 @@ class ReportWriter {
 
   // After a transaction that came to nothing: forgets what it was about.
   void Forget();
+  // Names were removed: their ids are not those that this knows.
+  void ForgetIds();
 
  private:
   using SegmentKey = std::tuple<std::string, std::string, std::string, std::string, std::string, std::string>;
@@ -52,6 +54,7 @@ class ReportWriter {
   int64_t SegmentId(const SegmentKey& key);
   std::optional<int64_t> TakeEarlyEnd(const base::Uuid& report_id);
   std::optional<int64_t> KilledNs(const base::Uuid& report_id);
+  bool HasRoom(const base::Uuid& lag_id);
   bool HasSiblings(const ReportRow& row);
   base::Uuid LagOfReport(const base::Uuid& report_id);
   void Account(const base::Uuid& lag_id);

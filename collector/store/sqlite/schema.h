@@ -5,7 +5,7 @@
 
 namespace lagwatch::collector {
 
-inline constexpr int kSchemaVersion = 9;
+inline constexpr int kSchemaVersion = 10;
 
 // Version 7's: what a list reads of a cluster's segments, without the sketches between them.
 inline constexpr char kSumsOfSegmentsIndex[] = R"sql(
@@ -39,7 +39,7 @@ CREATE TABLE packed_traces (
 ) STRICT;
 )sql";
 
-// Version 9's: which key brought a record, and which sums of all reports are to be found anew.
+// Version 10's: which key brought a record, and which sums of all reports are to be found anew.
 inline constexpr char kSchemaOfSenders[] = R"sql(
 CREATE TABLE senders (
   id INTEGER PRIMARY KEY,
@@ -60,8 +60,6 @@ CREATE TABLE shrunk_totals (
   day INTEGER NOT NULL,
   PRIMARY KEY (segment, day)
 ) STRICT, WITHOUT ROWID;
--- For adding up anew what loss_sums has.
-CREATE INDEX losses_by_cause ON losses (cause, reason, app, version);
 )sql";
 
 // Version 6's.

@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/store/sqlite/sqlite_store.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <set>
+#include <utility>
 
 #include "base/clock.h"
+#include "collector/store/query_limit.h"
 #include "collector/store/sqlite/cause_reader.h"
+#include "collector/store/sqlite/loss_table.h"
 #include "collector/store/sqlite/migration.h"
 #include "collector/store/sqlite/record_remover.h"
 #include "collector/store/sqlite/report_reader.h"
@@ -28,9 +34,12 @@ int64_t FirstMsOf(const ReportFilter& filter) {
 // Runs `work`, which may throw what SQLite says.
 template <typename Work>
 auto Guarded(Work work) -> Result<decltype(work())> {
+  const QueryLimit* limit = QueryLimit::OfThisThread();
+  if (limit != nullptr && limit->IsOver()) return limit->ToStatus();
   try {
     return work();
   } catch (const SqliteError& error) {
+    if (limit != nullptr && limit->IsOver()) return limit->ToStatus();
     return Status(StatusCode::kUnavailable, std::string("the database refuses: ") + error.what());
   }
 }
@@ -47,24 +56,42 @@ Status GuardedVoid(Work work) {
 }  // namespace
 
 Result<std::unique_ptr<SqliteStore>> SqliteStore::Open(const std::string& path) {
+  return Open(path, &fdatasync);
+}
+
+Result<std::unique_ptr<SqliteStore>> SqliteStore::Open(const std::string& path, LogSync::SyncFile sync_file) {
   try {
-    std::unique_ptr<SqliteStore> store(new SqliteStore(path));
+    std::unique_ptr<SqliteStore> store(new SqliteStore(path, std::move(sync_file)));
     Connections::Writer writer(&store->connections_);
     RegisterSumsFunctions(writer.get());
     if (Status status = Migrate(writer.get()); !status.ok()) {
       return Status(status.code(), "the database " + path + " " + status.message());
     }
+    // Commits do not wait for the disk: Sync does.
+    writer->Execute("PRAGMA synchronous = NORMAL");
     return store;
   } catch (const SqliteError& error) {
     return Status(StatusCode::kIo, "cannot open the database " + path + ": " + error.what());
   }
 }
 
-SqliteStore::SqliteStore(const std::string& path)
-    : connections_(path), reports_(Connections::Writer(&connections_).get()) {}
+SqliteStore::SqliteStore(const std::string& path, LogSync::SyncFile sync_file)
+    : connections_(path),
+      log_sync_(path, &connections_, std::move(sync_file)),
+      reports_(Connections::Writer(&connections_).get()) {}
 
 template <typename Work>
 auto SqliteStore::Write(Work work) -> Result<decltype(work(nullptr))> {
+  auto written = WriteUnsynced(std::move(work));
+  if (!written.ok()) return written;
+  if (Status synced = Sync(); !synced.ok()) return synced;
+  return written;
+}
+
+Status SqliteStore::Sync() { return log_sync_.Sync(); }
+
+template <typename Work>
+auto SqliteStore::WriteUnsynced(Work work) -> Result<decltype(work(nullptr))> {
   Connections::Writer writer(&connections_);
   auto written = Guarded([&] {
     Transaction transaction(writer.get());
@@ -81,7 +108,14 @@ auto SqliteStore::Write(Work work) -> Result<decltype(work(nullptr))> {
 }
 
 Result<std::vector<CommitOutcome>> SqliteStore::Commit(std::span<const NewRecord> records) {
-  return Write([&](Database* database) {
+  auto outcomes = CommitUnsynced(records);
+  if (!outcomes.ok()) return outcomes;
+  if (Status synced = Sync(); !synced.ok()) return synced;
+  return outcomes;
+}
+
+Result<std::vector<CommitOutcome>> SqliteStore::CommitUnsynced(std::span<const NewRecord> records) {
+  return WriteUnsynced([&](Database* database) {
     std::vector<CommitOutcome> outcomes;
     unknown_record_count_.reset();
     for (const NewRecord& record : records) {
@@ -107,6 +141,7 @@ int64_t SqliteStore::SenderId(Database* database, const std::string& name) {
 Status SqliteStore::Recluster(std::span<const Reclustered> reports) {
   return Write([&](Database*) {
            for (const Reclustered& report : reports) reports_.Move(report);
+           if (!reports.empty()) unused_.NoteRemoved();
            return true;
          })
       .status();
@@ -116,7 +151,35 @@ Result<int64_t> SqliteStore::RemoveBefore(int64_t day, int64_t limit) {
   return Write([&](Database* database) {
     const int64_t removed = reports_.RemoveBefore(FirstIdOf(day), limit);
     if (removed < limit) RemoveOtherRecordsBefore(database, day);
+    if (removed > 0) unused_.NoteRemoved();
     return removed;
+  });
+}
+
+Result<bool> SqliteStore::RemoveUnused(int64_t limit) {
+  const auto removed = Write([&](Database* database) {
+    const UnusedRows::Removed rows = unused_.Remove(database, limit);
+    if (rows.names > 0) reports_.ForgetIds();
+    return rows;
+  });
+  if (removed.ok()) return removed->has_more;
+  Connections::Writer writer(&connections_);
+  unused_.Restart();
+  return removed.status();
+}
+
+Result<std::optional<int64_t>> SqliteStore::NewestDay() {
+  return Guarded([&] {
+    std::optional<int64_t> newest;
+    Connections::Reader reader(&connections_);
+    for (const char* sql : {"SELECT max(id) FROM reports", "SELECT max(id) FROM usage",
+                            "SELECT max(id) FROM losses", "SELECT max(id) FROM traces"}) {
+      Statement row = reader->Use(sql);
+      if (!row.Step()) continue;
+      const auto id = base::TryUuidFromBytes(row.Bytes(0));
+      if (id) newest = std::max(newest.value_or(0), DayOf(*id));
+    }
+    return newest;
   });
 }
 
@@ -129,6 +192,9 @@ void SqliteStore::RemoveOtherRecordsBefore(Database* database, int64_t day) {
   database->Use("DELETE FROM usage WHERE end_wall_ms < ?").Bind(end_ms).Run();
   database->Use("DELETE FROM usage_sums WHERE day < ?").Bind(day).Run();
   database->Use("DELETE FROM unknown_records WHERE received_wall_ms < ?").Bind(end_ms).Run();
+  std::set<int64_t> causes;
+  RemoveLosses(database, end_id, &causes);
+  for (int64_t cause : causes) reports_.NoteLost(cause);
   RemoveTraces(database, end_id, INT64_MAX);
 }
 
@@ -143,6 +209,7 @@ Result<bool> SqliteStore::Remove(const Removal& removal, int64_t limit, RemovalP
   if (!found->empty()) {
     const auto removed = Write([&](Database* database) {
       RemoveRecords(database, &reports_, *found, &next);
+      unused_.NoteRemoved();
       return true;
     });
     if (!removed.ok()) return removed.status();
@@ -292,40 +359,10 @@ CommitOutcome SqliteStore::Insert(Database* database, int64_t sender, const NewU
 }
 
 CommitOutcome SqliteStore::Insert(Database* database, int64_t sender, const report::Losses& losses) {
-  int64_t position = 0;
-  bool is_new = false;
-  for (const report::Loss& loss : losses.losses) {
-    database
-        ->Use(
-            "INSERT OR IGNORE INTO losses (id, position, app, version, user, begin_wall_ms, end_wall_ms, "
-            "reason,"
-            " cause, count, sample_rate_ppm, sender) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
-        .Bind(Blob{losses.id.as_bytes()}, position++, losses.app, losses.app_version, losses.user,
-              ToSigned(losses.begin_wall_ms), ToSigned(losses.end_wall_ms),
-              report::LossReasonName(loss.reason), static_cast<int64_t>(loss.cause), ToSigned(loss.count),
-              int64_t{loss.sample_rate_ppm}, sender)
-        .Run();
-    if (database->changes() == 0) continue;
-    is_new = true;
-    AddToSums(database, losses, loss);
-  }
+  std::set<int64_t> causes;
+  const bool is_new = InsertLosses(database, losses, sender, &causes);
+  for (int64_t cause : causes) reports_.NoteLost(cause);
   return OutcomeOf(is_new);
-}
-
-void SqliteStore::AddToSums(Database* database, const report::Losses& losses, const report::Loss& loss) {
-  const auto count = static_cast<double>(loss.count);
-  // Who is not sampled tells so for himself.
-  const bool is_of_all = loss.reason == report::LossReason::kNotSampled;
-  database
-      ->Use(
-          "INSERT INTO loss_sums (app, version, reason, cause, reports, weighted_reports)"
-          " VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT DO UPDATE SET reports = reports + ?5,"
-          " weighted_reports = weighted_reports + ?6")
-      .Bind(losses.app, losses.app_version, report::LossReasonName(loss.reason),
-            static_cast<int64_t>(loss.cause), count,
-            is_of_all ? count : count * WeightOf(loss.sample_rate_ppm))
-      .Run();
-  if (loss.cause != 0) reports_.NoteLost(static_cast<int64_t>(loss.cause));
 }
 
 CommitOutcome SqliteStore::Insert(Database* database, int64_t sender, const UnknownRecord& record) {
@@ -391,21 +428,8 @@ Result<bool> SqliteStore::RemoveTracesBefore(int64_t day, int64_t limit) {
 
 Result<std::vector<LossRow>> SqliteStore::Losses(const ReportFilter& filter) {
   return Guarded([&] {
-    std::vector<LossRow> losses;
     Connections::Reader reader(&connections_);
-    Statement rows = reader->Use(
-        "SELECT app, version, reason, cause, CAST(reports AS INTEGER), weighted_reports FROM loss_sums"
-        " WHERE (?1 = '' OR app = ?1) AND (?2 = '' OR version = ?2) ORDER BY weighted_reports DESC");
-    rows.Bind(filter.app, filter.version);
-    while (rows.Step()) {
-      losses.push_back({.app = rows.Text(0),
-                        .version = rows.Text(1),
-                        .reason = rows.Text(2),
-                        .cause = rows.Int(3),
-                        .count = rows.Int(4),
-                        .weighted_count = rows.Real(5)});
-    }
-    return losses;
+    return ReadLosses(reader.get(), filter);
   });
 }
 

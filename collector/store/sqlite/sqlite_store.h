@@ -8,7 +8,9 @@
 #include <string>
 
 #include "collector/store/sqlite/connections.h"
+#include "collector/store/sqlite/log_sync.h"
 #include "collector/store/sqlite/report_writer.h"
+#include "collector/store/sqlite/unused_rows.h"
 #include "collector/store/store.h"
 
 namespace lagwatch::collector {
@@ -18,8 +20,13 @@ class SqliteStore final : public Store {
   // `path` is a file, created when it is not there, or ":memory:".
   // Errors: kIo when it cannot be opened; kInvalid when a newer lagwatch wrote it.
   static base::Result<std::unique_ptr<SqliteStore>> Open(const std::string& path);
+  // With another way to sync a file, for tests.
+  static base::Result<std::unique_ptr<SqliteStore>> Open(const std::string& path,
+                                                         LogSync::SyncFile sync_file);
 
   base::Result<std::vector<CommitOutcome>> Commit(std::span<const NewRecord> records) override;
+  base::Result<std::vector<CommitOutcome>> CommitUnsynced(std::span<const NewRecord> records) override;
+  base::Status Sync() override;
   base::Result<std::vector<ReportRow>> Reports(const ReportFilter& filter, int64_t limit,
                                                const std::optional<base::Uuid>& before = {}) override;
   base::Status ForEachReport(const ReportFilter& filter,
@@ -44,6 +51,8 @@ class SqliteStore final : public Store {
   base::Status Recluster(std::span<const Reclustered> reports) override;
   base::Result<int64_t> RemoveBefore(int64_t day, int64_t limit) override;
   base::Result<bool> Remove(const Removal& removal, int64_t limit, RemovalProgress* progress) override;
+  base::Result<bool> RemoveUnused(int64_t limit) override;
+  base::Result<std::optional<int64_t>> NewestDay() override;
   base::Result<int64_t> RepairSums(int64_t limit) override;
   base::Result<bool> Compact() override;
   base::Result<std::vector<TraceRow>> TracesOf(std::span<const base::Uuid> report_ids) override;
@@ -64,11 +73,14 @@ class SqliteStore final : public Store {
   base::Status ForEachUnknownRecord(const std::function<void(const UnknownRecord& record)>& visit) override;
 
  private:
-  explicit SqliteStore(const std::string& path);
+  SqliteStore(const std::string& path, LogSync::SyncFile sync_file);
 
-  // What `work` returns, of a transaction.
+  // What `work` returns, of a transaction that the disk has.
   template <typename Work>
   auto Write(Work work) -> base::Result<decltype(work(nullptr))>;
+  // The same, without waiting for the disk.
+  template <typename Work>
+  auto WriteUnsynced(Work work) -> base::Result<decltype(work(nullptr))>;
 
   // With the writer held.
   void RemoveOtherRecordsBefore(Database* database, int64_t day);
@@ -82,13 +94,14 @@ class SqliteStore final : public Store {
   CommitOutcome Insert(Database* database, int64_t sender, const NewTrace& added);
   CommitOutcome Insert(Database* database, int64_t sender, const UnknownRecord& record);
   int64_t SenderId(Database* database, const std::string& name);
-  void AddToSums(Database* database, const report::Losses& losses, const report::Loss& loss);
   int64_t CountUnknownRecords(Database* database);
   bool HasUnknownRecord(Database* database, const UnknownRecord& record);
 
   Connections connections_;
+  LogSync log_sync_;
   // All used by who holds the writer.
   ReportWriter reports_;
+  UnusedRows unused_;
   std::optional<int64_t> unknown_record_count_;  // known within a commit that needs it
   std::map<std::string, int64_t> sender_ids_;    // what the database has, of keys that were used
 };

@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "collector/store/cause_names.h"
 #include "collector/store/report_summer.h"
 #include "collector/store/sqlite/report_reader.h"
 
@@ -220,17 +221,16 @@ int64_t SumsReader::ReportsIn(const SumsScope& scope) {
 
 void SumsReader::AddSegments(const std::vector<SegmentSum>& sums, CauseRow* cause) {
   const bool has_segments = scope_.segments != "[0]";
-  std::set<std::string> apps, versions;
+  NameCosts apps, versions;
   std::map<std::string, double> verdicts;
   for (const SegmentSum& sum : sums) {
     if (has_segments && !segments_.contains(sum.segment)) continue;
     const SegmentNames& names = NamesOf(sum.segment);
-    apps.insert(names.app);
-    versions.insert(names.version);
+    apps[names.app] += sum.hang_ns;
+    versions[names.version] += sum.hang_ns;
     verdicts[names.verdict] += sum.hang_ns;
   }
-  cause->apps.assign(apps.begin(), apps.end());
-  cause->versions.assign(versions.begin(), versions.end());
+  SetNames(apps, versions, cause);
   cause->verdicts.assign(verdicts.begin(), verdicts.end());
   std::ranges::stable_sort(cause->verdicts, std::greater(), &std::pair<std::string, double>::second);
 }

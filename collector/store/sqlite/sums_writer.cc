@@ -63,11 +63,22 @@ void SumsWriter::CountAt(int64_t cluster, int level, int64_t parent, const Repor
 
 void SumsWriter::Write(Database* database) {
   WriteSums(database);
+  for (int64_t cluster : remade_clusters_) LossSharer::SumUp(cluster, database);
   WriteCauses(database);
-  ShareOutLosses(database);
+  for (int64_t cause : causes_) loss_sharer_.ShareOut(cause, database);
+  Clear();
+}
+
+void SumsWriter::Forget() {
+  Clear();
+  loss_sharer_.Forget();
+}
+
+void SumsWriter::Clear() {
   changes_.clear();
   cause_reports_.clear();
   causes_.clear();
+  remade_clusters_.clear();
 }
 
 void SumsWriter::WriteSums(Database* database) const {
@@ -107,33 +118,6 @@ void SumsWriter::WriteCauses(Database* database) {
         .Bind(key.cause, key.cluster, reports)
         .Run();
     causes_.insert(key.cause);
-  }
-}
-
-// A lost report is taken for one like those of its cause that came: of their clusters, their number a lag,
-// and their durations.
-void SumsWriter::ShareOutLosses(Database* database) const {
-  for (int64_t cause : causes_) {
-    auto lost = database->Use(
-        "SELECT total(weighted_reports) FROM loss_sums WHERE cause = ? AND reason != 'not-sampled'");
-    lost.Bind(cause);
-    if (!lost.Step() || lost.Real(0) == 0) continue;
-    database
-        ->Use(
-            "UPDATE cause_reports SET lost_reports = ?2 * reports"
-            " / (SELECT max(reports, 1.0) FROM cause_reports WHERE cause = ?1 AND cluster = 0)"
-            " WHERE cause = ?1")
-        .Bind(cause, lost.Real(0))
-        .Run();
-    database
-        ->Use(
-            "UPDATE cluster_sums SET (lost_reports, estimated_hang_ns) = (SELECT total(lost.lost_reports),"
-            " weighted_hang_ns + total(lost.lost_reports) * hang_ns / max(cluster_sums.reports, 1)"
-            " FROM cause_reports AS lost WHERE lost.cluster = cluster_sums.cluster)"
-            " WHERE segment = 0 AND day = 0"
-            " AND cluster IN (SELECT cluster FROM cause_reports WHERE cause = ?1)")
-        .Bind(cause)
-        .Run();
   }
 }
 

@@ -10,6 +10,7 @@
 
 #include "collector/cluster/cause_sums.h"
 #include "collector/store/sqlite/database.h"
+#include "collector/store/sqlite/loss_sharer.h"
 
 namespace lagwatch::collector {
 
@@ -29,8 +30,12 @@ class SumsWriter {
   void CountIn(int64_t cluster, const ReportPlace& place, const Contribution& contribution);
   // Reports of `cause` never came: they are to be shared out anew.
   void NoteLost(int64_t cause) { causes_.insert(cause); }
+  // Its sums are counted anew, with CountIn: those before are removed.
+  void NoteRemade(int64_t cluster) { remade_clusters_.insert(cluster); }
   // Within a transaction; after it, nothing is left to be written.
   void Write(Database* database);
+  // After a transaction that failed.
+  void Forget();
 
  private:
   struct Key {
@@ -54,11 +59,13 @@ class SumsWriter {
                const Contribution& contribution, int sign);
   void WriteSums(Database* database) const;
   void WriteCauses(Database* database);
-  void ShareOutLosses(Database* database) const;
+  void Clear();
 
   std::map<Key, Change> changes_;
   std::map<CauseKey, int64_t> cause_reports_;
   std::set<int64_t> causes_;  // whose losses are to be shared out anew
+  std::set<int64_t> remade_clusters_;
+  LossSharer loss_sharer_;
 };
 
 // Registers the SQL functions that its statements use.

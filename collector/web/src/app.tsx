@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who is signed in sees the pages, everybody else the way in.
-import { ErrorBoundary, lazy, LocationProvider, Route, Router } from "preact-iso";
+import type { FunctionComponent } from "preact";
+import { ErrorBoundary, lazy, LocationProvider, Route, Router, useLocation } from "preact-iso";
 import { useEffect, useState } from "preact/hooks";
 import { ApiError, openSession } from "./api/client";
 import { listen } from "./api/live";
 import { keepSession, session, takeToken } from "./api/session";
 import { CausesPage } from "./causes/causes_page";
+import { Boundary } from "./parts/boundary";
 import { Shell } from "./parts/shell";
 import { SignIn } from "./parts/sign_in";
 import { Loading, NotThere } from "./parts/states";
@@ -17,6 +19,28 @@ const SettingsPage = lazy(() => import("./settings/settings_page").then((file) =
 const LivePage = lazy(() => import("./live/live_page").then((file) => file.LivePage));
 const ConnectPage = lazy(() => import("./live/connect_page").then((file) => file.ConnectPage));
 
+// A page that fails does so alone, and until another page is gone to.
+function guarded<Props extends object>(Page: FunctionComponent<Props>): FunctionComponent<Props> {
+  return function Guarded(props: Props) {
+    const { path } = useLocation();
+    return (
+      <Boundary key={path} what="the page">
+        <Page {...props} />
+      </Boundary>
+    );
+  };
+}
+
+const kPages = {
+  causes: guarded(CausesPage),
+  cause: guarded(CausePage),
+  report: guarded(ReportPage),
+  rate: guarded(RatePage),
+  live: guarded(LivePage),
+  settings: guarded(SettingsPage),
+  connect: guarded(ConnectPage),
+};
+
 function Pages() {
   useEffect(listen, []);
   return (
@@ -24,13 +48,13 @@ function Pages() {
       <Shell>
         <ErrorBoundary>
           <Router>
-            <Route path="/" component={CausesPage} />
-            <Route path="/causes/:cause" component={CausePage} />
-            <Route path="/reports/:report" component={ReportPage} />
-            <Route path="/hang-rate" component={RatePage} />
-            <Route path="/live" component={LivePage} />
-            <Route path="/settings" component={SettingsPage} />
-            <Route path="/connect" component={ConnectPage} />
+            <Route path="/" component={kPages.causes} />
+            <Route path="/causes/:cause" component={kPages.cause} />
+            <Route path="/reports/:report" component={kPages.report} />
+            <Route path="/hang-rate" component={kPages.rate} />
+            <Route path="/live" component={kPages.live} />
+            <Route path="/settings" component={kPages.settings} />
+            <Route path="/connect" component={kPages.connect} />
             <Route default component={NotThere} />
           </Router>
         </ErrorBoundary>

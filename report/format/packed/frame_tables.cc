@@ -212,7 +212,7 @@ FrameTables::FrameTables(Message* tables) {
 }
 
 void FrameTables::Restore(Message* report, size_t* frames_left) const {
-  std::map<uint64_t, uint64_t> local_modules;
+  local_modules_.resize(modules_.size() + 1);
   Messages& modules = report->messages(report_place::kModules);
   for (uint64_t place : report->numbers(report_place::kTableModules)) {
     if (place >= modules_.size()) throw SchemaError{"a report names a module that is not there"};
@@ -220,27 +220,27 @@ void FrameTables::Restore(Message* report, size_t* frames_left) const {
         SpecOf(RecordType::kReport)->fields[report_place::kModules].message, report->memory());
     std::tie(module.text(module_place::kPath), module.text(module_place::kBuildId),
              module.number(module_place::kLoadBias)) = modules_[place];
-    if (!local_modules.emplace(place + 1, modules.size()).second) throw SchemaError{"a module comes twice"};
+    if (std::exchange(local_modules_[place + 1], modules.size()) != 0)
+      throw SchemaError{"a module comes twice"};
   }
-  for (Message& stack : report->messages(report_place::kStacks))
-    RestoreStack(&stack, local_modules, frames_left);
+  for (Message& stack : report->messages(report_place::kStacks)) RestoreStack(&stack, frames_left);
+  // Not all: a batch may have many more modules than its report.
+  for (uint64_t place : report->numbers(report_place::kTableModules)) local_modules_[place + 1] = 0;
   if (report->number(report_place::kHasTableSymbols) == 0) return;
   Messages symbols = SymbolsOf(report);
   std::move(symbols.begin(), symbols.end(), std::back_inserter(report->messages(report_place::kSymbols)));
 }
 
-void FrameTables::RestoreStack(Message* stack, const std::map<uint64_t, uint64_t>& local_modules,
-                               size_t* frames_left) const {
+void FrameTables::RestoreStack(Message* stack, size_t* frames_left) const {
   const uint64_t innermost = stack->number(stack_place::kNode);
   if (innermost > nodes_.size()) throw SchemaError{"a stack is not there"};
   for (size_t node = innermost - 1; node != SIZE_MAX; node = nodes_[node].parent) {
     const TableFrame& frame = frames_[nodes_[node].frame];
     const TableFunction& function = functions_[frame.function];
-    auto local = local_modules.find(function.module);
-    if (function.module != 0 && local == local_modules.end())
-      throw SchemaError{"a stack's module is not the report's"};
+    const uint64_t local = local_modules_[function.module];
+    if (function.module != 0 && local == 0) throw SchemaError{"a stack's module is not the report's"};
     if ((*frames_left)-- == 0) throw SchemaError{"it holds more than one request may"};
-    stack->numbers(stack_place::kModule).push_back(function.module == 0 ? 0 : local->second);
+    stack->numbers(stack_place::kModule).push_back(local);
     stack->numbers(stack_place::kOffset).push_back(function.start + frame.distance);
     stack->numbers(stack_place::kFunctionOffset).push_back(function.is_start_unknown ? 0 : function.start);
   }

@@ -71,8 +71,7 @@ class FrameTables {
   size_t TakeModule(Message* module);
   uint64_t TakeStack(Message* stack, const std::vector<size_t>& modules);
   size_t TakeFrame(uint64_t module, uint64_t offset, uint64_t function_offset);
-  void RestoreStack(Message* stack, const std::map<uint64_t, uint64_t>& local_modules,
-                    size_t* frames_left) const;
+  void RestoreStack(Message* stack, size_t* frames_left) const;
   void AddFunction(TableFunction function);
   // Of the report's stacks, by their nodes.
   Messages SymbolsOf(Message* report) const;
@@ -82,6 +81,9 @@ class FrameTables {
   std::vector<TableFrame> frames_;
   std::vector<TableNode> nodes_;
   std::map<std::pair<uint64_t, uint64_t>, size_t> symbol_places_;  // by a function's module and start
+
+  // Unpacking only: by the place in modules_ plus 1, that in the report at hand plus 1; 0 when it has none.
+  mutable std::vector<uint64_t> local_modules_;
 
   // Packing only.
   std::map<ModuleKey, size_t> module_places_;

@@ -135,13 +135,20 @@ Message ParseMessage(const MessageSpec& spec, std::string_view bytes) {
 }
 
 void WriteMessage(const Message& message, size_t limit_bytes, std::string* bytes) {
+  WriteFields(message, message.values.size(), limit_bytes, bytes);
+  if (bytes->size() > limit_bytes || message.unknown.size() > limit_bytes - bytes->size())
+    throw SchemaError{"it holds more than one request may"};
+  bytes->append(message.unknown);
+}
+
+void WriteFields(const Message& message, size_t end_place, size_t limit_bytes, std::string* bytes) {
   constexpr size_t kLargestHeadBytes = 16;  // of a tag and a length or number
   auto make_room_for = [&](size_t count) {
     if (bytes->size() > limit_bytes || count > limit_bytes - bytes->size()) {
       throw SchemaError{"it holds more than one request may"};
     }
   };
-  for (size_t place = 0; place < message.values.size(); ++place) {
+  for (size_t place = 0; place < end_place; ++place) {
     const FieldSpec& field = message.spec->fields[place];
     const Value& value = message.values[place];
     if (field.number == 0) continue;
@@ -161,8 +168,6 @@ void WriteMessage(const Message& message, size_t limit_bytes, std::string* bytes
       }
     }
   }
-  make_room_for(message.unknown.size());
-  bytes->append(message.unknown);
 }
 
 }  // namespace lagwatch::report::packed

@@ -8,6 +8,7 @@
 
 #include "report/format/guarded_read.h"
 #include "report/format/packed/columns.h"
+#include "report/format/packed/encoded_fields.h"
 #include "report/format/packed/frame_tables.h"
 #include "report/format/packed/known_texts.h"
 #include "report/format/packed/layout.h"
@@ -56,6 +57,7 @@ class CellReader {
   void Unknown(size_t column, std::string* bytes);
   void Id(size_t column, std::string_view* id);
   void Count(size_t column, size_t* count) { *count = columns_[column].Next(); }
+  size_t bytes_left() const { return budget_->payload_bytes; }
 
  private:
   std::string_view bytes_;
@@ -190,18 +192,25 @@ void Unpacker::Unpack(std::string_view packed, std::vector<OwnedRecord>* records
   constexpr size_t kUsualReportBytes = 256 << 10;  // taken apart
   const auto buffer = std::make_unique_for_overwrite<std::byte[]>(kUsualReportBytes);
   std::string payload;
+  FieldEncoder encoder(&predictor, &cells, &payload);
   for (auto [type, is_plain] : types_) {
     OwnedRecord& record = records->emplace_back(OwnedRecord{type, {}});
     if (is_plain) {
       cells.Unknown(kPlainPayloads, &record.payload);
       continue;
     }
-    std::pmr::monotonic_buffer_resource memory(buffer.get(), kUsualReportBytes);
-    Message message(SpecOf(type), &memory);
-    WalkMessage(&message, 0, &predictor, &cells);
-    if (type == RecordType::kReport) tables.Restore(&message, &budget_->numbers);
     payload.clear();
-    WriteMessage(message, budget_->payload_bytes, &payload);
+    size_t first_place = 0;
+    if (type == RecordType::kReport) {
+      // The tables have a part of these.
+      first_place = report_place::kHasTableSymbols + 1;
+      std::pmr::monotonic_buffer_resource memory(buffer.get(), kUsualReportBytes);
+      Message message(SpecOf(type), &memory);
+      WalkFields(&message, first_place, 0, &predictor, &cells);
+      tables.Restore(&message, &budget_->numbers);
+      WriteFields(message, first_place, budget_->payload_bytes, &payload);
+    }
+    encoder.Append(*SpecOf(type), first_place, 0);
     record.payload = payload;
     Budget::Spend(record.payload.size(), &budget_->payload_bytes);
   }

@@ -36,19 +36,30 @@ void VisitColumns(const MessageSpec& spec, size_t count, Visitor* visitor) {
   visitor->Column(spec.unknown_column, count, false);
 }
 
+// As WalkMessage, of the fields before `end_place` alone.
+template <typename Cells>
+void WalkFields(Message* message, size_t end_place, size_t index, Predictor* predictor, Cells* cells);
+
 // Calls for each value of `message`, the `index`-th of its list:
 //   cells->Number(column, predicted, &number)
 //   cells->Text(column, &text), cells->Id(column, &id), cells->Unknown(column, &bytes)
 //   cells->Count(column, &count): of a list's elements
 template <typename Cells>
 void WalkMessage(Message* message, size_t index, Predictor* predictor, Cells* cells) {
-  for (size_t place = 0; place < message->values.size(); ++place) {
+  WalkFields(message, message->values.size(), index, predictor, cells);
+  cells->Unknown(message->spec->unknown_column, &message->unknown);
+}
+
+template <typename Cells>
+void WalkFields(Message* message, size_t end_place, size_t index, Predictor* predictor, Cells* cells) {
+  const MessageValues values(message);
+  for (size_t place = 0; place < end_place; ++place) {
     const FieldSpec& field = message->spec->fields[place];
     switch (field.shape) {
       case Shape::kNumber: {
         uint64_t& number = message->number(place);
-        cells->Number(field.column, predictor->Predict(*message, place, index), &number);
-        predictor->Learn(*message, place, index, number);
+        cells->Number(field.column, predictor->Predict(field, index, values), &number);
+        predictor->Learn(field, index, values, number);
         break;
       }
       case Shape::kText:
@@ -78,7 +89,6 @@ void WalkMessage(Message* message, size_t index, Predictor* predictor, Cells* ce
       }
     }
   }
-  cells->Unknown(message->spec->unknown_column, &message->unknown);
 }
 
 }  // namespace lagwatch::report::packed

@@ -5,6 +5,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <thread>
+
+#include "collector/store/query_limit.h"
 #include "tests/collector/clickhouse/test_cluster.h"
 #include "tests/testing/process.h"
 #include "tests/testing/sample_report.h"
@@ -92,6 +96,50 @@ TEST_F(ClickHouse, TextsOfFiltersAreNoStatements) {
   ASSERT_TRUE(found.ok()) << found.status().message();
   ASSERT_EQ(found->size(), 1u);
   EXPECT_EQ(found->at(0).id, sample_.header.id);
+}
+
+// Of queries that clients with a deadline have, those that ClickHouse works on now.
+int64_t LimitedQueries(Connection* connection) {
+  int64_t count = 0;
+  for (size_t node = 0; node < connection->node_count(); ++node) {
+    connection->SelectAt(node,
+                         "SELECT toInt64(count()) FROM system.processes WHERE query_id LIKE 'lagwatch-%'"
+                         " AND query LIKE '%sleepEachRow%'",
+                         "i", [&](const Row& row) { count += row.Int(0); });
+  }
+  return count;
+}
+
+TEST_F(ClickHouse, AQueryEndsWithItsClient) {
+  Connection connection(ClickHouseUrl::Parse(database_.Url()).value());
+  constexpr char kSlow[] =
+      "SELECT toInt64(sum(sleepEachRow(0.01))) FROM numbers(1000000)"
+      " SETTINGS max_block_size = 1";
+  QueryLimit limit(std::chrono::hours(1));
+  std::thread client([&] {
+    EXPECT_TRUE(testing::WaitUntil([&] { return LimitedQueries(&connection) == 1; }));
+    limit.Cancel();
+  });
+  {
+    const QueryLimit::Scope scope(&limit);
+    EXPECT_THROW(connection.Select(kSlow, "i", [](const Row&) {}), ClickHouseError);
+  }
+  client.join();
+  EXPECT_TRUE(testing::WaitUntil([&] { return LimitedQueries(&connection) == 0; }));
+}
+
+TEST_F(ClickHouse, AQueryHasADeadline) {
+  auto store = Open("one");
+  const QueryLimit limit(std::chrono::milliseconds(0));
+  const QueryLimit::Scope scope(&limit);
+  EXPECT_THAT(store->Causes({}).status().message(), HasSubstr("longer than 0 s"));
+  Connection connection(ClickHouseUrl::Parse(database_.Url()).value());
+  const QueryLimit soon(std::chrono::milliseconds(300));
+  const QueryLimit::Scope inner(&soon);
+  EXPECT_THROW(connection.Select("SELECT toInt64(sum(sleepEachRow(0.01))) FROM numbers(1000000)"
+                                 " SETTINGS max_block_size = 1",
+                                 "i", [](const Row&) {}),
+               ClickHouseError);
 }
 
 TEST_F(ClickHouse, ANodeThatDoesNotAnswerIsLeftOut) {

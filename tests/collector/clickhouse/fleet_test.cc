@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -13,6 +15,7 @@
 #include <set>
 #include <thread>
 
+#include "collector/store/clickhouse/sums_plan.h"
 #include "report/format/losses.h"
 #include "tests/collector/clickhouse/test_cluster.h"
 #include "tests/collector/http_client.h"
@@ -28,9 +31,10 @@ constexpr int kBatchesOfASender = 30;
 constexpr int kReportsOfABatch = 20;
 constexpr int kReports = kSenders * kBatchesOfASender * kReportsOfABatch;
 constexpr char kKilledNode[] = "s1r1";
+constexpr char kItsReplica[] = "s1r2";
 
-void Cluster(const std::string& command) {
-  Process script({LAGWATCH_CLICKHOUSE_SCRIPT, command, kKilledNode, LAGWATCH_CLICKHOUSE_DIRECTORY},
+void Cluster(const std::string& command, const std::string& node = kKilledNode) {
+  Process script({LAGWATCH_CLICKHOUSE_SCRIPT, command, node, LAGWATCH_CLICKHOUSE_DIRECTORY},
                  {"LAGWATCH_CLICKHOUSE_PORT=" + std::to_string(LAGWATCH_CLICKHOUSE_PORT)});
   EXPECT_EQ(script.Wait(), 0) << script.Errors();
 }
@@ -101,8 +105,10 @@ class Fleet : public ::testing::Test {
   void SetUp() override {
     for (Collector& collector : collectors_) ASSERT_NO_FATAL_FAILURE(collector.Start());
   }
-  // Also when the test ended with the node away.
-  void TearDown() override { Cluster("start"); }
+  // Also when the test ended with nodes away.
+  void TearDown() override {
+    for (const char* node : {kKilledNode, kItsReplica}) Cluster("start", node);
+  }
 
   // Reports of many causes, some with ends and with losses; every third batch is sent to both collectors.
   void SendAll(unsigned seed) {
@@ -185,6 +191,44 @@ class Fleet : public ::testing::Test {
     }
   }
 
+  // All that was marked has been summed up, by a collector that runs.
+  bool IsSummedUp() {
+    const collector::ClickHouseUrl url = collector::ClickHouseUrl::Parse(database_.Url()).value();
+    const collector::Schema schema(url);
+    collector::Connection connection(url);
+    const auto known = collector::UnitStates::Read(collector::RowSource(&connection, &schema));
+    const auto plan = collector::SumsPlan::Of(known, {});
+    if (!plan || !plan->others.empty()) return false;
+    return std::ranges::all_of(known.states, [&](const auto& state) {
+      return state.second.marks >= known.MarksOf(collector::SumsUnit(state.first));
+    });
+  }
+
+  // In lists of reports, in sums, and in both collectors alike.
+  void ExpectAllOnce() {
+    EXPECT_TRUE(WaitUntil([&] { return IsSummedUp(); }, 120));
+    ASSERT_EQ(acknowledged_.size(), size_t{kReports});
+    for (const Collector& collector : collectors_) {
+      const std::vector<std::string> ids = IdsAt(collector);
+      EXPECT_EQ(ids.size(), acknowledged_.size());
+      EXPECT_EQ(std::set(ids.begin(), ids.end()), acknowledged_);
+      int64_t reports = 0, lost = 0;
+      for (const auto& cause : nlohmann::ordered_json::parse(collector.Get("/v1/clusters?limit=1000")))
+        reports += cause["reports"].get<int64_t>();
+      for (const auto& loss : nlohmann::ordered_json::parse(collector.Get("/v1/losses")))
+        lost += loss["reports"].get<int64_t>();
+      EXPECT_EQ(reports, kReports);
+      EXPECT_EQ(lost, int64_t{3} * kSenders * kBatchesOfASender);
+    }
+    const auto causes = nlohmann::ordered_json::parse(collectors_[0].Get("/v1/clusters"));
+    const std::string key = causes[0]["key"];
+    for (const std::string& target :
+         {std::string("/v1/clusters"), std::string("/v1/clusters?level=2&app=editor"), "/v1/clusters/" + key,
+          "/v1/reports?cluster=" + key, std::string("/v1/reports?user=u-7"), std::string("/v1/losses")}) {
+      ExpectTheSame(target);
+    }
+  }
+
   void ExpectTheSame(const std::string& target) {
     EXPECT_EQ(collectors_[0].Get(target), collectors_[1].Get(target)) << target;
   }
@@ -210,26 +254,22 @@ TEST_F(Fleet, LosesAndDoublesNothingWhenAReplicaAndACollectorAreKilled) {
   for (std::thread& sender : senders) sender.join();
   ASSERT_NO_FATAL_FAILURE(WaitForRest());
 
-  ASSERT_EQ(acknowledged_.size(), size_t{kReports});
-  for (const Collector& collector : collectors_) {
-    const std::vector<std::string> ids = IdsAt(collector);
-    EXPECT_EQ(ids.size(), acknowledged_.size());
-    EXPECT_EQ(std::set(ids.begin(), ids.end()), acknowledged_);
-    int64_t reports = 0, lost = 0;
-    for (const auto& cause : nlohmann::ordered_json::parse(collector.Get("/v1/clusters?limit=1000")))
-      reports += cause["reports"].get<int64_t>();
-    for (const auto& loss : nlohmann::ordered_json::parse(collector.Get("/v1/losses")))
-      lost += loss["reports"].get<int64_t>();
-    EXPECT_EQ(reports, kReports);
-    EXPECT_EQ(lost, int64_t{3} * kSenders * kBatchesOfASender);
-  }
-  const auto causes = nlohmann::ordered_json::parse(collectors_[0].Get("/v1/clusters"));
-  const std::string key = causes[0]["key"];
-  for (const std::string& target :
-       {std::string("/v1/clusters"), std::string("/v1/clusters?level=2&app=editor"), "/v1/clusters/" + key,
-        "/v1/reports?cluster=" + key, std::string("/v1/reports?user=u-7"), std::string("/v1/losses")}) {
-    ExpectTheSame(target);
-  }
+  ExpectAllOnce();
+}
+
+// Reports are taken all the time.
+TEST_F(Fleet, LosesAndDoublesNothingWhenAShardIsAwayForAMinute) {
+  std::vector<std::thread> senders;
+  for (unsigned sender = 1; sender <= kSenders; ++sender)
+    senders.emplace_back([=, this] { SendAll(sender); });
+  EXPECT_TRUE(WaitUntil([&] { return HasComeTo(kReports / 4); }, 120));
+  for (const char* node : {kKilledNode, kItsReplica}) Cluster("kill", node);
+  const auto killed = std::chrono::steady_clock::now();
+  for (std::thread& sender : senders) sender.join();
+  std::this_thread::sleep_until(killed + std::chrono::minutes(1));
+  for (const char* node : {kKilledNode, kItsReplica}) Cluster("start", node);
+  ASSERT_NO_FATAL_FAILURE(WaitForRest());
+  ExpectAllOnce();
 }
 
 }  // namespace

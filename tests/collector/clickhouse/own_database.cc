@@ -2,6 +2,7 @@
 // Makes this program's tests about ClickHouse.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <deque>
 
 #include "collector/store/clickhouse/clickhouse_store.h"
@@ -24,6 +25,7 @@ class Places final : public ::testing::Environment {
       const Place& place = places_.emplace_back();
       auto store = collector::ClickHouseStore::Open(place.database.Url(), place.directory / "spool");
       EXPECT_TRUE(store.ok()) << store.status().message();
+      if (getenv("LAGWATCH_SUM_UP_BEFORE_ANSWERS") != nullptr) (*store)->SumUpBeforeAnswersForTest();
       return std::move(store).value();
     };
   }

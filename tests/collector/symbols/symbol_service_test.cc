@@ -8,9 +8,13 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
+#include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <numeric>
 #include <sstream>
+#include <thread>
 
 #include "collector/symbols/elf_facts.h"
 #include "collector/symbols/sha256.h"
@@ -181,6 +185,132 @@ TEST_F(SymbolServiceTest, AsksARealDebuginfod) {
 TEST_F(SymbolServiceTest, GoesOnWithoutADebuginfodThatIsAway) {
   auto service = Open({.debuginfod_urls = {"http://127.0.0.1:" + std::to_string(FreePort())}});
   ExpectUnknown(service.get(), StatusCode::kNotFound);
+}
+
+// Answers each request with 404, after a while.
+class SlowServer {
+ public:
+  explicit SlowServer(std::chrono::milliseconds delay)
+      : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)), delay_(delay) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t length = sizeof address;
+    EXPECT_EQ(bind(fd_.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+    EXPECT_EQ(listen(fd_.get(), 100), 0);
+    getsockname(fd_.get(), reinterpret_cast<sockaddr*>(&address), &length);
+    url_ = "http://127.0.0.1:" + std::to_string(ntohs(address.sin_port));
+    thread_ = std::thread([this] { Run(); });
+  }
+  ~SlowServer() {
+    shutdown(fd_.get(), SHUT_RDWR);
+    thread_.join();
+  }
+
+  const std::string& url() const { return url_; }
+  int requests() const { return requests_; }
+
+ private:
+  void Run() {
+    for (;;) {
+      const OwnedFd client(accept4(fd_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+      if (!client) return;
+      char request[4096];
+      if (recv(client.get(), request, sizeof request, 0) <= 0) continue;
+      ++requests_;
+      std::this_thread::sleep_for(delay_);
+      const std::string answer = "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+      send(client.get(), answer.data(), answer.size(), MSG_NOSIGNAL);
+    }
+  }
+
+  OwnedFd fd_;
+  const std::chrono::milliseconds delay_;
+  std::string url_;
+  std::atomic<int> requests_{0};
+  std::thread thread_;
+};
+
+std::string UnknownBuild(int number) {
+  std::string id(20, 'u');
+  id[0] = static_cast<char>(number);
+  id[1] = static_cast<char>(number >> 8);
+  return id;
+}
+
+// A report may name 8,192 modules that no server has.
+TEST_F(SymbolServiceTest, ReadersDoNotWaitForServers) {
+  SlowServer server(std::chrono::seconds(1));
+  auto service = Open({.debuginfod_urls = {server.url()}});
+  const auto begin = std::chrono::steady_clock::now();
+  for (int i = 0; i < 8192; ++i) {
+    EXPECT_EQ(service->reader_symbolizer()->Symbolize(UnknownBuild(i), offsets_).status().code(),
+              StatusCode::kUnavailable);
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));  // of more than 8192
+  EXPECT_TRUE(testing::WaitUntil([&] { return server.requests() > 0; }));
+  service->Stop();
+}
+
+TEST_F(SymbolServiceTest, LeavesAServerAloneThatIsSlowToSayThatItHasNothing) {
+  SlowServer server(std::chrono::milliseconds(2500));
+  auto service = Open({.debuginfod_urls = {server.url()}});
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_EQ(service->symbolizer()->Symbolize(UnknownBuild(i), offsets_).status().code(),
+              StatusCode::kNotFound);
+  }
+  EXPECT_EQ(server.requests(), 1);
+}
+
+TEST_F(SymbolServiceTest, ReadersHaveNamesOnceTheyWereLookedUp) {
+  auto service = Open();
+  BackgroundSymbolizer* symbolizer = service->reader_symbolizer();
+  EXPECT_EQ(symbolizer->Symbolize(id_.bytes(), offsets_).status().code(), StatusCode::kUnavailable);
+  ASSERT_TRUE(testing::WaitUntil([&] { return symbolizer->is_idle(); }));
+  EXPECT_EQ(symbolizer->Symbolize(id_.bytes(), offsets_).status().code(), StatusCode::kNotFound);
+  Upload(service.get(), id_, kDebugFile);
+  EXPECT_EQ(symbolizer->Symbolize(id_.bytes(), offsets_).status().code(), StatusCode::kUnavailable);
+  ASSERT_TRUE(testing::WaitUntil([&] { return symbolizer->Symbolize(id_.bytes(), offsets_).ok(); }));
+  const auto frames = symbolizer->Symbolize(id_.bytes(), offsets_);
+  ASSERT_THAT((*frames)[0], Not(IsEmpty()));
+  EXPECT_EQ((*frames)[0].back().function, "plain_c_work");
+}
+
+TEST_F(SymbolServiceTest, DropsLookUpsThatAreTooMany) {
+  SlowServer server(std::chrono::seconds(1));
+  auto service = Open({.debuginfod_urls = {server.url()}});
+  auto* files = dynamic_cast<FileSymbolizer*>(service->symbolizer());
+  BackgroundSymbolizer symbolizer(files, {.waiting_modules = 10, .waiting_offsets = 1000});
+  for (int i = 0; i < 50; ++i)
+    EXPECT_FALSE(symbolizer.Symbolize(UnknownBuild(i), std::vector<uint64_t>(1, 7)).ok());
+  EXPECT_GE(symbolizer.dropped(), 39u);
+  std::vector<uint64_t> many(2000);
+  std::iota(many.begin(), many.end(), 0);
+  EXPECT_FALSE(symbolizer.Symbolize(UnknownBuild(77), many).ok());
+  EXPECT_GE(symbolizer.dropped(), 49u);
+  service->Stop();
+}
+
+TEST(CacheDirectory, KeepsWhatWasUsedLast) {
+  testing::ScopedTempDirectory directory;
+  const std::string cache = directory / "cache";
+  for (int i = 0; i < 30; ++i) {
+    const std::string entry = cache + "/" + std::to_string(100 + i);
+    std::filesystem::create_directories(entry);
+    std::ofstream(entry + "/debuginfo") << std::string(100'000, 'x');
+    const timespec used[2] = {{1000 + i, 0}, {500, 0}};
+    ASSERT_EQ(utimensat(AT_FDCWD, (entry + "/debuginfo").c_str(), used, 0), 0);
+  }
+  std::ofstream(cache + "/max_unused_age_s") << "604800";
+  const auto has = [&](int i) { return std::filesystem::exists(cache + "/" + std::to_string(100 + i)); };
+  EXPECT_EQ(TrimCacheDirectory(cache, {.total_bytes = 10'000'000, .entries = 30}), 0u);
+  EXPECT_GT(TrimCacheDirectory(cache, {.total_bytes = 2'000'000, .entries = 30}), 10u);
+  EXPECT_FALSE(has(0));
+  EXPECT_TRUE(has(29));
+  EXPECT_GT(TrimCacheDirectory(cache, {.total_bytes = 10'000'000, .entries = 10}), 1u);
+  EXPECT_FALSE(has(18));
+  EXPECT_TRUE(has(29));
+  EXPECT_TRUE(std::filesystem::exists(cache + "/max_unused_age_s"));
 }
 
 TEST(AnswerCache, KeepsTheLastUsedAnswers) {

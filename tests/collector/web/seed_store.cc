@@ -3,6 +3,9 @@
 //
 //   seed_store DATA story       two programs' two weeks: what froze them, what was fixed, what came back
 //   seed_store DATA hostile     one report each of whose texts would be a script, were it taken for HTML
+//   seed_store DATA implausible reports with numbers and times that no program has: one with them everywhere,
+//   and one for
+//                               each number; and two as they should be
 //   seed_store DATA many COUNT  as many causes, of one report each
 #include <algorithm>
 #include <cstdio>
@@ -219,6 +222,27 @@ class Seeder {
     Flush();
   }
 
+  // The values go past the checks of ingest: a store may have got them before there were any.
+  void AddImplausible() {
+    AddPlainReport("before");
+    for (const int64_t value : {kBeyondDatesMs, INT64_MAX, INT64_MIN, int64_t{-1}}) {
+      const std::string name = "all " + std::to_string(value);
+      AddReportWith(name, [&](SampleReport* report) {
+        for (const Number& number : Numbers()) number.set(report, value);
+      });
+      Add(report::RecordType::kLagEnd, EncodeEnd(last_id_, value));
+      AddImplausibleUse(value);
+    }
+    for (const Number& number : Numbers()) {
+      AddReportWith(number.name, [&](SampleReport* report) { number.set(report, kBeyondDatesMs); });
+      AddReportWith(std::string(number.name) + " most",
+                    [&](SampleReport* report) { number.set(report, INT64_MAX); });
+    }
+    AddPlainReport("after");
+    Use("implausible", "1.0", 0);
+    Flush();
+  }
+
   void AddMany(int count) {
     for (int i = 0; i < count; ++i) {
       SampleReport report;
@@ -235,6 +259,80 @@ class Seeder {
 
  private:
   static constexpr int kRecordsOfABatch = 200;
+  static constexpr int64_t kBeyondDatesMs = 8'640'000'000'000'001;  // past the last of JavaScript's dates
+
+  // A number of a report.
+  struct Number {
+    const char* name;
+    std::function<void(SampleReport*, int64_t)> set;
+  };
+
+  static const std::vector<Number>& Numbers() {
+    static const auto narrow = [](int64_t value) { return static_cast<uint32_t>(value); };
+    static const std::vector<Number> numbers = {
+        {"id", [](auto* report, int64_t value) { report->header.id = base::CreateUuidV7(value); }},
+        {"start_wall_ms", [](auto* report, int64_t value) { report->header.start_wall_ms = value; }},
+        {"elapsed_ns", [](auto* report, int64_t value) { report->header.elapsed_ns = value; }},
+        {"threshold_ms", [](auto* report, int64_t value) { report->header.threshold_ms = narrow(value); }},
+        {"ordinal", [](auto* report, int64_t value) { report->header.ordinal = narrow(value); }},
+        {"pid", [](auto* report, int64_t value) { report->header.pid = narrow(value); }},
+        {"tid", [](auto* report, int64_t value) { report->header.tid = narrow(value); }},
+        {"cpu_window_ns", [](auto* report, int64_t value) { report->header.cpu_window_ns = value; }},
+        {"cpu_thread_ns", [](auto* report, int64_t value) { report->header.cpu_thread_ns = value; }},
+        {"cpu_process_ns", [](auto* report, int64_t value) { report->header.cpu_process_ns = value; }},
+        {"sample_cpu_ns", [](auto* report, int64_t value) { report->sample_cpu_ns = {value}; }},
+        {"history",
+         [](auto* report, int64_t value) {
+           report->history = {{.tag = "past", .age_ns = value, .wall_ns = value, .cpu_ns = value}};
+         }},
+        {"verdict_wall_ns", [](auto* report, int64_t value) { report->verdict.shares.wall_ns = value; }},
+        {"verdict_user_ns", [](auto* report, int64_t value) { report->verdict.shares.user_ns = value; }},
+        {"verdict_lock_ns", [](auto* report, int64_t value) { report->verdict.shares.lock_ns = value; }},
+        {"verdict_cpu_ns", [](auto* report, int64_t value) { report->verdict.use.cpu_ns = value; }},
+        {"minor_faults", [](auto* report, int64_t value) { report->verdict.use.minor_faults = value; }},
+        {"suspended_ns", [](auto* report, int64_t value) { report->guard.suspended_ns = value; }},
+        {"stopped_ns", [](auto* report, int64_t value) { report->guard.stopped_ns = value; }},
+        {"debugger_pid",
+         [](auto* report, int64_t value) { report->guard.debugger_pid = static_cast<int>(value); }},
+        {"facts", [](auto* report, int64_t value) {
+           for (const char* name : {"rss_bytes", "capture_pause_us", "cpu_pressure_permille",
+                                    "load_1_permille", "battery_percent", "waits_for_pid", "uptime_ms"})
+             report->facts.push_back({.name = name, .number = value, .text = {}});
+         }}};
+    return numbers;
+  }
+
+  void AddReportWith(const std::string& name, const std::function<void(SampleReport*)>& change) {
+    SampleReport report;
+    StampHeader(now_ms_ - kMsPerHour, &report.header);
+    report.header.app = "implausible";
+    report.header.tag = name;
+    report.stack = {"Leaf " + name, "Caller", "main"};
+    report.verdict = VerdictOf(VerdictWord::kCpu, 2'000 * kNsPerMs);
+    change(&report);
+    last_id_ = report.header.id;
+    Add(report::RecordType::kReport, report.Encode());
+  }
+
+  void AddPlainReport(const std::string& name) {
+    AddReportWith(name, [](SampleReport*) {});
+  }
+
+  void AddImplausibleUse(int64_t value) {
+    report::Usage usage{.id = base::CreateUuidV7(now_ms_),
+                        .session_id = base::CreateUuidV7(now_ms_),
+                        .app = "implausible",
+                        .app_version = std::to_string(value),
+                        .user = "u",
+                        .begin_wall_ms = static_cast<uint64_t>(value),
+                        .end_wall_ms = static_cast<uint64_t>(value)};
+    usage.loops = {{"ui",
+                    {.watched_ns = value,
+                     .dispatches = static_cast<uint64_t>(value),
+                     .lags = static_cast<uint64_t>(value),
+                     .lagged_ns = value}}};
+    Add(report::RecordType::kUsage, EncodeUsage(usage));
+  }
 
   void Add(report::RecordType type, const std::string& encoded) {
     report::AppendToBatch({type, encoded}, &batch_);
@@ -376,17 +474,19 @@ class Seeder {
   std::unique_ptr<collector::Ingest> ingest_;
   std::mt19937_64 random_{42};
   const int64_t now_ms_ = base::SystemClock().WallMs();
+  base::Uuid last_id_;  // of the report that AddReportWith made last
   std::string batch_;
   int records_ = 0;
 };
 
 int Main(int argc, char** argv) {
   const std::string what = argc > 2 ? argv[2] : "";
-  if (what != "story" && what != "hostile" && !(what == "many" && argc == 4))
-    Fail("usage: seed_store DATA story|hostile|many COUNT");
+  if (what != "story" && what != "hostile" && what != "implausible" && !(what == "many" && argc == 4))
+    Fail("usage: seed_store DATA story|hostile|implausible|many COUNT");
   Seeder seeder(argv[1]);
   if (what == "story") seeder.TellStory();
   if (what == "hostile") seeder.AddHostile();
+  if (what == "implausible") seeder.AddImplausible();
   if (what == "many") seeder.AddMany(std::atoi(argv[3]));
   return 0;
 }

@@ -4,10 +4,11 @@ import { useRoute } from "preact-iso";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { get } from "../api/client";
 import { useNewReports } from "../api/live";
+import { usePendingNames } from "../api/pending_names";
 import { useResource } from "../api/resource";
 import type { CauseSamples, ClusterDetails } from "../api/types";
 import { causeName, shortName } from "../format/frames";
-import { count, duration, percent, plural, rate } from "../format/numbers";
+import { count, duration, named, percent, plural, rate } from "../format/numbers";
 import { ago, moment } from "../format/times";
 import { Chart } from "../parts/chart";
 import { Flame } from "../parts/flame";
@@ -76,7 +77,7 @@ function Heading({ cause, onChanged }: { cause: ClusterDetails; onChanged: () =>
         )}
       </p>
       <p class="muted">
-        {cause.apps.join(", ")} {cause.versions.join(", ")}
+        {named(cause.apps, cause.more_apps)} {named(cause.versions, cause.more_versions)}
         {cause.link && (
           <>
             {" · "}
@@ -171,6 +172,7 @@ export function CausePage() {
     ]);
     return { cause, samples };
   });
+  usePendingNames(both, ({ cause, samples }) => cause.names_pending || samples.names_pending);
   // Whoever looks at a flame graph wants it to stay as it is.
   const [fresh, setFresh] = useState(0);
   useEffect(() => setFresh(0), [key]);

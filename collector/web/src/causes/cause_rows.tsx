@@ -5,7 +5,7 @@ import { useLocation } from "preact-iso";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Cluster, ClusterPart } from "../api/types";
 import { causeName, shortName } from "../format/frames";
-import { count, duration, percent } from "../format/numbers";
+import { count, duration, named, percent } from "../format/numbers";
 import { Sparkline } from "../parts/sparkline";
 import { StateMark } from "../parts/state_mark";
 import { mainVerdict, VerdictWord } from "../parts/verdict";
@@ -33,7 +33,8 @@ export function rowsOf(causes: readonly Cluster[], open: ReadonlySet<string>): R
 
 const hasParts = (row: Row): boolean => row.whole !== null && row.whole.children.length > 0;
 
-function versionsText(versions: readonly string[]): string {
+function versionsText(versions: readonly string[], more: number): string {
+  if (more > 0) return named(versions, more, 1);
   return versions.length > 2 ? `${versions[0]} … ${versions[versions.length - 1]}` : versions.join(", ");
 }
 
@@ -131,8 +132,8 @@ function CauseRow({ row, parent, index, top, mostMs, isCurrent, lastMs, onToggle
       <div role="gridcell" class="number">
         {duration(cause.duration_ms.p95)}
       </div>
-      <div role="gridcell" class="versions" title={cause.versions.join(", ")}>
-        {versionsText(cause.versions)}
+      <div role="gridcell" class="versions" title={named(cause.versions, cause.more_versions, 50)}>
+        {versionsText(cause.versions, cause.more_versions)}
       </div>
     </div>
   );

@@ -3,7 +3,10 @@
 
 const kNone = "–";
 
+const kMostShown = 1e15; // larger numbers are shown as powers of ten
+
 function withDigits(value: number, digits: number): string {
+  if (Math.abs(value) >= kMostShown) return value.toExponential(1);
   return value.toLocaleString(undefined, { maximumFractionDigits: digits, minimumFractionDigits: 0 });
 }
 
@@ -27,18 +30,21 @@ export function duration(ms: number | null | undefined): string {
 }
 
 export function count(value: number | null | undefined): string {
-  if (value === null || value === undefined) return kNone;
+  if (value === null || value === undefined || !Number.isFinite(value)) return kNone;
+  if (Math.abs(value) >= kMostShown) return value.toExponential(1);
   if (Math.abs(value) < 10_000) return withDigits(value, Number.isInteger(value) ? 0 : 1);
   return value.toLocaleString(undefined, { notation: "compact", maximumFractionDigits: 1 });
 }
 
 export function percent(share: number): string {
+  if (!Number.isFinite(share)) return kNone;
   const value = share * 100;
   if (value > 0 && value < 0.1) return "< 0.1 %";
   return `${withDigits(value, value < 10 ? 1 : 0)} %`;
 }
 
 export function bytes(value: number): string {
+  if (!Number.isFinite(value)) return kNone;
   const units = ["B", "KiB", "MiB", "GiB", "TiB"];
   let unit = 0;
   for (; Math.abs(value) >= 1024 && unit < units.length - 1; ++unit) value /= 1024;
@@ -52,4 +58,11 @@ export function rate(msPerHour: number | null | undefined): string {
 
 export function plural(value: number, one: string, many = `${one}s`): string {
   return `${count(value)} ${value === 1 ? one : many}`;
+}
+
+// "a, b and 312 others", of which the first are named.
+export function named(names: readonly string[], more: number, shown = 10): string {
+  const others = names.length - Math.min(names.length, shown) + more;
+  const first = names.slice(0, shown).join(", ");
+  return others > 0 ? `${first} and ${count(others)} ${others === 1 ? "other" : "others"}` : first;
 }

@@ -3,6 +3,7 @@
 import type { Report } from "../api/types";
 import { place } from "../format/frames";
 import { duration } from "../format/numbers";
+import { isoMoment } from "../format/times";
 import type { FlameFrame, TimedStack } from "../parts/flame_tree";
 import { isOfCpu, isSlow, timedStacks } from "./report_times";
 
@@ -76,7 +77,7 @@ export function asText(report: Report, address: string): string {
   );
   return [
     `${report.app} ${report.version} ${whatHappened(report)}`,
-    `  ${report.tag ? `in "${report.tag}" ` : ""}${report.loop ? `on loop ${report.loop}, ` : ""}${new Date(report.start_wall_ms).toISOString()}, ${report.os} ${report.machine}`,
+    `  ${report.tag ? `in "${report.tag}" ` : ""}${report.loop ? `on loop ${report.loop}, ` : ""}${isoMoment(report.start_wall_ms)}, ${report.os} ${report.machine}`,
     `  verdict: ${verdict.word}`,
     `  cause: ${report.cause.join(" < ")}`,
     `  ${address}`,

@@ -19,7 +19,9 @@ export function tickStep(spanMs: number, ticks: number): number {
 function ticksOf({ fromMs, toMs }: Timeline): number[] {
   const step = tickStep(toMs - fromMs, kTicks);
   const ticks: number[] = [];
-  for (let at = Math.ceil(fromMs / step) * step; at <= toMs; at += step) ticks.push(at);
+  const first = Math.ceil(fromMs / step);
+  // Not by adding: of numbers that are large enough, a step more is the same number.
+  for (let i = 0; i <= 2 * kTicks && (first + i) * step <= toMs; ++i) ticks.push((first + i) * step);
   return ticks;
 }
 

@@ -3,14 +3,18 @@
 import { useRoute } from "preact-iso";
 import { useMemo } from "preact/hooks";
 import { get, saveAs } from "../api/client";
+import { usePendingNames } from "../api/pending_names";
 import { useResource } from "../api/resource";
 import { isAdmin } from "../api/session";
 import type { Report } from "../api/types";
 import { shortName } from "../format/frames";
+import { oddNumbers } from "../format/plausible";
 import { moment } from "../format/times";
+import { Boundary } from "../parts/boundary";
 import { CopyButton } from "../parts/copy_button";
 import { DeleteButton } from "../parts/delete_button";
 import { Flame } from "../parts/flame";
+import { OddMark } from "../parts/odd_mark";
 import { Shown } from "../parts/states";
 import { useTitle } from "../parts/use_title";
 import { VerdictWord } from "../parts/verdict";
@@ -66,6 +70,7 @@ function Heading({ report }: { report: Report }) {
           {moment(report.start_wall_ms)}
           {report.user && <> · user {report.user}</>} · <span class="mark">{report.kind}</span>
           {report.level === "anr" && <span class="mark regressed">ANR</span>}
+          <OddMark odd={oddNumbers(report)} />
         </p>
       </div>
       <Downloads report={report} />
@@ -84,34 +89,54 @@ function Whole({ report }: { report: Report }) {
   useTitle(report.cause[0] ?? report.app);
   return (
     <>
-      <Heading report={report} />
-      {hasLag(report) && <LagTimeline report={report} />}
+      <Boundary what="the heading">
+        <Heading report={report} />
+      </Boundary>
+      {hasLag(report) && (
+        <Boundary what="the time line">
+          <LagTimeline report={report} />
+        </Boundary>
+      )}
       <div class="columns">
         <section class="card">
           <h2>
             Why: <VerdictWord word={report.verdict.word} />
           </h2>
-          <Evidence report={report} />
+          <Boundary what="the verdict's numbers">
+            <Evidence report={report} />
+          </Boundary>
         </section>
         {report.waits.length > 0 && (
           <section class="card">
             <h2>Who waits for whom</h2>
-            <Waits waits={report.waits} deadlock={report.deadlock} />
+            <Boundary what="the waits">
+              <Waits waits={report.waits} deadlock={report.deadlock} />
+            </Boundary>
           </section>
         )}
       </div>
       <section class="card">
         <h2>{samplesTitle(report)}</h2>
-        <Flame
-          stacks={stacks}
-          label="What the thread did"
-          firstOrder={isOfCpu(report) || isSlow(report) ? "left-heavy" : "time"}
-        />
+        <Boundary what="the flame graph">
+          <Flame
+            stacks={stacks}
+            label="What the thread did"
+            firstOrder={isOfCpu(report) || isSlow(report) ? "left-heavy" : "time"}
+          />
+        </Boundary>
       </section>
-      <TracePanel report={report} />
-      <Threads report={report} />
-      <Modules report={report} />
-      <Context report={report} />
+      <Boundary what="the trace">
+        <TracePanel report={report} />
+      </Boundary>
+      <Boundary what="the threads">
+        <Threads report={report} />
+      </Boundary>
+      <Boundary what="the modules">
+        <Modules report={report} />
+      </Boundary>
+      <Boundary what="the context">
+        <Context report={report} />
+      </Boundary>
     </>
   );
 }
@@ -120,6 +145,7 @@ export function ReportPage() {
   const { params } = useRoute();
   const path = `/v1/reports/${encodeURIComponent(params["report"] ?? "")}`;
   const report = useResource(path, (abort) => get<Report>(path, {}, abort));
+  usePendingNames(report, (whole) => whole.names_pending);
   return (
     <Shown resource={report} what="the report">
       {(whole) => <Whole report={whole} />}

@@ -38,7 +38,10 @@ export function timelineOf(report: Report): Timeline {
     const next = report.samples[index + 1];
     return { atMs: reportedMs - sample.age_ms, untilMs: reportedMs - (next ? next.age_ms : 0), index };
   });
-  const earliest = Math.min(0, ...dispatches.map((each) => each.fromMs), ...samples.map((each) => each.atMs));
+  const earliest = [...dispatches.map((each) => each.fromMs), ...samples.map((each) => each.atMs)].reduce(
+    (first, each) => Math.min(first, each),
+    0,
+  );
   return {
     fromMs: Math.max(earliest, -Math.max(lagMs * kShareBefore, 1)),
     toMs: lagMs,

@@ -2,6 +2,7 @@
 // What the program's threads did before the report, as its trace tells.
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { downloadFile, get } from "../api/client";
+import { usePendingNames } from "../api/pending_names";
 import { useResource } from "../api/resource";
 import type { Report, TraceFlame, TraceHeader } from "../api/types";
 import { bytes, count, duration, plural } from "../format/numbers";
@@ -104,6 +105,7 @@ function OneTrace({ trace, report }: { trace: TraceHeader; report: Report }) {
   const [tid, setTid] = useState<number | null>(null);
   const path = `/v1/traces/${trace.id}/flame`;
   const resource = useResource(`${path} ${tid}`, (abort) => get<TraceFlame>(path, { tid }, abort));
+  usePendingNames(resource, (flame) => flame.names_pending);
   const [flame, setFlame] = useState<TraceFlame | null>(null);
   useEffect(() => {
     const { data } = resource;

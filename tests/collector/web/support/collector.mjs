@@ -45,11 +45,14 @@ export async function until(what, condition, seconds = 20) {
 const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("LAGWATCH_")));
 
 // `seeds`: what of seed_store the store begins with, as [what, ...more].
-export async function startCollector(...seeds) {
+export const startCollector = (...seeds) => startCollectorWith([], ...seeds);
+
+// The same with more flags.
+export async function startCollectorWith(flags, ...seeds) {
   const directory = mkdtempSync(join(tmpdir(), "lagwatch-page-"));
   const data = join(directory, "data");
   for (const seed of seeds) execFileSync(program("seed_store"), [data, ...[seed].flat().map(String)]);
-  const child = spawn(program("lagwatch-collector"), ["--listen", "127.0.0.1:0", "--data", data], {
+  const child = spawn(program("lagwatch-collector"), ["--listen", "127.0.0.1:0", "--data", data, ...flags], {
     env,
     stdio: ["ignore", "pipe", "pipe"],
   });

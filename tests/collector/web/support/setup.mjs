@@ -2,14 +2,14 @@
 // What most of the tests begin and end with.
 import { after, afterEach, before, beforeEach } from "node:test";
 import { openBrowser } from "./browser.mjs";
-import { startCollector } from "./collector.mjs";
+import { startCollectorWith } from "./collector.mjs";
 
-// A collector and a browser for all tests of a file; `take` gets both.
-export function useCollector(seeds, take) {
+// A collector and a browser for all tests of a file; `take` gets both. `flags`: more of the collector's.
+export function useCollector(seeds, take, flags = []) {
   let collector, browser;
   before(
     async () => {
-      collector = await startCollector(...seeds);
+      collector = await startCollectorWith(flags, ...seeds);
       browser = await openBrowser();
       await take({ collector, browser });
     },

@@ -4,7 +4,9 @@ import { causeName, place, shortName } from "../../../../collector/web/src/forma
 import { bytes, count, duration, percent, plural, rate } from "../../../../collector/web/src/format/numbers";
 import { marked } from "../../../../collector/web/src/format/marks";
 import { factText } from "../../../../collector/web/src/report/context";
-import { ago } from "../../../../collector/web/src/format/times";
+import { oddHeader, oddNumbers } from "../../../../collector/web/src/format/plausible";
+import { ago, day, isoMoment, moment } from "../../../../collector/web/src/format/times";
+import { tickStep } from "../../../../collector/web/src/report/lag_timeline";
 
 describe("a duration", () => {
   test.each([
@@ -47,6 +49,37 @@ describe("a text that shows another", () => {
 });
 
 test("how long ago", () => expect(ago(1_000_000, 1_000_000 + 2 * 3_600_000)).toBe("2 hr. ago"));
+
+const kImpossible = [8640000000000001, 2 ** 63, -(2 ** 63), Number.NaN, Infinity];
+
+describe.each(kImpossible)("the impossible time %s", (ms) => {
+  test.each([moment, day, isoMoment, ago])("is shown as none", (show) =>
+    expect(show(ms)).toBe("no valid time"),
+  );
+});
+
+test.each(kImpossible)("the impossible number %s is shown, and short", (value) => {
+  for (const show of [duration, count, percent, bytes, rate]) expect(show(value).length).toBeLessThan(30);
+});
+
+test("steps of a time line are numbers, whatever it spans", () =>
+  expect(tickStep(2 ** 63, 6)).toBeGreaterThan(0));
+
+describe("what cannot be right of a report", () => {
+  const now = Date.UTC(2026, 0, 1);
+  const good = { start_wall_ms: now - 1000, duration_ms: 3000, elapsed_ms: 2000, pid: 7 };
+  test("is nothing of most", () => expect(oddNumbers(good, now)).toEqual([]));
+  test("is told of its header", () => {
+    expect(oddHeader({ ...good, start_wall_ms: now + 2 * 86_400_000 }, now)).toEqual([
+      "the time when it began",
+    ]);
+    expect(oddHeader({ ...good, start_wall_ms: 0, duration_ms: -1 }, now)).toHaveLength(2);
+  });
+  test("is told of what is within", () =>
+    expect(
+      oddNumbers({ ...good, history: [{ age_ms: 1e13 }], cpu: { thread_ms: 2 ** 60 } } as never, now),
+    ).toEqual(["thread ms", "age ms"]));
+});
 
 describe("a function's name", () => {
   test("that is short stays", () =>

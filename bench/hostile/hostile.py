@@ -1,0 +1,143 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Attacks real collectors, each of them a fresh one with a normal load beside the attack.
+
+A collector holds when it lives, answers the attack as it should, answers normal requests within 250 ms (p99, a failed one
+counts as a minute), has all normal reports that it acknowledged, and takes at most 512 MiB. The last line is one JSON object:
+attacks, held, normal_p99_ms_max, rss_mib_max.
+"""
+import argparse
+import ctypes
+import json
+import os
+import pathlib
+import re
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+import ingest_attacks
+import query_attacks
+import store_attacks
+import wire_attacks
+from target import Collector
+
+MAX_P99_MS = 250
+MAX_RSS_MIB = 512
+WARM_UP_S = 1.0
+
+
+class Bench:
+    def __init__(self, bin_directory):
+        self.program = str(bin_directory / "lagwatch-collector")
+        self.clock = bin_directory / "bench_wall_clock.so"
+
+    def run(self, attack):
+        """What came of it: complaints, and the figures."""
+        with tempfile.TemporaryDirectory(prefix="lagwatch-hostile-") as directory:
+            if attack.own_disk_mib:
+                mount(directory, attack.own_disk_mib)
+            flags, to_close = attack.prepare() if attack.prepare else ((), None)
+            environment, clock_path = self.clock_of(attack, directory)
+            collector = Collector(self.program, os.path.join(directory, "data"), (*attack.flags, *flags), environment)
+            collector.move_clock = lambda offset_s: move_clock(clock_path, offset_s)
+            try:
+                return self.attack(attack, collector)
+            finally:
+                collector.stop()
+                if to_close:
+                    to_close.close()
+                if attack.own_disk_mib:
+                    subprocess.run(["umount", "-l", directory], check=False)
+
+    def clock_of(self, attack, directory):
+        if not attack.moves_clock:
+            return {}, None
+        path = os.path.join(directory, "clock")
+        pathlib.Path(path).write_bytes(struct.pack("<q", 0))
+        return {"LD_PRELOAD": str(self.clock), "LAGWATCH_BENCH_CLOCK": path}, path
+
+    def attack(self, attack, collector):
+        load = subprocess.Popen([sys.executable, str(pathlib.Path(__file__).parent / "normal_load.py"), "--port",
+                                 str(collector.port), *(["--may-be-full"] if attack.may_be_full else [])],
+                                stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        time.sleep(WARM_UP_S)
+        try:
+            complaints = list(dict.fromkeys(attack.run(collector, attack.seconds)))
+        except Exception as error:  # pylint: disable=broad-except
+            complaints = [f"the attack ended with {type(error).__name__}: {error}"]
+        normal = json.loads(load.communicate()[0])
+        complaints += self.judge(collector, normal)
+        return complaints, normal, collector.rss_mib_max
+
+    def judge(self, collector, normal):
+        if not collector.is_alive():
+            yield f"the collector ended with {collector.process.returncode}"
+            return
+        if normal["p99_ms"] > MAX_P99_MS:
+            yield f"normal requests: p99 {normal['p99_ms']} ms, {normal['failed']} failed of {normal['requests']}"
+        if collector.rss_mib_max > MAX_RSS_MIB:
+            yield f"{collector.rss_mib_max:.0f} MiB of memory"
+        try:
+            stored = sum(cause["reports"] for cause in collector.get("/v1/clusters?app=normal&limit=1000"))
+        except Exception as error:  # pylint: disable=broad-except
+            yield f"the normal reports cannot be counted: {error}"
+            return
+        if stored < normal["acknowledged"]:
+            yield f"{stored} of {normal['acknowledged']} acknowledged reports are there"
+
+
+def move_clock(path, offset_s):
+    """Writes over the number: the collector has the file mapped, and one of no bytes would end it."""
+    with open(path, "r+b") as file:
+        file.write(struct.pack("<q", offset_s))
+
+
+def mount(directory, size_mib):
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.mount(b"hostile", directory.encode(), b"tmpfs", 0, f"size={size_mib}m".encode()) != 0:
+        raise OSError(ctypes.get_errno(), "cannot mount a tmpfs")
+
+
+def all_attacks():
+    return [*ingest_attacks.attacks(), *query_attacks.attacks(), *store_attacks.attacks(), *wire_attacks.attacks()]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--bin", type=pathlib.Path, required=True, help="the folder of lagwatch-collector")
+    parser.add_argument("--only", default="", help="a regular expression: attacks with such names")
+    parser.add_argument("--list", action="store_true", help="print the attacks' names alone")
+    options = parser.parse_args()
+    bench = Bench(options.bin.resolve())
+    attacks = [attack for attack in all_attacks() if re.search(options.only, attack.name)]
+    if options.list:
+        print("\n".join(attack.name for attack in attacks))
+        return
+    if os.geteuid() != 0:
+        skipped = [attack.name for attack in attacks if attack.own_disk_mib]
+        attacks = [attack for attack in attacks if not attack.own_disk_mib]
+        print(f"left out, because they mount a file system: {skipped}", file=sys.stderr)
+    held, p99_ms, rss_mib = 0, 0.0, 0.0
+    for attack in attacks:
+        complaints, normal, own_rss_mib = bench.run(attack)
+        held += not complaints
+        p99_ms = max(p99_ms, normal["p99_ms"])
+        rss_mib = max(rss_mib, own_rss_mib)
+        slowest = max(normal["max_ms"].items(), key=lambda item: item[1], default=("", 0))
+        print(f"{attack.name:20} {'held' if not complaints else 'DID NOT HOLD':12} normal p99 {normal['p99_ms']:8.1f} ms, "
+              f"slowest {slowest[1]} ms ({slowest[0]}), {normal['failed']} of {normal['requests']} failed, "
+              f"{own_rss_mib:.0f} MiB", flush=True)
+        for complaint in complaints[:6]:
+            print(f"    {complaint}", flush=True)
+        if complaints and normal["failures"]:
+            print(f"    {normal['failures']}", flush=True)
+    print(json.dumps({"attacks": len(attacks), "held": held, "normal_p99_ms_max": round(p99_ms, 1),
+                      "rss_mib_max": round(rss_mib, 1)}))
+    sys.exit(0 if held == len(attacks) and attacks else 1)
+
+
+if __name__ == "__main__":
+    main()

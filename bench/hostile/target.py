@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A fresh collector, and requests to it."""
+import glob
+import gzip
+import http.client
+import json
+import os
+import pathlib
+import re
+import shutil
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+
+HOSTILE_KEY, NORMAL_KEY, ADMIN = "k_hostile", "k_normal", "a_bench"
+
+
+def resident_kib(pid):
+    try:
+        text = pathlib.Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return 0
+    found = re.search(r"VmRSS:\s+(\d+)", text)
+    return int(found[1]) if found else 0
+
+
+def children(pid):
+    found = []
+    for path in glob.glob(f"/proc/{pid}/task/*/children"):
+        try:
+            found += map(int, pathlib.Path(path).read_text().split())
+        except OSError:
+            pass
+    return found
+
+
+class Collector:
+    def __init__(self, program, data=None, flags=(), environment=None):
+        self.directory = tempfile.mkdtemp(prefix="lagwatch-hostile-")
+        self.data = data or os.path.join(self.directory, "data")
+        self.log = os.path.join(self.directory, "log")
+        self.rss_mib_max = 0.0
+        self._start(program, flags, environment or {})
+        self._is_over = threading.Event()
+        self._sampler = threading.Thread(target=self._sample, daemon=True)
+        self._sampler.start()
+
+    def _start(self, program, flags, environment):
+        clean = {name: value for name, value in os.environ.items() if not name.startswith("LAGWATCH_")}
+        with open(self.log, "wb") as log:
+            self.process = subprocess.Popen(
+                [program, "--listen", "127.0.0.1:0", "--data", self.data, "--key", HOSTILE_KEY, "--key", NORMAL_KEY,
+                 "--admin-token", ADMIN, *flags], stdout=subprocess.PIPE, stderr=log, env={**clean, **environment})
+        line = self.process.stdout.readline().decode()
+        found = re.search(r":(\d+)$", line.strip())
+        if not found:
+            raise RuntimeError(f"the collector did not start: {pathlib.Path(self.log).read_text()[-2000:]}")
+        self.port = int(found[1])
+
+    # Its own memory and that of the processes that it starts.
+    def _sample(self):
+        while not self._is_over.wait(0.1):
+            pid = self.process.pid
+            now = sum(map(resident_kib, [pid, *children(pid)])) / 1024
+            self.rss_mib_max = max(self.rss_mib_max, now)
+
+    def is_alive(self):
+        return self.process.poll() is None
+
+    def connect(self, source=1, timeout=20):
+        """A socket from the address 127.0.`source`, which counts as a peer of its own."""
+        connection = socket.socket()
+        connection.settimeout(timeout)
+        connection.bind((address_of(source), 0))
+        connection.connect(("127.0.0.1", self.port))
+        return connection
+
+    def ask(self, method, path, body=None, *, key=ADMIN, headers=None, source=1, timeout=60):
+        """The status, headers and body of an answer."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout,
+                                                source_address=(address_of(source), 0))
+        try:
+            connection.request(method, path, body, {**({"Authorization": f"Bearer {key}"} if key else {}), **(headers or {})})
+            answer = connection.getresponse()
+            return answer.status, answer.headers, answer.read()
+        finally:
+            connection.close()
+
+    def get(self, path, **options):
+        status, _, body = self.ask("GET", path, **options)
+        if status != 200:
+            raise RuntimeError(f"GET {path}: {status} {body[:300]!r}")
+        return json.loads(body)
+
+    def post(self, batch, *, key=HOSTILE_KEY, source=1, compress=True, timeout=60):
+        """Sends a batch; its status and the answer."""
+        headers = {"Content-Type": "application/x-protobuf"}
+        if compress:
+            headers["Content-Encoding"] = "gzip"
+        status, _, body = self.ask("POST", "/v1/reports", gzip.compress(batch, 1) if compress else batch, key=key,
+                                   headers=headers, source=source, timeout=timeout)
+        return status, json.loads(body)
+
+    def metric(self, name):
+        text = self.ask("GET", "/metrics")[2].decode()
+        found = re.search(re.escape(name) + r" ([0-9.e+]+)", text)
+        return float(found[1]) if found else 0.0
+
+    def database_mib(self):
+        return sum(os.path.getsize(path) for path in glob.glob(self.data + "/collector.db*")) / (1 << 20)
+
+    def stop(self):
+        self._is_over.set()
+        self._sampler.join()
+        self.process.terminate()
+        try:
+            self.process.wait(30)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+
+def address_of(source):
+    return f"127.0.{source >> 8}.{source & 255}"
+
+
+def repeat(seconds, step, pause=0.0):
+    """Calls step(number) again and again; an error of the connection is part of an attack."""
+    end = time.monotonic() + seconds
+    number = 0
+    while time.monotonic() < end:
+        try:
+            step(number)
+        except (OSError, http.client.HTTPException):
+            time.sleep(0.05)
+        number += 1
+        if pause:
+            time.sleep(pause)
+    return number
+
+
+def in_threads(count, function):
+    """Calls function(index) in as many threads, and waits for them."""
+    failures = []
+
+    def guarded(index):
+        try:
+            function(index)
+        except Exception as error:  # pylint: disable=broad-except
+            failures.append(error)
+    threads = [threading.Thread(target=guarded, args=(index,)) for index in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if failures:
+        raise failures[0]

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Units of time whose reports are summed up together: an hour of a day that is not over, or a day. A report
+// belongs to the hour of its lag's first report, so that all reports of a lag are divided within one unit.
+// Context: background; pure.
+#pragma once
+
+#include <cstdint>
+
+#include "base/uuid.h"
+#include "collector/store/records.h"
+
+namespace lagwatch::collector {
+
+// Since 1970 UTC, of ids; an id of a later time than ClickHouse's last day belongs to the last hour.
+int64_t HourOf(const base::Uuid& id);
+base::Uuid FirstIdOfHour(int64_t hour);
+// The hour that a report is summed up in. A lag's id that cannot be that of its first report does not count.
+int64_t HomeHourOf(const base::Uuid& id, const base::Uuid& lag_id);
+
+// How units are numbered in the column `unit`.
+class SumsUnit {
+ public:
+  static SumsUnit OfHour(int64_t hour) { return SumsUnit(hour / 24 * kOfADay + hour % 24); }
+  static SumsUnit OfDay(int64_t day) { return SumsUnit(day * kOfADay + kDay); }
+  // How long loops were watched, as records say that ended on that day.
+  static SumsUnit OfUsage(int64_t day) { return SumsUnit(day * kOfADay + kUsageOfADay); }
+  // Marks of it say that the lags of some ends of that day's reports were not known; no reports are summed up
+  // in it.
+  static SumsUnit OfUnknownLags(int64_t day) { return SumsUnit(day * kOfADay + kUnknownLags); }
+  // Marked when all that was stored before there were marks has been marked.
+  static SumsUnit OfStart() { return SumsUnit(0); }
+  // Marked when units of removed reports have been marked.
+  static SumsUnit OfRetention() { return SumsUnit(1); }
+  explicit SumsUnit(int64_t number) : number_(number) {}
+
+  int64_t number() const { return number_; }
+  int64_t day() const { return number_ / kOfADay; }
+  bool is_day() const { return number_ % kOfADay == kDay; }
+  bool is_hour() const { return number_ % kOfADay < 24 && number_ >= kOfADay; }
+  bool is_usage() const { return number_ % kOfADay == kUsageOfADay; }
+  bool is_unknown_lags() const { return number_ % kOfADay == kUnknownLags; }
+  // Hours since 1970; the last is the first that is not of it.
+  int64_t first_hour() const { return day() * 24 + (is_day() ? 0 : number_ % kOfADay); }
+  int64_t end_hour() const { return first_hour() + (is_day() ? 24 : 1); }
+
+  bool operator==(const SumsUnit&) const = default;
+
+ private:
+  static constexpr int64_t kOfADay = 32;
+  static constexpr int64_t kDay = 24;
+  static constexpr int64_t kUsageOfADay = 25;
+  static constexpr int64_t kUnknownLags = 31;
+
+  int64_t number_;
+};
+
+// Hours that follow each other.
+struct HourRange {
+  int64_t first;
+  int64_t end;  // not of it
+
+  bool Has(int64_t hour) const { return hour >= first && hour < end; }
+};
+
+}  // namespace lagwatch::collector

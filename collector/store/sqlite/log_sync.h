@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Waits until the disk has a database's write-ahead log, beside the connection that writes: with
+// "PRAGMA synchronous = NORMAL" SQLite itself waits only where the log and the database must not be mixed up.
+// So a commit is durable once Sync() has returned: its pages are in the log, or a checkpoint has brought them
+// to the database and has waited for that (https://www.sqlite.org/wal.html, "Performance Considerations").
+// Thread-safe. Context: background.
+#pragma once
+
+#include <functional>
+#include <mutex>
+#include <string>
+
+#include "base/status.h"
+#include "collector/store/sqlite/connections.h"
+
+namespace lagwatch::collector {
+
+class LogSync {
+ public:
+  // fdatasync(2), or what a test has in its place.
+  using SyncFile = std::function<int(int fd)>;
+
+  // Borrows `connections`, of the database in `path`; the log stays the same file as long as they are open.
+  LogSync(const std::string& path, Connections* connections, SyncFile sync_file);
+  ~LogSync();
+  LogSync(const LogSync&) = delete;
+  LogSync& operator=(const LogSync&) = delete;
+
+  // Errors: kUnavailable when the disk refuses.
+  base::Status Sync();
+
+ private:
+  base::Status Open();
+  base::Status Checkpoint();
+
+  const std::string path_;  // of the log; empty of a database in memory
+  Connections* connections_;
+  const SyncFile sync_file_;
+  std::mutex mutex_;
+  int fd_ = -1;  // guarded by mutex_, as what follows
+  bool has_failed_ = false;
+};
+
+}  // namespace lagwatch::collector

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+// Marks what has numbers that cannot be right.
+
+export function OddMark({ odd }: { odd: readonly string[] }) {
+  if (odd.length === 0) return null;
+  return (
+    <span class="mark odd" title={`These numbers cannot be right: ${odd.join(", ")}`}>
+      implausible
+    </span>
+  );
+}

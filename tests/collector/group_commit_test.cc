@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// Requests are answered once the disk has their records, and never before.
+#include "collector/ingest/group_commit.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <filesystem>
+#include <future>
+#include <memory>
+#include <thread>
+
+#include "collector/store/sqlite/sqlite_store.h"
+#include "tests/testing/process.h"
+#include "tests/testing/sample_report.h"
+#include "tests/testing/temp_directory.h"
+
+namespace lagwatch::collector {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::SampleReport;
+using testing::WaitUntil;
+using Outcomes = base::Result<std::vector<CommitOutcome>>;
+
+// A disk that waits, or refuses, when it is told to.
+struct Disk {
+  std::atomic<bool> waits = false;
+  std::atomic<int> refusals = 0;
+  std::atomic<int> syncs = 0;
+
+  int Sync() {
+    while (waits) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    ++syncs;
+    if (refusals == 0) return 0;
+    --refusals;
+    errno = EIO;
+    return -1;
+  }
+};
+
+class GroupCommitTest : public ::testing::Test {
+ protected:
+  NewRecord ToRecord(const SampleReport& sample) {
+    const std::string payload = sample.Encode();
+    const report::Report report = report::DecodeReport(payload).value();
+    return NewReport::Create(report, clusterer_.Assign(report), payload);
+  }
+  std::future<Outcomes> Commit(const SampleReport& sample, GroupCommit* commits) {
+    auto answer = std::make_shared<std::promise<Outcomes>>();
+    commits->Commit({ToRecord(sample)}, [answer](Outcomes outcomes) { answer->set_value(outcomes); });
+    return answer->get_future();
+  }
+  static bool IsAnswered(const std::future<Outcomes>& answer) {
+    return answer.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+  }
+  int64_t ReportsIn(const std::string& path) {
+    return SqliteStore::Open(path).value()->Causes({})->all.sums.reports;
+  }
+
+  testing::ScopedTempDirectory directory_;
+  const std::string path_ = directory_ / "collector.db";
+  Disk disk_;
+  Clusterer clusterer_ = Clusterer::Create("").value();
+  std::unique_ptr<SqliteStore> store_ =
+      std::move(SqliteStore::Open(path_, [this](int) { return disk_.Sync(); }).value());
+};
+
+TEST_F(GroupCommitTest, TheNextGroupIsWrittenWhileTheDiskIsWaitedFor) {
+  GroupCommit commits(store_.get());
+  disk_.waits = true;
+  auto first = Commit(SampleReport(), &commits);
+  ASSERT_TRUE(WaitUntil([&] { return commits.commits() == 1; }));
+  auto second = Commit(SampleReport(), &commits);
+  ASSERT_TRUE(WaitUntil([&] { return store_->Causes({})->all.sums.reports == 2; }));
+  EXPECT_FALSE(IsAnswered(first));
+  EXPECT_FALSE(IsAnswered(second));
+  disk_.waits = false;
+  EXPECT_THAT(first.get().value(), ElementsAre(CommitOutcome::kStored));
+  EXPECT_THAT(second.get().value(), ElementsAre(CommitOutcome::kStored));
+}
+
+TEST_F(GroupCommitTest, AnswersAllBeforeItEnds) {
+  std::vector<std::future<Outcomes>> answers;
+  {
+    GroupCommit commits(store_.get());
+    disk_.waits = true;
+    for (int i = 0; i < 20; ++i) answers.push_back(Commit(SampleReport(), &commits));
+    disk_.waits = false;
+  }
+  for (auto& answer : answers) EXPECT_THAT(answer.get().value(), ElementsAre(CommitOutcome::kStored));
+}
+
+// A copy without the log has what was brought to the database.
+TEST_F(GroupCommitTest, AfterADiskRefusedASyncAllIsWrittenOnceMore) {
+  GroupCommit commits(store_.get());
+  const SampleReport report;
+  disk_.refusals = 1;
+  EXPECT_EQ(Commit(report, &commits).get().status().code(), base::StatusCode::kUnavailable);
+  EXPECT_THAT(Commit(report, &commits).get().value(), ElementsAre(CommitOutcome::kDuplicate));
+  const std::string copy = directory_ / "copy.db";
+  std::filesystem::copy_file(path_, copy);
+  EXPECT_EQ(ReportsIn(copy), 1);
+}
+
+TEST_F(GroupCommitTest, ACommitAloneWaitsForTheDisk) {
+  const int before = disk_.syncs;
+  ASSERT_TRUE(store_->Commit(std::vector<NewRecord>{ToRecord(SampleReport())}).ok());
+  EXPECT_GT(disk_.syncs, before);
+  disk_.refusals = 1;
+  EXPECT_FALSE(store_->Commit(std::vector<NewRecord>{ToRecord(SampleReport())}).ok());
+  EXPECT_TRUE(store_->PutNote({.key = "k"}).ok());
+}
+
+}  // namespace
+}  // namespace lagwatch::collector

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0
+// What goes with old reports, and a wall clock that is wrong.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "collector/maintenance/retention_job.h"
+#include "collector/store/loss_weights.h"
+#include "collector/store/sqlite/schema.h"
+#include "tests/collector/memory_collector.h"
+#include "tests/collector/older_database.h"
+#include "tests/testing/temp_directory.h"
+
+namespace lagwatch::collector {
+namespace {
+
+using testing::EncodeBatch;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using testing::MemoryCollector;
+using testing::SampleReport;
+using ::testing::SizeIs;
+
+constexpr int64_t kLastDay = 20'000;
+
+SampleReport ReportOfDay(int64_t day, const std::string& leaf = "Leaf", const std::string& version = "1.0") {
+  SampleReport report;
+  report.header.id = report.header.lag_id = base::CreateUuidV7(day * kMsPerDay + 5);
+  report.header.start_wall_ms = static_cast<uint64_t>(day * kMsPerDay + 5);
+  report.header.elapsed_ns = 1'000'000'000;
+  report.header.app_version = version;
+  report.stack = {leaf, leaf + "Caller", "Loop", "main"};
+  return report;
+}
+
+std::string EncodedOfCause(const SampleReport& report, uint64_t cause) {
+  std::string encoded = report.Encode();
+  report::AppendCause(cause, &encoded);
+  return encoded;
+}
+
+std::string BatchOfLosses(const report::Losses& losses) {
+  std::string batch;
+  report::AppendToBatch({report::RecordType::kLosses, report::EncodeLosses(losses)}, &batch);
+  return batch;
+}
+
+report::Losses LossesOfDay(int64_t day, std::vector<report::Loss> losses) {
+  return {.id = base::CreateUuidV7(day * kMsPerDay),
+          .app = "editor",
+          .app_version = "1.0",
+          .begin_wall_ms = static_cast<uint64_t>(day * kMsPerDay),
+          .end_wall_ms = static_cast<uint64_t>(day * kMsPerDay),
+          .losses = std::move(losses)};
+}
+
+void RemoveUnused(Store* store) {
+  while (store->RemoveUnused(2).value()) {
+  }
+}
+
+TEST(Retention, LossesGoWithTheirDayAndOutOfTheEstimates) {
+  MemoryCollector collector;
+  std::string batch = EncodeBatch({EncodedOfCause(ReportOfDay(kLastDay), 2)});
+  using report::LossReason;
+  batch += BatchOfLosses(LossesOfDay(
+      kLastDay - 5, {{LossReason::kCauseIsFull, 2, 10, 300'000}, {LossReason::kRefused, 0, 7, 0}}));
+  batch += BatchOfLosses(LossesOfDay(kLastDay, {{LossReason::kCauseIsFull, 2, 3, 0}}));
+  ASSERT_TRUE(collector.ingest.Submit(batch).ok());
+  ASSERT_GT(collector.Get("/v1/clusters")[0]["estimated"]["lags"], 30.0);
+  ASSERT_THAT(collector.Get("/v1/losses"), SizeIs(2));
+
+  ASSERT_TRUE(collector.store->RemoveBefore(kLastDay, 10).ok());
+  EXPECT_EQ(collector.Get("/v1/clusters")[0]["estimated"]["lags"], 4.0);
+  ASSERT_THAT(collector.Get("/v1/losses"), SizeIs(1));
+  EXPECT_EQ(collector.Get("/v1/losses")[0]["reports"], 3);
+
+  ASSERT_TRUE(collector.store->RemoveBefore(kLastDay + 1, 0).ok());
+  ASSERT_TRUE(collector.ingest.Submit(BatchOfLosses(LossesOfDay(kLastDay + 1, {}))).ok());
+}
+
+TEST(Retention, ACauseWithoutLossesAnyMoreIsNotEstimatedByThem) {
+  MemoryCollector collector;
+  ASSERT_TRUE(collector.ingest.Submit(EncodeBatch({EncodedOfCause(ReportOfDay(kLastDay), 2)})).ok());
+  ASSERT_TRUE(
+      collector.ingest
+          .Submit(BatchOfLosses(LossesOfDay(kLastDay - 5, {{report::LossReason::kCauseIsFull, 2, 10, 0}})))
+          .ok());
+  ASSERT_EQ(collector.Get("/v1/clusters")[0]["estimated"]["lags"], 11.0);
+  ASSERT_TRUE(collector.store->RemoveBefore(kLastDay, 10).ok());
+  EXPECT_EQ(collector.Get("/v1/clusters")[0]["estimated"]["lags"], 1.0);
+  EXPECT_THAT(collector.Get("/v1/losses"), IsEmpty());
+}
+
+// One record of 2^63 losses at 1 ppm must not decide which cause costs most for ever.
+TEST(Retention, AMadeUpLossCountsForSoManyOfThoseThatCame) {
+  MemoryCollector collector;
+  ASSERT_TRUE(collector.ingest.Submit(EncodeBatch({EncodedOfCause(ReportOfDay(kLastDay), 2)})).ok());
+  ASSERT_TRUE(collector.ingest
+                  .Submit(BatchOfLosses(
+                      LossesOfDay(kLastDay, {{report::LossReason::kCauseIsFull, 2, uint64_t{1} << 63, 1}})))
+                  .ok());
+  const Json cluster = collector.Get("/v1/clusters")[0];
+  EXPECT_EQ(cluster["estimated"]["lags"], 1 + kMostLostPerReport);
+  EXPECT_EQ(cluster["hang_ms"], 1000);
+  const Json loss = collector.Get("/v1/losses")[0];
+  EXPECT_EQ(loss["reports"], kMostLostAtOnce);
+  EXPECT_EQ(loss["estimated"]["reports"], static_cast<double>(kMostLostAtOnce) * kMostWeight);
+}
+
+TEST(Retention, AReportStandsForSoManyUsersAtMost) {
+  MemoryCollector collector;
+  std::string encoded = ReportOfDay(kLastDay).Encode();
+  report::AppendSampleRate(report::RecordType::kReport, 1, &encoded);
+  ASSERT_TRUE(collector.ingest.Submit(EncodeBatch({encoded})).ok());
+  EXPECT_EQ(collector.Get("/v1/clusters")[0]["estimated"]["lags"], kMostWeight);
+}
+
+TEST(Retention, NamesGoWithTheLastReportThatHasThem) {
+  testing::ScopedTempDirectory directory;
+  const std::string path = directory / "collector.db";
+  auto store = std::move(SqliteStore::Open(path).value());
+  Ingest ingest(store.get(), Clusterer::Create("").value());
+  std::vector<std::string> reports;
+  for (int i = 0; i < 7; ++i) {
+    const std::string n = std::to_string(i);
+    reports.push_back(EncodedOfCause(ReportOfDay(kLastDay - 5, "Old" + n, "0." + n), 5));
+  }
+  reports.push_back(EncodedOfCause(ReportOfDay(kLastDay, "Young"), 5));
+  ASSERT_EQ(ingest.Submit(EncodeBatch(reports))->accepted, 8);
+  const auto count = [&](const char* table) {
+    Database database(path);
+    Statement row = database.Use(table);
+    return row.Step() ? row.Int(0) : -1;
+  };
+  constexpr char kSegments[] = "SELECT count(*) FROM segments";
+  constexpr char kClusters[] = "SELECT count(*) FROM clusters";
+  constexpr char kShares[] = "SELECT count(*) FROM cause_reports";
+  ASSERT_EQ(count(kSegments), 8);
+  ASSERT_EQ(count(kClusters), 16);
+  // What somebody said something of stays.
+  const std::string noted = store->Reports({.version = "0.3"}, 1)->front().level1_key;
+  ASSERT_TRUE(store->PutNote({.key = noted, .title = "known"}).ok());
+
+  RemoveUnused(store.get());  // of the start: nothing is unused
+  ASSERT_EQ(count(kClusters), 16);
+  ASSERT_EQ(store->RemoveBefore(kLastDay, 100).value(), 7);
+  RemoveUnused(store.get());
+  while (store->RepairSums(10).value() != 0) {
+  }
+  EXPECT_EQ(count(kSegments), 1);
+  EXPECT_EQ(count(kClusters), 3);
+  EXPECT_EQ(count(kShares), 1 + 3);  // of all, and of each cluster
+  EXPECT_TRUE(store->FindCluster(noted)->has_value());
+  // What was removed is there again with the next report.
+  ASSERT_EQ(ingest.Submit(EncodeBatch(reports))->accepted, 7);
+  EXPECT_EQ(count(kSegments), 8);
+  EXPECT_EQ(store->Causes({})->causes.size(), 8u);
+  EXPECT_EQ(store->Causes({.filter = {.version = "0.1"}})->causes.size(), 1u);
+}
+
+TEST(Retention, ADatabaseOfVersion8ForgetsMadeUpLosses) {
+  testing::ScopedTempDirectory directory;
+  const std::string path = directory / "collector.db";
+  {
+    auto store = std::move(SqliteStore::Open(path).value());
+    Ingest ingest(store.get(), Clusterer::Create("").value());
+    ASSERT_TRUE(ingest.Submit(EncodeBatch({EncodedOfCause(ReportOfDay(kLastDay), 2)})).ok());
+    ASSERT_TRUE(ingest
+                    .Submit(BatchOfLosses(
+                        LossesOfDay(kLastDay, {{report::LossReason::kCauseIsFull, 2, uint64_t{1} << 63, 1}})))
+                    .ok());
+  }
+  Database(path).Execute(testing::kWithoutSenders);
+  Database(path).Execute(
+      "UPDATE loss_sums SET reports = 9e18, weighted_reports = 9e24;"
+      "UPDATE cause_reports SET lost_reports = 9e24;"
+      "UPDATE cluster_sums SET lost_reports = 9e24, estimated_hang_ns = 9e33 WHERE segment = 0 AND day = 0;"
+      "PRAGMA user_version = 8");
+  auto store = SqliteStore::Open(path);
+  ASSERT_TRUE(store.ok()) << store.status().message();
+  EXPECT_EQ((*store)->Causes({})->causes[0].estimated_lags, 1 + kMostLostPerReport);
+  EXPECT_EQ((*store)->Losses({})->front().count, kMostLostAtOnce);
+}
+
+class RetentionClock : public ::testing::Test {
+ protected:
+  RetentionJob Job(int64_t days = 90) {
+    return {collector_.store.get(),
+            days,
+            [this] { return wall_day_ * kMsPerDay + 7; },
+            {.state_path = directory_ / "retention",
+             .confirmed_path = directory_ / "confirmed",
+             .mono_ns = [this] { return mono_ns_; }}};
+  }
+
+  // A report of each of the last `days`.
+  void Fill(int64_t days) {
+    std::vector<SampleReport> reports;
+    for (int64_t day = kLastDay - days + 1; day <= kLastDay; ++day) reports.push_back(ReportOfDay(day));
+    collector_.Submit(reports);
+  }
+
+  int64_t Kept() { return collector_.store->Causes({})->all.sums.reports; }
+
+  testing::ScopedTempDirectory directory_;
+  MemoryCollector collector_;
+  int64_t wall_day_ = kLastDay;
+  int64_t mono_ns_ = 0;
+};
+
+TEST_F(RetentionClock, AJumpOfAHundredDaysRemovesNothing) {
+  Fill(90);
+  RetentionJob job = Job();
+  EXPECT_FALSE(job.Step().value());
+  wall_day_ += 100;
+  const auto held = job.Step();
+  EXPECT_THAT(held.status().message(), HasSubstr("confirm-clock"));
+  EXPECT_TRUE(job.state().is_held);
+  EXPECT_TRUE(job.Step().ok());  // said once in an hour
+  EXPECT_EQ(Kept(), 90);
+  // A restart knows as much.
+  EXPECT_FALSE(Job().Step().ok());
+  EXPECT_EQ(Kept(), 90);
+  // Nor is anything lost once the clock is right again.
+  wall_day_ = kLastDay;
+  EXPECT_FALSE(job.Step().value());
+  EXPECT_FALSE(job.state().is_held);
+  EXPECT_EQ(Kept(), 90);
+}
+
+TEST_F(RetentionClock, AFirstStartWithAWrongClockRemovesNothing) {
+  Fill(90);
+  wall_day_ += 100;
+  EXPECT_FALSE(Job().Step().ok());
+  EXPECT_EQ(Kept(), 90);
+}
+
+TEST_F(RetentionClock, GoesOnAtOnceWhenItIsToldThatTheClockIsRight) {
+  Fill(90);
+  RetentionJob job = Job();
+  EXPECT_FALSE(job.Step().value());
+  wall_day_ += 40;
+  EXPECT_FALSE(job.Step().ok());
+  ASSERT_TRUE(ConfirmClock(directory_ / "confirmed", wall_day_ * kMsPerDay).ok());
+  EXPECT_FALSE(job.Step().value());
+  EXPECT_FALSE(job.state().is_held);
+  EXPECT_EQ(Kept(), 51);
+  // It was told of that day, not for ever.
+  wall_day_ += 40;
+  EXPECT_FALSE(job.Step().ok());
+  EXPECT_EQ(Kept(), 51);
+}
+
+TEST_F(RetentionClock, ADayIsRemovedEachDayWithoutAWord) {
+  Fill(90);
+  RetentionJob job = Job(30);
+  for (int64_t day = 0; day < 5; ++day, ++wall_day_) EXPECT_FALSE(job.Step().value());
+  EXPECT_EQ(Kept(), 31 - 4);
+}
+
+// The collector was off for four days: what programs send now says that its clock is right.
+TEST_F(RetentionClock, CatchesUpADayInAnHourWhenRecordsAgreeWithTheClock) {
+  Fill(31);
+  RetentionJob job = Job(30);
+  EXPECT_FALSE(job.Step().value());
+  wall_day_ += 4;
+  EXPECT_FALSE(job.Step().ok());
+  collector_.Submit({ReportOfDay(wall_day_)});
+  EXPECT_FALSE(job.Step().value());
+  EXPECT_EQ(Kept(), 31);  // one came, one went
+  EXPECT_FALSE(job.Step().value());
+  EXPECT_EQ(Kept(), 31);
+  mono_ns_ += 3601 * base::kNsPerSecond;
+  EXPECT_FALSE(job.Step().value());
+  EXPECT_EQ(Kept(), 30);
+}
+
+TEST_F(RetentionClock, AClockThatWentBackAndForthRemovesADayAtMost) {
+  Fill(90);
+  RetentionJob job = Job();
+  EXPECT_FALSE(job.Step().value());
+  for (const int64_t day : {kLastDay - 1000, kLastDay + 1000, kLastDay - 50, kLastDay + 100}) {
+    wall_day_ = day;
+    std::ignore = job.Step();
+    EXPECT_GE(Kept(), 89) << day;
+  }
+}
+
+}  // namespace
+}  // namespace lagwatch::collector
