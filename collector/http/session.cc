@@ -329,9 +329,10 @@ class SessionOver final : public Session, public std::enable_shared_from_this<Se
   // One line in the log, as far as there is room for it.
   void Note(const Response& refusal, const RequestParser& parser) {
     const auto method = parser.get().method_string();
-    context_.refusals->Info("refused with " + std::to_string(refusal.status) + ": " +
-                            Quoted({method.data(), method.size()}) + " " +
-                            Quoted(TargetForLog(HeadOf(parser).target)) + " from " + caller_.address);
+    const auto target = parser.get().target();
+    context_.refusals->Info(
+        "refused with " + std::to_string(refusal.status) + ": " + Quoted({method.data(), method.size()}) +
+        " " + Quoted(TargetForLog({target.data(), target.size()})) + " from " + caller_.address);
   }
 
   // Answers a request whose body is not read, and lingers so that the client gets to read the answer; under

@@ -163,6 +163,7 @@ TEST_F(OpenApiTest, EachEndpointIsInItAndNoOther) {
                           .config_admin = static_cast<ConfigAdmin*>(any),
                           .audit = static_cast<AuditLog*>(any),
                           .recluster = static_cast<const ReclusterJob*>(any),
+                          .deletions = static_cast<Deletions*>(any),
                           .symbols = static_cast<SymbolsApi*>(any),
                           .metrics = static_cast<Metrics*>(any)};
   std::set<std::string> served;

@@ -151,7 +151,7 @@ TEST(Retention, NamesGoWithTheLastReportThatHasThem) {
   }
   EXPECT_EQ(count(kSegments), 1);
   EXPECT_EQ(count(kClusters), 3);
-  EXPECT_EQ(count(kShares), 1 + 3);  // of all, and of each cluster
+  EXPECT_EQ(count(kShares), 1 + 2);  // of all, and of each cluster with reports
   EXPECT_TRUE(store->FindCluster(noted)->has_value());
   // What was removed is there again with the next report.
   ASSERT_EQ(ingest.Submit(EncodeBatch(reports))->accepted, 7);

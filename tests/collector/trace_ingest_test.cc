@@ -133,7 +133,7 @@ TEST(TraceIngest, ABadTraceCountsInTheQuota) {
   Ingest ingest(collector.store.get(), Clusterer::Create("").value(), nullptr, {}, {.traces_a_day = 2});
   report::TraceRecord bad = TraceOf({});
   bad.trace = "no trace";
-  for (int i = 0; i < 2; ++i) EXPECT_FALSE(ingest.Submit(BatchOfTraces({bad}), "one").ok());
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(ingest.Submit(BatchOfTraces({bad}), "one")->rejected, 1);
   const auto result = ingest.Submit(BatchOfTraces({TraceOf({})}), "one");
   const std::string why = result.ok() ? result->records.back().why : result.status().message();
   EXPECT_THAT(why, HasSubstr("no more traces of this project today"));
