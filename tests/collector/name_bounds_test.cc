@@ -66,8 +66,10 @@ TEST(NameBounds, TheListOfCausesStaysSmall) {
     for (int i = 0; i < 40; ++i) {
       SampleReport report;
       report.stack = {"Leaf" + std::to_string(cause), std::string(60'000, 'f'), "Loop", "main"};
-      report.header.app_version = std::string(1000, 'v') + std::to_string(i);
-      report.header.app = std::string(1000, 'a') + std::to_string(i);
+      const std::string version = std::string(1000, 'v') + std::to_string(i);
+      const std::string app = std::string(1000, 'a') + std::to_string(i);
+      report.header.app_version = version;
+      report.header.app = app;
       reports.push_back(report.Encode());
     }
   }
@@ -88,7 +90,8 @@ TEST(NameBounds, AListThatWouldBeTooLargeIsRefusedWithTheWayOut) {
   std::vector<std::string> reports(1000);
   for (size_t i = 0; i < reports.size(); ++i) {
     SampleReport report;
-    report.header.tag = std::string(1000, 't');
+    const std::string tag(1000, 't');
+    report.header.tag = tag;
     const std::string n = std::to_string(i);
     report.stack = {n + std::string(60'000, 'a'), n + std::string(60'000, 'b'), n + std::string(60'000, 'c'),
                     n + std::string(60'000, 'd'), "main"};

@@ -24,7 +24,8 @@ using ::testing::SizeIs;
 
 constexpr int64_t kLastDay = 20'000;
 
-SampleReport ReportOfDay(int64_t day, const std::string& leaf = "Leaf", const std::string& version = "1.0") {
+// Borrows `version`.
+SampleReport ReportOfDay(int64_t day, const std::string& leaf = "Leaf", std::string_view version = "1.0") {
   SampleReport report;
   report.header.id = report.header.lag_id = base::CreateUuidV7(day * kMsPerDay + 5);
   report.header.start_wall_ms = static_cast<uint64_t>(day * kMsPerDay + 5);

@@ -137,9 +137,9 @@ void BoundLosses(Database* database) {
                           " WHERE sample_rate_ppm BETWEEN 1 AND 99"}) {
     database->Execute(sql);
   }
-  // Shares are changed by their differences: one that is too large would absorb its new value.
+  // Differences from a made-up number would leave nothing of what is right.
   database->Execute(
-      "UPDATE cause_reports SET lost_reports = 0 WHERE lost_reports != 0;"
+      "UPDATE cause_reports SET lost_reports = 0;"
       "UPDATE cluster_sums SET lost_reports = 0, estimated_hang_ns = weighted_hang_ns"
       " WHERE segment = 0 AND day = 0 AND lost_reports != 0");
   ReportWriter writer(database);
