@@ -10,10 +10,7 @@ const kShownAttributes = ["title", "aria-label", "alt"] as const;
 
 // With a mark such as ⟨U+202E⟩ in the place of each.
 export const marked = (text: string): string =>
-  text.replace(
-    kHidden,
-    (each) => `⟨U+${each.codePointAt(0)!.toString(16).toUpperCase().padStart(4, "0")}⟩`,
-  );
+  text.replace(kHidden, (each) => `⟨U+${each.codePointAt(0)!.toString(16).toUpperCase().padStart(4, "0")}⟩`);
 
 // Marks all text that is shown from now on; what is typed and what is linked to stays as it is.
 export function markAllText(): void {

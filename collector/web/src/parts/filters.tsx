@@ -6,7 +6,17 @@ import { withQuery, type Params } from "../api/client";
 import { kVerdicts } from "./verdict";
 
 const kMsPerDay = 86_400_000;
-export const kFilterNames = ["q", "app", "version", "verdict", "state", "loop", "os", "user", "days"] as const;
+export const kFilterNames = [
+  "q",
+  "app",
+  "version",
+  "verdict",
+  "state",
+  "loop",
+  "os",
+  "user",
+  "days",
+] as const;
 type FilterName = (typeof kFilterNames)[number];
 export type Filters = Readonly<Partial<Record<FilterName, string>>>;
 

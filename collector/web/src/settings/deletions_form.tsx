@@ -81,7 +81,15 @@ export function DeletionsForm() {
           ) : (
             <Table
               label="Deletions"
-              columns={["When", "Who", "What", { number: "Reports" }, { number: "Traces" }, { number: "Others" }, "State"]}
+              columns={[
+                "When",
+                "Who",
+                "What",
+                { number: "Reports" },
+                { number: "Traces" },
+                { number: "Others" },
+                "State",
+              ]}
             >
               {all.map((each) => (
                 <tr key={each.id}>
