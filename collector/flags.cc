@@ -19,6 +19,7 @@ Files in DATA:
   admin-token   the first admin token, for people         signing-key, seal-key  secrets of this collector
   symbols/      symbol files that were uploaded           config-history/  what config.json was before
   audit.jsonl   who changed what                          clustering  by which rules reports have clusters
+  deletions.json  what was deleted, and is to be          collector.lock  keeps a second one out
   clickhouse-spool  reports on their way to ClickHouse (--store)
   retention, retention-traces  up to which day old records are gone
   confirmed-clock   when a person said that the clock is right (retention confirm-clock)

@@ -46,6 +46,7 @@ struct Flags {
 
   bool HasClickHouse() const { return store != "sqlite"; }
   std::string ConfigPath() const { return config.empty() ? data + "/config.json" : config; }
+  std::string AuditPath() const { return data + "/audit.jsonl"; }
   std::string KeyFilePath() const { return data + "/keys.json"; }
   std::string ConfirmedClockPath() const { return data + "/confirmed-clock"; }
   std::string SigningKeyPath() const { return data + "/signing-key"; }

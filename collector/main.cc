@@ -14,6 +14,7 @@
 #include "base/env.h"
 #include "collector/backup/backup_command.h"
 #include "collector/config/config_service.h"
+#include "collector/files/data_lock.h"
 #include "collector/files/disk_space.h"
 #include "collector/flags.h"
 #include "collector/http/endpoints.h"
@@ -128,6 +129,8 @@ TimeRule TimesToTake(const Flags& flags) {
 Status Serve(const Flags& flags, const ListenAddress& listen) {
   const sigset_t signals = BlockSignals();
   if (Status created = CreateDataDirectory(flags); !created.ok()) return created;
+  const auto data_lock = DataLock::Take(flags.data);
+  if (!data_lock.ok()) return data_lock.status();
   auto clusterer = Clusterer::Create(flags.cluster_rules, flags.cluster_by);
   if (!clusterer.ok()) return clusterer.status();
   const KeyFile key_file(flags.KeyFilePath());
@@ -147,7 +150,7 @@ Status Serve(const Flags& flags, const ListenAddress& listen) {
   if (!symbols.ok()) return symbols.status();
   auto store = OpenStore(flags);
   if (!store.ok()) return store.status();
-  AuditLog audit(flags.data + "/audit.jsonl");
+  AuditLog audit(flags.AuditPath());
   ConfigAdmin config_admin(flags.ConfigPath(), flags.data + "/config-history", &config, &audit);
   const CauseBook causes(store->get());
   QueryApi query_api(store->get(), clusterer->rules(), (*symbols)->reader_symbolizer());
@@ -160,14 +163,15 @@ Status Serve(const Flags& flags, const ListenAddress& listen) {
   TraceRetentionJob trace_retention(
       store->get(), flags.trace_retention_days, wall_ms,
       {.state_path = flags.data + "/retention-traces", .confirmed_path = flags.ConfirmedClockPath()});
+  Deletions deletions(store->get(), flags.data + "/deletions.json");
   UnusedNamesJob unused_names(store->get());
   RepairJob repair(store->get());
   CompactJob compact(store->get());
   const auto log_error = [](const auto& job, const Status& error) {
     spdlog::error("{}: {}", job, error.message());
   };
-  Maintenance maintenance({&retention, &trace_retention, &unused_names, &repair, &compact}, kMaintenancePause,
-                          log_error);
+  Maintenance maintenance({&retention, &trace_retention, &deletions, &unused_names, &repair, &compact},
+                          kMaintenancePause, log_error);
   // Apart: servers of symbols may be slow.
   Maintenance naming({&recluster, &symbolize}, kMaintenancePause, log_error);
   (*symbols)->symbolizer()->OnNewFile([&](std::string_view) { naming.Wake(); });
@@ -188,6 +192,9 @@ Status Serve(const Flags& flags, const ListenAddress& listen) {
                                           .config_admin = &config_admin,
                                           .audit = &audit,
                                           .recluster = &recluster,
+                                          .store = store->get(),
+                                          .deletions = &deletions,
+                                          .wake_maintenance = [&] { maintenance.Wake(); },
                                           .retention = &retention,
                                           .symbols = (*symbols)->api(),
                                           .metrics = &metrics,
@@ -224,7 +231,8 @@ int Main(int argc, char** argv) {
   Declare(&flags, &app);
   int command_exit_code = -1;
   AddKeysCommand(
-      &app, [&flags] { return flags.KeyFilePath(); }, &command_exit_code);
+      &app, [&flags] { return flags.KeyFilePath(); }, [&flags] { return flags.AuditPath(); },
+      &command_exit_code);
   AddBackupCommands(
       &app, [&flags] { return flags.data; }, &command_exit_code);
   AddRetentionCommand(

@@ -46,7 +46,7 @@ LIBRARIES = {
     "CLI/": ["collector/backup/backup_command.cc", "collector/flags.cc", "collector/keys/keys_command.cc", "collector/main.cc",
              "collector/maintenance/retention_command.cc", "tools"],
     "boost/": ["collector/http"],
-    "curl/": ["collector/store/clickhouse", "report/upload", "tools/read", "tools/symbols"],
+    "curl/": ["collector/store/clickhouse", "report/upload", "tools/admin", "tools/read", "tools/symbols"],
     "dwarf.h": ["collector/symbols"],
     "elfutils/": ["collector/symbols"],
     "gelf.h": ["collector/symbols"],

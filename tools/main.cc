@@ -4,6 +4,8 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 
+#include "tools/admin/cause_command.h"
+#include "tools/admin/delete_command.h"
 #include "tools/dump/dump_command.h"
 #include "tools/read/read_commands.h"
 #include "tools/run/run_command.h"
@@ -24,6 +26,8 @@ int main(int argc, char** argv) {
   lagwatch::tools::AddReadCommands(&app, lagwatch::tools::LoadSpoolRecords, &exit_code);
   lagwatch::tools::AddUploadCommand(&app, &exit_code);
   lagwatch::tools::AddSymbolsCommand(&app, &exit_code);
+  lagwatch::tools::AddCauseCommand(&app, &exit_code);
+  lagwatch::tools::AddDeleteCommand(&app, &exit_code);
   lagwatch::tools::AddDumpCommand(&app, &exit_code);
   try {
     app.parse(argc, argv);

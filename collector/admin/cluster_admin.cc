@@ -2,10 +2,14 @@
 #include "collector/admin/cluster_admin.h"
 
 #include <array>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "base/clock.h"
+#include "collector/admin/if_match.h"
 #include "collector/admin/unfitting.h"
+#include "collector/keys/key_record.h"
 
 namespace lagwatch::collector {
 namespace {
@@ -72,21 +76,43 @@ Json NoteJson(const ClusterNote& note) {
   return json;
 }
 
+// Another for all that can be changed.
+std::string EtagOf(const ClusterNote& note) {
+  const KeyDigest digest = DigestOf(JsonText({NoteJson(note), note.changed_wall_ms, note.changed_by}));
+  return '"' + HexBytes({reinterpret_cast<const char*>(digest.data()), 8}) + '"';
+}
+
+Response NoteResponse(const ClusterNote& note) {
+  return {.status = 200, .body = JsonText(NoteJson(note)), .etag = EtagOf(note)};
+}
+
 }  // namespace
 
-Response PatchCluster(const CauseBook& book, std::string_view key, std::string_view body, std::string_view by,
-                      AuditLog* audit) {
+Response GetCluster(const CauseBook& book, std::string_view key) {
   auto note = book.Note(std::string(key));
-  if (!note.ok()) return ErrorResponse(note.status());
+  return note.ok() ? NoteResponse(*note) : ErrorResponse(note.status());
+}
+
+Response PatchCluster(const CauseBook& book, std::string_view key, std::string_view body, std::string_view by,
+                      AuditLog* audit, std::string_view if_match) {
   Json changes;
-  if (Status applied = Apply(body, &*note, &changes); !applied.ok()) return ErrorResponse(applied);
-  // What comes after this has come back: a new title says nothing of that.
-  if (changes.contains("state") || changes.contains("fixed_in"))
-    note->changed_wall_ms = base::SystemClock().WallMs();
-  note->changed_by = by;
-  if (Status put = book.Put(*note); !put.ok()) return ErrorResponse(put);
+  std::optional<Response> refusal;
+  const auto changed = book.Change(std::string(key), [&](ClusterNote* note) -> Status {
+    if (!IfMatchHolds(if_match, EtagOf(*note))) {
+      refusal = PreconditionFailed(EtagOf(*note));
+      return {StatusCode::kInvalid, "changed by another"};
+    }
+    if (Status applied = Apply(body, note, &changes); !applied.ok()) return applied;
+    // What comes after this has come back: a new title says nothing of that.
+    if (changes.contains("state") || changes.contains("fixed_in"))
+      note->changed_wall_ms = base::SystemClock().WallMs();
+    note->changed_by = by;
+    return {};
+  });
+  if (refusal) return std::move(*refusal);
+  if (!changed.ok()) return ErrorResponse(changed.status());
   audit->Add(by, "cluster.change", key, changes);
-  return {200, JsonText(NoteJson(*note))};
+  return NoteResponse(*changed);
 }
 
 }  // namespace lagwatch::collector

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/env.h"
+#include "collector/admin/if_match.h"
 #include "collector/admin/unfitting.h"
 #include "collector/config/config_file.h"
 #include "collector/files/replace_file.h"
@@ -60,7 +61,11 @@ Response NoSuchVersion() {
                               "there is no such version of the config; GET /v1/admin/config lists them"));
 }
 
-Response VersionResponse(uint64_t version) { return {200, JsonText({{"version", version}})}; }
+std::string EtagOfVersion(uint64_t version) { return '"' + std::to_string(version) + '"'; }
+
+Response VersionResponse(uint64_t version) {
+  return {.status = 200, .body = JsonText({{"version", version}}), .etag = EtagOfVersion(version)};
+}
 
 }  // namespace
 
@@ -103,10 +108,13 @@ Response ConfigAdmin::Get() const {
   Json history = Json::array();
   for (const auto& [version, wall_ms] : versions)
     history.push_back({{"version", version}, {"wall_ms", wall_ms}});
-  return {200, JsonText({{"version", service_->CurrentVersion()},
-                         {"config", std::move(*config)},
-                         {"history", std::move(history)},
-                         {"settings", SettingsJson()}})};
+  const uint64_t version = service_->CurrentVersion();
+  return {.status = 200,
+          .body = JsonText({{"version", version},
+                            {"config", std::move(*config)},
+                            {"history", std::move(history)},
+                            {"settings", SettingsJson()}}),
+          .etag = EtagOfVersion(version)};
 }
 
 Response ConfigAdmin::GetVersion(std::string_view version) const {
@@ -137,7 +145,8 @@ Status ConfigAdmin::Replace(const std::string& content) {
   return KeepVersion();
 }
 
-Response ConfigAdmin::Put(std::string_view body, std::string_view query_text, std::string_view by) {
+Response ConfigAdmin::Put(std::string_view body, std::string_view query_text, std::string_view by,
+                          std::string_view if_match) {
   auto query = QueryString::Parse(query_text);
   if (!query.ok()) return ErrorResponse(query.status());
   std::lock_guard lock(mutex_);
@@ -147,18 +156,21 @@ Response ConfigAdmin::Put(std::string_view body, std::string_view query_text, st
     return ErrorResponse(409, "conflict",
                          "the config is of version " + std::to_string(version) + " by now; look at it again");
   }
+  if (!IfMatchHolds(if_match, EtagOfVersion(version))) return PreconditionFailed(EtagOfVersion(version));
   if (Status replaced = Replace(std::string(body)); !replaced.ok()) return ErrorResponse(replaced);
   audit_->Add(by, "config.put", std::to_string(service_->CurrentVersion()), {{"before", version}});
   return VersionResponse(service_->CurrentVersion());
 }
 
-Response ConfigAdmin::Rollback(std::string_view body, std::string_view by) {
+Response ConfigAdmin::Rollback(std::string_view body, std::string_view by, std::string_view if_match) {
   auto json = ParseObject(body);
   if (!json.ok()) return ErrorResponse(json.status());
   const Json wanted = json->value("version", Json());
   if (!wanted.is_number_unsigned())
     return ErrorResponse(Unfitting(R"("version" is no version of the config's history)"));
   std::lock_guard lock(mutex_);
+  if (const std::string etag = EtagOfVersion(service_->CurrentVersion()); !IfMatchHolds(if_match, etag))
+    return PreconditionFailed(etag);
   std::string content;
   if (base::SystemEnv().ReadAll(HistoryPath(wanted.get<uint64_t>()), &content) != 0) return NoSuchVersion();
   if (Status replaced = Replace(content); !replaced.ok()) return ErrorResponse(replaced);
@@ -167,8 +179,10 @@ Response ConfigAdmin::Rollback(std::string_view body, std::string_view by) {
 }
 
 Response ConfigAdmin::Change(const Edit& edit, std::string_view action, std::string_view subject,
-                             std::string_view by) {
+                             std::string_view by, std::string_view if_match) {
   std::lock_guard lock(mutex_);
+  if (const std::string etag = EtagOfVersion(service_->CurrentVersion()); !IfMatchHolds(if_match, etag))
+    return PreconditionFailed(etag);
   auto config = Read();
   if (!config.ok()) return ErrorResponse(config.status());
   if (config->is_null()) *config = Json::object();
@@ -180,7 +194,7 @@ Response ConfigAdmin::Change(const Edit& edit, std::string_view action, std::str
   return VersionResponse(service_->CurrentVersion());
 }
 
-Response ConfigAdmin::PutAllowlist(std::string_view body, std::string_view by) {
+Response ConfigAdmin::PutAllowlist(std::string_view body, std::string_view by, std::string_view if_match) {
   auto json = ParseObject(body);
   if (!json.ok()) return ErrorResponse(json.status());
   const std::string user = TextOf(*json, "user");
@@ -196,10 +210,11 @@ Response ConfigAdmin::PutAllowlist(std::string_view body, std::string_view by) {
     if (!is_forced.get<bool>() && found != allowlist.end()) allowlist.erase(found);
     return {};
   };
-  return Change(edit, is_forced.get<bool>() ? "allowlist.add" : "allowlist.remove", user, by);
+  return Change(edit, is_forced.get<bool>() ? "allowlist.add" : "allowlist.remove", user, by, if_match);
 }
 
-Response ConfigAdmin::AddCaptureRequest(std::string_view body, std::string_view by) {
+Response ConfigAdmin::AddCaptureRequest(std::string_view body, std::string_view by,
+                                        std::string_view if_match) {
   auto json = ParseObject(body);
   if (!json.ok()) return ErrorResponse(json.status());
   auto edit = [&](Json* config) -> Status {
@@ -214,10 +229,11 @@ Response ConfigAdmin::AddCaptureRequest(std::string_view body, std::string_view 
     requests.push_back(*json);
     return {};  // what is wrong with it, the config's parser says
   };
-  return Change(edit, "capture.add", TextOf(*json, "cluster"), by);
+  return Change(edit, "capture.add", TextOf(*json, "cluster"), by, if_match);
 }
 
-Response ConfigAdmin::RemoveCaptureRequest(std::string_view cluster, std::string_view by) {
+Response ConfigAdmin::RemoveCaptureRequest(std::string_view cluster, std::string_view by,
+                                           std::string_view if_match) {
   auto edit = [&](Json* config) -> Status {
     Json kept = Json::array();
     const Json requests = config->value("capture_requests", Json::array());
@@ -229,7 +245,7 @@ Response ConfigAdmin::RemoveCaptureRequest(std::string_view cluster, std::string
     (*config)["capture_requests"] = std::move(kept);
     return {};
   };
-  return Change(edit, "capture.remove", cluster, by);
+  return Change(edit, "capture.remove", cluster, by, if_match);
 }
 
 }  // namespace lagwatch::collector

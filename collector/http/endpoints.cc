@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "collector/admin/cluster_admin.h"
+#include "collector/admin/deletion_admin.h"
 #include "collector/admin/key_admin.h"
 #include "collector/http/events.h"
 #include "collector/http/page.h"
@@ -142,25 +143,27 @@ void AddConfigAdmin(ConfigAdmin* config, std::vector<Endpoint>* endpoints) {
        .access = kAdmins,
        .handler = Answering([config](const Request& request) { return config->GetVersion(request.item); })});
   endpoints->push_back(Changing("PUT", "/v1/admin/config", Answering([config](const Request& request) {
-                                  return config->Put(request.body, request.query, request.key.name);
+                                  return config->Put(request.body, request.query, request.key.name,
+                                                     request.if_match);
                                 }),
                                 kMaxConfigBytes));
   endpoints->push_back(
       Changing("POST", "/v1/admin/config/rollback", Answering([config](const Request& request) {
-                 return config->Rollback(request.body, request.key.name);
+                 return config->Rollback(request.body, request.key.name, request.if_match);
                })));
   endpoints->push_back(Changing("POST", "/v1/admin/allowlist", Answering([config](const Request& request) {
-                                  return config->PutAllowlist(request.body, request.key.name);
+                                  return config->PutAllowlist(request.body, request.key.name,
+                                                              request.if_match);
                                 })));
   endpoints->push_back(
       Changing("POST", "/v1/admin/capture-requests", Answering([config](const Request& request) {
-                 return config->AddCaptureRequest(request.body, request.key.name);
+                 return config->AddCaptureRequest(request.body, request.key.name, request.if_match);
                })));
-  endpoints->push_back(Changing("DELETE", "/v1/admin/capture-requests/{cluster}",
-                                Answering([config](const Request& request) {
-                                  return config->RemoveCaptureRequest(request.item, request.key.name);
-                                }),
-                                0));
+  endpoints->push_back(
+      Changing("DELETE", "/v1/admin/capture-requests/{cluster}", Answering([config](const Request& request) {
+                 return config->RemoveCaptureRequest(request.item, request.key.name, request.if_match);
+               }),
+               0));
 }
 
 Response AuditEntries(const AuditLog& audit, const Request& request) {
@@ -185,16 +188,40 @@ Response Jobs(const ReclusterJob& recluster, const RetentionJob* retention) {
   return {200, JsonText(jobs)};
 }
 
+void AddDeletions(const Services& services, std::vector<Endpoint>* endpoints) {
+  endpoints->push_back({.method = "GET",
+                        .path = "/v1/admin/deletions",
+                        .access = kAdmins,
+                        .handler = Answering([deletions = services.deletions](const Request&) {
+                          return ListDeletions(deletions);
+                        })});
+  endpoints->push_back(Changing(
+      "POST", "/v1/admin/deletions",
+      Answering([deletions = services.deletions, store = services.store, causes = services.causes,
+                 audit = services.audit, wake = services.wake_maintenance](const Request& request) {
+        Response begun = BeginDeletion(deletions, store, *causes, request.body, request.key.name, audit);
+        if (wake) wake();
+        return begun;
+      })));
+}
+
 void AddAdmin(const Services& services, std::vector<Endpoint>* endpoints) {
   if (services.audit == nullptr) return;
+  if (services.deletions != nullptr) AddDeletions(services, endpoints);
   if (services.key_file != nullptr) AddKeyAdmin(services.key_file, services.audit, endpoints);
   if (services.config_admin != nullptr) AddConfigAdmin(services.config_admin, endpoints);
   if (services.causes != nullptr) {
-    endpoints->push_back(
-        Changing("PATCH", "/v1/admin/clusters/{key}",
-                 Answering([causes = services.causes, audit = services.audit](const Request& request) {
-                   return PatchCluster(*causes, request.item, request.body, request.key.name, audit);
-                 })));
+    endpoints->push_back({.method = "GET",
+                          .path = "/v1/admin/clusters/{key}",
+                          .access = kAdmins,
+                          .handler = Answering([causes = services.causes](const Request& request) {
+                            return GetCluster(*causes, request.item);
+                          })});
+    endpoints->push_back(Changing(
+        "PATCH", "/v1/admin/clusters/{key}",
+        Answering([causes = services.causes, audit = services.audit](const Request& request) {
+          return PatchCluster(*causes, request.item, request.body, request.key.name, audit, request.if_match);
+        })));
   }
   if (services.recluster != nullptr) {
     endpoints->push_back(

@@ -8,6 +8,7 @@
 
 #include "collector/admin/audit_log.h"
 #include "collector/admin/config_admin.h"
+#include "collector/admin/deletions.h"
 #include "collector/config/config_service.h"
 #include "collector/files/disk_space.h"
 #include "collector/http/endpoint.h"
@@ -38,6 +39,9 @@ struct Services {
   ConfigAdmin* config_admin = nullptr;             // null: the config cannot be changed
   AuditLog* audit = nullptr;                       // null: nothing at all can be changed
   const ReclusterJob* recluster = nullptr;         // null: it has no progress
+  Store* store = nullptr;                          // for what is deleted
+  Deletions* deletions = nullptr;                  // null: nothing can be deleted
+  std::function<void()> wake_maintenance = {};     // there is something for it to do
   const RetentionJob* retention = nullptr;         // null: it has no state
   SymbolsApi* symbols = nullptr;                   // null: no symbol files are taken
   Metrics* metrics = nullptr;                      // null: nothing is counted

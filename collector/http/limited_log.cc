@@ -3,6 +3,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/clock.h"
@@ -32,6 +33,14 @@ void LimitedLog::Write(bool is_warning, const std::string& line) {
   const auto level = is_warning ? spdlog::level::warn : spdlog::level::info;
   if (left_out > 0) spdlog::log(level, "{} lines such as the next were left out", left_out);
   spdlog::log(level, "{}", line);
+}
+
+// The query's mark may be escaped where it is in the wrong place.
+std::string TargetForLog(std::string_view target) {
+  size_t end = target.find_first_of("?&;#");
+  for (std::string_view mark : {"%3f", "%3F", "%26", "%3b", "%3B", "sentry"})
+    end = std::min(end, target.find(mark));
+  return end >= target.size() ? std::string(target) : std::string(target.substr(0, end)) + "?…";
 }
 
 std::string Quoted(std::string_view text) {

@@ -31,6 +31,9 @@ class LimitedLog {
   uint64_t left_out_ = 0;  // since the last line; likewise
 };
 
+// A request's target without its query, which may hold keys (sentry_key) and users.
+std::string TargetForLog(std::string_view target);
+
 // What somebody sent, for a line: quoted, without what is no text, cut after 200 bytes.
 std::string Quoted(std::string_view text);
 

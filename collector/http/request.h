@@ -23,6 +23,7 @@ struct RequestHead {
   std::string_view content_encoding;
   std::optional<uint64_t> content_length = std::nullopt;
   std::string_view if_none_match = {};
+  std::string_view if_match = {};
   std::string_view accept_encoding = {};
   std::string_view last_event_id = {};
   std::string_view sentry_auth = {};  // X-Sentry-Auth
@@ -34,6 +35,7 @@ struct Request {
   std::string item;  // what stands for {…} in the endpoint's path
   std::string query;
   std::string if_none_match;
+  std::string if_match;
   bool accepts_gzip = false;
   std::string last_event_id;
   bool is_gzip = false;

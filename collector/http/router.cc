@@ -95,12 +95,15 @@ struct Found {
   std::string allowed = {};  // methods of its path
 };
 
+// HEAD is answered as GET, without the body.
 Found Find(const std::vector<Endpoint>& endpoints, std::string_view method, std::string_view path) {
+  if (method == "HEAD") method = "GET";
   Found found;
   for (const Endpoint& endpoint : endpoints) {
     const auto item = Match(endpoint.path, path);
     if (!item) continue;
     found.allowed += (found.allowed.empty() ? "" : ", ") + std::string(endpoint.method);
+    if (endpoint.method == "GET") found.allowed += ", HEAD";
     if (endpoint.method != method) continue;
     found.endpoint = &endpoint;
     found.item = *item;
@@ -141,6 +144,7 @@ std::variant<Admitted, Response> Router::Admit(const RequestHead& head) const {
                           .item = std::string(found.item),
                           .query = std::string(QueryOf(head.target)),
                           .if_none_match = std::string(head.if_none_match),
+                          .if_match = std::string(head.if_match),
                           .accepts_gzip = head.accept_encoding.find("gzip") != std::string_view::npos,
                           .last_event_id = std::string(head.last_event_id),
                           .is_gzip = IsGzip(head.content_encoding),

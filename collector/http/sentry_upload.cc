@@ -83,8 +83,9 @@ void SentryUpload::operator()(Request request, const Respond& respond) const {
       return respond(ErrorResponse(400, "refused", refusal->why));
     respond(Answer(held->second.event_id));
   };
-  if (commits_ == nullptr) return done(ingest_->Submit(held->second.batch));
-  ingest_->Submit(held->second.batch, commits_, std::move(done));
+  const std::string& sender = held->first.key.name;
+  if (commits_ == nullptr) return done(ingest_->Submit(held->second.batch, sender));
+  ingest_->Submit(held->second.batch, commits_, std::move(done), sender);
 }
 
 Result<SentryIntake> SentryUpload::Take(const Request& request, const Envelope& envelope) const {

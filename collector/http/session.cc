@@ -39,6 +39,8 @@ constexpr uint64_t kLingerBytes = 8 << 20;
 constexpr std::chrono::milliseconds kStreamPause{200};
 constexpr std::chrono::seconds kStreamSignPause{15};
 constexpr std::chrono::milliseconds kClientPause{100};
+// Browsers that were here once speak TLS alone for a year (RFC 6797).
+constexpr char kStrictTransport[] = "max-age=31536000";
 
 Response TooMuchToDo() {
   Response response = ErrorResponse(
@@ -152,12 +154,13 @@ class SessionOver final : public Session, public std::enable_shared_from_this<Se
     const Clock::time_point begin = Clock::now();
     Response response = co_await Answer(std::move(admitted));
     Count(path, response.status, Clock::now() - begin);
-    if (response.next_events) {
+    const bool is_head = IsHead(parser);
+    if (response.next_events && !is_head) {
       co_await SendEvents(std::move(response), parser.get().version());
       co_return false;
     }
     const bool goes_on = keep_alive && !is_stopping_;
-    error = co_await Write(MessageOf(std::move(response), parser.get().version(), goes_on));
+    error = co_await WriteAnswer(std::move(response), parser.get().version(), goes_on, is_head);
     co_return !error && goes_on;
   }
 
@@ -279,6 +282,7 @@ class SessionOver final : public Session, public std::enable_shared_from_this<Se
   asio::awaitable<void> SendEvents(Response response, unsigned version) {
     const auto next_events = std::move(response.next_events);
     auto head = StreamHeadOf(response, version);
+    if constexpr (kIsTls) head.set("Strict-Transport-Security", kStrictTransport);
     error_code error = co_await Write(std::move(head));
     asio::steady_timer timer(stream_.get_executor());
     Clock::time_point last_sign = Clock::now();
@@ -297,6 +301,19 @@ class SessionOver final : public Session, public std::enable_shared_from_this<Se
     }
   }
 
+  static bool IsHead(const RequestParser& parser) {
+    return parser.is_header_done() && parser.get().method() == http::verb::head;
+  }
+
+  // With `is_head`, all but the body.
+  asio::awaitable<error_code> WriteAnswer(Response response, unsigned version, bool keep_alive,
+                                          bool is_head) {
+    ResponseMessage message = MessageOf(std::move(response), version, keep_alive);
+    if constexpr (kIsTls) message.set("Strict-Transport-Security", kStrictTransport);
+    if (!is_head) co_return co_await Write(std::move(message));
+    co_return co_await Write(http::response<http::empty_body>(std::move(message.base())));
+  }
+
   template <typename Message>
   asio::awaitable<error_code> Write(Message message) {
     error_code error;
@@ -313,9 +330,9 @@ class SessionOver final : public Session, public std::enable_shared_from_this<Se
   void Note(const Response& refusal, const RequestParser& parser) {
     const auto method = parser.get().method_string();
     const auto target = parser.get().target();
-    context_.refusals->Info("refused with " + std::to_string(refusal.status) + ": " +
-                            Quoted({method.data(), method.size()}) + " " +
-                            Quoted({target.data(), target.size()}) + " from " + caller_.address);
+    context_.refusals->Info(
+        "refused with " + std::to_string(refusal.status) + ": " + Quoted({method.data(), method.size()}) +
+        " " + Quoted(TargetForLog({target.data(), target.size()})) + " from " + caller_.address);
   }
 
   // Answers a request whose body is not read, and lingers so that the client gets to read the answer; under
@@ -324,7 +341,7 @@ class SessionOver final : public Session, public std::enable_shared_from_this<Se
     Count({}, response.status, {});
     Note(response, parser);
     const unsigned version = parser.is_header_done() ? parser.get().version() : 11;
-    error_code error = co_await Write(MessageOf(std::move(response), version, false));
+    error_code error = co_await WriteAnswer(std::move(response), version, false, IsHead(parser));
     if (error) co_return;
     Lowest().socket().shutdown(tcp::socket::shutdown_send, error);
     Lowest().expires_after(kLingerTime);

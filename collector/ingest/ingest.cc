@@ -95,7 +95,8 @@ base::Result<NewRecord> Ingest::Read(report::RecordType type, std::string_view p
   return NewRecord(UnknownRecord{type, std::string(payload)});
 }
 
-// A trace has its place in the day's quota before it is unfolded.
+// A trace has its place in the day's quota before it is unfolded, and keeps it when it is a bad one: to find
+// that out is the work that the quota limits.
 base::Result<NewRecord> Ingest::ReadTrace(report::TraceRecord record, std::string_view project,
                                           ReadRecords* all) const {
   if (base::Status times = CheckTimes(record, all->bounds); !times.ok()) {
@@ -106,10 +107,7 @@ base::Result<NewRecord> Ingest::ReadTrace(report::TraceRecord record, std::strin
   if (!trace_quota_.TryTake(project, size_bytes, base::SystemClock().WallMs()))
     return base::Status(base::StatusCode::kTooLarge,
                         "the collector takes no more traces of this project today");
-  if (base::Status checked = CheckTrace(record, trace_limits_); !checked.ok()) {
-    trace_quota_.GiveBack(project, size_bytes, base::SystemClock().WallMs());
-    return checked;
-  }
+  if (base::Status checked = CheckTrace(record, trace_limits_); !checked.ok()) return checked;
   all->traces.push_back({all->valid.size(), size_bytes});
   return NewRecord(NewTrace::Create(std::move(record)));
 }
@@ -162,6 +160,7 @@ base::Result<Ingest::ReadRecords> Ingest::ReadBatch(std::string_view batch, std:
                                                    .is_refused = all.is_refused});
     if (!read.ok()) continue;
     all.folded += BoundNames(project, &*read) ? 1 : 0;
+    read->sender = project;
     all.valid.push_back(std::move(*read));
   }
   const auto is_malformed = [](const RecordResult& each) {
@@ -187,13 +186,13 @@ void Ingest::Submit(std::string_view batch, GroupCommit* commits, Done done, std
   auto records = ReadBatch(batch, project);
   if (!records.ok()) return done(records.status());
   if (records->valid.empty()) return done(ResultOf(records->results, std::vector<CommitOutcome>(), 0));
-  commits->Commit(std::move(records->valid),
-                  [this, results = std::move(records->results), traces = std::move(records->traces),
-                   folded = records->folded, project = std::string(project),
-                   done = std::move(done)](auto outcomes) {
-                    GiveBack(traces, project, outcomes);
-                    done(ResultOf(results, outcomes, folded));
-                  });
+  commits->Commit(
+      std::move(records->valid),
+      [this, results = std::move(records->results), traces = std::move(records->traces),
+       folded = records->folded, project = std::string(project), done = std::move(done)](auto outcomes) {
+        GiveBack(traces, project, outcomes);
+        done(ResultOf(results, outcomes, folded));
+      });
 }
 
 }  // namespace lagwatch::collector

@@ -37,7 +37,7 @@ struct IngestResult {
   int64_t duplicates = 0;
   int64_t rejected = 0;
   int64_t refused = 0;  // of those rejected
-  int64_t folded = 0;  // accepted or known, and a name of theirs counts under "(others)" (name_limits.h)
+  int64_t folded = 0;   // accepted or known, and a name of theirs counts under "(others)" (name_limits.h)
 };
 
 class Ingest {
@@ -60,7 +60,8 @@ class Ingest {
   // of a type that is not known here is kept as it is. Errors: kInvalid when the batch is unreadable or holds
   // nothing but malformed records (one that is refused is not malformed); kTooLarge when too much was sealed
   // in it; kUnavailable or kInternal, and nothing is stored, when the database refuses or there is too little
-  // memory. `project` is whose quota of traces, and whose names, they count in.
+  // memory. `project` is the name of the key that brings it: traces count in its quota, names in its bounds,
+  // and all that is stored can be deleted by it.
   base::Result<IngestResult> Submit(std::string_view batch, std::string_view project = {}) const;
 
   // The same, committed together with what others bring: `done` is called once, on this thread or on one of

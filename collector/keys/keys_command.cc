@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/keys/keys_command.h"
 
+#include <pwd.h>
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <ctime>
@@ -8,6 +11,7 @@
 #include <memory>
 
 #include "base/clock.h"
+#include "collector/admin/audit_log.h"
 #include "collector/keys/key_file.h"
 
 namespace lagwatch::collector {
@@ -55,9 +59,16 @@ int List(const KeyFile& file) {
   return 0;
 }
 
-int Add(const KeyFile& file, const NewKey& key) {
+// The person at the command line, for the log of changes.
+std::string Caller() {
+  const passwd* user = getpwuid(getuid());
+  return "command line (" + (user != nullptr ? user->pw_name : std::to_string(getuid())) + ")";
+}
+
+int Add(const KeyFile& file, const NewKey& key, AuditLog* audit) {
   auto text = file.Add(key, base::SystemClock().WallMs());
   if (!text.ok()) return Fail(text.status());
+  audit->Add(Caller(), "key.add", key.name, {{"access", NameOf(key.access)}});
   std::fprintf(stderr, "This is the only time that this key is shown:\n");
   std::printf("%s\n", text->c_str());
   if (key.access == Access::kProject)
@@ -65,9 +76,11 @@ int Add(const KeyFile& file, const NewKey& key) {
   return 0;
 }
 
-int Revoke(const KeyFile& file, const std::string& name) {
+int Revoke(const KeyFile& file, const std::string& name, AuditLog* audit) {
   const base::Status revoked = file.Revoke(name);
-  return revoked.ok() ? 0 : Fail(revoked);
+  if (!revoked.ok()) return Fail(revoked);
+  audit->Add(Caller(), "key.revoke", name);
+  return 0;
 }
 
 struct AddFlags {
@@ -104,7 +117,8 @@ void DeclareAdd(CLI::App* add, AddFlags* flags) {
 
 }  // namespace
 
-void AddKeysCommand(CLI::App* app, const std::function<std::string()>& path, int* exit_code) {
+void AddKeysCommand(CLI::App* app, const std::function<std::string()>& path,
+                    const std::function<std::string()>& audit_path, int* exit_code) {
   CLI::App* keys = app->add_subcommand("keys", "List, add and revoke the keys in DATA/keys.json, and end");
   keys->fallthrough()->require_subcommand(1);
   keys->add_subcommand("list", "List the keys, without their texts")->fallthrough()->callback([=] {
@@ -117,12 +131,16 @@ void AddKeysCommand(CLI::App* app, const std::function<std::string()>& path, int
     flags->key.access = *AccessOf(flags->access);
     flags->key.expires_after_ms = flags->expires_s * 1000;
     flags->key.overlap_ms = flags->overlap_s * 1000;
-    *exit_code = Add(KeyFile(path()), flags->key);
+    AuditLog audit(audit_path());
+    *exit_code = Add(KeyFile(path()), flags->key, &audit);
   });
   auto name = std::make_shared<std::string>();
   CLI::App* revoke = keys->add_subcommand("revoke", "End a key at once");
   revoke->add_option("NAME", *name, "The key's name")->required();
-  revoke->fallthrough()->callback([=] { *exit_code = Revoke(KeyFile(path()), *name); });
+  revoke->fallthrough()->callback([=] {
+    AuditLog audit(audit_path());
+    *exit_code = Revoke(KeyFile(path()), *name, &audit);
+  });
 }
 
 }  // namespace lagwatch::collector

@@ -13,7 +13,8 @@ class App;
 namespace lagwatch::collector {
 
 // Adds the command to `app`; when it is given, it runs while the command line is parsed and `exit_code` is
-// set. `path` says where the keys are, once the other flags are known.
-void AddKeysCommand(CLI::App* app, const std::function<std::string()>& path, int* exit_code);
+// set. `path` and `audit_path` say where the keys and the log of changes are, once the other flags are known.
+void AddKeysCommand(CLI::App* app, const std::function<std::string()>& path,
+                    const std::function<std::string()>& audit_path, int* exit_code);
 
 }  // namespace lagwatch::collector

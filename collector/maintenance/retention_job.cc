@@ -64,7 +64,7 @@ base::Result<bool> UnusedNamesJob::Step() { return store_->RemoveUnused(kNamesOf
 base::Result<bool> RepairJob::Step() {
   const auto repaired = store_->RepairSums(kClustersOfAStep);
   if (!repaired.ok()) return repaired.status();
-  return *repaired == kClustersOfAStep;
+  return *repaired > 0;
 }
 
 }  // namespace lagwatch::collector

@@ -93,13 +93,19 @@ Result<CauseBook::Book> CauseBook::Open() const {
   return book;
 }
 
-Result<ShownPage> CauseBook::Causes(const CauseQuery& query) const {
+Result<ShownPage> CauseBook::Causes(const CauseQuery& query, const CauseStates& states) const {
   auto book = Open();
   if (!book.ok()) return book.status();
+  if (!states.empty() && !states.contains(kNewState)) return NotedCauses(*book, query, states);
+  const bool is_edited = query.level == 1 && !(book->edits.merges().empty() && book->edits.splits().empty());
   const auto edited = static_cast<int64_t>(book->edits.merges().size() * 2 + book->edits.splits().size());
+  const int64_t left_out = (is_edited ? edited : 0) +
+                           (states.empty() ? 0 : std::ranges::count_if(book->notes, [](const auto& note) {
+                             return !note.second.state.empty() && note.second.state != kNewState;
+                           }));
   CauseQuery raw = query;
-  if (query.level == 1 && edited > 0) {
-    raw.limit = query.offset + query.limit + edited;
+  if (left_out > 0) {
+    raw.limit = query.offset + query.limit + left_out;
     raw.offset = 0;
   }
   const ClusterSearch search(query.text);
@@ -113,8 +119,39 @@ Result<ShownPage> CauseBook::Causes(const CauseQuery& query) const {
     ClusterNote note = book->NoteOf(cause.cluster.key);
     shown.causes.push_back({std::move(cause), std::move(note), {}});
   }
-  if (query.level == 2 || edited == 0) return shown;
-  if (Status added = AddEdited(*book, query, &shown.causes); !added.ok()) return added;
+  if (is_edited) {
+    if (Status added = AddEdited(*book, query, &shown.causes); !added.ok()) return added;
+    std::ranges::sort(shown.causes, CostsMore, &ShownCause::row);
+  }
+  if (!states.empty())
+    std::erase_if(shown.causes, [&](const ShownCause& cause) { return !states.contains(StateOf(cause)); });
+  if (left_out > 0) Cut(query.offset, query.limit, &shown.causes);
+  return shown;
+}
+
+// Few have a state that is not "new": each is looked at.
+Result<ShownPage> CauseBook::NotedCauses(const Book& book, const CauseQuery& query,
+                                         const CauseStates& states) const {
+  CauseQuery of_all = query;
+  of_all.limit = of_all.offset = 0;
+  auto page = store_->Causes(of_all);
+  if (!page.ok()) return page.status();
+  ShownPage shown{.causes = {}, .all = std::move(page->all)};
+  for (const auto& [key, note] : book.notes) {
+    if (note.state.empty() || note.state == kNewState || book.edits.merges().contains(key)) continue;
+    auto cluster = store_->FindCluster(key);
+    if (!cluster.ok()) return cluster.status();
+    auto is_shown = query.level == 2 ? Result<bool>(*cluster && (*cluster)->level == 2) : IsShown(book, key);
+    if (!is_shown.ok()) return is_shown.status();
+    if (!*is_shown) continue;
+    auto cause = query.level == 1 ? SumUp(book, key, query.filter, query.child_limit)
+                                  : SumUp({.notes = book.notes, .edits = {}}, key, query.filter, 0);
+    if (!cause.ok()) return cause.status();
+    if (!*cause || !states.contains(StateOf(**cause))) continue;
+    auto is_wanted = query.text.empty() ? Result<bool>(true) : IsCalled(book, query.text, **cause);
+    if (!is_wanted.ok()) return is_wanted.status();
+    if (*is_wanted) shown.causes.push_back(std::move(**cause));
+  }
   std::ranges::sort(shown.causes, CostsMore, &ShownCause::row);
   Cut(query.offset, query.limit, &shown.causes);
   return shown;
@@ -221,6 +258,12 @@ Result<std::string> CauseBook::ShownKey(const std::string& key) const {
   return book->ShownKey(key);
 }
 
+Result<std::vector<std::string>> CauseBook::MemberKeys(const std::string& key) const {
+  auto book = Open();
+  if (!book.ok()) return book.status();
+  return MembersOf(*book, book->ShownKey(key));
+}
+
 Result<std::optional<ShownCause>> CauseBook::Find(const std::string& key, const ReportFilter& filter) const {
   auto book = Open();
   if (!book.ok()) return book.status();
@@ -249,9 +292,22 @@ Result<std::vector<ReportRow>> CauseBook::Reports(const ReportFilter& filter, in
 }
 
 Result<ClusterNote> CauseBook::Note(const std::string& key) const {
+  auto cluster = store_->FindCluster(key);
+  if (!cluster.ok()) return cluster.status();
+  if (!*cluster) return NoSuchCluster(key);
   auto book = Open();
   if (!book.ok()) return book.status();
   return book->NoteOf(key);
+}
+
+Result<ClusterNote> CauseBook::Change(const std::string& key,
+                                      const std::function<Status(ClusterNote*)>& change) const {
+  std::lock_guard lock(changing_);
+  auto note = Note(key);
+  if (!note.ok()) return note;
+  if (Status changed = change(&*note); !changed.ok()) return changed;
+  if (Status put = Put(*note); !put.ok()) return put;
+  return note;
 }
 
 Status CauseBook::Put(const ClusterNote& note) const {

@@ -5,8 +5,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +23,12 @@ namespace lagwatch::collector {
 inline constexpr std::string_view kNewState = "new";
 inline constexpr std::string_view kFixedState = "fixed";
 inline constexpr std::string_view kRegressedState = "regressed";
+
+// Which causes a list shows by their states (StateOf); empty: all.
+using CauseStates = std::set<std::string, std::less<>>;
+// "" for those that are still to be looked after, "all", or states with commas between them. Errors:
+// kInvalid.
+base::Result<CauseStates> ParseStates(std::string_view text);
 
 struct ShownCause {
   CauseRow row;
@@ -45,9 +54,11 @@ class CauseBook {
   explicit CauseBook(Store* store) : store_(store) {}
 
   // The costliest first. Of level 2, clusters are as reports make them.
-  base::Result<ShownPage> Causes(const CauseQuery& query) const;
+  base::Result<ShownPage> Causes(const CauseQuery& query, const CauseStates& states = {}) const;
   // The key of the cluster that the reports of cluster `key` are shown in; of one that was split, its own.
   base::Result<std::string> ShownKey(const std::string& key) const;
+  // The keys of all clusters whose reports are shown there.
+  base::Result<std::vector<std::string>> MemberKeys(const std::string& key) const;
   // The cause that the reports of cluster `key` are shown in; of a cluster that was split, itself.
   base::Result<std::optional<ShownCause>> Find(const std::string& key, const ReportFilter& filter = {}) const;
   // The versions of programs that have such reports of it, by app and version.
@@ -62,9 +73,14 @@ class CauseBook {
   base::Result<std::vector<ReportRow>> Reports(const ReportFilter& filter, int64_t limit,
                                                const std::optional<base::Uuid>& before = {}) const;
 
+  // Errors: kNotFound for clusters that are not there.
   base::Result<ClusterNote> Note(const std::string& key) const;
-  // Keeps a note. Errors: kInvalid when it would merge or split what cannot be; kNotFound for clusters that
-  // are not there.
+  // Changes a note, one caller at a time: nothing that `change` sees is changed by another meanwhile. Returns
+  // the new one. Errors: those of `change`, then nothing is changed; kInvalid when it would merge or split
+  // what cannot be; kNotFound.
+  base::Result<ClusterNote> Change(const std::string& key,
+                                   const std::function<base::Status(ClusterNote*)>& change) const;
+  // Keeps a note. Errors: as Change.
   base::Status Put(const ClusterNote& note) const;
 
  private:
@@ -77,6 +93,8 @@ class CauseBook {
   };
 
   base::Result<Book> Open() const;
+  base::Result<ShownPage> NotedCauses(const Book& book, const CauseQuery& query,
+                                      const CauseStates& states) const;
   base::Status CheckEdits(const ClusterNote& note) const;
   base::Result<bool> IsShown(const Book& book, const std::string& key) const;
   base::Result<std::vector<std::string>> MembersOf(const Book& book, const std::string& shown_key) const;
@@ -86,6 +104,7 @@ class CauseBook {
   base::Status AddEdited(const Book& book, const CauseQuery& query, std::vector<ShownCause>* causes) const;
 
   Store* store_;
+  mutable std::mutex changing_;  // one change at a time
 };
 
 }  // namespace lagwatch::collector

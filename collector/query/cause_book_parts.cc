@@ -11,6 +11,22 @@ namespace lagwatch::collector {
 
 using base::Result;
 
+Result<CauseStates> ParseStates(std::string_view text) {
+  constexpr std::string_view kAll = "new,known,regressed,fixed,ignored";
+  if (text == "all") return CauseStates();
+  if (text.empty()) text = "new,known,regressed";
+  CauseStates states;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    const std::string state(text.substr(begin, end - begin));
+    if (state.empty() || ("," + std::string(kAll) + ",").find("," + state + ",") == std::string::npos)
+      return base::Status(base::StatusCode::kInvalid, "state must be all, or some of " + std::string(kAll));
+    states.insert(state);
+    begin = end + 1;
+  }
+  return states;
+}
+
 std::vector<std::string> ShownCause::keys() const {
   std::vector<std::string> keys = merged_keys;
   keys.push_back(row.cluster.key);

@@ -49,11 +49,14 @@ Result<Json> ClusterQueries::List(const QueryString& query) const {
   if (text.size() > kMaxTextSearched)
     return Status(StatusCode::kInvalid,
                   "q may have " + std::to_string(kMaxTextSearched) + " bytes, not more");
+  auto states = ParseStates(query.Get("state"));
+  if (!states.ok()) return states.status();
   auto page = book_.Causes({.filter = *filter,
                             .level = static_cast<int>(*level),
                             .limit = *limit,
                             .offset = *offset,
-                            .text = text});
+                            .text = text},
+                           *states);
   if (!page.ok()) return page.status();
   auto watched_ns = WatchedNs(*filter);
   if (!watched_ns.ok()) return watched_ns.status();

@@ -164,8 +164,12 @@ struct UnknownRecord {
   std::string payload;
 };
 
-using NewRecord = std::variant<NewReport, report::LagEnd, report::RunEnd, report::FrameSlice, NewUsage,
-                               report::Losses, NewTrace, UnknownRecord>;
+struct NewRecord : std::variant<NewReport, report::LagEnd, report::RunEnd, report::FrameSlice, NewUsage,
+                                report::Losses, NewTrace, UnknownRecord> {
+  using variant::variant;
+
+  std::string sender = {};  // the name of the key that brought it; empty: not known
+};
 
 enum class CommitOutcome {
   kStored,

@@ -15,6 +15,7 @@
 #include "base/status.h"
 #include "base/uuid.h"
 #include "collector/store/records.h"
+#include "collector/store/removal.h"
 #include "collector/store/version_sums.h"
 
 namespace lagwatch::collector {
@@ -78,13 +79,17 @@ class Store {
   // whole days go at once, and what else is as old; returns how many reports it removed: fewer when none are
   // left. What they contributed to sums goes with them.
   virtual base::Result<int64_t> RemoveBefore(int64_t day, int64_t limit) = 0;
+  // Removes up to `limit` records that `removal` names, with what they contributed to sums, and says whether
+  // there may be more; `progress` tells where it goes on. RepairSums does the rest. Errors: also kInvalid
+  // when this kind of store cannot.
+  virtual base::Result<bool> Remove(const Removal& removal, int64_t limit, RemovalProgress* progress) = 0;
   // Removes the names that no report has any more (programs' versions, clusters), looking at up to `limit` of
   // each kind; whether there are more to look at. Names that people said something of stay.
   virtual base::Result<bool> RemoveUnused(int64_t limit) = 0;
   // The day (since 1970 UTC) of the newest record, by the ids that clients gave; nothing of an empty store.
   virtual base::Result<std::optional<int64_t>> NewestDay() = 0;
   // Puts right what taking reports out of sums leaves behind (users, first and last times, longest lags), of
-  // up to `limit` clusters; returns how many it did.
+  // up to `limit` clusters, then of all reports; returns how many sums it did.
   virtual base::Result<int64_t> RepairSums(int64_t limit) = 0;
   // Gives some of the space back that removed reports have left; whether there is more to give back.
   virtual base::Result<bool> Compact() = 0;

@@ -74,7 +74,7 @@ TEST_F(AdminRequestsTest, WhatIsSaidOfAClusterIsShownWithIt) {
   EXPECT_EQ(cluster["link"], "https://bugs.example/7");
   EXPECT_EQ(cluster["state"], "fixed");
   EXPECT_EQ(cluster["fixed_in"], "99.0");
-  EXPECT_EQ(client_.Get("/v1/clusters").json()[0]["title"], title);
+  EXPECT_EQ(client_.Get("/v1/clusters?state=all").json()[0]["title"], title);
   EXPECT_EQ(Send("PATCH", path, R"({"title": null})").json()["title"], Json());
 }
 

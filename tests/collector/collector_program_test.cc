@@ -10,6 +10,7 @@
 #include <sstream>
 #include <vector>
 
+#include "tests/collector/http_client.h"
 #include "tests/testing/process.h"
 #include "tests/testing/temp_directory.h"
 
@@ -96,6 +97,23 @@ TEST_F(CollectorProgram, WritesItsLogAsJson) {
       ::testing::ContainsRegex(R"(\{"time":"20[^"]+Z","level":"info","message":"stopping on signal 15"\})"));
 }
 
+TEST_F(CollectorProgram, KeepsKeysOutOfItsLog) {
+  Process collector = Start({"--listen", "127.0.0.1:0", "--data", data_});
+  const std::string line = ReadyLine(collector);
+  testing::Client client(static_cast<uint16_t>(std::stoi(line.substr(line.rfind(':') + 1))));
+  client.headers.clear();
+  const std::string body = "{}";
+  for (const char* target : {"/api/1/envelope/?sentry_version=7&sentry_key=k_secret",
+                             "/api/1/envelope/%3fsentry_key=k_secret", "/api/1/envelope/&sentry_key=k_secret",
+                             "/api/1/nothing;sentry_key=k_secret?x=1", "/v1/reports?user=k_secret"}) {
+    EXPECT_GE(client.Perform("POST", target, &body).status, 400) << target;
+  }
+  EXPECT_EQ(Stop(&collector, SIGTERM), 0);
+  EXPECT_EQ(testing::Count(collector.Errors(), "refused with"), 5u) << collector.Errors();
+  EXPECT_THAT(collector.Errors(), HasSubstr("/api/1/envelope/"));
+  EXPECT_THAT(collector.Errors(), Not(HasSubstr("secret")));
+}
+
 TEST_F(CollectorProgram, LivesOnWhenItIsToldToReadItsCertificateAgain) {
   Process collector = Start({"--listen", "127.0.0.1:0", "--data", data_});
   ReadyLine(collector);
@@ -148,6 +166,10 @@ TEST_F(CollectorProgram, AddsListsAndRevokesKeysWithoutServing) {
   EXPECT_EQ(taken.Wait(), 1);
   EXPECT_THAT(taken.Errors(), HasSubstr("give another name"));
   EXPECT_EQ(Start({"keys", "revoke", "ci", "--data", data_}).Wait(), 0);
+  const std::string audit = ContentOf(data_ + "/audit.jsonl");
+  EXPECT_THAT(audit, ::testing::ContainsRegex(
+                         R"x("by":"command line \([^"]+\)","action":"key.add","subject":"ci")x"));
+  EXPECT_THAT(audit, HasSubstr(R"("action":"key.revoke","subject":"ci")"));
   EXPECT_EQ(Start({"keys", "revoke", "ci", "--data", data_}).Wait(), 1);
   EXPECT_EQ(Start({"keys", "add", "--name", "x", "--access", "god", "--data", data_}).Wait(), 2);
   EXPECT_EQ(Start({"keys", "add", "--name", "x", "--access", "read", "--expires", "soon"}).Wait(), 2);
@@ -158,9 +180,22 @@ TEST_F(CollectorProgram, SaysThatThePortIsTaken) {
   std::string line = ReadyLine(first);
   std::string address = line.substr(line.find("127."));
   address.pop_back();
-  Process second = Start({"--listen", address, "--data", data_});
+  Process second = Start({"--listen", address, "--data", directory_ / "other"});
   EXPECT_EQ(second.Wait(), 1);
   EXPECT_THAT(second.Errors(), HasSubstr("another program has this port"));
+}
+
+TEST_F(CollectorProgram, IsTheOnlyOneOfItsDirectory) {
+  Process first = Start({"--listen", "127.0.0.1:0", "--data", data_});
+  ReadyLine(first);
+  Process second = Start({"--listen", "127.0.0.1:0", "--data", data_});
+  EXPECT_EQ(second.Wait(), 1);
+  EXPECT_THAT(second.Errors(), HasSubstr("another collector serves the data directory " + data_));
+  first.Signal(SIGKILL);
+  first.Wait();
+  Process third = Start({"--listen", "127.0.0.1:0", "--data", data_});
+  ReadyLine(third);
+  EXPECT_EQ(Stop(&third, SIGTERM), 0);
 }
 
 TEST_F(CollectorProgram, SaysThatItCannotHaveItsDirectory) {

@@ -184,6 +184,28 @@ TEST_F(HttpServerTest, KnowsItsPathsAndMethods) {
   EXPECT_EQ(client_.Perform("PUT", "/healthz", &body).status, 405);
 }
 
+// On one connection: what follows an answer is the next answer's.
+TEST_F(HttpServerTest, AnswersHeadAsGetWithoutABody) {
+  for (const char* target : {"/healthz", "/v1/clusters", "/v1/reports?limit=3"}) {
+    const std::string rest =
+        std::string(" ") + target + " HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + kKey + "\r\n\r\n";
+    RawConnection connection(server_->port());
+    connection.Send("GET" + rest);
+    const std::string head = connection.ReadUntil("\r\n\r\n");
+    connection.Send("HEAD" + rest + "HEAD" + rest + "HEAD" + rest);
+    connection.ShutDownSending();
+    const std::string heads = connection.ReceiveAll();
+    EXPECT_EQ(testing::Count(heads, head), 3u) << target << heads;
+    EXPECT_EQ(heads.substr(heads.size() - head.size()), head) << target;
+  }
+  RawConnection refused(server_->port());
+  refused.Send("HEAD /v1/clusters HTTP/1.1\r\nHost: x\r\n\r\n");
+  const std::string answer = refused.ReceiveAll();
+  EXPECT_THAT(answer, StartsWith("HTTP/1.1 401"));
+  EXPECT_TRUE(answer.ends_with("\r\n\r\n")) << answer;
+  EXPECT_EQ(client_.Perform("DELETE", "/v1/clusters", nullptr).status, 405);
+}
+
 TEST_F(HttpServerTest, RefusesWhatIsNoHttp) {
   for (const char* text : {"garbage\r\n\r\n", "GET / HTTP/1.1\r\nContent-Length: -1\r\n\r\n"}) {
     RawConnection connection(server_->port());

@@ -117,7 +117,7 @@ TEST_F(OpenApiTest, TheProgramAnswersAsItSays) {
         "?format=collapsed", "?format=nanoscope"}},
       {"GET /v1/traces/{id}/flame", base::ToString(trace.id)},
       {"query GET /v1/traces/{id}/flame", {"", "?tid=101"}},
-      {"query GET /v1/clusters", {"", "?days=14&q=LOOKUP"}},
+      {"query GET /v1/clusters", {"", "?days=14&q=LOOKUP", "?state=all"}},
       {"GET /v1/clusters/{key}", key},
       {"query GET /v1/usage", {"", "?by=day"}},
       {"GET /v1/clusters/{key}/samples", key_of_lock},
@@ -135,7 +135,9 @@ TEST_F(OpenApiTest, TheProgramAnswersAsItSays) {
       {"body POST /v1/admin/allowlist", {{"user", "u-1"}}},
       {"body POST /v1/admin/capture-requests", {{"cluster", key}}},
       {"DELETE /v1/admin/capture-requests/{cluster}", key},
+      {"GET /v1/admin/clusters/{key}", key},
       {"PATCH /v1/admin/clusters/{key}", key},
+      {"body POST /v1/admin/deletions", {{"kind", "user"}, {"subject", "nobody"}}},
       {"body PATCH /v1/admin/clusters/{key}", {{"title", "Slow lookup"}, {"state", "known"}}}};
   Process check({"/usr/bin/env", "python3", LAGWATCH_CHECK_OPENAPI,
                  "http://127.0.0.1:" + std::to_string(port), kAdminToken, JsonText(values)});
@@ -161,6 +163,7 @@ TEST_F(OpenApiTest, EachEndpointIsInItAndNoOther) {
                           .config_admin = static_cast<ConfigAdmin*>(any),
                           .audit = static_cast<AuditLog*>(any),
                           .recluster = static_cast<const ReclusterJob*>(any),
+                          .deletions = static_cast<Deletions*>(any),
                           .symbols = static_cast<SymbolsApi*>(any),
                           .metrics = static_cast<Metrics*>(any)};
   std::set<std::string> served;

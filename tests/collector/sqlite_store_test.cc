@@ -11,6 +11,7 @@
 #include "collector/store/sqlite/older_schemas.h"
 #include "collector/store/sqlite/schema.h"
 #include "tests/collector/memory_collector.h"
+#include "tests/collector/older_database.h"
 #include "tests/testing/temp_directory.h"
 
 namespace lagwatch::collector {
@@ -83,6 +84,31 @@ TEST_F(StoreFile, ADatabaseOfVersion6IsAskedLikeANewOne) {
   EXPECT_EQ(page->causes.size(), 1u);
 }
 
+TEST_F(StoreFile, ADatabaseOfVersion9LearnsWhichKeyBringsARecord) {
+  const auto reports_of = [](const SampleReport& report, const std::string& sender) {
+    const std::string payload = report.Encode();
+    const report::Report decoded = report::DecodeReport(payload).value();
+    std::vector<NewRecord> records = {
+        NewReport::Create(decoded, Clusterer::Create("")->Assign(decoded), payload)};
+    records[0].sender = sender;
+    return records;
+  };
+  const SampleReport before, after;
+  ASSERT_TRUE(SqliteStore::Open(path_).value()->Commit(reports_of(before, "leaked")).ok());
+  Database(path_).Execute(testing::kWithoutSenders);
+
+  auto store = SqliteStore::Open(path_);
+  ASSERT_TRUE(store.ok()) << store.status().message();
+  ASSERT_TRUE((*store)->Commit(reports_of(after, "leaked")).ok());
+  RemovalProgress progress;
+  const Removal removal{.by = Removal::By::kKey, .subject = "leaked"};
+  while ((*store)->Remove(removal, 10, &progress).value()) {
+  }
+  EXPECT_EQ(progress.reports, 1);
+  EXPECT_TRUE((*store)->FindReport(before.header.id)->has_value());
+  EXPECT_FALSE((*store)->FindReport(after.header.id)->has_value());
+}
+
 TEST_F(StoreFile, ADatabaseOfVersion7KeepsItsReportsAndTakesTraces) {
   const SampleReport report;
   const std::string payload = report.Encode();
@@ -90,6 +116,7 @@ TEST_F(StoreFile, ADatabaseOfVersion7KeepsItsReportsAndTakesTraces) {
   const std::vector<NewRecord> reports = {
       NewReport::Create(decoded, Clusterer::Create("")->Assign(decoded), payload)};
   ASSERT_TRUE(SqliteStore::Open(path_).value()->Commit(reports).ok());
+  Database(path_).Execute(testing::kWithoutSenders);
   Database(path_).Execute("DROP TABLE packed_traces; DROP TABLE traces; PRAGMA user_version = 7");
 
   auto store = SqliteStore::Open(path_);

@@ -76,6 +76,7 @@ TEST_F(TlsServerTest, TakesReportsAndShowsThem) {
   testing::Answer answer = client->Get("/v1/clusters");
   EXPECT_EQ(answer.json()[0]["frames"][0], "Leaf");
   EXPECT_EQ(answer.new_connections, 0);
+  EXPECT_THAT(answer.head, HasSubstr("Strict-Transport-Security: max-age=31536000"));
   client->headers.clear();
   EXPECT_EQ(client->Get("/v1/clusters").status, 401);
 }

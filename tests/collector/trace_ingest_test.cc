@@ -128,6 +128,17 @@ TEST(TraceIngest, EachProjectHasItsDaysQuota) {
   EXPECT_EQ(ingest.Submit(BatchOfTraces({TraceOf({})}), "other")->rejected, 0);
 }
 
+TEST(TraceIngest, ABadTraceCountsInTheQuota) {
+  MemoryCollector collector;
+  Ingest ingest(collector.store.get(), Clusterer::Create("").value(), nullptr, {}, {.traces_a_day = 2});
+  report::TraceRecord bad = TraceOf({});
+  bad.trace = "no trace";
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(ingest.Submit(BatchOfTraces({bad}), "one")->rejected, 1);
+  const auto result = ingest.Submit(BatchOfTraces({TraceOf({})}), "one");
+  const std::string why = result.ok() ? result->records.back().why : result.status().message();
+  EXPECT_THAT(why, HasSubstr("no more traces of this project today"));
+}
+
 TEST(TraceQuota, HasRoomForSoManyBytesADay) {
   TraceQuota quota({.bytes_a_day = 100});
   EXPECT_TRUE(quota.TryTake("one", 60, 0));

@@ -35,6 +35,7 @@ struct Flags {
   std::string app;
   std::string user;
   std::string cluster;
+  std::string state;
   std::string id;
   std::string trace_file;
   LoadRecords load_records;
@@ -135,6 +136,7 @@ void PrintWatched(const Flags& flags) {
 int ShowClusters(const Flags& flags) {
   QueryString query;
   query.Set("level", std::to_string(flags.level));
+  query.Set("state", flags.state);
   query.Set("limit", std::to_string(flags.limit));
   query.Set("app", flags.app);
   return Show(flags, "/v1/clusters", query, "no lags were reported",
@@ -289,6 +291,9 @@ void AddReadCommands(CLI::App* app, const LoadRecords& load_records, int* exit_c
       ->check(CLI::IsMember({1, 2}))
       ->capture_default_str();
 
+  clusters.app->add_option("--state", clusters.flags->state,
+                           "Only causes in these states: all, or some of new, known, regressed, fixed and "
+                           "ignored with commas between them; without this, not those fixed or ignored");
   clusters.app->footer(
       "HANG-S (seconds) and LAGS are estimates for all users, also those whose reports are not sent;\n"
       "--json has what was received, too.");

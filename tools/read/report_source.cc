@@ -44,7 +44,7 @@ base::Result<std::string> ReportSource::GetFile(const std::string& path,
 
 base::Result<Json> ReadAnswer(int http_status, const std::string& text) {
   Json answer = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (http_status == 200 && !answer.is_discarded()) return answer;
+  if (http_status / 100 == 2 && !answer.is_discarded()) return answer;
   static const Json::json_pointer kMessage("/error/message");
   if (answer.is_object() && answer.contains(kMessage) && answer[kMessage].is_string()) {
     return Status(CodeOf(http_status), answer[kMessage].get<std::string>());

@@ -18,6 +18,24 @@ size_t WidthOf(std::string_view text) {
   return text.size() - static_cast<size_t>(std::count_if(text.begin(), text.end(), IsContinuation));
 }
 
+// Bytes of the character at the beginning of `text` when it is a control character, marks a direction or has
+// no width; 0 when it is another.
+size_t SizeOfHidden(std::string_view text) {
+  const auto byte = [&](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
+  const auto is_between = [](unsigned first, unsigned value, unsigned last) {
+    return first <= value && value <= last;
+  };
+  if (byte(0) < 0x20 || byte(0) == 0x7f) return 1;
+  if (byte(0) == 0xc2 && is_between(0x80, byte(1), 0x9f)) return 2;  // C1
+  if (byte(0) == 0xd8 && byte(1) == 0x9c) return 2;                  // U+061C
+  if (byte(0) == 0xe2 && byte(1) == 0x80 &&
+      (byte(2) == 0x8b || is_between(0x8e, byte(2), 0x8f) || is_between(0xa8, byte(2), 0xae)))
+    return 3;  // U+200B, E, F, U+2028…202E
+  if (byte(0) == 0xe2 && byte(1) == 0x81 && is_between(0xa0, byte(2), 0xaf)) return 3;  // U+2060…206F
+  if (byte(0) == 0xef && byte(1) == 0xbb && byte(2) == 0xbf) return 3;                  // U+FEFF
+  return 0;
+}
+
 // Bytes that the first `characters` of `text` take.
 size_t BytesOf(size_t characters, std::string_view text) {
   size_t bytes = 0;
@@ -38,12 +56,14 @@ std::string CutTo(size_t width, const std::string& text) {
 
 std::string Printable(std::string_view text) {
   std::string printable;
-  for (size_t i = 0; i < text.size(); ++i) {
-    auto byte = static_cast<unsigned char>(text[i]);
-    bool is_c1 = byte == 0xc2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xa0;
-    bool is_control = byte < 0x20 || byte == 0x7f || is_c1;
-    printable += is_control ? '?' : text[i];
-    i += is_c1;
+  while (!text.empty()) {
+    const size_t hidden = SizeOfHidden(text);
+    if (hidden > 0) {
+      printable += '?';
+    } else {
+      printable += text.front();
+    }
+    text.remove_prefix(std::max<size_t>(hidden, 1));
   }
   return printable;
 }

@@ -279,6 +279,12 @@ Result<bool> ClickHouseStore::RemoveTracesBefore(int64_t day, int64_t) {
   });
 }
 
+Result<bool> ClickHouseStore::Remove(const Removal&, int64_t, RemovalProgress*) {
+  return Status(
+      base::StatusCode::kInvalid,
+      "a store in ClickHouse removes whole days alone; docs/operations.md says how to delete from it");
+}
+
 Result<int64_t> ClickHouseStore::RepairSums(int64_t limit) {
   return Guarded([&] {
     tables_.Make();

@@ -58,6 +58,8 @@ class ClickHouseStore final : public Store {
   base::Status Recluster(std::span<const Reclustered> reports) override;
   // Drops whole days, all that are old enough at once.
   base::Result<int64_t> RemoveBefore(int64_t day, int64_t limit) override;
+  // Only days go (docs/operations.md says what to do instead).
+  base::Result<bool> Remove(const Removal& removal, int64_t limit, RemovalProgress* progress) override;
   // Sums up one unit (sums_worker.h). Makes the tables at nodes that did not answer before, and tells why
   // what was committed waits.
   base::Result<int64_t> RepairSums(int64_t limit) override;

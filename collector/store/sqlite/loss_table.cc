@@ -42,17 +42,24 @@ void AddToSums(Database* database, const LossKey& key, const LossSum& sum, int s
       .Run();
 }
 
-// Sums of the records with ids before `end`.
-std::map<LossKey, LossSum> SumsBefore(Database* database, const base::Uuid& end) {
-  std::map<LossKey, LossSum> sums;
-  Statement rows =
-      database->Use("SELECT app, version, reason, cause, count, sample_rate_ppm FROM losses WHERE id < ?");
-  rows.Bind(Blob{end.as_bytes()});
-  while (rows.Step()) {
-    LossSum& sum = sums[{rows.Text(0), rows.Text(1), rows.Text(2), rows.Int(3)}];
-    sum.reports += CountedLosses(rows.Int(4));
-    sum.weighted_reports += WeightedLosses(rows.Text(2), rows.Int(4), rows.Int(5));
+using LossSums = std::map<LossKey, LossSum>;
+
+// Adds the entries of a statement that reads these columns.
+#define LAGWATCH_LOSS_COLUMNS "app, version, reason, cause, count, sample_rate_ppm"
+void SumUp(Statement* rows, LossSums* sums) {
+  while (rows->Step()) {
+    LossSum& sum = (*sums)[{rows->Text(0), rows->Text(1), rows->Text(2), rows->Int(3)}];
+    sum.reports += CountedLosses(rows->Int(4));
+    sum.weighted_reports += WeightedLosses(rows->Text(2), rows->Int(4), rows->Int(5));
   }
+}
+
+// Sums of the records with ids before `end`.
+LossSums SumsBefore(Database* database, const base::Uuid& end) {
+  LossSums sums;
+  Statement rows = database->Use("SELECT " LAGWATCH_LOSS_COLUMNS " FROM losses WHERE id < ?");
+  rows.Bind(Blob{end.as_bytes()});
+  SumUp(&rows, &sums);
   return sums;
 }
 
@@ -60,9 +67,17 @@ void NoteCause(int64_t cause, std::set<int64_t>* causes) {
   if (cause != 0) causes->insert(cause);
 }
 
+void TakeOutOfSums(Database* database, const LossSums& removed, std::set<int64_t>* causes) {
+  for (const auto& [key, sum] : removed) {
+    AddToSums(database, key, sum, -1);
+    NoteCause(key.cause, causes);
+  }
+}
+
 }  // namespace
 
-bool InsertLosses(Database* database, const report::Losses& losses, std::set<int64_t>* causes) {
+bool InsertLosses(Database* database, const report::Losses& losses, int64_t sender,
+                  std::set<int64_t>* causes) {
   int64_t position = 0;
   bool is_new = false;
   for (const report::Loss& loss : losses.losses) {
@@ -73,10 +88,10 @@ bool InsertLosses(Database* database, const report::Losses& losses, std::set<int
         ->Use(
             "INSERT OR IGNORE INTO losses (id, position, app, version, user, begin_wall_ms, end_wall_ms, "
             "reason,"
-            " cause, count, sample_rate_ppm) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
+            " cause, count, sample_rate_ppm, sender) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
         .Bind(Blob{losses.id.as_bytes()}, position++, losses.app, losses.app_version, losses.user,
               ToSigned(losses.begin_wall_ms), ToSigned(losses.end_wall_ms), reason, cause, count,
-              int64_t{loss.sample_rate_ppm})
+              int64_t{loss.sample_rate_ppm}, sender)
         .Run();
     if (database->changes() == 0) continue;
     is_new = true;
@@ -88,13 +103,20 @@ bool InsertLosses(Database* database, const report::Losses& losses, std::set<int
 }
 
 void RemoveLosses(Database* database, const base::Uuid& end, std::set<int64_t>* causes) {
-  const std::map<LossKey, LossSum> removed = SumsBefore(database, end);
+  const LossSums removed = SumsBefore(database, end);
   if (removed.empty()) return;
   database->Use("DELETE FROM losses WHERE id < ?").Bind(Blob{end.as_bytes()}).Run();
-  for (const auto& [key, sum] : removed) {
-    AddToSums(database, key, sum, -1);
-    NoteCause(key.cause, causes);
+  TakeOutOfSums(database, removed, causes);
+}
+
+void RemoveLosses(Database* database, std::span<const std::string> ids, std::set<int64_t>* causes) {
+  LossSums removed;
+  for (const std::string& id : ids) {
+    Statement rows = database->Use("DELETE FROM losses WHERE id = ? RETURNING " LAGWATCH_LOSS_COLUMNS);
+    rows.Bind(Blob{id});
+    SumUp(&rows, &removed);
   }
+  TakeOutOfSums(database, removed, causes);
 }
 
 void RebuildLossSums(Database* database, std::set<int64_t>* causes) {

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <set>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "base/uuid.h"
@@ -12,12 +14,15 @@
 
 namespace lagwatch::collector {
 
-// Adds a record's losses and inserts the causes that they are of into `causes`. Returns whether any of it is
-// new.
-bool InsertLosses(Database* database, const report::Losses& losses, std::set<int64_t>* causes);
+// Adds a record's losses and inserts the causes that they are of into `causes`. `sender` is the key that
+// brought it (schema.h). Returns whether any of it is new.
+bool InsertLosses(Database* database, const report::Losses& losses, int64_t sender,
+                  std::set<int64_t>* causes);
 // Takes records with ids before `end` out of the table and out of the sums. Inserts their causes into
 // `causes`.
 void RemoveLosses(Database* database, const base::Uuid& end, std::set<int64_t>* causes);
+// The same of records with these ids, as bytes.
+void RemoveLosses(Database* database, std::span<const std::string> ids, std::set<int64_t>* causes);
 // Sums all losses up anew. Inserts their causes, those that have none left included, into `causes`.
 void RebuildLossSums(Database* database, std::set<int64_t>* causes);
 

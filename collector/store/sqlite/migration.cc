@@ -96,8 +96,9 @@ void SumUpUsage(Database* database) {
   }
 }
 
-// Version 6 made the tables strict and keeps sums of clusters.
-void MigrateFromLastOlder(Database* database) {
+// Version 6 made the tables strict and keeps sums of clusters. Reports and their sums come later, when all
+// that they are written to is there.
+void CopyFromLastOlder(Database* database) {
   constexpr const char* kTables[] = {"clusters",     "reports", "lag_ends", "run_ends",
                                      "frame_slices", "usage",   "losses",   "unknown_records"};
   constexpr const char* kIndexes[] = {"reports_by_lag",     "reports_by_level1",     "reports_by_level2",
@@ -116,11 +117,14 @@ void MigrateFromLastOlder(Database* database) {
       "INSERT INTO loss_sums SELECT app, version, reason, cause, total(count),"
       " total(count * iif(sample_rate_ppm = 0 OR reason = 'not-sampled', 1, max(1, 1e6 / sample_rate_ppm)))"
       " FROM losses GROUP BY cause, reason, app, version;");
+}
+
+void MoveFromLastOlder(Database* database) {
   MoveReports(database);
   SumUpUsage(database);
   for (const char* table : {"reports", "clusters", "lag_ends", "run_ends", "frame_slices", "usage", "losses",
                             "unknown_records"}) {
-    execute(std::string("DROP TABLE older_") + table);
+    database->Execute((std::string("DROP TABLE older_") + table).c_str());
   }
 }
 
@@ -164,10 +168,12 @@ base::Status Migrate(Database* database) {
     database->Execute(kSchema);
   } else if (version <= kLastOlderVersion) {
     MigrateToLastOlder(version, database);
-    MigrateFromLastOlder(database);
+    CopyFromLastOlder(database);
   }
   if (version <= 6) database->Execute(kSumsOfSegmentsIndex);
   if (version <= 7) database->Execute(kSchemaOfTraces);
+  if (version <= 9) database->Execute(kSchemaOfSenders);
+  if (version > 0 && version <= kLastOlderVersion) MoveFromLastOlder(database);
   if (version != 0 && version <= 8) BoundLosses(database);
   if (version != kSchemaVersion) {
     database->Execute(("PRAGMA user_version = " + std::to_string(kSchemaVersion)).c_str());

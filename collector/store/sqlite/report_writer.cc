@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/store/sqlite/report_writer.h"
 
+#include <algorithm>
+
 #include "collector/store/sqlite/report_reader.h"
+#include "collector/store/sqlite/total_sums.h"
 #include "report/format/report.h"
 
 namespace lagwatch::collector {
@@ -64,7 +67,7 @@ struct ReportWriter::Known {
   }
 };
 
-CommitOutcome ReportWriter::Insert(const NewReport& added) {
+CommitOutcome ReportWriter::Insert(const NewReport& added, int64_t sender) {
   const ReportRow& row = added.row;
   const int64_t level1 = ClusterId(added.clusters[0], 0);
   const int64_t level2 = ClusterId(added.clusters[1], level1);
@@ -89,13 +92,13 @@ CommitOutcome ReportWriter::Insert(const NewReport& added) {
           "INSERT OR IGNORE INTO reports (id, lag_id, session_id, ordinal, segment, user, tag, machine, pid, "
           "tid,"
           " threshold_ms, start_wall_ms, elapsed_ns, cpu_window_ns, cpu_thread_ns, cpu_process_ns, level1,"
-          " level2, end_ns, duration_ns, hang_ns, is_lead, sample_rate_ppm, cause)"
-          " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
+          " level2, end_ns, duration_ns, hang_ns, is_lead, sample_rate_ppm, cause, sender)"
+          " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
       .Bind(Blob{row.id.as_bytes()}, Blob{row.lag_id.as_bytes()}, Blob{row.session_id.as_bytes()},
             row.ordinal, place.segment, row.user, row.tag, row.machine, row.pid, row.tid, row.threshold_ms,
             row.start_wall_ms, row.elapsed_ns, row.cpu_window_ns, row.cpu_thread_ns, row.cpu_process_ns,
             level1, level2, end_ns, account.duration_ns, share.hang_ns, int64_t{share.is_lead},
-            row.sample_rate_ppm, row.cause)
+            row.sample_rate_ppm, row.cause, sender)
       .Run();
   if (database_->changes() == 0) return CommitOutcome::kDuplicate;
   const int64_t report = database_->last_row();
@@ -151,9 +154,15 @@ CommitOutcome ReportWriter::Insert(const report::LagEnd& end) {
 
 void ReportWriter::NoteKilled(const base::Uuid& report_id) { lags_.insert(LagOfReport(report_id).bytes); }
 
+void ReportWriter::NoteUnkilled(const base::Uuid& report_id) {
+  NoteKilled(report_id);
+  has_removed_ = true;
+}
+
 void ReportWriter::Finish() {
   for (const auto& bytes : lags_) Account(base::Uuid{bytes});
   lags_.clear();
+  has_removed_ = false;
   sums_.Write(database_);
   if (cluster_ids_.size() > kMostKnownClusters) cluster_ids_.clear();
 }
@@ -161,6 +170,7 @@ void ReportWriter::Finish() {
 void ReportWriter::Forget() {
   sums_.Forget();
   lags_.clear();
+  has_removed_ = false;
   ForgetIds();
 }
 
@@ -271,15 +281,41 @@ int64_t ReportWriter::RemoveBefore(const base::Uuid& end, int64_t limit) {
     rows.Bind(Blob{end.as_bytes()}, limit);
     while (rows.Step()) reports.push_back(Known::Read(rows));
   }
-  for (const Known& report : reports) {
-    database_->Use("DELETE FROM unnamed_builds WHERE row = ?").Bind(report.row).Run();
-    database_->Use("DELETE FROM payloads WHERE row = ?").Bind(report.row).Run();
-    database_->Use("DELETE FROM reports WHERE row = ?").Bind(report.row).Run();
-    if (!IsCounted(report.kind)) continue;
-    sums_.Count(report.place, report.ToContribution(), -1);
-    NoteShrunk(report.place);
-  }
+  for (const Known& report : reports) TakeOut(report);
   return static_cast<int64_t>(reports.size());
+}
+
+int64_t ReportWriter::Remove(const base::Uuid& id) {
+  std::optional<Known> known;
+  {
+    auto row = database_->Use(LAGWATCH_KNOWN " WHERE reports.id = ?");
+    row.Bind(Blob{id.as_bytes()});
+    if (row.Step()) known = Known::Read(row);
+  }
+  if (!known) return 0;
+  lags_.insert(LagOfReport(id).bytes);
+  has_removed_ = true;
+  TakeOut(*known);
+  return 1;
+}
+
+void ReportWriter::TakeOut(const Known& known) {
+  database_->Use("DELETE FROM unnamed_builds WHERE row = ?").Bind(known.row).Run();
+  database_->Use("DELETE FROM payloads WHERE row = ?").Bind(known.row).Run();
+  database_->Use("DELETE FROM reports WHERE row = ?").Bind(known.row).Run();
+  if (!IsCounted(known.kind)) return;
+  sums_.Count(known.place, known.ToContribution(), -1);
+  NoteShrunk(known.place);
+  NoteTotalsShrunk(known.place);
+}
+
+void ReportWriter::NoteTotalsShrunk(const ReportPlace& place) {
+  for (const auto& [segment, day] : {std::pair(int64_t{0}, int64_t{0}), std::pair(place.segment, int64_t{0}),
+                                     std::pair(int64_t{0}, place.day)}) {
+    database_->Use("INSERT OR IGNORE INTO shrunk_totals (segment, day) VALUES (?, ?)")
+        .Bind(segment, day)
+        .Run();
+  }
 }
 
 int64_t ReportWriter::Repair(int64_t limit) {
@@ -291,8 +327,26 @@ int64_t ReportWriter::Repair(int64_t limit) {
     rows.Bind(limit);
     while (rows.Step()) clusters.push_back(rows.Int(0));
   }
+  if (clusters.empty()) return RepairTotals(std::min<int64_t>(limit, 1));
   for (int64_t cluster : clusters) RepairCluster(cluster);
   return static_cast<int64_t>(clusters.size());
+}
+
+// Those of all reports are added up from clusters of level 1, once these are right. One at a time: there may
+// be tens of thousands of clusters.
+int64_t ReportWriter::RepairTotals(int64_t limit) {
+  std::optional<std::pair<int64_t, int64_t>> total;
+  {
+    auto row = database_->Use("SELECT segment, day FROM shrunk_totals LIMIT ?");
+    row.Bind(limit);
+    if (row.Step()) total.emplace(row.Int(0), row.Int(1));
+  }
+  if (!total) return 0;
+  RepairTotal(database_, total->first, total->second);
+  database_->Use("DELETE FROM shrunk_totals WHERE segment = ? AND day = ?")
+      .Bind(total->first, total->second)
+      .Run();
+  return 1;
 }
 
 void ReportWriter::RepairCluster(int64_t cluster) {
@@ -305,7 +359,26 @@ void ReportWriter::RepairCluster(int64_t cluster) {
       if (IsCounted(known.kind)) sums_.CountIn(cluster, known.place, known.ToContribution());
     }
   }
+  database_->Use("DELETE FROM cause_reports WHERE cluster = ? AND reports <= 0").Bind(cluster).Run();
   sums_.NoteRemade(cluster);
+}
+
+std::string ReportWriter::KindAsReported(int64_t row) {
+  auto payload = database_->Use("SELECT payload FROM payloads WHERE row = ?");
+  payload.Bind(row);
+  const auto report = payload.Step() ? report::DecodeReport(payload.Bytes(0))
+                                     : base::Status(base::StatusCode::kNotFound, "no payload");
+  return std::string(report::KindName(report.ok() ? report->kind : report::Kind::kKilledInHang));
+}
+
+int64_t ReportWriter::SegmentWithKind(int64_t segment, std::string_view kind) {
+  auto other = database_->Use(
+      "INSERT INTO segments (app, version, kind, verdict, loop, os)"
+      " SELECT app, version, ?2, verdict, loop, os FROM segments WHERE id = ?1"
+      " ON CONFLICT DO UPDATE SET app = app RETURNING id");
+  other.Bind(segment, kind);
+  other.Step();
+  return other.Int(0);
 }
 
 void ReportWriter::Account(const base::Uuid& lag_id) {
@@ -328,13 +401,10 @@ void ReportWriter::Update(const Known& known, const policies::LagAccount& accoun
   if (IsLag(known.kind)) updated.share = share;
   const auto killed = report::KindName(report::Kind::kKilledInHang);
   if (account.was_killed && IsLag(known.kind)) {
-    auto segment = database_->Use(
-        "INSERT INTO segments (app, version, kind, verdict, loop, os)"
-        " SELECT app, version, ?2, verdict, loop, os FROM segments WHERE id = ?1"
-        " ON CONFLICT DO UPDATE SET app = app RETURNING id");
-    segment.Bind(known.place.segment, killed);
-    segment.Step();
-    updated.place.segment = segment.Int(0);
+    updated.place.segment = SegmentWithKind(known.place.segment, killed);
+  } else if (known.kind == killed) {
+    // Its own end has come after all; or the end of its run, or the report that this names, was removed.
+    updated.place.segment = SegmentWithKind(known.place.segment, KindAsReported(known.row));
   }
   if (updated.duration_ns == known.duration_ns && updated.share == known.share &&
       updated.place.segment == known.place.segment) {
@@ -348,6 +418,11 @@ void ReportWriter::Update(const Known& known, const policies::LagAccount& accoun
   if (!IsCounted(known.kind)) return;
   sums_.Count(known.place, known.ToContribution(), -1);
   sums_.Count(updated.place, updated.ToContribution(), 1);
+  const bool was_killed = known.kind == killed && updated.place.segment != known.place.segment;
+  if (!has_removed_ && !was_killed) return;
+  // It may have been the longest, or the last of its kind.
+  NoteShrunk(known.place);
+  NoteTotalsShrunk(known.place);
 }
 
 }  // namespace lagwatch::collector

@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <string_view>
 #include <tuple>
 
 #include "collector/store/records.h"
@@ -22,15 +23,20 @@ class ReportWriter {
   explicit ReportWriter(Database* database) : database_(database) {}
 
   // All within one transaction, which Finish ends but for its commit.
-  CommitOutcome Insert(const NewReport& added);
+  // `sender` is the key that brought the report (schema.h).
+  CommitOutcome Insert(const NewReport& added, int64_t sender = 0);
   CommitOutcome Insert(const report::LagEnd& end);
   // A run was killed in the lag of that report.
   void NoteKilled(const base::Uuid& report_id);
+  // The end of a run that was killed in the lag of that report was removed.
+  void NoteUnkilled(const base::Uuid& report_id);
   // Moves a report, when it is there, to its clusters.
   void Move(const Reclustered& moved);
   // Up to `limit` reports with ids before `end`; returns how many.
   int64_t RemoveBefore(const base::Uuid& end, int64_t limit);
-  // The sums of up to `limit` clusters that reports were taken out of; returns how many.
+  // Removes a report; those of the same lag that stay divide the lag among them. Returns how many it removed.
+  int64_t Remove(const base::Uuid& id);
+  // The sums of up to `limit` clusters that reports were taken out of, then those of all; returns how many.
   int64_t Repair(int64_t limit);
   void NoteLost(int64_t cause) { sums_.NoteLost(cause); }
   void Finish();
@@ -53,13 +59,19 @@ class ReportWriter {
   base::Uuid LagOfReport(const base::Uuid& report_id);
   void Account(const base::Uuid& lag_id);
   std::vector<Known> ReportsOfLag(const base::Uuid& lag_id);
+  void TakeOut(const Known& known);
   void NoteShrunk(const ReportPlace& place);
+  void NoteTotalsShrunk(const ReportPlace& place);
   void RepairCluster(int64_t cluster);
+  int64_t RepairTotals(int64_t limit);
+  std::string KindAsReported(int64_t row);
+  int64_t SegmentWithKind(int64_t segment, std::string_view kind);
   void Update(const Known& known, const policies::LagAccount& account, const policies::LagShare& share);
 
   Database* database_;
   SumsWriter sums_;
   std::set<std::array<uint8_t, 16>> lags_;  // to be accounted for anew
+  bool has_removed_ = false;                // records within this transaction
   // What the database has; emptied when there is much.
   std::map<std::string, int64_t, std::less<>> cluster_ids_;
   std::map<SegmentKey, int64_t> segment_ids_;

@@ -5,7 +5,7 @@
 
 namespace lagwatch::collector {
 
-inline constexpr int kSchemaVersion = 9;
+inline constexpr int kSchemaVersion = 10;
 
 // Version 7's: what a list reads of a cluster's segments, without the sketches between them.
 inline constexpr char kSumsOfSegmentsIndex[] = R"sql(
@@ -37,6 +37,29 @@ CREATE TABLE packed_traces (
   row INTEGER PRIMARY KEY REFERENCES traces (row),
   trace BLOB NOT NULL  -- as its client packed it
 ) STRICT;
+)sql";
+
+// Version 10's: which key brought a record, and which sums of all reports are to be found anew.
+inline constexpr char kSchemaOfSenders[] = R"sql(
+CREATE TABLE senders (
+  id INTEGER PRIMARY KEY,
+  name TEXT NOT NULL UNIQUE  -- of a key
+) STRICT;
+-- 0 when not known.
+ALTER TABLE reports ADD COLUMN sender INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE traces ADD COLUMN sender INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE run_ends ADD COLUMN sender INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE frame_slices ADD COLUMN sender INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE usage ADD COLUMN sender INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE losses ADD COLUMN sender INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE unknown_records ADD COLUMN sender INTEGER NOT NULL DEFAULT 0;
+
+-- Of cluster 0: users, times and the longest lag are to be found anew.
+CREATE TABLE shrunk_totals (
+  segment INTEGER NOT NULL,
+  day INTEGER NOT NULL,
+  PRIMARY KEY (segment, day)
+) STRICT, WITHOUT ROWID;
 )sql";
 
 // Version 6's.

@@ -12,6 +12,7 @@
 #include "collector/store/sqlite/cause_reader.h"
 #include "collector/store/sqlite/loss_table.h"
 #include "collector/store/sqlite/migration.h"
+#include "collector/store/sqlite/record_remover.h"
 #include "collector/store/sqlite/report_reader.h"
 #include "collector/store/sqlite/trace_table.h"
 #include "collector/store/sqlite/usage_sums.h"
@@ -99,7 +100,10 @@ auto SqliteStore::WriteUnsynced(Work work) -> Result<decltype(work(nullptr))> {
     transaction.Commit();
     return result;
   });
-  if (!written.ok()) reports_.Forget();
+  if (!written.ok()) {
+    reports_.Forget();
+    sender_ids_.clear();
+  }
   return written;
 }
 
@@ -114,10 +118,24 @@ Result<std::vector<CommitOutcome>> SqliteStore::CommitUnsynced(std::span<const N
   return WriteUnsynced([&](Database* database) {
     std::vector<CommitOutcome> outcomes;
     unknown_record_count_.reset();
-    for (const NewRecord& record : records)
-      outcomes.push_back(std::visit([&](const auto& known) { return Insert(database, known); }, record));
+    for (const NewRecord& record : records) {
+      const int64_t sender = SenderId(database, record.sender);
+      outcomes.push_back(
+          std::visit([&](const auto& known) { return Insert(database, sender, known); }, record));
+    }
     return outcomes;
   });
+}
+
+int64_t SqliteStore::SenderId(Database* database, const std::string& name) {
+  if (name.empty()) return 0;
+  const auto known = sender_ids_.find(name);
+  if (known != sender_ids_.end()) return known->second;
+  Statement added = database->Use(
+      "INSERT INTO senders (name) VALUES (?) ON CONFLICT DO UPDATE SET name = name RETURNING id");
+  added.Bind(name);
+  added.Step();
+  return sender_ids_.emplace(name, added.Int(0)).first->second;
 }
 
 Status SqliteStore::Recluster(std::span<const Reclustered> reports) {
@@ -178,6 +196,27 @@ void SqliteStore::RemoveOtherRecordsBefore(Database* database, int64_t day) {
   RemoveLosses(database, end_id, &causes);
   for (int64_t cause : causes) reports_.NoteLost(cause);
   RemoveTraces(database, end_id, INT64_MAX);
+}
+
+// What is to go is looked for without the writer: that may be a walk over a whole table.
+Result<bool> SqliteStore::Remove(const Removal& removal, int64_t limit, RemovalProgress* progress) {
+  const auto found = Guarded([&] {
+    Connections::Reader reader(&connections_);
+    return FindRecords(reader.get(), removal, *progress, limit);
+  });
+  if (!found.ok()) return found.status();
+  RemovalProgress next = *progress;
+  if (!found->empty()) {
+    const auto removed = Write([&](Database* database) {
+      RemoveRecords(database, &reports_, *found, &next);
+      unused_.NoteRemoved();
+      return true;
+    });
+    if (!removed.ok()) return removed.status();
+  }
+  const bool has_more = Advance(removal, *found, limit, &next);
+  *progress = next;
+  return has_more;
 }
 
 Result<int64_t> SqliteStore::RepairSums(int64_t limit) {
@@ -258,27 +297,31 @@ Result<std::vector<StoredReport>> SqliteStore::ReportsAfter(const base::Uuid& af
   });
 }
 
-CommitOutcome SqliteStore::Insert(Database*, const NewReport& added) { return reports_.Insert(added); }
-CommitOutcome SqliteStore::Insert(Database*, const report::LagEnd& end) { return reports_.Insert(end); }
+CommitOutcome SqliteStore::Insert(Database*, int64_t sender, const NewReport& added) {
+  return reports_.Insert(added, sender);
+}
+CommitOutcome SqliteStore::Insert(Database*, int64_t, const report::LagEnd& end) {
+  return reports_.Insert(end);
+}
 
-CommitOutcome SqliteStore::Insert(Database* database, const report::RunEnd& end) {
+CommitOutcome SqliteStore::Insert(Database* database, int64_t sender, const report::RunEnd& end) {
   bool was_in_lag = end.report_id != base::Uuid{};
   database
       ->Use(
           "INSERT OR IGNORE INTO run_ends (session_id, reason, signal, report_id, lag_ns, loop,"
-          " run_start_wall_ms, last_seen_wall_ms, scene, app, version, user)"
-          " VALUES (?, ?, ?, NULLIF(?, x''), ?, ?, ?, ?, ?, ?, ?, ?)")
+          " run_start_wall_ms, last_seen_wall_ms, scene, app, version, user, sender)"
+          " VALUES (?, ?, ?, NULLIF(?, x''), ?, ?, ?, ?, ?, ?, ?, ?, ?)")
       .Bind(Blob{end.session_id.as_bytes()}, policies::ExitReasonName(end.reason), int64_t{end.signal},
             Blob{was_in_lag ? end.report_id.as_bytes() : ""}, ToSigned(end.lag_ns), end.loop,
             ToSigned(end.run_start_wall_ms), ToSigned(end.last_seen_wall_ms), end.scene, end.app,
-            end.app_version, end.user)
+            end.app_version, end.user, sender)
       .Run();
   if (database->changes() == 0) return CommitOutcome::kDuplicate;
   if (was_in_lag) reports_.NoteKilled(end.report_id);
   return CommitOutcome::kStored;
 }
 
-CommitOutcome SqliteStore::Insert(Database* database, const report::FrameSlice& slice) {
+CommitOutcome SqliteStore::Insert(Database* database, int64_t sender, const report::FrameSlice& slice) {
   const auto& levels = slice.frames.by_level;
   const auto& stages = slice.frames.by_stage_ns;
   static_assert(policies::kFrameLevels == 5 && policies::kFrameStages == 6);
@@ -287,46 +330,47 @@ CommitOutcome SqliteStore::Insert(Database* database, const report::FrameSlice& 
           "INSERT OR IGNORE INTO frame_slices (id, session_id, app, version, user, loop, scene, "
           "begin_wall_ms,"
           " duration_ns, refresh_interval_ns, frames, dropped, best, normal, middle, high, frozen,"
-          " other_ns, input_ns, animation_ns, layout_ns, draw_ns, submit_ns)"
-          " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
+          " other_ns, input_ns, animation_ns, layout_ns, draw_ns, submit_ns, sender)"
+          " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
       .Bind(Blob{slice.id.as_bytes()}, Blob{slice.session_id.as_bytes()}, slice.app, slice.app_version,
             slice.user, slice.loop, slice.scene, ToSigned(slice.begin_wall_ms), ToSigned(slice.duration_ns),
             ToSigned(slice.refresh_interval_ns), ToSigned(slice.frames.frames),
             ToSigned(slice.frames.dropped), ToSigned(levels[0]), ToSigned(levels[1]), ToSigned(levels[2]),
             ToSigned(levels[3]), ToSigned(levels[4]), ToSigned(stages[0]), ToSigned(stages[1]),
-            ToSigned(stages[2]), ToSigned(stages[3]), ToSigned(stages[4]), ToSigned(stages[5]))
+            ToSigned(stages[2]), ToSigned(stages[3]), ToSigned(stages[4]), ToSigned(stages[5]), sender)
       .Run();
   return OutcomeOf(database->changes() != 0);
 }
 
-CommitOutcome SqliteStore::Insert(Database* database, const NewUsage& added) {
+CommitOutcome SqliteStore::Insert(Database* database, int64_t sender, const NewUsage& added) {
   const report::Usage& usage = added.usage;
   database
       ->Use(
           "INSERT OR IGNORE INTO usage (id, session_id, app, version, user, begin_wall_ms, end_wall_ms, "
-          "payload)"
-          " VALUES (?, ?, ?, ?, ?, ?, ?, ?)")
+          "payload, sender)"
+          " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)")
       .Bind(Blob{usage.id.as_bytes()}, Blob{usage.session_id.as_bytes()}, usage.app, usage.app_version,
-            usage.user, ToSigned(usage.begin_wall_ms), ToSigned(usage.end_wall_ms), Blob{added.payload})
+            usage.user, ToSigned(usage.begin_wall_ms), ToSigned(usage.end_wall_ms), Blob{added.payload},
+            sender)
       .Run();
   if (database->changes() == 0) return CommitOutcome::kDuplicate;
   AddToUsageSums(database, usage);
   return CommitOutcome::kStored;
 }
 
-CommitOutcome SqliteStore::Insert(Database* database, const report::Losses& losses) {
+CommitOutcome SqliteStore::Insert(Database* database, int64_t sender, const report::Losses& losses) {
   std::set<int64_t> causes;
-  const bool is_new = InsertLosses(database, losses, &causes);
+  const bool is_new = InsertLosses(database, losses, sender, &causes);
   for (int64_t cause : causes) reports_.NoteLost(cause);
   return OutcomeOf(is_new);
 }
 
-CommitOutcome SqliteStore::Insert(Database* database, const UnknownRecord& record) {
+CommitOutcome SqliteStore::Insert(Database* database, int64_t sender, const UnknownRecord& record) {
   if (HasUnknownRecord(database, record)) return CommitOutcome::kDuplicate;
   if (!unknown_record_count_) unknown_record_count_ = CountUnknownRecords(database);
   if (*unknown_record_count_ >= kMaxUnknownRecords) return CommitOutcome::kNoRoom;
-  database->Use("INSERT INTO unknown_records (type, payload, received_wall_ms) VALUES (?, ?, ?)")
-      .Bind(int64_t{Number(record.type)}, Blob{record.payload}, base::SystemClock().WallMs())
+  database->Use("INSERT INTO unknown_records (type, payload, received_wall_ms, sender) VALUES (?, ?, ?, ?)")
+      .Bind(int64_t{Number(record.type)}, Blob{record.payload}, base::SystemClock().WallMs(), sender)
       .Run();
   ++*unknown_record_count_;
   return CommitOutcome::kStored;
@@ -352,8 +396,8 @@ Status SqliteStore::ForEachUnknownRecord(const std::function<void(const UnknownR
   });
 }
 
-CommitOutcome SqliteStore::Insert(Database* database, const NewTrace& added) {
-  return OutcomeOf(InsertTrace(database, added));
+CommitOutcome SqliteStore::Insert(Database* database, int64_t sender, const NewTrace& added) {
+  return OutcomeOf(InsertTrace(database, added, sender));
 }
 
 Result<std::vector<TraceRow>> SqliteStore::TracesOf(std::span<const base::Uuid> report_ids) {

@@ -3,6 +3,7 @@
 // same time. Context: background.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 
@@ -49,6 +50,7 @@ class SqliteStore final : public Store {
                                                              int64_t limit) override;
   base::Status Recluster(std::span<const Reclustered> reports) override;
   base::Result<int64_t> RemoveBefore(int64_t day, int64_t limit) override;
+  base::Result<bool> Remove(const Removal& removal, int64_t limit, RemovalProgress* progress) override;
   base::Result<bool> RemoveUnused(int64_t limit) override;
   base::Result<std::optional<int64_t>> NewestDay() override;
   base::Result<int64_t> RepairSums(int64_t limit) override;
@@ -82,14 +84,16 @@ class SqliteStore final : public Store {
 
   // With the writer held.
   void RemoveOtherRecordsBefore(Database* database, int64_t day);
-  CommitOutcome Insert(Database* database, const NewReport& report);
-  CommitOutcome Insert(Database* database, const report::LagEnd& end);
-  CommitOutcome Insert(Database* database, const report::RunEnd& end);
-  CommitOutcome Insert(Database* database, const report::FrameSlice& slice);
-  CommitOutcome Insert(Database* database, const NewUsage& added);
-  CommitOutcome Insert(Database* database, const report::Losses& losses);
-  CommitOutcome Insert(Database* database, const NewTrace& added);
-  CommitOutcome Insert(Database* database, const UnknownRecord& record);
+  // `sender` is the key that brought the record; 0 when not known.
+  CommitOutcome Insert(Database* database, int64_t sender, const NewReport& report);
+  CommitOutcome Insert(Database* database, int64_t sender, const report::LagEnd& end);
+  CommitOutcome Insert(Database* database, int64_t sender, const report::RunEnd& end);
+  CommitOutcome Insert(Database* database, int64_t sender, const report::FrameSlice& slice);
+  CommitOutcome Insert(Database* database, int64_t sender, const NewUsage& added);
+  CommitOutcome Insert(Database* database, int64_t sender, const report::Losses& losses);
+  CommitOutcome Insert(Database* database, int64_t sender, const NewTrace& added);
+  CommitOutcome Insert(Database* database, int64_t sender, const UnknownRecord& record);
+  int64_t SenderId(Database* database, const std::string& name);
   int64_t CountUnknownRecords(Database* database);
   bool HasUnknownRecord(Database* database, const UnknownRecord& record);
 
@@ -99,6 +103,7 @@ class SqliteStore final : public Store {
   ReportWriter reports_;
   UnusedRows unused_;
   std::optional<int64_t> unknown_record_count_;  // known within a commit that needs it
+  std::map<std::string, int64_t> sender_ids_;    // what the database has, of keys that were used
 };
 
 }  // namespace lagwatch::collector

@@ -31,17 +31,17 @@ TraceRow ReadTraceRow(const Statement& row) {
 
 }  // namespace
 
-bool InsertTrace(Database* database, const NewTrace& added) {
+bool InsertTrace(Database* database, const NewTrace& added, int64_t sender) {
   const TraceRow& row = added.row;
   database
       ->Use(
           "INSERT OR IGNORE INTO traces (id, session_id, report_id, lag_id, app, version, user, "
           "begin_wall_ms,"
-          " duration_ns, reason, size_bytes, sample_rate_ppm, cause)"
-          " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
+          " duration_ns, reason, size_bytes, sample_rate_ppm, cause, sender)"
+          " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
       .Bind(Blob{row.id.as_bytes()}, Blob{row.session_id.as_bytes()}, Blob{row.report_id.as_bytes()},
             Blob{row.lag_id.as_bytes()}, row.app, row.version, row.user, row.begin_wall_ms, row.duration_ns,
-            row.reason, row.size_bytes, row.sample_rate_ppm, row.cause)
+            row.reason, row.size_bytes, row.sample_rate_ppm, row.cause, sender)
       .Run();
   if (database->changes() == 0) return false;
   database->Use("INSERT INTO packed_traces (row, trace) VALUES (?, ?)")

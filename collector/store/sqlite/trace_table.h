@@ -12,8 +12,8 @@
 
 namespace lagwatch::collector {
 
-// Within a transaction; false when it was there already.
-bool InsertTrace(Database* database, const NewTrace& added);
+// Within a transaction; false when it was there already. `sender` is the key that brought it (schema.h).
+bool InsertTrace(Database* database, const NewTrace& added, int64_t sender);
 // Likewise, up to `limit` with ids before `end`; returns how many.
 int64_t RemoveTraces(Database* database, const base::Uuid& end, int64_t limit);
 

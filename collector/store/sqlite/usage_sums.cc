@@ -2,10 +2,35 @@
 #include "collector/store/sqlite/usage_sums.h"
 
 #include <algorithm>
+#include <string>
 
 #include "collector/store/records.h"
 
 namespace lagwatch::collector {
+namespace {
+
+// Watched for nothing, as far as a sum of numbers with rounding errors tells.
+bool IsNone(double watched_ns) { return watched_ns < 1000; }
+
+void TakeOutOfSums(Database* database, int64_t end_wall_ms, const std::string& app,
+                   const std::string& version, double watched_ns) {
+  const int64_t day = end_wall_ms / kMsPerDay;
+  Statement left = database->Use(
+      "UPDATE usage_sums SET watched_ns = max(watched_ns - ?4, 0.0) WHERE day = ?1 AND app = ?2"
+      " AND version = ?3 RETURNING watched_ns");
+  left.Bind(day, app, version, watched_ns);
+  const bool may_be_empty = left.Step() && IsNone(left.Real(0));
+  left.Run();
+  if (!may_be_empty) return;
+  database
+      ->Use(
+          "DELETE FROM usage_sums WHERE day = ?1 AND app = ?2 AND version = ?3 AND NOT EXISTS"
+          " (SELECT 1 FROM usage WHERE app = ?2 AND version = ?3 AND end_wall_ms / 86400000 = ?1)")
+      .Bind(day, app, version)
+      .Run();
+}
+
+}  // namespace
 
 void AddToUsageSums(Database* database, const report::Usage& usage) {
   const auto end_wall_ms = static_cast<int64_t>(std::min<uint64_t>(usage.end_wall_ms, INT64_MAX));
@@ -15,6 +40,26 @@ void AddToUsageSums(Database* database, const report::Usage& usage) {
           " ON CONFLICT DO UPDATE SET watched_ns = watched_ns + excluded.watched_ns")
       .Bind(end_wall_ms / kMsPerDay, usage.app, usage.app_version, WatchedNsOf(usage))
       .Run();
+}
+
+void RemoveUsage(Database* database, std::span<const int64_t> rows) {
+  for (const int64_t row : rows) {
+    int64_t end_wall_ms = 0;
+    std::string app, version, payload;
+    {
+      Statement removed =
+          database->Use("DELETE FROM usage WHERE rowid = ? RETURNING end_wall_ms, app, version, payload");
+      removed.Bind(row);
+      if (!removed.Step()) continue;
+      end_wall_ms = removed.Int(0);
+      app = removed.Text(1);
+      version = removed.Text(2);
+      payload = removed.Bytes(3);
+      removed.Run();
+    }
+    const auto usage = report::DecodeUsage(payload);
+    TakeOutOfSums(database, end_wall_ms, app, version, usage.ok() ? WatchedNsOf(*usage) : 0);
+  }
 }
 
 double ReadWatchedNs(Database* database, const ReportFilter& filter) {

@@ -2,6 +2,8 @@
 // How long programs were watched, kept as records of it come. Throws SqliteError. Context: background.
 #pragma once
 
+#include <cstdint>
+#include <span>
 #include <vector>
 
 #include "collector/store/sqlite/database.h"
@@ -11,6 +13,8 @@
 namespace lagwatch::collector {
 
 void AddToUsageSums(Database* database, const report::Usage& usage);
+// Removes usage records by their rows, and what they contributed to the sums.
+void RemoveUsage(Database* database, std::span<const int64_t> rows);
 // Of the filter, app, version and days count.
 double ReadWatchedNs(Database* database, const ReportFilter& filter);
 std::vector<WatchedVersion> ReadWatchedVersions(Database* database, const ReportFilter& filter);

@@ -153,7 +153,10 @@ test("is named, linked and called fixed", async () => {
     "https://tracker.example/1",
   );
   assert.equal((await collector.ask(`/v1/clusters/${key}`)).title, "Pasting is quadratic");
+  // It is done with: who looks for it says so.
   await page.goto(`${collector.url}/?q=quadratic`);
+  await page.getByText("Nothing froze that matches").waitFor();
+  await page.getByLabel("State").selectOption("fixed");
   await page.locator(".cause", { hasText: "Pasting is quadratic" }).waitFor();
   // What is no address of the web is not made one.
   await page.route(`**/v1/clusters/${key}?*`, async (route) => {

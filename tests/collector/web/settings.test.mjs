@@ -56,7 +56,7 @@ test("goes back to an earlier version, which the audit log tells", async () => {
 });
 
 test("says so when somebody else was faster", async () => {
-  page.expect("409");
+  page.expect("412");
   await page.go("/settings");
   await page.getByLabel("Reports of one user a day").fill("5");
   await collector.ask("/v1/admin/config", { method: "PUT", body: JSON.stringify({ threshold_ms: 800 }) });
@@ -124,6 +124,19 @@ test("makes keys, shows them once, and revokes them", async () => {
     (await fetch(`${collector.url}/v1/clusters`, { headers: { Authorization: `Bearer ${key}` } })).status,
     401,
   );
+});
+
+test("deletes what is there of a user", async () => {
+  const [report] = (await collector.ask("/v1/reports?limit=1000")).filter((each) => each.user !== "");
+  await page.go("/settings?part=deletions");
+  await page.getByLabel("Delete").selectOption("user");
+  await page.getByLabel("Its name").fill(report.user);
+  await page.getByRole("button", { name: "Delete …" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByText(report.user).waitFor();
+  await dialog.getByRole("button", { name: "Delete" }).click();
+  await page.locator("tr", { hasText: "user sha256:" }).getByText("done").waitFor();
+  assert.deepEqual(await collector.ask(`/v1/reports?user=${encodeURIComponent(report.user)}`), []);
 });
 
 test("shows the hang rate of each version and day", async () => {

@@ -33,6 +33,11 @@ TEST(Table, ShowsNoControlCharacters) {
   EXPECT_EQ(Printable("a\x1b[31mb\n\x7f\u009b\u00e9"), "a?[31mb???\u00e9");
 }
 
+TEST(Table, ShowsNoTextInAnotherOrderThanItHas) {
+  EXPECT_EQ(Printable("a\u202eb\u2066c\u200fd\u061ce\ufefff\u200bg\u2028h"), "a?b?c?d?e?f?g?h");
+  EXPECT_EQ(Printable("\u05d0 \u2026 \u20ac \u2190 \xe2\x80"), "\u05d0 \u2026 \u20ac \u2190 \xe2\x80");
+}
+
 TEST(ShortForms, AreShort) {
   EXPECT_EQ(ShortDuration(312.4), "312 ms");
   EXPECT_EQ(ShortDuration(4123.4), "4.1 s");

@@ -58,15 +58,27 @@ export async function get<T>(path: string, params: Params = {}, abort?: AbortSig
   return (await response.json()) as T;
 }
 
+export interface Tagged<T> {
+  readonly data: T;
+  readonly etag: string; // for a change of it
+}
+
+export async function getTagged<T>(path: string, abort?: AbortSignal): Promise<Tagged<T>> {
+  const response = await ask(path, abort ? { signal: abort } : {});
+  return { data: (await response.json()) as T, etag: response.headers.get("ETag") ?? "" };
+}
+
 export async function change<T>(
   method: "POST" | "PUT" | "PATCH" | "DELETE",
   path: string,
   body?: unknown,
+  etag = "", // only if the thing still has this tag
 ): Promise<T> {
-  const init: RequestInit = { method };
+  const headers: Record<string, string> = etag === "" ? {} : { "If-Match": etag };
+  const init: RequestInit = { method, headers };
   if (body !== undefined) {
     init.body = JSON.stringify(body);
-    init.headers = { "Content-Type": "application/json" };
+    headers["Content-Type"] = "application/json";
   }
   return (await (await ask(path, init)).json()) as T;
 }

@@ -2,12 +2,13 @@
 // What an admin may say of a cause: its name, its state, what it belongs to.
 import { useLocation } from "preact-iso";
 import { useState } from "preact/hooks";
-import { change, get } from "../api/client";
+import { change, get, getTagged, type Tagged } from "../api/client";
 import { useResource } from "../api/resource";
 import { isAdmin } from "../api/session";
-import type { Cluster, ClusterChange, ClusterDetails } from "../api/types";
+import type { Cluster, ClusterChange, ClusterDetails, ClusterNote } from "../api/types";
 import { causeName, shortName } from "../format/frames";
 import { duration } from "../format/numbers";
+import { DeleteButton } from "../parts/delete_button";
 import { Dialog } from "../parts/dialog";
 import { ErrorBox, Shown } from "../parts/states";
 
@@ -19,25 +20,38 @@ interface DialogProps extends ActionProps {
   onClose: () => void;
 }
 
-const patch = (key: string, said: ClusterChange): Promise<unknown> =>
-  change("PATCH", `/v1/admin/clusters/${key}`, said);
+const notePath = (key: string): string => `/v1/admin/clusters/${key}`;
+const patch = (key: string, said: ClusterChange, etag = ""): Promise<unknown> =>
+  change("PATCH", notePath(key), said, etag);
 
-function EditDialog({ cause, onChanged, onClose }: DialogProps) {
-  const [title, setTitle] = useState(cause.title ?? "");
-  const [link, setLink] = useState(cause.link ?? "");
-  const [state, setState] = useState<string>(cause.state);
-  const [fixedIn, setFixedIn] = useState(cause.fixed_in ?? "");
+// What is said of it now: what the page shows may be older.
+function EditDialog(props: DialogProps) {
+  const path = notePath(props.cause.key);
+  const note = useResource(`edit ${path}`, (abort) => getTagged<ClusterNote>(path, abort));
+  return (
+    <Shown resource={note} what="what is said of the cause">
+      {(tagged) => <EditForm {...props} note={tagged} />}
+    </Shown>
+  );
+}
+
+function EditForm({ cause, note: tagged, onChanged, onClose }: DialogProps & { note: Tagged<ClusterNote> }) {
+  const note = tagged.data;
+  const noted = cause.state === "regressed" && note.state === "fixed" ? "regressed" : (note.state ?? "new");
+  const [title, setTitle] = useState(note.title ?? "");
+  const [link, setLink] = useState(note.link ?? "");
+  const [state, setState] = useState<string>(noted);
+  const [fixedIn, setFixedIn] = useState(note.fixed_in ?? "");
   const save = async (): Promise<void> => {
     const isFixed = state === "fixed" || state === "regressed";
-    // What was not touched is somebody else's to change at the same time.
     const said: ClusterChange = {
-      ...(title !== (cause.title ?? "") ? { title } : {}),
-      ...(link !== (cause.link ?? "") ? { link } : {}),
-      ...(state !== cause.state ? { state: state as NonNullable<ClusterChange["state"]> } : {}),
-      ...(isFixed && fixedIn !== (cause.fixed_in ?? "") ? { fixed_in: fixedIn } : {}),
-      ...(!isFixed && cause.fixed_in ? { fixed_in: "" } : {}),
+      ...(title !== (note.title ?? "") ? { title } : {}),
+      ...(link !== (note.link ?? "") ? { link } : {}),
+      ...(state !== noted ? { state: state as NonNullable<ClusterChange["state"]> } : {}),
+      ...(isFixed && fixedIn !== (note.fixed_in ?? "") ? { fixed_in: fixedIn } : {}),
+      ...(!isFixed && note.fixed_in ? { fixed_in: "" } : {}),
     };
-    if (Object.keys(said).length > 0) await patch(cause.key, said);
+    if (Object.keys(said).length > 0) await patch(cause.key, said, tagged.etag);
     onChanged();
   };
   return (
@@ -64,7 +78,7 @@ function EditDialog({ cause, onChanged, onClose }: DialogProps) {
       <label>
         State
         <select name="state" value={state} onChange={(event) => setState(event.currentTarget.value)}>
-          {cause.state === "regressed" && <option value="regressed">regressed: it came back</option>}
+          {noted === "regressed" && <option value="regressed">regressed: it came back</option>}
           <option value="new">new: nobody looked yet</option>
           <option value="known">known</option>
           <option value="fixed">fixed</option>
@@ -86,7 +100,7 @@ function MergeDialog({ cause, onChanged, onClose }: DialogProps) {
   const [text, setText] = useState("");
   const [target, setTarget] = useState<string | null>(null);
   const found = useResource(`merge ${text}`, (abort) =>
-    get<Cluster[]>("/v1/clusters", { level: 1, q: text, limit: 21 }, abort),
+    get<Cluster[]>("/v1/clusters", { level: 1, q: text, state: "all", limit: 21 }, abort),
   );
   const merge = async (): Promise<void> => {
     await patch(cause.key, { merged_into: target });
@@ -202,6 +216,7 @@ export function CauseActions({ cause, onChanged }: ActionProps) {
           {cause.level === 1 && (cause.children.length > 1 || cause.is_split) && (
             <button onClick={() => setOpen("split")}>{cause.is_split ? "Make it one …" : "Split …"}</button>
           )}
+          <DeleteButton kind="cluster" subject={cause.key} what="this cause's reports" />
         </div>
       )}
       {open === "edit" && <EditDialog {...given} />}

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // What freezes the users, the costliest first.
 import { useState } from "preact/hooks";
-import { download } from "../api/client";
+import { download, get } from "../api/client";
 import { useReloadOnReports } from "../api/live";
+import { useResource } from "../api/resource";
 import type { Cluster } from "../api/types";
 import { duration, plural } from "../format/numbers";
 import { ConnectSteps } from "../live/connect_steps";
 import { FilterBar, filterParams, useFilters, type Known } from "../parts/filters";
-import { Empty, ErrorBox, Loading } from "../parts/states";
+import { Empty, ErrorBox, Loading, Shown } from "../parts/states";
 import { useTitle } from "../parts/use_title";
 import { CauseRows } from "./cause_rows";
 import { useCauseList } from "./cause_list";
@@ -39,6 +40,28 @@ function Summary({ causes, hasAll }: { causes: readonly Cluster[]; hasAll: boole
   );
 }
 
+// Either nothing came so far, or all of it is done with.
+function NoOpenCause() {
+  const any = useResource("any cause", (abort) =>
+    get<Cluster[]>("/v1/clusters", { level: 1, state: "all", limit: 1 }, abort),
+  );
+  return (
+    <Shown resource={any} what="causes">
+      {(all) =>
+        all.length === 0 ? (
+          <ConnectSteps />
+        ) : (
+          <Empty title="No cause is open">
+            <p>
+              All are fixed or ignored. <a href="/?state=all">Show them</a>
+            </p>
+          </Empty>
+        )
+      }
+    </Shown>
+  );
+}
+
 export function CausesPage() {
   const [filters, setFilters] = useFilters();
   const params = filterParams(filters);
@@ -48,7 +71,7 @@ export function CausesPage() {
   useTitle("Causes");
   const isFiltered = Object.keys(filters).length > 0;
   const { causes } = list;
-  if (causes?.length === 0 && !isFiltered) return <ConnectSteps />;
+  if (causes?.length === 0 && !isFiltered) return <NoOpenCause />;
   const csv = (): void => {
     setCsvError(null);
     download("/v1/clusters", { level: 1, ...params, limit: 1000, format: "csv" }, "causes.csv").catch(

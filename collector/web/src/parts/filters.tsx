@@ -6,7 +6,17 @@ import { withQuery, type Params } from "../api/client";
 import { kVerdicts } from "./verdict";
 
 const kMsPerDay = 86_400_000;
-export const kFilterNames = ["q", "app", "version", "verdict", "loop", "os", "user", "days"] as const;
+export const kFilterNames = [
+  "q",
+  "app",
+  "version",
+  "verdict",
+  "state",
+  "loop",
+  "os",
+  "user",
+  "days",
+] as const;
 type FilterName = (typeof kFilterNames)[number];
 export type Filters = Readonly<Partial<Record<FilterName, string>>>;
 
@@ -105,6 +115,24 @@ export function FilterBar({
           ))}
         </select>
       </label>
+      {hasText && (
+        <label class={filters.state ? "filter set" : "filter"}>
+          <span>State</span>
+          <select
+            name="state"
+            value={filters.state ?? ""}
+            onChange={(event) => onChange({ state: event.currentTarget.value })}
+          >
+            <option value="">open</option>
+            <option value="all">all</option>
+            <option value="new">new</option>
+            <option value="known">known</option>
+            <option value="regressed">regressed</option>
+            <option value="fixed">fixed</option>
+            <option value="ignored">ignored</option>
+          </select>
+        </label>
+      )}
       <label class={filters.days ? "filter set" : "filter"}>
         <span>Time</span>
         <select

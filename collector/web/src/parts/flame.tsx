@@ -5,6 +5,7 @@ import flamegraph, { type FlameChart, type LaidOutNode } from "d3-flame-graph";
 import { select } from "d3-selection";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { shortName } from "../format/frames";
+import { marked } from "../format/marks";
 import { duration, percent } from "../format/numbers";
 import { flameTree, frameHue, type FlameOrder, type TimedStack } from "./flame_tree";
 import { isDark } from "./theme";
@@ -57,8 +58,8 @@ class Drawing {
       .selfValue(false)
       .minFrameSize(1)
       .transitionDuration(matchMedia("(prefers-reduced-motion: reduce)").matches ? 0 : 200)
-      .getName((node) => shortName(node.data.name))
-      .setLabelHandler((node) => describe(node, tree.value))
+      .getName((node) => marked(shortName(node.data.name)))
+      .setLabelHandler((node) => marked(describe(node, tree.value)))
       .setColorMapper((node) => colorOf(node, isDark.value))
       .setSearchMatch(
         (node, term) => term !== "" && node.data.name.toLowerCase().includes(term.toLowerCase()),

@@ -5,12 +5,14 @@ import { useMemo } from "preact/hooks";
 import { get, saveAs } from "../api/client";
 import { usePendingNames } from "../api/pending_names";
 import { useResource } from "../api/resource";
+import { isAdmin } from "../api/session";
 import type { Report } from "../api/types";
 import { shortName } from "../format/frames";
 import { oddNumbers } from "../format/plausible";
 import { moment } from "../format/times";
 import { Boundary } from "../parts/boundary";
 import { CopyButton } from "../parts/copy_button";
+import { DeleteButton } from "../parts/delete_button";
 import { Flame } from "../parts/flame";
 import { OddMark } from "../parts/odd_mark";
 import { Shown } from "../parts/states";
@@ -41,6 +43,7 @@ function Downloads({ report }: { report: Report }) {
         </button>
       ))}
       <CopyButton text={asText(report, location.href)} label="Copy as text" />
+      {isAdmin() && <DeleteButton kind="report" subject={report.id} what="this report" />}
     </div>
   );
 }

@@ -220,7 +220,7 @@ export function ConfigForm({ state, onChanged }: { state: ConfigState; onChanged
         return after;
       });
   const save = async (): Promise<void> => {
-    await change("PUT", `/v1/admin/config?if_version=${state.version}`, draft);
+    await change("PUT", "/v1/admin/config", draft, `"${state.version}"`);
     onChanged();
   };
   return (

@@ -10,12 +10,14 @@ import { Empty, Shown } from "../parts/states";
 import { useTitle } from "../parts/use_title";
 import { AuditLog } from "./audit_log";
 import { ConfigForm } from "./config_form";
+import { DeletionsForm } from "./deletions_form";
 import { KeysForm } from "./keys_form";
 import "./settings.css";
 
 const kParts: readonly [string, string][] = [
   ["clients", "Clients"],
   ["keys", "Keys"],
+  ["deletions", "Deletions"],
   ["audit", "Audit log"],
 ];
 
@@ -52,6 +54,7 @@ export function SettingsPage() {
       </div>
       {part === "clients" && <Clients />}
       {part === "keys" && <KeysForm />}
+      {part === "deletions" && <DeletionsForm />}
       {part === "audit" && <AuditLog />}
     </>
   );

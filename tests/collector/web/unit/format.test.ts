@@ -2,6 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { causeName, place, shortName } from "../../../../collector/web/src/format/frames";
 import { bytes, count, duration, percent, plural, rate } from "../../../../collector/web/src/format/numbers";
+import { marked } from "../../../../collector/web/src/format/marks";
 import { factText } from "../../../../collector/web/src/report/context";
 import { oddHeader, oddNumbers } from "../../../../collector/web/src/format/plausible";
 import { ago, day, isoMoment, moment } from "../../../../collector/web/src/format/times";
@@ -34,6 +35,17 @@ test("numbers come with their units", () => {
   expect(rate(null)).toBe("–");
   expect(plural(1, "report")).toBe("1 report");
   expect(plural(2, "report")).toBe("2 reports");
+});
+
+describe("a text that shows another", () => {
+  test.each([
+    ["Save\u202egpj.exe", "Save⟨U+202E⟩gpj.exe"],
+    ["\u2066a\u2069 \u200fb\u061c", "⟨U+2066⟩a⟨U+2069⟩ ⟨U+200F⟩b⟨U+061C⟩"],
+    ["a\u0007\u001b[31m\u009b\u007f", "a⟨U+0007⟩⟨U+001B⟩[31m⟨U+009B⟩⟨U+007F⟩"],
+    ["x\u200b\ufeff\u{e0041}", "x⟨U+200B⟩⟨U+FEFF⟩⟨U+E0041⟩"],
+    ["two\nlines\t…", "two\nlines\t…"],
+    ["אב é 👩‍💻 ←", "אב é 👩‍💻 ←"],
+  ])("is marked: %j", (text, shown) => expect(marked(text)).toBe(shown));
 });
 
 test("how long ago", () => expect(ago(1_000_000, 1_000_000 + 2 * 3_600_000)).toBe("2 hr. ago"));

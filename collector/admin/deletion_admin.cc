@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/admin/deletion_admin.h"
+
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "collector/admin/unfitting.h"
+#include "collector/query/json_text.h"
+
+namespace lagwatch::collector {
+namespace {
+
+using base::Result;
+using base::Status;
+using base::StatusCode;
+
+constexpr size_t kMaxSubjectBytes = 1024;  // as texts of a report's header may have
+
+Json DeletionJson(const Deletion& deletion) {
+  return {{"id", deletion.id},
+          {"kind", deletion.kind},
+          {"subject", deletion.subject},
+          {"by", deletion.by},
+          {"begun_wall_ms", deletion.begun_wall_ms},
+          {"ended_wall_ms", deletion.is_done() ? Json(deletion.ended_wall_ms) : Json()},
+          {"reports", deletion.removed.reports},
+          {"traces", deletion.removed.traces},
+          {"others", deletion.removed.others},
+          {"error", deletion.error.empty() ? Json() : Json(deletion.error)}};
+}
+
+Result<Deletion> ParseDeletion(std::string_view body) {
+  const Json json = Json::parse(body, nullptr, /*allow_exceptions=*/false);
+  const auto text_of = [&](const char* name) {
+    const auto found = json.find(name);
+    return found != json.end() && found->is_string() ? found->get<std::string>() : std::string();
+  };
+  if (!json.is_object() || json.size() != 2 || text_of("kind").empty() || text_of("subject").empty())
+    return Unfitting(R"(the body must be {"kind": TEXT, "subject": TEXT})");
+  Deletion deletion{.kind = text_of("kind"), .subject = text_of("subject")};
+  if (!RemovalOf(deletion.kind))
+    return Unfitting(R"("kind" must be one of "user", "report", "cluster", "key" and "app")");
+  if (deletion.subject.size() > kMaxSubjectBytes)
+    return Unfitting("\"subject\" has more than " + std::to_string(kMaxSubjectBytes) + " bytes");
+  deletion.subjects = {deletion.subject};
+  return deletion;
+}
+
+// What can be told to be wrong before it begins.
+Status Resolve(Store* store, const CauseBook& causes, Deletion* deletion) {
+  if (deletion->kind == "report") {
+    const auto id = base::TryParseUuid(deletion->subject);
+    if (!id) return Unfitting("\"subject\" is no id of a report");
+    const auto report = store->FindReport(*id);
+    if (!report.ok()) return report.status();
+    if (!*report) return {StatusCode::kNotFound, "there is no such report; /v1/reports lists them all"};
+  }
+  if (deletion->kind == "cluster") {
+    const auto cluster = store->FindCluster(deletion->subject);
+    if (!cluster.ok()) return cluster.status();
+    if (!*cluster) return {StatusCode::kNotFound, "there is no such cluster; /v1/clusters lists them all"};
+    auto keys = causes.MemberKeys(deletion->subject);
+    if (!keys.ok()) return keys.status();
+    deletion->subjects = std::move(*keys);
+  }
+  // Nothing keeps the name of a user who is deleted.
+  if (deletion->kind == "user") deletion->subject = SubjectDigest(deletion->subject);
+  return {};
+}
+
+}  // namespace
+
+Response ListDeletions(Deletions* deletions) {
+  const auto all = deletions->All();
+  if (!all.ok()) return ErrorResponse(all.status());
+  Json list = Json::array();
+  for (const Deletion& deletion : *all) list.push_back(DeletionJson(deletion));
+  return {200, JsonText(list)};
+}
+
+Response BeginDeletion(Deletions* deletions, Store* store, const CauseBook& causes, std::string_view body,
+                       std::string_view by, AuditLog* audit) {
+  auto deletion = ParseDeletion(body);
+  if (!deletion.ok()) return ErrorResponse(deletion.status());
+  if (Status resolved = Resolve(store, causes, &*deletion); !resolved.ok()) return ErrorResponse(resolved);
+  deletion->by = by;
+  const auto begun = deletions->Begin(std::move(*deletion));
+  if (!begun.ok()) return ErrorResponse(begun.status());
+  audit->Add(by, "deletion.begin", begun->kind + " " + begun->subject, {{"id", begun->id}});
+  return {202, JsonText(DeletionJson(*begun))};
+}
+
+}  // namespace lagwatch::collector

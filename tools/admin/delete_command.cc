@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/admin/delete_command.h"
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "tools/admin/admin_client.h"
+#include "tools/read/table.h"
+
+namespace lagwatch::tools {
+namespace {
+
+constexpr char kPath[] = "/v1/admin/deletions";
+
+struct DeleteFlags {
+  Endpoint endpoint;
+  std::string kind;
+  std::string subject;
+  bool is_confirmed = false;
+  bool is_not_awaited = false;
+  bool json = false;
+};
+
+int FailDelete(const std::string& message) {
+  std::fprintf(stderr, "lagwatch: %s\n", Printable(message).c_str());
+  return 1;
+}
+
+bool IsConfirmed(const DeleteFlags& flags) {
+  if (flags.is_confirmed) return true;
+  if (isatty(STDIN_FILENO) != 1) return false;
+  std::fprintf(stderr, "Delete all that %s has of the %s '%s'? It cannot be restored. [y/N] ",
+               Printable(flags.endpoint.url).c_str(), flags.kind.c_str(), Printable(flags.subject).c_str());
+  std::string answer;
+  std::getline(std::cin, answer);
+  return answer == "y" || answer == "yes";
+}
+
+int PrintDeletion(const DeleteFlags& flags, const Json& deletion) {
+  if (flags.json) {
+    std::printf("%s\n", deletion.dump(2).c_str());
+  } else {
+    const bool is_done = !deletion.at("ended_wall_ms").is_null();
+    std::printf("%s: %lld reports, %lld traces, %lld other records\n", is_done ? "deleted" : "being deleted",
+                deletion.at("reports").get<long long>(), deletion.at("traces").get<long long>(),
+                deletion.at("others").get<long long>());
+  }
+  return std::fflush(stdout) == 0 ? 0 : FailDelete("cannot write to stdout");
+}
+
+// Asks until it is done, more and more seldom.
+base::Result<Json> WaitForEnd(AdminClient* client, const Json& begun) {
+  auto pause = std::chrono::milliseconds(100);
+  for (;;) {
+    auto reply = client->Send("GET", kPath);
+    if (!reply.ok()) return reply.status();
+    const auto found =
+        std::ranges::find_if(reply->json, [&](const Json& each) { return each.at("id") == begun.at("id"); });
+    if (found == reply->json.end()) return begun;
+    if (!found->at("ended_wall_ms").is_null()) return *found;
+    if (found->at("error").is_string())
+      std::fprintf(stderr, "lagwatch: not yet: %s\n",
+                   Printable(found->at("error").get<std::string>()).c_str());
+    std::this_thread::sleep_for(pause);
+    pause = std::min(pause * 2, std::chrono::milliseconds(2000));
+  }
+}
+
+int Delete(const DeleteFlags& flags) {
+  if (!IsConfirmed(flags)) return FailDelete("nothing was deleted; --yes deletes without asking");
+  AdminClient client(flags.endpoint);
+  try {
+    auto begun = client.Send("POST", kPath, {{"kind", flags.kind}, {"subject", flags.subject}});
+    if (!begun.ok()) return FailDelete(begun.status().message());
+    if (flags.is_not_awaited) return PrintDeletion(flags, begun->json);
+    auto ended = WaitForEnd(&client, begun->json);
+    if (!ended.ok()) return FailDelete(ended.status().message() + "; the collector goes on with it");
+    if (ended->at("error").is_string()) return FailDelete(ended->at("error").get<std::string>());
+    return PrintDeletion(flags, *ended);
+  } catch (const nlohmann::json::exception& error) {
+    return FailDelete(
+        std::string("the collector's answer has another shape than this lagwatch knows; update it: ") +
+        error.what());
+  }
+}
+
+}  // namespace
+
+void AddDeleteCommand(CLI::App* app, int* exit_code) {
+  auto flags = std::make_shared<DeleteFlags>();
+  CLI::App* command = app->add_subcommand(
+      "delete", "Delete what a collector has of a user, a cause, a key or a program, or one report");
+  command->add_option("KIND", flags->kind, "user, report, cluster, key or app")
+      ->required()
+      ->check(CLI::IsMember({"user", "report", "cluster", "key", "app"}));
+  command
+      ->add_option("SUBJECT", flags->subject,
+                   "The user, the report's id, the cluster's key, the key's name, or the program's name")
+      ->required();
+  AddAdminEndpoint(command, &flags->endpoint);
+  command->add_flag("--yes", flags->is_confirmed, "Do not ask");
+  command->add_flag("--no-wait", flags->is_not_awaited, "End once the collector has begun");
+  command->add_flag("--json", flags->json, "Print the collector's answer");
+  command->footer(
+      "Reports go with their traces; a user's, a key's or a program's usage, losses, frames and ends of "
+      "runs\n"
+      "go, too. Backups keep what they have.");
+  command->callback([flags, exit_code] { *exit_code = Delete(*flags); });
+}
+
+}  // namespace lagwatch::tools
