@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long lists take of a collector whose reports are in ClickHouse, and how long the worker needs that sums
-// them up.
+// Measures the lists of a collector whose reports are in ClickHouse, and the worker that sums the reports up.
 //
 //   bench_query_clickhouse URL [REPORTS [CLUSTERS [DATABASE]]]
 //
@@ -98,8 +97,8 @@ bool AreAlike(const nlohmann::json& a, const nlohmann::json& b) {
   return std::ranges::equal(a, b, AreAlike);
 }
 
-// What both say is the same, but for the programs, versions and verdicts of lists of days: SQLite names those
-// of all days.
+// Counts the answers that differ, except for programs, versions and verdicts in lists of some days: SQLite
+// returns those of all days.
 int CountUnequal(Store* one, Store* other) {
   std::vector<std::pair<std::string, std::string>> asked;
   for (const std::string& list : CauseLists()) asked.emplace_back("/v1/clusters", list);

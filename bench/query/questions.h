@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What people ask of a collector, asked without HTTP from one thread. Progress goes to standard error.
+// Asks a collector's store what its users ask, without HTTP and from one thread. Prints progress to standard
+// error.
 #pragma once
 
 #include <cstdio>

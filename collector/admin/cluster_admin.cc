@@ -103,7 +103,7 @@ Response PatchCluster(const CauseBook& book, std::string_view key, std::string_v
       return {StatusCode::kInvalid, "changed by another"};
     }
     if (Status applied = Apply(body, note, &changes); !applied.ok()) return applied;
-    // What comes after this has come back: a new title says nothing of that.
+    // A hang after this moment means that the cause came back; a new title does not move the moment.
     if (changes.contains("state") || changes.contains("fixed_in"))
       note->changed_wall_ms = base::SystemClock().WallMs();
     note->changed_by = by;

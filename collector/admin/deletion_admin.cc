@@ -47,7 +47,7 @@ Result<Deletion> ParseDeletion(std::string_view body) {
   return deletion;
 }
 
-// What can be told to be wrong before it begins.
+// Checks what is known to be invalid before the deletion begins.
 Status Resolve(Store* store, const CauseBook& causes, Deletion* deletion) {
   if (deletion->kind == "report") {
     const auto id = base::TryParseUuid(deletion->subject);

@@ -178,7 +178,7 @@ Result<bool> Deletions::StepOf(const Deletion& deletion) {
   return *repaired > 0;
 }
 
-// What a person sees meanwhile.
+// The counts that people see while the deletion goes on.
 void Deletions::Note(const Status& status) {
   std::lock_guard lock(mutex_);
   Deletion* deletion = FirstWaiting();
@@ -186,7 +186,7 @@ void Deletions::Note(const Status& status) {
   deletion->error = status.message();
 }
 
-// Of whom it was about, only the digest is kept.
+// Keeps only a digest of the user whose records were deleted.
 Status Deletions::End(const Status& status) {
   std::lock_guard lock(mutex_);
   Deletion* deletion = FirstWaiting();

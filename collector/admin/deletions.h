@@ -22,7 +22,7 @@ struct Deletion {
   int64_t id = 0;
   std::string kind = {};                   // "user", "report", "cluster", "key" or "app"
   std::string subject = {};                // of a user that is deleted: its digest (SubjectDigest)
-  std::vector<std::string> subjects = {};  // what is removed, until that is done
+  std::vector<std::string> subjects = {};  // to be removed; empty once that is done
   std::string by = {};                     // the name of the key that was shown
   int64_t begun_wall_ms = 0;
   int64_t ended_wall_ms = 0;  // 0: it is not done yet
@@ -32,7 +32,7 @@ struct Deletion {
   bool is_done() const { return ended_wall_ms != 0; }
 };
 
-// What the kinds are called; nothing for none.
+// The kind that is called so; nothing for an unknown name.
 std::optional<Removal::By> RemovalOf(std::string_view kind);
 // "sha256:" and the first half of the digest: who knows the subject can tell that it is meant.
 std::string SubjectDigest(std::string_view subject);
