@@ -53,7 +53,7 @@ Status Check(const ClusterNote& note) {
 }
 
 Status Apply(std::string_view body, ClusterNote* note, Json* changes) {
-  *changes = Json::parse(body, nullptr, /*allow_exceptions=*/false);
+  *changes = ParseJson(body);
   if (!changes->is_object() || changes->empty()) return Unfitting("the body is no JSON object with changes");
   for (const auto& [name, value] : changes->items()) {
     if (name == "is_split") {

@@ -25,7 +25,14 @@ using base::StatusCode;
 
 constexpr std::string_view kSuffix = ".json";
 
-Result<Json> ParseObject(std::string_view text) {
+Result<Json> ParseBody(std::string_view body) {
+  Json json = ParseJson(body);
+  if (!json.is_object()) return Unfitting("the body is no JSON object");
+  return json;
+}
+
+// Of a config that was checked: it has few keys, whose order is the operator's.
+Result<Json> ParseConfig(std::string_view text) {
   Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false, /*ignore_comments=*/true);
   if (!json.is_object()) return Unfitting("the body is no JSON object");
   return json;
@@ -85,7 +92,7 @@ Result<Json> ConfigAdmin::Read() const {
   const int error = base::SystemEnv().ReadAll(config_path_, &text);
   if (error == ENOENT) return Json();
   if (error != 0) return base::IoError("cannot read " + config_path_, error);
-  auto json = ParseObject(text);
+  auto json = ParseConfig(text);
   if (!json.ok())
     return Status(StatusCode::kInternal, "the config " + config_path_ + " is no JSON object: put a good one");
   return json;
@@ -121,7 +128,7 @@ Response ConfigAdmin::GetVersion(std::string_view version) const {
   const auto number = VersionOf(std::string(version) + std::string(kSuffix));
   std::string content;
   if (!number || base::SystemEnv().ReadAll(HistoryPath(*number), &content) != 0) return NoSuchVersion();
-  auto config = ParseObject(content);
+  auto config = ParseConfig(content);
   if (!config.ok()) return ErrorResponse(config.status());
   return {200, JsonText({{"version", *number}, {"config", std::move(*config)}})};
 }
@@ -163,7 +170,7 @@ Response ConfigAdmin::Put(std::string_view body, std::string_view query_text, st
 }
 
 Response ConfigAdmin::Rollback(std::string_view body, std::string_view by, std::string_view if_match) {
-  auto json = ParseObject(body);
+  auto json = ParseBody(body);
   if (!json.ok()) return ErrorResponse(json.status());
   const Json wanted = json->value("version", Json());
   if (!wanted.is_number_unsigned())
@@ -195,7 +202,7 @@ Response ConfigAdmin::Change(const Edit& edit, std::string_view action, std::str
 }
 
 Response ConfigAdmin::PutAllowlist(std::string_view body, std::string_view by, std::string_view if_match) {
-  auto json = ParseObject(body);
+  auto json = ParseBody(body);
   if (!json.ok()) return ErrorResponse(json.status());
   const std::string user = TextOf(*json, "user");
   const Json is_forced = json->value("is_forced", Json(true));
@@ -215,7 +222,7 @@ Response ConfigAdmin::PutAllowlist(std::string_view body, std::string_view by, s
 
 Response ConfigAdmin::AddCaptureRequest(std::string_view body, std::string_view by,
                                         std::string_view if_match) {
-  auto json = ParseObject(body);
+  auto json = ParseBody(body);
   if (!json.ok()) return ErrorResponse(json.status());
   auto edit = [&](Json* config) -> Status {
     Json& requests = (*config)["capture_requests"];

@@ -31,7 +31,7 @@ Json DeletionJson(const Deletion& deletion) {
 }
 
 Result<Deletion> ParseDeletion(std::string_view body) {
-  const Json json = Json::parse(body, nullptr, /*allow_exceptions=*/false);
+  const Json json = ParseJson(body);
   const auto text_of = [&](const char* name) {
     const auto found = json.find(name);
     return found != json.end() && found->is_string() ? found->get<std::string>() : std::string();

@@ -26,7 +26,7 @@ int64_t MsOf(const Json& json, const char* name, int64_t fallback_ms) {
 }
 
 Result<NewKey> ParseNewKey(std::string_view body) {
-  const Json json = Json::parse(body, nullptr, false);
+  const Json json = ParseJson(body);
   if (!json.is_object()) return Unfitting("the body is no JSON object");
   try {
     NewKey key{.name = json.at("name"), .replaces = json.value("replaces", "")};

@@ -100,7 +100,7 @@ Status TakeValues(Json* object, Json* values) {
 }  // namespace
 
 Result<ConfigFile> ConfigFile::Parse(std::string_view text) {
-  Json object = Json::parse(text, nullptr, /*allow_exceptions=*/false, /*ignore_comments=*/true);
+  Json object = ParseJson(text);
   if (!object.is_object()) return Status(StatusCode::kInvalid, "it is not a JSON object");
   ConfigFile file;
   if (Status status = TakeValues(&object, &file.values_); !status.ok()) return status;

@@ -21,7 +21,7 @@ struct HttpLimits {
   uint64_t bytes_in_flight = 64 << 20;      // of bodies that are read or stored; a peer has a quarter at most
   uint64_t least_request_bytes = 16 << 10;  // what a body counts as at least: it costs more than its bytes
 
-  int query_threads = 2;
+  int query_threads = 3;  // one of them for short questions
   int queued_queries = 64;
   std::chrono::milliseconds query_time{30'000};  // from a question's arrival to its answer
 

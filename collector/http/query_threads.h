@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads for what takes long, with a queue that has an end. Peers take turns: one that asks for much waits
-// for itself. Context: background. Thread-safe.
+// Threads for tasks that take long, with a bounded queue. Peers share the threads' time fairly, however many
+// tasks each has: one whose tasks are short waits for the tasks that run, not for those that others have in
+// the queue. Of several threads, one is left to peers whose tasks are short. Self-clocked fair queueing
+// (Golestani, 1994), with the time that a peer's tasks took as the expected cost of its next. Context:
+// background. Thread-safe.
 #pragma once
 
 #include <functional>
@@ -16,7 +19,7 @@ class QueryThreads {
   // Waits for all tasks.
   ~QueryThreads();
 
-  // Tasks of one peer are done in their order. False when the queue is full.
+  // Tasks of one peer are done in their order. Returns false when the queue is full.
   [[nodiscard]] bool TryPost(const std::string& peer, std::function<void()> task);
 
  private:

@@ -7,6 +7,10 @@ namespace lagwatch::collector {
 
 std::string JsonText(const Json& value) { return value.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
+Json ParseJson(std::string_view text) {
+  return Json(nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false, /*ignore_comments=*/true));
+}
+
 std::string HexBytes(std::string_view bytes) {
   constexpr char kDigits[] = "0123456789abcdef";
   std::string text;

@@ -41,6 +41,8 @@ Status NoSuchReport() {
   return {StatusCode::kNotFound, "there is no such report; " + std::string(kReports) + " lists them"};
 }
 
+Status NoList() { return {StatusCode::kInvalid, "only lists are available as CSV"}; }
+
 std::string ModuleOf(const StoredReport& stored, const std::string& build_id) {
   const auto report = report::DecodeReport(stored.payload);
   if (!report.ok()) return "";
@@ -57,6 +59,11 @@ Response QueryApi::Get(std::string_view path, std::string_view query_text) const
   const std::string format = query->Get("format");
   if (!format.empty() && format != "json" && format != "csv")
     return ErrorResponse(Status(StatusCode::kInvalid, "format must be json or csv"));
+  if (auto id = ItemOf(kReports, path); !id.empty()) {
+    if (format == "csv") return ErrorResponse(NoList());
+    auto text = OneReport(id);
+    return text.ok() ? Response{200, std::move(*text)} : ErrorResponse(text.status());
+  }
   Answer answer = Dispatch(path, *query);
   if (!answer.ok()) return ErrorResponse(answer.status());
   std::string text = JsonText(*answer);
@@ -66,7 +73,7 @@ Response QueryApi::Get(std::string_view path, std::string_view query_text) const
                                                            " MiB; ask for fewer entries (limit=)"));
   }
   if (format != "csv") return {200, std::move(text)};
-  if (!answer->is_array()) return ErrorResponse(Status(StatusCode::kInvalid, "only lists can be had as CSV"));
+  if (!answer->is_array()) return ErrorResponse(NoList());
   return {.status = 200, .body = CsvText(*answer), .content_type = "text/csv; charset=utf-8"};
 }
 
@@ -83,7 +90,6 @@ QueryApi::Answer QueryApi::Dispatch(std::string_view path, const QueryString& qu
     key.remove_suffix(kSamples.size());
     return clusters_.Samples(std::string(key), query);
   }
-  if (auto id = ItemOf(kReports, path); !id.empty()) return OneReport(id);
   return Status(StatusCode::kNotFound, "there is nothing at this path; try " + std::string(kClusters));
 }
 
@@ -199,7 +205,7 @@ QueryApi::Answer QueryApi::MissingSymbols(const QueryString& query) const {
   return answer;
 }
 
-QueryApi::Answer QueryApi::OneReport(std::string_view id) const {
+Result<std::string> QueryApi::OneReport(std::string_view id) const {
   auto resolved = ResolveId(id);
   if (!resolved.ok()) return resolved.status();
   auto stored = store_->FindReport(*resolved);
@@ -220,7 +226,7 @@ QueryApi::Answer QueryApi::OneReport(std::string_view id) const {
   AddCircumstances(*report, &answer);
   AddCostTree(*report, &answer);
   if (Status added = traces_.AddTraces(row.id, &answer); !added.ok()) return added;
-  return answer;
+  return ReportText(answer, *report, namer);
 }
 
 // Adds how the runs of the reports ended, as the next starts reported it.

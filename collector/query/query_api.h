@@ -49,7 +49,8 @@ class QueryApi {
   Answer MissingSymbols(const QueryString& query) const;
   // Adds "exit" to the answer's entries, which are those of `reports`.
   base::Status AddExits(std::span<const ReportRow> reports, Json& answer) const;
-  Answer OneReport(std::string_view id) const;
+  // The answer as text.
+  base::Result<std::string> OneReport(std::string_view id) const;
   base::Result<base::Uuid> ResolveId(std::string_view id) const;
 
   Store* store_;

@@ -143,35 +143,27 @@ class StackWriter {
     return frames;
   }
 
-  Json Samples() {
-    Json samples = Json::array();
-    for (const report::Sample& sample : report_.samples) {
-      Json json = UseJson(sample.use);
-      json["age_ms"] = ToMs(sample.age_ns);
-      if (report_.kind == report::Kind::kSlow) {
-        json["wall_ms"] = ToMs(static_cast<double>(sample.wall_ns));
-        json["calls"] = sample.calls;
-      }
-      json["stack"] = Frames(report_.stacks[sample.stack]);
-      samples.push_back(std::move(json));
+  Json SampleJson(const report::Sample& sample) {
+    Json json = UseJson(sample.use);
+    json["age_ms"] = ToMs(sample.age_ns);
+    if (report_.kind == report::Kind::kSlow) {
+      json["wall_ms"] = ToMs(static_cast<double>(sample.wall_ns));
+      json["calls"] = sample.calls;
     }
-    return samples;
+    json["stack"] = Frames(report_.stacks[sample.stack]);
+    return json;
   }
 
-  Json Threads() {
-    Json threads = Json::array();
-    for (const report::Thread& thread : report_.threads) {
-      const report::Stack& stack = StackOf(thread.stack);
-      threads.push_back({{"tid", thread.tid},
-                         {"name", thread.name},
-                         {"state", thread.state},
-                         {"cpu_ms", ToMs(thread.cpu_ns)},
-                         {"syscall", thread.syscall == 0 ? Json() : Json(thread.syscall - 1)},
-                         {"wait_channel", thread.wait_channel},
-                         {"completeness", CompletenessName(stack.completeness)},
-                         {"stack", Frames(stack)}});
-    }
-    return threads;
+  Json ThreadJson(const report::Thread& thread) {
+    const report::Stack& stack = StackOf(thread.stack);
+    return {{"tid", thread.tid},
+            {"name", thread.name},
+            {"state", thread.state},
+            {"cpu_ms", ToMs(thread.cpu_ns)},
+            {"syscall", thread.syscall == 0 ? Json() : Json(thread.syscall - 1)},
+            {"wait_channel", thread.wait_channel},
+            {"completeness", CompletenessName(stack.completeness)},
+            {"stack", Frames(stack)}};
   }
 
   Json Waits(const NamedStacks& places) {
@@ -296,13 +288,26 @@ Json ReportHeaderJson(const ReportRow& row, const std::vector<std::string>& caus
           {"sample_rate_ppm", row.sample_rate_ppm == 0 ? Json() : Json(row.sample_rate_ppm)}};
 }
 
+std::string ReportText(const Json& rest, const report::Report& report, const SymbolNamer& namer) {
+  StackWriter writer(report, namer);
+  std::string text = JsonText(rest);
+  text.pop_back();  // the brace
+  const auto add = [&](const char* member, const auto& entries, const auto& to_json) {
+    text.append(",\"").append(member).append("\":[");
+    for (const auto& entry : entries) text.append(JsonText(to_json(entry))).push_back(',');
+    if (text.back() == ',') text.pop_back();
+    text += ']';
+  };
+  add("samples", report.samples, [&](const report::Sample& sample) { return writer.SampleJson(sample); });
+  add("threads", report.threads, [&](const report::Thread& thread) { return writer.ThreadJson(thread); });
+  return text + '}';
+}
+
 void AddStacks(const report::Report& report, const SymbolNamer& namer, Json* json) {
   StackWriter writer(report, namer);
   const report::Stack& expensive = report.stacks[report.expensive_stack];
   (*json)["expensive_stack"] = writer.Frames(expensive);
   (*json)["expensive_completeness"] = CompletenessName(expensive.completeness);
-  (*json)["samples"] = writer.Samples();
-  (*json)["threads"] = writer.Threads();
   (*json)["threads_dropped"] = report.threads_dropped;
   (*json)["lagwatch_threads"] = report.own_threads;
 }

@@ -18,11 +18,14 @@ namespace lagwatch::collector {
 // Errors: kInternal when it is damaged.
 base::Result<report::Report> DecodeStored(const StoredReport& stored);
 
-// Without stacks; `cause` are the frames of its level-1 cluster.
 // The end of a run.
 Json ExitJson(const RunEndRow& end);
+// Without stacks; `cause` are the frames of its level-1 cluster.
 Json ReportHeaderJson(const ReportRow& row, const std::vector<std::string>& cause);
-// Adds the stacks to a report's header.
+// The text of `rest`, which is an object, with the samples and threads added. These may have 135,000 frames:
+// each is written as text at once, because a tree of all of them takes hundreds of MiB.
+std::string ReportText(const Json& rest, const report::Report& report, const SymbolNamer& namer);
+// Adds the expensive stack and what is known of the threads together.
 void AddStacks(const report::Report& report, const SymbolNamer& namer, Json* json);
 // Adds who waits for whom; `rules` tell where.
 void AddWaits(const report::Report& report, const SymbolNamer& namer, const policies::ClusterRules& rules,

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <functional>
 #include <future>
 #include <thread>
 
@@ -162,6 +164,55 @@ TEST(QueryThreads, LetsPeersTakeTurns) {
   }
   EXPECT_EQ(done.size(), 6u);
   EXPECT_LT(done.find('2'), done.find("gg")) << done;
+}
+
+// Many peers that ask long questions are not many turns for one that asks short ones.
+TEST(QueryThreads, DoShortTasksBetweenTheLongOnesOfManyPeers) {
+  std::string done;
+  {
+    QueryThreads threads(1, 100);
+    const auto take_long = [&done] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      done += 'l';
+    };
+    for (int peer = 0; peer < 8; ++peer) {
+      for (int i = 0; i < 3; ++i) {
+        EXPECT_TRUE(threads.TryPost("long" + std::to_string(peer), [&, take_long] {
+          take_long();
+          if (done.size() != 10) return;
+          EXPECT_TRUE(threads.TryPost("short", [&done] { done += 's'; }));
+        }));
+      }
+    }
+  }
+  EXPECT_EQ(done.find('s'), 10u) << done;
+}
+
+TEST(QueryThreads, LeaveOneThreadToShortTasks) {
+  std::promise<void> release;
+  const std::shared_future<void> released = release.get_future().share();
+  std::atomic<int> long_done = 0;
+  std::promise<void> short_done;
+  {
+    QueryThreads threads(2, 100);
+    const auto post_all = [&](const std::function<void()>& task) {
+      for (int peer = 0; peer < 3; ++peer) EXPECT_TRUE(threads.TryPost("long" + std::to_string(peer), task));
+    };
+    post_all([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(500));
+      ++long_done;
+    });
+    EXPECT_TRUE(testing::WaitFor([&] { return long_done == 3; }));
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    post_all([&] {
+      released.wait();
+      ++long_done;
+    });
+    EXPECT_TRUE(threads.TryPost("short", [&] { short_done.set_value(); }));
+    EXPECT_EQ(short_done.get_future().wait_for(std::chrono::seconds(5)), std::future_status::ready);
+    release.set_value();
+  }
+  EXPECT_EQ(long_done, 6);
 }
 
 TEST_F(HttpLimitsTest, RefusesABodyBeforeItComesWhenTooMuchIsInFlight) {
