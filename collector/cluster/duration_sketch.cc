@@ -33,7 +33,16 @@ void DurationSketch::Add(int64_t duration_ns, int64_t count) {
 void DurationSketch::Add(const DurationSketch& other) {
   if (other.is_condensed_ && !is_condensed_) Condense();
   if (other.is_condensed_ == is_condensed_) return Merge(other.counts_);
-  for (const auto& [duration_ns, count] : other.counts_) Add(duration_ns, count);
+  Counts buckets;
+  for (const auto& [duration_ns, count] : other.counts_) {
+    const int64_t bucket = BucketOf(duration_ns);
+    if (!buckets.empty() && buckets.back().first == bucket) {
+      buckets.back().second += count;
+    } else {
+      buckets.emplace_back(bucket, count);
+    }
+  }
+  Merge(buckets);
 }
 
 void DurationSketch::AddTo(int64_t key, int64_t count) {

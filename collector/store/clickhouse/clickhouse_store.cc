@@ -289,11 +289,11 @@ Result<int64_t> ClickHouseStore::RepairSums(int64_t limit) {
   return Guarded([&] {
     tables_.Make();
     std::lock_guard lock(worker_mutex_);
-    const bool has_more = worker_.Step();
+    const bool may_have_more = worker_.Step();
     units_.Forget();
     if (const std::string error = committer_.error(); !error.empty())
       throw ClickHouseError("reports wait on this machine: " + error);
-    return has_more ? limit : 0;
+    return may_have_more ? limit : 0;
   });
 }
 

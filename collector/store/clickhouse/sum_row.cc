@@ -46,6 +46,12 @@ const char kSumsColumns[] =
     "sketches";
 const char kSumsKinds[] = "iidddiiis";
 
+const char kSumRowColumns[] =
+    "scope, level, parent, cluster, day, app, version, kind, verdict, loop, os, cause, reports, lags, "
+    "hang_ns, "
+    "weighted_lags, weighted_hang_ns, longest_ns, first_seen_ms, last_seen_ms, sketches";
+const char kSumRowKinds[] = "iississssssiiidddiiis";
+
 CauseSums ReadSums(const Row& row, size_t first_column) {
   CauseSums sums;
   sums.reports = row.Int(first_column);
@@ -77,6 +83,19 @@ void SumRows::AddUsage(const std::string& app, const std::string& version, int64
   last_day_ = std::max(last_day_, day);
   sums_[KeyOf(SumScope::kWatched, 0, "", "", day, {app, version}, 0)].hang_ns +=
       static_cast<double>(watched_ns);
+}
+
+void SumRows::AddRow(const Row& row, int64_t day) {
+  const SumRow about = RowAbout(row);
+  const std::string key =
+      KeyOf(about.scope, about.level, about.parent, about.cluster, about.day == 0 ? 0 : day,
+            {about.app, about.version, about.kind, about.verdict, about.loop, about.os}, about.cause);
+  sums_[key].Add(ReadSums(row, std::string_view(kKeyKinds).size()));
+}
+
+void SumRows::CountReports(int64_t reports, int64_t last_day) {
+  reports_ += reports;
+  last_day_ = std::max(last_day_, last_day);
 }
 
 std::string SumRows::KeyOf(SumScope scope, int64_t level, std::string_view parent, std::string_view cluster,

@@ -30,7 +30,7 @@ struct SumRow {
   int64_t level = 0;    // 0: all clusters together
   std::string parent;   // the level-1 cluster of a report in this level-2 cluster
   std::string cluster;  // key
-  int64_t day = 0;      // of the reports' ids
+  int64_t day = 0;      // of the reports' ids; of a span, its first
   std::string app, version, kind, verdict, loop, os;
   int64_t cause = 0;
   CauseSums sums;
@@ -43,12 +43,17 @@ struct SumState {
   int64_t made_ms = 0;   // when
   int64_t took_ms = 0;   // for how long it was made
   int64_t last_day = 0;  // of the reports
+
+  bool operator==(const SumState&) const = default;
 };
 
 // Columns of sums, to select; and how they are read, with the first at `first_column`.
 extern const char kSumsColumns[];
 extern const char kSumsKinds[];
 CauseSums ReadSums(const Row& row, size_t first_column);
+// The same of whole rows.
+extern const char kSumRowColumns[];
+extern const char kSumRowKinds[];
 
 // Sums up reports, one by one.
 class SumRows {
@@ -58,6 +63,11 @@ class SumRows {
   // What does not count in clusters is left out.
   void Add(const ReportRow& report);
   void AddUsage(const std::string& app, const std::string& version, int64_t day, int64_t watched_ns);
+
+  // Adds a row of kSumRowColumns, as one of that day if it has a day.
+  void AddRow(const Row& row, int64_t day);
+  // Of rows that were added as such, which reports they are of is not known otherwise.
+  void CountReports(int64_t reports, int64_t last_day);
 
   // What a row is about, in RowBinary; `segment`: app, version, kind, verdict, loop, os.
   static std::string KeyOf(SumScope scope, int64_t level, std::string_view parent, std::string_view cluster,

@@ -13,6 +13,12 @@ constexpr char kInTexts[] = "IN (SELECT text FROM texts)";
 
 std::string Number(int64_t number) { return std::to_string(number); }
 
+std::string Listed(const std::vector<int64_t>& numbers) {
+  std::string list;
+  for (int64_t number : numbers) list += (list.empty() ? "" : ", ") + Number(number);
+  return list;
+}
+
 // Which rows are about these clusters, with their parents among the texts: by what the table is sorted by.
 std::string OfTexts(bool has_all, bool has_level1, bool has_level2) {
   std::string sql;
@@ -47,7 +53,8 @@ std::unique_ptr<SummedCauses> SummedCauses::Open(Connection* connection, const S
   const auto plan = SumsPlan::Of(*units->Get(), filter);
   if (!plan) return nullptr;
   std::unique_ptr<SummedCauses> causes(new SummedCauses(connection, schema, filter));
-  for (int64_t unit : plan->units) causes->units_ += (causes->units_.empty() ? "" : ", ") + Number(unit);
+  causes->units_ = Listed(plan->units);
+  causes->days_ = Listed(plan->days);
   const Conditions conditions(causes->filter_, *schema);
   SumRows tail;
   lags->ForEachOf(plan->others, [&](const ReportRow& report) {
@@ -66,8 +73,9 @@ void SummedCauses::Select(const std::string& columns, SumScope scope, const std:
                           const std::string& kinds, const std::function<void(const Row&)>& visit,
                           const ExternalTable* external) const {
   if (units_.empty()) return;
-  std::string sql = "SELECT " + columns + " FROM " + schema_->All(kDaySums) + " WHERE unit IN (" + units_ +
-                    ") AND scope = " + Number(static_cast<int64_t>(scope));
+  const bool has_day = (", " + columns + ",").find(", day,") != std::string::npos;
+  std::string sql = "SELECT " + columns + " FROM " + schema_->All(kDaySums) + " WHERE unit IN (" +
+                    (has_day ? days_ : units_) + ") AND scope = " + Number(static_cast<int64_t>(scope));
   if (scope == SumScope::kSegment) {
     sql += Equal("app", filter_.app) + Equal("version", filter_.version) + Equal("kind", filter_.kind) +
            Equal("verdict", filter_.verdict) + Equal("loop", filter_.loop) + Equal("os", filter_.os);

@@ -67,6 +67,7 @@ class SummedCauses {
       : connection_(connection), schema_(schema), filter_(std::move(filter)) {}
 
   bool HasSegment() const;
+  // With a column `day`, of units without spans.
   void Select(const std::string& columns, SumScope scope, const std::string& rest, const std::string& kinds,
               const std::function<void(const Row&)>& visit, const ExternalTable* external = nullptr) const;
   std::vector<Cost> Costs(int level, const std::vector<std::string>* parents,
@@ -79,7 +80,8 @@ class SummedCauses {
   Connection* connection_;
   const Schema* schema_;
   const ReportFilter filter_;
-  std::string units_;         // whose sums are read, as a list
+  std::string units_;         // whose sums are read, as a list; spans are among them
+  std::string days_;          // the same without spans
   std::vector<SumRow> tail_;  // of reports that are read themselves, those that match
 };
 

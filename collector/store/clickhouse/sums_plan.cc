@@ -40,6 +40,25 @@ std::vector<SumsUnit> UnitsOf(const UnitStates& known, int64_t day) {
   return hours;
 }
 
+// Whether all of the span's reports are of the filter's days, and its sums were made of its days as they are.
+bool HasSpan(const UnitStates& known, SumsUnit span, const ReportFilter& filter) {
+  const SumState* state = known.StateOf(span);
+  return state != nullptr && state->marks >= known.MarksOf(span) &&
+         (!filter.first_day || *filter.first_day < span.day()) &&
+         (!filter.last_day || *filter.last_day >= std::max(state->last_day, span.day()));
+}
+
+// The units with spans in place of their days.
+std::vector<int64_t> WithSpans(const UnitStates& known, const std::vector<int64_t>& days,
+                               const ReportFilter& filter) {
+  std::set<int64_t> units;
+  for (int64_t number : days) {
+    const SumsUnit span = SumsUnit::OfSpan(SumsUnit(number).day());
+    units.insert(HasSpan(known, span, filter) ? span.number() : number);
+  }
+  return {units.begin(), units.end()};
+}
+
 std::vector<HourRange> Joined(std::vector<SumsUnit> units) {
   std::ranges::sort(units, {}, &SumsUnit::first_hour);
   std::vector<HourRange> ranges;
@@ -93,6 +112,11 @@ void KnownUnits::Forget() {
 }
 
 int64_t UnitStates::MarksOf(SumsUnit unit) const {
+  if (unit.is_span()) {
+    int64_t sum = 0;
+    for (int64_t day = unit.day(); day < unit.end_day(); ++day) sum += MarksOf(SumsUnit::OfDay(day));
+    return sum;
+  }
   if (!unit.is_day()) {
     const auto found = marks.find(unit.number());
     return found == marks.end() ? 0 : found->second;
@@ -140,7 +164,7 @@ std::optional<SumsPlan> SumsPlan::Of(const UnitStates& known, const ReportFilter
       } else if (state->marks < known.MarksOf(unit)) {
         changed.emplace_back(state->reports, unit);
       } else if (MayHave(*state, unit, filter)) {
-        plan.units.push_back(unit.number());
+        plan.days.push_back(unit.number());
       }
     }
   }
@@ -151,9 +175,10 @@ std::optional<SumsPlan> SumsPlan::Of(const UnitStates& known, const ReportFilter
     if (reports <= kMostReports) {
       others.push_back(unit);
     } else {
-      plan.units.push_back(unit.number());
+      plan.days.push_back(unit.number());
     }
   }
+  plan.units = WithSpans(known, plan.days, filter);
   plan.others = Joined(std::move(others));
   if (plan.others.size() > kMostRanges) return std::nullopt;
   return plan;

@@ -27,7 +27,7 @@ struct UnitStates {
 
   // All that was stored has marks, also what older collectors stored.
   bool is_marked() const { return marks.contains(SumsUnit::OfStart().number()); }
-  // The marks of a unit; of a day, those of its hours.
+  // The marks of a unit; of a day, those of its hours; of a span, those of its days.
   int64_t MarksOf(SumsUnit unit) const;
   const SumState* StateOf(SumsUnit unit) const;
 };
@@ -56,7 +56,8 @@ struct SumsPlan {
   // More stretches than these are read as all reports are.
   static constexpr size_t kMostRanges = 60;
 
-  std::vector<int64_t> units;     // whose sums are read
+  std::vector<int64_t> units;     // whose sums are read, spans among them
+  std::vector<int64_t> days;      // the same without spans: for answers that tell days apart
   std::vector<HourRange> others;  // whose reports are read
 
   // The same of usage: all days of the filter that have some. `others` are whole days.

@@ -21,6 +21,8 @@ constexpr int64_t kRenewMs = 10'000;
 constexpr int64_t kPausePerWork = 10;
 // Lists that began with a day's hours have ended long before these are dropped.
 constexpr int64_t kHoursStayMs = 10 * 60'000;
+// A span is summed up again when its days have stayed the same for so long.
+constexpr int64_t kDaysRestMs = 10 * 60'000;
 constexpr int64_t kLeftTableMs = 2 * 3'600'000;
 constexpr size_t kMostRows = 200'000;
 constexpr size_t kMostInsertBytes = 32 << 20;
@@ -45,17 +47,16 @@ bool SumsWorker::Step() {
   const Places places = FindPlaces(nodes);
   known.states = UnitStates::Read(rows).states;
   DropHours(known, places);
-  bool has_more = false;
-  const auto unit = Next(known, &has_more);
+  const auto unit = Next(known);
   if (!unit) {
     DropLeftTables(nodes);
     return false;
   }
   const auto place = places.find(unit->number());
-  const size_t to =
-      place != places.end() ? place->second : nodes[static_cast<size_t>(unit->day()) % nodes.size()];
+  const int64_t turn = unit->is_span() ? unit->day() / SumsUnit::kDaysOfASpan : unit->day();
+  const size_t to = place != places.end() ? place->second : nodes[static_cast<size_t>(turn) % nodes.size()];
   SumUp(*unit, known.MarksOf(*unit), nodes, to);
-  return has_more;
+  return true;
 }
 
 // The one that began first, of those who hold one, goes on; who is not that gives his up. No lock: of two
@@ -221,7 +222,7 @@ void SumsWorker::FindLags(const RowSource& rows, const UnitStates& known) {
 }
 
 // The one that was summed up least recently, of those that changed and may be done again.
-std::optional<SumsUnit> SumsWorker::Next(const UnitStates& known, bool* has_more) {
+std::optional<SumsUnit> SumsWorker::Next(const UnitStates& known) {
   const int64_t now_ms = wall_ms_();
   const int64_t today = now_ms / kMsPerDay;
   std::optional<SumsUnit> next;
@@ -242,12 +243,41 @@ std::optional<SumsUnit> SumsWorker::Next(const UnitStates& known, bool* has_more
     const bool is_due = state == nullptr || is_in_hurry_ || made_ms > now_ms ||
                         now_ms - made_ms >= kPausePerWork * state->took_ms;
     if (!is_due) continue;
-    *has_more |= next.has_value();
     // Newer ones are asked for more often.
     if (!next || made_ms <= next_made_ms)
       std::tie(next, next_made_ms) = std::pair(std::optional(unit), made_ms);
   }
-  return next;
+  return next ? next : NextSpan(known, units);
+}
+
+// One whose days are over and up to date, `units` being all that reports are summed up in.
+std::optional<SumsUnit> SumsWorker::NextSpan(const UnitStates& known, const std::set<int64_t>& units) {
+  const int64_t now_ms = wall_ms_();
+  struct Days {
+    int64_t with_reports = 0, made_ms = 0;
+    bool are_ready = true;
+  };
+  std::map<int64_t, Days> spans;  // by their units
+  for (int64_t number : units) {
+    const SumsUnit unit(number);
+    if (unit.is_usage()) continue;
+    Days& days = spans[SumsUnit::OfSpan(unit.day()).number()];
+    const SumState* state = unit.is_day() ? known.StateOf(unit) : nullptr;
+    days.are_ready &= state != nullptr && state->marks >= known.MarksOf(unit);
+    if (!days.are_ready) continue;
+    days.with_reports += state->reports > 0 ? 1 : 0;
+    days.made_ms = std::max(days.made_ms, state->made_ms);
+  }
+  for (const auto& [number, days] : spans) {
+    const SumsUnit span(number);
+    const SumState* state = known.StateOf(span);
+    if (!days.are_ready || span.end_day() > now_ms / kMsPerDay) continue;
+    if (state == nullptr ? days.with_reports < 2 : state->marks >= known.MarksOf(span)) continue;
+    const bool is_due = state == nullptr || is_in_hurry_ || days.made_ms > now_ms ||
+                        now_ms - days.made_ms >= std::max(kDaysRestMs, kPausePerWork * state->took_ms);
+    if (is_due) return span;
+  }
+  return std::nullopt;
 }
 
 void SumsWorker::SumUp(SumsUnit unit, int64_t marks, const Nodes& nodes, size_t to) {
@@ -264,9 +294,13 @@ void SumsWorker::SumUp(SumsUnit unit, int64_t marks, const Nodes& nodes, size_t 
       if (rows.empty() || (!is_all && rows.bytes().size() < kMostInsertBytes)) return;
       connection_->InsertAt(to, name, std::exchange(rows, {}).bytes());
     };
-    AddUp(unit, nodes, &sums, [&] {
-      if (sums.size() >= kMostRows) move(false);
-    });
+    if (unit.is_span()) {
+      marks = AddDays(unit, nodes, &sums, [&] { move(false); });
+    } else {
+      AddUp(unit, nodes, &sums, [&] {
+        if (sums.size() >= kMostRows) move(false);
+      });
+    }
     AppendState(unit.number(),
                 {.reports = sums.reports(),
                  .marks = marks,
@@ -302,6 +336,43 @@ void SumsWorker::AddUp(SumsUnit unit, const Nodes& nodes, SumRows* sums,
     sums->Add(report);
     on_row();
   });
+}
+
+// Adds the sums of a span's days, part by part of the clusters, and returns the marks that they were made of.
+int64_t SumsWorker::AddDays(SumsUnit span, const Nodes& nodes, SumRows* sums,
+                            const std::function<void()>& on_part) {
+  const RowSource rows(connection_, schema_, nodes);
+  const auto read_states = [&] {
+    auto states = UnitStates::Read(rows).states;
+    std::erase_if(states, [&](const auto& state) {
+      const SumsUnit unit(state.first);
+      return !unit.is_day() || SumsUnit::OfSpan(unit.day()) != span;
+    });
+    return states;
+  };
+  const auto states = read_states();
+  std::string days;
+  int64_t marks = 0;
+  for (const auto& [unit, state] : states) {
+    days += (days.empty() ? "" : ", ") + std::to_string(unit);
+    marks += state.marks;
+    sums->CountReports(state.reports, state.last_day);
+  }
+  if (states.empty()) throw ClickHouseError("the days of a span are gone");
+  const std::string where =
+      " WHERE unit IN (" + days + ") AND scope != " + std::to_string(static_cast<int64_t>(SumScope::kState));
+  int64_t count = 0;
+  rows.Select("toInt64(count())", kDaySums, where, "i", [&](const Row& row) { count += row.Int(0); });
+  const int64_t parts = count / static_cast<int64_t>(kMostRows) + 1;
+  for (int64_t part = 0; part < parts; ++part) {
+    rows.Select(kSumRowColumns, kDaySums,
+                where + " AND cityHash64(cluster) % " + std::to_string(parts) + " = " + std::to_string(part),
+                kSumRowKinds, [&](const Row& row) { sums->AddRow(row, span.day()); });
+    on_part();
+  }
+  // A worker whose lease has ended may have swapped in other sums meanwhile.
+  if (read_states() != states) throw ClickHouseError("the days of a span changed while they were added up");
+  return marks;
 }
 
 void SumsWorker::Replace(SumsUnit unit, const std::string& from, size_t node) {
@@ -353,7 +424,7 @@ void SumsWorker::MarkRemoved(int64_t day) {
   std::set<int64_t> units;
   for (const auto& [number, state] : known.states) {
     const SumsUnit unit(number);
-    if (unit.day() < day && state.reports > 0)
+    if (unit.day() < day && state.reports > 0 && !unit.is_span())
       units.insert(unit.is_usage() ? number : SumsUnit::OfHour(unit.first_hour()).number());
   }
   Insert(units, kOfRetention, day);

@@ -28,8 +28,8 @@ class SumsWorker {
              std::function<int64_t()> wall_ms)
       : connection_(connection), schema_(schema), versions_(versions), wall_ms_(std::move(wall_ms)) {}
 
-  // Sums up one unit, if there is one to do and no other collector does so; whether there may be more to do
-  // at once. Nothing is done while a shard has no node that has all of its rows.
+  // Sums up one unit, if there is one to do and no other collector does so; returns whether it did: there may
+  // be more to do. Nothing is done while a shard has no node that has all of its rows.
   bool Step();
   // Marks units, once for each day: reports of days before that one were removed.
   void MarkRemoved(int64_t day);
@@ -51,9 +51,11 @@ class SumsWorker {
   Places FindPlaces(const Nodes& nodes);
   bool MarkAll(const RowSource& rows, const UnitStates& known);
   void FindLags(const RowSource& rows, const UnitStates& known);
-  std::optional<SumsUnit> Next(const UnitStates& known, bool* has_more);
+  std::optional<SumsUnit> Next(const UnitStates& known);
   void SumUp(SumsUnit unit, int64_t marks, const Nodes& nodes, size_t to);
+  std::optional<SumsUnit> NextSpan(const UnitStates& known, const std::set<int64_t>& units);
   void AddUp(SumsUnit unit, const Nodes& nodes, SumRows* sums, const std::function<void()>& on_row);
+  int64_t AddDays(SumsUnit span, const Nodes& nodes, SumRows* sums, const std::function<void()>& on_part);
   void Replace(SumsUnit unit, const std::string& from, size_t node);
   void DropHours(const UnitStates& known, const Places& places);
   void DropLeftTables(const Nodes& nodes);

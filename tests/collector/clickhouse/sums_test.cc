@@ -70,6 +70,16 @@ TEST(SumsUnit, NumbersTellDaysAndHoursApart) {
   EXPECT_EQ(day.first_hour(), kSummedDay * 24);
 }
 
+TEST(SumsUnit, ASpanHasDaysThatFollowEachOther) {
+  const SumsUnit span = SumsUnit::OfSpan(kSummedDay + 3);
+  EXPECT_TRUE(span.is_span());
+  EXPECT_FALSE(span.is_day() || span.is_hour() || span.is_usage() || span.is_unknown_lags());
+  EXPECT_EQ(span, SumsUnit::OfSpan(span.day()));
+  EXPECT_EQ(span, SumsUnit::OfSpan(span.end_day() - 1));
+  EXPECT_NE(span, SumsUnit::OfSpan(span.end_day()));
+  EXPECT_EQ(span.end_day() - span.day(), SumsUnit::kDaysOfASpan);
+}
+
 class Sums : public ::testing::Test {
  protected:
   std::unique_ptr<ClickHouseStore> Open(const std::string& collector) {
@@ -158,6 +168,49 @@ TEST_F(Sums, OfDaysAreMadeForPastDaysAndOfHoursForToday) {
   EXPECT_NE(states.StateOf(SumsUnit::OfDay(kSummedDay)), nullptr);
   EXPECT_NE(states.StateOf(SumsUnit::OfHour(now_ms / kMsOfAnHour)), nullptr);
   EXPECT_EQ(states.states.size(), 2u);
+}
+
+TEST_F(Sums, OfSpansAreReadUntilADayChanges) {
+  const SumsUnit span = SumsUnit::OfSpan(kSummedDay);
+  std::vector<NewRecord> records;
+  const auto add = [&](int64_t day, int64_t at_ms, const std::string& leaf) {
+    SampleReport sample = SampleAt(day * kMsPerDay + at_ms, leaf);
+    const std::string user = "u-" + std::to_string(day % 3);
+    sample.header.user = user;
+    records.push_back(NewReportOf(sample));
+  };
+  for (int64_t day = span.day() - 1; day <= span.end_day(); ++day) {
+    add(day, 1000, "Leaf");
+    add(day, 2000, "Leaf" + std::to_string(day % 2));
+  }
+  Commit(records);
+  const std::string days = "from_ms=" + std::to_string((span.day() - 1) * kMsPerDay) +
+                           "&to_ms=" + std::to_string(span.end_day() * kMsPerDay - 1);
+  const std::vector<std::string> asked = {"", "level=2", "app=editor", days,
+                                          "from_ms=" + std::to_string((span.day() + 1) * kMsPerDay)};
+  std::vector<std::string> before;
+  for (const std::string& query : asked) before.push_back(Get("/v1/clusters", query));
+  SumUp();
+  ASSERT_NE(States().StateOf(span), nullptr);
+  const auto count_of = [&](const ReportFilter& filter) {
+    const auto plan = SumsPlan::Of(States(), filter);
+    return plan->units.size();
+  };
+  EXPECT_EQ(count_of({}), 3u);  // the span, and the days around it
+  // The day after the last may have reports of it: a clock was set back.
+  EXPECT_EQ(count_of({.first_day = span.day() - 1, .last_day = span.end_day() - 1}), 3u);
+  EXPECT_EQ(count_of({.first_day = span.day() + 1}), 8u);
+  for (size_t i = 0; i < asked.size(); ++i) EXPECT_EQ(Get("/v1/clusters", asked[i]), before[i]) << asked[i];
+
+  records.clear();
+  add(span.day() + 4, 9000, "Late");
+  Commit(records);
+  EXPECT_EQ(Reports(), 21);
+  EXPECT_EQ(count_of({}), 9u);
+  SumUp();
+  EXPECT_EQ(count_of({}), 3u);
+  ForgetReports();
+  EXPECT_EQ(Reports(), 21);
 }
 
 TEST_F(Sums, WhatComesLaterIsSeenAtOnceAndSummedUp) {
@@ -257,7 +310,7 @@ TEST_F(Sums, OneCollectorSumsUpAtATime) {
   EXPECT_EQ(other->RepairSums(1).value(), 0);
   EXPECT_EQ(States().states.size(), 1u);
   SumUp();
-  EXPECT_EQ(States().states.size(), 2u);
+  EXPECT_EQ(States().states.size(), 3u);  // the days, and their span
 }
 
 TEST_F(Sums, OfRemovedDaysGo) {
