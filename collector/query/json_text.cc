@@ -2,13 +2,18 @@
 #include "collector/query/json_text.h"
 
 #include <cmath>
+#include <cstdint>
+
+#include "collector/query/bounded_json.h"
 
 namespace lagwatch::collector {
 
 std::string JsonText(const Json& value) { return value.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
 Json ParseJson(std::string_view text) {
-  return Json(nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false, /*ignore_comments=*/true));
+  const JsonLimits limits{.size_bytes = SIZE_MAX, .values = 1'000'000, .has_comments = true};
+  auto json = ParseBoundedJson(text, limits);
+  return json.ok() ? Json(*std::move(json)) : Json(Json::value_t::discarded);
 }
 
 std::string HexBytes(std::string_view bytes) {

@@ -74,5 +74,18 @@ TEST(ConfigFile, SaysWhatIsWrong) {
   }
 }
 
+// Texts that would take the stack, or minutes.
+TEST(ConfigFile, RefusesWhatIsTooDeepOrHasTooManyKeys) {
+  constexpr size_t kLevels = 200'000;
+  const std::string deep = std::string(kLevels, '[') + std::string(kLevels, ']');
+  EXPECT_FALSE(ConfigFile::Parse(deep).ok());
+  EXPECT_FALSE(ConfigFile::Parse("{\"threshold_ms\": " + deep + "}").ok());
+  std::string wide = "{";
+  for (size_t i = 0; i < kLevels; ++i) wide += "\"k" + std::to_string(i) + "\": 1, ";
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_FALSE(ConfigFile::Parse(wide + "\"threshold_ms\": 50}").ok());
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));  // 100 s with its square
+}
+
 }  // namespace
 }  // namespace lagwatch::collector

@@ -104,23 +104,43 @@ std::vector<ReportRow> LagReader::Newest(const ReportFilter& filter, int64_t lim
   const Conditions conditions(filter, *schema_);
   std::vector<ReportRow> found;
   std::optional<base::Uuid> end = before;
-  while (static_cast<int64_t>(found.size()) < limit) {
+  auto [first_day, last_day] = Days();
+  if (before) last_day = std::min(last_day, DayOf(*before));
+  // The newest days mostly have enough: more and more of the older ones are read if they have not.
+  for (int64_t days = 1; last_day >= first_day && static_cast<int64_t>(found.size()) < limit;) {
+    const int64_t begin_day = std::max(first_day, last_day - days + 1);
     std::vector<base::Uuid> ids;
     source_.Select("id", kReports,
-                   " WHERE " + conditions.OfReports() +
-                       (end ? " AND id < " + SqlId(*end) + " AND day <= " + DateOf(DayOf(*end)) : "") +
+                   " WHERE " + conditions.OfReports() + (end ? " AND id < " + SqlId(*end) : "") +
+                       " AND day >= " + DateOf(begin_day) + " AND day <= " + DateOf(last_day) +
                        " ORDER BY id DESC LIMIT 1 BY id LIMIT " + std::to_string(limit),
                    "u", [&](const Row& row) { ids.push_back(row.Id(0)); });
-    if (ids.empty()) break;
     std::vector<ReportRow> reports = WithIds(ids);
     for (auto report = reports.rbegin(); report != reports.rend(); ++report) {
       if (conditions.Match(*report)) found.push_back(std::move(*report));
     }
-    end = ids.back();
-    if (static_cast<int64_t>(ids.size()) < limit) break;
+    if (static_cast<int64_t>(ids.size()) == limit) {
+      end = ids.back();
+      last_day = std::min(last_day, DayOf(*end));
+    } else {
+      last_day = begin_day - 1;
+      days *= 2;
+    }
   }
   if (static_cast<int64_t>(found.size()) > limit) found.resize(static_cast<size_t>(limit));
   return found;
+}
+
+// The first and the last that have reports; the last is before the first when there are none.
+std::pair<int64_t, int64_t> LagReader::Days() {
+  std::pair<int64_t, int64_t> days(INT64_MAX, INT64_MIN);
+  source_.Select("toInt64(count()), toInt64(min(day)), toInt64(max(day))", kReports, "", "iii",
+                 [&](const Row& row) {
+                   if (row.Int(0) == 0) return;
+                   days.first = std::min(days.first, row.Int(1));
+                   days.second = std::max(days.second, row.Int(2));
+                 });
+  return days;
 }
 
 std::vector<ReportRow> LagReader::WithIds(std::span<const base::Uuid> ids) {

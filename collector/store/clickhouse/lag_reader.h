@@ -4,6 +4,7 @@
 // throw ClickHouseError. Thread-safe. Context: background.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <span>
@@ -39,6 +40,7 @@ class LagReader {
 
  private:
   void SelectLags(const std::string& condition, const ExternalTable* external, const Visit& visit);
+  std::pair<int64_t, int64_t> Days();
   std::vector<base::Uuid> LagsOf(std::span<const base::Uuid> ids);
   // Fills in what reports do not say themselves, of whole lags.
   void Join(std::vector<ReportRow>* reports);

@@ -87,45 +87,54 @@ void SummedCauses::Select(const std::string& columns, SumScope scope, const std:
   connection_->Select(sql + rest, kinds, visit, external);
 }
 
-// The costliest first; with `parents`, of their children alone.
+// In no order; with `parents`, of their children alone.
 std::vector<SummedCauses::Cost> SummedCauses::Costs(int level, const std::vector<std::string>* parents,
                                                     const LostPerReport& lost) const {
-  struct Hang {
-    double weighted_ns = 0, ns = 0;
-    std::set<std::string> parents;
-  };
-  std::unordered_map<std::string, Hang> hangs;
-  const auto add = [&](const std::string& parent, const std::string& key, double weighted_ns, double ns) {
-    Hang& hang = hangs[key];
-    hang.weighted_ns += weighted_ns;
-    hang.ns += ns;
-    if (!parent.empty()) hang.parents.insert(parent);
-  };
   std::optional<ExternalTable> external;
   std::set<std::string> wanted;
   if (parents != nullptr) {
     external = ExternalTable::OfTexts(*parents);
     wanted.insert(parents->begin(), parents->end());
   }
+  std::unordered_map<std::string, Cost> others;  // of the tail
+  const auto add = [&](const std::string& parent, double weighted_ns, double ns, Cost* cost) {
+    cost->estimated_hang_ns += weighted_ns + lost(cost->key) * ns;
+    if (!parent.empty()) cost->parents.insert(parent);
+  };
+  for (const SumRow& row : tail_) {
+    if (row.scope != SumScope::kAll || row.level != level) continue;
+    if (parents != nullptr && !wanted.contains(row.parent)) continue;
+    Cost& cost = others[row.cluster];
+    cost.key = row.cluster;
+    add(row.parent, row.sums.weighted_hang_ns, row.sums.hang_ns, &cost);
+  }
+  std::vector<Cost> costs;
   Select(
       std::string(level == 1 ? "''" : "any(parent)") + ", cluster, sum(weighted_hang_ns), sum(hang_ns)",
       HasSegment() ? SumScope::kSegment : SumScope::kAll,
       " AND level = " + Number(level) + (external ? std::string(" AND parent ") + kInTexts : "") +
           " GROUP BY cluster",
-      "ssdd", [&](const Row& row) { add(row.Text(0), row.Text(1), row.Real(2), row.Real(3)); },
+      "ssdd",
+      [&](const Row& row) {
+        Cost cost;
+        cost.key = row.Text(1);
+        if (!others.empty()) {
+          if (auto other = others.extract(cost.key)) cost = std::move(other.mapped());
+        }
+        add(row.Text(0), row.Real(2), row.Real(3), &cost);
+        costs.push_back(std::move(cost));
+      },
       external ? &*external : nullptr);
-  for (const SumRow& row : tail_) {
-    if (row.scope == SumScope::kAll && row.level == level &&
-        (parents == nullptr || wanted.contains(row.parent)))
-      add(row.parent, row.cluster, row.sums.weighted_hang_ns, row.sums.hang_ns);
-  }
-  std::vector<Cost> costs;
-  for (auto& [key, hang] : hangs)
-    costs.push_back({key, std::move(hang.parents), hang.weighted_ns + lost(key) * hang.ns});
-  std::ranges::sort(costs, [](const Cost& a, const Cost& b) {
+  for (auto& [key, cost] : others) costs.push_back(std::move(cost));
+  return costs;
+}
+
+// The costliest first, of the first `count`.
+void SummedCauses::Sort(size_t count, std::vector<Cost>* costs) {
+  const auto middle = costs->begin() + static_cast<ptrdiff_t>(std::min(count, costs->size()));
+  std::ranges::partial_sort(*costs, middle, [](const Cost& a, const Cost& b) {
     return std::tie(b.estimated_hang_ns, a.key) < std::tie(a.estimated_hang_ns, b.key);
   });
-  return costs;
 }
 
 CausePage SummedCauses::Causes(const CauseQuery& query, const std::set<std::string>* wanted,
@@ -134,6 +143,7 @@ CausePage SummedCauses::Causes(const CauseQuery& query, const std::set<std::stri
   if (wanted != nullptr) std::erase_if(costs, [&](const Cost& cost) { return !wanted->contains(cost.key); });
   const auto size = static_cast<int64_t>(costs.size());
   const int64_t begin = std::min(query.offset, size);
+  Sort(static_cast<size_t>(begin + std::min(query.limit, size - begin)), &costs);
   costs = {costs.begin() + begin, costs.begin() + begin + std::min(query.limit, size - begin)};
   std::set<std::string> keys;
   std::vector<std::string> shown;
@@ -144,7 +154,9 @@ CausePage SummedCauses::Causes(const CauseQuery& query, const std::set<std::stri
   }
   std::map<std::string, std::vector<std::string>> children;  // by parent, the costliest first
   if (query.level == 1 && !shown.empty()) {
-    for (const Cost& child : Costs(2, &shown, lost)) {
+    std::vector<Cost> all = Costs(2, &shown, lost);
+    Sort(all.size(), &all);
+    for (const Cost& child : all) {
       for (const std::string& parent : child.parents) {
         auto& of_parent = children[parent];
         if (static_cast<int64_t>(of_parent.size()) >= query.child_limit) continue;
@@ -168,7 +180,9 @@ CauseRow SummedCauses::Cause(const Cluster& cluster, const LostPerReport& lost) 
   if (cluster.level == 2) keys.push_back(cluster.parent_key);
   if (cluster.level == 1) {
     const std::vector<std::string> parents = {cluster.key};
-    for (const Cost& child : Costs(2, &parents, lost)) {
+    std::vector<Cost> all = Costs(2, &parents, lost);
+    Sort(kAllChildren, &all);
+    for (const Cost& child : all) {
       if (keys.size() <= kAllChildren) keys.push_back(child.key);
     }
   }
@@ -256,8 +270,13 @@ SummedCauses::Sums SummedCauses::Describe(const std::vector<std::string>& keys, 
   const bool has_keys = !keys.empty();
   const ExternalTable external = ExternalTable::OfTexts(keys);
   const std::string where = OfTexts(true, has_keys && (levels & 1) != 0, has_keys && (levels & 2) != 0);
-  AddSums(has_keys ? &external : nullptr, where, &sums);
-  AddSegments(has_keys ? &external : nullptr, where, &sums);
+  const ExternalTable* keys_table = has_keys ? &external : nullptr;
+  if (HasSegment()) {
+    AddAllOfSegments(keys_table, where, &sums);
+  } else {
+    AddSums(keys_table, where, &sums);
+    AddSegments(keys_table, where, &sums);
+  }
   for (const SumRow& row : tail_) {
     const auto wanted = sums.find(row.cluster);
     if (wanted == sums.end()) continue;
@@ -272,8 +291,23 @@ SummedCauses::Sums SummedCauses::Describe(const std::vector<std::string>& keys, 
 
 void SummedCauses::AddSums(const ExternalTable* keys, const std::string& where, Sums* sums) const {
   Select(
-      std::string("cluster, ") + kSumsColumns, HasSegment() ? SumScope::kSegment : SumScope::kAll, where,
-      std::string("s") + kSumsKinds, [&](const Row& row) { (*sums)[row.Text(0)].sums.Add(ReadSums(row, 1)); },
+      std::string("cluster, ") + kSumsColumns, SumScope::kAll, where, std::string("s") + kSumsKinds,
+      [&](const Row& row) { (*sums)[row.Text(0)].sums.Add(ReadSums(row, 1)); }, keys);
+}
+
+// Both at once: the filter's segments are those that the sums are made of.
+void SummedCauses::AddAllOfSegments(const ExternalTable* keys, const std::string& where, Sums* sums) const {
+  Select(
+      std::string("cluster, app, version, verdict, ") + kSumsColumns, SumScope::kSegment, where,
+      std::string("ssss") + kSumsKinds,
+      [&](const Row& row) {
+        Sum& sum = (*sums)[row.Text(0)];
+        const CauseSums of_segment = ReadSums(row, 4);
+        sum.sums.Add(of_segment);
+        sum.apps.insert(row.Text(1));
+        sum.versions.insert(row.Text(2));
+        sum.verdicts[row.Text(3)] += of_segment.hang_ns;
+      },
       keys);
 }
 

@@ -72,8 +72,10 @@ class SummedCauses {
               const std::function<void(const Row&)>& visit, const ExternalTable* external = nullptr) const;
   std::vector<Cost> Costs(int level, const std::vector<std::string>* parents,
                           const LostPerReport& lost) const;
+  static void Sort(size_t count, std::vector<Cost>* costs);
   Sums Describe(const std::vector<std::string>& keys, int levels) const;
   void AddSums(const ExternalTable* keys, const std::string& where, Sums* sums) const;
+  void AddAllOfSegments(const ExternalTable* keys, const std::string& where, Sums* sums) const;
   void AddSegments(const ExternalTable* keys, const std::string& where, Sums* sums) const;
   CauseRow ToRow(const std::string& key, const Sum& sum, const LostPerReport& lost) const;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// JSON from outside that costs no more memory than it may. Context: background; pure.
+// Parses JSON from outside within limits of memory and of the stack. Context: background; pure.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,9 @@ namespace lagwatch::collector {
 
 struct JsonLimits {
   size_t size_bytes = 1 << 20;
-  size_t depth = 64;        // objects and arrays in each other
-  size_t values = 250'000;  // in all, keys too
+  size_t depth = 64;          // objects and arrays in each other
+  size_t values = 250'000;    // in all, keys too
+  bool has_comments = false;  // are allowed
 };
 
 // Errors: kInvalid when it is no JSON in UTF-8; kTooLarge over a limit.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/sentry/bounded_json.h"
+#include "collector/query/bounded_json.h"
 
 #include <string>
 
@@ -55,11 +55,11 @@ base::Result<json> ParseBoundedJson(std::string_view text, const JsonLimits& lim
                   "a JSON text has more than " + std::to_string(limits.size_bytes) + " bytes");
   }
   Measure measure(limits);
-  if (!json::sax_parse(text, &measure)) {
+  if (!json::sax_parse(text, &measure, json::input_format_t::json, /*strict=*/true, limits.has_comments)) {
     if (measure.is_malformed()) return Status(StatusCode::kInvalid, "a JSON text is malformed");
     return Status(StatusCode::kTooLarge, "a JSON text holds too many values, or too many in each other");
   }
-  return json::parse(text);
+  return json::parse(text, nullptr, /*allow_exceptions=*/true, limits.has_comments);
 }
 
 }  // namespace lagwatch::collector
