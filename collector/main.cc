@@ -106,7 +106,8 @@ int WaitForStop(const sigset_t& signals, HttpServer* server) {
 
 base::Result<std::unique_ptr<Store>> OpenStore(const Flags& flags) {
   if (flags.HasClickHouse()) {
-    auto store = ClickHouseStore::Open(flags.store, flags.data + "/clickhouse-spool");
+    auto store = ClickHouseStore::Open(flags.store, flags.data + "/clickhouse-spool",
+                                       [](const std::string& line) { spdlog::error("{}", line); });
     if (!store.ok()) return store.status();
     return std::unique_ptr<Store>(std::move(store).value());
   }

@@ -65,15 +65,29 @@ void AddQueries(const QueryApi* query_api, std::vector<Endpoint>* endpoints) {
   }
 }
 
-Response Ready(const std::function<base::Status()>& check_store, const DiskSpace* disk) {
-  base::Status ready = disk != nullptr ? disk->Check() : base::Status();
-  if (ready.ok() && check_store) ready = check_store();
-  if (ready.ok()) return {200, JsonText({{"status", "ready"}})};
-  return ErrorResponse(503, "unavailable", ready.message());
+// What a person should look at although requests are answered.
+Json Warnings(Store* store) {
+  Json warnings = Json::array();
+  if (const uint64_t kept = store != nullptr ? store->Refused().kept : 0; kept > 0) {
+    warnings.push_back(std::to_string(kept) +
+                       " batches of records that ClickHouse refused are set aside in "
+                       "DATA/clickhouse-spool/refused; the log says why");
+  }
+  return warnings;
 }
 
-Response MetricsText(Metrics* metrics, const DiskSpace* disk) {
+Response Ready(const std::function<base::Status()>& check_store, const DiskSpace* disk, Store* store) {
+  base::Status ready = disk != nullptr ? disk->Check() : base::Status();
+  if (ready.ok() && check_store) ready = check_store();
+  if (!ready.ok()) return ErrorResponse(503, "unavailable", ready.message());
+  Json answer = {{"status", "ready"}};
+  if (Json warnings = Warnings(store); !warnings.empty()) answer["warnings"] = std::move(warnings);
+  return {200, JsonText(answer)};
+}
+
+Response MetricsText(Metrics* metrics, const DiskSpace* disk, Store* store) {
   if (disk != nullptr) metrics->SetDiskFreeBytes(disk->FreeBytes());
+  if (store != nullptr) metrics->SetRefusedBatches(store->Refused());
   return {
       .status = 200, .body = metrics->ToText(), .content_type = "text/plain; version=0.0.4; charset=utf-8"};
 }
@@ -88,19 +102,21 @@ void AddOperations(const Services& services, std::vector<Endpoint>* endpoints) {
                         .handler = Answering([](const Request&) {
                           return Response{200, JsonText({{"status", "ok"}})};
                         })});
-  endpoints->push_back({.method = "GET",
-                        .path = "/readyz",
-                        .access = kEverybody,
-                        .runs_on = RunsOn::kQueries,
-                        .handler = Answering([check = services.check_store, disk = services.disk](
-                                                 const Request&) { return Ready(check, disk); })});
+  endpoints->push_back(
+      {.method = "GET",
+       .path = "/readyz",
+       .access = kEverybody,
+       .runs_on = RunsOn::kQueries,
+       .handler = Answering([check = services.check_store, disk = services.disk,
+                             store = services.store](const Request&) { return Ready(check, disk, store); })});
   if (services.metrics == nullptr) return;
-  endpoints->push_back({.method = "GET",
-                        .path = "/metrics",
-                        .access = kReaders,
-                        .runs_on = RunsOn::kIo,
-                        .handler = Answering([metrics = services.metrics, disk = services.disk](
-                                                 const Request&) { return MetricsText(metrics, disk); })});
+  endpoints->push_back(
+      {.method = "GET",
+       .path = "/metrics",
+       .access = kReaders,
+       .runs_on = RunsOn::kIo,
+       .handler = Answering([metrics = services.metrics, disk = services.disk, store = services.store](
+                                const Request&) { return MetricsText(metrics, disk, store); })});
 }
 
 constexpr uint64_t kMaxAdminBodyBytes = 4096;

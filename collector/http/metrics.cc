@@ -7,6 +7,8 @@
 #include <prometheus/registry.h>
 #include <prometheus/text_serializer.h>
 
+#include <algorithm>
+
 namespace lagwatch::collector {
 namespace {
 
@@ -60,6 +62,26 @@ struct Metrics::Impl {
                                            .Help("Free bytes of the data directory's file system")
                                            .Register(registry)
                                            .Add({});
+  prometheus::Counter& refused_batches = prometheus::BuildCounter()
+                                             .Name("lagwatch_refused_batches_total")
+                                             .Help("Batches of which ClickHouse refused rows for good")
+                                             .Register(registry)
+                                             .Add({});
+  prometheus::Counter& dropped_batches = prometheus::BuildCounter()
+                                             .Name("lagwatch_refused_batches_dropped_total")
+                                             .Help("Refused batches removed because there were too many")
+                                             .Register(registry)
+                                             .Add({});
+  prometheus::Gauge& kept_batches = prometheus::BuildGauge()
+                                        .Name("lagwatch_refused_batches")
+                                        .Help("Refused batches that wait for a person")
+                                        .Register(registry)
+                                        .Add({});
+  prometheus::Gauge& kept_bytes = prometheus::BuildGauge()
+                                      .Name("lagwatch_refused_batches_bytes")
+                                      .Help("Size of the refused batches that wait for a person")
+                                      .Register(registry)
+                                      .Add({});
 };
 
 Metrics::Metrics() : impl_(std::make_unique<Impl>()) {}
@@ -95,6 +117,16 @@ void Metrics::SetKeylessBytesInFlight(uint64_t bytes) {
   impl_->keyless_bytes_in_flight.Set(static_cast<double>(bytes));
 }
 void Metrics::SetDiskFreeBytes(uint64_t bytes) { impl_->disk_free_bytes.Set(static_cast<double>(bytes)); }
+
+void Metrics::SetRefusedBatches(const RefusedBatches& batches) {
+  const auto raise = [](prometheus::Counter* counter, uint64_t to) {
+    counter->Increment(std::max(static_cast<double>(to) - counter->Value(), 0.0));
+  };
+  raise(&impl_->refused_batches, batches.refused);
+  raise(&impl_->dropped_batches, batches.dropped);
+  impl_->kept_batches.Set(static_cast<double>(batches.kept));
+  impl_->kept_bytes.Set(static_cast<double>(batches.kept_bytes));
+}
 
 std::string Metrics::ToText() const {
   return prometheus::TextSerializer().Serialize(impl_->registry.Collect());

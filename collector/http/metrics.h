@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "collector/ingest/ingest.h"
+#include "collector/store/refused_batches.h"
 
 namespace lagwatch::collector {
 
@@ -30,6 +31,7 @@ class Metrics {
   void SetBytesInFlight(uint64_t bytes);
   void SetKeylessBytesInFlight(uint64_t bytes);
   void SetDiskFreeBytes(uint64_t bytes);
+  void SetRefusedBatches(const RefusedBatches& batches);
 
   std::string ToText() const;
 

@@ -15,6 +15,7 @@
 #include "base/status.h"
 #include "base/uuid.h"
 #include "collector/store/records.h"
+#include "collector/store/refused_batches.h"
 #include "collector/store/removal.h"
 #include "collector/store/version_sums.h"
 
@@ -38,6 +39,9 @@ class Store {
   // Waits until the disk has all that was committed before the call. Other commits go on meanwhile. After an
   // error nothing is known of what was not synced before: it may be there.
   virtual base::Status Sync() { return {}; }
+
+  // What was committed, and then refused by a database elsewhere.
+  virtual RefusedBatches Refused() { return {}; }
 
   // Up to `limit` reports, the newest id first; those before the id `before` where it is given.
   virtual base::Result<std::vector<ReportRow>> Reports(const ReportFilter& filter, int64_t limit,

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sends batches to ClickHouse by a thread of its own, one after the other, each until it is there: those that
-// are appended, and first those that an earlier process left behind. Thread-safe. Context: background.
+// are appended, and first those that an earlier process left behind. Rows that ClickHouse refuses for good
+// are set aside (refused_folder.h), so that the batches behind them go on. Thread-safe. Context: background.
 #pragma once
 
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -13,15 +15,21 @@
 #include <unordered_set>
 
 #include "base/status.h"
+#include "collector/store/clickhouse/batch_delivery.h"
 #include "collector/store/clickhouse/batch_spool.h"
 #include "collector/store/clickhouse/connection.h"
+#include "collector/store/clickhouse/refused_folder.h"
+#include "collector/store/clickhouse/versions.h"
 
 namespace lagwatch::collector {
+
+// Takes a line for those who run the collector. Called on threads of the store.
+using LogLine = std::function<void(const std::string& line)>;
 
 class BatchSender {
  public:
   // Borrows `connection`. The spool refuses more than `most_bytes`.
-  BatchSender(Connection* connection, std::unique_ptr<BatchSpool> spool, uint64_t most_bytes);
+  BatchSender(Connection* connection, std::unique_ptr<BatchSpool> spool, uint64_t most_bytes, LogLine log);
   // Ends with what is being sent; the rest stays in the spool.
   ~BatchSender();
 
@@ -32,13 +40,29 @@ class BatchSender {
   bool IsOnItsWay(const std::string& key) const;
   // Why ClickHouse did not take what it was last sent; empty when it did.
   std::string error() const;
+  // Waits until all that was appended before the call has come to ClickHouse or was set aside, for `most` at
+  // most. Errors: kUnavailable when some still waits; the message says why.
+  base::Status Drain(std::chrono::milliseconds most);
+  RefusedBatches refused() const { return refused_.state(); }
 
  private:
   void Run();
   base::Status SendFirst(uint64_t number);
+  // Whether the batch was not refused often enough to be set aside.
+  bool MayPass(uint64_t number) const;
+  // Keeps what was refused, if something was.
+  base::Status SetAside(const Delivery& delivery);
+  // Appends what a person has moved to `resend`.
+  void TakeResent();
 
   Connection* const connection_;
   const uint64_t most_bytes_;
+  const LogLine log_;
+  RefusedFolder refused_;
+  // The thread's own:
+  Versions resent_versions_;  // apart from the store's, whose batches have their own order
+  uint64_t refused_number_ = 0;
+  int refusals_ = 0;  // of that batch, one after the other
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   // Guarded by mutex_:

@@ -27,6 +27,22 @@ uint64_t NumberOf(const std::string& name) {
   return error == std::errc() && std::string_view(end) == kSuffix ? number : 0;
 }
 
+Status WriteWhole(base::Env* env, const std::string& path, const std::string& bytes) {
+  const std::string unfinished = path + std::string(kUnfinished);
+  int file = -1;
+  int error = env->CreateLocked(unfinished.c_str(), &file);
+  if (error != 0) return IoError("cannot create " + unfinished, error);
+  error = env->Append(file, bytes.data(), bytes.size());
+  env->Close(file);
+  if (error == 0) error = env->Sync(unfinished.c_str());
+  if (error == 0) error = env->Rename(unfinished.c_str(), path.c_str());
+  if (error == 0) error = env->Sync(path.substr(0, path.rfind('/')).c_str());
+  if (error == 0) return {};
+  env->Remove(unfinished.c_str());
+  env->Remove(path.c_str());
+  return IoError("cannot write " + path, error);
+}
+
 }  // namespace
 
 // A checksum, then items: a letter and its texts.
@@ -64,6 +80,10 @@ base::Result<Batch> Batch::Decode(std::string_view bytes) {
     }
   }
   return batch;
+}
+
+Status WriteBatchFile(base::Env* env, const std::string& path, const Batch& batch) {
+  return WriteWhole(env, path, batch.Encode());
 }
 
 base::Result<std::unique_ptr<BatchSpool>> BatchSpool::Open(base::Env* env, const std::string& directory) {
@@ -108,21 +128,7 @@ std::string BatchSpool::PathOf(uint64_t number) const {
 
 base::Result<uint64_t> BatchSpool::Append(const Batch& batch) {
   const std::string bytes = batch.Encode();
-  const std::string path = PathOf(next_number_);
-  const std::string unfinished = path + std::string(kUnfinished);
-  int file = -1;
-  int error = env_->CreateLocked(unfinished.c_str(), &file);
-  if (error != 0) return IoError("cannot create " + unfinished, error);
-  error = env_->Append(file, bytes.data(), bytes.size());
-  env_->Close(file);
-  if (error == 0) error = env_->Sync(unfinished.c_str());
-  if (error == 0) error = env_->Rename(unfinished.c_str(), path.c_str());
-  if (error == 0) error = env_->Sync(directory_.c_str());
-  if (error != 0) {
-    env_->Remove(unfinished.c_str());
-    env_->Remove(path.c_str());
-    return IoError("cannot write " + path, error);
-  }
+  if (Status written = WriteWhole(env_, PathOf(next_number_), bytes); !written.ok()) return written;
   numbers_.push_back(next_number_);
   sizes_.push_back(bytes.size());
   size_bytes_ += bytes.size();

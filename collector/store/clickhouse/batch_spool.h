@@ -29,6 +29,10 @@ struct Batch {
   static base::Result<Batch> Decode(std::string_view bytes);
 };
 
+// Writes `path` as a whole: it is on disk when this returns, and after a crash it is there or not. Errors:
+// kIo.
+base::Status WriteBatchFile(base::Env* env, const std::string& path, const Batch& batch);
+
 class BatchSpool {
  public:
   // No other process opens the directory as long as this lives. `env` is borrowed.
@@ -49,6 +53,8 @@ class BatchSpool {
 
   const std::deque<uint64_t>& numbers() const { return numbers_; }
   uint64_t size_bytes() const { return size_bytes_; }
+  const std::string& directory() const { return directory_; }
+  base::Env* env() const { return env_; }
 
  private:
   BatchSpool(base::Env* env, std::string directory) : env_(env), directory_(std::move(directory)) {}

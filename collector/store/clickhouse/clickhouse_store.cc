@@ -43,23 +43,25 @@ std::string Limit(int64_t limit) { return " LIMIT " + std::to_string(limit); }
 }  // namespace
 
 Result<std::unique_ptr<ClickHouseStore>> ClickHouseStore::Open(const std::string& url,
-                                                               const std::string& spool_directory) {
+                                                               const std::string& spool_directory,
+                                                               LogLine log) {
   const auto parsed = ClickHouseUrl::Parse(url);
   if (!parsed.ok()) return parsed.status();
   auto spool = BatchSpool::Open(&base::SystemEnv(), spool_directory);
   if (!spool.ok()) return spool.status();
   return Guarded([&] {
-    std::unique_ptr<ClickHouseStore> store(new ClickHouseStore(*parsed, std::move(spool).value()));
+    std::unique_ptr<ClickHouseStore> store(
+        new ClickHouseStore(*parsed, std::move(spool).value(), std::move(log)));
     store->tables_.Make();
     return store;
   });
 }
 
-ClickHouseStore::ClickHouseStore(const ClickHouseUrl& url, std::unique_ptr<BatchSpool> spool)
+ClickHouseStore::ClickHouseStore(const ClickHouseUrl& url, std::unique_ptr<BatchSpool> spool, LogLine log)
     : schema_(url),
       connection_(url),
       worker_(&connection_, &schema_, &versions_, [] { return base::SystemClock().WallMs(); }),
-      committer_(&connection_, &schema_, &versions_, std::move(spool)) {}
+      committer_(&connection_, &schema_, &versions_, std::move(spool), std::move(log)) {}
 
 Status ClickHouseStore::SumUpForTest() {
   return GuardedVoid([&] { SumUp(); });

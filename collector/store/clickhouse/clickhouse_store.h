@@ -27,8 +27,9 @@ class ClickHouseStore final : public Store {
   // Makes the tables that are not there, at all nodes that answer. `spool_directory` is made when it is not
   // there; it is this store's alone, and keeps what could not be sent until the next one is opened with it.
   // Errors: kInvalid for the URL; kUnavailable when no node answers or another store has the directory; kIo.
-  static base::Result<std::unique_ptr<ClickHouseStore>> Open(const std::string& url,
-                                                             const std::string& spool_directory);
+  // `log` gets a line for each batch that ClickHouse refused for good.
+  static base::Result<std::unique_ptr<ClickHouseStore>> Open(
+      const std::string& url, const std::string& spool_directory, LogLine log = [](const std::string&) {});
 
   // What is committed is for good before ClickHouse has it: on this machine's disk. What cannot be sent at
   // once is seen by nobody until it is. Whether something came before is not known while ClickHouse does not
@@ -60,6 +61,7 @@ class ClickHouseStore final : public Store {
   base::Result<int64_t> RemoveBefore(int64_t day, int64_t limit) override;
   // Only days go (docs/operations.md says what to do instead).
   base::Result<bool> Remove(const Removal& removal, int64_t limit, RemovalProgress* progress) override;
+  RefusedBatches Refused() override { return committer_.refused(); }
   // Sums up one unit (sums_worker.h). Makes the tables at nodes that did not answer before, and tells why
   // what was committed waits.
   base::Result<int64_t> RepairSums(int64_t limit) override;
@@ -90,7 +92,7 @@ class ClickHouseStore final : public Store {
   base::Status ForEachUnknownRecord(const std::function<void(const UnknownRecord& record)>& visit) override;
 
  private:
-  ClickHouseStore(const ClickHouseUrl& url, std::unique_ptr<BatchSpool> spool);
+  ClickHouseStore(const ClickHouseUrl& url, std::unique_ptr<BatchSpool> spool, LogLine log);
 
   // In order, each once.
   std::vector<base::Uuid> SelectIds(const std::string& condition, int64_t limit);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "collector/store/clickhouse/refusals.h"
 #include "collector/store/query_limit.h"
 
 namespace lagwatch::collector {
@@ -55,8 +56,8 @@ std::string Escaped(std::string_view text) {
 
 // Of one node alone; `may_do_elsewhere` when another may do better.
 struct NodeError : ClickHouseError {
-  NodeError(const std::string& message, bool elsewhere)
-      : ClickHouseError(message), may_do_elsewhere(elsewhere) {}
+  NodeError(const std::string& message, bool elsewhere, bool is_refusal_for_good = false)
+      : ClickHouseError(message, is_refusal_for_good), may_do_elsewhere(elsewhere) {}
   bool may_do_elsewhere;
 };
 
@@ -383,7 +384,9 @@ void Connection::AskNode(size_t node, const Request& request, Handle* handle) {
     throw NodeError(name + ": " + (handle->error[0] != '\0' ? handle->error : curl_easy_strerror(code)),
                     true);
   if (answer.status() == 200) return;
-  throw NodeError(name + ": " + answer.error, IsOfOneNode(CodeOf(answer.error)));
+  const int server_code = CodeOf(answer.error);
+  throw NodeError(name + ": " + answer.error, IsOfOneNode(server_code),
+                  IsRefusalForGood(answer.status(), server_code));
 }
 
 }  // namespace lagwatch::collector

@@ -23,7 +23,10 @@ namespace lagwatch::collector {
 
 // What a node, or the last of several, said; or why it said nothing.
 struct ClickHouseError : std::runtime_error {
-  using std::runtime_error::runtime_error;
+  explicit ClickHouseError(const std::string& message, bool is_refusal_for_good = false)
+      : std::runtime_error(message), is_refusal(is_refusal_for_good) {}
+
+  bool is_refusal;  // of what was sent: the same will be refused again (refusals.h)
 };
 
 // Rows that a statement may select from, as the table `name`: what would otherwise have to be quoted.

@@ -94,11 +94,11 @@ class RecordCommitter::Group {
 };
 
 RecordCommitter::RecordCommitter(Connection* connection, const Schema* schema, Versions* versions,
-                                 std::unique_ptr<BatchSpool> spool)
+                                 std::unique_ptr<BatchSpool> spool, LogLine log)
     : connection_(connection),
       schema_(schema),
       versions_(versions),
-      sender_(connection, std::move(spool), kMostSpoolBytes) {}
+      sender_(connection, std::move(spool), kMostSpoolBytes, std::move(log)) {}
 
 base::Result<std::vector<CommitOutcome>> RecordCommitter::Commit(std::span<const NewRecord> records) {
   std::lock_guard lock(commit_mutex_);

@@ -2,6 +2,7 @@
 // Takes records, each once. Thread-safe. Context: background.
 #pragma once
 
+#include <chrono>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -23,12 +24,15 @@ class RecordCommitter {
  public:
   // Borrows all but the spool.
   RecordCommitter(Connection* connection, const Schema* schema, Versions* versions,
-                  std::unique_ptr<BatchSpool> spool);
+                  std::unique_ptr<BatchSpool> spool, LogLine log);
 
   // As Store::Commit.
   base::Result<std::vector<CommitOutcome>> Commit(std::span<const NewRecord> records);
   // Why what was committed waits; empty when it does not.
   std::string error() const { return sender_.error(); }
+  RefusedBatches refused() const { return sender_.refused(); }
+  // Waits until what was committed before the call is in ClickHouse. Errors: kUnavailable when it is not yet.
+  base::Status Drain() { return sender_.Drain(std::chrono::seconds(3)); }
   // Moves reports to their clusters. `reports` are as they were.
   base::Status Move(std::span<const ReportRow> reports, const std::map<std::string, const Reclustered*>& to);
 

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/store/clickhouse/batch_rows.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "collector/store/clickhouse/row_binary.h"
+
+namespace lagwatch::collector {
+namespace {
+
+constexpr size_t kDaySize = 2;
+
+// The first part of `*text` before `separator`, which goes with it.
+std::string_view TakeUpTo(std::string_view separator, std::string_view* text) {
+  const size_t end = text->find(separator);
+  const std::string_view part = text->substr(0, end);
+  text->remove_prefix(end == std::string_view::npos ? text->size() : end + separator.size());
+  return part;
+}
+
+// The kinds of Row::Take, with `t` for a Date.
+std::string KindsOf(const Table& table) {
+  std::string kinds;
+  for (std::string_view columns = table.columns; !columns.empty();) {
+    std::string_view column = TakeUpTo(", ", &columns);
+    TakeUpTo(" ", &column);
+    kinds += column == "Date" ? 't' : column == "String" ? 's' : column.starts_with("Fixed") ? 'u' : 'i';
+  }
+  return kinds;
+}
+
+// False when `*bytes` does not begin with a whole row.
+bool SkipRow(std::string_view kinds, std::string_view* bytes) {
+  Row column;
+  for (size_t i = 0; i < kinds.size(); ++i) {
+    if (kinds[i] != 't') {
+      if (!column.Take(kinds.substr(i, 1), bytes)) return false;
+    } else if (bytes->size() < kDaySize) {
+      return false;
+    } else {
+      bytes->remove_prefix(kDaySize);
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+const Table* TableOf(std::string_view target) {
+  for (const Table& table : kTables) {
+    const std::string name = "`." + std::string(table.name);
+    if (target.find(name + " (") != std::string_view::npos ||
+        target.find(name + "_all (") != std::string_view::npos)
+      return &table;
+  }
+  return nullptr;
+}
+
+std::vector<std::string_view> RowsOf(const Batch::Part& part) {
+  const Table* table = TableOf(part.target);
+  if (table == nullptr) return {};
+  const std::string kinds = KindsOf(*table);
+  std::vector<std::string_view> rows;
+  for (std::string_view rest = part.rows; !rest.empty();) {
+    const std::string_view before = rest;
+    if (!SkipRow(kinds, &rest)) return {};
+    rows.push_back(before.substr(0, before.size() - rest.size()));
+  }
+  return rows;
+}
+
+bool IsOfMarks(const Batch::Part& part) {
+  const Table* table = TableOf(part.target);
+  return table != nullptr && table->name == kMarks.name;
+}
+
+void RenewMarks(Batch* batch, Versions* versions) {
+  std::optional<int64_t> number;
+  for (Batch::Part& part : batch->parts) {
+    if (!IsOfMarks(part)) continue;
+    if (!number) number = versions->NextBatch();
+    RowWriter rows;
+    for (std::string_view row : RowsOf(part)) {
+      // The day and the unit stay.
+      rows.Bytes(row.substr(0, kDaySize + sizeof(int64_t)));
+      rows.Int(versions->collector());
+      rows.Int(*number);
+      rows.Int(*number);
+    }
+    part.rows = rows.bytes();
+  }
+}
+
+}  // namespace lagwatch::collector
