@@ -33,6 +33,16 @@ RecordResult ToResult(CommitOutcome outcome) {
           "the collector keeps no more records of types that it does not know; update it"};
 }
 
+// The times that a record may have, by its program where it names one.
+template <typename Record>
+TimeBounds BoundsOf(const Record& record, const TimeBounds& bounds, const TimeRule& rule) {
+  if constexpr (requires { record.app; }) {
+    return bounds.OfApp(rule, record.app);
+  } else {
+    return bounds;
+  }
+}
+
 // `outcomes` are of the records that were to be committed.
 base::Result<IngestResult> ResultOf(const std::vector<RecordResult>& results,
                                     const base::Result<std::vector<CommitOutcome>>& outcomes,
@@ -52,10 +62,10 @@ base::Result<NewRecord> Ingest::Read(report::RecordType type, std::string_view p
                                      std::string_view project, ReadRecords* all) const {
   auto as_is = [](auto record) { return record; };
   // What `wrap` makes of a record that could be decoded and is within the limits.
-  auto checked = [all](auto decoded, auto wrap) -> base::Result<NewRecord> {
+  auto checked = [this, all](auto decoded, auto wrap) -> base::Result<NewRecord> {
     if (!decoded.ok()) return decoded.status();
     if (base::Status limits = CheckLimits(*decoded); !limits.ok()) return limits;
-    if (base::Status times = CheckTimes(*decoded, all->bounds); !times.ok()) {
+    if (base::Status times = CheckTimes(*decoded, BoundsOf(*decoded, all->bounds, times_)); !times.ok()) {
       all->is_refused = true;
       return times;
     }
@@ -99,7 +109,7 @@ base::Result<NewRecord> Ingest::Read(report::RecordType type, std::string_view p
 // that out is the work that the quota limits.
 base::Result<NewRecord> Ingest::ReadTrace(report::TraceRecord record, std::string_view project,
                                           ReadRecords* all) const {
-  if (base::Status times = CheckTimes(record, all->bounds); !times.ok()) {
+  if (base::Status times = CheckTimes(record, BoundsOf(record, all->bounds, times_)); !times.ok()) {
     all->is_refused = true;
     return times;
   }
