@@ -10,7 +10,9 @@
 #include <string>
 #include <string_view>
 
+#include "collector/ingest/app_quota.h"
 #include "collector/ingest/ingest.h"
+#include "collector/store/sqlite/database_extent.h"
 
 namespace lagwatch::collector {
 
@@ -30,6 +32,10 @@ class Metrics {
   void SetBytesInFlight(uint64_t bytes);
   void SetKeylessBytesInFlight(uint64_t bytes);
   void SetDiskFreeBytes(uint64_t bytes);
+  void SetAppQuotas(const std::map<std::string, AppQuota::Use, std::less<>>& uses);
+  void SetStoreSize(const StoreSize& size, uint64_t most_bytes);
+  // A day with so many reports was removed, because the store was too large.
+  void CountQuotaRemoval(int64_t reports);
 
   std::string ToText() const;
 
