@@ -7,6 +7,7 @@
 #include <string>
 #include <thread>
 
+#include "collector/app_options.h"
 #include "collector/store/clickhouse/clickhouse_url.h"
 
 namespace lagwatch::collector {
@@ -21,7 +22,7 @@ Files in DATA:
   audit.jsonl   who changed what                          clustering  by which rules reports have clusters
   deletions.json  what was deleted, and is to be          collector.lock  keeps a second one out
   clickhouse-spool  reports on their way to ClickHouse (--store)
-  retention, retention-traces  up to which day old records are gone
+  retention, retention-traces, retention-app-APP  up to which day old records are gone
   confirmed-clock   when a person said that the clock is right (retention confirm-clock)
 
 Signals:
@@ -38,6 +39,30 @@ Examples:
 
 The HTTP API, keys and limits: collector/API.md.
 )";
+
+constexpr AppOption kAppRetention{.name = "--app-retention-days", .unit = "DAYS", .most = 36'500};
+constexpr AppOption kAppQuota{.name = "--app-quota", .unit = "REPORTS", .most = 1'000'000'000};
+constexpr double kLeastStoreGib = 0.0625;
+constexpr double kMostStoreGib = 1 << 20;
+
+// Options that only a store in SQLite has.
+base::Status CheckStoreOptions(const Flags& flags) {
+  using base::StatusCode;
+  const auto retention = ParseAppOption(kAppRetention, flags.app_retention_days);
+  if (!retention.ok()) return retention.status();
+  if (flags.store_gib && !(*flags.store_gib >= kLeastStoreGib && *flags.store_gib <= kMostStoreGib))
+    return {StatusCode::kInvalid,
+            "--store-gib is a number from 0.0625 to 1048576; leave it out for a store without a limit"};
+  if (!flags.HasClickHouse()) return {};
+  if (!retention->empty())
+    return {StatusCode::kInvalid,
+            "--app-retention-days needs --store sqlite: a store in ClickHouse removes whole days of all "
+            "programs"};
+  if (flags.store_gib)
+    return {StatusCode::kInvalid,
+            "--store-gib needs --store sqlite: limit a ClickHouse by its own disks and --retention-days"};
+  return {};
+}
 
 void DeclareQueries(Flags* flags, CLI::App* app) {
   app->add_option("--query-threads", flags->http.query_threads,
@@ -84,6 +109,11 @@ void DeclareDisk(Flags* flags, CLI::App* app) {
                   "has room to work; 0: take reports until the disk is full")
       ->check(CLI::Range(0, 1 << 30))
       ->capture_default_str();
+  app->add_option(
+      "--store-gib", flags->store_gib,
+      "How large the database and its log may be, in GiB, from 0.0625: the oldest days are removed "
+      "when it comes near, and reports refused (503) when that is not enough. Without it, as "
+      "large as the disk allows");
 }
 
 void DeclareTraces(Flags* flags, CLI::App* app) {
@@ -111,11 +141,31 @@ base::Status Check(const Flags& flags) {
     if (const auto url = ClickHouseUrl::Parse(flags.store); !url.ok())
       return {base::StatusCode::kInvalid, "--store is sqlite or a URL; " + url.status().message()};
   }
+  if (base::Status checked = CheckStoreOptions(flags); !checked.ok()) return checked;
+  if (const auto quotas = ParseAppOption(kAppQuota, flags.app_quotas); !quotas.ok()) return quotas.status();
   const uint64_t part = flags.http.BytesOfAPeer();
   if (std::max(flags.limits.body_bytes, flags.limits.inflated_bytes) <= part) return {};
   return {base::StatusCode::kInvalid, "a body could be larger than what one address may have in flight (" +
                                           std::to_string(part) +
                                           " bytes); give a larger --max-bytes-in-flight"};
+}
+
+Retention Flags::ToRetention() const {
+  Retention retention{.days = retention_days};
+  if (auto own = ParseAppOption(kAppRetention, app_retention_days); own.ok())
+    retention.days_of_apps = std::move(own).value();
+  return retention;
+}
+
+std::map<std::string, int64_t, std::less<>> Flags::ToAppQuotas() const {
+  auto quotas = ParseAppOption(kAppQuota, app_quotas);
+  if (!quotas.ok()) return {};
+  return std::move(quotas).value();
+}
+
+uint64_t Flags::MostStoreBytes() const {
+  constexpr double kGiB = 1 << 30;
+  return store_gib ? static_cast<uint64_t>(*store_gib * kGiB) : 0;
 }
 
 void DeclareCauses(Flags* flags, CLI::App* app) {
@@ -144,6 +194,14 @@ void DeclareCauses(Flags* flags, CLI::App* app) {
   app->add_option("--retention-days", flags->retention_days, "For how long reports are kept; 0: for ever")
       ->check(CLI::Range(0, 36'500))
       ->capture_default_str();
+  app->add_option(
+         "--app-retention-days", flags->app_retention_days,
+         "APP=DAYS: the same of one program's records, longer or shorter; may be given several times")
+      ->allow_extra_args(false);
+  app->add_option("--app-quota", flags->app_quotas,
+                  "APP=REPORTS: how many reports of one program are stored in a day (UTC); more are rejected "
+                  "alone; may be given several times")
+      ->allow_extra_args(false);
 }
 
 void Declare(Flags* flags, CLI::App* app) {

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,6 +13,7 @@
 #include "collector/http/tls.h"
 #include "collector/http/upload.h"
 #include "collector/ingest/trace_limits.h"
+#include "collector/store/retention.h"
 #include "policies/cluster_key.h"
 
 namespace CLI {
@@ -37,7 +40,10 @@ struct Flags {
   uint64_t symbols_gib = 20;
   uint64_t debuginfod_gib = 10;
   int64_t retention_days = 90;
+  std::vector<std::string> app_retention_days;  // "APP=DAYS"
+  std::vector<std::string> app_quotas;          // "APP=REPORTS"
   uint64_t min_free_mib = 512;
+  std::optional<double> store_gib;
   TraceLimits traces;
   int64_t trace_retention_days = 30;
   std::string config;
@@ -45,6 +51,10 @@ struct Flags {
   bool prints_seal_key = false;
 
   bool HasClickHouse() const { return store != "sqlite"; }
+  // Of flags that Check() found good.
+  Retention ToRetention() const;
+  std::map<std::string, int64_t, std::less<>> ToAppQuotas() const;
+  uint64_t MostStoreBytes() const;  // 0: no limit
   std::string ConfigPath() const { return config.empty() ? data + "/config.json" : config; }
   std::string AuditPath() const { return data + "/audit.jsonl"; }
   std::string KeyFilePath() const { return data + "/keys.json"; }

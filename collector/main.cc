@@ -6,7 +6,9 @@
 #include <CLI/CLI.hpp>
 #include <csignal>
 #include <cstdio>
+#include <ctime>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,9 +25,11 @@
 #include "collector/keys/keys_command.h"
 #include "collector/keys/secret_file.h"
 #include "collector/log_format.h"
+#include "collector/maintenance/app_retention_job.h"
 #include "collector/maintenance/maintenance.h"
 #include "collector/maintenance/retention_command.h"
 #include "collector/maintenance/retention_job.h"
+#include "collector/maintenance/store_quota.h"
 #include "collector/maintenance/symbolize_job.h"
 #include "collector/store/clickhouse/clickhouse_store.h"
 #include "collector/store/sqlite/sqlite_store.h"
@@ -124,7 +128,53 @@ TimeRule TimesToTake(const Flags& flags) {
   const int64_t start_ms = clock.WallMs() - clock.BootNs() / base::kNsPerMs;
   return {.wall_ms = [&clock] { return clock.WallMs(); },
           .steady_wall_ms = [&clock, start_ms] { return start_ms + clock.BootNs() / base::kNsPerMs; },
-          .retention_days = flags.retention_days};
+          .retention_days = flags.retention_days,
+          .days_of_apps = flags.ToRetention().days_of_apps};
+}
+
+// A store's retention: of all programs alike, or with programs that have one of their own.
+struct RetentionOfStore {
+  std::unique_ptr<MaintenanceJob> job;
+  std::function<RetentionState()> state;
+};
+
+RetentionOfStore CreateRetention(const Flags& flags, Store* store) {
+  const auto wall_ms = [] { return base::SystemClock().WallMs(); };
+  const RetentionOptions options{.state_path = flags.data + "/retention",
+                                 .confirmed_path = flags.ConfirmedClockPath()};
+  if (flags.app_retention_days.empty()) {
+    auto job = std::make_unique<RetentionJob>(store, flags.retention_days, wall_ms, options);
+    auto state = [job = job.get()] { return job->state(); };
+    return {std::move(job), std::move(state)};
+  }
+  auto job = std::make_unique<AppRetentionJob>(store, flags.ToRetention(), wall_ms, options);
+  auto state = [job = job.get()] { return job->state(); };
+  return {std::move(job), std::move(state)};
+}
+
+void LogRemovedDay(int64_t day, int64_t reports, const SqliteStore& store) {
+  const std::time_t seconds = day * kMsPerDay / 1000;
+  std::tm utc{};
+  char text[16] = "";
+  gmtime_r(&seconds, &utc);
+  std::strftime(text, sizeof text, "%Y-%m-%d", &utc);
+  const StoreSize size = store.Size();
+  spdlog::warn("store quota: the records of {} were removed, {} reports among them; the store takes {} MiB",
+               text, reports, (size.used_bytes + size.log_bytes) >> 20);
+}
+
+// Nothing when the store may be as large as it likes.
+base::Result<std::unique_ptr<StoreQuota>> CreateStoreQuota(const Flags& flags, Store* store,
+                                                           Metrics* metrics) {
+  auto* sqlite = dynamic_cast<SqliteStore*>(store);
+  if (flags.MostStoreBytes() == 0 || sqlite == nullptr) return std::unique_ptr<StoreQuota>();
+  if (Status bounded = sqlite->SetMostBytes(flags.MostStoreBytes()); !bounded.ok()) return bounded;
+  return std::make_unique<StoreQuota>(
+      sqlite, flags.MostStoreBytes(),
+      StoreQuotaOptions{.on_removed = [sqlite, metrics](int64_t day, int64_t reports) {
+        metrics->CountQuotaRemoval(reports);
+        LogRemovedDay(day, reports, *sqlite);
+      }});
 }
 
 Status Serve(const Flags& flags, const ListenAddress& listen) {
@@ -154,13 +204,15 @@ Status Serve(const Flags& flags, const ListenAddress& listen) {
   AuditLog audit(flags.AuditPath());
   ConfigAdmin config_admin(flags.ConfigPath(), flags.data + "/config-history", &config, &audit);
   const CauseBook causes(store->get());
-  QueryApi query_api(store->get(), clusterer->rules(), (*symbols)->reader_symbolizer());
+  Metrics metrics;
+  AppQuota app_quota(flags.ToAppQuotas());
+  QueryApi query_api(store->get(), clusterer->rules(), (*symbols)->reader_symbolizer(), &app_quota);
   SymbolizeJob symbolize(store->get(), *clusterer, (*symbols)->symbolizer());
   ReclusterJob recluster(store->get(), *clusterer, (*symbols)->symbolizer(), flags.data + "/clustering");
   const auto wall_ms = [] { return base::SystemClock().WallMs(); };
-  RetentionJob retention(
-      store->get(), flags.retention_days, wall_ms,
-      {.state_path = flags.data + "/retention", .confirmed_path = flags.ConfirmedClockPath()});
+  const RetentionOfStore retention = CreateRetention(flags, store->get());
+  const auto store_quota = CreateStoreQuota(flags, store->get(), &metrics);
+  if (!store_quota.ok()) return store_quota.status();
   TraceRetentionJob trace_retention(
       store->get(), flags.trace_retention_days, wall_ms,
       {.state_path = flags.data + "/retention-traces", .confirmed_path = flags.ConfirmedClockPath()});
@@ -171,16 +223,21 @@ Status Serve(const Flags& flags, const ListenAddress& listen) {
   const auto log_error = [](const auto& job, const Status& error) {
     spdlog::error("{}: {}", job, error.message());
   };
-  Maintenance maintenance({&retention, &trace_retention, &deletions, &unused_names, &repair, &compact},
-                          kMaintenancePause, log_error);
+  std::vector<MaintenanceJob*> jobs = {retention.job.get(), &trace_retention, &deletions,
+                                       &unused_names,       &repair,          &compact};
+  if (*store_quota) jobs.push_back(store_quota->get());
+  Maintenance maintenance(std::move(jobs), kMaintenancePause, log_error);
   // Apart: servers of symbols may be slow.
   Maintenance naming({&recluster, &symbolize}, kMaintenancePause, log_error);
   (*symbols)->symbolizer()->OnNewFile([&](std::string_view) { naming.Wake(); });
-  Ingest ingest(store->get(), std::move(*clusterer), &opener, {}, flags.traces, TimesToTake(flags));
+  Ingest ingest(store->get(), std::move(*clusterer), &opener, {}, flags.traces, TimesToTake(flags), {},
+                &app_quota);
   ReportFeed feed;
   GroupCommit commits(store->get(),
-                      [&feed](auto records, auto outcomes) { feed.Publish(records, outcomes); });
-  Metrics metrics;
+                      [&feed, &maintenance, quota = store_quota->get()](auto records, auto outcomes) {
+                        feed.Publish(records, outcomes);
+                        if (quota != nullptr && quota->IsDue()) maintenance.Wake();
+                      });
   const DiskSpace disk(flags.data, flags.min_free_mib << 20);
   const Router router(CollectorEndpoints({.ingest = &ingest,
                                           .commits = &commits,
@@ -196,10 +253,12 @@ Status Serve(const Flags& flags, const ListenAddress& listen) {
                                           .store = store->get(),
                                           .deletions = &deletions,
                                           .wake_maintenance = [&] { maintenance.Wake(); },
-                                          .retention = &retention,
+                                          .retention = retention.state,
                                           .symbols = (*symbols)->api(),
                                           .metrics = &metrics,
                                           .disk = &disk,
+                                          .store_quota = store_quota->get(),
+                                          .app_quota = &app_quota,
                                           .check_store = [&] { return CheckStore(store->get()); },
                                           .page = PageFiles()},
                                          flags.limits),

@@ -76,18 +76,29 @@ Json Warnings(Store* store) {
   return warnings;
 }
 
-Response Ready(const std::function<base::Status()>& check_store, const DiskSpace* disk, Store* store) {
-  base::Status ready = disk != nullptr ? disk->Check() : base::Status();
-  if (ready.ok() && check_store) ready = check_store();
+// Whether something new may be stored.
+base::Status CheckRoom(const DiskSpace* disk, const StoreQuota* store_quota) {
+  base::Status room = disk != nullptr ? disk->Check() : base::Status();
+  return room.ok() && store_quota != nullptr ? store_quota->Check() : room;
+}
+
+Response Ready(const Services& services) {
+  base::Status ready = CheckRoom(services.disk, services.store_quota);
+  if (ready.ok() && services.check_store) ready = services.check_store();
   if (!ready.ok()) return ErrorResponse(503, "unavailable", ready.message());
   Json answer = {{"status", "ready"}};
-  if (Json warnings = Warnings(store); !warnings.empty()) answer["warnings"] = std::move(warnings);
+  if (Json warnings = Warnings(services.store); !warnings.empty()) answer["warnings"] = std::move(warnings);
   return {200, JsonText(answer)};
 }
 
-Response MetricsText(Metrics* metrics, const DiskSpace* disk, Store* store) {
-  if (disk != nullptr) metrics->SetDiskFreeBytes(disk->FreeBytes());
-  if (store != nullptr) metrics->SetRefusedBatches(store->Refused());
+Response MetricsText(const Services& services) {
+  Metrics* metrics = services.metrics;
+  if (services.disk != nullptr) metrics->SetDiskFreeBytes(services.disk->FreeBytes());
+  if (services.store != nullptr) metrics->SetRefusedBatches(services.store->Refused());
+  if (const StoreQuota* quota = services.store_quota; quota != nullptr)
+    metrics->SetStoreSize(quota->size(), quota->marks().most_bytes);
+  if (services.app_quota != nullptr)
+    metrics->SetAppQuotas(services.app_quota->Uses(base::SystemClock().WallMs()));
   return {
       .status = 200, .body = metrics->ToText(), .content_type = "text/plain; version=0.0.4; charset=utf-8"};
 }
@@ -102,21 +113,17 @@ void AddOperations(const Services& services, std::vector<Endpoint>* endpoints) {
                         .handler = Answering([](const Request&) {
                           return Response{200, JsonText({{"status", "ok"}})};
                         })});
-  endpoints->push_back(
-      {.method = "GET",
-       .path = "/readyz",
-       .access = kEverybody,
-       .runs_on = RunsOn::kQueries,
-       .handler = Answering([check = services.check_store, disk = services.disk,
-                             store = services.store](const Request&) { return Ready(check, disk, store); })});
+  endpoints->push_back({.method = "GET",
+                        .path = "/readyz",
+                        .access = kEverybody,
+                        .runs_on = RunsOn::kQueries,
+                        .handler = Answering([services](const Request&) { return Ready(services); })});
   if (services.metrics == nullptr) return;
-  endpoints->push_back(
-      {.method = "GET",
-       .path = "/metrics",
-       .access = kReaders,
-       .runs_on = RunsOn::kIo,
-       .handler = Answering([metrics = services.metrics, disk = services.disk, store = services.store](
-                                const Request&) { return MetricsText(metrics, disk, store); })});
+  endpoints->push_back({.method = "GET",
+                        .path = "/metrics",
+                        .access = kReaders,
+                        .runs_on = RunsOn::kIo,
+                        .handler = Answering([services](const Request&) { return MetricsText(services); })});
 }
 
 constexpr uint64_t kMaxAdminBodyBytes = 4096;
@@ -191,12 +198,12 @@ Response AuditEntries(const AuditLog& audit, const Request& request) {
   return entries.ok() ? Response{200, JsonText(*entries)} : ErrorResponse(entries.status());
 }
 
-Response Jobs(const ReclusterJob& recluster, const RetentionJob* retention) {
+Response Jobs(const ReclusterJob& recluster, const std::function<RetentionState()>& retention) {
   const ReclusterProgress progress = recluster.progress();
   Json jobs = {{"recluster",
                 {{"is_running", progress.is_running}, {"done", progress.done}, {"total", progress.total}}}};
-  if (retention != nullptr) {
-    const RetentionState state = retention->state();
+  if (retention) {
+    const RetentionState state = retention();
     jobs["retention"] = {{"is_held", state.is_held},
                          {"reached_ms", state.reached_day * kMsPerDay},
                          {"wanted_ms", state.wanted_day * kMsPerDay}};
@@ -313,11 +320,14 @@ void ChangeOnlyWithAudit(AuditLog* audit, std::vector<Endpoint>* endpoints) {
   }
 }
 
-// What stores a body takes none while the disk is full.
-void StoreOnlyWithRoom(const DiskSpace* disk, std::vector<Endpoint>* endpoints) {
+// What stores a body takes none while the disk, or the store that it goes to, is full.
+void StoreOnlyWithRoom(const DiskSpace* disk, const StoreQuota* store_quota,
+                       std::vector<Endpoint>* endpoints) {
   for (Endpoint& endpoint : *endpoints) {
-    if (endpoint.is_metered || endpoint.path == "/v1/symbols/{build_id}")
-      endpoint.check_room = [disk] { return disk->Check(); };
+    if (endpoint.is_metered)
+      endpoint.check_room = [disk, store_quota] { return CheckRoom(disk, store_quota); };
+    if (endpoint.path == "/v1/symbols/{build_id}")
+      endpoint.check_room = [disk] { return CheckRoom(disk, nullptr); };
   }
 }
 
@@ -366,7 +376,8 @@ std::vector<Endpoint> CollectorEndpoints(const Services& services, const BodyLim
   }
   AddAdmin(services, &endpoints);
   if (services.audit != nullptr) ChangeOnlyWithAudit(services.audit, &endpoints);
-  if (services.disk != nullptr) StoreOnlyWithRoom(services.disk, &endpoints);
+  if (services.disk != nullptr || services.store_quota != nullptr)
+    StoreOnlyWithRoom(services.disk, services.store_quota, &endpoints);
   AddPage(services.page, &endpoints);
   return endpoints;
 }

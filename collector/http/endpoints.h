@@ -13,11 +13,13 @@
 #include "collector/files/disk_space.h"
 #include "collector/http/endpoint.h"
 #include "collector/http/upload.h"
+#include "collector/ingest/app_quota.h"
 #include "collector/ingest/ingest.h"
 #include "collector/keys/key_file.h"
 #include "collector/keys/key_ring.h"
 #include "collector/maintenance/recluster_job.h"
 #include "collector/maintenance/retention_job.h"
+#include "collector/maintenance/store_quota.h"
 #include "collector/query/cause_book.h"
 #include "collector/query/query_api.h"
 #include "collector/query/report_feed.h"
@@ -42,10 +44,12 @@ struct Services {
   Store* store = nullptr;                          // for what is deleted
   Deletions* deletions = nullptr;                  // null: nothing can be deleted
   std::function<void()> wake_maintenance = {};     // there is something for it to do
-  const RetentionJob* retention = nullptr;         // null: it has no state
+  std::function<RetentionState()> retention = {};  // none: it has no state
   SymbolsApi* symbols = nullptr;                   // null: no symbol files are taken
   Metrics* metrics = nullptr;                      // null: nothing is counted
   const DiskSpace* disk = nullptr;                 // null: it is never full
+  const StoreQuota* store_quota = nullptr;         // null: the store may be as large as it likes
+  const AppQuota* app_quota = nullptr;             // null: no program has one
   std::function<base::Status()> check_store = {};  // whether it answers
   std::span<const PageFile> page = {};             // none: there is no page
 };

@@ -82,6 +82,21 @@ struct Metrics::Impl {
                                       .Help("Size of the refused batches that wait for a person")
                                       .Register(registry)
                                       .Add({});
+  prometheus::Family<prometheus::Gauge>& app_quotas =
+      prometheus::BuildGauge()
+          .Name("lagwatch_app_quota_reports")
+          .Help("Reports of programs with a quota: what it is, what of it was used today, and refused")
+          .Register(registry);
+  prometheus::Family<prometheus::Gauge>& store_bytes =
+      prometheus::BuildGauge()
+          .Name("lagwatch_store_bytes")
+          .Help("Size of a store with a limit: records, pages that are free, the log and the limit")
+          .Register(registry);
+  prometheus::Family<prometheus::Counter>& store_removed =
+      prometheus::BuildCounter()
+          .Name("lagwatch_store_quota_removed_total")
+          .Help("Days, and reports of these, that were removed because the store was too large")
+          .Register(registry);
 };
 
 Metrics::Metrics() : impl_(std::make_unique<Impl>()) {}
@@ -99,8 +114,9 @@ void Metrics::CountRecords(const IngestResult& result) {
   };
   count("accepted", result.accepted);
   count("duplicate", result.duplicates);
-  count("rejected", result.rejected - result.refused);
+  count("rejected", result.rejected - result.refused - result.over_quota);
   count("refused", result.refused);
+  count("over_quota", result.over_quota);
   count("folded", result.folded);
 }
 
@@ -126,6 +142,33 @@ void Metrics::SetRefusedBatches(const RefusedBatches& batches) {
   raise(&impl_->dropped_batches, batches.dropped);
   impl_->kept_batches.Set(static_cast<double>(batches.kept));
   impl_->kept_bytes.Set(static_cast<double>(batches.kept_bytes));
+}
+
+void Metrics::SetAppQuotas(const std::map<std::string, AppQuota::Use, std::less<>>& uses) {
+  for (const auto& [app, use] : uses) {
+    const auto set = [&](const char* what, int64_t reports) {
+      impl_->app_quotas.Add({{"app", app}, {"what", what}}).Set(static_cast<double>(reports));
+    };
+    set("limit", use.reports_a_day);
+    set("today", use.today);
+    set("refused_today", use.refused_today);
+    set("refused", use.refused);
+  }
+}
+
+void Metrics::SetStoreSize(const StoreSize& size, uint64_t most_bytes) {
+  const auto set = [&](const char* what, uint64_t bytes) {
+    impl_->store_bytes.Add({{"what", what}}).Set(static_cast<double>(bytes));
+  };
+  set("used", size.used_bytes);
+  set("free", size.free_bytes);
+  set("log", size.log_bytes);
+  set("limit", most_bytes);
+}
+
+void Metrics::CountQuotaRemoval(int64_t reports) {
+  impl_->store_removed.Add({{"what", "days"}}).Increment();
+  impl_->store_removed.Add({{"what", "reports"}}).Increment(static_cast<double>(reports));
 }
 
 std::string Metrics::ToText() const {

@@ -48,6 +48,19 @@ const RecordResult* FindRefusal(const IngestResult& result) {
   return &*std::ranges::find_if(result.records, &RecordResult::is_refused);
 }
 
+// That a program's quota for the day is used up; null unless nothing was stored or known because of it.
+const RecordResult* FindOverQuota(const IngestResult& result) {
+  if (result.over_quota == 0 || result.accepted + result.duplicates > 0) return nullptr;
+  return &*std::ranges::find_if(result.records, &RecordResult::is_over_quota);
+}
+
+// SDKs keep still until then, at most for an hour: the quota may have become larger.
+int64_t SecondsOfQuota() {
+  constexpr int64_t kHourS = 3600;
+  constexpr int64_t kDayS = 24 * kHourS;
+  return std::min(kHourS, kDayS - base::SystemClock().WallMs() / 1000 % kDayS);
+}
+
 }  // namespace
 
 void SentryUpload::operator()(Request request, const Respond& respond) const {
@@ -81,6 +94,8 @@ void SentryUpload::operator()(Request request, const Respond& respond) const {
     if (metrics_ != nullptr) metrics_->CountRecords(*result);
     if (const RecordResult* refusal = FindRefusal(*result))
       return respond(ErrorResponse(400, "refused", refusal->why));
+    if (const RecordResult* over = FindOverQuota(*result))
+      return respond(TooManyRequests({SecondsOfQuota(), over->why}, KeyPlace::kSentry));
     respond(Answer(held->second.event_id));
   };
   const std::string& sender = held->first.key.name;

@@ -27,6 +27,7 @@ Json ResultsJson(const std::vector<RecordResult>& records) {
     } else {
       result.update({{"result", "rejected"}, {"why", records[i].why}});
       if (records[i].is_refused) result["refused"] = true;
+      if (records[i].is_over_quota) result["over_quota"] = true;
     }
     results.push_back(std::move(result));
   }
@@ -34,11 +35,9 @@ Json ResultsJson(const std::vector<RecordResult>& records) {
 }
 
 Json AnswerTo(const IngestResult& result) {
-  return {{"accepted", result.accepted},
-          {"duplicates", result.duplicates},
-          {"rejected", result.rejected},
-          {"refused", result.refused},
-          {"results", ResultsJson(result.records)}};
+  return {{"accepted", result.accepted},     {"duplicates", result.duplicates},
+          {"rejected", result.rejected},     {"refused", result.refused},
+          {"over_quota", result.over_quota}, {"results", ResultsJson(result.records)}};
 }
 
 std::string LineFor(const IngestResult& result) {
@@ -46,6 +45,7 @@ std::string LineFor(const IngestResult& result) {
                      std::to_string(result.duplicates) + " known already, " +
                      std::to_string(result.rejected) + " rejected";
   if (result.refused > 0) line += " (" + std::to_string(result.refused) + " refused for their times)";
+  if (result.over_quota > 0) line += " (" + std::to_string(result.over_quota) + " over a program's quota)";
   const auto first = std::ranges::find(result.records, RecordResult::Kind::kRejected, &RecordResult::kind);
   if (first != result.records.end()) line += ", the first: " + Quoted(first->why);
   return line;

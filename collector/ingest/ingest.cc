@@ -17,6 +17,7 @@ void Add(RecordResult result, IngestResult* all) {
   all->duplicates += result.kind == RecordResult::Kind::kDuplicate;
   all->rejected += result.kind == RecordResult::Kind::kRejected;
   all->refused += result.is_refused;
+  all->over_quota += result.is_over_quota;
   all->records.push_back(std::move(result));
 }
 
@@ -31,6 +32,20 @@ RecordResult ToResult(CommitOutcome outcome) {
   }
   return {RecordResult::Kind::kRejected,
           "the collector keeps no more records of types that it does not know; update it"};
+}
+
+// The times that a record may have, by its program where it names one.
+template <typename Record>
+TimeBounds BoundsOf(const Record& record, const TimeBounds& bounds, const TimeRule& rule) {
+  if constexpr (requires { record.app; }) {
+    return bounds.OfApp(rule, record.app);
+  } else {
+    return bounds;
+  }
+}
+
+base::Status NoMoreReports() {
+  return {base::StatusCode::kTooLarge, "the collector takes no more reports of this program today"};
 }
 
 // `outcomes` are of the records that were to be committed.
@@ -52,10 +67,10 @@ base::Result<NewRecord> Ingest::Read(report::RecordType type, std::string_view p
                                      std::string_view project, ReadRecords* all) const {
   auto as_is = [](auto record) { return record; };
   // What `wrap` makes of a record that could be decoded and is within the limits.
-  auto checked = [all](auto decoded, auto wrap) -> base::Result<NewRecord> {
+  auto checked = [this, all](auto decoded, auto wrap) -> base::Result<NewRecord> {
     if (!decoded.ok()) return decoded.status();
     if (base::Status limits = CheckLimits(*decoded); !limits.ok()) return limits;
-    if (base::Status times = CheckTimes(*decoded, all->bounds); !times.ok()) {
+    if (base::Status times = CheckTimes(*decoded, BoundsOf(*decoded, all->bounds, times_)); !times.ok()) {
       all->is_refused = true;
       return times;
     }
@@ -99,7 +114,7 @@ base::Result<NewRecord> Ingest::Read(report::RecordType type, std::string_view p
 // that out is the work that the quota limits.
 base::Result<NewRecord> Ingest::ReadTrace(report::TraceRecord record, std::string_view project,
                                           ReadRecords* all) const {
-  if (base::Status times = CheckTimes(record, all->bounds); !times.ok()) {
+  if (base::Status times = CheckTimes(record, BoundsOf(record, all->bounds, times_)); !times.ok()) {
     all->is_refused = true;
     return times;
   }
@@ -108,16 +123,28 @@ base::Result<NewRecord> Ingest::ReadTrace(report::TraceRecord record, std::strin
     return base::Status(base::StatusCode::kTooLarge,
                         "the collector takes no more traces of this project today");
   if (base::Status checked = CheckTrace(record, trace_limits_); !checked.ok()) return checked;
-  all->traces.push_back({all->valid.size(), size_bytes});
+  all->counted.traces.push_back({all->valid.size(), size_bytes});
   return NewRecord(NewTrace::Create(std::move(record)));
 }
 
-void Ingest::GiveBack(const std::vector<CountedTrace>& traces, std::string_view project,
+void Ingest::GiveBack(const CountedRecords& counted, std::string_view project,
                       const base::Result<std::vector<CommitOutcome>>& outcomes) const {
-  for (const CountedTrace& trace : traces) {
-    if (outcomes.ok() && (*outcomes)[trace.index] == CommitOutcome::kStored) continue;
-    trace_quota_.GiveBack(project, trace.size_bytes, base::SystemClock().WallMs());
-  }
+  const int64_t now_ms = base::SystemClock().WallMs();
+  const auto is_stored = [&](size_t index) {
+    return outcomes.ok() && (*outcomes)[index] == CommitOutcome::kStored;
+  };
+  for (const CountedTrace& trace : counted.traces)
+    if (!is_stored(trace.index)) trace_quota_.GiveBack(project, trace.size_bytes, now_ms);
+  for (const CountedReport& report : counted.reports)
+    if (!is_stored(report.index)) app_quota_->GiveBack(report.app, now_ms);
+}
+
+bool Ingest::TakeRoom(const NewRecord& record, ReadRecords* all) const {
+  const auto* report = std::get_if<NewReport>(&record);
+  if (report == nullptr || app_quota_ == nullptr || !app_quota_->Has(report->row.app)) return true;
+  if (!app_quota_->TryTake(report->row.app, base::SystemClock().WallMs())) return false;
+  all->counted.reports.push_back({all->valid.size(), report->row.app});
+  return true;
 }
 
 bool Ingest::BoundNames(std::string_view project, NewRecord* record) const {
@@ -148,23 +175,27 @@ base::Result<Ingest::ReadRecords> Ingest::ReadBatch(std::string_view batch, std:
   for (const report::OwnedRecord& listed : *records) {
     auto record = opened.Open({listed.type, listed.payload});
     if (!record.ok() && record.status().code() != base::StatusCode::kInvalid) {
-      GiveBack(all.traces, project, record.status());
+      GiveBack(all.counted, project, record.status());
       return record.status();
     }
     all.is_refused = false;
     auto read = record.ok() ? Read(record->type, record->payload, project, &all)
                             : base::Result<NewRecord>(record.status());
+    const bool is_folded = read.ok() && BoundNames(project, &*read);
+    const bool is_over_quota = read.ok() && !TakeRoom(*read, &all);
+    if (is_over_quota) read = NoMoreReports();
     all.results.push_back(read.ok() ? RecordResult{}
                                     : RecordResult{.kind = RecordResult::Kind::kRejected,
                                                    .why = read.status().message(),
-                                                   .is_refused = all.is_refused});
+                                                   .is_refused = all.is_refused,
+                                                   .is_over_quota = is_over_quota});
     if (!read.ok()) continue;
-    all.folded += BoundNames(project, &*read) ? 1 : 0;
+    all.folded += is_folded ? 1 : 0;
     read->sender = project;
     all.valid.push_back(std::move(*read));
   }
   const auto is_malformed = [](const RecordResult& each) {
-    return each.kind == RecordResult::Kind::kRejected && !each.is_refused;
+    return each.kind == RecordResult::Kind::kRejected && !each.is_refused && !each.is_over_quota;
   };
   if (!all.results.empty() && std::ranges::all_of(all.results, is_malformed)) {
     return base::Status(base::StatusCode::kInvalid,
@@ -178,7 +209,7 @@ base::Result<IngestResult> Ingest::Submit(std::string_view batch, std::string_vi
   if (!records.ok()) return records.status();
   if (records->valid.empty()) return ResultOf(records->results, std::vector<CommitOutcome>(), 0);
   const auto outcomes = store_->Commit(records->valid);
-  GiveBack(records->traces, project, outcomes);
+  GiveBack(records->counted, project, outcomes);
   return ResultOf(records->results, outcomes, records->folded);
 }
 
@@ -188,9 +219,9 @@ void Ingest::Submit(std::string_view batch, GroupCommit* commits, Done done, std
   if (records->valid.empty()) return done(ResultOf(records->results, std::vector<CommitOutcome>(), 0));
   commits->Commit(
       std::move(records->valid),
-      [this, results = std::move(records->results), traces = std::move(records->traces),
+      [this, results = std::move(records->results), counted = std::move(records->counted),
        folded = records->folded, project = std::string(project), done = std::move(done)](auto outcomes) {
-        GiveBack(traces, project, outcomes);
+        GiveBack(counted, project, outcomes);
         done(ResultOf(results, outcomes, folded));
       });
 }

@@ -10,6 +10,7 @@
 
 #include "base/status.h"
 #include "collector/cluster/clusterer.h"
+#include "collector/ingest/app_quota.h"
 #include "collector/ingest/group_commit.h"
 #include "collector/ingest/name_limits.h"
 #include "collector/ingest/time_bounds.h"
@@ -26,8 +27,9 @@ struct RecordResult {
   enum class Kind { kStored, kDuplicate, kRejected };
 
   Kind kind = Kind::kStored;
-  std::string why = {};     // it was rejected, for a person
-  bool is_refused = false;  // rejected because of its times, ids or durations (TimeBounds)
+  std::string why = {};        // it was rejected, for a person
+  bool is_refused = false;     // rejected because of its times, ids or durations (TimeBounds)
+  bool is_over_quota = false;  // rejected because its program has no more reports in a day (AppQuota)
 };
 
 struct IngestResult {
@@ -36,17 +38,19 @@ struct IngestResult {
   int64_t accepted = 0;
   int64_t duplicates = 0;
   int64_t rejected = 0;
-  int64_t refused = 0;  // of those rejected
-  int64_t folded = 0;   // accepted or known, and a name of theirs counts under "(others)" (name_limits.h)
+  int64_t refused = 0;     // of those rejected
+  int64_t over_quota = 0;  // likewise
+  int64_t folded = 0;      // accepted or known, and a name of theirs counts under "(others)" (name_limits.h)
 };
 
 class Ingest {
  public:
   // Borrows `store`, and `opener` of sealed records, which may be null: then they are refused. Both must
   // outlive this. `limits` are of a batch. `times` decides which records are refused.
+  // Borrows `app_quota`, which may be null.
   Ingest(Store* store, Clusterer clusterer, const report::RecordOpener* opener = nullptr,
          const report::UnpackLimits& limits = {}, const TraceLimits& traces = {}, TimeRule times = {},
-         const NameBounds& names = {})
+         const NameBounds& names = {}, AppQuota* app_quota = nullptr)
       : store_(store),
         clusterer_(std::move(clusterer)),
         opener_(opener),
@@ -54,14 +58,15 @@ class Ingest {
         trace_limits_(traces),
         trace_quota_(traces),
         times_(std::move(times)),
-        name_limits_(names) {}
+        name_limits_(names),
+        app_quota_(app_quota) {}
 
   // `batch` is an encoded lagwatch.Batch. Returns after the commit. A malformed record is refused alone; one
   // of a type that is not known here is kept as it is. Errors: kInvalid when the batch is unreadable or holds
-  // nothing but malformed records (one that is refused is not malformed); kTooLarge when too much was sealed
-  // in it; kUnavailable or kInternal, and nothing is stored, when the database refuses or there is too little
-  // memory. `project` is the name of the key that brings it: traces count in its quota, names in its bounds,
-  // and all that is stored can be deleted by it.
+  // nothing but malformed records (one that is refused or over a quota is not malformed); kTooLarge when too
+  // much was sealed in it; kUnavailable or kInternal, and nothing is stored, when the database refuses or
+  // there is too little memory. `project` is the name of the key that brings it: traces count in its quota,
+  // names in its bounds, and all that is stored can be deleted by it.
   base::Result<IngestResult> Submit(std::string_view batch, std::string_view project = {}) const;
 
   // The same, committed together with what others bring: `done` is called once, on this thread or on one of
@@ -74,10 +79,19 @@ class Ingest {
     size_t index = 0;  // in the valid ones
     size_t size_bytes = 0;
   };
+  struct CountedReport {
+    size_t index = 0;  // in the valid ones
+    std::string app;
+  };
+  // That have room in quotas.
+  struct CountedRecords {
+    std::vector<CountedTrace> traces;
+    std::vector<CountedReport> reports;
+  };
   struct ReadRecords {
     std::vector<NewRecord> valid;
     std::vector<RecordResult> results;  // of all that the batch holds, in order; kStored: to be committed
-    std::vector<CountedTrace> traces;   // that have room in the quota
+    CountedRecords counted;
     TimeBounds bounds;
     bool is_refused = false;  // the record that was read last
     int64_t folded = 0;
@@ -89,10 +103,12 @@ class Ingest {
                                ReadRecords* all) const;
   base::Result<NewRecord> ReadTrace(report::TraceRecord record, std::string_view project,
                                     ReadRecords* all) const;
+  // Whether the record's program has room for it today; the next of `all`'s valid ones then has it.
+  bool TakeRoom(const NewRecord& record, ReadRecords* all) const;
   // Whether a name was one too many.
   bool BoundNames(std::string_view project, NewRecord* record) const;
   // The room of those that were not stored.
-  void GiveBack(const std::vector<CountedTrace>& traces, std::string_view project,
+  void GiveBack(const CountedRecords& counted, std::string_view project,
                 const base::Result<std::vector<CommitOutcome>>& outcomes) const;
 
   Store* store_;
@@ -103,6 +119,7 @@ class Ingest {
   mutable TraceQuota trace_quota_;
   TimeRule times_;
   mutable NameLimits name_limits_;
+  AppQuota* app_quota_;
 };
 
 }  // namespace lagwatch::collector

@@ -58,6 +58,11 @@ class TimeCheck {
   std::string problem_;
 };
 
+uint64_t EarliestMs(int64_t today, int64_t retention_days) {
+  const int64_t first_day = retention_days == 0 ? 0 : std::max<int64_t>(today - retention_days, 0);
+  return static_cast<uint64_t>(first_day * kMsPerDay);
+}
+
 bool IsNone(const base::Uuid& id) { return id == base::Uuid{}; }
 
 }  // namespace
@@ -67,10 +72,19 @@ TimeBounds TimeBounds::Of(const TimeRule& rule) {
   const int64_t wall_ms = std::max<int64_t>(rule.wall_ms(), 0);
   const int64_t steady_ms = rule.steady_wall_ms ? std::max<int64_t>(rule.steady_wall_ms(), 0) : wall_ms;
   const int64_t today = std::min(wall_ms, steady_ms) / kMsPerDay;
-  const int64_t first_day = rule.retention_days == 0 ? 0 : std::max<int64_t>(today - rule.retention_days, 0);
-  return {.earliest_ms = static_cast<uint64_t>(first_day * kMsPerDay),
+  const int64_t longest_days = Retention{rule.retention_days, rule.days_of_apps}.LongestDays();
+  return {.earliest_ms = EarliestMs(today, longest_days),
           .latest_ms = static_cast<uint64_t>(std::max(wall_ms, steady_ms) + kMaxAheadMs),
-          .is_checked = true};
+          .is_checked = true,
+          .today = today};
+}
+
+TimeBounds TimeBounds::OfApp(const TimeRule& rule, std::string_view app) const {
+  if (!is_checked || rule.days_of_apps.empty()) return *this;
+  const auto own = rule.days_of_apps.find(app);
+  TimeBounds bounds = *this;
+  bounds.earliest_ms = EarliestMs(today, own == rule.days_of_apps.end() ? rule.retention_days : own->second);
+  return bounds;
 }
 
 Status CheckTimes(const report::Report& report, const TimeBounds& bounds) {

@@ -5,8 +5,10 @@
 
 #include <cstdint>
 #include <functional>
+#include <string_view>
 
 #include "base/status.h"
+#include "collector/store/retention.h"
 #include "report/format/losses.h"
 #include "report/format/report.h"
 #include "report/format/trace_record.h"
@@ -25,6 +27,8 @@ struct TimeRule {
   // then what either of them allows is taken. None: the wall clock never jumps.
   std::function<int64_t()> steady_wall_ms = {};
   int64_t retention_days = 0;  // records of earlier days are refused; 0: of no day
+  // The same of programs with a retention of their own.
+  std::map<std::string, int64_t, std::less<>> days_of_apps = {};
 };
 
 // The days that a record may be of, as milliseconds since 1970 UTC.
@@ -32,8 +36,12 @@ struct TimeBounds {
   uint64_t earliest_ms = 0;
   uint64_t latest_ms = UINT64_MAX;
   bool is_checked = false;
+  int64_t today = 0;  // since 1970 UTC
 
+  // Those of a record of no known program.
   static TimeBounds Of(const TimeRule& rule);
+  // Those of a program's records.
+  TimeBounds OfApp(const TimeRule& rule, std::string_view app) const;
 };
 
 // Errors: kInvalid, with the field that is out of bounds.

@@ -66,13 +66,17 @@ RetentionState RetentionGuard::state() const {
   return state_;
 }
 
-// Without a state: as far as retention had come when the newest record was made.
 base::Result<int64_t> RetentionGuard::ReachedDay(int64_t wanted_day) {
   if (!reached_day_) reached_day_ = ReadNumber(options_.state_path);
   if (reached_day_) return *reached_day_;
   const auto newest = store_->NewestDay();
   if (!newest.ok()) return newest.status();
-  const int64_t reached = *newest ? std::min(wanted_day, **newest - days_) : wanted_day;
+  int64_t reached = *newest ? std::min(wanted_day, **newest - days_) : wanted_day;
+  if (options_.begins_at_oldest) {
+    const auto oldest = store_->OldestDay();
+    if (!oldest.ok()) return oldest.status();
+    if (*oldest) reached = std::min(reached, **oldest);
+  }
   if (base::Status noted = NoteReached(reached); !noted.ok()) return noted;
   return reached;
 }

@@ -22,6 +22,9 @@ struct RetentionOptions {
   // File that `lagwatch-collector retention confirm-clock` writes. Empty: the clock is never confirmed.
   std::string confirmed_path = {};
   std::function<int64_t()> mono_ns = [] { return base::SystemClock().MonoNs(); };
+  // Without a state, begins at the oldest record that there is. False: at the day up to which retention would
+  // have come when the newest record was made.
+  bool begins_at_oldest = false;
 };
 
 struct RetentionState {

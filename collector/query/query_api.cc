@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 
+#include "base/clock.h"
 #include "collector/query/csv_text.h"
 #include "collector/query/report_filter.h"
 #include "collector/query/report_json.h"
@@ -154,7 +155,20 @@ QueryApi::Answer QueryApi::Usage(const QueryString& query) const {
     if (static_cast<int64_t>(answer.size()) == *limit) break;
     answer.push_back(UsageJson(summary));
   }
+  AddQuotas(&answer);
   return answer;
+}
+
+void QueryApi::AddQuotas(Json* usage) const {
+  if (app_quota_ == nullptr) return;
+  const auto uses = app_quota_->Uses(base::SystemClock().WallMs());
+  for (Json& entry : *usage) {
+    const auto found = uses.find(entry["app"].get_ref<const std::string&>());
+    if (found == uses.end()) continue;
+    entry["quota"] = {{"reports_a_day", found->second.reports_a_day},
+                      {"reports_today", found->second.today},
+                      {"refused_today", found->second.refused_today}};
+  }
 }
 
 QueryApi::Answer QueryApi::UsageByDay(const QueryString& query) const {

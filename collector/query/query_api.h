@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/status.h"
+#include "collector/ingest/app_quota.h"
 #include "collector/query/cause_book.h"
 #include "collector/query/cluster_queries.h"
 #include "collector/query/json_text.h"
@@ -23,14 +24,16 @@ namespace lagwatch::collector {
 class QueryApi {
  public:
   // Borrows `store` and `symbolizer`, which may be null: then names are those that clients knew.
-  // `rules` are those that reports are clustered with.
-  QueryApi(Store* store, policies::ClusterRules rules, Symbolizer* symbolizer = nullptr)
+  // `rules` are those that reports are clustered with. Borrows `app_quota`, which may be null.
+  QueryApi(Store* store, policies::ClusterRules rules, Symbolizer* symbolizer = nullptr,
+           const AppQuota* app_quota = nullptr)
       : store_(store),
         book_(store),
         rules_(std::move(rules)),
         symbolizer_(symbolizer),
         clusters_(store, rules_, symbolizer),
-        traces_(store, symbolizer) {}
+        traces_(store, symbolizer),
+        app_quota_(app_quota) {}
 
   // /v1/clusters, /v1/clusters/{key}, /v1/clusters/{key}/samples, /v1/reports, /v1/reports/{id}, /v1/frames,
   // /v1/usage, /v1/losses, /v1/missing-symbols. Lists are CSV with format=csv. /v1/traces/{id} is a file,
@@ -45,6 +48,8 @@ class QueryApi {
   Answer Frames(const QueryString& query) const;
   Answer Usage(const QueryString& query) const;
   Answer UsageByDay(const QueryString& query) const;
+  // Adds "quota" to the entries of programs that have one.
+  void AddQuotas(Json* usage) const;
   Answer Losses(const QueryString& query) const;
   Answer MissingSymbols(const QueryString& query) const;
   // Adds "exit" to the answer's entries, which are those of `reports`.
@@ -59,6 +64,7 @@ class QueryApi {
   Symbolizer* symbolizer_;
   ClusterQueries clusters_;
   TraceQueries traces_;
+  const AppQuota* app_quota_;
 };
 
 }  // namespace lagwatch::collector

@@ -40,8 +40,8 @@ void AddTo(policies::SlowDispatches* sum, const policies::SlowDispatches& added)
 }
 
 double Rounded(double ms) {
-  constexpr double kNsPerMs = 1'000'000;
-  return ToMs(ms * kNsPerMs);
+  constexpr double kNsOfOneMs = 1'000'000;
+  return ToMs(ms * kNsOfOneMs);
 }
 
 double RateOf(const policies::LoopUsage& usage) {

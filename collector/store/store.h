@@ -92,6 +92,9 @@ class Store {
   virtual base::Result<bool> RemoveUnused(int64_t limit) = 0;
   // The day (since 1970 UTC) of the newest record, by the ids that clients gave; nothing of an empty store.
   virtual base::Result<std::optional<int64_t>> NewestDay() = 0;
+  // The day of the oldest report, trace, loss, use or frames: RemoveBefore the next one removes something.
+  // Nothing of an empty store, or of a kind of store that does not know.
+  virtual base::Result<std::optional<int64_t>> OldestDay() { return std::optional<int64_t>(); }
   // Puts right what taking reports out of sums leaves behind (users, first and last times, longest lags), of
   // up to `limit` clusters, then of all reports; returns how many sums it did.
   virtual base::Result<int64_t> RepairSums(int64_t limit) = 0;

@@ -10,6 +10,7 @@
 #include <set>
 #include <vector>
 
+#include "collector/maintenance/app_retention_job.h"
 #include "collector/maintenance/retention_job.h"
 #include "collector/query/query_api.h"
 #include "collector/store/sqlite/database.h"
@@ -46,6 +47,7 @@ struct Item {
   std::string app, user, key;
   base::Uuid report_id{};  // its own, or of the report that it belongs to
   int stack = -1;          // a report's
+  int64_t day = 0;         // that its id, or its end, is of
 };
 
 // Records of three programs, of reports with several of one lag, ends, killed runs, traces, usage, losses and
@@ -69,7 +71,8 @@ class Traffic {
     day_ms_ = kFirstMs + static_cast<int64_t>(Draw(5)) * kMsPerDay + static_cast<int64_t>(Draw(1000));
   }
   void Add(RecordType type, std::string payload, const base::Uuid& report_id = {}, int stack = -1) {
-    items_.push_back({type, std::move(payload), kApps[app_], Users()[user_], kKeys[key_], report_id, stack});
+    items_.push_back({type, std::move(payload), kApps[app_], Users()[user_], kKeys[key_], report_id, stack,
+                      day_ms_ / kMsPerDay});
   }
 
   // With up to three reports, whose first has the largest part.
@@ -213,6 +216,16 @@ class FileCollector {
     Repair();
     return progress;
   }
+  // Retention of programs at noon of `day`, by a clock that a person confirmed.
+  void Retain(const Retention& retention, int64_t day) {
+    const int64_t wall_ms = day * kMsPerDay + kMsPerDay / 2;
+    const std::string confirmed_path = directory_ / "confirmed";
+    ASSERT_TRUE(ConfirmClock(confirmed_path, wall_ms).ok());
+    AppRetentionJob job(store_.get(), retention, [=] { return wall_ms; }, {.confirmed_path = confirmed_path});
+    while (job.Step().value()) {
+    }
+    Repair();
+  }
   void Repair() {
     RepairJob repair(store_.get());
     while (repair.Step().value()) {
@@ -280,6 +293,11 @@ class DeletionSums : public ::testing::Test {
  protected:
   // Deletes what `removal` names, and compares with a collector that never had what `is_gone` tells.
   void Check(const Removal& removal, const std::function<bool(const Item&)>& is_gone) {
+    Check([&](FileCollector* collector) { return collector->Remove(removal).reports; }, is_gone);
+  }
+  // The same of what `remove` removes; it returns how many reports, or -1.
+  void Check(const std::function<int64_t(FileCollector*)>& remove,
+             const std::function<bool(const Item&)>& is_gone) {
     std::set<std::array<uint8_t, 16>> gone_reports;
     for (const Item& item : AllItems())
       if (item.type == RecordType::kReport && is_gone(item)) gone_reports.insert(item.report_id.bytes);
@@ -289,8 +307,9 @@ class DeletionSums : public ::testing::Test {
     ASSERT_GT(gone_reports.size(), 0u);
     FileCollector shrunk;
     FileCollector fresh(belongs_to_gone);
-    const RemovalProgress removed = shrunk.Remove(removal);
-    EXPECT_EQ(removed.reports, static_cast<int64_t>(gone_reports.size()));
+    if (const int64_t removed = remove(&shrunk); removed >= 0) {
+      EXPECT_EQ(removed, static_cast<int64_t>(gone_reports.size()));
+    }
     const auto sums = shrunk.Sums();
     const auto as_they_came = fresh.Sums();
     EXPECT_EQ(shrunk.OtherSums(), fresh.OtherSums());
@@ -363,6 +382,18 @@ TEST_F(DeletionSums, OfAReport) {
           [&](const Item& each) { return each.type == RecordType::kReport && each.report_id == id; });
   }
   EXPECT_EQ(lags, 3);
+}
+
+TEST_F(DeletionSums, OfWhatIsOlderThanItsProgramsRetention) {
+  // Of five days, editor keeps two, mail four and player three.
+  const int64_t last_day = kFirstMs / kMsPerDay + 4;
+  const Retention retention{.days = 2, .days_of_apps = {{"editor", 1}, {"mail", 3}}};
+  Check(
+      [&](FileCollector* collector) {
+        collector->Retain(retention, last_day);
+        return -1;
+      },
+      [&](const Item& item) { return item.day < last_day - retention.DaysOf(item.app); });
 }
 
 TEST_F(DeletionSums, OfWhatIsOlderThanADay) {

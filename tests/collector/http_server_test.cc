@@ -52,8 +52,10 @@ class HttpServerTest : public ::testing::Test {
 TEST_F(HttpServerTest, TakesReportsAndShowsThem) {
   Answer answer = client_.PostGzip(EncodeBatch({SampleReport().Encode()}));
   EXPECT_EQ(answer.status, 200);
-  EXPECT_EQ(answer.json(),
-            Json::parse(R"({"accepted": 1, "duplicates": 0, "rejected": 0, "refused": 0, "results": []})"));
+  EXPECT_EQ(
+      answer.json(),
+      Json::parse(
+          R"({"accepted": 1, "duplicates": 0, "rejected": 0, "refused": 0, "over_quota": 0, "results": []})"));
   EXPECT_EQ(client_.Get("/v1/clusters?level=2").json()[0]["frames"][0], "Leaf");
 }
 
@@ -65,7 +67,7 @@ TEST_F(HttpServerTest, CountsADuplicateUpload) {
   std::string batch = EncodeBatch({SampleReport().Encode()});
   client_.Post(batch);
   EXPECT_EQ(client_.Post(batch).json(),
-            Json::parse(R"({"accepted": 0, "duplicates": 1, "rejected": 0, "refused": 0,
+            Json::parse(R"({"accepted": 0, "duplicates": 1, "rejected": 0, "refused": 0, "over_quota": 0,
                                                         "results": [{"record": 0, "result": "duplicate"}]})"));
 
   Json partly = client_.Post(EncodeBatch({"no report", SampleReport().Encode()})).json();

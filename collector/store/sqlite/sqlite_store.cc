@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "collector/store/query_limit.h"
 #include "collector/store/sqlite/cause_reader.h"
+#include "collector/store/sqlite/database_extent.h"
 #include "collector/store/sqlite/loss_table.h"
 #include "collector/store/sqlite/migration.h"
 #include "collector/store/sqlite/record_remover.h"
@@ -30,6 +31,10 @@ CommitOutcome OutcomeOf(bool is_new) { return is_new ? CommitOutcome::kStored : 
 int64_t FirstMsOf(const ReportFilter& filter) {
   return std::min(filter.first_day.value_or(0), INT64_MAX / kMsPerDay) * kMsPerDay;
 }
+
+// Of the most that a store may take, what its log may; and of a store without a limit.
+constexpr uint64_t kLogPart = 16;
+constexpr uint64_t kMostLogBytes = 64 << 20;
 
 // Runs `work`, which may throw what SQLite says.
 template <typename Work>
@@ -69,6 +74,8 @@ Result<std::unique_ptr<SqliteStore>> SqliteStore::Open(const std::string& path, 
     }
     // Commits do not wait for the disk: Sync does.
     writer->Execute("PRAGMA synchronous = NORMAL");
+    store->page_size_ = PageSize(writer.get());
+    store->NotePages(writer.get());
     return store;
   } catch (const SqliteError& error) {
     return Status(StatusCode::kIo, "cannot open the database " + path + ": " + error.what());
@@ -76,7 +83,8 @@ Result<std::unique_ptr<SqliteStore>> SqliteStore::Open(const std::string& path, 
 }
 
 SqliteStore::SqliteStore(const std::string& path, LogSync::SyncFile sync_file)
-    : connections_(path),
+    : path_(path),
+      connections_(path),
       log_sync_(path, &connections_, std::move(sync_file)),
       reports_(Connections::Writer(&connections_).get()) {}
 
@@ -88,6 +96,35 @@ auto SqliteStore::Write(Work work) -> Result<decltype(work(nullptr))> {
   return written;
 }
 
+void SqliteStore::NotePages(Database* database) {
+  const PageCounts pages = CountPages(database);
+  pages_ = pages.all;
+  free_pages_ = pages.free;
+}
+
+StoreSize SqliteStore::Size() const {
+  const int64_t free_pages = free_pages_;
+  const int64_t used_pages = std::max<int64_t>(pages_ - free_pages, 0);
+  return {.used_bytes = static_cast<uint64_t>(used_pages * page_size_),
+          .free_bytes = static_cast<uint64_t>(free_pages * page_size_),
+          .log_bytes = LogSize(path_)};
+}
+
+Status SqliteStore::SetMostBytes(uint64_t most_bytes) {
+  most_bytes_ = most_bytes;
+  return GuardedVoid([&] {
+    Connections::Writer writer(&connections_);
+    BoundLog(writer.get(), std::min(most_bytes / kLogPart, kMostLogBytes));
+  });
+}
+
+Result<bool> SqliteStore::TruncateLog() {
+  return Guarded([&] {
+    Connections::Writer writer(&connections_);
+    return collector::TruncateLog(writer.get());
+  });
+}
+
 Status SqliteStore::Sync() { return log_sync_.Sync(); }
 
 template <typename Work>
@@ -97,6 +134,7 @@ auto SqliteStore::WriteUnsynced(Work work) -> Result<decltype(work(nullptr))> {
     Transaction transaction(writer.get());
     auto result = work(writer.get());
     reports_.Finish();
+    NotePages(writer.get());
     transaction.Commit();
     return result;
   });
@@ -183,6 +221,13 @@ Result<std::optional<int64_t>> SqliteStore::NewestDay() {
   });
 }
 
+Result<std::optional<int64_t>> SqliteStore::OldestDay() {
+  return Guarded([&] {
+    Connections::Reader reader(&connections_);
+    return ReadOldestDay(reader.get());
+  });
+}
+
 void SqliteStore::RemoveOtherRecordsBefore(Database* database, int64_t day) {
   const int64_t end_ms = day * kMsPerDay;
   const base::Uuid end_id = FirstIdOf(day);
@@ -228,15 +273,18 @@ Result<bool> SqliteStore::Compact() {
   constexpr int64_t kPagesAtOnce = 500;  // as below
   return Guarded([&] {
     Connections::Writer writer(&connections_);
-    auto number_of = [&](const char* pragma) {
-      Statement row = writer->Use(pragma);
-      return row.Step() ? row.Int(0) : 0;
-    };
-    const int64_t spare = number_of("PRAGMA freelist_count") - number_of("PRAGMA page_count") / 10;
-    if (spare < kPagesAtOnce) return false;
+    NotePages(writer.get());
+    const StoreSize size = Size();
+    const uint64_t most_bytes = most_bytes_;
+    const bool is_too_large =
+        most_bytes != 0 && size.used_bytes + size.free_bytes + size.log_bytes > most_bytes;
+    const int64_t kept = is_too_large ? 0 : pages_ / 10;
+    if (free_pages_ - kept < kPagesAtOnce) return false;
     writer->Use("PRAGMA incremental_vacuum(500)").Run();
+    NotePages(writer.get());
     // A file from before this could be done gives nothing back.
-    return number_of("PRAGMA auto_vacuum") != 0;
+    Statement row = writer->Use("PRAGMA auto_vacuum");
+    return row.Step() && row.Int(0) != 0;
   });
 }
 

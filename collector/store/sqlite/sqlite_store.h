@@ -3,11 +3,14 @@
 // same time. Context: background.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
 
 #include "collector/store/sqlite/connections.h"
+#include "collector/store/sqlite/database_extent.h"
 #include "collector/store/sqlite/log_sync.h"
 #include "collector/store/sqlite/report_writer.h"
 #include "collector/store/sqlite/unused_rows.h"
@@ -23,6 +26,14 @@ class SqliteStore final : public Store {
   // With another way to sync a file, for tests.
   static base::Result<std::unique_ptr<SqliteStore>> Open(const std::string& path,
                                                          LogSync::SyncFile sync_file);
+
+  // As of the last commit. Waits for nobody.
+  StoreSize Size() const;
+  // How large the database and its log are to be at most: bounds the log, and has Compact give back every
+  // free page while they are larger. Records are the caller's to remove.
+  base::Status SetMostBytes(uint64_t most_bytes);
+  // Writes the log to the database and cuts it to nothing. False while readers need it.
+  base::Result<bool> TruncateLog();
 
   base::Result<std::vector<CommitOutcome>> Commit(std::span<const NewRecord> records) override;
   base::Result<std::vector<CommitOutcome>> CommitUnsynced(std::span<const NewRecord> records) override;
@@ -53,6 +64,7 @@ class SqliteStore final : public Store {
   base::Result<bool> Remove(const Removal& removal, int64_t limit, RemovalProgress* progress) override;
   base::Result<bool> RemoveUnused(int64_t limit) override;
   base::Result<std::optional<int64_t>> NewestDay() override;
+  base::Result<std::optional<int64_t>> OldestDay() override;
   base::Result<int64_t> RepairSums(int64_t limit) override;
   base::Result<bool> Compact() override;
   base::Result<std::vector<TraceRow>> TracesOf(std::span<const base::Uuid> report_ids) override;
@@ -82,7 +94,8 @@ class SqliteStore final : public Store {
   template <typename Work>
   auto WriteUnsynced(Work work) -> base::Result<decltype(work(nullptr))>;
 
-  // With the writer held.
+  // With the writer held, as the next ones.
+  void NotePages(Database* database);
   void RemoveOtherRecordsBefore(Database* database, int64_t day);
   // `sender` is the key that brought the record; 0 when not known.
   CommitOutcome Insert(Database* database, int64_t sender, const NewReport& report);
@@ -97,6 +110,7 @@ class SqliteStore final : public Store {
   int64_t CountUnknownRecords(Database* database);
   bool HasUnknownRecord(Database* database, const UnknownRecord& record);
 
+  const std::string path_;
   Connections connections_;
   LogSync log_sync_;
   // All used by who holds the writer.
@@ -104,6 +118,11 @@ class SqliteStore final : public Store {
   UnusedRows unused_;
   std::optional<int64_t> unknown_record_count_;  // known within a commit that needs it
   std::map<std::string, int64_t> sender_ids_;    // what the database has, of keys that were used
+  // Of the last commit.
+  std::atomic<int64_t> page_size_{0};
+  std::atomic<int64_t> pages_{0};
+  std::atomic<int64_t> free_pages_{0};
+  std::atomic<uint64_t> most_bytes_{0};  // 0: no limit
 };
 
 }  // namespace lagwatch::collector
