@@ -31,6 +31,12 @@ bool Matches(const std::string& wanted, const std::string& value) {
 
 }  // namespace
 
+std::string Listed(std::span<const int64_t> numbers) {
+  std::string list;
+  for (int64_t number : numbers) list += (list.empty() ? "" : ", ") + std::to_string(number);
+  return list;
+}
+
 std::string DateOf(int64_t day) {
   return "toDate(" + std::to_string(std::clamp<int64_t>(day, 1, kLastDay)) + ")";
 }

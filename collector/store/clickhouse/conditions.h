@@ -15,6 +15,8 @@ namespace lagwatch::collector {
 // Longer than any lag that is believed (cause_sums.cc): so far away can reports of one lag be.
 inline constexpr int64_t kDaysOfALag = 31;
 
+// Numbers as a list, for IN.
+std::string Listed(std::span<const int64_t> numbers);
 // A day as a Date.
 std::string DateOf(int64_t day);
 // Conditions on `day`, of rows about these ids; and of all that can be of their lags. There is one id at

@@ -13,12 +13,6 @@ constexpr char kInTexts[] = "IN (SELECT text FROM texts)";
 
 std::string Number(int64_t number) { return std::to_string(number); }
 
-std::string Listed(const std::vector<int64_t>& numbers) {
-  std::string list;
-  for (int64_t number : numbers) list += (list.empty() ? "" : ", ") + Number(number);
-  return list;
-}
-
 // Which rows are about these clusters, with their parents among the texts: by what the table is sorted by.
 std::string OfTexts(bool has_all, bool has_level1, bool has_level2) {
   std::string sql;

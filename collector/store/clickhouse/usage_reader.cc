@@ -21,12 +21,6 @@ std::string OfDays(const ReportFilter& filter) {
   return sql;
 }
 
-std::string Listed(const std::vector<int64_t>& units) {
-  std::string list;
-  for (int64_t unit : units) list += (list.empty() ? "" : ", ") + std::to_string(unit);
-  return list;
-}
-
 std::string DatesOf(const std::vector<HourRange>& days) {
   std::string dates;
   for (const HourRange& day : days) dates += (dates.empty() ? "" : ", ") + DateOf(day.first / 24);
