@@ -63,7 +63,7 @@ class AppRetention : public ::testing::Test {
     return kept;
   }
 
-  testing::ScopedTempDirectory directory_;
+  testing::ScopedMemoryDirectory directory_;
   MemoryCollector collector_;
   int64_t wall_day_ = kToday;
   int64_t mono_ns_ = 0;

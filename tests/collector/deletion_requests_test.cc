@@ -72,7 +72,7 @@ class ChangesTest : public ::testing::Test {
     return functions;
   }
 
-  testing::ScopedTempDirectory directory_;
+  testing::ScopedMemoryDirectory directory_;
   testing::MemoryCollector collector_;
   ConfigService config_{directory_ / "config.json", directory_ / "config-version",
                         report::SigningKey::Create().value()};

@@ -282,7 +282,7 @@ class FileCollector {
   }
 
  private:
-  testing::ScopedTempDirectory directory_;
+  testing::ScopedMemoryDirectory directory_;
   std::string path_ = directory_ / "collector.db";
   std::unique_ptr<SqliteStore> store_ = SqliteStore::Open(path_).value();
   Ingest ingest_{store_.get(), Clusterer::Create("").value(), nullptr, {}, {.traces_a_day = 100'000}};

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 namespace lagwatch::testing {
@@ -13,8 +15,9 @@ namespace lagwatch::testing {
 // An empty directory that is removed with all it holds.
 class ScopedTempDirectory {
  public:
-  ScopedTempDirectory() {
-    std::string path = (std::filesystem::temp_directory_path() / "lagwatch-test-XXXXXX").string();
+  ScopedTempDirectory() : ScopedTempDirectory(std::filesystem::temp_directory_path()) {}
+  explicit ScopedTempDirectory(const std::filesystem::path& parent) {
+    std::string path = (parent / "lagwatch-test-XXXXXX").string();
     if (mkdtemp(path.data()) == nullptr) throw std::runtime_error("cannot make a temporary directory");
     path_ = path;
   }
@@ -34,6 +37,21 @@ class ScopedTempDirectory {
 
  private:
   std::string path_;
+};
+
+// A temporary directory in memory, if that has room, for tests that write much and are not about the disk: on a
+// disk that others use, each commit of a database may take 100 ms.
+class ScopedMemoryDirectory : public ScopedTempDirectory {
+ public:
+  ScopedMemoryDirectory() : ScopedTempDirectory(Parent()) {}
+
+ private:
+  static std::filesystem::path Parent() {
+    constexpr uintmax_t kEnoughBytes = 512 << 20;
+    std::error_code error;
+    const auto space = std::filesystem::space("/dev/shm", error);
+    return !error && space.available >= kEnoughBytes ? "/dev/shm" : std::filesystem::temp_directory_path();
+  }
 };
 
 }  // namespace lagwatch::testing
