@@ -31,7 +31,7 @@ if(LAGWATCH_BUILD_COLLECTOR)
   find_package(CLI11 REQUIRED)
   find_package(prometheus-cpp REQUIRED)
 endif()
-if(LAGWATCH_DEVELOPER_MODE)
+if(LAGWATCH_DEVELOPER_MODE AND LAGWATCH_BUILD_TESTS)
   find_package(GTest REQUIRED)
   # What our unwinder is compared with: its remote variant, for stacks that were copied. Its name holds the processor's.
   find_library(LIBUNWIND_REMOTE unwind-${CMAKE_SYSTEM_PROCESSOR} REQUIRED)
