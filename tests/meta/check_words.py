@@ -13,8 +13,7 @@ import sys
 
 # Directories and files that are not rewritten yet.
 PENDING = [
-    "CHANGELOG.md", "CMakeLists.txt", "CONTRIBUTING.md", "README.md", "base", "bench", "cmake", "collector", "docs",
-    "packaging", "policies", "report", "samples", "scripts", "sdk", "stack", "tests", "tools", "trace", "watchdog",
+    "base", "bench", "collector", "docs", "policies", "report", "sdk", "stack", "tests", "tools", "trace", "watchdog",
 ]  # fmt: skip
 
 FOLDERS = ("build", "node_modules", "dist", "corpus", "goldens")
