@@ -13,7 +13,7 @@ import sys
 
 # Directories and files that are not rewritten yet.
 PENDING = [
-    "base", "bench", "collector", "docs", "policies", "report", "sdk", "stack", "tests", "tools", "trace", "watchdog",
+    "base", "bench", "collector", "docs", "policies", "report", "sdk", "stack", "tests", "tools", "watchdog",
 ]  # fmt: skip
 
 FOLDERS = ("build", "node_modules", "dist", "corpus", "goldens")

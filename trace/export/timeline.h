@@ -29,7 +29,7 @@ std::vector<std::string> FunctionNames(const Trace& trace, const std::vector<uin
 // "render", or "thread 71" when it has no name; UTF-8, in one line.
 std::string ThreadName(const Thread& thread);
 
-// Whether tracks of the thread are told apart by more than its name: it was sampled and instrumented.
+// Whether the thread was both sampled and instrumented: its name alone does not distinguish its tracks.
 bool HasTwoTracks(const Timeline& timeline, const Track& track);
 
 // "render", or "render (samples)" beside its instrumented calls.

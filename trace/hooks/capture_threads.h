@@ -25,8 +25,8 @@ struct alignas(64) CaptureThread {
 
   std::atomic<State> state;
   std::atomic<int32_t> tid;
-  // When somebody last looked at the thread's stack: itself or a sampler, both of which write it.
-  // base::ReadTicks().
+  // The time of the last capture of the thread's stack, by itself or by a sampler; both
+  // write it. base::ReadTicks().
   std::atomic<uint64_t> last_capture_ticks;
   std::atomic<bool> is_capturing;
   std::atomic<bool> has_ended;  // written by the next thread of the same id; not known otherwise
@@ -44,12 +44,12 @@ struct alignas(64) CaptureThread {
 };
 static_assert(std::atomic<CaptureThread::State>::is_always_lock_free, "not signal-safe");
 
-// All zero is an empty one.
+// The threads that capture their own stacks, by id. All zero is an empty table.
 //
-// Thread safety: Register and Find from any thread; the others by one reader at a time.
-// Invariants:
+// Thread safety: Register and Find from any thread; the others by one reader at a time. Invariants:
 // - A thread's entry is freed only when the thread has ended and its ring is empty.
-// - No two live threads have the same id: who registers an id that has an entry knows that its thread ended.
+// - No two live threads have the same id: if a thread registers an id that has an entry, the earlier thread
+//   has ended.
 class CaptureThreads {
  public:
   static constexpr uint32_t kCapacity = 1024;

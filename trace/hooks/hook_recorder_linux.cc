@@ -8,13 +8,13 @@
 namespace lagwatch::trace {
 namespace {
 
-// Which process records; a child of fork() is another one.
+// The process that records; a child of fork() is another one.
 std::atomic<int> g_recording_process{0};
 
 constexpr int64_t kScaleNs = 5 * base::kNsPerMs;
 constexpr int64_t kStopTimeoutNs = base::kNsPerSecond;
 
-// Intervals need no more than this; who converts the records' times measures for longer.
+// Precise enough for intervals; the conversion of the records' times measures for longer.
 double MeasureTicksPerNs() {
   const base::TickPair first = base::ReadTickPair(base::SystemClock());
   const timespec pause{0, kScaleNs};

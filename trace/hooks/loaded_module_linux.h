@@ -34,7 +34,7 @@ class LoadedModule {
 
   bool HoldsCode(uint64_t address) const;
   bool Holds(uint64_t address) const { return all_.Holds(address); }
-  // What becomes read-only once the loader has filled it in; by whole pages.
+  // The range that becomes read-only once the loader has filled it in; whole pages.
   const AddressRange& relro() const { return relro_; }
   // DT_RPATH: where also what its libraries need is looked for.
   bool has_search_path() const { return has_search_path_; }

@@ -19,7 +19,7 @@ constexpr uint64_t kPage = 4096;
 
 constexpr uint64_t PageRound(uint64_t bytes) { return (bytes + kPage - 1) & ~(kPage - 1); }
 
-// Where each part begins, all on pages of their own.
+// The offset of each part; each begins on a page of its own.
 struct Offsets {
   uint64_t modules;
   uint64_t threads;

@@ -30,7 +30,7 @@ class ArenaFollower {
   // As ReadArena().
   Trace Read(const Window& window);
 
-  // What a block held.
+  // The contents of a block.
   struct Seen {
     BlockPool::Fill fill;
     int64_t last_end_ns = INT64_MAX;

@@ -29,7 +29,7 @@ class DispatchSource {
   // The next note; false when there is none for now. Of a dispatch that goes on there is one when it is first
   // seen here, and another one when it has ended. Context: watchdog.
   virtual bool TakeNote(DispatchNote* note) = 0;
-  // How many notes were forgotten, because nobody took them in time.
+  // The number of notes that were overwritten before they were read.
   virtual uint64_t forgotten_count() const = 0;
 };
 

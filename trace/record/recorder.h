@@ -62,7 +62,7 @@ class Recorder {
   static void Run(void* self);
   void KeepUp();
   void ListThreads();
-  // The sampler that looks at the thread; null when nobody does.
+  // The thread's sampler; null without one.
   Sampler* SamplerOf(int32_t tid);
   bool IsOurs(int32_t tid) const;
   void CopyModules();
