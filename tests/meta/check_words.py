@@ -81,6 +81,7 @@ SHELL_TOKENS = re.compile(r"(?P<line>(?:^|(?<=\s))\#[^\n]*)|(?P<string>\"(?:\\.|
 UNIT_TOKENS = re.compile(r"(?P<line>^[#;][^\n]*)", re.MULTILINE)
 LEADER = re.compile(r"^[ \t]*(?:///?!?<?|\#+!?|/\*+|\*(?!/)|\"\"\")?[ \t]?", re.MULTILINE)
 QUOTED = re.compile(r"\"[^\"]*\"|`[^`]*`|“[^”]*”|(?<![\w'])'[^'\n]*'(?!\w)")
+LICENCE = re.compile(r"\W*SPDX-")
 NEXT_LINE = re.compile(r"[ \t]*\n[ \t]*")
 FENCED = re.compile(r"^[ \t]*```.*?^[ \t]*```|^(?: {4}|\t)[^\n]*$|^\s*<!--.*?-->", re.DOTALL | re.MULTILINE)
 MARKDOWN_OPENING = re.compile(r"^[ \t]*(?:[-*>]|\d+\.|#+)[ \t]+|\A|\n[ \t]*\n", re.MULTILINE)
@@ -143,6 +144,8 @@ class Checker:
         source = self.source
         for token in tokens.finditer(source):
             kind = token.lastgroup if token.lastgroup != "d" else "skip"
+            if kind == "line" and (LICENCE.match(token.group()) or token.group().startswith("#!")):
+                continue
             if kind == "line":
                 alone = not source[source.rfind("\n", 0, token.start()) + 1 : token.start()].strip()
                 if begin is not None and alone and own_line and NEXT_LINE.fullmatch(source, end, token.start()):

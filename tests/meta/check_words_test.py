@@ -33,6 +33,7 @@ class CheckWordsTest(unittest.TestCase):
     def test_openings_of_comments_are_checked(self):
         self.assert_refused("a.h", "int a;\n// What it does.\n", 2, "What")
         self.assert_refused("a.h", "int a;  // How many there are.\n", 1, "How")
+        self.assert_refused("a.h", "// SPDX-License-Identifier: MIT\n// Whose file it is.\n", 2, "Whose")
         self.assert_refused("a.h", "/* Where it lies. */\n", 1, "Where")
         self.assert_refused("a.py", 'def f():\n    """Why it fails."""\n', 2, "Why")
         self.assert_refused("a.sh", "true\n# Whose it is\n", 2, "Whose")

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is used of Perfetto's schema
+// The used part of Perfetto's schema
 // (https://github.com/google/perfetto/tree/main/protos/perfetto/trace). Context: background.
 #pragma once
 

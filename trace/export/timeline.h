@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the exporters of timelines share: a trace's tracks with the names that are shown. Context: background.
+// Shared by the exporters of timelines: a trace's tracks with their displayed names. Context: background.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What threads that look at themselves write down: one ring of records of different lengths per thread, on
-// memory of its own. When it is full, new records are dropped: one reader empties it now and then, and never
-// makes the writer wait.
+// The records of threads that capture their own stacks: one ring of records of different lengths per thread,
+// on memory of its own. When it is full, new records are dropped: one reader empties it now and then, and
+// never makes the writer wait.
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a loaded module imports, and where its import table lies. Valid only while the loader's lock is held,
-// inside dl_iterate_phdr's callback: a module cannot go then. Context: background.
+// The imports of a loaded module, and the addresses of its import table. Valid only while the loader's lock
+// is held, inside dl_iterate_phdr's callback, which keeps the module loaded. Context: background.
 #pragma once
 
 #include <link.h>

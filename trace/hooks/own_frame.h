@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a thread looks at its own stack from inside a function that it called. Context: signal.
+// Walks a thread's own stack from inside a function that it called. Context: signal.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a function's name means in this process: what a call of it would end at. Context: background (takes
-// the loader's lock).
+// Finds the function that a name stands for in this process: the one that a call of it would reach. Context:
+// background (takes the loader's lock).
 #pragma once
 
 #include <string_view>

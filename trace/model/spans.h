@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one look at a thread says about the time around it. Slices and weights are both made of this, so that
-// they agree. Context: background. Design: docs/design/trace_slices.md
+// Turns each sample of a thread into a span of time around it. Slices and weights are both made of spans, so
+// that they agree. Context: background. Design: docs/design/trace_slices.md
 #pragma once
 
 #include <cstdint>

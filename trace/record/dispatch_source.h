@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a recorder learns of the turns of threads' loops: it knows no loops itself.
+// The recorder's source of dispatches; the recorder itself has no loops.
 #pragma once
 
 #include <cstddef>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a run lies in a block of the flight recorder: a byte that says what is there, then numbers of variable
-// length (as in Protocol Buffers), most of them as differences to the record before it in the block.
-// Context: any; allocates nothing.
+// The encoding of a run in a block of the flight recorder: a byte that says which numbers follow, then
+// numbers of variable length (as in Protocol Buffers), most of them as differences from the record before it
+// in the block. Context: any; allocates nothing.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the parts of a recorder share.
+// The state that the parts of a recorder share.
 #pragma once
 
 #include <atomic>
