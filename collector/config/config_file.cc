@@ -75,7 +75,7 @@ Status CheckRequests(const Json& requests) {
   return {};
 }
 
-// Takes what clients are told out of `object`, checked. What is left over is not theirs.
+// Moves the clients' values from `object` to `values`, checked. The rest is not for clients.
 Status TakeValues(Json* object, Json* values) {
   for (const report::NumberKey& key : report::NumberKeys()) {
     if (!object->contains(key.name)) continue;

@@ -46,7 +46,7 @@ bool IsItem(std::string_view text) {
          });
 }
 
-// What stands for {…} when `path` is as `pattern`; empty when the pattern has none.
+// The part of `path` that matches {…} in `pattern`; empty if the pattern has none; none if it does not match.
 std::optional<std::string_view> Match(std::string_view pattern, std::string_view path) {
   const size_t open = pattern.find('{');
   if (open == std::string_view::npos)
@@ -65,7 +65,7 @@ Response MethodNotAllowed(const std::string& allowed) {
   return response;
 }
 
-// Whose key the head has; `is_there` tells whether it has any.
+// Checks the key in the head; `is_there` returns whether it has one.
 KeyCheck CheckKey(const RequestHead& head, KeyPlace place, KeyRing* keys, bool* is_there) {
   const int64_t now_wall_ms = base::SystemClock().WallMs();
   *is_there = true;

@@ -25,7 +25,7 @@ Response Answer(const std::string& event_id) {
   return {200, JsonText(answer)};
 }
 
-// Lets in who has its key in the envelope alone, as through a tunnel.
+// Admits a client whose key is in the envelope only, as through a tunnel.
 std::optional<Response> AdmitByDsn(const std::string& dsn, uint64_t sent_bytes, KeyRing* keys,
                                    KeyRecord* key) {
   const KeyCheck check = keys->CheckText(KeyOfDsn(dsn), base::SystemClock().WallMs());

@@ -66,7 +66,7 @@ base::Result<IngestResult> ResultOf(const std::vector<RecordResult>& results,
 base::Result<NewRecord> Ingest::Read(report::RecordType type, std::string_view payload,
                                      std::string_view project, ReadRecords* all) const {
   auto as_is = [](auto record) { return record; };
-  // What `wrap` makes of a record that could be decoded and is within the limits.
+  // Wraps a record that could be decoded and is within the limits.
   auto checked = [this, all](auto decoded, auto wrap) -> base::Result<NewRecord> {
     if (!decoded.ok()) return decoded.status();
     if (base::Status limits = CheckLimits(*decoded); !limits.ok()) return limits;

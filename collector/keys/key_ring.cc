@@ -61,7 +61,7 @@ KeyCheck KeyRing::CheckText(std::string_view text, int64_t now_wall_ms) {
 void KeyRing::Refresh(int64_t now_wall_ms) {
   if (!file_) return;
   const FileStamp stamp = FileStamp::Of(file_->path());
-  // What puts a file right, such as a chmod, may leave the stamp as it is.
+  // A change that makes the file readable again, such as a chmod, may leave the stamp unchanged.
   const bool is_retry = retry_wall_ms_ != 0 && now_wall_ms >= retry_wall_ms_;
   if (stamp_ == stamp && !is_retry) return;
   stamp_ = stamp;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gives all reports their clusters anew when the rules, or the algorithm, have changed since these were
-// given. How far it has come is kept in a file, so that it goes on after a restart. Context: background.
+// Clusters all reports again when the rules, or the algorithm, have changed. Keeps its progress in a file, so
+// that it continues after a restart. Context: background.
 #pragma once
 
 #include <cstdint>

@@ -6,7 +6,7 @@
 namespace lagwatch::collector {
 namespace {
 
-// A step holds up those who bring reports.
+// A step delays uploads.
 constexpr int64_t kRemovedInAStep = 500;
 constexpr int64_t kTracesOfAStep = 20;
 constexpr int64_t kClustersOfAStep = 10;

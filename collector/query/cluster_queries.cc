@@ -172,7 +172,7 @@ Status ClusterQueries::AddReports(const ShownCause& cause, ReportFilter filter, 
   return {};
 }
 
-// Nobody knows how long one user's versions were watched.
+// The watched time of one user's versions is unknown.
 Result<Json> ClusterQueries::Versions(const ShownCause& cause, const ReportFilter& filter) const {
   auto versions = book_.Versions(cause, filter);
   if (!versions.ok()) return versions.status();

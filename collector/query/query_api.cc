@@ -31,7 +31,7 @@ constexpr std::string_view kMissingSymbols = "/v1/missing-symbols";
 constexpr int64_t kMaxUsageDays = 10'000;
 constexpr size_t kMaxListBytes = 32 << 20;
 
-// What follows `collection` and a slash in `path`; empty when nothing does.
+// The part of `path` after `collection` and a slash; empty without one.
 std::string_view ItemOf(std::string_view collection, std::string_view path) {
   if (!path.starts_with(collection)) return {};
   path.remove_prefix(collection.size());

@@ -23,7 +23,7 @@ using base::StatusCode;
 
 constexpr std::string_view kFlame = "/flame";
 constexpr std::string_view kOwnFormat = "lwtrace";
-// Who waits for a file waits no longer for names.
+// A download of a trace does not wait longer for names.
 constexpr std::chrono::seconds kMostForNames{10};
 
 Status NoSuchTrace() {

@@ -86,7 +86,7 @@ void BackgroundSymbolizer::Run() {
     is_busy_ = true;
     lock.unlock();
     const std::vector<uint64_t> offsets(wanted.offsets.begin(), wanted.offsets.end());
-    // Its answer, good or bad, is found by who asks next.
+    // The next call finds its answer, good or bad.
     std::ignore = files_->Symbolize(wanted.build_id, offsets);
     lock.lock();
   }

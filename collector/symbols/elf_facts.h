@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an ELF file is good for, without going into its symbols. Context: background. Not for hostile files
-// outside of the worker (collector/symbols/worker).
+// The facts of an ELF file, without its symbols. Context: background. Not for hostile files outside of the
+// worker (collector/symbols/worker).
 #pragma once
 
 #include <string>

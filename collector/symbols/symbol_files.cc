@@ -168,7 +168,7 @@ Result<UploadProgress> SymbolFiles::Append(const SymbolUpload& upload, uint64_t 
   uint64_t received = SizeOf(part.get());
   if (offset > received || offset + bytes.size() < received) return Unfinished(upload, received);
   if (Status written = WriteAll(part.get(), bytes.substr(received - offset)); !written.ok()) {
-    // What was written of the piece stays: the answer to the next question says how much.
+    // The written part of the piece stays: the answer to the next request has its size.
     return written;
   }
   received = offset + bytes.size();

@@ -24,7 +24,7 @@ union ControlBuffer {
 
 Status Gone() { return {StatusCode::kUnavailable, "the other side is gone"}; }
 
-// Until the socket is ready. Interruptions begin anew.
+// Waits until the socket is ready; starts again after interruptions.
 Status Await(int socket, short events, ChannelDeadline deadline) {
   for (;;) {
     auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());

@@ -37,7 +37,7 @@ Result<WorkerAnswer> WorkerPool::Ask(const std::string& key, const WorkerRequest
       if (answer.ok() && !answer->error.empty()) return Status(StatusCode::kInvalid, answer->error);
       return answer;
     }
-    // What killed one that had other files open may have been theirs: a new one tells.
+    // If the worker had other files open, those may have killed it: a new worker finds out.
     const bool may_be_another =
         bytes.status().code() == StatusCode::kUnavailable && worker->process->has_answered();
     worker->process.reset();

@@ -128,8 +128,8 @@ void MoveFromLastOlder(Database* database) {
   }
 }
 
-// Version 9 bounds what an entry of losses counts for (loss_weights.h), and what a report stands for
-// (kMostWeight): sums that have more of it are summed up anew in the background.
+// Version 9 limits the weight of an entry of losses (loss_weights.h), and of a report (kMostWeight): sums
+// that have more of it are rebuilt in the background.
 void BoundLosses(Database* database) {
   for (const char* sql : {"INSERT OR IGNORE INTO shrunk_clusters SELECT DISTINCT level1 FROM reports"
                           " WHERE sample_rate_ppm BETWEEN 1 AND 99",

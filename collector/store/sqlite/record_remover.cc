@@ -70,8 +70,8 @@ std::string ConditionOf(By by, int stage) {
   return is_report ? "segment IN (SELECT id FROM segments WHERE " + others + ")" : others;
 }
 
-// Parameters: 1 the subject, 2 the row and 3 the id that it goes on after, 4 the end of the time, 5 the
-// limit.
+// Parameters: 1 the subject, 2 the row and 3 the id that it goes on after, 4 the end of the time,
+// 5 the limit.
 std::string BuildSql(By by, int stage) {
   const RemovalTable& table = kRemovalTables.at(static_cast<size_t>(stage));
   const std::string key = table.row != nullptr ? table.row : table.id;
@@ -168,7 +168,7 @@ void RemoveOthers(Database* database, ReportWriter* reports, const FoundRecords&
   }
 }
 
-// What a statement of BuildSql is given; it borrows these until its end.
+// The parameters of a statement of BuildSql, which borrows them until its end.
 struct RemovalParameters {
   explicit RemovalParameters(const Removal& removal)
       : text(removal.by == By::kOtherApps ? NamesToJson(removal.excluded_apps) : removal.subject),

@@ -47,7 +47,7 @@ ReportRow ReadRow(const Statement& row) {
           .cause = row.Int(27)};
 }
 
-// Which of the ways to the reports leads past the fewest. All have the ids in order.
+// The access path with the fewest reports to skip. All have the ids in order.
 enum class Way { kById, kByUser, kByLevel1, kByLevel2, kBySegments };
 
 struct Plan {

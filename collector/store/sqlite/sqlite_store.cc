@@ -243,7 +243,7 @@ void SqliteStore::RemoveOtherRecordsBefore(Database* database, int64_t day) {
   RemoveTraces(database, end_id, INT64_MAX);
 }
 
-// What is to go is looked for without the writer: that may be a walk over a whole table.
+// Finds the records to remove without the writer: that may scan a whole table.
 Result<bool> SqliteStore::Remove(const Removal& removal, int64_t limit, RemovalProgress* progress) {
   const auto found = Guarded([&] {
     Connections::Reader reader(&connections_);

@@ -81,7 +81,7 @@ std::vector<int64_t> SumsReader::Costliest(int level, int64_t limit, int64_t off
   const Page page{limit, offset, wanted};
   if (scope_.is_all()) return CostliestInAll(level, page);
   if (wanted != nullptr && static_cast<int64_t>(wanted->size()) <= kMostByWalk) return CostliestOfFew(page);
-  // What makes up much of all is found soon among the costliest of all; what is little is summed up soon.
+  // A large part of all is found soon among the costliest of all; a small one is summed up soon.
   const bool is_much = ReportsIn(scope_) * 10 >= ReportsIn({});
   return is_much && offset + limit <= kMostByWalk ? CostliestByWalk(level, page)
                                                   : CostliestBySum(level, page);

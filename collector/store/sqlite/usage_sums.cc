@@ -9,7 +9,7 @@
 namespace lagwatch::collector {
 namespace {
 
-// Watched for nothing, as far as a sum of numbers with rounding errors tells.
+// Zero, apart from rounding errors of the sum.
 bool IsNone(double watched_ns) { return watched_ns < 1000; }
 
 void TakeOutOfSums(Database* database, int64_t end_wall_ms, const std::string& app,
