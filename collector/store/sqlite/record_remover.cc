@@ -55,8 +55,17 @@ std::string ConditionOf(By by, int stage) {
     case By::kReport:
       return "id = ?1";
     case By::kCluster:
-      return "row IN (SELECT row FROM reports WHERE level1 = (SELECT id FROM clusters WHERE key = ?1)"
-             " UNION ALL SELECT row FROM reports WHERE level2 = (SELECT id FROM clusters WHERE key = ?1))";
+      return R"sql(
+        row IN (
+          SELECT row
+          FROM reports
+          WHERE level1 = (SELECT id FROM clusters WHERE key = ?1)
+          UNION ALL
+          SELECT row
+          FROM reports
+          WHERE level2 = (SELECT id FROM clusters WHERE key = ?1)
+        )
+      )sql";
     case By::kUser:
       return is_report ? "user = ?1 AND user != ''" : "user = ?1";
     case By::kKey:
