@@ -10,7 +10,7 @@ namespace lagwatch::tools {
 // Adds the command to `app`. Once it was parsed and run, `*exit_code` is set.
 void AddDumpCommand(CLI::App* app, int* exit_code);
 
-// The number of a signal given as "USR2", "SIGUSR2" or "12"; 0 when it is none.
+// Returns the number of a signal given as "USR2", "SIGUSR2" or "12"; 0 if it is invalid.
 int SignalNumber(const std::string& text);
 
 }  // namespace lagwatch::tools

@@ -453,7 +453,7 @@ Parts ReadHeader(std::string_view bytes, Trace* trace, Room* room) {
         message.skip();
     }
   }
-  Require(version == kTraceVersion, "its version is not one that this program knows");
+  Require(version == kTraceVersion, "its version is unknown to this program");
   return parts;
 }
 

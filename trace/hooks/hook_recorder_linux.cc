@@ -30,7 +30,8 @@ base::Status HookRecorder::Start(const HookOptions& options) {
   int recording = g_recording_process.load();
   do {
     if (recording == process)
-      return base::Status(base::StatusCode::kUnavailable, "this process records already: stop that first");
+      return base::Status(base::StatusCode::kUnavailable,
+                          "this process is recording already: stop that first");
   } while (!g_recording_process.compare_exchange_weak(recording, process));
   PrepareCapture();
   g_capture_threads.Drain([](int32_t, const CaptureRecord&, const uint64_t*) {});  // of the last recording

@@ -141,9 +141,9 @@ TEST_F(ReadCommands, AReportTellsItsTraceAndGivesIt) {
   spool_ = EncodeBatch({report.Encode(), other.Encode()});
   testing::AppendTrace(testing::TraceOf(report.header.id), &spool_);
   const std::string id = base::ToString(report.header.id), other_id = base::ToString(other.header.id);
-  EXPECT_THAT(Run("report " + id).out, HasSubstr("\nWhat led there\n  40 ms recorded (lag), "));
+  EXPECT_THAT(Run("report " + id).out, HasSubstr("\nBefore the hang\n  40 ms recorded (lag), "));
   EXPECT_THAT(Run("report " + id).out, HasSubstr("lagwatch report " + id + " --trace "));
-  EXPECT_EQ(Run("report " + other_id).out.find("What led there"), std::string::npos);
+  EXPECT_EQ(Run("report " + other_id).out.find("Before the hang"), std::string::npos);
 
   testing::ScopedTempDirectory directory;
   const std::string file = directory / "led.collapsed";

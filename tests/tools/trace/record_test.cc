@@ -151,7 +151,7 @@ TEST_F(RecordTest, GoesOnWhenAllDescriptorsAreClosed) {
 
 TEST_F(RecordTest, ASignalThatTheProgramTakesIsSentNoMore) {
   EXPECT_EQ(Record(Odd("take-all-signals")), 0) << errors_;
-  EXPECT_THAT(errors_, HasSubstr("not looked at while they ran"));
+  EXPECT_THAT(errors_, HasSubstr("not sampled while they ran"));
 }
 
 TEST_F(RecordTest, AProgramMayResetAllOfItsSignals) {

@@ -204,7 +204,7 @@ TEST_F(TopScreenTest, ErrorsComeBeforeTheScreenIsTaken) {
   gone.Wait();
   Start({"--pid", std::to_string(gone.pid())});
   EXPECT_EQ(top_->Wait(), 2);
-  EXPECT_THAT(top_->Written(), HasSubstr("there is no process " + std::to_string(gone.pid())));
+  EXPECT_THAT(top_->Written(), HasSubstr("no such process: " + std::to_string(gone.pid())));
   EXPECT_THAT(top_->Written(), Not(HasSubstr(kTakesScreen)));
   EXPECT_TRUE(top_->IsUsual());
 }

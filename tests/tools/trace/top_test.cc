@@ -160,7 +160,7 @@ TEST_F(TopTest, SaysWhatIsWrong) {
   Process gone({"/bin/true"});
   gone.Wait();
   EXPECT_EQ(RunTop({"--pid", std::to_string(gone.pid())}), 2);
-  EXPECT_THAT(errors_, HasSubstr("trace top: there is no process " + std::to_string(gone.pid())));
+  EXPECT_THAT(errors_, HasSubstr("trace top: no such process: " + std::to_string(gone.pid())));
   EXPECT_EQ(RunTop({"--", "/no/such/program"}), 127);
   EXPECT_THAT(errors_, HasSubstr("trace top: /no/such/program"));
   EXPECT_EQ(RunTop({"--", LAGWATCH_STATIC_PROGRAM}), 2);
