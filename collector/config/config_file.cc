@@ -34,7 +34,7 @@ Status CheckKnown(const std::string& where, const Json& object,
                   std::initializer_list<std::string_view> known) {
   for (const auto& [key, value] : object.items()) {
     if (std::ranges::find(known, key) == known.end())
-      return {StatusCode::kInvalid, "\"" + key + "\" is no key of " + where};
+      return {StatusCode::kInvalid, "\"" + key + "\" is not a key of " + where};
   }
   return {};
 }

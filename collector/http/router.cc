@@ -126,7 +126,7 @@ std::variant<Admitted, Response> Router::Admit(const RequestHead& head) const {
     if (has_key && check.outcome != KeyCheck::Outcome::kKnown) return NeedsAKey(check, key_place);
   }
   if (found.allowed.empty())
-    return ErrorResponse(404, "not_found", "there is nothing at this path; try /v1/clusters");
+    return ErrorResponse(404, "not_found", "nothing is at this path; try /v1/clusters");
   if (found.endpoint == nullptr) return MethodNotAllowed(found.allowed);
   const Endpoint& endpoint = *found.endpoint;
   if (has_key && (endpoint.access & MaskOf(check.key.access)) == 0) return MayNot(check.key);
@@ -159,7 +159,7 @@ void Router::Handle(const Endpoint& endpoint, Request request, const Respond& re
     endpoint.handler(std::move(request), respond);
   } catch (const std::exception& error) {
     spdlog::error("{} {}: {}", endpoint.method, path, error.what());
-    respond(ErrorResponse(500, "internal", "the collector could not answer; its log says why"));
+    respond(ErrorResponse(500, "internal", "internal error; see the collector's log"));
   }
 }
 

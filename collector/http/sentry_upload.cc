@@ -84,7 +84,7 @@ void SentryUpload::operator()(Request request, const Respond& respond) const {
   }
   request.body = std::string();  // the batch takes its place
   if (!request.room.TryResize(intake->batch.size()))
-    return Refuse({base::StatusCode::kUnavailable, "the collector has too much to do; send it again later"},
+    return Refuse({base::StatusCode::kUnavailable, "the collector is overloaded; send it again later"},
                   respond);
   auto held = std::make_shared<std::pair<Request, SentryIntake>>(std::move(request), std::move(*intake));
   auto done = [this, held, sent_bytes, respond](Result<IngestResult> result) {

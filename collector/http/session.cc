@@ -43,8 +43,8 @@ constexpr std::chrono::milliseconds kClientPause{100};
 constexpr char kStrictTransport[] = "max-age=31536000";
 
 Response TooMuchToDo() {
-  Response response = ErrorResponse(
-      503, "unavailable", "the collector has too much to do; ask again after the time in Retry-After");
+  Response response =
+      ErrorResponse(503, "unavailable", "the collector is overloaded; retry after the time in Retry-After");
   response.retry_after_s = 2;
   return response;
 }

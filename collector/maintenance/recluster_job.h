@@ -28,7 +28,7 @@ class ReclusterJob final : public MaintenanceJob {
   // unless it has none at all.
   ReclusterJob(Store* store, Clusterer clusterer, Symbolizer* symbolizer, std::string state_path);
 
-  std::string name() const override { return "clustering anew"; }
+  std::string name() const override { return "clustering again"; }
   base::Result<bool> Step() override;
 
   // Thread-safe.

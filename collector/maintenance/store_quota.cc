@@ -39,7 +39,7 @@ base::Status StoreQuota::Check() const {
   const StoreSize size = store_->Size();
   const uint64_t taken = size.used_bytes + size.log_bytes;
   if (taken < marks_.refuse_bytes) return {};
-  return {base::StatusCode::kUnavailable, "the store is full: it takes " + MiBText(taken) + " (its log " +
+  return {base::StatusCode::kUnavailable, "the store is full: its size is " + MiBText(taken) + " (its log " +
                                               MiBText(size.log_bytes) + ") of " + MiBText(marks_.most_bytes) +
                                               " (--store-gib); the oldest days are removed to make room"};
 }
@@ -122,8 +122,8 @@ base::Result<bool> StoreQuota::Hold() {
   said_mono_ns_ = now_ns;
   return base::Status(base::StatusCode::kUnavailable,
                       Check().message() +
-                          ", but only the newest day's records are left: no reports are "
-                          "taken. Give a larger --store-gib or smaller quotas");
+                          ", but only the newest day's records are left: no reports are accepted. Use a "
+                          "larger --store-gib or smaller quotas");
 }
 
 }  // namespace lagwatch::collector

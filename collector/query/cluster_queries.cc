@@ -27,9 +27,7 @@ constexpr int64_t kMaxDays = 90;
 constexpr int64_t kDefaultSampledReports = 200;
 constexpr size_t kMaxTextSearched = 200;
 
-Status NoSuchCluster() {
-  return {StatusCode::kNotFound, "there is no such cluster; /v1/clusters lists them all"};
-}
+Status NoSuchCluster() { return {StatusCode::kNotFound, "no such cluster; /v1/clusters lists them all"}; }
 
 }  // namespace
 

@@ -201,7 +201,7 @@ Status AppendHang(const json& event, const Hang& hang, const base::Uuid& event_i
   writer.WriteHeader(id, *wall_ms, project);
   writer.WriteStacks();
   writer.WriteFacts(base::ToString(event_id));
-  if (!encoder.ok()) return {StatusCode::kTooLarge, "the event has more in it than a report can hold"};
+  if (!encoder.ok()) return {StatusCode::kTooLarge, "the event is too large for a report"};
   std::string encoded(buffer.content());
   writer.AppendSymbols(&encoded);
   report::AppendToBatch({report::RecordType::kReport, encoded}, batch);

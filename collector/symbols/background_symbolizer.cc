@@ -25,7 +25,7 @@ base::Result<SymbolizedFrames> BackgroundSymbolizer::Symbolize(std::string_view 
                                                                std::span<const uint64_t> offsets) {
   if (auto known = files_->TryFind(build_id, offsets)) return std::move(*known);
   Want(build_id, offsets);
-  return Status(StatusCode::kUnavailable, "the names are being looked up; ask again in a moment");
+  return Status(StatusCode::kUnavailable, "the names are being looked up; try again in a moment");
 }
 
 uint64_t BackgroundSymbolizer::dropped() const {

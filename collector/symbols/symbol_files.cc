@@ -183,7 +183,7 @@ Status SymbolFiles::Store(const SymbolUpload& upload, int part_fd, const std::st
   OwnedFd readable(open(part_path.c_str(), O_RDONLY | O_CLOEXEC));
   Status checked = *sha256 == upload.sha256
                        ? check_file_(readable.get(), upload.build_id)
-                       : Status(StatusCode::kInvalid, "what came has another SHA-256; send the file again");
+                       : Status(StatusCode::kInvalid, "the received file has another SHA-256; send it again");
   if (!checked.ok()) {
     if (checked.code() == StatusCode::kInvalid) unlink(part_path.c_str());
     return checked;

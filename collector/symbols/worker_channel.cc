@@ -22,7 +22,7 @@ union ControlBuffer {
   char bytes[CMSG_SPACE(sizeof(int) * kMaxMessageFiles)];
 };
 
-Status Gone() { return {StatusCode::kUnavailable, "the other side is gone"}; }
+Status Gone() { return {StatusCode::kUnavailable, "the peer is gone"}; }
 
 // Waits until the socket is ready; starts again after interruptions.
 Status Await(int socket, short events, ChannelDeadline deadline) {

@@ -53,7 +53,7 @@ Result<WorkerAnswer> WorkerPool::Ask(const std::string& key, const WorkerRequest
 Result<WorkerPool::Worker> WorkerPool::Take(const std::string& key) {
   std::unique_lock lock(mutex_);
   if (!is_free_.wait_for(lock, options_.inspect_timeout, [this] { return busy_ < options_.workers; })) {
-    return Status(StatusCode::kUnavailable, "all processes that read symbols are busy; ask again later");
+    return Status(StatusCode::kUnavailable, "all symbol workers are busy; try again later");
   }
   ++busy_;
   auto same =

@@ -52,8 +52,7 @@ class SpawnSettings {
 };
 
 Status CannotStart(int error_number) {
-  return {StatusCode::kUnavailable,
-          base::IoError("cannot start a process that reads symbols", error_number).message()};
+  return {StatusCode::kUnavailable, base::IoError("cannot start a symbol worker", error_number).message()};
 }
 
 }  // namespace

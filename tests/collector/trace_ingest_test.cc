@@ -58,10 +58,10 @@ TEST(TraceIngest, RefusesWhatIsTooLarge) {
   const report::TraceRecord trace = TraceOf({});
   EXPECT_EQ(Refusal(trace), "");
   EXPECT_THAT(Refusal(trace, {.packed_bytes = 10}), HasSubstr("more than 10 bytes"));
-  EXPECT_THAT(Refusal(trace, {.unpacked_bytes = 10}), HasSubstr("unfolds into more"));
+  EXPECT_THAT(Refusal(trace, {.unpacked_bytes = 10}), HasSubstr("expands beyond"));
   report::TraceRecord bomb = trace;
   bomb.trace = testing::GzipText(std::string(15 << 20, '\0'));
-  EXPECT_THAT(Refusal(bomb), HasSubstr("unfolds into more"));
+  EXPECT_THAT(Refusal(bomb), HasSubstr("expands beyond"));
   report::TraceRecord texts = trace;
   texts.user = std::string(2000, 'u');
   EXPECT_THAT(Refusal(texts), HasSubstr("text of more than"));

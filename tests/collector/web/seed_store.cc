@@ -426,7 +426,7 @@ class Seeder {
     if (cause.tag == "cover") AddTrace(cause, header);
   }
 
-  // What led there: other covers, one after the other, while a pool's thread waits for work.
+  // Before the hang: other covers, one after the other, while a pool's thread waits for work.
   void AddTrace(const Cause& cause, const report::ReportHeader& header) {
     constexpr int64_t kWindowMs = 5'000;
     TraceBuilder builder;
