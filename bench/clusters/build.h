@@ -41,7 +41,7 @@ struct Build {
 
 std::vector<Build> AllBuilds();
 
-// Renders functions as frames of one build. What depends on the build alone is the same each time.
+// Renders functions as frames of one build. Parts that depend on the build alone are the same each time.
 class Renderer {
  public:
   // Borrows `build` and `tails`. `argument`, mangled, is what templates are instantiated with.
