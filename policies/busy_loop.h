@@ -15,7 +15,7 @@
 
 namespace lagwatch::policies {
 
-// What is known of a loop's thread at a look; all count from an arbitrary start.
+// The activity of a loop's thread at one moment; all counts begin at an arbitrary value.
 struct LoopActivity {
   int64_t now_ns;
   uint64_t dispatches;         // begun so far
@@ -47,7 +47,7 @@ class BusyLoop {
   // The activity cannot be read.
   void Rest() { number_ = 0; }
 
-  // Tells this period from the others; 0 when there is none.
+  // Identifies this period; 0 without one.
   uint64_t number() const { return number_; }
   int64_t begin_ns() const { return begin_.now_ns; }
   // Begun within the period, at the last look.

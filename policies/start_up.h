@@ -7,7 +7,7 @@
 
 namespace lagwatch::policies {
 
-// What is known of the same program's last run, as its next start sees it.
+// The evidence of the same program's last run, at its next start.
 struct LastRunTraces {
   bool is_same_boot = false;
   bool is_same_build = false;      // by build id; false when it has none
