@@ -11,7 +11,7 @@
 
 namespace lagwatch::sdk {
 
-// What a sealed record tells outside: see report::SealedLabel.
+// The unencrypted facts of a sealed record: see report::SealedLabel.
 struct OutsideFacts {
   base::Uuid id;
   uint64_t cause = 0;

@@ -13,11 +13,11 @@
 
 namespace lagwatch::sdk {
 
-// Context: watchdog, but for the construction.
+// Context: watchdog, except for the construction.
 class SlowTraces final : public watchdog::HangListener {
  public:
-  // Takes over the options' listener, and has dispatches told that are slow enough for either. `recorder` is
-  // borrowed.
+  // Takes over the options' listener, and requests dispatches that are slow enough for either.
+  // `recorder` is borrowed.
   SlowTraces(watchdog::WatchOptions* watch, FlightRecorder* recorder)
       : next_(watch->listener),
         recorder_(recorder),

@@ -20,7 +20,7 @@
 
 namespace lagwatch::sdk {
 
-// Context: watchdog, but for the construction.
+// Context: watchdog, except for the construction.
 class TraceTriggers final : public watchdog::HangSink {
  public:
   static constexpr int64_t kLongestWaitNs = 10 * base::kNsPerSecond;
@@ -54,7 +54,7 @@ class TraceTriggers final : public watchdog::HangSink {
   void NoteLag(const watchdog::LagEvent& event, uint64_t cause);
   void Release(Lag* lag, int64_t end_ns);
   void AskNow(const TraceEvent& event);
-  // Whether somebody wants a trace of that cause, which is granted by this.
+  // Whether a trace of that cause was requested; this uses up the request.
   bool TakeWish(uint64_t cause);
   void AskForReady();
 
