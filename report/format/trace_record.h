@@ -11,7 +11,7 @@
 
 namespace lagwatch::report {
 
-// lagwatch.proto tells what each is.
+// lagwatch.proto describes the fields.
 struct TraceRecord {
   base::Uuid id = {};
   base::Uuid session_id = {};
@@ -31,7 +31,7 @@ struct TraceRecord {
 };
 
 std::string EncodeTraceRecord(const TraceRecord& record);
-// What the trace itself says is not looked at. Errors: kInvalid, also without an id or a trace.
+// Does not decode the trace itself. Errors: kInvalid, also without an id or a trace.
 base::Result<TraceRecord> DecodeTraceRecord(std::string_view bytes);
 
 }  // namespace lagwatch::report

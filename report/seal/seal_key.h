@@ -19,7 +19,7 @@ class SealKey {
 
   // 64 hexadecimal digits: the secret itself.
   std::string ToText() const;
-  // What clients seal with. Errors: kInternal.
+  // The public key, for clients. Errors: kInternal.
   base::Result<PublicKey> ToPublicKey() const { return PublicKeyOf(secret_); }
   // Errors: kInvalid for a key that is no session's, kInternal.
   base::Result<SecretKey> KeyOf(const PublicKey& session) const { return KeyOfSession(session, secret_); }
