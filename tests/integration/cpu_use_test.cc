@@ -45,7 +45,7 @@ TEST_F(CpuUseTest, IsToldWithItsThreadsAndATreeOfWhereItWent) {
   Process burner({LAGWATCH_BURNER, spool_});
   ASSERT_TRUE(WaitUntil([&] { return !Reports("cpu").empty() && !Reports("cpu-average").empty(); }))
       << burner.Errors();
-  burner.Signal(SIGKILL);  // what was told is on disk
+  burner.Signal(SIGKILL);  // reports are on disk
   burner.Wait();
 
   const std::string now = Ask({"report", Reports("cpu")[0]["id"]});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the command line prints of the samples that freeze on locks.
+// The command line's output for the samples that freeze on locks.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

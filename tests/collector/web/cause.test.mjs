@@ -153,12 +153,12 @@ test("is named, linked and called fixed", async () => {
     "https://tracker.example/1",
   );
   assert.equal((await collector.ask(`/v1/clusters/${key}`)).title, "Pasting is quadratic");
-  // It is done with: who looks for it says so.
+  // Fixed causes are not listed; a search for one says so.
   await page.goto(`${collector.url}/?q=quadratic`);
   await page.getByText("No hangs match").waitFor();
   await page.getByLabel("State").selectOption("fixed");
   await page.locator(".cause", { hasText: "Pasting is quadratic" }).waitFor();
-  // What is no address of the web is not made one.
+  // A text that is not a web address does not become a link.
   await page.route(`**/v1/clusters/${key}?*`, async (route) => {
     const answer = await (await route.fetch()).json();
     await route.fulfill({ json: { ...answer, link: "javascript:alert(1)" } });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What changes while somebody looks, with real programs.
+// Live changes of the page, with real programs.
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -16,7 +16,7 @@ usePage(
 );
 
 const configVersion = async () => (await collector.ask("/v1/admin/config")).version;
-// What the program holds to, as it keeps it.
+// The versions of the config that the program keeps.
 function keptVersions(spool) {
   return readdirSync(spool)
     .filter((name) => name.startsWith("config-"))
@@ -118,7 +118,8 @@ test("a setting that is changed reaches a running program within one poll", asyn
     await page.getByRole("dialog").waitFor({ state: "detached" });
     const now = await configVersion();
     assert.ok(now > before);
-    // The answer to what it sends tells it of the new one; it asks a minute after it asked last, at the soonest.
+    // The answer to an upload names the new version; the program requests it a minute after its last request,
+    // at the earliest.
     redis.freeze(1.2);
     await until("the new config", () => keptVersions(redis.spool).includes(now), 75);
   } finally {

@@ -88,7 +88,7 @@ test("takes capture requests, overrides and the emergency stop", async () => {
     is_killed: true,
     overrides: [{ app: "player", threshold_ms: 1500 }],
   });
-  // What the collector refuses, it says why, and the draft stays.
+  // The page shows the reason for the collector's refusal, and the draft stays.
   page.expect("400");
   await page.getByText("The whole config as JSON").click();
   await page.getByLabel("Config", { exact: true }).fill(JSON.stringify({ no_such_key: 1 }));

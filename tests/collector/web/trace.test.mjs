@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a report's page tells of its trace.
+// The trace on a report's page.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";

@@ -65,7 +65,7 @@ class ReadCommands : public ::testing::Test {
   std::string spool_asked_for_;
 };
 
-// More than a collector takes in one request: who looks at a spool has nobody to be protected from.
+// More than a collector takes in one request: a reader of a local spool needs no such protection.
 TEST_F(ReadCommands, ShowASpoolOfAnySize) {
   const std::string end = testing::EncodeEnd(base::CreateUuidV7(1), 1);
   spool_ = EncodeBatch({SampleReport().Encode()}, std::vector<std::string>(10'000, end));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `lagwatch run` on programs that nobody prepared: what it finds, and that they do not notice.
+// `lagwatch run` on unprepared programs: its findings, and that the programs do not notice.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -374,7 +374,7 @@ TEST_F(RunTest, RefusesWhatCannotBeWatchedAndSaysWhy) {
   EXPECT_EQ(no_program.Wait(), 2);
   EXPECT_THAT(no_program.Errors(), HasSubstr("neither an ELF program nor a script"));
 
-  if (getuid() != 0) return;  // only root can give a file to somebody else
+  if (getuid() != 0) return;  // only root can give a file to another user
   std::string privileged = directory_ / "privileged";
   std::filesystem::copy_file("/bin/true", privileged);
   constexpr uid_t kNobody = 65534;

@@ -50,7 +50,7 @@ class SymbolsCommand : public ::testing::Test {
     return {exit_code, process.Output(), process.Errors()};
   }
 
-  // What a build leaves: the subject in several forms, and files that are nobody's business.
+  // The results of a build: the subject in several forms, and other files.
   std::string BuildDirectory() {
     const std::string build = directory_ / "build";
     std::filesystem::create_directories(build + "/lib");

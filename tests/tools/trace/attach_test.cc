@@ -129,7 +129,7 @@ TEST_F(AttachTest, SaysThatItIsBeingRecorded) {
   ASSERT_TRUE(WaitUntil([&] { return program.Output() == "ready\n"; }));
   const TraceDirectory other;
   Process first(other.AttachCommand({}, program.pid()));
-  // Who comes before it is the one that records.
+  // The first one records.
   ASSERT_TRUE(WaitUntil([&] { return HasRecorder(program.pid()); }));
   EXPECT_EQ(Attach(program.pid(), {"--duration", "0.1"}), 2);
   EXPECT_THAT(errors_, HasSubstr("being recorded already"));

@@ -40,7 +40,7 @@ class RecordTest : public ::testing::Test {
   std::string errors_;
 };
 
-// But for what its threads saw of themselves in the last tenth of a second.
+// All except the threads' own captures of the last tenth of a second.
 TEST_F(RecordTest, KilledProgramLeavesItsTrace) {
   EXPECT_EQ(Record(Odd("kill")), 128 + SIGKILL) << errors_;
   EXPECT_GT(BusyNs(), 100 * kMs) << errors_;

@@ -39,7 +39,7 @@ class TopScreenTest : public ::testing::Test {
   bool Shows(const std::string& text) {
     return WaitUntil([&] { return top_->Screen().find(text) != std::string::npos; });
   }
-  // What is written after the screen was given back.
+  // The output after the screen was given back.
   std::string AfterScreen() {
     const size_t end = top_->Written().rfind(kGivesScreenBack);
     return end == std::string::npos ? "(the screen was not given back)" : top_->Written().substr(end);
