@@ -13,11 +13,15 @@ import sys
 
 # Directories and files that are not rewritten yet.
 PENDING = [
-    "collector/admin", "collector/store/clickhouse", "docs",
+    "collector/admin", "collector/store/clickhouse", "docs/design",
 ]  # fmt: skip
 
 FOLDERS = ("build", "node_modules", "dist", "corpus", "goldens")
 FILES = ("package-lock.json",)
+
+# The nouns that "who" may follow.
+PEOPLE = ("user", "users", "people", "person", "reader", "readers", "admin", "admins", "operator", "operators", "engineers",
+          "developers")
 
 # A pattern, and the replacement that the message names. Spaces of a pattern also match line ends.
 WORDS = [
@@ -26,8 +30,8 @@ WORDS = [
     (r"someone|anyone|everyone", "name it: a thread, any process, each user"),
     (r"whoever|whomever|whosoever", "name it: the caller, the thread, the process"),
     (r"whom", "which, or name it: the thread that"),
-    (r"(?<!users )(?<!people )(?<!admins )(?<!persons )(?<!readers )(?<!engineers )(?<!operators )(?<!developers )who",
-     "that, or name it: the caller, the thread; only users, people, admins, readers are 'who'"),
+    ("".join(f"(?<!{noun} )" for noun in PEOPLE) + "who",
+     "that, or name it: the caller, the thread; only people are 'who'"),
     (r"(?<!not )but for(?! (?:a|an|the) (?:moment|while))", "except, without"),
     (r"(?:to be|is|are|be|was|were) had", "available"),
     (r"(?:to|can|could|may) be had", "available"),
@@ -84,7 +88,7 @@ QUOTED = re.compile(r"\"[^\"]*\"|`[^`]*`|“[^”]*”|(?<![\w'])'[^'\n]*'(?!\w)
 LICENCE = re.compile(r"\W*SPDX-")
 NEXT_LINE = re.compile(r"[ \t]*\n[ \t]*")
 FENCED = re.compile(r"^[ \t]*```.*?^[ \t]*```|^(?: {4}|\t)[^\n]*$|^\s*<!--.*?-->", re.DOTALL | re.MULTILINE)
-MARKDOWN_OPENING = re.compile(r"^[ \t]*(?:[-*>]|\d+\.|#+)[ \t]+|\A|\n[ \t]*\n", re.MULTILINE)
+MARKDOWN_OPENING = re.compile(r"^[ \t]*(?:[-*>]|\d+\.|#+)[ \t]+|\|[ \t]+|\A|\n[ \t]*\n", re.MULTILINE)
 
 TOKENS = {
     ".h": C_TOKENS, ".cc": C_TOKENS, ".c": C_TOKENS, ".cpp": C_TOKENS, ".S": C_TOKENS, ".proto": C_TOKENS,
