@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The file system behind a seam, so that tests can fill the disk, cut a write short or take a file away.
-// Methods return 0 or an errno value and never allocate unless they say so.
+// The interface to the file system, which tests replace to fill the disk, cut a write short or take a file
+// away. Methods return 0 or an errno value and never allocate unless they say so.
 #pragma once
 
 #include <cstddef>

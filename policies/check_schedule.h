@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// When to look at a loop: never before it can matter. A dispatch that ends before its sampling window opens
-// is not disturbed at all. Context: watchdog; pure.
+// Schedules the looks at a loop: never before one can matter. A dispatch that ends before its sampling window
+// opens is not disturbed at all. Context: watchdog; pure.
 #pragma once
 
 #include <algorithm>

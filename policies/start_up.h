@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a program's start is a warm one, and how long it may take.
-// Context: any; pure.
+// Decides whether a program's start is a warm one, and how long it may take. Context: any; pure.
 #pragma once
 
 #include <cstdint>

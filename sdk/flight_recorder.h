@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records the program all the time, and puts what led to an event into the spool, in segments of its own: the
-// watchdog's files are the watchdog's alone.
+// Records the program continuously, and writes traces of events to the spool, in segments of its own: only
+// the watchdog writes the watchdog's files.
 #pragma once
 
 #include <array>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeps the record of the run that goes on. The record is a mapped page of a file: what was written is there
-// for the next start however the process ends, and no descriptor is left open.
+// Writes the record of the present run. The record is a mapped page of a file: its content is there for the
+// next start however the process ends, and no descriptor is left open.
 //
-// Nothing here can raise SIGBUS, whatever becomes of the file: the kernel copies into the mapping, and what
-// it cannot copy is dropped.
+// Nothing here can raise SIGBUS, whatever happens to the file: the kernel copies into the mapping, and data
+// that it cannot copy is dropped.
 #pragma once
 
 #include <atomic>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asks for traces of dispatches that are slow, but no lags: as a listener before the program's own.
+// Requests traces of dispatches that are slow, but no lags: a listener in front of the program's own.
 #pragma once
 
 #include <algorithm>

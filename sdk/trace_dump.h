@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cuts what led to an event out of the flight recorder. Context: background.
+// Cuts the time around an event out of the flight recorder. Context: background.
 #pragma once
 
 #include <cstdint>

@@ -22,7 +22,7 @@ struct TraceOptions {
   bool is_on = false;                           // reports come with traces
   bool reports_slow = false;                    // slow dispatches are reported, from what is recorded
   int64_t interval_ns = 10 * base::kNsPerMs;    // between two looks at a thread: 1 to 100 ms
-  bool has_hooks = false;                       // threads look at themselves, too
+  bool has_hooks = false;                       // captures in hooked calls, too
   int64_t before_ns = 10 * base::kNsPerSecond;  // of what led to a lag: 0 to 10 minutes
   uint64_t buffer_bytes = uint64_t{8} << 20;    // of the flight recorder: 1 to 256 MiB
   uint64_t max_bytes = uint64_t{256} << 10;     // of one trace: 4 to 900 KiB, packed

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// When to look at one thing that is to be over in time, and which of its reports there are.
+// Schedules the checks of one span, a thing that must be over in time, and decides which of its
+// reports are made.
 //
 //   none ──begun──▶ watching ──not over at the threshold──▶ lagging ──over──▶ none
 //                                       └──at the second threshold: raised to ANR

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program as one compiler built it and one machine's libraries run it: what its functions' symbols are, and
-// which of them are there at all.
+// A program as one compiler built it and one machine's libraries run it: the symbols of its functions, as far
+// as there are any.
 #pragma once
 
 #include <cstdint>

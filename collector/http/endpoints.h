@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of all that the collector answers to (collector/API.md). Context: background.
+// The table of the collector's endpoints (collector/API.md). Context: background.
 #pragma once
 
 #include <functional>

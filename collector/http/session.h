@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One connection: reads requests, has them answered, within the limits. Context: background.
+// One connection: reads requests and sends the answers, within the limits. Context: background.
 #pragma once
 
 #include <boost/asio/io_context.hpp>

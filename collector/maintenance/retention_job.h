@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Removes what is older than it is to be kept, and puts the sums right that this leaves
-// behind. Context: background.
+// Removes records beyond their retention, and repairs the sums afterwards. Context: background.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Causes as people see them: as reports make them, and with what people said of them: notes, and clusters
-// that were merged or split by hand (policies/cluster_edits.h). The reports' own clusters stay as they are,
-// so that everything can be taken back. Context: background. Thread-safe.
+// Causes as people see them: the reports' clusters, with annotations, and with clusters that were merged or
+// split by hand (policies/cluster_edits.h). The reports' own clusters stay unchanged, so that everything can
+// be undone. Context: background. Thread-safe.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ends a query early: at its deadline, or when its client has gone. Stores look at the limit of the thread
-// that asks them. Context: background.
+// Ends a query early: at its deadline, or when its client has disconnected. Stores check the limit of the
+// calling thread. Context: background.
 #pragma once
 
 #include <atomic>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums up reports by their clusters, one by one: what a store does that keeps no sums for a question.
-// Context: background. Not thread-safe.
+// Sums up reports by their clusters, one by one, for queries without kept sums. Context:
+// background. Not thread-safe.
 #pragma once
 
 #include <array>

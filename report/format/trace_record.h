@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A trace on its way to the collector: what it belongs to, around the trace's own bytes. Context: background.
+// A trace on its way to the collector: its header, around the trace's own bytes. Context: background.
 #pragma once
 
 #include <cstdint>

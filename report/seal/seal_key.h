@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The collector's secret, which opens what was sealed for it. Context: background.
+// The collector's secret key, which opens records sealed for it. Context: background.
 #pragma once
 
 #include <string>

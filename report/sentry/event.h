@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A report as Sentry's event, in an envelope; docs/sentry.md says what becomes of which field.
+// Converts a report to a Sentry event, in an envelope; docs/sentry.md lists the fields.
 // Context: background; pure.
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeps a spool that is sent within its limits: what goes unsent is in the ledger before its file is
-// gone. Context: background.
+// Keeps a spool that is sent within its limits: unsent records are counted in the ledger before their file is
+// removed. Context: background.
 #pragma once
 
 #include <functional>

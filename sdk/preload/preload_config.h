@@ -63,7 +63,7 @@ struct PreloadConfig {
   std::string trace_patched_modules;        // separated by commas; empty: nothing is patched
   std::string trace_patched_functions;      // of these; empty: all
   std::string trace_unpatched_functions;    // but not these
-  uint32_t trace_hook_interval_us = 1'000;  // 0: threads do not look at themselves
+  uint32_t trace_hook_interval_us = 1'000;  // 0: no captures in hooked calls
   bool had_preload = false;                 // whether LD_PRELOAD was set before, and to what
   std::string previous_preload;
 

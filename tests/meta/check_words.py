@@ -36,6 +36,7 @@ WORDS = [
     (r"(?:to be|is|are|be|was|were) had", "available"),
     (r"(?:to|can|could|may) be had", "available"),
     (r"(?:that|which|it) (?:is|are|was|were) none", "invalid, or: that is not one"),
+    (r"look(?:s|ed|ing)? at (?:it|them)self|look(?:s|ed|ing)? at themselves", "captures its own stack"),
     (r"in vain", "without effect, unsuccessfully"),
     (r"anew", "again"),
     (r"all the same", "nevertheless, still"),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `lagwatch dump PID`: asks a watched program for a report of what all of its threads are doing.
+// `lagwatch dump PID`: requests a report of all threads of a watched program.
 #pragma once
 
 #include <CLI/App.hpp>

@@ -24,12 +24,12 @@ struct ThreadSlot {
     uint64_t return_address;  // of the hook
   };
 
-  CaptureThread* thread;  // null: has not looked at itself yet
+  CaptureThread* thread;  // null: has not captured itself yet
   // Its low half is the dispatch that the thread is in; null: in none, ever.
   const std::atomic<uint64_t>* dispatch_number;
   // The number of the last dispatch that ended: equal to the other if it is over; null: unknown.
   const std::atomic<uint64_t>* ended_number;
-  // Set to 0 when the thread looks at itself in a dispatch; may be null.
+  // Set to 0 by a capture in a dispatch; may be null.
   std::atomic<uint64_t>* dispatch_request;
   uint64_t allocations;
   uint64_t allocated_bytes;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// All threads that looked at themselves, each with its ring. An entry is found by the thread's id and stays
-// where it is, so that samplers can share the stamp of the last look with the thread itself.
+// The threads that captured their own stacks, each with its ring. An entry is found by the thread's id and
+// stays where it is, so that samplers can share the stamp of the last look with the thread itself.
 #pragma once
 
 #include <atomic>
@@ -57,7 +57,7 @@ class CaptureThreads {
   // An entry for the calling thread, whose id is `tid`; null when there are too many or there is no memory.
   // Context: signal (system calls).
   CaptureThread* Register(int32_t tid);
-  // Null when the thread never looked at itself. The entry may become another thread's at any time after its
+  // Null if the thread never captured itself. The entry may become another thread's at any time after its
   // thread has ended. Context: any, signal included.
   CaptureThread* Find(int32_t tid);
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Synchronous capture: threads look at themselves in calls that they make anyway. See
-// docs/design/trace_hooks.md.
+// Synchronous capture: stacks of threads inside their own hooked calls. See docs/design/trace_hooks.md.
 #pragma once
 
 #include <cstddef>
@@ -83,8 +82,7 @@ inline std::atomic<uint64_t>* LastCaptureTicks(int32_t tid) {
   return thread == nullptr ? nullptr : &thread->last_capture_ticks;
 }
 
-// The calling thread looks at itself here, when that is due or `is_forced`. False when it did
-// not. Context: hot.
+// Captures the calling thread here, if that is due or `is_forced`. Returns false if it did not. Context: hot.
 bool CaptureHere(bool is_forced);
 
 // Sets the numbers of the calling thread's dispatches: the low half of `number` is the present dispatch,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Between the code that patched functions are led through and what it calls.
+// The interface between the assembly code that patched functions run through and the functions that it calls.
 #pragma once
 
 #include <cstdint>

@@ -29,9 +29,9 @@ struct Span {
   int64_t gap_ns = 0;  // of that, what is longer than a sample interval
   // Its weight in totals: its time, or more, to account for dispatches that were too short to be sampled.
   int64_t weight_ns = 0;
-  // So many of the outermost frames last until end_ns, the others until seen_end_ns: where a thread
-  // looked at itself, in a call, says nothing about what it did next, except that what the next look has
-  // in common went on.
+  // This many of the outermost frames last until end_ns, the others until seen_end_ns: after a capture
+  // in a hooked call nothing is known of the thread, except that the frames that the next look has in
+  // common went on.
   uint32_t lasting_depth = UINT32_MAX;
   bool follows = false;       // the span before ends where this one begins, in the same dispatch
   bool has_own_leaf = false;  // the innermost frame has the time seen, or none; see HasOwnLeaf()

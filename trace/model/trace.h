@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A recording of one process, as plain data: what recorders, the trace file, the analyses and the exporters
-// share. All times are CLOCK_MONOTONIC in nanoseconds. Context: background.
+// A recording of one process, as plain data, shared by recorders, the trace file, the analyses and the
+// exporters. All times are CLOCK_MONOTONIC in nanoseconds. Context: background.
 #pragma once
 
 #include <cstdint>
@@ -49,9 +49,9 @@ struct Totals {
 
 enum class RunKind : uint8_t {
   kSampled,   // a sampler looked at the thread
-  kCaptured,  // the thread looked at itself, in a call that returned at once
-  kWaited,    // the thread looked at itself at the end of a call that lasted from begin_ns to end_ns exactly
-  kWoke,      // the thread looked at itself as it let another one go on that waited for `object`, at begin_ns
+  kCaptured,  // captured in a hooked call that returned at once
+  kWaited,    // captured at the end of a hooked call that lasted from begin_ns to end_ns exactly
+  kWoke,      // captured as the thread woke another one that waited for `object`, at begin_ns
 };
 
 // The hooked call in which a thread captured its stack. The innermost frame is that call's own, except for
@@ -88,7 +88,7 @@ struct Run {
   bool is_for_all = false;       // kWoke: all that waited, as a broadcast does
   bool is_running = false;       // kSampled: the thread had a processor; false also where that is not known
   bool is_complete = true;       // false: outermost frames are missing
-  std::optional<Totals> totals;  // at end_ns; of threads that looked at themselves
+  std::optional<Totals> totals;  // at end_ns; of captures in hooked calls
 };
 
 // An instrumented function, or a part that the program named, was entered or left.

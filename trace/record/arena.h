@@ -42,8 +42,8 @@ struct OpenRun {
   uint32_t is_complete;
 };
 
-// A thread that samplers look at, or that looks at itself. Its sampler writes it; a reader that finds the
-// same even `version` before and after it copied has a consistent copy.
+// A recorded thread. Its sampler writes it; a reader that finds the same even `version` before and after its
+// copy has a consistent copy.
 struct ArenaThread {
   static constexpr size_t kMaxNameBytes = 16;
 

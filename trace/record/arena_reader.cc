@@ -40,8 +40,7 @@ class CodeReader {
     return Node(half, id & kIndexMask);
   }
 
-  // The call itself, in which the thread looked at itself, below its caller. By name: what is known of it is
-  // what kind of call it was.
+  // The hooked call itself, below its caller. By name: only its kind is known.
   uint32_t Call(uint32_t caller, CallKind call) {
     const auto [place, is_new] = calls_.try_emplace({caller, call}, kNoIndex);
     if (!is_new) return place->second;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Brings what threads have noted themselves into the flight recorder: what they saw when they looked at
-// themselves, and the dispatches of their loops.
+// Moves the threads' own records into the flight recorder: their captures of themselves, and the dispatches
+// of their loops.
 #pragma once
 
 #include <cstdint>

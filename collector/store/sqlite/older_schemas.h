@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tables of databases that older versions made: what migration.cc brings to today's. Never changed.
+// The tables of older versions' databases, which migration.cc migrates. Never changed.
 #pragma once
 
 namespace lagwatch::collector {

@@ -72,7 +72,7 @@ TEST(Slices, GoOnInAMergedRunHoweverLong) {
   EXPECT_THAT(ToldOf(&builder, 510), ElementsAre("main 0-510", ".Sleep 0-510"));
 }
 
-// CPU timers let threads look at themselves, which takes them long where they hardly get a processor.
+// CPU timers make threads capture themselves, which takes long if they hardly get a processor.
 TEST(Slices, GoOnWhileAThreadWaitsForAProcessor) {
   TraceBuilder builder;
   builder.Sample(0, "main;Work").is_running = true;
