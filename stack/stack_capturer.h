@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Captures the stack of any thread of this process, disturbing it as little as its state allows:
-//   blocked   its stack is read where it lies; no signal
-//   running   a real-time signal, whose handler copies registers and stack and returns
-//   neither   (uninterruptible, signal blocked, gone) whatever could be read, and the stack says what is
-//   missing; no_stack_reason() says why
-// A blocked thread gets the signal only when its stack could not be unwound without its registers and the
+//   blocked   reads its stack in place, without a signal
+//   running   sends a real-time signal, whose handler copies registers and stack and returns
+//   neither   (uninterruptible, signal blocked, gone) reads what it can; the stack is marked as incomplete,
+//             and no_stack_reason() returns why
+// A blocked thread gets the signal only if its stack could not be unwound without its registers and the
 // system call restarts by itself. One that falls asleep just then has its call made again where that is
 // possible (docs/design/capture.md), so that the application does not see EINTR.
 #pragma once

@@ -25,11 +25,12 @@ struct LoopWords {
 };
 static_assert(std::atomic<uint64_t>::is_always_lock_free && std::atomic<const char*>::is_always_lock_free);
 
+// A loop's probe.
+//
 // Thread safety: Begin and End from the loop's own thread only; the rest from the watchdog thread only.
 // Invariants:
-// - Dispatches are numbered from 1. `begun` is the number of the last one that began, `ended` of the last one
-// that
-//   ended; they differ, by one, while a dispatch is under way (what that costs: docs/design/dispatch.md).
+// - Dispatches are numbered from 1. `begun` is the number of the last one that began, `ended` of the last
+//   one that ended; they differ, by one, while a dispatch is under way (costs: docs/design/dispatch.md).
 // - `begin_ticks` and `tag` belong to dispatch `begun`: a reader that finds the same `begun` before and after
 //   reading them has a consistent pair.
 // - Only the outermost dispatch counts: nested ones change only `nested`.

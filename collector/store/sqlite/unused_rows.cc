@@ -39,8 +39,8 @@ Looked LookAtSegments(Database* database, int64_t after, int64_t limit) {
   return LookAt(&rows, limit);
 }
 
-// A child has a higher id than its parent: from the highest down, a parent is looked at without the children
-// that went.
+// A child has a higher id than its parent: from the highest down, a parent is looked at without the
+// children that went.
 Looked LookAtClusters(Database* database, int64_t before, int64_t limit) {
   Statement rows = database->Use(
       R"sql(

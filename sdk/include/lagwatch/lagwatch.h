@@ -289,8 +289,8 @@ class Monitor {
   }
   // Requests a report with the stacks of all threads. Returns false if none will be made. From any thread.
   bool DumpNow(const char* reason) const noexcept { return lw_dump_now(reason) != 0; }
-  // With Options::trace: requests a trace of the last seconds. Returns false if none will be made. From any
-  // thread.
+  // With Options::trace: requests a trace of the last seconds. Returns false if none will be made.
+  // From any thread.
   bool TraceNow() const noexcept { return lw_trace_now() != 0; }
   lw_stats stats() const noexcept {
     lw_stats stats;
