@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The clocks, told apart by name, behind a seam for tests.
+// The clocks, with names that distinguish them, behind an interface for tests.
 //   mono_ns  CLOCK_MONOTONIC: durations; does not run while the machine sleeps
 //   boot_ns  CLOCK_BOOTTIME: runs on while the machine sleeps
-//   wall_ms  CLOCK_REALTIME: when it was, for people; may jump
+//   wall_ms  CLOCK_REALTIME: time of day, for people; may jump
 #pragma once
 
 #include <cstdint>

@@ -31,8 +31,8 @@ const Clock& SystemClock() {
 }
 
 int64_t ThreadCpuNs(int tid) {
-  // The kernel's encoding of a thread's CPU clock, which pthread_getcpuclockid also yields, but for a bare
-  // tid.
+  // The kernel's encoding of a thread's CPU clock, which pthread_getcpuclockid also yields; this takes
+  // a bare tid.
   constexpr clockid_t kPerThreadSchedulerClock = 6;
   return ReadNs(static_cast<clockid_t>((~static_cast<unsigned>(tid) << 3) | kPerThreadSchedulerClock));
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // CRC-32C (Castagnoli, polynomial 0x1EDC6F41, as in RFC 3720), for records on disk: with the processor's own
-// instruction where it has one, else with tables made at compile time.
-// Context: watchdog.
+// instruction where it has one, else with tables made at compile time. Context: watchdog.
 #pragma once
 
 #include <cstddef>

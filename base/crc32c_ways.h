@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ways to compute Crc32c(), for crc32c.cc, which chooses one, and for the test that compares them.
-// All take and return the running value: the checksum of what came before, every bit inverted.
-// Context: watchdog; pure.
+// The implementations of Crc32c(), for crc32c.cc, which chooses one, and for the test that compares them. All
+// take and return the running value: the checksum so far, every bit inverted. Context: watchdog; pure.
 #pragma once
 
 #include <array>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The file system behind a seam, so that tests can fill the disk, cut a write short or take a file away.
-// Methods return 0 or an errno value and never allocate unless they say so.
+// The interface to the file system, which tests replace to fill the disk, cut a write short or take a file
+// away. Methods return 0 or an errno value and never allocate unless they say so.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace lagwatch::base {
 
-// What is known of a file without opening it. Of a symbolic link: of the link itself.
+// The attributes of a file, without opening it. Of a symbolic link: of the link itself.
 struct FileFacts {
   enum class Kind : uint8_t { kFile, kDirectory, kLink, kOther };
 
@@ -50,9 +50,9 @@ class Env {
   // is refused (ELOOP). Context: a thread that may wait.
   virtual int Sync(const char* path) = 0;
 
-  // Opens `path`, made if need be (mode 0600), and takes a lock on it that other processes cannot take until
-  // Unlock or the end of this process; a child of a fork() has no part in it. EWOULDBLOCK when another
-  // process has it. Where there are no locks to be had, as if all were free. Context: background.
+  // Opens `path`, creating it if necessary (mode 0600), and locks it against other processes until Unlock or
+  // the end of this process; a child of a fork() does not share the lock. EWOULDBLOCK if another process has
+  // it. Where locks are not supported, as if all were free. Context: background.
   virtual int Lock(const char* path, int* fd) = 0;
   virtual void Unlock(int fd) = 0;
   // Whether a living process holds the lock of `path`, or may hold it: true where locks are not supported,

@@ -40,7 +40,8 @@ class LinuxEnv final : public Env {
   int CreateLocked(const char* path, int* fd) override {
     int opened = open(path, O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (opened < 0) return errno;
-    // Nobody else can hold a new file's lock, so this does not wait; a file system without flock still works.
+    // No other process can hold a new file's lock, so this does not wait; a file system without
+    // flock still works.
     flock(opened, LOCK_EX | LOCK_NB);
     *fd = opened;
     return 0;
@@ -115,7 +116,7 @@ class LinuxEnv final : public Env {
   bool IsLocked(const char* path) override {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0) return errno != ENOENT && errno != ELOOP;
-    // Where there are no locks to ask, nothing may be taken for abandoned.
+    // If locks are not supported, no file may be considered abandoned.
     bool is_locked = flock(fd, LOCK_SH | LOCK_NB) != 0;
     close(fd);
     return is_locked;
@@ -135,7 +136,7 @@ class LinuxEnv final : public Env {
     names->clear();
     DIR* directory = opendir(path.c_str());
     if (directory == nullptr) return errno;
-    // Where memory may run out no descriptor is open.
+    // Allocates before a descriptor is open, in case memory runs out.
     MappedArray<char> texts;
     errno = 0;
     while (const dirent* entry = readdir(directory)) {
@@ -167,7 +168,7 @@ class LinuxEnv final : public Env {
   }
 
  private:
-  // `expected_bytes` may be wrong: the file may grow, or not tell its size.
+  // `expected_bytes` may be wrong: the file may grow, or not report its size.
   static int ReadOpen(int fd, size_t expected_bytes, std::string* content) {
     constexpr size_t kPieceBytes = 65536;
     size_t read_bytes = 0;

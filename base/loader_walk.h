@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// dl_iterate_phdr(3), into which no fork of this process falls: the C library would leave the loader's lock
-// taken in the child for ever, whose next dlopen, or exception, would wait for it.
+// Serializes dl_iterate_phdr(3) with fork(): a child forked during the walk would inherit the loader's lock,
+// held for ever, and its next dlopen, or exception, would wait for it.
 #pragma once
 
 #include <link.h>

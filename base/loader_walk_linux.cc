@@ -47,8 +47,8 @@ void FinishForkInChild() {
   pthread_mutex_init(&g_walk, nullptr);
 }
 
-// Before anybody else's of this library, so that it is called after them, who may wait for a thread that
-// walks.
+// The first handlers that this library registers, so that they run after the others, which may wait for a
+// thread that walks.
 [[gnu::constructor(101)]] void RegisterForkHandlers() {
   pthread_atfork(&PrepareFork, &FinishForkInParent, &FinishForkInChild);
 }

@@ -84,7 +84,7 @@ class MappedArray {
   // To `bytes`, more or fewer than there are.
   bool Move(size_t bytes) {
 #if defined(__SANITIZE_THREAD__)
-    // It does not know mremap(2), and would take whoever comes to live where this was for a racer.
+    // ThreadSanitizer does not know mremap(2): it would report a race with the next mapping at this address.
     MappedArray moved;
     if (!moved.Reserve(bytes / sizeof(T))) return false;
     std::memcpy(moved.data_, data_, std::min(capacity_ * sizeof(T), bytes));

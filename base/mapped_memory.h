@@ -12,8 +12,8 @@
 
 namespace lagwatch::base {
 
-// Returns zeroed memory of its own pages, to be given back with munmap(2); null when there is none. Context:
-// watchdog, background.
+// Returns zeroed memory of its own pages, to be given back with munmap(2); null when there is none.
+// Context: watchdog, background.
 void* MapUnlocked(size_t size_bytes);
 
 // Gives mapped memory back.

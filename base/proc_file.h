@@ -25,8 +25,8 @@ std::string_view ReadSmallFile(const char* path, char* buffer, size_t size_bytes
 template <typename Visit>
 void ForEachThread(Visit visit);
 
-// Takes a number off the front of `text` (leading blanks skipped); false when there is none. Context:
-// watchdog.
+// Takes a number off the front of `text` (leading blanks skipped); false when there is
+// none. Context: watchdog.
 bool ConsumeHex(std::string_view* text, uint64_t* value);
 bool ConsumeDecimal(std::string_view* text, uint64_t* value);
 

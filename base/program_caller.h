@@ -17,22 +17,22 @@ namespace lagwatch::base {
 // Thread safety: Start and TryStop from one thread, Call from one other thread at a time.
 class ProgramCaller {
  public:
-  // Starts a thread of that name. Must be called by a thread of the program, whose files the new one shares.
-  // Context: background.
+  // Starts a thread of that name. Must be called by a thread of the program, whose files the new one
+  // shares. Context: background.
   static Result<std::unique_ptr<ProgramCaller>> Start(const char* thread_name);
   ProgramCaller(const ProgramCaller&) = delete;
   ProgramCaller& operator=(const ProgramCaller&) = delete;
 
-  // Runs `function(context)` on the thread, and returns when that is done. Context: watchdog (no lock, no
-  // allocation).
+  // Runs `function(context)` on the thread, and returns when that is done. Context: watchdog (no
+  // lock, no allocation).
   void Call(void (*function)(void*), void* context);
   template <typename Function>
   void Call(const Function& function) {
     const Function* place = &function;
     Call([](void* called) { (**static_cast<const Function**>(called))(); }, static_cast<void*>(&place));
   }
-  // Ends the thread. False when a call does not return in time: then this object must be leaked. Context:
-  // background.
+  // Ends the thread. False when a call does not return in time: then this object must be
+  // leaked. Context: background.
   [[nodiscard]] bool TryStop(int64_t timeout_ns);
 
  private:

@@ -17,7 +17,7 @@
 
 namespace lagwatch::base {
 
-// Which descriptor table, root, working directory and umask a thread has.
+// The descriptor table, root, working directory and umask of a thread: shared or its own.
 enum class ThreadFiles : uint8_t {
   kOwn,      // its own: an empty table, and copies of the rest, which the program does not change any more
   kProgram,  // the program's: for threads that call the program's functions
@@ -39,8 +39,8 @@ class QuietThread {
   Status Start(const char* name, size_t stack_bytes, void (*run)(void*), void* context,
                ThreadFiles files = ThreadFiles::kOwn);
   bool is_running() const { return is_running_; }
-  // Joins the thread, which must have been told to end. False when it did not end in time: then this object
-  // and all that the thread uses must be leaked. True when none was started. Context: background.
+  // Joins the thread, which must have been asked to end. Returns false if it did not end in time: then this
+  // object and everything that the thread uses must be leaked. True if none was started. Context: background.
   [[nodiscard]] bool TryJoin(int64_t timeout_ns);
 
  private:
@@ -61,10 +61,11 @@ class QuietThread {
   pthread_t thread_{};
 };
 
-// Whether the calling thread has its own descriptor table. What it opens, the program neither sees nor closes
-// by mistake, a fork()ed child does not inherit it, and it is closed when the thread ends; a descriptor may
-// be used and closed by that thread only. False in the program's threads, and in all threads where the system
-// cannot do that (or under ThreadSanitizer, which knows one table for all threads). Context: any but signals.
+// Whether the calling thread has its own descriptor table. The program neither sees the thread's descriptors
+// nor closes them by mistake, a fork()ed child does not inherit them, and they are closed when the thread
+// ends; only that thread may use and close them. False in the program's threads, and in all threads where the
+// system does not support it (or under ThreadSanitizer, which assumes one table for all threads). Context:
+// any but signals.
 bool HasOwnFiles();
 
 // Runs `run(context)` with its own descriptor table: on the calling thread when that has one, else on a
@@ -101,8 +102,8 @@ template <typename Function>
   return has_run;
 }
 
-// Gives the calling thread an empty descriptor table by unshare(2), as before Linux 5.9. False when the
-// system refuses.
+// Gives the calling thread an empty descriptor table by unshare(2), as before Linux 5.9. False when
+// the system refuses.
 bool LeaveFileTableByUnshareForTest();
 
 }  // namespace lagwatch::base

@@ -47,7 +47,8 @@ class ScopedNoCancellation {
   int previous_ = PTHREAD_CANCEL_ENABLE;
 };
 
-// For Linux before 5.9. What is closed here stays open in the program, whose table is another one by then.
+// For Linux before 5.9. Descriptors closed here stay open in the program, whose table is a different
+// one by then.
 bool LeaveFileTableByUnshare() {
   if (unshare(CLONE_FILES) != 0) return false;
   rlimit limit{};

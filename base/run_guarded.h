@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The border that no exception of lagwatch's crosses on threads of its own, and the count of those that met
-// it.
+// The border that no exception of lagwatch's crosses on threads of its own, and the count of those
+// that met it.
 #pragma once
 
 #include <atomic>

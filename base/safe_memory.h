@@ -8,9 +8,9 @@
 
 namespace lagwatch::base {
 
-// Copies up to `size_bytes` from `address`; returns how many bytes could be read before the first unreadable
-// page (0 when none). One system call, process_vm_readv(2); where that is forbidden, /proc/thread-self/mem.
-// Context: watchdog.
+// Copies up to `size_bytes` from `address`; returns how many bytes could be read before the first
+// unreadable page (0 when none). One system call, process_vm_readv(2); where that is forbidden,
+// /proc/thread-self/mem. Context: watchdog.
 size_t ReadOwnMemory(uint64_t address, void* destination, size_t size_bytes);
 
 // Reads one value; false when it is not readable. Context: watchdog.
@@ -19,8 +19,8 @@ bool ReadOwnValue(uint64_t address, T* value) {
   return ReadOwnMemory(address, value, sizeof *value) == sizeof *value;
 }
 
-// Whether there is memory; true also where the system does not let us ask. Changes errno. Context: any
-// thread.
+// Whether there is memory; true also where the system does not let us ask. Changes errno.
+// Context: any thread.
 bool IsReadable(uint64_t address);
 
 // Copies the NUL-terminated string at `address`, cut at `size_bytes - 1` characters, always terminated;

@@ -14,7 +14,7 @@
 namespace lagwatch::base {
 namespace {
 
-// Where a sandbox forbids process_vm_readv(2), or an emulator does not know it.
+// Set if a sandbox forbids process_vm_readv(2), or an emulator does not support it.
 std::atomic<bool> g_is_call_forbidden{false};
 
 size_t ReadMemoryFile(uint64_t address, char* destination, size_t size_bytes) {

@@ -18,9 +18,9 @@ SeccompState ReadSeccomp();
 // The same for another file of the format of /proc/PID/status.
 SeccompState ReadSeccompOf(const char* status_path);
 
-// Whether the process has stopped lagwatch and confined itself in a way that may not know lagwatch's system
-// calls: from then on no hook and no fork handler makes any. Forked children inherit it. Context: any,
-// signal.
+// Whether the process has stopped lagwatch and confined itself in a way that may not know lagwatch's
+// system calls: from then on no hook and no fork handler makes any. Forked children inherit it.
+// Context: any, signal.
 bool IsConfined();
 void SetConfined(bool is_confined);
 

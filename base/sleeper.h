@@ -17,9 +17,10 @@ class Sleeper {
   static constexpr int64_t kForever = INT64_MAX;
   void Wake();
 
-  // Another process can end the sleep, too: by changing `*word`, which is in a shared mapping, and by
-  // FUTEX_WAKE on it. Borrowed; null: none can. The mapping may lose its file at any time. On kernels before
-  // 5.16, which cannot wait for two words, the sleeper notices within 5 s. To be called while nobody sleeps.
+  // Lets another process end the sleep, too: by changing `*word`, which is in a shared mapping, and
+  // by FUTEX_WAKE on it. Borrowed; null: none. The mapping may lose its file at any time. On kernels
+  // before 5.16, which cannot wait for two words, the sleeper notices within 5 s. To be called while
+  // no thread sleeps.
   void SetSharedWord(const uint32_t* word);
 
  private:

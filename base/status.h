@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Status and Result<T>: how background code says that something went wrong, in words for a person.
-// Signal and watchdog context use bools, counts and small enums instead: a Status may allocate.
-// Context: background.
+// Status and Result<T>: errors of background code, with messages for people. Signal and watchdog context use
+// bools, counts and small enums instead: a Status may allocate. Context: background.
 #pragma once
 
 #include <optional>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One side pays for a fence on both sides: what a hot path stores and then loads, in this order and without a
-// fence, is seen so by a rare caller.
+// A fence for two threads that only one of them pays for: a rare caller sees the stores and loads of a hot
+// path in their order, although the hot path has no fence.
 #pragma once
 
 namespace lagwatch::base {

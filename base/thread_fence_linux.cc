@@ -9,7 +9,7 @@ namespace lagwatch::base {
 
 bool FenceAllThreads() {
   if (syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0) return true;
-  // It wants to be told once for each process that it will be used.
+  // Each process must register before it uses the call.
   return syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0 &&
          syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0;
 }

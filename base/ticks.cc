@@ -24,7 +24,7 @@ void TickScale::Update(TickPair pair) {
   constexpr int64_t kLongestIntervalNs = 10 * kNsPerSecond;
   constexpr double kLargestDrift = 0.05;
   if (pair.ticks <= anchor_.ticks || pair.mono_ns <= anchor_.mono_ns) {
-    if (is_known()) anchor_ = pair;  // the counter began anew
+    if (is_known()) anchor_ = pair;  // the counter was reset
     return;
   }
   int64_t interval_ns = pair.mono_ns - anchor_.mono_ns;

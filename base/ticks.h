@@ -31,12 +31,12 @@ struct TickPair {
   int64_t mono_ns;
 };
 
-// Reads both clocks as closely together as a preemptible thread can: the closest of a few tries. Context:
-// watchdog.
+// Reads both clocks as closely together as a preemptible thread can: the closest of a few
+// tries. Context: watchdog.
 TickPair ReadTickPair(const Clock& clock);
 
-// How long a tick is, measured over the last seconds: after one second, better than 1 in 10^5.
-// Thread safety: one thread's own (the watchdog's).
+// The length of a tick, measured over the last seconds: after one second, better than 1 in 10^5. Thread
+// safety: one thread's own (the watchdog's).
 class TickScale {
  public:
   void Anchor(TickPair pair) { anchor_ = pair; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A copy of memory that somebody may be writing to.
+// A copy of memory that another thread may be writing to.
 #pragma once
 
 #include <cstddef>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whom a report blames: in each recipe a dispatch calls several functions that all spend their time in the
-// same inner function, most of it for the guilty one, and never for the guilty one last. The real watchdog
-// watches; right is a report whose expensive stack has the guilty function. The rule of the innermost
-// function is asked about the same samples.
+// Measures how often reports blame the right function: in each recipe a dispatch calls several functions that
+// all spend their time in the same inner function, most of it for the guilty one, and never for the guilty
+// one last. The real watchdog watches; a report is right if its expensive stack has the guilty function. The
+// rule of the innermost function is applied to the same samples.
 #include <link.h>
 #include <poll.h>
 #include <unistd.h>
@@ -40,7 +40,7 @@ using Work = void (*)(int64_t ms);
 bool IsBefore(int64_t end_ns) { return NowNs() < end_ns; }
 int64_t EndNs(int64_t ms) { return NowNs() + ms * base::kNsPerMs; }
 
-// What callers share. The empty statements keep calls from becoming jumps.
+// The code that callers share. The empty statements keep calls from becoming jumps.
 
 [[gnu::noinline]] void Sleep(int64_t ms) {
   std::this_thread::sleep_for(std::chrono::milliseconds(ms));

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a capture takes from the thread that is captured.
+// Measures the cost of a capture for the captured thread.
 //
 // Running: the target reads the tick counter in a loop, at the end of a call chain, and sums the gaps between
-// two readings; the gap around a capture is what it lost. Against the same for an empty handler, which no
-// capture by signal can do without, and for handlers that unwind there and then. The variants are
-// interleaved, the figures are medians.
+// two readings; the gap around a capture is its loss. Compared with an empty handler, which every capture by
+// signal needs, and with handlers that unwind at once. The variants are interleaved, the figures are medians.
 //
 // Blocked: threads in calls that a signal would interrupt are captured thousands of times; none may notice.
 #include <dlfcn.h>
@@ -250,7 +249,7 @@ Disturbance MeasureBlocked(stack::StackCapturer* capturer) {
       return epoll_wait(epoll, &event, 1, kWaitMs);
     });
     Waiter sleeping("nanosleep", [&] { return nanosleep(&wait, nullptr); });
-    // Blocks until the end: nobody writes.
+    // Blocks until the end: the pipe stays empty.
     Waiter reading("read", [&] {
       char byte;
       return static_cast<int>(read(pipe_ends[0], &byte, 1));
@@ -265,7 +264,7 @@ Disturbance MeasureBlocked(stack::StackCapturer* capturer) {
     for (int i = 0; i < kBlockedCaptures;) {
       for (size_t which = 0; which < std::size(waiters); ++which) {
         const Waiter& waiter = *waiters[which];
-        // What is running right now is the other measurement's business.
+        // Running threads belong to the other measurement.
         stack::BlockedThread blocked;
         if (stack::ReadThreadActivity(waiter.tid(), &blocked) != stack::ThreadActivity::kBlocked) continue;
         uint64_t signals_before = capturer->counters().signals_sent.value();
@@ -298,8 +297,8 @@ Disturbance MeasureBlocked(stack::StackCapturer* capturer) {
   return disturbance;
 }
 
-// What a capture of a running thread takes from the sampler, as a trace asks: every 2 ms, where the thread's
-// CPU clock was just seen to have moved, and where nothing is known of it.
+// The cost of a capture of a running thread for the sampler, as in a trace: every 2 ms, if the thread's CPU
+// clock is known to have moved, and if nothing is known.
 struct SamplerCost {
   double known_us;
   double unknown_us;

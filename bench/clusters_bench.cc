@@ -44,7 +44,7 @@ struct Scores {
   Score level1, level2, level1_debug;
 };
 
-// What the reports' own symbols tell, and what debug information would.
+// Clusters by the reports' own symbols, and by those of debug information.
 void Cluster(const std::vector<KnownReport>& reports, const collector::Clusterer& clusterer, Scores* scores) {
   for (const KnownReport& known : reports) {
     const collector::ClusterPath path = clusterer.Assign(known.report);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a dispatch costs the application: begin and end through the C ABI of the shared library, as a program
-// calls them, against two raw reads of the tick counter, which a timed pair cannot do without.
+// Measures the cost of a dispatch for the application: begin and end through the C ABI of the shared library,
+// as a program calls them, against two raw reads of the tick counter, the least that a timed pair needs.
 //
 // The four loops are interleaved and each figure is the least of many rounds: on a shared machine, noise only
-// adds. The timed pair comes once more, while the program has itself recorded as often as can be.
+// adds. The timed pair comes once more, while the program records itself as often as possible.
 #include <lagwatch/c.h>
 #include <unistd.h>
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many reports a collector takes.
+// Measures how many reports a collector accepts per second.
 //
 //   bench_ingest [--reports N] [--soak SECONDS]
 //
 // A collector's server in a process of its own, with SQLite, is sent reports of real stalls, all of them
-// different, as fast as it answers: in requests of 20 and alone, with TLS and without. What they are held
-// against is measured in the same run, on the same two sides of the same machine:
+// different, as fast as it answers: in requests of 20 and alone, with TLS and without. Two floors are
+// measured in the same run, on the same two sides of the same machine:
 //   - SQLite's floor: bare inserts of such rows in transactions as large as the server's were;
 //   - HTTP's floor: the same requests, to an endpoint of the same server that answers without work.
-// With --soak, batches go on for so long, and the server's memory is looked at.
+// With --soak, batches are sent for that long, and the server's memory is checked.
 #include <sys/wait.h>
 
 #include <CLI/CLI.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the monitor costs a program: at start, when idle, and while it samples a busy loop without a pause:
-// the watchdog thread's CPU and what the loop loses, together, in percent of one processor.
+// Measures the monitor's cost for a program: at start, when idle, and while it samples a busy loop without a
+// pause: the watchdog thread's CPU and the loop's loss, together, in percent of one processor.
 #include <dirent.h>
 #include <lagwatch/c.h>
 #include <unistd.h>
@@ -191,8 +191,8 @@ Cost MeasureSampling(int64_t interval_ns, double ticks_per_ns) {
   return cost;
 }
 
-// What no sampler that interrupts can be under: a thread that wakes, sends a signal to the busy one and waits
-// until its empty handler has run; and what that takes from the busy one.
+// The floor of any sampler that interrupts: a thread that wakes, sends a signal to the busy one and waits
+// until its empty handler has run; and its cost for the busy one.
 Cost MeasureFloor(int64_t interval_ns, double ticks_per_ns) {
   struct sigaction answer {};
   answer.sa_handler = [](int) { floor_answers.fetch_add(1, std::memory_order_release); };

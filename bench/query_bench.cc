@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long questions take that people ask of a collector with many reports.
+// Measures the time of queries to a collector with many reports.
 //
 //   bench_query [REPORTS [CLUSTERS [DATABASE]]]
 //
-// Fills a database (in a temporary directory unless one is named, which is then kept and, when it is there
+// Fills a database (in a temporary directory unless one is named, which is then kept and, if it exists
 // already, used) with reports of a month: causes are as unequal as words are (Zipf), with ten programs'
-// versions, five systems and 20,000 users. Then asks the API, without HTTP, from one thread.
+// versions, five systems and 20,000 users. Then queries the API, without HTTP, from one thread.
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a record costs on its way to the disk and back: appends against bare writes of the same bytes to a
-// file beside them, with and without waiting for the disk, and the reading of what is there.
+// Measures the cost of a record on its way to the disk and back: appends against bare writes of the same
+// bytes to a file beside them, with and without waiting for the disk, and reading them.
 //
-// Figures are medians over rounds, and what is compared takes turns: on a shared machine, noise comes and
-// goes. $TMPDIR says on which file system.
+// Figures are medians over rounds, and the compared variants take turns: on a shared machine, noise comes and
+// goes. $TMPDIR selects the file system.
 #include <fcntl.h>
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What recording a trace costs. Its parts are in bench/trace/.
+// Measures the cost of recording a trace. Its parts are in bench/trace/.
 #include <cstdio>
 
 #include "bench/trace/figures.h"

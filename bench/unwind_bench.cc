@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What unwinding costs once a stack is caught: ours out of the copy with warm tables, against libunwind's
+// Measures the cost of unwinding a captured stack: ours out of the copy with warm tables, against libunwind's
 // cached fast path and its unw_step() over the same frames; how far ours agrees with libunwind's remote
-// unwinder over the same copies, caught while a thread runs through the C++ library; and what compiling the
-// tables takes.
+// unwinder over the same copies, captured while a thread runs through the C++ library; and the time to
+// compile the tables.
 //
-// The variants are interleaved and each figure is the least of many rounds: on a shared machine, noise only
-// adds.
+// The variants are interleaved and each figure is the least of many rounds: on a shared machine,
+// noise only adds.
 #include <regex.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
@@ -218,7 +218,8 @@ struct Agreement {
   size_t equal = 0;
 };
 
-// A frame that a signal or nothing interrupted is told exactly by one and a byte earlier by the other.
+// For a frame that was interrupted by a signal or by nothing, one returns the exact address and the other
+// a byte less.
 bool AreEqual(const stack::Stack& a, const stack::Stack& b) {
   if (a.frame_count != b.frame_count || a.completeness != b.completeness) return false;
   for (uint32_t i = 0; i < a.frame_count; ++i) {

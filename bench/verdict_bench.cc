@@ -95,7 +95,7 @@ class Stall {
  public:
   explicit Stall(const VerdictSink& sink) : sink_(sink) {}
 
-  // For stalls that are loops: until there is a report, but for some time in any case.
+  // For stalls that are loops: until there is a report, but at least for some time.
   bool IsToGoOn() const {
     return NowNs() < begin_ns_ + kStallNs || (!sink_.verdict() && NowNs() < begin_ns_ + kDeadlineNs);
   }
@@ -207,7 +207,7 @@ void Sync(const ScratchFile& file, const Stall& stall) {
 constexpr size_t kFileBytes = 128 << 20;
 constexpr size_t kPageBytes = 4096;
 
-// Goes through the pages of a file in an order that nobody reads ahead in.
+// Visits the pages of a file in an order that readahead does not predict.
 class PageWalk {
  public:
   size_t NextOffset() {
@@ -339,7 +339,7 @@ void AwaitName(const Stall& stall) {
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_port = htons(53);
-  address.sin_addr.s_addr = htonl(0x7f0b0c0d);  // 127.11.12.13: nobody else's
+  address.sin_addr.s_addr = htonl(0x7f0b0c0d);  // 127.11.12.13: unused
   if (bind(server, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 ||
       connect(client, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0)
     std::abort();
@@ -378,7 +378,7 @@ void OpenANamedPipe(const Stall& stall) {
   unlink(path.c_str());
 }
 
-// What a child does, in a process of its own, until there is a report.
+// The work of a child, in a process of its own, until there is a report.
 template <typename Wait>
 void AwaitChild(const Stall& stall, Wait wait) {
   const pid_t child = fork();
@@ -667,8 +667,8 @@ std::string SharesText(const policies::TimeShares& shares) {
   return text;
 }
 
-// The median cost of a look at a thread, `before` being an earlier one or null, `files` those kept open or
-// null.
+// The median cost of a look at a thread, `before` being an earlier one or null, `files` those kept
+// open or null.
 double MedianLookUs(int tid, const policies::ThreadLook* before, const stack::ThreadFiles* files) {
   std::vector<int64_t> costs_ns;
   for (int i = 0; i < 2000; ++i) {
@@ -721,7 +721,7 @@ void PrintLookCosts() {
   waiting.join();
 }
 
-// What else this machine does is not to starve the stalls. Each session has a share of the processors, and a
+// Other load of this machine must not starve the stalls. Each session has a share of the processors, and a
 // priority of its own, where the kernel groups them.
 void TakePriority() {
   prctl(PR_SET_PDEATHSIG, SIGKILL);  // a session of its own hears of no Ctrl-C

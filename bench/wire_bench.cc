@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many bytes a report takes on its way to the collector: reports of real stalls (wire/application.h),
+// Measures the size of a report on its way to the collector: reports of real stalls (wire/application.h),
 // made by the real monitor and named by the real namer.
 //
 //   bench_wire [SESSIONS [DIRECTORY]]
 //
-// Each session is a process of its own, of one user and version, and makes 20 reports: what a client that was
-// offline for a while sends in one request. With DIRECTORY, what is measured is left there: NN.batch is a
+// Each session is a process of its own, of one user and version, and makes 20 reports: the request of a
+// client that was offline for a while. With DIRECTORY, the measured bytes are left there: NN.batch is a
 // session's body as it is sent, NN-MM.report one report's before gzip.
 #include <lagwatch/lagwatch.h>
 #include <sys/wait.h>
@@ -157,7 +157,7 @@ std::string PlainBody(const std::vector<std::string>& reports) {
   return body;
 }
 
-// What the reports hold, so that the bytes can be judged.
+// Describes the reports' contents, to put the sizes into perspective.
 void Describe(const std::vector<Session>& sessions) {
   double reports = 0, samples = 0, stacks = 0, frames = 0, threads = 0, waits = 0, history = 0, symbols = 0;
   for (const Session& session : sessions) {

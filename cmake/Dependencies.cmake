@@ -33,6 +33,6 @@ if(LAGWATCH_BUILD_COLLECTOR)
 endif()
 if(LAGWATCH_DEVELOPER_MODE AND LAGWATCH_BUILD_TESTS)
   find_package(GTest REQUIRED)
-  # What our unwinder is compared with: its remote variant, for stacks that were copied. Its name holds the processor's.
+  # The reference for our unwinder: libunwind's remote variant, for copied stacks. Its name includes the processor's.
   find_library(LIBUNWIND_REMOTE unwind-${CMAKE_SYSTEM_PROCESSOR} REQUIRED)
 endif()

@@ -1,4 +1,4 @@
-# What `cmake --install` puts where, and how find_package(lagwatch) and pkg-config find it.
+# Rules of `cmake --install`, and the files by which find_package(lagwatch) and pkg-config find the library.
 include(CMakePackageConfigHelpers)
 
 install(TARGETS lagwatch EXPORT lagwatch LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})

@@ -3,9 +3,9 @@
 # One module as a static, position-independent library `lagwatch_NAME` with the alias `lagwatch::NAME`.
 # Its sources are named from the repository's root ("base/status.h"), which is every module's include directory.
 #   SRCS          sources, relative to the calling folder
-#   DEPS          what its headers include; PRIVATE_DEPS what only its sources include
-#   CAPTURE       the module runs in signal, hot or watchdog context: it throws nothing, and has no RTTI. What the C++
-#                 library throws for want of memory gives locks and memory back on its way through
+#   DEPS          targets that its headers include; PRIVATE_DEPS targets that only its sources include
+#   CAPTURE       the module runs in signal, hot or watchdog context: it throws nothing, and has no RTTI. Exceptions of the
+#                 C++ library (out of memory) release locks and memory on their way through
 function(lagwatch_library NAME)
   cmake_parse_arguments(PARSE_ARGV 1 ARG "CAPTURE" "" "SRCS;DEPS;PRIVATE_DEPS")
   set(target lagwatch_${NAME})

@@ -66,37 +66,36 @@ base::Status CheckStoreOptions(const Flags& flags) {
 
 void DeclareQueries(Flags* flags, CLI::App* app) {
   app->add_option("--query-threads", flags->http.query_threads,
-                  "Threads of their own for questions, so that these hold up no upload")
+                  "Threads for queries, separate from those for uploads")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
   app->add_option_function<int64_t>(
          "--query-timeout-s",
          [flags](int64_t seconds) { flags->http.query_time = std::chrono::seconds(seconds); },
-         "A question is ended when it has no answer after that time, or when its client has gone")
+         "Timeout of a query; it also ends when its client disconnects")
       ->check(CLI::Range(1, 3600))
       ->default_str("30");
 }
 
 void DeclareLimits(Flags* flags, CLI::App* app) {
-  app->add_option("--max-body-bytes", flags->limits.body_bytes, "Limit of a request's body as it is sent")
+  app->add_option("--max-body-bytes", flags->limits.body_bytes, "Limit of a request's body, as sent")
       ->capture_default_str();
   app->add_option("--max-inflated-bytes", flags->limits.inflated_bytes, "Limit of a request's body, inflated")
       ->capture_default_str();
   app->add_option(
          "--max-bytes-in-flight", flags->http.bytes_in_flight,
          "Limit of all bodies that are being read or stored; one address has a quarter of it at most, "
-         "and who would be over it is told to come back (503)")
+         "and requests beyond it are answered with 503")
       ->capture_default_str();
   app->add_option("--max-connections", flags->http.connections,
-                  "Connections in all, as far as the limit of open files allows them")
+                  "Limit of all connections; the limit of open files also applies")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  app->add_option(
-         "--max-connections-per-peer", flags->http.connections_per_peer,
-         "Connections of one address, or of one /64 of IPv6; 0 behind a proxy, where all have the same: "
-         "then no address has a limit of its own")
+  app->add_option("--max-connections-per-peer", flags->http.connections_per_peer,
+                  "Connections per address, or per /64 of IPv6; 0: no limit per address (behind a proxy, "
+                  "where all share one)")
       ->capture_default_str();
-  app->add_option("--threads", flags->threads, "Threads that read, write and store")
+  app->add_option("--threads", flags->threads, "Threads for connections and uploads")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
   DeclareQueries(flags, app);
@@ -104,32 +103,29 @@ void DeclareLimits(Flags* flags, CLI::App* app) {
 
 void DeclareDisk(Flags* flags, CLI::App* app) {
   app->add_option("--min-free-mib", flags->min_free_mib,
-                  "Free space of DATA's file system, in MiB, below which nothing new is taken (503), so that "
-                  "retention "
-                  "has room to work; 0: take reports until the disk is full")
+                  "Free space of DATA's file system, in MiB, below which uploads are refused (503), so that "
+                  "retention has room to work; 0: no limit")
       ->check(CLI::Range(0, 1 << 30))
       ->capture_default_str();
-  app->add_option(
-      "--store-gib", flags->store_gib,
-      "How large the database and its log may be, in GiB, from 0.0625: the oldest days are removed "
-      "when it comes near, and reports refused (503) when that is not enough. Without it, as "
-      "large as the disk allows");
+  app->add_option("--store-gib", flags->store_gib,
+                  "Limit of the database and its log, in GiB, from 0.0625: near it the oldest days are "
+                  "removed, and reports are refused (503) if that is not enough (default: none)");
 }
 
 void DeclareTraces(Flags* flags, CLI::App* app) {
-  app->add_option("--max-trace-bytes", flags->traces.packed_bytes, "Limit of a trace as it is sent")
+  app->add_option("--max-trace-bytes", flags->traces.packed_bytes, "Limit of a trace, as sent")
       ->capture_default_str();
   app->add_option("--max-trace-unpacked-bytes", flags->traces.unpacked_bytes, "Limit of a trace, unpacked")
       ->capture_default_str();
   app->add_option("--max-traces-a-day", flags->traces.traces_a_day,
-                  "How many traces each project key may bring in a day (UTC); 0: none are taken")
+                  "Traces per project key and day (UTC); 0: none are accepted")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
-  app->add_option("--max-trace-bytes-a-day", flags->traces.bytes_a_day, "How large these may be together")
+  app->add_option("--max-trace-bytes-a-day", flags->traces.bytes_a_day, "Total size of these traces")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   app->add_option("--trace-retention-days", flags->trace_retention_days,
-                  "For how long traces are kept, though not longer than reports; 0: as long as these")
+                  "Days that traces are kept, at most as long as reports; 0: as long as reports")
       ->check(CLI::Range(0, 36'500))
       ->capture_default_str();
 }
@@ -173,34 +169,33 @@ void DeclareCauses(Flags* flags, CLI::App* app) {
       {"raw", policies::ClusterBy::kRaw}, {"significant", policies::ClusterBy::kSignificant}};
   app->add_option(
       "--cluster-rules", flags->cluster_rules,
-      "File, or directory of .txt files, with the rules that tell causes apart, instead of those built in");
+      "File, or directory of .txt files, with rules for clustering, instead of the built-in ones");
   app->add_option("--cluster-by", flags->cluster_by,
-                  "What tells causes apart: the significant frames, or the raw ones but the innermost waits")
+                  "Frames to cluster by: the significant ones, or all except the innermost waits")
       ->transform(CLI::CheckedTransformer(kClusterBy))
       ->default_str("significant");
   app->add_option("--symbols-dir", flags->symbol_directories,
                   "A directory with symbol files of this machine; may be given several times")
       ->allow_extra_args(false);
   app->add_option("--debuginfod", flags->debuginfod_urls,
-                  "The URL of a debuginfod server to ask for symbol files; may be given several times")
+                  "The URL of a debuginfod server for symbol files; may be given several times")
       ->allow_extra_args(false);
-  app->add_option("--symbols-gib", flags->symbols_gib, "How much uploaded symbol files may take, in GiB")
+  app->add_option("--symbols-gib", flags->symbols_gib, "Limit of uploaded symbol files, in GiB")
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
-  app->add_option("--debuginfod-gib", flags->debuginfod_gib,
-                  "How much files from debuginfod servers may take, in GiB")
+  app->add_option("--debuginfod-gib", flags->debuginfod_gib, "Limit of files from debuginfod servers, in GiB")
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
-  app->add_option("--retention-days", flags->retention_days, "For how long reports are kept; 0: for ever")
+  app->add_option("--retention-days", flags->retention_days, "Days that reports are kept; 0: for ever")
       ->check(CLI::Range(0, 36'500))
       ->capture_default_str();
   app->add_option(
          "--app-retention-days", flags->app_retention_days,
-         "APP=DAYS: the same of one program's records, longer or shorter; may be given several times")
+         "APP=DAYS: the same for one program's records, longer or shorter; may be given several times")
       ->allow_extra_args(false);
   app->add_option("--app-quota", flags->app_quotas,
-                  "APP=REPORTS: how many reports of one program are stored in a day (UTC); more are rejected "
-                  "alone; may be given several times")
+                  "APP=REPORTS: reports of one program to store per day (UTC); further ones are rejected; "
+                  "may be given several times")
       ->allow_extra_args(false);
 }
 
@@ -208,16 +203,16 @@ void Declare(Flags* flags, CLI::App* app) {
   flags->threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   app->footer(kFooter);
   app->set_version_flag("--version", "lagwatch-collector " LAGWATCH_VERSION);
-  app->add_option("--listen", flags->listen, "IP:PORT to listen on; port 0 takes a free one")
+  app->add_option("--listen", flags->listen, "IP:PORT to listen on; port 0 selects a free one")
       ->capture_default_str();
   auto* certificate = app->add_option("--tls-cert", flags->tls.certificate,
-                                      "PEM file with the server's certificate and those between it and the "
-                                      "authority: HTTPS alone is spoken then. Read again on SIGHUP");
+                                      "PEM file with the server's certificate and its intermediate ones; "
+                                      "enables HTTPS only. Read again on SIGHUP");
   auto* key = app->add_option("--tls-key", flags->tls.key, "PEM file with the certificate's key");
   certificate->needs(key);
   key->needs(certificate);
   app->add_option("--data", flags->data,
-                  "Directory of the database and the keys; created when it is not there")
+                  "Directory of the database and the keys; created if it does not exist")
       ->capture_default_str();
   app->add_option(
          "--store", flags->store,
@@ -226,30 +221,29 @@ void Declare(Flags* flags, CLI::App* app) {
          "collectors may have; DATA then has what is on its way there")
       ->envname("LAGWATCH_STORE")
       ->capture_default_str();
-  app->add_option(
-         "--key", flags->keys,
-         "A project key, which programs send reports with, besides those of DATA/keys.json; may be given "
-         "several times. Without it, the first start makes one and writes it to DATA/key")
+  app->add_option("--key", flags->keys,
+                  "A project key, with which programs send reports, besides those of DATA/keys.json; may be "
+                  "given several times. Without it, the first start creates one in DATA/key")
       ->envname("LAGWATCH_KEY")
       ->allow_extra_args(false);
   app->add_option("--admin-token", flags->admin_tokens,
-                  "A key for everything, likewise. Without it, the first start makes one and writes it to "
-                  "DATA/admin-token")
+                  "An admin key, likewise. Without it, the first start creates one in DATA/admin-token")
       ->envname("LAGWATCH_ADMIN_TOKEN")
       ->allow_extra_args(false);
-  DeclareLimits(flags, app->add_option_group("Limits", "What a peer may have and take"));
-  DeclareCauses(flags, app->add_option_group("Causes", "How reports become causes"));
-  DeclareDisk(flags, app->add_option_group("Disk", "What is kept free"));
-  DeclareTraces(flags, app->add_option_group("Traces", "What may come along with reports"));
+  DeclareLimits(flags, app->add_option_group("Limits", "Limits of clients"));
+  DeclareCauses(flags, app->add_option_group("Causes", "Clustering"));
+  DeclareDisk(flags, app->add_option_group("Disk", "Disk space"));
+  DeclareTraces(flags, app->add_option_group("Traces", "Traces"));
   app->add_option("--config", flags->config,
-                  "File with the config for clients; need not be there (default: DATA/config.json)");
-  app->add_option("--log-format", flags->log_format, "How stderr is written: for people, or an object a line")
+                  "File with the config for clients; optional (default: DATA/config.json)");
+  app->add_option("--log-format", flags->log_format,
+                  "Format of the log on stderr: text, or one JSON object per line")
       ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();
   app->add_flag("--print-public-key", flags->prints_public_key,
-                "Print the key that clients know the config's signature by, and end");
+                "Print the public key of the config's signature, and exit");
   app->add_flag("--print-seal-key", flags->prints_seal_key,
-                "Print the key that clients seal reports with, and end");
+                "Print the key that clients seal reports with, and exit");
 }
 
 }  // namespace lagwatch::collector

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the collector is told on its command line. Context: background.
+// The collector's command line. Context: background.
 #pragma once
 
 #include <cstdint>

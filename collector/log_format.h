@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the collector's log is written. Context: background.
+// The format of the collector's log. Context: background.
 #pragma once
 
 namespace lagwatch::collector {

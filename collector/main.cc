@@ -103,7 +103,7 @@ int WaitForStop(const sigset_t& signals, HttpServer* server) {
     if (reloaded.ok()) {
       spdlog::info("read the certificate again");
     } else {
-      spdlog::error("{}; the one before stays", reloaded.message());
+      spdlog::error("{}; the previous one stays in use", reloaded.message());
     }
   }
 }
@@ -159,7 +159,7 @@ void LogRemovedDay(int64_t day, int64_t reports, const SqliteStore& store) {
   gmtime_r(&seconds, &utc);
   std::strftime(text, sizeof text, "%Y-%m-%d", &utc);
   const StoreSize size = store.Size();
-  spdlog::warn("store quota: the records of {} were removed, {} reports among them; the store takes {} MiB",
+  spdlog::warn("store quota: removed the records of {}, {} reports among them; the store's size is {} MiB",
                text, reports, (size.used_bytes + size.log_bytes) >> 20);
 }
 
@@ -276,7 +276,7 @@ Status Serve(const Flags& flags, const ListenAddress& listen) {
   std::printf("lagwatch-collector listening on %s://%s\n", is_tls ? "https" : "http", bound.ToText().c_str());
   std::fflush(stdout);
   if (!is_tls && !listen.IsLoopback())
-    spdlog::warn("keys and reports cross the network as they are: give --tls-cert, or let a proxy speak TLS");
+    spdlog::warn("keys and reports cross the network unencrypted: use --tls-cert, or a proxy with TLS");
   spdlog::info("stopping on signal {}", WaitForStop(signals, server->get()));
   (*server)->Stop();
   (*symbols)->Stop();
@@ -287,7 +287,7 @@ int Main(int argc, char** argv) {
   umask(077);
   SetUpLog(LogFormat::kText);
   Flags flags;
-  CLI::App app("Collects lagwatch's reports and says what froze.", "lagwatch-collector");
+  CLI::App app("Collects lagwatch's reports and groups them into causes.", "lagwatch-collector");
   Declare(&flags, &app);
   int command_exit_code = -1;
   AddKeysCommand(

@@ -20,7 +20,7 @@ class Annealing {
     next_ = 1;
   }
 
-  // How long to wait until the next check, after one that found the stack unchanged.
+  // The time until the next check, after one that found the stack unchanged.
   int64_t NextIntervalNs() {
     int64_t interval_ns = std::min(period_ns_ * current_, cap_ns_);
     if (interval_ns < cap_ns_) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long to wait before trying an upload again: exponential with full jitter
+// The pause before an upload is tried again: exponential backoff with full jitter
 // (https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/). Context: background; pure.
 #pragma once
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a loop is busy without a pause: one short dispatch after the other, and never a sleep in between.
+// Detects a loop that is busy without a pause: one short dispatch after the other, and never a
+// sleep in between.
 //
 // A busy period goes on from one look to the next as long as
-// - the thread has not gone to sleep: no voluntary context switch, and it ran, or was ready to, for 95 %
-//   of the period; or it slept only as a busy thread does, too, when it waits for a page or a lock: it ran,
-//   or was ready to, for 99.5 %, and between two looks never slept longer than 0.5 % of the threshold;
+// - the thread has not gone to sleep: no voluntary context switch, and it ran, or was ready to, for 95 % of
+//   the period; or it slept only as a busy thread does, too, when it waits for a page or a lock: it ran, or
+//   was ready to, for 99.5 %, and between two looks never slept longer than 0.5 % of the threshold;
 // - dispatches keep ending and beginning: a quarter of the threshold does not pass without a new one, and
-//   over the period there are ten or more for each threshold's length. So one long dispatch is none.
+//   over the period there are ten or more for each threshold's length. So one long dispatch does not count.
 // A loop that sleeps in its wait for more than that, even once, is not busy in this sense.
 // Context: watchdog; pure.
 #pragma once
@@ -15,7 +16,7 @@
 
 namespace lagwatch::policies {
 
-// What is known of a loop's thread at a look; all count from an arbitrary start.
+// The activity of a loop's thread at one moment; all counts begin at an arbitrary value.
 struct LoopActivity {
   int64_t now_ns;
   uint64_t dispatches;         // begun so far
@@ -47,7 +48,7 @@ class BusyLoop {
   // The activity cannot be read.
   void Rest() { number_ = 0; }
 
-  // Tells this period from the others; 0 when there is none.
+  // Identifies this period; 0 without one.
   uint64_t number() const { return number_; }
   int64_t begin_ns() const { return begin_.now_ns; }
   // Begun within the period, at the last look.

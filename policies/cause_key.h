@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A report's cause as one number, which the program's side can tell without any symbol: so what is not sent
-// can still be counted by cause, and joined to the collector's clusters.
+// A report's cause as one number, which the program's side can compute without symbols: so reports that are
+// not sent can still be counted by cause, and joined to the collector's clusters.
 //
 // The key is FNV-1a (base/hash.h) over the innermost 2 frames of the expensive stack: of each the length of
 // its module's build id as 8 bytes (little-endian), the build id's bytes, and the function's offset in the
@@ -27,8 +27,8 @@ struct CauseFrame {
 // Part of the wire format: the same frames have the same key in every version. `frames` are innermost first.
 uint64_t CauseKey(std::span<const CauseFrame> frames);
 
-// Whether that file is the C library or the loader, by its name: libc, libpthread, ld-linux, ld-musl, the
-// vDSO.
+// Whether that file is the C library or the loader, by its name: libc, libpthread, ld-linux,
+// ld-musl, the vDSO.
 bool IsCLibrary(std::string_view module_path);
 
 }  // namespace lagwatch::policies

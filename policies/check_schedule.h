@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// When to look at a loop: never before it can matter. A dispatch that ends before its sampling window opens
-// is not disturbed at all. Context: watchdog; pure.
+// Schedules the looks at a loop: never before one can matter. A dispatch that ends before its sampling window
+// opens is not disturbed at all. Context: watchdog; pure.
 #pragma once
 
 #include <algorithm>
@@ -13,11 +13,11 @@ struct CheckSchedule {
   int64_t sample_interval_ns;  // between two stack samples inside the window
   int32_t ring_size;           // samples that a check looks at
 
-  // Samples that no check could still find in the ring are not taken, and at least half of the threshold
-  // stays undisturbed.
+  // Samples that no check could still find in the ring are not taken, and at least half of the
+  // threshold stays undisturbed.
   int64_t window_ns() const { return std::min(sample_interval_ns * ring_size, threshold_ns / 2); }
 
-  // How long a watchdog may sleep while the loop is idle: a dispatch that starts right now needs its first
+  // The longest sleep of a watchdog while the loop is idle: a dispatch that starts right now needs its first
   // sample no earlier than that.
   int64_t idle_sleep_ns() const { return threshold_ns - window_ns(); }
 

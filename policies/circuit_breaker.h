@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Leaves a host alone that does not answer: what several clients of it find is counted together. After some
-// failures in a row nobody asks for a while; then one may try, and its answer decides. Context: background;
+// Stops requests to a host that does not answer; several clients share their findings. After some failures
+// in a row no request is made for a while; then one may try, and its answer decides. Context: background;
 // pure. Not thread-safe.
 #pragma once
 
@@ -16,7 +16,8 @@ class CircuitBreaker {
   static constexpr int64_t kLongestPauseMs = 3'600'000;
   static constexpr int64_t kLongestWishMs = 24 * 3600 * int64_t{1'000};
 
-  // How long nobody is to ask; 0 when one may. Times are of one clock that never runs backwards.
+  // The time until the next permitted request; 0 if one is permitted. Times are of one clock that
+  // never runs backwards.
   int64_t WaitMs(int64_t now_ms) const { return std::max<int64_t>(0, not_before_ms_ - now_ms); }
   bool is_open() const { return failures_ >= kFailuresToOpen; }
 
@@ -25,8 +26,8 @@ class CircuitBreaker {
     failures_ = 0;
     not_before_ms_ = 0;
   }
-  // It did not answer, or said that it cannot now; and how long it wants to be left alone, 0 when it did not
-  // say. A wish is granted up to a day.
+  // The host did not answer, or reported that it is not available; `wished_ms` is the pause that it
+  // requested, 0 without one. Granted up to a day.
   void NoteFailure(int64_t now_ms, int64_t wished_ms) {
     failures_ = std::min(failures_ + 1, kFailuresToOpen + 30);
     int64_t pause_ms = 0;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What people changed about clusters by hand: two that are one cause, one that is several. A mapping from the
-// keys that reports get to the key that they are shown under; the reports' own keys stay.
-// Context: background; pure.
+// Manual changes of clusters: several that are one cause, one that is several. Maps the keys of reports to
+// the keys that they are shown under; the reports' own keys stay. Context: background; pure.
 #pragma once
 
 #include <map>

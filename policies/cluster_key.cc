@@ -19,8 +19,8 @@ bool Has(std::span<const std::string_view> names, std::string_view name) {
 // Of fewer samples, some of a helper's stand side by side too often by chance.
 constexpr size_t kFewestSamplesOfPhase = 10;
 
-// Whether what `name` did is what took the time: it is in nearly all samples, or in most of them and in all from
-// its first to its last. Samples of a helper that is called again and again have others in between.
+// Whether what `name` did is what took the time: it is in nearly all samples, or in most of them and in all
+// from its first to its last. Samples of a helper that is called again and again have others in between.
 bool TookTheTime(std::string_view name, std::span<const SeenNames> samples) {
   size_t with = 0;
   size_t all = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What makes two reports the same cause: their innermost significant frames, and who held the lock.
-// Level 1 is the innermost 2 frames, level 2 the innermost 4. docs/design/clusters.md tells why so, with
-// figures. Context: background; pure.
+// Computes the identity of a cause: its innermost significant frames, and the owner of the lock. Level 1 is
+// the innermost 2 frames, level 2 the innermost 4. docs/design/clusters.md has the reasons, with figures.
+// Context: background; pure.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace lagwatch::policies {
 
-// How causes are told apart; part of each key, so that those of another algorithm are other clusters.
+// The clustering algorithm; part of each key, so that other algorithms make other clusters.
 enum class ClusterBy : uint64_t {
   kRaw = 1,          // the frames as they are, without the waits at the inner end
   kSignificant = 2,  // what follows
@@ -24,7 +24,7 @@ enum class ClusterBy : uint64_t {
 constexpr size_t FramesOfLevel(int level) { return level == 1 ? 2 : 4; }
 
 struct ClusterFrame {
-  std::string_view name;  // that causes are told apart by; borrowed, as the names below are
+  std::string_view name;  // normalized for clustering; borrowed, as the names below are
   FrameRole role;
 };
 
@@ -33,8 +33,7 @@ struct ClusterFrame {
 // the stack has none.
 std::vector<std::string_view> SignificantNames(std::span<const ClusterFrame> stack);
 
-// What a stack without significant frames is called: its innermost end or, without an end, its innermost
-// frame.
+// The name of a stack without significant frames: its innermost end or, without an end, its innermost frame.
 std::vector<std::string_view> NameOfTheRest(std::span<const ClusterFrame> stack);
 
 // A stack that samples of one lag have, and how many one after the other.
@@ -42,20 +41,20 @@ struct SeenNames {
   std::vector<std::string_view> names;
   size_t count = 1;
 };
-// `names` without those at the inner end that are in too few of `samples` (oldest first): helpers that a lag
-// happened to be found in. What took most of the time in one go stays. The whole of it when nothing would be
-// left. Samples without names do not count.
+// Returns `names` without those at the inner end that are in too few of `samples` (oldest first): helpers
+// that the lag was in by chance. A helper that took most of the time in one call stays. Returns all if
+// nothing would be left. Samples without names do not count.
 std::vector<std::string_view> WithoutPassingNames(std::vector<std::string_view> names,
                                                   std::span<const SeenNames> samples);
 
 // The innermost `count` of `functions` (innermost first) that are not wait wrappers. Wrappers are dropped
-// only at the innermost end: further out they are part of the story. When nothing else is left, the stack as
-// it is.
+// only at the innermost end: further out they are part of the story. When nothing else is left, the stack
+// as it is.
 std::vector<std::string> InnermostSignificant(std::span<const std::string> functions, size_t count,
                                               const WaitFrames& wait_frames);
 
-// The cluster's key: 16 hexadecimal digits, the same for the same frames, level and lock's holder in every
-// version of lagwatch. `held_by` is empty where nobody held anything.
+// The cluster's key: 16 hexadecimal digits, the same for the same frames, level and lock's owner in every
+// version of lagwatch. `held_by` is empty without an owner.
 std::string ClusterKey(ClusterBy algorithm, int level, std::span<const std::string> frames,
                        std::span<const std::string> held_by = {});
 

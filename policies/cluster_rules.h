@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which functions say what froze a program, and which only stand in between: data, read from rule files
-// (policies/cluster_rules/). Context: background; pure.
+// Classifies functions as significant or not, by rule files (policies/cluster_rules/).
+// Context: background; pure.
 #pragma once
 
 #include <string>
@@ -49,7 +49,7 @@ class ClusterRules {
   // Adds the rules of one file's text. Error: kInvalid with the line's number.
   base::Status Add(std::string_view text);
 
-  // `function` by its readable name or the one that causes are told apart by; `module` by its file's name.
+  // `function` is the readable or the normalized name; `module` the name of its file.
   FrameRole RoleOf(std::string_view function, std::string_view module) const;
   const WaitFrames& waits() const { return waits_; }
 

@@ -34,7 +34,7 @@ void CpuWindow::Restart() {
 
 size_t CpuWindow::Add(int64_t wall_ns, int64_t cpu_ns) {
   if (wall_ns <= 0) return 0;
-  // What is longer than all slices together counts with its average.
+  // An interval longer than all slices together counts with its average.
   const int64_t longest_ns = slice_ns_ * static_cast<int64_t>(kSlices);
   if (wall_ns > longest_ns) {
     cpu_ns = static_cast<int64_t>(static_cast<double>(cpu_ns) * static_cast<double>(longest_ns) /

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// When a process uses too much CPU: now, and on average over a window of time. Percentages are of all the
-// processors that the process may use, but for a single thread's, which are of one. Context: watchdog; pure.
+// Detects excessive CPU use of a process: now, and on average over a window of time. Percentages are of all
+// the processors that the process may use; a single thread's are of one. Context: watchdog; pure.
 #pragma once
 
 #include <algorithm>
@@ -27,7 +27,7 @@ struct ThreadLoad {
   int64_t cpu_ns = 0;
 };
 
-// The busiest threads of those it is told of, in order.
+// The busiest of the given threads, in order.
 class BusiestThreads {
  public:
   static constexpr size_t kMaxThreads = 16;
@@ -43,11 +43,11 @@ class BusiestThreads {
   size_t count_ = 0;
 };
 
-// Too much right now: told once a spell, as soon as the cool-down after the one told before is over.
+// Excessive use right now: reported once per spell, as soon as the cool-down after the last report is over.
 class CpuSpell {
  public:
   explicit CpuSpell(int64_t cool_down_ns) : cool_down_ns_(cool_down_ns) {}
-  // A look at `now_ns` finds it over the limit or not. True when that is to be told.
+  // Takes the finding at `now_ns`. Returns true if it is to be reported.
   bool Update(bool is_over, int64_t now_ns);
 
  private:
@@ -57,7 +57,7 @@ class CpuSpell {
   int64_t told_ns_ = 0;
 };
 
-// What was used in the last `window_ns`, in slices: the oldest is forgotten as a new one begins.
+// The use in the last `window_ns`, in slices: a new slice replaces the oldest.
 class CpuWindow {
  public:
   // Full slices that make a window, and the one that is being filled.

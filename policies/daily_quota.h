@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many reports a user sends a day: so many in all, and few of one cause, so that a hot one cannot eat the
-// day. What matters more has more room: the last places are kept for it. Context: background; pure.
+// Limits the reports that a user sends per day, in all and per cause, so that a frequent cause cannot use up
+// the day. The last places are reserved for important reports. Context: background; pure.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,7 @@ struct QuotaLimits {
   }
 };
 
-// What was sent on a day. Plain data, to be kept across processes and restarts.
+// The reports sent on a day. Plain data, kept across processes and restarts.
 struct QuotaUse {
   static constexpr size_t kMaxClusters = 64;
 
@@ -35,7 +35,7 @@ struct QuotaUse {
   };
 
   int64_t day = INT64_MIN;         // see DayOf()
-  int64_t latest_day = INT64_MIN;  // that the clock ever showed, but for days that cannot be
+  int64_t latest_day = INT64_MIN;  // the latest plausible day of the clock
   uint32_t count = 0;
   uint32_t cluster_count = 0;
   std::array<Cluster, kMaxClusters> clusters{};
@@ -53,7 +53,7 @@ class DailyQuota {
     if (use_->count >= limits_.RoomFor(priority)) return QuotaAnswer::kDayIsFull;
     QuotaUse::Cluster* cluster = ClusterOf(cluster_key);
     if (cluster != nullptr && cluster->count >= limits_.per_cluster) return QuotaAnswer::kClusterIsFull;
-    // With more causes a day than places the day's limit has to do: it is smaller, unless somebody raised it.
+    // With more causes per day than places only the day's limit applies: it is smaller, unless it was raised.
     if (cluster != nullptr) ++cluster->count;
     ++use_->count;
     return QuotaAnswer::kSend;

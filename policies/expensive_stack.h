@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which of a ring's samples shows where the time went. Context: watchdog; pure.
+// Selects the sample of a ring that represents its time best. Context: watchdog; pure.
 #pragma once
 
 #include <algorithm>

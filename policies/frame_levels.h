@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How bad a frame of the display was, by how many refreshes it came late.
-// Context: any; pure.
+// Classifies a frame of the display by the number of refreshes that it came late. Context: any; pure.
 #pragma once
 
 #include <array>
@@ -13,7 +12,7 @@ namespace lagwatch::policies {
 enum class FrameLevel : uint8_t { kBest = 0, kNormal = 1, kMiddle = 2, kHigh = 3, kFrozen = 4 };
 inline constexpr size_t kFrameLevels = 5;
 
-// What a frame's time goes into. Indexes of persisted arrays, and part of the C ABI: do not renumber.
+// The stages of a frame. Indexes of persisted arrays, and part of the C ABI: do not renumber.
 enum class FrameStage : uint8_t {
   kOther = 0,
   kInput = 1,
@@ -29,8 +28,8 @@ const char* FrameLevelName(FrameLevel level);
 // "other", "input", "animation", "layout", "draw", "submit".
 const char* FrameStageName(FrameStage stage);
 
-// How many refreshes a frame missed that was ready `late_ns` after the refresh that it was made for: none
-// when that is less than an interval.
+// The number of refreshes missed by a frame that was ready `late_ns` after the refresh that it was made for:
+// none if that is less than an interval.
 inline uint64_t DroppedFrames(int64_t late_ns, int64_t refresh_interval_ns) {
   return late_ns <= 0 || refresh_interval_ns <= 0 ? 0 : static_cast<uint64_t>(late_ns / refresh_interval_ns);
 }
@@ -51,7 +50,7 @@ struct FrameTotals {
   std::array<uint64_t, kFrameStages> by_stage_ns{};  // time spent in each stage; together, in frames
 
   FrameTotals& operator+=(const FrameTotals& other);
-  // What came after `before`, an earlier state of the same sums.
+  // The difference from `before`, an earlier state of the same sums.
   FrameTotals Since(const FrameTotals& before) const;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What made time pass for the machine, the process or the watchdog that must not be blamed on the program.
-// Context: watchdog; pure.
+// Finds time that must not be blamed on the program: the machine slept, the process was stopped, or the
+// watchdog could not run. Context: watchdog; pure.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ struct GuardFindings {
   int64_t suspended_ns = 0;  // the machine slept
   int64_t stopped_ns = 0;    // the process did not run: SIGSTOP, a frozen control group, a debugger
   int64_t late_ns = 0;       // the watchdog itself was ready to run, and got no processor
-  int32_t debugger_pid = 0;  // who traces the process; 0: nobody
+  int32_t debugger_pid = 0;  // the process's tracer; 0: none
   // The watchdog waited in the kernel while the process ran on: for the address space, as a rule, which the
   // program was changing. That is the program's own time.
   int64_t blocked_ns = 0;
@@ -29,7 +29,7 @@ struct GuardFindings {
   bool is_clean() const { return *this == GuardFindings{}; }
 };
 
-// What the watchdog's thread reads of itself, now and then.
+// The watchdog thread's readings of itself, now and then.
 struct SelfReading {
   int64_t mono_ns = 0;
   int64_t boot_ns = 0;       // CLOCK_BOOTTIME, which goes on while the machine sleeps
@@ -38,26 +38,26 @@ struct SelfReading {
   int64_t waited_ns = 0;     // since the reading before, by its own will
 };
 
-// Whether a process (or a thread, with its waits for a processor) that used `cpu_ns` of CPU time on up to
-// `parallel_threads` processors at once, within `interval_ns`, can have been stopped for `stopped_ns` of
-// that. If it used much more than the rest of the interval allows, it was the watchdog alone that could not
-// run.
+// Whether a process (or a thread, with its waits for a processor) that used `cpu_ns` of CPU time on up
+// to `parallel_threads` processors at once, within `interval_ns`, can have been stopped for
+// `stopped_ns` of that. If it used much more than the rest of the interval allows, it was the watchdog
+// alone that could not run.
 constexpr bool CanHaveBeenStopped(int64_t stopped_ns, int64_t interval_ns, int64_t cpu_ns,
                                   int64_t parallel_threads) {
   return cpu_ns - (interval_ns - stopped_ns) * parallel_threads < stopped_ns / 8;
 }
 
-// Tells from one thread's own account what happened to all of the process. Time in which that thread neither
+// Infers from one thread's own account what happened to the whole process. Time in which that thread neither
 // ran, nor was ready to, nor wanted to wait is time in which it could not run: then nothing of the process
 // did, and no loop is to blame.
 class TimeGuard {
  public:
-  // No account is exact, and no wake-up quite on time: so much is nobody's fault.
+  // No account is exact, and no wake-up is quite on time: this much is tolerated.
   static constexpr int64_t kToleranceNs = 20'000'000;
   // A timer of a busy virtual machine is that late.
   static constexpr int64_t kStopToleranceNs = 50'000'000;
 
-  // What happened since the reading before. `debugger_pid` is left out.
+  // Returns the findings since the reading before, without `debugger_pid`.
   GuardFindings Update(const SelfReading& reading) {
     GuardFindings findings;
     const SelfReading before = std::exchange(last_, reading);

@@ -10,7 +10,7 @@
 
 namespace lagwatch::policies {
 
-// What a report says of its lag.
+// A report's data on its lag.
 struct LagReport {
   int64_t elapsed_ns = 0;                 // age of the lag when the report was made
   int64_t ordinal = 0;                    // of the lag's reports

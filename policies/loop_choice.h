@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decides which threads run the program's loops when nobody has named them: the main thread if it returns to
-// a wait, else the threads that do while the main thread only waits for others (pthread_join, sigwait,
-// pause). Context: any; pure.
+// Decides which threads run the program's loops if none is named: the main thread if it returns to a wait,
+// else the threads that do while the main thread only waits for others (pthread_join, sigwait, pause).
+// Context: any; pure.
 #pragma once
 
 #include <algorithm>
@@ -29,7 +29,7 @@ struct WaitHistory {
   }
 };
 
-// What is seen of the main thread.
+// Observations of the main thread.
 struct MainThreadFacts {
   uint64_t dispatches = 0;      // begun, each after a wait
   bool is_in_dispatch = false;  // false before its first wait, too

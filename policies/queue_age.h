@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long a queue's oldest task has waited, told from two numbers alone: how many tasks were queued so far
-// and how many were run. A look that finds N queued knows of the first N that they are there since then at
-// the latest; so the age is a lower bound, short by no more than the time between two looks. Tasks are taken
-// to run in the order in which they were queued. Context: watchdog; pure.
+// Estimates how long a queue's oldest task has waited, from two numbers alone: the tasks queued so far and
+// the tasks run. A check that finds N queued proves that the first N are there since then at the latest; so
+// the age is a lower bound, short by no more than the time between two checks. Tasks are assumed to run in
+// the order in which they were queued. Context: watchdog; pure.
 #pragma once
 
 #include <cstddef>
@@ -31,7 +31,7 @@ class QueueAge {
     }
   }
 
-  // Tells this wait from the others; 0 when the queue is empty.
+  // Identifies this wait; 0 if the queue is empty.
   uint64_t number() const { return number_; }
   int64_t begin_ns() const { return begin_ns_; }
   // At the last look.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A display's refresh interval, told by the times of the refreshes that frames were made for.
+// Estimates a display's refresh interval from the times of the refreshes that frames were made for.
 // Context: hot; pure.
 #pragma once
 

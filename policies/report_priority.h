@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What matters more when not all can be kept or sent. Context: any; pure.
+// The priority of reports if not all can be kept or sent. Context: any; pure.
 #pragma once
 
 #include <cstddef>

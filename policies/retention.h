@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is removed from disk unsent: what is too old, and when there is too much, what matters least, oldest
-// first. Context: background; pure, but allocates.
+// Selects unsent reports to remove from disk: those that are too old, and if there are too many, the least
+// important, oldest first. Context: background; pure, but allocates.
 #pragma once
 
 #include <cstddef>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How often something is tried that keeps failing, when each try costs and each chance may be the one that
-// works: a few times at once, then more and more rarely, and at once when what it depends on has changed.
-// Context: watchdog; pure.
+// Paces an attempt that keeps failing, if each attempt costs and any may succeed: a few times at once, then
+// more and more rarely, and at once when its conditions have changed. Context: watchdog; pure.
 #pragma once
 
 #include <algorithm>

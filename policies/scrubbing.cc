@@ -30,7 +30,7 @@ size_t RunSize(std::string_view text, Is is) {
   return static_cast<size_t>(std::find_if_not(text.begin(), text.end(), is) - text.begin());
 }
 
-// Where one begins: "jane.doe@example.org".
+// The size of an address at the begin: "jane.doe@example.org".
 size_t EmailSize(std::string_view text) {
   const size_t name = RunSize(text, IsNamePart);
   if (name == 0 || name == text.size() || text[name] != '@') return 0;
@@ -38,7 +38,7 @@ size_t EmailSize(std::string_view text) {
   return host.empty() ? 0 : name + 1 + host.size();
 }
 
-// Where one begins: "0123456789ab", "01932d5c-7a4e-7cc0-98c4-dc0c0c07398f".
+// The size of a number at the begin: "0123456789ab", "01932d5c-7a4e-7cc0-98c4-dc0c0c07398f".
 size_t NumberSize(std::string_view text) {
   size_t digits = 0;
   size_t decimals = 0;
@@ -52,7 +52,7 @@ size_t NumberSize(std::string_view text) {
   return digits >= kLeastHexDigits && decimals >= kLeastDecimalDigits ? size : 0;
 }
 
-// Where one begins: "+1 555 123 4567", "+49 (0)170.1234567".
+// The size of a telephone number at the begin: "+1 555 123 4567", "+49 (0)170.1234567".
 size_t InternationalNumberSize(std::string_view text) {
   constexpr size_t kLeastDigits = 10;
   constexpr size_t kMostBetweenDigits = 2;
@@ -71,7 +71,7 @@ size_t InternationalNumberSize(std::string_view text) {
   return digits >= kLeastDigits ? size : 0;
 }
 
-// Where one begins that is written in the groups of a card's or a telephone's: "4111 1111 1111 1111".
+// The size of a number at the begin in the groups of a card's or a telephone's: "4111 1111 1111 1111".
 size_t GroupedNumberSize(std::string_view text) {
   constexpr std::string_view kShapes[] = {"0000 0000 0000 0000", "0000 000000 00000", "000-000-0000",
                                           "0-000-000-0000",      "000.000.0000",      "(000) 000-0000"};
@@ -93,11 +93,11 @@ void ForEachBit(uint64_t bits, Visit visit) {
   for (; bits != 0; bits &= bits - 1) visit(static_cast<size_t>(std::countr_zero(bits)));
 }
 
-// How much of the text the pattern matches at its beginning, at most; 0 when it does not.
+// The longest match of the pattern at the text's begin; 0 without one.
 size_t LongestMatch(std::string_view pattern, std::string_view text) {
   const bool may_begin = pattern[0] == '*' || pattern[0] == '?' || pattern[0] == text[0];
   if (!may_begin) return 0;
-  // Which places in the pattern can have been reached, all at once: bit n, when its first n bytes match.
+  // The places in the pattern that can have been reached, all at once: bit n if its first n bytes match.
   const uint64_t end = uint64_t{1} << pattern.size();
   auto past_stars = [&](uint64_t reached) {
     for (size_t n = 0; n < pattern.size(); ++n)
@@ -141,7 +141,7 @@ Scrubber::Scrubber(std::string_view patterns, std::string_view home) {
     pattern.size = line.size();
   }
   while (home.ends_with('/')) home.remove_suffix(1);
-  if (home.size() < 2 || home[0] != '/' || home.size() > home_.size()) return;  // "/" is nobody's
+  if (home.size() < 2 || home[0] != '/' || home.size() > home_.size()) return;  // "/" is no user's
   std::ranges::copy(home, home_.begin());
   home_size_ = home.size();
 }

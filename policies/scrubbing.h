@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is taken out of texts before they are written: whose home a path is in, e-mail addresses, long
-// numbers, and what the program's own patterns find. What is kept for the user's privacy must hold wherever a
-// text comes from; so it is done once, on the way to the disk. Allocates nothing. Context: watchdog; pure.
+// Removes personal data from texts before they are written: users' names in paths, e-mail addresses, long
+// numbers, and matches of the program's own patterns. The user's privacy must not depend on a text's source;
+// so it is done once, on the way to the disk. Allocates nothing. Context: watchdog; pure.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@ class ScrubbedText {
  public:
   static constexpr size_t kMaxBytes = 512;
 
-  // Valid as long as this is. What did not fit is cut off between two characters.
+  // Valid as long as this object. A longer text is cut off between two characters.
   std::string_view view() const { return {bytes_, size_}; }
   const char* c_str() const { return bytes_; }
 
@@ -37,9 +37,9 @@ class Scrubber {
   static constexpr std::string_view kHome = "~";
 
   Scrubber() = default;
-  // `patterns`: one a line, '*' for any run without blanks, '?' for any one byte; the longest match anywhere
-  // in a text is taken out. Empty and overlong ones are left out, and those that match nothing but '*'; so
-  // are more than kMaxPatterns. `home`: of this user, when it is none of the usual places; may be empty.
+  // `patterns`: one per line, '*' for any run without blanks, '?' for any one byte; the longest match
+  // anywhere in a text is removed. Empty and overlong ones are ignored, and those that consist of '*' only;
+  // so are more than kMaxPatterns. `home`: of this user, if it is not one of the usual places; may be empty.
   Scrubber(std::string_view patterns, std::string_view home);
 
   // "/home/jane/bin/edit" becomes "~/bin/edit"; so do /root, /var/home/jane and /Users/jane. In
@@ -56,9 +56,9 @@ class Scrubber {
     size_t size = 0;
     std::string_view view() const { return {bytes.data(), size}; }
   };
-  // How much of `path` names a home, and what stands for it; 0 when none does.
+  // The size of the part of `path` that names a home, and its replacement; 0 if none does.
   size_t HomeSize(std::string_view path, std::string_view* replacement) const;
-  // How much of `text` one of the patterns matches at its beginning.
+  // The size of a pattern's match at the begin of `text`.
   size_t MatchSize(std::string_view text) const;
 
   size_t pattern_count_ = 0;

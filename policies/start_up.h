@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a program's start is a warm one, and how long it may take.
-// Context: any; pure.
+// Decides whether a program's start is a warm one, and how long it may take. Context: any; pure.
 #pragma once
 
 #include <cstdint>
 
 namespace lagwatch::policies {
 
-// What is known of the same program's last run, as its next start sees it.
+// The evidence of the same program's last run, at its next start.
 struct LastRunTraces {
   bool is_same_boot = false;
   bool is_same_build = false;      // by build id; false when it has none

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much of a program was watched, and what became of it: what rates of lags are divided by.
-// Context: any; pure.
+// The watched time of a program, and its lags: the parts of hang rates. Context: any; pure.
 #pragma once
 
 #include <algorithm>
@@ -12,8 +11,8 @@
 
 namespace lagwatch::policies {
 
-// How many things took how long. Bucket 0 has those of up to 1 ms, bucket k those from 2^(k-1) ms on and
-// below 2^k ms, the last one all that are longer: from 16.4 s on.
+// A histogram of durations. Bucket 0 has those of up to 1 ms, bucket k those from 2^(k-1) ms on and below 2^k
+// ms, the last one all that are longer: from 16.4 s on.
 struct DurationHistogram {
   static constexpr size_t kBuckets = 16;
 
@@ -29,8 +28,8 @@ struct DurationHistogram {
   bool operator==(const DurationHistogram&) const = default;
 };
 
-// Of a loop's use, the part in which the application was in the background. A lag is there where it was
-// found.
+// Of a loop's use, the part in which the application was in the background. A lag is there where
+// it was found.
 struct BackgroundUsage {
   int64_t watched_ns = 0;
   uint64_t lags = 0;
@@ -62,7 +61,7 @@ struct SlowDispatches {
   bool operator==(const SlowDispatches&) const = default;
 };
 
-// Why something that could have been a report is none. Persisted: numbers are never reused.
+// The reason why a hang was not reported. Persisted: numbers are never reused.
 enum class SuppressedReason : uint8_t {
   kUnknown = 0,
   kUnchangedStack = 1,  // a check of a lag that was reported with this stack

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which users report on a day: a share of them, each day others, and the same ones at every start that day.
-// Context: background; pure.
+// Selects the users who report on a day: a share of them, different ones each day, and the same ones at every
+// start that day. Context: background; pure.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace lagwatch::policies {
 
 inline constexpr int64_t kMsPerDay = 24 * 3600 * int64_t{1'000};
 
-// Days since 1970 in UTC, so that nobody's day is longer than another's; also before 1970.
+// Days since 1970 in UTC, so that all users' days are equally long; also before 1970.
 constexpr int64_t DayOf(int64_t wall_ms) { return wall_ms / kMsPerDay - (wall_ms % kMsPerDay < 0 ? 1 : 0); }
 
 struct UserSampling {
@@ -21,7 +21,7 @@ struct UserSampling {
   uint32_t rate_ppm = 50'000;  // of users; a report of one of them stands for kAllPpm / rate_ppm
   uint64_t salt = 0;           // another one draws other users
 
-  // `user` tells users apart, and is not empty.
+  // `user` identifies a user, and is not empty.
   bool IsSampled(std::string_view user, int64_t day) const {
     const uint64_t word = Mix(base::HashWord(static_cast<uint64_t>(day), base::HashBytes(user, Mix(salt))));
     // The hash as a fraction of 2^64, in millionths: no user is a little more likely than another.
@@ -30,8 +30,8 @@ struct UserSampling {
   }
 
  private:
-  // The finalizer of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014): FNV-1a alone leaves the last bytes' bits
-  // together.
+  // The finalizer of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014): FNV-1a alone leaves the last
+  // bytes' bits together.
   static constexpr uint64_t Mix(uint64_t word) {
     word += 0x9e3779b97f4a7c15;
     word = (word ^ (word >> 30)) * 0xbf58476d1ce4e5b9;

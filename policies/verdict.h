@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why a lag took so long: how the watched thread spent the time, and the one word that sums it up. What the
-// words mean to people: docs/detection.md.
-// Context: watchdog; pure.
+// Summarizes why a lag took so long: the shares of the watched thread's time, and one word for them.
+// docs/detection.md explains the words for people. Context: watchdog; pure.
 #pragma once
 
 #include <array>
@@ -69,7 +68,7 @@ constexpr const char* VerdictName(VerdictWord word) {
   return "unknown";
 }
 
-// How a thread spent `wall_ns`. The parts do not overlap; what is not accounted for is not known.
+// The parts of `wall_ns` of a thread. They do not overlap; time that is not accounted for is unknown.
 struct TimeShares {
   int64_t wall_ns = 0;
   int64_t user_ns = 0;       // on a processor, in the program
@@ -91,7 +90,8 @@ struct TimeShares {
   bool operator==(const TimeShares&) const = default;
 };
 
-// What a thread used in some time. Trivial: whole rings of it are not to be touched before their use.
+// A thread's use of resources in some time. Trivial: whole rings of it are not to be touched
+// before their use.
 struct ThreadUse {
   int64_t cpu_ns;
   int64_t minor_faults;
@@ -110,7 +110,7 @@ struct Verdict {
   bool operator==(const Verdict&) const = default;
 };
 
-// What a thread is found doing at one moment.
+// The state in which a thread is found at one moment.
 enum class Doing : uint8_t {
   kUnknown,
   kRunning,  // on a processor
@@ -128,7 +128,7 @@ enum class Doing : uint8_t {
   kStopped,
 };
 
-// What is known of a thread at one moment. All but the first two count from the thread's beginning on.
+// The known facts of a thread at one moment. All but the first two count from the thread's beginning on.
 struct ThreadLook {
   int64_t mono_ns = 0;
   Doing doing = Doing::kUnknown;
@@ -139,18 +139,18 @@ struct ThreadLook {
   ThreadUse use = {};
 };
 
-// How a thread spends its time, from a first look on:
-//   - Time on a processor and finished waits for one are the kernel's own sums.
-//   - The rest between two looks is what the thread was doing at both, half and half where they differ.
-//     `kRunning` has no part in it: all of it is what the other look says.
-//   - Where both found it running, it slept too shortly to be seen. Such time is taken to be like the waits
-//     that were seen; without any, for block I/O as far as the kernel counted that, else not known.
-//   - A wait in the queue enters the kernel's sum when it is over. Where a look has counted it before, it is
-//     not counted again.
+// Accounts for a thread's time, from a first look on:
+// - Time on a processor and finished waits for one are the kernel's own sums.
+// - The rest between two looks is what the thread was doing at both, half and half if they differ. `kRunning`
+//   has no part in it: all of it is what the other look found.
+// - If both found it running, it slept too shortly to be seen. Such time is assumed to be like the waits that
+//   were seen; without any, block I/O as far as the kernel counted that, else unknown.
+// - A wait in the queue enters the kernel's sum when it is over. If a look has counted it before, it is
+//   not counted again.
 // The parts never add up to more than `wall_ns`.
 class TimeAccount {
  public:
-  // Begins anew.
+  // Resets the account, with a first look.
   void Open(const ThreadLook& look);
   // Returns what the thread used since the look before. A look that is not later than that changes nothing.
   ThreadUse Add(const ThreadLook& look);
@@ -176,14 +176,13 @@ class TimeAccount {
 };
 
 // The word for `shares`; the first rule that applies:
-//   1. `is_deadlock`: kDeadlock, whatever came before it.
-//   2. More than half of the time in the queue: kStarved, or kThrottled if a quota was the cause of at least
-//   a
-//      quarter of that. (The kernel tells of a period without quota only when it is over, so a quarter is
-//      plenty.) A busy machine makes everybody wait a little: less than half says nothing of the program.
+//   1. `is_deadlock`: kDeadlock.
+//   2. More than half of the time in the queue: kStarved, or kThrottled if a quota was the cause of at
+//      least a quarter of that. (The kernel reports a period without quota only when it is over, so a quarter is
+//      enough.) A busy machine makes all programs wait a little: less than half is no evidence.
 //   3. The largest of lock, disk, memory, network, process, pipe, display, service, name lookup, sleep,
-//   stopped, and CPU as the sum of both kinds; of equal
-//      ones the first in this order, because a wait is easier to do something about.
+//      stopped, and CPU as the sum of both kinds; of equal ones the first in this order, because a wait is
+//      easier to do something about.
 //   4. kUnknown if there is none, or if more of the time is not accounted for than that.
 VerdictWord Judge(const TimeShares& shares, bool is_deadlock);
 

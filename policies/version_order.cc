@@ -24,7 +24,7 @@ int CompareNumbers(std::string_view a, std::string_view b) {
   return a.compare(b);
 }
 
-// What comes before the release that the text in front of it names.
+// Whether the text marks a version before the release that precedes it.
 bool IsBeforeRelease(std::string_view rest) { return rest.starts_with('-') || rest.starts_with('~'); }
 
 }  // namespace

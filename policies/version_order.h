@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which of two versions of a program is the older one, whatever scheme its makers use: runs of digits compare
-// as numbers, other text as text, and "-rc1" or "~beta" comes before nothing at all, as in Semantic
-// Versioning and Debian. Context: background; pure.
+// Orders two versions of a program, whatever their scheme: runs of digits compare as numbers, other text
+// as text, and "-rc1" or "~beta" comes before nothing at all, as in Semantic Versioning and Debian.
+// Context: background; pure.
 #pragma once
 
 #include <string_view>

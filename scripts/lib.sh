@@ -2,7 +2,7 @@
 # Shared by the scripts; to be sourced. Leaves the shell in the repository's root.
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-# build PRESET [TARGET…]: configures and builds, quietly when nobody looks on.
+# build PRESET [TARGET…]: configures and builds; quiet unless its output is a terminal.
 build() {
   local preset=$1
   shift

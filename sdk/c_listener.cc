@@ -18,9 +18,9 @@ lw_kind ToC(watchdog::HangKind kind) {
       return LW_KIND_INPUT;
     case watchdog::HangKind::kFrame:
       return LW_KIND_FRAME;
-    case watchdog::HangKind::kDump:  // which no listener is told of
+    case watchdog::HangKind::kDump:  // not passed to listeners
     case watchdog::HangKind::kLag:
-    case watchdog::HangKind::kCpu:  // listeners are told of loops
+    case watchdog::HangKind::kCpu:  // listeners receive hangs of loops only
     case watchdog::HangKind::kCpuAverage:
       break;
   }

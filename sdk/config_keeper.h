@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The remote config while the program runs: fetched when it is time, kept, and given to whoever sends. What
-// the watchdog takes of it is read at the next start (ApplyStoredConfig); that nothing may be written any
-// more holds at once. Context: background.
+// The remote config while the program runs: fetched when it is time, stored, and given to the sender. The
+// watchdog's part of it is read at the next start (ApplyStoredConfig); a ban on writing takes effect at
+// once. Context: background.
 #pragma once
 
 #include <cstdint>
@@ -16,10 +16,10 @@
 
 namespace lagwatch::sdk {
 
-// Thread safety: one thread at a time, the uploader's, but for Abort().
+// Thread safety: one thread at a time, the uploader's, except for Abort().
 class ConfigKeeper {
  public:
-  // `source` may be null: then what an earlier run was told holds. `clock` is borrowed.
+  // `source` may be null: then the config of an earlier run stays in force. `clock` is borrowed.
   ConfigKeeper(std::unique_ptr<report::ConfigSource> source, report::ConfigStore store,
                const base::Clock* clock);
 
@@ -28,11 +28,11 @@ class ConfigKeeper {
 
   // To be called once a round: fetches if it may and it is time to, which takes as long as the network does.
   void Poll(bool may_fetch);
-  // What is in force now; none: the program's own options hold.
+  // The config in force; none: the program's own options are used.
   std::optional<report::RemoteConfig> config() { return store_.Current(clock_->WallMs()); }
   // Nothing may be sent.
   bool is_killed();
-  // What an upload's answer says of the collector's version; 0: it has none.
+  // Takes the collector's version from an upload's answer; 0: it has none.
   void NoteVersion(uint64_t version) { fetcher_.NoteVersion(version, clock_->WallMs()); }
   // Makes a fetch under way, and all later ones, fail soon. From any thread.
   void Abort() {
@@ -46,8 +46,8 @@ class ConfigKeeper {
   const base::Clock* clock_;
 };
 
-// Takes the stored config's thresholds, times and wishes for traces over into the options of a monitor that
-// is about to start. False when the collector wants nothing watched.
+// Takes over the stored config's thresholds, times and requests for traces into the options of a monitor that
+// is about to start. Returns false if the collector turns watching off.
 bool ApplyStoredConfig(const report::PublicKey& key, MonitorOptions* options);
 
 }  // namespace lagwatch::sdk

@@ -23,7 +23,7 @@
 namespace lagwatch::sdk {
 namespace {
 
-// Which program a record is of; empty when it does not say.
+// The program that a record is of; empty if it does not say.
 std::string AppOf(const report::SpoolRecord& record) {
   auto app_of = [](const auto& decoded) { return decoded.ok() ? decoded->app : std::string(); };
   switch (record.type) {
@@ -47,7 +47,7 @@ std::string AppOf(const report::SpoolRecord& record) {
 struct FoundSegment {
   std::string name;
   std::string session;
-  bool is_live = false;        // somebody writes it
+  bool is_live = false;        // a process is writing it
   bool is_own = false;         // holds a record of this program
   bool counts_others = false;  // holds what was counted of another program, which any may have written down
 };
@@ -58,7 +58,8 @@ class Eraser {
       : directory_(normal.spool_directory), app_(normal.app), user_(normal.user) {}
 
   void Erase() {
-    // While this has the lock, nobody decides about what goes. A sender's round may take long: without.
+    // While this has the lock, no other process decides what is sent. A sender's round may take long: then
+    // without the lock.
     report::LedgerFile ledger(&env_, directory_);
     const bool has_ledger = HasFile(report::kLedgerName) || HasFile(report::kLedgerTemporaryName);
     const bool has_lock = has_ledger && TryEnter(&ledger);
@@ -132,7 +133,7 @@ class Eraser {
       } else if (record.type == report::RecordType::kLosses) {
         found.counts_others = true;
       } else if (record.type != report::RecordType::kRunEnd) {
-        // How other programs' runs ended is told by whichever program starts next.
+        // The program that starts next reports how other programs' runs ended.
         others_sessions_.insert(found.session);
       }
     }
@@ -145,8 +146,8 @@ class Eraser {
     Remove(config + std::string(report::kNewConfigSuffix));
   }
 
-  // What cannot be told to be another program's goes with the last one. The lock's file stays: who has it
-  // open would lock another one than who comes later.
+  // Counts that may be another program's are removed with the last one. The lock's file stays: a process that
+  // has it open would otherwise lock another file than later ones.
   void EraseCounts(report::LedgerFile* file) {
     report::UploadLedger& ledger = *file->ledger();
     Forget({.app = app_, .user = user_}, &ledger);

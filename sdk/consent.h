@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// What becomes of the files when a user takes consent back. Context: background.
+// Erases the files when a user withdraws consent. Context: background.
 #pragma once
 
 #include "sdk/monitor.h"
 
 namespace lagwatch::sdk {
 
-// Removes from the spool directory what lagwatch keeps for this program (its app, by name): segments and set
-// aside ones with records of it, its run records, its config, and what the ledger counts of it. What cannot
-// be told to be another program's goes, too: a segment at once, what is in the ledger with the last program
-// that uses the directory. Left alone: files with other names, links, what running processes are writing, the
-// lock of the ledger, the ledger while another process sends, and all of a directory that
+// Removes this program's data (by its app's name) from the spool directory: segments and set aside ones with
+// records of it, its run records, its config, and the ledger's counts of it. Data that cannot be attributed
+// to another program is removed, too: a segment at once, the ledger's with the last program that uses the
+// directory. Left alone: files with other names, links, files that running processes are writing, the lock of
+// the ledger, the ledger while another process sends, and everything in a directory that
 // report::CheckSpoolDirectory() refuses. To be called when the monitor is stopped. Waits for half a second at
 // most for another process.
 void EraseWhatIsKept(const MonitorOptions& options);

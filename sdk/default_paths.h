@@ -5,9 +5,8 @@
 
 namespace lagwatch::sdk {
 
-// Where reports wait when nobody says otherwise: lagwatch/spool in $XDG_STATE_HOME or ~/.local/state. For a
-// process without a home, lagwatch-UID right in /tmp, where only its owner can put another one into its
-// place. Context: background.
+// The default spool directory: lagwatch/spool in $XDG_STATE_HOME or ~/.local/state. For a process without a
+// home, lagwatch-UID directly in /tmp, where only its owner can replace it. Context: background.
 std::string DefaultSpoolDirectory();
 
 // The user's home by $HOME; empty when there is none. Context: background.

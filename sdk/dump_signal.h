@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The signal by which somebody outside of the program asks it for a dump.
+// The signal that requests a dump from outside of the program.
 #pragma once
 
 #include <memory>
@@ -17,8 +17,8 @@ class DumpSignal {
   // Errors: kInvalid when there is no such signal, or none that may be handled by just going on.
   static base::Result<std::unique_ptr<DumpSignal>> Install(int signal_number,
                                                            watchdog::DumpRequests* requests);
-  // Puts back what was there before, unless somebody else's handler is on top of ours: then ours stays, and
-  // does no more than to call the one before.
+  // Restores the previous handler, unless another one is on top of ours: then ours stays, and only calls
+  // the previous one.
   ~DumpSignal();
   DumpSignal(const DumpSignal&) = delete;
   DumpSignal& operator=(const DumpSignal&) = delete;

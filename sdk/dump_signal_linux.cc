@@ -14,7 +14,7 @@ namespace {
 // After these a handler must not just return: the program would do the same again.
 constexpr std::array kFaults = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT};
 
-// What a signal had before ours. Never forgotten while ours may still be called, because a handler on top of
+// A signal's action before ours. Kept as long as ours may still be called, because a handler on top of
 // it was installed.
 struct Previous {
   bool is_under_another = false;

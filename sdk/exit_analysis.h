@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tells how earlier runs ended, from the records that they left behind. Context: background.
+// Determines how earlier runs ended, from the records that they left. Context: background.
 #pragma once
 
 #include <cstddef>
@@ -18,17 +18,16 @@ struct EndedRun {
   bool is_of_same_program = false;  // the same app, from a file of the same name
 
   report::RunEnd ToRunEnd() const;
-  // What its loops were used for and it could not tell any more, as an encoded Usage record; empty when there
-  // is nothing of that.
+  // Its loops' usage that was not reported any more, as an encoded Usage record; empty if there is none.
   std::string EncodeUsage() const;
 };
 
 inline constexpr size_t kMaxEndedRuns = 64;
 
 // Calls `tell` for every run of SPOOL/runs that is over, the newest first, and removes its record when it
-// returns true. `now` is the run that is about to begin. Past kMaxEndedRuns records are removed untold.
-// Records of running processes, of other machines and of newer versions, files with other names and symbolic
-// links are left alone. Several processes may do this at once: each run is told by one of them.
+// returns true. `now` is the run that is about to begin. Records past kMaxEndedRuns are removed without a
+// call. Records of running processes, of other machines and of newer versions, files with other names and
+// symbolic links are left alone. Several processes may do this at once: each run is reported by one of them.
 void TellEndedRuns(const std::string& spool_directory, const RunFacts& now,
                    const std::function<bool(const EndedRun&)>& tell);
 // The same, without a limit: only what `is_to_go` returns true for is removed.

@@ -40,13 +40,14 @@ std::vector<std::string> NamesIn(int directory_fd) {
   return names;
 }
 
-// A record that was not finished within an hour is nobody's any more.
+// A record that was not finished within an hour is abandoned.
 bool IsAbandonedByItsMaker(int fd) {
   struct stat status {};
   return fstat(fd, &status) == 0 && std::time(nullptr) - status.st_mtime > kUnfinishedLifeS;
 }
 
-// Locks the record against others who look at it. False: its run goes on, or somebody else tells its end.
+// Locks the record against other readers. Returns false if its run goes on, or if another process
+// reports its end.
 bool TryLock(int fd) {
   struct stat status {};
   bool is_locked = flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
@@ -65,7 +66,7 @@ bool IsOwnProcess(const RunFacts& run, const RunFacts& now) {
          run.start_ticks != 0 && run.start_ticks == now.start_ticks;
 }
 
-// Where /proc does not tell, nothing may be taken for a reboot.
+// If /proc does not say, no reboot may be assumed.
 bool IsOfOtherBoot(const RunFacts& run, const RunFacts& now) {
   return run.boot_id != base::Uuid{} && now.boot_id != base::Uuid{} && run.boot_id != now.boot_id;
 }
@@ -75,7 +76,7 @@ bool IsOver(const RunRecord& record, const RunFacts& now) {
   bool is_of_other_machine = run.machine != 0 && now.machine != 0 && run.machine != now.machine;
   if (is_of_other_machine) return false;
   if (record.has_ended || IsOfOtherBoot(run, now) || IsOwnProcess(run, now)) return true;
-  // The processes of another container are not seen from here: then the lock, which is free, has to tell.
+  // The processes of another container are not visible here: then the lock, which is free, decides.
   if (run.pid_namespace != now.pid_namespace || run.start_ticks == 0) return record.keeps_lock;
   return ProcessStartTicks(run.pid) != run.start_ticks;
 }
@@ -100,8 +101,8 @@ policies::ExitEvidence EvidenceOf(const RunRecord& record, const RunFacts& now) 
   evidence.has_replaced_itself = IsOwnProcess(run, now);
   evidence.crash_signal = record.crash_signal;
   evidence.has_hung_since_crash = record.has_hung_since_crash();
-  // A dispatch that was short when the crash came, and ended soon after, counts as a lag that it came in,
-  // too.
+  // A dispatch that was short when the crash came, and ended soon after, counts as a lag that it
+  // came in, too.
   evidence.was_in_lag_at_crash =
       record.crash_moment == CrashMoment::kInLag || (record.crash_moment == CrashMoment::kOutsideLag &&
                                                      record.was_in_lag() && !evidence.has_hung_since_crash);

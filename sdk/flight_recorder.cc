@@ -89,7 +89,7 @@ base::Result<std::unique_ptr<FlightRecorder>> FlightRecorder::Start(Setup setup)
 }
 
 base::Status FlightRecorder::OpenSpool() {
-  // Of a later time than the reports', so that whoever goes by names has the reports first.
+  // Of a later time than the reports', so that a sender that goes by names takes the reports first.
   spool_session_ = base::CreateUuidV7(base::SystemClock().WallMs() + 1);
   report::SpoolLimits limits;
   limits.unsent_bytes = kMaxUnsentBytes;
@@ -235,7 +235,7 @@ bool FlightRecorder::Write(const SlowRequest& request) {
   return is_written;
 }
 
-// What follows an event is waited for, but not while the monitor stops.
+// Waits for the time after an event, but not while the monitor stops.
 void FlightRecorder::WriteAsked() {
   for (;;) {
     const std::lock_guard writing(writing_mutex_);

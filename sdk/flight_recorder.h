@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records the program all the time, and puts what led to an event into the spool, in segments of its own: the
-// watchdog's files are the watchdog's alone.
+// Records the program continuously, and writes traces of events to the spool, in segments of its own: only
+// the watchdog writes the watchdog's files.
 #pragma once
 
 #include <array>
@@ -54,10 +54,10 @@ class FlightRecorder {
   bool Ask(const TraceEvent& event);
   // The same for a report of a slow dispatch.
   bool AskForReport(const watchdog::SlowDispatch& dispatch);
-  // Drops the traces that are asked for and not written yet; waits for one that is being written.
-  // Context: background.
+  // Drops the traces that are asked for and not written yet; waits for one that is being
+  // written. Context: background.
   void ForgetAsked();
-  // How often threads are looked at from now on. Context: any.
+  // Sets the interval of samples from now on. Context: any.
   void SetInterval(int64_t interval_ns);
 
   const TraceOptions& options() const { return setup_.options; }
@@ -67,7 +67,7 @@ class FlightRecorder {
   uint64_t reports_dropped() const { return reports_dropped_.value(); }
   // Of those that were asked for: too many at once, without content, or not to be written.
   uint64_t dropped_count() const { return dropped_.value(); }
-  // How the names of its segments begin.
+  // The prefix of its segments' names.
   const base::Uuid& spool_session() const { return spool_session_; }
 
  private:

@@ -50,7 +50,7 @@ bool FrameSlices::IsWriteDue(int64_t now_ns) const {
          now_ns - finished_[0].begin_mono_ns >= kWritePeriodNs;
 }
 
-// When nobody writes them, the oldest goes.
+// If they are not written, the oldest is dropped.
 void FrameSlices::Finish(FrameSlice* open) {
   if (finished_count_ == kMaxFinished) {
     --finished_count_;

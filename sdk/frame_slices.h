@@ -33,8 +33,8 @@ class FrameSlices {
   // `scene` is what the program is at now. Frames of an earlier one that is not known any more count there.
   void Add(const watchdog::FrameEvent& event, const char (&scene)[TextCell::kMaxBytes],
            uint64_t scene_number);
-  // Calls `write` for each slice that is to be written now; to be called at every round. `write` takes a
-  // FrameSlice.
+  // Calls `write` for each slice that is to be written now; to be called at every round. `write`
+  // takes a FrameSlice.
   template <typename Write>
   void WriteDue(int64_t now_ns, Write write) {
     FinishDue(now_ns);

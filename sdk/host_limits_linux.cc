@@ -14,9 +14,9 @@ namespace {
 using base::Status;
 using base::StatusCode;
 
-// What must be left. A monitor maps 24 MiB of data, and the C library reserves 64 MiB of addresses for the
-// heap of the first of its threads that allocates, for a moment twice as much; the rest stays for the
-// program.
+// The address space that must be left. A monitor maps 24 MiB of data, and the C library reserves 64 MiB of
+// addresses for the heap of the first of its threads that allocates, for a moment twice as much; the rest
+// stays for the program.
 constexpr uint64_t kAddressBytes = uint64_t{192} << 20;
 constexpr uint64_t kDataBytes = uint64_t{64} << 20;
 constexpr uint64_t kTraceBytes = uint64_t{160} << 20;  // in addition, of both

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tells the recorder of traces of the dispatches of watched loops.
+// Passes the dispatches of watched loops to the recorder of traces.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace lagwatch::sdk {
 
 class LoopDispatches final : public trace::DispatchSource {
  public:
-  // Borrowed. What happened before is not told.
+  // Borrowed. Earlier dispatches are not included.
   explicit LoopDispatches(watchdog::LoopRegistry* registry);
 
   // Of several loops of a thread, the first one that is in a dispatch counts.
@@ -21,10 +21,10 @@ class LoopDispatches final : public trace::DispatchSource {
   uint64_t forgotten_count() const override { return forgotten_count_; }
 
  private:
-  // What was taken of a loop's.
+  // The dispatches of a loop that were taken over.
   struct Taken {
     uint64_t ended;     // of its track
-    uint64_t underway;  // number of the last one that was told of while it went on
+    uint64_t underway;  // number of the last one that was taken while it went on
   };
   bool TakeEnded(const watchdog::WatchedLoop& loop, Taken* taken, trace::DispatchNote* note);
   static bool TakeUnderway(watchdog::WatchedLoop* loop, Taken* taken, trace::DispatchNote* note);

@@ -28,7 +28,7 @@ constexpr size_t kMaxWaitingSegments = 64;
 
 report::SpoolLimits LimitsOf(const MonitorOptions& options) {
   report::SpoolLimits limits;
-  // Whoever sends keeps to the limit and knows what was counted before; this is for when he does not.
+  // The sender keeps to the limit and knows what was counted before; this is for when it does not.
   if (options.is_sent) limits.unsent_bytes *= 4;
   return limits;
 }
@@ -121,7 +121,7 @@ base::Result<std::unique_ptr<Monitor>> Monitor::Start(const MonitorOptions& opti
   });
   if (!has_run || !opened.ok()) return opened;
 
-  if (normal.dump_signal != 0) {  // without it when it cannot be had
+  if (normal.dump_signal != 0) {  // continues without it if it is not available
     auto dump_signal = DumpSignal::Install(normal.dump_signal, &registry->dump_requests());
     if (dump_signal.ok()) monitor->dump_signal_ = std::move(dump_signal).value();
   }
@@ -235,8 +235,8 @@ void Monitor::Stop(std::unique_ptr<Monitor> monitor, watchdog::StopReason reason
 
 namespace {
 
-// A process that ended by itself in a hang, or crashed there, ended the hang: its length is the one that the
-// record kept.
+// A process that ended by itself in a hang, or crashed there, ended the hang: its length is the one that
+// the record kept.
 bool TryTellEndOfHang(const EndedRun& run, RecordWriter* writer) {
   using Reason = policies::ExitReason;
   constexpr Reason kEndsOfHangs[] = {Reason::kCleanExit, Reason::kCrash, Reason::kCrashInLag,

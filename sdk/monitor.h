@@ -37,7 +37,7 @@ struct MonitorOptions {
   std::string spool_directory;  // empty: DefaultSpoolDirectory()
   std::string scrub_patterns;   // policies::Scrubber's
   report::SyncPolicy spool_sync = report::SyncPolicy::kLagStartAndEnd;
-  bool is_sent = false;  // somebody sends the spool while the program runs, and keeps it within its limits
+  bool is_sent = false;  // a sender sends the spool while the program runs, and keeps it within its limits
   watchdog::WatchOptions watch;
   stack::CaptureOptions capture;
   TraceOptions trace;
@@ -57,7 +57,7 @@ struct MonitorOptions {
 class Monitor {
  public:
   // `registry` is borrowed and outlives all monitors. Errors: kIo (spool directory), kUnavailable (no signal
-  // or thread to be had), those of create_sealer.
+  // or thread available), those of create_sealer.
   static base::Result<std::unique_ptr<Monitor>> Start(const MonitorOptions& options,
                                                       watchdog::LoopRegistry* registry);
   // Stops watching, then frees the monitor; leaks it when its thread does not end in time or is in another
@@ -68,14 +68,13 @@ class Monitor {
   // Around a fork(), in the parent.
   void PauseForFork() { watchdog_->PauseForFork(); }
   void ResumeAfterFork() { watchdog_->ResumeAfterFork(); }
-  // Removes from the spool what was reported so far of this run, which nobody waited for. What was sent
-  // already stays sent.
+  // Removes this run's reports so far from the spool, because no user waited for it. Sent reports stay sent.
   void WithdrawReports();
   // The process ends by exit(), which does not wait for the monitor: removes the segment that was opened
   // ahead, if nothing is in it. Waits for 100 ms at most.
   void RemoveEmptySegment();
-  // Asks for a trace of what led here; false when none will be written: nothing is recorded, or one was asked
-  // for less than options.watch.dump_interval_ns ago. Context: any, but for signals.
+  // Requests a trace of the last seconds; returns false if none will be written: nothing is recorded, or one
+  // was requested less than options.watch.dump_interval_ns ago. Context: any except signals.
   bool TraceNow();
   // For the child of a fork(): gives up signal and files and leaks the rest, whose threads are not there.
   static void AbandonInForkedChild(std::unique_ptr<Monitor> monitor);
@@ -86,21 +85,22 @@ class Monitor {
   // Null when nothing is recorded.
   const FlightRecorder* flight_recorder() const { return flight_recorder_.get(); }
   const stack::CaptureCounters& capture_counters() const { return capturer_->counters(); }
-  // How the program's last run ended, if it left a record.
+  // The end of the program's last run, if it left a record.
   const std::optional<EndedRun>& last_run() const { return last_run_; }
   // CPU time of the watchdog's thread.
   int64_t WatchdogCpuNs() const { return watchdog_->CpuNs(); }
   int watchdog_tid() const { return watchdog_->tid(); }
-  // Null when no service manager is told that all is well.
+  // Null if no service manager is notified.
   const watchdog::ServiceFeed* service() const { return service_.get(); }
-  // False when there is no room for one, say: then the end of this run will not be told.
+  // False if it could not be written, for example for lack of space: then the end of this run will
+  // not be reported.
   bool has_run_record() const { return run_ != nullptr; }
   const std::string& spool_directory() const { return spool_directory_; }
 
  private:
   Monitor() = default;
 
-  // Without it, where it cannot be had, reports are made all the same.
+  // If it is not available, reports are still made.
   void StartFlightRecorder(const MonitorOptions& options, const ProgramFacts& facts,
                            watchdog::LoopRegistry* registry);
   base::Status OpenSpool(const MonitorOptions& options, const RunFacts& run_facts);
@@ -112,7 +112,7 @@ class Monitor {
   void TryRemoveReports(report::SpoolWriter* spool);
   bool TryStopFlightRecorder() { return flight_recorder_ == nullptr || flight_recorder_->TryStop(); }
   void TellHowRunsEnded(const RunFacts& now);
-  // Whether so many segments wait in the spool that perhaps nobody sends them.
+  // Whether so many segments wait in the spool that perhaps no process sends them.
   bool IsSpoolCrowded() const;
 
   int process_id_ = 0;  // whose thread the watchdog's is

@@ -27,8 +27,8 @@ constexpr char kIsBeingStopped[] = "it is being stopped";
 constexpr char kWasForked[] = "the process was forked: start it again in the child";
 constexpr char kNoConsent[] = "it waits for the user's consent";
 
-// The longest that a fork waits for `mutex_`. A thread that holds it may wait for a lock of the forking
-// thread.
+// The longest that a fork waits for `mutex_`. A thread that holds it may wait for a lock of
+// the forking thread.
 constexpr int kForkPauses = 100;
 constexpr timespec kForkPause{.tv_sec = 0, .tv_nsec = base::kNsPerMs};
 
@@ -101,7 +101,7 @@ ProcessMonitor::ProcessMonitor() : why_off_(kNotStarted) {
       0 == pthread_key_create(&thread_end_key_, [](void* tid) {
         Instance().registry_.RemoveThread(static_cast<int>(reinterpret_cast<intptr_t>(tid)));
       });
-  // A program that calls exit() without stopping the monitor ends well all the same.
+  // A program that calls exit() without stopping the monitor still has a clean end.
   std::atexit(&NoteExit);
   at_quick_exit(&NoteExit);
   pthread_atfork(&PrepareFork, &FinishForkInParent, &FinishForkInChild);
@@ -240,7 +240,7 @@ void ProcessMonitor::NoteReady() {
 }
 
 void ProcessMonitor::WithdrawStart() {
-  std::lock_guard life_lock(life_mutex_);  // only who holds this one changes the monitor
+  std::lock_guard life_lock(life_mutex_);  // only the holder of this one changes the monitor
   if (ProcessStartUp().Withdraw() && monitor_ != nullptr) monitor_->WithdrawReports();
 }
 
@@ -387,8 +387,8 @@ void ProcessMonitor::FinishForkInChild() {
   if (was_on) self.why_off_ = kWasForked;
 }
 
-// Another thread was changing the members at the moment of the fork: they are made anew, and their old memory
-// is leaked.
+// Another thread was changing the members at the moment of the fork: they are created again, and their old
+// memory is leaked.
 void ProcessMonitor::ForgetUnknownState() {
   new (&request_) std::optional<StartRequest>;
   new (&consent_) std::optional<bool>;

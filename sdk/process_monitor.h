@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The process's one monitor, whoever started it: the C ABI or the preloaded library. Survives stops,
-// restarts, threads that end and forks.
+// The process's one monitor, started by the C ABI or by the preloaded library. Survives stops, restarts,
+// threads that end and forks.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace lagwatch::sdk {
 
-// What sends the spool from inside the process, if anything does.
+// Sends the spool from inside the process, if anything does.
 class BackgroundUpload {
  public:
   virtual ~BackgroundUpload() = default;
@@ -30,7 +30,7 @@ class BackgroundUpload {
 using CreateUpload =
     std::function<base::Result<std::unique_ptr<BackgroundUpload>>(const std::string& spool_directory)>;
 
-// What a start needs: at once, or when the user has given consent.
+// The parameters of a start: at once, or when the user has given consent.
 struct StartRequest {
   MonitorOptions options;
   CreateUpload create_upload{};  // may be empty, as may be the next three
@@ -84,8 +84,8 @@ struct MonitorStats {
 // Thread safety: all methods from any thread. Context: background.
 class ProcessMonitor {
  public:
-  // The one that the C ABI needs. Made at the first call, never destroyed: threads may use it while the
-  // process ends.
+  // The one that the C ABI needs. Made at the first call, never destroyed: threads may use it while
+  // the process ends.
   static ProcessMonitor& Instance();
 
   // An upload that cannot start leaves the monitor on: reports stay on disk. Where the collector wants
@@ -102,11 +102,11 @@ class ProcessMonitor {
 
   // The program is ready; only the first call of a process counts.
   void NoteReady();
-  // Nobody waited for this start: nothing is told of it.
+  // No user waited for this start: it is not reported.
   void WithdrawStart();
 
-  // False when the program has taken all keys of thread-specific data: the end of a thread would go
-  // unnoticed.
+  // False when the program has taken all keys of thread-specific data: the end of a thread
+  // would go unnoticed.
   bool CanWatchLoops() const { return has_thread_end_key_; }
   // For the calling thread; its loops are forgotten when it ends.
   watchdog::WatchedLoop* WatchLoop(const char* name);
@@ -124,7 +124,7 @@ class ProcessMonitor {
   // Says where the application is. Any thread; wait-free.
   void SetForeground(bool is_foreground) { registry_.SetForeground(is_foreground); }
 
-  // How the program's last run had ended when the monitor was last started; none when no run left a record.
+  // The end of the program's last run when the monitor was last started; none if no run left a record.
   std::optional<EndedRun> last_run();
 
   // Sums over all monitors of this process.
@@ -154,8 +154,8 @@ class ProcessMonitor {
   watchdog::LoopRegistry registry_;
   pthread_key_t thread_end_key_{};
   bool has_thread_end_key_ = false;  // a process has only so many
-  // Serializes starts and stops, through all their I/O and callbacks: no fork handler takes it. Taken before
-  // the other.
+  // Serializes starts and stops, through all their I/O and callbacks: no fork handler takes it. Taken
+  // before the other.
   std::mutex life_mutex_;
   // Held for moments only, and during a fork. Guards all that follows; the first three members change only
   // under both mutexes, so either one is enough to read them.

@@ -12,7 +12,7 @@
 
 namespace lagwatch::sdk {
 
-// Context: watchdog, but for Start and TryStop. The watchdog waits for each call.
+// Context: watchdog, except for Start and TryStop. The watchdog waits for each call.
 class ProgramListener final : public watchdog::HangListener {
  public:
   // `listener` is borrowed. Errors: those of base::ProgramCaller. Context: background.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the program says of itself: its scene, "inbox" or "export", and values under keys of its own. Kept in
+// The program's own context: its scene, "inbox" or "export", and values under keys of its own. Kept in
 // memory; each report has them, and the run's record has the scene.
 #pragma once
 
@@ -14,15 +14,15 @@
 
 namespace lagwatch::sdk {
 
-// Thread safety: all methods from any thread. Readers wait for nobody, nor do writers of a key that is there.
+// Thread safety: all methods from any thread. Readers do not wait, nor do writers of an existing key.
 class ProgramValues {
  public:
   static constexpr size_t kMaxValues = 16;
   static constexpr size_t kMaxKeyBytes = 32;  // without a terminator
 
-  // Copies both; a long value is cut off between two characters. Null or empty: the key is told no more, but
-  // keeps its place. False, and nothing changed, when the key is null, empty or too long, or all places have
-  // other keys. Context: hot for a key that is there, else background.
+  // Copies both; a long value is cut off between two characters. Null or empty: the key is no longer
+  // reported, but keeps its place. Returns false, and changes nothing, if the key is null, empty or too long,
+  // or if all places have other keys. Context: hot for an existing key, else background.
   bool Set(const char* key, const char* value);
 
   // For the child of a fork(), by its only thread: another one may have held the lock.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Puts records into the spool, sealed where the program wants that. Context: watchdog, one thread at a time.
+// Writes records to the spool, sealed if the program has a seal key. Context: watchdog, one thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace lagwatch::sdk {
 
-// What a sealed record tells outside: see report::SealedLabel.
+// The unencrypted facts of a sealed record: see report::SealedLabel.
 struct OutsideFacts {
   base::Uuid id;
   uint64_t cause = 0;

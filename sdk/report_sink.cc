@@ -44,7 +44,7 @@ report::Kind ToReport(watchdog::HangKind kind) {
   return report::Kind::kUnknown;
 }
 
-// What is below a microsecond is the measuring, and would be most of the bytes that are sent.
+// Fractions of a microsecond are noise, and would be most of the bytes that are sent.
 int64_t WholeUs(int64_t ns) {
   constexpr int64_t kNsPerUs = 1000;
   return ns / kNsPerUs * kNsPerUs;
@@ -353,7 +353,7 @@ void ReportSink::TellStart() {
   const int64_t ready_ns = start_up_->ready_ns();
   const int64_t duration_ns = ready_ns - start_.process_start_ns;
   bool is_slow = duration_ns > start_.threshold_ns && !start_up_->is_withdrawn();
-  if (!is_slow || stack::ReadTracer() != 0) return;  // whoever debugs it makes it slow
+  if (!is_slow || stack::ReadTracer() != 0) return;  // a debugger makes it slow
   const base::Uuid id = base::CreateUuidV7(base::SystemClock().WallMs());
   if (!EncodeStart(id, ready_ns)) return too_large_.Add();
   if (!Append(report::RecordType::kReport, {id})) return not_written_.Add();
@@ -401,7 +401,7 @@ bool ReportSink::EncodeStart(const base::Uuid& id, int64_t ready_ns) {
     encoder.AddNumber(milestone.name, (milestone.mono_ns - begin_ns) / base::kNsPerMs);
   }
   AddProgramWords(*words_, facts_.scrubber, &encoder);
-  // They tell what the program was at.
+  // They show what the program was doing.
   encoder.AddNumber("lags_before_ready", lags_in_start_);
   encoder.SetExpensiveStack(encoder.AddStack({}, report::Completeness::kNone));
   return encoder.ok();

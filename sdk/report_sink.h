@@ -22,7 +22,7 @@
 
 namespace lagwatch::sdk {
 
-// What every report of this run says of the program.
+// The facts of the program that every report of this run has.
 struct ProgramFacts {
   std::string app;
   std::string app_version;
@@ -41,20 +41,20 @@ ProgramFacts SystemFacts();
 void AddProgramWords(const ProgramWords& words, const policies::Scrubber& scrubber,
                      report::ReportEncoder* encoder);
 
-// The cause of the stack that is told as the expensive one; 0 when there is none. Context: watchdog.
+// The cause of the reported expensive stack; 0 without one. Context: watchdog.
 uint64_t CauseOf(const watchdog::LagEvent& event);
 
-// Context: watchdog, but for the construction (background; allocates all that will be needed).
+// Context: watchdog; the construction: background (allocates everything in advance).
 class ReportSink final : public watchdog::HangSink {
  public:
   // `spool`, `words`, `run` and `sealer`, of which the last two may be null, are borrowed. With `saves_files`
-  // no file is made that tells of no lag.
+  // only lags create files.
   ReportSink(ProgramFacts facts, report::SpoolWriter* spool, RunWriter* run, const ProgramWords* words,
              bool saves_files = false, report::Sealer* sealer = nullptr);
   // False when there is no memory for its records: then it may not be used.
   bool ok() const { return bytes_ != nullptr; }
-  // What is to be told of the program's start. `start_up` and `registry` are borrowed. To be called once,
-  // before all else; nothing is told if it is not.
+  // Sets up reports of the program's start. `start_up` and `registry` are borrowed. To be called once, before
+  // all else; without it nothing is reported.
   void WatchStart(const StartPlan& plan, StartUp* start_up, watchdog::LoopRegistry* registry);
 
   bool OnLag(const watchdog::LagEvent& event) override;
@@ -64,9 +64,9 @@ class ReportSink final : public watchdog::HangSink {
   void OnUsageSoFar(const watchdog::UsageEvent& event) override;
   // Opens a segment ahead: see report::SpoolWriter::Prepare().
   void OnStart() override { spool_->Prepare(); }
-  // Seals what the round has written. Where the watchdog shares the program's descriptor table, no file is
-  // open between two rounds: a program that closes descriptors it does not know would make us write into its
-  // own.
+  // Seals what the round has written. Where the watchdog shares the program's descriptor table, no file
+  // is open between two rounds: a program that closes descriptors it does not know would make us write
+  // into its own.
   void OnRoundDone() override;
   void OnStop() override;
 
@@ -75,18 +75,18 @@ class ReportSink final : public watchdog::HangSink {
 
  private:
   static constexpr size_t kBufferBytes = 1 << 20;
-  // Past these, usage waits for a report or for the next start, as long as nobody sends the spool.
+  // Past these, usage waits for a report or for the next start, as long as the spool is not sent.
   static constexpr uint32_t kMaxUnsentUsages = 24;
 
-  // What was encoded last; false when it was dropped.
+  // Appends the record that was encoded last; returns false if it was dropped.
   bool Append(report::RecordType type, const OutsideFacts& outside, const report::RecordNote& note = {});
-  // What the spool is to know of a report, or of a lag's end.
+  // The spool's note on a report, or on a lag's end.
   report::RecordNote NoteOf(const watchdog::LagEvent& event);
   report::RecordNote NoteOfEnd(const base::Uuid& event_id) const;
   // Reports that did not reach the disk, or had to make room there.
   uint64_t NotWritten() const { return not_written_.value() + spool_->counters().reports_removed; }
   void Write(const FrameSlice& slice);
-  // What was put off until a round is done.
+  // Writes what was deferred until a round is done.
   void WriteDeferred();
   // Whether that was before the program said that it is ready.
   bool IsInStart(int64_t mono_ns) const;
@@ -94,14 +94,14 @@ class ReportSink final : public watchdog::HangSink {
   void TellStart();
   bool EncodeStart(const base::Uuid& id, int64_t ready_ns);
   bool Encode(const watchdog::LagEvent& event);
-  // What the watchdog counts, and what is counted here.
+  // The watchdog's counts, and those of this object.
   policies::SuppressedCounts SuppressedOf(const watchdog::UsageEvent& event) const;
   void EncodeWaits(const watchdog::LagEvent& event, report::ReportEncoder* encoder);
   void EncodeHistory(const watchdog::LagEvent& event, report::ReportEncoder* encoder);
   void EncodeThreads(const watchdog::LagEvent& event, report::ReportEncoder* encoder);
   uint32_t EncodeStack(const stack::Stack& stack, const stack::ModuleMap& modules,
                        report::ReportEncoder* encoder);
-  // The same, but for a stack that may be missing or empty: report::kNoStack.
+  // The same for a stack that may be missing or empty: report::kNoStack.
   uint32_t EncodeOptionalStack(const stack::Stack* stack, const stack::ModuleMap& modules,
                                report::ReportEncoder* encoder);
   uint32_t EncodedModule(uint32_t module, const stack::ModuleMap& modules, report::ReportEncoder* encoder);
@@ -119,7 +119,7 @@ class ReportSink final : public watchdog::HangSink {
   StartUp* start_up_ = nullptr;
   watchdog::LoopRegistry* registry_ = nullptr;
   uint32_t unsent_usages_ = 0;  // in files of their own, one after the other
-  // The first reports of the last freezes: their ends are told at once, too.
+  // The first reports of the last freezes: their ends are written at once, too.
   std::array<base::Uuid, 16> freezes_{};
   size_t freeze_count_ = 0;
   base::Counter too_large_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the system knows of this run of the program, and of other processes that had one.
+// The system's facts of this run of the program, and of other processes that had one.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +16,11 @@ RunFacts SystemRunFacts();
 // such process, or one that has ended and was not waited for yet. Context: background.
 std::optional<uint64_t> ProcessStartTicks(uint32_t pid);
 
-// How many processes were killed for memory: in the control group that counts them in `path`, as it stands in
-// RunFacts, and on the whole machine. -1: not known. Context: watchdog (a file is read).
+// The number of processes killed for lack of memory: in the control group that counts them in `path`, as it
+// is in RunFacts, and on the whole machine. -1: unknown. Context: watchdog (a file is read).
 int64_t OomKillsInGroup(const char* path);
 int64_t OomKillsOnMachine();
-// What tells a group's counter from that of a later group of the same name; 0 when there is none, or when
+// Distinguishes a group's counter from that of a later group of the same name; 0 if there is none, or if
 // `path` cannot be a group's counter. Context: background.
 uint64_t OomGroupInode(const std::string& path);
 

@@ -51,7 +51,7 @@ std::optional<T> LastWhole(std::string_view page, const size_t (&places)[2], uin
   return last;
 }
 
-// Numbers are only ever told; what is less than nothing is nothing.
+// Numbers are only ever displayed; a negative one becomes 0.
 void ReadUsage(const RunUsage& page, RunRecord* record) {
   auto at_least_0 = [](int64_t number) { return std::max<int64_t>(number, 0); };
   record->usage_id = page.id;

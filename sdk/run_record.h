@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The record that a run of the program keeps of itself, in a file of one page that outlives it, and how it is
 // read back. Design and limits: docs/design/runs.md. Part of the on-disk format: what is here never changes
-// its meaning.
-// Context: pure; reading: background.
+// its meaning. Context: pure; reading: background.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +25,7 @@ inline constexpr uint32_t kRunMagic = 0x3152574c;  // "LWR1"
 inline constexpr uint32_t kRunVersion = 1;
 inline constexpr uint32_t kMaskedRunVersion = 2;  // the same, but texts as in masked_run.h
 
-// What does not change during a run. Texts are cut to their arrays and end at the first NUL, if there is one.
+// The constant part of a run. Texts are cut to their arrays and end at the first NUL, if there is one.
 struct RunHeader {
   uint32_t magic;
   uint32_t version;
@@ -49,7 +48,7 @@ struct RunHeader {
   char oom_group_path[512];
 };
 
-// What does: written to the older of two copies, so that one is always whole.
+// The changing part: written to the older of two copies, so that one is always whole.
 struct RunProgress {
   uint64_t sequence;  // the higher one is the later; 0: never written
   int64_t seen_wall_ms;
@@ -64,11 +63,11 @@ struct RunProgress {
   uint32_t crc32c;  // of all before it in this struct
 };
 
-// What the run's loops were used for since that was last told, all together; also of two copies. A run that
-// is killed has told it by this.
+// The usage of the run's loops that was not reported yet, all together; also in two copies. If the run is
+// killed, this reports it.
 struct RunUsage {
   uint64_t sequence;  // as in RunProgress
-  base::Uuid id;      // of the period; zero: nothing is left to tell
+  base::Uuid id;      // of the period; zero: nothing is left to report
   int64_t begin_wall_ms;
   int64_t end_wall_ms;
   int64_t watched_ns;
@@ -87,13 +86,13 @@ struct RunUsage {
   uint32_t crc32c;  // of all before it in this struct
 };
 
-// Why lagwatch stopped before the program's end, without the program's asking.
+// The reason why lagwatch stopped before the program's end, without a request of the program.
 enum class StopCause : uint32_t {
   kNone = 0,
   kSeccomp = 1,  // the program was about to confine itself by a filter that may not know our calls
 };
 
-// Whether a loop was frozen when the program told of its crash.
+// Whether a loop was frozen when the program noted its crash.
 enum class CrashMoment : uint32_t {
   kNotKnown = 0,
   kOutsideLag = 1,
@@ -136,7 +135,7 @@ static_assert(policies::kSuppressedReasons <= std::size(RunUsage{}.suppressed));
 
 // A run, as background code handles it.
 struct RunFacts {
-  bool is_masked = false;  // its record is kept, or was, as masked_run.h tells
+  bool is_masked = false;  // its record is kept, or was, as in masked_run.h
   base::Uuid session_id;
   base::Uuid boot_id;
   uint64_t machine = 0;  // a hash of the machine's id; 0: not known
@@ -171,7 +170,7 @@ struct RunRecord {
   int64_t lag_ns = 0;
   std::string lag_loop;
   std::string scene;
-  // Only with an id there is something to tell.
+  // Without an id there is nothing to report.
   base::Uuid usage_id;
   int64_t usage_begin_wall_ms = 0;
   int64_t usage_end_wall_ms = 0;
@@ -187,7 +186,7 @@ struct RunRecord {
 enum class RunFile {
   kRecord,
   kDamaged,  // ours, but of no use: never written to disk, cut short, or with wrong checksums
-  kForeign,  // somebody else's, or a newer version's
+  kForeign,  // of another user, or of a newer version
 };
 
 // The header as it goes into the file.

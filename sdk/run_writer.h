@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeps the record of the run that goes on. The record is a mapped page of a file: what was written is there
-// for the next start however the process ends, and no descriptor is left open.
+// Writes the record of the present run. The record is a mapped page of a file: its content is there for the
+// next start however the process ends, and no descriptor is left open.
 //
-// Nothing here can raise SIGBUS, whatever becomes of the file: the kernel copies into the mapping, and what
-// it cannot copy is dropped.
+// Nothing here can raise SIGBUS, whatever happens to the file: the kernel copies into the mapping, and data
+// that it cannot copy is dropped.
 #pragma once
 
 #include <atomic>
@@ -23,8 +23,7 @@ namespace lagwatch::sdk {
 class RunWriter {
  public:
   // Creates SPOOL/runs/SESSION.run. `scene`, which goes through the scrubber, is borrowed. Where `facts` say
-  // that the run is masked, all that is kept is. Errors: kIo.
-  // Context: background.
+  // that the run is masked, all that is kept is. Errors: kIo. Context: background.
   static base::Result<std::unique_ptr<RunWriter>> Create(const std::string& spool_directory,
                                                          const RunFacts& facts, const TextCell* scene,
                                                          const policies::Scrubber& scrubber = {});
@@ -37,8 +36,9 @@ class RunWriter {
   // watchdog, as are the next two.
   void LagBegan(const base::Uuid& lag_id, const char* loop_name, int64_t elapsed_ns);
   void LagEnded(const base::Uuid& lag_id);
-  // What is left to tell of the loops' use; sequence and checksum are ignored. An empty one: nothing is. That
-  // is written at once; other news by Refresh(), often while a run is young, and then once a minute.
+  // Sets the loops' usage that is left to report; sequence and checksum are ignored. An empty one:
+  // nothing is left, which is written at once; other values by Refresh(), often while a run is young, and
+  // then once a minute.
   void NoteUsage(const RunUsage& usage);
   // Writes what was noted last, at the end of the run.
   void WriteLastUsage();
@@ -97,7 +97,7 @@ class RunWriter {
   Lag lags_[kMaxLags];
 };
 
-// What the program tells of the run that goes on, if this process has one. Context: any, signal included.
+// Notes of the program on the run that goes on, if this process has one. Context: any, signal included.
 void NoteRunEnded();
 void NoteRunGoesOn();  // takes NoteRunEnded() back: the program could not end, or not become another
 void NoteRunTold();    // to stop

@@ -28,11 +28,11 @@ constexpr int64_t kLagRefreshNs = 50 * base::kNsPerMs;
 constexpr int64_t kIdleRefreshNs = 60 * base::kNsPerSecond;
 constexpr int64_t kCountPeriodNs = base::kNsPerSecond;
 
-// Rounds during a lag follow each other closely. A longer gap was not the program's time: it was stopped,
-// say.
+// Rounds during a lag follow each other closely. A longer gap was not the program's time: it
+// was stopped, say.
 constexpr int64_t kLongestRoundNs = base::kNsPerSecond;
 
-// The run that goes on, for those who have no RunWriter at hand, and whose it is.
+// The present run, for code without a RunWriter, and its process.
 std::atomic<char*> g_page{nullptr};
 std::atomic<pid_t> g_pid{0};
 // Facts about a crash, written by a signal handler.
@@ -73,8 +73,8 @@ void UnmapPage(char* page) {
   if (spare != MAP_FAILED) g_spare_page.store(page);
 }
 
-// Whether somebody holds the file's lock: the mapping does, after its descriptor was closed, on all but a few
-// file systems.
+// Whether the file is locked: the mapping keeps the lock after its descriptor was closed, on all but a
+// few file systems.
 bool IsLocked(const char* path) {
   Descriptor fd(open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   return fd.get() >= 0 && flock(fd.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
@@ -114,7 +114,7 @@ Result<std::unique_ptr<RunWriter>> RunWriter::Create(const std::string& spool_di
   const RunCalls calls{.dumps_asked = 0, .dumps_taken = 0, .is_heard = 1};
   CopyToPage(page + RunPage::kCallsAt, &calls, sizeof calls);
   writer->Write(base::SystemClock().MonoNs());
-  // Whoever finds a file of this name finds it locked and whole.
+  // A file of this name is always locked and whole.
   if (rename(new_path.c_str(), path.c_str()) != 0) return fail("cannot name ", errno);
   g_is_in_lag.store(false);
   g_has_crashed.store(false);
@@ -169,7 +169,7 @@ void RunWriter::Refresh() {
   char scene[TextCell::kMaxBytes];
   bool is_due = now_ns - last_write_ns_ >= (lag_count_ != 0 ? kLagRefreshNs : kIdleRefreshNs);
   if (is_due || scene_->Read(scene) != written_scene_) Write(now_ns);
-  // A young run may be over soon: so at most a fifth of it, and a second, is not told.
+  // A young run may be over soon: so at most a fifth of it, and a second, is not reported.
   const int64_t written_ns = usage_.id == written_usage_.id ? written_usage_.watched_ns : 0;
   bool is_usage_due = usage_.watched_ns - written_ns > written_ns / 4 + base::kNsPerSecond ||
                       now_ns - last_usage_write_ns_ >= kIdleRefreshNs;

@@ -34,8 +34,8 @@ void CopyText(const char* text, std::array<char, kSize>* place) {
   (*place)[size] = '\0';
 }
 
-// Functions of the sampled thread as if they had told of their calls, by what its slices say. What has no
-// place in the code is left out: the call that a thread looked at itself in, say.
+// Calls of the sampled thread's functions, derived from its slices. Frames without a place in the code are
+// left out, such as the hooked call that a thread captured its stack in.
 std::vector<trace::CallEvent> CallsOfSamples(const Trace& trace, uint32_t thread) {
   const std::vector<uint32_t> functions = trace::FunctionNumbers(trace);
   std::vector<uint32_t> first_frames(trace.frames.size(), trace::kNoIndex);  // by function

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes the report of a slow dispatch from what the flight recorder holds of it: a tree of the calls that
-// took the time, and the path in it that took most. Context: background.
+// Makes the report of a slow dispatch from the flight recorder: a tree of the calls that took the time, and
+// the path in it that took most. Context: background.
 #pragma once
 
 #include <array>

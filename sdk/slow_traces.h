@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asks for traces of dispatches that are slow, but no lags: as a listener before the program's own.
+// Requests traces of dispatches that are slow, but no lags: a listener in front of the program's own.
 #pragma once
 
 #include <algorithm>
@@ -13,11 +13,11 @@
 
 namespace lagwatch::sdk {
 
-// Context: watchdog, but for the construction.
+// Context: watchdog, except for the construction.
 class SlowTraces final : public watchdog::HangListener {
  public:
-  // Takes over the options' listener, and has dispatches told that are slow enough for either. `recorder` is
-  // borrowed.
+  // Takes over the options' listener, and requests dispatches that are slow enough for either.
+  // `recorder` is borrowed.
   SlowTraces(watchdog::WatchOptions* watch, FlightRecorder* recorder)
       : next_(watch->listener),
         recorder_(recorder),

@@ -28,7 +28,7 @@ report::LossReason ReasonOf(policies::RemovalReason reason) {
                                                     : report::LossReason::kTooMuch;
 }
 
-// The same at each call, so that who comes after a kill finds what was counted.
+// The same at each call, so that after a kill the next process finds the counted records.
 base::Uuid LossesIdOf(std::string_view segment_name, size_t nth) {
   base::Uuid id = base::TryParseUuid(segment_name.substr(0, base::kUuidTextSize)).value_or(base::Uuid());
   segment_name.remove_prefix(std::min<size_t>(base::kUuidTextSize + 1, segment_name.size()));
@@ -39,7 +39,7 @@ base::Uuid LossesIdOf(std::string_view segment_name, size_t nth) {
   return id;
 }
 
-// What a segment held, as losses of each program that it was of.
+// The contents of a segment, as losses of each program in it.
 class Counted {
  public:
   void Add(const report::Losses& losses) {
@@ -140,8 +140,8 @@ class LossWriter final : public report::SweepVisitor {
   }
 
  private:
-  // By a sweep that was killed before the removal. Two records of one id are stored once, but whoever removes
-  // them counts each on.
+  // Counted by a sweep that was killed before the removal. Two records of one id are stored once, but a
+  // process that removes them counts each again.
   bool IsCountedBefore(const base::Uuid& id) {
     if (!counted_before_) counted_before_ = LossesIn(reader_);
     return counted_before_->contains(id.bytes);
@@ -169,7 +169,7 @@ class LossWriter final : public report::SweepVisitor {
     return priority == ReportPriority::kSlowDispatch ? 0 : cause;
   }
 
-  // Taken for one report, of whom the segment's others are.
+  // Uses one report's user for the whole segment.
   void CountDamage(Counted* counted) const {
     report::Losses origin;
     if (!counted->all().empty()) origin = counted->all().front();
@@ -190,7 +190,7 @@ class LossWriter final : public report::SweepVisitor {
   std::optional<std::set<IdBytes>> counted_before_;  // read when something is removed
 };
 
-// A ledger that has not changed for so long is nobody's, unless somebody goes on with it now.
+// A ledger that has not changed for this long is abandoned, unless a sender continues it now.
 bool HasSender(base::Env* env, const std::string& directory, bool is_sent, int64_t now_wall_ms) {
   base::FileFacts ledger;
   const std::string path = directory + "/" + std::string(report::kLedgerName);

@@ -14,7 +14,7 @@ namespace lagwatch::sdk {
 // As in lw_start_kind.
 enum class StartKind : uint32_t {
   kUnwatched = 0,  // the program never says that it is ready
-  kWatched = 1,    // it does; whether the start is warm is told by the last run
+  kWatched = 1,    // it does; the last run decides whether the start is warm
   kCold = 2,
   kWarm = 3,
 };
@@ -25,7 +25,7 @@ struct StartOptions {
   int64_t warm_threshold_ns = 4 * base::kNsPerSecond;
 };
 
-// What a monitor knows of the start when it begins. Times are CLOCK_MONOTONIC.
+// The monitor's knowledge of the start when it begins. Times are CLOCK_MONOTONIC.
 struct StartPlan {
   int64_t threshold_ns = 0;  // 0: unwatched
   bool is_warm = false;
@@ -33,7 +33,7 @@ struct StartPlan {
   int64_t monitor_start_ns = 0;
 };
 
-// What the program says of its start. Thread safety: all from any thread; wait-free.
+// The program's notes on its start. Thread safety: all from any thread; wait-free.
 class StartUp {
  public:
   // Only the first call counts.
@@ -43,14 +43,14 @@ class StartUp {
   }
   // 0: not yet.
   int64_t ready_ns() const { return ready_ns_.load(); }
-  // Nobody waited for this start. False when the program is ready already.
+  // No user waited for this start. Returns false if the program is ready already.
   bool Withdraw() {
     if (ready_ns() != 0) return false;
     is_withdrawn_.store(true);
     return true;
   }
   bool is_withdrawn() const { return is_withdrawn_.load(); }
-  // True for one caller only: who is to tell of this start.
+  // Returns true for one caller only: the one that reports this start.
   bool Claim() { return !is_claimed_.exchange(true); }
 
   // The start of a forked child is another one.
@@ -74,8 +74,8 @@ StartPlan PlanStart(const StartOptions& options, const RunFacts& now, const RunR
 
 // When this library was loaded. Context: any.
 int64_t LibraryLoadNs();
-// When the first dispatch began and the first frame was done, of all loops; 0 when there was none. Loops that
-// only count tell no first dispatch. Context: watchdog.
+// The times when the first dispatch began and the first frame was done, of all loops; 0 without one. Loops
+// that only count have no first dispatch. Context: watchdog.
 int64_t FirstDispatchNs(watchdog::LoopRegistry* registry);
 int64_t FirstFrameNs(watchdog::LoopRegistry* registry);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A short text that the program says of itself: any thread sets it, any reads it, and none waits for another.
+// A short text set by the program: any thread sets it, any reads it, and none waits for another.
 #pragma once
 
 #include <array>

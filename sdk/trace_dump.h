@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cuts what led to an event out of the flight recorder. Context: background.
+// Cuts the time around an event out of the flight recorder. Context: background.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace lagwatch::sdk {
 // So long after an event a trace goes on, and the recorder is waited for.
 inline constexpr int64_t kTraceAfterNs = 250 * base::kNsPerMs;
 
-// None when the recorder has nothing of that time. What does not fit `options.max_bytes` is narrowed, from
+// None if the recorder has nothing of that time. A trace larger than `options.max_bytes` is shortened, from
 // its begin, and says so. Texts are scrubbed as those of reports.
 std::optional<report::TraceRecord> DumpTrace(const trace::Arena& arena, const TraceEvent& event,
                                              const TraceOptions& options, const ProgramFacts& facts);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a monitor records besides reports, and what it is asked to take a trace of.
+// The options of a monitor's recorder, and the events that it takes a trace of.
 #pragma once
 
 #include <cstdint>
@@ -22,14 +22,14 @@ struct TraceOptions {
   bool is_on = false;                           // reports come with traces
   bool reports_slow = false;                    // slow dispatches are reported, from what is recorded
   int64_t interval_ns = 10 * base::kNsPerMs;    // between two looks at a thread: 1 to 100 ms
-  bool has_hooks = false;                       // threads look at themselves, too
+  bool has_hooks = false;                       // captures in hooked calls, too
   int64_t before_ns = 10 * base::kNsPerSecond;  // of what led to a lag: 0 to 10 minutes
   uint64_t buffer_bytes = uint64_t{8} << 20;    // of the flight recorder: 1 to 256 MiB
   uint64_t max_bytes = uint64_t{256} << 10;     // of one trace: 4 to 900 KiB, packed
   int64_t slow_ns = 0;  // a longer dispatch gets a trace, too, if it is no lag; 0: none does
-  // Calls of functions built with -fpatchable-function-entry are recorded in these modules: file names or
-  // patterns, separated by commas. Calls of functions that a compiler instrumented, and named parts, always
-  // are.
+  // Calls of functions built with -fpatchable-function-entry are recorded in these modules: file
+  // names or patterns, separated by commas. Calls of functions that a compiler instrumented, and
+  // named parts, always are.
   std::string patched_modules = {};
   std::vector<TraceWish> wishes = {};
 
@@ -42,7 +42,7 @@ enum class TraceReason : uint8_t { kLag, kAnr, kSlow, kCpu, kFrames, kRequest, k
 // As lagwatch.proto lists them.
 std::string_view TraceReasonName(TraceReason reason);
 
-// What a trace is to be of.
+// The event that a trace is of.
 struct TraceEvent {
   TraceReason reason = TraceReason::kApi;
   base::Uuid report_id = {};  // zero when it belongs to no report

@@ -10,7 +10,7 @@
 namespace lagwatch::sdk {
 namespace {
 
-// What is of a moment, not of a dispatch: no end is told of it.
+// A hang at a moment, not of a dispatch: it has no end.
 bool IsOfMoment(watchdog::HangKind kind) {
   return kind == watchdog::HangKind::kCpu || kind == watchdog::HangKind::kCpuAverage ||
          kind == watchdog::HangKind::kDump;

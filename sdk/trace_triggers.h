@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stands between the watchdog and the sink: asks for a trace of what was reported, once for each event, and
-// for a report of a slow dispatch.
+// Stands between the watchdog and the sink: requests a trace of each reported event, once, and a report of
+// each slow dispatch.
 //
 // A lag's trace is taken when the lag is over; when it becomes an ANR at once, because people kill programs
 // that freeze for long; and after kLongestWaitNs in any case. Its report is on disk, and its segment
-// finished, before the trace is asked for.
+// finished, before the trace is requested.
 #pragma once
 
 #include <array>
@@ -20,7 +20,7 @@
 
 namespace lagwatch::sdk {
 
-// Context: watchdog, but for the construction.
+// Context: watchdog, except for the construction.
 class TraceTriggers final : public watchdog::HangSink {
  public:
   static constexpr int64_t kLongestWaitNs = 10 * base::kNsPerSecond;
@@ -54,7 +54,7 @@ class TraceTriggers final : public watchdog::HangSink {
   void NoteLag(const watchdog::LagEvent& event, uint64_t cause);
   void Release(Lag* lag, int64_t end_ns);
   void AskNow(const TraceEvent& event);
-  // Whether somebody wants a trace of that cause, which is granted by this.
+  // Whether a trace of that cause was requested; this uses up the request.
   bool TakeWish(uint64_t cause);
   void AskForReady();
 

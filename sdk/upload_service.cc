@@ -44,7 +44,7 @@ class LocalFrameNamer final : public report::FrameNamer {
   }
 
  private:
-  // The first file of that name; its build id tells whether it is the right one.
+  // The first file of that name; its build id decides whether it is the right one.
   const std::string& Expanded(const std::string& path) {
     const auto [known, is_new] = expanded_.try_emplace(path, path);
     if (!is_new) return known->second;

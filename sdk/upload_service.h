@@ -25,15 +25,15 @@ namespace lagwatch::sdk {
 // Names frames from the symbol tables of the files on this machine. Context: background.
 std::unique_ptr<report::FrameNamer> CreateLocalFrameNamer();
 
-// What the program says of the network it is on. Any thread; wait-free.
+// The network, as the program reports it. Any thread; wait-free.
 enum class Network { kUnmetered = 0, kMetered = 1, kNone = 2 };
 void SetNetwork(Network network);
 bool MaySendNow(bool unmetered_only);
 
-// What an app sends that says nothing else: 5 % of users, 20 reports a day, 3 of one cause, none that waited
-// for a week; 5 traces a day, 2 of one cause, 4 MiB of them.
+// The default policies of a program: 5 % of users, 20 reports a day, 3 of one cause, none that waited for a
+// week; 5 traces a day, 2 of one cause, 4 MiB of them.
 report::UploadPolicies DefaultUploadPolicies();
-// What the collector wants comes before what the program says.
+// The collector's values take precedence over the program's.
 report::UploadPolicies With(report::UploadPolicies policies, const report::RemoteConfig& config);
 
 struct UploadServiceOptions {
@@ -41,8 +41,8 @@ struct UploadServiceOptions {
   report::HostPost post = {};     // if there is one, it takes the endpoint's place
   report::UploadPolicies policies = {};
   bool unmetered_only = false;
-  // Whose signature a remote config needs (64 hexadecimal digits), and for whom it is asked. Over HTTP only;
-  // empty: there is none.
+  // The key whose signature a remote config needs (64 hexadecimal digits), and the app and user that it is
+  // requested for. Over HTTP only; empty: none.
   std::string config_key = {};
   report::ConfigAudience audience = {};
   std::string app_version = {};
@@ -53,8 +53,8 @@ struct UploadServiceOptions {
 // Context: background.
 class UploadService final : public BackgroundUpload {
  public:
-  // `keeper`: of a config that does not come over the options' way. Errors: kInvalid for options that cannot
-  // be.
+  // `keeper`: of a config that does not come over the options' way. Errors: kInvalid for options
+  // that cannot be.
   static base::Result<std::unique_ptr<UploadService>> Create(const std::string& spool_directory,
                                                              UploadServiceOptions options,
                                                              std::unique_ptr<ConfigKeeper> keeper = nullptr);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whether this process may write reports at all: the collector's config and the user's consent turn that off
-// at once, whoever is just writing. Context: any; wait-free.
+// at once, also during a write. Context: any; wait-free.
 #pragma once
 
 #include <atomic>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a module's build id stands among its notes, for notes in memory and in a file alike.
+// Finds a module's build id among its notes, in memory and in a file alike.
 #pragma once
 
 #include <elf.h>

@@ -17,18 +17,17 @@ class CaptureSignalOwner {
     bool restarts_calls;  // not where the application's own handler of that signal does not
   };
   struct Kept {
-    bool was_lost;  // somebody else was found to have taken the handler, for the first time
+    bool was_lost;  // another handler was found in its place, for the first time
     bool is_moved;  // another signal was taken instead
     bool is_ours;   // there is a signal that has our handler
   };
 
-  // A slot for one more capturer. `wanted_number` 0: the signal that others use already, or one that nobody
-  // uses; there may be no such signal, and then signal().number stays 0 until Keep() finds one. Errors:
-  // kUnavailable when the wanted signal's handler cannot be installed, when others use another than the
-  // wanted one, or when there are too many capturers or no memory; kInvalid when there is no such signal.
-  // Context: background.
+  // Returns a slot for one more capturer. `wanted_number` 0: the signal that other capturers use already, or
+  // an unused one; if there is none, signal().number stays 0 until Keep() finds one. Errors: kUnavailable if
+  // the wanted signal's handler cannot be installed, if other capturers use another signal, or if there are
+  // too many capturers or no memory; kInvalid if there is no such signal. Context: background.
   static base::Result<CaptureSlot*> Join(int wanted_number);
-  // The last one gives the signals back, but for those that somebody else took. Context: background.
+  // The last one restores the signals, except those whose handlers were replaced. Context: background.
   static void Leave(CaptureSlot* slot);
   // For the child of a fork(), whose threads but one are gone: gives the signals and all slots back without
   // waiting for a lock. Context: background.
@@ -38,8 +37,8 @@ class CaptureSignalOwner {
   static Signal signal();
   // Whether that signal has our handler. Context: watchdog (one system call).
   static bool Owns(int signal_number);
-  // If somebody else took the handler, takes another signal that nobody uses; the other's handler stays as it
-  // is. Context: watchdog (one system call when all is well).
+  // If the program replaced the handler, takes another, unused signal; the program's handler stays unchanged.
+  // Context: watchdog (one system call in the usual case).
   static Kept Keep();
 };
 

@@ -22,7 +22,7 @@ extern "C" int __sigaction(int signal_number, const struct sigaction* action,
 namespace lagwatch::stack {
 namespace {
 
-// Guards all of this, and the desk but for what its handler does.
+// Guards all of this, and the slots except for the handler's part.
 constinit std::mutex g_owner_mutex;
 bool g_is_taken[CaptureDesk::kMaxSlots];
 uint32_t g_capturer_count = 0;
@@ -97,7 +97,7 @@ int ChooseUnusedSignal() {
   return 0;
 }
 
-// What the signal had before, once ours was put on top of it; null when it never was.
+// The signal's previous action, if our handler was ever installed on top of it; else null.
 PreviousAction* FindPrevious(int signal_number) {
   CaptureDesk& desk = g_capture_desk;
   uint32_t count = desk.previous_count.load(std::memory_order_relaxed);  // written under our lock
@@ -107,10 +107,10 @@ PreviousAction* FindPrevious(int signal_number) {
   return nullptr;
 }
 
-// Puts our handler on top of what was `found` there. False when that cannot be, or must not: a handler that
-// is itself on top of an earlier one of ours may call that, and they would call each other for ever. Ours
-// itself may be there, put back by somebody who had taken the signal meanwhile: then what was below it still
-// is.
+// Installs our handler on top of the one `found` there. Returns false if that is impossible or forbidden: a
+// handler that is itself on top of an earlier one of ours may call that, and they would call each other for
+// ever. `found` may be our own handler, restored by a handler that had replaced it: then the one below it is
+// still the same.
 bool InstallHandler(int signal_number, const struct sigaction& found) {
   CaptureDesk& desk = g_capture_desk;
   PreviousAction* entry = FindPrevious(signal_number);
@@ -133,7 +133,7 @@ bool InstallHandler(int signal_number, const struct sigaction& found) {
     g_is_lost.store(false);
     return true;
   }
-  __sigaction(signal_number, &replaced, nullptr);  // somebody took it just now
+  __sigaction(signal_number, &replaced, nullptr);  // the program replaced it just now
   entry->is_given_back = true;
   return false;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is loaded in this process and how to unwind it: the module map, the unwind tables and the unwinder,
-// shared by all who capture.
+// The code loaded in this process and its unwind tables: the module map, the tables and the unwinder, shared
+// by all capturers.
 #pragma once
 
 #include <atomic>
@@ -23,8 +23,8 @@ namespace lagwatch::stack {
 // for as long as it reads the process's map. A forked child, whose lock may be held for ever, must leak it.
 class CodeMap final : private ModuleSource {
  public:
-  // With tables of its own, compiled by a thread in the background. Errors: kUnavailable when there is no
-  // such thread to be had, or no memory. Context: background.
+  // Creates a map with tables of its own, compiled by a thread in the background. Errors: kUnavailable if no
+  // thread can be started, or without memory. Context: background.
   static base::Result<std::shared_ptr<CodeMap>> Create(const FrameSectionLoader& files = {});
   // With any unwinder. Context: background.
   explicit CodeMap(std::unique_ptr<Unwinder> unwinder);
@@ -35,15 +35,15 @@ class CodeMap final : private ModuleSource {
   // To be called now and then while captures go on: looks again when stacks since then had addresses that
   // belong to nothing known, or when that was long ago. Context: watchdog.
   void RefreshIfDue();
-  // How often that was; 0: never. Context: any.
+  // The number of refreshes; 0: none. Context: any.
   uint32_t refresh_count() const {
     return refresh_count_.load(std::memory_order_acquire);  // pairs with Refresh()
   }
 
   // Leaves out the frames of lagwatch itself (stack/own_code.h). Context: watchdog.
   void Unwind(const RawStack& raw, Stack* stack);
-  // The frame of a caller by its return address, as Unwind() would tell it. Right only while the code that
-  // was there when the address was recorded still is: to be asked before the Refresh() that follows an
+  // The frame of a caller by its return address, as Unwind() returns it. Right only while the code that
+  // was there when the address was recorded still is: call it before the Refresh() that follows an
   // unloading. Context: watchdog.
   Frame Resolve(uint64_t return_address);
   // Copies the regions where stacks may lie to `regions`, which has room for kMaxRanges. Context: watchdog.
@@ -54,10 +54,10 @@ class CodeMap final : private ModuleSource {
 
   // Keeps others from refreshing and unwinding for as long as the answer lives. Context: watchdog.
   [[nodiscard]] std::unique_lock<std::mutex> Hold() const { return std::unique_lock(mutex_); }
-  // Only while held, but for module(index) of an index that came from a stack of this map's.
+  // Only while held; module(index) also later, for an index from a stack of this map.
   const ModuleMap& modules() const { return modules_; }
 
-  // For those who may not wait.
+  // For readers that must not wait.
   const CodeSnapshot& snapshot() const { return snapshot_; }
   // Null when the unwinder has none.
   TableLibrary* tables() const { return unwinder_->tables(); }

@@ -6,7 +6,7 @@
 namespace lagwatch::stack {
 namespace {
 
-// Release and acquire on every word: who reads a word of a newer writing sees, too, that the copy's
+// Release and acquire on every word: a reader that sees a word of a newer writing also sees that the copy's
 // generation is over.
 uint64_t LoadWord(const uint64_t& word) { return __atomic_load_n(&word, __ATOMIC_ACQUIRE); }
 void StoreWord(uint64_t value, uint64_t* word) { __atomic_store_n(word, value, __ATOMIC_RELEASE); }

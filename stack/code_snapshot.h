@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is loaded where, for readers that may wait for nobody: a copy of a module map's code ranges that is
-// replaced as a whole.
+// The loaded code, for readers that must not wait: a copy of a module map's code ranges that is replaced
+// as a whole.
 #pragma once
 
 #include <atomic>
@@ -11,8 +11,7 @@
 
 namespace lagwatch::stack {
 
-// Thread safety: Publish from one thread at a time, the rest from any at once, wait-free.
-// Invariants:
+// Thread safety: Publish from one thread at a time, the rest from any at once, wait-free. Invariants:
 // - There are two copies, and the one of a generation's parity is its own. A copy's generation is 0 while it
 //   is written, so what was read of it holds if its generation is the same afterwards.
 // - Nothing is ever freed: a reader that was put off may still look at the older copy.
@@ -34,7 +33,7 @@ class CodeSnapshot {
 
   // Of `modules`, as they are now. Context: watchdog.
   void Publish(const ModuleMap& modules);
-  // Where the main thread's stack is. Context: watchdog.
+  // Publishes the main thread's stack. Context: watchdog.
   void PublishMainStack(const MemoryRegion& region);
 
   // 0 before the first.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// ELF files with a section table, of this machine's word size and byte order. They are read, not mapped, and
-// not a byte of them is trusted: a file that shrinks or is damaged lacks sections, it never makes a fault.
-// Context: background.
+// ELF files with a section table, of this machine's word size and byte order. They are read, not mapped,
+// and not a byte of them is trusted: a file that shrinks or is damaged lacks sections, it never makes a
+// fault. Context: background.
 #pragma once
 
 #include <elf.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a loaded module says of itself in its ELF headers, read from memory without trusting a byte of it.
+// A loaded module's ELF headers, read from memory without trusting a byte of them.
 #pragma once
 
 #include <cstddef>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where this C library keeps the owner of a lock. Nothing is taken for granted: locks of every kind are made,
-// locked and looked at, and a layout that does not show the locking thread where it must is not known.
-// What is looked for, and why: docs/design/locks.md.
+// Finds where this C library keeps the owner of a lock, without assumptions: makes and locks locks of every
+// kind and inspects them; a layout that does not show the locking thread where it must be is unknown.
+// docs/design/locks.md has the reasons.
 #pragma once
 
 #include <pthread.h>
@@ -21,8 +21,8 @@ using RwLockWords = LockWords<pthread_rwlock_t>;
 
 // All but the masks are indexes into the words. Word 0 is the one that is waited for.
 struct MutexLayout {
-  size_t owner;        // the thread that has it; 0 when nobody has
-  size_t users;        // at least 1 while somebody has it
+  size_t owner;        // the owning thread; 0 if the lock is free
+  size_t users;        // at least 1 while the lock is held
   size_t kind;         // its type, and flags
   uint32_t type_mask;  // of `kind`: normal, recursive, error-checking, adaptive
   uint32_t
@@ -42,7 +42,7 @@ struct RwLockLayout {
 // The word of a thread that pthread_join waits for: its id until it ends.
 struct ThreadLayout {
   uint64_t robust_list_bytes;  // how far behind that word the thread's robust list begins
-  uint64_t futex_offset;       // which the list tells the kernel; the same for all threads
+  uint64_t futex_offset;       // which the list passes to the kernel; the same for all threads
 };
 
 // Nothing where the layout could not be found out. Context: watchdog; takes some microseconds and no lock but

@@ -117,7 +117,7 @@ bool MeasureFlags(const MutexTraits& traits, bool names_owner_in_word_0, const M
   return Fits(layout, *story, names_owner_in_word_0);
 }
 
-// The lock stays in its write phase until somebody reads.
+// The lock stays in its write phase until a reader takes it.
 std::optional<size_t> OnlyWordLeftAtOne(const LockStory<pthread_rwlock_t>& story) {
   std::optional<size_t> found;
   for (size_t word = 1; word < story.after.size(); ++word) {

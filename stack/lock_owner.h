@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a thread that sleeps in futex(2) waits for, and which thread could end that. A wrong owner is worse
-// than none: an owner is named only where the waiting function, the lock's words and the list of this
-// process's threads agree. How the kinds are told apart: docs/design/locks.md.
+// Finds the lock that a thread sleeping in futex(2) waits for, and the thread that could end the wait. A
+// wrong owner is worse than none: an owner is named only if the waiting function, the lock's words and the
+// list of this process's threads agree. docs/design/locks.md shows how the kinds are distinguished.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@
 namespace lagwatch::stack {
 
 enum class LockKind : uint8_t {
-  kUnknown,  // a futex of somebody's own, or of the C library's inner workings
+  kUnknown,  // a futex of the program's own, or of the C library's internals
   kMutex,
   kRwLock,
   kThread,  // pthread_join
@@ -48,16 +48,16 @@ class LockOwners {
   // Looks up the C library's waiting functions. Context: background.
   LockOwners();
 
-  // Finds out where this C library keeps owners; until then, and where that fails, no owner is named. Returns
-  // how many of the three (mutexes, read-write locks, threads) are not known. Context: watchdog; see
-  // lock_layout.h.
+  // Finds out where this C library keeps owners; until then, and where that fails, no owner is named.
+  // Returns how many of the three (mutexes, read-write locks, threads) are not known. Context:
+  // watchdog; see lock_layout.h.
   int MeasureLayouts();
 
   // Whether `blocked` is in a call that Find() can say more about.
   static bool IsInLockCall(const BlockedThread& blocked);
 
-  // What `blocked` waits for; none when it is in no such call. `stack` is that thread's in the same call,
-  // `modules` what it was unwound with. Reads the lock where it lies, twice. Context: watchdog.
+  // The lock that `blocked` waits for; none if it is in no such call. `stack` is that thread's in the same
+  // call, `modules` those it was unwound with. Reads the lock in place, twice. Context: watchdog.
   std::optional<LockWait> Find(const BlockedThread& blocked, const Stack& stack,
                                const ModuleMap& modules) const;
 

@@ -185,9 +185,9 @@ LockWait LockOwners::JudgeInheriting(const FutexCall& call) const {
   return call.OwnedBy(word & FUTEX_TID_MASK, LockKind::kMutex, call.address);
 }
 
-// Which of the lock's words is waited for, and with it where the lock begins, shows in the value waited with:
-// the words of phase and of writers are 1 while they keep others out, and marked as waited for in a higher
-// bit; word 0 is waited for only while it counts readers.
+// The value waited with shows which of the lock's words is waited for, and with it the lock's address: the
+// words of phase and of writers are 1 while they keep others out, and marked as waited for in a higher bit;
+// word 0 is waited for only while it counts readers.
 LockWait LockOwners::JudgeRwLock(const FutexCall& call, bool is_for_writing) const {
   const LockWait unknown = call.Unknown(LockKind::kRwLock);
   if (!rwlock_) return unknown;
@@ -200,7 +200,7 @@ LockWait LockOwners::JudgeRwLock(const FutexCall& call, bool is_for_writing) con
   uint64_t lock = call.address - waited_word * sizeof(uint32_t);
   RwLockWords words;
   if (!base::ReadOwnValue(lock, &words) || words[waited_word] != call.value) return unknown;
-  if ((words[0] & layout.write_locked_mask) == 0) return unknown;  // nobody waits for such a lock
+  if ((words[0] & layout.write_locked_mask) == 0) return unknown;  // no thread waits for such a lock
   if (words[layout.writer] != 0) return call.OwnedBy(words[layout.writer], LockKind::kRwLock, lock);
   bool is_read = words[0] >= layout.reader_unit && (words[0] & layout.write_phase_mask) == 0;
   return call.Result(LockKind::kRwLock, is_read ? WaitsFor::kReaders : WaitsFor::kUnknown, lock);

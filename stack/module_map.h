@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is loaded where in this process: from /proc/self/maps and the modules' own headers in memory,
-// so that neither the loader's lock nor the files are needed. Thread safety: one thread at a time, but for
-// modules: once Refresh() has returned, what it added is never changed, and any thread that got an index from
-// there may read module(index).
+// The modules loaded in this process, from /proc/self/maps and the modules' own headers in memory, so that
+// neither the loader's lock nor the files are needed. Thread safety: one thread at a time, except for
+// modules: once Refresh() has returned, the modules that it added never change, and any thread that got an
+// index from there may read module(index).
 #pragma once
 
 #include <array>
@@ -41,8 +41,8 @@ struct Module {
   // The load bias of code at `address` that is mapped from `file_offset`: another than the module's where a
   // part of the file is mapped once more, as V8 does with its built-in functions. Context: watchdog.
   uint64_t LoadBiasAt(uint64_t address, uint64_t file_offset) const;
-  // Whether it is what its memory holds now: another file may have been loaded in its place. Context:
-  // watchdog, background.
+  // Whether it is what its memory holds now: another file may have been loaded in its place.
+  // Context: watchdog, background.
   bool IsStillLoaded() const;
 };
 
@@ -67,9 +67,9 @@ class ModuleMap {
            text_ != nullptr;
   }
 
-  // Reads the map again. A module keeps its index for the map's lifetime, also after it was unloaded, so
-  // stacks unwound earlier stay meaningful. Returns whether anything that is executable changed. Context:
-  // watchdog.
+  // Reads the map again. A module keeps its index for the map's lifetime, also after it was
+  // unloaded, so stacks unwound earlier stay meaningful. Returns whether anything that is
+  // executable changed. Context: watchdog.
   bool Refresh();
 
   // The index of the module whose code is at `address`, or kNoModule. Context: watchdog.
@@ -85,9 +85,9 @@ class ModuleMap {
   std::span<const CodeRange> code() const { return {code_.get(), code_count_}; }
   const Module& module(uint32_t index) const { return modules_[index]; }
   uint32_t module_count() const { return module_count_; }
-  // How much of it is code. Context: watchdog.
+  // The size of its code. Context: watchdog.
   uint64_t CodeBytes(uint32_t index) const;
-  // Where stacks may lie. Valid until the next Refresh().
+  // The regions that may hold stacks. Valid until the next Refresh().
   StackRegions stacks() const { return {writable_.get(), writable_count_, main_stack_}; }
   // Modules and ranges that did not fit.
   uint64_t dropped_count() const { return dropped_count_; }

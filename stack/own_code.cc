@@ -8,8 +8,8 @@
 namespace lagwatch::stack {
 namespace {
 
-// Functions that were noted, by their hash; 0: free. Never removed, since a program may keep a hook's
-// address.
+// Functions that were noted, by their hash; 0: free. Never removed, since a program may keep
+// a hook's address.
 constinit std::atomic<uint64_t> g_functions[512] = {};
 constinit std::atomic<bool> g_has_functions{false};
 

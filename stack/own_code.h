@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tells lagwatch's own code from the program's, and cuts it from stacks: the hooks that stand between the
-// program and its C library are no functions that the program called. All frames in a library of lagwatch's
-// are its own (Module::is_own); where lagwatch is linked into the program itself, those of the functions that
-// were noted here, and of what these call in the same module.
+// Distinguishes lagwatch's own code from the program's, and cuts it from stacks: the hooks between the
+// program and its C library are not functions that the program called. All frames in a library of lagwatch
+// are its own (Module::is_own); if lagwatch is linked into the program itself, those of the functions that
+// were noted here, and of their callees in the same module.
 #pragma once
 
 #include "stack/module_map.h"

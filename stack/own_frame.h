@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the calling thread is, for a walk of its own stack. Context: any, signal included (plain data).
+// The calling thread's registers, for a walk of its own stack. Context: any, signal included (plain data).
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ struct OwnFrame {
   uint64_t frame_pointer;
   uint64_t base_pointer = 0;  // Registers::kBasePointer; 0 where it is not known
 
-  // The function that this is written in, however it was compiled: its unwind rules tell the rest.
+  // The function that contains this call, however it was compiled: its unwind rules have the rest.
   [[gnu::always_inline]] static inline OwnFrame Here();
 };
 

@@ -15,8 +15,7 @@
 namespace lagwatch::stack {
 namespace {
 
-// Addresses have 48 bits: what is above tells generations apart, and so do the bits below once 16 are not
-// enough.
+// Addresses have 48 bits: the bits above hold the generation, and so do those below once 16 are not enough.
 uint64_t KeyOf(uint32_t generation) {
   return uint64_t{generation & 0xffff} << 48 | uint64_t{generation >> 16} << 32;
 }
@@ -52,7 +51,7 @@ uint64_t KeyOf(uint32_t generation) {
 
 }  // namespace
 
-// What few walks need.
+// Rarely needed parts of a walk.
 struct OwnStackWalker::Rarities {
   explicit Rarities(const MemoryRegion& own) : memory(own) {}
 
@@ -196,7 +195,7 @@ OwnStep OwnStackWalker::StepRarely(uint32_t generation, Rarities* rarities, OwnC
   return step;
 }
 
-// A function that others are made to return to was called by nobody: glibc's coroutines begin so.
+// A function that is entered by a return, not a call, has no caller: glibc's coroutines begin so.
 bool OwnStackWalker::IsAtItsBegin(const OwnCursor& cursor, uint32_t generation) const {
   Place place;
   FoundRule found;

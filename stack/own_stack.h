@@ -21,19 +21,18 @@ namespace lagwatch::stack {
 struct OwnCursor;
 enum class OwnStep : uint8_t;
 
-// No lock, no allocation, no storage of the thread's; errno is kept. A system call only for code seen for the
-// first time, and where the thread runs on another stack than its own.
+// Walks the calling thread's stack. No lock, no allocation, no thread-local storage; errno is kept. A system
+// call only for code seen for the first time, and if the thread runs on another stack than its own.
 //
-// Thread safety: any thread of the C library's at once, signal handlers included.
-// Invariants:
-// - Rules are cached in two words, the second of which is the rule XOR what it is for: words of two writers
-//   do not fit together, and are looked up again. What a rule is for includes the generation of the code
-//   snapshot, so that a change of modules makes all of them strangers.
+// Thread safety: any thread of the C library's at once, signal handlers included. Invariants:
+// - Rules are cached in two words, the second of which is the rule XOR its key: words of two writers do not
+//   fit together, and are looked up again. The key includes the generation of the code snapshot, so that a
+//   change of modules invalidates all rules.
 // - Memory is read plainly only between the stack pointer and the end of the calling thread's own stack.
 class OwnStackWalker {
  public:
-  // What a walk takes of the stack that it runs on, at most. Where less is left, as on a small alternate
-  // signal stack, it ends at its first frame.
+  // The largest use of a walk of the stack that it runs on. If less is left, as on a small alternate signal
+  // stack, it ends at its first frame.
   static constexpr size_t kWalkBytes = 4096;
 
   // Errors: kUnavailable when the map's unwinder has no tables, or there is no memory. Context: background.
@@ -66,7 +65,7 @@ class OwnStackWalker {
   using Place = CodeSnapshot::Place;
   enum class Known : uint8_t {
     kRule,
-    kNoRule,   // the module does not tell
+    kNoRule,   // the module has none
     kNowhere,  // no module is there
     kNotYet,   // may be another time
   };
@@ -84,7 +83,7 @@ class OwnStackWalker {
   // Whether the stack that the caller runs on has kWalkBytes left. True where its size is not known, as for
   // coroutines. A system call on a stack that is not the thread's own.
   bool HasRoom() const;
-  // Where the calling thread certainly has memory from `stack_pointer` on; empty on another stack.
+  // The memory that the calling thread certainly has from `stack_pointer` on; empty on another stack.
   MemoryRegion OwnStack(uint64_t stack_pointer) const;
 
   std::shared_ptr<CodeMap> code_;

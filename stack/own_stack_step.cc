@@ -41,7 +41,7 @@ bool EvaluateAt(uint64_t address, const uint64_t* initial, const OwnCursor& curs
   return block.ok() && EvaluateExpression(expression, initial, &input, result);
 }
 
-// What a caller's frame is found by.
+// The callee's values that its caller's frame is computed from.
 struct OwnCallee {
   const OwnCursor& cursor;
   uint64_t load_bias;

@@ -11,8 +11,8 @@
 
 namespace lagwatch::stack {
 
-// A word of the own stack, which is certain to be there. Words that a function has not written yet, or that
-// others own, are nobody's fault.
+// Loads a word of the own stack, which is certain to exist. Sanitizers ignore words that are uninitialized or
+// shared with other threads.
 __attribute__((no_sanitize("address"), no_sanitize("thread"))) inline uint64_t LoadOwnWord(uint64_t address) {
   uint64_t word;
   __builtin_memcpy(&word, reinterpret_cast<const void*>(address), sizeof word);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fault-proof word reads of memory that seldom changes (unwind tables), at the price of one system call a
-// page.
+// Fault-proof word reads of memory that seldom changes (unwind tables), at the price of one system
+// call a page.
 #pragma once
 
 #include <cstdint>

@@ -84,11 +84,11 @@ inline constexpr uint64_t kRedZoneBytes = 128;
 inline constexpr uint64_t kRedZoneBytes = 0;
 #endif
 
-// How far the main thread's stack may have grown down since its mapping was looked at.
+// The most that the main thread's stack may have grown down since its mapping was read.
 inline constexpr uint64_t kMainStackGrowthBytes = 8 << 20;
 
-// Where stacks may lie: private writable mappings, ascending, and the one that the kernel calls the main
-// thread's.
+// The regions that may hold stacks: private writable mappings, ascending, and the kernel's one of
+// the main thread.
 struct StackRegions {
   const MemoryRegion* regions;
   size_t count;

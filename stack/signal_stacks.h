@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The threads whose alternate signal stack (sigaltstack(2)) has no room for a handler of lagwatch's. The
 // kernel's signal frame alone may exceed such a stack (2.7 KiB with AVX, 3.6 KiB with AVX-512, 11 KiB with
-// AMX), and the kernel then ends the process by SIGSEGV. So these threads get no signal. The kernel tells no
-// other thread of them: each notes its own. See docs/design/capture.md.
+// AMX), and the kernel then ends the process by SIGSEGV. So these threads get no signal. The kernel shows a
+// thread's alternate stack to no other thread: each notes its own. See docs/design/capture.md.
 #pragma once
 
 #include <csignal>
@@ -18,8 +18,8 @@ class SignalStacks {
  public:
   static constexpr size_t kMaxSmall = 1024;
 
-  // What an alternate stack must have at least: the kernel's frame, as it says itself (AT_MINSIGSTKSZ), and
-  // what the capture handler takes.
+  // The smallest size of an alternate stack: the kernel's frame, as it reports it (AT_MINSIGSTKSZ), plus the
+  // capture handler's needs.
   static size_t NeededBytes();
   static bool IsSmall(const stack_t& stack);
 
@@ -33,8 +33,8 @@ class SignalStacks {
 
   // Whether thread `tid` must get no signal. Context: watchdog.
   static bool MustNotSignal(int tid);
-  // Around each signal to thread `tid`, by capturer number `sender`: false when it must get none. Context:
-  // watchdog.
+  // Around each signal to thread `tid`, by capturer number `sender`: false when it must get
+  // none. Context: watchdog.
   static bool TryBeginSend(uint32_t sender, int tid);
   static void EndSend(uint32_t sender);
 

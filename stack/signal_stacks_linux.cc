@@ -21,7 +21,7 @@ namespace {
 
 // At most, below the kernel's frame: CaptureSignalTest.TakesLittleOfTheInterruptedThreadsStack.
 constexpr size_t kHandlerBytes = 1024;
-// Where the kernel does not say how large its frame is.
+// Used if the kernel does not report the size of its frame.
 constexpr size_t kUnknownFrameBytes = 7 * 1024;
 
 // 0: free.

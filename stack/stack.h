@@ -37,7 +37,7 @@ enum class Completeness : uint8_t {
   kNone,        // the thread could not be captured
 };
 
-// Why a capture returned no frame.
+// The reason why a capture returned no frame.
 enum class NoStackReason : uint8_t {
   kNone,              // it returned some
   kGone,              // the thread has ended

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Captures the stack of any thread of this process, disturbing it as little as its state allows:
-//   blocked   its stack is read where it lies; no signal
-//   running   a real-time signal, whose handler copies registers and stack and returns
-//   neither   (uninterruptible, signal blocked, gone) whatever could be read, and the stack says what is
-//   missing; no_stack_reason() says why
-// A blocked thread gets the signal only when its stack could not be unwound without its registers and the
+//   blocked   reads its stack in place, without a signal
+//   running   sends a real-time signal, whose handler copies registers and stack and returns
+//   neither   (uninterruptible, signal blocked, gone) reads what it can; the stack is marked as incomplete,
+//             and no_stack_reason() returns why
+// A blocked thread gets the signal only if its stack could not be unwound without its registers and the
 // system call restarts by itself. One that falls asleep just then has its call made again where that is
 // possible (docs/design/capture.md), so that the application does not see EINTR.
 #pragma once
@@ -27,7 +27,7 @@
 namespace lagwatch::stack {
 
 struct CaptureOptions {
-  int signal_number = 0;                   // 0: a real-time signal that nobody uses is chosen
+  int signal_number = 0;                   // 0: an unused real-time signal is chosen
   int64_t signal_timeout_ns = 20'000'000;  // how long a running thread may take to answer
 };
 
@@ -35,20 +35,20 @@ struct CaptureCounters {
   base::Counter captures;
   base::Counter signals_sent;
   base::Counter signal_timeouts;
-  // The thread blocks the signal, has no room for a handler or runs too little; or somebody else took the
-  // handler.
+  // The thread blocks the signal, has no room for a handler or runs too little; or the program
+  // replaced the handler.
   base::Counter signals_withheld;
   base::Counter sleepers_signalled;  // in calls that restart, because their stacks were incomplete otherwise
   base::Counter incomplete_stacks;
   base::Counter waited_ns;      // that captures wanted to wait, for threads to go on or to answer
   base::Counter pause_ticks;    // that threads of the program spent in our handler
-  base::Counter handler_lost;   // how often somebody else was found to have taken the signal's handler
+  base::Counter handler_lost;   // number of times that the program replaced the signal's handler
   base::Counter handler_moved;  // … and another signal was taken instead
 };
 
 // Thread safety: Create from any thread; a capturer is one thread's at a time (the watchdog's, a sampler's).
-// There may be up to CaptureDesk::kMaxSlots in a process; they share one signal, wait for nobody else's
-// capture, and may capture the same thread at once.
+// There may be up to CaptureDesk::kMaxSlots in a process; they share one signal, do not wait for each other's
+// captures, and may capture the same thread at once.
 class StackCapturer {
  public:
   static constexpr int64_t kUnread = -1;
@@ -63,7 +63,7 @@ class StackCapturer {
   // With a code map of its own. Context: background.
   static base::Result<std::unique_ptr<StackCapturer>> Create(const CaptureOptions& options,
                                                              std::unique_ptr<Unwinder> unwinder);
-  // The last one gives the signals back, but for those that somebody else took. Context: background.
+  // The last one restores the signals, except those whose handlers were replaced. Context: background.
   ~StackCapturer();
   StackCapturer(const StackCapturer&) = delete;
   StackCapturer& operator=(const StackCapturer&) = delete;
@@ -72,9 +72,9 @@ class StackCapturer {
   // capturers that there may be must then be leaked; there can be others. Context: background.
   static void AbandonAllInForkedChild() { CaptureSignalOwner::AbandonInForkedChild(); }
 
-  // If somebody else took the signal's handler, takes another signal that nobody uses, for all capturers; the
-  // other's handler stays as it is. To be called before captures: one system call when all is well. Returns
-  // the signal that has our handler; 0 when there is none to be had. Context: watchdog.
+  // If the program replaced the signal's handler, takes another, unused signal for all capturers; the
+  // program's handler stays unchanged. To be called before captures: one system call in the usual case.
+  // Returns the signal that has our handler; 0 if none is available. Context: watchdog.
   int KeepSignal();
 
   // Looks at what is loaded and where stacks may lie. To be called before captures. Context: watchdog.
@@ -88,18 +88,18 @@ class StackCapturer {
   // a pause for long by that; then a question to /proc is saved. Context: watchdog.
   void Capture(int tid, Stack* stack, int64_t cpu_ns = kUnread);
 
-  // Asks a thread that has run without a pause for long for its stack, and does not wait for the answer: the
-  // next call of Collect(), or of any capture, writes it to `stack` and `no_stack_reason`, which must live
-  // until then. Falls back to Capture() if the thread does not run any more. `cpu_ns` as for Capture().
-  // Context: watchdog.
+  // Asks a thread that has run without a pause for long for its stack, and does not wait for the answer:
+  // the next call of Collect(), or of any capture, writes it to `stack` and `no_stack_reason`, which must
+  // live until then. Falls back to Capture() if the thread does not run any more. `cpu_ns` as for
+  // Capture(). Context: watchdog.
   void BeginCapture(int tid, int64_t cpu_ns, Stack* stack, NoStackReason* no_stack_reason);
   // Takes the outstanding answer, if there is one. Waits for it until the signal's timeout has passed since
   // BeginCapture(). Context: watchdog.
   void Collect();
 
-  // The stack of a thread that sleeps, read where it lies; never a signal. False when the thread does not
-  // sleep, or went on meanwhile. `activity_fd` is the thread's ThreadFile::kActivity, or -1. Context:
-  // watchdog.
+  // The stack of a thread that sleeps, read where it lies; never a signal. False when the thread
+  // does not sleep, or went on meanwhile. `activity_fd` is the thread's ThreadFile::kActivity, or
+  // -1. Context: watchdog.
   bool CaptureAsleep(int tid, Stack* stack, int activity_fd = -1);
 
   // See CodeMap::modules().

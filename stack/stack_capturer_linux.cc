@@ -178,16 +178,16 @@ bool StackCapturer::TryReadBlocked(int tid, const BlockedThread& blocked, int ac
                                        std::min<uint64_t>(raw.end - raw.address, kMaxRawStackBytes));
   MendReturns(raw.address, raw.bytes, raw.bytes, raw.size_bytes);
   no_stack_reason_ = raw.size_bytes == 0 ? NoStackReason::kUnreadable : NoStackReason::kUnsteady;
-  // Nothing moved while the stack was read, if the thread is in the same call and has not run, or has left
-  // its stack as it was. The call alone does not tell: a loop may be back in it by now, or fault at the same
-  // place.
+  // Nothing moved while the stack was read, if the thread is in the same call and has not run, or has
+  // left its stack unchanged. The call alone is no proof: a loop may be back in it by now, or fault at
+  // the same place.
   BlockedThread after;
   return raw.size_bytes != 0 && (base::ThreadCpuNs(tid) == cpu_ns || IsStillTheSame(raw)) &&
          ReadThreadActivity(tid, activity_fd, &after) == ThreadActivity::kBlocked && after == blocked;
 }
 
 void StackCapturer::Pause(int64_t ns) {
-  constexpr int64_t kLateNs = 500'000;  // as late as timers are; more is somebody's fault
+  constexpr int64_t kLateNs = 500'000;  // as late as timers are; more has another reason
   const int64_t begin_ns = base::SystemClock().MonoNs();
   timespec duration{.tv_sec = ns / base::kNsPerSecond, .tv_nsec = ns % base::kNsPerSecond};
   clock_nanosleep(CLOCK_MONOTONIC, 0, &duration, nullptr);

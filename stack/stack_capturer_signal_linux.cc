@@ -62,10 +62,10 @@ StackCapturer::SignalOutcome StackCapturer::PrepareSignal(int tid, int64_t cpu_n
   if (!runs_on) cpu_ns = base::ThreadCpuNs(tid);
   if (!MayBeSignalled(tid)) return SignalOutcome::kNoAnswer;
   if (!AwaitProgress(tid, &cpu_ns)) return Withhold(NoStackReason::kNoProcessor);
-  // The last questions before the signal: the thread may have gone to sleep where a signal would be noticed,
-  // or may have taken the handler just now. The CPU clock of one that is on a processor goes on from one
-  // reading to the next, which is sooner told, and for less, than by /proc; but that also knows who is about
-  // to sleep.
+  // The last checks before the signal: the thread may have gone to sleep where a signal would be noticed, or
+  // may have replaced the handler just now. The CPU clock of a thread on a processor advances from one
+  // reading to the next, which is quicker and cheaper to see than in /proc; but /proc also shows a thread
+  // about to sleep.
   *is_on_processor = base::ThreadCpuNs(tid) > cpu_ns;
   const bool still_runs_on = runs_on && *is_on_processor;
   return still_runs_on || MayBeInterrupted(tid) ? SignalOutcome::kAnswered : SignalOutcome::kAsleep;
@@ -142,7 +142,7 @@ bool StackCapturer::TakeOutcome(int tid, bool is_on_processor, int64_t timeout_n
 }
 
 bool StackCapturer::AwaitProgress(int tid, int64_t* cpu_ns) {
-  // Who has used so much CPU time runs in the program, and is not just leaving a system call.
+  // A thread that has used this much CPU time runs in the program, and is not just leaving a system call.
   constexpr int64_t kProgressNs = 5'000;
   constexpr int64_t kFirstPauseNs = 50'000;
   constexpr int64_t kLongestPauseNs = 1'000'000;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kernel counts for a thread of this process, from the thread's beginning on. Nothing here disturbs
-// the thread.
+// The kernel's counters of a thread of this process, from the thread's beginning on. Reading them does not
+// disturb the thread.
 #pragma once
 
 #include <cstdint>
@@ -26,14 +26,14 @@ struct SchedulerCounters {
   int64_t voluntary_switches = 0;
   int64_t involuntary_switches = 0;
 };
-// False when the thread is gone, or the kernel does not tell of its switches; the time in the queue is 0
-// where it is not told. Context: watchdog (reads two files of /proc).
+// Returns false if the thread is gone, or if the kernel does not report its switches; the time in the queue
+// is 0 if it is not reported. Context: watchdog (reads two files of /proc).
 bool ReadSchedulerCounters(int tid, SchedulerCounters* counters, const ThreadFiles* files = nullptr);
 // The first of them alone; -1 when the kernel does not say. Context: watchdog (reads a file of /proc).
 int64_t ReadRunQueueNs(int tid, const ThreadFiles* files = nullptr);
 
-// How often, and for how long in all, the control groups of thread `tid` were without quota: its own and
-// those around it, as far as they can be seen. Both 0 where there is no quota.
+// The number of times, and the total time, that the control groups of thread `tid` were without quota: its
+// own and those around it, as far as visible. Both 0 without a quota.
 struct ThrottleCounters {
   int64_t times = 0;
   int64_t throttled_ns = 0;  // of all processors; a period counts when it is over

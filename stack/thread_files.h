@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files of /proc of threads that are read often, kept open: a pread(2) costs a third of opening, reading and
-// closing.
+// Files of /proc of threads that are read often, kept open: a pread(2) costs a third of opening,
+// reading and closing.
 #pragma once
 
 #include <cstddef>
@@ -60,8 +60,8 @@ class ThreadFiles {
   Entry entries_[kCapacity];
 };
 
-// Opens one of them; -1 when that fails. The caller closes it, and has a table of descriptors of its own.
-// Context: watchdog.
+// Opens one of them; -1 when that fails. The caller closes it, and has a table of descriptors of its
+// own. Context: watchdog.
 int OpenThreadFile(int tid, ThreadFile file);
 
 // The file's first `size_bytes` bytes, by the descriptor in `files`, which may be null, if there is one. An

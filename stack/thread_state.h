@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kernel says of a thread of this process without disturbing it.
+// The kernel's view of a thread of this process, without disturbing it.
 #pragma once
 
 #include <cstddef>
@@ -59,7 +59,7 @@ void ReadWaitChannel(int tid, char* channel, uint64_t size_bytes);
 // The function's name without what compilers append to it (".constprop.0").
 std::string_view FunctionOfChannel(std::string_view channel);
 
-// Who traces this process, as a debugger does: its process id; 0 when nobody does. Context: watchdog.
+// The process id of this process's tracer, such as a debugger; 0 without one. Context: watchdog.
 int ReadTracer();
 
 // The thread's name without its line end, always terminated. Context: watchdog.

@@ -59,7 +59,7 @@ ThreadActivity ParseActivity(std::string_view text, BlockedThread* blocked) {
   return ThreadActivity::kBlocked;
 }
 
-// What can be told of a thread whose activity cannot be read.
+// The activity of a thread, as far as its state shows it.
 ThreadActivity ActivityByState(int tid) {
   switch (ReadThreadStateLetter(tid)) {
     case 'R':

@@ -18,7 +18,7 @@ class Unwinder {
   // `modules` must be as fresh as `raw`. Always yields at least the innermost frame.
   virtual void Unwind(const RawStack& raw, const ModuleMap& modules, Stack* stack) = 0;
 
-  // The frame of a caller, to be told by its return address alone.
+  // The frame of a caller, by its return address alone.
   virtual Frame Resolve(uint64_t return_address, const ModuleMap& modules) {
     const uint64_t address = return_address - 1;
     const ModuleMap::CodeRange* range = modules.FindRange(address);

@@ -11,7 +11,7 @@ import posixpath
 import re
 import sys
 
-# What a folder may include besides itself. Files belong to the deepest folder named here.
+# The folders and files that a folder may include besides itself. Files belong to the deepest folder named here.
 LAYERS = {
     "base": [],
     "policies": ["base"],
@@ -36,12 +36,12 @@ LAYERS = {
     "tools": ["sdk", "report", "collector", "trace", "stack/local_symbols.h", "policies", "base"],
     "samples": ["sdk/include"],
 }
-# Parts of the above that a folder may not include all the same.
+# Exceptions from the above: parts that a folder may not include.
 EXCEPT = {
     "tools": ["collector/http"],
 }
 
-# Who may include a library's headers.
+# The folders and files that may include a library's headers.
 LIBRARIES = {
     "CLI/": ["collector/backup/backup_command.cc", "collector/flags.cc", "collector/keys/keys_command.cc", "collector/main.cc",
              "collector/maintenance/retention_command.cc", "tools"],

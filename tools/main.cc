@@ -16,7 +16,7 @@
 
 int main(int argc, char** argv) {
   constexpr int kUsageError = 2;
-  CLI::App app("Finds the line that froze a program: runs programs watched, and shows what froze them.",
+  CLI::App app("Finds the code that froze a program: runs programs under a watchdog, and shows their hangs.",
                "lagwatch");
   app.set_version_flag("--version", "lagwatch " LAGWATCH_VERSION);
   app.require_subcommand(1);

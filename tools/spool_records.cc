@@ -15,8 +15,8 @@ namespace lagwatch::tools {
 
 namespace {
 
-// One look at the directory. kNotFound with an empty message: a segment changed its name or was sent
-// meanwhile.
+// One look at the directory. kNotFound with an empty message: a segment changed its name or
+// was sent meanwhile.
 base::Result<std::string> TryLoad(const report::SpoolReader& reader) {
   auto names = reader.List(report::SpoolReader::Include::kLiveToo);
   if (!names.ok()) return names.status();
@@ -43,7 +43,7 @@ base::Result<std::string> TryLoad(const report::SpoolReader& reader) {
   return batch;
 }
 
-// Of reports that were not sent: counted, and not known to be told to a collector.
+// The counted losses that were not sent to a collector yet.
 void AppendLosses(const std::string& spool_directory, std::string* batch) {
   const std::string path = (spool_directory + "/").append(report::kLedgerName);
   std::string text;
@@ -73,7 +73,7 @@ base::Result<std::string> LoadSpoolRecords(const std::string& spool_directory) {
     if (batch.ok()) AppendLosses(spool_directory, &*batch);
     return batch;
   }
-  return base::Status(base::StatusCode::kUnavailable, spool_directory + " changes all the time: try again");
+  return base::Status(base::StatusCode::kUnavailable, spool_directory + " keeps changing: try again");
 }
 
 }  // namespace lagwatch::tools

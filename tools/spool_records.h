@@ -7,9 +7,9 @@
 
 namespace lagwatch::tools {
 
-// All that is in a spool directory, also of programs still running, as one encoded Batch with frames named
-// from this machine's files; and the losses that are counted there and still to be told. Errors: kNotFound
-// when there is no such directory, kIo. Context: background.
+// Returns all records of a spool directory, also of programs still running, as one encoded Batch with frames
+// named from this machine's files; and the losses that are counted there and not sent yet. Errors: kNotFound
+// if the directory does not exist, kIo. Context: background.
 base::Result<std::string> LoadSpoolRecords(const std::string& spool_directory);
 
 }  // namespace lagwatch::tools

@@ -83,7 +83,7 @@ void FindLock(int32_t tid, int descriptor, Awaited* awaited) {
   awaited->process_count = lock.holder_count;
   const bool is_of_open_file = lock.holder_pid == 0;
   std::snprintf(awaited->address, sizeof awaited->address, "%s lock of a file%s", lock.kind,
-                is_of_open_file ? "; the kernel does not tell its holder" : "");
+                is_of_open_file ? "; its holder is unknown" : "");
 }
 
 // The access of the other end of the pipe that a thread has open as `descriptor`; 0: any.

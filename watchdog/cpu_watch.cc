@@ -96,7 +96,7 @@ void CpuWatch::JudgeThreads(int64_t wall_ns, int64_t cpu_ns, int64_t now_ns, con
 }
 
 void CpuWatch::JudgeWindow(int64_t now_ns, const WatchTools& tools) {
-  // Without stacks there would be little to tell: they come with the next looks, if it goes on.
+  // A report without stacks would say little: they come with the next looks, if it goes on.
   if (!window_.is_full() || samples_.empty()) return;
   if (!policies::IsOverPercent(window_.cpu_ns(), window_.wall_ns(), cores_, average_limit())) return;
   Report({.kind = HangKind::kCpuAverage,
@@ -122,7 +122,7 @@ void CpuWatch::Capture(std::span<const policies::ThreadLoad> threads, int64_t wa
   tools.capturer->RefreshModules();
   busy_count_ = 0;
   for (const policies::ThreadLoad& thread : threads) {
-    if (busy_count_ != 0 && tools.clock->MonoNs() >= deadline_ns) return;  // one is told of in any case
+    if (busy_count_ != 0 && tools.clock->MonoNs() >= deadline_ns) return;  // one is captured in any case
     const char state = stack::ReadThreadStateLetter(thread.tid);
     const bool is_asleep = state != 'R';
     if (is_for_window && is_asleep) samples_.AddAsleep(thread.tid, thread.cpu_ns);

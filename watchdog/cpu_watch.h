@@ -21,8 +21,7 @@
 
 namespace lagwatch::watchdog {
 
-// Context: watchdog, but for the construction (background; allocates all that will be needed). Not
-// thread-safe.
+// Context: watchdog; the construction: background (allocates everything in advance). Not thread-safe.
 class CpuWatch {
  public:
   CpuWatch(const CpuOptions& options, int32_t max_threads);
@@ -31,8 +30,8 @@ class CpuWatch {
   CpuWatch(const CpuWatch&) = delete;
   CpuWatch& operator=(const CpuWatch&) = delete;
 
-  // Looks, if it is time to. A window is all foreground or all background: it begins anew when that changes.
-  // Returns NextLookNs().
+  // Looks, if it is time. A window is all foreground or all background: a new one begins when that
+  // changes. Returns NextLookNs().
   int64_t Look(bool is_foreground, const WatchTools& tools);
   // When the next look is due (CLOCK_MONOTONIC). An earlier one does no harm.
   int64_t NextLookNs() const {
@@ -42,20 +41,20 @@ class CpuWatch {
  private:
   static constexpr size_t kMaxTold = 3;
 
-  // A thread that is told of by name.
+  // A thread that is reported by name.
   struct BusyThread {
     int64_t percent;  // of one processor, between two looks
     ThreadSnapshot snapshot;
     LoopSample sample;
   };
-  // What a report tells besides its samples.
+  // The content of a report besides its samples.
   struct Findings {
     HangKind kind;
     int64_t wall_ns;
     int64_t cpu_ns;         // of the process
     int64_t thread_cpu_ns;  // of the busiest thread; 0 when not known
     int32_t limit_percent;
-    const char* limit_of;  // "process" or "thread": who is over it
+    const char* limit_of;  // "process" or "thread": the one over the limit
   };
 
   void Restart(int64_t now_ns);
@@ -66,8 +65,8 @@ class CpuWatch {
   void JudgeThreads(int64_t wall_ns, int64_t cpu_ns, int64_t now_ns, const WatchTools& tools);
   void JudgeWindow(int64_t now_ns, const WatchTools& tools);
   static bool IsLeftToADebugger(bool is_of_interest, const WatchTools& tools);
-  // Captures the stacks of `threads`, the busiest first: the first few to be told of, and all for the window
-  // if `is_for_window`.
+  // Captures the stacks of `threads`, the busiest first: the first few for the report, and all for the
+  // window if `is_for_window`.
   void Capture(std::span<const policies::ThreadLoad> threads, int64_t wall_ns, bool is_for_window,
                int64_t now_ns, const WatchTools& tools);
   void Report(const Findings& findings, std::span<const LoopSample* const> samples, int64_t now_ns,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a loop did last: its dispatches that were worth a note, the last 200 of them.
+// A loop's recent dispatches: the last 200 that were long enough to be recorded.
 #pragma once
 
 #include <array>
@@ -29,7 +29,7 @@ class DispatchHistory {
   // The `index`-th of those kept, from 0, the oldest. False when the loop's thread is just writing there, or
   // there are no more. Context: watchdog.
   bool Read(size_t index, Dispatch* dispatch) const;
-  // How many were ever added since the last reset. Context: watchdog.
+  // The number of dispatches added since the last reset. Context: watchdog.
   uint64_t count() const { return count_.load(std::memory_order_acquire); }  // pairs with Add's store
   // The one that was added as the `number`-th, from 1. False when it is not kept any more. Context: watchdog.
   bool ReadNumber(uint64_t number, Dispatch* dispatch) const;

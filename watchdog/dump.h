@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A report that somebody asked for: what every thread is doing, whether or not a loop is in a lag.
+// A report on request: the stacks of all threads, whether or not a loop hangs.
 #pragma once
 
 #include "watchdog/dump_requests.h"
@@ -7,10 +7,10 @@
 
 namespace lagwatch::watchdog {
 
-// Captures all threads and tells the sink, as a report of kind kDump whose tag is the request's reason. It is
-// the report of `loop`'s thread, or of the program's first thread when that is null: that thread's stack is
-// the expensive one, and who it waits for is told. `sample` is room for its stack. False when the report was
-// lost. Context: watchdog.
+// Captures all threads and passes them to the sink, as a report of kind kDump whose tag is the request's
+// reason. It is the report of `loop`'s thread, or of the program's first thread if that is null: that
+// thread's stack is the expensive one, and its wait chain is included. `sample` is room for its stack.
+// Returns false if the report was lost. Context: watchdog.
 bool MakeDump(const DumpRequest& request, const WatchedLoop* loop, LoopSample* sample,
               const WatchTools& tools);
 

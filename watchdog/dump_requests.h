@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How somebody asks the watchdog for a dump: the stacks of all threads, though nothing may be wrong.
+// Passes requests for a dump to the watchdog: the stacks of all threads, with or without a hang.
 #pragma once
 
 #include <atomic>
@@ -12,7 +12,7 @@
 
 namespace lagwatch::watchdog {
 
-// What is asked for.
+// The request.
 struct DumpRequest {
   static constexpr size_t kMaxReasonBytes = 128;
 
@@ -20,12 +20,12 @@ struct DumpRequest {
   int signal_number;             // that asked; 0: a function did
 };
 
-// One request at a time: whoever comes while another's dump is not made yet is refused.
+// One request at a time: a request is refused while an earlier one's dump is not made yet.
 //
 //   closed ◀──▶ free ──Ask──▶ being written ──▶ pending ──Take──▶ taken ──Finish──▶ free
 //
-// Thread safety: Ask from any thread; nobody waits for anybody. Take and Finish from the watchdog's thread,
-// Open and Close from whoever starts and stops it.
+// Thread safety: Ask from any thread; no call waits. Take and Finish from the watchdog's thread, Open and
+// Close from the thread that starts and stops it.
 class DumpRequests {
  public:
   // `watchdog` is woken by a request; borrowed.
@@ -33,7 +33,7 @@ class DumpRequests {
 
   // From now on requests are taken, one in `interval_ns` at most. Context: background.
   void Open(int64_t interval_ns);
-  // What is asked for from now on is refused, what is pending is forgotten. Context: background.
+  // Refuses requests from now on, and drops a pending one. Context: background.
   void Close() { state_.store(kClosed); }
   // The same, but false, and nothing changed, when a request is pending. Context: watchdog.
   bool CloseIfIdle() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a watched thread is doing and what it has used, as evidence for the verdict: docs/detection.md.
+// Reads what a watched thread is doing and what it has used, as evidence for the verdict: docs/detection.md.
 #pragma once
 
 #include <cstdint>
@@ -10,20 +10,20 @@
 
 namespace lagwatch::watchdog {
 
-// Looks at thread `tid`; false when it is gone. `before` is an earlier look at it, or null: what cannot have
-// changed since is taken from there. On a two-core virtual machine that takes 15 µs for a thread that has
-// slept since, 27 µs for one that runs, 33 µs for one that has run and sleeps. `kept` may be null. Context:
-// watchdog.
+// Looks at thread `tid`; false when it is gone. `before` is an earlier look at it, or null: what cannot
+// have changed since is taken from there. On a two-core virtual machine that takes 15 µs for a thread
+// that has slept since, 27 µs for one that runs, 33 µs for one that has run and sleeps. `kept` may be
+// null. Context: watchdog.
 bool LookAtThread(int32_t tid, const policies::ThreadLook* before, policies::ThreadLook* look,
                   const stack::ThreadFiles* files = nullptr);
-// The same for a thread that has run all the time since `before`: then it cannot have waited, and what it
-// used besides CPU time is left for the next look. False, and nothing changed, when it has not; told in less
-// than 2 µs. Context: watchdog.
+// The same for a thread that has run all the time since `before`: then it cannot have waited, and its use
+// besides CPU time is left for the next look. Returns false, and changes nothing, if it has not; in less than
+// 2 µs. Context: watchdog.
 bool HasRunThroughout(int32_t tid, const policies::ThreadLook& before, policies::ThreadLook* look);
 
-// What thread `tid` waits for, which sleeps at `blocked` in `state` (S or D). A descriptor is named by the
-// link in /proc alone: the file itself is not asked, for its disk or server may be what hangs. Context:
-// watchdog.
+// The kind of wait of thread `tid`, which sleeps at `blocked` in `state` (S or D). A descriptor is
+// identified by the link in /proc alone: the file itself is not accessed, since its disk or server may be
+// what hangs. Context: watchdog.
 policies::Doing WhatItWaitsFor(int32_t tid, const stack::BlockedThread& blocked, char state);
 
 // Whether the call waits for an event for as long as that takes: a signal, a child, a message, a connection,

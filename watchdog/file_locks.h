@@ -10,7 +10,7 @@ namespace lagwatch::watchdog {
 
 struct FileLock {
   char kind[16] = {};         // "FLOCK", "POSIX", "OFDLCK"; empty where no such wait was found
-  int32_t holder_pid = 0;     // 0: the kernel does not tell
+  int32_t holder_pid = 0;     // 0: unknown to the kernel
   uint32_t holder_count = 0;  // readers may be many
 };
 

@@ -53,7 +53,7 @@ void ForEachLine(std::string_view text, Visit visit) {
   }
 }
 
-// 0 where the kernel does not tell (before Linux 5.14).
+// 0 if the kernel does not report it (before Linux 5.14).
 uint64_t InodeOf(int32_t tid, int descriptor) {
   char leaf[24];
   std::snprintf(leaf, sizeof leaf, "fdinfo/%d", descriptor);

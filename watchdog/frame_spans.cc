@@ -80,7 +80,7 @@ void FrameCounts::Skip(const WatchedLoop& loop) {
   bool is_read = false;
   constexpr int kTries = 1000;  // the loop's thread writes them for some nanoseconds a frame
   for (int i = 0; i < kTries && !is_read; ++i) is_read = loop.frames.ReadTotals(&totals);
-  if (!is_read) return;  // sums never go back, so what was told before does, too
+  if (!is_read) return;  // sums never decrease, so what was reported before stays right
   told_ = totals.all;
   told_scene_ = totals.scene;
   told_scene_changes_ = totals.scene_changes;
@@ -88,7 +88,7 @@ void FrameCounts::Skip(const WatchedLoop& loop) {
 
 bool FrameCounts::IsQuiet(const WatchedLoop& loop, int64_t now_ns) const {
   bool may_be_collecting = last_told_ns_ != 0 && now_ns - last_told_ns_ <= FrameEvent::kMaxCollectedNs;
-  // A frame that ended after the sums were read is still to be told.
+  // A frame that ended after the sums were read is still to be reported.
   return !may_be_collecting && loop.frames.is_idle() && loop.frames.begun() == last_ended_;
 }
 

@@ -37,12 +37,12 @@ class FrameCounts {
  public:
   // To be called at each look.
   void Tell(const WatchedLoop& loop, const char* loop_name, int64_t now_ns, HangSink* sink);
-  // The process was stopped since the last call of Tell: what it made meanwhile is not told.
+  // The process was stopped since the last call of Tell(): frames made meanwhile are not reported.
   void Distrust(const WatchedLoop& loop) { last_distrusted_ = loop.frames.begun(); }
-  // Frames that nobody is to be told of: made before the watchdog began, or by a loop that was gone before it
-  // was seen.
+  // Skips frames that are not to be reported: made before the watchdog began, or by a loop that was gone
+  // before it was seen.
   void Skip(const WatchedLoop& loop);
-  // Whether nothing goes on and nothing is left to be told: the watchdog need not look before the next frame.
+  // Whether nothing goes on and nothing is left to report: no look is needed before the next frame.
   bool IsQuiet(const WatchedLoop& loop, int64_t now_ns) const;
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who wants to know at once what the watchdog finds, without stacks: the application.
+// The application's interface for hangs as soon as the watchdog finds them, without stacks.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct LagNotice {
   int64_t elapsed_ns;  // so far; of a lag that is over, in all
 };
 
-// Why a check that found a lag going on made no report.
+// The reason why a check of a lag made no report.
 enum class FilterReason : uint8_t {
   kUnchangedStack,  // it was reported with this stack
   kReportLimit,     // it has as many reports as a lag may have
@@ -33,10 +33,10 @@ class HangListener {
   virtual ~HangListener() = default;
   // A lag was found, or one has passed its second threshold.
   virtual void OnLagBegin(const LagNotice& lag) = 0;
-  // It is over. Not told of a lag under way when the watchdog stops.
+  // The lag is over. Not called for a lag under way when the watchdog stops.
   virtual void OnLagEnd(const LagNotice& lag) = 0;
   virtual void OnFiltered(const LagNotice& lag, FilterReason reason) = 0;
-  // Whether it wants to be told of dispatches that are long, but need be no lags.
+  // Whether to call it for long dispatches that need not be lags.
   virtual bool WantsSensitive() const { return false; }
   // One has ended, at this look or shortly before.
   virtual void OnSensitive(const LagNotice&) {}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the watchdog puts what it finds. It knows nothing of reports, files or networks.
+// The watchdog's output. It knows nothing of reports, files or networks.
 #pragma once
 
 #include <cstdint>
@@ -54,7 +54,7 @@ enum class WaitOutcome : uint8_t {
   kDeadlock,  // and none of those it waits for can ever go on
 };
 
-// What took too long.
+// The kind of thing that took too long.
 enum class HangKind : uint8_t {
   kLag,       // a dispatch
   kBusyLoop,  // one short dispatch after the other, without a sleep
@@ -62,15 +62,15 @@ enum class HangKind : uint8_t {
   kScope,     // a stretch of work with a deadline of its own
   kIdleHandler,
   kInput,  // an input event, from its receipt on
-  kDump,   // nothing: somebody asked
-  // Of the process, not of a loop: nothing took too long, and no end is told.
+  kDump,   // no hang: requested
+  // Of the process, not of a loop: nothing took too long, and no end is reported.
   kCpu,         // it uses too much CPU right now
   kCpuAverage,  // and has for a while; the samples are of all its busy threads, the heaviest first
   kFrame,       // a frame of the display
 };
 enum class HangLevel : uint8_t { kLag, kAnr };  // over the first threshold, over the second one too
 
-// Something to tell by name.
+// A further fact of a report, by name.
 struct Fact {
   const char* name;  // static
   int64_t number;
@@ -120,7 +120,7 @@ struct LagEvent {
   policies::GuardFindings guard;  // since the dispatch began
 };
 
-// What a loop's frames were since the event before. Borrowed for the call.
+// A loop's frames since the event before. Borrowed for the call.
 struct FrameEvent {
   // The watchdog goes on with its rounds for so long after the last event, so that a sink that collects them
   // can write them by then.
@@ -129,12 +129,12 @@ struct FrameEvent {
   const char* loop_name;
   int64_t seen_mono_ns;
   int64_t refresh_interval_ns;  // the last frame's
-  uint64_t scene;               // as LoopFrames::Begin was told; all of these frames'
+  uint64_t scene;               // as passed to LoopFrames::Begin; the same for all of these frames
   policies::FrameTotals frames;
 };
 
-// A dispatch that took longer than WatchOptions::slow_dispatch_ns, was no lag, and is over. Borrowed for the
-// call.
+// A dispatch that took longer than WatchOptions::slow_dispatch_ns, was no lag, and is over. Borrowed
+// for the call.
 struct SlowDispatch {
   const char* loop_name;
   const char* tag;  // may be empty
@@ -152,19 +152,19 @@ class HangSink {
   virtual ~HangSink() = default;
   // First of all calls, on the watchdog's thread: the time to open what the program may forbid later.
   virtual void OnStart() {}
-  // False when the event was lost; its end is then not told.
+  // Returns false if the event was lost; its end is then not reported.
   virtual bool OnLag(const LagEvent& event) = 0;
-  // The lag that `event_id` told of is over.
+  // The lag of `event_id` is over.
   virtual void OnLagEnd(const base::Uuid& event_id, int64_t duration_ns) = 0;
   // Whether it wants to know of slow dispatches, and one that is over.
   virtual bool WantsSlow() const { return false; }
   virtual void OnSlow(const SlowDispatch&) {}
   // Frames were made, however good or bad they were.
   virtual void OnFrames(const FrameEvent&) {}
-  // What the loops were used for since the last call that returned true, or since the watch began. False when
-  // it was not kept: it will be told again, with what comes after.
+  // The loops' usage since the last call that returned true, or since the watch began. Returns false if it
+  // was not kept: it is then passed again, with later usage.
   virtual bool OnUsage(const UsageEvent&) { return false; }
-  // The same so far, at each round: for a note that costs next to nothing, in case that nothing more is told.
+  // The same so far, at each round: for a cheap note, in case that nothing more is reported.
   virtual void OnUsageSoFar(const UsageEvent&) {}
   // After each of the watchdog's rounds: the place for small deferred work.
   virtual void OnRoundDone() = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decides whether a thread that is watched by its waits (`lagwatch run`) hangs in a handler of its loop or
-// idles elsewhere: in sigwait, join, accept, a condition, a sleep. The rule and its costs:
-// docs/design/waits.md.
+// Decides whether a thread that is watched by its waits (`lagwatch run`) hangs in a handler of
+// its loop or idles elsewhere: in sigwait, join, accept, a condition, a sleep. The rule and its
+// costs: docs/design/waits.md.
 #pragma once
 
 #include <cstddef>
@@ -37,14 +37,14 @@ class IdlePlaces {
 
   // A loop takes the place whose probe has begun so many dispatches.
   void BeginLoop(uint64_t begun, int64_t now_ns);
-  // The window of dispatch `number` is due: whether the thread still sleeps where an earlier check found it.
-  // Captures nothing.
+  // The window of dispatch `number` is due: whether the thread still sleeps where an earlier check found
+  // it. Captures nothing.
   Answer AtWindow(uint64_t number, int32_t tid, const stack::ThreadFiles* files);
   // A check of dispatch `number`, whose newest sample is `stack`.
   Answer AtCheck(uint64_t number, const WatchedLoop& loop, const stack::Stack& stack, int64_t now_ns,
                  const stack::ThreadFiles* files);
-  // Dispatch `number`, of that duration, is over: the thread waits in its loop again, unless the loop is
-  // gone.
+  // Dispatch `number`, of that duration, is over: the thread waits in its loop again, unless the
+  // loop is gone.
   void EndDispatch(uint64_t number, int64_t duration_ns, bool has_returned);
 
   // Whether the last answer at a check of dispatch `number` was kUnproven, and nothing has settled it since.

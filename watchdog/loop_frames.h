@@ -24,14 +24,14 @@ class alignas(64) LoopFrames {
   // not count. Context: hot, as are the next two.
   // `scene` is a number for what the program is at.
   void Begin(int64_t now_ns, int64_t vsync_ns, uint64_t scene = 0);
-  // What comes until the next call is this stage's; a frame begins in kOther.
+  // Assigns the time until the next call to this stage; a frame begins in kOther.
   void SetStage(int64_t now_ns, policies::FrameStage stage);
   // Ends what Begin began; a stray end is ignored.
   void End(int64_t now_ns);
 
   // 0: measured from the refreshes' times. Brought into RefreshInterval's range. Wait-free.
   void SetRefreshIntervalNs(int64_t interval_ns);
-  // What is in force. Any thread.
+  // The interval in force. Any thread.
   int64_t refresh_interval_ns() const { return refresh_interval_ns_.load(std::memory_order_relaxed); }
 
   struct Frame {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the application has said of one loop: its own thresholds, and its weight. It may do so at any time.
+// The application's settings of one loop: thresholds, and weight. They may change at any time.
 #pragma once
 
 #include <atomic>
@@ -9,7 +9,7 @@
 
 namespace lagwatch::watchdog {
 
-// How long something may take. Whole milliseconds.
+// The permitted durations. Whole milliseconds.
 struct Thresholds {
   static constexpr int64_t kShortestNs = 16 * base::kNsPerMs;
   static constexpr int64_t kLongestNs = 3600 * base::kNsPerSecond;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a watched loop tells the watchdog: a few words that the loop's thread writes and the watchdog reads.
+// The words that a watched loop's thread writes and the watchdog reads.
 #pragma once
 
 #include <array>
@@ -13,9 +13,8 @@
 
 namespace lagwatch::watchdog {
 
-// What both ends of a dispatch write.
-// Part of the ABI: the C header's inline functions write these words too, for dispatches without a time
-// stamp.
+// Written at both ends of a dispatch. Part of the ABI: the C header's inline functions write these words too,
+// for dispatches without a time stamp.
 struct LoopWords {
   std::atomic<uint64_t> begun{0};
   std::atomic<uint64_t> ended{0};
@@ -26,19 +25,19 @@ struct LoopWords {
 };
 static_assert(std::atomic<uint64_t>::is_always_lock_free && std::atomic<const char*>::is_always_lock_free);
 
+// A loop's probe.
+//
 // Thread safety: Begin and End from the loop's own thread only; the rest from the watchdog thread only.
 // Invariants:
-// - Dispatches are numbered from 1. `begun` is the number of the last one that began, `ended` of the last one
-// that
-//   ended; they differ, by one, while a dispatch is under way (what that costs: docs/design/dispatch.md).
+// - Dispatches are numbered from 1. `begun` is the number of the last one that began, `ended` of the last
+//   one that ended; they differ, by one, while a dispatch is under way (costs: docs/design/dispatch.md).
 // - `begin_ticks` and `tag` belong to dispatch `begun`: a reader that finds the same `begun` before and after
 //   reading them has a consistent pair.
 // - Only the outermost dispatch counts: nested ones change only `nested`.
 class alignas(64) LoopProbe {
  public:
-  // A dispatch begins now. `tag` must stay readable until it ends; may be null.
-  // Context: hot. One tick read, a compare and three stores; at most every 100 ms a read of the thread's
-  // clock.
+  // A dispatch begins now. `tag` must stay readable until it ends; may be null. Context: hot. One tick read,
+  // a compare and three stores; at most every 100 ms a read of the thread's clock.
   void Begin(const char* tag) {
     // Relaxed loads of `begun` and `ended`, here and in End: only this thread writes them.
     uint64_t begun = words_.begun.load(std::memory_order_relaxed);
@@ -88,8 +87,8 @@ class alignas(64) LoopProbe {
     uint64_t begin_ticks;  // kUntimed when the loop only counts
     const char* tag;       // readable as long as the dispatch goes on, and no longer
   };
-  // The dispatch under way. A loop too busy to be read consistently is as good as idle: it moves. Context:
-  // watchdog.
+  // The dispatch under way. A loop too busy to be read consistently is as good as idle: it
+  // moves. Context: watchdog.
   Dispatch Read() const;
   // Context: watchdog.
   bool IsStillIn(uint64_t number) const {
@@ -101,25 +100,25 @@ class alignas(64) LoopProbe {
     const uint64_t begun = words_.begun.load(std::memory_order_acquire);  // pairs with the begins'
     return begun == ended ? 0 : begun;
   }
-  // For who may read no more than words: see LoopWords.
+  // For readers that may read no more than words: see LoopWords.
   const LoopWords& words() const { return words_; }
-  // How many dispatches have begun. Context: watchdog.
+  // The number of dispatches that have begun. Context: watchdog.
   uint64_t begun() const { return words_.begun.load(std::memory_order_relaxed); }  // goes with nothing else
   // When the first dispatch with a time stamp began, of all loops that had this place (CLOCK_MONOTONIC); 0:
   // there was none. Context: any.
   int64_t first_begin_ns() const { return first_begin_ns_.load(std::memory_order_relaxed); }
-  // How many have ended; whatever they left behind can be read by then. Context: watchdog.
+  // The number that have ended; their records can be read by then. Context: watchdog.
   uint64_t ended() const { return words_.ended.load(std::memory_order_acquire); }  // pairs with End's store
   // Whether the last that began has a time stamp. Context: watchdog.
   bool is_timed() const { return words_.begin_ticks.load(std::memory_order_relaxed) != kUntimed; }
-  // How many of those longer than the history's limit, which is taken for a millisecond, are in this bucket
+  // The number of those longer than the history's limit, which is assumed to be a millisecond, in this bucket
   // of a policies::DurationHistogram. Never reset. Context: watchdog.
   uint64_t long_count(size_t bucket) const {
     return long_counts_[bucket].load(std::memory_order_relaxed);  // see ended()
   }
-  // How long the slow dispatch `number` took, in ticks; 0 when that is not on record. Context: watchdog.
+  // The duration of the slow dispatch `number`, in ticks; 0 if it is not on record. Context: watchdog.
   uint64_t SlowDurationTicks(uint64_t number) const;
-  // How long a dispatch must take, in ticks, for what.
+  // The durations, in ticks, from which a dispatch is recorded.
   struct Limits {
     uint64_t slow_ticks = UINT64_MAX;      // its exact duration is kept
     uint64_t history_ticks = UINT64_MAX;   // it is kept in the history
@@ -147,11 +146,11 @@ class alignas(64) LoopProbe {
   void RequestTrack() {
     kept_ticks_.store(0, std::memory_order_relaxed);  // at worst another dispatch is kept, or none
   }
-  // What RequestTrack() sets to 0: for who may write no more than a word.
+  // The word that RequestTrack() sets to 0: for callers that may write no more than a word.
   std::atomic<uint64_t>* track_request() { return &kept_ticks_; }
 
-  // The place of the loop in its registry, and the list that wakes are added to; once for all, before its
-  // first dispatch.
+  // The place of the loop in its registry, and the list that wakes are added to; once for all, before
+  // its first dispatch.
   void SetPlace(uint32_t place, WokenProbes* woken) {
     place_ = place;
     woken_ = woken;
@@ -172,8 +171,8 @@ class alignas(64) LoopProbe {
   void CancelWake() {
     words_.is_watchdog_asleep.store(0, std::memory_order_relaxed);  // a needless wake does no harm
   }
-  // To be called after anything that the watchdog is to see begins. Context: hot, but for once in an idle
-  // spell.
+  // To be called after anything begins that the watchdog must see. Context: hot, except once in
+  // an idle spell.
   void WakeWatchdogIfAsleep() {
     // Relaxed: see AskForWake.
     if (words_.is_watchdog_asleep.load(std::memory_order_relaxed) != 0) [[unlikely]]
@@ -197,14 +196,14 @@ class alignas(64) LoopProbe {
  private:
   static constexpr uint64_t kNever = UINT64_MAX;
 
-  // What a dispatch beyond the limits, or asked for, leaves behind.
+  // Records a dispatch that is beyond the limits, or requested.
   void Keep(uint64_t duration_ticks);
   void KeepWithTag(uint64_t duration_ticks, bool is_history);
   void KeepInHistory(DispatchHistory::Dispatch dispatch);
-  // What a begin does at the first dispatch, and whenever the thread's clock is to be read again.
+  // The slow part of a begin: at the first dispatch, and whenever the thread's clock is to be read again.
   void BeginDue(uint64_t ticks);
   void CountLong(uint64_t duration_ticks);
-  // The thread's CPU time now, from which a slow dispatch's is told.
+  // Reads the thread's CPU time, from which a slow dispatch's is computed.
   void ReadCpu(uint64_t ticks);
 
   LoopWords words_;  // first: a pointer to the probe is a pointer to them

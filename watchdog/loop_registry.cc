@@ -96,7 +96,8 @@ void LoopRegistry::RemoveThread(int tid) {
 }
 
 void LoopRegistry::KeepOnlyThread(int parent_tid, int child_tid) {
-  // In the child another thread may have held the lock for ever; nobody else is here, so a new one will do.
+  // In the child another thread may have held the lock for ever; no other thread exists here, so a new
+  // one will do.
   new (&mutex_) std::mutex;
   dump_requests_.Close();
   woken_probes_.Reset();

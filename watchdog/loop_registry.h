@@ -120,21 +120,20 @@ class LoopRegistry {
   void Remove(WatchedLoop* loop);
   // The same for all loops of a thread that ends. Context: background.
   void RemoveThread(int tid);
-  // To be called in a forked child by its only thread: keeps that thread's loops, under its new `child_tid`.
-  // Context: background.
+  // To be called in a forked child by its only thread: keeps that thread's loops, under its new
+  // `child_tid`. Context: background.
   void KeepOnlyThread(int parent_tid, int child_tid);
 
-  // From now on loops have a track for who records them. Context: background (as Add).
+  // From now on loops have a track for recorders. Context: background (as Add).
   void KeepTracks();
 
-  // Where the watchdog sleeps: it outlives the watchdog, because a loop may be about to wake it. A new loop
+  // The watchdog's sleeper: it outlives the watchdog, because a loop may be about to wake it. A new loop
   // wakes it, too.
   base::Sleeper& watchdog_sleeper() { return watchdog_sleeper_; }
   // Here for the same reason: a signal handler may be about to ask.
   DumpRequests& dump_requests() { return dump_requests_; }
 
-  // Whether the application is in the foreground, by its own word; it is until told. From any thread.
-  // Wait-free.
+  // Whether the application is in the foreground, as it reports; initially it is. From any thread. Wait-free.
   void SetForeground(bool is_foreground) {
     if (is_foreground_.exchange(is_foreground) != is_foreground) watchdog_sleeper_.Wake();
   }

@@ -17,7 +17,7 @@ namespace {
 
 constexpr int64_t kNever = INT64_MAX;
 
-// Why a check ended without a report that is kept.
+// The reason why a check ended without a report that is kept.
 FilterReason ReasonOf(SpanWatch::Outcome outcome) {
   switch (outcome) {
     case SpanWatch::Outcome::kUnchanged:
@@ -175,7 +175,8 @@ void LoopWatch::Forget(const WatchedLoop& loop, const WatchTools& tools) {
   CollectSample(loop, tools);
   has_returned_ = false;
   for (Watched& watched : watched_) {
-    // The probe goes on numbering whoever has the place, so its record of this dispatch is still found.
+    // The probe continues its numbers for the next owner of the place, so its record of this dispatch
+    // is still found.
     if (watched.watch.number() != 0) Finish(&watched, loop, tools);
     watched.source->Forget();
   }
@@ -228,11 +229,11 @@ int64_t LoopWatch::Follow(Watched* watched, const WatchedLoop& loop, int64_t now
   return next_read_ns;
 }
 
-// A debugger stops threads one by one, which nobody can tell from a lag; and each of our signals would stop
+// A debugger stops threads one by one, which looks like a lag; and each of our signals would stop
 // them once more.
 bool LoopWatch::IsForADebugger(int64_t now_ns, const WatchTools& tools) {
   constexpr int64_t kFreshNs = 1 * base::kNsPerSecond;
-  bool is_in_lag = IsLagging();  // none that begins is told by what was once
+  bool is_in_lag = IsLagging();  // earlier values say nothing of the next one
   if (is_in_lag && now_ns - tracer_read_ns_ < kFreshNs) return false;
   tracer_read_ns_ = now_ns;
   bool is_left_alone = !tools.options->reports_under_debugger && stack::ReadTracer() != 0;
@@ -448,7 +449,7 @@ void LoopWatch::OpenWindow(Watched* watched, const WatchedLoop& loop, const char
                            const WatchTools& tools) {
   if (!HasRing(tools)) return watched->watch.PutOffWindow(now_ns + tools.options->check_period_ns);
   next_sample_ns_ = now_ns;
-  // What goes on around it, or inside it, needs the account from its own first window on.
+  // A span around it or inside it that goes on needs the account from its own first window on.
   bool is_other_open = std::ranges::any_of(watched_, [&](const Watched& other) {
     bool is_in_window = other.watch.is_window_open() && other.IsStillIn(loop);
     return &other != watched && (other.watch.is_lagging() || is_in_window);
@@ -530,8 +531,8 @@ void LoopWatch::TakeSample(const WatchedLoop& loop, int64_t now_ns, bool is_need
 void LoopWatch::CollectSample(const WatchedLoop& loop, const WatchTools& tools) {
   if (!std::exchange(is_sample_outstanding_, false)) return;
   tools.capturer->Collect();
-  // A stack of what came after must not be blamed for it. What goes on may be blamed: the others' check asks
-  // once more whether they do.
+  // A later stack must not be blamed for it. Spans that go on may be blamed: the others' check verifies once
+  // more whether they do.
   if (!IsAnyGoingOn(loop)) return tools.counters->samples_discarded.Add();
   tools.counters->samples.Add();
   ++sample_count_;
@@ -559,7 +560,7 @@ policies::Verdict LoopWatch::Judge(const Watched& watched, const WatchedLoop& lo
   policies::Verdict verdict;
   const stack::ThrottleCounters throttle = stack::ReadThrottleCounters(tid);
   int64_t throttled_ns = throttle.throttled_ns - throttle_begin_.throttled_ns;
-  // Its first time without quota is not over, so the kernel tells no duration yet.
+  // Its first time without quota is not over, so the kernel reports no duration yet.
   if (throttled_ns == 0 && throttle.times != throttle_begin_.times) throttled_ns = INT64_MAX;
   verdict.shares = account_.Shares(throttled_ns);
   verdict.use = account_.use();

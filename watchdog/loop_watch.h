@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the watchdog remembers of one loop, and what it does about it at each look.
+// The watchdog's state of one loop, and its actions at each look.
 //
 // Of each kind of thing that can take too long it watches one at a time (span_source.h, span_watch.h).
-// Samples are taken only in the ring's window before a check, so what is over by then is never disturbed; all
-// kinds share the ring.
+// Samples are taken only in the ring's window before a check, so spans that are over by then are never
+// disturbed; all kinds share the ring.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,7 @@
 
 namespace lagwatch::watchdog {
 
-// What all loops' watches share. Borrowed.
+// The parts that all loops' watches share. Borrowed.
 struct WatchTools {
   const WatchOptions* options;
   const base::TickScale* tick_scale;
@@ -67,14 +67,14 @@ class LoopWatch {
   bool is_active() const { return is_active_; }
   // In how long at the latest a dispatch that begins now is to be looked at, as of the last look.
   int64_t idle_sleep_ns() const { return idle_sleep_ns_; }
-  // What the place counts by now was made before anybody watched.
+  // Skips the place's present counts, which were made before it was watched.
   void SkipWhatWasBefore(const WatchedLoop& loop) {
     usage_reader_.Skip(loop.probe);
     frame_counts_.Skip(loop);
   }
   // Looks at the loop, which is in use. Returns when to look again (CLOCK_MONOTONIC).
   int64_t Look(WatchedLoop* loop, const WatchTools& tools);
-  // Time passed that was not the program's. To be told before the next look.
+  // Time passed that was not the program's. To be called before the next look.
   void Discount(const policies::GuardFindings& findings);
   // The same for a loop that is not looked at, whose use alone counts.
   void DiscountParked(int64_t stopped_ns) {
@@ -89,7 +89,7 @@ class LoopWatch {
   void FinishIfOver(const WatchedLoop& loop, const WatchTools& tools);
   // Reports the end of every hang that is under way: the process ends, and the loop with it.
   void FinishHangs(const WatchedLoop& loop, const WatchTools& tools);
-  // Adds to the book what the loop was used for since the last look. To be called before the book is told.
+  // Adds the loop's usage since the last look. To be called before usage is reported.
   void CollectUsage(const WatchedLoop& loop, const WatchTools& tools);
   // The loop's place is empty, or was taken by another loop.
   void Forget(const WatchedLoop& loop, const WatchTools& tools);
@@ -110,7 +110,7 @@ class LoopWatch {
   // Nothing is due at this look but a sample: what was watched still goes on.
   bool IsAllAsBefore(const WatchedLoop& loop, int64_t now_ns) const;
   int64_t NextLookNs(int64_t now_ns, const WatchTools& tools) const;
-  // Tasks that wait behind a dispatch that is a lag itself; they count anew when that is over.
+  // Whether tasks wait behind a dispatch that is a lag itself; they count again when that is over.
   bool IsToldByDispatch(const Watched& watched) const {
     return watched.source == &tasks_ && !watched.watch.is_lagging() && watched_[0].watch.is_lagging();
   }
@@ -118,7 +118,7 @@ class LoopWatch {
   // now is to be looked at.
   int64_t Follow(Watched* watched, const WatchedLoop& loop, int64_t now_ns, const WatchTools& tools);
   bool IsForADebugger(int64_t now_ns, const WatchTools& tools);
-  // Whether a dispatch that the thread's waits tell of is spent idle, as far as a look tells.
+  // Whether a dispatch that was inferred from the thread's waits is spent idle, as far as a look shows.
   bool MayIdle(const Watched& watched, const WatchedLoop& loop) const {
     return watched.source == &dispatches_ && !watched.watch.is_lagging() && loop.is_inferred.load();
   }
@@ -127,8 +127,8 @@ class LoopWatch {
   void Finish(Watched* watched, const WatchedLoop& loop, const WatchTools& tools);
   void OpenWindow(Watched* watched, const WatchedLoop& loop, const char* tag, int64_t now_ns,
                   const WatchTools& tools);
-  // What the thread has run and waited for a processor so far: to tell, later, a stop of the process, in
-  // which it does neither, from a wait of the watchdog's own.
+  // The thread's time on processors and waiting for one so far: distinguishes a stop of the process, in which
+  // both stand still, from a wait of the watchdog's own.
   struct Activity {
     int64_t mono_ns = 0;  // 0: nothing is known
     int64_t active_ns = 0;
@@ -138,11 +138,11 @@ class LoopWatch {
   // Reports a hang that was over before the watchdog could look at it, because it was kept waiting for the
   // address space that the hang's thread was changing. False when it was not kept from anything.
   bool TryReportLate(Watched* watched, const WatchedLoop& loop, const WatchTools& tools);
-  // Reports a hang that might have been idle, and is over by now. False when it is none.
+  // Reports a hang that might have been idle, and is over by now. Returns false if it was idle.
   bool TryReportUnproven(Watched* watched, const WatchedLoop& loop, const WatchTools& tools);
   // Whether the thread is still within the call in which the last sample found it.
   bool IsStillAsleep(const WatchedLoop& loop, const WatchTools& tools);
-  // Finds the hang's begin by what ended it, and tells who listens.
+  // Finds the hang's begin by its end, and calls the listener.
   void BeginEnded(Watched* watched, const WatchedLoop& loop, std::span<const LoopSample* const> samples,
                   int64_t duration_ns, const WatchTools& tools);
   // Looks at the thread before anything that may wait for its memory.
@@ -211,7 +211,7 @@ class LoopWatch {
     int64_t lasted_ns = 0;
   } last_stop_;
 
-  // How the thread spends its time from the first window of what goes on.
+  // The account of the thread's time from the first window of a span.
   bool is_account_open_ = false;
   Activity activity_;
   bool is_account_fresh_ = false;  // opened since the last sample

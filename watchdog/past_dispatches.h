@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A loop's history as reports tell it.
+// A loop's history, as reports have it.
 #pragma once
 
 #include <span>
@@ -10,12 +10,12 @@
 
 namespace lagwatch::watchdog {
 
-// Ages and durations are told in whole steps, counted on the clock, so that a dispatch is the same number of
-// them in every report, and small on the way to the collector.
+// Ages and durations are in whole steps, counted on the clock, so that a dispatch is the same number of them
+// in every report, and small on the way to the collector.
 inline constexpr int64_t kHistoryStepNs = 100'000;
 
-// What is kept, oldest first, written to `room`, which has DispatchHistory::kMaxDispatches places. `history`
-// may be null. Context: watchdog.
+// Reads the recorded dispatches, oldest first, into `room`, which has DispatchHistory::kMaxDispatches places.
+// `history` may be null. Context: watchdog.
 std::span<const PastDispatch> ReadPastDispatches(const DispatchHistory* history,
                                                  const base::TickScale& tick_scale, const base::Clock& clock,
                                                  PastDispatch* room);

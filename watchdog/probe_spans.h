@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a loop's thread tells by a probe: its dispatches, its idle handler.
+// The spans that a loop's thread reports by a probe: its dispatches, its idle handler.
 #pragma once
 
 #include "watchdog/span_source.h"

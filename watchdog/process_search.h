@@ -10,7 +10,7 @@
 
 namespace lagwatch::watchdog {
 
-// The process's name, as the kernel has it; empty where that is not told.
+// The process's name, as the kernel has it; empty if it is unknown.
 void ReadProcessName(int32_t pid, char* name, size_t size_bytes);
 
 // Another process that has `link` (as "socket:[7]") among its descriptors, of those that this process may

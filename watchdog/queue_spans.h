@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is queued for a loop: tasks that wait to be run, input events that wait to be finished.
+// The spans of a loop's queues: tasks that wait to be run, input events that wait to be finished.
 #pragma once
 
 #include "policies/queue_age.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every report tells of the process, its control group and the machine at that moment, and of what the
-// watchdog itself has cost so far: docs/detection.md has the list.
+// The facts in every report: the process, its control group and the machine at that moment, and the
+// watchdog's own cost so far: docs/detection.md has the list.
 #pragma once
 
 #include "watchdog/loop_watch.h"

@@ -82,14 +82,14 @@ void AddMemoryAndThreads(FactList* facts) {
   AddIfKnown("threads", NumberAfter(status, "Threads:"), facts);
 }
 
-// Linux 6.2 and later tells it as the directory's size; else entries are counted, up to a bound.
+// Linux 6.2 and later report it as the directory's size; else entries are counted, up to a bound.
 int64_t OpenFiles() {
   struct stat status {};
   if (stat("/proc/self/fd", &status) == 0 && status.st_size > 0) return status.st_size;
   constexpr int64_t kMostCounted = 4096;
   int fd = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) return kNotKnown;
-  int64_t count = base::HasOwnFiles() ? 0 : -1;  // but for our own
+  int64_t count = base::HasOwnFiles() ? 0 : -1;  // without our own
   alignas(dirent64) char entries[4096];
   while (count < kMostCounted) {
     long size = syscall(SYS_getdents64, fd, entries, sizeof entries);
@@ -129,7 +129,7 @@ void AddMachine(FactList* facts) {
   AddPressure("/proc/pressure/io", "io_pressure_permille", "io_full_pressure_permille", facts);
 }
 
-// What is to be read of a control group, in its version.
+// The files to read of a control group, in its version.
 struct GroupFiles {
   const char* usage;
   const char* limit;

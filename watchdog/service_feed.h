@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tells the service manager again and again that the program is well, as systemd's WatchdogSec= wants it: the
-// manager starts the service anew when it is not told in time.
+// Notifies the service manager regularly that the program is well, as systemd's WatchdogSec= requires:
+// without notifications the manager restarts the service.
 #pragma once
 
 #include <sys/socket.h>
@@ -13,7 +13,7 @@
 
 namespace lagwatch::watchdog {
 
-// Thread safety: one thread at a time, but for the counters.
+// Thread safety: one thread at a time, except for the counters.
 class ServiceFeed {
  public:
   // As the environment says: NOTIFY_SOCKET, WATCHDOG_USEC and, if it is there, WATCHDOG_PID. Null when no

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a loop's watch learns which things of the loop are to be over in time: one source for each kind.
+// The sources of a loop's spans, the things that must be over in time: one source for each kind.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace lagwatch::watchdog {
 
 // Something of a loop that has begun and is to be over within a time: a dispatch, a scope, a task's wait.
 struct Span {
-  uint64_t number = 0;  // tells it from the others of its kind; 0: there is none
+  uint64_t number = 0;  // distinguishes it from the others of its kind; 0: none
   int64_t begin_ns = 0;
   Thresholds thresholds;
   const char* tag = nullptr;                 // readable as long as it goes on, and no longer
@@ -57,15 +57,15 @@ class SpanSource {
  public:
   virtual ~SpanSource() = default;
   virtual HangKind kind() const = 0;
-  // Called once at each look, while the span that it told of before may go on. The number is 0 when there is
-  // none; the thresholds hold in any case. No threshold: the loop has nothing of this kind.
+  // Called once at each look, while the span that it returned before may go on. The number is 0 without a
+  // span; the thresholds hold in any case. No threshold: the loop has nothing of this kind.
   virtual Span Read(const WatchedLoop& loop, int64_t now_ns, const SpanTools& tools) = 0;
-  // Whether the span `number` goes on, or did at the last look if that cannot be told in between.
+  // Whether the span `number` goes on, or did at the last look if that is unknown in between.
   virtual bool IsStillIn(uint64_t number, const WatchedLoop& loop) const = 0;
   virtual bool IsEndToldBetweenLooks() const { return true; }
-  // How long the span `number`, which is over, took as the loop's own thread measured it; 0: it did not.
+  // The duration of the span `number`, which is over, as the loop's own thread measured it; 0: it did not.
   virtual int64_t DurationNs(uint64_t, const WatchedLoop&, const SpanTools&) const { return 0; }
-  // More to tell of the span under way.
+  // Adds facts of the span under way.
   virtual void AddFacts(const WatchedLoop&, FactList*) const {}
   // The loop's place has a new loop.
   virtual void Forget() {}

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// When to look at one thing that is to be over in time, and which of its reports there are.
+// Schedules the checks of one span, a thing that must be over in time, and decides which of its
+// reports are made.
 //
 //   none ──begun──▶ watching ──not over at the threshold──▶ lagging ──over──▶ none
 //                                       └──at the second threshold: raised to ANR
@@ -21,7 +22,7 @@
 
 namespace lagwatch::watchdog {
 
-// What the threads' clocks said when a span's first window opened.
+// The threads' clocks when a span's first window opened.
 struct CpuBaseline {
   int64_t mono_ns = 0;
   int64_t thread_cpu_ns = 0;
@@ -50,7 +51,7 @@ class SpanWatch {
   void End();
   // Time passed that was not the program's: it does not count for the span being watched.
   void Discount(const policies::GuardFindings& findings);
-  // What was found since the span began.
+  // The findings since the span began.
   const policies::GuardFindings& guard() const { return guard_; }
   // Lets the span begin at `now_ns`: the time before was spent idle.
   void BeginAgain(int64_t now_ns);
@@ -67,8 +68,8 @@ class SpanWatch {
   // When it is next to be looked at, if samples are taken in between.
   int64_t NextLookNs() const { return is_window_open_ ? next_check_ns_ : WindowStartNs(); }
 
-  // The window before the next check opens: what is captured from sample number `first_sample` on is its own.
-  // True when it is the first of the span or lag, from which on CPU use is told.
+  // Opens the window before the next check: captures from sample number `first_sample` on belong to it.
+  // Returns true if it is the first of the span or lag, from which on CPU use is reported.
   bool OpenWindow(uint64_t first_sample);
   void SetCpuBaseline(const CpuBaseline& baseline) { cpu_baseline_ = baseline; }
   void SetTag(const char (&tag)[kMaxTagBytes]) { std::memcpy(tag_, tag, sizeof tag_); }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the application says of a queue: two counts, from whose looks the watchdog tells the age
-// (policies/queue_age.h).
+// The application's counts of a queue, from which the watchdog computes the age (policies/queue_age.h).
 #pragma once
 
 #include <atomic>

@@ -35,7 +35,7 @@ class ThreadLister {
   uint32_t own_count() const { return own_count_; }
 
  private:
-  // What is known of a thread, from one Capture() to the next.
+  // The known facts of a thread, from one Capture() to the next.
   struct Record {
     ThreadSnapshot snapshot;
     stack::BlockedThread blocked;  // where it sleeps; left alone while it runs
@@ -44,7 +44,7 @@ class ThreadLister {
     bool is_stack_kept;  // the stack is what it had when it had used `snapshot.cpu_ns` and slept at `blocked`
   };
 
-  // Who has a record. Apart from the records, so that a search touches little memory.
+  // A record's thread. Apart from the records, so that a search touches little memory.
   struct Place {
     int32_t tid;  // 0: free
     uint64_t last_look;

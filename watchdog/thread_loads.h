@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much CPU each thread of the process used between two looks. Context: watchdog; not thread-safe.
+// The CPU use of each thread of the process between two looks. Context: watchdog; not thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ namespace lagwatch::watchdog {
 
 class ThreadLoads {
  public:
-  // Context: background; allocates room for `max_threads`: the load of more is not told.
+  // Context: background; allocates room for `max_threads`: the load of further threads is not reported.
   explicit ThreadLoads(int32_t max_threads);
 
   // Looks at all threads of the program, and none of lagwatch's. False when there was no look to compare
@@ -31,7 +31,7 @@ class ThreadLoads {
     int64_t cpu_ns;
   };
 
-  // What the thread had used at the look before; 0 for one that has begun since, -1 when that is not known.
+  // The thread's use at the look before; 0 for one that has begun since, -1 if unknown.
   int64_t CpuBefore(int32_t tid);
 
   size_t capacity_;
@@ -46,8 +46,8 @@ class ThreadLoads {
   policies::BusiestThreads busiest_;
 };
 
-// How many processors the process may use: those that its affinity allows. At least 1. Context: watchdog (one
-// system call).
+// The number of processors that the process may use: those that its affinity allows. At least 1. Context:
+// watchdog (one system call).
 int32_t CountUsableCores();
 
 }  // namespace lagwatch::watchdog

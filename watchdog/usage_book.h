@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the loops were used for in one period, by loop and by tag of slow dispatches. Of fixed size.
+// The loops' usage in one period, by loop and by tag of slow dispatches. Of fixed size.
 #pragma once
 
 #include <array>
@@ -27,7 +27,7 @@ struct SlowTag {
   policies::SlowDispatches dispatches;
 };
 
-// A period, told as a whole. Everything is borrowed for the call.
+// A whole period. Everything is borrowed for the call.
 struct UsageEvent {
   base::Uuid id;  // of the period: the same until a next one begins
   int64_t begin_wall_ms;
@@ -43,7 +43,7 @@ class UsageBook {
  public:
   static constexpr size_t kMaxLoops = 64;
   static constexpr size_t kMaxTags = 64;
-  // What finds no place of its own is counted under this name.
+  // The name for everything without a place of its own.
   static constexpr char kOthers[] = "(others)";
 
   // Valid until the next Clear().

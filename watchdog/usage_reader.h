@@ -15,7 +15,7 @@ namespace lagwatch::watchdog {
 // Context: watchdog; not thread-safe.
 class UsageReader {
  public:
-  // What was counted or noted before is nobody's.
+  // Skips everything counted or recorded before.
   void Skip(const LoopProbe& probe);
   // Adds the dispatches that have ended since the last call. A loop that both times and only counts is taken
   // to have done what it did last.

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kTries = 3;
 
-// How often the thread has gone to sleep; none when it is gone.
+// The number of times that the thread has gone to sleep; none if it is gone.
 std::optional<uint64_t> ReadSwitches(int32_t tid) {
   char buffer[16 * 1024];  // on a large machine, much of the file is about processors
   std::string_view text = base::ReadSmallFile(base::TaskPath(tid, "status").c_str(), buffer, sizeof buffer);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who waits for whom: from a thread that waits for a lock to the lock's owner, to what that one waits for,
-// and so on, until somebody runs, waits for no lock, or the chain bites its tail. Why it can be trusted:
-// docs/design/locks.md.
+// The wait chain: from a thread that waits for a lock to the lock's owner, to the lock that that one waits
+// for, and so on, until a thread runs, waits for no lock, or occurs in the chain already.
+// docs/design/locks.md shows why it can be trusted.
 #pragma once
 
 #include <array>
@@ -28,22 +28,22 @@ class WaitChain {
   // As LockOwners::MeasureLayouts(); to be called once, before the first Follow().
   int MeasureLayouts() { return owners_.MeasureLayouts(); }
 
-  // Follows the chain from thread `tid`, capturing the stacks of all in it; `capturer`'s modules must be
-  // fresh. What changed meanwhile is left out, with all that hangs on it, after a few tries to find it at
-  // rest. Returns how many waits were left out.
+  // Follows the chain from thread `tid`, capturing the stacks of all its threads; `capturer`'s modules must
+  // be fresh. A wait that changed meanwhile is left out, with all that follow it, after a few tries to find
+  // it at rest. Returns the number of waits left out.
   uint32_t Follow(int32_t tid, stack::StackCapturer* capturer);
   void Clear();
 
-  // What Follow() found, from `tid` on; valid until the next call.
+  // The result of Follow(), from `tid` on; valid until the next call.
   std::span<const Wait> waits() const { return {waits_.data(), count_}; }
   WaitOutcome outcome() const { return outcome_; }
 
  private:
-  // What tells that a thread did not run in between.
+  // Evidence that a thread did not run in between.
   struct Rest {
     stack::BlockedThread blocked;
     uint64_t switches;
-    bool is_hidden;  // `blocked` is what it told when it was interrupted
+    bool is_hidden;  // `blocked` is from the thread itself, when it was interrupted
   };
   enum class Step { kAdded, kEnded, kChanged };
 
@@ -54,7 +54,7 @@ class WaitChain {
   bool HasNotMoved(size_t index, stack::StackCapturer& capturer) const;
   void NameOwners();
   void Conclude(size_t cycle_begin);
-  // Which of the waits is `tid`'s; count_ when none is.
+  // The index of `tid`'s wait; count_ without one.
   size_t IndexOf(int32_t tid) const;
 
   stack::LockOwners owners_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is at the other end of what a thread waits for. Only the kernel is asked, never the file itself: its
-// disk or server may be what hangs. Context: watchdog.
+// Finds the process at the other end of a wait. Only the kernel is asked, never the file itself: its disk or
+// server may be what hangs. Context: watchdog.
 #pragma once
 
 #include <cstddef>

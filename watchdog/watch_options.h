@@ -33,17 +33,17 @@ struct WatchOptions {
   int64_t idle_handler_threshold_ns = 2 * base::kNsPerSecond;
   int64_t input_threshold_ns = 2 * base::kNsPerSecond;  // from an event's receipt to its end
   int64_t slow_frame_ns = 120 * base::kNsPerMs;         // a longer frame is reported; 0: none is
-  int64_t slow_dispatch_ns = 700 * base::kNsPerMs;      // one longer than this is told with its CPU time
-  int64_t sensitive_ns = 250 * base::kNsPerMs;  // one longer than this is told to the listener; 0: none
-  int64_t usage_period_ns = 3600 * base::kNsPerSecond;  // what loops were used for is told so often; 0: never
+  int64_t slow_dispatch_ns = 700 * base::kNsPerMs;      // a longer one is recorded with its CPU time
+  int64_t sensitive_ns = 250 * base::kNsPerMs;  // the listener is called for a longer one; 0: none
+  int64_t usage_period_ns = 3600 * base::kNsPerSecond;  // the interval of usage reports; 0: never
   int64_t check_period_ns = 1 * base::kNsPerSecond;     // between two checks of a lag, before annealing
   int64_t annealing_cap_ns = 60 * base::kNsPerSecond;
   int64_t sample_interval_ns = 50 * base::kNsPerMs;
   int32_t ring_size = 20;            // samples that a check looks at; at most kMaxRingSize
   policies::ExpensiveStackRule expensive_stack_rule = policies::ExpensiveStackRule::kPath;
   int32_t max_threads = 512;         // whose stacks go into a report
-  HangListener* listener = nullptr;  // borrowed; null: nobody listens
-  ServiceFeed* service = nullptr;    // borrowed; null: no service manager is told that all is well
+  HangListener* listener = nullptr;  // borrowed; null: none
+  ServiceFeed* service = nullptr;    // borrowed; null: no service manager
   bool reports_under_debugger = false;
   int64_t dump_interval_ns = 10 * base::kNsPerSecond;  // between two dumps on demand, at least
   CpuOptions cpu;
@@ -59,9 +59,9 @@ struct WatchCounters {
   base::Counter unchanged_checks;        // checks of a lag that found the stack unchanged
   base::Counter reports_over_lag_limit;  // changed stacks of a lag that had its share of reports
   base::Counter thread_stacks_reused;    // of threads that had slept since an earlier report
-  base::Counter waits_changed;  // left out of a report, because they were over before they could be told
-  base::Counter lock_layouts_unknown;  // kinds of locks whose owners cannot be told with this C library
-  // What the guards found; see policies/guard.h.
+  base::Counter waits_changed;  // left out of a report, because they were over too soon
+  base::Counter lock_layouts_unknown;  // kinds of locks whose owners are unknown with this C library
+  // The findings of the guards; see policies/guard.h.
   base::Counter checks_under_debugger;  // lags and dumps not reported, because a debugger may have made them
   base::Counter stops;                  // of the process
   base::Counter stopped_ms;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The thread that watches: it looks at every loop when that can matter, samples a loop that is stuck, and
-// tells the sink of each lag once per different stack.
+// The watchdog's thread: looks at every loop when that can matter, samples a loop that is stuck, and passes
+// each lag to the sink once per different stack.
 #pragma once
 
 #include <atomic>
@@ -31,11 +31,11 @@ enum class StopReason : uint8_t {
   kProcessEnds,  // exit(): a hang that is under way ends now
 };
 
-// Thread safety: all from any thread, but for counters() one at a time.
+// Thread safety: all from any thread; counters() by one at a time.
 class Watchdog {
  public:
-  // Borrows all but the options; they must outlive Stop(). Context: background; allocates all that will be
-  // needed.
+  // Borrows all but the options; they must outlive Stop(). Context: background; allocates all that
+  // will be needed.
   Watchdog(const WatchOptions& options, LoopRegistry* registry, stack::StackCapturer* capturer,
            HangSink* sink);
   // Ends the thread, for as long as that takes, unless TryStop() did: an exception may end the owner's start.
@@ -83,22 +83,22 @@ class Watchdog {
   int64_t RunRound();
   // Makes the dump that was asked for, if one was.
   void DumpIfAsked();
-  // Somebody else may take the capture signal at any time.
+  // The program may replace the capture signal's handler at any time.
   void KeepSignalNowAndThen();
-  // Tells the service manager, while no loop is in a lag. Returns when to do so next; of loops that are, the
-  // next look tells.
+  // Notifies the service manager, while no loop is in a lag. Returns the time of the next notification; while
+  // a loop is, the next look decides.
   int64_t FeedIfWell();
   void CountPauses();
-  // Sleeps until `next_ns`, or, when all loops are quiet, until one begins a dispatch (or CPU use is to be
-  // looked at).
+  // Sleeps until `next_ns`, or, when all loops are quiet, until one begins a dispatch (or CPU use is to
+  // be looked at).
   void Sleep(int64_t next_ns);
   uint64_t CountReportsTried() const;
   // Time that looks have waited so far, for captures and a listener; not for a processor or a disk.
   int64_t WaitedInLooksNs() const {
     return static_cast<int64_t>(tools_.capturer->counters().waited_ns.value()) + listener_.called_ns();
   }
-  // Accounts for the time of a look, before which looks had waited so long and so many reports had been
-  // tried.
+  // Accounts for the time of a look, before which looks had waited so long and so many reports
+  // had been tried.
   void AccountForLook(int64_t waited_ns_before, uint64_t reports_before);
   // Takes off what was not the program's time since the last call, in which this thread wanted to wait for so
   // long at most.
@@ -114,12 +114,12 @@ class Watchdog {
   void ForEachParked(Visit visit);
   void CollectParkedUsage();
 
-  // Tells the sink what the loops were used for: so far, or for good when that is due.
+  // Passes the loops' usage to the sink: so far, or finally when that is due.
   void TellUsage(uint64_t reports_before);
   // At the end.
   void TellLastUsage();
   UsageEvent DescribeUsage(policies::SuppressedCounts* suppressed, bool is_alone) const;
-  // Everything that was suppressed since the watchdog was made, but for what the sink counts.
+  // Everything that was suppressed since the watchdog was made, except for the sink's counts.
   policies::SuppressedCounts CountSuppressed() const;
   void BeginUsagePeriod();
 
@@ -135,8 +135,8 @@ class Watchdog {
   UsageBook usage_;                // of the period under way
   base::Uuid usage_id_;
   int64_t usage_begin_wall_ms_ = 0;
-  int64_t usage_tried_ns_ = 0;   // when the book was told last, or begun
-  int64_t usage_so_far_ns_ = 0;  // when it was told so far
+  int64_t usage_tried_ns_ = 0;   // the last time that usage was reported, or begun
+  int64_t usage_so_far_ns_ = 0;  // the last time that usage so far was reported
   policies::SuppressedCounts suppressed_told_{};
   WatchTools tools_;
   TimedListener listener_;

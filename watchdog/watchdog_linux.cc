@@ -23,10 +23,10 @@ constexpr timespec kShortPause{.tv_sec = 0, .tv_nsec = base::kNsPerMs};
 constexpr int kPauseTries = 100;
 constexpr int64_t kSetUpTimeoutNs = base::kNsPerSecond;
 constexpr int64_t kStopTimeoutNs = 3 * base::kNsPerSecond;
-// Use is told along with a report, because that is sent anyway; but not more often than this.
+// Usage is sent along with a report, because that is sent anyway; but not more often than this.
 constexpr int64_t kUsageWithReportNs = 60 * base::kNsPerSecond;
 
-// How many threads of the process may run at once.
+// The number of threads of the process that may run at once.
 int64_t CountParallelThreads() {
   int64_t threads = 0;
   base::ForEachThread([&](int) {
@@ -179,8 +179,7 @@ void Watchdog::RunRounds() {
     next_ns = tick_scale_.is_known() ? RunRound() : next_ns + kFirstCalibrationNs;
     if (is_locked) round_mutex_.unlock();
   }
-  while (!registry_->dump_requests().CloseIfIdle())
-    DumpIfAsked();  // whoever was told that it is made gets it
+  while (!registry_->dump_requests().CloseIfIdle()) DumpIfAsked();  // an accepted request is always served
   const bool is_end = stop_reason_.load() == StopReason::kProcessEnds;
   const LoopRegistry::Places places = registry_->places();
   for (uint32_t place : watches_.active()) {

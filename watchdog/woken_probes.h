@@ -12,10 +12,11 @@ namespace lagwatch::watchdog {
 
 class LoopProbe;
 
-// Thread safety: any thread adds, the watchdog takes all.
-// Invariants:
-// - A probe is in the list at most once: who sets its `is_listed` adds it, and the watchdog clears that after
-//   it has taken the probe out.
+// The probes that woke the watchdog.
+//
+// Thread safety: any thread adds, the watchdog takes all. Invariants:
+// - A probe is in the list at most once: the thread that sets its `is_listed` adds it, and the watchdog
+//   clears that after it has taken the probe out.
 // - A probe that is added after SetNextLook() is seen by is_empty(), or wakes the watchdog by that date: both
 //   sides store before they load, sequentially consistent.
 class WokenProbes {
@@ -23,8 +24,8 @@ class WokenProbes {
   // Borrowed: where the watchdog sleeps.
   explicit WokenProbes(base::Sleeper* watchdog) : watchdog_(watchdog) {}
 
-  // Wakes the watchdog unless it is to look within `look_within_ns`; kAtOnce: always. Context: hot.
-  // Lock-free.
+  // Wakes the watchdog unless it is to look within `look_within_ns`; kAtOnce: always.
+  // Context: hot. Lock-free.
   static constexpr int64_t kAtOnce = -1;
   void Add(LoopProbe* probe, int64_t look_within_ns);
   // The newest of all that were added, and then LoopProbe::TakeNextWoken(). Context: watchdog.

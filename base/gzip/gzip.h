@@ -10,9 +10,9 @@
 
 namespace lagwatch::base {
 
-// `bytes` as one gzip member (RFC 1952), with no name and no time, so equal input gives equal output.
-// `memory_level`: zlib's, 1 to 9; a small one makes short blocks, each with a code of its own. Throws
-// std::bad_alloc.
+// `bytes` as one gzip member (RFC 1952), with no name and no time, so equal input gives equal
+// output. `memory_level`: zlib's, 1 to 9; a small one makes short blocks, each with a code of its
+// own. Throws std::bad_alloc.
 std::string Gzip(std::string_view bytes, int memory_level = 8);
 
 // The content of one gzip member. Errors: kTooLarge over the limit; kInvalid when `gzip` is none, or is cut

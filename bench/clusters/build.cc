@@ -150,7 +150,7 @@ void Renderer::AppendLambda(const Function& function, RawStack* outermost_first)
 }
 
 void Renderer::AppendFunction(const Function& function, Random* random, RawStack* outermost_first) const {
-  // What a library calls, it calls through a pointer.
+  // A library calls through a pointer.
   const bool has_own_caller = !outermost_first->empty() && outermost_first->back().module == program_;
   if (has_own_caller && IsInlined(function)) {
     auto& inlined = outermost_first->back().inlined;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program as one compiler built it and one machine's libraries run it: what its functions' symbols are, and
-// which of them are there at all.
+// A program as one compiler built it and one machine's libraries run it: the symbols of its functions, as far
+// as there are any.
 #pragma once
 
 #include <cstdint>
@@ -41,7 +41,7 @@ struct Build {
 
 std::vector<Build> AllBuilds();
 
-// Renders functions as frames of one build. What depends on the build alone is the same each time.
+// Renders functions as frames of one build. Parts that depend on the build alone are the same each time.
 class Renderer {
  public:
   // Borrows `build` and `tails`. `argument`, mangled, is what templates are instantiated with.

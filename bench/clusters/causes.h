@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Causes of lags, told the way a program's author would: who calls whom, and where the time goes.
+// Causes of lags, described as a program's author would: by the calls and by the functions that
+// take the time.
 //
-// A file of causes has these lines, and comments after a first `#`; a path is functions joined by " > ",
-// outermost first:
+// A file of causes has these lines, and comments after a first `#`; a path is functions joined by " >
+// ", outermost first:
 //   base NAME = PATH              a beginning that other paths name
 //   cause NAME VERDICT            NAME begins with the program's, up to its first dot
 //     path PATH                   one of the ways that lead there; each is taken as often as the others
 //     leaf WEIGHT [PATH]          where a sample may find it below the path; without PATH in its last
 //     function tail WEIGHT LIBRARY         … in what the standard library does for it: a tail of tails.txt
-//     owner PATH                  for locks: who holds it; then ownerleaf, ownertail likewise
+//     owner PATH                  for locks: the owner; then ownerleaf, ownertail likewise
 // A function is `name` (C), `ns::Name` (C++, `(anon)` being the anonymous namespace), `ns::Name<T>` (with
-// changing template arguments), `ns::Name.actor` (a coroutine), `rust:crate::name` or `@NUMBER` (without a
-// name). Before it may stand its module (`libgtk-3.so.0:gtk_main`), after it `~` when compilers like to
-// inline it, `#NUMBER` for a lambda in it, called through std::function, and `*NUMBER` when it calls itself
+// changing template arguments), `ns::Name.actor` (a coroutine), `rust:crate::name` or `@NUMBER` (without
+// a name). Before it may stand its module (`libgtk-3.so.0:gtk_main`), after it `~` if compilers may
+// inline it, `#NUMBER` for a lambda in it, called through std::function, and `*NUMBER` if it calls itself
 // up to so often.
 #pragma once
 
@@ -51,7 +52,7 @@ struct Cause {
   std::string name;
   policies::VerdictWord verdict = policies::VerdictWord::kUnknown;
   Place place;
-  Place owner;  // of a lock; no path: nobody
+  Place owner;  // of a lock; no path: none
 
   std::string program() const { return name.substr(0, name.find('.')); }
 };

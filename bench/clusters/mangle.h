@@ -9,7 +9,8 @@
 
 namespace lagwatch::clusters {
 
-// `ns::Class::Name`, taking nothing; `argument` is the mangled template argument, empty when it is none.
+// Mangles `ns::Class::Name`, without parameters; `argument` is the mangled template argument,
+// empty without one.
 std::string MangleCpp(const std::string& name, const std::string& argument = "");
 
 // The symbols that a lambda has which is called through std::function: its own, and the library's.

@@ -71,7 +71,7 @@ class ReportWriter {
   std::map<std::string, uint64_t> offsets_;
 };
 
-// A verdict is mostly right. A busy machine starves anybody, and a few lags are seen too shortly to tell.
+// A verdict is mostly right. A busy machine may starve any program, and a few lags are too short to judge.
 VerdictWord Blur(VerdictWord word, Random* random) {
   uint64_t draw = random->Below(100);
   if (draw < 3) return VerdictWord::kStarved;
@@ -90,7 +90,7 @@ VerdictWord Blur(VerdictWord word, Random* random) {
   }
 }
 
-// A stack may be cut at its outer end because it is deep, or because nobody could unwind further.
+// A stack may be cut at its outer end because it is deep, or because unwinding failed there.
 report::Completeness Cut(RawStack* stack, Random* random) {
   uint64_t draw = random->Below(100);
   size_t kept = draw < 10   ? static_cast<size_t>(random->Between(10, 24))
@@ -162,7 +162,7 @@ class ReportMaker {
     }
   }
 
-  // Not every lock tells its owner, and not every owner's stack can be had.
+  // Not every lock reports its owner, and not every owner's stack is available.
   void AddOwner() {
     report::Wait& wait = AddWait(1, report_.expensive_stack + 1);
     if (random_.Chance(4)) return;

@@ -21,10 +21,10 @@ using InlinedSymbols = std::map<std::pair<uint32_t, uint64_t>, std::vector<std::
 struct KnownReport {
   size_t cause = 0;  // index into the causes
   report::Report report;
-  InlinedSymbols inlined;  // what debug information would tell
+  InlinedSymbols inlined;  // from debug information
 };
 
-// Names frames as one does who has debug information.
+// Names frames with the help of debug information.
 class DebugNamer final : public collector::FrameNamer {
  public:
   // Borrows `known`.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How well clusters tell causes apart.
+// Measures how well clusters separate causes.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace lagwatch::clusters {
 
-// Which cluster each report came into, and of which cause it is.
+// Counts each report's cluster and cause.
 class Score {
  public:
   void Add(size_t cause, const std::string& key, const std::string& text);

@@ -118,7 +118,7 @@ void WallClockStepsInALag(Stage* stage) {
   });
 }
 
-// Puts all monitor threads of this process on one processor, behind everybody else there.
+// Puts all monitor threads of this process on one processor, behind all other threads there.
 class StarvedMonitor {
  public:
   StarvedMonitor() : spinner_([this] { Spin(); }) {

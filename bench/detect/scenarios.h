@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `scripts/bench detect` plays: each kind of lag, what is nearly one, and each thing that is none.
+// The scenarios of `scripts/bench detect`: each kind of lag, near misses, and cases that are not lags.
 #pragma once
 
 #include <span>
@@ -18,7 +18,7 @@ struct Scenario {
 
 std::span<const Scenario> Dispatches();
 std::span<const Scenario> OtherKinds();
-// What is no lag, or not all of it.
+// Cases that are no lags, or only partly.
 std::span<const Scenario> Guards();
 // Programs that start, and that end in a lag or not.
 std::span<const Scenario> StartsAndEnds();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where one scenario of `scripts/bench detect` is played: a process of its own with the real monitor, and a
-// list of what it told against what it should have told.
+// Runs one scenario of `scripts/bench detect`: a process of its own with the real monitor, and a comparison
+// of its reports with the expected ones.
 #pragma once
 
 #include <lagwatch/lagwatch.h>
@@ -62,15 +62,15 @@ class Stage {
               lw_level level = LW_LEVEL_LAG);
   // The same, but it would be right too if nothing were found.
   void Allow(lw_kind kind, int64_t due_ns, const char* tag);
-  // What is told otherwise than by the listener.
+  // For findings that the listener does not report.
   void Require(bool is_found) { outcome_.missed += !is_found; }
   void Forbid(bool is_found) { outcome_.false_positives += is_found; }
 
-  // How many reports of that kind are in the spool ("lag", "dump", …).
+  // The number of reports of that kind in the spool ("lag", "dump", …).
   int ReportsOfKind(const std::string& kind) const { return ReportsIn(spool_.path(), kind); }
   static int ReportsIn(const std::string& spool, const std::string& kind);
 
-  // How long the lags took that are over by now, as the listener was told.
+  // The durations of the lags that are over by now, as the listener received them.
   std::vector<int64_t> EndedNs() const;
   size_t begun_count() const;
 
@@ -81,7 +81,7 @@ class Stage {
   // (SIGSTOP; a frozen control group), "trace", "untrace" (by a debugger). False when it may not.
   bool LetParent(const std::string& action);
 
-  // What the clocks of this process are ahead of the machine's.
+  // The offset of this process's clocks from the machine's.
   static void StepWallClock(int64_t ns);
   static void PretendSuspension(int64_t ns);
 
@@ -112,7 +112,7 @@ class Stage {
 void SleepOver();
 // The loop "main" goes on with short dispatches for so long.
 void RunLoop(Stage* stage, int64_t ms);
-// A dispatch that is a lag, and must be told as one.
+// A dispatch that is a lag, and must be reported as one.
 void Lag(Stage* stage, const std::function<void()>& work);
 
 }  // namespace lagwatch::bench

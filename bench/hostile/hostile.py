@@ -35,7 +35,7 @@ class Bench:
         self.clock = bin_directory / "bench_wall_clock.so"
 
     def run(self, attack):
-        """What came of it: complaints, and the figures."""
+        """The result: complaints, and the figures."""
         with tempfile.TemporaryDirectory(prefix="lagwatch-hostile-") as directory:
             if attack.own_disk_mib:
                 mount(directory, attack.own_disk_mib)

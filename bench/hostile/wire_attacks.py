@@ -91,7 +91,7 @@ def deep_json(collector, seconds):
 
 
 def wrong_keys(collector, seconds):
-    """Keys that nobody has, each of its own, where each place takes one."""
+    """Invalid keys, each different, wherever a key is accepted."""
     complaints = []
     log_before = os.path.getsize(collector.log)
 
@@ -220,7 +220,7 @@ def abandoned_questions(collector, seconds):
 
 
 def garbage_records(collector, seconds):
-    """Sealed records that nobody can open, traces that are none, packed batches of noise, and unknown types."""
+    """Sealed records that cannot be opened, invalid traces, packed batches of noise, and unknown types."""
     complaints = []
 
     def step(number):

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs whose handlers wait, in the calls that programs in idle_hosts.c idle in, at the same place each
-// time.
+// Programs whose handlers wait, in the calls that programs in idle_hosts.c idle in, at the same place each time.
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <semaphore.h>

@@ -105,7 +105,7 @@ class Bench:
             spool = directory + "/spool"
             watched = run(self.watched_command(host, spool))
             reports, notes = self.reports(spool)
-            if "later" in host.traits:  # what could not be written is told by the program's next run
+            if "later" in host.traits:  # the program's next run reports what could not be written
                 run(self.watched_command(dataclasses.replace(host, command=[self.host_program, "run_exit_handlers"]), spool))
                 notes += self.reports(spool)[1]
         return list(self.judge(host, bare, watched, reports, notes + watched.notes))

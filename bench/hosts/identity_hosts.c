@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs that change who they are and what they see: user, root directory, namespaces.
+// Programs that change their identity or their view of the system: user, root directory, namespaces.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <grp.h>

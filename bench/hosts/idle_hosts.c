@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs that poll at their start, or run a loop for a while, and then idle in other calls, which is no
-// hang. What waits in the same calls in a handler of a loop is in handler_hosts.c.
+// Programs that poll at their start, or run a loop for a while, and then idle in other calls, which is no hang.
+// handler_hosts.c has handlers of a loop that wait in the same calls.
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>

@@ -25,7 +25,7 @@ class ServerProcess {
 
   uint16_t port() const { return port_; }
   double RssMib() const;
-  // How many transactions all uploads were committed in. Stops it.
+  // Stops it and returns the number of transactions that all uploads were committed in.
   uint64_t StopAndCountCommits();
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How fast SQLite takes rows like the collector's, when nothing else is done.
+// Measures how fast SQLite inserts rows like the collector's, without other work.
 #pragma once
 
 #include <cstddef>

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs real programs whose handlers wait, under `lagwatch run`: for an answer, which is a hang, or in a loop of their own,
-as a dialog does, which is none.
+"""Runs real programs whose handlers wait, under `lagwatch run`: for an answer, which is a hang, or in a loop of their
+own, as a dialog does, which is no hang.
 
-`scripts/bench nested` installs PACKAGES; a program that is missing is left out. The last line is one JSON object: `hangs`
-that were made, how many of them were `found`, `nested_loops` and other idle programs, and reports of these (`false`).
+`scripts/bench nested` installs PACKAGES; a program that is missing is left out. The last line is one JSON
+object: `hangs` that were made, how many of them were `found`, `nested_loops` and other idle programs, and
+reports of these (`false`).
 """
 import argparse
 import json
@@ -159,7 +160,7 @@ PORT = free_port()
 
 
 def migrate(_):
-    """Tells redis to hand a key to a server that accepts and says nothing."""
+    """Makes redis send a key to a server that accepts and does not answer."""
     mute = socket.create_server(("127.0.0.1", 0))
 
     def ask():

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asks a collector's store what its users ask, without HTTP and from one thread. Prints progress to standard
-// error.
+// Runs the queries of a collector's users on its store, without HTTP and from one thread. Prints progress
+// to standard error.
 #pragma once
 
 #include <cstdio>

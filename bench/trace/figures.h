@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the parts of the trace suite measured, for its last line.
+// The figures of the trace suite's parts, for its last line.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What it costs that threads look at themselves.
+// Measures the cost of captures inside hooked calls.
 #pragma once
 
 namespace lagwatch::bench {

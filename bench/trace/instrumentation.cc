@@ -69,7 +69,7 @@ void Take(Way* way) {
   if (base_ns && ns) way->takes_ns.push_back(*ns - *base_ns);
 }
 
-// What the recorders write goes there.
+// The recorders' output goes there.
 class ScratchDirectory {
  public:
   ScratchDirectory() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a sample of a real program takes in the flight recorder, its part of the call-stack table included,
-// and what it would take with all its program counters.
+// Measures the size of a real program's sample in the flight recorder, its part of the call-stack table
+// included, and its size with all its program counters.
 #include <sys/wait.h>
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What it costs to look at threads: one main thread and 16 others, of which 12 sleep, every 10 ms.
+// Measures the cost of sampling threads: one main thread and 16 others, of which 12 sleep, every 10 ms.
 #include <pthread.h>
 #include <unistd.h>
 

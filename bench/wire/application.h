@@ -18,8 +18,8 @@ struct Stall {
 
 class Application {
  public:
-  // Starts the threads that such a program has: some wait, some work now and then. `directory` takes its
-  // files.
+  // Starts the threads that such a program has: some wait, some work now and then. `directory`
+  // takes its files.
   Application(const std::string& directory, int64_t stall_ms);
   ~Application();
   Application(const Application&) = delete;
@@ -27,7 +27,7 @@ class Application {
 
   // All there are, each for one dispatch of the loop's thread.
   std::vector<Stall> Stalls();
-  // What a dispatch does that is not a stall: `microseconds` of work.
+  // The work of a dispatch that is not a stall: `microseconds` of it.
   void Turn(int64_t microseconds);
 
  private:

@@ -60,8 +60,8 @@ Status CopyFiles(const fs::path& from, const fs::path& to, bool has_symbols) {
 Status BackUp(const std::string& from, const std::string& to, const BackupOptions& options) {
   std::error_code ignored;
   if (!IsData(from))
-    return {StatusCode::kInvalid, from + " is no collector's data directory; name it with --data"};
-  if (fs::exists(to, ignored)) return {StatusCode::kInvalid, to + " is there already; name a new directory"};
+    return {StatusCode::kInvalid, from + " is not a collector's data directory; name one with --data"};
+  if (fs::exists(to, ignored)) return {StatusCode::kInvalid, to + " exists already; name a new directory"};
   const std::string part = to + ".part";
   fs::remove_all(part, ignored);  // of a backup that was broken off
   Status done = Guarded([&] { fs::create_directories(part); });
@@ -76,9 +76,10 @@ Status BackUp(const std::string& from, const std::string& to, const BackupOption
 Status Restore(const std::string& backup, const std::string& to) {
   const std::string database = backup + "/" + kDatabase;
   const bool has_database = HasFile(backup, kDatabase);
-  if (!IsData(backup)) return {StatusCode::kInvalid, backup + " is no collector's backup"};
+  if (!IsData(backup)) return {StatusCode::kInvalid, backup + " is not a collector's backup"};
   if (IsData(to))
-    return {StatusCode::kInvalid, to + " is a collector's already; name another directory with --data"};
+    return {StatusCode::kInvalid,
+            to + " is a collector's data directory already; name another one with --data"};
   if (has_database) {
     if (Status checked = CheckDatabase(database); !checked.ok()) return checked;
   }

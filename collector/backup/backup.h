@@ -17,8 +17,8 @@ struct BackupOptions {
 // `from` is no data directory; kIo. Reports in ClickHouse are not its matter.
 base::Status BackUp(const std::string& from, const std::string& to, const BackupOptions& options);
 
-// Makes the data directory `to` of a backup, which is checked first. Errors: kInvalid when it is none or is
-// damaged, or when `to` is a data directory already; kIo.
+// Makes the data directory `to` of a backup, which is checked first. Errors: kInvalid if the backup is
+// invalid or damaged, or if `to` is a data directory already; kIo.
 base::Status Restore(const std::string& backup, const std::string& to);
 
 }  // namespace lagwatch::collector

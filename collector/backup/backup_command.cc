@@ -27,16 +27,17 @@ void AddBackupCommands(CLI::App* app, const std::function<std::string()>& data, 
     bool leaves_symbols_out = false;
   };
   auto given = std::make_shared<Given>();
-  CLI::App* backup = app->add_subcommand("backup", "Copy all that --data holds, while it is served or not");
+  CLI::App* backup =
+      app->add_subcommand("backup", "Copy the whole data directory, also while a collector serves it");
   backup->fallthrough();
-  backup->add_option("DIRECTORY", given->directory, "Where to; must not be there yet")->required();
+  backup->add_option("DIRECTORY", given->directory, "The new directory; must not exist yet")->required();
   backup->add_flag("--without-symbols", given->leaves_symbols_out,
-                   "Leave out symbol files that were uploaded: they can be uploaded again");
+                   "Leave out uploaded symbol files: they can be uploaded again");
   backup->callback([=] {
     *exit_code = Finish(BackUp(data(), given->directory, {.has_symbols = !given->leaves_symbols_out}),
                         "backed up " + data() + " to " + given->directory);
   });
-  CLI::App* restore = app->add_subcommand("restore", "Make --data of a backup");
+  CLI::App* restore = app->add_subcommand("restore", "Create the data directory from a backup");
   restore->fallthrough();
   restore->add_option("DIRECTORY", given->directory, "The backup")->required();
   restore->callback([=] {

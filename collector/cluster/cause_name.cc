@@ -12,7 +12,7 @@ bool IsWordByte(char byte) {
          byte == '_' || byte == '$';
 }
 
-// Where the operator's name at `at` ends: past `operator()`, `operator<<`, `operator new`.
+// The end of the operator's name at `at`: past `operator()`, `operator<<`, `operator new`.
 size_t EndOfOperator(std::string_view text, size_t at) {
   constexpr std::array<std::string_view, 26> kSigns = {
       "<=>", "<<=", ">>=", "->*", "()", "[]", "<<", ">>", "<=", ">=", "->", "++", "--",
@@ -70,7 +70,7 @@ std::string WithoutGroups(std::string_view text) {
   return name;
 }
 
-// Where a lambda's or closure's part of the name begins: `::{lambda(int)#1}`, clang's `::$_0`, Rust's
+// The begin of a lambda's or closure's part of the name: `::{lambda(int)#1}`, clang's `::$_0`, Rust's
 // `::{closure#0}` and `::{{closure}}`.
 size_t FindLambda(std::string_view text) {
   size_t found = std::string_view::npos;
@@ -84,8 +84,8 @@ size_t FindLambda(std::string_view text) {
   return found;
 }
 
-// `<shop::Index as shop::Handler>::handle` is `shop::Index::handle`, but `<i32 as core::fmt::Display>::fmt`,
-// of a type that belongs to nobody, is `core::fmt::Display::fmt`.
+// `<shop::Index as shop::Handler>::handle` becomes `shop::Index::handle`, but `<i32 as
+// core::fmt::Display>::fmt`, of a built-in type, becomes `core::fmt::Display::fmt`.
 std::string WithoutTrait(std::string_view text) {
   if (!text.starts_with('<')) return std::string(text);
   size_t end = EndOfGroup(text, 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What reports of one cause come to. Sums of parts add up to those of the whole; what a report contributed
-// can be taken out again, but for its user, its times and the longest lag. Context: background.
+// The sums of one cause's reports. Sums of parts add up to those of the whole; a report's contribution can be
+// subtracted again, except for its user, its times and the longest lag. Context: background.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct CauseSums {
   int64_t lags = 0;  // each counted once, at one of its reports (policies/lag_account.h)
   // As doubles, which no client can make overflow: whole numbers up to 104 days are exact.
   double hang_ns = 0;
-  // What the received reports stand for, of all users.
+  // Estimates for all users, from the received reports.
   double weighted_lags = 0;
   double weighted_hang_ns = 0;
   int64_t longest_ns = 0;  // lag
@@ -48,7 +48,7 @@ inline constexpr double kMostWeight = 10'000;
 // Of how many users' reports this is one: `sample_rate_ppm` of users send theirs; 0: all.
 double WeightOf(int64_t sample_rate_ppm);
 
-// The sketches on disk. What cannot be read is empty.
+// Encodes the sketches for the disk. Unreadable ones decode to empty ones.
 std::string EncodeSketches(const CauseSums& sums);
 void DecodeSketches(std::string_view bytes, CauseSums* sums);
 

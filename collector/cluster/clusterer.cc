@@ -95,8 +95,7 @@ base::Result<std::vector<std::filesystem::path>> RuleFiles(const std::string& pa
   for (const auto& entry : std::filesystem::directory_iterator(path, error))
     if (entry.path().extension() == ".txt") files.push_back(entry.path());
   if (files.empty())
-    return base::Status(base::StatusCode::kInvalid,
-                        "there are no cluster rules, files ending in .txt, in " + path);
+    return base::Status(base::StatusCode::kInvalid, "no cluster rules (files ending in .txt) in " + path);
   std::sort(files.begin(), files.end());
   return files;
 }

@@ -37,7 +37,7 @@ class Clusterer {
   static base::Result<Clusterer> Create(const std::string& rules_path,
                                         policies::ClusterBy by = policies::ClusterBy::kSignificant);
 
-  // What tells the functions that say something from the rest.
+  // The rules that select significant functions.
   const policies::ClusterRules& rules() const { return rules_; }
   // Of the way that reports get their clusters: the rules and the algorithm.
   uint64_t version() const { return version_; }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long many lags were, in little space: as they are while there are up to 32 different ones, then counts
-// of logarithmic buckets, 32 to each doubling, so that a percentile is right within 1.1 %. Sketches of parts
-// add up to that of the whole, and a part may be taken out again. After DDSketch (Masson, Rim, Lee: DDSketch,
+// A compact distribution of durations: exact up to 32 different ones, then counts of logarithmic
+// buckets, 32 per doubling, so that a percentile is right within 1.1 %. Sketches of parts add up to
+// that of the whole, and a part may be subtracted again. After DDSketch (Masson, Rim, Lee: DDSketch,
 // VLDB 2019). Context: background.
 #pragma once
 

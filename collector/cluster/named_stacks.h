@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A report's stacks as causes are told apart by. Context: background. Not thread-safe.
+// Names a report's stacks for clustering. Context: background. Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -20,16 +20,16 @@ class NamedStacks {
   NamedStacks(const report::Report& report, const FrameNamer& namer, const policies::ClusterRules& rules)
       : report_(report), namer_(namer), rules_(rules) {}
 
-  // The significant names of the lag, innermost first: of its expensive stack those that its samples agree
-  // on. Of a lag whose expensive stack has none, because it could not be unwound far enough, those of its
-  // samples.
+  // The significant names of the lag, innermost first: of its expensive stack those that its samples
+  // agree on. Of a lag whose expensive stack has none, because it could not be unwound far enough, those
+  // of its samples.
   std::vector<std::string> CauseNames() const;
-  // Those of whoever holds the lock at the end of the chain that the watched thread waits in; of a deadlock,
-  // the first holder. Empty when it is not known.
+  // The names of the stack of the thread that holds the lock at the end of the chain that the watched thread
+  // waits in; of a deadlock, the first holder. Empty if it is unknown.
   std::vector<std::string> HolderNames() const;
 
-  // Where a thread is, as people read it: its innermost function that is neither a wait nor a library's
-  // inside; of a stack of these alone, its innermost function. Empty without a stack.
+  // A stack's position for people: its innermost function that is neither a wait nor a library's inside; of a
+  // stack of only these, its innermost function. Empty without a stack.
   std::string PlaceOf(const report::Stack& stack) const;
 
   // When no name of `cause` is a symbol's, the innermost of the lag's own callers that has one, as people
@@ -38,7 +38,7 @@ class NamedStacks {
 
  private:
   struct CauseFrame {
-    std::string name;  // that causes are told apart by
+    std::string name;  // normalized for clustering
     std::string readable;
     bool is_symbol;
     bool is_inside_library;  // where in a library is not known

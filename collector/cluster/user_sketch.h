@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many different users there are, in little space: exact up to 256, within about 3 % beyond (one standard
-// error). Sketches of parts make that of the whole; nothing can be taken out. HyperLogLog (Flajolet, Fusy,
-// Gandouet, Meunier: HyperLogLog, AOFA 2007) with linear counting for small numbers, after a list of hashes.
-// Context: background.
+// A compact count of different users: exact up to 256, within about 3 % beyond (one standard error).
+// Sketches of parts make that of the whole; nothing can be subtracted. HyperLogLog (Flajolet, Fusy,
+// Gandouet, Meunier: HyperLogLog, AOFA 2007) with linear counting for small numbers, after a list of
+// hashes. Context: background.
 #pragma once
 
 #include <cstddef>

@@ -34,7 +34,7 @@ Status CheckKnown(const std::string& where, const Json& object,
                   std::initializer_list<std::string_view> known) {
   for (const auto& [key, value] : object.items()) {
     if (std::ranges::find(known, key) == known.end())
-      return {StatusCode::kInvalid, "\"" + key + "\" is no key of " + where};
+      return {StatusCode::kInvalid, "\"" + key + "\" is not a key of " + where};
   }
   return {};
 }
@@ -75,7 +75,7 @@ Status CheckRequests(const Json& requests) {
   return {};
 }
 
-// Takes what clients are told out of `object`, checked. What is left over is not theirs.
+// Moves the clients' values from `object` to `values`, checked. The rest is not for clients.
 Status TakeValues(Json* object, Json* values) {
   for (const report::NumberKey& key : report::NumberKeys()) {
     if (!object->contains(key.name)) continue;

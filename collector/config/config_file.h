@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operator's config file: what clients are told (report/config/remote_config.h), for all or by override
-// for some, and who is always listened to. Format: docs/configuration.md. Context: background; pure.
+// The operator's config file: the clients' values (report/config/remote_config.h), for all clients or
+// by override for some, and the clients that are always accepted. Format: docs/configuration.md.
+// Context: background; pure.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +15,7 @@
 
 namespace lagwatch::collector {
 
-// Who asks.
+// The client that requests its config.
 struct ConfigClient {
   std::string app;
   std::string app_version;
@@ -23,11 +24,11 @@ struct ConfigClient {
 
 class ConfigFile {
  public:
-  // Errors: kInvalid, which names the key and says what it may be. Unlike clients, this refuses what it does
-  // not know, and brings nothing into its range: whoever wrote it wants to hear of a slip.
+  // Errors: kInvalid, with the key and its allowed values. Unlike clients, this refuses unknown keys and does
+  // not clamp values, so that the author learns of a mistake.
   static base::Result<ConfigFile> Parse(std::string_view text);
 
-  // What this client is told, but for version and expiry.
+  // The client's document, without version and expiry.
   Json DocumentFor(const ConfigClient& client) const;
   int64_t expires_after_ms() const { return expires_after_ms_; }
 

@@ -99,12 +99,12 @@ void ConfigService::Refresh() {
   if (error != ENOENT) {
     stamp_.reset();  // what puts it right, such as a chmod, may leave the stamp as it is
     if (is_news) {
-      spdlog::error("the config {} cannot be read, what held before still does: {}", config_path_,
+      spdlog::error("cannot read the config {}, the previous one stays in force: {}", config_path_,
                     base::IoError("", error).message());
     }
   }
   if (error == ENOENT && file_) {
-    spdlog::warn("the config {} is gone: clients are told nothing new", config_path_);
+    spdlog::warn("the config {} was removed: clients keep their values", config_path_);
     file_.reset();
   }
 }
@@ -112,7 +112,7 @@ void ConfigService::Refresh() {
 void ConfigService::TakeOver(const std::string& content) {
   auto file = ConfigFile::Parse(content);
   if (!file.ok()) {
-    spdlog::error("the config {} is of no use, what held before still does: {}", config_path_,
+    spdlog::error("the config {} is invalid, the previous one stays in force: {}", config_path_,
                   file.status().message());
     return;
   }
@@ -125,10 +125,10 @@ void ConfigService::TakeOver(const std::string& content) {
         std::max<uint64_t>(std::max(kept.version, version_) + 1, static_cast<uint64_t>(std::time(nullptr))),
         content_hash};
     if (Status written = WriteVersion(version_path_, kept); !written.ok())
-      spdlog::error("the config's version cannot be kept: {}", written.message());
+      spdlog::error("cannot store the config's version: {}", written.message());
   }
   version_ = kept.version;
-  spdlog::info("clients are told the config {}, version {}", config_path_, version_);
+  spdlog::info("serving the config {}, version {}", config_path_, version_);
 }
 
 }  // namespace lagwatch::collector

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hands out the operator's config file, signed for who asks. The file is looked at whenever somebody does: a
-// changed one holds from then on, a bad one is logged and changes nothing. Context: background. Thread-safe.
+// Serves the operator's config file, signed for the client. The file is checked at each request: a changed
+// one is used from then on, an invalid one is logged and changes nothing. Context: background. Thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +42,7 @@ class ConfigService {
   std::optional<FileStamp> stamp_;
   std::optional<ConfigFile> file_;
   uint64_t version_ = 0;
-  int last_error_ = 0;  // of reading the file: it is told once
+  int last_error_ = 0;  // of reading the file: logged once
 };
 
 }  // namespace lagwatch::collector

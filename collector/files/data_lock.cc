@@ -14,7 +14,7 @@ base::Result<std::unique_ptr<DataLock>> DataLock::Take(const std::string& direct
   if (error == EWOULDBLOCK) {
     return base::Status(base::StatusCode::kUnavailable,
                         "another collector serves the data directory " + directory +
-                            ": end it, or give another directory with --data");
+                            ": stop it, or use another directory with --data");
   }
   if (error != 0) return base::IoError("cannot lock " + path, error);
   return std::unique_ptr<DataLock>(new DataLock(fd));

@@ -9,8 +9,8 @@
 
 namespace lagwatch::collector {
 
-// Holds DATA/collector.lock as long as it lives; the system releases it when the process ends, however it
-// ends.
+// Holds DATA/collector.lock as long as it lives; the system releases it when the process ends,
+// however it ends.
 class DataLock {
  public:
   // Errors: kUnavailable when another process has the directory; kIo.

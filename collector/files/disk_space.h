@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The free space of a directory's file system, with a low-water mark: below it nothing new is stored, so that
-// what makes room (retention, deletion, checkpoints of the database) finds room to work. Context: background.
-// Thread-safe.
+// The free space of a directory's file system, with a low-water mark: below it nothing new is stored,
+// so that jobs that make room (retention, deletion, checkpoints of the database) have room to work.
+// Context: background. Thread-safe.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small files that are written anew as a whole. Context: background.
+// Replaces small files as a whole. Context: background.
 #pragma once
 
 #include <string>

@@ -22,7 +22,7 @@
 
 namespace lagwatch::collector {
 
-// How many answers are on their way. They hold executors on threads that are not the server's, so that its
+// Counts the answers in preparation. They hold executors on threads outside of the server, so that its
 // context must outlive them. Thread-safe.
 class AnswersUnderWay {
  public:
@@ -74,7 +74,7 @@ class PendingResponse {
   }
 
  private:
-  // What is given back, the token last, when the answer was taken.
+  // Returned when the answer was taken; the token last.
   struct Waiting {
     std::unique_ptr<AnswersUnderWay::Token> token;
     boost::asio::executor_work_guard<Executor> work;

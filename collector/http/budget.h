@@ -41,8 +41,8 @@ class Budget {
     uint64_t amount_ = 0;
   };
 
-  // A `peer_limit` of 0 lets one peer have all. `watch` is told of every change, one at a time, while this is
-  // there.
+  // A `peer_limit` of 0 lets one peer have all. `watch` is called at every change, one at a time,
+  // while this exists.
   Budget(uint64_t limit, uint64_t peer_limit, std::function<void(uint64_t taken)> watch = {});
   ~Budget();
   Budget(const Budget&) = delete;
@@ -63,7 +63,7 @@ class Budget {
     std::mutex mutex;
     std::function<void(uint64_t)> watch = {};  // guarded by mutex, like what follows
     uint64_t taken = 0;
-    std::map<std::string, uint64_t> peers = {};  // who has some
+    std::map<std::string, uint64_t> peers = {};  // those that have some
   };
 
   const std::shared_ptr<State> state_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the collector answers to: one entry of its table. Context: background; pure.
+// One entry of the collector's table of endpoints. Context: background; pure.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ inline constexpr AccessMask kReaders = MaskOf(Access::kRead, Access::kAdmin);
 inline constexpr AccessMask kAnyKey = MaskOf(Access::kProject, Access::kRead, Access::kAdmin);
 inline constexpr AccessMask kAdmins = MaskOf(Access::kAdmin);
 
-// Where a request's key is.
+// The place of a request's key.
 enum class KeyPlace {
   kBearer,  // the Authorization header
   kSentry,  // the X-Sentry-Auth header or the query; where there is none, the handler looks for it in the

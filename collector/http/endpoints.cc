@@ -39,7 +39,7 @@ Handler Answering(Answer answer) {
   return [answer](const Request& request, const Respond& respond) { respond(answer(request)); };
 }
 
-// What whoever has a key needs to know before asking for more.
+// Returns the rights of the request's own key.
 void AddOwnKey(std::vector<Endpoint>* endpoints) {
   endpoints->push_back(
       {.method = "GET",
@@ -65,7 +65,7 @@ void AddQueries(const QueryApi* query_api, std::vector<Endpoint>* endpoints) {
   }
 }
 
-// What a person should look at although requests are answered.
+// Conditions that need an operator's attention although requests are answered.
 Json Warnings(Store* store) {
   Json warnings = Json::array();
   if (const uint64_t kept = store != nullptr ? store->Refused().kept : 0; kept > 0) {
@@ -103,8 +103,8 @@ Response MetricsText(const Services& services) {
       .status = 200, .body = metrics->ToText(), .content_type = "text/plain; version=0.0.4; charset=utf-8"};
 }
 
-// For those who run the collector. Whether it is ready is asked where questions are: while too many wait, it
-// is not.
+// For operators. Readiness is answered by the queries' threads: while too many wait, the collector
+// is not ready.
 void AddOperations(const Services& services, std::vector<Endpoint>* endpoints) {
   endpoints->push_back({.method = "GET",
                         .path = "/healthz",
@@ -129,7 +129,7 @@ void AddOperations(const Services& services, std::vector<Endpoint>* endpoints) {
 constexpr uint64_t kMaxAdminBodyBytes = 4096;
 constexpr uint64_t kMaxConfigBytes = 1 << 20;
 
-// What changes something, told in a JSON object.
+// An endpoint that changes something, with a JSON object as its body.
 Endpoint Changing(std::string_view method, std::string_view path, Handler handler,
                   uint64_t body_limit = kMaxAdminBodyBytes) {
   return {.method = method,
@@ -320,7 +320,7 @@ void ChangeOnlyWithAudit(AuditLog* audit, std::vector<Endpoint>* endpoints) {
   }
 }
 
-// What stores a body takes none while the disk, or the store that it goes to, is full.
+// Refuses bodies to store while the disk, or the store, is full.
 void StoreOnlyWithRoom(const DiskSpace* disk, const StoreQuota* store_quota,
                        std::vector<Endpoint>* endpoints) {
   for (Endpoint& endpoint : *endpoints) {

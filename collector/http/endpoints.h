@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of all that the collector answers to (collector/API.md). Context: background.
+// The table of the collector's endpoints (collector/API.md). Context: background.
 #pragma once
 
 #include <functional>
@@ -28,7 +28,7 @@
 
 namespace lagwatch::collector {
 
-// What the endpoints work with; all borrowed, and must outlive them.
+// The parts that the endpoints use; all borrowed, and must outlive them.
 struct Services {
   const Ingest* ingest = nullptr;
   GroupCommit* commits = nullptr;  // null: each upload commits by itself
@@ -36,7 +36,7 @@ struct Services {
   KeyRing* keys = nullptr;
   ConfigService* config = nullptr;                 // null: there is no config for clients
   const KeyFile* key_file = nullptr;               // null: keys cannot be changed
-  const ReportFeed* feed = nullptr;                // null: nobody can listen
+  const ReportFeed* feed = nullptr;                // null: no events
   const CauseBook* causes = nullptr;               // null: nothing can be said of clusters
   ConfigAdmin* config_admin = nullptr;             // null: the config cannot be changed
   AuditLog* audit = nullptr;                       // null: nothing at all can be changed

@@ -52,7 +52,7 @@ Response StreamReports(const std::shared_ptr<EventTexts>& texts, const Request& 
   const ReportFeed& feed = texts->feed();
   std::shared_ptr<void> place = feed.TryListen();
   if (place == nullptr)
-    return ErrorResponse(503, "unavailable", "too many listen already; ask for /v1/reports now and then");
+    return ErrorResponse(503, "unavailable", "too many listeners; poll /v1/reports instead");
   const auto last = base::TryParseUuid(request.last_event_id);
   uint64_t seen = last ? feed.CountAt(*last).value_or(feed.count()) : feed.count();
   auto next_events = [texts, seen, place, filter = std::move(*filter)]() mutable {

@@ -24,8 +24,8 @@ class EventTexts {
   explicit EventTexts(const ReportFeed* feed) : feed_(feed) {}
 
   const ReportFeed& feed() const { return *feed_; }
-  // The events after the first `*seen` reports that match and are still kept, as many as go at once; `*seen`
-  // moves on.
+  // The events after the first `*seen` reports that match and are still kept, as many as go at once;
+  // `*seen` moves on.
   std::string Next(const ReportFilter& filter, uint64_t* seen);
 
  private:

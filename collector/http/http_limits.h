@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a server grants those who talk to it. Context: background; pure.
+// The server's limits for its clients. Context: background; pure.
 #pragma once
 
 #include <chrono>
@@ -12,7 +12,7 @@ struct HttpLimits {
   std::chrono::milliseconds head_time{10'000};  // for a whole head, and for a TLS handshake
   std::chrono::milliseconds idle_time{30'000};  // between an answer and the next request
   std::chrono::milliseconds stop_time{10'000};  // for what is under way when the server stops
-  // A body, and who takes an answer, may be `grace` behind this pace.
+  // The slowest pace of a body, and of a client that takes an answer; may fall `grace` behind.
   uint64_t pace_bytes_per_s = 4096;
   std::chrono::milliseconds grace{10'000};
 
@@ -33,7 +33,7 @@ struct HttpLimits {
   uint64_t BytesOfAPeer() const { return connections_per_peer == 0 ? bytes_in_flight : bytes_in_flight / 4; }
 };
 
-// How long `size_bytes` may take.
+// The time allowed for `size_bytes`.
 inline std::chrono::milliseconds TimeFor(const HttpLimits& limits, uint64_t size_bytes) {
   return limits.grace + std::chrono::milliseconds(size_bytes * 1000 / limits.pace_bytes_per_s);
 }

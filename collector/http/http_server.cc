@@ -34,7 +34,7 @@ using asio::ip::tcp;
 using boost::system::error_code;
 using Strand = asio::strand<asio::io_context::executor_type>;
 
-// As many connections as there can be files, but for the store's and others'.
+// The limit of open files, less those of the store and others.
 uint64_t MostConnections() {
   constexpr uint64_t kOtherFiles = 128;
   rlimit files{};
@@ -122,7 +122,7 @@ class HttpServer::Impl {
     if (options_.metrics != nullptr) options_.metrics->CountRefusedConnection();
   }
 
-  // What tells the metrics how much of a budget is taken.
+  // Reports the used part of a budget to the metrics.
   std::function<void(uint64_t)> Watch(void (Metrics::*set)(uint64_t)) {
     if (options_.metrics == nullptr) return {};
     return [metrics = options_.metrics, set](uint64_t taken) { (metrics->*set)(taken); };

@@ -29,9 +29,9 @@ struct HttpOptions {
 
 class HttpServer {
  public:
-  // Listens and answers on threads of its own from now on. Borrows `router`. Raises the process's limit of
-  // open files as far as it may. Errors: kIo when the address cannot be had, kInvalid for
-  // a certificate that is none.
+  // Listens and answers on threads of its own from now on. Borrows `router`. Raises the process's
+  // limit of open files as far as permitted. Errors: kIo if the address is not available, kInvalid
+  // for an invalid certificate.
   static base::Result<std::unique_ptr<HttpServer>> Start(const HttpOptions& options, const Router* router);
   ~HttpServer();
 

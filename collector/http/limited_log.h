@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Log lines that others can cause: so few that an attack does not fill the disk. Context: background.
-// Thread-safe.
+// Log lines that others can cause: so few that an attack does not fill the disk.
+// Context: background. Thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,7 @@ class LimitedLog {
 // A request's target without its query, which may hold keys (sentry_key) and users.
 std::string TargetForLog(std::string_view target);
 
-// What somebody sent, for a line: quoted, without what is no text, cut after 200 bytes.
+// Quotes untrusted text for a log line: control characters are replaced; cut after 200 bytes.
 std::string Quoted(std::string_view text);
 
 }  // namespace lagwatch::collector

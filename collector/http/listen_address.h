@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a server listens, as people write it: "127.0.0.1:8790" or "[::1]:8790". Context: background; pure.
+// Parses a listening address: "127.0.0.1:8790" or "[::1]:8790". Context: background; pure.
 #pragma once
 
 #include <cstdint>

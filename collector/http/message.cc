@@ -26,7 +26,7 @@ void SetCommon(Message* message) {
 }
 
 Response BadRequest(const std::string& why) {
-  return ErrorResponse(400, "bad_request", "this is no HTTP/1.1 request: " + why);
+  return ErrorResponse(400, "bad_request", "this is not an HTTP/1.1 request: " + why);
 }
 
 }  // namespace
@@ -51,7 +51,7 @@ RequestHead HeadOf(const RequestParser& parser) {
 std::optional<Response> RefuseAmbiguous(const RequestParser& parser) {
   const auto& request = parser.get();
   const bool is_http_11 = request.version() == 11;
-  if (request.version() != 10 && !is_http_11) return BadRequest("its version is another");
+  if (request.version() != 10 && !is_http_11) return BadRequest("its version is different");
   if (request.count(http::field::host) > 1 || (is_http_11 && request.count(http::field::host) == 0))
     return BadRequest("it needs one Host header");
   if (request.count(http::field::authorization) > 1)

@@ -48,8 +48,7 @@ inline constexpr uint32_t kMaxHeadBytes = 8192;
 // Borrows from the parser, whose head is complete.
 RequestHead HeadOf(const RequestParser& parser);
 
-// Why a head that Beast takes is none all the same: a proxy in front could see other requests in it than we
-// do.
+// Refuses ambiguous heads that Beast accepts: a proxy in front could see other requests in them than we do.
 std::optional<Response> RefuseAmbiguous(const RequestParser& parser);
 
 // The answer to what is no HTTP; nothing when `error` says only that none came, or not all.

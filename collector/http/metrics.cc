@@ -30,12 +30,12 @@ struct Metrics::Impl {
           .Register(registry);
   prometheus::Family<prometheus::Counter>& records = prometheus::BuildCounter()
                                                          .Name("lagwatch_records_total")
-                                                         .Help("Records of uploads by what became of them")
+                                                         .Help("Records of uploads by result")
                                                          .Register(registry);
   prometheus::Family<prometheus::Counter>& sentry_drops =
       prometheus::BuildCounter()
           .Name("lagwatch_sentry_items_dropped_total")
-          .Help("Items of Sentry's envelopes that tell of no hang, by type")
+          .Help("Items of Sentry's envelopes without a hang, by type")
           .Register(registry);
   prometheus::Counter& refused_connections = prometheus::BuildCounter()
                                                  .Name("lagwatch_connections_refused_total")
@@ -64,7 +64,7 @@ struct Metrics::Impl {
                                            .Add({});
   prometheus::Counter& refused_batches = prometheus::BuildCounter()
                                              .Name("lagwatch_refused_batches_total")
-                                             .Help("Batches of which ClickHouse refused rows for good")
+                                             .Help("Batches of which ClickHouse refused rows permanently")
                                              .Register(registry)
                                              .Add({});
   prometheus::Counter& dropped_batches = prometheus::BuildCounter()
@@ -74,23 +74,23 @@ struct Metrics::Impl {
                                              .Add({});
   prometheus::Gauge& kept_batches = prometheus::BuildGauge()
                                         .Name("lagwatch_refused_batches")
-                                        .Help("Refused batches that wait for a person")
+                                        .Help("Refused batches that wait for an operator")
                                         .Register(registry)
                                         .Add({});
   prometheus::Gauge& kept_bytes = prometheus::BuildGauge()
                                       .Name("lagwatch_refused_batches_bytes")
-                                      .Help("Size of the refused batches that wait for a person")
+                                      .Help("Size of the refused batches that wait for an operator")
                                       .Register(registry)
                                       .Add({});
   prometheus::Family<prometheus::Gauge>& app_quotas =
       prometheus::BuildGauge()
           .Name("lagwatch_app_quota_reports")
-          .Help("Reports of programs with a quota: what it is, what of it was used today, and refused")
+          .Help("Reports of programs with a quota: the quota, and those stored and refused today")
           .Register(registry);
   prometheus::Family<prometheus::Gauge>& store_bytes =
       prometheus::BuildGauge()
           .Name("lagwatch_store_bytes")
-          .Help("Size of a store with a limit: records, pages that are free, the log and the limit")
+          .Help("Size of a store with a limit: records, free pages, log and limit")
           .Register(registry);
   prometheus::Family<prometheus::Counter>& store_removed =
       prometheus::BuildCounter()

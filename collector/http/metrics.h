@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the collector counts for those who watch over it, in Prometheus' text format. Context: background.
-// Thread-safe.
+// The collector's metrics, in Prometheus' text format. Context: background. Thread-safe.
 #pragma once
 
 #include <chrono>
@@ -22,8 +21,8 @@ class Metrics {
   Metrics();
   ~Metrics();
 
-  // `path` is the endpoint's, not the request's, so that there are not as many as somebody likes; empty when
-  // the request was refused before it had one.
+  // `path` is the endpoint's, not the request's, so that clients cannot add any; empty if the request was
+  // refused before it had one.
   void CountAnswer(std::string_view path, int status, std::chrono::nanoseconds taken);
   void CountRecords(const IngestResult& result);
   // Items of Sentry's envelopes that are not taken, by type.

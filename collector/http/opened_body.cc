@@ -21,7 +21,7 @@ Status OpenBody(const BodyLimits& limits, Request* request) {
                                        " bytes; send fewer reports in one request"};
   }
   if (request->room.TryResize(request->body.size())) return {};
-  return {StatusCode::kUnavailable, "the collector has too much to do; send the batch again later"};
+  return {StatusCode::kUnavailable, "the collector is overloaded; send the batch again later"};
 }
 
 }  // namespace lagwatch::collector

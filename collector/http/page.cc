@@ -54,10 +54,10 @@ Handler Sending(const PageFile* file) {
 }
 
 void SayThereIsNone(const Request&, const Respond& respond) {
-  respond(
-      ErrorResponse(404, "not_found",
-                    "this collector was built without its page, for lack of npm; `lagwatch clusters` shows "
-                    "the same in a terminal"));
+  respond(ErrorResponse(
+      404, "not_found",
+      "this collector was built without its page, because npm was missing; `lagwatch clusters` shows "
+      "the same in a terminal"));
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The page: files that everybody may have. What it shows it asks for, with the reader's key. Context:
-// background.
+// Serves the page's files, without a key. The page requests its data with the reader's
+// key. Context: background.
 #pragma once
 
 #include <span>
@@ -11,8 +11,8 @@
 
 namespace lagwatch::collector {
 
-// Borrows `files`. At each address that the page has for the reader it is the same page; without files these
-// say so.
+// Borrows `files`. At each address that the page has for the reader it is the same page; without files
+// these say so.
 void AddPage(std::span<const PageFile> files, std::vector<Endpoint>* endpoints);
 
 }  // namespace lagwatch::collector

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whom connections are counted for. Context: background; pure.
+// Identifies the peer that a connection is counted for. Context: background; pure.
 #pragma once
 
 #include <boost/asio/ip/address.hpp>

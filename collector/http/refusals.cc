@@ -7,7 +7,7 @@ namespace lagwatch::collector {
 
 Response NeedsAKey(const KeyCheck& check, KeyPlace place) {
   if (check.outcome == KeyCheck::Outcome::kExpired)
-    return ErrorResponse(401, "unauthorized", "the key has expired; ask for a new one");
+    return ErrorResponse(401, "unauthorized", "the key has expired; request a new one");
   return ErrorResponse(401, "unauthorized",
                        place == KeyPlace::kSentry
                            ? "the DSN needs one of this collector's project keys: http://KEY@host:port/1"
@@ -16,10 +16,9 @@ Response NeedsAKey(const KeyCheck& check, KeyPlace place) {
 
 Response MayNot(const KeyRecord& key) {
   const char* what = key.access == Access::kProject
-                         ? "a project key can only send reports; this takes a read or "
-                           "admin token"
-                     : key.access == Access::kRead ? "a read token can only look; this takes another key"
-                                                   : "this key cannot do this";
+                         ? "a project key can only send reports; use a read or admin token"
+                     : key.access == Access::kRead ? "a read token can only read; use another key"
+                                                   : "this key does not permit this";
   return ErrorResponse(403, "forbidden", what);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The answers to keys that may not come in. Context: background; pure.
+// The answers to keys without access. Context: background; pure.
 #pragma once
 
 #include "collector/http/endpoint.h"

@@ -44,8 +44,8 @@ struct Request {
   Budget::Share room;  // what it holds of the memory for requests, to be resized when it needs more
 };
 
-// Takes the answer to one request, from any thread; only the first counts. One that is never called keeps its
-// connection.
+// Takes the answer to one request, from any thread; only the first counts. One that is never called
+// keeps its connection.
 using Respond = std::function<void(Response)>;
 using Handler = std::function<void(Request, Respond)>;
 

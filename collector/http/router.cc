@@ -46,7 +46,7 @@ bool IsItem(std::string_view text) {
          });
 }
 
-// What stands for {…} when `path` is as `pattern`; empty when the pattern has none.
+// The part of `path` that matches {…} in `pattern`; empty if the pattern has none; none if it does not match.
 std::optional<std::string_view> Match(std::string_view pattern, std::string_view path) {
   const size_t open = pattern.find('{');
   if (open == std::string_view::npos)
@@ -65,7 +65,7 @@ Response MethodNotAllowed(const std::string& allowed) {
   return response;
 }
 
-// Whose key the head has; `is_there` tells whether it has any.
+// Checks the key in the head; `is_there` returns whether it has one.
 KeyCheck CheckKey(const RequestHead& head, KeyPlace place, KeyRing* keys, bool* is_there) {
   const int64_t now_wall_ms = base::SystemClock().WallMs();
   *is_there = true;
@@ -126,7 +126,7 @@ std::variant<Admitted, Response> Router::Admit(const RequestHead& head) const {
     if (has_key && check.outcome != KeyCheck::Outcome::kKnown) return NeedsAKey(check, key_place);
   }
   if (found.allowed.empty())
-    return ErrorResponse(404, "not_found", "there is nothing at this path; try /v1/clusters");
+    return ErrorResponse(404, "not_found", "nothing is at this path; try /v1/clusters");
   if (found.endpoint == nullptr) return MethodNotAllowed(found.allowed);
   const Endpoint& endpoint = *found.endpoint;
   if (has_key && (endpoint.access & MaskOf(check.key.access)) == 0) return MayNot(check.key);
@@ -159,7 +159,7 @@ void Router::Handle(const Endpoint& endpoint, Request request, const Respond& re
     endpoint.handler(std::move(request), respond);
   } catch (const std::exception& error) {
     spdlog::error("{} {}: {}", endpoint.method, path, error.what());
-    respond(ErrorResponse(500, "internal", "the collector could not answer; its log says why"));
+    respond(ErrorResponse(500, "internal", "internal error; see the collector's log"));
   }
 }
 

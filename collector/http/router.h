@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which requests are let in, and to which endpoint; without sockets. Context: background. Thread-safe.
+// Authenticates requests and finds their endpoints; without sockets. Context: background. Thread-safe.
 #pragma once
 
 #include <string>

@@ -25,7 +25,7 @@ Response Answer(const std::string& event_id) {
   return {200, JsonText(answer)};
 }
 
-// Lets in who has its key in the envelope alone, as through a tunnel.
+// Admits a client whose key is in the envelope only, as through a tunnel.
 std::optional<Response> AdmitByDsn(const std::string& dsn, uint64_t sent_bytes, KeyRing* keys,
                                    KeyRecord* key) {
   const KeyCheck check = keys->CheckText(KeyOfDsn(dsn), base::SystemClock().WallMs());
@@ -84,7 +84,7 @@ void SentryUpload::operator()(Request request, const Respond& respond) const {
   }
   request.body = std::string();  // the batch takes its place
   if (!request.room.TryResize(intake->batch.size()))
-    return Refuse({base::StatusCode::kUnavailable, "the collector has too much to do; send it again later"},
+    return Refuse({base::StatusCode::kUnavailable, "the collector is overloaded; send it again later"},
                   respond);
   auto held = std::make_shared<std::pair<Request, SentryIntake>>(std::move(request), std::move(*intake));
   auto done = [this, held, sent_bytes, respond](Result<IngestResult> result) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// POST /api/{project}/envelope/ and /store/: what Sentry's SDKs send. Hangs go the way of our own reports,
-// all else is counted and dropped. Context: background. Thread-safe.
+// POST /api/{project}/envelope/ and /store/: envelopes of Sentry's SDKs. Hangs are handled as our own
+// reports, other items are counted and dropped. Context: background. Thread-safe.
 #pragma once
 
 #include <memory>

@@ -43,8 +43,8 @@ constexpr std::chrono::milliseconds kClientPause{100};
 constexpr char kStrictTransport[] = "max-age=31536000";
 
 Response TooMuchToDo() {
-  Response response = ErrorResponse(
-      503, "unavailable", "the collector has too much to do; ask again after the time in Retry-After");
+  Response response =
+      ErrorResponse(503, "unavailable", "the collector is overloaded; retry after the time in Retry-After");
   response.retry_after_s = 2;
   return response;
 }
@@ -107,7 +107,7 @@ class SessionOver final : public Session, public std::enable_shared_from_this<Se
     co_return !error;
   }
 
-  // TLS tells an end from a cut.
+  // TLS distinguishes an end from a cut.
   asio::awaitable<void> TakeLeave() {
     if constexpr (kIsTls) {
       error_code ignored;
@@ -184,8 +184,8 @@ class SessionOver final : public Session, public std::enable_shared_from_this<Se
     co_return error;
   }
 
-  // Before the body is read. There must be room for as much as the head says; it is charged as the body
-  // comes.
+  // Before the body is read. There must be room for as much as the head says; it is charged as
+  // the body comes.
   std::variant<Admitted, Response> Admit(const RequestParser& parser) {
     if (auto refusal = RefuseAmbiguous(parser)) return std::move(*refusal);
     const RequestHead head = HeadOf(parser);
@@ -232,7 +232,7 @@ class SessionOver final : public Session, public std::enable_shared_from_this<Se
     auto request = std::make_shared<Request>(std::move(admitted.request));
     const Endpoint* endpoint = admitted.endpoint;
     if (endpoint->runs_on == RunsOn::kIo) co_return co_await Handle(request, endpoint);
-    // What changes something is not broken off.
+    // Requests that change something are not cancelled.
     if (endpoint->method == "GET") {
       query_ = std::make_shared<QueryLimit>(limits_.query_time);
       WatchClient(query_);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One connection: reads requests, has them answered, within the limits. Context: background.
+// One connection: reads requests and sends the answers, within the limits. Context: background.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -24,7 +24,7 @@ namespace lagwatch::collector {
 using TcpStream = boost::beast::basic_stream<boost::asio::ip::tcp,
                                              boost::asio::strand<boost::asio::io_context::executor_type>>;
 
-// What a server's sessions share; all borrowed.
+// The parts that a server's sessions share; all borrowed.
 struct SessionContext {
   const Router* router = nullptr;
   const HttpLimits* limits = nullptr;
@@ -36,9 +36,9 @@ struct SessionContext {
   Metrics* metrics = nullptr;  // may be null
 };
 
-// Who is at the other end, and its part of the connections.
+// The peer of a connection, with its share of the connection budget.
 struct Caller {
-  std::string peer;     // whom it counts for
+  std::string peer;     // the peer that it counts for
   std::string address;  // for the log
   Budget::Share connection;
 };

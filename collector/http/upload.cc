@@ -16,7 +16,7 @@ namespace {
 using base::Result;
 using base::Status;
 
-// What was stored is left out: nothing is left to be said of it.
+// Stored records are left out.
 Json ResultsJson(const std::vector<RecordResult>& records) {
   Json results = Json::array();
   for (size_t i = 0; i < records.size(); ++i) {

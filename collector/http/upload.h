@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// POST /v1/reports: opens what was sent, hands it to the store and says what became of it. Context:
-// background. Thread-safe.
+// POST /v1/reports: opens a batch, stores it and answers with the results. Context: background. Thread-safe.
 #pragma once
 
 #include <memory>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many reports of a program are stored in a day (UTC), of those programs that have a limit. Counted in
-// memory, as the quotas of keys are: a restart lets it begin anew. Context: background. Thread-safe.
+// Counts the reports stored per program and day (UTC), for programs that have a limit. Counted in memory, as
+// the quotas of keys are: a restart resets it. Context: background. Thread-safe.
 #pragma once
 
 #include <cstdint>

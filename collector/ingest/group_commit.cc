@@ -58,7 +58,7 @@ void GroupCommit::Write() {
   }
 }
 
-// What waits, as far as it fits; nothing when it is over.
+// The waiting records, as far as they fit; nothing when it is over.
 std::vector<GroupCommit::Waiting> GroupCommit::TakeGroup() {
   std::unique_lock lock(mutex_);
   has_work_.wait(lock, [&] { return is_stopping_ || !waiting_.empty(); });

@@ -23,7 +23,7 @@ class GroupCommit {
   // As Store::Commit returns them, of the own records alone.
   using Done = std::function<void(base::Result<std::vector<CommitOutcome>>)>;
 
-  // What became of a commit's records.
+  // Receives the outcome of a commit's records.
   using OnCommit = std::function<void(std::span<const NewRecord>, std::span<const CommitOutcome>)>;
 
   // Borrows `store`. `on_commit` is called on a thread of this, too, and is to be as quick.
@@ -31,9 +31,9 @@ class GroupCommit {
   // Commits what waits first.
   ~GroupCommit();
 
-  // All or nothing, in the order of the calls. `done` is called on a thread of this, once the disk has the
-  // records; it is to be quick, because the next commit waits for it. How much may wait is the caller's to
-  // limit.
+  // All or nothing, in the order of the calls. `done` is called on a thread of this object, once the
+  // records are on disk; it must be quick, because the next commit waits for it. The caller limits
+  // the waiting records.
   void Commit(std::vector<NewRecord> records, Done done);
 
   // Transactions so far.

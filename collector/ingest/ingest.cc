@@ -30,8 +30,7 @@ RecordResult ToResult(CommitOutcome outcome) {
     case CommitOutcome::kNoRoom:
       break;
   }
-  return {RecordResult::Kind::kRejected,
-          "the collector keeps no more records of types that it does not know; update it"};
+  return {RecordResult::Kind::kRejected, "the collector stores no more records of unknown types; update it"};
 }
 
 // The times that a record may have, by its program where it names one.
@@ -45,7 +44,7 @@ TimeBounds BoundsOf(const Record& record, const TimeBounds& bounds, const TimeRu
 }
 
 base::Status NoMoreReports() {
-  return {base::StatusCode::kTooLarge, "the collector takes no more reports of this program today"};
+  return {base::StatusCode::kTooLarge, "the collector accepts no more reports of this program today"};
 }
 
 // `outcomes` are of the records that were to be committed.
@@ -66,7 +65,7 @@ base::Result<IngestResult> ResultOf(const std::vector<RecordResult>& results,
 base::Result<NewRecord> Ingest::Read(report::RecordType type, std::string_view payload,
                                      std::string_view project, ReadRecords* all) const {
   auto as_is = [](auto record) { return record; };
-  // What `wrap` makes of a record that could be decoded and is within the limits.
+  // Wraps a record that could be decoded and is within the limits.
   auto checked = [this, all](auto decoded, auto wrap) -> base::Result<NewRecord> {
     if (!decoded.ok()) return decoded.status();
     if (base::Status limits = CheckLimits(*decoded); !limits.ok()) return limits;
@@ -103,9 +102,8 @@ base::Result<NewRecord> Ingest::Read(report::RecordType type, std::string_view p
       break;
   }
   if (payload.size() > kMaxUnknownBytes) {
-    return base::Status(base::StatusCode::kInvalid,
-                        "the record is of a type that is not known here, and has more than " +
-                            std::to_string(kMaxUnknownBytes) + " bytes");
+    return base::Status(base::StatusCode::kInvalid, "the record is of an unknown type, and has more than " +
+                                                        std::to_string(kMaxUnknownBytes) + " bytes");
   }
   return NewRecord(UnknownRecord{type, std::string(payload)});
 }
@@ -121,7 +119,7 @@ base::Result<NewRecord> Ingest::ReadTrace(report::TraceRecord record, std::strin
   const size_t size_bytes = record.trace.size();
   if (!trace_quota_.TryTake(project, size_bytes, base::SystemClock().WallMs()))
     return base::Status(base::StatusCode::kTooLarge,
-                        "the collector takes no more traces of this project today");
+                        "the collector accepts no more traces of this project today");
   if (base::Status checked = CheckTrace(record, trace_limits_); !checked.ok()) return checked;
   all->counted.traces.push_back({all->valid.size(), size_bytes});
   return NewRecord(NewTrace::Create(std::move(record)));

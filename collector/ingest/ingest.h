@@ -22,7 +22,7 @@
 
 namespace lagwatch::collector {
 
-// What became of one record of a batch.
+// The result of one record of a batch.
 struct RecordResult {
   enum class Kind { kStored, kDuplicate, kRejected };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bounds how many names of programs, versions, loops and systems each project key may bring: each is a row of
-// sums in each of its causes. What is beyond that counts under one name. Counted in memory, as quotas are: a
-// restart lets each key begin anew. Context: background. Thread-safe.
+// Limits the names of programs, versions, loops and systems per project key: each is a row of sums in each of
+// its causes. Names beyond the limit count under one name. Counted in memory, as quotas are: a restart resets
+// it. Context: background. Thread-safe.
 #pragma once
 
 #include <cstddef>

@@ -11,7 +11,7 @@ using base::StatusCode;
 base::Result<report::Record> OpenedRecords::Open(const report::Record& record) {
   if (record.type != report::RecordType::kSealed) return record;
   if (opener_ == nullptr)
-    return Status(StatusCode::kInvalid, "the record is sealed, and nothing here can open it");
+    return Status(StatusCode::kInvalid, "the record is sealed, and this collector cannot open it");
   auto opened = opener_->Open(record.payload);
   size_bytes_ += opened.ok() ? opened->payload.size() : kBytesOfAFailedOne;
   if (size_bytes_ > kMaxBytes) {

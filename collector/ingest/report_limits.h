@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How large a report may be in memory, and once it is shown. Stacks are stored once and named often, so a
-// small hostile report could otherwise unfold into gigabytes of JSON. Context: background; pure.
+// Limits the size of a report in memory, and when it is shown. Stacks are stored once and referred to often,
+// so a small hostile report could otherwise expand to gigabytes of JSON. Context: background; pure.
 #pragma once
 
 #include <cstddef>

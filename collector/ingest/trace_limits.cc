@@ -66,7 +66,7 @@ bool UnfoldsTooMuch(const trace::Trace& trace) {
 base::Result<trace::Trace> OpenTrace(std::string_view packed, size_t unpacked_bytes) {
   auto bytes = InflateGzip(packed, unpacked_bytes);
   if (bytes.status().code() == StatusCode::kTooLarge)
-    return Status(StatusCode::kTooLarge, "the trace unfolds into more than a trace may have");
+    return Status(StatusCode::kTooLarge, "the trace expands beyond the limits of a trace");
   if (!bytes.ok()) return Status(StatusCode::kInvalid, "the trace is not one whole gzip member");
   return trace::DecodeTrace(*bytes, {.element_count = kMaxTraceElements, .text_bytes = kMaxTraceTextBytes});
 }

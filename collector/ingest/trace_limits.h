@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a trace from outside may be. Stacks and texts are stored once and named often, so a small hostile
-// trace could otherwise unfold into gigabytes, here or once it is exported. Context: background; pure.
+// Limits the size of an untrusted trace. Stacks and texts are stored once and referred to often, so a small
+// hostile trace could otherwise expand to gigabytes, here or once it is exported. Context: background; pure.
 #pragma once
 
 #include <cstddef>

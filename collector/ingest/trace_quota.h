@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many traces each project may bring in a day (UTC). Counted in memory, as the quotas of keys are: a
-// restart lets it begin anew. Context: background. Thread-safe.
+// Counts the traces per project and day (UTC). Counted in memory, as the quotas of keys are: a restart resets
+// it. Context: background. Thread-safe.
 #pragma once
 
 #include <cstdint>

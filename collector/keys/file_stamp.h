@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tells one state of a file from another, for files that are read again when they change. Context:
-// background.
+// Identifies a state of a file, for files that are read again when they change. Context: background.
 #pragma once
 
 #include <cstdint>

@@ -32,7 +32,7 @@ base::Status CreateFirstKeys(const KeyFile& keys, const std::vector<FirstKey>& w
     if (std::ranges::count(*records, key.access, &KeyRecord::access) > 0) continue;
     if (has_keys && Exists(key.text_path)) {
       spdlog::warn(
-          "there is no {} key: the one in {} was revoked; `lagwatch-collector keys add` makes another",
+          "no valid {} key: the one in {} was revoked; `lagwatch-collector keys add` creates another",
           NameOf(key.access), key.text_path);
       continue;
     }

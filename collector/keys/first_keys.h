@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The keys that a collector begins with, so that it can be used without having made any. Context: background.
+// The keys of a new collector, which is usable before any key was added. Context: background.
 #pragma once
 
 #include <string>

@@ -48,8 +48,7 @@ auto Find(std::vector<KeyRecord>* records, std::string_view name) {
 }
 
 Status NoSuchKey(std::string_view name) {
-  return {StatusCode::kNotFound,
-          "there is no key '" + std::string(name) + "'; list them all to see their names"};
+  return {StatusCode::kNotFound, "no such key: '" + std::string(name) + "'; `keys list` shows all names"};
 }
 
 // Lets the key `name` expire, unless it does so before.
@@ -94,7 +93,7 @@ Status KeyFile::AddText(const NewKey& key, std::string_view text, int64_t now_wa
   return Apply([&](std::vector<KeyRecord>* records) -> Status {
     if (Find(records, key.name) != records->end())
       return {StatusCode::kInvalid,
-              "there is a key '" + key.name + "' already; revoke it or give another name"};
+              "a key named '" + key.name + "' exists already; revoke it or choose another name"};
     if (!key.replaces.empty()) {
       if (Status old = Expire(key.replaces, now_wall_ms + key.overlap_ms, records); !old.ok()) return old;
     }

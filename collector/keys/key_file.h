@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The collector's keys on disk, DATA/keys.json (mode 0600): {"keys": [{"name", "access", "created_wall_ms",
-// "expires_wall_ms", "reports_per_s", "bytes_per_day", "sha256"}]}. A change is one rename, on disk before it
-// is told; the program that serves and the command line may change it at the same time. Context: background.
-// Thread-safe.
+// The collector's keys on disk, DATA/keys.json (mode 0600): {"keys": [{"name", "access",
+// "created_wall_ms", "expires_wall_ms", "reports_per_s", "bytes_per_day", "sha256"}]}. A change is one
+// rename, on disk before it is confirmed; the server and the command line may change it at the same time.
+// Context: background. Thread-safe.
 #pragma once
 
 #include <functional>
@@ -14,14 +14,14 @@
 
 namespace lagwatch::collector {
 
-// What a new key is to be.
+// The properties of a new key.
 struct NewKey {
   std::string name;
   Access access = Access::kProject;
   int64_t expires_after_ms = 0;  // 0: never
   Quota quota = {};
   std::string replaces = {};                        // the name of a key that expires after `overlap_ms`
-  int64_t overlap_ms = int64_t{7} * 86'400 * 1000;  // so that whoever has the old one can change over
+  int64_t overlap_ms = int64_t{7} * 86'400 * 1000;  // time to replace the old one
 };
 
 class KeyFile {

@@ -110,7 +110,7 @@ Result<KeyRecord> ParseKeyRecord(const Json& json) {
     record.digest = *digest;
     return record;
   } catch (const nlohmann::json::exception& error) {
-    return Status(StatusCode::kInvalid, std::string("a key is not written as one: ") + error.what());
+    return Status(StatusCode::kInvalid, std::string("a key is malformed: ") + error.what());
   }
 }
 

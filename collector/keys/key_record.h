@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A key as the collector keeps it: what it may do, and the digest of its text, never the text. Context:
-// background; pure.
+// A key as the collector keeps it: what it may do, and the digest of its text, never the text.
+// Context: background; pure.
 #pragma once
 
 #include <array>
@@ -43,8 +43,8 @@ struct KeyRecord {
 
 KeyDigest DigestOf(std::string_view key);
 
-// A new random key of 128 bits, whose first letter tells what it is for: k_…, r_… or a_….
-// Errors: kInternal when there are no random bytes.
+// Returns a new random key of 128 bits, whose first letter is its kind: k_…, r_… or a_…. Errors: kInternal if
+// there are no random bytes.
 base::Result<std::string> CreateKeyText(Access access);
 
 // Errors: kInvalid.

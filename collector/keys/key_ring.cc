@@ -61,14 +61,14 @@ KeyCheck KeyRing::CheckText(std::string_view text, int64_t now_wall_ms) {
 void KeyRing::Refresh(int64_t now_wall_ms) {
   if (!file_) return;
   const FileStamp stamp = FileStamp::Of(file_->path());
-  // What puts a file right, such as a chmod, may leave the stamp as it is.
+  // A change that makes the file readable again, such as a chmod, may leave the stamp unchanged.
   const bool is_retry = retry_wall_ms_ != 0 && now_wall_ms >= retry_wall_ms_;
   if (stamp_ == stamp && !is_retry) return;
   stamp_ = stamp;
   auto records = file_->Read();
   retry_wall_ms_ = records.ok() ? 0 : now_wall_ms + kRetryMs;
   if (!records.ok()) {
-    spdlog::error("{}; the keys that held before still do", records.status().message());
+    spdlog::error("{}; the previous keys stay valid", records.status().message());
     return;
   }
   keys_ = given_;
@@ -93,11 +93,11 @@ std::optional<QuotaRefusal> KeyRing::CheckQuota(const KeyRecord& key, uint64_t s
   if (meter == nullptr) return std::nullopt;
   if (key.quota.reports_per_s > 0) {
     if (const int64_t wait_s = meter->reports.WaitS(1, now_mono_ns); wait_s > 0)
-      return QuotaRefusal{wait_s, "this key has sent as many reports as it may for now"};
+      return QuotaRefusal{wait_s, "this key has reached its limit of reports"};
   }
   if (key.quota.bytes_per_day > 0) {
     if (const int64_t wait_s = meter->bytes.WaitS(static_cast<double>(size_bytes), now_mono_ns); wait_s > 0)
-      return QuotaRefusal{wait_s, "this key has sent as many bytes as it may in a day"};
+      return QuotaRefusal{wait_s, "this key has reached its limit of bytes per day"};
   }
   return std::nullopt;
 }

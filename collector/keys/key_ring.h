@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who may talk to the collector, and how much. The key file is looked at whenever somebody asks: a changed
-// one holds from then on, so a revoked key is refused at once. Context: background. Thread-safe.
+// The keys with access to the collector, and their quotas. The key file is checked at each request: a changed
+// one is used from then on, so a revoked key is refused at once. Context: background. Thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ struct GivenKey {
   Access access = Access::kProject;
 };
 
-// Whose key a request has.
+// The result of checking a request's key.
 struct KeyCheck {
   enum class Outcome { kUnknown, kExpired, kKnown };
 
@@ -44,11 +44,11 @@ class KeyRing {
   // Keys of `given` alone, or of the file, too.
   explicit KeyRing(const std::vector<GivenKey>& given, std::optional<KeyFile> file = std::nullopt);
 
-  // Whose key the Authorization header's value "Bearer KEY" has. Takes as long for each key.
+  // Checks the key in the Authorization header's value "Bearer KEY". Takes as long for each key.
   KeyCheck Check(std::string_view authorization, int64_t now_wall_ms);
-  // Whose key `text` is.
+  // Checks the key `text`.
   KeyCheck CheckText(std::string_view text, int64_t now_wall_ms);
-  // Why `key` may not send `size_bytes` now; nothing when it may. What it sent is told to Charge().
+  // Returns why `key` may not send `size_bytes` now; nothing if it may. Charge() counts what was sent.
   std::optional<QuotaRefusal> CheckQuota(const KeyRecord& key, uint64_t size_bytes, int64_t now_mono_ns);
   void Charge(const KeyRecord& key, uint64_t size_bytes, uint64_t reports, int64_t now_mono_ns);
 

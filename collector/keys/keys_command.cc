@@ -95,22 +95,21 @@ void DeclareAdd(CLI::App* add, AddFlags* flags) {
       std::map<std::string, int64_t>{{"s", 1}, {"m", 60}, {"h", 3600}, {"d", 86'400}},
       CLI::AsNumberWithUnit::UNIT_REQUIRED, "TIME as 90d, 12h, 30m, 45s");
   const CLI::Range tenThousandDays(int64_t{0}, int64_t{10'000} * 86'400);
-  add->add_option("--name", flags->key.name, "What it is called in lists and when it is revoked")->required();
+  add->add_option("--name", flags->key.name, "The key's name, in lists and for revoking it")->required();
   add->add_option("--access", flags->access,
-                  "project: sends reports, what programs carry; read: sees everything; admin: everything")
+                  "project: sends reports, part of programs; read: reads everything; admin: everything")
       ->required()
       ->check(CLI::IsMember({"project", "read", "admin"}));
-  add->add_option("--expires", flags->expires_s, "When it ends by itself, from now; never without this")
+  add->add_option("--expires", flags->expires_s, "Time until it expires (default: never)")
       ->transform(time)
       ->check(tenThousandDays);
   add->add_option("--reports-per-s", flags->key.quota.reports_per_s,
-                  "How many reports it may send in a second, ten seconds' worth at once")
+                  "Limit of reports per second, ten seconds' worth at once")
       ->check(CLI::PositiveNumber);
-  add->add_option("--bytes-per-day", flags->key.quota.bytes_per_day,
-                  "How many bytes it may send in a day, as 500MB")
+  add->add_option("--bytes-per-day", flags->key.quota.bytes_per_day, "Limit of bytes per day, such as 500MB")
       ->transform(CLI::AsSizeValue(false));
-  add->add_option("--replaces", flags->key.replaces, "A key that ends once --overlap is over");
-  add->add_option("--overlap", flags->overlap_s, "How long the replaced one still holds (7d)")
+  add->add_option("--replaces", flags->key.replaces, "A key to replace; it expires after --overlap");
+  add->add_option("--overlap", flags->overlap_s, "Time that the replaced key stays valid (7d)")
       ->transform(time)
       ->check(tenThousandDays);
 }
@@ -119,13 +118,14 @@ void DeclareAdd(CLI::App* add, AddFlags* flags) {
 
 void AddKeysCommand(CLI::App* app, const std::function<std::string()>& path,
                     const std::function<std::string()>& audit_path, int* exit_code) {
-  CLI::App* keys = app->add_subcommand("keys", "List, add and revoke the keys in DATA/keys.json, and end");
+  CLI::App* keys = app->add_subcommand("keys", "List, add and revoke the keys in DATA/keys.json");
   keys->fallthrough()->require_subcommand(1);
   keys->add_subcommand("list", "List the keys, without their texts")->fallthrough()->callback([=] {
     *exit_code = List(KeyFile(path()));
   });
   auto flags = std::make_shared<AddFlags>();
-  CLI::App* add = keys->add_subcommand("add", "Add a key and print it; a running collector knows it at once");
+  CLI::App* add =
+      keys->add_subcommand("add", "Add a key and print it; a running collector accepts it at once");
   DeclareAdd(add, flags.get());
   add->fallthrough()->callback([=] {
     flags->key.access = *AccessOf(flags->access);
@@ -135,7 +135,7 @@ void AddKeysCommand(CLI::App* app, const std::function<std::string()>& path,
     *exit_code = Add(KeyFile(path()), flags->key, &audit);
   });
   auto name = std::make_shared<std::string>();
-  CLI::App* revoke = keys->add_subcommand("revoke", "End a key at once");
+  CLI::App* revoke = keys->add_subcommand("revoke", "Revoke a key at once");
   revoke->add_option("NAME", *name, "The key's name")->required();
   revoke->fallthrough()->callback([=] {
     AuditLog audit(audit_path());

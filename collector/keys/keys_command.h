@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `lagwatch-collector keys`: the keys in DATA/keys.json, whether a collector serves them or not. Context:
-// background.
+// `lagwatch-collector keys`: the keys in DATA/keys.json, whether a collector serves them or
+// not. Context: background.
 #pragma once
 
 #include <functional>

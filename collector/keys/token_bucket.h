@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much of something may be used, when so much a second comes back. It may be overdrawn: what was used is
-// known only afterwards. Context: background; pure. Thread-compatible.
+// A token bucket: an amount that may be used and is refilled at a rate per second. It may be overdrawn, since
+// the amount used is known only afterwards. Context: background; pure. Thread-compatible.
 #pragma once
 
 #include <algorithm>

@@ -8,7 +8,7 @@
 namespace lagwatch::collector {
 namespace {
 
-// A step holds up those who bring reports.
+// A step delays uploads.
 constexpr int64_t kRecordsOfAStep = 200;
 
 // The end of a file's name, which a program's name alone may not be.

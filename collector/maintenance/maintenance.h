@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is done beside the requests: old reports go, sums are put right, reports find their new clusters. In
-// small steps, so that nobody waits for it for long. Context: background.
+// Background jobs of the collector: removal of old reports, repair of sums, clustering again. In small steps,
+// so that requests do not wait for long. Context: background.
 #pragma once
 
 #include <chrono>
@@ -26,8 +26,9 @@ class MaintenanceJob {
 
 class Maintenance {
  public:
-  // Each job's steps are done in turn on a thread of this, all at once that have more to do, and again every
-  // `pause`. Borrows the jobs. `on_error` is told of a step that failed; it is tried again after the pause.
+  // Runs the jobs' steps in turn on a thread of its own: at once while a job has more to do, and again
+  // every `pause`. Borrows the jobs. `on_error` is called for a step that failed, which is tried again
+  // after the pause.
   Maintenance(std::vector<MaintenanceJob*> jobs, std::chrono::milliseconds pause,
               std::function<void(const std::string& job, const base::Status& error)> on_error);
   // Waits for the step that is under way.

@@ -72,8 +72,7 @@ base::Result<bool> ReclusterJob::Step() {
     if (!report.ok()) continue;  // it stays where it is
     const SymbolNamer namer(*report, symbolizer_);
     if (namer.is_unavailable())
-      return base::Status(base::StatusCode::kUnavailable,
-                          "symbols cannot be looked up now; it goes on later");
+      return base::Status(base::StatusCode::kUnavailable, "symbols are not available now; continuing later");
     moved.push_back({stored.row.id, clusterer_.Assign(*report, namer), {}});
   }
   if (base::Status status = store_->Recluster(moved); !status.ok()) return status;

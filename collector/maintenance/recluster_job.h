@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gives all reports their clusters anew when the rules, or the algorithm, have changed since these were
-// given. How far it has come is kept in a file, so that it goes on after a restart. Context: background.
+// Clusters all reports again when the rules, or the algorithm, have changed. Keeps its progress in a file, so
+// that it continues after a restart. Context: background.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ class ReclusterJob final : public MaintenanceJob {
   // unless it has none at all.
   ReclusterJob(Store* store, Clusterer clusterer, Symbolizer* symbolizer, std::string state_path);
 
-  std::string name() const override { return "clustering anew"; }
+  std::string name() const override { return "clustering again"; }
   base::Result<bool> Step() override;
 
   // Thread-safe.

@@ -22,19 +22,19 @@ int Confirm(const std::string& path) {
   char text[32] = "";
   gmtime_r(&seconds, &utc);
   std::strftime(text, sizeof text, "%Y-%m-%d %H:%MZ", &utc);
-  std::printf("the clock is right: it is %s; what is too old by it goes now\n", text);
+  std::printf("clock confirmed: it is %s; records that are too old by it are removed now\n", text);
   return 0;
 }
 
 }  // namespace
 
 void AddRetentionCommand(CLI::App* app, const std::function<std::string()>& path, int* exit_code) {
-  CLI::App* retention = app->add_subcommand("retention", "Retention that waits for a person, and end");
+  CLI::App* retention = app->add_subcommand("retention", "Retention that waits for an operator");
   retention->fallthrough()->require_subcommand(1);
   retention
       ->add_subcommand("confirm-clock",
-                       "Say that this machine's clock is right: all that is too old by it goes at once, on "
-                       "this day and the next")
+                       "Confirm this machine's clock: all records that are too old by it are removed at "
+                       "once, on this day and the next")
       ->fallthrough()
       ->callback([=] { *exit_code = Confirm(path()); });
 }

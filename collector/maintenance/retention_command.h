@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `lagwatch-collector retention`: tells a collector that holds retention back that its clock is right.
-// Context: background.
+// `lagwatch-collector retention`: confirms the clock to a collector that holds retention
+// back. Context: background.
 #pragma once
 
 #include <functional>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decides up to which day old records may go. A wall clock that jumps must not remove what is young: more
-// than a day's worth goes at once only when a person confirmed the clock. docs/operations.md has the rules.
-// Context: background.
+// Decides up to which day old records may be removed. A wall clock that jumps must not remove young records:
+// more than a day's worth is removed at once only if an operator confirmed the clock. docs/operations.md has
+// the rules. Context: background.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 namespace lagwatch::collector {
 
 struct RetentionOptions {
-  // File that keeps the day reached, so that a restart does not begin anew. Empty: in memory.
+  // The file that keeps the day reached across restarts. Empty: in memory.
   std::string state_path = {};
   // File that `lagwatch-collector retention confirm-clock` writes. Empty: the clock is never confirmed.
   std::string confirmed_path = {};

@@ -6,7 +6,7 @@
 namespace lagwatch::collector {
 namespace {
 
-// A step holds up those who bring reports.
+// A step delays uploads.
 constexpr int64_t kRemovedInAStep = 500;
 constexpr int64_t kTracesOfAStep = 20;
 constexpr int64_t kClustersOfAStep = 10;
@@ -24,8 +24,8 @@ base::Status HoldNotice::Check(const RetentionState& state, int64_t mono_ns) {
   said_mono_ns_ = mono_ns;
   return {base::StatusCode::kUnavailable,
           "removes nothing: by this machine's clock " + std::to_string(state.wanted_day - state.reached_day) +
-              " days' worth is too old, and no program has sent anything of today. Is the clock right? "
-              "Then say so: lagwatch-collector retention confirm-clock"};
+              " days' worth is too old, and no program has sent anything of today. If the clock is right, "
+              "confirm it: lagwatch-collector retention confirm-clock"};
 }
 
 RetentionJob::RetentionJob(Store* store, int64_t days, std::function<int64_t()> wall_ms,

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Removes what is older than it is to be kept, and puts the sums right that this leaves behind.
-// Context: background.
+// Removes records beyond their retention, and repairs the sums afterwards. Context: background.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +25,7 @@ class HoldNotice {
 
 class RetentionJob final : public MaintenanceJob {
  public:
-  // Keeps today and the `days` before it; 0: all. Borrows `store`. `wall_ms` tells the time.
+  // Keeps today and the `days` before it; 0: all. Borrows `store`. `wall_ms` returns the time.
   RetentionJob(Store* store, int64_t days, std::function<int64_t()> wall_ms, RetentionOptions options = {});
 
   std::string name() const override { return "retention"; }

@@ -13,8 +13,8 @@ namespace {
 
 constexpr uint64_t kMiB = 1 << 20;
 constexpr int64_t kNoticePauseNs = 3600 * base::kNsPerSecond;
-// Each transaction holds up those who bring reports: large ones would be noticed. Several in a step, because
-// other jobs' steps come between two.
+// Each transaction delays uploads: large ones would be noticed. Several in a step, because other jobs' steps
+// come between two.
 constexpr int64_t kReportsAtOnce = 200;
 constexpr int64_t kTracesAtOnce = 10;
 constexpr int64_t kClustersAtOnce = 10;
@@ -39,7 +39,7 @@ base::Status StoreQuota::Check() const {
   const StoreSize size = store_->Size();
   const uint64_t taken = size.used_bytes + size.log_bytes;
   if (taken < marks_.refuse_bytes) return {};
-  return {base::StatusCode::kUnavailable, "the store is full: it takes " + MiBText(taken) + " (its log " +
+  return {base::StatusCode::kUnavailable, "the store is full: its size is " + MiBText(taken) + " (its log " +
                                               MiBText(size.log_bytes) + ") of " + MiBText(marks_.most_bytes) +
                                               " (--store-gib); the oldest days are removed to make room"};
 }
@@ -50,7 +50,7 @@ base::Result<bool> StoreQuota::Step() {
     const auto begin = std::chrono::steady_clock::now();
     const auto has_more = StepOnce();
     if (!has_more.ok() || !*has_more || options_.mono_ns() >= end_ns) return has_more;
-    // A mutex is not fair: who brings reports gets as much time with the database as this.
+    // A mutex is not fair: this pause gives uploads as much time with the database.
     const auto taken = std::chrono::steady_clock::now() - begin;
     std::this_thread::sleep_for(std::clamp<std::chrono::nanoseconds>(taken, kLeastPause, kMostPause));
   }
@@ -93,8 +93,8 @@ base::Result<bool> StoreQuota::RemoveSome() {
   return true;
 }
 
-// Sums shrink, too: the next day goes only if that was not enough. There is no time for that once reports are
-// refused.
+// Sums shrink, too: the next day goes only if that was not enough. There is no time for that once
+// reports are refused.
 base::Result<bool> StoreQuota::Repair() {
   if (Check().ok()) {
     const auto repaired = store_->RepairSums(kClustersAtOnce);
@@ -122,8 +122,8 @@ base::Result<bool> StoreQuota::Hold() {
   said_mono_ns_ = now_ns;
   return base::Status(base::StatusCode::kUnavailable,
                       Check().message() +
-                          ", but only the newest day's records are left: no reports are "
-                          "taken. Give a larger --store-gib or smaller quotas");
+                          ", but only the newest day's records are left: no reports are accepted. Use a "
+                          "larger --store-gib or smaller quotas");
 }
 
 }  // namespace lagwatch::collector

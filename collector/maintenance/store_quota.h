@@ -16,7 +16,7 @@
 
 namespace lagwatch::collector {
 
-// Where what happens on the way to a size of `most_bytes`.
+// The thresholds on the way to a size of `most_bytes`.
 struct StoreMarks {
   uint64_t most_bytes = 0;
   uint64_t remove_bytes = 0;  // of records: from there on the oldest day is removed

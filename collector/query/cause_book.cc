@@ -18,7 +18,7 @@ using base::Status;
 using base::StatusCode;
 
 Status NoSuchCluster(const std::string& key) {
-  return {StatusCode::kNotFound, "there is no cluster " + key + "; /v1/clusters lists them all"};
+  return {StatusCode::kNotFound, "no such cluster: " + key + "; /v1/clusters lists them all"};
 }
 
 void AddAll(const std::vector<std::string>& more, std::vector<std::string>* sorted) {
@@ -332,7 +332,7 @@ Status CauseBook::CheckEdits(const ClusterNote& note) const {
     if (!*found) return NoSuchCluster(key);
     if ((*found)->level == 2 && !book->edits.splits().contains((*found)->parent_key)) {
       return {StatusCode::kInvalid, "cluster " + key + " is shown within " + (*found)->parent_key +
-                                        ": split that first, or merge that instead"};
+                                        ": split that one first, or merge it instead"};
     }
   }
   if (note.merged_into == note.key) return {StatusCode::kInvalid, "a cluster cannot be merged into itself"};

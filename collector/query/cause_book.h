@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Causes as people see them: as reports make them, and with what people said of them: notes, and clusters
-// that were merged or split by hand (policies/cluster_edits.h). The reports' own clusters stay as they are,
-// so that everything can be taken back. Context: background. Thread-safe.
+// Causes as people see them: the reports' clusters, with annotations, and with clusters that were merged or
+// split by hand (policies/cluster_edits.h). The reports' own clusters stay unchanged, so that everything can
+// be undone. Context: background. Thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -24,10 +24,10 @@ inline constexpr std::string_view kNewState = "new";
 inline constexpr std::string_view kFixedState = "fixed";
 inline constexpr std::string_view kRegressedState = "regressed";
 
-// Which causes a list shows by their states (StateOf); empty: all.
+// Selects causes by their states (StateOf); empty: all.
 using CauseStates = std::set<std::string, std::less<>>;
-// "" for those that are still to be looked after, "all", or states with commas between them. Errors:
-// kInvalid.
+// "" for those that are still to be looked after, "all", or states with commas between
+// them. Errors: kInvalid.
 base::Result<CauseStates> ParseStates(std::string_view text);
 
 struct ShownCause {
@@ -44,8 +44,8 @@ struct ShownPage {
   CauseRow all;
 };
 
-// What is noted, but "regressed" for what was fixed and came back: in a version that is not older than the
-// one that it was fixed in or, when that is not known, after it was noted.
+// The annotated state, or "regressed" for a fixed cause that occurred again: in a version that is not older
+// than the one that it was fixed in or, if that is unknown, after it was annotated.
 std::string_view StateOf(const ShownCause& cause);
 
 class CauseBook {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What causes come to in parts: by versions, by days.
+// The sums of causes by versions and by days.
 #include <algorithm>
 #include <iterator>
 #include <map>

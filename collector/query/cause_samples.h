@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What reports of one cause say taken together: where their time went, as a flame graph shows it, what they
-// were in the middle of, and who held their locks. Context: background. Not thread-safe.
+// Summarizes the reports of one cause: a flame graph of their samples, their tags, and the owners of their
+// locks. Context: background. Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -28,8 +28,8 @@ class CauseSamples {
   // `rows` are all that may be added; borrows the others. `symbolizer` may be null.
   CauseSamples(std::span<const ReportRow> rows, const policies::ClusterRules& rules, Symbolizer* symbolizer);
 
-  // The newest report first; false when there is no room for it, nor for older ones. Takes as long as the
-  // symbolizer does.
+  // The newest report first; false when there is no room for it, nor for older ones. Takes as long as
+  // the symbolizer does.
   bool TryAdd(const ReportRow& row, const report::Report& report);
 
   // {"reports", "frames", "stacks", "samples", "tags", "owners", "names_pending"}, as collector/API.md says.

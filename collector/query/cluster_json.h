@@ -14,7 +14,7 @@
 
 namespace lagwatch::collector {
 
-// What a cluster's cost is a part of.
+// The totals that a cluster's cost is a part of.
 struct CostOfAll {
   double hang_ns = 0;     // the estimated time of all causes
   double watched_ns = 0;  // 0: not known

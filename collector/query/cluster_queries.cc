@@ -27,9 +27,7 @@ constexpr int64_t kMaxDays = 90;
 constexpr int64_t kDefaultSampledReports = 200;
 constexpr size_t kMaxTextSearched = 200;
 
-Status NoSuchCluster() {
-  return {StatusCode::kNotFound, "there is no such cluster; /v1/clusters lists them all"};
-}
+Status NoSuchCluster() { return {StatusCode::kNotFound, "no such cluster; /v1/clusters lists them all"}; }
 
 }  // namespace
 
@@ -172,7 +170,7 @@ Status ClusterQueries::AddReports(const ShownCause& cause, ReportFilter filter, 
   return {};
 }
 
-// Nobody knows how long one user's versions were watched.
+// The watched time of one user's versions is unknown.
 Result<Json> ClusterQueries::Versions(const ShownCause& cause, const ReportFilter& filter) const {
   auto versions = book_.Versions(cause, filter);
   if (!versions.ok()) return versions.status();

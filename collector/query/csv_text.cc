@@ -57,7 +57,7 @@ void AddCells(const std::string& prefix, const Json& object, std::vector<std::st
 std::string CsvText(const Json& array) {
   std::vector<std::string> columns;
   std::vector<Line> lines;
-  // What is no UTF-8 is brought into it as in JSON.
+  // Invalid UTF-8 is replaced as in JSON.
   for (const Json& object : Json::parse(JsonText(array)))
     AddCells("", object, &columns, &lines.emplace_back());
   std::string text;

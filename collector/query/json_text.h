@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the API writes JSON. Context: background; pure.
+// Writes the API's JSON. Context: background; pure.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,9 @@ using Json = nlohmann::ordered_json;
 // Texts from clients may be no UTF-8: what is not is replaced by U+FFFD.
 std::string JsonText(const Json& value);
 
-// Parses JSON from outside, comments allowed; a discarded value when it is malformed, has more than 64 levels
-// or a million values. Keys come sorted: to keep their order takes Json a time that grows with the square of
-// their number.
+// Parses JSON from outside, comments allowed; a discarded value when it is malformed, has more than 64
+// levels or a million values. Keys come sorted: to keep their order takes Json a time that grows with the
+// square of their number.
 Json ParseJson(std::string_view text);
 
 // Bytes as hexadecimal digits.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long loops lag in an hour of being watched, over users of whom some stand for others. Context:
-// background; pure. Not thread-safe.
+// The lagged time per watched hour, over users; a sampled user stands for others, too. Context: background;
+// pure. Not thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ namespace lagwatch::collector {
 // In milliseconds.
 double LaggedMsPerHour(double lagged_ns, double watched_ns);
 
-// Whose usage it is: a run that names no user counts as a user of its own.
+// The user of a usage record: a run without a user's name counts as a user of its own.
 std::string UsageUser(const report::Usage& usage);
 
 // Of a sampled user's record, each number counts for all that it stands for. A user's own rate is what was

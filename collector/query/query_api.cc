@@ -31,7 +31,7 @@ constexpr std::string_view kMissingSymbols = "/v1/missing-symbols";
 constexpr int64_t kMaxUsageDays = 10'000;
 constexpr size_t kMaxListBytes = 32 << 20;
 
-// What follows `collection` and a slash in `path`; empty when nothing does.
+// The part of `path` after `collection` and a slash; empty without one.
 std::string_view ItemOf(std::string_view collection, std::string_view path) {
   if (!path.starts_with(collection)) return {};
   path.remove_prefix(collection.size());
@@ -39,7 +39,7 @@ std::string_view ItemOf(std::string_view collection, std::string_view path) {
 }
 
 Status NoSuchReport() {
-  return {StatusCode::kNotFound, "there is no such report; " + std::string(kReports) + " lists them"};
+  return {StatusCode::kNotFound, "no such report; " + std::string(kReports) + " lists them"};
 }
 
 Status NoList() { return {StatusCode::kInvalid, "only lists are available as CSV"}; }
@@ -71,7 +71,7 @@ Response QueryApi::Get(std::string_view path, std::string_view query_text) const
   if (text.size() > kMaxListBytes && answer->is_array()) {
     return ErrorResponse(Status(StatusCode::kTooLarge, "the list would have more than " +
                                                            std::to_string(kMaxListBytes >> 20) +
-                                                           " MiB; ask for fewer entries (limit=)"));
+                                                           " MiB; request fewer entries (limit=)"));
   }
   if (format != "csv") return {200, std::move(text)};
   if (!answer->is_array()) return ErrorResponse(NoList());
@@ -91,7 +91,7 @@ QueryApi::Answer QueryApi::Dispatch(std::string_view path, const QueryString& qu
     key.remove_suffix(kSamples.size());
     return clusters_.Samples(std::string(key), query);
   }
-  return Status(StatusCode::kNotFound, "there is nothing at this path; try " + std::string(kClusters));
+  return Status(StatusCode::kNotFound, "nothing is at this path; try " + std::string(kClusters));
 }
 
 QueryApi::Answer QueryApi::Reports(const QueryString& query) const {
@@ -273,7 +273,8 @@ Result<base::Uuid> QueryApi::ResolveId(std::string_view id) const {
   auto ids = store_->FindIds(*first, *last, 2);
   if (!ids.ok()) return ids.status();
   if (ids->empty()) return NoSuchReport();
-  if (ids->size() > 1) return Status(StatusCode::kInvalid, "several reports' ids begin so; give more of it");
+  if (ids->size() > 1)
+    return Status(StatusCode::kInvalid, "several reports' ids begin with this; give more digits");
   return ids->front();
 }
 

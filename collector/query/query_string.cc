@@ -64,7 +64,7 @@ Result<QueryString> QueryString::Parse(std::string_view text) {
     auto name = TryDecode(TakeUntil('=', &value));
     auto decoded = TryDecode(value);
     if (!name || !decoded) {
-      return Status(StatusCode::kInvalid, "the query has a '%' that two hexadecimal digits do not follow");
+      return Status(StatusCode::kInvalid, "the query has a '%' without two hexadecimal digits after it");
     }
     query.values_[*name] = *decoded;
   }

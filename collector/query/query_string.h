@@ -11,7 +11,7 @@
 
 namespace lagwatch::collector {
 
-// How many entries of a list are answered.
+// The number of entries that a list returns by default.
 inline constexpr int64_t kDefaultLimit = 100;
 inline constexpr int64_t kMaxLimit = 1000;
 
@@ -23,8 +23,8 @@ class QueryString {
 
   // Empty when there is no such parameter. Of repeated ones, the last counts.
   std::string Get(std::string_view name) const;
-  // `fallback` when there is no such parameter. Errors: kInvalid unless it is a number from `first` to
-  // `last`.
+  // `fallback` when there is no such parameter. Errors: kInvalid unless it is a number from
+  // `first` to `last`.
   base::Result<int64_t> GetInt(std::string_view name, int64_t fallback, int64_t first, int64_t last) const;
 
   void Set(std::string_view name, std::string_view value) { values_[std::string(name)] = value; }

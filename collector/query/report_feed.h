@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The newest reports, for those who want to hear of each as it comes. Context: background. Thread-safe.
+// The newest reports, for listeners that receive each as it comes. Context: background. Thread-safe.
 #pragma once
 
 #include <atomic>
@@ -27,17 +27,17 @@ class ReportFeed {
     std::vector<std::string> cause;  // its level-1 cluster's frames
   };
 
-  // What was stored of a commit.
+  // Publishes the stored records of a commit.
   void Publish(std::span<const NewRecord> records, std::span<const CommitOutcome> outcomes);
 
   // A listener's place, to be held while it listens; null when there are too many.
   std::shared_ptr<void> TryListen() const;
 
-  // How many were published so far.
+  // The number published so far.
   uint64_t count() const;
   // Those after the first `*seen` that are still kept, the oldest first; `*seen` becomes the count.
   std::vector<Entry> Since(uint64_t* seen) const;
-  // How many were published up to and with report `id`, if that is still kept.
+  // The number published up to and with report `id`, if that is still kept.
   std::optional<uint64_t> CountAt(const base::Uuid& id) const;
 
  private:

@@ -40,7 +40,7 @@ Result<std::optional<base::Uuid>> ParseBefore(const QueryString& query) {
   const std::string id = query.Get("before");
   if (id.empty()) return std::optional<base::Uuid>();
   const auto before = base::TryParseUuid(id);
-  if (!before) return base::Status(base::StatusCode::kInvalid, "before must be an id that the list has told");
+  if (!before) return base::Status(base::StatusCode::kInvalid, "before must be an id from the list");
   return before;
 }
 

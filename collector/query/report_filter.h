@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which reports somebody asks for. Context: background; pure.
+// Parses the filter of a query. Context: background; pure.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@
 
 namespace lagwatch::collector {
 
-// FILTER of collector/API.md, and `cluster`. Errors: kInvalid for times that are none.
+// FILTER of collector/API.md, and `cluster`. Errors: kInvalid for invalid times.
 base::Result<ReportFilter> ParseFilter(const QueryString& query);
 
 // `before`: only what has a smaller id. Errors: kInvalid for what is no id.

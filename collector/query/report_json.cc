@@ -73,7 +73,7 @@ class CostTree {
   }
 
  private:
-  // Stacks are as deep as their writer likes; what little is left at the far end tells nothing.
+  // Stacks are as deep as their writer makes them; the few bytes left at the far end carry no information.
   static constexpr size_t kMaxDepth = 32;
   static constexpr double kMinShare = 0.01;
 

@@ -27,7 +27,7 @@ Json ReportHeaderJson(const ReportRow& row, const std::vector<std::string>& caus
 std::string ReportText(const Json& rest, const report::Report& report, const SymbolNamer& namer);
 // Adds the expensive stack and what is known of the threads together.
 void AddStacks(const report::Report& report, const SymbolNamer& namer, Json* json);
-// Adds who waits for whom; `rules` tell where.
+// Adds the wait chain; `rules` select the function that each thread is shown at.
 void AddWaits(const report::Report& report, const SymbolNamer& namer, const policies::ClusterRules& rules,
               Json* json);
 // Adds why and how it happened: level, verdict, what was not the program's fault, what the loop did before.

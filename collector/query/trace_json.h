@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Traces as the JSON that people's programs read: part of the API, so keys keep their meaning. Context:
-// background; pure.
+// Traces as the JSON that people's programs read: part of the API, so keys keep their meaning.
+// Context: background; pure.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ namespace lagwatch::collector {
 // Of the stacks of a thread, the ones that took longest.
 inline constexpr size_t kMaxTraceStacks = 5000;
 
-// What is known of a trace without looking into it.
+// A trace's header, without its content.
 Json TraceHeaderJson(const TraceRow& row);
 // Adds its threads, what it has lost, and how long each stack of the thread `tid` lasted, as a flame graph
 // shows it. There is such a thread.

@@ -23,12 +23,10 @@ using base::StatusCode;
 
 constexpr std::string_view kFlame = "/flame";
 constexpr std::string_view kOwnFormat = "lwtrace";
-// Who waits for a file waits no longer for names.
+// A download of a trace does not wait longer for names.
 constexpr std::chrono::seconds kMostForNames{10};
 
-Status NoSuchTrace() {
-  return {StatusCode::kNotFound, "there is no such trace (any more); /v1/traces lists them"};
-}
+Status NoSuchTrace() { return {StatusCode::kNotFound, "no such trace (any more); /v1/traces lists them"}; }
 
 // The thread that the query asks for; else the main one, else the first.
 base::Result<int32_t> ThreadOf(const trace::Trace& trace, const QueryString& query) {
@@ -38,10 +36,10 @@ base::Result<int32_t> ThreadOf(const trace::Trace& trace, const QueryString& que
     return std::ranges::any_of(trace.threads, [&](const trace::Thread& each) { return each.tid == tid; });
   };
   if (*wanted != 0) {
-    if (!has(*wanted)) return Status(StatusCode::kNotFound, "the trace holds no such thread");
+    if (!has(*wanted)) return Status(StatusCode::kNotFound, "the trace has no such thread");
     return static_cast<int32_t>(*wanted);
   }
-  if (trace.threads.empty()) return Status(StatusCode::kNotFound, "the trace holds no thread");
+  if (trace.threads.empty()) return Status(StatusCode::kNotFound, "the trace has no threads");
   return has(trace.pid) ? trace.pid : trace.threads.front().tid;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the API tells of traces. Context: background. Thread-safe.
+// The API's queries for traces. Context: background. Thread-safe.
 #pragma once
 
 #include <span>

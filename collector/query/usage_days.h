@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How programs' versions fared day by day. Context: background. Not thread-safe.
+// The usage of programs' versions, day by day. Context: background. Not thread-safe.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums up what programs were used for, by program and version: the denominators of their lags.
-// Context: background. Not thread-safe.
+// Sums up the usage of programs, by program and version: the denominators of their lags. Context:
+// background. Not thread-safe.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where Sentry's SDKs put the key of a DSN, http://KEY@host:port/PROJECT. Context: background; pure.
+// Finds the key of a DSN, http://KEY@host:port/PROJECT, in requests of Sentry's SDKs.
+// Context: background; pure.
 #pragma once
 
 #include <string>

@@ -36,8 +36,8 @@ std::string BytesOf(std::string hex) {
   return bytes;
 }
 
-// An ELF file's debug id is the beginning of its build id, as a GUID with its first three numbers turned
-// around.
+// An ELF file's debug id is the beginning of its build id, as a GUID with its first three
+// numbers turned around.
 std::string BuildIdOfGuid(std::string bytes) {
   bytes.resize(std::min(bytes.size(), kGuidBytes));
   if (bytes.size() < kGuidBytes) return "";

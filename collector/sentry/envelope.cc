@@ -27,7 +27,7 @@ std::string_view TakeLine(std::string_view* rest) {
 Result<json> TakeHeaders(std::string_view* rest) {
   auto headers = ParseBoundedJson(TakeLine(rest), kHeaderLimits);
   if (!headers.ok()) return headers;
-  if (!headers->is_object()) return Status(StatusCode::kInvalid, "an envelope's headers are no object");
+  if (!headers->is_object()) return Status(StatusCode::kInvalid, "an envelope's headers are not an object");
   return headers;
 }
 

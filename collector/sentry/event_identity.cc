@@ -58,7 +58,7 @@ std::optional<base::Uuid> ParseEventId(std::string_view text) {
   return base::TryParseUuid(digits);
 }
 
-// The first bytes give way to the time; what they told apart is folded into the last.
+// The time replaces the first bytes, which are folded into the last ones to keep ids distinct.
 base::Uuid ReportIdOf(int64_t wall_ms, const base::Uuid& event_id) {
   constexpr size_t kTimeBytes = 6;
   base::Uuid id = event_id;

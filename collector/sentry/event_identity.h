@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// When an event was, and the report's id that it always gets: one that is sent twice is stored once. Context:
-// background; pure.
+// The time of an event, and a report id that is the same each time: an event that is sent twice is stored
+// once. Context: background; pure.
 #pragma once
 
 #include <cstdint>

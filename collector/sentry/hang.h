@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which of the events that Sentry's SDKs send say that something hung. Context: background; pure.
+// Recognizes hangs among the events of Sentry's SDKs. Context: background; pure.
 #pragma once
 
 #include <nlohmann/json.hpp>

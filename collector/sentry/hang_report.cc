@@ -43,7 +43,7 @@ Release ReleaseOf(const json& event, std::string_view project) {
   return release;
 }
 
-// An address of a person is none of ours: who it was is told apart all the same.
+// A person's address is not kept: its hash still distinguishes users.
 std::string UserOf(const json& event) {
   const json& id = Child(Child(event, "user"), "id");
   if (id.is_number_integer()) return id.dump();
@@ -71,7 +71,7 @@ std::string MachineOf(const json& event) {
 
 bool HasFrames(const json& object) { return !ValuesOf(Child(object, "stacktrace"), "frames").empty(); }
 
-// The one that hung; null when the event does not tell.
+// The hung thread; null if the event does not name it.
 const json* FindWatched(const json& threads, const json& exception) {
   if (const auto id = NumberOf(exception, "thread_id")) {
     for (const json& thread : threads)
@@ -201,7 +201,7 @@ Status AppendHang(const json& event, const Hang& hang, const base::Uuid& event_i
   writer.WriteHeader(id, *wall_ms, project);
   writer.WriteStacks();
   writer.WriteFacts(base::ToString(event_id));
-  if (!encoder.ok()) return {StatusCode::kTooLarge, "the event has more in it than a report can hold"};
+  if (!encoder.ok()) return {StatusCode::kTooLarge, "the event is too large for a report"};
   std::string encoded(buffer.content());
   writer.AppendSymbols(&encoded);
   report::AppendToBatch({report::RecordType::kReport, encoded}, batch);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An event that says that something hung, as the records that our own clients send. docs/sentry.md says what
-// becomes of which field. Context: background; pure.
+// Converts a Sentry event of a hang to records like those of our own clients. docs/sentry.md lists the
+// fields. Context: background; pure.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -19,7 +19,7 @@ std::string_view WordOf(std::string_view text) {
   return text.substr(0, static_cast<size_t>(end - text.begin()));
 }
 
-// The unit that `text` begins with, in seconds; 0 when it is none.
+// The unit that `text` begins with, in seconds; 0 if it is unknown.
 double UnitOf(std::string_view text) {
   const auto end = std::ranges::find_if_not(text, IsLetter);
   const std::string_view word = text.substr(0, static_cast<size_t>(end - text.begin()));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long something hung, as Sentry's SDKs say it in words: "at least 2000 ms" while it does, "between 2.0
-// and 2.3 seconds" or "2150 ms" once it is over. Context: background; pure.
+// Parses durations of hangs in texts of Sentry's SDKs: "at least 2000 ms" during a hang, "between 2.0 and 2.3
+// seconds" or "2150 ms" afterwards. Context: background; pure.
 #pragma once
 
 #include <cstdint>

@@ -17,7 +17,7 @@ using base::Status;
 using base::StatusCode;
 
 constexpr std::string_view kEvent = "event";
-// So that there are not as many as somebody likes.
+// A fixed set, so that clients cannot add types.
 constexpr std::string_view kKnownTypes[] = {
     kEvent,          "transaction",   "session",          "sessions",
     "attachment",    "user_report",   "feedback",         "replay_event",

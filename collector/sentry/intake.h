@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What Sentry's SDKs send, as a batch of our own records, and what of it is left out. Context: background;
-// pure.
+// Converts envelopes of Sentry's SDKs to a batch of our own records, and counts the rest.
+// Context: background; pure.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace lagwatch::collector {
 struct SentryIntake {
   std::string event_id;  // as it came; empty when there was none
   std::string batch;     // an encoded lagwatch.Batch; empty when nothing hung
-  // How many items were left out, by type; types that are not known here are "other".
+  // The number of items left out, by type; unknown types are "other".
   std::map<std::string, uint64_t> dropped;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an object from outside holds: what is not there, or of another type, is absent. Context: background;
-// pure.
+// Reads fields of an untrusted object: a missing one, or one of another type, is absent.
+// Context: background; pure.
 #pragma once
 
 #include <cstdint>

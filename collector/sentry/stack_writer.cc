@@ -19,7 +19,7 @@ std::string FileNameOf(const json& frame) {
   return path.substr(path.find_last_of("/\\") + 1);
 }
 
-// As the symbol table has it, if the SDK tells. Empty when it knew no name: it then writes one of these.
+// The name in the symbol table, if the SDK sends it. Empty without a name: the SDK then writes one of these.
 std::string FunctionOf(const json& frame) {
   std::string function = TextOf(frame, "symbol");
   if (function.empty()) function = TextOf(frame, "function");
@@ -28,7 +28,7 @@ std::string FunctionOf(const json& frame) {
   return function;
 }
 
-// Of a language whose functions are told apart by where they stand: "com.example.Main.onClick",
+// For languages whose functions are distinguished by their location: "com.example.Main.onClick",
 // "index.js:render", "index.js:42".
 std::string QualifiedName(const json& frame) {
   std::string function = FunctionOf(frame);

@@ -43,8 +43,8 @@ bool ClusterSearch::IsIn(const std::string& frames_json, std::string_view via,
   return IsIn(via) || IsInNames(frames_json) || IsInNames(held_by_json);
 }
 
-// Of the text alone, an escaped character may have a part that is not in the name, and what is between the
-// names is brackets and commas. Most texts have neither, and are told without taking them apart.
+// In the JSON text, a part of an escaped character may match although it is not in the name, and the texts
+// between the names are brackets and commas. Most texts have neither, and need not be parsed.
 bool ClusterSearch::IsInNames(const std::string& json) const {
   if (InLowerCase(json).find(in_json_) == std::string::npos) return false;
   const bool has_escapes = json.find('\\') != std::string::npos;

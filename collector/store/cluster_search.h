@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which clusters have a text in their names, whatever the case of its ASCII letters. Context: background;
-// pure.
+// Finds clusters that have a text in their names, whatever the case of its ASCII letters.
+// Context: background; pure.
 #pragma once
 
 #include <string>

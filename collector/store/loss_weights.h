@@ -22,8 +22,8 @@ inline double CountedLosses(int64_t count) {
   return static_cast<double>(std::clamp<int64_t>(count, 0, kMostLostAtOnce));
 }
 
-// The same for all users, where the losses are a sample's. A client that is not sampled reports so for
-// itself only.
+// The same for all users, where the losses are a sample's. A client that is not sampled reports so
+// for itself only.
 inline double WeightedLosses(std::string_view reason, int64_t count, int64_t sample_rate_ppm) {
   const bool is_of_all = reason == report::LossReasonName(report::LossReason::kNotSampled);
   return CountedLosses(count) * (is_of_all ? 1 : WeightOf(sample_rate_ppm));

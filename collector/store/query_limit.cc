@@ -18,13 +18,13 @@ std::chrono::milliseconds QueryLimit::Remaining() const {
 }
 
 base::Status QueryLimit::ToStatus() const {
-  if (is_cancelled()) return {base::StatusCode::kUnavailable, "the client has gone"};
+  if (is_cancelled()) return {base::StatusCode::kUnavailable, "the client has disconnected"};
   const double seconds = std::chrono::duration<double>(time_).count();
   std::string text = std::to_string(seconds);
   text.erase(text.find_last_not_of('0') + 1);
   if (text.ends_with('.')) text.pop_back();
   return {base::StatusCode::kUnavailable,
-          "the query took longer than " + text + " s and was ended; ask for less: a program, fewer days"};
+          "the query took longer than " + text + " s and was ended; narrow it: one program, fewer days"};
 }
 
 const QueryLimit* QueryLimit::OfThisThread() { return of_this_thread; }

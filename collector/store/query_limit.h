@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ends a query early: at its deadline, or when its client has gone. Stores look at the limit of the thread
-// that asks them. Context: background.
+// Ends a query early: at its deadline, or when its client has disconnected. Stores check the limit of the
+// calling thread. Context: background.
 #pragma once
 
 #include <atomic>
@@ -17,7 +17,7 @@ class QueryLimit {
 
   explicit QueryLimit(std::chrono::milliseconds time) : time_(time), deadline_(Clock::now() + time) {}
 
-  // Nobody waits for the answer any more.
+  // The answer is no longer needed.
   void Cancel() { is_cancelled_.store(true, std::memory_order_relaxed); }  // a flag alone: it orders nothing
   bool is_cancelled() const { return is_cancelled_.load(std::memory_order_relaxed); }
   bool IsOver() const { return is_cancelled() || Clock::now() >= deadline_; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What goes into a store and what comes out of it. Context: background.
+// The records that a store takes and returns. Context: background.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@
 
 namespace lagwatch::collector {
 
-// What lists show of a report. Numbers from clients are cut to int64_t.
+// A report's entry in lists. Numbers from clients are cut to int64_t.
 struct ReportRow {
   base::Uuid id;
   base::Uuid lag_id;
@@ -53,7 +53,7 @@ struct ReportRow {
   int64_t cause = 0;                   // 0 when not known
 };
 
-// How long its lag was: measured, or when its end is not known, how old it was when it was last reported.
+// The duration of its lag: measured, or, if its end is unknown, its age when it was last reported.
 inline int64_t LagDurationNs(const ReportRow& report) {
   return report.duration_ns.value_or(report.elapsed_ns);
 }
@@ -63,7 +63,7 @@ struct StoredReport {
   std::string payload;
 };
 
-// What is known of a trace without looking into it. Numbers from clients are cut to int64_t.
+// A trace's header. Numbers from clients are cut to int64_t.
 struct TraceRow {
   base::Uuid id;
   base::Uuid session_id;
@@ -95,7 +95,7 @@ struct LossRow {
   double weighted_count = 0;  // of all users, where the losses are a sample's
 };
 
-// How a run ended, by its session.
+// The end of a run, by its session.
 struct RunEndRow {
   base::Uuid session_id;
   std::string reason;
@@ -155,7 +155,7 @@ struct NewTrace {
   static NewTrace Create(report::TraceRecord record);
 };
 
-// How long a record's loops were watched; of a sampled user's, what that stands for.
+// The watched time of a record's loops; for a sampled user, of all the users that it stands for.
 double WatchedNsOf(const report::Usage& usage);
 
 // Of a type that only a newer lagwatch knows: kept as it is, for when this one is updated.
@@ -186,7 +186,7 @@ base::Uuid FirstIdOf(int64_t day);
 
 // Neither a request for a look nor CPU use is a lag, nor a dispatch that was only slow.
 bool IsLag(std::string_view kind);
-// Whether it counts in its clusters. A dump does not: somebody asked, nothing froze.
+// Whether it counts in its clusters. A dump does not: it was requested, nothing froze.
 bool IsCounted(std::string_view kind);
 // Names as a JSON array, and back. They come from clients: what is no UTF-8 is replaced.
 std::string NamesToJson(const std::vector<std::string>& names);
@@ -217,7 +217,7 @@ struct ReportFilter {
 struct CauseRow {
   Cluster cluster;
   CauseSums sums;
-  // What is known of all users' lags, by what was received: a sampled report stands for others, too, and so
+  // Estimates for all users' lags, from the received reports: a sampled report stands for others, too, and so
   // do reports that were lost, as far as their cause is known.
   double estimated_lags = 0;
   double estimated_hang_ns = 0;
@@ -235,8 +235,8 @@ struct CauseQuery {
   int64_t limit = 100;
   int64_t offset = 0;
   int64_t child_limit = 10;  // children of each
-  // Unless empty, only clusters that have it in their names (cluster_search.h), and those of `titled_keys`:
-  // people call them so. What all that match come to is not changed by that.
+  // Unless empty, only clusters that have it in their names (cluster_search.h), and those of `titled_keys`,
+  // whose titles have it. The total of all that match does not change.
   std::string text = {};
   std::vector<std::string> titled_keys = {};
 };
@@ -247,7 +247,7 @@ struct CausePage {
   CauseRow all;  // of all causes that match, without their names
 };
 
-// A report's clusters, found anew: by other rules, or with names that were not known before.
+// A report's new clusters: by other rules, or with names that were not known before.
 struct Reclustered {
   base::Uuid id;
   ClusterPath clusters;
@@ -260,7 +260,7 @@ struct UnnamedBuild {
   int64_t reports = 0;
 };
 
-// What people say of a cluster. `key` is as it was computed.
+// The annotation of a cluster. `key` is as it was computed.
 struct ClusterNote {
   std::string key;
   std::string title = {};        // shown instead of its frames; empty: none
@@ -275,14 +275,14 @@ struct ClusterNote {
   bool operator==(const ClusterNote&) const = default;
 };
 
-// What a cause's reports of one day stand for.
+// The estimates of a cause for one day.
 struct CauseDay {
   int64_t day = 0;  // since 1970 UTC
   double weighted_hang_ns = 0;
 };
 using DaysOfCauses = std::map<std::string, std::vector<CauseDay>>;  // by cluster, each oldest first
 
-// What a cause cost in a time.
+// The cost of a cause in a period.
 struct CausePeriod {
   int64_t begin_ms = 0;
   CauseSums sums;

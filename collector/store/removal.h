@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which records somebody wants removed from a store, and how far that has come. Context: background; pure.
+// Records to remove from a store, and the progress. Context: background; pure.
 #pragma once
 
 #include <cstdint>

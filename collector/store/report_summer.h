@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums up reports by their clusters, one by one: what a store does that keeps no sums for a question.
-// Context: background. Not thread-safe.
+// Sums up reports by their clusters, one by one, for queries without kept sums. Context:
+// background. Not thread-safe.
 #pragma once
 
 #include <array>
@@ -31,13 +31,13 @@ void ForEachCause(CausePage* page, const std::function<void(CauseRow*)>& visit);
 
 class ReportSummer {
  public:
-  // How many reports of a cluster were lost for each that came; the empty key is that of all.
+  // The ratio of lost to received reports of a cluster; the empty key is that of all.
   using LostPerReport = std::function<double(const std::string& key)>;
 
   // Without one, none are lost.
   explicit ReportSummer(LostPerReport lost_per_report = {});
 
-  // What does not count in clusters is left out.
+  // Ignores reports that do not count in clusters.
   void Add(const ReportRow& report);
 
   // The part of the page that `query` asks for, of `wanted` clusters (null: all). Of its clusters, only the

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For how many days records are kept. Context: background; pure.
+// The days that records are kept. Context: background; pure.
 #pragma once
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the collector keeps: reports, the clusters they belong to, and what these come to. Thread safety: all
-// methods may be called from any thread. Context: background. Errors of all methods: kUnavailable when the
-// database refuses; the message holds its reason.
+// The collector's store: reports, the clusters they belong to, and their sums. Thread safety: all methods may
+// be called from any thread. Context: background. Errors of all methods: kUnavailable if the database
+// refuses; the message holds its reason.
 #pragma once
 
 #include <cstdint>
@@ -27,10 +27,10 @@ class Store {
 
   static constexpr int64_t kMaxUnknownRecords = 10'000;
 
-  // All or nothing, and for good when it returns: what became of each, in their order. A lag's end, or its
-  // run's, may come before its report; it then waits for it. The reports of a lag that its run was killed in
-  // become of kind "killed-in-hang" and end with what is known of its duration, unless the lag's own end is
-  // known.
+  // All or nothing, and for good when it returns: what became of each, in their order. A lag's end, or
+  // its run's, may come before its report; it then waits for it. The reports of a lag that its run was
+  // killed in become of kind "killed-in-hang" and end with what is known of its duration, unless the
+  // lag's own end is known.
   virtual base::Result<std::vector<CommitOutcome>> Commit(std::span<const NewRecord> records) = 0;
   // As Commit, but a power cut may undo it until Sync has returned. Queries see the records at once.
   virtual base::Result<std::vector<CommitOutcome>> CommitUnsynced(std::span<const NewRecord> records) {
@@ -40,7 +40,7 @@ class Store {
   // error nothing is known of what was not synced before: it may be there.
   virtual base::Status Sync() { return {}; }
 
-  // What was committed, and then refused by a database elsewhere.
+  // Batches that were committed, and then refused by a database elsewhere.
   virtual RefusedBatches Refused() { return {}; }
 
   // Up to `limit` reports, the newest id first; those before the id `before` where it is given.
@@ -57,7 +57,8 @@ class Store {
                                                         int64_t limit) = 0;
 
   virtual base::Result<CausePage> Causes(const CauseQuery& query) = 0;
-  // What the reports of a cluster that match come to, with its children; of none, or dumps alone, nothing.
+  // The sums of the reports of a cluster that match, with its children; nothing if there are none,
+  // or only dumps.
   virtual base::Result<std::optional<CauseRow>> FindCause(const std::string& key,
                                                           const ReportFilter& filter = {}) = 0;
   // The versions of programs that have such reports of a cluster, by app and version.
@@ -80,12 +81,12 @@ class Store {
   // Moves reports to their clusters. Those that are not there (any more) are left out.
   virtual base::Status Recluster(std::span<const Reclustered> reports) = 0;
   // Removes `limit` reports that were made before that day (since 1970 UTC, by their ids), or more where
-  // whole days go at once, and what else is as old; returns how many reports it removed: fewer when none are
-  // left. What they contributed to sums goes with them.
+  // whole days are removed at once, and other records of that age; returns the number of removed reports:
+  // fewer when none are left. Their contributions to sums are removed, too.
   virtual base::Result<int64_t> RemoveBefore(int64_t day, int64_t limit) = 0;
-  // Removes up to `limit` records that `removal` names, with what they contributed to sums, and says whether
-  // there may be more; `progress` tells where it goes on. RepairSums does the rest. Errors: also kInvalid
-  // when this kind of store cannot.
+  // Removes up to `limit` records that `removal` selects, with their contributions to sums, and returns
+  // whether there may be more; `progress` is where it continues. RepairSums does the rest. Errors: also
+  // kInvalid if this kind of store does not support it.
   virtual base::Result<bool> Remove(const Removal& removal, int64_t limit, RemovalProgress* progress) = 0;
   // Removes the names that no report has any more (programs' versions, clusters), looking at up to `limit` of
   // each kind; whether there are more to look at. Names that people said something of stay.
@@ -122,7 +123,7 @@ class Store {
   virtual base::Result<std::vector<ExitCount>> CountExits(const ReportFilter& filter) = 0;
   // Those with the most reports first. Only the filter's app and version count.
   virtual base::Result<std::vector<LossRow>> Losses(const ReportFilter& filter) = 0;
-  // How long loops were watched on all users' machines, in ns. Of the filter, app, version and days count.
+  // The watched time of loops on all users' machines, in ns. Of the filter, app, version and days count.
   virtual base::Result<double> WatchedNs(const ReportFilter& filter) = 0;
   // The same of each version, by app and version.
   virtual base::Result<std::vector<WatchedVersion>> WatchedVersions(const ReportFilter& filter) = 0;

@@ -12,7 +12,7 @@
 
 namespace lagwatch::collector {
 
-// What a cause comes to in one version of a program.
+// The sums of a cause in one version of a program.
 struct CauseVersion {
   std::string app;
   std::string version;
@@ -20,7 +20,7 @@ struct CauseVersion {
   double estimated_hang_ns = 0;  // as in CauseRow
 };
 
-// How long loops of a version were watched, on all users' machines.
+// The watched time of a version's loops, on all users' machines.
 struct WatchedVersion {
   std::string app;
   std::string version;
@@ -35,7 +35,7 @@ class VersionSums {
   void Add(const std::string& app, const std::string& version, const CauseSums& sums) {
     sums_[{app, version}].Add(sums);
   }
-  // What does not count in clusters is left out.
+  // Ignores reports that do not count in clusters.
   void Add(const ReportRow& report);
 
   // By app and version. So many reports of the cause were lost for each that came.

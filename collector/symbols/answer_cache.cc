@@ -4,7 +4,7 @@
 namespace lagwatch::collector {
 namespace {
 
-// What an answer takes, with its share of the map and the list, as far as that can be told.
+// The size of an answer, with its share of the map and the list, approximately.
 size_t SizeOf(const BuildId& build_id, const std::vector<SourceFrame>& frames) {
   size_t size_bytes = 192 + build_id.bytes().size();
   for (const SourceFrame& frame : frames) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Answers that a Symbolizer gave, the last used ones, up to so many bytes. Context: background. Not
-// thread-safe.
+// Answers that a Symbolizer gave, the last used ones, up to so many bytes. Context:
+// background. Not thread-safe.
 #pragma once
 
 #include <cstdint>

@@ -25,7 +25,7 @@ base::Result<SymbolizedFrames> BackgroundSymbolizer::Symbolize(std::string_view 
                                                                std::span<const uint64_t> offsets) {
   if (auto known = files_->TryFind(build_id, offsets)) return std::move(*known);
   Want(build_id, offsets);
-  return Status(StatusCode::kUnavailable, "the names are being looked up; ask again in a moment");
+  return Status(StatusCode::kUnavailable, "the names are being looked up; try again in a moment");
 }
 
 uint64_t BackgroundSymbolizer::dropped() const {
@@ -86,7 +86,7 @@ void BackgroundSymbolizer::Run() {
     is_busy_ = true;
     lock.unlock();
     const std::vector<uint64_t> offsets(wanted.offsets.begin(), wanted.offsets.end());
-    // Its answer, good or bad, is found by who asks next.
+    // The next call finds its answer, good or bad.
     std::ignore = files_->Symbolize(wanted.build_id, offsets);
     lock.lock();
   }

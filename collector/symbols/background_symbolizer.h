@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names for those who must not wait: answers with what is known already, and looks up the rest on a thread of
-// its own. Context: background. Thread-safe.
+// Names without waiting: answers with the names known already, and looks up the rest on a thread of its own.
+// Context: background. Thread-safe.
 #pragma once
 
 #include <chrono>
@@ -24,7 +24,7 @@ struct BackgroundSymbolizerLimits {
   // Of all look-ups that wait; then those that were asked for longest ago go.
   size_t waiting_modules = 10'000;
   size_t waiting_offsets = 200'000;
-  std::chrono::milliseconds patience = std::chrono::seconds(60);  // who asks for longer has gone
+  std::chrono::milliseconds patience = std::chrono::seconds(60);  // a client that asks for longer has gone
 };
 
 class BackgroundSymbolizer final : public Symbolizer {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a module's files are known by. Context: background; pure.
+// Identifies a module's files. Context: background; pure.
 #pragma once
 
 #include <compare>

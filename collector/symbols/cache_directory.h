@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bounds a directory of files that can be had again: one directory for each build id, as libdebuginfod keeps
-// them. Context: background.
+// Limits a directory of files that can be downloaded again: one directory for each build id, as libdebuginfod
+// keeps them. Context: background.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@ struct CacheLimits {
   uint64_t entries = 20'000;  // directories: also of files that no server has
 };
 
-// Removes what was not used for longest until a tenth is free, if there is more than the limits allow;
-// returns how many entries went. What cannot be removed stays.
+// If the directory is over the limits, removes the least recently used entries until a tenth is free; returns
+// the number of removed entries. Entries that cannot be removed stay.
 uint64_t TrimCacheDirectory(const std::string& directory, const CacheLimits& limits);
 
 }  // namespace lagwatch::collector

@@ -67,7 +67,7 @@ OwnedFd DebuginfodServers::OpenFile(const BuildId& build_id, SymbolKind kind) {
   return file;
 }
 
-// With the lock held: nobody else downloads meanwhile. Files that are open stay readable.
+// With the lock held: no other thread downloads meanwhile. Open files stay readable.
 void DebuginfodServers::TrimCache() {
   TrimCacheDirectory(cache_directory_, cache_limits_);
   lookups_ = 0;

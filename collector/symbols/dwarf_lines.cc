@@ -17,7 +17,7 @@ bool IsBlock(int tag) {
          tag == DW_TAG_with_stmt;
 }
 
-// What functions may be in.
+// Whether an entry with this tag may contain functions.
 bool HoldsFunctions(int tag) {
   return tag == DW_TAG_namespace || tag == DW_TAG_module || tag == DW_TAG_class_type ||
          tag == DW_TAG_structure_type || tag == DW_TAG_union_type || tag == DW_TAG_subprogram || IsBlock(tag);
@@ -30,7 +30,7 @@ std::string AttributeText(Dwarf_Die* die, unsigned attribute) {
   return TextOf(dwarf_formstring(dwarf_attr_integrate(die, attribute, &value)));
 }
 
-// Where a function begins: the part that holds `offset` may be one that the compiler moved away (main.cold).
+// The begin of a function: the part that holds `offset` may be one that the compiler moved away (main.cold).
 uint64_t EntryOf(Dwarf_Die* function, uint64_t offset) {
   Dwarf_Addr base = 0;
   Dwarf_Addr begin = 0;
@@ -38,7 +38,7 @@ uint64_t EntryOf(Dwarf_Die* function, uint64_t offset) {
   return dwarf_ranges(function, 0, &base, &begin, &end) > 0 ? begin : offset;
 }
 
-// What a definition or an inlined call says to be one of.
+// The declaration of a definition or an inlined call.
 Dwarf_Die DeclarationOf(Dwarf_Die die) {
   for (int steps = 0; steps < kMaxDepth; ++steps) {
     Dwarf_Attribute reference;

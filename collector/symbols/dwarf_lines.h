@@ -30,7 +30,7 @@ class DwarfLines {
   using Ranges = IntervalMap<Dwarf_Off>;  // DIEs by where their code is
   struct Unit {
     Ranges functions;
-    // What functions are in, "namespace::Class": an index into scopes. Of declarations, too.
+    // The scopes of functions, "namespace::Class": an index into scopes. Of declarations, too.
     std::unordered_map<Dwarf_Off, uint32_t> scope_of;
     std::vector<std::string> scopes;
   };

@@ -43,7 +43,7 @@ std::string_view SectionName(Elf* elf, Elf_Scn* section) {
 
 base::Result<ElfFacts> ReadElfFacts(int fd) {
   ElfHandle elf = OpenElf(fd);
-  if (!elf) return base::Status(base::StatusCode::kInvalid, "it is no ELF file of 64 bits");
+  if (!elf) return base::Status(base::StatusCode::kInvalid, "it is not a 64-bit ELF file");
   ElfFacts facts;
   const void* build_id = nullptr;
   ssize_t size_bytes = dwelf_elf_gnu_build_id(elf.get(), &build_id);

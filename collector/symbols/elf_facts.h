@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an ELF file is good for, without going into its symbols. Context: background. Not for hostile files
-// outside of the worker (collector/symbols/worker).
+// The facts of an ELF file, without its symbols. Context: background. Not for hostile files outside of the
+// worker (collector/symbols/worker).
 #pragma once
 
 #include <string>
@@ -19,7 +19,7 @@ struct ElfFacts {
   bool has_symbols = false;  // .symtab, or one in .gnu_debugdata
 };
 
-// Borrows `fd`. Errors: kInvalid when it is no ELF file of 64 bits.
+// Borrows `fd`. Errors: kInvalid when it is not a 64-bit ELF file.
 base::Result<ElfFacts> ReadElfFacts(int fd);
 
 // The name of a section; empty when it has none.

@@ -19,7 +19,7 @@ struct EndDwarf {
 using ElfHandle = std::unique_ptr<Elf, EndElf>;
 using DwarfHandle = std::unique_ptr<Dwarf, EndDwarf>;
 
-// Borrows `fd`, which must stay open as long as the handle. Null when it is no ELF file of 64 bits.
+// Borrows `fd`, which must stay open as long as the handle. Null when it is not a 64-bit ELF file.
 ElfHandle OpenElf(int fd);
 
 }  // namespace lagwatch::collector

@@ -40,7 +40,7 @@ void FileSymbolizer::NoteNewFile(const BuildId& build_id) {
 Result<SymbolizedFrames> FileSymbolizer::Symbolize(std::string_view build_id,
                                                    std::span<const uint64_t> offsets) {
   auto id = BuildId::FromBytes(build_id);
-  if (!id) return Status(StatusCode::kNotFound, "the module has no build id that files could be known by");
+  if (!id) return Status(StatusCode::kNotFound, "the module has no build id to find files by");
   std::map<uint64_t, std::vector<SourceFrame>> frames;
   std::vector<uint64_t> unknown = FindKnown(*id, offsets, &frames);
   if (!unknown.empty()) {
@@ -91,8 +91,8 @@ Result<SymbolizedFrames> FileSymbolizer::Ask(const BuildId& build_id, const std:
   ModuleFiles files = FindFiles(build_id);
   if (files.files.empty()) {
     return Remember(build_id,
-                    {StatusCode::kNotFound, "there is no symbol file with build id " + build_id.hex() +
-                                                "; send it with `lagwatch symbols upload`"},
+                    {StatusCode::kNotFound, "no symbol file has build id " + build_id.hex() +
+                                                "; upload it with `lagwatch symbols upload`"},
                     limits_.missing_file_s);
   }
   SymbolizedFrames frames;

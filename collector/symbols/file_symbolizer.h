@@ -20,7 +20,7 @@ namespace lagwatch::collector {
 struct FileSymbolizerLimits {
   size_t cache_bytes = 64 << 20;
   int64_t bad_file_s = 60 * 60;      // how long a file that broke its reader is left alone
-  int64_t missing_file_s = 10 * 60;  // how long nobody is asked for a file that nobody had
+  int64_t missing_file_s = 10 * 60;  // time until a missing file is requested again
 };
 
 class FileSymbolizer final : public Symbolizer {
@@ -30,7 +30,7 @@ class FileSymbolizer final : public Symbolizer {
 
   base::Result<SymbolizedFrames> Symbolize(std::string_view build_id,
                                            std::span<const uint64_t> offsets) override;
-  // What is known without a look at files; nothing when they have to be looked at.
+  // Answers from memory; nothing if files have to be read.
   std::optional<base::Result<SymbolizedFrames>> TryFind(std::string_view build_id,
                                                         std::span<const uint64_t> offsets);
   void OnNewFile(std::function<void(std::string_view build_id)> callback) override;
@@ -48,14 +48,14 @@ class FileSymbolizer final : public Symbolizer {
     OwnedFd alt;
   };
 
-  // What the cache has, and the offsets that it lacks.
+  // The answers that the cache has, and the offsets that it lacks.
   std::vector<uint64_t> FindKnown(const BuildId& build_id, std::span<const uint64_t> offsets,
                                   std::map<uint64_t, std::vector<SourceFrame>>* frames);
   base::Result<SymbolizedFrames> Ask(const BuildId& build_id, const std::vector<uint64_t>& offsets);
   base::Result<WorkerAnswer> AskPool(const BuildId& build_id, const ModuleFiles& files,
                                      std::span<const uint64_t> offsets);
   ModuleFiles FindFiles(const BuildId& build_id);
-  // What is known to be wrong with a build id.
+  // The known problem of a build id.
   base::Status KnownProblem(const BuildId& build_id);
   base::Status Remember(const BuildId& build_id, base::Status status, int64_t time_s);
 

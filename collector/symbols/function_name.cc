@@ -18,8 +18,8 @@ bool IsIdentifierByte(char byte) {
          byte == '_' || byte == '$';
 }
 
-// What compilers add to a function's name for a copy or a part of it, or a coroutine's; most of them number
-// it besides.
+// Suffixes that compilers add to a function's name for a copy or a part of it, or a coroutine's; most of them
+// are followed by a number.
 constexpr std::array<std::string_view, 14> kCloneSuffixes = {
     ".constprop", ".isra",      ".part",   ".cold",  ".lto_priv", ".localalias", ".llvm",
     ".clone",     ".simdclone", ".__uniq", ".actor", ".resume",   ".destroy",    ".cleanup"};
@@ -37,15 +37,14 @@ std::string_view WithoutCloneSuffixes(std::string_view symbol) {
   }
 }
 
-// A short mangled name may stand for gigabytes of text, so it is taken piece by piece and given up past a
-// limit.
+// A short mangled name may stand for gigabytes of text, so it is taken piece by piece and given up
+// past a limit.
 struct DemangledText {
   std::string text;
   std::jmp_buf too_long;
 };
 
-// libiberty is C and holds nothing while it hands out a piece, but for the bytes of an identifier that is not
-// ASCII.
+// libiberty is C and owns nothing during this call, except the bytes of an identifier that is not ASCII.
 void AddPiece(const char* piece, size_t size_bytes, void* opaque) {
   auto* demangled = static_cast<DemangledText*>(opaque);
   const std::string_view text(piece, size_bytes);
@@ -131,7 +130,7 @@ class NameShortener {
            (at + kWord.size() == text_.size() || !IsIdentifierByte(text_[at + kWord.size()]));
   }
 
-  // Where the operator at `at` ends: `operator<<`, but also `operator new[]` and `operator std::vector<int>`.
+  // The end of the operator at `at`: `operator<<`, but also `operator new[]` and `operator std::vector<int>`.
   size_t EndOfOperator(size_t at) const {
     constexpr std::array<std::string_view, 14> kLong = {"<=>", "<<=", ">>=", "->*", "()", "[]", "<<",
                                                         ">>",  "<=",  ">=",  "->",  "++", "--", "&&"};
@@ -153,8 +152,8 @@ class NameShortener {
     if (Follows(" <")) Keep(at_ + 1);
   }
 
-  // Past the bracket that closes the one at `at`. An angle bracket that closes nothing is a comparison or an
-  // arrow.
+  // Past the bracket that closes the one at `at`. An angle bracket that closes nothing is a comparison
+  // or an arrow.
   size_t EndOfGroup(size_t at) const {
     std::string open;
     while (at < text_.size()) {

@@ -29,8 +29,8 @@ class IntervalMap {
     for (Entry& entry : entries_) entry.reach = reach = std::max(reach, entry.end);
   }
 
-  // The value of the range around `place` that begins last; null when there is none. Lives as long as the
-  // map.
+  // The value of the range around `place` that begins last; null when there is none. Lives as long
+  // as the map.
   const Value* Find(uint64_t place) const {
     auto after = std::upper_bound(entries_.begin(), entries_.end(), place,
                                   [](uint64_t wanted, const Entry& entry) { return wanted < entry.begin; });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the files of one module say of places in its code. It parses what others made: outside of tests it
-// runs in the worker alone (collector/symbols/worker.h). Context: background. Not thread-safe.
+// Looks up places in a module's code in its files. It parses untrusted files: outside of tests it runs in the
+// worker only (collector/symbols/worker.h). Context: background. Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -20,9 +20,9 @@ namespace lagwatch::collector {
 
 class ModuleSymbols {
  public:
-  // Borrows the files, which must stay open for its lifetime: the executable, its debug file or both, in any
-  // order, and the file that dwz put parts of them into (-1: none). Errors: kInvalid when one of `fds` is no
-  // ELF file.
+  // Borrows the files, which must stay open for its lifetime: the executable, its debug file or both, in
+  // any order, and the file that dwz put parts of them into (-1: none). Errors: kInvalid when one of `fds`
+  // is no ELF file.
   static base::Result<std::unique_ptr<ModuleSymbols>> Open(std::span<const int> fds, int alt_fd);
 
   // The frames at an offset in the module's own address space, as in its symbol table; innermost first.
@@ -40,7 +40,7 @@ class ModuleSymbols {
   void LoadSymbols();
   void LoadDwarf(int alt_fd);
 
-  // What borrows comes after what it borrows from.
+  // Borrowers come after what they borrow from.
   ElfHandle alt_elf_;
   DwarfHandle alt_;
   std::list<ElfHandle> elfs_;

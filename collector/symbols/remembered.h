@@ -12,10 +12,10 @@
 
 namespace lagwatch::collector {
 
-// What `kFunction`, which is pure, makes of `name`. Valid until this thread asks for another.
+// Caches the results of `kFunction`, which is pure. Valid until this thread's next call.
 template <std::string (*kFunction)(std::string_view)>
 const std::string& Remembered(std::string_view name) {
-  constexpr size_t kMostBytes = 4 << 20;  // of a thread; then it begins anew
+  constexpr size_t kMostBytes = 4 << 20;  // per thread; then it is emptied
   constexpr size_t kNodeBytes = 128;
   // In order: a hash would let a hostile report choose names that collide.
   thread_local std::map<std::string, std::string, std::less<>> known;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a process gives up before it reads files that nobody vouches for. Context: background, of a process
+// Drops a process's privileges before it reads untrusted files. Context: background, of a process
 // with one thread.
 #pragma once
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one place in a module's code is in the source. Context: any.
+// The source location of a place in a module's code. Context: any.
 #pragma once
 
 #include <cstdint>

@@ -53,8 +53,8 @@ OwnedFd SymbolDirectory::OpenFile(const BuildId& build_id, SymbolKind kind) {
   const std::string by_id = path_ + "/.build-id/" + build_id.path();
   if (OwnedFd file = OpenToRead(kind == SymbolKind::kDebug ? by_id + ".debug" : by_id)) return file;
   auto found = files_.find(build_id);
-  // Which of them has DWARF is the reader's to see: the first stands for the debug file, the second for the
-  // other.
+  // The reader finds out which of them has DWARF: the first stands for the debug file, the second
+  // for the other.
   const size_t wanted = kind == SymbolKind::kDebug ? 0 : 1;
   if (found == files_.end() || found->second.size() <= wanted) return {};
   return OpenToRead(found->second[wanted]);

@@ -168,7 +168,7 @@ Result<UploadProgress> SymbolFiles::Append(const SymbolUpload& upload, uint64_t 
   uint64_t received = SizeOf(part.get());
   if (offset > received || offset + bytes.size() < received) return Unfinished(upload, received);
   if (Status written = WriteAll(part.get(), bytes.substr(received - offset)); !written.ok()) {
-    // What was written of the piece stays: the answer to the next question says how much.
+    // The written part of the piece stays: the answer to the next request has its size.
     return written;
   }
   received = offset + bytes.size();
@@ -183,7 +183,7 @@ Status SymbolFiles::Store(const SymbolUpload& upload, int part_fd, const std::st
   OwnedFd readable(open(part_path.c_str(), O_RDONLY | O_CLOEXEC));
   Status checked = *sha256 == upload.sha256
                        ? check_file_(readable.get(), upload.build_id)
-                       : Status(StatusCode::kInvalid, "what came has another SHA-256; send the file again");
+                       : Status(StatusCode::kInvalid, "the received file has another SHA-256; send it again");
   if (!checked.ok()) {
     if (checked.code() == StatusCode::kInvalid) unlink(part_path.c_str());
     return checked;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A directory of ELF files by build id: DIRECTORY/ab/cdef….debug and .executable, as under
-// /usr/lib/debug/.build-id. Files come in pieces, in order, so that an upload goes on where it was cut off;
-// they are there as a whole or not at all. What comes is checked: its SHA-256, then its content
+// /usr/lib/debug/.build-id. Files arrive in pieces, in order, so that an interrupted upload can continue;
+// they are stored as a whole or not at all. An upload is checked: its SHA-256, then its content
 // (`CheckFile`). Context: background. Thread-safe; one process.
 #pragma once
 
@@ -62,7 +62,7 @@ class SymbolFiles {
   static base::Result<std::unique_ptr<SymbolFiles>> Open(std::string directory, SymbolFileLimits limits,
                                                          CheckFile check_file);
 
-  // How much of an upload is there. Without a SHA-256, any file of that build id and kind is a complete one.
+  // The received part of an upload. Without a SHA-256, any file of that build id and kind is a complete one.
   UploadProgress ProgressOf(const SymbolUpload& upload) const;
 
   // Adds a piece that begins at `offset` of the file. Of what is there already, nothing is written again; a
@@ -77,8 +77,8 @@ class SymbolFiles {
   // By build id.
   std::vector<StoredSymbolFile> List() const;
 
-  // Called, on the thread that sent its last piece, when a file has become known. To be set before the first
-  // Append.
+  // Called, on the thread that sent its last piece, when a file has become known. To be set before
+  // the first Append.
   void OnNewFile(std::function<void(const BuildId&)> callback) { on_new_file_ = std::move(callback); }
 
  private:

@@ -16,13 +16,13 @@ namespace lagwatch::collector {
 
 class SymbolNamer final : public FrameNamer {
  public:
-  // Looks up all frames of the report's stacks; takes as long as the symbolizer does. What no file tells is
-  // as the client had it. Borrows `report`, which must outlive this; `symbolizer` may be null.
+  // Looks up all frames of the report's stacks; takes as long as the symbolizer does. Frames without a file
+  // keep the client's names. Borrows `report`, which must outlive this; `symbolizer` may be null.
   SymbolNamer(const report::Report& report, Symbolizer* symbolizer);
 
   // The innermost inlined function first; at least one.
   std::vector<FrameName> NamesOf(const report::Frame& frame) const override;
-  // The same with files and lines; none when no file tells of the frame.
+  // The same with files and lines; none if no file has the frame.
   const std::vector<SourceFrame>& SourcesOf(const report::Frame& frame) const;
 
   // Some module could not be looked up now, but may be later.

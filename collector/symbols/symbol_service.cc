@@ -59,9 +59,8 @@ Status SymbolService::CheckFile(int fd, const BuildId& build_id) {
             "the file's own build id is " + (own ? own->hex() : "none") + ", not " + build_id.hex()};
   }
   if (facts->has_symbols) return {};
-  return {
-      StatusCode::kInvalid,
-      "the file has neither debug information nor a symbol table; send the one from before it was stripped"};
+  return {StatusCode::kInvalid,
+          "the file has neither debug information nor a symbol table; send the unstripped file"};
 }
 
 }  // namespace lagwatch::collector

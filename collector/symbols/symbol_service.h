@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// All that a collector does with symbols: docs/symbols.md. Context: background.
+// The collector's work with symbols: docs/symbols.md. Context: background.
 #pragma once
 
 #include <memory>

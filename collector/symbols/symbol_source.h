@@ -25,7 +25,7 @@ class SymbolSource {
   virtual OwnedFd OpenFile(const BuildId& build_id, SymbolKind kind) = 0;
 };
 
-// What was uploaded. Borrows `files`.
+// Uploaded files. Borrows `files`.
 class UploadedSymbols final : public SymbolSource {
  public:
   explicit UploadedSymbols(SymbolFiles* files) : files_(files) {}
@@ -41,8 +41,8 @@ class UploadedSymbols final : public SymbolSource {
 // distributions have them; and ELF files of any names anywhere below, as they were when it was opened.
 class SymbolDirectory final : public SymbolSource {
  public:
-  // Looks through the directory, by the workers, which may take a while. Errors: kIo when it cannot be read;
-  // kUnavailable.
+  // Looks through the directory, by the workers, which may take a while. Errors: kIo when it cannot
+  // be read; kUnavailable.
   static base::Result<std::unique_ptr<SymbolDirectory>> Open(std::string path, WorkerPool* pool);
   OwnedFd OpenFile(const BuildId& build_id, SymbolKind kind) override;
 
@@ -57,8 +57,8 @@ class SymbolDirectory final : public SymbolSource {
 // reached, or take long to say that they have no file, are left alone for a minute.
 class DebuginfodServers final : public SymbolSource {
  public:
-  // `urls` with spaces between. It sets this process's environment, whence libdebuginfod has its settings: to
-  // be called before there are other threads. One at most. Errors: kInternal.
+  // `urls` are separated by spaces. Sets this process's environment, which libdebuginfod reads its settings
+  // from: to be called before other threads exist. One at most. Errors: kInternal.
   static base::Result<std::unique_ptr<DebuginfodServers>> Create(const std::string& urls,
                                                                  const std::string& cache_directory,
                                                                  const CacheLimits& cache_limits = {});

@@ -47,7 +47,7 @@ class Files {
   std::vector<int> fds_;
 };
 
-// Which files they are, whatever their descriptors.
+// Identifies the files, whatever their descriptors.
 using FileKey = std::vector<std::tuple<dev_t, ino_t, off_t, time_t, long>>;
 
 FileKey KeyOf(const Files& files) {

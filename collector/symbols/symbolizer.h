@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where functions, files and lines come from. Context: background; may wait for files, the network and other
-// processes. Thread-safe.
+// Interface for names of functions, files and lines. Context: background; may wait for files, the network and
+// other processes. Thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +23,8 @@ class Symbolizer {
 
   // The frames at places of one module: `build_id` as raw bytes and `offsets` as reports have them
   // (report::Frame::offset), which is in the module's own address space, for a caller the byte before its
-  // return address. Errors: kNotFound when there is no file of that build id (OnNewFile tells when there is),
-  // kInvalid when its file cannot be read, kUnavailable when the same call may succeed later.
+  // return address. Errors: kNotFound if there is no file of that build id (OnNewFile announces one),
+  // kInvalid if its file cannot be read, kUnavailable if the same call may succeed later.
   virtual base::Result<SymbolizedFrames> Symbolize(std::string_view build_id,
                                                    std::span<const uint64_t> offsets) = 0;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the API says to those who bring symbols: collector/API.md, "Symbols". Context: background; writes
-// files. Thread-safe.
+// The API for uploads of symbols: collector/API.md, "Symbols". Context: background;
+// writes files. Thread-safe.
 #pragma once
 
 #include <string_view>

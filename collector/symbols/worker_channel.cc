@@ -22,9 +22,9 @@ union ControlBuffer {
   char bytes[CMSG_SPACE(sizeof(int) * kMaxMessageFiles)];
 };
 
-Status Gone() { return {StatusCode::kUnavailable, "the other side is gone"}; }
+Status Gone() { return {StatusCode::kUnavailable, "the peer is gone"}; }
 
-// Until the socket is ready. Interruptions begin anew.
+// Waits until the socket is ready; starts again after interruptions.
 Status Await(int socket, short events, ChannelDeadline deadline) {
   for (;;) {
     auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());

@@ -18,7 +18,7 @@ inline constexpr size_t kMaxMessageFiles = 4;
 
 using ChannelDeadline = std::chrono::steady_clock::time_point;
 
-// Errors, of both: kUnavailable when the other side is gone; kTooLarge when the deadline has passed or the
+// Errors, of both: kUnavailable when the peer is gone; kTooLarge when the deadline has passed or the
 // message is over a limit. The channel is of no use afterwards.
 base::Status SendMessage(int socket, std::string_view bytes, std::span<const int> fds,
                          ChannelDeadline deadline);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the collector and a symbol worker say to each other: Protocol Buffers, because the answer comes from a
-// process that has read hostile files and may be theirs. Context: background; pure.
+// The messages between the collector and a symbol worker: Protocol Buffers, because the answer comes from a
+// process that has read hostile files and may be under their control. Context: background; pure.
 #pragma once
 
 #include <cstdint>

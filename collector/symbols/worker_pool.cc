@@ -37,7 +37,7 @@ Result<WorkerAnswer> WorkerPool::Ask(const std::string& key, const WorkerRequest
       if (answer.ok() && !answer->error.empty()) return Status(StatusCode::kInvalid, answer->error);
       return answer;
     }
-    // What killed one that had other files open may have been theirs: a new one tells.
+    // If the worker had other files open, those may have killed it: a new worker finds out.
     const bool may_be_another =
         bytes.status().code() == StatusCode::kUnavailable && worker->process->has_answered();
     worker->process.reset();
@@ -53,7 +53,7 @@ Result<WorkerAnswer> WorkerPool::Ask(const std::string& key, const WorkerRequest
 Result<WorkerPool::Worker> WorkerPool::Take(const std::string& key) {
   std::unique_lock lock(mutex_);
   if (!is_free_.wait_for(lock, options_.inspect_timeout, [this] { return busy_ < options_.workers; })) {
-    return Status(StatusCode::kUnavailable, "all processes that read symbols are busy; ask again later");
+    return Status(StatusCode::kUnavailable, "all symbol workers are busy; try again later");
   }
   ++busy_;
   auto same =

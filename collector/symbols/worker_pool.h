@@ -30,9 +30,9 @@ class WorkerPool {
  public:
   explicit WorkerPool(WorkerOptions options) : options_(std::move(options)) {}
 
-  // What the file is: build id, dwz file, whether it has symbols. Errors, of both: kInvalid when it is the
-  // file's fault, which may be that its reader crashed or took too long; kUnavailable when no worker can be
-  // had.
+  // Returns the file's build id, its dwz file, and whether it has symbols. Errors, of both: kInvalid if
+  // the file is at fault, which includes that its reader crashed or took too long; kUnavailable if no
+  // worker is available.
   base::Result<WorkerAnswer> Inspect(int fd);
 
   // The frames at each offset (at least one) of the module whose files are `fds`, with the one that dwz made

@@ -19,8 +19,8 @@ namespace {
 using base::Status;
 using base::StatusCode;
 
-// What the child has of this process: its socket and the standard error stream; no other descriptor, no
-// blocked signal. A process group of its own, so that a terminal's Ctrl-C is the collector's to handle.
+// The child inherits only its socket and the standard error stream: no other descriptor, no blocked signal.
+// It has a process group of its own, so that only the collector handles a terminal's Ctrl-C.
 class SpawnSettings {
  public:
   explicit SpawnSettings(int socket) {
@@ -52,8 +52,7 @@ class SpawnSettings {
 };
 
 Status CannotStart(int error_number) {
-  return {StatusCode::kUnavailable,
-          base::IoError("cannot start a process that reads symbols", error_number).message()};
+  return {StatusCode::kUnavailable, base::IoError("cannot start a symbol worker", error_number).message()};
 }
 
 }  // namespace

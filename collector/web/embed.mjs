@@ -11,7 +11,7 @@ const kTypes = {
   ".css": "text/css; charset=utf-8",
   ".svg": "image/svg+xml",
 };
-// Longer lines are no burden for a compiler, but for whoever opens the file by mistake.
+// Keeps the generated file readable; compilers accept longer lines.
 const kBytesALine = 96;
 
 const [directory, source] = process.argv.slice(2);

@@ -23,7 +23,7 @@ void ConfigFetcher::NoteVersion(uint64_t version, int64_t now_wall_ms) {
 }
 
 void ConfigFetcher::Fetch(int64_t now_wall_ms) {
-  // What has expired, or could not be taken over, is asked for as a whole.
+  // An expired or refused config is requested as a whole.
   if (!store_->Current(now_wall_ms)) etag_.clear();
   ConfigAnswer answer = source_->Fetch(etag_);
   bool is_good = answer.kind != ConfigAnswer::Kind::kFailed;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// When the remote config is asked for: at the start, every 6 hours, and when an upload's answer tells of
+// Schedules requests of the remote config: at the start, every 6 hours, and when an upload's answer names
 // another version; after a failure later and later. Context: background; not thread-safe.
 #pragma once
 
@@ -21,10 +21,10 @@ struct ConfigAnswer {
   Kind kind = Kind::kFailed;
   std::string envelope{};     // of kDocument, as are the next
   std::string etag{};         // may be empty
-  int64_t retry_after_s = 0;  // of kFailed; 0 when nobody said
+  int64_t retry_after_s = 0;  // of kFailed; 0 if it is not given
 };
 
-// Where it comes from.
+// The source of the config.
 class ConfigSource {
  public:
   virtual ~ConfigSource() = default;
@@ -45,8 +45,8 @@ class ConfigFetcher {
 
   // Fetches if it is time to. `random`: any 64 random bits.
   void Poll(int64_t now_mono_ms, int64_t now_wall_ms, uint64_t random);
-  // An upload's answer names the version that the collector has, 0 when it has none. Nobody has signed that:
-  // it brings a fetch forward and does no more, once for each version that is told.
+  // Takes the version in an upload's answer, 0 without one. It is not signed: it only makes the next fetch
+  // earlier, once for each version.
   void NoteVersion(uint64_t version, int64_t now_wall_ms);
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whose a remote config is, and the file in the spool directory that keeps it: several programs may share a
+// The name of the file in the spool directory that keeps a remote config: several programs may share a
 // directory, and each user of each has one. Context: background; pure.
 #pragma once
 

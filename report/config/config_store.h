@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The last good remote config of a program, kept in its spool directory. What is on disk is the collector's
-// own envelope, so it is verified again whenever it is read: nobody but the collector can change what is in
-// force, and a file that a crash left half written is as good as none. Context: background.
+// The last good remote config of a program, kept in its spool directory. The file is the collector's own
+// envelope, so it is verified again whenever it is read: only the collector can change the values in force,
+// and a file that a crash left half written is ignored. Context: background.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ class ConfigStore {
   ConfigStore(base::Env* env, const std::string& spool_directory, const PublicKey& key,
               ConfigAudience audience);
 
-  // What is in force now; none when there is none, or it has expired.
+  // The config in force; none without one, or if it has expired.
   std::optional<RemoteConfig> Current(int64_t now_wall_ms);
   // Takes over a document that is signed, for this audience, not expired and not older than the newest so
   // far, by version and then by expiry: one that has expired, or that another process has kept, counts there,

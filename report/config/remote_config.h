@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the collector wants of its clients: a JSON document, signed (signed_document.h). Context: background.
+// The collector's config for its clients: a JSON document, signed (signed_document.h). Context: background.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ struct CaptureRequest {
 struct RemoteConfig {
   uint64_t version = 0;         // grows; an older document never takes a newer one's place
   int64_t expires_wall_ms = 0;  // from then on as if there were none
-  std::string app;              // whose it is: a document for another program or user holds for nobody else
+  std::string app;              // a document for another program or user is ignored
   std::string user;
   bool is_killed = false;  // nothing is watched, kept or sent
   bool is_forced = false;  // this user's reports are all sent, at once

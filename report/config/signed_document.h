@@ -17,7 +17,7 @@ using PublicKey = std::array<unsigned char, 32>;
 base::Result<PublicKey> ParsePublicKey(std::string_view hex);
 std::string ToHex(const PublicKey& key);
 
-// The text. Errors: kInvalid when it is none of ours, kUnauthorized when the key's owner did not sign it.
+// Returns the text. Errors: kInvalid if it is malformed, kUnauthorized if the key's owner did not sign it.
 base::Result<std::string> OpenSigned(std::string_view envelope, const PublicKey& key);
 
 }  // namespace lagwatch::report

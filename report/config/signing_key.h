@@ -20,7 +20,7 @@ class SigningKey {
 
   // 64 hexadecimal digits: the secret itself.
   std::string ToText() const;
-  // What clients know it by. Errors: kInternal.
+  // The public key, for clients. Errors: kInternal.
   base::Result<PublicKey> ToPublicKey() const;
   // An envelope that OpenSigned() opens with the public key. Errors: kInternal.
   base::Result<std::string> Seal(std::string_view text) const;

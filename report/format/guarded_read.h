@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How decoders meet bytes from outside: what is wrong with them becomes a Status.
+// Runs decoders over untrusted bytes: their errors become a Status.
 #pragma once
 
 #include <string>
@@ -19,7 +19,7 @@ base::Uuid ReadUuid(protozero::pbf_message<Field>* message) {
   return *uuid;
 }
 
-// What `read` returns, or kInvalid with what is wrong with the `subject` in words.
+// Returns the result of `read`, or kInvalid with the error of the `subject` in words.
 template <typename Read>
 auto Guarded(const char* subject, Read read) -> base::Result<decltype(read())> {
   auto invalid = [](std::string what) { return base::Status(base::StatusCode::kInvalid, std::move(what)); };

@@ -13,7 +13,7 @@
 
 namespace lagwatch::report {
 
-// lagwatch.proto tells what each is.
+// lagwatch.proto describes them.
 enum class LossReason : int32_t {
   kUnknown = 0,
   kNotSampled = 1,
@@ -55,8 +55,8 @@ std::string EncodeLosses(const Losses& losses);
 // Errors: kInvalid. A reason that is not known here is read as kUnknown.
 base::Result<Losses> DecodeLosses(std::string_view bytes);
 
-// "not-sampled", "day-is-full", "cause-is-full", "too-old", "too-much", "refused", "damaged", "turned-off",
-// "unknown".
+// "not-sampled", "day-is-full", "cause-is-full", "too-old", "too-much", "refused",
+// "damaged", "turned-off", "unknown".
 std::string_view LossReasonName(LossReason reason);
 
 }  // namespace lagwatch::report

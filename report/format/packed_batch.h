@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The compact form of a batch: what its records have in common is told once, and numbers of one kind stand
-// side by side, as differences, so that gzip finds little left to do. Nothing is lost: an unpacked record
-// decodes to what the packed one did, also what only a newer version knows of it. docs/report_format.md
-// describes the bytes. Context: background; pure.
+// The compact form of a batch: common parts of its records are stored once, and numbers of one kind are side
+// by side, as differences, so that gzip compresses them well. Nothing is lost: an unpacked record decodes to
+// the same as the packed one, also fields that only a newer version knows. docs/report_format.md describes
+// the bytes. Context: background; pure.
 #pragma once
 
 #include <cstddef>
@@ -16,8 +16,8 @@
 
 namespace lagwatch::report {
 
-// An encoded lagwatch.PackedBatch: a record of a batch of type kPacked. None of `records` may be of that type
-// itself.
+// An encoded lagwatch.PackedBatch: a record of a batch of type kPacked. None of `records` may be of
+// that type itself.
 std::string PackBatch(std::span<const Record> records);
 
 // One record, encoded.
@@ -39,8 +39,8 @@ struct UnpackLimits {
 // Errors: kInvalid, with what is wrong in words; also for what is over a limit, or packed by a newer version.
 base::Result<std::vector<OwnedRecord>> UnpackBatch(std::string_view packed, const UnpackLimits& limits = {});
 
-// All records of an encoded lagwatch.Batch, plain and packed ones, in their order. Errors: as UnpackBatch and
-// SplitBatch.
+// All records of an encoded lagwatch.Batch, plain and packed ones, in their order. Errors: as
+// UnpackBatch and SplitBatch.
 base::Result<std::vector<OwnedRecord>> ReadBatch(std::string_view batch, const UnpackLimits& limits = {});
 
 }  // namespace lagwatch::report

@@ -5,7 +5,7 @@
 
 namespace lagwatch::report {
 
-// What is wrong with bytes that the wire format allows and the schema does not. Caught inside report/format.
+// An error in bytes that the wire format allows and the schema does not. Caught inside report/format.
 struct SchemaError {
   const char* what;
 };

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A report as background code handles it, and how it is read back from bytes.
-// Context: background.
+// A report as background code handles it, and how it is read back from bytes. Context: background.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +29,7 @@ struct Frame {
   uint64_t offset = 0;
   uint64_t function_offset = 0;  // 0 when not known
 
-  // What a Symbol names: the function where the unwind table knows it, else the very place.
+  // The place that a Symbol names: the function if the unwind table knows it, else the very place.
   uint64_t symbol_offset() const { return function_offset != 0 ? function_offset : offset; }
 };
 
@@ -139,7 +138,7 @@ struct LagEnd {
   uint64_t duration_ns = 0;
 };
 
-// How an earlier run of the program ended.
+// The end of an earlier run of the program.
 struct RunEnd {
   base::Uuid session_id = {};
   policies::ExitReason reason = policies::ExitReason::kUnknown;
@@ -156,7 +155,7 @@ struct RunEnd {
   uint32_t sample_rate_ppm = 0;
 };
 
-// What the frames of one loop were in one scene, over some seconds.
+// The frames of one loop in one scene, over some seconds.
 struct FrameSlice {
   base::Uuid id;
   base::Uuid session_id;
@@ -172,7 +171,7 @@ struct FrameSlice {
   uint32_t sample_rate_ppm = 0;
 };
 
-// What a run's loops were used for in a period; lagwatch.proto tells what each number is.
+// The usage of a run's loops in a period; lagwatch.proto describes the numbers.
 struct LoopUsage {
   std::string loop;
   policies::LoopUsage usage;

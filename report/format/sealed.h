@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A record that was sealed for the collector, as bytes: what is outside, and what nobody else can read. The
-// sealing itself is in report/seal/.
+// A record sealed for the collector, as bytes: the unencrypted label, and the encrypted content. report/seal/
+// does the sealing.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@ namespace lagwatch::report {
 inline constexpr size_t kSealNonceBytes = 12;
 inline constexpr size_t kSealTagBytes = 16;
 
-// What can be read of a sealed record. It cannot be changed without the collector's noticing.
+// The readable part of a sealed record. The collector notices a change.
 struct SealedLabel {
   RecordType type{};  // of the record inside
   // Of a report, its own; of a lag's end, that report's; of a run's end, the report of the lag that the run

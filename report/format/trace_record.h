@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A trace on its way to the collector: what it belongs to, around the trace's own bytes. Context: background.
+// A trace on its way to the collector: its header, around the trace's own bytes. Context: background.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace lagwatch::report {
 
-// lagwatch.proto tells what each is.
+// lagwatch.proto describes the fields.
 struct TraceRecord {
   base::Uuid id = {};
   base::Uuid session_id = {};
@@ -31,7 +31,7 @@ struct TraceRecord {
 };
 
 std::string EncodeTraceRecord(const TraceRecord& record);
-// What the trace itself says is not looked at. Errors: kInvalid, also without an id or a trace.
+// Does not decode the trace itself. Errors: kInvalid, also without an id or a trace.
 base::Result<TraceRecord> DecodeTraceRecord(std::string_view bytes);
 
 }  // namespace lagwatch::report

@@ -13,7 +13,7 @@
 
 namespace lagwatch::report {
 
-// Whose it is and of which period. Views are borrowed for the call.
+// The origin and the period of a usage record. Views are borrowed for the call.
 struct UsageHeader {
   base::Uuid id = {};
   base::Uuid session_id = {};

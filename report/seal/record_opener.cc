@@ -22,7 +22,7 @@ using base::StatusCode;
 Status Invalid(const char* why) { return {StatusCode::kInvalid, why}; }
 Status OutOfMemory() { return {StatusCode::kUnavailable, "no memory to open sealed records"}; }
 
-// What a watched program writes; what is already sealed, packed or made by a sender is not sealed.
+// Records that a watched program writes; sealed or packed ones, and those made by a sender, are not sealed.
 bool IsSealable(RecordType type) {
   switch (type) {
     case RecordType::kReport:
@@ -124,7 +124,7 @@ Result<SecretKey> RecordOpener::KeyOf(const PublicKey& session) const {
   return key_.KeyOf(session);
 }
 
-// Only of sessions that a record was opened of: else anybody's rubbish would take the room.
+// Only sessions of which a record was opened: forged records would take the room otherwise.
 void RecordOpener::Remember(const PublicKey& session, const SecretKey& key) const {
   std::lock_guard lock(mutex_);
   if (sessions_.size() >= kMaxSessions) sessions_.clear();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opens what RecordSealers sealed for this collector. Context: background. Thread-safe. Any bytes will do.
+// Opens the records that RecordSealers sealed for this collector. Accepts any bytes.
+// Context: background. Thread-safe.
 #pragma once
 
 #include <cstddef>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Seals a session's records for the collector: deflates and encrypts them, as session_keys.h tells.
+// Seals a session's records for the collector: deflates and encrypts them; session_keys.h describes the keys.
 //
-// All that OpenSSL and zlib ever allocate they allocate in Create(), which also seals one record for nothing:
-// what they set up at a first use is set up then. A test holds that to be true of a real watchdog
-// (tests/integration/malloc_proof.cc). Where a record fails all the same, OpenSSL may allocate to say why;
-// with what is sealed here and kept contexts, nothing can fail.
+// OpenSSL and zlib make all of their allocations in Create(), which also seals one record for nothing, to
+// trigger the set-up of their first use. A test checks that with a real watchdog
+// (tests/integration/malloc_proof.cc). If a record failed nevertheless, OpenSSL might allocate for its error;
+// with the inputs here and kept contexts, nothing can fail.
 #pragma once
 
 #include <zlib.h>
@@ -22,7 +22,7 @@ namespace lagwatch::report {
 
 class RecordSealer final : public Sealer {
  public:
-  // Begins a session. Errors: kInvalid for a public key that nobody can have, kInternal. Context: background.
+  // Begins a session. Errors: kInvalid for an invalid public key, kInternal. Context: background.
   static base::Result<std::unique_ptr<Sealer>> Create(const PublicKey& collector);
   ~RecordSealer() override;
   RecordSealer(const RecordSealer&) = delete;

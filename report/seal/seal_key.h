@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The collector's secret, which opens what was sealed for it. Context: background.
+// The collector's secret key, which opens records sealed for it. Context: background.
 #pragma once
 
 #include <string>
@@ -19,7 +19,7 @@ class SealKey {
 
   // 64 hexadecimal digits: the secret itself.
   std::string ToText() const;
-  // What clients seal with. Errors: kInternal.
+  // The public key, for clients. Errors: kInternal.
   base::Result<PublicKey> ToPublicKey() const { return PublicKeyOf(secret_); }
   // Errors: kInvalid for a key that is no session's, kInternal.
   base::Result<SecretKey> KeyOf(const PublicKey& session) const { return KeyOfSession(session, secret_); }

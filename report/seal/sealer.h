@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What seals records on their way to the disk, as its users see it: they need no cryptography library.
+// The interface for sealing records on their way to the disk: its users need no cryptography library.
 #pragma once
 
 #include <string_view>

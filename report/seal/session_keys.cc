@@ -39,7 +39,7 @@ bool GetPublicKey(const KeyPair& pair, PublicKey* key) {
   return pair != nullptr && EVP_PKEY_get_raw_public_key(pair.get(), key->data(), &size) == 1;
 }
 
-// OpenSSL refuses what is the same whoever's key the other one is: of such a key everybody knows the secret.
+// OpenSSL refuses a shared secret that is the same for all private keys: such public keys are invalid.
 Status ShareSecret(const KeyPair& own, const PublicKey& other, SecretKey* shared) {
   const KeyPair peer(EVP_PKEY_new_raw_public_key(EVP_PKEY_X25519, nullptr, other.data(), other.size()),
                      &EVP_PKEY_free);
@@ -49,7 +49,7 @@ Status ShareSecret(const KeyPair& own, const PublicKey& other, SecretKey* shared
                         EVP_PKEY_derive_set_peer(context.get(), peer.get()) == 1;
   if (!is_ready) return Broken();
   const bool is_shared = EVP_PKEY_derive(context.get(), shared->data(), &size) == 1 && size == shared->size();
-  return is_shared ? Status() : Status(StatusCode::kInvalid, "that is nobody's public key");
+  return is_shared ? Status() : Status(StatusCode::kInvalid, "the public key is invalid");
 }
 
 bool DeriveKey(const SecretKey& shared, const PublicKey& session, const PublicKey& collector,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where Sentry's SDKs send to, and with which key: "https://KEY@host:port/PROJECT". Context: background;
-// pure.
+// Parses a DSN of Sentry's SDKs, the address and the key to send with: "https://KEY@host:port/PROJECT".
+// Context: background; pure.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ namespace lagwatch::report {
 
 struct SentryDsn {
   std::string endpoint;  // "https://host:port", and what stands before the project
-  std::string key;       // the public one; older DSNs have a secret behind it, which nobody needs
+  std::string key;       // the public one; older DSNs have a secret behind it, which is unused
   std::string project;
 };
 

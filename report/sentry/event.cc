@@ -89,7 +89,7 @@ class EventWriter {
   }
 
  private:
-  // In words that tell an end from none.
+  // In words that distinguish a known end from an unknown one.
   std::string Value() const {
     const uint64_t ns = std::max(report_.elapsed_ns, outcome_.duration_ns.value_or(0));
     const char* begin =
@@ -177,7 +177,7 @@ class EventWriter {
             {"lagwatch", Lagwatch()}};
   }
 
-  // What Sentry has no field for.
+  // Fields that Sentry does not have.
   Json Lagwatch() const {
     Json json = {{"threshold_ms", report_.threshold_ms},
                  {"elapsed_ms", ToMs(report_.elapsed_ns)},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A report as Sentry's event, in an envelope; docs/sentry.md says what becomes of which field. Context:
-// background; pure.
+// Converts a report to a Sentry event, in an envelope; docs/sentry.md lists the fields.
+// Context: background; pure.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace lagwatch::report {
 
-// What other records say of the lag that a report is about.
+// The lag of a report according to other records.
 struct LagOutcome {
   std::optional<uint64_t> duration_ns = std::nullopt;  // once it is over
   bool was_killed = false;                             // the process ended in it

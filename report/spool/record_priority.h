@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a report matters, by its kind. Context: any; pure.
+// The priority of a report, by its kind. Context: any; pure.
 #pragma once
 
 #include "policies/report_priority.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a writer has sealed, so that it can make room for more when nobody sends its segments.
-// Context: watchdog, but for the construction (allocates all that is ever needed).
+// The segments that a writer has sealed, for making room while they are not sent. Context: watchdog; the
+// construction: background (allocates everything in advance).
 #pragma once
 
 #include <algorithm>

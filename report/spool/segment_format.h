@@ -29,7 +29,7 @@ static_assert(sizeof(RecordHeader) == 16);
 inline constexpr uint32_t kRecordMagic = 0x3153574c;  // "LWS1"
 inline constexpr uint32_t kMaxRecordType = 999;
 
-// `payload` is the one that `header` tells the length of.
+// The size of `payload` is in `header`.
 inline uint32_t RecordCrc32c(const RecordHeader& header, const char* payload) {
   uint32_t seed = base::Crc32c(&header.type, sizeof header.type + sizeof header.length_bytes);
   return base::Crc32c(payload, header.length_bytes, seed);
@@ -47,9 +47,9 @@ inline void FrameRecord(RecordType type, size_t payload_bytes, char* record) {
   std::memcpy(record, &header, sizeof header);
 }
 
-// How a segment's file name ends.
+// The suffixes of a segment's file name.
 inline constexpr std::string_view kNewSuffix = ".new";            // not yet locked; empty
-inline constexpr std::string_view kOpenSuffix = ".open";          // being written by who holds its lock
+inline constexpr std::string_view kOpenSuffix = ".open";          // being written by the holder of its lock
 inline constexpr std::string_view kSealedSuffix = ".seg";         // complete
 inline constexpr std::string_view kRejectedSuffix = ".rejected";  // what a collector refused, for people
 

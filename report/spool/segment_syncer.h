@@ -17,14 +17,14 @@ namespace lagwatch::report {
 
 class SegmentSyncer {
  public:
-  // Of the session whose paths begin with `path_prefix` (see SegmentPath). `env` is borrowed, and must stay
-  // for ever when TryStop() fails. Null when no thread can be had. Context: background.
+  // For the session whose paths begin with `path_prefix` (see SegmentPath). `env` is borrowed, and must stay
+  // for ever if TryStop() fails. Null if no thread can be started. Context: background.
   static std::unique_ptr<SegmentSyncer> Start(base::Env* env, std::string directory, std::string path_prefix);
   SegmentSyncer(const SegmentSyncer&) = delete;
   SegmentSyncer& operator=(const SegmentSyncer&) = delete;
 
-  // What is in the session's segment `sequence` now will be on the disk soon. One thread at a time asks;
-  // waits for nobody. Asked again before it got there, the thread goes once. Context: watchdog.
+  // Requests a sync of the session's segment `sequence`, which follows soon. One thread at a time calls; does
+  // not wait. Requests made before the sync are merged. Context: watchdog.
   void Ask(uint32_t sequence);
   // Does what was asked for and ends the thread. False when the disk took longer: then this object must be
   // leaked. Context: background.
@@ -54,7 +54,7 @@ class SegmentSyncer {
   std::string directory_;
   std::string path_prefix_;
   std::atomic<uint64_t> asked_{kNothing};
-  static_assert(std::atomic<uint64_t>::is_always_lock_free, "the watchdog waits for nobody");
+  static_assert(std::atomic<uint64_t>::is_always_lock_free, "the watchdog must not wait");
   std::atomic<bool> is_to_stop_{false};
   base::Sleeper sleeper_;
   base::Counter synced_;

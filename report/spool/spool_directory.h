@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whose a spool directory and the files in it are. Context: background.
+// Checks the ownership of a spool directory and of the files in it. Context: background.
 #pragma once
 
 #include <optional>
@@ -11,8 +11,8 @@
 namespace lagwatch::report {
 
 // Whether reports may be put into `directory`, which exists: it is a directory and no symbolic link, belongs
-// to this process's user, and nobody else may write to it. Directories above it are not looked at.
-// Errors: kInvalid with what to do about it, kIo.
+// to this process's user, and no other user may write to it. Directories above it are not checked. Errors:
+// kInvalid with the remedy, kIo.
 base::Status CheckSpoolDirectory(base::Env* env, const std::string& directory);
 
 // The id of the user that `directory`, or what it links to, belongs to; none when there is none.

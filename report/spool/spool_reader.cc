@@ -133,7 +133,7 @@ Result<Segment> SpoolReader::Read(const std::string& name) const {
   int error = env_->ReadFile(PathOf(name), &bytes, &facts);
   if (error == ENOENT) return Status(StatusCode::kNotFound, "the segment " + name + " is gone");
   if (error == ELOOP || (error == 0 && !IsOwnersFile(facts, OwnerOfDirectory(env_, directory_))))
-    return Status(StatusCode::kInvalid, PathOf(name) + " is a link or somebody else's: remove it");
+    return Status(StatusCode::kInvalid, PathOf(name) + " is a link or belongs to another user: remove it");
   if (error != 0) return base::IoError("cannot read " + PathOf(name), error);
   return ParseSegment(bytes);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads what SpoolWriters, of this process or of dead ones, left on disk. Changes nothing but by Remove().
-// Other files in the directory are left alone, and so are symbolic links and files that belong to somebody
-// else than the directory does. Context: background.
+// Reads the files that SpoolWriters, of this process or of dead ones, left on disk. Only Remove() changes
+// anything. Other files in the directory are ignored, and so are symbolic links and files of another owner
+// than the directory's. Context: background.
 #pragma once
 
 #include <cstddef>
@@ -30,7 +30,7 @@ struct Segment {
 // "18 bytes skipped: 1 record cut short", "nothing skipped".
 std::string DescribeSkipped(const Segment& segment);
 
-// How `name` ends, kSealedSuffix or another one of a segment's; empty when it is no segment's name.
+// The suffix of `name`, kSealedSuffix or another one of a segment's; empty if it is not a segment's name.
 std::string_view SegmentSuffix(std::string_view name);
 
 // Finds the whole records in a segment's bytes; damage costs the records that it touches and no others.
@@ -46,18 +46,18 @@ class SpoolReader {
   // `env` is borrowed.
   SpoolReader(base::Env* env, std::string directory) : env_(env), directory_(std::move(directory)) {}
 
-  // File names of segments, oldest first; in `refused`, how many were left out because they are links or
-  // somebody else's. Errors: kNotFound when there is no such directory, kIo.
+  // File names of segments, oldest first; `refused` is the number of those left out because they are links or
+  // belong to another user. Errors: kNotFound if the directory does not exist, kIo.
   base::Result<std::vector<std::string>> List(Include include, size_t* refused = nullptr) const;
-  // Errors: kNotFound when the segment was sealed or taken since it was listed (list again), kInvalid when it
-  // is a link or somebody else's, kIo.
+  // Errors: kNotFound if the segment was sealed or taken since it was listed (list again), kInvalid if it is
+  // a link or belongs to another user, kIo.
   base::Result<Segment> Read(const std::string& name) const;
   // Errors: kIo. No error when it is gone already.
   base::Status Remove(const std::string& name) const;
 
  private:
-  // Leaves the names of segments; false when one of them may have been sealed, and got another name,
-  // meanwhile.
+  // Leaves the names of segments; false when one of them may have been sealed, and got
+  // another name, meanwhile.
   bool KeepSegments(Include include, std::vector<std::string>* names, size_t* refused) const;
   std::string PathOf(std::string_view name) const;
 

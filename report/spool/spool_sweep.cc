@@ -133,7 +133,7 @@ class Sweep {
     auto segment = reader_.Read(name);
     if (segment.ok()) return visitor_->OnRemoval(name, *segment, removal.reason);
     if (segment.status().code() == StatusCode::kNotFound) return true;
-    // Next time it may be read, and counted; but for what is too large ever to be.
+    // It may be readable next time, and counted then, unless it is too large ever to be.
     if (size_bytes <= base::Env::kMaxReadBytes) return false;
     return visitor_->OnRemoval(name, {.records = {}, .skipped_bytes = size_bytes}, removal.reason);
   }

@@ -20,11 +20,11 @@ struct SweepLimits {
   int64_t orphan_ms = 24 * 3600 * int64_t{1'000};  // a temporary file without content that counts is older
 };
 
-// What only the caller can know or do.
+// Decisions and actions of the caller.
 class SweepVisitor {
  public:
   virtual ~SweepVisitor() = default;
-  // What a record matters. Asked only when there is too much.
+  // The priority of a record. Called only if there is too much.
   virtual policies::ReportPriority PriorityOf(const SpoolRecord& record) = 0;
   // The segment `name`, which was not sent, is about to be removed: the time to count what is in it, so that
   // the same name is not counted again. False when that cannot be done: then it stays. Not called for records

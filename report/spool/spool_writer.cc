@@ -171,13 +171,13 @@ bool SpoolWriter::TryRenameSealed() {
 
 void SpoolWriter::Seal() {
   if (segment_.size_bytes == 0 || segment_.size_bytes == refused_bytes_) return;
-  // Where no other segment could be begun, this one goes on, up to its size limit.
+  // If no other segment could be begun, this one continues, up to its size limit.
   if (is_preparing_ && segment_.size_bytes < limits_.segment_bytes / 2 && base::HasOwnFiles() &&
       !env_->HasFreeDescriptor()) {
     refused_bytes_ = segment_.size_bytes;
     return;
   }
-  // One that cannot be renamed is read all the same, once its lock is free.
+  // One that cannot be renamed is still read, once its lock is free.
   if (TryRenameSealed()) {
     segments_sealed_.Add();
     has_sealed_ = true;

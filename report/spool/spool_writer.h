@@ -30,12 +30,12 @@ namespace lagwatch::report {
 struct SpoolLimits {
   size_t segment_bytes = 1 << 20;  // a segment is sealed rather than growing past this
   size_t record_bytes = 1 << 20;   // a longer payload is dropped
-  // Of all of this writer's sealed segments that nobody has sent so far; past it they are removed, what
-  // matters least and is oldest first.
+  // Limit of this writer's sealed and unsent segments; past it the least important are removed,
+  // the oldest first.
   uint64_t unsent_bytes = 64 << 20;
 };
 
-// Which records the disk is to have at once.
+// The records to sync to disk at once.
 enum class SyncPolicy : uint8_t { kNever, kLagStartAndEnd, kEveryRecord };
 
 struct RecordNote {
@@ -44,7 +44,7 @@ struct RecordNote {
   bool is_sealed_report = false;  // a report inside a sealed record
 };
 
-// Why the system refused a write.
+// The reason why the system refused a write.
 enum class SpoolRefusal : uint8_t {
   kNoSpace,    // the disk, a quota or the file size limit is full
   kForbidden,  // a read-only file system, permissions
@@ -68,23 +68,22 @@ struct SpoolCounters {
 class SpoolWriter {
  public:
   // Makes the directory and allocates all that will ever be needed; writes no file yet. `env` and `clock` are
-  // borrowed, `env` for ever if it has a disk that hangs. Starts a thread unless `sync` is kNever; without
-  // one, when none can be had, nothing is synced.
-  // Errors: kIo; kInvalid for a path that is too long and for a directory that CheckSpoolDirectory() refuses.
-  // Context: background.
+  // borrowed, `env` for ever if it has a disk that hangs. Starts a thread unless `sync` is kNever; if that
+  // fails, nothing is synced. Errors: kIo; kInvalid for a path that is too long and for a directory that
+  // CheckSpoolDirectory() refuses. Context: background.
   static base::Result<std::unique_ptr<SpoolWriter>> Create(base::Env* env, const std::string& directory,
                                                            const base::Uuid& session,
                                                            const SpoolLimits& limits,
                                                            SyncPolicy sync = SyncPolicy::kNever,
                                                            const base::Clock* clock = &base::SystemClock());
-  // Seals what was written, and waits for half a second at most for the disk to have what it is to have.
-  // Context: background.
+  // Seals what was written, and waits for half a second at most for the disk to have what it is to
+  // have. Context: background.
   ~SpoolWriter();
   SpoolWriter(const SpoolWriter&) = delete;
   SpoolWriter& operator=(const SpoolWriter&) = delete;
 
-  // Writes one record with one system call. False when it was dropped (and counted): the disk is full, the
-  // payload is too long. What was written before stays readable. When no segment could be begun several times
+  // Writes one record with one system call. Returns false if it was dropped (and counted): the disk is full,
+  // the payload is too long. Records written before stay readable. If no segment could be begun several times
   // in a row, that is tried more rarely, and at once when the directory has changed. Context: watchdog.
   bool Append(RecordType type, std::string_view payload, const RecordNote& note = {});
   // Hands the records written so far to the uploader; the next Append starts a new segment. Does nothing when
@@ -92,15 +91,15 @@ class SpoolWriter {
   // not rename the segment (the process has given up its privileges), the segment goes on: it could not begin
   // another one. Context: watchdog.
   void Seal();
-  // Opens the next segment ahead, so that the process may lose the right, or the descriptors, to do so later.
-  // Does nothing on a thread without its own descriptor table (base::HasOwnFiles). From then on only this
-  // thread may write, until Finish(). A failure is not counted: the next Append tries again. Context:
-  // watchdog.
+  // Opens the next segment ahead, so that the process may lose the right, or the descriptors, to do
+  // so later. Does nothing on a thread without its own descriptor table (base::HasOwnFiles). From
+  // then on only this thread may write, until Finish(). A failure is not counted: the next Append
+  // tries again. Context: watchdog.
   void Prepare();
   // From now on no segment is opened ahead; one that is empty is removed. Context: watchdog.
   void FinishPreparing();
-  // Seals what was written, removes a segment that was opened ahead, and holds no descriptor any more.
-  // Context: watchdog.
+  // Seals what was written, removes a segment that was opened ahead, and holds no descriptor any
+  // more. Context: watchdog.
   void Finish();
   // Whether the segment that was sealed last is still there: then it was not sent so far. Context: watchdog.
   bool IsLastSealedLeft() const;
@@ -127,7 +126,7 @@ class SpoolWriter {
   // Whether the segment's descriptor is in the calling thread's table.
   bool IsDescriptorHere() const;
   void MakeRoom();
-  // What the chance to begin a segment depends on: changes when files in the directory come or go.
+  // The conditions for beginning a segment: changes when files in the directory come or go.
   uint64_t DirectoryState() const;
   SegmentPath PathOf(uint32_t sequence, std::string_view suffix) const {
     return {path_prefix_, sequence, suffix};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeps a spool that is sent within its limits: what goes unsent is in the ledger before its file is gone.
-// Context: background.
+// Keeps a spool that is sent within its limits: unsent records are counted in the ledger before their file is
+// removed. Context: background.
 #pragma once
 
 #include <functional>
@@ -13,7 +13,7 @@
 
 namespace lagwatch::report {
 
-// What only who has the ledger can do. See SweepVisitor.
+// Actions of the ledger's owner. See SweepVisitor.
 struct SweepHooks {
   // Before the save: the decision about it has to last, also of a segment that came after the sweep began.
   std::function<void(const std::string& name)> on_counted;

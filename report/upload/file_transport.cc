@@ -34,7 +34,7 @@ class FileTransport final : public Transport {
       return {.message = base::IoError("cannot write into " + directory_, error).message()};
     return {.kind = UploadAnswer::Kind::kDelivered};
   }
-  void Abort() override {}  // a file does not wait for anybody
+  void Abort() override {}  // a file does not wait
 
  private:
   int Write(const std::string& path, std::string_view content) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the uploader asks for functions' names. Context: background.
+// The uploader's interface for functions' names. Context: background.
 #pragma once
 
 #include <cstdint>

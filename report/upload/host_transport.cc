@@ -18,7 +18,7 @@ class HostTransport final : public Transport {
     const bool is_taken_over = status >= 200 && status < 300 && body.empty();
     if (is_taken_over) return {.kind = UploadAnswer::Kind::kDelivered, .http_status = status};
     if (status <= 0) return {.message = "the program could not send"};
-    return ParseUploadAnswer(status, "application/json", body);  // as far as is known: the body has to tell
+    return ParseUploadAnswer(status, "application/json", body);  // assumed: the body decides
   }
   void Abort() override { is_aborted_ = true; }
 

@@ -25,7 +25,7 @@ struct HttpTimeouts {
 struct HttpOptions {
   std::string endpoint = {};  // "https://lag.example.com", with or without a slash at the end
   std::string key = {};       // sent as a bearer token; none when empty
-  // A PEM file: who is not certified by one of these is not talked to. Empty: the system's store.
+  // A PEM file with the certificates that the server's must be signed by. Empty: the system's.
   std::string ca_file = {};
   std::string proxy = {};  // as curl understands it; empty: as the environment says
   HttpTimeouts timeouts = {};

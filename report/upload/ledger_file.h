@@ -21,7 +21,7 @@ inline constexpr std::string_view kLedgerName = "ledger";
 inline constexpr std::string_view kLedgerLockName = "ledger.lock";
 inline constexpr std::string_view kLedgerTemporaryName = "ledger.tmp";
 
-// Tells whether a ledger was written anew.
+// Identifies a written version of a ledger.
 struct LedgerVersion {
   uint64_t size_bytes;
   int64_t modified_wall_ms;
@@ -43,7 +43,7 @@ class LedgerFile {
   void Leave();
   // None when there is no ledger. Whether Entered or not.
   std::optional<LedgerVersion> Version() const;
-  // When Entered. What is in force is what was saved last; what was not is forgotten at the next Enter.
+  // After Enter. The ledger in force is the one saved last; unsaved changes are dropped at the next Enter.
   UploadLedger* ledger() { return &ledger_; }
   // Returns when the disk has it; at once when nothing changed. Decisions about segments other than `present`
   // (names without endings) are forgotten: their files are gone for good. Errors: kIo.
@@ -58,7 +58,7 @@ class LedgerFile {
   std::string directory_;
   UploadLedger ledger_;
   std::optional<std::string> saved_text_;  // empty where there was no ledger; none before the first Enter
-  bool is_saved_text_durable_ = false;     // who wrote it may have been killed before the disk had it
+  bool is_saved_text_durable_ = false;     // its writer may have been killed before it was on disk
   int lock_fd_ = -1;
   uint64_t damaged_count_ = 0;
 };

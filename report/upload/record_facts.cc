@@ -39,7 +39,7 @@ RecordFacts FactsOfReport(const Report& report) {
           .report_id = report.id};
 }
 
-// Where it ended in a lag, it belongs to the day of that lag's reports.
+// If it ended in a lag, it belongs to the day of that lag's reports.
 RecordFacts FactsOfRunEnd(const RunEnd& end) {
   const bool was_in_lag = end.report_id != base::Uuid{};
   const bool was_killed = was_in_lag && end.reason == policies::ExitReason::kKilledInLag;
@@ -67,7 +67,7 @@ RecordFacts FactsOfTrace(const TraceRecord& trace) {
           .report_id = trace.report_id};
 }
 
-// What is outside.
+// The unencrypted part.
 RecordFacts FactsOfSealed(const SealedLabel& label) {
   RecordFacts facts{.type = label.type,
                     .is_sealed = true,

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the gate has to know of a record: whose it is, when it was made, how much it matters. Context:
-// background.
+// The facts of a record that the gate decides by: origin, time, priority. Context: background.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +11,7 @@
 
 namespace lagwatch::report {
 
-// Whose reports are meant where losses are counted.
+// The origin that losses are counted for.
 struct Origin {
   std::string app = {};
   std::string app_version = {};

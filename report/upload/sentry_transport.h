@@ -11,7 +11,7 @@
 
 namespace lagwatch::report {
 
-// How an endpoint begins that is a DSN: "sentry:https://KEY@host/PROJECT".
+// The scheme of an endpoint that is a DSN: "sentry:https://KEY@host/PROJECT".
 inline constexpr std::string_view kSentryScheme = "sentry:";
 
 // `options.endpoint` begins with kSentryScheme; its key is the DSN's. Refused, so that they are set aside and

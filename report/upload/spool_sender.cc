@@ -27,7 +27,7 @@ constexpr size_t kMaxBytes = 1 << 20;  // before compression
 // Of one round: what is decided about together.
 constexpr size_t kMaxRoundBytes = 4 << 20;
 constexpr size_t kMaxRoundSegments = 512;
-// Which types of records a collector of any version counts in its answer.
+// The types of records that a collector of any version counts in its answer.
 constexpr RecordType kLastKnownToAll = RecordType::kUsage;
 
 // A sealed record counts too: its collector has given out a key to seal with. So one that does not know them
@@ -84,7 +84,7 @@ std::optional<UploadAnswer> SpoolSender::TryUploadOnce() {
   if (entered.code() == base::StatusCode::kUnavailable) return std::nullopt;
   if (!entered.ok()) return UploadAnswer{.message = entered.message()};
   const Leaving leaving{&ledger_file_};
-  // What another process sent in the meantime is gone.
+  // Segments that another process sent in the meantime are gone.
   std::optional<UploadAnswer> answer = RunRound(policies, ListSegments());
   idle_ledger_.reset();
   if (!answer) idle_ledger_ = {ledger_file_.Version(), ledger_file_.ledger()->LossesWaitSince()};
@@ -198,8 +198,8 @@ std::vector<std::string> SpoolSender::ListSegments() const {
   return std::move(listed).value();
 }
 
-// A decision is kept as long as its segment may be there: also where it cannot be looked at now, or could not
-// be removed.
+// A decision is kept as long as its segment may be there: also where it cannot be looked at now, or could
+// not be removed.
 base::Status SpoolSender::NotePresent(const std::vector<std::string>& files) {
   std::vector<std::string> names;
   if (int error = env_->List(spool_directory_, &names))
@@ -348,7 +348,7 @@ UploadAnswer SpoolSender::Post(std::span<const PendingRecord> pending) {
   return transport_->Post(Gzip(batch));
 }
 
-// What the answer changes, on disk before the segments are gone: else what was refused would not be counted.
+// Saves the answer's changes before the segments are removed: refused records would not be counted otherwise.
 base::Status SpoolSender::Settle(const Load& load, const Rejected& rejected, bool had_losses,
                                  UploadGate* gate) {
   if (rejected.empty() && !had_losses) return {};
@@ -408,7 +408,7 @@ void SpoolSender::CountLosses(const LossCounts& counted) {
   for (size_t reason = 0; reason < counted.size(); ++reason) stats_.losses[reason] += counted[reason];
 }
 
-// What could not be removed is known to be sent, so that no sweep counts it as lost.
+// Segments that could not be removed are marked as sent, so that no sweep counts them as lost.
 void SpoolSender::Remove(const Load& load) {
   bool is_any_left = false;
   for (size_t i = 0; i < load.files.size(); ++i) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sends what the gate lets through of a spool's segments, oldest first, and removes them once the collector
-// has answered. One process at a time sends a spool; whenever it is killed, the next one goes on: what was
-// sent and not answered is sent again, and stored once, for reports have ids. Context: background. Not
-// thread-safe but for stats() and Hurry().
+// Sends the records of a spool's segments that the gate admits, oldest first, and removes the segments once
+// the collector has answered. One process at a time sends a spool; if it is killed, the next one continues:
+// records that were sent but not answered are sent again, and stored once, since reports have ids. Context:
+// background. Not thread-safe, except stats() and Hurry().
 #pragma once
 
 #include <atomic>
@@ -32,7 +32,7 @@ struct UploadStats {
   uint64_t records_rejected = 0;           // set aside in a .rejected file
   uint64_t bytes_skipped = 0;              // damaged parts of segments
   uint64_t failures = 0;                   // requests that were not answered, or with "later" or "wrong key"
-  uint64_t ledgers_damaged = 0;            // and begun anew
+  uint64_t ledgers_damaged = 0;            // and replaced by an empty one
   LossCounts losses{};                     // reports that are not sent, by LossReason
   std::optional<uint64_t> config_version;  // that the collector's last answer named
   std::string last_problem;                // of the latest of all these, for a person
@@ -56,7 +56,7 @@ class SpoolSender {
   void SweepIfTimeTo();
   // From any thread: what takes long and can wait, such as sweeping away thousands of segments, ends soon.
   void Hurry() { is_hurried_ = true; }
-  // How many segments wait to be sent.
+  // The number of segments that wait to be sent.
   size_t CountSegmentsLeft() const;
   // From any thread.
   UploadStats stats() const;
@@ -79,8 +79,8 @@ class SpoolSender {
   using Rejected = std::vector<const PendingRecord*>;
   static constexpr size_t kNoSegment = SIZE_MAX;
 
-  // A ledger that there was nothing to do about: it is not read again until it is another one or losses are
-  // due.
+  // A ledger that there was nothing to do about: it is not read again until it is another one or
+  // losses are due.
   struct IdleLedger {
     std::optional<LedgerVersion> version;
     std::optional<int64_t> losses_wait_since_wall_ms;

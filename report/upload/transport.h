@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a batch gets to the collector. Context: background.
+// The interface for sending a batch to the collector. Context: background.
 #pragma once
 
 #include <string_view>

@@ -15,7 +15,7 @@ using nlohmann::json;
 constexpr size_t kMaxMessageBytes = 300;
 constexpr uint64_t kMaxCount = 1'000'000;
 
-// What the server said may end in a log: one line, no control characters.
+// The server's message may end in a log: one line, no control characters.
 std::string OneLine(std::string text) {
   text.resize(std::min(text.size(), kMaxMessageBytes));
   for (char& byte : text) {
@@ -128,7 +128,7 @@ UploadAnswer ParseUploadAnswer(int http_status, std::string_view content_type, s
 }
 
 bool FitsBatch(const UploadAnswer& answer, size_t records, size_t known_records) {
-  if (!answer.answered_records) return true;  // of who only passes batches on
+  if (!answer.answered_records) return true;  // from an intermediate that only passes batches on
   auto is_inside = [&](const RecordRefusal& refusal) { return refusal.record < records; };
   return *answer.answered_records >= known_records && *answer.answered_records <= records &&
          std::ranges::all_of(answer.refusals, is_inside);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What came back for an upload, and what it means. Context: background; pure.
+// The answer to an upload, and its meaning. Context: background; pure.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@ struct RecordRefusal {
 
 struct UploadAnswer {
   enum class Kind {
-    kDelivered,     // the collector has stored all of the batch, but for `refusals`
+    kDelivered,     // the collector has stored all of the batch, except `refusals`
     kRejected,      // it will never take this batch
     kTooLarge,      // something on the way does not take so much at once
     kUnauthorized,  // the key is missing or wrong
@@ -39,8 +39,8 @@ struct UploadAnswer {
 // speaks as a collector does can make reports be removed or set aside: the login page of a network must not.
 UploadAnswer ParseUploadAnswer(int http_status, std::string_view content_type, std::string_view body);
 
-// Whether the answer can be one to a batch of `records`, of which a collector of any version knows
-// `known_records`.
+// Whether the answer can be one to a batch of `records`, of which a collector of any
+// version knows `known_records`.
 bool FitsBatch(const UploadAnswer& answer, size_t records, size_t known_records);
 
 }  // namespace lagwatch::report

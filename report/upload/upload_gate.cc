@@ -29,7 +29,7 @@ void UploadGate::Decide(std::span<WaitingSegment> segments) {
   std::vector<const WaitingSegment*> undecided;
   for (WaitingSegment& segment : segments) {
     const bool is_decided = ledger_->segments.contains(segment.name);
-    CountDamage(segment);  // first: who is sampled or not tells of it
+    CountDamage(segment);  // first: it counts whether or not the user is sampled
     if (is_decided) continue;
     undecided.push_back(&segment);
     DecideSegment(&segment, killed, &candidates);
@@ -40,8 +40,7 @@ void UploadGate::Decide(std::span<WaitingSegment> segments) {
   for (const WaitingSegment* segment : undecided) MarkDone(*segment);
 }
 
-// Of sealed reports nobody knows whose they are; that they are another user's than this program's is
-// unlikely.
+// The origin of sealed reports is unknown; they are unlikely to be another user's than this program's.
 bool UploadGate::IsForced(const RecordFacts& facts) const {
   return policies_.is_forced && facts.has_origin && (facts.is_sealed || facts.origin.user == policies_.user);
 }
@@ -84,7 +83,8 @@ void UploadGate::DecideSegment(WaitingSegment* segment, const std::vector<base::
     const RecordFacts& facts = segment->facts[i];
     if (is_sampling && IsForced(facts)) decision.forced.insert(RecordKey(segment->content.records[i]));
     if (const LossReason why = WhyNotSent(facts); why != LossReason::kUnknown) {
-      // Who is not sampled tells of the other reasons all the same: these stand for nobody else.
+      // Losses for other reasons are reported also for users who are not sampled: they stand for
+      // no other user.
       Drop(*segment, i, why, why == LossReason::kNotSampled ? RateOf(*segment, i) : 0);
     } else if (facts.type == RecordType::kReport && facts.has_origin) {
       const bool was_killed = Contains(killed, facts.lag_id) || Contains(killed, facts.report_id);
@@ -133,7 +133,7 @@ QuotaAnswer UploadGate::TakeQuota(const RecordFacts& facts, ReportPriority prior
   return quota.Take(facts.cause, ReportPriority::kKilledInHang, today);  // all of it is theirs
 }
 
-// Where their reports go, and within limits of their own. No report is lost with one, so none is counted.
+// Sent with their reports, within limits of their own. No report is lost with a trace, so none is counted.
 void UploadGate::DecideTraces(const WaitingSegment& segment) {
   const int64_t today = policies::DayOf(now_wall_ms_);
   const policies::QuotaLimits size_limits{.per_day = policies_.traces.kib_per_day};
@@ -219,7 +219,7 @@ void UploadGate::Drop(const WaitingSegment& segment, size_t record, LossReason r
 void UploadGate::CountRecord(const SpoolRecord& record, const RecordFacts& facts, LossReason reason,
                              uint32_t rate_ppm) {
   if (record.type == RecordType::kLosses) {
-    // Counted before, by who found nobody to send them.
+    // Counted before, when no sender existed.
     const auto earlier = DecodeLosses(record.payload);
     if (!earlier.ok()) return;
     for (const Loss& loss : earlier->losses)

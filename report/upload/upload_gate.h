@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decides which records of a spool are sent and which are not, and counts the latter: sent and counted ones
-// together are all that were made. What is decided is in the ledger, and stays.
-// Context: background; pure but for ids, which are random.
+// Decides which records of a spool are sent, and counts the others: both together are all that were made.
+// Decisions are in the ledger, and stay. Context: background; pure, except for ids, which are random.
 #pragma once
 
 #include <cstdint>
@@ -35,12 +34,12 @@ class UploadGate {
   // After Decide. Records that are sent get what the collector has to know: their rate and their cause.
   bool IsSent(const WaitingSegment& segment, size_t record) const;
   std::string Annotated(const WaitingSegment& segment, size_t record) const;
-  // After Decide. What was counted, if it is to be sent now.
+  // After Decide. The counts to send now, if any.
   std::span<const Losses> LossesToSend(bool goes_along);
 
   // A report that was decided to be sent, and that the collector does not take.
   void CountRefused(const WaitingSegment& segment, size_t record);
-  // What is about to be removed from disk unsent; nothing of it is to be sent any more.
+  // Counts records that are about to be removed from disk unsent; they must not be sent any more.
   void CountRemoved(const std::string& name, const Segment& content, LossReason reason);
 
   // Counted by this gate since the last call.

@@ -18,7 +18,7 @@ using policies::QuotaUse;
 
 constexpr int kVersion = 1;
 
-// What is not a well-formed ledger; an exception because JSON's accessors throw as well.
+// Thrown for a malformed ledger; an exception because JSON's accessors throw as well.
 struct MalformedLedger {};
 
 void Check(bool is_well_formed) {

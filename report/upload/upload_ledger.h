@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What was decided about the reports in a spool, so that no crash makes it be decided, or counted, twice.
-// Kept as JSON with a checksum in the spool directory (ledger_file.h). Context: background.
+// The decisions about the reports in a spool, kept so that no crash makes one be decided, or counted, twice.
+// JSON with a checksum in the spool directory (ledger_file.h). Context: background.
 #pragma once
 
 #include <cstddef>
@@ -24,14 +24,14 @@ namespace lagwatch::report {
 // Holds as long as the segment's file is there.
 struct SegmentDecision {
   uint32_t sample_rate_ppm = 0;     // of users; 0: all
-  std::set<uint64_t> dropped = {};  // RecordKey of each record that is not sent; but for ends of lags
+  std::set<uint64_t> dropped = {};  // RecordKey of each record that is not sent, except ends of lags
   std::set<uint64_t> forced = {};   // and of each that is sent past the sampling
   // Nothing of it is to be sent any more, and its losses are counted: only the file is left to be removed.
   bool is_done = false;
   bool is_damage_counted = false;  // it may be damaged before it is decided about, or later
 };
 
-// Tells the records of a segment apart, whatever else of it is damaged later.
+// Identifies the records of a segment, whatever else of it is damaged later.
 uint64_t RecordKey(const SpoolRecord& record);
 
 // A segment's name in the ledger: its file's without the ending, which may change.
@@ -43,7 +43,7 @@ struct UploadLedger {
   static constexpr size_t kMaxOrigins = 32;  // of losses, each with as many reasons and causes as
   static constexpr size_t kMaxLossesOfOrigin = 128;
 
-  std::string installation = {};  // tells this one from others where reports name no user; never sent
+  std::string installation = {};  // identifies this installation where reports name no user; never sent
   std::map<uint64_t, policies::QuotaUse> quota_uses = {};  // by hash of app, user and what
   std::map<std::string, SegmentDecision> segments = {};    // by file name, without its ending
   std::deque<base::Uuid> dropped_reports = {};             // whose ends are not sent either; the latest
@@ -52,11 +52,11 @@ struct UploadLedger {
 
   // Neither where nothing is known of the app nor past the limits is anything left uncounted.
   void CountLoss(const Origin& origin, const Loss& loss, int64_t now_wall_ms);
-  // What is counted so far is sent from now on, and not added to any more. Does nothing while what was frozen
-  // before is not answered.
+  // Freezes the present counts, to be sent unchanged from now on. Does nothing while earlier frozen counts
+  // are not answered.
   void FreezeLosses();
-  // The time when the oldest of the counts was begun, long ago where some are frozen: these wait for an
-  // answer only. None when all is told.
+  // The time when the oldest of the counts was begun, long ago if some are frozen: these wait for an answer
+  // only. None if everything was sent.
   std::optional<int64_t> LossesWaitSince() const;
   void NoteDropped(const base::Uuid& report_id);
   bool IsDropped(const base::Uuid& report_id) const;

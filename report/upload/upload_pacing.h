@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long an uploader waits after each round. Context: background; pure.
+// The pause of an uploader after each round. Context: background; pure.
 #pragma once
 
 #include <algorithm>
@@ -30,7 +30,7 @@ class UploadPacing {
     return std::max(delay_ms, RetryAfterMs(*answer));
   }
 
-  // What was refused may be taken now.
+  // Forgets failures: a refused upload may be accepted now.
   void Restart() { failures_ = 0; }
   bool is_failing() const { return failures_ > 0; }
 

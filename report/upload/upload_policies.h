@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What of a spool is sent. Context: background.
+// The policies that decide which records of a spool are sent. Context: background.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +37,7 @@ struct UploadPolicies {
   std::string user = {};
   bool is_on_hold = false;     // nothing is sent or decided for now
   bool is_turned_off = false;  // nothing is
-  // What may wait on disk: older reports are not sent, and of too many those that matter least are not.
+  // Limits of waiting records: older reports are not sent, and of too many the least important are not.
   policies::RetentionLimits retention = {.longest_ms = INT64_MAX, .total_bytes = UINT64_MAX};
   // Losses go along with reports, or by themselves when they have waited for so long.
   int64_t losses_wait_ms = 3'600'000;

@@ -61,7 +61,7 @@ void Uploader::Run() {
   transport_->Disconnect();  // its descriptors are in this thread's table
 }
 
-// What ends a round unforeseen, such as want of memory, ends neither the thread nor the program.
+// An unforeseen end of a round, such as lack of memory, ends neither the thread nor the program.
 void Uploader::RunWhateverHappens() {
   while (true) {
     try {
@@ -91,7 +91,7 @@ bool Uploader::Poll() {
 
 int64_t Uploader::RunRound(UploadPacing* pacing) {
   if (Poll()) pacing->Restart();
-  const uint64_t random = RandomBits();  // which may throw: before anybody is asked
+  const uint64_t random = RandomBits();  // may throw: before any request
   int64_t delay_ms = pacing->DelayMs(sender_->UploadOnce(), random);
   int64_t next_mono_ns = NowNs() + delay_ms * base::kNsPerMs;
   do {

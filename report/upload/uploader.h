@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sends the spool while the program runs, from a thread of its own, and what is left when it ends.
-// Context: background.
+// Sends the spool while the program runs, from a thread of its own, and the rest when it
+// ends. Context: background.
 #pragma once
 
 #include <atomic>
@@ -38,10 +38,10 @@ class Uploader {
   base::Status Start();
   // Looks at the spool now rather than at the next second; a wait after a failure is not cut short.
   void Wake() { sleeper_.Wake(); }
-  // Sends what is sealed by now, for at most `flush_deadline_ms`, and ends the thread. A collector that asked
-  // to wait longer is left alone. The transport is aborted: neither can be used again. False when the thread
-  // did not end within 3 s more, because a disk hangs: then all that it uses must be leaked, or this be
-  // called again.
+  // Sends what is sealed by now, for at most `flush_deadline_ms`, and ends the thread. A collector that
+  // asked to wait longer is left alone. The transport is aborted: neither can be used again. False when the
+  // thread did not end within 3 s more, because a disk hangs: then all that it uses must be leaked, or this
+  // be called again.
   [[nodiscard]] bool TryStop(int64_t flush_deadline_ms);
 
  private:

@@ -18,7 +18,7 @@ using Seconds = std::chrono::seconds;
 
 class Database {
  public:
-  // Keeps everybody else out while it writes.
+  // Keeps all readers out while it writes.
   [[gnu::noinline]] void Backup(Seconds duration) {
     std::unique_lock lock(mutex_);
     is_backing_up.count_down();

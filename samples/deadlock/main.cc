@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two threads, two locks, taken in opposite order: nobody ever goes on. After SECONDS the program gives up.
+// Two threads take two locks in opposite order: a deadlock. After SECONDS the program gives up.
 //
 //   deadlock [SECONDS [THRESHOLD_MS [SPOOL_DIRECTORY]]]
 //   lagwatch reports

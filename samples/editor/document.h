@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the editor does to a document on disk and in memory: the second and the third freeze.
+// Parses and saves the editor's document: the second and the third freeze.
 #pragma once
 
 #include <cstddef>

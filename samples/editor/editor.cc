@@ -11,8 +11,8 @@ namespace {
 using std::chrono::duration;
 using std::chrono::steady_clock;
 
-// How large a job must be to take `target`: doubles it until it takes long enough to extrapolate from,
-// `exponent` being how its time grows with its size.
+// Returns the size of a job that takes `target`: doubles the size until the job takes long enough to
+// extrapolate; `exponent` is the growth of its time with its size.
 template <typename Run>
 size_t SizeFor(duration<double> target, double exponent, Run run) {
   const duration<double> kLongEnough = target / 50;

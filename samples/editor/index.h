@@ -15,10 +15,10 @@ class Index {
   Index();
   ~Index();
 
-  // How often a word occurs. Waits while a rebuild goes on.
+  // Returns the number of a word's occurrences. Waits while a rebuild goes on.
   size_t Lookup(const std::string& word);
-  // Makes the background thread rebuild the index from `text`, `passes` times over; returns once it has
-  // begun.
+  // Makes the background thread rebuild the index from `text`, `passes` times over; returns once
+  // it has begun.
   void StartRebuild(std::string text, size_t passes);
   // One rebuild on the calling thread.
   void Rebuild(std::string_view text, size_t passes);

@@ -109,7 +109,7 @@ int main(int argc, char** argv) {
     std::fputs(kUsage, stderr);
     return 2;
   }
-  // A real program leaves this at 5 %: of many users a few tell enough. Here there is one.
+  // A real program keeps the default of 5 %, enough for estimates with many users. Here there is one user.
   settings.lagwatch.user_rate_ppm = 1'000'000;
   auto monitor = lagwatch::Monitor::Start(settings.lagwatch);
   if (!monitor.is_on()) std::fprintf(stderr, "editor: lagwatch is off: %s\n", monitor.why_off().c_str());

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The calls by which a program confines itself, in front of the C library's own. A seccomp filter that does
-// not know our calls would end the process at the next of them, and so would the ban of the time stamp
-// counter (PR_SET_TSC): nothing of ours is left when they take effect. Landlock rules hold for the calling
-// thread and for those that it starts, so the monitor starts before them. unshare(2) and setns(2) refuse some
-// changes to a process with several threads: ours end for the call. Compiled without exceptions: see
-// thread_waits.h.
+// The calls by which a program confines itself, in front of the C library's own. A seccomp filter that
+// does not know our calls would end the process at the next of them, and so would the ban of the time
+// stamp counter (PR_SET_TSC): nothing of ours is left when they take effect. Landlock rules hold for the
+// calling thread and for those that it starts, so the monitor starts before them. unshare(2) and setns(2)
+// refuse some changes to a process with several threads: ours end for the call. Compiled without
+// exceptions: see thread_waits.h.
 #include <dlfcn.h>
 #include <linux/seccomp.h>
 #include <sched.h>
@@ -90,7 +90,7 @@ std::optional<Confinement> ConfinementBySyscall(Word number, Word a, Word b, Wor
     return ConfinementByPrctl(static_cast<int>(a), b, c);
   return std::nullopt;
 }
-// What the kernel does for a process with one thread only.
+// Namespaces that the kernel grants only to a process with one thread.
 bool NeedsOneThread(Word unshared) {
   return (unshared & (CLONE_NEWUSER | CLONE_THREAD | CLONE_SIGHAND | CLONE_VM)) != 0;
 }

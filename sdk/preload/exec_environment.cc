@@ -219,7 +219,7 @@ EnvironmentPlan PlanEnvironment(const ExecTarget& target, char* const* environme
   if (!IsWanted(target)) return {};
   EnvironmentPlan plan{.pointer_count = 3, .text_bytes = 0};  // both variables and the end
   for (char* const* variable = environment; variable != nullptr && *variable != nullptr; ++variable) {
-    if (IsOwnVariable(*variable)) return {};  // the program is `lagwatch run`, or told by one
+    if (IsOwnVariable(*variable)) return {};  // the program is `lagwatch run`, or configured by one
     ++plan.pointer_count;
   }
   const Following& own = g_following;

@@ -15,8 +15,8 @@
 
 namespace lagwatch::sdk {
 
-// Remembers what the next program is told. `library` is this library's path. Context: background, in the
-// library's constructor.
+// Prepares the next program's environment. `library` is this library's path. Context: background, in
+// the library's constructor.
 void SetUpFollowing(const PreloadConfig& config, const std::string& library);
 
 // This process is watched from now on, also where it goes on after fork().
@@ -26,8 +26,8 @@ void NoteLoopRuns();
 // Whether this process or the one that it was forked from runs a loop.
 bool RunsLoop();
 
-// No program is followed any more: the process is about to confine itself (seccomp), and reading files may
-// end it.
+// No program is followed any more: the process is about to confine itself (seccomp), and reading files
+// may end it.
 void StopFollowing();
 // The process was not confined after all.
 void ResumeFollowing();

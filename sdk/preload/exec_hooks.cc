@@ -101,7 +101,7 @@ int Execvpe(const char* file, Argv arguments, Argv environment) {
   });
 }
 
-// The arguments of execl and its like, as an array; the argument after them, for execle.
+// The arguments of execl and similar calls, as an array; the argument after them, for execle.
 size_t CountArguments(const char* first, va_list list) {
   size_t count = 0;
   for (const char* argument = first; argument != nullptr; argument = va_arg(list, const char*)) ++count;

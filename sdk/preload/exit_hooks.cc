@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Marks the run's record when the program ends without exit(), so that an end in a hang is not taken for a
-// kill.
+// Marks the run's record when the program ends without exit(), so that an end in a hang is not taken
+// for a kill.
 #include <dlfcn.h>
 #include <sys/syscall.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls of ours that need more stack than the program's thread may have: a coroutine's stack is often a few
-// KiB.
+// Calls of ours that need more stack than the program's thread may have: a coroutine's stack is often
+// a few KiB.
 #pragma once
 
 namespace lagwatch::sdk {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `lagwatch run` tells the preloaded library, in one environment variable that the library removes
-// before the program's main() runs.
+// The configuration that `lagwatch run` passes to the preloaded library, in one environment variable that the
+// library removes before the program's main() runs.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +38,7 @@ struct PreloadConfig {
   uint32_t is_sent = 0;             // 1: MonitorOptions::is_sent
   uint32_t is_watched = 1;          // 0: no loop is
   uint32_t is_verbose = 0;          // 1: print on stderr at the end what was watched
-  uint32_t run_pid = 0;             // the process that `lagwatch run` became; 0: not told
+  uint32_t run_pid = 0;             // the process that `lagwatch run` became; 0: unknown
   uint32_t seccomp_filters = 0;     // that `lagwatch run` itself is confined by
   uint32_t seccomp_is_allowed = 0;  // 1: filters let all pass that docs/configuration.md lists
   // MonitorOptions::trace: reports come with traces.
@@ -63,12 +63,12 @@ struct PreloadConfig {
   std::string trace_patched_modules;        // separated by commas; empty: nothing is patched
   std::string trace_patched_functions;      // of these; empty: all
   std::string trace_unpatched_functions;    // but not these
-  uint32_t trace_hook_interval_us = 1'000;  // 0: threads do not look at themselves
+  uint32_t trace_hook_interval_us = 1'000;  // 0: no captures in hooked calls
   bool had_preload = false;                 // whether LD_PRELOAD was set before, and to what
   std::string previous_preload;
 
   ChildrenFollowed children_followed() const;
-  // Whether some text holds one, and so cannot be told.
+  // Whether some text contains one, and so cannot be passed.
   bool HasLineEnd() const;
   // The line that says what LD_PRELOAD was before follows all others and begins so.
   static constexpr std::string_view kPreviousPreloadName = "preload=";

@@ -12,8 +12,8 @@ namespace lagwatch::sdk {
 // Returns this library's path, as LD_PRELOAD named it.
 std::string RestoreEnvironment(const PreloadConfig& config);
 
-// The program's name in reports: as given, else the file name that it was started by, a script's for a
-// script.
+// The program's name in reports: as given, else the file name that it was started by, a script's
+// for a script.
 std::string AppName(const PreloadConfig& config);
 
 }  // namespace lagwatch::sdk

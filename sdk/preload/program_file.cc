@@ -53,7 +53,7 @@ class RawFile {
   int error_;
 };
 
-// As the kernel tells the loader by AT_SECURE.
+// As the kernel reports it to the loader by AT_SECURE.
 bool IsPrivileged(const RawFile& file, const struct stat& status) {
   const uid_t next_user = (status.st_mode & S_ISUID) != 0 ? status.st_uid : geteuid();
   const gid_t next_group = (status.st_mode & S_ISGID) != 0 ? status.st_gid : getegid();
@@ -83,7 +83,7 @@ struct Segments {
     const ElfW(Phdr)* found = std::find_if(list, end, [&](const auto& one) { return one.p_type == type; });
     return found == end ? nullptr : found;
   }
-  // Where in the file the address is; 0: nowhere.
+  // The offset in the file of the address; 0: none.
   uint64_t OffsetOf(uint64_t address) const {
     for (size_t i = 0; i < count; ++i) {
       const ElfW(Phdr)& one = list[i];

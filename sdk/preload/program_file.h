@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads what the kernel would run for a program file, to decide whether a library can be preloaded into it.
-// Context: any, a vfork() child included: raw system calls only, no allocation, no cancellation point. errno
-// is changed.
+// Context: any, a vfork() child included: raw system calls only, no allocation, no cancellation point.
+// errno is changed.
 #pragma once
 
 #include <cstddef>
@@ -28,8 +28,8 @@ struct ProgramFile {
   char interpreter[kMaxInterpreterBytes] = {};
 };
 
-// `path` is resolved against `directory_fd` as by execveat(2); with an empty path, the descriptor is the
-// program's.
+// `path` is resolved against `directory_fd` as by execveat(2); with an empty path, the descriptor
+// is the program's.
 ProgramFile ReadProgramFile(int directory_fd, const char* path);
 
 // Whether `interpreter` is named as glibc's dynamic loader for this processor is, in whatever directory.

@@ -19,10 +19,10 @@ constinit WaitSwitches g_wait_switches{};
 
 namespace {
 
-// A signal handler that waits inside BeginWait or EndWait is passed over. A handler that jumps out of them,
-// or an asynchronous cancellation, leaves is_busy set. The next wait tells by its frame, which cannot be as
-// high as that of a call that is under way; where the frames are on different stacks, that is assumed after
-// so many waits.
+// A signal handler that waits inside BeginWait or EndWait is ignored. A handler that jumps out of them, or
+// an asynchronous cancellation, leaves is_busy set. The next wait detects that by its frame, which cannot
+// be as high as that of a call that is under way; if the frames are on different stacks, it is assumed
+// after so many waits.
 constexpr int kMostSkippedWaits = 16;
 
 // Of the function that calls it.

@@ -2,8 +2,8 @@
 // Times the calling thread's loop by its waits: from the return of one of its waits to the entry of the next
 // is one dispatch, and waits of handlers are part of it. A wait may also be left by pthread_cancel(), by a
 // jump or by an exception of a signal handler: no function here keeps an object with a destructor across the
-// wait, and the next wait needs no end of the last. What runs between such a jump and the end of the next
-// wait is no dispatch. Compiled without exceptions, so that the host's unwinder calls no routine of ours.
+// wait, and the next wait needs no end of the last. The time between such a jump and the end of the next wait
+// is no dispatch. Compiled without exceptions, so that the host's unwinder calls no routine of ours.
 #pragma once
 
 #include <atomic>
@@ -14,7 +14,7 @@
 
 namespace lagwatch::sdk {
 
-// What the preloaded library knows of a thread; all zero at first.
+// The preloaded library's state of a thread; all zero at first.
 struct ThreadWaits {
   watchdog::WatchedLoop* loop = nullptr;
   uint32_t generation = 0;    // of the loop's place, while it is this thread's

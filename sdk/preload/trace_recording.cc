@@ -90,7 +90,7 @@ bool MakeRoom() {
   return true;
 }
 
-// Started in somebody's own thread, which is to go on at once.
+// Started in a thread of the program's, which must continue at once.
 PreloadConfig* g_wanted = nullptr;
 std::atomic<bool> g_is_attaching{false};
 
@@ -155,7 +155,7 @@ int AttachTraceRecording(const char* config_text) {
 
 }  // namespace lagwatch::sdk
 
-// What `lagwatch trace record --pid` calls, in a thread of the program's that it has stopped.
+// Called by `lagwatch trace record --pid`, in a thread of the program's that it has stopped.
 extern "C" __attribute__((visibility("default"))) int lagwatch_trace_attach(const char* config) {
   if (lagwatch::sdk::g_wait_switches.is_off.load()) return EPERM;
   try {

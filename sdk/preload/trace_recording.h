@@ -7,12 +7,11 @@
 
 namespace lagwatch::sdk {
 
-// Does nothing when the arena or the recorder's threads cannot be had: the command sees that nothing is
+// Does nothing if the arena or the recorder's threads are not available: the command sees that nothing is
 // recorded. A child that the program forks is not recorded. Context: background.
 void StartTraceRecording(const PreloadConfig& config);
 
-// What was recorded stays. Does nothing when there is no recording, and in a forked child. Context:
-// background.
+// The recording stays. Does nothing without a recording, and in a forked child. Context: background.
 void StopTraceRecording();
 
 // The same as StartTraceRecording, from a thread of its own, in a process that runs already. `config_text` is

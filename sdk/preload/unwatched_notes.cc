@@ -56,7 +56,7 @@ void AddUnwatchedNote(const std::string& spool_directory, const UnwatchedNote& n
   const bool has_room = status.st_size < kMaxFileBytes || ftruncate(fd, 0) == 0;
   const std::string line = std::to_string(note.wall_ms) + " " + std::to_string(note.pid) + " " +
                            OnOneLine(note.app) + "\t" + OnOneLine(note.why) + "\n";
-  // One call, so that the lines of several processes do not mix. There is nobody to tell when it fails.
+  // One call, so that the lines of several processes do not mix. A failure has no remedy.
   if (is_file && has_room) [[maybe_unused]]
     const ssize_t written = write(fd, line.data(), line.size());
   close(fd);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs that were to be watched and were not, with the reason: one line each in a file of the spool
-// directory. The preloaded library writes it; `lagwatch reports` and `lagwatch losses` show it.
-// Context: background.
+// Programs that were to be watched and were not, with the reason: one line each in a file of the
+// spool directory. The preloaded library writes it; `lagwatch reports` and `lagwatch losses` show
+// it. Context: background.
 #pragma once
 
 #include <cstdint>
@@ -19,11 +19,11 @@ struct UnwatchedNote {
   std::string why;
 };
 
-// Appends the note; drops it when the directory cannot be used. Past 64 KiB the file begins anew.
+// Appends the note; drops it if the directory cannot be used. Past 64 KiB the file is started again.
 void AddUnwatchedNote(const std::string& spool_directory, const UnwatchedNote& note);
 // Takes the process's last note back, if no other note follows it.
 void RemoveUnwatchedNote(const std::string& spool_directory, uint32_t pid);
-// The notes since `from_wall_ms`, the oldest first. Lines that are none are skipped.
+// The notes since `from_wall_ms`, the oldest first. Malformed lines are skipped.
 std::vector<UnwatchedNote> ReadUnwatchedNotes(const std::string& spool_directory, int64_t from_wall_ms);
 
 }  // namespace lagwatch::sdk

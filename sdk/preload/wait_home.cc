@@ -44,7 +44,8 @@ bool IsOpen(int descriptor) {
   return is_open;
 }
 
-// What is only waited for in order to be woken up. Asks the kernel for a link of /proc, and opens nothing.
+// Whether the descriptor is waited for only in order to be woken up. Reads a link in /proc,
+// and opens nothing.
 bool IsEvent(int descriptor) {
   char link[32] = "/proc/self/fd/";
   char* end = std::to_chars(link + std::strlen(link), std::end(link) - 1, descriptor).ptr;
@@ -226,8 +227,8 @@ bool WaitHome::IsForeign(const WaitCall& call, const Place& place, std::span<con
 bool WaitHome::IsNewHome(Place* place, int64_t now_ns) const {
   if (place == home_ || place->long_waits < kFewestLongWaits) return false;
   const bool is_away = place->long_waits_away >= kLongWaitsAway && now_ns - away_since_ns_ > kAwayNs;
-  // What waits around the home, again and again without it, has called it: a client that connected to its
-  // server before its loop began, and asks it later.
+  // A set that is waited for repeatedly around the home, without it, has called it: a client that connected
+  // to its server before its loop began, and sends requests later.
   const bool is_better =
       home_ != nullptr && home_->long_waits < kSettledLongWaits &&
       (place->long_waits > 2 * home_->long_waits + 3 || place->long_waits_around >= kFewestLongWaits);

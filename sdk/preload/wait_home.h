@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tells a thread's waits apart: those of its loop, between two dispatches, and those of a handler, within
-// one. A modal dialog's nested loop waits for the loop's descriptors, too; a handler that asks a service
+// Distinguishes a thread's waits: those of its loop, between two dispatches, and those of a handler, within
+// one. A modal dialog's nested loop waits for the loop's descriptors, too; a handler that calls a service
 // waits for others. The rule and its figures: docs/design/waits.md. Compiled without exceptions: see
 // thread_waits.h. Context: hot; the thread's own.
 #pragma once
@@ -14,13 +14,13 @@
 
 namespace lagwatch::sdk {
 
-// What a wait waits for, as the host passes it. What it points to need not be readable: who asks the kernel
-// for too much only gets an error.
+// The descriptors of a wait, as the host passes them. The memory that it points to need not be readable: a
+// program that passes too much only gets an error from the kernel.
 class WaitSet {
  public:
   static WaitSet Epoll(int epoll) { return WaitSet(epoll); }
-  // Not const: glibc declares that poll(2) only writes to `fds`, so GCC takes what is read there for
-  // uninitialized.
+  // Not const: glibc declares that poll(2) only writes to `fds`, so GCC takes what is read
+  // there for uninitialized.
   static WaitSet Poll(pollfd* fds, nfds_t count) { return WaitSet(fds, count); }
   // Null sets are empty.
   static WaitSet Select(int limit, const fd_set* reads, const fd_set* writes, const fd_set* exceptions) {
@@ -64,8 +64,8 @@ class WaitHome {
  public:
   static constexpr size_t kMaxPolled = 64;  // descriptors that are looked at of a set
 
-  // Before a wait while a dispatch is under way: whether it is the loop's, and so ends the dispatch. Keeps
-  // errno.
+  // Before a wait while a dispatch is under way: whether it is the loop's, and so ends the
+  // dispatch. Keeps errno.
   bool Serves(const WaitCall& call);
   // Before a wait while none is.
   void Forget() { waiting_ = nullptr; }
@@ -78,8 +78,8 @@ class WaitHome {
   int only_descriptor() const { return only_descriptor_number_ - 1; }
 
  private:
-  // Where a thread has waited: the same epoll descriptor; or a set from the same place of the program, in the
-  // same frame or with the same descriptors.
+  // The place of a thread's wait: the same epoll descriptor; or a set from the same place of the program, in
+  // the same frame or with the same descriptors.
   struct Place {
     static constexpr size_t kMaxKey = 16;
 

@@ -68,8 +68,7 @@ class Preload {
   bool IsTraced() const {
     return !config_.trace_arena.empty() && config_.trace_pid == static_cast<uint32_t>(getpid());
   }
-  // Not under a filter that somebody has put between `lagwatch run` and the program: it may not know our
-  // calls.
+  // Not under a filter that was installed between `lagwatch run` and the program: it may not know our calls.
   bool MayRun() const {
     if (is_seccomp_allowed()) return true;
     return base::ReadSeccomp().filters <= config_.seccomp_filters;
@@ -197,7 +196,7 @@ void StartOnce() {
   if (!g_wait_switches.start_tried.exchange(true)) StartMonitor();
 }
 
-// Where cancellation points and allocations follow that must not end the caller.
+// Encloses cancellation points and allocations that must not end the caller.
 class ScopedUninterrupted {
  public:
   // The type, too: a cancellation under way looks at that alone.

@@ -19,7 +19,7 @@ void PrepareThread(ThreadWaits* waits);
 // Stops the monitor and the recording. Context: background.
 void StopAll();
 
-// What was stopped and may go on later.
+// The monitor that was stopped and may continue later.
 struct MonitorPause {
   bool had_monitor = false;
   bool was_turned_off = false;
@@ -47,20 +47,20 @@ void ResumeMonitor(MonitorPause pause);
 // Starts the process's monitor before its first wait. Does nothing when it was started, and in a child that
 // shares this process's memory. Keeps errno. Context: background.
 void StartMonitorEarly();
-// Likewise, before root becomes `user`, who may not open the spool directory. Context: background.
+// Likewise, before root becomes `user`, which may not open the spool directory. Context: background.
 void StartBeforeUserChange(uid_t user);
-// Before the C library makes a system call on all threads: it ends the process when the results differ. Stops
-// the monitor for the call if its threads have other capabilities than the calling thread. Keeps errno.
-// Context: background.
+// Before the C library makes a system call on all threads: it ends the process when the results differ.
+// Stops the monitor for the call if its threads have other capabilities than the calling thread. Keeps
+// errno. Context: background.
 MonitorPause PauseIfThreadsDiffer();
 
 // False in a child that shares its parent's memory or was made without fork handlers. Context: any, signal.
 bool OwnsMemory();
 
-// Around an exec on the calling thread of the process itself: the dispatch ends, so that no capture signal is
-// sent that the next program would get, and the run's record says that the run ended well. When exec fails,
-// both go on. Does nothing in a child that shares this process's memory. Context: any, a vfork() child
-// included.
+// Around an exec on the calling thread of the process itself: the dispatch ends, so that no capture
+// signal is sent that the next program would get, and the run's record says that the run ended well. When
+// exec fails, both go on. Does nothing in a child that shares this process's memory. Context: any, a
+// vfork() child included.
 class ScopedExec {
  public:
   // Does nothing for a program that is started as a child.

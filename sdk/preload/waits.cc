@@ -14,8 +14,8 @@
 
 namespace {
 
-// The next definition of a function after ours. The arguments must be passed as the types that the function
-// takes.
+// The next definition of a function after ours. The arguments must be passed as the types that
+// the function takes.
 class Next {
  public:
   explicit constexpr Next(const char* name) : name_(name) {}
@@ -109,7 +109,7 @@ LAGWATCH_WAIT int pselect(int count, fd_set* reads, fd_set* writes, fd_set* exce
                    exceptions, timeout, mask);
 }
 
-// What poll and ppoll become in programs built with _FORTIFY_SOURCE.
+// The names of poll and ppoll in programs built with _FORTIFY_SOURCE.
 LAGWATCH_WAIT int __poll_chk(pollfd* fds, nfds_t count, int timeout_ms, size_t fds_bytes) {
   return g_poll_chk(LAGWATCH_CALL(WaitSet::Poll(fds, count)), fds, count, timeout_ms, fds_bytes);
 }

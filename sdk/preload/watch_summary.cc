@@ -53,7 +53,7 @@ void PrintSummary(const Summary& summary) {
                  : std::snprintf(
                        line, sizeof line, "lagwatch: watched %d loop%s in %d thread%s; %llu hang%s\n", loops,
                        loops == 1 ? "" : "s", loops, loops == 1 ? "" : "s", hangs, hangs == 1 ? "" : "s");
-  if (write(STDERR_FILENO, line, static_cast<size_t>(size)) < 0) return;  // nobody reads it any more
+  if (write(STDERR_FILENO, line, static_cast<size_t>(size)) < 0) return;  // stderr has no reader any more
 }
 
 }  // namespace
@@ -98,7 +98,7 @@ void EndSummary() {
   if (g_summary == nullptr || g_is_abandoned.load() || g_summary->config.is_watched == 0) return;
   const bool is_long = base::SystemClock().MonoNs() - g_summary->begin_ns >= kNotedRunNs;
   if (g_loops.load() == 0 && is_long && !g_has_forked.load() && !HasHandedOn())
-    NoteUnwatched("no thread waited in a loop that is known (epoll_wait, poll, select and their like)");
+    NoteUnwatched("no thread waited in a known loop (epoll_wait, poll, select or similar)");
   PrintSummary(*g_summary);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reports on this process as a whole: that it is not watched, and at its end what was watched.
-// Context: background.
+// Reports on this process as a whole: that it is not watched, and at its end what was
+// watched. Context: background.
 #pragma once
 
 #include "sdk/preload/preload_config.h"
@@ -16,8 +16,8 @@ void NoteUnwatched(const char* why);
 // A loop is watched from now on, on a thread of its own.
 void CountWatchedLoop();
 
-// Makes EndSummary() do nothing: the process is about to confine itself (seccomp), and opening a file may end
-// it.
+// Makes EndSummary() do nothing: the process is about to confine itself (seccomp), and opening a file
+// may end it.
 void AbandonSummary();
 // Takes back AbandonSummary() and the note of this process. No exception leaves it.
 void ResumeSummary();

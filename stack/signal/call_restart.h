@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Some system calls end with EINTR after any signal handler, whatever its SA_RESTART says: poll, nanosleep,
-// a futex with a timeout. A program that handles no signal never sees that, and must not because of ours.
-// docs/design/capture.md tells when such a call is made again.
+// Decides whether an interrupted system call is made again. Some calls end with EINTR after any signal
+// handler, whatever its SA_RESTART says: poll, nanosleep, a futex with a timeout. A program that handles no
+// signal never sees that, and must not because of ours. See docs/design/capture.md.
 #pragma once
 
 #include <cstddef>
@@ -9,11 +9,11 @@
 
 namespace lagwatch::stack {
 
-// So many bytes of code before the end of a system call's instruction tell which call it was.
+// The number of bytes of code before the end of a system call's instruction that identify the call.
 inline constexpr size_t kCodeBeforeCallBytes = 32;
 
-// The number that `code` loads for the system call that it ends with; -1 when it does not say.
-// Context: signal.
+// The number that `code` loads for the system call that it ends with; -1 when it does not
+// say. Context: signal.
 int64_t NumberOfCall(const unsigned char (&code)[kCodeBeforeCallBytes]) noexcept;
 
 // If the signal that the calling handler was called for, and no other, has just ended a system call that can

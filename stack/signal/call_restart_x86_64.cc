@@ -75,7 +75,7 @@ bool IsRepeatable(int64_t number, bool was_asleep, const greg_t* registers) {
     case SYS_sendto:
     case SYS_sendmsg:
       return true;
-    // Who hands over a signal mask waits for signals, too.
+    // A call with a signal mask waits for signals, too.
     case SYS_ppoll:
       return registers[REG_R10] == 0;
     case SYS_pselect6:
@@ -94,8 +94,8 @@ bool IsRepeatable(int64_t number, bool was_asleep, const greg_t* registers) {
 }
 
 // Whether a handler of the program's may have run since the call ended, or runs before it could be made
-// again. One that lets ours interrupt it would have been seen in the context; one that does not may be over
-// just now.
+// again. One that lets ours interrupt it would have been seen in the context; one that does not may be
+// over just now.
 bool MayConcernProgram(int signal_number, SignalSet blocked) {
   SignalSet handled = 0;
   for (int other = 1; other <= kMaxSignalNumber; ++other) {

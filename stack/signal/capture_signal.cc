@@ -51,8 +51,7 @@ void CopyStack(const CaptureSlot& slot, RawStack* stack) {
   stack->address = live.begin;
   stack->end = live.end;
   uint64_t live_bytes = live.end - live.begin;
-  // What lies above some other stack is not known to belong to it, so no more is taken than stacks usually
-  // are.
+  // Memory above another stack may not belong to it, so no more is copied than stacks usually have.
   uint64_t room_bytes = is_certain ? kMaxRawStackBytes : kUsualRawStackBytes;
   uint64_t wanted_bytes = live_bytes < room_bytes ? live_bytes : room_bytes;
   if (is_certain) {

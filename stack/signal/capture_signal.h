@@ -14,7 +14,7 @@
 
 namespace lagwatch::stack {
 
-// Whose handler a signal had before ours, which gets what is not ours.
+// The handler that a signal had before ours, which receives foreign signals.
 struct PreviousAction {
   int signal_number;
   bool is_given_back;  // not by the handler
@@ -23,8 +23,7 @@ struct PreviousAction {
 
 // One capture at a time is asked for through a slot; each capturer has its own.
 //
-// Thread safety: the capturer asks, the handler answers; `request` hands the other members over.
-// Invariants:
+// Thread safety: the capturer asks, the handler answers; `request` hands the other members over. Invariants:
 // - A request is a ticket never used before and its state, in one word: only the handler whose signal carries
 //   that ticket can take it to kCopying, so a late signal does nothing.
 // - While kCopying, the handler alone writes `stack`. It ends with kDone and never touches the slot again.
@@ -35,8 +34,8 @@ struct CaptureSlot {
   static constexpr uint32_t TicketOf(uint64_t request) { return static_cast<uint32_t>(request >> 2); }
   static constexpr State StateOf(uint64_t request) { return static_cast<State>(request & 3); }
 
-  // What a signal of ours carries: its ticket and its slot, marked, so that a late one is told from a foreign
-  // one; and whether the thread was known to sleep when the signal was sent.
+  // The value of our signals: ticket and slot, marked, so that a late one differs from a foreign one; and
+  // whether the thread was known to sleep when the signal was sent.
   void* SignalValue(uint32_t ticket, bool was_asleep = false) const {
     return reinterpret_cast<void*>(kMark | (was_asleep ? kAsleepBit : 0) | uint64_t{index} << kIndexShift |
                                    ticket);
@@ -61,7 +60,7 @@ struct CaptureSlot {
   static constexpr uint64_t kMark = 0x6c61'6700'0000'0000;
 
   std::atomic<uint64_t> request{Request(0, kIdle)};
-  uint32_t index = 0;  // among the desk's; unchanged once it is there
+  uint32_t index = 0;  // among the slots; unchanged once it is set
   int process_id = 0;  // whose signals may answer
   // Unchanged while kRequested or kCopying.
   StackRegions stacks{};
@@ -77,7 +76,7 @@ struct CaptureSlot {
 };
 static_assert(std::atomic<uint64_t>::is_always_lock_free, "not signal-safe");
 
-// What the handler finds: the slots to answer through, and whose signals it took over.
+// The handler's data: the slots for its answers, and the previous handlers of its signals.
 struct CaptureDesk {
   static constexpr uint32_t kMaxSlots = 32;
   static constexpr uint32_t kMaxSignals = 8;
@@ -86,8 +85,8 @@ struct CaptureDesk {
   std::atomic<CaptureSlot*> slots[kMaxSlots]{};
   // Unchanged while the handler is installed: where it finds the thread's own stack.
   ThreadBlockLayout thread_block;
-  // Of each signal that ever had our handler: where somebody else put another on top of ours, that may still
-  // call ours. An entry that is counted is changed only while its signal has another handler than ours.
+  // For each signal that ever had our handler: a handler that was installed on top of ours may still call it.
+  // An entry that is counted is changed only while its signal has another handler than ours.
   PreviousAction previous[kMaxSignals]{};
   std::atomic<uint32_t> previous_count{0};
 };
@@ -95,7 +94,7 @@ static_assert(std::atomic<CaptureSlot*>::is_always_lock_free, "not signal-safe")
 
 extern CaptureDesk g_capture_desk;
 
-// What a timer's signal of ours carries, which asks the thread to look at itself.
+// The value of a timer's signal of ours, which makes the thread capture its own stack.
 inline constexpr uint64_t kTimerMark = 0x6c61'6777'7469'6d65;
 // Does that, with the registers that the thread was interrupted with. Context: signal.
 using TimerAction = void (*)(const Registers& registers);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What depends on the processor in the capture handler. Implemented once per architecture, chosen by CMake.
+// The processor-specific part of the capture handler. Implemented once per architecture, chosen by CMake.
 #pragma once
 
 #include <cstdint>

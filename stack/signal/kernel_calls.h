@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the capture handler asks of the kernel, each time without the C library and its errno.
-// Context: signal.
+// System calls of the capture handler, without the C library and its errno. Context: signal.
 #pragma once
 
 #include <csignal>
@@ -12,20 +11,20 @@ namespace lagwatch::stack {
 using SignalSet = uint64_t;
 constexpr SignalSet SignalBit(int signal_number) { return SignalSet{1} << (signal_number - 1); }
 inline constexpr int kMaxSignalNumber = 64;
-// What a thread's own faults raise, whatever it blocks.
+// Raised by a thread's own faults, whatever it blocks.
 inline constexpr SignalSet kFaultSignals = SignalBit(SIGSEGV) | SignalBit(SIGBUS) | SignalBit(SIGFPE) |
                                            SignalBit(SIGILL) | SignalBit(SIGTRAP) | SignalBit(SIGSYS) |
                                            SignalBit(SIGABRT);
 
-// Copies up to the first page of this process that cannot be read, and returns how much; 0 where that is
-// forbidden.
+// Copies up to the first page of this process that cannot be read, and returns how much; 0 where
+// that is forbidden.
 uint64_t CopyReadable(uint64_t source_address, char* destination, uint64_t size_bytes) noexcept;
 
 // Of those that the calling thread blocks, which wait for it, or for any thread. All, if that is not known.
 SignalSet PendingSignals() noexcept;
 
-// Whether the process handles that signal, and what is blocked meanwhile. True, and all, if that is not
-// known.
+// Whether the process handles that signal, and what is blocked meanwhile. True, and all, if that
+// is not known.
 bool IsHandled(int signal_number, SignalSet* blocked_meanwhile) noexcept;
 
 // Ends the process by the default action of the signal whose handler runs, once that handler,

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who wants to notice the end of functions may put other addresses in the place of their return addresses
-// (trace/instrument does). Where those lead is only certain while the functions are under way: so copies of
-// stacks are mended before their threads go on.
-// Context: signal.
+// Restores replaced return addresses in copies of stacks. Code that detects the end of functions may replace
+// their return addresses (trace/instrument does). The original ones are only certain while the functions are
+// under way: so copies of stacks are mended before their threads go on. Context: signal.
 #pragma once
 
 #include <atomic>
@@ -12,10 +11,10 @@
 namespace lagwatch::stack {
 
 struct ReplacedReturns {
-  // What stands for return addresses: [begin, begin + size_bytes).
+  // The replacements: [begin, begin + size_bytes).
   uint64_t begin = 0;
   uint64_t size_bytes = 0;
-  // What `address`, one of these, stands for right now. Context: signal.
+  // Returns the original of `address`, one of these, at this moment. Context: signal.
   uint64_t (*original_of)(uint64_t address) = nullptr;
 
   bool Holds(uint64_t address) const { return address - begin < size_bytes; }

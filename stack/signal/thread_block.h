@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the C library notes, in each thread's control block, which memory it gave the thread as its stack.
-// Read in the thread itself, that tells a stack of the thread's own from any other memory that the thread
-// may run on, as coroutines do.
-// Context: signal (plain data).
+// Reads the bounds of a thread's stack from the C library's thread control block. In the thread itself,
+// they distinguish its own stack from any other memory that it may run on, as coroutines do. Context:
+// signal (plain data).
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads DWARF's encodings from bytes that nobody vouches for. Context: watchdog, background.
+// Reads DWARF's encodings from untrusted bytes. Context: watchdog, background.
 #pragma once
 
 #include <cstddef>

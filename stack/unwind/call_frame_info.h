@@ -17,7 +17,7 @@ enum class FrameSection : uint8_t {
   kDebugFrame,  // as in a file; its expressions are not supported
 };
 
-// What an entry says of itself.
+// The header of an entry.
 struct EntryHeader {
   uint64_t size;         // of the whole entry, in bytes, INT64_MAX at most; 0 for the end of the section
   bool is_cie;           // else an FDE
@@ -58,10 +58,10 @@ class RuleRows {
     UnwindRule rule;
   };
 
-  // Expressions are told by their address less `load_bias`.
+  // Expressions are identified by their address less `load_bias`.
   RuleRows(const CommonInformation& cie, const FrameDescription& fde, FrameSection section,
            uint64_t load_bias);
-  // False when there are no more rows. Code whose rule cannot be told gets one without a CFA.
+  // Returns false if there are no more rows. Code whose rule is unknown gets one without a CFA.
   bool Next(Row* row);
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Code as bytes, for the places that no unwind table tells of. Context: watchdog; not thread-safe.
+// Reads code as bytes, for places without an unwind table. Context: watchdog; not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ class CodeReader {
     if (range->module == kNoModule) return ReadChangingCode(address, bytes, kBytes);
     for (size_t i = 0; i < kBytes; i += sizeof(uint64_t)) {
       uint64_t word = 0;
-      // What follows the last page of code reads as zeros.
+      // Bytes after the last page of code read as zeros.
       if (!pages_->ReadWord(address + i, &word) && i == 0) return false;
       __builtin_memcpy(bytes + i, &word, sizeof word);
     }
@@ -41,8 +41,8 @@ class CodeReader {
   bool IsReturnAddress(uint64_t address) const { return CallBefore(address).kind != CallSite::Kind::kNone; }
 
  private:
-  // Code made at run time may change at any moment, so it is never cached. What follows its last page reads
-  // as zeros.
+  // Code made at run time may change at any moment, so it is never cached. Bytes after its last page
+  // read as zeros.
   static bool ReadChangingCode(uint64_t address, unsigned char* bytes, size_t size_bytes) {
     const size_t got = base::ReadOwnMemory(address, bytes, size_bytes);
     if (got < size_bytes) __builtin_memset(bytes + got, 0, size_bytes - got);

@@ -9,7 +9,7 @@
 
 namespace lagwatch::stack {
 
-// Invariant: what a rule by a register tells lies in whole words below the CFA, of at most 1 MiB.
+// Invariant: the values that a rule by a register needs lie in whole words below the CFA, of at most 1 MiB.
 class CompactRule {
  public:
   enum Kind : uint64_t {
@@ -26,7 +26,7 @@ class CompactRule {
   uint64_t word() const { return word_; }
   Kind kind() const { return static_cast<Kind>(word_ & kKindMask); }
   uint64_t cfa_bytes() const { return word_ & kFieldMask; }
-  // How far below the CFA the caller's registers are; 0: they are the callee's.
+  // The distance of the caller's registers below the CFA; 0: they are the callee's.
   uint64_t frame_pointer_bytes() const { return word_ >> kFramePointerShift & kFieldMask; }
   uint64_t base_pointer_bytes() const { return word_ >> kBasePointerShift & kBasePointerMask; }
   uint64_t return_address_bytes() const { return word_ >> kReturnAddressShift & kFieldMask; }

@@ -12,7 +12,7 @@
 
 namespace lagwatch::stack {
 
-// Where the .eh_frame of `module` is in memory; 0 when it has none. Context: watchdog, background.
+// The address of the .eh_frame of `module` in memory; 0 without one. Context: watchdog, background.
 uint64_t EhFrameAddress(const Module& module);
 
 // Context: watchdog (construction: background); not thread-safe.

@@ -9,7 +9,7 @@
 
 namespace lagwatch::stack {
 
-// Where an expression finds what it asks for. False means that it cannot be known.
+// The inputs of an expression. False means that a value is unknown.
 class ExpressionInput {
  public:
   virtual ~ExpressionInput() = default;

@@ -16,7 +16,7 @@ class FrameList {
     stack_ = stack;
     count_ = 0;
   }
-  // Where the next frame is to be put.
+  // The place for the next frame.
   Frame* Add() {
     uint64_t i = count_++;
     return i < kInnermost ? &stack_->frames[i] : &outermost_[(i - kInnermost) % kOutermost];

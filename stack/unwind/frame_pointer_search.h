@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the frame pointer of a function that is known to keep one, when no register tells it: for threads
-// that were read while they slept. See docs/design/unwinding.md. Context: watchdog; not thread-safe.
+// Finds the frame pointer of a function that is known to keep one, if no register has it: for threads that
+// were read while they slept. See docs/design/unwinding.md. Context: watchdog; not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace lagwatch::stack {
 
-// Yields candidates, the likeliest first. Each stands next to a return address that follows a call; whoever
-// uses one must see whether the walk from there ends where the thread began.
+// Yields candidates, the likeliest first. Each is beside a return address that follows a call; the caller
+// must check whether the walk from there ends where the thread began.
 class FramePointerSearch {
  public:
   enum class Proof : uint8_t {

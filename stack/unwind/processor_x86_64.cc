@@ -28,8 +28,8 @@ bool IsMoveToFramePointer(const unsigned char* code) {
   return code[0] == 0x48 && ((code[1] == 0x89 && code[2] == 0xe5) || (code[1] == 0x8b && code[2] == 0xec));
 }
 
-// The length of `call *operand` with this ModRM byte, without a prefix; 0 when it is none, or longer than
-// `room`.
+// The length of `call *operand` with this ModRM byte, without a prefix; 0 if it is not such a call, or
+// longer than `room`.
 size_t IndirectCallBytes(const unsigned char* code, size_t room) {
   constexpr unsigned char kGroup5 = 0xff;
   unsigned mod = code[1] >> 6;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a frame's caller is found: the part of DWARF's call frame information (DWARF 5, section 6.4) that a
-// walk needs, which is where the frame begins (CFA), the caller's program counter and its frame pointer.
-// Context: any (plain data).
+// The rule for a frame's caller: the part of DWARF's call frame information (DWARF 5, section 6.4) that a
+// walk needs, which is the frame's begin (CFA), the caller's program counter and its frame pointer. Context:
+// any (plain data).
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ struct UnwindRule {
     kRegister,    // `cfa_register`
     kExpression,  // a DWARF expression, at cfa_offset in the module
   };
-  // Where the caller's value of a register is.
+  // The place of the caller's value of a register.
   enum class Saved : uint8_t {
     kSame,        // still in the register
     kAtCfa,       // in memory, at the CFA plus the offset

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The words of a caught thread's stack: out of the copy where they are in it, else, fault-proof, out of
-// memory as it is now (a signal handler's frames may lie on another stack). Context: watchdog; not
-// thread-safe.
+// The words of a caught thread's stack: out of the copy where they are in it, else, fault-proof,
+// out of memory as it is now (a signal handler's frames may lie on another stack). Context:
+// watchdog; not thread-safe.
 #pragma once
 
 #include <cstdint>

@@ -96,7 +96,7 @@ void TableLibrary::CompileRequested() {
     if (table == nullptr) {
       auto fresh = std::make_unique<UnwindTable>();
       bool has_rules = Compile(modules_[i], fresh.get());
-      // What was read may have been another module's, loaded in this one's place since the request.
+      // The table may be another module's, loaded in this one's place since the request.
       if (!modules_[i].IsStillLoaded() || !fresh->WasReadFrom(modules_[i])) {
         bool is_hopeless = ++give_ups_[i] == kMostGiveUps;
         states_[i].store(is_hopeless ? State::kDone : State::kUnknown);

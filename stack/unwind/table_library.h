@@ -18,7 +18,7 @@
 
 namespace lagwatch::stack {
 
-// Who knows the modules by their indices. Thread safety: any thread.
+// Looks up modules by their indices. Thread safety: any thread.
 class ModuleSource {
  public:
   virtual ~ModuleSource() = default;
@@ -39,19 +39,19 @@ class TableLibrary {
   // Ends the thread. False when it hangs: then the library must be leaked.
   [[nodiscard]] bool TryStop();
 
-  // The table of the module with that index in the module map; null when it is not compiled (yet). Context:
-  // any.
+  // The table of the module with that index in the module map; null when it is not compiled
+  // (yet). Context: any.
   const UnwindTable* Find(uint32_t module_index) const {
     return tables_[module_index].load(std::memory_order_acquire);  // pairs with the publishing store
   }
-  // Whether nobody need ask for it any more. Context: any.
+  // Whether it was requested already. Context: any.
   bool IsRequested(uint32_t module_index) const {
     return states_[module_index].load(std::memory_order_relaxed) != State::kUnknown;  // a hint
   }
   // Has it compiled, once. Context: watchdog.
   void Request(uint32_t module_index, const Module& module);
-  // The same, where nobody can be waited for: what module that is, the library's own thread asks its source.
-  // Context: any, but for a system call the first time.
+  // The same without waiting: the library's own thread looks up the module in its source. Context: any,
+  // except for a system call the first time.
   void RequestByIndex(uint32_t module_index) {
     auto expected = State::kUnknown;
     if (states_[module_index].compare_exchange_strong(expected, State::kWished)) sleeper_.Wake();
@@ -67,7 +67,7 @@ class TableLibrary {
 
   static void Run(void* self);
   void CompileRequested();
-  // Whether the module of a wish is known now.
+  // Whether the module of a request is known now.
   bool CopyWished(uint32_t module_index);
   // False when there are no rules.
   bool Compile(const Module& module, UnwindTable* table) const;

@@ -116,8 +116,8 @@ class TableUnwinder final : public Unwinder {
 
   void OnModulesChanged() override {
     pages_.Clear();
-    // Zero is no key, but in the first slot; what was never filled is not touched, so that it costs no
-    // memory.
+    // Zero is no key, but in the first slot; what was never filled is not touched, so that it
+    // costs no memory.
     for (CachedRule& rule : rules_) {
       if (rule.key != 0) rule.key = 0;
     }
@@ -160,7 +160,7 @@ class TableUnwinder final : public Unwinder {
            rule.return_address == Saved::kAtCfa && is_near(rule.frame_pointer) && is_near(rule.base_pointer);
   }
 
-  // What StepFrom() does, for a usual rule; false, and nothing changed, when something else is not usual.
+  // As StepFrom(), for a usual rule; returns false, and changes nothing, if something else is unusual.
   bool StepFromUsual(const UnwindRule& rule, Cursor* cursor) const {
     bool is_by_frame_pointer = rule.cfa == Cfa::kFramePointer;
     if (is_by_frame_pointer && !cursor->is_frame_pointer_known) return false;
@@ -244,11 +244,11 @@ class TableUnwinder final : public Unwinder {
     if (table == nullptr) tables_->Request(cached->module, module);
   }
 
-  // False when there is no code, where only a damaged stack can lead. Code of no module is told as one frame,
-  // however many there are of it.
+  // Returns false if there is no code, where only a damaged stack can lead. Code outside of modules becomes
+  // one frame, however many frames it has.
   bool AddFrame(const CachedRule& cached, const Cursor& cursor) {
     if (cached.module == kNoModule) [[unlikely]] {
-      // What a signal handler returns to was not called: it may begin its page, as qemu's does.
+      // The code that a signal handler returns to was not called: it may begin its page, as qemu's does.
       bool is_code = modules_->IsCode(cached.address) || modules_->IsCode(cursor.program_counter);
       if (cursor.registers == nullptr && !is_code) return false;
       if (frames_.count() != 0 && frames_.last().module == kNoModule) return true;
@@ -384,7 +384,7 @@ class TableUnwinder final : public Unwinder {
     bool is_code = code_->Read(cursor->program_counter, code);
     if (IsAtSignalReturn(*cursor)) return StepOverSignal(cursor);
     if (cursor->registers == nullptr && cached.address != cursor->program_counter) {
-      // A function that others are made to return to was called by nobody: glibc's coroutines begin so.
+      // A function that is entered by a return, not a call, has no caller: glibc's coroutines begin so.
       const CachedRule& entry = Lookup(cursor->program_counter + 1);
       bool is_at_its_begin = entry.found.function_offset == entry.offset;
       if (entry.found.rule.cfa != Cfa::kNone && is_at_its_begin) return Step::kComplete;

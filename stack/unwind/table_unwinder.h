@@ -11,8 +11,8 @@
 
 namespace lagwatch::stack {
 
-// Starts a background thread that compiles the tables of the modules that appear. Errors: kUnavailable when
-// there is no such thread to be had, or no memory. Context: background.
+// Starts a background thread that compiles the tables of modules as they appear. Errors: kUnavailable if no
+// thread can be started, or without memory. Context: background.
 base::Result<std::unique_ptr<Unwinder>> CreateTableUnwinder(const FrameSectionLoader& files = {});
 
 // Without tables of its own making: `tables` is borrowed. Null when there is no memory. For tests and

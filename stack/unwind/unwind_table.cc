@@ -34,7 +34,7 @@ ByteView First(const ByteView& view, uint64_t size) {
 
 }  // namespace
 
-// What compiling needs and the table does not.
+// State that compiling needs and the table does not.
 class TableBuilder {
  public:
   TableBuilder(UnwindTable* table, const std::atomic<bool>& stop) : table_(table), stop_(stop) {}
@@ -48,7 +48,7 @@ class TableBuilder {
       EntryHeader header;
       bool is_there = ParseEntryHeader(From(view, at), FrameSection::kEhFrame, address, &header);
       if (is_there && header.size == 0) {
-        eh_frame_.Resize(at - address);  // what follows is somebody else's, and may change
+        eh_frame_.Resize(at - address);  // the bytes behind it may change
         return at > address;
       }
       if (is_there && at + header.size - address < view.size) {

@@ -13,24 +13,24 @@
 
 namespace lagwatch::stack {
 
-// What is known of a place in a module; offsets are in the module's own address space.
+// The rule of a place in a module; offsets are in the module's own address space.
 struct FoundRule {
   UnwindRule rule;
   uint64_t function_offset = 0;
 };
 
-// What a module's file has beyond its memory; views of nothing where it has none.
+// The sections of a module's file that its memory does not have; empty views if it has none.
 struct FileSections {
-  ByteView eh_frame;  // for a module whose memory does not tell where its own is
+  ByteView eh_frame;  // for a module whose memory does not show its own
   ByteView debug_frame;
 };
 
 // Immutable once compiled, and the same wherever the module is loaded.
 class UnwindTable {
  public:
-  // Compiles the .eh_frame that `module` has in memory, or else in its file, and of .debug_frame what that
-  // lacks. False when there is nothing, when there is no memory, or when `stop` became true. Context:
-  // background.
+  // Compiles the .eh_frame that `module` has in memory, or else in its file, and of .debug_frame
+  // what that lacks. False when there is nothing, when there is no memory, or when `stop` became
+  // true. Context: background.
   bool Compile(const Module& module, const FileSections& file, const std::atomic<bool>& stop);
   // Whether the module's memory is what was compiled: another one may have come and gone in its place
   // meanwhile. Context: background.

@@ -50,7 +50,7 @@ TEST(LoaderWalk, LeavesNoLockInAChild) {
   for (int i = 0; i < 50; ++i) {
     const pid_t child = fork();
     if (child == 0) {
-      alarm(10);  // ends who waits for ever
+      alarm(10);  // ends a process that waits for ever
       int count = 0;
       dl_iterate_phdr(&Count, &count);
       _exit(count > 0 ? 0 : 1);

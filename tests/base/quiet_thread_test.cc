@@ -41,7 +41,7 @@ TEST(QuietThread, ADescriptorOfAThreadWithItsOwnTableIsNobodyElses) {
                         auto* told = static_cast<Seen*>(context);
                         told->has_left = HasOwnFiles();
                         if (fcntl(told->programs_fd, F_GETFD) < 0) told->error_for_programs_fd = errno;
-                        // Left open, and gone with the thread all the same.
+                        // Left open, and still gone with the thread.
                         for (int i = 0; i < 100; ++i) told->own_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
                       },
                       &seen)

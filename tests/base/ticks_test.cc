@@ -67,7 +67,7 @@ TEST(TickScale, LeavesOutAnIntervalInWhichTheMachineSlept) {
   EXPECT_EQ(scale.ToNs(7'000), 3'500);
   scale.Update({62'000'000'000, 3 * kSecond});
   EXPECT_EQ(scale.ToNs(7'000), 3'500);
-  scale.Update({1'000, 4 * kSecond});  // the counter began anew
+  scale.Update({1'000, 4 * kSecond});  // the counter was reset
   scale.Update({2'000'001'000, 5 * kSecond});
   EXPECT_EQ(scale.ToNs(7'000), 3'500);
 }

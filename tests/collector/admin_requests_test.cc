@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What admins change over HTTP: clusters, and the config for clients.
+// Changes by admins over HTTP: clusters, and the config for clients.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -55,7 +55,7 @@ class AppRetention : public ::testing::Test {
   }
   void Confirm() { ASSERT_TRUE(ConfirmClock(directory_ / "confirmed", wall_day_ * kMsPerDay).ok()); }
 
-  // How many reports each program has.
+  // The number of reports of each program.
   std::vector<size_t> Kept() {
     std::vector<size_t> kept;
     for (const char* app : {"short", "long", "odd/../name", "other"})
@@ -135,7 +135,7 @@ TEST_F(AppRetention, AClockThatJumpsRemovesNothing) {
   EXPECT_THAT(Kept(), ElementsAre(10, 20, 20, 20));
 }
 
-// What retention would remove at once is not taken, by the program's own time.
+// A record that retention would remove at once is refused, by the program's own time.
 TEST_F(AppRetention, RecordsOlderThanTheirProgramsTimeAreRefused) {
   const TimeRule rule{.wall_ms = [] { return kToday * kMsPerDay + 7; },
                       .retention_days = 9,

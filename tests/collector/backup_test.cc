@@ -110,7 +110,7 @@ TEST_F(BackupTest, TheProgramDoesIt) {
   EXPECT_EQ(ReportsIn(restored_), 3);
   testing::Process again({LAGWATCH_COLLECTOR_PROGRAM, "restore", backup_, "--data", restored_});
   EXPECT_EQ(again.Wait(), 1);
-  EXPECT_THAT(again.Errors(), HasSubstr("is a collector's already"));
+  EXPECT_THAT(again.Errors(), HasSubstr("is a collector's data directory already"));
 }
 
 }  // namespace

@@ -190,7 +190,7 @@ TEST(BoundedWrites, LossesOfACauseInTooManyClustersCountForAllReportsAlone) {
   for (const CauseRow& cause : page().causes) EXPECT_NEAR(LostOf(cause), 0, 1e-6);
 }
 
-// A repair makes the sums of a cluster anew, also its share of losses.
+// A repair rebuilds the sums of a cluster, also its share of losses.
 TEST(BoundedWrites, RepairedClustersKeepTheirShareOfLosses) {
   MemoryCollector collector;
   SubmitLosses(30, &collector);

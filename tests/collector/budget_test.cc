@@ -56,7 +56,7 @@ TEST(Budget, AShareMayOutliveIt) {
   EXPECT_EQ(told, 60u);
   budget.reset();
   share.reset();
-  EXPECT_EQ(told, 60u);  // nobody is left to be told
+  EXPECT_EQ(told, 60u);  // no watcher is left
 }
 
 }  // namespace

@@ -100,7 +100,7 @@ TEST_F(CauseBookTest, RefusesEditsThatMeanNothing) {
   EXPECT_EQ(book_.Put({.key = part, .is_split = true}).code(), base::StatusCode::kInvalid);
   EXPECT_EQ(book_.Put({.key = wait, .merged_into = draw, .is_split = true}).code(),
             base::StatusCode::kInvalid);
-  EXPECT_THAT(book_.Put({.key = part, .merged_into = draw}).message(), HasSubstr("split that first"));
+  EXPECT_THAT(book_.Put({.key = part, .merged_into = draw}).message(), HasSubstr("split that one first"));
   ASSERT_TRUE(book_.Put({.key = wait, .merged_into = draw}).ok());
   EXPECT_THAT(book_.Put({.key = draw, .merged_into = wait}).message(), HasSubstr("already"));
 }

@@ -62,7 +62,7 @@ TEST(CauseName, IsOfATypeThatIsNobodysTheTrait) {
             "alloc::string::String::write_str");
 }
 
-// Names come from anybody.
+// Names are untrusted.
 TEST(CauseName, TakesWhatIsNoName) {
   for (const char* name :
        {"<", ">", "(", "::{lambda", "@plt", "operator", "operator<", "a<b", "<a as ",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a store tells of its causes is what its reports add up to, however and in whatever order they came.
+// A store's totals of its causes are the sums of its reports, in whatever order these came.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -105,7 +105,7 @@ TEST_F(CauseVersionsTest, AreThereOnlyWhenAskedFor) {
   const std::string path = "/v1/clusters/" + KeyOf("Save");
   EXPECT_FALSE(collector_.Get(path).contains("by_version"));
   EXPECT_EQ(collector_.query_api.Get(path, "by=colour").status, 400);
-  EXPECT_EQ(ByVersion(KeyOf("Save"))[0]["hang_ms_per_hour"], Json());  // nobody watched it
+  EXPECT_EQ(ByVersion(KeyOf("Save"))[0]["hang_ms_per_hour"], Json());  // not watched
 }
 
 TEST_F(CauseVersionsTest, OfAMergedCauseAreThoseOfAllItsParts) {

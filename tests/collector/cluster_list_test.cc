@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a list of clusters has besides their sums.
+// Fields of a list of clusters besides their sums.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ using testing::SampleReport;
 
 class ClusterListTest : public ::testing::Test {
  protected:
-  // Of that many days ago, told for `weight` users.
+  // Of that many days ago, with the weight of `weight` users.
   void Lag(std::vector<std::string> stack, int64_t days_ago, int64_t hang_ms, uint32_t weight = 1) {
     SampleReport report{.stack = std::move(stack)};
     report.header.id = report.header.lag_id = base::CreateUuidV7(BeginOf(days_ago) + 1);
@@ -130,8 +130,8 @@ TEST_F(ClusterSearchTest, TakesEachCharacterForItself) {
   EXPECT_EQ(collector_.query_api.Get("/v1/clusters", "q=" + std::string(201, 'x')).status, 400);
 }
 
-// Of thousands, and of those a part that is much or little of all: each of these is looked for in another
-// way.
+// Of thousands, and of those a part that is much or little of all: each of these is looked for
+// in another way.
 TEST_F(ClusterSearchTest, FindsTheCostliestOfMany) {
   std::vector<std::string> reports;
   for (int i = 0; i < 2600; ++i) {

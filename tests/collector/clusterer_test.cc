@@ -30,8 +30,8 @@ TEST(Clusterer, TakesTheInnermostSignificantFrames) {
   EXPECT_NE(path[1].key, path[0].key);
 }
 
-// std::sort's inside, std::function's way to a lambda, and the lambda's number: all of it is the compiler's
-// choice.
+// std::sort's inside, std::function's way to a lambda, and the lambda's number: all of it is
+// the compiler's choice.
 TEST(Clusterer, KnowsACauseInAnotherCompilersBuild) {
   const ClusterPath gcc = Assign(
       {"_ZZN3app4RankEvENKUlvE_clEv", "_ZSt10__pop_heapIPiEvT_S1_", "_ZN3app4RankEv.isra.0",

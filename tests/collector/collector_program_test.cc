@@ -164,7 +164,7 @@ TEST_F(CollectorProgram, AddsListsAndRevokesKeysWithoutServing) {
   EXPECT_THAT(list.Output(), ::testing::ContainsRegex("ci +read +20.*5242880 bytes/day"));
   Process taken = Start({"keys", "--data", data_, "add", "--name", "ci", "--access", "project"});
   EXPECT_EQ(taken.Wait(), 1);
-  EXPECT_THAT(taken.Errors(), HasSubstr("give another name"));
+  EXPECT_THAT(taken.Errors(), HasSubstr("choose another name"));
   EXPECT_EQ(Start({"keys", "revoke", "ci", "--data", data_}).Wait(), 0);
   const std::string audit = ContentOf(data_ + "/audit.jsonl");
   EXPECT_THAT(audit, ::testing::ContainsRegex(

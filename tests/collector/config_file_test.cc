@@ -60,7 +60,7 @@ TEST(ConfigFile, SaysWhatIsWrong) {
       {R"({"overrides": {}})", "overrides"},
       {R"({"overrides": [1]})", "overrides"},
       {R"({"overrides": [{"app": 1}]})", "app"},
-      {R"({"overrides": [{"allowlist": []}]})", "\"allowlist\" is no key of an override"},
+      {R"({"overrides": [{"allowlist": []}]})", "\"allowlist\" is not a key of an override"},
       {R"({"overrides": [{"threshold_ms": 1}]})", "threshold_ms"},
       {R"({"capture_requests": {}})", "capture_requests"},
       {R"({"capture_requests": [{"cluster": "xyz"}]})", "capture_requests.cluster"},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What admins delete over HTTP, and changes that are made at the same time.
+// Deletions by admins over HTTP, and concurrent changes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

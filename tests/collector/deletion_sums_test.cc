@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is left once records were deleted: the same as if they had never come.
+// After a deletion, everything is as if the records had never come.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -50,8 +50,8 @@ struct Item {
   int64_t day = 0;         // that its id, or its end, is of
 };
 
-// Records of three programs, of reports with several of one lag, ends, killed runs, traces, usage, losses and
-// frames.
+// Records of three programs, of reports with several of one lag, ends, killed runs, traces, usage,
+// losses and frames.
 class Traffic {
  public:
   Traffic() {
@@ -291,7 +291,8 @@ class FileCollector {
 
 class DeletionSums : public ::testing::Test {
  protected:
-  // Deletes what `removal` names, and compares with a collector that never had what `is_gone` tells.
+  // Deletes the records that `removal` selects, and compares with a collector that never had
+  // those of `is_gone`.
   void Check(const Removal& removal, const std::function<bool(const Item&)>& is_gone) {
     Check([&](FileCollector* collector) { return collector->Remove(removal).reports; }, is_gone);
   }

@@ -132,7 +132,7 @@ TEST_F(FullCollectorTest, TakesNothingBelowItsMarkAnswersAndGoesOnOnceThereIsRoo
   EXPECT_EQ(Ask("GET", "/healthz").status, 200);
   EXPECT_EQ(Ask("GET", "/v1/reports").json().size(), 1u);
   EXPECT_THAT(Ask("GET", "/metrics").text, HasSubstr("lagwatch_disk_free_bytes 2"));
-  // What is kept free is for changes and deletions.
+  // The reserved space is for changes and deletions.
   EXPECT_EQ(Ask("POST", "/v1/admin/keys", R"({"name": "ann", "access": "read"})").status, 201);
   Empty();
   EXPECT_EQ(Client(port_).Post(NewReport()).status, 200);

@@ -26,7 +26,7 @@ using testing::SampleReport;
 using testing::WaitUntil;
 using Outcomes = base::Result<std::vector<CommitOutcome>>;
 
-// A disk that waits, or refuses, when it is told to.
+// A disk that waits, or refuses, on request.
 struct Disk {
   std::atomic<bool> waits = false;
   std::atomic<int> refusals = 0;

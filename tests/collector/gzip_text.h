@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gzip for tests of those who open it.
+// Compresses texts for tests of decompression.
 #pragma once
 
 #include <zlib.h>

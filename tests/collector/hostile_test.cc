@@ -75,7 +75,7 @@ class HostileTest : public ::testing::Test {
   std::unique_ptr<HttpServer> server_ = Start({});
 };
 
-// How long the slowest but one of a hundred requests of a client that means no harm takes.
+// The time of the slowest but one of a hundred requests of a harmless client.
 Clock::duration SlowOne(uint16_t port, int requests) {
   Client client(port);
   const std::string batch = EncodeBatch({SampleReport().Encode()});
@@ -132,7 +132,7 @@ class Bomb {
   Bomb(const Bomb&) = delete;
   Bomb& operator=(const Bomb&) = delete;
 
-  // What a further 16 MiB of zeros come to.
+  // The compressed form of a further 16 MiB of zeros.
   std::string Next() {
     stream_.next_in = reinterpret_cast<Bytef*>(zeros_.data());
     stream_.avail_in = static_cast<uInt>(zeros_.size());
@@ -196,7 +196,7 @@ TEST_F(HostileTest, PathsLeadNowhereElse) {
   }
 }
 
-// What one reader takes for a body, another takes for the next request: neither is answered here.
+// One reader may take for a body what another takes for the next request: neither is answered here.
 TEST_F(HostileTest, ShapesThatSmuggleRequestsAreRefused) {
   const std::string hidden = "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n";
   const std::string length = "Content-Length: " + std::to_string(hidden.size()) + "\r\n";

@@ -112,7 +112,7 @@ class RawConnection {
     }
     return true;
   }
-  // What has come by now.
+  // The bytes received by now.
   std::string ReceiveReady() {
     char piece[4096];
     const ssize_t count = recv(fd_, piece, sizeof piece, MSG_DONTWAIT);

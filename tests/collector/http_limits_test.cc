@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the server grants, and what it does beyond that: real sockets, endpoints made for it.
+// The server's limits, and its behaviour beyond them: real sockets, endpoints made for it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -149,7 +149,7 @@ TEST_F(HttpLimitsTest, LetsSlowQuestionsHoldUpNothingElse) {
   EXPECT_EQ(testing::Count(rest, "HTTP/1.1 200"), 2u);
 }
 
-// Who asks for much waits for itself.
+// A client with many requests waits for its own ones only.
 TEST(QueryThreads, LetsPeersTakeTurns) {
   std::string done;
   std::promise<void> release;

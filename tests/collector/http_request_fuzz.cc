@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as a request: through the parser, the router and the collector's endpoints, as a connection takes
-// them.
+// Any bytes as a request: through the parser, the router and the collector's endpoints, as a
+// connection takes them.
 #include <boost/asio/buffer.hpp>
 #include <cstdint>
 #include <string>

@@ -117,7 +117,7 @@ TEST(Ingest, RefusesADamagedPackedBatchAsAWhole) {
   EXPECT_EQ(collector.ingest.Submit(batch).status().code(), base::StatusCode::kInvalid);
 }
 
-// What a program with a seal key sends of a report.
+// The sealed form of a report.
 report::Record Sealed(report::Sealer* sealer, const base::Uuid& id, const std::string& payload,
                       std::string* storage) {
   *storage = sealer->Seal({.type = report::RecordType::kReport, .id = id, .cause = 9}, payload);
@@ -184,7 +184,7 @@ TEST(Ingest, RefusesABatchWhoseSealedRecordsInflateToTooMuch) {
   EXPECT_EQ(ingest.Submit(batch).status().code(), base::StatusCode::kTooLarge);
 }
 
-// What cannot be opened costs time and leaves no memory taken.
+// Records that cannot be opened cost time and leave no memory allocated.
 TEST(Ingest, RefusesABatchOfTooManySealedRecordsThatCannotBeOpened) {
   const report::RecordOpener opener(report::SealKey::Create().value());
   auto store = std::move(SqliteStore::Open(":memory:")).value();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keys over HTTP: who is let in, who is told to wait, and how keys come and go.
+// Keys over HTTP: access, quotas, and adding and revoking keys.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

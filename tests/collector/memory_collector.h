@@ -22,7 +22,7 @@ inline std::unique_ptr<collector::Store> (*open_store)() = []() -> std::unique_p
 
 class MemoryCollector {
  public:
-  // What a batch of `reports` and `ends` came to.
+  // The result of a batch of `reports` and `ends`.
   collector::IngestResult Submit(const std::vector<SampleReport>& reports,
                                  const std::vector<std::string>& ends = {}) {
     std::vector<std::string> encoded;

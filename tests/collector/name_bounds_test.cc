@@ -121,7 +121,7 @@ TEST(NameBounds, NamesBeyondAKeysBoundsCountAsOthers) {
   EXPECT_THAT(cause.apps, ElementsAre(kOtherNames, "app0", "editor"));
   EXPECT_THAT(cause.versions, ElementsAre(kOtherNames, "1.0", "1.1", "1.2"));
   EXPECT_EQ(cause.sums.reports, 15);
-  // What is known stays known, and another key has its own bounds.
+  // Known names stay known, and another key has its own bounds.
   EXPECT_EQ(ingest.Submit(EncodeBatch({ReportNamed("editor", "1.1")}), "a key")->folded, 0);
   EXPECT_EQ(ingest.Submit(EncodeBatch({ReportNamed("editor", "2.0")}), "another key")->folded, 0);
   EXPECT_THAT(store->Causes({.filter = {.version = "2.0"}})->causes, SizeIs(1));

@@ -114,7 +114,7 @@ TEST(QueryApi, LossesCountAsReportsOfTheirCause) {
                                                                 {LossReason::kRefused, 77, 5, 0}})},
                         &batch);
   ASSERT_TRUE(collector.ingest.Submit(batch).ok());
-  ASSERT_EQ(collector.ingest.Submit(batch)->duplicates, 2);  // told again, and counted once
+  ASSERT_EQ(collector.ingest.Submit(batch)->duplicates, 2);  // sent again, and counted once
   EXPECT_EQ(collector.Get("/v1/clusters")[0]["estimated"],
             Json::parse(R"({"lags": 22.0, "hang_ms": 22000.0})"));
   Json losses = collector.Get("/v1/losses", "app=editor");
@@ -126,7 +126,7 @@ TEST(QueryApi, LossesCountAsReportsOfTheirCause) {
   EXPECT_EQ(collector.Get("/v1/losses", "app=other"), Json::array());
 }
 
-// The names of frames tell more than the client's key of the cause does.
+// The names of frames are more precise than the client's key of the cause.
 TEST(QueryApi, AClusterAloneHasItsShareOfTheLossesOfACauseAndNoMore) {
   MemoryCollector collector;
   std::string batch =

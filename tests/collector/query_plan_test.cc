@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What SQLite says of how it answers the questions that people ask all day: by indexes, not by going over all
-// that there is.
+// SQLite's plans for frequent queries: they use indexes, and scan no large table.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sqlite3.h>
@@ -47,8 +46,7 @@ class StatementLog {
   static inline std::set<std::string> seen;
 };
 
-// Small whatever is stored: a row for each program's version, loop and the like, or for each cluster that
-// somebody said something of.
+// Small whatever is stored: a row for each program's version, loop and so on, or for each annotated cluster.
 bool IsOfASmallTable(const std::string& step) {
   for (const char* table : {"segments", "cluster_notes", "json_each", "CONSTANT ROW", "(subquery"}) {
     if (step.find(table) != step.npos) return true;
@@ -135,8 +133,8 @@ TEST_F(QueryPlanTest, TheListOfCausesIsReadFromAnIndex) {
   EXPECT_THAT(ScansFor("/v1/clusters", "from_ms=1700000000000"), IsEmpty());
 }
 
-// There is no index of texts within names: all names are gone over, less than a hundredth of a database. What
-// was found is looked up like the rest.
+// There is no index of texts within names: all names are scanned, less than a hundredth of a database. The
+// matches are looked up like the rest.
 TEST_F(QueryPlanTest, ASearchGoesOverNamesAlone) {
   for (const char* query : {"q=work1", "q=work1&version=1", "q=work1&from_ms=1700000000000"}) {
     EXPECT_THAT(ScansFor("/v1/clusters", query), ElementsAre(StartsWith("SCAN clusters of: "))) << query;

@@ -197,7 +197,7 @@ TEST_F(QuotaProgram, AFullStoreMakesRoomOfTheOldestDaysWhileItTakesReports) {
   EXPECT_EQ(Ask("/readyz").status, 200);
   EXPECT_THAT(Ask("/metrics").text, HasSubstr("lagwatch_store_quota_removed_total{what=\"days\"}"));
   EXPECT_THAT(Ask("/metrics").text, HasSubstr("lagwatch_store_bytes{what=\"limit\"} 67108864"));
-  EXPECT_THAT(collector_->Errors(), HasSubstr("store quota: the records of "));
+  EXPECT_THAT(collector_->Errors(), HasSubstr("store quota: removed the records of "));
   RecordProperty("largest_mib", static_cast<int>(largest_bytes / kMiB));
   RecordProperty("refused", refused);
   RecordProperty("slowest_ms", static_cast<int>(slowest_ns / base::kNsPerMs));

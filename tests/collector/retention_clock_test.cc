@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs retention under wall clocks that are wrong. On SQLite alone: the job decides by what each store
-// answers alike.
+// Runs retention under wall clocks that are wrong. On SQLite alone: the job decides by what each
+// store answers alike.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -90,7 +90,7 @@ TEST_F(RetentionClock, GoesOnAtOnceWhenItIsToldThatTheClockIsRight) {
   EXPECT_FALSE(job.Step().value());
   EXPECT_FALSE(job.state().is_held);
   EXPECT_EQ(Kept(), 51);
-  // It was told of that day, not for ever.
+  // The confirmation was for that day, not for ever.
   wall_day_ += 40;
   EXPECT_FALSE(job.Step().ok());
   EXPECT_EQ(Kept(), 51);

@@ -137,7 +137,7 @@ TEST(Retention, NamesGoWithTheLastReportThatHasThem) {
   constexpr char kShares[] = "SELECT count(*) FROM cause_reports";
   ASSERT_EQ(count(kSegments), 8);
   ASSERT_EQ(count(kClusters), 16);
-  // What somebody said something of stays.
+  // Annotated clusters stay.
   const std::string noted = store->Reports({.version = "0.3"}, 1)->front().level1_key;
   ASSERT_TRUE(store->PutNote({.key = noted, .title = "known"}).ok());
 
@@ -151,7 +151,7 @@ TEST(Retention, NamesGoWithTheLastReportThatHasThem) {
   EXPECT_EQ(count(kClusters), 3);
   EXPECT_EQ(count(kShares), 1 + 2);  // of all, and of each cluster with reports
   EXPECT_TRUE(store->FindCluster(noted)->has_value());
-  // What was removed is there again with the next report.
+  // Removed rows are there again with the next report.
   ASSERT_EQ(ingest.Submit(EncodeBatch(reports))->accepted, 7);
   EXPECT_EQ(count(kSegments), 8);
   EXPECT_EQ(store->Causes({})->causes.size(), 8u);

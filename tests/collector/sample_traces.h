@@ -12,7 +12,7 @@
 
 namespace lagwatch::testing {
 
-// 60 ms of a main thread that loads, and waits for a worker; with a place that nobody has named.
+// 60 ms of a main thread that loads, and waits for a worker; with a place without a name.
 inline trace::Trace SampleTrace() {
   TraceBuilder builder;
   for (int64_t time_ms = 0; time_ms < 30; time_ms += 10)

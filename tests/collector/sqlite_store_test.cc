@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a store does with its file.
+// A store's handling of its file.
 #include "collector/store/sqlite/sqlite_store.h"
 
 #include <gmock/gmock.h>

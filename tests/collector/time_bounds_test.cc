@@ -209,7 +209,7 @@ TEST(TimeBounds, AJumpOfTheWallClockLeavesReportsOfBothTimes) {
   }
 }
 
-// What was malformed makes a batch of nothing else an error; what is refused does not.
+// A batch of only malformed records is an error; one of only refused ones is not.
 TEST_F(TimeBoundsTest, ARefusedRecordIsRefusedAlone) {
   const std::string good = SampleReport().Encode();
   const std::string bad =

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The collector over TLS: what it speaks, to whom, and how its certificate is renewed.
+// The collector over TLS: the accepted clients, and the renewal of its certificate.
 #include "tests/testing/tls_server.h"
 
 #include <gmock/gmock.h>

@@ -26,7 +26,7 @@ std::string BatchOfTraces(const std::vector<report::TraceRecord>& traces) {
   return batch;
 }
 
-// Why it is refused; empty when it is not.
+// The reason for a refusal; empty if it is accepted.
 std::string Refusal(const report::TraceRecord& trace, const TraceLimits& limits = {}) {
   return CheckTrace(trace, limits).message();
 }
@@ -58,10 +58,10 @@ TEST(TraceIngest, RefusesWhatIsTooLarge) {
   const report::TraceRecord trace = TraceOf({});
   EXPECT_EQ(Refusal(trace), "");
   EXPECT_THAT(Refusal(trace, {.packed_bytes = 10}), HasSubstr("more than 10 bytes"));
-  EXPECT_THAT(Refusal(trace, {.unpacked_bytes = 10}), HasSubstr("unfolds into more"));
+  EXPECT_THAT(Refusal(trace, {.unpacked_bytes = 10}), HasSubstr("expands beyond"));
   report::TraceRecord bomb = trace;
   bomb.trace = testing::GzipText(std::string(15 << 20, '\0'));
-  EXPECT_THAT(Refusal(bomb), HasSubstr("unfolds into more"));
+  EXPECT_THAT(Refusal(bomb), HasSubstr("expands beyond"));
   report::TraceRecord texts = trace;
   texts.user = std::string(2000, 'u');
   EXPECT_THAT(Refusal(texts), HasSubstr("text of more than"));
@@ -71,7 +71,7 @@ TEST(TraceIngest, RefusesSmallTracesThatUnfoldIntoLargeOnes) {
   trace::Trace deep = testing::SampleTrace();
   for (size_t i = 0; i <= kMaxTraceDepth; ++i)
     deep.nodes.push_back({.parent = static_cast<uint32_t>(deep.nodes.size() - 1), .frame = 0});
-  EXPECT_EQ(Refusal(TraceOf({}, deep)), "");  // nobody was there
+  EXPECT_EQ(Refusal(TraceOf({}, deep)), "");  // no frames
   deep.threads[0].runs.back().stack = static_cast<uint32_t>(deep.nodes.size() - 1);
   EXPECT_THAT(Refusal(TraceOf({}, deep)), HasSubstr("too deep"));
 
@@ -119,7 +119,7 @@ TEST(TraceIngest, EachProjectHasItsDaysQuota) {
   const report::TraceRecord first = TraceOf({});
   Ingest ingest(collector.store.get(), Clusterer::Create("").value(), nullptr, {}, {.traces_a_day = 2});
   EXPECT_EQ(ingest.Submit(BatchOfTraces({first}), "one")->rejected, 0);
-  // What is there already costs nothing.
+  // A stored trace costs nothing.
   EXPECT_EQ(ingest.Submit(BatchOfTraces({first}), "one")->duplicates, 1);
   const auto result = ingest.Submit(BatchOfTraces({TraceOf({}), TraceOf({})}), "one");
   EXPECT_EQ(result->accepted, 2);
@@ -149,7 +149,7 @@ TEST(TraceQuota, HasRoomForSoManyBytesADay) {
   EXPECT_TRUE(quota.TryTake("one", 100, kMsPerDay));
 }
 
-// What is let in can be shown, whatever it is.
+// An accepted trace can be shown, whatever it is.
 TEST(TraceIngest, MutatedTracesAreRefusedOrExported) {
   const std::string whole = trace::EncodeTrace(testing::SampleTrace());
   std::mt19937 random(7);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every store does with traces.
+// The handling of traces by every store.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

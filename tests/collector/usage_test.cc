@@ -100,7 +100,7 @@ TEST(Usage, CountsARecordOnceHoweverOftenItComes) {
   MemoryCollector collector;
   report::Usage usage = UsageOf("u", 1, 5);
   EXPECT_TRUE(collector.ingest.Submit(BatchOf({usage})).ok());
-  // A killed run's next start may tell less of the same period.
+  // A killed run's next start may report less of the same period.
   usage.loops[0].usage.watched_ns /= 2;
   auto again = collector.ingest.Submit(BatchOf({usage}));
   EXPECT_EQ(again->accepted, 0);

@@ -52,7 +52,7 @@ bool Parse(int argc, char** argv, Options* options) {
   return argc % 2 == 1 && !options->program.empty();
 }
 
-// Where files are in memory: a killed process loses nothing that it wrote, wherever that is.
+// Prefers a file system in memory: a killed process loses nothing that it wrote, wherever that is.
 void ChooseTempDirectory() {
   std::error_code error;
   const auto space = std::filesystem::space("/dev/shm", error);

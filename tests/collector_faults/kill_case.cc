@@ -108,8 +108,8 @@ class KillCase {
   std::string CheckAll(Damage damage);
   std::string CheckBackups();
 
-  // Starts the collector, and tells the clients its port as soon as it has one, until `us` have passed, or,
-  // if there is no such time, until it listens.
+  // Starts the collector, and passes its port to the clients as soon as it has one, until `us` have passed,
+  // or, if there is no such time, until it listens.
   std::string Serve(std::optional<int64_t> us);
   void Kill();
   bool IsMidway() const;

@@ -25,7 +25,7 @@ class KillTemplates {
   const Expected& expired() const { return expired_; }
   const Expected& kept() const { return kept_; }
   int64_t expired_day() const { return expired_day_; }
-  // How long a collector takes to bring the older one up to date.
+  // The time that a collector takes to migrate the older one.
   int64_t migration_us() const { return migration_us_; }
 
  private:

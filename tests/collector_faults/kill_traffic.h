@@ -19,7 +19,7 @@ namespace lagwatch::faults {
 
 using Id = std::array<uint8_t, 16>;
 
-// What a store must hold once all these records are in it.
+// The expected contents of a store with all these records.
 struct Expected {
   std::set<Id> reports;
   std::map<Id, int64_t> durations_ns;  // by lag, of those that ended

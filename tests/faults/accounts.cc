@@ -170,7 +170,7 @@ std::string Accounts::CheckDamage(collector::Store* store) const {
          std::to_string(counted);
 }
 
-// What should not have been sent, and what should have been.
+// Records that should not have been sent, and those that should have been.
 std::string Accounts::CheckStored(collector::Store* store) const {
   const report::UploadPolicies& policies = plan_.policies;
   const bool is_sampling = policies.sampling.rate_ppm < policies::UserSampling::kAllPpm;

@@ -15,28 +15,28 @@
 
 namespace lagwatch::faults {
 
-// What is owed for each planned record, as far as what the case itself did to the files allows to say so.
+// The expected fate of each planned record, as far as the case's own changes to the files allow.
 class Accounts {
  public:
   explicit Accounts(const CasePlan& plan);
 
   // After a run, before the damage.
   void NoteMade(const SharedCase& shared);
-  // What was not synced may be gone.
+  // Unsynced records may be gone.
   void NotePowerCut();
-  // A file was damaged that held these records: they may be gone. Whether a reader can see that, as it is
-  // now.
+  // A file was damaged that held these records: they may be gone. Whether a reader can see that, as
+  // it is now.
   void NoteDamaged(const std::string& file, const std::vector<report::SpoolRecord>& gone, bool is_visible);
   // Parts of records may be in the spool.
   void NoteTorn() { may_be_damaged_ = true; }
-  // What was decided may be decided and counted again; what was counted and not told is not known any more.
+  // Decisions may be made and counted again; counts that were not sent are unknown from now on.
   void NoteLedgerDamaged(const std::vector<report::SpoolRecord>& on_disk, collector::Store* store);
 
   // Reports, by id, that were stored and whose client does not know that: such a one is counted as lost, too,
   // when it is removed for its age or because there is too much.
   void NoteUncertain(const std::set<std::string>& ids) { uncertain_ = ids; }
 
-  // What is wrong; empty when all is in order.
+  // Returns the error; empty if all is in order.
   std::string Check(collector::Store* store) const;
 
  private:

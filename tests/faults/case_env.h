@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The real file system as a process of a case sees it: with calls that the system refuses, and the process's
-// own end before or after one of them. Calls are numbered by the thread that made this object; others, which
-// sync, are refused as well, but nobody is killed there. Nothing is really synced: only the model of the
-// disk, if there is one, knows the difference.
+// own end before or after one of them. Calls are numbered by the thread that made this object; calls of other
+// threads, which sync, are refused as well, but the process is not killed in them. Nothing is really synced:
+// only the model of the disk, if there is one, knows the difference.
 #pragma once
 
 #include <atomic>

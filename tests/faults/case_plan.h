@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What happens in a case of the fault suite: which reports are made, by which runs of a program, and what
-// goes wrong when. Follows from the seed alone.
+// The plan of a case of the fault suite: the reports, the runs of a program that make them, and the faults
+// with their times. Follows from the seed alone.
 #pragma once
 
 #include <cstddef>
@@ -30,7 +30,7 @@ struct PlannedRecord {
   bool is_report() const { return record.type == report::RecordType::kReport; }
 };
 
-// What the system refuses to a process, from the first to the last of its calls by number.
+// The calls that the system refuses to a process, from the first to the last by number.
 struct RefusedCalls {
   enum class Which { kNone, kWrites, kChanges, kReads, kRemovals, kSyncs, kAll };
   Which which = Which::kNone;
@@ -67,14 +67,14 @@ struct ProcessPlan {
 
 enum class Way { kPipe, kHttp };
 
-// Whom a client finds at the endpoint, by HTTP.
+// The peer that a client finds at the endpoint, by HTTP.
 enum class Peer {
   kCollector,
   kNobody,         // the connection is refused
   kNoSuchName,     // there is no such host
   kNoTls,          // where there should be
   kExpired,        // whose certificate was good once
-  kStranger,       // whom nobody certifies that we know
+  kStranger,       // with an untrusted certificate
   kNameOfAnother,  // whose certificate is for another host
 };
 
@@ -87,7 +87,7 @@ struct RunPlan {
   std::optional<ProcessPlan> second = {};  // another process that sends the same spool at the same time
   bool is_turned_off = false;
   uint32_t trouble_percent = 0;  // of requests
-  uint32_t outage_percent = 0;   // of these, that nobody answers for the rest of the run
+  uint32_t outage_percent = 0;   // of these, without an answer for the rest of the run
   Way way = Way::kPipe;
   Peer peer = Peer::kCollector;
   // After it, while no process runs.
@@ -108,9 +108,9 @@ struct CasePlan {
   bool has_power_cuts = false;
 
   bool IsTurnedOffOnce() const;
-  // What is too old or too much is removed; without a longest age, nothing is.
+  // Old or excess segments are removed; without a longest age, none are.
   bool IsSwept() const;
-  // In a few lines, for a person who looks for the reason of a failure.
+  // A description in a few lines, for finding the reason of a failure.
   std::string Describe() const;
 };
 

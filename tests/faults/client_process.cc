@@ -44,7 +44,7 @@ bool HasFailed(const report::UploadAnswer& answer) {
   return answer.kind == AnswerKind::kTryLater || answer.kind == AnswerKind::kUnauthorized;
 }
 
-// By HTTP. After a failure it begins anew: the client's own pause would take real time.
+// By HTTP. After a failure it starts again: the client's own pause would take real time.
 class HttpPeer final : public report::Transport {
  public:
   HttpPeer(const ClientContext& context, std::function<void()> may_end)
@@ -200,7 +200,7 @@ class Client {
     if (context_.plan->sync != report::SyncPolicy::kNever && WaitForSync(before)) made = Made::kSynced;
   }
 
-  // Records are appended one after the other's sync, so that this one's can be told from the others'.
+  // Records are appended one after the other's sync, which distinguishes their syncs.
   bool WaitForSync(const report::SpoolCounters& before) {
     for (int tries = 0; trusts_syncs_ && tries < 20'000; ++tries) {
       const report::SpoolCounters now = writer_->counters();

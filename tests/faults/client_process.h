@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a process of a case does: it writes reports and sends the spool, until it is done or killed.
+// A process of a case: writes reports and sends the spool, until it is done or killed.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace lagwatch::faults {
 
-// What the suite breaks on purpose, to see that it is noticed.
+// Faults that the suite introduces on purpose, to check that it notices them.
 enum class Sabotage { kNone, kForgottenLedger, kHastyRemoval };
 
 struct ClientContext {

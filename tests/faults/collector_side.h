@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A real collector in memory, behind a way that loses, cuts and forges: what becomes of each request is
-// drawn.
+// A real collector in memory, behind a way that loses, cuts and forges: what becomes of each
+// request is drawn.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ enum class Manner {
   kStalled,  // nothing more comes after its first bytes, and the connection stays
   kSlow,     // a few bytes at a time
   kNoHttp,   // bytes that are no answer at all
-  kEndless,  // it goes on until nobody wants more
+  kEndless,  // it goes on until the connection ends
 };
 
 struct Reply {

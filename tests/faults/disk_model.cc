@@ -56,7 +56,8 @@ void DiskModel::Begin(const std::string& directory, const std::string& keep) {
 }
 
 void DiskModel::Lock() {
-  // Whoever died with it had done something and not noted it, or the other way round: it was killed between.
+  // A process that died with it may have acted without noting it, or the other way round: it
+  // was killed between.
   if (pthread_mutex_lock(&mutex_) == EOWNERDEAD) pthread_mutex_consistent(&mutex_);
 }
 

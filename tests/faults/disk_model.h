@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a disk has of a directory, as against what the system shows of it: the difference is lost when the
-// power fails. Entries of the directory reach the disk in their order, at a sync of the directory or before
-// it; contents at a sync of the file or before it. Lies in memory that the processes of a case share, and in
-// a folder that keeps a second name of each file, so that one that was removed can come back.
+// A model of the contents of a directory on the disk, as against those that the system shows: the
+// difference is lost when the power fails. Entries of the directory reach the disk in their order, at a
+// sync of the directory or before it; contents at a sync of the file or before it. Lies in memory that the
+// processes of a case share, and in a folder that keeps a second name of each file, so that one that was
+// removed can come back.
 #pragma once
 
 #include <pthread.h>
@@ -30,7 +31,7 @@ class DiskModel {
   void NoteRemoved(const char* path);
   // `size_bytes` of it at least were there when the sync began.
   void NoteSynced(const char* path, uint64_t size_bytes);
-  // A file that somebody else put there, or changed: the disk has it.
+  // A file that was put there, or changed, without this model: the disk has it.
   void Adopt(const std::string& name);
 
   // The machine is off and on again: the directory holds what the disk had. No process of the case lives.

@@ -19,7 +19,7 @@ struct CaseTotals {
   uint64_t power_cuts = 0;
 };
 
-// What went wrong; empty when nothing did.
+// Returns the error; empty without one.
 std::string PlayCase(uint64_t seed, Sabotage sabotage, CaseTotals* totals);
 
 }  // namespace lagwatch::faults

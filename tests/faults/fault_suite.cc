@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plays many cases, each from a seed of its own, and says of which one something is wrong and how to repeat
-// it.
+// Plays many cases, each from a seed of its own, and says of which one something is wrong and how
+// to repeat it.
 #include <spdlog/spdlog.h>
 
 #include <cstdint>
@@ -52,7 +52,7 @@ bool Parse(int argc, char** argv, Options* options) {
   return argc % 2 == 1;
 }
 
-// Where files are in memory: there are many of them, and none has to outlive the machine.
+// Prefers a file system in memory: there are many files, and none has to outlive the machine.
 void ChooseTempDirectory() {
   std::error_code error;
   const auto space = std::filesystem::space("/dev/shm", error);

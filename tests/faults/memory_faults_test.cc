@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory and threads that are refused to lagwatch, one request or all from one on: the program ends as
-// without it.
+// Memory and threads that are refused to lagwatch, one request or all from one on: the program ends
+// as without it.
 #include <gtest/gtest.h>
 
 #include <string>

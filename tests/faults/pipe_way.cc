@@ -59,7 +59,7 @@ report::UploadAnswer PipeTransport::Post(std::string_view gzip_body) {
   may_end_();
   if (*status == "0") return {.message = "there is no answer"};
   report::UploadAnswer answer = report::ParseUploadAnswer(std::stoi(*status), *type, *body);
-  answer.retry_after_s = std::strtoll(retry_after->c_str(), nullptr, 10);  // unchecked, as a host may tell it
+  answer.retry_after_s = std::strtoll(retry_after->c_str(), nullptr, 10);  // unchecked, as from a host
   return answer;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the processes of a case have in common: the clock, and the notes that outlive a killed process.
+// State shared by the processes of a case: the clock, and the notes that outlive a killed process.
 #pragma once
 
 #include <sys/mman.h>
@@ -14,7 +14,7 @@
 
 namespace lagwatch::faults {
 
-// How far a planned record got.
+// The progress of a planned record.
 enum class Made : uint8_t {
   kNotYet,
   kBegun,    // the process was killed before it knew
@@ -52,7 +52,7 @@ class SharedMemory {
   void* at_;
 };
 
-// Stands still but for waits, which take no time.
+// Advances only in waits, which take no time.
 class SharedClock final : public base::Clock {
  public:
   explicit SharedClock(SharedCase* shared) : shared_(shared) {}

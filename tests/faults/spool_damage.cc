@@ -143,7 +143,7 @@ void SpoolDamage::DamageLedger(Accounts* accounts, collector::Store* store) {
   const std::string before = ReadFile(path);
   std::string after = Damaged(before);
   if (after == before) return;
-  // Where it is still a ledger, it is another one: what it says is believed.
+  // If it is still a ledger, it is another one: its content is accepted.
   Put("ledger", after);
   accounts->NoteLedgerDamaged(on_disk, store);
 }

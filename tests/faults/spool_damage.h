@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a case does to the files of a spool while no process runs.
+// Damages the files of a spool while no process runs.
 #pragma once
 
 #include <string>
@@ -16,7 +16,7 @@ class ForeignFiles {
  public:
   // `outside` is a folder that links in the spool point into.
   ForeignFiles(std::string directory, std::string outside);
-  // What was touched; empty when nothing was.
+  // The files that were changed; empty if none were.
   std::string Check() const;
 
  private:

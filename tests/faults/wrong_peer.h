@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A server that reports must not be sent to: it says that it has stored them, and nobody certifies it.
+// A server that must receive no reports: it confirms that it has stored them, but has no trusted certificate.
 #pragma once
 
 #include <memory>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program in the background whose one busy thread, "burner", uses all it gets until its input ends. What is
-// too much is so little that any machine gives it.
+// A program in the background whose one busy thread, "burner", uses all CPU that it gets until its input
+// ends. The limit is so low that any machine exceeds it.
 //
 //   burner SPOOL
 #include <lagwatch/lagwatch.h>

@@ -45,7 +45,7 @@ TEST_F(CpuUseTest, IsToldWithItsThreadsAndATreeOfWhereItWent) {
   Process burner({LAGWATCH_BURNER, spool_});
   ASSERT_TRUE(WaitUntil([&] { return !Reports("cpu").empty() && !Reports("cpu-average").empty(); }))
       << burner.Errors();
-  burner.Signal(SIGKILL);  // what was told is on disk
+  burner.Signal(SIGKILL);  // reports are on disk
   burner.Wait();
 
   const std::string now = Ask({"report", Reports("cpu")[0]["id"]});
@@ -57,7 +57,7 @@ TEST_F(CpuUseTest, IsToldWithItsThreadsAndATreeOfWhereItWent) {
   const std::string id = Reports("cpu-average")[0]["id"];
   const std::string average = Ask({"report", id});
   EXPECT_THAT(average, HasSubstr(", in the background\n"));
-  EXPECT_THAT(average, HasSubstr("\nWhere the CPU time went (innermost functions first)\n"));
+  EXPECT_THAT(average, HasSubstr("\nCPU time by call (innermost functions first)\n"));
   const json report = json::parse(Ask({"report", id, "--json"}));
   EXPECT_EQ(report["facts"]["limit_percent"], 1);
   EXPECT_EQ(report["facts"]["foreground"], 0);

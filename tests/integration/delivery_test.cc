@@ -28,8 +28,8 @@ constexpr char kToken[] = "a_test";
 
 class DeliveryTest : public ::testing::Test {
  protected:
-  // Starts a collector on the data of the ones before it; at the first start on any free port, then on the
-  // same.
+  // Starts a collector on the data of the ones before it; at the first start on any free port, then
+  // on the same.
   void StartCollector() {
     collector_ = std::make_unique<Process>(std::vector<std::string>{LAGWATCH_COLLECTOR_PROGRAM, "--listen",
                                                                     address_, "--data", directory_ / "data",
@@ -51,7 +51,7 @@ class DeliveryTest : public ::testing::Test {
     EXPECT_TRUE(WaitUntil([&] { return freezer->Output() == "ready\n"; })) << freezer->Errors();
     return freezer;
   }
-  // What the command line answers, from the collector or from the spool.
+  // The command line's answer, from the collector or from the spool.
   json Ask(std::vector<std::string> question) const {
     question.insert(question.begin(), LAGWATCH_PROGRAM);
     question.push_back("--json");
@@ -63,7 +63,7 @@ class DeliveryTest : public ::testing::Test {
     return Ask({"reports", "--limit", "1000", "--endpoint", endpoint(), "--token", kToken});
   }
   json SpooledReports() const { return Ask({"reports", "--limit", "1000", "--spool", spool_}); }
-  // But for empty ones, which running programs have open ahead.
+  // Without empty ones, which running programs have open in advance.
   size_t SegmentsLeft() const {
     size_t count = 0;
     std::error_code gone;
@@ -179,7 +179,7 @@ TEST_F(DeliveryTest, AProgramKilledInAHangLosesNothing) {
   EXPECT_EQ(SegmentsLeft(), 0u);
 }
 
-// What a program that is started now says of the run before it: "reason, signal …".
+// A program's record of the run before it: "reason, signal …".
 class RunEndTest : public DeliveryTest {
  protected:
   std::string LastExit() const {
@@ -220,7 +220,7 @@ TEST_F(RunEndTest, AProgramKilledInALagIsToldSoAtItsNextStart) {
     EXPECT_EQ(report["kind"], "killed-in-hang");
     EXPECT_EQ(report["lag_id"], id);
     EXPECT_EQ(report["ended"], true);
-    EXPECT_GT(report["duration_ms"], age_ms);  // told by the run's record, not by the report
+    EXPECT_GT(report["duration_ms"], age_ms);  // from the run's record, not from the report
   }
   EXPECT_EQ(RunRecords(), 1u);  // of the run that has just ended
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program with lagwatch in it that does as it is told on standard input, one command a line:
+// A program with lagwatch in it that takes commands on standard input, one a line:
 //   freeze MS   one dispatch of that length      hang   one that never ends
 //   exit        ends the process in a dispatch   quit   stops the monitor and flushes
-//   crash MS    a dispatch of that length that ends in a SIGSEGV, of which a handler tells
-//   fork        a child that ends at once        last   says how the last run ended
-//   scene NAME  where the program is at          stop   says that it was told to stop
+//   crash MS    a dispatch of that length that ends in a SIGSEGV, which a handler notes
+//   fork        a child that ends at once        last   prints how the last run ended
+//   scene NAME  sets the scene                   stop   notes a request to stop
 //
 //   freezer SPOOL [ENDPOINT KEY]       with FREEZER_SEAL_KEY in the environment, sealed
 #include <lagwatch/lagwatch.h>

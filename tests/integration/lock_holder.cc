@@ -28,7 +28,7 @@ void Say(std::string_view text) {
   if (write(STDOUT_FILENO, text.data(), text.size()) < 0) _exit(3);
 }
 
-// For whoever has just taken a lock. Takes none itself.
+// For a thread that has just taken a lock. Takes none itself.
 void HoldUntilReleased() {
   Say("held\n");
   is_held = true;
@@ -126,7 +126,7 @@ const std::map<std::string_view, Case> kCases = {
 
 }  // namespace
 
-// What the plugin's constructor calls.
+// Called by the plugin's constructor.
 extern "C" [[gnu::visibility("default")]] void OnPluginLoaded() { HoldUntilReleased(); }
 
 int main(int argc, char** argv) {

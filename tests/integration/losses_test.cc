@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What users tell of their losses: what the collector makes of it for all users, and what they can see
-// before.
+// Losses that users report: the collector's estimates for all users, and the users' own view before.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

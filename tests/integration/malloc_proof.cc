@@ -132,7 +132,7 @@ report::RecordType TypeOf(const report::SpoolRecord& record) {
   return report::DecodeSealed(record.payload).value().label.type;
 }
 
-// All records of a spool that nobody writes any more.
+// All records of a spool that is not written any more.
 std::vector<report::SpoolRecord> RecordsIn(const char* spool) {
   report::SpoolReader reader(&base::SystemEnv(), spool);
   auto names = reader.List(report::SpoolReader::Include::kFinished);

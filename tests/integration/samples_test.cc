@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the command line prints of the samples that freeze on locks.
+// The command line's output for the samples that freeze on locks.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -53,7 +53,7 @@ TEST_F(SamplesTest, ADeadlockIsCalledOneWithEveryEdge) {
   EXPECT_THAT(Ask({"reports"}), ContainsRegex("deadlock 1.0 +ui +transfer +Ledger::Transfer "));
   std::string id = FirstReport();
   std::string report = Ask({"report", id});
-  EXPECT_THAT(report, HasSubstr("Who waits for whom"));
+  EXPECT_THAT(report, HasSubstr("Wait chain"));
   EXPECT_THAT(
       report,
       ContainsRegex("thread [0-9]+ \\(deadlock\\) waits at Ledger::Transfer for mutex 0x[0-9a-f]+ held by "

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a frozen program whose reports are sealed to the collector's answer, with everything real: what
-// anybody else finds on the disk says nothing.
+// From a frozen program whose reports are sealed to the collector's answer, with everything real: the files
+// on disk reveal nothing to others.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -59,7 +59,7 @@ class SealedDeliveryTest : public ::testing::Test {
     EXPECT_TRUE(WaitUntil([&] { return freezer->Output() == "ready\n"; })) << freezer->Errors();
     return freezer;
   }
-  // How many records of that type are in the spool; of what was not sealed, a failure.
+  // The number of records of that type in the spool; unsealed ones are a failure.
   size_t CountSealed(RecordType type) const {
     const report::SpoolReader reader(&base::SystemEnv(), spool_);
     size_t count = 0;

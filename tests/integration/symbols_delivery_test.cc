@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a stripped program's freeze to its source line, with everything real: the report comes first, the
-// symbols later.
+// From a stripped program's freeze to its source line, with everything real: the report comes first,
+// the symbols later.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -31,7 +31,7 @@ def declared(path):
 
 
 def check_needs(args):
-    """What objects need from outside is on the list."""
+    """Checks that all external symbols of objects are on the list."""
     undefined = symbols(args.nm, args.files, "--undefined-only")
     needed = undefined - symbols(args.nm, args.files, "--defined-only")
     return [f"{name} is used, but not listed" for name in sorted(needed - declared(args.list) - set(args.also))]

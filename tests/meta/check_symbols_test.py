@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""check_symbols.py tells allowed symbols from others, in an archive and a shared library that lagwatch builds.
+"""check_symbols.py distinguishes allowed symbols from others, in an archive and a shared library that lagwatch builds.
 
 check_symbols_test.py NM ARCHIVE LIBRARY: the archive calls open(); the library exports lw_start().
 """

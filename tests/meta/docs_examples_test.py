@@ -74,7 +74,7 @@ def main() -> None:
             scene.fill()
             [set_up, *questions] = blocks((repository / "docs/api.md").read_text())
             for question in questions:
-                # Who listens does so until it is over.
+                # A listener runs until curl's time is over.
                 is_endless = "api -N" in question
                 script = set_up + question.replace("api -N", "api -N --max-time 1")
                 scene.run(script, CURL_TIMED_OUT if is_endless else 0)

@@ -42,7 +42,7 @@ def remote_keys(source: str) -> dict[str, tuple[int, int]]:
 def fields(schema: str) -> set[str]:
     schema = re.sub(r"//[^\n]*", "", schema)
     schema = re.sub(r"enum \w+ \{.*?\}", "", schema, flags=re.DOTALL)
-    # How records travel is no content of theirs.
+    # The transport of records is not part of their content.
     schema = re.sub(r"message (Batch|Packed\w*|Sealed\w*) \{.*?\n\}", "", schema, flags=re.DOTALL)
     return set(re.findall(r"(\w+) = \d+;", schema))
 

@@ -11,7 +11,7 @@ class DailyQuotaTest : public ::testing::Test {
   QuotaAnswer Take(uint64_t cluster, ReportPriority priority = ReportPriority::kKilledInHang) {
     return DailyQuota(limits_, &use_).Take(cluster, priority, day_);  // a new process each time
   }
-  // How many of so many causes, one each, are sent.
+  // The number that is sent of so many causes, one report each.
   int TakeMany(ReportPriority priority, int count = 100) {
     int sent = 0;
     for (int i = 0; i < count; ++i) sent += Take(next_cluster_++, priority) == QuotaAnswer::kSend;

@@ -52,7 +52,7 @@ TEST(ExitReason, TheStrongerEvidenceWins) {
   evidence.was_in_lag = false;
   evidence.was_told_to_stop = false;
   EXPECT_EQ(ClassifyExit(evidence), ExitReason::kOomKill);
-  evidence.oom_kills_in_group = 0;  // somebody else's kill, then
+  evidence.oom_kills_in_group = 0;  // another group's kill, then
   EXPECT_EQ(ClassifyExit(evidence), ExitReason::kUpdate);
   evidence.has_changed = false;
   EXPECT_EQ(ClassifyExit(evidence), ExitReason::kUnknown);

@@ -45,7 +45,7 @@ TEST(PickExpensiveLeaf, TakesTheOnlyOne) { EXPECT_EQ(PickLeaf({7}), 0u); }
 TEST(PickExpensivePath, BlamesTheCallerThatTookMostOfTheTimeInAFunctionThatManyCall) {
   EXPECT_EQ(PickPath({"mAs", "mAs", "mAs", "mBs"}), 2u);
   EXPECT_EQ(PickPath({"mAs", "mBs", "mAs", "mAs", "mBt"}), 3u);
-  EXPECT_EQ(PickLeaf({'s', 's', 's', 's'}), 3u);  // the innermost function does not tell
+  EXPECT_EQ(PickLeaf({'s', 's', 's', 's'}), 3u);  // all are equally frequent
 }
 
 TEST(PickExpensivePath, TakesTheHeaviestBranchAtEachCall) {

@@ -180,7 +180,7 @@ TEST_F(TimeAccountTest, AWaitInTheQueueThatTheKernelTellsOfLateIsCountedOnce) {
   EXPECT_EQ(Shares().run_queue_ns, 200);
   Look(Doing::kRunning, 50, 250);
   EXPECT_EQ(Shares(), (TimeShares{.wall_ns = 300, .user_ns = 50, .run_queue_ns = 250}));
-  // What it is told now is new.
+  // This look is new to it.
   Look(Doing::kRunning, 60, 40);
   EXPECT_EQ(Shares(), (TimeShares{.wall_ns = 400, .user_ns = 110, .run_queue_ns = 290}));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Against real TLS servers: who is trusted, and who gets no byte of a report.
+// Against real TLS servers: which are trusted, and which get no byte of a report.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -82,7 +82,7 @@ TEST_F(HttpTlsTest, AMissingPinFileTrustsNobody) {
   ExpectRefused(MakeIdentity("IP:127.0.0.1", &authority_), directory_ / "nothing.pem");
 }
 
-// Where Node.js is installed, which has a server for it.
+// Needs Node.js, which has a server for it.
 TEST_F(HttpTlsTest, SpeaksHttp2WithWhoCan) {
   if (access("/usr/bin/node", X_OK) != 0) GTEST_SKIP() << "there is no /usr/bin/node";
   const Identity identity = MakeIdentity("IP:127.0.0.1", &authority_);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whatever comes as a packed batch: unpacked within its limits, or refused in words. What was unpacked is
-// packed again and comes out the same; so does whatever comes as a plain batch.
+// Decodes any bytes as a packed batch: unpacked within its limits, or refused with a message. The result is
+// packed again and comes out the same; so does any plain batch.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -47,7 +47,7 @@ void CheckThatItDecodes(const Record& before, const OwnedRecord& after) {
   }
 }
 
-// What has made the way once, with its fields in order, is not changed by it any more.
+// A message that was packed and unpacked once, with its fields in order, does not change any more.
 void CheckTheWay(const std::vector<Record>& records) {
   const std::vector<OwnedRecord> once = RoundTrip(records);
   for (size_t i = 0; i < records.size(); ++i) CheckThatItDecodes(records[i], once[i]);

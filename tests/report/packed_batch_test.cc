@@ -25,8 +25,7 @@ using lagwatch::testing::IdOf;
 using lagwatch::testing::SampleReport;
 using ::testing::HasSubstr;
 
-// Fields of a record, those of nested messages among them, in an order that does not depend on who wrote
-// them.
+// Fields of a record, those of nested messages among them, in an order that does not depend on the writer.
 std::string Canonical(RecordType type, std::string_view payload) {
   std::string bytes;
   packed::WriteMessage(packed::ParseMessage(*packed::SpecOf(type), payload), SIZE_MAX, &bytes);
@@ -134,7 +133,7 @@ void AddUnknown(std::string* bytes) {
   writer.add_fixed32(kNewField + 2, 8);
 }
 
-// The encoded message, with fields that nobody knows in it and in all messages in it.
+// The encoded message, with unknown fields in it and in all messages in it.
 std::string WithUnknown(const packed::MessageSpec& spec, std::string_view bytes) {
   std::string extended;
   protozero::pbf_writer writer(extended);

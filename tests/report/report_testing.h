@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What several tests of report/ need.
+// Helpers of several tests of report/.
 #pragma once
 
 #include <cstdio>
@@ -27,7 +27,7 @@ inline void WriteFile(const std::string& path, std::string_view content) {
   std::ofstream(path, std::ios::binary).write(content.data(), static_cast<std::streamsize>(content.size()));
 }
 
-// What `command` printed; throws when it failed.
+// The output of `command`; throws if it failed.
 inline std::string OutputOf(const std::string& command) {
   FILE* pipe = popen(command.c_str(), "r");
   std::string output;

@@ -401,7 +401,7 @@ TEST(Schema, EveryCompletenessHasItsName) {
   }
 }
 
-// What protoc shows of a report to which `add` adds.
+// protoc's text of a report that `add` adds to.
 template <typename Add>
 std::string Shown(Add add) {
   char bytes[256];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A collector in the test's own hands: it reads the batches for real and answers as it is told.
+// A collector that the test controls: it decodes the batches for real and gives the scripted answers.
 #pragma once
 
 #include <zlib.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which records the disk is made to take at once, and what becomes of those who wait for it.
+// The records that are synced at once, and the waiting for a sync.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>

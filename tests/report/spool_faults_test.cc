@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the spool does when the disk is full or refuses: first by script, then for real.
+// The spool on a full or failing disk: first by script, then for real.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sched.h>
@@ -188,8 +188,8 @@ int ExitStatusOfChild(const std::function<int()>& body) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-// Appends records of `payload_bytes` until one is dropped, lets `make_room`, appends one more; checks the
-// content.
+// Appends records of `payload_bytes` until one is dropped, lets `make_room`, appends one more;
+// checks the content.
 bool SurvivesAFullDisk(const std::string& directory, size_t payload_bytes,
                        const std::function<bool()>& make_room) {
   auto writer = SpoolWriter::Create(&base::SystemEnv(), directory, base::CreateUuidV7(1), SpoolLimits{});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a power cut leaves of a spool: all that the disk was made to take, and nothing that was not written.
+// The rest of a spool after a power cut: everything that was synced, and nothing that was not written.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -27,7 +27,7 @@ class SpoolPowerCut : public ::testing::Test {
   std::unique_ptr<SpoolWriter> NewWriter(SyncPolicy policy) {
     return SpoolWriter::Create(&env_, spool_.path(), base::CreateUuidV7(++sessions_), {}, policy).value();
   }
-  // What is left once the machine is on again.
+  // The records left once the machine is on again.
   std::vector<std::string> PayloadsLeft() {
     std::vector<std::string> payloads;
     SpoolReader reader(&env_, spool_.path());

@@ -164,7 +164,7 @@ TEST_F(Spool, WhatNobodySendsMakesRoomTheLeastImportantAndOldestFirst) {
   };
   EXPECT_EQ(first_letters(), "acefghi");
   EXPECT_EQ(writer->counters().reports_removed, 2u);
-  // What was sent meanwhile costs nobody its place.
+  // Segments sent meanwhile take no other's place.
   for (const std::string& name : List(Include::kFinished)) EXPECT_TRUE(reader_.Remove(name).ok());
   for (char name : {'j', 'k', 'l', 'm'}) append(name, ReportPriority::kSlow);
   EXPECT_EQ(first_letters(), "jklm");
@@ -230,7 +230,7 @@ TEST_F(Spool, SomebodyElsesSegmentsAreNotRead) {
   EXPECT_THAT(PayloadsIn(*names), ElementsAre("ours"));
   EXPECT_EQ(refused, 1u);
   EXPECT_EQ(reader_.Read(theirs).status().code(), base::StatusCode::kInvalid);
-  // Who looks into somebody else's spool sees what is that person's.
+  // A reader of another user's spool sees the files of that user.
   ASSERT_EQ(chown(spool_.path().c_str(), kSomebodyElse, kSomebodyElse), 0);
   EXPECT_THAT(PayloadsIn(*reader_.List(Include::kLiveToo, &refused)), ElementsAre("theirs"));
 }
@@ -326,7 +326,7 @@ std::string NumberedPayload(int number) {
   return std::to_string(number) + ":" + std::string(static_cast<size_t>(number) * 37 % 5000, 'p');
 }
 
-// Appends until it is killed, telling the parent of each record after it is on disk.
+// Appends until it is killed, and reports each record to the parent after it is on disk.
 [[noreturn]] void AppendForEver(SpoolWriter* writer, int acknowledge_fd) {
   for (int number = 0;; ++number) {
     if (number % 100 == 99) writer->Seal();

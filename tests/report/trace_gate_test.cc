@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which traces are sent.
+// The choice of traces to send.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

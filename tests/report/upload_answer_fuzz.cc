@@ -22,7 +22,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const bool is_delivered = answer.kind == UploadAnswer::Kind::kDelivered;
   const bool is_sound = answer.message.size() <= 300 && (!is_delivered || (status >= 200 && status < 300)) &&
                         is_delivered == answer.message.empty();
-  // What says nothing about the records must not make them be removed.
+  // An answer without results for the records must not make them be removed.
   if (!is_sound || (is_delivered && !answer.answered_records)) std::abort();
   lagwatch::report::FitsBatch(answer, size % 200, size % 100);
   return 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sending process is killed before each of the things that it does to the disk and the network, one after
-// the other; whoever comes next must neither lose a report nor count one twice.
+// The sending process is killed before each of its actions on the disk and the network, one after the other;
+// the next process must neither lose a report nor count one twice.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -31,7 +31,7 @@ using lagwatch::testing::NewId;
 using lagwatch::testing::PowerCutEnv;
 using lagwatch::testing::ReportRecord;
 
-// A spool that gives the gate reasons of every kind, and whom the reports in it should reach.
+// A spool that gives the gate reasons of every kind, and the expected receiver of its reports.
 class Scene {
  public:
   Scene() {
@@ -225,7 +225,7 @@ TEST(UploadCrash, NorDoesAPowerCut) {
       env.CutPower(seed);
       env.RestorePower();
       scene.Send(&env, &never);
-      scene.ExpectAllAccountedFor(/*has_file_times=*/false);  // what the cut leaves is written anew
+      scene.ExpectAllAccountedFor(/*has_file_times=*/false);  // files left by the cut are written again
     }
   }
 }

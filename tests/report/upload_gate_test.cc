@@ -131,7 +131,7 @@ TEST_F(UploadGateTest, WithoutAUserTheInstallationIsSampledAsOne) {
   Send();
   EXPECT_TRUE(collector_.reports.empty() || collector_.reports.size() == 40) << collector_.reports.size();
   EXPECT_EQ(collector_.reports.size() + collector_.LossesTold(), 40u);
-  // None of it is told to the collector.
+  // None of it is sent to the collector.
   auto ledger = UploadLedger::Parse(lagwatch::testing::ReadFile(spool_ / "ledger"));
   ASSERT_TRUE(ledger.ok());
   EXPECT_THAT(ledger->installation, SizeIs(36));
@@ -416,7 +416,7 @@ TEST_F(UploadGateTest, ADecisionStaysAsLongAsTheSegmentDoes) {
     env.Fail(EnvCall::kRemove, EACCES, 100);
     while (sender.UploadOnce()) {
     }
-    // Now it leaves that segment alone, and has a reason to write the ledger anew.
+    // Now it leaves that segment alone, and has a reason to write the ledger again.
     Add(1, {});
     while (sender.UploadOnce()) {
     }

@@ -147,7 +147,7 @@ inline report::SpoolRecord LagEndRecord(const base::Uuid& report_id) {
   return {report::RecordType::kLagEnd, EncodeLagEndOf(report_id)};
 }
 
-// As a program with a seal key writes it; nobody can open this one.
+// As a program with a seal key writes it; this one cannot be opened.
 inline report::SpoolRecord SealedRecord(const report::SealedLabel& label) {
   std::vector<char> bytes(1024);
   report::FixedBuffer buffer(bytes.data(), bytes.size());

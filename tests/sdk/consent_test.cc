@@ -124,7 +124,7 @@ class ConsentTest : public ::testing::Test {
   std::string spool_ = directory_ / "spool";
 };
 
-// The first of them: no one has been told of consent in this process.
+// The first of them: consent was not given yet in this process.
 TEST_F(ConsentTest, TellsHowTheLastRunEndedWhenItStartsLater) {
   int calls = 0;
   Options options = OptionsWith(LW_CONSENT_NOT_GIVEN);
@@ -292,7 +292,7 @@ TEST_F(ConsentTest, TakenBackItErasesNothingWhereTheMonitorWouldNotWrite) {
 TEST_F(ConsentTest, TheLastProgramTakesWhatAllShare) {
   auto monitor = StartedOnce();
   ASSERT_TRUE(monitor.is_on());
-  WriteLedger({"consent-test", ""});  // of sealed reports nobody knows whose they were
+  WriteLedger({"consent-test", ""});  // the user of sealed reports is unknown
   Write("ledger.tmp");
   monitor.SetConsent(LW_CONSENT_NOT_GIVEN);
   EXPECT_THAT(Files(), UnorderedElementsAre("ledger.lock"));

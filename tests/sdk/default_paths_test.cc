@@ -26,8 +26,7 @@ TEST_F(DefaultPaths, TheSpoolIsInTheUsersState) {
   EXPECT_EQ(DefaultSpoolDirectory(), "/home/jane/.local/state/lagwatch/spool");
 }
 
-// Of a directory between the two, somebody else could be the owner and put another spool into the spool's
-// place.
+// Another user could own a directory between the two, and replace the spool.
 TEST_F(DefaultPaths, WithoutAHomeTheSpoolIsItselfWhatIsInTheTemporaryDirectory) {
   EXPECT_EQ(DefaultSpoolDirectory(), "/tmp/lagwatch-" + std::to_string(geteuid()));
 }

@@ -66,7 +66,7 @@ class ExitAnalysis : public ::testing::Test {
     });
     return runs;
   }
-  // Of the only run told.
+  // Of the only run reported.
   ExitReason ToldReason() const {
     std::vector<EndedRun> runs = Told();
     EXPECT_EQ(runs.size(), 1u);
@@ -261,7 +261,7 @@ TEST_F(ExitAnalysis, AKillForMemoryIsSeenInTheCounters) {
   };
   leave(kills, -1);
   EXPECT_EQ(ToldReason(), ExitReason::kUnknown);
-  leave(kills + 1, -1);  // counted anew, by whatever
+  leave(kills + 1, -1);  // counted from 0 again
   EXPECT_EQ(ToldReason(), ExitReason::kUnknown);
   if (kills > 0) {
     leave(kills - 1, -1);

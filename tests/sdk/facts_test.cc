@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a report tells of the process, the machine, the watchdog and of the program in its own words.
+// A report's facts of the process, the machine, the watchdog, and the program's own.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <lagwatch/lagwatch.h>

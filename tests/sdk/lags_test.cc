@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is a lag, as a program sees it: each kind is reported, with its tag, its end and what came before.
+// Lags as a program sees them: each kind is reported, with its tag, its end and the history before it.
 #include <gtest/gtest.h>
 #include <lagwatch/lagwatch.h>
 #include <lagwatch/queue_ping.h>
@@ -156,7 +156,7 @@ TEST_F(SdkTest, ReportsATaskThatWaitsInTheQueue) {
   EXPECT_GE(Reports()[0].elapsed_ns, 100u * 1'000'000);
 }
 
-// An executor that runs what was posted when it is told to.
+// An executor that runs posted tasks on request.
 class LazyExecutor {
  public:
   void Post(std::function<void()> task) {

@@ -75,7 +75,7 @@ TEST_F(SdkTest, GoesOnCapturingWhenTheProgramTakesTheSignal) {
   auto monitor = Monitor::Start(options);
   auto loop = monitor.WatchLoop("ui");
   FreezeUntilReported(loop, "before");
-  EXPECT_TRUE(WaitUntil([&] { return !Ends().empty(); }));  // nobody is captured just now
+  EXPECT_TRUE(WaitUntil([&] { return !Ends().empty(); }));  // no capture is under way
   g_host_signals = 0;
   struct sigaction own {};
   own.sa_handler = [](int) { ++g_host_signals; };

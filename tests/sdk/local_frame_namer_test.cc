@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of functions in files whose home is not told.
+// Names of functions in files whose home directory is removed from their paths.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 

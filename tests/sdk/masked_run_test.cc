@@ -114,7 +114,7 @@ TEST_F(MaskedRunTest, AnotherBuildIsSeenToBeAnother) {
   EXPECT_NE(read.build_id, "");
 }
 
-// So that nobody sees by the records alone that two runs were of the same program.
+// So that the records alone do not show that two runs were of the same program.
 TEST_F(MaskedRunTest, EachSessionHasOtherFingerprints) {
   const RunFacts one = testing::SomeFacts();
   RunFacts other = one;

@@ -32,7 +32,7 @@ using testing::WaitUntil;
 
 constexpr uid_t kOtherUser = 65534;
 
-// Of the whole process, but for the one that lists them.
+// Of the whole process, without the one that lists them.
 std::set<int> Descriptors() {
   std::set<int> numbers;
   DIR* directory = opendir("/proc/self/fd");

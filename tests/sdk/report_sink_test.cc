@@ -29,7 +29,7 @@ class ReportSinkUsage : public ::testing::Test {
     book_.AddSlow("ui", "open", 800 * base::kNsPerMs);
     suppressed_[static_cast<size_t>(SuppressedReason::kReportLimit)] = 3;
   }
-  // One round that tells what was used.
+  // One round with a usage report.
   bool Tell(ReportSink* sink, bool is_alone) {
     bool is_kept = sink->OnUsage(Event(is_alone));
     sink->OnRoundDone();

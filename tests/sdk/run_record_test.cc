@@ -179,7 +179,7 @@ TEST_F(RunRecordFile, IsNotDisturbedByMoreLagsThanItKeeps) {
 TEST_F(RunRecordFile, ALongGapBetweenRoundsWasNotTheProgramsTime) {
   auto writer = Create();
   writer->LagBegan(kLagOfRun, "ui", 2 * base::kNsPerSecond);
-  usleep(1'500'000);  // stopped, as far as anybody can see
+  usleep(1'500'000);  // stopped, as far as visible from outside
   writer->Refresh();
   EXPECT_EQ(Read().lag_ns, 3 * base::kNsPerSecond);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tests of run records share.
+// Shared by the tests of run records.
 #pragma once
 
 #include <sys/wait.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the last run ended, and what loops were used for.
+// The end of the last run, and the usage of loops.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <lagwatch/lagwatch.h>
@@ -89,7 +89,7 @@ TEST_F(SdkTest, TellsWhatLoopsWereUsedForEvenWhenNothingLagged) {
   lw_stats_init(&stats);
   lw_get_stats(&stats);
   EXPECT_EQ(stats.usage_records, 1u);
-  // Nothing is left for the next start to tell.
+  // Nothing is left for the next start to report.
   lw_unwatch_loop(loop.handle());
   Monitor::Start(options).Stop();
   EXPECT_EQ(Usages().size(), 1u);
@@ -189,7 +189,7 @@ TEST_F(SdkTest, RunsThatEndWellDoNotFillASpoolThatNobodySends) {
   for (int i = 0; i < 80; ++i) {
     auto monitor = Monitor::Start(TestOptions());
     auto loop = monitor.WatchLoop("ui");
-    usleep(20'000);  // long enough for a use to tell
+    usleep(20'000);  // long enough for a usage report
     lw_unwatch_loop(loop.handle());
   }
   report::SpoolReader reader(&base::SystemEnv(), directory_ / "spool");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nothing that names somebody is in the spool's bytes.
+// Nothing that names a person is in the spool's bytes.
 #include <gtest/gtest.h>
 #include <lagwatch/lagwatch.h>
 #include <pthread.h>

@@ -32,7 +32,7 @@ using testing::WaitUntil;
 
 class SealedSpoolTest : public ::testing::Test {
  protected:
-  // What other tests of this process have left.
+  // Removes leftovers of other tests of this process.
   SealedSpoolTest() {
     lw_stop(0);
     lw_set_consent(LW_CONSENT_GIVEN);

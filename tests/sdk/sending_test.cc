@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is sent, by which way, and what is counted instead.
+// The records that are sent, by each transport, and the counts of the others.
 #include <gtest/gtest.h>
 #include <lagwatch/lagwatch.h>
 

@@ -125,7 +125,7 @@ TEST_F(SpoolKeeper, CountsASegmentOnceThoughAKillLeftItThere) {
   Age(name, 8 * kDayMs);
   Sweep();
   EXPECT_EQ(Records().size(), 2u) << "the losses that were there";
-  // Whoever removes losses counts them on under other ids: there two for one would stay two.
+  // A process that removes losses counts them on under other ids: there two for one would stay two.
   const std::vector<std::string> names = Reader().List(SpoolReader::Include::kFinished).value();
   for (const std::string& young : names) Age(young, 8 * kDayMs);
   Sweep();

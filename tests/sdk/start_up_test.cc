@@ -56,7 +56,7 @@ TEST_F(SdkTest, ReportsASlowStartWithItsMilestones) {
   EXPECT_EQ(Ends()[0].report_id, start.id);
   EXPECT_EQ(Ends()[0].duration_ns, start.elapsed_ns);
 
-  // It is told once in a process.
+  // It is reported once in a process.
   monitor.Stop();
   auto second = Monitor::Start(options);
   second.WatchLoop("other");
@@ -134,7 +134,7 @@ TEST_F(SdkTest, AWithdrawnStartLeavesNoReport) {
   lw_withdraw_start();
   EXPECT_TRUE(Reports().empty());
   EXPECT_TRUE(Ends().empty());
-  // What is told of the run before is not of this start.
+  // Reports of the run before are not of this start.
   auto is_run_end = [](const report::SpoolRecord& record) { return record.type == RecordType::kRunEnd; };
   EXPECT_EQ(std::ranges::count_if(ReadSpool(), is_run_end), 1);
   lw_ready();

@@ -44,7 +44,7 @@ constexpr int64_t kShortNs = 4 * base::kNsPerMs;
 constexpr int64_t kTinyNs = base::kNsPerMs / 4;
 constexpr int64_t kToleranceNs = base::kNsPerMs / 10;
 
-// What the program knows of a dispatch: each end of it lay between two readings of the clock.
+// The program's knowledge of a dispatch: each end of it lay between two readings of the clock.
 struct Known {
   int64_t before_begin_ns;
   int64_t after_begin_ns;

@@ -14,7 +14,7 @@
 
 namespace lagwatch::soak {
 
-// What came back, as opposed to what the capturer says that it did.
+// The results of captures, as opposed to the capturer's own counts.
 struct CaptureTally {
   base::Counter captures;
   base::Counter complete;

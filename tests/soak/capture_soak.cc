@@ -58,8 +58,8 @@ bool ParseArguments(int argc, char** argv, Arguments* arguments) {
 
 double Now() { return static_cast<double>(base::SystemClock().MonoNs()) / base::kNsPerSecond; }
 
-// Ends the process, with a core to look at, when somebody makes no progress any more.
-// Counts looks, not time: a virtual machine that was paused has not hung.
+// Ends the process, with a core to look at, when a thread makes no progress any more. Counts looks, not time:
+// a virtual machine that was paused has not hung.
 class HangDetector {
  public:
   static constexpr std::chrono::milliseconds kLookInterval{50};
@@ -114,7 +114,7 @@ class CaptureSoak {
     Watch(loop, workers);
     loop.Stop();
     for (auto& worker : workers) worker->Stop();
-    alarm(60);  // whoever does not end then is killed
+    alarm(60);  // a process that does not end then is killed
     workers.clear();
     alarm(0);
     PrintProgress(loop.tally(), "\n");
@@ -240,7 +240,7 @@ class CaptureSoak {
 }  // namespace lagwatch::soak
 
 #if defined(__SANITIZE_ADDRESS__)
-// What is freed is kept for a while; little enough that memory stops growing soon.
+// Freed memory is kept for a while; little enough that memory stops growing soon.
 extern "C" [[gnu::visibility("default")]] const char* __asan_default_options() {
   return "quarantine_size_mb=16";
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a process holds on to, as the kernel sees it. Context: background.
+// A process's resources, as the kernel sees them. Context: background.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,9 @@ namespace lagwatch::soak {
 
 // The threads of this process; ended ones may still be there for a moment.
 std::vector<int> ListThreads();
-// What this process has open, as "number -> target".
+// This process's open files, as "number -> target".
 std::vector<std::string> ListOpenFiles();
-// How much memory of this process is resident.
+// The resident memory of this process.
 int64_t ResidentBytes();
 
 }  // namespace lagwatch::soak

@@ -94,7 +94,7 @@ class RecordSoak {
   void RecordOnce(int round) {
     constexpr int kLooks = 10;
     constexpr auto kPause = std::chrono::milliseconds(150);
-    alarm(kHangS);  // whoever hangs then is killed
+    alarm(kHangS);  // a process that hangs then is killed
     auto arena = trace::Arena::CreatePrivate({1 << 20, 1 << 20, 1 << 20, 2 << 20});
     auto code = stack::CodeMap::Create();
     trace::RecorderOptions options;

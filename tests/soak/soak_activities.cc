@@ -252,7 +252,7 @@ std::span<const Activity> Activities() {
       {"nanosleep", SleepShortly, 1},
       {"poll", PollShortly, 1},
       {"futex", WaitForFutexShortly, 1},
-      // Last, because the thread sanitizer, which must be told of every switch of stacks, goes without.
+      // Last, because the thread sanitizer, which must be informed of every switch of stacks, goes without.
       {"coroutines", RunCoroutines, 2},
   };
   return std::span(kActivities).first(std::size(kActivities) - (kIsThreadSanitized ? 1 : 0));
@@ -261,8 +261,8 @@ std::span<const Activity> Activities() {
 }  // namespace lagwatch::soak
 
 #if defined(__SANITIZE_THREAD__)
-// The sanitizer sees neither the loader's lock nor that what it maps is new, which exceptions then look
-// through.
+// The sanitizer sees neither the loader's lock nor that what it maps is new, which exceptions
+// then look through.
 extern "C" [[gnu::visibility("default")]] const char* __tsan_default_suppressions() {
   return "race:ld-linux\nrace:libgcc_s\nrace:libsoak_plugin\n";
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What programs do that a capture could disturb, or be disturbed by. Each takes some microseconds to
+// Activities of programs that a capture could disturb, or be disturbed by. Each takes some microseconds to
 // milliseconds, starts from nothing and leaves nothing behind.
 #pragma once
 
@@ -11,7 +11,7 @@
 namespace lagwatch::soak {
 
 struct Diary {
-  std::atomic<uint64_t> interrupted_calls{0};  // that ended with EINTR, which nobody but a capture can cause
+  std::atomic<uint64_t> interrupted_calls{0};  // that ended with EINTR, which only a capture can cause
   std::atomic<uint64_t> failures{0};           // anything else that went wrong
 };
 
@@ -32,7 +32,7 @@ struct Activity {
 // Context: background.
 std::span<const Activity> Activities();
 
-// Where coroutines begin, and so where their stacks end.
+// The begin of coroutines, and so the end of their stacks.
 void RunCoroutine();
 
 }  // namespace lagwatch::soak

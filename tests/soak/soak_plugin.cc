@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the soak loads and unloads: code that calls back, through which exceptions pass.
+// A library that the soak loads and unloads: code that calls back, through which exceptions pass.
 
 extern "C" [[gnu::visibility("default")]] void SoakCallBack(void (*callback)(void*), void* argument) {
   callback(argument);

@@ -40,7 +40,7 @@ namespace {
 constexpr timespec kLong{.tv_sec = 600, .tv_nsec = 0};
 constexpr int kLongMs = 600'000;
 
-// What a test thread waits in; the result is 0, or errno.
+// The call that a test thread waits in; the result is 0, or errno.
 using Wait = std::function<int()>;
 
 int ErrnoOf(int64_t result) { return result < 0 ? errno : 0; }

@@ -175,8 +175,8 @@ TEST_F(CaptureSignalTest, CopiesACoroutineWhoseSurroundingsAreGoneMeanwhile) {
   EXPECT_EQ(raw.address + raw.size_bytes, coroutine.stack_end());
 }
 
-// The same on a thread whose own stack lies in the same mapping: the map alone would take all of it for one
-// stack.
+// The same on a thread whose own stack lies in the same mapping: the map alone would take all of it
+// for one stack.
 TEST_F(CaptureSignalTest, DoesNotTakeACoroutineBelowTheThreadsOwnStackForThatStack) {
   LAGWATCH_SKIP_UNDER_EMULATION("there is no process_vm_readv(2)");
   constexpr size_t kThreadStackBytes = 1 << 20;
@@ -223,8 +223,8 @@ TEST_F(CaptureSignalTest, DoesNotTakeACoroutineBelowTheThreadsOwnStackForThatSta
   pthread_attr_destroy(&attributes);
 }
 
-// Memory for sigaltstack(2), painted, so that what was written can be told; between pages that nobody may
-// touch, so that no other mapping continues it.
+// Memory for sigaltstack(2), painted, so that writes show; between inaccessible pages, so that no other
+// mapping continues it.
 class PaintedStack {
  public:
   static constexpr size_t kBytes = 128 * 1024;
@@ -337,7 +337,7 @@ class PlainSignalTest : public ::testing::Test {
 };
 class ChainedSignalTest : public PlainSignalTest, public ::testing::WithParamInterface<int> {};
 
-// What the application sends itself reaches its handler, what the capturer sends does not.
+// The application's own signals reach its handler, the capturer's do not.
 TEST_P(ChainedSignalTest, KeepsTheApplicationsHandler) {
   struct sigaction action {};
   action.sa_flags = GetParam();

@@ -28,7 +28,7 @@ class CaughtStackTest : public ::testing::Test {
     capturer_->RefreshModules();
     capturer_->Capture(tid, stack_.get());
   }
-  // Where the stack's frame `index` is in the code: an instruction's last byte for a call, else its first.
+  // The address of the stack's frame `index`: an instruction's last byte for a call, else its first.
   uint64_t AddressOf(uint32_t index) const {
     const Frame& frame = stack_->frames[index];
     return frame.module == kNoModule ? frame.offset

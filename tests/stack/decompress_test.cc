@@ -103,8 +103,8 @@ TEST(DecompressXz, ReadsWhatTheLargestPresetWrote) {
 
 TEST(DecompressXz, ADictionaryOfGigabytesIsRefused) {
   std::string compressed = Xz(RandomText(2000));
-  // After the stream's header: the block header's size, its flags, then the filter, its size and its
-  // dictionary's.
+  // After the stream's header: the block header's size, its flags, then the filter, its size
+  // and its dictionary's.
   constexpr size_t kBlockHeader = 12;
   constexpr size_t kDictionarySize = kBlockHeader + 4;
   constexpr char kFourGigabytes = 40;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A module for tests that read its file; nobody loads it. Its unwind table is .debug_frame alone.
+// A module for tests that read its file; it is never loaded. Its unwind table is .debug_frame alone.
 #define LW_EXPORTED __attribute__((noinline, visibility("default")))
 #define LW_HIDDEN static __attribute__((noinline, used))
 

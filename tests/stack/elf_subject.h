@@ -17,7 +17,7 @@
 namespace lagwatch::testing {
 
 inline const std::string kElfSubject = LAGWATCH_ELF_SUBJECT;
-// What the linker was told to write into it.
+// The build id that the linker writes into it.
 inline const std::string kElfSubjectBuildId(
     "\x01\x23\x45\x67\x89\xab\xcd\xef\x02\x46\x8a\xce\x13\x57\x9b\xdf", 16);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stacks through code made at run time, which no unwind table covers. The oracle is that the test made the
-// calls.
+// Stacks through code made at run time, which no unwind table covers. The oracle is that the test
+// made the calls.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -200,7 +200,7 @@ TEST_F(GeneratedCodeTest, ACallerIsNotSkippedWhenItSpinsItself) {
   }
 }
 
-// Where all of the program keeps frame pointers, the search for a sleeper's may pass over the generated code.
+// If all of the program keeps frame pointers, the search for a sleeper's may pass over the generated code.
 #if defined(__OPTIMIZE__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 TEST_F(GeneratedCodeTest, ASleepersFramePointerIsNotGuessed) {
   for (Caller caller : {&CallFromAnyFrame, &CallFromAFrameWithPointer}) {

@@ -37,7 +37,7 @@ using testing::StopFlag;
 #define FAIL_CHILD_UNLESS(condition) \
   if (!(condition)) return __LINE__ % 250 + 1
 
-// The exit code of a child that runs `body`: 0 when it holds, else a number that tells the line.
+// The exit code of a child that runs `body`: 0 if it holds, else the number of the line.
 int InChild(const std::function<int()>& body) {
   const pid_t child = fork();
   if (child == 0) {
@@ -246,7 +246,7 @@ TEST(SignalBlockedTest, IsToldAsTheReason) {
             0);
 }
 
-// What the main thread leaves to the others.
+// State that the main thread leaves to the others.
 struct AfterMain {
   std::atomic<pid_t> tid{0};
   StackCapturer* capturer;
@@ -419,7 +419,7 @@ TEST(SignalStacksTest, AreNotedAgainInAForkedChild) {
             0);
 }
 
-// What a walk in a signal handler leaves of the alternate stack that it runs on.
+// The rest of the alternate stack that a walk in a signal handler runs on.
 struct WalkOnAlternateStack {
   static constexpr unsigned char kPaint = 0x5a;
   const OwnStackWalker* walker;

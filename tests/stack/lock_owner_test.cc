@@ -82,7 +82,7 @@ class LockOwnerTest : public ::testing::Test {
     }).join();
     return wait.value();
   }
-  // What `waiter` waits for must be `lock`, which this thread has.
+  // `waiter` must wait for `lock`, which this thread has.
   void ExpectOwnedByThisThread(const Waiter& waiter, LockKind kind, const void* lock,
                                bool has_timeout = false) {
     EXPECT_EQ(WaitOf(waiter),
@@ -239,7 +239,7 @@ TEST_F(LockOwnerTest, AWriterHoldsOffThoseWithATimeout) {
 }
 
 TEST_F(LockOwnerTest, ReadersAreNotNamed) {
-  // What lies before the lock looks like a lock with readers.
+  // The memory before the lock looks like a lock with readers.
   struct {
     uint32_t misleading[4] = {16, 18, 16, 18};
     std::shared_mutex mutex;

@@ -22,7 +22,7 @@
 namespace lagwatch::stack {
 namespace {
 
-// What the dynamic loader says: path -> load bias.
+// The dynamic loader's list: path -> load bias.
 std::map<std::string, uint64_t> LoadedByTheLoader() {
   std::map<std::string, uint64_t> modules;
   dl_iterate_phdr(

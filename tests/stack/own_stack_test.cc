@@ -35,7 +35,7 @@ using testing::StopFlag;
 
 class OwnStackTest : public ::testing::Test {
  public:
-  // What a thread sees of itself: return addresses of the callers, and the oracle's, which begin with the
+  // A thread's view of itself: return addresses of the callers, and the oracle's, which begin with the
   // looking functions' own.
   struct View {
     const OwnStackWalker* walker;
@@ -277,7 +277,8 @@ TEST_F(OwnStackTest, AgreesWithBacktraceWhereverAThreadIsInterrupted) {
   RecordProperty("of", total_count);
 }
 
-// Whoever walks while modules come and go gets frames that are right or a stack that says it is not whole.
+// A thread that walks while modules come and go gets frames that are right or a stack that
+// is marked incomplete.
 TEST_F(OwnStackTest, ManyThreadsWalkWhileModulesComeAndGo) {
   constexpr int kThreads = 4;
   std::atomic<bool> stop{false};

@@ -114,8 +114,8 @@ INSTANTIATE_TEST_SUITE_P(Situations, RunningStackTest,
                                            Situation{"SignalHandler", AskInAHandler}),
                          [](const auto& test) { return test.param.name; });
 
-// The unwinder alone, on a copy of the test's own: the handler's depends on a system call that not every
-// machine allows.
+// The unwinder alone, on a copy of the test's own: the handler's depends on a system call that not
+// every machine allows.
 class CoroutineStackTest : public CaughtStackTest {
  protected:
   static constexpr size_t kStackBytes = 64 * 1024;

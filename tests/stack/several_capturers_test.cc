@@ -150,7 +150,7 @@ TEST_F(SeveralCapturersTest, CaptureWhileOthersRefreshAndTakeTheSignal) {
     }
   });
   StalledThread thread(testing::Spin);
-  // What is under way when the signal is taken gets lost, and must not be waited for.
+  // A capture under way when the signal is taken gets lost, and must not be waited for.
   auto capturer = StackCapturer::Create({}, code_).value();
   auto stack = std::make_unique<Stack>();
   int shown = 0;

@@ -45,7 +45,7 @@ class StackCapturerTest : public ::testing::Test {
     capturer_->RefreshModules();
     capturer_->Capture(tid, stack_.get());
   }
-  // Where `function` stands in the stack, from the inside; -1 when it does not.
+  // The index of `function` in the stack, from the inside; -1 if it is not there.
   int IndexOf(const void* function) const {
     for (uint32_t i = 0; i < stack_->frame_count; ++i) {
       const Frame& frame = stack_->frames[i];

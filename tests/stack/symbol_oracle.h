@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the loader and nm know of modules and symbols: they share no code with stack/local_symbols.
+// Modules and symbols according to the loader and nm, which share no code with stack/local_symbols.
 #pragma once
 
 #include <elf.h>
@@ -68,7 +68,7 @@ struct ListedSymbol {
   std::string name;
 };
 
-// What nm lists as functions of known size.
+// The functions of known size in nm's list.
 inline std::vector<ListedSymbol> FunctionsByNm(const std::string& options, const std::string& path) {
   FILE* pipe = popen(("nm --defined-only -S " + options + " '" + path + "' 2>/dev/null").c_str(), "r");
   std::string output;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tests leave out where an emulator of another processor runs them (scripts/test --arm64): system calls
-// and signals are the emulator's there, and /proc shows its own threads, registers and memory.
+// Skips tests under an emulator of another processor (scripts/test --arm64): system calls and signals are the
+// emulator's there, and /proc shows its own threads, registers and memory.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -37,7 +37,7 @@ class FaultEnv final : public base::Env {
   // From now on, the disk hangs: Sync() does not return, until the release.
   void HoldSyncs();
   void ReleaseSyncs();
-  // How often `call` was made, with a fault or without.
+  // The number of times that `call` was made, with a fault or without.
   int CountOf(EnvCall call) const;
 
   int CreateLocked(const char* path, int* fd) override;

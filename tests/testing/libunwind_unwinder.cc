@@ -8,8 +8,8 @@
 #include "base/safe_memory.h"
 #include "stack/page_cache.h"
 
-// libunwind's search of a binary search table in another address space: exported, used by debuggers, and in
-// no header.
+// libunwind's search of a binary search table in another address space: exported, used by debuggers, and
+// in no header.
 extern "C" int UNW_OBJ(dwarf_search_unwind_table)(unw_addr_space_t space, unw_word_t ip, unw_dyn_info_t* info,
                                                   unw_proc_info_t* procedure, int need_unwind_info,
                                                   void* argument);

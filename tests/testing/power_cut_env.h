@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A directory on a disk that keeps only what it was told to keep: the real file system, and beside it what a
-// power cut would leave. Pessimistic where file systems differ: an entry of the directory, be it new, renamed
-// or removed, is sure only once the directory was synced; a file's bytes only once the file was; neither of
-// them makes the other sure. Thread-safe.
+// A directory on a disk that keeps only synced data: the real file system, and beside it the rest after a
+// power cut. Pessimistic where file systems differ: an entry of the directory, be it new, renamed or removed,
+// is sure only once the directory was synced; a file's bytes only once the file was; neither of them makes
+// the other sure. Thread-safe.
 #pragma once
 
 #include <sys/types.h>
@@ -27,9 +27,9 @@ class PowerCutEnv final : public base::Env {
   explicit PowerCutEnv(std::string directory);
   ~PowerCutEnv() override;
 
-  // From now on every call fails with EIO, and the directory holds what the disk has: what was sure; of the
-  // changes of entries since, the first few, as a journal does it; of the bytes appended since, the first
-  // few, or as many zeros, or garbage. What each is, `seed` says.
+  // From now on every call fails with EIO, and the directory holds the disk's data: everything that was sure;
+  // of the changes of entries since, the first few, as a journal does it; of the bytes appended since, the
+  // first few, or as many zeros, or garbage. `seed` selects among these.
   void CutPower(uint32_t seed);
   // The machine is on again: calls work, what is there is sure, and no lock is held.
   void RestorePower();
@@ -67,7 +67,7 @@ class PowerCutEnv final : public base::Env {
   FileId NoteNewFile(const std::string& path);
   void NoteChange(const std::string& from, const std::string& to, FileId file);
   void NoteAllSure();
-  // What remains of a file of `now` bytes of which the disk has `sure`.
+  // The remains of a file of `now` bytes of which the disk has `sure`.
   std::string Remains(const std::string& sure, const std::string& now);
 
   base::Env& real_ = base::SystemEnv();

@@ -25,7 +25,7 @@ class Process {
   void Signal(int signal_number);
   // The exit code, or minus the signal that ended it.
   int Wait();
-  // What it has printed so far.
+  // The output so far.
   std::string Output() const;
   std::string Errors() const;
 

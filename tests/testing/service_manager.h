@@ -51,7 +51,7 @@ class ServiceManager {
     }
     return {text, static_cast<size_t>(size)};
   }
-  // Of the last message, as the kernel tells it.
+  // Of the last message, as the kernel reports it.
   pid_t sender_pid() const { return sender_pid_; }
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a program in a test has left in its spool directory.
+// Reads the files that a program in a test has left in its spool directory.
 #pragma once
 
 #include <string>

@@ -13,8 +13,8 @@
 
 namespace lagwatch::testing {
 
-// An empty statement with an effect: calls before it are not made tail calls, so that the caller stays on the
-// stack.
+// An empty statement with an effect: calls before it are not made tail calls, so that the caller stays
+// on the stack.
 #define LAGWATCH_NO_TAIL_CALL asm volatile("")
 
 LAGWATCH_ONE_STACK void Spin(const StopFlag& stop) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Real stalls: each keeps the calling thread in one kind of trouble until it is told to stop.
+// Real stalls: each keeps the calling thread in one kind of trouble until a stop is requested.
 #pragma once
 
 #include <pthread.h>

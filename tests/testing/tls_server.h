@@ -88,7 +88,7 @@ class TlsServer {
  public:
   TlsServer(const Identity& identity, std::string answer, int newest_version = TLS1_3_VERSION)
       : answer_(std::move(answer)), context_(SSL_CTX_new(TLS_server_method())) {
-    signal(SIGPIPE, SIG_IGN);  // who refuses the certificate is gone before the server knows
+    signal(SIGPIPE, SIG_IGN);  // a client that refuses the certificate is gone before the server knows
     SSL_CTX_set_min_proto_version(context_.get(), TLS1_VERSION);
     SSL_CTX_set_security_level(context_.get(), 0);
     SSL_CTX_set_max_proto_version(context_.get(), newest_version);
@@ -111,7 +111,7 @@ class TlsServer {
     Stop();
     close(listener_);
   }
-  // What was received in all.
+  // Returns everything that was received.
   std::string Stop() {
     shutdown(listener_, SHUT_RDWR);
     if (thread_.joinable()) thread_.join();

@@ -13,7 +13,7 @@ import os
 import subprocess
 import sys
 
-# Where stacks may differ, and why: a part of the name of a function that gdb has on the stack.
+# Known differences of stacks, with reasons: a part of the name of a function that gdb has on the stack.
 FAULTS = {
     "_Unwind_": "an exception about to land overwrites return addresses, and there is no one right answer",
     "Coroutine": "gdb goes on past a coroutine's first function",

@@ -70,8 +70,8 @@ class ModuleChangesTest : public ::testing::Test {
     return copy;
   }
 
-  // Captures a thread inside of the plugin, with `change` in between, and compares with the thread's own
-  // account.
+  // Captures a thread inside of the plugin, with `change` in between, and compares with the
+  // thread's own account.
   template <typename Change>
   void ExpectRightCallers(const Plugin& plugin, Change change) {
     Spinner spinner{};
@@ -183,8 +183,8 @@ struct OwnLook {
   }
 };
 
-// Two plugins in the same place have other frames; a walk that took one's rules for the other's would go
-// astray.
+// Two plugins in the same place have other frames; a walk that took one's rules for the other's
+// would go astray.
 TEST_F(ModuleChangesTest, WalksOfTheOwnStackForgetCodeThatWasUnloaded) {
   auto code = stack::CodeMap::Create().value();
   auto walker = stack::OwnStackWalker::Create(code).value();

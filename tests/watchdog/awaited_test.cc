@@ -158,7 +158,7 @@ TEST_F(AwaitedTest, SaysThatTheHolderOfAnOpenFilesLockIsNotTold) {
   const Awaited found = FoundIn([&] { close(lock()); }, [&] { KillAndReap(child); });
   EXPECT_EQ(found.word, VerdictWord::kLock);
   EXPECT_EQ(found.pid, 0);
-  EXPECT_STREQ(found.address, "OFDLCK lock of a file; the kernel does not tell its holder");
+  EXPECT_STREQ(found.address, "OFDLCK lock of a file; its holder is unknown");
 }
 
 TEST_F(AwaitedTest, NamesTheProcessAtTheOtherEndOfAPipe) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Real threads that use real CPU time. What is too much is chosen so that any machine, however busy, gives
-// the program enough of it in the end, and no idle program can use it.
+// Real threads that use real CPU time. The limits are such that any machine, however busy, lets the program
+// exceed them in the end, and no idle program can.
 #include "watchdog/cpu_watch.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What real stalls look like, and the verdicts on them. A busy machine may keep any thread from running, so
-// nothing here is about how long things take.
+// The evidence of real stalls, and the verdicts on them. A busy machine may keep any thread from running, so
+// no test here is about durations.
 #include "watchdog/evidence.h"
 
 #include <fcntl.h>

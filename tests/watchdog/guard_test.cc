@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is not the program's fault: stops, debuggers; and the watchdog's own sleep.
+// Time that is not the program's fault: stops, debuggers; and the watchdog's own sleep.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -68,7 +68,7 @@ class GuardTest : public ::testing::Test {
       waitpid(child_, nullptr, 0);
       munmap(const_cast<int64_t*>(stopped_ns_), sizeof *stopped_ns_);
     }
-    // How long the process has been stopped; 0 until it was.
+    // The time that the process has been stopped; 0 until it was.
     int64_t stopped_ns() const { return *stopped_ns_; }
 
    private:

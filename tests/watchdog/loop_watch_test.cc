@@ -459,7 +459,7 @@ TEST_F(LoopWatchTest, IsQuietSomeTimeAfterTheLastFrame) {
   EXPECT_TRUE(watch_.IsQuiet(*loop_));
 }
 
-// What is counted of use: the tick counter is real, its scale and the clock are the test's.
+// Counts of usage: the tick counter is real, its scale and the clock are the test's.
 class LoopWatchUsageTest : public LoopWatchTest {
  protected:
   LoopWatchUsageTest() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A sink that keeps what it is told.
+// A sink that keeps its events.
 #pragma once
 
 #include <atomic>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Facts against what the kernel tells the test by other ways.
+// Facts against the kernel's values that the test reads by other ways.
 #include "watchdog/report_facts.h"
 
 #include <fcntl.h>

@@ -91,7 +91,7 @@ TEST_F(ServiceFeedTest, NeitherWaitsNorLeavesAFileOpenWhenNobodyReceives) {
   ASSERT_NE(feed, nullptr);
   const int files = CountOpenFiles();
   int64_t now_ns = 1'000'000 * kNsPerMs;
-  feed->Feed(now_ns);  // nobody is there
+  feed->Feed(now_ns);  // no receiver exists
   EXPECT_EQ(feed->failed_count(), 1u);
   EXPECT_LT(feed->due_ns(), now_ns + 500 * kNsPerMs);
   EXPECT_GT(feed->due_ns(), now_ns);

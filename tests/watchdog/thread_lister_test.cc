@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Real threads, many of them. What is kept from look to look is proven by what the capturer was asked for.
+// Real threads, many of them. The calls to the capturer prove which stacks are kept from look to look.
 #include "watchdog/thread_lister.h"
 
 #include <gtest/gtest.h>
@@ -112,8 +112,8 @@ class ThreadListerTest : public ::testing::Test {
     }
     return count;
   }
-  // Listed threads that are neither sleepers nor the watched one: a sanitizer and the tables' compiler have
-  // some.
+  // Listed threads that are neither sleepers nor the watched one: a sanitizer and the tables'
+  // compiler have some.
   size_t Others(const Sleepers& sleepers) const { return lister_.threads().size() - 1 - sleepers.size(); }
   const ThreadSnapshot* Find(int32_t tid) const {
     for (const ThreadSnapshot* thread : lister_.threads()) {
@@ -153,7 +153,7 @@ TEST_F(ThreadListerTest, LooksAgainAtASleeperThatWasAwakeInBetween) {
   EXPECT_EQ(WholeStacks(sleepers), sleepers.size());
 }
 
-// As many as there are records come, go and are replaced: nobody is shown with another one's stack.
+// As many as there are records come, go and are replaced: no thread is shown with another one's stack.
 TEST_F(ThreadListerTest, KeepsNothingOfThreadsThatAreGone) {
   for (int round = 0; round < 3; ++round) {
     Sleepers sleepers(30);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What loops are used for: counted by their threads, read by the watch, summed up in the book.
+// The usage of loops: counted by their threads, read by the watch, summed up in a period.
 #include <gtest/gtest.h>
 
 #include <chrono>

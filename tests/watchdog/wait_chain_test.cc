@@ -74,7 +74,7 @@ class WaitChainTest : public ::testing::Test {
     std::thread([&] { EXPECT_EQ(chain_.MeasureLayouts(), 0); }).join();
   }
 
-  // On a thread of its own, as the watchdog does, while this one waits for nobody.
+  // On a thread of its own, as the watchdog does, while this one does not wait.
   uint32_t Follow(int tid) {
     std::atomic<bool> is_done{false};
     uint32_t changed = 0;
@@ -234,9 +234,9 @@ TEST_F(WaitChainTest, AThreadThatRunsWaitsForNothingAndIsNotDisturbed) {
   EXPECT_EQ(capturer_->counters().captures.value(), 0u);
 }
 
-// Locks that change hands all the time, always taken in the same order: whatever moment is caught, nobody may
-// be said to be in a deadlock, to hold what others than those threads hold, or to wait for a lock that is not
-// there.
+// Locks that change hands all the time, always taken in the same order: at any moment, no thread may
+// be reported to be in a deadlock, to hold a lock that other threads hold, or to wait for a lock that
+// does not exist.
 TEST_F(WaitChainTest, NothingIsInventedWhileLocksChangeHands) {
   constexpr int kThreads = 4;
   pthread_mutex_t a = PTHREAD_MUTEX_INITIALIZER;

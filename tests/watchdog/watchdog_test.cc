@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The watchdog as it is, on the real clock. Durations are compared with each other, never with a machine's
-// promises.
+// The watchdog as it is, on the real clock. Durations are compared with each other, never with
+// a machine's promises.
 #include "watchdog/watchdog.h"
 
 #include <gtest/gtest.h>
@@ -390,7 +390,7 @@ TEST_F(WatchdogTest, ReportsASlowFrameWithItsStage) {
   EXPECT_TRUE(lag.facts.contains("frame_stage"));
   EXPECT_TRUE(testing::WaitUntil([&] { return sink_.ends().size() == 1; }));
   EXPECT_GE(sink_.ends()[0].second, lag.elapsed_ns);
-  // On a loaded machine the watchdog may take a wait of its own for a stop, and not tell of the first.
+  // On a loaded machine the watchdog may take a wait of its own for a stop, and not report the first.
   ASSERT_TRUE(testing::WaitUntil([&] { return sink_.frames("loop").frames >= 1; }));
   policies::FrameTotals frames = sink_.frames("loop");
   EXPECT_GE(frames.dropped, 6 * frames.frames);
@@ -681,8 +681,7 @@ TEST_F(UsageTest, TellsALagThatGoesOnAsFarAsItWent) {
   }
   EXPECT_EQ(ids.size(), sink_.usages().size());
   EXPECT_EQ(lags, 1u);
-  // What was told is not taken back, should the duration turn out a little shorter by a clock that is known
-  // better.
+  // A report is not withdrawn if the duration turns out a little shorter by a better known clock.
   EXPECT_NEAR(static_cast<double>(lagged_ns), static_cast<double>(sink_.ends()[0].second), 50.0 * kNsPerMs);
   EXPECT_GE(watched_ns, lagged_ns / 2);  // the first look may come late
 }

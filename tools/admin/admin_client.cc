@@ -97,7 +97,8 @@ void AddAdminEndpoint(CLI::App* command, Endpoint* endpoint) {
   command->add_option("--token", endpoint->token, "One of the collector's admin tokens (DATA/admin-token)")
       ->envname("LAGWATCH_TOKEN");
   command
-      ->add_option("--ca-file", endpoint->ca_file, "PEM: trust only collectors that one of these certifies")
+      ->add_option("--ca-file", endpoint->ca_file,
+                   "PEM: trust only collectors with a certificate signed by one of these")
       ->envname("LAGWATCH_CA_FILE");
 }
 

@@ -23,8 +23,8 @@ class AdminClient {
     std::string etag;  // with its quotes; empty without one
   };
 
-  // The answer to `method` `target` with `body` as JSON; null: without a body. `if_match` is the header's
-  // value; empty: none. Errors: as the API gave them; kUnavailable when nobody answers.
+  // Sends `method` `target` with `body` as JSON (null: without a body) and returns the answer. `if_match` is
+  // the header's value; empty: none. Errors: the API's; kUnavailable without an answer.
   base::Result<Reply> Send(const char* method, const std::string& target, const Json& body = {},
                            const std::string& if_match = {});
 

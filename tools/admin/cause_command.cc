@@ -27,10 +27,10 @@ struct CauseOption {
   const char* description;
 };
 constexpr std::array<CauseOption, 4> kCauseOptions = {
-    {{"--title", "title", &CauseFlags::title, "What it is called; empty: by its functions"},
-     {"--link", "link", &CauseFlags::link, "Where it is tracked: https://…; empty: nowhere"},
+    {{"--title", "title", &CauseFlags::title, "The cause's title; empty: its functions"},
+     {"--link", "link", &CauseFlags::link, "The address of its ticket: https://…; empty: none"},
      {"--state", "state", &CauseFlags::state, "new, known, fixed or ignored"},
-     {"--fixed-in", "fixed_in", &CauseFlags::fixed_in, "The version that has no such hangs any more"}}};
+     {"--fixed-in", "fixed_in", &CauseFlags::fixed_in, "The version that fixes it"}}};
 
 int FailCause(const std::string& message) {
   std::fprintf(stderr, "lagwatch: %s\n", Printable(message).c_str());
@@ -49,7 +49,7 @@ int PrintCause(const CauseFlags& flags, const Json& note) {
   return std::fflush(stdout) == 0 ? 0 : FailCause("cannot write to stdout");
 }
 
-// Changes what was looked at, and nothing that somebody else has changed meanwhile.
+// Changes the cause as it was read; fails if it was changed in the meantime.
 int ChangeCause(const CauseFlags& flags, const Json& changes) {
   AdminClient client(flags.endpoint);
   const std::string path = "/v1/admin/clusters/" + flags.key;
@@ -58,23 +58,22 @@ int ChangeCause(const CauseFlags& flags, const Json& changes) {
     if (reply.ok() && !changes.empty()) reply = client.Send("PATCH", path, changes, reply->etag);
     return reply.ok() ? PrintCause(flags, reply->json) : FailCause(reply.status().message());
   } catch (const nlohmann::json::exception& error) {
-    return FailCause(
-        std::string("the collector's answer has another shape than this lagwatch knows; update it: ") +
-        error.what());
+    return FailCause(std::string("the collector's answer has an unknown format; update lagwatch: ") +
+                     error.what());
   }
 }
 
 // CLI11's way: what is wrong, or nothing.
 std::string CheckKey(const std::string& key) {
   const bool is_good = !key.empty() && key.find_first_not_of("0123456789abcdef") == std::string::npos;
-  return is_good ? "" : "'" + key + "' is no cluster's key; `lagwatch clusters` lists them";
+  return is_good ? "" : "'" + key + "' is not a cluster key; `lagwatch clusters` lists them";
 }
 
 }  // namespace
 
 void AddCauseCommand(CLI::App* app, int* exit_code) {
   auto flags = std::make_shared<CauseFlags>();
-  CLI::App* command = app->add_subcommand("cause", "Show or change what people say of a cause");
+  CLI::App* command = app->add_subcommand("cause", "Show or change a cause's title, ticket and state");
   command->add_option("KEY", flags->key, "The cluster's key")->required()->check(&CheckKey);
   for (const CauseOption& option : kCauseOptions)
     command->add_option(option.flag, (*flags).*option.text, option.description);

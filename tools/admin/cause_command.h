@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `lagwatch cause`: says of a cause what people know of it. Context: background.
+// `lagwatch cause`: shows and changes the annotation of a cause. Context: background.
 #pragma once
 
 namespace CLI {

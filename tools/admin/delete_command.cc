@@ -37,8 +37,8 @@ int FailDelete(const std::string& message) {
 bool IsConfirmed(const DeleteFlags& flags) {
   if (flags.is_confirmed) return true;
   if (isatty(STDIN_FILENO) != 1) return false;
-  std::fprintf(stderr, "Delete all that %s has of the %s '%s'? It cannot be restored. [y/N] ",
-               Printable(flags.endpoint.url).c_str(), flags.kind.c_str(), Printable(flags.subject).c_str());
+  std::fprintf(stderr, "Delete all data of the %s '%s' on %s? It cannot be restored. [y/N] ",
+               flags.kind.c_str(), Printable(flags.subject).c_str(), Printable(flags.endpoint.url).c_str());
   std::string answer;
   std::getline(std::cin, answer);
   return answer == "y" || answer == "yes";
@@ -75,20 +75,19 @@ base::Result<Json> WaitForEnd(AdminClient* client, const Json& begun) {
 }
 
 int Delete(const DeleteFlags& flags) {
-  if (!IsConfirmed(flags)) return FailDelete("nothing was deleted; --yes deletes without asking");
+  if (!IsConfirmed(flags)) return FailDelete("nothing was deleted; --yes deletes without confirmation");
   AdminClient client(flags.endpoint);
   try {
     auto begun = client.Send("POST", kPath, {{"kind", flags.kind}, {"subject", flags.subject}});
     if (!begun.ok()) return FailDelete(begun.status().message());
     if (flags.is_not_awaited) return PrintDeletion(flags, begun->json);
     auto ended = WaitForEnd(&client, begun->json);
-    if (!ended.ok()) return FailDelete(ended.status().message() + "; the collector goes on with it");
+    if (!ended.ok()) return FailDelete(ended.status().message() + "; the collector continues");
     if (ended->at("error").is_string()) return FailDelete(ended->at("error").get<std::string>());
     return PrintDeletion(flags, *ended);
   } catch (const nlohmann::json::exception& error) {
-    return FailDelete(
-        std::string("the collector's answer has another shape than this lagwatch knows; update it: ") +
-        error.what());
+    return FailDelete(std::string("the collector's answer has an unknown format; update lagwatch: ") +
+                      error.what());
   }
 }
 
@@ -97,7 +96,7 @@ int Delete(const DeleteFlags& flags) {
 void AddDeleteCommand(CLI::App* app, int* exit_code) {
   auto flags = std::make_shared<DeleteFlags>();
   CLI::App* command = app->add_subcommand(
-      "delete", "Delete what a collector has of a user, a cause, a key or a program, or one report");
+      "delete", "Delete a collector's data of a user, a cause, a key or a program, or one report");
   command->add_option("KIND", flags->kind, "user, report, cluster, key or app")
       ->required()
       ->check(CLI::IsMember({"user", "report", "cluster", "key", "app"}));
@@ -106,8 +105,8 @@ void AddDeleteCommand(CLI::App* app, int* exit_code) {
                    "The user, the report's id, the cluster's key, the key's name, or the program's name")
       ->required();
   AddAdminEndpoint(command, &flags->endpoint);
-  command->add_flag("--yes", flags->is_confirmed, "Do not ask");
-  command->add_flag("--no-wait", flags->is_not_awaited, "End once the collector has begun");
+  command->add_flag("--yes", flags->is_confirmed, "Delete without confirmation");
+  command->add_flag("--no-wait", flags->is_not_awaited, "Do not wait for the end of the deletion");
   command->add_flag("--json", flags->json, "Print the collector's answer");
   command->footer(
       "Reports go with their traces; a user's, a key's or a program's usage, losses, frames and ends of "

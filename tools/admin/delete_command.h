@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `lagwatch delete`: deletes what a collector has of a user, a cause, a key, a program, or one report.
-// Context: background.
+// `lagwatch delete`: deletes a collector's data of a user, a cause, a key, a program, or one
+// report. Context: background.
 #pragma once
 
 namespace CLI {

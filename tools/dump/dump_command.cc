@@ -116,13 +116,13 @@ int Dump(const DumpOptions& options) {
   constexpr auto kPatience = std::chrono::seconds(6);  // the watchdog of an older kernel looks each 5 s
   const std::string pid = std::to_string(options.pid);
   const fs::path process = "/proc/" + pid;
-  if (!fs::exists(process)) return Fail("there is no process " + pid);
+  if (!fs::exists(process)) return Fail("no such process: " + pid);
   if (!HasWatchdog(process))
     return Fail("process " + pid + " is not watched: it has no thread named lagwatch");
   const fs::path record = RunRecordOf(process);
   if (record.empty()) {
     return Fail("process " + pid +
-                " has no run record that this user can see, through which it is asked for a dump");
+                " has no run record that this user can access, which is needed to request a dump");
   }
   const RunPageMapping page(record);
   if (!page.is_mapped()) return Fail("cannot open " + record.string() + ": " + std::strerror(page.error()));
@@ -134,7 +134,7 @@ int Dump(const DumpOptions& options) {
   while (static_cast<int32_t>(page.dumps_taken().load() - asked) < 0) {
     if (std::chrono::steady_clock::now() > end) {
       return Fail("process " + pid +
-                  " has not taken the request yet; it makes the dump when its watchdog runs again");
+                  " has not accepted the request yet; it makes the dump when its watchdog runs again");
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
@@ -159,8 +159,7 @@ int SignalNumber(const std::string& text) {
 
 void AddDumpCommand(CLI::App* app, int* exit_code) {
   auto options = std::make_shared<DumpOptions>();
-  CLI::App* dump =
-      app->add_subcommand("dump", "Ask a watched program for a report of what all its threads are doing");
+  CLI::App* dump = app->add_subcommand("dump", "Request a report of all threads of a watched program");
   dump->footer(
       "No signal is sent: the request goes through the page that the program keeps of its run in the spool "
       "directory.\n\n"
@@ -172,7 +171,7 @@ void AddDumpCommand(CLI::App* app, int* exit_code) {
       ->check(CLI::Range(1, INT_MAX, "a process id"));
   dump->add_option("--signal", options->signal, "Deprecated, without effect: no signal is sent")
       ->check([](const std::string& text) {
-        return SignalNumber(text) != 0 ? "" : "'" + text + "' is no signal";
+        return SignalNumber(text) != 0 ? "" : "'" + text + "' is not a signal";
       });
   dump->callback([options, exit_code] { *exit_code = Dump(*options); });
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `lagwatch dump PID`: asks a watched program for a report of what all of its threads are doing.
+// `lagwatch dump PID`: requests a report of all threads of a watched program.
 #pragma once
 
 #include <CLI/App.hpp>
@@ -10,7 +10,7 @@ namespace lagwatch::tools {
 // Adds the command to `app`. Once it was parsed and run, `*exit_code` is set.
 void AddDumpCommand(CLI::App* app, int* exit_code);
 
-// The number of a signal given as "USR2", "SIGUSR2" or "12"; 0 when it is none.
+// Returns the number of a signal given as "USR2", "SIGUSR2" or "12"; 0 if it is invalid.
 int SignalNumber(const std::string& text);
 
 }  // namespace lagwatch::tools

@@ -40,7 +40,7 @@ class EndpointSource final : public ReportSource {
     curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, &AppendAnswer);
     curl_easy_setopt(curl, CURLOPT_WRITEDATA, &answer.body);
     if (CURLcode code = curl_easy_perform(curl); code != CURLE_OK) {
-      return Status(StatusCode::kUnavailable, "cannot ask the collector at " + endpoint_.url + ": " +
+      return Status(StatusCode::kUnavailable, "cannot reach the collector at " + endpoint_.url + ": " +
                                                   curl_easy_strerror(code) + "; check --endpoint");
     }
     long http_status = 0;

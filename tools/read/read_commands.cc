@@ -22,7 +22,7 @@ namespace {
 
 using collector::QueryString;
 
-// What all reading commands can be told.
+// The options that all reading commands share.
 struct Flags {
   std::string endpoint;
   std::string token;
@@ -95,9 +95,8 @@ int Show(const Flags& flags, const std::string& path, const QueryString& query, 
     std::fputs(text.c_str(), stdout);
     return std::fflush(stdout) == 0 ? 0 : Fail("cannot write to stdout");
   } catch (const nlohmann::json::exception& error) {
-    return Fail(
-        std::string("the collector's answer has another shape than this lagwatch knows; update it: ") +
-        error.what());
+    return Fail(std::string("the collector's answer has an unknown format; update lagwatch: ") +
+                error.what());
   }
 }
 
@@ -148,7 +147,7 @@ int ShowReports(const Flags& flags) {
   query.Set("limit", std::to_string(flags.limit));
   query.Set("app", flags.app);
   query.Set("cluster", flags.cluster);
-  const int exit_code = Show(flags, "/v1/reports", query, "there are no such reports",
+  const int exit_code = Show(flags, "/v1/reports", query, "no reports match",
                              [](const Json& reports) { return ReportTable(reports, TerminalWidth()); });
   if (flags.verbose) PrintWatched(flags);
   PrintUnwatched(flags);
@@ -178,7 +177,7 @@ base::Result<std::string> TraceOfReport(ReportSource* source, const std::string&
   return traces.front().at("id").get<std::string>();
 }
 
-// `find_id` tells the trace's id, of a source of reports.
+// `find_id` returns the trace's id, given a source of reports.
 template <typename FindId>
 int SaveTrace(const Flags& flags, FindId find_id) {
   auto source = OpenSource(flags);
@@ -200,7 +199,7 @@ int ShowTraces(const Flags& flags) {
   QueryString query;
   query.Set("limit", std::to_string(flags.limit));
   query.Set("app", flags.app);
-  return Show(flags, "/v1/traces", query, "there are no traces",
+  return Show(flags, "/v1/traces", query, "no traces match",
               [](const Json& traces) { return TraceTable(traces, TerminalWidth()); });
 }
 
@@ -216,7 +215,7 @@ int ShowUsage(const Flags& flags) {
   query.Set("limit", std::to_string(flags.limit));
   query.Set("app", flags.app);
   query.Set("user", flags.user);
-  return Show(flags, "/v1/usage", query, "no use was told of yet",
+  return Show(flags, "/v1/usage", query, "no usage was reported yet",
               [](const Json& usage) { return UsageText(usage, TerminalWidth()); });
 }
 
@@ -233,14 +232,14 @@ int ShowLosses(const Flags& flags) {
 // CLI11's way: what is wrong, or nothing.
 std::string CheckId(const std::string& id) {
   bool is_good = id.find_first_not_of("0123456789abcdefABCDEF-") == std::string::npos;
-  return is_good ? "" : "'" + id + "' is no id; `lagwatch reports` and `lagwatch traces` list them";
+  return is_good ? "" : "'" + id + "' is not an id; `lagwatch reports` and `lagwatch traces` list them";
 }
 
 std::string CheckTraceFile(const std::string& file) {
   if (!FormatOfFile(file).empty()) return "";
   std::string endings = ".lwtrace";
   for (const trace::FormatInfo& info : trace::Formats()) endings += ", " + std::string(info.suffix);
-  return "the file's name tells the format; it ends in one of " + endings;
+  return "the file's name selects the format; it must end in one of " + endings;
 }
 
 using Run = int (*)(const Flags&);
@@ -261,13 +260,14 @@ Command AddCommand(CLI::App* app, const char* name, const char* description, Run
   command
       ->add_option("--token", flags->token, "One of the collector's read or admin tokens (DATA/admin-token)")
       ->envname("LAGWATCH_TOKEN");
-  command->add_option("--ca-file", flags->ca_file, "PEM: trust only a collector that one of these certifies")
+  command
+      ->add_option("--ca-file", flags->ca_file,
+                   "PEM: trust only a collector with a certificate signed by one of these")
       ->envname("LAGWATCH_CA_FILE");
   command
-      ->add_option(
-          "--spool", flags->spool,
-          "Read this directory of reports that were not sent yet, with no collector (env:LAGWATCH_SPOOL); "
-          "without --endpoint the default, ~/.local/state/lagwatch/spool")
+      ->add_option("--spool", flags->spool,
+                   "Read the unsent reports in this directory, without a collector (env:LAGWATCH_SPOOL); "
+                   "without --endpoint the default, ~/.local/state/lagwatch/spool")
       ->excludes(endpoint);
   command->add_flag("--json", flags->json, "Print JSON");
   command->callback([run, flags, exit_code] { *exit_code = run(*flags); });
@@ -275,8 +275,8 @@ Command AddCommand(CLI::App* app, const char* name, const char* description, Run
 }
 
 void AddListFlags(const Command& command) {
-  command.app->add_option("--app", command.flags->app, "Only this program's");
-  command.app->add_option("--limit", command.flags->limit, "At most so many")
+  command.app->add_option("--app", command.flags->app, "Only this program");
+  command.app->add_option("--limit", command.flags->limit, "The most rows to show")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
 }
@@ -284,7 +284,7 @@ void AddListFlags(const Command& command) {
 }  // namespace
 
 void AddReadCommands(CLI::App* app, const LoadRecords& load_records, int* exit_code) {
-  Command clusters = AddCommand(app, "clusters", "Show what froze, the costliest cause first", &ShowClusters,
+  Command clusters = AddCommand(app, "clusters", "Show causes of hangs, the costliest first", &ShowClusters,
                                 load_records, exit_code);
   AddListFlags(clusters);
   clusters.app->add_option("--level", clusters.flags->level, "1: causes by their innermost 2 frames; 2: by 4")
@@ -292,43 +292,43 @@ void AddReadCommands(CLI::App* app, const LoadRecords& load_records, int* exit_c
       ->capture_default_str();
 
   clusters.app->add_option("--state", clusters.flags->state,
-                           "Only causes in these states: all, or some of new, known, regressed, fixed and "
-                           "ignored with commas between them; without this, not those fixed or ignored");
+                           "Only causes in these states: all, or new, known, regressed, fixed, ignored, "
+                           "separated by commas (default: all except fixed and ignored)");
   clusters.app->footer(
       "HANG-S (seconds) and LAGS are estimates for all users, also those whose reports are not sent;\n"
-      "--json has what was received, too.");
+      "--json also has the numbers received.");
 
   Command reports =
       AddCommand(app, "reports", "List reports, the newest first", &ShowReports, load_records, exit_code);
   AddListFlags(reports);
   reports.app->add_flag("--verbose", reports.flags->verbose,
-                        "Say on stderr how long which programs were watched");
-  reports.app->add_option("--cluster", reports.flags->cluster, "Only those of the cluster with this key");
+                        "Print the watched time of each program on stderr");
+  reports.app->add_option("--cluster", reports.flags->cluster, "Only reports of the cluster with this key");
 
   Command traces = AddCommand(app, "traces", "List traces, the newest first, or write one to a file",
                               &ShowTraces, load_records, exit_code);
   AddListFlags(traces);
   auto* trace_id =
-      traces.app->add_option("ID", traces.flags->id, "A trace's id: write that one")->check(&CheckId);
+      traces.app->add_option("ID", traces.flags->id, "The id of the trace to write")->check(&CheckId);
   auto* trace_file =
       traces.app
           ->add_option("-o,--output", traces.flags->trace_file,
-                       "The file; its name tells the format: .perfetto-trace, .speedscope.json, "
+                       "The file; its name selects the format: .perfetto-trace, .speedscope.json, "
                        ".pb.gz …")
           ->check(&CheckTraceFile)
           ->needs(trace_id);
   trace_id->needs(trace_file);
 
-  Command frames = AddCommand(app, "frames", "Show how well frames were drawn, the most dropped ones first",
+  Command frames = AddCommand(app, "frames", "Show dropped frames of the display, the worst first",
                               &ShowFrames, load_records, exit_code);
   AddListFlags(frames);
-  Command usage = AddCommand(app, "usage", "Show how long programs were watched, and lagged in an hour of it",
-                             &ShowUsage, load_records, exit_code);
+  Command usage = AddCommand(app, "usage", "Show watched time and hang rates of programs", &ShowUsage,
+                             load_records, exit_code);
   AddListFlags(usage);
-  usage.app->add_option("--user", usage.flags->user, "Only this user's");
+  usage.app->add_option("--user", usage.flags->user, "Only this user");
 
-  AddListFlags(AddCommand(app, "losses", "Show how many reports were held back or lost, and why", &ShowLosses,
-                          load_records, exit_code));
+  AddListFlags(AddCommand(app, "losses", "Show how many reports were not sent or lost, by reason",
+                          &ShowLosses, load_records, exit_code));
 
   Command report = AddCommand(app, "report", "Show one report in full", &ShowReport, load_records, exit_code);
   report.app->add_option("ID", report.flags->id, "The report's id, or its beginning")
@@ -336,7 +336,7 @@ void AddReadCommands(CLI::App* app, const LoadRecords& load_records, int* exit_c
       ->check(&CheckId);
   report.app
       ->add_option("--trace", report.flags->trace_file,
-                   "Write the trace of what led there to this file, in the format that its name ends in: "
+                   "Write the report's trace to this file, in the format that its name selects: "
                    ".perfetto-trace, .speedscope.json, .pb.gz …")
       ->check(&CheckTraceFile);
 }

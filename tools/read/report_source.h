@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the reading commands get their JSON from: a collector, or a spool on this machine with no server at
-// all. Context: background.
+// The source of the reading commands' JSON: a collector, or a spool on this machine without a
+// server. Context: background.
 #pragma once
 
 #include <functional>
@@ -29,18 +29,18 @@ class ReportSource {
     std::string body = {};
   };
 
-  // Errors: kUnavailable when nobody answers.
+  // Errors: kUnavailable without an answer.
   virtual base::Result<Answer> Ask(const std::string& path, const collector::QueryString& query) = 0;
 };
 
-// Reads a spool directory's records, with names for frames as far as this machine has them, as an encoded
-// lagwatch.Batch.
+// Reads a spool directory's records, with names for frames as far as this machine has them, as
+// an encoded lagwatch.Batch.
 using LoadRecords = std::function<base::Result<std::string>(const std::string& spool_directory)>;
 
 struct Endpoint {
   std::string url;  // "http://127.0.0.1:8790"
   std::string token;
-  std::string ca_file;  // PEM: whom none of these certifies is not asked; empty: the system's store
+  std::string ca_file;  // PEM: certificates that the server's must be signed by; empty: the system's
 };
 
 std::unique_ptr<ReportSource> OpenEndpoint(Endpoint endpoint);
@@ -48,8 +48,7 @@ std::unique_ptr<ReportSource> OpenEndpoint(Endpoint endpoint);
 base::Result<std::unique_ptr<ReportSource>> OpenSpool(const std::string& directory,
                                                       const LoadRecords& load_records);
 
-// What an answer of the API holds. Errors: the one that the API gave; kInternal when the text is none of its
-// answers.
+// Parses an answer of the API. Errors: the API's; kInternal if the text is not an answer of the API.
 base::Result<Json> ReadAnswer(int http_status, const std::string& text);
 
 }  // namespace lagwatch::tools

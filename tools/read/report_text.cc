@@ -31,7 +31,8 @@ std::string Cause(const Json& frames) {
   return names.empty() ? "(no stack)" : Join(names, " < ");
 }
 
-// As people call it, or by its functions and who held its lock. What is new needs no word.
+// The cause's title, or its functions and the owner of its lock. A state other than new comes
+// first, in brackets.
 std::string CauseOf(const Json& cluster) {
   const Json& via = cluster.at("via");
   const Json title = cluster.value("title", Json());
@@ -53,8 +54,8 @@ bool IsOfCpu(const Json& report) {
 // A dispatch that was slow, but no lag.
 bool IsSlow(const Json& report) { return Text(report, "kind") == "slow"; }
 
-// A lag whose end is not known lasted at least as long as it was seen; so did one that ended with its
-// process.
+// A lag whose end is not known lasted at least as long as it was seen; so did one that ended
+// with its process.
 std::string Duration(const Json& report) {
   if (IsOfCpu(report)) return "-";
   std::string duration = ShortDuration(report.at("duration_ms").get<double>());
@@ -176,7 +177,7 @@ std::string ExitLine(const Json& report) {
   return exit.empty() ? "" : "  run      ended by " + exit + "\n";
 }
 
-// What it is, when it is more or other than a dispatch over its first threshold.
+// The report's kind, unless it is a dispatch over its first threshold.
 std::string KindLines(const Json& report) {
   std::string kind = Text(report, "kind");
   std::string level = Text(report, "level");
@@ -253,7 +254,7 @@ std::string SlowReportLines(const Json& report) {
   const bool is_of_calls = report.at("facts").value("tree_of", Json()) == "calls";
   const Json tree = report.value("call_tree", Json::array());
   return (tree.empty() ? ""
-                       : std::string("\nWhere the time went (") +
+                       : std::string("\nTime by call (") +
                              (is_of_calls ? "recorded calls" : "estimated from samples") + ")\n") +
          CallTreeLines(tree, "") + "\nHeaviest path\n" +
          StackLines(report.at("expensive_stack"), Text(report, "expensive_completeness"), "  ");
@@ -318,14 +319,14 @@ std::string FactLines(const Json& facts) {
   return lines.empty() ? "" : "\nFacts\n" + lines;
 }
 
-// Older collectors tell of none.
+// Older collectors return no traces.
 std::string TraceLines(const Json& report) {
   std::string lines;
   for (const Json& trace : report.value("traces", Json::array()))
     lines += Format("  %.0f ms recorded (", trace.at("duration_ms").get<double>()) + Text(trace, "reason") +
              Format("), %.0f KiB\n", trace.at("size_bytes").get<double>() / 1024);
   if (lines.empty()) return "";
-  return "\nWhat led there\n" + lines + "  get it with: lagwatch report " + Text(report, "id") +
+  return "\nBefore the hang\n" + lines + "  get it with: lagwatch report " + Text(report, "id") +
          " --trace FILE.perfetto-trace\n";
 }
 
@@ -376,7 +377,7 @@ std::string At(const Json& thread) {
   return thread.at("at").is_null() ? "" : " at " + thread.at("at").get<std::string>();
 }
 
-// What is waited for, after "waits at Function ".
+// Describes what a thread waits for; follows "waits at Function ".
 std::string WaitedFor(const Json& wait) {
   std::string kind = Text(wait, "kind");
   std::string lock = (kind == "unknown" ? "futex" : kind) + " " + Text(wait, "lock");
@@ -388,7 +389,7 @@ std::string WaitedFor(const Json& wait) {
   if (for_whom == "owner") return "for " + lock + " held by " + ThreadName(owner) + At(owner);
   if (for_whom == "readers") return "for " + lock + " held by readers";
   if (for_whom == "signal") return "for a signal (" + lock + ")";
-  return "for " + lock + "; who could end that is not known";
+  return "for " + lock + "; the thread that could end it is unknown";
 }
 
 // The threads that the last wait leads back to: "thread 71 waits for thread 72 waits for thread 71".
@@ -405,7 +406,7 @@ std::string CycleOf(const Json& waits) {
 std::string WaitLines(const Json& report) {
   const Json& waits = report.at("waits");
   if (waits.empty()) return "";
-  std::string lines = "\nWho waits for whom\n";
+  std::string lines = "\nWait chain\n";
   for (const Json& wait : waits)
     lines += "  " + ThreadName(wait) + " waits" + At(wait) + " " + WaitedFor(wait) + "\n";
   if (report.at("deadlock").get<bool>()) lines += "  deadlock: " + CycleOf(waits) + "\n";
@@ -431,7 +432,7 @@ std::string ThreadLines(const Json& threads, const std::string& machine) {
   return lines;
 }
 
-// "  5 threads of lagwatch". Older collectors do not tell.
+// Returns "  5 threads of lagwatch". Older collectors do not return the number.
 std::string OwnThreadLine(const Json& report) {
   const auto count = report.value("lagwatch_threads", int64_t{0});
   if (count == 0) return "";
@@ -553,7 +554,7 @@ std::string ReportText(const Json& report) {
   if (IsOfCpu(report)) {
     const Json tree = report.value("power_tree", Json::array());
     return PrintableLines(CpuHeaderLines(report) + BusiestThreadLines(report) +
-                          (tree.empty() ? "" : "\nWhere the CPU time went (innermost functions first)\n") +
+                          (tree.empty() ? "" : "\nCPU time by call (innermost functions first)\n") +
                           PowerTreeLines(tree, "  ") + TraceLines(report) + "\nThreads\n" +
                           ThreadLines(report.at("threads"), Text(report, "machine")));
   }

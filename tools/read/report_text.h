@@ -12,13 +12,13 @@ namespace lagwatch::tools {
 
 // `max_width` as in Table.
 std::string ClusterTable(const Json& clusters, int level, size_t max_width);
-// What was drawn how well, one line for each loop and scene.
+// One line for each loop and scene, with the number of frames of each quality.
 std::string FrameTable(const Json& frames, size_t max_width);
 // Reports that never came: one line for each program version, reason and cause.
 std::string LossTable(const Json& losses, size_t max_width);
 std::string ReportTable(const Json& reports, size_t max_width);
 std::string TraceTable(const Json& traces, size_t max_width);
-// One report in full: header, most expensive stack, who waits for whom, timeline, threads.
+// One report in full: header, most expensive stack, wait chain, timeline, threads.
 std::string ReportText(const Json& report);
 
 }  // namespace lagwatch::tools

@@ -47,7 +47,7 @@ size_t BytesOf(size_t characters, std::string_view text) {
   return bytes;
 }
 
-// What does not fit ends with an ellipsis.
+// Ends a text that does not fit with an ellipsis.
 std::string CutTo(size_t width, const std::string& text) {
   return WidthOf(text) <= width ? text : text.substr(0, BytesOf(width - 1, text)) + "…";
 }

@@ -10,9 +10,9 @@
 
 namespace lagwatch::tools {
 
-// Reports come from other machines: control characters in them would steer the reader's terminal, and those
-// that change the direction of text, or have no width, would show another text, so they become '?'. `text` is
-// UTF-8.
+// Reports come from other machines: control characters in them would steer the reader's terminal, and
+// those that change the direction of text, or have no width, would show another text, so they become '?'.
+// `text` is UTF-8.
 std::string Printable(std::string_view text);
 
 std::string Join(const std::vector<std::string>& parts, std::string_view separator);

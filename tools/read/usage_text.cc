@@ -24,9 +24,9 @@ std::string NameOf(const Json& program) {
   return program.at("app").get<std::string>() + " " + program.at("version").get<std::string>();
 }
 
-// The part of the figures that is of the time in the background, where the program told of any, and the rest.
+// The figures split into background and foreground, if the program reported any background time.
 std::string BackgroundText(const Json& program) {
-  const Json background = program.value("background", Json());  // older collectors tell of none
+  const Json background = program.value("background", Json());  // older collectors do not return it
   if (!background.is_object() || background.at("watched_ms").get<double>() <= 0) return "";
   auto of = [](double watched_ms, double lags, double lagged_ms) {
     return Hours(watched_ms) + " h, " + Decimal(lags, 0) + " lags, " + Seconds(lagged_ms) + " s, " +
@@ -85,7 +85,7 @@ std::string UsageText(const Json& usage, size_t max_width) {
       }
       details += "\n";
     }
-    const Json exits = program.value("exits", Json::object());  // older collectors do not tell
+    const Json exits = program.value("exits", Json::object());  // older collectors do not return it
     if (!exits.empty()) details += "\nRuns of " + Printable(NameOf(program)) + " ended by:";
     const char* separator = " ";
     for (const auto& [reason, runs] : exits.items()) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What programs were used for, as a table for people. For its argument see report_text.h.
-// Context: background; pure.
+// Tables of programs' usage for people. report_text.h describes the arguments. Context: background; pure.
 #pragma once
 
 #include <cstddef>

@@ -51,7 +51,8 @@ base::Result<PreloadEnvironment> PreparePreload(sdk::PreloadConfig config) {
     config.previous_preload = previous;
     if (*previous != '\0') preload += ":" + config.previous_preload;
   }
-  if (config.HasLineEnd()) return base::Status(base::StatusCode::kInvalid, "no option may hold a line end");
+  if (config.HasLineEnd())
+    return base::Status(base::StatusCode::kInvalid, "options must not contain line ends");
   return PreloadEnvironment{std::move(preload), config.ToText()};
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the preloaded library gets into a program that the command line starts. Context: background.
+// Preloads the library into a program that the command line starts. Context: background.
 #pragma once
 
 #include <filesystem>
@@ -26,8 +26,8 @@ struct PreloadEnvironment {
   void Set() const;
 };
 
-// Has the library told `config`; what LD_PRELOAD is now is kept. Errors: kNotFound when the library is not
-// beside this program; kInvalid when an option holds a line end.
+// Passes `config` to the library; the present LD_PRELOAD is kept. Errors: kNotFound if the library is not
+// beside this program; kInvalid if an option contains a line end.
 base::Result<PreloadEnvironment> PreparePreload(sdk::PreloadConfig config);
 
 // Becomes `program`; returns the exit code when that fails, having said why.

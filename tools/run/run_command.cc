@@ -40,7 +40,7 @@ int Refuse(const std::string& message) {
   return 2;
 }
 
-// What the collector told an earlier run. False when it wants nothing watched.
+// Takes the config that an earlier run received from the collector. Returns false if it turns watching off.
 bool TakeStoredConfig(const report::PublicKey& key, const std::string& app, sdk::PreloadConfig* config) {
   sdk::MonitorOptions options;
   options.app = app;
@@ -68,7 +68,7 @@ int Run(RunOptions options) {
   sdk::PreloadConfig& config = options.config;
   if (!options.dump_signal.empty()) {
     config.dump_signal = static_cast<uint32_t>(SignalNumber(options.dump_signal));
-    if (config.dump_signal == 0) return Refuse("run: '" + options.dump_signal + "' is no signal");
+    if (config.dump_signal == 0) return Refuse("run: '" + options.dump_signal + "' is not a signal");
   }
   // Without the option, each program that is followed has a name of its own.
   const std::string app =
@@ -108,35 +108,36 @@ void AddUploadOptions(CLI::App* run, SidecarOptions* options) {
   run->add_option("--endpoint", options->endpoint, "The collector's URL, or sentry: and a DSN")
       ->envname("LAGWATCH_ENDPOINT");
   run->add_option("--key", options->key, "The collector's project key")->envname("LAGWATCH_KEY");
-  run->add_option("--ca-file", options->ca_file, "PEM: trust only a collector that one of these certifies")
+  run->add_option("--ca-file", options->ca_file,
+                  "PEM: trust only a collector with a certificate signed by one of these")
       ->envname("LAGWATCH_CA_FILE");
   run->add_option(
          "--config-key", options->config_key,
          "Take the collector's config, which this key signs: `lagwatch-collector --print-public-key`")
       ->envname("LAGWATCH_CONFIG_KEY");
   run->add_option("--user-rate-ppm", options->user_rate_ppm,
-                  "Send the reports of so many in a million users a day")
+                  "Fraction of users who send reports on a given day, in parts per million")
       ->envname("LAGWATCH_USER_RATE_PPM")
       ->check(CLI::Range(0, 1'000'000))
       ->capture_default_str();
-  run->add_option("--reports-per-day", options->reports_per_day, "Send so many reports of a user a day")
+  run->add_option("--reports-per-day", options->reports_per_day, "Reports to send per user and day")
       ->envname("LAGWATCH_REPORTS_PER_DAY")
       ->capture_default_str();
-  run->add_option("--reports-per-cause", options->reports_per_cause, "Of these, so many of one cause")
+  run->add_option("--reports-per-cause", options->reports_per_cause, "Of these, reports to send per cause")
       ->envname("LAGWATCH_REPORTS_PER_CAUSE")
       ->capture_default_str();
   run->add_option("--slow-reports-per-day", options->slow_reports_per_day,
-                  "Send so many reports of slow dispatches of a user a day")
+                  "Reports of slow dispatches to send per user and day")
       ->envname("LAGWATCH_SLOW_REPORTS_PER_DAY")
       ->capture_default_str();
-  run->add_option("--traces-per-day", options->traces_per_day, "Send so many traces of a user a day")
+  run->add_option("--traces-per-day", options->traces_per_day, "Traces to send per user and day")
       ->envname("LAGWATCH_TRACES_PER_DAY")
       ->capture_default_str();
 }
 
 void AddTraceOptions(CLI::App* run, sdk::PreloadConfig* config) {
   run->add_flag("--trace", config->has_traces,
-                "Record the program all the time; reports come with traces of what led to them")
+                "Record the program continuously, and attach a trace to each report")
       ->envname("LAGWATCH_TRACE");
   run->add_flag("--slow-reports", config->reports_slow,
                 "Report dispatches over --slow-dispatch-ms, too, with a tree of the calls that took the time")
@@ -146,7 +147,7 @@ void AddTraceOptions(CLI::App* run, sdk::PreloadConfig* config) {
       ->check(CLI::Range(1, 3600000))
       ->capture_default_str();
   run->add_flag("--trace-hooks", config->traces_hooks,
-                "Threads look at themselves, too, in calls that they make anyway")
+                "Also capture stacks inside hooked calls (malloc, locks, I/O)")
       ->envname("LAGWATCH_TRACE_HOOKS");
   run->add_option(
          "--trace-patch", config->traces_patched_modules,
@@ -162,15 +163,15 @@ void AddTraceOptions(CLI::App* run, sdk::PreloadConfig* config) {
     const char* meaning;
   };
   const Number numbers[] = {{"--trace-interval-ms", "LAGWATCH_TRACE_INTERVAL_MS", &config->traces_interval_ms,
-                             1, 100, "Between two looks at a thread"},
+                             1, 100, "Time between two samples of a thread"},
                             {"--trace-before-s", "LAGWATCH_TRACE_BEFORE_S", &config->traces_before_s, 0, 600,
-                             "How much of what came before a lag is in its trace"},
+                             "Length of a trace before the hang"},
                             {"--trace-slow-ms", "LAGWATCH_TRACE_SLOW_MS", &config->traces_slow_ms, 0, 3600000,
-                             "A dispatch longer than this gets a trace, too, if it is no lag; 0: none does"},
+                             "Dispatches longer than this get a trace even if they are no lags; 0: off"},
                             {"--trace-buffer-kib", "LAGWATCH_TRACE_BUFFER_KIB", &config->traces_buffer_kib,
-                             1024, 262144, "Memory for what is recorded"},
+                             1024, 262144, "Memory for the recording"},
                             {"--trace-max-kib", "LAGWATCH_TRACE_MAX_KIB", &config->traces_max_kib, 4, 900,
-                             "A larger trace is made shorter"}};
+                             "A larger trace is shortened"}};
   for (const Number& number : numbers) {
     run->add_option(number.flag, *number.value, number.meaning)
         ->envname(number.variable)
@@ -183,13 +184,12 @@ void AddTraceOptions(CLI::App* run, sdk::PreloadConfig* config) {
 
 void AddRunCommand(CLI::App* app, int* exit_code) {
   auto options = std::make_shared<RunOptions>();
-  CLI::App* run = app->add_subcommand("run", "Run a program, watched, without changing it");
+  CLI::App* run = app->add_subcommand("run", "Run a program under a watchdog, without changing it");
   run->footer(
-      "From one wait's return (epoll_wait, poll, select and their like) to the next wait's entry is one "
-      "dispatch;\n"
-      "one that takes longer than the threshold is reported. Reports are in the spool directory at once; "
-      "with an\n"
-      "endpoint, a helper process sends them to the collector.\n\n"
+      "The time from the return of one wait (epoll_wait, poll, select and similar calls) to the next wait\n"
+      "is one dispatch; a dispatch longer than the threshold is reported. Reports are in the spool "
+      "directory\n"
+      "at once; with an endpoint, a helper process sends them to the collector.\n\n"
       "  lagwatch run -- redis-server --port 6380\n"
       "  lagwatch clusters");
   sdk::PreloadConfig& config = options->config;
@@ -198,44 +198,44 @@ void AddRunCommand(CLI::App* app, int* exit_code) {
   run->add_option("--app", config.app, "The program's name in reports (default: its file name)")
       ->envname("LAGWATCH_APP");
   run->add_option("--app-version", config.app_version, "Its version")->envname("LAGWATCH_APP_VERSION");
-  run->add_option("--user", config.user, "Who is affected, as a pseudonym")->envname("LAGWATCH_USER");
+  run->add_option("--user", config.user, "The affected user, as a pseudonym")->envname("LAGWATCH_USER");
   run->add_option("--threshold-ms", config.threshold_ms, "A dispatch longer than this is a lag")
       ->envname("LAGWATCH_THRESHOLD_MS")
       ->check(CLI::Range(16, 3600000))
       ->capture_default_str();
   run->add_option("--spool", config.spool_directory,
-                  "Where reports wait (default: " + sdk::DefaultSpoolDirectory() + ")")
+                  "The spool directory, where reports wait (default: " + sdk::DefaultSpoolDirectory() + ")")
       ->envname("LAGWATCH_SPOOL");
-  run->add_option(
-         "--threads", config.threads,
-         "Whose loops to watch: auto (the main thread's, or those of other threads while it runs none), "
-         "main, all, or a thread's name")
+  run->add_option("--threads", config.threads,
+                  "Threads whose loops to watch: auto (the main thread, or other threads while it has no "
+                  "loop), main, all, or a thread's name")
       ->envname("LAGWATCH_THREADS")
       ->capture_default_str();
   run->add_option("--children", config.children,
-                  "Programs to watch besides the first: none; exec: what a watched process becomes by exec, "
-                  "and the children of one that watches no loop (sh, env, timeout, wrapper scripts); all: "
-                  "every child process")
+                  "Programs to watch besides the first: none; exec: programs that a watched process starts "
+                  "by exec, and children of processes without a loop (sh, env, timeout, wrapper scripts); "
+                  "all: every child process")
       ->envname("LAGWATCH_CHILDREN")
       ->check(CLI::IsMember({"none", "exec", "all"}))
       ->capture_default_str();
   run->add_option(
          "--expensive", config.expensive,
-         "Which sample stands for a busy lag: path (the newest on the heaviest path from the outermost "
+         "The sample that represents a busy loop: path (the newest on the heaviest path from the outermost "
          "call inwards) or leaf (of the innermost function seen most often)")
       ->envname("LAGWATCH_EXPENSIVE")
       ->check(CLI::IsMember({"path", "leaf"}))
       ->capture_default_str();
-  run->add_flag("--quiet", options->is_quiet, "Print no line when the program will not be watched")
+  run->add_flag("--quiet", options->is_quiet, "Print no message if the program cannot be watched")
       ->envname("LAGWATCH_QUIET");
   run->add_flag("--verbose", config.is_verbose,
-                "Print on stderr, at the program's end, how many loops were watched and hangs seen")
+                "At the program's end, print the numbers of watched loops and of hangs on stderr")
       ->envname("LAGWATCH_VERBOSE");
-  run->add_flag("--seccomp-allows-lagwatch", config.seccomp_is_allowed,
-                "The program's seccomp filters allow lagwatch's system calls: go on when it confines itself")
+  run->add_flag(
+         "--seccomp-allows-lagwatch", config.seccomp_is_allowed,
+         "The program's seccomp filters allow lagwatch's system calls: continue when it confines itself")
       ->envname("LAGWATCH_SECCOMP_ALLOWS_LAGWATCH");
   run->add_option("--dump-signal", options->dump_signal,
-                  "A signal (USR2, say) at which the program makes a dump; see `lagwatch dump`")
+                  "A signal (such as USR2) that requests a dump; see `lagwatch dump`")
       ->envname("LAGWATCH_DUMP_SIGNAL");
   run->add_option("command", options->command, "The program and its arguments, after --")->required();
   run->positionals_at_end();

@@ -6,8 +6,8 @@
 
 namespace lagwatch::tools {
 
-// Adds the command to `app`. Once it was parsed, `*exit_code` is set, unless the program took this process
-// over.
+// Adds the command to `app`. Once it was parsed, `*exit_code` is set, unless the program took
+// this process over.
 void AddRunCommand(CLI::App* app, int* exit_code);
 
 }  // namespace lagwatch::tools

@@ -28,7 +28,7 @@ constexpr int kFollowedFd = 3;
     dup2(followed_fd, kFollowedFd);
   }
   close_range(kFollowedFd + 1, ~0U, 0);
-  setenv("LAGWATCH_KEY", options.key.c_str(), 1);  // not among the arguments, which everybody can read
+  setenv("LAGWATCH_KEY", options.key.c_str(), 1);  // not among the arguments, which all users can read
   setenv("LAGWATCH_CA_FILE", options.ca_file.c_str(), 1);
   std::vector<std::string> arguments = {
       "lagwatch",

@@ -27,10 +27,10 @@ struct SidecarOptions {
   uint32_t slow_reports_per_day = 5;
 };
 
-// Starts `own_program upload …` as a process that is no child of the caller and shares neither its terminal
-// nor its files. It lives until the caller's process, whatever program that becomes, and those that are
-// followed have ended and the spool is sent (or a while has passed). Context: background; the caller has no
-// other threads.
+// Starts `own_program upload …` as a process that is no child of the caller and shares neither its
+// terminal nor its files. It lives until the caller's process, whatever program that becomes, and those
+// that are followed have ended and the spool is sent (or a while has passed). Context: background; the
+// caller has no other threads.
 base::Status StartSidecar(const std::filesystem::path& own_program, const SidecarOptions& options);
 
 }  // namespace lagwatch::tools

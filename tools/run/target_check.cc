@@ -42,7 +42,7 @@ Status Check(const std::string& path, const std::filesystem::path& library, int 
     case ProgramKind::kDynamic:
       return CheckLoader(path, program.interpreter, library);
     case ProgramKind::kScript:
-      if (interpreters_left == 0) return CannotWatch(path, "its interpreters never end");
+      if (interpreters_left == 0) return CannotWatch(path, "its interpreters form a cycle");
       return Check(program.interpreter, library, interpreters_left - 1);
     case ProgramKind::kSanitized:
       return CannotWatch(path,

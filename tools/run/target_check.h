@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a library can be preloaded into a program: the dynamic loader does it, and only for programs that
-// are dynamically linked, of this machine's kind, and not privileged. Context: background.
+// Checks whether a library can be preloaded into a program: the dynamic loader does it, and only for programs
+// that are dynamically linked, of this machine's kind, and not privileged. Context: background.
 #pragma once
 
 #include <filesystem>

@@ -41,7 +41,7 @@ class Scanner {
     auto build_id = BuildId::FromBytes(facts->build_id);
     if (!build_id) return Skip(path, "it has no build id; link it with -Wl,--build-id");
     if (!facts->has_dwarf && !facts->has_symbols) {
-      return Skip(path, "it is stripped; give the file from before, or its .debug file");
+      return Skip(path, "it is stripped; give the unstripped file or its .debug file");
     }
     const SymbolKind kind =
         facts->has_dwarf || !facts->has_code ? SymbolKind::kDebug : SymbolKind::kExecutable;
@@ -78,7 +78,7 @@ base::Result<SymbolScan> ScanForSymbols(const std::vector<std::string>& paths) {
     } else if (fs::exists(path, error)) {
       scanner.Look(path);
     } else {
-      return Status(StatusCode::kNotFound, "there is no file or directory " + path);
+      return Status(StatusCode::kNotFound, "no such file or directory: " + path);
     }
   }
   return scanner.Take();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which files of this machine a collector can name functions with. Context: background.
+// Finds the files of this machine that a collector can name functions with. Context: background.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ struct SkippedFile {
 
 struct SymbolScan {
   std::vector<LocalSymbolFile> files;  // of each build id and kind the first that was found
-  std::vector<SkippedFile> skipped;    // ELF files alone; others are nobody's business
+  std::vector<SkippedFile> skipped;    // ELF files only; other files are not counted
 };
 
 // Looks at files, and at all files below directories. Errors: kNotFound when there is no such path.

@@ -57,7 +57,7 @@ Result<Progress> ReadProgress(const Result<Json>& answer) {
   if (!answer.ok()) return answer.status();
   const bool is_progress = answer->is_object() && answer->contains("complete");
   if (!is_progress)
-    return Status(StatusCode::kInternal, "the collector's answer is none that this lagwatch knows");
+    return Status(StatusCode::kInternal, "the collector's answer has an unknown format; update lagwatch");
   return Progress{answer->value("complete", false), answer->value("received_bytes", uint64_t{0})};
 }
 
@@ -156,8 +156,7 @@ Result<SymbolsClient::Outcome> SymbolsClient::Upload(const LocalSymbolFile& file
         SendPiece(target + "&offset=" + std::to_string(offset) + "&size=" + std::to_string(file.size_bytes),
                   std::move(*piece), is_stopped));
     if (progress.ok() && !progress->is_complete && progress->received_bytes <= offset) {
-      return Status(StatusCode::kInternal,
-                    "the collector does not take " + file.path + "; send it again later");
+      return Status(StatusCode::kInternal, "the collector rejected " + file.path + "; send it again later");
     }
   }
   if (!progress.ok()) return Status(progress.status().code(), file.path + ": " + progress.status().message());

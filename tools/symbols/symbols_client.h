@@ -25,9 +25,9 @@ class SymbolsClient {
   base::Result<Json> List();
 
   enum class Outcome { kSent, kWasThere };
-  // Sends what the collector does not have of a file, in pieces. `on_bytes` hears of each so many bytes of
-  // the file that are done. What fails passingly is tried again for some seconds; `is_stopped` ends that.
-  // Errors: as the API gave them; kIo when the file cannot be read.
+  // Sends the parts of a file that the collector does not have, in pieces. Calls `on_bytes` with the number
+  // of bytes of the file that are done. Transient failures are retried for some seconds; `is_stopped` ends
+  // that. Errors: the API's; kIo if the file cannot be read.
   base::Result<Outcome> Upload(const LocalSymbolFile& file, const std::function<void(uint64_t)>& on_bytes,
                                const std::atomic<bool>& is_stopped);
 

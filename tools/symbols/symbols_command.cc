@@ -67,7 +67,7 @@ int UploadAll(const Flags& flags) {
   if (!scan.ok()) return Fail(scan.status().message());
   PrintSkipped(flags, *scan);
   if (scan->files.empty()) {
-    return Fail("no file there has symbols and a build id (" + std::to_string(scan->skipped.size()) +
+    return Fail("no file has symbols and a build id (" + std::to_string(scan->skipped.size()) +
                 " ELF files were skipped; -v says why)");
   }
   UploadTotals totals;
@@ -77,7 +77,7 @@ int UploadAll(const Flags& flags) {
   }
   for (const std::string& problem : totals.problems) Fail(problem);
   const uint64_t failed = totals.problems.size();
-  std::printf("%llu files sent (%s), %llu were there already, %zu skipped\n",
+  std::printf("%llu files sent (%s), %llu already uploaded, %zu skipped\n",
               static_cast<unsigned long long>(totals.sent_files), ShortSize(totals.sent_bytes).c_str(),
               static_cast<unsigned long long>(totals.files - totals.sent_files - failed),
               scan->skipped.size());
@@ -97,9 +97,8 @@ int List(const Flags& flags) {
     std::fputs(text.c_str(), stdout);
     return std::fflush(stdout) == 0 ? 0 : Fail("cannot write to stdout");
   } catch (const nlohmann::json::exception& error) {
-    return Fail(
-        std::string("the collector's answer has another shape than this lagwatch knows; update it: ") +
-        error.what());
+    return Fail(std::string("the collector's answer has an unknown format; update lagwatch: ") +
+                error.what());
   }
 }
 
@@ -110,7 +109,8 @@ void AddEndpoint(CLI::App* command, Endpoint* endpoint) {
   command->add_option("--token", endpoint->token, "One of the collector's admin tokens (DATA/admin-token)")
       ->envname("LAGWATCH_TOKEN");
   command
-      ->add_option("--ca-file", endpoint->ca_file, "PEM: trust only collectors that one of these certifies")
+      ->add_option("--ca-file", endpoint->ca_file,
+                   "PEM: trust only collectors with a certificate signed by one of these")
       ->envname("LAGWATCH_CA_FILE");
 }
 
@@ -118,16 +118,16 @@ void AddEndpoint(CLI::App* command, Endpoint* endpoint) {
 
 void AddSymbolsCommand(CLI::App* app, int* exit_code) {
   auto flags = std::make_shared<Flags>();
-  CLI::App* symbols = app->add_subcommand("symbols", "Files that the collector names functions and lines by");
+  CLI::App* symbols = app->add_subcommand("symbols", "Manage the collector's symbol files");
   symbols->require_subcommand(1);
   CLI::App* upload = symbols->add_subcommand(
-      "upload", "Send programs, libraries and .debug files, or all below a directory");
+      "upload", "Upload programs, libraries and .debug files, or all files below a directory");
   upload->add_option("PATH", flags->paths, "A file, or a directory with files")->required();
   AddEndpoint(upload, &flags->endpoint);
-  upload->add_flag("-v,--verbose", flags->is_verbose, "Say which files are skipped, and why");
+  upload->add_flag("-v,--verbose", flags->is_verbose, "List skipped files, with reasons");
   upload->callback([flags, exit_code] { *exit_code = UploadAll(*flags); });
 
-  CLI::App* list = symbols->add_subcommand("list", "Show which files the collector has");
+  CLI::App* list = symbols->add_subcommand("list", "List the collector's symbol files");
   AddEndpoint(list, &flags->endpoint);
   list->add_flag("--json", flags->json, "Print the collector's answer");
   list->callback([flags, exit_code] { *exit_code = List(*flags); });

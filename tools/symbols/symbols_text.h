@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the symbol commands print. Context: background; pure.
+// The output of the symbol commands. Context: background; pure.
 #pragma once
 
 #include <cstdint>

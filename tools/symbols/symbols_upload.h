@@ -12,7 +12,7 @@
 
 namespace lagwatch::tools {
 
-// What is done by now; of what was there already, all counts as done.
+// Progress so far; a file that the collector had already counts as done.
 struct UploadTotals {
   uint64_t files = 0;
   uint64_t bytes = 0;

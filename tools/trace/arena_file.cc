@@ -29,7 +29,7 @@ ArenaFile::ArenaFile(std::string path, std::unique_ptr<trace::Arena> arena)
 
 base::Status ArenaFile::LetIn(uid_t uid) const {
   if (uid == geteuid() || chown(path_.c_str(), uid, static_cast<gid_t>(-1)) == 0) return {};
-  return base::IoError("cannot let user " + std::to_string(uid) + " write to " + path_, errno);
+  return base::IoError("cannot give access to user " + std::to_string(uid) + " write to " + path_, errno);
 }
 
 ArenaFile::~ArenaFile() { unlink(path_.c_str()); }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The file that a program is recorded into while it runs: in memory, where there is such a place. Context:
-// background.
+// The file that a program is recorded into while it runs: in memory, where there is such a
+// place. Context: background.
 #pragma once
 
 #include <sys/types.h>
@@ -22,7 +22,7 @@ class ArenaFile {
   ArenaFile(const ArenaFile&) = delete;
   ArenaFile& operator=(const ArenaFile&) = delete;
 
-  // Makes it the user's, who cannot open it else. Errors: kIo.
+  // Makes the file the user's, which cannot open it otherwise. Errors: kIo.
   base::Status LetIn(uid_t uid) const;
   const std::string& path() const { return path_; }
   trace::Arena& arena() const { return *arena_; }

@@ -17,7 +17,7 @@
 namespace lagwatch::tools {
 namespace {
 
-// Where a file is mapped from its first byte on, and which it is.
+// A mapped file, and the address of its first byte.
 struct MappedFile {
   uint64_t base;
   uint64_t inode;
@@ -44,19 +44,20 @@ std::optional<MappedFile> FindMapping(const std::string& pid, std::string_view n
 base::Status Invalid(std::string message) { return {base::StatusCode::kInvalid, std::move(message)}; }
 base::Status Unavailable(std::string message) { return {base::StatusCode::kUnavailable, std::move(message)}; }
 
-// How far dlopen and dlsym of process `pid` are from our own: it must have the same file of the C library.
+// Returns the distance of dlopen and dlsym of process `pid` from our own: it must have the same file of
+// the C library.
 base::Result<uint64_t> LibraryDistance(const std::string& pid) {
   constexpr std::string_view kLibrary = "libc.so.6";
   const auto ours = FindMapping("self", kLibrary);
   const auto theirs = FindMapping(pid, kLibrary);
-  if (!ours) return Unavailable("this program has no C library that it could find functions in");
+  if (!ours) return Unavailable("this program has no C library to find functions in");
   if (!theirs) {
     return Invalid("process " + pid + " has not loaded " + std::string(kLibrary) +
-                   ": it is linked statically or against another C library, or it may not be looked at");
+                   ": it is linked statically or against another C library, or access is denied");
   }
   if (ours->inode != theirs->inode) {
     return Invalid("process " + pid + " has another C library than this program (" + theirs->path +
-                   "): run lagwatch where it runs, in its container");
+                   "): run lagwatch in the same container");
   }
   return theirs->base - ours->base;
 }
@@ -80,8 +81,7 @@ class ScopedSignalBlock {
 base::Status RefusalOf(int error, const std::string& pid) {
   if (error == EBUSY) return Unavailable("process " + pid + " is being recorded already");
   if (error == EAGAIN) return Unavailable("process " + pid + " could not start a thread for it");
-  return Invalid("process " + pid +
-                 " has another number where it runs: run lagwatch there, in its container");
+  return Invalid("process " + pid + " has another process id in its container: run lagwatch there");
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A stopped thread's registers, as a function call needs them. Implemented once per processor, chosen by
-// CMake.
+// A stopped thread's registers, as a function call needs them. Implemented once per processor,
+// chosen by CMake.
 #pragma once
 
 #include <sys/user.h>

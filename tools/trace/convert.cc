@@ -27,11 +27,11 @@ std::filesystem::path DefaultOutput(const ConvertOptions& options) {
 
 int ConvertTrace(const ConvertOptions& options) {
   if (options.output.empty() && options.format.empty())
-    return RefuseToConvert("into what? Give --to FORMAT (" + FormatNames() + ") or --output FILE");
+    return RefuseToConvert("no format given: use --to FORMAT (" + FormatNames() + ") or --output FILE");
   const std::filesystem::path output =
       options.output.empty() ? DefaultOutput(options) : std::filesystem::path(options.output);
   if (output == options.input)
-    return RefuseToConvert(output.string() + " would take its own place: give --output");
+    return RefuseToConvert(output.string() + " would be overwritten: use --output");
   auto trace = ReadTraceFile(options.input);
   if (!trace.ok()) return RefuseToConvert(trace.status().message());
   {

@@ -16,8 +16,8 @@ namespace lagwatch::tools {
 // Remembers what it has found, and what it has not, for traces of the same modules.
 class FrameNamer {
  public:
-  // Frames that have names keep them, and those of unknown places get none. `progress` is told now and then
-  // how many of how many frames are done; may be empty.
+  // Frames that have names keep them; frames of unknown places get none. `progress` is called now and then
+  // with the number of frames done and of all frames; may be empty.
   void Name(trace::Trace* trace, const std::function<void(size_t, size_t)>& progress = {});
 
  private:

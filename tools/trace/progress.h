@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A line on the terminal that tells how far long work has come; nothing where standard error is none.
-// Context: background.
+// A progress line on the terminal; nothing if standard error is not a terminal. Context: background.
 #pragma once
 
 #include <cstddef>

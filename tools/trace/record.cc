@@ -53,8 +53,8 @@ class ScopedHandler {
   std::vector<Before> before_;
 };
 
-// Of who records a program: the program decides what signals mean, and we go on until it has ended. A
-// terminal tells it by itself.
+// Handlers for `record -- PROGRAM`: signals are passed on to the program, and the recording goes on until the
+// program has ended. Signals of the terminal reach it without us.
 std::atomic<pid_t> g_program{0};
 std::atomic<int> g_early_signal{0};
 void PassOn(int number, siginfo_t* info, void*) {
@@ -68,8 +68,8 @@ void PassOn(int number, siginfo_t* info, void*) {
   errno = error;
 }
 
-// Of who records a process: ends the recording, and not this program before it has written it. Who interrupts
-// twice means it.
+// Handlers for `record --pid PID`: the first signal ends the recording, which is still written; a second one
+// ends this program at once.
 std::atomic<bool> g_is_interrupted{false};
 void NoteInterrupt(int number, siginfo_t*, void*) {
   if (g_is_interrupted.exchange(true)) {

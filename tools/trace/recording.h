@@ -48,7 +48,7 @@ class Recording {
     return header().counters.samples.value() + header().counters.captures.value();
   }
   const trace::Arena& arena() const { return file_->arena(); }
-  // What the library in process `pid` is told.
+  // The config of the library in process `pid`.
   sdk::PreloadConfig ConfigFor(pid_t pid) const;
   // Lets processes of user `uid` record into it. Errors: kIo.
   base::Status LetIn(uid_t uid) const { return file_->LetIn(uid); }

@@ -33,7 +33,8 @@ class RemoteCaller {
   base::Status UseOwnStack(uint64_t mmap_address, uint64_t munmap_address);
   // A copy of `text` in the stack that calls run on, for calls; its address. Errors: kIo.
   base::Result<uint64_t> Copy(const std::string& text);
-  // What the function at `address` returns. Errors: kUnavailable when it does not return in time, or faults.
+  // Returns the result of the function at `address`. Errors: kUnavailable if it does not return in
+  // time, or faults.
   base::Result<uint64_t> Call(uint64_t address, const std::vector<uint64_t>& arguments);
 
  private:

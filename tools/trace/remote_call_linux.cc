@@ -48,7 +48,7 @@ bool IsHarmlessWait(long number) {
       SYS_read,           SYS_recvfrom,        SYS_recvmsg,
       SYS_accept4,        SYS_wait4,           SYS_waitid,
       SYS_connect,        SYS_rt_sigtimedwait, SYS_rt_sigsuspend,
-      SYS_restart_syscall};  // of one of these, after somebody has stopped it
+      SYS_restart_syscall};  // of one of these, after the process was stopped and continued
   return std::ranges::find(kHarmless, number) != std::end(kHarmless);
 }
 
@@ -77,10 +77,9 @@ std::vector<pid_t> ThreadsOf(pid_t pid) {
 
 base::Status StopError(pid_t pid, int error) {
   if (error == EPERM) {
-    return {
-        base::StatusCode::kUnauthorized,
-        "the system does not let us into process " + std::to_string(pid) +
-            ": it is another user's, or being debugged, or kernel.yama.ptrace_scope forbids it; try sudo"};
+    return {base::StatusCode::kUnauthorized, "the system denies access to process " + std::to_string(pid) +
+                                                 ": it belongs to another user, is being debugged, or "
+                                                 "kernel.yama.ptrace_scope forbids it; try sudo"};
   }
   return base::IoError("cannot stop a thread of process " + std::to_string(pid), error);
 }
@@ -126,7 +125,7 @@ bool WriteVectors(pid_t tid, std::vector<char> bytes) {
   return ptrace(PTRACE_SETREGSET, tid, kVectorRegisters, &piece) == 0;
 }
 
-// Signals wait until the call is over, but for those that it would make itself.
+// Blocks signals until the call is over, except those that the call itself would raise.
 uint64_t MaskForCalls() {
   uint64_t mask = ~uint64_t{0};
   for (int number : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP}) mask &= ~(uint64_t{1} << (number - 1));
@@ -143,7 +142,7 @@ struct RemoteCaller::Registers {
 base::Result<std::unique_ptr<RemoteCaller>> RemoteCaller::Stop(pid_t pid) {
   const int64_t deadline_ns = MonoNow() + kFindThreadNs;
   if (kill(pid, 0) != 0 && errno == ESRCH)
-    return base::Status(base::StatusCode::kNotFound, "there is no process " + std::to_string(pid));
+    return base::Status(base::StatusCode::kNotFound, "no such process: " + std::to_string(pid));
   do {
     for (const pid_t tid : ThreadsOf(pid)) {
       if (!IsHarmlessWait(SyscallOf(pid, tid))) continue;
@@ -152,15 +151,15 @@ base::Result<std::unique_ptr<RemoteCaller>> RemoteCaller::Stop(pid_t pid) {
     }
     nanosleep(&kPollPause, nullptr);
   } while (MonoNow() < deadline_ns && kill(pid, 0) == 0);
-  // What keeps us from seeing where its threads are would also keep us from stopping them.
+  // A reason that hides the states of its threads would also prevent ptrace from stopping them.
   if (ptrace(PTRACE_SEIZE, pid, 0, 0) != 0) return StopError(pid, errno);
   ptrace(PTRACE_INTERRUPT, pid, 0, 0);
   int status = 0;
   if (AwaitStop(pid, kStopNs, &status) == Stopping::kStopped) ptrace(PTRACE_DETACH, pid, 0, SignalOf(status));
   return base::Status(base::StatusCode::kUnavailable,
                       "no thread of process " + std::to_string(pid) +
-                          " waits for anything, so there is none that could load the recorder; try again, or "
-                          "start the program by lagwatch trace record -- PROGRAM");
+                          " is waiting, as is needed to load the recorder; try again, or start the program "
+                          "with lagwatch trace record -- PROGRAM");
 }
 
 // Null when the thread went on before it could be stopped.
@@ -189,8 +188,8 @@ base::Result<std::unique_ptr<RemoteCaller>> RemoteCaller::TryStop(pid_t pid, pid
     caller->tid_ = 0;
     return std::unique_ptr<RemoteCaller>();
   }
-  // Most calls the kernel makes again by itself; epoll_wait, of which it would not, the program shall not see
-  // fail.
+  // Most calls the kernel makes again by itself; epoll_wait, of which it would not, the program shall
+  // not see fail.
   if (static_cast<int64_t>(ResultOf(caller->before_->values)) == -EINTR)
     MakeSyscallAgain(static_cast<uint64_t>(number), first_argument, &caller->before_->values);
   const uint64_t mask = MaskForCalls();
@@ -216,7 +215,7 @@ base::Status RemoteCaller::UseOwnStack(uint64_t mmap_address, uint64_t munmap_ad
                           static_cast<uint64_t>(-1), 0});
   if (!memory.ok()) return memory.status();
   if (*memory == reinterpret_cast<uint64_t>(MAP_FAILED))
-    return {base::StatusCode::kUnavailable, "process " + std::to_string(pid_) + " has no memory"};
+    return {base::StatusCode::kUnavailable, "process " + std::to_string(pid_) + " is out of memory"};
   own_stack_ = *memory;
   munmap_address_ = munmap_address;
   stack_pointer_ = own_stack_ + kStackBytes;
@@ -268,14 +267,14 @@ base::Status RemoteCaller::AwaitReturn() {
       return is_gone;
     }
     if (stop == Stopping::kLate) {
-      // It waits for a lock that nobody gives back. To take it out of there is as bad as things are.
+      // It waits for a lock that is never released. Forcing it out would do as much harm.
       is_lost_ = true;
       ptrace(PTRACE_INTERRUPT, tid_, 0, 0);
       AwaitStop(tid_, kStopNs, &status);
       return {base::StatusCode::kUnavailable,
               "a call in process " + std::to_string(pid_) + " does not return"};
     }
-    // What is no fault is a stop of the whole process, or an event of ours.
+    // Other stops are stops of the whole process, or events of ours.
     signal_number = 0;
   } while (WSTOPSIG(status) != SIGSEGV && WSTOPSIG(status) != SIGBUS && WSTOPSIG(status) != SIGILL);
   return {};

@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 base::Status Invalid(std::string message) { return {base::StatusCode::kInvalid, std::move(message)}; }
 
-// Also one that nobody has waited for yet.
+// True also for a process that has ended but was not reaped yet.
 bool IsGone(pid_t pid) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
   std::string text;
@@ -65,9 +65,9 @@ base::Result<std::unique_ptr<Subject>> Subject::Attach(const RecordOptions& opti
   const std::string pid = std::to_string(options.pid);
   const std::string name = NameOfProcess(options.pid);
   struct stat process {};
-  if (stat(("/proc/" + pid).c_str(), &process) != 0) return Invalid("there is no process " + pid);
+  if (stat(("/proc/" + pid).c_str(), &process) != 0) return Invalid("no such process: " + pid);
   if (geteuid() != 0 && process.st_uid != geteuid())
-    return Invalid("process " + pid + " is another user's: try sudo");
+    return Invalid("process " + pid + " belongs to another user: try sudo");
   if (base::Status status = recording.LetIn(process.st_uid); !status.ok()) return status;
   if (base::Status status = AttachRecorder(options.pid, recording.ConfigFor(options.pid)); !status.ok())
     return status;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is recorded: a program that is started for it, or a process that runs already. Context: background.
+// The recorded process: a program started for it, or a running process. Context: background.
 #pragma once
 
 #include <sys/types.h>
@@ -29,7 +29,7 @@ class Subject {
   // The program's, when it was started or attached to.
   const std::string& name() const { return name_; }
   bool is_ours() const { return is_ours_; }
-  // At once. A process that has ended counts, also if nobody has waited for it yet.
+  // Does not wait. True also for a process that has ended but was not reaped yet.
   bool HasEnded();
   void Signal(int signal_number);
   // Of a program that we started, as a shell says it; waits for its end. Of others 0, at once.
@@ -45,7 +45,7 @@ class Subject {
   int status_ = 0;
 };
 
-// What a shell returns when a program could not be started, or 2.
+// The exit code that a shell returns when a program could not be started, or 2.
 int ExitCodeOfRefusal(const base::Status& status);
 
 }  // namespace lagwatch::tools

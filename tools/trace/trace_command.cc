@@ -27,28 +27,28 @@ void AddFormatOption(CLI::App* command, std::string* format) {
         const bool is_known =
             name == kOwnFormat ||
             std::ranges::any_of(trace::Formats(), [&](const auto& info) { return info.name == name; });
-        return is_known ? std::string() : "there is no format '" + name + "': there are " + FormatNames();
+        return is_known ? std::string() : "unknown format '" + name + "': there are " + FormatNames();
       });
 }
 
 void AddLookOptions(CLI::App* command, RecordOptions* options) {
-  command->add_option("--interval-ms", options->interval_ms, "How often threads are looked at")
+  command->add_option("--interval-ms", options->interval_ms, "Time between two samples of a thread")
       ->check(CLI::Range(1.0, 100.0))
       ->capture_default_str();
   command
       ->add_option("--main-interval-ms", options->main_interval_ms,
-                   "How often the main thread is (default: as the others)")
+                   "… of the main thread (default: the same)")
       ->check(CLI::Range(1.0, 100.0));
   command
       ->add_option(
           "--hook-interval-ms", options->hook_interval_ms,
-          "How often threads look at themselves, in calls that they make: allocations, locks, files, …")
+          "Shortest time between two samples of a thread inside hooked calls: allocations, locks, files, …")
       ->check(CLI::Range(0.1, 100.0))
       ->capture_default_str();
-  command->add_flag("--no-hooks", options->has_no_hooks, "Threads do not look at themselves");
+  command->add_flag("--no-hooks", options->has_no_hooks, "Do not hook calls");
   command
       ->add_option("--groups", options->groups,
-                   "How many threads look at those that are not the main one, at most")
+                   "The most sampling threads for threads other than the main one")
       ->check(CLI::Range(1, 12))
       ->capture_default_str();
 }
@@ -56,15 +56,14 @@ void AddLookOptions(CLI::App* command, RecordOptions* options) {
 void AddCallOptions(CLI::App* command, RecordOptions* options) {
   command
       ->add_option("--calls", options->calls,
-                   "How exactly calls of functions built with -finstrument-functions are timed")
+                   "Time stamps of calls of functions built with -finstrument-functions")
       ->check(CLI::IsMember({"precise", "coarse", "off"}))
       ->capture_default_str();
-  command->add_option(
-      "--patch", options->patched_modules,
-      "Record the calls of functions built with -fpatchable-function-entry, too, in modules with "
-      "such a name ('*' for all)");
-  command->add_option("--functions", options->patched_functions, "Of these, only functions with such a name");
-  command->add_option("--not-functions", options->unpatched_functions, "… but not with such a one");
+  command->add_option("--patch", options->patched_modules,
+                      "Record the calls of functions built with -fpatchable-function-entry, too, in modules "
+                      "with this name ('*' for all)");
+  command->add_option("--functions", options->patched_functions, "Of these, only functions with this name");
+  command->add_option("--not-functions", options->unpatched_functions, "… but not with this name");
 }
 
 void AddSizeOption(CLI::App* command, const char* name, uint64_t* mib, const char* what) {
@@ -72,12 +71,12 @@ void AddSizeOption(CLI::App* command, const char* name, uint64_t* mib, const cha
 }
 
 void AddSortOption(CLI::App* command, std::string* sort) {
-  command->add_option("--sort", *sort, "By the time in the function itself, or in it and below it")
+  command->add_option("--sort", *sort, "Sort by the time in the function itself, or including its callees")
       ->check(CLI::IsMember({"self", "total"}))
       ->capture_default_str();
 }
 
-// What is recorded; `then` is called when it is known.
+// Adds the options that select what is recorded; `then` is called with it.
 void AddSubjectOptions(CLI::App* command, RecordOptions* options, const char* about_pid,
                        const std::function<void()>& then) {
   auto* pid =
@@ -95,7 +94,7 @@ void AddSubjectOptions(CLI::App* command, RecordOptions* options, const char* ab
 
 void AddRecordCommand(CLI::App* trace, int* exit_code) {
   auto options = std::make_shared<RecordOptions>();
-  CLI::App* record = trace->add_subcommand("record", "Run a program and record where its time goes");
+  CLI::App* record = trace->add_subcommand("record", "Record how a program spends its time");
   record->footer(
       "  lagwatch trace record -- redis-server --port 6380\n"
       "  lagwatch trace record --pid $(pidof redis-server) --duration 10 -o redis.speedscope.json");
@@ -106,54 +105,54 @@ void AddRecordCommand(CLI::App* trace, int* exit_code) {
   record->add_option("--duration", options->duration_s, "Seconds to record (default: until the program ends)")
       ->check(CLI::PositiveNumber);
   AddSizeOption(record, "--main-mib", &options->main_mib,
-                "Memory for the main thread's samples; the oldest make room");
+                "Memory for the main thread's samples; the oldest are overwritten");
   AddSizeOption(record, "--worker-mib", &options->worker_mib, "… for the other threads' samples");
   AddSizeOption(record, "--call-mib", &options->call_mib, "… for instrumented calls");
   AddSizeOption(record, "--stack-mib", &options->stack_mib, "… for the distinct call stacks");
-  AddSubjectOptions(record, options.get(), "Record this process, which runs already, until Ctrl-C",
-                    [options, exit_code] {
-                      *exit_code = options->pid != 0 ? RecordProcess(*options) : RecordProgram(*options);
-                    });
+  AddSubjectOptions(record, options.get(), "Record this running process, until Ctrl-C", [options, exit_code] {
+    *exit_code = options->pid != 0 ? RecordProcess(*options) : RecordProgram(*options);
+  });
 }
 
 void AddTopCommand(CLI::App* trace, int* exit_code) {
   auto options = std::make_shared<TopOptions>();
   options->record.calls = "off";
-  CLI::App* top = trace->add_subcommand("top", "See where a program's time goes while it runs");
-  top->footer(
-      "Keys:\n" + TopHelp() +
-      "\nWhere standard output is no terminal, and with --plain, it prints the first functions at each "
-      "refresh.\n"
-      "Quitting ends a program that was started here, by SIGTERM, and leaves one that ran already alone.\n\n"
-      "  lagwatch trace top -- python3 busy.py\n"
-      "  lagwatch trace top --pid $(pidof redis-server)\n"
-      "  lagwatch trace top --pid $(pidof redis-server) --plain --refresh 10 --count 6 > minute.txt");
+  CLI::App* top = trace->add_subcommand("top", "Show live how a program spends its time");
+  top->footer("Keys:\n" + TopHelp() +
+              "\nIf standard output is not a terminal, or with --plain, it prints the first functions at "
+              "each refresh.\n"
+              "Quitting ends a program started by this command with SIGTERM; a process given with --pid "
+              "keeps running.\n\n"
+              "  lagwatch trace top -- python3 busy.py\n"
+              "  lagwatch trace top --pid $(pidof redis-server)\n"
+              "  lagwatch trace top --pid $(pidof redis-server) --plain --refresh 10 --count 6 > minute.txt");
   top->add_option("--refresh", options->refresh_s, "Seconds from one refresh to the next")
       ->check(CLI::Range(0.1, 3600.0))
       ->capture_default_str();
-  top->add_option("--count", options->count, "Quit after so many refreshes (default: when the program ends)")
+  top->add_option("--count", options->count, "Number of refreshes (default: until the program ends)")
       ->check(CLI::Range(1, INT_MAX));
-  top->add_flag("--plain", options->is_plain, "Print text, also on a terminal");
-  top->add_option("-n,--lines", options->lines, "How many functions to print")
+  top->add_flag("--plain", options->is_plain, "Print plain text, also on a terminal");
+  top->add_option("-n,--lines", options->lines, "Number of functions to print")
       ->check(CLI::Range(1, 10000))
       ->capture_default_str();
   AddSortOption(top, &options->sort);
-  top->add_flag("--waits", options->has_waits, "With threads that wait, not only those that run");
-  top->add_flag("--all", options->is_since_begin, "Since the beginning, not in the last interval");
+  top->add_flag("--waits", options->has_waits, "Include waiting threads, not only running ones");
+  top->add_flag("--all", options->is_since_begin, "Show times since the beginning, not of the last interval");
   auto* output = top->add_option("-o,--output", options->output,
-                                 "Where to write what the program prints (default: nowhere)");
+                                 "The file for the program's output (default: discarded)");
   AddLookOptions(top, &options->record);
   AddSizeOption(top, "--main-mib", &options->record.main_mib, "Memory for the main thread's samples");
   AddSizeOption(top, "--worker-mib", &options->record.worker_mib, "… for the other threads' samples");
   AddSizeOption(top, "--stack-mib", &options->record.stack_mib, "… for the distinct call stacks");
-  AddSubjectOptions(top, &options->record, "Look at this process, which runs already",
+  AddSubjectOptions(top, &options->record, "Show this running process",
                     [options, exit_code] { *exit_code = RunTop(*options); });
   output->excludes(top->get_option("--pid"));
 }
 
 void AddConvertCommand(CLI::App* trace, int* exit_code) {
   auto options = std::make_shared<ConvertOptions>();
-  CLI::App* convert = trace->add_subcommand("convert", "Turn a recording into what other programs open");
+  CLI::App* convert =
+      trace->add_subcommand("convert", "Convert a recording to the format of another program");
   std::string formats;
   for (const trace::FormatInfo& info : trace::Formats()) {
     formats += "  " + std::string(info.name) + std::string(14 - info.name.size(), ' ') +
@@ -167,16 +166,16 @@ void AddConvertCommand(CLI::App* trace, int* exit_code) {
       "The file to write (default: the recording's name with the format's ending; - is standard "
       "output)");
   AddFormatOption(convert, &options->format);
-  convert->add_option("--tid", options->tid, "This thread only");
+  convert->add_option("--tid", options->tid, "Only this thread");
   convert->callback([options, exit_code] { *exit_code = ConvertTrace(*options); });
 }
 
 void AddShowCommand(CLI::App* trace, int* exit_code) {
   auto options = std::make_shared<ShowOptions>();
-  CLI::App* show =
-      trace->add_subcommand("show", "What a recording holds, and the functions that took the time");
+  CLI::App* show = trace->add_subcommand(
+      "show", "Show the contents of a recording, and the functions that took the most time");
   show->add_option("TRACE", options->input, "The recording")->required();
-  show->add_option("-n,--lines", options->lines, "How many functions")
+  show->add_option("-n,--lines", options->lines, "Number of functions to show")
       ->check(CLI::Range(1, 10000))
       ->capture_default_str();
   AddSortOption(show, &options->sort);
@@ -186,7 +185,7 @@ void AddShowCommand(CLI::App* trace, int* exit_code) {
 }  // namespace
 
 void AddTraceCommand(CLI::App* app, int* exit_code) {
-  CLI::App* trace = app->add_subcommand("trace", "Record programs, and see where their time goes");
+  CLI::App* trace = app->add_subcommand("trace", "Record how programs spend their time, and show it");
   trace->require_subcommand(1);
   AddRecordCommand(trace, exit_code);
   AddTopCommand(trace, exit_code);

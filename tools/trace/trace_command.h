@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `lagwatch trace`: records programs, converts recordings, and shows where the time goes.
+// `lagwatch trace`: records programs, converts recordings, and shows how a program spends its time.
 #pragma once
 
 #include <CLI/App.hpp>

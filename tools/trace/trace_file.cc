@@ -42,13 +42,13 @@ base::Result<std::string> FormatTrace(const trace::Trace& trace, const std::stri
   }
   if (!known) {
     return base::Status(base::StatusCode::kInvalid,
-                        "there is no format '" + format + "': there are " + FormatNames());
+                        "unknown format '" + format + "': there are " + FormatNames());
   }
   return trace::Export(*known, trace, options);
 }
 
 base::Status WriteWholeFile(const std::filesystem::path& path, const std::string& bytes) {
-  // What is no file, or a link as /dev/stdout is, is not replaced but written to.
+  // A special file, or a link as /dev/stdout is, is written to instead of replaced.
   std::error_code error;
   const auto type = std::filesystem::symlink_status(path, error).type();
   const bool is_special =

@@ -100,7 +100,7 @@ int Upload(const UploadOptions& options) {
               << stats.last_problem << "); they are kept as .rejected files\n";
   }
   if (left > 0) {
-    std::cerr << "lagwatch: " << left << " files are left to send: " << stats.last_problem << "\n";
+    std::cerr << "lagwatch: " << left << " files are still unsent: " << stats.last_problem << "\n";
   }
   return left > 0 || stats.records_rejected > 0 ? 1 : 0;
 }
@@ -117,13 +117,13 @@ void AddUploadCommand(CLI::App* app, int* exit_code) {
       ->envname("LAGWATCH_ENDPOINT")
       ->required();
   upload->add_option("--key", options->http.key, "The collector's project key")->envname("LAGWATCH_KEY");
-  upload->add_option("--timeout-s", options->timeout_s, "Give up after so many seconds; what is left stays")
+  upload->add_option("--timeout-s", options->timeout_s, "Timeout in seconds; unsent reports stay")
       ->capture_default_str();
   upload
       ->add_option("--ca-file", options->http.ca_file,
-                   "PEM: trust only collectors that one of these certifies")
+                   "PEM: trust only collectors with a certificate signed by one of these")
       ->envname("LAGWATCH_CA_FILE");
-  upload->add_option("--proxy", options->http.proxy, "A proxy's URL (default: as the environment says)");
+  upload->add_option("--proxy", options->http.proxy, "A proxy's URL (default: from the environment)");
   upload->add_option("--user-rate-ppm", options->user_rate_ppm)->group("");
   upload->add_option("--reports-per-day", options->reports_per_day)->group("");
   upload->add_option("--reports-per-cause", options->reports_per_cause)->group("");
@@ -133,7 +133,7 @@ void AddUploadCommand(CLI::App* app, int* exit_code) {
   upload->add_option("--app", options->audience.app)->group("");
   upload->add_option("--app-version", options->app_version)->group("");
   upload->add_option("--user", options->audience.user)->group("");
-  // How `lagwatch run` starts it: the descriptor becomes readable when the watched program ends.
+  // Set by `lagwatch run`: the descriptor becomes readable when the watched program ends.
   upload->add_option("--follow-fd", options->followed_fd)->group("");
   upload->add_option("--follow-run", options->followed_run)->group("");
   upload->callback([options, exit_code] { *exit_code = Upload(*options); });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `lagwatch upload`: sends what waits in a spool directory.
+// `lagwatch upload`: sends the reports that wait in a spool directory.
 #pragma once
 
 #include <CLI/App.hpp>

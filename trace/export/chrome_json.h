@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Trace events as JSON, which chrome://tracing, Perfetto and speedscope open
-// (https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU). Times are microseconds.
-// Context: background.
+// (https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU). Times are
+// microseconds. Context: background.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is used of Perfetto's schema (https://github.com/google/perfetto/tree/main/protos/perfetto/trace).
-// Context: background.
+// The used part of Perfetto's schema
+// (https://github.com/google/perfetto/tree/main/protos/perfetto/trace). Context: background.
 #pragma once
 
 #include "trace/export/proto.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the packets of a Perfetto trace name by number. Context: background.
+// The interned names of a Perfetto trace, which its packets refer to by number. Context: background.
 #pragma once
 
 #include <cstdint>

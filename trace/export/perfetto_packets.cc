@@ -25,7 +25,7 @@ void AddDefaults(PacketBuilder* packet) {
 }  // namespace
 
 PacketWriter::PacketWriter(const Trace& trace) : root_(bytes_) {
-  // Traces may be joined by appending one to the other: sequences are told apart by process and time.
+  // Traces may be joined by appending one to the other: process and time distinguish their sequences.
   const uint64_t hash =
       base::HashWord(static_cast<uint64_t>(trace.begin_ns),
                      base::HashWord(static_cast<uint64_t>(trace.pid), base::kFnvOffsetBasis));

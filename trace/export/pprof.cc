@@ -119,7 +119,7 @@ class ProfileWriter {
     tid.add_int64(LabelField::kNum, thread.tid);
   }
 
-  // Where a module ends is not known: behind the last address of it that was seen.
+  // The end of a module is unknown; its last sampled address takes its place.
   void AddMappings() {
     constexpr uint64_t kPageBytes = 4096;
     std::vector<uint64_t> limits(trace_.modules.size());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Speedscope's own file format (https://www.speedscope.app/file-format-schema.json): an evented profile for
-// each track, in the order of time, and a sampled one of all threads, in which each stack has its time.
-// Context: background.
+// Speedscope's own file format (https://www.speedscope.app/file-format-schema.json): an evented profile
+// for each track, in the order of time, and a sampled one of all threads, in which each stack has its
+// time. Context: background.
 #pragma once
 
 #include <string>

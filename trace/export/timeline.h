@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the exporters of timelines share: a trace's tracks with the names that are shown. Context: background.
+// Shared by the exporters of timelines: a trace's tracks with their displayed names. Context: background.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ std::vector<std::string> FunctionNames(const Trace& trace, const std::vector<uin
 // "render", or "thread 71" when it has no name; UTF-8, in one line.
 std::string ThreadName(const Thread& thread);
 
-// Whether tracks of the thread are told apart by more than its name: it was sampled and instrumented.
+// Whether the thread was both sampled and instrumented: its name alone does not distinguish its tracks.
 bool HasTwoTracks(const Timeline& timeline, const Track& track);
 
 // "render", or "render (samples)" beside its instrumented calls.

@@ -14,7 +14,7 @@ base::Result<Trace> UnpackTrace(std::string_view gzip, size_t limit_bytes) {
                         "the trace is larger than " + std::to_string(limit_bytes) + " bytes");
   }
   return base::Status(base::StatusCode::kInvalid,
-                      "this is no trace of lagwatch (*.lwtrace), or it is cut short");
+                      "this is not a trace of lagwatch (*.lwtrace), or it is cut short");
 }
 
 }  // namespace lagwatch::trace

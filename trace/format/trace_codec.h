@@ -15,7 +15,7 @@ namespace lagwatch::trace {
 // Not compressed.
 std::string EncodeTrace(const Trace& trace);
 
-// What bytes from outside may unfold into: texts are stored once and named often.
+// Limits for decoding untrusted bytes: a text is stored once but may be used many times.
 struct DecodeLimits {
   size_t element_count = SIZE_MAX;  // of all lists together
   size_t text_bytes = SIZE_MAX;     // each text as often as it is named

@@ -78,7 +78,7 @@ int64_t IntervalOf(uint64_t ns) {
   return static_cast<int64_t>(ns);
 }
 
-// What is left of the limits.
+// The remainder of the limits.
 class Room {
  public:
   explicit Room(const DecodeLimits& limits) : left_(limits) {}
@@ -453,7 +453,7 @@ Parts ReadHeader(std::string_view bytes, Trace* trace, Room* room) {
         message.skip();
     }
   }
-  Require(version == kTraceVersion, "its version is not one that this program knows");
+  Require(version == kTraceVersion, "its version is unknown to this program");
   return parts;
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a thread comes to look at itself: in a call that it makes anyway, when nobody has looked at it for an
-// interval, or when it has waited, or has let another thread go on.
-// Context: hot, signal.
+// Captures a thread's stack inside its own hooked calls: when no stack of it was captured for an interval,
+// when it has waited, or when it has woken another thread. Context: hot, signal.
 #pragma once
 
 #include <atomic>
@@ -16,21 +15,21 @@
 
 namespace lagwatch::trace {
 
-// What a thread has for itself; all zero at first.
+// One thread's state; all zero at first.
 struct ThreadSlot {
-  // Where the thread is entered while it waits, and the frame of the hook that it waits in.
+  // The waiter entry of a waiting thread, and the frame of the hook that it waits in.
   struct Wait {
     WaiterTable::Cell* cell;  // null: it does not wait, or there was no room
     uint64_t stack_pointer;   // at the call of the hook
     uint64_t return_address;  // of the hook
   };
 
-  CaptureThread* thread;  // null: has not looked at itself yet
+  CaptureThread* thread;  // null: has not captured itself yet
   // Its low half is the dispatch that the thread is in; null: in none, ever.
   const std::atomic<uint64_t>* dispatch_number;
-  // When it is the same number, that dispatch has ended; null: that is not told.
+  // The number of the last dispatch that ended: equal to the other if it is over; null: unknown.
   const std::atomic<uint64_t>* ended_number;
-  // Set to 0 when the thread looks at itself in a dispatch; may be null.
+  // Set to 0 by a capture in a dispatch; may be null.
   std::atomic<uint64_t>* dispatch_request;
   uint64_t allocations;
   uint64_t allocated_bytes;
@@ -46,7 +45,7 @@ struct ThreadSlot {
 // Initial-exec: no call and no allocation at the first access.
 extern constinit thread_local ThreadSlot t_slot __attribute__((tls_model("initial-exec")));
 
-// What all threads share.
+// State shared by all threads.
 struct CaptureState {
   static constexpr int64_t kNever = INT64_MAX;
 
@@ -54,8 +53,8 @@ struct CaptureState {
   std::atomic<int64_t> wait_ticks{kNever};  // waits from here on are always written down
   std::atomic<bool> is_recording{false};
   std::atomic<uint32_t> start_count{0};
-  std::atomic<bool> has_new_modules{false};  // somebody should look at them
-  // Changed only while nobody captures.
+  std::atomic<bool> has_new_modules{false};  // the import tables should be checked
+  // Changed only while no thread captures.
   StackWalker walker = WalkFramePointers;
   const void* walker_context = nullptr;
 };
@@ -72,13 +71,13 @@ struct CaptureCall {
   bool is_for_all = false;  // RunKind::kWoke: all that waited
 };
 
-// The calling thread looks at itself, from `from` outwards. False when it does not: nobody records, it is
-// doing so already, or there is no room. Keeps errno.
+// Captures the calling thread's stack, from `from` outwards. Returns false without a capture if nothing is
+// recorded, if the thread is capturing already, or if there is no room. Keeps errno.
 bool Capture(const OwnFrame& from, const CaptureCall& call);
 
 inline bool IsRecording() { return g_capture.is_recording.load(std::memory_order_relaxed); }
 
-// Whether nobody has looked at the thread for an interval. Stamps are of any thread, and may be later.
+// Whether no stack of the thread was captured for an interval. Stamps are of any thread, and may be later.
 inline bool IsDue(uint64_t now_ticks) {
   const CaptureThread* thread = t_slot.thread;
   if (thread == nullptr) return true;
@@ -111,13 +110,13 @@ uint64_t CaptureAfter(const OwnFrame& from, CallKind call, uint64_t object, uint
 // wait, however short it was: what was on the stack before has ended, and may be there again afterwards.
 void CaptureAfterPoll(const OwnFrame& from, uint64_t begin_ticks);
 
-// The calling thread, since `begin_ticks`, let somebody go on who was seen to wait for `object`: the moment
+// Records that the calling thread, since `begin_ticks`, woke a thread that waited for `object`: the moment
 // lies between the two times of the record.
 inline void CaptureWake(const OwnFrame& from, CallKind call, uint64_t object, uint64_t begin_ticks,
                         bool is_for_all = false) {
   Capture(from, {RunKind::kWoke, call, object, begin_ticks, base::ReadTicks(), is_for_all});
 }
-// Around a call that may let somebody go on who waits for `object`.
+// Encloses a call that may wake a thread that waits for `object`.
 class ReleaseWatch {
  public:
   explicit ReleaseWatch(uint64_t object)
@@ -139,8 +138,8 @@ class ReleaseWatch {
   WaiterTable::Watch watch_;
 };
 
-// The wait that a signal handler has interrupted, whose wait begins at `from`. One that was left is taken
-// back.
+// The wait that a signal handler has interrupted, whose wait begins at `from`. One that was left
+// is taken back.
 ThreadSlot::Wait InterruptedWait(const OwnFrame& from);
 ThreadSlot::Wait EnterWait(const OwnFrame& from, uint64_t object);
 // While it lives, the thread is known to wait for an object. A wait may also be left by pthread_cancel(), by
@@ -168,8 +167,8 @@ class ScopedWaiter {
   ThreadSlot::Wait own_;
 };
 
-// Once per process, before recording: what happens at the ends of threads and in children of fork().
-// Context: background.
+// Once per process, before recording: what happens at the ends of threads and in children of
+// fork(). Context: background.
 void PrepareCapture();
 // Recording is off from here on in this process, as in a child of fork().
 void ForgetCaptures();

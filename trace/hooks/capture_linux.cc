@@ -47,7 +47,7 @@ bool WasLeft(const ThreadSlot::Wait& wait, const OwnFrame& from) {
 #endif
 }
 
-// The last that a thread does of its own. Who joins it is let go on now.
+// The last code that runs on a thread. A thread that joins it continues from here.
 void EndThread(void*) {
   LeaveWait();  // was cancelled while it waited
   const auto self = static_cast<uint64_t>(pthread_self());
@@ -77,7 +77,8 @@ uint32_t DispatchOf(const ThreadSlot& slot) {
   const bool has_ended =
       slot.ended_number != nullptr && slot.ended_number->load(std::memory_order_relaxed) == number;
   if (has_ended) return 0;
-  if (slot.dispatch_request != nullptr) slot.dispatch_request->store(0, std::memory_order_relaxed);  // a wish
+  if (slot.dispatch_request != nullptr)
+    slot.dispatch_request->store(0, std::memory_order_relaxed);  // a request
   return static_cast<uint32_t>(number);
 }
 
@@ -147,7 +148,7 @@ bool Capture(const OwnFrame& from, const CaptureCall& call) {
   std::atomic_signal_fence(std::memory_order_seq_cst);
   bool is_written = false;
   if (CaptureThread* thread = OwnEntry(&slot); thread != nullptr) {
-    // Either we see that recording has ended, or who ended it sees us and waits.
+    // Either this thread sees that recording has ended, or the thread that ended it sees this one and waits.
     thread->is_capturing.store(true);
     if (g_capture.is_recording.load()) is_written = Write(slot, thread, from, call);
     thread->is_capturing.store(false, std::memory_order_release);  // after all of it

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What threads that look at themselves write down: one ring of records of different lengths per thread, on
-// memory of its own. When it is full, new records are dropped: one reader empties it now and then, and never
-// makes the writer wait.
+// The records of threads that capture their own stacks: one ring of records of different lengths per thread,
+// on memory of its own. When it is full, new records are dropped: one reader empties it now and then, and
+// never makes the writer wait.
 #pragma once
 
 #include <algorithm>
@@ -32,8 +32,8 @@ struct CaptureRecord {
 };
 static_assert(sizeof(CaptureRecord) % sizeof(uint64_t) == 0);
 
-// Thread safety: one writer (the thread, or a signal handler that found it not writing), one reader at a
-// time. Invariants:
+// Thread safety: one writer (the thread, or a signal handler that found it not writing), one reader at
+// a time. Invariants:
 // - `written` and `read` count bytes for ever and are multiples of 8; at most kSizeBytes lie between them.
 // - An entry is a word, its length with itself, and a record, or the rest of the ring left out. It never goes
 //   over the ring's end.
@@ -45,8 +45,8 @@ class CaptureRing {
   static CaptureRing* Create();
   static void Destroy(CaptureRing* ring);
 
-  // Room for a record and `kMaxDepth` program counters; null when there is not that much. What is written
-  // there counts once it is committed. Context: signal.
+  // Returns room for a record and `kMaxDepth` program counters; null if the ring is full. Its content is
+  // valid once it is committed. Context: signal.
   CaptureRecord* Reserve() {
     uint64_t written = written_.load(std::memory_order_relaxed);  // our own
     const uint64_t left = kSizeBytes - written % kSizeBytes;
@@ -60,7 +60,7 @@ class CaptureRing {
     }
     return &At(written)->record;
   }
-  // Where the program counters of a reserved record go.
+  // The program counters of a reserved record.
   static uint64_t* Pcs(CaptureRecord* record) { return reinterpret_cast<uint64_t*>(record + 1); }
   void Commit(const CaptureRecord& record) {
     const uint64_t written = written_.load(std::memory_order_relaxed);  // our own
@@ -69,8 +69,8 @@ class CaptureRing {
     written_.store(written + length, std::memory_order_release);  // publishes the record
   }
 
-  // Calls `visit(record, pcs)` for each record that was there at the call; returns how many. Context: the
-  // reader's.
+  // Calls `visit(record, pcs)` for each record that was there at the call; returns how many.
+  // Context: the reader's.
   template <typename Visit>
   size_t Drain(Visit visit) {
     const uint64_t written = written_.load(std::memory_order_acquire);  // pairs with Commit

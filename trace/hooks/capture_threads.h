@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// All threads that looked at themselves, each with its ring. An entry is found by the thread's id and stays
-// where it is, so that samplers can share the stamp of the last look with the thread itself.
+// The threads that captured their own stacks, each with its ring. An entry is found by the thread's id and
+// stays where it is, so that samplers can share the stamp of the last look with the thread itself.
 #pragma once
 
 #include <atomic>
@@ -25,8 +25,8 @@ struct alignas(64) CaptureThread {
 
   std::atomic<State> state;
   std::atomic<int32_t> tid;
-  // When somebody last looked at the thread's stack: itself or a sampler, both of which write it.
-  // base::ReadTicks().
+  // The time of the last capture of the thread's stack, by itself or by a sampler; both
+  // write it. base::ReadTicks().
   std::atomic<uint64_t> last_capture_ticks;
   std::atomic<bool> is_capturing;
   std::atomic<bool> has_ended;  // written by the next thread of the same id; not known otherwise
@@ -44,12 +44,12 @@ struct alignas(64) CaptureThread {
 };
 static_assert(std::atomic<CaptureThread::State>::is_always_lock_free, "not signal-safe");
 
-// All zero is an empty one.
+// The threads that capture their own stacks, by id. All zero is an empty table.
 //
-// Thread safety: Register and Find from any thread; the others by one reader at a time.
-// Invariants:
+// Thread safety: Register and Find from any thread; the others by one reader at a time. Invariants:
 // - A thread's entry is freed only when the thread has ended and its ring is empty.
-// - No two live threads have the same id: who registers an id that has an entry knows that its thread ended.
+// - No two live threads have the same id: if a thread registers an id that has an entry, the earlier thread
+//   has ended.
 class CaptureThreads {
  public:
   static constexpr uint32_t kCapacity = 1024;
@@ -57,7 +57,7 @@ class CaptureThreads {
   // An entry for the calling thread, whose id is `tid`; null when there are too many or there is no memory.
   // Context: signal (system calls).
   CaptureThread* Register(int32_t tid);
-  // Null when the thread never looked at itself. The entry may become another thread's at any time after its
+  // Null if the thread never captured itself. The entry may become another thread's at any time after its
   // thread has ended. Context: any, signal included.
   CaptureThread* Find(int32_t tid);
 

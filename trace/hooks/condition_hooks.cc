@@ -17,8 +17,8 @@ constinit RealFunction<int(pthread_cond_t*, pthread_mutex_t*, clockid_t, const t
 constinit RealFunction<int(pthread_cond_t*)> real_cond_signal;
 constinit RealFunction<int(pthread_cond_t*)> real_cond_broadcast;
 
-// The wait releases the mutex where no hook sees it: whoever waits for that is told of before where it is
-// known, and else afterwards, when the wait is over.
+// The wait releases the mutex where no hook sees it: the release is recorded before the wait if a waiter for
+// the mutex is known, else afterwards, when the wait is over.
 template <typename Wait>
 int WaitForCondition(const OwnFrame& from, const void* condition, const void* mutex, Wait wait) {
   const uint64_t mutex_object = ObjectOf(mutex);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Synchronous capture: threads look at themselves in calls that they make anyway. See
-// docs/design/trace_hooks.md.
+// Synchronous capture: stacks of threads inside their own hooked calls. See docs/design/trace_hooks.md.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +14,7 @@
 namespace lagwatch::trace {
 
 struct HookOptions {
-  int64_t interval_ns = base::kNsPerMs;  // a thread looks at itself when nobody has for so long
+  int64_t interval_ns = base::kNsPerMs;  // shortest time between two captures of a thread
   int64_t wait_ns = 100'000;             // calls that take so long are always written down, as waits
   uint32_t families = kAllHooks;
   ModuleFilter modules = {};
@@ -32,8 +31,8 @@ struct HookCounters {
 
 // One records at a time in a process.
 //
-// Thread safety: Start, Stop, SetInterval and Drain by one thread at a time; counters from any.
-// Context: background.
+// Thread safety: Start, Stop, SetInterval and Drain by one thread at a time; counters from
+// any. Context: background.
 class HookRecorder {
  public:
   HookRecorder() = default;
@@ -41,14 +40,14 @@ class HookRecorder {
   HookRecorder(const HookRecorder&) = delete;
   HookRecorder& operator=(const HookRecorder&) = delete;
 
-  // Fails when somebody else records. In a child of fork() nothing is recorded until it is started there, for
-  // which it need not be stopped before.
+  // Fails if a recording is active. A child of fork() records nothing until it is started there; it need not
+  // be stopped before.
   base::Status Start(const HookOptions& options);
   // From the threads' next calls on.
   void SetInterval(int64_t interval_ns);
-  // Nothing is captured any more when it returns, and the import tables are as they were. False when threads
-  // were still capturing after some time: then so will the last of their records be. What was captured can
-  // still be drained, until the next start.
+  // Stops capturing and restores the import tables. Returns false if threads were still capturing after
+  // some time: then their last records are still being written. Captured records can be drained until
+  // the next start.
   bool Stop();
   bool is_recording() const { return is_started_ && IsRecording(); }
 
@@ -76,20 +75,19 @@ class HookRecorder {
   double ticks_per_ns_ = 0;
 };
 
-// When somebody last looked at thread `tid`, for other sources of stacks to read and to write; null as long
-// as the thread has not looked at itself. Context: any, signal included.
+// The time of the last capture of thread `tid`, for other sources of stacks to read and to write; null until
+// the thread has captured itself. Context: any, signal included.
 inline std::atomic<uint64_t>* LastCaptureTicks(int32_t tid) {
   CaptureThread* thread = g_capture_threads.Find(tid);
   return thread == nullptr ? nullptr : &thread->last_capture_ticks;
 }
 
-// The calling thread looks at itself here, when that is due or `is_forced`. False when it did not.
-// Context: hot.
+// Captures the calling thread here, if that is due or `is_forced`. Returns false if it did not. Context: hot.
 bool CaptureHere(bool is_forced);
 
-// The low half of `number` tells from now on which dispatch the calling thread is in, and `ended`, if there
-// is one, which was over last: in none when it is the same; null: none. `request`, if there is one, is set to
-// 0 by looks in a dispatch. Context: hot.
+// Sets the numbers of the calling thread's dispatches: the low half of `number` is the present dispatch,
+// `ended`, if not null, the last one that ended; equal numbers mean no dispatch; null: none. Captures in a
+// dispatch set `request`, if not null, to 0. Context: hot.
 inline void SetDispatchNumber(const std::atomic<uint64_t>* number,
                               const std::atomic<uint64_t>* ended = nullptr,
                               std::atomic<uint64_t>* request = nullptr) {

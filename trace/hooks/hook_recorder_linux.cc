@@ -8,13 +8,13 @@
 namespace lagwatch::trace {
 namespace {
 
-// Which process records; a child of fork() is another one.
+// The process that records; a child of fork() is another one.
 std::atomic<int> g_recording_process{0};
 
 constexpr int64_t kScaleNs = 5 * base::kNsPerMs;
 constexpr int64_t kStopTimeoutNs = base::kNsPerSecond;
 
-// Intervals need no more than this; who converts the records' times measures for longer.
+// Precise enough for intervals; the conversion of the records' times measures for longer.
 double MeasureTicksPerNs() {
   const base::TickPair first = base::ReadTickPair(base::SystemClock());
   const timespec pause{0, kScaleNs};
@@ -30,7 +30,8 @@ base::Status HookRecorder::Start(const HookOptions& options) {
   int recording = g_recording_process.load();
   do {
     if (recording == process)
-      return base::Status(base::StatusCode::kUnavailable, "this process records already: stop that first");
+      return base::Status(base::StatusCode::kUnavailable,
+                          "this process is recording already: stop that first");
   } while (!g_recording_process.compare_exchange_weak(recording, process));
   PrepareCapture();
   g_capture_threads.Drain([](int32_t, const CaptureRecord&, const uint64_t*) {});  // of the last recording

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which functions have hooks, what they are replaced by, and what they really are.
+// The hooked functions, with their replacements and their real functions.
 #pragma once
 
 #include <algorithm>

@@ -13,8 +13,8 @@
 
 namespace lagwatch::trace {
 
-// Which modules' calls are seen, by shell patterns of the names of their files, without folders. The C
-// library, the loader and sanitizers' runtimes are never touched.
+// Selects the modules whose calls are hooked, by shell patterns of the names of their files, without folders.
+// The C library, the loader and sanitizers' runtimes are never changed.
 struct ModuleFilter {
   std::vector<std::string> allow = {};  // none: all
   std::vector<std::string> deny = {};
@@ -29,8 +29,7 @@ struct ImportCounts {
   uint64_t scans = 0;
 };
 
-// Thread safety: any thread; one at a time rewrites. Context: background.
-// Invariants:
+// Thread safety: any thread; one at a time rewrites. Context: background. Invariants:
 // - A slot is only ever changed from what the function really is (or the loader's stub for it) to the hook,
 //   and back to what it really is.
 // - All that is done to a module is done under the loader's lock, so that it is there, and only after the
@@ -40,13 +39,13 @@ class ImportTables {
   // The process has one set of import tables.
   static ImportTables& Shared();
 
-  // From here on the chosen modules call the hooks, also those that are loaded later once LookAtModules() is
-  // called. What was chosen before is taken back first.
+  // Makes the chosen modules call the hooks, also modules that are loaded later once LookAtModules() is
+  // called. Restores the modules of an earlier choice first.
   void Install(uint32_t families, const ModuleFilter& filter);
   // All slots are as they were. Does nothing when nothing is installed.
   void Remove();
-  // Looks for modules that came or went since; cheap when none did. Where somebody else is looking already,
-  // leaves it to them.
+  // Looks for modules that were loaded or unloaded since; cheap without any. If another thread is doing so,
+  // leaves it to that thread.
   void LookAtModules();
 
   ImportCounts counts() const;

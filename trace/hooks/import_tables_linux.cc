@@ -45,11 +45,11 @@ std::string ProgramName() {
 struct ImportTables::Scan {
   ImportTables* tables;
   bool is_install;
-  bool has_new_versions = false;  // such as nobody has looked up yet
+  bool has_new_versions = false;  // not looked up yet
   PageAccess pages;
 };
 
-// Waits until nobody else rewrites, or, tried, does not.
+// Waits until no other thread rewrites the tables; if only tried, fails instead of waiting.
 class ImportTables::ScopedTurn {
  public:
   explicit ScopedTurn(ImportTables* tables) : tables_(tables) {
@@ -177,7 +177,7 @@ bool ImportTables::RewriteModule(Scan* scan, const LoadedModule& module, std::st
     if (real == 0 || value == wanted) return;
     if (scan->is_install) {
       if ((hook->family & families_) == 0) return;
-      // What it loads would not be searched for where it says.
+      // The libraries that it loads would not be found along its own search path.
       if (hook->family == kLoadHooks && module.has_search_path()) return;
       // Calls for the first time go to the loader by way of the module's own code.
       const bool is_unresolved = slot.is_jump && slot.is_undefined && module.HoldsCode(value);

@@ -15,7 +15,7 @@ void* TimedLoad(const char* file, int mode) {
   void* handle = real_dlopen(file, mode);
   CaptureAfter(CallersFrame(), CallKind::kLoadLibrary, 0, begin_ticks);
   // Not looked at here: the loader's errors are the caller's, and so is being cancelled.
-  g_capture.has_new_modules.store(true, std::memory_order_relaxed);  // a wish
+  g_capture.has_new_modules.store(true, std::memory_order_relaxed);  // a request
   return handle;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// dlopen asks who calls it: the caller's own search path counts. So the hook gives it that caller wherever it
-// may matter, and leaves the call to a jump; only a library named by its path is opened, timed from
+// The hook of dlopen, which uses its caller's search path. So the hook jumps to the real function with the
+// original caller wherever that may matter; only a library named by its path is opened, and timed, from
 // here. Context: hot.
 #pragma once
 
@@ -11,5 +11,5 @@
 // The hook, written in assembler: asks LagwatchLoadTarget with the same arguments, which stay as they are,
 // and jumps there.
 extern "C" void LagwatchLoadHook();
-// What dlopen(file, mode) is to be done by: TimedLoad or the real one.
+// The function for dlopen(file, mode): TimedLoad or the real one.
 extern "C" void* LagwatchLoadTarget(const char* file, int mode);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a loaded module imports, and where its import table lies. Valid only while the loader's lock is held,
-// inside dl_iterate_phdr's callback: a module cannot go then. Context: background.
+// The imports of a loaded module, and the addresses of its import table. Valid only while the loader's lock
+// is held, inside dl_iterate_phdr's callback, which keeps the module loaded. Context: background.
 #pragma once
 
 #include <link.h>
@@ -34,7 +34,7 @@ class LoadedModule {
 
   bool HoldsCode(uint64_t address) const;
   bool Holds(uint64_t address) const { return all_.Holds(address); }
-  // What becomes read-only once the loader has filled it in; by whole pages.
+  // The range that becomes read-only once the loader has filled it in; whole pages.
   const AddressRange& relro() const { return relro_; }
   // DT_RPATH: where also what its libraries need is looked for.
   bool has_search_path() const { return has_search_path_; }

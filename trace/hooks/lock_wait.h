@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Locks are tried first: only who finds one taken is known to wait, and is captured when it has the lock.
-// Context: hot, signal.
+// Hooks of lock calls. A lock is tried first: a thread waits only if the lock is taken, and is captured when
+// it has the lock. Context: hot, signal.
 #pragma once
 
 #include <cerrno>
@@ -19,7 +19,7 @@ int WaitForLock(const OwnFrame& from, CallKind call, uint64_t object, TryLock tr
   int error;
   {
     ScopedWaiter waiter(from, object);
-    // Who released it before it could see us; from here on everybody does.
+    // An owner may have released it before the wait was registered; from here on every owner sees it.
     error = try_lock();
     if (error != EBUSY) return error;
     error = lock();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a thread looks at its own stack from inside a function that it called. Context: signal.
+// Walks a thread's own stack from inside a function that it called. Context: signal.
 #pragma once
 
 #include <cstddef>
@@ -18,9 +18,9 @@ using stack::OwnFrame;
           reinterpret_cast<uint64_t>(__builtin_dwarf_cfa()), frame[0]};
 }
 
-// Writes the program counters from `from.program_counter` outwards, at most `capacity`, and returns how many:
-// at least one. `is_complete`: the outermost frame is among them. Neither faults nor allocates. `context` is
-// whoever walks.
+// Writes the program counters from `from.program_counter` outwards, at most `capacity`, and returns their
+// number: at least one. `is_complete`: the outermost frame is among them. Neither faults nor allocates.
+// `context` is the walker's own.
 using StackWalker = size_t (*)(const void* context, const OwnFrame& from, uint64_t* pcs, size_t capacity,
                                bool* is_complete);
 

@@ -14,7 +14,7 @@ extern "C" [[gnu::weak]] void* __libc_stack_end;
 namespace lagwatch::trace {
 namespace {
 
-// What the kernel keeps free below the main thread's stack where that has no limit.
+// The room that the kernel keeps free below the main thread's stack if that has no limit.
 constexpr uint64_t kUnlimitedMainStackBytes = 128 << 20;
 
 // Written once, before the first walk.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What may be done with this process's memory, and how to write for a moment where only reading is allowed.
-// Not thread-safe. Context: background.
+// Access rights of this process's memory, and temporary write access to read-only memory. Not
+// thread-safe. Context: background.
 #pragma once
 
 #include <cstdint>

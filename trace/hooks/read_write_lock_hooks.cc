@@ -39,7 +39,7 @@ int HookTrywrlock(pthread_rwlock_t* lock) {
   return OnlyTry(kRwLock, [=] { return real_trywrlock(lock); });
 }
 
-// A time that is none is refused even where the lock is free.
+// An invalid time is refused even if the lock is free.
 bool IsTime(const timespec* until) { return until->tv_nsec >= 0 && until->tv_nsec < 1'000'000'000; }
 
 int HookTimedrdlock(pthread_rwlock_t* lock, const timespec* until) {

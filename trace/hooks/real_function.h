@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a function's name means in this process: what a call of it would end at. Context: background (takes
-// the loader's lock).
+// Finds the function that a name stands for in this process: the one that a call of it would reach. Context:
+// background (takes the loader's lock).
 #pragma once
 
 #include <string_view>
@@ -12,8 +12,8 @@ namespace lagwatch::trace {
 // Null when no module has it.
 void* FindRealFunction(const char* name);
 
-// Whether `version` of the hook's function is the real one. Where nobody knows yet, `has_new` becomes true
-// and the answer is no until FindVersions has been called. Takes no lock.
+// Whether `version` of the hook's function is the real one. If that is unknown, sets `has_new` and returns
+// false until FindVersions has been called. Takes no lock.
 bool IsRealVersion(Hook* hook, std::string_view version, bool* has_new);
 void FindVersions(Hook* hook);
 

@@ -7,8 +7,8 @@
 namespace lagwatch::trace {
 namespace {
 
-// A program that is loaded at a fixed address and takes a function's address has a stub of its own, which
-// then is the function's address for everybody, but leads on through the program's import table.
+// A program that is loaded at a fixed address and takes a function's address has a stub of its own, which is
+// then the function's address in all modules, and calls through the program's import table.
 bool IsStub(void* address) {
   Dl_info info;
   const ElfW(Sym)* symbol = nullptr;

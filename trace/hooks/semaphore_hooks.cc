@@ -17,7 +17,7 @@ constinit RealFunction<int(sem_t*, const timespec*)> real_sem_timedwait;
 constinit RealFunction<int(sem_t*, clockid_t, const timespec*)> real_sem_clockwait;
 constinit RealFunction<int(sem_t*)> real_sem_post;
 
-// True when it was there to be had; errno stays as it was when not.
+// Returns true if the semaphore was available; otherwise errno stays unchanged.
 bool TrySemaphore(sem_t* semaphore) {
   const int saved_errno = errno;
   if (real_sem_trywait(semaphore) == 0) return true;
@@ -58,7 +58,7 @@ int HookSemTrywait(sem_t* semaphore) {
   return result;
 }
 
-// A time or clock that is none is refused even where the semaphore is to be had.
+// An invalid time or clock is refused even if the semaphore is available.
 bool IsValid(clockid_t clock, const timespec* until) {
   return (clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC) && until->tv_nsec >= 0 &&
          until->tv_nsec < 1'000'000'000;

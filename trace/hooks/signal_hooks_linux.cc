@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program may reset all of its signals, as those do that begin as daemons. Where nobody handles the signal
-// that threads are captured with, the next one on its way would end the program: so its handler stays, which
-// is what the default means for whoever never gets that signal.
+// Keeps the handler of the capture signal when a program resets all of its signals, as daemons do at their
+// start. With the default action, the next capture signal would end the program; for a program that never
+// receives that signal, the handler makes no difference.
 #include <csignal>
 
 #include "stack/capture_signal_owner.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who waits for what, by address, so that who lets a waiter go on knows that there is one. See
-// docs/design/trace_hooks.md for why no waker misses a waiter.
+// Counts the waiting threads by the address that they wait for, so that a thread that releases an object sees
+// whether one waits. docs/design/trace_hooks.md shows why no waker misses a waiter.
 #pragma once
 
 #include <atomic>
@@ -9,17 +9,17 @@
 
 namespace lagwatch::trace {
 
-// All zero is an empty one. Context: hot, signal.
+// The waiter counts. All zero is an empty table. Context: hot, signal.
 //
 // Thread safety: all from any thread.
 // Invariants:
-// - A cell is an address and how many wait for it, in one word; 0 when nobody does.
-// - An address stands in its own bucket only, perhaps in several cells of it.
+// - A cell holds an address and the number of its waiters, in one word; 0 without waiters.
+// - An address is in its own bucket only, perhaps in several of its cells.
 class WaiterTable {
  public:
   using Cell = std::atomic<uint64_t>;
 
-  // What a waker saw before it let go.
+  // The waker's view before the release.
   struct Watch {
     uint64_t changes;
     bool has_waiter;
@@ -37,7 +37,7 @@ class WaiterTable {
   }
   static void Leave(Cell* cell) {
     uint64_t word = cell->load(std::memory_order_relaxed);
-    // The cell keeps its address while somebody is counted there, and we are.
+    // The cell keeps its address while a waiter is counted there, and this thread is.
     while (!cell->compare_exchange_weak(word, (word & kCountMask) == 1 ? 0 : word - 1)) {
     }
   }
@@ -51,21 +51,22 @@ class WaiterTable {
     return is_found;
   }
 
-  // A waker calls these before and after it lets go. True when somebody may have waited that the release let
-  // on: who entered before, or entered meanwhile, and may have left again by now.
+  // A waker calls these before and after the release. Returns true if the release may have woken a waiter:
+  // one that entered before or meanwhile, and may have left again by now.
   Watch BeforeRelease(uint64_t address) const {
-    // Acquire: who is counted there is in the cells, or has left them.
+    // Acquire: a thread counted there is in the cells, or has left them.
     const uint64_t changes = BucketOf(address).changes.load(std::memory_order_acquire);
     return {changes, HasWaiter(address)};
   }
   bool AfterRelease(uint64_t address, const Watch& watch) const {
-    // Pairs with the one in Enter: either we see the entry, or who entered sees what we have released.
+    // Pairs with the fence in Enter: either this thread sees the entry, or the entering thread
+    // sees the release.
     Fence();
     return watch.has_waiter || BucketOf(address).changes.load(std::memory_order_relaxed) != watch.changes;
   }
 
   uint64_t refused_count() const { return refused_.load(std::memory_order_relaxed); }
-  // In a child of fork(), where nobody waits.
+  // For a child of fork(), which has no waiters.
   void Clear() {
     for (Bucket& bucket : buckets_) {
       for (Cell& cell : bucket.cells) cell.store(0);

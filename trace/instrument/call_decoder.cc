@@ -15,8 +15,8 @@ void SortByTime(std::vector<CallRecord>::iterator begin, std::vector<CallRecord>
   if (!std::is_sorted(begin, end, is_earlier)) std::stable_sort(begin, end, is_earlier);
 }
 
-// Gives the coarse clock its upper bits back. Between two events is less than half of what the lower ones
-// last.
+// Gives the coarse clock its upper bits back. Between two events is less than half of what the
+// lower ones last.
 struct CoarseTime {
   uint64_t clock;
 

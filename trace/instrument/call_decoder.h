@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What threads recorded, read back from copies of their blocks. Context: background.
+// Decodes threads' records from copies of their blocks. Context: background.
 #pragma once
 
 #include <cstdint>

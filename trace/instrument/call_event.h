@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a block of kind kCalls holds: words of 64 bits, in the order in which the thread wrote them.
+// The content of a block of kind kCalls: words of 64 bits, in the order in which the thread wrote them.
 //
 //   bits 0-31   ticks since the block's base, modulo 2^32; by the coarse clock, the clock itself, modulo 2^32
 //   bits 32-60  address less a base: the block's code_base, or the far base if bit 61 is set
 //   bit 62      the address is that of a name (a string), not of a function
 //   bit 63      entered; else left
 //
-// A word whose bits 32-60 are all set is a note to what follows it, of the kind in bits 61-63: the far base,
-// how often the ticks have wrapped, or that this block's clock is the coarse one. So neither a call from the
-// program's code, at 0x55…, into a library's, at 0x7f…, nor a thread that sleeps between its calls costs a
-// block. Context: any.
+// A word whose bits 32-60 are all set is a note on the words after it, of the kind in bits 61-63: the far
+// base, the number of times that the ticks have wrapped, or that this block's clock is the coarse one. So
+// neither a call from the program's code, at 0x55…, into a library's, at 0x7f…, nor a thread that sleeps
+// between its calls costs a block. Context: any.
 #pragma once
 
 #include <cstdint>

@@ -26,7 +26,8 @@ constexpr uint64_t kTicksBeforeBlock = uint64_t{1} << 30;
 constexpr uint32_t kMaxSessions = (CallWriter::kBusy >> 1) - 1;
 constexpr uint32_t kLargestEntryBytes = 3 * sizeof(uint64_t);  // two notes and the event
 
-pthread_mutex_t g_control = PTHREAD_MUTEX_INITIALIZER;  // of who starts and stops, for all that follows
+pthread_mutex_t g_control = PTHREAD_MUTEX_INITIALIZER;  // guards all of the following, which start and stop
+                                                        // change
 BlockPoolHeader* g_pool = nullptr;                      // recording threads read it
 uint32_t g_session_count = 0;
 pthread_key_t g_end_key;
@@ -96,7 +97,7 @@ LAGWATCH_UNTRACED bool ClaimBlock(CallWriter* writer, uint64_t ticks, uint64_t a
   return true;
 }
 
-// The bits that tell `address`.
+// The bits for `address`.
 LAGWATCH_UNTRACED uint64_t AddressBits(CallWriter* writer, uint64_t address) {
   const uint64_t near_offset = address - writer->near_base;
   if (near_offset < CallEventWord::kAddressMask) return near_offset << CallEventWord::kAddressShift;
@@ -107,7 +108,7 @@ LAGWATCH_UNTRACED uint64_t AddressBits(CallWriter* writer, uint64_t address) {
   return (address - writer->far_base) << CallEventWord::kAddressShift | CallEventWord::kIsFar;
 }
 
-// The bits that tell the time.
+// The bits for the time.
 LAGWATCH_UNTRACED uint64_t TimeBits(CallWriter* writer, uint64_t state, uint64_t ticks) {
   if ((writer->last_session & 1) != 0) return state & UINT32_MAX;
   const uint64_t block_ticks = writer->block->base;
@@ -156,7 +157,7 @@ void RecordSlowly(uint64_t address, uint64_t flags, uint64_t state, uint64_t tic
   if (writer.session == CallWriter::kBusy) {
     Count(&g_events_in_handlers);
     if (++writer.busy_events < kBusyEventsTillAbandoned || writer.end_rounds >= kEndRounds) return;
-    // If somebody is in there after all, he goes on with a block that stays his.
+    // If a thread is still in there, it continues with a block that stays its own.
     if (writer.block != nullptr) Count(&g_blocks_abandoned);
     writer.block = nullptr;
   }

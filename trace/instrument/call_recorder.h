@@ -21,13 +21,13 @@ struct CallStats {
   uint64_t blocks_abandoned = 0;  // a handler jumped out of the recorder, so its block is never used again
 };
 
-// All threads record from now on. `pool` is borrowed for ever, since nobody can say when the last thread is
-// past its last event: it must stay mapped, and nobody else may start it anew. False, and nothing changed,
-// when there is a recording already, or no thread for the ticker. A child of fork() does not record until it
+// Starts recording on all threads. `pool` is borrowed for ever, since the last event of the last thread
+// cannot be known: it must stay mapped, and must not be started again. Returns false, and changes nothing, if
+// a recording is active or if there is no thread for the ticker. A child of fork() does not record until it
 // starts a recording of its own. Context: background.
 bool StartCalls(BlockPoolHeader* pool, CallClock clock);
-// Threads stop at their next event. What they recorded stays in the pool, in blocks of which some are open
-// until their thread ends or records again. Context: background.
+// Stops recording; threads stop at their next event. The records stay in the pool, in blocks of which some
+// are open until their thread ends or records again. Context: background.
 void StopCalls();
 bool IsRecordingCalls();
 // A word that is 0 exactly while there is no recording, so that callers can look without a call.
@@ -35,9 +35,9 @@ const uint64_t* CallSwitch();
 // Since the process began. Context: any.
 CallStats CallRecorderStats();
 
-// The calling thread enters or leaves a function (its address), or a part that it names (the address of a
-// string that stays where it is). Wait-free but for the claim of a block every 2,000 events. What a signal
-// handler does that interrupts one of these is not recorded. Context: hot, signal.
+// Records that the calling thread enters or leaves a function (its address), or a part that it names (the
+// address of a string with static storage). Wait-free, except for the claim of a block every 2,000 events.
+// Calls of a signal handler that interrupts one of these are not recorded. Context: hot, signal.
 void RecordEnter(uint64_t function);
 void RecordExit(uint64_t function);
 void RecordNameBegin(const char* name);

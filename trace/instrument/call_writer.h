@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The recorder's fast path, inline for the hooks. docs/design/trace_instrument.md tells what it costs and why
-// it is like that. Calls no inline function of the standard library: where the linker merges ours with an
-// instrumented copy from the program, the hook would call itself.
+// The recorder's fast path, inline for the hooks. docs/design/trace_instrument.md has its costs and its
+// reasons. Calls no inline function of the standard library: if the linker merged ours with an instrumented
+// copy from the program, the hook would call itself.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +15,10 @@
 
 namespace lagwatch::trace {
 
-// What a thread writes with. Thread safety: the thread's own, and its signal handlers'.
-// Invariants:
-// - `session` is kBusy from before an event's first store to after its last. Whoever finds it so has
-//   interrupted that event and stores nothing, so that what is below `used_bytes` never changes.
-// - Else `session` is the one that the rest belongs to, or kNone.
+// One thread's writer. Thread safety: for the thread and its signal handlers. Invariants:
+// - `session` is kBusy from before an event's first store to after its last. Code that finds it so has
+//   interrupted that event and stores nothing, so that the bytes below `used_bytes` never change.
+// - Otherwise `session` is the one that the rest belongs to, or kNone.
 struct CallWriter {
   static constexpr uint32_t kBusy = UINT32_MAX;
   static constexpr uint32_t kNone = 1;  // as 0 is what is in force while nothing is recorded
@@ -38,15 +37,15 @@ struct CallWriter {
   uint32_t end_rounds = 0;      // of the thread's end
 };
 
-// What all threads read at each event, in one word so that it is one load. 0: off. Else
-//   bits 32-63  twice a number from 1 on that no other recording has, and 1 more when its clock is coarse
-//   bits 0-31   what the coarse clock shows
+// The word that all threads load at each event. 0: off. Otherwise
+//   bits 32-63  twice a number from 1 on that no other recording has, plus 1 if its clock is coarse
+//   bits 0-31   the coarse clock
 LAGWATCH_HIDDEN extern uint64_t g_call_state;
 // Initial-exec: no call, and no allocation at a thread's first use.
 LAGWATCH_HIDDEN extern constinit thread_local CallWriter t_call_writer
     __attribute__((tls_model("initial-exec")));
 
-// What the fast path cannot. `ticks` is when, if it has looked already; else 0.
+// The slow path. `ticks` is the time if it was read already; else 0.
 LAGWATCH_HIDDEN LAGWATCH_UNTRACED void RecordSlowly(uint64_t address, uint64_t flags, uint64_t state,
                                                     uint64_t ticks);
 
@@ -79,7 +78,7 @@ LAGWATCH_UNTRACED inline __attribute__((always_inline)) void RecordCall(uint64_t
   const uint64_t ticks = (session & 1) == 0 ? base::ReadTicks() : 0;
   writer.session = CallWriter::kBusy;
   FenceHandlers();
-  // Only from here on does nobody begin another block.
+  // From here on no signal handler begins another block.
   const uint64_t low = (session & 1) == 0 ? ticks - writer.base_ticks : state & UINT32_MAX;
   Block* block = writer.block;
   const uint32_t used_bytes = __atomic_load_n(reinterpret_cast<uint32_t*>(&block->used_bytes),

@@ -11,9 +11,10 @@ class CoarseClock {
  public:
   static constexpr int64_t kPeriodNs = 5'000'000;
 
-  // Puts the tick counter, without its lowest kCoarseShift bits, into the lower half of `*word` (borrowed for
-  // ever), now and every period from now on. The upper half becomes that of `state`; once somebody changes
-  // it, the word is left alone. False, and nothing changed, when there can be no thread. Context: background.
+  // Writes the tick counter, without its lowest kCoarseShift bits, to the lower half of `*word` (borrowed
+  // for ever), now and every period from now on. The upper half becomes that of `state`; once it is
+  // changed elsewhere, the word is left alone. Returns false, and changes nothing, if no thread can be
+  // started. Context: background.
   bool Start(uint64_t* word, uint64_t state);
   // Harmless when it was not started. Context: background.
   void Stop();

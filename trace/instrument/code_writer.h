@@ -22,7 +22,7 @@ class CodeWriter {
   // Byte by byte, each of which other threads see whole.
   bool Write(uint64_t address, const unsigned char* bytes, size_t size_bytes) const;
   bool WriteByte(uint64_t address, unsigned char byte) const { return Write(address, &byte, 1); }
-  // What was written before is what every processor runs after.
+  // After it, every processor runs the code written before.
   static bool SynchronizeProcessors();
   // Memory for code at just that place, all zero; false when something is there.
   static bool Map(uint64_t address, uint64_t size_bytes);

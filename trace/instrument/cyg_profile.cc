@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The hooks that GCC and clang call in programs built with -finstrument-functions. The C library has empty
-// ones, so such a program runs without lagwatch, too. An object of its own: whoever exports them links it.
+// ones, so such a program runs without lagwatch, too. A separate object, linked where the hooks are exported.
 #include "trace/instrument/call_writer.h"
 
 #define LAGWATCH_HOOK extern "C" __attribute__((visibility("default"))) LAGWATCH_UNTRACED

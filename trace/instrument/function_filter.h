@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which functions are to be recorded: by module, by name and by address. Context: background.
+// Selects the functions to record: by module, by name and by address. Context: background.
 #pragma once
 
 #include <cstdint>

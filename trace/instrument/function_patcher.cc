@@ -67,7 +67,7 @@ FunctionPatcher::Module* FunctionPatcher::FindOrAdd(const dl_phdr_info& info) {
   for (Module& module : modules_) {
     if (module.is_loaded || !module.patchable.IsSame(found)) continue;
     module.is_loaded = true;
-    // It may have been unloaded and loaded again: its code tells.
+    // The module may have been unloaded and loaded again, which its code shows.
     for (size_t i = 0; i < module.patchable.sites.size(); ++i) {
       const PatchSite& site = module.patchable.sites[i];
       const auto is_on = *reinterpret_cast<const unsigned char*>(site.address) == BytesFor(site, 0).on;
@@ -176,7 +176,7 @@ bool FunctionPatcher::Prepare(const CodeWriter& writer, Module* module, const Pa
 void FunctionPatcher::ForgetUnloaded() {
   for (const Module& module : modules_) {
     if (module.is_loaded) continue;
-    // Its code is gone, so nobody is on the way to a stub.
+    // The module's code is gone, so no thread is on the way to a stub.
     for (const Stubs& stubs : module.stubs)
       if (stubs.displacement != 0) CodeWriter::Unmap(stubs.begin, stubs.end - stubs.begin);
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records calls of functions that were built with -fpatchable-function-entry, by putting calls to the
-// recorder in the place of their nops, and back, while the program runs. What a recording (StartCalls) then
-// gets is what it gets from the compiler's own hooks. docs/design/trace_instrument.md tells why that is safe.
+// Records calls of functions that were built with -fpatchable-function-entry: replaces their nops with calls
+// to the recorder, and restores them, while the program runs. A recording (StartCalls) receives the same
+// events as from the compiler's own hooks. docs/design/trace_instrument.md shows why that is safe.
 #pragma once
 
 #include <link.h>
@@ -40,11 +40,11 @@ class FunctionPatcher {
   // dlopen(), for its modules. Takes the loader's lock, and works on a thread with its own descriptor table
   // (base::RunWithOwnFiles). Context: background.
   PatchReport Apply(const FunctionFilter& filter);
-  // Unpatches everything. What is left in place of the nops does nothing, either. Context: background.
+  // Unpatches everything. Code left in place of the nops has no effect. Context: background.
   void Clear();
 
  private:
-  // Where the stubs of a shape's sites are: each as far from its site as all others.
+  // The stubs of a shape's sites: all at the same distance from their sites.
   struct Stubs {
     int64_t displacement = 0;  // from the end of the call; 0: there are none
     uint64_t begin = 0;

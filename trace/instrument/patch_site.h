@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The nops at a function's entry that -fpatchable-function-entry makes, and the call that takes their place.
-// How it can be put there while other threads run through it: docs/design/trace_instrument.md. One file per
-// processor knows its instructions; where there is none, nothing can be patched. Context: background.
+// The nops at a function's entry that -fpatchable-function-entry makes, and the call that replaces them.
+// docs/design/trace_instrument.md shows how it is written while other threads run through it. One file per
+// processor knows its instructions; without one, nothing can be patched. Context: background.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace lagwatch::trace {
 
-// What the nops look like, which decides where a call in their place can go.
+// The form of the nops, which decides where a call in their place can go.
 enum class NopShape : uint8_t {
   kNone,        // none that can be patched
   kSingles,     // five of one byte: 90 90 90 90 90
@@ -54,8 +54,8 @@ inline constexpr uint64_t kCallBytes = 5;
 // The displacements that a call in the place of such nops can have: the `index`th, or 0 after the last one.
 int64_t StubDisplacement(NopShape shape, size_t index);
 
-// What is written at a site, in this order, byte by byte, other processors synchronized before the last one:
-// each byte may be seen by them at any time.
+// The bytes to write at a site, in this order, one by one, with the other processors synchronized before the
+// last one: they may see each byte at any time.
 struct SiteBytes {
   size_t operand_count = 0;
   uint8_t operand_at[16];
@@ -69,7 +69,7 @@ SiteBytes BytesFor(const PatchSite& site, int64_t displacement);
 inline constexpr size_t kStubBytes = 6;
 void MakeStub(uint64_t stub, uint64_t literal, unsigned char bytes[kStubBytes]);
 
-// Where stubs jump to: for sites at their function's beginning, and after a landing pad.
+// The target of stubs: for sites at their function's beginning, and for those after a landing pad.
 uint64_t EntryTrampoline(bool is_after_landing_pad);
 
 }  // namespace lagwatch::trace

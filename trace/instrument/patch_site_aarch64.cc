@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Patching is not supported on this processor yet: its calls destroy the link register, so that the compiler
-// must be told to leave two nops and a register.
+// Patching is not supported on this processor yet: its calls destroy the link register, so the compiler would
+// need an option to leave two nops and a register.
 #include "trace/instrument/patch_site.h"
 
 namespace lagwatch::trace {

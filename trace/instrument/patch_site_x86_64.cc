@@ -15,8 +15,8 @@ constexpr unsigned char kNop = 0x90;
 constexpr unsigned char kCall = 0xe8;
 constexpr unsigned char kLandingPad[] = {0xf3, 0x0f, 0x1e, 0xfa};  // endbr64
 
-// Of each, the bytes that cannot be changed without changing its length. (Of 44 and 84, which are followed by
-// a byte on what to add up, some bits could; nobody needs them.) What follows may be anything.
+// The bytes of each that cannot be changed without changing its length. (Of 44 and 84, which are followed by
+// a scale byte, some bits could; they are not needed.) The bytes that follow may have any value.
 struct LongNop {
   NopShape shape;
   size_t fixed_bytes;
@@ -125,8 +125,8 @@ PatchSite FindPatchSite(const CodeView& code, uint64_t area, uint64_t entry) {
 
 int64_t StubDisplacement(NopShape shape, size_t index) {
   if (shape == NopShape::kSingles) {
-    // As instructions: clc, stc, cld, cmc (at a function's entry nobody asks for the flags, and the direction
-    // is what cld makes it), nop, and segment prefixes without effect.
+    // As instructions: clc, stc, cld, cmc (at a function's entry the flags are unused, and the direction flag
+    // is as cld sets it), nop, and segment prefixes without effect.
     constexpr unsigned char kThird[] = {kNop, 0xf8, 0xf9, 0xfc, 0xf5};
     constexpr unsigned char kFourth[] = {0xfc, 0xf9, 0xf8, 0xf5, kNop, 0x26, 0x2e, 0x36, 0x3e};
     if (index >= sizeof kThird * sizeof kFourth) return 0;
@@ -151,7 +151,7 @@ SiteBytes BytesFor(const PatchSite& site, int64_t displacement) {
   const LongNop* nop = FindLongNop(site.shape);
   if (nop == nullptr || nop->fixed_bytes == 3) set(3, static_cast<unsigned char>(bits >> 16));
   set(4, static_cast<unsigned char>(bits >> 24));
-  // What of a longer nop the call returns to.
+  // The rest of a longer nop, to which the call returns.
   for (size_t at = kCallBytes; at < site.nop_bytes; ++at) set(at, kNop);
   bytes.on = kCall;
   bytes.off = nop == nullptr ? kNop : nop->bytes[0];

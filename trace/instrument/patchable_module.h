@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What can be patched in a loaded module: the section __patchable_function_entries, read where it was loaded,
-// so that its addresses are the real ones. Context: background, while the module cannot be unloaded.
+// The patchable functions of a loaded module: its section __patchable_function_entries, read from memory, so
+// that its addresses are the real ones. Context: background, while the module cannot be unloaded.
 #pragma once
 
 #include <link.h>

@@ -113,7 +113,7 @@ void FindSites(const dl_phdr_info& info, PatchableModule* module) {
   const FunctionStarts starts(info);
   const CodeView code{module->code_begin, module->code_end};
   for (size_t i = 0; i < section->bytes.size() / sizeof *areas; ++i) {
-    // What the linker has thrown away is at 0.
+    // Sections that the linker has discarded are at 0.
     if (!IsLoaded(info, areas[i], 1, PF_X)) continue;
     module->sites.push_back(FindPatchSite(code, areas[i], starts.AtOrAfter(areas[i])));
   }

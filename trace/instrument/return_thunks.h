@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the end of a patched function is noticed: its return address is replaced by that of a thunk, of which
-// there is one for each call under way. The thunks' unwind table says where the address went, so that
-// exceptions, thread cancellation, debuggers and whoever else reads such tables go on through it;
-// docs/design/trace_instrument.md tells how.
+// Detects the end of a patched function: replaces its return address with that of a thunk, one for each
+// call under way. The thunks' unwind table has the original address, so that exceptions, thread
+// cancellation, debuggers and other readers of such tables continue through it;
+// docs/design/trace_instrument.md has the details.
 #pragma once
 
 #include <cstdint>
@@ -27,9 +27,9 @@ struct ReturnStats {
 // Makes the thunks executable; false where the system forbids that. Idempotent. Context: background.
 bool PrepareReturnThunks();
 
-// Where a function really returns to, whose return address was found to be `address`: that itself when it is
-// no thunk's. For those who unwind stacks without the thunks' unwind table (stack/signal/replaced_returns.h
-// has it); while the function is still under way. Context: any.
+// Returns the original return address for `address`, or `address` itself if it is no thunk's. For unwinders
+// that do not read the thunks' unwind table (stack/signal/replaced_returns.h); while the function is still
+// under way. Context: any.
 uint64_t OriginalReturnAddress(uint64_t address);
 
 // Since the process began. Context: any.

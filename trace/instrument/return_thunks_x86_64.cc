@@ -22,7 +22,7 @@ constexpr uint64_t kThunkBytes = 8;
 constexpr uint64_t kCallInThunkBytes = 5;
 static_assert(kMaxThunks * kThunkBytes == 0x40000);
 constexpr uint32_t kThunksAtOnce = 64;
-// The first thunk is never used: who unwinds looks for the table of the address before.
+// The first thunk is never used: unwinders look up the address before the return address.
 constexpr uint32_t kNoThunk = 0;
 // After a thread found none, it does not look again for so many calls.
 constexpr uint32_t kCallsTillNextLook = 1024;
@@ -30,14 +30,14 @@ constexpr uint32_t kCallsTillNextLook = 1024;
 constexpr uint32_t kCallsTillRecovery = 4096;
 
 enum class ThunkState : uint32_t {
-  kFree,      // in its owner's list, or in nobody's
+  kFree,      // in its owner's list, or in none
   kInUse,     // of a call under way, or of one that was abandoned
   kReturned,  // free, but the call ended on another thread: a fiber had moved
 };
 
 struct ThreadThunks;
 
-// Thread safety: its owner's but for `state`, and but for the thread's on which the call ends.
+// Thread safety: for its owner, except `state`, and for the thread on which the call ends.
 struct Thunk {
   uint64_t function;
   uint64_t slot;  // where the return address was
@@ -172,8 +172,8 @@ LAGWATCH_UNTRACED uint32_t TakeThunk(ThreadThunks* thunks) {
   return thunk;
 }
 
-// Whether a handler has jumped out of these functions, rather than interrupted them. Should it be wrong,
-// nothing is used twice: the free ones are left to whoever was interrupted.
+// Whether a handler has jumped out of these functions, rather than interrupted them. If the answer is wrong,
+// nothing is used twice: the free ones are left to the interrupted code.
 LAGWATCH_UNTRACED bool Recover(ThreadThunks* thunks) {
   if (thunks->has_ended || ++thunks->calls_while_busy < kCallsTillRecovery) return false;
   thunks->free_head = kNoThunk;
@@ -186,7 +186,7 @@ LAGWATCH_UNTRACED void EndThreadThunks(void* self) {
   thunks->is_busy = thunks->has_ended = true;
   FenceHandlers();
   FreeAbandoned(thunks);
-  // Whoever holds it is done soon; but in a child of fork() he may not exist.
+  // Its holder finishes soon; but in a child of fork() the holder may not exist.
   int tries = 1000;
   while (!TryLockReturned()) {
     if (--tries == 0) return;
@@ -276,7 +276,7 @@ uint64_t lagwatch_on_return(uint64_t thunk_end) {
   const uint32_t thunk = ThunkAt(thunk_end - kCallInThunkBytes);
   const uint64_t original = lagwatch_originals[thunk];
   RecordCall<&RecordSlowlySaved>(g_thunks[thunk].function, 0);
-  // Who has interrupted somebody leaves that one's list alone.
+  // A handler leaves the list of the interrupted code alone.
   if (g_thunks[thunk].owner == &thunks && !was_busy)
     Free(&thunks, thunk);
   else

@@ -2,14 +2,13 @@
 // The code that patched functions are led through; what it calls is in return_thunks_x86_64.cc.
 #include "trace/instrument/trampolines_x86_64.h"
 
-// A thunk is eight bytes: a call to lagwatch_return, and three that are never run. They lie in memory that
-// the module's file has nothing of, and are written when they are first needed. Each has its original return
-// address kMaxThunks * 8 bytes before it, which is what the unwind table says, too: DW_CFA_val_expression for
-// the return address, less 1, of a frame marked as a signal's. So marked, the libgcc unwinder can tell the
-// thunk's frame from the caller's, which have one CFA; and it does not take 1 off the address, as it does
-// after calls, so we do.
-// In bytes: 0x16 val_expression, 16 (rip), 15 bytes: breg7 (rsp) -8, deref, const1s -8, and,
-// const4u 0x40000, minus, deref, lit1, minus.
+// A thunk is eight bytes: a call to lagwatch_return, and three that are never run. They lie in
+// zero-initialized memory outside of the module's file, and are written when they are first needed. Each has
+// its original return address kMaxThunks * 8 bytes before it, which the unwind table says, too:
+// DW_CFA_val_expression for the return address, less 1, of a frame marked as a signal's. With this mark, the
+// libgcc unwinder distinguishes the thunk's frame from the caller's, which have one CFA; and it does not take
+// 1 off the address, as it does after calls, so we do. In bytes: 0x16 val_expression, 16 (rip), 15 bytes:
+// breg7 (rsp) -8, deref, const1s -8, and, const4u 0x40000, minus, deref, lit1, minus.
 asm(R"(
   .pushsection .bss.lagwatch_thunks, "aw", @nobits
   .balign 4096
@@ -29,8 +28,8 @@ lagwatch_thunks:
   .popsection
 )");
 
-// What a patched function was called with and what it returns must survive: all registers that a call may
-// change are saved, general ones here, vector registers only around what may use them.
+// A patched function's arguments and results must survive: all registers that a call may change are saved,
+// general ones here, vector registers only around code that may use them.
 asm(R"(
   .macro lagwatch_save offset
     sub $\offset, %rsp

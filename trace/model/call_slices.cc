@@ -44,7 +44,7 @@ class CallTrackBuilder {
     track_.slices.push_back(slice);
   }
 
-  // What is left over within it has returned without saying so: by longjmp(), or its end was not recorded.
+  // Functions left over within it have returned unseen: by longjmp(), or their end was not recorded.
   void Leave(uint32_t function) {
     if (open_counts_[function] == 0) {
       ++track_.orphan_end_count;

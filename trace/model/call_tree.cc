@@ -134,7 +134,7 @@ CallTree MergeSiblings(const CallTree& tree) {
     CallNode node;
     std::vector<size_t> children;
   };
-  std::vector<Merged> merged(1);  // the first one stands for who calls the outermost functions
+  std::vector<Merged> merged(1);  // the first one stands for the caller of the outermost functions
   std::vector<size_t> path = {0};
   for (const CallNode& node : tree) {
     path.resize(node.depth + 1);

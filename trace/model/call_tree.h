@@ -16,7 +16,7 @@ namespace lagwatch::trace {
 // Neighbours that called the same function are one node.
 struct CallNode {
   uint32_t frame = 0;    // index into Trace::frames
-  uint32_t depth = 0;    // 0: called by nobody that was recorded
+  uint32_t depth = 0;    // 0: no recorded caller
   uint32_t count = 1;    // calls
   int64_t total_ns = 0;  // of all of them, with what they called
 
@@ -26,10 +26,10 @@ struct CallNode {
 // Each node is followed by what it called, depth + 1, in the order of time.
 using CallTree = std::vector<CallNode>;
 
-// Of `calls` (ascending by time) what lies between `begin_ns` and `end_ns`. A call that began before counts
-// from begin_ns, one that did not end till end_ns; what was left without being told so (an exception, say)
-// ends with its caller. With an exit whose enter is lost, nothing is known of what it enclosed: it is
-// ignored, and so are functions that were entered before begin_ns and call nobody in it.
+// Builds the tree of `calls` (ascending by time) between `begin_ns` and `end_ns`. A call that began before
+// counts from begin_ns, one that did not end until end_ns; a function left without an exit event (by an
+// exception, for example) ends with its caller. An exit whose enter is lost is ignored, since nothing is
+// known of its callees; so are functions that were entered before begin_ns and have no calls in the interval.
 CallTree BuildCallTree(std::span<const CallEvent> calls, int64_t begin_ns, int64_t end_ns);
 
 // The same with one node for each function that a node called, whatever it called in between; in the order in

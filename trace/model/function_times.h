@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which functions the time went to. Context: background.
+// The functions of a trace, with their times. Context: background.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which frames are of the same function, with or without names. Context: background.
+// Groups frames by function, with or without names. Context: background.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The words that people see for what a trace holds. Context: background.
+// The displayed names of a trace's elements. Context: background.
 #pragma once
 
 #include <string>

@@ -14,7 +14,7 @@ Number Growth(Number from, Number to) {
   return to > from ? to - from : 0;
 }
 
-// What was counted between two looks.
+// The counts between two samples.
 Totals Difference(const Totals& from, const Totals& to) {
   return {.cpu_ns = Growth(from.cpu_ns, to.cpu_ns),
           .allocations = Growth(from.allocations, to.allocations),

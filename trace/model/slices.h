@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// When which function was on a thread's stack: what a timeline shows. Sampled stacks become slices by what
-// neighbours share; instrumented calls are slices as they are. Nesting is strict on every track.
-// Context: background. Design: docs/design/trace_slices.md
+// The functions on a thread's stack over time, for timelines. Sampled stacks become slices by their common
+// parts with neighbours; instrumented calls are slices already. Nesting is strict on every track. Context:
+// background. Design: docs/design/trace_slices.md
 #pragma once
 
 #include <cstdint>

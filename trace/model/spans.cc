@@ -30,7 +30,7 @@ std::vector<uint32_t> RunsByBegin(const Thread& thread) {
   return order;
 }
 
-// What was seen while a wait lasted belongs to it; other overlaps are cut.
+// Samples taken during a wait belong to it; other overlaps are cut.
 std::vector<Span> WithoutOverlaps(const Trace& trace, const Thread& thread) {
   std::vector<Span> spans;
   for (uint32_t index : RunsByBegin(thread)) {
@@ -67,8 +67,8 @@ class DispatchTimes {
     for (size_t i = 0; i < dispatches.size(); ++i) index_of_.emplace(dispatches[i].id, i);
   }
 
-  // Where something of dispatch `id` lies that was seen at `time_ns`. None where times and ids do not agree,
-  // or none are known.
+  // The part of dispatch `id` that a sample of `time_ns` lies in. None if times and ids do not agree, or if
+  // none are known.
   std::optional<Stretch> Find(uint32_t id, int64_t time_ns) const {
     const auto found = id == 0 ? index_of_.end() : index_of_.find(id);
     if (found != index_of_.end()) {
@@ -117,7 +117,7 @@ class DispatchTimes {
   std::unordered_map<uint32_t, size_t> index_of_;
 };
 
-// How many outermost functions two stacks have in common, without their own leaves.
+// The number of outermost functions that two stacks have in common, without their own leaves.
 class SharedDepths {
  public:
   SharedDepths(const Trace& trace, const std::vector<uint32_t>& functions)
@@ -149,9 +149,9 @@ class SharedDepths {
   std::vector<uint32_t> next_path_;
 };
 
-// When the stack of one look gave way to that of the next, where it is known that the thread had a processor
-// or wanted one in between: samplers see each interval who sleeps, and saw it nowhere. So a thread that waits
-// for a processor is not lost sight of.
+// The time when the stack of one sample was replaced by that of the next, if the thread is known to have had
+// a processor or to have waited for one in between: samplers see sleeping threads at each interval, and did
+// not see this one asleep. So a thread that waits for a processor does not disappear.
 std::optional<int64_t> Change(const Run& last, int64_t last_ns, const Run& next, int64_t next_ns,
                               int64_t interval_ns) {
   if ((!last.is_running && !next.is_running) || last.dispatch != next.dispatch ||
@@ -168,7 +168,7 @@ std::optional<int64_t> Change(const Run& last, int64_t last_ns, const Run& next,
 
 bool IsPoll(const Run& run) { return run.kind == RunKind::kWaited && run.call == CallKind::kPoll; }
 
-// Looks of samplers are told by another clock than dispatches.
+// Samples of samplers and dispatches have different clocks.
 void MakeAgree(const Thread& thread, const DispatchTimes& dispatches, std::vector<Span>* spans) {
   int64_t least_ns = INT64_MIN;
   for (Span& span : *spans) {
@@ -200,13 +200,13 @@ void WeighSpans(const Thread& thread, const DispatchTimes& dispatches, int64_t i
   }
 }
 
-// What is known of the time around a look.
+// The known facts around a sample.
 struct Around {
   int64_t reach_ns = 0;  // so long before it there was no other look, in its turn or dispatch
   bool lasts = false;    // until the next one begins, whenever that is
 };
 
-// Where spans begin, in order.
+// The begins of spans, in order.
 std::vector<Around> FindBegins(const Thread& thread, const DispatchTimes& dispatches, int64_t interval_ns,
                                int64_t extension_ns, std::vector<Span>* spans) {
   std::vector<Around> all(spans->size());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one look at a thread says about the time around it. Slices and weights are both made of this, so that
-// they agree. Context: background. Design: docs/design/trace_slices.md
+// Turns each sample of a thread into a span of time around it. Slices and weights are both made of spans, so
+// that they agree. Context: background. Design: docs/design/trace_slices.md
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 namespace lagwatch::trace {
 
 struct SliceOptions {
-  // How long a stack is taken to have gone on after it was last seen, at most. 0: 1.5 sample intervals.
+  // The longest time that a stack is assumed to continue after its last sample. 0: 1.5 sample intervals.
   int64_t extension_ns = 0;
   // Only time within counts.
   int64_t from_ns = INT64_MIN;
@@ -27,11 +27,11 @@ struct Span {
   int64_t seen_end_ns = 0;
   int64_t end_ns = 0;  // with the extension
   int64_t gap_ns = 0;  // of that, what is longer than a sample interval
-  // What it counts for in totals: its time, or more, for those dispatches that were too short to be met.
+  // Its weight in totals: its time, or more, to account for dispatches that were too short to be sampled.
   int64_t weight_ns = 0;
-  // So many of the outermost frames last until end_ns, the others until seen_end_ns: where a thread looked at
-  // itself, in a call, says nothing about what it did next, except that what the next look has in common went
-  // on.
+  // This many of the outermost frames last until end_ns, the others until seen_end_ns: after a capture
+  // in a hooked call nothing is known of the thread, except that the frames that the next look has in
+  // common went on.
   uint32_t lasting_depth = UINT32_MAX;
   bool follows = false;       // the span before ends where this one begins, in the same dispatch
   bool has_own_leaf = false;  // the innermost frame has the time seen, or none; see HasOwnLeaf()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A recording of one process, as plain data: what recorders, the trace file, the analyses and the exporters
-// share. All times are CLOCK_MONOTONIC in nanoseconds. Context: background.
+// A recording of one process, as plain data, shared by recorders, the trace file, the analyses and the
+// exporters. All times are CLOCK_MONOTONIC in nanoseconds. Context: background.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct Frame {
   uint32_t module = kNoIndex;    // index into Trace::modules
   uint64_t offset = 0;           // in the module's own address space; the address itself without a module
   uint64_t function_offset = 0;  // where the function starts; 0 when that is not known
-  std::string name;              // demangled; empty as long as nobody has looked it up
+  std::string name;              // demangled; empty until it was looked up
   std::string file;              // of the source; may be empty
   uint32_t line = 0;
 };
@@ -34,7 +34,7 @@ struct StackNode {
   uint32_t frame = 0;          // index into Trace::frames
 };
 
-// What a thread had used since it began.
+// A thread's use of resources since it began.
 struct Totals {
   int64_t cpu_ns = 0;
   uint64_t allocations = 0;
@@ -49,12 +49,12 @@ struct Totals {
 
 enum class RunKind : uint8_t {
   kSampled,   // a sampler looked at the thread
-  kCaptured,  // the thread looked at itself, in a call that returned at once
-  kWaited,    // the thread looked at itself at the end of a call that lasted from begin_ns to end_ns exactly
-  kWoke,      // the thread looked at itself as it let another one go on that waited for `object`, at begin_ns
+  kCaptured,  // captured in a hooked call that returned at once
+  kWaited,    // captured at the end of a hooked call that lasted from begin_ns to end_ns exactly
+  kWoke,      // captured as the thread woke another one that waited for `object`, at begin_ns
 };
 
-// What the call was, in which a thread looked at itself. The innermost frame is that call's own, but with
+// The hooked call in which a thread captured its stack. The innermost frame is that call's own, except for
 // kNone and kUser.
 enum class CallKind : uint8_t {
   kNone,
@@ -88,7 +88,7 @@ struct Run {
   bool is_for_all = false;       // kWoke: all that waited, as a broadcast does
   bool is_running = false;       // kSampled: the thread had a processor; false also where that is not known
   bool is_complete = true;       // false: outermost frames are missing
-  std::optional<Totals> totals;  // at end_ns; of threads that looked at themselves
+  std::optional<Totals> totals;  // at end_ns; of captures in hooked calls
 };
 
 // An instrumented function, or a part that the program named, was entered or left.
@@ -109,15 +109,15 @@ struct Dispatch {
 struct Thread {
   int32_t tid = 0;
   std::string name;
-  // Ascending by begin_ns. A kWaited run may hold kSampled ones, which were seen while it lasted; else none
-  // overlap.
+  // Ascending by begin_ns. A kWaited run may hold kSampled ones, which were seen while it lasted;
+  // else none overlap.
   std::vector<Run> runs;
-  // Ascending. What the recorder has forgotten leaves ends without begins and begins without ends.
+  // Ascending. Records that were overwritten leave ends without begins and begins without ends.
   std::vector<CallEvent> calls;
   std::vector<Dispatch> dispatches;  // ascending
 };
 
-// What is missing, and which option would have kept it.
+// Missing records, and the option that would have kept them.
 struct Loss {
   std::string what;  // "samples overwritten", say
   uint64_t count = 0;

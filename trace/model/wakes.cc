@@ -9,7 +9,8 @@
 namespace lagwatch::trace {
 namespace {
 
-// Who finds the lock taken may look at the clock just after the owner did, who is about to let it go.
+// A thread that finds the lock taken may read the clock just after its owner did, which is about
+// to release it.
 constexpr int64_t kStampSlackNs = 100'000;
 
 struct Moment {

@@ -94,7 +94,7 @@ void Append(uint32_t thread, const WeightByStack& weights, StackWeights* all) {
     all->stacks.push_back({thread, stack, weight.time_ns, weight.waited_ns, weight.count});
 }
 
-// How many of the run's looks came before `time_ns`: they are taken to lie equally far apart.
+// The number of the run's samples before `time_ns`, which are assumed to be equally spaced.
 uint64_t LooksBefore(const Run& run, int64_t time_ns) {
   if (time_ns <= run.begin_ns || run.count == 0) return 0;
   if (time_ns > run.end_ns) return run.count;
@@ -123,7 +123,7 @@ int64_t TimeOf(const WeightByStack& weights) {
   return time_ns;
 }
 
-// What of the weights is waits, in proportion no more than `most_ns` in all.
+// The part of the weights that is waits, in proportion no more than `most_ns` in all.
 WeightByStack WaitsOf(const WeightByStack& weights, int64_t most_ns) {
   WeightByStack waits;
   int64_t all_ns = 0;
@@ -139,10 +139,9 @@ WeightByStack WaitsOf(const WeightByStack& weights, int64_t most_ns) {
   return waits;
 }
 
-// Looks of a thread at itself in calls tell what is around those calls; of what it does between two of them,
-// only what they share. Looks of its CPU timer favour nobody: where there are such, they say what the time
-// went to that was no wait, second by second, because a processor may be had more easily in one than in
-// another.
+// Divides the time that was not waiting. Captures inside hooked calls show only the stacks around these
+// calls, and what two of them share. Samples of CPU timers have no such bias: where there are any, they
+// divide the time second by second, because a processor may be easier to get in one second than in another.
 class TimeByTimers {
  public:
   TimeByTimers(const Thread& thread, const std::vector<Span>& spans) : thread_(thread), spans_(spans) {

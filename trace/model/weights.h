@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long each stack lasted in all: what flame graphs and profiles show. Agrees with the slices, of the same
-// spans, but for dispatches that are too short to be met by a look each, and for what threads that look at
-// themselves in calls do between these looks. Context: background.
+// Sums the time of each stack, for flame graphs and profiles. Agrees with the slices, which come from the
+// same spans, except for dispatches that are too short to be sampled, and for the time between captures
+// inside hooked calls. Context: background.
 #pragma once
 
 #include <cstdint>
@@ -28,16 +28,15 @@ struct StackWeights {
 // A thread whose stacks were never sampled is weighed by its instrumented calls.
 StackWeights WeighStacks(const Trace& trace, const SliceOptions& options = {});
 
-// How much time of a processor a look of a thread's CPU timer stands for.
+// The CPU time that a sample of a thread's CPU timer stands for.
 struct CpuIntervals {
   int64_t main_ns = 0;
   int64_t others_ns = 0;
 };
 
-// How long each stack had a processor or waited, from `from_ns` until before `until_ns`. Running are those
-// that CPU timers found running, which do not favour the calls in which threads look at themselves; the waits
-// of a thread take no more than what is left of its time. A stack may be there twice: once it ran, once it
-// waited.
+// Sums the time that each stack had a processor or waited, from `from_ns` until before `until_ns`. Stacks
+// count as running if CPU timers found them running, since these have no bias to hooked calls; the waits of a
+// thread take no more than the rest of its time. A stack may occur twice: once as running, once as waiting.
 StackWeights WeighRunningAndWaits(const Trace& trace, int64_t from_ns, int64_t until_ns,
                                   const CpuIntervals& intervals);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything that a recording consists of, in one piece of memory that another process can map, too: what was
-// recorded outlives the program that was recorded, even if that is killed. Holds indices, no pointers.
+// The memory of a recording, in one piece that another process can map, too: the recording outlives the
+// recorded program, even if that is killed. Holds indices, no pointers.
 //
-// Thread safety: see each part. Whoever reads may be in another process and does not disturb the writers.
+// Thread safety: see each part. A reader may be in another process and does not disturb the writers.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 
 namespace lagwatch::trace {
 
-// What is loaded where. Written once, before `module_count` tells of it.
+// A loaded module and its address. Written once, before `module_count` includes it.
 struct ArenaModule {
   static constexpr size_t kMaxPathBytes = 512;
   static constexpr size_t kMaxBuildIdBytes = 32;
@@ -42,8 +42,8 @@ struct OpenRun {
   uint32_t is_complete;
 };
 
-// A thread that samplers look at, or that looks at itself. Its sampler writes it; a reader that finds the
-// same even `version` before and after it copied has a consistent copy.
+// A recorded thread. Its sampler writes it; a reader that finds the same even `version` before and after its
+// copy has a consistent copy.
 struct ArenaThread {
   static constexpr size_t kMaxNameBytes = 16;
 
@@ -84,7 +84,7 @@ struct ArenaHeader {
 
   uint64_t magic;
   ArenaLayout layout;
-  int32_t owner_pid;  // without that process nobody wants the recording any more; 0: the recorded one's own
+  int32_t owner_pid;  // the recording ends with this process; 0: the recorded one
   int32_t pid;
   char process_name[ArenaThread::kMaxNameBytes];
   std::atomic<ArenaState> state;
@@ -93,7 +93,7 @@ struct ArenaHeader {
   std::atomic<int64_t> complete_mono_ns;  // what was seen before is here; 0: none of it yet
   int64_t wall_minus_mono_ns;
   int64_t boot_minus_mono_ns;
-  // What a person, perhaps in another process, wants of the samplers; read at each tick.
+  // The samplers' settings, which another process may change; read at each tick.
   std::atomic<int64_t> main_interval_ns;
   std::atomic<int64_t> worker_interval_ns;
   std::atomic<uint32_t> is_stop_wanted;
@@ -103,7 +103,7 @@ struct ArenaHeader {
   RecordCounters counters;
 };
 
-// One mapping of it. Context: background, but for the accessors (any).
+// A mapping of an arena. Context: background; accessors: any.
 class Arena {
  public:
   struct Sizes {
@@ -122,7 +122,7 @@ class Arena {
   // Frees `arena` except the pool of calls, which stays mapped and empty for ever: a thread may be on its way
   // out of a recorded call. Context: background.
   static void FreeButCalls(std::unique_ptr<Arena> arena);
-  // Forgets all of it, for a recording that begins anew. Nobody may write meanwhile. Context: background.
+  // Clears it for a new recording. Not while it is being written. Context: background.
   void Clear();
   ~Arena();
   Arena(const Arena&) = delete;
@@ -131,7 +131,7 @@ class Arena {
   ArenaHeader& header() const { return *static_cast<ArenaHeader*>(memory_); }
   // As it was when it was mapped, whatever the other process has written over it since.
   const ArenaLayout& layout() const { return layout_; }
-  // How many modules there are by now.
+  // The present number of modules.
   uint32_t module_count() const {
     const uint64_t count = header().module_count.load(std::memory_order_acquire);  // pairs with its store
     return static_cast<uint32_t>(std::min(count, layout_.module_capacity));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tells when it was by the processor's counter, from two moments that are known on both clocks. Context: any.
+// Converts times of the processor's counter, from two moments that are known on both clocks. Context: any.
 #pragma once
 
 #include <cstdint>

@@ -19,7 +19,7 @@ constexpr uint64_t kPage = 4096;
 
 constexpr uint64_t PageRound(uint64_t bytes) { return (bytes + kPage - 1) & ~(kPage - 1); }
 
-// Where each part begins, all on pages of their own.
+// The offset of each part; each begins on a page of its own.
 struct Offsets {
   uint64_t modules;
   uint64_t threads;
@@ -132,10 +132,10 @@ base::Result<std::unique_ptr<Arena>> Arena::Open(const std::string& path) {
   const ScopedFd file(open(path.c_str(), O_RDWR | O_CLOEXEC));
   if (file.get() < 0) return base::IoError("cannot open " + path, errno);
   struct stat facts {};
-  if (fstat(file.get(), &facts) != 0) return base::IoError("cannot look at " + path, errno);
+  if (fstat(file.get(), &facts) != 0) return base::IoError("cannot map " + path, errno);
   const auto size_bytes = static_cast<uint64_t>(facts.st_size);
   const base::Status is_none(base::StatusCode::kInvalid,
-                             path + " is no recording of this version of lagwatch");
+                             path + " is not a recording of this version of lagwatch");
   if (size_bytes < sizeof(ArenaHeader)) return is_none;
   void* memory = MapShared(file.get(), size_bytes);
   if (memory == MAP_FAILED) return base::IoError("cannot map " + path, errno);

@@ -40,8 +40,7 @@ class CodeReader {
     return Node(half, id & kIndexMask);
   }
 
-  // The call itself, in which the thread looked at itself, below its caller. By name: what is known of it is
-  // what kind of call it was.
+  // The hooked call itself, below its caller. By name: only its kind is known.
   uint32_t Call(uint32_t caller, CallKind call) {
     const auto [place, is_new] = calls_.try_emplace({caller, call}, kNoIndex);
     if (!is_new) return place->second;
@@ -286,17 +285,17 @@ class ArenaReader {
            "--worker-mib");
       tell("blocks of calls overwritten", arena_.call_pool().header().overwritten_count.load(), "--call-mib");
     }
-    tell("samples whose stacks were forgotten", forgotten_ + counters.stacks_refused.value(), "--stack-mib");
+    tell("samples whose stacks were overwritten", forgotten_ + counters.stacks_refused.value(),
+         "--stack-mib");
     tell("samples without room", counters.runs_refused.value(), "--worker-mib");
-    tell("looks that got no answer", counters.no_answer.value(), "");
-    tell("threads that were not looked at while they ran", counters.timers_refused.value(), "");
+    tell("captures without an answer", counters.no_answer.value(), "");
+    tell("threads that were not sampled while they ran", counters.timers_refused.value(), "");
     tell("dispatches whose times were not kept", counters.dispatches_refused.value(), "");
     tell("samples between two dispatches", counters.between_dispatches.value(), "");
     tell("samples left out, because the machine was busy", counters.late_ticks.value(), "--interval-ms");
     tell("threads without a place", counters.threads_refused.value(), "");
     tell("modules without a place", counters.modules_refused.value(), "");
-    tell("looks of threads at themselves that found no room", counters.captures_dropped.value(),
-         "--hook-interval-ms");
+    tell("captures in hooked calls without room", counters.captures_dropped.value(), "--hook-interval-ms");
   }
 
   const Arena& arena_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Turns what an arena holds into a trace, while it is written to or afterwards, in the recorded process or in
-// another one. Context: background.
+// Converts an arena to a trace, while it is written or afterwards, in the recorded process or in another
+// one. Context: background.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ class ArenaFollower {
   // As ReadArena().
   Trace Read(const Window& window);
 
-  // What a block held.
+  // The contents of a block.
   struct Seen {
     BlockPool::Fill fill;
     int64_t last_end_ns = INT64_MAX;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The flight recorder's memory: a fixed number of blocks that writers fill one after the other. When all are
-// full, the oldest is used anew. Holds no pointers, so that another process can read it, too.
+// full, the oldest is reused. Holds no pointers, so that another process can read it, too.
 #pragma once
 
 #include <atomic>
@@ -11,12 +11,13 @@
 
 namespace lagwatch::trace {
 
-// What a block's bytes are.
+// The content type of a block.
 enum class BlockKind : uint32_t { kRuns = 1, kCalls = 2 };
 
-// Thread safety: one writer at a time, who claimed it; any number of readers.
-// Invariants:
-// - `ticket` names one use of the block. A reader that finds the same before and after it copied has copied
+// A block of the pool.
+//
+// Thread safety: one writer at a time, the one that claimed it; any number of readers. Invariants:
+// - `ticket` names one use of the block. A reader that finds the same before and after its copy has copied
 //   what that use's writer wrote.
 // - `bytes` up to `used_bytes` do not change while the ticket stays.
 struct alignas(64) Block {
@@ -47,7 +48,7 @@ struct alignas(64) BlockPoolHeader {
   uint64_t block_count;
 };
 
-// A view of a pool in somebody's memory. Thread safety: all from any thread.
+// A view of a pool in memory owned elsewhere. Thread safety: all from any thread.
 class BlockPool {
  public:
   BlockPool() = default;
@@ -63,8 +64,8 @@ class BlockPool {
   const BlockPoolHeader& header() const { return *header_; }
   BlockPoolHeader* mutable_header() const { return header_; }
 
-  // Takes the oldest block that nobody writes to, empty; null when all are written to, which is counted.
-  // Lock-free, at most as many steps as there are blocks. Context: hot.
+  // Takes the oldest block without a writer, emptied; null if all have writers, which is counted. Lock-free,
+  // at most as many steps as there are blocks. Context: hot.
   Block* Claim(BlockKind kind, int32_t tid, uint64_t base, uint64_t code_base) {
     for (uint64_t i = 0; i < block_count_; ++i) {
       const uint64_t ticket =
@@ -93,7 +94,7 @@ class BlockPool {
     block->is_open.store(0, std::memory_order_release);  // pairs with the next claim
   }
 
-  // Which use of block `index` it is, and how much it holds: different after anything was written to it.
+  // Identifies the use of block `index` and its fill: different after anything was written to it.
   struct Fill {
     uint64_t ticket = 0;
     uint32_t used_bytes = 0;
@@ -105,7 +106,7 @@ class BlockPool {
     return {ticket, block.used_bytes.load(std::memory_order_acquire)};     // pairs with the writer's
   }
 
-  // Copies block `index` as it is. False when it was never used or was taken anew meanwhile. Context: any.
+  // Copies block `index` unchanged. Returns false if it was never used or was reused meanwhile. Context: any.
   bool Copy(uint64_t index, Block* copy) const {
     const Block& block = blocks()[index];
     const uint64_t ticket = block.ticket.load(std::memory_order_acquire);  // pairs with its store

@@ -11,7 +11,7 @@
 
 namespace lagwatch::trace {
 
-// Where the trace keeps what is found.
+// The places in the trace that results are added to.
 struct CallPlaces {
   std::function<uint32_t(uint32_t)> module;   // the trace's index of the arena's module
   std::function<Thread&(int32_t)> thread_of;  // by tid

@@ -17,8 +17,8 @@
 namespace lagwatch::trace {
 namespace {
 
-// The kernel's name of another thread's CPU clock (include/linux/posix-timers_types.h: per thread,
-// scheduler).
+// The kernel's name of another thread's CPU clock (include/linux/posix-timers_types.h:
+// per thread, scheduler).
 clockid_t CpuClockOf(int32_t tid) { return static_cast<clockid_t>((~static_cast<uint32_t>(tid) << 3) | 6); }
 
 itimerspec Every(int64_t interval_ns) {

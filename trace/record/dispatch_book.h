@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Puts together what a recording tells of dispatches: that they began, and later, when they ended.
-// Context: background.
+// Joins the begins and the ends of dispatches, which a recording has separately. Context: background.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +15,8 @@ class DispatchBook {
  public:
   // In any order.
   void Add(const RunRecord& record);
-  // All of them, each once, by thread and ascending. One whose end was never told went on until the next one
-  // of its thread began, or until `end_ns`.
+  // All dispatches, each once, by thread and ascending. One without an end lasts until the next one of its
+  // thread begins, or until `end_ns`.
   std::map<int32_t, std::vector<Dispatch>> Take(int64_t end_ns) const;
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a recorder learns of the turns of threads' loops: it knows no loops itself.
+// The recorder's source of dispatches; the recorder itself has no loops.
 #pragma once
 
 #include <cstddef>
@@ -29,7 +29,7 @@ class DispatchSource {
   // The next note; false when there is none for now. Of a dispatch that goes on there is one when it is first
   // seen here, and another one when it has ended. Context: watchdog.
   virtual bool TakeNote(DispatchNote* note) = 0;
-  // How many notes were forgotten, because nobody took them in time.
+  // The number of notes that were overwritten before they were read.
   virtual uint64_t forgotten_count() const = 0;
 };
 

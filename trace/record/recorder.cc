@@ -74,7 +74,7 @@ base::Status Recorder::StartSelfCaptures(const RecorderOptions& options) {
   code_->Refresh();
   HookOptions hooks = options.hooks;
   if (!options.has_hooks)
-    hooks.families = kSignalHooks;  // threads look at themselves only when their timers tell them to
+    hooks.families = kSignalHooks;  // threads capture themselves only at their timers' signals
   auto captures = SelfCaptures::Start(shelf(), code_, hooks, options.dispatches);
   if (!captures.ok()) return captures.status();
   self_captures_ = std::move(captures).value();
@@ -163,7 +163,7 @@ void Recorder::Run(void* self) {
   LeaveThisThreadOut();
   ArenaHeader& header = recorder->arena_->header();
   while (!recorder->stopping_.load() &&
-         header.is_stop_wanted.load(std::memory_order_relaxed) == 0 &&  // by anybody
+         header.is_stop_wanted.load(std::memory_order_relaxed) == 0 &&  // by any process
          !recorder->is_abandoned_) {
     recorder->KeepUp();
     const int64_t due_ns = base::SystemClock().MonoNs() + kPeriodNs;

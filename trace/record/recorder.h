@@ -25,8 +25,8 @@ struct RecorderOptions {
   int64_t main_interval_ns = 10'000'000;    // how often the main thread is looked at: 1 to 100 ms
   int64_t worker_interval_ns = 10'000'000;  // … and all others; 0 is "never" for either
   uint32_t worker_groups = 2;               // threads that look at these
-  bool has_timers = true;                   // threads that run look at themselves; else they are seen asleep
-  bool has_hooks = false;                   // threads look at themselves in their calls, too
+  bool has_timers = true;  // running threads capture themselves; else they are seen asleep only
+  bool has_hooks = false;  // threads are captured in hooked calls, too
   HookOptions hooks;
   CallOptions calls;
   DispatchSource* dispatches = nullptr;  // borrowed; null: no thread has a loop
@@ -62,7 +62,7 @@ class Recorder {
   static void Run(void* self);
   void KeepUp();
   void ListThreads();
-  // The sampler that looks at the thread; null when nobody does.
+  // The thread's sampler; null without one.
   Sampler* SamplerOf(int32_t tid);
   bool IsOurs(int32_t tid) const;
   void CopyModules();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a run lies in a block of the flight recorder: a byte that says what is there, then numbers of variable
-// length (as in Protocol Buffers), most of them as differences to the record before it in the block.
-// Context: any; allocates nothing.
+// The encoding of a run in a block of the flight recorder: a byte that says which numbers follow, then
+// numbers of variable length (as in Protocol Buffers), most of them as differences from the record before it
+// in the block. Context: any; allocates nothing.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace lagwatch::trace {
 
-// What a thread had used since it began; the same members as the model's Totals.
+// A thread's use of resources since it began; the same members as the model's Totals.
 struct RunTotals {
   uint64_t cpu_ns;
   uint64_t allocations;
@@ -47,7 +47,7 @@ struct RunRecord {
   bool is_dispatch() const { return count == 0; }
 };
 
-// What the next record of a block is told relative to. Begins as the block's base, all else zero.
+// The values that the next record of a block is relative to. Begins as the block's base, all else zero.
 struct RunCodecState {
   int64_t begin_ns;
   uint32_t tid;

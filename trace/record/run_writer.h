@@ -16,7 +16,7 @@ class RunWriter {
   RunWriter(const RunWriter&) = delete;
   RunWriter& operator=(const RunWriter&) = delete;
 
-  // Drops it, counted, when there is no block to be had.
+  // Drops the run, and counts it, if no block is available.
   void Write(const RunRecord& run);
   // Gives the block under way back; it stays readable.
   void Close();

@@ -20,8 +20,8 @@ constexpr int64_t kSamplerStopNs = 3 * base::kNsPerSecond;
 constexpr int64_t kShortestIntervalNs = 1 * base::kNsPerMs;
 constexpr int64_t kLongestIntervalNs = 100 * base::kNsPerMs;
 
-// Who has looked at itself so lately need not be looked at: for longer it would never be seen but in its
-// calls.
+// A thread that captured itself within this time is not sampled: for longer it would be seen only
+// inside its calls.
 constexpr int64_t kSelfIntervalNs = 1 * base::kNsPerMs;
 
 constexpr uint8_t kTimerTries = 10;
@@ -67,7 +67,8 @@ void Sampler::Run(void* self) {
   sampler->has_own_files_ = base::HasOwnFiles();
   int64_t due_ns = Now();
   const std::atomic<uint32_t>& is_stop_wanted = sampler->shelf_.arena->header().is_stop_wanted;
-  while (!sampler->stopping_.load() && is_stop_wanted.load(std::memory_order_relaxed) == 0) {  // by anybody
+  while (!sampler->stopping_.load() &&
+         is_stop_wanted.load(std::memory_order_relaxed) == 0) {  // by any process
     const int64_t interval_ns = std::clamp(sampler->interval_ns_->load(std::memory_order_relaxed),
                                            kShortestIntervalNs, kLongestIntervalNs);
     sampler->Tick(interval_ns);
@@ -88,7 +89,8 @@ int64_t Sampler::NextDue(int64_t due_ns, int64_t interval_ns) {
   return now_ns + interval_ns;
 }
 
-// Cheaper than the list. Of one that came and one that went meanwhile the next regular listing tells.
+// Cheaper than the list. If one thread ended and another began meanwhile, the next regular
+// listing finds them.
 void Sampler::CountThreads() {
   if (!counts_threads_) return;
   if (HookRecorder::TakeNewModules()) who_lists_->Wake();
@@ -165,7 +167,7 @@ void Sampler::CreateTimer(Target* target, int64_t interval_ns) {
 }
 
 bool Sampler::Look(Target* target, int64_t interval_ns) {
-  const int64_t now_ns = Now();  // first: who has not run by then, still is where it was
+  const int64_t now_ns = Now();  // first: a thread that has not run by then still has the same stack
   const int64_t cpu_ns = base::ThreadCpuNs(target->tid);
   if (cpu_ns < target->cpu_ns) return false;  // gone, or another thread has its number
   if (HasLookedAtItself(target, interval_ns)) return true;

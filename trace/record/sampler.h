@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A thread that looks at others at regular times: one for the main thread, some for groups of the rest, so
-// that none waits for another group's. It looks at sleeping threads only, where they lie; those that run look
-// at themselves, as their CPU timers tell them. A thread that has not run since it was looked at last is not
-// looked at again: the run of its stack is extended, as in async-profiler's wall-clock mode.
+// A thread that samples others at regular times: one for the main thread, some for groups of the rest, so
+// that no group waits for another. It reads the stacks of sleeping threads only; running threads capture
+// themselves at their CPU timers' signals. A thread that has not run since its last sample is not sampled
+// again: the run of its stack is extended, as in async-profiler's wall-clock mode.
 #pragma once
 
 #include <atomic>
@@ -52,7 +52,7 @@ class Sampler {
     for (uint32_t place : ended_) visit(place);
     ended_.Resize(0);
   }
-  // Who is looked at, or will be. Context: watchdog.
+  // The number of threads that it samples or will sample. Context: watchdog.
   size_t thread_count() const { return thread_count_.load(std::memory_order_relaxed); }  // only a number
   // Its thread; 0 when that does not run (yet).
   int tid() const { return tid_.load(); }
@@ -77,7 +77,7 @@ class Sampler {
   }
   void TakeAdded();
   void Tick(int64_t interval_ns);
-  // Whether the thread has looked at itself so lately that nobody else need. What it saw ends the run.
+  // Whether the thread captured itself so recently that no sample is needed. Its capture ends the run.
   bool HasLookedAtItself(Target* target, int64_t interval_ns);
   // False when the thread has ended.
   bool Look(Target* target, int64_t interval_ns);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Brings what threads have noted themselves into the flight recorder: what they saw when they looked at
-// themselves, and the dispatches of their loops.
+// Moves the threads' own records into the flight recorder: their captures of themselves, and the dispatches
+// of their loops.
 #pragma once
 
 #include <cstdint>
@@ -30,8 +30,8 @@ class SelfCaptures {
   SelfCaptures(const SelfCaptures&) = delete;
   SelfCaptures& operator=(const SelfCaptures&) = delete;
 
-  // Takes over what there is by now, whose moments `clock` tells. To be called ten times a second. Samples of
-  // the last kMostHeldNs may not be written down yet, until Stop(). Context: background.
+  // Takes over the present captures; `clock` converts their times. To be called ten times a second. Samples
+  // of the last kMostHeldNs may be missing until Stop(). Context: background.
   static constexpr int64_t kMostHeldNs = 200'000'000;
   void Drain(const ArenaClock& clock);
   // Takes the hooks away; what there is can still be drained. Context: background.

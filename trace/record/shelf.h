@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the parts of a recorder share.
+// The state that the parts of a recorder share.
 #pragma once
 
 #include <atomic>
@@ -17,11 +17,12 @@ struct Shelf {
   std::mutex* stack_mutex;  // of `stacks`; held for a moment only
   StackTable* stacks;
   ThreadBook* threads;
-  // How many ticks an interval's millisecond has; 0 as long as that is not known.
+  // The number of ticks per millisecond of an interval; 0 until it is known.
   const std::atomic<uint64_t>* ticks_per_ms;
 };
 
-// Of a sample as threads write it who keep no table of stacks: what is told besides its program counters.
+// Size of a raw sample's header, in bytes; the program counters follow it. Threads without a stack table
+// write such samples.
 inline constexpr uint64_t kRawSampleBytes = 76;
 
 }  // namespace lagwatch::trace

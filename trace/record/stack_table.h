@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Each distinct call stack once, as a path in a trie of (parent, frame), in an arena of fixed size. An id of
-// 32 bits stands for a stack. When the table is full, the older half of it is forgotten.
+// 32 bits stands for a stack. When the table is full, its older half is discarded.
 //
-// Thread safety: one thread at a time interns; any thread or process reads, without locks.
-// Invariants:
+// Thread safety: one thread at a time interns; any thread or process reads, without locks. Invariants:
 // - Nodes live in two generations, number n in half n % 2. New ones go to the newer; when that is full, the
 //   older half is emptied and becomes the next generation.
-// - A node is complete before `node_count` tells of it, and unchanged as long as its generation lasts.
+// - A node is complete before `node_count` includes it, and unchanged as long as its generation lasts.
 #pragma once
 
 #include <cstddef>

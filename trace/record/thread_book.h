@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The places of the recorded threads in the arena: who has which, and the run that goes on in each.
+// The recorded threads' places in the arena: the thread of each place, and its present run.
 #pragma once
 
 #include <cstdint>
@@ -18,10 +18,10 @@ class ThreadBook {
   explicit ThreadBook(Arena* arena);
   bool ok() const { return !is_taken_.empty() || capacity_ == 0; }
 
-  // A place for the thread; kNoPlace, counted, when all are taken. Those of ended threads are used anew, the
+  // A place for the thread; kNoPlace, counted, if all are taken. Places of ended threads are reused, the
   // longest unused one first. Context: watchdog.
   uint32_t Take(int32_t tid);
-  // Its thread has ended; name and tid stay until somebody else takes the place. Context: watchdog.
+  // The place's thread has ended; name and tid stay until another thread takes the place. Context: watchdog.
   void Release(uint32_t place) { is_taken_[place] = 0; }
   // Threads give themselves names after they have begun. Context: watchdog (a small file of /proc).
   void RefreshName(uint32_t place);
@@ -38,8 +38,8 @@ class ThreadBook {
   base::MappedArray<uint8_t> is_taken_;
 };
 
-// A consistent copy of a place; false when it was never used, or is written all the time. Context:
-// background.
+// A consistent copy of a place; false when it was never used, or is written all the
+// time. Context: background.
 struct ThreadCopy {
   int32_t tid;
   char name[ArenaThread::kMaxNameBytes];

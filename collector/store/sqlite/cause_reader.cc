@@ -25,8 +25,12 @@ template <typename Visit>
 void FindClusters(Database* database, const CauseQuery& query, Visit visit) {
   const ClusterSearch search(query.text);
   Statement rows = database->Use(
-      "SELECT id, key, frames, via, held_by FROM clusters WHERE level = ?1"
-      " AND (instr(lower(frames), ?2) OR instr(lower(via), ?3) OR instr(lower(held_by), ?2))");
+      R"sql(
+        SELECT id, key, frames, via, held_by
+        FROM clusters
+        WHERE level = ?1
+          AND (instr(lower(frames), ?2) OR instr(lower(via), ?3) OR instr(lower(held_by), ?2))
+      )sql");
   rows.Bind(int64_t{query.level}, search.in_json(), search.text());
   while (rows.Step()) {
     if (search.IsIn(rows.Text(2), rows.Text(3), rows.Text(4))) visit(rows.Int(0), rows.Text(1));
@@ -107,9 +111,14 @@ std::vector<CauseVersion> ReadCauseVersions(Database* database, const std::strin
     ReadEachReport(database, of_cluster, [&](const ReportRow& report) { versions.Add(report); });
   } else {
     Statement rows = database->Use("SELECT app, version, " LAGWATCH_SUMS
-                                   " FROM cluster_sums NOT INDEXED JOIN segments ON segments.id = segment"
-                                   " WHERE cluster = ?1 AND segment > 0 AND day = 0 AND reports > 0"
-                                   " AND (?2 OR segment IN (SELECT value FROM json_each(?3)))");
+                                   R"sql(
+                                     FROM cluster_sums NOT INDEXED
+                                     JOIN segments ON segments.id = segment
+                                     WHERE cluster = ?1 AND segment > 0 AND day = 0 AND reports > 0
+                                       AND (?2 OR segment IN (
+                                       SELECT value FROM json_each(?3)
+                                     ))
+                                   )sql");
     rows.Bind(*cluster, int64_t{scope->is_all()}, scope->segments);
     while (rows.Step()) versions.Add(rows.Text(0), rows.Text(1), ReadSums(rows, 2));
   }
@@ -120,10 +129,12 @@ std::vector<CausePeriod> ReadCauseDays(Database* database, const std::string& ke
   std::vector<CausePeriod> days;
   const auto cluster = IdOf(database, key);
   if (!cluster) return days;
-  Statement rows =
-      database->Use("SELECT day, " LAGWATCH_SUMS
-                    " FROM cluster_sums WHERE cluster = ? AND segment = 0 AND day > 0 AND reports > 0"
-                    " ORDER BY day");
+  Statement rows = database->Use("SELECT day, " LAGWATCH_SUMS
+                                 R"sql(
+                                   FROM cluster_sums
+                                   WHERE cluster = ? AND segment = 0 AND day > 0 AND reports > 0
+                                   ORDER BY day
+                                 )sql");
   rows.Bind(*cluster);
   while (rows.Step()) days.push_back({rows.Int(0) * kMsPerDay, ReadSums(rows, 1)});
   return days;
@@ -136,8 +147,12 @@ DaysOfCauses ReadCostByDay(Database* database, std::span<const std::string> keys
     const auto cluster = IdOf(database, key);
     if (!cluster) continue;
     Statement rows = database->Use(
-        "SELECT day, weighted_hang_ns FROM cluster_sums NOT INDEXED WHERE cluster = ? AND segment = 0"
-        " AND day BETWEEN ? AND ? AND reports > 0 ORDER BY day");
+        R"sql(
+          SELECT day, weighted_hang_ns
+          FROM cluster_sums NOT INDEXED
+          WHERE cluster = ? AND segment = 0 AND day BETWEEN ? AND ? AND reports > 0
+          ORDER BY day
+        )sql");
     // Day 0 is the sum of all.
     rows.Bind(*cluster, std::max<int64_t>(first_day, 1), last_day);
     while (rows.Step()) days[key].push_back({rows.Int(0), rows.Real(1)});

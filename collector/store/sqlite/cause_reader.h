@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads what the reports of clusters come to. All throw SqliteError. Context: background.
+// Reads the sums of clusters' reports. All throw SqliteError. Context: background.
 #pragma once
 
 #include <optional>
@@ -13,8 +13,8 @@
 
 namespace lagwatch::collector {
 
-// From the sums that are kept, where the filter is one of segments or one of days; else from the reports
-// themselves.
+// From the sums that are kept, where the filter is one of segments or one of days; else from
+// the reports themselves.
 CausePage ReadCauses(Database* database, const CauseQuery& query);
 std::optional<CauseRow> ReadCause(Database* database, const std::string& key, const ReportFilter& filter);
 std::vector<CauseVersion> ReadCauseVersions(Database* database, const std::string& key,

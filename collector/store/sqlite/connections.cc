@@ -11,7 +11,7 @@ namespace {
 
 // More would only wait for the processor, and each keeps pages of its own.
 constexpr size_t kMostReaders = 8;
-// How often who waits for one looks whether the query is over.
+// The interval at which a thread that waits for a connection checks whether the query is over.
 constexpr std::chrono::milliseconds kLook{50};
 
 }  // namespace

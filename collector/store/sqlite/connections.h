@@ -30,8 +30,8 @@ class Connections {
     Database* database_;
   };
 
-  // What the thread's QueryLimit ends throws SqliteError; so does this when it is over before there is a free
-  // one.
+  // A query ended by the thread's QueryLimit throws SqliteError; so does this if it is over before there is
+  // a free connection.
   class Reader {
    public:
     explicit Reader(Connections* owner);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The size of a database and its log, and how far back its records go. All throw SqliteError. Context:
-// background.
+// The size of a database and its log, and how far back its records go. All throw
+// SqliteError. Context: background.
 #pragma once
 
 #include <cstdint>

@@ -65,10 +65,12 @@ void LossSharer::Set(int64_t cause, const Share& share, double lost_reports, Dat
       .Run();
   database
       ->Use(
-          "UPDATE cluster_sums SET lost_reports = max(lost_reports + ?2, 0.0),"
-          " estimated_hang_ns = weighted_hang_ns"
-          "  + max(lost_reports + ?2, 0.0) * hang_ns / max(reports, 1)"
-          " WHERE cluster = ?1 AND segment = 0 AND day = 0")
+          R"sql(
+            UPDATE cluster_sums SET lost_reports = max(lost_reports + ?2, 0.0),
+              estimated_hang_ns = weighted_hang_ns + max(lost_reports + ?2, 0.0) * hang_ns /
+                max(reports, 1)
+            WHERE cluster = ?1 AND segment = 0 AND day = 0
+          )sql")
       .Bind(share.cluster, lost_reports - share.lost_reports)
       .Run();
 }
@@ -76,10 +78,15 @@ void LossSharer::Set(int64_t cause, const Share& share, double lost_reports, Dat
 void LossSharer::SumUp(int64_t cluster, Database* database) {
   database
       ->Use(
-          "UPDATE cluster_sums SET (lost_reports, estimated_hang_ns) = (SELECT total(lost.lost_reports),"
-          " weighted_hang_ns + total(lost.lost_reports) * hang_ns / max(cluster_sums.reports, 1)"
-          " FROM cause_reports AS lost WHERE lost.cluster = cluster_sums.cluster)"
-          " WHERE cluster = ? AND segment = 0 AND day = 0")
+          R"sql(
+            UPDATE cluster_sums SET (lost_reports, estimated_hang_ns) = (
+              SELECT total(lost.lost_reports),
+                weighted_hang_ns + total(lost.lost_reports) * hang_ns / max(cluster_sums.reports, 1)
+              FROM cause_reports AS lost
+              WHERE lost.cluster = cluster_sums.cluster
+            )
+            WHERE cluster = ? AND segment = 0 AND day = 0
+          )sql")
       .Bind(cluster)
       .Run();
 }

@@ -21,7 +21,7 @@ class LossSharer {
 
   // After the numbers of a cause's reports, or its losses, have changed. Within a transaction.
   void ShareOut(int64_t cause, Database* database);
-  // After the sums of a cluster were made anew. Within a transaction.
+  // To be called after the sums of a cluster were rebuilt. Within a transaction.
   static void SumUp(int64_t cluster, Database* database);
   // After a transaction that failed: forgets what it learned.
   void Forget() { wide_causes_.clear(); }

@@ -28,16 +28,21 @@ struct LossSum {
 void AddToSums(Database* database, const LossKey& key, const LossSum& sum, int sign) {
   database
       ->Use(
-          "INSERT INTO loss_sums (app, version, reason, cause, reports, weighted_reports)"
-          " VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT DO UPDATE SET reports = reports + ?5,"
-          " weighted_reports = max(weighted_reports + ?6, 0.0)")
+          R"sql(
+            INSERT INTO loss_sums (app, version, reason, cause, reports, weighted_reports)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+            ON CONFLICT DO UPDATE SET reports = reports + ?5,
+              weighted_reports = max(weighted_reports + ?6, 0.0)
+          )sql")
       .Bind(key.app, key.version, key.reason, key.cause, sign * sum.reports, sign * sum.weighted_reports)
       .Run();
   if (sign > 0) return;
   database
       ->Use(
-          "DELETE FROM loss_sums WHERE cause = ? AND reason = ? AND app = ? AND version = ? AND reports < "
-          "0.5")
+          R"sql(
+            DELETE FROM loss_sums
+            WHERE cause = ? AND reason = ? AND app = ? AND version = ? AND reports < 0.5
+          )sql")
       .Bind(key.cause, key.reason, key.app, key.version)
       .Run();
 }
@@ -86,9 +91,11 @@ bool InsertLosses(Database* database, const report::Losses& losses, int64_t send
     const int64_t count = ToSigned(loss.count);
     database
         ->Use(
-            "INSERT OR IGNORE INTO losses (id, position, app, version, user, begin_wall_ms, end_wall_ms, "
-            "reason,"
-            " cause, count, sample_rate_ppm, sender) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
+            R"sql(
+              INSERT OR IGNORE INTO losses (id, position, app, version, user, begin_wall_ms,
+                end_wall_ms, reason, cause, count, sample_rate_ppm, sender)
+              VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            )sql")
         .Bind(Blob{losses.id.as_bytes()}, position++, losses.app, losses.app_version, losses.user,
               ToSigned(losses.begin_wall_ms), ToSigned(losses.end_wall_ms), reason, cause, count,
               int64_t{loss.sample_rate_ppm}, sender)
@@ -137,8 +144,12 @@ void RebuildLossSums(Database* database, std::set<int64_t>* causes) {
 std::vector<LossRow> ReadLosses(Database* database, const ReportFilter& filter) {
   std::vector<LossRow> losses;
   Statement rows = database->Use(
-      "SELECT app, version, reason, cause, CAST(reports AS INTEGER), weighted_reports FROM loss_sums"
-      " WHERE (?1 = '' OR app = ?1) AND (?2 = '' OR version = ?2) ORDER BY weighted_reports DESC");
+      R"sql(
+        SELECT app, version, reason, cause, CAST(reports AS INTEGER), weighted_reports
+        FROM loss_sums
+        WHERE (?1 = '' OR app = ?1) AND (?2 = '' OR version = ?2)
+        ORDER BY weighted_reports DESC
+      )sql");
   rows.Bind(filter.app, filter.version);
   while (rows.Step()) {
     losses.push_back({.app = rows.Text(0),

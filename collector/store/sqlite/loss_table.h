@@ -18,12 +18,12 @@ namespace lagwatch::collector {
 // brought it (schema.h). Returns whether any of it is new.
 bool InsertLosses(Database* database, const report::Losses& losses, int64_t sender,
                   std::set<int64_t>* causes);
-// Takes records with ids before `end` out of the table and out of the sums. Inserts their causes into
-// `causes`.
+// Takes records with ids before `end` out of the table and out of the sums. Inserts their
+// causes into `causes`.
 void RemoveLosses(Database* database, const base::Uuid& end, std::set<int64_t>* causes);
 // The same of records with these ids, as bytes.
 void RemoveLosses(Database* database, std::span<const std::string> ids, std::set<int64_t>* causes);
-// Sums all losses up anew. Inserts their causes, those that have none left included, into `causes`.
+// Rebuilds the sums of all losses. Inserts their causes, including those that have none left, into `causes`.
 void RebuildLossSums(Database* database, std::set<int64_t>* causes);
 
 std::vector<LossRow> ReadLosses(Database* database, const ReportFilter& filter);

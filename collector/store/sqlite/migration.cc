@@ -45,10 +45,13 @@ Cluster ReadOlderCluster(Database* database, const std::string& key) {
 void MoveReports(Database* database) {
   ReportWriter writer(database);
   Statement rows = database->Use(
-      "SELECT id, lag_id, session_id, ordinal, app, version, user, kind, loop, tag, os, machine, pid, tid,"
-      " threshold_ms, start_wall_ms, elapsed_ns, cpu_window_ns, cpu_thread_ns, cpu_process_ns, level1, "
-      "level2,"
-      " sample_rate_ppm, cause, payload FROM older_reports ORDER BY id");
+      R"sql(
+        SELECT id, lag_id, session_id, ordinal, app, version, user, kind, loop, tag, os, machine, pid,
+          tid, threshold_ms, start_wall_ms, elapsed_ns, cpu_window_ns, cpu_thread_ns, cpu_process_ns,
+          level1, level2, sample_rate_ppm, cause, payload
+        FROM older_reports
+        ORDER BY id
+      )sql");
   while (rows.Step()) {
     NewReport report;
     const std::string payload = rows.Bytes(24);
@@ -108,15 +111,20 @@ void CopyFromLastOlder(Database* database) {
   for (const std::string index : kIndexes) execute("DROP INDEX " + index);
   database->Execute(kSchema);
   database->Execute(
-      "INSERT INTO early_ends SELECT report_id, duration_ns FROM older_lag_ends;"
-      "INSERT INTO run_ends SELECT * FROM older_run_ends;"
-      "INSERT INTO frame_slices SELECT * FROM older_frame_slices;"
-      "INSERT INTO usage SELECT * FROM older_usage;"
-      "INSERT INTO losses SELECT * FROM older_losses;"
-      "INSERT INTO unknown_records SELECT * FROM older_unknown_records;"
-      "INSERT INTO loss_sums SELECT app, version, reason, cause, total(count),"
-      " total(count * iif(sample_rate_ppm = 0 OR reason = 'not-sampled', 1, max(1, 1e6 / sample_rate_ppm)))"
-      " FROM losses GROUP BY cause, reason, app, version;");
+      R"sql(
+        INSERT INTO early_ends SELECT report_id, duration_ns FROM older_lag_ends;
+        INSERT INTO run_ends SELECT * FROM older_run_ends;
+        INSERT INTO frame_slices SELECT * FROM older_frame_slices;
+        INSERT INTO usage SELECT * FROM older_usage;
+        INSERT INTO losses SELECT * FROM older_losses;
+        INSERT INTO unknown_records SELECT * FROM older_unknown_records;
+        INSERT INTO loss_sums
+        SELECT app, version, reason, cause, total(count),
+          total(count * iif(sample_rate_ppm = 0 OR reason = 'not-sampled', 1, max(1, 1e6 /
+            sample_rate_ppm)))
+        FROM losses
+        GROUP BY cause, reason, app, version;
+      )sql");
 }
 
 void MoveFromLastOlder(Database* database) {
@@ -128,20 +136,21 @@ void MoveFromLastOlder(Database* database) {
   }
 }
 
-// Version 9 bounds what an entry of losses counts for (loss_weights.h), and what a report stands for
-// (kMostWeight): sums that have more of it are summed up anew in the background.
+// Version 9 limits the weight of an entry of losses (loss_weights.h), and of a report (kMostWeight): sums
+// that have more of it are rebuilt in the background.
 void BoundLosses(Database* database) {
-  for (const char* sql : {"INSERT OR IGNORE INTO shrunk_clusters SELECT DISTINCT level1 FROM reports"
-                          " WHERE sample_rate_ppm BETWEEN 1 AND 99",
-                          "INSERT OR IGNORE INTO shrunk_clusters SELECT DISTINCT level2 FROM reports"
-                          " WHERE sample_rate_ppm BETWEEN 1 AND 99"}) {
-    database->Execute(sql);
+  for (const char* level : {"level1", "level2"}) {
+    const std::string sql = std::string("INSERT OR IGNORE INTO shrunk_clusters SELECT DISTINCT ") + level +
+                            " FROM reports WHERE sample_rate_ppm BETWEEN 1 AND 99";
+    database->Execute(sql.c_str());
   }
   // Differences from a made-up number would leave nothing of what is right.
   database->Execute(
-      "UPDATE cause_reports SET lost_reports = 0;"
-      "UPDATE cluster_sums SET lost_reports = 0, estimated_hang_ns = weighted_hang_ns"
-      " WHERE segment = 0 AND day = 0 AND lost_reports != 0");
+      R"sql(
+        UPDATE cause_reports SET lost_reports = 0;
+        UPDATE cluster_sums SET lost_reports = 0, estimated_hang_ns = weighted_hang_ns
+        WHERE segment = 0 AND day = 0 AND lost_reports != 0
+      )sql");
   ReportWriter writer(database);
   std::set<int64_t> causes;
   RebuildLossSums(database, &causes);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tables of databases that older versions made: what migration.cc brings to today's. Never changed.
+// The tables of older versions' databases, which migration.cc migrates. Never changed.
 #pragma once
 
 namespace lagwatch::collector {
@@ -51,7 +51,7 @@ CREATE TABLE lag_ends (
 ) WITHOUT ROWID;
 )sql";
 
-// What version 2 added.
+// Added by version 2.
 inline constexpr char kSchemaOfRunEnds[] = R"sql(
 CREATE TABLE run_ends (
   session_id BLOB PRIMARY KEY,
@@ -70,7 +70,7 @@ CREATE TABLE run_ends (
 CREATE INDEX run_ends_by_report ON run_ends (report_id);
 )sql";
 
-// What version 3 added.
+// Added by version 3.
 inline constexpr char kSchemaOfFrameSlices[] = R"sql(
 CREATE TABLE frame_slices (
   id BLOB PRIMARY KEY,
@@ -100,7 +100,7 @@ CREATE TABLE frame_slices (
 CREATE INDEX frame_slices_by_scene ON frame_slices (app, version, loop, scene);
 )sql";
 
-// What version 4 added.
+// Added by version 4.
 inline constexpr char kSchemaOfUsage[] = R"sql(
 CREATE TABLE usage (
   id BLOB PRIMARY KEY,
@@ -115,7 +115,7 @@ CREATE TABLE usage (
 CREATE INDEX usage_by_version ON usage (app, version);
 )sql";
 
-// What version 5 added.
+// Added by version 5.
 inline constexpr char kSchemaOfSampling[] = R"sql(
 ALTER TABLE reports ADD COLUMN sample_rate_ppm INTEGER NOT NULL DEFAULT 0;  -- of users; 0: all of them
 ALTER TABLE reports ADD COLUMN cause INTEGER NOT NULL DEFAULT 0;            -- 0 when not known
@@ -137,7 +137,7 @@ CREATE TABLE losses (
 ) WITHOUT ROWID;
 )sql";
 
-// What version 5 added, too.
+// Added by version 5, too.
 inline constexpr char kSchemaOfUnknownRecords[] = R"sql(
 -- Of types that only a newer lagwatch knows.
 CREATE TABLE unknown_records (

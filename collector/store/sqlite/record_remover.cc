@@ -55,8 +55,17 @@ std::string ConditionOf(By by, int stage) {
     case By::kReport:
       return "id = ?1";
     case By::kCluster:
-      return "row IN (SELECT row FROM reports WHERE level1 = (SELECT id FROM clusters WHERE key = ?1)"
-             " UNION ALL SELECT row FROM reports WHERE level2 = (SELECT id FROM clusters WHERE key = ?1))";
+      return R"sql(
+        row IN (
+          SELECT row
+          FROM reports
+          WHERE level1 = (SELECT id FROM clusters WHERE key = ?1)
+          UNION ALL
+          SELECT row
+          FROM reports
+          WHERE level2 = (SELECT id FROM clusters WHERE key = ?1)
+        )
+      )sql";
     case By::kUser:
       return is_report ? "user = ?1 AND user != ''" : "user = ?1";
     case By::kKey:
@@ -70,8 +79,8 @@ std::string ConditionOf(By by, int stage) {
   return is_report ? "segment IN (SELECT id FROM segments WHERE " + others + ")" : others;
 }
 
-// Parameters: 1 the subject, 2 the row and 3 the id that it goes on after, 4 the end of the time, 5 the
-// limit.
+// Parameters: 1 the subject, 2 the row and 3 the id that it goes on after, 4 the end of the time,
+// 5 the limit.
 std::string BuildSql(By by, int stage) {
   const RemovalTable& table = kRemovalTables.at(static_cast<size_t>(stage));
   const std::string key = table.row != nullptr ? table.row : table.id;
@@ -168,7 +177,7 @@ void RemoveOthers(Database* database, ReportWriter* reports, const FoundRecords&
   }
 }
 
-// What a statement of BuildSql is given; it borrows these until its end.
+// The parameters of a statement of BuildSql, which borrows them until its end.
 struct RemovalParameters {
   explicit RemovalParameters(const Removal& removal)
       : text(removal.by == By::kOtherApps ? NamesToJson(removal.excluded_apps) : removal.subject),

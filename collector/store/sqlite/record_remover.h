@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Removes records by what they are about (store/removal.h), in two parts: a reader finds some, which may take
-// long, and the writer removes them, which does not. All throw SqliteError. Context: background.
-// Not thread-safe.
+// Removes records by what they are about (store/removal.h), in two parts: a reader finds some, which
+// may take long, and the writer removes them, which does not. All throw SqliteError. Context:
+// background. Not thread-safe.
 #pragma once
 
 #include <cstdint>

@@ -47,7 +47,7 @@ ReportRow ReadRow(const Statement& row) {
           .cause = row.Int(27)};
 }
 
-// Which of the ways to the reports leads past the fewest. All have the ids in order.
+// The access path with the fewest reports to skip. All have the ids in order.
 enum class Way { kById, kByUser, kByLevel1, kByLevel2, kBySegments };
 
 struct Plan {
@@ -106,12 +106,22 @@ const char* SqlOf(Way way) {
   }
   // The newest of each segment; SQLite merges what is in order of each.
   return "SELECT " LAGWATCH_REPORT_COLUMNS
-         " FROM (SELECT reports.* FROM json_each(?1) JOIN reports ON reports.row IN (SELECT row FROM reports "
-         "AS"
-         " own WHERE own.segment = json_each.value AND own.id >= ?5 AND own.id < ?6 AND (?3 = '' OR own.user "
-         "= ?3)"
-         " AND ?2 AND ?4 = ?4 ORDER BY own.id DESC LIMIT ?7) ORDER BY reports.id DESC LIMIT ?7) AS "
-         "reports" LAGWATCH_JOINS " ORDER BY reports.id DESC";
+         R"sql(
+           FROM (
+             SELECT reports.*
+             FROM json_each(?1)
+             JOIN reports ON reports.row IN (
+               SELECT row
+               FROM reports AS own
+               WHERE own.segment = json_each.value AND own.id >= ?5 AND own.id < ?6
+                 AND (?3 = '' OR own.user = ?3) AND ?2 AND ?4 = ?4
+               ORDER BY own.id DESC
+               LIMIT ?7
+             )
+             ORDER BY reports.id DESC
+             LIMIT ?7
+           ) AS reports
+         )sql" LAGWATCH_JOINS " ORDER BY reports.id DESC";
 }
 
 void Visit(Database* database, const ReportFilter& filter, int64_t limit,
@@ -136,9 +146,12 @@ std::optional<std::string> SegmentsOf(Database* database, const ReportFilter& fi
     return std::nullopt;
   }
   auto matching = database->Use(
-      "SELECT json_group_array(id) FROM segments WHERE (?1 = '' OR app = ?1) AND (?2 = '' OR version = ?2)"
-      " AND (?3 = '' OR kind = ?3) AND (?4 = '' OR verdict = ?4) AND (?5 = '' OR loop = ?5)"
-      " AND (?6 = '' OR os = ?6)");
+      R"sql(
+        SELECT json_group_array(id)
+        FROM segments
+        WHERE (?1 = '' OR app = ?1) AND (?2 = '' OR version = ?2) AND (?3 = '' OR kind = ?3)
+          AND (?4 = '' OR verdict = ?4) AND (?5 = '' OR loop = ?5) AND (?6 = '' OR os = ?6)
+      )sql");
   matching.Bind(filter.app, filter.version, filter.kind, filter.verdict, filter.loop, filter.os);
   matching.Step();
   return matching.Text(0);
@@ -168,8 +181,12 @@ std::vector<StoredReport> ReadReportsWithIds(Database* database, std::span<const
 std::vector<StoredReport> ReadReportsAfter(Database* database, const base::Uuid& after, int64_t limit) {
   std::vector<StoredReport> reports;
   Statement rows = database->Use("SELECT " LAGWATCH_REPORT_COLUMNS ", payload FROM reports" LAGWATCH_JOINS
-                                 " JOIN payloads ON payloads.row = reports.row WHERE reports.id > ?"
-                                 " ORDER BY reports.id LIMIT ?");
+                                 R"sql(
+                                   JOIN payloads ON payloads.row = reports.row
+                                   WHERE reports.id > ?
+                                   ORDER BY reports.id
+                                   LIMIT ?
+                                 )sql");
   rows.Bind(Blob{after.as_bytes()}, limit);
   while (rows.Step()) reports.push_back({ReadRow(rows), rows.Bytes(kPayloadColumn)});
   return reports;
@@ -178,11 +195,12 @@ std::vector<StoredReport> ReadReportsAfter(Database* database, const base::Uuid&
 std::vector<StoredReport> ReadReportsWithUnnamed(Database* database, const std::string& build_id,
                                                  int64_t limit) {
   std::vector<StoredReport> reports;
-  Statement rows = database->Use(
-      "SELECT " LAGWATCH_REPORT_COLUMNS
-      ", payload FROM (SELECT row AS unnamed_row FROM unnamed_builds WHERE build_id = ? LIMIT ?)"
-      " JOIN reports ON reports.row = unnamed_row" LAGWATCH_JOINS
-      " JOIN payloads ON payloads.row = reports.row");
+  Statement rows = database->Use("SELECT " LAGWATCH_REPORT_COLUMNS
+                                 R"sql(
+                                   , payload
+                                   FROM (SELECT row AS unnamed_row FROM unnamed_builds WHERE build_id = ? LIMIT ?)
+                                   JOIN reports ON reports.row = unnamed_row
+                                 )sql" LAGWATCH_JOINS " JOIN payloads ON payloads.row = reports.row");
   rows.Bind(Blob{build_id}, limit);
   while (rows.Step()) reports.push_back({ReadRow(rows), rows.Bytes(kPayloadColumn)});
   return reports;

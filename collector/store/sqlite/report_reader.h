@@ -13,8 +13,8 @@
 
 namespace lagwatch::collector {
 
-// The ids of segments that match, as a JSON array; nothing when all do. A cluster, a user and days are not a
-// segment's.
+// The ids of segments that match, as a JSON array; nothing when all do. A cluster, a user and days are
+// not a segment's.
 std::optional<std::string> SegmentsOf(Database* database, const ReportFilter& filter);
 
 std::vector<ReportRow> ReadReports(Database* database, const ReportFilter& filter, int64_t limit,

@@ -89,11 +89,13 @@ CommitOutcome ReportWriter::Insert(const NewReport& added, int64_t sender) {
                           .cause = row.cause};
   database_
       ->Use(
-          "INSERT OR IGNORE INTO reports (id, lag_id, session_id, ordinal, segment, user, tag, machine, pid, "
-          "tid,"
-          " threshold_ms, start_wall_ms, elapsed_ns, cpu_window_ns, cpu_thread_ns, cpu_process_ns, level1,"
-          " level2, end_ns, duration_ns, hang_ns, is_lead, sample_rate_ppm, cause, sender)"
-          " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
+          R"sql(
+            INSERT OR IGNORE INTO reports (id, lag_id, session_id, ordinal, segment, user, tag, machine,
+              pid, tid, threshold_ms, start_wall_ms, elapsed_ns, cpu_window_ns, cpu_thread_ns,
+              cpu_process_ns, level1, level2, end_ns, duration_ns, hang_ns, is_lead, sample_rate_ppm,
+              cause, sender)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+          )sql")
       .Bind(Blob{row.id.as_bytes()}, Blob{row.lag_id.as_bytes()}, Blob{row.session_id.as_bytes()},
             row.ordinal, place.segment, row.user, row.tag, row.machine, row.pid, row.tid, row.threshold_ms,
             row.start_wall_ms, row.elapsed_ns, row.cpu_window_ns, row.cpu_thread_ns, row.cpu_process_ns,
@@ -145,8 +147,11 @@ CommitOutcome ReportWriter::Insert(const report::LagEnd& end) {
   }
   database_
       ->Use(
-          "INSERT OR IGNORE INTO early_ends (report_id, duration_ns)"
-          " SELECT ?1, ?2 WHERE NOT EXISTS (SELECT 1 FROM reports WHERE id = ?1)")
+          R"sql(
+            INSERT OR IGNORE INTO early_ends (report_id, duration_ns)
+            SELECT ?1, ?2
+            WHERE NOT EXISTS (SELECT 1 FROM reports WHERE id = ?1)
+          )sql")
       .Bind(Blob{end.report_id.as_bytes()}, ToSigned(end.duration_ns))
       .Run();
   return database_->changes() != 0 ? CommitOutcome::kStored : CommitOutcome::kDuplicate;
@@ -185,8 +190,12 @@ int64_t ReportWriter::ClusterId(const Cluster& cluster, int64_t parent) {
   const std::string frames = NamesToJson(cluster.frames);
   const std::string held_by = NamesToJson(cluster.held_by);
   auto added = database_->Use(
-      "INSERT INTO clusters (key, level, parent, frames, via, held_by) VALUES (?, ?, NULLIF(?, 0), ?, ?, ?)"
-      " ON CONFLICT (key) DO UPDATE SET via = iif(via = '', excluded.via, via) RETURNING id");
+      R"sql(
+        INSERT INTO clusters (key, level, parent, frames, via, held_by)
+        VALUES (?, ?, NULLIF(?, 0), ?, ?, ?)
+        ON CONFLICT (key) DO UPDATE SET via = iif(via = '', excluded.via, via)
+        RETURNING id
+      )sql");
   added.Bind(cluster.key, int64_t{cluster.level}, parent, frames, cluster.via, held_by);
   added.Step();
   const int64_t id = added.Int(0);
@@ -199,8 +208,12 @@ int64_t ReportWriter::SegmentId(const SegmentKey& key) {
   if (known != segment_ids_.end()) return known->second;
   const auto& [app, version, kind, verdict, loop, os] = key;
   auto added = database_->Use(
-      "INSERT INTO segments (app, version, kind, verdict, loop, os) VALUES (?, ?, ?, ?, ?, ?)"
-      " ON CONFLICT DO UPDATE SET app = app RETURNING id");
+      R"sql(
+        INSERT INTO segments (app, version, kind, verdict, loop, os)
+        VALUES (?, ?, ?, ?, ?, ?)
+        ON CONFLICT DO UPDATE SET app = app
+        RETURNING id
+      )sql");
   added.Bind(app, version, kind, verdict, loop, os);
   added.Step();
   const int64_t id = added.Int(0);
@@ -235,9 +248,22 @@ base::Uuid ReportWriter::LagOfReport(const base::Uuid& report_id) {
 std::vector<ReportWriter::Known> ReportWriter::ReportsOfLag(const base::Uuid& lag_id) {
   std::vector<Known> reports;
   auto rows = database_->Use(LAGWATCH_KNOWN
-                             " WHERE row IN (SELECT row FROM reports WHERE id = ?1"
-                             " UNION ALL SELECT row FROM (SELECT row FROM reports WHERE lag_id = ?1"
-                             "  AND lag_id != id ORDER BY row LIMIT ?2))");
+                             R"sql(
+                               WHERE row IN (
+                                 SELECT row
+                                 FROM reports
+                                 WHERE id = ?1
+                                 UNION ALL
+                                 SELECT row
+                                 FROM (
+                                   SELECT row
+                                   FROM reports
+                                   WHERE lag_id = ?1 AND lag_id != id
+                                   ORDER BY row
+                                   LIMIT ?2
+                                 )
+                               )
+                             )sql");
   rows.Bind(Blob{lag_id.as_bytes()}, kMostReportsOfALag);
   while (rows.Step()) reports.push_back(Known::Read(rows));
   return reports;
@@ -322,8 +348,11 @@ int64_t ReportWriter::Repair(int64_t limit) {
   std::vector<int64_t> clusters;
   {
     auto rows = database_->Use(
-        "DELETE FROM shrunk_clusters WHERE cluster IN (SELECT cluster FROM shrunk_clusters LIMIT ?)"
-        " RETURNING cluster");
+        R"sql(
+          DELETE FROM shrunk_clusters
+          WHERE cluster IN (SELECT cluster FROM shrunk_clusters LIMIT ?)
+          RETURNING cluster
+        )sql");
     rows.Bind(limit);
     while (rows.Step()) clusters.push_back(rows.Int(0));
   }
@@ -373,9 +402,14 @@ std::string ReportWriter::KindAsReported(int64_t row) {
 
 int64_t ReportWriter::SegmentWithKind(int64_t segment, std::string_view kind) {
   auto other = database_->Use(
-      "INSERT INTO segments (app, version, kind, verdict, loop, os)"
-      " SELECT app, version, ?2, verdict, loop, os FROM segments WHERE id = ?1"
-      " ON CONFLICT DO UPDATE SET app = app RETURNING id");
+      R"sql(
+        INSERT INTO segments (app, version, kind, verdict, loop, os)
+        SELECT app, version, ?2, verdict, loop, os
+        FROM segments
+        WHERE id = ?1
+        ON CONFLICT DO UPDATE SET app = app
+        RETURNING id
+      )sql");
   other.Bind(segment, kind);
   other.Step();
   return other.Int(0);

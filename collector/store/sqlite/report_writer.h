@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes reports and the ends of their lags, and keeps the sums of clusters right. Context: background. Not
-// thread-safe.
+// Writes reports and the ends of their lags, and keeps the sums of clusters right. Context:
+// background. Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,8 @@ class ReportWriter {
   // Borrows `database`.
   explicit ReportWriter(Database* database) : database_(database) {}
 
-  // All within one transaction, which Finish ends but for its commit.
-  // `sender` is the key that brought the report (schema.h).
+  // All within one transaction; Finish does everything except its commit. `sender` is the key that brought
+  // the report (schema.h).
   CommitOutcome Insert(const NewReport& added, int64_t sender = 0);
   CommitOutcome Insert(const report::LagEnd& end);
   // A run was killed in the lag of that report.
@@ -70,9 +70,9 @@ class ReportWriter {
 
   Database* database_;
   SumsWriter sums_;
-  std::set<std::array<uint8_t, 16>> lags_;  // to be accounted for anew
+  std::set<std::array<uint8_t, 16>> lags_;  // to be accounted for again
   bool has_removed_ = false;                // records within this transaction
-  // What the database has; emptied when there is much.
+  // A cache of the database; emptied when it is large.
   std::map<std::string, int64_t, std::less<>> cluster_ids_;
   std::map<SegmentKey, int64_t> segment_ids_;
 };

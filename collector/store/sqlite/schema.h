@@ -39,7 +39,7 @@ CREATE TABLE packed_traces (
 ) STRICT;
 )sql";
 
-// Version 10's: which key brought a record, and which sums of all reports are to be found anew.
+// Version 10's: the key that brought a record, and sums of all reports that are to be rebuilt.
 inline constexpr char kSchemaOfSenders[] = R"sql(
 CREATE TABLE senders (
   id INTEGER PRIMARY KEY,

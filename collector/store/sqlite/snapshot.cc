@@ -26,7 +26,7 @@ Status CheckDatabase(const std::string& path) {
     if (found != "ok") return {StatusCode::kInvalid, "the database " + path + " is damaged: " + found};
     Statement reports = database.Use("SELECT count(*) FROM sqlite_schema WHERE name = 'reports'");
     if (reports.Step() && reports.Int(0) == 1) return {};
-    return {StatusCode::kInvalid, "the database " + path + " is none of a collector's"};
+    return {StatusCode::kInvalid, "the database " + path + " is not a collector's"};
   } catch (const SqliteError& error) {
     return {StatusCode::kIo, "cannot read the database " + path + ": " + error.what()};
   }

@@ -8,8 +8,7 @@
 
 namespace lagwatch::collector {
 
-// Writes what `from` holds at one moment to a new file `to`, without holding up whoever writes to it. Errors:
-// kIo.
+// Writes the content of `from` at one moment to a new file `to`, without blocking writers. Errors: kIo.
 base::Status SnapshotDatabase(const std::string& from, const std::string& to);
 
 // Errors: kIo, kInvalid when the file is damaged or none of this program's.

@@ -243,7 +243,7 @@ void SqliteStore::RemoveOtherRecordsBefore(Database* database, int64_t day) {
   RemoveTraces(database, end_id, INT64_MAX);
 }
 
-// What is to go is looked for without the writer: that may be a walk over a whole table.
+// Finds the records to remove without the writer: that may scan a whole table.
 Result<bool> SqliteStore::Remove(const Removal& removal, int64_t limit, RemovalProgress* progress) {
   const auto found = Guarded([&] {
     Connections::Reader reader(&connections_);
@@ -292,9 +292,11 @@ Status SqliteStore::PutNote(const ClusterNote& note) {
   return Write([&](Database* database) {
            database
                ->Use(
-                   "INSERT OR REPLACE INTO cluster_notes (key, title, link, state, fixed_in, merged_into, "
-                   "is_split,"
-                   " changed_wall_ms, changed_by) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)")
+                   R"sql(
+                     INSERT OR REPLACE INTO cluster_notes (key, title, link, state, fixed_in,
+                       merged_into, is_split, changed_wall_ms, changed_by)
+                     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+                   )sql")
                .Bind(note.key, note.title, note.link, note.state, note.fixed_in, note.merged_into,
                      int64_t{note.is_split}, note.changed_wall_ms, note.changed_by)
                .Run();
@@ -308,8 +310,11 @@ Result<std::vector<ClusterNote>> SqliteStore::Notes() {
     std::vector<ClusterNote> notes;
     Connections::Reader reader(&connections_);
     Statement rows = reader->Use(
-        "SELECT key, title, link, state, fixed_in, merged_into, is_split, changed_wall_ms, changed_by"
-        " FROM cluster_notes ORDER BY key");
+        R"sql(
+          SELECT key, title, link, state, fixed_in, merged_into, is_split, changed_wall_ms, changed_by
+          FROM cluster_notes
+          ORDER BY key
+        )sql");
     while (rows.Step()) {
       notes.push_back({rows.Text(0), rows.Text(1), rows.Text(2), rows.Text(3), rows.Text(4), rows.Text(5),
                        rows.Int(6) != 0, rows.Int(7), rows.Text(8)});
@@ -356,9 +361,11 @@ CommitOutcome SqliteStore::Insert(Database* database, int64_t sender, const repo
   bool was_in_lag = end.report_id != base::Uuid{};
   database
       ->Use(
-          "INSERT OR IGNORE INTO run_ends (session_id, reason, signal, report_id, lag_ns, loop,"
-          " run_start_wall_ms, last_seen_wall_ms, scene, app, version, user, sender)"
-          " VALUES (?, ?, ?, NULLIF(?, x''), ?, ?, ?, ?, ?, ?, ?, ?, ?)")
+          R"sql(
+            INSERT OR IGNORE INTO run_ends (session_id, reason, signal, report_id, lag_ns, loop,
+              run_start_wall_ms, last_seen_wall_ms, scene, app, version, user, sender)
+            VALUES (?, ?, ?, NULLIF(?, x''), ?, ?, ?, ?, ?, ?, ?, ?, ?)
+          )sql")
       .Bind(Blob{end.session_id.as_bytes()}, policies::ExitReasonName(end.reason), int64_t{end.signal},
             Blob{was_in_lag ? end.report_id.as_bytes() : ""}, ToSigned(end.lag_ns), end.loop,
             ToSigned(end.run_start_wall_ms), ToSigned(end.last_seen_wall_ms), end.scene, end.app,
@@ -375,11 +382,12 @@ CommitOutcome SqliteStore::Insert(Database* database, int64_t sender, const repo
   static_assert(policies::kFrameLevels == 5 && policies::kFrameStages == 6);
   database
       ->Use(
-          "INSERT OR IGNORE INTO frame_slices (id, session_id, app, version, user, loop, scene, "
-          "begin_wall_ms,"
-          " duration_ns, refresh_interval_ns, frames, dropped, best, normal, middle, high, frozen,"
-          " other_ns, input_ns, animation_ns, layout_ns, draw_ns, submit_ns, sender)"
-          " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
+          R"sql(
+            INSERT OR IGNORE INTO frame_slices (id, session_id, app, version, user, loop, scene,
+              begin_wall_ms, duration_ns, refresh_interval_ns, frames, dropped, best, normal, middle,
+              high, frozen, other_ns, input_ns, animation_ns, layout_ns, draw_ns, submit_ns, sender)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+          )sql")
       .Bind(Blob{slice.id.as_bytes()}, Blob{slice.session_id.as_bytes()}, slice.app, slice.app_version,
             slice.user, slice.loop, slice.scene, ToSigned(slice.begin_wall_ms), ToSigned(slice.duration_ns),
             ToSigned(slice.refresh_interval_ns), ToSigned(slice.frames.frames),
@@ -394,9 +402,11 @@ CommitOutcome SqliteStore::Insert(Database* database, int64_t sender, const NewU
   const report::Usage& usage = added.usage;
   database
       ->Use(
-          "INSERT OR IGNORE INTO usage (id, session_id, app, version, user, begin_wall_ms, end_wall_ms, "
-          "payload, sender)"
-          " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)")
+          R"sql(
+            INSERT OR IGNORE INTO usage (id, session_id, app, version, user, begin_wall_ms, end_wall_ms,
+              payload, sender)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+          )sql")
       .Bind(Blob{usage.id.as_bytes()}, Blob{usage.session_id.as_bytes()}, usage.app, usage.app_version,
             usage.user, ToSigned(usage.begin_wall_ms), ToSigned(usage.end_wall_ms), Blob{added.payload},
             sender)
@@ -500,8 +510,12 @@ Status SqliteStore::ForEachUsage(const ReportFilter& filter,
   return GuardedVoid([&] {
     Connections::Reader reader(&connections_);
     Statement rows = reader->Use(
-        "SELECT payload FROM usage WHERE (?1 = '' OR app = ?1) AND (?2 = '' OR version = ?2)"
-        " AND (?3 = '' OR user = ?3) AND end_wall_ms >= ?4");
+        R"sql(
+          SELECT payload
+          FROM usage
+          WHERE (?1 = '' OR app = ?1) AND (?2 = '' OR version = ?2) AND (?3 = '' OR user = ?3)
+            AND end_wall_ms >= ?4
+        )sql");
     rows.Bind(filter.app, filter.version, filter.user, FirstMsOf(filter));
     while (rows.Step()) visit(rows.Bytes(0));
   });
@@ -513,8 +527,12 @@ Result<std::vector<RunEndRow>> SqliteStore::RunEndsOf(std::span<const base::Uuid
     Connections::Reader reader(&connections_);
     for (const base::Uuid& session_id : session_ids) {
       Statement row = reader->Use(
-          "SELECT reason, signal, coalesce(report_id, x''), lag_ns, loop, run_start_wall_ms,"
-          " last_seen_wall_ms, scene, app, version, user FROM run_ends WHERE session_id = ?");
+          R"sql(
+            SELECT reason, signal, coalesce(report_id, x''), lag_ns, loop, run_start_wall_ms,
+              last_seen_wall_ms, scene, app, version, user
+            FROM run_ends
+            WHERE session_id = ?
+          )sql");
       row.Bind(Blob{session_id.as_bytes()});
       if (!row.Step()) continue;
       ends.push_back({.session_id = session_id,
@@ -539,8 +557,12 @@ Result<std::vector<ExitCount>> SqliteStore::CountExits(const ReportFilter& filte
     std::vector<ExitCount> counts;
     Connections::Reader reader(&connections_);
     Statement rows = reader->Use(
-        "SELECT app, version, reason, count(*) FROM run_ends WHERE (?1 = '' OR app = ?1)"
-        " AND (?2 = '' OR version = ?2) GROUP BY app, version, reason");
+        R"sql(
+          SELECT app, version, reason, count(*)
+          FROM run_ends
+          WHERE (?1 = '' OR app = ?1) AND (?2 = '' OR version = ?2)
+          GROUP BY app, version, reason
+        )sql");
     rows.Bind(filter.app, filter.version);
     while (rows.Step()) counts.push_back({rows.Text(0), rows.Text(1), rows.Text(2), rows.Int(3)});
     return counts;
@@ -553,17 +575,23 @@ Result<std::vector<FrameSummary>> SqliteStore::Frames(const ReportFilter& filter
     std::vector<FrameSummary> summaries;
     // total(): a float, which no client can make overflow.
     Statement rows = reader->Use(
-        "SELECT app, version, loop, scene, count(*), count(DISTINCT NULLIF(user, '')),"
-        " max(begin_wall_ms + duration_ns / 1000000),"
-        " CAST(total(1.0 * refresh_interval_ns * frames) / max(total(frames), 1) AS INTEGER),"
-        " CAST(total(frames) AS INTEGER), CAST(total(dropped) AS INTEGER),"
-        " CAST(total(best) AS INTEGER), CAST(total(normal) AS INTEGER), CAST(total(middle) AS INTEGER),"
-        " CAST(total(high) AS INTEGER), CAST(total(frozen) AS INTEGER),"
-        " CAST(total(other_ns) AS INTEGER), CAST(total(input_ns) AS INTEGER),"
-        " CAST(total(animation_ns) AS INTEGER), CAST(total(layout_ns) AS INTEGER),"
-        " CAST(total(draw_ns) AS INTEGER), CAST(total(submit_ns) AS INTEGER)"
-        " FROM frame_slices WHERE (?1 = '' OR app = ?1) AND (?2 = '' OR version = ?2)"
-        " GROUP BY app, version, loop, scene ORDER BY total(dropped) DESC, total(frames) DESC LIMIT ?3");
+        R"sql(
+          SELECT app, version, loop, scene, count(*), count(DISTINCT NULLIF(user, '')),
+            max(begin_wall_ms + duration_ns / 1000000),
+            CAST(total(1.0 * refresh_interval_ns * frames) / max(total(frames), 1) AS INTEGER),
+            CAST(total(frames) AS INTEGER), CAST(total(dropped) AS INTEGER),
+            CAST(total(best) AS INTEGER), CAST(total(normal) AS INTEGER),
+            CAST(total(middle) AS INTEGER), CAST(total(high) AS INTEGER),
+            CAST(total(frozen) AS INTEGER), CAST(total(other_ns) AS INTEGER),
+            CAST(total(input_ns) AS INTEGER), CAST(total(animation_ns) AS INTEGER),
+            CAST(total(layout_ns) AS INTEGER), CAST(total(draw_ns) AS INTEGER),
+            CAST(total(submit_ns) AS INTEGER)
+          FROM frame_slices
+          WHERE (?1 = '' OR app = ?1) AND (?2 = '' OR version = ?2)
+          GROUP BY app, version, loop, scene
+          ORDER BY total(dropped) DESC, total(frames) DESC
+          LIMIT ?3
+        )sql");
     rows.Bind(filter.app, filter.version, limit);
     while (rows.Step()) {
       FrameSummary summary{.app = rows.Text(0),

@@ -27,10 +27,10 @@ class SqliteStore final : public Store {
   static base::Result<std::unique_ptr<SqliteStore>> Open(const std::string& path,
                                                          LogSync::SyncFile sync_file);
 
-  // As of the last commit. Waits for nobody.
+  // As of the last commit. Does not wait.
   StoreSize Size() const;
-  // How large the database and its log are to be at most: bounds the log, and has Compact give back every
-  // free page while they are larger. Records are the caller's to remove.
+  // Sets the largest size of the database and its log: bounds the log, and makes Compact release every free
+  // page while they are larger. The caller removes records.
   base::Status SetMostBytes(uint64_t most_bytes);
   // Writes the log to the database and cuts it to nothing. False while readers need it.
   base::Result<bool> TruncateLog();
@@ -87,7 +87,7 @@ class SqliteStore final : public Store {
  private:
   SqliteStore(const std::string& path, LogSync::SyncFile sync_file);
 
-  // What `work` returns, of a transaction that the disk has.
+  // Returns the result of `work`, a transaction, once it is on disk.
   template <typename Work>
   auto Write(Work work) -> base::Result<decltype(work(nullptr))>;
   // The same, without waiting for the disk.
@@ -113,7 +113,7 @@ class SqliteStore final : public Store {
   const std::string path_;
   Connections connections_;
   LogSync log_sync_;
-  // All used by who holds the writer.
+  // All used with the writer held.
   ReportWriter reports_;
   UnusedRows unused_;
   std::optional<int64_t> unknown_record_count_;  // known within a commit that needs it

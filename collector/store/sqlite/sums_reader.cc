@@ -81,7 +81,7 @@ std::vector<int64_t> SumsReader::Costliest(int level, int64_t limit, int64_t off
   const Page page{limit, offset, wanted};
   if (scope_.is_all()) return CostliestInAll(level, page);
   if (wanted != nullptr && static_cast<int64_t>(wanted->size()) <= kMostByWalk) return CostliestOfFew(page);
-  // What makes up much of all is found soon among the costliest of all; what is little is summed up soon.
+  // A large part of all is found soon among the costliest of all; a small one is summed up soon.
   const bool is_much = ReportsIn(scope_) * 10 >= ReportsIn({});
   return is_much && offset + limit <= kMostByWalk ? CostliestByWalk(level, page)
                                                   : CostliestBySum(level, page);
@@ -101,8 +101,13 @@ CauseRow SumsReader::Describe(int64_t cluster) {
 std::vector<CauseRow> SumsReader::Children(int64_t parent, int64_t limit) {
   std::vector<CauseRow> children;
   Statement rows = database_->Use(
-      "SELECT cluster FROM cluster_sums WHERE parent = ?1 AND parent != 0 AND segment = 0 AND day = 0"
-      " ORDER BY estimated_hang_ns DESC LIMIT ?2");
+      R"sql(
+        SELECT cluster
+        FROM cluster_sums
+        WHERE parent = ?1 AND parent != 0 AND segment = 0 AND day = 0
+        ORDER BY estimated_hang_ns DESC
+        LIMIT ?2
+      )sql");
   rows.Bind(parent, scope_.is_all() ? limit : kAllChildren);
   while (rows.Step()) {
     CauseRow child = Describe(rows.Int(0));
@@ -115,10 +120,13 @@ std::vector<CauseRow> SumsReader::Children(int64_t parent, int64_t limit) {
 
 CauseRow SumsReader::ReadIn(const SumsScope& scope, int64_t cluster) {
   CauseRow cause;
-  Statement rows =
-      database_->Use("SELECT " LAGWATCH_SUMS
-                     " FROM cluster_sums WHERE cluster = ?1"
-                     " AND segment IN (SELECT value FROM json_each(?2)) AND day BETWEEN ?3 AND ?4");
+  Statement rows = database_->Use("SELECT " LAGWATCH_SUMS
+                                  R"sql(
+                                    FROM cluster_sums
+                                    WHERE cluster = ?1 AND segment IN (
+                                      SELECT value FROM json_each(?2)
+                                    ) AND day BETWEEN ?3 AND ?4
+                                  )sql");
   rows.Bind(cluster, scope.segments, scope.first_day, scope.last_day);
   while (rows.Step()) cause.sums.Add(ReadSums(rows, 0));
   Estimate(LostPerReport(cluster), &cause);
@@ -127,9 +135,12 @@ CauseRow SumsReader::ReadIn(const SumsScope& scope, int64_t cluster) {
 
 std::vector<int64_t> SumsReader::CostliestInAll(int level, const Page& page) {
   Statement rows = database_->Use(
-      "SELECT cluster FROM cluster_sums WHERE level = ?1 AND segment = 0 AND day = 0 AND estimated_hang_ns "
-      ">= 0"
-      " ORDER BY estimated_hang_ns DESC, cluster");
+      R"sql(
+        SELECT cluster
+        FROM cluster_sums
+        WHERE level = ?1 AND segment = 0 AND day = 0 AND estimated_hang_ns >= 0
+        ORDER BY estimated_hang_ns DESC, cluster
+      )sql");
   rows.Bind(int64_t{level});
   return page.Of(&rows);
 }
@@ -140,8 +151,12 @@ std::vector<int64_t> SumsReader::CostliestByWalk(int level, const Page& page) {
   const auto most = static_cast<size_t>(page.offset + page.limit);
   std::set<std::pair<double, int64_t>> found;  // minus the cost, and the cluster
   Statement rows = database_->Use(
-      "SELECT cluster, estimated_hang_ns FROM cluster_sums WHERE level = ? AND segment = 0 AND day = 0"
-      " ORDER BY estimated_hang_ns DESC");
+      R"sql(
+        SELECT cluster, estimated_hang_ns
+        FROM cluster_sums
+        WHERE level = ? AND segment = 0 AND day = 0
+        ORDER BY estimated_hang_ns DESC
+      )sql");
   rows.Bind(int64_t{level});
   while (most > 0 && rows.Step()) {
     if (found.size() == most && rows.Real(1) < -found.rbegin()->first) break;
@@ -154,9 +169,14 @@ std::vector<int64_t> SumsReader::CostliestByWalk(int level, const Page& page) {
 
 std::vector<int64_t> SumsReader::CostliestBySum(int level, const Page& page) {
   Statement rows = database_->Use(
-      "SELECT cluster FROM cluster_sums WHERE level = ?1 AND segment IN (SELECT value FROM json_each(?2))"
-      " AND day BETWEEN ?3 AND ?4 GROUP BY cluster ORDER BY total(estimated_hang_ns) DESC, cluster"
-      " LIMIT ?5");
+      R"sql(
+        SELECT cluster
+        FROM cluster_sums
+        WHERE level = ?1 AND segment IN (SELECT value FROM json_each(?2)) AND day BETWEEN ?3 AND ?4
+        GROUP BY cluster
+        ORDER BY total(estimated_hang_ns) DESC, cluster
+        LIMIT ?5
+      )sql");
   rows.Bind(int64_t{level}, scope_.segments, scope_.first_day, scope_.last_day,
             page.wanted == nullptr ? page.offset + page.limit : INT64_MAX);
   return page.Of(&rows);
@@ -179,8 +199,11 @@ std::optional<double> SumsReader::CostOf(int64_t cluster) {
     return cost;
   }
   Statement rows = database_->Use(
-      "SELECT estimated_hang_ns FROM cluster_sums WHERE cluster = ?1 AND segment = 0"
-      " AND day BETWEEN ?2 AND ?3 AND reports > 0");
+      R"sql(
+        SELECT estimated_hang_ns
+        FROM cluster_sums
+        WHERE cluster = ?1 AND segment = 0 AND day BETWEEN ?2 AND ?3 AND reports > 0
+      )sql");
   rows.Bind(cluster, scope_.first_day, scope_.last_day);
   while (rows.Step()) cost = cost.value_or(0) + rows.Real(0);
   return cost;
@@ -189,8 +212,11 @@ std::optional<double> SumsReader::CostOf(int64_t cluster) {
 // By an index that has all of it: the sketches between these rows are many times as large.
 std::vector<SumsReader::SegmentSum> SumsReader::SegmentsOfCluster(int64_t cluster) {
   Statement rows = database_->Use(
-      "SELECT segment, hang_ns, estimated_hang_ns FROM cluster_sums INDEXED BY cluster_sums_of_segments"
-      " WHERE cluster = ? AND segment > 0 AND reports > 0");
+      R"sql(
+        SELECT segment, hang_ns, estimated_hang_ns
+        FROM cluster_sums INDEXED BY cluster_sums_of_segments
+        WHERE cluster = ? AND segment > 0 AND reports > 0
+      )sql");
   rows.Bind(cluster);
   std::vector<SegmentSum> sums;
   while (rows.Step()) sums.push_back({rows.Int(0), rows.Real(1), rows.Real(2)});
@@ -203,18 +229,23 @@ bool SumsReader::IsWhole(int64_t cluster, const std::vector<SegmentSum>& segment
   if (!scope_.is_of_days())
     return std::ranges::all_of(segments, [&](const auto& sum) { return segments_.contains(sum.segment); });
   Statement outside = database_->Use(
-      "SELECT 1 FROM cluster_sums WHERE cluster = ?1 AND segment = 0 AND (day BETWEEN 1 AND ?2 - 1 OR day "
-      "> ?3)"
-      " AND reports > 0 LIMIT 1");
+      R"sql(
+        SELECT 1
+        FROM cluster_sums
+        WHERE cluster = ?1 AND segment = 0 AND (day BETWEEN 1 AND ?2 - 1 OR day > ?3) AND reports > 0
+        LIMIT 1
+      )sql");
   outside.Bind(cluster, scope_.first_day, scope_.last_day);
   return !outside.Step();
 }
 
 int64_t SumsReader::ReportsIn(const SumsScope& scope) {
   Statement rows = database_->Use(
-      "SELECT sum(reports) FROM cluster_sums WHERE cluster = 0 AND segment IN (SELECT value FROM "
-      "json_each(?1))"
-      " AND day BETWEEN ?2 AND ?3");
+      R"sql(
+        SELECT sum(reports)
+        FROM cluster_sums
+        WHERE cluster = 0 AND segment IN (SELECT value FROM json_each(?1)) AND day BETWEEN ?2 AND ?3
+      )sql");
   rows.Bind(scope.segments, scope.first_day, scope.last_day);
   return rows.Step() ? rows.Int(0) : 0;
 }
@@ -247,8 +278,11 @@ const SumsReader::SegmentNames& SumsReader::NamesOf(int64_t segment) {
 
 double SumsReader::LostPerReport(int64_t cluster) {
   Statement all = database_->Use(
-      "SELECT lost_reports / max(reports, 1) FROM cluster_sums WHERE cluster = ? AND segment = 0 AND day = "
-      "0");
+      R"sql(
+        SELECT lost_reports / max(reports, 1)
+        FROM cluster_sums
+        WHERE cluster = ? AND segment = 0 AND day = 0
+      )sql");
   all.Bind(cluster);
   return all.Step() ? all.Real(0) : 0;
 }

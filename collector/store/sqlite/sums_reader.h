@@ -29,14 +29,14 @@ CauseSums ReadSums(const Statement& row, int first_column);
 // Of LAGWATCH_CLUSTER.
 Cluster ReadClusterAt(const Statement& row);
 
-// Which of the sums that are kept for each cluster make up what matches: the sum of all, those of some
+// The sums, of those kept for each cluster, that add up to a filter's: the sum of all, those of some
 // segments, or those of some days.
 struct SumsScope {
   std::string segments = "[0]";
   int64_t first_day = 0;
   int64_t last_day = 0;
 
-  // Nothing when the sums that are kept do not tell.
+  // Nothing if the sums that are kept are not enough.
   static std::optional<SumsScope> Of(Database* database, const ReportFilter& filter);
 
   bool is_all() const { return segments == "[0]" && last_day == 0; }
@@ -51,13 +51,13 @@ class SumsReader {
   // Of `wanted` clusters; null: of all.
   std::vector<int64_t> Costliest(int level, int64_t limit, int64_t offset,
                                  const std::unordered_set<int64_t>* wanted = nullptr);
-  // What its reports in the scope come to.
+  // The sums of its reports in the scope.
   CauseRow Read(int64_t cluster) { return ReadIn(scope_, cluster); }
   // The same with the cluster's name, programs and verdicts.
   CauseRow Describe(int64_t cluster);
   // Of more children than these, those that cost least in all are not looked at.
   std::vector<CauseRow> Children(int64_t parent, int64_t limit);
-  // How many reports of a cluster were lost for each that came.
+  // The ratio of lost to received reports of a cluster.
   double LostPerReport(int64_t cluster);
 
  private:

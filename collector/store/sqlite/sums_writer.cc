@@ -87,16 +87,19 @@ void SumsWriter::WriteSums(Database* database) const {
     const std::string sketches = EncodeSketches(sums);
     database
         ->Use(
-            "INSERT INTO cluster_sums (cluster, segment, day, level, parent, reports, lags, hang_ns,"
-            " weighted_lags, weighted_hang_ns, longest_ns, first_seen_ms, last_seen_ms, sketches,"
-            " estimated_hang_ns) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?10)"
-            " ON CONFLICT (cluster, segment, day) DO UPDATE SET reports = reports + ?6, lags = lags + ?7,"
-            " hang_ns = hang_ns + ?8, weighted_lags = weighted_lags + ?9,"
-            " weighted_hang_ns = weighted_hang_ns + ?10, longest_ns = max(longest_ns, ?11),"
-            " first_seen_ms = iif(?6 > 0, min(first_seen_ms, ?12), first_seen_ms),"
-            " last_seen_ms = max(last_seen_ms, ?13), sketches = merge_sketches(sketches, ?14),"
-            " estimated_hang_ns = weighted_hang_ns + ?10"
-            "  + lost_reports * (hang_ns + ?8) / max(reports + ?6, 1)")
+            R"sql(
+              INSERT INTO cluster_sums (cluster, segment, day, level, parent, reports, lags, hang_ns,
+                weighted_lags, weighted_hang_ns, longest_ns, first_seen_ms, last_seen_ms, sketches,
+                estimated_hang_ns)
+              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?10)
+              ON CONFLICT (cluster, segment, day) DO UPDATE SET reports = reports + ?6,
+                lags = lags + ?7, hang_ns = hang_ns + ?8, weighted_lags = weighted_lags + ?9,
+                weighted_hang_ns = weighted_hang_ns + ?10, longest_ns = max(longest_ns, ?11),
+                first_seen_ms = iif(?6 > 0, min(first_seen_ms, ?12), first_seen_ms),
+                last_seen_ms = max(last_seen_ms, ?13), sketches = merge_sketches(sketches, ?14),
+                estimated_hang_ns = weighted_hang_ns + ?10 + lost_reports * (hang_ns + ?8) / max(reports
+                  + ?6, 1)
+            )sql")
         .Bind(key.cluster, key.segment, key.day, int64_t{change.level}, change.parent, sums.reports,
               sums.lags, sums.hang_ns, sums.weighted_lags, sums.weighted_hang_ns, sums.longest_ns,
               sums.first_seen_ms, sums.last_seen_ms, Blob{sketches})
@@ -113,8 +116,11 @@ void SumsWriter::WriteCauses(Database* database) {
     if (reports == 0) continue;
     database
         ->Use(
-            "INSERT INTO cause_reports (cause, cluster, reports) VALUES (?1, ?2, ?3)"
-            " ON CONFLICT (cause, cluster) DO UPDATE SET reports = reports + ?3")
+            R"sql(
+              INSERT INTO cause_reports (cause, cluster, reports)
+              VALUES (?1, ?2, ?3)
+              ON CONFLICT (cause, cluster) DO UPDATE SET reports = reports + ?3
+            )sql")
         .Bind(key.cause, key.cluster, reports)
         .Run();
     causes_.insert(key.cause);

@@ -14,7 +14,7 @@
 
 namespace lagwatch::collector {
 
-// Where a report is counted.
+// The rows that a report is counted in.
 struct ReportPlace {
   std::array<int64_t, 2> clusters{};  // level 1, level 2
   int64_t segment = 0;
@@ -28,9 +28,9 @@ class SumsWriter {
   void Count(const ReportPlace& place, const Contribution& contribution, int sign);
   // The same, but only in the sums of that cluster.
   void CountIn(int64_t cluster, const ReportPlace& place, const Contribution& contribution);
-  // Reports of `cause` never came: they are to be shared out anew.
+  // Reports of `cause` were lost: shares out its losses again.
   void NoteLost(int64_t cause) { causes_.insert(cause); }
-  // Its sums are counted anew, with CountIn: those before are removed.
+  // Removes its sums, to be counted again with CountIn.
   void NoteRemade(int64_t cluster) { remade_clusters_.insert(cluster); }
   // Within a transaction; after it, nothing is left to be written.
   void Write(Database* database);
@@ -63,7 +63,7 @@ class SumsWriter {
 
   std::map<Key, Change> changes_;
   std::map<CauseKey, int64_t> cause_reports_;
-  std::set<int64_t> causes_;  // whose losses are to be shared out anew
+  std::set<int64_t> causes_;  // whose losses are to be shared out again
   std::set<int64_t> remade_clusters_;
   LossSharer loss_sharer_;
 };

@@ -24,10 +24,12 @@ void RepairTotal(Database* database, int64_t segment, int64_t day) {
   const std::string sketches = EncodeSketches(sums);
   database
       ->Use(
-          "UPDATE cluster_sums SET reports = ?3, lags = ?4, hang_ns = ?5, weighted_lags = ?6,"
-          " weighted_hang_ns = ?7, longest_ns = ?8, first_seen_ms = ?9, last_seen_ms = ?10, sketches = ?11,"
-          " estimated_hang_ns = ?7 + lost_reports * ?5 / max(?3, 1)"
-          " WHERE cluster = 0 AND segment = ?1 AND day = ?2")
+          R"sql(
+            UPDATE cluster_sums SET reports = ?3, lags = ?4, hang_ns = ?5, weighted_lags = ?6,
+              weighted_hang_ns = ?7, longest_ns = ?8, first_seen_ms = ?9, last_seen_ms = ?10,
+              sketches = ?11, estimated_hang_ns = ?7 + lost_reports * ?5 / max(?3, 1)
+            WHERE cluster = 0 AND segment = ?1 AND day = ?2
+          )sql")
       .Bind(segment, day, sums.reports, sums.lags, sums.hang_ns, sums.weighted_lags, sums.weighted_hang_ns,
             sums.longest_ns, sums.first_seen_ms, sums.last_seen_ms, Blob{sketches})
       .Run();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sums of all reports, added up anew from those of their clusters. Throws SqliteError.
-// Context: background. Not thread-safe.
+// Rebuilds the sums of all reports from those of their clusters. Throws SqliteError. Context:
+// background. Not thread-safe.
 #pragma once
 
 #include <cstdint>

@@ -35,10 +35,11 @@ bool InsertTrace(Database* database, const NewTrace& added, int64_t sender) {
   const TraceRow& row = added.row;
   database
       ->Use(
-          "INSERT OR IGNORE INTO traces (id, session_id, report_id, lag_id, app, version, user, "
-          "begin_wall_ms,"
-          " duration_ns, reason, size_bytes, sample_rate_ppm, cause, sender)"
-          " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
+          R"sql(
+            INSERT OR IGNORE INTO traces (id, session_id, report_id, lag_id, app, version, user,
+              begin_wall_ms, duration_ns, reason, size_bytes, sample_rate_ppm, cause, sender)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+          )sql")
       .Bind(Blob{row.id.as_bytes()}, Blob{row.session_id.as_bytes()}, Blob{row.report_id.as_bytes()},
             Blob{row.lag_id.as_bytes()}, row.app, row.version, row.user, row.begin_wall_ms, row.duration_ns,
             row.reason, row.size_bytes, row.sample_rate_ppm, row.cause, sender)
@@ -81,9 +82,13 @@ std::vector<TraceRow> ListTracesIn(Database* database, const ReportFilter& filte
   end.bytes.fill(0xff);
   const base::Uuid beyond = before.value_or(end);
   Statement rows = database->Use("SELECT " LAGWATCH_TRACE
-                                 " FROM traces WHERE id < ?1 AND (?2 = '' OR app = ?2)"
-                                 " AND (?3 = '' OR version = ?3) AND (?4 = '' OR user = ?4)"
-                                 " ORDER BY id DESC LIMIT ?5");
+                                 R"sql(
+                                   FROM traces
+                                   WHERE id < ?1 AND (?2 = '' OR app = ?2) AND (?3 = '' OR version = ?3)
+                                     AND (?4 = '' OR user = ?4)
+                                   ORDER BY id DESC
+                                   LIMIT ?5
+                                 )sql");
   rows.Bind(Blob{beyond.as_bytes()}, filter.app, filter.version, filter.user, limit);
   std::vector<TraceRow> traces;
   while (rows.Step()) traces.push_back(ReadTraceRow(rows));

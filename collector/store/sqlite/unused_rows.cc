@@ -28,21 +28,34 @@ Looked LookAt(Statement* rows, int64_t limit) {
 
 Looked LookAtSegments(Database* database, int64_t after, int64_t limit) {
   Statement rows = database->Use(
-      "SELECT id, EXISTS (SELECT 1 FROM reports WHERE segment = segments.id) FROM segments WHERE id > ?"
-      " ORDER BY id LIMIT ?");
+      R"sql(
+        SELECT id, EXISTS (SELECT 1 FROM reports WHERE segment = segments.id)
+        FROM segments
+        WHERE id > ?
+        ORDER BY id
+        LIMIT ?
+      )sql");
   rows.Bind(after, limit);
   return LookAt(&rows, limit);
 }
 
-// A child has a higher id than its parent: from the highest down, a parent is looked at without the children
-// that went.
+// A child has a higher id than its parent: from the highest down, a parent is looked at without the
+// children that went.
 Looked LookAtClusters(Database* database, int64_t before, int64_t limit) {
   Statement rows = database->Use(
-      "SELECT id, EXISTS (SELECT 1 FROM reports WHERE level1 = clusters.id)"
-      " OR EXISTS (SELECT 1 FROM reports WHERE level2 = clusters.id)"
-      " OR EXISTS (SELECT 1 FROM cluster_notes WHERE cluster_notes.key = clusters.key)"
-      " OR EXISTS (SELECT 1 FROM cluster_notes WHERE merged_into = clusters.key)"
-      " FROM clusters WHERE id < ? ORDER BY id DESC LIMIT ?");
+      R"sql(
+        SELECT id, EXISTS (
+          SELECT 1 FROM reports WHERE level1 = clusters.id
+        ) OR EXISTS (
+          SELECT 1 FROM reports WHERE level2 = clusters.id
+        ) OR EXISTS (
+          SELECT 1 FROM cluster_notes WHERE cluster_notes.key = clusters.key
+        ) OR EXISTS (SELECT 1 FROM cluster_notes WHERE merged_into = clusters.key)
+        FROM clusters
+        WHERE id < ?
+        ORDER BY id DESC
+        LIMIT ?
+      )sql");
   rows.Bind(before, limit);
   return LookAt(&rows, limit);
 }

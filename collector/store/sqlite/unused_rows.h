@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Removes names that no report has any more: segments, and clusters with what is kept of them. In small
-// steps. Context: background. Not thread-safe.
+// Removes names that no report has any more: segments, and clusters with their sums. In small steps. Context:
+// background. Not thread-safe.
 #pragma once
 
 #include <cstdint>

@@ -9,23 +9,30 @@
 namespace lagwatch::collector {
 namespace {
 
-// Watched for nothing, as far as a sum of numbers with rounding errors tells.
+// Zero, apart from rounding errors of the sum.
 bool IsNone(double watched_ns) { return watched_ns < 1000; }
 
 void TakeOutOfSums(Database* database, int64_t end_wall_ms, const std::string& app,
                    const std::string& version, double watched_ns) {
   const int64_t day = end_wall_ms / kMsPerDay;
   Statement left = database->Use(
-      "UPDATE usage_sums SET watched_ns = max(watched_ns - ?4, 0.0) WHERE day = ?1 AND app = ?2"
-      " AND version = ?3 RETURNING watched_ns");
+      R"sql(
+        UPDATE usage_sums SET watched_ns = max(watched_ns - ?4, 0.0)
+        WHERE day = ?1 AND app = ?2 AND version = ?3
+        RETURNING watched_ns
+      )sql");
   left.Bind(day, app, version, watched_ns);
   const bool may_be_empty = left.Step() && IsNone(left.Real(0));
   left.Run();
   if (!may_be_empty) return;
   database
       ->Use(
-          "DELETE FROM usage_sums WHERE day = ?1 AND app = ?2 AND version = ?3 AND NOT EXISTS"
-          " (SELECT 1 FROM usage WHERE app = ?2 AND version = ?3 AND end_wall_ms / 86400000 = ?1)")
+          R"sql(
+            DELETE FROM usage_sums
+            WHERE day = ?1 AND app = ?2 AND version = ?3 AND NOT EXISTS (
+              SELECT 1 FROM usage WHERE app = ?2 AND version = ?3 AND end_wall_ms / 86400000 = ?1
+            )
+          )sql")
       .Bind(day, app, version)
       .Run();
 }
@@ -36,8 +43,11 @@ void AddToUsageSums(Database* database, const report::Usage& usage) {
   const auto end_wall_ms = static_cast<int64_t>(std::min<uint64_t>(usage.end_wall_ms, INT64_MAX));
   database
       ->Use(
-          "INSERT INTO usage_sums (day, app, version, watched_ns) VALUES (?, ?, ?, ?)"
-          " ON CONFLICT DO UPDATE SET watched_ns = watched_ns + excluded.watched_ns")
+          R"sql(
+            INSERT INTO usage_sums (day, app, version, watched_ns)
+            VALUES (?, ?, ?, ?)
+            ON CONFLICT DO UPDATE SET watched_ns = watched_ns + excluded.watched_ns
+          )sql")
       .Bind(end_wall_ms / kMsPerDay, usage.app, usage.app_version, WatchedNsOf(usage))
       .Run();
 }
@@ -64,8 +74,11 @@ void RemoveUsage(Database* database, std::span<const int64_t> rows) {
 
 double ReadWatchedNs(Database* database, const ReportFilter& filter) {
   Statement row = database->Use(
-      "SELECT total(watched_ns) FROM usage_sums WHERE day BETWEEN ?1 AND ?2"
-      " AND (?3 = '' OR app = ?3) AND (?4 = '' OR version = ?4)");
+      R"sql(
+        SELECT total(watched_ns)
+        FROM usage_sums
+        WHERE day BETWEEN ?1 AND ?2 AND (?3 = '' OR app = ?3) AND (?4 = '' OR version = ?4)
+      )sql");
   row.Bind(filter.first_day.value_or(0), filter.last_day.value_or(INT64_MAX), filter.app, filter.version);
   row.Step();
   return row.Real(0);
@@ -74,8 +87,13 @@ double ReadWatchedNs(Database* database, const ReportFilter& filter) {
 std::vector<WatchedVersion> ReadWatchedVersions(Database* database, const ReportFilter& filter) {
   std::vector<WatchedVersion> versions;
   Statement rows = database->Use(
-      "SELECT app, version, total(watched_ns), min(day), max(day) FROM usage_sums WHERE day BETWEEN ?1 AND ?2"
-      " AND (?3 = '' OR app = ?3) AND (?4 = '' OR version = ?4) GROUP BY app, version ORDER BY app, version");
+      R"sql(
+        SELECT app, version, total(watched_ns), min(day), max(day)
+        FROM usage_sums
+        WHERE day BETWEEN ?1 AND ?2 AND (?3 = '' OR app = ?3) AND (?4 = '' OR version = ?4)
+        GROUP BY app, version
+        ORDER BY app, version
+      )sql");
   rows.Bind(filter.first_day.value_or(0), filter.last_day.value_or(INT64_MAX), filter.app, filter.version);
   while (rows.Step())
     versions.push_back({rows.Text(0), rows.Text(1), rows.Real(2), rows.Int(3), rows.Int(4)});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long programs were watched, kept as records of it come. Throws SqliteError. Context: background.
+// Sums of programs' watched time, updated as records of it arrive. Throws SqliteError. Context: background.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who is signed in sees the pages, everybody else the way in.
+// Shows the pages to signed-in readers, and the sign-in form to others.
 import type { FunctionComponent } from "preact";
 import { ErrorBoundary, lazy, LocationProvider, Route, Router, useLocation } from "preact-iso";
 import { useEffect, useState } from "preact/hooks";

@@ -3,11 +3,11 @@
 //
 // modules: as in Report.
 //
-// functions: of a module (its place plus 1, or 0), where they start, and their names as Symbols tell them;
-// one whose start is not known stands for a single place.
+// functions: of a module (its place plus 1, or 0), their starts, and their names as in Symbols; one whose
+// start is unknown stands for a single place.
 //
-// frames: a function (0: the first that no frame had so far; else how far back) and the distance from its
-// start.
+// frames: a function (0: the first that no frame had so far; else how far back) and the distance
+// from its start.
 //
 // nodes: a tree of calls: the caller (how far back before the node just before; past the first: none) and the
 // frame (0: the first that no node had so far; else how far back).
@@ -34,7 +34,7 @@ struct TableFunction {
   bool is_start_unknown = false;
   uint64_t start = 0;
   std::string_view name = {};
-  size_t symbol = SIZE_MAX;  // one for all with this module and start: a Symbol does not tell them apart
+  size_t symbol = SIZE_MAX;  // one for all with this module and start: a Symbol does not distinguish them
 };
 struct TableFrame {
   size_t function = 0;
@@ -51,9 +51,9 @@ class FrameTables {
 
   // Takes the report's modules and stacks out of it. Leaves one alone whose references make no sense.
   void Take(Message* report);
-  // After all were taken: takes the symbols out of one of them, if they are what the tables tell.
+  // After all were taken: takes the symbols out of one of them, if they are those of the tables.
   void TakeSymbols(Message* report) const;
-  // What was taken.
+  // The parts that were taken.
   Message ToMessage() const;
 
   // --- unpacking

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Texts that many reports hold, so that a packed batch need not: a report sent alone gets smaller by an
-// eighth. Part of the wire format: never changed, only a new version of PackedBatch may have others. Context:
-// background; pure.
+// eighth. Part of the wire format: never changed, only a new version of PackedBatch may have others.
+// Context: background; pure.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 namespace lagwatch::report::packed {
 
 inline constexpr std::string_view kKnownTexts[] = {
-    // Facts, in the order in which reports tell them.
+    // Facts, in the order in which reports have them.
     "rss_bytes", "swap_bytes", "threads", "open_fds", "load_1min_permille", "cpu_pressure_permille",
     "memory_pressure_permille", "memory_full_pressure_permille", "io_pressure_permille",
     "io_full_pressure_permille", "cgroup_memory_bytes", "cgroup_oom_kills", "cgroup_throttled_times",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands where in a PackedBatch. Part of the wire format.
+// The layout of a PackedBatch. Part of the wire format.
 #pragma once
 
 #include "report/format/packed/message_spec.h"

@@ -42,8 +42,8 @@ struct Message {
 // that every reader reads the same: such a record is carried as it is.
 Message ParseMessage(const MessageSpec& spec, std::string_view bytes);
 
-// Appends the encoded message to `bytes`. Throws SchemaError when that would make it longer than
-// `limit_bytes`.
+// Appends the encoded message to `bytes`. Throws SchemaError when that would make it
+// longer than `limit_bytes`.
 void WriteMessage(const Message& message, size_t limit_bytes, std::string* bytes);
 // The same, of the fields before `end_place` alone.
 void WriteFields(const Message& message, size_t end_place, size_t limit_bytes, std::string* bytes);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fields of the records that a packed batch takes apart, and how each is made small. Part of the wire
+// The fields of the records that a packed batch takes apart, and how each is compressed. Part of the wire
 // format: the order of the fields here is the order of the columns there. docs/report_format.md, "Packed
-// batch", tells it to people. Context: background; pure.
+// batch", describes it for people. Context: background; pure.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ enum class Shape : uint8_t {
   kMessages,  // a list
 };
 
-// What a number is told relative to.
+// The value that a number is relative to.
 enum class Model : uint8_t {
   kAsIs,
   kDelta,     // the number before it in the column
@@ -40,8 +40,8 @@ struct FieldSpec {
   Model model = Model::kAsIs;
   size_t peer = 0;  // place in MessageSpec::fields, before this one's
   const MessageSpec* message = nullptr;
-  // Of its values or, of a list, how many there are in each message; the elements of packed numbers are the
-  // next column.
+  // Of its values or, of a list, how many there are in each message; the elements of packed numbers are
+  // the next column.
   size_t column = 0;
 };
 

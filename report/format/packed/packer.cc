@@ -16,7 +16,7 @@ namespace {
 
 using namespace packed;
 
-// What WalkMessage() and VisitColumns() fill and write.
+// Filled by WalkMessage(), written by VisitColumns().
 class CellWriter {
  public:
   CellWriter() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a field's number is likely to be, by those that came before: only the difference is told. Packing and
-// unpacking ask the same questions in the same order. Context: background; pure.
+// Predicts a field's number from earlier ones: only the difference is stored. Packing and unpacking make the
+// same predictions in the same order. Context: background; pure.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@
 
 namespace lagwatch::report::packed {
 
-// What a prediction may ask of the message that it is about. `Values` of Predictor has the same functions.
+// The values of the message that a prediction may use. `Values` of Predictor has the same functions.
 class MessageValues {
  public:
   explicit MessageValues(const Message* message) : message_(message) {}
@@ -35,7 +35,7 @@ class Predictor {
   // Of `field`, of the `index`-th message of its list. `values` has the fields before it.
   template <typename Values>
   uint64_t Predict(const FieldSpec& field, size_t index, const Values& values);
-  // What it is.
+  // The prediction.
   template <typename Values>
   void Learn(const FieldSpec& field, size_t index, const Values& values, uint64_t number);
 

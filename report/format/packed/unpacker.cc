@@ -32,7 +32,7 @@ struct Budget {
   }
 };
 
-// What VisitColumns() and WalkMessage() read.
+// Read by VisitColumns() and WalkMessage().
 class CellReader {
  public:
   CellReader(std::string_view columns, Budget* budget) : bytes_(columns), budget_(budget) {}
@@ -69,7 +69,7 @@ class CellReader {
   std::vector<size_t> last_ids_ = std::vector<size_t>(ColumnCount());
 };
 
-// How many numbers it has.
+// Reads the number of values of a column.
 size_t CellReader::CountedColumn(size_t column, bool is_signed) {
   const char* at = bytes_.data();
   const uint64_t count = protozero::decode_varint(&at, bytes_.data() + bytes_.size());

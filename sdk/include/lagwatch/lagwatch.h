@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// lagwatch for C++: a header-only face over c.h, which describes every function and option in full.
+// lagwatch for C++: header-only wrappers of c.h, which describes every function and option in full.
 //
 //   lagwatch::Options options{.app = "editor", .app_version = "2.3.1", .endpoint = "https://lag.example.com",
 //                             .key = "k_…", .user = "u-71"};
@@ -21,7 +21,7 @@
 
 namespace lagwatch {
 
-// See lw_options for meanings and ranges. An empty string takes the default.
+// lw_options has the meanings and ranges. An empty string selects the default.
 struct Options {
   std::string app = {};
   std::string app_version = {};
@@ -87,28 +87,28 @@ class Loop {
  public:
   explicit Loop(lw_loop* handle = nullptr) noexcept : handle_(handle) {}
   lw_loop* handle() const noexcept { return handle_; }
-  // False when there were too many loops; dispatches of such a loop are simply not timed.
+  // False if there were too many loops; dispatches of such a loop are not timed.
   bool is_watched() const noexcept { return handle_ != nullptr; }
 
-  // Thresholds of its own, from now on; returns what is in force. From any thread.
+  // Sets thresholds of the loop's own; returns those in force. From any thread.
   lw_thresholds SetThresholds(uint32_t threshold_ms, uint32_t anr_threshold_ms) const noexcept {
     return lw_set_thresholds(handle_, threshold_ms, anr_threshold_ms);
   }
-  // How much it matters, for its reports. From any thread.
+  // Sets the loop's importance, for its reports. From any thread.
   void SetWeight(uint32_t weight) const noexcept { lw_set_weight(handle_, weight); }
 
   // A task was queued; one was taken out of the queue. From any thread. Hot. For an executor that cannot be
-  // changed: queue_ping.h.
+  // changed, see queue_ping.h.
   void NoteQueued() const noexcept { lw_note_queued(handle_); }
   void NoteRun() const noexcept { lw_note_run(handle_); }
-  // In a dispatch, on the loop's thread: its task had waited for so long in the queue. Hot.
+  // Reports how long the current dispatch's task had waited in the queue. On the loop's thread. Hot.
   void NoteQueueWait(std::chrono::nanoseconds wait) const noexcept {
     lw_note_queue_wait(handle_, wait.count() > 0 ? static_cast<uint64_t>(wait.count()) : 0);
   }
-  // An input event arrived; the loop is done with one. From any thread. Hot.
+  // An input event arrived; the loop has finished one. From any thread. Hot.
   void InputReceived() const noexcept { lw_input_received(handle_); }
   void InputFinished() const noexcept { lw_input_finished(handle_); }
-  // How long the display shows a frame; 0: measured. From any thread.
+  // Sets how long the display shows a frame; 0: measured. From any thread.
   void SetRefreshInterval(uint64_t interval_ns) const noexcept {
     lw_set_refresh_interval(handle_, interval_ns);
   }
@@ -117,7 +117,7 @@ class Loop {
   lw_loop* handle_;
 };
 
-// One turn of a loop, from construction to destruction. On the loop's thread. Hot.
+// One dispatch of a loop, from construction to destruction. On the loop's thread. Hot.
 class ScopedDispatch {
  public:
   // `tag` must stay readable until the dispatch ends.
@@ -132,10 +132,10 @@ class ScopedDispatch {
   lw_loop* loop_;
 };
 
-// Work with a deadline of its own, from construction to destruction. On the loop's thread. Hot.
+// A scope with a deadline of its own, from construction to destruction. On the loop's thread. Hot.
 class ScopedDeadline {
  public:
-  // `name` must stay readable until the work ends.
+  // `name` must stay readable until the scope ends.
   ScopedDeadline(Loop loop, const char* name, uint32_t deadline_ms) noexcept : loop_(loop.handle()) {
     lw_scope_begin(loop_, name, deadline_ms);
   }
@@ -147,7 +147,7 @@ class ScopedDeadline {
   lw_loop* loop_;
 };
 
-// The loop's work for idle times, from construction to destruction. On the loop's thread. Hot.
+// An idle handler of the loop, from construction to destruction. On the loop's thread. Hot.
 class ScopedIdleHandler {
  public:
   explicit ScopedIdleHandler(Loop loop) noexcept : loop_(loop.handle()) { lw_idle_begin(loop_); }
@@ -162,7 +162,7 @@ class ScopedIdleHandler {
 // A frame of the display, from construction to destruction. On the loop's thread. Hot.
 class ScopedFrame {
  public:
-  // `vsync_ns` is the refresh that it is for, on CLOCK_MONOTONIC; 0 when that is not known.
+  // `vsync_ns` is the refresh that the frame is for, on CLOCK_MONOTONIC; 0 if unknown.
   explicit ScopedFrame(Loop loop, uint64_t vsync_ns = 0) noexcept : loop_(loop.handle()) {
     lw_frame_begin(loop_, vsync_ns);
   }
@@ -170,7 +170,7 @@ class ScopedFrame {
   ScopedFrame(const ScopedFrame&) = delete;
   ScopedFrame& operator=(const ScopedFrame&) = delete;
 
-  // What comes next is this stage's.
+  // Assigns the time from now on to this stage.
   void Stage(lw_stage stage) const noexcept { lw_frame_stage(loop_, stage); }
 
  private:
@@ -178,7 +178,7 @@ class ScopedFrame {
 };
 
 // A part of the program's work that traces show by name, from construction to destruction. On any thread.
-// Hot: next to nothing while nothing records calls.
+// Hot: costs almost nothing while no calls are recorded.
 class ScopedTrace {
  public:
   // `name` must stay readable for as long as the program runs: a literal.
@@ -191,7 +191,7 @@ class ScopedTrace {
   const char* name_;
 };
 
-// Keeps the process's monitor running for as long as it lives. There is one monitor in a process.
+// Keeps the process's monitor running as long as it lives. A process has one monitor.
 class Monitor {
  public:
   // Never fails the program: see is_on() and why_off().
@@ -269,27 +269,28 @@ class Monitor {
 
   // Watches a loop of the calling thread.
   Loop WatchLoop(const char* name) const noexcept { return Loop(lw_watch_loop(name)); }
-  // Stops the monitor if this object started it, giving uploads up to `flush_timeout_ms`.
+  // Stops the monitor if this object started it; waits up to `flush_timeout_ms` for uploads.
   void Stop(uint32_t flush_timeout_ms = 2000) noexcept {
     if (std::exchange(status_, LW_OFF) == LW_OK) lw_stop(flush_timeout_ms);
   }
-  // What the user says of being watched. A monitor that waits for consent starts, and is this object's then.
+  // Sets the user's consent. A monitor that waits for consent starts, and then belongs to this object.
   void SetConsent(lw_consent consent) noexcept {
     const lw_status status = lw_set_consent(consent);
     if (status != LW_ALREADY_STARTED) status_ = status;
   }
   bool is_on() const noexcept { return status_ != LW_OFF; }
-  // Why the monitor is off; empty when it is on.
+  // Returns why the monitor is off; empty when it is on.
   std::string why_off() const { return lw_why_off(); }
-  // How the program's last run ended, if it left a record.
+  // Returns the end of the program's last run, if it left a record.
   std::optional<lw_last_exit> last_exit() const noexcept {
     lw_last_exit last_exit;
     lw_last_exit_init(&last_exit);
     return lw_get_last_exit(&last_exit) != 0 ? std::optional(last_exit) : std::nullopt;
   }
-  // A report of what every thread is doing now. False when there will be none. From any thread.
+  // Requests a report with the stacks of all threads. Returns false if none will be made. From any thread.
   bool DumpNow(const char* reason) const noexcept { return lw_dump_now(reason) != 0; }
-  // A trace of what led here, with Options::trace. False when there will be none. From any thread.
+  // With Options::trace: requests a trace of the last seconds. Returns false if none will be made.
+  // From any thread.
   bool TraceNow() const noexcept { return lw_trace_now() != 0; }
   lw_stats stats() const noexcept {
     lw_stats stats;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Watches how long tasks wait in an executor that cannot be changed: it posts an empty task again and again,
-// and one that waits longer than the loop's threshold is reported (kind "waited").
+// Measures how long tasks wait in an executor that cannot be changed: posts an empty task again and again;
+// one that waits longer than the loop's threshold is reported (kind "waited").
 //
 //   lagwatch::QueuePing ping(loop, [&](std::function<void()> task) { executor.Post(std::move(task)); });
 #pragma once
@@ -23,18 +23,18 @@ namespace lagwatch {
 // executor, no longer than the loop is watched. A ping that the executor drops counts as run.
 class QueuePing {
  public:
-  // Puts a task into the queue; called on the pinging thread. What it throws is taken for "not posted".
+  // Puts a task into the queue; called on the pinging thread. An exception counts as "not posted".
   using Post = std::function<void(std::function<void()> task)>;
 
   QueuePing(Loop loop, Post post, std::chrono::milliseconds period = std::chrono::seconds(1)) noexcept {
-    // The application's signals are not for this thread.
+    // This thread handles none of the application's signals.
     sigset_t all;
     sigset_t old;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
     try {
       thread_ = std::thread([this, loop, post = std::move(post), period] { Run(loop, post, period); });
-    } catch (const std::exception&) {  // no thread to be had: nothing is pinged
+    } catch (const std::exception&) {  // no thread could be started: no pings
     }
     pthread_sigmask(SIG_SETMASK, &old, nullptr);
   }
@@ -50,7 +50,7 @@ class QueuePing {
   QueuePing& operator=(const QueuePing&) = delete;
 
  private:
-  // Noted as queued while it lives. The task owns it, so that it is over when the task has run or is dropped.
+  // Counts as queued while it lives. The task owns it, so that it ends when the task has run or is dropped.
   class Ping {
    public:
     explicit Ping(Loop loop) noexcept : loop_(loop) { loop_.NoteQueued(); }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which rows of a batch come to ClickHouse when it refuses some. The server is a function here, so that each
+// The rows of a batch that reach ClickHouse when it refuses some. The server is a function here, so that each
 // of its answers comes at a chosen insertion; refused_test.cc has the real one.
 #include "collector/store/clickhouse/batch_delivery.h"
 
@@ -95,7 +95,7 @@ TEST(BatchDelivery, OnlyTheRefusedRowsAreSetAside) {
   EXPECT_EQ(server.Count(kEnds), 1u);
   EXPECT_EQ(server.order.back(), kMarks.name);
   EXPECT_THAT(delivery.reason, ::testing::HasSubstr("Code: 6"));
-  // What was set aside has its marks, and is taken once the cause is mended.
+  // A batch that was set aside has its marks, and is accepted once the cause is mended.
   ASSERT_THAT(delivery.refused.parts, SizeIs(2));
   EXPECT_TRUE(IsOfMarks(delivery.refused.parts[1]));
   RefusingServer mended({});
@@ -173,8 +173,8 @@ TEST(BatchRows, AllTablesAreKnownByTheirTargets) {
 
 TEST(Refusals, AreForGoodOnlyWhenTheRowsAreWrong) {
   for (const int code : {6, 16, 131}) EXPECT_TRUE(IsRefusalForGood(500, code)) << code;
-  // No such table, no such database, read-only, memory, too many parts, ZooKeeper, timeouts, wrong password,
-  // quota.
+  // No such table, no such database, read-only, memory, too many parts, ZooKeeper, timeouts,
+  // wrong password, quota.
   for (const int code : {60, 81, 242, 164, 241, 252, 999, 159, 209, 210, 193, 194, 201, 202, 319})
     EXPECT_FALSE(IsRefusalForGood(500, code)) << code;
   for (const long status : {400, 413}) EXPECT_TRUE(IsRefusalForGood(status, 0)) << status;

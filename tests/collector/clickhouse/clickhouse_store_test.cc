@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What only a store in ClickHouse does.
+// Behaviour of a store in ClickHouse only.
 #include "collector/store/clickhouse/clickhouse_store.h"
 
 #include <gmock/gmock.h>

@@ -57,7 +57,7 @@ class Collector {
   }
 
   uint16_t port() const { return port_; }
-  // How many batches it has not sent yet.
+  // The number of unsent batches.
   int waiting() const {
     int files = 0;
     for (const auto& file : std::filesystem::directory_iterator(data_ + "/clickhouse-spool"))
@@ -146,7 +146,7 @@ class Fleet : public ::testing::Test {
          .losses = {{.reason = report::LossReason::kTooOld, .cause = seed, .count = 3}}});
   }
 
-  // As a client does: until somebody has said that it was taken.
+  // As a client does: until a collector has accepted it.
   void Deliver(const std::string& batch, size_t first) {
     for (size_t attempt = 0; attempt < 1000; ++attempt) {
       if (TryPost(collectors_[(first + attempt) % 2].port(), batch) == 200) return;

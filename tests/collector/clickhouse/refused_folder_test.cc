@@ -19,7 +19,7 @@ Batch RefusedBatchOf(const std::string& rows) { return {{{"`db`.reports_v1 (id)"
 
 class RefusedFolderTest : public ::testing::Test {
  protected:
-  // What a person does.
+  // An operator's action.
   void MoveToResend(const std::string& path) const {
     std::filesystem::rename(path, spool_ + "/resend/" + std::filesystem::path(path).filename().string());
   }

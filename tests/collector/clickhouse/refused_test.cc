@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a real server refuses for good, and the rows that it gets once the cause is mended.
+// Rows that a real server refuses permanently, and those that it accepts once the cause is mended.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -146,7 +146,7 @@ TEST_F(Refused, AMissingColumnHoldsUpNoOtherTable) {
   EXPECT_EQ(SummedReports(), 2);
 }
 
-// What is not the rows' fault is tried for as long as it takes.
+// An error that is not the rows' fault is retried for as long as it takes.
 TEST_F(Refused, AMissingTableIsWaitedFor) {
   AtAllShards("DROP TABLE " + schema_.OfShard(kReports));
   ASSERT_TRUE(testing::WaitUntil([&] { return Columns("reports_v1", "id") == 2; }, 30));

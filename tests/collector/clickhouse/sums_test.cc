@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums of days: what is answered from them, what follows a change, and who makes them.
+// Sums of days: answers from them, updates after a change, and the collector that makes them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -48,7 +48,7 @@ TEST(SumsUnit, ReportsBelongToTheHourOfTheirLagsFirst) {
   const int64_t hour = kSummedDay * 24 + 5;
   EXPECT_EQ(HomeHourOf(first, first), hour);
   EXPECT_EQ(HomeHourOf(later, first), hour);
-  // What cannot be its lag's first report does not count.
+  // A report that cannot be its lag's first one does not count.
   EXPECT_EQ(HomeHourOf(first, base::CreateUuidV7(ms + 3 * kMsOfAnHour)), hour);
   EXPECT_EQ(HomeHourOf(first, base::CreateUuidV7(ms - 40 * kMsPerDay)), hour);
   EXPECT_EQ(HomeHourOf(first, base::Uuid{}), hour);
@@ -289,7 +289,7 @@ TEST_F(Sums, MovedReportsAreSummedUpInTheirNewClusters) {
   }
 }
 
-// What a collector stored that knew no sums has no marks.
+// Records of a collector without sums have no marks.
 TEST_F(Sums, WhatAnOlderCollectorStoredIsSummedUp) {
   Commit({NewReportOf(SampleAt(kSummedDay * kMsPerDay))});
   for (size_t node = 0; node < connection_.node_count(); node += 2)
@@ -325,7 +325,7 @@ TEST_F(Sums, OfRemovedDaysGo) {
   EXPECT_EQ(Reports(), 3);
   EXPECT_EQ(store_->RemoveBefore(kSummedDay, 10).value(), 2);
   SumUp();
-  // The lag that lasted past midnight is divided anew among what is left of it.
+  // The lag that lasted past midnight is divided again among its remaining reports.
   EXPECT_EQ(Reports(), 1);
   EXPECT_EQ(HangMs(), 4000);
   EXPECT_EQ(States().StateOf(SumsUnit::OfDay(kSummedDay - 40)), nullptr);

@@ -117,7 +117,7 @@ TEST_F(SentryHttpTest, AQuotaIsToldAsTheSdksExpectIt) {
   }
 }
 
-// As applications have it, but for the address.
+// As applications have it, except for the address.
 TEST_F(SentryHttpTest, ARealSdkReports) {
   const std::string dsn = "http://k_project@127.0.0.1:" + std::to_string(server_->port()) + "/1";
   testing::Process sdk({"/usr/bin/python3", LAGWATCH_SENTRY_CLIENT, dsn});

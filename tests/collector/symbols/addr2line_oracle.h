@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What binutils' addr2line says of places in a file: it shares no code with elfutils.
+// Looks up places in a file with binutils' addr2line, which shares no code with elfutils.
 #pragma once
 
 #include <cstdint>

@@ -59,7 +59,7 @@ std::vector<uint64_t> RandomOffsets(const std::string& path, size_t count) {
   return offsets;
 }
 
-// How many offsets have the same frames as by addr2line, in parts.
+// The share of offsets with the same frames as in addr2line, in parts.
 struct Agreement {
   size_t offsets = 0, all = 0, depth = 0, functions = 0, files = 0, lines = 0;
 };
@@ -69,8 +69,8 @@ std::vector<SourceFrame> AtLeastOne(std::vector<SourceFrame> frames) {
   return frames;
 }
 
-// Where DWARF has no linkage name, we have the symbol's or the namespaces; addr2line has the bare name, or at
-// the innermost frame the symbol of the function that all is inlined into.
+// If DWARF has no linkage name, we have the symbol's or the namespaces; addr2line has the bare name, or at
+// the innermost frame the symbol of the function that everything is inlined into.
 bool IsSameFunction(const std::vector<SourceFrame>& ours, const std::vector<SourceFrame>& theirs, size_t i) {
   const std::string& name = ours[i].function;
   const std::string& their_name = theirs[i].function;

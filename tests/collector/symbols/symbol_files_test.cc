@@ -117,7 +117,7 @@ TEST_F(SymbolFilesTest, RefusesOtherBytesAndWhatItsCheckRefuses) {
   EXPECT_EQ(SendAll(files.get(), upload, bytes).status().message(), "no good");
   EXPECT_EQ(Stored(*files, upload), "none");
   EXPECT_EQ(files->ProgressOf(upload).received_bytes, 0u);
-  // What could not be checked is kept: the last piece may be sent again.
+  // A file that could not be checked is kept: the last piece may be sent again.
   verdict_ = Status(StatusCode::kUnavailable, "later");
   EXPECT_EQ(SendAll(files.get(), upload, bytes).status().message(), "later");
   verdict_ = {};

@@ -165,7 +165,7 @@ TEST_F(WorkerPoolTest, ItsWorkersAreInASandbox) {
 #endif
 }
 
-// How files were taken that were damaged.
+// Counts the outcomes of damaged files.
 struct Damage {
   int answered = 0, refused = 0, crashed = 0, slow = 0;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the first page may weigh, how soon it can be used with 50,000 causes, and that nothing jumps.
+// Limits of the first page: its size, its time until use with 50,000 causes, and no layout shifts.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { useCollector } from "./support/setup.mjs";

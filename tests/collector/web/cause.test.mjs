@@ -31,7 +31,7 @@ test("shows where the time went, why, and in which versions", async () => {
   const versions = await card("Version by version").textContent();
   assert.match(versions, /Not seen in 2\.4\.0/, "the fix worked");
   assert.match(versions, /2\.3\.0/);
-  assert.match(await card("In which dispatches").textContent(), /paste/);
+  assert.match(await card("Dispatches").textContent(), /paste/);
   await page
     .getByRole("img", { name: /Hang time by day/ })
     .locator("canvas")
@@ -41,7 +41,7 @@ test("shows where the time went, why, and in which versions", async () => {
 
 test("names the lock's owner", async () => {
   await page.go(`/causes/${keyOf("Index::Lookup", "Editor::OnFind")}`);
-  const owners = card("Who held the lock");
+  const owners = card("Owners of the lock");
   await owners.waitFor();
   assert.match(await owners.textContent(), /Index::Rebuild/);
   assert.match(await owners.textContent(), /indexer/);
@@ -153,12 +153,12 @@ test("is named, linked and called fixed", async () => {
     "https://tracker.example/1",
   );
   assert.equal((await collector.ask(`/v1/clusters/${key}`)).title, "Pasting is quadratic");
-  // It is done with: who looks for it says so.
+  // Fixed causes are not listed; a search for one says so.
   await page.goto(`${collector.url}/?q=quadratic`);
-  await page.getByText("Nothing froze that matches").waitFor();
+  await page.getByText("No hangs match").waitFor();
   await page.getByLabel("State").selectOption("fixed");
   await page.locator(".cause", { hasText: "Pasting is quadratic" }).waitFor();
-  // What is no address of the web is not made one.
+  // A text that is not a web address does not become a link.
   await page.route(`**/v1/clusters/${key}?*`, async (route) => {
     const answer = await (await route.fetch()).json();
     await route.fulfill({ json: { ...answer, link: "javascript:alert(1)" } });
@@ -225,7 +225,7 @@ test("offers readers nothing that they may not do", async () => {
 test("says that a cause is not there", async () => {
   page.expect("404");
   await page.go("/causes/0123456789abcdef");
-  await page.getByText("there is no such cluster").waitFor();
+  await page.getByText("no such cluster").waitFor();
 });
 
 test("looks right by night and on a phone", async () => {

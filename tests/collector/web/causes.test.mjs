@@ -88,7 +88,7 @@ test("filters by verdict, time, loop, system and user", async () => {
   await page.waitForFunction(() => location.search.includes("days=1"));
   await page.getByRole("button", { name: "More filters" }).click();
   await page.getByLabel("Loop").fill("no such loop");
-  await page.getByRole("heading", { name: "Nothing froze that matches" }).waitFor();
+  await page.getByRole("heading", { name: "No hangs match" }).waitFor();
   await page.getByRole("button", { name: "Clear" }).click();
   await rowsSettle(7);
   await page.locator("[name=os]").fill("Linux 6.1.0");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Texts come from programs that anybody may have changed: none of them is ever more than text.
+// Texts come from programs that may be hostile: none of them is ever more than text.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { useCollector } from "./support/setup.mjs";

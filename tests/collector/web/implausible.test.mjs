@@ -36,7 +36,7 @@ test("the newest reports are all there, and the bad ones marked", () =>
   withPage("/live", async (page) => {
     await lookAtRows(page, [...kGood, ...kBadInLists]);
     const title = await rowOf(page, "start_wall_ms").locator(".mark.odd").getAttribute("title");
-    assert.match(title, /cannot be right: the time when it began/);
+    assert.match(title, /implausible: its begin/);
     assert.match(await rowOf(page, "start_wall_ms").textContent(), /no valid time/);
     const reports = await collector.ask("/v1/reports?limit=100");
     assert.equal(await page.locator(".reports tbody tr").count(), reports.length);

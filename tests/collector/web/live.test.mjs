@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What changes while somebody looks, with real programs.
+// Live changes of the page, with real programs.
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -16,7 +16,7 @@ usePage(
 );
 
 const configVersion = async () => (await collector.ask("/v1/admin/config")).version;
-// What the program holds to, as it keeps it.
+// The versions of the config that the program keeps.
 function keptVersions(spool) {
   return readdirSync(spool)
     .filter((name) => name.startsWith("config-"))
@@ -61,7 +61,7 @@ test("a new report appears on every page that it concerns", async () => {
     await page.locator(".reports tr.fresh", { hasText: "u-2" }).waitFor();
     assert.equal(await page.locator(".reports tbody tr").count(), before + 1);
     await takePicture(page, "live");
-    await page.getByText("1 new report since you came").waitFor();
+    await page.getByText("1 new report since you opened this page").waitFor();
     // A cause says that there is more, and leaves what is looked at as it is.
     await page.locator(".reports tr.fresh td a[href^='/causes/']").click();
     await page.getByRole("application").waitFor();
@@ -77,7 +77,7 @@ test("an allowlisted user's report arrives at once, another's does not", async (
   await page.go("/settings");
   await page.getByPlaceholder("user").fill("u-forced");
   await page.getByRole("button", { name: "Add user" }).click();
-  await page.getByRole("button", { name: "Look at the changes" }).click();
+  await page.getByRole("button", { name: "Review the changes" }).click();
   assert.match(await page.locator(".diff .added").textContent(), /u-forced/);
   await page.getByRole("button", { name: "Sign and save" }).click();
   await page.getByRole("dialog").waitFor({ state: "detached" });
@@ -112,13 +112,14 @@ test("a setting that is changed reaches a running program within one poll", asyn
     const before = await configVersion();
     await until("the first config", () => keptVersions(redis.spool).includes(before));
     await page.go("/settings");
-    await page.getByLabel("Reports of one user a day").fill("7");
-    await page.getByRole("button", { name: "Look at the changes" }).click();
+    await page.getByLabel("Reports per user and day").fill("7");
+    await page.getByRole("button", { name: "Review the changes" }).click();
     await page.getByRole("button", { name: "Sign and save" }).click();
     await page.getByRole("dialog").waitFor({ state: "detached" });
     const now = await configVersion();
     assert.ok(now > before);
-    // The answer to what it sends tells it of the new one; it asks a minute after it asked last, at the soonest.
+    // The answer to an upload names the new version; the program requests it a minute after its last request,
+    // at the earliest.
     redis.freeze(1.2);
     await until("the new config", () => keptVersions(redis.spool).includes(now), 75);
   } finally {

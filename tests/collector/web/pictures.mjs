@@ -65,7 +65,7 @@ async function ofTwoWeeks() {
         await page.getByLabel("Users who report on a day").fill("100000");
         await page.getByPlaceholder("user").fill("u-7");
         await page.getByRole("button", { name: "Add user" }).click();
-        await page.getByRole("button", { name: "Look at the changes" }).click();
+        await page.getByRole("button", { name: "Review the changes" }).click();
       },
       { size: kDesktop },
     );

@@ -34,7 +34,7 @@ test("tells what happened, why, and who waits for whom", async () => {
   assert.equal(await line.locator(".sample").count(), 20);
   assert.equal(await line.locator(".dispatch").count(), 6);
   assert.match(await card("Why").textContent(), /waiting for a lock.*900 ms.*90 %/);
-  const waits = await card("Who waits for whom").textContent();
+  const waits = await card("Wait chain").textContent();
   assert.match(waits, /Index::Lookup.*waits for mutex.*indexer.*Index::Rebuild/);
   const threads = card("Threads");
   assert.match(await threads.textContent(), /Pool::Wait/);

@@ -44,7 +44,7 @@ struct Release {
   int last_day;
 };
 
-// What froze a program again and again.
+// A repeated cause of hangs.
 struct Cause {
   std::string app;
   std::vector<std::string> versions;
@@ -54,7 +54,7 @@ struct Cause {
   Stack callers;              // of all of them
   int reports_a_day;
   int64_t usual_ms;
-  Stack owner = {};  // who holds the lock
+  Stack owner = {};  // the lock's owner
 };
 
 const std::vector<std::pair<std::string, std::vector<Release>>>& Programs() {
@@ -356,7 +356,7 @@ class Seeder {
     header->start_wall_ms = start_ms;
   }
 
-  // How long users had the version on a day, and what they had of it.
+  // Adds the usage of the version on a day, with its hangs.
   void Use(const std::string& app, const std::string& version, int day) {
     for (int user = 0; user < 12; ++user) {
       const int64_t begin_ms = BeginOf(day) + Below(8 * kMsPerHour);
@@ -426,7 +426,7 @@ class Seeder {
     if (cause.tag == "cover") AddTrace(cause, header);
   }
 
-  // What led there: other covers, one after the other, while a pool's thread waits for work.
+  // Before the hang: other covers, one after the other, while a pool's thread waits for work.
   void AddTrace(const Cause& cause, const report::ReportHeader& header) {
     constexpr int64_t kWindowMs = 5'000;
     TraceBuilder builder;

@@ -12,7 +12,7 @@ usePage(
 );
 
 const config = async () => (await collector.ask("/v1/admin/config")).config;
-const lookAtChanges = () => page.getByRole("button", { name: "Look at the changes" });
+const lookAtChanges = () => page.getByRole("button", { name: "Review the changes" });
 const save = async () => {
   await lookAtChanges().click();
   await page.getByRole("button", { name: "Sign and save" }).click();
@@ -45,9 +45,9 @@ test("goes back to an earlier version, which the audit log tells", async () => {
   await page.getByLabel("A dispatch is a lag after").fill("900");
   await save();
   assert.equal((await config()).threshold_ms, 900);
-  await page.getByRole("button", { name: "Go back to it" }).first().click();
+  await page.getByRole("button", { name: "Restore" }).first().click();
   await page.locator(".diff .removed", { hasText: "900" }).waitFor();
-  await page.getByRole("dialog").getByRole("button", { name: "Go back" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Restore" }).click();
   await page.getByRole("dialog").waitFor({ state: "detached" });
   assert.equal((await config()).threshold_ms, 700);
   await page.getByRole("link", { name: "Audit log" }).click();
@@ -58,7 +58,7 @@ test("goes back to an earlier version, which the audit log tells", async () => {
 test("says so when somebody else was faster", async () => {
   page.expect("412");
   await page.go("/settings");
-  await page.getByLabel("Reports of one user a day").fill("5");
+  await page.getByLabel("Reports per user and day").fill("5");
   await collector.ask("/v1/admin/config", { method: "PUT", body: JSON.stringify({ threshold_ms: 800 }) });
   await lookAtChanges().click();
   await page.getByRole("button", { name: "Sign and save" }).click();
@@ -71,7 +71,7 @@ test("takes capture requests, overrides and the emergency stop", async () => {
   await page.getByPlaceholder("cause key, hexadecimal").fill("00ab");
   await page.getByPlaceholder("version, or any").fill("2.4.0");
   await page.getByRole("button", { name: "Add request" }).click();
-  await page.getByLabel("Turn lagwatch off everywhere").check();
+  await page.getByLabel("Turn lagwatch off in all programs").check();
   await page.getByText("The whole config as JSON").click();
   const json = page.getByLabel("Config", { exact: true });
   const written = JSON.parse(await json.inputValue());
@@ -88,7 +88,7 @@ test("takes capture requests, overrides and the emergency stop", async () => {
     is_killed: true,
     overrides: [{ app: "player", threshold_ms: 1500 }],
   });
-  // What the collector refuses, it says why, and the draft stays.
+  // The page shows the reason for the collector's refusal, and the draft stays.
   page.expect("400");
   await page.getByText("The whole config as JSON").click();
   await page.getByLabel("Config", { exact: true }).fill(JSON.stringify({ no_such_key: 1 }));
@@ -104,12 +104,12 @@ test("makes keys, shows them once, and revokes them", async () => {
   await dialog.getByLabel("Name").fill("ci reader");
   await dialog.getByLabel("It may").selectOption("read");
   await dialog.getByLabel("Expires after days").fill("1");
-  await dialog.getByRole("button", { name: "Make it" }).click();
+  await dialog.getByRole("button", { name: "Create" }).click();
   // A key's name is part of an address: letters, digits, dots, dashes and underscores.
   page.expect("400");
   await dialog.getByRole("alert").waitFor();
   await dialog.getByLabel("Name").fill("ci-reader");
-  await dialog.getByRole("button", { name: "Make it" }).click();
+  await dialog.getByRole("button", { name: "Create" }).click();
   const key = await page.locator(".new-key").textContent();
   assert.match(key, /^r_/);
   assert.equal(

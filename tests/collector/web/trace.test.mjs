@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a report's page tells of its trace.
+// The trace on a report's page.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
@@ -25,7 +25,7 @@ usePage(
 const panel = () => page.locator("section.trace");
 
 test("shows what the frozen thread did before", async () => {
-  assert.match(await panel().locator("h2").textContent(), /What led there.*5 s recorded/);
+  assert.match(await panel().locator("h2").textContent(), /Before the hang.*5 s recorded/);
   const names = await panel().locator(".flame-graph .d3-flame-graph-label").allTextContents();
   for (const name of ["main", "Library::LoadCover", "Http::Fetch", "Player::Draw"])
     assert.ok(names.includes(name), `${name} among ${names}`);
@@ -105,7 +105,7 @@ test("offers to ask for a trace where there is none", async () => {
   const [other] = await collector.ask("/v1/reports?verdict=disk&limit=1");
   const { cause_key } = await collector.ask(`/v1/reports/${other.id}`);
   await page.go(`/reports/${other.id}`);
-  await page.getByRole("link", { name: "Ask for one of the next lag of this cause" }).click();
+  await page.getByRole("link", { name: "Request one with the next hang of this cause" }).click();
   const key = page.getByPlaceholder("cause key, hexadecimal");
   await key.waitFor();
   assert.equal(await key.inputValue(), cause_key);

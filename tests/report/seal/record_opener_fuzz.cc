@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whatever a client sends as sealed: opened within the limit, or refused in words. So is what somebody sealed
-// who means harm: the input, encrypted as it should be.
+// Opens any bytes as a sealed record: within the limit, or refused with a message. The same for a hostile
+// sealer: the input, encrypted correctly.
 #include <openssl/evp.h>
 
 #include <cstddef>

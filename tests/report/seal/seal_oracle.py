@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Seals and opens records as docs/design/sealing.md tells, with other libraries than the product's.
+"""Seals and opens records as in docs/design/sealing.md, with other libraries than the product's.
 
-seal_oracle.py open SECRET SEALED: prints what is inside. seal_oracle.py seal COLLECTOR_SECRET SESSION_SECRET TEXT:
-prints a lagwatch.Sealed of a report's place with the label that tests expect. All but TEXT in hexadecimal digits. Exits
-77 where the library `cryptography` is not installed.
+seal_oracle.py open SECRET SEALED: prints the content. seal_oracle.py seal COLLECTOR_SECRET SESSION_SECRET TEXT:
+prints a lagwatch.Sealed of a report's place with the label that tests expect. All but TEXT in hexadecimal digits.
+Exits 77 where the library `cryptography` is not installed.
 """
 
 import struct

@@ -197,7 +197,7 @@ void Free(void* block, const char*, int) { std::free(block); }
   }
 }
 
-// What is refused is set aside by its client; what is passing must not be taken for that.
+// A client sets refused records aside; a transient error must not count as a refusal.
 TEST(Seal, ARecordThatThereIsNoMemoryForIsNotRefused) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(OpenWithLessAndLessMemory(), ::testing::ExitedWithCode(0), "");

@@ -105,7 +105,7 @@ TEST_F(SealedGateTest, TheReportOfALagThatAProgramWasKilledInMattersMost) {
   EXPECT_THAT(IdsStored(), ElementsAre(killed, killed));
 }
 
-// Whose they are is not known; so a user who is to be heard is heard.
+// Their user is unknown; so a user on the allowlist is always sent.
 TEST_F(SealedGateTest, ForAForcedUserAllAreSent) {
   policies_ = {.sampling = {.rate_ppm = 0}, .quota = {1, 1}, .is_forced = true, .user = "u-71"};
   for (int i = 0; i < 5; ++i) spool_.Add({SealedRecord({RecordType::kReport, NewId(), 1, 2})});

@@ -35,7 +35,7 @@ json EventOf(const Report& report, const LagOutcome& outcome = {}) {
   return json::parse(event);
 }
 
-// What Sentry's event schema has, of each object that we write
+// The keys of Sentry's event schema, for each object that we write
 // (https://develop.sentry.dev/sdk/foundations/transport/event-payloads/).
 const std::set<std::string> kEvent = {
     "event_id", "timestamp",  "platform",    "level",   "logger",  "transaction", "server_name", "release",

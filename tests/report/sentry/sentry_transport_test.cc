@@ -130,7 +130,7 @@ TEST_F(SentryTransportTest, ADsnIsNeeded) {
             base::StatusCode::kInvalid);
 }
 
-// A server that answers as it is told.
+// A server with scripted answers.
 class ScriptedServer {
  public:
   explicit ScriptedServer(std::vector<collector::Response> answers) : answers_(std::move(answers)) {}

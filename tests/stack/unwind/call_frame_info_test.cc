@@ -28,8 +28,8 @@ std::string Entry(const std::string& content) {
   return std::string(reinterpret_cast<const char*>(&size), sizeof size) + content;
 }
 
-// A CIE that aligns code by 1 and data by -8, with absolute pointers, and the FDE of [kCode, kCode +
-// kCodeBytes).
+// A CIE that aligns code by 1 and data by -8, with absolute pointers, and the FDE of [kCode,
+// kCode + kCodeBytes).
 class Entries {
  public:
   explicit Entries(const std::vector<int>& instructions, const std::string& augmentation = "zR") {
@@ -129,7 +129,7 @@ TEST(CallFrameInfo, SignalFramesSaySo) {
   EXPECT_TRUE(rows[0].rule.is_signal_frame);
 }
 
-// What cannot be told has a rule without a CFA, up to the function's end.
+// An unknown rule has no CFA, up to the function's end.
 TEST(CallFrameInfo, UnknownAndTooDeepInstructionsLeaveNoRule) {
   std::vector<int> too_deep(20, 0x0a);
   std::vector<int> largest_negative{0x2f, Registers::kFramePointer};

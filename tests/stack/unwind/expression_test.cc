@@ -10,7 +10,8 @@
 namespace lagwatch::stack {
 namespace {
 
-// Register r holds 100 r, but for 9; the word at an address is ten times the address, but for 13.
+// Register r holds 100 r, but register 9 is unknown; the word at an address is ten times the address, but
+// address 13 is unreadable.
 class Numbers final : public ExpressionInput {
  public:
   bool ReadRegister(uint64_t number, uint64_t* value) override {
@@ -43,7 +44,7 @@ TEST(Expression, EvaluatesArithmeticOverRegistersAndMemory) {
   EXPECT_EQ(Evaluate({0x31, 0x32, 0x14, 0x22, 0x22}), 4u);  // 1 + (2 + 1)
 }
 
-// What linkers write for lazy linkage stubs: 8 more once the stub has pushed its number.
+// Linkers write this for lazy linkage stubs: 8 more once the stub has pushed its number.
 TEST(Expression, EvaluatesTheLinkageStubsRule) {
   for (uint64_t in_stub : {0, 10, 11, 15}) {
     auto program = static_cast<int>(in_stub);

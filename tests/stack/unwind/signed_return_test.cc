@@ -89,7 +89,7 @@ TEST_F(SignedReturnTest, ProvesAFramePointerThatIsNotKnown) {
   ExpectAllCallers(0, &with_key_a::Innermost, &with_key_a::Descend);
 }
 
-// Nobody called the coroutine's first function, which signs even that.
+// The coroutine's first function has no caller; it signs even that.
 class SignedCoroutineTest : public SignedReturnTest {
  protected:
   static constexpr size_t kStackBytes = 64 * 1024;

@@ -186,7 +186,7 @@ TEST_F(UnwindTableTest, StopsWhenToldTo) {
   EXPECT_FALSE(table.Compile(modules_.module(0), {}, stop));
 }
 
-// Another module in its place, that is gone again by the time somebody asks which one is loaded.
+// Another module in its place, that is gone again by the time of the check.
 TEST_F(UnwindTableTest, KnowsWhetherItIsOfWhatIsInMemory) {
   constexpr size_t kMostBytes = 1 << 20;
   Module module = modules_.module(0);
@@ -229,7 +229,7 @@ class TableInFile {
  public:
   static constexpr uint64_t kAddress = 0x400000;
 
-  // Where it begins.
+  // Returns its offset.
   size_t AddCommon(const std::string& augmentation = "zR") {
     return Add(std::string(4, '\0') + '\1' + augmentation + std::string("\0\1\x78", 3) +
                static_cast<char>(Registers::kReturnAddress) + std::string("\1\x03", 2) + '\x0c' +

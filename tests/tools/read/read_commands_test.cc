@@ -65,7 +65,7 @@ class ReadCommands : public ::testing::Test {
   std::string spool_asked_for_;
 };
 
-// More than a collector takes in one request: who looks at a spool has nobody to be protected from.
+// More than a collector takes in one request: a reader of a local spool needs no such protection.
 TEST_F(ReadCommands, ShowASpoolOfAnySize) {
   const std::string end = testing::EncodeEnd(base::CreateUuidV7(1), 1);
   spool_ = EncodeBatch({SampleReport().Encode()}, std::vector<std::string>(10'000, end));
@@ -141,9 +141,9 @@ TEST_F(ReadCommands, AReportTellsItsTraceAndGivesIt) {
   spool_ = EncodeBatch({report.Encode(), other.Encode()});
   testing::AppendTrace(testing::TraceOf(report.header.id), &spool_);
   const std::string id = base::ToString(report.header.id), other_id = base::ToString(other.header.id);
-  EXPECT_THAT(Run("report " + id).out, HasSubstr("\nWhat led there\n  40 ms recorded (lag), "));
+  EXPECT_THAT(Run("report " + id).out, HasSubstr("\nBefore the hang\n  40 ms recorded (lag), "));
   EXPECT_THAT(Run("report " + id).out, HasSubstr("lagwatch report " + id + " --trace "));
-  EXPECT_EQ(Run("report " + other_id).out.find("What led there"), std::string::npos);
+  EXPECT_EQ(Run("report " + other_id).out.find("Before the hang"), std::string::npos);
 
   testing::ScopedTempDirectory directory;
   const std::string file = directory / "led.collapsed";

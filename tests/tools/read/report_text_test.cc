@@ -326,7 +326,7 @@ TEST(ReportText, AReportOfCpuUseIsAboutTheProcess) {
               HasSubstr("\n  CPU      process 163 % of a processor over the last 60.0 s (limit 20 % of 2), "
                         "in the background\n"));
   EXPECT_THAT(text, HasSubstr("\nBusiest threads\n  4712 indexer  99 % of a processor\n"
-                              "\nWhere the CPU time went (innermost functions first)\n"
+                              "\nCPU time by call (innermost functions first)\n"
                               "   75 %  Hash\n"
                               "     75 %  Scan\n"
                               "   25 %  Copy\n"
@@ -354,7 +354,7 @@ TEST(ReportText, ASlowDispatchHasATreeWithCosts) {
       ReportText(source->Get("/v1/reports/" + base::ToString(report.header.id), {}).value());
   EXPECT_THAT(text, HasSubstr("\n  kind     slow\n"));
   EXPECT_THAT(text, HasSubstr("\n  lasted   1.0 s (threshold 700 ms)\n  CPU      thread 43 %\n"));
-  EXPECT_THAT(text, HasSubstr("\nWhere the time went (recorded calls)\n"
+  EXPECT_THAT(text, HasSubstr("\nTime by call (recorded calls)\n"
                               "  100 %     1.0 s  OnOpen\n"
                               "   79 %    790 ms    Load\n"
                               "   70 %    700 ms      Parse  (12 calls)\n"
@@ -400,12 +400,12 @@ TEST(ReportText, AReportSaysWhoWaitsForWhom) {
                                wait(75, LockKind::kUnknown, WaitsFor::kUnknown, 0, "")}};
   EXPECT_THAT(
       text_of(chain),
-      HasSubstr("\nWho waits for whom\n"
+      HasSubstr("\nWait chain\n"
                 "  thread 4712 (main) waits at Find for mutex 0x7f10 held by thread 72 (cache) at Refill\n"
                 "  thread 72 (cache) waits at Find for thread 73 at Refill to end\n"
                 "  thread 73 waits at Find for rwlock 0x7f10 held by readers\n"
                 "  thread 74 waits at Find for a signal (condition 0x7f10)\n"
-                "  thread 75 waits at Find for futex 0x7f10; who could end that is not known\n"
+                "  thread 75 waits at Find for futex 0x7f10; the thread that could end it is unknown\n"
                 "\nTimeline"));
   SampleReport deadlock{.waits = {wait(4712, LockKind::kMutex, WaitsFor::kOwner, 72, "a"),
                                   wait(72, LockKind::kMutex, WaitsFor::kOwner, 73, "b"),

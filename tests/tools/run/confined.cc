@@ -27,7 +27,7 @@
 
 namespace {
 
-// What a program calls that waits, works and prints.
+// The calls of a program that waits, works and prints.
 std::vector<long> allowed = {SYS_poll,       SYS_ppoll,         SYS_write, SYS_exit, SYS_exit_group,
                              SYS_munmap,     SYS_madvise,       SYS_futex, SYS_mmap, SYS_rt_sigreturn,
                              SYS_newfstatat, SYS_clock_gettime, SYS_brk,   SYS_rseq, SYS_rt_sigprocmask,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `lagwatch run` on programs that nobody prepared: what it finds, and that they do not notice.
+// `lagwatch run` on unprepared programs: its findings, and that the programs do not notice.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -68,7 +68,7 @@ TEST_F(RunTest, ReportsASlowDispatchWithATreeIfAskedTo) {
   EXPECT_THAT(report["call_tree"].dump(), HasSubstr("FreezeHere"));
   Process show({LAGWATCH_PROGRAM, "report", reports[0]["id"], "--spool", spool_});
   EXPECT_EQ(show.Wait(), 0);
-  EXPECT_THAT(show.Output(), HasSubstr("\nWhere the time went (estimated from samples)\n"));
+  EXPECT_THAT(show.Output(), HasSubstr("\nTime by call (estimated from samples)\n"));
   EXPECT_THAT(show.Output(), HasSubstr("FreezeHere"));
   const json clusters = Ask({"clusters"});
   ASSERT_EQ(clusters.size(), 1u);
@@ -176,7 +176,7 @@ TEST_F(RunTest, SaysThatAProgramIsNotWatched) {
   EXPECT_THAT(dump.Errors(), HasSubstr("is not watched"));
   Process none({LAGWATCH_PROGRAM, "dump", std::to_string(getpid()), "--signal", "NONSENSE"});
   EXPECT_EQ(none.Wait(), 2);
-  EXPECT_THAT(none.Errors(), HasSubstr("'NONSENSE' is no signal"));
+  EXPECT_THAT(none.Errors(), HasSubstr("'NONSENSE' is not a signal"));
 }
 
 TEST_F(RunTest, WatchesTheThreadsThatItIsTold) {
@@ -374,7 +374,7 @@ TEST_F(RunTest, RefusesWhatCannotBeWatchedAndSaysWhy) {
   EXPECT_EQ(no_program.Wait(), 2);
   EXPECT_THAT(no_program.Errors(), HasSubstr("neither an ELF program nor a script"));
 
-  if (getuid() != 0) return;  // only root can give a file to somebody else
+  if (getuid() != 0) return;  // only root can give a file to another user
   std::string privileged = directory_ / "privileged";
   std::filesystem::copy_file("/bin/true", privileged);
   constexpr uid_t kNobody = 65534;

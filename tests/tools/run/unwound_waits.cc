@@ -34,7 +34,7 @@ namespace {
 
 volatile nfds_t g_count = 1;  // keeps the compiler from knowing, so that it calls the checked variants
 
-// What the functions wait for; nothing of it ever comes.
+// The objects that the functions wait for; none of them is ever ready.
 struct Things {
   Things() {
     (void)!pipe(pipe_fds);
@@ -199,7 +199,7 @@ struct Waiter {
   int cleanups = 0;
 };
 
-// What a cleanup handler may do: wait again, in several functions.
+// Actions that are allowed in a cleanup handler: waits, in several functions.
 void CleanUp(void* context) {
   auto* waiter = static_cast<Waiter*>(context);
   timespec soon{0, 1'000'000};

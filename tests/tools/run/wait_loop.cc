@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program that nobody prepared: it waits by the function it is told, freezes once, and waits again.
+// An unprepared program: it waits with the given function, freezes once, and waits again.
 //
 //   wait_loop FUNCTION [FREEZE_MS
 //   [thread|fork|deadly|shared|inside|dialog|next|setuid|join|sigwait|pause|exit|worker]]
 //
 // `thread` does it on a second thread named "worker", `fork` in a forked child. `deadly` installs handlers
 // that end the program at SIGUSR1 and SIGUSR2 and then waits for good. `shared` freezes in two functions that
-// share a third. `inside` asks a service that does not answer, in a handler of a loop; `dialog` runs the same
-// loop in a handler; `next` ends it and runs another one. `setuid` gives up root's privileges before the
-// loop. `join`, `sigwait`, `pause` and `exit` are what the main thread does while a worker runs a loop for a
+// share a third. `inside` calls a service that does not answer, in a handler of a loop; `dialog` runs the
+// same loop in a handler; `next` ends it and runs another one. `setuid` gives up root's privileges before the
+// loop. With `join`, `sigwait`, `pause` and `exit` the main thread does that while a worker runs a loop for a
 // while and freezes in it; with `worker` the main thread runs a loop, too.
 #include <poll.h>
 #include <pthread.h>

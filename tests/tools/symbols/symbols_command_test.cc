@@ -50,7 +50,7 @@ class SymbolsCommand : public ::testing::Test {
     return {exit_code, process.Output(), process.Errors()};
   }
 
-  // What a build leaves: the subject in several forms, and files that are nobody's business.
+  // The results of a build: the subject in several forms, and other files.
   std::string BuildDirectory() {
     const std::string build = directory_ / "build";
     std::filesystem::create_directories(build + "/lib");
@@ -76,11 +76,11 @@ TEST_F(SymbolsCommand, SendsWhatTheCollectorLacks) {
   EXPECT_EQ(sent.exit_code, 0) << sent.err;
   EXPECT_THAT(sent.err, IsEmpty());  // no bar where there is no terminal
   EXPECT_THAT(sent.out,
-              AllOf(HasSubstr("2 files sent"), HasSubstr("0 were there already, 2 skipped"),
+              AllOf(HasSubstr("2 files sent"), HasSubstr("0 already uploaded, 2 skipped"),
                     HasSubstr("lib/stripped: it is stripped"), HasSubstr("another file has its build id")));
   Outcome again = Run({"upload", directory_ / "build"}, url);
   EXPECT_EQ(again.exit_code, 0);
-  EXPECT_EQ(again.out, "0 files sent (0 B), 2 were there already, 2 skipped\n");
+  EXPECT_EQ(again.out, "0 files sent (0 B), 2 already uploaded, 2 skipped\n");
 
   Outcome list = Run({"list"}, url);
   EXPECT_THAT(list.out, AllOf(HasSubstr("BUILD ID"), HasSubstr("debug"), HasSubstr("executable")));
@@ -135,7 +135,7 @@ TEST_F(SymbolsCommand, SaysWhatToDo) {
   EXPECT_THAT(wrong_key.err, HasSubstr("Authorization: Bearer"));
   Outcome no_file = Run({"upload", "/nowhere/file"}, url);
   EXPECT_EQ(no_file.exit_code, 1);
-  EXPECT_THAT(no_file.err, HasSubstr("there is no file or directory /nowhere/file"));
+  EXPECT_THAT(no_file.err, HasSubstr("no such file or directory: /nowhere/file"));
   Outcome stripped = Run({"upload", kSubject + std::string(".stripped")}, url);
   EXPECT_EQ(stripped.exit_code, 1);
   EXPECT_THAT(stripped.err, HasSubstr("-v says why"));

@@ -53,7 +53,7 @@ TEST_F(AttachTest, RecordsABusyProcessTwice) {
 TEST_F(AttachTest, SaysThatNoThreadCanLoadTheRecorder) {
   Process program({"/usr/bin/python3", "-c", "while True: pass"});
   ASSERT_TRUE(WaitUntil([&] { return Attach(program.pid()) == 2; }));
-  EXPECT_THAT(errors_, HasSubstr("waits for anything"));
+  EXPECT_THAT(errors_, HasSubstr("is waiting, as is needed"));
 }
 
 TEST_F(AttachTest, RecordsASleepingProcessTwice) {
@@ -88,7 +88,7 @@ TEST_F(AttachTest, SaysThatThereIsNoSuchProcess) {
   Process program({"/bin/true"});
   program.Wait();
   EXPECT_EQ(Attach(program.pid()), 2);
-  EXPECT_THAT(errors_, HasSubstr("there is no process " + std::to_string(program.pid())));
+  EXPECT_THAT(errors_, HasSubstr("no such process: " + std::to_string(program.pid())));
 }
 
 TEST_F(AttachTest, SaysThatItIsSomebodyElses) {
@@ -97,7 +97,7 @@ TEST_F(AttachTest, SaysThatItIsSomebodyElses) {
   const std::vector<std::string> as_nobody = {"/usr/bin/setpriv", "--reuid", "65534",
                                               "--regid",          "65534",   "--clear-groups"};
   EXPECT_EQ(Attach(program.pid(), {"--duration", "1"}, as_nobody), 2);
-  EXPECT_THAT(errors_, HasSubstr("is another user's"));
+  EXPECT_THAT(errors_, HasSubstr("belongs to another user"));
   EXPECT_EQ(kill(program.pid(), 0), 0);
 }
 
@@ -129,7 +129,7 @@ TEST_F(AttachTest, SaysThatItIsBeingRecorded) {
   ASSERT_TRUE(WaitUntil([&] { return program.Output() == "ready\n"; }));
   const TraceDirectory other;
   Process first(other.AttachCommand({}, program.pid()));
-  // Who comes before it is the one that records.
+  // The first one records.
   ASSERT_TRUE(WaitUntil([&] { return HasRecorder(program.pid()); }));
   EXPECT_EQ(Attach(program.pid(), {"--duration", "0.1"}), 2);
   EXPECT_THAT(errors_, HasSubstr("being recorded already"));

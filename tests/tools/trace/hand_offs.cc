@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program whose threads let each other go on, and that writes down who let whom:
+// A program whose threads wake each other, and that records the waker of each wait:
 //
 //   hand_offs FILE
 //
@@ -80,7 +80,7 @@ void RunThreads(Body body) {
   for (pthread_t thread : threads) pthread_join(thread, nullptr);
 }
 
-// The owner is the one who let it go last.
+// The owner is the last thread that released it.
 void HandOverAMutex() {
   static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
   static int last_owner = 0;
@@ -101,7 +101,7 @@ void HandOverAMutex() {
   });
 }
 
-// Each lets any other one go on, which waits for nobody else.
+// Each wakes another one, which waits for no other thread.
 void TakeTurnsByConditions() {
   static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
   static pthread_cond_t conditions[kThreads] = {PTHREAD_COND_INITIALIZER, PTHREAD_COND_INITIALIZER,
@@ -132,7 +132,7 @@ void TakeTurnsByConditions() {
   });
 }
 
-// Number 0 lets all others go on, who all wait.
+// Number 0 wakes all others, which all wait.
 void LetAllGoOn() {
   static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
   static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
@@ -164,7 +164,7 @@ void LetAllGoOn() {
   });
 }
 
-// Each posts any other one's semaphore, for which nobody else waits.
+// Each posts another one's semaphore, which no third thread waits for.
 void TakeTurnsBySemaphores() {
   static sem_t semaphores[kThreads];
   static int wakers[kThreads];

@@ -47,7 +47,7 @@ void Crash() {
   *reinterpret_cast<volatile int*>(nowhere) = 1;
 }
 
-// Children are somebody else's business.
+// The parent does not wait for its children.
 int ForkAndExecute(const char* self) {
   for (int i = 0; i < 3; ++i) {
     const pid_t child = fork();
@@ -62,7 +62,7 @@ int ForkAndExecute(const char* self) {
   return 0;
 }
 
-// Of threads with the least stack that anybody gives them.
+// Of threads with the smallest usual stack.
 int RunOnSmallStacks() {
   constexpr size_t kStackBytes = 64 << 10;
   pthread_attr_t attributes;

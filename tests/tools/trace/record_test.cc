@@ -40,7 +40,7 @@ class RecordTest : public ::testing::Test {
   std::string errors_;
 };
 
-// But for what its threads saw of themselves in the last tenth of a second.
+// All except the threads' own captures of the last tenth of a second.
 TEST_F(RecordTest, KilledProgramLeavesItsTrace) {
   EXPECT_EQ(Record(Odd("kill")), 128 + SIGKILL) << errors_;
   EXPECT_GT(BusyNs(), 100 * kMs) << errors_;
@@ -151,7 +151,7 @@ TEST_F(RecordTest, GoesOnWhenAllDescriptorsAreClosed) {
 
 TEST_F(RecordTest, ASignalThatTheProgramTakesIsSentNoMore) {
   EXPECT_EQ(Record(Odd("take-all-signals")), 0) << errors_;
-  EXPECT_THAT(errors_, HasSubstr("not looked at while they ran"));
+  EXPECT_THAT(errors_, HasSubstr("not sampled while they ran"));
 }
 
 TEST_F(RecordTest, AProgramMayResetAllOfItsSignals) {

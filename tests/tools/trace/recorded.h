@@ -15,7 +15,7 @@ namespace lagwatch::testing {
 
 inline constexpr int64_t kMs = 1'000'000;  // in nanoseconds
 
-// Where one test's recordings go.
+// The directory of one test's recordings.
 class TraceDirectory {
  public:
   // `lagwatch trace record FLAGS… -o FILE -- COMMAND…`.

@@ -29,7 +29,7 @@ constexpr const char* kNames[kNameCount] = {
     "main",           "ScriptedLoad",  "ScriptedParse", "ScriptedSave",  "ScriptedDraw",
     "ScriptedLayout", "ScriptedAwait", "ScriptedWork",  "ScriptedIndex", "ScriptedRest"};
 std::atomic<int64_t> g_totals_ns[kNameCount];
-std::atomic<int64_t> g_planned_ns;  // what all of it takes where nobody else wants a processor
+std::atomic<int64_t> g_planned_ns;  // the time of all of it on an idle machine
 
 class Timed {
  public:
@@ -43,7 +43,7 @@ class Timed {
   int64_t begin_ns_ = ReadNs(CLOCK_MONOTONIC);
 };
 
-// How long calls last differs, and is no multiple of any interval.
+// The durations of calls: they differ, and are no multiple of any interval.
 class Durations {
  public:
   explicit Durations(uint32_t seed) : state_(seed) {}

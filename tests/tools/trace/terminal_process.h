@@ -24,16 +24,16 @@ class TerminalProcess {
   void Press(const std::string& keys);
   void Resize(uint16_t lines, uint16_t columns);
   void Signal(int signal_number);
-  // Takes the terminal away, as somebody does who closes its window.
+  // Takes the terminal away, as closing its window does.
   void HangUp();
   // The exit code, or minus the signal that ended it.
   int Wait();
 
   // Everything that was written to the terminal so far.
   const std::string& Written();
-  // What a page drawn at last looks like, without colours.
+  // The last page drawn, without colours.
   std::string Screen();
-  // Whether somebody who types now sees it and edits whole lines, as in a shell.
+  // Whether typed text is echoed and edited in whole lines, as in a shell.
   bool IsUsual() const;
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `lagwatch trace top` prints, taken apart.
+// Parses the output of `lagwatch trace top`.
 #pragma once
 
 #include <sys/types.h>

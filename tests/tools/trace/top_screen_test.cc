@@ -39,7 +39,7 @@ class TopScreenTest : public ::testing::Test {
   bool Shows(const std::string& text) {
     return WaitUntil([&] { return top_->Screen().find(text) != std::string::npos; });
   }
-  // What is written after the screen was given back.
+  // The output after the screen was given back.
   std::string AfterScreen() {
     const size_t end = top_->Written().rfind(kGivesScreenBack);
     return end == std::string::npos ? "(the screen was not given back)" : top_->Written().substr(end);
@@ -204,7 +204,7 @@ TEST_F(TopScreenTest, ErrorsComeBeforeTheScreenIsTaken) {
   gone.Wait();
   Start({"--pid", std::to_string(gone.pid())});
   EXPECT_EQ(top_->Wait(), 2);
-  EXPECT_THAT(top_->Written(), HasSubstr("there is no process " + std::to_string(gone.pid())));
+  EXPECT_THAT(top_->Written(), HasSubstr("no such process: " + std::to_string(gone.pid())));
   EXPECT_THAT(top_->Written(), Not(HasSubstr(kTakesScreen)));
   EXPECT_TRUE(top_->IsUsual());
 }

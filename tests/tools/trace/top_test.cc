@@ -36,7 +36,7 @@ class TopTest : public ::testing::Test {
     pages_ = ParseTopPages(output_);
     return code;
   }
-  // With the page's text, so that a failure tells it.
+  // With the page's text, for the message of a failure.
   TopRow Row(const std::string& function) const {
     if (pages_.empty()) return {};
     const auto row = pages_.back().Find(function);
@@ -70,8 +70,8 @@ TEST_F(TopTest, WaitingThreadsHaveTheirSharesOfTheTime) {
                     "60", "0"}),
             0)
       << errors_;
-  // One of two threads is idle, and the other one sleeps for a third of its time. What it waits for a
-  // processor is nobody's time.
+  // One of two threads is idle, and the other one sleeps for a third of its time. Its time of waiting for a
+  // processor belongs to no function.
   EXPECT_GE(Row("SharesIdle").total_percent, 45) << output_;
   EXPECT_LE(Row("SharesIdle").total_percent, 80) << output_;
   EXPECT_EQ(Row("SharesIdle").kind, "wait");
@@ -160,7 +160,7 @@ TEST_F(TopTest, SaysWhatIsWrong) {
   Process gone({"/bin/true"});
   gone.Wait();
   EXPECT_EQ(RunTop({"--pid", std::to_string(gone.pid())}), 2);
-  EXPECT_THAT(errors_, HasSubstr("trace top: there is no process " + std::to_string(gone.pid())));
+  EXPECT_THAT(errors_, HasSubstr("trace top: no such process: " + std::to_string(gone.pid())));
   EXPECT_EQ(RunTop({"--", "/no/such/program"}), 127);
   EXPECT_THAT(errors_, HasSubstr("trace top: /no/such/program"));
   EXPECT_EQ(RunTop({"--", LAGWATCH_STATIC_PROGRAM}), 2);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a recording says of where the time went, against what the program itself wrote down.
+// A recording's times, against those that the program itself wrote down.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -30,14 +30,14 @@ std::map<std::string, int64_t> ReadTruth(const std::string& path) {
   return truth_ns;
 }
 
-// What a recording was worth.
+// The quality of a recording.
 struct Comparison {
-  bool is_alone = false;  // hardly anybody else had the processor
+  bool is_alone = false;  // the program had the processor almost alone
   std::string wrong;
 };
 
-// A call of 160 ms that is looked at every 10 ms is seen to last that long but for 4 ms, and there are a
-// dozen of each: that is 1 % at worst but for one try in a thousand. Of time in which others had the
+// A call of 160 ms that is sampled every 10 ms is seen to last that long, within 4 ms, and there are a dozen
+// of each: that is 1 % at worst, with one exception in a thousand tries. Of time in which others had the
 // processor, which a sampler may wait for, too, a tenth may be missing.
 Comparison Compare(std::map<std::string, int64_t> truth_ns, std::map<std::string, int64_t> totals_ns) {
   constexpr double kMostError = 0.03;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A loop that nobody told of: it finds an event at each poll, and handles all of them alike. Says how long it
-// handled the longest.
+// A loop that lagwatch does not know: it finds an event at each poll, and handles all of them alike. Prints
+// how long it handled the longest.
 //
 //   turning_program TURNS MS
 #include <sys/epoll.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who let whom go on, in a recording, against what the program itself wrote down.
+// The waker of each wait in a recording, against those that the program itself wrote down.
 #include "trace/model/wakes.h"
 
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ struct Outcome {
   size_t waits = 0;     // of the program that surely were some
   size_t recorded = 0;  // waits with their end known
   size_t right = 0;
-  std::string wrong;  // told of, a few
+  std::string wrong;  // of a few
 };
 
 CallKind CallOf(const std::string& kind) {

@@ -26,7 +26,7 @@ struct Decoded {
 // Throws std::runtime_error when protoc refuses `bytes`, or finds a field that the schema does not have.
 Decoded Decode(const std::string& schema_file, const std::string& message, const std::string& bytes);
 
-// What `command` printed; throws when it failed.
+// The output of `command`; throws if it failed.
 std::string RunCommand(const std::string& command);
 
 }  // namespace lagwatch::testing

@@ -20,7 +20,7 @@ Decoded DecodePerfetto(const Trace& trace) {
   return lagwatch::testing::Decode(LAGWATCH_PERFETTO_SCHEMA, "perfetto.protos.Trace", PerfettoTrace(trace));
 }
 
-// What a reader of the trace keeps, which looks at one packet after the other.
+// The state of a reader of the trace, which reads one packet after the other.
 struct Reader {
   std::map<std::string, std::map<uint64_t, std::string>> interned;   // by field of InternedData, by iid
   std::map<uint64_t, std::string> tracks;                            // by uuid: "main", "main/CPU time"
@@ -55,7 +55,7 @@ struct Reader {
     return interned[field].contains(iid) ? interned[field][iid] : kNone;
   }
 
-  // What is named in the same packet comes before what names it.
+  // In a packet, interned data comes before its users.
   void ReadInterned(const Decoded& data) {
     for (const Decoded& entry : data.fields)
       if (entry.Has("name") || entry.Has("str"))

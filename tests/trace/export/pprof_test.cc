@@ -16,7 +16,7 @@ namespace {
 using lagwatch::testing::Decoded;
 using ::testing::Contains;
 
-// What a reader finds that follows every number.
+// The profile as a reader sees it that follows every number.
 struct Profile {
   explicit Profile(const Trace& trace) {
     const lagwatch::testing::ScopedTempDirectory directory;

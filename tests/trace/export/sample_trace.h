@@ -9,8 +9,8 @@
 
 namespace lagwatch::testing {
 
-// One of an editor, with all that a trace may hold: samples, calls that returned at once, waits and who ended
-// them, totals, dispatches, instrumented calls beside samples, and something lost.
+// One of an editor, with everything that a trace may hold: samples, calls that returned at once, waits and
+// their wakers, totals, dispatches, instrumented calls beside samples, and a loss.
 trace::Trace MakeSampleTrace();
 
 // Names that break formats which do not look after them.

@@ -103,7 +103,7 @@ TEST(Nanoscope, OfNothingIsRefused) {
   EXPECT_EQ(NanoscopeText(Trace()).status().code(), base::StatusCode::kInvalid);
 }
 
-// What speedscope's importer insists on: events in order, each end that of the innermost open frame.
+// Checks that speedscope's importer makes: events in order, each end that of the innermost open frame.
 void ExpectNested(const json& file) {
   const size_t frame_count = file["shared"]["frames"].size();
   for (const json& profile : file["profiles"]) {

@@ -146,7 +146,7 @@ TEST(TraceCodec, ProtocKnowsEveryField) {
   ASSERT_EQ(pclose(output), 0);
   EXPECT_NE(text.find("process_name: \"editor\""), std::string::npos);
   EXPECT_NE(text.find("tag: "), std::string::npos);
-  // A field that the schema does not know is told by its number.
+  // A field that the schema does not know is identified by its number.
   std::istringstream lines(text);
   for (std::string field; lines >> std::ws && std::getline(lines, field);)
     EXPECT_EQ(std::isdigit(static_cast<unsigned char>(field[0])), 0) << field;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whatever a client sends as a trace: decoded, or refused in words. What was decoded can be looked at, and
-// written again.
+// Decodes any bytes as a trace, or refuses them with a message. A decoded trace can be shown,
+// and written again.
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>

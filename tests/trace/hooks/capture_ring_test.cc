@@ -14,7 +14,7 @@ struct DestroyRing {
 };
 using RingPointer = std::unique_ptr<CaptureRing, DestroyRing>;
 
-// A record by which it can be told whether it came over whole.
+// A record that shows whether it arrived whole.
 bool Write(CaptureRing* ring, uint64_t number, uint16_t depth) {
   CaptureRecord* record = ring->Reserve();
   if (record == nullptr) return false;

@@ -21,7 +21,7 @@ constexpr bool kIsAllocatorLockedInChildren = false;
 
 class Churn {
  public:
-  // Each runs until it is told to end.
+  // Each runs until its end is requested.
   void LoadAndUnload(std::string path) {
     while (!is_over_) {
       void* handle = dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who let whom have a contended mutex: the threads note under it whose it was before.
+// Hand-offs of a contended mutex: the threads record its previous owner under it.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -13,7 +13,7 @@ namespace {
 struct HandedOver {
   struct Turn {
     int32_t tid;
-    int32_t before;  // who had it before
+    int32_t before;  // the previous owner
     uint64_t got_ticks;
   };
 
@@ -25,7 +25,7 @@ struct HandedOver {
     while (base::ReadTicks() - begin_ticks < 100'000) {
     }
     subject.unlock(&mutex);
-    const timespec pause{0, 20'000};  // or hardly anybody else would ever get it
+    const timespec pause{0, 20'000};  // or other threads would hardly ever get it
     nanosleep(&pause, nullptr);
   }
 

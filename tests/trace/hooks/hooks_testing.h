@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tests of hooks share: the subjects, and a recorder whose records are kept.
+// Shared by the tests of hooks: the subjects, and a recorder whose records are kept.
 #pragma once
 
 #include <dlfcn.h>
@@ -81,7 +81,7 @@ class SubjectRecorder {
   std::vector<KeptRecord> records_;
 };
 
-// The thread that ended a wait: who let go of its object last before its end, but after its begin.
+// The thread that ended a wait: the last one that released its object before its end, but after its begin.
 inline int32_t WakerOf(const KeptRecord& wait, const std::vector<KeptRecord>& wakes) {
   const KeptRecord* waker = nullptr;
   for (const KeptRecord& wake : wakes) {
@@ -92,7 +92,7 @@ inline int32_t WakerOf(const KeptRecord& wait, const std::vector<KeptRecord>& wa
   return waker == nullptr ? 0 : waker->tid;
 }
 
-// Long enough that whoever has just been started waits by then; not needed for a test to pass.
+// Long enough that a thread that was just started waits by then; not needed for a test to pass.
 inline void LetOthersWait() {
   const timespec pause{0, 20 * base::kNsPerMs};
   nanosleep(&pause, nullptr);

@@ -15,7 +15,7 @@
 namespace lagwatch::trace {
 namespace {
 
-// What lies in a module's import table.
+// The contents of a module's import table.
 struct Imports {
   int hooked = 0;  // slots that hold a hook, which is code of this program
   int stubs = 0;   // the loader will be asked at the first call
@@ -61,7 +61,7 @@ Imports ImportsOf(const std::string& name) {
 
 class ImportTablesTest : public ::testing::Test {
  protected:
-  // A library of its own, which nobody has loaded yet.
+  // A library of its own, which is not loaded yet.
   std::string Copy(const char* subject, const std::string& name) {
     const std::string path = directory_.path() + "/" + name;
     std::filesystem::copy_file(subject, path);

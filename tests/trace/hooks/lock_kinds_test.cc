@@ -35,7 +35,7 @@ class Mutex {
   pthread_mutex_t mutex_;
 };
 
-// Where locks are used wrongly, or die with their owners.
+// Tests that misuse locks, or end their owners.
 #if defined(__SANITIZE_THREAD__)
 constexpr bool kIsMisuseReported = true;
 #else
@@ -88,7 +88,7 @@ TEST_P(LockKinds, RobustSaysThatItsOwnerDied) {
   EXPECT_EQ(EOWNERDEAD, subject_.lock(mutex.get()));
   EXPECT_EQ(0, pthread_mutex_consistent(mutex.get()));
   EXPECT_EQ(0, subject_.unlock(mutex.get()));
-  // Also to who waits for it by then.
+  // Also for a thread that waits for it by then.
   std::atomic<bool> is_locked{false};
   std::thread owner([&] {
     EXPECT_EQ(0, subject_.lock(mutex.get()));

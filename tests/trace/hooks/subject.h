@@ -54,9 +54,9 @@ struct Subject {
   void* (*load)(const char* path);
   int (*current_cpu)();  // by syscall(), but no futex
 
-  // Where `Outer`'s code is.
+  // Whether an address is in `Outer`'s code.
   bool (*is_own_code)(uint64_t address);
 };
 
-// What the library exports: `const Subject* GetSubject()`.
+// The library's export: `const Subject* GetSubject()`.
 using GetSubjectFunction = const Subject* (*)();

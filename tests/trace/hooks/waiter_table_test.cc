@@ -47,8 +47,8 @@ TEST(WaiterTable, ThatOnesWhoLeftBeforeTheWakerLookedWereThere) {
   EXPECT_TRUE(table->AfterRelease(64, watch));
 }
 
-// A word that is taken and given back, as a lock's. Each release has a number, and notes whether it knew of
-// waiters; who entered and then still found the word taken looks up the release that let it in.
+// A word that is taken and given back, as a lock's. Each release has a number, and records whether it saw
+// waiters; a thread that entered and then still found the word taken looks up the release that let it in.
 TEST(WaiterTable, NoWakerMissesAWaiter) {
   constexpr uint32_t kReleases = 200'000;
   auto table = std::make_unique<WaiterTable>();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who waited, and who let it go on: the tests know from their own records who held what.
+// Waiters and their wakers: the tests' own records have the owners.
 #include <gtest/gtest.h>
 
 #include "tests/trace/hooks/hooks_testing.h"
@@ -207,7 +207,7 @@ TEST(Wakes, AreNotRecordedWhenNobodyWaits) {
   EXPECT_TRUE(recorder.Of(RunKind::kWoke, CallKind::kMutex).empty());
 }
 
-// A cancelled wait leaves nobody behind who would count as waiting for ever.
+// A cancelled wait leaves no waiter behind that would count for ever.
 TEST(Wakes, ForgetWaitersThatAreCancelled) {
   SubjectRecorder recorder(kNeverNs, kLockHooks);
   sem_t semaphore;

@@ -137,7 +137,7 @@ void SetTimer(int interval_us) {
   setitimer(ITIMER_REAL, &timer, nullptr);
 }
 
-// Each call is either told or counted, and what is told nests.
+// Each call is either recorded or counted, and recorded calls nest.
 TEST(CallRecorder, HandlersThatCallInTheMiddleCorruptNothing) {
   ScopedRecording recording(CallClock::kPrecise, 4096);
   const CallStats before = CallRecorderStats();

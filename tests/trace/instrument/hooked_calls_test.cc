@@ -28,7 +28,7 @@ uint64_t TicksOf(int64_t ns) {
   return static_cast<uint64_t>(static_cast<double>(ns) * ticks_per_ns);
 }
 
-// How far the recorded totals are from the script's, at the worst; 1 when calls are missing.
+// The largest error of the recorded totals against the script's; 1 if calls are missing.
 double ErrorOf(const std::vector<CallRecord>& calls, const ScriptedTimes& times) {
   const auto totals = TotalsOf(calls);
   double worst = 0;
@@ -41,8 +41,8 @@ double ErrorOf(const std::vector<CallRecord>& calls, const ScriptedTimes& times)
   return worst;
 }
 
-// A busy machine may stop the thread between the recorder's look at the clock and the script's: the best of
-// several runs.
+// A busy machine may stop the thread between the recorder's look at the clock and the script's: the best
+// of several runs.
 double BestErrorOf(Subject subject) {
   double best = 1;
   for (int i = 0; i < 5 && best > kMostError; ++i) {

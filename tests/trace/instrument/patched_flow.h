@@ -21,7 +21,7 @@ struct PatchedFlow {
   bool (*pass_all)();
   // Two stacks in turns; returns how often they changed.
   int (*switch_stacks)(int rounds);
-  // Where a stack trace from `depth` frames down ends: whether it found the caller of this.
+  // Whether a stack trace from `depth` frames down finds the caller of this.
   bool (*is_found_by_backtrace)(int depth, const void* function);
   // Sleeps in `depth` frames until `*is_done`.
   void (*sleep_in)(int depth, const volatile bool* is_done);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A thousand times that one thread lets another one go on, of which it is known who it was.
+// A thousand wakes of one thread by another one that is known.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -74,7 +74,7 @@ class HandOffs : public ::testing::TestWithParam<uint32_t> {
   uint32_t stack_ = 0;
 };
 
-// Who is let go on is anyone of those who wait, or somebody who comes by and takes it before them.
+// The next owner is any of the waiters, or a thread that comes by and takes it before them.
 TEST_P(HandOffs, OfAContendedMutexAreFoundAlsoWithBarging) {
   uint32_t owner = 0;
   idle_.erase(owner);
@@ -104,7 +104,7 @@ TEST_P(HandOffs, OfAContendedMutexAreFoundAlsoWithBarging) {
   ExpectTruth();
 }
 
-// A token may be taken by one who came by, and the one who waited waits on.
+// A token may be taken by a thread that came by, and the waiter waits on.
 TEST_P(HandOffs, OfASemaphoreAreFoundAlsoWithBarging) {
   idle_.erase(0);  // posts
   int64_t now_ns = 0;
@@ -124,7 +124,7 @@ TEST_P(HandOffs, OfASemaphoreAreFoundAlsoWithBarging) {
   ExpectTruth();
 }
 
-// The mutex is given back in the order of the signals, but much later; signals when nobody waits are lost.
+// The mutex is given back in the order of the signals, but much later; signals without a waiter are lost.
 TEST_P(HandOffs, OfAConditionAreFoundHoweverLongTheMutexTakes) {
   idle_.erase(0);  // signals
   int64_t now_ns = 0;

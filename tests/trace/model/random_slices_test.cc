@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What must hold for slices of any trace, also of one that no recorder would make.
+// Invariants of the slices of any trace, also of one that no recorder would make.
 #include <gtest/gtest.h>
 
 #include <numeric>

@@ -72,7 +72,7 @@ TEST(Slices, GoOnInAMergedRunHoweverLong) {
   EXPECT_THAT(ToldOf(&builder, 510), ElementsAre("main 0-510", ".Sleep 0-510"));
 }
 
-// CPU timers let threads look at themselves, which takes them long where they hardly get a processor.
+// CPU timers make threads capture themselves, which takes long if they hardly get a processor.
 TEST(Slices, GoOnWhileAThreadWaitsForAProcessor) {
   TraceBuilder builder;
   builder.Sample(0, "main;Work").is_running = true;
@@ -125,7 +125,7 @@ TEST(Slices, AreCutByADispatchThatNobodySaw) {
   EXPECT_THAT(ToldOf(&builder, 10), ElementsAre("main 0-3", ".Loop 0-3", "main 5-10", ".Loop 5-10"));
 }
 
-// What was called in a turn of a loop was called anew, and the loop itself goes on.
+// Functions called in a turn of a loop are called again in the next, and the loop itself goes on.
 TEST(Slices, OfTwoTurnsOfALoopAreTwo) {
   TraceBuilder builder;
   builder.Wait(0, 0, 2, "main;poll", CallKind::kPoll);
@@ -172,7 +172,7 @@ TEST(Slices, OfTwoWaitsAreTwo) {
   EXPECT_THAT(ToldOf(&builder, 9), ElementsAre("main 0-9", ".lock 0-4 exact", ".lock 5-9 exact"));
 }
 
-// What a thread did after a call in which it looked at itself is known where the next look shares it.
+// A thread's activity after a call in which it captured itself is known where the next sample shares it.
 TEST(Slices, OfACallThatReturnedAtOnceArePoints) {
   TraceBuilder builder;
   builder.Capture(0, "main;Parse;malloc");

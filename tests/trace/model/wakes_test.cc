@@ -89,7 +89,7 @@ TEST_F(WakesTest, OfASignalForAllAreAllThatWait) {
 }
 
 TEST_F(WakesTest, OfAPostAreTheLastWhoWaitedForOne) {
-  Woke(0, 2, CallKind::kSemaphore);  // taken by one who did not wait
+  Woke(0, 2, CallKind::kSemaphore);  // taken by a thread that did not wait
   Woke(0, 6, CallKind::kSemaphore);
   Woke(3, 7, CallKind::kSemaphore);
   Wait(1, 0, 8, CallKind::kSemaphore);

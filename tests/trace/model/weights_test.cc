@@ -72,7 +72,7 @@ std::vector<std::string> ToldWithin(const TraceBuilder& builder, int64_t from_ms
   return told;
 }
 
-// A capture in a call tells nothing about what the thread did until the next one.
+// A capture in a call says nothing about the thread's activity until the next one.
 TEST(Weights, OfThreadsThatLookAtThemselvesInCallsAreShapedByTheirTimers) {
   TraceBuilder builder;
   for (int64_t time_ms = 0; time_ms < 4000; time_ms += 10) {

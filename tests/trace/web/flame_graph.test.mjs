@@ -25,7 +25,7 @@ after(async () => {
   traces?.remove();
 });
 
-// What d3-flame-graph draws: { name, value, children }.
+// The data that d3-flame-graph draws: { name, value, children }.
 function hierarchyOf(collapsed) {
   const root = { name: "all", value: 0, children: [] };
   for (const line of collapsed.split("\n").filter(Boolean)) {

@@ -43,8 +43,8 @@ void* RunWaiter(void* argument) {
   return result;
 }
 
-// Until it sleeps in a system call after it recorded its callers; the way there may sleep as well, in a page
-// fault.
+// Until it sleeps in a system call after it recorded its callers; the way there may sleep as well, in
+// a page fault.
 stack::BlockedThread AwaitBlocked(const Waiter& waiter) {
   constexpr useconds_t kPauseUs = 500;
   stack::BlockedThread blocked;
@@ -60,7 +60,7 @@ uint64_t AddressOf(const stack::ModuleMap& modules, uint32_t module, uint64_t of
   return module == stack::kNoModule ? offset : modules.module(module).load_bias + offset;
 }
 
-// What is wrong with the stack, "" when nothing is.
+// The error of the stack, "" without one.
 std::string FaultOf(const stack::Stack& stack, const stack::ModuleMap& modules, const Waiter& waiter) {
   auto outer_count = static_cast<uint32_t>(waiter.caller_count - 1);
   if (stack.completeness != stack::Completeness::kComplete) return "incomplete";

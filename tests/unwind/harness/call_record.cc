@@ -47,8 +47,8 @@ void CallRecord::Step(uint64_t pc, uint64_t stack_pointer, const stack::StackReg
   if (DropReturned(stack_pointer) && !has_returned) is_leaving_ = true;
   if (is_leaving_) {
     is_leaving_ = !has_returned && !IsIndirectJump(pc_);
-    // A stack's first function is entered by a return and finds its own return address where a caller would
-    // push it.
+    // A stack's first function is entered by a return and finds its own return address where a caller
+    // would push it.
     if (!is_leaving_ && Innermost() == nullptr && stack_end_ != outer_stack_end_) {
       Push(stack_pointer, WordAt(stack_pointer));
     }

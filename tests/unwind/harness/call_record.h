@@ -24,8 +24,8 @@ struct CallChain {
   }
 };
 
-// Knows threads that switch stacks (coroutines): each stack is told by where its mapping ends.
-// Context: signal.
+// Knows threads that switch stacks (coroutines): each stack is identified by the end of its
+// mapping. Context: signal.
 class CallRecord {
  public:
   // Begins in a function that was called from `outer[0]`, where `slot` is the address that its return address
@@ -36,8 +36,8 @@ class CallRecord {
   void Step(uint64_t pc, uint64_t stack_pointer, const stack::StackRegions& stacks);
 
   // False in the few instructions that leave one stack or frame for another without a return (a coroutine's
-  // switch, the end of an exception's way, which overwrites return addresses first), in which there is no one
-  // right answer.
+  // switch, the end of an exception's way, which overwrites return addresses first), in which there is no
+  // one right answer.
   bool IsClear() const;
   void Write(CallChain* chain) const;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a signal handler was given, as the capture would hand it to an unwinder.
+// A signal handler's context, as the capture would pass it to an unwinder.
 #pragma once
 
 #include "stack/module_map.h"
@@ -8,8 +8,8 @@
 
 namespace lagwatch::unwind_test {
 
-// Copies the registers and the live stack of the context that the handler on this very thread interrupted.
-// Context: signal.
+// Copies the registers and the live stack of the context that the handler on this very thread
+// interrupted. Context: signal.
 void CopyContext(const void* context, const stack::ModuleMap& modules, stack::RawStack* raw);
 
 // Unwinds the calling thread until that is complete, for some seconds at most: the tables of a program

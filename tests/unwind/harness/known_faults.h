@@ -13,7 +13,7 @@ inline constexpr size_t kWhoCount = 2;
 
 enum class Kind { kCaller, kMissing, kExtra, kCompleteness, kFunctionStart };
 
-// Where an unwinder first left the truth.
+// The first error of an unwinder.
 struct Disagreement {
   Who who;
   Kind kind;
@@ -27,8 +27,8 @@ struct Disagreement {
   bool lacks_index;   // a module of the stack has no .eh_frame_hdr
 };
 
-// Why a disagreement is no surprise; null when it is one. `stop` and `culprit` are the names of the functions
-// at those addresses, or MODULE+offset.
+// The reason for a known disagreement; null for an unknown one. `stop` and `culprit` are the names of the
+// functions at those addresses, or MODULE+offset.
 const char* ReasonFor(const Disagreement& disagreement, std::string_view stop, std::string_view culprit);
 
 }  // namespace lagwatch::unwind_test

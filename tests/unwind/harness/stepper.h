@@ -14,7 +14,7 @@ void InstallStepper();
 void BeginSteps(const char* case_name);
 void EndSteps();
 
-// How many stops an address gets compared at most, in all; further ones are only followed.
+// The number of stops at an address that are compared at most, in all; further ones are only followed.
 inline constexpr int kVisitsPerAddress = 2;
 
 // Prints the account; whether everything was as it must be.

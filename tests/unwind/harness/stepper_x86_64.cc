@@ -26,7 +26,7 @@ struct Session {
   CallRecord record;
 };
 
-// How often each address was compared: open addressing, never full.
+// Counts the comparisons of each address: open addressing, never full.
 class VisitCounts {
  public:
   int CountVisit(uint64_t pc) {

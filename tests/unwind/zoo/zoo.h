@@ -21,11 +21,11 @@ struct ZooCase {
   void (*body)();
 };
 
-// What the compiler makes of plain code: frames, calls, jumps.
+// Code that the compiler makes of plain sources: frames, calls, jumps.
 std::span<const ZooCase> FrameCases();
 // Code that others call: libc's and libstdc++'s callbacks, exceptions, the loader.
 std::span<const ZooCase> CallbackCases();
-// What the kernel has a part in: signals, clocks, coroutines.
+// Code that involves the kernel: signals, clocks, coroutines.
 std::span<const ZooCase> ContextCases();
 // Assembly and code made at run time.
 std::span<const ZooCase> CasesWithoutTables();
@@ -34,7 +34,7 @@ std::span<const BlockingCall> BlockingCalls();
 // The first function of a thread that waits in the BlockingCall at `call`.
 void* RunBlockingCall(void* call);
 
-// What results end in, so that no call is a tail call unless it means to be one, or is left out.
+// Results are stored here, so that no call is a tail call unless it means to be one, or is left out.
 inline volatile uint64_t g_zoo_sink;
 inline void Consume(uint64_t value) { g_zoo_sink = g_zoo_sink + value; }
 

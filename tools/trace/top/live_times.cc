@@ -11,8 +11,8 @@
 namespace lagwatch::tools {
 namespace {
 
-// Looks so long before and after an interval tell what threads did in it, also at the longest time between
-// two looks.
+// Samples within this margin around an interval show what threads did in it, even at the longest time
+// between two samples.
 constexpr int64_t kMarginNs = 150 * base::kNsPerMs;
 
 int64_t ProcessCpuNs(pid_t pid) {

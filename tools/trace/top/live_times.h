@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the time of a process goes while it is recorded: in the last interval, and since the recording began.
-// Context: background.
+// The times of a process's functions while it is recorded: in the last interval, and since the recording
+// began. Context: background.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +42,7 @@ class LiveTimes {
     std::string name;
     std::string module;  // its file's name; empty where none is known
   };
-  // What there is besides functions, of the last interval unless it says so.
+  // Figures besides functions; of the last interval unless the name says otherwise.
   struct Figures {
     int32_t pid = 0;
     std::string process_name;
@@ -65,8 +65,8 @@ class LiveTimes {
 
   // Whether the recorder has begun. From the first time that it says so the process's use is counted.
   bool HasBegun();
-  // Takes over what was recorded since the last time; `is_over`: no more will come. False when there is
-  // nothing new. A process that has become another program begins anew.
+  // Takes over what was recorded since the last call; `is_over`: no more will come. False if nothing is new.
+  // Starts again when the process has become another program.
   bool Refresh(bool is_over);
 
   const Moment& now() const { return now_; }

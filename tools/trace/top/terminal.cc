@@ -46,7 +46,7 @@ constexpr Sequence kSequences[] = {
     {"\x1b[1~", Key::kHome},   {"\x1b[F", Key::kEnd},       {"\x1bOF", Key::kEnd},  {"\x1b[4~", Key::kEnd},
 };
 
-// How long the sequence is that `bytes` begin with; 0 when its end has not come yet.
+// Returns the length of the sequence that `bytes` begin with; 0 if its end has not arrived yet.
 size_t SequenceLength(std::string_view bytes) {
   if (bytes.size() < 2) return 0;
   if (bytes[1] == 'O') return bytes.size() < 3 ? 0 : 3;

@@ -25,8 +25,8 @@ struct KeyPress {
 // sequence that has not come as a whole stays.
 KeyPress TakeKey(std::string* bytes);
 
-// Notes the signals that ask this program to end or tell of the terminal's size, instead of ending it, and
-// lets through only while it waits in Poll(). At most one at a time.
+// Catches signals that ask this program to end or report a new size of the terminal, and lets them through
+// only while Poll() waits. At most one object at a time.
 class SignalWatch {
  public:
   SignalWatch();
@@ -35,11 +35,12 @@ class SignalWatch {
   SignalWatch(const SignalWatch&) = delete;
   SignalWatch& operator=(const SignalWatch&) = delete;
 
-  // What a program that is started now should have. Context: a child, before exec.
+  // Restores the signal mask that a program started now should have. Context: a child, before exec.
   void RestoreMask() const;
   // Waits until there are bytes to read (-1: of nothing), a signal or the time is over.
   void Poll(int input_fd, int64_t timeout_ns) const;
-  // Whether one has asked to end since it was asked last; so does the end of who reads our output.
+  // Returns whether the end was requested since the last call, by a signal or because the reader of our
+  // output has ended.
   static bool TakeEnd();
   // Whether the size has changed since it was asked last.
   static bool TakeResize();

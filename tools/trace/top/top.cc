@@ -74,7 +74,7 @@ class Top {
     view_.is_since_begin = options.is_since_begin;
   }
 
-  // Until the program ends (true) or nobody wants to see more.
+  // Runs until the program ends (returns true) or the user quits.
   bool Show(Subject* subject) {
     const int64_t period_ns = std::llround(options_.refresh_s * base::kNsPerSecond);
     int64_t due_ns = Now() + period_ns;
@@ -100,10 +100,10 @@ class Top {
     return false;
   }
 
-  // What it has become by now.
+  // The process's present name, which exec() changes.
   const std::string& ProcessName() const { return live_.now().figures.process_name; }
 
-  // On a terminal that is none of ours any more: all that there was.
+  // Prints all functions, after the terminal was given back.
   void ShowAll() const {
     if (!is_on_terminal_) return;
     TopView view = view_;
@@ -166,7 +166,7 @@ class Top {
     view_.first_row = 0;
   }
 
-  // What the first row is on the last page.
+  // The first row of the last page.
   size_t LastFirstRow() const {
     const size_t rows = TopRowCount(moment_, view_);
     return rows - std::min(rows, RowsOnScreen());
@@ -196,7 +196,7 @@ class Top {
     if (view_.has_help) {
       page = TopHelp();
     } else if (moment_.figures.pid == 0) {
-      page = "Recording. The first figures are on their way.\n";
+      page = "Recording; waiting for the first figures.\n";
     } else {
       view_.first_row = std::min(view_.first_row, LastFirstRow());
       page = TopPage(moment_, live_.functions(), view_, {RowsOnScreen(), size.columns}, has_colours_);
@@ -214,7 +214,7 @@ class Top {
   TopView view_;
 };
 
-// It may take its time, but somebody who cannot wait is obeyed.
+// Waits until the program has ended; Ctrl-C kills it.
 void EndProgram(Subject* program, const SignalWatch& signals) {
   constexpr int64_t kPatienceNs = base::kNsPerSecond;
   program->Signal(SIGTERM);
@@ -240,7 +240,7 @@ int Conclude(const Top& top, const Recording& recording, Subject* subject, const
   const int code = subject->ExitCode();
   std::cerr << "lagwatch: " << top.ProcessName() << " (" << subject->pid() << ") has ended";
   if (code != 0) std::cerr << " with " << code;
-  if (code != 0 && options.output.empty()) std::cerr << "; --output FILE keeps what it prints";
+  if (code != 0 && options.output.empty()) std::cerr << "; --output FILE keeps its output";
   std::cerr << "\n";
   return code;
 }

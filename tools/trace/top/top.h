@@ -22,8 +22,8 @@ struct TopOptions {
   size_t lines = 20;      // of functions, where it is plain
 };
 
-// Shows until the program ends or somebody quits. Returns the program's exit code where it ended by itself,
-// else 0; 2 when it could not be recorded, having said why.
+// Runs until the program ends or the user quits. Returns the program's exit code if it ended by itself, else
+// 0; 2, after an error message, if it could not be recorded.
 int RunTop(const TopOptions& options);
 
 }  // namespace lagwatch::tools

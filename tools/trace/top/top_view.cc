@@ -63,7 +63,7 @@ std::string OneDecimal(double number) {
   return text;
 }
 
-// The beginning and the end tell modules apart.
+// Keeps the beginning and the end, which distinguish modules.
 std::string Shortened(const std::string& module) {
   constexpr size_t kMost = 24;
   return module.size() <= kMost
@@ -80,7 +80,7 @@ std::string Count(size_t count, const std::string& what) {
   return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
 }
 
-// Cut to the width, if there is one. The words are our own but for the name, which is made printable.
+// Cut to the width, if there is one. Only the name is text of the program, and is made printable.
 std::string Line(const std::string& text, size_t columns) {
   std::string line = Printable(text);
   if (columns != 0 && line.size() > columns) line.resize(columns);

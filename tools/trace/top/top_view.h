@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `lagwatch trace top` shows, as text. Context: background; pure.
+// The text that `lagwatch trace top` shows. Context: background; pure.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace lagwatch::tools {
 
-// What of it somebody wants to see.
+// The view's settings.
 struct TopView {
   bool is_by_total = false;
   bool has_waits = false;
@@ -26,14 +26,14 @@ struct PageSize {
   size_t columns;
 };
 
-// The process, what is shown, the functions; ends with a newline. Without colours it holds no escape
-// sequences.
+// The process, what is shown, the functions; ends with a newline. Without colours it holds
+// no escape sequences.
 std::string TopPage(const LiveTimes::Moment& moment, const std::vector<LiveTimes::Function>& functions,
                     const TopView& view, const PageSize& size, bool has_colours);
 
 // The lines of a page besides its rows.
 size_t TopHeadLines(const LiveTimes::Moment& moment);
-// How many functions the page could show if it were long enough.
+// Returns the number of functions that a page of any length would show.
 size_t TopRowCount(const LiveTimes::Moment& moment, const TopView& view);
 
 // The keys, in one line, and at length.

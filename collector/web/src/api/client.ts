@@ -4,7 +4,7 @@ import { session, signOut, type Session } from "./session";
 
 export type Params = Readonly<Record<string, string | number | null | undefined>>;
 
-// What the collector refused, in its own words, or that it was not there (status 0).
+// An error of the collector, with its message; status 0: not reachable.
 export class ApiError extends Error {
   constructor(
     readonly status: number,
@@ -42,11 +42,7 @@ export async function ask(
   headers.set("Authorization", `Bearer ${token}`);
   const response = await fetch(path, { ...init, headers, cache: "no-store" }).catch((error: unknown) => {
     if (error instanceof DOMException && error.name === "AbortError") throw error;
-    throw new ApiError(
-      0,
-      "unreachable",
-      "the collector cannot be reached; this page tries again when you do",
-    );
+    throw new ApiError(0, "unreachable", "the collector cannot be reached; try again");
   });
   if (response.ok) return response;
   if (response.status === 401 && token === session.value?.token) signOut();
@@ -90,7 +86,7 @@ export async function openSession(token: string): Promise<Session> {
     throw new ApiError(
       403,
       "forbidden",
-      "this is a project key, which programs send with; sign in with a read or admin token",
+      "this is a project key, for sending only; sign in with a read or admin token",
     );
   return { token, ...key };
 }

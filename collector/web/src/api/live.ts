@@ -10,11 +10,11 @@ const kLongestPauseMs = 30_000;
 const kReloadPauseMs = 1_000;
 // The collector says something every 15 s: after so long a silence it is not there any more.
 const kSilenceMs = 45_000;
-// Who looks at another tab for a moment is still here.
+// A short look at another tab does not disconnect the page.
 const kAwayMs = 5_000;
 
 export const isListening = signal(false);
-// Grows when reports may have come while nobody listened.
+// Incremented when reports may have arrived while the page did not listen.
 export const gaps = signal(0);
 
 type Listener = (report: ReportHeader) => void;
@@ -71,7 +71,7 @@ async function readStream(
   }
 }
 
-// Aborted when nobody has seen this tab for a while: a browser has six connections to a collector, for all tabs.
+// Aborted when this tab was hidden for a while: a browser has six connections to a collector, for all tabs.
 function whileSeen(): { signal: AbortSignal; end: () => void } {
   const away = new AbortController();
   let timer: number | undefined;
@@ -92,7 +92,7 @@ function whileSeen(): { signal: AbortSignal; end: () => void } {
 const untilSeen = (): Promise<void> =>
   new Promise((seen) => document.addEventListener("visibilitychange", () => seen(), { once: true }));
 
-// Listens until it is told to stop; goes on where it was cut off.
+// Listens until the returned function is called; continues after interruptions.
 export function listen(): () => void {
   const abort = new AbortController();
   let lastId = "";

@@ -9,7 +9,7 @@ export interface Resource<T> {
   readonly reload: () => void;
 }
 
-// Asks anew when `key` changes; an answer to an earlier key is not shown for a later one.
+// Loads again when `key` changes; an answer to an earlier key is not shown for a later one.
 export function useResource<T>(key: string, load: (abort: AbortSignal) => Promise<T>): Resource<T> {
   const [state, setState] = useState<{ key: string; data: T | null; error: Error | null }>({
     key,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whose eyes these are: a token, kept in this browser until somebody signs out.
+// The signed-in token, kept in this browser until the reader signs out.
 import { signal } from "@preact/signals";
 
 const kKept = "lagwatch.token";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an admin may say of a cause: its name, its state, what it belongs to.
+// An admin's annotations of a cause: name, state, merging.
 import { useLocation } from "preact-iso";
 import { useState } from "preact/hooks";
 import { change, get, getTagged, type Tagged } from "../api/client";
@@ -29,7 +29,7 @@ function EditDialog(props: DialogProps) {
   const path = notePath(props.cause.key);
   const note = useResource(`edit ${path}`, (abort) => getTagged<ClusterNote>(path, abort));
   return (
-    <Shown resource={note} what="what is said of the cause">
+    <Shown resource={note} what="the cause's annotation">
       {(tagged) => <EditForm {...props} note={tagged} />}
     </Shown>
   );
@@ -55,7 +55,7 @@ function EditForm({ cause, note: tagged, onChanged, onClose }: DialogProps & { n
     onChanged();
   };
   return (
-    <Dialog title="What this cause is" action="Save" onAct={save} onClose={onClose}>
+    <Dialog title="Annotate this cause" action="Save" onAct={save} onClose={onClose}>
       <label>
         Title, shown instead of its frames
         <input
@@ -78,8 +78,8 @@ function EditForm({ cause, note: tagged, onChanged, onClose }: DialogProps & { n
       <label>
         State
         <select name="state" value={state} onChange={(event) => setState(event.currentTarget.value)}>
-          {noted === "regressed" && <option value="regressed">regressed: it came back</option>}
-          <option value="new">new: nobody looked yet</option>
+          {noted === "regressed" && <option value="regressed">regressed: it occurred again</option>}
+          <option value="new">new: not examined yet</option>
           <option value="known">known</option>
           <option value="fixed">fixed</option>
           <option value="ignored">ignored</option>

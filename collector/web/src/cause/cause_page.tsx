@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One cause: where the time went, why, who holds the lock, and whether the fix worked.
+// One cause: a flame graph, verdicts, owners of the lock, and versions.
 import { useRoute } from "preact-iso";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { get } from "../api/client";
@@ -29,13 +29,13 @@ function Figures({ cause }: { cause: ClusterDetails }) {
       duration(cause.estimated.hang_ms),
       `${percent(cause.share)} of all; ${duration(cause.hang_ms)} reported`,
     ],
-    ["Per hour of use", rate(cause.hang_ms_per_hour), "of the programs that have it"],
+    ["Per hour of use", rate(cause.hang_ms_per_hour), "in the programs concerned"],
     [
       "Lags",
       count(cause.estimated.lags),
-      `${plural(cause.reports, "report")} of ${plural(cause.lags, "lag")} came`,
+      `${plural(cause.reports, "report")} received (${plural(cause.lags, "hang")})`,
     ],
-    ["Users", count(cause.users), "that named themselves"],
+    ["Users", count(cause.users), "with a known name"],
     ["Lasted", duration(lasted.p50), `p95 ${duration(lasted.p95)}, longest ${duration(lasted.max)}`],
     ["Last seen", ago(cause.last_seen_ms), `first ${moment(cause.first_seen_ms)}`],
   ];
@@ -108,8 +108,7 @@ function Samples({ samples }: { samples: CauseSamples }) {
   return (
     <section class="card">
       <h2>
-        Where the time went{" "}
-        <span class="muted small">samples of the newest {plural(samples.reports, "report")}</span>
+        Flame graph <span class="muted small">samples of the newest {plural(samples.reports, "report")}</span>
       </h2>
       <Flame stacks={stacks} label="All samples of this cause" />
     </section>
@@ -173,7 +172,7 @@ export function CausePage() {
     return { cause, samples };
   });
   usePendingNames(both, ({ cause, samples }) => cause.names_pending || samples.names_pending);
-  // Whoever looks at a flame graph wants it to stay as it is.
+  // A flame graph does not change while a reader looks at it.
   const [fresh, setFresh] = useState(0);
   useEffect(() => setFresh(0), [key]);
   const keys = [key, ...(both.data?.cause.merged ?? [])];

@@ -32,8 +32,8 @@ export function CauseReports({ cause }: { cause: ClusterDetails }) {
       <h2>
         Reports{" "}
         <span class="muted small">
-          {plural(cause.reports, "report")}; like most:{" "}
-          <a href={`/reports/${cause.representative}`}>this one</a>
+          {plural(cause.reports, "report")}; a typical one:{" "}
+          <a href={`/reports/${cause.representative}`}>show</a>
         </span>
       </h2>
       <Shown resource={newest} what="reports">

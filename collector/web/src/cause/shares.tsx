@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a cause's time is owed to, as shares of it: verdicts, lock owners, callers, tags.
+// Shares of a cause's time: verdicts, lock owners, callers, tags.
 import type { ComponentChildren } from "preact";
 import type { CauseSamples, ClusterDetails } from "../api/types";
 import { shortName } from "../format/frames";
@@ -67,7 +67,7 @@ export function Owners({ samples }: { samples: CauseSamples }) {
       color: "var(--verdict-lock)",
     };
   });
-  return <Parts title="Who held the lock" parts={parts} />;
+  return <Parts title="Owners of the lock" parts={parts} />;
 }
 
 // A cause's parts differ by the frames that follow its own: its callers.
@@ -95,5 +95,5 @@ export function Tags({ samples }: { samples: CauseSamples }) {
     ms: tag.hang_ms,
     more: `${tag.loop ? `loop ${tag.loop}, ` : ""}${plural(tag.reports, "report")}`,
   }));
-  return <Parts title="In which dispatches" parts={parts} />;
+  return <Parts title="Dispatches" parts={parts} />;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Did the fix work? What the cause costs in an hour of each version's use.
+// The cost of the cause per hour of each version's use, which shows whether a fix worked.
 import type { ClusterDetails } from "../api/types";
 import { count, duration, percent, rate } from "../format/numbers";
 import { moment } from "../format/times";
@@ -7,7 +7,7 @@ import { Table } from "../parts/table";
 
 type Version = NonNullable<ClusterDetails["by_version"]>[number];
 
-// Less than this and a version tells nothing yet.
+// A version needs this much use before its rate means anything.
 const kEnoughMs = 3_600_000;
 const kNoticed = 0.1;
 
@@ -20,8 +20,7 @@ export function answerOf(versions: readonly Version[]): string {
   if (!newest) return "No version was watched for an hour yet.";
   if (newest.hang_ms_per_hour === 0)
     return `Not seen in ${newest.version}, in ${duration(newest.watched_ms)} of use.`;
-  if (!before)
-    return `${rate(newest.hang_ms_per_hour)} in ${newest.version}; there is no version to compare with.`;
+  if (!before) return `${rate(newest.hang_ms_per_hour)} in ${newest.version}; no version to compare with.`;
   const change = newest.hang_ms_per_hour! / before.hang_ms_per_hour! - 1;
   if (Math.abs(change) < kNoticed) return `About the same in ${newest.version} as in ${before.version}.`;
   return `${percent(Math.abs(change))} ${change < 0 ? "less" : "more"} in ${newest.version} than in ${before.version}.`;
@@ -50,7 +49,7 @@ export function Versions({ cause }: { cause: ClusterDetails }) {
               title={
                 each.reports > 0
                   ? `${moment(each.first_seen_ms)} to ${moment(each.last_seen_ms)}`
-                  : "it did not occur"
+                  : "did not occur"
               }
             >
               {each.version} {cause.apps.length > 1 && <span class="muted">{each.app}</span>}

@@ -41,7 +41,7 @@ function versionsText(versions: readonly string[], more: number): string {
 function CauseCell({ row, parent }: { row: Row; parent: Cluster | null }) {
   const { cause, whole } = row;
   const frames = cause.frames;
-  // What a part has beyond its cause: the frames that tell it from the others.
+  // The frames of a part that its cause does not have, which distinguish it from the others.
   const own = parent ? frames.slice(parent.frames.length) : frames.slice(1);
   const name = parent ? (own[0] ?? frames[frames.length - 1] ?? causeName(cause)) : causeName(whole ?? cause);
   const rest = [...(parent ? own.slice(1) : own), ...(cause.via ? [`via ${cause.via}`] : [])];
@@ -221,7 +221,7 @@ export function CauseRows({ causes, hasAll, onEnd }: RowsProps) {
         <span role="columnheader" class="opener">
           <span class="unseen">By caller</span>
         </span>
-        <span role="columnheader" title="How long users were kept waiting, estimated for all users">
+        <span role="columnheader" title="Time that users waited, estimated for all users">
           Hang time
         </span>
         <span role="columnheader">Cause (innermost first)</span>

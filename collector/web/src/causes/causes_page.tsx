@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What freezes the users, the costliest first.
+// The list of causes, the costliest first.
 import { useState } from "preact/hooks";
 import { download, get } from "../api/client";
 import { useReloadOnReports } from "../api/live";
@@ -83,7 +83,7 @@ export function CausesPage() {
       <div class="title">
         <h1>Causes</h1>
         <Summary causes={causes ?? []} hasAll={list.hasAll} />
-        <button onClick={csv} title="The 1,000 costliest that match">
+        <button onClick={csv} title="The 1,000 costliest matching causes">
           CSV
         </button>
       </div>
@@ -92,8 +92,8 @@ export function CausesPage() {
       {list.error && <ErrorBox error={list.error} onRetry={list.reload} />}
       {causes === null && !list.error && <Loading what="causes" />}
       {causes?.length === 0 && (
-        <Empty title="Nothing froze that matches">
-          <p>Take a filter away, or look at a longer time.</p>
+        <Empty title="No hangs match">
+          <p>Remove a filter, or select a longer time.</p>
         </Empty>
       )}
       {causes && causes.length > 0 && (

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions' names, as short as they can be told apart.
+// Shortens functions' names, but keeps them distinct.
 import type { Frame } from "../api/types";
 
 const kLongest = 72;
 
-// What template arguments and parameters say is left out where a name is long: std::map<…>::find.
+// Leaves out template arguments and parameters of long names: std::map<…>::find.
 export function shortName(name: string): string {
   if (name.length <= kLongest) return name;
   let short = "";
@@ -37,7 +37,7 @@ export function wholeFrame(frame: Frame): string {
   return `${frame.function}${line}\n${frame.module || "no module"}+${frame.offset}`;
 }
 
-// What a cause is called: by people, or by its innermost frames.
+// A cause's title, or its innermost frames.
 export function causeName(cause: { title?: string | null; frames: readonly string[]; key: string }): string {
   return cause.title || cause.frames[0] || `cause ${cause.key}`;
 }

@@ -51,7 +51,7 @@ export function bytes(value: number): string {
   return `${threeDigits(value)} ${units[unit]}`;
 }
 
-// How much of an hour's use was lagged.
+// The lagged time per hour of use.
 export function rate(msPerHour: number | null | undefined): string {
   return msPerHour === null || msPerHour === undefined ? kNone : `${duration(msPerHour)}/h`;
 }

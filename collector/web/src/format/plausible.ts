@@ -24,12 +24,12 @@ interface Header {
   readonly elapsed_ms: number;
 }
 
-// What of a report's header cannot be right, in words; nothing of most.
+// Names the implausible fields of a report's header; usually none.
 export function oddHeader(report: Header, nowMs = Date.now()): string[] {
   return [
-    ...(isPlausibleTime(report.start_wall_ms, nowMs) ? [] : ["the time when it began"]),
-    ...(isPlausibleDuration(report.duration_ms, kLongestMs) ? [] : ["how long it lasted"]),
-    ...(isPlausibleDuration(report.elapsed_ms, kLongestMs) ? [] : ["how old it was when it was reported"]),
+    ...(isPlausibleTime(report.start_wall_ms, nowMs) ? [] : ["its begin"]),
+    ...(isPlausibleDuration(report.duration_ms, kLongestMs) ? [] : ["its duration"]),
+    ...(isPlausibleDuration(report.elapsed_ms, kLongestMs) ? [] : ["its age when it was reported"]),
   ];
 }
 

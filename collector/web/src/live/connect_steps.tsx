@@ -30,7 +30,7 @@ export function ConnectSteps() {
   return (
     <section class="connect card">
       <h1>Connect a program</h1>
-      <p>Three lines, and none of them in your code:</p>
+      <p>Three lines, without a change of your code:</p>
       <div class="lines">
         <pre tabIndex={0} aria-label="Commands">
           {lines.join("\n")}
@@ -52,15 +52,16 @@ export function ConnectSteps() {
       )}
       {error && <ErrorBox error={error} />}
       <p class="muted">
-        A turn of the program's loop that takes longer than two seconds is reported. To see a report at once:{" "}
-        <code>lagwatch run --dump-signal USR2 -- your-program</code>, then <code>lagwatch dump PID</code>.
+        A dispatch of the program's loop that takes longer than two seconds is reported. To see a report at
+        once: <code>lagwatch run --dump-signal USR2 -- your-program</code>, then{" "}
+        <code>lagwatch dump PID</code>.
       </p>
       <p class="waiting" role="status">
         <i class={isListening.value ? "pulse on" : "pulse"} aria-hidden="true" />{" "}
         {came ? (
           <a href={`/reports/${came.id}`}>A report of {came.app} is here</a>
         ) : isListening.value ? (
-          "Waiting for the first report; it appears here by itself"
+          "Waiting for the first report; it appears here automatically"
         ) : (
           "Connecting …"
         )}

@@ -46,7 +46,7 @@ export function LivePage() {
           <i class={isListening.value ? "pulse on" : "pulse"} aria-hidden="true" />{" "}
           {isListening.value
             ? came.length > 0
-              ? `${plural(came.length, "new report")} since you came`
+              ? `${plural(came.length, "new report")} since you opened this page`
               : "waiting for new reports"
             : "not connected; trying again"}
         </p>

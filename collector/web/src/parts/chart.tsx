@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A chart over days, drawn by uPlot, and the same numbers as a table for whoever cannot see it.
+// A chart over days, drawn by uPlot, and the same numbers as a table for screen readers.
 import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is used of d3-flame-graph, which comes without types.
+// Types of the used part of d3-flame-graph, which has none.
 declare module "d3-flame-graph" {
   import type { Selection } from "d3-selection";
   import type { FlameNode } from "./flame_tree";

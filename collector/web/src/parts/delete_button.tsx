@@ -36,7 +36,7 @@ export function DeleteButton({ kind, subject, what }: DeleteProps) {
           onAct={remove}
           onClose={() => setAsking(false)}
         >
-          <p>They go with their traces, and out of all sums. Only a backup has them then.</p>
+          <p>Their traces are deleted, too, and all sums are corrected. Only backups keep them.</p>
         </Dialog>
       )}
     </>

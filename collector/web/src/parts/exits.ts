@@ -4,12 +4,12 @@ import type { Exit } from "../api/types";
 import { count } from "../format/numbers";
 
 export const kExits: Readonly<Record<string, string>> = {
-  unknown: "It vanished",
+  unknown: "It disappeared (killed, or an unnoted exit)",
   "clean-exit": "It ended by itself",
   "killed-in-lag": "It was killed while a loop was frozen",
-  "oom-kill": "The kernel killed it for memory",
+  "oom-kill": "The kernel killed it: out of memory",
   update: "It was updated",
-  reboot: "The machine was started anew",
+  reboot: "The machine was restarted",
   crash: "It crashed",
   stopped: "It was asked to end",
   "crash-in-lag": "It crashed while a loop was frozen",

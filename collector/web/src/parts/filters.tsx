@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is asked for, kept in the address, so that it can be sent to somebody.
+// The filters, kept in the address, so that the page can be shared.
 import { useLocation } from "preact-iso";
 import { useEffect, useState } from "preact/hooks";
 import { withQuery, type Params } from "../api/client";

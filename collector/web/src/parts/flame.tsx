@@ -33,7 +33,7 @@ function step(node: LaidOutNode, key: string): LaidOutNode | undefined {
   const shown = (each: LaidOutNode): boolean => !each.data.hide && each.x1 > each.x0;
   if (key === "ArrowUp") return node.parent ?? undefined;
   if (key === "ArrowDown") return node.children?.filter(shown).sort((a, b) => b.data.value - a.data.value)[0];
-  // On its level, whoever the caller.
+  // On its level, for any caller.
   let root = node;
   while (root.parent) root = root.parent;
   const level = root.descendants().filter((each) => each.depth === node.depth && shown(each));

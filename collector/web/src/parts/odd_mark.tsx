@@ -4,7 +4,7 @@
 export function OddMark({ odd }: { odd: readonly string[] }) {
   if (odd.length === 0) return null;
   return (
-    <span class="mark odd" title={`These numbers cannot be right: ${odd.join(", ")}`}>
+    <span class="mark odd" title={`These numbers are implausible: ${odd.join(", ")}`}>
       implausible
     </span>
   );

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands around each page: the name, the ways to the others, who is here.
+// The frame of each page: the name, the links to the others, the session.
 import type { ComponentChildren } from "preact";
 import { useLocation } from "preact-iso";
 import { isListening } from "../api/live";
@@ -78,7 +78,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
           </button>
         </div>
         <span class="unseen" role="status">
-          {live ? "New reports appear as they come" : "Not connected for new reports"}
+          {live ? "New reports appear automatically" : "Not connected for new reports"}
         </span>
       </header>
       <main id="main" tabIndex={-1}>

@@ -13,7 +13,7 @@ export function SignIn({ refusal, onToken }: { refusal: Error | null; onToken: (
     <main class="sign-in">
       <form class="card" onSubmit={submit}>
         <h1>lagwatch</h1>
-        <p>What freezes your users. Sign in with a token of this collector.</p>
+        <p>Hangs of your users' programs. Sign in with a token of this collector.</p>
         {refusal && <ErrorBox error={refusal} />}
         <label>
           Read or admin token

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What people said of a cause, and what the collector saw since.
+// The mark of a cause's state.
 import type { Cluster } from "../api/types";
 import { moment } from "../format/times";
 
@@ -21,7 +21,7 @@ export function StateMark({ cause }: { cause: Cluster }) {
     return (
       <span
         class="mark regressed"
-        title={`fixed${cause.fixed_in ? ` in ${cause.fixed_in}` : ""}, and came back`}
+        title={`fixed${cause.fixed_in ? ` in ${cause.fixed_in}` : ""}, and occurred again`}
       >
         regressed
       </span>

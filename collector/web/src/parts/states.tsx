@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is shown where there is nothing to show: not yet, not at all, or not this time.
+// Shown in place of data: loading, missing, or an error.
 import type { ComponentChildren } from "preact";
 import { ApiError } from "../api/client";
 import type { Resource } from "../api/resource";
@@ -8,7 +8,7 @@ export function Loading({ what }: { what: string }) {
   return (
     <div class="state loading" role="status">
       <span class="spinner" aria-hidden="true" />
-      Asking for {what} …
+      Loading {what} …
     </div>
   );
 }
@@ -17,7 +17,7 @@ export function ErrorBox({ error, onRetry }: { error: Error; onRetry?: (() => vo
   const status = error instanceof ApiError && error.status > 0 ? ` (${error.status})` : "";
   return (
     <div class="state error" role="alert">
-      <strong>That did not work{status}.</strong> {error.message}
+      <strong>An error occurred{status}.</strong> {error.message}
       {onRetry && <button onClick={onRetry}>Try again</button>}
     </div>
   );
@@ -34,7 +34,7 @@ export function Empty({ title, children }: { title: string; children?: Component
 
 export function NotThere() {
   return (
-    <Empty title="There is nothing at this address">
+    <Empty title="This page does not exist">
       <p>
         <a href="/">All causes</a>
       </p>

@@ -7,7 +7,7 @@ const kThemes = ["system", "light", "dark"] as const;
 export type Theme = (typeof kThemes)[number];
 
 export const theme = signal<Theme>("system");
-// What charts draw with has no style sheet: they are drawn anew when this changes.
+// Charts have no style sheet: they are drawn again when this changes.
 export const isDark = signal(false);
 
 function apply(): void {

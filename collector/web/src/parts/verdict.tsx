@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why it took so long: each word has its colour, everywhere the same.
+// The verdict of a report: each has its own colour, everywhere the same.
 
 export const kVerdicts: Readonly<Record<string, string>> = {
   cpu: "The loop's own thread computed",
@@ -17,7 +17,7 @@ export const kVerdicts: Readonly<Record<string, string>> = {
   starved: "Other threads had the processors",
   throttled: "Its control group had used up its share",
   stopped: "It was stopped",
-  unknown: "Nothing tells",
+  unknown: "Unknown",
 };
 
 export const verdictColor = (word: string): string =>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which rows of a long list are near what the reader sees: only those are made.
+// Virtual scrolling: renders only the rows of a long list near the visible part.
 import type { RefObject } from "preact";
 import { useEffect, useLayoutEffect, useState } from "preact/hooks";
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many seconds of an hour's use are lagged, version by version and day by day.
+// The hang rate, in seconds per hour of use, by version and day.
 import { useState } from "preact/hooks";
 import { get } from "../api/client";
 import { useResource } from "../api/resource";
@@ -63,7 +63,7 @@ function Trend({ app, days }: { app: string; days: number }) {
     <section class="card">
       <div class="title">
         <h2>Lagged time per hour of use, by day</h2>
-        <div class="switch" role="group" aria-label="Of whom">
+        <div class="switch" role="group" aria-label="Users">
           {kMeasures.map(([each, name, meaning]) => (
             <button
               key={each}
@@ -137,7 +137,7 @@ function VersionTable({ usages }: { usages: readonly Usage[] }) {
         ))}
       </Table>
       <p class="muted small">
-        Rates are of all users: what a sampled user tells stands for others, too. Lags and times are what was
+        Rates are estimates for all users: a sampled user stands for others, too. Lags and times are those
         received. Time in the background counts in all of them, and has a rate of its own.
       </p>
     </section>
@@ -153,15 +153,15 @@ export function RatePage() {
     <>
       <div class="title">
         <h1>Hang rate</h1>
-        <p class="summary">How much of the time that users had the program they were kept waiting</p>
+        <p class="summary">Part of the time of use in which users waited</p>
       </div>
-      <Shown resource={usage} what="what versions were used for">
+      <Shown resource={usage} what="the usage of versions">
         {(all) => {
           if (all.length === 0)
             return (
-              <Empty title="Nothing was watched so far">
+              <Empty title="No usage was reported so far">
                 <p>
-                  Programs tell of their use now and then, also when nothing froze.{" "}
+                  Programs report their usage now and then, also without hangs.{" "}
                   <a href="/connect">Connect a program</a>
                 </p>
               </Empty>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where it ran, and what was in its stacks.
+// The machine and the modules of a report.
 import type { Report } from "../api/types";
 import { bytes, count, duration, percent } from "../format/numbers";
 import { moment } from "../format/times";
@@ -51,7 +51,7 @@ export function Modules({ report }: { report: Report }) {
       <h2>Modules ({modules.length})</h2>
       <Table
         label="Modules"
-        columns={["Module", "Build id", { number: "Frames" }, { number: "With a name" }]}
+        columns={["Module", "Build id", { number: "Frames" }, { number: "Named frames" }]}
       >
         {modules.map((each) => (
           <tr key={each.path + each.buildId}>
@@ -77,10 +77,12 @@ export function Context({ report }: { report: Report }) {
     ["Lag", `${report.lag_id}, report ${report.ordinal + 1} of it`],
     ["Began", moment(report.start_wall_ms)],
     ["Threshold", duration(report.threshold_ms)],
-    ["Run ended", report.exit ? exitText(report.exit) : "not told yet"],
+    ["Run ended", report.exit ? exitText(report.exit) : "not reported yet"],
     [
       "Stands for",
-      report.sample_rate_ppm ? `a sample of ${percent(report.sample_rate_ppm / 1e6)} of users` : "itself",
+      report.sample_rate_ppm
+        ? `one of ${count(Math.round(1e6 / report.sample_rate_ppm))} reports (${percent(report.sample_rate_ppm / 1e6)} of users send)`
+        : "one report (all users send)",
     ],
     ...Object.entries(report.facts)
       .filter(([name]) => !name.startsWith("waits_for"))

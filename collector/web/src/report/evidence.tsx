@@ -48,7 +48,7 @@ export function Evidence({ report }: { report: Report }) {
   ].filter(Boolean);
   return (
     <>
-      <p class="muted small">What the thread did in the {duration(verdict.wall_ms)} that were looked at</p>
+      <p class="muted small">Activity of the thread in the {duration(verdict.wall_ms)} examined</p>
       <table class="evidence">
         <tbody>
           {partsOf(report).map(([what, word, ms]) => (

@@ -58,14 +58,14 @@ const frameLine = (frame: FlameFrame & { offset?: string }): string => {
 
 // What happened, in a few words.
 export function whatHappened(report: Report): string {
-  if (report.kind === "dump") return "was looked at";
+  if (report.kind === "dump") return "was examined";
   if (isOfCpu(report))
     return `used the processor for ${duration(report.cpu.process_ms)} in ${duration(report.cpu.window_ms)}`;
   if (isSlow(report)) return `was slow for ${duration(report.duration_ms)}`;
   return `froze for ${duration(report.duration_ms)}${report.ended ? "" : " or longer"}`;
 }
 
-// What somebody pastes into a tracker.
+// The report as text, to paste into a tracker.
 export function asText(report: Report, address: string): string {
   const { verdict } = report;
   const waits = report.waits.map(
@@ -81,9 +81,7 @@ export function asText(report: Report, address: string): string {
     `  verdict: ${verdict.word}`,
     `  cause: ${report.cause.join(" < ")}`,
     `  ${address}`,
-    ...(waits.length > 0
-      ? ["", "Who waits for whom", ...waits, ...(report.deadlock ? ["  deadlock"] : [])]
-      : []),
+    ...(waits.length > 0 ? ["", "Wait chain", ...waits, ...(report.deadlock ? ["  deadlock"] : [])] : []),
     "",
     "Most expensive stack",
     ...report.expensive_stack.map(frameLine),

@@ -2,7 +2,7 @@
 // The lag from its beginning, its samples, and the dispatches before it.
 import type { Report } from "../api/types";
 import { shortName } from "../format/frames";
-import { duration } from "../format/numbers";
+import { duration, plural } from "../format/numbers";
 import { frameHue } from "../parts/flame_tree";
 import { Table } from "../parts/table";
 import { timelineOf, type Timeline } from "./report_times";
@@ -110,13 +110,13 @@ export function LagTimeline({ report }: { report: Report }) {
       </div>
       <p class="muted small">
         Began at 0; over the threshold at {duration(report.threshold_ms)}; reported at{" "}
-        {duration(line.reportedMs)};{" "}
-        {report.ended ? `over at ${duration(line.lagMs)}` : "its end is not known"}.
-        {hidden > 0 && ` ${hidden} dispatches are further to the left.`}
+        {duration(line.reportedMs)}; {report.ended ? `over at ${duration(line.lagMs)}` : "its end is unknown"}
+        .{hidden > 0 && ` ${plural(hidden, "earlier dispatch", "earlier dispatches")} not shown.`}
       </p>
       <details>
         <summary>
-          {report.history.length} dispatches before, {report.samples.length} samples, as a table
+          {plural(report.history.length, "dispatch", "dispatches")} before,{" "}
+          {plural(report.samples.length, "sample")}, as a table
         </summary>
         <div class="tables">
           <Table

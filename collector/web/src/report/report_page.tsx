@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One report: what happened, why, and who stood in the way.
+// One report: timeline, verdict, wait chain, stacks.
 import { useRoute } from "preact-iso";
 import { useMemo } from "preact/hooks";
 import { get, saveAs } from "../api/client";
@@ -79,7 +79,7 @@ function Heading({ report }: { report: Report }) {
 }
 
 function samplesTitle(report: Report): string {
-  if (isSlow(report)) return "Where the time went";
+  if (isSlow(report)) return "Flame graph";
   if (report.samples.length <= 1) return "Most expensive stack";
   return `Samples of the ${isOfCpu(report) ? "window" : "lag"} (${report.samples.length})`;
 }
@@ -108,7 +108,7 @@ function Whole({ report }: { report: Report }) {
         </section>
         {report.waits.length > 0 && (
           <section class="card">
-            <h2>Who waits for whom</h2>
+            <h2>Wait chain</h2>
             <Boundary what="the waits">
               <Waits waits={report.waits} deadlock={report.deadlock} />
             </Boundary>
@@ -120,7 +120,7 @@ function Whole({ report }: { report: Report }) {
         <Boundary what="the flame graph">
           <Flame
             stacks={stacks}
-            label="What the thread did"
+            label="Activity of the thread"
             firstOrder={isOfCpu(report) || isSlow(report) ? "left-heavy" : "time"}
           />
         </Boundary>

@@ -10,7 +10,7 @@ export const isOfCpu = (report: Pick<Report, "kind">): boolean =>
 // One dispatch that was slow, but no lag: its samples are a tree of calls with their times.
 export const isSlow = (report: Pick<Report, "kind">): boolean => report.kind === "slow";
 
-// Of a dump, nothing did either: somebody asked.
+// A dump is not a hang either: it was requested.
 export const hasLag = (report: Pick<Report, "kind">): boolean =>
   !isOfCpu(report) && !isSlow(report) && report.kind !== "dump";
 

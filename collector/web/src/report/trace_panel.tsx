@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the program's threads did before the report, as its trace tells.
+// The trace of a report: the activity of the program's threads before it.
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { downloadFile, get } from "../api/client";
 import { usePendingNames } from "../api/pending_names";
@@ -133,7 +133,7 @@ function OneTrace({ trace, report }: { trace: TraceHeader; report: Report }) {
             <ThreadsOfTrace flame={known} onChosen={setTid} />
             <Flame
               stacks={stacks}
-              label={`What the thread ${thread?.name ?? known.tid} did before`}
+              label={`Activity of the thread ${thread?.name ?? known.tid} before`}
               orders={["left-heavy"]}
             />
             <Losses flame={known} />
@@ -148,8 +148,8 @@ function AskForTrace({ report }: { report: Report }) {
   if (report.cause_key === null) return null;
   return (
     <p class="muted small">
-      No trace came with this report.{" "}
-      <a href={`/settings?capture=${report.cause_key}`}>Ask for one of the next lag of this cause</a>.
+      This report has no trace.{" "}
+      <a href={`/settings?capture=${report.cause_key}`}>Request one with the next hang of this cause</a>.
     </p>
   );
 }
@@ -162,7 +162,7 @@ export function TracePanel({ report }: { report: Report }) {
   return (
     <section class="card trace">
       <h2>
-        What led there{" "}
+        Before the hang{" "}
         <span class="muted small">
           {duration(trace.duration_ms)} recorded, {bytes(trace.size_bytes)}
         </span>

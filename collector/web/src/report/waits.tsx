@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads and what each waits for: a chain from the frozen thread to who is to blame, or a ring.
+// The wait chain: from the frozen thread to the one that holds it up, or a cycle.
 import type { Wait } from "../api/types";
 import { shortName } from "../format/frames";
 
@@ -22,8 +22,8 @@ function Thread({ thread, role }: { thread: ThreadAt; role: string }) {
 
 const kForWords: Readonly<Record<string, string>> = {
   readers: "held by readers",
-  signal: "nobody has signalled",
-  unknown: "holder not known",
+  signal: "not signalled yet",
+  unknown: "holder unknown",
   owner: "held by",
 };
 
@@ -33,7 +33,7 @@ export function Waits({ waits, deadlock }: { waits: readonly Wait[]; deadlock: b
     <ol
       class="waits"
       aria-label={
-        deadlock ? "A deadlock: the last thread waits for one of those before it" : "Each waits for the next"
+        deadlock ? "A deadlock: the last thread waits for an earlier one" : "Each waits for the next"
       }
     >
       {waits.map((wait, i) => (
@@ -51,7 +51,7 @@ export function Waits({ waits, deadlock }: { waits: readonly Wait[]; deadlock: b
           <Thread thread={last.owner} role={deadlock ? "deadlocked" : "owner"} />
           {deadlock && (
             <div class="waits-lock bad">
-              <span aria-hidden="true">↺</span> deadlock: it waits, in turn, for one of the threads above
+              <span aria-hidden="true">↺</span> deadlock: it waits for one of the threads above
             </div>
           )}
         </li>

@@ -10,11 +10,11 @@ export function AuditLog() {
   const audit = useResource("audit", (abort) => get<AuditEntry[]>("/v1/admin/audit", { limit: 200 }, abort));
   return (
     <section class="card">
-      <h2>Who changed what</h2>
+      <h2>Changes</h2>
       <Shown resource={audit} what="the audit log">
         {(entries) =>
           entries.length === 0 ? (
-            <p class="muted">Nobody changed anything so far.</p>
+            <p class="muted">No changes so far.</p>
           ) : (
             <Table label="Audit log" columns={["When", "Who", "What", "Of", "Details"]}>
               {entries.map((entry, i) => (

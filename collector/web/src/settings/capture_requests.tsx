@@ -29,8 +29,8 @@ export function CaptureRequests({
     <fieldset>
       <legend>Capture requests</legend>
       <p class="muted small">
-        “For this cause, take a trace the next time”: programs that record (option “trace”) send one with the
-        next lag of the cause. Its key is a report's “cause_key”.
+        Programs that record (option “trace”) send a trace with the next hang of the cause. Its key is a
+        report's “cause_key”.
       </p>
       <div class="adder">
         <label>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What clients are told: edited as a draft, looked at as a difference, then saved as a new, signed version.
+// The clients' config: edited as a draft, reviewed as a difference, then saved as a new, signed version.
 import { useState } from "preact/hooks";
 import { change, get } from "../api/client";
 import type { ConfigState } from "../api/types";
@@ -73,7 +73,7 @@ function Allowlist({ draft, onDraft }: EditProps) {
   return (
     <fieldset>
       <legend>Allowlist</legend>
-      <p class="muted small">All reports of these users are sent at once, past sampling and quotas.</p>
+      <p class="muted small">All reports of these users are sent at once, without sampling and quotas.</p>
       <div class="adder">
         <label>
           <span class="unseen">User</span>
@@ -96,7 +96,7 @@ function Allowlist({ draft, onDraft }: EditProps) {
             <button
               type="button"
               class="quiet"
-              aria-label={`Take ${each} off the allowlist`}
+              aria-label={`Remove ${each} from the allowlist`}
               onClick={() => put(users.filter((other) => other !== each))}
             >
               ×
@@ -108,7 +108,7 @@ function Allowlist({ draft, onDraft }: EditProps) {
   );
 }
 
-// What has no field of its own: edited as it is written.
+// Keys without a field of their own: edited as JSON.
 function AsJson({
   draft,
   onDraft,
@@ -178,23 +178,23 @@ function History({ state, onChanged }: { state: ConfigState; onChanged: () => vo
             {each.version === state.version ? (
               <span class="mark new">now</span>
             ) : (
-              <button onClick={() => look(each.version)}>Go back to it …</button>
+              <button onClick={() => look(each.version)}>Restore …</button>
             )}
           </li>
         ))}
       </ul>
       {wanted && (
         <Dialog
-          title={`Go back to version ${wanted.version}?`}
-          action="Go back"
+          title={`Restore version ${wanted.version}?`}
+          action="Restore"
           canAct={!isSame}
           onAct={rollBack}
           onClose={() => setWanted(null)}
         >
           <p class="muted small">
             {isSame
-              ? "It says the same as the config that holds."
-              : "It becomes a new version, which clients take at their next poll."}
+              ? "It equals the current config."
+              : "It becomes a new version, which clients receive at their next poll."}
           </p>
           <DiffView before={state.config as ConfigObject | null} after={wanted.config} />
         </Dialog>
@@ -233,10 +233,8 @@ export function ConfigForm({ state, onChanged }: { state: ConfigState; onChanged
         }}
       >
         <h2>
-          What clients are told{" "}
-          <span class="muted small">
-            {state.version === 0 ? "nothing so far" : `version ${state.version}`}
-          </span>
+          Config of clients{" "}
+          <span class="muted small">{state.version === 0 ? "none so far" : `version ${state.version}`}</span>
         </h2>
         {settingsOf(state.settings.map((range) => range.name)).map(({ group, settings }) => (
           <fieldset key={group}>
@@ -266,7 +264,7 @@ export function ConfigForm({ state, onChanged }: { state: ConfigState; onChanged
               checked={draft["is_killed"] === true}
               onChange={(event) => setDraft(withValue(draft, "is_killed", event.currentTarget.checked))}
             />
-            <span>Turn lagwatch off everywhere: nothing is watched, written or sent any more</span>
+            <span>Turn lagwatch off in all programs: nothing is watched, written or sent</span>
           </label>
         </fieldset>
         <AsJson
@@ -277,7 +275,7 @@ export function ConfigForm({ state, onChanged }: { state: ConfigState; onChanged
         />
         {problems.has("JSON") && (
           <p class="bad small" role="alert">
-            The JSON is not one: {problems.get("JSON")}
+            The JSON is invalid: {problems.get("JSON")}
           </p>
         )}
         <div class="actions">
@@ -285,7 +283,7 @@ export function ConfigForm({ state, onChanged }: { state: ConfigState; onChanged
             Discard
           </button>
           <button class="main" type="submit" disabled={!isChanged || problems.size > 0}>
-            Look at the changes …
+            Review the changes …
           </button>
         </div>
       </form>
@@ -297,8 +295,8 @@ export function ConfigForm({ state, onChanged }: { state: ConfigState; onChanged
           onClose={() => setSaving(false)}
         >
           <p class="muted small">
-            They become a new version, signed by this collector. Clients take it at their next poll, or when
-            they send.
+            They become a new version, signed by this collector. Clients receive it at their next poll, or
+            when they send.
           </p>
           <DiffView before={saved} after={draft} />
         </Dialog>

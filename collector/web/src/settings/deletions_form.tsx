@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What was deleted, what is being deleted, and what is to go.
+// Deletions: past, in progress, and new ones.
 import { useEffect, useState } from "preact/hooks";
 import { get } from "../api/client";
 import { useResource } from "../api/resource";
@@ -13,14 +13,14 @@ import { Table } from "../parts/table";
 const kKinds: readonly [Deletion["kind"], string][] = [
   ["user", "all records of a user"],
   ["app", "all records of a program"],
-  ["key", "all that a key brought"],
+  ["key", "all records sent with a key"],
   ["cluster", "a cause's reports, by its key"],
   ["report", "one report, by its id"],
 ];
 
 function state(deletion: Deletion): string {
   if (deletion.ended_wall_ms !== null) return deletion.error ? `failed: ${deletion.error}` : "done";
-  return deletion.error ? `waits: ${deletion.error}` : "under way";
+  return deletion.error ? `waiting: ${deletion.error}` : "in progress";
 }
 
 function NewDeletion() {

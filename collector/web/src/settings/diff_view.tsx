@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What changes from one config to another, line by line.
+// The changes from one config to another, line by line.
 import { diffLines } from "diff";
 import { asText, type ConfigObject } from "./draft";
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The config as somebody edits it, and what is wrong with it.
+// The config as it is edited, and its errors.
 import type { ConfigState } from "../api/types";
 
 export type ConfigObject = Readonly<Record<string, unknown>>;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who may send, read and change.
+// The keys, which permit sending, reading and changing.
 import { useState } from "preact/hooks";
 import { change, get } from "../api/client";
 import { useResource } from "../api/resource";
@@ -32,7 +32,7 @@ function AddDialog({ onAdded, onClose }: { onAdded: (added: AddedKey) => void; o
     );
   };
   return (
-    <Dialog title="A new key" action="Make it" canAct={name.trim() !== ""} onAct={add} onClose={onClose}>
+    <Dialog title="A new key" action="Create" canAct={name.trim() !== ""} onAct={add} onClose={onClose}>
       <label>
         Name
         <input
@@ -69,7 +69,7 @@ function AddDialog({ onAdded, onClose }: { onAdded: (added: AddedKey) => void; o
       {access === "project" && (
         <>
           <label>
-            At most, reports a second
+            Limit of reports per second
             <input
               name="key-rate"
               type="number"
@@ -80,7 +80,7 @@ function AddDialog({ onAdded, onClose }: { onAdded: (added: AddedKey) => void; o
             />
           </label>
           <label>
-            At most, MiB a day
+            Limit of MiB per day
             <input
               name="key-mib"
               type="number"
@@ -170,8 +170,8 @@ export function KeysForm() {
         >
           <p>
             {revoked.access === "project"
-              ? "Programs that carry it cannot send reports from now on; they keep them for as long as their config says."
-              : "Who uses it is refused from now on."}
+              ? "Programs with this key cannot send reports from now on; they keep reports as long as their config says."
+              : "Requests with it are refused from now on."}
           </p>
         </Dialog>
       )}

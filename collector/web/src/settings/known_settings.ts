@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the config's numbers mean, in the order in which somebody looks for them. Ranges come from the collector.
+// The meanings of the config's numbers, grouped by subject. Ranges come from the collector.
 import { bytes, duration, percent } from "../format/numbers";
 
 export interface KnownSetting {
@@ -23,7 +23,7 @@ export const kKnownSettings: readonly {
         label: "Users who report on a day",
         unit: "of a million",
         whenUnset: "50,000",
-        help: "Each day others.",
+        help: "Different ones each day.",
         says: (value) => percent(value / 1e6),
       },
       {
@@ -31,28 +31,28 @@ export const kKnownSettings: readonly {
         label: "Sampling salt",
         unit: "",
         whenUnset: "0",
-        help: "Another one draws other users.",
+        help: "A different salt selects different users.",
       },
       {
         name: "reports_per_day",
-        label: "Reports of one user a day",
+        label: "Reports per user and day",
         unit: "reports",
         whenUnset: "20",
         help: "",
       },
       {
         name: "reports_per_cluster",
-        label: "Of these, of one cause",
+        label: "Of these, per cause",
         unit: "reports",
         whenUnset: "3",
         help: "",
       },
       {
         name: "slow_reports_per_day",
-        label: "Reports of slow dispatches of one user a day",
+        label: "Reports of slow dispatches per user and day",
         unit: "reports",
         whenUnset: "5",
-        help: "Of programs that report them.",
+        help: "For programs that report them.",
       },
       {
         name: "retention_hours",
@@ -64,7 +64,7 @@ export const kKnownSettings: readonly {
       },
       {
         name: "retention_mib",
-        label: "Unsent reports may take",
+        label: "Limit of unsent reports",
         unit: "MiB",
         whenUnset: "64",
         help: "",
@@ -88,12 +88,12 @@ export const kKnownSettings: readonly {
         label: "A lag is an ANR after",
         unit: "ms",
         whenUnset: "the program's",
-        help: "0: none is.",
+        help: "0: off.",
         says: duration,
       },
       {
         name: "check_period_ms",
-        label: "Between two checks of a lag",
+        label: "Time between two checks of a lag",
         unit: "ms",
         whenUnset: "the program's",
         help: "",
@@ -101,7 +101,7 @@ export const kKnownSettings: readonly {
       },
       {
         name: "sample_interval_ms",
-        label: "Between two samples of a busy loop",
+        label: "Time between two samples of a busy loop",
         unit: "ms",
         whenUnset: "the program's",
         help: "",

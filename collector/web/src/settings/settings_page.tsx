@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an admin decides. Each part is asked for anew when it is chosen, so it shows what holds.
+// The settings, for admins. Each part is loaded again when it is selected.
 import { useLocation } from "preact-iso";
 import { useState } from "preact/hooks";
 import { get } from "../api/client";

@@ -19,7 +19,7 @@ export async function openBrowser() {
   return { newPage: (options) => newPage(browser, options), close: () => browser.close() };
 }
 
-// A page that fails the test when it logs an error, throws, breaks its policy, or asks anybody but the collector.
+// A page that fails the test when it logs an error, throws, breaks its policy, or sends requests to another server.
 async function newPage(
   browser,
   { collector, size = kDesktop, dark = false, token = collector.token, reducedMotion = "reduce" } = {},
@@ -50,7 +50,7 @@ async function newPage(
     await page.goto(`${collector.url}${path}${token ? `#token=${token}` : ""}`);
     await page.locator("main").waitFor();
   };
-  // What a test does on purpose.
+  // Errors that a test causes on purpose.
   const expect = (...texts) => expected.push(...texts);
   const finish = async () => {
     await context.close();

@@ -41,7 +41,7 @@ export async function until(what, condition, seconds = 20) {
   }
 }
 
-// What this program's caller was told is not for those that it starts: a demo has a key, for one.
+// This program's environment is not passed on: a demo has a key, for example.
 const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("LAGWATCH_")));
 
 // `seeds`: what of seed_store the store begins with, as [what, ...more].

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What most of the tests begin and end with.
+// The set-up and tear-down of most tests.
 import { after, afterEach, before, beforeEach } from "node:test";
 import { openBrowser } from "./browser.mjs";
 import { startCollectorWith } from "./collector.mjs";
