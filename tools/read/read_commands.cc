@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "sdk/preload/unwatched_notes.h"
+#include "tools/read/report_lists.h"
 #include "tools/read/report_text.h"
 #include "tools/read/table.h"
 #include "tools/read/usage_text.h"

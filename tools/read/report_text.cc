@@ -5,8 +5,8 @@
 #include <cstdio>
 
 #include "policies/cause_key.h"
-#include "policies/cluster_key.h"
 #include "policies/fact_names.h"
+#include "tools/read/report_parts.h"
 #include "tools/read/syscall_name.h"
 #include "tools/read/table.h"
 
@@ -16,53 +16,6 @@ namespace {
 constexpr auto kRight = Table::Align::kRight;
 constexpr size_t kTimelineFrames = 4;
 constexpr size_t kHistoryRows = 10;
-
-std::string Text(const Json& object, const char* key) { return object.at(key).get<std::string>(); }
-
-template <typename... Values>
-std::string Format(const char* format, Values... values) {
-  char text[64];
-  std::snprintf(text, sizeof text, format, values...);
-  return text;
-}
-
-std::string Cause(const Json& frames) {
-  auto names = frames.get<std::vector<std::string>>();
-  return names.empty() ? "(no stack)" : Join(names, " < ");
-}
-
-// The cause's title, or its functions and the owner of its lock. A state other than new comes
-// first, in brackets.
-std::string CauseOf(const Json& cluster) {
-  const Json& via = cluster.at("via");
-  const Json title = cluster.value("title", Json());
-  const std::string state = cluster.value("state", "new");
-  std::string cause = title.is_string() ? title.get<std::string>() : Cause(cluster.at("frames"));
-  if (!title.is_string() && via.is_string()) cause += " via " + via.get<std::string>();
-  const Json holders = cluster.value("held_by", Json::array());
-  if (!title.is_string() && !holders.empty()) cause += ", lock held by " + holders[0].get<std::string>();
-  return state == "new" ? cause : "[" + state + "] " + cause;
-}
-
-bool IsDump(const Json& report) { return Text(report, "kind") == "dump"; }
-// About the process's use of CPU: no loop hangs, and nothing has lasted.
-bool IsOfCpu(const Json& report) {
-  std::string kind = Text(report, "kind");
-  return kind == "cpu" || kind == "cpu-average";
-}
-
-// A dispatch that was slow, but no lag.
-bool IsSlow(const Json& report) { return Text(report, "kind") == "slow"; }
-
-// A lag whose end is not known lasted at least as long as it was seen; so did one that ended
-// with its process.
-std::string Duration(const Json& report) {
-  if (IsOfCpu(report)) return "-";
-  std::string duration = ShortDuration(report.at("duration_ms").get<double>());
-  if (Text(report, "kind") == "killed-in-hang") return duration + " killed";
-  if (IsDump(report)) return "dump";
-  return report.at("ended").get<bool>() ? duration : "> " + duration;
-}
 
 // A dump is about one moment.
 std::string DurationLine(const Json& report) {
@@ -163,13 +116,6 @@ std::string VerdictLine(const Json& report) {
   // The peer that it waited for when it was reported, though most of the time went elsewhere.
   if (!waits_for.empty() && (is_missing || !is_verdicts)) lines += "  at last  " + waits_for + "\n";
   return lines;
-}
-
-// "crash-in-lag, signal 11"; empty while that is not known, and from older collectors.
-std::string ExitText(const Json& report) {
-  const Json exit = report.value("exit", Json());
-  if (exit.is_null()) return "";
-  return Text(exit, "reason") + (exit.at("signal").is_null() ? "" : ", signal " + exit.at("signal").dump());
 }
 
 std::string ExitLine(const Json& report) {
@@ -450,103 +396,6 @@ std::string PrintableLines(const std::string& lines) {
 }
 
 }  // namespace
-
-std::string ClusterTable(const Json& clusters, int level, size_t max_width) {
-  std::string cause_title = "CAUSE (innermost " + std::to_string(policies::FramesOfLevel(level)) + ")";
-  Table table({{"HANG-S", kRight},
-               {"LAGS", kRight},
-               {"USERS", kRight},
-               {"P95", kRight},
-               {cause_title, Table::Align::kLeft, /*is_elastic=*/true},
-               {"VERSIONS"},
-               {"KEY"}});
-  for (const Json& cluster : clusters) {
-    const Json& estimated = cluster.at("estimated");
-    table.AddRow({Format("%.1f", estimated.at("hang_ms").get<double>() / 1000),
-                  Format("%.0f", estimated.at("lags").get<double>()), cluster.at("users").dump(),
-                  ShortDuration(cluster.at("duration_ms").at("p95").get<double>()), CauseOf(cluster),
-                  Join(cluster.at("versions").get<std::vector<std::string>>(), " "), Text(cluster, "key")});
-  }
-  return table.ToText(max_width);
-}
-
-std::string LossTable(const Json& losses, size_t max_width) {
-  Table table({{"APP"},
-               {"REASON"},
-               {"CAUSE-KEY", Table::Align::kLeft, /*is_elastic=*/true},
-               {"REPORTS", kRight},
-               {"ESTIMATED", kRight}});
-  for (const Json& row : losses) {
-    const Json& cause = row.at("cause_key");
-    table.AddRow({Text(row, "app") + " " + Text(row, "version"), Text(row, "reason"),
-                  cause.is_null() ? "" : cause.get<std::string>(), row.at("reports").dump(),
-                  Format("%.0f", row.at("estimated").at("reports").get<double>())});
-  }
-  return table.ToText(max_width);
-}
-
-std::string FrameTable(const Json& frames, size_t max_width) {
-  Table table({{"APP"},
-               {"LOOP"},
-               {"SCENE", Table::Align::kLeft, /*is_elastic=*/true},
-               {"HZ", kRight},
-               {"FPS", kRight},
-               {"FRAMES", kRight},
-               {"DROPPED", kRight},
-               {"NORMAL", kRight},
-               {"MIDDLE", kRight},
-               {"HIGH", kRight},
-               {"FROZEN", kRight},
-               {"COSTLIEST STAGE"}});
-  for (const Json& row : frames) {
-    const Json& levels = row.at("levels");
-    std::string stage;
-    double most_ms = 0, all_ms = 0;
-    for (const auto& [name, ms] : row.at("stage_ms").items()) {
-      all_ms += ms.get<double>();
-      if (ms.get<double>() <= most_ms) continue;
-      most_ms = ms.get<double>();
-      stage = name;
-    }
-    if (!stage.empty()) stage += Format(" %.0f %%", 100 * most_ms / all_ms);
-    table.AddRow({Text(row, "app") + " " + Text(row, "version"), Text(row, "loop"), Text(row, "scene"),
-                  Format("%.0f", row.at("refresh_hz").get<double>()),
-                  Format("%.1f", row.at("fps").get<double>()), row.at("frames").dump(),
-                  row.at("dropped").dump(), levels.at("normal").dump(), levels.at("middle").dump(),
-                  levels.at("high").dump(), levels.at("frozen").dump(), stage});
-  }
-  return table.ToText(max_width);
-}
-
-std::string ReportTable(const Json& reports, size_t max_width) {
-  Table table({{"STARTED (UTC)"},
-               {"LASTED", kRight},
-               {"APP"},
-               {"LOOP"},
-               {"DISPATCH"},
-               {"CAUSE (innermost 2)", Table::Align::kLeft, /*is_elastic=*/true},
-               {"RUN ENDED BY"},
-               {"ID"}});
-  for (const Json& report : reports) {
-    table.AddRow({UtcTime(report.at("start_wall_ms").get<int64_t>()), Duration(report),
-                  Text(report, "app") + " " + Text(report, "version"), Text(report, "loop"),
-                  Text(report, "tag"), Cause(report.at("cause")), ExitText(report), Text(report, "id")});
-  }
-  return table.ToText(max_width);
-}
-
-std::string TraceTable(const Json& traces, size_t max_width) {
-  Table table({{"BEGAN (UTC)"}, {"SPANS", kRight}, {"WHY"}, {"APP"}, {"KIB", kRight}, {"ID"}, {"REPORT"}});
-  for (const Json& trace : traces) {
-    const Json& report_id = trace.at("report_id");
-    table.AddRow({UtcTime(trace.at("begin_wall_ms").get<int64_t>()),
-                  ShortDuration(trace.at("duration_ms").get<double>()), Text(trace, "reason"),
-                  Text(trace, "app") + " " + Text(trace, "version"),
-                  std::to_string((trace.at("size_bytes").get<int64_t>() + 1023) / 1024), Text(trace, "id"),
-                  report_id.is_null() ? "-" : report_id.get<std::string>()});
-  }
-  return table.ToText(max_width);
-}
 
 std::string ReportText(const Json& report) {
   const Json& samples = report.at("samples");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables of programs' usage for people. report_text.h describes the arguments. Context: background; pure.
+// Tables of programs' usage for people. report_lists.h describes the arguments. Context: background; pure.
 #pragma once
 
 #include <cstddef>

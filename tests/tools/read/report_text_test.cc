@@ -7,6 +7,7 @@
 #include "policies/fact_names.h"
 #include "report/format/losses.h"
 #include "tests/testing/sample_report.h"
+#include "tools/read/report_lists.h"
 
 namespace lagwatch::tools {
 namespace {

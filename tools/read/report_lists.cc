@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/read/report_lists.h"
+
+#include <vector>
+
+#include "policies/cluster_key.h"
+#include "tools/read/report_parts.h"
+#include "tools/read/table.h"
+
+namespace lagwatch::tools {
+namespace {
+
+constexpr auto kRight = Table::Align::kRight;
+
+std::string Cause(const Json& frames) {
+  auto names = frames.get<std::vector<std::string>>();
+  return names.empty() ? "(no stack)" : Join(names, " < ");
+}
+
+// The cause's title, or its functions and the owner of its lock. A state other than new comes
+// first, in brackets.
+std::string CauseOf(const Json& cluster) {
+  const Json& via = cluster.at("via");
+  const Json title = cluster.value("title", Json());
+  const std::string state = cluster.value("state", "new");
+  std::string cause = title.is_string() ? title.get<std::string>() : Cause(cluster.at("frames"));
+  if (!title.is_string() && via.is_string()) cause += " via " + via.get<std::string>();
+  const Json holders = cluster.value("held_by", Json::array());
+  if (!title.is_string() && !holders.empty()) cause += ", lock held by " + holders[0].get<std::string>();
+  return state == "new" ? cause : "[" + state + "] " + cause;
+}
+
+}  // namespace
+
+std::string ClusterTable(const Json& clusters, int level, size_t max_width) {
+  std::string cause_title = "CAUSE (innermost " + std::to_string(policies::FramesOfLevel(level)) + ")";
+  Table table({{"HANG-S", kRight},
+               {"LAGS", kRight},
+               {"USERS", kRight},
+               {"P95", kRight},
+               {cause_title, Table::Align::kLeft, /*is_elastic=*/true},
+               {"VERSIONS"},
+               {"KEY"}});
+  for (const Json& cluster : clusters) {
+    const Json& estimated = cluster.at("estimated");
+    table.AddRow({Format("%.1f", estimated.at("hang_ms").get<double>() / 1000),
+                  Format("%.0f", estimated.at("lags").get<double>()), cluster.at("users").dump(),
+                  ShortDuration(cluster.at("duration_ms").at("p95").get<double>()), CauseOf(cluster),
+                  Join(cluster.at("versions").get<std::vector<std::string>>(), " "), Text(cluster, "key")});
+  }
+  return table.ToText(max_width);
+}
+
+std::string LossTable(const Json& losses, size_t max_width) {
+  Table table({{"APP"},
+               {"REASON"},
+               {"CAUSE-KEY", Table::Align::kLeft, /*is_elastic=*/true},
+               {"REPORTS", kRight},
+               {"ESTIMATED", kRight}});
+  for (const Json& row : losses) {
+    const Json& cause = row.at("cause_key");
+    table.AddRow({Text(row, "app") + " " + Text(row, "version"), Text(row, "reason"),
+                  cause.is_null() ? "" : cause.get<std::string>(), row.at("reports").dump(),
+                  Format("%.0f", row.at("estimated").at("reports").get<double>())});
+  }
+  return table.ToText(max_width);
+}
+
+std::string FrameTable(const Json& frames, size_t max_width) {
+  Table table({{"APP"},
+               {"LOOP"},
+               {"SCENE", Table::Align::kLeft, /*is_elastic=*/true},
+               {"HZ", kRight},
+               {"FPS", kRight},
+               {"FRAMES", kRight},
+               {"DROPPED", kRight},
+               {"NORMAL", kRight},
+               {"MIDDLE", kRight},
+               {"HIGH", kRight},
+               {"FROZEN", kRight},
+               {"COSTLIEST STAGE"}});
+  for (const Json& row : frames) {
+    const Json& levels = row.at("levels");
+    std::string stage;
+    double most_ms = 0, all_ms = 0;
+    for (const auto& [name, ms] : row.at("stage_ms").items()) {
+      all_ms += ms.get<double>();
+      if (ms.get<double>() <= most_ms) continue;
+      most_ms = ms.get<double>();
+      stage = name;
+    }
+    if (!stage.empty()) stage += Format(" %.0f %%", 100 * most_ms / all_ms);
+    table.AddRow({Text(row, "app") + " " + Text(row, "version"), Text(row, "loop"), Text(row, "scene"),
+                  Format("%.0f", row.at("refresh_hz").get<double>()),
+                  Format("%.1f", row.at("fps").get<double>()), row.at("frames").dump(),
+                  row.at("dropped").dump(), levels.at("normal").dump(), levels.at("middle").dump(),
+                  levels.at("high").dump(), levels.at("frozen").dump(), stage});
+  }
+  return table.ToText(max_width);
+}
+
+std::string ReportTable(const Json& reports, size_t max_width) {
+  Table table({{"STARTED (UTC)"},
+               {"LASTED", kRight},
+               {"APP"},
+               {"LOOP"},
+               {"DISPATCH"},
+               {"CAUSE (innermost 2)", Table::Align::kLeft, /*is_elastic=*/true},
+               {"RUN ENDED BY"},
+               {"ID"}});
+  for (const Json& report : reports) {
+    table.AddRow({UtcTime(report.at("start_wall_ms").get<int64_t>()), Duration(report),
+                  Text(report, "app") + " " + Text(report, "version"), Text(report, "loop"),
+                  Text(report, "tag"), Cause(report.at("cause")), ExitText(report), Text(report, "id")});
+  }
+  return table.ToText(max_width);
+}
+
+std::string TraceTable(const Json& traces, size_t max_width) {
+  Table table({{"BEGAN (UTC)"}, {"SPANS", kRight}, {"WHY"}, {"APP"}, {"KIB", kRight}, {"ID"}, {"REPORT"}});
+  for (const Json& trace : traces) {
+    const Json& report_id = trace.at("report_id");
+    table.AddRow({UtcTime(trace.at("begin_wall_ms").get<int64_t>()),
+                  ShortDuration(trace.at("duration_ms").get<double>()), Text(trace, "reason"),
+                  Text(trace, "app") + " " + Text(trace, "version"),
+                  std::to_string((trace.at("size_bytes").get<int64_t>() + 1023) / 1024), Text(trace, "id"),
+                  report_id.is_null() ? "-" : report_id.get<std::string>()});
+  }
+  return table.ToText(max_width);
+}
+
+}  // namespace lagwatch::tools

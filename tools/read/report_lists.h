@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// The collector's lists as tables for people. Answers of the API's shape are taken for granted: what is
+// missing throws nlohmann::json::exception. Context: background; pure.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "tools/read/report_source.h"
+
+namespace lagwatch::tools {
+
+// `max_width` as in Table.
+std::string ClusterTable(const Json& clusters, int level, size_t max_width);
+// One line for each loop and scene, with the number of frames of each quality.
+std::string FrameTable(const Json& frames, size_t max_width);
+// Reports that never came: one line for each program version, reason and cause.
+std::string LossTable(const Json& losses, size_t max_width);
+std::string ReportTable(const Json& reports, size_t max_width);
+std::string TraceTable(const Json& traces, size_t max_width);
+
+}  // namespace lagwatch::tools

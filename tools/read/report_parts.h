@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parts of a report's text that lists of reports and single reports have in common. Context: background;
+// pure.
+#pragma once
+
+#include <cstdio>
+#include <string>
+
+#include "tools/read/report_source.h"
+
+namespace lagwatch::tools {
+
+// At most 63 characters of printf's output.
+template <typename... Values>
+std::string Format(const char* format, Values... values) {
+  char text[64];
+  std::snprintf(text, sizeof text, format, values...);
+  return text;
+}
+
+inline std::string Text(const Json& object, const char* key) { return object.at(key).get<std::string>(); }
+
+bool IsDump(const Json& report);
+// Whether the report is about the process's use of CPU: no loop hangs, and nothing has lasted.
+bool IsOfCpu(const Json& report);
+// Whether the report is about a dispatch that was slow, but no lag.
+bool IsSlow(const Json& report);
+// A lag whose end is not known lasted at least as long as it was seen; so did one that ended with its
+// process.
+std::string Duration(const Json& report);
+// "crash-in-lag, signal 11"; empty while that is not known, and from older collectors.
+std::string ExitText(const Json& report);
+
+}  // namespace lagwatch::tools
