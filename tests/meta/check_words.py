@@ -13,7 +13,7 @@ import sys
 
 # Directories and files that are not rewritten yet.
 PENDING = [
-    "collector/admin", "collector/store/clickhouse",
+    "collector/store/clickhouse",
 ]  # fmt: skip
 
 FOLDERS = ("build", "node_modules", "dist", "corpus", "goldens")
