@@ -87,7 +87,7 @@ class alignas(64) LoopProbe {
     uint64_t begin_ticks;  // kUntimed when the loop only counts
     const char* tag;       // readable as long as the dispatch goes on, and no longer
   };
-  // The dispatch under way. A loop too busy to be read consistently is as good as idle: it
+  // The dispatch under way. A loop too busy to be read consistently is treated as idle: it
   // moves. Context: watchdog.
   Dispatch Read() const;
   // Context: watchdog.
