@@ -32,7 +32,7 @@ struct HttpOptions {
 };
 
 struct HttpRequest {
-  std::string path;  // "/v1/reports", with what follows a '?'
+  std::string path;  // "/v1/reports", with the query after a '?'
   std::vector<std::string> headers = {};
   bool is_post = false;
   std::string_view body = {};  // of a POST
