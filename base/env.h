@@ -62,7 +62,7 @@ class Env {
   virtual int CreateDirectories(const std::string& path) = 0;
   // Names of the directory's entries, sorted. Context: background; allocates.
   virtual int List(const std::string& path, std::vector<std::string>* names) = 0;
-  // The whole file, and what it is; EFBIG past kMaxReadBytes. Context: background; allocates.
+  // Reads the whole file and its attributes; EFBIG past kMaxReadBytes. Context: background; allocates.
   virtual int ReadFile(const std::string& path, std::string* content, FileFacts* facts) = 0;
   int ReadAll(const std::string& path, std::string* content) {
     FileFacts facts;

@@ -9,8 +9,8 @@
 
 namespace lagwatch::base {
 
-// Calls `visit` for what is loaded, under the loader's lock, until it does not return 0. Forks wait until it
-// is over, for a second at most; it waits for forks, for ten. An exception of `visit` ends the walk and is
+// Calls `visit` for the loaded modules, under the loader's lock, until it does not return 0. Forks wait until
+// it is over, for a second at most; it waits for forks, for ten. An exception of `visit` ends the walk and is
 // thrown here, after the loader's lock is released. Context: background; not from `visit`, nor where a fork
 // may be under way.
 void WalkLoadedModules(int (*visit)(dl_phdr_info* info, size_t size_bytes, void* context), void* context);

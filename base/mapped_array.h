@@ -48,7 +48,7 @@ class MappedArray {
     size_ = size;
     return true;
   }
-  // Gives back what is not needed, by whole pages.
+  // Gives back unused memory, by whole pages.
   void ShrinkToFit() {
     size_t bytes = PageRound(size_ * sizeof(T));
     if (data_ == nullptr || bytes == 0 || bytes >= PageRound(capacity_ * sizeof(T))) return;

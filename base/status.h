@@ -12,7 +12,7 @@ namespace lagwatch::base {
 enum class StatusCode {
   kOk = 0,
   kInvalid,       // the caller's input is wrong; the same call fails again
-  kNotFound,      // what was named does not exist
+  kNotFound,      // the named thing does not exist
   kUnauthorized,  // the key is missing or wrong
   kTooLarge,      // over a documented limit
   kUnavailable,   // passing: the same call may succeed later

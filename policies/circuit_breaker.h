@@ -21,7 +21,7 @@ class CircuitBreaker {
   int64_t WaitMs(int64_t now_ms) const { return std::max<int64_t>(0, not_before_ms_ - now_ms); }
   bool is_open() const { return failures_ >= kFailuresToOpen; }
 
-  // It answered, be it with a refusal.
+  // The host answered, even if with a refusal.
   void NoteAnswer() {
     failures_ = 0;
     not_before_ms_ = 0;

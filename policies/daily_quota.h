@@ -58,7 +58,7 @@ class DailyQuota {
     ++use_->count;
     return QuotaAnswer::kSend;
   }
-  // Whether so much more of what is measured may be sent, whatever of; counts it if so.
+  // Whether this amount may still be sent; counts it if so.
   bool TakeAmount(uint32_t amount, int64_t day) {
     TurnTo(day);
     if (limits_.per_day != QuotaLimits::kNoLimit &&

@@ -18,8 +18,7 @@ enum class ExitReason : int32_t {
   kCrash = 6,        // the program noted the signal that ended it
   kStopped = 7,      // the program noted that it was asked to end
   kCrashInLag = 8,   // as kCrash, and a loop was frozen when the signal came
-  kHangInCrash =
-      9,  // as kCrash, and then a loop froze: its handler, or what it waits for, did not come to an end
+  kHangInCrash = 9,  // as kCrash, and then a loop froze: its handler, or a wait of it, did not end
 };
 inline constexpr int32_t kLastExitReason = 9;
 

@@ -7,7 +7,7 @@
 
 namespace lagwatch::policies {
 
-// From what matters least. The numbers from 0 on are written down: lagwatch.proto's Sealed.
+// Ascending in importance. The numbers from 0 on are persisted: lagwatch.proto's Sealed.
 enum class ReportPriority : int8_t {
   kTrace = -2,         // no report: all of these matter more
   kSlowDispatch = -1,  // a report of Kind::kSlow, which has a quota of its own; written down as 5

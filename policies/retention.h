@@ -15,7 +15,7 @@ namespace lagwatch::policies {
 struct StoredFile {
   int64_t written_wall_ms;
   uint64_t size_bytes;
-  ReportPriority priority;  // of what matters most in it
+  ReportPriority priority;  // of its most important record
 };
 
 struct RetentionLimits {

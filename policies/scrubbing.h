@@ -11,7 +11,7 @@
 
 namespace lagwatch::policies {
 
-// A text without what is private; short enough for the stack.
+// A text without personal data; short enough for the stack.
 class ScrubbedText {
  public:
   static constexpr size_t kMaxBytes = 512;
@@ -33,7 +33,7 @@ class Scrubber {
  public:
   static constexpr size_t kMaxPatterns = 8;
   static constexpr size_t kMaxPatternBytes = 63;
-  static constexpr std::string_view kMark = "…";  // stands for what was taken out
+  static constexpr std::string_view kMark = "…";  // replaces removed text
   static constexpr std::string_view kHome = "~";
 
   Scrubber() = default;

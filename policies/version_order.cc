@@ -8,7 +8,7 @@ namespace {
 
 bool IsDecimal(char character) { return character >= '0' && character <= '9'; }
 
-// Takes the run of digits, or of what is none, that `text` begins with.
+// Takes the run of digits, or of other characters, that `text` begins with.
 std::string_view TakeRun(std::string_view* text) {
   size_t size = 0;
   while (size < text->size() && IsDecimal((*text)[size]) == IsDecimal(text->front())) ++size;

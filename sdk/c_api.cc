@@ -73,7 +73,7 @@ constexpr size_t kMaxHostAnswerBytes = 64 << 10;
 
 std::string ToString(const char* text) { return text == nullptr ? std::string() : std::string(text); }
 
-// A caller built against an older header has a shorter struct; what it lacks keeps its default.
+// A caller built against an older header has a shorter struct; missing members keep their defaults.
 lw_options WithDefaults(const lw_options* given) {
   lw_options options;
   lw_options_init(&options);
@@ -339,7 +339,7 @@ lw_status lw_start(const lw_options* options) noexcept {
   });
 }
 
-// Without memory to flush with, the next start sends what is left.
+// Without memory to flush with, the next start sends the rest.
 void lw_stop(uint32_t flush_timeout_ms) noexcept {
   Guarded([=] { ProcessMonitor::Instance().Stop(flush_timeout_ms); });
 }

@@ -15,7 +15,7 @@ namespace {
 
 constexpr size_t kThreadStackBytes = 1 << 20;
 constexpr int64_t kStopNs = 5 * base::kNsPerSecond;
-// Traces take a quarter of what may wait on disk at most.
+// Traces take at most a quarter of the limit of waiting records.
 constexpr uint64_t kMaxUnsentBytes = 16 << 20;
 
 // Whole stacks take most. Calls take 8 bytes each time a function is entered or left; where nothing is

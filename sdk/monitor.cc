@@ -134,7 +134,7 @@ base::Result<std::unique_ptr<Monitor>> Monitor::Start(const MonitorOptions& opti
   if (!capturer.ok()) return capturer.status();
   monitor->capturer_ = std::move(capturer).value();
 
-  // A record that cannot be made, for want of a thread or of room, is counted.
+  // A record that cannot be made, for lack of a thread or of room, is counted.
   static_cast<void>(base::RunWithOwnFiles([&] {
     auto run = RunWriter::Create(normal.spool_directory, run_facts, &ProcessWords().scene, facts.scrubber);
     if (run.ok()) monitor->run_ = std::move(run).value();

@@ -37,7 +37,7 @@ struct StartRequest {
   // Takes over what the collector wants; false when it wants nothing watched.
   std::function<bool(MonitorOptions*)> apply_config{};
   std::function<void()> on_started{};
-  // Consent was taken back: removes what is kept.
+  // Consent was withdrawn: removes stored data.
   std::function<void(const MonitorOptions&)> erase_kept{};
   bool has_consent = true;  // until SetConsent() says so or otherwise
 };
@@ -94,8 +94,8 @@ class ProcessMonitor {
   enum class StartResult { kStarted, kAlreadyStarted, kOff };
   StartResult Start(StartRequest request);
   void Stop(int64_t flush_timeout_ms, watchdog::StopReason reason = watchdog::StopReason::kStopped);
-  // Given: starts what was to be started. Taken back: stops, sends nothing more and erases what is kept where
-  // the last start said.
+  // Given: starts a monitor that waits for consent. Withdrawn: stops, sends nothing more and erases the data
+  // in the directory of the last start.
   StartResult SetConsent(bool is_given);
   // Empty when the monitor is on.
   std::string why_off();
@@ -118,7 +118,7 @@ class ProcessMonitor {
     return registry_.dump_requests().Ask(reason, 0) == watchdog::DumpRequests::Answer::kAccepted;
   }
 
-  // Asks for a trace of what led here: see Monitor::TraceNow().
+  // Requests a trace of the last seconds: see Monitor::TraceNow().
   bool AskForTrace();
 
   // Says where the application is. Any thread; wait-free.

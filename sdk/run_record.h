@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The record that a run of the program keeps of itself, in a file of one page that outlives it, and how it is
-// read back. Design and limits: docs/design/runs.md. Part of the on-disk format: what is here never changes
-// its meaning. Context: pure; reading: background.
+// The record that a run of the program keeps of itself, in a file of one page that outlives it, and its
+// decoding. Design and limits: docs/design/runs.md. Part of the on-disk format: nothing here ever changes its
+// meaning. Context: pure; reading: background.
 #pragma once
 
 #include <cstddef>
@@ -161,7 +161,7 @@ struct RunRecord {
   int32_t crash_signal = 0;
   CrashMoment crash_moment = CrashMoment::kNotKnown;
   int64_t crash_wall_ms = 0;
-  StopCause stop_cause = StopCause::kNone;  // what is not known here is none
+  StopCause stop_cause = StopCause::kNone;  // unknown causes become kNone
   int64_t seen_wall_ms = 0;
   int64_t oom_kills_in_group = -1;
   int64_t oom_kills_on_machine = -1;

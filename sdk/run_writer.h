@@ -40,7 +40,7 @@ class RunWriter {
   // nothing is left, which is written at once; other values by Refresh(), often while a run is young, and
   // then once a minute.
   void NoteUsage(const RunUsage& usage);
-  // Writes what was noted last, at the end of the run.
+  // Writes the usage noted last, at the end of the run.
   void WriteLastUsage();
   // To be called at every round of the watchdog: writes when there is something new, and from time to time
   // that the run goes on.

@@ -28,8 +28,8 @@ constexpr int64_t kLagRefreshNs = 50 * base::kNsPerMs;
 constexpr int64_t kIdleRefreshNs = 60 * base::kNsPerSecond;
 constexpr int64_t kCountPeriodNs = base::kNsPerSecond;
 
-// Rounds during a lag follow each other closely. A longer gap was not the program's time: it
-// was stopped, say.
+// Rounds during a lag follow each other closely. A longer gap was not the program's time: it was
+// stopped, for example.
 constexpr int64_t kLongestRoundNs = base::kNsPerSecond;
 
 // The present run, for code without a RunWriter, and its process.

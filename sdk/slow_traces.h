@@ -43,7 +43,7 @@ class SlowTraces final : public watchdog::HangListener {
     const int64_t now_ns = base::SystemClock().MonoNs();
     const bool is_slow = dispatch.elapsed_ns > recorder_->options().slow_ns && dispatch.elapsed_ns <= lag_ns_;
     if (!is_slow || !limit_.TryPass(now_ns)) return;
-    // It has ended at some time since the last look: what came before is long enough to have it all.
+    // It has ended at some time since the last look: the recorded time before is long enough to include it.
     recorder_->Ask(
         {.reason = TraceReason::kSlow, .begin_ns = now_ns - dispatch.elapsed_ns, .end_ns = now_ns});
   }

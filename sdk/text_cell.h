@@ -14,7 +14,7 @@ class TextCell {
  public:
   static constexpr size_t kMaxBytes = 64;  // without a terminator
 
-  // Copies `text`; what does not fit is cut off between two characters. Null is an empty text.
+  // Copies `text`; a longer text is cut off between two characters. Null is an empty text.
   void Set(const char* text);
   // Writes the last text, filled up with zeros, and returns its number: 0 when none was ever set. One that is
   // being set right now is not seen yet.

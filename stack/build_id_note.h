@@ -19,7 +19,7 @@ struct BuildIdNote {
 };
 
 // Walks the notes of `size_bytes` from `place` on, trusting none of them and looking at no more than the
-// first 64. `read(place, destination, size_bytes)` copies all of what is asked for, or is false. Context:
+// first 64. `read(place, destination, size_bytes)` copies all requested bytes, or returns false. Context:
 // that of `read`; takes no memory and no lock of its own.
 template <typename Read>
 std::optional<BuildIdNote> FindBuildIdNote(uint64_t place, uint64_t size_bytes, Read read) {

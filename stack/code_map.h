@@ -30,7 +30,7 @@ class CodeMap final : private ModuleSource {
   explicit CodeMap(std::unique_ptr<Unwinder> unwinder);
   ~CodeMap() override;
 
-  // Looks at what is loaded and where stacks may lie. To be called before captures. Context: watchdog.
+  // Updates the map of loaded code and of possible stacks. To be called before captures. Context: watchdog.
   void Refresh();
   // To be called now and then while captures go on: looks again when stacks since then had addresses that
   // belong to nothing known, or when that was long ago. Context: watchdog.

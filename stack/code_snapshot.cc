@@ -21,7 +21,7 @@ void CodeSnapshot::Publish(const ModuleMap& modules) {
   uint32_t generation = generation_.load(std::memory_order_relaxed) + 1;  // written by us alone
   if (generation == 0) generation = 2;                                    // 0 is none, and parity goes on
   Copy& copy = copies_[generation % 2];
-  copy.generation.store(0, std::memory_order_relaxed);  // ordered by what is stored next
+  copy.generation.store(0, std::memory_order_relaxed);  // ordered by the next store
   size_t count = 0;
   for (const ModuleMap::CodeRange& range :
        modules.code().first(std::min(modules.code().size(), copy.ranges.size()))) {
@@ -60,7 +60,7 @@ CodeSnapshot::Found CodeSnapshot::Find(uint64_t address, uint32_t generation, Pl
     *place = {static_cast<uint32_t>(LoadWord(copy.ranges[low].module)), LoadWord(copy.ranges[low].load_bias)};
     found = place->module == kNoModule ? Found::kOtherCode : Found::kModule;
   }
-  // Relaxed: what was read last was read before.
+  // Relaxed: the last word read was read before.
   return copy.generation.load(std::memory_order_relaxed) == generation ? found : Found::kChanged;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compressed parts of ELF files. The input may be hostile: what is damaged, cut, or would reach
-// kMaxDecompressedBytes is refused, and memory grows with what comes out, not with what the input promises.
-// Context: background. Thread-safe.
+// Decompresses parts of ELF files. The input may be hostile: damaged or cut input, or output beyond
+// kMaxDecompressedBytes, is refused, and memory grows with the output, not with the size that the input
+// claims. Context: background. Thread-safe.
 #pragma once
 
 #include <cstddef>

@@ -43,7 +43,7 @@ bool IsThreadOfThisProcess(uint32_t tid) {
   return tid != 0 && tid <= FUTEX_TID_MASK && ReadThreadStateLetter(static_cast<int>(tid)) != '?';
 }
 
-// Whether no other process can have a part in what lies at `address`.
+// Whether no other process can share the memory at `address`.
 bool IsPrivate(uint64_t address, const ModuleMap& modules) {
   StackRegions memory = modules.stacks();
   return memory.IsOnMainStack(address) || FindRegion(address, memory.regions, memory.count) != nullptr;

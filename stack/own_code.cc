@@ -28,7 +28,7 @@ bool IsOwnFunction(uint64_t start) {
   return false;
 }
 
-// Marks a hook and, inwards from it, what it calls in its own module, as long as that is not left.
+// Marks a hook and, inwards from it, its callees in its own module, as long as that is not left.
 void MarkHook(const Stack& stack, uint32_t hook, bool (&is_own)[kMaxFrames]) {
   for (uint32_t i = hook + 1; i-- != 0 && stack.frames[i].module == stack.frames[hook].module;) {
     is_own[i] = true;

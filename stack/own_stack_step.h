@@ -53,7 +53,8 @@ enum class OwnStep : uint8_t { kToCaller, kComplete, kIncomplete };
 
 // `rule` is that of `cursor`'s code, which the module loaded at `load_bias` has.
 OwnStep StepByRule(const UnwindRule& rule, uint64_t load_bias, OwnStackMemory* memory, OwnCursor* cursor);
-// Out of a signal handler, if `cursor` is where one returns to: `interrupted` becomes what it interrupted.
+// Steps out of a signal handler, if `cursor` is where one returns to: `interrupted` becomes
+// the interrupted code.
 OwnStep StepOverSignal(OwnStackMemory* memory, OwnCursor* cursor, Registers* interrupted);
 
 }  // namespace lagwatch::stack

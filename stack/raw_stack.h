@@ -8,7 +8,7 @@
 
 namespace lagwatch::stack {
 
-// Room for some 10,000 frames. Memory is taken only for what is used of it.
+// Room for some 10,000 frames. Only the used part takes memory.
 inline constexpr size_t kMaxRawStackBytes = 2 << 20;
 // Stacks up to here are copied without a page fault.
 inline constexpr size_t kUsualRawStackBytes = 256 << 10;

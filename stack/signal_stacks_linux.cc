@@ -83,13 +83,13 @@ void DeleteTimersOf(int tid) {
   }
 }
 
-// Called when no capturer sends to the calling thread any more; waits until it has handled what was sent.
+// Called when no capturer sends to the calling thread any more; waits until it has handled the signals sent.
 void AwaitSignalsUnderWay(int tid) {
   for (const std::atomic<int>& sending_to : g_sending_to) {
     while (sending_to.load() == tid) sched_yield();
   }
   DeleteTimersOf(tid);
-  syscall(SYS_gettid);  // a thread takes what waits for it at the end of any call
+  syscall(SYS_gettid);  // a thread takes pending signals at the end of any call
 }
 
 }  // namespace

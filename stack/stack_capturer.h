@@ -54,10 +54,10 @@ class StackCapturer {
   static constexpr int64_t kUnread = -1;
 
   // Installs the signal's handler, unless another capturer did. A handler that a wanted signal already has
-  // goes on getting what is not ours, and keeps its flags and its mask. Where the program handles every
-  // real-time signal, only threads that sleep have stacks. Errors: kUnavailable when the wanted signal's
-  // handler cannot be installed, when others capture by another signal than the wanted one, when there are
-  // too many capturers or there is no memory; kInvalid when there is no such signal. Context: background.
+  // still receives foreign signals, and keeps its flags and its mask. If the program handles every real-time
+  // signal, only threads that sleep have stacks. Errors: kUnavailable if the wanted signal's handler cannot
+  // be installed, if other capturers use another signal, if there are too many capturers or there is no
+  // memory; kInvalid if there is no such signal. Context: background.
   static base::Result<std::unique_ptr<StackCapturer>> Create(const CaptureOptions& options,
                                                              std::shared_ptr<CodeMap> code);
   // With a code map of its own. Context: background.
@@ -77,7 +77,7 @@ class StackCapturer {
   // Returns the signal that has our handler; 0 if none is available. Context: watchdog.
   int KeepSignal();
 
-  // Looks at what is loaded and where stacks may lie. To be called before captures. Context: watchdog.
+  // Updates the map of loaded code and of possible stacks. To be called before captures. Context: watchdog.
   void RefreshModules() { code_->Refresh(); }
   // To be called now and then while captures go on: looks again when stacks since then had addresses that
   // belong to nothing known, or when that was long ago. Context: watchdog.

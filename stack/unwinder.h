@@ -29,7 +29,7 @@ class Unwinder {
   // The tables that it uses, which live as long as it does; null when there are none.
   virtual TableLibrary* tables() { return nullptr; }
 
-  // To be called when code was loaded or unloaded: forgets what was cached of the modules.
+  // To be called when code was loaded or unloaded: clears the cache of modules.
   virtual void OnModulesChanged() = 0;
 };
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that each source file keeps to its layer: what it includes, and whether it asks for the system it runs on.
+"""Checks that each source file keeps to its layer: its includes, and its conditions on the system.
 
-Prints a line "file:line: what is wrong: the rule" for each violation and exits 1; exits 0 when there is none.
+Prints a line "file:line: violation: the rule" for each violation and exits 1; exits 0 without any.
 """
 
 import argparse

@@ -10,10 +10,10 @@
 
 namespace lagwatch::watchdog {
 
-// Looks at thread `tid`; false when it is gone. `before` is an earlier look at it, or null: what cannot
-// have changed since is taken from there. On a two-core virtual machine that takes 15 µs for a thread
-// that has slept since, 27 µs for one that runs, 33 µs for one that has run and sleeps. `kept` may be
-// null. Context: watchdog.
+// Looks at thread `tid`; returns false if it is gone. `before` is an earlier look at it, or null: facts
+// that cannot have changed since are taken from there. On a two-core virtual machine that takes 15 µs for a
+// thread that has slept since, 27 µs for one that runs, 33 µs for one that has run and sleeps. `kept` may
+// be null. Context: watchdog.
 bool LookAtThread(int32_t tid, const policies::ThreadLook* before, policies::ThreadLook* look,
                   const stack::ThreadFiles* files = nullptr);
 // The same for a thread that has run all the time since `before`: then it cannot have waited, and its use

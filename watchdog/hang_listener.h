@@ -42,8 +42,8 @@ class HangListener {
   virtual void OnSensitive(const LagNotice&) {}
 };
 
-// Measures how long another one's calls take: that is time that the watchdog waits, and neither a stop of the
-// process nor the fault of what goes on meanwhile.
+// Measures the duration of another listener's calls: that is time that the watchdog waits, and neither a stop
+// of the process nor the fault of the present dispatch.
 class TimedListener final : public HangListener {
  public:
   // Borrowed; null: it is never called.

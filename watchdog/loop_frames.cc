@@ -9,7 +9,7 @@ namespace {
 using policies::FrameStage;
 using policies::RefreshInterval;
 
-// Only the loop's thread writes what is added to here.
+// Only the loop's thread writes these sums.
 void Add(std::atomic<uint64_t>* sum, uint64_t amount) {
   if (amount != 0) sum->store(sum->load(std::memory_order_relaxed) + amount, std::memory_order_release);
 }

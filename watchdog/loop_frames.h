@@ -39,7 +39,7 @@ class alignas(64) LoopFrames {
     int64_t begin_ns;
     int64_t vsync_ns;
   };
-  // A loop too busy to be read consistently is as good as idle: it moves.
+  // Returns an idle frame if the loop is too busy to be read consistently: then it makes progress.
   Frame Read() const;
   bool IsStillIn(uint64_t number) const {
     return ended_.load(std::memory_order_acquire) < number;  // pairs with End's store

@@ -25,7 +25,7 @@ struct Thresholds {
 // Thread safety: all from any thread. Wait-free.
 class LoopLimits {
  public:
-  // Returns what is in force from now on.
+  // Returns the thresholds in force from now on.
   Thresholds SetThresholds(const Thresholds& wanted);
   // The loop's own; `others` when it has none.
   Thresholds ThresholdsOr(const Thresholds& others) const;

@@ -27,10 +27,10 @@ static_assert(std::atomic<uint64_t>::is_always_lock_free && std::atomic<const ch
 
 // A loop's probe.
 //
-// Thread safety: Begin and End from the loop's own thread only; the rest from the watchdog thread only.
-// Invariants:
-// - Dispatches are numbered from 1. `begun` is the number of the last one that began, `ended` of the last
-//   one that ended; they differ, by one, while a dispatch is under way (costs: docs/design/dispatch.md).
+// Thread safety: Begin and End from the loop's own thread only; the rest from the watchdog
+// thread only. Invariants:
+// - Dispatches are numbered from 1. `begun` is the number of the last one that began, `ended` of the last one
+//   that ended; they differ, by one, while a dispatch is under way (costs: docs/design/dispatch.md).
 // - `begin_ticks` and `tag` belong to dispatch `begun`: a reader that finds the same `begun` before and after
 //   reading them has a consistent pair.
 // - Only the outermost dispatch counts: nested ones change only `nested`.
@@ -87,7 +87,7 @@ class alignas(64) LoopProbe {
     uint64_t begin_ticks;  // kUntimed when the loop only counts
     const char* tag;       // readable as long as the dispatch goes on, and no longer
   };
-  // The dispatch under way. A loop too busy to be read consistently is as good as idle: it
+  // The dispatch under way. A loop too busy to be read consistently is treated as idle: it
   // moves. Context: watchdog.
   Dispatch Read() const;
   // Context: watchdog.
@@ -129,7 +129,7 @@ class alignas(64) LoopProbe {
   // Context: watchdog.
   void SetLimits(const Limits& limits);
 
-  // Gives it a place to keep what it did, once for all; borrowed. While no dispatch is under way.
+  // Sets the place for its records, once; borrowed. While no dispatch is under way.
   void SetHistory(DispatchHistory* history) { history_ = history; }
   const DispatchHistory* history() const { return history_; }
   // The same for notes, which are never reset; even while the watchdog looks.

@@ -454,7 +454,7 @@ void LoopWatch::OpenWindow(Watched* watched, const WatchedLoop& loop, const char
     bool is_in_window = other.watch.is_window_open() && other.IsStillIn(loop);
     return &other != watched && (other.watch.is_lagging() || is_in_window);
   });
-  // First what waits for nothing: the program may be changing its address space.
+  // First the reads that never wait: the program may be changing its address space.
   bool is_first = watched->watch.OpenWindow(sample_count_);
   if (is_first)
     watched->watch.SetCpuBaseline({now_ns, base::ThreadCpuNs(loop.tid.load()), base::ProcessCpuNs()});

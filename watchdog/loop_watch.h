@@ -85,7 +85,7 @@ class LoopWatch {
   bool IsQuiet(const WatchedLoop& loop) const;
   // Whether something of this loop is over its threshold, as far as was seen.
   bool IsLagging() const;
-  // Finishes what is being watched and is over by now. Captures nothing.
+  // Finishes watched spans that are over by now. Captures nothing.
   void FinishIfOver(const WatchedLoop& loop, const WatchTools& tools);
   // Reports the end of every hang that is under way: the process ends, and the loop with it.
   void FinishHangs(const WatchedLoop& loop, const WatchTools& tools);
@@ -107,15 +107,15 @@ class LoopWatch {
     }
   };
 
-  // Nothing is due at this look but a sample: what was watched still goes on.
+  // Nothing is due at this look except a sample: watched spans still go on.
   bool IsAllAsBefore(const WatchedLoop& loop, int64_t now_ns) const;
   int64_t NextLookNs(int64_t now_ns, const WatchTools& tools) const;
   // Whether tasks wait behind a dispatch that is a lag itself; they count again when that is over.
   bool IsToldByDispatch(const Watched& watched) const {
     return watched.source == &tasks_ && !watched.watch.is_lagging() && watched_[0].watch.is_lagging();
   }
-  // Sees what is under way and opens its window when that is due. Returns when one of the kind that begins
-  // now is to be looked at.
+  // Reads the present span and opens its window when that is due. Returns the time of the next look at a span
+  // of the kind that begins now.
   int64_t Follow(Watched* watched, const WatchedLoop& loop, int64_t now_ns, const WatchTools& tools);
   bool IsForADebugger(int64_t now_ns, const WatchTools& tools);
   // Whether a dispatch that was inferred from the thread's waits is spent idle, as far as a look shows.
@@ -150,7 +150,7 @@ class LoopWatch {
   // Of whatever is going on, once for all kinds. Unless it `is_needed_now`, it is outstanding until the next
   // look: nothing waits for the answer of a thread that runs.
   void TakeSample(const WatchedLoop& loop, int64_t now_ns, bool is_needed_now, const WatchTools& tools);
-  // Counts the outstanding sample in, if there is one and what it is of still goes on.
+  // Adds the outstanding sample, if there is one and its span still goes on.
   void CollectSample(const WatchedLoop& loop, const WatchTools& tools);
   // Whether something is going on whose window is open.
   bool IsAnyGoingOn(const WatchedLoop& loop) const;
@@ -167,7 +167,7 @@ class LoopWatch {
 
   // Brings the book up to a lag's duration.
   void CountLag(Watched* watched, int64_t duration_ns, const WatchTools& tools);
-  // Counts what is no lag, but would have been.
+  // Counts spans that are no lags, but would have been.
   void CountSuppressed(const Watched& watched, const WatchedLoop& loop, const WatchTools& tools);
   void ReadNotes(const WatchedLoop& loop, int64_t now_ns, const WatchTools& tools);
   void TellNote(const DispatchHistory::Dispatch& note, const WatchedLoop& loop, int64_t now_ns,
@@ -202,7 +202,7 @@ class LoopWatch {
   bool has_begun_nothing_ = false;
 
   UsageReader usage_reader_;
-  int64_t last_usage_ns_ = 0;    // what was before is in the book
+  int64_t last_usage_ns_ = 0;    // earlier usage is reported already
   bool was_background_ = false;  // the application, then
   // The last stop of the process, somewhere between two looks.
   struct {

@@ -4,7 +4,7 @@
 namespace lagwatch::watchdog {
 
 Span QueueSpans::ReadCounts(const TaskCounts& counts, int64_t now_ns, const Thresholds& thresholds) {
-  // First what was run: what is queued later does not matter yet.
+  // First the tasks run: tasks queued later do not matter yet.
   uint64_t run = counts.run();
   uint64_t queued = counts.queued();
   age_.Observe(now_ns, queued, run, thresholds.threshold_ns);

@@ -7,9 +7,8 @@
 
 namespace lagwatch::watchdog {
 
-// Facts of what is not known are left out. Reads a dozen small files, which takes 110 µs on a two-core
-// virtual machine; a Linux before 6.2 adds 0.3 µs for each open file, up to 4096 of them. Context: watchdog,
-// for a report only.
+// Unknown facts are left out. Reads a dozen small files, which takes 110 µs on a two-core virtual machine; a
+// Linux before 6.2 adds 0.3 µs for each open file, up to 4096 of them. Context: watchdog, for a report only.
 void AddProcessFacts(const WatchTools& tools, FactList* facts);
 
 // The scheduling of the watched thread, and whether the application is in the foreground. Reads a file of

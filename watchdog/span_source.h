@@ -19,7 +19,7 @@ struct Span {
   int64_t begin_ns = 0;
   Thresholds thresholds;
   const char* tag = nullptr;                 // readable as long as it goes on, and no longer
-  int64_t read_again_within_ns = INT64_MAX;  // of a source that sees only what goes on at its looks
+  int64_t read_again_within_ns = INT64_MAX;  // of a source that sees only spans under way at its looks
 };
 
 // Borrowed for a call.
@@ -29,7 +29,7 @@ struct SpanTools {
   const base::Clock* clock;
   int64_t last_look_ns = 0;  // of this loop; 0: there was none
 
-  // When what has the time stamp `begin_ticks` began; `now_ns` when it has none.
+  // The begin of a span with the time stamp `begin_ticks`; `now_ns` without one.
   int64_t BeginNs(uint64_t begin_ticks, int64_t now_ns) const;
 };
 
@@ -52,7 +52,7 @@ class FactList {
   size_t count_ = 0;
 };
 
-// Context: watchdog; not thread-safe. Each loop has its own, because some remember what they saw.
+// Context: watchdog; not thread-safe. Each loop has its own, because some keep state.
 class SpanSource {
  public:
   virtual ~SpanSource() = default;

@@ -41,7 +41,7 @@ class ThreadLister {
     stack::BlockedThread blocked;  // where it sleeps; left alone while it runs
     bool is_asleep;
     bool is_hidden;      // sleeps, the kernel does not say where
-    bool is_stack_kept;  // the stack is what it had when it had used `snapshot.cpu_ns` and slept at `blocked`
+    bool is_stack_kept;  // the stack is that of when it had used `snapshot.cpu_ns` and slept at `blocked`
   };
 
   // A record's thread. Apart from the records, so that a search touches little memory.

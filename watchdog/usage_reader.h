@@ -17,8 +17,8 @@ class UsageReader {
  public:
   // Skips everything counted or recorded before.
   void Skip(const LoopProbe& probe);
-  // Adds the dispatches that have ended since the last call. A loop that both times and only counts is taken
-  // to have done what it did last.
+  // Adds the dispatches that have ended since the last call. A loop that both times and only counts is
+  // assumed to have done the one that it did last.
   void ReadCounts(const LoopProbe& probe, policies::LoopUsage* usage);
   // The next dispatch that was noted, oldest first; false when there is none. `lost_count` is how many before
   // it were overwritten.

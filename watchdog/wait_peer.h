@@ -33,8 +33,8 @@ struct SocketPeer {
 // Asks the kernel. `inode` is the socket's own.
 SocketPeer AskAboutSocket(int32_t tid, uint64_t inode);
 
-// The number in the link of thread `tid`'s descriptor, as in "socket:[7]": `kind` is what comes before the
-// brackets. 0 where the descriptor is of another kind.
+// The number in the link of thread `tid`'s descriptor, as in "socket:[7]": `kind` is the text before the
+// brackets. 0 if the descriptor is of another kind.
 uint64_t InodeOfDescriptor(int32_t tid, int descriptor, const char* kind);
 
 }  // namespace lagwatch::watchdog

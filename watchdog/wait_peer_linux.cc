@@ -169,7 +169,7 @@ namespace {
 // have to be allocated, and the hang may be in there.
 Doing WhatSocketAwaits(int32_t tid, uint64_t inode) {
   constexpr int kInodeShift = 8;
-  static constinit std::atomic<uint64_t> answers[8] = {};  // the inode and what it is
+  static constinit std::atomic<uint64_t> answers[8] = {};  // the inode and its kind
   std::atomic<uint64_t>& answer = answers[inode % std::size(answers)];
   const uint64_t known = answer.load(std::memory_order_relaxed);  // whole in itself
   if (known >> kInodeShift == inode) return static_cast<Doing>(known & 0xff);

@@ -67,7 +67,7 @@ struct WatchCounters {
   base::Counter stopped_ms;
   base::Counter suspensions;  // of the machine
   base::Counter blocked_ms;   // the watchdog waited in the kernel while the process ran: GuardFindings
-  base::Counter late_wakes;   // of the watchdog, for want of a processor
+  base::Counter late_wakes;   // of the watchdog, for lack of a processor
   // Spans that were no lags, but would have been.
   base::Counter lags_stopped;      // … had the process not been stopped
   base::Counter lags_suspended;    // … had the machine not slept

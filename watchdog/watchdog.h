@@ -50,9 +50,9 @@ class Watchdog {
   // else keeps its report without an end. False when the thread does not end in time, because a disk that it
   // writes to hangs: then this object, and all that it borrows, must be leaked. Context: background.
   [[nodiscard]] bool TryStop(StopReason reason = StopReason::kStopped);
-  // Around a fork(), in the parent, where the watchdog's thread shares the program's descriptor table: lets
-  // no round go on meanwhile, so that the child inherits no file that one had open. Waits for at most 100 ms;
-  // elsewhere (see base::HasOwnFiles) there is nothing to inherit, and nothing is waited for. False when
+  // To be called around a fork(), in the parent, if the watchdog's thread shares the program's descriptor
+  // table: stops rounds meanwhile, so that the child inherits no open file of one. Waits for at most 100 ms;
+  // elsewhere (see base::HasOwnFiles) there is nothing to inherit, and it does not wait. Returns false if
   // rounds go on. Context: background.
   bool PauseForFork();
   void ResumeAfterFork() {
@@ -100,8 +100,8 @@ class Watchdog {
   // Accounts for the time of a look, before which looks had waited so long and so many reports
   // had been tried.
   void AccountForLook(int64_t waited_ns_before, uint64_t reports_before);
-  // Takes off what was not the program's time since the last call, in which this thread wanted to wait for so
-  // long at most.
+  // Takes off the time since the last call that was not the program's; in it this thread wanted to wait for
+  // so long at most.
   void DiscountForeignTime(int64_t wanted_wait_ns);
   // Looks from now on at the loops that have something to see.
   void ActivateWoken();

@@ -446,7 +446,7 @@ uint64_t Watchdog::CountReportsTried() const {
 
 void Watchdog::AccountForLook(int64_t waited_ns_before, uint64_t reports_before) {
   const int64_t waited_ns = WaitedInLooksNs() - waited_ns_before;
-  // The next loop is to be looked at by what is known now.
+  // The next loop is checked by the present account.
   if (base::SystemClock().MonoNs() - last_account_ns_ <= policies::TimeGuard::kToleranceNs) {
     waited_ns_ += waited_ns;
     return;

@@ -62,9 +62,8 @@ Result<std::string> Gunzip(std::string_view gzip, size_t limit_bytes) {
   }
   inflateEnd(&stream);
   if (bytes.size() > limit_bytes)
-    return Status(StatusCode::kTooLarge,
-                  "it unfolds into more than " + std::to_string(limit_bytes) + " bytes");
-  if (state != Z_STREAM_END) return Status(StatusCode::kInvalid, "it is no gzip, or is cut short");
+    return Status(StatusCode::kTooLarge, "it expands to more than " + std::to_string(limit_bytes) + " bytes");
+  if (state != Z_STREAM_END) return Status(StatusCode::kInvalid, "it is not gzip, or is cut short");
   return bytes;
 }
 

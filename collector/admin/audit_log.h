@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who changed what on the collector: a line of JSON for each change in one file, which is only appended to.
+// The audit log of the collector: a line of JSON for each change, in one file, which is only appended to.
 // Context: background. Thread-safe.
 #pragma once
 
@@ -22,12 +22,12 @@ class AuditLog {
   // change. Errors: kUnavailable when no entry could be written, as on a full disk.
   base::Status Reserve();
 
-  // `by` is the name of the key that was shown, `action` a word such as "config.put". What cannot be written
-  // is in the program's log instead.
+  // `by` is the name of the request's key, `action` a word such as "config.put". An entry that cannot be
+  // written goes to the program's log instead.
   void Add(std::string_view by, std::string_view action, std::string_view subject, const Json& details = {});
 
-  // The newest `limit` entries, the newest first: {"wall_ms", "by", "action", "subject", "details"}.
-  // Errors: kIo.
+  // The newest `limit` entries, the newest first: {"wall_ms", "by", "action", "subject",
+  // "details"}. Errors: kIo.
   base::Result<Json> Newest(int64_t limit) const;
 
  private:

@@ -248,7 +248,7 @@ Response ConfigAdmin::RemoveCaptureRequest(std::string_view cluster, std::string
       if (TextOf(request, "cluster") != cluster) kept.push_back(request);
     }
     if (kept.size() == requests.size())
-      return {StatusCode::kNotFound, "nobody is asked for a capture of that cluster"};
+      return {StatusCode::kNotFound, "no capture of that cluster is requested"};
     (*config)["capture_requests"] = std::move(kept);
     return {};
   };

@@ -18,7 +18,7 @@ using base::Result;
 using base::Status;
 using base::StatusCode;
 
-// A step holds up those who bring reports.
+// A step delays uploads.
 constexpr int64_t kRemovedInAStep = 200;
 constexpr int64_t kRepairedInAStep = 10;
 

@@ -34,7 +34,7 @@ struct Deletion {
 
 // The kind that is called so; nothing for an unknown name.
 std::optional<Removal::By> RemovalOf(std::string_view kind);
-// "sha256:" and the first half of the digest: who knows the subject can tell that it is meant.
+// "sha256:" and the first half of the digest: it can be compared with a known subject.
 std::string SubjectDigest(std::string_view subject);
 
 class Deletions final : public MaintenanceJob {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What somebody who administers the collector sent and it cannot take. Context: background; pure.
+// Errors of requests by admins. Context: background; pure.
 #pragma once
 
 #include <string>

@@ -49,7 +49,7 @@ ClusterPath PathOf(ClusterBy by, const Names& names, const Names& held_by) {
   return path;
 }
 
-// A cluster's key is of the whole names; what is kept of them and listed is what a person reads.
+// A cluster's key is of the whole names; stored and listed names are shortened for people.
 ClusterPath WithShortNames(ClusterPath path) {
   constexpr size_t kMostNameBytes = 4096;
   const auto cut = [](std::string* name) {

@@ -38,7 +38,7 @@ class ConfigService {
   const std::string config_path_;
   const std::string version_path_;
   const report::SigningKey key_;
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the following members
   std::optional<FileStamp> stamp_;
   std::optional<ConfigFile> file_;
   uint64_t version_ = 0;

@@ -61,7 +61,7 @@ class Budget {
     const uint64_t limit;
     const uint64_t peer_limit;
     std::mutex mutex;
-    std::function<void(uint64_t)> watch = {};  // guarded by mutex, like what follows
+    std::function<void(uint64_t)> watch = {};  // guarded by mutex, like the following ones
     uint64_t taken = 0;
     std::map<std::string, uint64_t> peers = {};  // those that have some
   };

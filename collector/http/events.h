@@ -41,8 +41,9 @@ class EventTexts {
 
   const ReportFeed* const feed_;
   std::mutex mutex_;
-  uint64_t count_ = 0;     // reports of the feed that are here or were; guarded by mutex_, like what follows
-  size_t kept_bytes_ = 0;  // of all texts
+  uint64_t count_ = 0;        // reports of the feed that are here or were; guarded by mutex_, like
+                              // the following ones
+  size_t kept_bytes_ = 0;     // of all texts
   std::deque<Event> events_;  // the oldest first
 };
 

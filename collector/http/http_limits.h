@@ -11,7 +11,7 @@ namespace lagwatch::collector {
 struct HttpLimits {
   std::chrono::milliseconds head_time{10'000};  // for a whole head, and for a TLS handshake
   std::chrono::milliseconds idle_time{30'000};  // between an answer and the next request
-  std::chrono::milliseconds stop_time{10'000};  // for what is under way when the server stops
+  std::chrono::milliseconds stop_time{10'000};  // for requests under way when the server stops
   // The slowest pace of a body, and of a client that takes an answer; may fall `grace` behind.
   uint64_t pace_bytes_per_s = 4096;
   std::chrono::milliseconds grace{10'000};

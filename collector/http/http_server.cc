@@ -128,7 +128,7 @@ class HttpServer::Impl {
     return [metrics = options_.metrics, set](uint64_t taken) { (metrics->*set)(taken); };
   }
 
-  // One connection too many is closed without a word: words cost what there is too little of.
+  // A connection beyond the limit is closed without an answer: answers cost the resources that are short.
   void Serve(TcpStream stream) {
     error_code error;
     const tcp::endpoint remote = stream.socket().remote_endpoint(error);

@@ -12,8 +12,8 @@
 
 namespace lagwatch::collector {
 
-// A body in a string that grows with what was read. Beast's own string_body takes as much memory as the
-// head's Content-Length announces.
+// A body in a string that grows as it is read. Beast's own string_body takes as much memory as the head's
+// Content-Length announces.
 struct GrowingBody {
   using value_type = std::string;
 
@@ -51,11 +51,11 @@ RequestHead HeadOf(const RequestParser& parser);
 // Refuses ambiguous heads that Beast accepts: a proxy in front could see other requests in them than we do.
 std::optional<Response> RefuseAmbiguous(const RequestParser& parser);
 
-// The answer to what is no HTTP; nothing when `error` says only that none came, or not all.
+// The answer to malformed HTTP; nothing if `error` says only that no request came, or not all of it.
 std::optional<Response> RefuseMalformed(const boost::system::error_code& error);
 
 ResponseMessage MessageOf(Response response, unsigned version, bool keep_alive);
-// The head of an endless answer; what follows it ends with the connection.
+// The head of an endless answer, which ends with the connection.
 boost::beast::http::response<boost::beast::http::empty_body> StreamHeadOf(const Response& response,
                                                                           unsigned version);
 

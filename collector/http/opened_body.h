@@ -10,12 +10,12 @@
 namespace lagwatch::collector {
 
 struct BodyLimits {
-  uint64_t body_bytes = 2 << 20;      // as sent: room for a trace and what comes with it
+  uint64_t body_bytes = 2 << 20;      // as sent: room for a trace and its report
   uint64_t inflated_bytes = 8 << 20;  // after decompression
 };
 
-// Replaces the body by what was compressed, with as much room for it as it takes. Errors: those of
-// InflateGzip; kUnavailable when there is no room for now.
+// Replaces the body by its decompressed content, with as much room for it as it takes. Errors: those of
+// InflateGzip; kUnavailable if there is no room for now.
 base::Status OpenBody(const BodyLimits& limits, Request* request);
 
 }  // namespace lagwatch::collector

@@ -12,7 +12,7 @@ namespace lagwatch::collector {
 Response NeedsAKey(const KeyCheck& check, KeyPlace place);
 // To one that is known, and may do other things.
 Response MayNot(const KeyRecord& key);
-// To what cannot be stored for now, because the disk is full.
+// The answer to uploads that cannot be stored for now, because the disk is full.
 Response NoRoom(const base::Status& room);
 Response TooManyRequests(const QuotaRefusal& refusal, KeyPlace place);
 

@@ -32,7 +32,7 @@ struct RequestHead {
 // A request that was let in, as its handler gets it.
 struct Request {
   std::string path;
-  std::string item;  // what stands for {…} in the endpoint's path
+  std::string item;  // the part of the path that matches {…} in the endpoint's
   std::string query;
   std::string if_none_match;
   std::string if_match;
@@ -41,7 +41,7 @@ struct Request {
   bool is_gzip = false;
   std::string body;
   KeyRecord key;       // whose it is; without a name when there was none in the head
-  Budget::Share room;  // what it holds of the memory for requests, to be resized when it needs more
+  Budget::Share room;  // its share of the memory for requests, to be resized when it needs more
 };
 
 // Takes the answer to one request, from any thread; only the first counts. One that is never called

@@ -24,7 +24,7 @@ class Router {
 
   // Or the answer to a request that is refused whatever its body holds.
   std::variant<Admitted, Response> Admit(const RequestHead& head) const;
-  // Calls the handler; what it throws is answered for it.
+  // Calls the handler; answers for it if it throws.
   static void Handle(const Endpoint& endpoint, Request request, const Respond& respond);
   // The answer to a body over its limit.
   static Response BodyTooLarge(uint64_t limit_bytes);

@@ -18,7 +18,7 @@ namespace {
 using base::Result;
 using base::Status;
 
-// The whole of it: SDKs ask for nothing else, and log what they do not know.
+// The whole answer: SDKs need nothing else, and log unknown fields.
 Response Answer(const std::string& event_id) {
   Json answer = Json::object();
   if (!event_id.empty()) answer["id"] = event_id;

@@ -204,8 +204,8 @@ class SessionOver final : public Session, public std::enable_shared_from_this<Se
     return admission;
   }
 
-  // Charges `room` with what was read of the body, and once it is whole with what its answer costs at least.
-  // Errors: no_memory when there is too little room.
+  // Charges `room` with the bytes read of the body, and once it is whole with the least cost of its answer.
+  // Errors: no_memory if there is too little room.
   asio::awaitable<error_code> ReadBody(RequestParser* parser, uint64_t limit, Budget::Share* room) {
     error_code error;
     parser->body_limit(limit);
@@ -336,7 +336,7 @@ class SessionOver final : public Session, public std::enable_shared_from_this<Se
   }
 
   // Answers a request whose body is not read, and lingers so that the client gets to read the answer; under
-  // TLS, too: what is thrown away needs no decrypting.
+  // TLS, too: discarded bytes need no decryption.
   asio::awaitable<void> Refuse(Response response, const RequestParser& parser) {
     Count({}, response.status, {});
     Note(response, parser);

@@ -21,8 +21,7 @@ class TlsIdentity {
  public:
   explicit TlsIdentity(TlsFiles files) : files_(std::move(files)) {}
 
-  // Reads the files; connections from now on see what is in them. Errors: kInvalid, and what was
-  // read before stays.
+  // Reads the files, for connections from now on. Errors: kInvalid; then the previous files stay in use.
   base::Status Load();
   // For one connection: TLS 1.2 or newer. Null before Load().
   std::shared_ptr<boost::asio::ssl::context> Current() const;

@@ -28,7 +28,7 @@ class GroupCommit {
 
   // Borrows `store`. `on_commit` is called on a thread of this, too, and is to be as quick.
   explicit GroupCommit(Store* store, OnCommit on_commit = {});
-  // Commits what waits first.
+  // Commits waiting records first.
   ~GroupCommit();
 
   // All or nothing, in the order of the calls. `done` is called on a thread of this object, once the
@@ -67,7 +67,7 @@ class GroupCommit {
   std::condition_variable has_work_;
   std::condition_variable has_unsynced_;
   std::condition_variable has_synced_;
-  std::vector<Waiting> waiting_;    // guarded by mutex_, as what follows
+  std::vector<Waiting> waiting_;    // guarded by mutex_, as the following ones
   std::vector<Unsynced> unsynced_;  // in their order
   bool is_stopping_ = false;        // no more come
   bool is_written_ = false;         // all that came

@@ -10,8 +10,8 @@
 
 namespace lagwatch::collector {
 
-// Past the first kFreeBytes, content that is so many times as large as what was read for it is a bomb:
-// reports come to 5 to 20 times.
+// Past the first kFreeBytes, content that is this many times as large as its compressed form is a bomb:
+// reports expand by 5 to 20 times.
 inline constexpr size_t kMaxRatio = 200;
 inline constexpr size_t kFreeBytes = 256 << 10;
 

@@ -15,13 +15,14 @@ namespace lagwatch::collector {
 class OpenedRecords {
  public:
   static constexpr size_t kMaxBytes = 16 << 20;           // that were sealed in one batch, inflated
-  static constexpr size_t kBytesOfAFailedOne = 64 << 10;  // what it counts as: it cost work, too
+  static constexpr size_t kBytesOfAFailedOne = 64 << 10;  // its share of the limit: it cost work, too
 
   // Borrows `opener`, which may be null: this collector can open nothing.
   explicit OpenedRecords(const report::RecordOpener* opener) : opener_(opener) {}
 
-  // `record`, or what is sealed in it, valid as long as both are. Errors: kInvalid for a sealed one that
-  // cannot be opened; all others are of the whole batch, such as kTooLarge when it should be sent in two.
+  // Returns `record`, or the record sealed in it, valid as long as both are. Errors: kInvalid for a
+  // sealed one that cannot be opened; all others are of the whole batch, such as kTooLarge if it should
+  // be sent in two.
   base::Result<report::Record> Open(const report::Record& record);
 
  private:

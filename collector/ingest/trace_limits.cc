@@ -23,7 +23,7 @@ struct Shown {
   Shown With(const trace::Frame& frame) const { return {frames + 1, name_bytes + frame.name.size()}; }
 };
 
-// Adds up what is shown of stacks.
+// Adds up the expanded size of stacks.
 class Unfolded {
  public:
   void Add(const Shown& stack) {

@@ -27,7 +27,7 @@ struct TraceLimits {
   int64_t bytes_a_day = 200 << 20;
 };
 
-// Whether it may be stored. Errors: kInvalid, kTooLarge; with what it is over.
+// Whether it may be stored. Errors: kInvalid, kTooLarge, with the limit that it exceeds.
 base::Status CheckTrace(const report::TraceRecord& record, const TraceLimits& limits);
 
 // As CheckTrace has found them to be good. Errors: kInvalid, kTooLarge.

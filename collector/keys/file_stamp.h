@@ -12,7 +12,7 @@ struct FileStamp {
   int64_t size_bytes = -1;
   uint64_t inode = 0;
 
-  // Of what is at `path` now; the default when nothing is.
+  // The stamp of the present file at `path`; the default without one.
   static FileStamp Of(const std::string& path);
   bool operator==(const FileStamp&) const = default;
 };

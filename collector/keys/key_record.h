@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A key as the collector keeps it: what it may do, and the digest of its text, never the text.
+// A key as the collector stores it: its rights, and the digest of its text, never the text.
 // Context: background; pure.
 #pragma once
 
@@ -52,7 +52,7 @@ base::Status CheckKeyName(std::string_view name);
 
 // Without the digest: what people are shown.
 nlohmann::ordered_json Describe(const KeyRecord& record);
-// With it: what is kept.
+// Including the digest.
 nlohmann::ordered_json ToJson(const KeyRecord& record);
 // Errors: kInvalid.
 base::Result<KeyRecord> ParseKeyRecord(const nlohmann::ordered_json& json);

@@ -63,7 +63,7 @@ class KeyRing {
 
   const std::optional<KeyFile> file_;
   std::vector<KeyRecord> given_;
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the following members
   std::optional<FileStamp> stamp_;
   int64_t retry_wall_ms_ = 0;          // when a file that could not be read is tried again; 0: it could
   std::vector<KeyRecord> keys_;        // of the command line and the file

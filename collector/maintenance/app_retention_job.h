@@ -45,14 +45,14 @@ class AppRetentionJob final : public MaintenanceJob {
   };
 
   base::Result<bool> StepOf(Part* part);
-  // Removes what is of no program, once all programs' records of that time are gone.
+  // Removes records of no program, once all programs' records of that time are gone.
   base::Result<bool> RemoveRest();
 
   Store* const store_;
   const bool has_end_;                        // of all records
   std::vector<std::unique_ptr<Part>> parts_;  // all other programs first, if their retention has an end
   size_t current_ = 0;
-  std::optional<int64_t> rest_day_;  // what is of no program is gone before it
+  std::optional<int64_t> rest_day_;  // records of no program are gone before it
 };
 
 }  // namespace lagwatch::collector

@@ -38,7 +38,7 @@ base::Result<int64_t> RetentionGuard::Cutoff() {
   if (wanted > *reached + 1 && !IsConfirmed(today)) {
     const auto newest = store_->NewestDay();
     if (!newest.ok()) return newest.status();
-    // Programs' clocks are not this one: what they sent last says whether this one is right.
+    // Programs' clocks are independent of this one: their newest records show whether this one is right.
     is_held = *newest && **newest + 1 < today;
     const bool is_pausing = advanced_mono_ns_ && options_.mono_ns() - *advanced_mono_ns_ < kPauseNs;
     if (*newest) cutoff = is_held || is_pausing ? *reached : *reached + 1;

@@ -76,7 +76,7 @@ base::Result<bool> StoreQuota::BeginDay() {
   return true;
 }
 
-// Traces first, a few at once: they are large, and SQLite overwrites what it deletes.
+// Traces first, a few at once: they are large, and SQLite overwrites deleted rows.
 base::Result<bool> StoreQuota::RemoveSome() {
   if (phase_ == Phase::kTraces) {
     const auto has_more = store_->RemoveTracesBefore(*day_ + 1, kTracesAtOnce);

@@ -22,7 +22,7 @@ struct StoreMarks {
   uint64_t remove_bytes = 0;  // of records: from there on the oldest day is removed
   uint64_t refuse_bytes = 0;  // of records and the log: from there on nothing more is stored
 
-  // The rest is for what is being stored at that moment, and for the log.
+  // The rest is for records that are being stored at that moment, and for the log.
   static StoreMarks Of(uint64_t most_bytes);
 };
 

@@ -75,9 +75,9 @@ class CauseBook {
 
   // Errors: kNotFound for clusters that are not there.
   base::Result<ClusterNote> Note(const std::string& key) const;
-  // Changes a note, one caller at a time: nothing that `change` sees is changed by another meanwhile. Returns
-  // the new one. Errors: those of `change`, then nothing is changed; kInvalid when it would merge or split
-  // what cannot be; kNotFound.
+  // Changes a note, one caller at a time: no other caller changes anything that `change` sees. Returns
+  // the new one. Errors: those of `change`, then nothing is changed; kInvalid for an impossible merge
+  // or split; kNotFound.
   base::Result<ClusterNote> Change(const std::string& key,
                                    const std::function<base::Status(ClusterNote*)>& change) const;
   // Keeps a note. Errors: as Change.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clusters and what they cost as the JSON that people's programs read: part of the API, so keys keep their
-// meaning. Context: background; pure.
+// Clusters and their costs as JSON for people's programs: part of the API, so keys keep their meaning.
+// Context: background; pure.
 #pragma once
 
 #include <cstddef>
@@ -35,7 +35,7 @@ class NameRoom {
 // Texts of more than kMostTextBytes are cut.
 inline constexpr size_t kMostTextBytes = 1000;
 Json ClusterJson(const ShownCause& cause, const CostOfAll& all, NameRoom* room);
-// Milliseconds in an hour of watched time; null of what was watched for no time.
+// Milliseconds in an hour of watched time; null without watched time.
 Json PerHourJson(double hang_ns, double watched_ns);
 Json PeriodsJson(const std::vector<CausePeriod>& periods);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Frames and stacks of many reports, each once. Reports bring their own names, so a function is known by what
-// it is called. Context: background. Not thread-safe.
+// Frames and stacks of many reports, each once. Reports bring their own names, so a function is identified by
+// its name. Context: background. Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ class FrameTable {
   const Json& frames() const { return frames_; }
   Json StacksJson() const;
 
-  // Of what it holds, about.
+  // The approximate size of its contents.
   size_t size_bytes() const { return size_bytes_; }
 
  private:

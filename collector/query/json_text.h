@@ -11,7 +11,7 @@ namespace lagwatch::collector {
 
 using Json = nlohmann::ordered_json;
 
-// Texts from clients may be no UTF-8: what is not is replaced by U+FFFD.
+// Texts from clients may be invalid UTF-8, which is replaced by U+FFFD.
 std::string JsonText(const Json& value);
 
 // Parses JSON from outside, comments allowed; a discarded value when it is malformed, has more than 64

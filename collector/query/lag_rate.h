@@ -18,8 +18,9 @@ double LaggedMsPerHour(double lagged_ns, double watched_ns);
 // The user of a usage record: a run without a user's name counts as a user of its own.
 std::string UsageUser(const report::Usage& usage);
 
-// Of a sampled user's record, each number counts for all that it stands for. A user's own rate is what was
-// measured; it stands for as many as the records do, on average over the watched time.
+// Lag rates over users. Each number of a sampled user's record counts for all users that it stands for.
+// A user's own rate is the measured one; it stands for as many users as the records do, on average over
+// the watched time.
 class LagRates {
  public:
   void Add(const report::Usage& usage);

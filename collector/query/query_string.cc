@@ -13,7 +13,7 @@ using base::Result;
 using base::Status;
 using base::StatusCode;
 
-// Takes what stands before `separator`, and the separator, off the front of `text`.
+// Takes the text before `separator`, and the separator, off the front of `text`.
 std::string_view TakeUntil(char separator, std::string_view* text) {
   size_t end = std::min(text->find(separator), text->size());
   std::string_view head = text->substr(0, end);

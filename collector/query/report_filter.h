@@ -14,7 +14,7 @@ namespace lagwatch::collector {
 // FILTER of collector/API.md, and `cluster`. Errors: kInvalid for invalid times.
 base::Result<ReportFilter> ParseFilter(const QueryString& query);
 
-// `before`: only what has a smaller id. Errors: kInvalid for what is no id.
+// `before`: only entries with a smaller id. Errors: kInvalid for an invalid id.
 base::Result<std::optional<base::Uuid>> ParseBefore(const QueryString& query);
 
 // Whether a report is one of them, by all but its cluster and days.

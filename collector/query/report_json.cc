@@ -57,7 +57,7 @@ Json VerdictJson(const policies::Verdict& verdict) {
           {"use", UseJson(verdict.use)}};
 }
 
-// Merges a report's samples by their functions, each with what it cost.
+// Merges a report's samples by their functions, each with its cost.
 class CostTree {
  public:
   // From the innermost functions outwards, by CPU time; or, of a slow dispatch, inwards, by time.

@@ -25,12 +25,12 @@ Json ReportHeaderJson(const ReportRow& row, const std::vector<std::string>& caus
 // The text of `rest`, which is an object, with the samples and threads added. These may have 135,000 frames:
 // each is written as text at once, because a tree of all of them takes hundreds of MiB.
 std::string ReportText(const Json& rest, const report::Report& report, const SymbolNamer& namer);
-// Adds the expensive stack and what is known of the threads together.
+// Adds the expensive stack and the threads' common facts.
 void AddStacks(const report::Report& report, const SymbolNamer& namer, Json* json);
 // Adds the wait chain; `rules` select the function that each thread is shown at.
 void AddWaits(const report::Report& report, const SymbolNamer& namer, const policies::ClusterRules& rules,
               Json* json);
-// Adds why and how it happened: level, verdict, what was not the program's fault, what the loop did before.
+// Adds the circumstances: level, verdict, time that was not the program's fault, the loop's history.
 void AddCircumstances(const report::Report& report, Json* json);
 // Adds, to a report of average CPU use, the tree of where the CPU time went, innermost functions first.
 void AddCostTree(const report::Report& report, Json* json);

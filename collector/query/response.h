@@ -23,7 +23,7 @@ struct Response {
   std::string_view cache_control = "no-store";         // likewise
   std::string_view security_policy = {};               // the Content-Security-Policy header, likewise
   std::string content_disposition = {};                // the Content-Disposition header
-  // Makes the answer an endless stream: asked now and then, by one thread at a time, for what is new.
+  // Makes the answer an endless stream: called now and then, by one thread at a time, for new events.
   std::function<std::string()> next_events = {};
 };
 

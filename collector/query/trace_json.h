@@ -17,8 +17,8 @@ inline constexpr size_t kMaxTraceStacks = 5000;
 
 // A trace's header, without its content.
 Json TraceHeaderJson(const TraceRow& row);
-// Adds its threads, what it has lost, and how long each stack of the thread `tid` lasted, as a flame graph
-// shows it. There is such a thread.
+// Adds its threads, its losses, and the duration of each stack of the thread `tid`, for a flame graph. The
+// thread must exist.
 void AddFlame(const trace::Trace& trace, int32_t tid, Json* json);
 
 }  // namespace lagwatch::collector

@@ -40,7 +40,7 @@ struct UsageSummary {
 class UsageSummaries {
  public:
   void Add(const report::Usage& usage);
-  // After all usage: of what was not used nothing is shown.
+  // After all usage: versions without usage are not shown.
   void Add(const ExitCount& exit);
   // Those of the most watched time first.
   std::vector<UsageSummary> Take() &&;

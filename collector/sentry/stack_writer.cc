@@ -44,7 +44,7 @@ std::string QualifiedName(const json& frame) {
   return !file.empty() && line ? file + ":" + std::to_string(*line) : "";
 }
 
-// A place for what has none: the same for the same name in all reports.
+// A place for a frame without one: the same for the same name in all reports.
 uint64_t PlaceOf(const std::string& name) { return (base::HashBytes(name) & 0x7fff'ffff) | 1; }
 
 // Whether the frames that others were called from have addresses that follow the call.

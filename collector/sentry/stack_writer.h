@@ -22,8 +22,8 @@ class StackWriter {
   StackWriter(const nlohmann::json& event, report::ReportEncoder* encoder)
       : images_(event), encoder_(encoder) {}
 
-  // The stack's index in the report; kNoStack when there is no room for another one. A frame is a place in an
-  // image; without an address, of Java or JavaScript, say, its name stands for its place.
+  // The stack's index in the report; kNoStack if there is no room for another one. A frame is a place in an
+  // image; without an address, for example of Java or JavaScript, its name stands for its place.
   uint32_t Add(const nlohmann::json& stacktrace);
   // The names of all functions so far.
   void AppendSymbols(std::string* encoded_report) const;

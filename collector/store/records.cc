@@ -9,7 +9,7 @@
 namespace lagwatch::collector {
 namespace {
 
-// Names of the module's own table and of its caller are not asked for: what has one keeps it.
+// Names of the module's own table and of its caller are not used: a frame with one keeps it.
 std::vector<std::string> UnnamedBuildsOf(const report::Report& report) {
   std::set<std::pair<uint32_t, uint64_t>> named;
   for (const report::Symbol& symbol : report.symbols) named.emplace(symbol.module, symbol.function_offset);

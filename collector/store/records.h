@@ -188,7 +188,7 @@ base::Uuid FirstIdOf(int64_t day);
 bool IsLag(std::string_view kind);
 // Whether it counts in its clusters. A dump does not: it was requested, nothing froze.
 bool IsCounted(std::string_view kind);
-// Names as a JSON array, and back. They come from clients: what is no UTF-8 is replaced.
+// Names as a JSON array, and back. They come from clients: invalid UTF-8 is replaced.
 std::string NamesToJson(const std::vector<std::string>& names);
 std::vector<std::string> NamesFromJson(const std::string& json);
 // Numbers from clients, cut to int64_t.

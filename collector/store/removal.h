@@ -22,12 +22,12 @@ struct Removal {
   By by = By::kReport;
   std::string subject = {};
   std::vector<std::string> excluded_apps = {};
-  // Only what was made, or ended, before that day (since 1970 UTC); nothing: of all days.
+  // Only records made, or ended, before that day (since 1970 UTC); nothing: of all days.
   std::optional<int64_t> before_day = std::nullopt;
 };
 
 // The caller keeps it from one step to the next. A new one begins at the start, which is right at any time:
-// what was removed is not found again.
+// removed records are not found again.
 struct RemovalProgress {
   int64_t reports = 0;
   int64_t traces = 0;

@@ -27,17 +27,16 @@ class Store {
 
   static constexpr int64_t kMaxUnknownRecords = 10'000;
 
-  // All or nothing, and for good when it returns: what became of each, in their order. A lag's end, or
-  // its run's, may come before its report; it then waits for it. The reports of a lag that its run was
-  // killed in become of kind "killed-in-hang" and end with what is known of its duration, unless the
-  // lag's own end is known.
+  // All or nothing, and durable when it returns: the outcome of each, in their order. A lag's end, or its
+  // run's, may come before its report; it then waits for it. The reports of a lag that its run was killed in
+  // become of kind "killed-in-hang" and end with the known duration, unless the lag's own end is known.
   virtual base::Result<std::vector<CommitOutcome>> Commit(std::span<const NewRecord> records) = 0;
   // As Commit, but a power cut may undo it until Sync has returned. Queries see the records at once.
   virtual base::Result<std::vector<CommitOutcome>> CommitUnsynced(std::span<const NewRecord> records) {
     return Commit(records);
   }
-  // Waits until the disk has all that was committed before the call. Other commits go on meanwhile. After an
-  // error nothing is known of what was not synced before: it may be there.
+  // Waits until everything committed before the call is on disk. Other commits continue meanwhile. After an
+  // error, records that were not synced before may or may not be there.
   virtual base::Status Sync() { return {}; }
 
   // Batches that were committed, and then refused by a database elsewhere.
@@ -71,7 +70,7 @@ class Store {
                                                int64_t last_day) = 0;
   virtual base::Result<std::optional<Cluster>> FindCluster(const std::string& key) = 0;
 
-  // Up to `limit` reports with ids after `after`, in the order of ids: for what goes over all of them.
+  // Up to `limit` reports with ids after `after`, in the order of ids: for jobs that visit all of them.
   virtual base::Result<std::vector<StoredReport>> ReportsAfter(const base::Uuid& after, int64_t limit) = 0;
   // Modules that reports have frames without names of, those of the most reports first.
   virtual base::Result<std::vector<UnnamedBuild>> UnnamedBuilds(int64_t limit) = 0;

@@ -52,7 +52,7 @@ class BackgroundSymbolizer final : public Symbolizer {
     std::set<uint64_t> offsets;
     Clock::time_point asked;
   };
-  using Queue = std::list<Wanted>;  // what was asked for last comes first
+  using Queue = std::list<Wanted>;  // the last requested first
 
   void Run();
   void Want(std::string_view build_id, std::span<const uint64_t> offsets);

@@ -4,7 +4,7 @@
 namespace lagwatch::collector {
 namespace {
 
-// -1 for what is no hexadecimal digit.
+// -1 for another character than a hexadecimal digit.
 int DigitOf(char letter) {
   if (letter >= '0' && letter <= '9') return letter - '0';
   if (letter >= 'a' && letter <= 'f') return letter - 'a' + 10;

@@ -51,7 +51,7 @@ Dwarf_Die DeclarationOf(Dwarf_Die die) {
   return die;
 }
 
-// The scope of what is in `die`, which itself is in `scope`.
+// The scope of the contents of `die`, which itself is in `scope`.
 std::string InnerScope(const std::string& scope, Dwarf_Die* die) {
   const int tag = dwarf_tag(die);
   if (IsBlock(tag) || scope.size() > kMaxScopeBytes) return scope;

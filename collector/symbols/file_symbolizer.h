@@ -35,7 +35,7 @@ class FileSymbolizer final : public Symbolizer {
                                                         std::span<const uint64_t> offsets);
   void OnNewFile(std::function<void(std::string_view build_id)> callback) override;
 
-  // A file has become known: what was said of its build id is forgotten.
+  // A file has become known: earlier errors of its build id are forgotten.
   void NoteNewFile(const BuildId& build_id);
 
  private:

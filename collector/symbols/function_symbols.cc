@@ -41,7 +41,7 @@ Elf_Scn* FindSection(Elf* elf, auto is_wanted) {
   return nullptr;
 }
 
-// Nothing when it is damaged, or larger than kMaxUnpackedBytes; memory grows with what comes out.
+// Returns nothing if it is damaged, or larger than kMaxUnpackedBytes; memory grows with the output.
 std::string UnpackXz(std::string_view packed) {
   lzma_stream stream = LZMA_STREAM_INIT;
   if (lzma_stream_decoder(&stream, kMaxXzMemoryBytes, 0) != LZMA_OK) return {};

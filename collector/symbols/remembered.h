@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reports of one program have the same few thousand names: what is made of a name is remembered. Context:
-// background; thread-safe, since each thread remembers for itself.
+// Caches the results of functions of names: reports of one program have the same few thousand names. Context:
+// background; thread-safe, since each thread has a cache of its own.
 #pragma once
 
 #include <cstddef>

@@ -28,7 +28,7 @@ std::string_view SymbolKindName(SymbolKind kind);
 
 struct SymbolFileLimits {
   uint64_t file_bytes = uint64_t{2} << 30;
-  uint64_t total_bytes = uint64_t{20} << 30;  // what was not used for longest goes first
+  uint64_t total_bytes = uint64_t{20} << 30;  // the least recently used are removed first
   int64_t unfinished_s = 24 * 60 * 60;        // how long an upload may pause
 };
 
@@ -55,7 +55,7 @@ struct StoredSymbolFile {
 
 class SymbolFiles {
  public:
-  // Whether a file is what it is said to be. Errors say what is wrong with it.
+  // Checks that a file matches its description; errors describe the difference.
   using CheckFile = std::function<base::Status(int fd, const BuildId& build_id)>;
 
   // Creates the directory. Errors: kIo.
@@ -65,10 +65,10 @@ class SymbolFiles {
   // The received part of an upload. Without a SHA-256, any file of that build id and kind is a complete one.
   UploadProgress ProgressOf(const SymbolUpload& upload) const;
 
-  // Adds a piece that begins at `offset` of the file. Of what is there already, nothing is written again; a
-  // piece after a gap is not taken: the answer says where to go on. The last piece has the file checked and
-  // stored. Errors: kInvalid when the file is not what it is said to be (then all of it is to be sent again)
-  // or the piece does not fit; kTooLarge; kUnavailable when too many uploads are unfinished; kIo.
+  // Adds a piece that begins at `offset` of the file. Bytes that are there already are not written again; a
+  // piece after a gap is refused: the answer has the offset to continue at. The last piece has the file
+  // checked and stored. Errors: kInvalid if the file does not match its description (then all of it is to be
+  // sent again) or the piece does not fit; kTooLarge; kUnavailable if too many uploads are unfinished; kIo.
   base::Result<UploadProgress> Append(const SymbolUpload& upload, uint64_t offset, std::string_view bytes);
 
   // The file, read only; it counts as used now. None when there is none.

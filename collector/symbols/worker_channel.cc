@@ -120,7 +120,7 @@ base::Result<std::string> ReceiveMessage(int socket, std::vector<int>* fds, Chan
   if (!received.ok()) return received;
   if (length > kMaxMessageBytes) return Status(StatusCode::kTooLarge, "the message is too large");
   std::string bytes;
-  // Memory grows with what comes, not with what is promised.
+  // Memory grows with the received bytes, not with the announced size.
   while (bytes.size() < length) {
     const size_t filled = bytes.size();
     bytes.resize(std::min<size_t>(length, filled + kPieceBytes));

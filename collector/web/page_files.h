@@ -8,7 +8,7 @@
 namespace lagwatch::collector {
 
 struct PageFile {
-  std::string_view path;  // "/index.html"; what is under "/assets/" has its content's hash in its name
+  std::string_view path;  // "/index.html"; files under "/assets/" have their content's hash in their name
   std::string_view content_type;
   std::string_view gzip;
   std::string_view etag;  // with its quotes

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { defineConfig } from "vite";
 
-// `npm run dev` serves the page's sources; what they ask is asked of the collector at COLLECTOR.
+// `npm run dev` serves the page's sources; requests of the page go to the collector at COLLECTOR.
 const collector = process.env["COLLECTOR"] ?? "http://127.0.0.1:8790";
 
 export default defineConfig({

@@ -15,7 +15,7 @@ struct ConfigAnswer {
   enum class Kind {
     kDocument,
     kNotModified,  // it is the one with the ETag that was sent along
-    kNone,         // the collector has no config; what is in force stays until it expires
+    kNone,         // the collector has no config; the one in force stays until it expires
     kFailed,
   };
   Kind kind = Kind::kFailed;

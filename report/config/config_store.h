@@ -28,8 +28,8 @@ class ConfigStore {
   std::optional<RemoteConfig> Current(int64_t now_wall_ms);
   // Takes over a document that is signed, for this audience, not expired and not older than the newest so
   // far, by version and then by expiry: one that has expired, or that another process has kept, counts there,
-  // too. Else what is in force stays. Errors: kInvalid, kUnauthorized; kIo when it could not be kept: then it
-  // is in force until the process ends.
+  // too. Else the config in force stays. Errors: kInvalid, kUnauthorized; kIo if it could not be stored: then
+  // it is in force until the process ends.
   base::Status Accept(std::string_view envelope, int64_t now_wall_ms);
 
  private:

@@ -31,7 +31,7 @@ Status WrongType(const std::string& name, const char* wanted) {
   return {StatusCode::kInvalid, "\"" + name + "\" in the remote config is not " + wanted};
 }
 
-// None when it is no number; one below 0, or above what fits, ends at the ends of the range.
+// None if it is not a number; a number outside of the range becomes its end.
 std::optional<uint64_t> ToNumber(const json& value) {
   if (value.is_number_unsigned()) return value.get<uint64_t>();
   if (value.is_number_integer()) return 0;  // negative

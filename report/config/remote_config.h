@@ -57,8 +57,8 @@ struct NumberKey {
 };
 std::span<const NumberKey> NumberKeys();
 
-// Unknown keys are ignored, numbers out of their range brought into it. Errors: kInvalid, which names the
-// key, for what is not JSON, has no version or expiry, or has a value of the wrong type.
+// Unknown keys are ignored, numbers out of their range are clamped to it. Errors: kInvalid, which names the
+// key, for a text that is not JSON, has no version or expiry, or has a value of the wrong type.
 base::Result<RemoteConfig> ParseRemoteConfig(std::string_view text);
 
 }  // namespace lagwatch::report

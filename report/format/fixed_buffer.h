@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A byte buffer of fixed size that protozero writers can write to. It never allocates and never throws: what
-// does not fit is dropped and `overflowed()` says so; the content is then meaningless until Rewind() or
+// A byte buffer of fixed size that protozero writers can write to. It never allocates and never throws: bytes
+// that do not fit are dropped and `overflowed()` says so; the content is then meaningless until Rewind() or
 // Clear(). Context: watchdog.
 #pragma once
 

@@ -11,7 +11,7 @@
 namespace lagwatch::report {
 
 struct SentryDsn {
-  std::string endpoint;  // "https://host:port", and what stands before the project
+  std::string endpoint;  // "https://host:port", and the path before the project
   std::string key;       // the public one; older DSNs have a secret behind it, which is unused
   std::string project;
 };

@@ -17,7 +17,7 @@ struct SealedSegment {
   uint32_t sequence;
   uint32_t size_bytes;
   uint32_t reports;
-  policies::ReportPriority priority;  // of what matters most in it
+  policies::ReportPriority priority;  // of its most important record
 };
 
 class SegmentBook {
@@ -34,7 +34,7 @@ class SegmentBook {
   }
   bool is_full() const { return total_bytes_ > limit_bytes_ || count_ == kMaxSegments; }
 
-  // Forgets what `is_gone`, then takes out what matters least, oldest first, until an eighth is free.
+  // Forgets those that `is_gone`, then removes the least important, oldest first, until an eighth is free.
   template <typename IsGone, typename Remove>
   void MakeRoom(IsGone is_gone, Remove remove) {
     count_ = static_cast<size_t>(std::remove_if(begin(), end(), is_gone) - begin());

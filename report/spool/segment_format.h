@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bytes and the file names of a spool, drawn in docs/spool_format.md. Part of the on-disk format: what is
-// here never changes its meaning.
-// Context: watchdog; pure.
+// The bytes and the file names of a spool, drawn in docs/spool_format.md. Part of the on-disk format: nothing
+// here ever changes its meaning. Context: watchdog; pure.
 #pragma once
 
 #include <bit>

@@ -35,7 +35,7 @@ bool SegmentSyncer::TryStop(int64_t timeout_ns) {
 
 void SegmentSyncer::Run() {
   for (;;) {
-    const bool is_last = is_to_stop_.load();  // read first: what was asked for before the stop is done
+    const bool is_last = is_to_stop_.load();  // read first: requests before the stop are served
     const uint64_t asked = asked_.exchange(kNothing);
     if (asked != kNothing) SyncAsked(asked);
     if (is_last) return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Has the disk take what was appended, on a thread of its own: only that one waits when the disk hangs. It
-// sleeps until it is asked, opens segments by their paths, and holds no descriptor while it sleeps.
+// Syncs appended records to disk, on a thread of its own: only that one waits when the disk hangs. It sleeps
+// until a request, opens segments by their paths, and holds no descriptor while it sleeps.
 #pragma once
 
 #include <atomic>
@@ -26,8 +26,8 @@ class SegmentSyncer {
   // Requests a sync of the session's segment `sequence`, which follows soon. One thread at a time calls; does
   // not wait. Requests made before the sync are merged. Context: watchdog.
   void Ask(uint32_t sequence);
-  // Does what was asked for and ends the thread. False when the disk took longer: then this object must be
-  // leaked. Context: background.
+  // Serves pending requests and ends the thread. Returns false if the disk took longer: then this object must
+  // be leaked. Context: background.
   [[nodiscard]] bool TryStop(int64_t timeout_ns);
 
   // Segments synced, together with their directory entries; and those that the system refused to. One that is

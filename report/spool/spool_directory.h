@@ -15,7 +15,7 @@ namespace lagwatch::report {
 // kInvalid with the remedy, kIo.
 base::Status CheckSpoolDirectory(base::Env* env, const std::string& directory);
 
-// The id of the user that `directory`, or what it links to, belongs to; none when there is none.
+// The id of the user that owns `directory`, or the target of that link; none without one.
 std::optional<uint32_t> OwnerOfDirectory(base::Env* env, const std::string& directory);
 // Whether a file in it is to be trusted as much as the directory is: it is a plain file of the same user.
 inline bool IsOwnersFile(const base::FileFacts& facts, std::optional<uint32_t> directory_owner) {

@@ -32,7 +32,7 @@ struct HttpOptions {
 };
 
 struct HttpRequest {
-  std::string path;  // "/v1/reports", with what follows a '?'
+  std::string path;  // "/v1/reports", with the query after a '?'
   std::vector<std::string> headers = {};
   bool is_post = false;
   std::string_view body = {};  // of a POST
@@ -66,7 +66,7 @@ class HttpClient {
 // As it may stand behind the '?' of a path.
 std::string EscapedForUrl(std::string_view text);
 
-// A header's value, be it a number of seconds or a date; 0 for what is neither, a day for all that is longer.
+// A header's value, a number of seconds or a date; 0 if it is neither, a day if it is longer.
 int64_t ParseRetryAfter(std::string_view value, int64_t now_wall_s);
 
 }  // namespace lagwatch::report

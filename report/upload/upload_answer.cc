@@ -38,7 +38,7 @@ UploadAnswer NoCollector(int http_status) {
           .message = "what answers at the endpoint is not a lagwatch collector: check the endpoint"};
 }
 
-// A collector says what is wrong: {"error": {"code": "invalid", "message": "…"}}.
+// A collector's error has this form: {"error": {"code": "invalid", "message": "…"}}.
 bool IsCollectorsRefusal(std::string_view content_type, std::string_view body) {
   if (!IsJson(content_type)) return false;
   const json answer = json::parse(body, nullptr, /*allow_exceptions=*/false);

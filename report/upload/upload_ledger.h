@@ -65,7 +65,7 @@ struct UploadLedger {
   policies::QuotaUse* QuotaUseOf(const Origin& origin, Quota quota = Quota::kReports);
 
   std::string ToText() const;
-  // Errors: kInvalid for what ToText did not make, be it damaged or a later version's.
+  // Errors: kInvalid for a text that ToText did not make: damaged, or a later version's.
   static base::Result<UploadLedger> Parse(std::string_view text);
   // An empty one, with an installation of its own.
   static UploadLedger New(int64_t now_wall_ms);

@@ -38,10 +38,10 @@ class Uploader {
   base::Status Start();
   // Looks at the spool now rather than at the next second; a wait after a failure is not cut short.
   void Wake() { sleeper_.Wake(); }
-  // Sends what is sealed by now, for at most `flush_deadline_ms`, and ends the thread. A collector that
-  // asked to wait longer is left alone. The transport is aborted: neither can be used again. False when the
-  // thread did not end within 3 s more, because a disk hangs: then all that it uses must be leaked, or this
-  // be called again.
+  // Sends the segments sealed by now, for at most `flush_deadline_ms`, and ends the thread. A collector that
+  // asked to wait longer is not contacted. The transport is aborted: neither can be used again. Returns false
+  // if the thread did not end within 3 s more, because a disk hangs: then everything that it uses must be
+  // leaked, or this be called again.
   [[nodiscard]] bool TryStop(int64_t flush_deadline_ms);
 
  private:

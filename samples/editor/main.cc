@@ -69,7 +69,7 @@ bool ParseArguments(int argc, char** argv, Settings* settings) {
   return optind == argc && !settings->save_path.empty();
 }
 
-// The next whole line of what was read so far; false when there is none.
+// Takes the next whole line of the bytes read so far; returns false without one.
 bool TakeLine(std::string* buffered, std::string* line) {
   size_t end = buffered->find('\n');
   if (end == std::string::npos) return false;

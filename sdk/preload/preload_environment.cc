@@ -28,7 +28,7 @@ std::string RestoreEnvironment(const PreloadConfig& config) {
       const std::string_view value(*variable + kPreload.size() + 1);
       library = value.substr(0, value.find(':'));
       if (!config.had_preload) continue;
-      // Not longer than what stands there, which has our library in front of it.
+      // Not longer than the present value, which has our library in front of it.
       const std::string before = std::string(kPreload) + "=" + config.previous_preload;
       std::memcpy(*variable, before.c_str(), before.size() + 1);
     }

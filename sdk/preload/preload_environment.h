@@ -7,9 +7,9 @@
 
 namespace lagwatch::sdk {
 
-// Makes the environment what it was before `lagwatch` added its variables. Before main(), and without the
-// functions for it: a program may bring its own, as shells do. Context: background.
-// Returns this library's path, as LD_PRELOAD named it.
+// Restores the environment to its state before `lagwatch` added its variables. Before main(), and without the
+// functions for it: a program may bring its own, as shells do. Context: background. Returns this library's
+// path, as LD_PRELOAD named it.
 std::string RestoreEnvironment(const PreloadConfig& config);
 
 // The program's name in reports: as given, else the file name that it was started by, a script's

@@ -19,8 +19,7 @@ namespace lagwatch::sdk {
 class WaitSet {
  public:
   static WaitSet Epoll(int epoll) { return WaitSet(epoll); }
-  // Not const: glibc declares that poll(2) only writes to `fds`, so GCC takes what is read
-  // there for uninitialized.
+  // Not const: glibc declares that poll(2) only writes to `fds`, so GCC takes the array for uninitialized.
   static WaitSet Poll(pollfd* fds, nfds_t count) { return WaitSet(fds, count); }
   // Null sets are empty.
   static WaitSet Select(int limit, const fd_set* reads, const fd_set* writes, const fd_set* exceptions) {

@@ -376,7 +376,7 @@ void StopAll() {
     if (g_wait_switches.start_tried.load())
       ProcessMonitor::Instance().Stop(0, watchdog::StopReason::kProcessEnds);
     StopTraceRecording();
-  } catch (...) {  // no memory: what was found so far is in the spool
+  } catch (...) {  // no memory: findings so far are in the spool
     base::failure_count.fetch_add(1);
   }
 }

@@ -36,7 +36,7 @@ enum class Confinement : uint8_t {
 // nothing where lagwatch is off, where filters are said to allow our calls, and in a child that shares its
 // parent's memory or was made without fork handlers. Keeps errno. Context: background.
 MonitorPause StopForConfinement(Confinement confinement);
-// The kernel refused: starts again what was stopped. Keeps errno. Context: background.
+// The kernel refused: starts again the part that was stopped. Keeps errno. Context: background.
 void UndoConfinement(MonitorPause pause);
 
 // Around a call that the kernel makes only for a process with one thread. Recordings do not go on. Keep

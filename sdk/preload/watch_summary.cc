@@ -31,7 +31,7 @@ Summary* g_summary = nullptr;  // leaked: threads may still be running when the 
 std::atomic<int> g_loops{0};
 std::atomic<bool> g_is_noted{false};
 std::atomic<bool> g_is_abandoned{false};
-// Children may be what was to be watched.
+// Children may be the programs to watch.
 std::atomic<bool> g_has_forked{false};
 
 bool HasSameErrors(const Summary& summary) {

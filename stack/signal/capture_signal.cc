@@ -16,10 +16,10 @@ constinit std::atomic<TimerAction> g_timer_action{nullptr};
 
 namespace {
 
-// Cuts `live` to what is certain to be there: the stack that belongs to the calling thread stays mapped while
-// the thread runs. The main thread's is known by its name, any other by the C library's note of it; that
-// thread's control block, to which the thread pointer points, lies at the end of it. False when the thread
-// runs on some other memory.
+// Cuts `live` to the part that certainly exists: the stack that belongs to the calling thread stays mapped
+// while the thread runs. The main thread's is known by its name, any other by the C library's note of it;
+// that thread's control block, to which the thread pointer points, lies at the end of it. Returns false if
+// the thread runs on some other memory.
 bool CutToOwnStack(const CaptureSlot& slot, uint64_t stack_pointer, MemoryRegion* live) {
   if (slot.stacks.IsOnMainStack(stack_pointer)) return true;
   const ThreadBlockLayout thread_block = g_capture_desk.thread_block;
@@ -112,7 +112,7 @@ bool HasHandlerBelow(int signal_number) {
                                (action->sa_handler != SIG_DFL && action->sa_handler != SIG_IGN));
 }
 
-// A signal that is not ours does what it would do without us.
+// Handles a foreign signal as without lagwatch.
 void PassOn(int signal_number, siginfo_t* info, void* user_context) {
   const struct sigaction* action = FindActionBelow(signal_number);
   if (action == nullptr) return;

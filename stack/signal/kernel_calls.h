@@ -23,8 +23,7 @@ uint64_t CopyReadable(uint64_t source_address, char* destination, uint64_t size_
 // Of those that the calling thread blocks, which wait for it, or for any thread. All, if that is not known.
 SignalSet PendingSignals() noexcept;
 
-// Whether the process handles that signal, and what is blocked meanwhile. True, and all, if that
-// is not known.
+// Whether the process handles that signal, and the signals blocked meanwhile. True, and all, if unknown.
 bool IsHandled(int signal_number, SignalSet* blocked_meanwhile) noexcept;
 
 // Ends the process by the default action of the signal whose handler runs, once that handler,

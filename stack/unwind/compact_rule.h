@@ -40,7 +40,7 @@ class CompactRule {
   static constexpr int kBasePointerShift = 51;
   static constexpr uint64_t kBasePointerMask = ((uint64_t{1} << 10) - 1) << 3;
 
-  // False when it does not fit; 0 for what was not saved.
+  // Returns false if it does not fit; 0 for a register that was not saved.
   static bool PackSaved(UnwindRule::Saved where, int32_t offset, uint64_t mask, uint64_t* bytes) {
     *bytes = 0;
     if (where == UnwindRule::Saved::kSame) return true;

@@ -26,7 +26,9 @@ class ModuleSource {
   virtual Module CopyModule(uint32_t index) const = 0;
 };
 
-// Thread safety: Find and what is said to be for any context from any thread; the rest from one at a time.
+// The compiled tables, by module.
+//
+// Thread safety: Find and functions marked so for any context from any thread; the rest from one at a time.
 // Invariant: a table is complete before its pointer is published, and lives as long as the library.
 class TableLibrary {
  public:
@@ -78,7 +80,8 @@ class TableLibrary {
   std::unique_ptr<std::atomic<const UnwindTable*>[]> tables_;  // by index of the module
   std::unique_ptr<std::atomic<State>[]> states_;
   base::MappedBlock<Module> modules_;    // copies of those requested
-  std::unique_ptr<uint8_t[]> give_ups_;  // how often a module was not what had been read; the own thread's
+  std::unique_ptr<uint8_t[]> give_ups_;  // number of times that a module was not the one that was read;
+                                         // the own thread's
   std::mutex source_mutex_;              // of the next one
   const ModuleSource* source_ = nullptr;
   std::atomic<bool> stopping_{false};

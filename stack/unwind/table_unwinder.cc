@@ -116,8 +116,7 @@ class TableUnwinder final : public Unwinder {
 
   void OnModulesChanged() override {
     pages_.Clear();
-    // Zero is no key, but in the first slot; what was never filled is not touched, so that it
-    // costs no memory.
+    // Zero is no key, except in the first slot; unused slots are not touched, so that they cost no memory.
     for (CachedRule& rule : rules_) {
       if (rule.key != 0) rule.key = 0;
     }
@@ -194,7 +193,7 @@ class TableUnwinder final : public Unwinder {
     const CachedRule& cached = Lookup(cursor.end_of_call());
     const uint64_t frame_count = frames_.count();
     if (frame_count > FrameList::kInnermost || cached.module == kNoModule) return Step::kIncomplete;
-    const CachedRule own = cached;  // the walk may replace what is cached
+    const CachedRule own = cached;  // the walk may replace the cached rule
     uint64_t function_start = own.address - own.offset + own.found.function_offset;
     FramePointerSearch search(cursor.stack_pointer, function_start, own.found.rule, memory_, code_);
     auto walk_from = [&](uint64_t frame_pointer) {

@@ -32,7 +32,7 @@ class UnwindTable {
   // what that lacks. False when there is nothing, when there is no memory, or when `stop` became
   // true. Context: background.
   bool Compile(const Module& module, const FileSections& file, const std::atomic<bool>& stop);
-  // Whether the module's memory is what was compiled: another one may have come and gone in its place
+  // Whether the module's memory is the compiled one: another module may have come and gone in its place
   // meanwhile. Context: background.
   bool WasReadFrom(const Module& module) const;
 

@@ -116,7 +116,7 @@ TEST_F(ConfigServiceTest, KeepsItsVersionOverRestartsAndNeverGoesBack) {
   Write(R"({"threshold_ms": 500})");
   const uint64_t first = Start()->CurrentVersion();
   EXPECT_EQ(Start()->CurrentVersion(), first);
-  // A clock that was set back, say: the version that is kept counts.
+  // For example, a clock that was set back: the version that is kept counts.
   const uint64_t far = 99'999'999'999;
   std::ofstream(directory_ / "config-version") << far << " 0000000000000000\n";
   EXPECT_EQ(Start()->CurrentVersion(), far + 1);

@@ -13,11 +13,11 @@ import sys
 
 # Directories and files that are not rewritten yet.
 PENDING = [
-    "collector/admin", "collector/store/clickhouse",
+    "collector/store/clickhouse",
 ]  # fmt: skip
 
 FOLDERS = ("build", "node_modules", "dist", "corpus", "goldens")
-FILES = ("package-lock.json",)
+FILES = ("package-lock.json", "openapi.d.ts")
 
 # The nouns that "who" may follow.
 PEOPLE = ("user", "users", "people", "person", "reader", "readers", "admin", "admins", "operator", "operators", "engineers",
@@ -37,6 +37,10 @@ WORDS = [
     ("had", r"(?:(?:to|can|could|may) be|is|are|be|was|were) had", "available"),
     ("none", r"(?:that|which|it) (?:is|are|was|were) none", "invalid, or: that is not one"),
     ("self selves", r"look(?:s|ed|ing)? at (?:itself|themselves)", "captures its own stack"),
+    ("want", r"want of", "lack of"),
+    ("it", r"be it", "either, even if"),
+    ("good", r"as good as", "treated as, equal to"),
+    ("say", r"(?<=,) say(?=[,.;:)])", "for example"),
     ("vain", r"in vain", "without effect, unsuccessfully"),
     ("anew", r"anew", "again"),
     ("same", r"all the same", "nevertheless, still"),

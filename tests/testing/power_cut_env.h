@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A directory on a disk that keeps only synced data: the real file system, and beside it the rest after a
-// power cut. Pessimistic where file systems differ: an entry of the directory, be it new, renamed or removed,
-// is sure only once the directory was synced; a file's bytes only once the file was; neither of them makes
-// the other sure. Thread-safe.
+// power cut. Pessimistic where file systems differ: an entry of the directory, whether new, renamed or
+// removed, is sure only once the directory was synced; a file's bytes only once the file was; neither of them
+// makes the other sure. Thread-safe.
 #pragma once
 
 #include <sys/types.h>

@@ -14,7 +14,7 @@ namespace lagwatch::testing {
 
 using StopFlag = std::atomic<bool>;
 
-// Reads it without calling a function, be it a sanitizer's, so that a loop over it has one stack only.
+// Reads it without calling a function, not even a sanitizer's, so that a loop over it has one stack only.
 #define LAGWATCH_ONE_STACK [[gnu::noinline, gnu::no_sanitize_thread, gnu::no_sanitize_address]]
 #define LAGWATCH_IS_SET(flag) __atomic_load_n(reinterpret_cast<const bool*>(&(flag)), __ATOMIC_RELAXED)
 static_assert(sizeof(StopFlag) == sizeof(bool));

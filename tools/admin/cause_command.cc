@@ -63,7 +63,7 @@ int ChangeCause(const CauseFlags& flags, const Json& changes) {
   }
 }
 
-// CLI11's way: what is wrong, or nothing.
+// As CLI11 expects: an error message, or an empty text.
 std::string CheckKey(const std::string& key) {
   const bool is_good = !key.empty() && key.find_first_not_of("0123456789abcdef") == std::string::npos;
   return is_good ? "" : "'" + key + "' is not a cluster key; `lagwatch clusters` lists them";

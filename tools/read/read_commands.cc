@@ -114,7 +114,7 @@ void PrintUnwatched(const Flags& flags) {
   }
 }
 
-// Prints on stderr what was watched, as far as the records say.
+// Prints the watched programs on stderr, as far as the records have them.
 void PrintWatched(const Flags& flags) {
   auto source = OpenSource(flags);
   if (!source.ok()) return;
@@ -230,7 +230,7 @@ int ShowLosses(const Flags& flags) {
   return exit_code;
 }
 
-// CLI11's way: what is wrong, or nothing.
+// As CLI11 expects: an error message, or an empty text.
 std::string CheckId(const std::string& id) {
   bool is_good = id.find_first_not_of("0123456789abcdefABCDEF-") == std::string::npos;
   return is_good ? "" : "'" + id + "' is not an id; `lagwatch reports` and `lagwatch traces` list them";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The collector's lists as tables for people. Answers of the API's shape are taken for granted: what is
-// missing throws nlohmann::json::exception. Context: background; pure.
+// Formats the collector's lists as tables for people. Answers must have the API's shape: a missing field
+// throws nlohmann::json::exception. Context: background; pure.
 #pragma once
 
 #include <cstddef>

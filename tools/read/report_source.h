@@ -20,7 +20,7 @@ class ReportSource {
   virtual ~ReportSource() = default;
   // The answer to GET `path` of the collector's API, or the error it gave.
   base::Result<Json> Get(const std::string& path, const collector::QueryString& query);
-  // The same of what is a file.
+  // The same for a file.
   base::Result<std::string> GetFile(const std::string& path, const collector::QueryString& query);
 
  protected:

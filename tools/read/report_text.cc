@@ -291,7 +291,7 @@ std::string TimelineLines(const Json& samples) {
   return lines;
 }
 
-// "-" for what is not known.
+// "-" if unknown.
 std::string DurationIfKnown(const Json& ms) {
   return ms.get<double>() == 0 ? "-" : ShortDuration(ms.get<double>());
 }

@@ -9,7 +9,7 @@
 
 namespace lagwatch::tools {
 
-// A line for each version of a program, then for each what was slow and what was suppressed, if anything.
+// A line for each version of a program, then slow tags and suppressed hangs for each, if any.
 std::string UsageText(const Json& usage, size_t max_width);
 
 }  // namespace lagwatch::tools

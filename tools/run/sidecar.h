@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The process that sends a watched program's reports, beside it: the program itself carries no HTTP client,
-// and what it wrote is sent even when it was killed.
+// and its reports are sent even if it was killed.
 #pragma once
 
 #include <cstdint>

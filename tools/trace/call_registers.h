@@ -20,8 +20,8 @@ uint64_t StackPointerOf(const ThreadRegisters& registers);
 uint64_t ProgramCounterOf(const ThreadRegisters& registers);
 uint64_t ResultOf(const ThreadRegisters& registers);
 
-// As at the first instruction of `function`, which is to return to address 0. `stack_pointer` is aligned by
-// 16, and becomes what it is by then. False when the return address must first be written to the stack, as a
+// Sets registers as at the first instruction of `function`, which is to return to address 0. `stack_pointer`
+// is aligned by 16, and updated. Returns false if the return address must first be written to the stack, as a
 // zero word at *return_slot.
 bool PrepareCall(uint64_t function, const std::vector<uint64_t>& arguments, uint64_t stack_pointer,
                  ThreadRegisters* registers, uint64_t* return_slot);

@@ -15,7 +15,7 @@ struct ConvertOptions {
   std::optional<int32_t> tid;
 };
 
-// The exit code; what is wrong is said on standard error.
+// Returns the exit code; errors are printed on standard error.
 int ConvertTrace(const ConvertOptions& options);
 
 }  // namespace lagwatch::tools

@@ -13,7 +13,7 @@
 
 namespace lagwatch::tools {
 
-// Remembers what it has found, and what it has not, for traces of the same modules.
+// Remembers found and missing names, for traces of the same modules.
 class FrameNamer {
  public:
   // Frames that have names keep them; frames of unknown places get none. `progress` is called now and then

@@ -10,8 +10,8 @@ namespace lagwatch::tools {
 // when it could not be recorded, having said why.
 int RecordProgram(const RecordOptions& options);
 
-// Records a process that runs already, for as long as was asked for, until it ends or this program is
-// interrupted. Returns the exit code, having said what is wrong.
+// Records a running process, for the requested time, until it ends or this program is interrupted. Returns
+// the exit code, after an error message.
 int RecordProcess(const RecordOptions& options);
 
 }  // namespace lagwatch::tools

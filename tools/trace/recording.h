@@ -57,7 +57,7 @@ class Recording {
   // interrupted. Asks every 20 ms.
   void Await(const std::function<bool()>& is_over) const;
   bool has_begun() const { return header().state.load() != trace::ArenaState::kEmpty; }
-  // Ends what has not ended by itself.
+  // Ends the recording if it has not ended by itself.
   void Stop() const;
   // Names the functions and writes the file. Errors: kIo, kInvalid.
   base::Status Write(const std::string& default_name) const;

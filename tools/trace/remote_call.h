@@ -22,7 +22,7 @@ class RemoteCaller {
   // there is no such process, kUnauthorized when the system does not let us, kUnavailable when no thread
   // waits so or another debugger is there.
   static base::Result<std::unique_ptr<RemoteCaller>> Stop(pid_t pid);
-  // Lets the thread go on.
+  // Lets the thread continue.
   ~RemoteCaller();
   RemoteCaller(const RemoteCaller&) = delete;
   RemoteCaller& operator=(const RemoteCaller&) = delete;

@@ -13,7 +13,7 @@ struct ShowOptions {
   std::string sort = "self";  // or "total"
 };
 
-// The exit code; what is wrong is said on standard error.
+// Returns the exit code; errors are printed on standard error.
 int ShowTrace(const ShowOptions& options);
 
 }  // namespace lagwatch::tools

@@ -46,7 +46,7 @@ base::Result<std::unique_ptr<Subject>> Subject::Start(const RecordOptions& optio
                                                       const std::function<void()>& in_child) {
   auto program = FindWatchableProgram(options.command.front());
   if (!program.ok()) return program.status();
-  // To say what is wrong while nothing has begun yet.
+  // Finds errors before anything has begun.
   if (auto tried = PreparePreload(recording.ConfigFor(0)); !tried.ok())
     return Invalid(tried.status().message());
   const pid_t child = fork();

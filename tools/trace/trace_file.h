@@ -27,7 +27,7 @@ base::Result<std::string> FormatTrace(const trace::Trace& trace, const std::stri
                                       const std::filesystem::path& path,
                                       const trace::ExportOptions& options = {});
 
-// All of the file, or none: what was there before stays if it fails. Errors: kIo.
+// Writes the whole file, or nothing: the previous file stays if it fails. Errors: kIo.
 base::Status WriteWholeFile(const std::filesystem::path& path, const std::string& bytes);
 
 }  // namespace lagwatch::tools

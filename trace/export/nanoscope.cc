@@ -28,7 +28,7 @@ base::Result<std::string> NanoscopeText(const Trace& trace, const SliceOptions& 
   if (track == nullptr)
     return base::Status(base::StatusCode::kInvalid, "the trace holds no stack and no call");
   std::string text;
-  // "+": what follows is the name, whatever is in it.
+  // "+": the rest is the name, whatever it contains.
   WalkTrack(
       *track,
       [&](uint32_t index) {

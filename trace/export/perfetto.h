@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Perfetto's protobuf trace (https://perfetto.dev), for ui.perfetto.dev and trace_processor: processes and
 // threads, slices with arguments, dispatches, counters, wakes as flows, stack samples with modules and build
-// ids, and what was lost. May be appended to another trace. Context: background.
+// ids, and losses. May be appended to another trace. Context: background.
 #pragma once
 
 #include <string>

@@ -8,7 +8,7 @@
 
 namespace lagwatch::trace {
 
-// Valid UTF-8 without control characters: what is none is U+FFFD, and those are spaces.
+// Valid UTF-8 without control characters: invalid bytes become U+FFFD, control characters spaces.
 std::string OneLine(std::string_view text);
 
 // Appends `text` as a string of JSON, with its quotes.

@@ -106,8 +106,9 @@ void LookAtClock(const OwnFrame& from, CallKind call);
 // At the end of a call that may have waited since `begin_ticks`. Returns when that is.
 uint64_t CaptureAfter(const OwnFrame& from, CallKind call, uint64_t object, uint64_t begin_ticks);
 
-// At the end of a poll that began at `begin_ticks`. One that ends a long turn of a loop is written down as a
-// wait, however short it was: what was on the stack before has ended, and may be there again afterwards.
+// To be called at the end of a poll that began at `begin_ticks`. One that ends a long turn of a loop is
+// recorded as a wait, however short it was: the calls on the stack before have ended, even if they are
+// there again afterwards.
 void CaptureAfterPoll(const OwnFrame& from, uint64_t begin_ticks);
 
 // Records that the calling thread, since `begin_ticks`, woke a thread that waited for `object`: the moment
@@ -167,8 +168,8 @@ class ScopedWaiter {
   ThreadSlot::Wait own_;
 };
 
-// Once per process, before recording: what happens at the ends of threads and in children of
-// fork(). Context: background.
+// Prepares the ends of threads and children of fork(). Once per process, before
+// recording. Context: background.
 void PrepareCapture();
 // Recording is off from here on in this process, as in a child of fork().
 void ForgetCaptures();

@@ -58,7 +58,7 @@ void EndThread(void*) {
 CaptureThread* OwnEntry(ThreadSlot* slot) {
   if (slot->thread != nullptr) return slot->thread;
   const uint32_t start_count = g_capture.start_count.load(std::memory_order_relaxed);  // a number
-  // Acquire: what was prepared for recording comes before.
+  // Acquire: the preparations for recording come before.
   if (slot->refused_start == start_count || !g_capture.is_recording.load(std::memory_order_acquire))
     return nullptr;
   slot->thread = g_capture_threads.Register(gettid());

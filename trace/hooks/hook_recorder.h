@@ -51,9 +51,9 @@ class HookRecorder {
   bool Stop();
   bool is_recording() const { return is_started_ && IsRecording(); }
 
-  // Calls `visit(tid, record, pcs)` for what has been captured since, each thread's in the order in which the
-  // calls ended; a wait comes after what was captured in signal handlers meanwhile. Then looks for modules
-  // that were loaded since, and frees what ended threads had. Returns how many there were.
+  // Calls `visit(tid, record, pcs)` for the captures since the last call, each thread's in the order in which
+  // the calls ended; a wait comes after captures in signal handlers meanwhile. Then looks for modules that
+  // were loaded since, and frees the memory of ended threads. Returns the number of captures.
   template <typename Visit>
   size_t Drain(Visit visit) {
     const size_t count = g_capture_threads.Drain(visit);

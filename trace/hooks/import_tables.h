@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Puts the hooks into the import tables of the modules that are loaded, and takes them out again. See
-// docs/design/trace_hooks.md for what is rewritten and what never is.
+// Puts the hooks into the import tables of the loaded modules, and takes them out again.
+// docs/design/trace_hooks.md lists the rewritten modules and the exceptions.
 #pragma once
 
 #include <atomic>
@@ -29,11 +29,12 @@ struct ImportCounts {
   uint64_t scans = 0;
 };
 
+// The import tables of all modules.
+//
 // Thread safety: any thread; one at a time rewrites. Context: background. Invariants:
-// - A slot is only ever changed from what the function really is (or the loader's stub for it) to the hook,
-//   and back to what it really is.
-// - All that is done to a module is done under the loader's lock, so that it is there, and only after the
-//   loader has finished with the slot.
+// - A slot is only ever changed from the real function (or the loader's stub for it) to the hook, and back.
+// - A module is only changed under the loader's lock, so that it stays loaded, and only after the loader has
+//   finished with the slot.
 class ImportTables {
  public:
   // The process has one set of import tables.

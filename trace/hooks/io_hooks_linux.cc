@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files, sockets, polls and sleeps: what may wait for the world outside. Names with two underscores are what
-// the others become in programs built with _FORTIFY_SOURCE. Variadic functions take what they may be given.
+// Hooks of files, sockets, polls and sleeps: calls that may wait for the outside. Names with two
+// underscores are those of programs built with _FORTIFY_SOURCE. Variadic functions take all arguments that
+// they may be given.
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/select.h>

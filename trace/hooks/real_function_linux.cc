@@ -48,7 +48,7 @@ void* FindBehindStub(const char* name) {
     if (handle == nullptr) continue;
     void* address = dlsym(handle, name);  // in what the module itself depends on, too
     if (address != nullptr && IsIn(address, module)) found = address;
-    if (address != nullptr) any = address;  // of the kernel's module, say, which has no handle
+    if (address != nullptr) any = address;  // for example of the kernel's module, which has no handle
     dlclose(handle);
   }
   dlclose(program);

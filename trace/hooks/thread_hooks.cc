@@ -27,7 +27,7 @@ int HookBarrierWait(pthread_barrier_t* barrier) {
   if (!IsRecording()) return real_barrier_wait(barrier);
   const uint64_t begin_ticks = base::ReadTicks();
   const int result = real_barrier_wait(barrier);
-  // The C library names the thread so that came last, and let the others go on.
+  // The C library identifies so the thread that came last, and woke the others.
   if (result == PTHREAD_BARRIER_SERIAL_THREAD) {
     CaptureWake(CallersFrame(), CallKind::kBarrier, ObjectOf(barrier), begin_ticks);
   } else {

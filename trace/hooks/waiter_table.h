@@ -85,8 +85,8 @@ class WaiterTable {
     std::atomic<uint64_t> changes;  // one more for each that entered
   };
 
-  // Addresses have at most 57 bits and what is waited for lies at multiples of 4: 48 bits are enough for all
-  // that mmap(2) gives without being asked for more.
+  // Addresses have at most 57 bits, and waited-for objects lie at multiples of 4: 48 bits are enough for
+  // everything that mmap(2) returns by default.
   static uint64_t Key(uint64_t address) { return address >> 2 << 16; }
   static uint64_t IndexOf(uint64_t address) { return (address >> 2) * 0x9e37'79b9'7f4a'7c15u >> kIndexShift; }
   Bucket& BucketOf(uint64_t address) { return buckets_[IndexOf(address)]; }

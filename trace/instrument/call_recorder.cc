@@ -85,7 +85,7 @@ LAGWATCH_UNTRACED bool ClaimBlock(CallWriter* writer, uint64_t ticks, uint64_t a
   if (writer->refused_events != 0 && ++writer->refused_events < kEventsTillNextClaim) return false;
   CloseBlock(writer);
   if (writer->near_base == CallWriter::kNoBase) writer->near_base = CallEventWord::BaseAround(address);
-  BlockPool pool(__atomic_load_n(&g_pool, __ATOMIC_ACQUIRE));  // pairs with Start's: what it points to
+  BlockPool pool(__atomic_load_n(&g_pool, __ATOMIC_ACQUIRE));  // pairs with Start's: the pool's content
   // A handler may begin a block between a function's look at the clock and its own event, which is earlier.
   const uint64_t base_ticks = ticks > kTicksBeforeBlock ? ticks - kTicksBeforeBlock : 0;
   writer->block = pool.Claim(BlockKind::kCalls, writer->tid, base_ticks, writer->near_base);

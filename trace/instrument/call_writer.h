@@ -21,7 +21,7 @@ namespace lagwatch::trace {
 // - Otherwise `session` is the one that the rest belongs to, or kNone.
 struct CallWriter {
   static constexpr uint32_t kBusy = UINT32_MAX;
-  static constexpr uint32_t kNone = 1;  // as 0 is what is in force while nothing is recorded
+  static constexpr uint32_t kNone = 1;  // 0 is the state while nothing is recorded
   // No address that there is lies less than 2^29 above it.
   static constexpr uint64_t kNoBase = uint64_t{1} << 63;
 
@@ -49,7 +49,7 @@ LAGWATCH_HIDDEN extern constinit thread_local CallWriter t_call_writer
 LAGWATCH_HIDDEN LAGWATCH_UNTRACED void RecordSlowly(uint64_t address, uint64_t flags, uint64_t state,
                                                     uint64_t ticks);
 
-// Orders what it stands between for this thread's signal handlers.
+// Orders the accesses around it for this thread's signal handlers.
 LAGWATCH_UNTRACED inline __attribute__((always_inline)) void FenceHandlers() {
   __atomic_signal_fence(__ATOMIC_SEQ_CST);
 }

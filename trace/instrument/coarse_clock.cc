@@ -56,7 +56,7 @@ void CoarseClock::Stop() {
   if (ticker_ == nullptr) return;
   ticker_->should_stop.store(true);
   ticker_->sleeper.Wake();
-  // One that hangs is leaked, with what it uses.
+  // A thread that hangs is leaked, with everything that it uses.
   if (ticker_->thread.TryJoin(base::kNsPerSecond)) delete ticker_;
   ticker_ = nullptr;
 }

@@ -12,7 +12,7 @@ namespace lagwatch::trace {
 // table (base::RunWithOwnFiles), or the program could write there by mistake, and its children could.
 class CodeWriter {
  public:
-  // Not usable where the system lacks or forbids what it takes.
+  // Not usable if the system lacks or forbids the calls that it needs.
   CodeWriter();
   ~CodeWriter();
   CodeWriter(const CodeWriter&) = delete;

@@ -47,7 +47,7 @@ void FunctionPatcher::ApplyNow(Pass* pass) {
   const auto unlock = [](pthread_mutex_t* mutex) { pthread_mutex_unlock(mutex); };
   const std::unique_ptr<pthread_mutex_t, decltype(unlock)> lock(&mutex_);
   for (Module& module : modules_) module.is_loaded = false;
-  // It holds a lock that keeps what it visits from being unloaded.
+  // It holds a lock that keeps the visited modules from being unloaded.
   base::WalkLoadedModules(&Visit, pass);
   ForgetUnloaded();
 }

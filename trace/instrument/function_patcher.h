@@ -27,9 +27,9 @@ struct PatchReport {
   bool operator==(const PatchReport&) const = default;
 };
 
-// One in a process, since there is one code. Thread safety: all from any thread; threads that run through the
-// code meanwhile are what it is about. A patched function that is under way when it is unpatched ends as it
-// began. Never to be destroyed while something is patched.
+// One per process, since there is one code. Thread safety: all from any thread, while other threads run
+// through the code. A patched function that is under way when it is unpatched ends as it began. Never to be
+// destroyed while something is patched.
 class FunctionPatcher {
  public:
   FunctionPatcher() = default;

@@ -95,7 +95,7 @@ int64_t Displacement(unsigned char first, unsigned char second, unsigned char th
 }  // namespace
 
 bool CanPatch() {
-  // Saved and restored around what may use vector registers, and said to be there by the system.
+  // Saved and restored around code that may use vector registers, if the system reports them.
   unsigned eax = 0;
   unsigned ebx = 0;
   unsigned ecx = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The code that patched functions are led through; what it calls is in return_thunks_x86_64.cc.
+// The code that patched functions run through; the functions that it calls are in return_thunks_x86_64.cc.
 #include "trace/instrument/trampolines_x86_64.h"
 
 // A thunk is eight bytes: a call to lagwatch_return, and three that are never run. They lie in

@@ -30,7 +30,7 @@ class TreeBuilder {
     open_.push_back({added, time_ns});
   }
 
-  // Also ends what it called and was not left.
+  // Also ends its callees that were not left.
   void Exit(uint32_t frame, int64_t time_ns) {
     const auto is_it = [&](const Open& open) { return nodes_[open.node].node.frame == frame; };
     if (std::none_of(open_.begin(), open_.end(), is_it)) return;
@@ -167,7 +167,7 @@ CallTree TrimCallTree(CallTree tree, const TrimOptions& options) {
     RemoveFromEnd(&tree, options.max_nodes,
                   [&](const CallNode& node) { return node.total_ns < round * options.step_ns; });
   if (tree.size() <= options.max_nodes) return tree;
-  // A node is as long as what it called, or longer: the shortest that may stay.
+  // A node is as long as its callees, or longer: the shortest that may stay.
   std::vector<int64_t> totals_ns;
   for (const CallNode& node : tree) totals_ns.push_back(node.total_ns);
   std::nth_element(totals_ns.begin(), totals_ns.begin() + static_cast<ptrdiff_t>(options.max_nodes),

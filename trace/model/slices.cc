@@ -96,7 +96,8 @@ class SampledTrackBuilder {
     if (run.kind == RunKind::kWaited) leaf.end_ns = span.seen_end_ns;
   }
 
-  // To what lasted from the last look with totals to this one. `before`: what was open just before it.
+  // Attributes to the slices that lasted from the last look with totals to this one. `before`: those open
+  // just before it.
   void Attribute(const std::vector<uint32_t>& before, int64_t time_ns, const Totals& totals) {
     if (last_totals_.has_value()) {
       const Totals used = Difference(*last_totals_, totals);

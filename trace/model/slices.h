@@ -20,7 +20,8 @@ struct Slice {
   uint32_t depth = 0;          // 0: has no parent
   uint32_t frame = 0;          // index into Trace::frames, of the first look where there were several
   uint64_t count = 0;          // looks that saw it; 1 for a call
-  int64_t gap_ns = 0;          // of its time, what lies more than a sample interval after the last look
+  int64_t gap_ns = 0;          // the part of its time that lies more than a sample interval after
+                               // the last look
   uint32_t dispatch = 0;
   CallKind call = CallKind::kNone;  // and the object: of the call that the slice itself is
   uint64_t object = 0;

@@ -26,7 +26,7 @@ struct Span {
   int64_t seen_begin_ns = 0;  // the run's own times; less, where runs overlapped
   int64_t seen_end_ns = 0;
   int64_t end_ns = 0;  // with the extension
-  int64_t gap_ns = 0;  // of that, what is longer than a sample interval
+  int64_t gap_ns = 0;  // the part of it beyond a sample interval
   // Its weight in totals: its time, or more, to account for dispatches that were too short to be sampled.
   int64_t weight_ns = 0;
   // This many of the outermost frames last until end_ns, the others until seen_end_ns: after a capture

@@ -119,9 +119,9 @@ struct Thread {
 
 // Missing records, and the option that would have kept them.
 struct Loss {
-  std::string what;  // "samples overwritten", say
+  std::string what;  // for example "samples overwritten"
   uint64_t count = 0;
-  std::string remedy;  // "--buffer-mib 32", say
+  std::string remedy;  // for example "--buffer-mib 32"
 };
 
 struct Trace {

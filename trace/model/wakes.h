@@ -12,7 +12,7 @@ namespace lagwatch::trace {
 
 struct Wake {
   uint32_t waker_thread = 0;  // index into Trace::threads
-  int64_t time_ns = 0;        // when it let the other one go on
+  int64_t time_ns = 0;        // when it woke the other one
   uint32_t waiter_thread = 0;
   int64_t wait_begin_ns = 0;
   int64_t wake_ns = 0;  // when the wait was over, never before time_ns

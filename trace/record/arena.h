@@ -90,7 +90,7 @@ struct ArenaHeader {
   std::atomic<ArenaState> state;
   int64_t begin_mono_ns;
   std::atomic<int64_t> last_mono_ns;      // when the recorder was last seen alive
-  std::atomic<int64_t> complete_mono_ns;  // what was seen before is here; 0: none of it yet
+  std::atomic<int64_t> complete_mono_ns;  // everything seen before is here; 0: none of it yet
   int64_t wall_minus_mono_ns;
   int64_t boot_minus_mono_ns;
   // The samplers' settings, which another process may change; read at each tick.

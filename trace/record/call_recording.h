@@ -32,7 +32,7 @@ class CallRecording {
   // Into the pool of `arena`, which must stay mapped for ever after. Errors: kUnavailable when there is such
   // a recording already.
   base::Status Start(Arena* arena, const CallOptions& options);
-  // Patches what was loaded since. Does nothing where nothing is patched.
+  // Patches modules loaded since. Does nothing if nothing is patched.
   void LookAtModules();
   void Stop();
 

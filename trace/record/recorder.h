@@ -40,7 +40,7 @@ class Recorder {
   // Errors: those of stack::StackCapturer, no memory, no threads. Context: background.
   static base::Result<std::unique_ptr<Recorder>> Start(Arena* arena, std::shared_ptr<stack::CodeMap> code,
                                                        const RecorderOptions& options);
-  // Ends all of its threads; what was recorded stays. False when one does not end in time: then this object
+  // Ends all of its threads; the recording stays. Returns false if one does not end in time: then this object
   // and the arena must be leaked. Context: background.
   [[nodiscard]] bool TryStop();
   // Waits for its threads, for as long as that takes: an exception may end the owner's start.

@@ -81,7 +81,7 @@ class Sampler {
   bool HasLookedAtItself(Target* target, int64_t interval_ns);
   // False when the thread has ended.
   bool Look(Target* target, int64_t interval_ns);
-  // Writes down what was captured in stack_ at `now_ns`, when the CPU clock showed `cpu_ns`.
+  // Records the stack captured in stack_ at `now_ns`, when the CPU clock showed `cpu_ns`.
   void NoteStack(Target* target, int64_t cpu_ns, uint32_t dispatch, int64_t now_ns, int64_t interval_ns);
   void Extend(const Target& target, int64_t now_ns);
   void Count(const Target& target);

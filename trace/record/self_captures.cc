@@ -166,7 +166,7 @@ void SelfCaptures::WriteOpen(RunRecord* open) {
   if (open->count == 0) return;
   WriterOf(open->tid).Write(*open);
   open->count = 0;
-  open->begin_ns = open->end_ns;  // what goes on leaves no hole
+  open->begin_ns = open->end_ns;  // a run that goes on leaves no hole
 }
 
 }  // namespace lagwatch::trace

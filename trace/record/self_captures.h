@@ -34,7 +34,7 @@ class SelfCaptures {
   // of the last kMostHeldNs may be missing until Stop(). Context: background.
   static constexpr int64_t kMostHeldNs = 200'000'000;
   void Drain(const ArenaClock& clock);
-  // Takes the hooks away; what there is can still be drained. Context: background.
+  // Removes the hooks; remaining captures can still be drained. Context: background.
   void Stop();
 
  private:

@@ -15,10 +15,10 @@
 namespace lagwatch::collector {
 namespace {
 
-// Of rows with the same key, the one with most to tell.
+// Of rows with the same key, the one with the most fields.
 constexpr char kNamedOnce[] = " ORDER BY key, via = '', ver DESC LIMIT 1 BY key";
 
-// Losses are told of programs' versions, not of what else is asked for.
+// Losses are known by programs' versions, not by other parts of a filter.
 bool CountsLosses(const ReportFilter& filter) {
   const bool has_days = filter.first_day || filter.last_day;
   ReportFilter of_days;
@@ -191,7 +191,7 @@ std::vector<LossRow> CauseReader::Losses(const ReportFilter& filter) {
                           " ORDER BY app, version, reason, cause, sample_rate_ppm",
                       "sssiid", [&](const Row& row) {
                         auto& [reports, weighted] = sums[{row.Int(3), row.Text(2), row.Text(0), row.Text(1)}];
-                        // Who is not sampled tells so for himself.
+                        // Users who are not sampled report that only for themselves.
                         const bool is_of_all =
                             row.Text(2) == report::LossReasonName(report::LossReason::kNotSampled);
                         reports += row.Real(5);

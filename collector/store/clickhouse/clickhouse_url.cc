@@ -15,7 +15,7 @@ using base::StatusCode;
 
 constexpr std::string_view kDefaultPort = ":8123";
 
-// What stands before `separator`, which goes with it; all when it is not there.
+// Takes the text before `separator`, and the separator; all of it without one.
 std::string_view TakeUntil(char separator, std::string_view* rest) {
   const size_t end = rest->find(separator);
   const std::string_view taken = rest->substr(0, end);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a ClickHouse is: clickhouse://USER:PASSWORD@HOST:PORT[,HOST:PORT…]/DATABASE?cluster=NAME.
-// Context: background.
+// The address of a ClickHouse:
+// clickhouse://USER:PASSWORD@HOST:PORT[,HOST:PORT…]/DATABASE?cluster=NAME. Context: background.
 #pragma once
 
 #include <string>

@@ -19,8 +19,8 @@ inline constexpr int64_t kDaysOfALag = 31;
 std::string Listed(std::span<const int64_t> numbers);
 // A day as a Date.
 std::string DateOf(int64_t day);
-// Conditions on `day`, of rows about these ids; and of all that can be of their lags. There is one id at
-// least.
+// Conditions on `day`, of rows about these ids; and of all that can be of their lags. There is one
+// id at least.
 std::string DaysOf(std::span<const base::Uuid> ids);
 std::string DaysAround(std::span<const base::Uuid> ids);
 // Reports with ids from `first` to `last`, both included.
@@ -32,8 +32,8 @@ std::string InHours(const std::string& column, const HourRange& hours);
 // Rows of that program's version, where they are named.
 std::string OfProgram(const ReportFilter& filter);
 
-// What a report is now is in several tables. So statements select what may match, and each report that comes
-// is looked at once more.
+// The conditions of a filter. A report's present state is in several tables: so statements select candidates,
+// and each report read is checked once more.
 class Conditions {
  public:
   // Borrows both.

@@ -77,7 +77,7 @@ struct Connection::Request {
   bool IsOver() const { return limit != nullptr && limit->IsOver(); }
 };
 
-// What one node says.
+// The answer of one node.
 struct Connection::Answer {
   CURL* easy;
   const Request& request;
@@ -285,7 +285,8 @@ void Connection::Select(const std::string& sql, std::string_view kinds,
   taker.Finish();
 }
 
-// By the thread's limit: ClickHouse is told of the deadline, and can be told to end the query sooner.
+// Applies the thread's limit: passes the deadline to ClickHouse, which can also be asked to end
+// the query sooner.
 void Connection::Limit(Request* request) {
   request->limit = QueryLimit::OfThisThread();
   if (request->limit == nullptr) return;

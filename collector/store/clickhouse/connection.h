@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ClickHouse's HTTP interface, by libcurl: one statement a request, connections are kept. What fails for
-// reasons of one node is asked of the next one. Thread-safe. Context: background.
+// ClickHouse's HTTP interface, by libcurl: one statement per request, connections are kept. A request that
+// fails because of one node is sent to the next one. Thread-safe. Context: background.
 #pragma once
 
 #include <atomic>
@@ -21,7 +21,7 @@
 
 namespace lagwatch::collector {
 
-// What a node, or the last of several, said; or why it said nothing.
+// The error of a node, or of the last of several, or the reason why none answered.
 struct ClickHouseError : std::runtime_error {
   explicit ClickHouseError(const std::string& message, bool is_refusal_for_good = false)
       : std::runtime_error(message), is_refusal(is_refusal_for_good) {}

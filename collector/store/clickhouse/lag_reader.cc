@@ -87,7 +87,7 @@ void LagReader::ForEachOf(std::span<const HourRange> hours, const Visit& visit) 
     condition +=
         (condition.empty() ? "(" : " OR ") + InHours("lag_id", range) + " OR " + InHours("id", range);
   if (condition.empty()) return;
-  // What is read in vain are reports whose own ids are of these hours, and those of their lags are not.
+  // Skips reports whose own ids are of these hours, but those of their lags are not.
   const auto is_of_them = [&](const ReportRow& report) {
     const int64_t home = HomeHourOf(report.id, report.lag_id);
     return std::ranges::any_of(hours, [&](const HourRange& range) { return range.Has(home); });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads reports as they are now: once each, in their clusters, with their part of the lag. What the tables
-// have is joined here, lag by lag, and divided by the same code as everywhere (policies/lag_account.h). All
+// Reads reports in their present state: once each, in their clusters, with their part of the lag. The tables'
+// rows are joined here, lag by lag, and divided by the same code as everywhere (policies/lag_account.h). All
 // throw ClickHouseError. Thread-safe. Context: background.
 #pragma once
 

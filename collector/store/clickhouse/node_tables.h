@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is done at each node by itself: the tables are made there, and old days dropped. No statement goes to
-// all nodes of a cluster at once: one that is away would hold it up, and some versions do not survive it.
-// Both throw ClickHouseError. Thread-safe. Context: background.
+// Work at each node by itself: creates its tables, and drops old days. No statement goes to all nodes of a
+// cluster at once: one that is away would block it, and some versions do not survive it. Both throw
+// ClickHouseError. Thread-safe. Context: background.
 #pragma once
 
 #include <cstdint>

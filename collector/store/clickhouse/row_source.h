@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where rows of the tables are read: through all nodes, or at chosen ones. Thread-safe. Context: background.
+// The source of the tables' rows: all nodes, or chosen ones. Thread-safe. Context: background.
 #pragma once
 
 #include <cstddef>
@@ -22,8 +22,8 @@ class RowSource {
   RowSource(Connection* connection, const Schema* schema, std::vector<size_t> nodes)
       : connection_(connection), schema_(schema), nodes_(std::move(nodes)) {}
 
-  // `columns` of a table, `rest` being the statement from WHERE on: at chosen nodes, it is executed at each.
-  // Throws ClickHouseError.
+  // `columns` of a table, `rest` being the statement from WHERE on: at chosen nodes, it is executed at
+  // each. Throws ClickHouseError.
   void Select(std::string_view columns, const Table& table, const std::string& rest, std::string_view kinds,
               const std::function<void(const Row&)>& visit, const ExternalTable* external = nullptr) const {
     const std::string select = "SELECT " + std::string(columns) + " FROM ";

@@ -16,7 +16,7 @@
 
 namespace lagwatch::collector {
 
-// What the column `scope` says that a row is about.
+// The subject of a row, in the column `scope`.
 enum class SumScope : int64_t {
   kAll = 0,      // a cluster on a day
   kSegment = 1,  // the same, of reports that are alike in what lists are filtered by
@@ -60,7 +60,7 @@ class SumRows {
  public:
   using Visit = std::function<void(const SumRow&)>;
 
-  // What does not count in clusters is left out.
+  // Ignores reports that do not count in clusters.
   void Add(const ReportRow& report);
   void AddUsage(const std::string& app, const std::string& version, int64_t day, int64_t watched_ns);
 
@@ -69,7 +69,7 @@ class SumRows {
   // Of rows that were added as such, which reports they are of is not known otherwise.
   void CountReports(int64_t reports, int64_t last_day);
 
-  // What a row is about, in RowBinary; `segment`: app, version, kind, verdict, loop, os.
+  // The key of a row, in RowBinary; `segment`: app, version, kind, verdict, loop, os.
   static std::string KeyOf(SumScope scope, int64_t level, std::string_view parent, std::string_view cluster,
                            int64_t day, const std::array<std::string_view, 6>& segment, int64_t cause);
 

@@ -13,7 +13,7 @@ constexpr char kInTexts[] = "IN (SELECT text FROM texts)";
 
 std::string Number(int64_t number) { return std::to_string(number); }
 
-// Which rows are about these clusters, with their parents among the texts: by what the table is sorted by.
+// The condition for rows of these clusters, with their parents among the texts: by the table's sorting key.
 std::string OfTexts(bool has_all, bool has_level1, bool has_level2) {
   std::string sql;
   const auto add = [&](const std::string& condition) {

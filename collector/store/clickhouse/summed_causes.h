@@ -26,7 +26,7 @@ namespace lagwatch::collector {
 
 class SummedCauses {
  public:
-  // How many reports of a cluster were lost for each that came; the empty key is that of all.
+  // The ratio of lost to received reports of a cluster; the empty key is that of all.
   using LostPerReport = std::function<double(const std::string& key)>;
 
   // Null when the filter asks for what sums do not say, or when there are none. Borrows all but the filter.

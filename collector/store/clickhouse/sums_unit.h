@@ -18,7 +18,7 @@ base::Uuid FirstIdOfHour(int64_t hour);
 // The hour that a report is summed up in. A lag's id that cannot be that of its first report does not count.
 int64_t HomeHourOf(const base::Uuid& id, const base::Uuid& lag_id);
 
-// How units are numbered in the column `unit`.
+// A unit's number in the column `unit`.
 class SumsUnit {
  public:
   static SumsUnit OfHour(int64_t hour) { return SumsUnit(hour / 24 * kOfADay + hour % 24); }
@@ -27,10 +27,10 @@ class SumsUnit {
   static SumsUnit OfSpan(int64_t day) {
     return SumsUnit(day / kDaysOfASpan * kDaysOfASpan * kOfADay + kSpan);
   }
-  // How long loops were watched, as records say that ended on that day.
+  // The watched time of loops, from records that ended on that day.
   static SumsUnit OfUsage(int64_t day) { return SumsUnit(day * kOfADay + kUsageOfADay); }
-  // Marks of it say that the lags of some ends of that day's reports were not known; no reports are summed up
-  // in it.
+  // Marks of it say that the lags of some ends of that day's reports were not known; no reports are summed
+  // up in it.
   static SumsUnit OfUnknownLags(int64_t day) { return SumsUnit(day * kOfADay + kUnknownLags); }
   // Marked when all that was stored before there were marks has been marked.
   static SumsUnit OfStart() { return SumsUnit(0); }

@@ -37,7 +37,7 @@ class LogSync {
   Connections* connections_;
   const SyncFile sync_file_;
   std::mutex mutex_;
-  int fd_ = -1;  // guarded by mutex_, as what follows
+  int fd_ = -1;  // guarded by mutex_, as the following ones
   bool has_failed_ = false;
 };
 

@@ -144,7 +144,7 @@ void BoundLosses(Database* database) {
                             " FROM reports WHERE sample_rate_ppm BETWEEN 1 AND 99";
     database->Execute(sql.c_str());
   }
-  // Differences from a made-up number would leave nothing of what is right.
+  // Subtracting from a made-up number would leave nothing valid.
   database->Execute(
       R"sql(
         UPDATE cause_reports SET lost_reports = 0;
@@ -164,7 +164,7 @@ base::Status Migrate(Database* database) {
   database->Execute(
       "PRAGMA auto_vacuum = INCREMENTAL;"  // of a new file only
       " PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;"
-      // 64 MiB each: what is written often is written to the database once.
+      // 64 MiB each: pages that are written often are written to the database once.
       " PRAGMA wal_autocheckpoint = 16000; PRAGMA cache_size = -65536;");
   Transaction transaction(database);
   const int64_t version = SchemaVersion(database);

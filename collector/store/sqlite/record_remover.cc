@@ -33,7 +33,7 @@ struct RemovalTable {
   const char* name;
   const char* row;   // its number; null: none
   const char* id;    // null: none
-  const char* time;  // by what it is as old as it is
+  const char* time;  // the column of its age
   bool is_time_an_id;
 };
 constexpr std::array<RemovalTable, kStageCount> kRemovalTables = {
@@ -45,7 +45,7 @@ constexpr std::array<RemovalTable, kStageCount> kRemovalTables = {
      {"run_ends", nullptr, "session_id", "last_seen_wall_ms", false},
      {"unknown_records", "rowid", nullptr, "received_wall_ms", false}}};
 
-// Of reports, all but the key have an index, and what was found is gone at the next step.
+// Of reports, all conditions but the key have an index, and found ones are gone at the next step.
 bool IsRemovalScan(By by, int stage) { return stage != kReportStage || by == By::kKey; }
 
 // `?1` is the subject.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Removes records by what they are about (store/removal.h), in two parts: a reader finds some, which
+// Removes records by a removal's subject (store/removal.h), in two parts: a reader finds some, which
 // may take long, and the writer removes them, which does not. All throw SqliteError. Context:
 // background. Not thread-safe.
 #pragma once
@@ -26,10 +26,10 @@ struct FoundRecords {
 // Up to `limit` records of the progress' stage that are to be removed.
 FoundRecords FindRecords(Database* database, const Removal& removal, const RemovalProgress& progress,
                          int64_t limit);
-// Removes them within the writer's transaction, and what they contributed to sums.
+// Removes them within the writer's transaction, with their contributions to sums.
 void RemoveRecords(Database* database, ReportWriter* reports, const FoundRecords& found,
                    RemovalProgress* progress);
-// Goes on to what comes after `found`; false when that was all.
+// Continues after `found`; returns false if that was all.
 bool Advance(const Removal& removal, const FoundRecords& found, int64_t limit, RemovalProgress* progress);
 
 }  // namespace lagwatch::collector

@@ -104,7 +104,7 @@ const char* SqlOf(Way way) {
     case Way::kBySegments:
       break;
   }
-  // The newest of each segment; SQLite merges what is in order of each.
+  // The newest of each segment; SQLite merges these ordered lists.
   return "SELECT " LAGWATCH_REPORT_COLUMNS
          R"sql(
            FROM (

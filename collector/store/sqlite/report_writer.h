@@ -41,7 +41,7 @@ class ReportWriter {
   void NoteLost(int64_t cause) { sums_.NoteLost(cause); }
   void Finish();
 
-  // After a transaction that came to nothing: forgets what it was about.
+  // To be called after a failed transaction: forgets its state.
   void Forget();
   // Names were removed: their ids are not those that this knows.
   void ForgetIds();

@@ -13,7 +13,7 @@
 namespace lagwatch::collector {
 
 void AddToUsageSums(Database* database, const report::Usage& usage);
-// Removes usage records by their rows, and what they contributed to the sums.
+// Removes usage records by their rows, with their contributions to the sums.
 void RemoveUsage(Database* database, std::span<const int64_t> rows);
 // Of the filter, app, version and days count.
 double ReadWatchedNs(Database* database, const ReportFilter& filter);

@@ -16,7 +16,7 @@ size_t FrameCount(Message* stack) {
                    stack->numbers(stack_place::kFunctionOffset).size()});
 }
 
-// The place of what is `key` in a table, which grows by it if it is new.
+// The place of `key` in a table, which grows by it if it is new.
 template <typename Map, typename Key>
 std::pair<size_t, bool> PlaceIn(Map* places, const Key& key) {
   auto [found, is_new] = places->try_emplace(key, places->size());

@@ -216,11 +216,11 @@ typedef struct lw_options {
    * must not continue after (SIGSEGV and similar ones) are treated as 0. */
   int32_t dump_signal;
   uint32_t dump_interval_ms; /* shortest time between two dumps: 0 to 3600000, default 10000 */
-  /* Not 0: notifies the service manager (sd_notify's "WATCHDOG=1") at half of the unit's WatchdogSec= while
-   * no loop hangs, in place of the program. systemd then restarts a program that stays frozen for
-   * WatchdogSec=, which should be well above the thresholds; it also does so after lw_stop(), or when the
-   * spool's disk hangs. Uses NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID of the environment; without them
-   * nothing is sent, and an idle program is never woken for it. Default: 0. */
+  /* Not 0: notifies the service manager (sd_notify's "WATCHDOG=1") twice in the unit's WatchdogSec= while no
+   * loop hangs, in place of the program. systemd then restarts a program that stays frozen for WatchdogSec=,
+   * which should be well above the thresholds; it also does so after lw_stop(), or when the spool's disk
+   * hangs. Uses NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID of the environment; without them nothing is
+   * sent, and an idle program is never woken for it. Default: 0. */
   int32_t feed_systemd;
   /* Reports of kind "cpu" and "cpu-average", described below. Percentages: 1 to 100; 0: off. */
   uint32_t watch_cpu;              /* not 0: on; default: off */

@@ -86,7 +86,7 @@ struct Things {
 struct Case {
   const char* name;
   std::function<void(Things*)> wait;
-  bool is_async_safe;  // as good as: cancelled anywhere in it, it leaves nothing behind
+  bool is_async_safe;  // practically: cancelled anywhere in it, it leaves nothing behind
 };
 
 void AddWaits(std::vector<Case>* cases) {

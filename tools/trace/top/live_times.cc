@@ -114,7 +114,7 @@ void LiveTimes::TakeFigures(const trace::Trace& trace, int64_t until_ns, const t
   now_.figures.elapsed_ns = until_ns - begin_ns_;
   now_.figures.thread_count = threads.size();
   now_.figures.samples_per_s = PerSecond(static_cast<double>(samples - samples_), passed_ns);
-  // A process that has ended has no clock any more: what it showed last stays.
+  // A process that has ended has no clock any more: its last value stays.
   if (cpu_ns >= cpu_ns_)
     now_.figures.processor_share =
         PerSecond(static_cast<double>(cpu_ns - cpu_ns_) / base::kNsPerSecond, passed_ns);

@@ -87,7 +87,7 @@ class LiveTimes {
   std::vector<Function> functions_;
   Moment now_;
   int64_t begin_ns_ = 0;
-  int64_t until_ns_ = 0;  // what came before is in the tables
+  int64_t until_ns_ = 0;  // earlier records are in the tables
   uint64_t samples_ = 0;
   int64_t cpu_ns_ = 0;
   int64_t figures_ns_ = 0;  // when these two stood so

@@ -91,7 +91,7 @@ SignalWatch::SignalWatch() {
 }
 
 SignalWatch::~SignalWatch() {
-  RestoreMask();  // first, so that what is still under way is noted, too
+  RestoreMask();  // first, so that signals still under way are noted, too
   for (size_t i = 0; i < kEndSignals.size(); ++i) sigaction(kEndSignals[i], &g_before[i], nullptr);
   sigaction(SIGWINCH, &g_before.back(), nullptr);
 }
@@ -156,7 +156,7 @@ bool Terminal::ReadKey(KeyPress* key) {
 }
 
 void Terminal::Draw(const std::string& text) const {
-  // Line by line over what stands there: nothing flickers.
+  // Overwrites the screen line by line: nothing flickers.
   std::string drawn = "\x1b[H";
   for (const char each : text) drawn += each == '\n' ? std::string("\x1b[K\r\n") : std::string(1, each);
   Write(drawn + "\x1b[J");

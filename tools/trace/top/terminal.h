@@ -71,7 +71,7 @@ class Terminal {
   int key_fd() const { return key_fd_; }
   // A key that was pressed; kNone when there is none now. False when the terminal is gone.
   bool ReadKey(KeyPress* key);
-  // Replaces what stands there by `text`, whose lines are no longer than the screen is wide.
+  // Replaces the screen by `text`, whose lines are no longer than the screen is wide.
   void Draw(const std::string& text) const;
 
  private:

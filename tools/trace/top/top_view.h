@@ -26,7 +26,7 @@ struct PageSize {
   size_t columns;
 };
 
-// The process, what is shown, the functions; ends with a newline. Without colours it holds
+// The process, the view's settings, the functions; ends with a newline. Without colours it holds
 // no escape sequences.
 std::string TopPage(const LiveTimes::Moment& moment, const std::vector<LiveTimes::Function>& functions,
                     const TopView& view, const PageSize& size, bool has_colours);

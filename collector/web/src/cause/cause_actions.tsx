@@ -24,7 +24,7 @@ const notePath = (key: string): string => `/v1/admin/clusters/${key}`;
 const patch = (key: string, said: ClusterChange, etag = ""): Promise<unknown> =>
   change("PATCH", notePath(key), said, etag);
 
-// What is said of it now: what the page shows may be older.
+// The present annotation: the one on the page may be older.
 function EditDialog(props: DialogProps) {
   const path = notePath(props.cause.key);
   const note = useResource(`edit ${path}`, (abort) => getTagged<ClusterNote>(path, abort));

@@ -30,7 +30,7 @@ export function joined(known: readonly Cluster[], more: readonly Cluster[]): Clu
   return [...known, ...more.filter((cause) => !keys.has(cause.key))];
 }
 
-// The first rows as they are now; what was loaded after them stays.
+// Replaces the first rows by the new ones; rows loaded after them stay.
 export function refreshed(known: readonly Cluster[], first: readonly Cluster[], asked: number): Cluster[] {
   return first.length < asked ? [...first] : joined(first, known.slice(asked));
 }

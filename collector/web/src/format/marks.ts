@@ -12,7 +12,7 @@ const kShownAttributes = ["title", "aria-label", "alt"] as const;
 export const marked = (text: string): string =>
   text.replace(kHidden, (each) => `⟨U+${each.codePointAt(0)!.toString(16).toUpperCase().padStart(4, "0")}⟩`);
 
-// Marks all text that is shown from now on; what is typed and what is linked to stays as it is.
+// Marks all text that is shown from now on; typed text and links stay unchanged.
 export function markAllText(): void {
   const before = options.vnode;
   options.vnode = (node: VNode) => {

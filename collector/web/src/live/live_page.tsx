@@ -13,7 +13,7 @@ import { useTitle } from "../parts/use_title";
 
 const kShown = 100;
 
-// Days aside: what comes now is of today.
+// Ignores days: new reports are of today.
 export function isAskedFor(report: ReportHeader, filters: Filters): boolean {
   return (["app", "version", "loop", "os", "user"] as const).every(
     (name) => !filters[name] || report[name] === filters[name],

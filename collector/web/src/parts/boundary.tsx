@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A part of a page that may fail alone: what stands in its place says so, and the rest of the page stays.
+// A part of a page that may fail alone: an error takes its place, and the rest of the page stays.
 import { Component, type ComponentChildren } from "preact";
 
 interface BoundaryProps {

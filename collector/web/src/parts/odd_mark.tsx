@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Marks what has numbers that cannot be right.
+// Marks entries with implausible numbers.
 
 export function OddMark({ odd }: { odd: readonly string[] }) {
   if (odd.length === 0) return null;

@@ -42,7 +42,7 @@ export function NotThere() {
   );
 }
 
-// A resource's state, or what is made of its answer.
+// Shows a resource's state, or its content.
 export function Shown<T>({
   resource,
   what,

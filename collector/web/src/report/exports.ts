@@ -56,7 +56,7 @@ const frameLine = (frame: FlameFrame & { offset?: string }): string => {
   return `    ${frame.function}${line ? ` (${line})` : ""}`;
 };
 
-// What happened, in a few words.
+// The event, in a few words.
 export function whatHappened(report: Report): string {
   if (report.kind === "dump") return "was examined";
   if (isOfCpu(report))

@@ -23,7 +23,7 @@ export interface Timeline {
   readonly samples: readonly { readonly atMs: number; readonly untilMs: number; readonly index: number }[];
 }
 
-// Of what came long before the lag so much is shown that the lag keeps most of the room.
+// The most room that the time before the lag gets, however long it is.
 const kShareBefore = 0.35;
 
 export function timelineOf(report: Report): Timeline {
@@ -52,8 +52,8 @@ export function timelineOf(report: Report): Timeline {
   };
 }
 
-// A sample stands for the time until the next one; the last for the time until the report was made. Of the
-// processor's use, for what was used there; of a slow dispatch, for the time that was spent there.
+// A sample stands for the time until the next one; the last for the time until the report was made. For reports about
+// the processor's use, it stands for the CPU time used there; for a slow dispatch, for the time spent there.
 export function timedStacks(report: Report): TimedStack[] {
   const stacks = report.samples.map((sample, index) => {
     const next = report.samples[index + 1];
