@@ -10,8 +10,6 @@
 namespace lagwatch::tools {
 namespace {
 
-constexpr auto kRight = Table::Align::kRight;
-
 std::string Cause(const Json& frames) {
   auto names = frames.get<std::vector<std::string>>();
   return names.empty() ? "(no stack)" : Join(names, " < ");
@@ -34,10 +32,10 @@ std::string CauseOf(const Json& cluster) {
 
 std::string ClusterTable(const Json& clusters, int level, size_t max_width) {
   std::string cause_title = "CAUSE (innermost " + std::to_string(policies::FramesOfLevel(level)) + ")";
-  Table table({{"HANG-S", kRight},
-               {"LAGS", kRight},
-               {"USERS", kRight},
-               {"P95", kRight},
+  Table table({{"HANG-S", Table::Align::kRight},
+               {"LAGS", Table::Align::kRight},
+               {"USERS", Table::Align::kRight},
+               {"P95", Table::Align::kRight},
                {cause_title, Table::Align::kLeft, /*is_elastic=*/true},
                {"VERSIONS"},
                {"KEY"}});
@@ -55,8 +53,8 @@ std::string LossTable(const Json& losses, size_t max_width) {
   Table table({{"APP"},
                {"REASON"},
                {"CAUSE-KEY", Table::Align::kLeft, /*is_elastic=*/true},
-               {"REPORTS", kRight},
-               {"ESTIMATED", kRight}});
+               {"REPORTS", Table::Align::kRight},
+               {"ESTIMATED", Table::Align::kRight}});
   for (const Json& row : losses) {
     const Json& cause = row.at("cause_key");
     table.AddRow({Text(row, "app") + " " + Text(row, "version"), Text(row, "reason"),
@@ -70,14 +68,14 @@ std::string FrameTable(const Json& frames, size_t max_width) {
   Table table({{"APP"},
                {"LOOP"},
                {"SCENE", Table::Align::kLeft, /*is_elastic=*/true},
-               {"HZ", kRight},
-               {"FPS", kRight},
-               {"FRAMES", kRight},
-               {"DROPPED", kRight},
-               {"NORMAL", kRight},
-               {"MIDDLE", kRight},
-               {"HIGH", kRight},
-               {"FROZEN", kRight},
+               {"HZ", Table::Align::kRight},
+               {"FPS", Table::Align::kRight},
+               {"FRAMES", Table::Align::kRight},
+               {"DROPPED", Table::Align::kRight},
+               {"NORMAL", Table::Align::kRight},
+               {"MIDDLE", Table::Align::kRight},
+               {"HIGH", Table::Align::kRight},
+               {"FROZEN", Table::Align::kRight},
                {"COSTLIEST STAGE"}});
   for (const Json& row : frames) {
     const Json& levels = row.at("levels");
@@ -101,7 +99,7 @@ std::string FrameTable(const Json& frames, size_t max_width) {
 
 std::string ReportTable(const Json& reports, size_t max_width) {
   Table table({{"STARTED (UTC)"},
-               {"LASTED", kRight},
+               {"LASTED", Table::Align::kRight},
                {"APP"},
                {"LOOP"},
                {"DISPATCH"},
@@ -117,7 +115,13 @@ std::string ReportTable(const Json& reports, size_t max_width) {
 }
 
 std::string TraceTable(const Json& traces, size_t max_width) {
-  Table table({{"BEGAN (UTC)"}, {"SPANS", kRight}, {"WHY"}, {"APP"}, {"KIB", kRight}, {"ID"}, {"REPORT"}});
+  Table table({{"BEGAN (UTC)"},
+               {"SPANS", Table::Align::kRight},
+               {"WHY"},
+               {"APP"},
+               {"KIB", Table::Align::kRight},
+               {"ID"},
+               {"REPORT"}});
   for (const Json& trace : traces) {
     const Json& report_id = trace.at("report_id");
     table.AddRow({UtcTime(trace.at("begin_wall_ms").get<int64_t>()),

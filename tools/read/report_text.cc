@@ -13,7 +13,6 @@
 namespace lagwatch::tools {
 namespace {
 
-constexpr auto kRight = Table::Align::kRight;
 constexpr size_t kTimelineFrames = 4;
 constexpr size_t kHistoryRows = 10;
 
@@ -301,7 +300,11 @@ std::string HistoryLines(const Json& report) {
   const Json history = report.value("history", Json::array());
   if (history.empty()) return "";
   const size_t count = std::min(history.size(), kHistoryRows);
-  Table table({{"  ENDED", kRight}, {"TOOK", kRight}, {"CPU", kRight}, {"IN QUEUE", kRight}, {"DISPATCH"}});
+  Table table({{"  ENDED", Table::Align::kRight},
+               {"TOOK", Table::Align::kRight},
+               {"CPU", Table::Align::kRight},
+               {"IN QUEUE", Table::Align::kRight},
+               {"DISPATCH"}});
   for (size_t i = history.size() - count; i < history.size(); ++i) {
     const Json& dispatch = history[i];
     table.AddRow({"  " + ShortDuration(dispatch.at("age_ms").get<double>()) + " before",
