@@ -18,32 +18,6 @@
 namespace lagwatch::sdk {
 namespace {
 
-report::Kind ToReport(watchdog::HangKind kind) {
-  switch (kind) {
-    case watchdog::HangKind::kLag:
-      return report::Kind::kLag;
-    case watchdog::HangKind::kBusyLoop:
-      return report::Kind::kBusyLoop;
-    case watchdog::HangKind::kWaited:
-      return report::Kind::kWaited;
-    case watchdog::HangKind::kScope:
-      return report::Kind::kScope;
-    case watchdog::HangKind::kIdleHandler:
-      return report::Kind::kIdleHandler;
-    case watchdog::HangKind::kInput:
-      return report::Kind::kInput;
-    case watchdog::HangKind::kDump:
-      return report::Kind::kDump;
-    case watchdog::HangKind::kCpu:
-      return report::Kind::kCpu;
-    case watchdog::HangKind::kCpuAverage:
-      return report::Kind::kCpuAverage;
-    case watchdog::HangKind::kFrame:
-      return report::Kind::kFrames;
-  }
-  return report::Kind::kUnknown;
-}
-
 // What is below a microsecond is the measuring, and would be most of the bytes that are sent.
 int64_t WholeUs(int64_t ns) {
   constexpr int64_t kNsPerUs = 1000;
@@ -72,73 +46,9 @@ constexpr uint32_t kGeneratedCodeSlot = stack::ModuleMap::kMaxModules;
 constexpr uint32_t kModuleSlots = kGeneratedCodeSlot + 1;
 
 // A program that is killed in one of the others was not frozen.
-bool IsFreeze(watchdog::HangKind kind) {
-  return kind != watchdog::HangKind::kCpu && kind != watchdog::HangKind::kCpuAverage &&
-         kind != watchdog::HangKind::kDump && kind != watchdog::HangKind::kFrame;
-}
-
-report::Level ToReport(watchdog::HangLevel level) {
-  return level == watchdog::HangLevel::kAnr ? report::Level::kAnr : report::Level::kLag;
-}
-
-report::Completeness ToReport(stack::Completeness completeness) {
-  switch (completeness) {
-    case stack::Completeness::kComplete:
-      return report::Completeness::kComplete;
-    case stack::Completeness::kCut:
-      return report::Completeness::kCut;
-    case stack::Completeness::kIncomplete:
-      return report::Completeness::kIncomplete;
-    case stack::Completeness::kNone:
-      break;
-  }
-  return report::Completeness::kNone;
-}
-
-report::LockKind ToReport(stack::LockKind kind) {
-  switch (kind) {
-    case stack::LockKind::kMutex:
-      return report::LockKind::kMutex;
-    case stack::LockKind::kRwLock:
-      return report::LockKind::kRwLock;
-    case stack::LockKind::kThread:
-      return report::LockKind::kThread;
-    case stack::LockKind::kCondition:
-      return report::LockKind::kCondition;
-    case stack::LockKind::kSemaphore:
-      return report::LockKind::kSemaphore;
-    case stack::LockKind::kBarrier:
-      return report::LockKind::kBarrier;
-    case stack::LockKind::kUnknown:
-      break;
-  }
-  return report::LockKind::kUnknown;
-}
-
-report::WaitsFor ToReport(stack::WaitsFor waits_for) {
-  switch (waits_for) {
-    case stack::WaitsFor::kOwner:
-      return report::WaitsFor::kOwner;
-    case stack::WaitsFor::kReaders:
-      return report::WaitsFor::kReaders;
-    case stack::WaitsFor::kSignal:
-      return report::WaitsFor::kSignal;
-    case stack::WaitsFor::kUnknown:
-      break;
-  }
-  return report::WaitsFor::kUnknown;
-}
-
-report::WaitOutcome ToReport(watchdog::WaitOutcome outcome) {
-  switch (outcome) {
-    case watchdog::WaitOutcome::kLock:
-      return report::WaitOutcome::kLock;
-    case watchdog::WaitOutcome::kDeadlock:
-      return report::WaitOutcome::kDeadlock;
-    case watchdog::WaitOutcome::kNone:
-      break;
-  }
-  return report::WaitOutcome::kNone;
+bool IsFreeze(policies::HangKind kind) {
+  return kind != policies::HangKind::kCpu && kind != policies::HangKind::kCpuAverage &&
+         kind != policies::HangKind::kDump && kind != policies::HangKind::kFrames;
 }
 
 }  // namespace
@@ -232,8 +142,7 @@ void ReportSink::OnLagEnd(const base::Uuid& event_id, int64_t duration_ns) {
 report::RecordNote ReportSink::NoteOf(const watchdog::LagEvent& event) {
   const bool begins_freeze = event.ordinal == 0 && IsFreeze(event.kind);
   if (begins_freeze) freezes_[freeze_count_++ % freezes_.size()] = event.id;
-  return {.priority = report::PriorityOf(ToReport(event.kind), ToReport(event.level)),
-          .is_lag_start_or_end = begins_freeze};
+  return {.priority = report::PriorityOf(event.kind, event.level), .is_lag_start_or_end = begins_freeze};
 }
 
 report::RecordNote ReportSink::NoteOfEnd(const base::Uuid& event_id) const {
@@ -377,8 +286,8 @@ bool ReportSink::EncodeStart(const base::Uuid& id, int64_t ready_ns) {
                      .tid = facts_.pid,
                      .loop = {},
                      .tag = start_.is_warm ? "warm start" : "cold start",
-                     .kind = report::Kind::kStartup,
-                     .level = report::Level::kLag,
+                     .kind = report::HangKind::kStartup,
+                     .level = report::HangLevel::kLag,
                      .threshold_ms = static_cast<uint32_t>(start_.threshold_ns / base::kNsPerMs),
                      .start_wall_ms = clock.WallMs() - (clock.MonoNs() - begin_ns) / base::kNsPerMs,
                      .elapsed_ns = ready_ns - begin_ns,
@@ -430,7 +339,7 @@ void ReportSink::Write(const FrameSlice& slice) {
 
 bool ReportSink::Encode(const watchdog::LagEvent& event) {
   const bool is_in_start = IsInStart(event.detected_mono_ns - event.elapsed_ns);
-  const bool is_start_lag = is_in_start && event.kind == watchdog::HangKind::kLag;
+  const bool is_start_lag = is_in_start && event.kind == policies::HangKind::kLag;
   ForgetModulesFrom(0);
   report::ReportEncoder encoder(&buffer_);
   encoder.SetHeader({
@@ -447,8 +356,8 @@ bool ReportSink::Encode(const watchdog::LagEvent& event) {
       .tid = static_cast<uint32_t>(event.tid),
       .loop = facts_.scrubber.Text(event.loop_name).view(),
       .tag = facts_.scrubber.Text(event.tag).view(),
-      .kind = is_start_lag ? report::Kind::kStartupLag : ToReport(event.kind),
-      .level = ToReport(event.level),
+      .kind = is_start_lag ? report::HangKind::kStartupLag : event.kind,
+      .level = event.level,
       .threshold_ms = static_cast<uint32_t>(event.threshold_ns / base::kNsPerMs),
       .start_wall_ms = event.start_wall_ms,
       .elapsed_ns = WholeUs(event.elapsed_ns),
@@ -482,14 +391,14 @@ void ReportSink::EncodeWaits(const watchdog::LagEvent& event, report::ReportEnco
     encoder->AddWait({.tid = static_cast<uint32_t>(wait.tid),
                       .stack = EncodeOptionalStack(wait.stack, *event.modules, encoder),
                       .lock = wait.lock.address,
-                      .kind = ToReport(wait.lock.kind),
-                      .waits_for = ToReport(wait.lock.waits_for),
+                      .kind = wait.lock.kind,
+                      .waits_for = wait.lock.waits_for,
                       .has_timeout = wait.lock.has_timeout,
                       .owner_tid = static_cast<uint32_t>(wait.lock.owner_tid),
                       .owner_name = facts_.scrubber.Text(wait.owner_name).view(),
                       .owner_stack = EncodeOptionalStack(wait.owner_stack, *event.modules, encoder)});
   }
-  encoder->SetWaitOutcome(ToReport(event.wait_outcome));
+  encoder->SetWaitOutcome(event.wait_outcome);
   if (encoder->ok()) return;
   encoder->RewindTo(before);
   ForgetModulesFrom(before.module_count);
@@ -536,7 +445,7 @@ uint32_t ReportSink::EncodeStack(const stack::Stack& stack, const stack::ModuleM
     const stack::Frame& frame = stack.frames[i];
     frames[i] = {EncodedModule(frame.module, modules, encoder), frame.offset, frame.function_offset};
   }
-  return encoder->AddStack({frames.data(), stack.frame_count}, ToReport(stack.completeness),
+  return encoder->AddStack({frames.data(), stack.frame_count}, stack.completeness,
                            {stack.gap_at, stack.gap_frame_count});
 }
 

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "policies/hang.h"
 #include "stack/lock_layout.h"
 #include "stack/module_map.h"
 #include "stack/stack.h"
@@ -16,22 +17,8 @@
 
 namespace lagwatch::stack {
 
-enum class LockKind : uint8_t {
-  kUnknown,  // a futex of somebody's own, or of the C library's inner workings
-  kMutex,
-  kRwLock,
-  kThread,  // pthread_join
-  kCondition,
-  kSemaphore,
-  kBarrier,
-};
-
-enum class WaitsFor : uint8_t {
-  kUnknown,
-  kOwner,    // a thread of this process
-  kReaders,  // of a read-write lock, which keeps only their number
-  kSignal,   // any thread may give it: there is no owner
-};
+using policies::LockKind;
+using policies::WaitsFor;
 
 struct LockWait {
   uint64_t address;  // of the lock; of the waited-for word where the kind is not known

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "base/hash.h"
+#include "policies/hang.h"
 
 namespace lagwatch::stack {
 
@@ -30,12 +31,7 @@ struct Frame {
   }
 };
 
-enum class Completeness : uint8_t {
-  kComplete,    // ends where the thread began
-  kCut,         // the outermost part of the stack was not copied
-  kIncomplete,  // unwinding could not go on: the outermost frames are missing
-  kNone,        // the thread could not be captured
-};
+using policies::Completeness;
 
 // Why a capture returned no frame.
 enum class NoStackReason : uint8_t {

@@ -9,6 +9,7 @@
 #include "base/uuid.h"
 #include "policies/frame_levels.h"
 #include "policies/guard.h"
+#include "policies/hang.h"
 #include "policies/verdict.h"
 #include "stack/lock_owner.h"
 #include "stack/module_map.h"
@@ -48,27 +49,9 @@ struct Wait {
   const stack::Stack* owner_stack;                 // null when there is none
 };
 
-enum class WaitOutcome : uint8_t {
-  kNone,      // the watched thread waits for no lock
-  kLock,      // it does
-  kDeadlock,  // and none of those it waits for can ever go on
-};
-
-// What took too long.
-enum class HangKind : uint8_t {
-  kLag,       // a dispatch
-  kBusyLoop,  // one short dispatch after the other, without a sleep
-  kWaited,    // a task in the loop's queue
-  kScope,     // a stretch of work with a deadline of its own
-  kIdleHandler,
-  kInput,  // an input event, from its receipt on
-  kDump,   // nothing: somebody asked
-  // Of the process, not of a loop: nothing took too long, and no end is told.
-  kCpu,         // it uses too much CPU right now
-  kCpuAverage,  // and has for a while; the samples are of all its busy threads, the heaviest first
-  kFrame,       // a frame of the display
-};
-enum class HangLevel : uint8_t { kLag, kAnr };  // over the first threshold, over the second one too
+using policies::HangKind;
+using policies::HangLevel;
+using policies::WaitOutcome;
 
 // Something to tell by name.
 struct Fact {

@@ -115,9 +115,10 @@ class ReportMaker {
     report_.app_version = std::to_string(build_.number / 2) + "." + std::to_string(build_.number);
     report_.loop = "ui";
     report_.tid = 1;
-    report_.kind = random_.Chance(85) ? report::Kind::kLag
-                                      : random_.Pick({report::Kind::kInput, report::Kind::kScope,
-                                                      report::Kind::kWaited, report::Kind::kBusyLoop});
+    report_.kind = random_.Chance(85)
+                       ? report::HangKind::kLag
+                       : random_.Pick({report::HangKind::kInput, report::HangKind::kScope,
+                                       report::HangKind::kWaited, report::HangKind::kBusyLoop});
     report_.verdict.word = Blur(cause_.verdict, &random_);
     AddSamples();
     if (!cause_.owner.paths.empty()) AddOwner();

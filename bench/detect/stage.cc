@@ -112,7 +112,7 @@ int Stage::ReportsIn(const std::string& spool, const std::string& kind) {
     for (const report::SpoolRecord& record : segment->records) {
       if (record.type != report::RecordType::kReport) continue;
       auto report = report::DecodeReport(record.payload);
-      count += report.ok() && report::KindName(report->kind) == kind;
+      count += report.ok() && policies::HangKindName(report->kind) == kind;
     }
   }
   return count;

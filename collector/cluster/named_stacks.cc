@@ -16,14 +16,14 @@ namespace {
 bool IsLibrary(std::string_view file_name) { return file_name.find(".so") != file_name.npos; }
 
 // Whether all samples are of the one dispatch that lasted too long.
-bool IsOneDispatch(report::Kind kind) {
+bool IsOneDispatch(report::HangKind kind) {
   switch (kind) {
-    case report::Kind::kBusyLoop:
-    case report::Kind::kWaited:
-    case report::Kind::kCpu:
-    case report::Kind::kCpuAverage:
-    case report::Kind::kDump:
-    case report::Kind::kSlow:
+    case report::HangKind::kBusyLoop:
+    case report::HangKind::kWaited:
+    case report::HangKind::kCpu:
+    case report::HangKind::kCpuAverage:
+    case report::HangKind::kDump:
+    case report::HangKind::kSlow:
       return false;
     default:
       return true;

@@ -66,10 +66,10 @@ std::vector<CauseSamples::Sample> CauseSamples::SamplesOf(const ReportRow& row,
                                                           const report::Report& report) const {
   std::vector<Sample> samples;
   double total_ns = 0;
-  if (report.kind == report::Kind::kSlow) {
+  if (report.kind == report::HangKind::kSlow) {
     for (const report::Sample& sample : report.samples)
       samples.push_back({sample.stack, static_cast<double>(ToSigned(sample.wall_ns))});
-  } else if (!IsLag(report::KindName(report.kind))) {
+  } else if (!IsLag(policies::HangKindName(report.kind))) {
     for (const report::Sample& sample : report.samples)
       samples.push_back({sample.stack, static_cast<double>(std::max<int64_t>(sample.use.cpu_ns, 0))});
   } else {
@@ -85,7 +85,7 @@ std::vector<CauseSamples::Sample> CauseSamples::SamplesOf(const ReportRow& row,
   }
   for (const Sample& sample : samples) total_ns += sample.ns;
   if (total_ns > 0) return samples;
-  const int64_t own_ns = IsLag(report::KindName(report.kind)) ? row.hang_ns : row.cpu_process_ns;
+  const int64_t own_ns = IsLag(policies::HangKindName(report.kind)) ? row.hang_ns : row.cpu_process_ns;
   return {{report.expensive_stack, static_cast<double>(own_ns)}};
 }
 
@@ -111,7 +111,7 @@ void CauseSamples::AddOwner(const ReportRow& row, const report::Report& report, 
   owner.tally.Add(row);
   if (!is_new) return;
   owner.name = wait->owner_name;
-  owner.kind = report::LockKindName(wait->kind);
+  owner.kind = policies::LockKindName(wait->kind);
   owner.stack = table_.Add(report, namer, stack);
 }
 

@@ -13,20 +13,6 @@
 namespace lagwatch::collector {
 namespace {
 
-std::string_view CompletenessName(report::Completeness completeness) {
-  switch (completeness) {
-    case report::Completeness::kComplete:
-      return "complete";
-    case report::Completeness::kCut:
-      return "cut";
-    case report::Completeness::kIncomplete:
-      return "incomplete";
-    case report::Completeness::kNone:
-      break;
-  }
-  return "none";
-}
-
 Json UseJson(const policies::ThreadUse& use) {
   return {{"cpu_ms", ToMs(use.cpu_ns)},
           {"minor_faults", use.minor_faults},
@@ -62,7 +48,7 @@ class CostTree {
  public:
   // From the innermost functions outwards, by CPU time; or, of a slow dispatch, inwards, by time.
   explicit CostTree(const report::Report& report)
-      : report_(report), names_(report), is_slow_(report.kind == report::Kind::kSlow) {
+      : report_(report), names_(report), is_slow_(report.kind == report::HangKind::kSlow) {
     for (const report::Sample& sample : report.samples) total_ns_ += CostNs(sample);
   }
 
@@ -146,7 +132,7 @@ class StackWriter {
   Json SampleJson(const report::Sample& sample) {
     Json json = UseJson(sample.use);
     json["age_ms"] = ToMs(sample.age_ns);
-    if (report_.kind == report::Kind::kSlow) {
+    if (report_.kind == report::HangKind::kSlow) {
       json["wall_ms"] = ToMs(static_cast<double>(sample.wall_ns));
       json["calls"] = sample.calls;
     }
@@ -162,7 +148,7 @@ class StackWriter {
             {"cpu_ms", ToMs(thread.cpu_ns)},
             {"syscall", thread.syscall == 0 ? Json() : Json(thread.syscall - 1)},
             {"wait_channel", thread.wait_channel},
-            {"completeness", CompletenessName(stack.completeness)},
+            {"completeness", policies::CompletenessName(stack.completeness)},
             {"stack", Frames(stack)}};
   }
 
@@ -171,8 +157,8 @@ class StackWriter {
     for (const report::Wait& wait : report_.waits) {
       Json json = ThreadAt(wait.tid, NameOfThread(wait.tid), wait.stack, places);
       json["lock"] = HexNumber(wait.lock);
-      json["kind"] = report::LockKindName(wait.kind);
-      json["for"] = report::WaitsForName(wait.waits_for);
+      json["kind"] = policies::LockKindName(wait.kind);
+      json["for"] = policies::WaitsForName(wait.waits_for);
       json["has_timeout"] = wait.has_timeout;
       json["owner"] = wait.waits_for == report::WaitsFor::kOwner
                           ? ThreadAt(wait.owner_tid, wait.owner_name, wait.owner_stack, places)
@@ -307,7 +293,7 @@ void AddStacks(const report::Report& report, const SymbolNamer& namer, Json* jso
   StackWriter writer(report, namer);
   const report::Stack& expensive = report.stacks[report.expensive_stack];
   (*json)["expensive_stack"] = writer.Frames(expensive);
-  (*json)["expensive_completeness"] = CompletenessName(expensive.completeness);
+  (*json)["expensive_completeness"] = policies::CompletenessName(expensive.completeness);
   (*json)["threads_dropped"] = report.threads_dropped;
   (*json)["lagwatch_threads"] = report.own_threads;
 }
@@ -319,7 +305,7 @@ void AddWaits(const report::Report& report, const SymbolNamer& namer, const poli
 }
 
 void AddCircumstances(const report::Report& report, Json* json) {
-  (*json)["level"] = report::LevelName(report.level);
+  (*json)["level"] = policies::HangLevelName(report.level);
   (*json)["verdict"] = VerdictJson(report.verdict);
   (*json)["guard"] = {{"suspended_ms", ToMs(report.guard.suspended_ns)},
                       {"stopped_ms", ToMs(report.guard.stopped_ns)},
@@ -339,8 +325,8 @@ void AddCircumstances(const report::Report& report, Json* json) {
 }
 
 void AddCostTree(const report::Report& report, Json* json) {
-  if (report.kind == report::Kind::kCpuAverage) (*json)["power_tree"] = CostTree(report).ToJson();
-  if (report.kind == report::Kind::kSlow) (*json)["call_tree"] = CostTree(report).ToJson();
+  if (report.kind == report::HangKind::kCpuAverage) (*json)["power_tree"] = CostTree(report).ToJson();
+  if (report.kind == report::HangKind::kSlow) (*json)["call_tree"] = CostTree(report).ToJson();
 }
 
 Json FramesJson(const FrameSummary& summary) {

@@ -13,8 +13,8 @@ namespace lagwatch::collector {
 
 struct Hang {
   const nlohmann::json* exception = nullptr;  // the event's, which says so
-  report::Kind kind = report::Kind::kLag;
-  report::Level level = report::Level::kLag;
+  report::HangKind kind = report::HangKind::kLag;
+  report::HangLevel level = report::HangLevel::kLag;
   HangTime time = {};
 };
 

@@ -45,12 +45,13 @@ base::Uuid FirstIdOf(int64_t day) {
 }
 
 bool IsLag(std::string_view kind) {
-  return kind != report::KindName(report::Kind::kCpu) &&
-         kind != report::KindName(report::Kind::kCpuAverage) &&
-         kind != report::KindName(report::Kind::kDump) && kind != report::KindName(report::Kind::kSlow);
+  return kind != policies::HangKindName(report::HangKind::kCpu) &&
+         kind != policies::HangKindName(report::HangKind::kCpuAverage) &&
+         kind != policies::HangKindName(report::HangKind::kDump) &&
+         kind != policies::HangKindName(report::HangKind::kSlow);
 }
 
-bool IsCounted(std::string_view kind) { return kind != report::KindName(report::Kind::kDump); }
+bool IsCounted(std::string_view kind) { return kind != policies::HangKindName(report::HangKind::kDump); }
 
 std::string NamesToJson(const std::vector<std::string>& names) {
   return nlohmann::json(names).dump(-1, ' ', /*ensure_ascii=*/false,
@@ -69,7 +70,7 @@ NewReport NewReport::Create(const report::Report& report, ClusterPath clusters, 
                 .app = report.app,
                 .version = report.app_version,
                 .user = report.user,
-                .kind = std::string(report::KindName(report.kind)),
+                .kind = std::string(policies::HangKindName(report.kind)),
                 .verdict = policies::VerdictName(report.verdict.word),
                 .loop = report.loop,
                 .tag = report.tag,

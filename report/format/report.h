@@ -46,7 +46,7 @@ struct Sample {
   uint64_t age_ns = 0;
   uint32_t stack = 0;            // index into Report::stacks
   policies::ThreadUse use = {};  // since the sample before
-  uint64_t wall_ns = 0;          // of Kind::kSlow, as the next one: see lagwatch.proto
+  uint64_t wall_ns = 0;          // of HangKind::kSlow, as the next one: see lagwatch.proto
   uint64_t calls = 0;
 };
 
@@ -108,7 +108,7 @@ struct Report {
   uint32_t tid = 0;
   std::string loop;
   std::string tag;
-  Kind kind = Kind::kUnknown;
+  HangKind kind = HangKind::kUnknown;
   uint32_t threshold_ms = 0;
   uint64_t start_wall_ms = 0;
   uint64_t elapsed_ns = 0;
@@ -125,7 +125,7 @@ struct Report {
   uint32_t own_threads = 0;  // of lagwatch, which are in no list
   std::vector<Wait> waits;
   WaitOutcome wait_outcome = WaitOutcome::kNone;
-  Level level = Level::kLag;
+  HangLevel level = HangLevel::kLag;
   policies::Verdict verdict;
   policies::GuardFindings guard;
   std::vector<PastDispatch> history;  // oldest first
@@ -229,15 +229,5 @@ void AppendCause(uint64_t cause, std::string* encoded_report);
 // Likewise, what share of users it stands for: to a report, run's end, frame slice, usage, trace or
 // sealed record; others stay.
 void AppendSampleRate(RecordType type, uint32_t sample_rate_ppm, std::string* encoded_record);
-
-// "lag", "busy-loop", "waited", "idle-handler", "input", "scope", "cpu", "cpu-average", "frames", "startup",
-// "startup-lag", "dump", "killed-in-hang", "slow", "unknown", as in the JSON that people and programs read.
-std::string_view KindName(Kind kind);
-// "lag", "anr".
-std::string_view LevelName(Level level);
-// "mutex", "rwlock", "thread", "condition", "semaphore", "barrier", "unknown".
-std::string_view LockKindName(LockKind kind);
-// "owner", "readers", "signal", "unknown".
-std::string_view WaitsForName(WaitsFor waits_for);
 
 }  // namespace lagwatch::report

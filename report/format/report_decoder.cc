@@ -73,7 +73,7 @@ Report ReadReport(pbf_message<ReportField> message) {
         report.tag = message.get_string();
         break;
       case ReportField::kKind:
-        report.kind = static_cast<Kind>(message.get_enum());
+        report.kind = static_cast<HangKind>(message.get_enum());
         break;
       case ReportField::kThresholdMs:
         report.threshold_ms = message.get_uint32();
@@ -115,7 +115,7 @@ Report ReadReport(pbf_message<ReportField> message) {
         report.wait_outcome = static_cast<WaitOutcome>(message.get_enum());
         break;
       case ReportField::kLevel:
-        report.level = static_cast<Level>(message.get_enum());
+        report.level = static_cast<HangLevel>(message.get_enum());
         break;
       case ReportField::kVerdict:
         report.verdict = ReadVerdict(message.get_message());

@@ -41,8 +41,8 @@ struct ReportHeader {
   uint32_t tid = 0;
   std::string_view loop;
   std::string_view tag;
-  Kind kind = Kind::kLag;
-  Level level = Level::kLag;
+  HangKind kind = HangKind::kLag;
+  HangLevel level = HangLevel::kLag;
   uint32_t threshold_ms = 0;
   int64_t start_wall_ms = 0;
   int64_t elapsed_ns = 0;
@@ -95,7 +95,7 @@ struct PastDispatchFields {
   int64_t queue_wait_ns = 0;
 };
 
-// Calls that a sample of Kind::kSlow stands for.
+// Calls that a sample of HangKind::kSlow stands for.
 struct CallCost {
   int64_t wall_ns = 0;  // in the function itself
   uint64_t calls = 0;

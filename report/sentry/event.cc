@@ -79,8 +79,8 @@ class EventWriter {
     if (!report_.tag.empty()) event["transaction"] = report_.tag;
     event["tags"] = {{"verdict", policies::VerdictName(report_.verdict.word)},
                      {"loop", report_.loop},
-                     {"kind", KindName(report_.kind)},
-                     {"lag_level", LevelName(report_.level)}};
+                     {"kind", policies::HangKindName(report_.kind)},
+                     {"lag_level", policies::HangLevelName(report_.level)}};
     event["contexts"] = Contexts();
     event["exception"] = {{"values", Json::array({Exception()})}};
     event["threads"] = {{"values", Threads()}};
@@ -218,16 +218,16 @@ std::string Line(const Json& json) { return json.dump(-1, ' ', false, Json::erro
 
 }  // namespace
 
-bool IsHang(Kind kind) {
+bool IsHang(HangKind kind) {
   switch (kind) {
-    case Kind::kLag:
-    case Kind::kBusyLoop:
-    case Kind::kWaited:
-    case Kind::kIdleHandler:
-    case Kind::kInput:
-    case Kind::kScope:
-    case Kind::kStartupLag:
-    case Kind::kKilledInHang:
+    case HangKind::kLag:
+    case HangKind::kBusyLoop:
+    case HangKind::kWaited:
+    case HangKind::kIdleHandler:
+    case HangKind::kInput:
+    case HangKind::kScope:
+    case HangKind::kStartupLag:
+    case HangKind::kKilledInHang:
       return true;
     default:
       return false;
@@ -238,7 +238,7 @@ std::string SentryEventId(const Report& report) { return Hex(report.id.as_bytes(
 
 std::string SentryEnvelope(const Report& report, const LagOutcome& outcome) {
   LagOutcome known = outcome;
-  known.was_killed |= report.kind == Kind::kKilledInHang;
+  known.was_killed |= report.kind == HangKind::kKilledInHang;
   const std::string event = Line(EventWriter(report, known).Write());
   return Line({{"event_id", SentryEventId(report)}}) + "\n" +
          Line({{"type", "event"}, {"length", event.size()}, {"content_type", "application/json"}}) + "\n" +

@@ -18,7 +18,7 @@ struct LagOutcome {
 };
 
 // Whether the report says that something hung; others are not Sentry's business.
-bool IsHang(Kind kind);
+bool IsHang(HangKind kind);
 
 // The event's id is the report's: 32 hexadecimal digits.
 std::string SentryEventId(const Report& report);

@@ -86,7 +86,7 @@ TEST_F(CauseSamplesTest, AreOfReportsThatMatch) {
   SampleReport other = SampledReport({{"Other", "main"}}, 2'000);
   other.header.app_version = "9";
   SampleReport dump = SampledReport({{"Dump", "main"}}, 3'000);
-  dump.header.kind = report::Kind::kDump;
+  dump.header.kind = report::HangKind::kDump;
   collector_.Submit({SampledReport({{"Save", "main"}}, 1'000), other, dump});
   EXPECT_THAT(SampleTexts(collector_.Get(PathOf())), ElementsAre("Save<main 50.0", "Other<main 50.0"));
   EXPECT_THAT(SampleTexts(collector_.Get(PathOf(), "version=9")), ElementsAre("Other<main 50.0"));
@@ -189,7 +189,7 @@ TEST(CauseSamples, AreTheExpensiveStackWhereThereAreNone) {
 
 TEST(CauseSamples, OfCpuUseAreTheTimeThatWasUsed) {
   SampleReport cpu = SampledReport({{"Hash"}, {"Copy"}}, 1);
-  cpu.header.kind = report::Kind::kCpuAverage;
+  cpu.header.kind = report::HangKind::kCpuAverage;
   cpu.sample_cpu_ns = {600'000'000, 200'000'000};
   EXPECT_THAT(SampleTexts(Together({{ReportRow(), Decoded(cpu)}})), ElementsAre("Hash 600.0", "Copy 200.0"));
 }

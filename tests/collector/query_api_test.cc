@@ -251,7 +251,7 @@ TEST(QueryApi, TellsWhichSymbolsAreMissing) {
 TEST(QueryApi, ACauseThatOnlyDumpsHaveIsNoCluster) {
   MemoryCollector collector;
   SampleReport dump = ReportOf({"A", "B"}, 0);
-  dump.header.kind = report::Kind::kDump;
+  dump.header.kind = report::HangKind::kDump;
   collector.Submit({dump});
   const std::string key = collector.store->Reports({}, 1)->front().level1_key;
   EXPECT_EQ(collector.Get("/v1/clusters"), Json::array());
@@ -328,8 +328,8 @@ TEST(QueryApi, ShowsWhoWaitsForWhom) {
 TEST(QueryApi, ShowsTheCircumstances) {
   MemoryCollector collector;
   SampleReport report;
-  report.header.level = report::Level::kAnr;
-  report.header.kind = report::Kind::kBusyLoop;
+  report.header.level = report::HangLevel::kAnr;
+  report.header.kind = report::HangKind::kBusyLoop;
   report.verdict = {.word = policies::VerdictWord::kDisk,
                     .shares = {.wall_ns = 2'000'000'000, .disk_ns = 1'900'000'000}};
   report.verdict.use.cpu_ns = 5'000'000;
@@ -353,7 +353,7 @@ TEST(QueryApi, ShowsTheCircumstances) {
 TEST(QueryApi, MergesTheStacksOfAverageCpuUseFromTheInside) {
   MemoryCollector collector;
   SampleReport report;
-  report.header.kind = report::Kind::kCpuAverage;
+  report.header.kind = report::HangKind::kCpuAverage;
   report.samples = {{"Hash", "Scan", "main"}, {"Hash", "Check", "main"}, {"Copy", "Scan"}, {"Rare"}};
   report.sample_cpu_ns = {600'000'000, 200'000'000, 199'000'000, 1'000'000};
   collector.Submit({report});
@@ -376,7 +376,7 @@ TEST(QueryApi, ASlowDispatchHasATreeOfItsCallsAndIsNoLag) {
   SampleReport lag;
   SampleReport slow;
   slow.header.id = slow.header.lag_id = base::CreateUuidV7(1'700'000'000'001);
-  slow.header.kind = report::Kind::kSlow;
+  slow.header.kind = report::HangKind::kSlow;
   slow.header.elapsed_ns = 1'000'000'000;
   slow.stack = {"Parse", "Load", "OnOpen"};
   slow.samples = {{"OnOpen"}, {"Load", "OnOpen"}, {"Parse", "Load", "OnOpen"}, {"Paint", "OnOpen"}};
@@ -409,7 +409,7 @@ TEST(QueryApi, CpuUseIsNoLagInAClustersSums) {
   MemoryCollector collector;
   SampleReport lag;
   SampleReport cpu;
-  cpu.header.kind = report::Kind::kCpu;
+  cpu.header.kind = report::HangKind::kCpu;
   cpu.header.elapsed_ns = 0;
   SampleReport elsewhere = cpu;
   elsewhere.header.id = elsewhere.header.lag_id = base::CreateUuidV7(1'700'000'000'001);
@@ -428,7 +428,7 @@ TEST(QueryApi, CpuUseIsNoLagInAClustersSums) {
 TEST(QueryApi, ATreeOfCpuUseIsOfBoundedDepth) {
   MemoryCollector collector;
   SampleReport report;
-  report.header.kind = report::Kind::kCpuAverage;
+  report.header.kind = report::HangKind::kCpuAverage;
   report.samples = {std::vector<std::string>(5000, "Recurse")};
   report.sample_cpu_ns = {1'000'000};
   collector.Submit({report});

@@ -45,8 +45,8 @@ TEST(ReportFormat, DecodingYieldsWhatWasEncoded) {
   EXPECT_EQ(report->pid, 10u);
   EXPECT_EQ(report->tid, 11u);
   EXPECT_EQ(report->loop + report->tag, "uikey-press");
-  EXPECT_EQ(report->kind, Kind::kBusyLoop);
-  EXPECT_EQ(report->level, Level::kAnr);
+  EXPECT_EQ(report->kind, HangKind::kBusyLoop);
+  EXPECT_EQ(report->level, HangLevel::kAnr);
   EXPECT_EQ(report->threshold_ms, 2000u);
   EXPECT_EQ(report->start_wall_ms, 1'700'000'000'000u);
   EXPECT_EQ(report->elapsed_ns, 2'500'000'000u);

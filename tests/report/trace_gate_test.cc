@@ -155,7 +155,7 @@ class NothingIsCounted final : public SweepVisitor {
 TEST_F(TraceGateTest, TracesAreTheFirstToGoWhereThereIsNoRoom) {
   spool_.Add({TraceOf({}, 0, 10'000)});
   for (int i = 0; i < 20; ++i)
-    spool_.Add({ReportRecord({.id = NewId(), .kind = Kind::kFrames, .function_offset = 0x1000})});
+    spool_.Add({ReportRecord({.id = NewId(), .kind = HangKind::kFrames, .function_offset = 0x1000})});
   for (int i = 0; i < 2; ++i) spool_.Add({TraceOf({}, 0, 10'000)});
   NothingIsCounted visitor;
   SweepLimits limits;

@@ -44,7 +44,7 @@ TEST_F(SdkTest, PutsALagOnDiskWhileItLastsAndItsEndAfterwards) {
   EXPECT_EQ(lag.user, "u-1");
   EXPECT_EQ(lag.loop, "ui");
   EXPECT_EQ(lag.tag, "freeze");
-  EXPECT_EQ(lag.kind, report::Kind::kLag);
+  EXPECT_EQ(lag.kind, report::HangKind::kLag);
   EXPECT_EQ(lag.threshold_ms, 100u);
   EXPECT_EQ(lag.pid, static_cast<uint32_t>(getpid()));
   EXPECT_EQ(lag.tid, static_cast<uint32_t>(gettid()));
@@ -106,15 +106,15 @@ TEST_F(SdkTest, RaisesALagOverTheLoopsSecondThresholdToAnAnr) {
   EXPECT_EQ(in_force.threshold_ms, 16u);
   EXPECT_EQ(in_force.anr_threshold_ms, 200u);
   loop.SetWeight(3);
-  auto last_level = [&] { return Reports().empty() ? report::Level::kLag : Reports().back().level; };
+  auto last_level = [&] { return Reports().empty() ? report::HangLevel::kLag : Reports().back().level; };
   {
     ScopedDispatch dispatch(loop, "long");
-    EXPECT_TRUE(WaitUntil([&] { return last_level() == report::Level::kAnr; }));
+    EXPECT_TRUE(WaitUntil([&] { return last_level() == report::HangLevel::kAnr; }));
   }
   report::Report anr = Reports().back();
   EXPECT_EQ(anr.lag_id, Reports()[0].id);
   EXPECT_EQ(anr.threshold_ms, 16u);
-  EXPECT_EQ(Reports()[0].level, report::Level::kLag);
+  EXPECT_EQ(Reports()[0].level, report::HangLevel::kLag);
   EXPECT_EQ(FactOf(anr, "loop_weight"), 3);
 }
 
@@ -128,7 +128,7 @@ TEST_F(SdkTest, KnowsNoAnrWhenThatIsOff) {
     std::this_thread::sleep_for(std::chrono::milliseconds(400));
   }
   EXPECT_TRUE(WaitUntil([&] { return !Ends().empty(); }));
-  for (const report::Report& report : Reports()) EXPECT_EQ(report.level, report::Level::kLag);
+  for (const report::Report& report : Reports()) EXPECT_EQ(report.level, report::HangLevel::kLag);
 }
 
 TEST_F(SdkTest, ReportsALoopThatIsBusyWithoutAPause) {
@@ -141,7 +141,7 @@ TEST_F(SdkTest, ReportsALoopThatIsBusyWithoutAPause) {
   EXPECT_TRUE(WaitUntil([&] { return !Reports().empty(); }));
   is_reported = true;
   thread.join();
-  EXPECT_EQ(Reports()[0].kind, report::Kind::kBusyLoop);
+  EXPECT_EQ(Reports()[0].kind, report::HangKind::kBusyLoop);
   EXPECT_GE(Reports()[0].elapsed_ns, 100u * 1'000'000);
 }
 
@@ -152,7 +152,7 @@ TEST_F(SdkTest, ReportsATaskThatWaitsInTheQueue) {
   EXPECT_TRUE(WaitUntil([&] { return !Reports().empty(); }));
   loop.NoteRun();
   EXPECT_TRUE(WaitUntil([&] { return Ends().size() == Reports().size(); }));
-  EXPECT_EQ(Reports()[0].kind, report::Kind::kWaited);
+  EXPECT_EQ(Reports()[0].kind, report::HangKind::kWaited);
   EXPECT_GE(Reports()[0].elapsed_ns, 100u * 1'000'000);
 }
 
@@ -188,7 +188,7 @@ TEST_F(SdkTest, PingsAnExecutorAndReportsAPingThatWaits) {
   size_t pings = 0;
   EXPECT_TRUE(WaitUntil([&] { return (pings += executor.RunAll()) >= 5; }));
   EXPECT_TRUE(WaitUntil([&] { return !Reports().empty(); }));
-  EXPECT_EQ(Reports()[0].kind, report::Kind::kWaited);
+  EXPECT_EQ(Reports()[0].kind, report::HangKind::kWaited);
   EXPECT_EQ(executor.DropAll(), 1u);
   EXPECT_TRUE(WaitUntil([&] { return executor.RunAll() + Ends().size() > 0 && !Ends().empty(); }));
 }
@@ -216,22 +216,22 @@ TEST_F(SdkTest, ReportsAScopeAnIdleHandlerAndAnInputEvent) {
   options.input_threshold_ms = 60;
   auto monitor = Monitor::Start(options);
   auto loop = monitor.WatchLoop("ui");
-  auto wait_for_kind = [&](size_t count, report::Kind kind) {
+  auto wait_for_kind = [&](size_t count, report::HangKind kind) {
     EXPECT_TRUE(WaitUntil([&] { return Reports().size() == count; }));
     EXPECT_EQ(Reports().back().kind, kind);
     EXPECT_EQ(Reports().back().threshold_ms, 60u);
   };
   {
     ScopedDeadline scope(loop, "load", 60);
-    wait_for_kind(1, report::Kind::kScope);
+    wait_for_kind(1, report::HangKind::kScope);
     EXPECT_EQ(Reports()[0].tag, "load");
   }
   {
     ScopedIdleHandler idle(loop);
-    wait_for_kind(2, report::Kind::kIdleHandler);
+    wait_for_kind(2, report::HangKind::kIdleHandler);
   }
   loop.InputReceived();
-  wait_for_kind(3, report::Kind::kInput);
+  wait_for_kind(3, report::HangKind::kInput);
   loop.InputFinished();
   EXPECT_TRUE(WaitUntil([&] { return Ends().size() == 3; }));
 }
@@ -252,7 +252,7 @@ TEST_F(SdkTest, ReportsASlowFrameAndCountsFramesByScene) {
   }
   ASSERT_TRUE(WaitUntil([&] { return Ends().size() == 1; }));
   report::Report report = Reports()[0];
-  EXPECT_EQ(report.kind, report::Kind::kFrames);
+  EXPECT_EQ(report.kind, report::HangKind::kFrames);
   EXPECT_EQ(report.threshold_ms, 60u);
   EXPECT_EQ(TextFactOf(report, "frame_stage"), "layout");
   EXPECT_EQ(FactOf(report, "refresh_interval_us"), 10'000);
@@ -330,16 +330,17 @@ TEST_F(SdkTest, ReportsTooMuchCpuNowAndOnAverage) {
   auto monitor = Monitor::Start(options);
   ASSERT_TRUE(monitor.is_on()) << monitor.why_off();
   testing::StalledThread spinner([](const testing::StopFlag& stop) { testing::Spin(stop); });
-  auto of_kind = [&](report::Kind kind) {
+  auto of_kind = [&](report::HangKind kind) {
     std::vector<report::Report> found;
     for (report::Report& report : Reports()) {
       if (report.kind == kind) found.push_back(std::move(report));
     }
     return found;
   };
-  ASSERT_TRUE(WaitUntil(
-      [&] { return !of_kind(report::Kind::kCpu).empty() && !of_kind(report::Kind::kCpuAverage).empty(); }));
-  for (report::Kind kind : {report::Kind::kCpu, report::Kind::kCpuAverage}) {
+  ASSERT_TRUE(WaitUntil([&] {
+    return !of_kind(report::HangKind::kCpu).empty() && !of_kind(report::HangKind::kCpuAverage).empty();
+  }));
+  for (report::HangKind kind : {report::HangKind::kCpu, report::HangKind::kCpuAverage}) {
     const report::Report report = of_kind(kind)[0];
     EXPECT_EQ(report.loop, "");
     EXPECT_EQ(report.elapsed_ns, 0u);

@@ -51,7 +51,8 @@ class SlowReportsTest : public SdkTest {
   }
   std::vector<report::Report> SlowReports() const {
     std::vector<report::Report> reports = Reports();
-    std::erase_if(reports, [](const report::Report& report) { return report.kind != report::Kind::kSlow; });
+    std::erase_if(reports,
+                  [](const report::Report& report) { return report.kind != report::HangKind::kSlow; });
     return reports;
   }
   report::Report TheReport() const {

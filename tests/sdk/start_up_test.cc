@@ -38,7 +38,7 @@ TEST_F(SdkTest, ReportsASlowStartWithItsMilestones) {
   lw_ready();
   ASSERT_EQ(Reports().size(), 1u);
   report::Report start = Reports()[0];
-  EXPECT_EQ(start.kind, report::Kind::kStartup);
+  EXPECT_EQ(start.kind, report::HangKind::kStartup);
   EXPECT_EQ(start.threshold_ms, 16u);
   EXPECT_EQ(start.app, "sdk-test");
   EXPECT_EQ(start.tag, "cold start");
@@ -100,7 +100,7 @@ TEST_F(SdkTest, SaysNothingOfTheStartUnlessItIsAskedTo) {
   lw_ready();
   monitor.Stop();
   ASSERT_EQ(Reports().size(), 1u);
-  EXPECT_EQ(Reports()[0].kind, report::Kind::kLag);
+  EXPECT_EQ(Reports()[0].kind, report::HangKind::kLag);
 }
 
 TEST_F(SdkTest, TellsApartALagBeforeTheProgramIsReady) {
@@ -110,15 +110,15 @@ TEST_F(SdkTest, TellsApartALagBeforeTheProgramIsReady) {
   auto monitor = Monitor::Start(options);
   auto loop = monitor.WatchLoop("ui");
   FreezeUntilReported(loop, "load");
-  EXPECT_EQ(Reports().back().kind, report::Kind::kStartupLag);
+  EXPECT_EQ(Reports().back().kind, report::HangKind::kStartupLag);
   {
     ScopedDeadline scope(loop, "open", 16);
-    EXPECT_TRUE(WaitUntil([&] { return Reports().back().kind == report::Kind::kScope; }));
+    EXPECT_TRUE(WaitUntil([&] { return Reports().back().kind == report::HangKind::kScope; }));
   }
   EXPECT_EQ(FactOf(Reports().back(), "before_ready"), 1);
   lw_ready();
   FreezeUntilReported(loop, "work");
-  EXPECT_EQ(Reports().back().kind, report::Kind::kLag);
+  EXPECT_EQ(Reports().back().kind, report::HangKind::kLag);
   EXPECT_EQ(FactOf(Reports().back(), "before_ready"), -1);
 }
 
@@ -142,7 +142,7 @@ TEST_F(SdkTest, AWithdrawnStartLeavesNoReport) {
   lw_withdraw_start();
   monitor.Stop();
   ASSERT_EQ(Reports().size(), 1u);
-  EXPECT_EQ(Reports()[0].kind, report::Kind::kLag);
+  EXPECT_EQ(Reports()[0].kind, report::HangKind::kLag);
 }
 
 TEST_F(SdkTest, AProgramThatIsReadyCannotWithdrawItsStart) {

@@ -17,8 +17,8 @@ struct RecordedLag {
   base::Uuid id;
   base::Uuid lag_id;
   uint32_t ordinal;
-  watchdog::HangKind kind;
-  watchdog::HangLevel level;
+  policies::HangKind kind;
+  policies::HangLevel level;
   std::string loop;
   std::string tag;
   int64_t elapsed_ns;
@@ -28,7 +28,7 @@ struct RecordedLag {
   int64_t samples_cpu_ns;
   size_t threads;
   std::vector<stack::LockWait> waits;
-  watchdog::WaitOutcome wait_outcome;
+  policies::WaitOutcome wait_outcome;
   policies::Verdict verdict;
   std::map<std::string, int64_t> facts;
   std::map<std::string, std::string> texts;

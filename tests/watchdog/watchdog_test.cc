@@ -383,7 +383,7 @@ TEST_F(WatchdogTest, ReportsASlowFrameWithItsStage) {
   });
   ASSERT_TRUE(WaitForLags(1));
   testing::RecordedLag lag = sink_.lags()[0];
-  EXPECT_EQ(lag.kind, HangKind::kFrame);
+  EXPECT_EQ(lag.kind, HangKind::kFrames);
   EXPECT_GE(lag.elapsed_ns, 60 * kNsPerMs);
   EXPECT_GE(lag.samples, 1u);
   EXPECT_EQ(lag.facts["refresh_interval_us"], 10'000);

@@ -72,8 +72,8 @@ TEST(ReportText, ReportsAreATable) {
 TEST(ReportText, AReportSaysItsKindAndLevelWhenTheyAreNotPlain) {
   SampleReport plain;
   SampleReport raised;
-  raised.header.kind = report::Kind::kBusyLoop;
-  raised.header.level = report::Level::kAnr;
+  raised.header.kind = report::HangKind::kBusyLoop;
+  raised.header.level = report::HangLevel::kAnr;
   auto text_of = [](const SampleReport& report) {
     return ReportText(SourceOf(EncodeBatch({report.Encode()}))
                           ->Get("/v1/reports/" + base::ToString(report.header.id), {})
@@ -86,7 +86,7 @@ TEST(ReportText, AReportSaysItsKindAndLevelWhenTheyAreNotPlain) {
 
 TEST(ReportText, ADumpIsListedAsOneAndIsNoCauseOfLags) {
   SampleReport dump;
-  dump.header.kind = report::Kind::kDump;
+  dump.header.kind = report::HangKind::kDump;
   auto source = SourceOf(EncodeBatch({dump.Encode()}));
   EXPECT_THAT(ReportTable(source->Get("/v1/reports", {}).value(), 0), HasSubstr("  dump  editor"));
   EXPECT_TRUE(source->Get("/v1/clusters", {}).value().empty());
@@ -307,7 +307,7 @@ TEST(ReportText, AVerdictHasItsLargestShares) {
 TEST(ReportText, AReportOfCpuUseIsAboutTheProcess) {
   SampleReport report{.samples = {{"Hash", "Scan"}, {"Copy"}}, .sample_cpu_ns = {750'000'000, 250'000'000}};
   report.header.id = report.header.lag_id = *base::TryParseUuid("018bcfe5-6800-7000-8000-000000000001");
-  report.header.kind = report::Kind::kCpuAverage;
+  report.header.kind = report::HangKind::kCpuAverage;
   report.header.loop = report.header.tag = "";
   report.header.elapsed_ns = 0;
   report.header.cpu_window_ns = 60'000'000'000;
@@ -344,7 +344,7 @@ TEST(ReportText, ASlowDispatchHasATreeWithCosts) {
       .stack = {"Parse", "Load", "OnOpen"},
       .samples = {{"OnOpen"}, {"Load", "OnOpen"}, {"Parse", "Load", "OnOpen"}, {"Paint", "OnOpen"}},
       .sample_costs = {{10'000'000, 1}, {90'000'000, 1}, {700'000'000, 12}, {200'000'000, 0}}};
-  report.header.kind = report::Kind::kSlow;
+  report.header.kind = report::HangKind::kSlow;
   report.header.elapsed_ns = 1'000'000'000;
   report.header.threshold_ms = 700;
   report.header.cpu_thread_ns = 430'000'000;
