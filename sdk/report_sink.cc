@@ -74,8 +74,7 @@ uint64_t CauseOf(const watchdog::LagEvent& event) {
     const stack::Frame& frame = stack.frames[i];
     if (frame.module == stack::kNoModule) continue;
     const stack::Module& module = event.modules->module(frame.module);
-    frames[i] = {module.path_view(), module.build_id_view(),
-                 frame.function_offset != 0 ? frame.function_offset : frame.offset};
+    frames[i] = {module.path_view(), module.build_id_view(), frame.symbol_offset()};
   }
   return policies::CauseKey({frames.data(), stack.frame_count});
 }
@@ -440,7 +439,7 @@ void ReportSink::EncodeThreads(const watchdog::LagEvent& event, report::ReportEn
 
 uint32_t ReportSink::EncodeStack(const stack::Stack& stack, const stack::ModuleMap& modules,
                                  report::ReportEncoder* encoder) {
-  std::array<report::EncodedFrame, stack::kMaxFrames> frames;
+  std::array<report::Frame, stack::kMaxFrames> frames;
   for (uint32_t i = 0; i < stack.frame_count; ++i) {
     const stack::Frame& frame = stack.frames[i];
     frames[i] = {EncodedModule(frame.module, modules, encoder), frame.offset, frame.function_offset};

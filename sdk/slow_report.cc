@@ -189,7 +189,7 @@ class SlowReportWriter {
 
   // `path` is outermost first.
   uint32_t AddPath(std::span<const uint32_t> path) {
-    std::vector<report::EncodedFrame> frames;
+    std::vector<report::Frame> frames;
     for (auto index = path.rbegin(); index != path.rend(); ++index) {
       const trace::Frame& frame = trace_.frames[*index];
       // A part that the program named is where its name is.
@@ -214,10 +214,10 @@ class SlowReportWriter {
 
   void AddSymbol(uint32_t module, const trace::Frame& frame) {
     auto is_it = [&](const report::Symbol& symbol) {
-      return symbol.module == module + 1 && symbol.function_offset == frame.offset;
+      return symbol.module == module && symbol.function_offset == frame.offset;
     };
     if (std::ranges::any_of(symbols_, is_it)) return;
-    symbols_.push_back({module + 1, frame.offset, std::string(program_.scrubber.Text(frame.name).view())});
+    symbols_.push_back({module, frame.offset, std::string(program_.scrubber.Text(frame.name).view())});
   }
 
   uint64_t CauseOf(std::span<const uint32_t> path) const {

@@ -58,7 +58,7 @@ class ReportWriter {
                                                                  : "/usr/lib/x86_64-linux-gnu/";
       std::string id = std::to_string(base::HashBytes(name, base::HashWord(build_.number, seed_)));
       report_.modules.push_back({folder + name, id, 0});
-      known->second = static_cast<uint32_t>(report_.modules.size());
+      known->second = static_cast<uint32_t>(report_.modules.size() - 1);
     }
     return known->second;
   }
@@ -165,7 +165,7 @@ class ReportMaker {
 
   // Not every lock tells its owner, and not every owner's stack can be had.
   void AddOwner() {
-    report::Wait& wait = AddWait(1, report_.expensive_stack + 1);
+    report::Wait& wait = AddWait(1, report_.expensive_stack);
     if (random_.Chance(4)) return;
     wait.waits_for = report::WaitsFor::kOwner;
     wait.owner_tid = 2;
@@ -191,7 +191,7 @@ class ReportMaker {
   uint32_t AddOwnersStack() {
     RawStack stack = renderer_.Sample(cause_.owner, 0, &random_);
     report::Completeness completeness = Cut(&stack, &random_);
-    return writer_.Add(stack, completeness) + 1;
+    return writer_.Add(stack, completeness);
   }
 
   const Cause& cause_;

@@ -105,7 +105,8 @@ void CauseSamples::AddOwner(const ReportRow& row, const report::Report& report, 
   const report::Wait* wait = LastOwnedWait(report);
   if (wait == nullptr) return;
   static const report::Stack kUnknown;
-  const report::Stack& stack = wait->owner_stack == 0 ? kUnknown : report.stacks[wait->owner_stack - 1];
+  const report::Stack& stack =
+      wait->owner_stack == report::kNoStack ? kUnknown : report.stacks[wait->owner_stack];
   const auto [known, is_new] = owners_.try_emplace(NamedStacks(report, namer, rules_).PlaceOf(stack));
   Owner& owner = known->second;
   owner.tally.Add(row);

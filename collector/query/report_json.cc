@@ -171,8 +171,9 @@ class StackWriter {
  private:
   // One frame, and before it those that were inlined into it.
   void AddFunctions(const report::Frame& frame, Json* frames) {
-    static const report::Module kNoModule;
-    const report::Module& module = frame.module == 0 ? kNoModule : report_.modules[frame.module - 1];
+    static const report::Module kUnknown;
+    const report::Module& module =
+        frame.module == report::kNoModule ? kUnknown : report_.modules[frame.module];
     const std::vector<SourceFrame>& sources = namer_.SourcesOf(frame);
     const std::vector<FrameName> names = namer_.NamesOf(frame);
     for (size_t i = 0; i < names.size(); ++i) {
@@ -189,10 +190,9 @@ class StackWriter {
     }
   }
 
-  // By a reference that is 0 where there is none.
-  const report::Stack& StackOf(uint32_t reference) const {
-    static const report::Stack kNoStack{{}, report::Completeness::kNone};
-    return reference == 0 ? kNoStack : report_.stacks[reference - 1];
+  const report::Stack& StackOf(uint32_t index) const {
+    static const report::Stack kNone{{}, report::Completeness::kNone};
+    return index == report::kNoStack ? kNone : report_.stacks[index];
   }
 
   std::string NameOfThread(uint32_t tid) const {
@@ -205,8 +205,8 @@ class StackWriter {
     return "";
   }
 
-  Json ThreadAt(uint32_t tid, const std::string& name, uint32_t stack_reference, const NamedStacks& places) {
-    const report::Stack& stack = StackOf(stack_reference);
+  Json ThreadAt(uint32_t tid, const std::string& name, uint32_t stack_index, const NamedStacks& places) {
+    const report::Stack& stack = StackOf(stack_index);
     const std::string at = places.PlaceOf(stack);
     return {{"tid", tid}, {"name", name}, {"at", at.empty() ? Json() : Json(at)}, {"stack", Frames(stack)}};
   }

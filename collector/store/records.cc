@@ -15,8 +15,8 @@ std::vector<std::string> UnnamedBuildsOf(const report::Report& report) {
   for (const report::Symbol& symbol : report.symbols) named.emplace(symbol.module, symbol.function_offset);
   std::set<std::string> builds;
   for (const report::Frame& frame : report.stacks[report.expensive_stack].frames) {
-    if (frame.module == 0 || named.contains({frame.module, frame.symbol_offset()})) continue;
-    const std::string& build_id = report.modules[frame.module - 1].build_id;
+    if (frame.module == report::kNoModule || named.contains({frame.module, frame.symbol_offset()})) continue;
+    const std::string& build_id = report.modules[frame.module].build_id;
     if (!build_id.empty()) builds.insert(build_id);
   }
   return {builds.begin(), builds.end()};

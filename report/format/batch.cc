@@ -30,7 +30,7 @@ void AppendToBatch(const Record& record, std::string* batch) {
 void AppendSymbol(const Symbol& symbol, std::string* encoded_report) {
   protozero::pbf_writer report(*encoded_report);
   protozero::pbf_writer writer(report, Number(ReportField::kSymbols));
-  writer.add_uint32(Number(SymbolField::kModule), symbol.module);
+  writer.add_uint32(Number(SymbolField::kModule), symbol.module + 1);
   writer.add_uint64(Number(SymbolField::kFunctionOffset), symbol.function_offset);
   writer.add_string(Number(SymbolField::kName), symbol.name);
 }

@@ -250,4 +250,8 @@ using policies::LockKind;
 using policies::WaitOutcome;
 using policies::WaitsFor;
 
+// Where a stack's index in its report may be missing. On the wire such an index is its number plus 1, and 0
+// when it is missing, as that of a frame's module.
+inline constexpr uint32_t kNoStack = UINT32_MAX;
+
 }  // namespace lagwatch::report

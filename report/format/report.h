@@ -16,6 +16,7 @@
 #include "policies/usage.h"
 #include "policies/verdict.h"
 #include "report/format/fields.h"
+#include "stack/frame.h"
 
 namespace lagwatch::report {
 
@@ -25,14 +26,8 @@ struct Module {
   uint64_t load_bias = 0;
 };
 
-struct Frame {
-  uint32_t module = 0;  // index into Report::modules plus 1; 0 when the address is in no module
-  uint64_t offset = 0;
-  uint64_t function_offset = 0;  // 0 when not known
-
-  // What a Symbol names: the function where the unwind table knows it, else the very place.
-  uint64_t symbol_offset() const { return function_offset != 0 ? function_offset : offset; }
-};
+using stack::Frame;
+using stack::kNoModule;
 
 struct Stack {
   std::vector<Frame> frames;  // innermost first
@@ -54,7 +49,7 @@ struct Thread {
   uint32_t tid = 0;
   std::string name;
   std::string state;
-  uint32_t stack = 0;  // index into Report::stacks plus 1; 0 when there is none
+  uint32_t stack = kNoStack;  // index into Report::stacks
   uint64_t cpu_ns = 0;
   std::string wait_channel;
   uint64_t syscall = 0;  // the number plus 1; 0 when in none or not known
@@ -63,14 +58,14 @@ struct Thread {
 // Stacks as in Thread.
 struct Wait {
   uint32_t tid = 0;
-  uint32_t stack = 0;
+  uint32_t stack = kNoStack;
   uint64_t lock = 0;
   LockKind kind = LockKind::kUnknown;
   WaitsFor waits_for = WaitsFor::kUnknown;
   bool has_timeout = false;
   uint32_t owner_tid = 0;  // not 0 when waits_for is kOwner
   std::string owner_name;
-  uint32_t owner_stack = 0;
+  uint32_t owner_stack = kNoStack;
 };
 
 struct PastDispatch {
@@ -88,7 +83,7 @@ struct Fact {
 };
 
 struct Symbol {
-  uint32_t module = 0;
+  uint32_t module = kNoModule;  // index into Report::modules
   uint64_t function_offset = 0;
   std::string name;
 };

@@ -142,11 +142,15 @@ Report ReadReport(pbf_message<ReportField> message) {
   return report;
 }
 
+static_assert(kNoStack == kNoModule);
+bool IsOutside(uint32_t index, size_t count) { return index != kNoStack && index >= count; }
+
 void CheckReferences(const Report& report) {
   if (report.id == base::Uuid{}) throw SchemaError{"it has no id"};
   for (const Stack& stack : report.stacks) {
     for (const Frame& frame : stack.frames) {
-      if (frame.module > report.modules.size()) throw SchemaError{"a frame names a module that is not there"};
+      if (IsOutside(frame.module, report.modules.size()))
+        throw SchemaError{"a frame names a module that is not there"};
     }
     if (stack.gap_at > stack.frames.size()) throw SchemaError{"a stack's gap is outside of it"};
   }
@@ -154,10 +158,11 @@ void CheckReferences(const Report& report) {
     if (sample.stack >= report.stacks.size()) throw SchemaError{"a sample names a stack that is not there"};
   }
   for (const Thread& thread : report.threads) {
-    if (thread.stack > report.stacks.size()) throw SchemaError{"a thread names a stack that is not there"};
+    if (IsOutside(thread.stack, report.stacks.size()))
+      throw SchemaError{"a thread names a stack that is not there"};
   }
   for (const Wait& wait : report.waits) {
-    if (std::max(wait.stack, wait.owner_stack) > report.stacks.size()) {
+    if (IsOutside(wait.stack, report.stacks.size()) || IsOutside(wait.owner_stack, report.stacks.size())) {
       throw SchemaError{"a wait names a stack that is not there"};
     }
     if (wait.waits_for == WaitsFor::kOwner && wait.owner_tid == 0) {

@@ -22,20 +22,21 @@ void PutMeasure(FixedWriter* writer, pbf_tag_type field, int64_t measure) {
   PutNumber(writer, field, static_cast<uint64_t>(std::max<int64_t>(measure, 0)));
 }
 
-void PutStackReference(FixedWriter* writer, pbf_tag_type field, uint32_t stack) {
-  PutNumber(writer, field, stack == kNoStack ? 0 : uint64_t{stack} + 1);
+// 0 where there is none.
+void PutIndex(FixedWriter* writer, pbf_tag_type field, uint32_t index) {
+  PutNumber(writer, field, static_cast<uint32_t>(index + 1));
 }
 
 template <typename Select>
-void AddPacked(FixedWriter* stack, StackField field, std::span<const EncodedFrame> frames, Select select) {
+void AddPacked(FixedWriter* stack, StackField field, std::span<const Frame> frames, Select select) {
   protozero::detail::packed_field_varint<FixedBuffer, uint64_t> packed(*stack, Number(field));
-  for (const EncodedFrame& frame : frames) packed.add_element(select(frame));
+  for (const Frame& frame : frames) packed.add_element(select(frame));
 }
 
-uint64_t HashOf(std::span<const EncodedFrame> frames, Completeness completeness, StackGap gap) {
+uint64_t HashOf(std::span<const Frame> frames, Completeness completeness, StackGap gap) {
   uint64_t hash = base::HashWord(static_cast<uint64_t>(completeness), base::kFnvOffsetBasis);
   hash = base::HashWord(gap.frame_count, hash);
-  for (const EncodedFrame& frame : frames) {
+  for (const Frame& frame : frames) {
     hash = base::HashWord(frame.offset, base::HashWord(frame.module, hash));
   }
   return hash;
@@ -85,8 +86,7 @@ uint32_t ReportEncoder::AddModule(std::string_view path, std::string_view build_
   return module_count_++;
 }
 
-uint32_t ReportEncoder::AddStack(std::span<const EncodedFrame> frames, Completeness completeness,
-                                 StackGap gap) {
+uint32_t ReportEncoder::AddStack(std::span<const Frame> frames, Completeness completeness, StackGap gap) {
   uint64_t hash = HashOf(frames, completeness, gap);
   auto known_end = stack_hashes_.begin() + stack_count_;
   if (auto known = std::find(stack_hashes_.begin(), known_end, hash); known != known_end) {
@@ -95,12 +95,11 @@ uint32_t ReportEncoder::AddStack(std::span<const EncodedFrame> frames, Completen
   if (stack_count_ == kMaxStacks) return kNoStack;
   // The completeness is written even when it is zero: protozero drops a nested message that stays empty.
   FixedWriter stack(writer_, Number(ReportField::kStacks));
-  AddPacked(&stack, StackField::kModule, frames, [](const EncodedFrame& frame) {
-    return frame.module == kNoModule ? uint64_t{0} : uint64_t{frame.module} + 1;
-  });
-  AddPacked(&stack, StackField::kOffset, frames, [](const EncodedFrame& frame) { return frame.offset; });
+  AddPacked(&stack, StackField::kModule, frames,
+            [](const Frame& frame) { return uint64_t{static_cast<uint32_t>(frame.module + 1)}; });
+  AddPacked(&stack, StackField::kOffset, frames, [](const Frame& frame) { return frame.offset; });
   AddPacked(&stack, StackField::kFunctionOffset, frames,
-            [](const EncodedFrame& frame) { return frame.function_offset; });
+            [](const Frame& frame) { return frame.function_offset; });
   stack.add_enum(Number(StackField::kCompleteness), static_cast<int32_t>(completeness));
   if (gap.frame_count != 0) {
     stack.add_uint32(Number(StackField::kGapAt), gap.at);
@@ -133,7 +132,7 @@ void ReportEncoder::AddThread(const ThreadFields& fields) {
   PutNumber(&thread, Number(ThreadField::kTid), fields.tid);
   PutText(&thread, Number(ThreadField::kName), fields.name);
   PutText(&thread, Number(ThreadField::kState), {&fields.state, 1});
-  PutStackReference(&thread, Number(ThreadField::kStack), fields.stack);
+  PutIndex(&thread, Number(ThreadField::kStack), fields.stack);
   PutMeasure(&thread, Number(ThreadField::kCpuNs), fields.cpu_ns);
   PutText(&thread, Number(ThreadField::kWaitChannel), fields.wait_channel);
   PutNumber(&thread, Number(ThreadField::kSyscall), static_cast<uint64_t>(fields.syscall_number + 1));
@@ -146,14 +145,14 @@ void ReportEncoder::SetThreadsDropped(uint32_t count) {
 void ReportEncoder::AddWait(const WaitFields& fields) {
   FixedWriter wait(writer_, Number(ReportField::kWaits));
   PutNumber(&wait, Number(WaitField::kTid), fields.tid);
-  PutStackReference(&wait, Number(WaitField::kStack), fields.stack);
+  PutIndex(&wait, Number(WaitField::kStack), fields.stack);
   PutNumber(&wait, Number(WaitField::kLock), fields.lock);
   PutNumber(&wait, Number(WaitField::kKind), static_cast<uint64_t>(fields.kind));
   PutNumber(&wait, Number(WaitField::kWaitsFor), static_cast<uint64_t>(fields.waits_for));
   PutNumber(&wait, Number(WaitField::kHasTimeout), fields.has_timeout);
   PutNumber(&wait, Number(WaitField::kOwnerTid), fields.owner_tid);
   PutText(&wait, Number(WaitField::kOwnerName), fields.owner_name);
-  PutStackReference(&wait, Number(WaitField::kOwnerStack), fields.owner_stack);
+  PutIndex(&wait, Number(WaitField::kOwnerStack), fields.owner_stack);
 }
 
 void ReportEncoder::SetWaitOutcome(WaitOutcome outcome) {

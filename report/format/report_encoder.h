@@ -23,6 +23,7 @@
 #include "policies/verdict.h"
 #include "report/format/fields.h"
 #include "report/format/fixed_buffer.h"
+#include "stack/frame.h"
 
 namespace lagwatch::report {
 
@@ -51,19 +52,14 @@ struct ReportHeader {
   int64_t cpu_process_ns = 0;
 };
 
-// A frame as the encoder wants it: `module` is an index as AddModule returned it, or kNoModule.
-struct EncodedFrame {
-  uint32_t module;
-  uint64_t offset;
-  uint64_t function_offset;
-};
+using stack::Frame;
+using stack::kNoModule;
+
 // So many frames are left out before the one with index `at`.
 struct StackGap {
   uint32_t at = 0;
   uint64_t frame_count = 0;
 };
-inline constexpr uint32_t kNoModule = UINT32_MAX;
-inline constexpr uint32_t kNoStack = UINT32_MAX;
 
 struct ThreadFields {
   uint32_t tid = 0;
@@ -111,8 +107,9 @@ class ReportEncoder {
   void SetHeader(const ReportHeader& header);
   // Returns the module's index. The caller adds each module once.
   uint32_t AddModule(std::string_view path, std::string_view build_id, uint64_t load_bias);
-  // Returns the stack's index, or kNoStack when a report can hold no more distinct stacks.
-  uint32_t AddStack(std::span<const EncodedFrame> frames, Completeness completeness, StackGap gap = {});
+  // `frames` name modules by what AddModule returned. Returns the stack's index, or kNoStack when a report
+  // can hold no more distinct stacks.
+  uint32_t AddStack(std::span<const Frame> frames, Completeness completeness, StackGap gap = {});
   // `use` is since the sample before.
   void AddSample(int64_t age_ns, uint32_t stack, const policies::ThreadUse& use = {},
                  const CallCost& cost = {});

@@ -10,7 +10,7 @@ template <typename Assign>
 void ReadPacked(pbf_message<StackField>* message, std::vector<Frame>* frames, Assign assign) {
   size_t index = 0;
   for (uint64_t value : message->get_packed_uint64()) {
-    if (index == frames->size()) frames->emplace_back();
+    if (index == frames->size()) frames->push_back({kNoModule, 0, 0});
     assign(&(*frames)[index++], value);
   }
 }
@@ -43,7 +43,7 @@ Stack ReadStack(pbf_message<StackField> message) {
     switch (message.tag()) {
       case StackField::kModule:
         ReadPacked(&message, &stack.frames,
-                   [](Frame* frame, uint64_t value) { frame->module = static_cast<uint32_t>(value); });
+                   [](Frame* frame, uint64_t value) { frame->module = static_cast<uint32_t>(value - 1); });
         break;
       case StackField::kOffset:
         ReadPacked(&message, &stack.frames, [](Frame* frame, uint64_t value) { frame->offset = value; });
@@ -121,7 +121,7 @@ Thread ReadThread(pbf_message<ThreadField> message) {
         thread.state = message.get_string();
         break;
       case ThreadField::kStack:
-        thread.stack = message.get_uint32();
+        thread.stack = message.get_uint32() - 1;
         break;
       case ThreadField::kCpuNs:
         thread.cpu_ns = message.get_uint64();
@@ -295,7 +295,7 @@ Wait ReadWait(pbf_message<WaitField> message) {
         wait.tid = message.get_uint32();
         break;
       case WaitField::kStack:
-        wait.stack = message.get_uint32();
+        wait.stack = message.get_uint32() - 1;
         break;
       case WaitField::kLock:
         wait.lock = message.get_uint64();
@@ -316,7 +316,7 @@ Wait ReadWait(pbf_message<WaitField> message) {
         wait.owner_name = message.get_string();
         break;
       case WaitField::kOwnerStack:
-        wait.owner_stack = message.get_uint32();
+        wait.owner_stack = message.get_uint32() - 1;
         break;
       default:
         message.skip();
@@ -330,7 +330,7 @@ Symbol ReadSymbol(pbf_message<SymbolField> message) {
   while (message.next()) {
     switch (message.tag()) {
       case SymbolField::kModule:
-        symbol.module = message.get_uint32();
+        symbol.module = message.get_uint32() - 1;
         break;
       case SymbolField::kFunctionOffset:
         symbol.function_offset = message.get_uint64();

@@ -116,8 +116,8 @@ class EventWriter {
   Json FrameJson(const Frame& frame) const {
     Json json = Json::object();
     uint64_t bias = 0;
-    if (frame.module != 0) {
-      const Module& module = report_.modules[frame.module - 1];
+    if (frame.module != kNoModule) {
+      const Module& module = report_.modules[frame.module];
       bias = module.load_bias;
       json["package"] = module.path;
       if (module.path == policies::kGeneratedCodeModule) {
@@ -144,7 +144,7 @@ class EventWriter {
                    {"state", thread.state},
                    {"current", thread.tid == report_.tid},
                    {"crashed", false}};
-      if (thread.stack != 0) json["stacktrace"] = StackTrace(report_.stacks[thread.stack - 1]);
+      if (thread.stack != kNoStack) json["stacktrace"] = StackTrace(report_.stacks[thread.stack]);
       threads.push_back(std::move(json));
     }
     return threads;

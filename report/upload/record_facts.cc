@@ -19,10 +19,10 @@ uint64_t CauseOf(const Report& report) {
   if (report.expensive_stack >= report.stacks.size()) return 0;
   std::vector<policies::CauseFrame> frames;
   for (const Frame& frame : report.stacks[report.expensive_stack].frames) {
-    if (frame.module == 0) {
+    if (frame.module == kNoModule) {
       frames.push_back({});
     } else {
-      const Module& module = report.modules[frame.module - 1];
+      const Module& module = report.modules[frame.module];
       frames.push_back({module.path, module.build_id, frame.symbol_offset()});
     }
   }

@@ -117,8 +117,8 @@ inline std::string Encode(const SmallReport& small) {
                      .kind = small.kind,
                      .level = small.level,
                      .threshold_ms = 2000});
-  const report::EncodedFrame frames[] = {{encoder.AddModule("/opt/editor", "build-one", 0x400000),
-                                          small.function_offset + 4, small.function_offset}};
+  const report::Frame frames[] = {{encoder.AddModule("/opt/editor", "build-one", 0x400000),
+                                   small.function_offset + 4, small.function_offset}};
   encoder.SetExpensiveStack(encoder.AddStack(frames, report::Completeness::kComplete));
   if (!encoder.ok()) throw std::runtime_error("the buffer is too small");
   return std::string(buffer.content());

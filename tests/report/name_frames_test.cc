@@ -44,7 +44,7 @@ TEST(NameFrames, NamesEachFunctionOnceAndLeavesNamedOnesAlone) {
   auto report = DecodeReport(named);
   ASSERT_TRUE(report.ok());
   ASSERT_EQ(report->symbols.size(), 2u);
-  EXPECT_EQ(report->symbols[1].module, 1u);
+  EXPECT_EQ(report->symbols[1].module, 0u);
   EXPECT_EQ(report->symbols[1].function_offset, 0x90u);
   EXPECT_EQ(report->symbols[1].name, "_ZN6Editor5OnKeyEv");
   EXPECT_TRUE(named.starts_with(encoded));

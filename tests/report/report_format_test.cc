@@ -67,10 +67,10 @@ TEST(ReportFormat, StacksKeepTheirFramesAndReferences) {
   const Stack& waiting = report->stacks[0];
   EXPECT_EQ(waiting.completeness, Completeness::kIncomplete);
   ASSERT_EQ(waiting.frames.size(), 3u);
-  EXPECT_EQ(waiting.frames[0].module, 2u);
+  EXPECT_EQ(waiting.frames[0].module, 1u);
   EXPECT_EQ(waiting.frames[0].symbol_offset(), 0x1200u);
   EXPECT_EQ(waiting.frames[1].symbol_offset(), 0x42u);
-  EXPECT_EQ(waiting.frames[2].module, 0u);
+  EXPECT_EQ(waiting.frames[2].module, kNoModule);
   EXPECT_EQ(waiting.frames[2].offset, 0xdeadu);
   EXPECT_EQ(waiting.gap_at, 2u);
   EXPECT_EQ(waiting.gap_frames, 9744u);
@@ -79,8 +79,8 @@ TEST(ReportFormat, StacksKeepTheirFramesAndReferences) {
   EXPECT_EQ(report->samples[1].age_ns, 1'000u);
   EXPECT_EQ(report->expensive_stack, 1u);
   ASSERT_EQ(report->threads.size(), 2u);
-  EXPECT_EQ(report->threads[0].stack, 2u);
-  EXPECT_EQ(report->threads[1].stack, 0u);
+  EXPECT_EQ(report->threads[0].stack, 1u);
+  EXPECT_EQ(report->threads[1].stack, kNoStack);
   EXPECT_EQ(report->threads[1].name + report->threads[1].state, "indexerD");
   EXPECT_EQ(report->threads[0].syscall, 0u);
   EXPECT_EQ(report->threads[1].syscall, 1u);
@@ -95,14 +95,14 @@ TEST(ReportFormat, WaitsKeepTheirLocksAndReferences) {
   ASSERT_EQ(report->waits.size(), 1u);
   const Wait& wait = report->waits[0];
   EXPECT_EQ(wait.tid, 11u);
-  EXPECT_EQ(wait.stack, 1u);
+  EXPECT_EQ(wait.stack, 0u);
   EXPECT_EQ(wait.lock, 0x1000u);
   EXPECT_EQ(wait.kind, LockKind::kMutex);
   EXPECT_EQ(wait.waits_for, WaitsFor::kOwner);
   EXPECT_TRUE(wait.has_timeout);
   EXPECT_EQ(wait.owner_tid, 12u);
   EXPECT_EQ(wait.owner_name, "indexer");
-  EXPECT_EQ(wait.owner_stack, 2u);
+  EXPECT_EQ(wait.owner_stack, 1u);
   EXPECT_EQ(report->wait_outcome, WaitOutcome::kDeadlock);
 }
 
@@ -126,7 +126,7 @@ TEST(ReportFormat, CircumstancesAreKept) {
 TEST(ReportFormat, EqualStacksAreStoredOnce) {
   ExactBuffer exact(4096);
   ReportEncoder encoder(&exact.buffer);
-  const EncodedFrame frames[] = {{kNoModule, 1, 0}, {kNoModule, 2, 0}};
+  const Frame frames[] = {{kNoModule, 1, 0}, {kNoModule, 2, 0}};
   uint32_t first = encoder.AddStack(frames, Completeness::kComplete);
   size_t size_bytes = exact.buffer.size();
   EXPECT_EQ(encoder.AddStack(frames, Completeness::kComplete), first);
@@ -155,9 +155,9 @@ TEST(ReportFormat, ABufferOfAnySizeOverflowsWithoutHarm) {
 }
 
 TEST(ReportFormat, RewindingForgetsWhatWasAddedSinceTheMark) {
-  const EncodedFrame kept[] = {{kNoModule, 1, 0}};
-  const EncodedFrame forgotten[] = {{kNoModule, 2, 0}};
-  const EncodedFrame later[] = {{kNoModule, 3, 0}};
+  const Frame kept[] = {{kNoModule, 1, 0}};
+  const Frame forgotten[] = {{kNoModule, 2, 0}};
+  const Frame later[] = {{kNoModule, 3, 0}};
   auto encode = [&](bool with_detour, ExactBuffer* exact) {
     ReportEncoder encoder(&exact->buffer);
     encoder.SetHeader(MinimalHeader());
@@ -326,15 +326,17 @@ TEST(ReportFormat, ANewerReasonOfARunsEndIsUnknown) {
   EXPECT_EQ(DecodeRunEnd(EncodeRunEnd(end))->reason, policies::ExitReason::kUnknown);
 }
 
+bool IsInRange(uint32_t index, size_t count) { return index == kNoStack || index < count; }
+
 void ExpectReferencesInRange(const Report& report) {
   for (const Stack& stack : report.stacks) {
-    for (const Frame& frame : stack.frames) EXPECT_LE(frame.module, report.modules.size());
+    for (const Frame& frame : stack.frames) EXPECT_TRUE(IsInRange(frame.module, report.modules.size()));
   }
   for (const Sample& sample : report.samples) EXPECT_LT(sample.stack, report.stacks.size());
-  for (const Thread& thread : report.threads) EXPECT_LE(thread.stack, report.stacks.size());
+  for (const Thread& thread : report.threads) EXPECT_TRUE(IsInRange(thread.stack, report.stacks.size()));
   for (const Wait& wait : report.waits) {
-    EXPECT_LE(wait.stack, report.stacks.size());
-    EXPECT_LE(wait.owner_stack, report.stacks.size());
+    EXPECT_TRUE(IsInRange(wait.stack, report.stacks.size()));
+    EXPECT_TRUE(IsInRange(wait.owner_stack, report.stacks.size()));
   }
   EXPECT_LT(report.expensive_stack, report.stacks.size());
 }
@@ -384,7 +386,7 @@ TEST(ReportFormat, ReferencesOutOfRangeAreRefused) {
   refuse([](ReportEncoder* encoder) { encoder->AddWait({.tid = 1, .waits_for = WaitsFor::kOwner}); });
   refuse([](ReportEncoder* encoder) { encoder->SetWaitOutcome(WaitOutcome::kDeadlock); });
   refuse([](ReportEncoder* encoder) {
-    const EncodedFrame frame[] = {{0, 1, 1}};
+    const Frame frame[] = {{0, 1, 1}};
     encoder->AddStack(frame, Completeness::kComplete);
   });
 }

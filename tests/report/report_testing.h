@@ -88,9 +88,9 @@ inline void EncodeFullReport(report::ReportEncoder* encoder) {
                       .cpu_process_ns = 1'900'000'000});
   uint32_t program = encoder->AddModule("/opt/editor", "build-one", 0x400000);
   uint32_t library = encoder->AddModule("/lib/libc.so.6", "build-two", 0x7f0000000000);
-  const report::EncodedFrame waiting[] = {
+  const report::Frame waiting[] = {
       {library, 0x1234, 0x1200}, {program, 0x42, 0}, {report::kNoModule, 0xdead, 0}};
-  const report::EncodedFrame running[] = {{program, 0x99, 0x90}};
+  const report::Frame running[] = {{program, 0x99, 0x90}};
   uint32_t wait_stack = encoder->AddStack(waiting, report::Completeness::kIncomplete, {2, 9744});
   uint32_t run_stack = encoder->AddStack(running, report::Completeness::kComplete);
   encoder->AddSample(50'000'000, run_stack, {1, 2, 3, 4, 5}, {.wall_ns = 6, .calls = 7});
@@ -124,7 +124,7 @@ inline std::string FullReport() {
   EncodeFullReport(&encoder);
   if (!encoder.ok()) throw std::runtime_error("the buffer is too small");
   std::string encoded(buffer.content());
-  report::AppendSymbol({.module = 2, .function_offset = 0x1200, .name = "futex_wait"}, &encoded);
+  report::AppendSymbol({.module = 1, .function_offset = 0x1200, .name = "futex_wait"}, &encoded);
   return encoded;
 }
 

@@ -67,12 +67,12 @@ class SlowReportsTest : public SdkTest {
     std::string path;
     const std::vector<report::Frame>& frames = report.stacks[stack].frames;
     for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame) {
-      if (frame->module == 0) continue;
+      if (frame->module == report::kNoModule) continue;
       std::string name;
       for (const report::Symbol& symbol : report.symbols)
         if (symbol.module == frame->module && symbol.function_offset == frame->symbol_offset())
           name = symbol.name;
-      const report::Module& module = report.modules[frame->module - 1];
+      const report::Module& module = report.modules[frame->module];
       if (name.empty())
         name = symbols.NameOf(module.path, module.build_id, frame->symbol_offset()).value_or("?");
       path += (path.empty() ? "" : " < ") + name;

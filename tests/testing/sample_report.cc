@@ -17,8 +17,8 @@ constexpr int64_t kSampleIntervalNs = 50'000'000;
 // Gives functions their places, and remembers their names.
 class Places {
  public:
-  std::vector<report::EncodedFrame> FramesOf(const std::vector<std::string>& functions) {
-    std::vector<report::EncodedFrame> frames;
+  std::vector<report::Frame> FramesOf(const std::vector<std::string>& functions) {
+    std::vector<report::Frame> frames;
     for (const std::string& function : functions) {
       uint64_t start = StartOf(function);
       frames.push_back({0, start + 0x10, start});
@@ -28,7 +28,7 @@ class Places {
 
   void AppendSymbols(std::string* encoded_report) const {
     for (const auto& [function, start] : starts_) {
-      if (!function.starts_with('@')) report::AppendSymbol({1, start, function}, encoded_report);
+      if (!function.starts_with('@')) report::AppendSymbol({0, start, function}, encoded_report);
     }
   }
 
