@@ -24,7 +24,7 @@ namespace lagwatch::sdk {
 namespace {
 
 // Which program a record is of; empty when it does not say.
-std::string AppOf(const report::SpoolRecord& record) {
+std::string AppOf(const report::OwnedRecord& record) {
   auto app_of = [](const auto& decoded) { return decoded.ok() ? decoded->app : std::string(); };
   switch (record.type) {
     case report::RecordType::kReport:
@@ -124,7 +124,7 @@ class Eraser {
     found.is_live = env_.IsLocked(PathOf(name).c_str());
     std::string bytes;
     if (found.is_live || env_.ReadAll(PathOf(name), &bytes) != 0) return found;
-    for (const report::SpoolRecord& record : report::ParseSegment(bytes).records) {
+    for (const report::OwnedRecord& record : report::ParseSegment(bytes).records) {
       const std::string app = AppOf(record);
       if (app.empty()) continue;
       if (app == app_) {

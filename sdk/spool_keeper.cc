@@ -82,7 +82,7 @@ std::set<IdBytes> LossesIn(const report::SpoolReader& reader) {
   for (const std::string& name : *names) {
     const auto segment = reader.Read(name);
     if (!segment.ok()) continue;
-    for (const report::SpoolRecord& record : segment->records) {
+    for (const report::OwnedRecord& record : segment->records) {
       if (record.type != RecordType::kLosses) continue;
       if (const auto losses = report::DecodeLosses(record.payload); losses.ok()) ids.insert(losses->id.bytes);
     }
@@ -97,7 +97,7 @@ class LossWriter final : public report::SweepVisitor {
         writer_(writer),
         now_wall_ms_(static_cast<uint64_t>(std::max<int64_t>(0, now_wall_ms))) {}
 
-  ReportPriority PriorityOf(const report::SpoolRecord& record) override {
+  ReportPriority PriorityOf(const report::OwnedRecord& record) override {
     switch (record.type) {
       case RecordType::kReport: {
         auto decoded = report::DecodeReport(record.payload);
@@ -126,7 +126,7 @@ class LossWriter final : public report::SweepVisitor {
   bool OnRemoval(const std::string& name, const report::Segment& segment,
                  policies::RemovalReason reason) override {
     Counted counted;
-    for (const report::SpoolRecord& record : segment.records) Count(record, ReasonOf(reason), &counted);
+    for (const report::OwnedRecord& record : segment.records) Count(record, ReasonOf(reason), &counted);
     if (segment.skipped_bytes != 0) CountDamage(&counted);
     for (size_t i = 0; i < counted.all().size(); ++i) {
       report::Losses losses = counted.all()[i];
@@ -146,7 +146,7 @@ class LossWriter final : public report::SweepVisitor {
     if (!counted_before_) counted_before_ = LossesIn(reader_);
     return counted_before_->contains(id.bytes);
   }
-  void Count(const report::SpoolRecord& record, report::LossReason reason, Counted* counted) const {
+  void Count(const report::OwnedRecord& record, report::LossReason reason, Counted* counted) const {
     if (record.type == RecordType::kLosses) {
       auto earlier = report::DecodeLosses(record.payload);
       if (earlier.ok()) counted->Add(*earlier);

@@ -28,7 +28,7 @@ base::Result<std::string> TryLoad(const report::SpoolReader& reader) {
     if (segment.status().code() == base::StatusCode::kNotFound)
       return base::Status(base::StatusCode::kNotFound, "");
     if (!segment.ok()) return segment.status();
-    for (const report::SpoolRecord& record : segment->records) {
+    for (const report::OwnedRecord& record : segment->records) {
       if (record.type == report::RecordType::kSealed) {
         ++sealed;
         continue;

@@ -158,14 +158,10 @@ struct NewTrace {
 // How long a record's loops were watched; of a sampled user's, what that stands for.
 double WatchedNsOf(const report::Usage& usage);
 
-// Of a type that only a newer lagwatch knows: kept as it is, for when this one is updated.
-struct UnknownRecord {
-  report::RecordType type;
-  std::string payload;
-};
-
 struct NewRecord : std::variant<NewReport, report::LagEnd, report::RunEnd, report::FrameSlice, NewUsage,
-                                report::Losses, NewTrace, UnknownRecord> {
+                                report::Losses, NewTrace, report::OwnedRecord> {
+  // An OwnedRecord is of a type that only a newer lagwatch knows: kept as it is, for when this one is
+  // updated.
   using variant::variant;
 
   std::string sender = {};  // the name of the key that brought it; empty: not known

@@ -6,23 +6,9 @@
 #include <cstdint>
 
 #include "policies/hang.h"
+#include "report/format/record.h"
 
 namespace lagwatch::report {
-
-using pbf_tag_type = uint32_t;  // as protozero spells it
-
-// A record's type in the spool and its field number in a Batch.
-enum class RecordType : pbf_tag_type {
-  kReport = 1,
-  kLagEnd = 2,
-  kRunEnd = 3,
-  kFrameSlice = 4,
-  kUsage = 5,
-  kLosses = 6,
-  kPacked = 7,  // of a batch only: records in the compact form
-  kSealed = 8,  // one of the others, for the collector's eyes only
-  kTrace = 9,
-};
 
 enum class ReportField : pbf_tag_type {
   kId = 1,

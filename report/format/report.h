@@ -195,12 +195,6 @@ struct Usage {
   uint32_t sample_rate_ppm = 0;
 };
 
-// One record of a batch, still encoded; borrows the batch's bytes.
-struct Record {
-  RecordType type;
-  std::string_view payload;
-};
-
 // Errors: kInvalid, with what is wrong in words. Unknown fields are skipped, so newer clients are welcome.
 base::Result<Report> DecodeReport(std::string_view bytes);
 base::Result<LagEnd> DecodeLagEnd(std::string_view bytes);

@@ -89,7 +89,7 @@ class Sweep {
     auto segment = reader_.Read(name);
     if (!segment.ok() || segment->records.empty()) return policies::ReportPriority::kSlow;
     auto priority = policies::ReportPriority::kTrace;
-    for (const SpoolRecord& record : segment->records)
+    for (const OwnedRecord& record : segment->records)
       priority = std::max(priority, visitor_->PriorityOf(record));
     return priority;
   }

@@ -25,7 +25,7 @@ class SweepVisitor {
  public:
   virtual ~SweepVisitor() = default;
   // What a record matters. Asked only when there is too much.
-  virtual policies::ReportPriority PriorityOf(const SpoolRecord& record) = 0;
+  virtual policies::ReportPriority PriorityOf(const OwnedRecord& record) = 0;
   // The segment `name`, which was not sent, is about to be removed: the time to count what is in it, so that
   // the same name is not counted again. False when that cannot be done: then it stays. Not called for records
   // that a collector refused.

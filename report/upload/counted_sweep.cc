@@ -10,7 +10,7 @@ class SweepCounter final : public SweepVisitor {
  public:
   SweepCounter(UploadGate* gate, const SweepHooks& hooks) : gate_(gate), hooks_(hooks) {}
 
-  policies::ReportPriority PriorityOf(const SpoolRecord& record) override {
+  policies::ReportPriority PriorityOf(const OwnedRecord& record) override {
     const RecordFacts facts = FactsOf(record);
     const bool tells_of_kill = facts.type == RecordType::kRunEnd && facts.report_id != base::Uuid{};
     // Losses are few bytes for many reports.

@@ -93,7 +93,7 @@ RecordFacts FactsOfSealed(const SealedLabel& label) {
   return facts;
 }
 
-RecordFacts DecodedFactsOf(const SpoolRecord& record) {
+RecordFacts DecodedFactsOf(const OwnedRecord& record) {
   switch (record.type) {
     case RecordType::kReport:
       if (auto report = DecodeReport(record.payload); report.ok()) return FactsOfReport(*report);
@@ -130,7 +130,7 @@ int64_t WallMsOf(const base::Uuid& id) {
   return wall_ms;
 }
 
-RecordFacts FactsOf(const SpoolRecord& record) {
+RecordFacts FactsOf(const OwnedRecord& record) {
   RecordFacts facts = DecodedFactsOf(record);
   if (facts.type == RecordType{}) facts.type = record.type;
   return facts;

@@ -39,7 +39,7 @@ struct RecordFacts {
   base::Uuid report_id = {};
 };
 
-RecordFacts FactsOf(const SpoolRecord& record);
+RecordFacts FactsOf(const OwnedRecord& record);
 
 // When an id was made.
 int64_t WallMsOf(const base::Uuid& id);

@@ -22,7 +22,7 @@ bool Contains(const std::vector<base::Uuid>& ids, const base::Uuid& id) {
 void UploadGate::Decide(std::span<WaitingSegment> segments) {
   for (WaitingSegment& segment : segments) {
     segment.facts.clear();
-    for (const SpoolRecord& record : segment.content.records) segment.facts.push_back(FactsOf(record));
+    for (const OwnedRecord& record : segment.content.records) segment.facts.push_back(FactsOf(record));
   }
   const std::vector<base::Uuid> killed = LagsOfKilledRuns(segments);
   std::vector<Candidate> candidates;
@@ -139,7 +139,7 @@ void UploadGate::DecideTraces(const WaitingSegment& segment) {
   const policies::QuotaLimits size_limits{.per_day = policies_.traces.kib_per_day};
   for (size_t i = 0; i < segment.facts.size(); ++i) {
     const RecordFacts& facts = segment.facts[i];
-    const SpoolRecord& record = segment.content.records[i];
+    const OwnedRecord& record = segment.content.records[i];
     if (facts.type != RecordType::kTrace || !facts.has_origin || !IsSent(segment, i) || IsForced(facts))
       continue;
     const auto size_kib = static_cast<uint32_t>((record.payload.size() + 1023) / 1024);
@@ -170,7 +170,7 @@ void UploadGate::MarkDone(const WaitingSegment& segment) {
 bool UploadGate::IsSent(const WaitingSegment& segment, size_t record) const {
   const auto decision = ledger_->segments.find(segment.name);
   if (decision == ledger_->segments.end() || decision->second.is_done) return false;
-  const SpoolRecord& content = segment.content.records[record];
+  const OwnedRecord& content = segment.content.records[record];
   const RecordFacts& facts = segment.facts[record];
   if (facts.type == RecordType::kLagEnd && ledger_->IsDropped(facts.report_id)) return false;
   return !decision->second.dropped.contains(RecordKey(content));
@@ -178,7 +178,7 @@ bool UploadGate::IsSent(const WaitingSegment& segment, size_t record) const {
 
 std::string UploadGate::Annotated(const WaitingSegment& segment, size_t record) const {
   const RecordFacts& facts = segment.facts[record];
-  const SpoolRecord& content = segment.content.records[record];
+  const OwnedRecord& content = segment.content.records[record];
   std::string payload = content.payload;
   if (!facts.has_origin) return payload;
   const uint32_t rate_ppm = RateOf(segment, record);
@@ -200,7 +200,7 @@ void UploadGate::CountRefused(const WaitingSegment& segment, size_t record) {
 
 void UploadGate::CountRemoved(const std::string& name, const Segment& content, LossReason reason) {
   WaitingSegment segment{.name = name, .content = content};
-  for (const SpoolRecord& record : segment.content.records) segment.facts.push_back(FactsOf(record));
+  for (const OwnedRecord& record : segment.content.records) segment.facts.push_back(FactsOf(record));
   const bool is_decided = ledger_->segments.contains(name);
   SegmentDecision& decision = ledger_->segments[name];
   for (size_t i = 0; i < segment.facts.size(); ++i) {
@@ -211,12 +211,12 @@ void UploadGate::CountRemoved(const std::string& name, const Segment& content, L
 }
 
 void UploadGate::Drop(const WaitingSegment& segment, size_t record, LossReason reason, uint32_t rate_ppm) {
-  const SpoolRecord& content = segment.content.records[record];
+  const OwnedRecord& content = segment.content.records[record];
   const bool is_new = ledger_->segments[segment.name].dropped.insert(RecordKey(content)).second;
   if (is_new) CountRecord(content, segment.facts[record], reason, rate_ppm);
 }
 
-void UploadGate::CountRecord(const SpoolRecord& record, const RecordFacts& facts, LossReason reason,
+void UploadGate::CountRecord(const OwnedRecord& record, const RecordFacts& facts, LossReason reason,
                              uint32_t rate_ppm) {
   if (record.type == RecordType::kLosses) {
     // Counted before, by who found nobody to send them.

@@ -64,7 +64,7 @@ class UploadGate {
   policies::QuotaAnswer TakeQuota(const RecordFacts& facts, policies::ReportPriority priority);
   void DecideTraces(const WaitingSegment& segment);
   void MarkDone(const WaitingSegment& segment);
-  void CountRecord(const SpoolRecord& record, const RecordFacts& facts, LossReason reason, uint32_t rate_ppm);
+  void CountRecord(const OwnedRecord& record, const RecordFacts& facts, LossReason reason, uint32_t rate_ppm);
   void Drop(const WaitingSegment& segment, size_t record, LossReason reason, uint32_t rate_ppm);
   void Count(const Origin& origin, const Loss& loss);
 

@@ -153,7 +153,7 @@ std::string StemOf(std::string_view file_name) {
   return std::string(file_name.substr(0, file_name.rfind('.')));
 }
 
-uint64_t RecordKey(const SpoolRecord& record) {
+uint64_t RecordKey(const OwnedRecord& record) {
   return base::HashBytes(record.payload, base::HashWord(Number(record.type), base::kFnvOffsetBasis));
 }
 

@@ -32,7 +32,7 @@ struct SegmentDecision {
 };
 
 // Tells the records of a segment apart, whatever else of it is damaged later.
-uint64_t RecordKey(const SpoolRecord& record);
+uint64_t RecordKey(const OwnedRecord& record);
 
 // A segment's name in the ledger: its file's without the ending, which may change.
 std::string StemOf(std::string_view file_name);

@@ -56,10 +56,10 @@ TEST(Ingest, KeepsRecordsOfUnknownTypes) {
   EXPECT_EQ(result->accepted, 1);
   EXPECT_EQ(collector.ingest.Submit(batch)->duplicates, 1);
   std::vector<std::string> kept;
-  ASSERT_TRUE(
-      collector.store
-          ->ForEachUnknownRecord([&](const UnknownRecord& record) { kept.emplace_back(record.payload); })
-          .ok());
+  ASSERT_TRUE(collector.store
+                  ->ForEachUnknownRecord(
+                      [&](const report::OwnedRecord& record) { kept.emplace_back(record.payload); })
+                  .ok());
   EXPECT_THAT(kept, ElementsAre("from a newer version"));
 }
 

@@ -26,11 +26,11 @@ class Accounts {
   void NotePowerCut();
   // A file was damaged that held these records: they may be gone. Whether a reader can see that, as it is
   // now.
-  void NoteDamaged(const std::string& file, const std::vector<report::SpoolRecord>& gone, bool is_visible);
+  void NoteDamaged(const std::string& file, const std::vector<report::OwnedRecord>& gone, bool is_visible);
   // Parts of records may be in the spool.
   void NoteTorn() { may_be_damaged_ = true; }
   // What was decided may be decided and counted again; what was counted and not told is not known any more.
-  void NoteLedgerDamaged(const std::vector<report::SpoolRecord>& on_disk, collector::Store* store);
+  void NoteLedgerDamaged(const std::vector<report::OwnedRecord>& on_disk, collector::Store* store);
 
   // Reports, by id, that were stored and whose client does not know that: such a one is counted as lost, too,
   // when it is removed for its age or because there is too much.

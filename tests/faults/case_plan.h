@@ -21,7 +21,7 @@ namespace lagwatch::faults {
 inline constexpr int64_t kStartWallMs = 1'700'049'600'000;  // noon of a day, in UTC
 
 struct PlannedRecord {
-  report::SpoolRecord record;
+  report::OwnedRecord record;
   report::RecordNote note = {};
   report::RecordFacts facts = {};           // of a report and of its end
   std::optional<size_t> ended_report = {};  // of a lag's end: which record is its report

@@ -33,12 +33,12 @@ constexpr int64_t kHourMs = 3600 * 1000;
 // Takes a payload's first letter for its priority, and notes what is to be removed.
 class NotingVisitor final : public SweepVisitor {
  public:
-  ReportPriority PriorityOf(const SpoolRecord& record) override {
+  ReportPriority PriorityOf(const OwnedRecord& record) override {
     return static_cast<ReportPriority>(record.payload.at(0) - '0');
   }
   bool OnRemoval(const std::string&, const Segment& segment, RemovalReason reason) override {
     const char* why = reason == RemovalReason::kTooOld ? " too old" : " too much";
-    for (const SpoolRecord& record : segment.records) removed.push_back(record.payload.substr(0, 2) + why);
+    for (const OwnedRecord& record : segment.records) removed.push_back(record.payload.substr(0, 2) + why);
     return is_counting;
   }
   bool KeepCounts() override {

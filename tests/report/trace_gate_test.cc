@@ -31,7 +31,7 @@ class TraceGateTest : public ::testing::Test {
     while (sender.UploadOnce()) {
     }
   }
-  static SpoolRecord TraceOf(const base::Uuid& report_id, uint64_t cause, size_t size_bytes = 100) {
+  static OwnedRecord TraceOf(const base::Uuid& report_id, uint64_t cause, size_t size_bytes = 100) {
     return {RecordType::kTrace, EncodeTraceRecord({.id = NewId(),
                                                    .report_id = report_id,
                                                    .lag_id = report_id,
@@ -145,9 +145,9 @@ TEST_F(TraceGateTest, ASealedTraceGoesByTheReportThatItNames) {
 
 class NothingIsCounted final : public SweepVisitor {
  public:
-  policies::ReportPriority PriorityOf(const SpoolRecord& record) override { return FactsOf(record).priority; }
+  policies::ReportPriority PriorityOf(const OwnedRecord& record) override { return FactsOf(record).priority; }
   bool OnRemoval(const std::string&, const Segment& segment, policies::RemovalReason) override {
-    for (const SpoolRecord& record : segment.records) EXPECT_EQ(record.type, RecordType::kTrace);
+    for (const OwnedRecord& record : segment.records) EXPECT_EQ(record.type, RecordType::kTrace);
     return true;
   }
 };

@@ -125,7 +125,7 @@ class Scene {
   }
 
   lagwatch::testing::ScopedSpool spool_;
-  std::vector<SpoolRecord> records_;
+  std::vector<OwnedRecord> records_;
   size_t made_ = 0;
   lagwatch::testing::SetClock clock_;
   lagwatch::testing::NoNames namer_;

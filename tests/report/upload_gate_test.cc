@@ -47,7 +47,7 @@ class UploadGateTest : public ::testing::Test {
     for (size_t i = 0; i < counted.size(); ++i) counted_[i] += counted[i];
   }
   void Add(int count, const SmallReport& like) {
-    std::vector<SpoolRecord> records;
+    std::vector<OwnedRecord> records;
     for (int i = 0; i < count; ++i) {
       SmallReport report = like;
       report.id = NewId();
@@ -222,7 +222,7 @@ TEST_F(UploadGateTest, SlowDispatchesHaveAQuotaOfTheirOwn) {
 TEST_F(UploadGateTest, SealedSlowDispatchesHaveIt) {
   policies_.quota = {4, kNoLimit};
   policies_.slow = {.per_day = 1, .per_cause = kNoLimit};
-  std::vector<SpoolRecord> records;
+  std::vector<OwnedRecord> records;
   for (int i = 0; i < 5; ++i)
     records.push_back(lagwatch::testing::SealedRecord(
         {RecordType::kReport, NewId(), 0x1000, policies::kWrittenSlowDispatch}));
@@ -357,7 +357,7 @@ TEST_F(UploadGateTest, WhileNothingMayBeSentTheSpoolIsSwept) {
 
 TEST_F(UploadGateTest, LossesThatTheProgramCountedAreNotLost) {
   const Losses earlier{.id = NewId(), .app = "editor", .losses = {{LossReason::kTooMuch, 7, 5, 0}}};
-  const SpoolRecord record{RecordType::kLosses, EncodeLosses(earlier)};
+  const OwnedRecord record{RecordType::kLosses, EncodeLosses(earlier)};
   spool_.Add({record});
   Send();
   EXPECT_EQ(collector_.LossesTold(LossReason::kTooMuch), 5u);

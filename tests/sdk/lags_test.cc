@@ -262,7 +262,7 @@ TEST_F(SdkTest, ReportsASlowFrameAndCountsFramesByScene) {
   monitor.Stop();
 
   std::vector<report::FrameSlice> slices;
-  for (const report::SpoolRecord& record : ReadSpool()) {
+  for (const report::OwnedRecord& record : ReadSpool()) {
     if (record.type == RecordType::kFrameSlice)
       slices.push_back(report::DecodeFrameSlice(record.payload).value());
   }

@@ -135,7 +135,7 @@ TEST_F(SdkTest, AWithdrawnStartLeavesNoReport) {
   EXPECT_TRUE(Reports().empty());
   EXPECT_TRUE(Ends().empty());
   // What is told of the run before is not of this start.
-  auto is_run_end = [](const report::SpoolRecord& record) { return record.type == RecordType::kRunEnd; };
+  auto is_run_end = [](const report::OwnedRecord& record) { return record.type == RecordType::kRunEnd; };
   EXPECT_EQ(std::ranges::count_if(ReadSpool(), is_run_end), 1);
   lw_ready();
   FreezeUntilReported(loop, "work");
