@@ -33,9 +33,12 @@ base::Result<std::string> TryLoad(const report::SpoolReader& reader) {
         ++sealed;
         continue;
       }
-      bool is_report = record.type == report::RecordType::kReport;
-      std::string named = is_report ? report::NameFrames(record.payload, namer.get()) : record.payload;
-      report::AppendToBatch({record.type, named}, &batch);
+      report::OwnedRecord named = record;
+      if (record.type == report::RecordType::kReport) {
+        if (const auto decoded = report::DecodeReport(record.payload); decoded.ok())
+          report::NameFrames(*decoded, namer.get(), &named.payload);
+      }
+      report::AppendToBatch(named, &batch);
     }
   }
   if (sealed > 0)

@@ -34,8 +34,8 @@ constexpr RecordType kLastKnownToAll = RecordType::kUsage;
 // cannot make reports vanish.
 bool IsKnownToAll(RecordType type) { return type <= kLastKnownToAll || type == RecordType::kSealed; }
 
-bool HasOnlyTraces(const Segment& segment) {
-  auto is_trace = [](const OwnedRecord& record) { return FactsOf(record).type == RecordType::kTrace; };
+bool HasOnlyTraces(const SegmentFacts& segment) {
+  auto is_trace = [](const RecordFacts& facts) { return facts.type == RecordType::kTrace; };
   return !segment.records.empty() && std::ranges::all_of(segment.records, is_trace);
 }
 
@@ -225,7 +225,7 @@ SpoolSender::Load SpoolSender::NextLoad(const std::vector<std::string>& files) {
     for (const OwnedRecord& record : segment->records) size_bytes += record.payload.size();
     if (!load.segments.empty() && size_bytes > kMaxRoundBytes) break;
     load.files.push_back(file);
-    load.segments.push_back({StemOf(file), std::move(*segment)});
+    load.segments.emplace_back(StemOf(file), std::move(*segment));
     if (load.segments.size() == kMaxRoundSegments) break;
   }
   return load;
@@ -236,7 +236,7 @@ void SpoolSender::PutTracesLast(Load* load) {
   Load traces;
   Load others;
   for (size_t i = 0; i < load->files.size(); ++i) {
-    Load& part = HasOnlyTraces(load->segments[i].content) ? traces : others;
+    Load& part = HasOnlyTraces(load->segments[i].facts) ? traces : others;
     part.files.push_back(std::move(load->files[i]));
     part.segments.push_back(std::move(load->segments[i]));
   }
@@ -266,13 +266,13 @@ std::vector<SpoolSender::Pending> SpoolSender::ToSend(UploadGate* gate, Load* lo
 std::vector<SpoolSender::Pending> SpoolSender::ToSend(const WaitingSegment& segment, size_t index,
                                                       const UploadGate& gate) {
   std::vector<Pending> records;
-  for (size_t i = 0; i < segment.content.records.size(); ++i) {
-    if (!gate.IsSent(segment, i)) continue;
-    const RecordType type = segment.content.records[i].type;
-    std::string payload = gate.Annotated(segment, i);
-    if (type == RecordType::kReport) payload = NameFrames(payload, namer_);
-    const bool is_report = segment.facts[i].type == RecordType::kReport;
-    records.push_back({{type, std::move(payload)}, index, i, is_report});
+  for (size_t i = 0; i < segment.records.size(); ++i) {
+    const RecordFacts& facts = segment.facts.records[i];
+    if (!gate.IsSent(segment.name, facts)) continue;
+    Pending& pending =
+        records.emplace_back(Pending{segment.records[i], index, i, facts.type == RecordType::kReport});
+    gate.Annotate(segment.name, facts, &pending.record);
+    if (segment.reports[i] != nullptr) NameFrames(*segment.reports[i], namer_, &pending.record.payload);
   }
   return records;
 }
@@ -355,7 +355,9 @@ base::Status SpoolSender::Settle(const Load& load, const Rejected& rejected, boo
   if (base::Status kept = SetAside(load, rejected); !kept.ok()) NoteProblem(kept.message());
   UploadLedger* ledger = ledger_file_.ledger();
   for (const Pending* pending : rejected) {
-    if (pending->segment != kNoSegment) gate->CountRefused(load.segments[pending->segment], pending->index);
+    if (pending->segment == kNoSegment) continue;
+    const WaitingSegment& segment = load.segments[pending->segment];
+    gate->CountRefused(segment.name, segment.facts.records[pending->index]);
   }
   for (const WaitingSegment& segment : load.segments) ledger->segments[segment.name].is_done = true;
   if (had_losses) ledger->frozen.clear();
@@ -420,7 +422,7 @@ void SpoolSender::Remove(const Load& load) {
       is_any_left = true;
     }
     std::lock_guard lock(stats_mutex_);
-    stats_.bytes_skipped += load.segments[i].content.skipped_bytes;
+    stats_.bytes_skipped += load.segments[i].facts.skipped_bytes;
   }
   if (is_any_left) SaveOrNote();
 }

@@ -153,10 +153,6 @@ std::string StemOf(std::string_view file_name) {
   return std::string(file_name.substr(0, file_name.rfind('.')));
 }
 
-uint64_t RecordKey(const OwnedRecord& record) {
-  return base::HashBytes(record.payload, base::HashWord(Number(record.type), base::kFnvOffsetBasis));
-}
-
 void UploadLedger::CountLoss(const Origin& origin, const Loss& loss, int64_t now_wall_ms) {
   const auto now_ms = static_cast<uint64_t>(std::max<int64_t>(0, now_wall_ms));
   auto of_origin = std::ranges::find_if(losses, [&](const Losses& known) { return IsSame(known, origin); });

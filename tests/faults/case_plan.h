@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "base/uuid.h"
+#include "report/spool/record_facts.h"
 #include "report/spool/spool_reader.h"
 #include "report/spool/spool_writer.h"
-#include "report/upload/record_facts.h"
 #include "report/upload/upload_policies.h"
 #include "tests/faults/random.h"
 

@@ -145,9 +145,8 @@ TEST_F(TraceGateTest, ASealedTraceGoesByTheReportThatItNames) {
 
 class NothingIsCounted final : public SweepVisitor {
  public:
-  policies::ReportPriority PriorityOf(const OwnedRecord& record) override { return FactsOf(record).priority; }
-  bool OnRemoval(const std::string&, const Segment& segment, policies::RemovalReason) override {
-    for (const OwnedRecord& record : segment.records) EXPECT_EQ(record.type, RecordType::kTrace);
+  bool OnRemoval(const std::string&, const SegmentFacts& segment, policies::RemovalReason) override {
+    for (const RecordFacts& record : segment.records) EXPECT_EQ(record.type, RecordType::kTrace);
     return true;
   }
 };

@@ -148,13 +148,13 @@ inline report::OwnedRecord LagEndRecord(const base::Uuid& report_id) {
 }
 
 // As a program with a seal key writes it; nobody can open this one.
-inline report::OwnedRecord SealedRecord(const report::SealedLabel& label) {
+inline report::OwnedRecord SealedRecord(const report::SealedLabel& label,
+                                        std::string_view sealed = "what nobody reads") {
   std::vector<char> bytes(1024);
   report::FixedBuffer buffer(bytes.data(), bytes.size());
   const std::string key(32, 'k');
-  if (!report::EncodeSealed(
-          {.label = label, .ephemeral_key = key, .nonce = "nonce-012345", .sealed = "what nobody reads"},
-          &buffer))
+  if (!report::EncodeSealed({.label = label, .ephemeral_key = key, .nonce = "nonce-012345", .sealed = sealed},
+                            &buffer))
     throw std::runtime_error("the label does not fit");
   return {report::RecordType::kSealed, std::string(buffer.content())};
 }
