@@ -373,8 +373,9 @@ bool ReportSink::Encode(const watchdog::LagEvent& event) {
   AddProgramWords(*words_, facts_.scrubber, &encoder);
   encoder.SetExpensiveStack(EncodeStack(*event.expensive_stack, *event.modules, &encoder));
   for (const watchdog::LoopSample* sample : event.samples) {
-    uint32_t stack = EncodeStack(sample->stack, *event.modules, &encoder);
-    encoder.AddSample(WholeUs(event.detected_mono_ns - sample->mono_ns), stack, WholeUs(sample->use));
+    encoder.AddSample({.age_ns = WholeUs(event.detected_mono_ns - sample->mono_ns),
+                       .stack = EncodeStack(sample->stack, *event.modules, &encoder),
+                       .use = WholeUs(sample->use)});
   }
   if (!encoder.ok()) return false;
   encoder.SetGuard(event.guard);
@@ -389,11 +390,7 @@ void ReportSink::EncodeWaits(const watchdog::LagEvent& event, report::ReportEnco
   for (const watchdog::Wait& wait : event.waits) {
     encoder->AddWait({.tid = static_cast<uint32_t>(wait.tid),
                       .stack = EncodeOptionalStack(wait.stack, *event.modules, encoder),
-                      .lock = wait.lock.address,
-                      .kind = wait.lock.kind,
-                      .waits_for = wait.lock.waits_for,
-                      .has_timeout = wait.lock.has_timeout,
-                      .owner_tid = static_cast<uint32_t>(wait.lock.owner_tid),
+                      .lock = wait.lock,
                       .owner_name = facts_.scrubber.Text(wait.owner_name).view(),
                       .owner_stack = EncodeOptionalStack(wait.owner_stack, *event.modules, encoder)});
   }

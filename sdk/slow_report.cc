@@ -181,9 +181,8 @@ class SlowReportWriter {
       int64_t self_ns = tree[i].total_ns;
       for (size_t j = i + 1; j < tree.size() && tree[j].depth > tree[i].depth; ++j)
         if (tree[j].depth == tree[i].depth + 1) self_ns -= tree[j].total_ns;
-      const int64_t age_ns = 0;
-      encoder_.AddSample(age_ns, AddPath(path), {},
-                         {.wall_ns = self_ns, .calls = has_calls ? uint64_t{tree[i].count} : 0});
+      encoder_.AddSample(
+          {.stack = AddPath(path), .wall_ns = self_ns, .calls = has_calls ? uint64_t{tree[i].count} : 0});
     }
   }
 

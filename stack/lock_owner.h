@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "policies/hang.h"
+#include "policies/hang_parts.h"
 #include "stack/lock_layout.h"
 #include "stack/module_map.h"
 #include "stack/stack.h"
@@ -18,17 +18,8 @@
 namespace lagwatch::stack {
 
 using policies::LockKind;
+using policies::LockWait;
 using policies::WaitsFor;
-
-struct LockWait {
-  uint64_t address;  // of the lock; of the waited-for word where the kind is not known
-  LockKind kind;
-  WaitsFor waits_for;
-  bool has_timeout;
-  int32_t owner_tid;  // 0 unless waits_for is kOwner
-
-  bool operator==(const LockWait&) const = default;
-};
 
 class LockOwners {
  public:

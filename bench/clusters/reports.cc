@@ -157,8 +157,7 @@ class ReportMaker {
         known.push_back(stack);
         index = writer_.Add(stack, completeness);
       }
-      report_.samples.push_back(
-          {static_cast<uint64_t>(count - static_cast<int64_t>(i)) * 50'000'000, index, {}});
+      report_.samples.push_back({.age_ns = (count - static_cast<int64_t>(i)) * 50'000'000, .stack = index});
       if (i == expensive) report_.expensive_stack = index;
     }
   }
@@ -167,15 +166,15 @@ class ReportMaker {
   void AddOwner() {
     report::Wait& wait = AddWait(1, report_.expensive_stack);
     if (random_.Chance(4)) return;
-    wait.waits_for = report::WaitsFor::kOwner;
-    wait.owner_tid = 2;
+    wait.lock.waits_for = report::WaitsFor::kOwner;
+    wait.lock.owner_tid = 2;
     if (!random_.Chance(2)) wait.owner_stack = AddOwnersStack();
     if (cause_.verdict != VerdictWord::kDeadlock) return;
     report_.wait_outcome = report::WaitOutcome::kDeadlock;
     const report::Wait first = wait;
     report::Wait& second = AddWait(2, first.owner_stack);
-    second.waits_for = report::WaitsFor::kOwner;
-    second.owner_tid = 1;
+    second.lock.waits_for = report::WaitsFor::kOwner;
+    second.lock.owner_tid = 1;
     second.owner_stack = first.stack;
   }
 
@@ -183,8 +182,8 @@ class ReportMaker {
     report::Wait& wait = report_.waits.emplace_back();
     wait.tid = tid;
     wait.stack = stack;
-    wait.lock = random_.Next();
-    wait.kind = report::LockKind::kMutex;
+    wait.lock.address = random_.Next();
+    wait.lock.kind = report::LockKind::kMutex;
     return wait;
   }
 

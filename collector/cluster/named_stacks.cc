@@ -150,7 +150,7 @@ std::vector<std::string> NamedStacks::HolderNames() const {
   if (report_.waits.empty()) return {};
   const bool is_deadlock = report_.wait_outcome == report::WaitOutcome::kDeadlock;
   const report::Wait& wait = is_deadlock ? report_.waits.front() : report_.waits.back();
-  if (wait.waits_for != report::WaitsFor::kOwner || wait.owner_stack == report::kNoStack) return {};
+  if (wait.lock.waits_for != report::WaitsFor::kOwner || wait.owner_stack == report::kNoStack) return {};
   const std::vector<std::string_view> names = SignificantNamesOf(report_.stacks[wait.owner_stack]);
   return {names.begin(), names.end()};
 }

@@ -12,7 +12,9 @@ namespace {
 
 // Of a deadlock the first, as its cause is named by; else the last that is known.
 const report::Wait* LastOwnedWait(const report::Report& report) {
-  const auto is_owned = [](const report::Wait& wait) { return wait.waits_for == report::WaitsFor::kOwner; };
+  const auto is_owned = [](const report::Wait& wait) {
+    return wait.lock.waits_for == report::WaitsFor::kOwner;
+  };
   if (report.wait_outcome == report::WaitOutcome::kDeadlock) {
     const auto first = std::ranges::find_if(report.waits, is_owned);
     return first == report.waits.end() ? nullptr : &*first;
@@ -68,7 +70,7 @@ std::vector<CauseSamples::Sample> CauseSamples::SamplesOf(const ReportRow& row,
   double total_ns = 0;
   if (report.kind == report::HangKind::kSlow) {
     for (const report::Sample& sample : report.samples)
-      samples.push_back({sample.stack, static_cast<double>(ToSigned(sample.wall_ns))});
+      samples.push_back({sample.stack, static_cast<double>(sample.wall_ns)});
   } else if (!IsLag(policies::HangKindName(report.kind))) {
     for (const report::Sample& sample : report.samples)
       samples.push_back({sample.stack, static_cast<double>(std::max<int64_t>(sample.use.cpu_ns, 0))});
@@ -77,9 +79,9 @@ std::vector<CauseSamples::Sample> CauseSamples::SamplesOf(const ReportRow& row,
     std::ranges::stable_sort(in_time, std::greater(), &report::Sample::age_ns);
     const int64_t begin_ns = EarlierReportOf(row);
     for (size_t i = 0; i < in_time.size(); ++i) {
-      const int64_t age_ns = ToSigned(in_time[i].age_ns);
+      const int64_t age_ns = in_time[i].age_ns;
       if (row.elapsed_ns - age_ns <= begin_ns) continue;
-      const int64_t next_age_ns = i + 1 < in_time.size() ? ToSigned(in_time[i + 1].age_ns) : 0;
+      const int64_t next_age_ns = i + 1 < in_time.size() ? in_time[i + 1].age_ns : 0;
       samples.push_back({in_time[i].stack, static_cast<double>(age_ns - next_age_ns)});
     }
   }
@@ -112,7 +114,7 @@ void CauseSamples::AddOwner(const ReportRow& row, const report::Report& report, 
   owner.tally.Add(row);
   if (!is_new) return;
   owner.name = wait->owner_name;
-  owner.kind = policies::LockKindName(wait->kind);
+  owner.kind = policies::LockKindName(wait->lock.kind);
   owner.stack = table_.Add(report, namer, stack);
 }
 

@@ -144,9 +144,9 @@ class StackWriter {
     const report::Stack& stack = StackOf(thread.stack);
     return {{"tid", thread.tid},
             {"name", thread.name},
-            {"state", thread.state},
+            {"state", std::string(1, thread.state)},
             {"cpu_ms", ToMs(thread.cpu_ns)},
-            {"syscall", thread.syscall == 0 ? Json() : Json(thread.syscall - 1)},
+            {"syscall", thread.syscall_number < 0 ? Json() : Json(thread.syscall_number)},
             {"wait_channel", thread.wait_channel},
             {"completeness", policies::CompletenessName(stack.completeness)},
             {"stack", Frames(stack)}};
@@ -156,12 +156,13 @@ class StackWriter {
     Json waits = Json::array();
     for (const report::Wait& wait : report_.waits) {
       Json json = ThreadAt(wait.tid, NameOfThread(wait.tid), wait.stack, places);
-      json["lock"] = HexNumber(wait.lock);
-      json["kind"] = policies::LockKindName(wait.kind);
-      json["for"] = policies::WaitsForName(wait.waits_for);
-      json["has_timeout"] = wait.has_timeout;
-      json["owner"] = wait.waits_for == report::WaitsFor::kOwner
-                          ? ThreadAt(wait.owner_tid, wait.owner_name, wait.owner_stack, places)
+      json["lock"] = HexNumber(wait.lock.address);
+      json["kind"] = policies::LockKindName(wait.lock.kind);
+      json["for"] = policies::WaitsForName(wait.lock.waits_for);
+      json["has_timeout"] = wait.lock.has_timeout;
+      json["owner"] = wait.lock.waits_for == report::WaitsFor::kOwner
+                          ? ThreadAt(static_cast<uint32_t>(wait.lock.owner_tid), wait.owner_name,
+                                     wait.owner_stack, places)
                           : Json();
       waits.push_back(std::move(json));
     }
@@ -200,7 +201,7 @@ class StackWriter {
       if (thread.tid == tid) return thread.name;
     }
     for (const report::Wait& wait : report_.waits) {
-      if (wait.owner_tid == tid) return wait.owner_name;
+      if (wait.lock.owner_tid == static_cast<int32_t>(tid)) return wait.owner_name;
     }
     return "";
   }

@@ -5,7 +5,6 @@
 
 #include <cstdint>
 
-#include "policies/hang.h"
 #include "report/format/record.h"
 
 namespace lagwatch::report {
@@ -228,16 +227,5 @@ template <typename Field>
 constexpr pbf_tag_type Number(Field field) {
   return static_cast<pbf_tag_type>(field);
 }
-
-using policies::Completeness;
-using policies::HangKind;
-using policies::HangLevel;
-using policies::LockKind;
-using policies::WaitOutcome;
-using policies::WaitsFor;
-
-// Where a stack's index in its report may be missing. On the wire such an index is its number plus 1, and 0
-// when it is missing, as that of a frame's module.
-inline constexpr uint32_t kNoStack = UINT32_MAX;
 
 }  // namespace lagwatch::report

@@ -11,12 +11,12 @@
 #include "base/status.h"
 #include "base/uuid.h"
 #include "policies/exit_reason.h"
-#include "policies/frame_levels.h"
 #include "policies/guard.h"
 #include "policies/usage.h"
 #include "policies/verdict.h"
 #include "report/format/fields.h"
-#include "stack/frame.h"
+#include "report/format/parts.h"
+#include "report/format/record.h"
 
 namespace lagwatch::report {
 
@@ -26,54 +26,12 @@ struct Module {
   uint64_t load_bias = 0;
 };
 
-using stack::Frame;
-using stack::kNoModule;
-
 struct Stack {
   std::vector<Frame> frames;  // innermost first
   Completeness completeness = Completeness::kComplete;
   // So many frames are left out before frames[gap_at]; none when 0.
   uint32_t gap_at = 0;
   uint64_t gap_frames = 0;
-};
-
-struct Sample {
-  uint64_t age_ns = 0;
-  uint32_t stack = 0;            // index into Report::stacks
-  policies::ThreadUse use = {};  // since the sample before
-  uint64_t wall_ns = 0;          // of HangKind::kSlow, as the next one: see lagwatch.proto
-  uint64_t calls = 0;
-};
-
-struct Thread {
-  uint32_t tid = 0;
-  std::string name;
-  std::string state;
-  uint32_t stack = kNoStack;  // index into Report::stacks
-  uint64_t cpu_ns = 0;
-  std::string wait_channel;
-  uint64_t syscall = 0;  // the number plus 1; 0 when in none or not known
-};
-
-// Stacks as in Thread.
-struct Wait {
-  uint32_t tid = 0;
-  uint32_t stack = kNoStack;
-  uint64_t lock = 0;
-  LockKind kind = LockKind::kUnknown;
-  WaitsFor waits_for = WaitsFor::kUnknown;
-  bool has_timeout = false;
-  uint32_t owner_tid = 0;  // not 0 when waits_for is kOwner
-  std::string owner_name;
-  uint32_t owner_stack = kNoStack;
-};
-
-struct PastDispatch {
-  std::string tag;
-  uint64_t age_ns = 0;
-  uint64_t wall_ns = 0;
-  uint64_t cpu_ns = 0;
-  uint64_t queue_wait_ns = 0;
 };
 
 struct Fact {
@@ -89,27 +47,7 @@ struct Symbol {
 };
 
 // Every index in a decoded report is within its array: DecodeReport refuses others.
-struct Report {
-  base::Uuid id;
-  base::Uuid session_id;
-  base::Uuid lag_id;
-  uint32_t ordinal = 0;
-  std::string app;
-  std::string app_version;
-  std::string user;
-  std::string os;
-  std::string machine;
-  uint32_t pid = 0;
-  uint32_t tid = 0;
-  std::string loop;
-  std::string tag;
-  HangKind kind = HangKind::kUnknown;
-  uint32_t threshold_ms = 0;
-  uint64_t start_wall_ms = 0;
-  uint64_t elapsed_ns = 0;
-  uint64_t cpu_window_ns = 0;
-  uint64_t cpu_thread_ns = 0;
-  uint64_t cpu_process_ns = 0;
+struct Report : policies::HangHeader<std::string> {
   std::vector<Module> modules;
   std::vector<Stack> stacks;
   std::vector<Sample> samples;
@@ -120,7 +58,6 @@ struct Report {
   uint32_t own_threads = 0;  // of lagwatch, which are in no list
   std::vector<Wait> waits;
   WaitOutcome wait_outcome = WaitOutcome::kNone;
-  HangLevel level = HangLevel::kLag;
   policies::Verdict verdict;
   policies::GuardFindings guard;
   std::vector<PastDispatch> history;  // oldest first
@@ -131,7 +68,7 @@ struct Report {
 
 struct LagEnd {
   base::Uuid report_id;
-  uint64_t duration_ns = 0;
+  int64_t duration_ns = 0;
 };
 
 // How an earlier run of the program ended.
@@ -148,22 +85,6 @@ struct RunEnd {
   std::string app = {};
   std::string app_version = {};
   std::string user = {};
-  uint32_t sample_rate_ppm = 0;
-};
-
-// What the frames of one loop were in one scene, over some seconds.
-struct FrameSlice {
-  base::Uuid id;
-  base::Uuid session_id;
-  std::string app;
-  std::string app_version;
-  std::string user;
-  std::string loop;
-  std::string scene;
-  uint64_t begin_wall_ms = 0;
-  uint64_t duration_ns = 0;
-  uint64_t refresh_interval_ns = 0;
-  policies::FrameTotals frames;
   uint32_t sample_rate_ppm = 0;
 };
 

@@ -57,7 +57,7 @@ std::string DebugId(std::string build_id) {
   return text;
 }
 
-double ToMs(uint64_t ns) { return static_cast<double>(ns / 1000) / 1000; }
+double ToMs(int64_t ns) { return static_cast<double>(ns / 1000) / 1000; }
 
 class EventWriter {
  public:
@@ -91,7 +91,7 @@ class EventWriter {
  private:
   // In words that tell an end from none.
   std::string Value() const {
-    const uint64_t ns = std::max(report_.elapsed_ns, outcome_.duration_ns.value_or(0));
+    const int64_t ns = std::max(report_.elapsed_ns, outcome_.duration_ns.value_or(0));
     const char* begin =
         outcome_.duration_ns && !outcome_.was_killed ? "App hung for " : "App hung for at least ";
     return begin + std::to_string(ns / 1'000'000) + " ms.";
@@ -141,7 +141,7 @@ class EventWriter {
     for (const Thread& thread : report_.threads) {
       Json json = {{"id", thread.tid},
                    {"name", thread.name},
-                   {"state", thread.state},
+                   {"state", std::string(1, thread.state)},
                    {"current", thread.tid == report_.tid},
                    {"crashed", false}};
       if (thread.stack != kNoStack) json["stacktrace"] = StackTrace(report_.stacks[thread.stack]);
@@ -200,8 +200,8 @@ class EventWriter {
                                                      {"sleep_ms", shares.sleep_ns},
                                                      {"stopped_ms", shares.stopped_ns}};
     for (const auto& [name, ns] : parts)
-      if (ns > 0) json[name] = ToMs(static_cast<uint64_t>(ns));
-    if (!report_.waits.empty() && report_.waits.front().waits_for == WaitsFor::kOwner)
+      if (ns > 0) json[name] = ToMs(ns);
+    if (!report_.waits.empty() && report_.waits.front().lock.waits_for == WaitsFor::kOwner)
       json["waits_for"] = report_.waits.front().owner_name;
     for (const Fact& fact : report_.facts)
       json.emplace(fact.name, fact.text.empty() ? Json(fact.number) : Json(fact.text));

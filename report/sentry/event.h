@@ -13,8 +13,8 @@ namespace lagwatch::report {
 
 // What other records say of the lag that a report is about.
 struct LagOutcome {
-  std::optional<uint64_t> duration_ns = std::nullopt;  // once it is over
-  bool was_killed = false;                             // the process ended in it
+  std::optional<int64_t> duration_ns = std::nullopt;  // once it is over
+  bool was_killed = false;                            // the process ended in it
 };
 
 // Whether the report says that something hung; others are not Sentry's business.

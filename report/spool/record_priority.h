@@ -2,12 +2,14 @@
 // What a report matters, by its kind. Context: any; pure.
 #pragma once
 
+#include "policies/hang.h"
 #include "policies/report_priority.h"
-#include "report/format/fields.h"
 
 namespace lagwatch::report {
 
-constexpr policies::ReportPriority PriorityOf(HangKind kind, HangLevel level) {
+constexpr policies::ReportPriority PriorityOf(policies::HangKind kind, policies::HangLevel level) {
+  using policies::HangKind;
+  using policies::HangLevel;
   using policies::ReportPriority;
   switch (kind) {
     case HangKind::kKilledInHang:

@@ -274,7 +274,7 @@ TEST(Ingest, RefusesAReportWithEndlessLists) {
   auto answer_of = [&](const std::string& encoded) {
     return collector.ingest.Submit(EncodeBatch({encoded})).status().message();
   };
-  const report::PastDispatchFields dispatch{.tag = "tick", .age_ns = 1};
+  const report::PastDispatchView dispatch{.tag = "tick", .age_ns = 1};
   const report::Fact fact{.name = "fact", .text = "value"};
   report.history.resize(kMaxHistory, dispatch);
   report.facts.resize(kMaxFacts - 2, fact);  // it has two of its own

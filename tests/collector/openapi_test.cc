@@ -27,15 +27,15 @@ constexpr char kAdminToken[] = "a_of_this_test";
 std::string BatchOf(const SampleReport& report) {
   std::string batch =
       testing::EncodeBatch({report.Encode(), SampleReport{.stack = {"@0x1f", "Draw"}}.Encode()});
-  const report::FrameSliceFields frames{.id = base::CreateUuidV7(1),
-                                        .session_id = base::CreateUuidV7(2),
-                                        .app = "editor",
-                                        .app_version = "1.0",
-                                        .user = "u-1",
-                                        .loop = "ui",
-                                        .scene = "inbox",
-                                        .refresh_interval_ns = 16'666'667,
-                                        .frames = {.frames = 600, .dropped = 3, .by_level = {597, 3}}};
+  const report::FrameSliceView frames{.id = base::CreateUuidV7(1),
+                                      .session_id = base::CreateUuidV7(2),
+                                      .app = "editor",
+                                      .app_version = "1.0",
+                                      .user = "u-1",
+                                      .loop = "ui",
+                                      .scene = "inbox",
+                                      .refresh_interval_ns = 16'666'667,
+                                      .frames = {.frames = 600, .dropped = 3, .by_level = {597, 3}}};
   const report::Usage usage{
       .id = base::CreateUuidV7(3),
       .session_id = base::CreateUuidV7(4),
@@ -56,10 +56,10 @@ std::string BatchOf(const SampleReport& report) {
 SampleReport LockReport() {
   return {.threads = {{"indexer", {"Rebuild"}}},
           .waits = {{.fields = {.tid = 4712,
-                                .lock = 0x7f10,
-                                .kind = report::LockKind::kMutex,
-                                .waits_for = report::WaitsFor::kOwner,
-                                .owner_tid = 4713,
+                                .lock = {.address = 0x7f10,
+                                         .kind = report::LockKind::kMutex,
+                                         .waits_for = report::WaitsFor::kOwner,
+                                         .owner_tid = 4713},
                                 .owner_name = "indexer"},
                      .stack = {"pthread_mutex_lock", "Lookup"},
                      .owner_stack = {"nanosleep", "Rebuild"}}},

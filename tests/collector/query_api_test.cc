@@ -290,15 +290,15 @@ TEST(QueryApi, ShowsWhoWaitsForWhom) {
   SampleReport report{
       .threads = {{"indexer", {"Rebuild"}}},
       .waits = {{.fields = {.tid = 4712,
-                            .lock = 0x7f10,
-                            .kind = report::LockKind::kRwLock,
-                            .waits_for = report::WaitsFor::kOwner,
-                            .has_timeout = true,
-                            .owner_tid = 4713,
+                            .lock = {.address = 0x7f10,
+                                     .kind = report::LockKind::kRwLock,
+                                     .waits_for = report::WaitsFor::kOwner,
+                                     .has_timeout = true,
+                                     .owner_tid = 4713},
                             .owner_name = "indexer"},
                  .stack = {"__futex_abstimed_wait64", "pthread_rwlock_wrlock", "Lookup", "OnKey"},
                  .owner_stack = {"nanosleep", "Rebuild"}},
-                {.fields = {.tid = 4713, .waits_for = report::WaitsFor::kSignal}}},
+                {.fields = {.tid = 4713, .lock = {.waits_for = report::WaitsFor::kSignal}}}},
       .wait_outcome = report::WaitOutcome::kLock};
   collector.Submit({report});
   Json shown = collector.Get("/v1/reports/" + base::ToString(report.header.id));
@@ -380,7 +380,10 @@ TEST(QueryApi, ASlowDispatchHasATreeOfItsCallsAndIsNoLag) {
   slow.header.elapsed_ns = 1'000'000'000;
   slow.stack = {"Parse", "Load", "OnOpen"};
   slow.samples = {{"OnOpen"}, {"Load", "OnOpen"}, {"Parse", "Load", "OnOpen"}, {"Paint", "OnOpen"}};
-  slow.sample_costs = {{10'000'000, 1}, {90'000'000, 1}, {700'000'000, 12}, {200'000'000, 0}};
+  slow.sample_costs = {{.wall_ns = 10'000'000, .calls = 1},
+                       {.wall_ns = 90'000'000, .calls = 1},
+                       {.wall_ns = 700'000'000, .calls = 12},
+                       {.wall_ns = 200'000'000}};
   SampleReport same = slow;
   same.header.id = same.header.lag_id = base::CreateUuidV7(1'700'000'000'002);
   collector.Submit({lag, slow, same});
@@ -463,8 +466,8 @@ TEST(QueryApi, ListsReportsNewestFirstWithoutStacks) {
 }
 
 // Distinct by `number`.
-report::FrameSliceFields FramesOf(int number, const char* scene, const char* user,
-                                  const policies::FrameTotals& frames) {
+report::FrameSliceView FramesOf(int number, const char* scene, const char* user,
+                                const policies::FrameTotals& frames) {
   return {.id = base::CreateUuidV7(1'700'000'000'000 + number),
           .session_id = base::CreateUuidV7(1'700'000'000'000),
           .app = "editor",
@@ -480,7 +483,7 @@ report::FrameSliceFields FramesOf(int number, const char* scene, const char* use
 
 TEST(QueryApi, SumsFramesByScene) {
   MemoryCollector collector;
-  std::vector<report::FrameSliceFields> slices = {
+  std::vector<report::FrameSliceView> slices = {
       FramesOf(1, "inbox", "u-1",
                {.frames = 10,
                 .dropped = 30,
@@ -521,16 +524,16 @@ TEST(QueryApi, SurvivesFramesOfAHostileClient) {
   policies::FrameTotals most{.frames = UINT64_MAX, .dropped = UINT64_MAX, .by_level = {}, .by_stage_ns = {}};
   most.by_level.fill(UINT64_MAX);
   most.by_stage_ns.fill(UINT64_MAX);
-  std::vector<report::FrameSliceFields> slices = {FramesOf(1, "inbox", "", most),
-                                                  FramesOf(2, "inbox", "", most)};
-  for (report::FrameSliceFields& slice : slices) {
+  std::vector<report::FrameSliceView> slices = {FramesOf(1, "inbox", "", most),
+                                                FramesOf(2, "inbox", "", most)};
+  for (report::FrameSliceView& slice : slices) {
     slice.begin_wall_ms = slice.duration_ns = slice.refresh_interval_ns = INT64_MAX;
   }
   collector.SubmitFrames(slices);
   EXPECT_EQ(collector.Get("/v1/frames")[0]["frames"], INT64_MAX);
 
   const std::string text(2000, 'x');
-  report::FrameSliceFields too_long = FramesOf(3, text.c_str(), "", {});
+  report::FrameSliceView too_long = FramesOf(3, text.c_str(), "", {});
   std::string batch;
   report::AppendToBatch({report::RecordType::kFrameSlice, testing::EncodeFrames(too_long)}, &batch);
   EXPECT_EQ(collector.ingest.Submit(batch).status().code(), base::StatusCode::kInvalid);

@@ -48,11 +48,11 @@ TEST(ReportFormat, DecodingYieldsWhatWasEncoded) {
   EXPECT_EQ(report->kind, HangKind::kBusyLoop);
   EXPECT_EQ(report->level, HangLevel::kAnr);
   EXPECT_EQ(report->threshold_ms, 2000u);
-  EXPECT_EQ(report->start_wall_ms, 1'700'000'000'000u);
-  EXPECT_EQ(report->elapsed_ns, 2'500'000'000u);
-  EXPECT_EQ(report->cpu_window_ns, 1'000'000'000u);
-  EXPECT_EQ(report->cpu_thread_ns, 900'000'000u);
-  EXPECT_EQ(report->cpu_process_ns, 1'900'000'000u);
+  EXPECT_EQ(report->start_wall_ms, 1'700'000'000'000);
+  EXPECT_EQ(report->elapsed_ns, 2'500'000'000);
+  EXPECT_EQ(report->cpu_window_ns, 1'000'000'000);
+  EXPECT_EQ(report->cpu_thread_ns, 900'000'000);
+  EXPECT_EQ(report->cpu_process_ns, 1'900'000'000);
   EXPECT_EQ(report->threads_dropped, 7u);
 }
 
@@ -76,14 +76,14 @@ TEST(ReportFormat, StacksKeepTheirFramesAndReferences) {
   EXPECT_EQ(waiting.gap_frames, 9744u);
   ASSERT_EQ(report->samples.size(), 2u);
   EXPECT_EQ(report->samples[0].stack, 1u);
-  EXPECT_EQ(report->samples[1].age_ns, 1'000u);
+  EXPECT_EQ(report->samples[1].age_ns, 1'000);
   EXPECT_EQ(report->expensive_stack, 1u);
   ASSERT_EQ(report->threads.size(), 2u);
   EXPECT_EQ(report->threads[0].stack, 1u);
   EXPECT_EQ(report->threads[1].stack, kNoStack);
   EXPECT_EQ(report->threads[1].name + report->threads[1].state, "indexerD");
-  EXPECT_EQ(report->threads[0].syscall, 0u);
-  EXPECT_EQ(report->threads[1].syscall, 1u);
+  EXPECT_EQ(report->threads[0].syscall_number, -1);
+  EXPECT_EQ(report->threads[1].syscall_number, 0);
   EXPECT_EQ(report->threads[1].wait_channel, "io_schedule");
   ASSERT_EQ(report->symbols.size(), 1u);
   EXPECT_EQ(report->symbols[0].name, "futex_wait");
@@ -96,11 +96,11 @@ TEST(ReportFormat, WaitsKeepTheirLocksAndReferences) {
   const Wait& wait = report->waits[0];
   EXPECT_EQ(wait.tid, 11u);
   EXPECT_EQ(wait.stack, 0u);
-  EXPECT_EQ(wait.lock, 0x1000u);
-  EXPECT_EQ(wait.kind, LockKind::kMutex);
-  EXPECT_EQ(wait.waits_for, WaitsFor::kOwner);
-  EXPECT_TRUE(wait.has_timeout);
-  EXPECT_EQ(wait.owner_tid, 12u);
+  EXPECT_EQ(wait.lock.address, 0x1000u);
+  EXPECT_EQ(wait.lock.kind, LockKind::kMutex);
+  EXPECT_EQ(wait.lock.waits_for, WaitsFor::kOwner);
+  EXPECT_TRUE(wait.lock.has_timeout);
+  EXPECT_EQ(wait.lock.owner_tid, 12);
   EXPECT_EQ(wait.owner_name, "indexer");
   EXPECT_EQ(wait.owner_stack, 1u);
   EXPECT_EQ(report->wait_outcome, WaitOutcome::kDeadlock);
@@ -116,7 +116,7 @@ TEST(ReportFormat, CircumstancesAreKept) {
   const PastDispatch& past = report->history[0];
   EXPECT_EQ(past.tag, "paint");
   EXPECT_EQ(past.age_ns + past.wall_ns * 100 + past.cpu_ns * 10'000 + past.queue_wait_ns * 1'000'000,
-            34'333'231u);
+            34'333'231);
   ASSERT_EQ(report->facts.size(), 2u);
   EXPECT_EQ(report->facts[0].name, "rss_kib");
   EXPECT_EQ(report->facts[0].number, -41);
@@ -184,7 +184,7 @@ TEST(ReportFormat, ALagEndNamesItsReport) {
   auto end = DecodeLagEnd(EncodeEnd(IdOf("0123456789abcdef"), 42));
   ASSERT_TRUE(end.ok());
   EXPECT_EQ(end->report_id, IdOf("0123456789abcdef"));
-  EXPECT_EQ(end->duration_ns, 42u);
+  EXPECT_EQ(end->duration_ns, 42);
   EXPECT_FALSE(DecodeLagEnd("").ok());
 }
 
@@ -234,9 +234,9 @@ TEST(ReportFormat, AFrameSliceIsReadBackAsItWasWritten) {
   EXPECT_EQ(read->user, "u-71");
   EXPECT_EQ(read->loop, "ui");
   EXPECT_EQ(read->scene, "inbox");
-  EXPECT_EQ(read->begin_wall_ms, 1'700'000'000'000u);
-  EXPECT_EQ(read->duration_ns, 9'500'000'000u);
-  EXPECT_EQ(read->refresh_interval_ns, 16'666'667u);
+  EXPECT_EQ(read->begin_wall_ms, 1'700'000'000'000);
+  EXPECT_EQ(read->duration_ns, 9'500'000'000);
+  EXPECT_EQ(read->refresh_interval_ns, 16'666'667);
   EXPECT_EQ(read->frames.frames, 15u);
   EXPECT_EQ(read->frames.dropped, 99u);
   EXPECT_EQ(read->frames.by_level, (std::array<uint64_t, policies::kFrameLevels>{1, 2, 3, 4, 5}));
@@ -378,12 +378,13 @@ TEST(ReportFormat, ReferencesOutOfRangeAreRefused) {
     add(&encoder);
     EXPECT_FALSE(DecodeReport(exact.buffer.content()).ok());
   };
-  refuse([](ReportEncoder* encoder) { encoder->AddSample(0, 1); });
+  refuse([](ReportEncoder* encoder) { encoder->AddSample({.stack = 1}); });
   refuse([](ReportEncoder* encoder) { encoder->SetExpensiveStack(1); });
   refuse([](ReportEncoder* encoder) { encoder->AddThread({.tid = 1, .name = "t", .stack = 1}); });
   refuse([](ReportEncoder* encoder) { encoder->AddWait({.tid = 1, .stack = 1}); });
   refuse([](ReportEncoder* encoder) { encoder->AddWait({.tid = 1, .owner_stack = 1}); });
-  refuse([](ReportEncoder* encoder) { encoder->AddWait({.tid = 1, .waits_for = WaitsFor::kOwner}); });
+  refuse(
+      [](ReportEncoder* encoder) { encoder->AddWait({.tid = 1, .lock = {.waits_for = WaitsFor::kOwner}}); });
   refuse([](ReportEncoder* encoder) { encoder->SetWaitOutcome(WaitOutcome::kDeadlock); });
   refuse([](ReportEncoder* encoder) {
     const Frame frame[] = {{0, 1, 1}};

@@ -93,8 +93,9 @@ inline void EncodeFullReport(report::ReportEncoder* encoder) {
   const report::Frame running[] = {{program, 0x99, 0x90}};
   uint32_t wait_stack = encoder->AddStack(waiting, report::Completeness::kIncomplete, {2, 9744});
   uint32_t run_stack = encoder->AddStack(running, report::Completeness::kComplete);
-  encoder->AddSample(50'000'000, run_stack, {1, 2, 3, 4, 5}, {.wall_ns = 6, .calls = 7});
-  encoder->AddSample(1'000, wait_stack);
+  encoder->AddSample(
+      {.age_ns = 50'000'000, .stack = run_stack, .use = {1, 2, 3, 4, 5}, .wall_ns = 6, .calls = 7});
+  encoder->AddSample({.age_ns = 1'000, .stack = wait_stack});
   encoder->SetExpensiveStack(run_stack);
   encoder->AddThread({.tid = 11, .name = "main", .state = 'R', .stack = run_stack, .cpu_ns = 5'000});
   encoder->AddThread(
@@ -102,11 +103,11 @@ inline void EncodeFullReport(report::ReportEncoder* encoder) {
   encoder->SetThreadsDropped(7);
   encoder->AddWait({.tid = 11,
                     .stack = wait_stack,
-                    .lock = 0x1000,
-                    .kind = report::LockKind::kMutex,
-                    .waits_for = report::WaitsFor::kOwner,
-                    .has_timeout = true,
-                    .owner_tid = 12,
+                    .lock = {.address = 0x1000,
+                             .kind = report::LockKind::kMutex,
+                             .waits_for = report::WaitsFor::kOwner,
+                             .has_timeout = true,
+                             .owner_tid = 12},
                     .owner_name = "indexer",
                     .owner_stack = run_stack});
   encoder->SetWaitOutcome(report::WaitOutcome::kDeadlock);

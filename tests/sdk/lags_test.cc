@@ -50,7 +50,7 @@ TEST_F(SdkTest, PutsALagOnDiskWhileItLastsAndItsEndAfterwards) {
   EXPECT_EQ(lag.tid, static_cast<uint32_t>(gettid()));
   EXPECT_FALSE(lag.os.empty());
   EXPECT_FALSE(lag.machine.empty());
-  EXPECT_GE(lag.elapsed_ns, 100u * 1'000'000);
+  EXPECT_GE(lag.elapsed_ns, 100 * 1'000'000);
   EXPECT_GE(lag.samples.size(), 1u);
   EXPECT_GE(lag.threads.size(), 2u);
   EXPECT_GE(lag.modules.size(), 1u);
@@ -142,7 +142,7 @@ TEST_F(SdkTest, ReportsALoopThatIsBusyWithoutAPause) {
   is_reported = true;
   thread.join();
   EXPECT_EQ(Reports()[0].kind, report::HangKind::kBusyLoop);
-  EXPECT_GE(Reports()[0].elapsed_ns, 100u * 1'000'000);
+  EXPECT_GE(Reports()[0].elapsed_ns, 100 * 1'000'000);
 }
 
 TEST_F(SdkTest, ReportsATaskThatWaitsInTheQueue) {
@@ -153,7 +153,7 @@ TEST_F(SdkTest, ReportsATaskThatWaitsInTheQueue) {
   loop.NoteRun();
   EXPECT_TRUE(WaitUntil([&] { return Ends().size() == Reports().size(); }));
   EXPECT_EQ(Reports()[0].kind, report::HangKind::kWaited);
-  EXPECT_GE(Reports()[0].elapsed_ns, 100u * 1'000'000);
+  EXPECT_GE(Reports()[0].elapsed_ns, 100 * 1'000'000);
 }
 
 // An executor that runs what was posted when it is told to.
@@ -273,7 +273,7 @@ TEST_F(SdkTest, ReportsASlowFrameAndCountsFramesByScene) {
   EXPECT_EQ(slices[0].app_version, "1.2.3");
   EXPECT_EQ(slices[0].user, "u-1");
   EXPECT_EQ(slices[0].session_id, report.session_id);
-  EXPECT_EQ(slices[0].refresh_interval_ns, 10'000'000u);
+  EXPECT_EQ(slices[0].refresh_interval_ns, 10'000'000);
   EXPECT_EQ(slices[0].frames.frames, 3u);
   EXPECT_GE(slices[0].frames.dropped, 6u);
   EXPECT_GE(slices[0].frames.by_stage_ns[LW_STAGE_LAYOUT], 60'000'000u);
@@ -291,7 +291,7 @@ TEST_F(SdkTest, TellsWhatTheLoopDidBefore) {
   ASSERT_EQ(history.size(), 1u);
   EXPECT_EQ(history[0].tag, "first");
   EXPECT_GE(history[0].wall_ns, Reports()[0].elapsed_ns);
-  EXPECT_GT(history[0].age_ns, 0u);
+  EXPECT_GT(history[0].age_ns, 0);
 }
 
 TEST_F(SdkTest, TellsHowLongTasksOfPastDispatchesHadWaited) {
@@ -314,9 +314,9 @@ TEST_F(SdkTest, TellsHowLongTasksOfPastDispatchesHadWaited) {
   FreezeUntilReported(loop, "slow");
   const std::vector<report::PastDispatch> history = Reports().back().history;
   ASSERT_EQ(history.size(), 3u);
-  EXPECT_EQ(history[0].queue_wait_ns, 1'234'000'000u);
-  EXPECT_EQ(history[1].queue_wait_ns, 56'000'000u);
-  EXPECT_EQ(history[2].queue_wait_ns, 0u);
+  EXPECT_EQ(history[0].queue_wait_ns, 1'234'000'000);
+  EXPECT_EQ(history[1].queue_wait_ns, 56'000'000);
+  EXPECT_EQ(history[2].queue_wait_ns, 0);
 }
 
 TEST_F(SdkTest, ReportsTooMuchCpuNowAndOnAverage) {
@@ -343,8 +343,8 @@ TEST_F(SdkTest, ReportsTooMuchCpuNowAndOnAverage) {
   for (report::HangKind kind : {report::HangKind::kCpu, report::HangKind::kCpuAverage}) {
     const report::Report report = of_kind(kind)[0];
     EXPECT_EQ(report.loop, "");
-    EXPECT_EQ(report.elapsed_ns, 0u);
-    EXPECT_GT(report.cpu_process_ns, 0u);
+    EXPECT_EQ(report.elapsed_ns, 0);
+    EXPECT_GT(report.cpu_process_ns, 0);
     EXPECT_EQ(report.tid, static_cast<uint32_t>(spinner.tid()));
     EXPECT_GE(report.threads.size(), 1u);
     EXPECT_GT(report.samples.at(0).use.cpu_ns, 0);

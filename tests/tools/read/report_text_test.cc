@@ -136,10 +136,10 @@ TEST(ReportText, WhatIsLagwatchsOwnIsNoPartOfAReport) {
   const char* hook = "_ZN8lagwatch5trace12_GLOBAL__N_113HookMutexLockEP15pthread_mutex_t";
   report.stack = {"pthread_mutex_lock", hook, "Find", "main"};
   report.waits = {{.fields = {.tid = 4712,
-                              .lock = 0x7f10,
-                              .kind = report::LockKind::kMutex,
-                              .waits_for = report::WaitsFor::kOwner,
-                              .owner_tid = 4713,
+                              .lock = {.address = 0x7f10,
+                                       .kind = report::LockKind::kMutex,
+                                       .waits_for = report::WaitsFor::kOwner,
+                                       .owner_tid = 4713},
                               .owner_name = "worker"},
                    .stack = report.stack,
                    .owner_stack = {"poll", hook, "Work"}}};
@@ -343,7 +343,10 @@ TEST(ReportText, ASlowDispatchHasATreeWithCosts) {
   SampleReport report{
       .stack = {"Parse", "Load", "OnOpen"},
       .samples = {{"OnOpen"}, {"Load", "OnOpen"}, {"Parse", "Load", "OnOpen"}, {"Paint", "OnOpen"}},
-      .sample_costs = {{10'000'000, 1}, {90'000'000, 1}, {700'000'000, 12}, {200'000'000, 0}}};
+      .sample_costs = {{.wall_ns = 10'000'000, .calls = 1},
+                       {.wall_ns = 90'000'000, .calls = 1},
+                       {.wall_ns = 700'000'000, .calls = 12},
+                       {.wall_ns = 200'000'000}}};
   report.header.kind = report::HangKind::kSlow;
   report.header.elapsed_ns = 1'000'000'000;
   report.header.threshold_ms = 700;
@@ -378,16 +381,13 @@ TEST(ReportText, FramesLeftOutOfADeepStackAreCounted) {
 TEST(ReportText, AReportSaysWhoWaitsForWhom) {
   using report::LockKind;
   using report::WaitsFor;
-  auto wait = [](uint32_t tid, LockKind kind, WaitsFor waits_for, uint32_t owner_tid,
-                 const char* owner_name) {
-    return testing::SampleWait{.fields = {.tid = tid,
-                                          .lock = 0x7f10,
-                                          .kind = kind,
-                                          .waits_for = waits_for,
-                                          .owner_tid = owner_tid,
-                                          .owner_name = owner_name},
-                               .stack = {"pthread_mutex_lock", "Find"},
-                               .owner_stack = {"Refill"}};
+  auto wait = [](uint32_t tid, LockKind kind, WaitsFor waits_for, int32_t owner_tid, const char* owner_name) {
+    return testing::SampleWait{
+        .fields = {.tid = tid,
+                   .lock = {.address = 0x7f10, .kind = kind, .waits_for = waits_for, .owner_tid = owner_tid},
+                   .owner_name = owner_name},
+        .stack = {"pthread_mutex_lock", "Find"},
+        .owner_stack = {"Refill"}};
   };
   auto text_of = [](const SampleReport& report) {
     auto source = SourceOf(EncodeBatch({report.Encode()}));
