@@ -79,6 +79,16 @@ uint64_t CauseOf(const watchdog::LagEvent& event) {
   return policies::CauseKey({frames.data(), stack.frame_count});
 }
 
+void ProgramFacts::Fill(report::ReportHeader* header) const {
+  header->session_id = session_id;
+  header->app = app;
+  header->app_version = app_version;
+  header->user = user;
+  header->os = os;
+  header->machine = machine;
+  header->pid = pid;
+}
+
 ProgramFacts SystemFacts() {
   ProgramFacts facts;
   utsname system{};
@@ -123,7 +133,7 @@ bool ReportSink::OnLag(const watchdog::LagEvent& event) {
   if (!IsFreeze(event.kind)) return true;
   lags_in_start_ += event.ordinal == 0 && IsInStart(event.detected_mono_ns - event.elapsed_ns);
   if (run_ != nullptr)
-    run_->LagBegan(event.lag_id, facts_.scrubber.Text(event.loop_name).c_str(), event.elapsed_ns);
+    run_->LagBegan(event.lag_id, facts_.scrubber.Text(event.loop).c_str(), event.elapsed_ns);
   return true;
 }
 
@@ -272,27 +282,19 @@ bool ReportSink::EncodeStart(const base::Uuid& id, int64_t ready_ns) {
   const base::Clock& clock = base::SystemClock();
   const int64_t begin_ns = start_.process_start_ns;
   report::ReportEncoder encoder(&buffer_);
-  encoder.SetHeader({.id = id,
-                     .session_id = facts_.session_id,
-                     .lag_id = id,
-                     .ordinal = 0,
-                     .app = facts_.app,
-                     .app_version = facts_.app_version,
-                     .user = facts_.user,
-                     .os = facts_.os,
-                     .machine = facts_.machine,
-                     .pid = facts_.pid,
-                     .tid = facts_.pid,
-                     .loop = {},
-                     .tag = start_.is_warm ? "warm start" : "cold start",
-                     .kind = report::HangKind::kStartup,
-                     .level = report::HangLevel::kLag,
-                     .threshold_ms = static_cast<uint32_t>(start_.threshold_ns / base::kNsPerMs),
-                     .start_wall_ms = clock.WallMs() - (clock.MonoNs() - begin_ns) / base::kNsPerMs,
-                     .elapsed_ns = ready_ns - begin_ns,
-                     .cpu_window_ns = ready_ns - begin_ns,
-                     .cpu_thread_ns = base::ThreadCpuNs(static_cast<int>(facts_.pid)),
-                     .cpu_process_ns = base::ProcessCpuNs()});
+  report::ReportHeader header{.id = id,
+                              .lag_id = id,
+                              .tid = facts_.pid,
+                              .tag = start_.is_warm ? "warm start" : "cold start",
+                              .kind = report::HangKind::kStartup,
+                              .threshold_ms = static_cast<uint32_t>(start_.threshold_ns / base::kNsPerMs),
+                              .start_wall_ms = clock.WallMs() - (clock.MonoNs() - begin_ns) / base::kNsPerMs,
+                              .elapsed_ns = ready_ns - begin_ns,
+                              .cpu_window_ns = ready_ns - begin_ns,
+                              .cpu_thread_ns = base::ThreadCpuNs(static_cast<int>(facts_.pid)),
+                              .cpu_process_ns = base::ProcessCpuNs()};
+  facts_.Fill(&header);
+  encoder.SetHeader(header);
   encoder.AddText("start", start_.is_warm ? "warm" : "cold");
   struct Milestone {
     const char* name;
@@ -341,29 +343,17 @@ bool ReportSink::Encode(const watchdog::LagEvent& event) {
   const bool is_start_lag = is_in_start && event.kind == policies::HangKind::kLag;
   ForgetModulesFrom(0);
   report::ReportEncoder encoder(&buffer_);
-  encoder.SetHeader({
-      .id = event.id,
-      .session_id = facts_.session_id,
-      .lag_id = event.lag_id,
-      .ordinal = event.ordinal,
-      .app = facts_.app,
-      .app_version = facts_.app_version,
-      .user = facts_.user,
-      .os = facts_.os,
-      .machine = facts_.machine,
-      .pid = facts_.pid,
-      .tid = static_cast<uint32_t>(event.tid),
-      .loop = facts_.scrubber.Text(event.loop_name).view(),
-      .tag = facts_.scrubber.Text(event.tag).view(),
-      .kind = is_start_lag ? report::HangKind::kStartupLag : event.kind,
-      .level = event.level,
-      .threshold_ms = static_cast<uint32_t>(event.threshold_ns / base::kNsPerMs),
-      .start_wall_ms = event.start_wall_ms,
-      .elapsed_ns = WholeUs(event.elapsed_ns),
-      .cpu_window_ns = WholeUs(event.cpu_window_ns),
-      .cpu_thread_ns = WholeUs(event.cpu_thread_ns),
-      .cpu_process_ns = WholeUs(event.cpu_process_ns),
-  });
+  const policies::ScrubbedText loop = facts_.scrubber.Text(event.loop);
+  const policies::ScrubbedText tag = facts_.scrubber.Text(event.tag);
+  report::ReportHeader header = event;
+  facts_.Fill(&header);
+  header.loop = loop.view();
+  header.tag = tag.view();
+  if (is_start_lag) header.kind = report::HangKind::kStartupLag;
+  for (int64_t* ns :
+       {&header.elapsed_ns, &header.cpu_window_ns, &header.cpu_thread_ns, &header.cpu_process_ns})
+    *ns = WholeUs(*ns);
+  encoder.SetHeader(header);
   encoder.SetVerdict(WholeUs(event.verdict));
   for (const watchdog::Fact& fact : event.facts) {
     fact.text == nullptr ? encoder.AddNumber(fact.name, fact.number)
@@ -388,11 +378,12 @@ bool ReportSink::Encode(const watchdog::LagEvent& event) {
 void ReportSink::EncodeWaits(const watchdog::LagEvent& event, report::ReportEncoder* encoder) {
   report::ReportEncoder::Mark before = encoder->mark();
   for (const watchdog::Wait& wait : event.waits) {
-    encoder->AddWait({.tid = static_cast<uint32_t>(wait.tid),
-                      .stack = EncodeOptionalStack(wait.stack, *event.modules, encoder),
-                      .lock = wait.lock,
-                      .owner_name = facts_.scrubber.Text(wait.owner_name).view(),
-                      .owner_stack = EncodeOptionalStack(wait.owner_stack, *event.modules, encoder)});
+    const policies::ScrubbedText owner_name = facts_.scrubber.Text(wait.owner_name);
+    report::WaitView told = wait;
+    told.stack = EncodeOptionalStack(wait.frames, *event.modules, encoder);
+    told.owner_name = owner_name.view();
+    told.owner_stack = EncodeOptionalStack(wait.owner_frames, *event.modules, encoder);
+    encoder->AddWait(told);
   }
   encoder->SetWaitOutcome(event.wait_outcome);
   if (encoder->ok()) return;
@@ -402,12 +393,10 @@ void ReportSink::EncodeWaits(const watchdog::LagEvent& event, report::ReportEnco
 
 void ReportSink::EncodeHistory(const watchdog::LagEvent& event, report::ReportEncoder* encoder) {
   report::ReportEncoder::Mark before = encoder->mark();
-  for (const watchdog::PastDispatch& dispatch : event.history) {
-    encoder->AddPastDispatch({.tag = facts_.scrubber.Text(dispatch.tag).view(),
-                              .age_ns = dispatch.age_ns,
-                              .wall_ns = dispatch.wall_ns,
-                              .cpu_ns = dispatch.cpu_ns,
-                              .queue_wait_ns = dispatch.queue_wait_ns});
+  for (report::PastDispatchView dispatch : event.history) {
+    const policies::ScrubbedText tag = facts_.scrubber.Text(dispatch.tag);
+    dispatch.tag = tag.view();
+    encoder->AddPastDispatch(dispatch);
   }
   if (!encoder->ok()) encoder->RewindTo(before);
 }
@@ -415,16 +404,13 @@ void ReportSink::EncodeHistory(const watchdog::LagEvent& event, report::ReportEn
 void ReportSink::EncodeThreads(const watchdog::LagEvent& event, report::ReportEncoder* encoder) {
   uint32_t dropped = event.threads_dropped;
   for (const watchdog::ThreadSnapshot* snapshot : event.threads) {
-    const watchdog::ThreadSnapshot& thread = *snapshot;
     report::ReportEncoder::Mark before = encoder->mark();
-    uint32_t stack = EncodeOptionalStack(&thread.stack, *event.modules, encoder);
-    encoder->AddThread({.tid = static_cast<uint32_t>(thread.tid),
-                        .name = facts_.scrubber.Text(thread.name).view(),
-                        .state = thread.state,
-                        .stack = stack,
-                        .cpu_ns = WholeUs(thread.cpu_ns),
-                        .wait_channel = thread.wait_channel,
-                        .syscall_number = thread.syscall_number});
+    const policies::ScrubbedText name = facts_.scrubber.Text(snapshot->name);
+    report::ThreadView thread = snapshot->View();
+    thread.name = name.view();
+    thread.stack = EncodeOptionalStack(&snapshot->stack, *event.modules, encoder);
+    thread.cpu_ns = WholeUs(thread.cpu_ns);
+    encoder->AddThread(thread);
     if (encoder->ok()) continue;
     // Later threads may have shorter stacks.
     encoder->RewindTo(before);

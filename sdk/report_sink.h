@@ -32,6 +32,9 @@ struct ProgramFacts {
   uint32_t pid = 0;
   base::Uuid session_id;
   policies::Scrubber scrubber{};  // what all other texts go through
+
+  // Fills in what is the same in all reports.
+  void Fill(report::ReportHeader* header) const;
 };
 
 // The facts that the system knows: os, machine, pid, a new session id. Context: background.

@@ -127,26 +127,21 @@ class SlowReportWriter {
   void SetHeader(const base::Uuid& id) {
     const policies::Scrubber& scrubber = program_.scrubber;
     const int64_t begin_wall_ms = (request_.begin_ns + trace_.wall_minus_mono_ns) / base::kNsPerMs;
-    encoder_.SetHeader({.id = id,
-                        .session_id = program_.session_id,
-                        .lag_id = id,
-                        .ordinal = 0,
-                        .app = program_.app,
-                        .app_version = program_.app_version,
-                        .user = program_.user,
-                        .os = program_.os,
-                        .machine = program_.machine,
-                        .pid = program_.pid,
-                        .tid = static_cast<uint32_t>(request_.tid),
-                        .loop = scrubber.Text(request_.loop.data()).view(),
-                        .tag = scrubber.Text(request_.tag.data()).view(),
-                        .kind = report::HangKind::kSlow,
-                        .level = report::HangLevel::kLag,
-                        .threshold_ms = static_cast<uint32_t>(request_.threshold_ns / base::kNsPerMs),
-                        .start_wall_ms = begin_wall_ms,
-                        .elapsed_ns = request_.wall_ns,
-                        .cpu_window_ns = request_.wall_ns,
-                        .cpu_thread_ns = request_.cpu_ns});
+    const policies::ScrubbedText loop = scrubber.Text(request_.loop.data());
+    const policies::ScrubbedText tag = scrubber.Text(request_.tag.data());
+    report::ReportHeader header{.id = id,
+                                .lag_id = id,
+                                .tid = static_cast<uint32_t>(request_.tid),
+                                .loop = loop.view(),
+                                .tag = tag.view(),
+                                .kind = report::HangKind::kSlow,
+                                .threshold_ms = static_cast<uint32_t>(request_.threshold_ns / base::kNsPerMs),
+                                .start_wall_ms = begin_wall_ms,
+                                .elapsed_ns = request_.wall_ns,
+                                .cpu_window_ns = request_.wall_ns,
+                                .cpu_thread_ns = request_.cpu_ns};
+    program_.Fill(&header);
+    encoder_.SetHeader(header);
   }
 
   void AddFacts(bool has_calls) {
