@@ -7,6 +7,7 @@
 #include <map>
 
 #include "base/own_names.h"
+#include "base/text.h"
 #include "collector/cluster/named_stacks.h"
 #include "collector/symbols/frame_names.h"
 
@@ -180,7 +181,7 @@ class StackWriter {
     for (size_t i = 0; i < names.size(); ++i) {
       if (base::IsOwnFunctionName(names[i].text)) continue;  // named since it was stored
       frames->push_back({{"module", module.path},
-                         {"build_id", HexBytes(module.build_id)},
+                         {"build_id", base::ToHex(module.build_id)},
                          {"offset", HexNumber(frame.offset)},
                          {"function", names[i].text}});
       if (i >= sources.size()) continue;

@@ -12,6 +12,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/uuid.h"
 #include "collector/cluster/cause_sums.h"
 #include "collector/cluster/clusterer.h"
@@ -173,7 +174,7 @@ enum class CommitOutcome {
   kNoRoom,     // one more that is not known, and there are kMaxUnknownRecords
 };
 
-inline constexpr int64_t kMsPerDay = 86'400'000;
+using base::kMsPerDay;
 
 // The day that an id was made on, since 1970 UTC; 1 at least.
 int64_t DayOf(const base::Uuid& id);

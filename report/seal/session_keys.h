@@ -16,14 +16,10 @@
 // known: anybody who knows the public key can, and the collector's API key says who may send.
 #pragma once
 
-#include <array>
-
 #include "base/status.h"
 #include "report/config/signed_document.h"
 
 namespace lagwatch::report {
-
-using SecretKey = std::array<unsigned char, 32>;
 
 struct SessionKeys {
   PublicKey session;  // goes along with each record

@@ -14,6 +14,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/text.h"
 #include "policies/cause_key.h"
 
 namespace lagwatch::report {
@@ -22,16 +23,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr size_t kGuidBytes = 16;
-
-std::string Hex(std::string_view bytes) {
-  std::string text;
-  for (const char byte : bytes) {
-    char digits[3];
-    std::snprintf(digits, sizeof digits, "%02x", static_cast<unsigned char>(byte));
-    text += digits;
-  }
-  return text;
-}
 
 std::string Address(uint64_t address) {
   char text[19];
@@ -52,7 +43,7 @@ std::string DebugId(std::string build_id) {
   std::reverse(build_id.begin(), build_id.begin() + 4);
   std::swap(build_id[4], build_id[5]);
   std::swap(build_id[6], build_id[7]);
-  std::string text = Hex(build_id);
+  std::string text = base::ToHex(build_id);
   for (const size_t at : {20, 16, 12, 8}) text.insert(at, 1, '-');
   return text;
 }
@@ -159,7 +150,7 @@ class EventWriter {
                     {"image_addr", Address(module.load_bias)},
                     {"arch", report_.machine}};
       if (!module.build_id.empty()) {
-        image["code_id"] = Hex(module.build_id);
+        image["code_id"] = base::ToHex(module.build_id);
         image["debug_id"] = DebugId(module.build_id);
       }
       images.push_back(std::move(image));
@@ -234,7 +225,7 @@ bool IsHang(HangKind kind) {
   }
 }
 
-std::string SentryEventId(const Report& report) { return Hex(report.id.as_bytes()); }
+std::string SentryEventId(const Report& report) { return base::ToHex(report.id.as_bytes()); }
 
 std::string SentryEnvelope(const Report& report, const LagOutcome& outcome) {
   LagOutcome known = outcome;

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/text.h"
 #include "report/spool/segment_format.h"
 #include "report/spool/spool_directory.h"
 
@@ -26,7 +27,7 @@ bool IsTemporaryName(std::string_view name) {
   constexpr size_t kHashDigits = 16;
   if (name == "ledger.tmp") return true;
   return name.starts_with(kConfig) && name.ends_with(".new") &&
-         name.find_first_not_of("0123456789abcdef", kConfig.size()) == kConfig.size() + kHashDigits &&
+         name.find_first_not_of(base::kHexDigits, kConfig.size()) == kConfig.size() + kHashDigits &&
          name.size() == kConfig.size() + kHashDigits + kNewSuffix.size();
 }
 

@@ -11,7 +11,7 @@
 namespace lagwatch::faults {
 namespace {
 
-using policies::kMsPerDay;
+using base::kMsPerDay;
 using report::HangKind;
 using report::HangLevel;
 using report::RecordType;

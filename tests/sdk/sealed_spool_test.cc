@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/env.h"
+#include "base/text.h"
 #include "report/format/report.h"
 #include "report/format/sealed.h"
 #include "report/seal/record_opener.h"
@@ -44,7 +45,7 @@ class SealedSpoolTest : public ::testing::Test {
             .threshold_ms = 100,
             .check_period_ms = 50,
             .sample_interval_ms = 10,
-            .seal_key = report::ToHex(key_.ToPublicKey().value())};
+            .seal_key = base::ToHex(key_.ToPublicKey().value())};
   }
   std::vector<report::OwnedRecord> Records() const {
     const report::SpoolReader reader(&base::SystemEnv(), spool_);
