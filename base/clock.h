@@ -11,6 +11,7 @@ namespace lagwatch::base {
 
 inline constexpr int64_t kNsPerMs = 1'000'000;
 inline constexpr int64_t kNsPerSecond = 1'000'000'000;
+inline constexpr int64_t kMsPerDay = 86'400'000;
 
 // Thread safety: all methods may be called from any thread. Context: watchdog.
 class Clock {

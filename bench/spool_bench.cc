@@ -172,7 +172,7 @@ void MeasureRecovery(const std::string& payload, RecoveryFigures* figures) {
           [&] {
             auto segment = reader.Read(name);
             if (!segment.ok() || segment->skipped_bytes != 0) Fail("a segment is damaged");
-            for (const report::SpoolRecord& record : segment->records)
+            for (const report::OwnedRecord& record : segment->records)
               read_bytes += sizeof(report::RecordHeader) + record.payload.size();
           },
           1);

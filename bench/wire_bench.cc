@@ -111,10 +111,11 @@ Session ReadSession(const std::string& spool, report::FrameNamer* namer) {
   for (const std::string& name : *names) {
     auto segment = reader.Read(name);
     if (!segment.ok()) continue;
-    for (const report::SpoolRecord& record : segment->records) {
+    for (const report::OwnedRecord& record : segment->records) {
       if (record.type != RecordType::kReport) continue;
       session.raw.push_back(record.payload);
-      session.named.push_back(report::NameFrames(record.payload, namer));
+      session.named.push_back(record.payload);
+      report::NameFrames(report::DecodeReport(record.payload).value(), namer, &session.named.back());
     }
   }
   return session;

@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/env.h"
+#include "base/text.h"
 #include "collector/backup/backup_command.h"
 #include "collector/config/config_service.h"
 #include "collector/files/data_lock.h"
@@ -64,7 +65,7 @@ Status PrintPublicHalf(const Flags& flags, const std::string& path) {
   if (!key.ok()) return key.status();
   auto public_key = key->ToPublicKey();
   if (!public_key.ok()) return public_key.status();
-  std::printf("%s\n", report::ToHex(*public_key).c_str());
+  std::printf("%s\n", base::ToHex(*public_key).c_str());
   return {};
 }
 

@@ -6,14 +6,15 @@
 #include <cstdint>
 #include <string_view>
 
+#include "base/clock.h"
 #include "base/hash.h"
 
 namespace lagwatch::policies {
 
-inline constexpr int64_t kMsPerDay = 24 * 3600 * int64_t{1'000};
-
 // Days since 1970 in UTC, so that all users' days are equally long; also before 1970.
-constexpr int64_t DayOf(int64_t wall_ms) { return wall_ms / kMsPerDay - (wall_ms % kMsPerDay < 0 ? 1 : 0); }
+constexpr int64_t DayOf(int64_t wall_ms) {
+  return wall_ms / base::kMsPerDay - (wall_ms % base::kMsPerDay < 0 ? 1 : 0);
+}
 
 struct UserSampling {
   static constexpr uint32_t kAllPpm = 1'000'000;

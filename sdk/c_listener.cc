@@ -4,48 +4,28 @@
 namespace lagwatch::sdk {
 namespace {
 
-lw_kind ToC(watchdog::HangKind kind) {
-  switch (kind) {
-    case watchdog::HangKind::kBusyLoop:
-      return LW_KIND_BUSY_LOOP;
-    case watchdog::HangKind::kWaited:
-      return LW_KIND_WAITED;
-    case watchdog::HangKind::kScope:
-      return LW_KIND_SCOPE;
-    case watchdog::HangKind::kIdleHandler:
-      return LW_KIND_IDLE_HANDLER;
-    case watchdog::HangKind::kInput:
-      return LW_KIND_INPUT;
-    case watchdog::HangKind::kFrame:
-      return LW_KIND_FRAME;
-    case watchdog::HangKind::kDump:  // not passed to listeners
-    case watchdog::HangKind::kLag:
-    case watchdog::HangKind::kCpu:  // listeners receive hangs of loops only
-    case watchdog::HangKind::kCpuAverage:
-      break;
-  }
-  return LW_KIND_LAG;
-}
+using policies::HangKind;
 
-lw_filtered ToC(watchdog::FilterReason reason) {
-  switch (reason) {
-    case watchdog::FilterReason::kUnchangedStack:
-      return LW_FILTERED_UNCHANGED_STACK;
-    case watchdog::FilterReason::kReportLimit:
-      return LW_FILTERED_REPORT_LIMIT;
-    case watchdog::FilterReason::kReportLost:
-      break;
-  }
-  return LW_FILTERED_REPORT_LOST;
-}
+// Listeners receive hangs of loops only, whose kinds have the numbers of the C ABI.
+static_assert(static_cast<int>(HangKind::kLag) == LW_KIND_LAG);
+static_assert(static_cast<int>(HangKind::kBusyLoop) == LW_KIND_BUSY_LOOP);
+static_assert(static_cast<int>(HangKind::kWaited) == LW_KIND_WAITED);
+static_assert(static_cast<int>(HangKind::kIdleHandler) == LW_KIND_IDLE_HANDLER);
+static_assert(static_cast<int>(HangKind::kInput) == LW_KIND_INPUT);
+static_assert(static_cast<int>(HangKind::kScope) == LW_KIND_SCOPE);
+static_assert(static_cast<int>(HangKind::kFrames) == LW_KIND_FRAME);
+static_assert(static_cast<int>(watchdog::FilterReason::kUnchangedStack) == LW_FILTERED_UNCHANGED_STACK);
+static_assert(static_cast<int>(watchdog::FilterReason::kReportLimit) == LW_FILTERED_REPORT_LIMIT);
+static_assert(static_cast<int>(watchdog::FilterReason::kReportLost) == LW_FILTERED_REPORT_LOST);
+static_assert(static_cast<int>(policies::HangLevel::kAnr) == LW_LEVEL_ANR);
 
 lw_lag ToC(const watchdog::LagNotice& lag) {
   return {.struct_size_bytes = sizeof(lw_lag),
           .loop = lag.loop_name,
           .tag = lag.tag,
           .tid = lag.tid,
-          .kind = ToC(lag.kind),
-          .level = lag.level == watchdog::HangLevel::kAnr ? LW_LEVEL_ANR : LW_LEVEL_LAG,
+          .kind = static_cast<lw_kind>(lag.kind),
+          .level = static_cast<lw_level>(lag.level),
           .threshold_ns = static_cast<uint64_t>(lag.threshold_ns),
           .elapsed_ns = static_cast<uint64_t>(lag.elapsed_ns)};
 }
@@ -64,7 +44,8 @@ void CListener::OnLagEnd(const watchdog::LagNotice& lag) {
 
 void CListener::OnFiltered(const watchdog::LagNotice& lag, watchdog::FilterReason reason) {
   const lw_lag told = ToC(lag);
-  if (callbacks_.lag_filtered != nullptr) callbacks_.lag_filtered(callbacks_.context, &told, ToC(reason));
+  if (callbacks_.lag_filtered != nullptr)
+    callbacks_.lag_filtered(callbacks_.context, &told, static_cast<lw_filtered>(reason));
 }
 
 void CListener::OnSensitive(const watchdog::LagNotice& dispatch) {

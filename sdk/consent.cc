@@ -10,11 +10,8 @@
 #include "base/quiet_thread.h"
 #include "base/sleeper.h"
 #include "report/config/config_file_name.h"
-#include "report/format/losses.h"
-#include "report/format/report.h"
-#include "report/format/trace_record.h"
+#include "report/spool/record_facts.h"
 #include "report/spool/spool_directory.h"
-#include "report/spool/spool_reader.h"
 #include "report/upload/ledger_file.h"
 #include "sdk/exit_analysis.h"
 #include "sdk/no_file_size_signal.h"
@@ -22,27 +19,6 @@
 
 namespace lagwatch::sdk {
 namespace {
-
-// The program that a record is of; empty if it does not say.
-std::string AppOf(const report::SpoolRecord& record) {
-  auto app_of = [](const auto& decoded) { return decoded.ok() ? decoded->app : std::string(); };
-  switch (record.type) {
-    case report::RecordType::kReport:
-      return app_of(report::DecodeReport(record.payload));
-    case report::RecordType::kRunEnd:
-      return app_of(report::DecodeRunEnd(record.payload));
-    case report::RecordType::kFrameSlice:
-      return app_of(report::DecodeFrameSlice(record.payload));
-    case report::RecordType::kUsage:
-      return app_of(report::DecodeUsage(record.payload));
-    case report::RecordType::kTrace:
-      return app_of(report::DecodeTraceRecord(record.payload));
-    case report::RecordType::kLosses:
-      return app_of(report::DecodeLosses(record.payload));
-    default:
-      return {};
-  }
-}
 
 struct FoundSegment {
   std::string name;
@@ -125,8 +101,8 @@ class Eraser {
     found.is_live = env_.IsLocked(PathOf(name).c_str());
     std::string bytes;
     if (found.is_live || env_.ReadAll(PathOf(name), &bytes) != 0) return found;
-    for (const report::SpoolRecord& record : report::ParseSegment(bytes).records) {
-      const std::string app = AppOf(record);
+    for (const report::RecordFacts& record : report::FactsOf(report::ParseSegment(bytes)).records) {
+      const std::string& app = record.origin.app;
       if (app.empty()) continue;
       if (app == app_) {
         found.is_own = true;

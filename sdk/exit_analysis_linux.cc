@@ -10,8 +10,8 @@
 #include <ctime>
 #include <vector>
 
+#include "base/owned_fd.h"
 #include "report/format/usage_encoder.h"
-#include "sdk/descriptor_linux.h"
 #include "sdk/exit_analysis.h"
 #include "sdk/masked_run.h"
 #include "sdk/run_facts.h"
@@ -169,11 +169,11 @@ void TellEndedRuns(const std::string& spool_directory, const RunFacts& now,
 void RemoveEndedRuns(const std::string& spool_directory, const RunFacts& now,
                      const std::function<bool(const EndedRun&)>& is_to_go) {
   std::string path = spool_directory + "/" + kRunDirectoryName;
-  Descriptor directory(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  base::OwnedFd directory(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (directory.get() < 0) return;
   for (const std::string& name : NamesIn(directory.get())) {
     // Not blocking, so that a FIFO put in a file's place cannot hang us.
-    Descriptor fd(openat(directory.get(), name.c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+    base::OwnedFd fd(openat(directory.get(), name.c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
     if (fd.get() < 0 || !TryLock(fd.get())) continue;
     auto remove = [&] { unlinkat(directory.get(), name.c_str(), 0); };
     if (name.ends_with(kNewRunSuffix)) {

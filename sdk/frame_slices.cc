@@ -60,4 +60,22 @@ void FrameSlices::Finish(FrameSlice* open) {
   *open = open_[--open_count_];
 }
 
+bool EncodeSlice(const FrameSlice& slice, const base::Uuid& id, const ProgramFacts& facts,
+                 report::FixedBuffer* buffer) {
+  const base::Clock& clock = base::SystemClock();
+  return report::EncodeFrameSlice(
+      {.id = id,
+       .session_id = facts.session_id,
+       .app = facts.app,
+       .app_version = facts.app_version,
+       .user = facts.user,
+       .loop = facts.scrubber.Text(slice.loop).view(),
+       .scene = facts.scrubber.Text({slice.scene, strnlen(slice.scene, sizeof slice.scene)}).view(),
+       .begin_wall_ms = clock.WallMs() - (clock.MonoNs() - slice.begin_mono_ns) / base::kNsPerMs,
+       .duration_ns = slice.end_mono_ns - slice.begin_mono_ns,
+       .refresh_interval_ns = slice.refresh_interval_ns,
+       .frames = slice.frames},
+      buffer);
+}
+
 }  // namespace lagwatch::sdk

@@ -10,6 +10,8 @@
 
 #include "base/clock.h"
 #include "policies/frame_levels.h"
+#include "report/format/fixed_buffer.h"
+#include "sdk/program_facts.h"
 #include "sdk/text_cell.h"
 #include "watchdog/hang_sink.h"
 
@@ -66,5 +68,9 @@ class FrameSlices {
   FrameSlice open_[kMaxOpen];
   FrameSlice finished_[kMaxFinished];
 };
+
+// Writes a FrameSlice record. False when it does not fit.
+bool EncodeSlice(const FrameSlice& slice, const base::Uuid& id, const ProgramFacts& facts,
+                 report::FixedBuffer* buffer);
 
 }  // namespace lagwatch::sdk

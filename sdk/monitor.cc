@@ -34,7 +34,7 @@ report::SpoolLimits LimitsOf(const MonitorOptions& options) {
 }
 
 // Of a sealed record, what is inside.
-report::RecordType TypeOf(const report::SpoolRecord& record) {
+report::RecordType TypeOf(const report::OwnedRecord& record) {
   if (record.type != report::RecordType::kSealed) return record.type;
   const auto sealed = report::DecodeSealed(record.payload);
   return sealed.ok() ? sealed.value().label.type : record.type;
@@ -307,7 +307,7 @@ void Monitor::RemoveReports(report::SpoolWriter* spool) {
     if (!name.starts_with(base::ToString(session_id_))) continue;
     auto segment = reader.Read(name);
     if (!segment.ok()) continue;
-    auto is_report = [](const report::SpoolRecord& record) {
+    auto is_report = [](const report::OwnedRecord& record) {
       const report::RecordType type = TypeOf(record);
       return type == report::RecordType::kReport || type == report::RecordType::kLagEnd;
     };
@@ -315,7 +315,7 @@ void Monitor::RemoveReports(report::SpoolWriter* spool) {
     if (std::ranges::none_of(records, is_report)) continue;
     std::erase_if(records, is_report);
     if (!records.empty() && spool == nullptr) continue;
-    bool is_kept = std::ranges::all_of(records, [&](const report::SpoolRecord& record) {
+    bool is_kept = std::ranges::all_of(records, [&](const report::OwnedRecord& record) {
       return spool->Append(record.type, record.payload);
     });
     if (is_kept) static_cast<void>(reader.Remove(name));

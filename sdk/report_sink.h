@@ -5,44 +5,20 @@
 #include <array>
 #include <cstdint>
 #include <memory>
-#include <string>
 
 #include "base/counter.h"
 #include "base/mapped_memory.h"
 #include "base/uuid.h"
-#include "policies/scrubbing.h"
-#include "report/format/report_encoder.h"
 #include "report/spool/spool_writer.h"
 #include "sdk/frame_slices.h"
-#include "sdk/program_words.h"
+#include "sdk/hang_encoder.h"
+#include "sdk/program_facts.h"
 #include "sdk/record_writer.h"
 #include "sdk/run_writer.h"
-#include "sdk/start_up.h"
+#include "sdk/start_report.h"
 #include "watchdog/hang_sink.h"
 
 namespace lagwatch::sdk {
-
-// The facts of the program that every report of this run has.
-struct ProgramFacts {
-  std::string app;
-  std::string app_version;
-  std::string user;
-  std::string os;
-  std::string machine;
-  uint32_t pid = 0;
-  base::Uuid session_id;
-  policies::Scrubber scrubber{};  // what all other texts go through
-};
-
-// The facts that the system knows: os, machine, pid, a new session id. Context: background.
-ProgramFacts SystemFacts();
-
-// Adds what the program says of itself, its scene and its values, as facts. Context: any.
-void AddProgramWords(const ProgramWords& words, const policies::Scrubber& scrubber,
-                     report::ReportEncoder* encoder);
-
-// The cause of the reported expensive stack; 0 without one. Context: watchdog.
-uint64_t CauseOf(const watchdog::LagEvent& event);
 
 // Context: watchdog; the construction: background (allocates everything in advance).
 class ReportSink final : public watchdog::HangSink {
@@ -88,24 +64,10 @@ class ReportSink final : public watchdog::HangSink {
   void Write(const FrameSlice& slice);
   // Writes what was deferred until a round is done.
   void WriteDeferred();
-  // Whether that was before the program said that it is ready.
-  bool IsInStart(int64_t mono_ns) const;
   // Once: when the program is ready, and was not in time.
   void TellStart();
-  bool EncodeStart(const base::Uuid& id, int64_t ready_ns);
-  bool Encode(const watchdog::LagEvent& event);
   // The watchdog's counts, and those of this object.
   policies::SuppressedCounts SuppressedOf(const watchdog::UsageEvent& event) const;
-  void EncodeWaits(const watchdog::LagEvent& event, report::ReportEncoder* encoder);
-  void EncodeHistory(const watchdog::LagEvent& event, report::ReportEncoder* encoder);
-  void EncodeThreads(const watchdog::LagEvent& event, report::ReportEncoder* encoder);
-  uint32_t EncodeStack(const stack::Stack& stack, const stack::ModuleMap& modules,
-                       report::ReportEncoder* encoder);
-  // The same for a stack that may be missing or empty: report::kNoStack.
-  uint32_t EncodeOptionalStack(const stack::Stack* stack, const stack::ModuleMap& modules,
-                               report::ReportEncoder* encoder);
-  uint32_t EncodedModule(uint32_t module, const stack::ModuleMap& modules, report::ReportEncoder* encoder);
-  void ForgetModulesFrom(uint32_t first_encoded_index);
 
   ProgramFacts facts_;
   report::SpoolWriter* spool_;
@@ -114,9 +76,7 @@ class ReportSink final : public watchdog::HangSink {
   const ProgramWords* words_;
   bool saves_files_;
   std::unique_ptr<FrameSlices> frame_slices_;
-  StartPlan start_;
-  int64_t lags_in_start_ = 0;
-  StartUp* start_up_ = nullptr;
+  StartReport start_;
   watchdog::LoopRegistry* registry_ = nullptr;
   uint32_t unsent_usages_ = 0;  // in files of their own, one after the other
   // The first reports of the last freezes: their ends are written at once, too.
@@ -128,7 +88,7 @@ class ReportSink final : public watchdog::HangSink {
   uint64_t told_not_written_ = 0;
   base::MappedBlock<char> bytes_;
   report::FixedBuffer buffer_;
-  std::unique_ptr<uint32_t[]> encoded_modules_;  // by index in the ModuleMap: the report's index plus 1, or 0
+  HangEncoder encoder_;
 };
 
 }  // namespace lagwatch::sdk

@@ -11,8 +11,8 @@
 #include <string_view>
 
 #include "base/clock.h"
+#include "base/owned_fd.h"
 #include "base/safe_memory.h"
-#include "sdk/descriptor_linux.h"
 #include "sdk/masked_run.h"
 #include "sdk/run_facts.h"
 #include "sdk/run_writer.h"
@@ -76,7 +76,7 @@ void UnmapPage(char* page) {
 // Whether the file is locked: the mapping keeps the lock after its descriptor was closed, on all but a
 // few file systems.
 bool IsLocked(const char* path) {
-  Descriptor fd(open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  base::OwnedFd fd(open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   return fd.get() >= 0 && flock(fd.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
 }
 
@@ -94,7 +94,7 @@ Result<std::unique_ptr<RunWriter>> RunWriter::Create(const std::string& spool_di
 
   std::string path = (directory + "/" + base::ToString(facts.session_id)).append(kRunSuffix);
   std::string new_path = path.substr(0, path.size() - kRunSuffix.size()).append(kNewRunSuffix);
-  Descriptor fd(open(new_path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
+  base::OwnedFd fd(open(new_path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (fd.get() < 0) return base::IoError("cannot create " + new_path, errno);
   auto fail = [&](const char* what, int error) {
     unlink(new_path.c_str());

@@ -127,26 +127,21 @@ class SlowReportWriter {
   void SetHeader(const base::Uuid& id) {
     const policies::Scrubber& scrubber = program_.scrubber;
     const int64_t begin_wall_ms = (request_.begin_ns + trace_.wall_minus_mono_ns) / base::kNsPerMs;
-    encoder_.SetHeader({.id = id,
-                        .session_id = program_.session_id,
-                        .lag_id = id,
-                        .ordinal = 0,
-                        .app = program_.app,
-                        .app_version = program_.app_version,
-                        .user = program_.user,
-                        .os = program_.os,
-                        .machine = program_.machine,
-                        .pid = program_.pid,
-                        .tid = static_cast<uint32_t>(request_.tid),
-                        .loop = scrubber.Text(request_.loop.data()).view(),
-                        .tag = scrubber.Text(request_.tag.data()).view(),
-                        .kind = report::Kind::kSlow,
-                        .level = report::Level::kLag,
-                        .threshold_ms = static_cast<uint32_t>(request_.threshold_ns / base::kNsPerMs),
-                        .start_wall_ms = begin_wall_ms,
-                        .elapsed_ns = request_.wall_ns,
-                        .cpu_window_ns = request_.wall_ns,
-                        .cpu_thread_ns = request_.cpu_ns});
+    const policies::ScrubbedText loop = scrubber.Text(request_.loop.data());
+    const policies::ScrubbedText tag = scrubber.Text(request_.tag.data());
+    report::ReportHeader header{.id = id,
+                                .lag_id = id,
+                                .tid = static_cast<uint32_t>(request_.tid),
+                                .loop = loop.view(),
+                                .tag = tag.view(),
+                                .kind = report::HangKind::kSlow,
+                                .threshold_ms = static_cast<uint32_t>(request_.threshold_ns / base::kNsPerMs),
+                                .start_wall_ms = begin_wall_ms,
+                                .elapsed_ns = request_.wall_ns,
+                                .cpu_window_ns = request_.wall_ns,
+                                .cpu_thread_ns = request_.cpu_ns};
+    program_.Fill(&header);
+    encoder_.SetHeader(header);
   }
 
   void AddFacts(bool has_calls) {
@@ -181,15 +176,14 @@ class SlowReportWriter {
       int64_t self_ns = tree[i].total_ns;
       for (size_t j = i + 1; j < tree.size() && tree[j].depth > tree[i].depth; ++j)
         if (tree[j].depth == tree[i].depth + 1) self_ns -= tree[j].total_ns;
-      const int64_t age_ns = 0;
-      encoder_.AddSample(age_ns, AddPath(path), {},
-                         {.wall_ns = self_ns, .calls = has_calls ? uint64_t{tree[i].count} : 0});
+      encoder_.AddSample(
+          {.stack = AddPath(path), .wall_ns = self_ns, .calls = has_calls ? uint64_t{tree[i].count} : 0});
     }
   }
 
   // `path` is outermost first.
   uint32_t AddPath(std::span<const uint32_t> path) {
-    std::vector<report::EncodedFrame> frames;
+    std::vector<report::Frame> frames;
     for (auto index = path.rbegin(); index != path.rend(); ++index) {
       const trace::Frame& frame = trace_.frames[*index];
       // A part that the program named is where its name is.
@@ -214,10 +208,10 @@ class SlowReportWriter {
 
   void AddSymbol(uint32_t module, const trace::Frame& frame) {
     auto is_it = [&](const report::Symbol& symbol) {
-      return symbol.module == module + 1 && symbol.function_offset == frame.offset;
+      return symbol.module == module && symbol.function_offset == frame.offset;
     };
     if (std::ranges::any_of(symbols_, is_it)) return;
-    symbols_.push_back({module + 1, frame.offset, std::string(program_.scrubber.Text(frame.name).view())});
+    symbols_.push_back({module, frame.offset, std::string(program_.scrubber.Text(frame.name).view())});
   }
 
   uint64_t CauseOf(std::span<const uint32_t> path) const {

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "base/uuid.h"
-#include "sdk/report_sink.h"
+#include "sdk/program_facts.h"
 #include "trace/record/arena.h"
 #include "watchdog/hang_sink.h"
 

@@ -11,9 +11,6 @@
 
 #include "base/uuid.h"
 #include "report/format/losses.h"
-#include "report/format/report.h"
-#include "report/format/sealed.h"
-#include "report/spool/record_priority.h"
 #include "report/spool/spool_reader.h"
 #include "report/upload/ledger_file.h"
 
@@ -82,7 +79,7 @@ std::set<IdBytes> LossesIn(const report::SpoolReader& reader) {
   for (const std::string& name : *names) {
     const auto segment = reader.Read(name);
     if (!segment.ok()) continue;
-    for (const report::SpoolRecord& record : segment->records) {
+    for (const report::OwnedRecord& record : segment->records) {
       if (record.type != RecordType::kLosses) continue;
       if (const auto losses = report::DecodeLosses(record.payload); losses.ok()) ids.insert(losses->id.bytes);
     }
@@ -97,36 +94,10 @@ class LossWriter final : public report::SweepVisitor {
         writer_(writer),
         now_wall_ms_(static_cast<uint64_t>(std::max<int64_t>(0, now_wall_ms))) {}
 
-  ReportPriority PriorityOf(const report::SpoolRecord& record) override {
-    switch (record.type) {
-      case RecordType::kReport: {
-        auto decoded = report::DecodeReport(record.payload);
-        return decoded.ok() ? report::PriorityOf(decoded->kind, decoded->level) : ReportPriority::kSlow;
-      }
-      case RecordType::kRunEnd: {
-        auto decoded = report::DecodeRunEnd(record.payload);
-        bool is_kill = decoded.ok() && decoded->reason == policies::ExitReason::kKilledInLag;
-        return is_kill ? ReportPriority::kKilledInHang : ReportPriority::kLag;
-      }
-      case RecordType::kLagEnd:
-        return ReportPriority::kLag;
-      case RecordType::kSealed: {
-        auto sealed = report::DecodeSealed(record.payload);
-        return sealed.ok() ? sealed->label.KnownPriority() : ReportPriority::kSlow;
-      }
-      case RecordType::kTrace:
-        return ReportPriority::kTrace;
-      case RecordType::kLosses:
-        return ReportPriority::kKilledInHang;  // few bytes for many reports
-      default:
-        return ReportPriority::kSlow;
-    }
-  }
-
-  bool OnRemoval(const std::string& name, const report::Segment& segment,
+  bool OnRemoval(const std::string& name, const report::SegmentFacts& segment,
                  policies::RemovalReason reason) override {
     Counted counted;
-    for (const report::SpoolRecord& record : segment.records) Count(record, ReasonOf(reason), &counted);
+    for (const report::RecordFacts& facts : segment.records) Count(facts, ReasonOf(reason), &counted);
     if (segment.skipped_bytes != 0) CountDamage(&counted);
     for (size_t i = 0; i < counted.all().size(); ++i) {
       report::Losses losses = counted.all()[i];
@@ -146,41 +117,29 @@ class LossWriter final : public report::SweepVisitor {
     if (!counted_before_) counted_before_ = LossesIn(reader_);
     return counted_before_->contains(id.bytes);
   }
-  void Count(const report::SpoolRecord& record, report::LossReason reason, Counted* counted) const {
-    if (record.type == RecordType::kLosses) {
-      auto earlier = report::DecodeLosses(record.payload);
-      if (earlier.ok()) counted->Add(*earlier);
-    }
-    if (record.type == RecordType::kSealed) {
-      auto sealed = report::DecodeSealed(record.payload);
-      if (sealed.ok() && sealed->label.type == RecordType::kReport)
-        counted->Add(LostNow({}, reason, CauseOf(sealed->label.KnownPriority(), sealed->label.cause), 0));
-    }
-    if (record.type != RecordType::kReport) return;
-    auto lost = report::DecodeReport(record.payload);
-    if (!lost.ok()) return;
-    counted->Add(LostNow({.app = lost->app, .app_version = lost->app_version, .user = lost->user}, reason,
-                         CauseOf(report::PriorityOf(lost->kind, lost->level), lost->cause),
-                         lost->sample_rate_ppm));
-  }
-
-  // By their causes lost reports are estimated to be lags, which a slow dispatch is not.
-  static uint64_t CauseOf(ReportPriority priority, uint64_t cause) {
-    return priority == ReportPriority::kSlowDispatch ? 0 : cause;
+  void Count(const report::RecordFacts& facts, report::LossReason reason, Counted* counted) const {
+    if (facts.losses != nullptr) counted->Add(*facts.losses);
+    if (facts.type != RecordType::kReport || !facts.has_origin) return;
+    // By their causes lost reports are estimated to be lags, which a slow dispatch is not. Only a sealed
+    // report names its cause before it is sent.
+    const bool has_cause = facts.is_sealed && facts.priority != ReportPriority::kSlowDispatch;
+    const uint64_t cause = has_cause ? facts.cause : 0;
+    counted->Add(
+        LostNow({.app = facts.origin.app, .app_version = facts.origin.app_version, .user = facts.origin.user},
+                reason, cause));
   }
 
   // Uses one report's user for the whole segment.
   void CountDamage(Counted* counted) const {
     report::Losses origin;
     if (!counted->all().empty()) origin = counted->all().front();
-    counted->Add(LostNow(std::move(origin), report::LossReason::kDamaged, 0, 0));
+    counted->Add(LostNow(std::move(origin), report::LossReason::kDamaged, 0));
   }
 
   // One report of `origin`, which has the rest.
-  report::Losses LostNow(report::Losses origin, report::LossReason reason, uint64_t cause,
-                         uint32_t sample_rate_ppm) const {
+  report::Losses LostNow(report::Losses origin, report::LossReason reason, uint64_t cause) const {
     origin.begin_wall_ms = origin.end_wall_ms = now_wall_ms_;
-    origin.losses = {{reason, cause, 1, sample_rate_ppm}};
+    origin.losses = {{reason, cause, 1}};
     return origin;
   }
 

@@ -5,25 +5,25 @@
 #include <string_view>
 
 #include "base/clock.h"
-#include "sdk/report_sink.h"
+#include "sdk/hang_encoder.h"
 
 namespace lagwatch::sdk {
 namespace {
 
 // A hang at a moment, not of a dispatch: it has no end.
-bool IsOfMoment(watchdog::HangKind kind) {
-  return kind == watchdog::HangKind::kCpu || kind == watchdog::HangKind::kCpuAverage ||
-         kind == watchdog::HangKind::kDump;
+bool IsOfMoment(policies::HangKind kind) {
+  return kind == policies::HangKind::kCpu || kind == policies::HangKind::kCpuAverage ||
+         kind == policies::HangKind::kDump;
 }
 
 TraceReason ReasonOf(const watchdog::LagEvent& event) {
   switch (event.kind) {
-    case watchdog::HangKind::kCpu:
-    case watchdog::HangKind::kCpuAverage:
+    case policies::HangKind::kCpu:
+    case policies::HangKind::kCpuAverage:
       return TraceReason::kCpu;
-    case watchdog::HangKind::kFrame:
+    case policies::HangKind::kFrames:
       return TraceReason::kFrames;
-    case watchdog::HangKind::kDump: {
+    case policies::HangKind::kDump: {
       const bool is_by_signal = std::ranges::any_of(event.facts, [](const watchdog::Fact& fact) {
         return std::string_view(fact.name) == "dump_signal";
       });
@@ -32,7 +32,7 @@ TraceReason ReasonOf(const watchdog::LagEvent& event) {
     default:
       break;
   }
-  return event.level == watchdog::HangLevel::kAnr ? TraceReason::kAnr : TraceReason::kLag;
+  return event.level == policies::HangLevel::kAnr ? TraceReason::kAnr : TraceReason::kLag;
 }
 
 TraceEvent ToTraceEvent(const watchdog::LagEvent& event, uint64_t cause) {
@@ -87,10 +87,10 @@ void TraceTriggers::NoteLag(const watchdog::LagEvent& event, uint64_t cause) {
   if (!lag->is_waiting) return;
   if (TakeWish(cause)) {
     lag->event.reason = TraceReason::kRequest;
-  } else if (event.level == watchdog::HangLevel::kAnr && lag->event.reason == TraceReason::kLag) {
+  } else if (event.level == policies::HangLevel::kAnr && lag->event.reason == TraceReason::kLag) {
     lag->event.reason = TraceReason::kAnr;
   }
-  if (event.level == watchdog::HangLevel::kAnr) Release(lag, event.detected_mono_ns);
+  if (event.level == policies::HangLevel::kAnr) Release(lag, event.detected_mono_ns);
 }
 
 void TraceTriggers::OnLagEnd(const base::Uuid& event_id, int64_t duration_ns) {

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/text.h"
 #include "stack/build_id_note.h"
 #include "stack/decompress.h"
 
@@ -24,14 +25,9 @@ constexpr unsigned char kHostByteOrder =
 
 // "ROOT/.build-id/ab/cdef….debug"
 std::string DebugFilePath(const std::string& root, std::string_view build_id) {
-  constexpr char kHexDigits[] = "0123456789abcdef";
-  std::string path = root + "/.build-id/";
-  for (size_t i = 0; i < build_id.size(); ++i) {
-    if (i == 1) path += '/';
-    path += kHexDigits[static_cast<unsigned char>(build_id[i]) >> 4];
-    path += kHexDigits[build_id[i] & 0x0f];
-  }
-  return path + ".debug";
+  std::string digits = base::ToHex(build_id);
+  if (digits.size() > 2) digits.insert(2, "/");
+  return root + "/.build-id/" + digits + ".debug";
 }
 
 // A compressed section begins with a header that says how, and how large it was.

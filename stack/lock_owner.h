@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "policies/hang_parts.h"
 #include "stack/lock_layout.h"
 #include "stack/module_map.h"
 #include "stack/stack.h"
@@ -16,32 +17,9 @@
 
 namespace lagwatch::stack {
 
-enum class LockKind : uint8_t {
-  kUnknown,  // a futex of the program's own, or of the C library's internals
-  kMutex,
-  kRwLock,
-  kThread,  // pthread_join
-  kCondition,
-  kSemaphore,
-  kBarrier,
-};
-
-enum class WaitsFor : uint8_t {
-  kUnknown,
-  kOwner,    // a thread of this process
-  kReaders,  // of a read-write lock, which keeps only their number
-  kSignal,   // any thread may give it: there is no owner
-};
-
-struct LockWait {
-  uint64_t address;  // of the lock; of the waited-for word where the kind is not known
-  LockKind kind;
-  WaitsFor waits_for;
-  bool has_timeout;
-  int32_t owner_tid;  // 0 unless waits_for is kOwner
-
-  bool operator==(const LockWait&) const = default;
-};
+using policies::LockKind;
+using policies::LockWait;
+using policies::WaitsFor;
 
 class LockOwners {
  public:

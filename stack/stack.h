@@ -7,35 +7,14 @@
 #include <span>
 
 #include "base/hash.h"
+#include "policies/hang.h"
+#include "stack/frame.h"
 
 namespace lagwatch::stack {
 
-inline constexpr uint32_t kNoModule = UINT32_MAX;
 inline constexpr size_t kMaxFrames = 256;
 
-// Frame and Stack are plain data without initializers: large arrays of them are made and must not be touched.
-struct Frame {
-  // An index into the ModuleMap that unwound it, valid for its lifetime; kNoModule for code made at run time.
-  uint32_t module;
-  // In the module's own address space, as in its symbol table; the address itself without a module. For a
-  // caller this is the byte before the return address, which is inside the call.
-  uint64_t offset;
-  uint64_t function_offset;  // where the function starts; 0 when the unwind table does not say
-
-  // Equal for two places in the same function.
-  uint64_t FunctionHash(uint64_t seed = base::kFnvOffsetBasis) const {
-    // Code made at run time has no functions that are known, and its addresses differ from run to run.
-    const uint64_t function = module == kNoModule ? 0 : function_offset != 0 ? function_offset : offset;
-    return base::HashWord(function, base::HashWord(module, seed));
-  }
-};
-
-enum class Completeness : uint8_t {
-  kComplete,    // ends where the thread began
-  kCut,         // the outermost part of the stack was not copied
-  kIncomplete,  // unwinding could not go on: the outermost frames are missing
-  kNone,        // the thread could not be captured
-};
+using policies::Completeness;
 
 // The reason why a capture returned no frame.
 enum class NoStackReason : uint8_t {
@@ -81,6 +60,7 @@ constexpr const char* NameOf(NoStackReason reason) {
   return "";
 }
 
+// Plain data without initializers, as Frame is.
 struct Stack {
   uint32_t frame_count;
   Completeness completeness;

@@ -15,7 +15,7 @@ import sys
 LAYERS = {
     "base": [],
     "policies": ["base"],
-    "stack": ["base"],
+    "stack": ["policies/hang.h", "policies/hang_parts.h", "base"],
     "stack/signal": ["stack/raw_stack.h", "base"],
     "trace": ["stack", "base"],
     "trace/model": ["base"],
@@ -23,7 +23,8 @@ LAYERS = {
     "trace/format": ["trace/model", "report/format/guarded_read.h", "report/format/protozero_checked.h", "base"],
     "watchdog": ["stack", "trace", "policies", "base"],
     "report/format": ["policies/exit_reason.h", "policies/fact_names.h", "policies/frame_levels.h", "policies/guard.h",
-                      "policies/report_priority.h", "policies/usage.h", "policies/verdict.h", "base"],
+                      "policies/hang.h", "policies/hang_parts.h", "policies/report_priority.h", "policies/usage.h", "policies/verdict.h",
+                      "stack/frame.h", "base"],
     "report/spool": ["report/format", "policies", "base"],
     "report/config": ["policies", "base"],
     "report/seal": ["report/config/signed_document.h", "report/format", "base"],

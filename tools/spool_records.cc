@@ -28,14 +28,17 @@ base::Result<std::string> TryLoad(const report::SpoolReader& reader) {
     if (segment.status().code() == base::StatusCode::kNotFound)
       return base::Status(base::StatusCode::kNotFound, "");
     if (!segment.ok()) return segment.status();
-    for (const report::SpoolRecord& record : segment->records) {
+    for (const report::OwnedRecord& record : segment->records) {
       if (record.type == report::RecordType::kSealed) {
         ++sealed;
         continue;
       }
-      bool is_report = record.type == report::RecordType::kReport;
-      std::string named = is_report ? report::NameFrames(record.payload, namer.get()) : record.payload;
-      report::AppendToBatch({record.type, named}, &batch);
+      report::OwnedRecord named = record;
+      if (record.type == report::RecordType::kReport) {
+        if (const auto decoded = report::DecodeReport(record.payload); decoded.ok())
+          report::NameFrames(*decoded, namer.get(), &named.payload);
+      }
+      report::AppendToBatch(named, &batch);
     }
   }
   if (sealed > 0)

@@ -173,9 +173,7 @@ void CpuWatch::Report(const Findings& findings, std::span<const LoopSample* cons
   event.id = event.lag_id = base::CreateUuidV7(wall_ms);
   event.kind = findings.kind;
   event.level = HangLevel::kLag;
-  event.loop_name = "";
-  event.tag = "";
-  event.tid = busy_count_ == 0 ? 0 : busy_[0].snapshot.tid;
+  event.tid = busy_count_ == 0 ? 0 : static_cast<uint32_t>(busy_[0].snapshot.tid);
   event.start_wall_ms = wall_ms - findings.wall_ns / base::kNsPerMs;
   event.detected_mono_ns = now_ns;
   event.cpu_window_ns = findings.wall_ns;

@@ -27,9 +27,9 @@ bool MakeDump(const DumpRequest& request, const WatchedLoop* loop, LoopSample* s
   event.lag_id = event.id;
   event.kind = HangKind::kDump;
   event.level = HangLevel::kLag;
-  event.loop_name = name;
+  event.loop = name;
   event.tag = request.reason;
-  event.tid = tid;
+  event.tid = static_cast<uint32_t>(tid);
   event.start_wall_ms = wall_ms;
   event.detected_mono_ns = sample->mono_ns;
   const LoopSample* samples[] = {sample};
@@ -49,9 +49,9 @@ bool MakeDump(const DumpRequest& request, const WatchedLoop* loop, LoopSample* s
   AddThreadFacts(tid, tools, &facts);
   AddProcessFacts(tools, &facts);
   event.facts = facts.all();
-  PastDispatch history[DispatchHistory::kMaxDispatches];
+  PastDispatchRoom room;
   if (loop != nullptr)
-    event.history = ReadPastDispatches(loop->probe.history(), *tools.tick_scale, *tools.clock, history);
+    event.history = ReadPastDispatches(loop->probe.history(), *tools.tick_scale, *tools.clock, &room);
   event.modules = &tools.capturer->modules();
   const bool is_kept = tools.sink->OnLag(event);
   (is_kept ? tools.counters->reports : tools.counters->reports_lost).Add();

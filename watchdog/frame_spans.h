@@ -10,7 +10,7 @@ namespace lagwatch::watchdog {
 // next ones are only counted for 10 s.
 class FrameSpans final : public SpanSource {
  public:
-  HangKind kind() const override { return HangKind::kFrame; }
+  HangKind kind() const override { return HangKind::kFrames; }
   Span Read(const WatchedLoop& loop, int64_t now_ns, const SpanTools& tools) override;
   bool IsStillIn(uint64_t number, const WatchedLoop& loop) const override {
     return loop.frames.IsStillIn(number);

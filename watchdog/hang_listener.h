@@ -20,11 +20,11 @@ struct LagNotice {
   int64_t elapsed_ns;  // so far; of a lag that is over, in all
 };
 
-// The reason why a check of a lag made no report.
+// The reason that a check which found a lag in progress made no report. Part of the C ABI.
 enum class FilterReason : uint8_t {
-  kUnchangedStack,  // it was reported with this stack
-  kReportLimit,     // it has as many reports as a lag may have
-  kReportLost,      // the report could not be kept
+  kUnchangedStack = 1,  // it was reported with this stack
+  kReportLimit = 2,     // it has as many reports as a lag may have
+  kReportLost = 3,      // the report could not be kept
 };
 
 // Context: watchdog, all of it; after the report, if there is one, is kept.

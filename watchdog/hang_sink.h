@@ -4,11 +4,13 @@
 
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <type_traits>
 
 #include "base/uuid.h"
 #include "policies/frame_levels.h"
 #include "policies/guard.h"
+#include "policies/hang_parts.h"
 #include "policies/verdict.h"
 #include "stack/lock_owner.h"
 #include "stack/module_map.h"
@@ -26,49 +28,39 @@ struct LoopSample {
 static_assert(
     std::is_trivially_default_constructible_v<LoopSample>);  // memory that is not used is not touched
 
+// In memory that no constructor touches; ThreadOf describes the fields.
 struct ThreadSnapshot {
   static constexpr size_t kMaxNameBytes = 16;
   static constexpr size_t kMaxWaitChannelBytes = 48;
 
   int32_t tid;
   char name[kMaxNameBytes];
-  char state;                               // the kernel's letter
-  int64_t cpu_ns;                           // since the thread started
-  int64_t syscall_number;                   // where it sleeps; -1 when in none, or running
-  char wait_channel[kMaxWaitChannelBytes];  // for a thread without a stack or in state D; else empty
+  char state;
+  int64_t cpu_ns;
+  int64_t syscall_number;
+  char wait_channel[kMaxWaitChannelBytes];
   stack::Stack stack;
+
+  // The thread's facts in a report, without its stack. Borrows this one's texts.
+  policies::ThreadOf<std::string_view> View() const {
+    return {.tid = static_cast<uint32_t>(tid),
+            .name = name,
+            .state = state,
+            .cpu_ns = cpu_ns,
+            .wait_channel = wait_channel,
+            .syscall_number = syscall_number};
+  }
 };
 
-// A thread that waits for a lock or for a signal.
-struct Wait {
-  int32_t tid;
-  const stack::Stack* stack;  // where it waits
-  stack::LockWait lock;
-  char owner_name[ThreadSnapshot::kMaxNameBytes];  // of the owner, if there is one
-  const stack::Stack* owner_stack;                 // null when there is none
+// A wait without its stacks' indices in the report: these are the stacks.
+struct Wait : policies::WaitOf<std::string_view> {
+  const stack::Stack* frames = nullptr;
+  const stack::Stack* owner_frames = nullptr;  // null when there is no owner
 };
 
-enum class WaitOutcome : uint8_t {
-  kNone,      // the watched thread waits for no lock
-  kLock,      // it does
-  kDeadlock,  // and none of those it waits for can ever go on
-};
-
-// The kind of thing that took too long.
-enum class HangKind : uint8_t {
-  kLag,       // a dispatch
-  kBusyLoop,  // one short dispatch after the other, without a sleep
-  kWaited,    // a task in the loop's queue
-  kScope,     // a stretch of work with a deadline of its own
-  kIdleHandler,
-  kInput,  // an input event, from its receipt on
-  kDump,   // no hang: requested
-  // Of the process, not of a loop: nothing took too long, and no end is reported.
-  kCpu,         // it uses too much CPU right now
-  kCpuAverage,  // and has for a while; the samples are of all its busy threads, the heaviest first
-  kFrame,       // a frame of the display
-};
-enum class HangLevel : uint8_t { kLag, kAnr };  // over the first threshold, over the second one too
+using policies::HangKind;
+using policies::HangLevel;
+using policies::WaitOutcome;
 
 // A further fact of a report, by name.
 struct Fact {
@@ -77,35 +69,10 @@ struct Fact {
   const char* text = nullptr;  // instead of the number
 };
 
-// A dispatch that was over before.
-struct PastDispatch {
-  static constexpr size_t kMaxTagBytes = 32;
-
-  char tag[kMaxTagBytes];  // may be empty
-  int64_t age_ns;          // of its end
-  int64_t wall_ns;
-  int64_t cpu_ns;         // 0 when not known
-  int64_t queue_wait_ns;  // of the task that it ran; 0 when the program did not say
-};
-
 // A lag at the moment of a check that found it with a new stack, or over its second threshold. Everything is
-// borrowed for the call.
-struct LagEvent {
-  base::Uuid id;
-  base::Uuid lag_id;  // the same for all events of one lag
-  uint32_t ordinal;   // 0, 1 … within the lag
-  HangKind kind;
-  HangLevel level;
-  const char* loop_name;  // empty for what is of the process
-  const char* tag;        // may be empty
-  int32_t tid;
-  int64_t threshold_ns;
-  int64_t start_wall_ms;
+// borrowed for the call. The header says what the watchdog knows: nothing of the program.
+struct LagEvent : policies::HangHeader<std::string_view> {
   int64_t detected_mono_ns;
-  int64_t elapsed_ns;
-  int64_t cpu_window_ns;
-  int64_t cpu_thread_ns;
-  int64_t cpu_process_ns;
   std::span<const LoopSample* const> samples;  // oldest first, at least one
   const stack::Stack* expensive_stack;         // the stack of one of `samples`
   std::span<const ThreadSnapshot* const> threads;
@@ -114,8 +81,9 @@ struct LagEvent {
       waits;  // from the watched thread on, each for the owner that is the next one's thread
   WaitOutcome wait_outcome;
   std::span<const Fact> facts;
-  std::span<const PastDispatch> history;  // what the loop did before, oldest first
-  policies::Verdict verdict;              // of the time from the opening of the lag's first window on
+  std::span<const policies::PastDispatchOf<std::string_view>>
+      history;                // what the loop did before, oldest first
+  policies::Verdict verdict;  // of the time from the opening of the lag's first window on
   const stack::ModuleMap* modules;
   policies::GuardFindings guard;  // since the dispatch began
 };

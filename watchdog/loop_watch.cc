@@ -623,10 +623,10 @@ bool LoopWatch::Report(Watched* watched, const WatchedLoop& loop, std::span<cons
   event.ordinal = static_cast<uint32_t>(watch.report_ids().size());
   event.kind = watched->source->kind();
   event.level = watch.level();
-  event.loop_name = name_;
+  event.loop = name_;
   event.tag = watch.tag();
-  event.tid = tid;
-  event.threshold_ns = watch.threshold_ns();
+  event.tid = static_cast<uint32_t>(tid);
+  event.threshold_ms = static_cast<uint32_t>(watch.threshold_ns() / base::kNsPerMs);
   event.elapsed_ns = now_ns - watch.begin_ns();
   event.start_wall_ms = wall_ms - event.elapsed_ns / base::kNsPerMs;
   event.detected_mono_ns = now_ns;
@@ -659,8 +659,8 @@ bool LoopWatch::Report(Watched* watched, const WatchedLoop& loop, std::span<cons
   AddThreadFacts(tid, tools, &facts);
   AddProcessFacts(tools, &facts);
   event.facts = facts.all();
-  PastDispatch history[DispatchHistory::kMaxDispatches];
-  event.history = ReadPastDispatches(loop.probe.history(), *tools.tick_scale, *tools.clock, history);
+  PastDispatchRoom room;
+  event.history = ReadPastDispatches(loop.probe.history(), *tools.tick_scale, *tools.clock, &room);
   event.verdict = Judge(*watched, loop, event.wait_outcome);
   event.modules = &tools.capturer->modules();
   event.guard = watch.guard();

@@ -6,10 +6,9 @@
 
 namespace lagwatch::watchdog {
 
-std::span<const PastDispatch> ReadPastDispatches(const DispatchHistory* history,
-                                                 const base::TickScale& tick_scale, const base::Clock& clock,
-                                                 PastDispatch* room) {
-  static_assert(sizeof PastDispatch::tag == sizeof DispatchHistory::Dispatch::tag);
+std::span<const policies::PastDispatchOf<std::string_view>> ReadPastDispatches(
+    const DispatchHistory* history, const base::TickScale& tick_scale, const base::Clock& clock,
+    PastDispatchRoom* room) {
   if (history == nullptr) return {};
   const base::TickPair now = base::ReadTickPair(clock);
   auto age_in_steps = [&](uint64_t ticks) {
@@ -22,14 +21,16 @@ std::span<const PastDispatch> ReadPastDispatches(const DispatchHistory* history,
     if (!history->Read(i, &dispatch)) continue;
     int64_t begin_age = age_in_steps(dispatch.begin_ticks);
     int64_t end_age = age_in_steps(dispatch.begin_ticks + dispatch.duration_ticks);
-    PastDispatch& told = room[count++];
-    std::memcpy(told.tag, dispatch.tag, sizeof told.tag);
+    char(&tag)[DispatchHistory::kMaxTagBytes] = room->tags[count];
+    std::memcpy(tag, dispatch.tag, sizeof tag);
+    policies::PastDispatchOf<std::string_view>& told = room->dispatches[count++];
+    told.tag = {tag, strnlen(tag, sizeof tag)};
     told.age_ns = end_age * kHistoryStepNs;
     told.wall_ns = (begin_age - end_age) * kHistoryStepNs;
     told.queue_wait_ns = dispatch.queue_wait_ns / kHistoryStepNs * kHistoryStepNs;
     told.cpu_ns = std::min(dispatch.cpu_ns, told.wall_ns) / kHistoryStepNs * kHistoryStepNs;
   }
-  return {room, count};
+  return {room->dispatches, count};
 }
 
 }  // namespace lagwatch::watchdog

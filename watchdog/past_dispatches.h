@@ -3,10 +3,11 @@
 #pragma once
 
 #include <span>
+#include <string_view>
 
 #include "base/ticks.h"
+#include "policies/hang_parts.h"
 #include "watchdog/dispatch_history.h"
-#include "watchdog/hang_sink.h"
 
 namespace lagwatch::watchdog {
 
@@ -14,10 +15,15 @@ namespace lagwatch::watchdog {
 // in every report, and small on the way to the collector.
 inline constexpr int64_t kHistoryStepNs = 100'000;
 
-// Reads the recorded dispatches, oldest first, into `room`, which has DispatchHistory::kMaxDispatches places.
-// `history` may be null. Context: watchdog.
-std::span<const PastDispatch> ReadPastDispatches(const DispatchHistory* history,
-                                                 const base::TickScale& tick_scale, const base::Clock& clock,
-                                                 PastDispatch* room);
+// A history as it was at one moment, and the texts that it borrows.
+struct PastDispatchRoom {
+  policies::PastDispatchOf<std::string_view> dispatches[DispatchHistory::kMaxDispatches];
+  char tags[DispatchHistory::kMaxDispatches][DispatchHistory::kMaxTagBytes];
+};
+
+// Copies the past dispatches to `room`, oldest first. `history` may be null. Context: watchdog.
+std::span<const policies::PastDispatchOf<std::string_view>> ReadPastDispatches(
+    const DispatchHistory* history, const base::TickScale& tick_scale, const base::Clock& clock,
+    PastDispatchRoom* room);
 
 }  // namespace lagwatch::watchdog

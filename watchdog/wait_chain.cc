@@ -90,7 +90,10 @@ WaitChain::Step WaitChain::TryAdd(int32_t tid, stack::StackCapturer* capturer) {
   }();
   if (!lock) return Step::kEnded;
   rests_[count_] = rest;
-  waits_[count_++] = {.tid = tid, .stack = &stack, .lock = *lock, .owner_name = {}, .owner_stack = nullptr};
+  Wait& wait = waits_[count_++] = {};
+  wait.tid = static_cast<uint32_t>(tid);
+  wait.lock = *lock;
+  wait.frames = &stack;
   return Step::kAdded;
 }
 
@@ -106,16 +109,19 @@ bool WaitChain::IsAtRest(int32_t tid, const Rest& rest, const stack::ThreadFiles
 bool WaitChain::HasNotMoved(size_t index, stack::StackCapturer& capturer) const {
   const Wait& wait = waits_[index];
   const Rest& rest = rests_[index];
-  return owners_.Find(rest.blocked, *wait.stack, capturer.modules()) == wait.lock &&
-         IsAtRest(wait.tid, rest, capturer.thread_files()) && ReadSwitches(wait.tid) == rest.switches;
+  const auto tid = static_cast<int32_t>(wait.tid);
+  return owners_.Find(rest.blocked, *wait.frames, capturer.modules()) == wait.lock &&
+         IsAtRest(tid, rest, capturer.thread_files()) && ReadSwitches(tid) == rest.switches;
 }
 
 void WaitChain::NameOwners() {
   for (size_t i = 0; i < count_; ++i) {
     Wait& wait = waits_[i];
     if (wait.lock.waits_for != stack::WaitsFor::kOwner) continue;
-    stack::ReadThreadName(wait.lock.owner_tid, wait.owner_name, sizeof wait.owner_name);
-    wait.owner_stack = &stacks_[IndexOf(wait.lock.owner_tid)];
+    char(&name)[ThreadSnapshot::kMaxNameBytes] = owner_names_[i];
+    stack::ReadThreadName(wait.lock.owner_tid, name, sizeof name);
+    wait.owner_name = name;
+    wait.owner_frames = &stacks_[IndexOf(wait.lock.owner_tid)];
   }
 }
 
@@ -135,7 +141,9 @@ void WaitChain::Conclude(size_t cycle_begin) {
 size_t WaitChain::IndexOf(int32_t tid) const {
   auto end = waits_.begin() + static_cast<std::ptrdiff_t>(count_);
   return static_cast<size_t>(
-      std::find_if(waits_.begin(), end, [&](const Wait& wait) { return wait.tid == tid; }) - waits_.begin());
+      std::find_if(waits_.begin(), end,
+                   [&](const Wait& wait) { return wait.tid == static_cast<uint32_t>(tid); }) -
+      waits_.begin());
 }
 
 }  // namespace lagwatch::watchdog

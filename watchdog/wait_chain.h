@@ -60,6 +60,7 @@ class WaitChain {
   stack::LockOwners owners_;
   std::array<Wait, kMaxWaits> waits_;
   std::array<Rest, kMaxWaits> rests_;
+  char owner_names_[kMaxWaits][ThreadSnapshot::kMaxNameBytes];
   base::MappedBlock<stack::Stack> stacks_;  // of the waits' threads, and of the last owner
   size_t count_ = 0;
   WaitOutcome outcome_ = WaitOutcome::kNone;

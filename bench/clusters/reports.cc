@@ -58,7 +58,7 @@ class ReportWriter {
                                                                  : "/usr/lib/x86_64-linux-gnu/";
       std::string id = std::to_string(base::HashBytes(name, base::HashWord(build_.number, seed_)));
       report_.modules.push_back({folder + name, id, 0});
-      known->second = static_cast<uint32_t>(report_.modules.size());
+      known->second = static_cast<uint32_t>(report_.modules.size() - 1);
     }
     return known->second;
   }
@@ -115,9 +115,10 @@ class ReportMaker {
     report_.app_version = std::to_string(build_.number / 2) + "." + std::to_string(build_.number);
     report_.loop = "ui";
     report_.tid = 1;
-    report_.kind = random_.Chance(85) ? report::Kind::kLag
-                                      : random_.Pick({report::Kind::kInput, report::Kind::kScope,
-                                                      report::Kind::kWaited, report::Kind::kBusyLoop});
+    report_.kind = random_.Chance(85)
+                       ? report::HangKind::kLag
+                       : random_.Pick({report::HangKind::kInput, report::HangKind::kScope,
+                                       report::HangKind::kWaited, report::HangKind::kBusyLoop});
     report_.verdict.word = Blur(cause_.verdict, &random_);
     AddSamples();
     if (!cause_.owner.paths.empty()) AddOwner();
@@ -156,25 +157,24 @@ class ReportMaker {
         known.push_back(stack);
         index = writer_.Add(stack, completeness);
       }
-      report_.samples.push_back(
-          {static_cast<uint64_t>(count - static_cast<int64_t>(i)) * 50'000'000, index, {}});
+      report_.samples.push_back({.age_ns = (count - static_cast<int64_t>(i)) * 50'000'000, .stack = index});
       if (i == expensive) report_.expensive_stack = index;
     }
   }
 
   // Not every lock reports its owner, and not every owner's stack is available.
   void AddOwner() {
-    report::Wait& wait = AddWait(1, report_.expensive_stack + 1);
+    report::Wait& wait = AddWait(1, report_.expensive_stack);
     if (random_.Chance(4)) return;
-    wait.waits_for = report::WaitsFor::kOwner;
-    wait.owner_tid = 2;
+    wait.lock.waits_for = report::WaitsFor::kOwner;
+    wait.lock.owner_tid = 2;
     if (!random_.Chance(2)) wait.owner_stack = AddOwnersStack();
     if (cause_.verdict != VerdictWord::kDeadlock) return;
     report_.wait_outcome = report::WaitOutcome::kDeadlock;
     const report::Wait first = wait;
     report::Wait& second = AddWait(2, first.owner_stack);
-    second.waits_for = report::WaitsFor::kOwner;
-    second.owner_tid = 1;
+    second.lock.waits_for = report::WaitsFor::kOwner;
+    second.lock.owner_tid = 1;
     second.owner_stack = first.stack;
   }
 
@@ -182,15 +182,15 @@ class ReportMaker {
     report::Wait& wait = report_.waits.emplace_back();
     wait.tid = tid;
     wait.stack = stack;
-    wait.lock = random_.Next();
-    wait.kind = report::LockKind::kMutex;
+    wait.lock.address = random_.Next();
+    wait.lock.kind = report::LockKind::kMutex;
     return wait;
   }
 
   uint32_t AddOwnersStack() {
     RawStack stack = renderer_.Sample(cause_.owner, 0, &random_);
     report::Completeness completeness = Cut(&stack, &random_);
-    return writer_.Add(stack, completeness) + 1;
+    return writer_.Add(stack, completeness);
   }
 
   const Cause& cause_;

@@ -109,10 +109,10 @@ int Stage::ReportsIn(const std::string& spool, const std::string& kind) {
   for (const std::string& name : *names) {
     auto segment = reader.Read(name);
     if (!segment.ok()) continue;
-    for (const report::SpoolRecord& record : segment->records) {
+    for (const report::OwnedRecord& record : segment->records) {
       if (record.type != report::RecordType::kReport) continue;
       auto report = report::DecodeReport(record.payload);
-      count += report.ok() && report::KindName(report->kind) == kind;
+      count += report.ok() && policies::HangKindName(report->kind) == kind;
     }
   }
   return count;

@@ -52,7 +52,7 @@ class Reports {
     // As large as reports of real stalls are.
     payload_ = encoded;
     while (payload_.size() < payload_bytes)
-      report::AppendSymbol({1, payload_.size(), "A::name(of a, function)"}, &payload_);
+      report::AppendSymbol({0, payload_.size(), "A::name(of a, function)"}, &payload_);
   }
 
   collector::NewReport Next() {

@@ -3,10 +3,12 @@
 
 #include <array>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "collector/admin/if_match.h"
 #include "collector/admin/unfitting.h"
 #include "collector/keys/key_record.h"
@@ -79,7 +81,7 @@ Json NoteJson(const ClusterNote& note) {
 // Another for all that can be changed.
 std::string EtagOf(const ClusterNote& note) {
   const KeyDigest digest = DigestOf(JsonText({NoteJson(note), note.changed_wall_ms, note.changed_by}));
-  return '"' + HexBytes({reinterpret_cast<const char*>(digest.data()), 8}) + '"';
+  return '"' + base::ToHex(std::span(digest).first(8)) + '"';
 }
 
 Response NoteResponse(const ClusterNote& note) {

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/env.h"
+#include "base/text.h"
 #include "collector/files/replace_file.h"
 #include "collector/keys/key_record.h"
 
@@ -66,14 +67,8 @@ std::optional<Removal::By> RemovalOf(std::string_view kind) {
 }
 
 std::string SubjectDigest(std::string_view subject) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
   const KeyDigest digest = DigestOf(subject);
-  std::string text = "sha256:";
-  for (size_t i = 0; i < digest.size() / 2; ++i) {
-    text += kDigits[digest[i] >> 4];
-    text += kDigits[digest[i] & 15];
-  }
-  return text;
+  return "sha256:" + base::ToHex(std::span(digest).first(16));
 }
 
 Deletions::Deletions(Store* store, std::string path) : store_(store), path_(std::move(path)) {}

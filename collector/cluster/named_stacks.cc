@@ -16,14 +16,14 @@ namespace {
 bool IsLibrary(std::string_view file_name) { return file_name.find(".so") != file_name.npos; }
 
 // Whether all samples are of the one dispatch that lasted too long.
-bool IsOneDispatch(report::Kind kind) {
+bool IsOneDispatch(report::HangKind kind) {
   switch (kind) {
-    case report::Kind::kBusyLoop:
-    case report::Kind::kWaited:
-    case report::Kind::kCpu:
-    case report::Kind::kCpuAverage:
-    case report::Kind::kDump:
-    case report::Kind::kSlow:
+    case report::HangKind::kBusyLoop:
+    case report::HangKind::kWaited:
+    case report::HangKind::kCpu:
+    case report::HangKind::kCpuAverage:
+    case report::HangKind::kDump:
+    case report::HangKind::kSlow:
       return false;
     default:
       return true;
@@ -48,7 +48,7 @@ const NamedStacks::NamedFrame& NamedStacks::Named(const report::Frame& frame) co
   auto [known, is_new] = named_.try_emplace({frame.module, frame.offset});
   NamedFrame& named = known->second;
   if (is_new) {
-    if (frame.module != 0) named.file = BaseName(report_.modules[frame.module - 1].path);
+    if (frame.module != report::kNoModule) named.file = BaseName(report_.modules[frame.module].path);
     for (FrameName& name : namer_.NamesOf(frame)) {
       if (!base::IsOwnFunctionName(name.text))
         named.functions.push_back(ToCauseFrame(std::move(name), named.file));
@@ -150,8 +150,8 @@ std::vector<std::string> NamedStacks::HolderNames() const {
   if (report_.waits.empty()) return {};
   const bool is_deadlock = report_.wait_outcome == report::WaitOutcome::kDeadlock;
   const report::Wait& wait = is_deadlock ? report_.waits.front() : report_.waits.back();
-  if (wait.waits_for != report::WaitsFor::kOwner || wait.owner_stack == 0) return {};
-  const std::vector<std::string_view> names = SignificantNamesOf(report_.stacks[wait.owner_stack - 1]);
+  if (wait.lock.waits_for != report::WaitsFor::kOwner || wait.owner_stack == report::kNoStack) return {};
+  const std::vector<std::string_view> names = SignificantNamesOf(report_.stacks[wait.owner_stack]);
   return {names.begin(), names.end()};
 }
 

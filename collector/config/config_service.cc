@@ -11,6 +11,7 @@
 
 #include "base/env.h"
 #include "base/hash.h"
+#include "base/text.h"
 #include "collector/files/replace_file.h"
 
 namespace lagwatch::collector {
@@ -19,12 +20,6 @@ namespace {
 using base::Result;
 using base::Status;
 using base::StatusCode;
-
-std::string Hex(uint64_t number) {
-  char digits[17];
-  std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(number));
-  return digits;
-}
 
 // So that the document, and with it the ETag, stays the same for a while: the expiry is put off four times in
 // its own length.
@@ -74,7 +69,7 @@ Result<std::optional<SignedConfig>> ConfigService::Find(const ConfigClient& clie
     document["expires_wall_ms"] = ExpiryOf(now_wall_ms, file_->expires_after_ms());
     text = JsonText(document);
   }
-  SignedConfig config{.etag = '"' + Hex(base::HashBytes(text)) + '"', .envelope = {}};
+  SignedConfig config{.etag = '"' + base::ToHex(base::HashBytes(text)) + '"', .envelope = {}};
   if (config.etag == known_etag) return std::optional(std::move(config));
   auto envelope = key_.Seal(text);
   if (!envelope.ok()) return envelope.status();
@@ -118,7 +113,7 @@ void ConfigService::TakeOver(const std::string& content) {
   }
   file_ = std::move(file).value();
   KeptVersion kept = ReadVersion(version_path_);
-  const std::string content_hash = Hex(base::HashBytes(content));
+  const std::string content_hash = base::ToHex(base::HashBytes(content));
   if (kept.content_hash != content_hash) {
     // No lower than the time: clients take it even when the file with the version was lost.
     kept = {

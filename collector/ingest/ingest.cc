@@ -105,7 +105,7 @@ base::Result<NewRecord> Ingest::Read(report::RecordType type, std::string_view p
     return base::Status(base::StatusCode::kInvalid, "the record is of an unknown type, and has more than " +
                                                         std::to_string(kMaxUnknownBytes) + " bytes");
   }
-  return NewRecord(UnknownRecord{type, std::string(payload)});
+  return NewRecord(report::OwnedRecord{type, std::string(payload)});
 }
 
 // A trace has its place in the day's quota before it is unfolded, and keeps it when it is a bad one: to find
@@ -171,7 +171,7 @@ base::Result<Ingest::ReadRecords> Ingest::ReadBatch(std::string_view batch, std:
   all.bounds = TimeBounds::Of(times_);
   OpenedRecords opened(opener_);
   for (const report::OwnedRecord& listed : *records) {
-    auto record = opened.Open({listed.type, listed.payload});
+    auto record = opened.Open(listed);
     if (!record.ok() && record.status().code() != base::StatusCode::kInvalid) {
       GiveBack(all.counted, project, record.status());
       return record.status();

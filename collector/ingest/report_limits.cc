@@ -13,11 +13,11 @@ size_t ShownFrames(const report::Report& report) {
   size_t frames = report.stacks[report.expensive_stack].frames.size();
   for (const report::Sample& sample : report.samples) frames += report.stacks[sample.stack].frames.size();
   for (const report::Thread& thread : report.threads) {
-    if (thread.stack != 0) frames += report.stacks[thread.stack - 1].frames.size();
+    if (thread.stack != report::kNoStack) frames += report.stacks[thread.stack].frames.size();
   }
   for (const report::Wait& wait : report.waits) {
     for (uint32_t stack : {wait.stack, wait.owner_stack}) {
-      if (stack != 0) frames += report.stacks[stack - 1].frames.size();
+      if (stack != report::kNoStack) frames += report.stacks[stack].frames.size();
     }
   }
   return frames + report.samples.size() + report.threads.size() + report.waits.size();

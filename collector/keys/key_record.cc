@@ -8,6 +8,8 @@
 #include <span>
 #include <utility>
 
+#include "base/text.h"
+
 namespace lagwatch::collector {
 namespace {
 
@@ -20,23 +22,12 @@ constexpr size_t kMaxNameBytes = 64;
 constexpr std::pair<Access, std::string_view> kNames[] = {
     {Access::kProject, "project"}, {Access::kRead, "read"}, {Access::kAdmin, "admin"}};
 
-constexpr std::string_view kDigits = "0123456789abcdef";
-
-std::string HexOf(std::span<const uint8_t> bytes) {
-  std::string text;
-  for (uint8_t byte : bytes) {
-    text += kDigits[byte >> 4];
-    text += kDigits[byte & 15];
-  }
-  return text;
-}
-
 std::optional<KeyDigest> ParseDigest(const std::string& hex) {
   KeyDigest digest;
   if (hex.size() != 2 * digest.size()) return std::nullopt;
   for (size_t i = 0; i < digest.size(); ++i) {
-    const size_t high = kDigits.find(hex[2 * i]);
-    const size_t low = kDigits.find(hex[2 * i + 1]);
+    const size_t high = base::kHexDigits.find(hex[2 * i]);
+    const size_t low = base::kHexDigits.find(hex[2 * i + 1]);
     if (high == std::string_view::npos || low == std::string_view::npos) return std::nullopt;
     digest[i] = static_cast<uint8_t>(high << 4 | low);
   }
@@ -66,7 +57,7 @@ Result<std::string> CreateKeyText(Access access) {
   std::array<uint8_t, 16> random;
   if (RAND_bytes(random.data(), random.size()) != 1)
     return Status(StatusCode::kInternal, "cannot create a key: no random bytes; try again");
-  return std::string{LetterOf(access), '_'} + HexOf(random);
+  return std::string{LetterOf(access), '_'} + base::ToHex(random);
 }
 
 Status CheckKeyName(std::string_view name) {
@@ -90,7 +81,7 @@ Json Describe(const KeyRecord& record) {
 
 Json ToJson(const KeyRecord& record) {
   Json json = Describe(record);
-  json["sha256"] = HexOf(record.digest);
+  json["sha256"] = base::ToHex(record.digest);
   return json;
 }
 

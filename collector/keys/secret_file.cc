@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "base/env.h"
+#include "base/text.h"
 
 namespace lagwatch::collector {
 namespace {
@@ -12,13 +13,6 @@ namespace {
 using base::Result;
 using base::Status;
 using base::StatusCode;
-
-std::string_view Trimmed(std::string_view text) {
-  constexpr std::string_view kBlanks = " \t\r\n";
-  const size_t first = text.find_first_not_of(kBlanks);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
-}
 
 Status WriteNewFile(const std::string& path, const std::string& content) {
   base::Env& env = base::SystemEnv();
@@ -44,7 +38,7 @@ Result<std::string> LoadOrCreateSecret(const std::string& path,
     return secret;
   }
   if (error != 0) return base::IoError("cannot read the key file " + path, error);
-  std::string secret(Trimmed(content));
+  std::string secret(base::Trimmed(content));
   if (secret.empty()) {
     return Status(StatusCode::kInvalid,
                   "the key file " + path + " is empty; write a key into it, or remove it to get a new one");

@@ -12,7 +12,9 @@ namespace {
 
 // Of a deadlock the first, as its cause is named by; else the last that is known.
 const report::Wait* LastOwnedWait(const report::Report& report) {
-  const auto is_owned = [](const report::Wait& wait) { return wait.waits_for == report::WaitsFor::kOwner; };
+  const auto is_owned = [](const report::Wait& wait) {
+    return wait.lock.waits_for == report::WaitsFor::kOwner;
+  };
   if (report.wait_outcome == report::WaitOutcome::kDeadlock) {
     const auto first = std::ranges::find_if(report.waits, is_owned);
     return first == report.waits.end() ? nullptr : &*first;
@@ -66,10 +68,10 @@ std::vector<CauseSamples::Sample> CauseSamples::SamplesOf(const ReportRow& row,
                                                           const report::Report& report) const {
   std::vector<Sample> samples;
   double total_ns = 0;
-  if (report.kind == report::Kind::kSlow) {
+  if (report.kind == report::HangKind::kSlow) {
     for (const report::Sample& sample : report.samples)
-      samples.push_back({sample.stack, static_cast<double>(ToSigned(sample.wall_ns))});
-  } else if (!IsLag(report::KindName(report.kind))) {
+      samples.push_back({sample.stack, static_cast<double>(sample.wall_ns)});
+  } else if (!IsLag(policies::HangKindName(report.kind))) {
     for (const report::Sample& sample : report.samples)
       samples.push_back({sample.stack, static_cast<double>(std::max<int64_t>(sample.use.cpu_ns, 0))});
   } else {
@@ -77,15 +79,15 @@ std::vector<CauseSamples::Sample> CauseSamples::SamplesOf(const ReportRow& row,
     std::ranges::stable_sort(in_time, std::greater(), &report::Sample::age_ns);
     const int64_t begin_ns = EarlierReportOf(row);
     for (size_t i = 0; i < in_time.size(); ++i) {
-      const int64_t age_ns = ToSigned(in_time[i].age_ns);
+      const int64_t age_ns = in_time[i].age_ns;
       if (row.elapsed_ns - age_ns <= begin_ns) continue;
-      const int64_t next_age_ns = i + 1 < in_time.size() ? ToSigned(in_time[i + 1].age_ns) : 0;
+      const int64_t next_age_ns = i + 1 < in_time.size() ? in_time[i + 1].age_ns : 0;
       samples.push_back({in_time[i].stack, static_cast<double>(age_ns - next_age_ns)});
     }
   }
   for (const Sample& sample : samples) total_ns += sample.ns;
   if (total_ns > 0) return samples;
-  const int64_t own_ns = IsLag(report::KindName(report.kind)) ? row.hang_ns : row.cpu_process_ns;
+  const int64_t own_ns = IsLag(policies::HangKindName(report.kind)) ? row.hang_ns : row.cpu_process_ns;
   return {{report.expensive_stack, static_cast<double>(own_ns)}};
 }
 
@@ -105,13 +107,14 @@ void CauseSamples::AddOwner(const ReportRow& row, const report::Report& report, 
   const report::Wait* wait = LastOwnedWait(report);
   if (wait == nullptr) return;
   static const report::Stack kUnknown;
-  const report::Stack& stack = wait->owner_stack == 0 ? kUnknown : report.stacks[wait->owner_stack - 1];
+  const report::Stack& stack =
+      wait->owner_stack == report::kNoStack ? kUnknown : report.stacks[wait->owner_stack];
   const auto [known, is_new] = owners_.try_emplace(NamedStacks(report, namer, rules_).PlaceOf(stack));
   Owner& owner = known->second;
   owner.tally.Add(row);
   if (!is_new) return;
   owner.name = wait->owner_name;
-  owner.kind = report::LockKindName(wait->kind);
+  owner.kind = policies::LockKindName(wait->lock.kind);
   owner.stack = table_.Add(report, namer, stack);
 }
 

@@ -9,10 +9,11 @@ namespace lagwatch::collector {
 
 FrameTable::Stack FrameTable::Add(const report::Report& report, const SymbolNamer& namer,
                                   const report::Stack& stack) {
-  static const std::string kNoModule;
+  static const std::string kUnknown;
   Stack numbers;
   for (const report::Frame& frame : stack.frames) {
-    const std::string& module = frame.module == 0 ? kNoModule : report.modules[frame.module - 1].path;
+    const std::string& module =
+        frame.module == report::kNoModule ? kUnknown : report.modules[frame.module].path;
     const std::vector<SourceFrame>& sources = namer.SourcesOf(frame);
     const std::vector<FrameName> names = namer.NamesOf(frame);
     for (size_t i = 0; i < names.size(); ++i) {

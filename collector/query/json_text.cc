@@ -16,16 +16,6 @@ Json ParseJson(std::string_view text) {
   return json.ok() ? Json(*std::move(json)) : Json(Json::value_t::discarded);
 }
 
-std::string HexBytes(std::string_view bytes) {
-  constexpr char kDigits[] = "0123456789abcdef";
-  std::string text;
-  for (char byte : bytes) {
-    text += kDigits[static_cast<unsigned char>(byte) >> 4];
-    text += kDigits[static_cast<unsigned char>(byte) & 15];
-  }
-  return text;
-}
-
 double ToMs(double ns) { return std::round(ns / 1000) / 1000; }
 
 }  // namespace lagwatch::collector

@@ -19,9 +19,6 @@ std::string JsonText(const Json& value);
 // square of their number.
 Json ParseJson(std::string_view text);
 
-// Bytes as hexadecimal digits.
-std::string HexBytes(std::string_view bytes);
-
 // A duration in milliseconds with three decimals at most.
 double ToMs(double ns);
 

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "collector/query/csv_text.h"
 #include "collector/query/report_filter.h"
 #include "collector/query/report_json.h"
@@ -212,7 +213,7 @@ QueryApi::Answer QueryApi::MissingSymbols(const QueryString& query) const {
   for (const UnnamedBuild& build : *builds) {
     auto reports = store_->ReportsWithUnnamed(build.build_id, 1);
     if (!reports.ok()) return reports.status();
-    answer.push_back({{"build_id", HexBytes(build.build_id)},
+    answer.push_back({{"build_id", base::ToHex(build.build_id)},
                       {"module", reports->empty() ? "" : ModuleOf(reports->front(), build.build_id)},
                       {"reports", build.reports}});
   }

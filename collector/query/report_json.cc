@@ -7,25 +7,12 @@
 #include <map>
 
 #include "base/own_names.h"
+#include "base/text.h"
 #include "collector/cluster/named_stacks.h"
 #include "collector/symbols/frame_names.h"
 
 namespace lagwatch::collector {
 namespace {
-
-std::string_view CompletenessName(report::Completeness completeness) {
-  switch (completeness) {
-    case report::Completeness::kComplete:
-      return "complete";
-    case report::Completeness::kCut:
-      return "cut";
-    case report::Completeness::kIncomplete:
-      return "incomplete";
-    case report::Completeness::kNone:
-      break;
-  }
-  return "none";
-}
 
 Json UseJson(const policies::ThreadUse& use) {
   return {{"cpu_ms", ToMs(use.cpu_ns)},
@@ -62,7 +49,7 @@ class CostTree {
  public:
   // From the innermost functions outwards, by CPU time; or, of a slow dispatch, inwards, by time.
   explicit CostTree(const report::Report& report)
-      : report_(report), names_(report), is_slow_(report.kind == report::Kind::kSlow) {
+      : report_(report), names_(report), is_slow_(report.kind == report::HangKind::kSlow) {
     for (const report::Sample& sample : report.samples) total_ns_ += CostNs(sample);
   }
 
@@ -146,7 +133,7 @@ class StackWriter {
   Json SampleJson(const report::Sample& sample) {
     Json json = UseJson(sample.use);
     json["age_ms"] = ToMs(sample.age_ns);
-    if (report_.kind == report::Kind::kSlow) {
+    if (report_.kind == report::HangKind::kSlow) {
       json["wall_ms"] = ToMs(static_cast<double>(sample.wall_ns));
       json["calls"] = sample.calls;
     }
@@ -158,11 +145,11 @@ class StackWriter {
     const report::Stack& stack = StackOf(thread.stack);
     return {{"tid", thread.tid},
             {"name", thread.name},
-            {"state", thread.state},
+            {"state", std::string(1, thread.state)},
             {"cpu_ms", ToMs(thread.cpu_ns)},
-            {"syscall", thread.syscall == 0 ? Json() : Json(thread.syscall - 1)},
+            {"syscall", thread.syscall_number < 0 ? Json() : Json(thread.syscall_number)},
             {"wait_channel", thread.wait_channel},
-            {"completeness", CompletenessName(stack.completeness)},
+            {"completeness", policies::CompletenessName(stack.completeness)},
             {"stack", Frames(stack)}};
   }
 
@@ -170,12 +157,13 @@ class StackWriter {
     Json waits = Json::array();
     for (const report::Wait& wait : report_.waits) {
       Json json = ThreadAt(wait.tid, NameOfThread(wait.tid), wait.stack, places);
-      json["lock"] = HexNumber(wait.lock);
-      json["kind"] = report::LockKindName(wait.kind);
-      json["for"] = report::WaitsForName(wait.waits_for);
-      json["has_timeout"] = wait.has_timeout;
-      json["owner"] = wait.waits_for == report::WaitsFor::kOwner
-                          ? ThreadAt(wait.owner_tid, wait.owner_name, wait.owner_stack, places)
+      json["lock"] = HexNumber(wait.lock.address);
+      json["kind"] = policies::LockKindName(wait.lock.kind);
+      json["for"] = policies::WaitsForName(wait.lock.waits_for);
+      json["has_timeout"] = wait.lock.has_timeout;
+      json["owner"] = wait.lock.waits_for == report::WaitsFor::kOwner
+                          ? ThreadAt(static_cast<uint32_t>(wait.lock.owner_tid), wait.owner_name,
+                                     wait.owner_stack, places)
                           : Json();
       waits.push_back(std::move(json));
     }
@@ -185,14 +173,15 @@ class StackWriter {
  private:
   // One frame, and before it those that were inlined into it.
   void AddFunctions(const report::Frame& frame, Json* frames) {
-    static const report::Module kNoModule;
-    const report::Module& module = frame.module == 0 ? kNoModule : report_.modules[frame.module - 1];
+    static const report::Module kUnknown;
+    const report::Module& module =
+        frame.module == report::kNoModule ? kUnknown : report_.modules[frame.module];
     const std::vector<SourceFrame>& sources = namer_.SourcesOf(frame);
     const std::vector<FrameName> names = namer_.NamesOf(frame);
     for (size_t i = 0; i < names.size(); ++i) {
       if (base::IsOwnFunctionName(names[i].text)) continue;  // named since it was stored
       frames->push_back({{"module", module.path},
-                         {"build_id", HexBytes(module.build_id)},
+                         {"build_id", base::ToHex(module.build_id)},
                          {"offset", HexNumber(frame.offset)},
                          {"function", names[i].text}});
       if (i >= sources.size()) continue;
@@ -203,10 +192,9 @@ class StackWriter {
     }
   }
 
-  // By a reference that is 0 where there is none.
-  const report::Stack& StackOf(uint32_t reference) const {
-    static const report::Stack kNoStack{{}, report::Completeness::kNone};
-    return reference == 0 ? kNoStack : report_.stacks[reference - 1];
+  const report::Stack& StackOf(uint32_t index) const {
+    static const report::Stack kNone{{}, report::Completeness::kNone};
+    return index == report::kNoStack ? kNone : report_.stacks[index];
   }
 
   std::string NameOfThread(uint32_t tid) const {
@@ -214,13 +202,13 @@ class StackWriter {
       if (thread.tid == tid) return thread.name;
     }
     for (const report::Wait& wait : report_.waits) {
-      if (wait.owner_tid == tid) return wait.owner_name;
+      if (wait.lock.owner_tid == static_cast<int32_t>(tid)) return wait.owner_name;
     }
     return "";
   }
 
-  Json ThreadAt(uint32_t tid, const std::string& name, uint32_t stack_reference, const NamedStacks& places) {
-    const report::Stack& stack = StackOf(stack_reference);
+  Json ThreadAt(uint32_t tid, const std::string& name, uint32_t stack_index, const NamedStacks& places) {
+    const report::Stack& stack = StackOf(stack_index);
     const std::string at = places.PlaceOf(stack);
     return {{"tid", tid}, {"name", name}, {"at", at.empty() ? Json() : Json(at)}, {"stack", Frames(stack)}};
   }
@@ -307,7 +295,7 @@ void AddStacks(const report::Report& report, const SymbolNamer& namer, Json* jso
   StackWriter writer(report, namer);
   const report::Stack& expensive = report.stacks[report.expensive_stack];
   (*json)["expensive_stack"] = writer.Frames(expensive);
-  (*json)["expensive_completeness"] = CompletenessName(expensive.completeness);
+  (*json)["expensive_completeness"] = policies::CompletenessName(expensive.completeness);
   (*json)["threads_dropped"] = report.threads_dropped;
   (*json)["lagwatch_threads"] = report.own_threads;
 }
@@ -319,7 +307,7 @@ void AddWaits(const report::Report& report, const SymbolNamer& namer, const poli
 }
 
 void AddCircumstances(const report::Report& report, Json* json) {
-  (*json)["level"] = report::LevelName(report.level);
+  (*json)["level"] = policies::HangLevelName(report.level);
   (*json)["verdict"] = VerdictJson(report.verdict);
   (*json)["guard"] = {{"suspended_ms", ToMs(report.guard.suspended_ns)},
                       {"stopped_ms", ToMs(report.guard.stopped_ns)},
@@ -339,8 +327,8 @@ void AddCircumstances(const report::Report& report, Json* json) {
 }
 
 void AddCostTree(const report::Report& report, Json* json) {
-  if (report.kind == report::Kind::kCpuAverage) (*json)["power_tree"] = CostTree(report).ToJson();
-  if (report.kind == report::Kind::kSlow) (*json)["call_tree"] = CostTree(report).ToJson();
+  if (report.kind == report::HangKind::kCpuAverage) (*json)["power_tree"] = CostTree(report).ToJson();
+  if (report.kind == report::HangKind::kSlow) (*json)["call_tree"] = CostTree(report).ToJson();
 }
 
 Json FramesJson(const FrameSummary& summary) {

@@ -7,14 +7,14 @@
 #include <string>
 
 #include "collector/sentry/hang_time.h"
-#include "report/format/fields.h"
+#include "policies/hang.h"
 
 namespace lagwatch::collector {
 
 struct Hang {
   const nlohmann::json* exception = nullptr;  // the event's, which says so
-  report::Kind kind = report::Kind::kLag;
-  report::Level level = report::Level::kLag;
+  policies::HangKind kind = policies::HangKind::kLag;
+  policies::HangLevel level = policies::HangLevel::kLag;
   HangTime time = {};
 };
 

@@ -136,7 +136,7 @@ class HangWriter {
     const json& shown = HasFrames(*hang_.exception) || watched_ == nullptr ? *hang_.exception : *watched_;
     const uint32_t stack = stacks_.Add(Child(shown, "stacktrace"));
     encoder_->SetExpensiveStack(stack);
-    encoder_->AddSample(0, stack);
+    encoder_->AddSample({.stack = stack});
     size_t count = 0;
     if (watched_ == nullptr) encoder_->AddThread({.tid = WatchedTid(), .name = "main", .stack = stack});
     for (const json& thread : threads_) {

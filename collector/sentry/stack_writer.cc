@@ -59,7 +59,7 @@ uint32_t StackWriter::Add(const json& stacktrace) {
   const bool has_return_addresses = HasReturnAddresses(stacktrace);
   const json& list = ValuesOf(stacktrace, "frames");
   const size_t count = std::min({list.size(), kMaxFramesOfAStack, kMaxFrames - frames_});
-  std::vector<report::EncodedFrame> frames;
+  std::vector<report::Frame> frames;
   for (size_t i = 0; i < count; ++i)  // the outermost comes first there, the innermost here
     frames.push_back(FrameOf(list[list.size() - 1 - i], has_return_addresses && i > 0));
   frames_ += count;
@@ -69,12 +69,12 @@ uint32_t StackWriter::Add(const json& stacktrace) {
   return encoder_->AddStack(frames, completeness);
 }
 
-report::EncodedFrame StackWriter::FrameOf(const json& frame, bool is_return_address) {
+report::Frame StackWriter::FrameOf(const json& frame, bool is_return_address) {
   const auto address = AddressOf(frame, "instruction_addr");
   const uint64_t at = address.value_or(0) - (is_return_address && address.value_or(0) > 0 ? 1 : 0);
   const DebugImage* image = address ? images_.Find(at) : nullptr;
   const std::string name = address ? FunctionOf(frame) : QualifiedName(frame);
-  report::EncodedFrame place{report::kNoModule, address ? at : name.empty() ? 0 : PlaceOf(name), 0};
+  report::Frame place{report::kNoModule, address ? at : name.empty() ? 0 : PlaceOf(name), 0};
   if (image != nullptr) {
     place.module = ModuleOf(image->path, image->build_id, image->load_bias);
     place.offset = at - image->load_bias;
@@ -83,9 +83,7 @@ report::EncodedFrame StackWriter::FrameOf(const json& frame, bool is_return_addr
   } else if (const std::string package = TextOf(frame, "package"); !package.empty()) {
     place.module = ModuleOf(package, "", 0);
   }
-  const uint32_t module = place.module == report::kNoModule ? 0 : place.module + 1;
-  const uint64_t symbol_offset = place.function_offset != 0 ? place.function_offset : place.offset;
-  if (!name.empty()) function_names_.emplace(std::pair(module, symbol_offset), name);
+  if (!name.empty()) function_names_.emplace(std::pair(place.module, place.symbol_offset()), name);
   return place;
 }
 

@@ -29,7 +29,7 @@ class StackWriter {
   void AppendSymbols(std::string* encoded_report) const;
 
  private:
-  report::EncodedFrame FrameOf(const nlohmann::json& frame, bool is_return_address);
+  report::Frame FrameOf(const nlohmann::json& frame, bool is_return_address);
   uint32_t ModuleOf(const std::string& path, const std::string& build_id, uint64_t load_bias);
 
   DebugImages images_;

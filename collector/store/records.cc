@@ -15,8 +15,8 @@ std::vector<std::string> UnnamedBuildsOf(const report::Report& report) {
   for (const report::Symbol& symbol : report.symbols) named.emplace(symbol.module, symbol.function_offset);
   std::set<std::string> builds;
   for (const report::Frame& frame : report.stacks[report.expensive_stack].frames) {
-    if (frame.module == 0 || named.contains({frame.module, frame.symbol_offset()})) continue;
-    const std::string& build_id = report.modules[frame.module - 1].build_id;
+    if (frame.module == report::kNoModule || named.contains({frame.module, frame.symbol_offset()})) continue;
+    const std::string& build_id = report.modules[frame.module].build_id;
     if (!build_id.empty()) builds.insert(build_id);
   }
   return {builds.begin(), builds.end()};
@@ -45,12 +45,13 @@ base::Uuid FirstIdOf(int64_t day) {
 }
 
 bool IsLag(std::string_view kind) {
-  return kind != report::KindName(report::Kind::kCpu) &&
-         kind != report::KindName(report::Kind::kCpuAverage) &&
-         kind != report::KindName(report::Kind::kDump) && kind != report::KindName(report::Kind::kSlow);
+  return kind != policies::HangKindName(report::HangKind::kCpu) &&
+         kind != policies::HangKindName(report::HangKind::kCpuAverage) &&
+         kind != policies::HangKindName(report::HangKind::kDump) &&
+         kind != policies::HangKindName(report::HangKind::kSlow);
 }
 
-bool IsCounted(std::string_view kind) { return kind != report::KindName(report::Kind::kDump); }
+bool IsCounted(std::string_view kind) { return kind != policies::HangKindName(report::HangKind::kDump); }
 
 std::string NamesToJson(const std::vector<std::string>& names) {
   return nlohmann::json(names).dump(-1, ' ', /*ensure_ascii=*/false,
@@ -69,7 +70,7 @@ NewReport NewReport::Create(const report::Report& report, ClusterPath clusters, 
                 .app = report.app,
                 .version = report.app_version,
                 .user = report.user,
-                .kind = std::string(report::KindName(report.kind)),
+                .kind = std::string(policies::HangKindName(report.kind)),
                 .verdict = policies::VerdictName(report.verdict.word),
                 .loop = report.loop,
                 .tag = report.tag,
@@ -78,11 +79,11 @@ NewReport NewReport::Create(const report::Report& report, ClusterPath clusters, 
                 .pid = report.pid,
                 .tid = report.tid,
                 .threshold_ms = report.threshold_ms,
-                .start_wall_ms = ToSigned(report.start_wall_ms),
-                .elapsed_ns = ToSigned(report.elapsed_ns),
-                .cpu_window_ns = ToSigned(report.cpu_window_ns),
-                .cpu_thread_ns = ToSigned(report.cpu_thread_ns),
-                .cpu_process_ns = ToSigned(report.cpu_process_ns),
+                .start_wall_ms = report.start_wall_ms,
+                .elapsed_ns = report.elapsed_ns,
+                .cpu_window_ns = report.cpu_window_ns,
+                .cpu_thread_ns = report.cpu_thread_ns,
+                .cpu_process_ns = report.cpu_process_ns,
                 .level1_key = clusters[0].key,
                 .level2_key = clusters[1].key,
                 .duration_ns = std::nullopt,

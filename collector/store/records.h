@@ -12,6 +12,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/uuid.h"
 #include "collector/cluster/cause_sums.h"
 #include "collector/cluster/clusterer.h"
@@ -158,14 +159,10 @@ struct NewTrace {
 // The watched time of a record's loops; for a sampled user, of all the users that it stands for.
 double WatchedNsOf(const report::Usage& usage);
 
-// Of a type that only a newer lagwatch knows: kept as it is, for when this one is updated.
-struct UnknownRecord {
-  report::RecordType type;
-  std::string payload;
-};
-
 struct NewRecord : std::variant<NewReport, report::LagEnd, report::RunEnd, report::FrameSlice, NewUsage,
-                                report::Losses, NewTrace, UnknownRecord> {
+                                report::Losses, NewTrace, report::OwnedRecord> {
+  // An OwnedRecord is of a type that only a newer lagwatch knows: kept as it is, for when this one is
+  // updated.
   using variant::variant;
 
   std::string sender = {};  // the name of the key that brought it; empty: not known
@@ -177,7 +174,7 @@ enum class CommitOutcome {
   kNoRoom,     // one more that is not known, and there are kMaxUnknownRecords
 };
 
-inline constexpr int64_t kMsPerDay = 86'400'000;
+using base::kMsPerDay;
 
 // The day that an id was made on, since 1970 UTC; 1 at least.
 int64_t DayOf(const base::Uuid& id);

@@ -132,7 +132,7 @@ class Store {
                                     const std::function<void(std::string_view payload)>& visit) = 0;
   // Calls `visit` with every record of a type that was not known when it came, oldest first.
   virtual base::Status ForEachUnknownRecord(
-      const std::function<void(const UnknownRecord& record)>& visit) = 0;
+      const std::function<void(const report::OwnedRecord& record)>& visit) = 0;
 };
 
 }  // namespace lagwatch::collector

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/symbols/build_id.h"
 
+#include "base/text.h"
+
 namespace lagwatch::collector {
 namespace {
 
@@ -31,14 +33,6 @@ std::optional<BuildId> BuildId::FromHex(std::string_view hex) {
   return FromBytes(bytes);
 }
 
-std::string BuildId::hex() const {
-  constexpr char kDigits[] = "0123456789abcdef";
-  std::string text;
-  for (unsigned char byte : bytes_) {
-    text.push_back(kDigits[byte >> 4]);
-    text.push_back(kDigits[byte & 0x0f]);
-  }
-  return text;
-}
+std::string BuildId::hex() const { return base::ToHex(bytes_); }
 
 }  // namespace lagwatch::collector

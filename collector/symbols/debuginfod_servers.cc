@@ -40,7 +40,7 @@ base::Result<std::unique_ptr<DebuginfodServers>> DebuginfodServers::Create(const
   if (client == nullptr) return base::Status(base::StatusCode::kInternal, "libdebuginfod cannot be set up");
   std::unique_ptr<DebuginfodServers> servers(new DebuginfodServers(client, cache_directory, cache_limits));
   // Its 0.188 prints to its log even if there is none, and each dprintf() to no descriptor loses 8 KiB.
-  servers->log_ = OwnedFd(open("/dev/null", O_WRONLY | O_CLOEXEC));
+  servers->log_ = base::OwnedFd(open("/dev/null", O_WRONLY | O_CLOEXEC));
   debuginfod_set_verbose_fd(client, servers->log_.get());
   debuginfod_set_user_data(client, &servers->is_stopping_);
   debuginfod_set_progressfn(client, [](debuginfod_client* asked, long, long) {
@@ -51,7 +51,7 @@ base::Result<std::unique_ptr<DebuginfodServers>> DebuginfodServers::Create(const
 
 DebuginfodServers::~DebuginfodServers() { debuginfod_end(static_cast<debuginfod_client*>(client_)); }
 
-OwnedFd DebuginfodServers::OpenFile(const BuildId& build_id, SymbolKind kind) {
+base::OwnedFd DebuginfodServers::OpenFile(const BuildId& build_id, SymbolKind kind) {
   std::lock_guard lock(mutex_);
   if (is_stopping_ || base::SystemClock().MonoNs() < is_away_until_ns_) return {};
   auto* find = kind == SymbolKind::kDebug ? &debuginfod_find_debuginfo : &debuginfod_find_executable;
@@ -62,7 +62,7 @@ OwnedFd DebuginfodServers::OpenFile(const BuildId& build_id, SymbolKind kind) {
                 0, nullptr);
   const int64_t end_ns = base::SystemClock().MonoNs();
   if (fd < 0 && (fd != -ENOENT || end_ns - begin_ns > kSlowNs)) is_away_until_ns_ = end_ns + kPauseNs;
-  OwnedFd file(fd);
+  base::OwnedFd file(fd);
   if (++lookups_ >= kTrimLookups || end_ns >= trim_at_ns_) TrimCache();
   return file;
 }

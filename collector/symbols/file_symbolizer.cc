@@ -124,16 +124,16 @@ Result<SymbolizedFrames> FileSymbolizer::Ask(const BuildId& build_id, const std:
 Result<WorkerAnswer> FileSymbolizer::AskPool(const BuildId& build_id, const ModuleFiles& files,
                                              std::span<const uint64_t> offsets) {
   std::vector<int> fds;
-  for (const OwnedFd& file : files.files) fds.push_back(file.get());
+  for (const base::OwnedFd& file : files.files) fds.push_back(file.get());
   if (files.alt) fds.push_back(files.alt.get());
   return pool_->Symbolize(build_id.bytes(), fds, static_cast<bool>(files.alt), offsets);
 }
 
 FileSymbolizer::ModuleFiles FileSymbolizer::FindFiles(const BuildId& build_id) {
   ModuleFiles found;
-  OwnedFd executable;
+  base::OwnedFd executable;
   for (SymbolSource* source : sources_) {
-    OwnedFd debug = source->OpenFile(build_id, SymbolKind::kDebug);
+    base::OwnedFd debug = source->OpenFile(build_id, SymbolKind::kDebug);
     if (!executable) executable = source->OpenFile(build_id, SymbolKind::kExecutable);
     if (!debug) continue;
     found.files.push_back(std::move(debug));

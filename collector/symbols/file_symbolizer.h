@@ -44,8 +44,8 @@ class FileSymbolizer final : public Symbolizer {
     int64_t until_mono_ns;
   };
   struct ModuleFiles {
-    std::vector<OwnedFd> files;
-    OwnedFd alt;
+    std::vector<base::OwnedFd> files;
+    base::OwnedFd alt;
   };
 
   // The answers that the cache has, and the offsets that it lacks.

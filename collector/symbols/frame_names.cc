@@ -21,8 +21,8 @@ FrameName FrameNames::NameOf(const report::Frame& frame) const {
   const auto symbol = symbols_.find({frame.module, offset});
   if (symbol != symbols_.end() && !symbol->second->empty())
     return {Remembered<ReadableFunctionName>(*symbol->second), true};
-  if (frame.module == 0) return {HexNumber(offset), false};
-  const std::string& path = report_.modules[frame.module - 1].path;
+  if (frame.module == report::kNoModule) return {HexNumber(offset), false};
+  const std::string& path = report_.modules[frame.module].path;
   if (path == policies::kGeneratedCodeModule) return {path, false};
   return {std::string(BaseName(path)) + "+" + HexNumber(offset), false};
 }

@@ -8,11 +8,12 @@
 #include <memory>
 #include <vector>
 
+#include "base/text.h"
+
 namespace lagwatch::collector {
 namespace {
 
 constexpr size_t kPieceBytes = 1 << 20;
-constexpr char kDigits[] = "0123456789abcdef";
 
 }  // namespace
 
@@ -30,16 +31,11 @@ base::Result<std::string> Sha256OfFile(int fd) {
   unsigned char digest[EVP_MAX_MD_SIZE];
   unsigned size_bytes = 0;
   EVP_DigestFinal_ex(context.get(), digest, &size_bytes);
-  std::string text;
-  for (unsigned i = 0; i < size_bytes; ++i) {
-    text.push_back(kDigits[digest[i] >> 4]);
-    text.push_back(kDigits[digest[i] & 0x0f]);
-  }
-  return text;
+  return base::ToHex(std::span(digest, size_bytes));
 }
 
 bool IsSha256(std::string_view text) {
-  return text.size() == 64 && text.find_first_not_of(kDigits) == std::string_view::npos;
+  return text.size() == 64 && text.find_first_not_of(base::kHexDigits) == std::string_view::npos;
 }
 
 }  // namespace lagwatch::collector

@@ -14,11 +14,11 @@ using base::StatusCode;
 namespace fs = std::filesystem;
 
 // O_NONBLOCK, because a path may name a pipe.
-OwnedFd OpenToRead(const std::string& path) {
-  return OwnedFd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+base::OwnedFd OpenToRead(const std::string& path) {
+  return base::OwnedFd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
 }
 
-bool IsElf(const OwnedFd& file) {
+bool IsElf(const base::OwnedFd& file) {
   char magic[4];
   return file && pread(file.get(), magic, sizeof magic, 0) == sizeof magic &&
          std::string_view(magic, sizeof magic) == "\177ELF";
@@ -39,7 +39,7 @@ base::Result<std::unique_ptr<SymbolDirectory>> SymbolDirectory::Open(std::string
     std::error_code ignored;
     if (entry->path().filename() == ".build-id") entry.disable_recursion_pending();
     if (!entry->is_regular_file(ignored)) continue;
-    OwnedFd file = OpenToRead(entry->path());
+    base::OwnedFd file = OpenToRead(entry->path());
     if (!IsElf(file)) continue;
     auto facts = pool->Inspect(file.get());
     if (!facts.ok() && facts.status().code() == StatusCode::kUnavailable) return facts.status();
@@ -49,9 +49,9 @@ base::Result<std::unique_ptr<SymbolDirectory>> SymbolDirectory::Open(std::string
   return directory;
 }
 
-OwnedFd SymbolDirectory::OpenFile(const BuildId& build_id, SymbolKind kind) {
+base::OwnedFd SymbolDirectory::OpenFile(const BuildId& build_id, SymbolKind kind) {
   const std::string by_id = path_ + "/.build-id/" + build_id.path();
-  if (OwnedFd file = OpenToRead(kind == SymbolKind::kDebug ? by_id + ".debug" : by_id)) return file;
+  if (base::OwnedFd file = OpenToRead(kind == SymbolKind::kDebug ? by_id + ".debug" : by_id)) return file;
   auto found = files_.find(build_id);
   // The reader finds out which of them has DWARF: the first stands for the debug file, the second
   // for the other.

@@ -65,7 +65,7 @@ void VisitFiles(const std::string& directory, Visit visit) {
 
 void Replace(const std::string& path, std::string_view text) {
   const std::string temporary = path + ".new";
-  OwnedFd file(open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+  base::OwnedFd file(open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
   if (file && WriteAll(file.get(), text).ok()) rename(temporary.c_str(), path.c_str());
 }
 
@@ -163,7 +163,8 @@ Result<UploadProgress> SymbolFiles::Append(const SymbolUpload& upload, uint64_t 
   if (Status allowed = CheckLimits(upload, offset, bytes); !allowed.ok()) return allowed;
   Turn turn(this, PartPathOf(upload));
   if (IsStored(upload)) return UploadProgress{.is_complete = true};
-  OwnedFd part(open(turn.part_path().c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600));
+  base::OwnedFd part(
+      open(turn.part_path().c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!part) return base::IoError("cannot keep the symbol file", errno);
   uint64_t received = SizeOf(part.get());
   if (offset > received || offset + bytes.size() < received) return Unfinished(upload, received);
@@ -180,7 +181,7 @@ Result<UploadProgress> SymbolFiles::Append(const SymbolUpload& upload, uint64_t 
 Status SymbolFiles::Store(const SymbolUpload& upload, int part_fd, const std::string& part_path) {
   auto sha256 = Sha256OfFile(part_fd);
   if (!sha256.ok()) return sha256.status();
-  OwnedFd readable(open(part_path.c_str(), O_RDONLY | O_CLOEXEC));
+  base::OwnedFd readable(open(part_path.c_str(), O_RDONLY | O_CLOEXEC));
   Status checked = *sha256 == upload.sha256
                        ? check_file_(readable.get(), upload.build_id)
                        : Status(StatusCode::kInvalid, "the received file has another SHA-256; send it again");
@@ -200,8 +201,8 @@ Status SymbolFiles::Store(const SymbolUpload& upload, int part_fd, const std::st
   return {};
 }
 
-OwnedFd SymbolFiles::OpenFile(const BuildId& build_id, SymbolKind kind) const {
-  OwnedFd file(open(PathOf(build_id, kind).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+base::OwnedFd SymbolFiles::OpenFile(const BuildId& build_id, SymbolKind kind) const {
+  base::OwnedFd file(open(PathOf(build_id, kind).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   if (!file) return file;
   const timespec times[2] = {{.tv_sec = 0, .tv_nsec = UTIME_NOW}, {.tv_sec = 0, .tv_nsec = UTIME_OMIT}};
   futimens(file.get(), times);

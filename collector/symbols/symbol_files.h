@@ -15,9 +15,9 @@
 #include <string_view>
 #include <vector>
 
+#include "base/owned_fd.h"
 #include "base/status.h"
 #include "collector/symbols/build_id.h"
-#include "collector/symbols/owned_fd.h"
 
 namespace lagwatch::collector {
 
@@ -72,7 +72,7 @@ class SymbolFiles {
   base::Result<UploadProgress> Append(const SymbolUpload& upload, uint64_t offset, std::string_view bytes);
 
   // The file, read only; it counts as used now. None when there is none.
-  OwnedFd OpenFile(const BuildId& build_id, SymbolKind kind) const;
+  base::OwnedFd OpenFile(const BuildId& build_id, SymbolKind kind) const;
 
   // By build id.
   std::vector<StoredSymbolFile> List() const;

@@ -14,11 +14,11 @@ SymbolNamer::SymbolNamer(const report::Report& report, Symbolizer* symbolizer)
   std::map<uint32_t, std::vector<uint64_t>> offsets_of_module;
   for (const report::Stack& stack : report.stacks) {
     for (const report::Frame& frame : stack.frames) {
-      if (frame.module != 0) offsets_of_module[frame.module].push_back(frame.offset);
+      if (frame.module != report::kNoModule) offsets_of_module[frame.module].push_back(frame.offset);
     }
   }
   for (auto& [module, offsets] : offsets_of_module) {
-    const std::string& build_id = report.modules[module - 1].build_id;
+    const std::string& build_id = report.modules[module].build_id;
     if (build_id.empty()) continue;
     std::ranges::sort(offsets);
     offsets.erase(std::unique(offsets.begin(), offsets.end()), offsets.end());

@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
+#include "base/owned_fd.h"
 #include "base/status.h"
 #include "collector/symbols/build_id.h"
 #include "collector/symbols/cache_directory.h"
-#include "collector/symbols/owned_fd.h"
 #include "collector/symbols/symbol_files.h"
 #include "collector/symbols/worker_pool.h"
 
@@ -22,14 +22,14 @@ class SymbolSource {
  public:
   virtual ~SymbolSource() = default;
   // Read only; none when this place has no such file, or cannot be asked now.
-  virtual OwnedFd OpenFile(const BuildId& build_id, SymbolKind kind) = 0;
+  virtual base::OwnedFd OpenFile(const BuildId& build_id, SymbolKind kind) = 0;
 };
 
 // Uploaded files. Borrows `files`.
 class UploadedSymbols final : public SymbolSource {
  public:
   explicit UploadedSymbols(SymbolFiles* files) : files_(files) {}
-  OwnedFd OpenFile(const BuildId& build_id, SymbolKind kind) override {
+  base::OwnedFd OpenFile(const BuildId& build_id, SymbolKind kind) override {
     return files_->OpenFile(build_id, kind);
   }
 
@@ -44,7 +44,7 @@ class SymbolDirectory final : public SymbolSource {
   // Looks through the directory, by the workers, which may take a while. Errors: kIo when it cannot
   // be read; kUnavailable.
   static base::Result<std::unique_ptr<SymbolDirectory>> Open(std::string path, WorkerPool* pool);
-  OwnedFd OpenFile(const BuildId& build_id, SymbolKind kind) override;
+  base::OwnedFd OpenFile(const BuildId& build_id, SymbolKind kind) override;
 
  private:
   explicit SymbolDirectory(std::string path) : path_(std::move(path)) {}
@@ -63,7 +63,7 @@ class DebuginfodServers final : public SymbolSource {
                                                                  const std::string& cache_directory,
                                                                  const CacheLimits& cache_limits = {});
   ~DebuginfodServers() override;
-  OwnedFd OpenFile(const BuildId& build_id, SymbolKind kind) override;
+  base::OwnedFd OpenFile(const BuildId& build_id, SymbolKind kind) override;
   // Breaks off the download that is under way; there are no others after that.
   void Stop() { is_stopping_ = true; }
 
@@ -75,7 +75,7 @@ class DebuginfodServers final : public SymbolSource {
 
   const std::string cache_directory_;
   const CacheLimits cache_limits_;
-  OwnedFd log_;
+  base::OwnedFd log_;
   std::atomic<bool> is_stopping_{false};
   std::mutex mutex_;
   void* client_;                  // libdebuginfod's, guarded by mutex_: it answers one at a time

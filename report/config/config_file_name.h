@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/hash.h"
+#include "base/text.h"
 
 namespace lagwatch::report {
 
@@ -22,9 +23,7 @@ inline std::string ConfigFileName(const ConfigAudience& audience) {
   constexpr std::string_view kBetween("\0", 1);
   uint64_t hash = base::HashBytes(audience.app);
   hash = base::HashBytes(audience.user, base::HashBytes(kBetween, hash));
-  std::string name(kConfigPrefix);
-  for (int shift = 60; shift >= 0; shift -= 4) name += "0123456789abcdef"[hash >> shift & 15];
-  return name;
+  return std::string(kConfigPrefix) + base::ToHex(hash);
 }
 
 }  // namespace lagwatch::report

@@ -62,13 +62,6 @@ base::Result<PublicKey> ParsePublicKey(std::string_view hex) {
   return key;
 }
 
-std::string ToHex(const PublicKey& key) {
-  constexpr char kDigits[] = "0123456789abcdef";
-  std::string hex;
-  for (const unsigned char byte : key) hex.append({kDigits[byte >> 4], kDigits[byte & 15]});
-  return hex;
-}
-
 base::Result<std::string> OpenSigned(std::string_view envelope, const PublicKey& key) {
   if (envelope.size() > kMaxEnvelopeBytes)
     return Status(StatusCode::kInvalid, "a signed document over 256 KiB");

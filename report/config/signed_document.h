@@ -12,10 +12,10 @@
 namespace lagwatch::report {
 
 using PublicKey = std::array<unsigned char, 32>;
+using SecretKey = std::array<unsigned char, 32>;
 
 // From 64 hexadecimal digits. Errors: kInvalid.
 base::Result<PublicKey> ParsePublicKey(std::string_view hex);
-std::string ToHex(const PublicKey& key);
 
 // Returns the text. Errors: kInvalid if it is malformed, kUnauthorized if the key's owner did not sign it.
 base::Result<std::string> OpenSigned(std::string_view envelope, const PublicKey& key);

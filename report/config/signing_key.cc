@@ -7,6 +7,8 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "base/text.h"
+
 namespace lagwatch::report {
 namespace {
 
@@ -15,7 +17,7 @@ using base::Status;
 using base::StatusCode;
 using Key = std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)>;
 
-Key ToKey(const std::array<unsigned char, 32>& secret) {
+Key ToKey(const SecretKey& secret) {
   return {EVP_PKEY_new_raw_private_key(EVP_PKEY_ED25519, nullptr, secret.data(), secret.size()),
           &EVP_PKEY_free};
 }
@@ -46,7 +48,7 @@ Result<SigningKey> SigningKey::Parse(std::string_view text) {
   return key;
 }
 
-std::string SigningKey::ToText() const { return ToHex(secret_); }
+std::string SigningKey::ToText() const { return base::ToHex(secret_); }
 
 Result<PublicKey> SigningKey::ToPublicKey() const {
   const Key key = ToKey(secret_);

@@ -26,7 +26,7 @@ class SigningKey {
   base::Result<std::string> Seal(std::string_view text) const;
 
  private:
-  std::array<unsigned char, 32> secret_{};
+  SecretKey secret_{};
 };
 
 }  // namespace lagwatch::report

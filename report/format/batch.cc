@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/format/guarded_read.h"
+#include "report/format/field_codec.h"
 #include "report/format/report.h"
 
 namespace lagwatch::report {
@@ -30,9 +30,7 @@ void AppendToBatch(const Record& record, std::string* batch) {
 void AppendSymbol(const Symbol& symbol, std::string* encoded_report) {
   protozero::pbf_writer report(*encoded_report);
   protozero::pbf_writer writer(report, Number(ReportField::kSymbols));
-  writer.add_uint32(Number(SymbolField::kModule), symbol.module);
-  writer.add_uint64(Number(SymbolField::kFunctionOffset), symbol.function_offset);
-  writer.add_string(Number(SymbolField::kName), symbol.name);
+  WriteFields(kSymbolTable, symbol, &writer);
 }
 
 void AppendCause(uint64_t cause, std::string* encoded_report) {

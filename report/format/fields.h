@@ -5,22 +5,9 @@
 
 #include <cstdint>
 
+#include "report/format/record.h"
+
 namespace lagwatch::report {
-
-using pbf_tag_type = uint32_t;  // as protozero spells it
-
-// A record's type in the spool and its field number in a Batch.
-enum class RecordType : pbf_tag_type {
-  kReport = 1,
-  kLagEnd = 2,
-  kRunEnd = 3,
-  kFrameSlice = 4,
-  kUsage = 5,
-  kLosses = 6,
-  kPacked = 7,  // of a batch only: records in the compact form
-  kSealed = 8,  // one of the others, for the collector's eyes only
-  kTrace = 9,
-};
 
 enum class ReportField : pbf_tag_type {
   kId = 1,
@@ -240,37 +227,5 @@ template <typename Field>
 constexpr pbf_tag_type Number(Field field) {
   return static_cast<pbf_tag_type>(field);
 }
-
-// Values persisted in reports.
-enum class Kind : int32_t {
-  kUnknown = 0,
-  kLag = 1,
-  kBusyLoop = 2,
-  kWaited = 3,
-  kIdleHandler = 4,
-  kInput = 5,
-  kScope = 6,
-  kCpu = 7,
-  kCpuAverage = 8,
-  kFrames = 9,
-  kStartup = 10,
-  kStartupLag = 11,
-  kDump = 12,
-  kKilledInHang = 13,
-  kSlow = 14,
-};
-enum class Level : int32_t { kLag = 0, kAnr = 1 };
-enum class Completeness : int32_t { kComplete = 0, kCut = 1, kIncomplete = 2, kNone = 3 };
-enum class LockKind : int32_t {
-  kUnknown = 0,
-  kMutex = 1,
-  kRwLock = 2,
-  kThread = 3,
-  kCondition = 4,
-  kSemaphore = 5,
-  kBarrier = 6,
-};
-enum class WaitsFor : int32_t { kUnknown = 0, kOwner = 1, kReaders = 2, kSignal = 3 };
-enum class WaitOutcome : int32_t { kNone = 0, kLock = 1, kDeadlock = 2 };
 
 }  // namespace lagwatch::report

@@ -15,7 +15,7 @@ class OwnFrames {
  public:
   explicit OwnFrames(const Report& report) {
     for (uint32_t i = 0; i < report.modules.size(); ++i) {
-      if (base::IsOwnLibrary(report.modules[i].path)) modules_.insert(i + 1);
+      if (base::IsOwnLibrary(report.modules[i].path)) modules_.insert(i);
     }
     for (const Symbol& symbol : report.symbols) {
       if (base::IsOwnFunctionName(symbol.name)) functions_.emplace(symbol.module, symbol.function_offset);
@@ -28,7 +28,7 @@ class OwnFrames {
   }
 
  private:
-  std::set<uint32_t> modules_;  // as frames name them
+  std::set<uint32_t> modules_;
   std::set<std::pair<uint32_t, uint64_t>> functions_;
 };
 

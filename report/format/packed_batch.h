@@ -20,14 +20,6 @@ namespace lagwatch::report {
 // that type itself.
 std::string PackBatch(std::span<const Record> records);
 
-// One record, encoded.
-struct OwnedRecord {
-  RecordType type;
-  std::string payload;
-
-  bool operator==(const OwnedRecord&) const = default;
-};
-
 // A small hostile body must not unfold into more than these, all records of a body together. Clients send at
 // most 200 records, and about 1 MiB, at once.
 struct UnpackLimits {

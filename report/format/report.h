@@ -10,11 +10,12 @@
 #include "base/status.h"
 #include "base/uuid.h"
 #include "policies/exit_reason.h"
-#include "policies/frame_levels.h"
 #include "policies/guard.h"
 #include "policies/usage.h"
 #include "policies/verdict.h"
 #include "report/format/fields.h"
+#include "report/format/parts.h"
+#include "report/format/record.h"
 
 namespace lagwatch::report {
 
@@ -22,15 +23,6 @@ struct Module {
   std::string path;
   std::string build_id;  // raw bytes
   uint64_t load_bias = 0;
-};
-
-struct Frame {
-  uint32_t module = 0;  // index into Report::modules plus 1; 0 when the address is in no module
-  uint64_t offset = 0;
-  uint64_t function_offset = 0;  // 0 when not known
-
-  // The place that a Symbol names: the function if the unwind table knows it, else the very place.
-  uint64_t symbol_offset() const { return function_offset != 0 ? function_offset : offset; }
 };
 
 struct Stack {
@@ -41,45 +33,6 @@ struct Stack {
   uint64_t gap_frames = 0;
 };
 
-struct Sample {
-  uint64_t age_ns = 0;
-  uint32_t stack = 0;            // index into Report::stacks
-  policies::ThreadUse use = {};  // since the sample before
-  uint64_t wall_ns = 0;          // of Kind::kSlow, as the next one: see lagwatch.proto
-  uint64_t calls = 0;
-};
-
-struct Thread {
-  uint32_t tid = 0;
-  std::string name;
-  std::string state;
-  uint32_t stack = 0;  // index into Report::stacks plus 1; 0 when there is none
-  uint64_t cpu_ns = 0;
-  std::string wait_channel;
-  uint64_t syscall = 0;  // the number plus 1; 0 when in none or not known
-};
-
-// Stacks as in Thread.
-struct Wait {
-  uint32_t tid = 0;
-  uint32_t stack = 0;
-  uint64_t lock = 0;
-  LockKind kind = LockKind::kUnknown;
-  WaitsFor waits_for = WaitsFor::kUnknown;
-  bool has_timeout = false;
-  uint32_t owner_tid = 0;  // not 0 when waits_for is kOwner
-  std::string owner_name;
-  uint32_t owner_stack = 0;
-};
-
-struct PastDispatch {
-  std::string tag;
-  uint64_t age_ns = 0;
-  uint64_t wall_ns = 0;
-  uint64_t cpu_ns = 0;
-  uint64_t queue_wait_ns = 0;
-};
-
 struct Fact {
   std::string name;
   int64_t number = 0;
@@ -87,33 +40,13 @@ struct Fact {
 };
 
 struct Symbol {
-  uint32_t module = 0;
+  uint32_t module = kNoModule;  // index into Report::modules
   uint64_t function_offset = 0;
   std::string name;
 };
 
 // Every index in a decoded report is within its array: DecodeReport refuses others.
-struct Report {
-  base::Uuid id;
-  base::Uuid session_id;
-  base::Uuid lag_id;
-  uint32_t ordinal = 0;
-  std::string app;
-  std::string app_version;
-  std::string user;
-  std::string os;
-  std::string machine;
-  uint32_t pid = 0;
-  uint32_t tid = 0;
-  std::string loop;
-  std::string tag;
-  Kind kind = Kind::kUnknown;
-  uint32_t threshold_ms = 0;
-  uint64_t start_wall_ms = 0;
-  uint64_t elapsed_ns = 0;
-  uint64_t cpu_window_ns = 0;
-  uint64_t cpu_thread_ns = 0;
-  uint64_t cpu_process_ns = 0;
+struct Report : policies::HangHeader<std::string> {
   std::vector<Module> modules;
   std::vector<Stack> stacks;
   std::vector<Sample> samples;
@@ -124,7 +57,6 @@ struct Report {
   uint32_t own_threads = 0;  // of lagwatch, which are in no list
   std::vector<Wait> waits;
   WaitOutcome wait_outcome = WaitOutcome::kNone;
-  Level level = Level::kLag;
   policies::Verdict verdict;
   policies::GuardFindings guard;
   std::vector<PastDispatch> history;  // oldest first
@@ -135,7 +67,7 @@ struct Report {
 
 struct LagEnd {
   base::Uuid report_id;
-  uint64_t duration_ns = 0;
+  int64_t duration_ns = 0;
 };
 
 // The end of an earlier run of the program.
@@ -152,22 +84,6 @@ struct RunEnd {
   std::string app = {};
   std::string app_version = {};
   std::string user = {};
-  uint32_t sample_rate_ppm = 0;
-};
-
-// The frames of one loop in one scene, over some seconds.
-struct FrameSlice {
-  base::Uuid id;
-  base::Uuid session_id;
-  std::string app;
-  std::string app_version;
-  std::string user;
-  std::string loop;
-  std::string scene;
-  uint64_t begin_wall_ms = 0;
-  uint64_t duration_ns = 0;
-  uint64_t refresh_interval_ns = 0;
-  policies::FrameTotals frames;
   uint32_t sample_rate_ppm = 0;
 };
 
@@ -199,12 +115,6 @@ struct Usage {
   uint32_t sample_rate_ppm = 0;
 };
 
-// One record of a batch, still encoded; borrows the batch's bytes.
-struct Record {
-  RecordType type;
-  std::string_view payload;
-};
-
 // Errors: kInvalid, with what is wrong in words. Unknown fields are skipped, so newer clients are welcome.
 base::Result<Report> DecodeReport(std::string_view bytes);
 base::Result<LagEnd> DecodeLagEnd(std::string_view bytes);
@@ -228,15 +138,5 @@ void AppendCause(uint64_t cause, std::string* encoded_report);
 // Likewise, what share of users it stands for: to a report, run's end, frame slice, usage, trace or
 // sealed record; others stay.
 void AppendSampleRate(RecordType type, uint32_t sample_rate_ppm, std::string* encoded_record);
-
-// "lag", "busy-loop", "waited", "idle-handler", "input", "scope", "cpu", "cpu-average", "frames", "startup",
-// "startup-lag", "dump", "killed-in-hang", "slow", "unknown", as in the JSON that people and programs read.
-std::string_view KindName(Kind kind);
-// "lag", "anr".
-std::string_view LevelName(Level level);
-// "mutex", "rwlock", "thread", "condition", "semaphore", "barrier", "unknown".
-std::string_view LockKindName(LockKind kind);
-// "owner", "readers", "signal", "unknown".
-std::string_view WaitsForName(WaitsFor waits_for);
 
 }  // namespace lagwatch::report

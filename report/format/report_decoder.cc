@@ -1,152 +1,112 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
-
-#include "report/format/guarded_read.h"
+#include "report/format/field_codec.h"
 #include "report/format/own_parts.h"
 #include "report/format/report.h"
-#include "report/format/report_parts_decoder.h"
 
 namespace lagwatch::report {
 namespace {
 
 using protozero::pbf_message;
 
-void ReadCpu(pbf_message<CpuField> message, Report* report) {
+template <typename Assign>
+void ReadPacked(pbf_message<StackField>* message, std::vector<Frame>* frames, Assign assign) {
+  size_t index = 0;
+  for (uint64_t value : message->get_packed_uint64()) {
+    if (index == frames->size()) frames->push_back({kNoModule, 0, 0});
+    assign(&(*frames)[index++], value);
+  }
+}
+
+Stack ReadStack(pbf_message<StackField> message) {
+  Stack stack;
   while (message.next()) {
     switch (message.tag()) {
-      case CpuField::kWindowNs:
-        report->cpu_window_ns = message.get_uint64();
+      case StackField::kModule:
+        ReadPacked(&message, &stack.frames,
+                   [](Frame* frame, uint64_t value) { frame->module = static_cast<uint32_t>(value - 1); });
         break;
-      case CpuField::kThreadNs:
-        report->cpu_thread_ns = message.get_uint64();
+      case StackField::kOffset:
+        ReadPacked(&message, &stack.frames, [](Frame* frame, uint64_t value) { frame->offset = value; });
         break;
-      case CpuField::kProcessNs:
-        report->cpu_process_ns = message.get_uint64();
+      case StackField::kFunctionOffset:
+        ReadPacked(&message, &stack.frames,
+                   [](Frame* frame, uint64_t value) { frame->function_offset = value; });
+        break;
+      case StackField::kCompleteness:
+        stack.completeness = static_cast<Completeness>(message.get_enum());
+        break;
+      case StackField::kGapAt:
+        stack.gap_at = message.get_uint32();
+        break;
+      case StackField::kGapFrames:
+        stack.gap_frames = message.get_uint64();
         break;
       default:
         message.skip();
     }
   }
+  return stack;
+}
+
+template <typename Field, typename Table, typename Part>
+void Add(Table table, pbf_message<Field> message, std::vector<Part>* parts) {
+  ReadFields<Field>(table, message, &parts->emplace_back());
 }
 
 Report ReadReport(pbf_message<ReportField> message) {
   Report report;
   while (message.next()) {
     switch (message.tag()) {
-      case ReportField::kId:
-        report.id = ReadUuid(&message);
-        break;
-      case ReportField::kSessionId:
-        report.session_id = ReadUuid(&message);
-        break;
-      case ReportField::kLagId:
-        report.lag_id = ReadUuid(&message);
-        break;
-      case ReportField::kOrdinal:
-        report.ordinal = message.get_uint32();
-        break;
-      case ReportField::kApp:
-        report.app = message.get_string();
-        break;
-      case ReportField::kAppVersion:
-        report.app_version = message.get_string();
-        break;
-      case ReportField::kUser:
-        report.user = message.get_string();
-        break;
-      case ReportField::kOs:
-        report.os = message.get_string();
-        break;
-      case ReportField::kMachine:
-        report.machine = message.get_string();
-        break;
-      case ReportField::kPid:
-        report.pid = message.get_uint32();
-        break;
-      case ReportField::kTid:
-        report.tid = message.get_uint32();
-        break;
-      case ReportField::kLoop:
-        report.loop = message.get_string();
-        break;
-      case ReportField::kTag:
-        report.tag = message.get_string();
-        break;
-      case ReportField::kKind:
-        report.kind = static_cast<Kind>(message.get_enum());
-        break;
-      case ReportField::kThresholdMs:
-        report.threshold_ms = message.get_uint32();
-        break;
-      case ReportField::kStartWallMs:
-        report.start_wall_ms = message.get_uint64();
-        break;
-      case ReportField::kElapsedNs:
-        report.elapsed_ns = message.get_uint64();
-        break;
       case ReportField::kCpu:
-        ReadCpu(message.get_message(), &report);
+        ReadFields<CpuField>(kCpuTable, message.get_message(), &report);
         break;
       case ReportField::kModules:
-        report.modules.push_back(ReadModule(message.get_message()));
+        Add<ModuleField>(kModuleTable, message.get_message(), &report.modules);
         break;
       case ReportField::kStacks:
         report.stacks.push_back(ReadStack(message.get_message()));
         break;
       case ReportField::kSamples:
-        report.samples.push_back(ReadSample(message.get_message()));
-        break;
-      case ReportField::kExpensiveStack:
-        report.expensive_stack = message.get_uint32();
+        Add<SampleField>(kSampleTable, message.get_message(), &report.samples);
         break;
       case ReportField::kThreads:
-        report.threads.push_back(ReadThread(message.get_message()));
+        Add<ThreadField>(kThreadTable, message.get_message(), &report.threads);
         break;
       case ReportField::kSymbols:
-        report.symbols.push_back(ReadSymbol(message.get_message()));
-        break;
-      case ReportField::kThreadsDropped:
-        report.threads_dropped = message.get_uint32();
+        Add<SymbolField>(kSymbolTable, message.get_message(), &report.symbols);
         break;
       case ReportField::kWaits:
-        report.waits.push_back(ReadWait(message.get_message()));
-        break;
-      case ReportField::kWaitOutcome:
-        report.wait_outcome = static_cast<WaitOutcome>(message.get_enum());
-        break;
-      case ReportField::kLevel:
-        report.level = static_cast<Level>(message.get_enum());
+        Add<WaitField>(kWaitTable, message.get_message(), &report.waits);
         break;
       case ReportField::kVerdict:
-        report.verdict = ReadVerdict(message.get_message());
+        ReadFields<VerdictField>(kVerdictTable, message.get_message(), &report.verdict);
         break;
       case ReportField::kGuard:
-        report.guard = ReadGuard(message.get_message());
+        ReadFields<GuardField>(kGuardTable, message.get_message(), &report.guard);
         break;
       case ReportField::kHistory:
-        report.history.push_back(ReadPastDispatch(message.get_message()));
+        Add<PastDispatchField>(kPastDispatchTable, message.get_message(), &report.history);
         break;
       case ReportField::kFacts:
-        report.facts.push_back(ReadFact(message.get_message()));
-        break;
-      case ReportField::kSampleRatePpm:
-        report.sample_rate_ppm = message.get_uint32();
-        break;
-      case ReportField::kCause:
-        report.cause = message.get_fixed64();
+        Add<FactField>(kFactTable, message.get_message(), &report.facts);
         break;
       default:
-        message.skip();
+        if (!TryReadField(kHeaderTable, &message, &report) && !TryReadField(kReportTable, &message, &report))
+          message.skip();
     }
   }
   return report;
 }
 
+static_assert(kNoStack == kNoModule);
+bool IsOutside(uint32_t index, size_t count) { return index != kNoStack && index >= count; }
+
 void CheckReferences(const Report& report) {
   if (report.id == base::Uuid{}) throw SchemaError{"it has no id"};
   for (const Stack& stack : report.stacks) {
     for (const Frame& frame : stack.frames) {
-      if (frame.module > report.modules.size()) throw SchemaError{"a frame names a module that is not there"};
+      if (IsOutside(frame.module, report.modules.size()))
+        throw SchemaError{"a frame names a module that is not there"};
     }
     if (stack.gap_at > stack.frames.size()) throw SchemaError{"a stack's gap is outside of it"};
   }
@@ -154,17 +114,18 @@ void CheckReferences(const Report& report) {
     if (sample.stack >= report.stacks.size()) throw SchemaError{"a sample names a stack that is not there"};
   }
   for (const Thread& thread : report.threads) {
-    if (thread.stack > report.stacks.size()) throw SchemaError{"a thread names a stack that is not there"};
+    if (IsOutside(thread.stack, report.stacks.size()))
+      throw SchemaError{"a thread names a stack that is not there"};
   }
   for (const Wait& wait : report.waits) {
-    if (std::max(wait.stack, wait.owner_stack) > report.stacks.size()) {
+    if (IsOutside(wait.stack, report.stacks.size()) || IsOutside(wait.owner_stack, report.stacks.size())) {
       throw SchemaError{"a wait names a stack that is not there"};
     }
-    if (wait.waits_for == WaitsFor::kOwner && wait.owner_tid == 0) {
+    if (wait.lock.waits_for == WaitsFor::kOwner && wait.lock.owner_tid == 0) {
       throw SchemaError{"a wait names no owner"};
     }
   }
-  bool has_cycle = !report.waits.empty() && report.waits.back().waits_for == WaitsFor::kOwner;
+  bool has_cycle = !report.waits.empty() && report.waits.back().lock.waits_for == WaitsFor::kOwner;
   if (report.wait_outcome == WaitOutcome::kDeadlock && !has_cycle)
     throw SchemaError{"its deadlock has no cycle"};
   if (report.expensive_stack >= report.stacks.size()) throw SchemaError{"it has no expensive stack"};

@@ -5,7 +5,7 @@
 //   ReportEncoder encoder(buffer);
 //   encoder.SetHeader(header);
 //   uint32_t stack = encoder.AddStack(frames, completeness);
-//   encoder.AddSample(age_ns, stack);
+//   encoder.AddSample({.age_ns = age_ns, .stack = stack});
 //   if (encoder.ok()) spool.Append(RecordType::kReport, buffer.content());
 //
 // Context: watchdog. Not thread-safe. Built with exceptions because protozero's headers hold `throw`s; none
@@ -18,87 +18,17 @@
 #include <string_view>
 
 #include "base/uuid.h"
-#include "policies/frame_levels.h"
 #include "policies/guard.h"
 #include "policies/verdict.h"
-#include "report/format/fields.h"
 #include "report/format/fixed_buffer.h"
+#include "report/format/parts.h"
 
 namespace lagwatch::report {
 
-// All that is known of a lag besides its stacks. Views are borrowed for the call.
-struct ReportHeader {
-  base::Uuid id;
-  base::Uuid session_id;
-  base::Uuid lag_id;
-  uint32_t ordinal = 0;
-  std::string_view app;
-  std::string_view app_version;
-  std::string_view user;
-  std::string_view os;
-  std::string_view machine;
-  uint32_t pid = 0;
-  uint32_t tid = 0;
-  std::string_view loop;
-  std::string_view tag;
-  Kind kind = Kind::kLag;
-  Level level = Level::kLag;
-  uint32_t threshold_ms = 0;
-  int64_t start_wall_ms = 0;
-  int64_t elapsed_ns = 0;
-  int64_t cpu_window_ns = 0;
-  int64_t cpu_thread_ns = 0;
-  int64_t cpu_process_ns = 0;
-};
-
-// A frame as the encoder wants it: `module` is an index as AddModule returned it, or kNoModule.
-struct EncodedFrame {
-  uint32_t module;
-  uint64_t offset;
-  uint64_t function_offset;
-};
 // So many frames are left out before the one with index `at`.
 struct StackGap {
   uint32_t at = 0;
   uint64_t frame_count = 0;
-};
-inline constexpr uint32_t kNoModule = UINT32_MAX;
-inline constexpr uint32_t kNoStack = UINT32_MAX;
-
-struct ThreadFields {
-  uint32_t tid = 0;
-  std::string_view name;
-  char state = '?';
-  uint32_t stack = kNoStack;
-  int64_t cpu_ns = 0;
-  std::string_view wait_channel = {};
-  int64_t syscall_number = -1;  // -1: in none, or not known
-};
-
-struct WaitFields {
-  uint32_t tid = 0;
-  uint32_t stack = kNoStack;
-  uint64_t lock = 0;
-  LockKind kind = LockKind::kUnknown;
-  WaitsFor waits_for = WaitsFor::kUnknown;
-  bool has_timeout = false;
-  uint32_t owner_tid = 0;
-  std::string_view owner_name = {};
-  uint32_t owner_stack = kNoStack;
-};
-
-struct PastDispatchFields {
-  std::string_view tag;
-  int64_t age_ns = 0;
-  int64_t wall_ns = 0;
-  int64_t cpu_ns = 0;
-  int64_t queue_wait_ns = 0;
-};
-
-// Calls that a sample of Kind::kSlow stands for.
-struct CallCost {
-  int64_t wall_ns = 0;  // in the function itself
-  uint64_t calls = 0;
 };
 
 class ReportEncoder {
@@ -111,21 +41,20 @@ class ReportEncoder {
   void SetHeader(const ReportHeader& header);
   // Returns the module's index. The caller adds each module once.
   uint32_t AddModule(std::string_view path, std::string_view build_id, uint64_t load_bias);
-  // Returns the stack's index, or kNoStack when a report can hold no more distinct stacks.
-  uint32_t AddStack(std::span<const EncodedFrame> frames, Completeness completeness, StackGap gap = {});
-  // `use` is since the sample before.
-  void AddSample(int64_t age_ns, uint32_t stack, const policies::ThreadUse& use = {},
-                 const CallCost& cost = {});
+  // `frames` name modules by what AddModule returned. Returns the stack's index, or kNoStack when a report
+  // can hold no more distinct stacks.
+  uint32_t AddStack(std::span<const Frame> frames, Completeness completeness, StackGap gap = {});
+  void AddSample(const Sample& sample);
   void SetExpensiveStack(uint32_t stack);
-  void AddThread(const ThreadFields& thread);
+  void AddThread(const ThreadView& thread);
   void SetThreadsDropped(uint32_t count);
 
-  void AddWait(const WaitFields& wait);
+  void AddWait(const WaitView& wait);
   void SetWaitOutcome(WaitOutcome outcome);
   void SetVerdict(const policies::Verdict& verdict);
   void SetGuard(const policies::GuardFindings& findings);
   // Oldest first.
-  void AddPastDispatch(const PastDispatchFields& dispatch);
+  void AddPastDispatch(const PastDispatchView& dispatch);
   void AddNumber(std::string_view name, int64_t number);
   void AddText(std::string_view name, std::string_view text);
 
@@ -156,21 +85,7 @@ inline constexpr size_t kMaxLagEndBytes = 128;
 // Writes a LagEnd record. False when it does not fit.
 bool EncodeLagEnd(const base::Uuid& report_id, int64_t duration_ns, FixedBuffer* buffer);
 
-// A FrameSlice's fields. Views are borrowed for the call.
-struct FrameSliceFields {
-  base::Uuid id;
-  base::Uuid session_id;
-  std::string_view app;
-  std::string_view app_version;
-  std::string_view user;
-  std::string_view loop;
-  std::string_view scene;
-  int64_t begin_wall_ms = 0;
-  int64_t duration_ns = 0;
-  int64_t refresh_interval_ns = 0;
-  policies::FrameTotals frames;
-};
 // Writes a FrameSlice record. False when it does not fit.
-bool EncodeFrameSlice(const FrameSliceFields& slice, FixedBuffer* buffer);
+bool EncodeFrameSlice(const FrameSliceView& slice, FixedBuffer* buffer);
 
 }  // namespace lagwatch::report

@@ -22,6 +22,7 @@ struct UsageHeader {
   std::string_view user = {};
   int64_t begin_wall_ms = 0;
   int64_t end_wall_ms = 0;
+  uint32_t sample_rate_ppm = 0;
 };
 
 class UsageEncoder {

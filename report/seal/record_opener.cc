@@ -94,7 +94,7 @@ Result<std::string> Inflate(std::string_view deflated, size_t limit_bytes) {
 
 }  // namespace
 
-Result<OpenedRecord> RecordOpener::Open(std::string_view bytes) const {
+Result<OwnedRecord> RecordOpener::Open(std::string_view bytes) const {
   auto sealed = DecodeSealed(bytes);
   if (!sealed.ok()) return sealed.status();
   const SealedLabel& label = sealed->label;
@@ -110,7 +110,7 @@ Result<OpenedRecord> RecordOpener::Open(std::string_view bytes) const {
   Remember(session, *key);
   auto payload = Inflate(*deflated, kMaxRecordBytes);
   if (!payload.ok()) return payload.status();
-  OpenedRecord record{label.type, std::move(*payload)};
+  OwnedRecord record{label.type, std::move(*payload)};
   if (sealed->sample_rate_ppm != 0) AppendSampleRate(record.type, sealed->sample_rate_ppm, &record.payload);
   if (record.type == RecordType::kReport && label.cause != 0) AppendCause(label.cause, &record.payload);
   return record;

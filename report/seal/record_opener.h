@@ -10,15 +10,10 @@
 #include <string_view>
 
 #include "base/status.h"
-#include "report/format/fields.h"
+#include "report/format/record.h"
 #include "report/seal/seal_key.h"
 
 namespace lagwatch::report {
-
-struct OpenedRecord {
-  RecordType type;
-  std::string payload;
-};
 
 class RecordOpener {
  public:
@@ -29,7 +24,7 @@ class RecordOpener {
   // The record that is inside, as a client sends it when it does not seal: with its sample rate and cause.
   // Errors: kInvalid: `sealed` is no lagwatch.Sealed, was sealed for another collector or was changed since,
   // or holds what is not sealed; kUnavailable or kInternal: OpenSSL or zlib had no memory.
-  base::Result<OpenedRecord> Open(std::string_view sealed) const;
+  base::Result<OwnedRecord> Open(std::string_view sealed) const;
 
  private:
   static constexpr size_t kMaxSessions = 4096;  // whose keys are remembered

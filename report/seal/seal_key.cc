@@ -3,6 +3,8 @@
 
 #include <openssl/rand.h>
 
+#include "base/text.h"
+
 namespace lagwatch::report {
 
 using base::Result;
@@ -24,6 +26,6 @@ Result<SealKey> SealKey::Parse(std::string_view text) {
   return key;
 }
 
-std::string SealKey::ToText() const { return ToHex(secret_); }
+std::string SealKey::ToText() const { return base::ToHex(secret_); }
 
 }  // namespace lagwatch::report

@@ -17,14 +17,10 @@
 // sending.
 #pragma once
 
-#include <array>
-
 #include "base/status.h"
 #include "report/config/signed_document.h"
 
 namespace lagwatch::report {
-
-using SecretKey = std::array<unsigned char, 32>;
 
 struct SessionKeys {
   PublicKey session;  // goes along with each record

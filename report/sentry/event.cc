@@ -14,6 +14,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/text.h"
 #include "policies/cause_key.h"
 
 namespace lagwatch::report {
@@ -22,16 +23,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr size_t kGuidBytes = 16;
-
-std::string Hex(std::string_view bytes) {
-  std::string text;
-  for (const char byte : bytes) {
-    char digits[3];
-    std::snprintf(digits, sizeof digits, "%02x", static_cast<unsigned char>(byte));
-    text += digits;
-  }
-  return text;
-}
 
 std::string Address(uint64_t address) {
   char text[19];
@@ -52,12 +43,12 @@ std::string DebugId(std::string build_id) {
   std::reverse(build_id.begin(), build_id.begin() + 4);
   std::swap(build_id[4], build_id[5]);
   std::swap(build_id[6], build_id[7]);
-  std::string text = Hex(build_id);
+  std::string text = base::ToHex(build_id);
   for (const size_t at : {20, 16, 12, 8}) text.insert(at, 1, '-');
   return text;
 }
 
-double ToMs(uint64_t ns) { return static_cast<double>(ns / 1000) / 1000; }
+double ToMs(int64_t ns) { return static_cast<double>(ns / 1000) / 1000; }
 
 class EventWriter {
  public:
@@ -79,8 +70,8 @@ class EventWriter {
     if (!report_.tag.empty()) event["transaction"] = report_.tag;
     event["tags"] = {{"verdict", policies::VerdictName(report_.verdict.word)},
                      {"loop", report_.loop},
-                     {"kind", KindName(report_.kind)},
-                     {"lag_level", LevelName(report_.level)}};
+                     {"kind", policies::HangKindName(report_.kind)},
+                     {"lag_level", policies::HangLevelName(report_.level)}};
     event["contexts"] = Contexts();
     event["exception"] = {{"values", Json::array({Exception()})}};
     event["threads"] = {{"values", Threads()}};
@@ -91,7 +82,7 @@ class EventWriter {
  private:
   // In words that distinguish a known end from an unknown one.
   std::string Value() const {
-    const uint64_t ns = std::max(report_.elapsed_ns, outcome_.duration_ns.value_or(0));
+    const int64_t ns = std::max(report_.elapsed_ns, outcome_.duration_ns.value_or(0));
     const char* begin =
         outcome_.duration_ns && !outcome_.was_killed ? "App hung for " : "App hung for at least ";
     return begin + std::to_string(ns / 1'000'000) + " ms.";
@@ -116,8 +107,8 @@ class EventWriter {
   Json FrameJson(const Frame& frame) const {
     Json json = Json::object();
     uint64_t bias = 0;
-    if (frame.module != 0) {
-      const Module& module = report_.modules[frame.module - 1];
+    if (frame.module != kNoModule) {
+      const Module& module = report_.modules[frame.module];
       bias = module.load_bias;
       json["package"] = module.path;
       if (module.path == policies::kGeneratedCodeModule) {
@@ -141,10 +132,10 @@ class EventWriter {
     for (const Thread& thread : report_.threads) {
       Json json = {{"id", thread.tid},
                    {"name", thread.name},
-                   {"state", thread.state},
+                   {"state", std::string(1, thread.state)},
                    {"current", thread.tid == report_.tid},
                    {"crashed", false}};
-      if (thread.stack != 0) json["stacktrace"] = StackTrace(report_.stacks[thread.stack - 1]);
+      if (thread.stack != kNoStack) json["stacktrace"] = StackTrace(report_.stacks[thread.stack]);
       threads.push_back(std::move(json));
     }
     return threads;
@@ -159,7 +150,7 @@ class EventWriter {
                     {"image_addr", Address(module.load_bias)},
                     {"arch", report_.machine}};
       if (!module.build_id.empty()) {
-        image["code_id"] = Hex(module.build_id);
+        image["code_id"] = base::ToHex(module.build_id);
         image["debug_id"] = DebugId(module.build_id);
       }
       images.push_back(std::move(image));
@@ -200,8 +191,8 @@ class EventWriter {
                                                      {"sleep_ms", shares.sleep_ns},
                                                      {"stopped_ms", shares.stopped_ns}};
     for (const auto& [name, ns] : parts)
-      if (ns > 0) json[name] = ToMs(static_cast<uint64_t>(ns));
-    if (!report_.waits.empty() && report_.waits.front().waits_for == WaitsFor::kOwner)
+      if (ns > 0) json[name] = ToMs(ns);
+    if (!report_.waits.empty() && report_.waits.front().lock.waits_for == WaitsFor::kOwner)
       json["waits_for"] = report_.waits.front().owner_name;
     for (const Fact& fact : report_.facts)
       json.emplace(fact.name, fact.text.empty() ? Json(fact.number) : Json(fact.text));
@@ -218,27 +209,27 @@ std::string Line(const Json& json) { return json.dump(-1, ' ', false, Json::erro
 
 }  // namespace
 
-bool IsHang(Kind kind) {
+bool IsHang(HangKind kind) {
   switch (kind) {
-    case Kind::kLag:
-    case Kind::kBusyLoop:
-    case Kind::kWaited:
-    case Kind::kIdleHandler:
-    case Kind::kInput:
-    case Kind::kScope:
-    case Kind::kStartupLag:
-    case Kind::kKilledInHang:
+    case HangKind::kLag:
+    case HangKind::kBusyLoop:
+    case HangKind::kWaited:
+    case HangKind::kIdleHandler:
+    case HangKind::kInput:
+    case HangKind::kScope:
+    case HangKind::kStartupLag:
+    case HangKind::kKilledInHang:
       return true;
     default:
       return false;
   }
 }
 
-std::string SentryEventId(const Report& report) { return Hex(report.id.as_bytes()); }
+std::string SentryEventId(const Report& report) { return base::ToHex(report.id.as_bytes()); }
 
 std::string SentryEnvelope(const Report& report, const LagOutcome& outcome) {
   LagOutcome known = outcome;
-  known.was_killed |= report.kind == Kind::kKilledInHang;
+  known.was_killed |= report.kind == HangKind::kKilledInHang;
   const std::string event = Line(EventWriter(report, known).Write());
   return Line({{"event_id", SentryEventId(report)}}) + "\n" +
          Line({{"type", "event"}, {"length", event.size()}, {"content_type", "application/json"}}) + "\n" +

@@ -13,12 +13,12 @@ namespace lagwatch::report {
 
 // The lag of a report according to other records.
 struct LagOutcome {
-  std::optional<uint64_t> duration_ns = std::nullopt;  // once it is over
-  bool was_killed = false;                             // the process ended in it
+  std::optional<int64_t> duration_ns = std::nullopt;  // once it is over
+  bool was_killed = false;                            // the process ended in it
 };
 
 // Whether the report says that something hung; others are not Sentry's business.
-bool IsHang(Kind kind);
+bool IsHang(HangKind kind);
 
 // The event's id is the report's: 32 hexadecimal digits.
 std::string SentryEventId(const Report& report);

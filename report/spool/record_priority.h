@@ -2,33 +2,35 @@
 // The priority of a report, by its kind. Context: any; pure.
 #pragma once
 
+#include "policies/hang.h"
 #include "policies/report_priority.h"
-#include "report/format/fields.h"
 
 namespace lagwatch::report {
 
-constexpr policies::ReportPriority PriorityOf(Kind kind, Level level) {
+constexpr policies::ReportPriority PriorityOf(policies::HangKind kind, policies::HangLevel level) {
+  using policies::HangKind;
+  using policies::HangLevel;
   using policies::ReportPriority;
   switch (kind) {
-    case Kind::kKilledInHang:
+    case HangKind::kKilledInHang:
       return ReportPriority::kKilledInHang;
-    case Kind::kLag:
-    case Kind::kBusyLoop:
-    case Kind::kWaited:
-    case Kind::kIdleHandler:
-    case Kind::kInput:
-    case Kind::kScope:
-    case Kind::kStartupLag:
-      return level == Level::kAnr ? ReportPriority::kAnr : ReportPriority::kLag;
-    case Kind::kCpu:
-    case Kind::kCpuAverage:
+    case HangKind::kLag:
+    case HangKind::kBusyLoop:
+    case HangKind::kWaited:
+    case HangKind::kIdleHandler:
+    case HangKind::kInput:
+    case HangKind::kScope:
+    case HangKind::kStartupLag:
+      return level == HangLevel::kAnr ? ReportPriority::kAnr : ReportPriority::kLag;
+    case HangKind::kCpu:
+    case HangKind::kCpuAverage:
       return ReportPriority::kCpu;
-    case Kind::kUnknown:
-    case Kind::kFrames:
-    case Kind::kStartup:
-    case Kind::kDump:
+    case HangKind::kUnknown:
+    case HangKind::kFrames:
+    case HangKind::kStartup:
+    case HangKind::kDump:
       break;
-    case Kind::kSlow:
+    case HangKind::kSlow:
       return ReportPriority::kSlowDispatch;
   }
   return ReportPriority::kSlow;

@@ -11,17 +11,12 @@
 
 #include "base/env.h"
 #include "base/status.h"
-#include "report/format/fields.h"
+#include "report/format/record.h"
 
 namespace lagwatch::report {
 
-struct SpoolRecord {
-  RecordType type;
-  std::string payload;
-};
-
 struct Segment {
-  std::vector<SpoolRecord> records;
+  std::vector<OwnedRecord> records;
   size_t skipped_bytes = 0;    // of no whole record: those of the next two, and bytes that begin none
   size_t damaged_records = 0;  // with a wrong checksum
   size_t cut_records = 0;      // that go on after the end of the file

@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <map>
 #include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "base/text.h"
 #include "report/spool/segment_format.h"
 #include "report/spool/spool_directory.h"
 
@@ -25,7 +27,7 @@ bool IsTemporaryName(std::string_view name) {
   constexpr size_t kHashDigits = 16;
   if (name == "ledger.tmp") return true;
   return name.starts_with(kConfig) && name.ends_with(".new") &&
-         name.find_first_not_of("0123456789abcdef", kConfig.size()) == kConfig.size() + kHashDigits &&
+         name.find_first_not_of(base::kHexDigits, kConfig.size()) == kConfig.size() + kHashDigits &&
          name.size() == kConfig.size() + kHashDigits + kNewSuffix.size();
 }
 
@@ -50,7 +52,7 @@ class Sweep {
     }
     // Most of the time none is too many, and nothing has to be read.
     if (IsTooMuch()) {
-      for (size_t i = 0; i < names_.size(); ++i) files_[i].priority = PriorityOf(names_[i]);
+      for (size_t i = 0; i < names_.size(); ++i) files_[i].priority = PriorityOf(i);
     }
     RemoveAll(PickRemovals(files_, limits_.retention, now_wall_ms_));
     return result_;
@@ -84,13 +86,13 @@ class Sweep {
     });
   }
 
-  policies::ReportPriority PriorityOf(const std::string& name) {
-    if (IsRejected(name)) return policies::ReportPriority::kSlow;
-    auto segment = reader_.Read(name);
+  policies::ReportPriority PriorityOf(size_t index) {
+    if (IsRejected(names_[index])) return policies::ReportPriority::kSlow;
+    auto segment = reader_.Read(names_[index]);
     if (!segment.ok() || segment->records.empty()) return policies::ReportPriority::kSlow;
+    const SegmentFacts& facts = facts_.emplace(index, FactsOf(*segment)).first->second;
     auto priority = policies::ReportPriority::kTrace;
-    for (const SpoolRecord& record : segment->records)
-      priority = std::max(priority, visitor_->PriorityOf(record));
+    for (const RecordFacts& record : facts.records) priority = std::max(priority, report::PriorityOf(record));
     return priority;
   }
 
@@ -130,8 +132,10 @@ class Sweep {
     const std::string& name = names_[removal.index];
     const uint64_t size_bytes = files_[removal.index].size_bytes;
     if (IsRejected(name)) return true;
-    auto segment = reader_.Read(name);
-    if (segment.ok()) return visitor_->OnRemoval(name, *segment, removal.reason);
+    if (const auto known = facts_.find(removal.index); known != facts_.end())
+      return visitor_->OnRemoval(name, known->second, removal.reason);
+    const auto segment = reader_.Read(name);
+    if (segment.ok()) return visitor_->OnRemoval(name, FactsOf(*segment), removal.reason);
     if (segment.status().code() == StatusCode::kNotFound) return true;
     // It may be readable next time, and counted then, unless it is too large ever to be.
     if (size_bytes <= base::Env::kMaxReadBytes) return false;
@@ -146,6 +150,7 @@ class Sweep {
   SpoolReader reader_;
   std::vector<std::string> names_;
   std::vector<policies::StoredFile> files_;  // by index in names_
+  std::map<size_t, SegmentFacts> facts_;     // likewise; of the segments that were read for their priority
   SweepResult result_;
 };
 

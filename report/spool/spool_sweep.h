@@ -9,9 +9,8 @@
 
 #include "base/env.h"
 #include "base/status.h"
-#include "policies/report_priority.h"
 #include "policies/retention.h"
-#include "report/spool/spool_reader.h"
+#include "report/spool/record_facts.h"
 
 namespace lagwatch::report {
 
@@ -24,12 +23,11 @@ struct SweepLimits {
 class SweepVisitor {
  public:
   virtual ~SweepVisitor() = default;
-  // The priority of a record. Called only if there is too much.
-  virtual policies::ReportPriority PriorityOf(const SpoolRecord& record) = 0;
   // The segment `name`, which was not sent, is about to be removed: the time to count what is in it, so that
   // the same name is not counted again. False when that cannot be done: then it stays. Not called for records
   // that a collector refused.
-  virtual bool OnRemoval(const std::string& name, const Segment& segment, policies::RemovalReason reason) = 0;
+  virtual bool OnRemoval(const std::string& name, const SegmentFacts& segment,
+                         policies::RemovalReason reason) = 0;
   // After at most kSweepBatch segments: what was counted of them is to last from now on, for they are removed
   // next. False when that cannot be done: then they stay, and the sweep ends.
   virtual bool KeepCounts() { return true; }

@@ -10,14 +10,8 @@ class SweepCounter final : public SweepVisitor {
  public:
   SweepCounter(UploadGate* gate, const SweepHooks& hooks) : gate_(gate), hooks_(hooks) {}
 
-  policies::ReportPriority PriorityOf(const SpoolRecord& record) override {
-    const RecordFacts facts = FactsOf(record);
-    const bool tells_of_kill = facts.type == RecordType::kRunEnd && facts.report_id != base::Uuid{};
-    // Losses are few bytes for many reports.
-    if (tells_of_kill || record.type == RecordType::kLosses) return policies::ReportPriority::kKilledInHang;
-    return facts.type == RecordType::kLagEnd ? policies::ReportPriority::kLag : facts.priority;
-  }
-  bool OnRemoval(const std::string& name, const Segment& segment, policies::RemovalReason reason) override {
+  bool OnRemoval(const std::string& name, const SegmentFacts& segment,
+                 policies::RemovalReason reason) override {
     const bool is_too_old = reason == policies::RemovalReason::kTooOld;
     gate_->CountRemoved(StemOf(name), segment, is_too_old ? LossReason::kTooOld : LossReason::kTooMuch);
     hooks_.on_counted(name);

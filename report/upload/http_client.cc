@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "policies/circuit_breaker.h"
 
 namespace lagwatch::report {
@@ -39,13 +40,6 @@ using EasyHandle = std::unique_ptr<CURL, FreeWith<curl_easy_cleanup>>;
 using MultiHandle = std::unique_ptr<CURLM, FreeWith<curl_multi_cleanup>>;
 using HeaderList = std::unique_ptr<curl_slist, FreeWith<curl_slist_free_all>>;
 
-std::string_view Trimmed(std::string_view text) {
-  constexpr std::string_view kBlanks = " \t\r\n";
-  const size_t begin = text.find_first_not_of(kBlanks);
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1);
-}
-
 size_t TakeBody(char* bytes, size_t /*one*/, size_t count, void* context) {
   std::string& body = static_cast<HttpAnswer*>(context)->body;
   if (body.size() + count > kMaxAnswerBytes) return CURL_WRITEFUNC_ERROR;
@@ -60,7 +54,7 @@ size_t TakeHeader(char* bytes, size_t /*one*/, size_t count, void* context) {
   if (line.starts_with("HTTP/")) *answer = {};
   const size_t colon = line.find(':');
   if (colon == std::string_view::npos || count > kMaxHeaderBytes) return count;
-  const std::string_view value = Trimmed(line.substr(colon + 1));
+  const std::string_view value = base::Trimmed(line.substr(colon + 1));
   auto is_named = [&](const char* name) {
     return std::strlen(name) == colon && strncasecmp(bytes, name, colon) == 0;
   };
@@ -254,7 +248,7 @@ std::string EscapedForUrl(std::string_view text) {
 }
 
 int64_t ParseRetryAfter(std::string_view value, int64_t now_wall_s) {
-  value = Trimmed(value);
+  value = base::Trimmed(value);
   const bool is_number = !value.empty() && value.find_first_not_of("0123456789") == std::string_view::npos;
   if (is_number) {
     int64_t seconds = 0;

@@ -5,28 +5,22 @@
 #include <utility>
 
 #include "policies/cause_key.h"
-#include "report/format/report.h"
 
 namespace lagwatch::report {
 
-std::string NameFrames(std::string_view encoded_report, FrameNamer* namer) {
-  std::string named(encoded_report);
-  auto report = DecodeReport(encoded_report);
-  if (!report.ok()) return named;
-
+void NameFrames(const Report& report, FrameNamer* namer, std::string* encoded) {
   std::set<std::pair<uint32_t, uint64_t>> settled;
-  for (const Symbol& symbol : report->symbols) settled.emplace(symbol.module, symbol.function_offset);
-  for (const Stack& stack : report->stacks) {
+  for (const Symbol& symbol : report.symbols) settled.emplace(symbol.module, symbol.function_offset);
+  for (const Stack& stack : report.stacks) {
     for (const Frame& frame : stack.frames) {
-      if (frame.module == 0 || !settled.emplace(frame.module, frame.symbol_offset()).second) continue;
-      const Module& module = report->modules[frame.module - 1];
+      if (frame.module == kNoModule || !settled.emplace(frame.module, frame.symbol_offset()).second) continue;
+      const Module& module = report.modules[frame.module];
       if (module.path == policies::kGeneratedCodeModule) continue;
       if (auto name = namer->NameOf(module.path, module.build_id, frame.symbol_offset())) {
-        AppendSymbol({frame.module, frame.symbol_offset(), *std::move(name)}, &named);
+        AppendSymbol({frame.module, frame.symbol_offset(), *std::move(name)}, encoded);
       }
     }
   }
-  return named;
 }
 
 }  // namespace lagwatch::report

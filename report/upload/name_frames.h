@@ -3,14 +3,14 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 
+#include "report/format/report.h"
 #include "report/upload/frame_namer.h"
 
 namespace lagwatch::report {
 
-// The report with a Symbol appended for each function that `namer` knows and the report does not name yet.
-// A malformed report is returned as it is: refusing it is the collector's business.
-std::string NameFrames(std::string_view encoded_report, FrameNamer* namer);
+// Appends to `encoded` a Symbol for each function that `namer` knows and `report`, which is `encoded`
+// decoded, does not name yet.
+void NameFrames(const Report& report, FrameNamer* namer, std::string* encoded);
 
 }  // namespace lagwatch::report

@@ -102,8 +102,9 @@ class SentryTransport final : public Transport {
     const auto report = DecodeReport(record.payload);
     if (!report.ok()) return {.kind = UploadAnswer::Kind::kRejected, .message = report.status().message()};
     if (!IsHang(report->kind)) {
-      return {.kind = UploadAnswer::Kind::kRejected,
-              .message = "a report of kind " + std::string(KindName(report->kind)) + " is no hang"};
+      return {
+          .kind = UploadAnswer::Kind::kRejected,
+          .message = "a report of kind " + std::string(policies::HangKindName(report->kind)) + " is no hang"};
     }
     const std::string event_id = SentryEventId(*report);
     if (delivered_.contains(event_id)) return {.kind = UploadAnswer::Kind::kDelivered};

@@ -34,8 +34,8 @@ constexpr RecordType kLastKnownToAll = RecordType::kUsage;
 // cannot make reports vanish.
 bool IsKnownToAll(RecordType type) { return type <= kLastKnownToAll || type == RecordType::kSealed; }
 
-bool HasOnlyTraces(const Segment& segment) {
-  auto is_trace = [](const SpoolRecord& record) { return FactsOf(record).type == RecordType::kTrace; };
+bool HasOnlyTraces(const SegmentFacts& segment) {
+  auto is_trace = [](const RecordFacts& facts) { return facts.type == RecordType::kTrace; };
   return !segment.records.empty() && std::ranges::all_of(segment.records, is_trace);
 }
 
@@ -153,7 +153,7 @@ std::optional<UploadAnswer> SpoolSender::RunRound(const UploadPolicies& policies
   PutTracesLast(&load);
   UploadGate gate(policies, ledger_file_.ledger(), clock_.WallMs());
   gate.Decide(load.segments);
-  std::vector<PendingRecord> records = ToSend(&gate, &load);
+  std::vector<Pending> records = ToSend(&gate, &load);
   if (load.segments.empty() && records.empty()) return std::nullopt;
   // Nothing is sent or removed before the disk has what that was decided by.
   if (base::Status saved = Save(); !saved.ok()) return UploadAnswer{.message = saved.message()};
@@ -167,8 +167,8 @@ std::optional<UploadAnswer> SpoolSender::RunRound(const UploadPolicies& policies
   Remove(load);
   CountLosses(gate.TakeCounted());
   std::lock_guard lock(stats_mutex_);
-  for (const PendingRecord& pending : records) stats_.reports_delivered += pending.is_report;
-  for (const PendingRecord* pending : rejected) stats_.reports_delivered -= pending->is_report;
+  for (const Pending& pending : records) stats_.reports_delivered += pending.is_report;
+  for (const Pending* pending : rejected) stats_.reports_delivered -= pending->is_report;
   stats_.records_rejected += rejected.size();
   return answer;
 }
@@ -222,10 +222,10 @@ SpoolSender::Load SpoolSender::NextLoad(const std::vector<std::string>& files) {
       if (segment.status().code() != base::StatusCode::kNotFound) NoteProblem(segment.status().message());
       continue;
     }
-    for (const SpoolRecord& record : segment->records) size_bytes += record.payload.size();
+    for (const OwnedRecord& record : segment->records) size_bytes += record.payload.size();
     if (!load.segments.empty() && size_bytes > kMaxRoundBytes) break;
     load.files.push_back(file);
-    load.segments.push_back({StemOf(file), std::move(*segment)});
+    load.segments.emplace_back(StemOf(file), std::move(*segment));
     if (load.segments.size() == kMaxRoundSegments) break;
   }
   return load;
@@ -236,7 +236,7 @@ void SpoolSender::PutTracesLast(Load* load) {
   Load traces;
   Load others;
   for (size_t i = 0; i < load->files.size(); ++i) {
-    Load& part = HasOnlyTraces(load->segments[i].content) ? traces : others;
+    Load& part = HasOnlyTraces(load->segments[i].facts) ? traces : others;
     part.files.push_back(std::move(load->files[i]));
     part.segments.push_back(std::move(load->segments[i]));
   }
@@ -246,45 +246,45 @@ void SpoolSender::PutTracesLast(Load* load) {
 }
 
 // Of the first segments what one request takes, of one at least; the others leave the load. Losses last.
-std::vector<SpoolSender::PendingRecord> SpoolSender::ToSend(UploadGate* gate, Load* load) {
-  std::vector<PendingRecord> records;
+std::vector<SpoolSender::Pending> SpoolSender::ToSend(UploadGate* gate, Load* load) {
+  std::vector<Pending> records;
   size_t size_bytes = 0;
   size_t taken = 0;
   for (; taken < load->segments.size(); ++taken) {
-    std::vector<PendingRecord> more = ToSend(load->segments[taken], taken, *gate);
-    for (const PendingRecord& pending : more) size_bytes += pending.payload.size();
+    std::vector<Pending> more = ToSend(load->segments[taken], taken, *gate);
+    for (const Pending& pending : more) size_bytes += pending.record.payload.size();
     if (!records.empty() && !FitsOneRequest(records.size() + more.size(), size_bytes)) break;
     std::ranges::move(more, std::back_inserter(records));
   }
   load->files.resize(taken);
   load->segments.erase(load->segments.begin() + static_cast<std::ptrdiff_t>(taken), load->segments.end());
   for (const Losses& losses : gate->LossesToSend(!records.empty()))
-    records.push_back({RecordType::kLosses, EncodeLosses(losses), kNoSegment, 0});
+    records.push_back({{RecordType::kLosses, EncodeLosses(losses)}, kNoSegment, 0});
   return records;
 }
 
-std::vector<SpoolSender::PendingRecord> SpoolSender::ToSend(const WaitingSegment& segment, size_t index,
-                                                            const UploadGate& gate) {
-  std::vector<PendingRecord> records;
-  for (size_t i = 0; i < segment.content.records.size(); ++i) {
-    if (!gate.IsSent(segment, i)) continue;
-    const RecordType type = segment.content.records[i].type;
-    std::string payload = gate.Annotated(segment, i);
-    if (type == RecordType::kReport) payload = NameFrames(payload, namer_);
-    const bool is_report = segment.facts[i].type == RecordType::kReport;
-    records.push_back({type, std::move(payload), index, i, is_report});
+std::vector<SpoolSender::Pending> SpoolSender::ToSend(const WaitingSegment& segment, size_t index,
+                                                      const UploadGate& gate) {
+  std::vector<Pending> records;
+  for (size_t i = 0; i < segment.records.size(); ++i) {
+    const RecordFacts& facts = segment.facts.records[i];
+    if (!gate.IsSent(segment.name, facts)) continue;
+    Pending& pending =
+        records.emplace_back(Pending{segment.records[i], index, i, facts.type == RecordType::kReport});
+    gate.Annotate(segment.name, facts, &pending.record);
+    if (segment.reports[i] != nullptr) NameFrames(*segment.reports[i], namer_, &pending.record.payload);
   }
   return records;
 }
 
 // In as few requests as may be.
-UploadAnswer SpoolSender::Send(std::span<const PendingRecord> records, Rejected* rejected) {
+UploadAnswer SpoolSender::Send(std::span<const Pending> records, Rejected* rejected) {
   UploadAnswer answer{.kind = AnswerKind::kDelivered};
   while (!records.empty() && answer.kind == AnswerKind::kDelivered) {
     size_t count = 1;
-    size_t size_bytes = records.front().payload.size();
+    size_t size_bytes = records.front().record.payload.size();
     for (; count < records.size(); ++count) {
-      size_bytes += records[count].payload.size();
+      size_bytes += records[count].record.payload.size();
       if (!FitsOneRequest(count + 1, size_bytes)) break;
     }
     answer = SendOrHalve(records.first(count), rejected);
@@ -294,7 +294,7 @@ UploadAnswer SpoolSender::Send(std::span<const PendingRecord> records, Rejected*
 }
 
 // Down to the guilty records. One that only the way does not let through is kept.
-UploadAnswer SpoolSender::SendOrHalve(std::span<const PendingRecord> records, Rejected* rejected) {
+UploadAnswer SpoolSender::SendOrHalve(std::span<const Pending> records, Rejected* rejected) {
   UploadAnswer answer = SendWhole(records, rejected);
   const bool is_too_large = answer.kind == AnswerKind::kTooLarge;
   const bool is_refused = answer.kind == AnswerKind::kRejected || is_too_large;
@@ -306,16 +306,16 @@ UploadAnswer SpoolSender::SendOrHalve(std::span<const PendingRecord> records, Re
   return {.kind = AnswerKind::kDelivered};
 }
 
-UploadAnswer SpoolSender::SendHalves(std::span<const PendingRecord> records, Rejected* rejected) {
+UploadAnswer SpoolSender::SendHalves(std::span<const Pending> records, Rejected* rejected) {
   const size_t half = records.size() / 2;
   UploadAnswer answer = SendOrHalve(records.first(half), rejected);
   return answer.kind == AnswerKind::kDelivered ? SendOrHalve(records.subspan(half), rejected) : answer;
 }
 
-UploadAnswer SpoolSender::SendWhole(std::span<const PendingRecord> records, Rejected* rejected) {
+UploadAnswer SpoolSender::SendWhole(std::span<const Pending> records, Rejected* rejected) {
   UploadAnswer answer = Post(records);
   size_t known_records = 0;
-  for (const PendingRecord& pending : records) known_records += IsKnownToAll(pending.type);
+  for (const Pending& pending : records) known_records += IsKnownToAll(pending.record.type);
   if (!FitsBatch(answer, records.size(), known_records)) {
     return {.http_status = answer.http_status,
             .message = "the collector's answer does not fit what was sent"};
@@ -331,13 +331,13 @@ UploadAnswer SpoolSender::SendWhole(std::span<const PendingRecord> records, Reje
   return answer;
 }
 
-UploadAnswer SpoolSender::Post(std::span<const PendingRecord> pending) {
+UploadAnswer SpoolSender::Post(std::span<const Pending> pending) {
   std::vector<Record> records;
   bool can_be_packed = true;
-  for (const PendingRecord& record : pending) {
-    records.push_back({record.type, record.payload});
+  for (const Pending& each : pending) {
+    records.push_back(each.record);
     // No packed batch holds another one; what put it into the spool is not known here.
-    can_be_packed = can_be_packed && record.type != RecordType::kPacked;
+    can_be_packed = can_be_packed && each.record.type != RecordType::kPacked;
   }
   std::string batch;
   if (can_be_packed) {
@@ -354,8 +354,10 @@ base::Status SpoolSender::Settle(const Load& load, const Rejected& rejected, boo
   if (rejected.empty() && !had_losses) return {};
   if (base::Status kept = SetAside(load, rejected); !kept.ok()) NoteProblem(kept.message());
   UploadLedger* ledger = ledger_file_.ledger();
-  for (const PendingRecord* pending : rejected) {
-    if (pending->segment != kNoSegment) gate->CountRefused(load.segments[pending->segment], pending->record);
+  for (const Pending* pending : rejected) {
+    if (pending->segment == kNoSegment) continue;
+    const WaitingSegment& segment = load.segments[pending->segment];
+    gate->CountRefused(segment.name, segment.facts.records[pending->index]);
   }
   for (const WaitingSegment& segment : load.segments) ledger->segments[segment.name].is_done = true;
   if (had_losses) ledger->frozen.clear();
@@ -365,12 +367,12 @@ base::Status SpoolSender::Settle(const Load& load, const Rejected& rejected, boo
 // One file of refused records for each segment that held some, in the segments' own format.
 base::Status SpoolSender::SetAside(const Load& load, const Rejected& rejected) {
   std::map<std::string, std::string> files;
-  for (const PendingRecord* pending : rejected) {
+  for (const Pending* pending : rejected) {
     if (pending->segment == kNoSegment) continue;
     std::string& file = files[load.segments[pending->segment].name];
     size_t at = file.size();
-    file.append(sizeof(RecordHeader), '\0').append(pending->payload);
-    FrameRecord(pending->type, pending->payload.size(), file.data() + at);
+    file.append(sizeof(RecordHeader), '\0').append(pending->record.payload);
+    FrameRecord(pending->record.type, pending->record.payload.size(), file.data() + at);
   }
   for (const auto& [name, content] : files) {
     const std::string path = (spool_directory_ + "/" + name).append(kRejectedSuffix);
@@ -420,7 +422,7 @@ void SpoolSender::Remove(const Load& load) {
       is_any_left = true;
     }
     std::lock_guard lock(stats_mutex_);
-    stats_.bytes_skipped += load.segments[i].content.skipped_bytes;
+    stats_.bytes_skipped += load.segments[i].facts.skipped_bytes;
   }
   if (is_any_left) SaveOrNote();
 }

@@ -69,14 +69,14 @@ class SpoolSender {
     std::vector<std::string> files;  // of the segments
     std::vector<WaitingSegment> segments;
   };
-  struct PendingRecord {
-    RecordType type;
-    std::string payload;
-    size_t segment;  // index into Load::segments; kNoSegment for losses
-    size_t record;
+  // A record under way, and the place that it came from.
+  struct Pending {
+    OwnedRecord record;
+    size_t segment;          // index into Load::segments; kNoSegment for losses
+    size_t index;            // in the segment
     bool is_report = false;  // a sealed one, too
   };
-  using Rejected = std::vector<const PendingRecord*>;
+  using Rejected = std::vector<const Pending*>;
   static constexpr size_t kNoSegment = SIZE_MAX;
 
   // A ledger that there was nothing to do about: it is not read again until it is another one or
@@ -95,13 +95,13 @@ class SpoolSender {
   base::Status NotePresent(const std::vector<std::string>& files);
   static void PutTracesLast(Load* load);
   Load NextLoad(const std::vector<std::string>& files);
-  std::vector<PendingRecord> ToSend(UploadGate* gate, Load* load);
-  std::vector<PendingRecord> ToSend(const WaitingSegment& segment, size_t index, const UploadGate& gate);
-  UploadAnswer Send(std::span<const PendingRecord> records, Rejected* rejected);
-  UploadAnswer SendOrHalve(std::span<const PendingRecord> records, Rejected* rejected);
-  UploadAnswer SendHalves(std::span<const PendingRecord> records, Rejected* rejected);
-  UploadAnswer Post(std::span<const PendingRecord> records);
-  UploadAnswer SendWhole(std::span<const PendingRecord> records, Rejected* rejected);
+  std::vector<Pending> ToSend(UploadGate* gate, Load* load);
+  std::vector<Pending> ToSend(const WaitingSegment& segment, size_t index, const UploadGate& gate);
+  UploadAnswer Send(std::span<const Pending> records, Rejected* rejected);
+  UploadAnswer SendOrHalve(std::span<const Pending> records, Rejected* rejected);
+  UploadAnswer SendHalves(std::span<const Pending> records, Rejected* rejected);
+  UploadAnswer Post(std::span<const Pending> records);
+  UploadAnswer SendWhole(std::span<const Pending> records, Rejected* rejected);
   base::Status Settle(const Load& load, const Rejected& rejected, bool had_losses, UploadGate* gate);
   base::Status SetAside(const Load& load, const Rejected& rejected);
   base::Status Save();

@@ -19,24 +19,25 @@ bool Contains(const std::vector<base::Uuid>& ids, const base::Uuid& id) {
 
 }  // namespace
 
-void UploadGate::Decide(std::span<WaitingSegment> segments) {
-  for (WaitingSegment& segment : segments) {
-    segment.facts.clear();
-    for (const SpoolRecord& record : segment.content.records) segment.facts.push_back(FactsOf(record));
-  }
+WaitingSegment::WaitingSegment(std::string stem, Segment segment)
+    : name(std::move(stem)), records(std::move(segment.records)), reports(records.size()) {
+  facts.skipped_bytes = segment.skipped_bytes;
+  for (size_t i = 0; i < records.size(); ++i) facts.records.push_back(FactsOf(records[i], &reports[i]));
+}
+
+void UploadGate::Decide(std::span<const WaitingSegment> segments) {
   const std::vector<base::Uuid> killed = LagsOfKilledRuns(segments);
   std::vector<Candidate> candidates;
   std::vector<const WaitingSegment*> undecided;
-  for (WaitingSegment& segment : segments) {
+  for (const WaitingSegment& segment : segments) {
     const bool is_decided = ledger_->segments.contains(segment.name);
-    CountDamage(segment);  // first: it counts whether or not the user is sampled
+    CountDamage(segment.name, segment.facts);  // first: it counts whether or not the user is sampled
     if (is_decided) continue;
     undecided.push_back(&segment);
-    DecideSegment(&segment, killed, &candidates);
+    DecideSegment(segment, killed, &candidates);
   }
   DecideByQuota(std::move(candidates));
-  for (WaitingSegment& segment : segments)
-    if (std::ranges::find(undecided, &segment) != undecided.end()) DecideTraces(segment);
+  for (const WaitingSegment* segment : undecided) DecideTraces(*segment);
   for (const WaitingSegment* segment : undecided) MarkDone(*segment);
 }
 
@@ -45,18 +46,17 @@ bool UploadGate::IsForced(const RecordFacts& facts) const {
   return policies_.is_forced && facts.has_origin && (facts.is_sealed || facts.origin.user == policies_.user);
 }
 
-uint32_t UploadGate::RateOf(const WaitingSegment& segment, size_t record) const {
-  const SegmentDecision& decision = ledger_->segments.at(segment.name);
-  return decision.forced.contains(RecordKey(segment.content.records[record])) ? 0 : decision.sample_rate_ppm;
+uint32_t UploadGate::RateOf(const std::string& segment, const RecordFacts& facts) const {
+  const SegmentDecision& decision = ledger_->segments.at(segment);
+  return decision.forced.contains(facts.key) ? 0 : decision.sample_rate_ppm;
 }
 
 std::vector<base::Uuid> UploadGate::LagsOfKilledRuns(std::span<const WaitingSegment> segments) const {
   std::vector<base::Uuid> lags;
   for (const WaitingSegment& segment : segments) {
-    for (size_t i = 0; i < segment.facts.size(); ++i) {
-      const bool is_run_end = segment.facts[i].type == RecordType::kRunEnd;
-      if (is_run_end && segment.facts[i].report_id != base::Uuid{})
-        lags.push_back(segment.facts[i].report_id);
+    for (const RecordFacts& facts : segment.facts.records) {
+      if (facts.type == RecordType::kRunEnd && facts.report_id != base::Uuid{})
+        lags.push_back(facts.report_id);
     }
   }
   return lags;
@@ -73,50 +73,50 @@ LossReason UploadGate::WhyNotSent(const RecordFacts& facts) const {
   return is_sampled ? LossReason::kUnknown : LossReason::kNotSampled;
 }
 
-void UploadGate::DecideSegment(WaitingSegment* segment, const std::vector<base::Uuid>& killed,
+void UploadGate::DecideSegment(const WaitingSegment& segment, const std::vector<base::Uuid>& killed,
                                std::vector<Candidate>* candidates) {
   const bool is_sampling = policies_.sampling.rate_ppm < UserSampling::kAllPpm;
   const uint32_t rate_ppm = is_sampling ? policies_.sampling.rate_ppm : 0;
-  SegmentDecision& decision = ledger_->segments[segment->name];
+  SegmentDecision& decision = ledger_->segments[segment.name];
   decision.sample_rate_ppm = rate_ppm;
-  for (size_t i = 0; i < segment->facts.size(); ++i) {
-    const RecordFacts& facts = segment->facts[i];
-    if (is_sampling && IsForced(facts)) decision.forced.insert(RecordKey(segment->content.records[i]));
+  for (const RecordFacts& facts : segment.facts.records) {
+    if (is_sampling && IsForced(facts)) decision.forced.insert(facts.key);
     if (const LossReason why = WhyNotSent(facts); why != LossReason::kUnknown) {
       // Losses for other reasons are reported also for users who are not sampled: they stand for
       // no other user.
-      Drop(*segment, i, why, why == LossReason::kNotSampled ? RateOf(*segment, i) : 0);
+      Drop(segment.name, facts, why, why == LossReason::kNotSampled ? RateOf(segment.name, facts) : 0);
     } else if (facts.type == RecordType::kReport && facts.has_origin) {
       const bool was_killed = Contains(killed, facts.lag_id) || Contains(killed, facts.report_id);
-      candidates->push_back({segment, i, was_killed ? ReportPriority::kKilledInHang : facts.priority});
+      candidates->push_back({&segment, &facts, was_killed ? ReportPriority::kKilledInHang : facts.priority});
     }
   }
 }
 
 // Once: how many reports were in the damaged part is not known. Without a rate as long as nothing is decided.
-void UploadGate::CountDamage(const WaitingSegment& segment) {
-  SegmentDecision& decision = ledger_->segments[segment.name];
-  if (segment.content.skipped_bytes == 0 || decision.is_damage_counted || decision.is_done) return;
+void UploadGate::CountDamage(const std::string& segment, const SegmentFacts& facts) {
+  SegmentDecision& decision = ledger_->segments[segment];
+  if (facts.skipped_bytes == 0 || decision.is_damage_counted || decision.is_done) return;
   decision.is_damage_counted = true;
-  const auto told = std::ranges::find_if(segment.facts, &RecordFacts::has_origin);
-  Count(told == segment.facts.end() ? Origin{} : told->origin,
+  const auto told = std::ranges::find_if(facts.records, &RecordFacts::has_origin);
+  Count(told == facts.records.end() ? Origin{} : told->origin,
         {LossReason::kDamaged, 0, 1, decision.sample_rate_ppm});
 }
 
 void UploadGate::DecideByQuota(std::vector<Candidate> candidates) {
   std::ranges::stable_sort(candidates, std::greater<>(), &Candidate::priority);
   for (const Candidate& candidate : candidates) {
-    const RecordFacts& facts = candidate.segment->facts[candidate.record];
+    const RecordFacts& facts = *candidate.facts;
     if (IsForced(facts)) continue;
-    const uint32_t rate_ppm = RateOf(*candidate.segment, candidate.record);
+    const std::string& segment = candidate.segment->name;
+    const uint32_t rate_ppm = RateOf(segment, facts);
     switch (TakeQuota(facts, candidate.priority)) {
       case QuotaAnswer::kSend:
         break;
       case QuotaAnswer::kDayIsFull:
-        Drop(*candidate.segment, candidate.record, LossReason::kDayIsFull, rate_ppm);
+        Drop(segment, facts, LossReason::kDayIsFull, rate_ppm);
         break;
       case QuotaAnswer::kClusterIsFull:
-        Drop(*candidate.segment, candidate.record, LossReason::kCauseIsFull, rate_ppm);
+        Drop(segment, facts, LossReason::kCauseIsFull, rate_ppm);
         break;
     }
   }
@@ -137,12 +137,11 @@ QuotaAnswer UploadGate::TakeQuota(const RecordFacts& facts, ReportPriority prior
 void UploadGate::DecideTraces(const WaitingSegment& segment) {
   const int64_t today = policies::DayOf(now_wall_ms_);
   const policies::QuotaLimits size_limits{.per_day = policies_.traces.kib_per_day};
-  for (size_t i = 0; i < segment.facts.size(); ++i) {
-    const RecordFacts& facts = segment.facts[i];
-    const SpoolRecord& record = segment.content.records[i];
-    if (facts.type != RecordType::kTrace || !facts.has_origin || !IsSent(segment, i) || IsForced(facts))
+  for (const RecordFacts& facts : segment.facts.records) {
+    if (facts.type != RecordType::kTrace || !facts.has_origin || !IsSent(segment.name, facts) ||
+        IsForced(facts))
       continue;
-    const auto size_kib = static_cast<uint32_t>((record.payload.size() + 1023) / 1024);
+    const auto size_kib = static_cast<uint32_t>((facts.size_bytes + 1023) / 1024);
     using Quota = UploadLedger::Quota;
     policies::QuotaUse* size_use = ledger_->QuotaUseOf(facts.origin, Quota::kTraceKib);
     const policies::QuotaUse before = *size_use;
@@ -156,35 +155,30 @@ void UploadGate::DecideTraces(const WaitingSegment& segment) {
       *ledger_->QuotaUseOf(facts.origin, Quota::kTraceKib) = before;
       is_sent = false;
     }
-    if (!is_sent) Drop(segment, i, LossReason::kUnknown, 0);
+    if (!is_sent) Drop(segment.name, facts, LossReason::kUnknown, 0);
   }
 }
 
 // The ends of lags have to wait until all reports are decided about.
 void UploadGate::MarkDone(const WaitingSegment& segment) {
   bool is_any_sent = false;
-  for (size_t i = 0; i < segment.facts.size(); ++i) is_any_sent = is_any_sent || IsSent(segment, i);
+  for (const RecordFacts& facts : segment.facts.records)
+    is_any_sent = is_any_sent || IsSent(segment.name, facts);
   ledger_->segments[segment.name].is_done = !is_any_sent;
 }
 
-bool UploadGate::IsSent(const WaitingSegment& segment, size_t record) const {
-  const auto decision = ledger_->segments.find(segment.name);
+bool UploadGate::IsSent(const std::string& segment, const RecordFacts& facts) const {
+  const auto decision = ledger_->segments.find(segment);
   if (decision == ledger_->segments.end() || decision->second.is_done) return false;
-  const SpoolRecord& content = segment.content.records[record];
-  const RecordFacts& facts = segment.facts[record];
   if (facts.type == RecordType::kLagEnd && ledger_->IsDropped(facts.report_id)) return false;
-  return !decision->second.dropped.contains(RecordKey(content));
+  return !decision->second.dropped.contains(facts.key);
 }
 
-std::string UploadGate::Annotated(const WaitingSegment& segment, size_t record) const {
-  const RecordFacts& facts = segment.facts[record];
-  const SpoolRecord& content = segment.content.records[record];
-  std::string payload = content.payload;
-  if (!facts.has_origin) return payload;
-  const uint32_t rate_ppm = RateOf(segment, record);
-  if (rate_ppm != 0) AppendSampleRate(content.type, rate_ppm, &payload);
-  if (facts.cause != 0 && content.type == RecordType::kReport) AppendCause(facts.cause, &payload);
-  return payload;
+void UploadGate::Annotate(const std::string& segment, const RecordFacts& facts, OwnedRecord* record) const {
+  if (!facts.has_origin) return;
+  const uint32_t rate_ppm = RateOf(segment, facts);
+  if (rate_ppm != 0) AppendSampleRate(record->type, rate_ppm, &record->payload);
+  if (facts.cause != 0 && record->type == RecordType::kReport) AppendCause(facts.cause, &record->payload);
 }
 
 std::span<const Losses> UploadGate::LossesToSend(bool goes_along) {
@@ -193,37 +187,30 @@ std::span<const Losses> UploadGate::LossesToSend(bool goes_along) {
   return ledger_->frozen;
 }
 
-void UploadGate::CountRefused(const WaitingSegment& segment, size_t record) {
-  CountRecord(segment.content.records[record], segment.facts[record], LossReason::kRefused,
-              RateOf(segment, record));
+void UploadGate::CountRefused(const std::string& segment, const RecordFacts& facts) {
+  CountRecord(facts, LossReason::kRefused, RateOf(segment, facts));
 }
 
-void UploadGate::CountRemoved(const std::string& name, const Segment& content, LossReason reason) {
-  WaitingSegment segment{.name = name, .content = content};
-  for (const SpoolRecord& record : segment.content.records) segment.facts.push_back(FactsOf(record));
-  const bool is_decided = ledger_->segments.contains(name);
-  SegmentDecision& decision = ledger_->segments[name];
-  for (size_t i = 0; i < segment.facts.size(); ++i) {
-    if (!is_decided || IsSent(segment, i)) Drop(segment, i, reason, RateOf(segment, i));
+void UploadGate::CountRemoved(const std::string& segment, const SegmentFacts& facts, LossReason reason) {
+  const bool is_decided = ledger_->segments.contains(segment);
+  SegmentDecision& decision = ledger_->segments[segment];
+  for (const RecordFacts& record : facts.records) {
+    if (!is_decided || IsSent(segment, record)) Drop(segment, record, reason, RateOf(segment, record));
   }
-  CountDamage(segment);
+  CountDamage(segment, facts);
   decision.is_done = true;
 }
 
-void UploadGate::Drop(const WaitingSegment& segment, size_t record, LossReason reason, uint32_t rate_ppm) {
-  const SpoolRecord& content = segment.content.records[record];
-  const bool is_new = ledger_->segments[segment.name].dropped.insert(RecordKey(content)).second;
-  if (is_new) CountRecord(content, segment.facts[record], reason, rate_ppm);
+void UploadGate::Drop(const std::string& segment, const RecordFacts& facts, LossReason reason,
+                      uint32_t rate_ppm) {
+  const bool is_new = ledger_->segments[segment].dropped.insert(facts.key).second;
+  if (is_new) CountRecord(facts, reason, rate_ppm);
 }
 
-void UploadGate::CountRecord(const SpoolRecord& record, const RecordFacts& facts, LossReason reason,
-                             uint32_t rate_ppm) {
-  if (record.type == RecordType::kLosses) {
+void UploadGate::CountRecord(const RecordFacts& facts, LossReason reason, uint32_t rate_ppm) {
+  if (facts.losses != nullptr) {
     // Counted before, when no sender existed.
-    const auto earlier = DecodeLosses(record.payload);
-    if (!earlier.ok()) return;
-    for (const Loss& loss : earlier->losses)
-      ledger_->CountLoss({earlier->app, earlier->app_version, earlier->user}, loss, now_wall_ms_);
+    for (const Loss& loss : facts.losses->losses) ledger_->CountLoss(facts.origin, loss, now_wall_ms_);
   }
   if (facts.type != RecordType::kReport) return;
   // By their causes lost reports are estimated to be lags, which a slow dispatch is not.

@@ -9,6 +9,7 @@
 
 #include "base/crc32c.h"
 #include "base/hash.h"
+#include "base/text.h"
 
 namespace lagwatch::report {
 namespace {
@@ -23,13 +24,6 @@ struct MalformedLedger {};
 
 void Check(bool is_well_formed) {
   if (!is_well_formed) throw MalformedLedger{};
-}
-
-std::string ToHex(std::string_view bytes) {
-  constexpr char kDigits[] = "0123456789abcdef";
-  std::string hex;
-  for (unsigned char byte : bytes) hex.append({kDigits[byte >> 4], kDigits[byte & 15]});
-  return hex;
 }
 
 std::string FromHex(const std::string& hex) {
@@ -86,7 +80,7 @@ QuotaUse ToQuotaUse(const json& text) {
 // In the form in which they are sent: texts of the program's need not be what JSON can hold.
 json ToJson(const std::vector<Losses>& all) {
   json list = json::array();
-  for (const Losses& losses : all) list.push_back(ToHex(EncodeLosses(losses)));
+  for (const Losses& losses : all) list.push_back(base::ToHex(EncodeLosses(losses)));
   return list;
 }
 
@@ -135,7 +129,7 @@ std::string ChecksumOf(std::string_view content) {
   const uint32_t checksum = base::Crc32c(content.data(), content.size());
   std::string bytes;
   for (int shift = 24; shift >= 0; shift -= 8) bytes.push_back(static_cast<char>(checksum >> shift));
-  return ToHex(bytes) + "\n";
+  return base::ToHex(bytes) + "\n";
 }
 
 std::string WithChecksum(std::string content) { return content += ChecksumOf(content); }
@@ -151,10 +145,6 @@ std::optional<std::string_view> ContentOf(std::string_view text) {
 
 std::string StemOf(std::string_view file_name) {
   return std::string(file_name.substr(0, file_name.rfind('.')));
-}
-
-uint64_t RecordKey(const SpoolRecord& record) {
-  return base::HashBytes(record.payload, base::HashWord(Number(record.type), base::kFnvOffsetBasis));
 }
 
 void UploadLedger::CountLoss(const Origin& origin, const Loss& loss, int64_t now_wall_ms) {

@@ -17,22 +17,19 @@
 #include "base/uuid.h"
 #include "policies/daily_quota.h"
 #include "report/format/losses.h"
-#include "report/upload/record_facts.h"
+#include "report/spool/record_facts.h"
 
 namespace lagwatch::report {
 
 // Holds as long as the segment's file is there.
 struct SegmentDecision {
   uint32_t sample_rate_ppm = 0;     // of users; 0: all
-  std::set<uint64_t> dropped = {};  // RecordKey of each record that is not sent, except ends of lags
+  std::set<uint64_t> dropped = {};  // RecordFacts::key of each record that is not sent, except ends of lags
   std::set<uint64_t> forced = {};   // and of each that is sent past the sampling
   // Nothing of it is to be sent any more, and its losses are counted: only the file is left to be removed.
   bool is_done = false;
   bool is_damage_counted = false;  // it may be damaged before it is decided about, or later
 };
-
-// Identifies the records of a segment, whatever else of it is damaged later.
-uint64_t RecordKey(const SpoolRecord& record);
 
 // A segment's name in the ledger: its file's without the ending, which may change.
 std::string StemOf(std::string_view file_name);

@@ -86,7 +86,7 @@ TEST_F(CauseSamplesTest, AreOfReportsThatMatch) {
   SampleReport other = SampledReport({{"Other", "main"}}, 2'000);
   other.header.app_version = "9";
   SampleReport dump = SampledReport({{"Dump", "main"}}, 3'000);
-  dump.header.kind = report::Kind::kDump;
+  dump.header.kind = report::HangKind::kDump;
   collector_.Submit({SampledReport({{"Save", "main"}}, 1'000), other, dump});
   EXPECT_THAT(SampleTexts(collector_.Get(PathOf())), ElementsAre("Save<main 50.0", "Other<main 50.0"));
   EXPECT_THAT(SampleTexts(collector_.Get(PathOf(), "version=9")), ElementsAre("Other<main 50.0"));
@@ -138,13 +138,13 @@ Json Together(const std::vector<std::pair<ReportRow, report::Report>>& reports,
   return samples.ToJson();
 }
 
-testing::SampleWait WaitFor(uint32_t tid, uint32_t owner_tid, const char* owner,
+testing::SampleWait WaitFor(uint32_t tid, int32_t owner_tid, const char* owner,
                             std::vector<std::string> owner_stack) {
   return {.fields = {.tid = tid,
-                     .lock = 0x7f10,
-                     .kind = report::LockKind::kMutex,
-                     .waits_for = report::WaitsFor::kOwner,
-                     .owner_tid = owner_tid,
+                     .lock = {.address = 0x7f10,
+                              .kind = report::LockKind::kMutex,
+                              .waits_for = report::WaitsFor::kOwner,
+                              .owner_tid = owner_tid},
                      .owner_name = owner},
           .stack = {"pthread_mutex_lock", "Lookup"},
           .owner_stack = std::move(owner_stack)};
@@ -155,7 +155,7 @@ TEST(CauseSamples, TellWhoHeldTheLocks) {
   // The first waits for one that waits for another, which waits for a signal; the second for that one itself.
   reports[0].waits = {WaitFor(1, 2, "loader", {"Wait", "Load"}),
                       WaitFor(2, 3, "indexer", {"nanosleep", "Rebuild"}),
-                      {.fields = {.tid = 3, .waits_for = report::WaitsFor::kSignal}}};
+                      {.fields = {.tid = 3, .lock = {.waits_for = report::WaitsFor::kSignal}}}};
   reports[1].waits = {WaitFor(1, 3, "indexer-2", {"nanosleep", "Rebuild"})};
   reports[2].waits = {WaitFor(1, 2, "loader", {})};
   reports[3].waits = {WaitFor(1, 2, "one", {"One"}), WaitFor(2, 1, "other", {"Other"})};
@@ -189,7 +189,7 @@ TEST(CauseSamples, AreTheExpensiveStackWhereThereAreNone) {
 
 TEST(CauseSamples, OfCpuUseAreTheTimeThatWasUsed) {
   SampleReport cpu = SampledReport({{"Hash"}, {"Copy"}}, 1);
-  cpu.header.kind = report::Kind::kCpuAverage;
+  cpu.header.kind = report::HangKind::kCpuAverage;
   cpu.sample_cpu_ns = {600'000'000, 200'000'000};
   EXPECT_THAT(SampleTexts(Together({{ReportRow(), Decoded(cpu)}})), ElementsAre("Hash 600.0", "Copy 200.0"));
 }
@@ -197,7 +197,7 @@ TEST(CauseSamples, OfCpuUseAreTheTimeThatWasUsed) {
 TEST(CauseSamples, AreInTheOrderOfTime) {
   report::Report report = Decoded(SampledReport({{"A"}, {"B"}, {"C"}}, 1));
   std::swap(report.samples[0], report.samples[2]);
-  report.samples[1].age_ns = UINT64_MAX;  // a hostile client's
+  report.samples[1].age_ns = INT64_MAX;  // a hostile client's
   ReportRow row;
   row.elapsed_ns = 2'000'000'000;
   const Json answer = Together({{row, report}});

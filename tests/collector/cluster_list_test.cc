@@ -171,10 +171,10 @@ TEST_F(ClusterSearchTest, GoesTogetherWithAFilter) {
 
 TEST_F(ClusterSearchTest, FindsWhoHoldsTheLockAndWhoCalls) {
   SampleReport waits{.waits = {{.fields = {.tid = 4712,
-                                           .lock = 0x7f10,
-                                           .kind = report::LockKind::kMutex,
-                                           .waits_for = report::WaitsFor::kOwner,
-                                           .owner_tid = 4713,
+                                           .lock = {.address = 0x7f10,
+                                                    .kind = report::LockKind::kMutex,
+                                                    .waits_for = report::WaitsFor::kOwner,
+                                                    .owner_tid = 4713},
                                            .owner_name = "indexer"},
                                 .stack = {"pthread_mutex_lock", "Lookup"},
                                 .owner_stack = {"nanosleep", "Indexer::Rebuild"}}},

@@ -61,9 +61,9 @@ SampleReport WaitingFor(const Frames& owner_stack) {
   SampleReport sample{.stack = {"pthread_mutex_lock", "Lookup", "OnFind", "main"}};
   SampleWait wait{.fields = {}, .stack = sample.stack, .owner_stack = owner_stack};
   wait.fields.tid = 4712;
-  wait.fields.kind = report::LockKind::kMutex;
-  wait.fields.waits_for = report::WaitsFor::kOwner;
-  wait.fields.owner_tid = 4713;
+  wait.fields.lock.kind = report::LockKind::kMutex;
+  wait.fields.lock.waits_for = report::WaitsFor::kOwner;
+  wait.fields.lock.owner_tid = 4713;
   sample.waits = {wait};
   return sample;
 }
@@ -82,7 +82,7 @@ TEST(Clusterer, BlamesTheEndOfAConvoyAndInADeadlockTheFirstHolder) {
   SampleReport convoy = WaitingFor({"pthread_mutex_lock", "Refill", "start_thread"});
   SampleWait second = convoy.waits.front();
   second.fields.tid = 4713;
-  second.fields.owner_tid = 4714;
+  second.fields.lock.owner_tid = 4714;
   second.owner_stack = {"Backup", "start_thread"};
   convoy.waits.push_back(second);
   EXPECT_THAT(Assign(convoy)[0].held_by, ElementsAre("Backup"));

@@ -56,10 +56,10 @@ TEST(Ingest, KeepsRecordsOfUnknownTypes) {
   EXPECT_EQ(result->accepted, 1);
   EXPECT_EQ(collector.ingest.Submit(batch)->duplicates, 1);
   std::vector<std::string> kept;
-  ASSERT_TRUE(
-      collector.store
-          ->ForEachUnknownRecord([&](const UnknownRecord& record) { kept.emplace_back(record.payload); })
-          .ok());
+  ASSERT_TRUE(collector.store
+                  ->ForEachUnknownRecord(
+                      [&](const report::OwnedRecord& record) { kept.emplace_back(record.payload); })
+                  .ok());
   EXPECT_THAT(kept, ElementsAre("from a newer version"));
 }
 
@@ -274,7 +274,7 @@ TEST(Ingest, RefusesAReportWithEndlessLists) {
   auto answer_of = [&](const std::string& encoded) {
     return collector.ingest.Submit(EncodeBatch({encoded})).status().message();
   };
-  const report::PastDispatchFields dispatch{.tag = "tick", .age_ns = 1};
+  const report::PastDispatchView dispatch{.tag = "tick", .age_ns = 1};
   const report::Fact fact{.name = "fact", .text = "value"};
   report.history.resize(kMaxHistory, dispatch);
   report.facts.resize(kMaxFacts - 2, fact);  // it has two of its own

@@ -37,9 +37,9 @@ class MemoryCollector {
     return ingest.Submit(batch).value();
   }
 
-  collector::IngestResult SubmitFrames(const std::vector<report::FrameSliceFields>& slices) {
+  collector::IngestResult SubmitFrames(const std::vector<report::FrameSliceView>& slices) {
     std::string batch;
-    for (const report::FrameSliceFields& slice : slices)
+    for (const report::FrameSliceView& slice : slices)
       report::AppendToBatch({report::RecordType::kFrameSlice, EncodeFrames(slice)}, &batch);
     return ingest.Submit(batch).value();
   }

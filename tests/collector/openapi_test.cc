@@ -7,6 +7,7 @@
 
 #include <set>
 
+#include "base/text.h"
 #include "collector/http/endpoints.h"
 #include "collector/http/page.h"
 #include "tests/collector/http_client.h"
@@ -27,15 +28,15 @@ constexpr char kAdminToken[] = "a_of_this_test";
 std::string BatchOf(const SampleReport& report) {
   std::string batch =
       testing::EncodeBatch({report.Encode(), SampleReport{.stack = {"@0x1f", "Draw"}}.Encode()});
-  const report::FrameSliceFields frames{.id = base::CreateUuidV7(1),
-                                        .session_id = base::CreateUuidV7(2),
-                                        .app = "editor",
-                                        .app_version = "1.0",
-                                        .user = "u-1",
-                                        .loop = "ui",
-                                        .scene = "inbox",
-                                        .refresh_interval_ns = 16'666'667,
-                                        .frames = {.frames = 600, .dropped = 3, .by_level = {597, 3}}};
+  const report::FrameSliceView frames{.id = base::CreateUuidV7(1),
+                                      .session_id = base::CreateUuidV7(2),
+                                      .app = "editor",
+                                      .app_version = "1.0",
+                                      .user = "u-1",
+                                      .loop = "ui",
+                                      .scene = "inbox",
+                                      .refresh_interval_ns = 16'666'667,
+                                      .frames = {.frames = 600, .dropped = 3, .by_level = {597, 3}}};
   const report::Usage usage{
       .id = base::CreateUuidV7(3),
       .session_id = base::CreateUuidV7(4),
@@ -56,10 +57,10 @@ std::string BatchOf(const SampleReport& report) {
 SampleReport LockReport() {
   return {.threads = {{"indexer", {"Rebuild"}}},
           .waits = {{.fields = {.tid = 4712,
-                                .lock = 0x7f10,
-                                .kind = report::LockKind::kMutex,
-                                .waits_for = report::WaitsFor::kOwner,
-                                .owner_tid = 4713,
+                                .lock = {.address = 0x7f10,
+                                         .kind = report::LockKind::kMutex,
+                                         .waits_for = report::WaitsFor::kOwner,
+                                         .owner_tid = 4713},
                                 .owner_name = "indexer"},
                      .stack = {"pthread_mutex_lock", "Lookup"},
                      .owner_stack = {"nanosleep", "Rebuild"}}},
@@ -105,9 +106,9 @@ TEST_F(OpenApiTest, TheProgramAnswersAsItSays) {
   EXPECT_NE(key_of_lock, "");
 
   const Json values = {
-      {"body POST /v1/reports", HexBytes(testing::EncodeBatch({SampleReport().Encode()}))},
+      {"body POST /v1/reports", base::ToHex(testing::EncodeBatch({SampleReport().Encode()}))},
       {"POST /api/{project}/envelope/", "1"},
-      {"body POST /api/{project}/envelope/", HexBytes("{}\n{\"type\":\"session\"}\n{}\n")},
+      {"body POST /api/{project}/envelope/", base::ToHex("{}\n{\"type\":\"session\"}\n{}\n")},
       {"POST /api/{project}/store/", "1"},
       {"body POST /api/{project}/store/", {{"event_id", std::string(32, 'a')}}},
       {"GET /v1/reports/{id}", base::ToString(report.header.id)},
@@ -126,7 +127,7 @@ TEST_F(OpenApiTest, TheProgramAnswersAsItSays) {
       {"query GET /v1/symbols/{build_id}", "?sha256=" + std::string(64, 'a')},
       {"PUT /v1/symbols/{build_id}", "0123456789abcdef"},
       {"query PUT /v1/symbols/{build_id}", symbols},
-      {"body PUT /v1/symbols/{build_id}", HexBytes(piece)},
+      {"body PUT /v1/symbols/{build_id}", base::ToHex(piece)},
       {"body POST /v1/admin/keys", {{"name", "ci"}, {"access", "read"}, {"expires_in_s", 60}}},
       {"DELETE /v1/admin/keys/{name}", "ci"},
       {"GET /v1/admin/config/{version}", put["version"].dump()},

@@ -251,7 +251,7 @@ TEST(QueryApi, TellsWhichSymbolsAreMissing) {
 TEST(QueryApi, ACauseThatOnlyDumpsHaveIsNoCluster) {
   MemoryCollector collector;
   SampleReport dump = ReportOf({"A", "B"}, 0);
-  dump.header.kind = report::Kind::kDump;
+  dump.header.kind = report::HangKind::kDump;
   collector.Submit({dump});
   const std::string key = collector.store->Reports({}, 1)->front().level1_key;
   EXPECT_EQ(collector.Get("/v1/clusters"), Json::array());
@@ -290,15 +290,15 @@ TEST(QueryApi, ShowsWhoWaitsForWhom) {
   SampleReport report{
       .threads = {{"indexer", {"Rebuild"}}},
       .waits = {{.fields = {.tid = 4712,
-                            .lock = 0x7f10,
-                            .kind = report::LockKind::kRwLock,
-                            .waits_for = report::WaitsFor::kOwner,
-                            .has_timeout = true,
-                            .owner_tid = 4713,
+                            .lock = {.address = 0x7f10,
+                                     .kind = report::LockKind::kRwLock,
+                                     .waits_for = report::WaitsFor::kOwner,
+                                     .has_timeout = true,
+                                     .owner_tid = 4713},
                             .owner_name = "indexer"},
                  .stack = {"__futex_abstimed_wait64", "pthread_rwlock_wrlock", "Lookup", "OnKey"},
                  .owner_stack = {"nanosleep", "Rebuild"}},
-                {.fields = {.tid = 4713, .waits_for = report::WaitsFor::kSignal}}},
+                {.fields = {.tid = 4713, .lock = {.waits_for = report::WaitsFor::kSignal}}}},
       .wait_outcome = report::WaitOutcome::kLock};
   collector.Submit({report});
   Json shown = collector.Get("/v1/reports/" + base::ToString(report.header.id));
@@ -328,8 +328,8 @@ TEST(QueryApi, ShowsWhoWaitsForWhom) {
 TEST(QueryApi, ShowsTheCircumstances) {
   MemoryCollector collector;
   SampleReport report;
-  report.header.level = report::Level::kAnr;
-  report.header.kind = report::Kind::kBusyLoop;
+  report.header.level = report::HangLevel::kAnr;
+  report.header.kind = report::HangKind::kBusyLoop;
   report.verdict = {.word = policies::VerdictWord::kDisk,
                     .shares = {.wall_ns = 2'000'000'000, .disk_ns = 1'900'000'000}};
   report.verdict.use.cpu_ns = 5'000'000;
@@ -353,7 +353,7 @@ TEST(QueryApi, ShowsTheCircumstances) {
 TEST(QueryApi, MergesTheStacksOfAverageCpuUseFromTheInside) {
   MemoryCollector collector;
   SampleReport report;
-  report.header.kind = report::Kind::kCpuAverage;
+  report.header.kind = report::HangKind::kCpuAverage;
   report.samples = {{"Hash", "Scan", "main"}, {"Hash", "Check", "main"}, {"Copy", "Scan"}, {"Rare"}};
   report.sample_cpu_ns = {600'000'000, 200'000'000, 199'000'000, 1'000'000};
   collector.Submit({report});
@@ -376,11 +376,14 @@ TEST(QueryApi, ASlowDispatchHasATreeOfItsCallsAndIsNoLag) {
   SampleReport lag;
   SampleReport slow;
   slow.header.id = slow.header.lag_id = base::CreateUuidV7(1'700'000'000'001);
-  slow.header.kind = report::Kind::kSlow;
+  slow.header.kind = report::HangKind::kSlow;
   slow.header.elapsed_ns = 1'000'000'000;
   slow.stack = {"Parse", "Load", "OnOpen"};
   slow.samples = {{"OnOpen"}, {"Load", "OnOpen"}, {"Parse", "Load", "OnOpen"}, {"Paint", "OnOpen"}};
-  slow.sample_costs = {{10'000'000, 1}, {90'000'000, 1}, {700'000'000, 12}, {200'000'000, 0}};
+  slow.sample_costs = {{.wall_ns = 10'000'000, .calls = 1},
+                       {.wall_ns = 90'000'000, .calls = 1},
+                       {.wall_ns = 700'000'000, .calls = 12},
+                       {.wall_ns = 200'000'000}};
   SampleReport same = slow;
   same.header.id = same.header.lag_id = base::CreateUuidV7(1'700'000'000'002);
   collector.Submit({lag, slow, same});
@@ -409,7 +412,7 @@ TEST(QueryApi, CpuUseIsNoLagInAClustersSums) {
   MemoryCollector collector;
   SampleReport lag;
   SampleReport cpu;
-  cpu.header.kind = report::Kind::kCpu;
+  cpu.header.kind = report::HangKind::kCpu;
   cpu.header.elapsed_ns = 0;
   SampleReport elsewhere = cpu;
   elsewhere.header.id = elsewhere.header.lag_id = base::CreateUuidV7(1'700'000'000'001);
@@ -428,7 +431,7 @@ TEST(QueryApi, CpuUseIsNoLagInAClustersSums) {
 TEST(QueryApi, ATreeOfCpuUseIsOfBoundedDepth) {
   MemoryCollector collector;
   SampleReport report;
-  report.header.kind = report::Kind::kCpuAverage;
+  report.header.kind = report::HangKind::kCpuAverage;
   report.samples = {std::vector<std::string>(5000, "Recurse")};
   report.sample_cpu_ns = {1'000'000};
   collector.Submit({report});
@@ -463,8 +466,8 @@ TEST(QueryApi, ListsReportsNewestFirstWithoutStacks) {
 }
 
 // Distinct by `number`.
-report::FrameSliceFields FramesOf(int number, const char* scene, const char* user,
-                                  const policies::FrameTotals& frames) {
+report::FrameSliceView FramesOf(int number, const char* scene, const char* user,
+                                const policies::FrameTotals& frames) {
   return {.id = base::CreateUuidV7(1'700'000'000'000 + number),
           .session_id = base::CreateUuidV7(1'700'000'000'000),
           .app = "editor",
@@ -480,7 +483,7 @@ report::FrameSliceFields FramesOf(int number, const char* scene, const char* use
 
 TEST(QueryApi, SumsFramesByScene) {
   MemoryCollector collector;
-  std::vector<report::FrameSliceFields> slices = {
+  std::vector<report::FrameSliceView> slices = {
       FramesOf(1, "inbox", "u-1",
                {.frames = 10,
                 .dropped = 30,
@@ -521,16 +524,16 @@ TEST(QueryApi, SurvivesFramesOfAHostileClient) {
   policies::FrameTotals most{.frames = UINT64_MAX, .dropped = UINT64_MAX, .by_level = {}, .by_stage_ns = {}};
   most.by_level.fill(UINT64_MAX);
   most.by_stage_ns.fill(UINT64_MAX);
-  std::vector<report::FrameSliceFields> slices = {FramesOf(1, "inbox", "", most),
-                                                  FramesOf(2, "inbox", "", most)};
-  for (report::FrameSliceFields& slice : slices) {
+  std::vector<report::FrameSliceView> slices = {FramesOf(1, "inbox", "", most),
+                                                FramesOf(2, "inbox", "", most)};
+  for (report::FrameSliceView& slice : slices) {
     slice.begin_wall_ms = slice.duration_ns = slice.refresh_interval_ns = INT64_MAX;
   }
   collector.SubmitFrames(slices);
   EXPECT_EQ(collector.Get("/v1/frames")[0]["frames"], INT64_MAX);
 
   const std::string text(2000, 'x');
-  report::FrameSliceFields too_long = FramesOf(3, text.c_str(), "", {});
+  report::FrameSliceView too_long = FramesOf(3, text.c_str(), "", {});
   std::string batch;
   report::AppendToBatch({report::RecordType::kFrameSlice, testing::EncodeFrames(too_long)}, &batch);
   EXPECT_EQ(collector.ingest.Submit(batch).status().code(), base::StatusCode::kInvalid);

@@ -60,7 +60,7 @@ TEST_F(StoreFile, ADatabaseOfEachOlderVersionLearnsWhatIsNew) {
                                             NewUsage(),
                                             report::Losses{.losses = {{.count = 1}}},
                                             NewTrace(),
-                                            UnknownRecord{static_cast<report::RecordType>(77), "new"}};
+                                            report::OwnedRecord{static_cast<report::RecordType>(77), "new"}};
     EXPECT_THAT(*(*store)->Commit(records), ::testing::Each(CommitOutcome::kStored)) << version;
     EXPECT_EQ((*store)->FindReport(report.header.id)->value().row.kind, "killed-in-hang");
   }

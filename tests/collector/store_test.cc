@@ -189,7 +189,7 @@ TEST(Store, KeepsUnknownRecordsOnceAndSoMany) {
   for (int64_t i = 0; i <= Store::kMaxUnknownRecords; ++i) payloads.push_back(std::to_string(i));
   constexpr auto kNewType = static_cast<report::RecordType>(77);
   std::vector<NewRecord> records;
-  for (const std::string& payload : payloads) records.push_back(UnknownRecord{kNewType, payload});
+  for (const std::string& payload : payloads) records.push_back(report::OwnedRecord{kNewType, payload});
   const auto stored = store->Commit(records).value();
   EXPECT_EQ(stored.front(), CommitOutcome::kStored);
   EXPECT_EQ(stored[stored.size() - 2], CommitOutcome::kStored);
@@ -200,7 +200,7 @@ TEST(Store, KeepsUnknownRecordsOnceAndSoMany) {
 
   std::set<std::string> kept;
   ASSERT_TRUE(store
-                  ->ForEachUnknownRecord([&](const UnknownRecord& record) {
+                  ->ForEachUnknownRecord([&](const report::OwnedRecord& record) {
                     EXPECT_EQ(record.type, kNewType);
                     kept.emplace(record.payload);
                   })
@@ -211,7 +211,7 @@ TEST(Store, KeepsUnknownRecordsOnceAndSoMany) {
 
 TEST(Store, AnUnknownRecordThatComesAgainIsADuplicate) {
   const std::unique_ptr<Store> store = testing::open_store();
-  const std::vector<NewRecord> record = {UnknownRecord{static_cast<report::RecordType>(77), "new"}};
+  const std::vector<NewRecord> record = {report::OwnedRecord{static_cast<report::RecordType>(77), "new"}};
   EXPECT_THAT(*store->Commit(record), ElementsAre(CommitOutcome::kStored));
   EXPECT_THAT(*store->Commit(record), ElementsAre(CommitOutcome::kDuplicate));
 }

@@ -136,7 +136,7 @@ TEST_F(TimeBoundsTest, EndsOfRunsAreChecked) {
 }
 
 TEST_F(TimeBoundsTest, FramesUsageAndLossesAreChecked) {
-  report::FrameSliceFields slice;
+  report::FrameSliceView slice;
   slice.id = base::CreateUuidV7(kNowMs);
   slice.begin_wall_ms = kNowMs;
   slice.duration_ns = 1;

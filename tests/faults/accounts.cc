@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::string_view kDamaged = "damaged";
 
-bool IsSameRecord(const report::SpoolRecord& a, const report::SpoolRecord& b) {
+bool IsSameRecord(const report::OwnedRecord& a, const report::OwnedRecord& b) {
   return a.type == b.type && a.payload == b.payload;
 }
 
@@ -41,12 +41,12 @@ void Accounts::NotePowerCut() {
   }
 }
 
-void Accounts::NoteDamaged(const std::string& file, const std::vector<report::SpoolRecord>& gone,
+void Accounts::NoteDamaged(const std::string& file, const std::vector<report::OwnedRecord>& gone,
                            bool is_visible) {
   may_be_damaged_ = true;
   DamagedFile& damaged = damaged_files_[file];
   damaged.is_visible = is_visible;
-  for (const report::SpoolRecord& record : gone) {
+  for (const report::OwnedRecord& record : gone) {
     for (size_t i = 0; i < owed_.size(); ++i) {
       if (!IsSameRecord(plan_.records[i].record, record)) continue;
       owed_[i].least = 0;
@@ -55,7 +55,7 @@ void Accounts::NoteDamaged(const std::string& file, const std::vector<report::Sp
   }
 }
 
-void Accounts::NoteLedgerDamaged(const std::vector<report::SpoolRecord>& on_disk, collector::Store* store) {
+void Accounts::NoteLedgerDamaged(const std::vector<report::OwnedRecord>& on_disk, collector::Store* store) {
   is_ledger_damaged_ = true;
   damaged_files_.clear();
   for (size_t i = 0; i < owed_.size(); ++i) {

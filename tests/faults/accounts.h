@@ -24,13 +24,13 @@ class Accounts {
   void NoteMade(const SharedCase& shared);
   // Unsynced records may be gone.
   void NotePowerCut();
-  // A file was damaged that held these records: they may be gone. Whether a reader can see that, as
-  // it is now.
-  void NoteDamaged(const std::string& file, const std::vector<report::SpoolRecord>& gone, bool is_visible);
+  // A file was damaged that held these records: they may be gone. Whether a reader can see that, as it is
+  // now.
+  void NoteDamaged(const std::string& file, const std::vector<report::OwnedRecord>& gone, bool is_visible);
   // Parts of records may be in the spool.
   void NoteTorn() { may_be_damaged_ = true; }
-  // Decisions may be made and counted again; counts that were not sent are unknown from now on.
-  void NoteLedgerDamaged(const std::vector<report::SpoolRecord>& on_disk, collector::Store* store);
+  // Decisions may be made and counted again; counts that were not sent are lost.
+  void NoteLedgerDamaged(const std::vector<report::OwnedRecord>& on_disk, collector::Store* store);
 
   // Reports, by id, that were stored and whose client does not know that: such a one is counted as lost, too,
   // when it is removed for its age or because there is too much.

@@ -11,9 +11,9 @@
 namespace lagwatch::faults {
 namespace {
 
-using policies::kMsPerDay;
-using report::Kind;
-using report::Level;
+using base::kMsPerDay;
+using report::HangKind;
+using report::HangLevel;
 using report::RecordType;
 
 constexpr int64_t kMsPerMinute = 60'000;
@@ -121,8 +121,8 @@ class Drawer {
     const int64_t made_wall_ms = wall_ms_ - (random_.Chance(10) ? random_.Between(0, 10) * kMsPerDay : 0);
     small.id = DrawId(made_wall_ms, &random_);
     small.user = random_.Chance(10) ? "" : "u-" + std::to_string(random_.Below(4));
-    small.kind = random_.Pick({Kind::kLag, Kind::kCpu, Kind::kFrames, Kind::kKilledInHang});
-    small.level = random_.Chance(30) ? Level::kAnr : Level::kLag;
+    small.kind = random_.Pick({HangKind::kLag, HangKind::kCpu, HangKind::kFrames, HangKind::kKilledInHang});
+    small.level = random_.Chance(30) ? HangLevel::kAnr : HangLevel::kLag;
     // Mostly of a cause of its own, so that it cannot stand for another one in the sums.
     if (random_.Chance(80)) ++functions_;
     small.function_offset = 0x1000 + 0x10 * functions_;

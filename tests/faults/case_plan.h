@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "base/uuid.h"
+#include "report/spool/record_facts.h"
 #include "report/spool/spool_reader.h"
 #include "report/spool/spool_writer.h"
-#include "report/upload/record_facts.h"
 #include "report/upload/upload_policies.h"
 #include "tests/faults/random.h"
 
@@ -21,7 +21,7 @@ namespace lagwatch::faults {
 inline constexpr int64_t kStartWallMs = 1'700'049'600'000;  // noon of a day, in UTC
 
 struct PlannedRecord {
-  report::SpoolRecord record;
+  report::OwnedRecord record;
   report::RecordNote note = {};
   report::RecordFacts facts = {};           // of a report and of its end
   std::optional<size_t> ended_report = {};  // of a lag's end: which record is its report

@@ -96,9 +96,9 @@ void SpoolDamage::DamageSegment(Accounts* accounts) {
   if (after == before) return;
   Put(name, after);
   const report::Segment left = report::ParseSegment(after);
-  std::vector<report::SpoolRecord> gone;
-  for (const report::SpoolRecord& record : report::ParseSegment(before).records) {
-    const bool is_left = std::ranges::any_of(left.records, [&](const report::SpoolRecord& other) {
+  std::vector<report::OwnedRecord> gone;
+  for (const report::OwnedRecord& record : report::ParseSegment(before).records) {
+    const bool is_left = std::ranges::any_of(left.records, [&](const report::OwnedRecord& other) {
       return other.type == record.type && other.payload == record.payload;
     });
     if (!is_left) gone.push_back(record);
@@ -134,7 +134,7 @@ void SpoolDamage::PlantSegment(Accounts* accounts) {
 void SpoolDamage::DamageLedger(Accounts* accounts, collector::Store* store) {
   const std::string path = directory_ + "/ledger";
   if (!std::filesystem::exists(path)) return;
-  std::vector<report::SpoolRecord> on_disk;
+  std::vector<report::OwnedRecord> on_disk;
   report::SpoolReader reader(&base::SystemEnv(), directory_);
   for (const std::string& name : Segments()) {
     auto segment = reader.Read(name);

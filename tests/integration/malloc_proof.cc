@@ -127,16 +127,16 @@ void Lag(watchdog::WatchedLoop* loop, const char* tag, void (*stall)(const StopF
 }
 
 // The type of what is sealed, where it is sealed.
-report::RecordType TypeOf(const report::SpoolRecord& record) {
+report::RecordType TypeOf(const report::OwnedRecord& record) {
   if (record.type != report::RecordType::kSealed) return record.type;
   return report::DecodeSealed(record.payload).value().label.type;
 }
 
-// All records of a spool that is not written any more.
-std::vector<report::SpoolRecord> RecordsIn(const char* spool) {
+// All records of a spool without a writer.
+std::vector<report::OwnedRecord> RecordsIn(const char* spool) {
   report::SpoolReader reader(&base::SystemEnv(), spool);
   auto names = reader.List(report::SpoolReader::Include::kFinished);
-  std::vector<report::SpoolRecord> records;
+  std::vector<report::OwnedRecord> records;
   for (const std::string& name : names.value()) {
     auto segment = reader.Read(name);
     std::ranges::move(segment.value().records, std::back_inserter(records));
@@ -201,7 +201,7 @@ int RunLags(const char* spool, const char* plugin, bool is_sealed) {
   sdk::Monitor::Stop(std::move(*monitor));
   size_t frame_slices = 0;
   size_t told_reports = 0;
-  for (const report::SpoolRecord& record : RecordsIn(spool)) {
+  for (const report::OwnedRecord& record : RecordsIn(spool)) {
     failures += (record.type == report::RecordType::kSealed) != is_sealed;
     frame_slices += TypeOf(record) == report::RecordType::kFrameSlice;
     told_reports += TypeOf(record) == report::RecordType::kReport;

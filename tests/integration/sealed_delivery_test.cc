@@ -67,7 +67,7 @@ class SealedDeliveryTest : public ::testing::Test {
     for (const std::string& name : names.ok() ? *names : std::vector<std::string>()) {
       auto segment = reader.Read(name);
       if (!segment.ok()) continue;
-      for (const report::SpoolRecord& record : segment->records) {
+      for (const report::OwnedRecord& record : segment->records) {
         auto sealed = report::DecodeSealed(record.payload);
         EXPECT_TRUE(record.type == RecordType::kSealed && sealed.ok());
         count += sealed.ok() && sealed->label.type == type;

@@ -26,11 +26,11 @@ double SharePercent(const std::vector<std::string>& users, const UserSampling& s
 
 TEST(DayOf, IsTheSameEverywhereOnEarth) {
   EXPECT_EQ(DayOf(0), 0);
-  EXPECT_EQ(DayOf(kMsPerDay - 1), 0);
-  EXPECT_EQ(DayOf(kMsPerDay), 1);
+  EXPECT_EQ(DayOf(base::kMsPerDay - 1), 0);
+  EXPECT_EQ(DayOf(base::kMsPerDay), 1);
   EXPECT_EQ(DayOf(-1), -1);
-  EXPECT_EQ(DayOf(-kMsPerDay), -1);
-  EXPECT_EQ(DayOf(-kMsPerDay - 1), -2);
+  EXPECT_EQ(DayOf(-base::kMsPerDay), -1);
+  EXPECT_EQ(DayOf(-base::kMsPerDay - 1), -2);
 }
 
 TEST(UserSampling, TakesItsShareOnEachOfThirtyDays) {

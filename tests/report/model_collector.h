@@ -94,8 +94,8 @@ struct SmallReport {
   base::Uuid id = {};
   std::string user = "u-71";
   std::string tag = {};
-  report::Kind kind = report::Kind::kLag;
-  report::Level level = report::Level::kLag;
+  report::HangKind kind = report::HangKind::kLag;
+  report::HangLevel level = report::HangLevel::kLag;
   uint64_t function_offset = 0x1000;
   base::Uuid lag_id = {};  // zero: its own
 };
@@ -117,8 +117,8 @@ inline std::string Encode(const SmallReport& small) {
                      .kind = small.kind,
                      .level = small.level,
                      .threshold_ms = 2000});
-  const report::EncodedFrame frames[] = {{encoder.AddModule("/opt/editor", "build-one", 0x400000),
-                                          small.function_offset + 4, small.function_offset}};
+  const report::Frame frames[] = {{encoder.AddModule("/opt/editor", "build-one", 0x400000),
+                                   small.function_offset + 4, small.function_offset}};
   encoder.SetExpensiveStack(encoder.AddStack(frames, report::Completeness::kComplete));
   if (!encoder.ok()) throw std::runtime_error("the buffer is too small");
   return std::string(buffer.content());

@@ -197,7 +197,7 @@ TEST(PackedBatch, GivesBackTheLargestNumbers) {
 
 // --- stacks that need care
 
-std::string ReportOf(const std::vector<EncodedFrame>& frames, uint32_t module_count) {
+std::string ReportOf(const std::vector<Frame>& frames, uint32_t module_count) {
   char bytes[4096];
   FixedBuffer buffer(bytes, sizeof bytes);
   ReportEncoder encoder(&buffer);
@@ -225,7 +225,7 @@ TEST(PackedBatch, KeepsNamesThatReportsDoNotAgreeOn) {
   const std::string report = ReportOf({{0, 0x18, 0x10}, {0, 0x20, 0}}, 1);
   auto named = [&](std::string_view name) {
     std::string bytes = report;
-    AppendSymbol({1, 0x10, std::string(name)}, &bytes);
+    AppendSymbol({0, 0x10, std::string(name)}, &bytes);
     return OwnedRecord{RecordType::kReport, bytes};
   };
   ExpectRoundTrip({named("one"), named("other"), {RecordType::kReport, report}, named("one")});

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "base/text.h"
 #include "report/config/signed_document.h"
 #include "report/config/signing_key.h"
 
@@ -95,7 +96,7 @@ TEST(ParsePublicKey, TakesSixtyFourDigits) {
   EXPECT_EQ((*key)[0], 0);
   EXPECT_EQ((*key)[1], 255);
   EXPECT_EQ((*key)[31], 0xaa);
-  EXPECT_EQ(ToHex(*key), hex);
+  EXPECT_EQ(base::ToHex(*key), hex);
   for (std::string bad :
        {hex.substr(1), hex + "0", std::string(64, 'g'), std::string(64, ' '), std::string()})
     EXPECT_FALSE(ParsePublicKey(bad).ok()) << bad;

@@ -78,8 +78,8 @@ inline void EncodeFullReport(report::ReportEncoder* encoder) {
                       .tid = 11,
                       .loop = "ui",
                       .tag = "key-press",
-                      .kind = report::Kind::kBusyLoop,
-                      .level = report::Level::kAnr,
+                      .kind = report::HangKind::kBusyLoop,
+                      .level = report::HangLevel::kAnr,
                       .threshold_ms = 2000,
                       .start_wall_ms = 1'700'000'000'000,
                       .elapsed_ns = 2'500'000'000,
@@ -88,13 +88,14 @@ inline void EncodeFullReport(report::ReportEncoder* encoder) {
                       .cpu_process_ns = 1'900'000'000});
   uint32_t program = encoder->AddModule("/opt/editor", "build-one", 0x400000);
   uint32_t library = encoder->AddModule("/lib/libc.so.6", "build-two", 0x7f0000000000);
-  const report::EncodedFrame waiting[] = {
+  const report::Frame waiting[] = {
       {library, 0x1234, 0x1200}, {program, 0x42, 0}, {report::kNoModule, 0xdead, 0}};
-  const report::EncodedFrame running[] = {{program, 0x99, 0x90}};
+  const report::Frame running[] = {{program, 0x99, 0x90}};
   uint32_t wait_stack = encoder->AddStack(waiting, report::Completeness::kIncomplete, {2, 9744});
   uint32_t run_stack = encoder->AddStack(running, report::Completeness::kComplete);
-  encoder->AddSample(50'000'000, run_stack, {1, 2, 3, 4, 5}, {.wall_ns = 6, .calls = 7});
-  encoder->AddSample(1'000, wait_stack);
+  encoder->AddSample(
+      {.age_ns = 50'000'000, .stack = run_stack, .use = {1, 2, 3, 4, 5}, .wall_ns = 6, .calls = 7});
+  encoder->AddSample({.age_ns = 1'000, .stack = wait_stack});
   encoder->SetExpensiveStack(run_stack);
   encoder->AddThread({.tid = 11, .name = "main", .state = 'R', .stack = run_stack, .cpu_ns = 5'000});
   encoder->AddThread(
@@ -102,11 +103,11 @@ inline void EncodeFullReport(report::ReportEncoder* encoder) {
   encoder->SetThreadsDropped(7);
   encoder->AddWait({.tid = 11,
                     .stack = wait_stack,
-                    .lock = 0x1000,
-                    .kind = report::LockKind::kMutex,
-                    .waits_for = report::WaitsFor::kOwner,
-                    .has_timeout = true,
-                    .owner_tid = 12,
+                    .lock = {.address = 0x1000,
+                             .kind = report::LockKind::kMutex,
+                             .waits_for = report::WaitsFor::kOwner,
+                             .has_timeout = true,
+                             .owner_tid = 12},
                     .owner_name = "indexer",
                     .owner_stack = run_stack});
   encoder->SetWaitOutcome(report::WaitOutcome::kDeadlock);
@@ -124,7 +125,7 @@ inline std::string FullReport() {
   EncodeFullReport(&encoder);
   if (!encoder.ok()) throw std::runtime_error("the buffer is too small");
   std::string encoded(buffer.content());
-  report::AppendSymbol({.module = 2, .function_offset = 0x1200, .name = "futex_wait"}, &encoded);
+  report::AppendSymbol({.module = 1, .function_offset = 0x1200, .name = "futex_wait"}, &encoded);
   return encoded;
 }
 

@@ -416,12 +416,16 @@ std::string Shown(Add add) {
 TEST(Schema, EveryKindOfWaitHasItsName) {
   const char* kinds[] = {nullptr, "MUTEX", "RWLOCK", "THREAD", "CONDITION", "SEMAPHORE", "BARRIER"};
   for (int32_t value = 1; value < 7; ++value) {
-    auto add = [&](ReportEncoder* encoder) { encoder->AddWait({.kind = static_cast<LockKind>(value)}); };
+    auto add = [&](ReportEncoder* encoder) {
+      encoder->AddWait({.lock = {.kind = static_cast<LockKind>(value)}});
+    };
     EXPECT_THAT(Shown(add), ::testing::HasSubstr(std::string("    kind: ") + kinds[value] + "\n"));
   }
   const char* targets[] = {nullptr, "OWNER", "READERS", "SIGNAL"};
   for (int32_t value = 1; value < 4; ++value) {
-    auto add = [&](ReportEncoder* encoder) { encoder->AddWait({.waits_for = static_cast<WaitsFor>(value)}); };
+    auto add = [&](ReportEncoder* encoder) {
+      encoder->AddWait({.lock = {.waits_for = static_cast<WaitsFor>(value)}});
+    };
     EXPECT_THAT(Shown(add), ::testing::HasSubstr(std::string("    waits_for: ") + targets[value] + "\n"));
   }
   const char* outcomes[] = {nullptr, "LOCK", "DEADLOCK"};

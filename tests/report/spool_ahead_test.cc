@@ -55,7 +55,7 @@ class SpoolAhead : public ::testing::Test {
     for (const std::string& name : *names) {
       auto segment = reader.Read(name);
       if (!segment.ok()) return {"cannot be read"};
-      for (SpoolRecord& record : segment->records) payloads.push_back(std::move(record.payload));
+      for (OwnedRecord& record : segment->records) payloads.push_back(std::move(record.payload));
     }
     return payloads;
   }

@@ -40,7 +40,7 @@ SpoolContent ContentOf(const std::string& directory) {
   auto names = reader.List(SpoolReader::Include::kLiveToo);
   for (const std::string& name : *names) {
     auto segment = reader.Read(name);
-    for (SpoolRecord& record : segment->records) content.payloads.push_back(record.payload);
+    for (OwnedRecord& record : segment->records) content.payloads.push_back(record.payload);
     content.skipped_bytes += segment->skipped_bytes;
   }
   return content;

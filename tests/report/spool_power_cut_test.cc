@@ -34,7 +34,7 @@ class SpoolPowerCut : public ::testing::Test {
     const std::vector<std::string> names = reader.List(SpoolReader::Include::kFinished).value();
     for (const std::string& name : names) {
       auto segment = reader.Read(name);
-      for (SpoolRecord& record : segment->records) payloads.push_back(std::move(record.payload));
+      for (OwnedRecord& record : segment->records) payloads.push_back(std::move(record.payload));
     }
     return payloads;
   }

@@ -12,7 +12,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size_bytes) {
   using namespace lagwatch::report;
   Segment segment = ParseSegment({reinterpret_cast<const char*>(data), size_bytes});
   size_t accounted_bytes = segment.skipped_bytes;
-  for (const SpoolRecord& record : segment.records)
+  for (const OwnedRecord& record : segment.records)
     accounted_bytes += sizeof(RecordHeader) + record.payload.size();
   if (accounted_bytes != size_bytes) abort();
   return 0;

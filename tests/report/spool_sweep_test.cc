@@ -15,7 +15,7 @@
 #include "report/config/config_file_name.h"
 #include "report/spool/spool_writer.h"
 #include "report/upload/ledger_file.h"
-#include "tests/report/report_testing.h"
+#include "tests/report/upload_testing.h"
 #include "tests/testing/fault_env.h"
 
 namespace lagwatch::report {
@@ -23,22 +23,29 @@ namespace {
 
 using lagwatch::testing::EnvCall;
 using policies::RemovalReason;
-using policies::ReportPriority;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAreArray;
 
 constexpr int64_t kHourMs = 3600 * 1000;
 
-// Takes a payload's first letter for its priority, and notes what is to be removed.
+// A record by its name, such as "2a": the priority, and a letter that is written as the cause.
+OwnedRecord RecordOf(const std::string& name, size_t sealed_bytes = kSealTagBytes) {
+  const SealedLabel label{RecordType::kReport, lagwatch::testing::IdOf("id-0123456789abc"),
+                          static_cast<uint64_t>(name[1]), static_cast<uint32_t>(name[0] - '0')};
+  return lagwatch::testing::SealedRecord(label, std::string(sealed_bytes, 'x'));
+}
+
+// Notes the names of what is to be removed.
 class NotingVisitor final : public SweepVisitor {
  public:
-  ReportPriority PriorityOf(const SpoolRecord& record) override {
-    return static_cast<ReportPriority>(record.payload.at(0) - '0');
-  }
-  bool OnRemoval(const std::string&, const Segment& segment, RemovalReason reason) override {
+  bool OnRemoval(const std::string&, const SegmentFacts& segment, RemovalReason reason) override {
     const char* why = reason == RemovalReason::kTooOld ? " too old" : " too much";
-    for (const SpoolRecord& record : segment.records) removed.push_back(record.payload.substr(0, 2) + why);
+    for (const RecordFacts& facts : segment.records) {
+      const char name[] = {static_cast<char>('0' + static_cast<int>(facts.priority)),
+                           static_cast<char>(facts.cause), '\0'};
+      removed.push_back(std::string(name) + why);
+    }
     return is_counting;
   }
   bool KeepCounts() override {
@@ -61,9 +68,10 @@ const std::string kSession = "018f3c5e-7a10-7c3e-9d2a-5b1f0e6a4c77";
 class SpoolSweep : public ::testing::Test {
  protected:
   // A sealed segment with one record, last written so long ago.
-  std::string Add(const std::string& payload, int64_t age_ms) {
+  std::string Add(const std::string& name, int64_t age_ms, size_t sealed_bytes = kSealTagBytes) {
+    const OwnedRecord record = RecordOf(name, sealed_bytes);
     auto writer = SpoolWriter::Create(&env_, spool_.path(), base::CreateUuidV7(++sessions_), {}).value();
-    EXPECT_TRUE(writer->Append(RecordType::kReport, payload));
+    EXPECT_TRUE(writer->Append(record.type, record.payload));
     writer.reset();
     auto names = SpoolReader(&env_, spool_.path()).List(SpoolReader::Include::kFinished).value();
     Age(names.back(), age_ms);
@@ -103,17 +111,17 @@ TEST_F(SpoolSweep, WhatIsTooOldGoes) {
   EXPECT_THAT(visitor_.removed, ElementsAre("0a too old"));
   EXPECT_THAT(spool_.Files(), ElementsAre(kept));
   EXPECT_EQ(result.segments_removed, 1u);
-  EXPECT_EQ(result.bytes_removed, sizeof(RecordHeader) + 2);
+  EXPECT_EQ(result.bytes_removed, sizeof(RecordHeader) + RecordOf("0a").payload.size());
   Sweep();
   EXPECT_THAT(visitor_.removed, ElementsAre("0a too old")) << "only once";
 }
 
 TEST_F(SpoolSweep, OfTooMuchTheLeastImportantAndOldestGoesFirst) {
-  const std::string padding(984, 'x');  // 1002 bytes a segment
-  Add("2a" + padding, 5 * kHourMs);
-  Add("0b" + padding, 1 * kHourMs);
-  Add("0c" + padding, 2 * kHourMs);
-  Add("4d" + padding, 9 * kHourMs);
+  constexpr size_t kSealedBytes = 900;  // a segment of nearly 1000 bytes
+  Add("2a", 5 * kHourMs, kSealedBytes);
+  Add("0b", 1 * kHourMs, kSealedBytes);
+  Add("0c", 2 * kHourMs, kSealedBytes);
+  Add("4d", 9 * kHourMs, kSealedBytes);
   Sweep({.retention = {.total_bytes = 2400}});
   EXPECT_THAT(visitor_.removed, ElementsAre("0c too much", "0b too much"));
   Sweep({.retention = {.total_bytes = 1200}});
@@ -122,7 +130,7 @@ TEST_F(SpoolSweep, OfTooMuchTheLeastImportantAndOldestGoesFirst) {
 
 TEST_F(SpoolSweep, LiveSegmentsStayAndDeadOnesGo) {
   auto writer = SpoolWriter::Create(&env_, spool_.path(), base::CreateUuidV7(1), {}).value();
-  EXPECT_TRUE(writer->Append(RecordType::kReport, "0a"));
+  EXPECT_TRUE(writer->Append(RecordType::kSealed, RecordOf("0a").payload));
   const std::string live = spool_.Files().at(0);
   Age(live, 30 * 24 * kHourMs);
   EXPECT_EQ(Sweep().segments_removed, 0u);

@@ -49,7 +49,7 @@ class Spool : public ::testing::Test {
   std::vector<std::string> PayloadsIn(const std::vector<std::string>& names) {
     std::vector<std::string> payloads;
     for (const std::string& name : names) {
-      for (SpoolRecord& record : Read(name).records) payloads.push_back(std::move(record.payload));
+      for (OwnedRecord& record : Read(name).records) payloads.push_back(std::move(record.payload));
     }
     return payloads;
   }
@@ -293,7 +293,7 @@ TEST(SpoolDamage, AFlippedBitCostsOnlyTheRecordThatHoldsIt) {
     damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ (1 << bit % 8));
     Segment segment = ParseSegment(damaged);
     ASSERT_EQ(segment.records.size(), 2u) << bit;
-    for (const SpoolRecord& record : segment.records)
+    for (const OwnedRecord& record : segment.records)
       EXPECT_THAT(payloads, ::testing::Contains(record.payload));
     EXPECT_GT(segment.skipped_bytes, 0u);
   }

@@ -31,7 +31,7 @@ class TraceGateTest : public ::testing::Test {
     while (sender.UploadOnce()) {
     }
   }
-  static SpoolRecord TraceOf(const base::Uuid& report_id, uint64_t cause, size_t size_bytes = 100) {
+  static OwnedRecord TraceOf(const base::Uuid& report_id, uint64_t cause, size_t size_bytes = 100) {
     return {RecordType::kTrace, EncodeTraceRecord({.id = NewId(),
                                                    .report_id = report_id,
                                                    .lag_id = report_id,
@@ -145,9 +145,8 @@ TEST_F(TraceGateTest, ASealedTraceGoesByTheReportThatItNames) {
 
 class NothingIsCounted final : public SweepVisitor {
  public:
-  policies::ReportPriority PriorityOf(const SpoolRecord& record) override { return FactsOf(record).priority; }
-  bool OnRemoval(const std::string&, const Segment& segment, policies::RemovalReason) override {
-    for (const SpoolRecord& record : segment.records) EXPECT_EQ(record.type, RecordType::kTrace);
+  bool OnRemoval(const std::string&, const SegmentFacts& segment, policies::RemovalReason) override {
+    for (const RecordFacts& record : segment.records) EXPECT_EQ(record.type, RecordType::kTrace);
     return true;
   }
 };
@@ -155,7 +154,7 @@ class NothingIsCounted final : public SweepVisitor {
 TEST_F(TraceGateTest, TracesAreTheFirstToGoWhereThereIsNoRoom) {
   spool_.Add({TraceOf({}, 0, 10'000)});
   for (int i = 0; i < 20; ++i)
-    spool_.Add({ReportRecord({.id = NewId(), .kind = Kind::kFrames, .function_offset = 0x1000})});
+    spool_.Add({ReportRecord({.id = NewId(), .kind = HangKind::kFrames, .function_offset = 0x1000})});
   for (int i = 0; i < 2; ++i) spool_.Add({TraceOf({}, 0, 10'000)});
   NothingIsCounted visitor;
   SweepLimits limits;

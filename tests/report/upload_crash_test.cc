@@ -35,12 +35,12 @@ using lagwatch::testing::ReportRecord;
 class Scene {
  public:
   Scene() {
-    const base::Uuid sent = Make({.tag = "anr", .level = Level::kAnr});
+    const base::Uuid sent = Make({.tag = "anr", .level = HangLevel::kAnr});
     Spool();
     Make({.tag = "refused"});
     Make({.tag = "old"}, kNoonMs - 8 * kDayMs);
     Make({.user = "u-not-sampled"});
-    const base::Uuid dropped = Make({.kind = Kind::kFrames});
+    const base::Uuid dropped = Make({.kind = HangKind::kFrames});
     Spool();
     for (int i = 0; i < 4; ++i) Make({});
     records_.push_back(LagEndRecord(sent));
@@ -125,7 +125,7 @@ class Scene {
   }
 
   lagwatch::testing::ScopedSpool spool_;
-  std::vector<SpoolRecord> records_;
+  std::vector<OwnedRecord> records_;
   size_t made_ = 0;
   lagwatch::testing::SetClock clock_;
   lagwatch::testing::NoNames namer_;

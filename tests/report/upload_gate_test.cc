@@ -47,7 +47,7 @@ class UploadGateTest : public ::testing::Test {
     for (size_t i = 0; i < counted.size(); ++i) counted_[i] += counted[i];
   }
   void Add(int count, const SmallReport& like) {
-    std::vector<SpoolRecord> records;
+    std::vector<OwnedRecord> records;
     for (int i = 0; i < count; ++i) {
       SmallReport report = like;
       report.id = NewId();
@@ -155,13 +155,13 @@ TEST_F(UploadGateTest, AForcedUserIsSentPastSamplingAndQuota) {
 TEST_F(UploadGateTest, ADayHasItsQuotaAcrossProcesses) {
   policies_.quota = {20, 3};
   for (int i = 0; i < 10; ++i) {
-    Add(4, {.level = Level::kAnr, .function_offset = 0});
+    Add(4, {.level = HangLevel::kAnr, .function_offset = 0});
     Send();
   }
   EXPECT_EQ(collector_.reports.size(), 18u);  // the last two places are for killed ones
   EXPECT_EQ(collector_.LossesTold(LossReason::kDayIsFull), 22u);
   clock_.now_wall_ms += kDayMs;
-  Add(4, {.level = Level::kAnr, .function_offset = 0});
+  Add(4, {.level = HangLevel::kAnr, .function_offset = 0});
   Send();
   EXPECT_EQ(collector_.reports.size(), 22u);
 }
@@ -180,16 +180,16 @@ TEST_F(UploadGateTest, OneCauseCannotEatTheDay) {
 
 TEST_F(UploadGateTest, AnotherUserAndAnotherAppHaveTheirOwnQuota) {
   policies_.quota = {4, kNoLimit};
-  Add(10, {.user = "u-1", .level = Level::kAnr});
-  Add(10, {.user = "u-2", .level = Level::kAnr});
+  Add(10, {.user = "u-1", .level = HangLevel::kAnr});
+  Add(10, {.user = "u-2", .level = HangLevel::kAnr});
   Send();
   EXPECT_EQ(collector_.reports.size(), 8u);
 }
 
 TEST_F(UploadGateTest, WhatMattersMoreIsTakenFirst) {
   policies_.quota = {4, kNoLimit};
-  Add(10, {.tag = "slow", .kind = Kind::kFrames, .function_offset = 0});
-  Add(10, {.tag = "anr", .level = Level::kAnr, .function_offset = 0});
+  Add(10, {.tag = "slow", .kind = HangKind::kFrames, .function_offset = 0});
+  Add(10, {.tag = "anr", .level = HangLevel::kAnr, .function_offset = 0});
   Send();
   EXPECT_EQ(TagsStored("anr"), 4u);
   EXPECT_EQ(TagsStored("slow"), 0u);
@@ -198,14 +198,14 @@ TEST_F(UploadGateTest, WhatMattersMoreIsTakenFirst) {
 TEST_F(UploadGateTest, SlowDispatchesHaveAQuotaOfTheirOwn) {
   policies_.quota = {4, kNoLimit};
   policies_.slow = {.per_day = 3, .per_cause = 2};
-  Add(10, {.tag = "slow", .kind = Kind::kSlow, .function_offset = 0});
-  Add(10, {.tag = "anr", .level = Level::kAnr, .function_offset = 0});
+  Add(10, {.tag = "slow", .kind = HangKind::kSlow, .function_offset = 0});
+  Add(10, {.tag = "anr", .level = HangLevel::kAnr, .function_offset = 0});
   Send();
   EXPECT_EQ(TagsStored("anr"), 4u);
   EXPECT_EQ(TagsStored("slow"), 3u);
   EXPECT_EQ(collector_.LossesTold(LossReason::kDayIsFull), 13u);
   clock_.now_wall_ms += kDayMs;
-  Add(10, {.tag = "same", .kind = Kind::kSlow, .function_offset = 0x7777});
+  Add(10, {.tag = "same", .kind = HangKind::kSlow, .function_offset = 0x7777});
   Send();
   EXPECT_EQ(TagsStored("same"), 2u);
   EXPECT_EQ(collector_.LossesTold(LossReason::kCauseIsFull), 8u);
@@ -222,7 +222,7 @@ TEST_F(UploadGateTest, SlowDispatchesHaveAQuotaOfTheirOwn) {
 TEST_F(UploadGateTest, SealedSlowDispatchesHaveIt) {
   policies_.quota = {4, kNoLimit};
   policies_.slow = {.per_day = 1, .per_cause = kNoLimit};
-  std::vector<SpoolRecord> records;
+  std::vector<OwnedRecord> records;
   for (int i = 0; i < 5; ++i)
     records.push_back(lagwatch::testing::SealedRecord(
         {RecordType::kReport, NewId(), 0x1000, policies::kWrittenSlowDispatch}));
@@ -234,7 +234,7 @@ TEST_F(UploadGateTest, SealedSlowDispatchesHaveIt) {
 TEST_F(UploadGateTest, ALagThatTheRunWasKilledInMattersMost) {
   policies_.quota = {1, kNoLimit};
   const base::Uuid fatal = NewId();
-  spool_.Add({ReportRecord({.id = NewId(), .tag = "anr", .level = Level::kAnr}),
+  spool_.Add({ReportRecord({.id = NewId(), .tag = "anr", .level = HangLevel::kAnr}),
               ReportRecord({.id = fatal, .tag = "fatal"})});
   RunEnd end = lagwatch::testing::FullRunEnd();
   end.reason = policies::ExitReason::kKilledInLag;
@@ -250,7 +250,7 @@ TEST_F(UploadGateTest, TheEndOfALagThatIsNotSentIsNotSentEither) {
   policies_.quota = {1, kNoLimit};
   const base::Uuid sent = NewId();
   const base::Uuid dropped = NewId();
-  spool_.Add({ReportRecord({.id = sent, .level = Level::kAnr}), ReportRecord({.id = dropped})});
+  spool_.Add({ReportRecord({.id = sent, .level = HangLevel::kAnr}), ReportRecord({.id = dropped})});
   Send();
   spool_.Add({LagEndRecord(sent), LagEndRecord(dropped)});
   Send();
@@ -286,11 +286,11 @@ TEST_F(UploadGateTest, WhatIsTooOldIsCounted) {
 TEST_F(UploadGateTest, OfTooMuchOnDiskTheLeastImportantGoesAndIsCounted) {
   policies_.retention = {.longest_ms = INT64_MAX - 1, .total_bytes = 1};
   collector_.is_there = false;
-  Add(3, {.tag = "anr", .level = Level::kAnr});
+  Add(3, {.tag = "anr", .level = HangLevel::kAnr});
   uint64_t size_bytes = 0;
   for (const std::string& name : spool_.Files(".seg"))
     size_bytes += std::filesystem::file_size(spool_ / name);
-  Add(3, {.tag = "slow", .kind = Kind::kFrames});
+  Add(3, {.tag = "slow", .kind = HangKind::kFrames});
   policies_.retention.total_bytes = size_bytes + size_bytes / 7 + 1;  // of which an eighth is made free
   Send();
   collector_.is_there = true;
@@ -357,7 +357,7 @@ TEST_F(UploadGateTest, WhileNothingMayBeSentTheSpoolIsSwept) {
 
 TEST_F(UploadGateTest, LossesThatTheProgramCountedAreNotLost) {
   const Losses earlier{.id = NewId(), .app = "editor", .losses = {{LossReason::kTooMuch, 7, 5, 0}}};
-  const SpoolRecord record{RecordType::kLosses, EncodeLosses(earlier)};
+  const OwnedRecord record{RecordType::kLosses, EncodeLosses(earlier)};
   spool_.Add({record});
   Send();
   EXPECT_EQ(collector_.LossesTold(LossReason::kTooMuch), 5u);
@@ -537,7 +537,7 @@ TEST_F(UploadGateTest, LossesThatWereNotAnsweredAreNotAddedTo) {
 TEST_F(UploadGateTest, ADecisionStaysWhenThePoliciesChange) {
   policies_.quota = {4, kNoLimit};
   collector_.is_there = false;
-  Add(6, {.level = Level::kAnr, .function_offset = 0});
+  Add(6, {.level = HangLevel::kAnr, .function_offset = 0});
   SpoolSender sender(&base::SystemEnv(), spool_.path(), &collector_, &namer_, clock_);
   sender.SetPolicies([this] { return policies_; });
   EXPECT_EQ(sender.UploadOnce()->kind, UploadAnswer::Kind::kTryLater);

@@ -115,10 +115,10 @@ class KillEnv final : public base::Env {
 class ScopedSpool {
  public:
   // One sealed segment.
-  void Add(const std::vector<report::SpoolRecord>& records) {
+  void Add(const std::vector<report::OwnedRecord>& records) {
     auto writer = report::SpoolWriter::Create(&base::SystemEnv(), directory_.path(),
                                               base::CreateUuidV7(kNoonMs + segments_++), {});
-    for (const report::SpoolRecord& record : records) {
+    for (const report::OwnedRecord& record : records) {
       if (!(*writer)->Append(record.type, record.payload))
         throw std::runtime_error("the spool takes nothing");
     }
@@ -139,22 +139,22 @@ class ScopedSpool {
 // Ids whose order is that of the calls.
 inline base::Uuid NewId(int64_t wall_ms = kNoonMs) { return base::CreateUuidV7(wall_ms); }
 
-inline report::SpoolRecord ReportRecord(const SmallReport& small) {
+inline report::OwnedRecord ReportRecord(const SmallReport& small) {
   return {report::RecordType::kReport, Encode(small)};
 }
 
-inline report::SpoolRecord LagEndRecord(const base::Uuid& report_id) {
+inline report::OwnedRecord LagEndRecord(const base::Uuid& report_id) {
   return {report::RecordType::kLagEnd, EncodeLagEndOf(report_id)};
 }
 
-// As a program with a seal key writes it; this one cannot be opened.
-inline report::SpoolRecord SealedRecord(const report::SealedLabel& label) {
+// A record as a program with a seal key writes it; no key opens this one.
+inline report::OwnedRecord SealedRecord(const report::SealedLabel& label,
+                                        std::string_view sealed = "what nobody reads") {
   std::vector<char> bytes(1024);
   report::FixedBuffer buffer(bytes.data(), bytes.size());
   const std::string key(32, 'k');
-  if (!report::EncodeSealed(
-          {.label = label, .ephemeral_key = key, .nonce = "nonce-012345", .sealed = "what nobody reads"},
-          &buffer))
+  if (!report::EncodeSealed({.label = label, .ephemeral_key = key, .nonce = "nonce-012345", .sealed = sealed},
+                            &buffer))
     throw std::runtime_error("the label does not fit");
   return {report::RecordType::kSealed, std::string(buffer.content())};
 }

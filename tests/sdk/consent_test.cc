@@ -109,7 +109,7 @@ class ConsentTest : public ::testing::Test {
   std::string WriteSegmentOf(const std::string& app, const base::Uuid& session) const {
     std::vector<char> bytes(4096);
     report::FixedBuffer buffer(bytes.data(), bytes.size());
-    report::FrameSliceFields slice;
+    report::FrameSliceView slice;
     slice.id = base::CreateUuidV7(1);
     slice.session_id = session;
     slice.app = app;

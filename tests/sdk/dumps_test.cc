@@ -34,7 +34,7 @@ TEST_F(SdkTest, MakesADumpOnDemandAndNotASecondOneSoon) {
   EXPECT_FALSE(monitor.DumpNow("too soon"));
   ASSERT_TRUE(WaitUntil([&] { return !Reports().empty(); }));
   report::Report dump = Reports()[0];
-  EXPECT_EQ(dump.kind, report::Kind::kDump);
+  EXPECT_EQ(dump.kind, report::HangKind::kDump);
   EXPECT_EQ(dump.tag, "menu: help");
   EXPECT_EQ(dump.loop, "ui");
   EXPECT_EQ(dump.tid, static_cast<uint32_t>(gettid()));
@@ -59,7 +59,7 @@ TEST_F(SdkTest, MakesDumpsWithoutALoopAndDuringALag) {
   auto monitor = Monitor::Start(options);
   auto dumps = [&] {
     std::vector<report::Report> found = Reports();
-    std::erase_if(found, [](const report::Report& report) { return report.kind != report::Kind::kDump; });
+    std::erase_if(found, [](const report::Report& report) { return report.kind != report::HangKind::kDump; });
     return found;
   };
   EXPECT_TRUE(monitor.DumpNow(nullptr));
@@ -103,7 +103,7 @@ TEST_F(SdkTest, MakesADumpWhenASignalAsksAndCallsTheProgramsHandler) {
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
   kill(getpid(), SIGUSR2);
   ASSERT_TRUE(WaitUntil([&] { return !Reports().empty(); }));
-  EXPECT_EQ(Reports()[0].kind, report::Kind::kDump);
+  EXPECT_EQ(Reports()[0].kind, report::HangKind::kDump);
   EXPECT_EQ(Reports()[0].tag, "signal");
   EXPECT_EQ(FactOf(Reports()[0], "dump_signal"), SIGUSR2);
   EXPECT_TRUE(WaitUntil([&] { return g_own_signals.load() == 1; }));

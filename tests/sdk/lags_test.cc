@@ -44,13 +44,13 @@ TEST_F(SdkTest, PutsALagOnDiskWhileItLastsAndItsEndAfterwards) {
   EXPECT_EQ(lag.user, "u-1");
   EXPECT_EQ(lag.loop, "ui");
   EXPECT_EQ(lag.tag, "freeze");
-  EXPECT_EQ(lag.kind, report::Kind::kLag);
+  EXPECT_EQ(lag.kind, report::HangKind::kLag);
   EXPECT_EQ(lag.threshold_ms, 100u);
   EXPECT_EQ(lag.pid, static_cast<uint32_t>(getpid()));
   EXPECT_EQ(lag.tid, static_cast<uint32_t>(gettid()));
   EXPECT_FALSE(lag.os.empty());
   EXPECT_FALSE(lag.machine.empty());
-  EXPECT_GE(lag.elapsed_ns, 100u * 1'000'000);
+  EXPECT_GE(lag.elapsed_ns, 100 * 1'000'000);
   EXPECT_GE(lag.samples.size(), 1u);
   EXPECT_GE(lag.threads.size(), 2u);
   EXPECT_GE(lag.modules.size(), 1u);
@@ -106,15 +106,15 @@ TEST_F(SdkTest, RaisesALagOverTheLoopsSecondThresholdToAnAnr) {
   EXPECT_EQ(in_force.threshold_ms, 16u);
   EXPECT_EQ(in_force.anr_threshold_ms, 200u);
   loop.SetWeight(3);
-  auto last_level = [&] { return Reports().empty() ? report::Level::kLag : Reports().back().level; };
+  auto last_level = [&] { return Reports().empty() ? report::HangLevel::kLag : Reports().back().level; };
   {
     ScopedDispatch dispatch(loop, "long");
-    EXPECT_TRUE(WaitUntil([&] { return last_level() == report::Level::kAnr; }));
+    EXPECT_TRUE(WaitUntil([&] { return last_level() == report::HangLevel::kAnr; }));
   }
   report::Report anr = Reports().back();
   EXPECT_EQ(anr.lag_id, Reports()[0].id);
   EXPECT_EQ(anr.threshold_ms, 16u);
-  EXPECT_EQ(Reports()[0].level, report::Level::kLag);
+  EXPECT_EQ(Reports()[0].level, report::HangLevel::kLag);
   EXPECT_EQ(FactOf(anr, "loop_weight"), 3);
 }
 
@@ -128,7 +128,7 @@ TEST_F(SdkTest, KnowsNoAnrWhenThatIsOff) {
     std::this_thread::sleep_for(std::chrono::milliseconds(400));
   }
   EXPECT_TRUE(WaitUntil([&] { return !Ends().empty(); }));
-  for (const report::Report& report : Reports()) EXPECT_EQ(report.level, report::Level::kLag);
+  for (const report::Report& report : Reports()) EXPECT_EQ(report.level, report::HangLevel::kLag);
 }
 
 TEST_F(SdkTest, ReportsALoopThatIsBusyWithoutAPause) {
@@ -141,8 +141,8 @@ TEST_F(SdkTest, ReportsALoopThatIsBusyWithoutAPause) {
   EXPECT_TRUE(WaitUntil([&] { return !Reports().empty(); }));
   is_reported = true;
   thread.join();
-  EXPECT_EQ(Reports()[0].kind, report::Kind::kBusyLoop);
-  EXPECT_GE(Reports()[0].elapsed_ns, 100u * 1'000'000);
+  EXPECT_EQ(Reports()[0].kind, report::HangKind::kBusyLoop);
+  EXPECT_GE(Reports()[0].elapsed_ns, 100 * 1'000'000);
 }
 
 TEST_F(SdkTest, ReportsATaskThatWaitsInTheQueue) {
@@ -152,8 +152,8 @@ TEST_F(SdkTest, ReportsATaskThatWaitsInTheQueue) {
   EXPECT_TRUE(WaitUntil([&] { return !Reports().empty(); }));
   loop.NoteRun();
   EXPECT_TRUE(WaitUntil([&] { return Ends().size() == Reports().size(); }));
-  EXPECT_EQ(Reports()[0].kind, report::Kind::kWaited);
-  EXPECT_GE(Reports()[0].elapsed_ns, 100u * 1'000'000);
+  EXPECT_EQ(Reports()[0].kind, report::HangKind::kWaited);
+  EXPECT_GE(Reports()[0].elapsed_ns, 100 * 1'000'000);
 }
 
 // An executor that runs posted tasks on request.
@@ -188,7 +188,7 @@ TEST_F(SdkTest, PingsAnExecutorAndReportsAPingThatWaits) {
   size_t pings = 0;
   EXPECT_TRUE(WaitUntil([&] { return (pings += executor.RunAll()) >= 5; }));
   EXPECT_TRUE(WaitUntil([&] { return !Reports().empty(); }));
-  EXPECT_EQ(Reports()[0].kind, report::Kind::kWaited);
+  EXPECT_EQ(Reports()[0].kind, report::HangKind::kWaited);
   EXPECT_EQ(executor.DropAll(), 1u);
   EXPECT_TRUE(WaitUntil([&] { return executor.RunAll() + Ends().size() > 0 && !Ends().empty(); }));
 }
@@ -216,22 +216,22 @@ TEST_F(SdkTest, ReportsAScopeAnIdleHandlerAndAnInputEvent) {
   options.input_threshold_ms = 60;
   auto monitor = Monitor::Start(options);
   auto loop = monitor.WatchLoop("ui");
-  auto wait_for_kind = [&](size_t count, report::Kind kind) {
+  auto wait_for_kind = [&](size_t count, report::HangKind kind) {
     EXPECT_TRUE(WaitUntil([&] { return Reports().size() == count; }));
     EXPECT_EQ(Reports().back().kind, kind);
     EXPECT_EQ(Reports().back().threshold_ms, 60u);
   };
   {
     ScopedDeadline scope(loop, "load", 60);
-    wait_for_kind(1, report::Kind::kScope);
+    wait_for_kind(1, report::HangKind::kScope);
     EXPECT_EQ(Reports()[0].tag, "load");
   }
   {
     ScopedIdleHandler idle(loop);
-    wait_for_kind(2, report::Kind::kIdleHandler);
+    wait_for_kind(2, report::HangKind::kIdleHandler);
   }
   loop.InputReceived();
-  wait_for_kind(3, report::Kind::kInput);
+  wait_for_kind(3, report::HangKind::kInput);
   loop.InputFinished();
   EXPECT_TRUE(WaitUntil([&] { return Ends().size() == 3; }));
 }
@@ -252,7 +252,7 @@ TEST_F(SdkTest, ReportsASlowFrameAndCountsFramesByScene) {
   }
   ASSERT_TRUE(WaitUntil([&] { return Ends().size() == 1; }));
   report::Report report = Reports()[0];
-  EXPECT_EQ(report.kind, report::Kind::kFrames);
+  EXPECT_EQ(report.kind, report::HangKind::kFrames);
   EXPECT_EQ(report.threshold_ms, 60u);
   EXPECT_EQ(TextFactOf(report, "frame_stage"), "layout");
   EXPECT_EQ(FactOf(report, "refresh_interval_us"), 10'000);
@@ -262,7 +262,7 @@ TEST_F(SdkTest, ReportsASlowFrameAndCountsFramesByScene) {
   monitor.Stop();
 
   std::vector<report::FrameSlice> slices;
-  for (const report::SpoolRecord& record : ReadSpool()) {
+  for (const report::OwnedRecord& record : ReadSpool()) {
     if (record.type == RecordType::kFrameSlice)
       slices.push_back(report::DecodeFrameSlice(record.payload).value());
   }
@@ -273,7 +273,7 @@ TEST_F(SdkTest, ReportsASlowFrameAndCountsFramesByScene) {
   EXPECT_EQ(slices[0].app_version, "1.2.3");
   EXPECT_EQ(slices[0].user, "u-1");
   EXPECT_EQ(slices[0].session_id, report.session_id);
-  EXPECT_EQ(slices[0].refresh_interval_ns, 10'000'000u);
+  EXPECT_EQ(slices[0].refresh_interval_ns, 10'000'000);
   EXPECT_EQ(slices[0].frames.frames, 3u);
   EXPECT_GE(slices[0].frames.dropped, 6u);
   EXPECT_GE(slices[0].frames.by_stage_ns[LW_STAGE_LAYOUT], 60'000'000u);
@@ -291,7 +291,7 @@ TEST_F(SdkTest, TellsWhatTheLoopDidBefore) {
   ASSERT_EQ(history.size(), 1u);
   EXPECT_EQ(history[0].tag, "first");
   EXPECT_GE(history[0].wall_ns, Reports()[0].elapsed_ns);
-  EXPECT_GT(history[0].age_ns, 0u);
+  EXPECT_GT(history[0].age_ns, 0);
 }
 
 TEST_F(SdkTest, TellsHowLongTasksOfPastDispatchesHadWaited) {
@@ -314,9 +314,9 @@ TEST_F(SdkTest, TellsHowLongTasksOfPastDispatchesHadWaited) {
   FreezeUntilReported(loop, "slow");
   const std::vector<report::PastDispatch> history = Reports().back().history;
   ASSERT_EQ(history.size(), 3u);
-  EXPECT_EQ(history[0].queue_wait_ns, 1'234'000'000u);
-  EXPECT_EQ(history[1].queue_wait_ns, 56'000'000u);
-  EXPECT_EQ(history[2].queue_wait_ns, 0u);
+  EXPECT_EQ(history[0].queue_wait_ns, 1'234'000'000);
+  EXPECT_EQ(history[1].queue_wait_ns, 56'000'000);
+  EXPECT_EQ(history[2].queue_wait_ns, 0);
 }
 
 TEST_F(SdkTest, ReportsTooMuchCpuNowAndOnAverage) {
@@ -330,20 +330,21 @@ TEST_F(SdkTest, ReportsTooMuchCpuNowAndOnAverage) {
   auto monitor = Monitor::Start(options);
   ASSERT_TRUE(monitor.is_on()) << monitor.why_off();
   testing::StalledThread spinner([](const testing::StopFlag& stop) { testing::Spin(stop); });
-  auto of_kind = [&](report::Kind kind) {
+  auto of_kind = [&](report::HangKind kind) {
     std::vector<report::Report> found;
     for (report::Report& report : Reports()) {
       if (report.kind == kind) found.push_back(std::move(report));
     }
     return found;
   };
-  ASSERT_TRUE(WaitUntil(
-      [&] { return !of_kind(report::Kind::kCpu).empty() && !of_kind(report::Kind::kCpuAverage).empty(); }));
-  for (report::Kind kind : {report::Kind::kCpu, report::Kind::kCpuAverage}) {
+  ASSERT_TRUE(WaitUntil([&] {
+    return !of_kind(report::HangKind::kCpu).empty() && !of_kind(report::HangKind::kCpuAverage).empty();
+  }));
+  for (report::HangKind kind : {report::HangKind::kCpu, report::HangKind::kCpuAverage}) {
     const report::Report report = of_kind(kind)[0];
     EXPECT_EQ(report.loop, "");
-    EXPECT_EQ(report.elapsed_ns, 0u);
-    EXPECT_GT(report.cpu_process_ns, 0u);
+    EXPECT_EQ(report.elapsed_ns, 0);
+    EXPECT_GT(report.cpu_process_ns, 0);
     EXPECT_EQ(report.tid, static_cast<uint32_t>(spinner.tid()));
     EXPECT_GE(report.threads.size(), 1u);
     EXPECT_GT(report.samples.at(0).use.cpu_ns, 0);

@@ -53,7 +53,7 @@ TEST_F(SdkTest, TellsHowTheLastRunEnded) {
   EXPECT_STREQ(told[0].report_id, "");
   EXPECT_GT(told[0].last_seen_wall_ms, 0u);
   size_t run_ends = 0;
-  for (const report::SpoolRecord& record : ReadSpool()) {
+  for (const report::OwnedRecord& record : ReadSpool()) {
     if (record.type != RecordType::kRunEnd) continue;
     ++run_ends;
     EXPECT_EQ(report::DecodeRunEnd(record.payload)->session_id, session);

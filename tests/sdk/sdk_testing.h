@@ -47,28 +47,28 @@ class SdkTest : public ::testing::Test {
             .sample_interval_ms = 10};
   }
 
-  std::vector<report::SpoolRecord> ReadSpool() const {
+  std::vector<report::OwnedRecord> ReadSpool() const {
     for (;;) {
       if (auto records = TryReadSpool()) return *std::move(records);
     }
   }
   // None when a segment was sealed, and has another name, since it was listed.
-  std::optional<std::vector<report::SpoolRecord>> TryReadSpool() const {
+  std::optional<std::vector<report::OwnedRecord>> TryReadSpool() const {
     report::SpoolReader reader(&base::SystemEnv(), directory_ / "spool");
-    std::vector<report::SpoolRecord> records;
+    std::vector<report::OwnedRecord> records;
     auto names = reader.List(report::SpoolReader::Include::kLiveToo);
     if (!names.ok()) return records;
     for (const std::string& name : *names) {
       auto segment = reader.Read(name);
       if (!segment.ok()) return std::nullopt;
       EXPECT_EQ(segment->skipped_bytes, 0u);
-      for (report::SpoolRecord& record : segment->records) records.push_back(std::move(record));
+      for (report::OwnedRecord& record : segment->records) records.push_back(std::move(record));
     }
     return records;
   }
   std::vector<report::Report> Reports() const {
     std::vector<report::Report> reports;
-    for (const report::SpoolRecord& record : ReadSpool()) {
+    for (const report::OwnedRecord& record : ReadSpool()) {
       if (record.type != report::RecordType::kReport) continue;
       auto decoded = report::DecodeReport(record.payload);
       EXPECT_TRUE(decoded.ok()) << decoded.status().message();
@@ -78,7 +78,7 @@ class SdkTest : public ::testing::Test {
   }
   std::vector<report::LagEnd> Ends() const {
     std::vector<report::LagEnd> ends;
-    for (const report::SpoolRecord& record : ReadSpool()) {
+    for (const report::OwnedRecord& record : ReadSpool()) {
       if (record.type == report::RecordType::kLagEnd)
         ends.push_back(report::DecodeLagEnd(record.payload).value());
     }
@@ -99,7 +99,7 @@ class SdkTest : public ::testing::Test {
   }
   std::vector<report::Usage> Usages() const {
     std::vector<report::Usage> usages;
-    for (const report::SpoolRecord& record : ReadSpool()) {
+    for (const report::OwnedRecord& record : ReadSpool()) {
       if (record.type == report::RecordType::kUsage)
         usages.push_back(report::DecodeUsage(record.payload).value());
     }

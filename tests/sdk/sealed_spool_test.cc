@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/env.h"
+#include "base/text.h"
 #include "report/format/report.h"
 #include "report/format/sealed.h"
 #include "report/seal/record_opener.h"
@@ -44,11 +45,11 @@ class SealedSpoolTest : public ::testing::Test {
             .threshold_ms = 100,
             .check_period_ms = 50,
             .sample_interval_ms = 10,
-            .seal_key = report::ToHex(key_.ToPublicKey().value())};
+            .seal_key = base::ToHex(key_.ToPublicKey().value())};
   }
-  std::vector<report::SpoolRecord> Records() const {
+  std::vector<report::OwnedRecord> Records() const {
     const report::SpoolReader reader(&base::SystemEnv(), spool_);
-    std::vector<report::SpoolRecord> records;
+    std::vector<report::OwnedRecord> records;
     auto names = reader.List(report::SpoolReader::Include::kLiveToo);
     for (const std::string& name : names.ok() ? *names : std::vector<std::string>()) {
       auto segment = reader.Read(name);
@@ -58,7 +59,7 @@ class SealedSpoolTest : public ::testing::Test {
   }
   size_t Count(RecordType type) const {
     size_t count = 0;
-    for (const report::SpoolRecord& record : Records()) {
+    for (const report::OwnedRecord& record : Records()) {
       EXPECT_EQ(record.type, RecordType::kSealed);
       count += report::DecodeSealed(record.payload)->label.type == type;
     }
@@ -96,7 +97,7 @@ TEST_F(SealedSpoolTest, WhatIsOutsideIsWhatIsInside) {
   const report::RecordOpener opener(key_);
   std::set<RecordType> types;
   std::set<std::string> nonces;
-  for (const report::SpoolRecord& record : Records()) {
+  for (const report::OwnedRecord& record : Records()) {
     const report::Sealed sealed = report::DecodeSealed(record.payload).value();
     types.insert(sealed.label.type);
     EXPECT_TRUE(nonces.insert(std::string(sealed.nonce)).second);
@@ -160,7 +161,7 @@ TEST_F(SealedSpoolTest, AForkedChildBeginsASessionOfItsOwn) {
   monitor.Stop();
   std::set<std::string> used;
   std::set<std::string> sessions;
-  for (const report::SpoolRecord& record : Records()) {
+  for (const report::OwnedRecord& record : Records()) {
     const report::Sealed sealed = report::DecodeSealed(record.payload).value();
     sessions.insert(std::string(sealed.ephemeral_key));
     EXPECT_TRUE(used.insert(std::string(sealed.ephemeral_key) + std::string(sealed.nonce)).second);

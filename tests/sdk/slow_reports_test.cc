@@ -51,7 +51,8 @@ class SlowReportsTest : public SdkTest {
   }
   std::vector<report::Report> SlowReports() const {
     std::vector<report::Report> reports = Reports();
-    std::erase_if(reports, [](const report::Report& report) { return report.kind != report::Kind::kSlow; });
+    std::erase_if(reports,
+                  [](const report::Report& report) { return report.kind != report::HangKind::kSlow; });
     return reports;
   }
   report::Report TheReport() const {
@@ -66,12 +67,12 @@ class SlowReportsTest : public SdkTest {
     std::string path;
     const std::vector<report::Frame>& frames = report.stacks[stack].frames;
     for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame) {
-      if (frame->module == 0) continue;
+      if (frame->module == report::kNoModule) continue;
       std::string name;
       for (const report::Symbol& symbol : report.symbols)
         if (symbol.module == frame->module && symbol.function_offset == frame->symbol_offset())
           name = symbol.name;
-      const report::Module& module = report.modules[frame->module - 1];
+      const report::Module& module = report.modules[frame->module];
       if (name.empty())
         name = symbols.NameOf(module.path, module.build_id, frame->symbol_offset()).value_or("?");
       path += (path.empty() ? "" : " < ") + name;
@@ -80,7 +81,7 @@ class SlowReportsTest : public SdkTest {
   }
   struct Node {
     std::string path;
-    uint64_t wall_ns;
+    int64_t wall_ns;
     uint64_t calls;
   };
   static std::vector<Node> TreeOf(const report::Report& report) {
@@ -118,7 +119,7 @@ TEST_F(SlowReportsTest, TellWhichRecordedCallsTookTheTime) {
   EXPECT_EQ(report.user, "u-1");
   EXPECT_EQ(report.tid, static_cast<uint32_t>(gettid()));
   EXPECT_EQ(report.threshold_ms, 150u);
-  EXPECT_GE(report.elapsed_ns, 260'000'000u);
+  EXPECT_GE(report.elapsed_ns, 260'000'000);
   EXPECT_EQ(TextFactOf(report, "tree_of"), "calls");
   EXPECT_LT(FactOf(report, "cpu_percent"), 60);
   EXPECT_EQ(FactOf(report, "foreground"), 1);
@@ -131,9 +132,9 @@ TEST_F(SlowReportsTest, TellWhichRecordedCallsTookTheTime) {
   EXPECT_EQ(tree[0].calls, 1u);
   EXPECT_EQ(tree[1].path, "load document < read part");
   EXPECT_EQ(tree[1].calls, 4u);
-  EXPECT_GE(tree[1].wall_ns, 240'000'000u);
+  EXPECT_GE(tree[1].wall_ns, 240'000'000);
   EXPECT_THAT(tree[2].path, ::testing::StartsWith("load document < hooked_work"));
-  EXPECT_GE(tree[3].wall_ns, 20'000'000u);
+  EXPECT_GE(tree[3].wall_ns, 20'000'000);
   EXPECT_LT(tree[3].wall_ns, tree[1].wall_ns);
   ASSERT_EQ(Ends().size(), 1u);
   EXPECT_EQ(Ends()[0].report_id, report.id);

@@ -32,7 +32,7 @@ std::string EncodedReport(const std::string& app) {
   report::ReportHeader header{};
   header.id = header.session_id = header.lag_id = base::CreateUuidV7(1);
   header.app = app;
-  header.kind = report::Kind::kLag;
+  header.kind = report::HangKind::kLag;
   encoder.SetHeader(header);
   encoder.SetExpensiveStack(encoder.AddStack({}, report::Completeness::kNone));
   return std::string(buffer.content());
@@ -44,9 +44,9 @@ class SpoolKeeper : public ::testing::Test {
     return report::SpoolWriter::Create(&env_, spool_.path(), base::CreateUuidV7(++sessions_), {}).value();
   }
   // A sealed segment that was written so long ago.
-  void Add(const std::vector<report::SpoolRecord>& records, int64_t age_ms) {
+  void Add(const std::vector<report::OwnedRecord>& records, int64_t age_ms) {
     auto writer = NewWriter();
-    for (const report::SpoolRecord& record : records)
+    for (const report::OwnedRecord& record : records)
       EXPECT_TRUE(writer->Append(record.type, record.payload));
     writer.reset();
     Age(Reader().List(SpoolReader::Include::kFinished)->back(), age_ms);
@@ -61,18 +61,18 @@ class SpoolKeeper : public ::testing::Test {
     SweepUnsentSpool(&env_, spool_.path(), is_sent, now_wall_ms_, writer.get());
   }
   SpoolReader Reader() const { return {&base::SystemEnv(), spool_.path()}; }
-  std::vector<report::SpoolRecord> Records() const {
-    std::vector<report::SpoolRecord> records;
+  std::vector<report::OwnedRecord> Records() const {
+    std::vector<report::OwnedRecord> records;
     const std::vector<std::string> names = Reader().List(SpoolReader::Include::kFinished).value();
     for (const std::string& name : names) {
       auto segment = Reader().Read(name);
-      for (report::SpoolRecord& record : segment->records) records.push_back(std::move(record));
+      for (report::OwnedRecord& record : segment->records) records.push_back(std::move(record));
     }
     return records;
   }
   std::vector<report::Losses> LossesInSpool() const {
     std::vector<report::Losses> all;
-    for (const report::SpoolRecord& record : Records()) {
+    for (const report::OwnedRecord& record : Records()) {
       if (record.type == RecordType::kLosses) all.push_back(report::DecodeLosses(record.payload).value());
     }
     return all;
@@ -85,7 +85,7 @@ class SpoolKeeper : public ::testing::Test {
 };
 
 TEST_F(SpoolKeeper, CountsTheReportsThatItRemoves) {
-  const report::SpoolRecord report{RecordType::kReport, EncodedReport("editor")};
+  const report::OwnedRecord report{RecordType::kReport, EncodedReport("editor")};
   Add({report, report, {RecordType::kLagEnd, "not a report"}}, 8 * kDayMs);
   Add({report}, 6 * kDayMs);
   Sweep();
@@ -112,7 +112,7 @@ TEST_F(SpoolKeeper, CountsWhatItCountedBeforeWhenThatIsRemovedItself) {
 }
 
 TEST_F(SpoolKeeper, CountsASegmentOnceThoughAKillLeftItThere) {
-  const report::SpoolRecord editors{RecordType::kReport, EncodedReport("editor")};
+  const report::OwnedRecord editors{RecordType::kReport, EncodedReport("editor")};
   Add({editors, {RecordType::kReport, EncodedReport("viewer")}}, 8 * kDayMs);
   const std::string name = Reader().List(SpoolReader::Include::kFinished)->at(0);
   const std::string content = testing::ReadFile(spool_ / name);

@@ -38,7 +38,7 @@ TEST_F(SdkTest, ReportsASlowStartWithItsMilestones) {
   lw_ready();
   ASSERT_EQ(Reports().size(), 1u);
   report::Report start = Reports()[0];
-  EXPECT_EQ(start.kind, report::Kind::kStartup);
+  EXPECT_EQ(start.kind, report::HangKind::kStartup);
   EXPECT_EQ(start.threshold_ms, 16u);
   EXPECT_EQ(start.app, "sdk-test");
   EXPECT_EQ(start.tag, "cold start");
@@ -52,7 +52,7 @@ TEST_F(SdkTest, ReportsASlowStartWithItsMilestones) {
   EXPECT_GE(dispatch_ms, FactOf(start, "monitor_start_ms") + 49);
   EXPECT_GE(frame_ms, dispatch_ms + 49);
   EXPECT_GE(ready_ms, frame_ms + 49);
-  EXPECT_EQ(start.elapsed_ns / 1'000'000, static_cast<uint64_t>(ready_ms));
+  EXPECT_EQ(start.elapsed_ns / 1'000'000, ready_ms);
   EXPECT_EQ(Ends()[0].report_id, start.id);
   EXPECT_EQ(Ends()[0].duration_ns, start.elapsed_ns);
 
@@ -100,7 +100,7 @@ TEST_F(SdkTest, SaysNothingOfTheStartUnlessItIsAskedTo) {
   lw_ready();
   monitor.Stop();
   ASSERT_EQ(Reports().size(), 1u);
-  EXPECT_EQ(Reports()[0].kind, report::Kind::kLag);
+  EXPECT_EQ(Reports()[0].kind, report::HangKind::kLag);
 }
 
 TEST_F(SdkTest, TellsApartALagBeforeTheProgramIsReady) {
@@ -110,15 +110,15 @@ TEST_F(SdkTest, TellsApartALagBeforeTheProgramIsReady) {
   auto monitor = Monitor::Start(options);
   auto loop = monitor.WatchLoop("ui");
   FreezeUntilReported(loop, "load");
-  EXPECT_EQ(Reports().back().kind, report::Kind::kStartupLag);
+  EXPECT_EQ(Reports().back().kind, report::HangKind::kStartupLag);
   {
     ScopedDeadline scope(loop, "open", 16);
-    EXPECT_TRUE(WaitUntil([&] { return Reports().back().kind == report::Kind::kScope; }));
+    EXPECT_TRUE(WaitUntil([&] { return Reports().back().kind == report::HangKind::kScope; }));
   }
   EXPECT_EQ(FactOf(Reports().back(), "before_ready"), 1);
   lw_ready();
   FreezeUntilReported(loop, "work");
-  EXPECT_EQ(Reports().back().kind, report::Kind::kLag);
+  EXPECT_EQ(Reports().back().kind, report::HangKind::kLag);
   EXPECT_EQ(FactOf(Reports().back(), "before_ready"), -1);
 }
 
@@ -135,14 +135,14 @@ TEST_F(SdkTest, AWithdrawnStartLeavesNoReport) {
   EXPECT_TRUE(Reports().empty());
   EXPECT_TRUE(Ends().empty());
   // Reports of the run before are not of this start.
-  auto is_run_end = [](const report::SpoolRecord& record) { return record.type == RecordType::kRunEnd; };
+  auto is_run_end = [](const report::OwnedRecord& record) { return record.type == RecordType::kRunEnd; };
   EXPECT_EQ(std::ranges::count_if(ReadSpool(), is_run_end), 1);
   lw_ready();
   FreezeUntilReported(loop, "work");
   lw_withdraw_start();
   monitor.Stop();
   ASSERT_EQ(Reports().size(), 1u);
-  EXPECT_EQ(Reports()[0].kind, report::Kind::kLag);
+  EXPECT_EQ(Reports()[0].kind, report::HangKind::kLag);
 }
 
 TEST_F(SdkTest, AProgramThatIsReadyCannotWithdrawItsStart) {

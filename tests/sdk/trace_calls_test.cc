@@ -44,7 +44,7 @@ class TraceCallsTest : public SdkTest {
       body(until_reported, this);
     }
     EXPECT_TRUE(WaitUntil([&] { return monitor.stats().traces_written == 1; }));
-    for (const report::SpoolRecord& record : ReadSpool()) {
+    for (const report::OwnedRecord& record : ReadSpool()) {
       if (record.type != report::RecordType::kTrace) continue;
       auto trace = trace::UnpackTrace(report::DecodeTraceRecord(record.payload).value().trace);
       EXPECT_TRUE(trace.ok());

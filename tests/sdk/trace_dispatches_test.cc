@@ -70,7 +70,7 @@ class TraceDispatchesTest : public SdkTest {
   }
 
   trace::Trace TheTrace() const {
-    for (const report::SpoolRecord& record : ReadSpool()) {
+    for (const report::OwnedRecord& record : ReadSpool()) {
       if (record.type != report::RecordType::kTrace) continue;
       auto trace = trace::UnpackTrace(report::DecodeTraceRecord(record.payload).value().trace);
       EXPECT_TRUE(trace.ok());

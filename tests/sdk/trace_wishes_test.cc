@@ -42,7 +42,7 @@ class TraceWishes : public ::testing::Test {
     const std::vector<std::string> names = reader.List(report::SpoolReader::Include::kLiveToo).value();
     for (const std::string& name : names) {
       const report::Segment segment = reader.Read(name).value();
-      for (const report::SpoolRecord& record : segment.records)
+      for (const report::OwnedRecord& record : segment.records)
         if (record.type == report::RecordType::kTrace)
           return report::DecodeTraceRecord(record.payload).value();
     }

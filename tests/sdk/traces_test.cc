@@ -68,7 +68,7 @@ class TracesTest : public SdkTest {
   }
   std::vector<TraceRecord> Traces() const {
     std::vector<TraceRecord> traces;
-    for (const report::SpoolRecord& record : ReadSpool()) {
+    for (const report::OwnedRecord& record : ReadSpool()) {
       if (record.type != report::RecordType::kTrace) continue;
       auto decoded = report::DecodeTraceRecord(record.payload);
       EXPECT_TRUE(decoded.ok()) << decoded.status().message();
@@ -266,7 +266,8 @@ TEST_F(TracesTest, OfADispatchThatIsNoLagAreTakenIfAskedFor) {
 
 TEST_F(TracesTest, ThatAreTooLargeAreMadeShorter) {
 #if defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "it delays signals until their stacks are gone, or loses what a handler acquired in a sleep";
+  GTEST_SKIP()
+      << "it delays signals until their stacks are gone, or loses what a handler acquired in a sleep";
 #endif
   Options options = TracingOptions();
   options.trace_interval_ms = 1;

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/env.h"
+#include "base/text.h"
 #include "report/spool/spool_writer.h"
 #include "sdk/writing_switch.h"
 #include "tests/report/config_testing.h"
@@ -127,7 +128,7 @@ TEST_F(UploadServiceTest, WhatAnEarlierRunWasToldHoldsWhereNothingCanBeAsked) {
       store.Accept(signer.Envelope(1, {{"expires_wall_ms", INT64_MAX}, {"is_killed", true}}), 0).ok());
   auto service =
       UploadService::Create(directory_ / "spool", {.post = [](std::string_view, std::string*) { return 204; },
-                                                   .config_key = report::ToHex(signer.public_key()),
+                                                   .config_key = base::ToHex(signer.public_key()),
                                                    .audience = {"editor", "u-1"}});
   ASSERT_TRUE(service.ok());
   ASSERT_TRUE((*service)->Start().ok());

@@ -17,8 +17,8 @@ constexpr int64_t kSampleIntervalNs = 50'000'000;
 // Gives functions their places, and remembers their names.
 class Places {
  public:
-  std::vector<report::EncodedFrame> FramesOf(const std::vector<std::string>& functions) {
-    std::vector<report::EncodedFrame> frames;
+  std::vector<report::Frame> FramesOf(const std::vector<std::string>& functions) {
+    std::vector<report::Frame> frames;
     for (const std::string& function : functions) {
       uint64_t start = StartOf(function);
       frames.push_back({0, start + 0x10, start});
@@ -28,7 +28,7 @@ class Places {
 
   void AppendSymbols(std::string* encoded_report) const {
     for (const auto& [function, start] : starts_) {
-      if (!function.starts_with('@')) report::AppendSymbol({1, start, function}, encoded_report);
+      if (!function.starts_with('@')) report::AppendSymbol({0, start, function}, encoded_report);
     }
   }
 
@@ -57,6 +57,7 @@ report::ReportHeader SampleReport::DefaultHeader() {
   header.tid = 4712;
   header.loop = "ui";
   header.tag = "key";
+  header.kind = report::HangKind::kLag;
   header.threshold_ms = 2000;
   header.start_wall_ms = kStartWallMs;
   header.elapsed_ns = 2'000'000'000;
@@ -80,12 +81,13 @@ std::string SampleReport::Encode() const {
   auto shown = samples;
   if (shown.empty()) shown.push_back(stack);
   for (size_t i = 0; i < shown.size(); ++i) {
-    policies::ThreadUse use{};
-    if (i < sample_cpu_ns.size()) use.cpu_ns = sample_cpu_ns[i];
-    encoder.AddSample(kSampleIntervalNs * static_cast<int64_t>(shown.size() - i), add_stack(shown[i]), use,
-                      i < sample_costs.size() ? sample_costs[i] : report::CallCost());
+    report::Sample sample = i < sample_costs.size() ? sample_costs[i] : report::Sample();
+    sample.age_ns = kSampleIntervalNs * static_cast<int64_t>(shown.size() - i);
+    sample.stack = add_stack(shown[i]);
+    if (i < sample_cpu_ns.size()) sample.use.cpu_ns = sample_cpu_ns[i];
+    encoder.AddSample(sample);
   }
-  report::ThreadFields watched{
+  report::ThreadView watched{
       .tid = header.tid, .name = "main", .state = 'R', .stack = add_stack(stack), .cpu_ns = 5'000'000'000};
   encoder.AddThread(watched);
   uint32_t tid = header.tid;
@@ -106,7 +108,7 @@ std::string SampleReport::Encode() const {
   encoder.SetWaitOutcome(wait_outcome);
   encoder.SetVerdict(verdict);
   encoder.SetGuard(guard);
-  for (const report::PastDispatchFields& past : history) encoder.AddPastDispatch(past);
+  for (const report::PastDispatchView& past : history) encoder.AddPastDispatch(past);
   encoder.AddNumber("fds", 12);
   encoder.AddText("scene", "inbox");
   for (const report::Fact& fact : facts) {
@@ -124,7 +126,7 @@ std::string EncodeEnd(const base::Uuid& report_id, int64_t duration_ns) {
   return std::string(buffer.content());
 }
 
-std::string EncodeFrames(const report::FrameSliceFields& slice) {
+std::string EncodeFrames(const report::FrameSliceView& slice) {
   std::vector<char> memory(8192);
   report::FixedBuffer buffer(memory.data(), memory.size());
   report::EncodeFrameSlice(slice, &buffer);

@@ -15,7 +15,7 @@ namespace lagwatch::testing {
 
 // A wait and the stacks of its thread and its owner; innermost first, none when empty.
 struct SampleWait {
-  report::WaitFields fields;
+  report::WaitView fields;
   std::vector<std::string> stack = {};
   std::vector<std::string> owner_stack = {};
 };
@@ -29,13 +29,13 @@ struct SampleReport {
   std::vector<std::string> stack = {"Leaf", "Caller", "Loop", "main"};  // of the lag; innermost first
   std::vector<std::vector<std::string>> samples = {};  // oldest first; `stack` once when empty
   std::vector<int64_t> sample_cpu_ns = {};             // of each sample; 0 where there is none
-  std::vector<report::CallCost> sample_costs = {};     // likewise
+  std::vector<report::Sample> sample_costs = {};       // likewise
   std::vector<std::pair<std::string, std::vector<std::string>>> threads =
       {};  // name and stack, after the watched one
   std::vector<SampleWait> waits = {};
   policies::Verdict verdict = {};
   policies::GuardFindings guard = {};
-  std::vector<report::PastDispatchFields> history = {};
+  std::vector<report::PastDispatchView> history = {};
   report::WaitOutcome wait_outcome = report::WaitOutcome::kNone;
   std::vector<report::Fact> facts = {};  // after "fds" and "scene"
 
@@ -49,7 +49,7 @@ struct SampleReport {
 std::string EncodeEnd(const base::Uuid& report_id, int64_t duration_ns);
 
 // An encoded lagwatch.FrameSlice.
-std::string EncodeFrames(const report::FrameSliceFields& slice);
+std::string EncodeFrames(const report::FrameSliceView& slice);
 // An encoded lagwatch.Usage.
 std::string EncodeUsage(const report::Usage& usage);
 

@@ -19,7 +19,7 @@ inline std::vector<report::Report> ReportsIn(const std::string& spool_directory)
   for (const std::string& name : names.ok() ? *names : std::vector<std::string>()) {
     auto segment = reader.Read(name);
     if (!segment.ok()) continue;
-    for (const report::SpoolRecord& record : segment->records) {
+    for (const report::OwnedRecord& record : segment->records) {
       if (record.type != report::RecordType::kReport) continue;
       if (auto decoded = report::DecodeReport(record.payload); decoded.ok())
         reports.push_back(std::move(decoded).value());

@@ -373,7 +373,7 @@ TEST_F(LoopWatchTest, TellsAListenerOfBeginRaiseFilteredCheckAndEnd) {
   EndDispatch();
   RunUntil(3910 * kNsPerMs);
   EXPECT_EQ(listener.notices,
-            (std::vector<std::string>{"begin ui long lag 2000", "filtered 0 ui long lag 3000",
+            (std::vector<std::string>{"begin ui long lag 2000", "filtered 1 ui long lag 3000",
                                       "begin ui long anr 3500", "end ui long anr 3900"}));
 }
 

@@ -17,8 +17,8 @@ struct RecordedLag {
   base::Uuid id;
   base::Uuid lag_id;
   uint32_t ordinal;
-  watchdog::HangKind kind;
-  watchdog::HangLevel level;
+  policies::HangKind kind;
+  policies::HangLevel level;
   std::string loop;
   std::string tag;
   int64_t elapsed_ns;
@@ -28,11 +28,11 @@ struct RecordedLag {
   int64_t samples_cpu_ns;
   size_t threads;
   std::vector<stack::LockWait> waits;
-  watchdog::WaitOutcome wait_outcome;
+  policies::WaitOutcome wait_outcome;
   policies::Verdict verdict;
   std::map<std::string, int64_t> facts;
   std::map<std::string, std::string> texts;
-  std::vector<watchdog::PastDispatch> history;
+  std::vector<policies::PastDispatchOf<std::string>> history;
   uint64_t innermost_function;  // its address; 0 when unknown
   policies::GuardFindings guard;
 };
@@ -56,8 +56,8 @@ class RecordingSink final : public watchdog::HangSink {
                      event.ordinal,
                      event.kind,
                      event.level,
-                     event.loop_name,
-                     event.tag,
+                     std::string(event.loop),
+                     std::string(event.tag),
                      event.elapsed_ns,
                      event.cpu_window_ns,
                      event.cpu_thread_ns,
@@ -69,7 +69,7 @@ class RecordingSink final : public watchdog::HangSink {
                      event.verdict,
                      FactsOf(event),
                      TextsOf(event),
-                     {event.history.begin(), event.history.end()},
+                     HistoryOf(event),
                      InnermostFunction(event),
                      event.guard});
     return true;
@@ -130,6 +130,12 @@ class RecordingSink final : public watchdog::HangSink {
     std::vector<stack::LockWait> waits;
     for (const watchdog::Wait& wait : event.waits) waits.push_back(wait.lock);
     return waits;
+  }
+  static std::vector<policies::PastDispatchOf<std::string>> HistoryOf(const watchdog::LagEvent& event) {
+    std::vector<policies::PastDispatchOf<std::string>> history;
+    for (const auto& past : event.history)
+      history.push_back({std::string(past.tag), past.age_ns, past.wall_ns, past.cpu_ns, past.queue_wait_ns});
+    return history;
   }
   static std::map<std::string, int64_t> FactsOf(const watchdog::LagEvent& event) {
     std::map<std::string, int64_t> facts;

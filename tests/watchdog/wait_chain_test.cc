@@ -89,15 +89,15 @@ class WaitChainTest : public ::testing::Test {
   }
   void ExpectWait(size_t index, int tid, const void* lock, int owner_tid) {
     const Wait& wait = chain_.waits()[index];
-    EXPECT_EQ(wait.tid, tid);
+    EXPECT_EQ(wait.tid, static_cast<uint32_t>(tid));
     EXPECT_EQ(wait.lock.address, reinterpret_cast<uint64_t>(lock));
     EXPECT_EQ(wait.lock.kind, LockKind::kMutex);
     EXPECT_EQ(wait.lock.waits_for, WaitsFor::kOwner);
     EXPECT_EQ(wait.lock.owner_tid, owner_tid);
-    EXPECT_GT(wait.stack->frame_count, 2u);
-    ASSERT_NE(wait.owner_stack, nullptr);
-    EXPECT_GT(wait.owner_stack->frame_count, 0u);
-    EXPECT_STRNE(wait.owner_name, "");
+    EXPECT_GT(wait.frames->frame_count, 2u);
+    ASSERT_NE(wait.owner_frames, nullptr);
+    EXPECT_GT(wait.owner_frames->frame_count, 0u);
+    EXPECT_FALSE(wait.owner_name.empty());
   }
 
   std::unique_ptr<stack::StackCapturer> capturer_;
@@ -138,7 +138,7 @@ TEST_F(WaitChainTest, IsOnlySoLong) {
     EXPECT_EQ(Follow(threads.back()->tid()), 0u);
     EXPECT_EQ(chain_.waits().size(), WaitChain::kMaxWaits);
     EXPECT_EQ(chain_.outcome(), WaitOutcome::kLock);
-    EXPECT_GT(chain_.waits().back().owner_stack->frame_count, 0u);
+    EXPECT_GT(chain_.waits().back().owner_frames->frame_count, 0u);
     pthread_mutex_unlock(&mutexes[0]);
   }
 }
@@ -160,7 +160,7 @@ TEST_F(WaitChainTest, ADeadlockIsACycleSeenAlsoFromOutside) {
   ASSERT_EQ(chain_.waits().size(), 2u);
   ExpectWait(0, one.tid(), &b, two.tid());
   ExpectWait(1, two.tid(), &a, one.tid());
-  EXPECT_EQ(chain_.waits()[1].owner_stack, chain_.waits()[0].stack);
+  EXPECT_EQ(chain_.waits()[1].owner_frames, chain_.waits()[0].frames);
 
   EXPECT_EQ(Follow(outside.tid()), 0u);
   EXPECT_EQ(chain_.outcome(), WaitOutcome::kDeadlock);
@@ -266,7 +266,7 @@ TEST_F(WaitChainTest, NothingIsInventedWhileLocksChangeHands) {
       const void* lock = reinterpret_cast<const void*>(wait.lock.address);
       EXPECT_TRUE(lock == &a || lock == &b);
       EXPECT_TRUE(wait.lock.owner_tid == 0 || is_one_of_them(wait.lock.owner_tid));
-      EXPECT_NE(wait.lock.owner_tid, wait.tid);
+      EXPECT_NE(wait.lock.owner_tid, static_cast<int32_t>(wait.tid));
     }
   }
   is_over = true;

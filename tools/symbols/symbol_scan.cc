@@ -10,20 +10,20 @@
 #include <string_view>
 #include <utility>
 
+#include "base/owned_fd.h"
 #include "collector/symbols/elf_facts.h"
-#include "collector/symbols/owned_fd.h"
 
 namespace lagwatch::tools {
 namespace {
 
+using base::OwnedFd;
 using base::Status;
 using base::StatusCode;
 using collector::BuildId;
-using collector::OwnedFd;
 using collector::SymbolKind;
 namespace fs = std::filesystem;
 
-bool IsElf(const OwnedFd& file) {
+bool IsElf(const base::OwnedFd& file) {
   char magic[4];
   return file && pread(file.get(), magic, sizeof magic, 0) == sizeof magic &&
          std::string_view(magic, sizeof magic) == "\177ELF";
@@ -33,7 +33,7 @@ class Scanner {
  public:
   void Look(const std::string& path) {
     // O_NONBLOCK, because a path may name a pipe.
-    OwnedFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    base::OwnedFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
     struct stat status {};
     if (!IsElf(file) || fstat(file.get(), &status) != 0) return;
     auto facts = collector::ReadElfFacts(file.get());

@@ -9,7 +9,7 @@
 #include <chrono>
 #include <thread>
 
-#include "collector/symbols/owned_fd.h"
+#include "base/owned_fd.h"
 #include "collector/symbols/sha256.h"
 #include "report/upload/gzip.h"
 
@@ -135,7 +135,7 @@ Result<Json> SymbolsClient::SendPiece(const std::string& target, std::string pie
 Result<SymbolsClient::Outcome> SymbolsClient::Upload(const LocalSymbolFile& file,
                                                      const std::function<void(uint64_t)>& on_bytes,
                                                      const std::atomic<bool>& is_stopped) {
-  collector::OwnedFd fd(open(file.path.c_str(), O_RDONLY | O_CLOEXEC));
+  base::OwnedFd fd(open(file.path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd) return base::IoError("cannot open " + file.path, errno);
   auto sha256 = collector::Sha256OfFile(fd.get());
   if (!sha256.ok()) return sha256.status();

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/gzip/gzip.h"
+#include "base/text.h"
 #include "trace/export/proto.h"
 #include "trace/export/text.h"
 #include "trace/export/timeline.h"
@@ -46,16 +47,6 @@ enum class ProfileMappingField : FieldNumber {
 enum class LocationField : FieldNumber { kId = 1, kMappingId = 2, kAddress = 3, kLine = 4 };
 enum class LineField : FieldNumber { kFunctionId = 1, kLine = 2 };
 enum class FunctionField : FieldNumber { kId = 1, kName = 2, kSystemName = 3, kFilename = 4 };
-
-std::string HexBytes(const std::string& bytes) {
-  static constexpr char kDigits[] = "0123456789abcdef";
-  std::string hex;
-  for (char byte : bytes) {
-    hex += kDigits[static_cast<unsigned char>(byte) >> 4];
-    hex += kDigits[static_cast<unsigned char>(byte) & 15];
-  }
-  return hex;
-}
 
 // Ids are indices, plus 1, as 0 is none.
 class ProfileWriter {
@@ -140,7 +131,7 @@ class ProfileWriter {
       mapping.add_uint64(ProfileMappingField::kMemoryLimit,
                          module.load_bias + (limits[i] + kPageBytes - 1) / kPageBytes * kPageBytes);
       mapping.add_int64(ProfileMappingField::kFilename, Text(OneLine(module.path)));
-      mapping.add_int64(ProfileMappingField::kBuildId, Text(HexBytes(module.build_id)));
+      mapping.add_int64(ProfileMappingField::kBuildId, Text(base::ToHex(module.build_id)));
       mapping.add_bool(ProfileMappingField::kHasFunctions, has_names[i]);
       mapping.add_bool(ProfileMappingField::kHasFilenames, has_files[i]);
       mapping.add_bool(ProfileMappingField::kHasLineNumbers, has_files[i]);

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "base/owned_fd.h"
 #include "trace/record/arena.h"
 #include "trace/record/stack_table.h"
 
@@ -75,21 +76,6 @@ void Prepare(void* memory, const ArenaLayout& layout) {
   header->magic = ArenaHeader::kMagic;
 }
 
-// A descriptor that is closed at the end.
-class ScopedFd {
- public:
-  explicit ScopedFd(int fd) : fd_(fd) {}
-  ~ScopedFd() {
-    if (fd_ >= 0) close(fd_);
-  }
-  ScopedFd(const ScopedFd&) = delete;
-  ScopedFd& operator=(const ScopedFd&) = delete;
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
-
 void* MapShared(int fd, uint64_t size_bytes) {
   return mmap(nullptr, size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 }
@@ -111,7 +97,7 @@ std::unique_ptr<Arena> Arena::CreatePrivate(const Sizes& sizes) {
 base::Result<std::unique_ptr<Arena>> Arena::CreateFile(const std::string& path, const Sizes& sizes) {
   const ArenaLayout layout = LayoutOf(sizes);
   const uint64_t size_bytes = Offsets(layout).end;
-  const ScopedFd file(open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  const base::OwnedFd file(open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (file.get() < 0) return base::IoError("cannot create " + path, errno);
   if (ftruncate(file.get(), static_cast<off_t>(size_bytes)) != 0) {
     const int error = errno;
@@ -129,7 +115,7 @@ base::Result<std::unique_ptr<Arena>> Arena::CreateFile(const std::string& path, 
 }
 
 base::Result<std::unique_ptr<Arena>> Arena::Open(const std::string& path) {
-  const ScopedFd file(open(path.c_str(), O_RDWR | O_CLOEXEC));
+  const base::OwnedFd file(open(path.c_str(), O_RDWR | O_CLOEXEC));
   if (file.get() < 0) return base::IoError("cannot open " + path, errno);
   struct stat facts {};
   if (fstat(file.get(), &facts) != 0) return base::IoError("cannot map " + path, errno);

@@ -359,7 +359,8 @@ Status ClickHouseStore::ForEachUsage(const ReportFilter& filter,
   return GuardedVoid([&] { usage_.ForEach(filter, visit); });
 }
 
-Status ClickHouseStore::ForEachUnknownRecord(const std::function<void(const UnknownRecord& record)>& visit) {
+Status ClickHouseStore::ForEachUnknownRecord(
+    const std::function<void(const report::OwnedRecord& record)>& visit) {
   return GuardedVoid([&] {
     connection_.Select("SELECT type, payload FROM " + schema_.All(kUnknown) +
                            " ORDER BY received_wall_ms, type, payload LIMIT 1 BY type, payload",

@@ -89,7 +89,8 @@ class ClickHouseStore final : public Store {
   base::Result<std::vector<WatchedVersion>> WatchedVersions(const ReportFilter& filter) override;
   base::Status ForEachUsage(const ReportFilter& filter,
                             const std::function<void(std::string_view payload)>& visit) override;
-  base::Status ForEachUnknownRecord(const std::function<void(const UnknownRecord& record)>& visit) override;
+  base::Status ForEachUnknownRecord(
+      const std::function<void(const report::OwnedRecord& record)>& visit) override;
 
  private:
   ClickHouseStore(const ClickHouseUrl& url, std::unique_ptr<BatchSpool> spool, LogLine log);

@@ -19,7 +19,9 @@ std::pair<int64_t, int64_t> DayRangeOf(std::span<const base::Uuid> ids) {
   return {DayOf(*first), DayOf(*last)};
 }
 
-bool IsKilled(const std::string& kind) { return kind == report::KindName(report::Kind::kKilledInHang); }
+bool IsKilled(const std::string& kind) {
+  return kind == policies::HangKindName(report::HangKind::kKilledInHang);
+}
 
 std::string Equal(std::string_view column, const std::string& value) {
   return value.empty() ? "" : " AND " + std::string(column) + " = " + SqlText(value);

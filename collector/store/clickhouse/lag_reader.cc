@@ -68,7 +68,7 @@ void AccountLag(std::span<const policies::LagReport> lag, std::span<ReportRow> r
     if (!IsLag(reports[i].kind)) continue;
     reports[i].hang_ns = account.shares[i].hang_ns;
     reports[i].is_lead = account.shares[i].is_lead;
-    if (account.was_killed) reports[i].kind = report::KindName(report::Kind::kKilledInHang);
+    if (account.was_killed) reports[i].kind = policies::HangKindName(report::HangKind::kKilledInHang);
   }
 }
 

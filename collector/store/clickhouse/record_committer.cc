@@ -109,7 +109,7 @@ base::Result<std::vector<CommitOutcome>> RecordCommitter::Commit(std::span<const
   Group group(this);
   for (const NewRecord& record : records) {
     const std::string key = KeyOf(record);
-    const bool is_unknown = std::holds_alternative<UnknownRecord>(record);
+    const bool is_unknown = std::holds_alternative<report::OwnedRecord>(record);
     if (is_unknown && !unknown_count) unknown_count = CountUnknown();
     if (SaysNothing(record) || known.contains(key) || sender_.IsOnItsWay(key)) {
       outcomes.push_back(CommitOutcome::kDuplicate);
@@ -215,7 +215,7 @@ void RecordCommitter::FindIds(std::span<const NewRecord> records, std::set<std::
 void RecordCommitter::FindUnknown(std::span<const NewRecord> records, std::set<std::string>* keys) {
   std::vector<std::string> payloads;
   for (const NewRecord& record : records) {
-    if (const auto* unknown = std::get_if<UnknownRecord>(&record)) payloads.push_back(unknown->payload);
+    if (const auto* unknown = std::get_if<report::OwnedRecord>(&record)) payloads.push_back(unknown->payload);
   }
   if (payloads.empty()) return;
   const ExternalTable external = ExternalTable::OfTexts(payloads);
@@ -223,7 +223,7 @@ void RecordCommitter::FindUnknown(std::span<const NewRecord> records, std::set<s
       "SELECT type, payload FROM " + schema_->All(kUnknown) + " WHERE payload IN (SELECT text FROM texts)",
       "is",
       [&](const Row& row) {
-        keys->insert(KeyOf(UnknownRecord{static_cast<report::RecordType>(row.Int(0)), row.Text(1)}));
+        keys->insert(KeyOf(report::OwnedRecord{static_cast<report::RecordType>(row.Int(0)), row.Text(1)}));
       },
       &external);
 }

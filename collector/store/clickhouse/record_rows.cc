@@ -95,7 +95,7 @@ void RecordRows::Add(const NewTrace& added) {
             versions_->First(), added.trace);
 }
 
-void RecordRows::Add(const UnknownRecord& record) {
+void RecordRows::Add(const report::OwnedRecord& record) {
   const int64_t now_ms = base::SystemClock().WallMs();
   Of(kUnknown).Day(now_ms / kMsPerDay);
   AddValues(&Of(kUnknown), Number(record.type), record.payload, now_ms, versions_->First());
@@ -176,7 +176,7 @@ std::string KeyOf(const NewRecord& record) {
   if (const auto* added = std::get_if<NewUsage>(&record)) return of('u', added->usage.id);
   if (const auto* losses = std::get_if<report::Losses>(&record)) return of('l', losses->id);
   if (const auto* added = std::get_if<NewTrace>(&record)) return of('c', added->row.id);
-  const auto& unknown = std::get<UnknownRecord>(record);
+  const auto& unknown = std::get<report::OwnedRecord>(record);
   return "t" + std::to_string(Number(unknown.type)) + ":" + unknown.payload;
 }
 

@@ -30,7 +30,7 @@ class RecordRows {
   void Add(const NewUsage& added);
   void Add(const report::Losses& losses);
   void Add(const NewTrace& added);
-  void Add(const UnknownRecord& record);
+  void Add(const report::OwnedRecord& record);
   void Add(const Cluster& cluster);
   // Only where the reports are now.
   void AddPlacement(const base::Uuid& id, const base::Uuid& lag_id, const ClusterPath& clusters);

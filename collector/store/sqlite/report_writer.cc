@@ -82,7 +82,8 @@ CommitOutcome ReportWriter::Insert(const NewReport& added, int64_t sender) {
   }
   const bool has_part = row.lag_id == row.id || HasRoom(row.lag_id);
   const policies::LagShare share = has_part ? account.shares.front() : policies::LagShare{};
-  const std::string kind(account.was_killed ? report::KindName(report::Kind::kKilledInHang) : row.kind);
+  const std::string kind(account.was_killed ? policies::HangKindName(report::HangKind::kKilledInHang)
+                                            : row.kind);
   const ReportPlace place{.clusters = {level1, level2},
                           .segment = SegmentId({row.app, row.version, kind, row.verdict, row.loop, row.os}),
                           .day = DayOf(row.id),
@@ -397,7 +398,7 @@ std::string ReportWriter::KindAsReported(int64_t row) {
   payload.Bind(row);
   const auto report = payload.Step() ? report::DecodeReport(payload.Bytes(0))
                                      : base::Status(base::StatusCode::kNotFound, "no payload");
-  return std::string(report::KindName(report.ok() ? report->kind : report::Kind::kKilledInHang));
+  return std::string(policies::HangKindName(report.ok() ? report->kind : report::HangKind::kKilledInHang));
 }
 
 int64_t ReportWriter::SegmentWithKind(int64_t segment, std::string_view kind) {
@@ -433,7 +434,7 @@ void ReportWriter::Update(const Known& known, const policies::LagAccount& accoun
   Known updated = known;
   updated.duration_ns = account.duration_ns;
   if (IsLag(known.kind)) updated.share = share;
-  const auto killed = report::KindName(report::Kind::kKilledInHang);
+  const auto killed = policies::HangKindName(report::HangKind::kKilledInHang);
   if (account.was_killed && IsLag(known.kind)) {
     updated.place.segment = SegmentWithKind(known.place.segment, killed);
   } else if (known.kind == killed) {

@@ -423,7 +423,7 @@ CommitOutcome SqliteStore::Insert(Database* database, int64_t sender, const repo
   return OutcomeOf(is_new);
 }
 
-CommitOutcome SqliteStore::Insert(Database* database, int64_t sender, const UnknownRecord& record) {
+CommitOutcome SqliteStore::Insert(Database* database, int64_t sender, const report::OwnedRecord& record) {
   if (HasUnknownRecord(database, record)) return CommitOutcome::kDuplicate;
   if (!unknown_record_count_) unknown_record_count_ = CountUnknownRecords(database);
   if (*unknown_record_count_ >= kMaxUnknownRecords) return CommitOutcome::kNoRoom;
@@ -440,13 +440,14 @@ int64_t SqliteStore::CountUnknownRecords(Database* database) {
   return count.Int(0);
 }
 
-bool SqliteStore::HasUnknownRecord(Database* database, const UnknownRecord& record) {
+bool SqliteStore::HasUnknownRecord(Database* database, const report::OwnedRecord& record) {
   Statement found = database->Use("SELECT 1 FROM unknown_records WHERE type = ? AND payload = ?");
   found.Bind(int64_t{Number(record.type)}, Blob{record.payload});
   return found.Step();
 }
 
-Status SqliteStore::ForEachUnknownRecord(const std::function<void(const UnknownRecord& record)>& visit) {
+Status SqliteStore::ForEachUnknownRecord(
+    const std::function<void(const report::OwnedRecord& record)>& visit) {
   return GuardedVoid([&] {
     Connections::Reader reader(&connections_);
     Statement rows = reader->Use("SELECT type, payload FROM unknown_records ORDER BY received_wall_ms");

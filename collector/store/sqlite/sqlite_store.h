@@ -82,7 +82,8 @@ class SqliteStore final : public Store {
   base::Result<std::vector<WatchedVersion>> WatchedVersions(const ReportFilter& filter) override;
   base::Status ForEachUsage(const ReportFilter& filter,
                             const std::function<void(std::string_view payload)>& visit) override;
-  base::Status ForEachUnknownRecord(const std::function<void(const UnknownRecord& record)>& visit) override;
+  base::Status ForEachUnknownRecord(
+      const std::function<void(const report::OwnedRecord& record)>& visit) override;
 
  private:
   SqliteStore(const std::string& path, LogSync::SyncFile sync_file);
@@ -105,10 +106,10 @@ class SqliteStore final : public Store {
   CommitOutcome Insert(Database* database, int64_t sender, const NewUsage& added);
   CommitOutcome Insert(Database* database, int64_t sender, const report::Losses& losses);
   CommitOutcome Insert(Database* database, int64_t sender, const NewTrace& added);
-  CommitOutcome Insert(Database* database, int64_t sender, const UnknownRecord& record);
+  CommitOutcome Insert(Database* database, int64_t sender, const report::OwnedRecord& record);
   int64_t SenderId(Database* database, const std::string& name);
   int64_t CountUnknownRecords(Database* database);
-  bool HasUnknownRecord(Database* database, const UnknownRecord& record);
+  bool HasUnknownRecord(Database* database, const report::OwnedRecord& record);
 
   const std::string path_;
   Connections connections_;

@@ -45,7 +45,7 @@ class SymbolFilesTest : public ::testing::Test {
   SymbolUpload UploadOf(const std::string& bytes, const std::string& id = "0123456789abcdef") {
     const std::string path = directory_ / "whole";
     std::ofstream(path, std::ios::binary) << bytes;
-    OwnedFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    base::OwnedFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
     return {
         .build_id = *BuildId::FromHex(id), .size_bytes = bytes.size(), .sha256 = *Sha256OfFile(file.get())};
   }
@@ -63,7 +63,7 @@ class SymbolFilesTest : public ::testing::Test {
   }
 
   std::string Stored(const SymbolFiles& files, const SymbolUpload& upload) {
-    OwnedFd file = files.OpenFile(upload.build_id, upload.kind);
+    base::OwnedFd file = files.OpenFile(upload.build_id, upload.kind);
     std::string content(upload.size_bytes + 1, '\0');
     ssize_t got = file ? pread(file.get(), content.data(), content.size(), 0) : -1;
     return got < 0 ? "none" : content.substr(0, static_cast<size_t>(got));

@@ -36,7 +36,7 @@ using testing::OutputOf;
 using ::testing::SizeIs;
 
 BuildId IdOf(const std::string& path) {
-  OwnedFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  base::OwnedFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   return *BuildId::FromBytes(ReadElfFacts(file.get())->build_id);
 }
 
@@ -59,7 +59,7 @@ class SymbolServiceTest : public ::testing::Test {
   }
 
   Response Upload(SymbolService* service, const BuildId& id, const std::string& path) {
-    OwnedFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    base::OwnedFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
     const std::string bytes = ContentOf(path);
     return service->api()->Put(
         id.hex(),
@@ -213,7 +213,7 @@ class SlowServer {
  private:
   void Run() {
     for (;;) {
-      const OwnedFd client(accept4(fd_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+      const base::OwnedFd client(accept4(fd_.get(), nullptr, nullptr, SOCK_CLOEXEC));
       if (!client) return;
       char request[4096];
       if (recv(client.get(), request, sizeof request, 0) <= 0) continue;
@@ -224,7 +224,7 @@ class SlowServer {
     }
   }
 
-  OwnedFd fd_;
+  base::OwnedFd fd_;
   const std::chrono::milliseconds delay_;
   std::string url_;
   std::atomic<int> requests_{0};

@@ -206,10 +206,10 @@ class Seeder {
     report.stack = {text, text + "2", "\"'><svg onload=document.title='owned'>", "main"};
     report.threads = {{text, {text}}};
     report.waits = {{.fields = {.tid = header.tid,
-                                .lock = 0x1234,
-                                .kind = report::LockKind::kMutex,
-                                .waits_for = report::WaitsFor::kOwner,
-                                .owner_tid = header.tid + 1,
+                                .lock = {.address = 0x1234,
+                                         .kind = report::LockKind::kMutex,
+                                         .waits_for = report::WaitsFor::kOwner,
+                                         .owner_tid = static_cast<int32_t>(header.tid) + 1},
                                 .owner_name = text},
                      .stack = report.stack,
                      .owner_stack = {text + "3", "main"}}};
@@ -460,10 +460,10 @@ class Seeder {
 
   static void AddWait(const Cause& cause, SampleReport* report) {
     report->waits = {{.fields = {.tid = report->header.tid,
-                                 .lock = 0x7ffd29eaade0,
-                                 .kind = report::LockKind::kMutex,
-                                 .waits_for = report::WaitsFor::kOwner,
-                                 .owner_tid = report->header.tid + 7,
+                                 .lock = {.address = 0x7ffd29eaade0,
+                                          .kind = report::LockKind::kMutex,
+                                          .waits_for = report::WaitsFor::kOwner,
+                                          .owner_tid = static_cast<int32_t>(report->header.tid) + 7},
                                  .owner_name = "indexer"},
                       .stack = report->stack,
                       .owner_stack = cause.owner}};

@@ -46,7 +46,7 @@ class SealedGateTest : public ::testing::Test {
 
 TEST_F(SealedGateTest, TheQuotaTakesWhatMattersMostByWhatIsOutside) {
   policies_.quota = {.per_day = policies::QuotaLimits::kNoLimit, .per_cluster = 2};
-  std::vector<SpoolRecord> records;
+  std::vector<OwnedRecord> records;
   for (int i = 0; i < 5; ++i)
     records.push_back(SealedRecord({RecordType::kReport, NewId(), 7, Number(ReportPriority::kCpu)}));
   const base::Uuid anr = NewId();

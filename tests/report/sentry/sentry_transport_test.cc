@@ -84,7 +84,7 @@ TEST_F(SentryTransportTest, ABatchThatIsSentAgainIsStoredOnce) {
 
 TEST_F(SentryTransportTest, SealedReportsAndOthersThanHangsAreRefusedAlone) {
   SampleReport dump;
-  dump.header.kind = report::Kind::kDump;
+  dump.header.kind = report::HangKind::kDump;
   const std::string dumped = dump.Encode();
   const std::string report = SampleReport().Encode();
   const UploadAnswer answer = Post({{RecordType::kSealed, "sealed"},

@@ -73,8 +73,8 @@ TEST(ReportText, ReportsAreATable) {
 TEST(ReportText, AReportSaysItsKindAndLevelWhenTheyAreNotPlain) {
   SampleReport plain;
   SampleReport raised;
-  raised.header.kind = report::Kind::kBusyLoop;
-  raised.header.level = report::Level::kAnr;
+  raised.header.kind = report::HangKind::kBusyLoop;
+  raised.header.level = report::HangLevel::kAnr;
   auto text_of = [](const SampleReport& report) {
     return ReportText(SourceOf(EncodeBatch({report.Encode()}))
                           ->Get("/v1/reports/" + base::ToString(report.header.id), {})
@@ -87,7 +87,7 @@ TEST(ReportText, AReportSaysItsKindAndLevelWhenTheyAreNotPlain) {
 
 TEST(ReportText, ADumpIsListedAsOneAndIsNoCauseOfLags) {
   SampleReport dump;
-  dump.header.kind = report::Kind::kDump;
+  dump.header.kind = report::HangKind::kDump;
   auto source = SourceOf(EncodeBatch({dump.Encode()}));
   EXPECT_THAT(ReportTable(source->Get("/v1/reports", {}).value(), 0), HasSubstr("  dump  editor"));
   EXPECT_TRUE(source->Get("/v1/clusters", {}).value().empty());
@@ -137,10 +137,10 @@ TEST(ReportText, WhatIsLagwatchsOwnIsNoPartOfAReport) {
   const char* hook = "_ZN8lagwatch5trace12_GLOBAL__N_113HookMutexLockEP15pthread_mutex_t";
   report.stack = {"pthread_mutex_lock", hook, "Find", "main"};
   report.waits = {{.fields = {.tid = 4712,
-                              .lock = 0x7f10,
-                              .kind = report::LockKind::kMutex,
-                              .waits_for = report::WaitsFor::kOwner,
-                              .owner_tid = 4713,
+                              .lock = {.address = 0x7f10,
+                                       .kind = report::LockKind::kMutex,
+                                       .waits_for = report::WaitsFor::kOwner,
+                                       .owner_tid = 4713},
                               .owner_name = "worker"},
                    .stack = report.stack,
                    .owner_stack = {"poll", hook, "Work"}}};
@@ -308,7 +308,7 @@ TEST(ReportText, AVerdictHasItsLargestShares) {
 TEST(ReportText, AReportOfCpuUseIsAboutTheProcess) {
   SampleReport report{.samples = {{"Hash", "Scan"}, {"Copy"}}, .sample_cpu_ns = {750'000'000, 250'000'000}};
   report.header.id = report.header.lag_id = *base::TryParseUuid("018bcfe5-6800-7000-8000-000000000001");
-  report.header.kind = report::Kind::kCpuAverage;
+  report.header.kind = report::HangKind::kCpuAverage;
   report.header.loop = report.header.tag = "";
   report.header.elapsed_ns = 0;
   report.header.cpu_window_ns = 60'000'000'000;
@@ -344,8 +344,11 @@ TEST(ReportText, ASlowDispatchHasATreeWithCosts) {
   SampleReport report{
       .stack = {"Parse", "Load", "OnOpen"},
       .samples = {{"OnOpen"}, {"Load", "OnOpen"}, {"Parse", "Load", "OnOpen"}, {"Paint", "OnOpen"}},
-      .sample_costs = {{10'000'000, 1}, {90'000'000, 1}, {700'000'000, 12}, {200'000'000, 0}}};
-  report.header.kind = report::Kind::kSlow;
+      .sample_costs = {{.wall_ns = 10'000'000, .calls = 1},
+                       {.wall_ns = 90'000'000, .calls = 1},
+                       {.wall_ns = 700'000'000, .calls = 12},
+                       {.wall_ns = 200'000'000}}};
+  report.header.kind = report::HangKind::kSlow;
   report.header.elapsed_ns = 1'000'000'000;
   report.header.threshold_ms = 700;
   report.header.cpu_thread_ns = 430'000'000;
@@ -379,16 +382,13 @@ TEST(ReportText, FramesLeftOutOfADeepStackAreCounted) {
 TEST(ReportText, AReportSaysWhoWaitsForWhom) {
   using report::LockKind;
   using report::WaitsFor;
-  auto wait = [](uint32_t tid, LockKind kind, WaitsFor waits_for, uint32_t owner_tid,
-                 const char* owner_name) {
-    return testing::SampleWait{.fields = {.tid = tid,
-                                          .lock = 0x7f10,
-                                          .kind = kind,
-                                          .waits_for = waits_for,
-                                          .owner_tid = owner_tid,
-                                          .owner_name = owner_name},
-                               .stack = {"pthread_mutex_lock", "Find"},
-                               .owner_stack = {"Refill"}};
+  auto wait = [](uint32_t tid, LockKind kind, WaitsFor waits_for, int32_t owner_tid, const char* owner_name) {
+    return testing::SampleWait{
+        .fields = {.tid = tid,
+                   .lock = {.address = 0x7f10, .kind = kind, .waits_for = waits_for, .owner_tid = owner_tid},
+                   .owner_name = owner_name},
+        .stack = {"pthread_mutex_lock", "Find"},
+        .owner_stack = {"Refill"}};
   };
   auto text_of = [](const SampleReport& report) {
     auto source = SourceOf(EncodeBatch({report.Encode()}));

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/upload/record_facts.h"
+#include "report/spool/record_facts.h"
 
 #include <utility>
-#include <vector>
 
+#include "base/hash.h"
 #include "policies/cause_key.h"
-#include "report/format/report.h"
 #include "report/format/sealed.h"
 #include "report/format/trace_record.h"
 #include "report/spool/record_priority.h"
@@ -19,10 +18,10 @@ uint64_t CauseOf(const Report& report) {
   if (report.expensive_stack >= report.stacks.size()) return 0;
   std::vector<policies::CauseFrame> frames;
   for (const Frame& frame : report.stacks[report.expensive_stack].frames) {
-    if (frame.module == 0) {
+    if (frame.module == kNoModule) {
       frames.push_back({});
     } else {
-      const Module& module = report.modules[frame.module - 1];
+      const Module& module = report.modules[frame.module];
       frames.push_back({module.path, module.build_id, frame.symbol_offset()});
     }
   }
@@ -93,10 +92,20 @@ RecordFacts FactsOfSealed(const SealedLabel& label) {
   return facts;
 }
 
-RecordFacts DecodedFactsOf(const SpoolRecord& record) {
+RecordFacts FactsOfLosses(Losses losses) {
+  RecordFacts facts{.origin = {losses.app, losses.app_version, losses.user}};
+  facts.losses = std::make_shared<const Losses>(std::move(losses));
+  return facts;
+}
+
+RecordFacts DecodedFactsOf(Record record, std::unique_ptr<const Report>* report) {
   switch (record.type) {
     case RecordType::kReport:
-      if (auto report = DecodeReport(record.payload); report.ok()) return FactsOfReport(*report);
+      if (auto decoded = DecodeReport(record.payload); decoded.ok()) {
+        RecordFacts facts = FactsOfReport(*decoded);
+        if (report != nullptr) *report = std::make_unique<const Report>(std::move(*decoded));
+        return facts;
+      }
       break;
     case RecordType::kLagEnd:
       if (auto end = DecodeLagEnd(record.payload); end.ok()) return {.report_id = end->report_id};
@@ -112,6 +121,9 @@ RecordFacts DecodedFactsOf(const SpoolRecord& record) {
       break;
     case RecordType::kTrace:
       if (auto trace = DecodeTraceRecord(record.payload); trace.ok()) return FactsOfTrace(*trace);
+      break;
+    case RecordType::kLosses:
+      if (auto losses = DecodeLosses(record.payload); losses.ok()) return FactsOfLosses(std::move(*losses));
       break;
     case RecordType::kSealed:
       if (auto sealed = DecodeSealed(record.payload); sealed.ok()) return FactsOfSealed(sealed->label);
@@ -130,10 +142,32 @@ int64_t WallMsOf(const base::Uuid& id) {
   return wall_ms;
 }
 
-RecordFacts FactsOf(const SpoolRecord& record) {
-  RecordFacts facts = DecodedFactsOf(record);
+RecordFacts FactsOf(Record record, std::unique_ptr<const Report>* report) {
+  RecordFacts facts = DecodedFactsOf(record, report);
   if (facts.type == RecordType{}) facts.type = record.type;
+  facts.key = base::HashBytes(record.payload, base::HashWord(Number(record.type), base::kFnvOffsetBasis));
+  facts.size_bytes = record.payload.size();
   return facts;
+}
+
+SegmentFacts FactsOf(const Segment& segment) {
+  SegmentFacts facts{.records = {}, .skipped_bytes = segment.skipped_bytes};
+  for (const OwnedRecord& record : segment.records) facts.records.push_back(FactsOf(record));
+  return facts;
+}
+
+policies::ReportPriority PriorityOf(const RecordFacts& facts) {
+  switch (facts.type) {
+    case RecordType::kLosses:
+      return policies::ReportPriority::kKilledInHang;
+    case RecordType::kRunEnd:
+      return facts.report_id != base::Uuid{} ? policies::ReportPriority::kKilledInHang
+                                             : policies::ReportPriority::kLag;
+    case RecordType::kLagEnd:
+      return policies::ReportPriority::kLag;
+    default:
+      return facts.priority;
+  }
 }
 
 }  // namespace lagwatch::report

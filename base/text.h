@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Small text operations. Context: any for those that do not allocate.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace lagwatch::base {
+
+inline constexpr std::string_view kHexDigits = "0123456789abcdef";
+
+// Two digits a byte, lower case.
+inline std::string ToHex(std::span<const unsigned char> bytes) {
+  std::string hex;
+  hex.reserve(2 * bytes.size());
+  for (const unsigned char byte : bytes) hex.append({kHexDigits[byte >> 4], kHexDigits[byte & 15]});
+  return hex;
+}
+inline std::string ToHex(std::string_view bytes) {
+  return ToHex(std::span(reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size()));
+}
+// 16 digits.
+inline std::string ToHex(uint64_t number) {
+  std::string hex;
+  for (int shift = 60; shift >= 0; shift -= 4) hex += kHexDigits[number >> shift & 15];
+  return hex;
+}
+
+// `text` without blanks and line ends around it.
+inline std::string_view Trimmed(std::string_view text) {
+  constexpr std::string_view kBlanks = " \t\r\n";
+  const size_t first = text.find_first_not_of(kBlanks);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
+}
+
+}  // namespace lagwatch::base

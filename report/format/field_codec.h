@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writes and reads the fields that field_tables.h lists, by the types of their members. Internal to
+// report/format.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <concepts>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+#include "policies/exit_reason.h"
+#include "policies/usage.h"
+#include "report/format/field_tables.h"
+#include "report/format/guarded_read.h"
+#include "report/format/losses.h"
+
+namespace lagwatch::report {
+
+template <typename Buffer>
+using Writer = protozero::basic_pbf_writer<Buffer>;
+
+// proto3 leaves out what is empty or zero.
+template <typename Buffer>
+void Put(Writer<Buffer>* writer, pbf_tag_type field, std::string_view text) {
+  if (!text.empty()) writer->add_bytes(field, text.data(), text.size());
+}
+template <typename Buffer, std::unsigned_integral Number>
+void Put(Writer<Buffer>* writer, pbf_tag_type field, Number number) {
+  if (number != 0) writer->add_uint64(field, number);
+}
+// No measure is less than nothing.
+template <typename Buffer, std::signed_integral Measure>
+void Put(Writer<Buffer>* writer, pbf_tag_type field, Measure measure) {
+  Put(writer, field, static_cast<uint64_t>(std::max<Measure>(measure, 0)));
+}
+template <typename Buffer>
+void Put(Writer<Buffer>* writer, pbf_tag_type field, char letter) {
+  writer->add_bytes(field, &letter, 1);
+}
+template <typename Buffer>
+void Put(Writer<Buffer>* writer, pbf_tag_type field, const base::Uuid& id) {
+  if (id != base::Uuid{}) writer->add_bytes(field, id.as_bytes().data(), id.as_bytes().size());
+}
+template <typename Buffer, typename Value>
+requires std::is_enum_v<Value>
+void Put(Writer<Buffer>* writer, pbf_tag_type field, Value value) {
+  Put(writer, field, static_cast<uint64_t>(value));
+}
+template <typename Buffer, typename Number>
+void Put(Writer<Buffer>* writer, pbf_tag_type field, PlusOne<Number> less) {
+  Put(writer, field, static_cast<std::make_unsigned_t<std::remove_const_t<Number>>>(less.number + 1));
+}
+template <typename Buffer, typename Value>
+void Put(Writer<Buffer>* writer, pbf_tag_type field, Always<Value> value) {
+  const auto number = static_cast<int64_t>(value.number);
+  writer->add_uint64(field, static_cast<uint64_t>(std::is_unsigned_v<std::remove_const_t<Value>>
+                                                      ? number
+                                                      : std::max<int64_t>(number, 0)));
+}
+template <typename Buffer, typename Number>
+void Put(Writer<Buffer>* writer, pbf_tag_type field, Fixed<Number> value) {
+  if (value.number != 0) writer->add_fixed64(field, value.number);
+}
+template <typename Buffer, size_t kCount>
+void Put(Writer<Buffer>* writer, pbf_tag_type field, const std::array<uint64_t, kCount>& counts) {
+  protozero::detail::packed_field_varint<Buffer, uint64_t> packed(*writer, field);
+  for (const uint64_t count : counts) packed.add_element(count);
+}
+// Up to the last bucket that is not empty.
+template <typename Buffer>
+void Put(Writer<Buffer>* writer, pbf_tag_type field, const policies::DurationHistogram& histogram) {
+  size_t count = histogram.counts.size();
+  while (count > 0 && histogram.counts[count - 1] == 0) --count;
+  if (count == 0) return;
+  protozero::detail::packed_field_varint<Buffer, uint64_t> packed(*writer, field);
+  for (size_t i = 0; i < count; ++i) packed.add_element(histogram.counts[i]);
+}
+
+template <typename Table, typename Part, typename Buffer>
+void WriteFields(Table table, const Part& part, Writer<Buffer>* writer) {
+  table(part, [writer](auto field, const auto& member) {
+    Put(writer, Number(field), member);
+    return false;
+  });
+}
+
+template <typename Field>
+void Read(protozero::pbf_message<Field>* message, std::string& text) {
+  text = message->get_string();
+}
+template <typename Field>
+void Read(protozero::pbf_message<Field>* message, uint64_t& number) {
+  number = message->get_uint64();
+}
+template <typename Field>
+void Read(protozero::pbf_message<Field>* message, uint32_t& number) {
+  number = message->get_uint32();
+}
+template <typename Field>
+void Read(protozero::pbf_message<Field>* message, bool& is_so) {
+  is_so = message->get_bool();
+}
+template <typename Field>
+void Read(protozero::pbf_message<Field>* message, int32_t& number) {
+  number = static_cast<int32_t>(message->get_uint32());
+}
+template <typename Field>
+void Read(protozero::pbf_message<Field>* message, int64_t& measure) {
+  measure = static_cast<int64_t>(std::min<uint64_t>(message->get_uint64(), INT64_MAX));
+}
+template <typename Field>
+void Read(protozero::pbf_message<Field>* message, char& letter) {
+  const auto text = message->get_view();
+  if (text.size() == 1) letter = *text.data();
+}
+template <typename Field>
+void Read(protozero::pbf_message<Field>* message, base::Uuid& id) {
+  id = ReadUuid(message);
+}
+template <typename Field, typename Value>
+requires std::is_enum_v<Value>
+void Read(protozero::pbf_message<Field>* message, Value& value) {
+  value = static_cast<Value>(message->get_enum());
+}
+// A reason that is not known here is read as kUnknown.
+template <typename Field>
+void Read(protozero::pbf_message<Field>* message, policies::ExitReason& reason) {
+  const int32_t number = message->get_enum();
+  const bool is_known = number >= 0 && number <= policies::kLastExitReason;
+  reason = is_known ? static_cast<policies::ExitReason>(number) : policies::ExitReason::kUnknown;
+}
+template <typename Field>
+void Read(protozero::pbf_message<Field>* message, policies::SuppressedReason& reason) {
+  const int32_t number = message->get_enum();
+  const bool is_known = number >= 0 && static_cast<size_t>(number) < policies::kSuppressedReasons;
+  reason = is_known ? static_cast<policies::SuppressedReason>(number) : policies::SuppressedReason::kUnknown;
+}
+template <typename Field>
+void Read(protozero::pbf_message<Field>* message, LossReason& reason) {
+  const int32_t number = message->get_enum();
+  const bool is_known = number >= 0 && number <= kLastLossReason;
+  reason = is_known ? static_cast<LossReason>(number) : LossReason::kUnknown;
+}
+template <typename Field>
+void Read(protozero::pbf_message<Field>* message, PlusOne<uint32_t> less) {
+  less.number = message->get_uint32() - 1;
+}
+template <typename Field>
+void Read(protozero::pbf_message<Field>* message, PlusOne<int64_t> less) {
+  less.number = static_cast<int64_t>(message->get_uint64() - 1);
+}
+template <typename Field, typename Value>
+void Read(protozero::pbf_message<Field>* message, Always<Value> value) {
+  Read(message, value.number);
+}
+template <typename Field>
+void Read(protozero::pbf_message<Field>* message, Fixed<uint64_t> value) {
+  value.number = message->get_fixed64();
+}
+template <typename Field>
+void Read(protozero::pbf_message<Field>* message, Signed<int64_t> value) {
+  value.number = message->get_int64();
+}
+// Fills from the front; what is more than there is room for is skipped.
+template <typename Field, size_t kCount>
+void Read(protozero::pbf_message<Field>* message, std::array<uint64_t, kCount>& counts) {
+  size_t index = 0;
+  for (const uint64_t value : message->get_packed_uint64()) {
+    if (index < kCount) counts[index++] = value;
+  }
+}
+// Of a newer version's longer one, what is beyond is added to the last bucket.
+template <typename Field>
+void Read(protozero::pbf_message<Field>* message, policies::DurationHistogram& histogram) {
+  histogram = {};
+  size_t bucket = 0;
+  for (const uint64_t count : message->get_packed_uint64())
+    histogram.counts[std::min(bucket++, histogram.counts.size() - 1)] += count;
+}
+
+// Reads the field that `message` is at; false if the table does not have it.
+template <typename Table, typename Part, typename Field>
+bool TryReadField(Table table, protozero::pbf_message<Field>* message, Part* part) {
+  return table(*part, [message](Field field, auto&& member) {
+    if (message->tag() != field) return false;
+    Read(message, member);
+    return true;
+  });
+}
+
+template <typename Field, typename Table, typename Part>
+void ReadFields(Table table, protozero::pbf_message<Field> message, Part* part) {
+  while (message.next()) {
+    if (!TryReadField(table, &message, part)) message.skip();
+  }
+}
+
+}  // namespace lagwatch::report

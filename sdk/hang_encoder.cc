@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sdk/hang_encoder.h"
+
+#include <array>
+
+#include "policies/cause_key.h"
+
+namespace lagwatch::sdk {
+namespace {
+
+// Fractions of a microsecond are noise, and would be most of the bytes that are sent.
+int64_t WholeUs(int64_t ns) {
+  constexpr int64_t kNsPerUs = 1000;
+  return ns / kNsPerUs * kNsPerUs;
+}
+
+policies::ThreadUse WholeUs(policies::ThreadUse use) {
+  use.cpu_ns = WholeUs(use.cpu_ns);
+  return use;
+}
+
+policies::Verdict WholeUs(policies::Verdict verdict) {
+  policies::TimeShares& shares = verdict.shares;
+  for (int64_t* ns : {&shares.wall_ns, &shares.user_ns, &shares.kernel_ns, &shares.run_queue_ns,
+                      &shares.throttled_ns, &shares.lock_ns, &shares.disk_ns, &shares.memory_ns,
+                      &shares.network_ns, &shares.process_ns, &shares.pipe_ns, &shares.display_ns,
+                      &shares.service_ns, &shares.name_lookup_ns, &shares.sleep_ns, &shares.stopped_ns}) {
+    *ns = WholeUs(*ns);
+  }
+  verdict.use = WholeUs(verdict.use);
+  return verdict;
+}
+
+// One more than the module map has, for code made at run time.
+constexpr uint32_t kGeneratedCodeSlot = stack::ModuleMap::kMaxModules;
+constexpr uint32_t kModuleSlots = kGeneratedCodeSlot + 1;
+
+}  // namespace
+
+uint64_t CauseOf(const watchdog::LagEvent& event) {
+  const stack::Stack& stack = *event.expensive_stack;
+  std::array<policies::CauseFrame, stack::kMaxFrames> frames;
+  for (uint32_t i = 0; i < stack.frame_count; ++i) {
+    const stack::Frame& frame = stack.frames[i];
+    if (frame.module == stack::kNoModule) continue;
+    const stack::Module& module = event.modules->module(frame.module);
+    frames[i] = {module.path_view(), module.build_id_view(), frame.symbol_offset()};
+  }
+  return policies::CauseKey({frames.data(), stack.frame_count});
+}
+
+HangEncoder::HangEncoder(const ProgramFacts* facts, const ProgramWords* words)
+    : facts_(*facts), words_(words), encoded_modules_(new uint32_t[kModuleSlots]()) {}
+
+bool HangEncoder::Encode(const watchdog::LagEvent& event, bool is_in_start, report::FixedBuffer* buffer) {
+  const bool is_start_lag = is_in_start && event.kind == policies::HangKind::kLag;
+  ForgetModulesFrom(0);
+  report::ReportEncoder encoder(buffer);
+  const policies::ScrubbedText loop = facts_.scrubber.Text(event.loop);
+  const policies::ScrubbedText tag = facts_.scrubber.Text(event.tag);
+  report::ReportHeader header = event;
+  facts_.Fill(&header);
+  header.loop = loop.view();
+  header.tag = tag.view();
+  if (is_start_lag) header.kind = report::HangKind::kStartupLag;
+  for (int64_t* ns :
+       {&header.elapsed_ns, &header.cpu_window_ns, &header.cpu_thread_ns, &header.cpu_process_ns})
+    *ns = WholeUs(*ns);
+  encoder.SetHeader(header);
+  encoder.SetVerdict(WholeUs(event.verdict));
+  for (const watchdog::Fact& fact : event.facts) {
+    fact.text == nullptr ? encoder.AddNumber(fact.name, fact.number)
+                         : encoder.AddText(fact.name, facts_.scrubber.Text(fact.text).view());
+  }
+  if (is_in_start && !is_start_lag) encoder.AddNumber("before_ready", 1);
+  AddProgramWords(*words_, facts_.scrubber, &encoder);
+  encoder.SetExpensiveStack(EncodeStack(*event.expensive_stack, *event.modules, &encoder));
+  for (const watchdog::LoopSample* sample : event.samples) {
+    encoder.AddSample({.age_ns = WholeUs(event.detected_mono_ns - sample->mono_ns),
+                       .stack = EncodeStack(sample->stack, *event.modules, &encoder),
+                       .use = WholeUs(sample->use)});
+  }
+  if (!encoder.ok()) return false;
+  encoder.SetGuard(event.guard);
+  EncodeWaits(event, &encoder);
+  EncodeHistory(event, &encoder);
+  EncodeThreads(event, &encoder);
+  return encoder.ok();
+}
+
+void HangEncoder::EncodeWaits(const watchdog::LagEvent& event, report::ReportEncoder* encoder) {
+  report::ReportEncoder::Mark before = encoder->mark();
+  for (const watchdog::Wait& wait : event.waits) {
+    const policies::ScrubbedText owner_name = facts_.scrubber.Text(wait.owner_name);
+    report::WaitView told = wait;
+    told.stack = EncodeOptionalStack(wait.frames, *event.modules, encoder);
+    told.owner_name = owner_name.view();
+    told.owner_stack = EncodeOptionalStack(wait.owner_frames, *event.modules, encoder);
+    encoder->AddWait(told);
+  }
+  encoder->SetWaitOutcome(event.wait_outcome);
+  if (encoder->ok()) return;
+  encoder->RewindTo(before);
+  ForgetModulesFrom(before.module_count);
+}
+
+void HangEncoder::EncodeHistory(const watchdog::LagEvent& event, report::ReportEncoder* encoder) {
+  report::ReportEncoder::Mark before = encoder->mark();
+  for (report::PastDispatchView dispatch : event.history) {
+    const policies::ScrubbedText tag = facts_.scrubber.Text(dispatch.tag);
+    dispatch.tag = tag.view();
+    encoder->AddPastDispatch(dispatch);
+  }
+  if (!encoder->ok()) encoder->RewindTo(before);
+}
+
+void HangEncoder::EncodeThreads(const watchdog::LagEvent& event, report::ReportEncoder* encoder) {
+  uint32_t dropped = event.threads_dropped;
+  for (const watchdog::ThreadSnapshot* snapshot : event.threads) {
+    report::ReportEncoder::Mark before = encoder->mark();
+    const policies::ScrubbedText name = facts_.scrubber.Text(snapshot->name);
+    report::ThreadView thread = snapshot->View();
+    thread.name = name.view();
+    thread.stack = EncodeOptionalStack(&snapshot->stack, *event.modules, encoder);
+    thread.cpu_ns = WholeUs(thread.cpu_ns);
+    encoder->AddThread(thread);
+    if (encoder->ok()) continue;
+    // Later threads may have shorter stacks.
+    encoder->RewindTo(before);
+    ForgetModulesFrom(before.module_count);
+    ++dropped;
+  }
+  encoder->SetThreadsDropped(dropped);
+}
+
+uint32_t HangEncoder::EncodeStack(const stack::Stack& stack, const stack::ModuleMap& modules,
+                                  report::ReportEncoder* encoder) {
+  std::array<report::Frame, stack::kMaxFrames> frames;
+  for (uint32_t i = 0; i < stack.frame_count; ++i) {
+    const stack::Frame& frame = stack.frames[i];
+    frames[i] = {EncodedModule(frame.module, modules, encoder), frame.offset, frame.function_offset};
+  }
+  return encoder->AddStack({frames.data(), stack.frame_count}, stack.completeness,
+                           {stack.gap_at, stack.gap_frame_count});
+}
+
+uint32_t HangEncoder::EncodeOptionalStack(const stack::Stack* stack, const stack::ModuleMap& modules,
+                                          report::ReportEncoder* encoder) {
+  bool is_empty = stack == nullptr || stack->frame_count == 0;
+  return is_empty ? report::kNoStack : EncodeStack(*stack, modules, encoder);
+}
+
+uint32_t HangEncoder::EncodedModule(uint32_t module, const stack::ModuleMap& modules,
+                                    report::ReportEncoder* encoder) {
+  const bool is_generated = module == stack::kNoModule;
+  uint32_t& encoded = encoded_modules_[is_generated ? kGeneratedCodeSlot : module];
+  if (encoded == 0 && is_generated) {
+    encoded = encoder->AddModule(policies::kGeneratedCodeModule, {}, 0) + 1;
+  } else if (encoded == 0) {
+    const stack::Module& loaded = modules.module(module);
+    encoded = encoder->AddModule(facts_.scrubber.Path(loaded.path_view()).view(), loaded.build_id_view(),
+                                 loaded.load_bias) +
+              1;
+  }
+  return encoded - 1;
+}
+
+void HangEncoder::ForgetModulesFrom(uint32_t first_encoded_index) {
+  for (uint32_t i = 0; i < kModuleSlots; ++i) {
+    if (encoded_modules_[i] > first_encoded_index) encoded_modules_[i] = 0;
+  }
+}
+
+}  // namespace lagwatch::sdk

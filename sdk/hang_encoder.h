@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Encodes what the watchdog found as a report.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "report/format/fixed_buffer.h"
+#include "report/format/report_encoder.h"
+#include "sdk/program_facts.h"
+#include "watchdog/hang_sink.h"
+
+namespace lagwatch::sdk {
+
+// The cause of the reported expensive stack; 0 without one. Context: watchdog.
+uint64_t CauseOf(const watchdog::LagEvent& event);
+
+// Encodes reports of hangs. Context: watchdog; the construction: background (allocates everything in advance).
+class HangEncoder {
+ public:
+  // Both borrowed.
+  HangEncoder(const ProgramFacts* facts, const ProgramWords* words);
+
+  // Writes the report to `buffer`. `is_in_start`: the hang began before the program said that it is ready.
+  // Waits, history and threads are left out as far as they do not fit. False if the rest does not fit.
+  bool Encode(const watchdog::LagEvent& event, bool is_in_start, report::FixedBuffer* buffer);
+
+ private:
+  void EncodeWaits(const watchdog::LagEvent& event, report::ReportEncoder* encoder);
+  void EncodeHistory(const watchdog::LagEvent& event, report::ReportEncoder* encoder);
+  void EncodeThreads(const watchdog::LagEvent& event, report::ReportEncoder* encoder);
+  uint32_t EncodeStack(const stack::Stack& stack, const stack::ModuleMap& modules,
+                       report::ReportEncoder* encoder);
+  // The same for a stack that may be missing or empty: report::kNoStack.
+  uint32_t EncodeOptionalStack(const stack::Stack* stack, const stack::ModuleMap& modules,
+                               report::ReportEncoder* encoder);
+  uint32_t EncodedModule(uint32_t module, const stack::ModuleMap& modules, report::ReportEncoder* encoder);
+  void ForgetModulesFrom(uint32_t first_encoded_index);
+
+  const ProgramFacts& facts_;
+  const ProgramWords* words_;
+  std::unique_ptr<uint32_t[]> encoded_modules_;  // by index in the ModuleMap: the report's index plus 1, or 0
+};
+
+}  // namespace lagwatch::sdk
