@@ -15,7 +15,7 @@ namespace lagwatch::sdk {
 // The cause of the reported expensive stack; 0 without one. Context: watchdog.
 uint64_t CauseOf(const watchdog::LagEvent& event);
 
-// Encodes reports of hangs. Context: watchdog; the construction: background (allocates everything in advance).
+// Encodes reports of hangs. Context: watchdog; the construction: background (allocates everything).
 class HangEncoder {
  public:
   // Both borrowed.
