@@ -83,9 +83,9 @@ class Store {
   // whole days go at once, and what else is as old; returns how many reports it removed: fewer when none are
   // left. What they contributed to sums goes with them.
   virtual base::Result<int64_t> RemoveBefore(int64_t day, int64_t limit) = 0;
-  // Removes up to `limit` records that `removal` names, with what they contributed to sums, and says whether
-  // there may be more; `progress` tells where it goes on. RepairSums does the rest. Errors: also kInvalid
-  // when this kind of store cannot.
+  // Removes up to `limit` records that `removal` names, or more where many go at once, with what they
+  // contributed to sums, and says whether there may be more; `progress` tells where it goes on. RepairSums
+  // does the rest.
   virtual base::Result<bool> Remove(const Removal& removal, int64_t limit, RemovalProgress* progress) = 0;
   // Removes the names that no report has any more (programs' versions, clusters), looking at up to `limit` of
   // each kind; whether there are more to look at. Names that people said something of stay.
