@@ -83,7 +83,7 @@ class PartDelivery {
 
 Delivery Deliver(const Batch& batch, const InsertRows& insert, bool sets_aside) {
   Delivery delivery;
-  std::vector<const Batch::Part*> marks;
+  std::vector<const Batch::Part*> marks, senders;
   bool has_accepted = false;
   for (const Batch::Part& part : batch.parts) {
     if (IsOfMarks(part)) {
@@ -92,8 +92,11 @@ Delivery Deliver(const Batch& batch, const InsertRows& insert, bool sets_aside) 
     }
     PartDelivery rows(part, insert, sets_aside);
     rows.Run();
-    has_accepted |= rows.has_accepted();
-    if (rows.refused().empty()) continue;
+    has_accepted |= rows.has_accepted() && !IsOfSenders(part);
+    if (rows.refused().empty()) {
+      if (IsOfSenders(part)) senders.push_back(&part);
+      continue;
+    }
     delivery.refused.parts.push_back({part.target, std::move(rows.refused())});
     delivery.refused_rows += rows.refused_rows();
     delivery.reason = rows.reason();
@@ -103,6 +106,7 @@ Delivery Deliver(const Batch& batch, const InsertRows& insert, bool sets_aside) 
     for (const Batch::Part* part : marks) insert(part->target, part->rows);
   }
   if (!delivery.refused.parts.empty()) {
+    for (const Batch::Part* part : senders) delivery.refused.parts.push_back(*part);
     for (const Batch::Part* part : marks) delivery.refused.parts.push_back(*part);
   }
   return delivery;

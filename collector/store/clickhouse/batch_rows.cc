@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/store/clickhouse/batch_rows.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -21,30 +22,35 @@ std::string_view TakeUpTo(std::string_view separator, std::string_view* text) {
   return part;
 }
 
-// The kinds of Row::Take, with `t` for a Date.
+// A kind of Row::Take, or `t` for a Date.
+char KindOf(std::string_view type) {
+  return type == "Date" ? 't' : type == "String" ? 's' : type.starts_with("Fixed") ? 'u' : 'i';
+}
+
+// Of a table's columns.
 std::string KindsOf(const Table& table) {
   std::string kinds;
   for (std::string_view columns = table.columns; !columns.empty();) {
     std::string_view column = TakeUpTo(", ", &columns);
     TakeUpTo(" ", &column);
-    kinds += column == "Date" ? 't' : column == "String" ? 's' : column.starts_with("Fixed") ? 'u' : 'i';
+    kinds += KindOf(column);
   }
   return kinds;
 }
 
+// Nothing when `*bytes` does not begin with a whole column.
+std::optional<std::string_view> TakeField(char kind, std::string_view* bytes) {
+  Row column;
+  if (kind != 't') return column.Take({&kind, 1}, bytes) ? std::optional(column.Bytes(0)) : std::nullopt;
+  if (bytes->size() < kDaySize) return std::nullopt;
+  const std::string_view day = bytes->substr(0, kDaySize);
+  bytes->remove_prefix(kDaySize);
+  return day;
+}
+
 // False when `*bytes` does not begin with a whole row.
 bool SkipRow(std::string_view kinds, std::string_view* bytes) {
-  Row column;
-  for (size_t i = 0; i < kinds.size(); ++i) {
-    if (kinds[i] != 't') {
-      if (!column.Take(kinds.substr(i, 1), bytes)) return false;
-    } else if (bytes->size() < kDaySize) {
-      return false;
-    } else {
-      bytes->remove_prefix(kDaySize);
-    }
-  }
-  return true;
+  return std::ranges::all_of(kinds, [&](char kind) { return TakeField(kind, bytes).has_value(); });
 }
 
 }  // namespace
@@ -75,6 +81,26 @@ std::vector<std::string_view> RowsOf(const Batch::Part& part) {
 bool IsOfMarks(const Batch::Part& part) {
   const Table* table = TableOf(part.target);
   return table != nullptr && table->name == kMarks.name;
+}
+
+bool IsOfSenders(const Batch::Part& part) {
+  const Table* table = TableOf(part.target);
+  return table != nullptr && table->name == kRecordSenders.name;
+}
+
+std::optional<std::string_view> FieldOf(const Table& table, std::string_view row, std::string_view column) {
+  for (std::string_view columns = table.columns; !columns.empty();) {
+    std::string_view type = TakeUpTo(", ", &columns);
+    const std::string_view name = TakeUpTo(" ", &type);
+    const auto field = TakeField(KindOf(type), &row);
+    if (!field || name == column) return field;
+  }
+  return std::nullopt;
+}
+
+int64_t DayOfRow(const Table& table, std::string_view row) {
+  const std::string_view day = FieldOf(table, row, "day").value_or(std::string_view("\0\0", kDaySize));
+  return static_cast<uint8_t>(day[0]) | static_cast<uint8_t>(day[1]) << 8;
 }
 
 void RenewMarks(Batch* batch, Versions* versions) {

@@ -2,6 +2,8 @@
 // Takes the rows of a batch apart again, by the columns of their table. Context: background; pure.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -17,6 +19,12 @@ const Table* TableOf(std::string_view target);
 std::vector<std::string_view> RowsOf(const Batch::Part& part);
 std::vector<std::string_view> RowsOf(Batch::Part&&) = delete;
 bool IsOfMarks(const Batch::Part& part);
+bool IsOfSenders(const Batch::Part& part);
+// A column of such a row: a text or a number as it is stored, without its size. Nothing when the table has no
+// such column.
+std::optional<std::string_view> FieldOf(const Table& table, std::string_view row, std::string_view column);
+// The day in the column `day`.
+int64_t DayOfRow(const Table& table, std::string_view row);
 // Gives the batch's marks the next number of `versions`, so that sums are made again of the rows that come
 // with them. These numbers must go to ClickHouse in order.
 void RenewMarks(Batch* batch, Versions* versions);

@@ -153,6 +153,8 @@ base::Status BatchSender::SetAside(const Delivery& delivery) {
 
 void BatchSender::TakeResent() {
   refused_.Refresh();
+  const std::unique_lock hold(resent_mutex_, std::try_to_lock);
+  if (!hold.owns_lock()) return;
   for (const std::string& path : refused_.FindResent()) {
     auto batch = refused_.ReadResent(path);
     if (!batch.ok()) {

@@ -44,6 +44,10 @@ class BatchSender {
   // most. Errors: kUnavailable when some still waits; the message says why.
   base::Status Drain(std::chrono::milliseconds most);
   RefusedBatches refused() const { return refused_.state(); }
+  // Nothing is taken from `resend` as long as the caller has it.
+  std::unique_lock<std::mutex> HoldResent() { return std::unique_lock(resent_mutex_); }
+  // As RefusedFolder::EditAll.
+  base::Status EditRefused(const std::function<bool(Batch*)>& edit) { return refused_.EditAll(edit); }
 
  private:
   void Run();
@@ -59,6 +63,7 @@ class BatchSender {
   const uint64_t most_bytes_;
   const LogLine log_;
   RefusedFolder refused_;
+  std::mutex resent_mutex_;
   // The thread's own:
   Versions resent_versions_;  // apart from the store's, whose batches have their own order
   uint64_t refused_number_ = 0;

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/env.h"
+#include "collector/store/clickhouse/batch_removal.h"
 #include "collector/store/clickhouse/conditions.h"
 #include "collector/store/query_limit.h"
 
@@ -61,6 +62,7 @@ ClickHouseStore::ClickHouseStore(const ClickHouseUrl& url, std::unique_ptr<Batch
     : schema_(url),
       connection_(url),
       worker_(&connection_, &schema_, &versions_, [] { return base::SystemClock().WallMs(); }),
+      remover_(&connection_, &schema_, versions_.collector()),
       committer_(&connection_, &schema_, &versions_, std::move(spool), std::move(log)) {}
 
 Status ClickHouseStore::SumUpForTest() {
@@ -281,10 +283,24 @@ Result<bool> ClickHouseStore::RemoveTracesBefore(int64_t day, int64_t) {
   });
 }
 
-Result<bool> ClickHouseStore::Remove(const Removal&, int64_t, RemovalProgress*) {
-  return Status(
-      base::StatusCode::kInvalid,
-      "a store in ClickHouse removes whole days alone; docs/operations.md says how to delete from it");
+// What was committed before is in ClickHouse when it is looked for, or was set aside and is taken from there.
+Result<bool> ClickHouseStore::Remove(const Removal& removal, int64_t, RemovalProgress* progress) {
+  return Guarded([&] {
+    std::lock_guard lock(remover_mutex_);
+    const auto held = committer_.HoldResent();
+    if (progress->stage == 0) {
+      if (const Status drained = committer_.Drain(); !drained.ok()) throw ClickHouseError(drained.message());
+      progress->stage = 1;
+    }
+    const auto edit = [&](std::span<const base::Uuid> report_ids) {
+      const Status edited =
+          committer_.EditRefused([&](Batch* batch) { return TakeOut(removal, report_ids, batch); });
+      if (!edited.ok()) throw ClickHouseError(edited.message());
+    };
+    const bool has_more = remover_.Step(removal, edit, progress);
+    units_.Forget();
+    return has_more;
+  });
 }
 
 Result<int64_t> ClickHouseStore::RepairSums(int64_t limit) {

@@ -13,6 +13,7 @@
 #include "collector/store/clickhouse/lag_reader.h"
 #include "collector/store/clickhouse/node_tables.h"
 #include "collector/store/clickhouse/record_committer.h"
+#include "collector/store/clickhouse/row_remover.h"
 #include "collector/store/clickhouse/schema.h"
 #include "collector/store/clickhouse/sums_worker.h"
 #include "collector/store/clickhouse/trace_reader.h"
@@ -59,7 +60,8 @@ class ClickHouseStore final : public Store {
   base::Status Recluster(std::span<const Reclustered> reports) override;
   // Drops whole days, all that are old enough at once.
   base::Result<int64_t> RemoveBefore(int64_t day, int64_t limit) override;
-  // Only days go (docs/operations.md says what to do instead).
+  // Each step removes all that it finds, by mutations, and the next one waits for these: kUnavailable when
+  // they take longer than a few seconds, or when what was committed before is still on its way.
   base::Result<bool> Remove(const Removal& removal, int64_t limit, RemovalProgress* progress) override;
   RefusedBatches Refused() override { return committer_.refused(); }
   // Sums up one unit (sums_worker.h). Makes the tables at nodes that did not answer before, and tells why
@@ -115,6 +117,8 @@ class ClickHouseStore final : public Store {
   Versions versions_;
   std::mutex worker_mutex_;
   SumsWorker worker_;  // guarded by worker_mutex_
+  std::mutex remover_mutex_;
+  RowRemover remover_;  // guarded by remover_mutex_
   bool sums_up_before_answers_ = false;
   RecordCommitter committer_;
 };

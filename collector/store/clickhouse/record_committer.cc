@@ -63,6 +63,7 @@ class RecordCommitter::Group {
     }
     if (const auto* added = std::get_if<NewReport>(&record)) owner_->AddNewClusters(added->clusters, &rows_);
     std::visit([&](const auto& known) { rows_.Add(known); }, record);
+    rows_.AddSenderOf(record);
     keys_.push_back(key);
     if (rows_.size_bytes() >= kMostBatchBytes) EndBatch();
   }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -33,6 +34,9 @@ class RecordCommitter {
   RefusedBatches refused() const { return sender_.refused(); }
   // Waits until what was committed before the call is in ClickHouse. Errors: kUnavailable when it is not yet.
   base::Status Drain() { return sender_.Drain(std::chrono::seconds(3)); }
+  // What was set aside (batch_sender.h).
+  std::unique_lock<std::mutex> HoldResent() { return sender_.HoldResent(); }
+  base::Status EditRefused(const std::function<bool(Batch*)>& edit) { return sender_.EditRefused(edit); }
   // Moves reports to their clusters. `reports` are as they were.
   base::Status Move(std::span<const ReportRow> reports, const std::map<std::string, const Reclustered*>& to);
 

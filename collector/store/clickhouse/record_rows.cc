@@ -4,6 +4,8 @@
 #include <algorithm>
 
 #include "base/clock.h"
+#include "collector/keys/key_record.h"
+#include "collector/store/clickhouse/batch_rows.h"
 #include "policies/exit_reason.h"
 
 namespace lagwatch::collector {
@@ -112,6 +114,19 @@ void RecordRows::AddPlacement(const base::Uuid& id, const base::Uuid& lag_id, co
   AddValues(&Of(kPlacements), id, lag_id, clusters[0].key, clusters[1].key, versions_->Newest());
 }
 
+void RecordRows::AddSenderOf(const NewRecord& record) {
+  const std::string key = KeyOf(record);
+  if (record.sender.empty() || key[0] == 'e') return;
+  const auto id = base::TryUuidFromBytes(std::string_view(key).substr(1));
+  int64_t day = DayOfRecord(record);
+  if (key[0] == 'r' || key[0] == 'c') day = DayOf(*id);
+  if (key[0] == 't') day = base::SystemClock().WallMs() / kMsPerDay;
+  Of(kRecordSenders).Day(day);
+  AddValues(&Of(kRecordSenders), key.substr(0, 1),
+            key[0] == 't' ? UnknownRecordId(std::string_view(key).substr(1)) : *id, record.sender,
+            versions_->First());
+}
+
 void RecordRows::AddNamed(const base::Uuid& id, const std::string& build_id) {
   Of(kUnnamed).Day(DayOf(id));
   AddValues(&Of(kUnnamed), build_id, id, 1, versions_->First());
@@ -149,6 +164,33 @@ size_t RecordRows::size_bytes() const {
   size_t size = 0;
   for (const auto& [table, rows] : rows_) size += rows.bytes().size();
   return size;
+}
+
+base::Uuid UnknownRecordId(std::string_view type_and_payload) {
+  const KeyDigest digest = DigestOf(type_and_payload);
+  base::Uuid id;
+  std::copy_n(digest.begin(), id.bytes.size(), id.bytes.begin());
+  return id;
+}
+
+const char kUnknownRecordIdSql[] =
+    "toFixedString(substring(SHA256(concat(toString(type), ':', payload)), 1, 16), 16)";
+
+std::string SenderKeyOf(const Table& table, std::string_view row) {
+  if (table.name == kUnknown.name) {
+    Row type;
+    std::string_view bytes = *FieldOf(table, row, "type");
+    if (!type.Take("i", &bytes)) return {};
+    const base::Uuid id =
+        UnknownRecordId(std::to_string(type.Int(0)) + ":" + std::string(*FieldOf(table, row, "payload")));
+    return 't' + std::string(id.as_bytes());
+  }
+  if (table.name == kRunEnds.name) return 's' + std::string(*FieldOf(table, row, "session_id"));
+  for (const auto& [of, kind] :
+       {std::pair(&kReports, 'r'), {&kTraces, 'c'}, {&kUsage, 'u'}, {&kLosses, 'l'}, {&kFrames, 'f'}}) {
+    if (table.name == of->name) return kind + std::string(*FieldOf(table, row, "id"));
+  }
+  return {};
 }
 
 std::optional<base::Uuid> EndedReportOf(const NewRecord& record) {

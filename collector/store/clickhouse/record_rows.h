@@ -34,6 +34,8 @@ class RecordRows {
   void Add(const Cluster& cluster);
   // Only where the reports are now.
   void AddPlacement(const base::Uuid& id, const base::Uuid& lag_id, const ClusterPath& clusters);
+  // Which key brought it, if that is known.
+  void AddSenderOf(const NewRecord& record);
   void AddNamed(const base::Uuid& id, const std::string& build_id);
   void Add(const ClusterNote& note);
   // The lag of a report that an end was added of. Without that, sums_worker.h looks for it later.
@@ -56,6 +58,11 @@ class RecordRows {
 
 // What makes a record one: the text is unique among all kinds.
 std::string KeyOf(const NewRecord& record);
+// The id of a record of an unknown type among kRecordSenders, and the same in SQL.
+base::Uuid UnknownRecordId(std::string_view type_and_payload);
+extern const char kUnknownRecordIdSql[];
+// The kind and id among kRecordSenders of the record that a row is of; empty when the table has no records.
+std::string SenderKeyOf(const Table& table, std::string_view row);
 // The report that an end is of; nothing for other records.
 std::optional<base::Uuid> EndedReportOf(const NewRecord& record);
 // The days of the rows of a record that is no report, an end, or of an unknown type: by what it says itself.

@@ -109,6 +109,32 @@ Status RefusedFolder::RemoveResent(const std::string& path) {
   return {};
 }
 
+// In this order: a file that a person moves meanwhile is looked at in its new place.
+Status RefusedFolder::EditAll(const std::function<bool(Batch*)>& edit) {
+  std::lock_guard lock(mutex_);
+  for (const std::string* folder : {&refused_, &resend_})
+    if (Status edited = EditIn(*folder, edit); !edited.ok()) return edited;
+  List();
+  return {};
+}
+
+Status RefusedFolder::EditIn(const std::string& folder, const std::function<bool(Batch*)>& edit) {
+  std::vector<std::string> names;
+  if (int error = env_->List(folder, &names)) return IoError("cannot list " + folder, error);
+  for (const std::string& name : names) {
+    if (!name.ends_with(kBatchSuffix)) continue;
+    const std::string path = folder + "/" + name;
+    auto batch = ReadResent(path);
+    if (!batch.ok() && batch.status().code() == base::StatusCode::kInternal) continue;
+    if (!batch.ok() && !env_->Exists(path.c_str())) continue;
+    if (!batch.ok()) return batch.status();
+    if (!edit(&*batch)) continue;
+    const Status done = batch->parts.empty() ? RemoveResent(path) : WriteBatchFile(env_, path, *batch);
+    if (!done.ok()) return done;
+  }
+  return {};
+}
+
 void RefusedFolder::SetDamagedAside(const std::string& path) {
   env_->Rename(path.c_str(), (path + ".damaged").c_str());
 }

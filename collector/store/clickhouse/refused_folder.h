@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -40,6 +41,9 @@ class RefusedFolder {
   base::Result<Batch> ReadResent(const std::string& path) const;
   // Errors: kIo.
   base::Status RemoveResent(const std::string& path);
+  // Calls `edit` with each batch of both folders, and writes those that it returns true for; one that has no
+  // parts then is removed. Damaged files are left out. Errors: kIo.
+  base::Status EditAll(const std::function<bool(Batch*)>& edit);
   // Renames a file that is no batch, so that it is not looked at again.
   void SetDamagedAside(const std::string& path);
 
@@ -53,6 +57,7 @@ class RefusedFolder {
   void List();
   void RemoveOldest();
   std::string NextName();
+  base::Status EditIn(const std::string& folder, const std::function<bool(Batch*)>& edit);
 
   base::Env* const env_;
   const std::string refused_;

@@ -98,6 +98,11 @@ inline constexpr Table kNotes{
 inline constexpr Table kUnnamed{"unnamed_v1",
                                 "day Date, build_id String, id " LAGWATCH_ID ", is_named Int64, ver UInt64",
                                 "(build_id, id, is_named)", "id"};
+// The keys that brought records. `kind` and `id` are those of KeyOf() (record_rows.h); of a record of an
+// unknown type, the id is a digest. Of several keys of a record, the first counts.
+inline constexpr Table kRecordSenders{"senders_v1",
+                                      "day Date, kind String, id " LAGWATCH_ID ", sender String, ver UInt64",
+                                      "(sender, kind, id)", "id"};
 
 // What reports of a unit (sums_unit.h) come to; sum_row.h says what the rows of each scope are. Rows that
 // have all but the sums alike add up.
@@ -130,9 +135,9 @@ inline constexpr Table kLeases{"leases_v1",
                                true};
 
 // Marks come last.
-inline constexpr std::array kTables = {kReports, kPlacements, kEnds,    kRunEnds,  kFrames,
-                                       kUsage,   kLosses,     kUnknown, kClusters, kNotes,
-                                       kUnnamed, kTraces,     kDaySums, kLeases,   kMarks};
+inline constexpr std::array kTables = {kReports,       kPlacements, kEnds,     kRunEnds, kFrames,  kUsage,
+                                       kLosses,        kUnknown,    kClusters, kNotes,   kUnnamed, kTraces,
+                                       kRecordSenders, kDaySums,    kLeases,   kMarks};
 
 // How these tables are called in statements.
 class Schema {

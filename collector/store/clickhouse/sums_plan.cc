@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "collector/store/clickhouse/conditions.h"
+#include "collector/store/clickhouse/unit_marks.h"
 
 namespace lagwatch::collector {
 namespace {
@@ -77,7 +78,10 @@ std::vector<HourRange> Joined(std::vector<SumsUnit> units) {
 UnitStates UnitStates::Read(const RowSource& source) {
   UnitStates known;
   source.Select("unit, collector, max(number)", kMarks, " GROUP BY unit, collector", "iii",
-                [&](const Row& row) { known.marks[row.Int(0)] += row.Int(2); });
+                [&](const Row& row) {
+                  known.marks[row.Int(0)] += row.Int(2);
+                  known.has_removals |= IsOfRemoval(row.Int(1));
+                });
   source.Select("unit, reports, lags, first_seen_ms, last_seen_ms, cause", kDaySums,
                 " WHERE scope = " + std::to_string(static_cast<int64_t>(SumScope::kState)), "iiiiii",
                 [&](const Row& row) {

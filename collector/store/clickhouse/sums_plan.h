@@ -22,6 +22,7 @@ namespace lagwatch::collector {
 struct UnitStates {
   std::map<int64_t, int64_t> marks;    // by unit: the sum of their numbers
   std::map<int64_t, SumState> states;  // by unit, of those that have been summed up
+  bool has_removals = false;           // some marks are those of removed rows (unit_marks.h)
 
   static UnitStates Read(const RowSource& source);
 

@@ -8,7 +8,9 @@
 
 #include "collector/store/clickhouse/conditions.h"
 #include "collector/store/clickhouse/lag_reader.h"
+#include "collector/store/clickhouse/shard_nodes.h"
 #include "collector/store/clickhouse/sum_row.h"
+#include "collector/store/clickhouse/unit_marks.h"
 
 namespace lagwatch::collector {
 namespace {
@@ -40,7 +42,7 @@ bool SumsWorker::Step() {
   // The marks come first: what they are about is there by now, so that nodes which have everything have it.
   const RowSource everywhere(connection_, schema_);
   UnitStates known = UnitStates::Read(everywhere);
-  const Nodes nodes = FindNodes();
+  const Nodes nodes = FindNodes(known);
   const RowSource rows(connection_, schema_, nodes);
   if (!known.is_marked()) return MarkAll(rows, known);
   FindLags(rows, known);
@@ -100,74 +102,12 @@ bool SumsWorker::TryLease() {
   return false;
 }
 
-SumsWorker::Nodes SumsWorker::FindNodes() {
-  std::map<std::string, size_t> nodes;  // by shard
-  std::string error;
-  for (size_t node = 0; node < connection_->node_count(); ++node) {
-    try {
-      const std::string shard = ShardOf(node);
-      if (!nodes.contains(shard) && HasAll(node)) nodes.emplace(shard, node);
-    } catch (const ClickHouseError& refused) {
-      error = refused.what();
-    }
-    if (!schema_->is_cluster() && !nodes.empty()) break;
+SumsWorker::Nodes SumsWorker::FindNodes(const UnitStates& known) {
+  try {
+    return ShardNodes(connection_, schema_).FindComplete(kTablesOfSums, known.has_removals);
+  } catch (const ClickHouseError& error) {
+    throw ClickHouseError(std::string("sums wait: ") + error.what());
   }
-  const size_t shards = nodes.empty() ? 1 : CountShards();
-  if (nodes.size() < shards)
-    throw ClickHouseError("sums wait for a shard none of whose nodes has all of its rows" +
-                          (error.empty() ? "" : ": " + error));
-  Nodes all;
-  for (const auto& [shard, node] : nodes) all.push_back(node);
-  return all;
-}
-
-std::string SumsWorker::ShardOf(size_t node) {
-  std::string shard;
-  if (!schema_->is_cluster()) return shard;
-  connection_->SelectAt(node, "SELECT substitution FROM system.macros WHERE macro = 'shard'", "s",
-                        [&](const Row& row) { shard = row.Text(0); });
-  return shard;
-}
-
-size_t SumsWorker::CountShards() {
-  int64_t shards = 1;
-  if (!schema_->is_cluster()) return 1;
-  connection_->Select("SELECT toInt64(uniqExact(shard_num)) FROM system.clusters WHERE cluster = " +
-                          SqlText(schema_->cluster()),
-                      "i", [&](const Row& row) { shards = row.Int(0); });
-  return static_cast<size_t>(std::max<int64_t>(shards, 1));
-}
-
-// Whatever was inserted at other replicas before this was asked. A replica that has just come back may not
-// know yet what it lacks; ZooKeeper, whose log's end `log_max_index` is, does.
-bool SumsWorker::HasAll(size_t node) {
-  if (!schema_->is_cluster()) return true;
-  int64_t tables = 0;
-  bool has_all = true;
-  std::vector<std::string> unread;
-  connection_->SelectAt(
-      node,
-      "SELECT zookeeper_path, toInt64(is_readonly OR is_session_expired OR inserts_in_queue > 0),"
-      " toInt64(log_pointer), toInt64(log_max_index) FROM system.replicas WHERE database = " +
-          SqlText(schema_->database()) + " AND table IN ('" + std::string(kReports.name) + "', '" +
-          std::string(kPlacements.name) + "', '" + std::string(kEnds.name) + "', '" +
-          std::string(kUsage.name) + "', '" + std::string(kDaySums.name) + "')",
-      "siii", [&](const Row& row) {
-        ++tables;
-        has_all &= row.Int(1) == 0 && row.Int(2) >= row.Int(3);
-        // Of no entry at all and of one that it has not read, both are 0 alike.
-        if (row.Int(2) == row.Int(3)) unread.push_back(row.Text(0));
-      });
-  if (tables != 5 || !has_all) return false;
-  return std::ranges::all_of(unread, [&](const std::string& path) { return IsLogEmpty(node, path); });
-}
-
-bool SumsWorker::IsLogEmpty(size_t node, const std::string& path) {
-  int64_t entries = 1;
-  connection_->SelectAt(
-      node, "SELECT toInt64(count()) FROM system.zookeeper WHERE path = " + SqlText(path + "/log"), "i",
-      [&](const Row& row) { entries = row.Int(0); });
-  return entries == 0;
 }
 
 SumsWorker::Places SumsWorker::FindPlaces(const Nodes& nodes) {
@@ -432,16 +372,7 @@ void SumsWorker::MarkRemoved(int64_t day) {
 }
 
 void SumsWorker::Insert(const std::set<int64_t>& units, int64_t collector, int64_t number) {
-  if (units.empty()) return;
-  RowWriter rows;
-  for (int64_t unit : units) {
-    rows.Day(SumsUnit(unit).day());
-    rows.Int(unit);
-    rows.Int(collector);
-    rows.Int(number);
-    rows.Int(number);
-  }
-  connection_->Insert(schema_->Target(kMarks), rows.bytes());
+  InsertMarks(connection_, *schema_, units, collector, number);
 }
 
 }  // namespace lagwatch::collector

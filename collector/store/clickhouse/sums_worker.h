@@ -43,11 +43,7 @@ class SumsWorker {
   using Places = std::map<int64_t, size_t>;
 
   bool TryLease();
-  Nodes FindNodes();
-  std::string ShardOf(size_t node);
-  size_t CountShards();
-  bool HasAll(size_t node);
-  bool IsLogEmpty(size_t node, const std::string& path);
+  Nodes FindNodes(const UnitStates& known);
   Places FindPlaces(const Nodes& nodes);
   bool MarkAll(const RowSource& rows, const UnitStates& known);
   void FindLags(const RowSource& rows, const UnitStates& known);

@@ -272,5 +272,56 @@ TEST_F(Fleet, LosesAndDoublesNothingWhenAShardIsAwayForAMinute) {
   ExpectAllOnce();
 }
 
+// The replica that is asked first is away meanwhile, and comes back with what it had.
+TEST_F(Fleet, ADeletionGoesOnAfterTheCollectorWasKilled) {
+  constexpr int kOfEach = 30;
+  std::vector<std::string> reports, ends;
+  for (int i = 0; i < 2 * kOfEach; ++i) {
+    SampleReport report;
+    report.header.user = i % 2 == 0 ? "gone" : "kept";
+    report.stack = {"Leaf" + std::to_string(i % 3), "main"};
+    reports.push_back(report.Encode());
+    ends.push_back(EncodeEnd(report.header.id, 5'000'000'000));
+  }
+  Deliver(EncodeBatch(reports, ends), 0);
+  ASSERT_NO_FATAL_FAILURE(WaitForRest());
+  Cluster("kill");
+  Client client(collectors_[0].port());
+  client.headers = {"Authorization: Bearer a_test", "Content-Type: application/json"};
+  const std::string body = R"({"kind": "user", "subject": "gone"})";
+  ASSERT_EQ(client.Perform("POST", "/v1/admin/deletions", &body).status, 202);
+  collectors_[0].Kill();
+  collectors_[0].Start();
+  nlohmann::ordered_json deletion;
+  EXPECT_TRUE(WaitUntil(
+      [&] {
+        deletion = nlohmann::ordered_json::parse(collectors_[0].Get("/v1/admin/deletions"))[0];
+        return !deletion["ended_wall_ms"].is_null();
+      },
+      60))
+      << deletion;
+  Cluster("start");
+  collector::Connection nodes(collector::ClickHouseUrl::Parse(database_.Url()).value());
+  const auto count_gone = [&] {
+    int64_t count = 0;
+    for (size_t node = 0; node < nodes.node_count(); ++node) {
+      nodes.SelectAt(node,
+                     "SELECT toInt64(countIf(user = 'gone')) FROM " +
+                         collector::Schema(collector::ClickHouseUrl::Parse(database_.Url()).value())
+                             .OfShard(collector::kReports),
+                     "i", [&](const collector::Row& row) { count += row.Int(0); });
+    }
+    return count;
+  };
+  EXPECT_TRUE(WaitUntil([&] { return count_gone() == 0; }, 60)) << count_gone();
+  for (const Collector& collector : collectors_) {
+    EXPECT_EQ(IdsAt(collector).size(), size_t{kOfEach});
+    int64_t summed = 0;
+    for (const auto& cause : nlohmann::ordered_json::parse(collector.Get("/v1/clusters")))
+      summed += cause["reports"].get<int64_t>();
+    EXPECT_EQ(summed, kOfEach);
+  }
+}
+
 }  // namespace
 }  // namespace lagwatch::testing
