@@ -12,7 +12,7 @@
 namespace lagwatch::collector {
 
 struct Delivery {
-  // What was refused, to be sent another time: with the batch's marks, which go with the rows of either.
+  // The refused rows, to be sent another time: with the batch's marks, which go with the rows of either.
   Batch refused;
   size_t refused_rows = 0;
   std::string reason;  // the server's, of the last refusal

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Turns records into rows, and tells which of them are there already. Context: background. Not thread-safe.
+// Converts records to rows, and finds out which of them are stored already. Not thread-safe.
+// Context: background.
 #pragma once
 
 #include <map>
@@ -54,7 +55,7 @@ class RecordRows {
   std::set<int64_t> marked_;                    // units whose reports these rows change
 };
 
-// What makes a record one: the text is unique among all kinds.
+// The identity of a record: the text is unique among all kinds.
 std::string KeyOf(const NewRecord& record);
 // The report that an end is of; nothing for other records.
 std::optional<base::Uuid> EndedReportOf(const NewRecord& record);
