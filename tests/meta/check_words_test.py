@@ -54,6 +54,10 @@ class CheckWordsTest(unittest.TestCase):
         self.assert_refused("a.tsx", "<p>Nobody is here</p>\n", 1, "Nobody")
         self.assert_refused("a.py", 'fail("it was in vain")\n', 1, "in vain")
 
+    def test_descriptions_of_an_api_are_checked(self):
+        self.assert_refused("openapi.json", '{\n "summary": "Why not",\n "told": 1\n}\n', 2, "Why")
+        self.assert_passes("openapi.json", '{"description": "The reason", "title": "What was told"}\n')
+
     def test_messages_of_tests_are_not(self):
         self.assert_passes("tests/a.cc", 'Fail("the server told us so");\n')
         self.assert_refused("tests/a.cc", "// As told.\n", 1, "told")

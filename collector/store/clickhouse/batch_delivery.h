@@ -12,8 +12,8 @@
 namespace lagwatch::collector {
 
 struct Delivery {
-  // What was refused, to be sent another time: with the batch's marks and senders, which go with the rows of
-  // either.
+  // The refused rows, to be sent another time: with the batch's marks and senders, which go
+  // with the rows of either.
   Batch refused;
   size_t refused_rows = 0;
   std::string reason;  // the server's, of the last refusal

@@ -23,7 +23,7 @@
 
 namespace lagwatch::collector {
 
-// Takes a line for those who run the collector. Called on threads of the store.
+// Takes a log line for operators. Called on threads of the store.
 using LogLine = std::function<void(const std::string& line)>;
 
 class BatchSender {
@@ -38,7 +38,7 @@ class BatchSender {
   base::Status Send(const Batch& batch);
   // Whether a batch that has that key is on its way.
   bool IsOnItsWay(const std::string& key) const;
-  // Why ClickHouse did not take what it was last sent; empty when it did.
+  // The reason why ClickHouse did not accept the last batch; empty if it did.
   std::string error() const;
   // Waits until all that was appended before the call has come to ClickHouse or was set aside, for `most` at
   // most. Errors: kUnavailable when some still waits; the message says why.

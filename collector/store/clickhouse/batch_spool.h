@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is on its way to ClickHouse, on disk: a file for each batch, in a directory of one collector. What was
-// appended is there after a crash, whole; what was not appended to its end is not. Not thread-safe.
-// Context: background.
+// The batches on their way to ClickHouse, on disk: a file for each, in a directory of one collector. After a
+// crash, appended batches are there, whole; unfinished ones are not. Not thread-safe. Context: background.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +21,8 @@ struct Batch {
     std::string rows;    // RowBinary
   };
   std::vector<Part> parts;
-  std::vector<std::string> keys;  // what it has, for telling whether something is on its way already
+  std::vector<std::string> keys;  // the keys of its records, for finding out whether a record is on
+                                  // its way already
 
   std::string Encode() const;
   // Errors: kInternal when the bytes are something else.

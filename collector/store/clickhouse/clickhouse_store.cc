@@ -283,7 +283,8 @@ Result<bool> ClickHouseStore::RemoveTracesBefore(int64_t day, int64_t) {
   });
 }
 
-// What was committed before is in ClickHouse when it is looked for, or was set aside and is taken from there.
+// Records that were committed before are in ClickHouse when it is searched, or were set aside and are removed
+// there.
 Result<bool> ClickHouseStore::Remove(const Removal& removal, int64_t, RemovalProgress* progress) {
   return Guarded([&] {
     std::lock_guard lock(remover_mutex_);

@@ -32,9 +32,9 @@ class ClickHouseStore final : public Store {
   static base::Result<std::unique_ptr<ClickHouseStore>> Open(
       const std::string& url, const std::string& spool_directory, LogLine log = [](const std::string&) {});
 
-  // What is committed is for good before ClickHouse has it: on this machine's disk. What cannot be sent at
-  // once is seen by nobody until it is. Whether something came before is not known while ClickHouse does not
-  // answer; then it is kStored once more, and counts once. kUnavailable when more than a GiB waits.
+  // Committed records are durable before ClickHouse has them: on this machine's disk. Records that cannot be
+  // sent at once are not visible until they are. While ClickHouse does not answer, duplicates are not
+  // detected; then a record is kStored once more, and counts once. kUnavailable when more than a GiB waits.
   base::Result<std::vector<CommitOutcome>> Commit(std::span<const NewRecord> records) override;
   base::Result<std::vector<ReportRow>> Reports(const ReportFilter& filter, int64_t limit,
                                                const std::optional<base::Uuid>& before = {}) override;
@@ -64,8 +64,8 @@ class ClickHouseStore final : public Store {
   // they take longer than a few seconds, or when what was committed before is still on its way.
   base::Result<bool> Remove(const Removal& removal, int64_t limit, RemovalProgress* progress) override;
   RefusedBatches Refused() override { return committer_.refused(); }
-  // Sums up one unit (sums_worker.h). Makes the tables at nodes that did not answer before, and tells why
-  // what was committed waits.
+  // Sums up one unit (sums_worker.h). Makes the tables at nodes that did not answer before, and logs why
+  // committed records wait.
   base::Result<int64_t> RepairSums(int64_t limit) override;
   // Names of clusters stay: collectors know by themselves which have a row.
   base::Result<bool> RemoveUnused(int64_t) override { return false; }
@@ -101,7 +101,7 @@ class ClickHouseStore final : public Store {
   std::vector<base::Uuid> SelectIds(const std::string& condition, int64_t limit);
   void InsertNow(RecordRows* rows);
   void SumUp();
-  // What is done before an answer about causes: nothing but in tests.
+  // A hook before an answer about causes, for tests.
   void BeforeAnswer() {
     if (sums_up_before_answers_) SumUp();
   }

@@ -19,7 +19,7 @@ constexpr uint64_t kMostSpoolBytes = uint64_t{1} << 30;
 constexpr size_t kMostBatchBytes = 16 << 20;
 constexpr size_t kMostKnownClusters = 200'000;
 
-// Where records of a kind, the first letter of their keys, have their ids.
+// The columns that hold the ids of records of a kind, the first letter of their keys.
 struct IdColumn {
   char kind;
   const Table* table;
@@ -185,7 +185,7 @@ std::set<std::string> RecordCommitter::KeysThatAreThere(std::span<const NewRecor
     FindIds(records, &keys);
     FindUnknown(records, &keys);
   } catch (const ClickHouseError&) {
-    // What comes again then is a row more, which reads leave out.
+    // A repeated record is then a further row, which reads leave out.
   }
   return keys;
 }

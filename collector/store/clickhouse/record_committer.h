@@ -29,12 +29,12 @@ class RecordCommitter {
 
   // As Store::Commit.
   base::Result<std::vector<CommitOutcome>> Commit(std::span<const NewRecord> records);
-  // Why what was committed waits; empty when it does not.
+  // The reason why committed records wait; empty if they do not.
   std::string error() const { return sender_.error(); }
   RefusedBatches refused() const { return sender_.refused(); }
   // Waits until what was committed before the call is in ClickHouse. Errors: kUnavailable when it is not yet.
   base::Status Drain() { return sender_.Drain(std::chrono::seconds(3)); }
-  // What was set aside (batch_sender.h).
+  // Rows that were set aside (batch_sender.h).
   std::unique_lock<std::mutex> HoldResent() { return sender_.HoldResent(); }
   base::Status EditRefused(const std::function<bool(Batch*)>& edit) { return sender_.EditRefused(edit); }
   // Moves reports to their clusters. `reports` are as they were.
@@ -45,7 +45,7 @@ class RecordCommitter {
 
   // Adds the rows of clusters that were not known here before, to rows that are then sent.
   void AddNewClusters(const ClusterPath& path, RecordRows* rows);
-  // What was added did not get there.
+  // The clusters that were added did not reach ClickHouse.
   void ForgetClusters();
   // Of reports that have ends among these: the lags that are known.
   std::map<std::string, base::Uuid> LagsOfEnded(std::span<const NewRecord> records);

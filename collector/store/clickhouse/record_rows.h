@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Turns records into rows, and tells which of them are there already. Context: background. Not thread-safe.
+// Converts records to rows, and finds out which of them are stored already. Not thread-safe.
+// Context: background.
 #pragma once
 
 #include <map>
@@ -34,7 +35,7 @@ class RecordRows {
   void Add(const Cluster& cluster);
   // Only where the reports are now.
   void AddPlacement(const base::Uuid& id, const base::Uuid& lag_id, const ClusterPath& clusters);
-  // Which key brought it, if that is known.
+  // Adds the key that sent the record, if it is known.
   void AddSenderOf(const NewRecord& record);
   void AddNamed(const base::Uuid& id, const std::string& build_id);
   void Add(const ClusterNote& note);
@@ -56,7 +57,7 @@ class RecordRows {
   std::set<int64_t> marked_;                    // units whose reports these rows change
 };
 
-// What makes a record one: the text is unique among all kinds.
+// The identity of a record: the text is unique among all kinds.
 std::string KeyOf(const NewRecord& record);
 // The id of a record of an unknown type among kRecordSenders, and the same in SQL.
 base::Uuid UnknownRecordId(std::string_view type_and_payload);

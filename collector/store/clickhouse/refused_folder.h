@@ -30,7 +30,7 @@ class RefusedFolder {
   // Writes a file to `refused` and removes the oldest ones that are over the bounds. The file is on disk when
   // this returns. Returns its path. Errors: kIo.
   base::Result<std::string> Add(const Batch& batch);
-  // Counts the files anew: people may have moved some.
+  // Counts the files again: operators may have moved some.
   void Refresh();
   // As of the last change or Refresh().
   RefusedBatches state() const;

@@ -63,7 +63,7 @@ std::string Hex(const base::Uuid& id) {
 
 }  // namespace
 
-// Records of one kind: where they are, and what tells one from the other.
+// Records of one kind: their tables, and the columns that identify one.
 struct RowRemover::Kind {
   char letter;  // as in KeyOf()
   const Table* table;
@@ -178,8 +178,8 @@ RowRemover::Ids RowRemover::FindInCluster(const Removal& removal, const RowSourc
   return ids;
 }
 
-// What belongs to reports goes first: it could not be found without them. Their placements go last: without
-// them, reports would be in other clusters.
+// Parts of reports are removed first: without the reports they could not be found. Placements are removed
+// last: without them, reports would be in other clusters.
 void RowRemover::PlanReports(const Ids& ids, const RowSource& rows, Plan* plan) {
   if (ids.empty()) return;
   const std::string days = " AND " + DaysOf(ids);

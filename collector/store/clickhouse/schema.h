@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tables. Rows are only ever added: of several with the same key, reads take one. What a table is sorted,
-// divided and sharded by is part of what its rows tell, so that a row that comes twice comes to the same
-// place. A change makes a table of another version, never an ALTER. See docs/design/clickhouse.md. Context:
-// background.
+// The tables. Rows are only ever added: of several with the same key, reads take one. A table's
+// sorting, partition and sharding keys are part of its rows' content, so that a row that comes twice
+// comes to the same place. A change makes a table of another version, never an ALTER. See
+// docs/design/clickhouse.md. Context: background.
 #pragma once
 
 #include <array>
@@ -37,12 +37,12 @@ inline constexpr Table kReports{
     " elapsed_ns Int64, cpu_window_ns Int64, cpu_thread_ns Int64, cpu_process_ns Int64, level1 String,"
     " level2 String, sample_rate_ppm Int64, cause Int64, ver UInt64, payload String",
     "id", "lag_id"};
-// Where reports are now, if that is not where they came to.
+// The present clusters of reports that were moved.
 inline constexpr Table kPlacements{"placements_v1",
                                    "day Date, id " LAGWATCH_ID ", lag_id " LAGWATCH_ID
                                    ", level1 String, level2 String, ver UInt64",
                                    "id", "lag_id"};
-// How long lags were, by what their reports' ends say (`of_run` 0) or the ends of their runs, killed (1).
+// The durations of lags, from their reports' ends (`of_run` 0) or the ends of their killed runs (1).
 inline constexpr Table kEnds{
     "ends_v1", "day Date, report_id " LAGWATCH_ID ", of_run Int64, duration_ns Int64, ver UInt64",
     "(report_id, of_run)", "report_id"};
@@ -104,8 +104,8 @@ inline constexpr Table kRecordSenders{"senders_v1",
                                       "day Date, kind String, id " LAGWATCH_ID ", sender String, ver UInt64",
                                       "(sender, kind, id)", "id"};
 
-// What reports of a unit (sums_unit.h) come to; sum_row.h says what the rows of each scope are. Rows that
-// have all but the sums alike add up.
+// The sums of a unit's reports (sums_unit.h); sum_row.h describes the rows of each scope. Rows that are equal
+// except for their sums add up.
 inline constexpr Table kDaySums{
     "day_sums_v1",
     "unit Int64, scope Int64, level Int64, parent String, cluster String, day Int64, app String,"
@@ -126,7 +126,7 @@ inline constexpr Table kMarks{"marks_v1",
                               "unit",
                               true,
                               true};
-// Who sums up: of those that are not over yet, the one that began first.
+// The collector that sums up: of the leases that are not over yet, the one that began first.
 inline constexpr Table kLeases{"leases_v1",
                                "name String, holder Int64, since_ms Int64, until_ms Int64, ver UInt64",
                                "(name, holder)",
@@ -139,7 +139,7 @@ inline constexpr std::array kTables = {kReports,       kPlacements, kEnds,     k
                                        kLosses,        kUnknown,    kClusters, kNotes,   kUnnamed, kTraces,
                                        kRecordSenders, kDaySums,    kLeases,   kMarks};
 
-// How these tables are called in statements.
+// The names of these tables in statements.
 class Schema {
  public:
   explicit Schema(const ClickHouseUrl& url) : url_(url) {}
@@ -156,7 +156,7 @@ class Schema {
 
   // For each node, in this order; nothing happens where they were executed before.
   std::vector<std::string> Statements() const;
-  // How many tables a node has after that: rows of `count()`.
+  // The number of tables that a node has after that: rows of `count()`.
   std::string CountTables() const;
   size_t table_count() const;
 

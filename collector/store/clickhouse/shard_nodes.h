@@ -26,7 +26,8 @@ class ShardNodes {
   // One node of each shard that has all rows of `tables` that were inserted before the call. With
   // `has_mutations`, also none of the rows that mutations removed which began before the call.
   std::vector<size_t> FindComplete(std::span<const Table> tables, bool has_mutations);
-  // How many mutations of the database's tables nodes that answer still work on. Each shard has such a node.
+  // The number of unfinished mutations of the database's tables at nodes that answer. Each shard has such a
+  // node.
   int64_t CountMutations();
 
  private:

@@ -18,7 +18,7 @@
 
 namespace lagwatch::collector {
 
-// What is known of units. Throws ClickHouseError.
+// The state of units. Throws ClickHouseError.
 struct UnitStates {
   std::map<int64_t, int64_t> marks;    // by unit: the sum of their numbers
   std::map<int64_t, SumState> states;  // by unit, of those that have been summed up
@@ -39,7 +39,7 @@ class KnownUnits {
   explicit KnownUnits(RowSource source) : source_(std::move(source)) {}
 
   std::shared_ptr<const UnitStates> Get();
-  // What was known has changed here.
+  // Forgets states that this collector has changed.
   void Forget();
 
  private:
@@ -58,7 +58,7 @@ struct SumsPlan {
   static constexpr size_t kMostRanges = 60;
 
   std::vector<int64_t> units;     // whose sums are read, spans among them
-  std::vector<int64_t> days;      // the same without spans: for answers that tell days apart
+  std::vector<int64_t> days;      // the same without spans: for answers by day
   std::vector<HourRange> others;  // whose reports are read
 
   // The same of usage: all days of the filter that have some. `others` are whole days.

@@ -61,7 +61,7 @@ bool SumsWorker::Step() {
   return true;
 }
 
-// The one that began first, of those who hold one, goes on; who is not that gives his up. No lock: of two
+// Of the holders of a lease, the one that began first continues; the others give theirs up. No lock: of two
 // that begin at the same moment, both may do a unit once.
 bool SumsWorker::TryLease() {
   const int64_t now_ms = wall_ms_();

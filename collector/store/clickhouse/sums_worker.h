@@ -23,7 +23,7 @@ namespace lagwatch::collector {
 
 class SumsWorker {
  public:
-  // Borrows all. `wall_ms` tells the time.
+  // Borrows all. `wall_ms` returns the time.
   SumsWorker(Connection* connection, const Schema* schema, Versions* versions,
              std::function<int64_t()> wall_ms)
       : connection_(connection), schema_(schema), versions_(versions), wall_ms_(std::move(wall_ms)) {}
