@@ -24,7 +24,7 @@
 #include "policies/verdict.h"
 #include "stack/stack_capturer.h"
 #include "stack/unwind/table_unwinder.h"
-#include "watchdog/evidence.h"
+#include "watchdog/evidence/evidence.h"
 #include "watchdog/watchdog.h"
 
 namespace {

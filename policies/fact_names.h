@@ -7,8 +7,8 @@ namespace lagwatch::policies {
 // Number of threads of lagwatch in the process, which are not listed.
 inline constexpr char kOwnThreadsFact[] = "lagwatch_threads";
 
-// The peer outside of the process that the thread waits for (watchdog/awaited.h): a word as in a verdict, and
-// the process that it belongs to.
+// The peer outside of the process that the thread waits for (watchdog/spans/awaited.h): a word as in a
+// verdict, and the process that it belongs to.
 inline constexpr char kWaitsForFact[] = "waits_for";
 inline constexpr char kWaitsForPidFact[] = "waits_for_pid";
 inline constexpr char kWaitsForNameFact[] = "waits_for_name";

@@ -4,7 +4,7 @@
 
 #include <lagwatch/c.h>
 
-#include "watchdog/hang_listener.h"
+#include "watchdog/events/hang_listener.h"
 
 namespace lagwatch::sdk {
 

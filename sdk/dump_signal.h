@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "base/status.h"
-#include "watchdog/dump_requests.h"
+#include "watchdog/loops/dump_requests.h"
 
 namespace lagwatch::sdk {
 

@@ -13,7 +13,7 @@
 #include "report/format/fixed_buffer.h"
 #include "sdk/program_facts.h"
 #include "sdk/text_cell.h"
-#include "watchdog/hang_sink.h"
+#include "watchdog/events/hang_sink.h"
 
 namespace lagwatch::sdk {
 

@@ -8,7 +8,7 @@
 #include "report/format/fixed_buffer.h"
 #include "report/format/report_encoder.h"
 #include "sdk/program_facts.h"
-#include "watchdog/hang_sink.h"
+#include "watchdog/events/hang_sink.h"
 
 namespace lagwatch::sdk {
 

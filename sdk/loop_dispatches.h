@@ -6,7 +6,7 @@
 
 #include "base/mapped_memory.h"
 #include "trace/record/dispatch_source.h"
-#include "watchdog/loop_registry.h"
+#include "watchdog/loops/loop_registry.h"
 
 namespace lagwatch::sdk {
 

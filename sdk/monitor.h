@@ -22,10 +22,10 @@
 #include "sdk/trace_options.h"
 #include "sdk/trace_triggers.h"
 #include "stack/stack_capturer.h"
-#include "watchdog/hang_listener.h"
-#include "watchdog/loop_registry.h"
+#include "watchdog/events/hang_listener.h"
+#include "watchdog/loops/loop_registry.h"
+#include "watchdog/loops/watch_options.h"
 #include "watchdog/service_feed.h"
-#include "watchdog/watch_options.h"
 #include "watchdog/watchdog.h"
 
 namespace lagwatch::sdk {

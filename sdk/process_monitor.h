@@ -12,7 +12,7 @@
 
 #include "report/format/losses.h"
 #include "sdk/monitor.h"
-#include "watchdog/loop_registry.h"
+#include "watchdog/loops/loop_registry.h"
 
 namespace lagwatch::sdk {
 

@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "base/program_caller.h"
-#include "watchdog/hang_listener.h"
+#include "watchdog/events/hang_listener.h"
 
 namespace lagwatch::sdk {
 

@@ -16,7 +16,7 @@
 #include "sdk/record_writer.h"
 #include "sdk/run_writer.h"
 #include "sdk/start_report.h"
-#include "watchdog/hang_sink.h"
+#include "watchdog/events/hang_sink.h"
 
 namespace lagwatch::sdk {
 

@@ -12,7 +12,7 @@
 #include "base/uuid.h"
 #include "sdk/program_facts.h"
 #include "trace/record/arena.h"
-#include "watchdog/hang_sink.h"
+#include "watchdog/events/hang_sink.h"
 
 namespace lagwatch::sdk {
 

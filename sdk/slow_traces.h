@@ -8,8 +8,8 @@
 #include "base/clock.h"
 #include "policies/rate_limit.h"
 #include "sdk/flight_recorder.h"
-#include "watchdog/hang_listener.h"
-#include "watchdog/watch_options.h"
+#include "watchdog/events/hang_listener.h"
+#include "watchdog/loops/watch_options.h"
 
 namespace lagwatch::sdk {
 

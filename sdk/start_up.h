@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "sdk/run_facts.h"
-#include "watchdog/loop_registry.h"
+#include "watchdog/loops/loop_registry.h"
 
 namespace lagwatch::sdk {
 

@@ -16,7 +16,7 @@
 #include "policies/rate_limit.h"
 #include "sdk/flight_recorder.h"
 #include "sdk/trace_options.h"
-#include "watchdog/hang_sink.h"
+#include "watchdog/events/hang_sink.h"
 
 namespace lagwatch::sdk {
 

@@ -6,7 +6,7 @@
 #include "report/format/fixed_buffer.h"
 #include "sdk/program_facts.h"
 #include "sdk/run_record.h"
-#include "watchdog/usage_book.h"
+#include "watchdog/events/usage_book.h"
 
 namespace lagwatch::sdk {
 

@@ -13,11 +13,11 @@
 #include <span>
 
 #include "policies/cpu_load.h"
-#include "watchdog/hang_sink.h"
+#include "watchdog/events/hang_sink.h"
 #include "watchdog/loop_watch.h"
-#include "watchdog/power_samples.h"
-#include "watchdog/thread_loads.h"
-#include "watchdog/watch_options.h"
+#include "watchdog/loops/watch_options.h"
+#include "watchdog/samples/power_samples.h"
+#include "watchdog/samples/thread_loads.h"
 
 namespace lagwatch::watchdog {
 

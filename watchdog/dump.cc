@@ -4,8 +4,8 @@
 #include <unistd.h>
 
 #include "policies/fact_names.h"
-#include "watchdog/past_dispatches.h"
 #include "watchdog/report_facts.h"
+#include "watchdog/samples/past_dispatches.h"
 
 namespace lagwatch::watchdog {
 

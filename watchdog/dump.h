@@ -2,8 +2,8 @@
 // A report on request: the stacks of all threads, whether or not a loop hangs.
 #pragma once
 
-#include "watchdog/dump_requests.h"
 #include "watchdog/loop_watch.h"
+#include "watchdog/loops/dump_requests.h"
 
 namespace lagwatch::watchdog {
 

@@ -6,11 +6,11 @@
 
 #include "base/safe_memory.h"
 #include "policies/fact_names.h"
-#include "watchdog/awaited.h"
-#include "watchdog/evidence.h"
-#include "watchdog/expensive_sample.h"
-#include "watchdog/past_dispatches.h"
+#include "watchdog/evidence/evidence.h"
 #include "watchdog/report_facts.h"
+#include "watchdog/samples/expensive_sample.h"
+#include "watchdog/samples/past_dispatches.h"
+#include "watchdog/spans/awaited.h"
 
 namespace lagwatch::watchdog {
 namespace {

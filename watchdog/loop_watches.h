@@ -10,9 +10,9 @@
 #include <span>
 
 #include "base/mapped_memory.h"
-#include "watchdog/loop_registry.h"
 #include "watchdog/loop_watch.h"
-#include "watchdog/sample_rings.h"
+#include "watchdog/loops/loop_registry.h"
+#include "watchdog/samples/sample_rings.h"
 
 namespace lagwatch::watchdog {
 

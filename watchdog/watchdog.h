@@ -17,12 +17,12 @@
 #include "stack/stack_capturer.h"
 #include "watchdog/cpu_watch.h"
 #include "watchdog/dump.h"
-#include "watchdog/hang_sink.h"
-#include "watchdog/loop_registry.h"
+#include "watchdog/events/hang_sink.h"
+#include "watchdog/events/usage_book.h"
 #include "watchdog/loop_watches.h"
-#include "watchdog/usage_book.h"
-#include "watchdog/wait_chain.h"
-#include "watchdog/watch_options.h"
+#include "watchdog/loops/loop_registry.h"
+#include "watchdog/loops/watch_options.h"
+#include "watchdog/samples/wait_chain.h"
 
 namespace lagwatch::watchdog {
 

@@ -9,8 +9,8 @@
 #include "base/proc_file.h"
 #include "base/thread_fence.h"
 #include "stack/thread_counters.h"
+#include "watchdog/samples/thread_loads.h"
 #include "watchdog/service_feed.h"
-#include "watchdog/thread_loads.h"
 #include "watchdog/watchdog.h"
 
 namespace lagwatch::watchdog {

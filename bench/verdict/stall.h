@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "policies/verdict.h"
-#include "watchdog/hang_sink.h"
+#include "watchdog/events/hang_sink.h"
 
 namespace lagwatch::bench {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "policies/loop_choice.h"
-#include "watchdog/loop_registry.h"
+#include "watchdog/loops/loop_registry.h"
 
 namespace lagwatch::sdk {
 

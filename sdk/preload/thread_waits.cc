@@ -10,7 +10,7 @@
 #include "sdk/preload/exec_environment.h"
 #include "sdk/preload/raw_syscall.h"
 #include "sdk/preload/wait_tracker.h"
-#include "watchdog/idle_places.h"
+#include "watchdog/evidence/idle_places.h"
 
 namespace lagwatch::sdk {
 

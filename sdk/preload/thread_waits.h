@@ -10,7 +10,7 @@
 
 #include "sdk/preload/thread_choice.h"
 #include "sdk/preload/wait_home.h"
-#include "watchdog/loop_registry.h"
+#include "watchdog/loops/loop_registry.h"
 
 namespace lagwatch::sdk {
 

@@ -14,7 +14,7 @@
 
 #include "base/clock.h"
 #include "base/safe_memory.h"
-#include "watchdog/idle_places.h"
+#include "watchdog/evidence/idle_places.h"
 
 namespace lagwatch::sdk {
 

@@ -44,7 +44,7 @@ class CheckLayersTest(unittest.TestCase):
         self.assert_breaks("policies/backoff.h", '  #  include "stack/stack.h"', "may include base")
         self.assert_breaks("watchdog/watchdog.h", '#include "report/format/report.h"', "watchdog may not")
         self.assert_breaks("report/format/report.h", '#include "report/spool/spool_reader.h"', "may not")
-        self.assert_breaks("report/upload/uploader.cc", '#include "watchdog/hang_sink.h"', "upload may not")
+        self.assert_breaks("report/upload/uploader.cc", '#include "watchdog/events/hang_sink.h"', "upload may not")
         self.assert_breaks("collector/main.cc", '#include "report/spool/spool_reader.h"', "collector may not")
         self.assert_breaks("tools/main.cc", '#include "collector/http/router.h"', "tools may not")
         self.assert_breaks("tools/main.cc", '#include "watchdog/watchdog.h"', "tools may not")

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "watchdog/awaited.h"
+#include "watchdog/spans/awaited.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -23,7 +23,7 @@
 #include "tests/testing/emulation.h"
 #include "tests/testing/process.h"
 #include "tests/testing/temp_directory.h"
-#include "watchdog/file_locks.h"
+#include "watchdog/evidence/file_locks.h"
 
 extern char** environ;
 

@@ -17,7 +17,7 @@
 #include "tests/testing/process.h"
 #include "tests/testing/stalls.h"
 #include "tests/watchdog/recording_sink.h"
-#include "watchdog/thread_loads.h"
+#include "watchdog/samples/thread_loads.h"
 #include "watchdog/watchdog.h"
 
 namespace lagwatch::watchdog {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "watchdog/dispatch_history.h"
+#include "watchdog/loops/dispatch_history.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "watchdog/dump_requests.h"
+#include "watchdog/loops/dump_requests.h"
 
 #include <gtest/gtest.h>
 

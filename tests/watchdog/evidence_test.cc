@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The evidence of real stalls, and the verdicts on them. A busy machine may keep any thread from running, so
 // no test here is about durations.
-#include "watchdog/evidence.h"
+#include "watchdog/evidence/evidence.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "watchdog/idle_places.h"
+#include "watchdog/evidence/idle_places.h"
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>

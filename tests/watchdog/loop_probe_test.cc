@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "watchdog/loop_probe.h"
+#include "watchdog/loops/loop_probe.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "watchdog/loop_registry.h"
+#include "watchdog/loops/loop_registry.h"
 
 #include <gtest/gtest.h>
 

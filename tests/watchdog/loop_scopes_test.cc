@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "watchdog/loop_scopes.h"
+#include "watchdog/loops/loop_scopes.h"
 
 #include <gtest/gtest.h>
 

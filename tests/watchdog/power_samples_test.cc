@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "watchdog/power_samples.h"
+#include "watchdog/samples/power_samples.h"
 
 #include <gtest/gtest.h>
 

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "watchdog/hang_sink.h"
+#include "watchdog/events/hang_sink.h"
 
 namespace lagwatch::testing {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Real threads, many of them. The calls to the capturer prove which stacks are kept from look to look.
-#include "watchdog/thread_lister.h"
+#include "watchdog/samples/thread_lister.h"
 
 #include <gtest/gtest.h>
 #include <pthread.h>

@@ -9,8 +9,8 @@
 #include <thread>
 
 #include "base/clock.h"
-#include "watchdog/usage_book.h"
-#include "watchdog/usage_reader.h"
+#include "watchdog/events/usage_book.h"
+#include "watchdog/samples/usage_reader.h"
 
 namespace lagwatch::watchdog {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Chains and cycles of real threads and locks.
-#include "watchdog/wait_chain.h"
+#include "watchdog/samples/wait_chain.h"
 
 #include <gtest/gtest.h>
 #include <pthread.h>

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// The application's interface for hangs as soon as the watchdog finds them, without stacks.
+#pragma once
+
+#include <cstdint>
+
+#include "base/clock.h"
+#include "watchdog/events/hang_sink.h"
+
+namespace lagwatch::watchdog {
+
+// Borrowed for the call.
+struct LagNotice {
+  const char* loop_name;
+  const char* tag;  // may be empty
+  int32_t tid;
+  HangKind kind;
+  HangLevel level;
+  int64_t threshold_ns;
+  int64_t elapsed_ns;  // so far; of a lag that is over, in all
+};
+
+// The reason that a check which found a lag in progress made no report. Part of the C ABI.
+enum class FilterReason : uint8_t {
+  kUnchangedStack = 1,  // it was reported with this stack
+  kReportLimit = 2,     // it has as many reports as a lag may have
+  kReportLost = 3,      // the report could not be kept
+};
+
+// Context: watchdog, all of it; after the report, if there is one, is kept.
+class HangListener {
+ public:
+  virtual ~HangListener() = default;
+  // A lag was found, or one has passed its second threshold.
+  virtual void OnLagBegin(const LagNotice& lag) = 0;
+  // The lag is over. Not called for a lag under way when the watchdog stops.
+  virtual void OnLagEnd(const LagNotice& lag) = 0;
+  virtual void OnFiltered(const LagNotice& lag, FilterReason reason) = 0;
+  // Whether to call it for long dispatches that need not be lags.
+  virtual bool WantsSensitive() const { return false; }
+  // One has ended, at this look or shortly before.
+  virtual void OnSensitive(const LagNotice&) {}
+};
+
+// Measures the duration of another listener's calls: that is time that the watchdog waits, and neither a stop
+// of the process nor the fault of the present dispatch.
+class TimedListener final : public HangListener {
+ public:
+  // Borrowed; null: it is never called.
+  explicit TimedListener(HangListener* listener) : listener_(listener) {}
+
+  // In all calls so far.
+  int64_t called_ns() const { return called_ns_; }
+
+  void OnLagBegin(const LagNotice& lag) override {
+    Measure([&] { listener_->OnLagBegin(lag); });
+  }
+  void OnLagEnd(const LagNotice& lag) override {
+    Measure([&] { listener_->OnLagEnd(lag); });
+  }
+  void OnFiltered(const LagNotice& lag, FilterReason reason) override {
+    Measure([&] { listener_->OnFiltered(lag, reason); });
+  }
+  bool WantsSensitive() const override { return listener_->WantsSensitive(); }
+  void OnSensitive(const LagNotice& dispatch) override {
+    Measure([&] { listener_->OnSensitive(dispatch); });
+  }
+
+ private:
+  template <typename Call>
+  void Measure(Call call) {
+    const int64_t begin_ns = base::SystemClock().MonoNs();
+    call();
+    called_ns_ += base::SystemClock().MonoNs() - begin_ns;
+  }
+
+  HangListener* listener_;
+  int64_t called_ns_ = 0;
+};
+
+}  // namespace lagwatch::watchdog

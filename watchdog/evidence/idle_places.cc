@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "watchdog/evidence/idle_places.h"
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "watchdog/evidence/evidence.h"
+
+namespace lagwatch::watchdog {
+namespace {
+
+constexpr uint64_t kFewDispatches = 10;
+
+// Two sleeps of one thread in the same call of the same frame.
+bool IsSamePlace(const stack::BlockedThread& blocked, const stack::BlockedThread& other) {
+  return blocked.syscall_number == other.syscall_number && blocked.stack_pointer == other.stack_pointer &&
+         blocked.program_counter == other.program_counter;
+}
+
+// Equal for sleeps that the same calls led to, each from the same place of its function.
+uint64_t PathHash(const stack::Stack& stack, const stack::BlockedThread& blocked) {
+  uint64_t hash = base::HashWord(static_cast<uint64_t>(blocked.syscall_number), base::kFnvOffsetBasis);
+  if (stack.frame_count == 0) hash = base::HashWord(blocked.stack_pointer, hash);
+  for (const stack::Frame& frame : stack.view()) {
+    hash = base::HashWord(frame.module, hash);
+    hash = base::HashWord(frame.offset, hash);
+  }
+  return hash;
+}
+
+// Whether it waits for the descriptor that the thread's last poll was for: a client that polls first.
+bool IsForPolled(const WatchedLoop& loop, const stack::BlockedThread& blocked) {
+  switch (blocked.syscall_number) {
+    case SYS_read:
+    case SYS_readv:
+    case SYS_recvfrom:
+    case SYS_recvmsg:
+    case SYS_accept:
+    case SYS_accept4:
+      return static_cast<int32_t>(blocked.arguments[0]) == loop.polled_descriptor.load();
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+WaitKind KindOfWait(const stack::BlockedThread& blocked) {
+  if (WaitsForEvent(blocked)) return WaitKind::kEvent;
+  switch (blocked.syscall_number) {
+    case SYS_nanosleep:
+    case SYS_clock_nanosleep:
+    case SYS_rt_sigtimedwait:
+    case SYS_semtimedop:
+    case SYS_mq_timedreceive:
+    case SYS_recvmmsg:
+#ifdef SYS_poll
+    case SYS_poll:
+#endif
+#ifdef SYS_select
+    case SYS_select:
+#endif
+#ifdef SYS_epoll_wait
+    case SYS_epoll_wait:
+#endif
+    case SYS_epoll_pwait:
+    case SYS_epoll_pwait2:
+    case SYS_ppoll:
+    case SYS_pselect6:
+      return WaitKind::kTime;
+    case SYS_futex: {
+      const uint64_t command = blocked.arguments[1] & FUTEX_CMD_MASK;
+      const bool is_timed = blocked.arguments[3] != 0;
+      return is_timed && (command == FUTEX_WAIT_BITSET || command == FUTEX_WAIT) ? WaitKind::kTime
+                                                                                 : WaitKind::kOther;
+    }
+    default:
+      return WaitKind::kOther;
+  }
+}
+
+void IdlePlaces::BeginLoop(uint64_t begun, int64_t now_ns) {
+  *this = {};
+  first_begun_ = begun;
+  first_ns_ = now_ns;
+}
+
+IdlePlaces::Answer IdlePlaces::AtWindow(uint64_t number, int32_t tid, const stack::ThreadFiles* files) {
+  if (asleep_.number != number) return Answer::kHang;
+  stack::BlockedThread blocked{};
+  const stack::ThreadActivity activity = stack::ReadThreadActivity(tid, files, &blocked);
+  if (activity != stack::ThreadActivity::kBlocked || !IsSamePlace(blocked, asleep_.blocked))
+    return Answer::kHang;
+  // It woke up, and sleeps there again, without a wait of its loop in between.
+  const int64_t cpu_ns = base::ThreadCpuNs(tid);
+  const bool has_run = std::exchange(asleep_.cpu_ns, cpu_ns) != cpu_ns;
+  asleep_.is_idle |= has_run;
+  if (seen_.number == number) seen_.was_idle |= asleep_.is_idle;
+  return asleep_.is_idle ? Answer::kIdle : Answer::kUnproven;
+}
+
+IdlePlaces::Answer IdlePlaces::AtCheck(uint64_t number, const WatchedLoop& loop, const stack::Stack& stack,
+                                       int64_t now_ns, const stack::ThreadFiles* files) {
+  stack::BlockedThread blocked{};
+  const int32_t tid = loop.tid.load();
+  const stack::ThreadActivity activity = stack::ReadThreadActivity(tid, files, &blocked);
+  if (activity == stack::ThreadActivity::kGone) return Answer::kIdle;  // it waited in its last destructor
+  const WaitKind kind = activity == stack::ThreadActivity::kBlocked ? KindOfWait(blocked) : WaitKind::kOther;
+  if (kind == WaitKind::kOther) return Answer::kHang;
+  const Where where = WhereIs(loop, blocked);
+  if (where == Where::kInside) return Answer::kHang;
+  const bool is_early = loop.probe.begun() - first_begun_ < kFewDispatches;
+  const bool is_event = kind == WaitKind::kEvent;
+  const uint64_t path_hash = PathHash(stack, blocked);
+  const bool is_alone = where == Where::kNowhere;
+  const bool is_idle =
+      (is_event && is_alone && (is_early || IsForPolled(loop, blocked))) || IsKnown(path_hash, now_ns);
+  seen_ = {number, path_hash, is_idle};
+  if (!is_idle && where != Where::kOutside && !(is_early && is_alone)) return Answer::kHang;
+  asleep_ = {number, is_idle, where == Where::kOutside, blocked, base::ThreadCpuNs(tid)};
+  return is_idle ? Answer::kIdle : Answer::kUnproven;
+}
+
+void IdlePlaces::EndDispatch(uint64_t number, int64_t duration_ns, bool has_returned) {
+  if (seen_.number == number) Learn(seen_.path_hash, duration_ns, seen_.was_idle);
+  // The thread above the loop's frame was in a handler after all.
+  if (asleep_.number == number && asleep_.is_outside && has_returned)
+    loop_top_ = std::max<uintptr_t>(loop_top_, asleep_.blocked.stack_pointer + 1);
+  seen_ = {};
+  asleep_ = {};
+}
+
+IdlePlaces::Where IdlePlaces::WhereIs(const WatchedLoop& loop, const stack::BlockedThread& blocked) const {
+  const uintptr_t home = loop.home_frame.load();
+  if (home == 0) return Where::kNowhere;
+  const uintptr_t top = home + kHelperBytes;
+  if (blocked.stack_pointer < top || blocked.stack_pointer - top > kDeepestStackBytes) return Where::kInside;
+  return blocked.stack_pointer < loop_top_ ? Where::kBeside : Where::kOutside;
+}
+
+bool IdlePlaces::IsKnown(uint64_t path_hash, int64_t now_ns) const {
+  return std::ranges::any_of(places_, [&](const Place& place) {
+    const uint32_t enough = place.was_idle ? 1 : 2;
+    return place.path_hash == path_hash && place.dispatches >= enough &&
+           place.slept_ns > (now_ns - first_ns_) / 2;
+  });
+}
+
+void IdlePlaces::Learn(uint64_t path_hash, int64_t slept_ns, bool was_idle) {
+  Place* place = std::ranges::find(places_, path_hash, &Place::path_hash);
+  if (place == std::end(places_)) {
+    place = std::ranges::min_element(places_, {}, &Place::slept_ns);
+    *place = {.path_hash = path_hash};
+  }
+  ++place->dispatches;
+  place->slept_ns += slept_ns;
+  place->was_idle |= was_idle;
+}
+
+size_t CountCommonFrames(const stack::Stack& stack, const stack::Stack& other) {
+  const size_t most = std::min(stack.frame_count, other.frame_count);
+  size_t count = 0;
+  while (count < most) {
+    const stack::Frame& frame = stack.frames[stack.frame_count - 1 - count];
+    const stack::Frame& others = other.frames[other.frame_count - 1 - count];
+    if (frame.module != others.module || frame.offset != others.offset) break;
+    ++count;
+  }
+  return count;
+}
+
+}  // namespace lagwatch::watchdog

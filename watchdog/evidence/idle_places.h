@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// Decides whether a thread that is watched by its waits (`lagwatch run`) hangs in a handler of
+// its loop or idles elsewhere: in sigwait, join, accept, a condition, a sleep. The rule and its
+// costs: docs/design/waits.md.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "stack/stack.h"
+#include "stack/thread_state.h"
+#include "watchdog/loops/loop_registry.h"
+
+namespace lagwatch::watchdog {
+
+// The frames of a handler lie below those of the loop that called it, on the same stack.
+inline constexpr uintptr_t kDeepestStackBytes = uintptr_t{64} << 20;
+// Or as high as those of the loop's wait, which helper functions of the loop call.
+inline constexpr uintptr_t kHelperBytes = 512;
+
+// Kinds of waits, by the system call alone.
+enum class WaitKind : uint8_t {
+  kOther,  // a lock, a disk: no thread idles there
+  kEvent,  // for as long as it takes
+  kTime,   // a sleep, or an event with a timeout
+};
+WaitKind KindOfWait(const stack::BlockedThread& blocked);
+
+// Context: watchdog; not thread-safe. One loop's.
+class IdlePlaces {
+ public:
+  enum class Answer : uint8_t {
+    kHang,      // nothing says that it idles
+    kIdle,      // it idles, until it leaves this place
+    kUnproven,  // it may idle; if it comes back to its loop, it was a hang
+  };
+
+  // A loop takes the place whose probe has begun so many dispatches.
+  void BeginLoop(uint64_t begun, int64_t now_ns);
+  // The window of dispatch `number` is due: whether the thread still sleeps where an earlier check found
+  // it. Captures nothing.
+  Answer AtWindow(uint64_t number, int32_t tid, const stack::ThreadFiles* files);
+  // A check of dispatch `number`, whose newest sample is `stack`.
+  Answer AtCheck(uint64_t number, const WatchedLoop& loop, const stack::Stack& stack, int64_t now_ns,
+                 const stack::ThreadFiles* files);
+  // Dispatch `number`, of that duration, is over: the thread waits in its loop again, unless the
+  // loop is gone.
+  void EndDispatch(uint64_t number, int64_t duration_ns, bool has_returned);
+
+  // Whether the last answer at a check of dispatch `number` was kUnproven, and nothing has settled it since.
+  bool IsUnproven(uint64_t number) const {
+    return number != 0 && asleep_.number == number && !asleep_.is_idle;
+  }
+  // Whether that was because the thread had left its loop: then only its next wait there makes it a hang.
+  bool IsOutside(uint64_t number) const { return IsUnproven(number) && asleep_.is_outside; }
+
+ private:
+  enum class Where : uint8_t {
+    kNowhere,  // no loop is known
+    kInside,   // in a handler of the loop, or on another stack
+    kBeside,   // above the loop's frame, from where the thread has come back before
+    kOutside,  // above the loop's frame
+  };
+  struct Place {
+    uint64_t path_hash = 0;
+    int64_t slept_ns = 0;
+    uint32_t dispatches = 0;
+    bool was_idle = false;
+  };
+  static constexpr size_t kPlaces = 4;
+
+  Where WhereIs(const WatchedLoop& loop, const stack::BlockedThread& blocked) const;
+  bool IsKnown(uint64_t path_hash, int64_t now_ns) const;
+  void Learn(uint64_t path_hash, int64_t slept_ns, bool was_idle);
+
+  uint64_t first_begun_ = 0;
+  int64_t first_ns_ = 0;
+  uintptr_t loop_top_ = 0;  // handlers' frames have been as high as that
+  Place places_[kPlaces];
+  // The place at which a check has found the thread, and the dispatch.
+  struct {
+    uint64_t number = 0;
+    uint64_t path_hash = 0;
+    bool was_idle = false;
+  } seen_;
+  struct {
+    uint64_t number = 0;  // 0: nowhere
+    bool is_idle = false;
+    bool is_outside = false;
+    stack::BlockedThread blocked{};
+    int64_t cpu_ns = 0;
+  } asleep_;
+};
+
+// Number of outermost frames that two stacks have in common.
+size_t CountCommonFrames(const stack::Stack& stack, const stack::Stack& other);
+
+}  // namespace lagwatch::watchdog

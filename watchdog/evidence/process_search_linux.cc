@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "base/clock.h"
+#include "base/proc_file.h"
+#include "watchdog/evidence/process_search.h"
+
+namespace lagwatch::watchdog {
+namespace {
+
+// Calls `visit(number)` for each entry of a folder that is a number, until it returns false. By getdents64
+// itself, because opendir allocates.
+template <typename Visit>
+void ForEachNumberIn(const char* folder, Visit visit) {
+  const int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return;
+  alignas(dirent64) char entries[4096];
+  for (bool goes_on = true; goes_on;) {
+    const long size = syscall(SYS_getdents64, fd, entries, sizeof entries);
+    if (size <= 0) break;
+    for (long at = 0; at < size && goes_on;) {
+      const auto* entry = reinterpret_cast<const dirent64*>(entries + at);
+      at += entry->d_reclen;
+      std::string_view name = entry->d_name;
+      uint64_t number = 0;
+      if (base::ConsumeDecimal(&name, &number) && name.empty()) goes_on = visit(static_cast<int>(number));
+    }
+  }
+  close(fd);
+}
+
+uint32_t ReadChildrenOf(int32_t tid, int32_t* last_pid) {
+  char buffer[4096];
+  std::string_view text = base::ReadSmallFile(base::TaskPath(tid, "children").c_str(), buffer, sizeof buffer);
+  uint32_t count = 0;
+  for (uint64_t pid = 0; base::ConsumeDecimal(&text, &pid); ++count) *last_pid = static_cast<int32_t>(pid);
+  return count;
+}
+
+}  // namespace
+
+void ReadProcessName(int32_t pid, char* name, size_t size_bytes) {
+  char path[32];
+  std::snprintf(path, sizeof path, "/proc/%d/comm", pid);
+  const std::string_view text = base::ReadSmallFile(path, name, size_bytes - 1);
+  name[std::min(text.find('\n'), text.size())] = '\0';
+}
+
+int32_t FindProcessWith(std::string_view link, mode_t access, int64_t budget_ns) {
+  const base::Clock& clock = base::SystemClock();
+  const int64_t deadline_ns = clock.MonoNs() + budget_ns;
+  const auto has_open = [&](int pid) {
+    bool is_found = false;
+    char folder[32];
+    std::snprintf(folder, sizeof folder, "/proc/%d/fd", pid);
+    ForEachNumberIn(folder, [&](int descriptor) {
+      char path[48];
+      char target[64];
+      std::snprintf(path, sizeof path, "%s/%d", folder, descriptor);
+      const ssize_t size = readlink(path, target, sizeof target);
+      struct stat file {};
+      is_found = size > 0 && std::string_view(target, static_cast<size_t>(size)) == link &&
+                 (access == 0 || (lstat(path, &file) == 0 && (file.st_mode & access) != 0));
+      return !is_found && clock.MonoNs() < deadline_ns;
+    });
+    return is_found;
+  };
+  const int32_t own_pid = getpid();
+  if (has_open(own_pid)) return 0;
+  int32_t found = 0;
+  ForEachNumberIn("/proc", [&](int pid) {
+    if (pid != own_pid && has_open(pid)) found = pid;
+    return found == 0 && clock.MonoNs() < deadline_ns;
+  });
+  return found;
+}
+
+uint32_t FindChildren(int32_t tid, int64_t budget_ns, int32_t* last_pid) {
+  uint32_t count = ReadChildrenOf(tid, last_pid);
+  if (count != 0) return count;
+  const base::Clock& clock = base::SystemClock();
+  const int64_t deadline_ns = clock.MonoNs() + budget_ns;
+  base::ForEachThread([&](int other) {
+    count += ReadChildrenOf(other, last_pid);
+    return clock.MonoNs() < deadline_ns;
+  });
+  return count;
+}
+
+}  // namespace lagwatch::watchdog

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <arpa/inet.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <linux/sock_diag.h>
+#include <linux/unix_diag.h>
+#include <poll.h>
+#include <sys/select.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <cstring>
+#include <optional>
+#include <string_view>
+
+#include "base/proc_file.h"
+#include "base/safe_memory.h"
+#include "stack/thread_state.h"
+#include "watchdog/evidence/wait_peer.h"
+
+namespace lagwatch::watchdog {
+namespace {
+
+using policies::Doing;
+
+constexpr size_t kMostInSet = 8;
+
+// A pipe with a name looks like any file, but not in the kernel.
+bool IsInPipe(int32_t tid) {
+  char channel[64];
+  stack::ReadWaitChannel(tid, channel, sizeof channel);
+  return std::string_view(channel).find("pipe") != std::string_view::npos;
+}
+
+struct UnixSocket {
+  uint32_t peer_inode = 0;
+  char name[108] = {};  // where it was bound; of an abstract one without the zero before it
+};
+
+// None when `inode` is no unix socket's. sock_diag(7): one question, one answer, within the kernel.
+std::optional<UnixSocket> AskForUnixSocket(int netlink, uint32_t inode) {
+  struct {
+    nlmsghdr header;
+    unix_diag_req request;
+  } question{};
+  question.header = {.nlmsg_len = sizeof question,
+                     .nlmsg_type = SOCK_DIAG_BY_FAMILY,
+                     .nlmsg_flags = NLM_F_REQUEST,
+                     .nlmsg_seq = inode,
+                     .nlmsg_pid = 0};
+  question.request.sdiag_family = AF_UNIX;
+  question.request.udiag_states = ~0u;
+  question.request.udiag_ino = inode;
+  question.request.udiag_show = UDIAG_SHOW_NAME | UDIAG_SHOW_PEER;
+  question.request.udiag_cookie[0] = question.request.udiag_cookie[1] = ~0u;  // any
+  if (sendto(netlink, &question, sizeof question, 0, nullptr, 0) < 0) return {};
+  alignas(nlmsghdr) char answer[1024];
+  const ssize_t size = recvfrom(netlink, answer, sizeof answer, MSG_DONTWAIT, nullptr, nullptr);
+  const auto* header = reinterpret_cast<const nlmsghdr*>(answer);
+  if (size < static_cast<ssize_t>(sizeof *header) || !NLMSG_OK(header, static_cast<uint32_t>(size)))
+    return {};
+  if (header->nlmsg_type != SOCK_DIAG_BY_FAMILY || header->nlmsg_len < NLMSG_LENGTH(sizeof(unix_diag_msg)))
+    return {};
+  UnixSocket found;
+  const auto* message = static_cast<const unix_diag_msg*>(NLMSG_DATA(header));
+  auto* attribute = reinterpret_cast<const rtattr*>(message + 1);
+  auto left = static_cast<uint32_t>(header->nlmsg_len - NLMSG_LENGTH(sizeof *message));
+  for (; RTA_OK(attribute, left); attribute = RTA_NEXT(attribute, left)) {
+    const auto* data = static_cast<const char*>(RTA_DATA(attribute));
+    const size_t data_size = RTA_PAYLOAD(attribute);
+    if (attribute->rta_type == UNIX_DIAG_PEER && data_size >= sizeof found.peer_inode)
+      std::memcpy(&found.peer_inode, data, sizeof found.peer_inode);
+    if (attribute->rta_type == UNIX_DIAG_NAME) {
+      const size_t skipped = data_size != 0 && *data == '\0' ? 1 : 0;
+      const size_t kept = std::min(data_size - skipped, sizeof found.name - 1);
+      std::memcpy(found.name, data + skipped, kept);
+    }
+  }
+  return found;
+}
+
+Doing WhatServerIs(std::string_view name) {
+  if (name.find("/.X11-unix/") != std::string_view::npos) return Doing::kDisplay;
+  const std::string_view file = name.substr(name.rfind('/') + 1);
+  if (file.starts_with("wayland-")) return Doing::kDisplay;
+  if (name.find("/nscd/") != std::string_view::npos ||
+      name.find("/systemd/resolve/") != std::string_view::npos)
+    return Doing::kNameLookup;
+  return Doing::kService;
+}
+
+// "127.0.0.53:53" of "3500007F:0035", as the kernel has it: words of four bytes in this machine's order.
+void WriteAddress(std::string_view text, char* address, size_t size_bytes) {
+  unsigned char bytes[16] = {};
+  size_t count = 0;
+  for (; count < sizeof bytes && text.size() > count * 2 + 8 - 1; count += 4) {
+    std::string_view word = text.substr(count * 2, 8);
+    uint64_t number = 0;
+    if (!base::ConsumeHex(&word, &number) || !word.empty()) break;
+    const auto copied = static_cast<uint32_t>(number);
+    std::memcpy(bytes + count, &copied, sizeof copied);
+  }
+  char numbers[INET6_ADDRSTRLEN] = {};
+  if (inet_ntop(count == 4 ? AF_INET : AF_INET6, bytes, numbers, sizeof numbers) == nullptr) return;
+  std::snprintf(address, size_bytes, count == 4 ? "%s:53" : "[%s]:53", numbers);
+}
+
+// Whether the datagram socket is connected to a name server; then that one's address.
+bool IsNameLookup(int32_t tid, uint64_t inode, char* address, size_t size_bytes) {
+  for (const char* table : {"net/udp", "net/udp6"}) {
+    char buffer[8192];
+    std::string_view text = base::ReadSmallFile(base::TaskPath(tid, table).c_str(), buffer, sizeof buffer);
+    for (size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {
+      const std::string_view line = text.substr(0, end);
+      text.remove_prefix(end + 1);
+      char remote_port[5] = {};
+      unsigned long line_inode = 0;
+      char copy[256];
+      const size_t size = std::min(line.size(), sizeof copy - 1);
+      std::memcpy(copy, line.data(), size);
+      copy[size] = '\0';
+      char remote[33] = {};
+      const int parts = std::sscanf(copy, " %*d: %*[0-9A-F]:%*4s %32[0-9A-F]:%4s %*s %*s %*s %*s %*s %*s %lu",
+                                    remote, remote_port, &line_inode);
+      if (parts != 3 || line_inode != inode) continue;
+      const bool is_lookup = std::string_view(remote_port) == "0035";
+      if (is_lookup) WriteAddress(remote, address, size_bytes);
+      return is_lookup;
+    }
+  }
+  return false;
+}
+
+Doing WhatPeerIs(const UnixSocket& own, const std::optional<UnixSocket>& peer) {
+  if (peer && peer->name[0] != '\0') return WhatServerIs(peer->name);
+  // A pair; or a server, which waits for its client.
+  return own.name[0] == '\0' && peer ? Doing::kPipe : Doing::kService;
+}
+
+}  // namespace
+
+SocketPeer AskAboutSocket(int32_t tid, uint64_t inode) {
+  const int netlink = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
+  std::optional<UnixSocket> own;
+  std::optional<UnixSocket> peer;
+  if (netlink >= 0) {
+    own = AskForUnixSocket(netlink, static_cast<uint32_t>(inode));
+    if (own && own->peer_inode != 0) peer = AskForUnixSocket(netlink, own->peer_inode);
+    close(netlink);
+  }
+  SocketPeer found;
+  if (!own) {
+    const bool is_lookup = IsNameLookup(tid, inode, found.address, sizeof found.address);
+    found.doing = is_lookup ? Doing::kNameLookup : Doing::kNetwork;
+    return found;
+  }
+  found.doing = WhatPeerIs(*own, peer);
+  found.inode = own->peer_inode;
+  if (peer) std::memcpy(found.address, peer->name, sizeof peer->name);
+  return found;
+}
+
+namespace {
+
+// Asks once for each of the last sockets: a hang is looked at many times. Of no thread's own: that memory may
+// have to be allocated, and the hang may be in there.
+Doing WhatSocketAwaits(int32_t tid, uint64_t inode) {
+  constexpr int kInodeShift = 8;
+  static constinit std::atomic<uint64_t> answers[8] = {};  // the inode and its kind
+  std::atomic<uint64_t>& answer = answers[inode % std::size(answers)];
+  const uint64_t known = answer.load(std::memory_order_relaxed);  // whole in itself
+  if (known >> kInodeShift == inode) return static_cast<Doing>(known & 0xff);
+  const Doing doing = AskAboutSocket(tid, inode).doing;
+  answer.store(inode << kInodeShift | static_cast<uint64_t>(doing), std::memory_order_relaxed);
+  return doing;
+}
+
+enum class Use : uint8_t { kAwaited, kOnlyWakes };
+
+struct Descriptor {
+  Doing doing = Doing::kUnknown;
+  Use use = Use::kAwaited;
+  bool is_path = false;
+};
+
+// In the thread's own table: the watchdog's, and that of a main thread that has ended, are others.
+std::string_view ReadLink(int32_t tid, int descriptor, char (&target)[64]) {
+  char leaf[24];
+  std::snprintf(leaf, sizeof leaf, "fd/%d", descriptor);
+  const ssize_t size = readlink(base::TaskPath(tid, leaf).c_str(), target, sizeof target);
+  return {target, size <= 0 ? 0 : static_cast<size_t>(size)};
+}
+
+Descriptor DescribeDescriptor(int32_t tid, int descriptor) {
+  char target[64];
+  std::string_view name = ReadLink(tid, descriptor, target);
+  if (name.empty()) return {};
+  if (name.starts_with("socket:[")) {
+    name.remove_prefix(std::strlen("socket:["));
+    uint64_t inode = 0;
+    base::ConsumeDecimal(&name, &inode);
+    return {WhatSocketAwaits(tid, inode)};
+  }
+  if (name.starts_with("pipe:[")) return {Doing::kPipe};
+  if (name == "anon_inode:[pidfd]") return {Doing::kProcess};
+  if (name == "anon_inode:[timerfd]") return {Doing::kSleep, Use::kOnlyWakes};
+  if (name == "anon_inode:[eventfd]" || name == "anon_inode:[signalfd]" || name == "anon_inode:inotify")
+    return {Doing::kNetwork, Use::kOnlyWakes};
+  return {Doing::kNetwork, Use::kAwaited, name.starts_with('/') && !name.starts_with("/dev/")};
+}
+
+// Of several descriptors that are waited for together.
+class Sum {
+ public:
+  explicit Sum(int32_t tid) : tid_(tid) {}
+
+  void Add(int descriptor) {
+    if (++count_ > kMostInSet) return;
+    const Descriptor found = DescribeDescriptor(tid_, descriptor);
+    if (found.doing == Doing::kUnknown) return;
+    std::optional<Doing>& sum = found.use == Use::kOnlyWakes ? wakes_ : awaited_;
+    sum = !sum || *sum == found.doing ? found.doing : Doing::kNetwork;
+    if (found.use == Use::kAwaited && descriptor != only_)
+      only_ = awaited_count_++ == 0 ? descriptor : kNoDescriptor;
+  }
+  void TellOnly(int* only) const {
+    if (only != nullptr) *only = count_ > kMostInSet ? kNoDescriptor : only_;
+  }
+  Doing doing() const {
+    return count_ > kMostInSet ? Doing::kNetwork : awaited_.value_or(wakes_.value_or(Doing::kNetwork));
+  }
+
+ private:
+  int32_t tid_;
+  size_t count_ = 0;
+  size_t awaited_count_ = 0;
+  int only_ = kNoDescriptor;  // of those awaited, where it is one
+  std::optional<Doing> awaited_;
+  std::optional<Doing> wakes_;
+};
+
+}  // namespace
+
+uint64_t InodeOfDescriptor(int32_t tid, int descriptor, const char* kind) {
+  char target[64];
+  std::string_view name = ReadLink(tid, descriptor, target);
+  if (!name.starts_with(kind)) return 0;
+  name.remove_prefix(std::strlen(kind));
+  if (!name.starts_with(":[")) return 0;
+  name.remove_prefix(2);
+  uint64_t inode = 0;
+  return base::ConsumeDecimal(&name, &inode) ? inode : 0;
+}
+
+Doing WhatDescriptorAwaits(int32_t tid, int descriptor, char state) {
+  constexpr char kUninterruptible = 'D';
+  if (state == kUninterruptible) return Doing::kDisk;
+  const Descriptor found = DescribeDescriptor(tid, descriptor);
+  if (!found.is_path) return found.doing;
+  return IsInPipe(tid) ? Doing::kPipe : Doing::kDisk;  // on a file system in user space
+}
+
+Doing WhatPollAwaits(int32_t tid, uint64_t fds, uint64_t count, int* only) {
+  pollfd copies[kMostInSet];
+  if (only != nullptr) *only = kNoDescriptor;
+  if (count > kMostInSet) return Doing::kNetwork;
+  const size_t read = base::ReadOwnMemory(fds, copies, count * sizeof copies[0]) / sizeof copies[0];
+  Sum sum(tid);
+  for (size_t i = 0; i < read; ++i) {
+    if (copies[i].fd >= 0) sum.Add(copies[i].fd);
+  }
+  sum.TellOnly(only);
+  return sum.doing();
+}
+
+Doing WhatSelectAwaits(int32_t tid, int limit, const uint64_t (&sets)[3], int* only) {
+  Sum sum(tid);
+  for (const uint64_t set : sets) {
+    fd_set copy;
+    FD_ZERO(&copy);
+    const size_t bytes = static_cast<size_t>(std::clamp(limit, 0, FD_SETSIZE) + 63) / 64 * 8;
+    if (set == 0 || base::ReadOwnMemory(set, &copy, bytes) != bytes) continue;
+    for (int descriptor = 0; descriptor < std::min(limit, FD_SETSIZE); ++descriptor) {
+      if (FD_ISSET(descriptor, &copy)) sum.Add(descriptor);
+    }
+  }
+  sum.TellOnly(only);
+  return sum.doing();
+}
+
+Doing WhatEpollAwaits(int32_t tid, int epoll, int* only) {
+  char leaf[24];
+  std::snprintf(leaf, sizeof leaf, "fdinfo/%d", epoll);
+  char buffer[2048];
+  std::string_view text = base::ReadSmallFile(base::TaskPath(tid, leaf).c_str(), buffer, sizeof buffer);
+  constexpr std::string_view kTarget = "tfd:";
+  Sum sum(tid);
+  for (size_t at = text.find(kTarget); at != std::string_view::npos; at = text.find(kTarget)) {
+    text.remove_prefix(at + kTarget.size());
+    uint64_t descriptor = 0;
+    if (base::ConsumeDecimal(&text, &descriptor)) sum.Add(static_cast<int>(descriptor));
+  }
+  sum.TellOnly(only);
+  return sum.doing();
+}
+
+}  // namespace lagwatch::watchdog

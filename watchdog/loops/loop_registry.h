@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+// The loops that are watched. It outlives every monitor, so a loop's handle stays valid whatever the monitor
+// does: before it starts, after it stops, in a forked child.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <iterator>
+#include <memory>
+#include <mutex>
+
+#include "base/counter.h"
+#include "base/mapped_memory.h"
+#include "base/sleeper.h"
+#include "watchdog/loops/dump_requests.h"
+#include "watchdog/loops/loop_frames.h"
+#include "watchdog/loops/loop_limits.h"
+#include "watchdog/loops/loop_probe.h"
+#include "watchdog/loops/loop_scopes.h"
+#include "watchdog/loops/task_counts.h"
+
+namespace lagwatch::watchdog {
+
+// One watched loop. The probe comes first: it is what the hot path touches.
+struct WatchedLoop {
+  static constexpr size_t kMaxNameBytes = 32;
+
+  LoopProbe probe;
+  std::atomic<uint32_t> generation{0};  // odd: in use; changes when the place is taken or left
+  std::atomic<int32_t> tid{0};
+  std::atomic<uint64_t> name[kMaxNameBytes / sizeof(uint64_t)]{};
+  LoopLimits limits;
+  TaskCounts tasks;
+  TaskCounts inputs;
+  LoopScopes scopes;
+  LoopProbe idle_handler;
+  LoopFrames frames;
+  // Its dispatches are the times between the thread's waits; the program says nothing of them.
+  std::atomic<bool> is_inferred{false};
+  // Of an inferred one, by its thread before a dispatch begins: the frame of the wait that its loop is known
+  // by, 0 while none is; and the only descriptor that the last wait was for, -1 when there was none or more.
+  std::atomic<uintptr_t> home_frame{0};
+  std::atomic<int32_t> polled_descriptor{-1};
+
+  bool is_in_use() const {
+    return generation.load(std::memory_order_acquire) % 2 != 0;
+  }  // pairs with the stores
+  void SetName(const char* text);
+  void CopyName(char (&text)[kMaxNameBytes]) const;
+};
+
+// Thread safety: all methods may be called from any thread.
+class LoopRegistry {
+ public:
+  // Places are made in blocks, which never move.
+  static constexpr size_t kBlockLoops = 16;
+  static constexpr size_t kMaxBlocks = 512;
+  static constexpr size_t kMaxLoops = kBlockLoops * kMaxBlocks;
+
+ private:
+  struct Block {
+    std::array<WatchedLoop, kBlockLoops> loops;
+    // Not from malloc: of these no page is touched before it is used.
+    base::MappedBlock<DispatchHistory> histories;  // first those of all loops, then their notes
+    base::MappedBlock<DispatchHistory> tracks;
+  };
+
+ public:
+  // The places that were ever taken. Cheap to copy.
+  class Places {
+   public:
+    class Iterator {
+     public:
+      using iterator_category = std::forward_iterator_tag;
+      using value_type = WatchedLoop;
+      using difference_type = ptrdiff_t;
+      using pointer = WatchedLoop*;
+      using reference = WatchedLoop&;
+
+      Iterator() = default;
+      Iterator(const Places* places, size_t index) : places_(places), index_(index) {}
+      WatchedLoop& operator*() const { return (*places_)[index_]; }
+      WatchedLoop* operator->() const { return &(*places_)[index_]; }
+      Iterator& operator++() {
+        ++index_;
+        return *this;
+      }
+      Iterator operator++(int) { return {places_, index_++}; }
+      bool operator==(const Iterator& other) const { return index_ == other.index_; }
+
+     private:
+      const Places* places_ = nullptr;
+      size_t index_ = 0;
+    };
+
+    Places(const std::atomic<Block*>* blocks, size_t count) : blocks_(blocks), count_(count) {}
+    size_t size() const { return count_; }
+    WatchedLoop& operator[](size_t place) const {
+      // Relaxed: published by the count.
+      return blocks_[place / kBlockLoops].load(std::memory_order_relaxed)->loops[place % kBlockLoops];
+    }
+    Iterator begin() const { return {this, 0}; }
+    Iterator end() const { return {this, count_}; }
+
+   private:
+    const std::atomic<Block*>* blocks_;
+    size_t count_;
+  };
+
+  LoopRegistry() = default;
+  ~LoopRegistry();
+  LoopRegistry(const LoopRegistry&) = delete;
+  LoopRegistry& operator=(const LoopRegistry&) = delete;
+
+  // Watches a loop of thread `tid`, the caller. Null when there is no place. The loop stays the registry's.
+  // Context: background (a short lock among application threads; the watchdog never takes it).
+  WatchedLoop* Add(const char* name, int tid);
+  // Frees the loop's place. Context: background.
+  void Remove(WatchedLoop* loop);
+  // The same for all loops of a thread that ends. Context: background.
+  void RemoveThread(int tid);
+  // To be called in a forked child by its only thread: keeps that thread's loops, under its new
+  // `child_tid`. Context: background.
+  void KeepOnlyThread(int parent_tid, int child_tid);
+
+  // From now on loops have a track for recorders. Context: background (as Add).
+  void KeepTracks();
+
+  // The watchdog's sleeper: it outlives the watchdog, because a loop may be about to wake it. A new loop
+  // wakes it, too.
+  base::Sleeper& watchdog_sleeper() { return watchdog_sleeper_; }
+  // Here for the same reason: a signal handler may be about to ask.
+  DumpRequests& dump_requests() { return dump_requests_; }
+
+  // Whether the application is in the foreground, as it reports; initially it is. From any thread. Wait-free.
+  void SetForeground(bool is_foreground) {
+    if (is_foreground_.exchange(is_foreground) != is_foreground) watchdog_sleeper_.Wake();
+  }
+  bool is_foreground() const { return is_foreground_.load(std::memory_order_relaxed); }
+
+  // The places that were ever taken; there are more of them as time goes on. From any thread. Wait-free.
+  Places places() {
+    // Acquire: pairs with the store of a ready place.
+    return {blocks_.data(), taken_count_.load(std::memory_order_acquire)};
+  }
+  // The loops that the watchdog is to look at: those that came, went or began a dispatch after it had asked
+  // them to say so.
+  WokenProbes& woken_probes() { return woken_probes_; }
+  // Loops that found no place.
+  uint64_t refused_count() const { return refused_count_.value(); }
+
+ private:
+  // False when there is no memory for it.
+  bool HasBlockOf(size_t place);
+  void FreePlace(WatchedLoop* loop);
+  void AddTrack(size_t place);
+
+  std::mutex mutex_;
+  std::array<std::atomic<Block*>, kMaxBlocks> blocks_{};
+  std::atomic<size_t> taken_count_{0};
+  size_t lowest_free_ = 0;  // no place before it is free
+  bool keeps_tracks_ = false;
+  base::Counter refused_count_;
+  base::Sleeper watchdog_sleeper_;
+  WokenProbes woken_probes_{&watchdog_sleeper_};
+  DumpRequests dump_requests_{&watchdog_sleeper_};
+  std::atomic<bool> is_foreground_{true};
+};
+
+}  // namespace lagwatch::watchdog

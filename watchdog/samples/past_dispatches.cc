@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "watchdog/samples/past_dispatches.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace lagwatch::watchdog {
+
+std::span<const policies::PastDispatchOf<std::string_view>> ReadPastDispatches(
+    const DispatchHistory* history, const base::TickScale& tick_scale, const base::Clock& clock,
+    PastDispatchRoom* room) {
+  if (history == nullptr) return {};
+  const base::TickPair now = base::ReadTickPair(clock);
+  auto age_in_steps = [&](uint64_t ticks) {
+    int64_t at_ns = now.mono_ns - tick_scale.ToNs(now.ticks - std::min(ticks, now.ticks));
+    return now.mono_ns / kHistoryStepNs - at_ns / kHistoryStepNs;
+  };
+  size_t count = 0;
+  for (size_t i = 0; i < DispatchHistory::kMaxDispatches; ++i) {
+    DispatchHistory::Dispatch dispatch;
+    if (!history->Read(i, &dispatch)) continue;
+    int64_t begin_age = age_in_steps(dispatch.begin_ticks);
+    int64_t end_age = age_in_steps(dispatch.begin_ticks + dispatch.duration_ticks);
+    char(&tag)[DispatchHistory::kMaxTagBytes] = room->tags[count];
+    std::memcpy(tag, dispatch.tag, sizeof tag);
+    policies::PastDispatchOf<std::string_view>& told = room->dispatches[count++];
+    told.tag = {tag, strnlen(tag, sizeof tag)};
+    told.age_ns = end_age * kHistoryStepNs;
+    told.wall_ns = (begin_age - end_age) * kHistoryStepNs;
+    told.queue_wait_ns = dispatch.queue_wait_ns / kHistoryStepNs * kHistoryStepNs;
+    told.cpu_ns = std::min(dispatch.cpu_ns, told.wall_ns) / kHistoryStepNs * kHistoryStepNs;
+  }
+  return {room->dispatches, count};
+}
+
+}  // namespace lagwatch::watchdog

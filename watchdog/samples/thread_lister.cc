@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "watchdog/samples/thread_lister.h"
+
+#include <unistd.h>
+
+#include <ctime>
+
+#include "base/clock.h"
+#include "base/own_names.h"
+#include "base/own_threads.h"
+#include "base/proc_file.h"
+
+namespace lagwatch::watchdog {
+namespace {
+
+constexpr int64_t kBudgetNs = 200 * base::kNsPerMs;
+// Every capture of a running thread costs it a moment: the process as a whole gets to breathe in between.
+constexpr size_t kBatchSize = 16;
+constexpr timespec kPauseBetweenBatches{.tv_sec = 0, .tv_nsec = base::kNsPerMs};
+
+int64_t NowNs() { return base::SystemClock().MonoNs(); }
+
+bool IsWhole(const stack::Stack& stack) {
+  return stack.completeness == stack::Completeness::kComplete ||
+         stack.completeness == stack::Completeness::kCut;
+}
+
+// A program that links lagwatch and is preloaded, too, has two of them.
+bool IsOfOtherLagwatch(const ThreadSnapshot& thread) {
+  return thread.tid != getpid() && base::IsOwnThreadName(thread.name);
+}
+
+}  // namespace
+
+ThreadLister::ThreadLister(int32_t max_threads)
+    : capacity_(static_cast<size_t>(max_threads)),
+      records_(base::MapBlock<Record>(capacity_)),
+      places_(new Place[capacity_]()),
+      listed_(new const ThreadSnapshot*[capacity_]),
+      running_(new Record*[capacity_]) {}
+
+void ThreadLister::Capture(int32_t watched_tid, const stack::Stack& watched_stack,
+                           stack::StackCapturer* capturer) {
+  count_ = 0;
+  running_count_ = 0;
+  dropped_count_ = 0;
+  reused_count_ = 0;
+  own_count_ = 0;
+  ++look_;
+  const int64_t deadline_ns = NowNs() + kBudgetNs;
+  if (Record* watched = List(watched_tid)) {
+    watched->snapshot.stack.CopyFrom(watched_stack);
+    watched->is_stack_kept = false;  // it is the lag's most expensive one, not its last
+    if (watched_stack.frame_count == 0) ReadWaitChannelOf(watched);
+  }
+  const int32_t own_tid = gettid();
+  base::ForEachThread([&](int tid) {
+    if (tid == watched_tid) return true;
+    const base::ThreadOwner owner = base::OwnerOfThread(tid);
+    if (tid == own_tid || owner == base::ThreadOwner::kLagwatch) {
+      ++own_count_;
+      return true;
+    }
+    if (NowNs() >= deadline_ns) {
+      ++dropped_count_;
+      return true;
+    }
+    Record* record = List(tid);
+    if (record == nullptr) return true;
+    if (owner == base::ThreadOwner::kProgram && IsOfOtherLagwatch(record->snapshot)) {
+      --count_;
+      ++own_count_;
+      return true;
+    }
+    if (record->is_stack_kept) {
+      ++reused_count_;
+      return true;
+    }
+    record->snapshot.stack.Clear();
+    if (record->is_hidden) {  // a signal for each of many threads that only wait is too much
+      ReadWaitChannelOf(record);
+    } else if (!record->is_asleep) {
+      running_[running_count_++] = record;
+    } else {
+      CaptureOne(capturer, record);
+    }
+    return true;
+  });
+  CaptureRunning(capturer, deadline_ns);
+}
+
+void ThreadLister::CaptureRunning(stack::StackCapturer* capturer, int64_t deadline_ns) {
+  for (size_t i = 0; i < running_count_ && NowNs() < deadline_ns; ++i) {
+    if (i != 0 && i % kBatchSize == 0) clock_nanosleep(CLOCK_MONOTONIC, 0, &kPauseBetweenBatches, nullptr);
+    CaptureOne(capturer, running_[i]);
+  }
+}
+
+void ThreadLister::CaptureOne(stack::StackCapturer* capturer, Record* record) {
+  ThreadSnapshot& snapshot = record->snapshot;
+  capturer->Capture(snapshot.tid, &snapshot.stack);
+  // CPU time and place were read before the stack: if they are the same at the next look, so is the stack.
+  record->is_stack_kept = record->is_asleep && IsWhole(snapshot.stack);
+  if (snapshot.stack.frame_count == 0) ReadWaitChannelOf(record);
+}
+
+void ThreadLister::ReadWaitChannelOf(Record* record) {
+  ThreadSnapshot& snapshot = record->snapshot;
+  stack::ReadWaitChannel(snapshot.tid, snapshot.wait_channel, sizeof snapshot.wait_channel);
+}
+
+ThreadLister::Record* ThreadLister::List(int32_t tid) {
+  Record* record = FindOrTakeRecord(tid);
+  if (record == nullptr) {
+    ++dropped_count_;
+    return nullptr;
+  }
+  ThreadSnapshot& snapshot = record->snapshot;
+  listed_[count_++] = &snapshot;
+  stack::ReadThreadName(tid, snapshot.name, sizeof snapshot.name);
+  int64_t cpu_ns = base::ThreadCpuNs(tid);
+  stack::BlockedThread blocked{};
+  const stack::ThreadActivity activity = stack::ReadThreadActivity(tid, &blocked);
+  record->is_asleep = activity == stack::ThreadActivity::kBlocked;
+  record->is_hidden = activity == stack::ThreadActivity::kHidden;
+  record->is_stack_kept =
+      record->is_stack_kept && record->is_asleep && cpu_ns == snapshot.cpu_ns && blocked == record->blocked;
+  if (record->is_stack_kept) return record;  // nothing else can have changed either
+  record->blocked = blocked;
+  snapshot.cpu_ns = cpu_ns;
+  snapshot.syscall_number = record->is_asleep ? blocked.syscall_number : -1;
+  snapshot.state = stack::ReadThreadStateLetter(tid);
+  snapshot.wait_channel[0] = '\0';
+  if (snapshot.state == 'D') ReadWaitChannelOf(record);
+  return record;
+}
+
+ThreadLister::Record* ThreadLister::FindOrTakeRecord(int32_t tid) {
+  size_t index = capacity_;
+  for (size_t i = 0; i < capacity_ && index == capacity_; ++i) {
+    size_t candidate = (place_hint_ + i) % capacity_;
+    if (places_[candidate].tid == tid) index = candidate;
+  }
+  bool is_known = index != capacity_;
+  if (!is_known) index = FindFreePlace();
+  if (index == capacity_) return nullptr;
+  place_hint_ = index + 1;
+  Record& record = records_[index];
+  if (!is_known) {
+    record.snapshot.tid = tid;
+    record.is_stack_kept = false;
+  }
+  places_[index] = {tid, look_};
+  return &record;
+}
+
+size_t ThreadLister::FindFreePlace() const {
+  size_t oldest = 0;
+  for (size_t i = 1; i < capacity_; ++i) {
+    if (places_[i].last_look < places_[oldest].last_look) oldest = i;
+  }
+  return places_[oldest].last_look == look_ ? capacity_ : oldest;
+}
+
+}  // namespace lagwatch::watchdog

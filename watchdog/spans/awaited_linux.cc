@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+
+#include "base/clock.h"
+#include "base/proc_file.h"
+#include "base/safe_memory.h"
+#include "policies/fact_names.h"
+#include "watchdog/evidence/file_locks.h"
+#include "watchdog/evidence/process_search.h"
+#include "watchdog/evidence/wait_peer.h"
+#include "watchdog/spans/awaited.h"
+
+namespace lagwatch::watchdog {
+namespace {
+
+using policies::Doing;
+using policies::VerdictWord;
+
+constexpr int64_t kSearchBudgetNs = 20 * base::kNsPerMs;
+
+VerdictWord WordOf(Doing doing) {
+  switch (doing) {
+    case Doing::kProcess:
+      return VerdictWord::kProcess;
+    case Doing::kPipe:
+      return VerdictWord::kPipe;
+    case Doing::kDisplay:
+      return VerdictWord::kDisplay;
+    case Doing::kService:
+      return VerdictWord::kService;
+    case Doing::kNameLookup:
+      return VerdictWord::kNameLookup;
+    default:
+      return VerdictWord::kUnknown;
+  }
+}
+
+int32_t PidOfPidfd(int32_t tid, int descriptor) {
+  char leaf[24];
+  std::snprintf(leaf, sizeof leaf, "fdinfo/%d", descriptor);
+  char buffer[512];
+  std::string_view text = base::ReadSmallFile(base::TaskPath(tid, leaf).c_str(), buffer, sizeof buffer);
+  constexpr std::string_view kField = "\nPid:\t";
+  const size_t at = text.find(kField);
+  if (at == std::string_view::npos) return 0;
+  text.remove_prefix(at + kField.size());
+  uint64_t pid = 0;  // -1 once it is gone
+  return base::ConsumeDecimal(&text, &pid) ? static_cast<int32_t>(pid) : 0;
+}
+
+void FindChild(int32_t tid, int32_t pid, Awaited* awaited) {
+  awaited->word = VerdictWord::kProcess;
+  awaited->pid = pid;
+  awaited->process_count = pid > 0 ? 1 : FindChildren(tid, kSearchBudgetNs, &awaited->pid);
+}
+
+// As the arguments of wait4(2) and waitid(2) name it.
+void FindChildOfWaitId(int32_t tid, const uint64_t* arguments, Awaited* awaited) {
+  const auto id = static_cast<int32_t>(arguments[1]);
+  switch (arguments[0]) {
+    case P_PID:
+      return FindChild(tid, id, awaited);
+    case P_PIDFD:
+      return FindChild(tid, PidOfPidfd(tid, id), awaited);
+    default:
+      return FindChild(tid, 0, awaited);
+  }
+}
+
+void FindLock(int32_t tid, int descriptor, Awaited* awaited) {
+  const FileLock lock = ReadAwaitedLock(tid, descriptor);
+  if (lock.kind[0] == '\0') return;
+  awaited->word = VerdictWord::kLock;
+  awaited->pid = lock.holder_pid;
+  awaited->process_count = lock.holder_count;
+  const bool is_of_open_file = lock.holder_pid == 0;
+  std::snprintf(awaited->address, sizeof awaited->address, "%s lock of a file%s", lock.kind,
+                is_of_open_file ? "; its holder is unknown" : "");
+}
+
+// The access of the other end of the pipe that a thread has open as `descriptor`; 0: any.
+mode_t AccessOfOtherEnd(int32_t tid, int descriptor) {
+  char leaf[24];
+  std::snprintf(leaf, sizeof leaf, "fd/%d", descriptor);
+  struct stat file {};
+  if (lstat(base::TaskPath(tid, leaf).c_str(), &file) != 0) return 0;
+  const bool is_read = (file.st_mode & S_IRUSR) != 0;
+  const bool is_written = (file.st_mode & S_IWUSR) != 0;
+  return is_read == is_written ? 0 : is_read ? S_IWUSR : S_IRUSR;
+}
+
+// By the number of its end, which another process has open, too.
+void FindEnd(const char* kind, uint64_t inode, mode_t access, Awaited* awaited) {
+  char link[40];
+  std::snprintf(link, sizeof link, "%s:[%lu]", kind, static_cast<unsigned long>(inode));
+  awaited->pid = inode == 0 ? 0 : FindProcessWith(link, access, kSearchBudgetNs);
+  awaited->process_count = awaited->pid != 0;
+}
+
+void FindPeer(int32_t tid, int descriptor, Awaited* awaited) {
+  if (descriptor == kNoDescriptor) return;
+  if (const uint64_t socket = InodeOfDescriptor(tid, descriptor, "socket")) {
+    const SocketPeer peer = AskAboutSocket(tid, socket);
+    awaited->word = WordOf(peer.doing);
+    if (awaited->word == VerdictWord::kUnknown) return;
+    std::memcpy(awaited->address, peer.address, sizeof peer.address);
+    if (awaited->word != VerdictWord::kNameLookup || peer.inode != 0)
+      FindEnd("socket", peer.inode, 0, awaited);
+  } else if (const uint64_t pipe = InodeOfDescriptor(tid, descriptor, "pipe")) {
+    awaited->word = VerdictWord::kPipe;
+    FindEnd("pipe", pipe, AccessOfOtherEnd(tid, descriptor), awaited);
+  } else if (const int32_t pid = PidOfPidfd(tid, descriptor)) {
+    FindChild(tid, pid, awaited);
+  }
+}
+
+// The one descriptor that the call waits for.
+int AwaitedDescriptor(int32_t tid, const stack::BlockedThread& blocked) {
+  const uint64_t* arguments = blocked.arguments;
+  int only = kNoDescriptor;
+  switch (blocked.syscall_number) {
+#ifdef SYS_poll
+    case SYS_poll:
+#endif
+    case SYS_ppoll:
+      WhatPollAwaits(tid, arguments[0], arguments[1], &only);
+      return only;
+#ifdef SYS_select
+    case SYS_select:
+#endif
+    case SYS_pselect6:
+      WhatSelectAwaits(tid, static_cast<int>(arguments[0]), {arguments[1], arguments[2], arguments[3]},
+                       &only);
+      return only;
+#ifdef SYS_epoll_wait
+    case SYS_epoll_wait:
+#endif
+    case SYS_epoll_pwait:
+#ifdef SYS_epoll_pwait2
+    case SYS_epoll_pwait2:
+#endif
+      WhatEpollAwaits(tid, static_cast<int>(arguments[0]), &only);
+      return only;
+    case SYS_connect:
+    case SYS_recvfrom:
+    case SYS_recvmsg:
+    case SYS_recvmmsg:
+    case SYS_sendto:
+    case SYS_sendmsg:
+    case SYS_sendmmsg:
+    case SYS_read:
+    case SYS_readv:
+    case SYS_write:
+    case SYS_writev:
+      return static_cast<int>(arguments[0]);
+    default:
+      return kNoDescriptor;
+  }
+}
+
+}  // namespace
+
+Awaited FindAwaited(int32_t tid, const stack::ThreadFiles* files) {
+  Awaited awaited;
+  stack::BlockedThread blocked{};
+  if (stack::ReadThreadActivity(tid, files, &blocked) != stack::ThreadActivity::kBlocked) return awaited;
+  const uint64_t* arguments = blocked.arguments;
+  switch (blocked.syscall_number) {
+    case SYS_wait4:
+      FindChild(tid, std::max(static_cast<int32_t>(arguments[0]), 0), &awaited);
+      break;
+    case SYS_waitid:
+      FindChildOfWaitId(tid, arguments, &awaited);
+      break;
+    case SYS_clone:
+      if ((arguments[0] & CLONE_VFORK) != 0) FindChild(tid, 0, &awaited);
+      break;
+#ifdef SYS_clone3
+    case SYS_clone3: {
+      uint64_t flags = 0;  // the first of its arguments' members
+      if (base::ReadOwnValue(arguments[0], &flags) && (flags & CLONE_VFORK) != 0) FindChild(tid, 0, &awaited);
+      break;
+    }
+#endif
+#ifdef SYS_vfork
+    case SYS_vfork:
+#endif
+      FindChild(tid, 0, &awaited);
+      break;
+    case SYS_flock:
+      FindLock(tid, static_cast<int>(arguments[0]), &awaited);
+      break;
+    case SYS_fcntl:
+      if (arguments[1] == F_SETLKW || arguments[1] == F_OFD_SETLKW)
+        FindLock(tid, static_cast<int>(arguments[0]), &awaited);
+      break;
+    default:
+      FindPeer(tid, AwaitedDescriptor(tid, blocked), &awaited);
+      break;
+  }
+  if (awaited.pid != 0) ReadProcessName(awaited.pid, awaited.process_name, sizeof awaited.process_name);
+  return awaited;
+}
+
+void AddAwaitedFacts(const Awaited& awaited, FactList* facts) {
+  if (awaited.word == VerdictWord::kUnknown || !awaited.is_named()) return;
+  facts->AddText(policies::kWaitsForFact, policies::VerdictName(awaited.word));
+  if (awaited.pid != 0) facts->Add(policies::kWaitsForPidFact, awaited.pid);
+  if (awaited.process_name[0] != '\0') facts->AddText(policies::kWaitsForNameFact, awaited.process_name);
+  if (awaited.process_count > 1) facts->Add(policies::kWaitsForCountFact, awaited.process_count);
+  if (awaited.address[0] != '\0') facts->AddText(policies::kWaitsForAddressFact, awaited.address);
+}
+
+}  // namespace lagwatch::watchdog
