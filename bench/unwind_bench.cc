@@ -33,7 +33,7 @@
 #include "bench/libunwind_local.h"
 #include "bench/own_walks.h"
 #include "stack/code_map.h"
-#include "stack/local_symbols.h"
+#include "stack/elf/local_symbols.h"
 #include "stack/own_stack.h"
 #include "stack/signal/context.h"
 #include "stack/signal/kernel_calls.h"

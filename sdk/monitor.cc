@@ -16,7 +16,7 @@
 #include "sdk/run_facts.h"
 #include "sdk/spool_keeper.h"
 #include "sdk/text_cell.h"
-#include "stack/frame_section_file.h"
+#include "stack/elf/frame_section_file.h"
 #include "stack/unwind/table_unwinder.h"
 
 namespace lagwatch::sdk {

@@ -13,7 +13,7 @@
 #include "base/safe_memory.h"
 #include "sdk/default_paths.h"
 #include "sdk/run_facts.h"
-#include "stack/build_id_note.h"
+#include "stack/elf/build_id_note.h"
 
 namespace lagwatch::sdk {
 namespace {

@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "report/format/report_encoder.h"
-#include "stack/thread_counters.h"
+#include "stack/threads/thread_counters.h"
 
 namespace lagwatch::sdk {
 

@@ -14,7 +14,7 @@
 #include "report/upload/http_transport.h"
 #include "report/upload/sentry_transport.h"
 #include "sdk/default_paths.h"
-#include "stack/local_symbols.h"
+#include "stack/elf/local_symbols.h"
 
 namespace lagwatch::sdk {
 namespace {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "stack/own_code.h"
+#include "stack/code/own_code.h"
 #include "stack/unwind/table_unwinder.h"
 
 namespace lagwatch::stack {

@@ -9,13 +9,13 @@
 #include <mutex>
 
 #include "base/status.h"
-#include "stack/code_snapshot.h"
-#include "stack/frame_section_file.h"
-#include "stack/module_map.h"
-#include "stack/raw_stack.h"
-#include "stack/stack.h"
+#include "stack/code/code_snapshot.h"
+#include "stack/code/module_map.h"
+#include "stack/code/unwinder.h"
+#include "stack/elf/frame_section_file.h"
+#include "stack/frames/raw_stack.h"
+#include "stack/frames/stack.h"
 #include "stack/unwind/table_library.h"
-#include "stack/unwinder.h"
 
 namespace lagwatch::stack {
 
@@ -40,7 +40,7 @@ class CodeMap final : private ModuleSource {
     return refresh_count_.load(std::memory_order_acquire);  // pairs with Refresh()
   }
 
-  // Leaves out the frames of lagwatch itself (stack/own_code.h). Context: watchdog.
+  // Leaves out the frames of lagwatch itself (stack/code/own_code.h). Context: watchdog.
   void Unwind(const RawStack& raw, Stack* stack);
   // The frame of a caller by its return address, as Unwind() returns it. Right only while the code that
   // was there when the address was recorded still is: call it before the Refresh() that follows an

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "stack/raw_stack.h"
+#include "stack/frames/raw_stack.h"
 #include "stack/unwind/unwind_table.h"
 
 namespace lagwatch::stack {

@@ -17,12 +17,12 @@
 #include "base/mapped_memory.h"
 #include "base/status.h"
 #include "stack/capture_signal_owner.h"
+#include "stack/code/module_map.h"
+#include "stack/code/unwinder.h"
 #include "stack/code_map.h"
-#include "stack/module_map.h"
+#include "stack/frames/stack.h"
 #include "stack/signal/capture_signal.h"
-#include "stack/stack.h"
-#include "stack/thread_state.h"
-#include "stack/unwinder.h"
+#include "stack/threads/thread_state.h"
 
 namespace lagwatch::stack {
 

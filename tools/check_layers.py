@@ -16,7 +16,7 @@ LAYERS = {
     "base": [],
     "policies": ["base"],
     "stack": ["policies/hang.h", "policies/hang_parts.h", "base"],
-    "stack/signal": ["stack/raw_stack.h", "base"],
+    "stack/signal": ["stack/frames/raw_stack.h", "base"],
     "trace": ["stack", "base"],
     "trace/model": ["base"],
     "trace/export": ["trace/model", "base"],
@@ -24,7 +24,7 @@ LAYERS = {
     "watchdog": ["stack", "trace", "policies", "base"],
     "report/format": ["policies/exit_reason.h", "policies/fact_names.h", "policies/frame_levels.h", "policies/guard.h",
                       "policies/hang.h", "policies/hang_parts.h", "policies/report_priority.h", "policies/usage.h", "policies/verdict.h",
-                      "stack/frame.h", "base"],
+                      "stack/frames/frame.h", "base"],
     "report/spool": ["report/format", "policies", "base"],
     "report/config": ["policies", "base"],
     "report/seal": ["report/config/signed_document.h", "report/format", "base"],
@@ -34,7 +34,7 @@ LAYERS = {
     "sdk/include": [],
     "collector": ["report/config", "report/format", "report/seal", "report/sentry/dsn.h", "trace/export", "trace/format",
                   "trace/model", "policies", "base"],
-    "tools": ["sdk", "report", "collector", "trace", "stack/local_symbols.h", "policies", "base"],
+    "tools": ["sdk", "report", "collector", "trace", "stack/elf/local_symbols.h", "policies", "base"],
     "samples": ["sdk/include"],
 }
 # Exceptions from the above: parts that a folder may not include.
@@ -53,7 +53,7 @@ LIBRARIES = {
     "gelf.h": ["collector/symbols"],
     "libiberty/": ["collector/symbols"],
     "libunwind.h": ["bench", "tests"],
-    "lzma.h": ["collector/symbols/function_symbols.cc", "stack/decompress.cc"],
+    "lzma.h": ["collector/symbols/function_symbols.cc", "stack/elf/decompress.cc"],
     "nlohmann/": ["collector/keys", "collector/query", "collector/sentry", "collector/store", "report/config",
                   "report/sentry", "report/upload", "tools/read", "trace/export/text.cc"],
     "openssl/": ["collector/http", "collector/keys", "collector/symbols/sha256.cc", "report/config", "report/seal"],
@@ -62,7 +62,7 @@ LIBRARIES = {
     "spdlog/": ["collector/admin/audit_log.cc", "collector/config", "collector/http", "collector/keys", "collector/log_format.cc",
                 "collector/main.cc"],
     "sqlite3.h": ["collector/store"],
-    "zlib.h": ["base/gzip", "collector/ingest", "report/seal", "stack/decompress.cc"],
+    "zlib.h": ["base/gzip", "collector/ingest", "report/seal", "stack/elf/decompress.cc"],
 }
 # The system's own headers that lie in folders.
 SYSTEM_FOLDERS = ("arpa/", "asm/", "gnu/", "linux/", "net/", "netinet/", "sys/")
@@ -72,8 +72,8 @@ SYSTEM_SPECIFIC_NAME = re.compile(r"_(linux|darwin|none|x86_64|aarch64)\.(h|cc)$
 SYSTEM_SPECIFIC_FILES = [
     "base/ticks.h",
     "sdk/include/lagwatch/c.h",
-    "stack/own_frame.h",
-    "stack/raw_stack.h",
+    "stack/frames/own_frame.h",
+    "stack/frames/raw_stack.h",
     "tools/run/target_check.cc",
 ]
 

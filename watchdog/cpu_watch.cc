@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "stack/thread_state.h"
+#include "stack/threads/thread_state.h"
 #include "watchdog/report_facts.h"
 
 namespace lagwatch::watchdog {

@@ -14,7 +14,7 @@
 #include "policies/guard.h"
 #include "policies/verdict.h"
 #include "stack/stack_capturer.h"
-#include "stack/thread_counters.h"
+#include "stack/threads/thread_counters.h"
 #include "watchdog/events/hang_listener.h"
 #include "watchdog/events/hang_sink.h"
 #include "watchdog/events/usage_book.h"

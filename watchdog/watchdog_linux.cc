@@ -8,7 +8,7 @@
 
 #include "base/proc_file.h"
 #include "base/thread_fence.h"
-#include "stack/thread_counters.h"
+#include "stack/threads/thread_counters.h"
 #include "watchdog/samples/thread_loads.h"
 #include "watchdog/service_feed.h"
 #include "watchdog/watchdog.h"

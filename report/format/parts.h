@@ -10,7 +10,7 @@
 #include "policies/frame_levels.h"
 #include "policies/hang_parts.h"
 #include "policies/verdict.h"
-#include "stack/frame.h"
+#include "stack/frames/frame.h"
 
 namespace lagwatch::report {
 

@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "stack/raw_stack.h"
+#include "stack/frames/raw_stack.h"
 #include "stack/signal/thread_block.h"
 
 namespace lagwatch::stack {

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "stack/raw_stack.h"
+#include "stack/frames/raw_stack.h"
 
 namespace lagwatch::stack {
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "stack/raw_stack.h"
+#include "stack/frames/raw_stack.h"
 
 namespace lagwatch::stack {
 namespace {

@@ -5,8 +5,8 @@
 #include <cstdint>
 
 #include "base/safe_memory.h"
-#include "stack/module_map.h"
-#include "stack/page_cache.h"
+#include "stack/code/module_map.h"
+#include "stack/code/page_cache.h"
 #include "stack/unwind/processor.h"
 
 namespace lagwatch::stack {

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <memory>
 
-#include "stack/module_map.h"
-#include "stack/page_cache.h"
+#include "stack/code/module_map.h"
+#include "stack/code/page_cache.h"
 #include "stack/unwind/unwind_table.h"
 
 namespace lagwatch::stack {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "stack/stack.h"
+#include "stack/frames/stack.h"
 
 namespace lagwatch::stack {
 

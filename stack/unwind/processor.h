@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "stack/raw_stack.h"
+#include "stack/frames/raw_stack.h"
 
 namespace lagwatch::stack {
 

@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "base/safe_memory.h"
-#include "stack/raw_stack.h"
+#include "stack/frames/raw_stack.h"
 
 namespace lagwatch::stack {
 

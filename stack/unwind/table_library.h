@@ -12,8 +12,8 @@
 #include "base/quiet_thread.h"
 #include "base/sleeper.h"
 #include "base/status.h"
-#include "stack/frame_section_file.h"
-#include "stack/module_map.h"
+#include "stack/code/module_map.h"
+#include "stack/elf/frame_section_file.h"
 #include "stack/unwind/unwind_table.h"
 
 namespace lagwatch::stack {

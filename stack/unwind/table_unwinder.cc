@@ -2,7 +2,7 @@
 #include "stack/unwind/table_unwinder.h"
 
 #include "base/mapped_array.h"
-#include "stack/page_cache.h"
+#include "stack/code/page_cache.h"
 #include "stack/unwind/code_reader.h"
 #include "stack/unwind/eh_frame_search.h"
 #include "stack/unwind/expression.h"

@@ -6,8 +6,8 @@
 #include <memory>
 
 #include "base/status.h"
+#include "stack/code/unwinder.h"
 #include "stack/unwind/table_library.h"
-#include "stack/unwinder.h"
 
 namespace lagwatch::stack {
 

@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "base/mapped_array.h"
-#include "stack/module_map.h"
+#include "stack/code/module_map.h"
 #include "stack/unwind/call_frame_info.h"
 #include "stack/unwind/rule.h"
 

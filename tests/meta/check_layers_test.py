@@ -34,14 +34,14 @@ class CheckLayersTest(unittest.TestCase):
 
     def test_layers_may_include_what_lies_below(self):
         self.assert_keeps("base/env.h", '#include "base/status.h"')
-        self.assert_keeps("watchdog/watchdog.h", '#include "stack/stack.h"')
+        self.assert_keeps("watchdog/watchdog.h", '#include "stack/frames/stack.h"')
         self.assert_keeps("report/spool/spool_reader.cc", '#include "report/format/fields.h"')
         self.assert_keeps("sdk/monitor.cc", "#include <lagwatch/c.h>")
         self.assert_keeps("tools/main.cc", '#include "collector/query/query_api.h"')
 
     def test_layers_may_not_include_what_lies_above_or_beside(self):
         self.assert_breaks("base/env.h", '#include "policies/backoff.h"', "base may not include")
-        self.assert_breaks("policies/backoff.h", '  #  include "stack/stack.h"', "may include base")
+        self.assert_breaks("policies/backoff.h", '  #  include "stack/frames/stack.h"', "may include base")
         self.assert_breaks("watchdog/watchdog.h", '#include "report/format/report.h"', "watchdog may not")
         self.assert_breaks("report/format/report.h", '#include "report/spool/spool_reader.h"', "may not")
         self.assert_breaks("report/upload/uploader.cc", '#include "watchdog/events/hang_sink.h"', "upload may not")
@@ -50,8 +50,8 @@ class CheckLayersTest(unittest.TestCase):
         self.assert_breaks("tools/main.cc", '#include "watchdog/watchdog.h"', "tools may not")
 
     def test_signal_code_sees_less_than_the_folder_around_it(self):
-        self.assert_keeps("stack/signal/capture_signal.h", '#include "stack/raw_stack.h"')
-        self.assert_breaks("stack/signal/context.h", '#include "stack/stack.h"', "stack/signal may not")
+        self.assert_keeps("stack/signal/capture_signal.h", '#include "stack/frames/raw_stack.h"')
+        self.assert_breaks("stack/signal/context.h", '#include "stack/frames/stack.h"', "stack/signal may not")
 
     def test_names_begin_at_the_root(self):
         self.assert_breaks("sdk/monitor.cc", '#include "monitor.h"', "sdk may not include monitor.h")
@@ -74,7 +74,7 @@ class CheckLayersTest(unittest.TestCase):
         self.assert_keeps("collector/http/http_server.cc", "#include <boost/asio/io_context.hpp>")
         self.assert_keeps("base/env_linux.cc", "#include <sys/stat.h>")
         self.assert_breaks("collector/main.cc", "#include <boost/asio/io_context.hpp>", "only collector/http")
-        self.assert_breaks("stack/unwinder.h", "#include <libunwind.h>", "only bench, tests")
+        self.assert_breaks("stack/code/unwinder.h", "#include <libunwind.h>", "only bench, tests")
         self.assert_breaks("base/env.h", "#include <zlib.h>", "only base/gzip, collector/ingest, report/seal")
         self.assert_breaks("base/env.h", "#include <fmt/format.h>", "no known library")
 

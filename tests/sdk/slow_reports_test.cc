@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "stack/local_symbols.h"
+#include "stack/elf/local_symbols.h"
 #include "tests/sdk/sdk_testing.h"
 #include "tests/sdk/traced_calls.h"
 

@@ -15,7 +15,7 @@
 
 #include "base/clock.h"
 #include "report/format/trace_record.h"
-#include "stack/local_symbols.h"
+#include "stack/elf/local_symbols.h"
 #include "tests/sdk/sdk_testing.h"
 #include "trace/format/trace_codec.h"
 #include "trace/model/slices.h"

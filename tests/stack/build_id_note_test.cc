@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "stack/build_id_note.h"
+#include "stack/elf/build_id_note.h"
 
 #include <gtest/gtest.h>
 

@@ -29,7 +29,7 @@
 
 #include "base/clock.h"
 #include "stack/stack_capturer.h"
-#include "stack/thread_state.h"
+#include "stack/threads/thread_state.h"
 #include "stack/unwind/table_unwinder.h"
 #include "tests/testing/emulation.h"
 #include "tests/testing/process.h"

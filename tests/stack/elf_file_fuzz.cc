@@ -7,9 +7,9 @@
 #include <cstdint>
 #include <string>
 
-#include "stack/elf_file.h"
-#include "stack/frame_section_file.h"
-#include "stack/local_symbols.h"
+#include "stack/elf/elf_file.h"
+#include "stack/elf/frame_section_file.h"
+#include "stack/elf/local_symbols.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size_bytes) {
   using namespace lagwatch::stack;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "stack/elf_file.h"
+#include "stack/elf/elf_file.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <random>
 #include <string>
 
-#include "stack/decompress.h"
+#include "stack/elf/decompress.h"
 #include "tests/stack/elf_subject.h"
 #include "tests/testing/temp_directory.h"
 

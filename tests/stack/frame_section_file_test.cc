@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "stack/frame_section_file.h"
+#include "stack/elf/frame_section_file.h"
 
 #include <gtest/gtest.h>
 

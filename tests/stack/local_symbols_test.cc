@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "stack/local_symbols.h"
+#include "stack/elf/local_symbols.h"
 
 #include <dlfcn.h>
 #include <elf.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The C library of the machine that runs the tests must be one whose locks are known.
-#include "stack/lock_layout.h"
+#include "stack/threads/lock_layout.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Real threads that wait for real locks of every kind.
-#include "stack/lock_owner.h"
+#include "stack/threads/lock_owner.h"
 
 #include <gtest/gtest.h>
 #include <linux/futex.h>

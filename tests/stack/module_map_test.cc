@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "stack/module_map.h"
+#include "stack/code/module_map.h"
 
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 #include <string>
 #include <thread>
 
-#include "stack/stack.h"
+#include "stack/frames/stack.h"
 #include "tests/testing/emulation.h"
 #include "tests/testing/temp_directory.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "stack/raw_stack.h"
+#include "stack/frames/raw_stack.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "stack/thread_counters.h"
+#include "stack/threads/thread_counters.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "stack/thread_state.h"
+#include "stack/threads/thread_state.h"
 
 #include <gtest/gtest.h>
 #include <linux/futex.h>

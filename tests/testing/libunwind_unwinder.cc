@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "base/safe_memory.h"
-#include "stack/page_cache.h"
+#include "stack/code/page_cache.h"
 
 // libunwind's search of a binary search table in another address space: exported, used by debuggers, and
 // in no header.

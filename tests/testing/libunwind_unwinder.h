@@ -6,7 +6,7 @@
 
 #include <memory>
 
-#include "stack/unwinder.h"
+#include "stack/code/unwinder.h"
 
 namespace lagwatch::stack {
 

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "stack/frame_section_file.h"
+#include "stack/elf/frame_section_file.h"
 #include "stack/unwind/table_unwinder.h"
 
 namespace lagwatch::unwind_test {

@@ -12,7 +12,7 @@
 #include <memory>
 #include <thread>
 
-#include "stack/thread_state.h"
+#include "stack/threads/thread_state.h"
 #include "stack/unwind/table_unwinder.h"
 #include "tests/testing/process.h"
 #include "tests/testing/stalls.h"

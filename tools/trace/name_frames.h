@@ -8,7 +8,7 @@
 #include <string>
 #include <tuple>
 
-#include "stack/local_symbols.h"
+#include "stack/elf/local_symbols.h"
 #include "trace/model/trace.h"
 
 namespace lagwatch::tools {

@@ -13,7 +13,7 @@
 
 #include "base/clock.h"
 #include "base/loader_walk.h"
-#include "stack/own_code.h"
+#include "stack/code/own_code.h"
 #include "trace/hooks/import_tables.h"
 #include "trace/hooks/loaded_module_linux.h"
 #include "trace/hooks/page_access.h"

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "stack/own_frame.h"
+#include "stack/frames/own_frame.h"
 
 namespace lagwatch::trace {
 

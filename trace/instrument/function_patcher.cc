@@ -8,7 +8,7 @@
 
 #include "base/loader_walk.h"
 #include "base/quiet_thread.h"
-#include "stack/local_symbols.h"
+#include "stack/elf/local_symbols.h"
 #include "trace/instrument/return_thunks.h"
 
 namespace lagwatch::trace {

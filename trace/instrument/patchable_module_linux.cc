@@ -7,8 +7,8 @@
 #include <cstring>
 
 #include "base/safe_memory.h"
-#include "stack/build_id_note.h"
-#include "stack/elf_file.h"
+#include "stack/elf/build_id_note.h"
+#include "stack/elf/elf_file.h"
 #include "trace/instrument/patchable_module.h"
 
 namespace lagwatch::trace {

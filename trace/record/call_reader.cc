@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "stack/elf_file.h"
+#include "stack/elf/elf_file.h"
 #include "trace/instrument/call_decoder.h"
 #include "trace/record/arena_clock.h"
 

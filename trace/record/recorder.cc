@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "base/proc_file.h"
 #include "base/ticks.h"
-#include "stack/thread_state.h"
+#include "stack/threads/thread_state.h"
 
 namespace lagwatch::trace {
 namespace {

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "base/mapped_array.h"
-#include "stack/stack.h"
+#include "stack/frames/stack.h"
 #include "trace/record/arena.h"
 
 namespace lagwatch::trace {

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "base/unsynchronized_copy.h"
-#include "stack/thread_state.h"
+#include "stack/threads/thread_state.h"
 
 namespace lagwatch::trace {
 namespace {

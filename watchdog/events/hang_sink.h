@@ -12,9 +12,9 @@
 #include "policies/guard.h"
 #include "policies/hang_parts.h"
 #include "policies/verdict.h"
-#include "stack/lock_owner.h"
-#include "stack/module_map.h"
-#include "stack/stack.h"
+#include "stack/code/module_map.h"
+#include "stack/frames/stack.h"
+#include "stack/threads/lock_owner.h"
 #include "watchdog/events/usage_book.h"
 
 namespace lagwatch::watchdog {

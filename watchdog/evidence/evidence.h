@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "policies/verdict.h"
-#include "stack/thread_state.h"
+#include "stack/threads/thread_state.h"
 
 namespace lagwatch::watchdog {
 

@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "base/proc_file.h"
-#include "stack/thread_counters.h"
+#include "stack/threads/thread_counters.h"
 #include "watchdog/evidence/evidence.h"
 #include "watchdog/evidence/wait_peer.h"
 

@@ -7,8 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "stack/stack.h"
-#include "stack/thread_state.h"
+#include "stack/frames/stack.h"
+#include "stack/threads/thread_state.h"
 #include "watchdog/loops/loop_registry.h"
 
 namespace lagwatch::watchdog {

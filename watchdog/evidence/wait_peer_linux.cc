@@ -18,7 +18,7 @@
 
 #include "base/proc_file.h"
 #include "base/safe_memory.h"
-#include "stack/thread_state.h"
+#include "stack/threads/thread_state.h"
 #include "watchdog/evidence/wait_peer.h"
 
 namespace lagwatch::watchdog {

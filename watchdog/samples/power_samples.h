@@ -10,7 +10,7 @@
 
 #include "base/mapped_memory.h"
 #include "policies/cpu_load.h"
-#include "stack/stack.h"
+#include "stack/frames/stack.h"
 #include "watchdog/events/hang_sink.h"
 
 namespace lagwatch::watchdog {

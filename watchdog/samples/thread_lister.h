@@ -9,7 +9,7 @@
 
 #include "base/mapped_memory.h"
 #include "stack/stack_capturer.h"
-#include "stack/thread_state.h"
+#include "stack/threads/thread_state.h"
 #include "watchdog/events/hang_sink.h"
 
 namespace lagwatch::watchdog {

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "base/proc_file.h"
-#include "stack/thread_state.h"
+#include "stack/threads/thread_state.h"
 
 namespace lagwatch::watchdog {
 namespace {

@@ -9,8 +9,8 @@
 #include <span>
 
 #include "base/mapped_memory.h"
-#include "stack/lock_owner.h"
 #include "stack/stack_capturer.h"
+#include "stack/threads/lock_owner.h"
 #include "watchdog/events/hang_sink.h"
 
 namespace lagwatch::watchdog {

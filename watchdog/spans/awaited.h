@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "policies/verdict.h"
-#include "stack/thread_state.h"
+#include "stack/threads/thread_state.h"
 #include "watchdog/spans/span_source.h"
 
 namespace lagwatch::watchdog {

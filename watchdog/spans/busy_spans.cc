@@ -2,7 +2,7 @@
 #include "watchdog/spans/busy_spans.h"
 
 #include "base/clock.h"
-#include "stack/thread_counters.h"
+#include "stack/threads/thread_counters.h"
 
 namespace lagwatch::watchdog {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "stack/raw_stack.h"
+#include "stack/frames/raw_stack.h"
 
 namespace lagwatch::stack {
 namespace {

@@ -5,8 +5,8 @@
 
 #include <atomic>
 
-#include "stack/frame_section_file.h"
-#include "stack/module_map.h"
+#include "stack/code/module_map.h"
+#include "stack/elf/frame_section_file.h"
 #include "stack/unwind/unwind_table.h"
 #include "tests/stack/elf_subject.h"
 

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <string>
 
-#include "stack/raw_stack.h"
+#include "stack/frames/raw_stack.h"
 #include "stack/unwind/expression.h"
 #include "tests/fuzz/seeds.h"
 

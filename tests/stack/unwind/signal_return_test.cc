@@ -7,8 +7,8 @@
 #include <memory>
 
 #include "base/safe_memory.h"
-#include "stack/module_map.h"
-#include "stack/raw_stack.h"
+#include "stack/code/module_map.h"
+#include "stack/frames/raw_stack.h"
 #include "stack/unwind/processor.h"
 #include "stack/unwind/table_unwinder.h"
 

@@ -11,7 +11,7 @@
 #include <cstring>
 #include <string>
 
-#include "stack/page_cache.h"
+#include "stack/code/page_cache.h"
 #include "stack/unwind/eh_frame_search.h"
 #include "stack/unwind/unwind_table.h"
 #include "tests/fuzz/seeds.h"

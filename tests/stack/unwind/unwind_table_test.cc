@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "base/safe_memory.h"
-#include "stack/module_map.h"
-#include "stack/raw_stack.h"
+#include "stack/code/module_map.h"
+#include "stack/frames/raw_stack.h"
 #include "stack/unwind/eh_frame_search.h"
 
 namespace lagwatch::stack {

@@ -7,8 +7,8 @@
 #include <memory>
 #include <thread>
 
-#include "stack/lock_owner.h"
 #include "stack/stack_capturer.h"
+#include "stack/threads/lock_owner.h"
 #include "stack/unwind/table_unwinder.h"
 #include "tests/testing/emulation.h"
 #include "tests/testing/process.h"

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "stack/stack_capturer.h"
-#include "stack/thread_state.h"
+#include "stack/threads/thread_state.h"
 #include "tests/unwind/unwinder_under_test.h"
 
 namespace lagwatch::unwind_test {

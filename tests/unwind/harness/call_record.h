@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <span>
 
-#include "stack/raw_stack.h"
+#include "stack/frames/raw_stack.h"
 
 namespace lagwatch::unwind_test {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "stack/local_symbols.h"
+#include "stack/elf/local_symbols.h"
 #include "tests/testing/libunwind_unwinder.h"
 #include "tests/unwind/unwinder_under_test.h"
 

@@ -7,10 +7,10 @@
 #include <memory>
 #include <vector>
 
-#include "stack/module_map.h"
-#include "stack/raw_stack.h"
-#include "stack/stack.h"
-#include "stack/unwinder.h"
+#include "stack/code/module_map.h"
+#include "stack/code/unwinder.h"
+#include "stack/frames/raw_stack.h"
+#include "stack/frames/stack.h"
 #include "tests/unwind/harness/call_record.h"
 #include "tests/unwind/harness/context_copy.h"
 #include "tests/unwind/harness/known_faults.h"

@@ -2,9 +2,9 @@
 // A signal handler's context, as the capture would pass it to an unwinder.
 #pragma once
 
-#include "stack/module_map.h"
-#include "stack/raw_stack.h"
-#include "stack/unwinder.h"
+#include "stack/code/module_map.h"
+#include "stack/code/unwinder.h"
+#include "stack/frames/raw_stack.h"
 
 namespace lagwatch::unwind_test {
 

@@ -8,9 +8,9 @@
 #include <cstdlib>
 #include <memory>
 
-#include "stack/module_map.h"
-#include "stack/raw_stack.h"
-#include "stack/stack.h"
+#include "stack/code/module_map.h"
+#include "stack/frames/raw_stack.h"
+#include "stack/frames/stack.h"
 #include "tests/unwind/harness/context_copy.h"
 #include "tests/unwind/unwinder_under_test.h"
 

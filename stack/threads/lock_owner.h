@@ -10,10 +10,10 @@
 #include <optional>
 
 #include "policies/hang_parts.h"
-#include "stack/lock_layout.h"
-#include "stack/module_map.h"
-#include "stack/stack.h"
-#include "stack/thread_state.h"
+#include "stack/code/module_map.h"
+#include "stack/frames/stack.h"
+#include "stack/threads/lock_layout.h"
+#include "stack/threads/thread_state.h"
 
 namespace lagwatch::stack {
 

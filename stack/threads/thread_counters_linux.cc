@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/proc_file.h"
-#include "stack/thread_counters.h"
+#include "stack/threads/thread_counters.h"
 
 namespace lagwatch::stack {
 namespace {

@@ -12,9 +12,9 @@
 #include <string_view>
 
 #include "base/mapped_memory.h"
-#include "stack/elf_headers.h"
-#include "stack/raw_stack.h"
-#include "stack/stack.h"
+#include "stack/elf/elf_headers.h"
+#include "stack/frames/raw_stack.h"
+#include "stack/frames/stack.h"
 
 namespace lagwatch::stack {
 

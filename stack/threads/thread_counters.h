@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "stack/thread_files.h"
+#include "stack/threads/thread_files.h"
 
 namespace lagwatch::stack {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "stack/elf_headers.h"
+#include "stack/elf/elf_headers.h"
 
 #include <elf.h>
 #include <link.h>
@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "base/safe_memory.h"
-#include "stack/build_id_note.h"
+#include "stack/elf/build_id_note.h"
 
 namespace lagwatch::stack {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "stack/own_code.h"
+#include "stack/code/own_code.h"
 
 #include <algorithm>
 #include <atomic>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "stack/elf_file.h"
+#include "stack/elf/elf_file.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "base/text.h"
-#include "stack/build_id_note.h"
-#include "stack/decompress.h"
+#include "stack/elf/build_id_note.h"
+#include "stack/elf/decompress.h"
 
 namespace lagwatch::stack {
 namespace {

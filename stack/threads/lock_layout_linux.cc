@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "base/safe_memory.h"
-#include "stack/lock_layout.h"
+#include "stack/threads/lock_layout.h"
 
 namespace lagwatch::stack {
 namespace {

@@ -10,8 +10,8 @@
 #include "base/own_names.h"
 #include "base/proc_file.h"
 #include "base/safe_memory.h"
-#include "stack/module_map.h"
-#include "stack/stack.h"
+#include "stack/code/module_map.h"
+#include "stack/frames/stack.h"
 
 namespace lagwatch::stack {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "base/hash.h"
 #include "policies/hang.h"
-#include "stack/frame.h"
+#include "stack/frames/frame.h"
 
 namespace lagwatch::stack {
 

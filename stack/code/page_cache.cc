@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "stack/page_cache.h"
+#include "stack/code/page_cache.h"
 
 #include <cstring>
 

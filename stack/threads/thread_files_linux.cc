@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "base/proc_file.h"
-#include "stack/thread_files.h"
+#include "stack/threads/thread_files.h"
 
 namespace lagwatch::stack {
 namespace {

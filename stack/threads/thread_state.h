@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "stack/thread_files.h"
+#include "stack/threads/thread_files.h"
 
 namespace lagwatch::stack {
 

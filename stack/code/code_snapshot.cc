@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "stack/code_snapshot.h"
+#include "stack/code/code_snapshot.h"
 
 #include <algorithm>
 

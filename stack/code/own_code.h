@@ -5,8 +5,8 @@
 // were noted here, and of their callees in the same module.
 #pragma once
 
-#include "stack/module_map.h"
-#include "stack/stack.h"
+#include "stack/code/module_map.h"
+#include "stack/frames/stack.h"
 
 namespace lagwatch::stack {
 

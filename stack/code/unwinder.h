@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "stack/module_map.h"
-#include "stack/raw_stack.h"
-#include "stack/stack.h"
+#include "stack/code/module_map.h"
+#include "stack/frames/raw_stack.h"
+#include "stack/frames/stack.h"
 
 namespace lagwatch::stack {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "stack/decompress.h"
+#include "stack/elf/decompress.h"
 
 #include <lzma.h>
 #include <zlib.h>

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "stack/elf_file.h"
+#include "stack/elf/elf_file.h"
 
 namespace lagwatch::stack {
 

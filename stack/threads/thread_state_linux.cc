@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "base/proc_file.h"
-#include "stack/thread_state.h"
+#include "stack/threads/thread_state.h"
 
 namespace lagwatch::stack {
 

@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "base/safe_memory.h"
-#include "stack/lock_owner.h"
+#include "stack/threads/lock_owner.h"
 
 namespace lagwatch::stack {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "stack/local_symbols.h"
+#include "stack/elf/local_symbols.h"
 
 #include <elf.h>
 
@@ -7,7 +7,7 @@
 #include <cstring>
 #include <tuple>
 
-#include "stack/elf_file.h"
+#include "stack/elf/elf_file.h"
 
 namespace lagwatch::stack {
 namespace {
