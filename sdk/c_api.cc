@@ -16,8 +16,8 @@
 #include "sdk/config_keeper.h"
 #include "sdk/consent.h"
 #include "sdk/process_monitor.h"
-#include "sdk/run_writer.h"
-#include "sdk/text_cell.h"
+#include "sdk/run/run_writer.h"
+#include "sdk/run/text_cell.h"
 #include "sdk/upload_service.h"
 
 namespace {

@@ -13,9 +13,9 @@
 #include "report/spool/record_facts.h"
 #include "report/spool/spool_directory.h"
 #include "report/upload/ledger_file.h"
-#include "sdk/exit_analysis.h"
 #include "sdk/no_file_size_signal.h"
-#include "sdk/run_facts.h"
+#include "sdk/run/exit_analysis.h"
+#include "sdk/run/run_facts.h"
 
 namespace lagwatch::sdk {
 namespace {

@@ -12,7 +12,7 @@
 #include "policies/frame_levels.h"
 #include "report/format/fixed_buffer.h"
 #include "sdk/program_facts.h"
-#include "sdk/text_cell.h"
+#include "sdk/run/text_cell.h"
 #include "watchdog/events/hang_sink.h"
 
 namespace lagwatch::sdk {

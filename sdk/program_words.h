@@ -10,7 +10,7 @@
 #include <new>
 #include <string_view>
 
-#include "sdk/text_cell.h"
+#include "sdk/run/text_cell.h"
 
 namespace lagwatch::sdk {
 

@@ -14,7 +14,7 @@
 #include "sdk/hang_encoder.h"
 #include "sdk/program_facts.h"
 #include "sdk/record_writer.h"
-#include "sdk/run_writer.h"
+#include "sdk/run/run_writer.h"
 #include "sdk/start_report.h"
 #include "watchdog/events/hang_sink.h"
 

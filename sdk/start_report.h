@@ -7,7 +7,7 @@
 #include "base/uuid.h"
 #include "report/format/fixed_buffer.h"
 #include "sdk/program_facts.h"
-#include "sdk/start_up.h"
+#include "sdk/run/start_up.h"
 
 namespace lagwatch::sdk {
 

@@ -13,7 +13,7 @@
 #include "report/upload/http_config_source.h"
 #include "report/upload/http_transport.h"
 #include "report/upload/sentry_transport.h"
-#include "sdk/default_paths.h"
+#include "sdk/run/default_paths.h"
 #include "stack/elf/local_symbols.h"
 
 namespace lagwatch::sdk {

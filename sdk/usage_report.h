@@ -5,7 +5,7 @@
 #include "policies/usage.h"
 #include "report/format/fixed_buffer.h"
 #include "sdk/program_facts.h"
-#include "sdk/run_record.h"
+#include "sdk/run/run_record.h"
 #include "watchdog/events/usage_book.h"
 
 namespace lagwatch::sdk {

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "sdk/preload/thread_waits.h"
-#include "sdk/run_writer.h"
+#include "sdk/run/run_writer.h"
 
 #define LAGWATCH_HOOK __attribute__((visibility("default")))
 

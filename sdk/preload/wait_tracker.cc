@@ -25,7 +25,7 @@
 #include "sdk/preload/trace_recording.h"
 #include "sdk/preload/watch_summary.h"
 #include "sdk/process_monitor.h"
-#include "sdk/run_writer.h"
+#include "sdk/run/run_writer.h"
 
 namespace lagwatch::sdk {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sdk/exit_analysis.h"
+#include "sdk/run/exit_analysis.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "sdk/run_writer.h"
+#include "sdk/run/run_writer.h"
 #include "tests/sdk/run_testing.h"
 #include "tests/testing/temp_directory.h"
 

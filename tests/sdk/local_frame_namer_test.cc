@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <string>
 
-#include "sdk/run_facts.h"
+#include "sdk/run/run_facts.h"
 #include "sdk/upload_service.h"
 
 extern "C" __attribute__((visibility("default"), noinline)) void NamedForTheNamer() { asm volatile(""); }

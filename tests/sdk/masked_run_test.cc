@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The record of a run whose reports are sealed: what it says to others, and what to the program's next start.
-#include "sdk/masked_run.h"
+#include "sdk/run/masked_run.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "sdk/exit_analysis.h"
-#include "sdk/run_facts.h"
-#include "sdk/run_writer.h"
+#include "sdk/run/exit_analysis.h"
+#include "sdk/run/run_facts.h"
+#include "sdk/run/run_writer.h"
 #include "tests/sdk/run_testing.h"
 #include "tests/testing/temp_directory.h"
 

@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "report/format/report.h"
 #include "report/spool/spool_reader.h"
-#include "sdk/run_writer.h"
+#include "sdk/run/run_writer.h"
 #include "tests/sdk/run_testing.h"
 #include "tests/testing/temp_directory.h"
 

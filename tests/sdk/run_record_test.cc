@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sdk/run_record.h"
+#include "sdk/run/run_record.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 #include <set>
 
 #include "base/clock.h"
-#include "sdk/run_writer.h"
+#include "sdk/run/run_writer.h"
 #include "tests/sdk/run_testing.h"
 #include "tests/testing/temp_directory.h"
 

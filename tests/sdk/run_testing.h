@@ -14,8 +14,8 @@
 #include <string>
 
 #include "base/crc32c.h"
-#include "sdk/run_facts.h"
-#include "sdk/run_record.h"
+#include "sdk/run/run_facts.h"
+#include "sdk/run/run_record.h"
 
 namespace lagwatch::testing {
 

@@ -26,7 +26,7 @@
 #include <string>
 #include <thread>
 
-#include "sdk/run_record.h"
+#include "sdk/run/run_record.h"
 
 namespace lagwatch::tools {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "base/env.h"
 #include "report/spool/spool_directory.h"
-#include "sdk/run_record.h"
+#include "sdk/run/run_record.h"
 
 namespace lagwatch::tools {
 namespace {

@@ -6,7 +6,7 @@
 #include <iterator>
 
 #include "sdk/preload/preload_config.h"
-#include "sdk/run_record.h"
+#include "sdk/run/run_record.h"
 
 namespace lagwatch::tools {
 namespace {

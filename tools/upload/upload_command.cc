@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "base/env.h"
 #include "report/spool/spool_reader.h"
-#include "sdk/default_paths.h"
+#include "sdk/run/default_paths.h"
 #include "sdk/upload_service.h"
 #include "tools/upload/followed_run.h"
 

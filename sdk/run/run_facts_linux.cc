@@ -11,8 +11,8 @@
 #include "base/hash.h"
 #include "base/proc_file.h"
 #include "base/safe_memory.h"
-#include "sdk/default_paths.h"
-#include "sdk/run_facts.h"
+#include "sdk/run/default_paths.h"
+#include "sdk/run/run_facts.h"
 #include "stack/elf/build_id_note.h"
 
 namespace lagwatch::sdk {

@@ -12,9 +12,9 @@
 
 #include "base/owned_fd.h"
 #include "report/format/usage_encoder.h"
-#include "sdk/exit_analysis.h"
-#include "sdk/masked_run.h"
-#include "sdk/run_facts.h"
+#include "sdk/run/exit_analysis.h"
+#include "sdk/run/masked_run.h"
+#include "sdk/run/run_facts.h"
 
 namespace lagwatch::sdk {
 namespace {

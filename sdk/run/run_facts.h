@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "sdk/run_record.h"
+#include "sdk/run/run_record.h"
 
 namespace lagwatch::sdk {
 

@@ -8,7 +8,7 @@
 
 #include "policies/exit_reason.h"
 #include "report/format/report.h"
-#include "sdk/run_record.h"
+#include "sdk/run/run_record.h"
 
 namespace lagwatch::sdk {
 

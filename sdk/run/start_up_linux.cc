@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "policies/start_up.h"
-#include "sdk/start_up.h"
+#include "sdk/run/start_up.h"
 
 namespace lagwatch::sdk {
 namespace {

@@ -13,9 +13,9 @@
 #include "base/clock.h"
 #include "base/owned_fd.h"
 #include "base/safe_memory.h"
-#include "sdk/masked_run.h"
-#include "sdk/run_facts.h"
-#include "sdk/run_writer.h"
+#include "sdk/run/masked_run.h"
+#include "sdk/run/run_facts.h"
+#include "sdk/run/run_writer.h"
 
 namespace lagwatch::sdk {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sdk/default_paths.h"
+#include "sdk/run/default_paths.h"
 
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sdk/run_record.h"
+#include "sdk/run/run_record.h"
 
 #include <algorithm>
 #include <bit>

@@ -14,8 +14,8 @@
 
 #include "base/status.h"
 #include "policies/scrubbing.h"
-#include "sdk/run_record.h"
-#include "sdk/text_cell.h"
+#include "sdk/run/run_record.h"
+#include "sdk/run/text_cell.h"
 
 namespace lagwatch::sdk {
 

@@ -5,7 +5,7 @@
 // but a guessed name can be confirmed. Context: background; pure.
 #pragma once
 
-#include "sdk/run_record.h"
+#include "sdk/run/run_record.h"
 
 namespace lagwatch::sdk {
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "base/clock.h"
-#include "sdk/run_facts.h"
+#include "sdk/run/run_facts.h"
 #include "watchdog/loops/loop_registry.h"
 
 namespace lagwatch::sdk {

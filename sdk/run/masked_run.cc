@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sdk/masked_run.h"
+#include "sdk/run/masked_run.h"
 
 #include "base/hash.h"
 

@@ -13,7 +13,7 @@
 
 #include "base/uuid.h"
 #include "policies/usage.h"
-#include "sdk/text_cell.h"
+#include "sdk/run/text_cell.h"
 
 namespace lagwatch::sdk {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sdk/text_cell.h"
+#include "sdk/run/text_cell.h"
 
 #include <cstring>
 
