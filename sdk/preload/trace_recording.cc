@@ -16,7 +16,7 @@
 #include "base/clock.h"
 #include "base/quiet_thread.h"
 #include "sdk/preload/thread_waits.h"
-#include "sdk/shared_calls.h"
+#include "sdk/trace/shared_calls.h"
 #include "stack/code_map.h"
 #include "trace/hooks/hook_recorder.h"
 #include "trace/record/recorder.h"

@@ -14,8 +14,8 @@
 
 #include "base/uuid.h"
 #include "policies/rate_limit.h"
-#include "sdk/flight_recorder.h"
-#include "sdk/trace_options.h"
+#include "sdk/trace/flight_recorder.h"
+#include "sdk/trace/trace_options.h"
 #include "watchdog/events/hang_sink.h"
 
 namespace lagwatch::sdk {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sdk/trace_triggers.h"
+#include "sdk/trace/trace_triggers.h"
 
 #include <algorithm>
 #include <string_view>

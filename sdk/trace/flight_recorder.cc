@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sdk/flight_recorder.h"
+#include "sdk/trace/flight_recorder.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "base/env.h"
-#include "sdk/trace_dump.h"
+#include "sdk/trace/trace_dump.h"
 #include "sdk/writing_switch.h"
 #include "stack/code_map.h"
 #include "trace/hooks/hook_recorder.h"

@@ -2,7 +2,7 @@
 // The parts of the program's work that it names itself.
 #include <lagwatch/c.h>
 
-#include "sdk/shared_calls.h"
+#include "sdk/trace/shared_calls.h"
 #include "trace/instrument/call_recorder.h"
 #include "trace/record/arena.h"
 

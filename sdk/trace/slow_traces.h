@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "policies/rate_limit.h"
-#include "sdk/flight_recorder.h"
+#include "sdk/trace/flight_recorder.h"
 #include "watchdog/events/hang_listener.h"
 #include "watchdog/loops/watch_options.h"
 

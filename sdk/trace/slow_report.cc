@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sdk/slow_report.h"
+#include "sdk/trace/slow_report.h"
 
 #include <algorithm>
 #include <cstring>

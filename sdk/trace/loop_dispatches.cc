@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sdk/loop_dispatches.h"
+#include "sdk/trace/loop_dispatches.h"
 
 #include <algorithm>
 #include <cstring>

@@ -8,7 +8,7 @@
 
 #include "report/format/trace_record.h"
 #include "sdk/program_facts.h"
-#include "sdk/trace_options.h"
+#include "sdk/trace/trace_options.h"
 #include "trace/record/arena.h"
 
 namespace lagwatch::sdk {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sdk/trace_dump.h"
+#include "sdk/trace/trace_dump.h"
 
 #include <algorithm>
 
