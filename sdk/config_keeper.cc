@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/env.h"
-#include "sdk/writing_switch.h"
+#include "sdk/report/writing_switch.h"
 
 namespace lagwatch::sdk {
 

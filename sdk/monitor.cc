@@ -12,10 +12,10 @@
 #include "report/spool/spool_reader.h"
 #include "sdk/host_limits.h"
 #include "sdk/no_file_size_signal.h"
+#include "sdk/report/spool_keeper.h"
 #include "sdk/run/default_paths.h"
 #include "sdk/run/run_facts.h"
 #include "sdk/run/text_cell.h"
-#include "sdk/spool_keeper.h"
 #include "stack/elf/frame_section_file.h"
 #include "stack/unwind/table_unwinder.h"
 

@@ -13,7 +13,7 @@
 #include "report/spool/spool_writer.h"
 #include "sdk/dump_signal.h"
 #include "sdk/program_listener.h"
-#include "sdk/report_sink.h"
+#include "sdk/report/report_sink.h"
 #include "sdk/run/exit_analysis.h"
 #include "sdk/run/run_writer.h"
 #include "sdk/run/start_up.h"

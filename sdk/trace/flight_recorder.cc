@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "base/env.h"
+#include "sdk/report/writing_switch.h"
 #include "sdk/trace/trace_dump.h"
-#include "sdk/writing_switch.h"
 #include "stack/code_map.h"
 #include "trace/hooks/hook_recorder.h"
 

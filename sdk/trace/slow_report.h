@@ -10,7 +10,7 @@
 #include <string>
 
 #include "base/uuid.h"
-#include "sdk/program_facts.h"
+#include "sdk/report/program_facts.h"
 #include "trace/record/arena.h"
 #include "watchdog/events/hang_sink.h"
 

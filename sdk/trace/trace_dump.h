@@ -7,7 +7,7 @@
 #include <string>
 
 #include "report/format/trace_record.h"
-#include "sdk/program_facts.h"
+#include "sdk/report/program_facts.h"
 #include "sdk/trace/trace_options.h"
 #include "trace/record/arena.h"
 

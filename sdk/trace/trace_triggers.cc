@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "base/clock.h"
-#include "sdk/hang_encoder.h"
+#include "sdk/report/hang_encoder.h"
 
 namespace lagwatch::sdk {
 namespace {

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <utility>
 
-#include "sdk/writing_switch.h"
+#include "sdk/report/writing_switch.h"
 #include "tests/report/config_testing.h"
 #include "tests/testing/temp_directory.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sdk/frame_slices.h"
+#include "sdk/report/frame_slices.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sdk/report_sink.h"
+#include "sdk/report/report_sink.h"
 
 #include <gtest/gtest.h>
 

@@ -9,7 +9,7 @@
 #include "base/env.h"
 #include "base/text.h"
 #include "report/spool/spool_writer.h"
-#include "sdk/writing_switch.h"
+#include "sdk/report/writing_switch.h"
 #include "tests/report/config_testing.h"
 #include "tests/testing/temp_directory.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sdk/usage_report.h"
+#include "sdk/report/usage_report.h"
 
 #include <algorithm>
 

@@ -10,12 +10,12 @@
 #include "base/mapped_memory.h"
 #include "base/uuid.h"
 #include "report/spool/spool_writer.h"
-#include "sdk/frame_slices.h"
-#include "sdk/hang_encoder.h"
-#include "sdk/program_facts.h"
-#include "sdk/record_writer.h"
+#include "sdk/report/frame_slices.h"
+#include "sdk/report/hang_encoder.h"
+#include "sdk/report/program_facts.h"
+#include "sdk/report/record_writer.h"
+#include "sdk/report/start_report.h"
 #include "sdk/run/run_writer.h"
-#include "sdk/start_report.h"
 #include "watchdog/events/hang_sink.h"
 
 namespace lagwatch::sdk {

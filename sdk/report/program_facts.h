@@ -8,7 +8,7 @@
 #include "base/uuid.h"
 #include "policies/scrubbing.h"
 #include "report/format/report_encoder.h"
-#include "sdk/program_words.h"
+#include "sdk/report/program_words.h"
 
 namespace lagwatch::sdk {
 

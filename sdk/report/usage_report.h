@@ -4,7 +4,7 @@
 
 #include "policies/usage.h"
 #include "report/format/fixed_buffer.h"
-#include "sdk/program_facts.h"
+#include "sdk/report/program_facts.h"
 #include "sdk/run/run_record.h"
 #include "watchdog/events/usage_book.h"
 

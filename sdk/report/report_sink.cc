@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sdk/report_sink.h"
+#include "sdk/report/report_sink.h"
 
 #include <algorithm>
 
 #include "base/clock.h"
 #include "report/spool/record_priority.h"
-#include "sdk/usage_report.h"
-#include "sdk/writing_switch.h"
+#include "sdk/report/usage_report.h"
+#include "sdk/report/writing_switch.h"
 
 namespace lagwatch::sdk {
 namespace {

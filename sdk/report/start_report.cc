@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sdk/start_report.h"
+#include "sdk/report/start_report.h"
 
 #include "base/clock.h"
 #include "report/format/report_encoder.h"

@@ -6,7 +6,7 @@
 
 #include "base/uuid.h"
 #include "report/format/fixed_buffer.h"
-#include "sdk/program_facts.h"
+#include "sdk/report/program_facts.h"
 #include "sdk/run/start_up.h"
 
 namespace lagwatch::sdk {

@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "policies/frame_levels.h"
 #include "report/format/fixed_buffer.h"
-#include "sdk/program_facts.h"
+#include "sdk/report/program_facts.h"
 #include "sdk/run/text_cell.h"
 #include "watchdog/events/hang_sink.h"
 

@@ -7,7 +7,7 @@
 
 #include "report/format/fixed_buffer.h"
 #include "report/format/report_encoder.h"
-#include "sdk/program_facts.h"
+#include "sdk/report/program_facts.h"
 #include "watchdog/events/hang_sink.h"
 
 namespace lagwatch::sdk {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sdk/spool_keeper.h"
+#include "sdk/report/spool_keeper.h"
 
 #include <algorithm>
 #include <charconv>

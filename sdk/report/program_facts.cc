@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sdk/program_facts.h"
+#include "sdk/report/program_facts.h"
 
 #include <sys/utsname.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sdk/program_words.h"
+#include "sdk/report/program_words.h"
 
 #include <algorithm>
 #include <cstring>

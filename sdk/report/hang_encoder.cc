@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sdk/hang_encoder.h"
+#include "sdk/report/hang_encoder.h"
 
 #include <array>
 
