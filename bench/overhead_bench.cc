@@ -19,8 +19,8 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "base/proc_file.h"
-#include "base/sleeper.h"
+#include "base/process/proc_file.h"
+#include "base/process/sleeper.h"
 #include "base/ticks.h"
 #include "stack/signal/capture_signal.h"
 #include "stack/unwind/table_unwinder.h"

@@ -20,7 +20,7 @@
 
 #include "base/clock.h"
 #include "base/crc32c.h"
-#include "base/env.h"
+#include "base/process/env.h"
 #include "base/uuid.h"
 #include "report/spool/segment_format.h"
 #include "report/spool/spool_reader.h"

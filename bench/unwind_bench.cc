@@ -29,7 +29,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/safe_memory.h"
+#include "base/process/safe_memory.h"
 #include "bench/libunwind_local.h"
 #include "bench/own_walks.h"
 #include "stack/code_map.h"

@@ -21,7 +21,7 @@
 #include <thread>
 #include <vector>
 
-#include "base/env.h"
+#include "base/process/env.h"
 #include "bench/wire/application.h"
 #include "report/format/packed_batch.h"
 #include "report/spool/spool_reader.h"

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/env.h"
+#include "base/process/env.h"
 #include "base/text.h"
 #include "collector/backup/backup_command.h"
 #include "collector/config/config_service.h"

@@ -10,7 +10,7 @@
 #include <memory>
 #include <type_traits>
 
-#include "base/run_guarded.h"
+#include "base/process/run_guarded.h"
 #include "report/seal/record_sealer.h"
 #include "sdk/c_listener.h"
 #include "sdk/config_keeper.h"

@@ -4,7 +4,7 @@
 #include <random>
 #include <utility>
 
-#include "base/env.h"
+#include "base/process/env.h"
 #include "sdk/report/writing_switch.h"
 
 namespace lagwatch::sdk {

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/env.h"
-#include "base/quiet_thread.h"
-#include "base/sleeper.h"
+#include "base/process/env.h"
+#include "base/process/quiet_thread.h"
+#include "base/process/sleeper.h"
 #include "report/config/config_file_name.h"
 #include "report/spool/record_facts.h"
 #include "report/spool/spool_directory.h"

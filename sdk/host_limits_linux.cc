@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <string_view>
 
-#include "base/proc_file.h"
-#include "base/seccomp.h"
+#include "base/process/proc_file.h"
+#include "base/process/seccomp.h"
 #include "sdk/host_limits.h"
 
 namespace lagwatch::sdk {

@@ -7,8 +7,8 @@
 #include <exception>
 #include <iterator>
 
-#include "base/env.h"
-#include "base/quiet_thread.h"
+#include "base/process/env.h"
+#include "base/process/quiet_thread.h"
 #include "report/spool/spool_reader.h"
 #include "sdk/host_limits.h"
 #include "sdk/no_file_size_signal.h"

@@ -9,9 +9,9 @@
 #include <new>
 #include <utility>
 
-#include "base/capabilities.h"
 #include "base/clock.h"
-#include "base/seccomp.h"
+#include "base/process/capabilities.h"
+#include "base/process/seccomp.h"
 #include "sdk/report/program_words.h"
 #include "sdk/report/writing_switch.h"
 #include "stack/signal_stacks.h"

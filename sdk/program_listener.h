@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "base/program_caller.h"
+#include "base/process/program_caller.h"
 #include "watchdog/events/hang_listener.h"
 
 namespace lagwatch::sdk {

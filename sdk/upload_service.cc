@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/env.h"
+#include "base/process/env.h"
 #include "policies/scrubbing.h"
 #include "report/upload/file_transport.h"
 #include "report/upload/http_config_source.h"

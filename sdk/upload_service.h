@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "base/program_caller.h"
+#include "base/process/program_caller.h"
 #include "base/status.h"
 #include "report/config/config_file_name.h"
 #include "report/config/remote_config.h"

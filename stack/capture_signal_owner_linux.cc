@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "base/mapped_memory.h"
+#include "base/process/mapped_memory.h"
 #include "stack/capture_signal_owner.h"
 #include "stack/signal/kernel_calls.h"
 #include "stack/signal_stacks.h"

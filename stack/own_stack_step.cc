@@ -3,7 +3,7 @@
 
 #include <cerrno>
 
-#include "base/safe_memory.h"
+#include "base/process/safe_memory.h"
 #include "stack/unwind/byte_cursor.h"
 #include "stack/unwind/expression.h"
 #include "stack/unwind/processor.h"

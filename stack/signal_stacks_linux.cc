@@ -8,7 +8,7 @@
 #include <cerrno>
 
 #include "base/clock.h"
-#include "base/safe_memory.h"
+#include "base/process/safe_memory.h"
 #include "stack/signal/capture_signal.h"
 #include "stack/signal_stacks.h"
 

@@ -14,7 +14,7 @@
 #include <memory>
 
 #include "base/counter.h"
-#include "base/mapped_memory.h"
+#include "base/process/mapped_memory.h"
 #include "base/status.h"
 #include "stack/capture_signal_owner.h"
 #include "stack/code/module_map.h"

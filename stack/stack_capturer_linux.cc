@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "base/safe_memory.h"
+#include "base/process/safe_memory.h"
 #include "stack/signal/replaced_returns.h"
 #include "stack/stack_capturer.h"
 

@@ -5,7 +5,7 @@
 #include <csignal>
 #include <cstring>
 
-#include "base/mapped_memory.h"
+#include "base/process/mapped_memory.h"
 #include "stack/signal/context.h"
 #include "stack/thread_block_layout.h"
 

@@ -4,7 +4,7 @@
 #include <cerrno>
 #include <cstdio>
 
-#include "base/env.h"
+#include "base/process/env.h"
 #include "report/format/report.h"
 #include "report/spool/spool_reader.h"
 #include "report/upload/ledger_file.h"

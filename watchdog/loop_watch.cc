@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/safe_memory.h"
+#include "base/process/safe_memory.h"
 #include "policies/fact_names.h"
 #include "watchdog/evidence/evidence.h"
 #include "watchdog/report_facts.h"

@@ -9,7 +9,7 @@
 #include <memory>
 #include <span>
 
-#include "base/mapped_memory.h"
+#include "base/process/mapped_memory.h"
 #include "watchdog/loop_watch.h"
 #include "watchdog/loops/loop_registry.h"
 #include "watchdog/samples/sample_rings.h"

@@ -10,8 +10,8 @@
 #include <string_view>
 
 #include "base/clock.h"
-#include "base/proc_file.h"
-#include "base/quiet_thread.h"
+#include "base/process/proc_file.h"
+#include "base/process/quiet_thread.h"
 #include "watchdog/report_facts.h"
 
 namespace lagwatch::watchdog {

@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "base/clock.h"
-#include "base/proc_file.h"
+#include "base/process/proc_file.h"
 #include "watchdog/service_feed.h"
 
 namespace lagwatch::watchdog {

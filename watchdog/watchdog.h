@@ -9,8 +9,8 @@
 #include <mutex>
 
 #include "base/clock.h"
-#include "base/quiet_thread.h"
-#include "base/sleeper.h"
+#include "base/process/quiet_thread.h"
+#include "base/process/sleeper.h"
 #include "base/status.h"
 #include "base/ticks.h"
 #include "policies/guard.h"

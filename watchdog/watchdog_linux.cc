@@ -6,7 +6,7 @@
 #include <new>
 #include <utility>
 
-#include "base/proc_file.h"
+#include "base/process/proc_file.h"
 #include "base/thread_fence.h"
 #include "stack/threads/thread_counters.h"
 #include "watchdog/samples/thread_loads.h"

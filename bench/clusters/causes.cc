@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <sstream>
 
-#include "base/env.h"
+#include "base/process/env.h"
 
 namespace lagwatch::clusters {
 namespace {

@@ -9,7 +9,7 @@
 #include <string>
 #include <thread>
 
-#include "base/proc_file.h"
+#include "base/process/proc_file.h"
 #include "bench/detect/scenarios.h"
 
 namespace lagwatch::bench {

@@ -11,7 +11,7 @@
 #include <iostream>
 #include <thread>
 
-#include "base/env.h"
+#include "base/process/env.h"
 #include "report/format/report.h"
 #include "report/spool/spool_reader.h"
 

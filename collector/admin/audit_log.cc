@@ -8,7 +8,7 @@
 #include <cerrno>
 
 #include "base/clock.h"
-#include "base/env.h"
+#include "base/process/env.h"
 
 namespace lagwatch::collector {
 namespace {

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/env.h"
+#include "base/process/env.h"
 #include "collector/admin/if_match.h"
 #include "collector/admin/unfitting.h"
 #include "collector/config/config_file.h"

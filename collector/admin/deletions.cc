@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "base/env.h"
+#include "base/process/env.h"
 #include "base/text.h"
 #include "collector/files/replace_file.h"
 #include "collector/keys/key_record.h"

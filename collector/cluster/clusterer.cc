@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
-#include "base/env.h"
 #include "base/hash.h"
+#include "base/process/env.h"
 #include "collector/cluster/default_cluster_rules.h"
 #include "collector/cluster/named_stacks.h"
 

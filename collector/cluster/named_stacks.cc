@@ -6,7 +6,7 @@
 #include <map>
 #include <utility>
 
-#include "base/own_names.h"
+#include "base/process/own_names.h"
 #include "collector/cluster/cause_name.h"
 #include "collector/symbols/remembered.h"
 

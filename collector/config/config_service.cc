@@ -9,8 +9,8 @@
 #include <ctime>
 #include <utility>
 
-#include "base/env.h"
 #include "base/hash.h"
+#include "base/process/env.h"
 #include "base/text.h"
 #include "collector/files/replace_file.h"
 

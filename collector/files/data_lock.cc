@@ -3,7 +3,7 @@
 
 #include <cerrno>
 
-#include "base/env.h"
+#include "base/process/env.h"
 
 namespace lagwatch::collector {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/files/replace_file.h"
 
-#include "base/env.h"
+#include "base/process/env.h"
 
 namespace lagwatch::collector {
 

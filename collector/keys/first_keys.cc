@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "base/clock.h"
-#include "base/env.h"
+#include "base/process/env.h"
 #include "collector/keys/secret_file.h"
 
 namespace lagwatch::collector {

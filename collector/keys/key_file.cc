@@ -8,7 +8,7 @@
 #include <thread>
 #include <utility>
 
-#include "base/env.h"
+#include "base/process/env.h"
 #include "collector/files/replace_file.h"
 
 namespace lagwatch::collector {

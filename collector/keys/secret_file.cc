@@ -4,7 +4,7 @@
 #include <cerrno>
 #include <string_view>
 
-#include "base/env.h"
+#include "base/process/env.h"
 #include "base/text.h"
 
 namespace lagwatch::collector {

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/env.h"
+#include "base/process/env.h"
 #include "collector/files/replace_file.h"
 #include "collector/symbols/symbol_namer.h"
 #include "report/format/report.h"

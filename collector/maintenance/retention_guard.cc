@@ -5,7 +5,7 @@
 #include <charconv>
 #include <utility>
 
-#include "base/env.h"
+#include "base/process/env.h"
 #include "collector/files/replace_file.h"
 
 namespace lagwatch::collector {

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "base/own_names.h"
+#include "base/process/own_names.h"
 
 namespace lagwatch::collector {
 

@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <map>
 
-#include "base/own_names.h"
+#include "base/process/own_names.h"
 #include "base/text.h"
 #include "collector/cluster/named_stacks.h"
 #include "collector/symbols/frame_names.h"

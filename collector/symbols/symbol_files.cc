@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <utility>
 
-#include "base/env.h"
+#include "base/process/env.h"
 #include "collector/symbols/sha256.h"
 
 namespace lagwatch::collector {

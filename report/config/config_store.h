@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/env.h"
+#include "base/process/env.h"
 #include "base/status.h"
 #include "report/config/config_file_name.h"
 #include "report/config/remote_config.h"

@@ -5,7 +5,7 @@
 #include <set>
 #include <utility>
 
-#include "base/own_names.h"
+#include "base/process/own_names.h"
 #include "policies/fact_names.h"
 
 namespace lagwatch::report {

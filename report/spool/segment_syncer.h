@@ -9,9 +9,9 @@
 #include <string>
 
 #include "base/counter.h"
-#include "base/env.h"
-#include "base/quiet_thread.h"
-#include "base/sleeper.h"
+#include "base/process/env.h"
+#include "base/process/quiet_thread.h"
+#include "base/process/sleeper.h"
 
 namespace lagwatch::report {
 

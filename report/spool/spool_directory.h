@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "base/env.h"
+#include "base/process/env.h"
 #include "base/status.h"
 
 namespace lagwatch::report {

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/env.h"
+#include "base/process/env.h"
 #include "base/status.h"
 #include "report/format/record.h"
 

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string>
 
-#include "base/env.h"
+#include "base/process/env.h"
 #include "base/status.h"
 #include "policies/retention.h"
 #include "report/spool/record_facts.h"

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/hash.h"
-#include "base/quiet_thread.h"
+#include "base/process/quiet_thread.h"
 #include "report/spool/spool_directory.h"
 
 namespace lagwatch::report {

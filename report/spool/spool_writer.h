@@ -15,7 +15,7 @@
 
 #include "base/clock.h"
 #include "base/counter.h"
-#include "base/env.h"
+#include "base/process/env.h"
 #include "base/status.h"
 #include "base/uuid.h"
 #include "policies/report_priority.h"

@@ -6,7 +6,7 @@
 #include <functional>
 #include <string>
 
-#include "base/env.h"
+#include "base/process/env.h"
 #include "base/status.h"
 #include "policies/retention.h"
 #include "report/upload/upload_gate.h"

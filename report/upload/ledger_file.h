@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/env.h"
+#include "base/process/env.h"
 #include "base/status.h"
 #include "report/upload/upload_ledger.h"
 

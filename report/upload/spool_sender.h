@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/env.h"
+#include "base/process/env.h"
 #include "report/spool/spool_reader.h"
 #include "report/upload/frame_namer.h"
 #include "report/upload/ledger_file.h"

@@ -9,8 +9,8 @@
 #include <functional>
 #include <utility>
 
-#include "base/quiet_thread.h"
-#include "base/sleeper.h"
+#include "base/process/quiet_thread.h"
+#include "base/process/sleeper.h"
 #include "base/status.h"
 #include "report/upload/spool_sender.h"
 #include "report/upload/transport.h"

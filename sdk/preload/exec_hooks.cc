@@ -13,8 +13,8 @@
 #include <cstdarg>
 #include <utility>
 
-#include "base/mapped_memory.h"
-#include "base/seccomp.h"
+#include "base/process/mapped_memory.h"
+#include "base/process/seccomp.h"
 #include "sdk/preload/exec_environment.h"
 #include "sdk/preload/wait_tracker.h"
 

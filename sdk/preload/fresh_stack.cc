@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "base/mapped_memory.h"
+#include "base/process/mapped_memory.h"
 
 namespace lagwatch::sdk {
 namespace {

@@ -11,7 +11,7 @@
 #include <atomic>
 #include <cerrno>
 
-#include "base/seccomp.h"
+#include "base/process/seccomp.h"
 #include "sdk/preload/wait_tracker.h"
 
 namespace {

@@ -6,7 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/seccomp.h"
+#include "base/process/seccomp.h"
 #include "stack/signal_stacks.h"
 
 namespace {

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/quiet_thread.h"
+#include "base/process/quiet_thread.h"
 #include "sdk/preload/thread_waits.h"
 #include "sdk/trace/shared_calls.h"
 #include "stack/code_map.h"

@@ -10,7 +10,7 @@
 #include <cstdio>
 #include <string_view>
 
-#include "base/env.h"
+#include "base/process/env.h"
 #include "report/spool/spool_directory.h"
 
 namespace lagwatch::sdk {

@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "base/safe_memory.h"
+#include "base/process/safe_memory.h"
 #include "watchdog/evidence/idle_places.h"
 
 namespace lagwatch::sdk {

@@ -11,10 +11,10 @@
 #include <mutex>
 #include <new>
 
-#include "base/capabilities.h"
-#include "base/own_threads.h"
-#include "base/run_guarded.h"
-#include "base/seccomp.h"
+#include "base/process/capabilities.h"
+#include "base/process/own_threads.h"
+#include "base/process/run_guarded.h"
+#include "base/process/seccomp.h"
 #include "sdk/preload/exec_environment.h"
 #include "sdk/preload/exec_hooks.h"
 #include "sdk/preload/fresh_stack.h"

@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "base/counter.h"
-#include "base/mapped_memory.h"
+#include "base/process/mapped_memory.h"
 #include "base/uuid.h"
 #include "report/spool/spool_writer.h"
 #include "sdk/report/frame_slices.h"

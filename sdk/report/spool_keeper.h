@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "base/env.h"
+#include "base/process/env.h"
 #include "report/spool/spool_sweep.h"
 #include "report/spool/spool_writer.h"
 

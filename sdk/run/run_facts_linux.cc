@@ -9,8 +9,8 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
-#include "base/proc_file.h"
-#include "base/safe_memory.h"
+#include "base/process/proc_file.h"
+#include "base/process/safe_memory.h"
 #include "sdk/run/default_paths.h"
 #include "sdk/run/run_facts.h"
 #include "stack/elf/build_id_note.h"

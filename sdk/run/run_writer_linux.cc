@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "base/owned_fd.h"
-#include "base/safe_memory.h"
+#include "base/process/safe_memory.h"
 #include "sdk/run/masked_run.h"
 #include "sdk/run/run_facts.h"
 #include "sdk/run/run_writer.h"

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/env.h"
+#include "base/process/env.h"
 #include "sdk/report/writing_switch.h"
 #include "sdk/trace/trace_dump.h"
 #include "stack/code_map.h"

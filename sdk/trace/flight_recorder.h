@@ -12,8 +12,8 @@
 #include <string>
 
 #include "base/counter.h"
-#include "base/quiet_thread.h"
-#include "base/sleeper.h"
+#include "base/process/quiet_thread.h"
+#include "base/process/sleeper.h"
 #include "base/status.h"
 #include "report/seal/sealer.h"
 #include "report/spool/spool_writer.h"

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/safe_memory.h"
+#include "base/process/safe_memory.h"
 
 namespace lagwatch::sdk {
 

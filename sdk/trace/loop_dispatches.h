@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "base/mapped_memory.h"
+#include "base/process/mapped_memory.h"
 #include "trace/record/dispatch_source.h"
 #include "watchdog/loops/loop_registry.h"
 

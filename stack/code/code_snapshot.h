@@ -6,7 +6,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "base/mapped_array.h"
+#include "base/process/mapped_array.h"
 #include "stack/code/module_map.h"
 
 namespace lagwatch::stack {

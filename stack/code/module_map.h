@@ -11,7 +11,7 @@
 #include <span>
 #include <string_view>
 
-#include "base/mapped_memory.h"
+#include "base/process/mapped_memory.h"
 #include "stack/elf/elf_headers.h"
 #include "stack/frames/raw_stack.h"
 #include "stack/frames/stack.h"

@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "base/hash.h"
-#include "base/own_names.h"
-#include "base/proc_file.h"
-#include "base/safe_memory.h"
+#include "base/process/own_names.h"
+#include "base/process/proc_file.h"
+#include "base/process/safe_memory.h"
 #include "stack/code/module_map.h"
 #include "stack/frames/stack.h"
 

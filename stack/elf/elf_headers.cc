@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/safe_memory.h"
+#include "base/process/safe_memory.h"
 #include "stack/elf/build_id_note.h"
 
 namespace lagwatch::stack {

@@ -6,7 +6,7 @@
 #include <bit>
 #include <cstring>
 
-#include "base/safe_memory.h"
+#include "base/process/safe_memory.h"
 #include "stack/threads/lock_layout.h"
 
 namespace lagwatch::stack {

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "base/safe_memory.h"
+#include "base/process/safe_memory.h"
 #include "stack/threads/lock_owner.h"
 
 namespace lagwatch::stack {

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "base/proc_file.h"
+#include "base/process/proc_file.h"
 #include "stack/threads/thread_files.h"
 
 namespace lagwatch::stack {

@@ -11,7 +11,7 @@
 #include <string_view>
 
 #include "base/clock.h"
-#include "base/proc_file.h"
+#include "base/process/proc_file.h"
 #include "stack/threads/thread_state.h"
 
 namespace lagwatch::stack {

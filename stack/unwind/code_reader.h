@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "base/safe_memory.h"
+#include "base/process/safe_memory.h"
 #include "stack/code/module_map.h"
 #include "stack/code/page_cache.h"
 #include "stack/unwind/processor.h"

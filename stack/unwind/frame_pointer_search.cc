@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "base/safe_memory.h"
+#include "base/process/safe_memory.h"
 
 namespace lagwatch::stack {
 namespace {

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "base/safe_memory.h"
+#include "base/process/safe_memory.h"
 #include "stack/frames/raw_stack.h"
 
 namespace lagwatch::stack {

@@ -8,9 +8,9 @@
 #include <memory>
 #include <mutex>
 
-#include "base/mapped_memory.h"
-#include "base/quiet_thread.h"
-#include "base/sleeper.h"
+#include "base/process/mapped_memory.h"
+#include "base/process/quiet_thread.h"
+#include "base/process/sleeper.h"
 #include "base/status.h"
 #include "stack/code/module_map.h"
 #include "stack/elf/frame_section_file.h"

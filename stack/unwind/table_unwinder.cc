@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stack/unwind/table_unwinder.h"
 
-#include "base/mapped_array.h"
+#include "base/process/mapped_array.h"
 #include "stack/code/page_cache.h"
 #include "stack/unwind/code_reader.h"
 #include "stack/unwind/eh_frame_search.h"

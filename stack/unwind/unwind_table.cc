@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "base/crc32c.h"
-#include "base/safe_memory.h"
+#include "base/process/safe_memory.h"
 #include "stack/unwind/eh_frame_search.h"
 
 namespace lagwatch::stack {

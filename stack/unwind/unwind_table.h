@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "base/mapped_array.h"
+#include "base/process/mapped_array.h"
 #include "stack/code/module_map.h"
 #include "stack/unwind/call_frame_info.h"
 #include "stack/unwind/rule.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/env.h"
+#include "base/process/env.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/loader_walk.h"
+#include "base/process/loader_walk.h"
 
 #include <gtest/gtest.h>
 #include <pthread.h>

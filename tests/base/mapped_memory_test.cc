@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/mapped_memory.h"
+#include "base/process/mapped_memory.h"
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -8,7 +8,7 @@
 #include <fstream>
 #include <string>
 
-#include "base/quiet_thread.h"
+#include "base/process/quiet_thread.h"
 
 namespace lagwatch::base {
 namespace {

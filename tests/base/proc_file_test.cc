@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/proc_file.h"
+#include "base/process/proc_file.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

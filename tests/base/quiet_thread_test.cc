@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/quiet_thread.h"
+#include "base/process/quiet_thread.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 #include <thread>
 
 #include "base/clock.h"
-#include "base/program_caller.h"
+#include "base/process/program_caller.h"
 
 namespace lagwatch::base {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/safe_memory.h"
+#include "base/process/safe_memory.h"
 
 #include <gtest/gtest.h>
 #include <linux/filter.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/sleeper.h"
+#include "base/process/sleeper.h"
 
 #include <gtest/gtest.h>
 #include <linux/futex.h>

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "base/env.h"
+#include "base/process/env.h"
 #include "tests/faults/case_plan.h"
 #include "tests/faults/shared_case.h"
 

@@ -33,14 +33,14 @@ class CheckLayersTest(unittest.TestCase):
         self.assertIn(saying, result.stdout)
 
     def test_layers_may_include_what_lies_below(self):
-        self.assert_keeps("base/env.h", '#include "base/status.h"')
+        self.assert_keeps("base/process/env.h", '#include "base/status.h"')
         self.assert_keeps("watchdog/watchdog.h", '#include "stack/frames/stack.h"')
         self.assert_keeps("report/spool/spool_reader.cc", '#include "report/format/fields.h"')
         self.assert_keeps("sdk/monitor.cc", "#include <lagwatch/c.h>")
         self.assert_keeps("tools/main.cc", '#include "collector/query/query_api.h"')
 
     def test_layers_may_not_include_what_lies_above_or_beside(self):
-        self.assert_breaks("base/env.h", '#include "policies/backoff.h"', "base may not include")
+        self.assert_breaks("base/process/env.h", '#include "policies/backoff.h"', "base may not include")
         self.assert_breaks("policies/backoff.h", '  #  include "stack/frames/stack.h"', "may include base")
         self.assert_breaks("watchdog/watchdog.h", '#include "report/format/report.h"', "watchdog may not")
         self.assert_breaks("report/format/report.h", '#include "report/spool/spool_reader.h"', "may not")
@@ -55,28 +55,28 @@ class CheckLayersTest(unittest.TestCase):
 
     def test_names_begin_at_the_root(self):
         self.assert_breaks("sdk/monitor.cc", '#include "monitor.h"', "sdk may not include monitor.h")
-        self.assert_breaks("sdk/monitor.cc", '#include "../base/env.h"', "sdk may not include ../base/env.h")
+        self.assert_breaks("sdk/monitor.cc", '#include "../base/process/env.h"', "sdk may not include ../base/process/env.h")
 
     def test_public_headers_include_public_headers_only(self):
         self.assert_keeps("sdk/include/lagwatch/lagwatch.h", "#include <lagwatch/c.h>")
         self.assert_breaks("sdk/include/lagwatch/lagwatch.h", '#include "c.h"', "<lagwatch/")
         self.assert_breaks("sdk/include/lagwatch/lagwatch.h", '#include "base/status.h"', "<lagwatch/")
         self.assert_breaks("sdk/include/lagwatch/c.h", "#include <nlohmann/json.hpp>", "only collector/keys, collector/query")
-        self.assert_breaks("base/env.h", "#include <lagwatch/c.h>", "base may not")
+        self.assert_breaks("base/process/env.h", "#include <lagwatch/c.h>", "base may not")
 
     def test_samples_see_the_installed_package_only(self):
         self.assert_keeps("samples/editor/main.cc", '#include "editor.h"')
         self.assert_keeps("samples/editor/main.cc", "#include <lagwatch/lagwatch.h>")
-        self.assert_breaks("samples/editor/main.cc", '#include "base/env.h"', "a sample may")
+        self.assert_breaks("samples/editor/main.cc", '#include "base/process/env.h"', "a sample may")
         self.assert_breaks("samples/editor/main.cc", '#include "../server/server.h"', "a sample may")
 
     def test_libraries_have_owners(self):
         self.assert_keeps("collector/http/http_server.cc", "#include <boost/asio/io_context.hpp>")
-        self.assert_keeps("base/env_linux.cc", "#include <sys/stat.h>")
+        self.assert_keeps("base/process/env_linux.cc", "#include <sys/stat.h>")
         self.assert_breaks("collector/main.cc", "#include <boost/asio/io_context.hpp>", "only collector/http")
         self.assert_breaks("stack/code/unwinder.h", "#include <libunwind.h>", "only bench, tests")
-        self.assert_breaks("base/env.h", "#include <zlib.h>", "only base/gzip, collector/ingest, report/seal")
-        self.assert_breaks("base/env.h", "#include <fmt/format.h>", "no known library")
+        self.assert_breaks("base/process/env.h", "#include <zlib.h>", "only base/gzip, collector/ingest, report/seal")
+        self.assert_breaks("base/process/env.h", "#include <fmt/format.h>", "no known library")
 
     def test_files_belong_to_a_layer(self):
         result = check({"report/orphan.h": ""})
@@ -84,17 +84,17 @@ class CheckLayersTest(unittest.TestCase):
         self.assertIn("report/orphan.h:1: belongs to no layer", result.stdout)
 
     def test_a_source_begins_with_its_header(self):
-        header = {"base/env.h": ""}
-        self.assertEqual(check({**header, "base/env.cc": '#include "base/env.h"\n#include "base/uuid.h"\n'}).returncode, 0)
-        result = check({**header, "base/env.cc": '#include <string>\n#include "base/env.h"\n'})
+        header = {"base/process/env.h": ""}
+        self.assertEqual(check({**header, "base/env.cc": '#include "base/process/env.h"\n#include "base/uuid.h"\n'}).returncode, 0)
+        result = check({**header, "base/env.cc": '#include <string>\n#include "base/process/env.h"\n'})
         self.assertEqual(result.returncode, 1)
-        self.assertIn('base/env.cc:1: its own header comes first: #include "base/env.h"', result.stdout)
+        self.assertIn('base/env.cc:1: its own header comes first: #include "base/process/env.h"', result.stdout)
 
     def test_systems_are_told_apart_by_file_names(self):
         for condition in ("#ifdef __linux__", "#if defined(__x86_64__)", "#  elif defined(__aarch64__) && 1",
                           "#ifndef _WIN32"):
             self.assert_breaks("base/env.cc", condition, "asks for ")
-            self.assert_keeps("base/env_linux.cc", condition)
+            self.assert_keeps("base/process/env_linux.cc", condition)
             self.assert_keeps("base/ticks.h", condition)
         self.assert_keeps("base/env.cc", "#ifdef __cplusplus")
         self.assert_keeps("base/env.cc", "// #ifdef __linux__")

@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <string>
 
-#include "base/env.h"
+#include "base/process/env.h"
 
 namespace lagwatch::policies {
 namespace {

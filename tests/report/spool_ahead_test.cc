@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "base/quiet_thread.h"
+#include "base/process/quiet_thread.h"
 #include "report/spool/segment_format.h"
 #include "report/spool/spool_reader.h"
 #include "report/spool/spool_writer.h"

@@ -18,7 +18,7 @@
 #include <string>
 #include <thread>
 
-#include "base/quiet_thread.h"
+#include "base/process/quiet_thread.h"
 #include "tests/sdk/sdk_testing.h"
 
 namespace lagwatch {

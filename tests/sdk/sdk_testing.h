@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/env.h"
+#include "base/process/env.h"
 #include "report/format/report.h"
 #include "report/spool/spool_reader.h"
 #include "tests/testing/process.h"

@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "base/env.h"
+#include "base/process/env.h"
 #include "base/text.h"
 #include "report/format/report.h"
 #include "report/format/sealed.h"

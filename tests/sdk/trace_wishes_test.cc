@@ -6,7 +6,7 @@
 #include <memory>
 #include <optional>
 
-#include "base/env.h"
+#include "base/process/env.h"
 #include "report/format/trace_record.h"
 #include "report/spool/spool_reader.h"
 #include "sdk/monitor.h"

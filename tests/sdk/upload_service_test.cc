@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <string>
 
-#include "base/env.h"
+#include "base/process/env.h"
 #include "base/text.h"
 #include "report/spool/spool_writer.h"
 #include "sdk/report/writing_switch.h"

@@ -18,8 +18,8 @@
 #include <thread>
 #include <vector>
 
-#include "base/quiet_thread.h"
-#include "base/safe_memory.h"
+#include "base/process/quiet_thread.h"
+#include "base/process/safe_memory.h"
 #include "stack/own_stack.h"
 #include "stack/signal_stacks.h"
 #include "stack/stack_capturer.h"

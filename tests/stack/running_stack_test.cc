@@ -10,7 +10,7 @@
 #include <memory>
 #include <vector>
 
-#include "base/safe_memory.h"
+#include "base/process/safe_memory.h"
 #include "tests/stack/caught_stack.h"
 #include "tests/testing/process.h"
 #include "tests/testing/stalls.h"

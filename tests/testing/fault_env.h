@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/env.h"
+#include "base/process/env.h"
 
 namespace lagwatch::testing {
 

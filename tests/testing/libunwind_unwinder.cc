@@ -5,7 +5,7 @@
 
 #include <cstring>
 
-#include "base/safe_memory.h"
+#include "base/process/safe_memory.h"
 #include "stack/code/page_cache.h"
 
 // libunwind's search of a binary search table in another address space: exported, used by debuggers, and

@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/env.h"
+#include "base/process/env.h"
 
 namespace lagwatch::testing {
 

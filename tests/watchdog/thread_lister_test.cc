@@ -19,8 +19,8 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/own_threads.h"
-#include "base/program_caller.h"
+#include "base/process/own_threads.h"
+#include "base/process/program_caller.h"
 #include "stack/unwind/table_unwinder.h"
 #include "tests/testing/process.h"
 #include "tests/testing/stalls.h"

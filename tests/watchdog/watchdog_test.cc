@@ -12,7 +12,7 @@
 #include <string>
 #include <thread>
 
-#include "base/proc_file.h"
+#include "base/process/proc_file.h"
 #include "stack/unwind/table_unwinder.h"
 #include "tests/testing/process.h"
 #include "tests/testing/stalls.h"

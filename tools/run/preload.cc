@@ -9,7 +9,7 @@
 #include <iostream>
 #include <utility>
 
-#include "base/seccomp.h"
+#include "base/process/seccomp.h"
 #include "tools/run/target_check.h"
 
 namespace lagwatch::tools {

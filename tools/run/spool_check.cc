@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/env.h"
+#include "base/process/env.h"
 #include "report/spool/spool_directory.h"
 #include "sdk/run/run_record.h"
 

@@ -13,7 +13,7 @@
 #include <thread>
 
 #include "base/clock.h"
-#include "base/env.h"
+#include "base/process/env.h"
 #include "report/spool/spool_reader.h"
 #include "sdk/run/default_paths.h"
 #include "sdk/upload_service.h"

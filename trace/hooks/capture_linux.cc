@@ -8,8 +8,8 @@
 #include <ctime>
 
 #include "base/clock.h"
-#include "base/safe_memory.h"
-#include "base/thread_end_key.h"
+#include "base/process/safe_memory.h"
+#include "base/process/thread_end_key.h"
 #include "trace/hooks/capture.h"
 
 namespace lagwatch::trace {

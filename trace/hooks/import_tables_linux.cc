@@ -12,7 +12,7 @@
 #include <new>
 
 #include "base/clock.h"
-#include "base/loader_walk.h"
+#include "base/process/loader_walk.h"
 #include "stack/code/own_code.h"
 #include "trace/hooks/import_tables.h"
 #include "trace/hooks/loaded_module_linux.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/proc_file.h"
+#include "base/process/proc_file.h"
 #include "trace/hooks/page_access.h"
 
 namespace lagwatch::trace {

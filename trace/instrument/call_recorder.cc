@@ -5,7 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/thread_end_key.h"
+#include "base/process/thread_end_key.h"
 #include "trace/instrument/call_writer.h"
 #include "trace/instrument/coarse_clock.h"
 

@@ -5,8 +5,8 @@
 #include <new>
 
 #include "base/clock.h"
-#include "base/quiet_thread.h"
-#include "base/sleeper.h"
+#include "base/process/quiet_thread.h"
+#include "base/process/sleeper.h"
 #include "base/ticks.h"
 #include "trace/instrument/call_event.h"
 

@@ -6,8 +6,8 @@
 #include <iterator>
 #include <memory>
 
-#include "base/loader_walk.h"
-#include "base/quiet_thread.h"
+#include "base/process/loader_walk.h"
+#include "base/process/quiet_thread.h"
 #include "stack/elf/local_symbols.h"
 #include "trace/instrument/return_thunks.h"
 

@@ -6,7 +6,7 @@
 #include <climits>
 #include <cstring>
 
-#include "base/safe_memory.h"
+#include "base/process/safe_memory.h"
 #include "stack/elf/build_id_note.h"
 #include "stack/elf/elf_file.h"
 #include "trace/instrument/patchable_module.h"

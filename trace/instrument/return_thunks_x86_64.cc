@@ -8,8 +8,8 @@
 #include <cerrno>
 #include <cstring>
 
-#include "base/safe_memory.h"
-#include "base/thread_end_key.h"
+#include "base/process/safe_memory.h"
+#include "base/process/thread_end_key.h"
 #include "stack/signal/replaced_returns.h"
 #include "trace/instrument/call_writer.h"
 #include "trace/instrument/return_thunks.h"

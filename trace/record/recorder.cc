@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "base/proc_file.h"
+#include "base/process/proc_file.h"
 #include "base/ticks.h"
 #include "stack/threads/thread_state.h"
 

@@ -10,9 +10,9 @@
 #include <mutex>
 #include <vector>
 
-#include "base/mapped_array.h"
-#include "base/quiet_thread.h"
-#include "base/sleeper.h"
+#include "base/process/mapped_array.h"
+#include "base/process/quiet_thread.h"
+#include "base/process/sleeper.h"
 #include "base/status.h"
 #include "stack/code_map.h"
 #include "trace/record/call_recording.h"

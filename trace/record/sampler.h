@@ -10,9 +10,9 @@
 #include <memory>
 #include <mutex>
 
-#include "base/mapped_array.h"
-#include "base/quiet_thread.h"
-#include "base/sleeper.h"
+#include "base/process/mapped_array.h"
+#include "base/process/quiet_thread.h"
+#include "base/process/sleeper.h"
 #include "stack/stack_capturer.h"
 #include "trace/record/cpu_timers.h"
 #include "trace/record/dispatch_source.h"

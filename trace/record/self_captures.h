@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "base/mapped_array.h"
+#include "base/process/mapped_array.h"
 #include "base/status.h"
 #include "stack/code_map.h"
 #include "stack/own_stack.h"

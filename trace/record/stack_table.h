@@ -13,7 +13,7 @@
 #include <memory>
 #include <vector>
 
-#include "base/mapped_array.h"
+#include "base/process/mapped_array.h"
 #include "stack/frames/stack.h"
 #include "trace/record/arena.h"
 

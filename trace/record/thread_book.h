@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "base/mapped_array.h"
+#include "base/process/mapped_array.h"
 #include "trace/record/arena.h"
 
 namespace lagwatch::trace {

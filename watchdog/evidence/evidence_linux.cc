@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "base/clock.h"
-#include "base/proc_file.h"
+#include "base/process/proc_file.h"
 #include "stack/threads/thread_counters.h"
 #include "watchdog/evidence/evidence.h"
 #include "watchdog/evidence/wait_peer.h"

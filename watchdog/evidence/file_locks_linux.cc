@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "base/proc_file.h"
+#include "base/process/proc_file.h"
 #include "watchdog/evidence/file_locks.h"
 
 namespace lagwatch::watchdog {

@@ -9,7 +9,7 @@
 #include <cstdio>
 
 #include "base/clock.h"
-#include "base/proc_file.h"
+#include "base/process/proc_file.h"
 #include "watchdog/evidence/process_search.h"
 
 namespace lagwatch::watchdog {

@@ -16,8 +16,8 @@
 #include <optional>
 #include <string_view>
 
-#include "base/proc_file.h"
-#include "base/safe_memory.h"
+#include "base/process/proc_file.h"
+#include "base/process/safe_memory.h"
 #include "stack/threads/thread_state.h"
 #include "watchdog/evidence/wait_peer.h"
 

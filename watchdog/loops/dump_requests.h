@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "base/counter.h"
-#include "base/sleeper.h"
+#include "base/process/sleeper.h"
 #include "policies/rate_limit.h"
 
 namespace lagwatch::watchdog {

@@ -5,7 +5,7 @@
 #include <cerrno>
 
 #include "base/clock.h"
-#include "base/safe_memory.h"
+#include "base/process/safe_memory.h"
 
 namespace lagwatch::watchdog {
 

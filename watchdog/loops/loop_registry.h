@@ -11,8 +11,8 @@
 #include <mutex>
 
 #include "base/counter.h"
-#include "base/mapped_memory.h"
-#include "base/sleeper.h"
+#include "base/process/mapped_memory.h"
+#include "base/process/sleeper.h"
 #include "watchdog/loops/dump_requests.h"
 #include "watchdog/loops/loop_frames.h"
 #include "watchdog/loops/loop_limits.h"

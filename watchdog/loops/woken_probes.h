@@ -6,7 +6,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "base/sleeper.h"
+#include "base/process/sleeper.h"
 
 namespace lagwatch::watchdog {
 

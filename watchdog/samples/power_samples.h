@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <span>
 
-#include "base/mapped_memory.h"
+#include "base/process/mapped_memory.h"
 #include "policies/cpu_load.h"
 #include "stack/frames/stack.h"
 #include "watchdog/events/hang_sink.h"

@@ -5,7 +5,7 @@
 #include <array>
 #include <cstddef>
 
-#include "base/mapped_memory.h"
+#include "base/process/mapped_memory.h"
 #include "watchdog/events/hang_sink.h"
 
 namespace lagwatch::watchdog {

@@ -6,9 +6,9 @@
 #include <ctime>
 
 #include "base/clock.h"
-#include "base/own_names.h"
-#include "base/own_threads.h"
-#include "base/proc_file.h"
+#include "base/process/own_names.h"
+#include "base/process/own_threads.h"
+#include "base/process/proc_file.h"
 
 namespace lagwatch::watchdog {
 namespace {

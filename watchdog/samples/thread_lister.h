@@ -7,7 +7,7 @@
 #include <memory>
 #include <span>
 
-#include "base/mapped_memory.h"
+#include "base/process/mapped_memory.h"
 #include "stack/stack_capturer.h"
 #include "stack/threads/thread_state.h"
 #include "watchdog/events/hang_sink.h"

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "base/own_threads.h"
-#include "base/proc_file.h"
+#include "base/process/own_threads.h"
+#include "base/process/proc_file.h"
 #include "watchdog/samples/thread_loads.h"
 
 namespace lagwatch::watchdog {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "base/proc_file.h"
+#include "base/process/proc_file.h"
 #include "stack/threads/thread_state.h"
 
 namespace lagwatch::watchdog {

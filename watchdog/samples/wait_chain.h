@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <span>
 
-#include "base/mapped_memory.h"
+#include "base/process/mapped_memory.h"
 #include "stack/stack_capturer.h"
 #include "stack/threads/lock_owner.h"
 #include "watchdog/events/hang_sink.h"

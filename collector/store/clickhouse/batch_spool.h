@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "base/env.h"
+#include "base/process/env.h"
 #include "base/status.h"
 
 namespace lagwatch::collector {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "base/env.h"
+#include "base/process/env.h"
 #include "collector/store/clickhouse/batch_removal.h"
 #include "collector/store/clickhouse/conditions.h"
 #include "collector/store/query_limit.h"

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "base/env.h"
+#include "base/process/env.h"
 #include "base/status.h"
 #include "collector/store/clickhouse/batch_spool.h"
 #include "collector/store/refused_batches.h"

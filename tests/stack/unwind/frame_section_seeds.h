@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "base/safe_memory.h"
+#include "base/process/safe_memory.h"
 #include "stack/code/module_map.h"
 #include "stack/frames/raw_stack.h"
 #include "stack/unwind/call_frame_info.h"

@@ -7,7 +7,7 @@
 #include <atomic>
 #include <memory>
 
-#include "base/safe_memory.h"
+#include "base/process/safe_memory.h"
 #include "tests/stack/caught_stack.h"
 #include "tests/stack/unwind/signed_calls.h"
 #include "tests/testing/process.h"

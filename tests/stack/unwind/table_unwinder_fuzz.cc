@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "base/safe_memory.h"
+#include "base/process/safe_memory.h"
 #include "stack/unwind/code_reader.h"
 #include "stack/unwind/table_unwinder.h"
 #include "tests/fuzz/seeds.h"

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "base/safe_memory.h"
+#include "base/process/safe_memory.h"
 #include "stack/code/module_map.h"
 #include "stack/frames/raw_stack.h"
 #include "stack/unwind/eh_frame_search.h"

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "base/safe_memory.h"
+#include "base/process/safe_memory.h"
 #include "stack/signal/context.h"
 
 namespace lagwatch::unwind_test {

@@ -8,8 +8,8 @@
 #include <ctime>
 
 #include "base/clock.h"
-#include "base/safe_memory.h"
-#include "base/sleeper.h"
+#include "base/process/safe_memory.h"
+#include "base/process/sleeper.h"
 
 namespace lagwatch::base {
 namespace {

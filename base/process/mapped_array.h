@@ -11,7 +11,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "base/mapped_memory.h"
+#include "base/process/mapped_memory.h"
 
 namespace lagwatch::base {
 

@@ -7,7 +7,7 @@
 #include <charconv>
 #include <cstring>
 
-#include "base/proc_file.h"
+#include "base/process/proc_file.h"
 
 namespace lagwatch::base {
 namespace {

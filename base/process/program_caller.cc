@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/program_caller.h"
+#include "base/process/program_caller.h"
 
 #include <new>
 
-#include "base/own_threads.h"
+#include "base/process/own_threads.h"
 
 namespace lagwatch::base {
 

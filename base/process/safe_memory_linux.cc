@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "base/safe_memory.h"
+#include "base/process/safe_memory.h"
 
 namespace lagwatch::base {
 namespace {

@@ -13,10 +13,10 @@
 #include <string_view>
 
 #include "base/clock.h"
-#include "base/own_threads.h"
-#include "base/proc_file.h"
-#include "base/quiet_thread.h"
-#include "base/run_guarded.h"
+#include "base/process/own_threads.h"
+#include "base/process/proc_file.h"
+#include "base/process/quiet_thread.h"
+#include "base/process/run_guarded.h"
 
 namespace lagwatch::base {
 namespace {

@@ -5,7 +5,7 @@
 #include <ctime>
 #include <exception>
 
-#include "base/loader_walk.h"
+#include "base/process/loader_walk.h"
 
 namespace lagwatch::base {
 namespace {

@@ -8,8 +8,8 @@
 #include <cstdint>
 #include <memory>
 
-#include "base/quiet_thread.h"
-#include "base/sleeper.h"
+#include "base/process/quiet_thread.h"
+#include "base/process/sleeper.h"
 #include "base/status.h"
 
 namespace lagwatch::base {

@@ -3,7 +3,7 @@
 
 #include <atomic>
 
-#include "base/own_threads.h"
+#include "base/process/own_threads.h"
 
 namespace lagwatch::base {
 namespace {

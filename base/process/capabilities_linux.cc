@@ -5,7 +5,7 @@
 
 #include <cerrno>
 
-#include "base/capabilities.h"
+#include "base/process/capabilities.h"
 
 namespace lagwatch::base {
 namespace {

@@ -3,8 +3,8 @@
 #include <atomic>
 #include <string_view>
 
-#include "base/proc_file.h"
-#include "base/seccomp.h"
+#include "base/process/proc_file.h"
+#include "base/process/seccomp.h"
 
 namespace lagwatch::base {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <unistd.h>
 
-#include "base/mapped_memory.h"
+#include "base/process/mapped_memory.h"
 
 namespace lagwatch::base {
 

@@ -12,8 +12,8 @@
 #include <cstdio>
 #include <new>
 
-#include "base/env.h"
-#include "base/mapped_array.h"
+#include "base/process/env.h"
+#include "base/process/mapped_array.h"
 
 namespace lagwatch::base {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compiled with exceptions, other than the rest of this folder.
-#include "base/run_guarded.h"
+#include "base/process/run_guarded.h"
 
 namespace lagwatch::base {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/thread_end_key.h"
+#include "base/process/thread_end_key.h"
 
 namespace lagwatch::base {
 namespace {

@@ -11,8 +11,8 @@
 #include <exception>
 #include <utility>
 
-#include "base/mapped_memory.h"
-#include "base/sleeper.h"
+#include "base/process/mapped_memory.h"
+#include "base/process/sleeper.h"
 #include "base/status.h"
 
 namespace lagwatch::base {
