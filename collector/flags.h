@@ -14,7 +14,7 @@
 #include "collector/http/upload.h"
 #include "collector/ingest/trace_limits.h"
 #include "collector/store/retention.h"
-#include "policies/cluster_key.h"
+#include "policies/cluster/cluster_key.h"
 
 namespace CLI {
 class App;

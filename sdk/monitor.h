@@ -9,7 +9,7 @@
 #include <string>
 
 #include "base/status.h"
-#include "policies/rate_limit.h"
+#include "policies/upload/rate_limit.h"
 #include "report/spool/spool_writer.h"
 #include "sdk/dump_signal.h"
 #include "sdk/program_listener.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "collector/symbols/frame_names.h"
-#include "policies/cluster_key.h"
+#include "policies/cluster/cluster_key.h"
 #include "report/format/report.h"
 
 namespace lagwatch::collector {

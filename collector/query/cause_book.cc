@@ -8,7 +8,7 @@
 
 #include "collector/store/cluster_search.h"
 #include "collector/store/report_summer.h"
-#include "policies/version_order.h"
+#include "policies/cluster/version_order.h"
 
 namespace lagwatch::collector {
 namespace {

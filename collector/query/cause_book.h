@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Causes as people see them: the reports' clusters, with annotations, and with clusters that were merged or
-// split by hand (policies/cluster_edits.h). The reports' own clusters stay unchanged, so that everything can
-// be undone. Context: background. Thread-safe.
+// split by hand (policies/cluster/cluster_edits.h). The reports' own clusters stay unchanged, so that
+// everything can be undone. Context: background. Thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 #include "base/status.h"
 #include "collector/store/store.h"
-#include "policies/cluster_edits.h"
+#include "policies/cluster/cluster_edits.h"
 
 namespace lagwatch::collector {
 

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "collector/query/cluster_json.h"
-#include "policies/version_order.h"
+#include "policies/cluster/version_order.h"
 
 namespace lagwatch::collector {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "policies/version_order.h"
+#include "policies/cluster/version_order.h"
 
 namespace lagwatch::collector {
 namespace {

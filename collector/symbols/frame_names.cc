@@ -6,7 +6,7 @@
 
 #include "collector/symbols/function_name.h"
 #include "collector/symbols/remembered.h"
-#include "policies/cause_key.h"
+#include "policies/cluster/cause_key.h"
 
 namespace lagwatch::collector {
 

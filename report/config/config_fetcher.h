@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "policies/backoff.h"
+#include "policies/upload/backoff.h"
 #include "report/config/config_store.h"
 
 namespace lagwatch::report {

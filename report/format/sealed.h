@@ -10,7 +10,7 @@
 
 #include "base/status.h"
 #include "base/uuid.h"
-#include "policies/report_priority.h"
+#include "policies/upload/report_priority.h"
 #include "report/format/fields.h"
 #include "report/format/fixed_buffer.h"
 

@@ -15,7 +15,7 @@
 #include <utility>
 
 #include "base/text.h"
-#include "policies/cause_key.h"
+#include "policies/cluster/cause_key.h"
 
 namespace lagwatch::report {
 namespace {

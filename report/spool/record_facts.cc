@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/hash.h"
-#include "policies/cause_key.h"
+#include "policies/cluster/cause_key.h"
 #include "report/format/sealed.h"
 #include "report/format/trace_record.h"
 #include "report/spool/record_priority.h"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/uuid.h"
-#include "policies/report_priority.h"
+#include "policies/upload/report_priority.h"
 #include "report/format/losses.h"
 #include "report/format/report.h"
 #include "report/spool/spool_reader.h"

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "policies/hang.h"
-#include "policies/report_priority.h"
+#include "policies/upload/report_priority.h"
 
 namespace lagwatch::report {
 

@@ -9,7 +9,7 @@
 #include <memory>
 #include <tuple>
 
-#include "policies/report_priority.h"
+#include "policies/upload/report_priority.h"
 
 namespace lagwatch::report {
 

@@ -9,7 +9,7 @@
 
 #include "base/process/env.h"
 #include "base/status.h"
-#include "policies/retention.h"
+#include "policies/upload/retention.h"
 #include "report/spool/record_facts.h"
 
 namespace lagwatch::report {

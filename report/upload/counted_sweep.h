@@ -8,7 +8,7 @@
 
 #include "base/process/env.h"
 #include "base/status.h"
-#include "policies/retention.h"
+#include "policies/upload/retention.h"
 #include "report/upload/upload_gate.h"
 
 namespace lagwatch::report {

@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
-#include "policies/circuit_breaker.h"
+#include "policies/upload/circuit_breaker.h"
 
 namespace lagwatch::report {
 namespace {

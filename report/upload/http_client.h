@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // HTTP(S) with one host, by libcurl, for all that asks a collector for something. Connections are kept,
 // HTTP/2 is spoken over TLS, certificates are always verified, redirects are not followed, nothing is printed
-// and no signal is used. A host that does not answer is left alone for a while (policies/circuit_breaker.h).
-// Context: background. The thread that asks should have SIGPIPE blocked or ignored: OpenSSL may raise it.
+// and no signal is used. A host that does not answer is left alone for a while
+// (policies/upload/circuit_breaker.h). Context: background. The thread that asks should have SIGPIPE blocked
+// or ignored: OpenSSL may raise it.
 #pragma once
 
 #include <atomic>

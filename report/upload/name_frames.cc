@@ -4,7 +4,7 @@
 #include <set>
 #include <utility>
 
-#include "policies/cause_key.h"
+#include "policies/cluster/cause_key.h"
 
 namespace lagwatch::report {
 

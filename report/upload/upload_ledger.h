@@ -15,7 +15,7 @@
 
 #include "base/status.h"
 #include "base/uuid.h"
-#include "policies/daily_quota.h"
+#include "policies/upload/daily_quota.h"
 #include "report/format/losses.h"
 #include "report/spool/record_facts.h"
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "policies/backoff.h"
+#include "policies/upload/backoff.h"
 #include "report/upload/transport.h"
 
 namespace lagwatch::report {

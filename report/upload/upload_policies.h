@@ -6,9 +6,9 @@
 #include <optional>
 #include <string>
 
-#include "policies/daily_quota.h"
-#include "policies/retention.h"
-#include "policies/user_sampling.h"
+#include "policies/upload/daily_quota.h"
+#include "policies/upload/retention.h"
+#include "policies/upload/user_sampling.h"
 
 namespace lagwatch::report {
 

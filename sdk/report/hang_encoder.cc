@@ -3,7 +3,7 @@
 
 #include <array>
 
-#include "policies/cause_key.h"
+#include "policies/cluster/cause_key.h"
 
 namespace lagwatch::sdk {
 namespace {

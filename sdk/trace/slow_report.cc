@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "policies/cause_key.h"
+#include "policies/cluster/cause_key.h"
 #include "report/format/report.h"
 #include "trace/model/call_tree.h"
 #include "trace/model/functions.h"

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "base/clock.h"
-#include "policies/rate_limit.h"
+#include "policies/upload/rate_limit.h"
 #include "sdk/trace/flight_recorder.h"
 #include "watchdog/events/hang_listener.h"
 #include "watchdog/loops/watch_options.h"

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/uuid.h"
-#include "policies/rate_limit.h"
+#include "policies/upload/rate_limit.h"
 #include "sdk/trace/flight_recorder.h"
 #include "sdk/trace/trace_options.h"
 #include "watchdog/events/hang_sink.h"

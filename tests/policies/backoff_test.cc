@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "policies/backoff.h"
+#include "policies/upload/backoff.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "policies/circuit_breaker.h"
+#include "policies/upload/circuit_breaker.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "policies/daily_quota.h"
+#include "policies/upload/daily_quota.h"
 
 #include <gtest/gtest.h>
 

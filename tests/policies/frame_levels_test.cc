@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "policies/frame_levels.h"
+#include "policies/cluster/frame_levels.h"
 
 #include <gtest/gtest.h>
 
-#include "policies/refresh_interval.h"
+#include "policies/upload/refresh_interval.h"
 #include "tests/policies/milliseconds.h"
 
 namespace lagwatch::policies {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "policies/rate_limit.h"
+#include "policies/upload/rate_limit.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "policies/retention.h"
+#include "policies/upload/retention.h"
 
 #include <gtest/gtest.h>
 

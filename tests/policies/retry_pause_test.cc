@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "policies/retry_pause.h"
+#include "policies/upload/retry_pause.h"
 
 #include <gtest/gtest.h>
 

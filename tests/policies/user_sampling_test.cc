@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "policies/user_sampling.h"
+#include "policies/upload/user_sampling.h"
 
 #include <gtest/gtest.h>
 

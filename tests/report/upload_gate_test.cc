@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "policies/cause_key.h"
+#include "policies/cluster/cause_key.h"
 #include "report/spool/spool_sweep.h"
 #include "tests/report/upload_testing.h"
 #include "tests/testing/fault_env.h"

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "policies/cluster_key.h"
+#include "policies/cluster/cluster_key.h"
 #include "tools/read/report_parts.h"
 #include "tools/read/table.h"
 

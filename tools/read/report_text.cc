@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "policies/cause_key.h"
+#include "policies/cluster/cause_key.h"
 #include "policies/fact_names.h"
 #include "tools/read/report_parts.h"
 #include "tools/read/syscall_name.h"

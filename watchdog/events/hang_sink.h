@@ -8,7 +8,7 @@
 #include <type_traits>
 
 #include "base/uuid.h"
-#include "policies/frame_levels.h"
+#include "policies/cluster/frame_levels.h"
 #include "policies/guard.h"
 #include "policies/hang_parts.h"
 #include "policies/verdict.h"

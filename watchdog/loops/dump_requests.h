@@ -8,7 +8,7 @@
 
 #include "base/counter.h"
 #include "base/process/sleeper.h"
-#include "policies/rate_limit.h"
+#include "policies/upload/rate_limit.h"
 
 namespace lagwatch::watchdog {
 

@@ -6,8 +6,8 @@
 #include <atomic>
 #include <cstdint>
 
-#include "policies/frame_levels.h"
-#include "policies/refresh_interval.h"
+#include "policies/cluster/frame_levels.h"
+#include "policies/upload/refresh_interval.h"
 
 namespace lagwatch::watchdog {
 

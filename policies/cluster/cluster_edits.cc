@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "policies/cluster_edits.h"
+#include "policies/cluster/cluster_edits.h"
 
 namespace lagwatch::policies {
 

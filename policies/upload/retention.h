@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "policies/report_priority.h"
+#include "policies/upload/report_priority.h"
 
 namespace lagwatch::policies {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "policies/version_order.h"
+#include "policies/cluster/version_order.h"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "policies/cluster_key.h"
+#include "policies/cluster/cluster_key.h"
 
 #include <algorithm>
 #include <cstdio>

@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "policies/report_priority.h"
+#include "policies/upload/report_priority.h"
 
 namespace lagwatch::policies {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "policies/cause_key.h"
+#include "policies/cluster/cause_key.h"
 
 #include <algorithm>
 #include <array>
