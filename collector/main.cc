@@ -35,7 +35,7 @@
 #include "collector/store/clickhouse/clickhouse_store.h"
 #include "collector/store/sqlite/sqlite_store.h"
 #include "collector/symbols/symbol_service.h"
-#include "collector/symbols/symbol_worker.h"
+#include "collector/symbols/worker/symbol_worker.h"
 #include "collector/web/page_files.h"
 #include "report/seal/seal_key.h"
 

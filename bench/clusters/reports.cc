@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "base/hash.h"
-#include "collector/symbols/function_name.h"
+#include "collector/symbols/names/function_name.h"
 #include "policies/expensive_stack.h"
 
 namespace lagwatch::clusters {

@@ -10,7 +10,7 @@
 
 #include "bench/clusters/build.h"
 #include "bench/clusters/causes.h"
-#include "collector/symbols/frame_names.h"
+#include "collector/symbols/names/frame_names.h"
 #include "report/format/report.h"
 
 namespace lagwatch::clusters {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "collector/symbols/frame_names.h"
+#include "collector/symbols/names/frame_names.h"
 #include "policies/cluster/cluster_key.h"
 #include "report/format/report.h"
 

@@ -8,7 +8,7 @@
 
 #include "base/process/own_names.h"
 #include "collector/cluster/cause_name.h"
-#include "collector/symbols/remembered.h"
+#include "collector/symbols/names/remembered.h"
 
 namespace lagwatch::collector {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "base/process/env.h"
 #include "collector/files/replace_file.h"
-#include "collector/symbols/symbol_namer.h"
+#include "collector/symbols/names/symbol_namer.h"
 #include "report/format/report.h"
 
 namespace lagwatch::collector {

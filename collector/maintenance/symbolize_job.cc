@@ -4,7 +4,7 @@
 #include <chrono>
 #include <vector>
 
-#include "collector/symbols/symbol_namer.h"
+#include "collector/symbols/names/symbol_namer.h"
 #include "report/format/report.h"
 
 namespace lagwatch::collector {

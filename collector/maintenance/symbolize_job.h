@@ -9,7 +9,7 @@
 #include "collector/cluster/clusterer.h"
 #include "collector/maintenance/maintenance.h"
 #include "collector/store/store.h"
-#include "collector/symbols/symbolizer.h"
+#include "collector/symbols/names/symbolizer.h"
 
 namespace lagwatch::collector {
 

@@ -5,7 +5,7 @@
 #include <functional>
 
 #include "collector/cluster/named_stacks.h"
-#include "collector/symbols/symbol_namer.h"
+#include "collector/symbols/names/symbol_namer.h"
 
 namespace lagwatch::collector {
 namespace {

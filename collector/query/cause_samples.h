@@ -13,7 +13,7 @@
 #include "collector/query/frame_table.h"
 #include "collector/query/json_text.h"
 #include "collector/store/records.h"
-#include "collector/symbols/symbolizer.h"
+#include "collector/symbols/names/symbolizer.h"
 #include "policies/cluster_rules.h"
 #include "report/format/report.h"
 

@@ -12,7 +12,7 @@
 #include "collector/query/report_filter.h"
 #include "collector/query/report_json.h"
 #include "collector/store/report_summer.h"
-#include "collector/symbols/symbol_namer.h"
+#include "collector/symbols/names/symbol_namer.h"
 
 namespace lagwatch::collector {
 namespace {

@@ -13,7 +13,7 @@
 #include "collector/query/json_text.h"
 #include "collector/query/query_string.h"
 #include "collector/store/store.h"
-#include "collector/symbols/symbolizer.h"
+#include "collector/symbols/names/symbolizer.h"
 #include "policies/cluster_rules.h"
 
 namespace lagwatch::collector {

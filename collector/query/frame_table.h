@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "collector/query/json_text.h"
-#include "collector/symbols/symbol_namer.h"
+#include "collector/symbols/names/symbol_namer.h"
 #include "report/format/report.h"
 
 namespace lagwatch::collector {

@@ -16,7 +16,7 @@
 #include "collector/query/response.h"
 #include "collector/query/trace_queries.h"
 #include "collector/store/store.h"
-#include "collector/symbols/symbolizer.h"
+#include "collector/symbols/names/symbolizer.h"
 #include "policies/cluster_rules.h"
 
 namespace lagwatch::collector {

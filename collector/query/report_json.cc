@@ -9,7 +9,7 @@
 #include "base/process/own_names.h"
 #include "base/text.h"
 #include "collector/cluster/named_stacks.h"
-#include "collector/symbols/frame_names.h"
+#include "collector/symbols/names/frame_names.h"
 
 namespace lagwatch::collector {
 namespace {

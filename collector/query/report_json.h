@@ -9,7 +9,7 @@
 #include "base/status.h"
 #include "collector/query/json_text.h"
 #include "collector/store/store.h"
-#include "collector/symbols/symbol_namer.h"
+#include "collector/symbols/names/symbol_namer.h"
 #include "policies/cluster_rules.h"
 #include "report/format/report.h"
 

@@ -10,7 +10,7 @@
 #include "collector/query/query_string.h"
 #include "collector/query/response.h"
 #include "collector/store/store.h"
-#include "collector/symbols/symbolizer.h"
+#include "collector/symbols/names/symbolizer.h"
 #include "trace/model/trace.h"
 
 namespace lagwatch::collector {

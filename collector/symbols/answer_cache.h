@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "collector/symbols/build_id.h"
-#include "collector/symbols/source_frame.h"
+#include "collector/symbols/elf/build_id.h"
+#include "collector/symbols/elf/source_frame.h"
 
 namespace lagwatch::collector {
 

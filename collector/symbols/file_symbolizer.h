@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "collector/symbols/answer_cache.h"
-#include "collector/symbols/symbol_source.h"
-#include "collector/symbols/symbolizer.h"
-#include "collector/symbols/worker_pool.h"
+#include "collector/symbols/files/symbol_source.h"
+#include "collector/symbols/names/symbolizer.h"
+#include "collector/symbols/worker/worker_pool.h"
 
 namespace lagwatch::collector {
 

@@ -3,7 +3,7 @@
 
 #include "collector/query/json_text.h"
 #include "collector/query/query_string.h"
-#include "collector/symbols/sha256.h"
+#include "collector/symbols/files/sha256.h"
 
 namespace lagwatch::collector {
 namespace {

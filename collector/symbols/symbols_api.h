@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "collector/query/response.h"
-#include "collector/symbols/symbol_files.h"
+#include "collector/symbols/files/symbol_files.h"
 
 namespace lagwatch::collector {
 

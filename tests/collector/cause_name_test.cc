@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "collector/symbols/function_name.h"
+#include "collector/symbols/names/function_name.h"
 
 namespace lagwatch::collector {
 namespace {

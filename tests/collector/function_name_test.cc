@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/symbols/function_name.h"
+#include "collector/symbols/names/function_name.h"
 
 #include <gtest/gtest.h>
 

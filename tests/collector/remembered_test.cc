@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/symbols/remembered.h"
+#include "collector/symbols/names/remembered.h"
 
 #include <gtest/gtest.h>
 

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "base/owned_fd.h"
-#include "collector/symbols/elf_facts.h"
+#include "collector/symbols/elf/elf_facts.h"
 
 namespace lagwatch::tools {
 namespace {

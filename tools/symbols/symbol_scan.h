@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "base/status.h"
-#include "collector/symbols/build_id.h"
-#include "collector/symbols/symbol_files.h"
+#include "collector/symbols/elf/build_id.h"
+#include "collector/symbols/files/symbol_files.h"
 
 namespace lagwatch::tools {
 

@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "base/owned_fd.h"
-#include "collector/symbols/sha256.h"
+#include "collector/symbols/files/sha256.h"
 #include "report/upload/gzip.h"
 
 namespace lagwatch::tools {

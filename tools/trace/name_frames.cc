@@ -6,7 +6,7 @@
 #include <numeric>
 #include <vector>
 
-#include "collector/symbols/function_name.h"
+#include "collector/symbols/names/function_name.h"
 
 namespace lagwatch::tools {
 

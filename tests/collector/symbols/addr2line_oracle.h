@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "collector/symbols/source_frame.h"
+#include "collector/symbols/elf/source_frame.h"
 #include "tests/testing/temp_directory.h"
 
 namespace lagwatch::testing {

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <span>
 
-#include "collector/symbols/module_symbols.h"
+#include "collector/symbols/elf/module_symbols.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size_bytes) {
   int fd = memfd_create("elf", MFD_CLOEXEC);

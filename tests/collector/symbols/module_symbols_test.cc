@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/symbols/module_symbols.h"
+#include "collector/symbols/elf/module_symbols.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>

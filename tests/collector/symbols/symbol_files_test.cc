@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/symbols/symbol_files.h"
+#include "collector/symbols/files/symbol_files.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -12,7 +12,7 @@
 #include <random>
 #include <thread>
 
-#include "collector/symbols/sha256.h"
+#include "collector/symbols/files/sha256.h"
 #include "collector/symbols/symbols_api.h"
 #include "tests/testing/temp_directory.h"
 

@@ -16,8 +16,8 @@
 #include <sstream>
 #include <thread>
 
-#include "collector/symbols/elf_facts.h"
-#include "collector/symbols/sha256.h"
+#include "collector/symbols/elf/elf_facts.h"
+#include "collector/symbols/files/sha256.h"
 #include "tests/collector/symbols/addr2line_oracle.h"
 #include "tests/collector/symbols/subject_files.h"
 #include "tests/stack/symbol_oracle.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Real workers, and files made to break them.
-#include "collector/symbols/worker_pool.h"
+#include "collector/symbols/worker/worker_pool.h"
 
 #include <dwarf.h>
 #include <fcntl.h>
@@ -16,8 +16,8 @@
 #include <sstream>
 #include <thread>
 
-#include "collector/symbols/elf_facts.h"
-#include "collector/symbols/module_symbols.h"
+#include "collector/symbols/elf/elf_facts.h"
+#include "collector/symbols/elf/module_symbols.h"
 #include "tests/collector/symbols/subject_files.h"
 #include "tests/stack/symbol_oracle.h"
 

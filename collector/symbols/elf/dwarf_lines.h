@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Functions, inlined calls, files and lines from DWARF, versions 2 to 5, compressed sections included.
+// Compilation units are found by their own ranges (clang writes no .debug_aranges), a unit's functions are
+// listed when it is first asked about. Context: background. Not thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "collector/symbols/elf/elf_handles.h"
+#include "collector/symbols/elf/function_symbols.h"
+#include "collector/symbols/elf/interval_map.h"
+#include "collector/symbols/elf/source_frame.h"
+
+namespace lagwatch::collector {
+
+class DwarfLines {
+ public:
+  // Borrows `elf`, and `alt` if it is not null: what dwz put parts that several files share into. `symbols`,
+  // borrowed too, name functions that have no linkage name in DWARF, as those of C have none.
+  DwarfLines(Elf* elf, Dwarf* alt, const FunctionSymbols* symbols);
+
+  // The frames at an offset in the module's own address space, innermost first; none when no unit has it.
+  std::vector<SourceFrame> FramesAt(uint64_t offset);
+
+ private:
+  using Ranges = IntervalMap<Dwarf_Off>;  // DIEs by where their code is
+  struct Unit {
+    Ranges functions;
+    // The scopes of functions, "namespace::Class": an index into scopes. Of declarations, too.
+    std::unordered_map<Dwarf_Off, uint32_t> scope_of;
+    std::vector<std::string> scopes;
+  };
+
+  void IndexUnits();
+  // Whether code may be there at all: what the linker dropped has DWARF at address 0 or so.
+  bool IsCode(uint64_t address) const;
+  void AddRanges(Dwarf_Die* die, Ranges* ranges) const;
+  const Unit& UnitOf(Dwarf_Die* die);
+  void AddFunctions(Dwarf_Die* parent, const std::string& scope, int depth, Unit* unit) const;
+  // The function around `offset` and the calls inlined into it there, outermost first.
+  std::vector<Dwarf_Die> CallsAt(Dwarf_Die* unit, uint64_t offset);
+  std::string NameOf(Dwarf_Die* function, uint64_t offset);
+  // The name in the source, with namespaces and classes: some compilers give no linkage names to what only
+  // one file knows.
+  std::string QualifiedName(Dwarf_Die* function);
+
+  DwarfHandle dwarf_;
+  const FunctionSymbols* symbols_;
+  std::vector<std::pair<uint64_t, uint64_t>> code_;  // begin and end of executable segments
+  Ranges unit_ranges_;
+  std::unordered_map<Dwarf_Off, Unit> units_;
+};
+
+}  // namespace lagwatch::collector

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/symbols/elf/module_symbols.h"
+
+#include "collector/symbols/elf/elf_facts.h"
+
+namespace lagwatch::collector {
+
+using base::Status;
+
+base::Result<std::unique_ptr<ModuleSymbols>> ModuleSymbols::Open(std::span<const int> fds, int alt_fd) {
+  std::unique_ptr<ModuleSymbols> symbols(new ModuleSymbols);
+  for (int fd : fds) {
+    if (Status added = symbols->AddFile(fd); !added.ok()) return added;
+  }
+  symbols->LoadSymbols();
+  symbols->LoadDwarf(alt_fd);
+  return symbols;
+}
+
+Status ModuleSymbols::AddFile(int fd) {
+  auto facts = ReadElfFacts(fd);
+  if (!facts.ok()) return facts.status();
+  elfs_.push_back(OpenElf(fd));
+  if (!facts->alt_build_id.empty()) missing_alt_build_id_ = facts->alt_build_id;
+  return {};
+}
+
+void ModuleSymbols::LoadSymbols() {
+  bool is_complete = false;
+  for (ElfHandle& elf : elfs_) is_complete |= symbols_.AddTable(elf.get(), SHT_SYMTAB);
+  for (ElfHandle& elf : elfs_) {
+    if (is_complete) break;
+    symbols_.AddTable(elf.get(), SHT_DYNSYM);
+    symbols_.AddMiniDebugInfo(elf.get());
+  }
+  symbols_.Sort();
+}
+
+void ModuleSymbols::LoadDwarf(int alt_fd) {
+  if (alt_fd >= 0) alt_elf_ = OpenElf(alt_fd);
+  if (alt_elf_) alt_.reset(dwarf_begin_elf(alt_elf_.get(), DWARF_C_READ, nullptr));
+  if (alt_) missing_alt_build_id_.clear();
+  for (ElfHandle& elf : elfs_) dwarfs_.emplace_back(elf.get(), alt_.get(), &symbols_);
+}
+
+std::vector<SourceFrame> ModuleSymbols::FramesAt(uint64_t offset) {
+  for (DwarfLines& dwarf : dwarfs_) {
+    std::vector<SourceFrame> frames = dwarf.FramesAt(offset);
+    if (!frames.empty()) return frames;
+  }
+  std::string name = symbols_.NameAt(offset);
+  if (name.empty()) return {};
+  return {{.function = std::move(name)}};
+}
+
+}  // namespace lagwatch::collector

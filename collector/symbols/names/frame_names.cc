@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/symbols/names/frame_names.h"
+
+#include <cinttypes>
+#include <cstdio>
+
+#include "collector/symbols/names/function_name.h"
+#include "collector/symbols/names/remembered.h"
+#include "policies/cluster/cause_key.h"
+
+namespace lagwatch::collector {
+
+FrameNames::FrameNames(const report::Report& report) : report_(report) {
+  for (const report::Symbol& symbol : report.symbols) {
+    symbols_.emplace(Place{symbol.module, symbol.function_offset}, &symbol.name);
+  }
+}
+
+FrameName FrameNames::NameOf(const report::Frame& frame) const {
+  const uint64_t offset = frame.symbol_offset();
+  const auto symbol = symbols_.find({frame.module, offset});
+  if (symbol != symbols_.end() && !symbol->second->empty())
+    return {Remembered<ReadableFunctionName>(*symbol->second), true};
+  if (frame.module == report::kNoModule) return {HexNumber(offset), false};
+  const std::string& path = report_.modules[frame.module].path;
+  if (path == policies::kGeneratedCodeModule) return {path, false};
+  return {std::string(BaseName(path)) + "+" + HexNumber(offset), false};
+}
+
+std::string HexNumber(uint64_t number) {
+  char text[19];
+  std::snprintf(text, sizeof text, "0x%" PRIx64, number);
+  return text;
+}
+
+std::string_view BaseName(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
+}  // namespace lagwatch::collector

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Names a report's frames by symbol files. Context: background. Not thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "collector/symbols/names/frame_names.h"
+#include "collector/symbols/names/symbolizer.h"
+#include "report/format/report.h"
+
+namespace lagwatch::collector {
+
+class SymbolNamer final : public FrameNamer {
+ public:
+  // Looks up all frames of the report's stacks; takes as long as the symbolizer does. Frames without a file
+  // keep the client's names. Borrows `report`, which must outlive this; `symbolizer` may be null.
+  SymbolNamer(const report::Report& report, Symbolizer* symbolizer);
+
+  // The innermost inlined function first; at least one.
+  std::vector<FrameName> NamesOf(const report::Frame& frame) const override;
+  // The same with files and lines; none if no file has the frame.
+  const std::vector<SourceFrame>& SourcesOf(const report::Frame& frame) const;
+
+  // Some module could not be looked up now, but may be later.
+  bool is_unavailable() const { return is_unavailable_; }
+
+ private:
+  using Place = std::pair<uint32_t, uint64_t>;  // a frame's module and offset
+
+  const report::Report& report_;
+  FrameNames names_;
+  std::map<Place, std::vector<SourceFrame>> sources_;
+  bool is_unavailable_ = false;
+};
+
+}  // namespace lagwatch::collector

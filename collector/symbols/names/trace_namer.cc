@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/symbols/names/trace_namer.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "base/clock.h"
+#include "collector/symbols/names/function_name.h"
+#include "collector/symbols/names/remembered.h"
+
+namespace lagwatch::collector {
+namespace {
+
+// Indices of frames without a name, by module.
+std::map<uint32_t, std::vector<uint32_t>> FramesToName(const trace::Trace& trace) {
+  std::map<uint32_t, std::vector<uint32_t>> frames;
+  for (uint32_t i = 0; i < trace.frames.size(); ++i) {
+    const trace::Frame& frame = trace.frames[i];
+    if (frame.name.empty() && frame.module != trace::kNoIndex) frames[frame.module].push_back(i);
+  }
+  return frames;
+}
+
+void NameBy(const std::vector<SourceFrame>& sources, trace::Frame* frame) {
+  if (sources.empty() || sources.back().function.empty()) return;
+  frame->name = Remembered<ReadableFunctionName>(sources.back().function);
+  frame->file = sources.back().file;
+  frame->line = sources.back().line;
+}
+
+// False when it may be named later.
+bool NameModule(Symbolizer* symbolizer, const std::vector<uint32_t>& unnamed, trace::Trace* trace) {
+  const trace::Module& module = trace->modules[trace->frames[unnamed.front()].module];
+  if (module.build_id.empty()) return true;
+  std::vector<uint64_t> offsets;
+  for (const uint32_t i : unnamed) offsets.push_back(trace->frames[i].offset);
+  std::ranges::sort(offsets);
+  offsets.erase(std::unique(offsets.begin(), offsets.end()), offsets.end());
+  const auto known = symbolizer->Symbolize(module.build_id, offsets);
+  if (!known.ok()) return known.status().code() != base::StatusCode::kUnavailable;
+  for (const uint32_t i : unnamed) {
+    const auto at = std::ranges::lower_bound(offsets, trace->frames[i].offset) - offsets.begin();
+    NameBy((*known)[static_cast<size_t>(at)], &trace->frames[i]);
+  }
+  return true;
+}
+
+}  // namespace
+
+bool NameFrames(Symbolizer* symbolizer, std::chrono::nanoseconds most, trace::Trace* trace) {
+  for (trace::Frame& frame : trace->frames) {
+    if (!frame.name.empty()) frame.name = Remembered<ReadableFunctionName>(frame.name);
+  }
+  if (symbolizer == nullptr) return true;
+  bool is_complete = true;
+  const int64_t end_ns = base::SystemClock().MonoNs() + most.count();
+  for (const auto& [module, unnamed] : FramesToName(*trace)) {
+    if (base::SystemClock().MonoNs() >= end_ns) return false;
+    is_complete &= NameModule(symbolizer, unnamed, trace);
+  }
+  return is_complete;
+}
+
+}  // namespace lagwatch::collector

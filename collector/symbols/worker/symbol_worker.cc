@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/symbols/worker/symbol_worker.h"
+
+#include <malloc.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <exception>
+#include <list>
+#include <memory>
+#include <span>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "collector/symbols/elf/elf_facts.h"
+#include "collector/symbols/elf/module_symbols.h"
+#include "collector/symbols/worker/sandbox.h"
+#include "collector/symbols/worker/worker_channel.h"
+#include "collector/symbols/worker/worker_messages.h"
+
+namespace lagwatch::collector {
+namespace {
+
+using base::Result;
+using base::Status;
+using base::StatusCode;
+
+constexpr size_t kMaxOpenModules = 4;
+constexpr size_t kMaxOpenBytes = 512 << 20;  // of memory, with more than one module
+// Those of the modules, of a request, and the socket with the standard streams.
+constexpr unsigned kMaxFiles = (kMaxOpenModules + 1) * kMaxMessageFiles + kWorkerSocket + 1;
+// The other side gives up before; this is for when it is gone.
+constexpr std::chrono::seconds kMaxRequestTime{120};
+
+class Files {
+ public:
+  explicit Files(std::vector<int> fds) : fds_(std::move(fds)) {}
+  Files(Files&& other) noexcept : fds_(std::exchange(other.fds_, {})) {}
+  Files& operator=(Files&&) = delete;
+  ~Files() {
+    for (int fd : fds_) close(fd);
+  }
+  std::span<const int> fds() const { return fds_; }
+
+ private:
+  std::vector<int> fds_;
+};
+
+// Identifies the files, whatever their descriptors.
+using FileKey = std::vector<std::tuple<dev_t, ino_t, off_t, time_t, long>>;
+
+FileKey KeyOf(const Files& files) {
+  FileKey key;
+  for (int fd : files.fds()) {
+    struct stat status {};
+    fstat(fd, &status);
+    key.emplace_back(status.st_dev, status.st_ino, status.st_size, status.st_mtim.tv_sec,
+                     status.st_mtim.tv_nsec);
+  }
+  return key;
+}
+
+class Worker {
+ public:
+  WorkerAnswer Answer(const WorkerRequest& request, Files files) {
+    WorkerAnswer answer;
+    Status status = files.fds().empty()       ? Status(StatusCode::kInvalid, "there is no file")
+                    : request.offsets.empty() ? Inspect(files, &answer)
+                                              : Symbolize(request, std::move(files), &answer);
+    if (!status.ok()) answer.error = status.message();
+    return answer;
+  }
+
+ private:
+  struct Module {
+    FileKey key;
+    Files files;
+    std::unique_ptr<ModuleSymbols> symbols;
+  };
+
+  static Status Inspect(const Files& files, WorkerAnswer* answer) {
+    auto facts = ReadElfFacts(files.fds()[0]);
+    if (!facts.ok()) return facts.status();
+    answer->build_id = facts->build_id;
+    answer->missing_alt_build_id = facts->alt_build_id;
+    answer->has_symbols = facts->has_dwarf || facts->has_symbols;
+    return {};
+  }
+
+  Status Symbolize(const WorkerRequest& request, Files files, WorkerAnswer* answer) {
+    auto module = OpenModule(request, std::move(files));
+    if (!module.ok()) return module.status();
+    answer->missing_alt_build_id = (*module)->missing_alt_build_id();
+    for (uint64_t offset : request.offsets) answer->frames.push_back((*module)->FramesAt(offset));
+    return {};
+  }
+
+  Result<ModuleSymbols*> OpenModule(const WorkerRequest& request, Files files) {
+    FileKey key = KeyOf(files);
+    for (auto module = modules_.begin(); module != modules_.end(); ++module) {
+      if (module->key != key) continue;
+      modules_.splice(modules_.begin(), modules_, module);
+      return module->symbols.get();
+    }
+    DropOldModules();
+    std::span<const int> fds = files.fds();
+    const int alt_fd = request.has_alt ? fds.back() : -1;
+    auto symbols = ModuleSymbols::Open(request.has_alt ? fds.first(fds.size() - 1) : fds, alt_fd);
+    if (!symbols.ok()) return symbols.status();
+    modules_.push_front({std::move(key), std::move(files), std::move(*symbols)});
+    return modules_.front().symbols.get();
+  }
+
+  void DropOldModules() {
+    if (mallinfo2().uordblks > kMaxOpenBytes) modules_.clear();
+    while (modules_.size() >= kMaxOpenModules) modules_.pop_back();
+  }
+
+  std::list<Module> modules_;  // the last used first
+};
+
+WorkerAnswer SafeAnswer(Worker* worker, const WorkerRequest& request, Files files) {
+  try {
+    return worker->Answer(request, std::move(files));
+  } catch (const std::exception& error) {
+    WorkerAnswer answer;
+    answer.error = error.what();
+    return answer;
+  }
+}
+
+}  // namespace
+
+int RunSymbolWorker(int socket) {
+  constexpr auto kForEver = ChannelDeadline::max();
+  if (!EnterSandbox(kMaxFiles)) return 1;
+  Worker worker;
+  for (;;) {
+    std::vector<int> fds;
+    SetTimeLimit({});
+    auto bytes = ReceiveMessage(socket, &fds, kForEver);
+    Files files(std::move(fds));
+    auto request = bytes.ok() ? DecodeWorkerRequest(*bytes) : Result<WorkerRequest>(bytes.status());
+    if (!request.ok()) return bytes.ok() ? 1 : 0;
+    SetTimeLimit(kMaxRequestTime);
+    std::string answer = Encode(SafeAnswer(&worker, *request, std::move(files)));
+    if (!SendMessage(socket, answer, {}, kForEver).ok()) return 1;
+  }
+}
+
+}  // namespace lagwatch::collector

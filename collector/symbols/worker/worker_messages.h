@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// The messages between the collector and a symbol worker: Protocol Buffers, because the answer comes from a
+// process that has read hostile files and may be under their control. Context: background; pure.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "collector/symbols/elf/source_frame.h"
+
+namespace lagwatch::collector {
+
+// Files go along as descriptors: the module's, and then, if `has_alt`, the one of dwz. Without offsets the
+// worker only looks at what the first file is.
+struct WorkerRequest {
+  bool has_alt = false;
+  std::vector<uint64_t> offsets;
+};
+
+struct WorkerAnswer {
+  std::string error;                                  // empty when it is an answer
+  std::string build_id;                               // of the first file, raw bytes
+  std::string missing_alt_build_id;                   // wanted and not given; raw bytes
+  bool has_symbols = false;                           // or DWARF
+  std::vector<std::vector<SourceFrame>> frames = {};  // of each offset
+};
+
+std::string Encode(const WorkerRequest& request);
+std::string Encode(const WorkerAnswer& answer);
+// Errors: kInvalid.
+base::Result<WorkerRequest> DecodeWorkerRequest(std::string_view bytes);
+base::Result<WorkerAnswer> DecodeWorkerAnswer(std::string_view bytes);
+
+}  // namespace lagwatch::collector
