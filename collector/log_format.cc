@@ -11,7 +11,7 @@
 #include <string>
 #include <utility>
 
-#include "collector/query/json_text.h"
+#include "collector/query/json/json_text.h"
 
 namespace lagwatch::collector {
 namespace {

@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "base/status.h"
-#include "collector/query/json_text.h"
+#include "collector/query/json/json_text.h"
 
 namespace lagwatch::collector {
 

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "collector/admin/audit_log.h"
-#include "collector/query/cause_book.h"
+#include "collector/query/json/cause_book.h"
 #include "collector/query/response.h"
 
 namespace lagwatch::collector {

@@ -11,7 +11,7 @@
 #include "base/status.h"
 #include "collector/admin/audit_log.h"
 #include "collector/config/config_service.h"
-#include "collector/query/json_text.h"
+#include "collector/query/json/json_text.h"
 #include "collector/query/response.h"
 
 namespace lagwatch::collector {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "collector/admin/unfitting.h"
-#include "collector/query/json_text.h"
+#include "collector/query/json/json_text.h"
 
 namespace lagwatch::collector {
 namespace {

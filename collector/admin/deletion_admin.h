@@ -6,7 +6,7 @@
 
 #include "collector/admin/audit_log.h"
 #include "collector/admin/deletions.h"
-#include "collector/query/cause_book.h"
+#include "collector/query/json/cause_book.h"
 #include "collector/query/response.h"
 #include "collector/store/store.h"
 

@@ -12,7 +12,7 @@
 
 #include "base/status.h"
 #include "collector/maintenance/maintenance.h"
-#include "collector/query/json_text.h"
+#include "collector/query/json/json_text.h"
 #include "collector/store/removal.h"
 #include "collector/store/store.h"
 

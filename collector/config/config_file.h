@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "collector/query/json_text.h"
+#include "collector/query/json/json_text.h"
 
 namespace lagwatch::collector {
 

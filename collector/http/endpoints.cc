@@ -13,7 +13,7 @@
 #include "collector/http/refusals.h"
 #include "collector/http/sentry_upload.h"
 #include "collector/ingest/inflate.h"
-#include "collector/query/json_text.h"
+#include "collector/query/json/json_text.h"
 #include "collector/query/openapi.h"
 #include "collector/query/query_string.h"
 

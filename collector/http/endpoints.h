@@ -20,10 +20,10 @@
 #include "collector/maintenance/recluster_job.h"
 #include "collector/maintenance/retention_job.h"
 #include "collector/maintenance/store_quota.h"
-#include "collector/query/cause_book.h"
+#include "collector/query/json/cause_book.h"
 #include "collector/query/query_api.h"
 #include "collector/query/report_feed.h"
-#include "collector/symbols/symbols_api.h"
+#include "collector/query/symbols_api.h"
 #include "collector/web/page_files.h"
 
 namespace lagwatch::collector {

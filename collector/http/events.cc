@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "collector/query/report_json.h"
+#include "collector/query/json/report_json.h"
 
 namespace lagwatch::collector {
 namespace {

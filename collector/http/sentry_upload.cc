@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "collector/http/endpoint.h"
 #include "collector/http/refusals.h"
-#include "collector/query/json_text.h"
+#include "collector/query/json/json_text.h"
 #include "collector/sentry/auth.h"
 
 namespace lagwatch::collector {

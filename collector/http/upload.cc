@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "collector/query/json_text.h"
+#include "collector/query/json/json_text.h"
 
 namespace lagwatch::collector {
 namespace {

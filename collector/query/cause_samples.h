@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "collector/query/frame_table.h"
-#include "collector/query/json_text.h"
+#include "collector/query/json/frame_table.h"
+#include "collector/query/json/json_text.h"
 #include "collector/store/records.h"
 #include "collector/symbols/names/symbolizer.h"
 #include "policies/cluster_rules.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "collector/query/cluster_json.h"
+#include "collector/query/json/cluster_json.h"
 #include "policies/cluster/version_order.h"
 
 namespace lagwatch::collector {

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "collector/query/json_text.h"
+#include "collector/query/json/json_text.h"
 #include "collector/store/version_sums.h"
 
 namespace lagwatch::collector {

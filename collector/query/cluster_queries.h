@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "base/status.h"
-#include "collector/query/cause_book.h"
-#include "collector/query/cluster_json.h"
-#include "collector/query/json_text.h"
+#include "collector/query/json/cause_book.h"
+#include "collector/query/json/cluster_json.h"
+#include "collector/query/json/json_text.h"
 #include "collector/query/query_string.h"
 #include "collector/store/store.h"
 #include "collector/symbols/names/symbolizer.h"

@@ -7,7 +7,7 @@
 #include <map>
 #include <string>
 
-#include "collector/query/json_text.h"
+#include "collector/query/json/json_text.h"
 #include "report/format/report.h"
 
 namespace lagwatch::collector {

@@ -9,9 +9,9 @@
 
 #include "base/status.h"
 #include "collector/ingest/app_quota.h"
-#include "collector/query/cause_book.h"
 #include "collector/query/cluster_queries.h"
-#include "collector/query/json_text.h"
+#include "collector/query/json/cause_book.h"
+#include "collector/query/json/json_text.h"
 #include "collector/query/query_string.h"
 #include "collector/query/response.h"
 #include "collector/query/trace_queries.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/query/response.h"
 
-#include "collector/query/json_text.h"
+#include "collector/query/json/json_text.h"
 
 namespace lagwatch::collector {
 

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "base/status.h"
-#include "collector/query/json_text.h"
+#include "collector/query/json/json_text.h"
 #include "collector/query/query_string.h"
 #include "collector/query/response.h"
 #include "collector/store/store.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <tuple>
 
-#include "collector/query/json_text.h"
+#include "collector/query/json/json_text.h"
 #include "collector/query/lag_rate.h"
 #include "report/format/report.h"
 

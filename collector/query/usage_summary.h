@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/uuid.h"
-#include "collector/query/json_text.h"
+#include "collector/query/json/json_text.h"
 #include "collector/query/lag_rate.h"
 #include "collector/store/records.h"
 #include "policies/usage.h"

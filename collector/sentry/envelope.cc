@@ -4,7 +4,7 @@
 #include <optional>
 #include <utility>
 
-#include "collector/query/bounded_json.h"
+#include "collector/query/json/bounded_json.h"
 #include "collector/sentry/json_fields.h"
 
 namespace lagwatch::collector {

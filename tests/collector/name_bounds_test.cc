@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "collector/ingest/name_limits.h"
-#include "collector/query/cluster_json.h"
+#include "collector/query/json/cluster_json.h"
 #include "collector/store/cause_names.h"
 #include "tests/collector/memory_collector.h"
 

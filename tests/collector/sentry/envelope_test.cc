@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "collector/query/bounded_json.h"
+#include "collector/query/json/bounded_json.h"
 
 namespace lagwatch::collector {
 namespace {

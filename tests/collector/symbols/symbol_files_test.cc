@@ -12,8 +12,8 @@
 #include <random>
 #include <thread>
 
+#include "collector/query/symbols_api.h"
 #include "collector/symbols/files/sha256.h"
-#include "collector/symbols/symbols_api.h"
 #include "tests/testing/temp_directory.h"
 
 namespace lagwatch::collector {

@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "collector/query/json_text.h"
+#include "collector/query/json/json_text.h"
 #include "collector/symbols/names/symbol_namer.h"
 #include "report/format/report.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/query/csv_text.h"
+#include "collector/query/json/csv_text.h"
 
 #include <algorithm>
 #include <map>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/query/json_text.h"
+#include "collector/query/json/json_text.h"
 
 #include <cmath>
 #include <cstdint>
 
-#include "collector/query/bounded_json.h"
+#include "collector/query/json/bounded_json.h"
 
 namespace lagwatch::collector {
 

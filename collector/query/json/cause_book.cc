@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/query/cause_book.h"
+#include "collector/query/json/cause_book.h"
 
 #include <algorithm>
 #include <set>

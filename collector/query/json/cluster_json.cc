@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/query/cluster_json.h"
+#include "collector/query/json/cluster_json.h"
 
 #include <algorithm>
 #include <utility>

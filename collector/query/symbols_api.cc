@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/symbols/symbols_api.h"
+#include "collector/query/symbols_api.h"
 
-#include "collector/query/json_text.h"
+#include "collector/query/json/json_text.h"
 #include "collector/query/query_string.h"
 #include "collector/symbols/files/sha256.h"
 

@@ -5,7 +5,7 @@
 #include <map>
 #include <utility>
 
-#include "collector/query/cause_book.h"
+#include "collector/query/json/cause_book.h"
 
 namespace lagwatch::collector {
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "collector/query/cause_book.h"
-#include "collector/query/json_text.h"
+#include "collector/query/json/cause_book.h"
+#include "collector/query/json/json_text.h"
 #include "collector/store/records.h"
 
 namespace lagwatch::collector {

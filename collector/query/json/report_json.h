@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "collector/query/json_text.h"
+#include "collector/query/json/json_text.h"
 #include "collector/store/store.h"
 #include "collector/symbols/names/symbol_namer.h"
 #include "policies/cluster_rules.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/query/report_json.h"
+#include "collector/query/json/report_json.h"
 
 #include <algorithm>
 #include <cinttypes>

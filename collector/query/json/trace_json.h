@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "collector/query/json_text.h"
+#include "collector/query/json/json_text.h"
 #include "collector/store/records.h"
 #include "trace/model/trace.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/query/bounded_json.h"
+#include "collector/query/json/bounded_json.h"
 
 #include <string>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/query/frame_table.h"
+#include "collector/query/json/frame_table.h"
 
 #include <utility>
 

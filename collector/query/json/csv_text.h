@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "collector/query/json_text.h"
+#include "collector/query/json/json_text.h"
 
 namespace lagwatch::collector {
 
