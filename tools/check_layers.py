@@ -59,7 +59,7 @@ LIBRARIES = {
     "openssl/": ["collector/http", "collector/keys", "collector/symbols/files/sha256.cc", "report/config", "report/seal"],
     "protozero/": ["report/format", "trace/export/proto.h"],
     "prometheus/": ["collector/http"],
-    "spdlog/": ["collector/admin/audit_log.cc", "collector/config", "collector/http", "collector/keys", "collector/log_format.cc",
+    "spdlog/": ["collector/files/audit_log.cc", "collector/config", "collector/http", "collector/keys", "collector/log_format.cc",
                 "collector/main.cc"],
     "sqlite3.h": ["collector/store"],
     "zlib.h": ["base/gzip", "collector/ingest", "report/seal", "stack/elf/decompress.cc"],

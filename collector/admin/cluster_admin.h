@@ -4,7 +4,7 @@
 
 #include <string_view>
 
-#include "collector/admin/audit_log.h"
+#include "collector/files/audit_log.h"
 #include "collector/query/json/cause_book.h"
 #include "collector/query/response.h"
 

@@ -4,8 +4,8 @@
 
 #include <string_view>
 
-#include "collector/admin/audit_log.h"
 #include "collector/admin/deletions.h"
+#include "collector/files/audit_log.h"
 #include "collector/query/json/cause_book.h"
 #include "collector/query/response.h"
 #include "collector/store/store.h"

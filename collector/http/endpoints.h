@@ -6,10 +6,10 @@
 #include <span>
 #include <vector>
 
-#include "collector/admin/audit_log.h"
 #include "collector/admin/config_admin.h"
 #include "collector/admin/deletions.h"
 #include "collector/config/config_service.h"
+#include "collector/files/audit_log.h"
 #include "collector/files/disk_space.h"
 #include "collector/http/endpoint.h"
 #include "collector/http/upload.h"

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "collector/keys/file_stamp.h"
+#include "collector/files/file_stamp.h"
 #include "collector/keys/key_file.h"
 #include "collector/keys/token_bucket.h"
 

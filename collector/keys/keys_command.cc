@@ -11,7 +11,7 @@
 #include <memory>
 
 #include "base/clock.h"
-#include "collector/admin/audit_log.h"
+#include "collector/files/audit_log.h"
 #include "collector/keys/key_file.h"
 
 namespace lagwatch::collector {

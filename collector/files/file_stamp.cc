@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/keys/file_stamp.h"
+#include "collector/files/file_stamp.h"
 
 #include <sys/stat.h>
 
