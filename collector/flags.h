@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/status.h"
-#include "collector/http/http_limits.h"
-#include "collector/http/tls.h"
+#include "collector/http/server/http_limits.h"
+#include "collector/http/server/tls.h"
 #include "collector/http/upload.h"
 #include "collector/ingest/trace_limits.h"
 #include "collector/store/retention.h"

@@ -21,7 +21,7 @@
 #include "collector/files/disk_space.h"
 #include "collector/flags.h"
 #include "collector/http/endpoints.h"
-#include "collector/http/http_server.h"
+#include "collector/http/server/http_server.h"
 #include "collector/keys/first_keys.h"
 #include "collector/keys/keys_command.h"
 #include "collector/keys/secret_file.h"

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "collector/http/endpoints.h"
-#include "collector/http/http_server.h"
+#include "collector/http/server/http_server.h"
 #include "collector/store/sqlite/sqlite_store.h"
 
 namespace lagwatch::bench {

@@ -11,7 +11,7 @@
 #include "collector/config/config_service.h"
 #include "collector/files/audit_log.h"
 #include "collector/files/disk_space.h"
-#include "collector/http/endpoint.h"
+#include "collector/http/server/endpoint.h"
 #include "collector/http/upload.h"
 #include "collector/ingest/app_quota.h"
 #include "collector/ingest/ingest.h"

@@ -8,7 +8,7 @@
 #include <mutex>
 #include <string>
 
-#include "collector/http/request.h"
+#include "collector/http/server/request.h"
 #include "collector/query/report_feed.h"
 #include "collector/query/report_filter.h"
 

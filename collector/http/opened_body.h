@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "base/status.h"
-#include "collector/http/request.h"
+#include "collector/http/server/request.h"
 
 namespace lagwatch::collector {
 

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "collector/http/endpoint.h"
+#include "collector/http/server/endpoint.h"
 #include "collector/web/page_files.h"
 
 namespace lagwatch::collector {

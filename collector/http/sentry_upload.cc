@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "collector/http/endpoint.h"
-#include "collector/http/refusals.h"
+#include "collector/http/server/endpoint.h"
+#include "collector/http/server/refusals.h"
 #include "collector/query/json/json_text.h"
 #include "collector/sentry/auth.h"
 

@@ -5,10 +5,10 @@
 #include <memory>
 
 #include "collector/config/config_service.h"
-#include "collector/http/limited_log.h"
-#include "collector/http/metrics.h"
 #include "collector/http/opened_body.h"
-#include "collector/http/request.h"
+#include "collector/http/server/limited_log.h"
+#include "collector/http/server/metrics.h"
+#include "collector/http/server/request.h"
 #include "collector/ingest/group_commit.h"
 #include "collector/ingest/ingest.h"
 #include "collector/keys/key_ring.h"

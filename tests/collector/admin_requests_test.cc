@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "collector/http/endpoints.h"
-#include "collector/http/http_server.h"
+#include "collector/http/server/http_server.h"
 #include "report/config/remote_config.h"
 #include "tests/collector/http_client.h"
 #include "tests/collector/memory_collector.h"

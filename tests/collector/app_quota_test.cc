@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "base/clock.h"
-#include "collector/http/metrics.h"
+#include "collector/http/server/metrics.h"
 #include "tests/collector/memory_collector.h"
 
 namespace lagwatch::collector {

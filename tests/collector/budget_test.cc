@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/http/budget.h"
+#include "collector/http/server/budget.h"
 
 #include <gtest/gtest.h>
 

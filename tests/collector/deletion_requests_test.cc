@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "collector/http/endpoints.h"
-#include "collector/http/http_server.h"
+#include "collector/http/server/http_server.h"
 #include "collector/maintenance/retention_job.h"
 #include "tests/collector/http_client.h"
 #include "tests/collector/memory_collector.h"

@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "collector/http/endpoints.h"
-#include "collector/http/http_server.h"
+#include "collector/http/server/http_server.h"
 #include "tests/collector/http_client.h"
 #include "tests/collector/memory_collector.h"
 

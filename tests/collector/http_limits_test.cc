@@ -8,9 +8,9 @@
 #include <future>
 #include <thread>
 
-#include "collector/http/http_server.h"
-#include "collector/http/limited_log.h"
-#include "collector/http/query_threads.h"
+#include "collector/http/server/http_server.h"
+#include "collector/http/server/limited_log.h"
+#include "collector/http/server/query_threads.h"
 #include "tests/collector/http_client.h"
 
 namespace lagwatch::collector {

@@ -8,8 +8,8 @@
 #include <variant>
 
 #include "collector/http/endpoints.h"
-#include "collector/http/message.h"
-#include "collector/http/router.h"
+#include "collector/http/server/message.h"
+#include "collector/http/server/router.h"
 #include "collector/query/query_api.h"
 #include "collector/store/sqlite/sqlite_store.h"
 #include "tests/fuzz/seeds.h"

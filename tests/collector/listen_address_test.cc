@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/http/listen_address.h"
+#include "collector/http/server/listen_address.h"
 
 #include <gtest/gtest.h>
 

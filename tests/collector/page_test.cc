@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "collector/http/endpoints.h"
-#include "collector/http/http_server.h"
+#include "collector/http/server/http_server.h"
 #include "tests/collector/gzip_text.h"
 #include "tests/collector/http_client.h"
 #include "tests/collector/memory_collector.h"

@@ -9,7 +9,7 @@
 #include <future>
 #include <thread>
 
-#include "collector/http/http_server.h"
+#include "collector/http/server/http_server.h"
 #include "tests/collector/http_client.h"
 #include "tests/collector/memory_collector.h"
 #include "tests/testing/process.h"

@@ -8,7 +8,7 @@
 #include <fstream>
 
 #include "collector/http/endpoints.h"
-#include "collector/http/http_server.h"
+#include "collector/http/server/http_server.h"
 #include "report/upload/http_client.h"
 #include "report/upload/http_transport.h"
 #include "tests/collector/http_client.h"

@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "collector/http/endpoints.h"
-#include "collector/http/router.h"
+#include "collector/http/server/router.h"
 #include "collector/ingest/ingest.h"
 #include "collector/query/query_api.h"
 #include "collector/store/store.h"

@@ -46,7 +46,7 @@ class CheckLayersTest(unittest.TestCase):
         self.assert_breaks("report/format/report.h", '#include "report/spool/spool_reader.h"', "may not")
         self.assert_breaks("report/upload/uploader.cc", '#include "watchdog/events/hang_sink.h"', "upload may not")
         self.assert_breaks("collector/main.cc", '#include "report/spool/spool_reader.h"', "collector may not")
-        self.assert_breaks("tools/main.cc", '#include "collector/http/router.h"', "tools may not")
+        self.assert_breaks("tools/main.cc", '#include "collector/http/server/router.h"', "tools may not")
         self.assert_breaks("tools/main.cc", '#include "watchdog/watchdog.h"', "tools may not")
 
     def test_signal_code_sees_less_than_the_folder_around_it(self):
@@ -71,7 +71,7 @@ class CheckLayersTest(unittest.TestCase):
         self.assert_breaks("samples/editor/main.cc", '#include "../server/server.h"', "a sample may")
 
     def test_libraries_have_owners(self):
-        self.assert_keeps("collector/http/http_server.cc", "#include <boost/asio/io_context.hpp>")
+        self.assert_keeps("collector/http/server/http_server.cc", "#include <boost/asio/io_context.hpp>")
         self.assert_keeps("base/process/env_linux.cc", "#include <sys/stat.h>")
         self.assert_breaks("collector/main.cc", "#include <boost/asio/io_context.hpp>", "only collector/http")
         self.assert_breaks("stack/code/unwinder.h", "#include <libunwind.h>", "only bench, tests")

@@ -8,7 +8,7 @@
 #include <atomic>
 
 #include "collector/http/endpoints.h"
-#include "collector/http/http_server.h"
+#include "collector/http/server/http_server.h"
 #include "report/sentry/event.h"
 #include "report/upload/gzip.h"
 #include "tests/collector/memory_collector.h"

@@ -10,7 +10,7 @@
 #include <fstream>
 
 #include "collector/http/endpoints.h"
-#include "collector/http/http_server.h"
+#include "collector/http/server/http_server.h"
 #include "collector/store/sqlite/sqlite_store.h"
 #include "tests/collector/sample_traces.h"
 #include "tests/testing/sample_report.h"

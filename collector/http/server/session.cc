@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/http/session.h"
+#include "collector/http/server/session.h"
 
 #include <poll.h>
 
@@ -18,8 +18,8 @@
 #include <utility>
 #include <variant>
 
-#include "collector/http/await_response.h"
-#include "collector/http/message.h"
+#include "collector/http/server/await_response.h"
+#include "collector/http/server/message.h"
 #include "collector/store/query_limit.h"
 
 namespace lagwatch::collector {

@@ -2,7 +2,7 @@
 // The answers to keys without access. Context: background; pure.
 #pragma once
 
-#include "collector/http/endpoint.h"
+#include "collector/http/server/endpoint.h"
 #include "collector/keys/key_ring.h"
 #include "collector/query/response.h"
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "collector/http/budget.h"
+#include "collector/http/server/budget.h"
 #include "collector/keys/key_record.h"
 #include "collector/query/response.h"
 

@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "collector/http/request.h"
+#include "collector/http/server/request.h"
 
 namespace lagwatch::collector {
 

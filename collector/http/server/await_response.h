@@ -18,7 +18,7 @@
 #include <mutex>
 #include <optional>
 
-#include "collector/http/request.h"
+#include "collector/http/server/request.h"
 
 namespace lagwatch::collector {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/http/metrics.h"
+#include "collector/http/server/metrics.h"
 
 #include <prometheus/counter.h>
 #include <prometheus/gauge.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/http/limited_log.h"
+#include "collector/http/server/limited_log.h"
 
 #include <spdlog/spdlog.h>
 

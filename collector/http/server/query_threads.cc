@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/http/query_threads.h"
+#include "collector/http/server/query_threads.h"
 
 #include <algorithm>
 #include <boost/asio/post.hpp>

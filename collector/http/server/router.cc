@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/http/router.h"
+#include "collector/http/server/router.h"
 
 #include <spdlog/spdlog.h>
 #include <strings.h>
@@ -8,7 +8,7 @@
 #include <exception>
 
 #include "base/clock.h"
-#include "collector/http/refusals.h"
+#include "collector/http/server/refusals.h"
 #include "collector/sentry/auth.h"
 
 namespace lagwatch::collector {

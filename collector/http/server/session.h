@@ -11,13 +11,13 @@
 #include <memory>
 #include <string>
 
-#include "collector/http/await_response.h"
-#include "collector/http/budget.h"
-#include "collector/http/http_limits.h"
-#include "collector/http/limited_log.h"
-#include "collector/http/metrics.h"
-#include "collector/http/query_threads.h"
-#include "collector/http/router.h"
+#include "collector/http/server/await_response.h"
+#include "collector/http/server/budget.h"
+#include "collector/http/server/http_limits.h"
+#include "collector/http/server/limited_log.h"
+#include "collector/http/server/metrics.h"
+#include "collector/http/server/query_threads.h"
+#include "collector/http/server/router.h"
 
 namespace lagwatch::collector {
 

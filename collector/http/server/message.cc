@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/http/message.h"
+#include "collector/http/server/message.h"
 
 #include <string>
 #include <string_view>

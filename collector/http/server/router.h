@@ -6,7 +6,7 @@
 #include <variant>
 #include <vector>
 
-#include "collector/http/endpoint.h"
+#include "collector/http/server/endpoint.h"
 #include "collector/keys/key_ring.h"
 
 namespace lagwatch::collector {

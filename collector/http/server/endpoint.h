@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "base/status.h"
-#include "collector/http/request.h"
+#include "collector/http/server/request.h"
 
 namespace lagwatch::collector {
 

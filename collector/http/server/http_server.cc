@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/http/http_server.h"
+#include "collector/http/server/http_server.h"
 
 #include <spdlog/spdlog.h>
 #include <sys/resource.h>
@@ -20,11 +20,11 @@
 #include <utility>
 #include <vector>
 
-#include "collector/http/budget.h"
-#include "collector/http/limited_log.h"
-#include "collector/http/peer.h"
-#include "collector/http/query_threads.h"
-#include "collector/http/session.h"
+#include "collector/http/server/budget.h"
+#include "collector/http/server/limited_log.h"
+#include "collector/http/server/peer.h"
+#include "collector/http/server/query_threads.h"
+#include "collector/http/server/session.h"
 
 namespace lagwatch::collector {
 namespace {

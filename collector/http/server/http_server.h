@@ -11,11 +11,11 @@
 #include <memory>
 
 #include "base/status.h"
-#include "collector/http/http_limits.h"
-#include "collector/http/listen_address.h"
-#include "collector/http/metrics.h"
-#include "collector/http/router.h"
-#include "collector/http/tls.h"
+#include "collector/http/server/http_limits.h"
+#include "collector/http/server/listen_address.h"
+#include "collector/http/server/metrics.h"
+#include "collector/http/server/router.h"
+#include "collector/http/server/tls.h"
 
 namespace lagwatch::collector {
 

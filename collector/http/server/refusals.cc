@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/http/refusals.h"
+#include "collector/http/server/refusals.h"
 
 #include <string>
 

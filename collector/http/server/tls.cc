@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/http/tls.h"
+#include "collector/http/server/tls.h"
 
 #include <openssl/ssl.h>
 
