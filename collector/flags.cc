@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "collector/app_options.h"
-#include "collector/store/clickhouse/clickhouse_url.h"
+#include "collector/store/clickhouse/server/clickhouse_url.h"
 
 namespace lagwatch::collector {
 namespace {

@@ -6,7 +6,7 @@
 #include <span>
 
 #include "base/uuid.h"
-#include "collector/store/clickhouse/batch_spool.h"
+#include "collector/store/clickhouse/insert/batch_spool.h"
 #include "collector/store/removal.h"
 
 namespace lagwatch::collector {

@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/process/env.h"
 #include "collector/store/clickhouse/batch_removal.h"
-#include "collector/store/clickhouse/conditions.h"
+#include "collector/store/clickhouse/server/conditions.h"
 #include "collector/store/query_limit.h"
 
 namespace lagwatch::collector {

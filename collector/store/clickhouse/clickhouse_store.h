@@ -8,17 +8,17 @@
 #include <string>
 #include <vector>
 
-#include "collector/store/clickhouse/cause_reader.h"
-#include "collector/store/clickhouse/connection.h"
-#include "collector/store/clickhouse/lag_reader.h"
-#include "collector/store/clickhouse/node_tables.h"
-#include "collector/store/clickhouse/record_committer.h"
+#include "collector/store/clickhouse/insert/record_committer.h"
+#include "collector/store/clickhouse/read/cause_reader.h"
+#include "collector/store/clickhouse/read/lag_reader.h"
+#include "collector/store/clickhouse/read/trace_reader.h"
+#include "collector/store/clickhouse/read/usage_reader.h"
 #include "collector/store/clickhouse/row_remover.h"
-#include "collector/store/clickhouse/schema.h"
+#include "collector/store/clickhouse/server/connection.h"
+#include "collector/store/clickhouse/server/node_tables.h"
+#include "collector/store/clickhouse/server/schema.h"
+#include "collector/store/clickhouse/server/versions.h"
 #include "collector/store/clickhouse/sums_worker.h"
-#include "collector/store/clickhouse/trace_reader.h"
-#include "collector/store/clickhouse/usage_reader.h"
-#include "collector/store/clickhouse/versions.h"
 #include "collector/store/store.h"
 
 namespace lagwatch::collector {

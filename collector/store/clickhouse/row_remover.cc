@@ -6,10 +6,10 @@
 #include <chrono>
 #include <thread>
 
-#include "collector/store/clickhouse/conditions.h"
-#include "collector/store/clickhouse/lag_reader.h"
-#include "collector/store/clickhouse/record_rows.h"
-#include "collector/store/clickhouse/shard_nodes.h"
+#include "collector/store/clickhouse/insert/record_rows.h"
+#include "collector/store/clickhouse/read/lag_reader.h"
+#include "collector/store/clickhouse/server/conditions.h"
+#include "collector/store/clickhouse/server/shard_nodes.h"
 #include "policies/exit_reason.h"
 
 namespace lagwatch::collector {

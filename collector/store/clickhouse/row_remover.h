@@ -14,10 +14,10 @@
 #include <vector>
 
 #include "base/uuid.h"
-#include "collector/store/clickhouse/connection.h"
-#include "collector/store/clickhouse/row_source.h"
-#include "collector/store/clickhouse/schema.h"
-#include "collector/store/clickhouse/unit_marks.h"
+#include "collector/store/clickhouse/server/connection.h"
+#include "collector/store/clickhouse/server/row_source.h"
+#include "collector/store/clickhouse/server/schema.h"
+#include "collector/store/clickhouse/server/unit_marks.h"
 #include "collector/store/removal.h"
 
 namespace lagwatch::collector {

@@ -6,11 +6,11 @@
 #include <tuple>
 #include <utility>
 
-#include "collector/store/clickhouse/conditions.h"
-#include "collector/store/clickhouse/lag_reader.h"
-#include "collector/store/clickhouse/shard_nodes.h"
-#include "collector/store/clickhouse/sum_row.h"
-#include "collector/store/clickhouse/unit_marks.h"
+#include "collector/store/clickhouse/read/lag_reader.h"
+#include "collector/store/clickhouse/read/sum_row.h"
+#include "collector/store/clickhouse/server/conditions.h"
+#include "collector/store/clickhouse/server/shard_nodes.h"
+#include "collector/store/clickhouse/server/unit_marks.h"
 
 namespace lagwatch::collector {
 namespace {

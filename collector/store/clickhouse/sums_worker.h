@@ -13,11 +13,11 @@
 #include <string>
 #include <vector>
 
-#include "collector/store/clickhouse/connection.h"
-#include "collector/store/clickhouse/schema.h"
-#include "collector/store/clickhouse/sums_plan.h"
-#include "collector/store/clickhouse/sums_unit.h"
-#include "collector/store/clickhouse/versions.h"
+#include "collector/store/clickhouse/read/sums_plan.h"
+#include "collector/store/clickhouse/server/connection.h"
+#include "collector/store/clickhouse/server/schema.h"
+#include "collector/store/clickhouse/server/sums_unit.h"
+#include "collector/store/clickhouse/server/versions.h"
 
 namespace lagwatch::collector {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rows of a batch that reach ClickHouse when it refuses some. The server is a function here, so that each
 // of its answers comes at a chosen insertion; refused_test.cc has the real one.
-#include "collector/store/clickhouse/batch_delivery.h"
+#include "collector/store/clickhouse/insert/batch_delivery.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,10 +9,10 @@
 #include <map>
 #include <set>
 
-#include "collector/store/clickhouse/batch_rows.h"
-#include "collector/store/clickhouse/connection.h"
-#include "collector/store/clickhouse/record_rows.h"
-#include "collector/store/clickhouse/refusals.h"
+#include "collector/store/clickhouse/insert/batch_rows.h"
+#include "collector/store/clickhouse/insert/record_rows.h"
+#include "collector/store/clickhouse/server/connection.h"
+#include "collector/store/clickhouse/server/refusals.h"
 #include "tests/testing/sample_report.h"
 
 namespace lagwatch::collector {

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "collector/store/clickhouse/batch_rows.h"
-#include "collector/store/clickhouse/record_rows.h"
+#include "collector/store/clickhouse/insert/batch_rows.h"
+#include "collector/store/clickhouse/insert/record_rows.h"
 #include "report/format/losses.h"
 #include "tests/testing/sample_report.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/store/clickhouse/batch_spool.h"
+#include "collector/store/clickhouse/insert/batch_spool.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

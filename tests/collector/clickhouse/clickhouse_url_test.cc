@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/store/clickhouse/clickhouse_url.h"
+#include "collector/store/clickhouse/server/clickhouse_url.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -15,7 +15,7 @@
 #include <set>
 #include <thread>
 
-#include "collector/store/clickhouse/sums_plan.h"
+#include "collector/store/clickhouse/read/sums_plan.h"
 #include "report/format/losses.h"
 #include "tests/collector/clickhouse/test_cluster.h"
 #include "tests/collector/http_client.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/store/clickhouse/refused_folder.h"
+#include "collector/store/clickhouse/insert/refused_folder.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

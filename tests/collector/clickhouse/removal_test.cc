@@ -14,7 +14,7 @@
 #include "collector/ingest/ingest.h"
 #include "collector/query/query_api.h"
 #include "collector/store/clickhouse/clickhouse_store.h"
-#include "collector/store/clickhouse/record_rows.h"
+#include "collector/store/clickhouse/insert/record_rows.h"
 #include "collector/store/sqlite/database.h"
 #include "collector/store/sqlite/sqlite_store.h"
 #include "tests/collector/clickhouse/test_cluster.h"

@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "collector/store/clickhouse/connection.h"
+#include "collector/store/clickhouse/server/connection.h"
 
 namespace lagwatch::testing {
 

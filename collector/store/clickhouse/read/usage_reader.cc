@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/store/clickhouse/read/usage_reader.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "collector/store/clickhouse/server/conditions.h"
+
+namespace lagwatch::collector {
+namespace {
+
+constexpr char kOnce[] = " ORDER BY id, ver DESC LIMIT 1 BY id";
+constexpr char kOnceOfRun[] = " ORDER BY session_id, ver DESC LIMIT 1 BY session_id";
+
+std::string OfDays(const ReportFilter& filter) {
+  std::string sql;
+  if (filter.first_day) sql += " AND day >= " + DateOf(*filter.first_day);
+  if (filter.last_day) sql += " AND day <= " + DateOf(*filter.last_day);
+  return sql;
+}
+
+std::string DatesOf(const std::vector<HourRange>& days) {
+  std::string dates;
+  for (const HourRange& day : days) dates += (dates.empty() ? "" : ", ") + DateOf(day.first / 24);
+  return dates;
+}
+
+}  // namespace
+
+double UsageReader::WatchedNs(const ReportFilter& filter) {
+  double watched_ns = 0;
+  for (const WatchedVersion& version : WatchedVersions(filter)) watched_ns += version.watched_ns;
+  return watched_ns;
+}
+
+std::vector<WatchedVersion> UsageReader::WatchedVersions(const ReportFilter& filter) {
+  constexpr char kColumns[] = "), toInt64(min(day)), toInt64(max(day)) FROM ";
+  constexpr char kGroups[] = " GROUP BY app, version";
+  std::map<std::pair<std::string, std::string>, WatchedVersion> versions;
+  const auto add = [&](const Row& row) {
+    const WatchedVersion part{row.Text(0), row.Text(1), row.Real(2), row.Int(3), row.Int(4)};
+    const auto [known, is_new] = versions.try_emplace({part.app, part.version}, part);
+    if (is_new) return;
+    known->second.watched_ns += part.watched_ns;
+    known->second.first_day = std::min(known->second.first_day, part.first_day);
+    known->second.last_day = std::max(known->second.last_day, part.last_day);
+  };
+  const auto plan = SumsPlan::OfUsage(*units_->Get(), filter);
+  if (plan && !plan->units.empty()) {
+    connection_->Select("SELECT app, version, sum(hang_ns" + std::string(kColumns) + schema_->All(kDaySums) +
+                            " WHERE unit IN (" + Listed(plan->units) +
+                            ") AND scope = " + std::to_string(static_cast<int64_t>(SumScope::kWatched)) +
+                            " AND " + OfProgram(filter) + kGroups,
+                        "ssdii", add);
+  }
+  if (!plan || !plan->others.empty()) {
+    connection_->Select("SELECT app, version, sum(toFloat64(watched_ns)" + std::string(kColumns) +
+                            "(SELECT app, version, watched_ns, day FROM " + schema_->All(kUsage) + " WHERE " +
+                            OfProgram(filter) +
+                            (plan ? " AND day IN (" + DatesOf(plan->others) + ")" : OfDays(filter)) + kOnce +
+                            ")" + kGroups,
+                        "ssdii", add);
+  }
+  std::vector<WatchedVersion> sorted;
+  for (auto& [name, version] : versions) sorted.push_back(std::move(version));
+  return sorted;
+}
+
+std::vector<RunEndRow> UsageReader::RunEndsOf(std::span<const base::Uuid> session_ids) {
+  std::vector<RunEndRow> ends;
+  if (session_ids.empty()) return ends;
+  const ExternalTable external = ExternalTable::OfIds(session_ids);
+  connection_->Select(
+      "SELECT session_id, reason, signal, report_id, lag_ns, loop, run_start_wall_ms, last_seen_wall_ms, "
+      "scene,"
+      " app, version, user FROM " +
+          schema_->All(kRunEnds) + " WHERE session_id IN (SELECT id FROM ids)" + kOnceOfRun,
+      "usiuisiissss",
+      [&](const Row& row) {
+        ends.push_back({.session_id = row.Id(0),
+                        .reason = row.Text(1),
+                        .signal = row.Int(2),
+                        .report_id = row.Id(3),
+                        .lag_ns = row.Int(4),
+                        .loop = row.Text(5),
+                        .run_start_wall_ms = row.Int(6),
+                        .last_seen_wall_ms = row.Int(7),
+                        .scene = row.Text(8),
+                        .app = row.Text(9),
+                        .version = row.Text(10),
+                        .user = row.Text(11)});
+      },
+      &external);
+  return ends;
+}
+
+std::vector<ExitCount> UsageReader::CountExits(const ReportFilter& filter) {
+  std::vector<ExitCount> counts;
+  connection_->Select(
+      "SELECT app, version, reason, toInt64(count()) FROM (SELECT app, version, reason FROM " +
+          schema_->All(kRunEnds) + " WHERE " + OfProgram(filter) + kOnceOfRun +
+          ") GROUP BY app, version, reason ORDER BY app, version, reason",
+      "sssi", [&](const Row& row) {
+        counts.push_back({row.Text(0), row.Text(1), row.Text(2), row.Int(3)});
+      });
+  return counts;
+}
+
+void UsageReader::ForEach(const ReportFilter& filter,
+                          const std::function<void(std::string_view payload)>& visit) {
+  const std::string of_user = filter.user.empty() ? "" : " AND user = " + SqlText(filter.user);
+  connection_->Select("SELECT payload FROM " + schema_->All(kUsage) + " WHERE " + OfProgram(filter) +
+                          of_user + OfDays({.first_day = filter.first_day}) + kOnce,
+                      "s", [&](const Row& row) { visit(row.Bytes(0)); });
+}
+
+}  // namespace lagwatch::collector
