@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "collector/cluster/clusterer.h"
-#include "collector/store/sqlite/database.h"
+#include "collector/store/sqlite/database/database.h"
 #include "collector/store/sqlite/migration.h"
 #include "report/format/report.h"
 

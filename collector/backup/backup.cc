@@ -5,7 +5,7 @@
 #include <functional>
 #include <system_error>
 
-#include "collector/store/sqlite/snapshot.h"
+#include "collector/store/sqlite/database/snapshot.h"
 
 namespace lagwatch::collector {
 namespace {

@@ -12,7 +12,7 @@
 #include "collector/maintenance/app_retention_job.h"
 #include "collector/maintenance/retention_job.h"
 #include "collector/query/query_api.h"
-#include "collector/store/sqlite/database.h"
+#include "collector/store/sqlite/database/database.h"
 #include "tests/collector/deletion_traffic.h"
 #include "tests/collector/memory_collector.h"
 #include "tests/testing/temp_directory.h"

@@ -16,7 +16,7 @@
 
 #include "base/clock.h"
 #include "collector/store/records.h"
-#include "collector/store/sqlite/database.h"
+#include "collector/store/sqlite/database/database.h"
 #include "collector/store/sqlite/schema.h"
 #include "tests/collector_faults/kill_client.h"
 #include "tests/collector_faults/kill_templates.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "collector/store/report_summer.h"
-#include "collector/store/sqlite/database.h"
+#include "collector/store/sqlite/database/database.h"
 #include "collector/store/sqlite/sqlite_store.h"
 
 namespace lagwatch::faults {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "collector/store/records.h"
-#include "collector/store/sqlite/database.h"
+#include "collector/store/sqlite/database/database.h"
 #include "collector/store/version_sums.h"
 
 namespace lagwatch::collector {

@@ -11,7 +11,7 @@
 #include <set>
 #include <vector>
 
-#include "collector/store/sqlite/database.h"
+#include "collector/store/sqlite/database/database.h"
 
 namespace lagwatch::collector {
 

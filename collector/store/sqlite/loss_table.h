@@ -10,7 +10,7 @@
 
 #include "base/uuid.h"
 #include "collector/store/records.h"
-#include "collector/store/sqlite/database.h"
+#include "collector/store/sqlite/database/database.h"
 
 namespace lagwatch::collector {
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/status.h"
-#include "collector/store/sqlite/database.h"
+#include "collector/store/sqlite/database/database.h"
 
 namespace lagwatch::collector {
 

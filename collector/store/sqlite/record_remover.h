@@ -10,7 +10,7 @@
 
 #include "base/uuid.h"
 #include "collector/store/removal.h"
-#include "collector/store/sqlite/database.h"
+#include "collector/store/sqlite/database/database.h"
 #include "collector/store/sqlite/report_writer.h"
 
 namespace lagwatch::collector {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "collector/store/records.h"
-#include "collector/store/sqlite/database.h"
+#include "collector/store/sqlite/database/database.h"
 
 namespace lagwatch::collector {
 

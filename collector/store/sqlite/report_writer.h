@@ -11,7 +11,7 @@
 #include <tuple>
 
 #include "collector/store/records.h"
-#include "collector/store/sqlite/database.h"
+#include "collector/store/sqlite/database/database.h"
 #include "collector/store/sqlite/sums_writer.h"
 #include "policies/lag_account.h"
 

@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "collector/store/query_limit.h"
 #include "collector/store/sqlite/cause_reader.h"
-#include "collector/store/sqlite/database_extent.h"
+#include "collector/store/sqlite/database/database_extent.h"
 #include "collector/store/sqlite/loss_table.h"
 #include "collector/store/sqlite/migration.h"
 #include "collector/store/sqlite/record_remover.h"

@@ -9,11 +9,11 @@
 #include <memory>
 #include <string>
 
-#include "collector/store/sqlite/connections.h"
-#include "collector/store/sqlite/database_extent.h"
-#include "collector/store/sqlite/log_sync.h"
+#include "collector/store/sqlite/database/connections.h"
+#include "collector/store/sqlite/database/database_extent.h"
+#include "collector/store/sqlite/database/log_sync.h"
+#include "collector/store/sqlite/database/unused_rows.h"
 #include "collector/store/sqlite/report_writer.h"
-#include "collector/store/sqlite/unused_rows.h"
 #include "collector/store/store.h"
 
 namespace lagwatch::collector {

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "collector/store/records.h"
-#include "collector/store/sqlite/database.h"
+#include "collector/store/sqlite/database/database.h"
 
 // The columns that ReadSums takes.
 #define LAGWATCH_SUMS                                                                                 \

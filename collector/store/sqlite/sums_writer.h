@@ -9,7 +9,7 @@
 #include <set>
 
 #include "collector/cluster/cause_sums.h"
-#include "collector/store/sqlite/database.h"
+#include "collector/store/sqlite/database/database.h"
 #include "collector/store/sqlite/loss_sharer.h"
 
 namespace lagwatch::collector {

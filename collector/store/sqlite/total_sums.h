@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "collector/store/sqlite/database.h"
+#include "collector/store/sqlite/database/database.h"
 
 namespace lagwatch::collector {
 

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "collector/store/sqlite/database.h"
+#include "collector/store/sqlite/database/database.h"
 #include "collector/store/version_sums.h"
 #include "report/format/report.h"
 

@@ -15,7 +15,7 @@
 #include "collector/query/query_api.h"
 #include "collector/store/clickhouse/clickhouse_store.h"
 #include "collector/store/clickhouse/insert/record_rows.h"
-#include "collector/store/sqlite/database.h"
+#include "collector/store/sqlite/database/database.h"
 #include "collector/store/sqlite/sqlite_store.h"
 #include "tests/collector/clickhouse/test_cluster.h"
 #include "tests/collector/deletion_traffic.h"

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "collector/store/sqlite/database.h"
+#include "collector/store/sqlite/database/database.h"
 
 namespace lagwatch::collector {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/store/sqlite/connections.h"
+#include "collector/store/sqlite/database/connections.h"
 
 #include <chrono>
 #include <utility>

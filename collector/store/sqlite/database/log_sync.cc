@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/store/sqlite/log_sync.h"
+#include "collector/store/sqlite/database/log_sync.h"
 
 #include <fcntl.h>
 #include <unistd.h>

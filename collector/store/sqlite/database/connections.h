@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "collector/store/sqlite/database.h"
+#include "collector/store/sqlite/database/database.h"
 
 namespace lagwatch::collector {
 

@@ -11,7 +11,7 @@
 #include <string>
 
 #include "base/status.h"
-#include "collector/store/sqlite/connections.h"
+#include "collector/store/sqlite/database/connections.h"
 
 namespace lagwatch::collector {
 

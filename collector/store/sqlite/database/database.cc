@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/store/sqlite/database.h"
+#include "collector/store/sqlite/database/database.h"
 
 #include <sqlite3.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/store/sqlite/unused_rows.h"
+#include "collector/store/sqlite/database/unused_rows.h"
 
 #include <algorithm>
 #include <utility>

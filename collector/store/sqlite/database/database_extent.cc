@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/store/sqlite/database_extent.h"
+#include "collector/store/sqlite/database/database_extent.h"
 
 #include <sys/stat.h>
 
