@@ -10,7 +10,7 @@
 #include <string>
 
 #include "bench/trace/figures.h"
-#include "sdk/preload/preload_config.h"
+#include "sdk/preload/environment/preload_config.h"
 #include "trace/record/arena.h"
 #include "trace/record/stack_table.h"
 

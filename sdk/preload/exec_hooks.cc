@@ -15,7 +15,7 @@
 
 #include "base/process/mapped_memory.h"
 #include "base/process/seccomp.h"
-#include "sdk/preload/exec_environment.h"
+#include "sdk/preload/environment/exec_environment.h"
 #include "sdk/preload/wait_tracker.h"
 
 namespace lagwatch::sdk {

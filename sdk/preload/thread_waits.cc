@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <csignal>
 
-#include "sdk/preload/exec_environment.h"
+#include "sdk/preload/environment/exec_environment.h"
 #include "sdk/preload/raw_syscall.h"
 #include "sdk/preload/wait_tracker.h"
 #include "watchdog/evidence/idle_places.h"

@@ -3,7 +3,7 @@
 // that the command made and reads.
 #pragma once
 
-#include "sdk/preload/preload_config.h"
+#include "sdk/preload/environment/preload_config.h"
 
 namespace lagwatch::sdk {
 

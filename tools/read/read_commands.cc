@@ -11,7 +11,7 @@
 #include <memory>
 
 #include "base/clock.h"
-#include "sdk/preload/unwatched_notes.h"
+#include "sdk/preload/environment/unwatched_notes.h"
 #include "tools/read/report_lists.h"
 #include "tools/read/report_text.h"
 #include "tools/read/table.h"

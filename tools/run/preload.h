@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "sdk/preload/preload_config.h"
+#include "sdk/preload/environment/preload_config.h"
 
 namespace lagwatch::tools {
 

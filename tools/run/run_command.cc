@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "report/config/signed_document.h"
 #include "sdk/config_keeper.h"
-#include "sdk/preload/preload_config.h"
+#include "sdk/preload/environment/preload_config.h"
 #include "sdk/run/default_paths.h"
 #include "tools/dump/dump_command.h"
 #include "tools/run/preload.h"

@@ -10,7 +10,7 @@
 #include <cstring>
 #include <sstream>
 
-#include "sdk/preload/program_file.h"
+#include "sdk/preload/environment/program_file.h"
 #include "tools/run/glibc_version.h"
 
 namespace lagwatch::tools {

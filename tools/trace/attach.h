@@ -5,7 +5,7 @@
 #include <sys/types.h>
 
 #include "base/status.h"
-#include "sdk/preload/preload_config.h"
+#include "sdk/preload/environment/preload_config.h"
 
 namespace lagwatch::tools {
 

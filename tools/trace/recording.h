@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "sdk/preload/preload_config.h"
+#include "sdk/preload/environment/preload_config.h"
 #include "tools/trace/arena_file.h"
 
 namespace lagwatch::tools {

@@ -5,7 +5,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "sdk/preload/preload_config.h"
+#include "sdk/preload/environment/preload_config.h"
 #include "sdk/run/run_record.h"
 
 namespace lagwatch::tools {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sdk/preload/watch_summary.h"
+#include "sdk/preload/environment/watch_summary.h"
 
 #include <pthread.h>
 #include <sys/stat.h>
@@ -10,9 +10,9 @@
 #include <exception>
 
 #include "base/clock.h"
-#include "sdk/preload/exec_environment.h"
-#include "sdk/preload/preload_environment.h"
-#include "sdk/preload/unwatched_notes.h"
+#include "sdk/preload/environment/exec_environment.h"
+#include "sdk/preload/environment/preload_environment.h"
+#include "sdk/preload/environment/unwatched_notes.h"
 #include "sdk/process_monitor.h"
 
 namespace lagwatch::sdk {

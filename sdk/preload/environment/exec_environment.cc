@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sdk/preload/exec_environment.h"
+#include "sdk/preload/environment/exec_environment.h"
 
 #include <elf.h>
 #include <fcntl.h>
@@ -15,8 +15,8 @@
 #include <cstring>
 #include <string_view>
 
-#include "sdk/preload/fresh_stack.h"
-#include "sdk/preload/program_file.h"
+#include "sdk/preload/environment/fresh_stack.h"
+#include "sdk/preload/environment/program_file.h"
 
 namespace lagwatch::sdk {
 namespace {

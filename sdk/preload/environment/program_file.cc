@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sdk/preload/program_file.h"
+#include "sdk/preload/environment/program_file.h"
 
 #include <elf.h>
 #include <fcntl.h>

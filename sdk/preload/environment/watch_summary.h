@@ -3,7 +3,7 @@
 // watched. Context: background.
 #pragma once
 
-#include "sdk/preload/preload_config.h"
+#include "sdk/preload/environment/preload_config.h"
 
 namespace lagwatch::sdk {
 

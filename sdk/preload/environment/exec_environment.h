@@ -11,7 +11,7 @@
 #include <cstddef>
 #include <string>
 
-#include "sdk/preload/preload_config.h"
+#include "sdk/preload/environment/preload_config.h"
 
 namespace lagwatch::sdk {
 

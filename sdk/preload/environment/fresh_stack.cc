@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sdk/preload/fresh_stack.h"
+#include "sdk/preload/environment/fresh_stack.h"
 
 #include <ucontext.h>
 

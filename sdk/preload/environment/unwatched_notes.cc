@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sdk/preload/unwatched_notes.h"
+#include "sdk/preload/environment/unwatched_notes.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

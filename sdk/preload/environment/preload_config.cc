@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sdk/preload/preload_config.h"
+#include "sdk/preload/environment/preload_config.h"
 
 #include <algorithm>
 #include <cstdlib>

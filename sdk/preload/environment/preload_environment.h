@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "sdk/preload/preload_config.h"
+#include "sdk/preload/environment/preload_config.h"
 
 namespace lagwatch::sdk {
 

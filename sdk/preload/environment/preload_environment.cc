@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sdk/preload/preload_environment.h"
+#include "sdk/preload/environment/preload_environment.h"
 
 #include <sys/auxv.h>
 #include <unistd.h>
