@@ -25,8 +25,8 @@
 #include "bench/wire/application.h"
 #include "report/format/packed_batch.h"
 #include "report/spool/spool_reader.h"
-#include "report/upload/gzip.h"
 #include "report/upload/name_frames.h"
+#include "report/upload/transport/gzip.h"
 #include "sdk/upload_service.h"
 #include "tests/testing/temp_directory.h"
 

@@ -9,10 +9,10 @@
 
 #include "base/process/env.h"
 #include "policies/scrubbing.h"
-#include "report/upload/file_transport.h"
-#include "report/upload/http_config_source.h"
-#include "report/upload/http_transport.h"
-#include "report/upload/sentry_transport.h"
+#include "report/upload/transport/file_transport.h"
+#include "report/upload/transport/http_config_source.h"
+#include "report/upload/transport/http_transport.h"
+#include "report/upload/transport/sentry_transport.h"
 #include "sdk/run/default_paths.h"
 #include "stack/elf/local_symbols.h"
 

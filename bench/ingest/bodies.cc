@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 #include "report/format/packed_batch.h"
-#include "report/upload/gzip.h"
+#include "report/upload/transport/gzip.h"
 #include "tests/testing/temp_directory.h"
 
 namespace lagwatch::bench {

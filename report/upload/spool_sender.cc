@@ -13,8 +13,8 @@
 #include "report/format/report.h"
 #include "report/spool/segment_format.h"
 #include "report/upload/counted_sweep.h"
-#include "report/upload/gzip.h"
 #include "report/upload/name_frames.h"
+#include "report/upload/transport/gzip.h"
 
 namespace lagwatch::report {
 namespace {

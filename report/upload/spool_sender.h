@@ -21,7 +21,7 @@
 #include "report/spool/spool_reader.h"
 #include "report/upload/frame_namer.h"
 #include "report/upload/ledger_file.h"
-#include "report/upload/transport.h"
+#include "report/upload/transport/transport.h"
 #include "report/upload/upload_gate.h"
 #include "report/upload/upload_policies.h"
 

@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "policies/upload/backoff.h"
-#include "report/upload/transport.h"
+#include "report/upload/transport/transport.h"
 
 namespace lagwatch::report {
 

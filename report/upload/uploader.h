@@ -13,7 +13,7 @@
 #include "base/process/sleeper.h"
 #include "base/status.h"
 #include "report/upload/spool_sender.h"
-#include "report/upload/transport.h"
+#include "report/upload/transport/transport.h"
 #include "report/upload/upload_pacing.h"
 
 namespace lagwatch::report {

@@ -9,8 +9,8 @@
 
 #include "collector/http/endpoints.h"
 #include "collector/http/server/http_server.h"
-#include "report/upload/http_client.h"
-#include "report/upload/http_transport.h"
+#include "report/upload/transport/http_client.h"
+#include "report/upload/transport/http_transport.h"
 #include "tests/collector/http_client.h"
 #include "tests/collector/memory_collector.h"
 #include "tests/testing/temp_directory.h"

@@ -13,8 +13,8 @@
 #include <optional>
 #include <utility>
 
-#include "report/upload/http_transport.h"
 #include "report/upload/spool_sender.h"
+#include "report/upload/transport/http_transport.h"
 #include "report/upload/upload_pacing.h"
 #include "tests/faults/case_env.h"
 #include "tests/faults/pipe_way.h"

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "report/upload/transport.h"
+#include "report/upload/transport/transport.h"
 #include "tests/faults/collector_side.h"
 
 namespace lagwatch::faults {

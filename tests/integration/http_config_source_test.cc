@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/upload/http_config_source.h"
+#include "report/upload/transport/http_config_source.h"
 
 #include <arpa/inet.h>
 #include <gtest/gtest.h>

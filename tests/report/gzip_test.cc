@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/upload/gzip.h"
+#include "report/upload/transport/gzip.h"
 
 #include <gtest/gtest.h>
 

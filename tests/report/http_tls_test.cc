@@ -6,8 +6,8 @@
 #include <memory>
 #include <string>
 
-#include "report/upload/gzip.h"
-#include "report/upload/http_transport.h"
+#include "report/upload/transport/gzip.h"
+#include "report/upload/transport/http_transport.h"
 #include "tests/report/report_testing.h"
 #include "tests/testing/process.h"
 #include "tests/testing/tls_server.h"

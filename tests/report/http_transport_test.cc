@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Against a real socket: a server that reads one request a connection and answers what the test says.
-#include "report/upload/http_transport.h"
+#include "report/upload/transport/http_transport.h"
 
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "report/upload/gzip.h"
+#include "report/upload/transport/gzip.h"
 #include "tests/report/scripted_transport.h"
 
 namespace lagwatch::report {

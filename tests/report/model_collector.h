@@ -13,7 +13,7 @@
 #include "report/format/losses.h"
 #include "report/format/report.h"
 #include "report/format/sealed.h"
-#include "report/upload/transport.h"
+#include "report/upload/transport/transport.h"
 #include "tests/report/report_testing.h"
 #include "tests/report/scripted_transport.h"
 

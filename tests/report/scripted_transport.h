@@ -13,7 +13,7 @@
 
 #include "report/format/packed_batch.h"
 #include "report/upload/frame_namer.h"
-#include "report/upload/transport.h"
+#include "report/upload/transport/transport.h"
 
 namespace lagwatch::testing {
 

@@ -6,9 +6,9 @@
 #include <cerrno>
 #include <string>
 
-#include "report/upload/file_transport.h"
-#include "report/upload/gzip.h"
-#include "report/upload/host_transport.h"
+#include "report/upload/transport/file_transport.h"
+#include "report/upload/transport/gzip.h"
+#include "report/upload/transport/host_transport.h"
 #include "tests/report/report_testing.h"
 #include "tests/report/scripted_transport.h"
 #include "tests/testing/fault_env.h"

@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "report/upload/upload_answer.h"
+#include "report/upload/transport/upload_answer.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using lagwatch::report::UploadAnswer;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/upload/upload_answer.h"
+#include "report/upload/transport/upload_answer.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -11,7 +11,7 @@
 
 #include "base/owned_fd.h"
 #include "collector/symbols/files/sha256.h"
-#include "report/upload/gzip.h"
+#include "report/upload/transport/gzip.h"
 
 namespace lagwatch::tools {
 namespace {

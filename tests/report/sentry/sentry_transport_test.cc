@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // To our own collector, which takes what Sentry's SDKs send.
-#include "report/upload/sentry_transport.h"
+#include "report/upload/transport/sentry_transport.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 #include "collector/http/endpoints.h"
 #include "collector/http/server/http_server.h"
 #include "report/sentry/event.h"
-#include "report/upload/gzip.h"
+#include "report/upload/transport/gzip.h"
 #include "tests/collector/memory_collector.h"
 #include "tests/testing/temp_directory.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "report/config/config_fetcher.h"
-#include "report/upload/http_client.h"
+#include "report/upload/transport/http_client.h"
 
 namespace lagwatch::report {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/upload/host_transport.h"
+#include "report/upload/transport/host_transport.h"
 
 #include <atomic>
 #include <utility>

@@ -5,8 +5,8 @@
 #include <memory>
 
 #include "base/status.h"
-#include "report/upload/http_client.h"
-#include "report/upload/transport.h"
+#include "report/upload/transport/http_client.h"
+#include "report/upload/transport/transport.h"
 
 namespace lagwatch::report {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "report/upload/transport.h"
+#include "report/upload/transport/transport.h"
 
 namespace lagwatch::report {
 

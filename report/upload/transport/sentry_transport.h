@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include "base/status.h"
-#include "report/upload/http_client.h"
-#include "report/upload/transport.h"
+#include "report/upload/transport/http_client.h"
+#include "report/upload/transport/transport.h"
 
 namespace lagwatch::report {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/upload/http_client.h"
+#include "report/upload/transport/http_client.h"
 
 #include <curl/curl.h>
 #include <strings.h>

@@ -4,7 +4,7 @@
 
 #include <string_view>
 
-#include "report/upload/upload_answer.h"
+#include "report/upload/transport/upload_answer.h"
 
 namespace lagwatch::report {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/upload/sentry_transport.h"
+#include "report/upload/transport/sentry_transport.h"
 
 #include <map>
 #include <nlohmann/json.hpp>
@@ -12,7 +12,7 @@
 #include "report/format/packed_batch.h"
 #include "report/sentry/dsn.h"
 #include "report/sentry/event.h"
-#include "report/upload/gzip.h"
+#include "report/upload/transport/gzip.h"
 
 namespace lagwatch::report {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/upload/http_transport.h"
+#include "report/upload/transport/http_transport.h"
 
 #include <utility>
 

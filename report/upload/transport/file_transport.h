@@ -9,7 +9,7 @@
 
 #include "base/process/env.h"
 #include "base/status.h"
-#include "report/upload/transport.h"
+#include "report/upload/transport/transport.h"
 
 namespace lagwatch::report {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/upload/file_transport.h"
+#include "report/upload/transport/file_transport.h"
 
 #include <cstdio>
 #include <ctime>
