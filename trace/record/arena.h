@@ -13,8 +13,8 @@
 #include <string>
 
 #include "base/status.h"
-#include "trace/record/block_pool.h"
 #include "trace/record/counters.h"
+#include "trace/record/pool/block_pool.h"
 
 namespace lagwatch::trace {
 

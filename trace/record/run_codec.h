@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "trace/record/block_pool.h"
+#include "trace/record/pool/block_pool.h"
 
 namespace lagwatch::trace {
 

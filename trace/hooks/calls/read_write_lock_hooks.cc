@@ -3,8 +3,8 @@
 
 #include <ctime>
 
+#include "trace/hooks/calls/lock_wait.h"
 #include "trace/hooks/hook_table.h"
-#include "trace/hooks/lock_wait.h"
 
 namespace lagwatch::trace {
 namespace {

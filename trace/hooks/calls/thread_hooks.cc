@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <pthread.h>
 
+#include "trace/hooks/calls/lock_wait.h"
 #include "trace/hooks/hook_table.h"
-#include "trace/hooks/lock_wait.h"
 
 namespace lagwatch::trace {
 namespace {

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <ctime>
 
+#include "trace/hooks/calls/lock_wait.h"
 #include "trace/hooks/hook_table.h"
-#include "trace/hooks/lock_wait.h"
 
 namespace lagwatch::trace {
 namespace {

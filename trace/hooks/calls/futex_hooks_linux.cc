@@ -2,8 +2,8 @@
 #include <linux/futex.h>
 #include <sys/syscall.h>
 
+#include "trace/hooks/calls/lock_wait.h"
 #include "trace/hooks/hook_table.h"
-#include "trace/hooks/lock_wait.h"
 
 namespace lagwatch::trace {
 namespace {

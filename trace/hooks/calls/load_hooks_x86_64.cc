@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "trace/hooks/load_hooks.h"
+#include "trace/hooks/calls/load_hooks.h"
 
 asm(R"(
   .pushsection .text
