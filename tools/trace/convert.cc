@@ -4,9 +4,9 @@
 #include <filesystem>
 #include <iostream>
 
-#include "tools/trace/name_frames.h"
-#include "tools/trace/progress.h"
-#include "tools/trace/trace_file.h"
+#include "tools/trace/data/name_frames.h"
+#include "tools/trace/data/progress.h"
+#include "tools/trace/data/trace_file.h"
 
 namespace lagwatch::tools {
 namespace {

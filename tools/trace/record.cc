@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "tools/trace/subject.h"
+#include "tools/trace/data/subject.h"
 
 namespace lagwatch::tools {
 namespace {

@@ -2,7 +2,7 @@
 // `lagwatch trace record`.
 #pragma once
 
-#include "tools/trace/recording.h"
+#include "tools/trace/data/recording.h"
 
 namespace lagwatch::tools {
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "tools/read/table.h"
-#include "tools/trace/name_frames.h"
-#include "tools/trace/trace_file.h"
+#include "tools/trace/data/name_frames.h"
+#include "tools/trace/data/trace_file.h"
 #include "trace/model/function_times.h"
 #include "trace/model/names.h"
 #include "trace/model/wakes.h"

@@ -10,11 +10,11 @@
 #include <string>
 
 #include "tools/trace/convert.h"
+#include "tools/trace/data/trace_file.h"
 #include "tools/trace/record.h"
 #include "tools/trace/show.h"
 #include "tools/trace/top/top.h"
 #include "tools/trace/top/top_view.h"
-#include "tools/trace/trace_file.h"
 
 namespace lagwatch::tools {
 namespace {

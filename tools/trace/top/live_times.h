@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "tools/trace/name_frames.h"
+#include "tools/trace/data/name_frames.h"
 #include "trace/model/function_times.h"
 #include "trace/model/trace.h"
 #include "trace/record/arena.h"

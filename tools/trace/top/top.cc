@@ -13,7 +13,7 @@
 #include <memory>
 
 #include "base/clock.h"
-#include "tools/trace/subject.h"
+#include "tools/trace/data/subject.h"
 #include "tools/trace/top/live_times.h"
 #include "tools/trace/top/terminal.h"
 #include "tools/trace/top/top_view.h"

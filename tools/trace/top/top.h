@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "tools/trace/recording.h"
+#include "tools/trace/data/recording.h"
 
 namespace lagwatch::tools {
 

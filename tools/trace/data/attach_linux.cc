@@ -11,8 +11,8 @@
 #include <string>
 
 #include "tools/run/preload.h"
-#include "tools/trace/attach.h"
-#include "tools/trace/remote_call.h"
+#include "tools/trace/data/attach.h"
+#include "tools/trace/data/remote_call.h"
 
 namespace lagwatch::tools {
 namespace {

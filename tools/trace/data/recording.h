@@ -13,7 +13,7 @@
 
 #include "base/status.h"
 #include "sdk/preload/environment/preload_config.h"
-#include "tools/trace/arena_file.h"
+#include "tools/trace/data/arena_file.h"
 
 namespace lagwatch::tools {
 

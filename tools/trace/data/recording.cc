@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/trace/recording.h"
+#include "tools/trace/data/recording.h"
 
 #include <unistd.h>
 
@@ -9,9 +9,9 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "tools/trace/name_frames.h"
-#include "tools/trace/progress.h"
-#include "tools/trace/trace_file.h"
+#include "tools/trace/data/name_frames.h"
+#include "tools/trace/data/progress.h"
+#include "tools/trace/data/trace_file.h"
 #include "trace/record/arena_reader.h"
 
 namespace lagwatch::tools {

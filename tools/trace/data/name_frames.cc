@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/trace/name_frames.h"
+#include "tools/trace/data/name_frames.h"
 
 #include <algorithm>
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/trace/progress.h"
+#include "tools/trace/data/progress.h"
 
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/trace/trace_file.h"
+#include "tools/trace/data/trace_file.h"
 
 #include <unistd.h>
 

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "base/status.h"
-#include "tools/trace/recording.h"
+#include "tools/trace/data/recording.h"
 
 namespace lagwatch::tools {
 

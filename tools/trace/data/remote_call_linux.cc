@@ -20,8 +20,8 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "tools/trace/call_registers.h"
-#include "tools/trace/remote_call.h"
+#include "tools/trace/data/call_registers.h"
+#include "tools/trace/data/remote_call.h"
 
 namespace lagwatch::tools {
 namespace {

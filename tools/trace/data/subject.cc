@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/trace/subject.h"
+#include "tools/trace/data/subject.h"
 
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "tools/run/preload.h"
-#include "tools/trace/attach.h"
+#include "tools/trace/data/attach.h"
 
 namespace lagwatch::tools {
 namespace {

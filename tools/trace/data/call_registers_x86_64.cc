@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <elf.h>
 
-#include "tools/trace/call_registers.h"
+#include "tools/trace/data/call_registers.h"
 
 namespace lagwatch::tools {
 
