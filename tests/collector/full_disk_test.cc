@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "collector/files/audit_log.h"
 #include "collector/files/disk_space.h"
-#include "tests/collector/http_client.h"
+#include "tests/collector/http/http_client.h"
 #include "tests/testing/process.h"
 #include "tests/testing/sample_report.h"
 #include "tests/testing/temp_directory.h"

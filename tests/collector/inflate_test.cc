@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <zlib.h>
 
-#include "tests/collector/gzip_text.h"
+#include "tests/collector/http/gzip_text.h"
 
 namespace lagwatch::collector {
 namespace {

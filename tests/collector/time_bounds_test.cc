@@ -9,7 +9,7 @@
 
 #include "collector/http/endpoints.h"
 #include "collector/http/server/http_server.h"
-#include "tests/collector/http_client.h"
+#include "tests/collector/http/http_client.h"
 #include "tests/collector/memory_collector.h"
 #include "tests/collector/sample_traces.h"
 #include "tests/collector/sentry/payloads.h"

@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "collector/ingest/trace_limits.h"
 #include "collector/ingest/trace_quota.h"
-#include "tests/collector/gzip_text.h"
+#include "tests/collector/http/gzip_text.h"
 #include "tests/collector/memory_collector.h"
 #include "tests/collector/sample_traces.h"
 #include "trace/export/export.h"

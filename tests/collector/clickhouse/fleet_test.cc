@@ -18,7 +18,7 @@
 #include "collector/store/clickhouse/read/sums_plan.h"
 #include "report/format/losses.h"
 #include "tests/collector/clickhouse/test_cluster.h"
-#include "tests/collector/http_client.h"
+#include "tests/collector/http/http_client.h"
 #include "tests/testing/process.h"
 #include "tests/testing/sample_report.h"
 #include "tests/testing/temp_directory.h"

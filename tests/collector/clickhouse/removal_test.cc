@@ -18,7 +18,7 @@
 #include "collector/store/sqlite/database/database.h"
 #include "collector/store/sqlite/sqlite_store.h"
 #include "tests/collector/clickhouse/test_cluster.h"
-#include "tests/collector/deletion_traffic.h"
+#include "tests/collector/store/deletion_traffic.h"
 #include "tests/testing/process.h"
 #include "tests/testing/temp_directory.h"
 

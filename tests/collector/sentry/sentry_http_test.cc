@@ -5,8 +5,8 @@
 
 #include "collector/http/endpoints.h"
 #include "collector/http/server/http_server.h"
-#include "tests/collector/gzip_text.h"
-#include "tests/collector/http_client.h"
+#include "tests/collector/http/gzip_text.h"
+#include "tests/collector/http/http_client.h"
 #include "tests/collector/memory_collector.h"
 #include "tests/collector/sentry/payloads.h"
 #include "tests/testing/process.h"

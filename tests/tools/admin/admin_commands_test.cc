@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/collector/http_client.h"
+#include "tests/collector/http/http_client.h"
 #include "tests/testing/process.h"
 #include "tests/testing/sample_report.h"
 #include "tests/testing/temp_directory.h"

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "tests/collector/gzip_text.h"
+#include "tests/collector/http/gzip_text.h"
 
 namespace lagwatch::testing {
 

@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "collector/store/records.h"
-#include "tests/collector/http_client.h"
+#include "tests/collector/http/http_client.h"
 #include "tests/collector/large_report.h"
 #include "tests/collector/sentry/payloads.h"
 #include "tests/testing/process.h"

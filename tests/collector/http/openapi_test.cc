@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "collector/http/endpoints.h"
 #include "collector/http/page.h"
-#include "tests/collector/http_client.h"
+#include "tests/collector/http/http_client.h"
 #include "tests/collector/sample_traces.h"
 #include "tests/testing/process.h"
 #include "tests/testing/sample_report.h"

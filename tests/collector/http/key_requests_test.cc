@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "collector/http/endpoints.h"
 #include "collector/http/server/http_server.h"
-#include "tests/collector/http_client.h"
+#include "tests/collector/http/http_client.h"
 #include "tests/collector/memory_collector.h"
 #include "tests/testing/temp_directory.h"
 

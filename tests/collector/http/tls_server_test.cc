@@ -11,7 +11,7 @@
 #include "collector/http/server/http_server.h"
 #include "report/upload/transport/http_client.h"
 #include "report/upload/transport/http_transport.h"
-#include "tests/collector/http_client.h"
+#include "tests/collector/http/http_client.h"
 #include "tests/collector/memory_collector.h"
 #include "tests/testing/temp_directory.h"
 

@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "collector/http/server/http_server.h"
-#include "tests/collector/http_client.h"
+#include "tests/collector/http/http_client.h"
 #include "tests/collector/memory_collector.h"
 #include "tests/testing/process.h"
 #include "tests/testing/temp_directory.h"

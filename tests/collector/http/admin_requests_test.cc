@@ -10,7 +10,7 @@
 #include "collector/http/endpoints.h"
 #include "collector/http/server/http_server.h"
 #include "report/config/remote_config.h"
-#include "tests/collector/http_client.h"
+#include "tests/collector/http/http_client.h"
 #include "tests/collector/memory_collector.h"
 #include "tests/testing/temp_directory.h"
 

@@ -13,8 +13,8 @@
 #include "collector/maintenance/retention_job.h"
 #include "collector/query/query_api.h"
 #include "collector/store/sqlite/database/database.h"
-#include "tests/collector/deletion_traffic.h"
 #include "tests/collector/memory_collector.h"
+#include "tests/collector/store/deletion_traffic.h"
 #include "tests/testing/temp_directory.h"
 
 namespace lagwatch::collector {

@@ -10,7 +10,7 @@
 #include <sstream>
 #include <vector>
 
-#include "tests/collector/http_client.h"
+#include "tests/collector/http/http_client.h"
 #include "tests/testing/process.h"
 #include "tests/testing/temp_directory.h"
 

@@ -11,7 +11,7 @@
 #include "collector/http/server/http_server.h"
 #include "collector/http/server/limited_log.h"
 #include "collector/http/server/query_threads.h"
-#include "tests/collector/http_client.h"
+#include "tests/collector/http/http_client.h"
 
 namespace lagwatch::collector {
 namespace {

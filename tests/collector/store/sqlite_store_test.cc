@@ -11,7 +11,7 @@
 #include "collector/store/sqlite/older_schemas.h"
 #include "collector/store/sqlite/schema.h"
 #include "tests/collector/memory_collector.h"
-#include "tests/collector/older_database.h"
+#include "tests/collector/store/older_database.h"
 #include "tests/testing/temp_directory.h"
 
 namespace lagwatch::collector {
