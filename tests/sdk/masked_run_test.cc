@@ -14,7 +14,7 @@
 #include "sdk/run/exit_analysis.h"
 #include "sdk/run/run_facts.h"
 #include "sdk/run/run_writer.h"
-#include "tests/sdk/run_testing.h"
+#include "tests/sdk/run/run_testing.h"
 #include "tests/testing/temp_directory.h"
 
 namespace lagwatch::sdk {

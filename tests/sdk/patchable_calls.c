@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Functions that have room for a call (-fpatchable-function-entry), of a program that watches itself.
-#include "tests/sdk/traced_calls.h"
+#include "tests/sdk/trace/traced_calls.h"
 
 __attribute__((noinline)) static void patchable_part(void (*work)(void*), void* context) {
   work(context);

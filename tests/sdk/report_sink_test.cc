@@ -10,7 +10,7 @@
 #include "report/format/report.h"
 #include "report/spool/spool_reader.h"
 #include "sdk/run/run_writer.h"
-#include "tests/sdk/run_testing.h"
+#include "tests/sdk/run/run_testing.h"
 #include "tests/testing/temp_directory.h"
 
 namespace lagwatch::sdk {

@@ -15,7 +15,7 @@
 #include "report/format/trace_record.h"
 #include "stack/elf/local_symbols.h"
 #include "tests/sdk/sdk_testing.h"
-#include "tests/sdk/traced_calls.h"
+#include "tests/sdk/trace/traced_calls.h"
 #include "trace/format/trace_codec.h"
 #include "trace/model/call_tree.h"
 

@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "stack/elf/local_symbols.h"
 #include "tests/sdk/sdk_testing.h"
-#include "tests/sdk/traced_calls.h"
+#include "tests/sdk/trace/traced_calls.h"
 
 namespace lagwatch {
 

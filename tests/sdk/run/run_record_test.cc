@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "sdk/run/run_writer.h"
-#include "tests/sdk/run_testing.h"
+#include "tests/sdk/run/run_testing.h"
 #include "tests/testing/temp_directory.h"
 
 namespace lagwatch::sdk {
