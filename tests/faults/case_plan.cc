@@ -6,7 +6,7 @@
 #include <sstream>
 #include <utility>
 
-#include "tests/report/model_collector.h"
+#include "tests/report/upload/model_collector.h"
 
 namespace lagwatch::faults {
 namespace {

@@ -19,7 +19,7 @@
 #include "tests/faults/case_env.h"
 #include "tests/faults/pipe_way.h"
 #include "tests/faults/wrong_peer.h"
-#include "tests/report/scripted_transport.h"
+#include "tests/report/upload/scripted_transport.h"
 
 namespace lagwatch::faults {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "tests/collector/memory_collector.h"
-#include "tests/report/upload_testing.h"
+#include "tests/report/upload/upload_testing.h"
 #include "tests/testing/process.h"
 
 namespace lagwatch::report {

@@ -9,7 +9,7 @@
 #include "report/format/trace_record.h"
 #include "report/spool/spool_sweep.h"
 #include "report/upload/upload_gate.h"
-#include "tests/report/upload_testing.h"
+#include "tests/report/upload/upload_testing.h"
 
 namespace lagwatch::report {
 namespace {

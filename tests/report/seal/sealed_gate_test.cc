@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "report/upload/upload_gate.h"
-#include "tests/report/upload_testing.h"
+#include "tests/report/upload/upload_testing.h"
 
 namespace lagwatch::report {
 namespace {

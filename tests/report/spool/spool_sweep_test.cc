@@ -15,7 +15,7 @@
 #include "report/config/config_file_name.h"
 #include "report/spool/spool_writer.h"
 #include "report/upload/ledger_file.h"
-#include "tests/report/upload_testing.h"
+#include "tests/report/upload/upload_testing.h"
 #include "tests/testing/fault_env.h"
 
 namespace lagwatch::report {

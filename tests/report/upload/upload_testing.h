@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "report/spool/spool_writer.h"
 #include "report/upload/spool_sender.h"
-#include "tests/report/model_collector.h"
+#include "tests/report/upload/model_collector.h"
 
 namespace lagwatch::testing {
 

@@ -10,7 +10,7 @@
 #include <map>
 #include <string>
 
-#include "tests/report/upload_testing.h"
+#include "tests/report/upload/upload_testing.h"
 #include "tests/testing/power_cut_env.h"
 
 #if defined(__SANITIZE_ADDRESS__)

@@ -13,7 +13,7 @@
 #include "report/format/losses.h"
 #include "report/spool/spool_writer.h"
 #include "tests/report/report_testing.h"
-#include "tests/report/scripted_transport.h"
+#include "tests/report/upload/scripted_transport.h"
 #include "tests/testing/fault_env.h"
 
 namespace lagwatch::report {

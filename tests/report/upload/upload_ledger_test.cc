@@ -10,7 +10,7 @@
 #include <string>
 
 #include "report/upload/ledger_file.h"
-#include "tests/report/upload_testing.h"
+#include "tests/report/upload/upload_testing.h"
 #include "tests/testing/fault_env.h"
 
 namespace lagwatch::report {

@@ -17,7 +17,7 @@
 #include "base/clock.h"
 #include "report/spool/spool_writer.h"
 #include "tests/report/report_testing.h"
-#include "tests/report/scripted_transport.h"
+#include "tests/report/upload/scripted_transport.h"
 #include "tests/testing/fault_env.h"
 
 namespace lagwatch::report {

@@ -15,7 +15,7 @@
 #include "report/format/sealed.h"
 #include "report/upload/transport/transport.h"
 #include "tests/report/report_testing.h"
-#include "tests/report/scripted_transport.h"
+#include "tests/report/upload/scripted_transport.h"
 
 namespace lagwatch::testing {
 

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "report/upload/transport/gzip.h"
-#include "tests/report/scripted_transport.h"
+#include "tests/report/upload/scripted_transport.h"
 
 namespace lagwatch::report {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "policies/cluster/cause_key.h"
 #include "report/spool/spool_sweep.h"
-#include "tests/report/upload_testing.h"
+#include "tests/report/upload/upload_testing.h"
 #include "tests/testing/fault_env.h"
 #include "tests/testing/sample_report.h"
 

@@ -10,7 +10,7 @@
 #include "report/upload/transport/gzip.h"
 #include "report/upload/transport/host_transport.h"
 #include "tests/report/report_testing.h"
-#include "tests/report/scripted_transport.h"
+#include "tests/report/upload/scripted_transport.h"
 #include "tests/testing/fault_env.h"
 
 namespace lagwatch::report {
