@@ -77,6 +77,9 @@ SYSTEM_SPECIFIC_FILES = [
     "tools/run/target_check.cc",
 ]
 
+# The most source files that one folder may hold.
+MOST_FILES = 30
+
 INCLUDE = re.compile(r'\s*#\s*include\s*(["<])([^">]+)[">]')
 CONDITION = re.compile(r"\s*#\s*(?:if|ifdef|ifndef|elif)\b(.*)")
 SYSTEM_MACRO = re.compile(
@@ -168,6 +171,51 @@ def check_file(root, path):
             yield number, problem
 
 
+def included_files(root, files):
+    """Yields each source file with the source files that it includes."""
+    known = set(files)
+    for path in files:
+        text = (root / path).read_text(encoding="utf-8")
+        yield path, [include[2] for line in text.splitlines() if (include := INCLUDE.match(line)) and include[2] in known]
+
+
+def check_folders(root, files):
+    """Reports folders that include each other, directly or through others, and folders that hold too many files."""
+    folders = {}  # each folder and the folders that it includes, with one file that does so
+    sizes = {}
+    for path, includes in included_files(root, files):
+        folder = posixpath.dirname(path)
+        sizes[folder] = sizes.get(folder, 0) + 1
+        below = folders.setdefault(folder, {})
+        for other in includes:
+            if posixpath.dirname(other) != folder:
+                below.setdefault(posixpath.dirname(other), path)
+    # Folders whose folders are all done are done, until only cycles and what lies above them are left.
+    left = dict(folders)
+    while done := [folder for folder, below in left.items() if not any(other in left for other in below)]:
+        for folder in done:
+            del left[folder]
+    for folder, below in left.items():
+        for other, path in below.items():
+            if other in left and reaches(left, other, folder):
+                yield f"{path}:1: {folder} and {other} include each other: move what both need into a folder below"
+    for folder, size in sizes.items():
+        if size > MOST_FILES:
+            yield f"{folder}: {size} source files: give each job a folder, of {MOST_FILES} files at most"
+
+
+def reaches(folders, begin, end):
+    seen, waiting = set(), [begin]
+    while waiting:
+        folder = waiting.pop()
+        if folder == end:
+            return True
+        if folder not in seen:
+            seen.add(folder)
+            waiting += folders.get(folder, ())
+    return False
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--root", type=pathlib.Path, default=pathlib.Path(__file__).resolve().parent.parent,
@@ -179,6 +227,7 @@ def main():
     if not files:
         parser.error(f"there are no sources under {root}: give the repository with --root")
     problems = [f"{path}:{line}: {problem}" for path in files for line, problem in check_file(root, path)]
+    problems += check_folders(root, files)
     print("\n".join(problems) or f"{len(files)} files keep to their layers")
     sys.exit(1 if problems else 0)
 

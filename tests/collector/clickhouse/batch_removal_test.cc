@@ -56,7 +56,7 @@ class BatchRemoval : public ::testing::Test {
                                       .last_seen_wall_ms = uint64_t{kDay + 1} * kMsPerDay,
                                       .app = "player",
                                       .user = "john"});
-    NewRecord unknown = UnknownRecord{static_cast<report::RecordType>(77), "new"};
+    NewRecord unknown = report::OwnedRecord{static_cast<report::RecordType>(77), "new"};
     unknown.sender = "leaked";
     records_.push_back(std::move(unknown));
   }

@@ -131,7 +131,7 @@ TEST_F(Sums, AnswersReadNoReports) {
       const std::string user = "u-" + std::to_string(i);
       sample.header.user = user;
       records.push_back(NewReportOf(sample));
-      records.push_back(report::LagEnd{sample.header.id, 2'000'000'000 + static_cast<uint64_t>(i)});
+      records.push_back(report::LagEnd{sample.header.id, 2'000'000'000 + i});
       key = std::get<NewReport>(records[records.size() - 2]).clusters[0].key;
     }
   }

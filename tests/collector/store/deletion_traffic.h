@@ -157,17 +157,17 @@ class DeletionTraffic {
                                                    .end_wall_ms = static_cast<uint64_t>(day_ms_ + 1),
                                                    .losses = {{reason, cause, count, 500'000},
                                                               {report::LossReason::kTooOld, 0, 2, 0}}}));
-    report::FrameSliceFields slice{.id = id,
-                                   .session_id = id,
-                                   .app = kApps[app_],
-                                   .app_version = kVersions[version_],
-                                   .user = Users()[user_],
-                                   .loop = "ui",
-                                   .scene = "inbox",
-                                   .begin_wall_ms = day_ms_,
-                                   .duration_ns = 1'000'000'000,
-                                   .refresh_interval_ns = 16'000'000,
-                                   .frames = {}};
+    report::FrameSliceView slice{.id = id,
+                                 .session_id = id,
+                                 .app = kApps[app_],
+                                 .app_version = kVersions[version_],
+                                 .user = Users()[user_],
+                                 .loop = "ui",
+                                 .scene = "inbox",
+                                 .begin_wall_ms = day_ms_,
+                                 .duration_ns = 1'000'000'000,
+                                 .refresh_interval_ns = 16'000'000,
+                                 .frames = {}};
     slice.frames.frames = 60;
     slice.frames.dropped = Draw(9);
     Add(RecordType::kFrameSlice, testing::EncodeFrames(slice));
