@@ -84,8 +84,8 @@ class Store {
   // fewer when none are left. Their contributions to sums are removed, too.
   virtual base::Result<int64_t> RemoveBefore(int64_t day, int64_t limit) = 0;
   // Removes up to `limit` records that `removal` selects, or more where many are removed at once, with their
-  // contributions to sums, and returns whether there may be more; `progress` is where it continues. RepairSums
-  // does the rest.
+  // contributions to sums, and returns whether there may be more; `progress` is where it continues.
+  // RepairSums does the rest.
   virtual base::Result<bool> Remove(const Removal& removal, int64_t limit, RemovalProgress* progress) = 0;
   // Removes the names that no report has any more (programs' versions, clusters), looking at up to `limit` of
   // each kind; whether there are more to look at. Names that people said something of stay.
