@@ -47,7 +47,7 @@ TEST(QueryLimit, EndsAStatementWhenItIsCancelled) {
   database.SetLimit(&limit);
   EXPECT_THROW(database.Use(kEndless).Run(), SqliteError);
   other.join();
-  EXPECT_THAT(limit.ToStatus().message(), HasSubstr("gone"));
+  EXPECT_THAT(limit.ToStatus().message(), HasSubstr("disconnected"));
 }
 
 TEST(QueryLimit, IsThatOfTheThreadThatAsksAStore) {

@@ -110,7 +110,8 @@ class QueryPlanTest : public ::testing::Test {
     EXPECT_EQ(sqlite3_open((directory_ / "collector.db").c_str(), &connection), SQLITE_OK);
     std::vector<std::string> scans;
     for (const std::string& sql : statements) {
-      if (!sql.starts_with("SELECT")) continue;
+      const size_t begin = sql.find_first_not_of(" \n");
+      if (begin == std::string::npos || !sql.substr(begin).starts_with("SELECT")) continue;
       for (std::string& scan : ScansOf(connection, sql)) scans.push_back(std::move(scan));
     }
     sqlite3_close(connection);
