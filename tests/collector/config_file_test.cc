@@ -46,9 +46,9 @@ TEST(ConfigFile, SaysWhatIsWrong) {
   const std::pair<const char*, const char*> wrong[] = {
       {"[]", "JSON object"},
       {"{", "JSON object"},
-      {R"({"threshold": 5})", "\"threshold\" is no key"},
-      {R"({"is_forced": true})", "\"is_forced\" is no key"},
-      {R"({"version": 5})", "\"version\" is no key"},
+      {R"({"threshold": 5})", "\"threshold\" is not a key"},
+      {R"({"is_forced": true})", "\"is_forced\" is not a key"},
+      {R"({"version": 5})", "\"version\" is not a key"},
       {R"({"threshold_ms": 5})", "\"threshold_ms\" must be a whole number from 16 to 3600000"},
       {R"({"threshold_ms": -5})", "threshold_ms"},
       {R"({"threshold_ms": 50.5})", "threshold_ms"},
@@ -65,7 +65,7 @@ TEST(ConfigFile, SaysWhatIsWrong) {
       {R"({"capture_requests": {}})", "capture_requests"},
       {R"({"capture_requests": [{"cluster": "xyz"}]})", "capture_requests.cluster"},
       {R"({"capture_requests": [{"cluster": "ff", "interval_us": 1}]})", "interval_us"},
-      {R"({"capture_requests": [{"cluster": "ff", "speed": 1}]})", "\"speed\" is no key"},
+      {R"({"capture_requests": [{"cluster": "ff", "speed": 1}]})", "\"speed\" is not a key"},
   };
   for (const auto& [text, part] : wrong) {
     auto file = ConfigFile::Parse(text);
