@@ -29,6 +29,23 @@ enum class HangKind : int32_t {
   kKilledInHang = 13,
   kSlow = 14,  // a dispatch below the threshold of a hang, whose calls were recorded
 };
+// Whether a loop or a start did not respond; the other kinds are about costs, frames or requests.
+constexpr bool IsHang(HangKind kind) {
+  switch (kind) {
+    case HangKind::kLag:
+    case HangKind::kBusyLoop:
+    case HangKind::kWaited:
+    case HangKind::kIdleHandler:
+    case HangKind::kInput:
+    case HangKind::kScope:
+    case HangKind::kStartupLag:
+    case HangKind::kKilledInHang:
+      return true;
+    default:
+      return false;
+  }
+}
+
 enum class HangLevel : int32_t { kLag = 0, kAnr = 1 };  // over the first threshold, over the second one too
 
 enum class Completeness : int32_t {

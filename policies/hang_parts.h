@@ -47,7 +47,7 @@ struct ThreadOf {
   uint32_t stack = kNoStack;
   int64_t cpu_ns = 0;           // since the thread started
   Text wait_channel = {};       // for a thread without a stack or in state D; else empty
-  int64_t syscall_number = -1;  // where the thread sleeps; -1 when in no call, or not known
+  int64_t syscall_number = -1;  // of the call that the thread sleeps in; -1 without one, or if not known
 };
 
 // A lock that a thread waits for.
@@ -65,7 +65,7 @@ struct LockWait {
 template <typename Text>
 struct WaitOf {
   uint32_t tid = 0;
-  uint32_t stack = kNoStack;  // where the thread waits
+  uint32_t stack = kNoStack;  // of the waiting thread
   LockWait lock = {};
   Text owner_name = {};
   uint32_t owner_stack = kNoStack;

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <utility>
 
+#include "base/text.h"
+
 namespace lagwatch::collector {
 namespace {
 
@@ -13,7 +15,6 @@ constexpr int64_t kRecordsOfAStep = 200;
 
 // The end of a file's name, which a program's name alone may not be.
 std::string FileNameOf(std::string_view app) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
   std::string name;
   for (const char c : app) {
     const auto byte = static_cast<unsigned char>(c);
@@ -23,8 +24,8 @@ std::string FileNameOf(std::string_view app) {
       name += c;
     } else {
       name += '%';
-      name += kDigits[byte >> 4];
-      name += kDigits[byte & 15];
+      name += base::kHexDigits[byte >> 4];
+      name += base::kHexDigits[byte & 15];
     }
   }
   return name;

@@ -209,22 +209,6 @@ std::string Line(const Json& json) { return json.dump(-1, ' ', false, Json::erro
 
 }  // namespace
 
-bool IsHang(HangKind kind) {
-  switch (kind) {
-    case HangKind::kLag:
-    case HangKind::kBusyLoop:
-    case HangKind::kWaited:
-    case HangKind::kIdleHandler:
-    case HangKind::kInput:
-    case HangKind::kScope:
-    case HangKind::kStartupLag:
-    case HangKind::kKilledInHang:
-      return true;
-    default:
-      return false;
-  }
-}
-
 std::string SentryEventId(const Report& report) { return base::ToHex(report.id.as_bytes()); }
 
 std::string SentryEnvelope(const Report& report, const LagOutcome& outcome) {

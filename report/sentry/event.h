@@ -17,9 +17,6 @@ struct LagOutcome {
   bool was_killed = false;                            // the process ended in it
 };
 
-// Whether the report says that something hung; others are not Sentry's business.
-bool IsHang(HangKind kind);
-
 // The event's id is the report's: 32 hexadecimal digits.
 std::string SentryEventId(const Report& report);
 

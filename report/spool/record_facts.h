@@ -45,7 +45,7 @@ struct RecordFacts {
   // A report's own id; of a lag's end, and of a run that was killed in a lag, that lag's first report; of a
   // trace, the report that it belongs to, if there is one.
   base::Uuid report_id = {};
-  std::shared_ptr<const Losses> losses = {};  // what a record of losses says
+  std::shared_ptr<const Losses> losses = {};  // the decoded record, of a record of losses
 };
 
 // The records of a segment.

@@ -11,28 +11,10 @@ constexpr policies::ReportPriority PriorityOf(policies::HangKind kind, policies:
   using policies::HangKind;
   using policies::HangLevel;
   using policies::ReportPriority;
-  switch (kind) {
-    case HangKind::kKilledInHang:
-      return ReportPriority::kKilledInHang;
-    case HangKind::kLag:
-    case HangKind::kBusyLoop:
-    case HangKind::kWaited:
-    case HangKind::kIdleHandler:
-    case HangKind::kInput:
-    case HangKind::kScope:
-    case HangKind::kStartupLag:
-      return level == HangLevel::kAnr ? ReportPriority::kAnr : ReportPriority::kLag;
-    case HangKind::kCpu:
-    case HangKind::kCpuAverage:
-      return ReportPriority::kCpu;
-    case HangKind::kUnknown:
-    case HangKind::kFrames:
-    case HangKind::kStartup:
-    case HangKind::kDump:
-      break;
-    case HangKind::kSlow:
-      return ReportPriority::kSlowDispatch;
-  }
+  if (kind == HangKind::kKilledInHang) return ReportPriority::kKilledInHang;
+  if (policies::IsHang(kind)) return level == HangLevel::kAnr ? ReportPriority::kAnr : ReportPriority::kLag;
+  if (kind == HangKind::kCpu || kind == HangKind::kCpuAverage) return ReportPriority::kCpu;
+  if (kind == HangKind::kSlow) return ReportPriority::kSlowDispatch;
   return ReportPriority::kSlow;
 }
 

@@ -20,7 +20,7 @@ struct ProgramFacts {
   std::string machine;
   uint32_t pid = 0;
   base::Uuid session_id;
-  policies::Scrubber scrubber{};  // what all other texts go through
+  policies::Scrubber scrubber{};  // scrubs all other texts
 
   // Fills in what is the same in all reports.
   void Fill(report::ReportHeader* header) const;

@@ -18,7 +18,7 @@ struct Frame {
   // In the module's own address space, as in its symbol table; the address itself without a module. For a
   // caller this is the byte before the return address, which is inside the call.
   uint64_t offset;
-  uint64_t function_offset;  // where the function starts; 0 when the unwind table does not say
+  uint64_t function_offset;  // of the function's start; 0 if the unwind table does not have it
 
   // The place that a symbol names: the function if the unwind table knows it, else the very place.
   uint64_t symbol_offset() const { return function_offset != 0 ? function_offset : offset; }

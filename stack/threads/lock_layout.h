@@ -42,7 +42,7 @@ struct RwLockLayout {
 // The word of a thread that pthread_join waits for: its id until it ends.
 struct ThreadLayout {
   uint64_t robust_list_bytes;  // how far behind that word the thread's robust list begins
-  uint64_t futex_offset;       // which the list passes to the kernel; the same for all threads
+  uint64_t futex_offset;       // passed to the kernel by the list; the same for all threads
 };
 
 // Nothing where the layout could not be found out. Context: watchdog; takes some microseconds and no lock but

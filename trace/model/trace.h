@@ -22,7 +22,7 @@ struct Module {
 struct Frame {
   uint32_t module = kNoIndex;    // index into Trace::modules
   uint64_t offset = 0;           // in the module's own address space; the address itself without a module
-  uint64_t function_offset = 0;  // where the function starts; 0 when that is not known
+  uint64_t function_offset = 0;  // of the function's start; 0 if it is not known
   std::string name;              // demangled; empty until it was looked up
   std::string file;              // of the source; may be empty
   uint32_t line = 0;

@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <chrono>
 #include <thread>
 
+#include "base/text.h"
 #include "collector/store/clickhouse/insert/record_rows.h"
 #include "collector/store/clickhouse/read/lag_reader.h"
 #include "collector/store/clickhouse/server/conditions.h"
@@ -51,13 +53,10 @@ void Sort(std::vector<base::Uuid>* ids) {
   ids->erase(first, last);
 }
 
+// As ClickHouse's hex() writes it.
 std::string Hex(const base::Uuid& id) {
-  constexpr std::string_view kDigits = "0123456789ABCDEF";
-  std::string hex;
-  for (uint8_t byte : id.bytes) {
-    hex += kDigits[byte >> 4];
-    hex += kDigits[byte & 15];
-  }
+  std::string hex = base::ToHex(id.as_bytes());
+  std::ranges::transform(hex, hex.begin(), [](char digit) { return std::toupper(digit); });
   return hex;
 }
 
@@ -80,7 +79,7 @@ struct RowRemover::Rows {
 
 struct RowRemover::Plan {
   std::vector<Rows> tables;                        // in the order of the mutations
-  std::set<int64_t> units;                         // whose sums change
+  std::set<int64_t> units;                         // units that need new sums
   std::vector<std::pair<char, Ids>> senders = {};  // of records, by the letters of their kinds
   RemovalProgress removed;
 };

@@ -18,20 +18,6 @@ constexpr int64_t kMostByWalk = 2000;
 
 }  // namespace
 
-CauseSums ReadSums(const Statement& row, int first_column) {
-  CauseSums sums;
-  sums.reports = row.Int(first_column);
-  sums.lags = row.Int(first_column + 1);
-  sums.hang_ns = row.Real(first_column + 2);
-  sums.weighted_lags = row.Real(first_column + 3);
-  sums.weighted_hang_ns = row.Real(first_column + 4);
-  sums.longest_ns = row.Int(first_column + 5);
-  sums.first_seen_ms = row.Int(first_column + 6);
-  sums.last_seen_ms = row.Int(first_column + 7);
-  DecodeSketches(row.Bytes(first_column + 8), &sums);
-  return sums;
-}
-
 Cluster ReadClusterAt(const Statement& row) {
   return {.key = row.Text(0),
           .level = static_cast<int>(row.Int(1)),

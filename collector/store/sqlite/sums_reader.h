@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "collector/store/read_sums.h"
 #include "collector/store/records.h"
 #include "collector/store/sqlite/database/database.h"
 
@@ -25,7 +26,6 @@
 
 namespace lagwatch::collector {
 
-CauseSums ReadSums(const Statement& row, int first_column);
 // Of LAGWATCH_CLUSTER.
 Cluster ReadClusterAt(const Statement& row);
 

@@ -63,7 +63,7 @@ class SumsWriter {
 
   std::map<Key, Change> changes_;
   std::map<CauseKey, int64_t> cause_reports_;
-  std::set<int64_t> causes_;  // whose losses are to be shared out again
+  std::set<int64_t> causes_;  // causes that need a new share of their losses
   std::set<int64_t> remade_clusters_;
   LossSharer loss_sharer_;
 };

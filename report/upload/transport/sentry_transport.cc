@@ -101,7 +101,7 @@ class SentryTransport final : public Transport {
     if (record.type != RecordType::kReport) return {.kind = UploadAnswer::Kind::kDelivered};
     const auto report = DecodeReport(record.payload);
     if (!report.ok()) return {.kind = UploadAnswer::Kind::kRejected, .message = report.status().message()};
-    if (!IsHang(report->kind)) {
+    if (!policies::IsHang(report->kind)) {
       return {
           .kind = UploadAnswer::Kind::kRejected,
           .message = "a report of kind " + std::string(policies::HangKindName(report->kind)) + " is no hang"};

@@ -52,20 +52,6 @@ const char kSumRowColumns[] =
     "weighted_lags, weighted_hang_ns, longest_ns, first_seen_ms, last_seen_ms, sketches";
 const char kSumRowKinds[] = "iississssssiiidddiiis";
 
-CauseSums ReadSums(const Row& row, size_t first_column) {
-  CauseSums sums;
-  sums.reports = row.Int(first_column);
-  sums.lags = row.Int(first_column + 1);
-  sums.hang_ns = row.Real(first_column + 2);
-  sums.weighted_lags = row.Real(first_column + 3);
-  sums.weighted_hang_ns = row.Real(first_column + 4);
-  sums.longest_ns = row.Int(first_column + 5);
-  sums.first_seen_ms = row.Int(first_column + 6);
-  sums.last_seen_ms = row.Int(first_column + 7);
-  DecodeSketches(row.Bytes(first_column + 8), &sums);
-  return sums;
-}
-
 void SumRows::Add(const ReportRow& report) {
   if (!IsCounted(report.kind)) return;
   ++reports_;

@@ -12,6 +12,7 @@
 #include "collector/cluster/cause_sums.h"
 #include "collector/store/clickhouse/server/row_binary.h"
 #include "collector/store/clickhouse/server/sums_unit.h"
+#include "collector/store/read_sums.h"
 #include "collector/store/records.h"
 
 namespace lagwatch::collector {
@@ -47,10 +48,9 @@ struct SumState {
   bool operator==(const SumState&) const = default;
 };
 
-// Columns of sums, to select; and how they are read, with the first at `first_column`.
+// The columns of sums, for SELECT and ReadSums, and their types.
 extern const char kSumsColumns[];
 extern const char kSumsKinds[];
-CauseSums ReadSums(const Row& row, size_t first_column);
 // The same of whole rows.
 extern const char kSumRowColumns[];
 extern const char kSumRowKinds[];
