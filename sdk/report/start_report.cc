@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "report/format/report_encoder.h"
 #include "stack/threads/thread_counters.h"
+#include "stack/threads/thread_state.h"
 
 namespace lagwatch::sdk {
 
