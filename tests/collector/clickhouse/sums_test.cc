@@ -16,6 +16,7 @@
 #include "collector/store/clickhouse/server/sums_unit.h"
 #include "collector/store/sqlite/sqlite_store.h"
 #include "tests/collector/clickhouse/test_cluster.h"
+#include "tests/testing/process.h"
 #include "tests/testing/sample_report.h"
 #include "tests/testing/temp_directory.h"
 
