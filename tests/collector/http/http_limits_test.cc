@@ -160,6 +160,8 @@ TEST(QueryThreads, LetsPeersTakeTurns) {
     for (int i = 0; i < 4; ++i) EXPECT_TRUE(threads.TryPost("greedy", [&done] { done += 'g'; }));
     EXPECT_TRUE(threads.TryPost("modest", [&done] { done += '1'; }));
     EXPECT_TRUE(threads.TryPost("modest", [&done] { done += '2'; }));
+    // The first task takes more than is expected of a new peer's tasks (10 ms), also on a quick machine.
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
     release.set_value();
   }
   EXPECT_EQ(done.size(), 6u);

@@ -161,7 +161,8 @@ TEST_F(QuotaProgram, AProgramsReportsAreTakenForItsRetention) {
   EXPECT_EQ(answer.json()["accepted"], 3);
   EXPECT_EQ(answer.json()["refused"], 2);
   EXPECT_EQ(Ask("/v1/reports?app=editor").json().size(), 1u);
-  EXPECT_EQ(Ask("/v1/admin/jobs").json()["retention"]["is_held"], false);
+  EXPECT_TRUE(
+      testing::WaitUntil([&] { return Ask("/v1/admin/jobs").json()["retention"]["is_held"] == false; }));
 }
 
 TEST_F(QuotaProgram, AFullStoreMakesRoomOfTheOldestDaysWhileItTakesReports) {
