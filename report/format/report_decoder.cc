@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "report/format/field_codec.h"
 #include "report/format/own_parts.h"
 #include "report/format/report.h"
@@ -10,11 +12,10 @@ using protozero::pbf_message;
 
 template <typename Assign>
 void ReadPacked(pbf_message<StackField>* message, std::vector<Frame>* frames, Assign assign) {
-  size_t index = 0;
-  for (uint64_t value : message->get_packed_uint64()) {
-    if (index == frames->size()) frames->push_back({kNoModule, 0, 0});
-    assign(&(*frames)[index++], value);
-  }
+  const auto values = message->get_packed_uint64();
+  frames->resize(std::max(frames->size(), values.size()), {kNoModule, 0, 0});
+  auto frame = frames->begin();
+  for (const uint64_t value : values) assign(&*frame++, value);
 }
 
 Stack ReadStack(pbf_message<StackField> message) {
