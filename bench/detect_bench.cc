@@ -183,7 +183,7 @@ Row Play(const Scenario& scenario, int runs) {
 int main(int argc, char** argv) {
   std::vector<std::string> words(argv + 1, argv + argc);
   std::vector<Scenario> scenarios;
-  for (std::span<const Scenario> some : {Dispatches(), OtherKinds(), Guards(), StartsAndEnds()})
+  for (std::span<const Scenario> some : {Dispatches(), OtherKinds(), Discounts(), StartsAndEnds()})
     scenarios.insert(scenarios.end(), some.begin(), some.end());
   if (words.size() == 3 && words[0] == "--victim") return PlayVictim(words[1], words[2]);
   if (words.size() == 3 && words[0] == "--play") {

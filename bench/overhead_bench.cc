@@ -123,7 +123,7 @@ class BusyLoop {
     constexpr uint64_t kLongestGap = 400'000;  // longer ones are other threads' turns
     tid_ = gettid();
     auto read_request = [] {
-      const stack::CaptureSlot* slot = stack::g_capture_desk.slots[0].load();
+      const stack::CaptureSlot* slot = stack::g_capture_slots.slots[0].load();
       return slot->request.load(std::memory_order_relaxed) + floor_answers.load(std::memory_order_relaxed);
     };
     uint64_t last = base::ReadTicks();
@@ -169,7 +169,7 @@ Cost MeasureSampling(int64_t interval_ns, double ticks_per_ns) {
   // The window before the next check is always open.
   options.threshold_ns = 2 * interval_ns * options.ring_size;
   options.check_period_ns = interval_ns * options.ring_size;
-  options.annealing_cap_ns = options.check_period_ns;
+  options.recheck_cap_ns = options.check_period_ns;
   watchdog::Watchdog dog(options, &registry, capturer.get(), &sink);
   if (!dog.Start().ok()) std::abort();
   Cost cost{};

@@ -204,7 +204,7 @@ Status Serve(const Flags& flags, const ListenAddress& listen) {
   if (!store.ok()) return store.status();
   AuditLog audit(flags.AuditPath());
   ConfigAdmin config_admin(flags.ConfigPath(), flags.data + "/config-history", &config, &audit);
-  const CauseBook causes(store->get());
+  const AnnotatedCauses causes(store->get());
   Metrics metrics;
   AppQuota app_quota(flags.ToAppQuotas());
   QueryApi query_api(store->get(), clusterer->rules(), (*symbols)->reader_symbolizer(), &app_quota);

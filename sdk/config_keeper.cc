@@ -41,7 +41,7 @@ bool ApplyStoredConfig(const report::PublicKey& key, MonitorOptions* options) {
   take(config->sample_interval_ms, &options->watch.sample_interval_ns);
   for (const report::CaptureRequest& request : config->capture_requests) {
     const bool is_ours = request.app_version.empty() || request.app_version == normal.app_version;
-    if (is_ours) options->trace.wishes.push_back({request.cluster, request.interval_us * int64_t{1'000}});
+    if (is_ours) options->trace.requests.push_back({request.cluster, request.interval_us * int64_t{1'000}});
   }
   return !config->is_killed;
 }

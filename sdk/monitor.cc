@@ -71,8 +71,8 @@ MonitorOptions MonitorOptions::Normalized() const {
   if (in.usage_period_ns != 0)
     in.usage_period_ns = std::clamp(in.usage_period_ns, 60 * base::kNsPerSecond, 24 * kLongestNs);
   in.check_period_ns = std::clamp(in.check_period_ns, kShortestNs, kLongestNs);
-  in.annealing_cap_ns =
-      std::clamp(in.annealing_cap_ns, in.check_period_ns, std::max(kLongestNs, in.check_period_ns));
+  in.recheck_cap_ns =
+      std::clamp(in.recheck_cap_ns, in.check_period_ns, std::max(kLongestNs, in.check_period_ns));
   for (int64_t* threshold_ns : {&normal.start.cold_threshold_ns, &normal.start.warm_threshold_ns})
     *threshold_ns = std::clamp(*threshold_ns, watchdog::Thresholds::kShortestNs, kLongestNs);
   in.sample_interval_ns = std::clamp(in.sample_interval_ns, kShortestNs, kLongestNs);

@@ -157,7 +157,7 @@ class ProcessMonitor {
   // Serializes starts and stops, through all their I/O and callbacks: no fork handler takes it. Taken
   // before the other.
   std::mutex life_mutex_;
-  // Held for moments only, and during a fork. Guards all that follows; the first three members change only
+  // Held for moments only, and during a fork. Discounts all that follows; the first three members change only
   // under both mutexes, so either one is enough to read them.
   std::mutex mutex_;
   std::optional<StartRequest> request_;  // the last one

@@ -22,9 +22,9 @@ extern "C" int __sigaction(int signal_number, const struct sigaction* action,
 namespace lagwatch::stack {
 namespace {
 
-// Guards all of this, and the slots except for the handler's part.
+// Discounts all of this, and the slots except for the handler's part.
 constinit std::mutex g_owner_mutex;
-bool g_is_taken[CaptureDesk::kMaxSlots];
+bool g_is_taken[CaptureSlots::kMaxSlots];
 uint32_t g_capturer_count = 0;
 // The number, and whether calls restart in the bit above.
 constexpr uint32_t kRestartsCalls = 1 << 8;
@@ -45,14 +45,14 @@ CaptureSlot* CreateSlot() {
 // Null when all are taken, or there is no memory.
 CaptureSlot* TakeSlot() {
   uint32_t index = 0;
-  while (index < CaptureDesk::kMaxSlots && g_is_taken[index]) ++index;
-  if (index == CaptureDesk::kMaxSlots) return nullptr;
-  CaptureSlot* slot = g_capture_desk.slots[index].load();
+  while (index < CaptureSlots::kMaxSlots && g_is_taken[index]) ++index;
+  if (index == CaptureSlots::kMaxSlots) return nullptr;
+  CaptureSlot* slot = g_capture_slots.slots[index].load();
   if (slot == nullptr) {
     slot = CreateSlot();
     if (slot == nullptr) return nullptr;
     slot->index = index;
-    g_capture_desk.slots[index].store(slot);
+    g_capture_slots.slots[index].store(slot);
   }
   g_is_taken[index] = true;
   return slot;
@@ -99,10 +99,10 @@ int ChooseUnusedSignal() {
 
 // The signal's previous action, if our handler was ever installed on top of it; else null.
 PreviousAction* FindPrevious(int signal_number) {
-  CaptureDesk& desk = g_capture_desk;
-  uint32_t count = desk.previous_count.load(std::memory_order_relaxed);  // written under our lock
+  CaptureSlots& slots = g_capture_slots;
+  uint32_t count = slots.previous_count.load(std::memory_order_relaxed);  // written under our lock
   for (uint32_t i = 0; i < count; ++i) {
-    if (desk.previous[i].signal_number == signal_number) return &desk.previous[i];
+    if (slots.previous[i].signal_number == signal_number) return &slots.previous[i];
   }
   return nullptr;
 }
@@ -112,18 +112,18 @@ PreviousAction* FindPrevious(int signal_number) {
 // ever. `found` may be our own handler, restored by a handler that had replaced it: then the one below it is
 // still the same.
 bool InstallHandler(int signal_number, const struct sigaction& found) {
-  CaptureDesk& desk = g_capture_desk;
+  CaptureSlots& slots = g_capture_slots;
   PreviousAction* entry = FindPrevious(signal_number);
   if (IsOurs(found) && entry == nullptr) return false;
   const struct sigaction previous = IsOurs(found) ? entry->action : found;
   if (entry != nullptr && !entry->is_given_back && !IsOurs(found) && HasHandler(previous)) return false;
-  uint32_t count = desk.previous_count.load(std::memory_order_relaxed);  // written under our lock
-  if (entry == nullptr && count == CaptureDesk::kMaxSignals) return false;
-  if (entry == nullptr) entry = &desk.previous[count++];
+  uint32_t count = slots.previous_count.load(std::memory_order_relaxed);  // written under our lock
+  if (entry == nullptr && count == CaptureSlots::kMaxSignals) return false;
+  if (entry == nullptr) entry = &slots.previous[count++];
   entry->signal_number = signal_number;
   entry->is_given_back = false;
   entry->action = previous;
-  desk.previous_count.store(count, std::memory_order_release);  // pairs with the handler
+  slots.previous_count.store(count, std::memory_order_release);  // pairs with the handler
   const struct sigaction action = ActionOnTopOf(previous);
   struct sigaction replaced {};
   if (__sigaction(signal_number, &action, &replaced) != 0) return false;
@@ -140,7 +140,7 @@ bool InstallHandler(int signal_number, const struct sigaction& found) {
 
 base::Status InstallFirst(int wanted_number) {
   constexpr auto kUnavailable = base::StatusCode::kUnavailable;
-  if (!g_capture_desk.thread_block.is_known()) g_capture_desk.thread_block = FindThreadBlockLayout();
+  if (!g_capture_slots.thread_block.is_known()) g_capture_slots.thread_block = FindThreadBlockLayout();
   const int number = wanted_number != 0 ? wanted_number : ChooseUnusedSignal();
   if (number == 0) {  // captures go on without a signal
     g_is_lost.store(true);
@@ -157,9 +157,9 @@ base::Status InstallFirst(int wanted_number) {
 }
 
 void ReleaseSignals() {
-  uint32_t count = g_capture_desk.previous_count.load(std::memory_order_relaxed);  // written under our lock
+  uint32_t count = g_capture_slots.previous_count.load(std::memory_order_relaxed);  // written under our lock
   for (uint32_t i = 0; i < count; ++i) {
-    PreviousAction& previous = g_capture_desk.previous[i];
+    PreviousAction& previous = g_capture_slots.previous[i];
     struct sigaction current {};
     if (__sigaction(previous.signal_number, nullptr, &current) != 0 || !IsOurs(current)) continue;
     // Ignoring a signal discards those under way to any thread (POSIX, sigaction); only then is the default
@@ -204,9 +204,9 @@ void CaptureSignalOwner::AbandonInForkedChild() {
   ReleaseSignals();
   g_capturer_count = 0;
   SignalStacks::ForgetInForkedChild();
-  for (uint32_t i = 0; i < CaptureDesk::kMaxSlots; ++i) {
+  for (uint32_t i = 0; i < CaptureSlots::kMaxSlots; ++i) {
     g_is_taken[i] = false;
-    CaptureSlot* slot = g_capture_desk.slots[i].load();
+    CaptureSlot* slot = g_capture_slots.slots[i].load();
     if (slot == nullptr) continue;
     // The parent may have been in the middle of a capture.
     uint32_t ticket = CaptureSlot::TicketOf(slot->request.load());

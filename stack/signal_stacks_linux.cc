@@ -28,7 +28,7 @@ constexpr size_t kUnknownFrameBytes = 7 * 1024;
 std::atomic<int> g_small[SignalStacks::kMaxSmall];
 std::atomic<uint32_t> g_small_count{0};  // an upper bound: no search while it is 0
 std::atomic<bool> g_is_overfull{false};  // some thread is not in the table: none gets a signal
-std::atomic<int> g_sending_to[CaptureDesk::kMaxSlots];
+std::atomic<int> g_sending_to[CaptureSlots::kMaxSlots];
 static_assert(std::atomic<int>::is_always_lock_free, "not signal-safe");
 
 // Open addressing by tid; an entry is never freed for another key while timers come and go, but reused.

@@ -47,8 +47,8 @@ struct CaptureCounters {
 };
 
 // Thread safety: Create from any thread; a capturer is one thread's at a time (the watchdog's, a sampler's).
-// There may be up to CaptureDesk::kMaxSlots in a process; they share one signal, do not wait for each other's
-// captures, and may capture the same thread at once.
+// There may be up to CaptureSlots::kMaxSlots in a process; they share one signal, do not wait for each
+// other's captures, and may capture the same thread at once.
 class StackCapturer {
  public:
   static constexpr int64_t kUnread = -1;

@@ -120,8 +120,8 @@ int64_t LoopWatch::NextLookNs(int64_t now_ns, const WatchTools& tools) const {
   return next_ns;
 }
 
-void LoopWatch::Discount(const policies::GuardFindings& process_findings) {
-  policies::GuardFindings findings = process_findings;
+void LoopWatch::Discount(const policies::DiscountedTime& process_findings) {
+  policies::DiscountedTime findings = process_findings;
   if (findings.stopped_ns != 0 && HasBeenActive(findings.stopped_ns))
     findings.blocked_ns += std::exchange(findings.stopped_ns, 0);
   found_since_look_ += findings;
@@ -251,7 +251,7 @@ void LoopWatch::Finish(Watched* watched, const WatchedLoop& loop, const WatchToo
     // By the clock it is over by now at the latest; exact is what the loop's own thread measured.
     int64_t duration_ns = tools.clock->MonoNs() - watch.begin_ns();
     int64_t measured_ns = watched->source->DurationNs(watch.number(), loop, ToSpanTools(tools));
-    if (measured_ns != 0) duration_ns = std::min(duration_ns, measured_ns - watch.guard().stopped_ns);
+    if (measured_ns != 0) duration_ns = std::min(duration_ns, measured_ns - watch.discounted().stopped_ns);
     CountLag(watched, duration_ns, tools);
     for (const base::Uuid& id : watch.report_ids()) tools.sink->OnLagEnd(id, duration_ns);
     if (HangListener* listener = tools.options->listener) listener->OnLagEnd(Notice(*watched, duration_ns));
@@ -266,10 +266,10 @@ void LoopWatch::Finish(Watched* watched, const WatchedLoop& loop, const WatchToo
 
 bool LoopWatch::TryReportLate(Watched* watched, const WatchedLoop& loop, const WatchTools& tools) {
   SpanWatch& watch = watched->watch;
-  if (watch.guard().blocked_ns == 0) return false;
+  if (watch.discounted().blocked_ns == 0) return false;
   const int64_t now_ns = tools.clock->MonoNs();
   const int64_t duration_ns =
-      watched->source->DurationNs(watch.number(), loop, ToSpanTools(tools)) - watch.guard().stopped_ns;
+      watched->source->DurationNs(watch.number(), loop, ToSpanTools(tools)) - watch.discounted().stopped_ns;
   if (duration_ns < watch.threshold_ns() || IsForADebugger(now_ns, tools)) return false;
   LoopSample* next = NextSample(now_ns, tools);
   if (next == nullptr) return false;
@@ -296,7 +296,7 @@ bool LoopWatch::TryReportUnproven(Watched* watched, const WatchedLoop& loop, con
   const int64_t now_ns = tools.clock->MonoNs();
   const int64_t measured_ns = watched->source->DurationNs(watch.number(), loop, ToSpanTools(tools));
   const int64_t duration_ns =
-      measured_ns == 0 ? now_ns - watch.begin_ns() : measured_ns - watch.guard().stopped_ns;
+      measured_ns == 0 ? now_ns - watch.begin_ns() : measured_ns - watch.discounted().stopped_ns;
   if (duration_ns < watch.threshold_ns() || IsForADebugger(now_ns, tools)) return false;
   // The oldest place in the ring may hold what IsStillAsleep() captured.
   const uint64_t kept = std::min(sample_count_, std::max<uint64_t>(ring_size - 1, 1));
@@ -376,19 +376,21 @@ void LoopWatch::CountLag(Watched* watched, int64_t duration_ns, const WatchTools
 
 void LoopWatch::CountSuppressed(const Watched& watched, const WatchedLoop& loop, const WatchTools& tools) {
   const SpanWatch& watch = watched.watch;
-  const policies::GuardFindings& guard = watch.guard();
+  const policies::DiscountedTime& discounted = watch.discounted();
   const int64_t measured_ns = watched.source->DurationNs(watch.number(), loop, ToSpanTools(tools));
   const int64_t elapsed_ns = tools.clock->MonoNs() - watch.begin_ns();
   auto is_lag = [&](int64_t duration_ns) { return duration_ns >= watch.threshold_ns(); };
   WatchCounters& counters = *tools.counters;
-  if (measured_ns != 0 && is_lag(std::min(measured_ns - guard.stopped_ns, elapsed_ns)))
+  if (measured_ns != 0 && is_lag(std::min(measured_ns - discounted.stopped_ns, elapsed_ns)))
     return counters.lags_ended_first.Add();
   const HangKind kind = watched.source->kind();
   if (kind == HangKind::kBusyLoop) return;  // nothing has begun before it is found
   // It may have been over long before this look; but a timed dispatch of that length has a measure.
   if (kind == HangKind::kLag && loop.probe.is_timed() && measured_ns == 0) return;
-  if (guard.stopped_ns != 0 && is_lag(elapsed_ns + guard.stopped_ns)) return counters.lags_stopped.Add();
-  if (guard.suspended_ns != 0 && is_lag(elapsed_ns + guard.suspended_ns)) counters.lags_suspended.Add();
+  if (discounted.stopped_ns != 0 && is_lag(elapsed_ns + discounted.stopped_ns))
+    return counters.lags_stopped.Add();
+  if (discounted.suspended_ns != 0 && is_lag(elapsed_ns + discounted.suspended_ns))
+    counters.lags_suspended.Add();
 }
 
 void LoopWatch::ReadNotes(const WatchedLoop& loop, int64_t now_ns, const WatchTools& tools) {
@@ -653,8 +655,8 @@ bool LoopWatch::Report(Watched* watched, const WatchedLoop& loop, std::span<cons
   watched->source->AddFacts(loop, &facts);
   AddNoStackFacts(samples, &facts);
   AddAwaitedFacts(awaited, &facts);
-  if (watch.guard().blocked_ns != 0)
-    facts.Add("watchdog_blocked_ms", watch.guard().blocked_ns / base::kNsPerMs);
+  if (watch.discounted().blocked_ns != 0)
+    facts.Add("watchdog_blocked_ms", watch.discounted().blocked_ns / base::kNsPerMs);
   facts.Add(policies::kOwnThreadsFact, tools.threads->own_count());
   AddThreadFacts(tid, tools, &facts);
   AddProcessFacts(tools, &facts);
@@ -663,7 +665,7 @@ bool LoopWatch::Report(Watched* watched, const WatchedLoop& loop, std::span<cons
   event.history = ReadPastDispatches(loop.probe.history(), *tools.tick_scale, *tools.clock, &room);
   event.verdict = Judge(*watched, loop, event.wait_outcome);
   event.modules = &tools.capturer->modules();
-  event.guard = watch.guard();
+  event.discounted = watch.discounted();
   if (!tools.sink->OnLag(event)) {
     tools.counters->reports_lost.Add();
     return false;

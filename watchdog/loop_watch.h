@@ -11,13 +11,13 @@
 #include <utility>
 
 #include "base/ticks.h"
-#include "policies/guard.h"
+#include "policies/time_discount.h"
 #include "policies/verdict.h"
 #include "stack/stack_capturer.h"
 #include "stack/threads/thread_counters.h"
 #include "watchdog/events/hang_listener.h"
 #include "watchdog/events/hang_sink.h"
-#include "watchdog/events/usage_book.h"
+#include "watchdog/events/usage_period.h"
 #include "watchdog/evidence/idle_places.h"
 #include "watchdog/loops/loop_registry.h"
 #include "watchdog/loops/watch_options.h"
@@ -44,7 +44,7 @@ struct WatchTools {
   WaitChain* waits;
   HangSink* sink;
   WatchCounters* counters;
-  UsageBook* usage = nullptr;              // null: what loops are used for is not counted
+  UsagePeriod* usage = nullptr;            // null: what loops are used for is not counted
   const LoopRegistry* registry = nullptr;  // null: the application is in the foreground
   SampleRings* rings = nullptr;            // null: each watch has a ring of its own
 
@@ -75,7 +75,7 @@ class LoopWatch {
   // Looks at the loop, which is in use. Returns when to look again (CLOCK_MONOTONIC).
   int64_t Look(WatchedLoop* loop, const WatchTools& tools);
   // Time passed that was not the program's. To be called before the next look.
-  void Discount(const policies::GuardFindings& findings);
+  void Discount(const policies::DiscountedTime& findings);
   // The same for a loop that is not looked at, whose use alone counts.
   void DiscountParked(int64_t stopped_ns) {
     if (last_usage_ns_ != 0) last_usage_ns_ += stopped_ns;
@@ -99,7 +99,7 @@ class LoopWatch {
   struct Watched {
     SpanSource* source;
     SpanWatch watch;
-    int64_t counted_ns = 0;      // of its lag, in the book by now
+    int64_t counted_ns = 0;      // of its lag, counted by now
     bool is_background = false;  // that lag was found while the application was there
 
     bool IsStillIn(const WatchedLoop& loop) const {
@@ -165,7 +165,7 @@ class LoopWatch {
   bool Report(Watched* watched, const WatchedLoop& loop, std::span<const LoopSample* const> samples,
               const stack::Stack& expensive, int64_t now_ns, const WatchTools& tools);
 
-  // Brings the book up to a lag's duration.
+  // Brings the usage up to a lag's duration.
   void CountLag(Watched* watched, int64_t duration_ns, const WatchTools& tools);
   // Counts spans that are no lags, but would have been.
   void CountSuppressed(const Watched& watched, const WatchedLoop& loop, const WatchTools& tools);
@@ -197,7 +197,7 @@ class LoopWatch {
   bool keeps_thread_files_ = false;  // the thread's files, in `files_`
   char name_[WatchedLoop::kMaxNameBytes] = {};
   int64_t last_look_ns_ = 0;
-  policies::GuardFindings found_since_look_;
+  policies::DiscountedTime found_since_look_;
   uint64_t last_begun_ = 0;
   bool has_begun_nothing_ = false;
 

@@ -13,12 +13,12 @@
 #include "base/process/sleeper.h"
 #include "base/status.h"
 #include "base/ticks.h"
-#include "policies/guard.h"
+#include "policies/time_discount.h"
 #include "stack/stack_capturer.h"
 #include "watchdog/cpu_watch.h"
 #include "watchdog/dump.h"
 #include "watchdog/events/hang_sink.h"
-#include "watchdog/events/usage_book.h"
+#include "watchdog/events/usage_period.h"
 #include "watchdog/loop_watches.h"
 #include "watchdog/loops/loop_registry.h"
 #include "watchdog/loops/watch_options.h"
@@ -108,7 +108,7 @@ class Watchdog {
   // Looks no more at loops that are quiet: they add themselves to the woken ones when they begin a dispatch.
   // True when no other is left.
   bool ParkQuietLoops();
-  // Brings the book up to date for loops that are not looked at.
+  // Brings the usage up to date for loops that are not looked at.
   // Of loops that are not looked at.
   template <typename Visit>
   void ForEachParked(Visit visit);
@@ -132,7 +132,7 @@ class Watchdog {
   WaitChain waits_;
   LoopWatches watches_;
   std::unique_ptr<CpuWatch> cpu_;  // null: CPU is not watched
-  UsageBook usage_;                // of the period under way
+  UsagePeriod usage_;              // of the period under way
   base::Uuid usage_id_;
   int64_t usage_begin_wall_ms_ = 0;
   int64_t usage_tried_ns_ = 0;   // the last time that usage was reported, or begun
@@ -153,7 +153,7 @@ class Watchdog {
   std::atomic<Task*> task_{nullptr};
   base::Sleeper task_done_;
   bool is_fork_slow_ = false;  // the watchdog's: it has waited for this fork already
-  policies::TimeGuard guard_;
+  policies::TimeDiscount time_discount_;
   int64_t last_account_ns_ = 0;  // of the last DiscountForeignTime()
   struct ProcessCpu {
     int64_t mono_ns = 0;
@@ -161,7 +161,7 @@ class Watchdog {
   };
   bool was_foreground_ = true;
   ProcessCpu process_cpu_;  // by a moment ago
-  int64_t waited_ns_ = 0;   // since the guard's last reading
+  int64_t waited_ns_ = 0;   // since the last reading of `time_discount_`
   std::atomic<bool> stopping_{false};
   std::atomic<StopReason> stop_reason_{StopReason::kStopped};
   base::QuietThread thread_;

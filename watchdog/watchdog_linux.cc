@@ -224,20 +224,20 @@ void Watchdog::DiscountForeignTime(int64_t wanted_wait_ns) {
   // Nearly every wake is on time: then the kernel's accounts need only be fresh.
   constexpr int64_t kFreshNs = base::kNsPerSecond;
   constexpr int64_t kFreshCpuNs = 100 * base::kNsPerMs;
-  bool is_on_time = wanted_wait_ns > interval_ns - policies::TimeGuard::kToleranceNs;
+  bool is_on_time = wanted_wait_ns > interval_ns - policies::TimeDiscount::kToleranceNs;
   const int64_t cpu_interval_ns = now_ns - process_cpu_.mono_ns;
-  if (is_on_time && now_ns - guard_.last_mono_ns() < kFreshNs) {
+  if (is_on_time && now_ns - time_discount_.last_mono_ns() < kFreshNs) {
     if (cpu_interval_ns >= kFreshCpuNs) process_cpu_ = {now_ns, base::ProcessCpuNs()};
     return;
   }
   const ProcessCpu process_cpu{now_ns, base::ProcessCpuNs()};
   const int64_t interval_cpu_ns = process_cpu.cpu_ns - std::exchange(process_cpu_, process_cpu).cpu_ns;
   const int tid = gettid();
-  policies::GuardFindings findings = guard_.Update({.mono_ns = now_ns,
-                                                    .boot_ns = clock.BootNs(),
-                                                    .cpu_ns = base::ThreadCpuNs(tid),
-                                                    .run_delay_ns = stack::ReadRunQueueNs(tid),
-                                                    .waited_ns = std::exchange(waited_ns_, 0)});
+  policies::DiscountedTime findings = time_discount_.Update({.mono_ns = now_ns,
+                                                             .boot_ns = clock.BootNs(),
+                                                             .cpu_ns = base::ThreadCpuNs(tid),
+                                                             .run_delay_ns = stack::ReadRunQueueNs(tid),
+                                                             .waited_ns = std::exchange(waited_ns_, 0)});
   if (findings.is_clean()) return;
   const bool was_blocked =
       findings.stopped_ns != 0 &&
@@ -447,7 +447,7 @@ uint64_t Watchdog::CountReportsTried() const {
 void Watchdog::AccountForLook(int64_t waited_ns_before, uint64_t reports_before) {
   const int64_t waited_ns = WaitedInLooksNs() - waited_ns_before;
   // The next loop is checked by the present account.
-  if (base::SystemClock().MonoNs() - last_account_ns_ <= policies::TimeGuard::kToleranceNs) {
+  if (base::SystemClock().MonoNs() - last_account_ns_ <= policies::TimeDiscount::kToleranceNs) {
     waited_ns_ += waited_ns;
     return;
   }

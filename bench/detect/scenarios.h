@@ -19,7 +19,7 @@ struct Scenario {
 std::span<const Scenario> Dispatches();
 std::span<const Scenario> OtherKinds();
 // Cases that are no lags, or only partly.
-std::span<const Scenario> Guards();
+std::span<const Scenario> Discounts();
 // Programs that start, and that end in a lag or not.
 std::span<const Scenario> StartsAndEnds();
 

@@ -90,16 +90,16 @@ Response NoteResponse(const ClusterNote& note) {
 
 }  // namespace
 
-Response GetCluster(const CauseBook& book, std::string_view key) {
-  auto note = book.Note(std::string(key));
+Response GetCluster(const AnnotatedCauses& annotated, std::string_view key) {
+  auto note = annotated.Note(std::string(key));
   return note.ok() ? NoteResponse(*note) : ErrorResponse(note.status());
 }
 
-Response PatchCluster(const CauseBook& book, std::string_view key, std::string_view body, std::string_view by,
-                      AuditLog* audit, std::string_view if_match) {
+Response PatchCluster(const AnnotatedCauses& annotated, std::string_view key, std::string_view body,
+                      std::string_view by, AuditLog* audit, std::string_view if_match) {
   Json changes;
   std::optional<Response> refusal;
-  const auto changed = book.Change(std::string(key), [&](ClusterNote* note) -> Status {
+  const auto changed = annotated.Change(std::string(key), [&](ClusterNote* note) -> Status {
     if (!IfMatchHolds(if_match, EtagOf(*note))) {
       refusal = PreconditionFailed(EtagOf(*note));
       return {StatusCode::kInvalid, "changed by another"};

@@ -48,7 +48,7 @@ Result<Deletion> ParseDeletion(std::string_view body) {
 }
 
 // Checks what is known to be invalid before the deletion begins.
-Status Resolve(Store* store, const CauseBook& causes, Deletion* deletion) {
+Status Resolve(Store* store, const AnnotatedCauses& causes, Deletion* deletion) {
   if (deletion->kind == "report") {
     const auto id = base::TryParseUuid(deletion->subject);
     if (!id) return Unfitting("\"subject\" is no id of a report");
@@ -79,8 +79,8 @@ Response ListDeletions(Deletions* deletions) {
   return {200, JsonText(list)};
 }
 
-Response BeginDeletion(Deletions* deletions, Store* store, const CauseBook& causes, std::string_view body,
-                       std::string_view by, AuditLog* audit) {
+Response BeginDeletion(Deletions* deletions, Store* store, const AnnotatedCauses& causes,
+                       std::string_view body, std::string_view by, AuditLog* audit) {
   auto deletion = ParseDeletion(body);
   if (!deletion.ok()) return ErrorResponse(deletion.status());
   if (Status resolved = Resolve(store, causes, &*deletion); !resolved.ok()) return ErrorResponse(resolved);

@@ -6,7 +6,7 @@
 
 #include "collector/admin/deletions.h"
 #include "collector/files/audit_log.h"
-#include "collector/query/json/cause_book.h"
+#include "collector/query/json/annotated_causes.h"
 #include "collector/query/response.h"
 #include "collector/store/store.h"
 
@@ -16,7 +16,7 @@ namespace lagwatch::collector {
 // "others", "error"}].
 Response ListDeletions(Deletions* deletions);
 // `body` is {"kind", "subject"}. Answers 202 and the deletion as in the list.
-Response BeginDeletion(Deletions* deletions, Store* store, const CauseBook& causes, std::string_view body,
-                       std::string_view by, AuditLog* audit);
+Response BeginDeletion(Deletions* deletions, Store* store, const AnnotatedCauses& causes,
+                       std::string_view body, std::string_view by, AuditLog* audit);
 
 }  // namespace lagwatch::collector

@@ -20,7 +20,7 @@
 #include "collector/maintenance/recluster_job.h"
 #include "collector/maintenance/retention_job.h"
 #include "collector/maintenance/store_quota.h"
-#include "collector/query/json/cause_book.h"
+#include "collector/query/json/annotated_causes.h"
 #include "collector/query/query_api.h"
 #include "collector/query/report_feed.h"
 #include "collector/query/symbols_api.h"
@@ -37,7 +37,7 @@ struct Services {
   ConfigService* config = nullptr;                 // null: there is no config for clients
   const KeyFile* key_file = nullptr;               // null: keys cannot be changed
   const ReportFeed* feed = nullptr;                // null: no events
-  const CauseBook* causes = nullptr;               // null: nothing can be said of clusters
+  const AnnotatedCauses* causes = nullptr;         // null: nothing can be said of clusters
   ConfigAdmin* config_admin = nullptr;             // null: the config cannot be changed
   AuditLog* audit = nullptr;                       // null: nothing at all can be changed
   const ReclusterJob* recluster = nullptr;         // null: it has no progress

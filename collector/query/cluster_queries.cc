@@ -49,12 +49,12 @@ Result<Json> ClusterQueries::List(const QueryString& query) const {
                   "q may have " + std::to_string(kMaxTextSearched) + " bytes, not more");
   auto states = ParseStates(query.Get("state"));
   if (!states.ok()) return states.status();
-  auto page = book_.Causes({.filter = *filter,
-                            .level = static_cast<int>(*level),
-                            .limit = *limit,
-                            .offset = *offset,
-                            .text = text},
-                           *states);
+  auto page = annotated_.Causes({.filter = *filter,
+                                 .level = static_cast<int>(*level),
+                                 .limit = *limit,
+                                 .offset = *offset,
+                                 .text = text},
+                                *states);
   if (!page.ok()) return page.status();
   auto watched_ns = WatchedNs(*filter);
   if (!watched_ns.ok()) return watched_ns.status();
@@ -68,7 +68,7 @@ Result<Json> ClusterQueries::List(const QueryString& query) const {
 
 Status ClusterQueries::AddDays(const std::vector<ShownCause>& causes, int64_t count, Json* list) const {
   const int64_t today = base::SystemClock().WallMs() / kMsPerDay;
-  auto costs = book_.CostByDay(causes, today - count + 1, today);
+  auto costs = annotated_.CostByDay(causes, today - count + 1, today);
   if (!costs.ok()) return costs.status();
   for (size_t i = 0; i < costs->size(); ++i) {
     Json days = Json::array();
@@ -97,7 +97,7 @@ Result<Json> ClusterQueries::One(const std::string& key, const QueryString& quer
   if (!filter.ok()) return filter.status();
   const std::string by = query.Get("by");
   if (!by.empty() && by != "version") return Status(StatusCode::kInvalid, "by must be version");
-  auto found = book_.Find(key, *filter);
+  auto found = annotated_.Find(key, *filter);
   if (!found.ok()) return found.status();
   if (!*found) return NoSuchCluster();
   const ShownCause& cause = **found;
@@ -105,7 +105,7 @@ Result<Json> ClusterQueries::One(const std::string& key, const QueryString& quer
   if (!all.ok()) return all.status();
   NameRoom room;
   Json answer = ClusterJson(cause, *all, &room);
-  auto days = book_.Days(cause);
+  auto days = annotated_.Days(cause);
   if (!days.ok()) return days.status();
   answer["days"] = PeriodsJson(*days);
   if (query.Get("trend") == "hour") {
@@ -129,10 +129,10 @@ Result<Json> ClusterQueries::Samples(const std::string& key, const QueryString& 
   if (!limit.ok()) return limit.status();
   auto filter = ParseFilter(query);
   if (!filter.ok()) return filter.status();
-  auto shown_key = book_.ShownKey(key);
+  auto shown_key = annotated_.ShownKey(key);
   if (!shown_key.ok()) return shown_key.status();
   filter->cluster_key = *shown_key;
-  auto rows = book_.Reports(*filter, *limit);
+  auto rows = annotated_.Reports(*filter, *limit);
   if (!rows.ok()) return rows.status();
   std::erase_if(*rows, [](const ReportRow& row) { return !IsCounted(row.kind); });
   if (rows->empty()) return NoSuchCluster();
@@ -154,7 +154,7 @@ Result<Json> ClusterQueries::Samples(const std::string& key, const QueryString& 
 // One of them in full, and what the newest are called.
 Status ClusterQueries::AddReports(const ShownCause& cause, ReportFilter filter, Json* answer) const {
   filter.cluster_key = cause.row.cluster.key;
-  auto reports = book_.Reports(filter, kDefaultLimit);
+  auto reports = annotated_.Reports(filter, kDefaultLimit);
   if (!reports.ok()) return reports.status();
   auto chosen = Representative(cause, *reports);
   if (!chosen.ok()) return chosen.status();
@@ -172,7 +172,7 @@ Status ClusterQueries::AddReports(const ShownCause& cause, ReportFilter filter, 
 
 // The watched time of one user's versions is unknown.
 Result<Json> ClusterQueries::Versions(const ShownCause& cause, const ReportFilter& filter) const {
-  auto versions = book_.Versions(cause, filter);
+  auto versions = annotated_.Versions(cause, filter);
   if (!versions.ok()) return versions.status();
   Result<std::vector<WatchedVersion>> watched = std::vector<WatchedVersion>();
   if (filter.user.empty()) watched = store_->WatchedVersions(filter);

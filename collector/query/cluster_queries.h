@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "collector/query/json/cause_book.h"
+#include "collector/query/json/annotated_causes.h"
 #include "collector/query/json/cluster_json.h"
 #include "collector/query/json/json_text.h"
 #include "collector/query/query_string.h"
@@ -22,7 +22,7 @@ class ClusterQueries {
  public:
   // Borrows the store and the symbolizer, which may be null.
   ClusterQueries(Store* store, policies::ClusterRules rules, Symbolizer* symbolizer)
-      : store_(store), book_(store), rules_(std::move(rules)), symbolizer_(symbolizer) {}
+      : store_(store), annotated_(store), rules_(std::move(rules)), symbolizer_(symbolizer) {}
 
   // /v1/clusters
   base::Result<Json> List(const QueryString& query) const;
@@ -43,7 +43,7 @@ class ClusterQueries {
                                                            const std::vector<ReportRow>& newest) const;
 
   Store* store_;
-  CauseBook book_;
+  AnnotatedCauses annotated_;
   policies::ClusterRules rules_;
   Symbolizer* symbolizer_;
 };

@@ -102,7 +102,7 @@ QueryApi::Answer QueryApi::Reports(const QueryString& query) const {
   if (!filter.ok()) return filter.status();
   auto before = ParseBefore(query);
   if (!before.ok()) return before.status();
-  auto reports = book_.Reports(*filter, *limit, *before);
+  auto reports = annotated_.Reports(*filter, *limit, *before);
   if (!reports.ok()) return reports.status();
   std::map<std::string, Cluster> clusters;
   Json answer = Json::array();

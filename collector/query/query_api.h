@@ -10,7 +10,7 @@
 #include "base/status.h"
 #include "collector/ingest/app_quota.h"
 #include "collector/query/cluster_queries.h"
-#include "collector/query/json/cause_book.h"
+#include "collector/query/json/annotated_causes.h"
 #include "collector/query/json/json_text.h"
 #include "collector/query/query_string.h"
 #include "collector/query/response.h"
@@ -28,7 +28,7 @@ class QueryApi {
   QueryApi(Store* store, policies::ClusterRules rules, Symbolizer* symbolizer = nullptr,
            const AppQuota* app_quota = nullptr)
       : store_(store),
-        book_(store),
+        annotated_(store),
         rules_(std::move(rules)),
         symbolizer_(symbolizer),
         clusters_(store, rules_, symbolizer),
@@ -59,7 +59,7 @@ class QueryApi {
   base::Result<base::Uuid> ResolveId(std::string_view id) const;
 
   Store* store_;
-  CauseBook book_;
+  AnnotatedCauses annotated_;
   policies::ClusterRules rules_;
   Symbolizer* symbolizer_;
   ClusterQueries clusters_;

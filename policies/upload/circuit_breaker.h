@@ -14,7 +14,7 @@ class CircuitBreaker {
   static constexpr int kFailuresToOpen = 5;
   static constexpr int64_t kFirstPauseMs = 30'000;
   static constexpr int64_t kLongestPauseMs = 3'600'000;
-  static constexpr int64_t kLongestWishMs = 24 * 3600 * int64_t{1'000};
+  static constexpr int64_t kLongestRequestMs = 24 * 3600 * int64_t{1'000};
 
   // The time until the next permitted request; 0 if one is permitted. Times are of one clock that
   // never runs backwards.
@@ -33,7 +33,7 @@ class CircuitBreaker {
     int64_t pause_ms = 0;
     if (is_open())
       pause_ms = std::min(kLongestPauseMs, kFirstPauseMs << std::min(failures_ - kFailuresToOpen, 20));
-    pause_ms = std::max(pause_ms, std::clamp<int64_t>(wished_ms, 0, kLongestWishMs));
+    pause_ms = std::max(pause_ms, std::clamp<int64_t>(wished_ms, 0, kLongestRequestMs));
     not_before_ms_ = std::max(not_before_ms_, now_ms + pause_ms);
   }
 

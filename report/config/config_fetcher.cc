@@ -38,7 +38,7 @@ void ConfigFetcher::Fetch(int64_t now_wall_ms) {
 }
 
 int64_t ConfigFetcher::DelayMs(uint64_t random) const {
-  if (failures_ > 0) return std::max(backoff_.DelayMs(failures_, random), retry_after_ms_);
+  if (failures_ > 0) return std::max(upload_backoff_.DelayMs(failures_, random), retry_after_ms_);
   // A tenth to and fro: clients that were started together do not come together for ever.
   return kPeriodMs - kPeriodMs / 10 + static_cast<int64_t>(random % (kPeriodMs / 5));
 }

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "policies/upload/backoff.h"
+#include "policies/upload/upload_backoff.h"
 #include "report/config/config_store.h"
 
 namespace lagwatch::report {
@@ -55,7 +55,7 @@ class ConfigFetcher {
 
   ConfigSource* source_;
   ConfigStore* store_;
-  policies::Backoff backoff_{.first_ms = 30'000, .cap_ms = 3'600'000};
+  policies::UploadBackoff upload_backoff_{.first_ms = 30'000, .cap_ms = 3'600'000};
   std::string etag_;
   int failures_ = 0;
   int64_t retry_after_ms_ = 0;

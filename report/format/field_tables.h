@@ -114,8 +114,8 @@ inline constexpr auto kVerdictTable = [](auto& part, auto visit) {
          visit(kServiceNs, shares.service_ns) || visit(kNameLookupNs, shares.name_lookup_ns);
 };
 
-inline constexpr auto kGuardTable = [](auto& part, auto visit) {
-  using enum GuardField;
+inline constexpr auto kDiscountTable = [](auto& part, auto visit) {
+  using enum DiscountField;
   return visit(kSuspendedNs, part.suspended_ns) || visit(kStoppedNs, part.stopped_ns) ||
          visit(kLateNs, part.late_ns) || visit(kDebuggerPid, part.debugger_pid);
 };

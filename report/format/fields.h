@@ -39,7 +39,7 @@ enum class ReportField : pbf_tag_type {
   kWaitOutcome = 27,
   kLevel = 28,
   kVerdict = 29,
-  kGuard = 30,
+  kDiscount = 30,
   kHistory = 31,
   kFacts = 32,
   kSampleRatePpm = 33,
@@ -78,7 +78,7 @@ enum class VerdictField : pbf_tag_type {
   kServiceNs = 21,
   kNameLookupNs = 22,
 };
-enum class GuardField : pbf_tag_type { kSuspendedNs = 1, kStoppedNs = 2, kLateNs = 3, kDebuggerPid = 4 };
+enum class DiscountField : pbf_tag_type { kSuspendedNs = 1, kStoppedNs = 2, kLateNs = 3, kDebuggerPid = 4 };
 enum class PastDispatchField : pbf_tag_type {
   kTag = 1,
   kAgeNs = 2,

@@ -10,7 +10,7 @@
 #include "base/status.h"
 #include "base/uuid.h"
 #include "policies/exit_reason.h"
-#include "policies/guard.h"
+#include "policies/time_discount.h"
 #include "policies/usage.h"
 #include "policies/verdict.h"
 #include "report/format/fields.h"
@@ -58,7 +58,7 @@ struct Report : policies::HangHeader<std::string> {
   std::vector<Wait> waits;
   WaitOutcome wait_outcome = WaitOutcome::kNone;
   policies::Verdict verdict;
-  policies::GuardFindings guard;
+  policies::DiscountedTime discounted;
   std::vector<PastDispatch> history;  // oldest first
   std::vector<Fact> facts;
   uint32_t sample_rate_ppm = 0;  // of users, as in Losses; 0: all

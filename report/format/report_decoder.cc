@@ -82,8 +82,8 @@ Report ReadReport(pbf_message<ReportField> message) {
       case ReportField::kVerdict:
         ReadFields<VerdictField>(kVerdictTable, message.get_message(), &report.verdict);
         break;
-      case ReportField::kGuard:
-        ReadFields<GuardField>(kGuardTable, message.get_message(), &report.guard);
+      case ReportField::kDiscount:
+        ReadFields<DiscountField>(kDiscountTable, message.get_message(), &report.discounted);
         break;
       case ReportField::kHistory:
         Add<PastDispatchField>(kPastDispatchTable, message.get_message(), &report.history);

@@ -97,9 +97,9 @@ void ReportEncoder::SetVerdict(const policies::Verdict& verdict) {
   WriteFields(kVerdictTable, verdict, &writer);
 }
 
-void ReportEncoder::SetGuard(const policies::GuardFindings& findings) {
-  FixedWriter writer(writer_, Number(ReportField::kGuard));
-  WriteFields(kGuardTable, findings, &writer);
+void ReportEncoder::SetDiscount(const policies::DiscountedTime& findings) {
+  FixedWriter writer(writer_, Number(ReportField::kDiscount));
+  WriteFields(kDiscountTable, findings, &writer);
 }
 
 void ReportEncoder::AddPastDispatch(const PastDispatchView& dispatch) {

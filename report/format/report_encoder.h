@@ -18,7 +18,7 @@
 #include <string_view>
 
 #include "base/uuid.h"
-#include "policies/guard.h"
+#include "policies/time_discount.h"
 #include "policies/verdict.h"
 #include "report/format/fixed_buffer.h"
 #include "report/format/parts.h"
@@ -52,7 +52,7 @@ class ReportEncoder {
   void AddWait(const WaitView& wait);
   void SetWaitOutcome(WaitOutcome outcome);
   void SetVerdict(const policies::Verdict& verdict);
-  void SetGuard(const policies::GuardFindings& findings);
+  void SetDiscount(const policies::DiscountedTime& findings);
   // Oldest first.
   void AddPastDispatch(const PastDispatchView& dispatch);
   void AddNumber(std::string_view name, int64_t number);

@@ -63,7 +63,7 @@ SpoolWriter::SpoolWriter(base::Env* env, const std::string& directory, const bas
       path_prefix_(SegmentPath::PrefixOf(directory, session)),
       limits_(limits),
       sync_(sync),
-      book_(limits.unsent_bytes) {}
+      sealed_(limits.unsent_bytes) {}
 
 SpoolWriter::~SpoolWriter() {
   Finish();
@@ -111,13 +111,13 @@ bool SpoolWriter::IsDone(int error) {
 
 bool SpoolWriter::OpenSegment() {
   const int64_t now_ns = clock_->MonoNs();
-  if (!open_pause_.MayTry(now_ns, [this] { return DirectoryState(); })) return false;
+  if (!open_retry_.MayTry(now_ns, [this] { return DirectoryState(); })) return false;
   has_prepare_failed_ = !IsDone(CreateSegment());
   if (!has_prepare_failed_) {
-    open_pause_.NoteWorked();
+    open_retry_.NoteWorked();
     return true;
   }
-  open_pause_.NoteFailed(now_ns, DirectoryState());
+  open_retry_.NoteFailed(now_ns, DirectoryState());
   return false;
 }
 
@@ -182,12 +182,12 @@ void SpoolWriter::Seal() {
     segments_sealed_.Add();
     has_sealed_ = true;
     last_sealed_ = segment_.sequence;
-    book_.Add(segment_);
+    sealed_.Add(segment_);
   } else if (refused_bytes_ != 0) {
     return;
   }
   CloseSegment();
-  if (book_.is_full()) MakeRoom();
+  if (sealed_.is_full()) MakeRoom();
 }
 
 void SpoolWriter::Prepare() {
@@ -217,7 +217,7 @@ void SpoolWriter::MakeRoom() {
   auto is_gone = [this](const SealedSegment& segment) {
     return !env_->Exists(PathOf(segment.sequence, kSealedSuffix).text());
   };
-  book_.MakeRoom(is_gone, [this](const SealedSegment& segment) {
+  sealed_.MakeRoom(is_gone, [this](const SealedSegment& segment) {
     const bool is_removed = env_->Remove(PathOf(segment.sequence, kSealedSuffix).text()) == 0;
     if (is_removed) reports_removed_.Add(segment.reports);
   });

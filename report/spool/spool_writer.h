@@ -19,8 +19,8 @@
 #include "base/status.h"
 #include "base/uuid.h"
 #include "policies/upload/report_priority.h"
-#include "policies/upload/retry_pause.h"
-#include "report/spool/segment_book.h"
+#include "policies/upload/spool_open_retry.h"
+#include "report/spool/sealed_segments.h"
 #include "report/spool/segment_format.h"
 #include "report/spool/segment_path.h"
 #include "report/spool/segment_syncer.h"
@@ -139,8 +139,8 @@ class SpoolWriter {
   SpoolLimits limits_;
   SyncPolicy sync_;
   std::unique_ptr<SegmentSyncer> syncer_;  // may be null
-  policies::RetryPause open_pause_;
-  SegmentBook book_;
+  policies::SpoolOpenRetry open_retry_;
+  SealedSegments sealed_;
   int fd_ = -1;
   // The thread in whose own descriptor table fd_ is; 0: it is in the table that the program's threads share.
   int fd_owner_tid_ = 0;

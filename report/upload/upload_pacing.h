@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "policies/upload/backoff.h"
+#include "policies/upload/upload_backoff.h"
 #include "report/upload/transport/transport.h"
 
 namespace lagwatch::report {
@@ -26,7 +26,7 @@ class UploadPacing {
     ++failures_;
     // A wrong key does not become right by asking again.
     bool is_refused = answer->kind == UploadAnswer::Kind::kUnauthorized;
-    int64_t delay_ms = is_refused ? kUnauthorizedMs : backoff_.DelayMs(failures_, random);
+    int64_t delay_ms = is_refused ? kUnauthorizedMs : upload_backoff_.DelayMs(failures_, random);
     return std::max(delay_ms, RetryAfterMs(*answer));
   }
 
@@ -39,7 +39,7 @@ class UploadPacing {
     return std::clamp<int64_t>(answer.retry_after_s, 0, kMaxRetryAfterMs / 1'000) * 1'000;
   }
 
-  policies::Backoff backoff_;
+  policies::UploadBackoff upload_backoff_;
   int failures_ = 0;
 };
 

@@ -49,7 +49,7 @@ uint64_t CauseOf(const watchdog::LagEvent& event) {
   return policies::CauseKey({frames.data(), stack.frame_count});
 }
 
-HangEncoder::HangEncoder(const ProgramFacts* facts, const ProgramWords* words)
+HangEncoder::HangEncoder(const ProgramFacts* facts, const ProgramContext* words)
     : facts_(*facts), words_(words), encoded_modules_(new uint32_t[kModuleSlots]()) {}
 
 bool HangEncoder::Encode(const watchdog::LagEvent& event, bool is_in_start, report::FixedBuffer* buffer) {
@@ -73,7 +73,7 @@ bool HangEncoder::Encode(const watchdog::LagEvent& event, bool is_in_start, repo
                          : encoder.AddText(fact.name, facts_.scrubber.Text(fact.text).view());
   }
   if (is_in_start && !is_start_lag) encoder.AddNumber("before_ready", 1);
-  AddProgramWords(*words_, facts_.scrubber, &encoder);
+  AddProgramContext(*words_, facts_.scrubber, &encoder);
   encoder.SetExpensiveStack(EncodeStack(*event.expensive_stack, *event.modules, &encoder));
   for (const watchdog::LoopSample* sample : event.samples) {
     encoder.AddSample({.age_ns = WholeUs(event.detected_mono_ns - sample->mono_ns),
@@ -81,7 +81,7 @@ bool HangEncoder::Encode(const watchdog::LagEvent& event, bool is_in_start, repo
                        .use = WholeUs(sample->use)});
   }
   if (!encoder.ok()) return false;
-  encoder.SetGuard(event.guard);
+  encoder.SetDiscount(event.discounted);
   EncodeWaits(event, &encoder);
   EncodeHistory(event, &encoder);
   EncodeThreads(event, &encoder);

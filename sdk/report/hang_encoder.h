@@ -19,7 +19,7 @@ uint64_t CauseOf(const watchdog::LagEvent& event);
 class HangEncoder {
  public:
   // Both borrowed.
-  HangEncoder(const ProgramFacts* facts, const ProgramWords* words);
+  HangEncoder(const ProgramFacts* facts, const ProgramContext* words);
 
   // Writes the report to `buffer`. `is_in_start`: the hang began before the program said that it is ready.
   // Waits, history and threads are left out as far as they do not fit. False if the rest does not fit.
@@ -38,7 +38,7 @@ class HangEncoder {
   void ForgetModulesFrom(uint32_t first_encoded_index);
 
   const ProgramFacts& facts_;
-  const ProgramWords* words_;
+  const ProgramContext* words_;
   std::unique_ptr<uint32_t[]> encoded_modules_;  // by index in the ModuleMap: the report's index plus 1, or 0
 };
 

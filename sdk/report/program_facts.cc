@@ -33,8 +33,8 @@ ProgramFacts SystemFacts() {
   return facts;
 }
 
-void AddProgramWords(const ProgramWords& words, const policies::Scrubber& scrubber,
-                     report::ReportEncoder* encoder) {
+void AddProgramContext(const ProgramContext& words, const policies::Scrubber& scrubber,
+                       report::ReportEncoder* encoder) {
   char scene[TextCell::kMaxBytes];
   words.scene.Read(scene);
   const policies::ScrubbedText told_scene = scrubber.Text({scene, strnlen(scene, sizeof scene)});

@@ -8,7 +8,7 @@
 #include "base/uuid.h"
 #include "policies/scrubbing.h"
 #include "report/format/report_encoder.h"
-#include "sdk/report/program_words.h"
+#include "sdk/report/program_context.h"
 
 namespace lagwatch::sdk {
 
@@ -30,7 +30,7 @@ struct ProgramFacts {
 ProgramFacts SystemFacts();
 
 // Adds what the program says of itself, its scene and its values, as facts. Context: any.
-void AddProgramWords(const ProgramWords& words, const policies::Scrubber& scrubber,
-                     report::ReportEncoder* encoder);
+void AddProgramContext(const ProgramContext& words, const policies::Scrubber& scrubber,
+                       report::ReportEncoder* encoder);
 
 }  // namespace lagwatch::sdk

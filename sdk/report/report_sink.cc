@@ -20,7 +20,7 @@ bool IsFreeze(policies::HangKind kind) {
 }  // namespace
 
 ReportSink::ReportSink(ProgramFacts facts, report::SpoolWriter* spool, RunWriter* run,
-                       const ProgramWords* words, bool saves_files, report::Sealer* sealer)
+                       const ProgramContext* words, bool saves_files, report::Sealer* sealer)
     : facts_(std::move(facts)),
       spool_(spool),
       writer_(spool, sealer),

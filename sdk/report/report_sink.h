@@ -25,7 +25,7 @@ class ReportSink final : public watchdog::HangSink {
  public:
   // `spool`, `words`, `run` and `sealer`, of which the last two may be null, are borrowed. With `saves_files`
   // only lags create files.
-  ReportSink(ProgramFacts facts, report::SpoolWriter* spool, RunWriter* run, const ProgramWords* words,
+  ReportSink(ProgramFacts facts, report::SpoolWriter* spool, RunWriter* run, const ProgramContext* words,
              bool saves_files = false, report::Sealer* sealer = nullptr);
   // False when there is no memory for its records: then it may not be used.
   bool ok() const { return bytes_ != nullptr; }
@@ -73,7 +73,7 @@ class ReportSink final : public watchdog::HangSink {
   report::SpoolWriter* spool_;
   RecordWriter writer_;
   RunWriter* run_;
-  const ProgramWords* words_;
+  const ProgramContext* words_;
   bool saves_files_;
   std::unique_ptr<FrameSlices> frame_slices_;
   StartReport start_;

@@ -6,7 +6,7 @@
 #include "report/format/fixed_buffer.h"
 #include "sdk/report/program_facts.h"
 #include "sdk/run/run_record.h"
-#include "watchdog/events/usage_book.h"
+#include "watchdog/events/usage_period.h"
 
 namespace lagwatch::sdk {
 

@@ -49,7 +49,8 @@ trace::CallOptions CallsOf(const TraceOptions& options) {
 
 int64_t ShortestWanted(const TraceOptions& options) {
   int64_t interval_ns = options.interval_ns;
-  for (const TraceWish& wish : options.wishes) interval_ns = std::min(interval_ns, wish.interval_ns);
+  for (const TraceRequest& request : options.requests)
+    interval_ns = std::min(interval_ns, request.interval_ns);
   return interval_ns;
 }
 
@@ -64,8 +65,8 @@ TraceOptions TraceOptions::Normalized() const {
   normal.max_bytes = std::clamp(max_bytes, uint64_t{4} << 10, uint64_t{900} << 10);
   constexpr int64_t kLongestSlowNs = 3600 * base::kNsPerSecond;
   if (slow_ns != 0) normal.slow_ns = std::clamp(slow_ns, 16 * base::kNsPerMs, kLongestSlowNs);
-  for (TraceWish& wish : normal.wishes)
-    wish.interval_ns = std::clamp(wish.interval_ns, base::kNsPerMs, kLongestIntervalNs);
+  for (TraceRequest& request : normal.requests)
+    request.interval_ns = std::clamp(request.interval_ns, base::kNsPerMs, kLongestIntervalNs);
   return normal;
 }
 

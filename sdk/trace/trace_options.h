@@ -13,7 +13,7 @@
 namespace lagwatch::sdk {
 
 // A trace is wanted the next time that a lag has this cause.
-struct TraceWish {
+struct TraceRequest {
   uint64_t cause = 0;
   int64_t interval_ns = 0;  // between two looks, as long as it is not granted
 };
@@ -31,7 +31,7 @@ struct TraceOptions {
   // names or patterns, separated by commas. Calls of functions that a compiler instrumented, and
   // named parts, always are.
   std::string patched_modules = {};
-  std::vector<TraceWish> wishes = {};
+  std::vector<TraceRequest> requests = {};
 
   bool records() const { return is_on || reports_slow; }
   // Every number brought into its range.

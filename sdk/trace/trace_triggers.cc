@@ -47,7 +47,7 @@ TraceEvent ToTraceEvent(const watchdog::LagEvent& event, uint64_t cause) {
 }  // namespace
 
 TraceTriggers::TraceTriggers(watchdog::HangSink* sink, FlightRecorder* recorder, int64_t slow_interval_ns)
-    : sink_(sink), recorder_(recorder), wishes_(recorder->options().wishes) {
+    : sink_(sink), recorder_(recorder), requests_(recorder->options().requests) {
   slow_limit_.SetInterval(slow_interval_ns);
 }
 
@@ -85,7 +85,7 @@ void TraceTriggers::NoteLag(const watchdog::LagEvent& event, uint64_t cause) {
     *lag = {ToTraceEvent(event, cause), event.detected_mono_ns, true};
   }
   if (!lag->is_waiting) return;
-  if (TakeWish(cause)) {
+  if (TakeRequest(cause)) {
     lag->event.reason = TraceReason::kRequest;
   } else if (event.level == policies::HangLevel::kAnr && lag->event.reason == TraceReason::kLag) {
     lag->event.reason = TraceReason::kAnr;
@@ -131,12 +131,12 @@ void TraceTriggers::AskForReady() {
   ready_count_ = 0;
 }
 
-bool TraceTriggers::TakeWish(uint64_t cause) {
-  const auto granted = std::ranges::find(wishes_, cause, &TraceWish::cause);
-  if (granted == wishes_.end()) return false;
-  wishes_.erase(granted);
+bool TraceTriggers::TakeRequest(uint64_t cause) {
+  const auto granted = std::ranges::find(requests_, cause, &TraceRequest::cause);
+  if (granted == requests_.end()) return false;
+  requests_.erase(granted);
   int64_t interval_ns = recorder_->options().interval_ns;
-  for (const TraceWish& wish : wishes_) interval_ns = std::min(interval_ns, wish.interval_ns);
+  for (const TraceRequest& request : requests_) interval_ns = std::min(interval_ns, request.interval_ns);
   recorder_->SetInterval(interval_ns);
   return true;
 }

@@ -55,12 +55,12 @@ class TraceTriggers final : public watchdog::HangSink {
   void Release(Lag* lag, int64_t end_ns);
   void AskNow(const TraceEvent& event);
   // Whether a trace of that cause was requested; this uses up the request.
-  bool TakeWish(uint64_t cause);
+  bool TakeRequest(uint64_t cause);
   void AskForReady();
 
   watchdog::HangSink* sink_;
   FlightRecorder* recorder_;
-  std::vector<TraceWish> wishes_;
+  std::vector<TraceRequest> requests_;
   policies::RateLimit slow_limit_;
   std::array<Lag, kMaxLags> lags_{};  // the last ones
   size_t lag_count_ = 0;              // ever

@@ -11,7 +11,7 @@
 
 namespace lagwatch::stack {
 
-constinit CaptureDesk g_capture_desk;
+constinit CaptureSlots g_capture_slots;
 constinit std::atomic<TimerAction> g_timer_action{nullptr};
 
 namespace {
@@ -22,7 +22,7 @@ namespace {
 // the thread runs on some other memory.
 bool CutToOwnStack(const CaptureSlot& slot, uint64_t stack_pointer, MemoryRegion* live) {
   if (slot.stacks.IsOnMainStack(stack_pointer)) return true;
-  const ThreadBlockLayout thread_block = g_capture_desk.thread_block;
+  const ThreadBlockLayout thread_block = g_capture_slots.thread_block;
   if (!thread_block.is_known()) return false;
   uint64_t thread_pointer = ReadThreadPointer();
   uint64_t note_address = thread_pointer + static_cast<uint64_t>(thread_block.stack_note_offset);
@@ -72,8 +72,8 @@ void CopyStack(const CaptureSlot& slot, RawStack* stack) {
 CaptureSlot* SlotOf(const siginfo_t& info) {
   if (!CaptureSlot::IsMarked(info)) return nullptr;
   uint32_t index = CaptureSlot::IndexOf(info);
-  if (index >= CaptureDesk::kMaxSlots) return nullptr;
-  CaptureSlot* slot = g_capture_desk.slots[index].load(std::memory_order_acquire);  // pairs with its making
+  if (index >= CaptureSlots::kMaxSlots) return nullptr;
+  CaptureSlot* slot = g_capture_slots.slots[index].load(std::memory_order_acquire);  // pairs with its making
   return slot != nullptr && info.si_pid == slot->process_id ? slot : nullptr;
 }
 
@@ -99,11 +99,11 @@ void ActOnTimer(const void* user_context) {
 
 // The action that the signal had before ours; null when it never had ours.
 const struct sigaction* FindActionBelow(int signal_number) {
-  const CaptureDesk& desk = g_capture_desk;
-  uint32_t count = desk.previous_count.load(std::memory_order_acquire);  // pairs with the store of an entry
+  const CaptureSlots& slots = g_capture_slots;
+  uint32_t count = slots.previous_count.load(std::memory_order_acquire);  // pairs with the store of an entry
   uint32_t index = 0;
-  while (index < count && desk.previous[index].signal_number != signal_number) ++index;
-  return index == count ? nullptr : &desk.previous[index].action;
+  while (index < count && slots.previous[index].signal_number != signal_number) ++index;
+  return index == count ? nullptr : &slots.previous[index].action;
 }
 
 bool HasHandlerBelow(int signal_number) {

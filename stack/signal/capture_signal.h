@@ -77,7 +77,7 @@ struct CaptureSlot {
 static_assert(std::atomic<uint64_t>::is_always_lock_free, "not signal-safe");
 
 // The handler's data: the slots for its answers, and the previous handlers of its signals.
-struct CaptureDesk {
+struct CaptureSlots {
   static constexpr uint32_t kMaxSlots = 32;
   static constexpr uint32_t kMaxSignals = 8;
 
@@ -92,7 +92,7 @@ struct CaptureDesk {
 };
 static_assert(std::atomic<CaptureSlot*>::is_always_lock_free, "not signal-safe");
 
-extern CaptureDesk g_capture_desk;
+extern CaptureSlots g_capture_slots;
 
 // The value of a timer's signal of ours, which makes the thread capture its own stack.
 inline constexpr uint64_t kTimerMark = 0x6c61'6777'7469'6d65;

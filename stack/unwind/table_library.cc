@@ -61,7 +61,7 @@ void TableLibrary::UseSource(const ModuleSource* source) {
   source_ = source;
 }
 
-bool TableLibrary::CopyWished(uint32_t module_index) {
+bool TableLibrary::CopyRequested(uint32_t module_index) {
   const std::lock_guard lock(source_mutex_);
   if (source_ == nullptr) return false;
   modules_[module_index] = source_->CopyModule(module_index);
@@ -87,8 +87,8 @@ void TableLibrary::Run(void* self) {
 void TableLibrary::CompileRequested() {
   for (uint32_t i = 0; i < ModuleMap::kMaxModules && !stopping_.load(); ++i) {
     const State state = states_[i].load(std::memory_order_acquire);  // pairs with Request()
-    if (state != State::kRequested && state != State::kWished) continue;
-    if (state == State::kWished && !CopyWished(i)) {
+    if (state != State::kRequested && state != State::kWanted) continue;
+    if (state == State::kWanted && !CopyRequested(i)) {
       states_[i].store(State::kDone);
       continue;
     }

@@ -56,7 +56,7 @@ class TableLibrary {
   // except for a system call the first time.
   void RequestByIndex(uint32_t module_index) {
     auto expected = State::kUnknown;
-    if (states_[module_index].compare_exchange_strong(expected, State::kWished)) sleeper_.Wake();
+    if (states_[module_index].compare_exchange_strong(expected, State::kWanted)) sleeper_.Wake();
   }
   // Null: none (any more), and once this has returned, it is not asked. Context: background.
   void UseSource(const ModuleSource* source);
@@ -65,12 +65,12 @@ class TableLibrary {
   void AwaitForTest() const;
 
  private:
-  enum class State : uint8_t { kUnknown, kWished, kBeingRequested, kRequested, kDone };
+  enum class State : uint8_t { kUnknown, kWanted, kBeingRequested, kRequested, kDone };
 
   static void Run(void* self);
   void CompileRequested();
   // Whether the module of a request is known now.
-  bool CopyWished(uint32_t module_index);
+  bool CopyRequested(uint32_t module_index);
   // False when there are no rules.
   bool Compile(const Module& module, UnwindTable* table) const;
   // The table of the same build, loaded somewhere else before; null when there is none.

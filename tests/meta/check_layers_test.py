@@ -40,8 +40,8 @@ class CheckLayersTest(unittest.TestCase):
         self.assert_keeps("tools/main.cc", '#include "collector/query/query_api.h"')
 
     def test_layers_may_not_include_what_lies_above_or_beside(self):
-        self.assert_breaks("base/process/env.h", '#include "policies/upload/backoff.h"', "base may not include")
-        self.assert_breaks("policies/upload/backoff.h", '  #  include "stack/frames/stack.h"', "may include base")
+        self.assert_breaks("base/process/env.h", '#include "policies/upload/upload_backoff.h"', "base may not include")
+        self.assert_breaks("policies/upload/upload_backoff.h", '  #  include "stack/frames/stack.h"', "may include base")
         self.assert_breaks("watchdog/watchdog.h", '#include "report/format/report.h"', "watchdog may not")
         self.assert_breaks("report/format/report.h", '#include "report/spool/spool_reader.h"', "may not")
         self.assert_breaks("report/upload/uploader.cc", '#include "watchdog/events/hang_sink.h"', "upload may not")

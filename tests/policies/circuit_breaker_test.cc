@@ -59,7 +59,7 @@ TEST_F(CircuitBreakerTest, AWishIsGrantedUpToADay) {
   Fail(1, 1'000);  // a shorter one takes nothing away
   EXPECT_EQ(WaitMs(), 7'200'000);
   Fail(1, INT64_MAX);
-  EXPECT_EQ(WaitMs(), CircuitBreaker::kLongestWishMs);
+  EXPECT_EQ(WaitMs(), CircuitBreaker::kLongestRequestMs);
   breaker_.NoteAnswer();
   Fail(1, -5);
   EXPECT_EQ(WaitMs(), 0);

@@ -110,7 +110,7 @@ TEST(ReportFormat, CircumstancesAreKept) {
   auto report = DecodeReport(FullReport());
   ASSERT_TRUE(report.ok()) << report.status().message();
   EXPECT_EQ(report->verdict, testing::kFullVerdict);
-  EXPECT_EQ(report->guard, testing::kFullGuard);
+  EXPECT_EQ(report->discounted, testing::kFullDiscount);
   EXPECT_EQ(report->samples[0].use, (policies::ThreadUse{1, 2, 3, 4, 5}));
   ASSERT_EQ(report->history.size(), 1u);
   const PastDispatch& past = report->history[0];

@@ -60,7 +60,7 @@ inline constexpr policies::Verdict kFullVerdict{
     .word = policies::VerdictWord::kStarved,
     .shares = {2000, 101, 102, 103, 104, 105, 106, 107, 108, 111, 112, 113, 114, 115, 109, 110},
     .use = {11, 12, 13, 14, 15}};
-inline constexpr policies::GuardFindings kFullGuard{
+inline constexpr policies::DiscountedTime kFullDiscount{
     .suspended_ns = 21, .stopped_ns = 22, .late_ns = 23, .debugger_pid = 24};
 
 // Sets every field there is, so that none can be forgotten by a test.
@@ -112,7 +112,7 @@ inline void EncodeFullReport(report::ReportEncoder* encoder) {
                     .owner_stack = run_stack});
   encoder->SetWaitOutcome(report::WaitOutcome::kDeadlock);
   encoder->SetVerdict(kFullVerdict);
-  encoder->SetGuard(kFullGuard);
+  encoder->SetDiscount(kFullDiscount);
   encoder->AddPastDispatch({.tag = "paint", .age_ns = 31, .wall_ns = 32, .cpu_ns = 33, .queue_wait_ns = 34});
   encoder->AddNumber("rss_kib", -41);
   encoder->AddText("scene", "editor");

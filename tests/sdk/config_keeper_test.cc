@@ -130,10 +130,10 @@ TEST_F(ConfigKeeperTest, TracesAreWantedOfThisVersionOrOfAny) {
   keeper.Poll(true);
   options_.app_version = "2.3.1";
   EXPECT_TRUE(ApplyStoredConfig(signer_.public_key(), &options_));
-  ASSERT_EQ(options_.trace.wishes.size(), 2u);
-  EXPECT_EQ(options_.trace.wishes[0].cause, 0x77u);
-  EXPECT_EQ(options_.trace.wishes[0].interval_ns, 5 * base::kNsPerMs);
-  EXPECT_EQ(options_.trace.wishes[1].cause, 0x88u);
+  ASSERT_EQ(options_.trace.requests.size(), 2u);
+  EXPECT_EQ(options_.trace.requests[0].cause, 0x77u);
+  EXPECT_EQ(options_.trace.requests[0].interval_ns, 5 * base::kNsPerMs);
+  EXPECT_EQ(options_.trace.requests[1].cause, 0x88u);
 }
 
 TEST_F(ConfigKeeperTest, WhatIsStoredIsBelievedByItsKeyAndItsProgramAlone) {

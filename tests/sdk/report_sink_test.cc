@@ -24,9 +24,9 @@ class ReportSinkUsage : public ::testing::Test {
     spool_ =
         report::SpoolWriter::Create(&base::SystemEnv(), directory_.path(), base::CreateUuidV7(1), {}).value();
     facts_.app = "editor";
-    book_.Of("ui")->watched_ns = base::kNsPerSecond;
-    book_.Of("ui")->dispatches = 7;
-    book_.AddSlow("ui", "open", 800 * base::kNsPerMs);
+    usage_.Of("ui")->watched_ns = base::kNsPerSecond;
+    usage_.Of("ui")->dispatches = 7;
+    usage_.AddSlow("ui", "open", 800 * base::kNsPerMs);
     suppressed_[static_cast<size_t>(SuppressedReason::kReportLimit)] = 3;
   }
   // One round with a usage report.
@@ -39,8 +39,8 @@ class ReportSinkUsage : public ::testing::Test {
     return {.id = base::CreateUuidV7(2),
             .begin_wall_ms = 1,
             .end_wall_ms = 2,
-            .loops = book_.loops(),
-            .slow = book_.slow(),
+            .loops = usage_.loops(),
+            .slow = usage_.slow(),
             .suppressed = suppressed_,
             .is_alone = is_alone};
   }
@@ -52,8 +52,8 @@ class ReportSinkUsage : public ::testing::Test {
   testing::ScopedTempDirectory directory_;
   std::unique_ptr<report::SpoolWriter> spool_;
   ProgramFacts facts_;
-  ProgramWords words_;
-  watchdog::UsageBook book_;
+  ProgramContext words_;
+  watchdog::UsagePeriod usage_;
   policies::SuppressedCounts suppressed_{};
 };
 
@@ -106,15 +106,15 @@ TEST_F(ReportSinkUsage, IsInTheRunsRecordUntilItIsWritten) {
     return record;
   };
   ReportSink sink(facts_, spool_.get(), run.get(), &words_);
-  book_.Of("ui")->watched_ns = 10 * base::kNsPerSecond;
+  usage_.Of("ui")->watched_ns = 10 * base::kNsPerSecond;
   sink.OnUsageSoFar(Event(true));
   sink.OnRoundDone();
   EXPECT_NE(read().usage_id, base::Uuid{});
   EXPECT_EQ(read().usage_loop, "ui");
   EXPECT_EQ(read().usage.dispatches, 7u);
   EXPECT_EQ(read().suppressed[static_cast<size_t>(SuppressedReason::kReportLimit)], 3u);
-  book_.Of("io")->dispatches = 2;
-  book_.Of("io")->watched_ns = 10 * base::kNsPerSecond;
+  usage_.Of("io")->dispatches = 2;
+  usage_.Of("io")->watched_ns = 10 * base::kNsPerSecond;
   sink.OnUsageSoFar(Event(true));
   sink.OnRoundDone();
   EXPECT_EQ(read().usage_loop, "");

@@ -75,7 +75,7 @@ class SeveralCapturersTest : public ::testing::Test {
 
 TEST_F(SeveralCapturersTest, ShareOneSignalUpToALimitAndTheLastGivesItBack) {
   std::vector<std::unique_ptr<StackCapturer>> capturers;
-  for (uint32_t i = 0; i < CaptureDesk::kMaxSlots; ++i) {
+  for (uint32_t i = 0; i < CaptureSlots::kMaxSlots; ++i) {
     capturers.push_back(Create());
     EXPECT_EQ(capturers.back()->signal_number(), capturers.front()->signal_number());
   }

@@ -107,7 +107,7 @@ std::string SampleReport::Encode() const {
   }
   encoder.SetWaitOutcome(wait_outcome);
   encoder.SetVerdict(verdict);
-  encoder.SetGuard(guard);
+  encoder.SetDiscount(discounted);
   for (const report::PastDispatchView& past : history) encoder.AddPastDispatch(past);
   encoder.AddNumber("fds", 12);
   encoder.AddText("scene", "inbox");

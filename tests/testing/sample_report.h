@@ -34,7 +34,7 @@ struct SampleReport {
       {};  // name and stack, after the watched one
   std::vector<SampleWait> waits = {};
   policies::Verdict verdict = {};
-  policies::GuardFindings guard = {};
+  policies::DiscountedTime discounted = {};
   std::vector<report::PastDispatchView> history = {};
   report::WaitOutcome wait_outcome = report::WaitOutcome::kNone;
   std::vector<report::Fact> facts = {};  // after "fds" and "scene"

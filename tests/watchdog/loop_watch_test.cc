@@ -156,7 +156,7 @@ TEST_F(LoopWatchTest, CapturesNothingBetweenTheWindowsOfALongLag) {
 }
 
 TEST_F(LoopWatchTest, CapsTheInterval) {
-  options_.annealing_cap_ns = 4 * kNsPerSecond;
+  options_.recheck_cap_ns = 4 * kNsPerSecond;
   BeginDispatch("long");
   RunUntil(22 * kNsPerSecond);
   EXPECT_EQ(unchanged_at_ms_, (std::vector<int64_t>{3000, 4000, 5000, 7000, 10000, 14000, 18000, 22000}));
@@ -496,7 +496,7 @@ class LoopWatchUsageTest : public LoopWatchTest {
     std::vector<std::string> told;
   };
   Listener listener_;
-  UsageBook usage_;
+  UsagePeriod usage_;
 };
 
 TEST_F(LoopWatchUsageTest, LeavesOutTheTimeOfAStop) {

@@ -34,7 +34,7 @@ struct RecordedLag {
   std::map<std::string, std::string> texts;
   std::vector<policies::PastDispatchOf<std::string>> history;
   uint64_t innermost_function;  // its address; 0 when unknown
-  policies::GuardFindings guard;
+  policies::DiscountedTime discounted;
 };
 
 struct RecordedUsage {
@@ -71,7 +71,7 @@ class RecordingSink final : public watchdog::HangSink {
                      TextsOf(event),
                      HistoryOf(event),
                      InnermostFunction(event),
-                     event.guard});
+                     event.discounted});
     return true;
   }
   void OnLagEnd(const base::Uuid& event_id, int64_t duration_ns) override {

@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "base/clock.h"
-#include "watchdog/events/usage_book.h"
+#include "watchdog/events/usage_period.h"
 #include "watchdog/samples/usage_reader.h"
 
 namespace lagwatch::watchdog {
@@ -21,52 +21,52 @@ uint64_t SumOf(const policies::DurationHistogram& histogram) {
   return std::accumulate(histogram.counts.begin(), histogram.counts.end(), uint64_t{0});
 }
 
-TEST(UsageBook, KeepsLoopsApartByName) {
-  UsageBook book;
-  EXPECT_TRUE(book.is_empty());
-  book.Of("ui")->dispatches += 1;
-  EXPECT_TRUE(book.is_empty());
-  book.Of("io")->watched_ns += 5;
-  book.Of("ui")->dispatches += 1;
-  EXPECT_FALSE(book.is_empty());
-  ASSERT_EQ(book.loops().size(), 2u);
-  EXPECT_STREQ(book.loops()[0].loop, "ui");
-  EXPECT_EQ(book.loops()[0].usage.dispatches, 2u);
-  book.Clear();
-  EXPECT_TRUE(book.loops().empty());
-  EXPECT_EQ(book.Of("ui")->dispatches, 0u);
+TEST(UsagePeriod, KeepsLoopsApartByName) {
+  UsagePeriod period;
+  EXPECT_TRUE(period.is_empty());
+  period.Of("ui")->dispatches += 1;
+  EXPECT_TRUE(period.is_empty());
+  period.Of("io")->watched_ns += 5;
+  period.Of("ui")->dispatches += 1;
+  EXPECT_FALSE(period.is_empty());
+  ASSERT_EQ(period.loops().size(), 2u);
+  EXPECT_STREQ(period.loops()[0].loop, "ui");
+  EXPECT_EQ(period.loops()[0].usage.dispatches, 2u);
+  period.Clear();
+  EXPECT_TRUE(period.loops().empty());
+  EXPECT_EQ(period.Of("ui")->dispatches, 0u);
 }
 
-TEST(UsageBook, CountsTogetherWhatFindsNoPlace) {
-  UsageBook book;
+TEST(UsagePeriod, CountsTogetherWhatFindsNoPlace) {
+  UsagePeriod period;
   for (int i = 0; i < 200; ++i) {
-    book.Of(("loop " + std::to_string(i)).c_str())->dispatches += 1;
-    book.AddSlow("ui", ("tag " + std::to_string(i)).c_str(), 800 * kNsPerMs);
+    period.Of(("loop " + std::to_string(i)).c_str())->dispatches += 1;
+    period.AddSlow("ui", ("tag " + std::to_string(i)).c_str(), 800 * kNsPerMs);
   }
-  ASSERT_EQ(book.loops().size(), UsageBook::kMaxLoops);
-  EXPECT_STREQ(book.loops().back().loop, UsageBook::kOthers);
-  EXPECT_EQ(book.loops().back().usage.dispatches, 200 - UsageBook::kMaxLoops + 1);
-  ASSERT_EQ(book.slow().size(), UsageBook::kMaxTags);
-  EXPECT_STREQ(book.slow().back().tag, UsageBook::kOthers);
-  EXPECT_EQ(book.slow().back().dispatches.count, 200 - UsageBook::kMaxTags + 1);
+  ASSERT_EQ(period.loops().size(), UsagePeriod::kMaxLoops);
+  EXPECT_STREQ(period.loops().back().loop, UsagePeriod::kOthers);
+  EXPECT_EQ(period.loops().back().usage.dispatches, 200 - UsagePeriod::kMaxLoops + 1);
+  ASSERT_EQ(period.slow().size(), UsagePeriod::kMaxTags);
+  EXPECT_STREQ(period.slow().back().tag, UsagePeriod::kOthers);
+  EXPECT_EQ(period.slow().back().dispatches.count, 200 - UsagePeriod::kMaxTags + 1);
 }
 
-TEST(UsageBook, SumsUpATagsSlowDispatches) {
-  UsageBook book;
+TEST(UsagePeriod, SumsUpATagsSlowDispatches) {
+  UsagePeriod period;
   std::string endless(100, 'x');
-  book.AddSlow("ui", "open", 900 * kNsPerMs);
-  book.AddSlow("ui", "open", 1'100 * kNsPerMs);
-  book.AddSlow("io", "open", 800 * kNsPerMs);
-  book.AddSlow("io", endless.c_str(), 800 * kNsPerMs);
-  book.AddSlow("io", endless.c_str(), 800 * kNsPerMs);
-  ASSERT_EQ(book.slow().size(), 3u);
-  const policies::SlowDispatches& open = book.slow()[0].dispatches;
+  period.AddSlow("ui", "open", 900 * kNsPerMs);
+  period.AddSlow("ui", "open", 1'100 * kNsPerMs);
+  period.AddSlow("io", "open", 800 * kNsPerMs);
+  period.AddSlow("io", endless.c_str(), 800 * kNsPerMs);
+  period.AddSlow("io", endless.c_str(), 800 * kNsPerMs);
+  ASSERT_EQ(period.slow().size(), 3u);
+  const policies::SlowDispatches& open = period.slow()[0].dispatches;
   EXPECT_EQ(open.count, 2u);
   EXPECT_EQ(open.total_ns, 2'000 * kNsPerMs);
   EXPECT_EQ(open.longest_ns, 1'100 * kNsPerMs);
   EXPECT_EQ(open.durations.counts[10], 1u);  // from 512 ms on
   EXPECT_EQ(open.durations.counts[11], 1u);
-  EXPECT_EQ(book.slow()[2].dispatches.count, 2u);
+  EXPECT_EQ(period.slow()[2].dispatches.count, 2u);
 }
 
 class UsageReaderTest : public ::testing::Test {

@@ -64,8 +64,8 @@ class HookRecorder {
   static HookCounters counters();
   // Whether modules were loaded since it was last asked: Drain should be called soon. Context: any.
   static bool TakeNewModules() {
-    std::atomic<bool>& wish = g_capture.has_new_modules;
-    return wish.load(std::memory_order_relaxed) && wish.exchange(false);
+    std::atomic<bool>& request = g_capture.has_new_modules;
+    return request.load(std::memory_order_relaxed) && request.exchange(false);
   }
 
  private:

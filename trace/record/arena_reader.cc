@@ -12,10 +12,10 @@
 
 #include "trace/model/names.h"
 #include "trace/record/call_reader.h"
-#include "trace/record/dispatch_book.h"
+#include "trace/record/dispatch_joiner.h"
 #include "trace/record/run_codec.h"
 #include "trace/record/stack_table.h"
-#include "trace/record/thread_book.h"
+#include "trace/record/thread_places.h"
 
 namespace lagwatch::trace {
 namespace {
@@ -303,7 +303,7 @@ class ArenaReader {
   ArenaFollower::Memory* memory_;
   Trace trace_;
   CodeReader code_;
-  DispatchBook dispatches_;
+  DispatchJoiner dispatches_;
   std::unordered_map<int32_t, size_t> threads_;
   uint64_t forgotten_ = 0;
 };

@@ -65,7 +65,7 @@ base::Status Recorder::AddSampler(BlockPool pool, const RecorderOptions& options
   auto capturer = stack::StackCapturer::Create(options.capture, code_);
   if (!capturer.ok()) return capturer.status();
   worker_samplers_.push_back(
-      std::make_unique<Sampler>(shelf(), pool, std::move(capturer).value(), interval_ns, options.dispatches));
+      std::make_unique<Sampler>(state(), pool, std::move(capturer).value(), interval_ns, options.dispatches));
   if (!options.has_timers) worker_samplers_.back()->LeaveTimersOut();
   return {};
 }
@@ -75,7 +75,7 @@ base::Status Recorder::StartSelfCaptures(const RecorderOptions& options) {
   HookOptions hooks = options.hooks;
   if (!options.has_hooks)
     hooks.families = kSignalHooks;  // threads capture themselves only at their timers' signals
-  auto captures = SelfCaptures::Start(shelf(), code_, hooks, options.dispatches);
+  auto captures = SelfCaptures::Start(state(), code_, hooks, options.dispatches);
   if (!captures.ok()) return captures.status();
   self_captures_ = std::move(captures).value();
   return {};
@@ -208,7 +208,7 @@ void Recorder::ListThreads() {
     Sampler* sampler = IsOurs(tid) ? nullptr : SamplerOf(tid);
     if (sampler == nullptr) return true;
     const uint32_t place = threads_.Take(tid);
-    if (place == ThreadBook::kNoPlace || !known_.PushBack({tid, place})) return true;
+    if (place == ThreadPlaces::kNoPlace || !known_.PushBack({tid, place})) return true;
     sampler->Add(tid, place);
     return true;
   });

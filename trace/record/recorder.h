@@ -51,7 +51,7 @@ class Recorder {
  private:
   Recorder(Arena* arena, std::shared_ptr<stack::CodeMap> code);
 
-  Shelf shelf() { return {arena_, &stack_mutex_, &stacks_, &threads_, &ticks_per_ms_}; }
+  RecorderState state() { return {arena_, &stack_mutex_, &stacks_, &threads_, &ticks_per_ms_}; }
 
   base::Status AddSampler(BlockPool pool, const RecorderOptions& options,
                           const std::atomic<int64_t>* interval_ns);
@@ -79,7 +79,7 @@ class Recorder {
   std::shared_ptr<stack::CodeMap> code_;
   std::mutex stack_mutex_;
   StackTable stacks_;
-  ThreadBook threads_;
+  ThreadPlaces threads_;
   std::unique_ptr<Sampler> main_sampler_;
   std::vector<std::unique_ptr<Sampler>> worker_samplers_;
   base::MappedArray<Known> known_;

@@ -30,10 +30,10 @@ int64_t Now() { return base::SystemClock().MonoNs(); }
 
 }  // namespace
 
-Sampler::Sampler(const Shelf& shelf, BlockPool pool, std::unique_ptr<stack::StackCapturer> capturer,
+Sampler::Sampler(const RecorderState& state, BlockPool pool, std::unique_ptr<stack::StackCapturer> capturer,
                  const std::atomic<int64_t>* interval_ns, const DispatchSource* dispatches)
-    : shelf_(shelf),
-      counters_(&shelf.arena->header().counters),
+    : state_(state),
+      counters_(&state.arena->header().counters),
       capturer_(std::move(capturer)),
       interval_ns_(interval_ns),
       dispatches_(dispatches),
@@ -66,7 +66,7 @@ void Sampler::Run(void* self) {
   LeaveThisThreadOut();
   sampler->has_own_files_ = base::HasOwnFiles();
   int64_t due_ns = Now();
-  const std::atomic<uint32_t>& is_stop_wanted = sampler->shelf_.arena->header().is_stop_wanted;
+  const std::atomic<uint32_t>& is_stop_wanted = sampler->state_.arena->header().is_stop_wanted;
   while (!sampler->stopping_.load() &&
          is_stop_wanted.load(std::memory_order_relaxed) == 0) {  // by any process
     const int64_t interval_ns = std::clamp(sampler->interval_ns_->load(std::memory_order_relaxed),
@@ -172,7 +172,7 @@ bool Sampler::Look(Target* target, int64_t interval_ns) {
   if (cpu_ns < target->cpu_ns) return false;  // gone, or another thread has its number
   if (HasLookedAtItself(target, interval_ns)) return true;
   counters_->looks.Add();
-  const bool is_known = shelf_.threads->open(target->place).count != 0;
+  const bool is_known = state_.threads->open(target->place).count != 0;
   if (is_known && cpu_ns == target->cpu_ns) {
     Extend(*target, now_ns);
     return true;
@@ -189,7 +189,7 @@ bool Sampler::Look(Target* target, int64_t interval_ns) {
 bool Sampler::HasLookedAtItself(Target* target, int64_t interval_ns) {
   std::atomic<uint64_t>* stamp = LastCaptureTicks(target->tid);
   const auto ticks_per_ms =
-      static_cast<int64_t>(shelf_.ticks_per_ms->load(std::memory_order_relaxed));  // a number
+      static_cast<int64_t>(state_.ticks_per_ms->load(std::memory_order_relaxed));  // a number
   if (stamp == nullptr || ticks_per_ms == 0) return false;
   const uint64_t now_ticks = base::ReadTicks();
   const uint64_t last_ticks = stamp->load(std::memory_order_relaxed);  // as the thread itself reads it
@@ -213,8 +213,8 @@ void Sampler::NoteStack(Target* target, int64_t cpu_ns, uint32_t dispatch, int64
   }
   uint32_t stack = kNoStack;
   {
-    const std::lock_guard lock(*shelf_.stack_mutex);
-    stack = shelf_.stacks->Intern(*stack_);
+    const std::lock_guard lock(*state_.stack_mutex);
+    stack = state_.stacks->Intern(*stack_);
   }
   if (stack == kNoStack) return;
   target->cpu_ns = cpu_ns;
@@ -223,10 +223,10 @@ void Sampler::NoteStack(Target* target, int64_t cpu_ns, uint32_t dispatch, int64
 }
 
 void Sampler::Extend(const Target& target, int64_t now_ns) {
-  OpenRun run = shelf_.threads->open(target.place);
+  OpenRun run = state_.threads->open(target.place);
   run.end_ns = now_ns;
   ++run.count;
-  shelf_.threads->SetOpen(target.place, run);
+  state_.threads->SetOpen(target.place, run);
   counters_->extended.Add();
   Count(target);
 }
@@ -240,7 +240,7 @@ void Sampler::Note(const Target& target, uint32_t stack, uint32_t dispatch, int6
                    int64_t interval_ns) {
   Count(target);
   const uint32_t is_complete = stack_->completeness == stack::Completeness::kComplete;
-  OpenRun run = shelf_.threads->open(target.place);
+  OpenRun run = state_.threads->open(target.place);
   const bool is_same = run.count != 0 && run.stack == stack && run.dispatch == dispatch &&
                        run.is_complete == is_complete && now_ns - run.end_ns < 2 * interval_ns;
   if (is_same) {
@@ -250,22 +250,22 @@ void Sampler::Note(const Target& target, uint32_t stack, uint32_t dispatch, int6
     Finish(target.place);
     run = {now_ns, now_ns, 1, stack, dispatch, is_complete};
   }
-  shelf_.threads->SetOpen(target.place, run);
+  state_.threads->SetOpen(target.place, run);
 }
 
 void Sampler::Finish(uint32_t place) {
-  const OpenRun run = shelf_.threads->open(place);
+  const OpenRun run = state_.threads->open(place);
   if (run.count == 0) return;
   RunRecord record{};
   record.begin_ns = run.begin_ns;
   record.end_ns = run.end_ns;
-  record.tid = shelf_.threads->tid(place);
+  record.tid = state_.threads->tid(place);
   record.count = run.count;
   record.stack = run.stack;
   record.dispatch = run.dispatch;
   record.is_complete = run.is_complete != 0;
   writer_.Write(record);
-  shelf_.threads->SetOpen(place, {});
+  state_.threads->SetOpen(place, {});
 }
 
 }  // namespace lagwatch::trace

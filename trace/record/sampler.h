@@ -16,17 +16,17 @@
 #include "stack/stack_capturer.h"
 #include "trace/record/cpu_timers.h"
 #include "trace/record/dispatch_source.h"
+#include "trace/record/recorder_state.h"
 #include "trace/record/run_writer.h"
-#include "trace/record/shelf.h"
 
 namespace lagwatch::trace {
 
 // Thread safety: Add, Remove, Start and TryStop from one thread, the recorder's.
 class Sampler {
  public:
-  // `shelf` is borrowed with all that is on it. `interval_ns` is read at each tick, and may change at any
+  // `state` is borrowed with all that it points to. `interval_ns` is read at each tick, and may change at any
   // time. `dispatches` is borrowed; may be null. Context: background.
-  Sampler(const Shelf& shelf, BlockPool pool, std::unique_ptr<stack::StackCapturer> capturer,
+  Sampler(const RecorderState& state, BlockPool pool, std::unique_ptr<stack::StackCapturer> capturer,
           const std::atomic<int64_t>* interval_ns, const DispatchSource* dispatches = nullptr);
 
   // Wakes `who_lists` from now on when a thread has ended; and, if it `counts` all threads at each tick, when
@@ -94,7 +94,7 @@ class Sampler {
   void KeepTimers(int64_t interval_ns);
   void CreateTimer(Target* target, int64_t interval_ns);
 
-  Shelf shelf_;
+  RecorderState state_;
   RecordCounters* counters_;
   std::unique_ptr<stack::StackCapturer> capturer_;
   const std::atomic<int64_t>* interval_ns_;

@@ -28,13 +28,13 @@ bool HasRunOn(const RunRecord& last, const RunRecord& next) {
 
 }  // namespace
 
-base::Result<std::unique_ptr<SelfCaptures>> SelfCaptures::Start(const Shelf& shelf,
+base::Result<std::unique_ptr<SelfCaptures>> SelfCaptures::Start(const RecorderState& state,
                                                                 std::shared_ptr<stack::CodeMap> code,
                                                                 HookOptions options,
                                                                 DispatchSource* dispatches) {
   auto walker = stack::OwnStackWalker::Create(code);
   if (!walker.ok()) return walker.status();
-  std::unique_ptr<SelfCaptures> captures(new SelfCaptures(shelf, std::move(code), dispatches));
+  std::unique_ptr<SelfCaptures> captures(new SelfCaptures(state, std::move(code), dispatches));
   captures->walker_ = std::move(walker).value();
   options.walker = WalkByTables;
   options.walker_context = captures->walker_.get();
@@ -45,15 +45,15 @@ base::Result<std::unique_ptr<SelfCaptures>> SelfCaptures::Start(const Shelf& she
   return captures;
 }
 
-SelfCaptures::SelfCaptures(const Shelf& shelf, std::shared_ptr<stack::CodeMap> code,
+SelfCaptures::SelfCaptures(const RecorderState& state, std::shared_ptr<stack::CodeMap> code,
                            DispatchSource* dispatches)
-    : shelf_(shelf),
-      counters_(&shelf.arena->header().counters),
+    : state_(state),
+      counters_(&state.arena->header().counters),
       code_(std::move(code)),
       dispatches_(dispatches),
       main_tid_(getpid()),
-      main_writer_(shelf.arena->main_pool(), counters_),
-      worker_writer_(shelf.arena->worker_pool(), counters_),
+      main_writer_(state.arena->main_pool(), counters_),
+      worker_writer_(state.arena->worker_pool(), counters_),
       stack_(new stack::Stack),
       dropped_captures_(HookRecorder::counters().threads.dropped_full) {}
 
@@ -86,8 +86,8 @@ void SelfCaptures::Write(int32_t tid, const CaptureRecord& record, const uint64_
   for (uint32_t i = 0; i < stack_->frame_count; ++i) stack_->frames[i] = code_->Resolve(program_counters[i]);
   RunRecord run{};
   {
-    const std::lock_guard lock(*shelf_.stack_mutex);
-    run.stack = shelf_.stacks->Intern(*stack_);
+    const std::lock_guard lock(*state_.stack_mutex);
+    run.stack = state_.stacks->Intern(*stack_);
   }
   if (run.stack == kNoStack) return;
   run.begin_ns = clock.ToMonoNs(record.begin_ticks);

@@ -13,17 +13,17 @@
 #include "trace/hooks/hook_recorder.h"
 #include "trace/record/arena_clock.h"
 #include "trace/record/dispatch_source.h"
+#include "trace/record/recorder_state.h"
 #include "trace/record/run_writer.h"
-#include "trace/record/shelf.h"
 
 namespace lagwatch::trace {
 
 // Thread safety: one thread at a time. At most one in a process.
 class SelfCaptures {
  public:
-  // Has the process's calls hooked. `shelf` is borrowed with all that is on it, and so is `dispatches`, which
+  // Has the process's calls hooked. `state` is borrowed with all that it points to, and so is `dispatches`, which
   // may be null. Errors: those of stack::OwnStackWalker and HookRecorder. Context: background.
-  static base::Result<std::unique_ptr<SelfCaptures>> Start(const Shelf& shelf,
+  static base::Result<std::unique_ptr<SelfCaptures>> Start(const RecorderState& state,
                                                            std::shared_ptr<stack::CodeMap> code,
                                                            HookOptions options, DispatchSource* dispatches);
   ~SelfCaptures();
@@ -38,7 +38,7 @@ class SelfCaptures {
   void Stop();
 
  private:
-  SelfCaptures(const Shelf& shelf, std::shared_ptr<stack::CodeMap> code, DispatchSource* dispatches);
+  SelfCaptures(const RecorderState& state, std::shared_ptr<stack::CodeMap> code, DispatchSource* dispatches);
 
   // A thread's samples of one stack, one after the other; without a count they are written down as far as
   // they are known.
@@ -52,7 +52,7 @@ class SelfCaptures {
              const ArenaClock& clock);
   void DrainDispatches(const ArenaClock& clock);
 
-  Shelf shelf_;
+  RecorderState state_;
   RecordCounters* counters_;
   std::shared_ptr<stack::CodeMap> code_;
   DispatchSource* dispatches_;  // may be null

@@ -9,13 +9,13 @@
 
 #include "base/uuid.h"
 #include "policies/cluster/frame_levels.h"
-#include "policies/guard.h"
 #include "policies/hang_parts.h"
+#include "policies/time_discount.h"
 #include "policies/verdict.h"
 #include "stack/code/module_map.h"
 #include "stack/frames/stack.h"
 #include "stack/threads/lock_owner.h"
-#include "watchdog/events/usage_book.h"
+#include "watchdog/events/usage_period.h"
 
 namespace lagwatch::watchdog {
 
@@ -85,7 +85,7 @@ struct LagEvent : policies::HangHeader<std::string_view> {
       history;                // what the loop did before, oldest first
   policies::Verdict verdict;  // of the time from the opening of the lag's first window on
   const stack::ModuleMap* modules;
-  policies::GuardFindings guard;  // since the dispatch began
+  policies::DiscountedTime discounted;  // since the dispatch began
 };
 
 // A loop's frames since the event before. Borrowed for the call.

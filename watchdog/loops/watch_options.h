@@ -36,8 +36,8 @@ struct WatchOptions {
   int64_t slow_dispatch_ns = 700 * base::kNsPerMs;      // a longer one is recorded with its CPU time
   int64_t sensitive_ns = 250 * base::kNsPerMs;  // the listener is called for a longer one; 0: none
   int64_t usage_period_ns = 3600 * base::kNsPerSecond;  // the interval of usage reports; 0: never
-  int64_t check_period_ns = 1 * base::kNsPerSecond;     // between two checks of a lag, before annealing
-  int64_t annealing_cap_ns = 60 * base::kNsPerSecond;
+  int64_t check_period_ns = 1 * base::kNsPerSecond;     // between the first checks of a lag with an unchanged stack
+  int64_t recheck_cap_ns = 60 * base::kNsPerSecond;
   int64_t sample_interval_ns = 50 * base::kNsPerMs;
   int32_t ring_size = 20;            // samples that a check looks at; at most kMaxRingSize
   policies::ExpensiveStackRule expensive_stack_rule = policies::ExpensiveStackRule::kPath;
@@ -61,12 +61,12 @@ struct WatchCounters {
   base::Counter thread_stacks_reused;    // of threads that had slept since an earlier report
   base::Counter waits_changed;  // left out of a report, because they were over too soon
   base::Counter lock_layouts_unknown;  // kinds of locks whose owners are unknown with this C library
-  // The findings of the guards; see policies/guard.h.
+  // Time that is not blamed on the program; see policies/time_discount.h.
   base::Counter checks_under_debugger;  // lags and dumps not reported, because a debugger may have made them
   base::Counter stops;                  // of the process
   base::Counter stopped_ms;
   base::Counter suspensions;  // of the machine
-  base::Counter blocked_ms;   // the watchdog waited in the kernel while the process ran: GuardFindings
+  base::Counter blocked_ms;   // the watchdog waited in the kernel while the process ran: DiscountedTime
   base::Counter late_wakes;   // of the watchdog, for lack of a processor
   // Spans that were no lags, but would have been.
   base::Counter lags_stopped;      // … had the process not been stopped

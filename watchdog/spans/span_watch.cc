@@ -18,12 +18,12 @@ void SpanWatch::Start(const Span& span, const WatchOptions& options) {
   End();
   number_ = span.number;
   begin_ns_ = span.begin_ns;
-  guard_ = {};
+  discounted_ = {};
   put_off_to_ns_ = 0;
   level_ = HangLevel::kLag;
   report_count_ = 0;
   known_count_ = 0;
-  annealing_ = policies::Annealing(options.check_period_ns, options.annealing_cap_ns);
+  recheck_interval_ = policies::RecheckInterval(options.check_period_ns, options.recheck_cap_ns);
 }
 
 void SpanWatch::End() {
@@ -32,9 +32,9 @@ void SpanWatch::End() {
   is_window_open_ = false;
 }
 
-void SpanWatch::Discount(const policies::GuardFindings& findings) {
+void SpanWatch::Discount(const policies::DiscountedTime& findings) {
   if (number_ == 0) return;
-  guard_ += findings;
+  discounted_ += findings;
   begin_ns_ += findings.stopped_ns;
   next_check_ns_ += findings.stopped_ns;
   cpu_baseline_.mono_ns += findings.stopped_ns;
@@ -60,8 +60,9 @@ SpanWatch::Outcome SpanWatch::Check(uint64_t stack_hash, int64_t now_ns, const W
   is_lagging_ = true;
   is_window_open_ = false;
   if (!is_known) known_hashes_[known_count_++ % kMaxReportsPerLag] = stack_hash;
-  if (is_new) annealing_.Reset();
-  next_check_ns_ = NoLaterThanAnr(now_ns + (is_new ? options.check_period_ns : annealing_.NextIntervalNs()));
+  if (is_new) recheck_interval_.Reset();
+  next_check_ns_ =
+      NoLaterThanAnr(now_ns + (is_new ? options.check_period_ns : recheck_interval_.NextIntervalNs()));
   if (!is_new) return Outcome::kUnchanged;
   // The last place is kept for the raised level.
   uint32_t max_count = IsAnrAhead() ? kMaxReportsPerLag - 1 : kMaxReportsPerLag;

@@ -13,9 +13,9 @@
 #include <span>
 
 #include "base/uuid.h"
-#include "policies/annealing.h"
 #include "policies/check_schedule.h"
-#include "policies/guard.h"
+#include "policies/recheck_interval.h"
+#include "policies/time_discount.h"
 #include "watchdog/events/hang_sink.h"
 #include "watchdog/loops/watch_options.h"
 #include "watchdog/spans/span_source.h"
@@ -50,9 +50,9 @@ class SpanWatch {
   // Nothing is watched any more.
   void End();
   // Time passed that was not the program's: it does not count for the span being watched.
-  void Discount(const policies::GuardFindings& findings);
+  void Discount(const policies::DiscountedTime& findings);
   // The findings since the span began.
-  const policies::GuardFindings& guard() const { return guard_; }
+  const policies::DiscountedTime& discounted() const { return discounted_; }
   // Lets the span begin at `now_ns`: the time before was spent idle.
   void BeginAgain(int64_t now_ns);
   // Leaves the next check out: the one after it is at `check_ns`.
@@ -100,7 +100,7 @@ class SpanWatch {
   policies::CheckSchedule schedule_{};
   int64_t next_check_ns_ = 0;
   int64_t put_off_to_ns_ = 0;  // 0: nothing was put off
-  policies::GuardFindings guard_;
+  policies::DiscountedTime discounted_;
   bool is_window_open_ = false;
   uint64_t first_sample_ = 0;
   char tag_[kMaxTagBytes] = {};
@@ -109,7 +109,7 @@ class SpanWatch {
   // The lag, if the span has become one.
   bool is_lagging_ = false;
   HangLevel level_ = HangLevel::kLag;
-  policies::Annealing annealing_{1, 1};
+  policies::RecheckInterval recheck_interval_{1, 1};
   // Of the stacks that checks have found, the last ones; each is to be reported once.
   bool IsKnown(uint64_t stack_hash) const;
   uint64_t known_hashes_[kMaxReportsPerLag];

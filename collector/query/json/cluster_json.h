@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "collector/query/json/cause_book.h"
+#include "collector/query/json/annotated_causes.h"
 #include "collector/query/json/json_text.h"
 #include "collector/store/records.h"
 

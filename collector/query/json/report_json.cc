@@ -309,10 +309,10 @@ void AddWaits(const report::Report& report, const SymbolNamer& namer, const poli
 void AddCircumstances(const report::Report& report, Json* json) {
   (*json)["level"] = policies::HangLevelName(report.level);
   (*json)["verdict"] = VerdictJson(report.verdict);
-  (*json)["guard"] = {{"suspended_ms", ToMs(report.guard.suspended_ns)},
-                      {"stopped_ms", ToMs(report.guard.stopped_ns)},
-                      {"late_ms", ToMs(report.guard.late_ns)},
-                      {"debugger_pid", report.guard.debugger_pid}};
+  (*json)["guard"] = {{"suspended_ms", ToMs(report.discounted.suspended_ns)},
+                      {"stopped_ms", ToMs(report.discounted.stopped_ns)},
+                      {"late_ms", ToMs(report.discounted.late_ns)},
+                      {"debugger_pid", report.discounted.debugger_pid}};
   (*json)["history"] = Json::array();
   for (const report::PastDispatch& dispatch : report.history) {
     (*json)["history"].push_back({{"tag", dispatch.tag},

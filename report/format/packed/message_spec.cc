@@ -75,15 +75,15 @@ constexpr auto kVerdictFields = FieldsAfter(
               Of(VerdictField::kCpuNs, kNumber)});
 constexpr MessageSpec kVerdict = WithFields(kVerdictFields);
 
-constexpr auto kGuardFields =
-    FieldsAfter(kVerdict, {Of(GuardField::kSuspendedNs, kNumber), Of(GuardField::kStoppedNs, kNumber),
-                           Of(GuardField::kLateNs, kNumber), Of(GuardField::kDebuggerPid, kNumber)});
-constexpr MessageSpec kGuard = WithFields(kGuardFields);
+constexpr auto kDiscountFields =
+    FieldsAfter(kVerdict, {Of(DiscountField::kSuspendedNs, kNumber), Of(DiscountField::kStoppedNs, kNumber),
+                           Of(DiscountField::kLateNs, kNumber), Of(DiscountField::kDebuggerPid, kNumber)});
+constexpr MessageSpec kDiscount = WithFields(kDiscountFields);
 
 constexpr auto kPastDispatchFields = FieldsAfter(
-    kGuard, {Of(PastDispatchField::kTag, kText), Of(PastDispatchField::kWallNs, kNumber),
-             Of(PastDispatchField::kAgeNs, kNumber, kAges, 1), Of(PastDispatchField::kCpuNs, kNumber),
-             Of(PastDispatchField::kQueueWaitNs, kNumber)});
+    kDiscount, {Of(PastDispatchField::kTag, kText), Of(PastDispatchField::kWallNs, kNumber),
+                Of(PastDispatchField::kAgeNs, kNumber, kAges, 1), Of(PastDispatchField::kCpuNs, kNumber),
+                Of(PastDispatchField::kQueueWaitNs, kNumber)});
 constexpr MessageSpec kPastDispatch = WithFields(kPastDispatchFields);
 
 constexpr auto kFactFields = FieldsAfter(
@@ -144,7 +144,7 @@ constexpr auto kReportFields =
                        Of(ReportField::kWaitOutcome, kNumber),
                        Of(ReportField::kLevel, kNumber),
                        Of(ReportField::kVerdict, kMessage, &kVerdict),
-                       Of(ReportField::kGuard, kMessage, &kGuard),
+                       Of(ReportField::kDiscount, kMessage, &kDiscount),
                        Of(ReportField::kHistory, kMessages, &kPastDispatch),
                        Of(ReportField::kFacts, kMessages, &kFact),
                        Of(ReportField::kSampleRatePpm, kNumber, kDelta),

@@ -45,7 +45,7 @@ class AdminRequestsTest : public ::testing::Test {
                         report::SigningKey::Create().value()};
   AuditLog audit_{directory_ / "audit.jsonl"};
   ConfigAdmin config_admin_{directory_ / "config.json", directory_ / "history", &config_, &audit_};
-  CauseBook causes_{collector_.store.get()};
+  AnnotatedCauses causes_{collector_.store.get()};
   KeyRing keys_{{{kKey, Access::kAdmin}, {"r_read", Access::kRead}}};
   Router router_{CollectorEndpoints({.ingest = &collector_.ingest,
                                      .commits = &collector_.commits,

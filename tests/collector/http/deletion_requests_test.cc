@@ -78,7 +78,7 @@ class ChangesTest : public ::testing::Test {
                         report::SigningKey::Create().value()};
   AuditLog audit_{directory_ / "audit.jsonl"};
   ConfigAdmin config_admin_{directory_ / "config.json", directory_ / "history", &config_, &audit_};
-  CauseBook causes_{collector_.store.get()};
+  AnnotatedCauses causes_{collector_.store.get()};
   collector::Deletions deletions_{collector_.store.get(), directory_ / "deletions.json"};
   std::atomic<int> wakes_{0};
   KeyRing keys_{{{kKey, Access::kAdmin}, {"r_read", Access::kRead}}};

@@ -160,7 +160,7 @@ TEST_F(OpenApiTest, EachEndpointIsInItAndNoOther) {
   auto* any = static_cast<void*>(&there);
   const Services services{.key_file = static_cast<const KeyFile*>(any),
                           .feed = static_cast<const ReportFeed*>(any),
-                          .causes = static_cast<const CauseBook*>(any),
+                          .causes = static_cast<const AnnotatedCauses*>(any),
                           .config_admin = static_cast<ConfigAdmin*>(any),
                           .audit = static_cast<AuditLog*>(any),
                           .recluster = static_cast<const ReclusterJob*>(any),

@@ -77,7 +77,8 @@ TEST_F(CauseSamplesTest, AreThoseOfMergedClustersToo) {
   collector_.Submit({SampledReport({{"Save", "main"}}, 2'000), other});
   const std::string load = PathOf("Load"), save = PathOf();
   auto key_of = [](const std::string& path) { return path.substr(13, 16); };
-  ASSERT_TRUE(CauseBook(collector_.store.get()).Put({.key = key_of(load), .merged_into = key_of(save)}).ok());
+  ASSERT_TRUE(
+      AnnotatedCauses(collector_.store.get()).Put({.key = key_of(load), .merged_into = key_of(save)}).ok());
   EXPECT_THAT(SampleTexts(collector_.Get(save)), ElementsAre("Load<main 50.0", "Save<main 50.0"));
   EXPECT_EQ(collector_.Get(load), collector_.Get(save));
 }

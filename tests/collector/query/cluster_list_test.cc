@@ -69,7 +69,8 @@ TEST_F(ClusterListTest, HasTheDaysOfAllThatIsMerged) {
   Lag({"Load", "OnLoad"}, 3, 10);
   std::map<std::string, std::string> keys;
   for (const Json& cause : collector_.Get("/v1/clusters")) keys[cause["frames"][0]] = cause["key"];
-  ASSERT_TRUE(CauseBook(collector_.store.get()).Put({.key = keys["Load"], .merged_into = keys["Save"]}).ok());
+  ASSERT_TRUE(
+      AnnotatedCauses(collector_.store.get()).Put({.key = keys["Load"], .merged_into = keys["Save"]}).ok());
   EXPECT_EQ(DaysOf("Save", "days=5"), Json::array({Day(BeginOf(3), 10), Day(BeginOf(2), 1100)}));
 }
 
@@ -195,17 +196,17 @@ TEST_F(ClusterSearchTest, FindsTitlesAndWhatIsShownElsewhere) {
   Lag({"Wait", "Call", "Scan", "OnScan"}, 2, 900);
   Lag({"Wait", "Call", "Sort", "OnSort"}, 2, 800);
   Lag({"Draw", "OnPaint"}, 2, 700);
-  CauseBook book(collector_.store.get());
+  AnnotatedCauses annotated(collector_.store.get());
   const std::string save = KeyOf("Save"), load = KeyOf("Load"), wait = KeyOf("Wait"), draw = KeyOf("Draw");
-  ASSERT_TRUE(book.Put({.key = draw, .title = "Slow picture"}).ok());
+  ASSERT_TRUE(annotated.Put({.key = draw, .title = "Slow picture"}).ok());
   EXPECT_THAT(Found("slow PIC"), ElementsAre("Draw"));
   EXPECT_THAT(Found("slow PIC", "&loop=ui"), ElementsAre("Draw"));
   EXPECT_THAT(Found("slow PIC", "&user=u-71"), ElementsAre("Draw"));
-  ASSERT_TRUE(book.Put({.key = load, .merged_into = save}).ok());
+  ASSERT_TRUE(annotated.Put({.key = load, .merged_into = save}).ok());
   EXPECT_THAT(Found("onload"), ElementsAre("Save"));
   EXPECT_THAT(Found("onpaint"), ElementsAre("Draw"));
   EXPECT_THAT(Found("onscan"), ElementsAre());
-  ASSERT_TRUE(book.Put({.key = wait, .is_split = true}).ok());
+  ASSERT_TRUE(annotated.Put({.key = wait, .is_split = true}).ok());
   EXPECT_THAT(Found("onscan"), ElementsAre("Wait"));
   EXPECT_THAT(Found("wait"), ElementsAre("Wait", "Wait"));
   EXPECT_THAT(Found("on"), ElementsAre("Save", "Wait", "Wait", "Draw"));

@@ -334,7 +334,7 @@ TEST(QueryApi, ShowsTheCircumstances) {
                     .shares = {.wall_ns = 2'000'000'000, .disk_ns = 1'900'000'000}};
   report.verdict.use.cpu_ns = 5'000'000;
   report.verdict.use.major_faults = 3;
-  report.guard.suspended_ns = 7'000'000;
+  report.discounted.suspended_ns = 7'000'000;
   report.history = {{.tag = "paint", .age_ns = 9'000'000, .wall_ns = 1'000'000}};
   collector.Submit({report});
   Json shown = collector.Get("/v1/reports/" + base::ToString(report.header.id));

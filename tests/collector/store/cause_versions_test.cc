@@ -113,7 +113,7 @@ TEST_F(CauseVersionsTest, OfAMergedCauseAreThoseOfAllItsParts) {
   Lag("Load", "1.9", 2, 500);
   Lag("Load", "2.0", 3, 700);
   const std::string save = KeyOf("Save"), load = KeyOf("Load");
-  ASSERT_TRUE(CauseBook(collector_.store.get()).Put({.key = load, .merged_into = save}).ok());
+  ASSERT_TRUE(AnnotatedCauses(collector_.store.get()).Put({.key = load, .merged_into = save}).ok());
   const Json versions = ByVersion(load);
   ASSERT_THAT(NamesOf(versions), ElementsAre("editor 1.9", "editor 2.0"));
   EXPECT_EQ(versions[0]["hang_ms"], 2500.0);

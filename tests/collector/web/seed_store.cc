@@ -290,10 +290,10 @@ class Seeder {
         {"verdict_lock_ns", [](auto* report, int64_t value) { report->verdict.shares.lock_ns = value; }},
         {"verdict_cpu_ns", [](auto* report, int64_t value) { report->verdict.use.cpu_ns = value; }},
         {"minor_faults", [](auto* report, int64_t value) { report->verdict.use.minor_faults = value; }},
-        {"suspended_ns", [](auto* report, int64_t value) { report->guard.suspended_ns = value; }},
-        {"stopped_ns", [](auto* report, int64_t value) { report->guard.stopped_ns = value; }},
+        {"suspended_ns", [](auto* report, int64_t value) { report->discounted.suspended_ns = value; }},
+        {"stopped_ns", [](auto* report, int64_t value) { report->discounted.stopped_ns = value; }},
         {"debugger_pid",
-         [](auto* report, int64_t value) { report->guard.debugger_pid = static_cast<int>(value); }},
+         [](auto* report, int64_t value) { report->discounted.debugger_pid = static_cast<int>(value); }},
         {"facts", [](auto* report, int64_t value) {
            for (const char* name : {"rss_bytes", "capture_pause_us", "cpu_pressure_permille",
                                     "load_1_permille", "battery_percent", "waits_for_pid", "uptime_ms"})

@@ -10,7 +10,7 @@
 
 #include "trace/record/run_writer.h"
 #include "trace/record/stack_table.h"
-#include "trace/record/thread_book.h"
+#include "trace/record/thread_places.h"
 
 namespace lagwatch::trace {
 namespace {
@@ -70,7 +70,7 @@ class ArenaReaderTest : public ::testing::Test {
 
   std::unique_ptr<Arena> arena_;
   StackTable stacks_;
-  ThreadBook threads_;
+  ThreadPlaces threads_;
   RunWriter writer_;
 };
 

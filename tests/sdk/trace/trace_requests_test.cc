@@ -16,18 +16,18 @@
 namespace lagwatch::sdk {
 namespace {
 
-class TraceWishes : public ::testing::Test {
+class TraceRequests : public ::testing::Test {
  protected:
   // Freezes once in the same place, and returns the first trace of that run.
-  std::optional<report::TraceRecord> FreezeWith(std::vector<TraceWish> wishes) {
+  std::optional<report::TraceRecord> FreezeWith(std::vector<TraceRequest> requests) {
     testing::ScopedTempDirectory directory;
     MonitorOptions options;
-    options.app = "trace-wishes-test";
+    options.app = "trace-requests-test";
     options.spool_directory = directory.path();
     options.watch.threshold_ns = 100 * base::kNsPerMs;
     options.watch.check_period_ns = 50 * base::kNsPerMs;
     options.trace.is_on = true;
-    options.trace.wishes = std::move(wishes);
+    options.trace.requests = std::move(requests);
     auto monitor = Monitor::Start(options, &registry_);
     EXPECT_TRUE(monitor.ok()) << monitor.status().message();
     if (!monitor.ok()) return std::nullopt;
@@ -52,7 +52,7 @@ class TraceWishes : public ::testing::Test {
   watchdog::LoopRegistry registry_;
 };
 
-TEST_F(TraceWishes, AreGrantedToTheCauseThatTheyName) {
+TEST_F(TraceRequests, AreGrantedToTheCauseThatTheyName) {
   const auto found = FreezeWith({});
   ASSERT_TRUE(found);
   EXPECT_EQ(found->reason, "lag");

@@ -5,7 +5,7 @@
 #include <map>
 #include <utility>
 
-#include "collector/query/json/cause_book.h"
+#include "collector/query/json/annotated_causes.h"
 
 namespace lagwatch::collector {
 
@@ -33,8 +33,8 @@ std::vector<std::string> ShownCause::keys() const {
   return keys;
 }
 
-Result<std::vector<CauseVersion>> CauseBook::Versions(const ShownCause& cause,
-                                                      const ReportFilter& filter) const {
+Result<std::vector<CauseVersion>> AnnotatedCauses::Versions(const ShownCause& cause,
+                                                            const ReportFilter& filter) const {
   std::map<std::pair<std::string, std::string>, CauseVersion> versions;
   for (const std::string& key : cause.keys()) {
     auto part = store_->CauseVersions(key, filter);
@@ -51,7 +51,7 @@ Result<std::vector<CauseVersion>> CauseBook::Versions(const ShownCause& cause,
   return all;
 }
 
-Result<std::vector<CausePeriod>> CauseBook::Days(const ShownCause& cause) const {
+Result<std::vector<CausePeriod>> AnnotatedCauses::Days(const ShownCause& cause) const {
   std::map<int64_t, CauseSums> days;
   for (const std::string& key : cause.keys()) {
     auto part = store_->CauseDays(key);
@@ -63,8 +63,9 @@ Result<std::vector<CausePeriod>> CauseBook::Days(const ShownCause& cause) const 
   return periods;
 }
 
-Result<std::vector<std::vector<CauseDay>>> CauseBook::CostByDay(const std::vector<ShownCause>& causes,
-                                                                int64_t first_day, int64_t last_day) const {
+Result<std::vector<std::vector<CauseDay>>> AnnotatedCauses::CostByDay(const std::vector<ShownCause>& causes,
+                                                                      int64_t first_day,
+                                                                      int64_t last_day) const {
   std::vector<std::string> keys;
   for (const ShownCause& cause : causes) std::ranges::move(cause.keys(), std::back_inserter(keys));
   auto days = store_->CostByDay(keys, first_day, last_day);

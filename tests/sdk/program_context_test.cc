@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sdk/report/program_words.h"
+#include "sdk/report/program_context.h"
 
 #include <gtest/gtest.h>
 

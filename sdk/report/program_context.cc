@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sdk/report/program_words.h"
+#include "sdk/report/program_context.h"
 
 #include <algorithm>
 #include <cstring>
@@ -7,11 +7,11 @@
 namespace lagwatch::sdk {
 namespace {
 
-constinit ProgramWords g_words;
+constinit ProgramContext g_words;
 
 }  // namespace
 
-ProgramWords& ProcessWords() { return g_words; }
+ProgramContext& ProcessWords() { return g_words; }
 
 bool ProgramValues::Set(const char* key, const char* value) {
   const std::string_view name = key == nullptr ? "" : std::string_view(key, strnlen(key, kMaxKeyBytes + 1));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "policies/upload/retry_pause.h"
+#include "policies/upload/spool_open_retry.h"
 
 #include <gtest/gtest.h>
 
@@ -10,20 +10,20 @@ namespace {
 
 constexpr int64_t kSecondNs = 1'000'000'000;
 
-class RetryPauseTest : public ::testing::Test {
+class SpoolOpenRetryTest : public ::testing::Test {
  protected:
   bool MayTry(int64_t now_ns) const {
     return pause_.MayTry(now_ns, [this] { return state_; });
   }
   void Fail(int64_t now_ns) { pause_.NoteFailed(now_ns, state_); }
 
-  RetryPause pause_;
+  SpoolOpenRetry pause_;
   uint64_t state_ = 7;
 };
 
-TEST_F(RetryPauseTest, TheFirstTriesComeAtOnceAndLaterOnesMoreAndMoreRarely) {
+TEST_F(SpoolOpenRetryTest, TheFirstTriesComeAtOnceAndLaterOnesMoreAndMoreRarely) {
   int64_t now_ns = 0;
-  for (int i = 0; i < RetryPause::kTriesAtOnce; ++i) {
+  for (int i = 0; i < SpoolOpenRetry::kTriesAtOnce; ++i) {
     ASSERT_TRUE(MayTry(now_ns));
     Fail(now_ns);
   }
@@ -35,7 +35,7 @@ TEST_F(RetryPauseTest, TheFirstTriesComeAtOnceAndLaterOnesMoreAndMoreRarely) {
   }
 }
 
-TEST_F(RetryPauseTest, AChangeAllowsATryAtOnce) {
+TEST_F(SpoolOpenRetryTest, AChangeAllowsATryAtOnce) {
   for (int i = 0; i < 10; ++i) Fail(0);
   EXPECT_FALSE(MayTry(0));
   state_ = 8;
@@ -44,7 +44,7 @@ TEST_F(RetryPauseTest, AChangeAllowsATryAtOnce) {
   EXPECT_FALSE(MayTry(0)) << "the new state has failed, too";
 }
 
-TEST_F(RetryPauseTest, ASuccessForgetsTheFailures) {
+TEST_F(SpoolOpenRetryTest, ASuccessForgetsTheFailures) {
   for (int i = 0; i < 10; ++i) Fail(0);
   pause_.NoteWorked();
   EXPECT_TRUE(MayTry(0));

@@ -58,12 +58,12 @@ class ProgramValues {
   std::array<Value, kMaxValues> values_;
 };
 
-struct ProgramWords {
+struct ProgramContext {
   TextCell scene;
   ProgramValues values;
 };
 
 // The process's own, which outlives every monitor.
-ProgramWords& ProcessWords();
+ProgramContext& ProcessWords();
 
 }  // namespace lagwatch::sdk

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Annealing: while a lag goes on with an unchanged stack, look again less and less often.
+// The interval until a lag that goes on with an unchanged stack is looked at again: longer each time.
 // The interval grows as Fibonacci numbers times the check period (1, 1, 2, 3, 5, 8 …), as Matrix's iOS
 // monitor does, but with a cap. Context: watchdog; pure.
 #pragma once
@@ -9,10 +9,10 @@
 
 namespace lagwatch::policies {
 
-class Annealing {
+class RecheckInterval {
  public:
   // `period_ns` > 0 is the first interval; no interval is longer than `cap_ns`.
-  Annealing(int64_t period_ns, int64_t cap_ns) : period_ns_(period_ns), cap_ns_(cap_ns) {}
+  RecheckInterval(int64_t period_ns, int64_t cap_ns) : period_ns_(period_ns), cap_ns_(cap_ns) {}
 
   // Back to the first interval: the loop recovered, or its stack changed.
   void Reset() {

@@ -8,7 +8,7 @@
 
 namespace lagwatch::policies {
 
-class RetryPause {
+class SpoolOpenRetry {
  public:
   static constexpr int kTriesAtOnce = 3;
   static constexpr int64_t kFirstPauseNs = 1'000'000'000;

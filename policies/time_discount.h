@@ -8,7 +8,7 @@
 
 namespace lagwatch::policies {
 
-struct GuardFindings {
+struct DiscountedTime {
   int64_t suspended_ns = 0;  // the machine slept
   int64_t stopped_ns = 0;    // the process did not run: SIGSTOP, a frozen control group, a debugger
   int64_t late_ns = 0;       // the watchdog itself was ready to run, and got no processor
@@ -17,8 +17,8 @@ struct GuardFindings {
   // program was changing. That is the program's own time.
   int64_t blocked_ns = 0;
 
-  bool operator==(const GuardFindings&) const = default;
-  GuardFindings& operator+=(const GuardFindings& other) {
+  bool operator==(const DiscountedTime&) const = default;
+  DiscountedTime& operator+=(const DiscountedTime& other) {
     suspended_ns += other.suspended_ns;
     stopped_ns += other.stopped_ns;
     late_ns += other.late_ns;
@@ -26,7 +26,7 @@ struct GuardFindings {
     if (other.debugger_pid != 0) debugger_pid = other.debugger_pid;
     return *this;
   }
-  bool is_clean() const { return *this == GuardFindings{}; }
+  bool is_clean() const { return *this == DiscountedTime{}; }
 };
 
 // The watchdog thread's readings of itself, now and then.
@@ -50,7 +50,7 @@ constexpr bool CanHaveBeenStopped(int64_t stopped_ns, int64_t interval_ns, int64
 // Infers from one thread's own account what happened to the whole process. Time in which that thread neither
 // ran, nor was ready to, nor wanted to wait is time in which it could not run: then nothing of the process
 // did, and no loop is to blame.
-class TimeGuard {
+class TimeDiscount {
  public:
   // No account is exact, and no wake-up is quite on time: this much is tolerated.
   static constexpr int64_t kToleranceNs = 20'000'000;
@@ -58,8 +58,8 @@ class TimeGuard {
   static constexpr int64_t kStopToleranceNs = 50'000'000;
 
   // Returns the findings since the reading before, without `debugger_pid`.
-  GuardFindings Update(const SelfReading& reading) {
-    GuardFindings findings;
+  DiscountedTime Update(const SelfReading& reading) {
+    DiscountedTime findings;
     const SelfReading before = std::exchange(last_, reading);
     if (before.mono_ns == 0) return findings;
     int64_t wall_ns = reading.mono_ns - before.mono_ns;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "watchdog/events/usage_book.h"
+#include "watchdog/events/usage_period.h"
 
 #include <algorithm>
 #include <cstring>
@@ -23,7 +23,7 @@ bool IsSame(const char* text, const char (&place)[kSize]) {
 
 }  // namespace
 
-policies::LoopUsage* UsageBook::Of(const char* loop) {
+policies::LoopUsage* UsagePeriod::Of(const char* loop) {
   for (size_t i = 0; i < loop_count_; ++i) {
     if (IsSame(loop, loops_[i].loop)) return &loops_[i].usage;
   }
@@ -34,7 +34,7 @@ policies::LoopUsage* UsageBook::Of(const char* loop) {
   return &added.usage;
 }
 
-SlowTag* UsageBook::SlowOf(const char* loop, const char* tag) {
+SlowTag* UsagePeriod::SlowOf(const char* loop, const char* tag) {
   for (size_t i = 0; i < slow_count_; ++i) {
     if (IsSame(loop, slow_[i].loop) && IsSame(tag, slow_[i].tag)) return &slow_[i];
   }
@@ -47,7 +47,7 @@ SlowTag* UsageBook::SlowOf(const char* loop, const char* tag) {
   return &added;
 }
 
-void UsageBook::AddSlow(const char* loop, const char* tag, int64_t duration_ns) {
+void UsagePeriod::AddSlow(const char* loop, const char* tag, int64_t duration_ns) {
   policies::SlowDispatches& slow = SlowOf(loop, tag)->dispatches;
   ++slow.count;
   slow.total_ns += duration_ns;
@@ -56,7 +56,7 @@ void UsageBook::AddSlow(const char* loop, const char* tag, int64_t duration_ns) 
         .counts[policies::DurationHistogram::BucketOf(static_cast<uint64_t>(duration_ns), base::kNsPerMs)];
 }
 
-bool UsageBook::is_empty() const {
+bool UsagePeriod::is_empty() const {
   return std::ranges::all_of(
       loops(), [](const NamedLoopUsage& loop) { return loop.usage.watched_ns == 0 && loop.usage.lags == 0; });
 }

@@ -11,7 +11,7 @@
 
 namespace lagwatch::trace {
 
-class DispatchBook {
+class DispatchJoiner {
  public:
   // In any order.
   void Add(const RunRecord& record);

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "trace/record/dispatch_book.h"
+#include "trace/record/dispatch_joiner.h"
 
 #include <algorithm>
 #include <string>
 
 namespace lagwatch::trace {
 
-void DispatchBook::Add(const RunRecord& record) {
+void DispatchJoiner::Add(const RunRecord& record) {
   if (record.end_ns < record.begin_ns) return;  // damaged
   Entry entry{{record.dispatch, record.begin_ns, record.end_ns, std::string(record.tag)}, record.is_complete};
   const auto [place, is_new] = entries_[record.tid].try_emplace(record.dispatch, entry);
   if (!is_new && entry.has_ended) place->second = std::move(entry);
 }
 
-std::map<int32_t, std::vector<Dispatch>> DispatchBook::Take(int64_t end_ns) const {
+std::map<int32_t, std::vector<Dispatch>> DispatchJoiner::Take(int64_t end_ns) const {
   std::map<int32_t, std::vector<Dispatch>> all;
   for (const auto& [tid, entries] : entries_) {
     std::vector<Entry> sorted;

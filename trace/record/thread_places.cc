@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "trace/record/thread_book.h"
+#include "trace/record/thread_places.h"
 
 #include <cstring>
 
@@ -30,12 +30,12 @@ class ScopedChange {
 
 }  // namespace
 
-ThreadBook::ThreadBook(Arena* arena)
+ThreadPlaces::ThreadPlaces(Arena* arena)
     : arena_(arena), capacity_(static_cast<uint32_t>(arena->layout().thread_capacity)) {
   is_taken_.Resize(capacity_);
 }
 
-uint32_t ThreadBook::Take(int32_t tid) {
+uint32_t ThreadPlaces::Take(int32_t tid) {
   for (uint32_t i = 0; i < capacity_; ++i) {
     const uint32_t place = (next_ + i) % capacity_;
     if (is_taken_[place] != 0) continue;
@@ -54,7 +54,7 @@ uint32_t ThreadBook::Take(int32_t tid) {
   return kNoPlace;
 }
 
-void ThreadBook::RefreshName(uint32_t place) {
+void ThreadPlaces::RefreshName(uint32_t place) {
   ArenaThread& thread = arena_->threads()[place];
   char name[ArenaThread::kMaxNameBytes];
   stack::ReadThreadName(thread.tid, name, sizeof name);
@@ -62,7 +62,7 @@ void ThreadBook::RefreshName(uint32_t place) {
   if (name[0] != '\0') std::memcpy(thread.name, name, sizeof name);
 }
 
-void ThreadBook::SetOpen(uint32_t place, const OpenRun& run) {
+void ThreadPlaces::SetOpen(uint32_t place, const OpenRun& run) {
   ArenaThread& thread = arena_->threads()[place];
   const ScopedChange change(&thread);
   thread.open = run;

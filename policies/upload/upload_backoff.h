@@ -8,7 +8,7 @@
 
 namespace lagwatch::policies {
 
-struct Backoff {
+struct UploadBackoff {
   int64_t first_ms = 1'000;
   int64_t cap_ms = 3'600'000;
 

@@ -20,11 +20,11 @@ struct SealedSegment {
   policies::ReportPriority priority;  // of its most important record
 };
 
-class SegmentBook {
+class SealedSegments {
  public:
   static constexpr size_t kMaxSegments = 8192;
 
-  explicit SegmentBook(uint64_t limit_bytes)
+  explicit SealedSegments(uint64_t limit_bytes)
       : limit_bytes_(limit_bytes), segments_(new SealedSegment[kMaxSegments]) {}
 
   // Not to be called while it is_full().

@@ -8,15 +8,15 @@
 
 #include "trace/record/arena.h"
 #include "trace/record/stack_table.h"
-#include "trace/record/thread_book.h"
+#include "trace/record/thread_places.h"
 
 namespace lagwatch::trace {
 
-struct Shelf {
+struct RecorderState {
   Arena* arena;
   std::mutex* stack_mutex;  // of `stacks`; held for a moment only
   StackTable* stacks;
-  ThreadBook* threads;
+  ThreadPlaces* threads;
   // The number of ticks per millisecond of an interval; 0 until it is known.
   const std::atomic<uint64_t>* ticks_per_ms;
 };

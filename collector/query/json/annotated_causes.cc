@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/query/json/cause_book.h"
+#include "collector/query/json/annotated_causes.h"
 
 #include <algorithm>
 #include <set>
@@ -75,52 +75,55 @@ std::string_view StateOf(const ShownCause& cause) {
   return is_back ? kRegressedState : kFixedState;
 }
 
-ClusterNote CauseBook::Book::NoteOf(const std::string& key) const {
+ClusterNote AnnotatedCauses::Annotations::NoteOf(const std::string& key) const {
   const auto found = notes.find(key);
   return found == notes.end() ? ClusterNote{.key = key} : found->second;
 }
 
-Result<CauseBook::Book> CauseBook::Open() const {
+Result<AnnotatedCauses::Annotations> AnnotatedCauses::Open() const {
   auto notes = store_->Notes();
   if (!notes.ok()) return notes.status();
-  Book book;
+  Annotations annotations;
   for (ClusterNote& note : *notes) {
     // Put lets in nothing that could be refused here.
-    if (!note.merged_into.empty()) std::ignore = book.edits.Merge(note.key, note.merged_into);
-    if (note.is_split) book.edits.Split(note.key);
-    book.notes.emplace(note.key, std::move(note));
+    if (!note.merged_into.empty()) std::ignore = annotations.edits.Merge(note.key, note.merged_into);
+    if (note.is_split) annotations.edits.Split(note.key);
+    annotations.notes.emplace(note.key, std::move(note));
   }
-  return book;
+  return annotations;
 }
 
-Result<ShownPage> CauseBook::Causes(const CauseQuery& query, const CauseStates& states) const {
-  auto book = Open();
-  if (!book.ok()) return book.status();
-  if (!states.empty() && !states.contains(kNewState)) return NotedCauses(*book, query, states);
-  const bool is_edited = query.level == 1 && !(book->edits.merges().empty() && book->edits.splits().empty());
-  const auto edited = static_cast<int64_t>(book->edits.merges().size() * 2 + book->edits.splits().size());
-  const int64_t left_out = (is_edited ? edited : 0) +
-                           (states.empty() ? 0 : std::ranges::count_if(book->notes, [](const auto& note) {
-                             return !note.second.state.empty() && note.second.state != kNewState;
-                           }));
+Result<ShownPage> AnnotatedCauses::Causes(const CauseQuery& query, const CauseStates& states) const {
+  auto annotations = Open();
+  if (!annotations.ok()) return annotations.status();
+  if (!states.empty() && !states.contains(kNewState)) return NotedCauses(*annotations, query, states);
+  const bool is_edited =
+      query.level == 1 && !(annotations->edits.merges().empty() && annotations->edits.splits().empty());
+  const auto edited =
+      static_cast<int64_t>(annotations->edits.merges().size() * 2 + annotations->edits.splits().size());
+  const int64_t left_out =
+      (is_edited ? edited : 0) +
+      (states.empty() ? 0 : std::ranges::count_if(annotations->notes, [](const auto& note) {
+        return !note.second.state.empty() && note.second.state != kNewState;
+      }));
   CauseQuery raw = query;
   if (left_out > 0) {
     raw.limit = query.offset + query.limit + left_out;
     raw.offset = 0;
   }
   const ClusterSearch search(query.text);
-  for (const auto& [key, note] : book->notes) {
+  for (const auto& [key, note] : annotations->notes) {
     if (!query.text.empty() && search.IsIn(note.title)) raw.titled_keys.push_back(key);
   }
   auto page = store_->Causes(raw);
   if (!page.ok()) return page.status();
   ShownPage shown{.causes = {}, .all = std::move(page->all)};
   for (CauseRow& cause : page->causes) {
-    ClusterNote note = book->NoteOf(cause.cluster.key);
+    ClusterNote note = annotations->NoteOf(cause.cluster.key);
     shown.causes.push_back({std::move(cause), std::move(note), {}});
   }
   if (is_edited) {
-    if (Status added = AddEdited(*book, query, &shown.causes); !added.ok()) return added;
+    if (Status added = AddEdited(*annotations, query, &shown.causes); !added.ok()) return added;
     std::ranges::sort(shown.causes, CostsMore, &ShownCause::row);
   }
   if (!states.empty())
@@ -130,25 +133,26 @@ Result<ShownPage> CauseBook::Causes(const CauseQuery& query, const CauseStates& 
 }
 
 // Few have a state that is not "new": each is looked at.
-Result<ShownPage> CauseBook::NotedCauses(const Book& book, const CauseQuery& query,
-                                         const CauseStates& states) const {
+Result<ShownPage> AnnotatedCauses::NotedCauses(const Annotations& annotations, const CauseQuery& query,
+                                               const CauseStates& states) const {
   CauseQuery of_all = query;
   of_all.limit = of_all.offset = 0;
   auto page = store_->Causes(of_all);
   if (!page.ok()) return page.status();
   ShownPage shown{.causes = {}, .all = std::move(page->all)};
-  for (const auto& [key, note] : book.notes) {
-    if (note.state.empty() || note.state == kNewState || book.edits.merges().contains(key)) continue;
+  for (const auto& [key, note] : annotations.notes) {
+    if (note.state.empty() || note.state == kNewState || annotations.edits.merges().contains(key)) continue;
     auto cluster = store_->FindCluster(key);
     if (!cluster.ok()) return cluster.status();
-    auto is_shown = query.level == 2 ? Result<bool>(*cluster && (*cluster)->level == 2) : IsShown(book, key);
+    auto is_shown =
+        query.level == 2 ? Result<bool>(*cluster && (*cluster)->level == 2) : IsShown(annotations, key);
     if (!is_shown.ok()) return is_shown.status();
     if (!*is_shown) continue;
-    auto cause = query.level == 1 ? SumUp(book, key, query.filter, query.child_limit)
-                                  : SumUp({.notes = book.notes, .edits = {}}, key, query.filter, 0);
+    auto cause = query.level == 1 ? SumUp(annotations, key, query.filter, query.child_limit)
+                                  : SumUp({.notes = annotations.notes, .edits = {}}, key, query.filter, 0);
     if (!cause.ok()) return cause.status();
     if (!*cause || !states.contains(StateOf(**cause))) continue;
-    auto is_wanted = query.text.empty() ? Result<bool>(true) : IsCalled(book, query.text, **cause);
+    auto is_wanted = query.text.empty() ? Result<bool>(true) : IsCalled(annotations, query.text, **cause);
     if (!is_wanted.ok()) return is_wanted.status();
     if (*is_wanted) shown.causes.push_back(std::move(**cause));
   }
@@ -158,26 +162,28 @@ Result<ShownPage> CauseBook::NotedCauses(const Book& book, const CauseQuery& que
 }
 
 // In place of the clusters that were merged or split, and those that others were merged into.
-Status CauseBook::AddEdited(const Book& book, const CauseQuery& query,
-                            std::vector<ShownCause>* causes) const {
+Status AnnotatedCauses::AddEdited(const Annotations& annotations, const CauseQuery& query,
+                                  std::vector<ShownCause>* causes) const {
   std::set<std::string> shown_keys;
-  for (const auto& [key, into] : book.edits.merges()) shown_keys.insert(book.edits.ShownKey(key, key));
-  for (const std::string& key : book.edits.splits()) {
+  for (const auto& [key, into] : annotations.edits.merges())
+    shown_keys.insert(annotations.edits.ShownKey(key, key));
+  for (const std::string& key : annotations.edits.splits()) {
     auto whole = store_->FindCause(key, query.filter);
     if (!whole.ok()) return whole.status();
     if (!*whole) continue;
     for (const CauseRow& child : (*whole)->children)
-      shown_keys.insert(book.edits.ShownKey(key, child.cluster.key));
+      shown_keys.insert(annotations.edits.ShownKey(key, child.cluster.key));
   }
   std::erase_if(*causes, [&](const ShownCause& cause) {
     const std::string& key = cause.row.cluster.key;
-    return shown_keys.contains(key) || book.edits.merges().contains(key) || book.edits.splits().contains(key);
+    return shown_keys.contains(key) || annotations.edits.merges().contains(key) ||
+           annotations.edits.splits().contains(key);
   });
   for (const std::string& key : shown_keys) {
-    auto cause = SumUp(book, key, query.filter, query.child_limit);
+    auto cause = SumUp(annotations, key, query.filter, query.child_limit);
     if (!cause.ok()) return cause.status();
     if (!*cause) continue;
-    auto is_wanted = query.text.empty() ? Result<bool>(true) : IsCalled(book, query.text, **cause);
+    auto is_wanted = query.text.empty() ? Result<bool>(true) : IsCalled(annotations, query.text, **cause);
     if (!is_wanted.ok()) return is_wanted.status();
     if (*is_wanted) causes->push_back(std::move(**cause));
   }
@@ -185,11 +191,12 @@ Status CauseBook::AddEdited(const Book& book, const CauseQuery& query,
 }
 
 // By the name or title of any cluster that is shown in it.
-Result<bool> CauseBook::IsCalled(const Book& book, const std::string& text, const ShownCause& cause) const {
+Result<bool> AnnotatedCauses::IsCalled(const Annotations& annotations, const std::string& text,
+                                       const ShownCause& cause) const {
   const ClusterSearch search(text);
   if (search.IsIn(cause.row.cluster)) return true;
   for (const std::string& key : cause.keys()) {
-    if (search.IsIn(book.NoteOf(key).title)) return true;
+    if (search.IsIn(annotations.NoteOf(key).title)) return true;
     auto cluster = store_->FindCluster(key);
     if (!cluster.ok()) return cluster.status();
     if (*cluster && search.IsIn(**cluster)) return true;
@@ -198,34 +205,37 @@ Result<bool> CauseBook::IsCalled(const Book& book, const std::string& text, cons
 }
 
 // Level-2 clusters are shown alone only when theirs of level 1 was split.
-Result<bool> CauseBook::IsShown(const Book& book, const std::string& key) const {
-  if (book.edits.splits().contains(key)) return false;
+Result<bool> AnnotatedCauses::IsShown(const Annotations& annotations, const std::string& key) const {
+  if (annotations.edits.splits().contains(key)) return false;
   auto cluster = store_->FindCluster(key);
   if (!cluster.ok()) return cluster.status();
   if (!*cluster) return false;
-  return (*cluster)->level == 1 || book.edits.splits().contains((*cluster)->parent_key);
+  return (*cluster)->level == 1 || annotations.edits.splits().contains((*cluster)->parent_key);
 }
 
-Result<std::vector<std::string>> CauseBook::MembersOf(const Book& book, const std::string& shown_key) const {
+Result<std::vector<std::string>> AnnotatedCauses::MembersOf(const Annotations& annotations,
+                                                            const std::string& shown_key) const {
   std::vector<std::string> members = {shown_key};
-  for (const auto& [key, into] : book.edits.merges()) {
-    if (book.edits.ShownKey(key, key) == shown_key && key != shown_key) members.push_back(key);
+  for (const auto& [key, into] : annotations.edits.merges()) {
+    if (annotations.edits.ShownKey(key, key) == shown_key && key != shown_key) members.push_back(key);
   }
   if (members.size() == 1) return members;
   std::vector<std::string> shown;
   for (std::string& key : members) {
-    auto is_shown = IsShown(book, key);
+    auto is_shown = IsShown(annotations, key);
     if (!is_shown.ok()) return is_shown.status();
     if (*is_shown) shown.push_back(std::move(key));
   }
   return shown;
 }
 
-Result<std::optional<ShownCause>> CauseBook::SumUp(const Book& book, const std::string& shown_key,
-                                                   const ReportFilter& filter, int64_t child_limit) const {
-  auto members = MembersOf(book, shown_key);
+Result<std::optional<ShownCause>> AnnotatedCauses::SumUp(const Annotations& annotations,
+                                                         const std::string& shown_key,
+                                                         const ReportFilter& filter,
+                                                         int64_t child_limit) const {
+  auto members = MembersOf(annotations, shown_key);
   if (!members.ok()) return members.status();
-  ShownCause cause{.row = {}, .note = book.NoteOf(shown_key), .merged_keys = {}};
+  ShownCause cause{.row = {}, .note = annotations.NoteOf(shown_key), .merged_keys = {}};
   bool has_reports = false;
   for (const std::string& key : *members) {
     if (key != shown_key) cause.merged_keys.push_back(key);
@@ -248,34 +258,35 @@ Result<std::optional<ShownCause>> CauseBook::SumUp(const Book& book, const std::
   return std::optional(std::move(cause));
 }
 
-std::string CauseBook::Book::ShownKey(const std::string& key) const {
+std::string AnnotatedCauses::Annotations::ShownKey(const std::string& key) const {
   return edits.splits().contains(key) ? key : edits.ShownKey(key, key);
 }
 
-Result<std::string> CauseBook::ShownKey(const std::string& key) const {
-  auto book = Open();
-  if (!book.ok()) return book.status();
-  return book->ShownKey(key);
+Result<std::string> AnnotatedCauses::ShownKey(const std::string& key) const {
+  auto annotations = Open();
+  if (!annotations.ok()) return annotations.status();
+  return annotations->ShownKey(key);
 }
 
-Result<std::vector<std::string>> CauseBook::MemberKeys(const std::string& key) const {
-  auto book = Open();
-  if (!book.ok()) return book.status();
-  return MembersOf(*book, book->ShownKey(key));
+Result<std::vector<std::string>> AnnotatedCauses::MemberKeys(const std::string& key) const {
+  auto annotations = Open();
+  if (!annotations.ok()) return annotations.status();
+  return MembersOf(*annotations, annotations->ShownKey(key));
 }
 
-Result<std::optional<ShownCause>> CauseBook::Find(const std::string& key, const ReportFilter& filter) const {
-  auto book = Open();
-  if (!book.ok()) return book.status();
-  return SumUp(*book, book->ShownKey(key), filter, kAllChildren);
+Result<std::optional<ShownCause>> AnnotatedCauses::Find(const std::string& key,
+                                                        const ReportFilter& filter) const {
+  auto annotations = Open();
+  if (!annotations.ok()) return annotations.status();
+  return SumUp(*annotations, annotations->ShownKey(key), filter, kAllChildren);
 }
 
-Result<std::vector<ReportRow>> CauseBook::Reports(const ReportFilter& filter, int64_t limit,
-                                                  const std::optional<base::Uuid>& before) const {
+Result<std::vector<ReportRow>> AnnotatedCauses::Reports(const ReportFilter& filter, int64_t limit,
+                                                        const std::optional<base::Uuid>& before) const {
   if (filter.cluster_key.empty()) return store_->Reports(filter, limit, before);
-  auto book = Open();
-  if (!book.ok()) return book.status();
-  auto members = MembersOf(*book, filter.cluster_key);
+  auto annotations = Open();
+  if (!annotations.ok()) return annotations.status();
+  auto members = MembersOf(*annotations, filter.cluster_key);
   if (!members.ok()) return members.status();
   std::vector<ReportRow> reports;
   for (const std::string& key : *members) {
@@ -291,17 +302,17 @@ Result<std::vector<ReportRow>> CauseBook::Reports(const ReportFilter& filter, in
   return reports;
 }
 
-Result<ClusterNote> CauseBook::Note(const std::string& key) const {
+Result<ClusterNote> AnnotatedCauses::Note(const std::string& key) const {
   auto cluster = store_->FindCluster(key);
   if (!cluster.ok()) return cluster.status();
   if (!*cluster) return NoSuchCluster(key);
-  auto book = Open();
-  if (!book.ok()) return book.status();
-  return book->NoteOf(key);
+  auto annotations = Open();
+  if (!annotations.ok()) return annotations.status();
+  return annotations->NoteOf(key);
 }
 
-Result<ClusterNote> CauseBook::Change(const std::string& key,
-                                      const std::function<Status(ClusterNote*)>& change) const {
+Result<ClusterNote> AnnotatedCauses::Change(const std::string& key,
+                                            const std::function<Status(ClusterNote*)>& change) const {
   std::lock_guard lock(changing_);
   auto note = Note(key);
   if (!note.ok()) return note;
@@ -310,14 +321,14 @@ Result<ClusterNote> CauseBook::Change(const std::string& key,
   return note;
 }
 
-Status CauseBook::Put(const ClusterNote& note) const {
+Status AnnotatedCauses::Put(const ClusterNote& note) const {
   if (Status checked = CheckEdits(note); !checked.ok()) return checked;
   return store_->PutNote(note);
 }
 
-Status CauseBook::CheckEdits(const ClusterNote& note) const {
-  auto book = Open();
-  if (!book.ok()) return book.status();
+Status AnnotatedCauses::CheckEdits(const ClusterNote& note) const {
+  auto annotations = Open();
+  if (!annotations.ok()) return annotations.status();
   auto cluster = store_->FindCluster(note.key);
   if (!cluster.ok()) return cluster.status();
   if (!*cluster) return NoSuchCluster(note.key);
@@ -330,13 +341,13 @@ Status CauseBook::CheckEdits(const ClusterNote& note) const {
     auto found = store_->FindCluster(key);
     if (!found.ok()) return found.status();
     if (!*found) return NoSuchCluster(key);
-    if ((*found)->level == 2 && !book->edits.splits().contains((*found)->parent_key)) {
+    if ((*found)->level == 2 && !annotations->edits.splits().contains((*found)->parent_key)) {
       return {StatusCode::kInvalid, "cluster " + key + " is shown within " + (*found)->parent_key +
                                         ": split that one first, or merge it instead"};
     }
   }
   if (note.merged_into == note.key) return {StatusCode::kInvalid, "a cluster cannot be merged into itself"};
-  return book->edits.Merge(note.key, note.merged_into);
+  return annotations->edits.Merge(note.key, note.merged_into);
 }
 
 }  // namespace lagwatch::collector

@@ -10,12 +10,12 @@
 namespace lagwatch::trace {
 
 // Thread safety: Take and Release from one thread (the recorder's); the run of a place from its sampler only.
-class ThreadBook {
+class ThreadPlaces {
  public:
   static constexpr uint32_t kNoPlace = UINT32_MAX;
 
   // `arena` is borrowed. Context: background.
-  explicit ThreadBook(Arena* arena);
+  explicit ThreadPlaces(Arena* arena);
   bool ok() const { return !is_taken_.empty() || capacity_ == 0; }
 
   // A place for the thread; kNoPlace, counted, if all are taken. Places of ended threads are reused, the

@@ -207,6 +207,6 @@ constexpr Scenario kScenarios[] = {
 
 }  // namespace
 
-std::span<const Scenario> Guards() { return kScenarios; }
+std::span<const Scenario> Discounts() { return kScenarios; }
 
 }  // namespace lagwatch::bench

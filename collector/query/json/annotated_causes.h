@@ -48,10 +48,10 @@ struct ShownPage {
 // than the one that it was fixed in or, if that is unknown, after it was annotated.
 std::string_view StateOf(const ShownCause& cause);
 
-class CauseBook {
+class AnnotatedCauses {
  public:
   // Borrows `store`.
-  explicit CauseBook(Store* store) : store_(store) {}
+  explicit AnnotatedCauses(Store* store) : store_(store) {}
 
   // The costliest first. Of level 2, clusters are as reports make them.
   base::Result<ShownPage> Causes(const CauseQuery& query, const CauseStates& states = {}) const;
@@ -84,7 +84,7 @@ class CauseBook {
   base::Status Put(const ClusterNote& note) const;
 
  private:
-  struct Book {
+  struct Annotations {
     std::map<std::string, ClusterNote> notes;
     policies::ClusterEdits edits;
 
@@ -92,16 +92,19 @@ class CauseBook {
     std::string ShownKey(const std::string& key) const;
   };
 
-  base::Result<Book> Open() const;
-  base::Result<ShownPage> NotedCauses(const Book& book, const CauseQuery& query,
+  base::Result<Annotations> Open() const;
+  base::Result<ShownPage> NotedCauses(const Annotations& annotations, const CauseQuery& query,
                                       const CauseStates& states) const;
   base::Status CheckEdits(const ClusterNote& note) const;
-  base::Result<bool> IsShown(const Book& book, const std::string& key) const;
-  base::Result<std::vector<std::string>> MembersOf(const Book& book, const std::string& shown_key) const;
-  base::Result<std::optional<ShownCause>> SumUp(const Book& book, const std::string& shown_key,
+  base::Result<bool> IsShown(const Annotations& annotations, const std::string& key) const;
+  base::Result<std::vector<std::string>> MembersOf(const Annotations& annotations,
+                                                   const std::string& shown_key) const;
+  base::Result<std::optional<ShownCause>> SumUp(const Annotations& annotations, const std::string& shown_key,
                                                 const ReportFilter& filter, int64_t child_limit) const;
-  base::Result<bool> IsCalled(const Book& book, const std::string& text, const ShownCause& cause) const;
-  base::Status AddEdited(const Book& book, const CauseQuery& query, std::vector<ShownCause>* causes) const;
+  base::Result<bool> IsCalled(const Annotations& annotations, const std::string& text,
+                              const ShownCause& cause) const;
+  base::Status AddEdited(const Annotations& annotations, const CauseQuery& query,
+                         std::vector<ShownCause>* causes) const;
 
   Store* store_;
   mutable std::mutex changing_;  // one change at a time

@@ -39,7 +39,7 @@ struct UsageEvent {
 };
 
 // Context: watchdog; not thread-safe.
-class UsageBook {
+class UsagePeriod {
  public:
   static constexpr size_t kMaxLoops = 64;
   static constexpr size_t kMaxTags = 64;
