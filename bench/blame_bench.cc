@@ -176,7 +176,7 @@ bool HasGuilty(const stack::Stack& stack) {
 // Of the lag's first report.
 class BlameSink final : public watchdog::HangSink {
  public:
-  bool OnLag(const watchdog::LagEvent& event) override {
+  bool OnLag(const watchdog::HangEvent& event) override {
     std::lock_guard lock(mutex_);
     if (has_report_) return true;
     has_report_ = true;
@@ -188,7 +188,7 @@ class BlameSink final : public watchdog::HangSink {
     sample_count_ = event.samples.size();
     return true;
   }
-  void OnLagEnd(const base::Uuid&, int64_t) override {}
+  void OnHangEnd(const base::Uuid&, int64_t) override {}
   void OnRoundDone() override {}
 
   struct Outcome {

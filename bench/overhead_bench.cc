@@ -78,8 +78,8 @@ int64_t OwnCpuNs() {
 
 class NullSink final : public watchdog::HangSink {
  public:
-  bool OnLag(const watchdog::LagEvent&) override { return true; }
-  void OnLagEnd(const base::Uuid&, int64_t) override {}
+  bool OnLag(const watchdog::HangEvent&) override { return true; }
+  void OnHangEnd(const base::Uuid&, int64_t) override {}
   void OnRoundDone() override {}
 };
 

@@ -12,7 +12,7 @@ std::optional<int64_t> Longest(std::optional<int64_t> a, std::optional<int64_t> 
   return a && b ? std::max(*a, *b) : a ? a : b;
 }
 
-std::vector<size_t> InOrderOfTime(std::span<const LagReport> reports) {
+std::vector<size_t> InOrderOfTime(std::span<const HangReport> reports) {
   std::vector<size_t> order(reports.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::ranges::sort(order, {},
@@ -22,13 +22,13 @@ std::vector<size_t> InOrderOfTime(std::span<const LagReport> reports) {
 
 }  // namespace
 
-LagAccount AccountLag(std::span<const LagReport> reports) {
+LagAccount AccountLag(std::span<const HangReport> reports) {
   LagAccount account;
   account.shares.resize(reports.size());
   if (reports.empty()) return account;
   std::optional<int64_t> killed_ns;
   int64_t last_ns = 0;
-  for (const LagReport& report : reports) {
+  for (const HangReport& report : reports) {
     account.duration_ns = Longest(account.duration_ns, report.end_ns);
     killed_ns = Longest(killed_ns, report.killed_ns);
     last_ns = std::max(last_ns, report.elapsed_ns);

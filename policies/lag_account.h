@@ -11,7 +11,7 @@
 namespace lagwatch::policies {
 
 // A report's data on its lag.
-struct LagReport {
+struct HangReport {
   int64_t elapsed_ns = 0;                 // age of the lag when the report was made
   int64_t ordinal = 0;                    // of the lag's reports
   std::optional<int64_t> end_ns = {};     // the lag's whole duration, where this report's end has come
@@ -34,6 +34,6 @@ struct LagAccount {
 // A stack counts from its report on up to the next report's, the first from the lag's beginning, the last to
 // its end: while the stack stays the same, no other report is made. The lag's own end counts before the
 // run's; of several the longest. A lag that has not ended lasts as long as its last report says.
-LagAccount AccountLag(std::span<const LagReport> reports);
+LagAccount AccountLag(std::span<const HangReport> reports);
 
 }  // namespace lagwatch::policies

@@ -7,7 +7,7 @@ namespace {
 using policies::HangKind;
 
 // Listeners receive hangs of loops only, whose kinds have the numbers of the C ABI.
-static_assert(static_cast<int>(HangKind::kLag) == LW_KIND_LAG);
+static_assert(static_cast<int>(HangKind::kLag) == LW_KIND_HANG);
 static_assert(static_cast<int>(HangKind::kBusyLoop) == LW_KIND_BUSY_LOOP);
 static_assert(static_cast<int>(HangKind::kWaited) == LW_KIND_WAITED);
 static_assert(static_cast<int>(HangKind::kIdleHandler) == LW_KIND_IDLE_HANDLER);
@@ -19,7 +19,7 @@ static_assert(static_cast<int>(watchdog::FilterReason::kReportLimit) == LW_FILTE
 static_assert(static_cast<int>(watchdog::FilterReason::kReportLost) == LW_FILTERED_REPORT_LOST);
 static_assert(static_cast<int>(policies::HangLevel::kAnr) == LW_LEVEL_ANR);
 
-lw_lag ToC(const watchdog::LagNotice& lag) {
+lw_lag ToC(const watchdog::HangNotice& lag) {
   return {.struct_size_bytes = sizeof(lw_lag),
           .loop = lag.loop_name,
           .tag = lag.tag,
@@ -32,23 +32,23 @@ lw_lag ToC(const watchdog::LagNotice& lag) {
 
 }  // namespace
 
-void CListener::OnLagBegin(const watchdog::LagNotice& lag) {
+void CListener::OnLagBegin(const watchdog::HangNotice& lag) {
   const lw_lag told = ToC(lag);
   if (callbacks_.lag_begin != nullptr) callbacks_.lag_begin(callbacks_.context, &told);
 }
 
-void CListener::OnLagEnd(const watchdog::LagNotice& lag) {
+void CListener::OnHangEnd(const watchdog::HangNotice& lag) {
   const lw_lag told = ToC(lag);
   if (callbacks_.lag_end != nullptr) callbacks_.lag_end(callbacks_.context, &told);
 }
 
-void CListener::OnFiltered(const watchdog::LagNotice& lag, watchdog::FilterReason reason) {
+void CListener::OnFiltered(const watchdog::HangNotice& lag, watchdog::FilterReason reason) {
   const lw_lag told = ToC(lag);
   if (callbacks_.lag_filtered != nullptr)
     callbacks_.lag_filtered(callbacks_.context, &told, static_cast<lw_filtered>(reason));
 }
 
-void CListener::OnSensitive(const watchdog::LagNotice& dispatch) {
+void CListener::OnSensitive(const watchdog::HangNotice& dispatch) {
   const lw_lag told = ToC(dispatch);
   callbacks_.sensitive(callbacks_.context, &told);
 }

@@ -18,11 +18,11 @@ class CListener final : public watchdog::HangListener {
            callbacks.lag_filtered != nullptr || callbacks.sensitive != nullptr;
   }
 
-  void OnLagBegin(const watchdog::LagNotice& lag) override;
-  void OnLagEnd(const watchdog::LagNotice& lag) override;
-  void OnFiltered(const watchdog::LagNotice& lag, watchdog::FilterReason reason) override;
+  void OnLagBegin(const watchdog::HangNotice& lag) override;
+  void OnHangEnd(const watchdog::HangNotice& lag) override;
+  void OnFiltered(const watchdog::HangNotice& lag, watchdog::FilterReason reason) override;
   bool WantsSensitive() const override { return callbacks_.sensitive != nullptr; }
-  void OnSensitive(const watchdog::LagNotice& dispatch) override;
+  void OnSensitive(const watchdog::HangNotice& dispatch) override;
 
  private:
   const lw_listener callbacks_;

@@ -243,10 +243,10 @@ bool TryTellEndOfHang(const EndedRun& run, RecordWriter* writer) {
                                      Reason::kHangInCrash};
   if (!run.record.was_in_lag() || std::ranges::find(kEndsOfHangs, run.reason) == std::end(kEndsOfHangs))
     return true;
-  char bytes[report::kMaxLagEndBytes];
+  char bytes[report::kMaxHangEndBytes];
   report::FixedBuffer buffer(bytes, sizeof bytes);
-  return report::EncodeLagEnd(run.record.lag_id, run.record.lag_ns, &buffer) &&
-         writer->Append(report::RecordType::kLagEnd, buffer.content(), {run.record.lag_id},
+  return report::EncodeHangEnd(run.record.lag_id, run.record.lag_ns, &buffer) &&
+         writer->Append(report::RecordType::kHangEnd, buffer.content(), {run.record.lag_id},
                         {.priority = policies::ReportPriority::kLag, .is_lag_start_or_end = true});
 }
 
@@ -309,7 +309,7 @@ void Monitor::RemoveReports(report::SpoolWriter* spool) {
     if (!segment.ok()) continue;
     auto is_report = [](const report::OwnedRecord& record) {
       const report::RecordType type = TypeOf(record);
-      return type == report::RecordType::kReport || type == report::RecordType::kLagEnd;
+      return type == report::RecordType::kReport || type == report::RecordType::kHangEnd;
     };
     auto& records = segment->records;
     if (std::ranges::none_of(records, is_report)) continue;

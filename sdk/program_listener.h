@@ -24,17 +24,17 @@ class ProgramListener final : public watchdog::HangListener {
   // False when a call does not return in time: then this object must be leaked. Context: background.
   [[nodiscard]] bool TryStop() { return caller_->TryStop(3 * base::kNsPerSecond); }
 
-  void OnLagBegin(const watchdog::LagNotice& lag) override {
+  void OnLagBegin(const watchdog::HangNotice& lag) override {
     caller_->Call([&] { listener_->OnLagBegin(lag); });
   }
-  void OnLagEnd(const watchdog::LagNotice& lag) override {
-    caller_->Call([&] { listener_->OnLagEnd(lag); });
+  void OnHangEnd(const watchdog::HangNotice& lag) override {
+    caller_->Call([&] { listener_->OnHangEnd(lag); });
   }
-  void OnFiltered(const watchdog::LagNotice& lag, watchdog::FilterReason reason) override {
+  void OnFiltered(const watchdog::HangNotice& lag, watchdog::FilterReason reason) override {
     caller_->Call([&] { listener_->OnFiltered(lag, reason); });
   }
   bool WantsSensitive() const override { return listener_->WantsSensitive(); }
-  void OnSensitive(const watchdog::LagNotice& dispatch) override {
+  void OnSensitive(const watchdog::HangNotice& dispatch) override {
     caller_->Call([&] { listener_->OnSensitive(dispatch); });
   }
 

@@ -169,7 +169,7 @@ void CpuWatch::Report(const Findings& findings, std::span<const LoopSample* cons
     facts.Add("found_asleep_ms", samples_.asleep_ns() / base::kNsPerMs);
   }
 
-  LagEvent event{};
+  HangEvent event{};
   event.id = event.lag_id = base::CreateUuidV7(wall_ms);
   event.kind = findings.kind;
   event.level = HangLevel::kLag;

@@ -21,7 +21,7 @@ bool MakeDump(const DumpRequest& request, const WatchedLoop* loop, LoopSample* s
   sample->use = {};
   sample->no_stack_reason = tools.capturer->no_stack_reason();
 
-  LagEvent event{};
+  HangEvent event{};
   const int64_t wall_ms = tools.clock->WallMs();
   event.id = base::CreateUuidV7(wall_ms);
   event.lag_id = event.id;

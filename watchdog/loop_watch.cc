@@ -253,8 +253,8 @@ void LoopWatch::Finish(Watched* watched, const WatchedLoop& loop, const WatchToo
     int64_t measured_ns = watched->source->DurationNs(watch.number(), loop, ToSpanTools(tools));
     if (measured_ns != 0) duration_ns = std::min(duration_ns, measured_ns - watch.discounted().stopped_ns);
     CountLag(watched, duration_ns, tools);
-    for (const base::Uuid& id : watch.report_ids()) tools.sink->OnLagEnd(id, duration_ns);
-    if (HangListener* listener = tools.options->listener) listener->OnLagEnd(Notice(*watched, duration_ns));
+    for (const base::Uuid& id : watch.report_ids()) tools.sink->OnHangEnd(id, duration_ns);
+    if (HangListener* listener = tools.options->listener) listener->OnHangEnd(Notice(*watched, duration_ns));
   }
   if (watched->source == &dispatches_ && loop.is_inferred.load()) {
     const int64_t measured_ns = watched->source->DurationNs(watch.number(), loop, ToSpanTools(tools));
@@ -599,12 +599,12 @@ void LoopWatch::Check(Watched* watched, const WatchedLoop& loop, int64_t now_ns,
   if (outcome == SpanWatch::Outcome::kOverLimit) tools.counters->reports_over_lag_limit.Add();
   HangListener* listener = tools.options->listener;
   if (listener == nullptr) return;
-  const LagNotice notice = Notice(*watched, now_ns - watch.begin_ns());
+  const HangNotice notice = Notice(*watched, now_ns - watch.begin_ns());
   if (!was_lagging || watch.level() != level_before) listener->OnLagBegin(notice);
   if (!is_kept) listener->OnFiltered(notice, ReasonOf(outcome));
 }
 
-LagNotice LoopWatch::Notice(const Watched& watched, int64_t elapsed_ns) const {
+HangNotice LoopWatch::Notice(const Watched& watched, int64_t elapsed_ns) const {
   return {.loop_name = name_,
           .tag = watched.watch.tag(),
           .tid = tid_,
@@ -619,7 +619,7 @@ bool LoopWatch::Report(Watched* watched, const WatchedLoop& loop, std::span<cons
   SpanWatch& watch = watched->watch;
   int32_t tid = loop.tid.load();
   int64_t wall_ms = tools.clock->WallMs();
-  LagEvent event{};
+  HangEvent event{};
   event.id = base::CreateUuidV7(wall_ms);
   event.lag_id = watch.report_ids().empty() ? event.id : watch.report_ids().front();
   event.ordinal = static_cast<uint32_t>(watch.report_ids().size());

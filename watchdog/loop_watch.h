@@ -174,7 +174,7 @@ class LoopWatch {
                 const WatchTools& tools);
   void TellSlow(const DispatchHistory::Dispatch& note, const WatchedLoop& loop, int64_t end_ns,
                 int64_t duration_ns, const WatchTools& tools);
-  LagNotice Notice(const Watched& watched, int64_t elapsed_ns) const;
+  HangNotice Notice(const Watched& watched, int64_t elapsed_ns) const;
 
   bool is_active_ = false;
   int64_t idle_sleep_ns_ = 0;

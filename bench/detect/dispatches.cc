@@ -48,7 +48,7 @@ void CountedDispatch(Stage* stage) {
   lw_dispatch_begin_counted(stage->loop().handle(), "long");
   SleepMs(kThresholdMs + 2 * kTickMs);
   lw_dispatch_end_counted(stage->loop().handle());
-  stage->Expect(LW_KIND_LAG, begin_ns + kThresholdNs, "long");
+  stage->Expect(LW_KIND_HANG, begin_ns + kThresholdNs, "long");
 }
 
 void AfterAnIdleSpell(Stage* stage) {
@@ -60,8 +60,8 @@ void AfterAnIdleSpell(Stage* stage) {
 void Anr(Stage* stage) {
   stage->Start([](Options* options) { options->anr_threshold_ms = 2 * kThresholdMs; });
   int64_t begin_ns = stage->Dispatch("long", [] { SleepMs(3 * kThresholdMs); });
-  stage->Expect(LW_KIND_LAG, begin_ns + kThresholdNs, "long");
-  stage->Expect(LW_KIND_LAG, begin_ns + 2 * kThresholdNs, "long", "main", LW_LEVEL_ANR);
+  stage->Expect(LW_KIND_HANG, begin_ns + kThresholdNs, "long");
+  stage->Expect(LW_KIND_HANG, begin_ns + 2 * kThresholdNs, "long", "main", LW_LEVEL_ANR);
 }
 
 void JustBelow(Stage* stage) {
@@ -74,7 +74,7 @@ void OwnThreshold(Stage* stage) {
   stage->loop().SetThresholds(16, 0);
   SleepMs(kTickMs + 20);
   int64_t begin_ns = stage->Dispatch("long", [] { SleepMs(kTickMs); });
-  stage->Expect(LW_KIND_LAG, begin_ns + 16 * kMs, "long");
+  stage->Expect(LW_KIND_HANG, begin_ns + 16 * kMs, "long");
   stage->loop().SetThresholds(kThresholdMs, 0);
 }
 
@@ -97,7 +97,7 @@ void LoweredThreshold(Stage* stage) {
     stage->loop().SetThresholds(kThresholdMs, 0);
     SleepMs(2 * kTickMs);
   });
-  stage->Expect(LW_KIND_LAG, lowered_ns, "long");
+  stage->Expect(LW_KIND_HANG, lowered_ns, "long");
 }
 
 void NestedDispatch(Stage* stage) {
@@ -122,7 +122,7 @@ void TwoLoops(Stage* stage) {
   });
   Lag(stage, SleepOver);
   other.join();
-  stage->Expect(LW_KIND_LAG, other_begin_ns + kThresholdNs, "as long", "other");
+  stage->Expect(LW_KIND_HANG, other_begin_ns + kThresholdNs, "as long", "other");
 }
 
 void OtherLoopIsWell(Stage* stage) {
@@ -136,7 +136,7 @@ void OtherLoopIsWell(Stage* stage) {
   });
   RunLoop(stage, kThresholdMs + kTickMs);
   other.join();
-  stage->Expect(LW_KIND_LAG, other_begin_ns + kThresholdNs, "long", "other");
+  stage->Expect(LW_KIND_HANG, other_begin_ns + kThresholdNs, "long", "other");
 }
 
 // Each is over when it is looked at, or nearly; the next one begins at once.
@@ -147,7 +147,7 @@ void OverWhileCaptured(Stage* stage) {
   for (const char* tag : kTags) {
     int64_t us = (kThresholdMs - 1) * 1000 + static_cast<int64_t>(random() % 3000);
     int64_t begin_ns = stage->Dispatch(tag, [&] { usleep(static_cast<useconds_t>(us)); });
-    stage->Allow(LW_KIND_LAG, begin_ns + kThresholdNs, tag);
+    stage->Allow(LW_KIND_HANG, begin_ns + kThresholdNs, tag);
     stage->ShortDispatch(
         "next", [] { SpinMs(15); }, kThresholdMs / 2);
   }

@@ -98,7 +98,7 @@ void Stage::Expect(lw_kind kind, int64_t due_ns, const char* tag, const char* lo
 
 void Stage::Allow(lw_kind kind, int64_t due_ns, const char* tag) {
   std::lock_guard lock(mutex_);
-  expected_.push_back({kind, LW_LEVEL_LAG, "main", tag, due_ns, true});
+  expected_.push_back({kind, LW_LEVEL_HANG, "main", tag, due_ns, true});
 }
 
 int Stage::ReportsIn(const std::string& spool, const std::string& kind) {
@@ -131,7 +131,7 @@ size_t Stage::begun_count() const {
 Outcome Stage::Judge() {
   auto is_over = [this] {
     std::lock_guard lock(mutex_);
-    auto is_first = [](const Event& event) { return event.level == LW_LEVEL_LAG; };
+    auto is_first = [](const Event& event) { return event.level == LW_LEVEL_HANG; };
     return static_cast<size_t>(std::ranges::count_if(begun_, is_first)) <= ended_ns_.size();
   };
   SleepMs(kTickMs);
@@ -206,7 +206,7 @@ void RunLoop(Stage* stage, int64_t ms) {
 
 void Lag(Stage* stage, const std::function<void()>& work) {
   int64_t begin_ns = stage->Dispatch("long", work);
-  stage->Expect(LW_KIND_LAG, begin_ns + kThresholdNs, "long");
+  stage->Expect(LW_KIND_HANG, begin_ns + kThresholdNs, "long");
 }
 
 }  // namespace lagwatch::bench

@@ -59,7 +59,7 @@ class Stage {
 
   // Something that is to be found once, not before `due_ns` and one tick later at most.
   void Expect(lw_kind kind, int64_t due_ns, const char* tag = "", const char* loop = "main",
-              lw_level level = LW_LEVEL_LAG);
+              lw_level level = LW_LEVEL_HANG);
   // The same, but it would be right too if nothing were found.
   void Allow(lw_kind kind, int64_t due_ns, const char* tag);
   // For findings that the listener does not report.

@@ -41,7 +41,7 @@ void KilledInALag(Stage* stage) {
   Victim victim(spool, "lag");
   stage->Require(victim.Await("lagging"));
   victim.Kill();
-  stage->Require(ToldAs(spool, LW_EXIT_KILLED_IN_LAG));
+  stage->Require(ToldAs(spool, LW_EXIT_KILLED_IN_HANG));
 }
 
 void KilledWhenWell(Stage* stage) {

@@ -26,12 +26,12 @@ inline void SleepMs(int64_t ms) { std::this_thread::sleep_for(std::chrono::milli
 // Of the lag's first report.
 class VerdictSink final : public watchdog::HangSink {
  public:
-  bool OnLag(const watchdog::LagEvent& event) override {
+  bool OnLag(const watchdog::HangEvent& event) override {
     std::lock_guard lock(mutex_);
     if (!verdict_) verdict_ = event.verdict;
     return true;
   }
-  void OnLagEnd(const base::Uuid&, int64_t) override {}
+  void OnHangEnd(const base::Uuid&, int64_t) override {}
   void OnRoundDone() override {}
 
   std::optional<policies::Verdict> verdict() const {

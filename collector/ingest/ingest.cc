@@ -81,8 +81,8 @@ base::Result<NewRecord> Ingest::Read(report::RecordType type, std::string_view p
         ClusterPath clusters = clusterer_.Assign(report);
         return NewReport::Create(report, std::move(clusters), payload);
       });
-    case report::RecordType::kLagEnd:
-      return checked(report::DecodeLagEnd(payload), as_is);
+    case report::RecordType::kHangEnd:
+      return checked(report::DecodeHangEnd(payload), as_is);
     case report::RecordType::kRunEnd:
       return checked(report::DecodeRunEnd(payload), as_is);
     case report::RecordType::kFrameSlice:

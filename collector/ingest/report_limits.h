@@ -24,7 +24,7 @@ inline constexpr size_t kMaxTextBytes = 1024;         // of each text of the hea
 
 // Errors: kInvalid, with the limit that the report is over.
 base::Status CheckLimits(const report::Report& report);
-inline base::Status CheckLimits(const report::LagEnd&) { return {}; }
+inline base::Status CheckLimits(const report::HangEnd&) { return {}; }
 base::Status CheckLimits(const report::RunEnd& end);
 base::Status CheckLimits(const report::FrameSlice& slice);
 base::Status CheckLimits(const report::Usage& usage);

@@ -101,7 +101,7 @@ Status CheckTimes(const report::Report& report, const TimeBounds& bounds) {
   return check.Result();
 }
 
-Status CheckTimes(const report::LagEnd& end, const TimeBounds& bounds) {
+Status CheckTimes(const report::HangEnd& end, const TimeBounds& bounds) {
   return TimeCheck(bounds).Id("report_id", end.report_id).Duration("duration_ns", end.duration_ns).Result();
 }
 

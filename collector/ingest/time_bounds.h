@@ -46,7 +46,7 @@ struct TimeBounds {
 
 // Errors: kInvalid, with the field that is out of bounds.
 base::Status CheckTimes(const report::Report& report, const TimeBounds& bounds);
-base::Status CheckTimes(const report::LagEnd& end, const TimeBounds& bounds);
+base::Status CheckTimes(const report::HangEnd& end, const TimeBounds& bounds);
 base::Status CheckTimes(const report::RunEnd& end, const TimeBounds& bounds);
 base::Status CheckTimes(const report::FrameSlice& slice, const TimeBounds& bounds);
 base::Status CheckTimes(const report::Usage& usage, const TimeBounds& bounds);

@@ -183,8 +183,8 @@ class HangWriter {
 void AppendEnd(const base::Uuid& id, const HangTime& time, std::string* batch) {
   char memory[64];
   report::FixedBuffer buffer(memory, sizeof memory);
-  report::EncodeLagEnd(id, (time.at_least_ns + *time.at_most_ns) / 2, &buffer);
-  report::AppendToBatch({report::RecordType::kLagEnd, buffer.content()}, batch);
+  report::EncodeHangEnd(id, (time.at_least_ns + *time.at_most_ns) / 2, &buffer);
+  report::AppendToBatch({report::RecordType::kHangEnd, buffer.content()}, batch);
 }
 
 }  // namespace

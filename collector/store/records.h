@@ -159,7 +159,7 @@ struct NewTrace {
 // The watched time of a record's loops; for a sampled user, of all the users that it stands for.
 double WatchedNsOf(const report::Usage& usage);
 
-struct NewRecord : std::variant<NewReport, report::LagEnd, report::RunEnd, report::FrameSlice, NewUsage,
+struct NewRecord : std::variant<NewReport, report::HangEnd, report::RunEnd, report::FrameSlice, NewUsage,
                                 report::Losses, NewTrace, report::OwnedRecord> {
   // An OwnedRecord is of a type that only a newer lagwatch knows: kept as it is, for when this one is
   // updated.

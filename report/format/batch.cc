@@ -54,7 +54,7 @@ void AppendSampleRate(RecordType type, uint32_t sample_rate_ppm, std::string* en
       return append(SealedField::kSampleRatePpm);
     case RecordType::kTrace:
       return append(TraceRecordField::kSampleRatePpm);
-    case RecordType::kLagEnd:
+    case RecordType::kHangEnd:
     case RecordType::kLosses:
     case RecordType::kPacked:
       return;

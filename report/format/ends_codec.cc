@@ -6,10 +6,10 @@ namespace lagwatch::report {
 
 using protozero::pbf_message;
 
-base::Result<LagEnd> DecodeLagEnd(std::string_view bytes) {
+base::Result<HangEnd> DecodeHangEnd(std::string_view bytes) {
   return Guarded("the lag's end", [&] {
-    LagEnd end;
-    ReadFields(kLagEndTable, pbf_message<LagEndField>(bytes.data(), bytes.size()), &end);
+    HangEnd end;
+    ReadFields(kHangEndTable, pbf_message<HangEndField>(bytes.data(), bytes.size()), &end);
     if (end.report_id == base::Uuid{}) throw SchemaError{"it names no report"};
     return end;
   });

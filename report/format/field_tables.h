@@ -180,8 +180,8 @@ inline constexpr auto kSuppressedTable = [](auto& part, auto visit) {
   return visit(kReason, part.reason) || visit(kCount, part.count);
 };
 
-inline constexpr auto kLagEndTable = [](auto& part, auto visit) {
-  using enum LagEndField;
+inline constexpr auto kHangEndTable = [](auto& part, auto visit) {
+  using enum HangEndField;
   return visit(kReportId, part.report_id) || visit(kDurationNs, part.duration_ns);
 };
 

@@ -120,7 +120,7 @@ enum class WaitField : pbf_tag_type {
 };
 enum class CpuField : pbf_tag_type { kWindowNs = 1, kThreadNs = 2, kProcessNs = 3 };
 enum class SymbolField : pbf_tag_type { kModule = 1, kFunctionOffset = 2, kName = 3 };
-enum class LagEndField : pbf_tag_type { kReportId = 1, kDurationNs = 2 };
+enum class HangEndField : pbf_tag_type { kReportId = 1, kDurationNs = 2 };
 enum class RunEndField : pbf_tag_type {
   kSessionId = 1,
   kReason = 2,

@@ -13,7 +13,7 @@ using pbf_tag_type = uint32_t;  // as protozero spells it
 // A record's type in the spool and its field number in a Batch.
 enum class RecordType : pbf_tag_type {
   kReport = 1,
-  kLagEnd = 2,
+  kHangEnd = 2,
   kRunEnd = 3,
   kFrameSlice = 4,
   kUsage = 5,

@@ -65,7 +65,7 @@ struct Report : policies::HangHeader<std::string> {
   uint64_t cause = 0;            // 0 when not known
 };
 
-struct LagEnd {
+struct HangEnd {
   base::Uuid report_id;
   int64_t duration_ns = 0;
 };
@@ -117,7 +117,7 @@ struct Usage {
 
 // Errors: kInvalid, with what is wrong in words. Unknown fields are skipped, so newer clients are welcome.
 base::Result<Report> DecodeReport(std::string_view bytes);
-base::Result<LagEnd> DecodeLagEnd(std::string_view bytes);
+base::Result<HangEnd> DecodeHangEnd(std::string_view bytes);
 // A reason that is not known here is read as kUnknown.
 base::Result<RunEnd> DecodeRunEnd(std::string_view bytes);
 // Levels and stages that are not known here are left out.

@@ -125,11 +125,11 @@ void ReportEncoder::RewindTo(const Mark& mark) {
   stack_count_ = mark.stack_count;
 }
 
-bool EncodeLagEnd(const base::Uuid& report_id, int64_t duration_ns, FixedBuffer* buffer) {
+bool EncodeHangEnd(const base::Uuid& report_id, int64_t duration_ns, FixedBuffer* buffer) {
   buffer->Clear();
   FixedWriter writer(*buffer);
-  Put(&writer, Number(LagEndField::kReportId), report_id);
-  Put(&writer, Number(LagEndField::kDurationNs), duration_ns);
+  Put(&writer, Number(HangEndField::kReportId), report_id);
+  Put(&writer, Number(HangEndField::kDurationNs), duration_ns);
   return !buffer->overflowed();
 }
 

@@ -81,9 +81,9 @@ class ReportEncoder {
 };
 
 // The size of a buffer in which every LagEnd record fits.
-inline constexpr size_t kMaxLagEndBytes = 128;
+inline constexpr size_t kMaxHangEndBytes = 128;
 // Writes a LagEnd record. False when it does not fit.
-bool EncodeLagEnd(const base::Uuid& report_id, int64_t duration_ns, FixedBuffer* buffer);
+bool EncodeHangEnd(const base::Uuid& report_id, int64_t duration_ns, FixedBuffer* buffer);
 
 // Writes a FrameSlice record. False when it does not fit.
 bool EncodeFrameSlice(const FrameSliceView& slice, FixedBuffer* buffer);

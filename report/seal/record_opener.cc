@@ -26,7 +26,7 @@ Status OutOfMemory() { return {StatusCode::kUnavailable, "no memory to open seal
 bool IsSealable(RecordType type) {
   switch (type) {
     case RecordType::kReport:
-    case RecordType::kLagEnd:
+    case RecordType::kHangEnd:
     case RecordType::kRunEnd:
     case RecordType::kFrameSlice:
     case RecordType::kUsage:

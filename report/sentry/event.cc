@@ -52,7 +52,7 @@ double ToMs(int64_t ns) { return static_cast<double>(ns / 1000) / 1000; }
 
 class EventWriter {
  public:
-  EventWriter(const Report& report, const LagOutcome& outcome) : report_(report), outcome_(outcome) {
+  EventWriter(const Report& report, const HangOutcome& outcome) : report_(report), outcome_(outcome) {
     for (const Symbol& symbol : report.symbols)
       symbols_.emplace(std::pair(symbol.module, symbol.function_offset), &symbol.name);
   }
@@ -200,7 +200,7 @@ class EventWriter {
   }
 
   const Report& report_;
-  const LagOutcome& outcome_;
+  const HangOutcome& outcome_;
   std::map<std::pair<uint32_t, uint64_t>, const std::string*> symbols_;
 };
 
@@ -211,8 +211,8 @@ std::string Line(const Json& json) { return json.dump(-1, ' ', false, Json::erro
 
 std::string SentryEventId(const Report& report) { return base::ToHex(report.id.as_bytes()); }
 
-std::string SentryEnvelope(const Report& report, const LagOutcome& outcome) {
-  LagOutcome known = outcome;
+std::string SentryEnvelope(const Report& report, const HangOutcome& outcome) {
+  HangOutcome known = outcome;
   known.was_killed |= report.kind == HangKind::kKilledInHang;
   const std::string event = Line(EventWriter(report, known).Write());
   return Line({{"event_id", SentryEventId(report)}}) + "\n" +

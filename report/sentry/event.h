@@ -12,7 +12,7 @@
 namespace lagwatch::report {
 
 // The lag of a report according to other records.
-struct LagOutcome {
+struct HangOutcome {
   std::optional<int64_t> duration_ns = std::nullopt;  // once it is over
   bool was_killed = false;                            // the process ended in it
 };
@@ -21,6 +21,6 @@ struct LagOutcome {
 std::string SentryEventId(const Report& report);
 
 // Of a hang. Not compressed.
-std::string SentryEnvelope(const Report& report, const LagOutcome& outcome);
+std::string SentryEnvelope(const Report& report, const HangOutcome& outcome);
 
 }  // namespace lagwatch::report

@@ -81,7 +81,7 @@ RecordFacts FactsOfSealed(const SealedLabel& label) {
     case RecordType::kTrace:
       facts.report_id = label.id;
       break;
-    case RecordType::kLagEnd:
+    case RecordType::kHangEnd:
       return {.type = label.type, .is_sealed = true, .report_id = label.id};
     case RecordType::kRunEnd:
       if (facts.priority == policies::ReportPriority::kKilledInHang) facts.report_id = label.id;
@@ -107,8 +107,8 @@ RecordFacts DecodedFactsOf(Record record, std::unique_ptr<const Report>* report)
         return facts;
       }
       break;
-    case RecordType::kLagEnd:
-      if (auto end = DecodeLagEnd(record.payload); end.ok()) return {.report_id = end->report_id};
+    case RecordType::kHangEnd:
+      if (auto end = DecodeHangEnd(record.payload); end.ok()) return {.report_id = end->report_id};
       break;
     case RecordType::kRunEnd:
       if (auto end = DecodeRunEnd(record.payload); end.ok()) return FactsOfRunEnd(*end);
@@ -163,7 +163,7 @@ policies::ReportPriority PriorityOf(const RecordFacts& facts) {
     case RecordType::kRunEnd:
       return facts.report_id != base::Uuid{} ? policies::ReportPriority::kKilledInHang
                                              : policies::ReportPriority::kLag;
-    case RecordType::kLagEnd:
+    case RecordType::kHangEnd:
       return policies::ReportPriority::kLag;
     default:
       return facts.priority;

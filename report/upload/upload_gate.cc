@@ -170,7 +170,7 @@ void UploadGate::MarkDone(const WaitingSegment& segment) {
 bool UploadGate::IsSent(const std::string& segment, const RecordFacts& facts) const {
   const auto decision = ledger_->segments.find(segment);
   if (decision == ledger_->segments.end() || decision->second.is_done) return false;
-  if (facts.type == RecordType::kLagEnd && ledger_->IsDropped(facts.report_id)) return false;
+  if (facts.type == RecordType::kHangEnd && ledger_->IsDropped(facts.report_id)) return false;
   return !decision->second.dropped.contains(facts.key);
 }
 

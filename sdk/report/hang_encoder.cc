@@ -37,7 +37,7 @@ constexpr uint32_t kModuleSlots = kGeneratedCodeSlot + 1;
 
 }  // namespace
 
-uint64_t CauseOf(const watchdog::LagEvent& event) {
+uint64_t CauseOf(const watchdog::HangEvent& event) {
   const stack::Stack& stack = *event.expensive_stack;
   std::array<policies::CauseFrame, stack::kMaxFrames> frames;
   for (uint32_t i = 0; i < stack.frame_count; ++i) {
@@ -52,7 +52,7 @@ uint64_t CauseOf(const watchdog::LagEvent& event) {
 HangEncoder::HangEncoder(const ProgramFacts* facts, const ProgramContext* words)
     : facts_(*facts), words_(words), encoded_modules_(new uint32_t[kModuleSlots]()) {}
 
-bool HangEncoder::Encode(const watchdog::LagEvent& event, bool is_in_start, report::FixedBuffer* buffer) {
+bool HangEncoder::Encode(const watchdog::HangEvent& event, bool is_in_start, report::FixedBuffer* buffer) {
   const bool is_start_lag = is_in_start && event.kind == policies::HangKind::kLag;
   ForgetModulesFrom(0);
   report::ReportEncoder encoder(buffer);
@@ -88,7 +88,7 @@ bool HangEncoder::Encode(const watchdog::LagEvent& event, bool is_in_start, repo
   return encoder.ok();
 }
 
-void HangEncoder::EncodeWaits(const watchdog::LagEvent& event, report::ReportEncoder* encoder) {
+void HangEncoder::EncodeWaits(const watchdog::HangEvent& event, report::ReportEncoder* encoder) {
   report::ReportEncoder::Mark before = encoder->mark();
   for (const watchdog::Wait& wait : event.waits) {
     const policies::ScrubbedText owner_name = facts_.scrubber.Text(wait.owner_name);
@@ -104,7 +104,7 @@ void HangEncoder::EncodeWaits(const watchdog::LagEvent& event, report::ReportEnc
   ForgetModulesFrom(before.module_count);
 }
 
-void HangEncoder::EncodeHistory(const watchdog::LagEvent& event, report::ReportEncoder* encoder) {
+void HangEncoder::EncodeHistory(const watchdog::HangEvent& event, report::ReportEncoder* encoder) {
   report::ReportEncoder::Mark before = encoder->mark();
   for (report::PastDispatchView dispatch : event.history) {
     const policies::ScrubbedText tag = facts_.scrubber.Text(dispatch.tag);
@@ -114,7 +114,7 @@ void HangEncoder::EncodeHistory(const watchdog::LagEvent& event, report::ReportE
   if (!encoder->ok()) encoder->RewindTo(before);
 }
 
-void HangEncoder::EncodeThreads(const watchdog::LagEvent& event, report::ReportEncoder* encoder) {
+void HangEncoder::EncodeThreads(const watchdog::HangEvent& event, report::ReportEncoder* encoder) {
   uint32_t dropped = event.threads_dropped;
   for (const watchdog::ThreadSnapshot* snapshot : event.threads) {
     report::ReportEncoder::Mark before = encoder->mark();

@@ -13,7 +13,7 @@
 namespace lagwatch::sdk {
 
 // The cause of the reported expensive stack; 0 without one. Context: watchdog.
-uint64_t CauseOf(const watchdog::LagEvent& event);
+uint64_t CauseOf(const watchdog::HangEvent& event);
 
 // Encodes reports of hangs. Context: watchdog; the construction: background (allocates everything).
 class HangEncoder {
@@ -23,12 +23,12 @@ class HangEncoder {
 
   // Writes the report to `buffer`. `is_in_start`: the hang began before the program said that it is ready.
   // Waits, history and threads are left out as far as they do not fit. False if the rest does not fit.
-  bool Encode(const watchdog::LagEvent& event, bool is_in_start, report::FixedBuffer* buffer);
+  bool Encode(const watchdog::HangEvent& event, bool is_in_start, report::FixedBuffer* buffer);
 
  private:
-  void EncodeWaits(const watchdog::LagEvent& event, report::ReportEncoder* encoder);
-  void EncodeHistory(const watchdog::LagEvent& event, report::ReportEncoder* encoder);
-  void EncodeThreads(const watchdog::LagEvent& event, report::ReportEncoder* encoder);
+  void EncodeWaits(const watchdog::HangEvent& event, report::ReportEncoder* encoder);
+  void EncodeHistory(const watchdog::HangEvent& event, report::ReportEncoder* encoder);
+  void EncodeThreads(const watchdog::HangEvent& event, report::ReportEncoder* encoder);
   uint32_t EncodeStack(const stack::Stack& stack, const stack::ModuleMap& modules,
                        report::ReportEncoder* encoder);
   // The same for a stack that may be missing or empty: report::kNoStack.

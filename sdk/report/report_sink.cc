@@ -37,7 +37,7 @@ void ReportSink::WatchStart(const StartPlan& plan, StartUp* start_up, watchdog::
   registry_ = registry;
 }
 
-bool ReportSink::OnLag(const watchdog::LagEvent& event) {
+bool ReportSink::OnLag(const watchdog::HangEvent& event) {
   const int64_t begin_ns = event.detected_mono_ns - event.elapsed_ns;
   if (!encoder_.Encode(event, start_.IsInStart(begin_ns), &buffer_)) {
     too_large_.Add();
@@ -51,7 +51,7 @@ bool ReportSink::OnLag(const watchdog::LagEvent& event) {
   if (!IsFreeze(event.kind)) return true;
   if (event.ordinal == 0) start_.NoteHang(begin_ns);
   if (run_ != nullptr)
-    run_->LagBegan(event.lag_id, facts_.scrubber.Text(event.loop).c_str(), event.elapsed_ns);
+    run_->HangBegan(event.lag_id, facts_.scrubber.Text(event.loop).c_str(), event.elapsed_ns);
   return true;
 }
 
@@ -60,13 +60,13 @@ bool ReportSink::Append(report::RecordType type, const OutsideFacts& outside,
   return process_writing.is_on() && writer_.Append(type, buffer_.content(), outside, note);
 }
 
-void ReportSink::OnLagEnd(const base::Uuid& event_id, int64_t duration_ns) {
-  if (run_ != nullptr) run_->LagEnded(event_id);
-  if (!report::EncodeLagEnd(event_id, duration_ns, &buffer_)) return;
-  Append(report::RecordType::kLagEnd, {event_id}, NoteOfEnd(event_id));
+void ReportSink::OnHangEnd(const base::Uuid& event_id, int64_t duration_ns) {
+  if (run_ != nullptr) run_->HangEnded(event_id);
+  if (!report::EncodeHangEnd(event_id, duration_ns, &buffer_)) return;
+  Append(report::RecordType::kHangEnd, {event_id}, NoteOfEnd(event_id));
 }
 
-report::RecordNote ReportSink::NoteOf(const watchdog::LagEvent& event) {
+report::RecordNote ReportSink::NoteOf(const watchdog::HangEvent& event) {
   const bool begins_freeze = event.ordinal == 0 && IsFreeze(event.kind);
   if (begins_freeze) freezes_[freeze_count_++ % freezes_.size()] = event.id;
   return {.priority = report::PriorityOf(event.kind, event.level), .is_lag_start_or_end = begins_freeze};
@@ -136,7 +136,7 @@ void ReportSink::TellStart() {
   const base::Uuid id = base::CreateUuidV7(base::SystemClock().WallMs());
   if (!start_.Encode(id, facts_, *words_, &buffer_)) return too_large_.Add();
   if (!Append(report::RecordType::kReport, {id})) return not_written_.Add();
-  if (report::EncodeLagEnd(id, start_.duration_ns(), &buffer_)) Append(report::RecordType::kLagEnd, {id});
+  if (report::EncodeHangEnd(id, start_.duration_ns(), &buffer_)) Append(report::RecordType::kHangEnd, {id});
 }
 
 void ReportSink::Write(const FrameSlice& slice) {

@@ -33,8 +33,8 @@ class ReportSink final : public watchdog::HangSink {
   // all else; without it nothing is reported.
   void WatchStart(const StartPlan& plan, StartUp* start_up, watchdog::LoopRegistry* registry);
 
-  bool OnLag(const watchdog::LagEvent& event) override;
-  void OnLagEnd(const base::Uuid& event_id, int64_t duration_ns) override;
+  bool OnLag(const watchdog::HangEvent& event) override;
+  void OnHangEnd(const base::Uuid& event_id, int64_t duration_ns) override;
   void OnFrames(const watchdog::FrameEvent& event) override;
   bool OnUsage(const watchdog::UsageEvent& event) override;
   void OnUsageSoFar(const watchdog::UsageEvent& event) override;
@@ -57,7 +57,7 @@ class ReportSink final : public watchdog::HangSink {
   // Appends the record that was encoded last; returns false if it was dropped.
   bool Append(report::RecordType type, const OutsideFacts& outside, const report::RecordNote& note = {});
   // The spool's note on a report, or on a lag's end.
-  report::RecordNote NoteOf(const watchdog::LagEvent& event);
+  report::RecordNote NoteOf(const watchdog::HangEvent& event);
   report::RecordNote NoteOfEnd(const base::Uuid& event_id) const;
   // Reports that did not reach the disk, or had to make room there.
   uint64_t NotWritten() const { return not_written_.value() + spool_->counters().reports_removed; }

@@ -34,8 +34,8 @@ class RunWriter {
 
   // A lag was seen, `elapsed_ns` after it began. More reports of the same lag change nothing. Context:
   // watchdog, as are the next two.
-  void LagBegan(const base::Uuid& lag_id, const char* loop_name, int64_t elapsed_ns);
-  void LagEnded(const base::Uuid& lag_id);
+  void HangBegan(const base::Uuid& lag_id, const char* loop_name, int64_t elapsed_ns);
+  void HangEnded(const base::Uuid& lag_id);
   // Sets the loops' usage that is left to report; sequence and checksum are ignored. An empty one:
   // nothing is left, which is written at once; other values by Refresh(), often while a run is young, and
   // then once a minute.

@@ -138,7 +138,7 @@ RunWriter::~RunWriter() {
   if (page_ != nullptr) UnmapPage(page_);
 }
 
-void RunWriter::LagBegan(const base::Uuid& lag_id, const char* loop_name, int64_t elapsed_ns) {
+void RunWriter::HangBegan(const base::Uuid& lag_id, const char* loop_name, int64_t elapsed_ns) {
   auto* end = lags_ + lag_count_;
   if (lag_count_ == kMaxLags || std::any_of(lags_, end, [&](const Lag& lag) { return lag.id == lag_id; }))
     return;
@@ -154,7 +154,7 @@ void RunWriter::LagBegan(const base::Uuid& lag_id, const char* loop_name, int64_
   Write(now_ns);
 }
 
-void RunWriter::LagEnded(const base::Uuid& lag_id) {
+void RunWriter::HangEnded(const base::Uuid& lag_id) {
   auto* end = lags_ + lag_count_;
   auto* kept = std::remove_if(lags_, end, [&](const Lag& lag) { return lag.id == lag_id; });
   if (kept == end) return;

@@ -231,7 +231,7 @@ bool FlightRecorder::Write(const SlowRequest& request) {
   const report::RecordNote note{.priority = policies::ReportPriority::kSlowDispatch};
   const bool is_written =
       writer.Append(report::RecordType::kReport, report->payload, {report->id, report->cause}, note) &&
-      writer.Append(report::RecordType::kLagEnd, report->end, {report->id}, note);
+      writer.Append(report::RecordType::kHangEnd, report->end, {report->id}, note);
   spool_->Seal();
   return is_written;
 }

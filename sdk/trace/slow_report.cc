@@ -118,7 +118,7 @@ class SlowReportWriter {
     report.cause = CauseOf(heavy);
     report.payload = std::string(buffer_.content());
     for (const report::Symbol& symbol : symbols_) report::AppendSymbol(symbol, &report.payload);
-    if (!report::EncodeLagEnd(report.id, request_.wall_ns, &buffer_)) return std::nullopt;
+    if (!report::EncodeHangEnd(report.id, request_.wall_ns, &buffer_)) return std::nullopt;
     report.end = std::string(buffer_.content());
     return report;
   }

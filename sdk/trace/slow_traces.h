@@ -28,17 +28,17 @@ class SlowTraces final : public watchdog::HangListener {
     limit_.SetInterval(watch->dump_interval_ns);
   }
 
-  void OnLagBegin(const watchdog::LagNotice& lag) override {
+  void OnLagBegin(const watchdog::HangNotice& lag) override {
     if (next_ != nullptr) next_->OnLagBegin(lag);
   }
-  void OnLagEnd(const watchdog::LagNotice& lag) override {
-    if (next_ != nullptr) next_->OnLagEnd(lag);
+  void OnHangEnd(const watchdog::HangNotice& lag) override {
+    if (next_ != nullptr) next_->OnHangEnd(lag);
   }
-  void OnFiltered(const watchdog::LagNotice& lag, watchdog::FilterReason reason) override {
+  void OnFiltered(const watchdog::HangNotice& lag, watchdog::FilterReason reason) override {
     if (next_ != nullptr) next_->OnFiltered(lag, reason);
   }
   bool WantsSensitive() const override { return true; }
-  void OnSensitive(const watchdog::LagNotice& dispatch) override {
+  void OnSensitive(const watchdog::HangNotice& dispatch) override {
     TellNext(dispatch);
     const int64_t now_ns = base::SystemClock().MonoNs();
     const bool is_slow = dispatch.elapsed_ns > recorder_->options().slow_ns && dispatch.elapsed_ns <= lag_ns_;
@@ -49,7 +49,7 @@ class SlowTraces final : public watchdog::HangListener {
   }
 
  private:
-  void TellNext(watchdog::LagNotice dispatch) {
+  void TellNext(watchdog::HangNotice dispatch) {
     const bool is_wanted = next_ != nullptr && next_->WantsSensitive() && next_sensitive_ns_ != 0;
     if (!is_wanted || dispatch.elapsed_ns <= next_sensitive_ns_) return;
     dispatch.threshold_ns = next_sensitive_ns_;

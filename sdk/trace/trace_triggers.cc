@@ -16,7 +16,7 @@ bool IsOfMoment(policies::HangKind kind) {
          kind == policies::HangKind::kDump;
 }
 
-TraceReason ReasonOf(const watchdog::LagEvent& event) {
+TraceReason ReasonOf(const watchdog::HangEvent& event) {
   switch (event.kind) {
     case policies::HangKind::kCpu:
     case policies::HangKind::kCpuAverage:
@@ -35,7 +35,7 @@ TraceReason ReasonOf(const watchdog::LagEvent& event) {
   return event.level == policies::HangLevel::kAnr ? TraceReason::kAnr : TraceReason::kLag;
 }
 
-TraceEvent ToTraceEvent(const watchdog::LagEvent& event, uint64_t cause) {
+TraceEvent ToTraceEvent(const watchdog::HangEvent& event, uint64_t cause) {
   return {.reason = ReasonOf(event),
           .report_id = event.id,
           .lag_id = event.lag_id,
@@ -55,7 +55,7 @@ void TraceTriggers::OnSlow(const watchdog::SlowDispatch& dispatch) {
   if (slow_limit_.TryPass(base::SystemClock().MonoNs())) recorder_->AskForReport(dispatch);
 }
 
-bool TraceTriggers::OnLag(const watchdog::LagEvent& event) {
+bool TraceTriggers::OnLag(const watchdog::HangEvent& event) {
   if (!sink_->OnLag(event)) return false;
   if (!recorder_->options().is_on) return true;
   const uint64_t cause = CauseOf(event);
@@ -73,7 +73,7 @@ void TraceTriggers::Forget() {
   ready_count_ = 0;
 }
 
-void TraceTriggers::NoteLag(const watchdog::LagEvent& event, uint64_t cause) {
+void TraceTriggers::NoteLag(const watchdog::HangEvent& event, uint64_t cause) {
   const size_t count = std::min(lag_count_, kMaxLags);
   auto* const end = lags_.begin() + count;
   Lag* lag =
@@ -93,8 +93,8 @@ void TraceTriggers::NoteLag(const watchdog::LagEvent& event, uint64_t cause) {
   if (event.level == policies::HangLevel::kAnr) Release(lag, event.detected_mono_ns);
 }
 
-void TraceTriggers::OnLagEnd(const base::Uuid& event_id, int64_t duration_ns) {
-  sink_->OnLagEnd(event_id, duration_ns);
+void TraceTriggers::OnHangEnd(const base::Uuid& event_id, int64_t duration_ns) {
+  sink_->OnHangEnd(event_id, duration_ns);
   for (Lag& lag : lags_) {
     if (lag.is_waiting && lag.event.report_id == event_id) Release(&lag, lag.event.begin_ns + duration_ns);
   }

@@ -29,8 +29,8 @@ class TraceTriggers final : public watchdog::HangSink {
   TraceTriggers(watchdog::HangSink* sink, FlightRecorder* recorder, int64_t slow_interval_ns = 0);
 
   void OnStart() override { sink_->OnStart(); }
-  bool OnLag(const watchdog::LagEvent& event) override;
-  void OnLagEnd(const base::Uuid& event_id, int64_t duration_ns) override;
+  bool OnLag(const watchdog::HangEvent& event) override;
+  void OnHangEnd(const base::Uuid& event_id, int64_t duration_ns) override;
   bool WantsSlow() const override { return recorder_->options().reports_slow; }
   void OnSlow(const watchdog::SlowDispatch& dispatch) override;
   void OnFrames(const watchdog::FrameEvent& event) override { sink_->OnFrames(event); }
@@ -51,7 +51,7 @@ class TraceTriggers final : public watchdog::HangSink {
     bool is_waiting;  // its trace was not taken so far
   };
 
-  void NoteLag(const watchdog::LagEvent& event, uint64_t cause);
+  void NoteLag(const watchdog::HangEvent& event, uint64_t cause);
   void Release(Lag* lag, int64_t end_ns);
   void AskNow(const TraceEvent& event);
   // Whether a trace of that cause was requested; this uses up the request.

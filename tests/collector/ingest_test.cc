@@ -96,7 +96,7 @@ TEST(Ingest, StoresAPackedBatchAsIfItCamePlain) {
   const std::string packed = report::PackBatch(std::vector<report::Record>{
       {report::RecordType::kReport, payloads[0]}, {report::RecordType::kReport, "no report"}});
   std::string batch;
-  report::AppendToBatch({report::RecordType::kLagEnd, EncodeEnd(second.header.id, 5)}, &batch);
+  report::AppendToBatch({report::RecordType::kHangEnd, EncodeEnd(second.header.id, 5)}, &batch);
   report::AppendToBatch({report::RecordType::kPacked, packed}, &batch);
   report::AppendToBatch({report::RecordType::kReport, payloads[1]}, &batch);
   const IngestResult result = collector.ingest.Submit(batch).value();

@@ -108,9 +108,9 @@ TEST_F(TimeBoundsTest, ReportsWithEndlessDurationsAreRefused) {
 
 TEST_F(TimeBoundsTest, EndsAreChecked) {
   const base::Uuid now = base::CreateUuidV7(kNowMs);
-  ExpectTaken(report::RecordType::kLagEnd, EncodeEnd(now, 5));
-  ExpectRefused(report::RecordType::kLagEnd, EncodeEnd(now, kTooLongNs), "duration_ns");
-  ExpectRefused(report::RecordType::kLagEnd, EncodeEnd(base::CreateUuidV7(kTooNewMs), 5), "report_id");
+  ExpectTaken(report::RecordType::kHangEnd, EncodeEnd(now, 5));
+  ExpectRefused(report::RecordType::kHangEnd, EncodeEnd(now, kTooLongNs), "duration_ns");
+  ExpectRefused(report::RecordType::kHangEnd, EncodeEnd(base::CreateUuidV7(kTooNewMs), 5), "report_id");
 }
 
 TEST_F(TimeBoundsTest, EndsOfRunsAreChecked) {
@@ -201,10 +201,10 @@ TEST(TimeBounds, AJumpOfTheWallClockLeavesReportsOfBothTimes) {
                                               .steady_wall_ms = [] { return kNowMs; },
                                               .retention_days = kDays});
     for (const int64_t wall_ms : {kNowMs, kNowMs + jump_ms}) {
-      const report::LagEnd end{.report_id = base::CreateUuidV7(wall_ms), .duration_ns = 1};
+      const report::HangEnd end{.report_id = base::CreateUuidV7(wall_ms), .duration_ns = 1};
       EXPECT_TRUE(CheckTimes(end, bounds).ok()) << jump_ms;
     }
-    const report::LagEnd later{.report_id = base::CreateUuidV7(kNowMs + 102 * kMsOfADay), .duration_ns = 1};
+    const report::HangEnd later{.report_id = base::CreateUuidV7(kNowMs + 102 * kMsOfADay), .duration_ns = 1};
     EXPECT_FALSE(CheckTimes(later, bounds).ok());
   }
 }

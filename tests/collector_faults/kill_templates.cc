@@ -81,7 +81,7 @@ void FillOlder(const std::string& path, const std::vector<std::string>& batches)
       if (record.type == report::RecordType::kReport) {
         AddOlderReport(record.payload, clusterer, &database);
       } else {
-        const report::LagEnd end = report::DecodeLagEnd(record.payload).value();
+        const report::HangEnd end = report::DecodeHangEnd(record.payload).value();
         database.Use("INSERT INTO lag_ends VALUES (?, ?)")
             .Bind(Blob{end.report_id.as_bytes()}, static_cast<int64_t>(end.duration_ns))
             .Run();

@@ -94,7 +94,7 @@ void KillTraffic::AddLag() {
   }
   if (random_.Chance(60)) {
     const int64_t duration_ns = elapsed_ns + random_.Between(0, 1'000'000'000);
-    for (const base::Uuid& id : ids) Insert({RecordType::kLagEnd, testing::EncodeEnd(id, duration_ns), {}});
+    for (const base::Uuid& id : ids) Insert({RecordType::kHangEnd, testing::EncodeEnd(id, duration_ns), {}});
     expected_.durations_ns[first.header.id.bytes] = duration_ns;
   } else if (records_ == Records::kAll && random_.Chance(30)) {
     report::RunEnd end{.session_id = first.header.session_id, .reason = policies::ExitReason::kKilledInLag};

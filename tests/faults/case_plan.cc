@@ -139,8 +139,8 @@ class Drawer {
   }
 
   void AddEnd(size_t report) {
-    PlannedRecord end{.record = {RecordType::kLagEnd,
-                                 lagwatch::testing::EncodeLagEndOf(plan_.records[report].facts.report_id)},
+    PlannedRecord end{.record = {RecordType::kHangEnd,
+                                 lagwatch::testing::EncodeHangEndOf(plan_.records[report].facts.report_id)},
                       .note = {.is_lag_start_or_end = true},
                       .ended_report = report};
     end.facts = report::FactsOf(end.record);

@@ -239,12 +239,12 @@ int RunCpu(const char* spool) {
 
 class AllocatingSink final : public watchdog::HangSink {
  public:
-  bool OnLag(const watchdog::LagEvent& event) override {
+  bool OnLag(const watchdog::HangEvent& event) override {
     text_ = std::make_unique<char[]>(event.threads.size() + 1);
     has_reported = true;
     return true;
   }
-  void OnLagEnd(const base::Uuid&, int64_t) override {}
+  void OnHangEnd(const base::Uuid&, int64_t) override {}
   void OnRoundDone() override {}
 
   std::atomic<bool> has_reported{false};

@@ -109,7 +109,7 @@ TEST_F(SealedDeliveryTest, NothingOnDiskCanBeReadAndTheCollectorReadsItAll) {
   auto freezer = StartFreezer();
   freezer->WriteInput("scene secret-scene\nfreeze 500\nhang\n");
   ASSERT_TRUE(WaitUntil([&] {
-    return CountSealed(RecordType::kReport) >= 2 && CountSealed(RecordType::kLagEnd) >= 1 &&
+    return CountSealed(RecordType::kReport) >= 2 && CountSealed(RecordType::kHangEnd) >= 1 &&
            fs::exists(spool_ + "/ledger");
   }));
   ExpectNothingToReadIn(spool_);

@@ -71,7 +71,7 @@ std::vector<OwnedRecord> FullRecords() {
   AppendSampleRate(RecordType::kReport, 50'000, &report);
   AppendCause(0x1234567890abcdef, &report);
   return {{RecordType::kReport, report},
-          {RecordType::kLagEnd, EncodeEnd(IdOf("id-0123456789abc"), 3'000'000'000)},
+          {RecordType::kHangEnd, EncodeEnd(IdOf("id-0123456789abc"), 3'000'000'000)},
           {RecordType::kRunEnd, EncodeRunEnd(lagwatch::testing::FullRunEnd())},
           {RecordType::kFrameSlice, lagwatch::testing::FullFrameSlice()},
           {RecordType::kUsage, lagwatch::testing::EncodeUsage(lagwatch::testing::FullUsage())},
@@ -100,7 +100,7 @@ TEST(PackedBatch, GivesBackManyReportsThatShareStacks) {
         .threads = {{"worker", {"@0x9000", "Wait", "start_thread"}}},
         .history = {{.tag = "paint", .age_ns = 90, .wall_ns = 20}, {.tag = "key", .age_ns = 30}}};
     records.push_back({RecordType::kReport, report.Encode()});
-    records.push_back({RecordType::kLagEnd, EncodeEnd(report.header.id, 3'000'000'000 + i)});
+    records.push_back({RecordType::kHangEnd, EncodeEnd(report.header.id, 3'000'000'000 + i)});
   }
   ExpectRoundTrip(records);
   std::string plain;
@@ -114,7 +114,7 @@ TEST(PackedBatch, CarriesWhatIsNoRecordAsItIs) {
   const std::string bad_id = std::string("\x0a\x03") + "abc";  // a report's id of 3 bytes
   const std::vector<OwnedRecord> records = {{RecordType::kReport, "no report"},
                                             {RecordType::kReport, bad_id},
-                                            {RecordType::kLagEnd, std::string(40, '\xff')},
+                                            {RecordType::kHangEnd, std::string(40, '\xff')},
                                             {static_cast<RecordType>(77), "from a newer version"},
                                             {static_cast<RecordType>(9999), ""}};
   auto unpacked = UnpackBatch(PackBatch(ViewsOf(records)));
@@ -188,11 +188,11 @@ TEST(PackedBatch, CarriesUnknownValuesOfEnums) {
 
 TEST(PackedBatch, GivesBackTheLargestNumbers) {
   std::string end = EncodeEnd(IdOf("id-0123456789abc"), 0);
-  protozero::pbf_writer(end).add_uint64(Number(LagEndField::kDurationNs), UINT64_MAX);
+  protozero::pbf_writer(end).add_uint64(Number(HangEndField::kDurationNs), UINT64_MAX);
   std::string usage = lagwatch::testing::EncodeUsage(lagwatch::testing::FullUsage());
   protozero::pbf_writer(usage).add_uint64(Number(UsageField::kBeginWallMs), UINT64_MAX);
   protozero::pbf_writer(usage).add_uint64(Number(UsageField::kEndWallMs), uint64_t{1} << 63);
-  ExpectRoundTrip({{RecordType::kLagEnd, end}, {RecordType::kUsage, usage}});
+  ExpectRoundTrip({{RecordType::kHangEnd, end}, {RecordType::kUsage, usage}});
 }
 
 // --- stacks that need care
@@ -312,7 +312,7 @@ std::string ExampleOfThePage() {
 TEST(PackedBatch, ThePagesExampleIsRight) {
   const std::string run_end = EncodeRunEnd({.session_id = IdOf("id-0123456789abc"), .loop = "canvas"});
   const std::string lag_end = EncodeEnd(IdOf("id-0123456789abc"), 3'000'000'000);
-  const std::vector<OwnedRecord> records = {{RecordType::kRunEnd, run_end}, {RecordType::kLagEnd, lag_end}};
+  const std::vector<OwnedRecord> records = {{RecordType::kRunEnd, run_end}, {RecordType::kHangEnd, lag_end}};
   EXPECT_EQ(ExampleOfThePage(), PackBatch(ViewsOf(records)));
   EXPECT_EQ(UnpackBatch(ExampleOfThePage()).value(), records);
 }

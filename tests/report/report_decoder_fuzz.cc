@@ -14,7 +14,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size_bytes) {
   auto report = DecodeReport(bytes);
   if (!report.ok() && report.status().message().empty()) abort();
   if (report.ok() && report->expensive_stack >= report->stacks.size()) abort();
-  auto end = DecodeLagEnd(bytes);
+  auto end = DecodeHangEnd(bytes);
   if (!end.ok() && end.status().message().empty()) abort();
   auto run_end = DecodeRunEnd(bytes);
   if (!run_end.ok() && run_end.status().message().empty()) abort();

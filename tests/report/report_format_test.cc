@@ -180,12 +180,12 @@ TEST(ReportFormat, RewindingForgetsWhatWasAddedSinceTheMark) {
   EXPECT_EQ(encode(true, &detour), encode(false, &straight));
 }
 
-TEST(ReportFormat, ALagEndNamesItsReport) {
-  auto end = DecodeLagEnd(EncodeEnd(IdOf("0123456789abcdef"), 42));
+TEST(ReportFormat, AHangEndNamesItsReport) {
+  auto end = DecodeHangEnd(EncodeEnd(IdOf("0123456789abcdef"), 42));
   ASSERT_TRUE(end.ok());
   EXPECT_EQ(end->report_id, IdOf("0123456789abcdef"));
   EXPECT_EQ(end->duration_ns, 42);
-  EXPECT_FALSE(DecodeLagEnd("").ok());
+  EXPECT_FALSE(DecodeHangEnd("").ok());
 }
 
 TEST(ReportFormat, ABatchSplitsIntoItsRecordsAndKeepsUnknownOnes) {
@@ -194,7 +194,7 @@ TEST(ReportFormat, ABatchSplitsIntoItsRecordsAndKeepsUnknownOnes) {
   std::string batch;
   AppendToBatch({RecordType::kReport, report}, &batch);
   AppendToBatch({static_cast<RecordType>(77), "from a newer version"}, &batch);
-  AppendToBatch({RecordType::kLagEnd, end}, &batch);
+  AppendToBatch({RecordType::kHangEnd, end}, &batch);
   auto records = SplitBatch(batch);
   ASSERT_TRUE(records.ok());
   ASSERT_EQ(records->size(), 3u);
@@ -202,7 +202,7 @@ TEST(ReportFormat, ABatchSplitsIntoItsRecordsAndKeepsUnknownOnes) {
   EXPECT_EQ((*records)[0].payload, report);
   EXPECT_EQ((*records)[1].type, static_cast<RecordType>(77));
   EXPECT_EQ((*records)[1].payload, "from a newer version");
-  EXPECT_EQ((*records)[2].type, RecordType::kLagEnd);
+  EXPECT_EQ((*records)[2].type, RecordType::kHangEnd);
   EXPECT_EQ((*records)[2].payload, end);
 }
 
@@ -360,7 +360,7 @@ TEST(ReportFormat, HostileBytesAreRefusedOrHarmless) {
       EXPECT_EQ(report.status().code(), base::StatusCode::kInvalid);
     }
     (void)SplitBatch(bytes);
-    (void)DecodeLagEnd(bytes);
+    (void)DecodeHangEnd(bytes);
     (void)DecodeRunEnd(bytes);
     (void)DecodeFrameSlice(bytes);
   }

@@ -342,7 +342,7 @@ TEST(Schema, ProtocShowsEveryFieldByItsName) {
   AppendSampleRate(RecordType::kReport, 50'000, &report);
   AppendCause(77, &report);
   AppendToBatch({RecordType::kReport, report}, &batch);
-  AppendToBatch({RecordType::kLagEnd, EncodeEnd(IdOf("id-0123456789abc"), 3'000'000'000)}, &batch);
+  AppendToBatch({RecordType::kHangEnd, EncodeEnd(IdOf("id-0123456789abc"), 3'000'000'000)}, &batch);
   AppendToBatch({RecordType::kRunEnd, EncodeRunEnd(lagwatch::testing::FullRunEnd())}, &batch);
   AppendToBatch({RecordType::kFrameSlice, lagwatch::testing::FullFrameSlice()}, &batch);
   std::string usage = lagwatch::testing::EncodeUsage(lagwatch::testing::FullUsage());
@@ -359,7 +359,7 @@ TEST(Schema, ProtocShowsEveryFieldByItsName) {
   const std::string run_end = EncodeRunEnd({.session_id = IdOf("id-0123456789abc"), .loop = "canvas"});
   const std::string lag_end = EncodeEnd(IdOf("id-0123456789abc"), 3'000'000'000);
   const std::string packed =
-      PackBatch(std::vector<Record>{{RecordType::kRunEnd, run_end}, {RecordType::kLagEnd, lag_end}});
+      PackBatch(std::vector<Record>{{RecordType::kRunEnd, run_end}, {RecordType::kHangEnd, lag_end}});
   AppendToBatch({RecordType::kPacked, packed}, &batch);
   std::vector<char> bytes(4096);
   FixedBuffer buffer(bytes.data(), bytes.size());

@@ -88,7 +88,7 @@ TEST_F(SdkTest, MakesDumpsWithoutALoopAndDuringALag) {
   EXPECT_EQ(dump.tid, static_cast<uint32_t>(lagging_tid.load()));
   EXPECT_GE(dump.threads.size(), 2u);
   EXPECT_TRUE(WaitUntil([&] { return !Ends().empty(); }));
-  for (const report::LagEnd& end : Ends()) EXPECT_NE(end.report_id, dump.id);
+  for (const report::HangEnd& end : Ends()) EXPECT_NE(end.report_id, dump.id);
 }
 
 std::atomic<int> g_own_signals{0};

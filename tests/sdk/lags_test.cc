@@ -375,8 +375,8 @@ TEST_F(SdkTest, TellsAListenerOnTheWatchdogsThread) {
   options.listener.lag_begin = [](void* context, const lw_lag* lag) {
     EXPECT_STREQ(lag->loop, "ui");
     EXPECT_STREQ(lag->tag, "freeze");
-    EXPECT_EQ(lag->kind, LW_KIND_LAG);
-    EXPECT_EQ(lag->level, LW_LEVEL_LAG);
+    EXPECT_EQ(lag->kind, LW_KIND_HANG);
+    EXPECT_EQ(lag->level, LW_LEVEL_HANG);
     static_cast<Heard*>(context)->tid = gettid();
     ++static_cast<Heard*>(context)->begins;
   };
@@ -423,7 +423,7 @@ TEST_F(SdkTest, TellsAListenerOfLongDispatchesOnTheWatchdogsThread) {
     auto& told = *static_cast<Heard*>(context);
     if (std::string(dispatch->tag) != "long") return;
     EXPECT_STREQ(dispatch->loop, "ui");
-    EXPECT_EQ(dispatch->kind, LW_KIND_LAG);
+    EXPECT_EQ(dispatch->kind, LW_KIND_HANG);
     EXPECT_EQ(dispatch->threshold_ns, 50u * 1'000'000);
     told.tid = gettid();
     told.duration_ns = dispatch->elapsed_ns;

@@ -42,7 +42,7 @@ class MaskedRunTest : public ::testing::Test {
       usage.watched_ns = 7 * base::kNsPerSecond;
       std::string("secret-loop").copy(usage.loop, sizeof usage.loop);
       writer->NoteUsage(usage);
-      writer->LagBegan(kMaskedLag, "secret-loop", 3 * base::kNsPerSecond);
+      writer->HangBegan(kMaskedLag, "secret-loop", 3 * base::kNsPerSecond);
       writer->Refresh();
       static_cast<void>(writer.release());
     });

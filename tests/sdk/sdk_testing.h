@@ -76,11 +76,11 @@ class SdkTest : public ::testing::Test {
     }
     return reports;
   }
-  std::vector<report::LagEnd> Ends() const {
-    std::vector<report::LagEnd> ends;
+  std::vector<report::HangEnd> Ends() const {
+    std::vector<report::HangEnd> ends;
     for (const report::OwnedRecord& record : ReadSpool()) {
-      if (record.type == report::RecordType::kLagEnd)
-        ends.push_back(report::DecodeLagEnd(record.payload).value());
+      if (record.type == report::RecordType::kHangEnd)
+        ends.push_back(report::DecodeHangEnd(record.payload).value());
     }
     return ends;
   }

@@ -68,7 +68,7 @@ class SealedSpoolTest : public ::testing::Test {
   // One dispatch that spins until its report is on disk, and then until its end is.
   void FreezeUntilReported(const Monitor& monitor) const {
     const size_t before = Count(RecordType::kReport);
-    const size_t ends_before = Count(RecordType::kLagEnd);
+    const size_t ends_before = Count(RecordType::kHangEnd);
     const Loop loop = monitor.WatchLoop("ui");
     {
       ScopedDispatch dispatch(loop, "freeze");
@@ -80,7 +80,7 @@ class SealedSpoolTest : public ::testing::Test {
       testing::Spin(stop);
       judge.join();
     }
-    EXPECT_TRUE(WaitUntil([&] { return Count(RecordType::kLagEnd) > ends_before; }));
+    EXPECT_TRUE(WaitUntil([&] { return Count(RecordType::kHangEnd) > ends_before; }));
     lw_unwatch_loop(loop.handle());
   }
 
@@ -114,7 +114,8 @@ TEST_F(SealedSpoolTest, WhatIsOutsideIsWhatIsInside) {
       EXPECT_EQ(report::DecodeUsage(opened->payload).value().id, sealed.label.id);
     }
   }
-  EXPECT_THAT(types, ::testing::IsSupersetOf({RecordType::kReport, RecordType::kLagEnd, RecordType::kUsage}));
+  EXPECT_THAT(types,
+              ::testing::IsSupersetOf({RecordType::kReport, RecordType::kHangEnd, RecordType::kUsage}));
 }
 
 TEST_F(SealedSpoolTest, AWithdrawnStartLeavesNoReport) {
@@ -127,7 +128,7 @@ TEST_F(SealedSpoolTest, AWithdrawnStartLeavesNoReport) {
   FreezeUntilReported(monitor);
   lw_withdraw_start();
   EXPECT_EQ(Count(RecordType::kReport), 0u);
-  EXPECT_EQ(Count(RecordType::kLagEnd), 0u);
+  EXPECT_EQ(Count(RecordType::kHangEnd), 0u);
   EXPECT_EQ(Count(RecordType::kRunEnd), 1u);
 }
 

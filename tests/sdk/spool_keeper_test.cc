@@ -86,7 +86,7 @@ class SpoolKeeper : public ::testing::Test {
 
 TEST_F(SpoolKeeper, CountsTheReportsThatItRemoves) {
   const report::OwnedRecord report{RecordType::kReport, EncodedReport("editor")};
-  Add({report, report, {RecordType::kLagEnd, "not a report"}}, 8 * kDayMs);
+  Add({report, report, {RecordType::kHangEnd, "not a report"}}, 8 * kDayMs);
   Add({report}, 6 * kDayMs);
   Sweep();
   auto losses = LossesInSpool();

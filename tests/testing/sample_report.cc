@@ -122,7 +122,7 @@ std::string SampleReport::Encode() const {
 std::string EncodeEnd(const base::Uuid& report_id, int64_t duration_ns) {
   char memory[128];
   report::FixedBuffer buffer(memory, sizeof memory);
-  report::EncodeLagEnd(report_id, duration_ns, &buffer);
+  report::EncodeHangEnd(report_id, duration_ns, &buffer);
   return std::string(buffer.content());
 }
 
@@ -156,7 +156,7 @@ std::string EncodeBatch(const std::vector<std::string>& reports, const std::vect
   std::string batch;
   for (const std::string& report : reports)
     report::AppendToBatch({report::RecordType::kReport, report}, &batch);
-  for (const std::string& end : ends) report::AppendToBatch({report::RecordType::kLagEnd, end}, &batch);
+  for (const std::string& end : ends) report::AppendToBatch({report::RecordType::kHangEnd, end}, &batch);
   return batch;
 }
 

@@ -38,15 +38,15 @@ class FakeClock final : public base::Clock {
 
 class RecordingListener final : public HangListener {
  public:
-  void OnLagBegin(const LagNotice& lag) override { Add("begin", lag); }
-  void OnLagEnd(const LagNotice& lag) override { Add("end", lag); }
-  void OnFiltered(const LagNotice& lag, FilterReason reason) override {
+  void OnLagBegin(const HangNotice& lag) override { Add("begin", lag); }
+  void OnHangEnd(const HangNotice& lag) override { Add("end", lag); }
+  void OnFiltered(const HangNotice& lag, FilterReason reason) override {
     Add("filtered " + std::to_string(static_cast<int>(reason)), lag);
   }
   std::vector<std::string> notices;
 
  private:
-  void Add(const std::string& what, const LagNotice& lag) {
+  void Add(const std::string& what, const HangNotice& lag) {
     notices.push_back(what + " " + lag.loop_name + " " + lag.tag + " " +
                       (lag.level == HangLevel::kAnr ? "anr " : "lag ") +
                       std::to_string(lag.elapsed_ns / kNsPerMs));
@@ -488,11 +488,11 @@ class LoopWatchUsageTest : public LoopWatchTest {
 
   class Listener final : public HangListener {
    public:
-    void OnLagBegin(const LagNotice&) override {}
-    void OnLagEnd(const LagNotice&) override {}
-    void OnFiltered(const LagNotice&, FilterReason) override {}
+    void OnLagBegin(const HangNotice&) override {}
+    void OnHangEnd(const HangNotice&) override {}
+    void OnFiltered(const HangNotice&, FilterReason) override {}
     bool WantsSensitive() const override { return true; }
-    void OnSensitive(const LagNotice& dispatch) override { told.emplace_back(dispatch.tag); }
+    void OnSensitive(const HangNotice& dispatch) override { told.emplace_back(dispatch.tag); }
     std::vector<std::string> told;
   };
   Listener listener_;

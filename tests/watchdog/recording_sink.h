@@ -49,7 +49,7 @@ struct RecordedUsage {
 // Thread safety: any thread may ask.
 class RecordingSink final : public watchdog::HangSink {
  public:
-  bool OnLag(const watchdog::LagEvent& event) override {
+  bool OnLag(const watchdog::HangEvent& event) override {
     std::lock_guard lock(mutex_);
     lags_.push_back({event.id,
                      event.lag_id,
@@ -74,7 +74,7 @@ class RecordingSink final : public watchdog::HangSink {
                      event.discounted});
     return true;
   }
-  void OnLagEnd(const base::Uuid& event_id, int64_t duration_ns) override {
+  void OnHangEnd(const base::Uuid& event_id, int64_t duration_ns) override {
     std::lock_guard lock(mutex_);
     ends_.emplace_back(event_id, duration_ns);
   }
@@ -126,31 +126,31 @@ class RecordingSink final : public watchdog::HangSink {
     for (const watchdog::LoopSample* sample : samples) cpu_ns += sample->use.cpu_ns;
     return cpu_ns;
   }
-  static std::vector<stack::LockWait> WaitsOf(const watchdog::LagEvent& event) {
+  static std::vector<stack::LockWait> WaitsOf(const watchdog::HangEvent& event) {
     std::vector<stack::LockWait> waits;
     for (const watchdog::Wait& wait : event.waits) waits.push_back(wait.lock);
     return waits;
   }
-  static std::vector<policies::PastDispatchOf<std::string>> HistoryOf(const watchdog::LagEvent& event) {
+  static std::vector<policies::PastDispatchOf<std::string>> HistoryOf(const watchdog::HangEvent& event) {
     std::vector<policies::PastDispatchOf<std::string>> history;
     for (const auto& past : event.history)
       history.push_back({std::string(past.tag), past.age_ns, past.wall_ns, past.cpu_ns, past.queue_wait_ns});
     return history;
   }
-  static std::map<std::string, int64_t> FactsOf(const watchdog::LagEvent& event) {
+  static std::map<std::string, int64_t> FactsOf(const watchdog::HangEvent& event) {
     std::map<std::string, int64_t> facts;
     std::map<std::string, std::string> texts;
     for (const watchdog::Fact& fact : event.facts) facts[fact.name] = fact.number;
     return facts;
   }
-  static std::map<std::string, std::string> TextsOf(const watchdog::LagEvent& event) {
+  static std::map<std::string, std::string> TextsOf(const watchdog::HangEvent& event) {
     std::map<std::string, std::string> texts;
     for (const watchdog::Fact& fact : event.facts) {
       if (fact.text != nullptr) texts[fact.name] = fact.text;
     }
     return texts;
   }
-  static uint64_t InnermostFunction(const watchdog::LagEvent& event) {
+  static uint64_t InnermostFunction(const watchdog::HangEvent& event) {
     const stack::Stack& stack = *event.expensive_stack;
     if (stack.frame_count == 0 || stack.frames[0].module == stack::kNoModule) return 0;
     return event.modules->module(stack.frames[0].module).load_bias + stack.frames[0].function_offset;

@@ -165,12 +165,12 @@ TEST_F(TimeDiscountTest, SaysNothingUnderADebugger) {
 
 class SlowListener final : public HangListener {
  public:
-  void OnLagBegin(const LagNotice&) override {}
-  void OnLagEnd(const LagNotice&) override {
+  void OnLagBegin(const HangNotice&) override {}
+  void OnHangEnd(const HangNotice&) override {
     is_called.store(true);
     std::this_thread::sleep_for(milliseconds(1500));
   }
-  void OnFiltered(const LagNotice&, FilterReason) override {}
+  void OnFiltered(const HangNotice&, FilterReason) override {}
   std::atomic<bool> is_called{false};
 };
 

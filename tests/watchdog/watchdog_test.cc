@@ -575,11 +575,11 @@ class UsageTest : public WatchdogTest {
   // Hears of long dispatches.
   class Listener final : public HangListener {
    public:
-    void OnLagBegin(const LagNotice&) override {}
-    void OnLagEnd(const LagNotice&) override {}
-    void OnFiltered(const LagNotice&, FilterReason) override {}
+    void OnLagBegin(const HangNotice&) override {}
+    void OnHangEnd(const HangNotice&) override {}
+    void OnFiltered(const HangNotice&, FilterReason) override {}
     bool WantsSensitive() const override { return true; }
-    void OnSensitive(const LagNotice& dispatch) override {
+    void OnSensitive(const HangNotice& dispatch) override {
       std::lock_guard lock(mutex);
       tids.push_back(gettid());
       told.emplace_back(dispatch.tag, dispatch.elapsed_ns);

@@ -10,7 +10,7 @@
 namespace lagwatch::watchdog {
 
 // Borrowed for the call.
-struct LagNotice {
+struct HangNotice {
   const char* loop_name;
   const char* tag;  // may be empty
   int32_t tid;
@@ -32,14 +32,14 @@ class HangListener {
  public:
   virtual ~HangListener() = default;
   // A lag was found, or one has passed its second threshold.
-  virtual void OnLagBegin(const LagNotice& lag) = 0;
+  virtual void OnLagBegin(const HangNotice& lag) = 0;
   // The lag is over. Not called for a lag under way when the watchdog stops.
-  virtual void OnLagEnd(const LagNotice& lag) = 0;
-  virtual void OnFiltered(const LagNotice& lag, FilterReason reason) = 0;
+  virtual void OnHangEnd(const HangNotice& lag) = 0;
+  virtual void OnFiltered(const HangNotice& lag, FilterReason reason) = 0;
   // Whether to call it for long dispatches that need not be lags.
   virtual bool WantsSensitive() const { return false; }
   // One has ended, at this look or shortly before.
-  virtual void OnSensitive(const LagNotice&) {}
+  virtual void OnSensitive(const HangNotice&) {}
 };
 
 // Measures the duration of another listener's calls: that is time that the watchdog waits, and neither a stop
@@ -52,17 +52,17 @@ class TimedListener final : public HangListener {
   // In all calls so far.
   int64_t called_ns() const { return called_ns_; }
 
-  void OnLagBegin(const LagNotice& lag) override {
+  void OnLagBegin(const HangNotice& lag) override {
     Measure([&] { listener_->OnLagBegin(lag); });
   }
-  void OnLagEnd(const LagNotice& lag) override {
-    Measure([&] { listener_->OnLagEnd(lag); });
+  void OnHangEnd(const HangNotice& lag) override {
+    Measure([&] { listener_->OnHangEnd(lag); });
   }
-  void OnFiltered(const LagNotice& lag, FilterReason reason) override {
+  void OnFiltered(const HangNotice& lag, FilterReason reason) override {
     Measure([&] { listener_->OnFiltered(lag, reason); });
   }
   bool WantsSensitive() const override { return listener_->WantsSensitive(); }
-  void OnSensitive(const LagNotice& dispatch) override {
+  void OnSensitive(const HangNotice& dispatch) override {
     Measure([&] { listener_->OnSensitive(dispatch); });
   }
 

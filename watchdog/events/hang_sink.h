@@ -71,7 +71,7 @@ struct Fact {
 
 // A lag at the moment of a check that found it with a new stack, or over its second threshold. Everything is
 // borrowed for the call. The header says what the watchdog knows: nothing of the program.
-struct LagEvent : policies::HangHeader<std::string_view> {
+struct HangEvent : policies::HangHeader<std::string_view> {
   int64_t detected_mono_ns;
   std::span<const LoopSample* const> samples;  // oldest first, at least one
   const stack::Stack* expensive_stack;         // the stack of one of `samples`
@@ -121,9 +121,9 @@ class HangSink {
   // First of all calls, on the watchdog's thread: the time to open what the program may forbid later.
   virtual void OnStart() {}
   // Returns false if the event was lost; its end is then not reported.
-  virtual bool OnLag(const LagEvent& event) = 0;
+  virtual bool OnLag(const HangEvent& event) = 0;
   // The lag of `event_id` is over.
-  virtual void OnLagEnd(const base::Uuid& event_id, int64_t duration_ns) = 0;
+  virtual void OnHangEnd(const base::Uuid& event_id, int64_t duration_ns) = 0;
   // Whether it wants to know of slow dispatches, and one that is over.
   virtual bool WantsSlow() const { return false; }
   virtual void OnSlow(const SlowDispatch&) {}

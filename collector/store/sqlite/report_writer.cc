@@ -75,10 +75,10 @@ CommitOutcome ReportWriter::Insert(const NewReport& added, int64_t sender) {
   const bool is_lag = IsLag(row.kind);
   policies::LagAccount account{.duration_ns = end_ns, .was_killed = false, .shares = {{}}};
   if (is_lag) {
-    account = policies::AccountLag(std::vector<policies::LagReport>{{.elapsed_ns = row.elapsed_ns,
-                                                                     .ordinal = row.ordinal,
-                                                                     .end_ns = end_ns,
-                                                                     .killed_ns = KilledNs(row.id)}});
+    account = policies::AccountLag(std::vector<policies::HangReport>{{.elapsed_ns = row.elapsed_ns,
+                                                                      .ordinal = row.ordinal,
+                                                                      .end_ns = end_ns,
+                                                                      .killed_ns = KilledNs(row.id)}});
   }
   const bool has_part = row.lag_id == row.id || HasRoom(row.lag_id);
   const policies::LagShare share = has_part ? account.shares.front() : policies::LagShare{};
@@ -138,7 +138,7 @@ bool ReportWriter::HasSiblings(const ReportRow& row) {
   return sibling.Step();
 }
 
-CommitOutcome ReportWriter::Insert(const report::LagEnd& end) {
+CommitOutcome ReportWriter::Insert(const report::HangEnd& end) {
   database_->Use("UPDATE reports SET end_ns = ?2 WHERE id = ?1 AND end_ns IS NULL")
       .Bind(Blob{end.report_id.as_bytes()}, ToSigned(end.duration_ns))
       .Run();
@@ -418,7 +418,7 @@ int64_t ReportWriter::SegmentWithKind(int64_t segment, std::string_view kind) {
 
 void ReportWriter::Account(const base::Uuid& lag_id) {
   const std::vector<Known> known = ReportsOfLag(lag_id);
-  std::vector<policies::LagReport> reports;
+  std::vector<policies::HangReport> reports;
   for (const Known& report : known) {
     reports.push_back({.elapsed_ns = report.elapsed_ns,
                        .ordinal = report.ordinal,

@@ -25,7 +25,7 @@ class ReportWriter {
   // All within one transaction; Finish does everything except its commit. `sender` is the key that brought
   // the report (schema.h).
   CommitOutcome Insert(const NewReport& added, int64_t sender = 0);
-  CommitOutcome Insert(const report::LagEnd& end);
+  CommitOutcome Insert(const report::HangEnd& end);
   // A run was killed in the lag of that report.
   void NoteKilled(const base::Uuid& report_id);
   // The end of a run that was killed in the lag of that report was removed.

@@ -353,7 +353,7 @@ Result<std::vector<StoredReport>> SqliteStore::ReportsAfter(const base::Uuid& af
 CommitOutcome SqliteStore::Insert(Database*, int64_t sender, const NewReport& added) {
   return reports_.Insert(added, sender);
 }
-CommitOutcome SqliteStore::Insert(Database*, int64_t, const report::LagEnd& end) {
+CommitOutcome SqliteStore::Insert(Database*, int64_t, const report::HangEnd& end) {
   return reports_.Insert(end);
 }
 

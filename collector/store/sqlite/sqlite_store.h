@@ -100,7 +100,7 @@ class SqliteStore final : public Store {
   void RemoveOtherRecordsBefore(Database* database, int64_t day);
   // `sender` is the key that brought the record; 0 when not known.
   CommitOutcome Insert(Database* database, int64_t sender, const NewReport& report);
-  CommitOutcome Insert(Database* database, int64_t sender, const report::LagEnd& end);
+  CommitOutcome Insert(Database* database, int64_t sender, const report::HangEnd& end);
   CommitOutcome Insert(Database* database, int64_t sender, const report::RunEnd& end);
   CommitOutcome Insert(Database* database, int64_t sender, const report::FrameSlice& slice);
   CommitOutcome Insert(Database* database, int64_t sender, const NewUsage& added);

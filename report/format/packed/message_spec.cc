@@ -152,12 +152,12 @@ constexpr auto kReportFields =
 static_assert(kReportFields[kReportElapsed].number == Number(ReportField::kElapsedNs));
 constexpr MessageSpec kReport = WithFields(kReportFields);
 
-constexpr auto kLagEndFields =
-    FieldsAfter(kReport, {Of(LagEndField::kReportId, kId), Of(LagEndField::kDurationNs, kNumber)});
-constexpr MessageSpec kLagEnd = WithFields(kLagEndFields);
+constexpr auto kHangEndFields =
+    FieldsAfter(kReport, {Of(HangEndField::kReportId, kId), Of(HangEndField::kDurationNs, kNumber)});
+constexpr MessageSpec kHangEnd = WithFields(kHangEndFields);
 
 constexpr auto kRunEndFields = FieldsAfter(
-    kLagEnd,
+    kHangEnd,
     {Of(RunEndField::kSessionId, kId), Of(RunEndField::kReason, kNumber), Of(RunEndField::kSignal, kNumber),
      Of(RunEndField::kReportId, kId), Of(RunEndField::kLagNs, kNumber), Of(RunEndField::kLoop, kText),
      Of(RunEndField::kRunStartWallMs, kNumber, kIdTime), Of(RunEndField::kLastSeenWallMs, kNumber, kDelta),
@@ -227,8 +227,8 @@ constexpr auto kTablesFields =
     FieldsAfter(kNode, {OfTables(kMessages, &kTableModule), OfTables(kMessages, &kFunction),
                         OfTables(kMessages, &kFrame), OfTables(kMessages, &kNode)});
 
-constexpr RecordType kPackedTypes[] = {RecordType::kReport,     RecordType::kLagEnd, RecordType::kRunEnd,
-                                       RecordType::kFrameSlice, RecordType::kUsage,  RecordType::kLosses};
+constexpr RecordType kPackedTypes[] = {RecordType::kReport,     RecordType::kHangEnd, RecordType::kRunEnd,
+                                       RecordType::kFrameSlice, RecordType::kUsage,   RecordType::kLosses};
 
 }  // namespace
 
@@ -238,8 +238,8 @@ const MessageSpec* SpecOf(RecordType type) {
   switch (type) {
     case RecordType::kReport:
       return &kReport;
-    case RecordType::kLagEnd:
-      return &kLagEnd;
+    case RecordType::kHangEnd:
+      return &kHangEnd;
     case RecordType::kRunEnd:
       return &kRunEnd;
     case RecordType::kFrameSlice:

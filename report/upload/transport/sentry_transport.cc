@@ -20,13 +20,13 @@ namespace {
 using nlohmann::json;
 
 // By lags' ids.
-using LagOutcomes = std::map<std::string, LagOutcome>;
+using HangOutcomes = std::map<std::string, HangOutcome>;
 
 std::string KeyOf(const base::Uuid& id) { return std::string(id.as_bytes()); }
 
-void Note(const OwnedRecord& record, LagOutcomes* outcomes) {
-  if (record.type == RecordType::kLagEnd) {
-    if (const auto end = DecodeLagEnd(record.payload); end.ok())
+void Note(const OwnedRecord& record, HangOutcomes* outcomes) {
+  if (record.type == RecordType::kHangEnd) {
+    if (const auto end = DecodeHangEnd(record.payload); end.ok())
       (*outcomes)[KeyOf(end->report_id)].duration_ns = end->duration_ns;
   } else if (record.type == RecordType::kRunEnd) {
     const auto end = DecodeRunEnd(record.payload);
@@ -35,7 +35,7 @@ void Note(const OwnedRecord& record, LagOutcomes* outcomes) {
   }
 }
 
-LagOutcome OutcomeOf(const Report& report, const LagOutcomes& outcomes) {
+HangOutcome OutcomeOf(const Report& report, const HangOutcomes& outcomes) {
   for (const base::Uuid& id : {report.lag_id, report.id})
     if (const auto found = outcomes.find(KeyOf(id)); found != outcomes.end()) return found->second;
   return {};
@@ -76,7 +76,7 @@ class SentryTransport final : public Transport {
     if (!batch.ok()) return {.kind = UploadAnswer::Kind::kRejected, .message = batch.status().message()};
     const auto records = ReadBatch(*batch);
     if (!records.ok()) return {.kind = UploadAnswer::Kind::kRejected, .message = records.status().message()};
-    LagOutcomes outcomes;
+    HangOutcomes outcomes;
     for (const OwnedRecord& record : *records) Note(record, &outcomes);
     UploadAnswer all{.kind = UploadAnswer::Kind::kDelivered};
     for (size_t i = 0; i < records->size(); ++i) {
@@ -94,7 +94,7 @@ class SentryTransport final : public Transport {
   void Disconnect() override { client_->Disconnect(); }
 
  private:
-  UploadAnswer Send(const OwnedRecord& record, const LagOutcomes& outcomes) {
+  UploadAnswer Send(const OwnedRecord& record, const HangOutcomes& outcomes) {
     if (record.type == RecordType::kSealed)
       return {.kind = UploadAnswer::Kind::kRejected,
               .message = "the report is sealed: a lagwatch collector alone can read it"};

@@ -50,7 +50,7 @@ typedef enum lw_consent {
 
 /* The kind of a hang, as in reports; others may be added. */
 typedef enum lw_kind {
-  LW_KIND_LAG = 1, /* also before lw_ready(), where reports say "startup-lag" */
+  LW_KIND_HANG = 1, /* also before lw_ready(), where reports say "startup-lag" */
   LW_KIND_BUSY_LOOP = 2,
   LW_KIND_WAITED = 3,
   LW_KIND_IDLE_HANDLER = 4,
@@ -58,7 +58,7 @@ typedef enum lw_kind {
   LW_KIND_SCOPE = 6,
   LW_KIND_FRAME = 9 /* "frames" in reports */
 } lw_kind;
-typedef enum lw_level { LW_LEVEL_LAG = 0, LW_LEVEL_ANR = 1 } lw_level;
+typedef enum lw_level { LW_LEVEL_HANG = 0, LW_LEVEL_ANR = 1 } lw_level;
 
 /* The hang or dispatch that a listener is called for. Valid during the call only. */
 typedef struct lw_lag {
@@ -112,13 +112,13 @@ typedef enum lw_stage {
 typedef enum lw_exit_reason {
   LW_EXIT_UNKNOWN = 0,       /* disappeared: killed, or ended by _exit() or by a signal that was not noted */
   LW_EXIT_CLEAN = 1,         /* by lw_stop(), exit() or the end of main() */
-  LW_EXIT_KILLED_IN_LAG = 2, /* disappeared while a loop was frozen */
+  LW_EXIT_KILLED_IN_HANG = 2, /* disappeared while a loop was frozen */
   LW_EXIT_OOM_KILL = 3,      /* killed by the kernel, out of memory */
   LW_EXIT_UPDATE = 4,        /* disappeared, and the build or version changed since */
   LW_EXIT_REBOOT = 5,        /* the machine was restarted */
   LW_EXIT_CRASH = 6,         /* lw_note_crash() was called; no loop was frozen */
   LW_EXIT_STOPPED = 7,       /* lw_note_stop() was called; no loop was frozen */
-  LW_EXIT_CRASH_IN_LAG = 8,  /* lw_note_crash() was called while a loop was frozen */
+  LW_EXIT_CRASH_IN_HANG = 8,  /* lw_note_crash() was called while a loop was frozen */
   LW_EXIT_HANG_IN_CRASH = 9  /* a loop froze after lw_note_crash(): the crash handler did not end */
 } lw_exit_reason;
 
@@ -159,7 +159,7 @@ typedef enum lw_expensive {
  * minute. */
 typedef enum lw_spool_sync {
   LW_SPOOL_SYNC_NEVER = 0, /* no thread, no syncs */
-  LW_SPOOL_SYNC_LAGS = 1,  /* a hang's first report, and its end */
+  LW_SPOOL_SYNC_HANGS = 1,  /* a hang's first report, and its end */
   LW_SPOOL_SYNC_ALL = 2
 } lw_spool_sync;
 

@@ -58,7 +58,7 @@ struct Options {
   lw_consent consent = LW_CONSENT_GIVEN;
   std::string config_key = {};
   std::string scrub_tags = {};
-  lw_spool_sync spool_sync = LW_SPOOL_SYNC_LAGS;
+  lw_spool_sync spool_sync = LW_SPOOL_SYNC_HANGS;
   std::string seal_key = {};
   uint32_t user_rate_ppm = 50000;
   uint32_t reports_per_day = 20;

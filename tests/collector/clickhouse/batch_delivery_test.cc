@@ -39,7 +39,7 @@ Batch BatchOfUsers(const std::vector<std::string>& users) {
     const std::string payload = sample.Encode();
     const report::Report decoded = report::DecodeReport(payload).value();
     rows.Add(NewReport::Create(decoded, Clusterer::Create("")->Assign(decoded), payload));
-    if (user == users.front()) rows.Add(report::LagEnd{sample.header.id, 5});
+    if (user == users.front()) rows.Add(report::HangEnd{sample.header.id, 5});
   }
   return {rows.Take(), {"key"}};
 }

@@ -46,9 +46,9 @@ class BatchRemoval : public ::testing::Test {
     jane_.header.app = "editor";
     john_.header.app = "player";
     john_.stack = {"Other", "main"};
-    records_ = {ReportRecord(jane_, "leaked"),      ReportRecord(john_, "build"),
-                report::LagEnd{jane_.header.id, 5}, report::LagEnd{john_.header.id, 6},
-                LossesOf("editor", "jane"),         LossesOf("player", "john")};
+    records_ = {ReportRecord(jane_, "leaked"),       ReportRecord(john_, "build"),
+                report::HangEnd{jane_.header.id, 5}, report::HangEnd{john_.header.id, 6},
+                LossesOf("editor", "jane"),          LossesOf("player", "john")};
     records_.push_back(report::RunEnd{.session_id = john_.header.session_id,
                                       .reason = policies::ExitReason::kKilledInLag,
                                       .report_id = john_.header.id,

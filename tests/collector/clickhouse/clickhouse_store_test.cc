@@ -54,7 +54,7 @@ TEST_F(ClickHouse, WhatOneCollectorStoredTheOthersSee) {
 }
 
 TEST_F(ClickHouse, WhatItDoesNotTakeIsKeptAndSentWhenItDoes) {
-  const std::vector<NewRecord> records = {ReportOf(sample_), report::LagEnd{sample_.header.id, 5}};
+  const std::vector<NewRecord> records = {ReportOf(sample_), report::HangEnd{sample_.header.id, 5}};
   {
     auto store = Open("one");
     database_.Drop();
@@ -69,7 +69,7 @@ TEST_F(ClickHouse, WhatItDoesNotTakeIsKeptAndSentWhenItDoes) {
 
 TEST_F(ClickHouse, RowsThatAreThereTwiceCountOnce) {
   auto store = Open("one");
-  const std::vector<NewRecord> records = {ReportOf(sample_), report::LagEnd{sample_.header.id, 5},
+  const std::vector<NewRecord> records = {ReportOf(sample_), report::HangEnd{sample_.header.id, 5},
                                           report::Losses{.id = sample_.header.id, .losses = {{.count = 3}}}};
   ASSERT_TRUE(store->Commit(records).ok());
   // As if a batch were sent again after its block had been forgotten: as other bytes of the same.

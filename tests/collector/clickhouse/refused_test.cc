@@ -95,7 +95,7 @@ TEST_F(Refused, ARecordThatPoisonsItsBatchIsSetAsideAloneAndComesBack) {
   RefuseUsersWithoutNumber();
   const SampleReport bad = SampleOfUser("jane"), later = SampleOfUser("77");
   std::vector<SampleReport> good;
-  std::vector<NewRecord> records = {RecordOf(bad), report::LagEnd{bad.header.id, 9'000'000'000}};
+  std::vector<NewRecord> records = {RecordOf(bad), report::HangEnd{bad.header.id, 9'000'000'000}};
   for (int i = 0; i < 9; ++i) {
     good.push_back(SampleOfUser("12"));
     records.push_back(RecordOf(good.back()));

@@ -247,7 +247,7 @@ TEST_F(Removals, TakeWhatWasSetAside) {
 }
 
 TEST_F(Removals, WhatClientsSendAgainIsStoredAgain) {
-  const std::vector<NewRecord> records = {gone_, report::LagEnd{gone_.row.id, 5'000'000'000}};
+  const std::vector<NewRecord> records = {gone_, report::HangEnd{gone_.row.id, 5'000'000'000}};
   ASSERT_TRUE(store_->Commit(records).ok());
   EXPECT_EQ(SummedReports(), 1);
   RemoveUser();

@@ -132,7 +132,7 @@ TEST_F(Sums, AnswersReadNoReports) {
       const std::string user = "u-" + std::to_string(i);
       sample.header.user = user;
       records.push_back(NewReportOf(sample));
-      records.push_back(report::LagEnd{sample.header.id, 2'000'000'000 + i});
+      records.push_back(report::HangEnd{sample.header.id, 2'000'000'000 + i});
       key = std::get<NewReport>(records[records.size() - 2]).clusters[0].key;
     }
   }
@@ -219,7 +219,7 @@ TEST_F(Sums, WhatComesLaterIsSeenAtOnceAndSummedUp) {
   Commit({NewReportOf(first)});
   SumUp();
   EXPECT_EQ(HangMs(), 1000);
-  Commit({report::LagEnd{first.header.id, 7'000'000'000}});
+  Commit({report::HangEnd{first.header.id, 7'000'000'000}});
   EXPECT_EQ(HangMs(), 7000);
   SampleReport second = SampleAt(kSummedDay * kMsPerDay + kMsOfAnHour, "Other");
   Commit({NewReportOf(second)});
@@ -242,7 +242,7 @@ TEST_F(Sums, ALagPastMidnightIsDividedOnce) {
   Commit({NewReportOf(first)});
   SumUp();
   Commit({NewReportOf(second)});
-  Commit({report::LagEnd{second.header.id, 10'000'000'000}});
+  Commit({report::HangEnd{second.header.id, 10'000'000'000}});
   SumUp();
   ForgetReports();
   const auto page = store_->Causes({}).value();
@@ -263,7 +263,7 @@ TEST_F(Sums, LagsOfEndsThatWereNotKnownAreFound) {
   SumUp();
   Versions versions;
   RecordRows rows(&schema_, &versions);
-  rows.Add(report::LagEnd{second.header.id, 10'000'000'000});
+  rows.Add(report::HangEnd{second.header.id, 10'000'000'000});
   rows.MarkEndOf(second.header.id, std::nullopt);
   for (const Batch::Part& part : rows.Take()) connection_.Insert(part.target, part.rows);
   SumUp();

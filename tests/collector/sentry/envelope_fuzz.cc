@@ -19,7 +19,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   for (const report::OwnedRecord& record : *records) {
     const bool is_read = record.type == report::RecordType::kReport
                              ? report::DecodeReport(record.payload).ok()
-                             : report::DecodeLagEnd(record.payload).ok();
+                             : report::DecodeHangEnd(record.payload).ok();
     if (!is_read) std::abort();
   }
   return 0;

@@ -23,7 +23,7 @@ constexpr int64_t kFirstDay = 20'000;
 class Traffic {
  public:
   explicit Traffic(uint64_t seed) : random_(seed) {
-    for (int i = 0; i < LAGWATCH_TRAFFIC_LAGS; ++i) AddLag();
+    for (int i = 0; i < LAGWATCH_TRAFFIC_HANGS; ++i) AddLag();
     std::ranges::shuffle(batches_, random_);
   }
   const std::vector<std::string>& batches() const { return batches_; }
@@ -214,7 +214,7 @@ TEST(CauseTotals, AreOfTheReportsThatAreKept) {
   Store* store = collector.store.get();
   const int64_t before = store->Causes({})->all.sums.reports;
   const int64_t removed = store->RemoveBefore(kFirstDay + 2, 50).value();
-  EXPECT_GE(removed, LAGWATCH_TRAFFIC_LAGS / 3);
+  EXPECT_GE(removed, LAGWATCH_TRAFFIC_HANGS / 3);
   EXPECT_EQ(store->Causes({})->all.sums.reports, before - removed);
   while (store->RemoveBefore(kFirstDay + 2, 50).value() != 0) {
   }

@@ -106,7 +106,7 @@ class DeletionTraffic {
       }
       const auto end_ns = static_cast<int64_t>(first_ns + 1'200'000'000);
       if (Draw(3) == 0)
-        Add(RecordType::kLagEnd, testing::EncodeEnd(report.header.id, end_ns), report.header.id);
+        Add(RecordType::kHangEnd, testing::EncodeEnd(report.header.id, end_ns), report.header.id);
     }
     if (Draw(6) == 0) AddRunEnd(session_id, lag_id);
   }

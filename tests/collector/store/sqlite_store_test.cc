@@ -177,7 +177,7 @@ TEST_F(StoreFile, StoresNothingOfABatchWhenTheDatabaseRefuses) {
   report::Report decoded = report::DecodeReport(payload).value();
   const std::vector<NewRecord> records = {
       NewReport::Create(decoded, Clusterer::Create("")->Assign(decoded), payload),
-      report::LagEnd{report.header.id, 5}};
+      report::HangEnd{report.header.id, 5}};
 
   sqlite3* other = nullptr;
   ASSERT_EQ(sqlite3_open(path_.c_str(), &other), SQLITE_OK);

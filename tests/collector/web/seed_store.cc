@@ -230,7 +230,7 @@ class Seeder {
       AddReportWith(name, [&](SampleReport* report) {
         for (const Number& number : Numbers()) number.set(report, value);
       });
-      Add(report::RecordType::kLagEnd, EncodeEnd(last_id_, value));
+      Add(report::RecordType::kHangEnd, EncodeEnd(last_id_, value));
       AddImplausibleUse(value);
     }
     for (const Number& number : Numbers()) {
@@ -422,7 +422,7 @@ class Seeder {
     std::string encoded = report.Encode();
     report::AppendCause(std::hash<std::string>()(cause.app + cause.tag), &encoded);
     Add(report::RecordType::kReport, encoded);
-    Add(report::RecordType::kLagEnd, EncodeEnd(header.id, std::max<int64_t>(lag_ms, 2'050) * kNsPerMs));
+    Add(report::RecordType::kHangEnd, EncodeEnd(header.id, std::max<int64_t>(lag_ms, 2'050) * kNsPerMs));
     if (cause.tag == "cover") AddTrace(cause, header);
   }
 

@@ -115,7 +115,7 @@ TEST(Seal, RecordsOfASessionOpenInAnyOrderAndOfSeveralSessions) {
 TEST(Seal, NoChangeOfAnyBitGoesUnnoticed) {
   const RecordOpener opener(KeyOf(kSecret));
   const std::string sealed(
-      SealerFor(kSecret)->Seal(LabelOf(RecordType::kLagEnd), testing::EncodeEnd(LabelOf({}).id, 5)));
+      SealerFor(kSecret)->Seal(LabelOf(RecordType::kHangEnd), testing::EncodeEnd(LabelOf({}).id, 5)));
   ASSERT_TRUE(opener.Open(sealed).ok());
   for (size_t bit = 0; bit < sealed.size() * 8; ++bit) {
     std::string changed = sealed;

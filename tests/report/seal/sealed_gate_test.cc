@@ -88,8 +88,8 @@ TEST_F(SealedGateTest, AnEndGoesTheWayOfItsReport) {
   const base::Uuid dropped = NewId();
   spool_.Add({SealedRecord({RecordType::kReport, sent, 1, Number(ReportPriority::kAnr)}),
               SealedRecord({RecordType::kReport, dropped, 1, Number(ReportPriority::kLag)})});
-  spool_.Add(
-      {SealedRecord({RecordType::kLagEnd, dropped, 0, 2}), SealedRecord({RecordType::kLagEnd, sent, 0, 2})});
+  spool_.Add({SealedRecord({RecordType::kHangEnd, dropped, 0, 2}),
+              SealedRecord({RecordType::kHangEnd, sent, 0, 2})});
   Send();
   EXPECT_THAT(IdsStored(), ElementsAre(sent, sent));
   EXPECT_EQ(collector_.LossesTold(LossReason::kCauseIsFull), 1u);

@@ -19,7 +19,7 @@ using testing::SampleReport;
 Report Decoded(const SampleReport& sample) { return DecodeReport(sample.Encode()).value(); }
 
 // The envelope's event, after a look at what is around it.
-json EventOf(const Report& report, const LagOutcome& outcome = {}) {
+json EventOf(const Report& report, const HangOutcome& outcome = {}) {
   std::istringstream lines(SentryEnvelope(report, outcome));
   std::string headers;
   std::string item;

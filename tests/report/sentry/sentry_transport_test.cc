@@ -59,7 +59,7 @@ TEST_F(SentryTransportTest, AReportArrivesAsItWas) {
   sample.threads = {{"worker", {"Wait", "Run"}}};
   const std::string report = sample.Encode();
   const std::string end = EncodeEnd(sample.header.id, 5'234'000'000);
-  ASSERT_EQ(Post({{RecordType::kReport, report}, {RecordType::kLagEnd, end}}).kind, AnswerKind::kDelivered);
+  ASSERT_EQ(Post({{RecordType::kReport, report}, {RecordType::kHangEnd, end}}).kind, AnswerKind::kDelivered);
   ASSERT_EQ(Reports().size(), 1u);
   const std::string id = Reports()[0]["id"];
   const Json taken = collector_.Get("/v1/reports/" + id);

@@ -68,7 +68,7 @@ std::string RecordBytes(std::string_view payload, RecordType type = RecordType::
 TEST_F(Spool, SealedRecordsAreReadBackInOrderWithTheirTypes) {
   auto writer = NewWriter();
   EXPECT_TRUE(writer->Append(RecordType::kReport, "first"));
-  EXPECT_TRUE(writer->Append(RecordType::kLagEnd, std::string_view("\0second", 7)));
+  EXPECT_TRUE(writer->Append(RecordType::kHangEnd, std::string_view("\0second", 7)));
   EXPECT_TRUE(writer->Append(RecordType::kReport, ""));
   writer->Seal();
   auto names = List(Include::kFinished);
@@ -76,7 +76,7 @@ TEST_F(Spool, SealedRecordsAreReadBackInOrderWithTheirTypes) {
   Segment segment = Read(names[0]);
   ASSERT_THAT(segment.records, SizeIs(3));
   EXPECT_EQ(segment.records[0].payload, "first");
-  EXPECT_EQ(segment.records[1].type, RecordType::kLagEnd);
+  EXPECT_EQ(segment.records[1].type, RecordType::kHangEnd);
   EXPECT_EQ(segment.records[1].payload, std::string_view("\0second", 7));
   EXPECT_EQ(segment.records[2].payload, "");
   EXPECT_EQ(segment.skipped_bytes, 0u);
@@ -94,7 +94,7 @@ TEST_F(Spool, ARecordHasTheDocumentedBytes) {
   std::getline(example, line);
   std::istringstream numbers(line);
   for (unsigned byte = 0; numbers >> std::hex >> byte;) documented += static_cast<char>(byte);
-  EXPECT_EQ(RecordBytes("lag", RecordType::kLagEnd), documented);
+  EXPECT_EQ(RecordBytes("lag", RecordType::kHangEnd), documented);
   EXPECT_EQ(documented.size(), 19u);
 }
 

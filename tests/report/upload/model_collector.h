@@ -59,7 +59,7 @@ class ModelCollector final : public report::Transport {
   int posts = 0;
   std::map<std::string, report::Report> reports;  // by id
   std::map<std::string, report::Losses> losses;   // by id
-  std::vector<report::LagEnd> ends;
+  std::vector<report::HangEnd> ends;
   std::vector<report::SealedLabel> sealed;  // it has no key
   uint32_t sealed_rate_ppm = 0;             // of the last
   std::vector<report::TraceRecord> traces;
@@ -77,8 +77,8 @@ class ModelCollector final : public report::Transport {
     } else if (record.type == report::RecordType::kLosses) {
       auto told = report::DecodeLosses(record.payload);
       losses.emplace(base::ToString(told->id), *told);
-    } else if (record.type == report::RecordType::kLagEnd) {
-      ends.push_back(*report::DecodeLagEnd(record.payload));
+    } else if (record.type == report::RecordType::kHangEnd) {
+      ends.push_back(*report::DecodeHangEnd(record.payload));
     } else if (record.type == report::RecordType::kSealed) {
       sealed.push_back(report::DecodeSealed(record.payload)->label);
       sealed_rate_ppm = report::DecodeSealed(record.payload)->sample_rate_ppm;
@@ -124,10 +124,10 @@ inline std::string Encode(const SmallReport& small) {
   return std::string(buffer.content());
 }
 
-inline std::string EncodeLagEndOf(const base::Uuid& report_id) {
+inline std::string EncodeHangEndOf(const base::Uuid& report_id) {
   char bytes[64];
   report::FixedBuffer buffer(bytes, sizeof bytes);
-  report::EncodeLagEnd(report_id, 7'000'000'000, &buffer);
+  report::EncodeHangEnd(report_id, 7'000'000'000, &buffer);
   return std::string(buffer.content());
 }
 

@@ -20,12 +20,12 @@
 namespace lagwatch::report {
 namespace {
 
+using lagwatch::testing::HangEndRecord;
 using lagwatch::testing::kDayMs;
 using lagwatch::testing::Killed;
 using lagwatch::testing::KillEnv;
 using lagwatch::testing::KillSwitch;
 using lagwatch::testing::kNoonMs;
-using lagwatch::testing::LagEndRecord;
 using lagwatch::testing::ModelCollector;
 using lagwatch::testing::NewId;
 using lagwatch::testing::PowerCutEnv;
@@ -43,8 +43,8 @@ class Scene {
     const base::Uuid dropped = Make({.kind = HangKind::kFrames});
     Spool();
     for (int i = 0; i < 4; ++i) Make({});
-    records_.push_back(LagEndRecord(sent));
-    records_.push_back(LagEndRecord(dropped));
+    records_.push_back(HangEndRecord(sent));
+    records_.push_back(HangEndRecord(dropped));
     Spool();
     Make({.user = "u-not-sampled"});
     Spool();
@@ -88,7 +88,7 @@ class Scene {
     EXPECT_EQ(collector_.LossesTold(LossReason::kNotSampled), 2u);
     // The refused one took its place in the quota of three, and the last of them is for killed ones.
     EXPECT_LE(collector_.reports.size(), 3u);
-    for (const LagEnd& end : collector_.ends)
+    for (const HangEnd& end : collector_.ends)
       EXPECT_TRUE(collector_.reports.contains(base::ToString(end.report_id)));
     EXPECT_TRUE(spool_.Files(".seg").empty());
     EXPECT_TRUE(spool_.Files(".tmp").empty());

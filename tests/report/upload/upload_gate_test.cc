@@ -20,9 +20,9 @@ namespace lagwatch::report {
 namespace {
 
 using lagwatch::testing::EnvCall;
+using lagwatch::testing::HangEndRecord;
 using lagwatch::testing::kDayMs;
 using lagwatch::testing::kNoonMs;
-using lagwatch::testing::LagEndRecord;
 using lagwatch::testing::ModelCollector;
 using lagwatch::testing::NewId;
 using lagwatch::testing::ReportRecord;
@@ -252,7 +252,7 @@ TEST_F(UploadGateTest, TheEndOfALagThatIsNotSentIsNotSentEither) {
   const base::Uuid dropped = NewId();
   spool_.Add({ReportRecord({.id = sent, .level = HangLevel::kAnr}), ReportRecord({.id = dropped})});
   Send();
-  spool_.Add({LagEndRecord(sent), LagEndRecord(dropped)});
+  spool_.Add({HangEndRecord(sent), HangEndRecord(dropped)});
   Send();
   ASSERT_THAT(collector_.ends, SizeIs(1));
   EXPECT_EQ(collector_.ends[0].report_id, sent);
@@ -444,7 +444,7 @@ TEST_F(UploadGateTest, WhatWasSentAndCouldNotBeRemovedIsNotCountedWhenItIsSweptL
 
 TEST_F(UploadGateTest, ReportsThatAreSentAreCountedAndNothingElse) {
   const base::Uuid id = NewId();
-  spool_.Add({ReportRecord({.id = id}), ReportRecord({.id = NewId(), .tag = "refused"}), LagEndRecord(id),
+  spool_.Add({ReportRecord({.id = id}), ReportRecord({.id = NewId(), .tag = "refused"}), HangEndRecord(id),
               lagwatch::testing::SealedRecord({.type = RecordType::kReport, .id = NewId()}),
               lagwatch::testing::SealedRecord({.type = RecordType::kUsage, .id = NewId()})});
   collector_.refused_tags = {"refused"};

@@ -143,8 +143,8 @@ inline report::OwnedRecord ReportRecord(const SmallReport& small) {
   return {report::RecordType::kReport, Encode(small)};
 }
 
-inline report::OwnedRecord LagEndRecord(const base::Uuid& report_id) {
-  return {report::RecordType::kLagEnd, EncodeLagEndOf(report_id)};
+inline report::OwnedRecord HangEndRecord(const base::Uuid& report_id) {
+  return {report::RecordType::kHangEnd, EncodeHangEndOf(report_id)};
 }
 
 // A record as a program with a seal key writes it; no key opens this one.

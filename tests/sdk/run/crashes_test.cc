@@ -66,7 +66,7 @@ TEST_F(Crashes, ACrashInAHangIsToldAsSuchAndEndsTheHang) {
   EXPECT_TRUE(Ends().empty());
   const auto last_exit = LastExit();
   ASSERT_TRUE(last_exit.has_value());
-  EXPECT_EQ(last_exit->reason, LW_EXIT_CRASH_IN_LAG);
+  EXPECT_EQ(last_exit->reason, LW_EXIT_CRASH_IN_HANG);
   EXPECT_EQ(last_exit->signal, SIGILL);
   EXPECT_EQ(last_exit->was_in_lag, 1);
   ASSERT_EQ(Ends().size(), 1u);

@@ -91,7 +91,7 @@ TEST_F(ExitAnalysis, AProcessKilledInALagIsToldWithIt) {
     TextCell scene;
     scene.Set("export");
     auto writer = std::move(RunWriter::Create(directory_.path(), facts, &scene).value());
-    writer->LagBegan(kLag, "ui", 3 * base::kNsPerSecond);
+    writer->HangBegan(kLag, "ui", 3 * base::kNsPerSecond);
     static_cast<void>(writer.release());
   });
   std::vector<EndedRun> runs = Told();

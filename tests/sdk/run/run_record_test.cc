@@ -87,7 +87,7 @@ TEST_F(RunRecordFile, TellsWhatTheRunIs) {
 TEST_F(RunRecordFile, FollowsALag) {
   auto writer = Create();
   scene_.Set("export");
-  writer->LagBegan(kLagOfRun, "ui", 2 * base::kNsPerSecond);
+  writer->HangBegan(kLagOfRun, "ui", 2 * base::kNsPerSecond);
   RunRecord begun = Read();
   EXPECT_EQ(begun.lag_id, kLagOfRun);
   EXPECT_EQ(begun.lag_loop, "ui");
@@ -97,7 +97,7 @@ TEST_F(RunRecordFile, FollowsALag) {
   writer->Refresh();
   EXPECT_GE(Read().lag_ns, begun.lag_ns + 60 * base::kNsPerMs);
   EXPECT_EQ(Read().lag_begin_wall_ms, begun.lag_begin_wall_ms);
-  writer->LagEnded(kLagOfRun);
+  writer->HangEnded(kLagOfRun);
   EXPECT_FALSE(Read().was_in_lag());
 }
 
@@ -152,13 +152,13 @@ TEST_F(RunRecordFile, HasTheUseThatWasNotToldYet) {
 TEST_F(RunRecordFile, OfSeveralLagsTellsTheOneThatBeganFirst) {
   auto writer = Create();
   const base::Uuid other = base::CreateUuidV7(1'700'000'000'001);
-  writer->LagBegan(kLagOfRun, "worker", 1 * base::kNsPerSecond);
-  writer->LagBegan(other, "ui", 5 * base::kNsPerSecond);
-  writer->LagBegan(other, "ui", 6 * base::kNsPerSecond);  // its next report
+  writer->HangBegan(kLagOfRun, "worker", 1 * base::kNsPerSecond);
+  writer->HangBegan(other, "ui", 5 * base::kNsPerSecond);
+  writer->HangBegan(other, "ui", 6 * base::kNsPerSecond);  // its next report
   EXPECT_EQ(Read().lag_loop, "ui");
-  writer->LagEnded(other);
+  writer->HangEnded(other);
   EXPECT_EQ(Read().lag_id, kLagOfRun);
-  writer->LagEnded(kLagOfRun);
+  writer->HangEnded(kLagOfRun);
   EXPECT_FALSE(Read().was_in_lag());
 }
 
@@ -167,18 +167,18 @@ TEST_F(RunRecordFile, IsNotDisturbedByMoreLagsThanItKeeps) {
   std::vector<base::Uuid> lags;
   for (int i = 0; i < 100; ++i) {
     lags.push_back(base::CreateUuidV7(1'700'000'000'000 + i));
-    writer->LagBegan(lags.back(),
-                     "a loop with a name that is longer than what the record has room for, really", 1);
+    writer->HangBegan(lags.back(),
+                      "a loop with a name that is longer than what the record has room for, really", 1);
   }
   EXPECT_EQ(Read().lag_id, lags.front());
   EXPECT_EQ(Read().lag_loop.size(), 64u);
-  for (const base::Uuid& lag : lags) writer->LagEnded(lag);
+  for (const base::Uuid& lag : lags) writer->HangEnded(lag);
   EXPECT_FALSE(Read().was_in_lag());
 }
 
 TEST_F(RunRecordFile, ALongGapBetweenRoundsWasNotTheProgramsTime) {
   auto writer = Create();
-  writer->LagBegan(kLagOfRun, "ui", 2 * base::kNsPerSecond);
+  writer->HangBegan(kLagOfRun, "ui", 2 * base::kNsPerSecond);
   usleep(1'500'000);  // stopped, as far as visible from outside
   writer->Refresh();
   EXPECT_EQ(Read().lag_ns, 3 * base::kNsPerSecond);
@@ -195,7 +195,7 @@ TEST_F(RunRecordFile, OutlivesAProcessThatIsKilled) {
   InKilledChild([&] {
     facts_.pid = static_cast<uint32_t>(getpid());
     auto writer = Create();
-    writer->LagBegan(kLagOfRun, "ui", 7);
+    writer->HangBegan(kLagOfRun, "ui", 7);
     static_cast<void>(writer.release());
   });
   EXPECT_EQ(Read().lag_id, kLagOfRun);
@@ -239,7 +239,7 @@ TEST_F(RunRecordFile, AForkedChildDoesNotTouchItsParentsRecord) {
   });
   InKilledChild([&] {
     writer->AbandonInForkedChild();
-    writer->LagBegan(kLagOfRun, "ui", 7);
+    writer->HangBegan(kLagOfRun, "ui", 7);
     NoteRunTold();
     writer.reset();
   });
@@ -250,7 +250,7 @@ TEST_F(RunRecordFile, AForkedChildDoesNotTouchItsParentsRecord) {
 TEST_F(RunRecordFile, AFileThatIsCutShortCostsTheRecordAndNoMore) {
   auto writer = Create();
   ASSERT_EQ(truncate(RunPath(directory_.path(), facts_).c_str(), 0), 0);
-  writer->LagBegan(kLagOfRun, "ui", 7);
+  writer->HangBegan(kLagOfRun, "ui", 7);
   writer->Refresh();
   writer->MarkEnded();
   NoteRunCrashed(11);

@@ -44,7 +44,7 @@ void RecordRows::Add(const NewReport& added) {
   }
 }
 
-void RecordRows::Add(const report::LagEnd& end) {
+void RecordRows::Add(const report::HangEnd& end) {
   Of(kEnds).Day(DayOf(end.report_id));
   AddValues(&Of(kEnds), end.report_id, 0, ToSigned(end.duration_ns), versions_->First());
 }
@@ -194,7 +194,7 @@ std::string SenderKeyOf(const Table& table, std::string_view row) {
 }
 
 std::optional<base::Uuid> EndedReportOf(const NewRecord& record) {
-  if (const auto* end = std::get_if<report::LagEnd>(&record)) return end->report_id;
+  if (const auto* end = std::get_if<report::HangEnd>(&record)) return end->report_id;
   const auto* run = std::get_if<report::RunEnd>(&record);
   if (run == nullptr || run->reason != policies::ExitReason::kKilledInLag || run->report_id == base::Uuid{})
     return std::nullopt;
@@ -212,7 +212,7 @@ int64_t DayOfRecord(const NewRecord& record) {
 std::string KeyOf(const NewRecord& record) {
   const auto of = [](char kind, const base::Uuid& id) { return kind + std::string(id.as_bytes()); };
   if (const auto* added = std::get_if<NewReport>(&record)) return of('r', added->row.id);
-  if (const auto* end = std::get_if<report::LagEnd>(&record)) return of('e', end->report_id);
+  if (const auto* end = std::get_if<report::HangEnd>(&record)) return of('e', end->report_id);
   if (const auto* end = std::get_if<report::RunEnd>(&record)) return of('s', end->session_id);
   if (const auto* slice = std::get_if<report::FrameSlice>(&record)) return of('f', slice->id);
   if (const auto* added = std::get_if<NewUsage>(&record)) return of('u', added->usage.id);

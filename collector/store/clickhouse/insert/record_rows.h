@@ -25,7 +25,7 @@ class RecordRows {
   RecordRows(const Schema* schema, Versions* versions) : schema_(schema), versions_(versions) {}
 
   void Add(const NewReport& added);
-  void Add(const report::LagEnd& end);
+  void Add(const report::HangEnd& end);
   void Add(const report::RunEnd& end);
   void Add(const report::FrameSlice& slice);
   void Add(const NewUsage& added);

@@ -61,7 +61,7 @@ std::vector<base::Uuid> IdsOf(std::span<const ReportRow> reports) {
 }
 
 // The time of the lag that these are all reports of.
-void AccountLag(std::span<const policies::LagReport> lag, std::span<ReportRow> reports) {
+void AccountLag(std::span<const policies::HangReport> lag, std::span<ReportRow> reports) {
   const policies::LagAccount account = policies::AccountLag(lag);
   for (size_t i = 0; i < reports.size(); ++i) {
     reports[i].duration_ns = account.duration_ns;
@@ -245,7 +245,7 @@ void LagReader::Account(const ExternalTable& ids, const std::string& days, std::
         (row.Int(1) == 0 ? end.end_ns : end.killed_ns) = row.Int(2);
       },
       &ids);
-  std::vector<policies::LagReport> lag;
+  std::vector<policies::HangReport> lag;
   for (size_t begin = 0; begin < reports->size(); begin += lag.size()) {
     lag.clear();
     for (size_t i = begin; i < reports->size() && (*reports)[i].lag_id == (*reports)[begin].lag_id; ++i) {
